@@ -61,7 +61,5 @@ func TestDPGDC2Schedule(t *testing.T) {
 	if _, err := (algorithms.DPGDC2{Steps: 1935}).Plan(newSpec(t, 512, 8, 0.05, 0, b, algorithms.Paper)); err != nil {
 		t.Errorf("the T of the message: %v", err)
 	}
-	if _, err := (algorithms.DPGDC2{}).Plan(newSpec(t, 512, 8, 1, 0.1, b, algorithms.Paper)); !errors.Is(err, algorithms.ErrAssumption) {
-		t.Errorf("paper mode with an L2 term: %v", err)
-	}
+	must.Fail((algorithms.DPGDC2{}).Plan(newSpec(t, 512, 8, 1, 0.1, b, algorithms.Paper)))(t, algorithms.ErrAssumption, "paper mode with an L2 term")
 }

@@ -2,7 +2,6 @@ package algorithms_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"testing"
 
@@ -63,9 +62,7 @@ func TestDPGDCRefuses(t *testing.T) {
 			return algorithms.DPGDC{StepSize: -1}.Plan(newSpec(t, 50, 2, 1, 0, b, algorithms.Paper))
 		},
 	} {
-		if _, err := plan(); !errors.Is(err, algorithms.ErrAssumption) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(plan())(t, algorithms.ErrAssumption, name)
 	}
 	if _, err := (algorithms.DPGDC{Steps: 3, StepSize: 0.49}).Plan(newSpec(t, 50, 2, 1, 0, b, algorithms.Certified)); err != nil {
 		t.Errorf("the control, a step below 2/L: %v", err)

@@ -64,9 +64,7 @@ func TestMomentMetricTrains(t *testing.T) {
 	}
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := train(done); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
+	must.Fail(train(done))(t, context.Canceled, "cancelled")
 }
 
 // What moment-metric cannot do is refused before anything is charged, with what would work.

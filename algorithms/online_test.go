@@ -82,9 +82,7 @@ func TestStreamNoiseDoesNotGrowWithTheHorizon(t *testing.T) {
 	if out := feedStream(t, o, 100); len(out) != 99 || o.Updates() != 99 {
 		t.Errorf("%d releases", len(out))
 	}
-	if _, err := o.Step(context.Background(), []float64{0, 0}, 1); !errors.Is(err, ErrStreamEnd) {
-		t.Errorf("a record after the horizon: %v", err)
-	}
+	must.Fail(o.Step(context.Background(), []float64{0, 0}, 1))(t, ErrStreamEnd, "a record after the horizon")
 }
 
 func TestPrintedStreamsRefuseWithNumbers(t *testing.T) {
@@ -121,16 +119,10 @@ func TestPrintedStreamsRefuseWithNumbers(t *testing.T) {
 	}
 	pure := streamSpec(t, StreamOptions{Horizon: 100}, 0, Certified)
 	pure.Budget.Delta = 0
-	if _, err := (OnPairC{}).Plan(pure); !errors.Is(err, ErrAssumption) {
-		t.Errorf("delta = 0: %v", err)
-	}
-	if _, err := (DPFTRL{}).Plan(pure); !errors.Is(err, ErrAssumption) {
-		t.Errorf("delta = 0: %v", err)
-	}
+	must.Fail((OnPairC{}).Plan(pure))(t, ErrAssumption, "delta = 0")
+	must.Fail((DPFTRL{}).Plan(pure))(t, ErrAssumption, "delta = 0")
 	for _, o := range []StreamOptions{{Horizon: 100, PerClass: true}, {Horizon: 100, Buffer: 5, PerClass: true}, {Horizon: 100, Buffer: 4, PerClass: true, Reservoir: true}} {
-		if _, err := NewStreamSpec(cpu.Backend{}, engine.Problem{N: 2, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, o, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, Certified); !errors.Is(err, ErrAssumption) {
-			t.Errorf("%+v: %v", o, err)
-		}
+		must.Fail(NewStreamSpec(cpu.Backend{}, engine.Problem{N: 2, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, o, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, Certified))(t, ErrAssumption, o)
 	}
 	// c just above 4(L+alpha) steps.
 	n := 5000
@@ -154,9 +146,7 @@ func TestNamesOfStreams(t *testing.T) {
 			t.Errorf("%s as a batch algorithm: %v", name, err)
 		}
 	}
-	if _, err := StreamByName("dpgdsc"); err == nil || !strings.Contains(err.Error(), "dpftrl") {
-		t.Errorf("dpgdsc as an online algorithm: %v", err)
-	}
+	must.Fail(StreamByName("dpgdsc"))(t, "dpftrl", "dpgdsc as an online algorithm")
 }
 
 // The printed noise is valid and far too large (docs/theory.md#onpair).

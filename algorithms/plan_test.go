@@ -239,12 +239,8 @@ func TestPaperModeRefusesWithReasonAndNumbers(t *testing.T) {
 	if _, err := (algorithms.OffPairC{PaperAlpha: 16/(math.Sqrt(511)-4) + 1e-9}).Plan(newSpec(t, 512, 8, 1, 0, b, algorithms.Paper)); err != nil {
 		t.Errorf("offpairc with the alpha of the message: %v", err)
 	}
-	if _, err := (algorithms.DPGDSC{StepSize: 0.6}).Plan(newSpec(t, 512, 8, 1, 1e-3, b, algorithms.Paper)); !errors.Is(err, algorithms.ErrAssumption) {
-		t.Errorf("dpgdsc with too large a step: %v", err)
-	}
-	if _, err := (algorithms.DPGDSC{}).Plan(newSpec(t, 512, 8, 1, 0, b, algorithms.Certified)); !errors.Is(err, algorithms.ErrAssumption) {
-		t.Errorf("dpgdsc without strong convexity: %v", err)
-	}
+	must.Fail((algorithms.DPGDSC{StepSize: 0.6}).Plan(newSpec(t, 512, 8, 1, 1e-3, b, algorithms.Paper)))(t, algorithms.ErrAssumption, "dpgdsc with too large a step")
+	must.Fail((algorithms.DPGDSC{}).Plan(newSpec(t, 512, 8, 1, 0, b, algorithms.Certified)))(t, algorithms.ErrAssumption, "dpgdsc without strong convexity")
 }
 
 // A private run needs a ledger, is charged once, and its guarantee says what the
@@ -279,17 +275,13 @@ func TestRunChargesFirst(t *testing.T) {
 	// Cancelled after the charge: an error, and the charge stands.
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := algorithms.Run(cancelled, data, a, p, algorithms.Options{Ledger: book, DataID: "x"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled run returned %v", err)
-	}
+	must.Fail(algorithms.Run(cancelled, data, a, p, algorithms.Options{Ledger: book, DataID: "x"}))(t, context.Canceled, "a cancelled run returned")
 	if runs() != 2 {
 		t.Errorf("%d runs charged, want 2: a cancelled run stays charged", runs())
 	}
 	// A cap refuses before anything is computed.
 	must.Do(t, book.SetCap("x", privacy.Budget{Epsilon: 1.5, Delta: 1e-5}))
-	if _, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: book, DataID: "x"}); !errors.Is(err, ledger.ErrBudget) {
-		t.Errorf("a run above the cap returned %v", err)
-	}
+	must.Fail(algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: book, DataID: "x"}))(t, ledger.ErrBudget, "a run above the cap returned")
 	if runs() != 2 {
 		t.Errorf("a refused run was charged")
 	}

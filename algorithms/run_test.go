@@ -440,9 +440,7 @@ func TestRunsOfEarlierVersionsAreResumed(t *testing.T) {
 	other := *sound
 	other.Schedule.Steps++
 	w.plan = &other
-	if _, err := w.run(algorithms.Run, context.Background(), "earlier"); !errors.Is(err, ledger.ErrResume) {
-		t.Errorf("another plan: %v", err)
-	}
+	must.Fail(w.run(algorithms.Run, context.Background(), "earlier"))(t, ledger.ErrResume, "another plan")
 	w.plan = sound
 	if r, err := w.run(algorithms.Run, context.Background(), "earlier"); err != nil || algorithms.RecordHash(r.Record) != old {
 		t.Errorf("%+v, %v", r, err)

@@ -3,8 +3,9 @@ package autodiff
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // specialLosses use atan, erf and normcdf, with the derivative by hand.
@@ -63,9 +64,7 @@ func TestSpecialFunctions(t *testing.T) {
 	for text, want := range map[string]string{
 		"erf()": "erf(x)", "arctan(u)": "did you mean atan", "ndtr(u)": "did you mean normcdf", "normcdf": "write normcdf(x)",
 	} {
-		if _, err := Parse(text, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
-		}
+		must.Fail(Parse(text, nil))(t, want, text)
 	}
 }
 

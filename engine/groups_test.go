@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -143,9 +142,7 @@ func (b heedless) Plan(p engine.Problem) (engine.Kernel, error) {
 // A backend that knows no groups cannot be used with them by accident.
 func TestGroupsAreNotIgnored(t *testing.T) {
 	p := engine.Problem{N: 4, D: 1, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, Groups: []int{2, 2}}
-	if _, err := (cpu.Backend{}).Plan(p); !errors.Is(err, engine.ErrUnsupported) {
-		t.Errorf("a backend without groups plans a problem with them: %v", err)
-	}
+	must.Fail((cpu.Backend{}).Plan(p))(t, engine.ErrUnsupported, "a backend without groups plans a problem with them")
 	// One that ignores them states no bound for their pairs, and Grouped does not use it.
 	kernel, err := engine.Grouped{Backend: heedless{}}.Plan(p)
 	if err != nil || !strings.Contains(kernel.Method(), "within 2 groups") || math.IsInf(kernel.Bounds(engine.Query{Pairs: p.Pairs()}).Sum, 1) {

@@ -1,7 +1,6 @@
 package privacy_test
 
 import (
-	"errors"
 	"math"
 	"path/filepath"
 	"testing"
@@ -103,9 +102,7 @@ func TestPureStreams(t *testing.T) {
 				t.Fatalf("release %d: %v", i, err)
 			}
 		}
-		if err := session.Release(x, m.c, noise); !errors.Is(err, privacy.ErrUnplanned) {
-			t.Errorf("release 21 of 20: %v", err)
-		}
+		must.FailDo(t, session.Release(x, m.c, noise), privacy.ErrUnplanned, "release 21 of 20")
 	}
 	// Sums of L1 sensitivities: no root of the number of entries is due. The scale is
 	// that of [Li20] Theorem 1 for the whole matrix.

@@ -1,7 +1,6 @@
 package privacy_test
 
 import (
-	"errors"
 	"math"
 	"path/filepath"
 	"slices"
@@ -103,18 +102,14 @@ func TestPoissonSession(t *testing.T) {
 		"fewer pairs":    poisson(3999, 0.1),
 		"a fixed sample": func() error { return s.Sample(make([]int32, 4000), 400) },
 	} {
-		if err := release(draw); !errors.Is(err, privacy.ErrUnplanned) {
-			t.Errorf("%s: %v, want ErrUnplanned", name, err)
-		}
+		must.FailDo(t, release(draw), privacy.ErrUnplanned, name)
 	}
 	for range 2 {
 		if err := release(poisson(4000, 0.1)); err != nil {
 			t.Errorf("as planned: %v", err)
 		}
 	}
-	if err := release(poisson(4000, 0.1)); !errors.Is(err, privacy.ErrUnplanned) {
-		t.Errorf("a third release: %v", err)
-	}
+	must.FailDo(t, release(poisson(4000, 0.1)), privacy.ErrUnplanned, "a third release")
 	l = must.Get(ledger.Open(path))(t)
 	entries, err := l.Entries()
 	if err != nil || len(entries) != 1 || entries[0].Charge.Events[0] != event {

@@ -1,7 +1,6 @@
 package privacy_test
 
 import (
-	"errors"
 	"math"
 	"testing"
 
@@ -62,12 +61,8 @@ func TestConvertBudget(t *testing.T) {
 	if want := 1e-5 * (1 + math.Exp(0.7)); err != nil || !within(got.Epsilon, 1.4, 1e-15) || !within(got.Delta, want, 1e-13) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := privacy.ConvertBudget(b, account.ReplaceOne, account.AddRemove, false); !errors.Is(err, privacy.ErrRelation) {
-		t.Errorf("replace-one to add/remove: %v, want ErrRelation", err)
-	}
-	if _, err := privacy.ConvertMu(1, account.ReplaceOne, account.AddRemove, false); !errors.Is(err, privacy.ErrRelation) {
-		t.Errorf("mu, replace-one to add/remove: %v, want ErrRelation", err)
-	}
+	must.Fail(privacy.ConvertBudget(b, account.ReplaceOne, account.AddRemove, false))(t, privacy.ErrRelation, "replace-one to add/remove")
+	must.Fail(privacy.ConvertMu(1, account.ReplaceOne, account.AddRemove, false))(t, privacy.ErrRelation, "mu, replace-one to add/remove")
 	if got, err := privacy.ConvertBudget(b, account.ReplaceOne, account.AddRemove, true); err != nil || got != b {
 		t.Errorf("padded: %+v, %v", got, err)
 	}

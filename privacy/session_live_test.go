@@ -176,12 +176,8 @@ func TestPublicSession(t *testing.T) {
 	for range account.MaxDepth + 2 {
 		deep = account.ComposedEvent{Events: []account.Event{deep}}
 	}
-	if _, err := NewPublicSession(NewSeededSource(1), []account.Event{deep}); err == nil || !strings.Contains(err.Error(), "nested") {
-		t.Errorf("too deep a plan: %v", err)
-	}
-	if _, err := account.Encode(deep); err == nil || !strings.Contains(err.Error(), "nested") {
-		t.Errorf("too deep an event: %v", err)
-	}
+	must.Fail(NewPublicSession(NewSeededSource(1), []account.Event{deep}))(t, "nested", "too deep a plan")
+	must.Fail(account.Encode(deep))(t, "nested", "too deep an event")
 }
 
 func TestSessionDrawsFromItsSource(t *testing.T) {
@@ -244,13 +240,9 @@ func TestSkip(t *testing.T) {
 	if err := s.Skip([]int{2, 1}); err != nil || !slices.Equal(s.Releases(), []int{3, 1}) {
 		t.Errorf("%v, releases %v", err, s.Releases())
 	}
-	if err := release(s, 4); !errors.Is(err, ErrUnplanned) {
-		t.Errorf("a skipped release was made: %v", err)
-	}
+	must.FailDo(t, release(s, 4), ErrUnplanned, "a skipped release was made")
 	if err := release(s, 2); err != nil {
 		t.Errorf("the last one: %v", err)
 	}
-	if err := release(s, 2); !errors.Is(err, ErrUnplanned) {
-		t.Errorf("one too many: %v", err)
-	}
+	must.FailDo(t, release(s, 2), ErrUnplanned, "one too many")
 }

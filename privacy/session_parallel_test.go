@@ -1,7 +1,6 @@
 package privacy
 
 import (
-	"errors"
 	"testing"
 
 	"dyad/internal/must"
@@ -17,9 +16,7 @@ func TestSessionOfParallelEvent(t *testing.T) {
 	if err := plan.take(Gaussian{Sigma: 3}, c, false); err != nil {
 		t.Error(err)
 	}
-	if err := plan.take(Gaussian{Sigma: 3}, c, false); !errors.Is(err, ErrUnplanned) {
-		t.Errorf("a second release of a part: %v", err)
-	}
+	must.FailDo(t, plan.take(Gaussian{Sigma: 3}, c, false), ErrUnplanned, "a second release of a part")
 	if _, err := newReleasePlan([]account.Event{account.ParallelEvent{}}); err == nil {
 		t.Error("a parallel event without parts was planned")
 	}

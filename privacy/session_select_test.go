@@ -302,16 +302,12 @@ func TestSelectionIsWhatWasPlanned(t *testing.T) {
 	}
 	c, _ := score(t)
 	s := sessionOf(t, 1, account.PureEvent{Epsilon: 0.5})
-	if _, err := s.Choose([]int64{1, 2}, c, 0.25); !errors.Is(err, ErrUnplanned) {
-		t.Errorf("a choice of another epsilon: %v", err)
-	}
+	must.Fail(s.Choose([]int64{1, 2}, c, 0.25))(t, ErrUnplanned, "a choice of another epsilon")
 	if _, err := s.Choose([]int64{1, 2}, c, 0.1); err == nil {
 		t.Error("a choice with an epsilon that is no multiple of 2^-20")
 	}
 	if _, err := s.Choose([]int64{1, 2}, c, 0.5); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Choose([]int64{1, 2}, c, 0.5); !errors.Is(err, ErrUnplanned) {
-		t.Errorf("a second choice: %v", err)
-	}
+	must.Fail(s.Choose([]int64{1, 2}, c, 0.5))(t, ErrUnplanned, "a second choice")
 }

@@ -2,7 +2,6 @@ package local_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -259,9 +258,7 @@ func TestGuarantees(t *testing.T) {
 	if g := plan(t, p).Guarantee; len(g.Warnings) == 0 {
 		t.Error("an unreachable threshold is not reported")
 	}
-	if _, err := plan(t, protocol(local.Prestige)).Shuffled(1e-6); !errors.Is(err, local.ErrProtocol) {
-		t.Errorf("shuffling of 200 users: %v, want a refusal", err)
-	}
+	must.Fail(plan(t, protocol(local.Prestige)).Shuffled(1e-6))(t, local.ErrProtocol, "shuffling of 200 users")
 	p = protocol(local.DJW)
 	p.Users, p.Epsilon = 100000, 0.5
 	g, err := plan(t, p).Shuffled(1e-6)
@@ -286,9 +283,7 @@ func TestProtocolsRefuse(t *testing.T) {
 	} {
 		p := protocol(local.PrestigeParticipation)
 		change(&p)
-		if _, err := p.Plan(); !errors.Is(err, local.ErrProtocol) {
-			t.Errorf("%s: %v, want ErrProtocol", name, err)
-		}
+		must.Fail(p.Plan())(t, local.ErrProtocol, name)
 	}
 }
 

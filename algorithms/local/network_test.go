@@ -298,9 +298,7 @@ func TestProtocolsOfNetworksRefuse(t *testing.T) {
 		}
 	}
 	p := networkProtocol(local.DJW, 4)
-	if err := local.CheckChoice(p, []float64{0.1, 1}, 2, 200); !errors.Is(err, local.ErrProtocol) {
-		t.Errorf("lambda of a network: %v", err)
-	}
+	must.FailDo(t, local.CheckChoice(p, []float64{0.1, 1}, 2, 200), local.ErrProtocol, "lambda of a network")
 	q := plan(t, p)
 	if p.Network.Rate != 0 || q.Network.Rate == 0 || q.Network.Clip == 0 {
 		t.Errorf("a plan fills %+v of the protocol, or leaves %+v", p.Network, q.Network)

@@ -72,9 +72,7 @@ func (f *fixture) damaged(t *testing.T, fault, says string, spec crash.Spec) cra
 	if f.get(t, book) != broken {
 		t.Error("a damaged ledger was written to")
 	}
-	if _, err := ledger.Open(f.in(book)); err == nil || !strings.Contains(err.Error(), says) {
-		t.Errorf("the damaged ledger: %v, want %q", err, says)
-	}
+	must.Fail(ledger.Open(f.in(book)))(t, says, "the damaged ledger")
 	f.put(t, backup)
 	return e
 }

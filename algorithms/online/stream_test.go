@@ -83,9 +83,7 @@ func TestStopTellsTheLedgerLast(t *testing.T) {
 		t.Errorf("%v, resumed before the model: %v", err, published)
 	}
 	s.Close()
-	if _, err := online.Open(mustPlan(t), o); !errors.Is(err, ledger.ErrResume) {
-		t.Errorf("a finished stream is resumed: %v", err)
-	}
+	must.Fail(online.Open(mustPlan(t), o))(t, ledger.ErrResume, "a finished stream is resumed")
 }
 
 // Public records need no ledger; a state of one kind is no state of the other.
@@ -109,9 +107,7 @@ func TestPublicStream(t *testing.T) {
 	}
 	s.Close()
 	o.Public = false
-	if _, err := online.Open(mustPlan(t), o); err == nil || !strings.Contains(err.Error(), "Options.Ledger") {
-		t.Errorf("private records without a ledger: %v", err)
-	}
+	must.Fail(online.Open(mustPlan(t), o))(t, "Options.Ledger", "private records without a ledger")
 	o.Ledger = func() (*ledger.Ledger, error) { return ledger.Open(filepath.Join(dir, "ledger.jsonl")) }
 	if _, err := online.Open(mustPlan(t), o); !errors.As(err, &state) || !strings.Contains(err.Error(), "public data") {
 		t.Errorf("private records with the state of public ones: %v", err)

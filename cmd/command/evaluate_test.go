@@ -154,9 +154,7 @@ func TestUnitsThatAreNotEvaluated(t *testing.T) {
 	} {
 		s := must.Get(dataset.ParseSchema([]byte("data_id: x\ncolumns:\n  - {name: a, range: [0, 40]}\n" + columns)))(t)
 		e := must.Get(dataset.NewEncoder(s))(t)
-		if err := (lib.FigureOptions{Model: &model{Task: taskAUC, Encoder: e}}).Check(); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", says, err)
-		}
+		must.FailDo(t, (lib.FigureOptions{Model: &model{Task: taskAUC, Encoder: e}}).Check(), says, says)
 	}
 }
 

@@ -81,9 +81,7 @@ func TestModelsAreReadWithALimit(t *testing.T) {
 	var v struct{ A string }
 	path := filepath.Join(dir, "long.json")
 	must.Do(t, os.WriteFile(path, []byte(`{"a": "`+strings.Repeat("x", 100)+`"}`), 0o600))
-	if err := files.ReadJSON(path, 50, &v); err == nil || !strings.Contains(err.Error(), "50 bytes") {
-		t.Errorf("a limit of 50 bytes: %v", err)
-	}
+	must.FailDo(t, files.ReadJSON(path, 50, &v), "50 bytes", "a limit of 50 bytes")
 	if err := files.ReadJSON(path, 200, &v); err != nil || len(v.A) != 100 {
 		t.Errorf("a limit of 200 bytes: %v", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
@@ -69,9 +68,7 @@ func TestPlanDeclines(t *testing.T) {
 	} {
 		p := base
 		c.change(&p)
-		if _, err := (cpu.Backend{Method: c.method}).Plan(p); !errors.Is(err, engine.ErrUnsupported) {
-			t.Errorf("%s: error %v, want ErrUnsupported", name, err)
-		}
+		must.Fail((cpu.Backend{Method: c.method}).Plan(p))(t, engine.ErrUnsupported, name)
 	}
 	if _, err := (cpu.Backend{Method: 9}).Plan(base); err == nil {
 		t.Error("Method 9 is accepted")
@@ -147,9 +144,7 @@ func TestGradSumChecksArguments(t *testing.T) {
 		"bad entry":        {dst, w, engine.PrefixPairs{T: 3, Order: order(1, -1)}, "Order"},
 		"other pairs":      {dst, w, otherPairs{engine.AllPairs{N: n}}, "not supported"},
 	} {
-		if err := e.Sum(context.Background(), c.dst, engine.Gradient(c.w, c.pairs)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
-		}
+		must.FailDo(t, e.Sum(context.Background(), c.dst, engine.Gradient(c.w, c.pairs)), c.want, name)
 	}
 	for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: 3, Order: order(1, 1)}} {
 		if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {

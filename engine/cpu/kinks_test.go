@@ -2,7 +2,6 @@ package cpu_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -303,9 +302,7 @@ func TestRoughLossesHaveNoExpansion(t *testing.T) {
 	if k, err := (cpu.Backend{}).Plan(p); err != nil || k.Method() != "direct" {
 		t.Errorf("planned %v, %v, want direct", k, err)
 	}
-	if _, err := (cpu.Backend{Method: cpu.NearLinear}).Plan(p); !errors.Is(err, engine.ErrUnsupported) {
-		t.Errorf("near-linear: %v, want ErrUnsupported", err)
-	}
+	must.Fail((cpu.Backend{Method: cpu.NearLinear}).Plan(p))(t, engine.ErrUnsupported, "near-linear")
 }
 
 // TestNeighboursAtKinks attacks the certificate of one gradient: all records of a class are

@@ -394,9 +394,7 @@ func mustRecords(t *testing.T, d int) *engine.Records {
 func TestMomentsAreCancelledAndRefuseGradients(t *testing.T) {
 	r := momentRecords(t, 200_000, 20, false)
 	_, e := momentsOf(t, Backend{Workers: 2}, r, engine.Query{Radius: 1})
-	if err := e.Sum(context.Background(), nil, engine.Gradient(nil, engine.AllPairs{})); !errors.Is(err, engine.ErrUnsupported) {
-		t.Errorf("a gradient by a kernel of moments: %v", err)
-	}
+	must.FailDo(t, e.Sum(context.Background(), nil, engine.Gradient(nil, engine.AllPairs{})), engine.ErrUnsupported, "a gradient by a kernel of moments")
 	ctx, cancel := context.WithCancel(context.Background())
 	dst := engine.NewMoments(20, engine.FullSecond)
 	done := make(chan error)

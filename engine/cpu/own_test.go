@@ -2,11 +2,9 @@ package cpu_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"dyad/engine"
@@ -145,9 +143,7 @@ func TestOwnLoss(t *testing.T) {
 					}
 					done, cancel := context.WithCancel(context.Background())
 					cancel()
-					if err := e.Sum(done, got, engine.Gradient(w, pairs)); !errors.Is(err, context.Canceled) {
-						t.Errorf("cancelled: %v", err)
-					}
+					must.FailDo(t, e.Sum(done, got, engine.Gradient(w, pairs)), context.Canceled, "cancelled")
 				}
 			}
 		}
@@ -223,9 +219,7 @@ func TestOwnLossRefusals(t *testing.T) {
 		"smooth": {cpu.Backend{}, cosineLoss{lie: 1, smoothness: 3}}, "near-linear": {cpu.Backend{Method: cpu.NearLinear}, rough},
 		"sorted": {cpu.Backend{Method: cpu.Sorted}, rough}, "float32": {cpu.Backend{Float32: true}, rough},
 	} {
-		if _, err := c.b.Plan(ownProblem(10, 2, c.l)); !errors.Is(err, engine.ErrUnsupported) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(c.b.Plan(ownProblem(10, 2, c.l)))(t, engine.ErrUnsupported, name)
 	}
 	if k, err := (cpu.Backend{Method: cpu.Direct}).Plan(ownProblem(10, 2, rough)); err != nil || k.Method() != "pair by pair" || !math.IsInf(k.Bounds(engine.Query{Pairs: engine.AllPairs{N: 9}}).Sum, 1) || !math.IsInf(k.Bounds(engine.Query{Pairs: engine.SubsetPairs{N: 3}}).Sum, 1) {
 		t.Errorf("%v", err)
@@ -245,9 +239,7 @@ func TestClippedTermsHaveTwiceTheirNorm(t *testing.T) {
 	p := ownProblem(10, 2, cosineLoss{lie: 1, smoothness: math.Inf(1)})
 	must.Get((cpu.Backend{}).Plan(p))(t)
 	p.Loss = tightLoss{cosineLoss{lie: 1, smoothness: math.Inf(1)}}
-	if _, err := (cpu.Backend{}).Plan(p); err == nil || !strings.Contains(err.Error(), "state 2 G") {
-		t.Errorf("a diameter below 2 G of a clipped loss: %v", err)
-	}
+	must.Fail((cpu.Backend{}).Plan(p))(t, "state 2 G", "a diameter below 2 G of a clipped loss")
 }
 
 // brokenLoss is a loss of somebody else's that panics at some record.

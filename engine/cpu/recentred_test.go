@@ -72,9 +72,7 @@ func TestRecentred(t *testing.T) {
 				}
 				cancelled, cancel := context.WithCancel(ctx)
 				cancel()
-				if err := ev.Sum(cancelled, dst, q); !errors.Is(err, context.Canceled) {
-					t.Errorf("cancelled: %v", err)
-				}
+				must.FailDo(t, ev.Sum(cancelled, dst, q), context.Canceled, "cancelled")
 				short, origin, still := q, q, q
 				short.Centre, origin.Centre, still.Radius = centre[:1], nil, 0
 				if err := ev.Sum(ctx, dst, short); err == nil {

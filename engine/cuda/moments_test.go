@@ -250,16 +250,12 @@ func TestMomentsRefuse(t *testing.T) {
 	p, r, w := records(t, 40, 3, 2)
 	k := must.Get(openFake(t, newFake()).PlanMoments(p))(t)
 	e := must.Get(k.Bind(r))(t)
-	if err := e.Sum(context.Background(), make([]float64, 3), engine.Gradient(w, engine.AllPairs{N: p.N})); !errors.Is(err, engine.ErrUnsupported) {
-		t.Errorf("gradients: %v", err)
-	}
+	must.FailDo(t, e.Sum(context.Background(), make([]float64, 3), engine.Gradient(w, engine.AllPairs{N: p.N})), engine.ErrUnsupported, "gradients")
 	m := engine.Query{Radius: 1}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	sums := engine.NewMoments(3, engine.NoSecond)
-	if err := e.Sum(ctx, sums.All, m); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
+	must.FailDo(t, e.Sum(ctx, sums.All, m), context.Canceled, "cancelled")
 	if err := e.Sum(context.Background(), nil, m); err == nil {
 		t.Error("no room for the sums, and no error")
 	}

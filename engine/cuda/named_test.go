@@ -1,8 +1,6 @@
 package cuda
 
 import (
-	"errors"
-	"strings"
 	"testing"
 
 	"dyad/engine"
@@ -117,18 +115,12 @@ func TestNamedGPUsOnlyPlan(t *testing.T) {
 		if err != nil || here.Method() != k.Method() || here.Bounds(engine.Query{Pairs: p.Pairs()}).Sum != k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum {
 			t.Errorf("%s, %v; on a GPU %s, %v, %v", k.Method(), k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum, here.Method(), here.Bounds(engine.Query{Pairs: p.Pairs()}).Sum, err)
 		}
-		if _, err := k.Bind(r); !errors.Is(err, ErrNamed) {
-			t.Errorf("Bind: %v", err)
-		}
+		must.Fail(k.Bind(r))(t, ErrNamed, "Bind")
 	}
 	d, err := OpenNamed("h200")
 	if err != nil || d.Close() != nil {
 		t.Error(err)
 	}
-	if _, err := d.Compile(); !errors.Is(err, ErrNamed) {
-		t.Errorf("Compile: %v", err)
-	}
-	if _, err := OpenNamed("z1"); err == nil || !strings.Contains(err.Error(), "cuda:h200, cuda:h100") {
-		t.Errorf("an unknown name: %v", err)
-	}
+	must.Fail(d.Compile())(t, ErrNamed, "Compile")
+	must.Fail(OpenNamed("z1"))(t, "cuda:h200, cuda:h100", "an unknown name")
 }

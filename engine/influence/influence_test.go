@@ -2,7 +2,6 @@ package influence
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -387,12 +386,8 @@ func TestRefusals(t *testing.T) {
 		t.Error("an L2 that is no number was accepted")
 	}
 	o := objectiveOf(t, engine.Logistic{}, r, 1e-9, 1)
-	if err := o.Minimise(context.Background(), make([]float64, 2)); !errors.Is(err, ErrOutside) {
-		t.Errorf("a minimum outside of the ball: %v", err)
-	}
+	must.FailDo(t, o.Minimise(context.Background(), make([]float64, 2)), ErrOutside, "a minimum outside of the ball")
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := o.Minimise(cancelled, make([]float64, 2)); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled search: %v", err)
-	}
+	must.FailDo(t, o.Minimise(cancelled, make([]float64, 2)), context.Canceled, "a cancelled search")
 }

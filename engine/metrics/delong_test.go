@@ -237,12 +237,8 @@ func TestHoeffdingCoverage(t *testing.T) {
 }
 
 func TestDeLongErrors(t *testing.T) {
-	if _, err := DeLong([]float64{1, 2, 3}, []float64{1, -1, -1}); !errors.Is(err, ErrOneRecord) {
-		t.Errorf("one positive: %v", err)
-	}
-	if _, err := DeLong([]float64{1, 2, 3}, []float64{-1, -1, -1}); !errors.Is(err, ErrOneClass) {
-		t.Errorf("no positive: %v", err)
-	}
+	must.Fail(DeLong([]float64{1, 2, 3}, []float64{1, -1, -1}))(t, ErrOneRecord, "one positive")
+	must.Fail(DeLong([]float64{1, 2, 3}, []float64{-1, -1, -1}))(t, ErrOneClass, "no positive")
 	if _, err := DeLong([]float64{1, math.NaN()}, []float64{1, -1}); err == nil {
 		t.Error("a NaN score was accepted")
 	}

@@ -149,9 +149,7 @@ func TestMetricEqualsDefinition(t *testing.T) {
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	r, w := metricSample(t, 100, 3, false)
-	if _, err := mean(done, engine.MahalanobisLogistic{}, w, r, 2, 0); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
+	must.Fail(mean(done, engine.MahalanobisLogistic{}, w, r, 2, 0))(t, context.Canceled)
 }
 
 // BenchmarkMetric compares tiles with values pair by pair.
@@ -270,14 +268,10 @@ func TestErrors(t *testing.T) {
 	cancel()
 	for _, labels := range [][]float64{{-1, 1}, {-1, 0, 1}} {
 		for _, exact := range []int{exactRecords, 0} {
-			if _, err := mean(done, engine.Logistic{}, []float64{1, 1}, sample(t, 50, 2, labels), 2, exact); !errors.Is(err, context.Canceled) {
-				t.Errorf("got %v, want context.Canceled", err)
-			}
+			must.Fail(mean(done, engine.Logistic{}, []float64{1, 1}, sample(t, 50, 2, labels), 2, exact))(t, context.Canceled)
 		}
 	}
-	if _, err := mean(done, asymmetric{}, []float64{1, 1}, r, 2, 0); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
+	must.Fail(mean(done, asymmetric{}, []float64{1, 1}, r, 2, 0))(t, context.Canceled)
 }
 
 func second(_ float64, err error) error { return err }

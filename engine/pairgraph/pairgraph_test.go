@@ -274,9 +274,7 @@ func TestNewRefuses(t *testing.T) {
 	for name, p := range map[string]pairs{
 		"unknown": {{0, 3}}, "negative": {{-1, 1}}, "self": {{1, 1}}, "twice": {{0, 1}, {1, 2}, {0, 1}}, "reversed": {{0, 1}, {1, 0}},
 	} {
-		if _, err := pairgraph.New(3, p); !errors.Is(err, pairgraph.ErrPairs) {
-			t.Errorf("%s: %v, want ErrPairs", name, err)
-		}
+		must.Fail(pairgraph.New(3, p))(t, pairgraph.ErrPairs, name)
 	}
 	if _, err := pairgraph.New(0, nil); !errors.Is(err, pairgraph.ErrPairs) {
 		t.Error("no individuals were accepted")
@@ -344,12 +342,8 @@ func TestLargeGraphs(t *testing.T) {
 	if g := graph(t, n, path(n)); g.KappaBound(pairgraph.Transitive) != 1 || g.KappaBound(pairgraph.Intransitive) != 1 {
 		t.Error("a long path has kappa 1")
 	}
-	if _, err := graph(t, 100, path(100)).Kappa(); !errors.Is(err, pairgraph.ErrTooLarge) {
-		t.Errorf("99 pairs: %v, want ErrTooLarge", err)
-	}
-	if _, err := graph(t, 11, complete(11)).Kappa(); !errors.Is(err, pairgraph.ErrTooLarge) {
-		t.Errorf("a complete graph of 11: %v, want ErrTooLarge", err)
-	}
+	must.Fail(graph(t, 100, path(100)).Kappa())(t, pairgraph.ErrTooLarge, "99 pairs")
+	must.Fail(graph(t, 11, complete(11)).Kappa())(t, pairgraph.ErrTooLarge, "a complete graph of 11")
 }
 
 func BenchmarkKappaBound(b *testing.B) {

@@ -99,7 +99,5 @@ peers: [{name: columns, command: [self, columns], columns: true, splits: 1}]
 			t.Errorf("values %v, want %v at %d", c.values[:9], want, k)
 		}
 	}
-	if _, err := parse([]byte(strings.ReplaceAll(small, "radius: [0.1, 1]", "basis: auto"))); err == nil || !strings.Contains(err.Error(), "line 11: dpgdsc has no choice of a basis") {
-		t.Errorf("a basis for dpgdsc: %v", err)
-	}
+	must.Fail(parse([]byte(strings.ReplaceAll(small, "radius: [0.1, 1]", "basis: auto"))))(t, "line 11: dpgdsc has no choice of a basis", "a basis for dpgdsc")
 }

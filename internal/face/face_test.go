@@ -99,9 +99,7 @@ func TestMisuseIsRefused(t *testing.T) {
 	if text, err := os.ReadFile("taken.json"); err != nil || string(text) != "PRECIOUS" {
 		t.Errorf("%q, %v", text, err)
 	}
-	if _, err := plan.Run(t.Context(), data, dyad.Run{Ledger: book, Resume: "NOBODY"}); !errors.Is(err, ledger.ErrResume) {
-		t.Errorf("a run that nobody charged: %v", err)
-	}
+	must.Fail(plan.Run(t.Context(), data, dyad.Run{Ledger: book, Resume: "NOBODY"}))(t, ledger.ErrResume, "a run that nobody charged")
 	// Control: each of these is fine otherwise.
 	m, err := plan.Run(t.Context(), data, dyad.Run{Ledger: book, Out: "model.json"})
 	if err != nil || m.File != "model.json" || m.Seconds != 0 {
@@ -143,9 +141,7 @@ func TestCancel(t *testing.T) {
 		t.Errorf("%d charges and %d releases", c, r)
 	}
 	other := must.Get(dyad.Plan(data.Shape(), dyad.Options{Epsilon: 2}))(t)
-	if _, err := other.Run(t.Context(), data, dyad.Run{Ledger: book, Resume: charged.Run}); !errors.Is(err, ledger.ErrResume) {
-		t.Errorf("resumed with another plan: %v", err)
-	}
+	must.Fail(other.Run(t.Context(), data, dyad.Run{Ledger: book, Resume: charged.Run}))(t, ledger.ErrResume, "resumed with another plan")
 }
 
 const childEnv = "DYAD_TEST_FACE_CHILD"
@@ -221,9 +217,7 @@ func TestSaveReplacesNothing(t *testing.T) {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	must.Do(t, m.Save("model.json"))
-	if err := m.Save("model.json"); !errors.Is(err, dyad.ErrTaken) {
-		t.Errorf("saved twice: %v", err)
-	}
+	must.FailDo(t, m.Save("model.json"), dyad.ErrTaken, "saved twice")
 	saved := must.Get(dyad.Load("model.json"))(t)
 	e, err := saved.Evaluate(t.Context(), data, dyad.EvaluateOptions{})
 	if err != nil || e.AUC == nil || *e.AUC < 0.8 {

@@ -398,9 +398,7 @@ func TestLoadBuildsTheNetwork(t *testing.T) {
 			if value == nil {
 				delete(network, key)
 			}
-			if _, err := dyad.Load(write(seal(t, document))); !errors.Is(err, dyad.ErrInput) {
-				t.Errorf("network.%s = %v: %v", key, value, err)
-			}
+			must.Fail(dyad.Load(write(seal(t, document))))(t, dyad.ErrInput, fmt.Sprintf("network.%s = %v", key, value))
 		}
 	}
 }

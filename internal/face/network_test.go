@@ -138,9 +138,7 @@ func TestNetworkRefusals(t *testing.T) {
 		o := quick(dyad.AUC)
 		o.On = c.on
 		c.change(&o)
-		if _, err := dyad.Plan(shape, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		must.Fail(dyad.Plan(shape, o))(t, want)
 	}
 }
 

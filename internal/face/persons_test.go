@@ -32,9 +32,7 @@ func TestPersonsAreTheUnit(t *testing.T) {
 		t.Errorf("a split of 40 persons in %d rows has the shapes %+v and %+v", data.Records.Len(), a, b)
 	}
 	kept := must.Get(dataset.Load("v.csv", data.Schema(), dataset.Options{Persons: dataset.KeepPersons}))(t)
-	if _, err := (dyad.PairSource{Density: 1, DegreeCap: 2}).Of(kept); err == nil || !strings.Contains(err.Error(), "role: person") {
-		t.Errorf("pairs of the rows of persons: %v, want a refusal", err)
-	}
+	must.Fail((dyad.PairSource{Density: 1, DegreeCap: 2}).Of(kept))(t, "role: person", "pairs of the rows of persons")
 	book := must.Get(dyad.OpenLedger("ledger.jsonl"))(t)
 	for _, rows := range []int{0, 29, 30} {
 		shape := train.Shape()

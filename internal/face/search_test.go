@@ -61,9 +61,7 @@ func TestSearchRefusesOtherModels(t *testing.T) {
 		if o.Epsilon = 1; want == "the labels are grades" {
 			shape = graded
 		}
-		if _, err := dyad.PlanSearch(shape, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want %q: %v", want, err)
-		}
+		must.Fail(dyad.PlanSearch(shape, o))(t, want, fmt.Sprintf("want %q", want))
 	}
 }
 
@@ -141,9 +139,7 @@ func TestCurvesRefuseDataOfAnotherShape(t *testing.T) {
 			func(i int) string { return fmt.Sprintf("%d 1:0.5", i%2) }, dataset.Options{}),
 		"no labels": read(base, "x,z,g,y\n", rows, func(int) string { return "0.5,0.25,1,1" }, dataset.Options{Labels: dataset.LabelsIgnored}),
 	} {
-		if _, err := c.Run(t.Context(), other, dyad.Run{Ledger: book, Out: what + ".json"}); !errors.Is(err, dyad.ErrInput) {
-			t.Errorf("%s: %v", what, err)
-		}
+		must.Fail(c.Run(t.Context(), other, dyad.Run{Ledger: book, Out: what + ".json"}))(t, dyad.ErrInput, what)
 	}
 	if entries, err := book.Entries(); err != nil || len(entries) != 0 {
 		t.Errorf("%d lines of the ledger: %v", len(entries), err)

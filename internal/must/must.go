@@ -1,7 +1,12 @@
 // Package must ends a test at an error that it does not expect: Get(f())(t) is the value of f.
 package must
 
-import "testing"
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
 
 // Do ends the test if err is not nil. Without an error it touches no test, as the targets of fuzzing have to.
 func Do(t testing.TB, err error) {
@@ -30,5 +35,22 @@ func Get2[A, B any](a A, b B, err error) func(t testing.TB) (A, B) {
 			t.Fatal(err)
 		}
 		return a, b
+	}
+}
+
+// FailDo reports an error unless err is what want asks for: a text that it contains, or an error that it is. What names the case.
+func FailDo(t testing.TB, err error, want any, what ...any) {
+	says, isText := want.(string)
+	if target, _ := want.(error); err == nil || isText && !strings.Contains(err.Error(), says) || !isText && !errors.Is(err, target) {
+		t.Helper()
+		t.Errorf("%s: error %v, want %q", fmt.Sprint(what...), err, want)
+	}
+}
+
+// Fail is FailDo for a function with a value.
+func Fail[T any](_ T, err error) func(t testing.TB, want any, what ...any) {
+	return func(t testing.TB, want any, what ...any) {
+		t.Helper()
+		FailDo(t, err, want, what...)
 	}
 }

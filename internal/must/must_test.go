@@ -2,6 +2,7 @@ package must
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 )
 
@@ -13,6 +14,8 @@ type ended struct {
 
 func (e *ended) Helper()           {}
 func (e *ended) Fatal(said ...any) { e.said = append(e.said, said...) }
+
+func (e *ended) Errorf(_ string, said ...any) { e.said = append(e.said, said...) }
 
 // An error ends the test once, with its text; values without one are handed on.
 func TestErrorsEndTheTest(t *testing.T) {
@@ -33,5 +36,24 @@ func TestErrorsEndTheTest(t *testing.T) {
 	a, b := Get2(1, "a", nil)(t)
 	if got := Get(2, nil)(t); got != 2 || a != 1 || b != "a" {
 		t.Errorf("handed on %d, %d and %q", got, a, b)
+	}
+}
+
+// What has to fail is reported unless it fails with the text or the error that is wanted.
+func TestWhatDoesNotFailIsReported(t *testing.T) {
+	failed := errors.New("the disk is full")
+	for _, c := range []struct {
+		err, want any
+		reported  bool
+	}{
+		{failed, failed, false}, {fmt.Errorf("written: %w", failed), failed, false}, {failed, "disk", false}, {failed, "", false},
+		{nil, failed, true}, {nil, "", true}, {errors.New("the disk is full"), failed, true}, {failed, "tape", true}, {failed, nil, true},
+	} {
+		e := &ended{TB: t}
+		err, _ := c.err.(error)
+		Fail(1, err)(e, c.want, "a case")
+		if len(e.said) > 0 != c.reported {
+			t.Errorf("%v, want %v: said %v", c.err, c.want, e.said)
+		}
 	}
 }

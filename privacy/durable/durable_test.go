@@ -61,9 +61,7 @@ func TestSyncDir(t *testing.T) {
 	if err := SyncDir(t.TempDir()); err != nil {
 		t.Error(err)
 	}
-	if err := SyncDir(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no folder: %v", err)
-	}
+	must.FailDo(t, SyncDir(filepath.Join(t.TempDir(), "absent")), fs.ErrNotExist, "no folder")
 	if d, err := os.Open("/proc/self"); err == nil { // a file system of Linux without fsync
 		defer d.Close()
 		if err := d.Sync(); !errors.Is(err, syscall.EINVAL) {
@@ -121,9 +119,7 @@ func TestPublish(t *testing.T) {
 
 	// Where there is no such rename: by links.
 	f = make("three")
-	if err := linkNoReplace(f.Name(), name); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("a name that is taken: %v", err)
-	}
+	must.FailDo(t, linkNoReplace(f.Name(), name), fs.ErrExist, "a name that is taken")
 	want("two", mode)
 	other := filepath.Join(dir, "other")
 	if err := linkNoReplace(f.Name(), other); err != nil {
@@ -132,9 +128,7 @@ func TestPublish(t *testing.T) {
 	if text, err := os.ReadFile(other); err != nil || string(text) != "three" {
 		t.Errorf("%q, %v", text, err)
 	}
-	if err := linkNoReplace(filepath.Join(dir, "absent"), filepath.Join(dir, "new")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no file: %v", err)
-	}
+	must.FailDo(t, linkNoReplace(filepath.Join(dir, "absent"), filepath.Join(dir, "new")), fs.ErrNotExist, "no file")
 	_ = f.Close()
 	if left, _ := filepath.Glob(filepath.Join(dir, ".dyad-*")); len(left) > 0 {
 		t.Errorf("left: %q", left)
@@ -155,9 +149,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%s is there: %v, want %v", name, err == nil, want)
 		}
 	}
-	if _, err := Open(living.Name()); !errors.Is(err, ErrBusy) {
-		t.Errorf("a file in use: %v", err)
-	}
+	must.Fail(Open(living.Name()))(t, ErrBusy, "a file in use")
 	asked := 0
 	_ = living.Close()
 	Sweep(dir, func(name string) bool { // what was stale is not any more when the lock is taken

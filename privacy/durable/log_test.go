@@ -50,9 +50,7 @@ func TestLock(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")
 	held := must.Get(Lock(name, 0))(t)
 	for _, wait := range []time.Duration{0, time.Millisecond} {
-		if _, err := Lock(name, wait); !errors.Is(err, ErrBusy) {
-			t.Errorf("the lock is taken twice: %v", err)
-		}
+		must.Fail(Lock(name, wait))(t, ErrBusy, "the lock is taken twice")
 	}
 	go func() { _ = held.Unlock() }()
 	if again, err := Lock(name, time.Minute); err != nil {

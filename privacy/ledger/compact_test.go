@@ -96,9 +96,7 @@ func TestCompact(t *testing.T) {
 	if e, err := l.Released("kept"); err != nil || e.Kept.Digest != "0f" {
 		t.Errorf("%+v, %v", e, err)
 	}
-	if err := l.Release("run0", Kept{Digest: "0f"}); !errors.Is(err, ErrResume) {
-		t.Errorf("a run that is archived is finished again: %v", err)
-	}
+	must.FailDo(t, l.Release("run0", Kept{Digest: "0f"}), ErrResume, "a run that is archived is finished again")
 	if err := l.Release("open", Kept{Digest: "0f"}); err != nil {
 		t.Error(err)
 	}
@@ -109,9 +107,7 @@ func TestCompact(t *testing.T) {
 	}
 	big := testCharge("over")
 	big.Events = []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 0.05}}
-	if _, err := l.Begin(big, privacy.NewSeededSource(1)); !errors.Is(err, ErrBudget) {
-		t.Errorf("the cap is gone: %v", err)
-	}
+	must.Fail(l.Begin(big, privacy.NewSeededSource(1)))(t, ErrBudget, "the cap is gone")
 	before = totals(t, l)
 	again, err := l.Compact()
 	if err != nil || again.Runs != 1 || !reflect.DeepEqual(totals(t, l), before) {

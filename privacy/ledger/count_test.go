@@ -68,9 +68,7 @@ func TestCountRefusesOldStates(t *testing.T) {
 	for n, digest := range []string{"one", "two", "three"} {
 		mustCount(t, lock, n+1, digest)
 	}
-	if err := lock.Count(StreamPosition{2, "two"}); !errors.Is(err, ErrResume) {
-		t.Errorf("the count went back: %v", err)
-	}
+	must.FailDo(t, lock.Count(StreamPosition{2, "two"}), ErrResume, "the count went back")
 	lock.Unlock()
 	try := func(at StreamPosition, session int) error {
 		lock, err := l.LockRun("r")
@@ -161,9 +159,7 @@ func TestDamagedCountFailsSafe(t *testing.T) {
 		}
 	}
 	must.Do(t, os.Remove(name))
-	if _, err := l.LockRun("r"); !errors.Is(err, ErrResume) {
-		t.Errorf("deleted: %v", err)
-	}
+	must.Fail(l.LockRun("r"))(t, ErrResume, "deleted")
 	if lock, err := l.LockRun("not charged"); err != nil {
 		t.Errorf("a run that is not charged: %v", err)
 	} else {
@@ -178,9 +174,7 @@ func TestCountOfAnOlderRun(t *testing.T) {
 	must.Get(l.Begin(c, privacy.NewSeededSource(1)))(t)
 	must.Do(t, os.WriteFile(l.runFile("r"), nil, 0o600)) // its lock
 	must.Get(l.ResumeStream("r", c, 2, 1, privacy.NewSeededSource(2)))(t)
-	if _, err := l.ResumeStream("r", c, 1, 2, privacy.NewSeededSource(2)); !errors.Is(err, ErrResume) {
-		t.Errorf("an older state: %v", err)
-	}
+	must.Fail(l.ResumeStream("r", c, 1, 2, privacy.NewSeededSource(2)))(t, ErrResume, "an older state")
 	if _, err := l.ResumeStream("r", c, 2, 2, privacy.NewSeededSource(2)); err != nil {
 		t.Error(err)
 	}
@@ -217,9 +211,7 @@ func TestReleaseNamesWhatWasKept(t *testing.T) {
 	}
 	kept := Kept{Digest: "sha256:12", Place: "/home/ä/.m"}
 	must.Do(t, l.Release("a", kept))
-	if err := l.Release("a", Kept{Digest: "other"}); !errors.Is(err, ErrResume) {
-		t.Errorf("a second release: %v", err)
-	}
+	must.FailDo(t, l.Release("a", Kept{Digest: "other"}), ErrResume, "a second release")
 	must.Do(t, l.Finish("b", "failed"))
 	if e, err := l.Released("a"); err != nil || e.Kept != kept || e.Status != StatusReleased {
 		t.Errorf("Released = %+v, %v", e, err)
@@ -272,9 +264,7 @@ func TestGoldenLedgers(t *testing.T) {
 	}
 	lock := must.Get(l.LockRun("stream"))(t)
 	c := Charge{DataID: "clinic", Algorithm: "fixture", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 5, Count: 5}}, Unit: "one record", Relation: "replace-one"}
-	if _, err := lock.Resume(c, StreamPosition{2, "two"}, 2, privacy.NewSeededSource(1)); !errors.Is(err, ErrResume) {
-		t.Errorf("an older state: %v", err)
-	}
+	must.Fail(lock.Resume(c, StreamPosition{2, "two"}, 2, privacy.NewSeededSource(1)))(t, ErrResume, "an older state")
 	if _, err := lock.Resume(c, StreamPosition{3, "three"}, 2, privacy.NewSeededSource(1)); err != nil {
 		t.Error(err)
 	}

@@ -40,15 +40,11 @@ func TestCapsSayWhatTheyCount(t *testing.T) {
 	if err := run("fixed", pures); err != nil {
 		t.Errorf("the exact total is below the cap: %v", err)
 	}
-	if err := run("looking", pures); !errors.Is(err, ErrBudget) {
-		t.Errorf("no filter admits this: %v", err)
-	}
+	must.FailDo(t, run("looking", pures), ErrBudget, "no filter admits this")
 	if err := run("pure", account.Repeat(account.PureEvent{Epsilon: 0.125}, 8)); err != nil {
 		t.Errorf("pure epsilons add up to the cap: %v", err)
 	}
-	if err := run("pure", account.PureEvent{Epsilon: 0.001}); !errors.Is(err, ErrBudget) {
-		t.Errorf("above the sum of pure epsilons: %v", err)
-	}
+	must.FailDo(t, run("pure", account.PureEvent{Epsilon: 0.001}), ErrBudget, "above the sum of pure epsilons")
 	must.Do(t, l.SetCapByLooking("looking", privacy.Budget{Epsilon: 2.5, Delta: 1e-5})) // raised
 	want := map[string]Counted{"fixed": Planned, "looking": Odometer, "pure": Filtered}
 	for _, compacted := range []bool{false, true} {

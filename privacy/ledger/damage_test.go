@@ -139,9 +139,7 @@ func TestLostFiles(t *testing.T) {
 		if _, err := Open(l.path); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "lost lines") {
 			t.Errorf("%v, want ErrUnavailable: lost lines", err)
 		}
-		if _, err := l.Begin(testCharge("new"), privacy.NewSeededSource(1)); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("%v, want ErrUnavailable", err)
-		}
+		must.Fail(l.Begin(testCharge("new"), privacy.NewSeededSource(1)))(t, ErrUnavailable)
 	})
 	t.Run("both replaced", func(t *testing.T) {
 		l, _ := fiveLines(t)
@@ -243,9 +241,7 @@ func TestUnknownIsNeverIgnored(t *testing.T) {
 			if v, err := l.Verify(); err != nil || v.Lines != 2 {
 				t.Errorf("Verify = %+v, %v: a line of a later version is no damage", v, err)
 			}
-			if _, err := l.Summary("clinic", 1e-5); !errors.Is(err, account.ErrUnsupported) {
-				t.Errorf("Summary: %v, want ErrUnsupported", err)
-			}
+			must.Fail(l.Summary("clinic", 1e-5))(t, account.ErrUnsupported, "Summary")
 			wantWarning(t, mustBegin(t, l, testCharge("a")), "cannot be computed", true)
 			must.Do(t, l.SetCap("clinic", privacy.Budget{Epsilon: 100, Delta: 0.1}))
 			if _, err := l.Begin(testCharge("b"), privacy.NewSeededSource(1)); !errors.Is(err, account.ErrUnsupported) {

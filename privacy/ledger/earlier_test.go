@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,7 +50,5 @@ func TestLedgerOfEarlierEvents(t *testing.T) {
 	if text := after.String(); strings.Contains(text, "GDP") || !strings.Contains(text, "at delta 1e-05") {
 		t.Error(text)
 	}
-	if _, err := l.Begin(Charge{DataID: "clinic", Run: "more", Algorithm: "a", Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1}}}, privacy.NewSeededSource(1)); !errors.Is(err, ErrBudget) {
-		t.Errorf("beyond the cap: %v", err)
-	}
+	must.Fail(l.Begin(Charge{DataID: "clinic", Run: "more", Algorithm: "a", Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1}}}, privacy.NewSeededSource(1)))(t, ErrBudget, "beyond the cap")
 }

@@ -176,16 +176,12 @@ func TestCapRefusesAndLeavesTheFilesAlone(t *testing.T) {
 
 	before := readAll(t, l)
 	c.Run, c.Events = "b", []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1000}}
-	if err := l.Admits(c); !errors.Is(err, ErrBudget) {
-		t.Errorf("over the cap: Admits says %v", err)
-	}
+	must.FailDo(t, l.Admits(c), ErrBudget, "over the cap: Admits says")
 	if s, err := l.Begin(c, privacy.NewSeededSource(1)); !errors.Is(err, ErrBudget) || s != nil {
 		t.Errorf("over the cap: %v, %v; want ErrBudget", s, err)
 	}
 	c.Events = []account.Event{account.NonPrivateEvent{}}
-	if _, err := l.Begin(c, privacy.NewSeededSource(1)); !errors.Is(err, ErrBudget) {
-		t.Errorf("non-private run under a cap: %v; want ErrBudget", err)
-	}
+	must.Fail(l.Begin(c, privacy.NewSeededSource(1)))(t, ErrBudget, "non-private run under a cap")
 	if !reflect.DeepEqual(before, readAll(t, l)) {
 		t.Error("a refused charge changed the files")
 	}
@@ -209,9 +205,7 @@ func TestCapCountsEarlierCharges(t *testing.T) {
 	c.Events = []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1}}
 	mustBegin(t, l, c)
 	must.Do(t, l.SetCap("clinic", privacy.Budget{Epsilon: 1, Delta: 1e-6}))
-	if _, err := l.Begin(testCharge("b"), privacy.NewSeededSource(1)); !errors.Is(err, ErrBudget) {
-		t.Errorf("%v, want ErrBudget", err)
-	}
+	must.Fail(l.Begin(testCharge("b"), privacy.NewSeededSource(1)))(t, ErrBudget)
 }
 
 func TestLedgerRefusesBadInput(t *testing.T) {
@@ -351,17 +345,13 @@ func TestGoroutinesLoseNothing(t *testing.T) {
 func TestOpenLedgerPaths(t *testing.T) {
 	dir := t.TempDir()
 	for _, bad := range []string{dir, filepath.Join(dir, "missing", "ledger")} {
-		if _, err := Open(bad); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("Open(%s) = %v, want ErrUnavailable", bad, err)
-		}
+		must.Fail(Open(bad))(t, ErrUnavailable, fmt.Sprintf("Open(%s) =", bad))
 	}
 	// A file that is no ledger is never overwritten.
 	foreign := filepath.Join(dir, "foreign")
 	for _, content := range []string{"", "a,b,c\n1,2,3\n", "{}"} {
 		must.Do(t, os.WriteFile(foreign, []byte(content), 0o600))
-		if _, err := Open(foreign); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("content %q was opened as a ledger: %v", content, err)
-		}
+		must.Fail(Open(foreign))(t, ErrUnavailable, fmt.Sprintf("content %q was opened as a ledger", content))
 		if raw, err := os.ReadFile(foreign); err != nil || !bytes.Equal(raw, []byte(content)) {
 			t.Errorf("content %q became %q", content, raw)
 		}

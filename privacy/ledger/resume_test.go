@@ -188,16 +188,12 @@ func TestFinishOnce(t *testing.T) {
 		t.Errorf("unfinished: %+v, %v; want a and b", open, err)
 	}
 	must.Do(t, l.Release("a", Kept{Digest: "0f"}))
-	if err := l.Release("a", Kept{Digest: "0f"}); !errors.Is(err, ErrResume) {
-		t.Errorf("a second release: %v, want ErrResume", err)
-	}
+	must.FailDo(t, l.Release("a", Kept{Digest: "0f"}), ErrResume, "a second release")
 	must.Do(t, l.Finish("b", "failed"))
 	if _, err := l.Resume("b", resumable("b"), privacy.NewSeededSource(2)); !errors.Is(err, ErrResume) || !strings.Contains(err.Error(), `ended as "failed"`) {
 		t.Errorf("a failed run was resumed: %v", err)
 	}
-	if err := l.Release("c", Kept{Digest: "0f"}); !errors.Is(err, ErrResume) {
-		t.Errorf("a run that was never charged: %v, want ErrResume", err)
-	}
+	must.FailDo(t, l.Release("c", Kept{Digest: "0f"}), ErrResume, "a run that was never charged")
 	if open, err := l.Unfinished(""); err != nil || len(open) != 0 {
 		t.Errorf("unfinished: %+v, %v; want none", open, err)
 	}
@@ -232,9 +228,7 @@ func TestResumeLine(t *testing.T) {
 		t.Error("a resume without a source was accepted")
 	}
 	fakeLine(t, l, "resume", `{"run":"a","on":"another machine"}`)
-	if _, err := l.Summary("clinic", 1e-5); !errors.Is(err, account.ErrUnsupported) {
-		t.Errorf("Summary: %v, want ErrUnsupported", err)
-	}
+	must.Fail(l.Summary("clinic", 1e-5))(t, account.ErrUnsupported, "Summary")
 }
 
 // Goroutines that carry out one run: one gets to release it.

@@ -59,9 +59,7 @@ func TestSignaturesAreOfReleases(t *testing.T) {
 	if again, err := l.Sign(file); err != nil || string(again) != string(sig) {
 		t.Errorf("signed again: %v, another signature", err)
 	}
-	if _, err := l.Sign([]byte("another file")); !errors.Is(err, ErrResume) {
-		t.Errorf("signed what was not released: %v", err)
-	}
+	must.Fail(l.Sign([]byte("another file")))(t, ErrResume, "signed what was not released")
 	must.Get(l.Compact())(t)
 	if again, err := l.Sign(file); err != nil || string(again) != string(sig) {
 		t.Errorf("signed from the archive: %v, another signature", err)
@@ -178,13 +176,9 @@ func TestLedgerThatWasPutBackIsTold(t *testing.T) {
 		putBack(before)
 	}
 	other, _, _ := signedLedger(t, []byte("1"))
-	if _, err := other.Witness(file); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("another ledger: %v", err)
-	}
+	must.Fail(other.Witness(file))(t, ErrUnavailable, "another ledger")
 	must.Do(t, os.WriteFile(file, []byte("notes\n"), 0o600))
-	if _, err := l.Witness(file); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("a file that is no witness was replaced: %v", err)
-	}
+	must.Fail(l.Witness(file))(t, ErrUnavailable, "a file that is no witness was replaced")
 }
 
 // A signature that is accepted is the one that the key makes of the file and what is read.

@@ -80,9 +80,7 @@ func TestStreamEvent(t *testing.T) {
 			return l.ResumeStream(batchRun(t, l), charge, 0, 1, privacy.NewSeededSource(2))
 		},
 	} {
-		if _, err := try(); !errors.Is(err, ErrResume) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(try())(t, ErrResume, name)
 	}
 	if after, err := l.Summary("people", 1e-5); err != nil || after.Mu != before.Mu && after.Runs == before.Runs {
 		t.Errorf("resuming changed the total from %v to %v (%v)", before.Mu, after.Mu, err)
@@ -102,15 +100,11 @@ func TestResumeStreamWithoutNoise(t *testing.T) {
 	if err := again.ReleaseExact([]float64{1}); err != nil {
 		t.Error(err)
 	}
-	if _, err := l.ResumeStream(s.Receipt().Run, charge, 1, 2, privacy.NewSeededSource(2)); !errors.Is(err, ErrResume) {
-		t.Errorf("an old copy: %v", err)
-	}
+	must.Fail(l.ResumeStream(s.Receipt().Run, charge, 1, 2, privacy.NewSeededSource(2)))(t, ErrResume, "an old copy")
 	private := Charge{DataID: "people", Algorithm: "a", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 1, Count: 3}}}
 	s = must.Get(l.Begin(private, privacy.NewSeededSource(1)))(t)
 	again = must.Get(l.ResumeStream(s.Receipt().Run, private, 1, 1, privacy.NewSeededSource(2)))(t)
-	if err := again.ReleaseExact([]float64{1}); !errors.Is(err, privacy.ErrUnplanned) {
-		t.Errorf("an exact release of a private stream: %v", err)
-	}
+	must.FailDo(t, again.ReleaseExact([]float64{1}), privacy.ErrUnplanned, "an exact release of a private stream")
 }
 
 // batchRun charges a run that promised to release nothing before its end.

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"errors"
 	"math"
 	"path/filepath"
 	"strings"
@@ -57,9 +56,7 @@ func TestLedgerAddsUpOneUnit(t *testing.T) {
 	// A cap cannot be kept without a total, so the run is refused; the cap's own unit goes on.
 	must.Do(t, l.SetCap("capped", privacy.Budget{Epsilon: 10, Delta: 1e-5}))
 	accepted("capped", "one record", pure, "")
-	if _, err := charge("capped", "one pair", pure); !errors.Is(err, account.ErrUnsupported) {
-		t.Errorf("pairs under a cap of records: %v", err)
-	}
+	must.Fail(charge("capped", "one pair", pure))(t, account.ErrUnsupported, "pairs under a cap of records")
 	accepted("capped", "one record", pure, "")
 }
 
@@ -76,9 +73,7 @@ func TestLockRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open().LockRun("../r"); !errors.Is(err, ErrResume) {
-		t.Errorf("a second process: %v", err)
-	}
+	must.Fail(open().LockRun("../r"))(t, ErrResume, "a second process")
 	if other, err := open().LockRun("another"); err != nil {
 		t.Errorf("another run: %v", err)
 	} else {

@@ -223,9 +223,7 @@ func TestLossesOfTheLibraryAreServed(t *testing.T) {
 	e := must.Get(engine.NewExpression("deep", strings.Repeat("sqrt(1+(", 30)+"u"+strings.Repeat(")^2)", 30), engine.ExpressionOptions{}))(t)
 	p := protocol(3)
 	p.Loss = local.ScalarLoss{Of: e}
-	if _, err := serve.Open(t.TempDir(), planOf(t, p)); err == nil || !strings.Contains(err.Error(), "at most 128") {
-		t.Errorf("a loss that clients refuse: %v", err)
-	}
+	must.Fail(serve.Open(t.TempDir(), planOf(t, p)))(t, "at most 128", "a loss that clients refuse")
 }
 
 // A server sends nobody elsewhere, neither with the client of a Remote nor without one.

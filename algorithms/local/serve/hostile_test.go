@@ -115,9 +115,7 @@ func TestTwiceMeansWritten(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 200 {
 		wait.Go(func() {
-			if _, err := s.Submit(context.Background(), m); !errors.Is(err, serve.ErrUnavailable) {
-				t.Errorf("on a log that cannot be written: %v", err)
-			}
+			must.Fail(s.Submit(context.Background(), m))(t, serve.ErrUnavailable, "on a log that cannot be written")
 		})
 	}
 	wait.Wait()

@@ -121,9 +121,7 @@ func TestClientOfANetwork(t *testing.T) {
 	if a, err := c.Draw(context.Background(), serve.PublicPlan(s.Plan()), z); err != nil || a.Outcome != serve.Printed || a.Message == nil {
 		t.Errorf("drawn: %+v, %v", a, err)
 	}
-	if _, err := c.Answer(context.Background(), engine.Record{X: []float64{0.5}, Y: 1}); !errors.Is(err, serve.ErrInput) {
-		t.Errorf("a record of one feature: %v", err)
-	}
+	must.Fail(c.Answer(context.Background(), engine.Record{X: []float64{0.5}, Y: 1}))(t, serve.ErrInput, "a record of one feature")
 	plan := s.Plan()
 	for name, model := range map[string][]float64{"linear": make([]float64, plan.Dim), "long": make([]float64, plan.Parameters+1), "out of its balls": slices.Repeat([]float64{9}, plan.Parameters)} {
 		if serve.Fits(plan, model) {

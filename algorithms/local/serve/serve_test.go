@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"dyad/algorithms/local"
@@ -122,9 +121,7 @@ func TestLogDamage(t *testing.T) {
 	for u := range 4 {
 		must.Get(s.Submit(context.Background(), submission(t, s.Plan(), s.State(), fmt.Sprint(u), uint64(u))))(t)
 	}
-	if _, err := serve.Open(dir, planOf(t, p)); err == nil || !strings.Contains(err.Error(), "another server") {
-		t.Errorf("two servers on one directory: %v", err)
-	}
+	must.Fail(serve.Open(dir, planOf(t, p)))(t, "another server", "two servers on one directory")
 	path := filepath.Join(dir, "messages.log")
 	whole, err := os.ReadFile(path)
 	if err != nil {
@@ -177,9 +174,7 @@ func TestLogDamage(t *testing.T) {
 	}
 	other := p
 	other.Epsilon = 0.5
-	if _, err := serve.Open(dir, planOf(t, other)); err == nil || !strings.Contains(err.Error(), "another protocol") {
-		t.Errorf("another epsilon on the same log: %v", err)
-	}
+	must.Fail(serve.Open(dir, planOf(t, other)))(t, "another protocol", "another epsilon on the same log")
 	printed := p
 	printed.Method = local.PrestigePrinted
 	if _, err := serve.Open(t.TempDir(), planOf(t, printed)); err == nil {

@@ -23,9 +23,7 @@ import (
 // A token is right for its id, study and key only, and the key survives its file.
 func TestTokens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
-	if _, err := serve.ReadTokenKey(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no file: %v", err)
-	}
+	must.Fail(serve.ReadTokenKey(path))(t, fs.ErrNotExist, "no file")
 	key := must.Get(serve.NewTokenKey())(t)
 	must.Do(t, key.Create(path))
 	other := must.Get(serve.NewTokenKey())(t)

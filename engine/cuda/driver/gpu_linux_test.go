@@ -200,12 +200,8 @@ func manyJobs(t *testing.T, f fake) {
 		if err := g.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := g.Do(context.Background(), func(Context) error { return nil }); !errors.Is(err, ErrClosed) {
-			t.Errorf("Do after Close: %v", err)
-		}
-		if err := g.Close(); !errors.Is(err, ErrClosed) {
-			t.Errorf("second Close: %v", err)
-		}
+		must.FailDo(t, g.Do(context.Background(), func(Context) error { return nil }), ErrClosed, "Do after Close")
+		must.FailDo(t, g.Close(), ErrClosed, "second Close")
 	}
 	if n := f.leaks(); n != [8]int{} {
 		t.Errorf("alive after Close: %v", n)
@@ -294,9 +290,7 @@ func TestLostContext(t *testing.T) {
 	g := must.Get(OpenGPU(f, 0))(t)
 	defer g.Close()
 	f.failOnce("cuMemFree", 700, 0) // the first that hears of it reports it
-	if err := g.Release(func(c Context) error { return c.Free(0) }); err == nil || !strings.Contains(err.Error(), "700") {
-		t.Errorf("a release that loses the context: %v", err)
-	}
+	must.FailDo(t, g.Release(func(c Context) error { return c.Free(0) }), "700", "a release that loses the context")
 }
 
 func TestOpenGPUErrors(t *testing.T) {

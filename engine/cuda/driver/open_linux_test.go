@@ -55,15 +55,9 @@ func TestMockDriver(t *testing.T) {
 		t.Errorf("got %+v, %v\nwant %+v", devices, err, mockDevices)
 	}
 	checkGPUs(t, d)
-	if _, err := d.Version(); !errors.Is(err, ErrClosed) {
-		t.Errorf("Version after Close: %v", err)
-	}
-	if _, err := d.Devices(); !errors.Is(err, ErrClosed) {
-		t.Errorf("Devices after Close: %v", err)
-	}
-	if err := d.Close(); !errors.Is(err, ErrClosed) {
-		t.Errorf("second Close: %v", err)
-	}
+	must.Fail(d.Version())(t, ErrClosed, "Version after Close")
+	must.Fail(d.Devices())(t, ErrClosed, "Devices after Close")
+	must.FailDo(t, d.Close(), ErrClosed, "second Close")
 }
 
 func TestUnavailable(t *testing.T) {

@@ -71,9 +71,7 @@ func TestScopes(t *testing.T) {
 	body := "{\n.reg .f32 %phi<2>;\nmov.f32 %phi0, 0f3F800000;\nmov.f32 %f0, %phi0;\n}\n{\n.reg .f32 %phi<2>;\nmov.f32 %f1, %phi0;\n}"
 	m := must.Get(Parse(program(body)))(t)
 	var machine Machine
-	if err := machine.Run(m, "k", 1, 1, machine.Alloc(256)); err == nil || !strings.Contains(err.Error(), "not set") {
-		t.Errorf("a register of another block was found: %v", err)
-	}
+	must.FailDo(t, machine.Run(m, "k", 1, 1, machine.Alloc(256)), "not set", "a register of another block was found")
 }
 
 // TestFused compares with exact arithmetic where float64 does not round twice, and at

@@ -69,9 +69,7 @@ func TestRunStops(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := Run(ctx, Options{Records: 20, Runs: 1}, func(Line) error { return nil }); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
+	must.FailDo(t, Run(ctx, Options{Records: 20, Runs: 1}, func(Line) error { return nil }), context.Canceled, "cancelled")
 	for _, o := range []Options{{Runs: -1}, {Records: 1}, {Workers: -1}, {Variants: []kernels.Variant{99}}} {
 		if err := Run(context.Background(), o, func(Line) error { return nil }); err == nil {
 			t.Errorf("%+v is accepted", o)
