@@ -42,9 +42,9 @@ func (f *fixture) refusedState(t testing.TB, what, says string) {
 // Then it puts the copy back, which would draw the releases after 4 a second time, with other
 // noise, or breaks the count. Nothing leaves unless the state is known to be the latest. In
 // the end the files are as the kill left them.
-func (f *fixture) attackCount(t *testing.T, c cell, stage string, nth int) crash.Ended {
+func (f *fixture) attackCount(t *testing.T, c cell) crash.Ended {
 	t.Helper()
-	child := f.start(t, crash.Spec{Args: f.stream(), Stage: "released", Nth: 4, Fault: "pause", Then: stage, ThenNth: nth})
+	child := f.start(t, crash.Spec{Args: f.stream(), Stage: "released#4", Fault: "pause", Then: c.stage})
 	child.Paused(t)
 	copied := f.get(t, stateName)
 	e := child.End()
@@ -80,7 +80,7 @@ func (f *fixture) attackCount(t *testing.T, c cell, stage string, nth int) crash
 		// The killed attempt drew release 5 and did not count it: the copy goes on and draws
 		// it too. From then on the first release 5 is refused.
 		f.put(t, map[string]string{stateName: copied})
-		second := f.start(t, crash.Spec{Args: f.stream("resume"), Stage: "released", Nth: 1, Fault: "kill"}).End()
+		second := f.start(t, crash.Spec{Args: f.stream("resume"), Stage: "released", Fault: "kill"}).End()
 		next := f.get(t, stateName)
 		f.put(t, map[string]string{stateName: latest})
 		f.refusedState(t, c.fault, "is another one in this state than the one that was made")
@@ -107,7 +107,7 @@ func (f *fixture) uncharged(t *testing.T, spec crash.Spec) crash.Ended {
 // can know.
 func (f *fixture) putBackAll(t *testing.T) crash.Ended {
 	t.Helper()
-	child := f.start(t, crash.Spec{Args: f.stream(), Stage: "released", Nth: 4, Fault: "pause", Then: "released", ThenNth: 5})
+	child := f.start(t, crash.Spec{Args: f.stream(), Stage: "released#4", Fault: "pause", Then: "released#5"})
 	child.Paused(t)
 	old := map[string]string{}
 	for _, name := range []string{stateName, "ledger/ledger.jsonl", "ledger/ledger.jsonl.head", f.countName(t)} {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -136,33 +135,18 @@ func TestCrashMatrix(t *testing.T) {
 
 func (f *fixture) attack(t *testing.T, c cell) crash.Ended {
 	t.Helper()
-	stage, nth, _ := strings.Cut(c.stage, "#")
-	spec := crash.Spec{Args: f.stream(), Stage: stage}
-	if stage != "start" {
-		var err error
-		if spec.Nth, err = strconv.Atoi(nth); err != nil {
-			t.Fatal(err)
-		}
-	}
+	spec := crash.Spec{Args: f.stream(), Stage: c.stage}
 	var pause func()
 	switch c.fault {
 	case "state put back", "count torn", "count lost", "count cut short", "two attempts":
 		if c.charges == 0 {
 			return f.uncharged(t, spec)
 		}
-		return f.attackCount(t, c, stage, spec.Nth)
-	case "kill -9", "state cut short", "state edited", "state lost", "state of before":
-		spec.Fault = "kill"
-	case "interrupt":
-		spec.Fault = "interrupt"
-	case "disk full":
-		spec.Fault = "full"
+		return f.attackCount(t, c)
+	case "state cut short", "state edited", "state lost", "state of before":
+		return f.damageState(t, c.fault, f.start(t, spec.With("kill", "")).End())
 	case "disk full within a line":
-		spec.Fault, spec.Limit = "full", uint64(len(f.ledger)+20)
-	case "state folder read-only":
-		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("out"), true
-	case "ledger folder read-only":
-		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("ledger"), true
+		c.fault, spec.Limit = "disk full", uint64(len(f.ledger)+20)
 	case "other run":
 		pause = func() { f.otherRun(t, c.stage) }
 	case "same state":
@@ -177,17 +161,11 @@ func (f *fixture) attack(t *testing.T, c cell) crash.Ended {
 		pause = func() { f.charge(t, inYear(c.fault), "clock") }
 	case "line lost", "line edited", "head deleted":
 		return f.damaged(t, c.fault, c.says, spec)
-	default:
-		t.Fatalf("no fault %q", c.fault)
 	}
 	if pause == nil {
-		return f.damageState(t, c.fault, f.start(t, spec).End())
+		return f.start(t, spec.With(c.fault, f.dir)).End()
 	}
-	spec.Fault = "pause"
-	child := f.start(t, spec)
-	child.Paused(t)
-	pause()
-	return child.End()
+	return f.start(t, spec.With("pause", "")).While(t, pause)
 }
 
 // damageState breaks the state that a killed stream left, checks that it is refused,
@@ -222,7 +200,7 @@ func (f *fixture) damageState(t *testing.T, fault string, e crash.Ended) crash.E
 		// The stream is resumed, and killed again; then a copy of the state from before
 		// that is put back.
 		old := f.get(t, stateName)
-		second := f.start(t, crash.Spec{Args: f.stream("resume"), Stage: "released", Nth: 2, Fault: "kill"}).End()
+		second := f.start(t, crash.Spec{Args: f.stream("resume"), Stage: "released#2", Fault: "kill"}).End()
 		latest := f.get(t, stateName)
 		sameReleases(t, releasesOf(t, e), releasesOf(t, second))
 		refused(old, "old copy")

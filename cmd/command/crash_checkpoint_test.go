@@ -96,37 +96,21 @@ func TestCheckpointCrashMatrix(t *testing.T) {
 
 func (f *fixture) attackCheckpoint(t *testing.T, c checkpointCell) ended {
 	t.Helper()
-	stage, nth, _ := strings.Cut(c.stage, "#")
-	spec := crash.Spec{Args: f.checkpointed(), Stage: stage}
-	var err error
-	if spec.Nth, err = strconv.Atoi(nth); err != nil {
-		t.Fatal(err)
-	}
+	spec := crash.Spec{Args: f.checkpointed(), Stage: c.stage}
 	switch c.fault {
-	case "kill -9":
-		spec.Fault = "kill"
-	case "interrupt":
-		spec.Fault = "interrupt"
-	case "disk full":
-		spec.Fault = "full"
-	case "ledger folder read-only":
-		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("ledger"), true
-	case "same run", "other run":
-		spec.Fault = "pause"
-		child := f.start(t, spec)
-		child.Paused(t)
-		if c.fault == "other run" {
-			f.otherRun(t, c.stage)
-			return child.End()
-		}
-		run, _, _ := f.attacked(t)
-		e := f.start(t, crash.Spec{Args: f.checkpointed("--out", f.in("out/other.json"), "--resume", run)}).End()
-		e.Want(t, "the second process", exitOK, fmt.Sprintf("run %s continued after step %d of %d", run, c.from, checkpointSteps))
-		return child.End()
-	default:
+	case "other run":
+		return f.start(t, spec.With("pause", "")).While(t, func() { f.otherRun(t, c.stage) })
+	case "same run":
+		return f.start(t, spec.With("pause", "")).While(t, func() {
+			run, _, _ := f.attacked(t)
+			e := f.start(t, crash.Spec{Args: f.checkpointed("--out", f.in("out/other.json"), "--resume", run)}).End()
+			e.Want(t, "the second process", exitOK, fmt.Sprintf("run %s continued after step %d of %d", run, c.from, checkpointSteps))
+		})
+	}
+	if strings.HasPrefix(c.fault, "checkpoint ") {
 		return f.damageCheckpoint(t, c, spec)
 	}
-	return f.start(t, spec).End()
+	return f.start(t, spec.With(c.fault, f.dir)).End()
 }
 
 // damageCheckpoint kills the program, breaks its checkpoint and checks that it is
@@ -135,7 +119,7 @@ func (f *fixture) damageCheckpoint(t *testing.T, c checkpointCell, spec crash.Sp
 	t.Helper()
 	spec.Fault = "pause"
 	if c.fault == "checkpoint of before" {
-		spec.Stage, spec.Nth = "checkpoint saved", c.from
+		spec.Stage = fmt.Sprint("checkpoint saved#", c.from)
 	}
 	child := f.start(t, spec)
 	child.Paused(t)
@@ -145,7 +129,7 @@ func (f *fixture) damageCheckpoint(t *testing.T, c checkpointCell, spec crash.Sp
 	if c.fault == "checkpoint of before" { // the copy is of an earlier step than the one at the death
 		must.Do(t, child.Process.Kill())
 		e := child.End()
-		f.start(t, crash.Spec{Args: f.checkpointed("--resume", run), Stage: "checkpoint saved", Nth: 8, Fault: "kill"}).End()
+		f.start(t, crash.Spec{Args: f.checkpointed("--resume", run), Stage: "checkpoint saved#8", Fault: "kill"}).End()
 		if f.get(t, name) == whole {
 			t.Fatal("the second attempt kept no checkpoint")
 		}
@@ -180,7 +164,7 @@ func (f *fixture) damageCheckpoint(t *testing.T, c checkpointCell, spec crash.Sp
 			refused(strings.Replace(whole, edit[0], edit[1], 1), "edited")
 		}
 	case "checkpoint of another run":
-		f.start(t, crash.Spec{Args: f.checkpointed("--out", f.in("out/third.json")), Stage: "training", Nth: 1, Fault: "kill"}).End()
+		f.start(t, crash.Spec{Args: f.checkpointed("--out", f.in("out/third.json")), Stage: "training", Fault: "kill"}).End()
 		before = f.get(t, "ledger/ledger.jsonl")
 		third, _, _ := f.attacked(t)
 		refused(f.get(t, "ledger/ledger.jsonl."+third+".checkpoint"), "it is of run")

@@ -150,8 +150,7 @@ func TestKilledWithoutOut(t *testing.T) {
 			t.Run(name+", "+stage, func(t *testing.T) {
 				t.Parallel()
 				f, args := unnamedFixture(t, c)
-				stage, nth, _ := strings.Cut(stage, "#")
-				f.within(t, asItIs, crash.Spec{Args: args, Stage: stage, Nth: int(nth[0] - '0'), Fault: "kill"}).End().Want(t, "attacked run", killed, "")
+				f.within(t, asItIs, crash.Spec{Args: args, Stage: stage, Fault: "kill"}).End().Want(t, "attacked run", killed, "")
 				runs, _ := f.wantNothingLost(t)
 				if len(runs) == 0 {
 					t.Fatal("nothing was charged")
@@ -194,7 +193,7 @@ func TestReadBackFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, args := unnamedFixture(t, c)
-			child := f.within(t, asItIs, crash.Spec{Args: args, Stage: "model renamed", Nth: c.runs, Fault: "pause"})
+			child := f.within(t, asItIs, crash.Spec{Args: args, Stage: fmt.Sprint("model renamed#", c.runs), Fault: "pause"})
 			child.Paused(t)
 			head := f.in("ledger/ledger.jsonl.head")
 			must.Do(t, os.Rename(head, f.in("in/head")))
@@ -237,15 +236,15 @@ func TestHeldOutFiguresAreNotLost(t *testing.T) {
 		code int
 		same bool
 	}{
-		{crash.Spec{Stage: "line durable", Nth: 3, Fault: "read-only"}, exitResource, false}, // their charge
-		{crash.Spec{Stage: "line durable", Nth: 3, Fault: "read-only"}, exitResource, true},
-		{crash.Spec{Stage: "trained", Nth: 2, Fault: "read-only"}, exitResource, false},
-		{crash.Spec{Stage: "trained", Nth: 2, Fault: "read-only"}, exitResource, true},
-		{crash.Spec{Stage: "line durable", Nth: 4, Fault: "read-only"}, exitResource, false}, // their release
-		{crash.Spec{Stage: "line durable", Nth: 4, Fault: "read-only"}, exitResource, true},
-		{crash.Spec{Stage: "trained", Nth: 2, Fault: "interrupt"}, exitCancelled, false},
+		{crash.Spec{Stage: "line durable#3", Fault: "read-only"}, exitResource, false}, // their charge
+		{crash.Spec{Stage: "line durable#3", Fault: "read-only"}, exitResource, true},
+		{crash.Spec{Stage: "trained#2", Fault: "read-only"}, exitResource, false},
+		{crash.Spec{Stage: "trained#2", Fault: "read-only"}, exitResource, true},
+		{crash.Spec{Stage: "line durable#4", Fault: "read-only"}, exitResource, false}, // their release
+		{crash.Spec{Stage: "line durable#4", Fault: "read-only"}, exitResource, true},
+		{crash.Spec{Stage: "trained#2", Fault: "interrupt"}, exitCancelled, false},
 	} {
-		t.Run(fmt.Sprintf("%s at %s#%d, same command %v", fault.spec.Fault, fault.spec.Stage, fault.spec.Nth, fault.same), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s at %s, same command %v", fault.spec.Fault, fault.spec.Stage, fault.same), func(t *testing.T) {
 			t.Parallel()
 			c := unnamedCommands["train --holdout-epsilon"]
 			f, args := unnamedFixture(t, c)

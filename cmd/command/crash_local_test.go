@@ -46,7 +46,7 @@ func TestLocalCrash(t *testing.T) {
 			// Some die after they have drawn a message, some after they have sent it.
 			if stage := []string{"", "message remembered", "message sent"}[u%3]; stage != "" {
 				for range 2 {
-					if e := f.start(t, crash.Spec{Args: args, Stage: stage, Nth: 1, Fault: "kill"}).End(); e.Code != killed {
+					if e := f.start(t, crash.Spec{Args: args, Stage: stage, Fault: "kill"}).End(); e.Code != killed {
 						t.Errorf("user %d: a client to be killed at %q ended with %d: %s", u, stage, e.Code, e.Stderr)
 					}
 				}

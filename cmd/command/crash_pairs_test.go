@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -104,12 +103,7 @@ func TestPairsCrashMatrix(t *testing.T) {
 		t.Run(fmt.Sprintf("%s, %s at %s", c.sampling, c.fault, c.stage), func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			stage, nth, _ := strings.Cut(c.stage, "#")
-			spec := crash.Spec{Args: f.pairsTrain(c.sampling), Stage: stage, Fault: c.fault}
-			var err error
-			if spec.Nth, err = strconv.Atoi(nth); err != nil {
-				t.Fatal(err)
-			}
+			spec := crash.Spec{Args: f.pairsTrain(c.sampling), Stage: c.stage, Fault: c.fault}
 			if c.fault == "lost" {
 				spec.Fault = "kill"
 			}
@@ -176,7 +170,7 @@ func TestPairsCrashCheckNotices(t *testing.T) {
 	c := pairsCell{"fixed", "kill", "training#1", killed, pending, 10, "", true}
 	attacked := func(sampling string) (*fixture, ended, string) {
 		f := newFixture(t)
-		e := f.start(t, crash.Spec{Args: f.pairsTrain(sampling), Stage: "training", Nth: 1, Fault: "kill"}).End()
+		e := f.start(t, crash.Spec{Args: f.pairsTrain(sampling), Stage: "training", Fault: "kill"}).End()
 		run, _, _ := f.attacked(t)
 		return f, e, run
 	}

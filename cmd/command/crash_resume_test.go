@@ -20,7 +20,7 @@ import (
 func interrupted(t *testing.T, more ...string) (f *fixture, run string) {
 	t.Helper()
 	f = newFixture(t)
-	f.start(t, crash.Spec{Args: f.train(more...), Stage: "training", Nth: 1, Fault: "kill"}).End()
+	f.start(t, crash.Spec{Args: f.train(more...), Stage: "training", Fault: "kill"}).End()
 	run, charges, _ := f.attacked(t)
 	if charges != 1 {
 		t.Fatalf("%d charges, want 1", charges)
@@ -34,7 +34,7 @@ func TestResumeWithConfig(t *testing.T) {
 	f.put(t, map[string]string{"in/run.yaml": fmt.Sprintf("verbose: true\ndata: [%s]\nschema: %s\nalgorithm: dpgdsc\nepsilon: 1\ndelta: 1e-5\nworkers: 1\nforce: true\nout: %s\nledger: %s\n",
 		f.in("in/patients.csv"), f.in("in/patients.yaml"), f.in("out/model.json"), f.in("ledger/ledger.jsonl"))})
 	args := []string{"train", "--config", f.in("in/run.yaml")}
-	f.start(t, crash.Spec{Args: args, Stage: "training", Nth: 1, Fault: "kill"}).End()
+	f.start(t, crash.Spec{Args: args, Stage: "training", Fault: "kill"}).End()
 	run, charges, _ := f.attacked(t)
 	if charges != 1 {
 		t.Fatalf("%d charges, want 1", charges)

@@ -15,7 +15,7 @@ func TestSimulationSavedElsewhere(t *testing.T) {
 	f := newFixture(t)
 	must.Do(t, os.Mkdir(f.in("gone"), 0o700))
 	args := []string{"local", "simulate", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "--ledger", f.in("ledger/ledger.jsonl"), "--out", f.in("gone/local.json")}
-	child := f.start(t, crash.Spec{Args: args, Stage: "charged", Nth: 1, Fault: "pause"})
+	child := f.start(t, crash.Spec{Args: args, Stage: "charged", Fault: "pause"})
 	child.Paused(t)
 	must.Do(t, os.Remove(f.in("gone")))
 	child.End().Want(t, "folder gone", exitElsewhere, "saved elsewhere, as")

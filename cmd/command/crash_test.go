@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -181,33 +180,14 @@ func TestLocalSimulateCrashMatrix(t *testing.T) {
 // attack runs the program with the fault of a cell.
 func (f *fixture) attack(t *testing.T, c cell) ended {
 	t.Helper()
-	stage, nth, _ := strings.Cut(c.stage, "#")
-	spec := crash.Spec{Args: f.train(), Stage: stage}
-	if stage != "start" {
-		var err error
-		if spec.Nth, err = strconv.Atoi(nth); err != nil {
-			t.Fatal(err)
-		}
-	}
+	spec := crash.Spec{Args: f.train(), Stage: c.stage}
 	var pause func(*testing.T, string)
 	switch c.fault {
-	case "kill -9":
-		spec.Fault = "kill"
-	case "interrupt":
-		spec.Fault = "interrupt"
-	case "disk full":
-		spec.Fault = "full"
 	case "disk full within a line":
-		spec.Fault, spec.Limit = "full", uint64(len(f.ledger)+20)
-		if stage == "kept" { // the charge is in the file by then
+		c.fault, spec.Limit = "disk full", uint64(len(f.ledger)+20)
+		if c.stage == "kept#1" { // the charge is in the file by then
 			spec.Limit = uint64(2*len(f.ledger) - 400)
 		}
-	case "ledger folder read-only":
-		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("ledger"), true
-	case "model and ledger folder read-only":
-		spec.Fault, spec.Folder, spec.Also, spec.Nobody = "read-only", f.in("out"), f.in("ledger"), true
-	case "model folder read-only":
-		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("out"), true
 	case "other run":
 		pause = f.otherRun
 	case "same run":
@@ -218,17 +198,11 @@ func (f *fixture) attack(t *testing.T, c cell) ended {
 		return f.damaged(t, spec, c)
 	case "model cut short":
 		pause = f.cutModel
-	default:
-		t.Fatalf("no fault %q", c.fault)
 	}
 	if pause == nil {
-		return f.start(t, spec).End()
+		return f.start(t, spec.With(c.fault, f.dir)).End()
 	}
-	spec.Fault = "pause"
-	child := f.start(t, spec)
-	child.Paused(t)
-	pause(t, c.stage)
-	return child.End()
+	return f.start(t, spec.With("pause", "")).While(t, func() { pause(t, c.stage) })
 }
 
 // check verifies the files after an attack, and that the user can go on.
@@ -311,7 +285,7 @@ func TestCrashCheckNotices(t *testing.T) {
 	}
 	killed := func(t *testing.T, stage string) (*fixture, ended) {
 		f := newFixture(t)
-		return f, f.start(t, crash.Spec{Args: f.train(), Stage: stage, Nth: 1, Fault: "kill"}).End()
+		return f, f.start(t, crash.Spec{Args: f.train(), Stage: stage, Fault: "kill"}).End()
 	}
 	t.Run("a model without a charge", func(t *testing.T) {
 		f, e := killed(t, "admitted")

@@ -92,7 +92,7 @@ func TestLinksAreFollowed(t *testing.T) {
 
 	// One lock by both names, and one state.
 	stream := func(state string, more ...string) []string { return f.online(append(more, "--state", f.in(state))...) }
-	child := f.start(t, crash.Spec{Args: stream("out/s.state"), Stage: "released", Nth: 3, Fault: "pause", Then: "released", ThenNth: 4})
+	child := f.start(t, crash.Spec{Args: stream("out/s.state"), Stage: "released#3", Fault: "pause", Then: "released#4"})
 	child.Paused(t)
 	f.dyad(stream("real/s.state", "--resume")...).Want(t, "by the other name", exitInput, "in use by another process")
 	first := releasesOf(t, child.End())
@@ -132,7 +132,7 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 		name := f.in("out/" + what + ".json")
 		for _, stage := range []string{"charged", "released"} {
 			known := len(f.known)
-			child := f.start(t, crash.Spec{Args: unforced(args, name), Stage: stage, Nth: 1, Fault: "pause"})
+			child := f.start(t, crash.Spec{Args: unforced(args, name), Stage: stage, Fault: "pause"})
 			child.Paused(t)
 			must.Do(t, os.WriteFile(name, []byte("PRECIOUS"), 0o600))
 			e := child.End()
@@ -156,7 +156,7 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 
 	// Through a link: the name that is told is that of the file.
 	must.Do(t, errors.Join(os.Mkdir(f.in("real"), 0o755), os.Symlink("../real/m.json", f.in("out/link.json"))))
-	child := f.start(t, crash.Spec{Args: unforced(f.train(), f.in("out/link.json")), Stage: "charged", Nth: 1, Fault: "pause"})
+	child := f.start(t, crash.Spec{Args: unforced(f.train(), f.in("out/link.json")), Stage: "charged", Fault: "pause"})
 	child.Paused(t)
 	f.put(t, map[string]string{"real/m.json": "PRECIOUS"})
 	e := child.End()
@@ -172,7 +172,7 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 	before, _ := filepath.Glob(f.in("out/*.json"))
 	var children []*crash.Child
 	for range 4 {
-		child := f.start(t, crash.Spec{Args: unforced(f.train(), f.in("out/same.json")), Stage: "charged", Nth: 1, Fault: "pause"})
+		child := f.start(t, crash.Spec{Args: unforced(f.train(), f.in("out/same.json")), Stage: "charged", Fault: "pause"})
 		child.Paused(t)
 		children = append(children, child)
 	}
@@ -209,14 +209,14 @@ func TestSweep(t *testing.T) {
 		t.Skip("slow")
 	}
 	f := newFixture(t)
-	f.start(t, crash.Spec{Args: f.train("--out", f.in("out/paid.json")), Stage: "released", Nth: 1, Fault: "kill"}).End()
+	f.start(t, crash.Spec{Args: f.train("--out", f.in("out/paid.json")), Stage: "released", Fault: "kill"}).End()
 	paid, _, _ := f.attacked(t)
 	f.known = append(f.known, paid)
-	living := f.start(t, crash.Spec{Args: f.train("--out", f.in("out/living.json")), Stage: "kept", Nth: 1, Fault: "pause"})
+	living := f.start(t, crash.Spec{Args: f.train("--out", f.in("out/living.json")), Stage: "kept", Fault: "pause"})
 	living.Paused(t)
 	alive, _, _ := f.attacked(t)
 	f.known = append(f.known, alive)
-	f.start(t, crash.Spec{Args: f.train("--out", f.in("out/dead.json")), Stage: "kept", Nth: 1, Fault: "kill"}).End()
+	f.start(t, crash.Spec{Args: f.train("--out", f.in("out/dead.json")), Stage: "kept", Fault: "kill"}).End()
 	dead, _, _ := f.attacked(t)
 	f.known = append(f.known, dead)
 	f.put(t, map[string]string{"out/.dyad-tmp-ABC": "records", "out/.dyad-FOREIGN-ABC.model": "of another ledger", "out/.dyad-3428432074": "of an older program"})
@@ -240,7 +240,7 @@ func TestSweep(t *testing.T) {
 // in another folder is copied.
 func TestSaveKeptModel(t *testing.T) {
 	f := newFixture(t)
-	f.start(t, crash.Spec{Args: f.train(), Stage: "released", Nth: 1, Fault: "kill"}).End()
+	f.start(t, crash.Spec{Args: f.train(), Stage: "released", Fault: "kill"}).End()
 	run, _, _ := f.attacked(t)
 	names, _ := filepath.Glob(f.in("out/" + files.KeptName(run) + "*"))
 	if len(names) != 1 {

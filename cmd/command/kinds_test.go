@@ -25,15 +25,15 @@ type guards struct {
 var guarded = map[string]guards{
 	"dyad train":            {"TestCheckpointCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms:TestBruteForceNeighboursStayWithinCertificates"},
 	"dyad online":           {"TestOnlineCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestStreamModelsAreComparedWithTheirCharge", "TestAuditOfStreamsAndMetrics"},
-	"dyad search":           {"TestKilledSearchesAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/search:TestSearchOfNeighbours"},
+	"dyad search":           {"TestKilledRunsAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/search:TestSearchOfNeighbours"},
 	"dyad pairs train":      {"TestPairsCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/pairs:TestAuditOfEveryVariant"},
-	"dyad cluster":          {"TestKilledClusteringsAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/cluster:TestClusterSumsOfNeighbours"},
+	"dyad cluster":          {"TestKilledRunsAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/cluster:TestClusterSumsOfNeighbours"},
 	"dyad local simulate":   {"TestLocalSimulateCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/local/localaudit:TestAttackWithoutPowerSaysSo"},
-	"dyad evaluate private": {"TestKilledEvaluationsAreResumed", "TestHeldOutAndNeighbourFiguresTellNothingElse", "TestGenuineFilesAreNeverRefused", "../../algorithms/evaluate:TestEvaluationOfNeighbours"},
-	"dyad evaluate compare": {"TestKilledEvaluationsAreResumed", "TestHeldOutAndNeighbourFiguresTellNothingElse", "TestGenuineFilesAreNeverRefused", "../../algorithms/evaluate:TestEvaluationOfNeighbours"},
+	"dyad evaluate private": {"TestKilledRunsAreResumed", "TestHeldOutAndNeighbourFiguresTellNothingElse", "TestGenuineFilesAreNeverRefused", "../../algorithms/evaluate:TestEvaluationOfNeighbours"},
+	"dyad evaluate compare": {"TestKilledRunsAreResumed", "TestHeldOutAndNeighbourFiguresTellNothingElse", "TestGenuineFilesAreNeverRefused", "../../algorithms/evaluate:TestEvaluationOfNeighbours"},
 	"dyad baseline":         {"TestCheckpointCrashMatrix", "TestBaselineIsTheModeOfTrain", "TestGenuineFilesAreNeverRefused", "TestBaselineIsTheModeOfTrain"}, // it promises nothing
-	"dyad threshold":        {"TestKilledEvaluationsAreResumed", "TestThresholdIsAFunctionOfTheRelease", "TestGenuineFilesAreNeverRefused", "../../algorithms/evaluate:TestEvaluationOfNeighbours"},
-	"dyad lab curve":        {"TestKilledCurvesAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/curve:TestPrivateCurveOfNeighbours"},
+	"dyad threshold":        {"TestKilledRunsAreResumed", "TestThresholdIsAFunctionOfTheRelease", "TestGenuineFilesAreNeverRefused", "../../algorithms/evaluate:TestEvaluationOfNeighbours"},
+	"dyad lab curve":        {"TestKilledRunsAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/curve:TestPrivateCurveOfNeighbours"},
 }
 
 // TestEveryKindIsGuarded: whatever takes --resume charges, and has a row. Every test that a row names is there, in the tables of sizes and

@@ -89,7 +89,7 @@ func TestReadersOfPrivateFilesAreNamed(t *testing.T) {
 // No core dump has the records: the program lets no process of its own make one.
 func TestNoCoreDumps(t *testing.T) {
 	f := newFixture(t)
-	c := f.start(t, crash.Spec{Args: f.train(), Stage: "opening ledger", Nth: 1, Fault: "pause"})
+	c := f.start(t, crash.Spec{Args: f.train(), Stage: "opening ledger", Fault: "pause"})
 	c.Paused(t)
 	defer c.End()
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(c.Process.Pid), "limits"))

@@ -68,7 +68,7 @@ func TestUnfinishedRunsAreNamed(t *testing.T) {
 		t.Skip("slow")
 	}
 	f := newFixture(t)
-	f.start(t, crash.Spec{Args: f.train(), Stage: "training", Nth: 1, Fault: "kill"}).End()
+	f.start(t, crash.Spec{Args: f.train(), Stage: "training", Fault: "kill"}).End()
 	e := f.dyad(f.train("--out", f.in("out/second.json"))...)
 	e.Want(t, "the same run again", exitOK, "is charged and not finished")
 }

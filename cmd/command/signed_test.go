@@ -180,7 +180,7 @@ func TestSignatureAfterACrash(t *testing.T) {
 		f := newFixture(t)
 		key := f.dyad("ledger", "key", "--ledger", f.in("ledger/ledger.jsonl"))
 		key.Want(t, "a key", exitOK, "")
-		f.start(t, crash.Spec{Args: f.train(), Stage: stage, Nth: 1, Fault: "kill"}).End()
+		f.start(t, crash.Spec{Args: f.train(), Stage: stage, Fault: "kill"}).End()
 		run, _, _ := f.attacked(t)
 		signature := f.in("out/model.json.minisig")
 		if _, err := os.Stat(signature); !errors.Is(err, fs.ErrNotExist) {

@@ -99,7 +99,7 @@ func TestMPIKills(t *testing.T) {
 				dir := clinic(t, 9000)
 				t.Chdir(dir)
 				args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "gradient-perturbation", "--steps", "30", "--checkpoint-every", "1ns", "--ledger", "l.jsonl", "--out", "team.json"}
-				if e := mpiJob(t, dir, 3, crash.Spec{Args: args, Stage: stage, Nth: 1, Fault: fault}); e.Code == exitOK {
+				if e := mpiJob(t, dir, 3, crash.Spec{Args: args, Stage: stage, Fault: fault}); e.Code == exitOK {
 					t.Fatalf("a process was killed, and the job ended well: %s", e.Stderr)
 				}
 				run := wantCharged(t, 0)
@@ -147,7 +147,7 @@ func TestMPIInterrupt(t *testing.T) {
 	dir := clinic(t, 9000)
 	t.Chdir(dir)
 	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "gradient-perturbation", "--steps", "30", "--ledger", "l.jsonl", "--out", "team.json"}
-	mpiJob(t, dir, 3, crash.Spec{Args: args, Stage: "training", Nth: 1, Fault: "interrupt"}).Want(t, "interrupt", exitCancelled, "continues it at no further cost")
+	mpiJob(t, dir, 3, crash.Spec{Args: args, Stage: "training", Fault: "interrupt"}).Want(t, "interrupt", exitCancelled, "continues it at no further cost")
 	wantCharged(t, 0)
 }
 
@@ -157,7 +157,7 @@ func TestMPIHung(t *testing.T) {
 	dir := clinic(t, 9000)
 	t.Chdir(dir)
 	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "gradient-perturbation", "--steps", "30", "--ledger", "l.jsonl", "--out", "team.json"}
-	e := mpiJob(t, dir, 3, crash.Spec{Args: append(args, "--team-deadline", "2s"), Stage: "training", Nth: 1, Fault: "stop rank 1"})
+	e := mpiJob(t, dir, 3, crash.Spec{Args: append(args, "--team-deadline", "2s"), Stage: "training", Fault: "stop rank 1"})
 	if e.Code == exitOK || !strings.Contains(e.Stderr, "a process does not answer within 2s") {
 		t.Errorf("exit %d: %s", e.Code, e.Stderr)
 	}

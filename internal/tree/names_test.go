@@ -13,11 +13,15 @@ import (
 
 // merged are tests of internal/tree/testdata/names.txt that have another name today.
 var merged = map[string]string{
-	"TestCUDAOnTheHost":                "TestHost",       // one framework in engine/cuda, run by make host
-	"TestFullBatchRecursions":          "TestRecursions", // of passes and baselines, too
-	"TestOffGIGAIsTheRecursion":        "TestRecursions",
-	"TestRequestsInWorkKeepTheirPlace": "TestRequestsInWorkKeepTheirShare",
-	"TestWgmmaIsChosen":                "TestVariantsAreRefused",
+	"TestCUDAOnTheHost":                  "TestHost",       // one framework in engine/cuda, run by make host
+	"TestFullBatchRecursions":            "TestRecursions", // of passes and baselines, too
+	"TestOffGIGAIsTheRecursion":          "TestRecursions",
+	"TestKilledClusteringsAreResumed":    "TestKilledRunsAreResumed", // one table for every kind
+	"TestKilledEvaluationsAreResumed":    "TestKilledRunsAreResumed",
+	"TestKilledSearchesAreResumed":       "TestKilledRunsAreResumed",
+	"TestKilledSearchOfPersonsIsResumed": "TestKilledRunsAreResumed",
+	"TestRequestsInWorkKeepTheirPlace":   "TestRequestsInWorkKeepTheirShare",
+	"TestWgmmaIsChosen":                  "TestVariantsAreRefused",
 }
 
 var testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w+)\(`)

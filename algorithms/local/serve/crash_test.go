@@ -132,7 +132,7 @@ func killedServerAndClients(t *testing.T, p local.Protocol, kind string, kills i
 			// Some die after they have drawn a message, some after they have sent it.
 			if stage := []string{"", "message remembered", "message sent"}[u%3]; stage != "" {
 				for range 2 {
-					crash.Start(t, dir, crash.Spec{Args: args, Stage: stage, Nth: 1, Fault: "kill"}).End().Want(t, "a client to be killed", crash.Killed, "")
+					crash.Start(t, dir, crash.Spec{Args: args, Stage: stage, Fault: "kill"}).End().Want(t, "a client to be killed", crash.Killed, "")
 				}
 			}
 			crash.Start(t, dir, crash.Spec{Args: args}).End().Want(t, fmt.Sprint("user ", u), 0, "over")
