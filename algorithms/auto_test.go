@@ -156,9 +156,7 @@ func TestWarningsNameWhatIsEnough(t *testing.T) {
 			var n int
 			var epsilon float64
 			from := strings.Index(text, "as it is, ")
-			if _, err := fmt.Sscanf(text[max(0, from):], "as it is, n = %d, or epsilon = %g", &n, &epsilon); err != nil {
-				t.Fatalf("%s, delta %v: %q: %v", name, delta, text, err)
-			}
+			must.Get(fmt.Sscanf(text[max(0, from):], "as it is, n = %d, or epsilon = %g", &n, &epsilon))(t, fmt.Sprintf("%s, delta %v: %q", name, delta, text))
 			if a, b := warned(n, 0.1), warned(60, epsilon); a != "" || b != "" {
 				t.Errorf("%s, delta %v: n = %d and epsilon = %v are warned about: %q, %q", name, delta, n, epsilon, a, b)
 			}
@@ -203,10 +201,7 @@ func TestEveryPlanHasAnEstimatedTime(t *testing.T) {
 			}
 		})
 		q.Spec.Mode = a.Info().Modes[0]
-		p, err := algorithms.Choice{Algorithm: a, L2: a.Info().DefaultL2}.Plan(q.Spec)
-		if err != nil {
-			t.Fatalf("%s: %v", a.Info().Name, err)
-		}
+		p := must.Get(algorithms.Choice{Algorithm: a, L2: a.Info().DefaultL2}.Plan(q.Spec))(t, a.Info().Name)
 		return p.Seconds()
 	}
 	for _, a := range algorithms.Catalog() {

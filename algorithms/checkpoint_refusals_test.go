@@ -211,9 +211,7 @@ func TestCheckpointHousekeeping(t *testing.T) {
 	o.Source, o.Trace = nil, nil
 	must.Get(algorithms.Run(context.Background(), l.data, l.a, l.plan, o))(t)
 	for _, name := range stale {
-		if _, err := os.Stat(name); err == nil {
-			t.Errorf("%s of a finished run is left", filepath.Base(name))
-		}
+		must.Err(os.Stat(name))(t, "%s of a finished run is left", filepath.Base(name))
 	}
 	for _, name := range append(others, l.file(charged.Run)) {
 		if _, err := os.Stat(name); err != nil {

@@ -83,9 +83,7 @@ func FuzzHostileState(f *testing.F) {
 		var b bytes.Buffer
 		must.Do(t, o.Save(&b))
 		again := must.Get(ReadStreamState(&b))(t)
-		if _, err := ResumeStream(p, s, again); err != nil {
-			t.Fatalf("what was saved cannot be resumed: %v", err)
-		}
+		must.Get(ResumeStream(p, s, again))(t, "what was saved cannot be resumed")
 	})
 }
 

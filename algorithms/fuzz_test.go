@@ -92,9 +92,7 @@ func FuzzReport(f *testing.F) {
 		if err != nil {
 			return // an epsilon that is not finite
 		}
-		if err := json.Unmarshal(first, &again); err != nil {
-			t.Fatalf("%s: %v", first, err)
-		}
+		must.Do(t, json.Unmarshal(first, &again), first)
 		if second, err := json.Marshal(again); err != nil || !bytes.Equal(first, second) {
 			t.Fatalf("%s\n%s\n%v", first, second, err)
 		}

@@ -206,8 +206,6 @@ func TestWeightIntervalsCover(t *testing.T) {
 func TestIntervalsAreRefusedWhereNoneHold(t *testing.T) {
 	spec := must.Get(NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 1000, D: 3, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, Certified))(t)
 	for _, a := range []Moments{{Intervals: true, Steps: 2}, {Intervals: true, Second: "none"}} {
-		if _, err := a.Plan(spec); err == nil {
-			t.Errorf("%+v is planned", a)
-		}
+		must.Err(a.Plan(spec))(t, "%+v is planned", a)
 	}
 }

@@ -71,10 +71,7 @@ func TestPlansNameAllFieldsOfAKind(t *testing.T) {
 		toy{}, simple{}, simple{Yes: true}, simple{Number: 1}, simple{Length: 1}, simple{Length: 1 + 0x1p-52}, simple{in: inner{A: "a"}}, simple{in: inner{B: "a"}},
 		simple{in: inner{A: "a B:b"}}, simple{in: inner{A: "a", B: "b"}}, simple{in: inner{A: `"a B:b"`}}, hidden{}, hidden{Number: 1},
 	} {
-		p, err := algorithms.PlanKind(k, shape)
-		if err != nil {
-			t.Fatalf("%#v: %v", k, err)
-		}
+		p := must.Get(algorithms.PlanKind(k, shape))(t, fmt.Sprintf("%#v", k))
 		if other, there := seen[p.Objective]; there {
 			t.Errorf("%#v and %#v are both %q", k, other, p.Objective)
 		}

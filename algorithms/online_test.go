@@ -232,9 +232,7 @@ func TestPlansOfRecordsAreNoStreams(t *testing.T) {
 			continue
 		}
 		planned++
-		if _, err := NewStream(p, openStream(t, p, 5)); err == nil {
-			t.Errorf("%s: NewStream takes its plan", a.Info().Name)
-		}
+		must.Err(NewStream(p, openStream(t, p, 5)))(t, "%s: NewStream takes its plan", a.Info().Name)
 	}
 	if planned == 0 {
 		t.Error("no algorithm of the catalogue has a plan")
@@ -267,13 +265,9 @@ func TestResumeStreamRefuses(t *testing.T) {
 		"gradient sums":         func(s *StreamState) { s.Gradients = s.W },
 	} {
 		state := must.Get(ReadStreamState(bytes.NewReader(saved.Bytes())))(t)
-		if _, err := ResumeStream(p, openStream(t, p, 1), state); err != nil {
-			t.Fatalf("the state itself: %v", err)
-		}
+		must.Get(ResumeStream(p, openStream(t, p, 1), state))(t, "the state itself")
 		change(state)
-		if _, err := ResumeStream(p, openStream(t, p, 1), state); err == nil {
-			t.Errorf("%s: resumed", name)
-		}
+		must.Err(ResumeStream(p, openStream(t, p, 1), state))(t, "%s: resumed", name)
 	}
 	o.PerClass = true
 	classes := must.Get(OnPairC{}.Plan(streamSpec(t, o, 0, Certified)))(t)
@@ -292,9 +286,7 @@ func TestResumeStreamRefuses(t *testing.T) {
 			t.Errorf("all of one class: %v, error %v", same, err)
 		}
 	}
-	if _, err := ReadStreamState(strings.NewReader(`{"format":"x"}`)); err == nil {
-		t.Error("another format was read")
-	}
+	must.Err(ReadStreamState(strings.NewReader(`{"format":"x"}`)))(t, "another format was read")
 	for size := range saved.Len() {
 		if _, err := ReadStreamState(strings.NewReader(saved.String()[:size])); err == nil {
 			t.Errorf("%d of %d bytes of a state were read", size, saved.Len())
@@ -324,9 +316,7 @@ func TestStreamStopsAtARefusedRelease(t *testing.T) {
 			t.Errorf("%v, %v", w, err)
 		}
 	}
-	if err := o.Save(new(bytes.Buffer)); err == nil {
-		t.Error("a stream that is over was saved")
-	}
+	must.ErrDo(t, o.Save(new(bytes.Buffer)), "a stream that is over was saved")
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	o = must.Get(NewStream(p, openStream(t, p, 1)))(t)

@@ -255,9 +255,7 @@ func TestRunChargesFirst(t *testing.T) {
 		t.Error("a private run without a ledger was allowed")
 	}
 	small := algotest.RandomRecords(99, 3, engine.UnitBounds(), 1)
-	if _, err := algorithms.Run(context.Background(), small, a, p, algorithms.Options{Ledger: book, DataID: "x"}); err == nil {
-		t.Error("records of another shape were allowed")
-	}
+	must.Err(algorithms.Run(context.Background(), small, a, p, algorithms.Options{Ledger: book, DataID: "x"}))(t, "records of another shape were allowed")
 	runs := func() int {
 		s := must.Get(book.Summary("x", 1e-5))(t)
 		return s.Runs

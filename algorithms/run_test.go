@@ -259,9 +259,7 @@ func TestForeignAlgorithmCannotResume(t *testing.T) {
 
 func TestPublicRunCannotResume(t *testing.T) {
 	w := newWorld(t)
-	if _, err := algorithms.Run(context.Background(), w.data, algorithms.DPGDSC{}, w.plan, algorithms.Options{Public: true, Resume: "a"}); err == nil {
-		t.Error("a public run was resumed")
-	}
+	must.Err(algorithms.Run(context.Background(), w.data, algorithms.DPGDSC{}, w.plan, algorithms.Options{Public: true, Resume: "a"}))(t, "a public run was resumed")
 }
 
 // The stages come in the documented order.

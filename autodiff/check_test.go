@@ -60,9 +60,7 @@ func TestGateCatches(t *testing.T) {
 	}
 	for _, bad := range [][2]float64{{1, 1}, {2, 1}, {math.NaN(), 1}, {0, math.Inf(1)}, {-math.MaxFloat64, math.MaxFloat64}} {
 		f := self(u)
-		if err := f.Check(bad[0], bad[1]); err == nil {
-			t.Errorf("interval %v accepted", bad)
-		}
+		must.ErrDo(t, f.Check(bad[0], bad[1]), "interval %v accepted", bad)
 	}
 }
 

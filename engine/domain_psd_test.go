@@ -351,9 +351,7 @@ func TestPSDBallExtremes(t *testing.T) {
 	if err := c.Project(largest, 1e308); err == nil || frobenius(largest) != 0 {
 		t.Error("entries that overflow were not refused")
 	}
-	if err := c.Project(largest[:4], 1); err == nil {
-		t.Error("a vector that is too short was not refused")
-	}
+	must.ErrDo(t, c.Project(largest[:4], 1), "a vector that is too short was not refused")
 }
 
 func TestPSDBallSameBitsForAnyThreads(t *testing.T) {
@@ -394,10 +392,7 @@ func TestPSDBallProjectsWhateverTheSolversDo(t *testing.T) {
 					x[k] = w[k] * size
 				}
 				c := PSDBall{Dim: d, B: size}
-				want, slack, err := projected(c, x)
-				if err != nil {
-					t.Fatalf("%s, d = %d, size %g: %v", name, d, size, err)
-				}
+				want, slack := must.Get2(projected(c, x))(t, fmt.Sprintf("%s, d = %d, size %g", name, d, size))
 				got := append([]float64(nil), x...)
 				if err := c.project(got, frobenius(x)*(1+0x1p-40), fails, singlePrecision, solveWide); err != nil {
 					t.Errorf("%s, d = %d, size %g: %v", name, d, size, err)

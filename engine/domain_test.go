@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func difference(x, y []float64) []float64 {
@@ -221,8 +223,6 @@ func TestDomainLawsCatchDefects(t *testing.T) {
 		"Diameter too large": {diameter: 2},
 	} {
 		wrong.Domain = c
-		if err := domainLaw(wrong, 2, rand.New(rand.NewPCG(5, 6))); err == nil {
-			t.Errorf("%s: not caught", name)
-		}
+		must.ErrDo(t, domainLaw(wrong, 2, rand.New(rand.NewPCG(5, 6))), "%s: not caught", name)
 	}
 }

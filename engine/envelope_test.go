@@ -141,11 +141,7 @@ func TestEnvelopeStaysWhereBoundsHold(t *testing.T) {
 func TestEnvelopeRefusals(t *testing.T) {
 	for text, mu := range map[string]float64{"1/(1+exp(u))": 30, "min(1, max(0, 1-u))": 0.1, "log1p(exp(-u))": -1, "exp(-u)": math.NaN()} {
 		phi := must.Get(NewExpression("test", text, ExpressionOptions{}))(t)
-		if _, err := NewEnvelope(phi, mu, -3, 3); err == nil {
-			t.Errorf("%s with mu = %v was accepted", text, mu)
-		}
+		must.Err(NewEnvelope(phi, mu, -3, 3))(t, "%s with mu = %v was accepted", text, mu)
 	}
-	if _, err := NewEnvelope(Logistic{}, 1, 3, math.Inf(1)); err == nil {
-		t.Error("an infinite interval was accepted")
-	}
+	must.Err(NewEnvelope(Logistic{}, 1, 3, math.Inf(1)))(t, "an infinite interval was accepted")
 }

@@ -150,9 +150,7 @@ func TestGroupsAreNotIgnored(t *testing.T) {
 	}
 	for _, bad := range [][]int{{2, 3}, {1, 1, 1, 1}, {4, 0}} {
 		p.Groups = bad
-		if err := p.Validate(); err == nil {
-			t.Errorf("groups %v of 4 records were accepted", bad)
-		}
+		must.ErrDo(t, p.Validate(), "groups %v of 4 records were accepted", bad)
 	}
 	if g := (engine.GroupPairs{Sizes: []int{5, 1, 12}}); g.Len() != 20+132 || g.MaxPerRecord() != 22 {
 		t.Errorf("%v has %d pairs, at most %d with one record", g, g.Len(), g.MaxPerRecord())

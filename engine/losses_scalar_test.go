@@ -333,9 +333,7 @@ func TestExpressionsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, want an error with %q", text, err, want)
 		}
 	}
-	if _, err := engine.NewExpression("x", "u", engine.ExpressionOptions{Clip: -1}); err == nil {
-		t.Error("a negative clip is accepted")
-	}
+	must.Err(engine.NewExpression("x", "u", engine.ExpressionOptions{Clip: -1}))(t, "a negative clip is accepted")
 	if l, _ := engine.LibraryByName("hinge"); true {
 		must.Fail(l.Expression(engine.ExpressionOptions{Params: map[string]float64{"q": 1}}))(t, "m", "an unknown parameter")
 	}

@@ -243,9 +243,7 @@ func TestCalibrateShares(t *testing.T) {
 		"empty certificate": {[]privacy.Certificate{{}}, []float64{0.6}, ok},
 		"no budget":         {certificates, shares, privacy.Budget{}},
 	} {
-		if _, err := privacy.CalibrateShares(c.certificates, c.shares, c.b); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		must.Err(privacy.CalibrateShares(c.certificates, c.shares, c.b))(t, "%s: accepted", name)
 	}
 }
 

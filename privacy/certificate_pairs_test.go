@@ -66,9 +66,7 @@ func TestPairGroupCoversEveryPlacement(t *testing.T) {
 		{}, {Group: 1, Batch: 1, Batches: 1}, {Group: -1, Batch: 1, Batches: 1, Epochs: 1}, {Group: 1, Batch: 1, Batches: 1, Epochs: 1, Roundoff: math.NaN()},
 		{Group: 1, Batch: 1, Batches: 1 << 20, Epochs: 1 << 20},
 	} {
-		if _, err := g.Certify(); err == nil {
-			t.Errorf("%+v was certified", g)
-		}
+		must.Err(g.Certify())(t, "%+v was certified", g)
 		if c, err := g.CertifyPure(); err == nil || !c.IsZero() {
 			t.Errorf("%+v was certified, or left a certificate beside its error", g)
 		}

@@ -24,9 +24,7 @@ func TestGaussianAddRefuses(t *testing.T) {
 		{privacy.Gaussian{Sigma: 1, Grid: nan}, 1, src}, {privacy.Gaussian{Sigma: 1, Grid: inf}, 1, src},
 	} {
 		x := []float64{5, c.x, 7}
-		if err := privacy.AddNoise(c.m, x, c.src); err == nil {
-			t.Errorf("%+v, x = %v: no error", c.m, c.x)
-		}
+		must.ErrDo(t, privacy.AddNoise(c.m, x, c.src), "%+v, x = %v: no error", c.m, c.x)
 		for _, v := range x {
 			if v != 0 {
 				t.Errorf("%+v, x = %v: left %v behind", c.m, c.x, x)

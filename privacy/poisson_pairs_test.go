@@ -49,9 +49,7 @@ func TestCalibratePoissonPairs(t *testing.T) {
 		last = m.Sigma
 	}
 	c := must.Get(pairSample(2, 0.1).Certify())(t)
-	if _, err := privacy.CalibratePure(c, 1, 3, privacy.KNormNoise); err == nil {
-		t.Error("pure epsilon on Poisson batches: no error")
-	}
+	must.Err(privacy.CalibratePure(c, 1, 3, privacy.KNormNoise))(t, "pure epsilon on Poisson batches: no error")
 }
 
 func TestPairSampleRefuses(t *testing.T) {
@@ -66,9 +64,7 @@ func TestPairSampleRefuses(t *testing.T) {
 	} {
 		g := pairSample(2, 0.1)
 		change(&g)
-		if _, err := g.Certify(); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		must.Err(g.Certify())(t, "%s: no error", name)
 	}
 }
 
@@ -125,9 +121,7 @@ func TestPoissonSession(t *testing.T) {
 	if _, err := privacy.NewPublicSession(privacy.NewSeededSource(1), []account.Event{removed}); err == nil {
 		t.Error("a session takes add/remove neighbours")
 	}
-	if _, err := l.Begin(ledger.Charge{DataID: "d", Algorithm: "pairs", Events: []account.Event{removed}}, privacy.NewSeededSource(1)); err == nil {
-		t.Error("the ledger takes add/remove neighbours")
-	}
+	must.Err(l.Begin(ledger.Charge{DataID: "d", Algorithm: "pairs", Events: []account.Event{removed}}, privacy.NewSeededSource(1)))(t, "the ledger takes add/remove neighbours")
 }
 
 // Each of n enters with the rate, independently of its neighbour, and all do at rate 1.
@@ -167,9 +161,7 @@ func TestSamplePoisson(t *testing.T) {
 		t.Errorf("rate 1: %d of %d, %v", len(all), n, err)
 	}
 	for _, bad := range []float64{0, -1, 1.5, math.NaN()} {
-		if _, err := src.SamplePoisson(nil, n, bad); err == nil {
-			t.Errorf("rate %v: no error", bad)
-		}
+		must.Err(src.SamplePoisson(nil, n, bad))(t, "rate %v: no error", bad)
 	}
 }
 
@@ -181,8 +173,6 @@ func TestPoissonBatchesHaveNoPureNoise(t *testing.T) {
 	for _, m := range []privacy.Mechanism{privacy.KNorm{Scale: 1}, privacy.Laplace{Scale: 1, Coordinates: 4}} {
 		e := m.Event(c)
 		var a account.GDP
-		if err := a.Compose(e); err == nil {
-			t.Errorf("%v is accounted for with epsilon %v", e, a.Epsilon(0))
-		}
+		must.ErrDo(t, a.Compose(e), "%v is accounted for with epsilon %v", e, a.Epsilon(0))
 	}
 }

@@ -69,9 +69,7 @@ func TestConvertBudget(t *testing.T) {
 	if mu, err := privacy.ConvertMu(0.3, account.AddRemove, account.ReplaceOne, false); err != nil || !within(mu, 0.6, 1e-15) {
 		t.Errorf("mu %v, %v", mu, err)
 	}
-	if _, err := privacy.ConvertBudget(b, "", account.ReplaceOne, true); err == nil {
-		t.Error("the empty relation is accepted")
-	}
+	must.Err(privacy.ConvertBudget(b, "", account.ReplaceOne, true))(t, "the empty relation is accepted")
 	// The exact pair of Poisson batches under replace-one is within the conversion
 	// of add/remove.
 	for _, epsilon := range []float64{0.1, 1} {

@@ -42,13 +42,9 @@ func TestSessionOfBatches(t *testing.T) {
 	plain := testCertificate(t)
 	x = []float64{1}
 	wantRefused(t, "no batch", x, s.Release(x, plain, m), ErrUnplanned)
-	if _, err := NewPublicSession(NewSeededSource(1), []account.Event{account.WithoutReplacementEvent{Event: account.LaplaceEvent{Sensitivity: 1, Scale: 1}, Batch: 2, Records: 4}}); err == nil {
-		t.Error("Laplace noise on batches was planned")
-	}
+	must.Err(NewPublicSession(NewSeededSource(1), []account.Event{account.WithoutReplacementEvent{Event: account.LaplaceEvent{Sensitivity: 1, Scale: 1}, Batch: 2, Records: 4}}))(t, "Laplace noise on batches was planned")
 	for _, bad := range []MeanGradient{{PairDiameter: 1, PairFraction: 1, Batch: 1, Records: 5}, {PairDiameter: 1, PairFraction: 1, Batch: 6, Records: 5}, {PairDiameter: 1, PairFraction: 1, Batch: -2, Records: 5}} {
-		if _, err := bad.Certify(); err == nil {
-			t.Errorf("%+v was certified", bad)
-		}
+		must.Err(bad.Certify())(t, "%+v was certified", bad)
 	}
 }
 

@@ -70,9 +70,7 @@ func TestLastIterateRefuses(t *testing.T) {
 	for name, f := range change {
 		l := lastIterate()
 		f(&l)
-		if _, err := l.Certify(); err == nil {
-			t.Errorf("%s: certified", name)
-		}
+		must.Err(l.Certify())(t, "%s: certified", name)
 	}
 	l := lastIterate()
 	c := must.Get(l.Certify())(t)
@@ -84,9 +82,7 @@ func TestLastIterateRefuses(t *testing.T) {
 		}
 	}
 	// No other noise has this certificate's theorem.
-	if _, err := CalibratePure(c, 1, 8, KNormNoise); err == nil {
-		t.Error("K-norm noise was calibrated to a joint certificate")
-	}
+	must.Err(CalibratePure(c, 1, 8, KNormNoise))(t, "K-norm noise was calibrated to a joint certificate")
 	if _, err := CalibrateGaussian(c, Budget{Epsilon: 1, Delta: 1e-5}, 2); err == nil {
 		t.Error("two releases were calibrated to the certificate of one")
 	}

@@ -163,12 +163,8 @@ func TestPublicSession(t *testing.T) {
 	}
 	x := []float64{1}
 	wantRefused(t, "unplanned", x, s.Release(x, sessionCert, sessionMech), ErrUnplanned)
-	if _, err := NewPublicSession(nil, []account.Event{account.PublicEvent{}}); err == nil {
-		t.Error("a session without a source was made")
-	}
-	if _, err := NewPublicSession(NewSeededSource(1), nil); err == nil {
-		t.Error("a session without a plan was made")
-	}
+	must.Err(NewPublicSession(nil, []account.Event{account.PublicEvent{}}))(t, "a session without a source was made")
+	must.Err(NewPublicSession(NewSeededSource(1), nil))(t, "a session without a plan was made")
 	if _, err := NewPublicSession(NewSeededSource(1), []account.Event{account.UnknownEvent{Kind: "x"}}); err == nil {
 		t.Error("a session for an unknown event was made")
 	}

@@ -17,7 +17,5 @@ func TestSessionOfParallelEvent(t *testing.T) {
 		t.Error(err)
 	}
 	must.FailDo(t, plan.take(Gaussian{Sigma: 3}, c, false), ErrUnplanned, "a second release of a part")
-	if _, err := newReleasePlan([]account.Event{account.ParallelEvent{}}); err == nil {
-		t.Error("a parallel event without parts was planned")
-	}
+	must.Err(newReleasePlan([]account.Event{account.ParallelEvent{}}))(t, "a parallel event without parts was planned")
 }

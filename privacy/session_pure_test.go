@@ -74,11 +74,7 @@ func TestSessionRefusesForeignMechanisms(t *testing.T) {
 		t.Errorf("Laplace for 2 coordinates on 3: %v, x = %v", err, x)
 	}
 	for _, e := range []account.Event{account.Repeat(account.PureEvent{Epsilon: 1}, 0), account.LaplaceEvent{Sensitivity: 1}, account.PureEvent{Epsilon: math.Inf(1)}} {
-		if _, err := NewPublicSession(NewSeededSource(1), []account.Event{e}); err == nil {
-			t.Errorf("a session for %#v was made", e)
-		}
+		must.Err(NewPublicSession(NewSeededSource(1), []account.Event{e}))(t, "a session for %#v was made", e)
 	}
-	if _, err := NewPublicSession(NewSeededSource(1), []account.Event{account.Repeat(account.PureEvent{Epsilon: 1}, math.MaxInt), account.PureEvent{Epsilon: 1}}); err == nil {
-		t.Error("a plan of more than MaxInt releases was accepted")
-	}
+	must.Err(NewPublicSession(NewSeededSource(1), []account.Event{account.Repeat(account.PureEvent{Epsilon: 1}, math.MaxInt), account.PureEvent{Epsilon: 1}}))(t, "a plan of more than MaxInt releases was accepted")
 }

@@ -303,9 +303,7 @@ func TestSelectionIsWhatWasPlanned(t *testing.T) {
 	c, _ := score(t)
 	s := sessionOf(t, 1, account.PureEvent{Epsilon: 0.5})
 	must.Fail(s.Choose([]int64{1, 2}, c, 0.25))(t, ErrUnplanned, "a choice of another epsilon")
-	if _, err := s.Choose([]int64{1, 2}, c, 0.1); err == nil {
-		t.Error("a choice with an epsilon that is no multiple of 2^-20")
-	}
+	must.Err(s.Choose([]int64{1, 2}, c, 0.1))(t, "a choice with an epsilon that is no multiple of 2^-20")
 	if _, err := s.Choose([]int64{1, 2}, c, 0.5); err != nil {
 		t.Error(err)
 	}

@@ -145,10 +145,6 @@ func TestPlansOutOfRangeAreRefused(t *testing.T) {
 		}
 	}
 	p := planOf(t, good)
-	if _, err := p.Job(func(context.Context) ([]float64, error) { return make([]float64, 7), nil }).Train(context.Background(), nil, algorithms.Tracker{}); err == nil {
-		t.Error("rows that do not fit the plan are clustered")
-	}
-	if _, err := p.Read(make([]float64, 7)); err == nil {
-		t.Error("a result that does not fit the plan is read")
-	}
+	must.Err(p.Job(func(context.Context) ([]float64, error) { return make([]float64, 7), nil }).Train(context.Background(), nil, algorithms.Tracker{}))(t, "rows that do not fit the plan are clustered")
+	must.Err(p.Read(make([]float64, 7)))(t, "a result that does not fit the plan is read")
 }

@@ -229,9 +229,7 @@ func TestClassifiersAreCounted(t *testing.T) {
 		t.Errorf("%+v", f.Right)
 	}
 	d.Correct = d.Correct[:1]
-	if _, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }), algorithms.Options{Public: true}); err == nil {
-		t.Error("one classifier for a plan of two")
-	}
+	must.Err(algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }), algorithms.Options{Public: true}))(t, "one classifier for a plan of two")
 }
 
 func TestPlansThatAreRefused(t *testing.T) {

@@ -39,10 +39,7 @@ func TestFiguresOfEverySize(t *testing.T) {
 		} {
 			o := Options{Records: c.N, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}}
 			change(&o)
-			p, err := New(o)
-			if err != nil {
-				t.Fatalf("%s, %v: %v", name, c, err)
-			}
+			p := must.Get(New(o))(t, fmt.Sprintf("%s, %v", name, c))
 			reached := map[string]float64{}
 			for positives := range 2 { // one record of a class among those of the other
 				low, high := unitData(o, c, positives == 0, -1), unitData(o, c, positives == 0, 1)

@@ -42,12 +42,8 @@ func TestChoosingLambdaIsCharged(t *testing.T) {
 		of[i] = int32(i)
 	}
 	persons := must.Get(records.GroupPersons(of, len(of), 2))(t)
-	if _, err := local.Simulate(context.Background(), plan(t, stable), persons, privacy.NewSeededSource(4), nil); err == nil {
-		t.Error("rows of persons were taken for users")
-	}
-	if _, err := local.ChooseL2(context.Background(), stable, []float64{0.1, 1}, 2, persons, privacy.NewSeededSource(4)); err == nil {
-		t.Error("folds took rows of persons for users")
-	}
+	must.Err(local.Simulate(context.Background(), plan(t, stable), persons, privacy.NewSeededSource(4), nil))(t, "rows of persons were taken for users")
+	must.Err(local.ChooseL2(context.Background(), stable, []float64{0.1, 1}, 2, persons, privacy.NewSeededSource(4)))(t, "folds took rows of persons for users")
 	st := must.Get(local.Simulate(context.Background(), plan(t, stable), records, privacy.NewSeededSource(4), nil))(t)
 	if a, want := c2.Accuracies[1], accuracy(st.W, records); math.Abs(a-want) > 0.06 {
 		t.Errorf("the answers estimate an accuracy of %v, want about %v", a, want)

@@ -82,10 +82,7 @@ func TestMethodsLearn(t *testing.T) {
 	for _, m := range local.Methods() {
 		p := protocol(m)
 		p.Users, p.Epochs = train.Len(), 4
-		st, err := local.Simulate(context.Background(), plan(t, p), train, privacy.NewSeededSource(1), nil)
-		if err != nil {
-			t.Fatalf("%s: %v", m, err)
-		}
+		st := must.Get(local.Simulate(context.Background(), plan(t, p), train, privacy.NewSeededSource(1), nil))(t, m)
 		want := 0.85
 		if m == local.PrestigePrinted { // label noise and noise in the regulariser
 			want = 0.6
@@ -298,9 +295,7 @@ func TestServerRefusesMessages(t *testing.T) {
 		"choice 2 of 2":    {{Takes: true, Direction: randomiser.DirectionMessage{Choice: 2}}},
 		"two in batch one": {{Takes: true}, {Takes: true}},
 	} {
-		if err := q.Apply(st, batch); err == nil {
-			t.Errorf("%s was accepted", name)
-		}
+		must.ErrDo(t, q.Apply(st, batch), "%s was accepted", name)
 	}
 	if st.Visits != 0 || st.Updates != 0 || st.Epoch != 1 {
 		t.Errorf("refused messages changed the state to %+v", st)
@@ -363,9 +358,7 @@ func TestThresholdSchedule(t *testing.T) {
 	if e, err := local.KWIKEpochs(2, 1, 0.01); err != nil || e != 10 {
 		t.Errorf("KWIK epochs %v, %v, want 10", e, err)
 	}
-	if _, err := local.KWIKEpochs(2, 1, 1); err == nil {
-		t.Error("delta 1 was accepted")
-	}
+	must.Err(local.KWIKEpochs(2, 1, 1))(t, "delta 1 was accepted")
 }
 
 func BenchmarkSimulate(b *testing.B) {

@@ -208,10 +208,7 @@ func TestHostileServerOfNetworks(t *testing.T) {
 			next := map[bool]uint64{}
 			for _, z := range records {
 				src := privacy.NewSeededSource(1)
-				msg, err := local.NewClient(q, src).Message(st, z)
-				if err != nil {
-					t.Fatalf("%s: %s: no message: %v", m, name, err)
-				}
+				msg := must.Get(local.NewClient(q, src).Message(st, z))(t, fmt.Sprintf("%s: %s: no message", m, name))
 				at := src.Uint64()
 				if want, ok := next[msg.Takes]; ok && want != at {
 					t.Errorf("%s: %s: another number of words", m, name)
@@ -305,9 +302,7 @@ func TestProtocolsOfNetworksRefuse(t *testing.T) {
 	}
 	// A message carries no dimension; an exact gradient does, and public features do.
 	st := q.Start()
-	if err := q.Apply(st, []local.Message{{Takes: true, Direction: randomiser.DirectionMessage{Choice: 9}}}); err == nil {
-		t.Error("a choice that nobody has was applied")
-	}
+	must.ErrDo(t, q.Apply(st, []local.Message{{Takes: true, Direction: randomiser.DirectionMessage{Choice: 9}}}), "a choice that nobody has was applied")
 	exact := plan(t, networkProtocol(local.SGD, 4))
 	for _, n := range []int{3, exact.Parameters + 1} {
 		if err := exact.Apply(exact.Start(), []local.Message{{Takes: true, Gradient: make([]float64, n)}}); err == nil {
@@ -347,10 +342,7 @@ func TestNetworksLearn(t *testing.T) {
 			p.Batch, p.Network.Rate = 1, 0.3
 		}
 		q := plan(t, p)
-		st, err := local.Simulate(context.Background(), q, train, privacy.NewSeededSource(1), nil)
-		if err != nil {
-			t.Fatalf("%s: %v", m, err)
-		}
+		st := must.Get(local.Simulate(context.Background(), q, train, privacy.NewSeededSource(1), nil))(t, m)
 		right, x := 0, make([]float64, 3)
 		for i := range test.Len() {
 			test.Row(i, x)

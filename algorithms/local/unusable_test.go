@@ -36,10 +36,7 @@ func TestUnusableRecordsSendTheMessageOfZero(t *testing.T) {
 				src := privacy.NewSeededSource(8)
 				c := local.NewClient(q, src)
 				for range 200 {
-					msg, err := c.Message(st, z)
-					if err != nil {
-						t.Fatalf("%s: %v", m, err)
-					}
+					msg := must.Get(c.Message(st, z))(t, m)
 					all = append(all, msg)
 				}
 				return append(all, local.Message{Direction: randomiser.DirectionMessage{Choice: uint16(src.Uint64())}})
@@ -87,9 +84,7 @@ func TestUnusableLabelsAreAnswered(t *testing.T) {
 	records := must.Get(engine.NewRecords(x, []float64{1, 0.5}, 3, engine.Bounds{FeatureNorm: 1, LabelAbs: 1}))(t)
 	p := protocol(local.DJW)
 	p.Users = 2
-	if _, err := local.Simulate(context.Background(), plan(t, p), records, privacy.NewSeededSource(1), nil); err == nil {
-		t.Error("a label of 0.5 was simulated")
-	}
+	must.Err(local.Simulate(context.Background(), plan(t, p), records, privacy.NewSeededSource(1), nil))(t, "a label of 0.5 was simulated")
 }
 
 // The number of words that a message draws does not depend on the record, nor on the

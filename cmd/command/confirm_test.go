@@ -23,9 +23,7 @@ func TestTrainingWithoutPrivacyIsAskedFor(t *testing.T) {
 		if code != exitInput || !strings.Contains(errs, "no finite epsilon") || !strings.Contains(errs, "--yes") || strings.Contains(errs, "patients.csv") {
 			t.Errorf("%v: exit %d: %s", command, code, errs)
 		}
-		if _, err := os.Stat(filepath.Join(dir, "state")); err == nil {
-			t.Errorf("%v: a ledger was made", command)
-		}
+		must.Err(os.Stat(filepath.Join(dir, "state")))(t, "%v: a ledger was made", command)
 		for _, more := range []string{"--yes", "--public-data"} { // the file is missing: they go on to read it
 			ends(t, dir, exitInput, "patients.csv", append(args, more)...)
 			_ = os.RemoveAll(filepath.Join(dir, "state"))

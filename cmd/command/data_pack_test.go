@@ -18,9 +18,7 @@ func modelWeights(t *testing.T, dir, name string) string {
 	var m struct {
 		Weights json.RawMessage `json:"weights"`
 	}
-	if err := json.Unmarshal(text, &m); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	must.Do(t, json.Unmarshal(text, &m), name)
 	return string(m.Weights)
 }
 

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestSynthVisits: the visits train as the file of a hospital, by the schema that is written and
@@ -45,8 +47,6 @@ func TestSynthVisits(t *testing.T) {
 		{[]string{"data", "synth", "a.csv", "-n", "1"}, "at least 2"},
 	} {
 		ends(t, dir, exitInput, c.want, c.args...)
-		if _, err := os.Stat(filepath.Join(dir, "a.csv")); err == nil {
-			t.Errorf("%v: a file was written", c.args)
-		}
+		must.Err(os.Stat(filepath.Join(dir, "a.csv")))(t, "%v: a file was written", c.args)
 	}
 }

@@ -63,10 +63,7 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 		"--task metric --algorithm dpgdc --epsilon 4": {Epsilon: 4, Task: lib.Metric, Algorithm: algorithms.DPGDC{}},
 	} {
 		run(append(train, strings.Fields(flags)...)...)
-		plan, err := lib.Plan(data.Shape(), o)
-		if err != nil {
-			t.Fatalf("%s: %v", flags, err)
-		}
+		plan := must.Get(lib.Plan(data.Shape(), o))(t, flags)
 		m, err := plan.Run(t.Context(), data, lib.Run{Ledger: book, Out: "lib.json", Replace: true, Source: seed()})
 		if err != nil {
 			t.Fatalf("%s: %v", flags, err)

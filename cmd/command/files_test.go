@@ -281,9 +281,7 @@ func TestKeepTextElsewhere(t *testing.T) {
 		t.Errorf("it holds %d bytes", len(text))
 	}
 	file.Remove()
-	if _, err := a.log().Keep("RUN", nil, 0, full, f.in("absent")); err == nil {
-		t.Error("no folder takes it, and it was kept")
-	}
+	must.Err(a.log().Keep("RUN", nil, 0, full, f.in("absent")))(t, "no folder takes it, and it was kept")
 	for name, run := range map[string]string{".dyad-A-B.model": "A", ".dyad-A-B-C.model": "A-B", ".dyad-a%2Fb-C.model": "a/b", ".dyad-tmp-ABC.model": "", ".dyad-A.model": "", "dyad-A-B.model": "", ".dyad-A-B": ""} {
 		if got, ok := files.RunOfKept(name); got != run || ok != (run != "") {
 			t.Errorf("%s is kept of run %q, %v", name, got, ok)

@@ -165,9 +165,7 @@ func TestUnusableLabelsAreAnsweredFor(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", name, code, out+errs)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "none.json")); err == nil {
-		t.Error("something was drawn for a file of another schema")
-	}
+	must.Err(os.Stat(filepath.Join(dir, "none.json")))(t, "something was drawn for a file of another schema")
 }
 
 // The record may come from standard input, and is read again for its features.

@@ -108,9 +108,7 @@ func TestLocalServerTLS(t *testing.T) {
 	if code != exitInput || !strings.Contains(says, "127.0.0.1") {
 		t.Errorf("wrong host: exit %d: %s", code, says)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "v.json")); err == nil {
-		t.Error("a message was drawn for a server of another name")
-	}
+	must.Err(os.Stat(filepath.Join(dir, "v.json")))(t, "a message was drawn for a server of another name")
 	stop()
 	for what, c := range map[string][]string{
 		"--cert without --key": {"--cert", cert}, "key of another certificate": {"--cert", cert, "--key", otherKey}, "no certificate": {"--cert", "patients.csv", "--key", key},
@@ -329,9 +327,7 @@ func TestLocalServerTokens(t *testing.T) {
 	if n, err := visits("alice", alice); n != 0 || err != nil {
 		t.Errorf("alice was charged %d visits (%v) for the messages of others", n, err)
 	}
-	if _, err := visits("alice", bob); err == nil {
-		t.Error("bob can see the visits of alice")
-	}
+	must.Err(visits("alice", bob))(t, "bob can see the visits of alice")
 	// What was refused did not use up the rate of one message.
 	if code, says := answerAs(t, dir, address, "alice", "--token", alice); code != exitOK {
 		t.Errorf("alice: exit %d: %s", code, says)

@@ -81,9 +81,7 @@ func TestLocalServerAndClients(t *testing.T) {
 	if code, _, errs := answer(0, "--max-epsilon", "1.9"); code != exitResource || !strings.Contains(errs, "--max-epsilon") {
 		t.Errorf("a protocol of epsilon 2 at --max-epsilon 1.9: exit %d: %s", code, errs)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "u0.json")); err == nil {
-		t.Error("a refused protocol left something in the memory")
-	}
+	must.Err(os.Stat(filepath.Join(dir, "u0.json")))(t, "a refused protocol left something in the memory")
 	for u := range users {
 		if code, out, errs := answer(u); code != exitOK || !strings.Contains(out, "of epoch 1 is with the server") {
 			t.Fatalf("user %d: exit %d: %s%s", u, code, out, errs)
@@ -205,9 +203,7 @@ func TestLocalClientMemory(t *testing.T) {
 	if code, _, _ := client("bad.json", "1"); code != exitResource {
 		t.Errorf("a server that understates its epsilon: exit %d", code)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "m.json")); err == nil {
-		t.Error("a refused protocol left something in the memory")
-	}
+	must.Err(os.Stat(filepath.Join(dir, "m.json")))(t, "a refused protocol left something in the memory")
 	if code, _, errs := client("p1.json", "2", "--row", "61"); code != exitInput || !strings.Contains(errs, "there are 60 rows") {
 		t.Errorf("row 61 of 60: exit %d: %s", code, errs)
 	}

@@ -65,9 +65,7 @@ func TestOtherEndingsAreRefusedBeforeTheCharge(t *testing.T) {
 	if files, _ := filepath.Glob(filepath.Join(dir, "m.*")); len(files) != 1 {
 		t.Errorf("files: %q", files)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "page.pdf")); err == nil {
-		t.Error("a page with the name of a PDF was written")
-	}
+	must.Err(os.Stat(filepath.Join(dir, "page.pdf")))(t, "a page with the name of a PDF was written")
 }
 
 // A cap below what was spent needs --close, and the message has what was spent and the cap that stays.

@@ -89,9 +89,7 @@ func TestPaperUnsoundIsForPublicData(t *testing.T) {
 	for _, refused := range [][]string{{"--paper-unsound"}, {"--paper-unsound", "--public-data", "--mode", "certified"}} {
 		ends(t, dir, exitInput, "--paper-unsound", append(base, refused...)...)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "l.jsonl")); err == nil {
-		t.Error("a refused run was charged")
-	}
+	must.Err(os.Stat(filepath.Join(dir, "l.jsonl")))(t, "a refused run was charged")
 	out := mustRun(t, dir, append(base, "--paper-unsound", "--public-data", "--verbose")...)
 	model := must.Get(os.ReadFile(filepath.Join(dir, "model.json")))(t)
 	for name, text := range map[string]string{"report": out, "model": string(model)} {

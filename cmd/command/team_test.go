@@ -177,14 +177,10 @@ func TestTeamRefusals(t *testing.T) {
 			if e.Code != exitInput || strings.Contains(e.Stdout+e.Stderr, c.says) != (rank == c.told) {
 				t.Errorf("%s: rank %d: exit %d, want %d and %q on rank %d only: %s", name, rank, e.Code, exitInput, c.says, c.told, e.Stderr)
 			}
-			if _, err := os.Stat(fmt.Sprintf("rank-%d.jsonl", rank)); err == nil {
-				t.Errorf("%s: rank %d has a ledger", name, rank)
-			}
+			must.Err(os.Stat(fmt.Sprintf("rank-%d.jsonl", rank)))(t, "%s: rank %d has a ledger", name, rank)
 		}
 	}
-	if _, err := os.Stat("team.json"); err == nil {
-		t.Error("a refused team wrote a model")
-	}
+	must.Err(os.Stat("team.json"))(t, "a refused team wrote a model")
 }
 
 // TestTeamOfOneKind: the ranks of a team compute on CPUs, or each on a GPU: their chunks differ.
@@ -245,9 +241,7 @@ func TestTeamForgotten(t *testing.T) {
 			t.Setenv(variable, "3")
 			args := []string{"train", "--data", "patients.csv", "--ledger", "l.jsonl", "--force"}
 			ends(t, dir, exitInput, "add --team mpi", append(args, "--schema", "patients.yaml")...)
-			if _, err := os.Stat(filepath.Join(dir, "l.jsonl")); err == nil {
-				t.Error("a ledger was made")
-			}
+			must.Err(os.Stat(filepath.Join(dir, "l.jsonl")))(t, "a ledger was made")
 			mustRun(t, dir, append(args, "--schema", "public.yaml")...)
 			t.Setenv(variable, "1")
 			mustRun(t, dir, append(args, "--schema", "patients.yaml", "--ledger", variable+".jsonl")...)
@@ -310,7 +304,5 @@ func TestTeamLostRank(t *testing.T) {
 	if charges != 1 || released != 0 {
 		t.Errorf("%d charges and %d releases after a lost rank", charges, released)
 	}
-	if _, err := os.Stat("team.json"); err == nil {
-		t.Error("a lost rank left a model")
-	}
+	must.Err(os.Stat("team.json"))(t, "a lost rank left a model")
 }

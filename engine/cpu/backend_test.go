@@ -70,13 +70,9 @@ func TestPlanDeclines(t *testing.T) {
 		c.change(&p)
 		must.Fail((cpu.Backend{Method: c.method}).Plan(p))(t, engine.ErrUnsupported, name)
 	}
-	if _, err := (cpu.Backend{Method: 9}).Plan(base); err == nil {
-		t.Error("Method 9 is accepted")
-	}
+	must.Err((cpu.Backend{Method: 9}).Plan(base))(t, "Method 9 is accepted")
 	base.D = 0
-	if _, err := (cpu.Backend{}).Plan(base); err == nil {
-		t.Error("an invalid problem is accepted")
-	}
+	must.Err((cpu.Backend{}).Plan(base))(t, "an invalid problem is accepted")
 }
 
 func mustBind(t testing.TB, b cpu.Backend, p engine.Problem, r *engine.Records) engine.Evaluator {

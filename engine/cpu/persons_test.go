@@ -322,36 +322,24 @@ func TestPersonDefectsAreCaught(t *testing.T) {
 func TestPersonRefusals(t *testing.T) {
 	p := problem(5, 3, 1)
 	p.PersonRows = 4
-	if _, err := (cpu.Backend{Float32: true}).Plan(p); err == nil {
-		t.Error("float32 takes persons")
-	}
+	must.Err((cpu.Backend{Float32: true}).Plan(p))(t, "float32 takes persons")
 	own := ownProblem(5, 3, cosineLoss{})
 	own.PersonRows = 4
-	if _, err := (cpu.Backend{}).Plan(own); err == nil {
-		t.Error("losses of other packages take persons")
-	}
+	must.Err((cpu.Backend{}).Plan(own))(t, "losses of other packages take persons")
 	k := must.Get(cpu.Backend{}.Plan(p))(t)
 	if r := k.Bounds(engine.Query{Pairs: engine.PrefixPairs{T: 2}}).Sum; !math.IsInf(r, 1) {
 		t.Errorf("Roundoff of prefix pairs is %v", r)
 	}
 	r := adoptRecords(t, make([]float64, 15), make([]float64, 5), 3)
-	if _, err := k.Bind(r); err == nil {
-		t.Error("records without persons are bound to a problem with persons")
-	}
+	must.Err(k.Bind(r))(t, "records without persons are bound to a problem with persons")
 	five := must.Get(r.GroupPersons([]int32{0, 1, 2, 3, 4}, 5, 4))(t)
 	e := must.Get(k.Bind(five))(t)
-	if err := e.Sum(context.Background(), make([]float64, 3), engine.Gradient(make([]float64, 3), engine.PrefixPairs{T: 2})); err == nil {
-		t.Error("prefix pairs of persons are summed")
-	}
+	must.ErrDo(t, e.Sum(context.Background(), make([]float64, 3), engine.Gradient(make([]float64, 3), engine.PrefixPairs{T: 2})), "prefix pairs of persons are summed")
 	p.PersonRows = 0
 	k = must.Get((cpu.Backend{}).Plan(p))(t)
-	if _, err := k.Bind(five); err == nil {
-		t.Error("records of persons are bound to a problem without")
-	}
+	must.Err(k.Bind(five))(t, "records of persons are bound to a problem without")
 	p.PersonRows, p.N = 1<<20, 1<<12
-	if _, err := (cpu.Backend{}).Plan(p); err == nil {
-		t.Error("2^32 rows are planned")
-	}
+	must.Err((cpu.Backend{}).Plan(p))(t, "2^32 rows are planned")
 }
 
 // TestPersonWithManyRowsStops: the pairs within one person take as many steps as the square of

@@ -75,9 +75,7 @@ func TestRecentred(t *testing.T) {
 				must.FailDo(t, ev.Sum(cancelled, dst, q), context.Canceled, "cancelled")
 				short, origin, still := q, q, q
 				short.Centre, origin.Centre, still.Radius = centre[:1], nil, 0
-				if err := ev.Sum(ctx, dst, short); err == nil {
-					t.Error("a centre of one number")
-				}
+				must.ErrDo(t, ev.Sum(ctx, dst, short), "a centre of one number")
 				if ev.Sum(ctx, dst, still) == nil || unmoved.Sum(ctx, dst, still) == nil {
 					t.Error("a centre without a radius")
 				}

@@ -80,10 +80,7 @@ func TestStorageChangesNoBit(t *testing.T) {
 		for _, v := range kernels.Variants() {
 			backend := cpu.Backend{Workers: 2, Method: c.method, Variant: v, Float32: c.single}
 			p := engine.Problem{N: c.n, D: c.d, Bounds: engine.UnitBounds(), Loss: c.loss, Radius: 1, LabelValues: c.labels}
-			k, err := backend.Plan(p)
-			if err != nil {
-				t.Fatalf("%s: %v", c.name, err)
-			}
+			k := must.Get(backend.Plan(p))(t, c.name)
 			w := make([]float64, c.loss.ParamDim(c.d))
 			for i := range w {
 				w[i] = math.Cos(float64(i)) / math.Sqrt(float64(len(w))) / 2

@@ -172,9 +172,7 @@ func TestAuto(t *testing.T) {
 	if err != nil || len(stale) != 0 {
 		t.Errorf("a model of another program counts: %v, %v", stale, err)
 	}
-	if _, err := readModels([]byte("{"), nil); err == nil {
-		t.Error("a broken file was accepted")
-	}
+	must.Err(readModels([]byte("{"), nil))(t, "a broken file was accepted")
 	elsewhere := slices.Clone(models)
 	elsewhere[0].GPU = "another"
 	gpu := openFake(t, newFake())

@@ -132,9 +132,7 @@ func TestReferences(t *testing.T) {
 		}
 	}
 	text := strings.Replace(string(referencesText), recordsHash(r), strings.Repeat("0", 64), 1)
-	if _, err := carriedIn([]byte(text), p, r); err == nil {
-		t.Error("records with another hash were accepted")
-	}
+	must.Err(carriedIn([]byte(text), p, r))(t, "records with another hash were accepted")
 }
 
 func writeReferences(t *testing.T, out string, sizes []string) {

@@ -298,17 +298,13 @@ func TestPrecisions(t *testing.T) {
 			t.Errorf("%v: %v, %v", precision, k, err)
 		}
 	}
-	if _, err := ParsePrecision("fp16"); err == nil {
-		t.Error("fp16 was accepted")
-	}
+	must.Err(ParsePrecision("fp16"))(t, "fp16 was accepted")
 }
 
 // TestVariantsAreRefused: the tiles of bench/gpu/variants are not chosen by name, nor by times that were measured of them.
 func TestVariantsAreRefused(t *testing.T) {
 	for _, name := range []string{"tf32", "wgmma"} {
-		if _, err := ParsePrecision(name); err == nil {
-			t.Errorf("%s was accepted", name)
-		}
+		must.Err(ParsePrecision(name))(t, "%s was accepted", name)
 		f := newFake()
 		f.major = 9
 		b := openFake(t, f)

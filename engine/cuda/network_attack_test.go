@@ -148,14 +148,8 @@ func TestNetworkReplay(t *testing.T) {
 	} {
 		l := networkCases()[c.network].loss(t, d)
 		p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: l, Radius: l.Radius(), Groups: c.groups}
-		spec, err := algorithms.NewSpec(embedding.Backend{On: openFake(t, newFake())}, p, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
-		plan, err := c.algorithm.Plan(spec)
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
+		spec := must.Get(algorithms.NewSpec(embedding.Backend{On: openFake(t, newFake())}, p, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))(t, c.name)
+		plan := must.Get(c.algorithm.Plan(spec))(t, c.name)
 		data := algotest.RandomRecords(n, d, p.Bounds, 7)
 		ratio, err := algotest.Replay(c.algorithm, plan, data, algotest.Neighbours(data, 2, 8), 9)
 		if t.Logf("%s: %s: %.2g of the certificate", c.name, spec.Kernel.Method(), ratio); err != nil || !(ratio > 0.01 && ratio <= 1) {

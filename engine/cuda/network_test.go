@@ -174,9 +174,7 @@ func TestCompareNetworks(t *testing.T) {
 	}
 	f := newFake()
 	f.edit = func(ptx string) string { return strings.ReplaceAll(ptx, "red.global.add.u64", "st.global.u64") }
-	if _, err := openFake(t, f).Device.CompareNetworks(t.Context()); err == nil {
-		t.Error("chunks in place of their sum are not found")
-	}
+	must.Err(openFake(t, f).Device.CompareNetworks(t.Context()))(t, "chunks in place of their sum are not found")
 }
 
 // TestNetworkFailures: a call that fails, whichever it is, ends a sum with its error, and nothing is left on the GPU (fakeContext.Detach).

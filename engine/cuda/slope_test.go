@@ -150,12 +150,8 @@ func TestSpliceClamps(t *testing.T) {
 			}
 		}
 	}
-	if _, err := splice("no marker\n", slope{}, 1, -1, 1); err == nil {
-		t.Error("PTX without a marker was accepted")
-	}
-	if _, err := splice(slopeProgram, slope{}, 1, -1, math.Inf(1)); err == nil {
-		t.Error("an infinite bound was accepted")
-	}
+	must.Err(splice("no marker\n", slope{}, 1, -1, 1))(t, "PTX without a marker was accepted")
+	must.Err(splice(slopeProgram, slope{}, 1, -1, math.Inf(1)))(t, "an infinite bound was accepted")
 }
 
 // TestSplicedKernels: every marker of the kernel is replaced, and an expression passes

@@ -162,10 +162,7 @@ func (c teamCase) different(t *testing.T, teams []int, gpu func(engine.Team) Bac
 	if _, ok := c.loss.(engine.MetricLoss); ok {
 		p, w = metricMeasured(p)
 	}
-	want, err := c.sums(of(nil), p, r, w)
-	if err != nil {
-		t.Fatalf("%s: %v", c.name, err)
-	}
+	want := must.Get(c.sums(of(nil), p, r, w))(t, c.name)
 	if c.panels {
 		k, err := c.plan(limited{of(enginetest.Members(2)[0])}, p)
 		if f, ok := ForecastOf(k); err != nil || !ok || !f.Panels {

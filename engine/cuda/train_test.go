@@ -35,10 +35,7 @@ func TestReplayOnGPU(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		plan, err := c.algorithm.Plan(spec)
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
+		plan := must.Get(c.algorithm.Plan(spec))(t, c.name)
 		data := algotest.RandomRecords(n, d, p.Bounds, 7)
 		ratio, err := algotest.Replay(c.algorithm, plan, data, algotest.Neighbours(data, 4, 8), 9)
 		if err != nil || !(ratio > 0.05 && ratio <= 1) {

@@ -267,7 +267,5 @@ console.log(JSON.stringify(JSON.parse(process.argv[2]).map((row) => [score(row),
 func TestNonlinearModelsHaveNoSnippet(t *testing.T) {
 	f := function(t, mixed)
 	f.UnitFloor = 1
-	if _, err := f.Go(); err == nil {
-		t.Error("a network is written as a linear score")
-	}
+	must.Err(f.Go())(t, "a network is written as a linear score")
 }

@@ -376,9 +376,7 @@ func TestOtherLosses(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	r := records(t, 12, 2, 6)
 	hinge := expression(t, "max(0, 1-u)")
-	if _, err := NewObjective(cpu.Backend{}, hinge, r, 0.1, 10); err == nil {
-		t.Error("a loss with a kink was accepted")
-	}
+	must.Err(NewObjective(cpu.Backend{}, hinge, r, 0.1, 10))(t, "a loss with a kink was accepted")
 	if _, err := NewObjective(cpu.Backend{}, engine.Logistic{}, r.Subset([]int{1, 2, 3}), 0.1, 10); err == nil {
 		t.Error("three records were accepted")
 	}

@@ -68,7 +68,5 @@ func TestDeLongDifferenceIsItsDefinition(t *testing.T) {
 	if _, _, err := same.Interval(0.95); !errors.Is(err, ErrDegenerate) {
 		t.Errorf("no variance: %v", err)
 	}
-	if _, err := DeLongDifference([]float64{1}, []float64{1, 2}, y); err == nil {
-		t.Error("scores of different records are compared")
-	}
+	must.Err(DeLongDifference([]float64{1}, []float64{1, 2}, y))(t, "scores of different records are compared")
 }

@@ -239,9 +239,7 @@ func TestHoeffdingCoverage(t *testing.T) {
 func TestDeLongErrors(t *testing.T) {
 	must.Fail(DeLong([]float64{1, 2, 3}, []float64{1, -1, -1}))(t, ErrOneRecord, "one positive")
 	must.Fail(DeLong([]float64{1, 2, 3}, []float64{-1, -1, -1}))(t, ErrOneClass, "no positive")
-	if _, err := DeLong([]float64{1, math.NaN()}, []float64{1, -1}); err == nil {
-		t.Error("a NaN score was accepted")
-	}
+	must.Err(DeLong([]float64{1, math.NaN()}, []float64{1, -1}))(t, "a NaN score was accepted")
 }
 
 // The radix sort against the library's, and the 128-bit sum against math/big.

@@ -111,9 +111,7 @@ func TestErrors(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Accuracy([]float64{1, 2}, []float64{1, -1}, math.NaN()); err == nil {
-		t.Error("a NaN threshold was accepted")
-	}
+	must.Err(Accuracy([]float64{1, 2}, []float64{1, -1}, math.NaN()))(t, "a NaN threshold was accepted")
 }
 
 func TestScores(t *testing.T) {
@@ -124,8 +122,6 @@ func TestScores(t *testing.T) {
 		if err != nil || s[0] != 1 || s[1] != -1 {
 			t.Errorf("got %v, %v", s, err)
 		}
-		if _, err := Scores(r, []float64{1}); err == nil {
-			t.Error("one weight for two features was accepted")
-		}
+		must.Err(Scores(r, []float64{1}))(t, "one weight for two features was accepted")
 	}
 }

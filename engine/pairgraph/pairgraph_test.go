@@ -385,8 +385,6 @@ func TestDraw(t *testing.T) {
 		density float64
 		limit   int
 	}{{1000, 2, 3}, {1, 1, 1}, {10, 0, 3}, {10, 5, 20}, {10, math.NaN(), 3}, {10, 1, 0}} {
-		if _, err := pairgraph.Draw(c.n, c.density, c.limit, 1); err == nil {
-			t.Errorf("%+v was accepted", c)
-		}
+		must.Err(pairgraph.Draw(c.n, c.density, c.limit, 1))(t, "%+v was accepted", c)
 	}
 }

@@ -242,9 +242,7 @@ func TestShardAlone(t *testing.T) {
 	p, r := data(t)
 	for _, b := range []cpu.Backend{{Method: cpu.NearLinear}, {Method: cpu.Direct}, {Method: cpu.Direct, Team: enginetest.Members(2)[0]}} {
 		k := must.Get(b.Plan(p))(t)
-		if _, err := k.Bind(r.Shard(0, 4096)); err == nil {
-			t.Errorf("%v with a team %v bound a shard", b.Method, b.Team != nil)
-		}
+		must.Err(k.Bind(r.Shard(0, 4096)))(t, "%v with a team %v bound a shard", b.Method, b.Team != nil)
 	}
 }
 
@@ -414,9 +412,7 @@ func TestLostRank(t *testing.T) {
 		if again := l.Stop(); again == nil {
 			t.Error("a lost team was stopped")
 		}
-		if _, err := l.Bind(context.Background()); err == nil {
-			t.Error("a lost team bound records")
-		}
+		must.Err(l.Bind(context.Background()))(t, "a lost team bound records")
 		return err
 	})
 	for _, rank := range []int{0, 2} {

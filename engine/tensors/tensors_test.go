@@ -84,8 +84,6 @@ func TestThereAndBack(t *testing.T) {
 		"no labels": {x, nil},
 		"mismatch":  {tensor.New(tensor.WithShape(2, 2), tensor.Of(tensor.Float64)), y},
 	} {
-		if _, err := tensors.ToRecords(bad[0], bad[1], engine.UnitBounds()); err == nil {
-			t.Errorf("%s was accepted", name)
-		}
+		must.Err(tensors.ToRecords(bad[0], bad[1], engine.UnitBounds()))(t, "%s was accepted", name)
 	}
 }

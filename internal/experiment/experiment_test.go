@@ -343,9 +343,7 @@ baselines: [class-means]
 	if !errors.As(err, new(*InputError)) || !strings.Contains(err.Error(), "pima/pima-indians-diabetes.data") || !strings.Contains(err.Error(), "dyad data fetch pima") {
 		t.Errorf("a missing file: %v", err)
 	}
-	if _, err := os.Stat(path + "2"); err == nil {
-		t.Error("a file was begun without data")
-	}
+	must.Err(os.Stat(path+"2"))(t, "a file was begun without data")
 }
 
 // schemas is the folder of schemas relative to a plan in a temporary folder.

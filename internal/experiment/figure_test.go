@@ -57,9 +57,7 @@ func TestNothingIsCutOff(t *testing.T) {
 	if edge(t, filepath.Join(dir, "g.png")) == 0 {
 		t.Error("a label that is cut off is not found")
 	}
-	if err := f.Save(filepath.Join(dir, "f.jpg")); err == nil {
-		t.Error("another format is written")
-	}
+	must.ErrDo(t, f.Save(filepath.Join(dir, "f.jpg")), "another format is written")
 }
 
 func TestRoundTicks(t *testing.T) {

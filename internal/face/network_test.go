@@ -174,9 +174,7 @@ func TestAlgorithmsRefuseNetworks(t *testing.T) {
 		p := engine.Problem{N: 50, D: shape.Features, Bounds: engine.UnitBounds(), Loss: loss, Radius: loss.Radius()}
 		for _, mode := range []algorithms.Mode{algorithms.Certified, algorithms.Paper, algorithms.NonPrivate} {
 			s := must.Get(algorithms.NewSpec(embedding.Backend{Workers: 1}, p, 0.01, privacy.Budget{Epsilon: 1, Delta: 1e-5}, mode))(t)
-			if _, err := a.Plan(s); err == nil {
-				t.Errorf("%s, %v mode: plans a network", a.Info().Name, mode)
-			}
+			must.Err(a.Plan(s))(t, "%s, %v mode: plans a network", a.Info().Name, mode)
 		}
 	}
 	if planned != 12 {

@@ -29,9 +29,7 @@ func TestChangedModelsAreRefused(t *testing.T) {
 		_, err := dyad.Load(name)
 		return err
 	}
-	if err := load(text); err != nil {
-		t.Fatalf("as it was saved: %v", err)
-	}
+	must.Do(t, load(text), "as it was saved")
 	var changed []byte
 	for i := range text {
 		for k, to := range []byte{text[i] ^ 1, text[i] ^ 0x20, 'x', ' ', '\n', '0'} {

@@ -37,10 +37,7 @@ func TestPlans(t *testing.T) {
 		if !strings.HasPrefix(r.name, "local") && (len(plan.Releases) == 0 || slices.ContainsFunc(plan.Releases, func(x algorithms.Release) bool { return x.Name == "" })) {
 			t.Errorf("%s: rows without names, or none: %+v", r.name, plan.Releases)
 		}
-		line, err := promise(plan)
-		if err != nil {
-			t.Fatal(r.name, err)
-		}
+		line := must.Get(promise(plan))(t, r.name)
 		lines = append(lines, r.name+": "+line)
 	}
 	for _, why := range slices.Sorted(maps.Keys(refused)) {

@@ -193,10 +193,7 @@ func runPairs(t *testing.T, b privacy.Budget, add adds) {
 		if err != nil {
 			continue // TestPlans has what is refused
 		}
-		data, err := terms.NewData(slices.Clone(x), runD, p.Spec.Norm(), 1, g, of)
-		if err != nil {
-			t.Fatal(name, err)
-		}
+		data := must.Get(terms.NewData(slices.Clone(x), runD, p.Spec.Norm(), 1, g, of))(t, name)
 		w, err := weightsOf(pairs.Run(t.Context(), data, who, p, pairs.Options{Options: seeded()}))
 		add("pairs "+name, b, w, err)
 	}

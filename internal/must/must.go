@@ -8,37 +8,37 @@ import (
 	"testing"
 )
 
-// Do ends the test if err is not nil. Without an error it touches no test, as the targets of fuzzing have to.
-func Do(t testing.TB, err error) {
+// Do ends the test if err is not nil; what tells the case. Without an error it touches no test, as the targets of fuzzing have to.
+func Do(t testing.TB, err error, what ...any) {
 	if err != nil {
 		t.Helper()
-		t.Fatal(err)
+		t.Fatal(append(what, err)...)
 	}
 }
 
 // Get returns a function that returns v, or ends the test if err is not nil.
-func Get[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
+func Get[T any](v T, err error) func(t testing.TB, what ...any) T {
+	return func(t testing.TB, what ...any) T {
 		if err != nil {
 			t.Helper()
-			t.Fatal(err)
+			t.Fatal(append(what, err)...)
 		}
 		return v
 	}
 }
 
 // Get2 is Get for two values.
-func Get2[A, B any](a A, b B, err error) func(t testing.TB) (A, B) {
-	return func(t testing.TB) (A, B) {
+func Get2[A, B any](a A, b B, err error) func(t testing.TB, what ...any) (A, B) {
+	return func(t testing.TB, what ...any) (A, B) {
 		if err != nil {
 			t.Helper()
-			t.Fatal(err)
+			t.Fatal(append(what, err)...)
 		}
 		return a, b
 	}
 }
 
-// FailDo reports an error unless err is what want asks for: a text that it contains, or an error that it is. What names the case.
+// FailDo reports an error unless err is what want asks for: a text that it contains, or an error that it is.
 func FailDo(t testing.TB, err error, want any, what ...any) {
 	says, isText := want.(string)
 	if target, _ := want.(error); err == nil || isText && !strings.Contains(err.Error(), says) || !isText && !errors.Is(err, target) {
@@ -52,5 +52,21 @@ func Fail[T any](_ T, err error) func(t testing.TB, want any, what ...any) {
 	return func(t testing.TB, want any, what ...any) {
 		t.Helper()
 		FailDo(t, err, want, what...)
+	}
+}
+
+// ErrDo reports what happened, as t.Errorf does, if err is nil.
+func ErrDo(t testing.TB, err error, what string, args ...any) {
+	if err == nil {
+		t.Helper()
+		t.Errorf(what, args...)
+	}
+}
+
+// Err is ErrDo for a function with a value.
+func Err[T any](_ T, err error) func(t testing.TB, what string, args ...any) {
+	return func(t testing.TB, what string, args ...any) {
+		t.Helper()
+		ErrDo(t, err, what, args...)
 	}
 }

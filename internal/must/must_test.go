@@ -21,7 +21,7 @@ func (e *ended) Errorf(_ string, said ...any) { e.said = append(e.said, said...)
 func TestErrorsEndTheTest(t *testing.T) {
 	failed := errors.New("failed")
 	for name, use := range map[string]func(t testing.TB, err error){
-		"Do":   Do,
+		"Do":   func(t testing.TB, err error) { Do(t, err) },
 		"Get":  func(t testing.TB, err error) { Get(1, err)(t) },
 		"Get2": func(t testing.TB, err error) { Get2(1, "a", err)(t) },
 	} {
@@ -52,6 +52,10 @@ func TestWhatDoesNotFailIsReported(t *testing.T) {
 		e := &ended{TB: t}
 		err, _ := c.err.(error)
 		Fail(1, err)(e, c.want, "a case")
+		happened := &ended{TB: t}
+		if Err(1, err)(happened, "it did not fail: %d", 1); len(happened.said) > 0 != (err == nil) {
+			t.Errorf("%v: said %v", c.err, happened.said)
+		}
 		if len(e.said) > 0 != c.reported {
 			t.Errorf("%v, want %v: said %v", c.err, c.want, e.said)
 		}

@@ -83,8 +83,6 @@ func TestFile(t *testing.T) {
 		t.Errorf("numbers %v", got)
 	}
 	if d, err := os.Open(t.TempDir()); err == nil {
-		if _, err := File(d); err == nil {
-			t.Error("a folder was read")
-		}
+		must.Err(File(d))(t, "a folder was read")
 	}
 }

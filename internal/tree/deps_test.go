@@ -206,10 +206,7 @@ func differences(all map[string]listed, path string, rules map[string][]string) 
 func TestImportRules(t *testing.T) {
 	t.Chdir("../..")
 	design := must.Get(os.ReadFile("docs/design.md"))(t)
-	rules, err := importRules(string(design))
-	if err != nil {
-		t.Fatalf("docs/design.md: %v", err)
-	}
+	rules := must.Get(importRules(string(design)))(t, "docs/design.md")
 	all, path := module(t)
 	if len(rules) < 20 || len(all) < 100 {
 		t.Fatalf("%d rows and %d packages: the test does not see the whole module", len(rules), len(all))

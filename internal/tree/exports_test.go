@@ -276,7 +276,7 @@ var forUsers = []string{
 	"privacy/account.RDP.Divergence", "privacy/account.ZCDP.Rho", // to compare with other accountants
 	"engine/cuda/driver.DynamicShared", "engine/cuda/driver.LocalBytes", "engine/cuda/driver.MaxThreads", "engine/cuda/driver.Registers", "engine/cuda/driver.SharedBytes", // of CUDA
 	// Tests of another package compare with them.
-	"engine.Records.InFile", "kernels.ClipDepth", "kernels.ExponentError", "kernels.ReciprocalError", "privacy/internal/sampler.BitsFrom", "algorithms/audit.RatioLower",
+	"engine.Records.InFile", "kernels.ExponentError", "kernels.ReciprocalError", "privacy/internal/sampler.BitsFrom", "algorithms/audit.RatioLower",
 }
 
 // TestNoExportIsForTestsAlone: what nobody but tests uses is deleted, or lives in a test.

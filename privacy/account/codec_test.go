@@ -49,9 +49,7 @@ func TestParallelEventRoundTrip(t *testing.T) {
 	if back, ok := Decode(raw).(ParallelEvent); !ok || len(back.Parts) != 2 || back.Parts[1] != e.Parts[1] {
 		t.Errorf("%s is read back as %#v", raw, back)
 	}
-	if _, err := Encode(ParallelEvent{}); err == nil {
-		t.Error("a parallel event without parts was encoded")
-	}
+	must.Err(Encode(ParallelEvent{}))(t, "a parallel event without parts was encoded")
 	if _, ok := Decode([]byte(`{"kind":"parallel"}`)).(UnknownEvent); !ok {
 		t.Error("a parallel event without parts was decoded")
 	}

@@ -279,9 +279,7 @@ func TestPLDExtremes(t *testing.T) {
 			t.Errorf("rare losses, delta %v: PLD %v, RDP %v, delta again %v", delta, p, r, pld.Delta(p))
 		}
 	}
-	if err := (&account.PLD{Interval: -1}).Compose(account.PublicEvent{}); err == nil {
-		t.Error("a negative interval is accepted")
-	}
+	must.ErrDo(t, (&account.PLD{Interval: -1}).Compose(account.PublicEvent{}), "a negative interval is accepted")
 }
 
 func BenchmarkPLD(b *testing.B) {

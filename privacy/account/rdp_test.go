@@ -269,9 +269,7 @@ func TestRefusedEvents(t *testing.T) {
 		}
 	}
 	for _, orders := range [][]float64{{1}, {0.5}, {nan}, {math.Inf(1)}} {
-		if err := (&account.RDP{Orders: orders}).Compose(gaussian); err == nil {
-			t.Errorf("orders %v are accepted", orders)
-		}
+		must.ErrDo(t, (&account.RDP{Orders: orders}).Compose(gaussian), "orders %v are accepted", orders)
 	}
 }
 

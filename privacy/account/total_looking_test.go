@@ -26,9 +26,7 @@ func TestPlannedIsTheSmallestAccount(t *testing.T) {
 		for _, e := range events {
 			must.Do(t, total.Compose(e))
 			for name, a := range others {
-				if err := a.Compose(e); err != nil {
-					t.Fatalf("%s: %v", name, err)
-				}
+				must.Do(t, a.Compose(e), name)
 			}
 		}
 		for _, delta := range sizes.Of([]float64{0, 1e-5}, []float64{0, 1e-9, 1e-5, 1e-2}) {

@@ -158,9 +158,7 @@ func TestCompactNoticesLostCosts(t *testing.T) {
 		must.Do(t, json.Unmarshal(raw, &changed))
 		change(&changed)
 		after.entries[0].Archive = &changed
-		if err := before.sameTotals(after); err == nil {
-			t.Errorf("%s is not noticed", what)
-		}
+		must.ErrDo(t, before.sameTotals(after), "%s is not noticed", what)
 	}
 	for what, text := range map[string]string{
 		"negative":      `{"lines":9,"hash":"H","file":"f","totals":[{"data_id":"a","runs":1,"last_run":"r","events":[{"times":-1,"event":{"kind":"gaussian","sensitivity":1,"sigma":2,"count":1}}]}]}`,

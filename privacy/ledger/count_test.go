@@ -30,9 +30,7 @@ func countedRun(t *testing.T) (*Ledger, *RunLock, Charge) {
 	c := Charge{DataID: "d", Run: "r", Algorithm: "a", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 1, Count: 5}}, Counted: true}
 	uncounted := c
 	uncounted.Run = "another"
-	if _, err := l.Begin(uncounted, privacy.NewSeededSource(1)); err == nil {
-		t.Error("a stream without a count was charged")
-	}
+	must.Err(l.Begin(uncounted, privacy.NewSeededSource(1)))(t, "a stream without a count was charged")
 	must.Get(l.Begin(c, privacy.NewSeededSource(1)))(t)
 	return l, lock, c
 }
@@ -194,9 +192,7 @@ func TestSweepRuns(t *testing.T) {
 		must.Do(t, os.WriteFile(l.runFile(run), []byte(left), 0o600))
 	}
 	l.SweepRuns()
-	if _, err := os.Stat(l.runFile("r")); err == nil {
-		t.Error("the count of a finished run was left")
-	}
+	must.Err(os.Stat(l.runFile("r")))(t, "the count of a finished run was left")
 	if _, err := os.Stat(l.runFile("other")); err != nil {
 		t.Error("the lock of an unknown run was swept")
 	}
@@ -221,9 +217,7 @@ func TestReleaseNamesWhatWasKept(t *testing.T) {
 			t.Errorf("run %s: %v", run, err)
 		}
 	}
-	if err := l.Release("c", Kept{Digest: "\xff"}); err == nil {
-		t.Error("a text that is not UTF-8 was taken")
-	}
+	must.ErrDo(t, l.Release("c", Kept{Digest: "\xff"}), "a text that is not UTF-8 was taken")
 	// A head that a crash left behind is repaired before the result may leave.
 	head := read(t, l.path+headSuffix)
 	must.Do(t, l.Release("d", Kept{Digest: "0f"}))

@@ -33,9 +33,7 @@ func TestCapsSayWhatTheyCount(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"fixed", "looking"} {
-		if err := run(id, gauss); err != nil {
-			t.Fatalf("%s: %v", id, err)
-		}
+		must.Do(t, run(id, gauss), id)
 	}
 	if err := run("fixed", pures); err != nil {
 		t.Errorf("the exact total is below the cap: %v", err)

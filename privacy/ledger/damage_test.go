@@ -273,9 +273,7 @@ func TestForeignLines(t *testing.T) {
 		return []byte(content[:len(content)-1] + hashSuffix(hash))
 	}
 	const good = `{"seq":3,"type":"note","time":"","body":{}}`
-	if _, _, err := parseLine(lineHash{}, 3, sealed(good)); err != nil {
-		t.Fatal("control:", err)
-	}
+	must.Get2(parseLine(lineHash{}, 3, sealed(good)))(t, "control:")
 	for name, content := range map[string]string{
 		"sequence number": `{"seq":2,"type":"note","time":"","body":{}}`,
 		"extra field":     `{"seq":3,"type":"note","time":"","body":{},"undo":1}`,

@@ -147,9 +147,7 @@ func TestSummaryComposesAllRunsOfTheID(t *testing.T) {
 	if none, err := l.Summary("nobody", 1e-5); err != nil || none.Mu != 0 || none.Epsilon != 0 || none.Runs != 0 {
 		t.Errorf("summary of an id never charged: %+v, %v", none, err)
 	}
-	if _, err := l.Summary("clinic", 0); err == nil {
-		t.Error("a summary without delta and cap was accepted")
-	}
+	must.Err(l.Summary("clinic", 0))(t, "a summary without delta and cap was accepted")
 }
 
 func TestNonPrivateReleaseHasNoFiniteEpsilon(t *testing.T) {
@@ -246,24 +244,16 @@ func TestLedgerRefusesBadInput(t *testing.T) {
 			t.Errorf("%s: charge accepted", name)
 		}
 	}
-	if _, err := l.Begin(testCharge("b"), nil); err == nil {
-		t.Error("a charge without a source was accepted")
-	}
+	must.Err(l.Begin(testCharge("b"), nil))(t, "a charge without a source was accepted")
 	for _, b := range []privacy.Budget{{}, {Epsilon: 1}, {Epsilon: math.NaN(), Delta: 0.1}, {Epsilon: math.Inf(1), Delta: 0.1}, {Epsilon: 1, Delta: 1}} {
-		if err := l.SetCap("clinic", b); err == nil {
-			t.Errorf("cap %+v accepted", b)
-		}
+		must.ErrDo(t, l.SetCap("clinic", b), "cap %+v accepted", b)
 	}
-	if err := l.Finish("b", "done"); err == nil {
-		t.Error("a run that was never charged was finished")
-	}
+	must.ErrDo(t, l.Finish("b", "done"), "a run that was never charged was finished")
 	if !reflect.DeepEqual(before, readAll(t, l)) {
 		t.Error("a refused change altered the files")
 	}
 	must.Do(t, l.Finish("a", "done"))
-	if err := l.Finish("a", "done"); err == nil {
-		t.Error("a run was finished twice")
-	}
+	must.ErrDo(t, l.Finish("a", "done"), "a run was finished twice")
 }
 
 func TestFingerprintWarns(t *testing.T) {
@@ -291,9 +281,7 @@ func TestFingerprintWarns(t *testing.T) {
 	if print(l, "one") == print(newTestLedger(t), "one") {
 		t.Error("the fingerprint has no key of its own in each ledger")
 	}
-	if _, err := l.Fingerprint(failingReader{}); err == nil {
-		t.Error("a read error was ignored")
-	}
+	must.Err(l.Fingerprint(failingReader{}))(t, "a read error was ignored")
 }
 
 type failingReader struct{}

@@ -47,9 +47,7 @@ func TestPlantedLinksAreNotFollowed(t *testing.T) {
 			if text, err := os.ReadFile(victim); err != nil || string(text) != "keep" {
 				t.Errorf("the other user's file is %q, %v", text, err)
 			}
-			if _, err := os.Lstat(absent); err == nil {
-				t.Error("a file was made where a link pointed")
-			}
+			must.Err(os.Lstat(absent))(t, "a file was made where a link pointed")
 			files, _ := os.ReadDir(work)
 			for _, f := range files {
 				if strings.HasPrefix(f.Name(), ".dyad") {
@@ -73,9 +71,7 @@ func TestOnlyAFileOfTheLengthOfALedgerIsRead(t *testing.T) {
 		if l, err := Open(name); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "name a file") {
 			t.Errorf("%s: %v, %v", name, l, err)
 		}
-		if _, err := os.Lstat(name + lockSuffix); err == nil {
-			t.Errorf("%s has a lock", name)
-		}
+		must.Err(os.Lstat(name+lockSuffix))(t, "%s has a lock", name)
 	}
 	// An archive and a head are read with the same care.
 	l := newTestLedger(t)

@@ -31,7 +31,5 @@ func TestLedgerComposesPureRuns(t *testing.T) {
 	if err != nil || s.Epsilon < 1.5 || s.Epsilon > 1.9+1e-9 || !math.IsInf(s.Pure, 1) || strings.Contains(s.String(), "pure") {
 		t.Errorf("after pure runs of 1 and 0.5 and a Gaussian one of 0.4: %+v (%s), %v", s, s, err)
 	}
-	if err := begin("d", account.PureEvent{Epsilon: 0.2}); err == nil {
-		t.Error("a run over the cap was charged")
-	}
+	must.ErrDo(t, begin("d", account.PureEvent{Epsilon: 0.2}), "a run over the cap was charged")
 }

@@ -224,9 +224,7 @@ func TestResumeLine(t *testing.T) {
 	if v, err := l.Verify(); err != nil || v != (Verification{Lines: 5}) {
 		t.Errorf("Verify = %+v, %v", v, err)
 	}
-	if _, err := l.Resume("a", c, nil); err == nil {
-		t.Error("a resume without a source was accepted")
-	}
+	must.Err(l.Resume("a", c, nil))(t, "a resume without a source was accepted")
 	fakeLine(t, l, "resume", `{"run":"a","on":"another machine"}`)
 	must.Fail(l.Summary("clinic", 1e-5))(t, account.ErrUnsupported, "Summary")
 }

@@ -158,15 +158,11 @@ func TestLedgerThatWasPutBackIsTold(t *testing.T) {
 		if step == 1 {
 			must.Get(l.Compact())(t)
 		}
-		if _, err := l.Witness(file); err != nil {
-			t.Fatalf("a ledger that went on: %v", err)
-		}
+		must.Get(l.Witness(file))(t, "a ledger that went on")
 		before, now := copyOf(), file
 		kept := must.Get(os.ReadFile(now))(t)
 		putBack(old)
-		if _, err := l.Verify(); err != nil {
-			t.Fatalf("the older copy is whole: %v", err)
-		}
+		must.Get(l.Verify())(t, "the older copy is whole")
 		if _, err := l.Witness(file); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "put back") {
 			t.Errorf("step %d: a ledger that was put back: %v", step, err)
 		}
@@ -226,9 +222,7 @@ func TestSignatureFormats(t *testing.T) {
 	}
 	for _, bad := range []string{"", "dyad-ledger-key/2 00\n", keyHeader + "00\n", keyHeader + strings.Repeat("g", 64) + "\n"} {
 		must.Do(t, os.WriteFile(l.Path()+keySuffix, []byte(bad), 0o600))
-		if _, err := l.CreateKey(); err == nil {
-			t.Errorf("a key file of %q is accepted", bad)
-		}
+		must.Err(l.CreateKey())(t, "a key file of %q is accepted", bad)
 		if text, err := os.ReadFile(l.Path() + keySuffix); err != nil || string(text) != bad {
 			t.Errorf("a damaged key was replaced: %v", err)
 		}

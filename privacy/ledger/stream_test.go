@@ -24,13 +24,9 @@ func TestStreamEvent(t *testing.T) {
 		t.Errorf("epsilon %v, %v", gdp.Epsilon(1e-5), err)
 	}
 	for _, p := range []privacy.Mechanism{privacy.Laplace{Scale: 1, Coordinates: 2}, privacy.KNorm{Scale: 1}} {
-		if err := new(account.GDP).Compose(p.Event(c)); err == nil {
-			t.Errorf("%v has the event %v of a joint certificate", p, p.Event(c))
-		}
+		must.ErrDo(t, new(account.GDP).Compose(p.Event(c)), "%v has the event %v of a joint certificate", p, p.Event(c))
 	}
-	if _, err := privacy.CalibratePure(c, 1, 2, privacy.KNormNoise); err == nil {
-		t.Error("pure noise was calibrated to a joint certificate")
-	}
+	must.Err(privacy.CalibratePure(c, 1, 2, privacy.KNormNoise))(t, "pure noise was calibrated to a joint certificate")
 	if _, err := privacy.CalibrateGaussian(c, privacy.Budget{Epsilon: 1, Delta: 1e-5}, 2); err == nil {
 		t.Error("a joint certificate was used twice")
 	}

@@ -69,10 +69,7 @@ func TestLockRun(t *testing.T) {
 	}
 	l := open()
 	must.Get(l.Begin(Charge{DataID: "d", Run: "../r", Algorithm: "a", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 1, Count: 3}}}, privacy.NewSeededSource(1)))(t)
-	unlock, err := l.LockRun("../r")
-	if err != nil {
-		t.Fatal(err)
-	}
+	unlock := must.Get(l.LockRun("../r"))(t)
 	must.Fail(open().LockRun("../r"))(t, ErrResume, "a second process")
 	if other, err := open().LockRun("another"); err != nil {
 		t.Errorf("another run: %v", err)
@@ -80,9 +77,7 @@ func TestLockRun(t *testing.T) {
 		other.Unlock()
 	}
 	unlock.Unlock()
-	if unlock, err = open().LockRun("../r"); err != nil {
-		t.Fatalf("after the first process: %v", err)
-	}
+	unlock = must.Get(open().LockRun("../r"))(t, "after the first process")
 	locks := func() int {
 		files := must.Get(filepath.Glob(path + ".run-*"))(t)
 		return len(files)

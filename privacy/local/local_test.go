@@ -47,26 +47,18 @@ func TestRandomizedResponseLaw(t *testing.T) {
 func TestLocalRandomisersRefuse(t *testing.T) {
 	src := privacy.NewSeededSource(1)
 	for _, m := range []local.RandomizedResponse{{}, {Epsilon: -1}, {Epsilon: math.NaN()}, {Epsilon: 51}, {Epsilon: 1, Categories: 1}, {Epsilon: 1, Categories: -2}} {
-		if _, err := m.Answer(0, src); err == nil {
-			t.Errorf("%+v was accepted", m)
-		}
+		must.Err(m.Answer(0, src))(t, "%+v was accepted", m)
 	}
-	if _, err := (local.RandomizedResponse{Epsilon: 1}).Answer(2, src); err == nil {
-		t.Error("answer 2 of 2 categories was accepted")
-	}
+	must.Err((local.RandomizedResponse{Epsilon: 1}).Answer(2, src))(t, "answer 2 of 2 categories was accepted")
 	for _, m := range []local.Direction{
 		{Dim: 0, Bound: 1, Epsilon: 1}, {Dim: 2, Bound: 0, Epsilon: 1}, {Dim: 2, Bound: math.Inf(1), Epsilon: 1},
 		{Dim: 2, Bound: 1}, {Dim: 2, Bound: 1, Epsilon: 1, Pairs: 2000}, {Dim: 2, Bound: 1, Epsilon: 1, Pairs: 2, Favoured: 3},
 	} {
-		if _, err := m.Channel(); err == nil {
-			t.Errorf("%+v was accepted", m)
-		}
+		must.Err(m.Channel())(t, "%+v was accepted", m)
 	}
 	c := must.Get(local.Direction{Dim: 2, Bound: 1, Epsilon: 1}.Channel())(t)
 	for _, g := range [][]float64{{1}, {1, math.NaN()}, {math.Inf(1), 0}} {
-		if _, err := c.Send(g, src); err == nil {
-			t.Errorf("a vector of length %d was sent", len(g))
-		}
+		must.Err(c.Send(g, src))(t, "a vector of length %d was sent", len(g))
 	}
 	if c.AddDecoded(make([]float64, 2), 1, local.DirectionMessage{Choice: 2}) == nil || c.AddDecoded(make([]float64, 3), 1, local.DirectionMessage{}) == nil {
 		t.Error("a message that nobody can send was decoded")

@@ -107,14 +107,10 @@ func TestAttackRefuses(t *testing.T) {
 		"no visit":   {Runs: 100, Confidence: 0.9},
 		"confidence": {Runs: 100, Visits: 1, Confidence: 1},
 	} {
-		if _, err := localaudit.Attack(context.Background(), plan(t, local.DJW, 1, 1), o); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		must.Err(localaudit.Attack(context.Background(), plan(t, local.DJW, 1, 1), o))(t, "%s: accepted", name)
 	}
 	o := localaudit.Options{Runs: 100, Visits: 1, Confidence: 0.9}
-	if _, err := localaudit.Attack(context.Background(), plan(t, local.SGD, 1, 1), o); err == nil {
-		t.Error("exact gradients were attacked")
-	}
+	must.Err(localaudit.Attack(context.Background(), plan(t, local.SGD, 1, 1), o))(t, "exact gradients were attacked")
 	o.Visits = 2
 	if _, err := localaudit.Attack(context.Background(), plan(t, local.PrestigeLabel, 1, 1), o); err == nil {
 		t.Error("two answers of a memoised label were drawn")

@@ -45,9 +45,7 @@ func TestSlowBodiesMakeRoom(t *testing.T) {
 	}
 	for i := range 50 {
 		remote := serve.Remote{URL: "http://" + address, Client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
-		if _, err := remote.Submit(context.Background(), submission(t, s.Plan(), s.State(), fmt.Sprint("u", i), uint64(i))); err != nil {
-			t.Fatal(i, err)
-		}
+		must.Get(remote.Submit(context.Background(), submission(t, s.Plan(), s.State(), fmt.Sprint("u", i), uint64(i))))(t, i)
 	}
 	held := 0
 	for _, c := range slow {

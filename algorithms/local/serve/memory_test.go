@@ -114,9 +114,7 @@ func TestLocalMemoryHardLink(t *testing.T) {
 	m := must.Get(serve.OpenMemory(filepath.Join(dir, "hard.json")))(t)
 	defer m.Close()
 	must.Do(t, os.Link(filepath.Join(dir, "hard.json"), filepath.Join(dir, "late.json")))
-	if err := m.Add(serve.Remembered{Protocol: "x", Epoch: 1, Epsilon: 1, Message: serve.Submission{User: "u", Epoch: 1}}); err == nil {
-		t.Error("a memory with a second name was written")
-	}
+	must.ErrDo(t, m.Add(serve.Remembered{Protocol: "x", Epoch: 1, Epsilon: 1, Message: serve.Submission{User: "u", Epoch: 1}}), "a memory with a second name was written")
 }
 
 // A link that points elsewhere at the next run is the memory of elsewhere; what it pointed
@@ -137,9 +135,7 @@ func TestLocalMemoryLinkMoves(t *testing.T) {
 	link(t, dir, filepath.Join("b", "m.json"), "link.json")
 	must.Do(t, m.Add(serve.Remembered{Protocol: "x", Epoch: 1, Epsilon: 0.5}))
 	m.Close()
-	if _, err := os.Stat(filepath.Join(dir, "b", "m.json")); err == nil {
-		t.Error("a running client wrote to where the link points now")
-	}
+	must.Err(os.Stat(filepath.Join(dir, "b", "m.json")))(t, "a running client wrote to where the link points now")
 	if m, err = serve.OpenMemory(filepath.Join(dir, "a", "m.json")); err != nil || len(m.Messages()) != 2 {
 		t.Fatalf("a/m.json: %v, want 2 answers", err)
 	}

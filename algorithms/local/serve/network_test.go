@@ -127,9 +127,7 @@ func TestClientOfANetwork(t *testing.T) {
 		if serve.Fits(plan, model) {
 			t.Errorf("a %s model fits", name)
 		}
-		if _, err := local.NewClient(plan, privacy.NewSeededSource(1)).Message(&local.State{Epoch: 1, W: model}, z); err == nil {
-			t.Errorf("a message was made for a %s model", name)
-		}
+		must.Err(local.NewClient(plan, privacy.NewSeededSource(1)).Message(&local.State{Epoch: 1, W: model}, z))(t, "a message was made for a %s model", name)
 	}
 	// Messages of prestige-label carry features, whose number must be that of the records.
 	p.Method = local.PrestigeLabel

@@ -177,7 +177,5 @@ func TestLogDamage(t *testing.T) {
 	must.Fail(serve.Open(dir, planOf(t, other)))(t, "another protocol", "another epsilon on the same log")
 	printed := p
 	printed.Method = local.PrestigePrinted
-	if _, err := serve.Open(t.TempDir(), planOf(t, printed)); err == nil {
-		t.Error("the printed algorithm is served")
-	}
+	must.Err(serve.Open(t.TempDir(), planOf(t, printed)))(t, "the printed algorithm is served")
 }

@@ -27,9 +27,7 @@ func TestTokens(t *testing.T) {
 	key := must.Get(serve.NewTokenKey())(t)
 	must.Do(t, key.Create(path))
 	other := must.Get(serve.NewTokenKey())(t)
-	if err := other.Create(path); err == nil {
-		t.Error("a key file was replaced")
-	}
+	must.ErrDo(t, other.Create(path), "a key file was replaced")
 	again := must.Get(serve.ReadTokenKey(path))(t)
 	protocols := []serve.Protocol{serve.PublicPlan(planOf(t, protocol(20))), serve.PublicPlan(planOf(t, protocol(21)))}
 	study := key.Study(protocols[0])
@@ -51,16 +49,12 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"", strings.Repeat("u", 129), "\xff"} {
-		if _, err := study.Token(id); err == nil {
-			t.Errorf("id %q got a token", id)
-		}
+		must.Err(study.Token(id))(t, "id %q got a token", id)
 	}
 	text := must.Get(os.ReadFile(path))(t)
 	for what, bad := range map[string]string{"empty": "", "cut": string(text[:len(text)-3]), "other": "hello", "no hex": strings.Replace(string(text), string(text[len(text)-2]), "g", 1) + "g"} {
 		must.Do(t, os.WriteFile(path, []byte(bad), 0o600))
-		if _, err := serve.ReadTokenKey(path); err == nil {
-			t.Errorf("%s key file was read", what)
-		}
+		must.Err(serve.ReadTokenKey(path))(t, "%s key file was read", what)
 	}
 }
 

@@ -54,10 +54,7 @@ func cuteLayouts(t *testing.T) layouts {
 		}
 		var v []int
 		for _, w := range words[2:] {
-			n, err := strconv.Atoi(w)
-			if err != nil {
-				t.Fatalf("%q: %v", line, err)
-			}
+			n := must.Get(strconv.Atoi(w))(t, fmt.Sprintf("%q", line))
 			v = append(v, n)
 		}
 		name := words[0] + " " + words[1]

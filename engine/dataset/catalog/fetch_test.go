@@ -195,9 +195,7 @@ func TestFetchErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.text) || c.want != nil && !errors.Is(err, c.want) {
 				t.Fatalf("got %v, want %v: %q", err, c.want, c.text)
 			}
-			if _, err := os.Stat(filepath.Join(dir, "x")); err == nil {
-				t.Error("a file was kept under its name")
-			}
+			must.Err(os.Stat(filepath.Join(dir, "x")))(t, "a file was kept under its name")
 			if errors.Is(err, ErrWrongContent) {
 				if files, _ := os.ReadDir(dir); len(files) != 0 {
 					t.Errorf("the folder has %v", files)

@@ -237,10 +237,7 @@ func read(t *testing.T, path string) [][]string {
 	defer f.Close()
 	r := csv.NewReader(f)
 	r.Comment = '#'
-	lines, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(path, err)
-	}
+	lines := must.Get(r.ReadAll())(t, path)
 	return lines
 }
 

@@ -71,9 +71,7 @@ func TestRunStops(t *testing.T) {
 	cancel()
 	must.FailDo(t, Run(ctx, Options{Records: 20, Runs: 1}, func(Line) error { return nil }), context.Canceled, "cancelled")
 	for _, o := range []Options{{Runs: -1}, {Records: 1}, {Workers: -1}, {Variants: []kernels.Variant{99}}} {
-		if err := Run(context.Background(), o, func(Line) error { return nil }); err == nil {
-			t.Errorf("%+v is accepted", o)
-		}
+		must.ErrDo(t, Run(context.Background(), o, func(Line) error { return nil }), "%+v is accepted", o)
 	}
 }
 
@@ -119,8 +117,6 @@ func TestPeersRefuse(t *testing.T) {
 		if err := p.Read(strings.NewReader(good)); err != nil || p.CPU != "a" {
 			t.Fatal(err)
 		}
-		if err := p.Read(strings.NewReader(text)); err == nil {
-			t.Errorf("%s is accepted", name)
-		}
+		must.ErrDo(t, p.Read(strings.NewReader(text)), "%s is accepted", name)
 	}
 }

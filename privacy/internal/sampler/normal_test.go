@@ -108,9 +108,7 @@ func TestNormalLawRejectsDefects(t *testing.T) {
 		}},
 	} {
 		counts, probs := normalCells(n, c.draw)
-		if err := privtest.CheckMultinomial(counts, probs, alpha); err == nil {
-			t.Errorf("%s was not rejected", c.name)
-		}
+		must.ErrDo(t, privtest.CheckMultinomial(counts, probs, alpha), "%s was not rejected", c.name)
 	}
 }
 
