@@ -10,6 +10,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -56,9 +57,7 @@ func TestBatchAndHiddenRefusals(t *testing.T) {
 
 // The gain of hidden iterates and of batches: noise per gradient of long runs, and cost.
 func TestBatchAndHiddenGains(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	s := newSpec(t, 256, 8, 1, 0, privacy.Budget{Epsilon: 1, Delta: 1.0 / 256}, algorithms.Certified)
 	s.Constants = engine.Constants{Lipschitz: 4, Smoothness: 4, PairDiameter: 4, Convex: true, Origin: engine.Asserted}
 	eta := 0.5 * (1 - 0x1p-49)

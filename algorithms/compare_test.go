@@ -10,6 +10,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/objective"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -94,9 +95,7 @@ func excess(t *testing.T, r *engine.Records, a algorithms.Algorithm, p *algorith
 // Measured excess objectives stay below the bounds, for small and large steps, and come
 // within a factor of it somewhere, so a bound that anything satisfies would not pass.
 func TestUtilityBounds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	const n, d = 200, 4
 	r := twoClasses(t, n, d, 1)
 	tightest := 0.0

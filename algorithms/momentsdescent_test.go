@@ -121,9 +121,7 @@ func meanLoss(loss engine.Loss, r *engine.Records, w []float64, l2 float64) floa
 // Without noise to speak of, twenty gradients reach the minimum of each loss over the moved
 // records that projected gradient descent reaches in 20,000, and the start alone does not.
 func TestMomentsDescentMinimisesTheLoss(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	almostNone := privacy.Budget{Epsilon: 1e13, Delta: 0.5}
 	const radius, clip, l2 = 6, 0.5, 0.001
 	r := correlated(t, 120, 2)

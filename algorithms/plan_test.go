@@ -125,9 +125,7 @@ func hiddenRatio(e account.ConvergentEvent) float64 {
 // Plans that draw batches have a second path of their own in TestBatchesBySecondPath of
 // the privacy package.
 func TestEpsilonBySecondPath(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for i, a := range algorithms.Catalog() {
 		info := a.Info()
 		if !info.Supports(algorithms.Certified) {

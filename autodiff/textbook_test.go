@@ -141,9 +141,7 @@ func TestTextbookLosses(t *testing.T) {
 // however its ends lie to the kinks at m - h and m + h and to the centre m. With h = m the
 // kink at 0 lies where abs(m - u) has roundings larger than u.
 func TestHuberRadii(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	forms := []string{
 		"where(abs(m - u) <= h, (m - u)^2/(2*h), abs(m - u) - h/2)",
 		"where(abs(m - u) < h, 0.5*(m - u)^2, h*(abs(m - u) - 0.5*h))/h",

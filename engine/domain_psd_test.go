@@ -184,9 +184,7 @@ func notANumber(a []float64, d int) (v, lambda []float64, ok bool) {
 
 // A solver that is not accurate enough is refused, and the second one is used.
 func TestPSDBallRefusesSloppySolvers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	rng := rand.New(rand.NewPCG(9, 10))
 	for _, d := range []int{3, 8, 30} {
 		c := PSDBall{Dim: d, B: 1}
@@ -286,9 +284,7 @@ func TestClipEigenvaluesSeesVectorsThatAreNotOrthogonal(t *testing.T) {
 // All solvers need less than half of the room that ProjectError leaves them, 6 d^1.5 + 28 d
 // units of u norm, so accurate solvers are not refused; and the bound is small.
 func TestPSDBallAllowance(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	rng := rand.New(rand.NewPCG(13, 14))
 	for _, d := range []int{1, 2, 3, 4, 8, 31, 64, 130} {
 		worst := [3]float64{-1, -1, -1} // missing room, as a share of it

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // metricCase is a setting in which the constants are attacked.
@@ -140,9 +141,7 @@ func reached(t *testing.T, rng *rand.Rand, c metricCase) (norm, gap, slope float
 }
 
 func TestMahalanobisConstantsBruteForce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	rng := rand.New(rand.NewPCG(21, 22))
 	for _, c := range metricCases() {
 		k := must.Get(MahalanobisLogistic{}.Constants(c.bounds, c.radius))(t)

@@ -90,9 +90,7 @@ func TestLibraryMatchesHandFormulas(t *testing.T) {
 // TestLibraryGap: the derived constants are within 1 % of what sampling finds, never
 // below it, and convexity and smoothness are what they should be.
 func TestLibraryGap(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	convex := map[string]bool{"gompertz": false, "ramp": false, "smooth-ramp": false, "sigmoid": false}
 	smooth := map[string]bool{"hinge": false, "ramp": false}
 	for _, l := range engine.Library() {
@@ -132,9 +130,7 @@ func TestLibraryGap(t *testing.T) {
 // TestExpressionConstantsAreThoseByHand: the general proofs give what the two special
 // ones do.
 func TestExpressionConstantsAreThoseByHand(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	e := builtIn(t, "logistic")
 	for i, b := range []engine.Bounds{engine.UnitBounds(), {FeatureNorm: 2, LabelAbs: 0.5}, {FeatureNorm: 0.3, LabelAbs: 2.5}} {
 		for j, r := range []float64{0.1, 1, 5} {
@@ -164,9 +160,7 @@ func TestExpressionConstantsAreThoseByHand(t *testing.T) {
 // TestScalarConstantsBruteForce looks for pairs that exceed the constants of losses of
 // both signs, and demands that some come near.
 func TestScalarConstantsBruteForce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	rng := rand.New(rand.NewPCG(31, 32))
 	for _, c := range []struct {
 		of         engine.Scalar

@@ -18,9 +18,7 @@ func metricConstants(t *testing.T, text string, params map[string]float64, b Bou
 // diameter of the logistic loss: nothing is known of phi beyond the margins, least of all
 // that it is convex.
 func TestMetricDiameterUsesMarginsOnly(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	b := UnitBounds()
 	for _, radius := range sizes.Of([]float64{1.25}, []float64{0.25, 1.25, 4}) {
 		_, top := Metric{}.MarginRange(b, radius)
@@ -38,9 +36,7 @@ func TestMetricDiameterUsesMarginsOnly(t *testing.T) {
 
 // Dg of s phi is s times that of phi, also where s^2 underflows.
 func TestMetricDiameterScales(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	want := metricConstants(t, "log1p(exp(-u))", nil, UnitBounds(), 1).PairDiameter
 	for _, s := range sizes.Of([]float64{1e-170}, []float64{1e-155, 1e-170, 1e-290}) {
 		k := metricConstants(t, "s*log1p(exp(-u))", map[string]float64{"s": s}, UnitBounds(), 1)

@@ -12,9 +12,7 @@ import (
 // Library losses that are smooth, convex and nonincreasing on their margins: the pair
 // diameter is the one of metricDiameter, and attained.
 func TestMetricDiameterIsAttained(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for i, l := range Library() {
 		of := must.Get(l.Expression(ExpressionOptions{}))(t)
 		loss := Metric{Of: of}

@@ -22,9 +22,7 @@ func narrow(x []float64) []float32 {
 }
 
 func TestMetricBlock32(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	rng := rand.New(rand.NewPCG(14, 15))
 	variants(t, func(t *testing.T, set *Set) {
 		var worst float64

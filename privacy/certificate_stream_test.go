@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // bruteStream is max_k sum_b s_b(k)^2 by the definition, over all records.
@@ -84,9 +85,7 @@ func TestPairwiseStreamIsTheMaximumOverRecords(t *testing.T) {
 
 // A table from an independent computation (n = 4096).
 func TestPairwiseStreamTable(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, row := range []struct {
 		burnIn    int
 		want, any float64

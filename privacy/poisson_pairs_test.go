@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
@@ -19,9 +20,7 @@ func pairSample(group int, rate float64) privacy.PairSample {
 // The noise is the least for which the total grants the budget: it meets it, a thousandth
 // less does not, and it is below what known batches and a larger group need.
 func TestCalibratePoissonPairs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	b := privacy.Budget{Epsilon: 1.5, Delta: 1e-6}
 	const releases = 60
 	last := 0.0

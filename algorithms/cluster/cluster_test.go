@@ -12,6 +12,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/algorithms/cluster"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -82,9 +83,7 @@ func TestStatedNoiseIsThatOfRuns(t *testing.T) {
 // The whole mechanism on the neighbours that move every release most is not refuted, and the same runs
 // refute a part of its claim.
 func TestClustersAreAudited(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const n = 6
 	for _, budget := range []privacy.Budget{{Epsilon: 2, Delta: 1e-2}, {Epsilon: 4}} {
 		p := planOf(t, cluster.Options{Records: n, Clusters: 1, Dim: 1, Radius: 1, Rounds: 3, Budget: budget})

@@ -12,6 +12,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/algorithms/evaluate"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -47,9 +48,7 @@ func figures(t *testing.T, p *evaluate.Plan, d evaluate.Data, seed uint64) *eval
 // same runs refute a part of its claim: by the likelihood ratio where all queries are fixed, and
 // from outside where cells follow an earlier release.
 func TestEvaluationIsAudited(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const n, runs = 30, 4000
 	for _, c := range []struct {
 		budget     privacy.Budget
@@ -104,9 +103,7 @@ func TestEvaluationIsAudited(t *testing.T) {
 // With 10,000 records, classes of the same size and epsilon 1 the noise of the AUC is below its
 // sampling error (Hanley and McNeil 1982, normal laws), and the reported one is what the runs show.
 func TestNoiseIsBelowTheSamplingError(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const n, repeats = 10_000, 60
 	p := planOf(t, evaluate.Options{Records: n, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}})
 	d := normalScores(n, n/2, 1.2, 1)
@@ -140,9 +137,7 @@ func TestNoiseIsBelowTheSamplingError(t *testing.T) {
 
 // A short form of TestCoverage in package bench: intervals cover, and are not all of [0, 1].
 func TestIntervalsCover(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const repeats = 400
 	for _, c := range []struct {
 		delta   float64

@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms"
 	"dyad/internal/crash"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
 
@@ -347,9 +348,7 @@ func (f *fixture) check(t testing.TB, c cell, e crash.Ended) {
 
 // Control: the check of the matrix notices what must never happen.
 func TestCrashCheckNotices(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	cut := cell{"kill -9", "released#5", crash.Killed, 1, 5, "", true}
 	noticed := func(f *fixture, e crash.Ended, text string) {
 		t.Helper()

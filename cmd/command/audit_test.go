@@ -17,6 +17,7 @@ import (
 
 	"dyad/algorithms/audit"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 func TestAuditReport(t *testing.T) {
@@ -71,9 +72,7 @@ func TestAuditReport(t *testing.T) {
 // At confidence 0.5 a bound on an attained certificate is above the claim for a
 // quarter of the seeds or so; then the exit code is 1.
 func TestAuditRefutedClaimExits1(t *testing.T) {
-	if testing.Short() {
-		t.Skip("40 seeds of what TestAuditReport runs")
-	}
+	sizes.NotShort(t, "40 seeds of what TestAuditReport runs")
 	dir := t.TempDir()
 	refuted := 0
 	for seed := range 40 {
@@ -139,9 +138,7 @@ func TestAuditRefusesBadInput(t *testing.T) {
 // Online algorithms and metric losses are audited too; the flags of the former are not
 // for batch algorithms.
 func TestAuditOfStreamsAndMetrics(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := t.TempDir()
 	for _, c := range []struct {
 		args []string
@@ -170,9 +167,7 @@ func TestAuditOfStreamsAndMetrics(t *testing.T) {
 
 // Pairs, tuples and all pairs are audited by the options of their trainings.
 func TestAuditOfPairs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := t.TempDir()
 	for _, c := range []struct {
 		args []string
@@ -228,9 +223,7 @@ func TestAuditSaysWhereItHasNoPower(t *testing.T) {
 
 // A time limit and an interrupt end with the bound so far.
 func TestAuditEndsWithTheBoundSoFar(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := t.TempDir()
 	code, out, errs := dyad(t, dir, "lab", "audit", "subsampled-descent", "-n", "20", "--steps", "4", "--time", "200ms")
 	if code != exitOK || !strings.Contains(out, "stopped before 200000 runs (time)") || !strings.Contains(out, "audited     epsilon >= ") {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // What auto chooses is said in the plan, the report, the JSON output and the model file, and
@@ -77,9 +78,7 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 // Warnings come before the charge: a run that is interrupted while it opens the ledger has told
 // them.
 func TestWarningsComeBeforeTheCharge(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 40)
 	t.Chdir(dir)
 	for args, says := range map[string]string{

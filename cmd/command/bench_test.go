@@ -11,6 +11,7 @@ import (
 	"dyad/engine/cuda"
 	"dyad/internal/machine/cases"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // measured is what differs between machines and runs of dyad lab bench.
@@ -18,9 +19,7 @@ var measured = regexp.MustCompile(`(?m)^.*, \d+ cores, .*$|[0-9.e+-]+ s +\S+ (pa
 
 // Golden output of bench with all measured values masked.
 func TestBench(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	file := must.Get(filepath.Abs(filepath.Join("testdata", "bench.golden")))(t)
 	args := []string{"lab", "bench", "--records", "64", "--runs", "1", "--set", "variant=generic"}
 	code, out, errs := dyad(t, t.TempDir(), args...)
@@ -66,9 +65,7 @@ func TestBench(t *testing.T) {
 
 // TestBenchPeers: ratios appear for times of this processor, and only for those.
 func TestBenchPeers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := t.TempDir()
 	const times = "peer,method,n,d,wall_s,cpu_s\nslow,exact AUC,64,,1,1000\nother,exact AUC,65,,1,1\n"
 	for name, cpu := range map[string]string{"here.csv": cases.CPUModel(), "there.csv": "another"} {

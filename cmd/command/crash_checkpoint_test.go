@@ -232,9 +232,7 @@ func (f *fixture) checkCheckpoint(t testing.TB, c checkpointCell, e ended) {
 // Control: the check notices a run that starts again, one that was charged twice, and a
 // checkpoint that others may read.
 func TestCheckpointCrashCheckNotices(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	c := checkpointCell{"kill -9", "training#1", killed, pending, 10, "", true}
 	for text, spoil := range map[string]func(f *fixture, run string) error{
 		"want a run that continues after step 10": func(f *fixture, run string) error {

@@ -113,9 +113,7 @@ func TestKilledRunsAreResumed(t *testing.T) {
 
 // An interrupt before the release withholds the figures, and the run can be continued.
 func TestInterruptedEvaluationIsPending(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	f := newFixture(t)
 	e := f.start(t, crash.Spec{Args: f.line(killables["evaluate"].command, ""), Stage: "kept", Fault: "interrupt"}).End()
 	if e.Code != exitCancelled || strings.Contains(e.Stdout, "AUC") || !strings.Contains(e.Stderr, resumeIt) {

@@ -10,6 +10,7 @@ import (
 
 	"dyad/internal/files"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // onlineModelCell is one attack on "dyad online --out" when the model of its last
@@ -40,9 +41,7 @@ var onlineModelMatrix = []onlineModelCell{
 }
 
 func TestOnlineModelCrashMatrix(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the short matrix of streams covers the stages before")
-	}
+	sizes.NotShort(t, "the short matrix of streams covers the stages before")
 	for _, c := range onlineModelMatrix {
 		t.Run(c.fault+" at "+c.stage, func(t *testing.T) {
 			t.Parallel()

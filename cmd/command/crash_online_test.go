@@ -245,9 +245,7 @@ func (f *fixture) checkOnline(t testing.TB, c onlineCell, e ended) {
 
 // Control: the check of the matrix notices what must never happen.
 func TestOnlineCrashCheckNotices(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	cut := onlineCell{"kill -9", "released#5", crash.Killed, 1, 5, "", true}
 	noticed := func(f *fixture, e ended, text string) {
 		t.Helper()

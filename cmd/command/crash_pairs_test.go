@@ -163,9 +163,7 @@ func (f *fixture) checkPairs(t testing.TB, c pairsCell, e ended) {
 // Control: the check notices a run that starts again and one that is charged twice. And a
 // run is resumed as it was charged, with its data.
 func TestPairsCrashCheckNotices(t *testing.T) {
-	if testing.Short() {
-		t.Skip("controls of what is in files")
-	}
+	sizes.NotShort(t, "controls of what is in files")
 	// Noise for fixed batches takes no search, so the controls take it where any will do.
 	c := pairsCell{"fixed", "kill", "training#1", killed, pending, 10, "", true}
 	attacked := func(sampling string) (*fixture, ended, string) {

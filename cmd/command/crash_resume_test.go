@@ -11,6 +11,7 @@ import (
 
 	"dyad/internal/crash"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
@@ -45,9 +46,7 @@ func TestResumeWithConfig(t *testing.T) {
 
 // A run is resumed only as it was charged; what is refused writes nothing.
 func TestResumeFlagRefusals(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	f, run := interrupted(t)
 	before := f.get(t, "ledger/ledger.jsonl")
 	resume := func(more ...string) ended { return f.dyad(f.train(append([]string{"--resume", run}, more...)...)...) }
@@ -83,9 +82,7 @@ func TestResumeFlagRefusals(t *testing.T) {
 // Two losses may have the same constants and so the same release; a run of one is not
 // resumed as the other.
 func TestResumeComparesTheFormula(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	f, run := interrupted(t, "--loss", "(u-1)^2")
 	resume := func(formula string) ended { return f.dyad(f.train("--resume", run, "--loss", formula)...) }
 	resume("(u+1)^2").Want(t, "another formula", exitInput, `was charged for objective "custom: (u-1)^2`)

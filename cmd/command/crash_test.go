@@ -280,9 +280,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 
 // Control: the check of the matrix notices what must never happen.
 func TestCrashCheckNotices(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	killed := func(t *testing.T, stage string) (*fixture, ended) {
 		f := newFixture(t)
 		return f, f.start(t, crash.Spec{Args: f.train(), Stage: stage, Fault: "kill"}).End()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // docPage is what a Markdown page offers to run.
@@ -102,9 +103,7 @@ func showsLine(output, line string) bool {
 
 // Every command of every page in docs that is marked runnable runs.
 func TestDocsRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	files := must.Get(filepath.Glob("../../docs/*.md"))(t)
 	pages := map[string]docPage{}
 	for _, f := range files {

@@ -79,9 +79,7 @@ func TestInspectWarns(t *testing.T) {
 
 // convert keeps the records: a model scores the new file like the old one.
 func TestConvertRoundTrip(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 300)
 	run := func(args ...string) {
 		t.Helper()

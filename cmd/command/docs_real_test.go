@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // realFiles are the files of ../shared/data that docs/guide-data-sets.md names, cut to every
@@ -78,9 +79,7 @@ func realSlices(t *testing.T, dir string) {
 // The blocks of docs/guide-data-sets.md that begin with "```console real" run on slices of
 // the real data sets.
 func TestDocsRunOnRealData(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	guide := must.Get(os.ReadFile("../../docs/guide-data-sets.md"))(t)
 	dir := t.TempDir()
 	realSlices(t, dir)

@@ -12,6 +12,7 @@ import (
 	lib "dyad"
 	"dyad/engine/dataset"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // evaluated is a private evaluation by the program.
@@ -37,9 +38,7 @@ func scoredClinic(t *testing.T, n int) string {
 // A private evaluation costs what its plan says, is charged to the data id of the model, and
 // keeps what it prints. Pure epsilon stays pure.
 func TestPrivateEvaluationIsCharged(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := scoredClinic(t, 600)
 	spent := func() spending {
 		code, out, errs := dyad(t, dir, "--json", "ledger", "show")
@@ -98,9 +97,7 @@ func TestPrivateEvaluationIsCharged(t *testing.T) {
 // What has no private figures is refused before a record is read or anything charged, and says
 // why; exact figures of private records are printed only if they are asked for by name.
 func TestEvaluationRefusals(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := scoredClinic(t, 200)
 	ledger := must.Get(os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)
 	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
@@ -161,9 +158,7 @@ func TestUnitsThatAreNotEvaluated(t *testing.T) {
 // Held-out records of private data are not scored unless figures are asked for; the report names
 // the command, which evaluates the same records, and the sum of both charges is shown.
 func TestHeldOutRecordsArePrivate(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 400)
 	train := func(more ...string) (r trainResult) {
 		t.Helper()
@@ -217,9 +212,7 @@ var digitsOf = []*regexp.Regexp{
 // charges the same, but for the released figures: no number of positives, no exact figure, no
 // error about one class.
 func TestEvaluationTellsNothingElse(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	model := silentFolder(t, silentWorlds["mixed"])
 	mustRun(t, model, "train", "--data", "r.csv", "--schema", "class.yaml", "--out", "model.json", "--seed", "1", "--algorithm", "dpgdsc")
 	text := must.Get(os.ReadFile(filepath.Join(model, "model.json")))(t)
@@ -248,9 +241,7 @@ func TestEvaluationTellsNothingElse(t *testing.T) {
 
 // The same of held-out records that a training evaluates, and of a metric and its reference.
 func TestHeldOutAndNeighbourFiguresTellNothingElse(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	prepare := func(dir string) {
 		t.Helper()
 		lines := "id,x,z,c,q,y,g\n"

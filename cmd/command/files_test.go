@@ -14,6 +14,7 @@ import (
 	"dyad/internal/crash"
 	"dyad/internal/files"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // Records, scores, mapped records, states and drafts are the owner's; what is released is
@@ -72,9 +73,7 @@ func TestFileModes(t *testing.T) {
 // A link is followed, also to a file that is not there yet: what it leads to is locked and
 // replaced, and it stays a link.
 func TestLinksAreFollowed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	f := newFixture(t)
 	must.Do(t, os.Mkdir(f.in("real"), 0o755))
 	for link, target := range map[string]string{
@@ -113,9 +112,7 @@ func TestLinksAreFollowed(t *testing.T) {
 // Without --force nothing replaces what another program wrote meanwhile, and no model that
 // was paid for is lost.
 func TestNothingIsReplacedWithoutForce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	f := newFixture(t)
 	unforced := func(args []string, out string) []string {
 		var kept []string
@@ -205,9 +202,7 @@ func TestFilesAreNotReplacedWithoutForce(t *testing.T) {
 // What killed programs left is removed by the next start, but for a paid model, what a living
 // program holds and what belongs to another ledger.
 func TestSweep(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	f := newFixture(t)
 	f.start(t, crash.Spec{Args: f.train("--out", f.in("out/paid.json")), Stage: "released", Fault: "kill"}).End()
 	paid, _, _ := f.attacked(t)

@@ -4,14 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 // TestFormulaWithMinus: every command that takes a formula takes one with a leading minus,
 // after = and as a word of its own.
 func TestFormulaWithMinus(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const formula = "-log(sigmoid(u))"
 	for _, command := range []string{
 		"train --epsilon 1 --steps 1 --algorithm gradient-perturbation --step-size 0.1",

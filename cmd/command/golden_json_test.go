@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // changing is what differs between two runs of the same command: ids, times and places.
@@ -123,9 +124,7 @@ func TestNumbersOnlyInText(t *testing.T) {
 // place and its digits, and the numbers of the text output that the JSON output does not have. So a
 // number that is printed and not the one of the JSON output shows. Refusals are kept word for word.
 func TestGoldenJSON(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	schema := must.Get(filepath.Abs("../../bench/schemas/pima.yaml"))(t)
 	home := must.Get(os.Getwd())(t)
 	families := map[string]string{}
@@ -164,9 +163,7 @@ func TestGoldenJSON(t *testing.T) {
 // TestGoldenJSONOfRuns keeps what the examples of the help texts print of runs, and what
 // their model files say of privacy.
 func TestGoldenJSONOfRuns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it trains")
-	}
+	sizes.NotShort(t, "it trains")
 	home := must.Get(os.Getwd())(t)
 	for family, commands := range map[string][]string{
 		"train": {

@@ -12,6 +12,7 @@ import (
 
 	"dyad/internal/files"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // A model that does not fit is refused before the charge: with less memory than its
@@ -52,9 +53,7 @@ func TestMemoryIsAskedBeforeTheCharge(t *testing.T) {
 
 // Plans take no memory for the model, so that they can be made for another machine.
 func TestPlansAllocateNoModel(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, args := range [][]string{
 		{"plan", "-n", "1000", "-d", "100000000"},
 		{"plan", "-n", "1000", "-d", "90000", "--task", "metric"},

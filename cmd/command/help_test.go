@@ -173,9 +173,7 @@ var allExamples []exampleRun
 
 // Every example of every help text runs.
 func TestHelpExamplesRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, r := range examplesRun(t) {
 		if r.Code != exitOK {
 			t.Errorf("dyad %s: exit %d: %s", strings.Join(r.Words, " "), r.Code, r.Errs)

@@ -14,6 +14,7 @@ import (
 
 	"dyad/algorithms/local/serve"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // spoof is what a hostile server writes where it can: it moves the cursor, sets a title,
@@ -69,9 +70,7 @@ func pretend(t *testing.T, dir string, epochs int) (*fake, string) {
 
 // Nothing of a server's words reaches the terminal as it came.
 func TestLocalServerTextOnTheTerminal(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 60)
 	f, address := pretend(t, dir, 2)
 	good := f.protocol

@@ -12,6 +12,7 @@ import (
 
 	"dyad/algorithms/local/serve"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 const (
@@ -37,9 +38,7 @@ var malformed = []struct{ name, row, says string }{
 // An enrolled user whose record cannot be used is not silent: each kind gives one message
 // an epoch with exit code 0, as a good record does, and only the user's terminal says more.
 func TestUnusableRecordsAreAnsweredFor(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 60)
 	users := len(malformed) + 1
 	address, stop := localServer(t, dir, "--dir", "study", "-n", fmt.Sprint(users), "--schema", "patients.yaml", "--epochs", "2", "--epsilon", "1")
@@ -106,9 +105,7 @@ func sentForms(t *testing.T, text []byte) (forms string) {
 // prestige-label sends the features in clear, as they are, when the label is another one;
 // and rows that the schema leaves out by their label are answered for.
 func TestUnusableLabelsAreAnsweredFor(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 60)
 	for args, method := range map[string]string{"label.json": "prestige-label", "participation.json": "prestige-participation"} {
 		mustRun(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "1", "--method", method, "--out", args)

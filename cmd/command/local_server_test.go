@@ -24,6 +24,7 @@ import (
 
 	"dyad/algorithms/local/serve"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // certificate writes a self-signed certificate for a host or address to dir.
@@ -66,9 +67,7 @@ func nothingSent(t *testing.T, what, dir, user string, st serve.PublicState, err
 // A client sends to the host of --server and no other: the certificate must come from
 // --ca and name the host.
 func TestLocalServerTLS(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 60)
 	cert, key := certificate(t, dir, "right", "127.0.0.1")
 	other, otherKey := certificate(t, dir, "wrong", "study.example.org")
@@ -268,9 +267,7 @@ func TestLocalServerFinishesItsWork(t *testing.T) {
 
 // With --tokens nobody can send in the place of another, or see how often they did.
 func TestLocalServerTokens(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 60)
 	serving := []string{"-n", "5", "--schema", "patients.yaml", "--epochs", "2"}
 	for name, args := range map[string][]string{"study.json": serving, "later.json": append(serving, "--epsilon", "0.5")} {

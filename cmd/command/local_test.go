@@ -18,6 +18,7 @@ import (
 	"dyad/engine/dataset"
 	"dyad/internal/files"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -66,9 +67,7 @@ func localServer(t *testing.T, dir string, args ...string) (address string, stop
 }
 
 func TestLocalServerAndClients(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const users = 12
 	dir := clinic(t, 60)
 	serving := []string{"--dir", "study", "-n", fmt.Sprint(users), "--schema", "patients.yaml", "--epochs", "2", "--epsilon", "1"}
@@ -138,9 +137,7 @@ func TestLocalServerAndClients(t *testing.T) {
 // A memory is charged for every protocol that was answered, and a damaged one stops
 // the client.
 func TestLocalClientMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 60)
 	plan := func(epsilon string) {
 		mustRun(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "2", "--epsilon", epsilon, "--out", "p"+epsilon+".json")
@@ -232,9 +229,7 @@ type memoryFile struct {
 
 // prestige-label: one memoised answer of every user, then the model is there.
 func TestLocalLabelServer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const users = 8
 	dir := clinic(t, 60)
 	address, stop := localServer(t, dir, "--dir", "labels", "-n", fmt.Sprint(users), "--schema", "patients.yaml", "--method", "prestige-label", "--epochs", "3", "--epsilon", "2")
@@ -360,9 +355,7 @@ func TestLocalSimulate(t *testing.T) {
 }
 
 func TestLocalAudit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, c := range []struct {
 		code int
 		says string

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dyad/internal/sizes"
 )
 
 // logOf runs a command with JSON logs, and returns what standard error got, with its entries. Everything
@@ -96,9 +98,7 @@ var logClock = regexp.MustCompile(`"time":"[^"]*"`)
 // The logs of neighbours are equal bytes, but for the second at which the command began: of records, and of
 // persons with other numbers of rows. Every line has that one time, so that no number of rows shows in it.
 func TestLogsOfNeighbours(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	logs := func(dir string, args ...string) string {
 		code, text, entries := logOf(t, dir, args...)
 		if code != exitOK || len(entries) == 0 {

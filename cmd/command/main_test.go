@@ -14,6 +14,7 @@ import (
 
 	"dyad/engine/dataset"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // dyad runs the program in dir with a ledger of its own.
@@ -130,9 +131,7 @@ func TestPrivateRoad(t *testing.T) {
 }
 
 func TestMetricRoad(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 200)
 	for _, s := range []struct {
 		args []string
@@ -358,9 +357,7 @@ func TestDraftSaysWhatItGuessed(t *testing.T) {
 
 // No plan runs away: an absurd number of steps is refused at once.
 func TestAbsurdPlansAreRefused(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := t.TempDir()
 	for _, more := range [][]string{
 		{"--algorithm", "dpgdsc", "--steps", "100000000000"}, {"--algorithm", "dpgdsc", "--l2", "1e10"}, {"--algorithm", "dpgdsc", "--total-step", "1e300"},
@@ -376,9 +373,7 @@ func TestAbsurdPlansAreRefused(t *testing.T) {
 
 // A report on private data shows no time: it can depend on the records.
 func TestReportsOnPrivateDataShowNoTime(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 100)
 	for _, public := range []bool{false, true} {
 		args := []string{"train", "--verbose", "--data", "patients.csv", "--schema", "patients.yaml", "--out", fmt.Sprint(public, ".json"), "--holdout", "0.3"}
@@ -399,9 +394,7 @@ func TestReportsOnPrivateDataShowNoTime(t *testing.T) {
 // Held-out records of one class give no figures, but the run is trained, charged
 // and reported: not an input error.
 func TestHeldOutOfOneClassIsAWarning(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := t.TempDir()
 	text := "a,y\n"
 	for i := range 40 {

@@ -11,6 +11,7 @@ import (
 
 	"dyad/engine/dataset"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // TestNewcomersMistakes: what three newcomers did wrong and were told badly, by the numbers of the
@@ -129,9 +130,7 @@ func TestNewcomersMistakes(t *testing.T) {
 // TestWarnedBeforeTheCharge: what weakens or voids a guarantee is on the screen when nothing has
 // been charged yet, and the ledger marks ranges that came from the data.
 func TestWarnedBeforeTheCharge(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 200)
 	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "drafted.yaml", string(schema)+"\nbounds_from_data: true\n")
@@ -166,9 +165,7 @@ func TestWarnedBeforeTheCharge(t *testing.T) {
 // TestBriefReports: without --verbose a command prints a line about what was made, the guarantee
 // with epsilon, delta and unit, and the next step; with it the whole derivation.
 func TestBriefReports(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 300)
 	write(t, dir, "settings.yaml", searchSettings)
 	for _, c := range []struct {

@@ -9,6 +9,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // masks hide what is released (weights) and what is drawn or read from a clock.
@@ -71,9 +72,7 @@ func neighbouringClinics(t *testing.T, n int) (a, b string) {
 // what it releases with noise: no class balance, no step that was found from the data,
 // no figure of the fit.
 func TestOutputIsTheSameOnNeighbours(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--epsilon", "2"}
 	online := append([]string{"--data", "patients.csv"}, onlineFlags[1:]...)
 	online = append([]string{"online", "--out", "m.json", "--average"}, online...)
@@ -133,9 +132,7 @@ func TestOutputIsTheSameOnNeighbours(t *testing.T) {
 
 // Ranges that were taken from the data void a guarantee, whoever trains.
 func TestBoundsFromTheDataAreSaid(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 40)
 	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	for _, fromData := range []bool{false, true} {
@@ -168,9 +165,7 @@ func TestBoundsFromTheDataAreSaid(t *testing.T) {
 
 // Rows left out by their label are not hidden, and the guarantee says so.
 func TestRowsLeftOutByLabelAreSaid(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 40)
 	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	for _, drop := range []bool{false, true} {

@@ -14,14 +14,13 @@ import (
 	"dyad/engine/dataset"
 	"dyad/engine/objective"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // Streams whose state has more than the buffer are stopped and resumed too, without
 // spending twice, and a run without noise is charged as infinite.
 func TestOnlineAlgorithmsResume(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, c := range []struct {
 		name  string
 		flags []string
@@ -80,9 +79,7 @@ func TestOnlineAlgorithmsResume(t *testing.T) {
 // The measured regret is that of the definition, for the released models and for a
 // grid of fixed ones.
 func TestOnlineRegret(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const n, every = 60, 7
 	dir := clinic(t, n)
 	flags := []string{"online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "60", "--every", "7", "--buffer", "20", "--state", "s", "--epsilon", "50", "--l2", "0.1"}

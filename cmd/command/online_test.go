@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // onlineOutput are the lines of a run.
@@ -40,9 +41,7 @@ var onlineFlags = []string{"online", "--schema", "patients.yaml", "--records", "
 // A private stream is charged once, however often it is stopped and resumed, and
 // makes every release once.
 func TestOnlineResumesWithoutSpendingTwice(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 120)
 	all := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(all), "\n")

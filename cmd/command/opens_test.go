@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // openCall is a system call that opened a file, as strace prints it.
@@ -121,9 +122,7 @@ func init() {
 // help runs under strace: each open that makes a file has O_EXCL and O_NOFOLLOW, and that of a lock O_NOFOLLOW. So has
 // a long training with a checkpoint, and a stream that goes on.
 func TestCreatingOpens(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	// The guard: what earlier versions did.
 	const old = `7 openat(AT_FDCWD, "/x/led.new", O_WRONLY|O_CREAT|O_TRUNC|O_CLOEXEC, 0600) = 8
 7 openat(AT_FDCWD, "/x/led.lock", O_RDONLY|O_CREAT|O_CLOEXEC, 0600) = 9

@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/internal/sizes"
 )
 
 // The plan of a batch softmax needs no data and is the report of the run, which is charged once; the model serves transform and
 // evaluate.
 func TestSoftmaxRoad(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for name, flags := range map[string][]string{
 		"linear": {"--loss", "infonce", "--rows", "3", "--epsilon", "4"},
 		"mlp":    {"--loss", "ntxent", "--temperature", "2", "--model", "mlp", "--hidden", "4", "--rows", "3", "--init-seed", "5"},

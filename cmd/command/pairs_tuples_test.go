@@ -11,6 +11,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 func tuplesTrain(more ...string) []string {
@@ -20,9 +21,7 @@ func tuplesTrain(more ...string) []string {
 // The plan needs no data and is the report of the run, which is charged once; the model
 // serves transform and evaluate.
 func TestTuplesRoad(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for name, flags := range map[string][]string{
 		"triplet":     {"--tuple", "4", "--loss", "triplet", "--epsilon", "2"},
 		"npair":       {"--tuple", "6", "--loss", "npair", "--delta", "0"},

@@ -16,6 +16,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine/dataset"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -237,9 +238,7 @@ func TestRowsOfPersonsAddUp(t *testing.T) {
 // TestPersonsAreSilent: files of the same persons with other numbers of rows, features and labels
 // give the same exit code, texts and names of files; only what is released with noise differs.
 func TestPersonsAreSilent(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	worlds := map[string]struct {
 		rows func(p int) int
 		row  func(p, r int) string

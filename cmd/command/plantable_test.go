@@ -97,9 +97,7 @@ func TestPlanTable(t *testing.T) {
 
 // TestPlanRefusesInconsistentConstants names the flags by what they contradict.
 func TestPlanRefusesInconsistentConstants(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for args, want := range map[string]string{
 		"--G 1 --Dg 3": "Dg = 3 exceeds 2 G = 2",
 		"--Dg 9":       "exceeds 2 G",
@@ -140,9 +138,7 @@ func TestPlanRefusesInconsistentConstants(t *testing.T) {
 
 // The ranking is the same as JSON and as text, needs no data, and follows the flags.
 func TestCompareJSON(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	ranking := func(args ...string) (c algorithms.Comparison) {
 		t.Helper()
 		code, out, errs := dyad(t, t.TempDir(), append([]string{"--json", "plan", "compare", "-n", "400", "-d", "5"}, args...)...)

@@ -8,13 +8,12 @@ import (
 	"github.com/alecthomas/kong"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // An explicit zero must never pass for "not given".
 func TestExplicitZeroIsAnError(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 60)
 	train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data"}
 	plan := []string{"plan", "-n", "60", "-d", "3"}

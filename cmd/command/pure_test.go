@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy/account"
 )
 
 // --delta 0 asks for pure epsilon; without the flag delta is the default.
 func TestDeltaZeroIsPure(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 300)
 	base := []string{"--schema", "patients.yaml", "--epsilon", "0.5"}
 	for _, c := range []struct {
@@ -87,9 +86,7 @@ func TestAccountPure(t *testing.T) {
 // The accountants stand side by side, the guarantee is the smallest, and it
 // converts to groups and other relations where that holds.
 func TestAccountSideBySide(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	dir := t.TempDir()
 	convert := func(args ...string) accountResult {
 		code, out, errs := dyad(t, dir, append([]string{"account", "--json"}, args...)...)

@@ -11,6 +11,7 @@ import (
 
 	"dyad/internal/crash"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // TestPageSaysWhatIsLeft: what the page says that one more run may have is admitted by the ledger, and 2 % more is not.
@@ -64,9 +65,7 @@ func TestPageHasChargesOfFigures(t *testing.T) {
 
 // TestUnfinishedRunsAreNamed: who starts a killed run again, and not with --resume, is told what it costs before the charge.
 func TestUnfinishedRunsAreNamed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	f := newFixture(t)
 	f.start(t, crash.Spec{Args: f.train(), Stage: "training", Fault: "kill"}).End()
 	e := f.dyad(f.train("--out", f.in("out/second.json"))...)

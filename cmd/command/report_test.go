@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // commandLines are those of a page: they name the command that wrote it.
@@ -54,9 +55,7 @@ func pageOf(t *testing.T, dir, name string) string {
 // The page of a private run is a function of what it released, of the ledger and of public numbers: made
 // again from the released files alone it has the same bytes. So it has on a neighbour with the same release.
 func TestPagesOfNeighboursWithOneRelease(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--report", "page.html", "--epsilon", "2"}
 	more := func(args ...string) []string { return append(train[:len(train):len(train)], args...) }
 	for name, args := range map[string][]string{
@@ -186,9 +185,7 @@ func TestPagesEscape(t *testing.T) {
 
 // Pages of what reads no private data, and figures of another model.
 func TestOtherPages(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 200)
 	write(t, dir, "settings.yaml", searchSettings)
 	data := []string{"--data", "patients.csv", "--schema", "patients.yaml"}

@@ -16,6 +16,7 @@ import (
 
 	"dyad/docs/checker"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
 
@@ -110,9 +111,7 @@ func TestGenuineFilesAreNeverRefused(t *testing.T) {
 	for path := range rows {
 		t.Errorf("there is no command %q with --out", path)
 	}
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 120)
 	write(t, dir, "settings.yaml", "candidates:\n- {name: strong, algorithm: moments, ridge: 4}\n- {name: weak, algorithm: dpgdsc}\n")
 	address, stop := localServer(t, dir, "--dir", "study", "-n", "4", "--schema", "patients.yaml", "--epochs", "2", "--epsilon", "1")

@@ -14,6 +14,7 @@ import (
 	"dyad/docs/checker"
 	"dyad/internal/crash"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // owner is the key of the ledger of a folder.
@@ -168,9 +169,7 @@ func TestForgeriesAreRefusedByKey(t *testing.T) {
 // TestSignatureAfterACrash: a program that dies between release and name leaves what --resume names and signs; one that dies between
 // name and signature what "ledger sign" signs.
 func TestSignatureAfterACrash(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for stage, again := range map[string]func(f *fixture, run string) []string{
 		"released": func(f *fixture, run string) []string { return f.train("--resume", run) },
 		"model renamed": func(f *fixture, run string) []string {

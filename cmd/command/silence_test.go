@@ -315,9 +315,7 @@ func silentRuns() map[string][]string {
 // way: on all files of the search a command ends with the same exit code, prints the same,
 // leaves the same files and charges the same, but for what it releases with noise.
 func TestNothingButTheReleaseTellsOfTheRecords(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	worlds := maps.Clone(silentWorlds)
 	for seed := range uint64(8) {
 		worlds[fmt.Sprint("random ", seed)] = randomWorld(seed)
@@ -382,9 +380,7 @@ func firstDifference(a, b string) string {
 // On public data, and where figures are computed without a guarantee anyway, the error stays:
 // somebody who mistyped the positive class wants to hear of it.
 func TestLabelsWithoutPairsAreAnErrorOnPublicData(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	model := func(dir string) {
 		t.Helper()
 		for task, file := range map[string]string{taskAUC: "m.json", taskMetric: "metric.json"} {

@@ -23,9 +23,7 @@ import (
 // mpirun is the launcher of so many ranks of Open MPI; the test is skipped without it.
 func mpirun(t *testing.T, size int) []string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	path, err := exec.LookPath("mpirun")
 	if err != nil {
 		t.Skip("mpirun is missing: install openmpi-bin; .ci/run does")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // tracked is every file below a folder of runs, with its path and text; paths of the machine are masked.
@@ -29,9 +30,7 @@ func tracked(t *testing.T, dir, root string) string {
 // The run folder of a private run is a function of what it released and of public numbers: made again from the
 // released files alone it has the same bytes. So it has on a neighbour with the same release.
 func TestRunFoldersOfNeighboursWithOneRelease(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	data := []string{"--data", "patients.csv", "--schema", "patients.yaml"}
 	for name, args := range map[string][]string{
 		"train":    append([]string{"train", "--out", "m.json", "--track", "runs", "--holdout", "0.3"}, data...),

@@ -76,9 +76,7 @@ const evaluatedFirst = "evaluate descent.json --mean-loss --delta 0"
 // Every value of the file that a claim rests on is changed, up and down, by an attacker who computes the checksum again: no
 // such file is accepted, and the list of the others has no value too many. Every reason of the checker to refuse a file is met.
 func TestVerifyRefusesEveryField(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 200)
 	changed, used, said := 0, map[string]bool{}, map[string]bool{}
 	tried := map[string]int{} // values at places of a list

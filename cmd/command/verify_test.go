@@ -16,6 +16,7 @@ import (
 
 	"dyad/docs/checker"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // verified are trainings by the algorithms, losses, budgets and units that the checker covers, and
@@ -116,9 +117,7 @@ func judged(t *testing.T, dir, name string, more ...string) (code int, why strin
 
 // Every model of the table is verified or not covered, with its ledger and without.
 func TestVerify(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 200)
 	for want, table := range []map[string]string{verified, uncovered} {
 		for _, name := range slices.Sorted(maps.Keys(table)) {

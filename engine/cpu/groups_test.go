@@ -10,6 +10,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/kernels"
 )
 
@@ -17,9 +18,7 @@ import (
 // the last bit, by every variant and for smooth and other losses (engine.Grouped's
 // NeighbourRoundoff). Each group has features of its own, so its sum is seen in their coordinates.
 func TestRecordStaysInItsGroup(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	sizes, each := []int{2, 17, 130, 700}, 2
 	n, d := 0, each*len(sizes)
 	for _, s := range sizes {

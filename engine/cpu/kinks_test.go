@@ -224,9 +224,7 @@ func TestKinksOfRandomFormulas(t *testing.T) {
 // kernels round otherwise at other places. A hinge at the margin of many pairs, and a few units
 // in the last place around it, sees every bit of that.
 func TestMarginsAtKinksAreThoseOfPairs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const n, d = 23, 11
 	// The first two see vector kernels, by scores and by distances.
 	for _, seed := range sizes.Of([]uint64{0, 26}, []uint64{0, 26, 2, 6}) {

@@ -9,6 +9,7 @@ import (
 
 	"dyad/engine"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/kernels"
 )
 
@@ -71,9 +72,7 @@ func norm2(x, y []float64) (s float64) {
 // TestMetricGrid makes panels and the limits of memory small: limits and workers change
 // no bit, panels stay within the bounds of each other.
 func TestMetricGrid(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const n, d = 1500, 5
 	r, w := metricData(t, n, d)
 	for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}} {

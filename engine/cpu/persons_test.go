@@ -18,9 +18,7 @@ import (
 // TestPersonSumsMatchBruteForce: every method, with every number of workers, is within Roundoff
 // of the sum over pairs of persons in twice the precision.
 func TestPersonSumsMatchBruteForce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	score := []engine.ScoreLoss{engine.Logistic{}, enginetest.SmoothHinge{}}
 	var pieces []engine.ScoreLoss
 	for _, p := range []enginetest.Pieces{enginetest.Hinge(), enginetest.SquaredHinge(), enginetest.Zigzag()} {
@@ -159,9 +157,7 @@ func TestPersonPositionsAreTheirOwn(t *testing.T) {
 // catches a sum over all pairs of rows of different persons, divided by their mean number, and
 // one that counts the pairs within a person with P (P-1) pairs.
 func TestPersonsReplaced(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const cap = 12
 	for _, c := range []struct {
 		loss   engine.Loss
@@ -345,9 +341,7 @@ func TestPersonRefusals(t *testing.T) {
 // TestPersonWithManyRowsStops: the pairs within one person take as many steps as the square of
 // its rows, so that a sum asks between rows whether it is to stop.
 func TestPersonWithManyRowsStops(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	rows := sizes.Of(5_000, 12_000)
 	of := make([]int32, rows)
 	of[rows-1] = 1

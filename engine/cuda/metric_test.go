@@ -84,9 +84,7 @@ func TestMetricConformance(t *testing.T) {
 
 // TestMetricExpressions: the suite with code for phi' that is put into the tiles.
 func TestMetricExpressions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for i, p := range []Precision{BF16x3, FP32} {
 		o := metricOptions(p)
 		o.MetricLosses, o.Sizes, o.Radii = metricLosses(t), []int{5}, []float64{2}
@@ -141,9 +139,7 @@ func metricProblem(t *testing.T, n, d int) (engine.Problem, *engine.Records, []f
 // tiles and pieces of features, and the errors are as small as one expects of the
 // precision.
 func TestMetricAgainstCPU(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const n, d = 150, 70
 	p, r, w := metricProblem(t, n, d)
 	exact := must.Get(sumOf(cpu.Backend{}, p, r, w))(t)
@@ -171,9 +167,7 @@ func TestMetricAgainstCPU(t *testing.T) {
 // NeighbourRoundoff, at its worst place and for all precisions, and a defect in the sums
 // over spans is found.
 func TestMetricNeighbours(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	n, d := 66, 3
 	p, r, w := metricProblem(t, n, d)
 	far := func(at int) *engine.Records {
@@ -232,9 +226,7 @@ func TestMetricNeighbours(t *testing.T) {
 // TestMetricNoiseForRoundoff: what a certificate of one gradient pays for rounding does
 // not grow with n, and is at most 2 % of the sensitivity.
 func TestMetricNoiseForRoundoff(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, precision := range []Precision{FP32, BF16x3} {
 		for _, n := range []int{1e3, 1e5, 1e7} {
 			p := engine.Problem{N: n, D: 64, Bounds: engine.UnitBounds(), Loss: engine.MahalanobisLogistic{}, Radius: 1}
@@ -254,9 +246,7 @@ func TestMetricNoiseForRoundoff(t *testing.T) {
 // TestMetricSlices: a context that is cancelled between launches stops the computation,
 // and the next one is as if it had not been there.
 func TestMetricSlices(t *testing.T) {
-	if testing.Short() {
-		t.Skip("two spans of columns take seconds")
-	}
+	sizes.NotShort(t, "two spans of columns take seconds")
 	p, r, w := metricProblem(t, 1030, 1)
 	f := newFake()
 	f.dry = true
@@ -318,9 +308,7 @@ func TestVariantsAreRefused(t *testing.T) {
 
 // TestMetricFailuresLeaveNothing: as TestFailuresLeaveNothing.
 func TestMetricFailuresLeaveNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	p, r, w := metricProblem(t, 5, 2)
 	checkFailures(t, Backend{Precision: FP32}, 1<<40, p, r, w)
 }

@@ -211,9 +211,7 @@ func TestClippedRecords(t *testing.T) {
 
 // TestMomentDefects is the control of TestMoments: small defects of the kernels show.
 func TestMomentDefects(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for name, edit := range map[string][2]string{
 		"no root":                      {"sqrt.rn.f64", "mov.f64"},
 		"the centre is added":          {"sub.rn.f64", "add.rn.f64"},

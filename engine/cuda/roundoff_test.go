@@ -82,9 +82,7 @@ func TestSigmoidErrorAnywhere(t *testing.T) {
 // add up. The gradient sum of the factored kernel is within Roundoff of the exact one at
 // each of these margins; with twice the documented error it is not.
 func TestRoundoffAtWorst(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	points := sizes.Of(100, 400)
 	worst := map[float64]float64{}
 	for _, skew := range []float64{1, -1, 2, -2} {

@@ -132,9 +132,7 @@ func main() {
 // TestGoSnippetScores builds the Go source and compares it with the encoder on random records; a source
 // without the projection must differ.
 func TestGoSnippetScores(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds programs")
-	}
+	sizes.NotShort(t, "builds programs")
 	heads := []string{"store: float32\n", "basis: curve:3\n", "basis: cosine:5\n" + pairs}
 	if sizes.Full() {
 		heads = append(heads, "", "basis: cosine:6\n", pairs)

@@ -18,6 +18,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
 
@@ -169,9 +170,7 @@ func TestFaceChild(t *testing.T) {
 // A program that is killed at any stage of a run loses nothing that was paid for: what it
 // charged is resumed, and what it released gets its name, by the same call with Run.Resume.
 func TestResumeAfterAKill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	exe := must.Get(os.Executable())(t)
 	for _, stage := range []string{"charged", "trained", "model written", "kept", "released"} {
 		inClinic(t)

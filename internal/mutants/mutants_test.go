@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // fewest is the number of mutants, which never falls: the commit that moves code moves its mutants.
@@ -47,9 +48,7 @@ func TestMutantsApply(t *testing.T) {
 
 // The runner tells a mutant that is found from one that lives, one that does not compile, and one that no longer applies.
 func TestRunnerTellsMutants(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow: it builds four modules")
-	}
+	sizes.NotShort(t, "slow: it builds four modules")
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod":      "module example\n\ngo 1.26\n",

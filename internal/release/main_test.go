@@ -17,9 +17,7 @@ import (
 
 func module(t *testing.T) (string, []part) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("lists the packages of five systems")
-	}
+	sizes.NotShort(t, "lists the packages of five systems")
 	at := must.Get(root())(t)
 	parts := must.Get(partsOf(at))(t)
 	return at, parts

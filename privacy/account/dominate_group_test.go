@@ -43,9 +43,7 @@ func coins(rate float64, terms ...float64) (law mixture) {
 
 // The closed divergence of a group against integration, in every direction.
 func TestGroupSingleDelta(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for i, c := range []struct {
 		k       int
 		m, rate float64
@@ -203,9 +201,7 @@ func groupLaw(k int, q, m float64, replaced bool) pairLaw {
 
 // One and two releases against brute force.
 func TestGroupBySecondPath(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, c := range []struct {
 		k    int
 		q, m float64
@@ -278,9 +274,7 @@ func TestGroupLimits(t *testing.T) {
 // are below what follows without the law of the group: all records always, all of them
 // together by one coin, and group privacy of one record.
 func TestGroupOrder(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	const m, rate, count, delta = 0.25, 0.02, 200, 1e-6
 	last := 0.0
 	for _, k := range sizes.Of([]int{1, 3}, []int{1, 2, 3, 8}) {

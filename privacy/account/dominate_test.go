@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy/account"
 )
 
@@ -87,9 +88,7 @@ func checkReplaced(law account.NoiseLaw, claimed account.PoissonEvent, m, rate, 
 }
 
 func TestReplacedDominates(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, law := range []account.NoiseLaw{account.GaussianLaw, account.LaplaceLaw} {
 		e := account.PoissonEvent{Event: law.Event(1.2, 1), Rate: 0.3, Relation: account.ReplaceOne}
 		for _, epsilon := range []float64{0.1, 0.8} {
@@ -184,9 +183,7 @@ func TestLaplaceSplitShift(t *testing.T) {
 // Compositions of subsampled releases against direct convolution of losses that
 // are rounded down: from above, and close.
 func TestPLDSubsampledCompositions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	const m, rate, count, largest = 1.0, 0.25, 3, 6.0
 	phi := func(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
 	// Where the loss of mix to f is x, and that of the replaced pair by bisection.

@@ -84,9 +84,7 @@ func checkGaussian(fresh func() account.Accountant, tight bool) error {
 }
 
 func TestPLDGaussianIsExactFromAbove(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	if err := checkGaussian(func() account.Accountant { return new(unmerged) }, true); err != nil {
 		t.Error(err)
 	}
@@ -153,9 +151,7 @@ func lowerBound(tail func(float64) float64, largest float64, cells, count int, e
 
 // Laplace losses: P(loss >= x) = 1 - exp((x-m)/2)/2 on [-m, m].
 func TestPLDLaplace(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, c := range []struct {
 		m     float64
 		count int
@@ -187,9 +183,7 @@ func TestPLDLaplace(t *testing.T) {
 
 // Compositions of randomised response have exact binomial sums.
 func TestPLDPure(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, c := range []struct {
 		epsilon float64
 		count   int

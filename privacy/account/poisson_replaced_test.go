@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy/account"
 )
 
@@ -104,9 +105,7 @@ func TestPlainPairOfAGroupIsFalse(t *testing.T) {
 // At its ends the event is one that was there before: two sensitivities are the mixture of both sides, one is a batch without
 // replacement, and at rate 1 it is one Gaussian release. Between them epsilon grows, and many releases keep the order.
 func TestReplacedMoveLimits(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	const m, rate, count = 0.6, 0.125, 40
 	epsilonOf := func(e account.Event) float64 { return pldOf(t, account.Repeat(e, count)).Epsilon(1e-6) }
 	close := func(what string, got, want float64) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy/account"
 )
 
@@ -59,9 +60,7 @@ func simpson(a, b float64, n int, f func(float64) float64) float64 {
 }
 
 func TestSubsetRenyi(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, m := range []float64{0.1, 0.7, 2} {
 		for _, q := range []float64{1e-3, 0.2, 0.9} {
 			last := 0.0
@@ -186,9 +185,7 @@ func TestPureAndLaplaceRenyi(t *testing.T) {
 
 // The moments are never below the loss distribution, and not far above.
 func TestRDPAgainstPLD(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, e := range []account.Event{
 		account.Repeat(account.LaplaceEvent{Sensitivity: 1, Scale: 10}, 100),
 		account.Repeat(account.PureEvent{Epsilon: 0.1}, 100),

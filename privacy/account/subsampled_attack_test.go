@@ -222,9 +222,7 @@ func TestBatchesBySecondPath(t *testing.T) {
 
 // The same for Poisson batches, under replace-one and in both directions of add/remove.
 func TestPoissonBySecondPath(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, c := range []struct{ q, m float64 }{{0.0625, 1}, {0.4, 0.5}, {0.01, 3}, {0.2, 5}} {
 		for _, relation := range []account.Relation{account.ReplaceOne, account.AddRemove} {
 			for _, count := range []int{1, 2} {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -12,9 +13,7 @@ import (
 // Runs of a pure epsilon use up a cap as decimals add up, and no run more fits in: five of
 // 0.2, ten of 0.1, a hundred of 0.01 at a cap of 1.
 func TestLedgerCapsAreDecimals(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	c := certificate(t, 0.02)
 	for _, kind := range []privacy.PureNoise{privacy.KNormNoise, privacy.LaplaceNoise} {
 		for _, b := range []struct {

@@ -133,9 +133,7 @@ func vectors(d int) [][]float64 {
 // What Send draws is the law that the other tests enumerate: with the seed fixed, the
 // choices of many messages.
 func TestSendHasTheLaw(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	n := sizes.Of[uint64](1<<11, 1<<12)
 	words := []uint64{1, 2, 3, 4}
 	seed := [32]byte{0: 1, 8: 2, 16: 3, 24: 4}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/local"
 	"dyad/privacy/privtest"
@@ -92,9 +93,7 @@ func meanProjection(t *testing.T, c *local.DirectionChannel, g []float64, n int)
 // docs/theory.md#local-direction: E[G|g] = g within 3 standard errors. With the B of [Han19]
 // Lemma 2 the mean is 2g, which the same test must refute.
 func TestPrivateDirectionIsUnbiased(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sampling on one goroutine")
-	}
+	sizes.NotShort(t, "sampling on one goroutine")
 	for _, m := range []local.Direction{
 		{Dim: 1, Bound: 2, Epsilon: 1}, {Dim: 2, Bound: 2, Epsilon: 1}, {Dim: 3, Bound: 2, Epsilon: 1}, {Dim: 10, Bound: 2, Epsilon: 0.5},
 		{Dim: 1, Bound: 2, Epsilon: 3, Pairs: 4}, {Dim: 2, Bound: 2, Epsilon: 3, Pairs: 8}, {Dim: 10, Bound: 2, Epsilon: 4, Pairs: 16},
@@ -131,9 +130,7 @@ func TestPrivateDirectionIsUnbiased(t *testing.T) {
 // The hemisphere of g, here that of one coordinate, is hit with the probability
 // that the law states: e^epsilon times that of the other one at ||g|| >= Bound.
 func TestPrivateDirectionHemisphere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sampling on one goroutine")
-	}
+	sizes.NotShort(t, "sampling on one goroutine")
 	const n = 1 << 17
 	m := local.Direction{Dim: 3, Bound: 1, Epsilon: 1}
 	c := must.Get(m.Channel())(t)
@@ -188,9 +185,7 @@ func TestPrivateDirectionFavoursTheSameNumber(t *testing.T) {
 
 // g = 0 gives a uniform direction: no coordinate is favoured, in sign or in size.
 func TestPrivateDirectionOfZeroIsUniform(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sampling on one goroutine")
-	}
+	sizes.NotShort(t, "sampling on one goroutine")
 	const n = 1 << 16
 	for _, pairs := range []int{1, 5} {
 		c := must.Get(local.Direction{Dim: 3, Bound: 1, Epsilon: 4, Pairs: pairs}.Channel())(t)

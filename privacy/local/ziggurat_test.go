@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/sizes"
 	"dyad/privacy/local"
 	"dyad/privacy/privtest"
 )
@@ -58,9 +59,7 @@ func checkNormal(z []float64) error {
 // The numbers of a seed are normal, and neighbours are not correlated. The same test
 // refutes the law with a defect in the tail, the widths, one wedge or the signs.
 func TestDirectionNumbersAreNormal(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sampling on one goroutine")
-	}
+	sizes.NotShort(t, "sampling on one goroutine")
 	const n = 1 << 20
 	z := make([]float64, n)
 	local.Normals([32]byte{9}, z)

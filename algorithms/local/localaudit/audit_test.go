@@ -27,9 +27,7 @@ func attack(t *testing.T, p *local.Plan, visits int) *localaudit.Report {
 // No claim of a sound form is refuted, and every attack comes so near to its claim that
 // it refutes half of it: a form that gave up twice its epsilon would be caught.
 func TestSoundFormsHold(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for i, c := range []struct {
 		method local.Method
 		pairs  int
@@ -120,9 +118,7 @@ func TestAttackRefuses(t *testing.T) {
 // A visit of prestige-participation spends all of its claim: the attack estimates at
 // least 0.9 of it, for one pair and for several, and two standard errors do not explain more.
 func TestParticipationSpendsItsClaim(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for i, epsilon := range []float64{0.5, 1, 2, 4} {
 		for _, pairs := range sizes.Of([]int{[]int{1, 4}[i%2]}, []int{1, 4}) {
 			r := must.Get(localaudit.Attack(context.Background(), plan(t, local.PrestigeParticipation, epsilon, pairs), localaudit.Options{Runs: 40000, Visits: 1, Confidence: 0.999, Seed: 2}))(t)

@@ -23,9 +23,7 @@ func networkPlan(t *testing.T, m local.Method, epsilon float64, pairs int) *loca
 
 // No claim of a network is refuted, and half of each is.
 func TestMessagesOfNetworksHold(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for i, c := range []struct {
 		method local.Method
 		pairs  int

@@ -17,6 +17,7 @@ import (
 	"dyad/algorithms/local/serve"
 	"dyad/engine"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -188,9 +189,7 @@ func TestHostileFormulas(t *testing.T) {
 // Client and server compute the same constants of every loss of the library, and none of
 // them is near the limit for formulas of servers. What a client would refuse is not served.
 func TestLossesOfTheLibraryAreServed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	served := 0
 	for _, l := range engine.Library() {
 		for _, clip := range []float64{0, 0.25} {

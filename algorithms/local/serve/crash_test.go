@@ -25,6 +25,7 @@ import (
 	"dyad/engine"
 	"dyad/internal/crash"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -111,9 +112,7 @@ func TestKilledServerAndClients(t *testing.T) {
 
 // So it is with a network.
 func TestKilledServerAndClientsOfANetwork(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	killedServerAndClients(t, networkProtocol(8), " network", 4)
 }
 

@@ -21,6 +21,7 @@ import (
 	"dyad/algorithms/local/serve"
 	"dyad/engine"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // post sends a message as JSON.
@@ -205,9 +206,7 @@ func moved(t *testing.T, s *serve.Service, i int) {
 
 // Requests for a state at the same time share one encoding, and get what the service has.
 func TestStateIsEncodedOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	s := wide(t)
 	server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{}))
 	defer server.Close()
@@ -245,9 +244,7 @@ func TestStateIsEncodedOnce(t *testing.T) {
 // Readers that stop do not hold a state each: the memory of old ones is bounded, and honest
 // requests get one of the present epoch all the same.
 func TestSlowReadersHoldLittle(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	s := wide(t)
 	address := listen(t, s, serve.HandlerOptions{})
 	heap := func() int {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 var mockDevices = []Device{
@@ -61,9 +62,7 @@ func TestMockDriver(t *testing.T) {
 }
 
 func TestUnavailable(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	notALibrary := filepath.Join(t.TempDir(), "libcuda.so.1")
 	must.Do(t, os.WriteFile(notALibrary, []byte("text"), 0o600))
 	for _, c := range []struct {

@@ -251,9 +251,7 @@ func TestMetricTiles(t *testing.T) {
 // order, whatever else is in the tile and wherever they are in it: the sums of
 // coefficients are those of the pairs alone, as integers.
 func TestMetricCoefficientsAreOwnOnly(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, f := range allMetricTiles(t) {
 		if f.operand == "tf32" && !sizes.Full() {
 			continue // its tiles are cut as those of bf16x3; its own products are DYAD_FULL
@@ -291,9 +289,7 @@ func TestMetricCoefficientsAreOwnOnly(t *testing.T) {
 // TestMetricRecordChangesItsPartialsOnly: when record k changes, every partial sum
 // without k keeps its bits: the products of rows and spans, and all coefficients.
 func TestMetricRecordChangesItsPartialsOnly(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, f := range allMetricTiles(t) {
 		if f.operand == "tf32" && !sizes.Full() {
 			continue // its tiles are cut as those of bf16x3; its own products are DYAD_FULL

@@ -11,13 +11,12 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/kernels"
 )
 
 func TestRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	var lines []Line
 	o := Options{Records: 40, Runs: 2, Workers: 2}
 	must.Do(t, Run(context.Background(), o, func(l Line) error { lines = append(lines, l); return nil }))

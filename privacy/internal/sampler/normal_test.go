@@ -73,9 +73,7 @@ func TestNormalLaw(t *testing.T) {
 
 // Defects that TestNormalLaw must catch, each at the size of its largest sample.
 func TestNormalLawRejectsDefects(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sampling on one goroutine")
-	}
+	sizes.NotShort(t, "sampling on one goroutine")
 	const n = 1 << 19
 	src := seeded(1)
 	z := exactNormal(src, 64)
@@ -114,9 +112,7 @@ func TestNormalLawRejectsDefects(t *testing.T) {
 
 func TestNormalTails(t *testing.T) {
 	n := sizes.Of(1<<20, 1<<21)
-	if testing.Short() {
-		t.Skip("needs 2 million draws")
-	}
+	sizes.NotShort(t, "needs 2 million draws")
 	src := seeded(4)
 	tail := func(draw func() float64) error {
 		beyond, positive := 0, 0

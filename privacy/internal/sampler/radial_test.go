@@ -102,9 +102,7 @@ func TestKNormLaw(t *testing.T) {
 
 // Defects that the test of the law must catch, at half of its sample size.
 func TestKNormLawRejectsDefects(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sampling on one goroutine")
-	}
+	sizes.NotShort(t, "sampling on one goroutine")
 	const n = 1 << 15
 	src := seeded(5)
 	coins := rand.New(src)
