@@ -217,24 +217,31 @@ func TestEvaluationTellsNothingElse(t *testing.T) {
 	mustRun(t, model, "train", "--data", "r.csv", "--schema", "class.yaml", "--out", "model.json", "--seed", "1", "--algorithm", "dpgdsc")
 	text := must.Get(os.ReadFile(filepath.Join(model, "model.json")))(t)
 	for _, flags := range [][]string{{"--out", "f.json"}, {"--delta", "0", "--mean-loss"}, {"--roc-thresholds=-0.1,0.1"}} {
-		want := ""
-		for _, world := range []string{"mixed", "one class", "the other class", "one of a class", "equal rows", "clamped", "missing"} {
-			dir := silentFolder(t, silentWorlds[world])
-			write(t, dir, "model.json", string(text))
-			code, got := told(t, dir, append([]string{"evaluate", "model.json", "--data", "r.csv", "--epsilon", "2"}, flags...)...)
-			masked := got
-			for _, m := range digitsOf {
-				masked = m.ReplaceAllString(masked, "FIGURES")
+		args := append([]string{"evaluate", "model.json", "--data", "r.csv", "--epsilon", "2"}, flags...)
+		tellsTheSame(t, args, []string{"mixed", "one class", "the other class", "one of a class", "equal rows", "clamped", "missing"}, func(dir string) { write(t, dir, "model.json", string(text)) })
+	}
+}
+
+// tellsTheSame runs a command in folders of several worlds: it tells the same, but for the released figures.
+func tellsTheSame(t *testing.T, args, worlds []string, prepare func(dir string)) {
+	t.Helper()
+	want := ""
+	for _, world := range worlds {
+		dir := silentFolder(t, silentWorlds[world])
+		prepare(dir)
+		code, got := told(t, dir, args...)
+		masked := got
+		for _, m := range digitsOf {
+			masked = m.ReplaceAllString(masked, "FIGURES")
+		}
+		if want == "" {
+			want = masked
+			if code != exitOK || masked == got {
+				t.Fatalf("no figures: %s", got)
 			}
-			if want == "" {
-				want = masked
-				if code != exitOK || masked == got {
-					t.Fatalf("no figures: %s", got)
-				}
-			}
-			if masked != want {
-				t.Errorf("%v, %s: a joint property of the records shows:\n%s", flags, world, firstDifference(want, masked))
-			}
+		}
+		if masked != want {
+			t.Errorf("%v, %s: a joint property of the records shows:\n%s", args, world, firstDifference(want, masked))
 		}
 	}
 }
@@ -256,25 +263,7 @@ func TestHeldOutAndNeighbourFiguresTellNothingElse(t *testing.T) {
 		{"evaluate", "metric.json", "--data", "r.csv", "--epsilon", "2", "--reference", "others.csv"},
 		{"evaluate", "metric.json", "--data", "r.csv", "--epsilon", "2", "--delta", "0", "--reference", "others.csv", "--out", "f.json"},
 	} {
-		want := ""
-		for _, world := range []string{"mixed", "one class", "equal rows", "clamped", "missing"} {
-			dir := silentFolder(t, silentWorlds[world])
-			prepare(dir)
-			code, got := told(t, dir, args...)
-			masked := got
-			for _, m := range digitsOf {
-				masked = m.ReplaceAllString(masked, "FIGURES")
-			}
-			if want == "" {
-				want = masked
-				if code != exitOK || masked == got {
-					t.Fatalf("no figures: %s", got)
-				}
-			}
-			if masked != want {
-				t.Errorf("%v, %s: a joint property of the records shows:\n%s", args, world, firstDifference(want, masked))
-			}
-		}
+		tellsTheSame(t, args, []string{"mixed", "one class", "equal rows", "clamped", "missing"}, prepare)
 	}
 }
 

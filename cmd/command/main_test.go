@@ -130,25 +130,17 @@ func TestPrivateRoad(t *testing.T) {
 	}
 }
 
-func TestMetricRoad(t *testing.T) {
-	sizes.NotShort(t, "slow")
-	dir := clinic(t, 200)
-	for _, s := range []struct {
-		args []string
-		code int
-		want []string
-	}{
-		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric", "--algorithm", "dpgdsc"}, exitOK, []string{"positive semidefinite", "mahalanobis"}},
-		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric"}, exitOK, []string{"moment-metric", "moments of both classes"}},
-		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--holdout", "0.3", "--exact-figures", "--out", "metric.json"}, exitOK, []string{"3-NN", "identity", "dyad transform"}},
-		{[]string{"evaluate", "metric.json", "--verbose", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"}, exitOK, []string{"3-NN", "5-NN", "guarantee  none"}},
-		{[]string{"transform", "metric.json", "--data", "patients.csv", "--out", "mapped.csv"}, exitOK, []string{"200 records mapped"}},
-		{[]string{"evaluate", "metric.json", "--data", "patients.csv", "--exact-figures"}, exitInput, []string{"--neighbours"}},
-		{[]string{"predict", "metric.json", "--data", "patients.csv"}, exitInput, []string{"raw training records"}},
-		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "auc.json"}, exitOK, nil},
-		{[]string{"transform", "auc.json", "--data", "patients.csv", "--out", "no.csv"}, exitInput, []string{"dyad predict"}},
-		{[]string{"evaluate", "auc.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"}, exitInput, []string{"--neighbours"}},
-	} {
+// step is a command with its exit code and what it prints.
+type step struct {
+	args []string
+	code int
+	want []string
+}
+
+// walk runs commands one after another.
+func walk(t *testing.T, dir string, road []step) {
+	t.Helper()
+	for _, s := range road {
 		code, out, errs := dyad(t, dir, s.args...)
 		if code != s.code {
 			t.Fatalf("dyad %v: exit %d, want %d: %s", s.args, code, s.code, errs)
@@ -161,6 +153,23 @@ func TestMetricRoad(t *testing.T) {
 	}
 }
 
+func TestMetricRoad(t *testing.T) {
+	sizes.NotShort(t, "slow")
+	dir := clinic(t, 200)
+	walk(t, dir, []step{
+		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric", "--algorithm", "dpgdsc"}, exitOK, []string{"positive semidefinite", "mahalanobis"}},
+		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric"}, exitOK, []string{"moment-metric", "moments of both classes"}},
+		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--holdout", "0.3", "--exact-figures", "--out", "metric.json"}, exitOK, []string{"3-NN", "identity", "dyad transform"}},
+		{[]string{"evaluate", "metric.json", "--verbose", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"}, exitOK, []string{"3-NN", "5-NN", "guarantee  none"}},
+		{[]string{"transform", "metric.json", "--data", "patients.csv", "--out", "mapped.csv"}, exitOK, []string{"200 records mapped"}},
+		{[]string{"evaluate", "metric.json", "--data", "patients.csv", "--exact-figures"}, exitInput, []string{"--neighbours"}},
+		{[]string{"predict", "metric.json", "--data", "patients.csv"}, exitInput, []string{"raw training records"}},
+		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "auc.json"}, exitOK, nil},
+		{[]string{"transform", "auc.json", "--data", "patients.csv", "--out", "no.csv"}, exitInput, []string{"dyad predict"}},
+		{[]string{"evaluate", "auc.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"}, exitInput, []string{"--neighbours"}},
+	})
+}
+
 // Graded labels within query groups.
 func TestRankingRoad(t *testing.T) {
 	dir := t.TempDir()
@@ -171,11 +180,7 @@ func TestRankingRoad(t *testing.T) {
 	}
 	write(t, dir, "rank.csv", text.String())
 	write(t, dir, "rank.yaml", "data_id: rank\ncsv: {header: true}\ncolumns:\n  - {name: query, role: ignore}\n  - {name: a, range: [0, 100]}\n  - {name: b, range: [0, 100]}\n  - {name: grade, role: label, kind: numeric, range: [0, 4]}\n")
-	for _, s := range []struct {
-		args []string
-		code int
-		want []string
-	}{
+	walk(t, dir, []step{
 		{[]string{"train", "--verbose", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--epsilon", "3", "--holdout", "0.3", "--exact-figures"}, exitOK, []string{"query groups", "NDCG", "right order"}},
 		{[]string{"verify", "model.json"}, exitOK, []string{"11.20"}},
 		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--epsilon", "3", "--delta", "0", "--out", "pure.json"}, exitOK, []string{"pure.json"}},
@@ -185,17 +190,7 @@ func TestRankingRoad(t *testing.T) {
 		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "nobody", "--out", "no.json"}, exitInput, []string{"nobody"}},
 		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--algorithm", "offpairc", "--out", "no.json"}, exitInput, []string{"query groups"}},
 		{[]string{"plan", "-n", "60", "-d", "4", "--group-sizes", "10,20,31"}, exitInput, []string{"61"}},
-	} {
-		code, out, errs := dyad(t, dir, s.args...)
-		if code != s.code {
-			t.Fatalf("dyad %v: exit %d, want %d: %s", s.args, code, s.code, errs)
-		}
-		for _, want := range s.want {
-			if !strings.Contains(out+errs, want) {
-				t.Errorf("dyad %v: the output lacks %q:\n%s%s", s.args, want, out, errs)
-			}
-		}
-	}
+	})
 }
 
 // plan and train print the same report.
