@@ -50,9 +50,7 @@ func TestBatchAndHiddenRefusals(t *testing.T) {
 			t.Errorf("%s: %v, want a refusal about %q", c.name, err, c.want)
 		}
 	}
-	if _, err := (algorithms.ConvergentDescent{}).Plan(grouped); err != nil {
-		t.Errorf("hidden steps within groups: %v", err)
-	}
+	must.Check((algorithms.ConvergentDescent{}).Plan(grouped))(t, "hidden steps within groups")
 }
 
 // The gain of hidden iterates and of batches: noise per gradient of long runs, and cost.

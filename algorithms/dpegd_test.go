@@ -132,9 +132,7 @@ func TestReplayCatchesEpochsOnTheSameRecords(t *testing.T) {
 		}
 		data, neighbour := algotest.WorstCase(8, 2, 0, engine.UnitBounds())
 		for seed := range uint64(20) {
-			if _, err := algotest.Replay(a, p, data, []*engine.Records{neighbour}, seed); err != nil {
-				t.Errorf("disjoint parts: %v", err)
-			}
+			must.Check(algotest.Replay(a, p, data, []*engine.Records{neighbour}, seed))(t, "disjoint parts")
 		}
 		must.Fail(algotest.Replay(samePart{a}, p, data, []*engine.Records{neighbour}, 1))(t, "together", fmt.Sprintf("delta %g, the same part in every epoch", delta))
 	}

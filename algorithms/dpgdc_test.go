@@ -64,7 +64,5 @@ func TestDPGDCRefuses(t *testing.T) {
 	} {
 		must.Fail(plan())(t, algorithms.ErrAssumption, name)
 	}
-	if _, err := (algorithms.DPGDC{Steps: 3, StepSize: 0.49}).Plan(newSpec(t, 50, 2, 1, 0, b, algorithms.Certified)); err != nil {
-		t.Errorf("the control, a step below 2/L: %v", err)
-	}
+	must.Check((algorithms.DPGDC{Steps: 3, StepSize: 0.49}).Plan(newSpec(t, 50, 2, 1, 0, b, algorithms.Certified)))(t, "the control, a step below 2/L")
 }

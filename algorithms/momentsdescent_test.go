@@ -234,9 +234,7 @@ func TestMomentsDescentRefusals(t *testing.T) {
 			t.Errorf("%+v: %v, want a refusal that says %q", c.a, err, c.want)
 		}
 	}
-	if _, err := (algorithms.MomentsDescent{Steps: 20}).Plan(ok); err != nil {
-		t.Error(err)
-	}
+	must.Check((algorithms.MomentsDescent{Steps: 20}).Plan(ok))(t)
 }
 
 // Moments and gradients together spend the budget, in the shares of the plan, and the public

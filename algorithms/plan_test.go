@@ -231,12 +231,8 @@ func TestPaperModeRefusesWithReasonAndNumbers(t *testing.T) {
 	}
 	// The remedies in the message are true.
 	s := newSpec(t, 512, 8, 1, 0.71, b, algorithms.Paper)
-	if _, err := (algorithms.OffPairStrC{}).Plan(s); err != nil {
-		t.Errorf("offpairstrc with the alpha of the message: %v", err)
-	}
-	if _, err := (algorithms.OffPairC{PaperAlpha: 16/(math.Sqrt(511)-4) + 1e-9}).Plan(newSpec(t, 512, 8, 1, 0, b, algorithms.Paper)); err != nil {
-		t.Errorf("offpairc with the alpha of the message: %v", err)
-	}
+	must.Check((algorithms.OffPairStrC{}).Plan(s))(t, "offpairstrc with the alpha of the message")
+	must.Check((algorithms.OffPairC{PaperAlpha: 16/(math.Sqrt(511)-4) + 1e-9}).Plan(newSpec(t, 512, 8, 1, 0, b, algorithms.Paper)))(t, "offpairc with the alpha of the message")
 	must.Fail((algorithms.DPGDSC{StepSize: 0.6}).Plan(newSpec(t, 512, 8, 1, 1e-3, b, algorithms.Paper)))(t, algorithms.ErrAssumption, "dpgdsc with too large a step")
 	must.Fail((algorithms.DPGDSC{}).Plan(newSpec(t, 512, 8, 1, 0, b, algorithms.Certified)))(t, algorithms.ErrAssumption, "dpgdsc without strong convexity")
 }

@@ -78,9 +78,7 @@ func TestRefusalsNameWhatWouldWork(t *testing.T) {
 						if n > 200_000 {
 							continue // too long for a test
 						}
-						if err := plan(n, b, r.radius); err != nil {
-							t.Errorf("%s\nand with its %s = %g: %v", where, what, v, err)
-						}
+						must.CheckDo(t, plan(n, b, r.radius), fmt.Sprintf("%s\nand with its %s = %g", where, what, v))
 					}
 					if !found {
 						t.Errorf("%s: names no n or epsilon", where)

@@ -22,9 +22,7 @@ func TestDifferencesCatch(t *testing.T) {
 	} {
 		must.FailDo(t, differencesOnly(phi, wrong, 0.25, 8), ErrDifferenceDisagrees, name)
 	}
-	if err := differencesOnly(phi, d, 0.25, 8); err != nil {
-		t.Errorf("the right derivative is rejected: %v", err)
-	}
+	must.CheckDo(t, differencesOnly(phi, d, 0.25, 8), "the right derivative is rejected")
 }
 
 func differencesOnly(phi, dphi Expr, lo, hi float64) error {
@@ -78,8 +76,6 @@ func TestGateAccepts(t *testing.T) {
 		"polygon":   Max(Max(Mul(Const(-3), u), Const(0.1)), Mul(Const(0.7), Sub(u, Const(1)))),
 	} {
 		f := Function{Phi: phi, DPhi: phi.Derivative()}
-		if err := f.Check(-30, 30); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.CheckDo(t, f.Check(-30, 30), name)
 	}
 }

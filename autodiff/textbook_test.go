@@ -270,9 +270,7 @@ func TestSlopesAtTies(t *testing.T) {
 		}
 		f := NewFunction(phi)
 		on := Interval{-2, 2}
-		if err := f.Check(on.Lo, on.Hi); err != nil {
-			t.Errorf("%v: %v", phi, err)
-		}
+		must.CheckDo(t, f.Check(on.Lo, on.Hi), phi)
 		p := f.Prove(on)
 		program := f.DPhi.Compile()
 		u := []float64{k, math.Nextafter(k, -9), math.Nextafter(k, 9), k - 1e-9, k + 1e-9}

@@ -130,9 +130,7 @@ func lawDomains() map[string]struct {
 
 func TestDomainLaws(t *testing.T) {
 	for name, c := range lawDomains() {
-		if err := domainLaw(c.domain, c.size, rand.New(rand.NewPCG(5, 6))); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.CheckDo(t, domainLaw(c.domain, c.size, rand.New(rand.NewPCG(5, 6))), name)
 	}
 }
 

@@ -75,9 +75,7 @@ func TestLibraryMatchesHandFormulas(t *testing.T) {
 		}
 		seen++
 		e := builtIn(t, l.Name)
-		if err := disagree(e, slope); err != nil {
-			t.Errorf("%s: %v", l.Name, err)
-		}
+		must.CheckDo(t, disagree(e, slope), l.Name)
 		if disagree(e, func(u float64) float64 { return slope(u)*(1+1e-9) + 1e-11 }) == nil {
 			t.Errorf("%s: a wrong formula is not noticed", l.Name)
 		}

@@ -65,12 +65,8 @@ func FuzzNarrowRecords(f *testing.F) {
 		if !slices.Equal(kept.Narrow(), encoded) {
 			t.Errorf("rows %v, which were projected, became %v", encoded, kept.Narrow())
 		}
-		if _, err := engine.StoredRecords(encoded, []float64{1}, 3, bounds); err != nil {
-			t.Errorf("encoded row: %v", err)
-		}
-		if _, err := engine.StoredRecords(projected, []float64{1}, 3, bounds); err != nil {
-			t.Errorf("projected row: %v", err)
-		}
+		must.Check(engine.StoredRecords(encoded, []float64{1}, 3, bounds))(t, "encoded row")
+		must.Check(engine.StoredRecords(projected, []float64{1}, 3, bounds))(t, "projected row")
 	})
 }
 

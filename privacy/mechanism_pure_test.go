@@ -32,9 +32,7 @@ func TestPureNoiseRefuses(t *testing.T) {
 			}
 		}
 	}
-	if err := privacy.AddNoise(privacy.KNorm{Scale: 1}, nil, src); err != nil {
-		t.Errorf("an empty vector: %v", err)
-	}
+	must.CheckDo(t, privacy.AddNoise(privacy.KNorm{Scale: 1}, nil, src), "an empty vector")
 }
 
 // The ends of the float64 range, as for Gaussian noise.

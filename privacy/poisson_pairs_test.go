@@ -100,9 +100,7 @@ func TestPoissonSession(t *testing.T) {
 		must.FailDo(t, release(draw), privacy.ErrUnplanned, name)
 	}
 	for range 2 {
-		if err := release(poisson(4000, 0.1)); err != nil {
-			t.Errorf("as planned: %v", err)
-		}
+		must.CheckDo(t, release(poisson(4000, 0.1)), "as planned")
 	}
 	must.FailDo(t, release(poisson(4000, 0.1)), privacy.ErrUnplanned, "a third release")
 	l = must.Get(ledger.Open(path))(t)

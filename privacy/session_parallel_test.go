@@ -13,9 +13,7 @@ func TestSessionOfParallelEvent(t *testing.T) {
 	plan := must.Get(newReleasePlan([]account.Event{e}))(t)
 	c := must.Get(MeanGradient{PairDiameter: 1, PairFraction: 0.1}.Certify())(t)
 	c.total = 0.1
-	if err := plan.take(Gaussian{Sigma: 3}, c, false); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, plan.take(Gaussian{Sigma: 3}, c, false))
 	must.FailDo(t, plan.take(Gaussian{Sigma: 3}, c, false), ErrUnplanned, "a second release of a part")
 	must.Err(newReleasePlan([]account.Event{account.ParallelEvent{}}))(t, "a parallel event without parts was planned")
 }

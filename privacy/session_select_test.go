@@ -240,9 +240,7 @@ func TestSelectionDrawsTheNumberOfRuns(t *testing.T) {
 	if err := privtest.CheckMultinomial(counts, slices.Repeat([]float64{1. / runs}, runs), 1e-6); err != nil {
 		t.Error("number of runs:", err)
 	}
-	if err := privtest.CheckMultinomial(drawn, slices.Repeat([]float64{1. / candidates}, candidates), 1e-6); err != nil {
-		t.Error("candidates:", err)
-	}
+	must.CheckDo(t, privtest.CheckMultinomial(drawn, slices.Repeat([]float64{1. / candidates}, candidates), 1e-6), "candidates:")
 }
 
 // Runs release what their candidate planned and no more, in sessions of their own; the best score is
@@ -304,8 +302,6 @@ func TestSelectionIsWhatWasPlanned(t *testing.T) {
 	s := sessionOf(t, 1, account.PureEvent{Epsilon: 0.5})
 	must.Fail(s.Choose([]int64{1, 2}, c, 0.25))(t, ErrUnplanned, "a choice of another epsilon")
 	must.Err(s.Choose([]int64{1, 2}, c, 0.1))(t, "a choice with an epsilon that is no multiple of 2^-20")
-	if _, err := s.Choose([]int64{1, 2}, c, 0.5); err != nil {
-		t.Error(err)
-	}
+	must.Check(s.Choose([]int64{1, 2}, c, 0.5))(t)
 	must.Fail(s.Choose([]int64{1, 2}, c, 0.5))(t, ErrUnplanned, "a second choice")
 }

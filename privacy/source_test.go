@@ -57,9 +57,7 @@ func permutationCounts(n int, draw func() []int32) (counts []int, probs []float6
 func TestPermutation(t *testing.T) {
 	src := privacy.NewSeededSource(5)
 	const n = 60_000
-	if err := privtest.CheckMultinomial(permutationCounts4(n, src, false)); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, privtest.CheckMultinomial(permutationCounts4(n, src, false)))
 	if privtest.CheckMultinomial(permutationCounts4(n, src, true)) == nil {
 		t.Error("swapping with any position was not rejected")
 	}
@@ -123,9 +121,7 @@ func TestUniformBall(t *testing.T) {
 			t.Errorf("d = %d: norm: %v", d, err)
 		}
 		if d == 3 {
-			if err := privtest.CheckCDF(first, coordinateCDF3, alpha); err != nil {
-				t.Error(err)
-			}
+			must.CheckDo(t, privtest.CheckCDF(first, coordinateCDF3, alpha))
 		}
 	}
 	coins := rand.New(src)

@@ -172,12 +172,8 @@ func TestParticipationLeakIsCaught(t *testing.T) {
 	}
 	// Its frequencies are those of a response of epsilon ln((1 + e^0.2)/2).
 	truth := randomiser.RandomizedResponse{Epsilon: math.Log((1 + math.Exp(p.Epsilon)) / 2)}.Truth()
-	if err := privtest.CheckBinomial(participation(t, q, 1, 1, n), n, truth, alpha); err != nil {
-		t.Error(err)
-	}
-	if err := privtest.CheckBinomial(participation(t, q, 0.01, 1, n), n, 1-truth, alpha); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, privtest.CheckBinomial(participation(t, q, 1, 1, n), n, truth, alpha))
+	must.CheckDo(t, privtest.CheckBinomial(participation(t, q, 0.01, 1, n), n, 1-truth, alpha))
 }
 
 // upperBound is the one-sided Clopper-Pearson bound at 99.9 %, by bisection of

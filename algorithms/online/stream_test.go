@@ -58,9 +58,7 @@ func TestStopTellsTheLedgerLast(t *testing.T) {
 	if s.Begun() || s.Last() != nil || s.Run() != "" {
 		t.Error("a stream without a record has begun")
 	}
-	if err := s.Stop(nil); err != nil {
-		t.Errorf("a stream without a record: %v", err)
-	}
+	must.CheckDo(t, s.Stop(nil), "a stream without a record")
 	must.Err(os.Stat(path))(t, "a ledger was made before the first record")
 	if got := feed(t, s, records); !slices.Equal(got, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}) || s.Guarantee().Kind != privacy.ApproxDP {
 		t.Errorf("releases %v, %s", got, s.Guarantee())

@@ -228,9 +228,7 @@ func (f *fixture) check(t testing.TB, want outcome, e ended) {
 	if charges != wantCharges || !slices.Equal(finished, wantFinished) || named != wantNamed || all != wantAll || kept != wantKept {
 		t.Errorf("want %s; got %d charges, finish lines %q, %d models by its name, %d by any, %d kept", want, charges, finished, named, all, kept)
 	}
-	if _, err := readModel(f.in("out/model.json")); err != nil {
-		t.Errorf("neither the old nor the new model is there: %v", err)
-	}
+	must.Check(readModel(f.in("out/model.json")))(t, "neither the old nor the new model is there")
 	switch want {
 	case untouched:
 		f.dyad(f.train()...).Want(t, "again", exitOK, "charged to")

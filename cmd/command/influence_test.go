@@ -74,9 +74,7 @@ func TestInfluence(t *testing.T) {
 			t.Errorf("%s: the table has %v, the result %v", name, rows[1], r.Changes[0])
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "linear.svg")); err != nil {
-		t.Error(err)
-	}
+	must.Check(os.Stat(filepath.Join(dir, "linear.svg")))(t)
 	run(exitOK, "without the record the mean loss changes by", "lab", "influence", "linear.json", "--data", "patients.csv", "--exact-figures")
 	if _, _, errs := dyad(t, dir, "lab", "influence", "linear.json", "--data", "patients.csv", "--exact-figures", "--stability", "--log-format", "json"); !strings.Contains(errs, "--stability takes ") || !strings.Contains(errs, `"message":"stability","done":60,"total":60`) {
 		t.Errorf("--stability has no time and no progress: %s", errs)

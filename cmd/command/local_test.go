@@ -297,9 +297,7 @@ func TestLocalSimulate(t *testing.T) {
 			t.Errorf("dyad local simulate %v: exit %d, want %d and %q:\n%s", args, got, code, says, out+errs)
 		}
 		if code == exitOK {
-			if err := json.Unmarshal([]byte(out), &r); err != nil {
-				t.Error(err)
-			}
+			must.CheckDo(t, json.Unmarshal([]byte(out), &r))
 		}
 		return r
 	}

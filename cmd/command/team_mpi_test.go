@@ -110,9 +110,7 @@ func TestMPIKills(t *testing.T) {
 				}
 				mpiJob(t, dir, again, crash.Spec{Args: append(args, "--resume", run)}).Want(t, "resume", exitOK, says)
 				wantCharged(t, 1)
-				if _, err := os.Stat("team.json"); err != nil {
-					t.Error(err)
-				}
+				must.Check(os.Stat("team.json"))(t)
 			})
 		}
 	}

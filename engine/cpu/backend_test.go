@@ -143,9 +143,7 @@ func TestGradSumChecksArguments(t *testing.T) {
 		must.FailDo(t, e.Sum(context.Background(), c.dst, engine.Gradient(c.w, c.pairs)), c.want, name)
 	}
 	for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: 3, Order: order(1, 1)}} {
-		if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
-			t.Errorf("after the errors: %v", err)
-		}
+		must.CheckDo(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)), "after the errors")
 	}
 	if !math.IsInf(e.Kernel().Bounds(engine.Query{Pairs: otherPairs{engine.AllPairs{N: n}}}).Sum, 1) {
 		t.Error("Roundoff of unknown pairs is finite")
@@ -273,9 +271,7 @@ func TestPrefixDoesNotAllocate(t *testing.T) {
 	dst, w, ctx := make([]float64, d), inBall(d, 1), context.Background()
 	var pairs engine.Pairs = engine.PrefixPairs{T: n - 1}
 	if got := testing.AllocsPerRun(20, func() {
-		if err := e.Sum(ctx, dst, engine.Gradient(w, pairs)); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, e.Sum(ctx, dst, engine.Gradient(w, pairs)))
 	}); got > 0 {
 		t.Errorf("%v allocations per call", got)
 	}

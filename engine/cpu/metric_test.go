@@ -102,9 +102,7 @@ func TestMetricChecksArguments(t *testing.T) {
 		must.FailDo(t, e.Sum(context.Background(), c.dst, engine.Gradient(c.w, c.pairs)), c.want, name)
 	}
 	for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: 3}} {
-		if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
-			t.Errorf("after the errors: %v", err)
-		}
+		must.CheckDo(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)), "after the errors")
 	}
 	k := e.Kernel()
 	for name, r := range map[string]*engine.Records{"no records": nil, "other n": benchRecords(t, n+1, d), "other d": benchRecords(t, n, d+1)} {
@@ -195,9 +193,7 @@ func TestMetricPrefixDoesNotAllocate(t *testing.T) {
 	dst := make([]float64, len(w))
 	var pairs engine.Pairs = engine.PrefixPairs{T: n - 1}
 	if got := testing.AllocsPerRun(20, func() {
-		if err := e.Sum(ctx, dst, engine.Gradient(w, pairs)); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, e.Sum(ctx, dst, engine.Gradient(w, pairs)))
 	}); got > 0 {
 		t.Errorf("%v allocations per call", got)
 	}

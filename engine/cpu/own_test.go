@@ -147,9 +147,7 @@ func TestOwnLoss(t *testing.T) {
 				}
 			}
 		}
-		if _, err := objective.Mean(context.Background(), loss, w, dense); err != nil {
-			t.Error(err)
-		}
+		must.Check(objective.Mean(context.Background(), loss, w, dense))(t)
 	}
 }
 

@@ -100,9 +100,7 @@ func TestRecentred(t *testing.T) {
 						}
 					}
 				}
-				if err := ev.Close(); err != nil {
-					t.Error(err)
-				}
+				must.CheckDo(t, ev.Close())
 				// A neighbour: all records but one have the same bits.
 				if r == dense {
 					changed := slices.Clone(x)

@@ -22,9 +22,7 @@ func openFake(t *testing.T, f *fakeDriver) Backend {
 	t.Helper()
 	d := must.Get(Open(f, 0))(t)
 	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, d.Close())
 	})
 	return Backend{Device: d}
 }
@@ -203,9 +201,7 @@ func TestAgainstCPU(t *testing.T) {
 			e := must.Get(k.Bind(r))(t)
 			sums[i] = make([]float64, p.D)
 			must.Do(t, e.Sum(context.Background(), sums[i], engine.Gradient(w, engine.AllPairs{N: n})))
-			if err := e.Close(); err != nil {
-				t.Error(err)
-			}
+			must.CheckDo(t, e.Close())
 			bound += k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).Sum
 		}
 		var diff, norm float64
@@ -255,9 +251,7 @@ func TestPlanDeclines(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := openFake(t, newFake()).Plan(base); err != nil {
-		t.Errorf("without a change: %v", err)
-	}
+	must.Check(openFake(t, newFake()).Plan(base))(t, "without a change")
 }
 
 // TestMethodIsPublic: the method follows the schema and the bounds.

@@ -74,9 +74,7 @@ func TestGPUTouch(t *testing.T) {
 			switch f.name {
 			case "moments":
 				p, r, _ := records(t, c.n, c.d, 2)
-				if err := apart(momentCase{c.n, c.d, engine.Query{Radius: 0.8, Signed: true, Second: engine.FullSecond}}, p, r, b); err != nil {
-					t.Error(err)
-				}
+				must.CheckDo(t, apart(momentCase{c.n, c.d, engine.Query{Radius: 0.8, Signed: true, Second: engine.FullSecond}}, p, r, b))
 				return
 			case "networks":
 				if what, away, err := networkApart(t, b, 0, c.d, c.n, 0, 1); err != nil || !(away <= networkError) {

@@ -54,9 +54,7 @@ func openGPU(t *testing.T) (Backend, int) {
 	version := must.Get(d.Version())(t)
 	device := must.Get(Open(d, 0))(t)
 	t.Cleanup(func() {
-		if err := device.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, device.Close())
 	})
 	return Backend{Device: device}, version
 }
@@ -132,9 +130,7 @@ var families = []struct {
 	}},
 	{"moments", momentFamily},
 	{"networks", func(t *testing.T, b Backend) {
-		if err := hostNetworks(t, b, !testing.Short() && !rehearsed()); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, hostNetworks(t, b, !testing.Short() && !rehearsed()))
 	}},
 	{"fp32", metricFamily(FP32)},
 	{"bf16x3", metricFamily(BF16x3)},

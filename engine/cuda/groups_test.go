@@ -156,9 +156,7 @@ func bound(t *testing.T, b Backend, p engine.Problem, x, y []float64) *evaluator
 	r := must.Get(engine.NewRecords(slices.Clone(x), slices.Clone(y), p.D, p.Bounds))(t)
 	e := must.Get(k.Bind(r))(t)
 	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, e.Close())
 	})
 	return e.(*evaluator)
 }

@@ -107,9 +107,7 @@ func momentFamily(t *testing.T, b Backend) {
 	}
 	for _, c := range cases {
 		p, r, _ := records(t, c.n, c.d, 2)
-		if err := apart(c, p, r, b); err != nil {
-			t.Errorf("n = %d, d = %d, %v: %v", c.n, c.d, c.m.Second, err)
-		}
+		must.CheckDo(t, apart(c, p, r, b), fmt.Sprintf("n = %d, d = %d, %v", c.n, c.d, c.m.Second))
 	}
 	momentPanels(t, b, 20)
 	if !rehearsed() {
@@ -126,9 +124,7 @@ func TestMoments(t *testing.T) {
 			continue // every size and every kind of sum stays
 		}
 		p, r, _ := records(t, c.n, c.d, 2)
-		if err := apart(c, p, r, openFake(t, newFake())); err != nil {
-			t.Errorf("n = %d, d = %d, radius %g, class %g, model %v, %v: %v", c.n, c.d, c.m.Radius, c.m.Class, c.m.W != nil, c.m.Second, err)
-		}
+		must.CheckDo(t, apart(c, p, r, openFake(t, newFake())), fmt.Sprintf("n = %d, d = %d, radius %g, class %g, model %v, %v", c.n, c.d, c.m.Radius, c.m.Class, c.m.W != nil, c.m.Second))
 	}
 }
 
@@ -255,9 +251,7 @@ func TestMomentsRefuse(t *testing.T) {
 	sums := engine.NewMoments(3, engine.NoSecond)
 	must.FailDo(t, e.Sum(ctx, sums.All, m), context.Canceled, "cancelled")
 	must.ErrDo(t, e.Sum(context.Background(), nil, m), "no room for the sums, and no error")
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, e.Close())
 	must.ErrDo(t, e.Sum(context.Background(), sums.All, m), "sums after Close")
 	f := newFake()
 	f.memory = 1 << 20

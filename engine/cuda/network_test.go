@@ -161,9 +161,7 @@ func hostNetworks(t *testing.T, b Backend, large bool) error {
 
 // TestNetworkSums compares the sums of every kind of network that a GPU takes with those of the CPU.
 func TestNetworkSums(t *testing.T) {
-	if err := hostNetworks(t, openFake(t, newFake()), false); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, hostNetworks(t, openFake(t, newFake()), false))
 }
 
 // TestCompareNetworks: the comparison of dyad doctor passes, and finds sums without a part.

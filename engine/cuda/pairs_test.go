@@ -56,9 +56,7 @@ func openPairs(t *testing.T, b Backend, data *terms.Data, loss terms.Loss, rows 
 	t.Helper()
 	s := must.Get(b.Sums(data, loss, rows))(t)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, s.Close())
 	})
 	return s.(*pairSums)
 }

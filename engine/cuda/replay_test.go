@@ -38,9 +38,7 @@ func TestReplay(t *testing.T) {
 				must.Do(t, e.Sum(context.Background(), prefix, engine.Gradient(w, engine.PrefixPairs{T: 9})))
 			}
 		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, e.Close())
 		return append(sums, prefix), calls
 	}
 	none := func(call string) error {
@@ -126,9 +124,7 @@ func TestReplayIsCancelled(t *testing.T) {
 	if err := e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil || graphs != 1 || !slices.Equal(dst, first) {
 		t.Errorf("%v, %d graphs, %v and %v", err, graphs, dst, first)
 	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, e.Close())
 }
 
 // TestLongSumsAsk: sums over more numbers of X are not replayed; between their passes the GPU is
@@ -169,8 +165,6 @@ func TestLongSumsAsk(t *testing.T) {
 				t.Errorf("%v after %v", err, calls)
 			}
 		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, e.Close())
 	}
 }

@@ -107,9 +107,7 @@ func TestRoundoffAtWorst(t *testing.T) {
 			want := 8 * x * engine.Logistic{}.DPhi(4*x*w)
 			worst[math.Abs(skew)] = max(worst[math.Abs(skew)], math.Abs(got[0]-want)/bound)
 		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, e.Close())
 	}
 	t.Logf("part of Roundoff attained: %.3f with the documented errors, %.3f with twice as much", worst[1], worst[2])
 	if worst[1] > 1 || worst[2] <= 1 {

@@ -117,9 +117,7 @@ func openSim(t *testing.T, d *tampered, computes bool) (b Backend, name string) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := device.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, device.Close())
 	})
 	return Backend{Device: device}, device.Info().Name
 }
@@ -130,9 +128,7 @@ func TestSimCalls(t *testing.T) {
 	d := &tampered{deaf: os.Getenv("DYAD_SIM_DEAF")}
 	b, _ := openSim(t, d, false)
 	for _, f := range simFamilies {
-		if _, err := f.run(t, b, d.calls); err != nil {
-			t.Errorf("%s: %v", f.name, err)
-		}
+		must.Check(f.run(t, b, d.calls))(t, f.name)
 	}
 }
 

@@ -134,9 +134,7 @@ func TestPassesInPanels(t *testing.T) {
 			e := must.Get(k.Bind(r))(t)
 			sum := make([]float64, c.d)
 			must.Do(t, e.Sum(context.Background(), sum, engine.Gradient(w, engine.AllPairs{N: n})))
-			if err := e.Close(); err != nil {
-				t.Error(err)
-			}
+			must.CheckDo(t, e.Close())
 			if got := strings.Join(calls, " "); got != c.calls {
 				t.Errorf("%+v: kernels %s", c, got)
 			}
@@ -247,8 +245,6 @@ func TestCancellation(t *testing.T) {
 		if err := e.Sum(context.Background(), sliced, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil || launches < 13 || whole[0] != sliced[0] {
 			t.Errorf("%d labels: %v; %v in one launch, %v in %d", labels, err, whole[0], sliced[0], launches-10)
 		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, e.Close())
 	}
 }

@@ -62,21 +62,15 @@ func TestFilesAreMade(t *testing.T) {
 		if info, err := f.Stat(); err != nil || info.Mode().Perm() != Private || info.Size() != 0 || !strings.HasPrefix(info.Name(), what) {
 			t.Errorf("%s: %v, %v", what, info, err)
 		}
-		if _, err := f.WriteString("text"); err != nil {
-			t.Error(what, err)
-		}
-		if err := f.Close(); err != nil {
-			t.Error(what, err)
-		}
+		must.Check(f.WriteString("text"))(t, what)
+		must.CheckDo(t, f.Close(), what)
 	}
 	f := must.Get(Kept(filepath.Join(dir, "kept"), Private))(t)
 	text := make([]byte, 4)
 	if _, err := f.ReadAt(text, 0); err != nil || string(text) != "text" {
 		t.Errorf("what is kept has %q, %v", text, err)
 	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, f.Close())
 	lock := Lock(filepath.Join(dir, "lock"))
 	if ok, err := lock.TryLock(); !ok || err != nil {
 		t.Fatal(ok, err)

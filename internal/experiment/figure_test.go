@@ -32,9 +32,7 @@ func edge(t *testing.T, path string) (dark int) {
 func TestOnePoint(t *testing.T) {
 	for _, x := range []float64{0.01, 1, 30} {
 		f := Figure{Title: "one", X: "epsilon", Y: "AUC", LogX: true, Ticks: []float64{x}, Curves: []Curve{{Name: "a", X: []float64{x}, Y: []float64{0.7}, Low: []float64{0.6}, High: []float64{0.8}}}}
-		if err := f.Save(filepath.Join(t.TempDir(), "f.svg")); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, f.Save(filepath.Join(t.TempDir(), "f.svg")))
 	}
 }
 

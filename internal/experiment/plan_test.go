@@ -91,9 +91,7 @@ algorithms:
 	// All algorithms of the catalogue can be in a plan.
 	for _, a := range algorithms.Catalog() {
 		var s settings
-		if _, err := s.configure(a.Info().Name, a, taskAUC, map[string]any{"mode": a.Info().Modes[0].String()}); err != nil {
-			t.Error(err)
-		}
+		must.Check(s.configure(a.Info().Name, a, taskAUC, map[string]any{"mode": a.Info().Modes[0].String()}))(t)
 	}
 	if got := snake("StepSize") + " " + snake("L2") + " " + snake("NormL2Bound") + " " + snake("PSD"); got != "step_size l2 norm_l2_bound psd" {
 		t.Error(got)

@@ -60,7 +60,5 @@ func TestSpareName(t *testing.T) {
 	if text, err := os.ReadFile(name); err != nil || string(text) != "mine" {
 		t.Errorf("%q, %v", text, err)
 	}
-	if _, err := dyad.Load(m.File); err != nil {
-		t.Error(err)
-	}
+	must.Check(dyad.Load(m.File))(t)
 }

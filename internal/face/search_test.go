@@ -34,9 +34,7 @@ func TestSearchTrainsAsPlanned(t *testing.T) {
 				steps[plan.Moments().Steps] = true
 			}
 			// A session refuses what its plan does not list.
-			if _, err := s.Run(t.Context(), []*dyad.Data{data, data}, dyad.Run{Public: true, Source: privacy.NewSeededSource(1)}); err != nil {
-				t.Errorf("epsilon %v, road %q: %v", epsilon, road, err)
-			}
+			must.Check(s.Run(t.Context(), []*dyad.Data{data, data}, dyad.Run{Public: true, Source: privacy.NewSeededSource(1)}))(t, fmt.Sprintf("epsilon %v, road %q", epsilon, road))
 		}
 	}
 	if len(steps) != 2 {
@@ -144,7 +142,5 @@ func TestCurvesRefuseDataOfAnotherShape(t *testing.T) {
 	if entries, err := book.Entries(); err != nil || len(entries) != 0 {
 		t.Errorf("%d lines of the ledger: %v", len(entries), err)
 	}
-	if _, err := c.Run(t.Context(), data, dyad.Run{Ledger: book, Out: "c.json"}); err != nil {
-		t.Error(err)
-	}
+	must.Check(c.Run(t.Context(), data, dyad.Run{Ledger: book, Out: "c.json"}))(t)
 }

@@ -47,7 +47,5 @@ func TestTrainTakesItsOwnTeam(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := lead.Stop(); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, lead.Stop())
 }

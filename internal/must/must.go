@@ -70,3 +70,21 @@ func Err[T any](_ T, err error) func(t testing.TB, what string, args ...any) {
 		ErrDo(t, err, what, args...)
 	}
 }
+
+// CheckDo reports err if it is not nil, and the test goes on; what tells the case.
+func CheckDo(t testing.TB, err error, what ...any) {
+	if err != nil {
+		t.Helper()
+		t.Errorf("%s: %v", fmt.Sprint(what...), err)
+	}
+}
+
+// Check is CheckDo for a function with a value.
+func Check[T any](_ T, err error) func(t testing.TB, what ...any) {
+	return func(t testing.TB, what ...any) {
+		if err != nil {
+			t.Helper()
+			CheckDo(t, err, what...)
+		}
+	}
+}

@@ -56,6 +56,10 @@ func TestWhatDoesNotFailIsReported(t *testing.T) {
 		if Err(1, err)(happened, "it did not fail: %d", 1); len(happened.said) > 0 != (err == nil) {
 			t.Errorf("%v: said %v", c.err, happened.said)
 		}
+		checked := &ended{TB: t}
+		if Check(1, err)(checked, "a case"); len(checked.said) > 0 != (err != nil) {
+			t.Errorf("%v: said %v", c.err, checked.said)
+		}
 		if len(e.said) > 0 != c.reported {
 			t.Errorf("%v, want %v: said %v", c.err, c.want, e.said)
 		}

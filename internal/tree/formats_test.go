@@ -89,9 +89,7 @@ func TestFormats(t *testing.T) {
 		*list = slices.Compact(*list)
 	}
 	for _, m := range pathInDocs.FindAllStringSubmatch(string(text), -1) {
-		if _, err := os.Stat(filepath.FromSlash(m[1])); err != nil {
-			t.Errorf("docs/formats.md: %v", err)
-		}
+		must.Check(os.Stat(filepath.FromSlash(m[1])))(t, "docs/formats.md")
 	}
 	if len(code) < 8 {
 		t.Fatalf("only %d formats were found: %q", len(code), code)

@@ -12,9 +12,7 @@ import (
 )
 
 func TestGDPAccountant(t *testing.T) {
-	if err := privtest.CheckAccountant(func() account.Accountant { return new(account.GDP) }); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, privtest.CheckAccountant(func() account.Accountant { return new(account.GDP) }))
 }
 
 // broken is a GDP accountant with one defect.

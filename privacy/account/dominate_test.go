@@ -92,9 +92,7 @@ func TestReplacedDominates(t *testing.T) {
 	for _, law := range []account.NoiseLaw{account.GaussianLaw, account.LaplaceLaw} {
 		e := account.PoissonEvent{Event: law.Event(1.2, 1), Rate: 0.3, Relation: account.ReplaceOne}
 		for _, epsilon := range []float64{0.1, 0.8} {
-			if err := checkReplaced(law, e, 1.2, 0.3, epsilon); err != nil {
-				t.Error(err)
-			}
+			must.CheckDo(t, checkReplaced(law, e, 1.2, 0.3, epsilon))
 		}
 		less := e
 		less.Rate = 0.29
@@ -148,9 +146,7 @@ func TestSubsetDominates(t *testing.T) {
 	for _, law := range []account.NoiseLaw{account.GaussianLaw, account.LaplaceLaw} {
 		for _, batch := range []int{1, 2} {
 			e := account.WithoutReplacementEvent{Event: law.Event(1.5, 1), Batch: batch, Records: 4}
-			if err := checkSubset(law, e, 1.5, batch); err != nil {
-				t.Error(err)
-			}
+			must.CheckDo(t, checkSubset(law, e, 1.5, batch))
 			e.Records = 5
 			if checkSubset(law, e, 1.5, batch) == nil {
 				t.Errorf("%s, a larger data set than there is: not rejected", law)

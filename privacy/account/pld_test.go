@@ -45,9 +45,7 @@ func TestAccountantsPassTheSuite(t *testing.T) {
 		if name == "unmerged PLD" && !sizes.Full() {
 			continue // a second of transforms
 		}
-		if err := privtest.CheckAccountant(fresh); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.CheckDo(t, privtest.CheckAccountant(fresh), name)
 	}
 }
 
@@ -85,14 +83,10 @@ func checkGaussian(fresh func() account.Accountant, tight bool) error {
 
 func TestPLDGaussianIsExactFromAbove(t *testing.T) {
 	sizes.NotShort(t, "arithmetic on one goroutine")
-	if err := checkGaussian(func() account.Accountant { return new(unmerged) }, true); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, checkGaussian(func() account.Accountant { return new(unmerged) }, true))
 	// A coarse grid is loose, not wrong.
 	for _, h := range []float64{0.05, 0.5, 3} {
-		if err := checkGaussian(func() account.Accountant { return &unmerged{account.PLD{Interval: h}} }, false); err != nil {
-			t.Errorf("interval %v: %v", h, err)
-		}
+		must.CheckDo(t, checkGaussian(func() account.Accountant { return &unmerged{account.PLD{Interval: h}} }, false), fmt.Sprintf("interval %v", h))
 	}
 }
 

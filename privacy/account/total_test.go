@@ -23,16 +23,12 @@ func TestTotal(t *testing.T) {
 	var g GDP
 	must.Do(t, withBatch.Compose(batch))
 	for _, e := range others {
-		if err := withBatch.Compose(e); err != nil {
-			t.Errorf("%v: %v", e, err)
-		}
+		must.CheckDo(t, withBatch.Compose(e), e)
 		var one Total
 		if err := one.Compose(e); err != nil || one.Sampled() {
 			continue
 		}
-		if err := errors.Join(without.Compose(e), g.Compose(e)); err != nil {
-			t.Errorf("%v: %v", e, err)
-		}
+		must.CheckDo(t, errors.Join(without.Compose(e), g.Compose(e)), e)
 	}
 	for _, delta := range []float64{1e-8, 1e-5, 1e-2} {
 		if without.Epsilon(delta) != g.Epsilon(delta) || without.Mu() != g.Mu() || without.Sampled() {

@@ -58,18 +58,14 @@ func TestResolve(t *testing.T) {
 
 // Folders that cannot be synced are no error, and those that fail are one.
 func TestSyncDir(t *testing.T) {
-	if err := SyncDir(t.TempDir()); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, SyncDir(t.TempDir()))
 	must.FailDo(t, SyncDir(filepath.Join(t.TempDir(), "absent")), fs.ErrNotExist, "no folder")
 	if d, err := os.Open("/proc/self"); err == nil { // a file system of Linux without fsync
 		defer d.Close()
 		if err := d.Sync(); !errors.Is(err, syscall.EINVAL) {
 			t.Skipf("fsync of /proc: %v", err)
 		}
-		if err := SyncDir("/proc/self"); err != nil {
-			t.Errorf("a folder that cannot be synced: %v", err)
-		}
+		must.CheckDo(t, SyncDir("/proc/self"), "a folder that cannot be synced")
 	}
 	for err, tolerated := range map[error]bool{syscall.EINVAL: true, syscall.ENOSYS: true, syscall.EOPNOTSUPP: true, syscall.EIO: false, syscall.ENOSPC: false, syscall.EROFS: false} {
 		if got := unsyncable(&fs.PathError{Op: "sync", Path: "d", Err: err}); got != tolerated {
@@ -122,9 +118,7 @@ func TestPublish(t *testing.T) {
 	must.FailDo(t, linkNoReplace(f.Name(), name), fs.ErrExist, "a name that is taken")
 	want("two", mode)
 	other := filepath.Join(dir, "other")
-	if err := linkNoReplace(f.Name(), other); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, linkNoReplace(f.Name(), other))
 	if text, err := os.ReadFile(other); err != nil || string(text) != "three" {
 		t.Errorf("%q, %v", text, err)
 	}

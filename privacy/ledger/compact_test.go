@@ -97,9 +97,7 @@ func TestCompact(t *testing.T) {
 		t.Errorf("%+v, %v", e, err)
 	}
 	must.FailDo(t, l.Release("run0", Kept{Digest: "0f"}), ErrResume, "a run that is archived is finished again")
-	if err := l.Release("open", Kept{Digest: "0f"}); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, l.Release("open", Kept{Digest: "0f"}))
 	c := testCharge("other data")
 	c.Fingerprint = "0faa"
 	if s := mustBegin(t, l, c); !strings.Contains(strings.Join(s.Receipt().Warnings, " "), "now points to other data") {
@@ -202,9 +200,7 @@ func TestCompactionIsWholeOrAbsent(t *testing.T) {
 					t.Errorf("totals were %+v and are %+v", before, got)
 				}
 				if then == "compact" {
-					if _, err := l.Compact(); err != nil {
-						t.Error(err)
-					}
+					must.Check(l.Compact())(t)
 				}
 				mustBegin(t, l, testCharge("next"))
 				if v, err := l.Verify(); err != nil || v.HeadBehind || v.TornBytes > 0 {

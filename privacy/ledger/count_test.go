@@ -85,12 +85,8 @@ func TestCountRefusesOldStates(t *testing.T) {
 	if read(t, l.path) != before {
 		t.Error("a refused state wrote to the ledger")
 	}
-	if err := try(StreamPosition{3, "three"}, 1); err != nil {
-		t.Errorf("the same release again: %v", err)
-	}
-	if err := try(StreamPosition{4, "four"}, 2); err != nil {
-		t.Errorf("one ahead: %v", err)
-	}
+	must.CheckDo(t, try(StreamPosition{3, "three"}, 1), "the same release again")
+	must.CheckDo(t, try(StreamPosition{4, "four"}, 2), "one ahead")
 	for _, at := range []StreamPosition{{3, "three"}, {4, "another four"}} {
 		if err := try(at, 3); !errors.Is(err, ErrResume) {
 			t.Errorf("%v after release 4: %v", at, err)
@@ -173,9 +169,7 @@ func TestCountOfAnOlderRun(t *testing.T) {
 	must.Do(t, os.WriteFile(l.runFile("r"), nil, 0o600)) // its lock
 	must.Get(l.ResumeStream("r", c, 2, 1, privacy.NewSeededSource(2)))(t)
 	must.Fail(l.ResumeStream("r", c, 1, 2, privacy.NewSeededSource(2)))(t, ErrResume, "an older state")
-	if _, err := l.ResumeStream("r", c, 2, 2, privacy.NewSeededSource(2)); err != nil {
-		t.Error(err)
-	}
+	must.Check(l.ResumeStream("r", c, 2, 2, privacy.NewSeededSource(2)))(t)
 }
 
 // What a killed process left of a finished run is removed by the next one, and nothing else.
@@ -259,9 +253,7 @@ func TestGoldenLedgers(t *testing.T) {
 	lock := must.Get(l.LockRun("stream"))(t)
 	c := Charge{DataID: "clinic", Algorithm: "fixture", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 5, Count: 5}}, Unit: "one record", Relation: "replace-one"}
 	must.Fail(lock.Resume(c, StreamPosition{2, "two"}, 2, privacy.NewSeededSource(1)))(t, ErrResume, "an older state")
-	if _, err := lock.Resume(c, StreamPosition{3, "three"}, 2, privacy.NewSeededSource(1)); err != nil {
-		t.Error(err)
-	}
+	must.Check(lock.Resume(c, StreamPosition{3, "three"}, 2, privacy.NewSeededSource(1)))(t)
 	lock.Unlock()
 
 	compacted := golden(t, "ledger3")
@@ -276,9 +268,7 @@ func TestGoldenLedgers(t *testing.T) {
 	if e, err := old.Released("run-a"); err != nil || e.Kept != (Kept{}) {
 		t.Errorf("%+v, %v", e, err)
 	}
-	if err := old.Release("run-b", Kept{"a hash", "a place"}); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, old.Release("run-b", Kept{"a hash", "a place"}))
 	if v, err := old.Verify(); err != nil || v.Lines != 9 {
 		t.Errorf("%+v, %v", v, err)
 	}

@@ -35,9 +35,7 @@ func TestCapsSayWhatTheyCount(t *testing.T) {
 	for _, id := range []string{"fixed", "looking"} {
 		must.Do(t, run(id, gauss), id)
 	}
-	if err := run("fixed", pures); err != nil {
-		t.Errorf("the exact total is below the cap: %v", err)
-	}
+	must.CheckDo(t, run("fixed", pures), "the exact total is below the cap")
 	must.FailDo(t, run("looking", pures), ErrBudget, "no filter admits this")
 	if err := run("pure", account.Repeat(account.PureEvent{Epsilon: 0.125}, 8)); err != nil {
 		t.Errorf("pure epsilons add up to the cap: %v", err)

@@ -319,9 +319,7 @@ func TestGoroutinesLoseNothing(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, id := range "abcdefgh" {
 		wg.Go(func() {
-			if _, err := l.Begin(testCharge(string(id)), privacy.NewSeededSource(1)); err != nil {
-				t.Error(err)
-			}
+			must.Check(l.Begin(testCharge(string(id)), privacy.NewSeededSource(1)))(t)
 		})
 	}
 	wg.Wait()

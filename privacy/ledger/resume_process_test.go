@@ -88,12 +88,8 @@ func TestKillAtEachStageOfAResume(t *testing.T) {
 			for _, line := range c.kill() {
 				t.Errorf("the killed run went on: %s", line)
 			}
-			if _, err := l.Resume("a", resumable("a"), privacy.NewSeededSource(1)); err != nil {
-				t.Error(err)
-			}
-			if err := l.Release("a", Kept{Digest: "0f"}); err != nil {
-				t.Error(err)
-			}
+			must.Check(l.Resume("a", resumable("a"), privacy.NewSeededSource(1)))(t)
+			must.CheckDo(t, l.Release("a", Kept{Digest: "0f"}))
 			if n := countRun(t, l, "a"); n != 1 {
 				t.Errorf("the run is charged %d times", n)
 			}

@@ -116,9 +116,7 @@ func TestForgedSignatures(t *testing.T) {
 	}
 	s := must.Get(key.Signed(file, sig))(t)
 	about := []string{"a", "clinic", "one record", s.Guarantee, "0f"}
-	if err := s.About(about[0], about[1], about[2], about[3], about[4]); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, s.About(about[0], about[1], about[2], about[3], about[4]))
 	for i, changed := range []string{"b", "other", "one person", "(0.001, 1e-05)-differentially private", "10"} {
 		c := append([]string{}, about...)
 		c[i] = changed

@@ -93,9 +93,7 @@ func TestResumeStreamWithoutNoise(t *testing.T) {
 	charge := Charge{DataID: "people", Algorithm: "a", Events: []account.Event{account.NonPrivateEvent{}}}
 	s := must.Get(l.Begin(charge, privacy.NewSeededSource(1)))(t)
 	again := must.Get(l.ResumeStream(s.Receipt().Run, charge, 2, 1, privacy.NewSeededSource(2)))(t)
-	if err := again.ReleaseExact([]float64{1}); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, again.ReleaseExact([]float64{1}))
 	must.Fail(l.ResumeStream(s.Receipt().Run, charge, 1, 2, privacy.NewSeededSource(2)))(t, ErrResume, "an old copy")
 	private := Charge{DataID: "people", Algorithm: "a", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 1, Count: 3}}}
 	s = must.Get(l.Begin(private, privacy.NewSeededSource(1)))(t)

@@ -90,9 +90,7 @@ func TestPlaceLaw(t *testing.T) {
 				probs[i] = math.Exp(c.epsilon) / total
 			}
 		}
-		if err := privtest.CheckMultinomial(counts, probs, alpha); err != nil {
-			t.Errorf("%+v: %v", c, err)
-		}
+		must.CheckDo(t, privtest.CheckMultinomial(counts, probs, alpha), fmt.Sprintf("%+v", c))
 	}
 }
 
@@ -152,9 +150,7 @@ func TestSendHasTheLaw(t *testing.T) {
 				}
 				counts[msg.Choice]++
 			}
-			if err := privtest.CheckMultinomial(counts, law, alpha); err != nil {
-				t.Errorf("%+v, g = %v: %v", m, g, err)
-			}
+			must.CheckDo(t, privtest.CheckMultinomial(counts, law, alpha), fmt.Sprintf("%+v, g = %v", m, g))
 		}
 	}
 }

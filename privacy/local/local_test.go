@@ -26,9 +26,7 @@ func TestRandomizedResponseLaw(t *testing.T) {
 			probs[i] = (1 - m.Truth()) / float64(k-1)
 		}
 		probs[k-1] = m.Truth()
-		if err := privtest.CheckMultinomial(counts, probs, alpha); err != nil {
-			t.Errorf("%+v: %v", m, err)
-		}
+		must.CheckDo(t, privtest.CheckMultinomial(counts, probs, alpha), fmt.Sprintf("%+v", m))
 		// The same counts must refute a response of another epsilon.
 		wrong := m
 		wrong.Epsilon *= 1.2
@@ -198,9 +196,7 @@ func TestPrivateDirectionOfZeroIsUniform(t *testing.T) {
 			samples[i] = x[i%3] / c.Scale()
 		}
 		// A coordinate of a uniform point of the sphere in R^3 is uniform (Archimedes).
-		if err := privtest.CheckCDF(samples, func(x float64) float64 { return min(1, max(0, (x+1)/2)) }, alpha); err != nil {
-			t.Errorf("%d pairs: %v", pairs, err)
-		}
+		must.CheckDo(t, privtest.CheckCDF(samples, func(x float64) float64 { return min(1, max(0, (x+1)/2)) }, alpha), fmt.Sprintf("%d pairs", pairs))
 	}
 }
 

@@ -29,12 +29,8 @@ func TestPrivateVectorOdds(t *testing.T) {
 	}
 	// P(-0.7 + Z < -0.7) = 1/2 and P(0.7 + Z < -0.7) = e^-1/2.
 	near, far := below(-0.7, 1), below(9, 2) // 9 is clipped to 0.7
-	if err := privtest.CheckBinomial(near, n, 0.5, alpha); err != nil {
-		t.Error(err)
-	}
-	if err := privtest.CheckBinomial(far, n, 0.5*math.Exp(-1), alpha); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, privtest.CheckBinomial(near, n, 0.5, alpha))
+	must.CheckDo(t, privtest.CheckBinomial(far, n, 0.5*math.Exp(-1), alpha))
 	if privtest.CheckBinomial(far, n, 0.5*math.Exp(-2), alpha) == nil {
 		t.Error("the noise is that of the radius, half of what is due")
 	}

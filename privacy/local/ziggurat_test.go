@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/local"
 	"dyad/privacy/privtest"
@@ -63,9 +64,7 @@ func TestDirectionNumbersAreNormal(t *testing.T) {
 	const n = 1 << 20
 	z := make([]float64, n)
 	local.Normals([32]byte{9}, z)
-	if err := checkNormal(z); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, checkNormal(z))
 	for lag := 1; lag <= 3; lag++ {
 		var same, squares float64
 		for i := lag; i < n; i++ {

@@ -16,9 +16,7 @@ func TestAccountantsPassThePureChecks(t *testing.T) {
 		"RDP":  func() account.Accountant { return new(account.RDP) },
 		"PLD":  func() account.Accountant { return new(account.PLD) },
 	} {
-		if err := privtest.CheckPureAccountant(fresh); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.CheckDo(t, privtest.CheckPureAccountant(fresh), name)
 	}
 }
 

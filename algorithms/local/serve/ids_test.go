@@ -36,9 +36,7 @@ func TestLookAlikeUsers(t *testing.T) {
 	refused(s)
 	must.Do(t, send(s, "cora")) // the epoch ends
 	refused(s)
-	if err := send(s, "Anna"); err != nil {
-		t.Errorf("the second epoch: %v", err)
-	}
+	must.CheckDo(t, send(s, "Anna"), "the second epoch")
 
 	other := must.Get(serve.OpenWith(t.TempDir(), planOf(t, p), dataset.AllowLookAlikes))(t)
 	defer other.Close()

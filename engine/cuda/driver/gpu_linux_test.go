@@ -197,9 +197,7 @@ func manyJobs(t *testing.T, f fake) {
 		t.Errorf("alive before Close: %v, want two contexts only", n)
 	}
 	for _, g := range gpus {
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, g.Close())
 		must.FailDo(t, g.Do(context.Background(), func(Context) error { return nil }), ErrClosed, "Do after Close")
 		must.FailDo(t, g.Close(), ErrClosed, "second Close")
 	}
@@ -222,9 +220,7 @@ func TestContextOfAnotherThread(t *testing.T) {
 	if n := f.leaks(); n[1] != 1 {
 		t.Errorf("alive: %v, want the block that was kept", n)
 	}
-	if err := g.Close(); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, g.Close())
 }
 
 // calls are those that a job makes and that can fail.
@@ -282,9 +278,7 @@ func TestLostContext(t *testing.T) {
 		if err := g.Do(context.Background(), func(Context) error { ran = true; return nil }); ran || err == nil || err.Error() != first.Error() {
 			t.Errorf("%s: the job after it: %v, ran: %v", name, err, ran)
 		}
-		if err := errors.Join(g.Release(free), g.Close()); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.CheckDo(t, errors.Join(g.Release(free), g.Close()), name)
 	}
 	f.failOnce("", 0, 0)
 	g := must.Get(OpenGPU(f, 0))(t)
@@ -349,9 +343,7 @@ func TestDoHonoursContext(t *testing.T) {
 	if late.Load() {
 		t.Error("a cancelled job ran")
 	}
-	if err := g.Close(); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, g.Close())
 }
 
 // TestNoGraphs: an older driver opens, and says that it has no graphs.

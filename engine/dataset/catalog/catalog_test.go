@@ -35,9 +35,7 @@ func TestEntries(t *testing.T) {
 		}
 		names[e.Name] = true
 		if e.Schema != "" {
-			if _, err := schemas.Files.Open(e.Schema + ".yaml"); err != nil {
-				t.Errorf("%s: %v", e.Name, err)
-			}
+			must.Check(schemas.Files.Open(e.Schema+".yaml"))(t, e.Name)
 		}
 		for _, f := range e.Files {
 			if f.Known() && (sums[f.SHA256] || !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(f.SHA256) || f.Bytes == 0) {

@@ -131,9 +131,7 @@ func TestRunResumesAndPages(t *testing.T) {
 	if state, _ = all[0].State(dir, dir, nil); state.State != Reproduced {
 		t.Errorf("%+v, want reproduced", state)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "huai-figure1.parquet")); err != nil {
-		t.Error(err)
-	}
+	must.Check(os.Stat(filepath.Join(dir, "huai-figure1.parquet")))(t)
 	var page bytes.Buffer
 	must.Do(t, writePage(&page, Papers()[0], all, "", dir, dir))
 	for _, want := range []string{"Test 2020, Figure 1: rates", "<svg role=\"img\"", "measured exponent", "-1.000", "Pima"} {

@@ -65,9 +65,7 @@ func TestNormalLaw(t *testing.T) {
 			n /= 4
 		}
 		counts, probs := normalCells(n, exactNormal(seeded(uint64(width)), width))
-		if err := privtest.CheckMultinomial(counts, probs, alpha); err != nil {
-			t.Errorf("digits of %d bits: %v", width, err)
-		}
+		must.CheckDo(t, privtest.CheckMultinomial(counts, probs, alpha), fmt.Sprintf("digits of %d bits", width))
 	}
 }
 
@@ -128,9 +126,7 @@ func TestNormalTails(t *testing.T) {
 			privtest.CheckBinomial(beyond, n, 2*phi(-4), alpha),
 			privtest.CheckBinomial(positive, n, phi(-4), alpha))
 	}
-	if err := tail(exactNormal(src, 64)); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, tail(exactNormal(src, 64)))
 	coins := rand.New(src)
 	if tail(func() float64 { return min(4, coins.NormFloat64()) }) == nil {
 		t.Error("a normal without upper tail beyond 4 was not rejected")

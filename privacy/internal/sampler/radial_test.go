@@ -94,9 +94,7 @@ func TestKNormLaw(t *testing.T) {
 		if !sizes.Full() {
 			n /= 4
 		}
-		if err := checkKNormLaw(m, n, exactKNorm(t, seeded(uint64(m))), coins); err != nil {
-			t.Errorf("%d coordinates: %v", m, err)
-		}
+		must.CheckDo(t, checkKNormLaw(m, n, exactKNorm(t, seeded(uint64(m))), coins), fmt.Sprintf("%d coordinates", m))
 	}
 }
 
@@ -251,9 +249,7 @@ func TestKNormGridLaw(t *testing.T) {
 			addNoiseWidth(privacy.KNorm{Scale: scale, Grid: g}, v, src, width)
 			return v[0], v[1]
 		})
-		if err := privtest.CheckMultinomial(counts, probs, alpha); err != nil {
-			t.Errorf("digits of %d bits: %v", width, err)
-		}
+		must.CheckDo(t, privtest.CheckMultinomial(counts, probs, alpha), fmt.Sprintf("digits of %d bits", width))
 	}
 	src := seeded(8)
 	for name, draw := range map[string]func() (float64, float64){
