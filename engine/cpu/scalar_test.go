@@ -12,7 +12,6 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
 	"dyad/internal/must"
-	"dyad/internal/sizes"
 	power "dyad/internal/sizes"
 )
 
@@ -280,7 +279,7 @@ func TestPlanOfScalars(t *testing.T) {
 // gradient sum, because copies of one record have no gradient. So the methods for large
 // n are compared with the direct sum over the thousand, within both bounds.
 func TestMillionRecords(t *testing.T) {
-	sizes.NotShort(t, "takes a few seconds")
+	power.NotShort(t, "takes a few seconds")
 	const base, copies, d = 1000, 1000, 3
 	w := inBall(d, 1)
 	small := benchRecords(t, base, d)
