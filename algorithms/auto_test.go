@@ -8,6 +8,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -25,10 +26,7 @@ func question(t *testing.T, n, d int, change func(*engine.Problem, *privacy.Budg
 	if change != nil {
 		change(&p, &b, &backend)
 	}
-	s, err := algorithms.NewSpec(backend, p, 0, b, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(algorithms.NewSpec(backend, p, 0, b, algorithms.Certified))(t)
 	return algorithms.Question{Spec: s}
 }
 
@@ -38,10 +36,7 @@ func named(t *testing.T, name string) engine.Loss {
 	if !ok {
 		t.Fatal(name)
 	}
-	e, err := l.Expression(engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(l.Expression(engine.ExpressionOptions{}))(t)
 	return engine.Score{Of: e}
 }
 
@@ -153,23 +148,15 @@ func TestWarningsNameWhatIsEnough(t *testing.T) {
 				q := question(t, n, 8, func(_ *engine.Problem, b *privacy.Budget, _ *engine.Backend) {
 					*b = privacy.Budget{Epsilon: epsilon, Delta: delta}
 				})
-				a, err := algorithms.ByName(name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				p, err := algorithms.Choice{Algorithm: a, L2: a.Info().DefaultL2}.Plan(q.Spec)
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := must.Get(algorithms.ByName(name))(t)
+				p := must.Get(algorithms.Choice{Algorithm: a, L2: a.Info().DefaultL2}.Plan(q.Spec))(t)
 				return strings.Join(p.Warnings(), "\n")
 			}
 			text := warned(60, 0.1)
 			var n int
 			var epsilon float64
 			from := strings.Index(text, "as it is, ")
-			if _, err := fmt.Sscanf(text[max(0, from):], "as it is, n = %d, or epsilon = %g", &n, &epsilon); err != nil {
-				t.Fatalf("%s, delta %v: %q: %v", name, delta, text, err)
-			}
+			must.Get(fmt.Sscanf(text[max(0, from):], "as it is, n = %d, or epsilon = %g", &n, &epsilon))(t, fmt.Sprintf("%s, delta %v: %q", name, delta, text))
 			if a, b := warned(n, 0.1), warned(60, epsilon); a != "" || b != "" {
 				t.Errorf("%s, delta %v: n = %d and epsilon = %v are warned about: %q, %q", name, delta, n, epsilon, a, b)
 			}
@@ -189,10 +176,7 @@ func TestWarningsWithTheDefaultDelta(t *testing.T) {
 		q := question(t, n, 5000, func(_ *engine.Problem, b *privacy.Budget, _ *engine.Backend) {
 			*b = privacy.Budget{Epsilon: 0.01, Delta: privacy.DefaultDelta(n)}
 		})
-		p, err := algorithms.Choose(q).Plan(q.Spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(algorithms.Choose(q).Plan(q.Spec))(t)
 		return strings.Join(p.Warnings(), "\n")
 	}
 	text := warned(5000)
@@ -217,10 +201,7 @@ func TestEveryPlanHasAnEstimatedTime(t *testing.T) {
 			}
 		})
 		q.Spec.Mode = a.Info().Modes[0]
-		p, err := algorithms.Choice{Algorithm: a, L2: a.Info().DefaultL2}.Plan(q.Spec)
-		if err != nil {
-			t.Fatalf("%s: %v", a.Info().Name, err)
-		}
+		p := must.Get(algorithms.Choice{Algorithm: a, L2: a.Info().DefaultL2}.Plan(q.Spec))(t, a.Info().Name)
 		return p.Seconds()
 	}
 	for _, a := range algorithms.Catalog() {

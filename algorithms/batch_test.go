@@ -9,6 +9,8 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -20,10 +22,7 @@ func TestBatchAndHiddenRefusals(t *testing.T) {
 		change(&s)
 		return s
 	}
-	grouped, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: 30, D: 3, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, Groups: []int{10, 20}}, 0, b, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grouped := must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: 30, D: 3, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, Groups: []int{10, 20}}, 0, b, algorithms.Certified))(t)
 	plain := with(func(*algorithms.Spec) {})
 	for _, c := range []struct {
 		name string
@@ -51,27 +50,17 @@ func TestBatchAndHiddenRefusals(t *testing.T) {
 			t.Errorf("%s: %v, want a refusal about %q", c.name, err, c.want)
 		}
 	}
-	if _, err := (algorithms.ConvergentDescent{}).Plan(grouped); err != nil {
-		t.Errorf("hidden steps within groups: %v", err)
-	}
+	must.Check((algorithms.ConvergentDescent{}).Plan(grouped))(t, "hidden steps within groups")
 }
 
 // The gain of hidden iterates and of batches: noise per gradient of long runs, and cost.
 func TestBatchAndHiddenGains(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	s := newSpec(t, 256, 8, 1, 0, privacy.Budget{Epsilon: 1, Delta: 1.0 / 256}, algorithms.Certified)
 	s.Constants = engine.Constants{Lipschitz: 4, Smoothness: 4, PairDiameter: 4, Convex: true, Origin: engine.Asserted}
 	eta := 0.5 * (1 - 0x1p-49)
-	full, err := algorithms.GradientPerturbation{Steps: 2560, StepSize: eta}.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hidden, err := algorithms.ConvergentDescent{Steps: 2560, StepSize: eta}.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := must.Get(algorithms.GradientPerturbation{Steps: 2560, StepSize: eta}.Plan(s))(t)
+	hidden := must.Get(algorithms.ConvergentDescent{Steps: 2560, StepSize: eta}.Plan(s))(t)
 	if got := sigma(full); math.Abs(got-3.4373) > 1e-3 { // docs/theory.md#convergent-descent
 		t.Errorf("every gradient released: sigma %.5g, want 3.437", got)
 	}
@@ -81,10 +70,7 @@ func TestBatchAndHiddenGains(t *testing.T) {
 	if g := hidden.Guarantee; g.Epsilon > 1 || !strings.Contains(g.Derivation, "3.437") && !strings.Contains(g.Derivation, "1.718") || !strings.Contains(strings.Join(g.Assumptions, " "), "stay secret") {
 		t.Errorf("%+v", g)
 	}
-	batches, err := algorithms.SubsampledDescent{Steps: 2560, StepSize: eta, BatchRecords: 16}.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	batches := must.Get(algorithms.SubsampledDescent{Steps: 2560, StepSize: eta, BatchRecords: 16}.Plan(s))(t)
 	c := batches.Certificate()
 	if got := sigma(batches); !(got < privacy.BasicBatchSigma(c, s.Budget, 2560) && got < privacy.UnsampledSigma(c, s.Budget, 2560)/10 && got > sigma(full)) {
 		t.Errorf("sigma %v, basic composition %v, known batches %v, full batches %v", got, privacy.BasicBatchSigma(c, s.Budget, 2560), privacy.UnsampledSigma(c, s.Budget, 2560), sigma(full))

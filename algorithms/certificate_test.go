@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -151,28 +152,19 @@ func TestBruteForceNeighboursStayWithinCertificates(t *testing.T) {
 			}
 			k := rng.IntN(n)
 			other := s.replace(rng, k, worst)
-			c, err := engine.Logistic{}.Constants(engine.UnitBounds(), radius)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(engine.Logistic{}.Constants(engine.UnitBounds(), radius))(t)
 			curvature := privacy.Curvature{PairDiameter: c.PairDiameter, Smoothness: c.Smoothness, StrongConvexity: alpha, Convex: true, Diameter: 2 * radius}
 			path := radius * []float64{0.3, 1, 3}[rng.IntN(3)]
 			limit := 2 / (c.Smoothness + 2*alpha)
 
 			eta := equalisingSchedule(n, alpha, path)
-			certificate, err := privacy.PairwiseRecursion{Curvature: curvature, Eta: eta}.Certify()
-			if err != nil {
-				t.Fatal(err)
-			}
+			certificate := must.Get(privacy.PairwiseRecursion{Curvature: curvature, Eta: eta}.Certify())(t)
 			moved := distance(s.onePass(eta, alpha, radius)[n-1], other.onePass(eta, alpha, radius)[n-1])
 			pass = max(pass, moved/certificate.Sensitivity())
 
 			steps := 1 + rng.IntN(20)
 			size := min(path/float64(steps), limit)
-			certificate, err = privacy.GradientDescent{Curvature: curvature, PairFraction: 2 / float64(n), Steps: steps, StepSize: size}.Certify()
-			if err != nil {
-				t.Fatal(err)
-			}
+			certificate = must.Get(privacy.GradientDescent{Curvature: curvature, PairFraction: 2 / float64(n), Steps: steps, StepSize: size}.Certify())(t)
 			moved = distance(s.descend(steps, size, alpha, radius), other.descend(steps, size, alpha, radius))
 			descent = max(descent, moved/certificate.Sensitivity())
 		}
@@ -202,10 +194,7 @@ func TestGradientGapNearlyAttainsDiameter(t *testing.T) {
 			}
 		}
 	}
-	c, err := engine.Logistic{}.Constants(engine.UnitBounds(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(engine.Logistic{}.Constants(engine.UnitBounds(), 1))(t)
 	moved := n * math.Hypot(gap[0], gap[1])
 	if moved < 7.8 || moved > 2*c.PairDiameter {
 		t.Errorf("the gradient moves by %.6g/n, want between 7.8/n and 2 Dg/n = %.6g/n", moved, 2*c.PairDiameter)

@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -28,18 +29,13 @@ func TestCheckpointRefusals(t *testing.T) {
 	}
 	run := charged.Run
 	lines := func() int {
-		entries, err := l.ledger.Entries()
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries := must.Get(l.ledger.Entries())(t)
 		return len(entries)
 	}
 	before := lines()
 	refused := func(what, text, says string) {
 		t.Helper()
-		if err := os.WriteFile(l.file(run), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(l.file(run), []byte(text), 0o600))
 		a := l.attempt(run, 0, 0)
 		if !errors.Is(a.err, algorithms.ErrCheckpoint) || !strings.Contains(a.err.Error(), says) || lines() != before || len(a.releases) > 0 {
 			t.Errorf("%s: %v, %d lines", what, a.err, lines()-before)
@@ -63,18 +59,12 @@ func TestCheckpointRefusals(t *testing.T) {
 	// The checkpoint of another run under this one's name.
 	other := l.attemptOther(t)
 	refused("another run", other, "it is of run")
-	if err := os.Remove(l.file(run)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(l.file(run), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(l.file(run)))
+	must.Do(t, os.Mkdir(l.file(run), 0o700))
 	if a := l.attempt(run, 0, 0); !errors.Is(a.err, algorithms.ErrCheckpoint) || !strings.Contains(a.err.Error(), "not a regular file") || lines() != before {
 		t.Errorf("what is no file: %v", a.err)
 	}
-	if err := os.Remove(l.file(run)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(l.file(run)))
 	if a := l.attempt(run, 0, 0); a.err != nil || a.from != 0 || len(a.releases) != 9 {
 		t.Errorf("without a checkpoint: %v, from step %d, %d releases", a.err, a.from, len(a.releases))
 	}
@@ -207,15 +197,11 @@ func TestCheckpointHousekeeping(t *testing.T) {
 			t.Errorf("a seeded run reached %q", stage)
 		}
 	}
-	if _, err := algorithms.Run(context.Background(), l.data, l.a, l.plan, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(algorithms.Run(context.Background(), l.data, l.a, l.plan, o))(t)
 	stale := []string{l.file(r.Run), l.file(r.Run) + ".123"}
 	others := []string{l.prefix + "a b.checkpoint", l.prefix + "notes"}
 	for _, name := range append(slices.Clone(stale), others...) {
-		if err := os.WriteFile(name, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, nil, 0o600))
 	}
 	waiting := l.attempt("", 5, 5)
 	var charged *algorithms.ChargedError
@@ -223,13 +209,9 @@ func TestCheckpointHousekeeping(t *testing.T) {
 		t.Fatal(waiting.err)
 	}
 	o.Source, o.Trace = nil, nil
-	if _, err := algorithms.Run(context.Background(), l.data, l.a, l.plan, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(algorithms.Run(context.Background(), l.data, l.a, l.plan, o))(t)
 	for _, name := range stale {
-		if _, err := os.Stat(name); err == nil {
-			t.Errorf("%s of a finished run is left", filepath.Base(name))
-		}
+		must.Err(os.Stat(name))(t, "%s of a finished run is left", filepath.Base(name))
 	}
 	for _, name := range append(others, l.file(charged.Run)) {
 		if _, err := os.Stat(name); err != nil {

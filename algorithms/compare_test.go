@@ -3,13 +3,14 @@ package algorithms_test
 import (
 	"context"
 	"math"
-	"strings"
 	"testing"
 
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/objective"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -29,10 +30,7 @@ func candidates(l2 float64) (all []algorithms.Candidate) {
 func TestCompareCoversTheCatalogue(t *testing.T) {
 	for _, delta := range []float64{1e-5, 0} {
 		s := newSpec(t, 300, 5, 0.1, 0, privacy.Budget{Epsilon: 1, Delta: delta}, algorithms.Certified)
-		c, err := algorithms.Compare(s, candidates(0.001))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(algorithms.Compare(s, candidates(0.001)))(t)
 		if len(c.Rows)+len(c.Excluded) != len(algorithms.Catalog()) || len(c.Rows) < 5 && delta > 0 {
 			t.Errorf("%d ranked and %d excluded of %d", len(c.Rows), len(c.Excluded), len(algorithms.Catalog()))
 		}
@@ -43,10 +41,7 @@ func TestCompareCoversTheCatalogue(t *testing.T) {
 		}
 		least, recommended := math.Inf(1), algorithms.Compared{}
 		for i, r := range c.Rows {
-			a, err := algorithms.ByName(r.Algorithm)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := must.Get(algorithms.ByName(r.Algorithm))(t)
 			s.L2 = r.L2
 			p, err := a.Plan(s)
 			if err != nil || p.Guarantee.Epsilon > 1 || math.Abs(p.Report().Number("noise_to_radius")/r.NoiseToRadius-1) > 1e-12 {
@@ -70,37 +65,26 @@ func TestCompareCoversTheCatalogue(t *testing.T) {
 		}
 	}
 	s := newSpec(t, 300, 5, 0.1, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Paper)
-	if _, err := algorithms.Compare(s, candidates(0)); err == nil || !strings.Contains(err.Error(), "certified") {
-		t.Errorf("paper plans are compared: %v", err)
-	}
+	must.Fail(algorithms.Compare(s, candidates(0)))(t, "certified", "paper plans are compared")
 }
 
 // excess is the mean objective of the model over runs, above the minimum.
 func excess(t *testing.T, r *engine.Records, a algorithms.Algorithm, p *algorithms.Plan, runs int) float64 {
 	t.Helper()
 	value := func(w []float64) float64 {
-		v, err := objective.Mean(context.Background(), engine.Logistic{}, w, r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(objective.Mean(context.Background(), engine.Logistic{}, w, r))(t)
 		for _, x := range w {
 			v += p.Spec.L2 / 2 * x * x
 		}
 		return v
 	}
 	train := func(a algorithms.Algorithm, p *algorithms.Plan, seed uint64) []float64 {
-		result, err := algorithms.Run(context.Background(), r, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		result := must.Get(algorithms.Run(context.Background(), r, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)}))(t)
 		return result.Weights
 	}
 	best := p.Spec
 	best.Mode = algorithms.NonPrivate
-	b, err := algorithms.ProjectedGradient{Steps: 400}.Plan(best)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(algorithms.ProjectedGradient{Steps: 400}.Plan(best))(t)
 	sum := 0.0
 	for i := range runs {
 		sum += value(train(a, p, uint64(i)))
@@ -111,9 +95,7 @@ func excess(t *testing.T, r *engine.Records, a algorithms.Algorithm, p *algorith
 // Measured excess objectives stay below the bounds, for small and large steps, and come
 // within a factor of it somewhere, so a bound that anything satisfies would not pass.
 func TestUtilityBounds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	const n, d = 200, 4
 	r := twoClasses(t, n, d, 1)
 	tightest := 0.0
@@ -127,14 +109,8 @@ func TestUtilityBounds(t *testing.T) {
 		{algorithms.GradientPerturbation{Steps: 10, StepSize: 0.1}, 0}, {algorithms.GradientPerturbation{}, 0.1},
 	} {
 		for _, epsilon := range []float64{0.5, 20} {
-			spec, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 2}, c.l2, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, algorithms.Certified)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := c.a.Plan(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			spec := must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 2}, c.l2, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, algorithms.Certified))(t)
+			p := must.Get(c.a.Plan(spec))(t)
 			got := excess(t, r, c.a, p, 10)
 			if p.Utility.Source == "" || !(got <= p.Utility.Excess) || got < -1e-6 {
 				t.Errorf("%+v at epsilon %v: excess %.4g, bound %.4g (%s)", c.a, epsilon, got, p.Utility.Excess, p.Utility.Source)

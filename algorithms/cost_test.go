@@ -6,6 +6,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -15,23 +16,14 @@ import (
 func TestNeeds(t *testing.T) {
 	const d = 20
 	n := sizes.Of(200_000, 2_000_000)
-	spec, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-6}, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-6}, algorithms.Certified))(t)
 	for name, want := range map[string]func(p *algorithms.Plan) float64{
 		"gradient-perturbation": func(p *algorithms.Plan) float64 { return 2 * float64(p.Schedule.Steps) },
 		"moments":               func(p *algorithms.Plan) float64 { return float64(p.Moments().Passes) },
 		"offpairc":              func(p *algorithms.Plan) float64 { return 2 * p.Work.Gradients / float64(n) },
 	} {
-		a, err := algorithms.ByName(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := a.Plan(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(algorithms.ByName(name))(t)
+		p := must.Get(a.Plan(spec))(t)
 		z, narrow := p.Needs(false), p.Needs(true)
 		if z.Records != float64(n)*(d+1)*8 || z.Passes != want(p) || z.Passes == 0 || z.Seconds != p.Seconds() || z.Vectors < float64(n) || z.Vectors > z.Records {
 			t.Errorf("%s: %+v, want %v passes", name, z, want(p))

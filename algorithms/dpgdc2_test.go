@@ -8,6 +8,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -24,10 +25,7 @@ func TestDPGDC2ClaimIsViolatedWhereTheTableSaysSo(t *testing.T) {
 		s := newSpec(t, 256, 8, 1, 0, privacy.Budget{Epsilon: row.epsilon, Delta: row.delta}, algorithms.Paper)
 		for dg, ratio := range map[float64]float64{8: row.ratio, 3.93: 0} {
 			s.Constants = engine.Constants{Lipschitz: 4, Smoothness: 4, PairDiameter: dg, Convex: true, Origin: engine.Asserted}
-			p, err := algorithms.DPGDC2{StepSize: 0.05}.Plan(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(algorithms.DPGDC2{StepSize: 0.05}.Plan(s))(t)
 			got := account.GDPDelta(row.epsilon, p.Guarantee.Mu) / row.delta
 			want := dg == 3.93 || row.ratio <= 1
 			if p.Guarantee.Claim.Holds != want || got <= 1 != want {
@@ -50,10 +48,7 @@ func TestDPGDC2Schedule(t *testing.T) {
 		epsilon float64
 		want    int
 	}{{128, 361, 0.2, 1}, {512, 8, 1, 512}, {100, 8, 0.5, 67}} {
-		p, err := algorithms.DPGDC2{StepSize: 0.1}.Plan(newSpec(t, c.n, c.d, 1, 0, privacy.Budget{Epsilon: c.epsilon, Delta: 1 / float64(c.n)}, algorithms.Paper))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(algorithms.DPGDC2{StepSize: 0.1}.Plan(newSpec(t, c.n, c.d, 1, 0, privacy.Budget{Epsilon: c.epsilon, Delta: 1 / float64(c.n)}, algorithms.Paper)))(t)
 		if p.Schedule.Steps != c.want {
 			t.Errorf("n=%d d=%d epsilon=%g: T = %d, want %d", c.n, c.d, c.epsilon, p.Schedule.Steps, c.want)
 		}
@@ -66,7 +61,5 @@ func TestDPGDC2Schedule(t *testing.T) {
 	if _, err := (algorithms.DPGDC2{Steps: 1935}).Plan(newSpec(t, 512, 8, 0.05, 0, b, algorithms.Paper)); err != nil {
 		t.Errorf("the T of the message: %v", err)
 	}
-	if _, err := (algorithms.DPGDC2{}).Plan(newSpec(t, 512, 8, 1, 0.1, b, algorithms.Paper)); !errors.Is(err, algorithms.ErrAssumption) {
-		t.Errorf("paper mode with an L2 term: %v", err)
-	}
+	must.Fail((algorithms.DPGDC2{}).Plan(newSpec(t, 512, 8, 1, 0.1, b, algorithms.Paper)))(t, algorithms.ErrAssumption, "paper mode with an L2 term")
 }

@@ -2,13 +2,13 @@ package algorithms_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"testing"
 
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -18,11 +18,7 @@ func TestDPGDCNoise(t *testing.T) {
 	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
 	a := algorithms.DPGDC{Steps: steps, StepSize: eta}
 	plan := func(b privacy.Budget, m algorithms.Mode) *algorithms.Plan {
-		p, err := a.Plan(newSpec(t, n, d, 1, 0, b, m))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
+		return must.Get(a.Plan(newSpec(t, n, d, 1, 0, b, m)))(t)
 	}
 	p := plan(b, algorithms.Certified)
 	dg, g := p.Spec.Constants.PairDiameter, p.Spec.Constants.Lipschitz
@@ -45,10 +41,7 @@ func TestDPGDCNoise(t *testing.T) {
 	data := attack.RandomRecords(n, d, engine.UnitBounds(), 1)
 	var first []float64
 	for seed := range uint64(2) {
-		r, err := algorithms.Run(context.Background(), data, a, pure, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(algorithms.Run(context.Background(), data, a, pure, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)}))(t)
 		if seed == 1 && r.Weights[0] == first[0] {
 			t.Error("the pure branch of paper mode adds no noise")
 		}
@@ -69,11 +62,7 @@ func TestDPGDCRefuses(t *testing.T) {
 			return algorithms.DPGDC{StepSize: -1}.Plan(newSpec(t, 50, 2, 1, 0, b, algorithms.Paper))
 		},
 	} {
-		if _, err := plan(); !errors.Is(err, algorithms.ErrAssumption) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(plan())(t, algorithms.ErrAssumption, name)
 	}
-	if _, err := (algorithms.DPGDC{Steps: 3, StepSize: 0.49}).Plan(newSpec(t, 50, 2, 1, 0, b, algorithms.Certified)); err != nil {
-		t.Errorf("the control, a step below 2/L: %v", err)
-	}
+	must.Check((algorithms.DPGDC{Steps: 3, StepSize: 0.49}).Plan(newSpec(t, 50, 2, 1, 0, b, algorithms.Certified)))(t, "the control, a step below 2/L")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/internal/hostile"
+	"dyad/internal/must"
 )
 
 // hostileStreams are the plans of streams of several algorithms, and documents of what they save after some records.
@@ -23,15 +24,9 @@ func hostileStreams(f *testing.F) (plans []*Plan, seeds []*hostile.Value) {
 		{OnPairC{}, StreamOptions{Horizon: 20, Buffer: 4, PerClass: true}},
 		{DPFTRL{}, StreamOptions{Horizon: 20, Buffer: 4, Batch: 3}},
 	} {
-		p, err := s.algorithm.Plan(streamSpec(f, s.options, 0, Certified))
-		if err != nil {
-			f.Fatal(err)
-		}
+		p := must.Get(s.algorithm.Plan(streamSpec(f, s.options, 0, Certified)))(f)
 		for _, records := range []int{1, 7, 14} {
-			v, err := hostile.Parse(savedStream(f, p, records))
-			if err != nil {
-				f.Fatal(err)
-			}
+			v := must.Get(hostile.Parse(savedStream(f, p, records)))(f)
 			plans, seeds = append(plans, p), append(seeds, v)
 		}
 	}
@@ -41,9 +36,7 @@ func hostileStreams(f *testing.F) (plans []*Plan, seeds []*hostile.Value) {
 // resealed reads a document whose check sum is true.
 func resealed(t testing.TB, v any) io.Reader {
 	var b bytes.Buffer
-	if err := writeSealed(&b, v); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeSealed(&b, v))
 	return &b
 }
 
@@ -88,25 +81,15 @@ func FuzzHostileState(f *testing.F) {
 			}
 		}
 		var b bytes.Buffer
-		if err := o.Save(&b); err != nil {
-			t.Fatal(err)
-		}
-		again, err := ReadStreamState(&b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ResumeStream(p, s, again); err != nil {
-			t.Fatalf("what was saved cannot be resumed: %v", err)
-		}
+		must.Do(t, o.Save(&b))
+		again := must.Get(ReadStreamState(&b))(t)
+		must.Get(ResumeStream(p, s, again))(t, "what was saved cannot be resumed")
 	})
 }
 
 // Whatever is changed in a checkpoint, with a true check sum, it is refused, or what it has is restored to the sizes of the run.
 func FuzzHostileCheckpoint(f *testing.F) {
-	v, err := hostile.Parse([]byte(`{"format":"dyad-checkpoint/3","run":"a","plan":"p","records":"r","steps_done":3,"releases":[3],"order":[1,0],"vectors":[[1,2,3],[4]]}`))
-	if err != nil {
-		f.Fatal(err)
-	}
+	v := must.Get(hostile.Parse([]byte(`{"format":"dyad-checkpoint/3","run":"a","plan":"p","records":"r","steps_done":3,"releases":[3],"order":[1,0],"vectors":[[1,2,3],[4]]}`)))(f)
 	for k := range v.Leaves() {
 		f.Add([]byte{0, byte(k), byte(7 * k)})
 	}

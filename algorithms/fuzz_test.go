@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // sealed is body with its check sum.
@@ -18,10 +20,7 @@ func sealed(body []byte) []byte {
 // The state of a stream is refused, or the stream goes on from it. Half of the inputs get the check sum that an
 // edit by hand lacks.
 func FuzzStreamState(f *testing.F) {
-	p, err := OnPairC{}.Plan(streamSpec(f, StreamOptions{Horizon: 20, Buffer: 4}, 0, Certified))
-	if err != nil {
-		f.Fatal(err)
-	}
+	p := must.Get(OnPairC{}.Plan(streamSpec(f, StreamOptions{Horizon: 20, Buffer: 4}, 0, Certified)))(f)
 	for _, records := range []int{0, 1, 7} {
 		saved := savedStream(f, p, records)
 		body, _, _ := bytes.Cut(saved, []byte{'\n'})
@@ -49,23 +48,16 @@ func FuzzStreamState(f *testing.F) {
 		}
 		for range 3 {
 			if o.Count() < p.Spec.Horizon {
-				if _, err := o.Step(t.Context(), []float64{0.1, 0.2}, 1); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(o.Step(t.Context(), []float64{0.1, 0.2}, 1))(t)
 			}
 		}
-		if err := o.Save(&bytes.Buffer{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.Save(&bytes.Buffer{}))
 	})
 }
 
 // A checkpoint is refused, or its vectors have the sizes of the algorithm.
 func FuzzCheckpoint(f *testing.F) {
-	good, err := json.Marshal(checkpoint{Format: checkpointFormat, Run: "a", Plan: "p", Records: "r", Done: 3, Releases: []int{3}, Order: []int32{1, 0}, Vectors: [][]float64{{1, 2, 3}}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	good := must.Get(json.Marshal(checkpoint{Format: checkpointFormat, Run: "a", Plan: "p", Records: "r", Done: 3, Releases: []int{3}, Order: []int32{1, 0}, Vectors: [][]float64{{1, 2, 3}}}))(f)
 	f.Add(good, true)
 	f.Add(sealed(good), false)
 	f.Add([]byte(`{"vectors":[[],[]],"steps_done":-1}`), true)
@@ -100,9 +92,7 @@ func FuzzReport(f *testing.F) {
 		if err != nil {
 			return // an epsilon that is not finite
 		}
-		if err := json.Unmarshal(first, &again); err != nil {
-			t.Fatalf("%s: %v", first, err)
-		}
+		must.Do(t, json.Unmarshal(first, &again), first)
 		if second, err := json.Marshal(again); err != nil || !bytes.Equal(first, second) {
 			t.Fatalf("%s\n%s\n%v", first, second, err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	power "dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -71,11 +72,7 @@ func (p labelled) draw(t *testing.T, rng *rand.Rand, n int) *engine.Records {
 		i := rng.IntN(len(p.y))
 		x, y = append(x, p.x[i*p.d:][:p.d]...), append(y, p.y[i])
 	}
-	r, err := engine.NewRecords(x, y, p.d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(engine.NewRecords(x, y, p.d, engine.UnitBounds()))(t)
 }
 
 // copies has rows copies of each of n/rows records, as records of their own.
@@ -106,13 +103,8 @@ func (p labelled) persons(rows int) func(*testing.T, *rand.Rand, int) *engine.Re
 				x, y, of = append(x, p.x[i*p.d:][:p.d]...), append(y, p.y[i]), append(of, int32(k))
 			}
 		}
-		all, err := engine.NewRecords(x, y, p.d, engine.UnitBounds())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all, err = all.GroupPersons(of, n, rows); err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(engine.NewRecords(x, y, p.d, engine.UnitBounds()))(t)
+		all = must.Get(all.GroupPersons(of, n, rows))(t)
 		return all
 	}
 }
@@ -135,32 +127,15 @@ func TestWeightIntervalsOfPersonsCover(t *testing.T) {
 func coverage(t *testing.T, p labelled, n, runs int, b privacy.Budget, second string, seed uint64, personRows int, draw func(*testing.T, *rand.Rand, int) *engine.Records) (both, noiseless, noiseOnly float64) {
 	t.Helper()
 	a := Moments{Intervals: true, Second: second}
-	spec, err := NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: n, D: p.d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, PersonRows: personRows}, 0, b, Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := a.Plan(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := must.Get(NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: n, D: p.d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, PersonRows: personRows}, 0, b, Certified))(t)
+	plan := must.Get(a.Plan(spec))(t)
 	rng, m := rand.New(rand.NewPCG(seed, 3)), plan.Moments()
 	for run := range runs {
-		ev, err := plan.Spec.Kernel.Bind(draw(t, rng, n))
-		if err != nil {
-			t.Fatal(err)
-		}
-		session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed<<20+uint64(run)), plan.Events())
-		if err != nil {
-			t.Fatal(err)
-		}
+		ev := must.Get(plan.Spec.Kernel.Bind(draw(t, rng, n)))(t)
+		session := must.Get(privacy.NewPublicSession(privacy.NewSeededSource(seed<<20+uint64(run)), plan.Events()))(t)
 		r := m.released(p.d)
-		if err := m.collect(context.Background(), ev, session, plan.Releases, r, 0, func(int) {}); err != nil {
-			t.Fatal(err)
-		}
-		f, err := m.fit(context.Background(), r.sum(), r.second(), float64(n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.collect(context.Background(), ev, session, plan.Releases, r, 0, func(int) {}))
+		f := must.Get(m.fit(context.Background(), r.sum(), r.second(), float64(n)))(t)
 		truth := f.sum(momentsSolution(f.along(p.expected(n, r.centre, r.offset, m.ClipRadius)), f.values, f.lambda))
 		w := f.sum(f.w)
 		full := m.weightErrors(f, r.share, r.offset, 1)
@@ -223,21 +198,14 @@ func TestWeightIntervalsCover(t *testing.T) {
 		}
 	}
 	if out != "" {
-		if err := os.WriteFile(out, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(out, []byte(text), 0o666))
 	}
 	t.Log(text)
 }
 
 func TestIntervalsAreRefusedWhereNoneHold(t *testing.T) {
-	spec, err := NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 1000, D: 3, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := must.Get(NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 1000, D: 3, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, Certified))(t)
 	for _, a := range []Moments{{Intervals: true, Steps: 2}, {Intervals: true, Second: "none"}} {
-		if _, err := a.Plan(spec); err == nil {
-			t.Errorf("%+v is planned", a)
-		}
+		must.Err(a.Plan(spec))(t, "%+v is planned", a)
 	}
 }

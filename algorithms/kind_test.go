@@ -2,11 +2,11 @@ package algorithms_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"dyad/algorithms"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -71,10 +71,7 @@ func TestPlansNameAllFieldsOfAKind(t *testing.T) {
 		toy{}, simple{}, simple{Yes: true}, simple{Number: 1}, simple{Length: 1}, simple{Length: 1 + 0x1p-52}, simple{in: inner{A: "a"}}, simple{in: inner{B: "a"}},
 		simple{in: inner{A: "a B:b"}}, simple{in: inner{A: "a", B: "b"}}, simple{in: inner{A: `"a B:b"`}}, hidden{}, hidden{Number: 1},
 	} {
-		p, err := algorithms.PlanKind(k, shape)
-		if err != nil {
-			t.Fatalf("%#v: %v", k, err)
-		}
+		p := must.Get(algorithms.PlanKind(k, shape))(t, fmt.Sprintf("%#v", k))
 		if other, there := seen[p.Objective]; there {
 			t.Errorf("%#v and %#v are both %q", k, other, p.Objective)
 		}
@@ -86,9 +83,7 @@ func TestPlansNameAllFieldsOfAKind(t *testing.T) {
 	for want, k := range map[string]algorithms.Kind{
 		"it is a ptr": &simple{}, "it is a invalid": nil, "field At": pointing{}, "field Of of struct": listed{}, "map[string]int": mapped{}, "func()": calling{}, "interface": anything{},
 	} {
-		if _, err := algorithms.PlanKind(k, shape); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%T: want %q: %v", k, want, err)
-		}
+		must.Fail(algorithms.PlanKind(k, shape))(t, want, fmt.Sprintf("%T: want %q", k, want))
 	}
 }
 
@@ -111,15 +106,9 @@ func TestDigestsTellPlansApart(t *testing.T) {
 		"ranges of data":  func(p *algorithms.Plan) { p.Guarantee.Warnings = []string{algorithms.BoundsFromData} },
 		"a draft is away": func(p *algorithms.Plan) { p.Guarantee.Warnings = []string{algorithms.DraftAway} },
 	} {
-		p, err := algorithms.PlanKind(toy{}, algorithms.KindShape{Records: 9, Features: 2, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(algorithms.PlanKind(toy{}, algorithms.KindShape{Records: 9, Features: 2, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}}))(t)
 		change(&p.Plan)
-		digest, err := p.Digest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		digest := must.Get(p.Digest())(t)
 		if seen[digest] != "" {
 			t.Errorf("%s and %s have one digest", what, seen[digest])
 		}

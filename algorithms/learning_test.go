@@ -9,6 +9,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/metrics"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -24,11 +25,7 @@ func twoClasses(t *testing.T, n, d int, seed uint64) *engine.Records {
 			x[i*d+k] = (rng.NormFloat64() + 0.5*y[i]) / (2 * float64(d))
 		}
 	}
-	r, err := engine.NewRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 }
 
 // fullBatch are the algorithms that this file is about, with the default L2 weight.
@@ -43,18 +40,11 @@ var fullBatch = []algorithms.Candidate{
 func learningPlan(t *testing.T, c algorithms.Candidate, n, d int, epsilon float64) *algorithms.Plan {
 	t.Helper()
 	b := privacy.Budget{Epsilon: epsilon, Delta: 1e-5}
-	spec, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
+	spec := must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{
 		N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{},
 		Radius: algorithms.DefaultRadius(c.Algorithm.Info().Name, n, d, b, algorithms.Certified, engine.Logistic{}),
-	}, c.L2, b, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := c.Algorithm.Plan(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	}, c.L2, b, algorithms.Certified))(t)
+	return must.Get(c.Algorithm.Plan(spec))(t)
 }
 
 // aucOf is the AUC of the mean over runs on fresh records of the same classes.
@@ -64,10 +54,7 @@ func aucOf(t *testing.T, c algorithms.Candidate, p *algorithms.Plan, runs int) f
 	train, test := twoClasses(t, problem.N, problem.D, 1), twoClasses(t, 2000, problem.D, 2)
 	sum := 0.0
 	for i := range runs {
-		result, err := algorithms.Run(context.Background(), train, c.Algorithm, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(i))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		result := must.Get(algorithms.Run(context.Background(), train, c.Algorithm, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(i))}))(t)
 		scores := make([]float64, test.Len())
 		row := make([]float64, problem.D)
 		for j := range scores {
@@ -76,10 +63,7 @@ func aucOf(t *testing.T, c algorithms.Candidate, p *algorithms.Plan, runs int) f
 				scores[j] += v * result.Weights[k]
 			}
 		}
-		auc, err := metrics.AUC(scores, test.Labels())
-		if err != nil {
-			t.Fatal(err)
-		}
+		auc := must.Get(metrics.AUC(scores, test.Labels()))(t)
 		sum += auc
 	}
 	return sum / float64(runs)

@@ -9,6 +9,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/metrics"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -43,33 +44,16 @@ func logistic(t *testing.T, n, d int, low, rare float64, seed uint64) *engine.Re
 			y[i] = 1
 		}
 	}
-	r, err := engine.NewRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 }
 
 // withOdds trains on records in a session.
 func withOdds(t *testing.T, a Moments, r *engine.Records, epsilon float64, session func(*Plan) privacy.Session) []float64 {
 	t.Helper()
-	spec, err := NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: r.Len(), D: r.Dim(), Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := a.Plan(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ev, err := plan.Spec.Kernel.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := a.Train(t.Context(), ev, plan, session(plan), Tracker{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
+	spec := must.Get(NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: r.Len(), D: r.Dim(), Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, Certified))(t)
+	plan := must.Get(a.Plan(spec))(t)
+	ev := must.Get(plan.Spec.Kernel.Bind(r))(t)
+	return must.Get(a.Train(t.Context(), ev, plan, session(plan), Tracker{}))(t)
 }
 
 // TestMomentsSeeReleasesAlone: with the same releases, all that Moments gives is the same for other records: weights, errors, log odds and bands are
@@ -137,22 +121,13 @@ func TestLogOddsAreCalibrated(t *testing.T) {
 		for seed := range runs {
 			c.a.LogOdds = true
 			w := withOdds(t, c.a, logistic(t, c.n, 6, -1, c.rare, uint64(seed)), c.epsilon, func(p *Plan) privacy.Session {
-				s, err := privacy.NewPublicSession(privacy.NewSeededSource(uint64(seed)), p.Events())
-				if err != nil {
-					t.Fatal(err)
-				}
-				return s
+				return must.Get(privacy.NewPublicSession(privacy.NewSeededSource(uint64(seed)), p.Events()))(t)
 			})
 			w, _, numbers, _ := c.a.Parts(w, 6)
 			odds := metrics.NewLogOdds(numbers)
-			if err := odds.Check(6); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, odds.Check(6))
 			for _, sum := range []*float64{&mean, &unclipped} {
-				p, err := odds.Probabilities(c.on, w)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := must.Get(odds.Probabilities(c.on, w))(t)
 				*sum += off(p, y(c.on)) / runs
 				odds.ClipRadius = 10
 			}

@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -18,10 +19,7 @@ func builtInLoss(t *testing.T, name string) engine.Loss {
 	if !ok {
 		t.Fatalf("no loss %s", name)
 	}
-	e, err := l.Expression(engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(l.Expression(engine.ExpressionOptions{}))(t)
 	return engine.Score{Of: e}
 }
 
@@ -41,10 +39,7 @@ func TestLossesThatAreNotSmoothOrNotConvex(t *testing.T) {
 				continue
 			}
 			for _, mode := range info.Modes {
-				spec, err := algorithms.NewSpec(cpu.Backend{}, p, 0.01, budget, mode)
-				if err != nil {
-					t.Fatal(err)
-				}
+				spec := must.Get(algorithms.NewSpec(cpu.Backend{}, p, 0.01, budget, mode))(t)
 				if !info.NeedsL2 && mode == algorithms.Paper {
 					spec.L2 = 0
 				}
@@ -74,10 +69,7 @@ func TestLossesThatAreNotSmoothOrNotConvex(t *testing.T) {
 			t.Errorf("%s: only %d plans", name, applied)
 		}
 		for _, s := range []algorithms.Stream{algorithms.OnPairC{Reading: algorithms.SecretState}, algorithms.OnPairStrC{Reading: algorithms.SecretState}} {
-			spec, err := algorithms.NewStreamSpec(cpu.Backend{}, p, algorithms.StreamOptions{Horizon: 100}, 0.01, budget, algorithms.Certified)
-			if err != nil {
-				t.Fatal(err)
-			}
+			spec := must.Get(algorithms.NewStreamSpec(cpu.Backend{}, p, algorithms.StreamOptions{Horizon: 100}, 0.01, budget, algorithms.Certified))(t)
 			if _, err := s.Plan(spec); !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), lacks) {
 				t.Errorf("%s, %s with a secret state: %v", name, s.Info().Name, err)
 			}
@@ -93,10 +85,7 @@ func TestLossesThatAreNotSmoothOrNotConvex(t *testing.T) {
 		if a.Info().NeedsL2 {
 			alpha = 0.01
 		}
-		spec, err := algorithms.NewSpec(cpu.Backend{}, p, alpha, budget, algorithms.Certified)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := must.Get(algorithms.NewSpec(cpu.Backend{}, p, alpha, budget, algorithms.Certified))(t)
 		if _, err := a.Plan(spec); err != nil {
 			t.Errorf("huberised-hinge, %s: %v", a.Info().Name, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // population are the moments of n normal records whose classes have the means +-m and the
@@ -103,10 +104,7 @@ func TestMomentMetric(t *testing.T) {
 // The reference is a program in numpy that was written before this one from the same formulas
 // (bench/peers/metric_moments.py), on released moments of three data sets.
 func TestMomentMetricAgainstNumpy(t *testing.T) {
-	text, err := os.ReadFile("testdata/metric-moments.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/metric-moments.json"))(t)
 	var sets []struct {
 		N, D                              int
 		Positives, S1, S2, Sn             float64

@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -40,33 +41,18 @@ func TestMomentMetricTrains(t *testing.T) {
 		}
 		y[i] = math.Copysign(1, x[i*d]+math.Abs(x[i*d+1])-0.1)
 	}
-	data, err := engine.NewRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := algorithms.MomentMetric{}.Plan(metricSpec(t, engine.Problem{N: n, D: d}, 0, 1e-5, cpu.Backend{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
+	p := must.Get(algorithms.MomentMetric{}.Plan(metricSpec(t, engine.Problem{N: n, D: d}, 0, 1e-5, cpu.Backend{})))(t)
 	m := p.Moments()
 	if s := p.Releases[1].Certificate.Sensitivity(); !(s > 2*m.ClipRadius && s < 2*m.ClipRadius*(1+1e-6)) {
 		t.Errorf("sensitivity %v, want 2 R = %v and rounding", s, 2*m.ClipRadius)
 	}
-	ev, err := p.Spec.Kernel.Bind(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ev := must.Get(p.Spec.Kernel.Bind(data))(t)
 	train := func(ctx context.Context) ([]float64, error) {
-		session, err := privacy.NewPublicSession(privacy.NewSeededSource(5), p.Events())
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := must.Get(privacy.NewPublicSession(privacy.NewSeededSource(5), p.Events()))(t)
 		return algorithms.MomentMetric{}.Train(ctx, ev, p, session, algorithms.Tracker{})
 	}
-	w, err := train(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(train(context.Background()))(t)
 	sym := engine.Symmetric{Dim: d}
 	for i := 2; i < d; i++ {
 		if v := w[sym.Index(i, i)]; !(v < w[0]/3 && v < w[sym.Index(1, 1)]/3) {
@@ -78,9 +64,7 @@ func TestMomentMetricTrains(t *testing.T) {
 	}
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := train(done); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
+	must.Fail(train(done))(t, context.Canceled, "cancelled")
 }
 
 // What moment-metric cannot do is refused before anything is charged, with what would work.

@@ -9,6 +9,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -115,14 +116,8 @@ func TestMomentsCentre(t *testing.T) {
 // identityOf is what checkpoints recognise a plan by.
 func identityOf(t *testing.T, p *Plan) string {
 	t.Helper()
-	identity, err := p.identity()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(identity)
-	if err != nil {
-		t.Fatal(err)
-	}
+	identity := must.Get(p.identity())(t)
+	text := must.Get(json.Marshal(identity))(t)
 	return string(text)
 }
 
@@ -130,14 +125,8 @@ func identityOf(t *testing.T, p *Plan) string {
 // change no event.
 func TestMomentsResumeWithTheirOptions(t *testing.T) {
 	plan := func(a Moments) (*Plan, string) {
-		s, err := NewSpec(cpu.Backend{}, engine.Problem{N: 500, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, Certified)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := a.Plan(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(NewSpec(cpu.Backend{}, engine.Problem{N: 500, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, Certified))(t)
+		p := must.Get(a.Plan(s))(t)
 		return p, identityOf(t, p)
 	}
 	first := Moments{Second: "full", Centre: []float64{0.1, 0.2}, Balance: 0.3}
@@ -248,10 +237,7 @@ func TestMomentsOfHugeReleasesAreFinite(t *testing.T) {
 				m := &MomentsPlan{ClipRadius: 0.5, Second: second, SumNoise: 3, SecondNoise: 3, StepNoise: 3, Ridge: 2}
 				v, g := slices.Repeat([]float64{huge}, d), slices.Repeat([]float64{-huge}, d)
 				v[0] = -huge
-				f, err := m.fit(t.Context(), v, slices.Repeat([]float64{huge}, second.Len(d)), n)
-				if err != nil {
-					t.Fatal(err)
-				}
+				f := must.Get(m.fit(t.Context(), v, slices.Repeat([]float64{huge}, second.Len(d)), n))(t)
 				model := f.logit(n, p, 2*p-1, 3*p) // noise or none
 				start := slices.Clone(model.w)
 				model.step(f.along(inUnits(g, m.ClipRadius)), f.values, m.StepNoise/m.ClipRadius, m.Ridge/(m.ClipRadius*m.ClipRadius))

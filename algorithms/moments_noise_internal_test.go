@@ -14,6 +14,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -26,42 +27,25 @@ func noiseCoverage(t *testing.T, a Moments, n int, epsilon float64, change func(
 	const d, runs = 6, 150
 	a.Blocks = []int{3, 1, 2}
 	p := clipLaw(5, d, 0.3, false)
-	spec, err := NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := a.Plan(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := must.Get(NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, Certified))(t)
+	plan := must.Get(a.Plan(spec))(t)
 	claimed := *plan
 	own := *plan.Moments()
 	claimed.own = &own
 	change(&own)
-	ev, err := plan.Spec.Kernel.Bind(p.draw(t, rand.New(rand.NewPCG(3, 3)), n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ev := must.Get(plan.Spec.Kernel.Bind(p.draw(t, rand.New(rand.NewPCG(3, 3)), n)))(t)
 	var all [][]float64
 	mean := make([]float64, d)
 	for run := range runs {
-		session, err := privacy.NewPublicSession(privacy.NewSeededSource(uint64(7000+run)), plan.Events())
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := a.Train(context.Background(), ev, &claimed, session, Tracker{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := must.Get(privacy.NewPublicSession(privacy.NewSeededSource(uint64(7000+run)), plan.Events()))(t)
+		w := must.Get(a.Train(context.Background(), ev, &claimed, session, Tracker{}))(t)
 		if len(w) != d+6+1+3 {
 			t.Fatalf("%d numbers", len(w))
 		}
 		if run == 0 { // the same noise gives the same model without Blocks: they are post-processing
 			bare, again := a, privacy.NewSeededSource(7000)
 			bare.Blocks = nil
-			if session, err = privacy.NewPublicSession(again, plan.Events()); err != nil {
-				t.Fatal(err)
-			}
+			session = must.Get(privacy.NewPublicSession(again, plan.Events()))(t)
 			if same, err := bare.Train(context.Background(), ev, &claimed, session, Tracker{}); err != nil || !slices.Equal(same, w[:d]) {
 				t.Fatalf("%v with Blocks and %v without: %v", w[:d], same, err)
 			}
@@ -92,9 +76,7 @@ func noiseCoverage(t *testing.T, a Moments, n int, epsilon float64, change func(
 				t.Fatal("a covariance is not positive")
 			}
 			var solved mat.VecDense
-			if err := chol.SolveVecTo(&solved, off); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, chol.SolveVecTo(&solved, off))
 			if mat.Dot(off, &solved) <= limits[k] {
 				in++
 			}
@@ -144,8 +126,6 @@ func TestNoiseOfWeightsCovers(t *testing.T) {
 		}
 	}
 	if t.Log(text); *curvesCSV != "" {
-		if err := os.WriteFile(*curvesCSV, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(*curvesCSV, []byte(text), 0o666))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -26,11 +27,7 @@ func pairsSpec(t *testing.T, n int, c engine.Candidates, b privacy.Budget, chang
 	if change != nil {
 		change(&problem)
 	}
-	s, err := algorithms.NewSpec(cpu.Backend{}, problem, 0, b, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(algorithms.NewSpec(cpu.Backend{}, problem, 0, b, algorithms.Certified))(t)
 }
 
 // The rows of a choice spend the budget, all of it, and the row of the choice is k draws of the public epsilon.
@@ -39,10 +36,7 @@ func TestPairsSpendTheBudget(t *testing.T) {
 		n, k    int
 		epsilon float64
 	}{{20000, 1, 4}, {20000, 2, 8}, {1 << 22, 1, 0.1}} {
-		p, err := algorithms.Moments{Steps: 2}.Plan(pairsSpec(t, c.n, pairCandidates(c.k), privacy.Budget{Epsilon: c.epsilon, Delta: 1e-5}, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(algorithms.Moments{Steps: 2}.Plan(pairsSpec(t, c.n, pairCandidates(c.k), privacy.Budget{Epsilon: c.epsilon, Delta: 1e-5}, nil)))(t)
 		m := p.Moments()
 		if m.Pairs == nil {
 			t.Fatalf("n = %d, epsilon %v: no choice: %s", c.n, c.epsilon, m.NoPairs)
@@ -71,10 +65,7 @@ func TestPairsSpendTheBudget(t *testing.T) {
 // The certificates of the releases before a choice have the rounding errors of the kernel that sums them, also where it sums sparse records.
 func TestPairsBeforeAChoiceOfSparseRecords(t *testing.T) {
 	s := pairsSpec(t, 40000, pairCandidates(1), privacy.Budget{Epsilon: 8, Delta: 1e-5}, func(p *engine.Problem) { p.D, p.NonZerosPerRow = 520, 4 })
-	p, err := algorithms.Moments{Second: "full"}.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(algorithms.Moments{Second: "full"}.Plan(s))(t)
 	m, stated := p.Moments(), 0.0
 	for _, r := range p.Releases[:m.Pairs.Rows] {
 		if _, numbers := r.Certificate.Statement(); numbers != nil {
@@ -91,14 +82,8 @@ func TestPairsBeforeAChoiceOfSparseRecords(t *testing.T) {
 // Where the rule makes no choice the plan has the rows of one without candidates, and says why.
 func TestPairsRule(t *testing.T) {
 	b := privacy.Budget{Epsilon: 0.5, Delta: 1e-5}
-	p, err := algorithms.Moments{}.Plan(pairsSpec(t, 2000, pairCandidates(1), b, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := algorithms.Moments{}.Plan(pairsSpec(t, 2000, engine.Candidates{}, b, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(algorithms.Moments{}.Plan(pairsSpec(t, 2000, pairCandidates(1), b, nil)))(t)
+	plain := must.Get(algorithms.Moments{}.Plan(pairsSpec(t, 2000, engine.Candidates{}, b, nil)))(t)
 	if m := p.Moments(); m.Pairs != nil || m.NoPairs == "" || !strings.Contains(p.Report().Text(), m.NoPairs) || len(p.Releases) != len(plain.Releases) || p.Releases[2].Noise != plain.Releases[2].Noise {
 		t.Errorf("at epsilon 0.5 the choice is %+v, %q", m.Pairs, m.NoPairs)
 	}
@@ -134,13 +119,8 @@ func TestPairsRefuse(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	p, err := algorithms.Moments{}.Plan(pairsSpec(t, 20000, pairCandidates(1), big, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := algorithms.CheckTried(algorithms.Moments{}, p); err == nil || !strings.Contains(err.Error(), "choose_interactions") {
-		t.Errorf("a search tries it: %v", err)
-	}
+	p := must.Get(algorithms.Moments{}.Plan(pairsSpec(t, 20000, pairCandidates(1), big, nil)))(t)
+	must.FailDo(t, algorithms.CheckTried(algorithms.Moments{}, p), "choose_interactions", "a search tries it")
 }
 
 // foreign is a backend whose kernels do not hold records, like a GPU's.
@@ -154,10 +134,7 @@ func (b foreign) PlanMoments(p engine.Problem) (engine.Kernel, error) {
 // A run goes on after the choice with the pairs that were drawn, which its checkpoint has, and with the bits of one run.
 func TestPairsResume(t *testing.T) {
 	a := algorithms.Moments{Steps: 2, LogOdds: true, Blocks: []int{1, 1, 3}}
-	p, err := a.Plan(pairsSpec(t, 41, pairCandidates(2), privacy.Budget{Epsilon: 2000, Delta: 1e-5}, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(a.Plan(pairsSpec(t, 41, pairCandidates(2), privacy.Budget{Epsilon: 2000, Delta: 1e-5}, nil)))(t)
 	c := p.Moments().Pairs
 	if c == nil {
 		t.Fatal(p.Moments().NoPairs)

@@ -10,16 +10,14 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
 // A run with steps goes on after any pass, with the bits of one run.
 func TestMomentsStepsResume(t *testing.T) {
 	a := algorithms.Moments{Second: "full", CentreShare: 0.2, Steps: 3}
-	p, err := a.Plan(newSpec(t, 41, 3, 0.3, 0, privacy.Budget{Epsilon: 50, Delta: 1e-5}, algorithms.Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(a.Plan(newSpec(t, 41, 3, 0.3, 0, privacy.Budget{Epsilon: 50, Delta: 1e-5}, algorithms.Certified)))(t)
 	for save := range p.Moments().Passes {
 		if save == 0 {
 			continue
@@ -98,9 +96,7 @@ func TestMomentsStepsMinimiseTheLogisticLoss(t *testing.T) {
 			delta.AddScaledVec(delta, ((1+r.Label(i))/2-p)/(n*p*(1-p)), x)
 		}
 		var u mat.VecDense
-		if err := u.SolveVec(m, delta); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, u.SolveVec(m, delta))
 		apart := mat.Dot(delta, &u)
 		c := math.Log(p/(1-p)) - (1-2*p)/2*apart/(1-p*(1-p)*apart)
 		want := logisticOfRecords(r, mean, 0.8, c)
@@ -132,9 +128,5 @@ func skewed(t *testing.T, n, grades int) *engine.Records {
 		}
 		y[i] = 2*y[i]/float64(grades-1) - 1
 	}
-	r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(t)
 }

@@ -14,6 +14,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -96,20 +97,11 @@ func cosine(a, b []float64) float64 {
 
 func trainMoments(t *testing.T, a algorithms.Moments, r *engine.Records, l2 float64, b privacy.Budget, seed uint64) []float64 {
 	t.Helper()
-	s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
+	s := must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{
 		N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 0.7, LabelValues: engine.AnyLabels,
-	}, l2, b, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := a.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := algorithms.Run(context.Background(), r, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, l2, b, algorithms.Certified))(t)
+	p := must.Get(a.Plan(s))(t)
+	result := must.Get(algorithms.Run(context.Background(), r, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)}))(t)
 	return result.Weights
 }
 
@@ -134,11 +126,7 @@ func correlated(t *testing.T, n, grades int) *engine.Records {
 			row[k] += 0.3
 		}
 	}
-	r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(t)
 }
 
 // Without noise to speak of, the model is the minimiser of the pairwise least squares of the
@@ -188,10 +176,7 @@ func TestMomentsOfDegenerateRecords(t *testing.T) {
 			row, label := record(i)
 			x, y[i] = append(x, row[:]...), label
 		}
-		r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(t)
 		for _, second := range []string{"none", "diagonal", "full"} {
 			for _, b := range []privacy.Budget{{Epsilon: 1, Delta: 1e-5}, {Epsilon: 1e6}, {Epsilon: 1e-3}} {
 				w := trainMoments(t, algorithms.Moments{Second: second, CentreShare: 0.2, ClipRadius: 0.5}, r, 0, b, 3)
@@ -223,11 +208,7 @@ func TestMomentsRefusals(t *testing.T) {
 		if p.Loss == nil {
 			p.Loss = engine.Logistic{}
 		}
-		s, err := algorithms.NewSpec(cpu.Backend{}, p, 0, b, algorithms.Certified)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		return must.Get(algorithms.NewSpec(cpu.Backend{}, p, 0, b, algorithms.Certified))(t)
 	}
 	ok, grouped := spec(engine.Problem{}, b), spec(engine.Problem{Groups: []int{20, 40}}, b)
 	withL2 := ok
@@ -285,10 +266,7 @@ func TestMomentsSpendTheBudget(t *testing.T) {
 			if a.Steps > 0 && delta == 0 {
 				continue
 			}
-			p, err := a.Plan(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(a.Plan(s))(t)
 			shares, steps := 0.0, 0.0
 			for _, r := range p.Releases {
 				shares += r.Share

@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -92,11 +93,7 @@ func moved(t *testing.T, r *engine.Records, clip float64) *engine.Records {
 			x[i*d+k] /= clip
 		}
 	}
-	out, err := engine.NewRecords(x, r.Labels(), d, r.Bounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return must.Get(engine.NewRecords(x, r.Labels(), d, r.Bounds()))(t)
 }
 
 // meanLoss is the mean of the loss over all ordered pairs, pair by pair.
@@ -124,9 +121,7 @@ func meanLoss(loss engine.Loss, r *engine.Records, w []float64, l2 float64) floa
 // Without noise to speak of, twenty gradients reach the minimum of each loss over the moved
 // records that projected gradient descent reaches in 20,000, and the start alone does not.
 func TestMomentsDescentMinimisesTheLoss(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	almostNone := privacy.Budget{Epsilon: 1e13, Delta: 0.5}
 	const radius, clip, l2 = 6, 0.5, 0.001
 	r := correlated(t, 120, 2)
@@ -135,18 +130,9 @@ func TestMomentsDescentMinimisesTheLoss(t *testing.T) {
 		loss := scoreLoss(t, text)
 		problem := engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: loss, Radius: radius}
 		train := func(a algorithms.Algorithm, data *engine.Records, mode algorithms.Mode) []float64 {
-			s, err := algorithms.NewSpec(cpu.Backend{}, problem, l2, almostNone, mode)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := a.Plan(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			result, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(algorithms.NewSpec(cpu.Backend{}, problem, l2, almostNone, mode))(t)
+			p := must.Get(a.Plan(s))(t)
+			result := must.Get(algorithms.Run(context.Background(), data, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)}))(t)
 			return result.Weights
 		}
 		descent := func(steps int) algorithms.MomentsDescent {
@@ -179,10 +165,7 @@ func TestMomentsDescentOfDegenerateRecords(t *testing.T) {
 			row, label := record(i)
 			x, y[i] = append(x, row[:]...), label
 		}
-		r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(t)
 		texts, seconds := []string{"hinge", "logistic", "exponential", "u"}, []string{"full", "none", "diagonal"}
 		if testing.Short() {
 			texts, seconds = texts[:1], seconds[:1]
@@ -194,18 +177,9 @@ func TestMomentsDescentOfDegenerateRecords(t *testing.T) {
 				}
 				for i, b := range []privacy.Budget{{Epsilon: 1, Delta: 1e-5}, {Epsilon: 1e-3}, {Epsilon: 1e13, Delta: 0.5}} {
 					a := algorithms.MomentsDescent{Moments: algorithms.Moments{Second: second}}
-					s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: scoreLoss(t, text), Radius: radius}, 0, b, algorithms.Certified)
-					if err != nil {
-						t.Fatal(err)
-					}
-					p, err := a.Plan(s)
-					if err != nil {
-						t.Fatal(err)
-					}
-					result, err := algorithms.Run(context.Background(), r, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(i))})
-					if err != nil {
-						t.Fatal(err)
-					}
+					s := must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: scoreLoss(t, text), Radius: radius}, 0, b, algorithms.Certified))(t)
+					p := must.Get(a.Plan(s))(t)
+					result := must.Get(algorithms.Run(context.Background(), r, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(i))}))(t)
 					norm := 0.0
 					for _, v := range result.Weights {
 						norm = math.Hypot(norm, v)
@@ -230,11 +204,7 @@ func TestMomentsDescentRefusals(t *testing.T) {
 		if p.Loss == nil {
 			p.Loss = engine.Logistic{}
 		}
-		s, err := algorithms.NewSpec(cpu.Backend{}, p, 0, b, algorithms.Certified)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		return must.Get(algorithms.NewSpec(cpu.Backend{}, p, 0, b, algorithms.Certified))(t)
 	}
 	ok := spec(engine.Problem{})
 	noBackend, noneAtAll, paper := ok, ok, ok
@@ -264,9 +234,7 @@ func TestMomentsDescentRefusals(t *testing.T) {
 			t.Errorf("%+v: %v, want a refusal that says %q", c.a, err, c.want)
 		}
 	}
-	if _, err := (algorithms.MomentsDescent{Steps: 20}).Plan(ok); err != nil {
-		t.Error(err)
-	}
+	must.Check((algorithms.MomentsDescent{Steps: 20}).Plan(ok))(t)
 }
 
 // Moments and gradients together spend the budget, in the shares of the plan, and the public
@@ -276,10 +244,7 @@ func TestMomentsDescentSpendsTheBudget(t *testing.T) {
 		before := 0.0
 		for _, n := range []int{50, 5000, 500_000} {
 			s := newSpec(t, n, 6, 10, 0, privacy.Budget{Epsilon: 1, Delta: delta}, algorithms.Certified)
-			p, err := algorithms.MomentsDescent{}.Plan(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(algorithms.MomentsDescent{}.Plan(s))(t)
 			m, all, own := p.Moments(), 0.0, 0.0
 			for i, r := range p.Releases {
 				all += r.Share
@@ -300,10 +265,7 @@ func TestMomentsDescentSpendsTheBudget(t *testing.T) {
 		}
 	}
 	c := algorithms.MomentsDescent{Steps: 7, GradientShare: 0.6}
-	p, err := c.Plan(newSpec(t, 500, 6, 10, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(c.Plan(newSpec(t, 500, 6, 10, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)))(t)
 	if last := p.Releases[len(p.Releases)-1]; p.Moments().Gradients != 7 || math.Abs(last.Share-0.6/7) > 1e-12 {
 		t.Errorf("%d gradients, each with the share %v", p.Moments().Gradients, last.Share)
 	}

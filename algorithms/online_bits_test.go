@@ -8,6 +8,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -35,28 +36,17 @@ func TestUntouchedUpdatesHaveTheSameBits(t *testing.T) {
 		for _, o := range []StreamOptions{
 			{Horizon: n, Buffer: 4}, {Horizon: n, Buffer: 7, Batch: 3}, {Horizon: n, Buffer: 1, Batch: 2, BurnIn: 14},
 		} {
-			spec, err := NewStreamSpec(cpu.Backend{}, engine.Problem{N: 2, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1}, o, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, Certified)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := OnPairC{}.Plan(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			spec := must.Get(NewStreamSpec(cpu.Backend{}, engine.Problem{N: 2, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1}, o, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, Certified))(t)
+			p := must.Get(OnPairC{}.Plan(spec))(t)
 			queries := func(replace bool) [][]float64 {
 				s := &scripted{Session: openStream(t, p, 3)}
-				online, err := NewStream(p, s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				online := must.Get(NewStream(p, s))(t)
 				for i := 1; i <= n; i++ {
 					x, y := []float64{0.4 * math.Cos(float64(i)), 0.5 * math.Sin(2*float64(i)), 0.3}, float64(i%2*2-1)
 					if i == replaced && replace {
 						x, y = []float64{-0.9, 0.1, -0.4}, -y
 					}
-					if _, err := online.Step(context.Background(), x, y); err != nil {
-						t.Fatal(err)
-					}
+					must.Get(online.Step(context.Background(), x, y))(t)
 				}
 				return s.exact
 			}

@@ -12,18 +12,16 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
 
 func streamSpec(t testing.TB, o StreamOptions, l2 float64, m Mode) Spec {
 	t.Helper()
-	s, err := NewStreamSpec(cpu.Backend{}, engine.Problem{
+	s := must.Get(NewStreamSpec(cpu.Backend{}, engine.Problem{
 		N: 2, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1,
-	}, o, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, o, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, m))(t)
 	return s
 }
 
@@ -35,11 +33,7 @@ func streamRecord(t int) ([]float64, float64) {
 
 func openStream(t testing.TB, p *Plan, seed uint64) *privacy.LiveSession {
 	t.Helper()
-	s, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events()))(t)
 }
 
 // feedStream steps from record o.Count()+1 to record last, and returns the releases.
@@ -47,10 +41,7 @@ func feedStream(t testing.TB, o *Online, last int) (out [][]float64) {
 	t.Helper()
 	for o.Count() < last {
 		x, y := streamRecord(o.Count() + 1)
-		w, err := o.Step(context.Background(), x, y)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(o.Step(context.Background(), x, y))(t)
 		if w != nil {
 			out = append(out, w)
 		}
@@ -61,15 +52,10 @@ func feedStream(t testing.TB, o *Online, last int) (out [][]float64) {
 // savedStream is the state of a stream of a plan after some records.
 func savedStream(t testing.TB, p *Plan, records int) []byte {
 	t.Helper()
-	o, err := NewStream(p, openStream(t, p, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(NewStream(p, openStream(t, p, 1)))(t)
 	feedStream(t, o, records)
 	var b bytes.Buffer
-	if err := o.Save(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.Save(&b))
 	return b.Bytes()
 }
 
@@ -78,10 +64,7 @@ func savedStream(t testing.TB, p *Plan, records int) []byte {
 func TestStreamNoiseDoesNotGrowWithTheHorizon(t *testing.T) {
 	var sigma [2]float64
 	for i, n := range []int{100, 10_000} {
-		p, err := OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: n, Buffer: n - 1}, 0, Certified))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: n, Buffer: n - 1}, 0, Certified)))(t)
 		sigma[i] = p.Noise().(privacy.Gaussian).Sigma
 		want := p.Spec.Constants.PairDiameter * math.Sqrt(math.Pi*math.Pi/6) / account.GDPMu(1, 1e-5)
 		if !(sigma[i] <= want*(1+1e-6)) || sigma[i] < 0.99*want {
@@ -94,20 +77,12 @@ func TestStreamNoiseDoesNotGrowWithTheHorizon(t *testing.T) {
 	if !(sigma[0] < sigma[1]) {
 		t.Errorf("sigma %v: more records must not need less noise", sigma)
 	}
-	p, err := OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: 100}, 0, Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := NewStream(p, openStream(t, p, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: 100}, 0, Certified)))(t)
+	o := must.Get(NewStream(p, openStream(t, p, 1)))(t)
 	if out := feedStream(t, o, 100); len(out) != 99 || o.Updates() != 99 {
 		t.Errorf("%d releases", len(out))
 	}
-	if _, err := o.Step(context.Background(), []float64{0, 0}, 1); !errors.Is(err, ErrStreamEnd) {
-		t.Errorf("a record after the horizon: %v", err)
-	}
+	must.Fail(o.Step(context.Background(), []float64{0, 0}, 1))(t, ErrStreamEnd, "a record after the horizon")
 }
 
 func TestPrintedStreamsRefuseWithNumbers(t *testing.T) {
@@ -144,16 +119,10 @@ func TestPrintedStreamsRefuseWithNumbers(t *testing.T) {
 	}
 	pure := streamSpec(t, StreamOptions{Horizon: 100}, 0, Certified)
 	pure.Budget.Delta = 0
-	if _, err := (OnPairC{}).Plan(pure); !errors.Is(err, ErrAssumption) {
-		t.Errorf("delta = 0: %v", err)
-	}
-	if _, err := (DPFTRL{}).Plan(pure); !errors.Is(err, ErrAssumption) {
-		t.Errorf("delta = 0: %v", err)
-	}
+	must.Fail((OnPairC{}).Plan(pure))(t, ErrAssumption, "delta = 0")
+	must.Fail((DPFTRL{}).Plan(pure))(t, ErrAssumption, "delta = 0")
 	for _, o := range []StreamOptions{{Horizon: 100, PerClass: true}, {Horizon: 100, Buffer: 5, PerClass: true}, {Horizon: 100, Buffer: 4, PerClass: true, Reservoir: true}} {
-		if _, err := NewStreamSpec(cpu.Backend{}, engine.Problem{N: 2, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, o, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, Certified); !errors.Is(err, ErrAssumption) {
-			t.Errorf("%+v: %v", o, err)
-		}
+		must.Fail(NewStreamSpec(cpu.Backend{}, engine.Problem{N: 2, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, o, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, Certified))(t, ErrAssumption, o)
 	}
 	// c just above 4(L+alpha) steps.
 	n := 5000
@@ -177,19 +146,14 @@ func TestNamesOfStreams(t *testing.T) {
 			t.Errorf("%s as a batch algorithm: %v", name, err)
 		}
 	}
-	if _, err := StreamByName("dpgdsc"); err == nil || !strings.Contains(err.Error(), "dpftrl") {
-		t.Errorf("dpgdsc as an online algorithm: %v", err)
-	}
+	must.Fail(StreamByName("dpgdsc"))(t, "dpftrl", "dpgdsc as an online algorithm")
 }
 
 // The printed noise is valid and far too large (docs/theory.md#onpair).
 func TestPrintedNoiseIsTooLarge(t *testing.T) {
 	s := streamSpec(t, StreamOptions{Horizon: 600}, 1, Paper)
 	s.L2 = 4 * s.Constants.Smoothness / math.Sqrt(255) // T1 = 255 or 256
-	p, err := OnPairStrC{}.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(OnPairStrC{}.Plan(s))(t)
 	l := math.Log(1e5)
 	nominal := math.Sqrt2 * (math.Sqrt(l+1) - math.Sqrt(l)) // sqrt(2 rho)
 	// 36.9 in 04_online.out (n = 600, T1 = 256) is for Dg = 2G.
@@ -214,36 +178,19 @@ func TestStreamResumes(t *testing.T) {
 		{DPFTRL{}, StreamOptions{Horizon: 40, Batch: 4, Buffer: 6}},
 		{OnGIGA{}, StreamOptions{Horizon: 40, Batch: 2, Buffer: 6}},
 	} {
-		p, err := c.a.Plan(streamSpec(t, c.o, 0, c.a.Info().Modes[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(c.a.Plan(streamSpec(t, c.o, 0, c.a.Info().Modes[0])))(t)
 		session := openStream(t, p, 5)
-		whole, err := NewStream(p, session)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must.Get(NewStream(p, session))(t)
 		want := feedStream(t, whole, 39)
 		for _, stop := range []int{0, 1, 7, 8, 22} {
 			session := openStream(t, p, 5)
-			o, err := NewStream(p, session)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := must.Get(NewStream(p, session))(t)
 			o.Run = "run"
 			got := feedStream(t, o, stop)
 			var saved bytes.Buffer
-			if err := o.Save(&saved); err != nil {
-				t.Fatal(err)
-			}
-			state, err := ReadStreamState(bytes.NewReader(saved.Bytes()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			again, err := ResumeStream(p, session, state)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, o.Save(&saved))
+			state := must.Get(ReadStreamState(bytes.NewReader(saved.Bytes())))(t)
+			again := must.Get(ResumeStream(p, session, state))(t)
 			got = append(got, feedStream(t, again, 39)...)
 			if !slices.EqualFunc(got, want, slices.Equal[[]float64]) || again.Run != "run" || !slices.Equal(again.Average(), whole.Average()) {
 				t.Errorf("%+v stopped after %d: the releases differ", c.o, stop)
@@ -256,14 +203,8 @@ func TestStreamResumes(t *testing.T) {
 func TestStreamHoldsTheLastRecords(t *testing.T) {
 	for _, buffer := range []int{1, 6, 40} {
 		for _, batch := range []int{1, 4, 9} {
-			p, err := OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: 90, Batch: batch, Buffer: buffer}, 0, Certified))
-			if err != nil {
-				t.Fatal(err)
-			}
-			o, err := NewStream(p, openStream(t, p, 5))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: 90, Batch: batch, Buffer: buffer}, 0, Certified)))(t)
+			o := must.Get(NewStream(p, openStream(t, p, 5)))(t)
 			for last := 1; last <= 90; last++ {
 				feedStream(t, o, last)
 				if len(o.fresh) > 0 {
@@ -291,9 +232,7 @@ func TestPlansOfRecordsAreNoStreams(t *testing.T) {
 			continue
 		}
 		planned++
-		if _, err := NewStream(p, openStream(t, p, 5)); err == nil {
-			t.Errorf("%s: NewStream takes its plan", a.Info().Name)
-		}
+		must.Err(NewStream(p, openStream(t, p, 5)))(t, "%s: NewStream takes its plan", a.Info().Name)
 	}
 	if planned == 0 {
 		t.Error("no algorithm of the catalogue has a plan")
@@ -302,19 +241,11 @@ func TestPlansOfRecordsAreNoStreams(t *testing.T) {
 
 func TestResumeStreamRefuses(t *testing.T) {
 	o := StreamOptions{Horizon: 40, Batch: 4, Buffer: 6}
-	p, err := OnPairC{}.Plan(streamSpec(t, o, 0, Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := NewStream(p, openStream(t, p, 5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(OnPairC{}.Plan(streamSpec(t, o, 0, Certified)))(t)
+	stream := must.Get(NewStream(p, openStream(t, p, 5)))(t)
 	feedStream(t, stream, 21)
 	var saved bytes.Buffer
-	if err := stream.Save(&saved); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, stream.Save(&saved))
 	for name, change := range map[string]func(*StreamState){
 		"algorithm":             func(s *StreamState) { s.Algorithm = "onpairstrc" },
 		"reading":               func(s *StreamState) { s.Reading = SecretState.String() },
@@ -333,36 +264,19 @@ func TestResumeStreamRefuses(t *testing.T) {
 		"prefix sums":           func(s *StreamState) { s.Total = s.W },
 		"gradient sums":         func(s *StreamState) { s.Gradients = s.W },
 	} {
-		state, err := ReadStreamState(bytes.NewReader(saved.Bytes()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ResumeStream(p, openStream(t, p, 1), state); err != nil {
-			t.Fatalf("the state itself: %v", err)
-		}
+		state := must.Get(ReadStreamState(bytes.NewReader(saved.Bytes())))(t)
+		must.Get(ResumeStream(p, openStream(t, p, 1), state))(t, "the state itself")
 		change(state)
-		if _, err := ResumeStream(p, openStream(t, p, 1), state); err == nil {
-			t.Errorf("%s: resumed", name)
-		}
+		must.Err(ResumeStream(p, openStream(t, p, 1), state))(t, "%s: resumed", name)
 	}
 	o.PerClass = true
-	classes, err := OnPairC{}.Plan(streamSpec(t, o, 0, Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if stream, err = NewStream(classes, openStream(t, classes, 5)); err != nil {
-		t.Fatal(err)
-	}
+	classes := must.Get(OnPairC{}.Plan(streamSpec(t, o, 0, Certified)))(t)
+	stream = must.Get(NewStream(classes, openStream(t, classes, 5)))(t)
 	feedStream(t, stream, 21)
 	var one bytes.Buffer
-	if err := stream.Save(&one); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, stream.Save(&one))
 	for _, same := range []bool{false, true} {
-		state, err := ReadStreamState(bytes.NewReader(one.Bytes()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		state := must.Get(ReadStreamState(bytes.NewReader(one.Bytes())))(t)
 		for i := range state.Y {
 			if same {
 				state.Y[i] = 1
@@ -372,9 +286,7 @@ func TestResumeStreamRefuses(t *testing.T) {
 			t.Errorf("all of one class: %v, error %v", same, err)
 		}
 	}
-	if _, err := ReadStreamState(strings.NewReader(`{"format":"x"}`)); err == nil {
-		t.Error("another format was read")
-	}
+	must.Err(ReadStreamState(strings.NewReader(`{"format":"x"}`)))(t, "another format was read")
 	for size := range saved.Len() {
 		if _, err := ReadStreamState(strings.NewReader(saved.String()[:size])); err == nil {
 			t.Errorf("%d of %d bytes of a state were read", size, saved.Len())
@@ -394,36 +306,20 @@ func TestResumeStreamRefuses(t *testing.T) {
 
 // A stream without the session of its plan releases nothing and stays over.
 func TestStreamStopsAtARefusedRelease(t *testing.T) {
-	p, err := OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: 10}, 0, Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: 12}, 0, Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := NewStream(p, openStream(t, other, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: 10}, 0, Certified)))(t)
+	other := must.Get(OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: 12}, 0, Certified)))(t)
+	o := must.Get(NewStream(p, openStream(t, other, 1)))(t)
 	x, y := streamRecord(1)
-	if _, err := o.Step(context.Background(), x, y); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(o.Step(context.Background(), x, y))(t)
 	for range 2 {
 		if w, err := o.Step(context.Background(), x, y); !errors.Is(err, privacy.ErrUnplanned) || w != nil {
 			t.Errorf("%v, %v", w, err)
 		}
 	}
-	if err := o.Save(new(bytes.Buffer)); err == nil {
-		t.Error("a stream that is over was saved")
-	}
+	must.ErrDo(t, o.Save(new(bytes.Buffer)), "a stream that is over was saved")
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	o, err = NewStream(p, openStream(t, p, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	o = must.Get(NewStream(p, openStream(t, p, 1)))(t)
 	if _, err := o.Step(cancelled, x, y); !errors.Is(err, context.Canceled) || o.Count() != 0 {
 		t.Errorf("cancelled: %v, %d records taken", err, o.Count())
 	}
@@ -436,10 +332,7 @@ func TestStreamStopsAtARefusedRelease(t *testing.T) {
 // Exact false-alarm rate below 1e-9 by Hoeffding: |mean - s/n| <= sqrt(ln(2 n/1e-9)/(2 runs)).
 func TestReservoirIsUniform(t *testing.T) {
 	const n, size, runs = 20, 4, 2000
-	p, err := OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: n + 1, Buffer: size, Reservoir: true, Batch: 3}, 0, Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: n + 1, Buffer: size, Reservoir: true, Batch: 3}, 0, Certified)))(t)
 	var kept [n]int
 	for seed := range uint64(runs) {
 		o := newOnline(p, openStream(t, p, seed+1))

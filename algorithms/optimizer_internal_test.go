@@ -1,11 +1,11 @@
 package algorithms
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -68,8 +68,6 @@ func TestDecays(t *testing.T) {
 		}
 	}
 	for _, o := range []Optimizer{{Update: "sgd"}, {Decay: "exponential"}, {Momentum: 0.5}, {Update: momentum, Momentum: 1}, {Update: adam, Momentum: math.NaN()}, {Tail: 1}, {Tail: -0.1}} {
-		if err := o.validate("x"); !errors.Is(err, ErrAssumption) {
-			t.Errorf("%+v: %v", o, err)
-		}
+		must.FailDo(t, o.validate("x"), ErrAssumption, o)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -37,10 +38,7 @@ func TestRecursions(t *testing.T) {
 	for _, row := range data.x {
 		x = append(x, row...)
 	}
-	r, err := engine.NewRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 	// iterates are w_0..w_T of descent on the records from..from+size-1 in the
 	// session's order.
 	iterates := func(w []float64, from, size, steps int, eta, alpha float64) [][]float64 {
@@ -113,22 +111,10 @@ func TestRecursions(t *testing.T) {
 			return mean(pass(sizes, alpha))
 		}},
 	} {
-		s, err := NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: radius}, c.l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, c.a.Info().Modes[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := c.a.Plan(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ev, err := p.Spec.Kernel.Bind(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := c.a.Train(context.Background(), ev, p, noiseless{}, Tracker{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: radius}, c.l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, c.a.Info().Modes[0]))(t)
+		p := must.Get(c.a.Plan(s))(t)
+		ev := must.Get(p.Spec.Kernel.Bind(r))(t)
+		got := must.Get(c.a.Train(context.Background(), ev, p, noiseless{}, Tracker{}))(t)
 		want := c.want(p)
 		if diff := distance(got, want); diff > 1e-12 || distance(want, zero) < 1e-3 {
 			t.Errorf("%s: %v, the plain recursion gives %v", p.Algorithm, got, want)

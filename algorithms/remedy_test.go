@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -67,10 +68,7 @@ func TestRefusalsNameWhatWouldWork(t *testing.T) {
 							continue
 						}
 						found = true
-						v, err := strconv.ParseFloat(m[1], 64)
-						if err != nil {
-							t.Fatal(err)
-						}
+						v := must.Get(strconv.ParseFloat(m[1], 64))(t)
 						n, b := r.n, r.b
 						if what == "n" {
 							n = int(v)
@@ -80,9 +78,7 @@ func TestRefusalsNameWhatWouldWork(t *testing.T) {
 						if n > 200_000 {
 							continue // too long for a test
 						}
-						if err := plan(n, b, r.radius); err != nil {
-							t.Errorf("%s\nand with its %s = %g: %v", where, what, v, err)
-						}
+						must.CheckDo(t, plan(n, b, r.radius), fmt.Sprintf("%s\nand with its %s = %g", where, what, v))
 					}
 					if !found {
 						t.Errorf("%s: names no n or epsilon", where)

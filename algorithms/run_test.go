@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -151,15 +152,11 @@ func runViolations(t *testing.T, run runFunc) (broken []string) {
 	w = newWorld(t)
 	head, away := w.path+".head", w.path+".away"
 	w.onClose = func() {
-		if err := os.Rename(head, away); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(head, away))
 	}
 	res, err = w.run(run, ctx, "")
 	check("withholds what it cannot record", res == nil && errors.Is(err, ledger.ErrUnavailable))
-	if err := os.Rename(away, head); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(away, head))
 	w.onClose = func() {}
 	if charges, unfinished, id := w.state(); charges == 1 && unfinished == 1 {
 		res, err = w.run(run, ctx, id)
@@ -262,9 +259,7 @@ func TestForeignAlgorithmCannotResume(t *testing.T) {
 
 func TestPublicRunCannotResume(t *testing.T) {
 	w := newWorld(t)
-	if _, err := algorithms.Run(context.Background(), w.data, algorithms.DPGDSC{}, w.plan, algorithms.Options{Public: true, Resume: "a"}); err == nil {
-		t.Error("a public run was resumed")
-	}
+	must.Err(algorithms.Run(context.Background(), w.data, algorithms.DPGDSC{}, w.plan, algorithms.Options{Public: true, Resume: "a"}))(t, "a public run was resumed")
 }
 
 // The stages come in the documented order.
@@ -272,9 +267,7 @@ func TestRunTrace(t *testing.T) {
 	w := newWorld(t)
 	var got []string
 	o := algorithms.Options{Ledger: w.ledger, DataID: "x", Trace: func(stage string) { got = append(got, stage) }}
-	if _, err := algorithms.Run(context.Background(), w.data, algorithms.DPGDSC{}, w.plan, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(algorithms.Run(context.Background(), w.data, algorithms.DPGDSC{}, w.plan, o))(t)
 	if want := []string{"charged", "bound", "trained", "released"}; !slices.Equal(got, want) {
 		t.Errorf("stages %q, want %q", got, want)
 	}
@@ -436,26 +429,16 @@ func TestWithholdsIsAPromise(t *testing.T) {
 // has the hash of its model's record. Another plan is refused.
 func TestRunsOfEarlierVersionsAreResumed(t *testing.T) {
 	w := newWorld(t)
-	old, err := algorithms.OldRecordHash(w.plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(algorithms.OldRecordHash(w.plan))(t)
 	charge := w.plan.Charge("x")
 	charge.Run, charge.Resumable, charge.Plan = "earlier", true, old
-	source, err := privacy.NewSource()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.ledger.Begin(charge, source); err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(privacy.NewSource())(t)
+	must.Get(w.ledger.Begin(charge, source))(t)
 	sound := w.plan
 	other := *sound
 	other.Schedule.Steps++
 	w.plan = &other
-	if _, err := w.run(algorithms.Run, context.Background(), "earlier"); !errors.Is(err, ledger.ErrResume) {
-		t.Errorf("another plan: %v", err)
-	}
+	must.Fail(w.run(algorithms.Run, context.Background(), "earlier"))(t, ledger.ErrResume, "another plan")
 	w.plan = sound
 	if r, err := w.run(algorithms.Run, context.Background(), "earlier"); err != nil || algorithms.RecordHash(r.Record) != old {
 		t.Errorf("%+v, %v", r, err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/durable"
 	"dyad/privacy/ledger"
@@ -65,10 +66,7 @@ func (w *world) finish() *ledger.Entry {
 func TestResultIsKeptBeforeItsRelease(t *testing.T) {
 	w := newWorld(t)
 	s := &testShelf{digest: "a hash"}
-	r, err := w.shelved(context.Background(), s, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(w.shelved(context.Background(), s, ""))(t)
 	if s.charges != 1 || s.open != 1 || s.dropped != 0 || !slices.Equal(s.kept, r.Weights) || len(r.Weights) != 3 {
 		t.Errorf("kept %v with %d charges and %d open runs, dropped %d times; released %v", s.kept, s.charges, s.open, s.dropped, r.Weights)
 	}
@@ -86,9 +84,7 @@ func TestResultThatCannotBeKept(t *testing.T) {
 	if r != nil || !errors.Is(err, full) || !errors.As(err, &charged) || !charged.Resumable || w.finish() != nil {
 		t.Fatalf("%v, %v, %+v", r, err, w.finish())
 	}
-	if _, err := w.shelved(context.Background(), &testShelf{digest: "second"}, charged.Run); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.shelved(context.Background(), &testShelf{digest: "second"}, charged.Run))(t)
 	if charges, open, _ := w.state(); charges != 1 || open != 0 || w.finish().Kept.Digest != "second" {
 		t.Errorf("%d charges, %d open, %+v", charges, open, w.finish())
 	}
@@ -128,7 +124,7 @@ func TestWhatIsNotReleasedIsDropped(t *testing.T) {
 func TestResultStaysIfItsLineCounts(t *testing.T) {
 	w := newWorld(t)
 	lines := 0
-	l, err := ledger.OpenWith(w.path, ledger.Options{Trace: func(step string) {
+	l := must.Get(ledger.OpenWith(w.path, ledger.Options{Trace: func(step string) {
 		if step == "line durable" {
 			if lines++; lines == 2 { // nothing to rename
 				prepared, err := filepath.Glob(filepath.Join(filepath.Dir(w.path), ".dyad-tmp-*"))
@@ -137,10 +133,7 @@ func TestResultStaysIfItsLineCounts(t *testing.T) {
 				}
 			}
 		}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	w.ledger = l
 	s := &testShelf{digest: "paid"}
 	r, err := w.shelved(context.Background(), s, "")
@@ -171,10 +164,7 @@ func TestWeightsThatAreNoNumbers(t *testing.T) {
 // Without a shelf the line of the release has the digest of the weights.
 func TestReleaseWithoutAShelfHasADigest(t *testing.T) {
 	w := newWorld(t)
-	r, err := algorithms.Run(context.Background(), w.data, promised{hookedAlgorithm{w: w}}, w.plan, algorithms.Options{Ledger: w.ledger, DataID: "x", Run: "chosen"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(algorithms.Run(context.Background(), w.data, promised{hookedAlgorithm{w: w}}, w.plan, algorithms.Options{Ledger: w.ledger, DataID: "x", Run: "chosen"}))(t)
 	if e := w.finish(); r.Run != "chosen" || e == nil || e.Run != "chosen" || !strings.HasPrefix(e.Kept.Digest, "weights-sha256:") || e.Kept.Place != "" {
 		t.Errorf("run %q, the ledger has %+v", r.Run, e)
 	}
@@ -192,9 +182,7 @@ func TestUnacknowledgedChargeNamesItsRun(t *testing.T) {
 				t.Fatalf("%d heads, %v", len(heads), err)
 			}
 			for _, head := range heads {
-				if err := os.Remove(head); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Remove(head))
 			}
 		}
 	}})
@@ -207,9 +195,7 @@ func TestUnacknowledgedChargeNamesItsRun(t *testing.T) {
 	if !errors.Is(err, ledger.ErrUnacknowledged) || !errors.As(err, &charged) || charged.Run == "" || !charged.Resumable {
 		t.Fatalf("%v, %+v", err, charged)
 	}
-	if _, err := w.shelved(context.Background(), &testShelf{digest: "paid"}, charged.Run); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.shelved(context.Background(), &testShelf{digest: "paid"}, charged.Run))(t)
 	if charges, open, _ := w.state(); charges != 1 || open != 0 || w.finish().Kept.Digest != "paid" {
 		t.Errorf("%d charges, %d open, %+v", charges, open, w.finish())
 	}

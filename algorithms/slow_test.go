@@ -7,6 +7,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -16,14 +17,8 @@ func TestSlowPlansTellAFasterWay(t *testing.T) {
 	warned := func(a algorithms.Algorithm, n int, l2 float64) string {
 		t.Helper()
 		p := engine.Problem{N: n, D: 20, Bounds: engine.Bounds{FeatureNorm: 1, LabelAbs: 1}, Loss: engine.Logistic{}, Radius: 1}
-		spec, err := algorithms.NewSpec(cpu.Backend{}, p, l2, privacy.Budget{Epsilon: 1, Delta: 1e-9}, algorithms.Certified)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := a.Plan(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := must.Get(algorithms.NewSpec(cpu.Backend{}, p, l2, privacy.Budget{Epsilon: 1, Delta: 1e-9}, algorithms.Certified))(t)
+		plan := must.Get(a.Plan(spec))(t)
 		for _, text := range plan.Warnings() {
 			if strings.Contains(text, "steps take about") {
 				return text

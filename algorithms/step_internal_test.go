@@ -5,6 +5,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 )
 
 // roundKernel has chosen bounds.
@@ -21,14 +22,8 @@ func (k roundKernel) Bounds(engine.Query) engine.QueryBounds { return k.bounds }
 func TestMeanGradientError(t *testing.T) {
 	const n = 10
 	p := engine.Problem{N: n, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
-	inner, err := cpu.Backend{}.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := p.Loss.Constants(p.Bounds, p.Radius)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inner := must.Get(cpu.Backend{}.Plan(p))(t)
+	c := must.Get(p.Loss.Constants(p.Bounds, p.Radius))(t)
 	pairs := p.Pairs()
 	for _, k := range []struct{ neighbour, want float64 }{{0, 1e-3}, {1e-5 * float64(pairs.Len()), 1e-5}, {1, 1e-3}} {
 		s := Spec{Kernel: roundKernel{inner, engine.QueryBounds{Sum: 1e-3 * float64(pairs.Len()), Neighbour: k.neighbour}}, Constants: c}

@@ -8,6 +8,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -20,10 +21,7 @@ func TestPaperUnsound(t *testing.T) {
 		y[i] = float64(i%2*2 - 1)
 		x[i*d+i%d] = 0.5 * y[i]
 	}
-	records, err := engine.NewRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 	problem := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
 	budget := privacy.Budget{Epsilon: 0.05, Delta: 1. / n} // so little that dpgdc2 refuses too
 	seen := 0
@@ -36,10 +34,7 @@ func TestPaperUnsound(t *testing.T) {
 		if i.MetricsOnly {
 			continue
 		}
-		spec, err := NewSpec(cpu.Backend{}, problem, 0, budget, mode)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := must.Get(NewSpec(cpu.Backend{}, problem, 0, budget, mode))(t)
 		if i.NeedsL2 {
 			spec.L2 = 1e-3
 		}
@@ -87,10 +82,7 @@ func TestPaperUnsound(t *testing.T) {
 		if i.NeedsL2 {
 			l2 = 1e-3
 		}
-		spec, err := NewStreamSpec(cpu.Backend{}, problem, StreamOptions{Horizon: n}, l2, budget, mode)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := must.Get(NewStreamSpec(cpu.Backend{}, problem, StreamOptions{Horizon: n}, l2, budget, mode))(t)
 		spec.PaperUnsound = true
 		p, err := s.Plan(spec)
 		if i.Unsound == "" {

@@ -1,9 +1,10 @@
 package autodiff
 
 import (
-	"errors"
 	"math"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestDifferencesCatch runs the comparison with differences alone on wrong
@@ -19,13 +20,9 @@ func TestDifferencesCatch(t *testing.T) {
 		"wrong tail":    Mul(d, Add(Const(1), Mul(Const(1e-3), Ge(U(), Const(7))))),
 		"InverseSqrt's": Div(Const(-0.5), Pow(U(), -1.5)),
 	} {
-		if err := differencesOnly(phi, wrong, 0.25, 8); !errors.Is(err, ErrDifferenceDisagrees) {
-			t.Errorf("%s: got %v, want ErrDifferenceDisagrees", name, err)
-		}
+		must.FailDo(t, differencesOnly(phi, wrong, 0.25, 8), ErrDifferenceDisagrees, name)
 	}
-	if err := differencesOnly(phi, d, 0.25, 8); err != nil {
-		t.Errorf("the right derivative is rejected: %v", err)
-	}
+	must.CheckDo(t, differencesOnly(phi, d, 0.25, 8), "the right derivative is rejected")
 }
 
 func differencesOnly(phi, dphi Expr, lo, hi float64) error {
@@ -57,15 +54,11 @@ func TestGateCatches(t *testing.T) {
 		{"hidden by rounding", self(Add(Const(1e12), Softplus(u))), -1, 1, ErrUnresolved},
 		{"faster than any step", self(Sin(Mul(Const(1e12), u))), -1, 1, ErrDifferenceDisagrees},
 	} {
-		if err := c.f.Check(c.lo, c.hi); !errors.Is(err, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
-		}
+		must.FailDo(t, c.f.Check(c.lo, c.hi), c.want, c.name)
 	}
 	for _, bad := range [][2]float64{{1, 1}, {2, 1}, {math.NaN(), 1}, {0, math.Inf(1)}, {-math.MaxFloat64, math.MaxFloat64}} {
 		f := self(u)
-		if err := f.Check(bad[0], bad[1]); err == nil {
-			t.Errorf("interval %v accepted", bad)
-		}
+		must.ErrDo(t, f.Check(bad[0], bad[1]), "interval %v accepted", bad)
 	}
 }
 
@@ -83,8 +76,6 @@ func TestGateAccepts(t *testing.T) {
 		"polygon":   Max(Max(Mul(Const(-3), u), Const(0.1)), Mul(Const(0.7), Sub(u, Const(1)))),
 	} {
 		f := Function{Phi: phi, DPhi: phi.Derivative()}
-		if err := f.Check(-30, 30); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.CheckDo(t, f.Check(-30, 30), name)
 	}
 }

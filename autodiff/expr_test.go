@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 // definitions are functions with a hand-written derivative, which Derivative
@@ -113,9 +115,7 @@ func TestStableForms(t *testing.T) {
 // holds the patterns of the rewriting rules, and then every function to all
 // results, and compares with the same operations on numbers.
 func TestRewritesKeepTheValue(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	u := U()
 	pool := []Expr{
 		u, Neg(u), Const(0), Const(1), Const(-1), Const(2), Exp(u), Exp(Neg(u)), Exp(Square(u)),

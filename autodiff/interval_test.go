@@ -180,9 +180,7 @@ func randomBetween(rng *rand.Rand, lo, hi float64) float64 {
 // library's largest error is at most half of what is allowed, which a hundredth
 // of the allowance would not cover.
 func TestLibraryAllowance(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	n := sizes.Of(80, 600)
 	largest := 0.0
 	for _, c := range unaryRanges {

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func TestParse(t *testing.T) {
@@ -122,13 +124,9 @@ func TestParseErrors(t *testing.T) {
 		t.Errorf("caret:\n%s", p.Caret())
 	}
 	for name, v := range map[string]float64{"u": 1, "exp": 1, "pi": 1, "1a": 1, "": 1, "a b": 1, "a": nan, "b": inf} {
-		if _, err := Parse("u", map[string]float64{name: v}); err == nil {
-			t.Errorf("parameter %q = %v accepted", name, v)
-		}
+		must.Err(Parse("u", map[string]float64{name: v}))(t, "parameter %q = %v accepted", name, v)
 	}
-	if _, err := Parse(strings.Repeat("u+", 20000)+"u", nil); err == nil {
-		t.Error("40001 bytes accepted")
-	}
+	must.Err(Parse(strings.Repeat("u+", 20000)+"u", nil))(t, "40001 bytes accepted")
 }
 
 // sameFunction compares two expressions at points where the first is defined, up to
@@ -158,10 +156,7 @@ func TestRoundTrip(t *testing.T) {
 		if strings.Contains(text, ";") {
 			long++
 		}
-		back, err := Parse(text, nil)
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
+		back := must.Get(Parse(text, nil))(t, text)
 		if k%2 == 0 { // rounding may turn comparisons
 			sameFunction(t, text, e, back)
 		}

@@ -5,17 +5,14 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
 // parsed is Parse for formulas that are right.
 func parsed(t testing.TB, text string) Expr {
 	t.Helper()
-	e, err := Parse(text, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return must.Get(Parse(text, nil))(t)
 }
 
 // TestProveKnown: losses whose properties on [-4, 4] are known by hand.

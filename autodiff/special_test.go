@@ -3,8 +3,9 @@ package autodiff
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // specialLosses use atan, erf and normcdf, with the derivative by hand.
@@ -28,9 +29,7 @@ func TestSpecialFunctions(t *testing.T) {
 	on := Interval{-6, 6}
 	for text, slope := range specialLosses {
 		f := NewFunction(parsed(t, text))
-		if err := f.Check(on.Lo, on.Hi); err != nil {
-			t.Errorf("%s: %v", text, err)
-		}
+		must.CheckDo(t, f.Check(on.Lo, on.Hi), text)
 		if again := parsed(t, f.Phi.String()); again.String() != f.Phi.String() {
 			t.Errorf("%s is printed as %v, which is %v", text, f.Phi, again)
 		}
@@ -63,9 +62,7 @@ func TestSpecialFunctions(t *testing.T) {
 	for text, want := range map[string]string{
 		"erf()": "erf(x)", "arctan(u)": "did you mean atan", "ndtr(u)": "did you mean normcdf", "normcdf": "write normcdf(x)",
 	} {
-		if _, err := Parse(text, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
-		}
+		must.Fail(Parse(text, nil))(t, want, text)
 	}
 }
 
@@ -94,9 +91,7 @@ func TestProbit(t *testing.T) {
 	f := NewFunction(parsed(t, "-log(normcdf(u))"))
 	for _, reach := range []float64{1, 8, 20, 40, 1000} {
 		on := Interval{-reach, reach}
-		if err := f.Check(on.Lo, on.Hi); err != nil {
-			t.Errorf("%v: %v", on, err)
-		}
+		must.CheckDo(t, f.Check(on.Lo, on.Hi), on)
 		p := f.Prove(on)
 		h := hazard(-reach) // phi' falls from there, and phi" from h (h - reach)
 		if want := h * (h - reach); !p.Convex || !(p.Slope.Abs() <= h*1.0001) || !(p.Slope.Abs() >= h*(1-1e-12)) || !(p.Smoothness <= 1.001*want+1e-9) || p.Smoothness > 1 || p.Smoothness < want*(1-1e-6) {

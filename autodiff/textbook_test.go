@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -140,9 +141,7 @@ func TestTextbookLosses(t *testing.T) {
 // however its ends lie to the kinks at m - h and m + h and to the centre m. With h = m the
 // kink at 0 lies where abs(m - u) has roundings larger than u.
 func TestHuberRadii(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	forms := []string{
 		"where(abs(m - u) <= h, (m - u)^2/(2*h), abs(m - u) - h/2)",
 		"where(abs(m - u) < h, 0.5*(m - u)^2, h*(abs(m - u) - 0.5*h))/h",
@@ -160,10 +159,7 @@ func TestHuberRadii(t *testing.T) {
 			if (i%3 != 0 || (i+j)%2 == 1) && !sizes.Full() {
 				continue
 			}
-			phi, err := Parse(text, map[string]float64{"m": c.m, "h": c.h})
-			if err != nil {
-				t.Fatal(err)
-			}
+			phi := must.Get(Parse(text, map[string]float64{"m": c.m, "h": c.h}))(t)
 			f := NewFunction(phi)
 			for r := range radii {
 				if r < 0x1p-52 {
@@ -231,12 +227,9 @@ func TestMovedLosses(t *testing.T) {
 			r = math.Abs(m) + h*(1+math.Ldexp(1, -rng.IntN(50)))
 		}
 		text := forms[i%len(forms)]
-		phi, err := Parse(text, map[string]float64{"m": m, "h": h})
-		if err != nil {
-			t.Fatal(err)
-		}
+		phi := must.Get(Parse(text, map[string]float64{"m": m, "h": h}))(t)
 		f := NewFunction(phi)
-		err = f.Check(-r, r)
+		err := f.Check(-r, r)
 		if p := f.Prove(Interval{-r, r}); err != nil || !p.Convex || !(p.Smoothness <= 1.01/h) || !(p.Jump <= 0x1p-40*(1+r)) || !(p.Slack <= 1e-10) {
 			t.Errorf("%s, m = %v, h = %v, on [-%v, %v]: %v, %+v", text, m, h, r, r, err, p)
 		}
@@ -277,9 +270,7 @@ func TestSlopesAtTies(t *testing.T) {
 		}
 		f := NewFunction(phi)
 		on := Interval{-2, 2}
-		if err := f.Check(on.Lo, on.Hi); err != nil {
-			t.Errorf("%v: %v", phi, err)
-		}
+		must.CheckDo(t, f.Check(on.Lo, on.Hi), phi)
 		p := f.Prove(on)
 		program := f.DPhi.Compile()
 		u := []float64{k, math.Nextafter(k, -9), math.Nextafter(k, 9), k - 1e-9, k + 1e-9}

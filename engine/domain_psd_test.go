@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -183,17 +184,12 @@ func notANumber(a []float64, d int) (v, lambda []float64, ok bool) {
 
 // A solver that is not accurate enough is refused, and the second one is used.
 func TestPSDBallRefusesSloppySolvers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	rng := rand.New(rand.NewPCG(9, 10))
 	for _, d := range []int{3, 8, 30} {
 		c := PSDBall{Dim: d, B: 1}
 		w := psdInputs(rng, d)["random"]
-		want, slack, err := projected(c, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want, slack := must.Get2(projected(c, w))(t)
 		for name, sloppy := range map[string]eigenSolver{
 			"single precision":     singlePrecision,
 			"two Jacobi sweeps":    jacobi{sweeps: 2}.solve,
@@ -288,9 +284,7 @@ func TestClipEigenvaluesSeesVectorsThatAreNotOrthogonal(t *testing.T) {
 // All solvers need less than half of the room that ProjectError leaves them, 6 d^1.5 + 28 d
 // units of u norm, so accurate solvers are not refused; and the bound is small.
 func TestPSDBallAllowance(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	rng := rand.New(rand.NewPCG(13, 14))
 	for _, d := range []int{1, 2, 3, 4, 8, 31, 64, 130} {
 		worst := [3]float64{-1, -1, -1} // missing room, as a share of it
@@ -353,9 +347,7 @@ func TestPSDBallExtremes(t *testing.T) {
 	if err := c.Project(largest, 1e308); err == nil || frobenius(largest) != 0 {
 		t.Error("entries that overflow were not refused")
 	}
-	if err := c.Project(largest[:4], 1); err == nil {
-		t.Error("a vector that is too short was not refused")
-	}
+	must.ErrDo(t, c.Project(largest[:4], 1), "a vector that is too short was not refused")
 }
 
 func TestPSDBallSameBitsForAnyThreads(t *testing.T) {
@@ -396,10 +388,7 @@ func TestPSDBallProjectsWhateverTheSolversDo(t *testing.T) {
 					x[k] = w[k] * size
 				}
 				c := PSDBall{Dim: d, B: size}
-				want, slack, err := projected(c, x)
-				if err != nil {
-					t.Fatalf("%s, d = %d, size %g: %v", name, d, size, err)
-				}
+				want, slack := must.Get2(projected(c, x))(t, fmt.Sprintf("%s, d = %d, size %g", name, d, size))
 				got := append([]float64(nil), x...)
 				if err := c.project(got, frobenius(x)*(1+0x1p-40), fails, singlePrecision, solveWide); err != nil {
 					t.Errorf("%s, d = %d, size %g: %v", name, d, size, err)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func difference(x, y []float64) []float64 {
@@ -128,9 +130,7 @@ func lawDomains() map[string]struct {
 
 func TestDomainLaws(t *testing.T) {
 	for name, c := range lawDomains() {
-		if err := domainLaw(c.domain, c.size, rand.New(rand.NewPCG(5, 6))); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.CheckDo(t, domainLaw(c.domain, c.size, rand.New(rand.NewPCG(5, 6))), name)
 	}
 }
 
@@ -221,8 +221,6 @@ func TestDomainLawsCatchDefects(t *testing.T) {
 		"Diameter too large": {diameter: 2},
 	} {
 		wrong.Domain = c
-		if err := domainLaw(wrong, 2, rand.New(rand.NewPCG(5, 6))); err == nil {
-			t.Errorf("%s: not caught", name)
-		}
+		must.ErrDo(t, domainLaw(wrong, 2, rand.New(rand.NewPCG(5, 6))), "%s: not caught", name)
 	}
 }

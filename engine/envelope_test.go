@@ -3,18 +3,14 @@ package engine
 import (
 	"math"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func envelopeOf(t *testing.T, text string, mu float64) (*Expression, *Envelope) {
 	t.Helper()
-	phi, err := NewExpression("test", text, ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := NewEnvelope(phi, mu, -3, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	phi := must.Get(NewExpression("test", text, ExpressionOptions{}))(t)
+	e := must.Get(NewEnvelope(phi, mu, -3, 3))(t)
 	return phi, e
 }
 
@@ -53,10 +49,7 @@ func TestEnvelopeIsItsDefinition(t *testing.T) {
 func TestEnvelopeOfHinge(t *testing.T) {
 	for _, mu := range []float64{1e-6, 0.1, 1, 3} {
 		_, e := envelopeOf(t, "max(0, 1-u)", mu)
-		b, err := e.Bounds(-3, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(e.Bounds(-3, 3))(t)
 		if !b.Convex || !b.Smooth() || b.Curvature < 1/mu || b.Curvature > 1.001/mu || b.SlopeError > 1e-13/min(mu, 1) {
 			t.Errorf("mu %g: bounds %+v", mu, b)
 		}
@@ -76,10 +69,7 @@ func TestEnvelopeOfHinge(t *testing.T) {
 func TestEnvelopeBounds(t *testing.T) {
 	for _, text := range []string{"max(0, 1-u)", "log1p(exp(-u))", "(1-u)^2", "1/(1+exp(u))", "max(0, 1-u)^2"} {
 		phi, e := envelopeOf(t, text, 0.25)
-		b, err := e.Bounds(-3, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(e.Bounds(-3, 3))(t)
 		const step = 0x1p-7
 		var all []float64
 		last := math.Inf(-1)
@@ -118,23 +108,11 @@ func TestEnvelopeBounds(t *testing.T) {
 // starts from the slopes of the wider interval leaves it; its slopes fall, jump and miss the minimum.
 func TestEnvelopeStaysWhereBoundsHold(t *testing.T) {
 	for _, text := range []string{"1/(u+5) - 0.01*log(7-u)", "-log(5-u) - 10*max(0, -5-u)^2", "exp(-u)"} {
-		phi, err := NewExpression("test", text, ExpressionOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		phi := must.Get(NewExpression("test", text, ExpressionOptions{}))(t)
 		for _, mu := range []float64{0.05, 0.9} {
-			e, err := NewEnvelope(phi, mu, -4, 4)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := e.Bounds(-4, 4)
-			if err != nil {
-				t.Fatal(err)
-			}
-			near, err := phi.Bounds(-4, 4)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := must.Get(NewEnvelope(phi, mu, -4, 4))(t)
+			b := must.Get(e.Bounds(-4, 4))(t)
+			near := must.Get(phi.Bounds(-4, 4))(t)
 			if b.Slope() > near.Slope()*(1+1e-9) {
 				t.Errorf("%s, mu %g: slopes up to %g, those of phi are up to %g", text, mu, b.Slope(), near.Slope())
 			}
@@ -162,15 +140,8 @@ func TestEnvelopeStaysWhereBoundsHold(t *testing.T) {
 
 func TestEnvelopeRefusals(t *testing.T) {
 	for text, mu := range map[string]float64{"1/(1+exp(u))": 30, "min(1, max(0, 1-u))": 0.1, "log1p(exp(-u))": -1, "exp(-u)": math.NaN()} {
-		phi, err := NewExpression("test", text, ExpressionOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := NewEnvelope(phi, mu, -3, 3); err == nil {
-			t.Errorf("%s with mu = %v was accepted", text, mu)
-		}
+		phi := must.Get(NewExpression("test", text, ExpressionOptions{}))(t)
+		must.Err(NewEnvelope(phi, mu, -3, 3))(t, "%s with mu = %v was accepted", text, mu)
 	}
-	if _, err := NewEnvelope(Logistic{}, 1, 3, math.Inf(1)); err == nil {
-		t.Error("an infinite interval was accepted")
-	}
+	must.Err(NewEnvelope(Logistic{}, 1, 3, math.Inf(1)))(t, "an infinite interval was accepted")
 }

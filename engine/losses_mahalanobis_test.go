@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // randomRecords are n records within b; half of the labels are +-b.LabelAbs.
@@ -31,10 +33,7 @@ func randomMember(t *testing.T, rng *rand.Rand, d int, radius float64) []float64
 	for k := range w {
 		w[k] = radius * 2 * rng.NormFloat64()
 	}
-	w, _, err := projected(PSDBall{Dim: d, B: radius}, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, _ = must.Get2(projected(PSDBall{Dim: d, B: radius}, w))(t)
 	return w
 }
 
@@ -147,10 +146,7 @@ func TestMahalanobisTypes(t *testing.T) {
 }
 
 func TestMahalanobisConstantsAtUnitBounds(t *testing.T) {
-	c, err := MahalanobisLogistic{}.Constants(UnitBounds(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(MahalanobisLogistic{}.Constants(UnitBounds(), 1))(t)
 	s := func(v float64) float64 { return 1 / (1 + math.Exp(-v)) }
 	for _, v := range []struct {
 		name      string

@@ -4,6 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // metricCase is a setting in which the constants are attacked.
@@ -138,15 +141,10 @@ func reached(t *testing.T, rng *rand.Rand, c metricCase) (norm, gap, slope float
 }
 
 func TestMahalanobisConstantsBruteForce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	rng := rand.New(rand.NewPCG(21, 22))
 	for _, c := range metricCases() {
-		k, err := MahalanobisLogistic{}.Constants(c.bounds, c.radius)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(MahalanobisLogistic{}.Constants(c.bounds, c.radius))(t)
 		norm, gap, slope := reached(t, rng, c)
 		A := 4 * c.bounds.FeatureNorm * c.bounds.FeatureNorm * c.radius
 		t.Logf("%+v, radius %.4g (A = %.3g): norm %.4f of G = %.4f, gap %.4f of Dg = %.4f, slope %.4f of L = %.4f", c.bounds, c.radius, A, norm, k.Lipschitz, gap, k.PairDiameter, slope, k.Smoothness)
@@ -204,10 +202,7 @@ func TestMetricLemma(t *testing.T) {
 // norm up to B (1 + 2^-30).
 func TestMahalanobisConstantsCoverRounding(t *testing.T) {
 	for _, c := range metricCases() {
-		k, err := MahalanobisLogistic{}.Constants(c.bounds, c.radius)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(MahalanobisLogistic{}.Constants(c.bounds, c.radius))(t)
 		for _, y := range []float64{1, -1} {
 			p := structuredPair(c, [3]float64{}, y, y)
 			p.w = []float64{c.radius * (1 + 0x1p-30), 0, 0}
@@ -259,10 +254,7 @@ func TestMetricGradientCertificate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(25, 26))
 	const n = 8
 	for _, c := range metricCases() {
-		k, err := MahalanobisLogistic{}.Constants(c.bounds, c.radius)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(MahalanobisLogistic{}.Constants(c.bounds, c.radius))(t)
 		p, _, angles := worstPair(c, 1, -1)
 		z := make([]Record, n)
 		for i := range z {

@@ -11,16 +11,13 @@ import (
 	"dyad/autodiff"
 	"dyad/engine"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
 func newExpression(t testing.TB, text string, o engine.ExpressionOptions) *engine.Expression {
 	t.Helper()
-	e, err := engine.NewExpression("test", text, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return must.Get(engine.NewExpression("test", text, o))(t)
 }
 
 // builtIn is a library loss with its defaults.
@@ -30,11 +27,7 @@ func builtIn(t testing.TB, name string) *engine.Expression {
 	if !ok {
 		t.Fatalf("no loss %s", name)
 	}
-	e, err := l.Expression(engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return must.Get(l.Expression(engine.ExpressionOptions{}))(t)
 }
 
 // handSlopes are the slopes of the library written by hand.
@@ -82,9 +75,7 @@ func TestLibraryMatchesHandFormulas(t *testing.T) {
 		}
 		seen++
 		e := builtIn(t, l.Name)
-		if err := disagree(e, slope); err != nil {
-			t.Errorf("%s: %v", l.Name, err)
-		}
+		must.CheckDo(t, disagree(e, slope), l.Name)
 		if disagree(e, func(u float64) float64 { return slope(u)*(1+1e-9) + 1e-11 }) == nil {
 			t.Errorf("%s: a wrong formula is not noticed", l.Name)
 		}
@@ -97,18 +88,13 @@ func TestLibraryMatchesHandFormulas(t *testing.T) {
 // TestLibraryGap: the derived constants are within 1 % of what sampling finds, never
 // below it, and convexity and smoothness are what they should be.
 func TestLibraryGap(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	convex := map[string]bool{"gompertz": false, "ramp": false, "smooth-ramp": false, "sigmoid": false}
 	smooth := map[string]bool{"hinge": false, "ramp": false}
 	for _, l := range engine.Library() {
 		e := builtIn(t, l.Name)
 		for _, reach := range []float64{0.5, 4, 30} {
-			b, err := e.Bounds(-reach, reach)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must.Get(e.Bounds(-reach, reach))(t)
 			lo, hi, curve := math.Inf(1), math.Inf(-1), 0.0
 			const cells = 40000
 			last := e.DPhi(-reach)
@@ -142,9 +128,7 @@ func TestLibraryGap(t *testing.T) {
 // TestExpressionConstantsAreThoseByHand: the general proofs give what the two special
 // ones do.
 func TestExpressionConstantsAreThoseByHand(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	e := builtIn(t, "logistic")
 	for i, b := range []engine.Bounds{engine.UnitBounds(), {FeatureNorm: 2, LabelAbs: 0.5}, {FeatureNorm: 0.3, LabelAbs: 2.5}} {
 		for j, r := range []float64{0.1, 1, 5} {
@@ -155,14 +139,8 @@ func TestExpressionConstantsAreThoseByHand(t *testing.T) {
 				{engine.Logistic{}, engine.Score{Of: e}}, {engine.MahalanobisLogistic{}, engine.Metric{Of: e}},
 				{engine.Logistic{}, engine.Score{Of: engine.Logistic{}}}, {engine.MahalanobisLogistic{}, engine.Metric{Of: engine.Logistic{}}},
 			} {
-				want, err := c.hand.Constants(b, r)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got, err := c.machine.Constants(b, r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				want := must.Get(c.hand.Constants(b, r))(t)
+				got := must.Get(c.machine.Constants(b, r))(t)
 				if !got.Convex || got.Lipschitz < want.Lipschitz*(1-1e-9) || got.Lipschitz > want.Lipschitz*1.01 ||
 					got.PairDiameter < want.PairDiameter*(1-1e-9) || got.PairDiameter > want.PairDiameter*1.01 ||
 					got.Smoothness < want.Smoothness*(1-1e-9) || b.LabelAbs <= 1 && got.Smoothness > want.Smoothness*1.35 {
@@ -180,9 +158,7 @@ func TestExpressionConstantsAreThoseByHand(t *testing.T) {
 // TestScalarConstantsBruteForce looks for pairs that exceed the constants of losses of
 // both signs, and demands that some come near.
 func TestScalarConstantsBruteForce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	rng := rand.New(rand.NewPCG(31, 32))
 	for _, c := range []struct {
 		of         engine.Scalar
@@ -194,10 +170,7 @@ func TestScalarConstantsBruteForce(t *testing.T) {
 	} {
 		for _, loss := range []engine.Loss{engine.Score{Of: c.of}, engine.Metric{Of: c.of}} {
 			b := engine.UnitBounds()
-			k, err := loss.Constants(b, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(loss.Constants(b, 1))(t)
 			var norm, gap float64
 			for range sizes.Of(6_000, 30_000) {
 				d := 1 + rng.IntN(2)
@@ -269,9 +242,7 @@ func drawMember(t *testing.T, rng *rand.Rand, d int, radius float64) []float64 {
 	for k := range w {
 		w[k] = 2 * radius * rng.NormFloat64()
 	}
-	if err := (engine.PSDBall{Dim: d, B: radius}).Project(w, length(w)*1.001); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, (engine.PSDBall{Dim: d, B: radius}).Project(w, length(w)*1.001))
 	return w
 }
 
@@ -354,13 +325,9 @@ func TestExpressionsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, want an error with %q", text, err, want)
 		}
 	}
-	if _, err := engine.NewExpression("x", "u", engine.ExpressionOptions{Clip: -1}); err == nil {
-		t.Error("a negative clip is accepted")
-	}
+	must.Err(engine.NewExpression("x", "u", engine.ExpressionOptions{Clip: -1}))(t, "a negative clip is accepted")
 	if l, _ := engine.LibraryByName("hinge"); true {
-		if _, err := l.Expression(engine.ExpressionOptions{Params: map[string]float64{"q": 1}}); err == nil || !strings.Contains(err.Error(), "m") {
-			t.Errorf("an unknown parameter: %v", err)
-		}
+		must.Fail(l.Expression(engine.ExpressionOptions{Params: map[string]float64{"q": 1}}))(t, "m", "an unknown parameter")
 	}
 }
 
@@ -392,9 +359,5 @@ func builtInWith(t *testing.T, name string, params map[string]float64) *engine.E
 	if !ok {
 		t.Fatalf("no loss %s", name)
 	}
-	e, err := l.Expression(engine.ExpressionOptions{Params: params})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return must.Get(l.Expression(engine.ExpressionOptions{Params: params}))(t)
 }

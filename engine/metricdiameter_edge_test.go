@@ -4,29 +4,21 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
 func metricConstants(t *testing.T, text string, params map[string]float64, b Bounds, radius float64) Constants {
 	t.Helper()
-	of, err := NewExpression("edge", text, ExpressionOptions{Params: params})
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := Metric{Of: of}.Constants(b, radius)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	of := must.Get(NewExpression("edge", text, ExpressionOptions{Params: params}))(t)
+	return must.Get(Metric{Of: of}.Constants(b, radius))(t)
 }
 
 // A loss that is the logistic loss on all margins, and constant just beyond them, has the
 // diameter of the logistic loss: nothing is known of phi beyond the margins, least of all
 // that it is convex.
 func TestMetricDiameterUsesMarginsOnly(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	b := UnitBounds()
 	for _, radius := range sizes.Of([]float64{1.25}, []float64{0.25, 1.25, 4}) {
 		_, top := Metric{}.MarginRange(b, radius)
@@ -44,9 +36,7 @@ func TestMetricDiameterUsesMarginsOnly(t *testing.T) {
 
 // Dg of s phi is s times that of phi, also where s^2 underflows.
 func TestMetricDiameterScales(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	want := metricConstants(t, "log1p(exp(-u))", nil, UnitBounds(), 1).PairDiameter
 	for _, s := range sizes.Of([]float64{1e-170}, []float64{1e-155, 1e-170, 1e-290}) {
 		k := metricConstants(t, "s*log1p(exp(-u))", map[string]float64{"s": s}, UnitBounds(), 1)
@@ -88,10 +78,7 @@ func (w wobbly) Bounds(lo, hi float64) (ScalarBounds, error) {
 func TestSlopeReachOfNearlyConvex(t *testing.T) {
 	var w wobbly
 	const q, top = 2, 3
-	r, err := newSlopeReach(w, q, top, q*top, wobble)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(newSlopeReach(w, q, top, q*top, wobble))(t)
 	for i := range 601 {
 		x := -top + 2*top*float64(i)/600
 		for j := range 501 {

@@ -5,33 +5,23 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
 // Library losses that are smooth, convex and nonincreasing on their margins: the pair
 // diameter is the one of metricDiameter, and attained.
 func TestMetricDiameterIsAttained(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for i, l := range Library() {
-		of, err := l.Expression(ExpressionOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		of := must.Get(l.Expression(ExpressionOptions{}))(t)
 		loss := Metric{Of: of}
 		for j, c := range metricCases()[:5] {
 			if (i+j)%5 != 0 && !sizes.Full() {
 				continue
 			}
-			k, err := loss.Constants(c.bounds, c.radius)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := of.Bounds(loss.MarginRange(c.bounds, c.radius))
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(loss.Constants(c.bounds, c.radius))(t)
+			b := must.Get(of.Bounds(loss.MarginRange(c.bounds, c.radius)))(t)
 			if !b.Smooth() || !b.Convex || b.rising() > 0 {
 				continue
 			}
@@ -65,10 +55,7 @@ func TestMetricDiameterHillClimbing(t *testing.T) {
 		rounds = 3
 	}
 	for _, c := range metricCases() {
-		k, err := MahalanobisLogistic{}.Constants(c.bounds, c.radius)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(MahalanobisLogistic{}.Constants(c.bounds, c.radius))(t)
 		_, angles, _ := worstPair(c, 1, -1)
 		var found float64
 		for range rounds {
@@ -93,9 +80,7 @@ func TestMetricDiameterHillClimbing(t *testing.T) {
 				for i := range q.w {
 					q.w[i] += step * c.radius * rng.NormFloat64()
 				}
-				if err := (PSDBall{Dim: d, B: c.radius}).Project(q.w, frobenius(q.w)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, (PSDBall{Dim: d, B: c.radius}).Project(q.w, frobenius(q.w)))
 				if g := q.gap(); g > best {
 					p, best, z = q, g, []Record{q.z, q.other, q.at}
 				} else {

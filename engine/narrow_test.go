@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -47,10 +48,7 @@ func FuzzNarrowRecords(f *testing.F) {
 			return
 		}
 		raw := []float32{float32(a), float32(b), float32(c)}
-		r, err := engine.AdoptNarrowRecords(slices.Clone(raw), []float64{y}, 3, bounds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(engine.AdoptNarrowRecords(slices.Clone(raw), []float64{y}, 3, bounds))(t)
 		if row := r.Rows(nil, 0, 1); !exactNormAtMost(row, R) {
 			t.Errorf("row %v has a norm above %v", row, R)
 		}
@@ -63,19 +61,12 @@ func FuzzNarrowRecords(f *testing.F) {
 		if R < 0x1p-400 || R > 0x1p500 {
 			return
 		}
-		kept, err := engine.AdoptNarrowRecords(slices.Clone(encoded), []float64{1}, 3, bounds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		kept := must.Get(engine.AdoptNarrowRecords(slices.Clone(encoded), []float64{1}, 3, bounds))(t)
 		if !slices.Equal(kept.Narrow(), encoded) {
 			t.Errorf("rows %v, which were projected, became %v", encoded, kept.Narrow())
 		}
-		if _, err := engine.StoredRecords(encoded, []float64{1}, 3, bounds); err != nil {
-			t.Errorf("encoded row: %v", err)
-		}
-		if _, err := engine.StoredRecords(projected, []float64{1}, 3, bounds); err != nil {
-			t.Errorf("projected row: %v", err)
-		}
+		must.Check(engine.StoredRecords(encoded, []float64{1}, 3, bounds))(t, "encoded row")
+		must.Check(engine.StoredRecords(projected, []float64{1}, 3, bounds))(t, "projected row")
 	})
 }
 
@@ -145,16 +136,11 @@ func TestStorageOfSubsets(t *testing.T) {
 	for i := range y {
 		y[i] = r.Float64()
 	}
-	wide, err := engine.NewRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	wide := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 	heap, err1 := engine.AdoptNarrowRecords(slices.Clone(narrow), slices.Clone(y), d, engine.UnitBounds())
 	file, err2 := engine.StoredRecords(narrow, y, d, engine.UnitBounds())
 	wideFile, err3 := engine.StoredRecords(x, y, d, engine.UnitBounds())
-	if err := errors.Join(err1, err2, err3); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err1, err2, err3))
 	start, index, value := []int64{0}, []int32(nil), []float64(nil)
 	for i := range n {
 		for k := range d {
@@ -162,10 +148,7 @@ func TestStorageOfSubsets(t *testing.T) {
 		}
 		start = append(start, int64((i+1)*d))
 	}
-	sparse, err := engine.NewSparseRecords(start, index, value, slices.Clone(y), d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sparse := must.Get(engine.NewSparseRecords(start, index, value, slices.Clone(y), d, engine.UnitBounds()))(t)
 	rows := []int{3, 4, 5, 20, 19, 18, 3, 49, 0, 1}
 	for name, all := range map[string]*engine.Records{"float64": wide, "float32": heap, "float32 file": file, "float64 file": wideFile, "sparse": sparse} {
 		check := func(what string, got *engine.Records, want []int) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 const levels = 1 << 10
@@ -41,15 +42,8 @@ func TestResidualScoresOfNeighbours(t *testing.T) {
 			rows = append(rows, x)
 		}
 		scores := func(x [2][]float64, y [2]float64) []int64 {
-			r, err := engine.NewRecords(slices.Concat(x[0], x[1]), y[:], 5, engine.UnitBounds())
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := r.ResidualScores(context.Background(), q, by, products, weights, levels)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return s
+			r := must.Get(engine.NewRecords(slices.Concat(x[0], x[1]), y[:], 5, engine.UnitBounds()))(t)
+			return must.Get(r.ResidualScores(context.Background(), q, by, products, weights, levels))(t)
 		}
 		for range 3 {
 			kept, label := rows[rng.IntN(len(rows))], float64(2*rng.IntN(2)-1)
@@ -96,11 +90,7 @@ func TestResidualScoresOfPersons(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := r.ResidualScores(context.Background(), q, by, products, weights, levels)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return s
+			return must.Get(r.ResidualScores(context.Background(), q, by, products, weights, levels))(t)
 		}
 		a, b := scores(3, 1), scores(3, 64)
 		for k := range a {
@@ -117,10 +107,7 @@ func TestRecordsWithProducts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err = r.WithProducts(0.5, []engine.Product{{A: 0, WidthA: 2, B: 2, WidthB: 2, Scale: 10}, {A: 3, WidthA: 1, B: 3, WidthB: 1, Scale: 7}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r = must.Get(r.WithProducts(0.5, []engine.Product{{A: 0, WidthA: 2, B: 2, WidthB: 2, Scale: 10}, {A: 3, WidthA: 1, B: 3, WidthB: 1, Scale: 7}}))(t)
 	want, got := []float64{0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.12}, make([]float64, 9)
 	r.Row(0, got)
 	length := 0.0

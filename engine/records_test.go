@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // exactNormAtMost compares the exact squared norm with the exact R^2.
@@ -166,10 +167,7 @@ func TestProjectBallKeepsWhatFitsAndIsClose(t *testing.T) {
 
 func TestSparseRecords(t *testing.T) {
 	b := engine.UnitBounds()
-	r, err := engine.NewSparseRecords([]int64{0, 2, 2, 3}, []int32{0, 3, 1}, []float64{3, 4, 0.5}, []float64{1, -1, 1}, 4, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewSparseRecords([]int64{0, 2, 2, 3}, []int32{0, 3, 1}, []float64{3, 4, 0.5}, []float64{1, -1, 1}, 4, b))(t)
 	row := make([]float64, 4)
 	r.Row(0, row)
 	if !exactNormAtMost(row, 1) || math.Abs(row[0]-0.6) > 1e-14 || math.Abs(row[3]-0.8) > 1e-14 {

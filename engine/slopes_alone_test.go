@@ -7,6 +7,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 )
 
 // slopedScalars are every loss that the engine knows by name, with its slope as it is and
@@ -15,10 +16,7 @@ func slopedScalars(t testing.TB) []engine.Scalar {
 	all := []engine.Scalar{engine.Logistic{}, enginetest.Hinge(), enginetest.Zigzag()}
 	for _, clip := range []float64{0, 0.3} {
 		for _, l := range engine.Library() {
-			e, err := l.Expression(engine.ExpressionOptions{Clip: clip})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := must.Get(l.Expression(engine.ExpressionOptions{Clip: clip}))(t)
 			all = append(all, e)
 		}
 		for _, text := range []string{

@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func wide(v float64) *big.Float { return new(big.Float).SetPrec(400).SetFloat64(v) }
@@ -86,9 +88,7 @@ func TestSymmetricIsIsometric(t *testing.T) {
 	for d := 1; d <= 12; d++ {
 		s := Symmetric{Dim: d}
 		v, w := randomSymmetric(rng, d), randomSymmetric(rng, d)
-		if err := tracesAgree(s.Pack, v, w, d); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, tracesAgree(s.Pack, v, w, d))
 		plain := func(dst, m []float64) { // without the factor
 			for i := range d {
 				for j := i; j < d; j++ {

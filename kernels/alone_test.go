@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // odd are values at the borders of branches.
@@ -96,10 +98,7 @@ func inCompany(f func(dst, a, b, c []float64)) (differ, of int) {
 // smooth, and for those of compressed rows.
 func TestScoresAreComputedAlone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 26))
-	plain, err := Select(Generic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(Select(Generic))(t)
 	for _, d := range []int{1, 2, 3, 4, 5, 7, 8, 9, 31, 255, 256, 257, 513} {
 		w := normals(rng, d)
 		for n := 1; n <= 40; n++ {

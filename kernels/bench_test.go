@@ -3,6 +3,8 @@ package kernels
 import (
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func uniform(n int, lo, hi float64) []float64 {
@@ -17,10 +19,7 @@ func uniform(n int, lo, hi float64) []float64 {
 // benchVariants runs a benchmark for every variant of this processor.
 func benchVariants(b *testing.B, bench func(b *testing.B, kernel *Set)) {
 	for _, v := range Variants() {
-		s, err := Select(v)
-		if err != nil {
-			b.Fatal(err)
-		}
+		s := must.Get(Select(v))(b)
 		b.Run("variant="+v.String(), func(b *testing.B) { bench(b, s) })
 	}
 }

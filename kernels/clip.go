@@ -2,9 +2,6 @@ package kernels
 
 import "math"
 
-// ClipDepth is the depth of the sum of d squares in ClipRows.
-func ClipDepth(d int) int { return d/2 + 6 }
-
 // ClipRows centres rows of d = len(c) numbers, and scales those that are long:
 //
 //	for i := range rows {
@@ -14,7 +11,7 @@ func ClipDepth(d int) int { return d/2 + 6 }
 //	}
 //
 // with stride = GramStride(d), each operation rounded and the sum of squares z.z of depth
-// ClipDepth(d). All numbers are finite and far from overflow. A row of dst is a function of its
+// d/2 + 6. All numbers are finite and far from overflow. A row of dst is a function of its
 // row of x, c and short, bit for bit, wherever it stands.
 func ClipRows(dst, x, c []float64, rows int, short float64) {
 	d := len(c)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // Scores do not depend on what dst holds, for rows of one block of columns and of several, and are never -0:
@@ -60,10 +62,7 @@ func TestDotsForgetWhatWasThere(t *testing.T) {
 func BenchmarkDots(b *testing.B) {
 	rng := rand.New(rand.NewPCG(33, 34))
 	for _, v := range Variants() {
-		set, err := Select(v)
-		if err != nil {
-			b.Fatal(err)
-		}
+		set := must.Get(Select(v))(b)
 		for _, d := range []int{8, 20, 58} {
 			const n = 1024
 			x, w, dst := normals(rng, n*d), normals(rng, d), make([]float64, n)

@@ -70,9 +70,7 @@ func slopeOf(kernel *Set, v float64) []float64 {
 func TestLogisticPairSlope(t *testing.T) { variants(t, testLogisticPairSlope) }
 
 func testLogisticPairSlope(t *testing.T, kernel *Set) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	rng := rand.New(rand.NewPCG(16, 16))
 	var worst float64
 	for range sizes.Of(300, 1500) {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -21,9 +22,7 @@ func narrow(x []float64) []float32 {
 }
 
 func TestMetricBlock32(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	rng := rand.New(rand.NewPCG(14, 15))
 	variants(t, func(t *testing.T, set *Set) {
 		var worst float64
@@ -159,10 +158,7 @@ func BenchmarkMetricBlock32(b *testing.B) {
 	for _, d := range []int{8, 32, 128} {
 		for _, v := range Variants() {
 			b.Run(fmt.Sprintf("d=%d/%v", d, v), func(b *testing.B) {
-				set, err := Select(v)
-				if err != nil {
-					b.Fatal(err)
-				}
+				set := must.Get(Select(v))(b)
 				k := set.NewMetricBlock32(m, d)
 				xw, s, y := uniform(m*d, -.1, .1), uniform(m, -1, 1), uniform(m, -1, 1)
 				x, t, z, col := narrow(uniform(n*d, -.1, .1)), narrow(uniform(n, -1, 1)), narrow(uniform(n, -1, 1)), make([]float64, n)

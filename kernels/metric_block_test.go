@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -90,10 +91,7 @@ func BenchmarkMetricBlock(b *testing.B) {
 	for _, d := range []int{8, 32, 128} {
 		for _, v := range Variants() {
 			b.Run(fmt.Sprintf("d=%d/%v", d, v), func(b *testing.B) {
-				set, err := Select(v)
-				if err != nil {
-					b.Fatal(err)
-				}
+				set := must.Get(Select(v))(b)
 				k := set.NewMetricBlock(m, d, nil)
 				xw, s, y := uniform(m*d, -.1, .1), uniform(m, -1, 1), uniform(m, -1, 1)
 				x, t, z, col := uniform(n*d, -.1, .1), uniform(n, -1, 1), uniform(n, -1, 1), make([]float64, n)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // lockErrors compares the files of a directory with a lock. PTX that was edited by
@@ -44,10 +46,7 @@ func lockErrors(lock string, read func(name string) ([]byte, error), names []str
 }
 
 func TestLock(t *testing.T) {
-	lock, err := os.ReadFile("cuda/kernels.lock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := must.Get(os.ReadFile("cuda/kernels.lock"))(t)
 	var names []string
 	for _, pattern := range []string{"*.h", "*.cu", "*.ptx"} {
 		found, _ := filepath.Glob("cuda/" + pattern)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -371,10 +372,7 @@ func TestClamp(t *testing.T) {
 // BenchmarkSorted times the steps of the sorted sums, in nanoseconds of one number of two
 // labels.
 func BenchmarkSorted(b *testing.B) {
-	set, err := Select(Best)
-	if err != nil {
-		b.Fatal(err)
-	}
+	set := must.Get(Select(Best))(b)
 	rng := rand.New(rand.NewPCG(5, 9))
 	const n = 1_000_000
 	x, group, from := make([]float64, n), make([]int32, n), make([]int32, n)

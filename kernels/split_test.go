@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // halves are the numbers of src whose bits are 0 and 1.
@@ -141,10 +143,7 @@ func TestSplitFaults(t *testing.T) {
 			}
 		},
 	} {
-		s, err := Select(Generic)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(Select(Generic))(t)
 		x, mask := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9}, []uint8{0xa3, 1}
 		if fault := splitFault(s, x, mask, 1); fault != "" {
 			t.Fatalf("plain Go: %s", fault)

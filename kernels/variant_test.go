@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // variants runs a test for every variant of this processor, and says which it skips.
@@ -36,9 +38,7 @@ func TestSelect(t *testing.T) {
 		t.Errorf("Select(Best) is %v, %v; want %v", s, err, all[len(all)-1])
 	}
 	for _, v := range []Variant{-1, AVX512 + 1} {
-		if _, err := Select(v); err == nil {
-			t.Errorf("Select(%d) does not fail", v)
-		}
+		must.Err(Select(v))(t, "Select(%d) does not fail", v)
 	}
 }
 
@@ -66,10 +66,7 @@ func TestReturnsClearVectors(t *testing.T) {
 		t.Fatalf("no assembly: %v", err)
 	}
 	for _, name := range files {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(os.ReadFile(name))(t)
 		if dirty, all := dirtyReturns(string(b)); dirty != 0 || all == 0 {
 			t.Errorf("%s: %d of %d returns leave vectors in use", name, dirty, all)
 		}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // Every variant computes of float32 rows the bits that it computes of the same numbers in float64,
@@ -46,10 +48,7 @@ func TestNarrowRowsGiveTheSameBits(t *testing.T) {
 			}
 			w, c, acc := normals(r, d), normals(r, rows), normals(r, d)
 			for _, v := range Variants() {
-				set, err := Select(v)
-				if err != nil {
-					t.Fatal(err)
-				}
+				set := must.Get(Select(v))(t)
 				got, want := make([]float64, rows), make([]float64, rows)
 				set.NarrowDots(got, x, w)
 				set.Dots(want, wide, w)
@@ -74,10 +73,7 @@ func TestNarrowRowsGiveTheSameBits(t *testing.T) {
 // Rows outside of the matrix are refused, not read.
 func TestNarrowRowsAreChecked(t *testing.T) {
 	for _, v := range Variants() {
-		set, err := Select(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must.Get(Select(v))(t)
 		for _, d := range []int{1, 3, 20, 600} {
 			x, w, c := make([]float32, 7*d), make([]float64, d), make([]float64, 2)
 			for _, rows := range [][]int32{{0, 7}, {-1, 6}, {6}} {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -13,23 +14,15 @@ import (
 func TestCalibratePureThenAccount(t *testing.T) {
 	total := func(m privacy.Mechanism, c privacy.Certificate) float64 {
 		var a account.GDP
-		if err := a.Compose(m.Event(c)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Compose(m.Event(c)))
 		return a.Epsilon(0)
 	}
 	for _, sensitivity := range []float64{1e-30, 8. / 1024, 1, 3.7e12} {
-		c, err := privacy.CertificateForTest(sensitivity)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(privacy.CertificateForTest(sensitivity))(t)
 		for _, epsilon := range []float64{1e-6, 0.1, 1, 2.5, 100} {
 			for _, coordinates := range []int{1, 2, 7, 465, 1_000_003} {
 				for _, kind := range []privacy.PureNoise{privacy.KNormNoise, privacy.LaplaceNoise} {
-					m, err := privacy.CalibratePure(c, epsilon, coordinates, kind)
-					if err != nil {
-						t.Fatal(err)
-					}
+					m := must.Get(privacy.CalibratePure(c, epsilon, coordinates, kind))(t)
 					var less privacy.Mechanism
 					var scale, want float64
 					switch m := m.(type) {
@@ -57,10 +50,7 @@ func TestCalibratePureThenAccount(t *testing.T) {
 
 // docs/theory.md#k-norm-noise: K-norm noise is smaller by 2m/(m+1): 1.78 at m = 8, 1.99 at 361.
 func TestKNormIsLessNoiseThanLaplace(t *testing.T) {
-	c, err := privacy.CertificateForTest(0.3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(privacy.CertificateForTest(0.3))(t)
 	for m, want := range map[int]float64{1: 1, 8: 1.78, 361: 1.99} {
 		k, err1 := privacy.CalibratePure(c, 0.7, m, privacy.KNormNoise)
 		l, err2 := privacy.CalibratePure(c, 0.7, m, privacy.LaplaceNoise)
@@ -75,14 +65,8 @@ func TestKNormIsLessNoiseThanLaplace(t *testing.T) {
 }
 
 func TestCalibratePureRefuses(t *testing.T) {
-	one, err := privacy.CertificateForTest(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	huge, err := privacy.CertificateForTest(math.MaxFloat64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Get(privacy.CertificateForTest(1))(t)
+	huge := must.Get(privacy.CertificateForTest(math.MaxFloat64))(t)
 	for _, c := range []struct {
 		c           privacy.Certificate
 		epsilon     float64

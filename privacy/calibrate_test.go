@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -12,10 +13,7 @@ import (
 // Calibrate, then account: never above the budget, and 1e-9 less noise would be.
 func TestCalibrateThenAccount(t *testing.T) {
 	for _, sensitivity := range []float64{1e-30, 8. / 1024, 1, 3.7e12} {
-		c, err := privacy.CertificateForTest(sensitivity)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(privacy.CertificateForTest(sensitivity))(t)
 		for _, epsilon := range []float64{1e-6, 0.1, 1, 2.5, 20, 100} {
 			for _, delta := range []float64{1e-300, 1e-30, 1e-5, 1. / 512, 0.9} {
 				for _, releases := range []int{1, 7, 1_000_003} {
@@ -26,9 +24,7 @@ func TestCalibrateThenAccount(t *testing.T) {
 					}
 					total := func(sigma float64) *account.GDP {
 						var a account.GDP
-						if err := a.Compose(account.Repeat(account.GaussianEvent{Sensitivity: sensitivity, Sigma: sigma}, releases)); err != nil {
-							t.Fatal(err)
-						}
+						must.Do(t, a.Compose(account.Repeat(account.GaussianEvent{Sensitivity: sensitivity, Sigma: sigma}, releases)))
 						return &a
 					}
 					a := total(m.Sigma)
@@ -48,14 +44,8 @@ func TestCalibrateThenAccount(t *testing.T) {
 }
 
 func TestCalibrateRefuses(t *testing.T) {
-	one, err := privacy.CertificateForTest(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	huge, err := privacy.CertificateForTest(math.MaxFloat64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Get(privacy.CertificateForTest(1))(t)
+	huge := must.Get(privacy.CertificateForTest(math.MaxFloat64))(t)
 	good := privacy.Budget{Epsilon: 1, Delta: 1e-5}
 	for _, c := range []struct {
 		c        privacy.Certificate

@@ -3,6 +3,8 @@ package privacy
 import (
 	"math"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // docs/theory.md#average: attained by linear pair losses, and Dg eta (T+1)/n at alpha = 0.
@@ -20,10 +22,7 @@ func TestAverageDescentIsAttainedByLinearLoss(t *testing.T) {
 			}
 			moved := math.Abs(average(dg/2) - average(-dg/2))
 			g := AverageDescent{GradientDescent: GradientDescent{Curvature: linear(dg, alpha), PairFraction: 2.0 / n, Steps: steps, StepSize: eta}}
-			c, err := g.Certify()
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(g.Certify())(t)
 			if c.Sensitivity() < moved-1e-12 || c.Sensitivity() > moved+1e-10 {
 				t.Errorf("alpha=%g T=%d: certificate %.14g, attained %.14g", alpha, steps, c.Sensitivity(), moved)
 			}

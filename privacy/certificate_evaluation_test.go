@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -15,10 +16,7 @@ func TestClassPairCertificateIsAttained(t *testing.T) {
 		for _, levels := range []int{1, 1 << 16} {
 			for _, manhattan := range []bool{false, true} {
 				s := privacy.ClassPairSum{Records: n, Levels: levels, Counted: true, Manhattan: manhattan, Name: "sum"}
-				c, err := s.Certify()
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := must.Get(s.Certify())(t)
 				reach := float64(levels) * float64(n-1)
 				if c.Sensitivity() != 2*reach {
 					t.Errorf("n %d, levels %d: sensitivity %v, want %v", n, levels, c.Sensitivity(), 2*reach)
@@ -49,14 +47,8 @@ func TestSharesInTheL1NormAreLaplace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cells, err := privacy.CellCounts{Cells: 20, Manhattan: true, Name: "cells"}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
-	noise, err := privacy.CalibrateShares([]privacy.Certificate{rank, cells}, []float64{0.7, 0.3}, privacy.Budget{Epsilon: 0.5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cells := must.Get(privacy.CellCounts{Cells: 20, Manhattan: true, Name: "cells"}.Certify())(t)
+	noise := must.Get(privacy.CalibrateShares([]privacy.Certificate{rank, cells}, []float64{0.7, 0.3}, privacy.Budget{Epsilon: 0.5}))(t)
 	var total account.GDP
 	for i, c := range []privacy.Certificate{rank, cells} {
 		m, ok := noise[i].(privacy.Laplace)
@@ -64,9 +56,7 @@ func TestSharesInTheL1NormAreLaplace(t *testing.T) {
 		if !ok || m.Coordinates != []int{2, 20}[i] || math.Abs(m.Scale/want-1) > 1e-12 {
 			t.Errorf("noise %v, want Laplace of scale %v", noise[i], want)
 		}
-		if err := total.Compose(noise[i].Event(c)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, total.Compose(noise[i].Event(c)))
 	}
 	if e := total.Epsilon(0); !(e <= 0.5 && e > 0.5-1e-9) {
 		t.Errorf("the shares cost %v of 0.5", e)

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -206,29 +207,16 @@ func TestForgottenFactorsOfMomentsAreFound(t *testing.T) {
 }
 
 func TestCalibrateShares(t *testing.T) {
-	sum, err := privacy.RecordSum{Radius: 0.7, Weight: 1, Name: "sum"}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
-	count, err := privacy.PositiveCount{Error: 1e-9}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	sum := must.Get(privacy.RecordSum{Radius: 0.7, Weight: 1, Name: "sum"}.Certify())(t)
+	count := must.Get(privacy.PositiveCount{Error: 1e-9}.Certify())(t)
 	certificates, shares := []privacy.Certificate{count, sum, sum}, []float64{0.03, 0.12, 0.85}
 	for _, b := range []privacy.Budget{{Epsilon: 1, Delta: 1e-5}, {Epsilon: 0.1, Delta: 1e-9}, {Epsilon: 7.3, Delta: 1e-3}, {Epsilon: 1}, {Epsilon: 0.3}} {
-		noise, err := privacy.CalibrateShares(certificates, shares, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noise := must.Get(privacy.CalibrateShares(certificates, shares, b))(t)
 		var whole account.GDP
 		for i, m := range noise {
-			if err := whole.Compose(m.Event(certificates[i])); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, whole.Compose(m.Event(certificates[i])))
 			var one account.GDP
-			if err := one.Compose(m.Event(certificates[i])); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, one.Compose(m.Event(certificates[i])))
 			used := one.Epsilon(0) / b.Epsilon
 			if b.Delta > 0 {
 				mu := one.Mu() / account.GDPMu(b.Epsilon, b.Delta)
@@ -255,9 +243,7 @@ func TestCalibrateShares(t *testing.T) {
 		"empty certificate": {[]privacy.Certificate{{}}, []float64{0.6}, ok},
 		"no budget":         {certificates, shares, privacy.Budget{}},
 	} {
-		if _, err := privacy.CalibrateShares(c.certificates, c.shares, c.b); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		must.Err(privacy.CalibrateShares(c.certificates, c.shares, c.b))(t, "%s: accepted", name)
 	}
 }
 

@@ -3,6 +3,8 @@ package privacy
 import (
 	"math"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // The linear pair loss (a + a') w attains the certificate, and a share that forgets
@@ -26,10 +28,7 @@ func TestMeanGradientIsAttainedByLinearLoss(t *testing.T) {
 	a[4] = -dg / 2
 	moved := high - mean(a)
 	certify := func(share, rho float64) float64 {
-		c, err := MeanGradient{PairDiameter: dg, PairFraction: share, Error: rho}.Certify()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(MeanGradient{PairDiameter: dg, PairFraction: share, Error: rho}.Certify())(t)
 		return c.Sensitivity()
 	}
 	if got := certify(2.0/n, 0); got < moved-1e-15 || got > moved*(1+1e-12) {
@@ -42,8 +41,6 @@ func TestMeanGradientIsAttainedByLinearLoss(t *testing.T) {
 		t.Errorf("with roundoff 0.01 the certificate is %.12g, want %.12g", got, want)
 	}
 	for _, bad := range []MeanGradient{{PairFraction: 0.1}, {PairDiameter: 1}, {PairDiameter: 1, PairFraction: 1.5}, {PairDiameter: 1, PairFraction: 1, Error: -1}, {PairDiameter: math.NaN(), PairFraction: 1}} {
-		if _, err := bad.Certify(); err == nil {
-			t.Errorf("%+v was certified", bad)
-		}
+		must.Err(bad.Certify())(t, "%+v was certified", bad)
 	}
 }

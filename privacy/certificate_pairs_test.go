@@ -1,11 +1,11 @@
 package privacy_test
 
 import (
-	"errors"
 	"math"
 	"path/filepath"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
@@ -38,14 +38,8 @@ func TestPairGroupCoversEveryPlacement(t *testing.T) {
 		{Group: 1, Batch: 5, Batches: 3, Epochs: 1}, {Group: 3, Batch: 5, Batches: 4, Epochs: 2, Roundoff: 0.01},
 		{Group: 4, Batch: 2, Batches: 3, Epochs: 3, Roundoff: 0.2}, {Group: 6, Batch: 50, Batches: 2, Epochs: 10, Roundoff: 1e-3}, {Group: 2, Batch: 9, Batches: 1, Epochs: 7},
 	} {
-		c, err := g.Certify()
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := g.CertifyPure()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(g.Certify())(t)
+		p := must.Get(g.CertifyPure())(t)
 		sum, squares := worstSums(g)
 		root, all := math.Sqrt(float64(g.Epochs)*squares), float64(g.Epochs)*sum
 		if c.Sensitivity() < root || p.Sensitivity() < all {
@@ -72,9 +66,7 @@ func TestPairGroupCoversEveryPlacement(t *testing.T) {
 		{}, {Group: 1, Batch: 1, Batches: 1}, {Group: -1, Batch: 1, Batches: 1, Epochs: 1}, {Group: 1, Batch: 1, Batches: 1, Epochs: 1, Roundoff: math.NaN()},
 		{Group: 1, Batch: 1, Batches: 1 << 20, Epochs: 1 << 20},
 	} {
-		if _, err := g.Certify(); err == nil {
-			t.Errorf("%+v was certified", g)
-		}
+		must.Err(g.Certify())(t, "%+v was certified", g)
 		if c, err := g.CertifyPure(); err == nil || !c.IsZero() {
 			t.Errorf("%+v was certified, or left a certificate beside its error", g)
 		}
@@ -83,24 +75,15 @@ func TestPairGroupCoversEveryPlacement(t *testing.T) {
 
 func TestPureStreams(t *testing.T) {
 	g := privacy.PairGroup{Group: 2, Batch: 50, Batches: 4, Epochs: 5, Manhattan: true}
-	l1, err := g.CertifyPure()
-	if err != nil {
-		t.Fatal(err)
-	}
+	l1 := must.Get(g.CertifyPure())(t)
 	g.Manhattan = false
-	l2, err := g.CertifyPure()
-	if err != nil {
-		t.Fatal(err)
-	}
+	l2 := must.Get(g.CertifyPure())(t)
 	const d = 33
 	for _, m := range []struct {
 		c    privacy.Certificate
 		kind privacy.PureNoise
 	}{{l1, privacy.LaplaceNoise}, {l2, privacy.KNormNoise}, {l2, privacy.LaplaceNoise}} {
-		noise, err := privacy.CalibratePure(m.c, 0.8, d, m.kind)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noise := must.Get(privacy.CalibratePure(m.c, 0.8, d, m.kind))(t)
 		e := noise.Event(m.c)
 		stream, ok := e.(account.PureStreamEvent)
 		if !ok || stream.Count != 20 {
@@ -117,9 +100,7 @@ func TestPureStreams(t *testing.T) {
 				t.Fatalf("release %d: %v", i, err)
 			}
 		}
-		if err := session.Release(x, m.c, noise); !errors.Is(err, privacy.ErrUnplanned) {
-			t.Errorf("release 21 of 20: %v", err)
-		}
+		must.FailDo(t, session.Release(x, m.c, noise), privacy.ErrUnplanned, "release 21 of 20")
 	}
 	// Sums of L1 sensitivities: no root of the number of entries is due. The scale is
 	// that of [Li20] Theorem 1 for the whole matrix.
@@ -136,14 +117,8 @@ func TestPureStreams(t *testing.T) {
 
 func newSession(t *testing.T, e account.Event) *privacy.LiveSession {
 	t.Helper()
-	l, err := ledger.Open(filepath.Join(t.TempDir(), "ledger"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := l.Begin(ledger.Charge{DataID: "d", Algorithm: "a", Events: []account.Event{e}, Guarantee: "g", Unit: "u", Relation: "r", Released: "x"}, privacy.NewSeededSource(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(filepath.Join(t.TempDir(), "ledger")))(t)
+	s := must.Get(l.Begin(ledger.Charge{DataID: "d", Algorithm: "a", Events: []account.Event{e}, Guarantee: "g", Unit: "u", Relation: "r", Released: "x"}, privacy.NewSeededSource(1)))(t)
 	entries, err := l.Entries()
 	if err != nil || len(entries) == 0 {
 		t.Fatalf("the charge is not in the ledger: %v", err)

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // participation is u_k(b), b = 1..Updates, by the definition.
@@ -76,10 +78,7 @@ func TestPrefixCertificateIsTheMaximumOverRecords(t *testing.T) {
 							if factor {
 								s.Factor, _ = SquareRootToeplitz(s.Updates())
 							}
-							c, err := s.Certify()
-							if err != nil {
-								t.Fatal(err)
-							}
+							c := must.Get(s.Certify())(t)
 							want := math.Sqrt(brutePrefix(s))
 							if got := c.Sensitivity(); !(got >= want*(1-1e-14) && got <= want*(1+1e-11)) {
 								t.Errorf("%+v: %.15g, by the definition %.15g", s, got, want)
@@ -112,24 +111,13 @@ func TestUnitTable(t *testing.T) {
 			}
 		}
 		eta := slices.Repeat([]float64{1}, row.n+1)
-		a, scale, err := StreamOutputs{Curvature: Curvature{PairDiameter: 1, Smoothness: 1e-9, Convex: true, Diameter: 1e9}, Eta: eta, Radius: 1e9}.Certify()
-		if err != nil {
-			t.Fatal(err)
-		}
+		a, scale := must.Get2(StreamOutputs{Curvature: Curvature{PairDiameter: 1, Smoothness: 1e-9, Convex: true, Diameter: 1e9}, Eta: eta, Radius: 1e9}.Certify())(t)
 		near("secret state", scale[row.n]*a.ExactSensitivity(), row.secret)
 		s := PairwiseStream{PairDiameter: 1, Horizon: row.n, Batch: 1, BurnIn: 1}
-		b, err := s.Certify()
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(s.Certify())(t)
 		near("noise fed back", b.Sensitivity()*math.Sqrt(float64(row.n-1)), row.fed)
-		if s.Factor, err = SquareRootToeplitz(s.Updates()); err != nil {
-			t.Fatal(err)
-		}
-		p, err := s.Certify()
-		if err != nil {
-			t.Fatal(err)
-		}
+		s.Factor = must.Get(SquareRootToeplitz(s.Updates()))(t)
+		p := must.Get(s.Certify())(t)
 		last, _ := s.Factor.PrefixNoise(s.Updates())
 		near("prefix sums", p.Sensitivity()*last, row.prefix)
 		column := 0.0

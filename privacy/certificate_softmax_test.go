@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -167,10 +168,7 @@ func TestReplacedPairIsTheMaximumOverSigns(t *testing.T) {
 // The sensitivity grows with the pairs to its limit, and what is not a softmax in Poisson batches is refused.
 func TestSoftmaxSample(t *testing.T) {
 	good := privacy.SoftmaxSample{Group: 2, Pairs: 4000, Rate: 0.1, Expected: 400, Temperature: 1, Roundoff: 1e-9}
-	c, err := good.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(good.Certify())(t)
 	if want := good.Sensitivity()/400 + 2e-9; math.Abs(c.Sensitivity()-want) > 1e-15 {
 		t.Errorf("sensitivity %v, want %v", c.Sensitivity(), want)
 	}
@@ -205,8 +203,6 @@ func TestSoftmaxSample(t *testing.T) {
 	} {
 		g := good
 		change(&g)
-		if _, err := g.Certify(); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		must.Err(g.Certify())(t, "%s: no error", name)
 	}
 }

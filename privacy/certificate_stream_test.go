@@ -4,6 +4,9 @@ import (
 	"errors"
 	"math"
 	"testing"
+
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // bruteStream is max_k sum_b s_b(k)^2 by the definition, over all records.
@@ -60,10 +63,7 @@ func TestPairwiseStreamIsTheMaximumOverRecords(t *testing.T) {
 									s.Weights = append(s.Weights, 1+1/float64(b+1))
 								}
 							}
-							c, err := s.Certify()
-							if err != nil {
-								t.Fatal(err)
-							}
+							c := must.Get(s.Certify())(t)
 							want := math.Sqrt(bruteStream(s))
 							if got := c.Sensitivity(); !(got >= want*(1-1e-15) && got <= want*(1+1e-11)) {
 								t.Errorf("%+v: %.15g, by the definition %.15g", s, got, want)
@@ -85,21 +85,13 @@ func TestPairwiseStreamIsTheMaximumOverRecords(t *testing.T) {
 
 // A table from an independent computation (n = 4096).
 func TestPairwiseStreamTable(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, row := range []struct {
 		burnIn    int
 		want, any float64
 	}{{1, 1.6447, math.Pi * math.Pi / 6}, {2, 1.3947, 1.3950}, {7, 1.1329, 1.1332}, {16, 1.0603, 1.0606}, {64, 1.0153, 1.0155}} {
-		c, err := PairwiseStream{PairDiameter: 2, Horizon: 4096, Batch: 1, BurnIn: row.burnIn}.Certify()
-		if err != nil {
-			t.Fatal(err)
-		}
-		every, err := PairwiseStream{PairDiameter: 2, Batch: 1, BurnIn: row.burnIn}.Certify()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(PairwiseStream{PairDiameter: 2, Horizon: 4096, Batch: 1, BurnIn: row.burnIn}.Certify())(t)
+		every := must.Get(PairwiseStream{PairDiameter: 2, Batch: 1, BurnIn: row.burnIn}.Certify())(t)
 		s, bound := c.Sensitivity()*c.Sensitivity()/4, every.Sensitivity()*every.Sensitivity()/4
 		if math.Abs(s-row.want) > 5e-5 {
 			t.Errorf("T1 = %d: S = %.6f, the reference has %.4f", row.burnIn, s, row.want)
@@ -112,10 +104,7 @@ func TestPairwiseStreamTable(t *testing.T) {
 		}
 	}
 	fifo := PairwiseStream{PairDiameter: 1, Batch: 4, BurnIn: 3, Buffer: 10}
-	every, err := fifo.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	every := must.Get(fifo.Certify())(t)
 	for _, n := range []int{50, 500} {
 		fifo.Horizon = n
 		if c, err := fifo.Certify(); err != nil || c.Sensitivity() > every.Sensitivity() || n == 500 && c.Sensitivity() < every.Sensitivity()*(1-1e-12) {
@@ -149,9 +138,7 @@ func TestPairwiseStreamRefuses(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, c, err)
 		}
 	}
-	if _, err := good.Certify(); err != nil {
-		t.Error(err)
-	}
+	must.Check(good.Certify())(t)
 }
 
 // The simple recursion of docs/theory.md#pairwise-recursion for every record, by the definition.
@@ -160,10 +147,7 @@ func TestStreamOutputsIsTheRecursion(t *testing.T) {
 	eta := []float64{0, 0, 1, 0.9, 0.8, 0.4, 0.5, 0.1}
 	rho := []float64{0, 0, .01, .02, .01, .01, .005, .01}
 	n := len(eta) - 1
-	c, scale, err := StreamOutputs{Curvature: curvature, Eta: eta, UpdateError: rho, Radius: 1.5}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, scale := must.Get2(StreamOutputs{Curvature: curvature, Eta: eta, UpdateError: rho, Radius: 1.5}.Certify())(t)
 	delta := func(k, step int) float64 {
 		d := 0.0
 		for t := 2; t <= step; t++ {

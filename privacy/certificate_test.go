@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // linear are the constants of the pair loss l(w; a, a') = (a + a') w with
@@ -69,10 +71,7 @@ func TestPairwiseRecursionIsAttainedByLinearLoss(t *testing.T) {
 					}
 					worst = max(worst, moved)
 				}
-				c, err := r.Certify()
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := must.Get(r.Certify())(t)
 				if c.Sensitivity() < worst || c.Sensitivity() > worst+1e-10 {
 					t.Errorf("%s alpha=%g average=%v: certificate %.12g, attained %.12g", name, alpha, average, c.Sensitivity(), worst)
 				}
@@ -105,10 +104,7 @@ func TestGradientDescentIsAttainedByLinearLoss(t *testing.T) {
 			high := descend(a)
 			a[3] = -dg / 2
 			moved := math.Abs(high - descend(a))
-			c, err := GradientDescent{Curvature: linear(dg, alpha), PairFraction: 2.0 / n, Steps: steps, StepSize: eta}.Certify()
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(GradientDescent{Curvature: linear(dg, alpha), PairFraction: 2.0 / n, Steps: steps, StepSize: eta}.Certify())(t)
 			if c.Sensitivity() < moved-1e-12 || c.Sensitivity() > moved+1e-10 {
 				t.Errorf("alpha=%g T=%d: certificate %.14g, attained %.14g", alpha, steps, c.Sensitivity(), moved)
 			}
@@ -128,10 +124,7 @@ func TestCertificatesPayForRoundoffAndStopAtDiameter(t *testing.T) {
 	base := GradientDescent{Curvature: linear(2, 0), PairFraction: 0.2, Steps: 5, StepSize: 0.1}
 	clean, _ := base.Certify()
 	base.UpdateError = 0.01
-	dirty, err := base.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dirty := must.Get(base.Certify())(t)
 	if got, want := dirty.Sensitivity()-clean.Sensitivity(), 5*2*0.01; math.Abs(got-want) > 1e-12 {
 		t.Errorf("five steps with update error 0.01 add %.6g, want %.6g", got, want)
 	}
@@ -149,10 +142,7 @@ func TestCertificatesPayForRoundoffAndStopAtDiameter(t *testing.T) {
 	clean, _ = pass.Certify()
 	pass.UpdateError = []float64{0, 0, 0.01, 0.01, 0.01}
 	pass.OutputError = 0.005
-	dirty, err = pass.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dirty = must.Get(pass.Certify())(t)
 	// The worst record is 1 or 2, both present in all three steps.
 	if got, want := dirty.Sensitivity()-clean.Sensitivity(), 3*2*0.01+2*0.005; math.Abs(got-want) > 1e-12 {
 		t.Errorf("update and output errors add %.6g, want %.6g", got, want)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -15,14 +16,8 @@ func TestTupleBatchesCoverEveryPlacement(t *testing.T) {
 	for _, b := range []privacy.TupleBatches{
 		{Batch: 5, Batches: 3, Epochs: 1}, {Batch: 40, Batches: 1, Epochs: 10, Roundoff: 1e-3}, {Batch: 1, Batches: 2, Epochs: 3, Roundoff: 0.2},
 	} {
-		c, err := b.Certify()
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := b.CertifyPure()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(b.Certify())(t)
+		p := must.Get(b.CertifyPure())(t)
 		// moved is the root of squares and the sum of the moves of all releases, for an
 		// individual in so many tuples of every epoch, all in different batches or all in
 		// one: opposite terms of norm 1 are 2 apart.

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 func TestDecimalsAddUp(t *testing.T) {
@@ -53,9 +55,7 @@ func TestDecimalsAddUp(t *testing.T) {
 // Both readings of a sum hold for mechanisms that work with BelowDecimal: no real number of
 // them is above it. With the numbers themselves it does not.
 func TestBelowDecimalIsSound(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	r := rand.New(rand.NewPCG(1, 2))
 	exact := func(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
 	above := false

@@ -3,6 +3,7 @@ package privacy
 import (
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -27,9 +28,7 @@ func TestAccount(t *testing.T) {
 	} {
 		var total account.Total
 		for _, e := range c.events {
-			if err := total.Compose(e); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, total.Compose(e))
 		}
 		want := total.Epsilon(c.delta)
 		for _, claimed := range []float64{want, want * (1 - 1e-12)} {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -24,18 +25,14 @@ func TestPureNoiseRefuses(t *testing.T) {
 		{privacy.KNorm{Scale: 1, Grid: 0.75}, 1, src}, {privacy.KNorm{Scale: 1, Grid: -1}, 1, src},
 	} {
 		x := []float64{5, c.x, 7}
-		if err := privacy.AddNoise(c.m, x, c.src); err == nil {
-			t.Errorf("%#v, x = %v: no error", c.m, c.x)
-		}
+		must.ErrDo(t, privacy.AddNoise(c.m, x, c.src), "%#v, x = %v: no error", c.m, c.x)
 		for _, v := range x {
 			if v != 0 {
 				t.Errorf("%#v, x = %v: left %v behind", c.m, c.x, x)
 			}
 		}
 	}
-	if err := privacy.AddNoise(privacy.KNorm{Scale: 1}, nil, src); err != nil {
-		t.Errorf("an empty vector: %v", err)
-	}
+	must.CheckDo(t, privacy.AddNoise(privacy.KNorm{Scale: 1}, nil, src), "an empty vector")
 }
 
 // The ends of the float64 range, as for Gaussian noise.

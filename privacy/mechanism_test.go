@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/internal/sampler"
 )
@@ -23,9 +24,7 @@ func TestGaussianAddRefuses(t *testing.T) {
 		{privacy.Gaussian{Sigma: 1, Grid: nan}, 1, src}, {privacy.Gaussian{Sigma: 1, Grid: inf}, 1, src},
 	} {
 		x := []float64{5, c.x, 7}
-		if err := privacy.AddNoise(c.m, x, c.src); err == nil {
-			t.Errorf("%+v, x = %v: no error", c.m, c.x)
-		}
+		must.ErrDo(t, privacy.AddNoise(c.m, x, c.src), "%+v, x = %v: no error", c.m, c.x)
 		for _, v := range x {
 			if v != 0 {
 				t.Errorf("%+v, x = %v: left %v behind", c.m, c.x, x)
@@ -38,9 +37,7 @@ func TestGaussianAddsExactNoise(t *testing.T) {
 	m := privacy.Gaussian{Sigma: 0.3}
 	a := []float64{1, -2, 3e-9, 0}
 	b := append([]float64(nil), a...)
-	if err := privacy.AddNoise(m, a, privacy.NewSeededSource(1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, privacy.AddNoise(m, a, privacy.NewSeededSource(1)))
 	m.Grid = privacy.GridFor(m.Sigma)
 	sampler.Gaussian(b, m.Sigma, m.Grid, privacy.NewSeededSource(1).Bits)
 	for i := range a {

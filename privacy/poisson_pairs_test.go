@@ -1,12 +1,13 @@
 package privacy_test
 
 import (
-	"errors"
 	"math"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
@@ -19,26 +20,16 @@ func pairSample(group int, rate float64) privacy.PairSample {
 // The noise is the least for which the total grants the budget: it meets it, a thousandth
 // less does not, and it is below what known batches and a larger group need.
 func TestCalibratePoissonPairs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	b := privacy.Budget{Epsilon: 1.5, Delta: 1e-6}
 	const releases = 60
 	last := 0.0
 	for _, group := range []int{1, 4, 8} {
-		c, err := pairSample(group, 0.03).Certify()
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := privacy.CalibrateGaussian(c, b, releases)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(pairSample(group, 0.03).Certify())(t)
+		m := must.Get(privacy.CalibrateGaussian(c, b, releases))(t)
 		epsilon := func(sigma float64) float64 {
 			var a account.Total
-			if err := a.Compose(account.Repeat(privacy.Gaussian{Sigma: sigma}.Event(c), releases)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, a.Compose(account.Repeat(privacy.Gaussian{Sigma: sigma}.Event(c), releases)))
 			return a.Epsilon(b.Delta)
 		}
 		if got := epsilon(m.Sigma); got > b.Epsilon {
@@ -56,13 +47,8 @@ func TestCalibratePoissonPairs(t *testing.T) {
 		}
 		last = m.Sigma
 	}
-	c, err := pairSample(2, 0.1).Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := privacy.CalibratePure(c, 1, 3, privacy.KNormNoise); err == nil {
-		t.Error("pure epsilon on Poisson batches: no error")
-	}
+	c := must.Get(pairSample(2, 0.1).Certify())(t)
+	must.Err(privacy.CalibratePure(c, 1, 3, privacy.KNormNoise))(t, "pure epsilon on Poisson batches: no error")
 }
 
 func TestPairSampleRefuses(t *testing.T) {
@@ -77,34 +63,21 @@ func TestPairSampleRefuses(t *testing.T) {
 	} {
 		g := pairSample(2, 0.1)
 		change(&g)
-		if _, err := g.Certify(); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		must.Err(g.Certify())(t, "%s: no error", name)
 	}
 }
 
 // A release about a Poisson batch needs a draw of its own, of the planned rate from the
 // planned number of pairs; the ledger has the event exactly, and its total.
 func TestPoissonSession(t *testing.T) {
-	c, err := pairSample(3, 0.1).Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(pairSample(3, 0.1).Certify())(t)
 	noise := privacy.Gaussian{Sigma: 0.05}
 	event := account.Repeat(noise.Event(c), 2)
 	path := filepath.Join(t.TempDir(), "ledger")
-	l, err := ledger.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := l.Begin(ledger.Charge{DataID: "d", Algorithm: "pairs", Events: []account.Event{event}}, privacy.NewSeededSource(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(path))(t)
+	s := must.Get(l.Begin(ledger.Charge{DataID: "d", Algorithm: "pairs", Events: []account.Event{event}}, privacy.NewSeededSource(1)))(t)
 	release := func(draw func() error) error {
-		if err := draw(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, draw())
 		x := []float64{1, 2}
 		err := s.Release(x, c, noise)
 		if err != nil && (x[0] != 0 || x[1] != 0) {
@@ -124,29 +97,19 @@ func TestPoissonSession(t *testing.T) {
 		"fewer pairs":    poisson(3999, 0.1),
 		"a fixed sample": func() error { return s.Sample(make([]int32, 4000), 400) },
 	} {
-		if err := release(draw); !errors.Is(err, privacy.ErrUnplanned) {
-			t.Errorf("%s: %v, want ErrUnplanned", name, err)
-		}
+		must.FailDo(t, release(draw), privacy.ErrUnplanned, name)
 	}
 	for range 2 {
-		if err := release(poisson(4000, 0.1)); err != nil {
-			t.Errorf("as planned: %v", err)
-		}
+		must.CheckDo(t, release(poisson(4000, 0.1)), "as planned")
 	}
-	if err := release(poisson(4000, 0.1)); !errors.Is(err, privacy.ErrUnplanned) {
-		t.Errorf("a third release: %v", err)
-	}
-	if l, err = ledger.Open(path); err != nil {
-		t.Fatal(err)
-	}
+	must.FailDo(t, release(poisson(4000, 0.1)), privacy.ErrUnplanned, "a third release")
+	l = must.Get(ledger.Open(path))(t)
 	entries, err := l.Entries()
 	if err != nil || len(entries) != 1 || entries[0].Charge.Events[0] != event {
 		t.Fatalf("the ledger has %v, %v; want %v", entries, err, event)
 	}
 	var a account.Total
-	if err := a.Compose(event); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Compose(event))
 	if sum, err := l.Summary("d", 1e-6); err != nil || sum.Epsilon != a.Epsilon(1e-6) {
 		t.Errorf("the ledger says %v, %v; want epsilon %v", sum.Epsilon, err, a.Epsilon(1e-6))
 	}
@@ -155,9 +118,7 @@ func TestPoissonSession(t *testing.T) {
 	if _, err := privacy.NewPublicSession(privacy.NewSeededSource(1), []account.Event{removed}); err == nil {
 		t.Error("a session takes add/remove neighbours")
 	}
-	if _, err := l.Begin(ledger.Charge{DataID: "d", Algorithm: "pairs", Events: []account.Event{removed}}, privacy.NewSeededSource(1)); err == nil {
-		t.Error("the ledger takes add/remove neighbours")
-	}
+	must.Err(l.Begin(ledger.Charge{DataID: "d", Algorithm: "pairs", Events: []account.Event{removed}}, privacy.NewSeededSource(1)))(t, "the ledger takes add/remove neighbours")
 }
 
 // Each of n enters with the rate, independently of its neighbour, and all do at rate 1.
@@ -197,9 +158,7 @@ func TestSamplePoisson(t *testing.T) {
 		t.Errorf("rate 1: %d of %d, %v", len(all), n, err)
 	}
 	for _, bad := range []float64{0, -1, 1.5, math.NaN()} {
-		if _, err := src.SamplePoisson(nil, n, bad); err == nil {
-			t.Errorf("rate %v: no error", bad)
-		}
+		must.Err(src.SamplePoisson(nil, n, bad))(t, "rate %v: no error", bad)
 	}
 }
 
@@ -207,15 +166,10 @@ func TestSamplePoisson(t *testing.T) {
 // plan and a ledger charge, is out of range. It was PureEvent with the sensitivity of one record
 // added over the scale, up to 2 Group times too little.
 func TestPoissonBatchesHaveNoPureNoise(t *testing.T) {
-	c, err := pairSample(3, 1).Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(pairSample(3, 1).Certify())(t)
 	for _, m := range []privacy.Mechanism{privacy.KNorm{Scale: 1}, privacy.Laplace{Scale: 1, Coordinates: 4}} {
 		e := m.Event(c)
 		var a account.GDP
-		if err := a.Compose(e); err == nil {
-			t.Errorf("%v is accounted for with epsilon %v", e, a.Epsilon(0))
-		}
+		must.ErrDo(t, a.Compose(e), "%v is accounted for with epsilon %v", e, a.Epsilon(0))
 	}
 }

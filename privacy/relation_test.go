@@ -1,10 +1,10 @@
 package privacy_test
 
 import (
-	"errors"
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -61,21 +61,15 @@ func TestConvertBudget(t *testing.T) {
 	if want := 1e-5 * (1 + math.Exp(0.7)); err != nil || !within(got.Epsilon, 1.4, 1e-15) || !within(got.Delta, want, 1e-13) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := privacy.ConvertBudget(b, account.ReplaceOne, account.AddRemove, false); !errors.Is(err, privacy.ErrRelation) {
-		t.Errorf("replace-one to add/remove: %v, want ErrRelation", err)
-	}
-	if _, err := privacy.ConvertMu(1, account.ReplaceOne, account.AddRemove, false); !errors.Is(err, privacy.ErrRelation) {
-		t.Errorf("mu, replace-one to add/remove: %v, want ErrRelation", err)
-	}
+	must.Fail(privacy.ConvertBudget(b, account.ReplaceOne, account.AddRemove, false))(t, privacy.ErrRelation, "replace-one to add/remove")
+	must.Fail(privacy.ConvertMu(1, account.ReplaceOne, account.AddRemove, false))(t, privacy.ErrRelation, "mu, replace-one to add/remove")
 	if got, err := privacy.ConvertBudget(b, account.ReplaceOne, account.AddRemove, true); err != nil || got != b {
 		t.Errorf("padded: %+v, %v", got, err)
 	}
 	if mu, err := privacy.ConvertMu(0.3, account.AddRemove, account.ReplaceOne, false); err != nil || !within(mu, 0.6, 1e-15) {
 		t.Errorf("mu %v, %v", mu, err)
 	}
-	if _, err := privacy.ConvertBudget(b, "", account.ReplaceOne, true); err == nil {
-		t.Error("the empty relation is accepted")
-	}
+	must.Err(privacy.ConvertBudget(b, "", account.ReplaceOne, true))(t, "the empty relation is accepted")
 	// The exact pair of Poisson batches under replace-one is within the conversion
 	// of add/remove.
 	for _, epsilon := range []float64{0.1, 1} {
@@ -97,8 +91,6 @@ func within(got, want, rel float64) bool { return got >= want*(1-1e-13) && got <
 func single(t *testing.T, e account.Event, epsilon float64) float64 {
 	t.Helper()
 	var a account.PLD
-	if err := a.Compose(e); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Compose(e))
 	return a.Delta(epsilon)
 }

@@ -4,24 +4,19 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
 // A release about a batch follows a sample of its size, a new one each time.
 func TestSessionOfBatches(t *testing.T) {
-	c, err := MeanGradient{PairDiameter: 1, PairFraction: 0.5, Batch: 4, Records: 9}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(MeanGradient{PairDiameter: 1, PairFraction: 0.5, Batch: 4, Records: 9}.Certify())(t)
 	m := Gaussian{Sigma: 2}
 	e := m.Event(c).(account.WithoutReplacementEvent)
 	if e.Batch != 4 || e.Records != 9 || e.Event != (account.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: 2}) {
 		t.Fatal(e)
 	}
-	s, err := NewPublicSession(NewSeededSource(1), []account.Event{account.Repeat(e, 2)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewPublicSession(NewSeededSource(1), []account.Event{account.Repeat(e, 2)}))(t)
 	order := []int32{0, 1, 2, 3, 4, 5, 6, 7, 8}
 	release := func() ([]float64, error) {
 		x := []float64{1}
@@ -34,18 +29,12 @@ func TestSessionOfBatches(t *testing.T) {
 			t.Errorf("a sample of %d of 9", wrong)
 		}
 	}
-	if err := s.Sample(order, 3); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Sample(order, 3))
 	x, err = release()
 	wantRefused(t, "a sample of another size", x, err, ErrUnplanned)
 	for range 2 {
-		if err := s.Sample(order, 4); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := release(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Sample(order, 4))
+		must.Get(release())(t)
 		x, err = release()
 		wantRefused(t, "a sample twice", x, err, ErrUnplanned)
 	}
@@ -53,13 +42,9 @@ func TestSessionOfBatches(t *testing.T) {
 	plain := testCertificate(t)
 	x = []float64{1}
 	wantRefused(t, "no batch", x, s.Release(x, plain, m), ErrUnplanned)
-	if _, err := NewPublicSession(NewSeededSource(1), []account.Event{account.WithoutReplacementEvent{Event: account.LaplaceEvent{Sensitivity: 1, Scale: 1}, Batch: 2, Records: 4}}); err == nil {
-		t.Error("Laplace noise on batches was planned")
-	}
+	must.Err(NewPublicSession(NewSeededSource(1), []account.Event{account.WithoutReplacementEvent{Event: account.LaplaceEvent{Sensitivity: 1, Scale: 1}, Batch: 2, Records: 4}}))(t, "Laplace noise on batches was planned")
 	for _, bad := range []MeanGradient{{PairDiameter: 1, PairFraction: 1, Batch: 1, Records: 5}, {PairDiameter: 1, PairFraction: 1, Batch: 6, Records: 5}, {PairDiameter: 1, PairFraction: 1, Batch: -2, Records: 5}} {
-		if _, err := bad.Certify(); err == nil {
-			t.Errorf("%+v was certified", bad)
-		}
+		must.Err(bad.Certify())(t, "%+v was certified", bad)
 	}
 }
 
@@ -72,9 +57,7 @@ func TestSampleIsUniform(t *testing.T) {
 	single, joint := map[[3]int32]int{}, map[[2]int32]int{}
 	last := int32(-1)
 	for range draws {
-		if err := src.Sample(order, 3); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, src.Sample(order, 3))
 		single[[3]int32(order[:3])]++
 		if last >= 0 {
 			joint[[2]int32{last, order[0]}]++

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -34,14 +35,8 @@ func TestLastIterateReproducesTheSpecification(t *testing.T) {
 		if x.alpha > 0 { // the reference takes eta = 1/2, which is a little too long
 			l.Smoothness = 4 - 2*x.alpha
 		}
-		c, err := l.Certify()
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := CalibrateGaussian(c, Budget{Epsilon: 1, Delta: x.delta}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(l.Certify())(t)
+		m := must.Get(CalibrateGaussian(c, Budget{Epsilon: 1, Delta: x.delta}, 1))(t)
 		if got := m.Sigma / l.StepSize; math.Abs(got/x.converged-1) > 1e-4 {
 			t.Errorf("n = %d, T = %d, delta = %.3g, alpha = %v: sigma %.5g, want %.5g", x.n, x.steps, x.delta, x.alpha, got, x.converged)
 		}
@@ -75,15 +70,10 @@ func TestLastIterateRefuses(t *testing.T) {
 	for name, f := range change {
 		l := lastIterate()
 		f(&l)
-		if _, err := l.Certify(); err == nil {
-			t.Errorf("%s: certified", name)
-		}
+		must.Err(l.Certify())(t, "%s: certified", name)
 	}
 	l := lastIterate()
-	c, err := l.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(l.Certify())(t)
 	// The grid, the roundoff and the last digits of the step size are paid for.
 	if l.Grid, l.UpdateError = 0x1p-5, 1e-3; true {
 		coarse, err := l.Certify()
@@ -92,9 +82,7 @@ func TestLastIterateRefuses(t *testing.T) {
 		}
 	}
 	// No other noise has this certificate's theorem.
-	if _, err := CalibratePure(c, 1, 8, KNormNoise); err == nil {
-		t.Error("K-norm noise was calibrated to a joint certificate")
-	}
+	must.Err(CalibratePure(c, 1, 8, KNormNoise))(t, "K-norm noise was calibrated to a joint certificate")
 	if _, err := CalibrateGaussian(c, Budget{Epsilon: 1, Delta: 1e-5}, 2); err == nil {
 		t.Error("two releases were calibrated to the certificate of one")
 	}
@@ -107,28 +95,16 @@ func TestLastIterateRefuses(t *testing.T) {
 func TestSessionOfHiddenSteps(t *testing.T) {
 	l := lastIterate()
 	l.Steps = 3
-	c, err := l.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := CalibrateGaussian(c, Budget{Epsilon: 1, Delta: 1e-5}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(l.Certify())(t)
+	m := must.Get(CalibrateGaussian(c, Budget{Epsilon: 1, Delta: 1e-5}, 1))(t)
 	plan := []account.Event{m.Event(c)}
 	session := func() *LiveSession {
-		s, err := NewPublicSession(NewSeededSource(4), plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		return must.Get(NewPublicSession(NewSeededSource(4), plan))(t)
 	}
 	x := []float64{0.1, math.Pi}
 	s := session()
 	for i := range 2 {
-		if err := s.HiddenStep(x, c, m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.HiddenStep(x, c, m))
 		for _, v := range x {
 			if math.Mod(v, l.Grid) != 0 || v == 0 {
 				t.Errorf("step %d: %v is off the grid", i, v)
@@ -154,21 +130,14 @@ func TestSessionOfHiddenSteps(t *testing.T) {
 	}
 	plain := testCertificate(t)
 	g := Gaussian{Sigma: 1}
-	s2, err := NewPublicSession(NewSeededSource(4), []account.Event{g.Event(plain)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s2 := must.Get(NewPublicSession(NewSeededSource(4), []account.Event{g.Event(plain)}))(t)
 	x = []float64{1}
 	wantRefused(t, "a hidden step of an ordinary release", x, s2.HiddenStep(x, plain, g), ErrUnplanned)
 }
 
 func testCertificate(t *testing.T) Certificate {
 	t.Helper()
-	c, err := MeanGradient{PairDiameter: 1, PairFraction: 0.5}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Get(MeanGradient{PairDiameter: 1, PairFraction: 0.5}.Certify())(t)
 }
 
 func TestConvergentEvent(t *testing.T) {
@@ -207,9 +176,7 @@ func TestConvergenceNeedsTheGrid(t *testing.T) {
 				RoundToGrid(x, grid)
 			}
 			noise := []float64{0}
-			if err := (Gaussian{Sigma: 0.5, Grid: grid}).add(noise, src); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, (Gaussian{Sigma: 0.5, Grid: grid}).add(noise, src))
 			x[0] += noise[0]
 		}
 		return x[0]

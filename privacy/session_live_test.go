@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -23,11 +24,7 @@ func sessionPlan(count int) []account.Event {
 // charged is a session whose plan a ledger took.
 func charged(t *testing.T, src *Source, events ...account.Event) *LiveSession {
 	t.Helper()
-	s, err := NewSession(src, events, func() (Receipt, error) { return Receipt{Run: "a", Seq: 1}, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(NewSession(src, events, func() (Receipt, error) { return Receipt{Run: "a", Seq: 1}, nil }))(t)
 }
 
 // wantRefused checks that the error wraps target and that x was zeroed.
@@ -45,12 +42,8 @@ func TestReleaseAddsTheNoiseOfTheMechanism(t *testing.T) {
 	s := charged(t, NewSeededSource(7), sessionPlan(1)...)
 	x := []float64{1, -2, 3}
 	want := slices.Clone(x)
-	if err := s.Release(x, sessionCert, sessionMech); err != nil {
-		t.Fatal(err)
-	}
-	if err := sessionMech.add(want, NewSeededSource(7)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Release(x, sessionCert, sessionMech))
+	must.Do(t, sessionMech.add(want, NewSeededSource(7)))
 	if !slices.Equal(x, want) || slices.Equal(x, []float64{1, -2, 3}) {
 		t.Errorf("released %v, want %v", x, want)
 	}
@@ -65,10 +58,7 @@ func TestReleaseKeepsToThePlan(t *testing.T) {
 		"NaN":         {Sigma: math.NaN()},
 		"empty value": {},
 	} {
-		s, err := NewPublicSession(NewSeededSource(1), sessionPlan(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(NewPublicSession(NewSeededSource(1), sessionPlan(1)))(t)
 		x := []float64{1, 2}
 		wantRefused(t, name, x, s.Release(x, sessionCert, m), ErrUnplanned)
 		// A refused release uses up nothing.
@@ -82,10 +72,7 @@ func TestReleaseKeepsToThePlan(t *testing.T) {
 		"smaller sensitivity": {exact: 0.1, total: math.Nextafter(0.125, 0)},
 		"no certificate":      {},
 	} {
-		s, err := NewPublicSession(NewSeededSource(1), sessionPlan(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(NewPublicSession(NewSeededSource(1), sessionPlan(1)))(t)
 		x := []float64{1, 2}
 		wantRefused(t, name, x, s.Release(x, c, sessionMech), ErrUnplanned)
 	}
@@ -94,10 +81,7 @@ func TestReleaseKeepsToThePlan(t *testing.T) {
 func TestReleaseCounts(t *testing.T) {
 	// Equal events of the plan add up: 2 + 1.
 	plan := append(sessionPlan(2), account.GaussianEvent{Sensitivity: 0.125, Sigma: 0.5})
-	s, err := NewPublicSession(NewSeededSource(1), plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewPublicSession(NewSeededSource(1), plan))(t)
 	for i := range 3 {
 		if err := s.Release([]float64{1}, sessionCert, sessionMech); err != nil {
 			t.Fatalf("release %d of 3: %v", i+1, err)
@@ -109,28 +93,19 @@ func TestReleaseCounts(t *testing.T) {
 
 func TestReleaseNotFiniteIsSpent(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		s, err := NewPublicSession(NewSeededSource(1), sessionPlan(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(NewPublicSession(NewSeededSource(1), sessionPlan(1)))(t)
 		x := []float64{1, bad, 2}
 		wantRefused(t, "not finite", x, s.Release(x, sessionCert, sessionMech), errNotFinite)
 		x = []float64{1}
 		wantRefused(t, "after a vector that was not finite", x, s.Release(x, sessionCert, sessionMech), ErrUnplanned)
 	}
-	s, err := NewPublicSession(NewSeededSource(1), []account.Event{account.PublicEvent{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewPublicSession(NewSeededSource(1), []account.Event{account.PublicEvent{}}))(t)
 	x := []float64{1, math.NaN()}
 	wantRefused(t, "exact", x, s.ReleaseExact(x), errNotFinite)
 }
 
 func TestReleaseBadGridIsZeroed(t *testing.T) {
-	s, err := NewPublicSession(NewSeededSource(1), sessionPlan(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewPublicSession(NewSeededSource(1), sessionPlan(1)))(t)
 	x := []float64{1, 2}
 	if err := s.Release(x, sessionCert, Gaussian{Sigma: 0.5, Grid: 0.3}); err == nil || x[0] != 0 || x[1] != 0 {
 		t.Errorf("grid 0.3: %v, x = %v; want an error and zeros", err, x)
@@ -138,10 +113,7 @@ func TestReleaseBadGridIsZeroed(t *testing.T) {
 }
 
 func TestClosedSessionReleasesNothing(t *testing.T) {
-	s, err := NewPublicSession(NewSeededSource(1), append(sessionPlan(5), account.PublicEvent{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewPublicSession(NewSeededSource(1), append(sessionPlan(5), account.PublicEvent{})))(t)
 	s.Close()
 	x := []float64{1, 2}
 	wantRefused(t, "Release after Close", x, s.Release(x, sessionCert, sessionMech), ErrUnplanned)
@@ -156,11 +128,7 @@ func TestReleaseExact(t *testing.T) {
 		return charged(t, NewSeededSource(1), sessionPlan(2)[0], account.ComposedEvent{Events: []account.Event{e}})
 	}
 	public := func(e account.Event) *LiveSession {
-		s, err := NewPublicSession(NewSeededSource(1), []account.Event{e})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		return must.Get(NewPublicSession(NewSeededSource(1), []account.Event{e}))(t)
 	}
 	noise := account.GaussianEvent{Sensitivity: 1, Sigma: 1}
 	for name, s := range map[string]*LiveSession{
@@ -184,10 +152,7 @@ func TestReleaseExact(t *testing.T) {
 }
 
 func TestPublicSession(t *testing.T) {
-	s, err := NewPublicSession(NewSeededSource(1), []account.Event{account.PublicEvent{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewPublicSession(NewSeededSource(1), []account.Event{account.PublicEvent{}}))(t)
 	for _, warning := range []string{"nothing was charged", "noise is not secret"} {
 		if !strings.Contains(strings.Join(s.Receipt().Warnings, "\n"), warning) {
 			t.Errorf("warnings %q, want %q", s.Receipt().Warnings, warning)
@@ -198,12 +163,8 @@ func TestPublicSession(t *testing.T) {
 	}
 	x := []float64{1}
 	wantRefused(t, "unplanned", x, s.Release(x, sessionCert, sessionMech), ErrUnplanned)
-	if _, err := NewPublicSession(nil, []account.Event{account.PublicEvent{}}); err == nil {
-		t.Error("a session without a source was made")
-	}
-	if _, err := NewPublicSession(NewSeededSource(1), nil); err == nil {
-		t.Error("a session without a plan was made")
-	}
+	must.Err(NewPublicSession(nil, []account.Event{account.PublicEvent{}}))(t, "a session without a source was made")
+	must.Err(NewPublicSession(NewSeededSource(1), nil))(t, "a session without a plan was made")
 	if _, err := NewPublicSession(NewSeededSource(1), []account.Event{account.UnknownEvent{Kind: "x"}}); err == nil {
 		t.Error("a session for an unknown event was made")
 	}
@@ -211,19 +172,12 @@ func TestPublicSession(t *testing.T) {
 	for range account.MaxDepth + 2 {
 		deep = account.ComposedEvent{Events: []account.Event{deep}}
 	}
-	if _, err := NewPublicSession(NewSeededSource(1), []account.Event{deep}); err == nil || !strings.Contains(err.Error(), "nested") {
-		t.Errorf("too deep a plan: %v", err)
-	}
-	if _, err := account.Encode(deep); err == nil || !strings.Contains(err.Error(), "nested") {
-		t.Errorf("too deep an event: %v", err)
-	}
+	must.Fail(NewPublicSession(NewSeededSource(1), []account.Event{deep}))(t, "nested", "too deep a plan")
+	must.Fail(account.Encode(deep))(t, "nested", "too deep an event")
 }
 
 func TestSessionDrawsFromItsSource(t *testing.T) {
-	s, err := NewPublicSession(NewSeededSource(3), []account.Event{account.PublicEvent{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewPublicSession(NewSeededSource(3), []account.Event{account.PublicEvent{}}))(t)
 	src := NewSeededSource(3)
 	if got, want := s.Permutation(20), src.Permutation(20); !slices.Equal(got, want) {
 		t.Errorf("permutation %v, want %v", got, want)
@@ -238,10 +192,7 @@ func TestSessionDrawsFromItsSource(t *testing.T) {
 
 // Goroutines that share a session cannot make more releases than planned.
 func TestSessionConcurrentReleases(t *testing.T) {
-	s, err := NewPublicSession(NewSeededSource(3), sessionPlan(50))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewPublicSession(NewSeededSource(3), sessionPlan(50)))(t)
 	var wg sync.WaitGroup
 	released := make([]int, 8)
 	for g := range released {
@@ -267,19 +218,13 @@ func TestSessionConcurrentReleases(t *testing.T) {
 // has.
 func TestSkip(t *testing.T) {
 	open := func() *LiveSession {
-		s, err := NewPublicSession(NewSeededSource(1), []account.Event{account.ParallelEvent{Parts: []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 2}, 3), account.GaussianEvent{Sensitivity: 1, Sigma: 4}}}, account.GaussianEvent{Sensitivity: 1, Sigma: 2}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		return must.Get(NewPublicSession(NewSeededSource(1), []account.Event{account.ParallelEvent{Parts: []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 2}, 3), account.GaussianEvent{Sensitivity: 1, Sigma: 4}}}, account.GaussianEvent{Sensitivity: 1, Sigma: 2}}))(t)
 	}
 	release := func(s *LiveSession, sigma float64) error {
 		return s.Release([]float64{1}, Certificate{exact: 1, total: 1}, Gaussian{Sigma: sigma})
 	}
 	s := open()
-	if err := release(s, 2); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, release(s, 2))
 	if made := s.Releases(); !slices.Equal(made, []int{1, 0}) {
 		t.Errorf("releases %v, want [1 0]", made)
 	}
@@ -291,13 +236,7 @@ func TestSkip(t *testing.T) {
 	if err := s.Skip([]int{2, 1}); err != nil || !slices.Equal(s.Releases(), []int{3, 1}) {
 		t.Errorf("%v, releases %v", err, s.Releases())
 	}
-	if err := release(s, 4); !errors.Is(err, ErrUnplanned) {
-		t.Errorf("a skipped release was made: %v", err)
-	}
-	if err := release(s, 2); err != nil {
-		t.Errorf("the last one: %v", err)
-	}
-	if err := release(s, 2); !errors.Is(err, ErrUnplanned) {
-		t.Errorf("one too many: %v", err)
-	}
+	must.FailDo(t, release(s, 4), ErrUnplanned, "a skipped release was made")
+	must.CheckDo(t, release(s, 2), "the last one")
+	must.FailDo(t, release(s, 2), ErrUnplanned, "one too many")
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -12,10 +13,7 @@ func pureMechanisms(t *testing.T, coordinates int) []Mechanism {
 	t.Helper()
 	var out []Mechanism
 	for _, kind := range []PureNoise{KNormNoise, LaplaceNoise} {
-		m, err := CalibratePure(sessionCert, 0.75, coordinates, kind)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(CalibratePure(sessionCert, 0.75, coordinates, kind))(t)
 		out = append(out, m)
 	}
 	return out
@@ -24,17 +22,10 @@ func pureMechanisms(t *testing.T, coordinates int) []Mechanism {
 // A planned pure release is made once, with the noise of its mechanism.
 func TestSessionReleasesPureNoise(t *testing.T) {
 	for _, m := range pureMechanisms(t, 3) {
-		s, err := NewPublicSession(NewSeededSource(7), []account.Event{m.Event(sessionCert)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(NewPublicSession(NewSeededSource(7), []account.Event{m.Event(sessionCert)}))(t)
 		x, want := []float64{1, -2, 3}, []float64{1, -2, 3}
-		if err := s.Release(x, sessionCert, m); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.add(want, NewSeededSource(7)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Release(x, sessionCert, m))
+		must.Do(t, m.add(want, NewSeededSource(7)))
 		if !slices.Equal(x, want) || slices.Equal(x, []float64{1, -2, 3}) {
 			t.Errorf("%v: released %v, want %v", m, x, want)
 		}
@@ -55,11 +46,7 @@ func TestSessionRefusesForeignMechanisms(t *testing.T) {
 	planned := KNorm{Scale: 1}.Event(sessionCert)
 	quiet := KNorm{Scale: 1e-9}
 	fresh := func(events ...account.Event) *LiveSession {
-		s, err := NewPublicSession(NewSeededSource(1), events)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		return must.Get(NewPublicSession(NewSeededSource(1), events))(t)
 	}
 	for name, m := range map[string]Mechanism{
 		"nil":                nil,
@@ -87,11 +74,7 @@ func TestSessionRefusesForeignMechanisms(t *testing.T) {
 		t.Errorf("Laplace for 2 coordinates on 3: %v, x = %v", err, x)
 	}
 	for _, e := range []account.Event{account.Repeat(account.PureEvent{Epsilon: 1}, 0), account.LaplaceEvent{Sensitivity: 1}, account.PureEvent{Epsilon: math.Inf(1)}} {
-		if _, err := NewPublicSession(NewSeededSource(1), []account.Event{e}); err == nil {
-			t.Errorf("a session for %#v was made", e)
-		}
+		must.Err(NewPublicSession(NewSeededSource(1), []account.Event{e}))(t, "a session for %#v was made", e)
 	}
-	if _, err := NewPublicSession(NewSeededSource(1), []account.Event{account.Repeat(account.PureEvent{Epsilon: 1}, math.MaxInt), account.PureEvent{Epsilon: 1}}); err == nil {
-		t.Error("a plan of more than MaxInt releases was accepted")
-	}
+	must.Err(NewPublicSession(NewSeededSource(1), []account.Event{account.Repeat(account.PureEvent{Epsilon: 1}, math.MaxInt), account.PureEvent{Epsilon: 1}}))(t, "a plan of more than MaxInt releases was accepted")
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 	"dyad/privacy/internal/sampler"
 	"dyad/privacy/privtest"
@@ -69,14 +70,8 @@ func choices(t *testing.T, scores []int64, c Certificate, epsilon float64, trial
 	t.Helper()
 	src, counts := NewSeededSource(5), make([]int, len(scores))
 	for range trials {
-		s, err := NewPublicSession(src, []account.Event{account.PureEvent{Epsilon: epsilon}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		i, err := s.Choose(scores, c, epsilon)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(NewPublicSession(src, []account.Event{account.PureEvent{Epsilon: epsilon}}))(t)
+		i := must.Get(s.Choose(scores, c, epsilon))(t)
 		counts[i]++
 	}
 	return counts
@@ -87,10 +82,7 @@ func choices(t *testing.T, scores []int64, c Certificate, epsilon float64, trial
 // session's choices are told from it.
 func TestChoiceOfNeighbours(t *testing.T) {
 	const epsilon, trials = 0.5, 40000
-	certificate, err := ScoreSum{Levels: 1, Name: "score"}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	certificate := must.Get(ScoreSum{Levels: 1, Name: "score"}.Certify())(t)
 	sensitivity := int64(certificate.Sensitivity())
 	if sensitivity != 2 {
 		t.Fatalf("the scores have sensitivity %v, the neighbours below differ by 2", certificate.Sensitivity())
@@ -160,9 +152,7 @@ func TestExponentialChoice(t *testing.T) {
 	rate := epsilon / (2 * certificate.Sensitivity())
 	for draws := 1; draws <= 2; draws++ {
 		var total account.GDP
-		if err := total.Compose(account.Repeat(account.BoundedRangeEvent{Epsilon: epsilon}, draws)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, total.Compose(account.Repeat(account.BoundedRangeEvent{Epsilon: epsilon}, draws)))
 		mu, closest, defect := total.Mu(), 0.0, 0.0
 		for code := range int64(3 * 3 * 3 * 3) {
 			scores, other := make([]int64, 4), make([]int64, 4)
@@ -192,14 +182,8 @@ func TestExponentialChoice(t *testing.T) {
 			law[k[0]] = p
 		}
 		for range 40000 {
-			s, err := NewPublicSession(src, []account.Event{account.BoundedRangeEvent{Epsilon: epsilon}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			i, err := s.Choose(scores, certificate, epsilon)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(NewPublicSession(src, []account.Event{account.BoundedRangeEvent{Epsilon: epsilon}}))(t)
+			i := must.Get(s.Choose(scores, certificate, epsilon))(t)
 			counts[i]++
 			if _, err := s.Choose(scores, certificate, epsilon); !errors.Is(err, ErrUnplanned) {
 				t.Fatalf("a second choice of one that is planned: %v", err)
@@ -217,10 +201,7 @@ func TestExponentialChoice(t *testing.T) {
 // score is what a run of the tests below plans and releases.
 func score(t *testing.T) (Certificate, Gaussian) {
 	t.Helper()
-	c, err := ScoreSum{Levels: 1, Name: "score"}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(ScoreSum{Levels: 1, Name: "score"}.Certify())(t)
 	return c, Gaussian{Sigma: 4}
 }
 
@@ -235,11 +216,7 @@ func selectionOf(t *testing.T, runs, candidates int) Selection {
 
 func sessionOf(t *testing.T, seed uint64, e ...account.Event) *LiveSession {
 	t.Helper()
-	s, err := NewPublicSession(NewSeededSource(seed), e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(NewPublicSession(NewSeededSource(seed), e))(t)
 }
 
 // The number of runs that count is uniform; all runs are made, whatever it is; candidates are drawn
@@ -263,9 +240,7 @@ func TestSelectionDrawsTheNumberOfRuns(t *testing.T) {
 	if err := privtest.CheckMultinomial(counts, slices.Repeat([]float64{1. / runs}, runs), 1e-6); err != nil {
 		t.Error("number of runs:", err)
 	}
-	if err := privtest.CheckMultinomial(drawn, slices.Repeat([]float64{1. / candidates}, candidates), 1e-6); err != nil {
-		t.Error("candidates:", err)
-	}
+	must.CheckDo(t, privtest.CheckMultinomial(drawn, slices.Repeat([]float64{1. / candidates}, candidates), 1e-6), "candidates:")
 }
 
 // Runs release what their candidate planned and no more, in sessions of their own; the best score is
@@ -278,9 +253,7 @@ func TestSelectionRuns(t *testing.T) {
 		_, best, err := s.Best(x, func(candidate int, one Session) ([]float64, error) {
 			made++
 			v := []float64{0}
-			if err := one.Release(v, c, m); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, one.Release(v, c, m))
 			if err := one.Release([]float64{0}, c, m); !errors.Is(err, ErrUnplanned) {
 				t.Fatalf("a second score was released: %v", err)
 			}
@@ -327,16 +300,8 @@ func TestSelectionIsWhatWasPlanned(t *testing.T) {
 	}
 	c, _ := score(t)
 	s := sessionOf(t, 1, account.PureEvent{Epsilon: 0.5})
-	if _, err := s.Choose([]int64{1, 2}, c, 0.25); !errors.Is(err, ErrUnplanned) {
-		t.Errorf("a choice of another epsilon: %v", err)
-	}
-	if _, err := s.Choose([]int64{1, 2}, c, 0.1); err == nil {
-		t.Error("a choice with an epsilon that is no multiple of 2^-20")
-	}
-	if _, err := s.Choose([]int64{1, 2}, c, 0.5); err != nil {
-		t.Error(err)
-	}
-	if _, err := s.Choose([]int64{1, 2}, c, 0.5); !errors.Is(err, ErrUnplanned) {
-		t.Errorf("a second choice: %v", err)
-	}
+	must.Fail(s.Choose([]int64{1, 2}, c, 0.25))(t, ErrUnplanned, "a choice of another epsilon")
+	must.Err(s.Choose([]int64{1, 2}, c, 0.1))(t, "a choice with an epsilon that is no multiple of 2^-20")
+	must.Check(s.Choose([]int64{1, 2}, c, 0.5))(t)
+	must.Fail(s.Choose([]int64{1, 2}, c, 0.5))(t, ErrUnplanned, "a second choice")
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/account"
 )
@@ -11,14 +12,8 @@ import (
 // The noise of a release has the law of its mechanism in every coordinate, however many there are: its mean size, and no
 // correlation with the coordinate before it or the first one.
 func TestNoiseOfEveryCoordinate(t *testing.T) {
-	euclidean, err := ScoreSum{Levels: 1, Name: "score"}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
-	manhattan, err := ScoreSum{Levels: 1, Manhattan: true, Name: "score"}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	euclidean := must.Get(ScoreSum{Levels: 1, Name: "score"}.Certify())(t)
+	manhattan := must.Get(ScoreSum{Levels: 1, Manhattan: true, Name: "score"}.Certify())(t)
 	const scale = 3
 	for _, d := range sizes.Dims(t, math.Inf(1)) {
 		releases := 2000
@@ -38,9 +33,7 @@ func TestNoiseOfEveryCoordinate(t *testing.T) {
 			size, before, first := make([]float64, d), make([]float64, d), make([]float64, d)
 			for range releases {
 				x := make([]float64, d)
-				if err := s.Release(x, c.of, c.noise); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.Release(x, c.of, c.noise))
 				for i, v := range x {
 					size[i] += math.Abs(v)
 					before[i] += v * x[max(i-1, 0)]
@@ -103,9 +96,7 @@ func TestBatchesOfEveryRecord(t *testing.T) {
 						with[i]++
 					}
 				}
-				if err := s.Sample(order, m); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.Sample(order, m))
 				for _, i := range order[:m] {
 					fixed[i]++
 				}

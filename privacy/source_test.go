@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/privtest"
 )
@@ -14,14 +15,8 @@ import (
 const alpha = 1e-9
 
 func TestSources(t *testing.T) {
-	a, err := privacy.NewSource()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := privacy.NewSource()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(privacy.NewSource())(t)
+	b := must.Get(privacy.NewSource())(t)
 	s, same, other := privacy.NewSeededSource(1), privacy.NewSeededSource(1), privacy.NewSeededSource(2)
 	if !a.Secret() || s.Secret() {
 		t.Error("Secret must be true for NewSource and false for NewSeededSource")
@@ -62,9 +57,7 @@ func permutationCounts(n int, draw func() []int32) (counts []int, probs []float6
 func TestPermutation(t *testing.T) {
 	src := privacy.NewSeededSource(5)
 	const n = 60_000
-	if err := privtest.CheckMultinomial(permutationCounts4(n, src, false)); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, privtest.CheckMultinomial(permutationCounts4(n, src, false)))
 	if privtest.CheckMultinomial(permutationCounts4(n, src, true)) == nil {
 		t.Error("swapping with any position was not rejected")
 	}
@@ -128,9 +121,7 @@ func TestUniformBall(t *testing.T) {
 			t.Errorf("d = %d: norm: %v", d, err)
 		}
 		if d == 3 {
-			if err := privtest.CheckCDF(first, coordinateCDF3, alpha); err != nil {
-				t.Error(err)
-			}
+			must.CheckDo(t, privtest.CheckCDF(first, coordinateCDF3, alpha))
 		}
 	}
 	coins := rand.New(src)
@@ -154,10 +145,7 @@ func coordinateCDF3(t float64) float64 { return 0.5 + 0.75*(t-t*t*t/3) }
 // The stream of a source can be replaced, so what it says of its secrecy must go with the
 // stream: a charge would else be recorded as one with secret noise.
 func TestSourceIsNoMoreSecretThanItsStream(t *testing.T) {
-	src, err := privacy.NewSource()
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(privacy.NewSource())(t)
 	if !src.Secret() {
 		t.Fatal("a source keyed by the operating system is not secret")
 	}
@@ -165,9 +153,7 @@ func TestSourceIsNoMoreSecretThanItsStream(t *testing.T) {
 	if src.Secret() {
 		t.Error("a source with the stream of a seed says that it is secret")
 	}
-	if src, err = privacy.NewSource(); err != nil {
-		t.Fatal(err)
-	}
+	src = must.Get(privacy.NewSource())(t)
 	*src.Bits = *privacy.NewSeededSource(1).Bits
 	if src.Secret() {
 		t.Error("a source with a copy of the stream of a seed says that it is secret")

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/big"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // coefficients are c_0..c_(rows-1) as the filter computes them.
@@ -62,10 +64,7 @@ func TestSquareRootToeplitz(t *testing.T) {
 // C^-1 (C x) = x, and the prefix noise is that of the dense A C^-1.
 func TestToeplitzFilterInverts(t *testing.T) {
 	const rows, d = 40, 3
-	f, err := SquareRootToeplitz(rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(SquareRootToeplitz(rows))(t)
 	product, inverse := NewToeplitzFilter(f, d), NewToeplitzFilter(f, d)
 	for b := range rows {
 		x := []float64{math.Sin(float64(b)), 1, float64(b)}
@@ -104,10 +103,7 @@ func TestToeplitzFilterInverts(t *testing.T) {
 // is not vacuous.
 func TestToeplitzRowError(t *testing.T) {
 	const rows = 600
-	f, err := SquareRootToeplitz(rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(SquareRootToeplitz(rows))(t)
 	filter := NewToeplitzFilter(f, 1)
 	number := func(v float64) *big.Float { return new(big.Float).SetPrec(400).SetFloat64(v) }
 	memory := make([]*big.Float, len(f.Decay))

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // pointsOf are operating points with intervals of 0.05 to both sides.
@@ -45,11 +47,7 @@ func TestThresholdServesItsAim(t *testing.T) {
 		}
 	}
 	for _, a := range []Aim{{}, {Name: "best"}, {Balanced, 0.5}, {Sensitivity, 0}, {Specificity, 1}, {Sensitivity, math.NaN()}} {
-		if _, err := f.Threshold(a); err == nil {
-			t.Errorf("%+v is accepted", a)
-		}
+		must.Err(f.Threshold(a))(t, "%+v is accepted", a)
 	}
-	if _, err := (&Figures{Records: 3}).Threshold(Aim{Name: Balanced}); err == nil {
-		t.Error("a threshold without points")
-	}
+	must.Err((&Figures{Records: 3}).Threshold(Aim{Name: Balanced}))(t, "a threshold without points")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/algorithms/local"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -18,10 +19,7 @@ func TestChoosingLambdaIsCharged(t *testing.T) {
 	p := protocol(local.DJW)
 	p.Users, p.Epochs = records.Len(), 2
 	grid := []float64{1e4, 0.1}
-	c, err := local.ChooseL2(context.Background(), p, grid, 3, records, privacy.NewSeededSource(3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(local.ChooseL2(context.Background(), p, grid, 3, records, privacy.NewSeededSource(3)))(t)
 	p.L2 = c.L2
 	g := plan(t, p).Choosing(c)
 	// 2 candidates on 2 of 3 folds each, 2 answers, and the last training.
@@ -43,20 +41,10 @@ func TestChoosingLambdaIsCharged(t *testing.T) {
 	for i := range of {
 		of[i] = int32(i)
 	}
-	persons, err := records.GroupPersons(of, len(of), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := local.Simulate(context.Background(), plan(t, stable), persons, privacy.NewSeededSource(4), nil); err == nil {
-		t.Error("rows of persons were taken for users")
-	}
-	if _, err := local.ChooseL2(context.Background(), stable, []float64{0.1, 1}, 2, persons, privacy.NewSeededSource(4)); err == nil {
-		t.Error("folds took rows of persons for users")
-	}
-	st, err := local.Simulate(context.Background(), plan(t, stable), records, privacy.NewSeededSource(4), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	persons := must.Get(records.GroupPersons(of, len(of), 2))(t)
+	must.Err(local.Simulate(context.Background(), plan(t, stable), persons, privacy.NewSeededSource(4), nil))(t, "rows of persons were taken for users")
+	must.Err(local.ChooseL2(context.Background(), stable, []float64{0.1, 1}, 2, persons, privacy.NewSeededSource(4)))(t, "folds took rows of persons for users")
+	st := must.Get(local.Simulate(context.Background(), plan(t, stable), records, privacy.NewSeededSource(4), nil))(t)
 	if a, want := c2.Accuracies[1], accuracy(st.W, records); math.Abs(a-want) > 0.06 {
 		t.Errorf("the answers estimate an accuracy of %v, want about %v", a, want)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"dyad/algorithms/local"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 	randomiser "dyad/privacy/local"
 )
@@ -115,10 +116,7 @@ func TestHostileProtocolEnds(t *testing.T) {
 // not a number, and its gradient cannot be sent, while that of the other can.
 func TestHostileStateSeparatesRecords(t *testing.T) {
 	q := plan(t, protocol(local.DJW))
-	c, err := randomiser.Direction{Dim: 3, Bound: 1, Epsilon: 1}.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(randomiser.Direction{Dim: 3, Bound: 1, Epsilon: 1}.Channel())(t)
 	w := hostileStates(q)["an infinite difference"].W
 	sends := func(x ...float64) bool {
 		margin := 0.0

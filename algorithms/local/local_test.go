@@ -2,13 +2,13 @@ package local_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"dyad/algorithms/local"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 	randomiser "dyad/privacy/local"
 	"dyad/privacy/privtest"
@@ -50,11 +50,7 @@ func protocol(m local.Method) local.Protocol {
 
 func plan(t *testing.T, p local.Protocol) *local.Plan {
 	t.Helper()
-	q, err := p.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
+	return must.Get(p.Plan())(t)
 }
 
 // users are n records with labels along the first feature.
@@ -69,11 +65,7 @@ func users(t *testing.T, n, d int, seed uint64) *engine.Records {
 		}
 		x[i*d] += 0.5 * y[i]
 	}
-	records, err := engine.NewRecords(x, y, d, engine.Bounds{FeatureNorm: 1, LabelAbs: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return records
+	return must.Get(engine.NewRecords(x, y, d, engine.Bounds{FeatureNorm: 1, LabelAbs: 1}))(t)
 }
 
 func accuracy(w []float64, r *engine.Records) float64 {
@@ -96,10 +88,7 @@ func TestMethodsLearn(t *testing.T) {
 	for _, m := range local.Methods() {
 		p := protocol(m)
 		p.Users, p.Epochs = train.Len(), 4
-		st, err := local.Simulate(context.Background(), plan(t, p), train, privacy.NewSeededSource(1), nil)
-		if err != nil {
-			t.Fatalf("%s: %v", m, err)
-		}
+		st := must.Get(local.Simulate(context.Background(), plan(t, p), train, privacy.NewSeededSource(1), nil))(t, m)
 		want := 0.85
 		if m == local.PrestigePrinted { // label noise and noise in the regulariser
 			want = 0.6
@@ -116,10 +105,7 @@ func TestMethodsLearn(t *testing.T) {
 	p.Users, p.Epsilon = train.Len(), 1e-4
 	mean := 0.0
 	for seed := range uint64(10) {
-		st, err := local.Simulate(context.Background(), plan(t, p), train, privacy.NewSeededSource(seed), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		st := must.Get(local.Simulate(context.Background(), plan(t, p), train, privacy.NewSeededSource(seed), nil))(t)
 		mean += accuracy(st.W, test) / 10
 	}
 	if mean > 0.75 {
@@ -138,14 +124,9 @@ func TestNumberOfMessagesDoesNotDependOnData(t *testing.T) {
 		st, c := q.Start(), local.NewClient(q, privacy.NewSeededSource(1))
 		st.W[0] = 4 // margins are 4 x
 		for range p.Users {
-			msg, err := c.Message(st, engine.Record{X: []float64{x, 0, 0}, Y: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			msg := must.Get(c.Message(st, engine.Record{X: []float64{x, 0, 0}, Y: 1}))(t)
 			fixed := append([]float64(nil), st.W...)
-			if err := q.Apply(st, []local.Message{msg}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, q.Apply(st, []local.Message{msg}))
 			copy(st.W, fixed)
 		}
 		return st.Updates
@@ -165,10 +146,7 @@ func participation(t *testing.T, q *local.Plan, x, y float64, n int) (sent int) 
 	st, c := q.Start(), local.NewClient(q, privacy.NewSeededSource(9))
 	st.W[0] = 4
 	for range n {
-		m, err := c.Message(st, engine.Record{X: []float64{x, 0, 0}, Y: y})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(c.Message(st, engine.Record{X: []float64{x, 0, 0}, Y: y}))(t)
 		if m.Takes {
 			sent++
 		}
@@ -184,12 +162,8 @@ func TestParticipationIsAResponse(t *testing.T) {
 	p.Epsilon = 0.2
 	q := plan(t, p)
 	truth := randomiser.RandomizedResponse{Epsilon: math.Log((1 + math.Exp(p.Epsilon)) / 2)}.Truth()
-	if err := privtest.CheckBinomial(participation(t, q, 1, 1, n), n, truth, alpha); err != nil {
-		t.Error(err)
-	}
-	if err := privtest.CheckBinomial(participation(t, q, 0.01, 1, n), n, 1-truth, alpha); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, privtest.CheckBinomial(participation(t, q, 1, 1, n), n, truth, alpha))
+	must.CheckDo(t, privtest.CheckBinomial(participation(t, q, 0.01, 1, n), n, 1-truth, alpha))
 }
 
 // A mask of the curriculum changes a gradient, not the law that hides it: records in
@@ -203,14 +177,9 @@ func TestSendAlwaysHidesTheMask(t *testing.T) {
 		st, c := q.Start(), local.NewClient(q, privacy.NewSeededSource(4))
 		st.W[0] = 4
 		for range n {
-			m, err := c.Message(st, engine.Record{X: []float64{x, 0, 0}, Y: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(c.Message(st, engine.Record{X: []float64{x, 0, 0}, Y: 1}))(t)
 			g := make([]float64, 3)
-			if err := q.AddEstimate(g, m); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, q.AddEstimate(g, m))
 			if g[0] < 0 { // the gradient of a selected record points to -x
 				hits++
 			}
@@ -248,9 +217,7 @@ func TestGuarantees(t *testing.T) {
 	if g := plan(t, p).Guarantee; len(g.Warnings) == 0 {
 		t.Error("an unreachable threshold is not reported")
 	}
-	if _, err := plan(t, protocol(local.Prestige)).Shuffled(1e-6); !errors.Is(err, local.ErrProtocol) {
-		t.Errorf("shuffling of 200 users: %v, want a refusal", err)
-	}
+	must.Fail(plan(t, protocol(local.Prestige)).Shuffled(1e-6))(t, local.ErrProtocol, "shuffling of 200 users")
 	p = protocol(local.DJW)
 	p.Users, p.Epsilon = 100000, 0.5
 	g, err := plan(t, p).Shuffled(1e-6)
@@ -275,9 +242,7 @@ func TestProtocolsRefuse(t *testing.T) {
 	} {
 		p := protocol(local.PrestigeParticipation)
 		change(&p)
-		if _, err := p.Plan(); !errors.Is(err, local.ErrProtocol) {
-			t.Errorf("%s: %v, want ErrProtocol", name, err)
-		}
+		must.Fail(p.Plan())(t, local.ErrProtocol, name)
 	}
 }
 
@@ -292,9 +257,7 @@ func TestServerRefusesMessages(t *testing.T) {
 		"choice 2 of 2":    {{Takes: true, Direction: randomiser.DirectionMessage{Choice: 2}}},
 		"two in batch one": {{Takes: true}, {Takes: true}},
 	} {
-		if err := q.Apply(st, batch); err == nil {
-			t.Errorf("%s was accepted", name)
-		}
+		must.ErrDo(t, q.Apply(st, batch), "%s was accepted", name)
 	}
 	if st.Visits != 0 || st.Updates != 0 || st.Epoch != 1 {
 		t.Errorf("refused messages changed the state to %+v", st)
@@ -335,18 +298,11 @@ func TestBatchAveragesPrivatisedGradients(t *testing.T) {
 	want := make([]float64, 3)
 	var batch []local.Message
 	for range 4 {
-		m, err := c.Message(st, engine.Record{X: []float64{0.1, 0.2, 0.3}, Y: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := addDecoded(q, want, m); err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(c.Message(st, engine.Record{X: []float64{0.1, 0.2, 0.3}, Y: -1}))(t)
+		must.Do(t, addDecoded(q, want, m))
 		batch = append(batch, m)
 	}
-	if err := q.Apply(st, batch); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, q.Apply(st, batch))
 	for i := range want {
 		if w := -q.StepSize(1) * want[i] / 4; math.Abs(st.W[i]-w) > 1e-9*math.Abs(w) {
 			t.Errorf("coordinate %d is %v, want %v", i, st.W[i], w)
@@ -364,9 +320,7 @@ func TestThresholdSchedule(t *testing.T) {
 	if e, err := local.KWIKEpochs(2, 1, 0.01); err != nil || e != 10 {
 		t.Errorf("KWIK epochs %v, %v, want 10", e, err)
 	}
-	if _, err := local.KWIKEpochs(2, 1, 1); err == nil {
-		t.Error("delta 1 was accepted")
-	}
+	must.Err(local.KWIKEpochs(2, 1, 1))(t, "delta 1 was accepted")
 }
 
 func BenchmarkSimulate(b *testing.B) {
@@ -379,21 +333,13 @@ func BenchmarkSimulate(b *testing.B) {
 	for i := range y {
 		y[i] = float64(2*r.IntN(2) - 1)
 	}
-	records, err := engine.NewRecords(x, y, d, engine.Bounds{FeatureNorm: 1, LabelAbs: 1})
-	if err != nil {
-		b.Fatal(err)
-	}
+	records := must.Get(engine.NewRecords(x, y, d, engine.Bounds{FeatureNorm: 1, LabelAbs: 1}))(b)
 	for _, m := range []local.Method{local.Prestige, local.DJW, local.SGD} {
 		b.Run(m.String(), func(b *testing.B) {
 			p := local.Protocol{Method: m, Loss: logistic{}, Dim: d, FeatureNorm: 1, Radius: 10, L2: 0.01, Users: n, Epochs: 1, Epsilon: 1}
-			q, err := p.Plan()
-			if err != nil {
-				b.Fatal(err)
-			}
+			q := must.Get(p.Plan())(b)
 			for range b.N {
-				if _, err := local.Simulate(context.Background(), q, records, privacy.NewSeededSource(1), nil); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(local.Simulate(context.Background(), q, records, privacy.NewSeededSource(1), nil))(b)
 			}
 			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "visits/s")
 		})

@@ -12,6 +12,7 @@ import (
 	"dyad/algorithms/local"
 	"dyad/engine"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/privacy"
 	randomiser "dyad/privacy/local"
 )
@@ -67,21 +68,12 @@ func TestGradientOfNetwork(t *testing.T) {
 	if q.Parameters != hidden*(q.Dim+2) {
 		t.Fatalf("%d parameters, want %d", q.Parameters, hidden*(q.Dim+2))
 	}
-	mlp, err := embedding.NewMLP(embedding.MLP{In: q.Dim, Hidden: []int{hidden}, Out: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	term, err := embedding.Model{Network: mlp}.NewTermPass()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mlp := must.Get(embedding.NewMLP(embedding.MLP{In: q.Dim, Hidden: []int{hidden}, Out: 1}))(t)
+	term := must.Get(embedding.Model{Network: mlp}.NewTermPass())(t)
 	r, client := rand.New(rand.NewPCG(1, 1)), local.NewClient(q, privacy.NewSeededSource(1))
 	for range 20 {
 		st, z := randomState(q, r)
-		m, err := client.Message(st, z)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(client.Message(st, z))(t)
 		loss := func(theta []float64) float64 {
 			return math.Log1p(math.Exp(-z.Y * (forward(theta, z.X, hidden) + q.Bias)))
 		}
@@ -113,10 +105,7 @@ func TestGradientOfNetworkIsClipped(t *testing.T) {
 	clipped.Network = &local.Network{Hidden: 6, Seed: 3, Clip: 0.7}
 	u, c := plan(t, free), plan(t, clipped)
 	gradient := func(q *local.Plan, st *local.State, z engine.Record) []float64 {
-		m, err := local.NewClient(q, privacy.NewSeededSource(1)).Message(st, z)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(local.NewClient(q, privacy.NewSeededSource(1)).Message(st, z))(t)
 		return m.Gradient
 	}
 	r := rand.New(rand.NewPCG(2, 1))
@@ -161,10 +150,7 @@ func TestCurriculumOfTheNetworksScore(t *testing.T) {
 	in, out, moved := 0, 0, 0
 	for range 200 {
 		st, z := randomState(q, r)
-		m, err := local.NewClient(q, privacy.NewSeededSource(1)).Message(st, z)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(local.NewClient(q, privacy.NewSeededSource(1)).Message(st, z))(t)
 		takes := z.Y*forward(st.W, z.X, hidden) >= 0.2
 		if m.Takes != takes {
 			t.Fatalf("score %v with label %v: takes part %v", forward(st.W, z.X, hidden), z.Y, m.Takes)
@@ -222,10 +208,7 @@ func TestHostileServerOfNetworks(t *testing.T) {
 			next := map[bool]uint64{}
 			for _, z := range records {
 				src := privacy.NewSeededSource(1)
-				msg, err := local.NewClient(q, src).Message(st, z)
-				if err != nil {
-					t.Fatalf("%s: %s: no message: %v", m, name, err)
-				}
+				msg := must.Get(local.NewClient(q, src).Message(st, z))(t, fmt.Sprintf("%s: %s: no message", m, name))
 				at := src.Uint64()
 				if want, ok := next[msg.Takes]; ok && want != at {
 					t.Errorf("%s: %s: another number of words", m, name)
@@ -244,13 +227,8 @@ func TestUsersOfNetworks(t *testing.T) {
 	q := plan(t, p)
 	c, mean := local.NewClient(q, privacy.NewSeededSource(1)), make([]float64, q.Parameters)
 	for range n {
-		m, err := c.Message(q.Start(), engine.Record{X: make([]float64, 3), Y: math.NaN()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := q.AddEstimate(mean, m); err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(c.Message(q.Start(), engine.Record{X: make([]float64, 3), Y: math.NaN()}))(t)
+		must.Do(t, q.AddEstimate(mean, m))
 	}
 	square := 0.0
 	for _, v := range mean {
@@ -317,18 +295,14 @@ func TestProtocolsOfNetworksRefuse(t *testing.T) {
 		}
 	}
 	p := networkProtocol(local.DJW, 4)
-	if err := local.CheckChoice(p, []float64{0.1, 1}, 2, 200); !errors.Is(err, local.ErrProtocol) {
-		t.Errorf("lambda of a network: %v", err)
-	}
+	must.FailDo(t, local.CheckChoice(p, []float64{0.1, 1}, 2, 200), local.ErrProtocol, "lambda of a network")
 	q := plan(t, p)
 	if p.Network.Rate != 0 || q.Network.Rate == 0 || q.Network.Clip == 0 {
 		t.Errorf("a plan fills %+v of the protocol, or leaves %+v", p.Network, q.Network)
 	}
 	// A message carries no dimension; an exact gradient does, and public features do.
 	st := q.Start()
-	if err := q.Apply(st, []local.Message{{Takes: true, Direction: randomiser.DirectionMessage{Choice: 9}}}); err == nil {
-		t.Error("a choice that nobody has was applied")
-	}
+	must.ErrDo(t, q.Apply(st, []local.Message{{Takes: true, Direction: randomiser.DirectionMessage{Choice: 9}}}), "a choice that nobody has was applied")
 	exact := plan(t, networkProtocol(local.SGD, 4))
 	for _, n := range []int{3, exact.Parameters + 1} {
 		if err := exact.Apply(exact.Start(), []local.Message{{Takes: true, Gradient: make([]float64, n)}}); err == nil {
@@ -350,11 +324,7 @@ func xorUsers(t *testing.T, n int, seed uint64) *engine.Records {
 		a, b := float64(2*r.IntN(2)-1), float64(2*r.IntN(2)-1)
 		x[3*i], x[3*i+1], y[i] = 0.5*a+0.15*r.NormFloat64(), 0.5*b+0.15*r.NormFloat64(), a*b
 	}
-	records, err := engine.NewRecords(x, y, 3, engine.Bounds{FeatureNorm: 1, LabelAbs: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return records
+	return must.Get(engine.NewRecords(x, y, 3, engine.Bounds{FeatureNorm: 1, LabelAbs: 1}))(t)
 }
 
 // Networks learn what no linear model can, by every method that takes them.
@@ -372,10 +342,7 @@ func TestNetworksLearn(t *testing.T) {
 			p.Batch, p.Network.Rate = 1, 0.3
 		}
 		q := plan(t, p)
-		st, err := local.Simulate(context.Background(), q, train, privacy.NewSeededSource(1), nil)
-		if err != nil {
-			t.Fatalf("%s: %v", m, err)
-		}
+		st := must.Get(local.Simulate(context.Background(), q, train, privacy.NewSeededSource(1), nil))(t, m)
 		right, x := 0, make([]float64, 3)
 		for i := range test.Len() {
 			test.Row(i, x)
@@ -392,10 +359,7 @@ func TestNetworksLearn(t *testing.T) {
 	}
 	p := protocol(local.SGD)
 	p.Users = n
-	st, err := local.Simulate(context.Background(), plan(t, p), train, privacy.NewSeededSource(1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := must.Get(local.Simulate(context.Background(), plan(t, p), train, privacy.NewSeededSource(1), nil))(t)
 	if a := accuracy(st.W, test); a > 0.65 {
 		t.Errorf("a linear model without privacy has accuracy %v: these records need no network", a)
 	}

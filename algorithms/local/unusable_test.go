@@ -7,6 +7,7 @@ import (
 
 	"dyad/algorithms/local"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 	randomiser "dyad/privacy/local"
 )
@@ -35,10 +36,7 @@ func TestUnusableRecordsSendTheMessageOfZero(t *testing.T) {
 				src := privacy.NewSeededSource(8)
 				c := local.NewClient(q, src)
 				for range 200 {
-					msg, err := c.Message(st, z)
-					if err != nil {
-						t.Fatalf("%s: %v", m, err)
-					}
+					msg := must.Get(c.Message(st, z))(t, m)
 					all = append(all, msg)
 				}
 				return append(all, local.Message{Direction: randomiser.DirectionMessage{Choice: uint16(src.Uint64())}})
@@ -83,15 +81,10 @@ func TestUnusableLabelsAreAnswered(t *testing.T) {
 	}
 	// A simulation has the labels before it, and refuses others.
 	x := []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6}
-	records, err := engine.NewRecords(x, []float64{1, 0.5}, 3, engine.Bounds{FeatureNorm: 1, LabelAbs: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := must.Get(engine.NewRecords(x, []float64{1, 0.5}, 3, engine.Bounds{FeatureNorm: 1, LabelAbs: 1}))(t)
 	p := protocol(local.DJW)
 	p.Users = 2
-	if _, err := local.Simulate(context.Background(), plan(t, p), records, privacy.NewSeededSource(1), nil); err == nil {
-		t.Error("a label of 0.5 was simulated")
-	}
+	must.Err(local.Simulate(context.Background(), plan(t, p), records, privacy.NewSeededSource(1), nil))(t, "a label of 0.5 was simulated")
 }
 
 // The number of words that a message draws does not depend on the record, nor on the
@@ -109,10 +102,7 @@ func TestDrawsDoNotDependOnTheRecord(t *testing.T) {
 				st.W[0] = w
 				for _, x := range [][]float64{{0, 0, 0}, {1, 0, 0}, {-0.5, 0.5, 0.5}, {1e-310, 0, 0}, {math.NaN(), 0, 0}} {
 					src := privacy.NewSeededSource(seed)
-					msg, err := local.NewClient(q, src).Message(st, engine.Record{X: x, Y: 1})
-					if err != nil {
-						t.Fatal(err)
-					}
+					msg := must.Get(local.NewClient(q, src).Message(st, engine.Record{X: x, Y: 1}))(t)
 					at := src.Uint64()
 					if want, ok := next[msg.Takes]; ok && at != want {
 						t.Fatalf("%s, w = %v, x = %v: another number of words", m, w, x)
@@ -138,17 +128,12 @@ func TestParticipationIsUnbiased(t *testing.T) {
 				selected := z.X[0] > 0
 				sum, square, taken := make([]float64, 3), make([]float64, 3), 0.0
 				for range n {
-					msg, err := c.Message(st, z)
-					if err != nil {
-						t.Fatal(err)
-					}
+					msg := must.Get(c.Message(st, z))(t)
 					if !msg.Takes {
 						continue
 					}
 					g := make([]float64, 3)
-					if err := q.AddEstimate(g, msg); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, q.AddEstimate(g, msg))
 					taken++
 					for i, v := range g {
 						sum[i], square[i] = sum[i]+v, square[i]+v*v

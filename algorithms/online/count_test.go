@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms/online"
 	"dyad/internal/crash"
 	"dyad/internal/create"
+	"dyad/internal/must"
 )
 
 // countName is the file that counts the releases of the attacked stream.
@@ -41,9 +42,9 @@ func (f *fixture) refusedState(t testing.TB, what, says string) {
 // Then it puts the copy back, which would draw the releases after 4 a second time, with other
 // noise, or breaks the count. Nothing leaves unless the state is known to be the latest. In
 // the end the files are as the kill left them.
-func (f *fixture) attackCount(t *testing.T, c cell, stage string, nth int) crash.Ended {
+func (f *fixture) attackCount(t *testing.T, c cell) crash.Ended {
 	t.Helper()
-	child := f.start(t, crash.Spec{Args: f.stream(), Stage: "released", Nth: 4, Fault: "pause", Then: stage, ThenNth: nth})
+	child := f.start(t, crash.Spec{Args: f.stream(), Stage: "released#4", Fault: "pause", Then: c.stage})
 	child.Paused(t)
 	copied := f.get(t, stateName)
 	e := child.End()
@@ -73,15 +74,13 @@ func (f *fixture) attackCount(t *testing.T, c cell, stage string, nth int) crash
 			back(whole[:size], latest, unknown)
 		}
 	case "count lost":
-		if err := os.Remove(f.in(name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(f.in(name)))
 		f.refusedState(t, c.fault, unknown)
 	case "two attempts":
 		// The killed attempt drew release 5 and did not count it: the copy goes on and draws
 		// it too. From then on the first release 5 is refused.
 		f.put(t, map[string]string{stateName: copied})
-		second := f.start(t, crash.Spec{Args: f.stream("resume"), Stage: "released", Nth: 1, Fault: "kill"}).End()
+		second := f.start(t, crash.Spec{Args: f.stream("resume"), Stage: "released", Fault: "kill"}).End()
 		next := f.get(t, stateName)
 		f.put(t, map[string]string{stateName: latest})
 		f.refusedState(t, c.fault, "is another one in this state than the one that was made")
@@ -100,9 +99,7 @@ func (f *fixture) uncharged(t *testing.T, spec crash.Spec) crash.Ended {
 	t.Helper()
 	spec.Fault = "kill"
 	e := f.start(t, spec).End()
-	if err := os.Remove(f.in(f.countName(t))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(f.in(f.countName(t))))
 	return e
 }
 
@@ -110,7 +107,7 @@ func (f *fixture) uncharged(t *testing.T, spec crash.Spec) crash.Ended {
 // can know.
 func (f *fixture) putBackAll(t *testing.T) crash.Ended {
 	t.Helper()
-	child := f.start(t, crash.Spec{Args: f.stream(), Stage: "released", Nth: 4, Fault: "pause", Then: "released", ThenNth: 5})
+	child := f.start(t, crash.Spec{Args: f.stream(), Stage: "released#4", Fault: "pause", Then: "released#5"})
 	child.Paused(t)
 	old := map[string]string{}
 	for _, name := range []string{stateName, "ledger/ledger.jsonl", "ledger/ledger.jsonl.head", f.countName(t)} {
@@ -124,9 +121,7 @@ func (f *fixture) putBackAll(t *testing.T) crash.Ended {
 // A FIFO that has the name of the state is refused before anybody waits for it.
 func TestStateIsAFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "s")
-	if err := syscall.Mkfifo(name, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(name, 0o600))
 	var state *online.StateError
 	if _, err := online.Open(mustPlan(t), online.Options{State: name, Public: true, Resume: true}); !errors.As(err, &state) || !errors.Is(err, create.ErrIrregular) {
 		t.Errorf("a FIFO as state: %v", err)

@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"dyad/algorithms"
 	"dyad/internal/crash"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
 
@@ -135,33 +136,18 @@ func TestCrashMatrix(t *testing.T) {
 
 func (f *fixture) attack(t *testing.T, c cell) crash.Ended {
 	t.Helper()
-	stage, nth, _ := strings.Cut(c.stage, "#")
-	spec := crash.Spec{Args: f.stream(), Stage: stage}
-	if stage != "start" {
-		var err error
-		if spec.Nth, err = strconv.Atoi(nth); err != nil {
-			t.Fatal(err)
-		}
-	}
+	spec := crash.Spec{Args: f.stream(), Stage: c.stage}
 	var pause func()
 	switch c.fault {
 	case "state put back", "count torn", "count lost", "count cut short", "two attempts":
 		if c.charges == 0 {
 			return f.uncharged(t, spec)
 		}
-		return f.attackCount(t, c, stage, spec.Nth)
-	case "kill -9", "state cut short", "state edited", "state lost", "state of before":
-		spec.Fault = "kill"
-	case "interrupt":
-		spec.Fault = "interrupt"
-	case "disk full":
-		spec.Fault = "full"
+		return f.attackCount(t, c)
+	case "state cut short", "state edited", "state lost", "state of before":
+		return f.damageState(t, c.fault, f.start(t, spec.With("kill", "")).End())
 	case "disk full within a line":
-		spec.Fault, spec.Limit = "full", uint64(len(f.ledger)+20)
-	case "state folder read-only":
-		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("out"), true
-	case "ledger folder read-only":
-		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("ledger"), true
+		c.fault, spec.Limit = "disk full", uint64(len(f.ledger)+20)
 	case "other run":
 		pause = func() { f.otherRun(t, c.stage) }
 	case "same state":
@@ -176,17 +162,11 @@ func (f *fixture) attack(t *testing.T, c cell) crash.Ended {
 		pause = func() { f.charge(t, inYear(c.fault), "clock") }
 	case "line lost", "line edited", "head deleted":
 		return f.damaged(t, c.fault, c.says, spec)
-	default:
-		t.Fatalf("no fault %q", c.fault)
 	}
 	if pause == nil {
-		return f.damageState(t, c.fault, f.start(t, spec).End())
+		return f.start(t, spec.With(c.fault, f.dir)).End()
 	}
-	spec.Fault = "pause"
-	child := f.start(t, spec)
-	child.Paused(t)
-	pause()
-	return child.End()
+	return f.start(t, spec.With("pause", "")).While(t, pause)
 }
 
 // damageState breaks the state that a killed stream left, checks that it is refused,
@@ -214,18 +194,14 @@ func (f *fixture) damageState(t *testing.T, fault string, e crash.Ended) crash.E
 		}
 		f.put(t, map[string]string{stateName: whole})
 	case "state lost":
-		if err := os.Rename(f.in(stateName), f.in("tmp/away")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(f.in(stateName), f.in("tmp/away")))
 		f.run(t, f.stream("resume")...).Want(t, fault, exitInput, "cannot read the state")
-		if err := os.Rename(f.in("tmp/away"), f.in(stateName)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(f.in("tmp/away"), f.in(stateName)))
 	case "state of before":
 		// The stream is resumed, and killed again; then a copy of the state from before
 		// that is put back.
 		old := f.get(t, stateName)
-		second := f.start(t, crash.Spec{Args: f.stream("resume"), Stage: "released", Nth: 2, Fault: "kill"}).End()
+		second := f.start(t, crash.Spec{Args: f.stream("resume"), Stage: "released#2", Fault: "kill"}).End()
 		latest := f.get(t, stateName)
 		sameReleases(t, releasesOf(t, e), releasesOf(t, second))
 		refused(old, "old copy")
@@ -301,21 +277,13 @@ func (r *reference) make(t testing.TB) {
 // state reads the state file.
 func (f *fixture) state(t testing.TB) *algorithms.StreamState {
 	t.Helper()
-	s, err := algorithms.ReadStreamState(strings.NewReader(f.get(t, stateName)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(algorithms.ReadStreamState(strings.NewReader(f.get(t, stateName))))(t)
 }
 
 // spent is what was spent on the records.
 func (f *fixture) spent(t testing.TB) ledger.Summary {
 	t.Helper()
-	s, err := f.book(t).Summary(dataID, crashDelta)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(f.book(t).Summary(dataID, crashDelta))(t)
 }
 
 // check verifies the files after an attack, goes on until the stream ends, and
@@ -380,9 +348,7 @@ func (f *fixture) check(t testing.TB, c cell, e crash.Ended) {
 
 // Control: the check of the matrix notices what must never happen.
 func TestCrashCheckNotices(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	cut := cell{"kill -9", "released#5", crash.Killed, 1, 5, "", true}
 	noticed := func(f *fixture, e crash.Ended, text string) {
 		t.Helper()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/privacy/ledger"
 )
 
@@ -60,9 +61,7 @@ func (f *fixture) damaged(t *testing.T, fault, says string, spec crash.Spec) cra
 	case "line edited":
 		lines[1] = strings.Replace(lines[1], `"sigma":`, `"sigma":9`, 1)
 	case "head deleted":
-		if err := os.Remove(f.in(head)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(f.in(head)))
 	}
 	broken := strings.Join(lines, "")
 	if broken == backup[book] && fault != "head deleted" {
@@ -73,9 +72,7 @@ func (f *fixture) damaged(t *testing.T, fault, says string, spec crash.Spec) cra
 	if f.get(t, book) != broken {
 		t.Error("a damaged ledger was written to")
 	}
-	if _, err := ledger.Open(f.in(book)); err == nil || !strings.Contains(err.Error(), says) {
-		t.Errorf("the damaged ledger: %v, want %q", err, says)
-	}
+	must.Fail(ledger.Open(f.in(book)))(t, says, "the damaged ledger")
 	f.put(t, backup)
 	return e
 }

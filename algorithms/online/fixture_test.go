@@ -21,6 +21,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
@@ -175,10 +176,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	// Not t.TempDir: a child that gives up root must get in.
-	dir, err := os.MkdirTemp("", "dyad-online")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp("", "dyad-online"))(t)
 	f := &fixture{dir: dir}
 	t.Cleanup(func() {
 		f.writable()
@@ -186,13 +184,9 @@ func newFixture(t *testing.T) *fixture {
 	})
 	folders := []string{".", "in", "ledger", "out", "tmp"}
 	for _, sub := range folders[1:] {
-		if err := os.Mkdir(f.in(sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(f.in(sub), 0o755))
 	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(dir, 0o755))
 	var text strings.Builder
 	for i := range records {
 		x := float64(i + 1)
@@ -203,9 +197,7 @@ func newFixture(t *testing.T) *fixture {
 	f.ledger, f.head = f.get(t, "ledger/ledger.jsonl"), f.get(t, "ledger/ledger.jsonl.head")
 	if os.Getuid() == 0 {
 		for _, name := range append(folders, "in/records", "ledger/ledger.jsonl", "ledger/ledger.jsonl.head", "ledger/ledger.jsonl.lock") {
-			if err := os.Chown(f.in(name), 65534, -1); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Chown(f.in(name), 65534, -1))
 		}
 	}
 	return f
@@ -215,25 +207,17 @@ func newFixture(t *testing.T) *fixture {
 func (f *fixture) charge(t *testing.T, at time.Time, run string) {
 	t.Helper()
 	l := f.book(t)
-	if _, err := l.Begin(ledger.Charge{
+	must.Get(l.Begin(ledger.Charge{
 		DataID: dataID, Run: run, Algorithm: "dpgdsc", Time: at, Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 10}},
-	}, privacy.NewSeededSource(1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Release(run, ledger.Kept{Digest: "0f"}); err != nil {
-		t.Fatal(err)
-	}
+	}, privacy.NewSeededSource(1)))(t)
+	must.Do(t, l.Release(run, ledger.Kept{Digest: "0f"}))
 	f.known = append(f.known, run)
 }
 
 // book is the ledger.
 func (f *fixture) book(t testing.TB) *ledger.Ledger {
 	t.Helper()
-	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return must.Get(ledger.Open(f.in("ledger/ledger.jsonl")))(t)
 }
 
 // start starts the program as a child.
@@ -256,18 +240,13 @@ func (f *fixture) in(name string) string { return filepath.Join(f.dir, name) }
 func (f *fixture) put(t testing.TB, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
-		if err := os.WriteFile(f.in(name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(f.in(name), []byte(text), 0o644))
 	}
 }
 
 func (f *fixture) get(t testing.TB, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(f.in(name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(f.in(name)))(t)
 	return string(text)
 }
 
@@ -283,13 +262,8 @@ func (f *fixture) writable() {
 func (f *fixture) attacked(t testing.TB) (run string, charges int, finished []string) {
 	t.Helper()
 	l := f.book(t)
-	if _, err := l.Verify(); err != nil {
-		t.Fatal(err)
-	}
-	entries, err := l.Entries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(l.Verify())(t)
+	entries := must.Get(l.Entries())(t)
 	for _, e := range entries {
 		switch {
 		case slices.Contains(f.known, e.Run):

@@ -13,6 +13,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/online"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -22,10 +23,7 @@ func feed(t *testing.T, s *online.Stream, last int) (released []int) {
 	t.Helper()
 	for s.Taken() < last {
 		y := float64(2*(s.Taken()%2) - 1)
-		r, err := s.Take(t.Context(), []float64{0.5 * y, 0.1, 0}, y)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(s.Take(t.Context(), []float64{0.5 * y, 0.1, 0}, y))(t)
 		if r != nil {
 			released = append(released, r.Number)
 		}
@@ -35,19 +33,12 @@ func feed(t *testing.T, s *online.Stream, last int) (released []int) {
 
 func mustPlan(t *testing.T) *algorithms.Plan {
 	t.Helper()
-	plan, err := streamPlan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plan
+	return must.Get(streamPlan())(t)
 }
 
 func opened(t *testing.T, o online.Options) *online.Stream {
 	t.Helper()
-	s, err := online.Open(mustPlan(t), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(online.Open(mustPlan(t), o))(t)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -59,26 +50,16 @@ func TestStopTellsTheLedgerLast(t *testing.T) {
 	book := func() (*ledger.Ledger, error) { return ledger.Open(path) }
 	o := online.Options{State: filepath.Join(dir, "s"), DataID: dataID, Ledger: book}
 	lines := func() int {
-		l, err := book()
-		if err != nil {
-			t.Fatal(err)
-		}
-		entries, err := l.Entries()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(book())(t)
+		entries := must.Get(l.Entries())(t)
 		return len(entries)
 	}
 	s := opened(t, o)
 	if s.Begun() || s.Last() != nil || s.Run() != "" {
 		t.Error("a stream without a record has begun")
 	}
-	if err := s.Stop(nil); err != nil {
-		t.Errorf("a stream without a record: %v", err)
-	}
-	if _, err := os.Stat(path); err == nil {
-		t.Error("a ledger was made before the first record")
-	}
+	must.CheckDo(t, s.Stop(nil), "a stream without a record")
+	must.Err(os.Stat(path))(t, "a ledger was made before the first record")
 	if got := feed(t, s, records); !slices.Equal(got, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}) || s.Guarantee().Kind != privacy.ApproxDP {
 		t.Errorf("releases %v, %s", got, s.Guarantee())
 	}
@@ -98,9 +79,7 @@ func TestStopTellsTheLedgerLast(t *testing.T) {
 		t.Errorf("%v, resumed before the model: %v", err, published)
 	}
 	s.Close()
-	if _, err := online.Open(mustPlan(t), o); !errors.Is(err, ledger.ErrResume) {
-		t.Errorf("a finished stream is resumed: %v", err)
-	}
+	must.Fail(online.Open(mustPlan(t), o))(t, ledger.ErrResume, "a finished stream is resumed")
 }
 
 // Public records need no ledger; a state of one kind is no state of the other.
@@ -113,9 +92,7 @@ func TestPublicStream(t *testing.T) {
 	if _, err := online.Open(mustPlan(t), o); !errors.As(err, &state) || !strings.Contains(err.Error(), "in use by another process") {
 		t.Errorf("the state of a living stream: %v", err)
 	}
-	if err := s.Stop(nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Stop(nil))
 	s.Close()
 	if _, err := online.Open(mustPlan(t), o); !errors.As(err, &state) || !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a second start: %v", err)
@@ -126,9 +103,7 @@ func TestPublicStream(t *testing.T) {
 	}
 	s.Close()
 	o.Public = false
-	if _, err := online.Open(mustPlan(t), o); err == nil || !strings.Contains(err.Error(), "Options.Ledger") {
-		t.Errorf("private records without a ledger: %v", err)
-	}
+	must.Fail(online.Open(mustPlan(t), o))(t, "Options.Ledger", "private records without a ledger")
 	o.Ledger = func() (*ledger.Ledger, error) { return ledger.Open(filepath.Join(dir, "ledger.jsonl")) }
 	if _, err := online.Open(mustPlan(t), o); !errors.As(err, &state) || !strings.Contains(err.Error(), "public data") {
 		t.Errorf("private records with the state of public ones: %v", err)
@@ -140,16 +115,12 @@ func TestLostReleaseIsWithheld(t *testing.T) {
 	dir := t.TempDir()
 	for _, fault := range []string{"state", "closed"} {
 		folder := filepath.Join(dir, fault)
-		if err := os.Mkdir(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(folder, 0o700))
 		s := opened(t, online.Options{State: filepath.Join(folder, "s"), DataID: dataID, Ledger: func() (*ledger.Ledger, error) { return ledger.Open(filepath.Join(dir, "ledger.jsonl")) }})
 		feed(t, s, 29)
 		want := online.ErrLost.Error()
 		if fault == "state" {
-			if err := os.RemoveAll(folder); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.RemoveAll(folder))
 		} else {
 			s.Close()
 			want = "is closed"

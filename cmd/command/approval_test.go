@@ -9,23 +9,22 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestApprovedRoad: a page is made without data, a run of another plan, other columns or other figures is refused before a
 // charge, the digest of the page is in ledger and model, and the filled-in page differs in the part for it alone.
 func TestApprovedRoad(t *testing.T) {
 	dir := t.TempDir()
-	must(t, dir, "data", "synth", "clinic.csv", "--schema", "clinic.yaml", "-n", "400")
-	schema, err := os.ReadFile(filepath.Join(dir, "clinic.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, dir, "data", "synth", "clinic.csv", "--schema", "clinic.yaml", "-n", "400")
+	schema := must.Get(os.ReadFile(filepath.Join(dir, "clinic.yaml")))(t)
 	private := strings.Replace(string(schema), "public: true", "public: false", 1)
 	write(t, dir, "clinic.yaml", private)
 	write(t, dir, "other.yaml", strings.Replace(private, "[18, 95]", "[18, 96]", 1))
 	plan := []string{"plan", "-n", "400", "--schema", "clinic.yaml", "--epsilon", "1", "--holdout", "0.25", "--holdout-epsilon", "0.5", "--study", "A <b>", "--report"}
 	for _, language := range []string{"en", "de", "fr"} {
-		must(t, dir, append(plan, language+".html", "--language", language)...)
+		mustRun(t, dir, append(plan, language+".html", "--language", language)...)
 	}
 	page := text(t, dir, "de.html")
 	for _, has := range []string{`<html lang="de">`, "A &lt;b&gt;", "18 bis 95", "never, former, current", "% Erfolg erraten", "kann eine AUC von 0,5 nicht", "Unterschrift", `<h3 id="class-pairs">`} {
@@ -46,17 +45,14 @@ func TestApprovedRoad(t *testing.T) {
 	train := func(schema, epsilon, held string, more ...string) []string {
 		return append([]string{"train", "--data", "clinic.csv", "--schema", schema, "--epsilon", epsilon, "--holdout", "0.25", "--holdout-epsilon", held, "--approved", "de.html", "--out", "m.json"}, more...)
 	}
-	for name, args := range map[string][]string{
-		"epsilon": train("clinic.yaml", "1.1", "0.5"), "columns": train("other.yaml", "1", "0.5"), "figures": train("clinic.yaml", "1", "0.6"), "step": train("clinic.yaml", "1", "0.5", "--algorithm", "dpgdsc"),
+	for _, args := range [][]string{
+		train("clinic.yaml", "1.1", "0.5"), train("other.yaml", "1", "0.5"), train("clinic.yaml", "1", "0.6"), train("clinic.yaml", "1", "0.5", "--algorithm", "dpgdsc"),
 	} {
-		code, _, errs := dyad(t, dir, args...)
-		if code != exitInput || !strings.Contains(errs, "--approved de.html: the") {
-			t.Errorf("another %s: exit %d: %s", name, code, errs)
-		}
+		ends(t, dir, exitInput, "--approved de.html: the", args...)
 	}
 	// One option each, on which the guarantee or the weights rest; several leave the record of the plan as it is.
 	options := []string{"--algorithm", "moments", "--second-moments", "diagonal", "--class-balance", "0.5", "--public-centre", "0", "--ridge", "0.5"}
-	must(t, dir, slices.Concat([]string{"plan", "-n", "400", "--schema", "clinic.yaml", "--report", "options.html"}, options)...)
+	mustRun(t, dir, slices.Concat([]string{"plan", "-n", "400", "--schema", "clinic.yaml", "--report", "options.html"}, options)...)
 	run := slices.Concat([]string{"train", "--data", "clinic.csv", "--schema", "clinic.yaml", "--approved", "options.html", "--out", "o.json"}, options)
 	write(t, dir, "middle.yaml", strings.Replace(private, "columns:", "missing: {policy: middle}\ncolumns:", 1))
 	write(t, dir, "basis.yaml", strings.Replace(private, "columns:", "basis: curve:2\ncolumns:", 1))
@@ -65,40 +61,33 @@ func TestApprovedRoad(t *testing.T) {
 		"--second-moments full", "--class-balance 0.4", "--public-centre 0.1,0,0,0,0,0,0,0,0,0,0", "--ridge 0.6", "--clip-radius 0.9", "--radius 2", "--second-share 0.2", "--epsilon 0.9", "--delta 1e-6",
 		"--data-id other", "--schema other.yaml", "--schema middle.yaml", "--schema basis.yaml", "--schema named.yaml", "--holdout 0.1",
 	} {
-		code, _, errs := dyad(t, dir, slices.Concat(run, strings.Fields(change))...)
-		if code != exitInput || !strings.Contains(errs, "--approved options.html: the ") {
-			t.Errorf("%s: exit %d: %s", change, code, errs)
-		}
+		ends(t, dir, exitInput, "--approved options.html: the ", slices.Concat(run, strings.Fields(change))...)
 	}
 	// One visible number, and a page that is filled in already.
 	write(t, dir, "edited.html", strings.Replace(page, "18 bis 95", "18 bis 96", 1))
-	if code, _, errs := dyad(t, dir, append(train("clinic.yaml", "1", "0.5"), "--approved", "edited.html")...); code != exitInput || !strings.Contains(errs, "was changed since it was written") {
-		t.Errorf("a page with another range: exit %d: %s", code, errs)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "state", "dyad", "ledger.jsonl")); err == nil {
-		t.Error("a refused run has made a ledger")
-	}
-	must(t, dir, run...)
-	must(t, dir, "report", "o.json", "--approved", "options.html", "--out", "options-after.html")
+	ends(t, dir, exitInput, "was changed since it was written", append(train("clinic.yaml", "1", "0.5"), "--approved", "edited.html")...)
+	must.Err(os.Stat(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t, "a refused run has made a ledger")
+	mustRun(t, dir, run...)
+	mustRun(t, dir, "report", "o.json", "--approved", "options.html", "--out", "options-after.html")
 	for _, language := range []string{"en", "fr"} {
-		must(t, dir, append(train("clinic.yaml", "1", "0.5"), "--approved", language+".html", "--out", language+".json")...)
+		mustRun(t, dir, append(train("clinic.yaml", "1", "0.5"), "--approved", language+".html", "--out", language+".json")...)
 	}
-	must(t, dir, train("clinic.yaml", "1", "0.5")...)
+	mustRun(t, dir, train("clinic.yaml", "1", "0.5")...)
 	sum := sha256.Sum256([]byte(page))
 	for _, file := range []string{"m.json", filepath.Join("state", "dyad", "ledger.jsonl")} {
 		if !strings.Contains(text(t, dir, file), hex.EncodeToString(sum[:])) {
 			t.Errorf("%s does not have the digest of the page", file)
 		}
 	}
-	must(t, dir, "report", "m.json", "--approved", "de.html", "--figures", "m.figures.json", "--out", "after.html")
+	mustRun(t, dir, "report", "m.json", "--approved", "de.html", "--figures", "m.figures.json", "--out", "after.html")
 	part := regexp.MustCompile(`(?s)<div id="after-the-run">.*</div><!-- /after-the-run -->`)
 	after := text(t, dir, "after.html")
 	if part.ReplaceAllString(after, "") != part.ReplaceAllString(page, "") || !strings.Contains(part.FindString(after), "<dd>nichts</dd>") {
 		t.Errorf("the page changed elsewhere, or does not state what changed:\n%s", part.FindString(after))
 	}
 	// The page does not state "nothing has changed" beside figures that nobody approved.
-	must(t, dir, "evaluate", "m.json", "--data", "clinic.csv", "--holdout", "0.25", "--epsilon", "0.6", "--out", "more.json")
-	must(t, dir, "report", "m.json", "--approved", "de.html", "--figures", "more.json", "--out", "more.html")
+	mustRun(t, dir, "evaluate", "m.json", "--data", "clinic.csv", "--holdout", "0.25", "--epsilon", "0.6", "--out", "more.json")
+	mustRun(t, dir, "report", "m.json", "--approved", "de.html", "--figures", "more.json", "--out", "more.html")
 	if more := part.FindString(text(t, dir, "more.html")); strings.Contains(more, "nichts") || !strings.Contains(more, "Epsilon 0,6") {
 		t.Errorf("figures of another epsilon: %s", more)
 	}
@@ -106,21 +95,16 @@ func TestApprovedRoad(t *testing.T) {
 	write(t, dir, "data.yaml", strings.Replace(private, "range: [18, 95]", "range: [18, 95], from_data: true", 1))
 	write(t, dir, "public.yaml", string(schema))
 	for _, schema := range []string{"data.yaml", "public.yaml"} {
-		must(t, dir, "plan", "-n", "300", "--schema", schema, "--report", schema+".html")
+		mustRun(t, dir, "plan", "-n", "300", "--schema", schema, "--report", schema+".html")
 		if page := text(t, dir, schema+".html"); strings.Contains(page, "% success") || !strings.Contains(page, "The guarantee does not hold:") {
 			t.Errorf("%s: the page states a risk", schema)
 		}
 	}
-	if code, _, errs := dyad(t, dir, "report", "m.json", "--approved", "fr.html", "--out", "x.html"); code != exitInput || !strings.Contains(errs, "was trained with the page") {
-		t.Errorf("the page of another language: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "was trained with the page", "report", "m.json", "--approved", "fr.html", "--out", "x.html")
 }
 
 func text(t *testing.T, dir, file string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(filepath.Join(dir, file)))(t)
 	return string(b)
 }

@@ -16,14 +16,13 @@ import (
 	"time"
 
 	"dyad/algorithms/audit"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 func TestAuditReport(t *testing.T) {
 	dir := t.TempDir()
-	code, out, errs := dyad(t, dir, "lab", "audit", "dpgdsc", "--runs", "400", "--plot", "attack.svg")
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	out := mustRun(t, dir, "lab", "audit", "dpgdsc", "--runs", "400", "--plot", "attack.svg")
 	for _, want := range []string{"claimed     epsilon 1 at delta 1e-05", "Clopper-Pearson", "Gaussian model", "confidence 0.999", "not refuted", "0 off the noise grid", "attack.svg",
 		"tightness   ", "the claimed mu 0.2681", "control     half the claim, epsilon 0.5, is", "time        "} {
 		if !strings.Contains(out, want) {
@@ -33,10 +32,7 @@ func TestAuditReport(t *testing.T) {
 	if exists(filepath.Join(dir, "state")) {
 		t.Error("an audit opened a ledger")
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "attack.svg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "attack.svg")))(t)
 	lines := 0
 	for dec := xml.NewDecoder(bytes.NewReader(text)); ; {
 		token, err := dec.Token()
@@ -76,9 +72,7 @@ func TestAuditReport(t *testing.T) {
 // At confidence 0.5 a bound on an attained certificate is above the claim for a
 // quarter of the seeds or so; then the exit code is 1.
 func TestAuditRefutedClaimExits1(t *testing.T) {
-	if testing.Short() {
-		t.Skip("40 seeds of what TestAuditReport runs")
-	}
+	sizes.NotShort(t, "40 seeds of what TestAuditReport runs")
 	dir := t.TempDir()
 	refuted := 0
 	for seed := range 40 {
@@ -144,9 +138,7 @@ func TestAuditRefusesBadInput(t *testing.T) {
 // Online algorithms and metric losses are audited too; the flags of the former are not
 // for batch algorithms.
 func TestAuditOfStreamsAndMetrics(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := t.TempDir()
 	for _, c := range []struct {
 		args []string
@@ -175,9 +167,7 @@ func TestAuditOfStreamsAndMetrics(t *testing.T) {
 
 // Pairs, tuples and all pairs are audited by the options of their trainings.
 func TestAuditOfPairs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := t.TempDir()
 	for _, c := range []struct {
 		args []string
@@ -201,13 +191,8 @@ func TestAuditOfPairs(t *testing.T) {
 	}
 	// What the paper claims for its printed algorithm is refuted; the report of it is not.
 	// An audit of listed pairs with a network once attacked a matrix.
-	if code, out, errs := dyad(t, dir, "lab", "audit", "pairs", "--model", "mlp", "--rows", "2", "--runs", "40"); code != exitInput || !strings.Contains(errs, "pairs of individuals train a matrix") {
-		t.Errorf("a network of listed pairs: exit %d, %s%s", code, out, errs)
-	}
-	code, out, errs := dyad(t, dir, "lab", "audit", "pairs", "--unit", "group", "--kappa", "2", "--mode", "paper", "--rows", "2", "--epsilon", "3", "--runs", "2000")
-	if code != exitOK || !strings.Contains(out, "the paper's claim, epsilon 3, IS REFUTED") {
-		t.Errorf("exit %d, %s%s", code, out, errs)
-	}
+	ends(t, dir, exitInput, "pairs of individuals train a matrix", "lab", "audit", "pairs", "--model", "mlp", "--rows", "2", "--runs", "40")
+	ends(t, dir, exitOK, "the paper's claim, epsilon 3, IS REFUTED", "lab", "audit", "pairs", "--unit", "group", "--kappa", "2", "--mode", "paper", "--rows", "2", "--epsilon", "3", "--runs", "2000")
 	// The options of a training are attacked as they are given.
 	var own, small struct {
 		Move float64 `json:"move_to_certificate"`
@@ -238,9 +223,7 @@ func TestAuditSaysWhereItHasNoPower(t *testing.T) {
 
 // A time limit and an interrupt end with the bound so far.
 func TestAuditEndsWithTheBoundSoFar(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := t.TempDir()
 	code, out, errs := dyad(t, dir, "lab", "audit", "subsampled-descent", "-n", "20", "--steps", "4", "--time", "200ms")
 	if code != exitOK || !strings.Contains(out, "stopped before 200000 runs (time)") || !strings.Contains(out, "audited     epsilon >= ") {

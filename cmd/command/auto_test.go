@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // What auto chooses is said in the plan, the report, the JSON output and the model file, and
@@ -44,10 +47,7 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 		"--steps 2":             "pays for two logistic steps\n",
 		"--class-balance 0.3":   "pays for two logistic steps\n",
 	} {
-		code, out, errs := dyad(t, dir, append([]string{"plan", "-n", "50000", "-d", "4"}, strings.Fields(args)...)...)
-		if code != exitOK || !strings.Contains(out, says) {
-			t.Errorf("plan %s: exit %d, want %q\n%s", args, code, says, out+errs)
-		}
+		ends(t, dir, exitOK, says, append([]string{"plan", "-n", "50000", "-d", "4"}, strings.Fields(args)...)...)
 	}
 	for args, says := range map[string]string{
 		"--step-size 0.1":                "moments was chosen by auto",
@@ -78,9 +78,7 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 // Warnings come before the charge: a run that is interrupted while it opens the ledger has told
 // them.
 func TestWarningsComeBeforeTheCharge(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 40)
 	t.Chdir(dir)
 	for args, says := range map[string]string{
@@ -99,14 +97,8 @@ func TestWarningsComeBeforeTheCharge(t *testing.T) {
 				}
 			}
 		}
-		parser, err := newParser(&cli{}, &told, &told)
-		if err != nil {
-			t.Fatal(err)
-		}
-		command, err := parser.Parse(append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", ledger, "--force"}, strings.Fields(args)...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		parser := must.Get(newParser(&cli{}, &told, &told))(t)
+		command := must.Get(parser.Parse(append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", ledger, "--force"}, strings.Fields(args)...)))(t)
 		if err := command.Run(a); err != nil || !charged {
 			t.Errorf("train %s: %v, charged: %v", args, err, charged)
 		}
@@ -116,7 +108,5 @@ func TestWarningsComeBeforeTheCharge(t *testing.T) {
 		}
 	}
 	// A long run says so.
-	if code, out, errs := dyad(t, dir, "plan", "-n", "1000000", "-d", "20", "--algorithm", "offpairc"); code != exitOK || !strings.Contains(out, "hours on one core") {
-		t.Errorf("plan of offpairc: exit %d\n%s", code, out+errs)
-	}
+	ends(t, dir, exitOK, "hours on one core", "plan", "-n", "1000000", "-d", "20", "--algorithm", "offpairc")
 }

@@ -6,16 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // A schema with basis: auto, or without the key, is decided by public numbers: the plan and the training say which basis and why, in a line,
 // the model has it, and everything that reads data for the model works. Without the key there is no line where the rule says none.
 func TestBasisAuto(t *testing.T) {
 	dir := clinic(t, 400)
-	text, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "auto.yaml", "basis: auto\n"+string(text))
 	for _, c := range []struct{ epsilon, basis, says string }{{"1", "none", "would pay for them"}, {"1000", "spike:6", "is at least"}} {
 		args := []string{"train", "--data", "patients.csv", "--schema", "auto.yaml", "--holdout", "0.25", "--epsilon", c.epsilon, "--delta", "1e-5", "--force", "--yes"}
@@ -23,10 +22,7 @@ func TestBasisAuto(t *testing.T) {
 		if code != exitOK || strings.Count(out, "basis       "+c.basis) != 1 || !strings.Contains(out, c.says) {
 			t.Fatalf("train: exit %d\n%s", code, out+errs)
 		}
-		m, err := readModel(filepath.Join(dir, "model.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(readModel(filepath.Join(dir, "model.json")))(t)
 		basis := m.Encoder.Schema().Basis
 		if !strings.HasPrefix(basis, c.basis) || len(m.Weights) != m.Encoder.Dim() || (basis == "none") != (m.Encoder.Dim() == 12) {
 			t.Errorf("epsilon %s: the model has basis %q and %d weights", c.epsilon, basis, len(m.Weights))
@@ -40,9 +36,7 @@ func TestBasisAuto(t *testing.T) {
 			{"evaluate", "model.json", "--data", "patients.csv", "--holdout", "0.25", "--exact-figures"},
 			{"data", "check", "auto.yaml"}, {"data", "inspect", "patients.csv", "--schema", "auto.yaml"},
 		} {
-			if code, out, errs := dyad(t, dir, command...); code != exitOK {
-				t.Errorf("%v: exit %d\n%s", command, code, out+errs)
-			}
+			mustRun(t, dir, command...)
 		}
 	}
 	var r trainResult
@@ -51,9 +45,7 @@ func TestBasisAuto(t *testing.T) {
 	}
 	// Without the key a line is printed where it matters; basis: none, and files that are encoded already or cannot be read twice, have no basis.
 	write(t, dir, "none.yaml", "basis: none\n"+string(text))
-	if code, out, errs := dyad(t, dir, "data", "pack", "patients.csv", "--schema", "patients.yaml", "-o", "patients.dyadpack"); code != exitOK {
-		t.Fatalf("pack: exit %d\n%s", code, out+errs)
-	}
+	mustRun(t, dir, "data", "pack", "patients.csv", "--schema", "patients.yaml", "-o", "patients.dyadpack")
 	for _, c := range []struct{ data, schema, epsilon, basis string }{
 		{"patients.csv", "patients", "1", ""}, {"patients.csv", "patients", "1000", "spike:6"}, {"patients.csv", "none", "1000", ""}, {"patients.dyadpack", "patients", "1000", ""},
 	} {
@@ -68,15 +60,11 @@ func TestBasisAuto(t *testing.T) {
 		}
 	}
 	// Training within the groups of --group-column gets no basis, and neither does its plan, whose schema names no group.
-	if code, out, errs := dyad(t, dir, "plan", "-n", "400", "--schema", "patients.yaml", "--group-sizes", "200,200", "--epsilon", "1000", "--delta", "1e-5"); code != exitOK || !strings.Contains(out, "d = 12 features") {
-		t.Errorf("plan within groups: exit %d\n%s", code, out+errs)
-	}
+	ends(t, dir, exitOK, "d = 12 features", "plan", "-n", "400", "--schema", "patients.yaml", "--group-sizes", "200,200", "--epsilon", "1000", "--delta", "1e-5")
 	// All records of the file are encoded, also those that are held out: too many of them have no basis.
 	if code, out, errs := dyad(t, dir, "plan", "-n", "100000000", "--holdout", "0.99", "--schema", "auto.yaml"); code != exitOK || !strings.Contains(errs, "basis none, chosen by auto: spike:6 makes") {
 		t.Errorf("a large file: exit %d\n%s", code, out+errs)
 	}
 	// Whoever does not know n and the budget asks for a name.
-	if code, out, errs := dyad(t, dir, "data", "pack", "patients.csv", "--schema", "auto.yaml", "-o", "p.dyadpack"); code != exitInput || !strings.Contains(errs, "name a basis here") {
-		t.Errorf("pack: exit %d\n%s", code, out+errs)
-	}
+	ends(t, dir, exitInput, "name a basis here", "data", "pack", "patients.csv", "--schema", "auto.yaml", "-o", "p.dyadpack")
 }

@@ -10,6 +10,8 @@ import (
 
 	"dyad/engine/cuda"
 	"dyad/internal/machine/cases"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // measured is what differs between machines and runs of dyad lab bench.
@@ -17,13 +19,8 @@ var measured = regexp.MustCompile(`(?m)^.*, \d+ cores, .*$|[0-9.e+-]+ s +\S+ (pa
 
 // Golden output of bench with all measured values masked.
 func TestBench(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
-	file, err := filepath.Abs(filepath.Join("testdata", "bench.golden"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sizes.NotShort(t, "slow")
+	file := must.Get(filepath.Abs(filepath.Join("testdata", "bench.golden")))(t)
 	args := []string{"lab", "bench", "--records", "64", "--runs", "1", "--set", "variant=generic"}
 	code, out, errs := dyad(t, t.TempDir(), args...)
 	got := measured.ReplaceAllStringFunc(out, func(s string) string {
@@ -42,14 +39,9 @@ func TestBench(t *testing.T) {
 		t.Fatalf("exit %d\n%s%s", code, out, errs)
 	}
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(file))(t)
 	if got != string(want) {
 		t.Errorf("--- want\n%s--- got\n%s", want, got)
 	}
@@ -66,33 +58,25 @@ func TestBench(t *testing.T) {
 	}
 	if _, err := cuda.Devices(); err != nil {
 		for _, gpu := range []string{"cuda:0", "cpu,cuda:0"} {
-			if code, _, errs := dyad(t, t.TempDir(), "lab", "bench", "--devices", gpu); code != exitResource || !strings.Contains(errs, "cuda:0") {
-				t.Errorf("%s: exit %d, want %d: %s", gpu, code, exitResource, errs)
-			}
+			ends(t, t.TempDir(), exitResource, "cuda:0", "lab", "bench", "--devices", gpu)
 		}
 	}
 }
 
 // TestBenchPeers: ratios appear for times of this processor, and only for those.
 func TestBenchPeers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := t.TempDir()
 	const times = "peer,method,n,d,wall_s,cpu_s\nslow,exact AUC,64,,1,1000\nother,exact AUC,65,,1,1\n"
 	for name, cpu := range map[string]string{"here.csv": cases.CPUModel(), "there.csv": "another"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("# cpu: "+cpu+"\n"+times), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte("# cpu: "+cpu+"\n"+times), 0o644))
 	}
 	args := []string{"lab", "bench", "--records", "64", "--runs", "1", "--set", "variant=generic", "--peers"}
 	code, out, _ := dyad(t, dir, append(args, "here.csv")...)
 	if code != exitOK || strings.Count(out, "x slow\n") != 1 || strings.Contains(out, "other") || !strings.Contains(out, "; ratio to peers") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
-	if code, _, errs := dyad(t, dir, append(args, "there.csv")...); code != exitInput || !strings.Contains(errs, `made on "another"`) {
-		t.Errorf("times of another processor: exit %d, %s", code, errs)
-	}
+	ends(t, dir, exitInput, `made on "another"`, append(args, "there.csv")...)
 	if code, _, _ := dyad(t, dir, append(args, "here.csv", "--workers", "2")...); code != exitInput {
 		t.Errorf("two workers against peers: exit %d", code)
 	}

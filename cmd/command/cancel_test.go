@@ -14,6 +14,7 @@ import (
 
 	"dyad/engine/dataset"
 	"dyad/internal/crash"
+	"dyad/internal/must"
 )
 
 // longWork has a command line for every command that takes more than a moment. BIG is a file of 400,000 records, MANY one of four times as many.
@@ -74,10 +75,7 @@ func cpuOf(t *testing.T, pid int) time.Duration {
 // the same time; a child has one. The second interrupt kills (TestSecondInterruptKills).
 func TestInterruptStopsEveryCommand(t *testing.T) {
 	var c cli
-	parser, err := newParser(&c, &bytes.Buffer{}, &bytes.Buffer{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(newParser(&c, &bytes.Buffer{}, &bytes.Buffer{}))(t)
 	leaves := map[string]bool{}
 	for _, l := range parser.Model.Leaves(false) {
 		path := strings.TrimPrefix(l.Path(), "dyad ")
@@ -93,9 +91,7 @@ func TestInterruptStopsEveryCommand(t *testing.T) {
 	}
 	f := newFixture(t)
 	var big bytes.Buffer
-	if err := dataset.WriteSyntheticClinical(&big, 400_000, 5); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, dataset.WriteSyntheticClinical(&big, 400_000, 5))
 	public := strings.Replace(f.get(t, "in/patients.yaml"), "public: false", "public: true", 1)
 	// What only reads would end too soon.
 	_, rows, _ := strings.Cut(big.String(), "\n")
@@ -131,9 +127,7 @@ func TestInterruptStopsEveryCommand(t *testing.T) {
 				t.Fatalf("it ended too soon to be interrupted: exit %d: %s%s", e.Code, e.Stdout, e.Stderr)
 			}
 			at := cpuOf(t, pid)
-			if err := child.Process.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, child.Process.Signal(os.Interrupt))
 			var took time.Duration
 			e := wait(func() bool {
 				took = cpuOf(t, pid) - at

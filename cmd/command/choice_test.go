@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/docs/checker"
+	"dyad/internal/must"
 )
 
 // A pair is chosen in private on the way that users take: the plan is known without data, the ledger has the choice, the model file names the
@@ -31,17 +32,10 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 	write(t, dir, "records.yaml", fmt.Sprintf(schema, "records", "", "ignore"))
 	write(t, dir, "persons.yaml", fmt.Sprintf(schema, "persons", "persons: 3000\nmax_rows_per_person: 4\n", "person"))
 	for unit, n := range map[string]int{"records": 6000, "persons": 3000} {
-		if code, out, errs := dyad(t, dir, "plan", "--schema", unit+".yaml", "-n", fmt.Sprint(n), "--epsilon", "16"); code != exitOK || !strings.Contains(out, "1 of 6 pairs of columns are chosen in private") {
-			t.Fatalf("%s: plan without data: exit %d: %s%s", unit, code, out, errs)
-		}
+		ends(t, dir, exitOK, "1 of 6 pairs of columns are chosen in private", "plan", "--schema", unit+".yaml", "-n", fmt.Sprint(n), "--epsilon", "16")
 		model := unit + ".json"
-		if code, out, errs := dyad(t, dir, "train", "--data", "rows.csv", "--schema", unit+".yaml", "--epsilon", "16", "--yes", "--ledger", "l.jsonl", "--out", model, "--report", unit+".html"); code != exitOK || !strings.Contains(out, "a * b, chosen in private") {
-			t.Fatalf("%s: train: exit %d: %s%s", unit, code, out, errs)
-		}
-		text, err := os.ReadFile(filepath.Join(dir, model))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ends(t, dir, exitOK, "a * b, chosen in private", "train", "--data", "rows.csv", "--schema", unit+".yaml", "--epsilon", "16", "--yes", "--ledger", "l.jsonl", "--out", model, "--report", unit+".html")
+		text := must.Get(os.ReadFile(filepath.Join(dir, model)))(t)
 		m, err := readModel(filepath.Join(dir, model))
 		if err != nil || len(m.Encoder.Interactions()) != 1 || m.Encoder.Schema().ChooseInteractions != 0 {
 			t.Fatalf("%s: the model's schema has %v, %v", unit, m.Encoder.Schema().Interactions, err)
@@ -53,9 +47,7 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 			t.Fatalf("%s: %+v", unit, v)
 		}
 		for _, args := range [][]string{{"predict", model, "--data", "rows.csv", "-o", unit + ".csv"}, {"evaluate", "exact", model, "--data", "rows.csv", "--exact-figures"}, {"export", model, "-o", unit + ".sql"}, {"verify", model, "--ledger", "l.jsonl"}} {
-			if code, out, errs := dyad(t, dir, args...); code != exitOK {
-				t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
-			}
+			mustRun(t, dir, args...)
 		}
 		for name, want := range map[string]string{"l.jsonl": `"kind":"bounded-range"`, unit + ".html": "a and b"} {
 			if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.Contains(string(text), want) {
@@ -98,9 +90,7 @@ func forged(t *testing.T, text []byte) {
 		"epsilon 0":  {ofChoices[2], func(_, e map[string]any) { e["epsilon"] = 0. }},
 	} {
 		var m map[string]any
-		if err := json.Unmarshal(text, &m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &m))
 		for _, r := range m["plan"].(map[string]any)["releases"].([]any) {
 			if row := r.(map[string]any); row["name"] == "choice of pairs" {
 				c.change(row, row["event"].(map[string]any))

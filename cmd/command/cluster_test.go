@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // linked writes records of two clusters along one of three columns, and must-link and cannot-link pairs of them.
@@ -39,10 +41,7 @@ func linked(t *testing.T, dir string, n int) (kind []int) {
 func TestConstraintsAreLabelledPairs(t *testing.T) {
 	dir := t.TempDir()
 	linked(t, dir, 60)
-	text, err := os.ReadFile(filepath.Join(dir, "pairs.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "pairs.csv")))(t)
 	write(t, dir, "links.csv", strings.NewReplacer("dissimilar", "cannot-link", "similar", "must-link").Replace(string(text)))
 	for _, unit := range []string{"individual", "group"} {
 		weights := map[string]string{}
@@ -53,13 +52,8 @@ func TestConstraintsAreLabelledPairs(t *testing.T) {
 		} {
 			args := append([]string{"pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--kappa", "2", "--epsilon", "50", "--unit", unit,
 				"--batch", "20", "--seed", "1", "--public-data", "--out", unit + name + ".json"}, more...)
-			if code, _, errs := dyad(t, dir, args...); code != exitOK {
-				t.Fatalf("%s %s: exit %d: %s", unit, name, code, errs)
-			}
-			text, err := os.ReadFile(filepath.Join(dir, unit+name+".json"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			mustRun(t, dir, args...)
+			text := must.Get(os.ReadFile(filepath.Join(dir, unit+name+".json")))(t)
 			var m struct {
 				Weights json.RawMessage `json:"weights"`
 			}
@@ -79,14 +73,9 @@ func TestConstraintsAreLabelledPairs(t *testing.T) {
 func TestClustersFromPairs(t *testing.T) {
 	dir := t.TempDir()
 	kind := linked(t, dir, 1500)
-	if code, _, errs := dyad(t, dir, "pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv", "--kappa", "2", "--epsilon", "2", "--method", "moments", "--rows", "1", "--out", "links.json"); code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, "pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv", "--kappa", "2", "--epsilon", "2", "--method", "moments", "--rows", "1", "--out", "links.json")
 	cluster := []string{"cluster", "-k", "2", "--schema", "people.yaml", "--metric", "links.json", "--epsilon", "2", "--json"}
-	code, planned, errs := dyad(t, dir, append(cluster, "--plan", "-n", "1500")...)
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	planned := mustRun(t, dir, append(cluster, "--plan", "-n", "1500")...)
 	code, out, errs := dyad(t, dir, append(cluster, "--data", "people.csv", "--out", "c.json")...)
 	var plan struct {
 		Clusters, Dimensions int
@@ -121,9 +110,7 @@ func TestClustersFromPairs(t *testing.T) {
 			t.Errorf("exit %d: %s%s", code, out, errs)
 		}
 	}
-	if code, _, errs := dyad(t, dir, "evaluate", "c.json", "--data", "people.csv", "--epsilon", "1"); code != exitInput || !strings.Contains(errs, "dyad predict assigns") {
-		t.Errorf("evaluate: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "dyad predict assigns", "evaluate", "c.json", "--data", "people.csv", "--epsilon", "1")
 	// Records as they are encoded, and pure epsilon.
 	if code, out, errs := dyad(t, dir, "cluster", "-k", "3", "--data", "people.csv", "--schema", "people.yaml", "--delta", "0", "--clip", "0.8", "--rounds", "2", "--out", "pure.json", "-v"); code != exitOK || !strings.Contains(out, "K-norm") || !strings.Contains(out, "within the radius 0.8") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
@@ -136,12 +123,8 @@ func TestClustersThatAreRefused(t *testing.T) {
 	people(t, dir)
 	linked(t, dir, 60)
 	write(t, dir, "visits.yaml", "data_id: visits\ncsv: {header: true}\ncolumns:\n  - {name: id, role: person}\n  - {name: a, range: [-1, 1]}\nids: public\nmax_rows_per_person: 3\n")
-	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "scores.json", "--ledger", "l.jsonl"); code != exitOK {
-		t.Fatal(errs)
-	}
-	if code, _, errs := dyad(t, dir, "pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv", "--kappa", "2", "--out", "links.json", "--ledger", "l.jsonl"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "scores.json", "--ledger", "l.jsonl")
+	mustRun(t, dir, "pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv", "--kappa", "2", "--out", "links.json", "--ledger", "l.jsonl")
 	write(t, dir, "alike.csv", "id,a,b,c\np1,0,0,0\nP1,0,0,0\n")
 	people := []string{"--data", "people.csv", "--schema", "people.yaml"}
 	for want, args := range map[string][]string{
@@ -168,13 +151,8 @@ func TestClustersThatAreRefused(t *testing.T) {
 		t.Errorf("a refused run was charged, or %v", err)
 	}
 	// Files that were changed or cut short are refused, too.
-	if code, _, errs := dyad(t, dir, append([]string{"cluster", "-k", "2", "--out", "c.json"}, people...)...); code != exitOK {
-		t.Fatal(errs)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "c.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, dir, append([]string{"cluster", "-k", "2", "--out", "c.json"}, people...)...)
+	text := must.Get(os.ReadFile(filepath.Join(dir, "c.json")))(t)
 	write(t, dir, "changed.json", strings.Replace(string(text), `"radius": 1`, `"radius": 2`, 1))
 	write(t, dir, "cut.json", string(text[:len(text)/2]))
 	for _, name := range []string{"changed.json", "cut.json"} {
@@ -187,9 +165,7 @@ func TestClustersThatAreRefused(t *testing.T) {
 // A pack gives the clusters of the file that it was made of.
 func TestClustersOfAPack(t *testing.T) {
 	dir := clinic(t, 200)
-	if code, _, errs := dyad(t, dir, "data", "pack", "patients.csv", "--schema", "patients.yaml", "-o", "p.dyadpack"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "data", "pack", "patients.csv", "--schema", "patients.yaml", "-o", "p.dyadpack")
 	var counts []string
 	for _, file := range []string{"patients.csv", "p.dyadpack"} {
 		code, out, errs := dyad(t, dir, "cluster", "-k", "2", "--data", file, "--schema", "patients.yaml", "--epsilon", "5", "--seed", "3", "--force", "--json")
@@ -206,10 +182,7 @@ func TestClustersOfAPack(t *testing.T) {
 
 // A file of clusters of the current version assigns records as it did when it was written.
 func TestOldClustersAreRead(t *testing.T) {
-	text, err := os.ReadFile(filepath.FromSlash("testdata/formats/clusters-1.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.FromSlash("testdata/formats/clusters-1.json")))(t)
 	dir := t.TempDir()
 	write(t, dir, "clusters-1.json", string(text))
 	write(t, dir, "new.csv", "age,dose,out\n20,1,no\n50,5,yes\n80,9,yes\n")

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // script writes the completion script of a shell, and returns its file.
@@ -17,7 +19,7 @@ func script(t *testing.T, shell string) string {
 	}
 	dir := t.TempDir()
 	name := filepath.Join(dir, "completion")
-	write(t, dir, "completion", must(t, dir, "completion", shell))
+	write(t, dir, "completion", mustRun(t, dir, "completion", shell))
 	if out, err := exec.Command(shell, "-n", name).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Fatalf("%s does not read its script: %v\n%s", shell, err, out)
 	}
@@ -115,12 +117,9 @@ source $1; shift; words=(dyad "$@"); CURRENT=$#words; PREFIX=${words[CURRENT]}; 
 // Every command has a page, groff reads all of them without a warning, and a page has all flags.
 func TestManPages(t *testing.T) {
 	dir := t.TempDir()
-	must(t, dir, "man", "--dir", "man1")
-	must(t, dir, "man", "--dir", "man1") // again: pages are replaced
-	paths, err := commandPaths()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, dir, "man", "--dir", "man1")
+	mustRun(t, dir, "man", "--dir", "man1") // again: pages are replaced
+	paths := must.Get(commandPaths())(t)
 	groff := []string{"-man", "-ww", "-z"}
 	for _, w := range append(paths, nil) {
 		name := strings.Join(append([]string{"dyad"}, w...), "-") + ".1"
@@ -129,10 +128,10 @@ func TestManPages(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if string(text) != must(t, dir, append([]string{"man"}, w...)...) {
+		if string(text) != mustRun(t, dir, append([]string{"man"}, w...)...) {
 			t.Errorf("%s is not what dyad man prints", name)
 		}
-		help := must(t, dir, append(slices.Clone(w), "--help", "all")...)
+		help := mustRun(t, dir, append(slices.Clone(w), "--help", "all")...)
 		for _, m := range shownFlag.FindAllStringSubmatch(help, -1) {
 			if !strings.Contains(string(text), roff("--"+m[1])) {
 				t.Errorf("%s has no --%s", name, m[1])
@@ -145,9 +144,7 @@ func TestManPages(t *testing.T) {
 			t.Errorf("%v: %s", err, out)
 		}
 	}
-	if code, _, errs := dyad(t, dir, "man", "pairs", "fly"); code != exitInput || !strings.Contains(errs, "no command pairs fly") {
-		t.Errorf("exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "no command pairs fly", "man", "pairs", "fly")
 	if code, _, errs := dyad(t, dir, "man", "train", "--dir", "x"); code != exitInput || exists(filepath.Join(dir, "x")) {
 		t.Errorf("exit %d: %s", code, errs)
 	}

@@ -2,7 +2,6 @@ package command
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -185,17 +184,14 @@ func (c *config) read() error {
 		return asInput(err)
 	}
 	body, err := strictyaml.Parse(text)
-	if errors.Is(err, strictyaml.ErrEmpty) {
-		return nil
-	}
 	if err != nil {
 		return badInput("%s: %s; want lines such as \"epsilon: 1\"", c.path, strictyaml.Describe(err))
 	}
-	pairs := mapping(body)
-	if pairs == nil {
-		return badInput("%s: want lines such as \"epsilon: 1\", the names of flags with their values", c.path)
+	before := len(c.settings)
+	if err := c.add(mapping(body), ""); err != nil || len(c.settings) > before {
+		return err
 	}
-	return c.add(pairs, "")
+	return badInput("%s: want lines such as \"epsilon: 1\", the names of flags with their values", c.path)
 }
 
 // add adds the settings of a mapping, which are of a part of a recipe if it is not "".

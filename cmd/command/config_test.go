@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // A file of flags does what the flags do, the command line overrides it, and what was used is written
@@ -17,16 +19,11 @@ import (
 func TestConfig(t *testing.T) {
 	dir := clinic(t, 200)
 	write(t, dir, "run.yaml", "data: [patients.csv]\nschema: patients.yaml\nepsilon: 2\nalgorithm: offpairc\nout: made.json\nyes: true\n")
-	code, out, errs := dyad(t, dir, "train", "--config", "run.yaml", "--epsilon", "1.5", "--json")
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	out := mustRun(t, dir, "train", "--config", "run.yaml", "--epsilon", "1.5", "--json")
 	var report struct {
 		Options map[string]any
 	}
-	if err := json.Unmarshal([]byte(out), &report); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(out), &report))
 	o := report.Options
 	if o["epsilon"] != 1.5 || o["algorithm"] != "offpairc" || o["yes"] != true || o["schema"] != "patients.yaml" || o["config"] != "run.yaml" {
 		t.Errorf("the report has the options %v", o)
@@ -34,10 +31,7 @@ func TestConfig(t *testing.T) {
 	if files, _ := o["data"].([]any); len(files) != 1 || files[0] != "patients.csv" {
 		t.Errorf("the report has the data %v", o["data"])
 	}
-	m, err := readModel(filepath.Join(dir, "made.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readModel(filepath.Join(dir, "made.json")))(t)
 	if m.Guarantee.Epsilon > 1.5 || m.Options["epsilon"] != 1.5 || m.Options["algorithm"] != "offpairc" {
 		t.Errorf("the model has the options %v and epsilon %v", m.Options, m.Guarantee.Epsilon)
 	}
@@ -62,18 +56,16 @@ func TestConfigMistakes(t *testing.T) {
 		{"n: 100\nd: {a: 5}\n", "run.yaml:2: d: want a value"},
 		{"config: other.yaml\n", "run.yaml:1: dyad plan has no flag --config"},
 		{"- n\n", "want lines such as"},
+		{"", "the file is empty; want lines such as"},
+		{"# n: 5\n", "the file is empty; want lines such as"},
+		{"guarantee:\n", "want lines such as"},
 		{"n: *x\n", "anchors"},
 		{"n: 100\nn: 200\n", "n"},
 	} {
 		write(t, dir, "run.yaml", c.text)
-		code, _, errs := dyad(t, dir, "plan", "--config", "run.yaml")
-		if code != exitInput || !strings.Contains(errs, c.want) {
-			t.Errorf("%q: exit %d, %s; want %q", c.text, code, errs, c.want)
-		}
+		ends(t, dir, exitInput, c.want, "plan", "--config", "run.yaml")
 	}
-	if code, _, errs := dyad(t, dir, "plan", "--config", "nowhere.yaml"); code != exitInput || !strings.Contains(errs, "nowhere.yaml") {
-		t.Errorf("a file that is not there: exit %d, %s", code, errs)
-	}
+	ends(t, dir, exitInput, "nowhere.yaml", "plan", "--config", "nowhere.yaml")
 	// The file of a training plans it, without its data; a share that is held out changes n.
 	write(t, dir, "run.yaml", "data: nowhere.csv\nout: m.json\nyes: true\nepsilon: 2\n")
 	_, flags, _ := dyad(t, dir, "plan", "-n", "100", "-d", "5", "--epsilon", "2")
@@ -81,9 +73,7 @@ func TestConfigMistakes(t *testing.T) {
 		t.Errorf("the file of a training: %s%s", out, errs)
 	}
 	write(t, dir, "run.yaml", "data: nowhere.csv\nholdout: 0.2\n")
-	if code, out, errs := dyad(t, dir, "plan", "-n", "100", "-d", "5", "--config", "run.yaml"); code != exitOK || !strings.Contains(out, "public: n = 80, d = 5") {
-		t.Errorf("a share that is held out: exit %d, %s%s", code, out, errs)
-	}
+	ends(t, dir, exitOK, "public: n = 80, d = 5", "plan", "-n", "100", "-d", "5", "--config", "run.yaml")
 	write(t, dir, "run.yaml", "n: 100\nd: 5\nepsilon: 2\n")
 	_, two, _ := dyad(t, dir, "plan", "--config=run.yaml")
 	if _, flags, _ := dyad(t, dir, "plan", "-n", "100", "-d", "5", "--epsilon", "2"); two != flags || two == "" {
@@ -94,9 +84,7 @@ func TestConfigMistakes(t *testing.T) {
 // Exports are refused where they have nowhere to go, and are for everybody.
 func TestExportFiles(t *testing.T) {
 	dir := clinic(t, 120)
-	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data")
 	for _, c := range []struct {
 		args []string
 		want string
@@ -108,26 +96,16 @@ func TestExportFiles(t *testing.T) {
 		{[]string{"--go", "-o", "model.json", "--force"}, "its name says JSON"},
 		{[]string{"--go", "-o", "patients.csv"}, "its name says CSV"},
 	} {
-		if code, _, errs := dyad(t, dir, append([]string{"export", "model.json"}, c.args...)...); code != exitInput || !strings.Contains(errs, c.want) {
-			t.Errorf("export %v: exit %d, %s; want %q", c.args, code, errs, c.want)
-		}
+		ends(t, dir, exitInput, c.want, append([]string{"export", "model.json"}, c.args...)...)
 	}
 	for _, flags := range [][]string{{"--onnx"}, {"--npz"}, {"--safetensors"}, {"--python"}, {"--go"}, {"--sql", "postgres"}} {
-		if code, _, errs := dyad(t, dir, append([]string{"export", "model.json", "--force", "-o", "out"}, flags...)...); code != exitOK {
-			t.Errorf("export %v: exit %d, %s", flags, code, errs)
-		}
+		mustRun(t, dir, append([]string{"export", "model.json", "--force", "-o", "out"}, flags...)...)
 		if info, err := os.Stat(filepath.Join(dir, "out")); err != nil || info.Size() == 0 || info.Mode().Perm()&0o044 == 0 {
 			t.Errorf("export %v: %v, %v", flags, info, err)
 		}
 	}
-	m, err := readModel(filepath.Join(dir, "model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readModel(filepath.Join(dir, "model.json")))(t)
+	text := must.Get(os.ReadFile(filepath.Join(dir, "model.json")))(t)
 	_, sum, _ := strings.Cut(string(text), `"checksum": "`)
 	if sql, err := m.Export("sql", ""); err != nil || !bytes.Contains(sql, []byte(strings.SplitN(sum, `"`, 2)[0])) {
 		t.Errorf("the export lacks the checksum of the model's file: %v", err)
@@ -136,13 +114,8 @@ func TestExportFiles(t *testing.T) {
 
 func TestStandardInputAndUnknownCategories(t *testing.T) {
 	dir := clinic(t, 120)
-	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data"); code != exitOK {
-		t.Fatal(errs)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data")
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	piped := func(text string, args ...string) (int, string, string) {
 		var out, errs bytes.Buffer
 		code := run(context.Background(), args, strings.NewReader(text), &out, &errs)
@@ -171,10 +144,7 @@ func TestStandardInputAndUnknownCategories(t *testing.T) {
 // TestPlaceFlags: every flag that takes a file or a folder is kept out of the options of a model's file.
 func TestPlaceFlags(t *testing.T) {
 	var c cli
-	parser, err := newParser(&c, io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(newParser(&c, io.Discard, io.Discard))(t)
 	missing := func(list string) (names []string) {
 		for _, leaf := range parser.Model.Leaves(false) {
 			for _, group := range leaf.AllFlags(false) {

@@ -5,15 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestTrainingWithoutPrivacyIsAskedFor: on private data it needs --yes where nobody can be asked,
 // and without it no data are read and nothing is charged.
 func TestTrainingWithoutPrivacyIsAskedFor(t *testing.T) {
 	dir := clinic(t, 60)
-	if err := os.Remove(filepath.Join(dir, "patients.csv")); err != nil { // whoever reads it fails otherwise
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "patients.csv"))) // whoever reads it fails otherwise
 	from := []string{"--data", "patients.csv", "--schema", "patients.yaml", "--mode", "nonprivate"}
 	for _, command := range [][]string{
 		{"train"}, {"pairs", "train", "--density", "2", "--degree-cap", "6"}, {"online", "--records", "100", "--every", "10", "--state", "s"},
@@ -23,13 +23,9 @@ func TestTrainingWithoutPrivacyIsAskedFor(t *testing.T) {
 		if code != exitInput || !strings.Contains(errs, "no finite epsilon") || !strings.Contains(errs, "--yes") || strings.Contains(errs, "patients.csv") {
 			t.Errorf("%v: exit %d: %s", command, code, errs)
 		}
-		if _, err := os.Stat(filepath.Join(dir, "state")); err == nil {
-			t.Errorf("%v: a ledger was made", command)
-		}
+		must.Err(os.Stat(filepath.Join(dir, "state")))(t, "%v: a ledger was made", command)
 		for _, more := range []string{"--yes", "--public-data"} { // the file is missing: they go on to read it
-			if code, _, errs := dyad(t, dir, append(args, more)...); code != exitInput || !strings.Contains(errs, "patients.csv") {
-				t.Errorf("%v %s: exit %d: %s", command, more, code, errs)
-			}
+			ends(t, dir, exitInput, "patients.csv", append(args, more)...)
 			_ = os.RemoveAll(filepath.Join(dir, "state"))
 			_ = os.Remove(filepath.Join(dir, "s"))
 		}

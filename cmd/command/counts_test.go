@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // refusal is a place in the source that refuses an input or a combination of options.
@@ -20,10 +22,7 @@ var grouped = []string{charge, pagesOf, sourceOf, "Device; rounding depends on i
 // TestThereIsLessToRead limits what a person has to read about options. A limit is the number of today: a change that needs
 // more says so here, and one that needs less lowers it.
 func TestThereIsLessToRead(t *testing.T) {
-	parser, err := wholeGrammar()
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(wholeGrammar())(t)
 	counts := map[string]int{}
 	names, keys, groups := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, f := range parser.Model.Flags {
@@ -50,10 +49,7 @@ func TestThereIsLessToRead(t *testing.T) {
 				}
 			}
 		}
-		help, err := helpOf(&app{ctx: t.Context()}, strings.Fields(leaf.FullPath())[1:])
-		if err != nil {
-			t.Fatal(err)
-		}
+		help := must.Get(helpOf(&app{ctx: t.Context()}, strings.Fields(leaf.FullPath())[1:]))(t)
 		counts["texts of options in docs/commands.md"] += len(shownFlag.FindAllString(help, -1))
 	}
 	counts["texts of options in docs/commands.md"] += len(shownFlag.FindAllString(keysTopic(reference), -1))
@@ -70,12 +66,9 @@ func TestThereIsLessToRead(t *testing.T) {
 			counts["commands in front"]++
 		}
 	}
-	page, err := os.ReadFile("../../docs/commands.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/commands.md"))(t)
 	counts["bytes of docs/commands.md"] = len(page)
-	if err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -87,9 +80,7 @@ func TestThereIsLessToRead(t *testing.T) {
 		source, err := os.ReadFile(path)
 		counts["refusals"] += len(refusal.FindAll(source, -1))
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for what, most := range map[string]int{
 		"commands": 57, "commands in front": 14, "commands by their old name": 13,
 		"flags of all commands": 447, "names of flags": 122, "keys of all commands": 373, "names of keys": 127,

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
@@ -42,8 +43,7 @@ func TestFailingCallsMatrix(t *testing.T) {
 					if run == "checkpoints" {
 						f.extra = []string{"--algorithm", "gradient-perturbation", "--steps", "8", "--checkpoint-every", "1ns"}
 					}
-					stage, nth, _ := strings.Cut(at, "#")
-					e := f.start(t, crash.Spec{Args: f.train(), Stage: stage, Nth: int(nth[0] - '0'), Fault: "calls", Calls: fault.calls, Errno: fault.errno}).End()
+					e := f.start(t, crash.Spec{Args: f.train(), Stage: at, Fault: "calls", Calls: fault.calls, Errno: fault.errno}).End()
 					if e.Code == 99 {
 						t.Skipf("this machine has no seccomp filters: %s", e.Stderr)
 					}
@@ -99,7 +99,7 @@ func TestCompactFailingCallsMatrix(t *testing.T) {
 				t.Parallel()
 				f := newFixture(t)
 				path := f.in("ledger/ledger.jsonl")
-				e := f.start(t, crash.Spec{Args: []string{"ledger", "compact", "--ledger", path}, Stage: stage, Nth: 1, Fault: "calls", Calls: fault.calls, Errno: fault.errno}).End()
+				e := f.start(t, crash.Spec{Args: []string{"ledger", "compact", "--ledger", path}, Stage: stage, Fault: "calls", Calls: fault.calls, Errno: fault.errno}).End()
 				if e.Code == 99 {
 					t.Skipf("this machine has no seccomp filters: %s", e.Stderr)
 				}
@@ -115,18 +115,9 @@ func TestCompactFailingCallsMatrix(t *testing.T) {
 				f.dyad(f.train()...).Want(t, "train", exitOK, "charged to")
 				f.dyad("ledger", "compact", "--ledger", path).Want(t, "again", exitOK, "totals are the same")
 				f.dyad("ledger", "verify", "--ledger", path).Want(t, "verify again", exitOK, "is whole")
-				l, err := ledger.Open(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				tmpl, err := crashTemplate()
-				if err != nil {
-					t.Fatal(err)
-				}
-				m, err := readModel(f.in("out/model.json"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				l := must.Get(ledger.Open(path))(t)
+				tmpl := must.Get(crashTemplate())(t)
+				m := must.Get(readModel(f.in("out/model.json")))(t)
 				if s, err := l.Summary(m.DataID, crashDelta); err != nil || s.Runs != 2 || s.Epsilon != tmpl.epsilon {
 					t.Errorf("%v, %v; want 2 runs and epsilon %v", s, err, tmpl.epsilon)
 				}

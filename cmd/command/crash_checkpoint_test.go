@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
@@ -74,11 +75,7 @@ func (f *fixture) checkpointed(more ...string) []string {
 // checkpoints are the names of all checkpoints.
 func (f *fixture) checkpoints(t testing.TB) []string {
 	t.Helper()
-	files, err := filepath.Glob(f.in("ledger/*.checkpoint*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
+	return must.Get(filepath.Glob(f.in("ledger/*.checkpoint*")))(t)
 }
 
 func TestCheckpointCrashMatrix(t *testing.T) {
@@ -99,37 +96,21 @@ func TestCheckpointCrashMatrix(t *testing.T) {
 
 func (f *fixture) attackCheckpoint(t *testing.T, c checkpointCell) ended {
 	t.Helper()
-	stage, nth, _ := strings.Cut(c.stage, "#")
-	spec := crash.Spec{Args: f.checkpointed(), Stage: stage}
-	var err error
-	if spec.Nth, err = strconv.Atoi(nth); err != nil {
-		t.Fatal(err)
-	}
+	spec := crash.Spec{Args: f.checkpointed(), Stage: c.stage}
 	switch c.fault {
-	case "kill -9":
-		spec.Fault = "kill"
-	case "interrupt":
-		spec.Fault = "interrupt"
-	case "disk full":
-		spec.Fault = "full"
-	case "ledger folder read-only":
-		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("ledger"), true
-	case "same run", "other run":
-		spec.Fault = "pause"
-		child := f.start(t, spec)
-		child.Paused(t)
-		if c.fault == "other run" {
-			f.otherRun(t, c.stage)
-			return child.End()
-		}
-		run, _, _ := f.attacked(t)
-		e := f.start(t, crash.Spec{Args: f.checkpointed("--out", f.in("out/other.json"), "--resume", run)}).End()
-		e.Want(t, "the second process", exitOK, fmt.Sprintf("run %s continued after step %d of %d", run, c.from, checkpointSteps))
-		return child.End()
-	default:
+	case "other run":
+		return f.start(t, spec.With("pause", "")).While(t, func() { f.otherRun(t, c.stage) })
+	case "same run":
+		return f.start(t, spec.With("pause", "")).While(t, func() {
+			run, _, _ := f.attacked(t)
+			e := f.start(t, crash.Spec{Args: f.checkpointed("--out", f.in("out/other.json"), "--resume", run)}).End()
+			e.Want(t, "the second process", exitOK, fmt.Sprintf("run %s continued after step %d of %d", run, c.from, checkpointSteps))
+		})
+	}
+	if strings.HasPrefix(c.fault, "checkpoint ") {
 		return f.damageCheckpoint(t, c, spec)
 	}
-	return f.start(t, spec).End()
+	return f.start(t, spec.With(c.fault, f.dir)).End()
 }
 
 // damageCheckpoint kills the program, breaks its checkpoint and checks that it is
@@ -138,7 +119,7 @@ func (f *fixture) damageCheckpoint(t *testing.T, c checkpointCell, spec crash.Sp
 	t.Helper()
 	spec.Fault = "pause"
 	if c.fault == "checkpoint of before" {
-		spec.Stage, spec.Nth = "checkpoint saved", c.from
+		spec.Stage = fmt.Sprint("checkpoint saved#", c.from)
 	}
 	child := f.start(t, spec)
 	child.Paused(t)
@@ -146,20 +127,16 @@ func (f *fixture) damageCheckpoint(t *testing.T, c checkpointCell, spec crash.Sp
 	name := "ledger/ledger.jsonl." + run + ".checkpoint"
 	whole := f.get(t, name)
 	if c.fault == "checkpoint of before" { // the copy is of an earlier step than the one at the death
-		if err := child.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, child.Process.Kill())
 		e := child.End()
-		f.start(t, crash.Spec{Args: f.checkpointed("--resume", run), Stage: "checkpoint saved", Nth: 8, Fault: "kill"}).End()
+		f.start(t, crash.Spec{Args: f.checkpointed("--resume", run), Stage: "checkpoint saved#8", Fault: "kill"}).End()
 		if f.get(t, name) == whole {
 			t.Fatal("the second attempt kept no checkpoint")
 		}
 		f.put(t, map[string]string{name: whole})
 		return e
 	}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, child.Process.Kill())
 	e := child.End()
 	before := f.get(t, "ledger/ledger.jsonl")
 	refused := func(text, says string, more ...string) {
@@ -187,7 +164,7 @@ func (f *fixture) damageCheckpoint(t *testing.T, c checkpointCell, spec crash.Sp
 			refused(strings.Replace(whole, edit[0], edit[1], 1), "edited")
 		}
 	case "checkpoint of another run":
-		f.start(t, crash.Spec{Args: f.checkpointed("--out", f.in("out/third.json")), Stage: "training", Nth: 1, Fault: "kill"}).End()
+		f.start(t, crash.Spec{Args: f.checkpointed("--out", f.in("out/third.json")), Stage: "training", Fault: "kill"}).End()
 		before = f.get(t, "ledger/ledger.jsonl")
 		third, _, _ := f.attacked(t)
 		refused(f.get(t, "ledger/ledger.jsonl."+third+".checkpoint"), "it is of run")
@@ -200,9 +177,7 @@ func (f *fixture) damageCheckpoint(t *testing.T, c checkpointCell, spec crash.Sp
 		refused(whole, "another plan", "--step-size", "0.01")
 	}
 	if c.from == 0 {
-		if err := os.Remove(f.in(name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(f.in(name)))
 	}
 	return e
 }
@@ -257,9 +232,7 @@ func (f *fixture) checkCheckpoint(t testing.TB, c checkpointCell, e ended) {
 // Control: the check notices a run that starts again, one that was charged twice, and a
 // checkpoint that others may read.
 func TestCheckpointCrashCheckNotices(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	c := checkpointCell{"kill -9", "training#1", killed, pending, 10, "", true}
 	for text, spoil := range map[string]func(f *fixture, run string) error{
 		"want a run that continues after step 10": func(f *fixture, run string) error {
@@ -276,9 +249,7 @@ func TestCheckpointCrashCheckNotices(t *testing.T) {
 		f := newFixture(t)
 		e := f.attackCheckpoint(t, c)
 		run, _, _ := f.attacked(t)
-		if err := spoil(f, run); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, spoil(f, run))
 		r := &recorder{TB: t}
 		f.checkCheckpoint(r, c, e)
 		if !strings.Contains(r.said, text) {

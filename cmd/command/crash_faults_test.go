@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
@@ -34,10 +35,7 @@ func (f *fixture) otherRun(t *testing.T, stage string) {
 		return
 	}
 	e.Want(t, "the other run", exitOK, "charged to")
-	m, err := readModel(f.in("out/other.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readModel(f.in("out/other.json")))(t)
 	f.known = append(f.known, m.Run)
 }
 
@@ -65,24 +63,13 @@ func (f *fixture) sameRun(t *testing.T, stage string) {
 // chargeAt adds a charge made under a clock that is far off.
 func (f *fixture) chargeAt(t *testing.T, year string) {
 	t.Helper()
-	y, err := strconv.Atoi(year)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := readModel(f.in("out/model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Begin(ledger.Charge{
+	y := must.Get(strconv.Atoi(year))(t)
+	m := must.Get(readModel(f.in("out/model.json")))(t)
+	l := must.Get(ledger.Open(f.in("ledger/ledger.jsonl")))(t)
+	must.Get(l.Begin(ledger.Charge{
 		DataID: m.DataID, Run: "clock", Algorithm: "dpgdsc", Time: time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC),
 		Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 10}},
-	}, privacy.NewSeededSource(1)); err != nil {
-		t.Fatal(err)
-	}
+	}, privacy.NewSeededSource(1)))(t)
 	f.known = append(f.known, "clock")
 }
 
@@ -107,9 +94,7 @@ func (f *fixture) damaged(t *testing.T, spec crash.Spec, c cell) ended {
 		lines[1] = strings.Replace(lines[1], `"sigma":`, `"sigma":9`, 1)
 		f.put(t, map[string]string{"ledger/ledger.jsonl": strings.Join(lines, "")})
 	case "head deleted":
-		if err := os.Remove(f.in("ledger/ledger.jsonl.head")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(f.in("ledger/ledger.jsonl.head")))
 	}
 	broken := f.get(t, "ledger/ledger.jsonl")
 	if broken == backup["ledger/ledger.jsonl"] && c.fault != "head deleted" {

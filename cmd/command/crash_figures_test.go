@@ -12,6 +12,7 @@ import (
 
 	"dyad/internal/crash"
 	"dyad/internal/files"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
@@ -69,14 +70,8 @@ const asItIs = `exec "$@"`
 // book reads the ledger: the runs of the attacked command, in order, and the digests of those that are released.
 func (f *fixture) book(t testing.TB) (runs []string, digests map[string]string) {
 	t.Helper()
-	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := l.Entries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(f.in("ledger/ledger.jsonl")))(t)
+	entries := must.Get(l.Entries())(t)
 	digests = map[string]string{}
 	for _, e := range entries {
 		switch {
@@ -97,10 +92,7 @@ func (f *fixture) book(t testing.TB) (runs []string, digests map[string]string) 
 func (f *fixture) holding(t testing.TB, digest string) (names []string) {
 	t.Helper()
 	for _, folder := range []string{"out", "ledger", "tmp"} {
-		list, err := os.ReadDir(f.in(folder))
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(os.ReadDir(f.in(folder)))(t)
 		for _, file := range list {
 			if name := folder + "/" + file.Name(); name != "out/model.json" && files.Digest([]byte(f.get(t, name))) == digest {
 				names = append(names, name)
@@ -158,8 +150,7 @@ func TestKilledWithoutOut(t *testing.T) {
 			t.Run(name+", "+stage, func(t *testing.T) {
 				t.Parallel()
 				f, args := unnamedFixture(t, c)
-				stage, nth, _ := strings.Cut(stage, "#")
-				f.within(t, asItIs, crash.Spec{Args: args, Stage: stage, Nth: int(nth[0] - '0'), Fault: "kill"}).End().Want(t, "attacked run", killed, "")
+				f.within(t, asItIs, crash.Spec{Args: args, Stage: stage, Fault: "kill"}).End().Want(t, "attacked run", killed, "")
 				runs, _ := f.wantNothingLost(t)
 				if len(runs) == 0 {
 					t.Fatal("nothing was charged")
@@ -202,16 +193,12 @@ func TestReadBackFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, args := unnamedFixture(t, c)
-			child := f.within(t, asItIs, crash.Spec{Args: args, Stage: "model renamed", Nth: c.runs, Fault: "pause"})
+			child := f.within(t, asItIs, crash.Spec{Args: args, Stage: fmt.Sprint("model renamed#", c.runs), Fault: "pause"})
 			child.Paused(t)
 			head := f.in("ledger/ledger.jsonl.head")
-			if err := os.Rename(head, f.in("in/head")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Rename(head, f.in("in/head")))
 			child.End().Want(t, "head away", exitOK, "because the ledger cannot be read back")
-			if err := os.Rename(f.in("in/head"), head); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Rename(f.in("in/head"), head))
 			f.complete(t, c)
 		})
 	}
@@ -249,15 +236,15 @@ func TestHeldOutFiguresAreNotLost(t *testing.T) {
 		code int
 		same bool
 	}{
-		{crash.Spec{Stage: "line durable", Nth: 3, Fault: "read-only"}, exitResource, false}, // their charge
-		{crash.Spec{Stage: "line durable", Nth: 3, Fault: "read-only"}, exitResource, true},
-		{crash.Spec{Stage: "trained", Nth: 2, Fault: "read-only"}, exitResource, false},
-		{crash.Spec{Stage: "trained", Nth: 2, Fault: "read-only"}, exitResource, true},
-		{crash.Spec{Stage: "line durable", Nth: 4, Fault: "read-only"}, exitResource, false}, // their release
-		{crash.Spec{Stage: "line durable", Nth: 4, Fault: "read-only"}, exitResource, true},
-		{crash.Spec{Stage: "trained", Nth: 2, Fault: "interrupt"}, exitCancelled, false},
+		{crash.Spec{Stage: "line durable#3", Fault: "read-only"}, exitResource, false}, // their charge
+		{crash.Spec{Stage: "line durable#3", Fault: "read-only"}, exitResource, true},
+		{crash.Spec{Stage: "trained#2", Fault: "read-only"}, exitResource, false},
+		{crash.Spec{Stage: "trained#2", Fault: "read-only"}, exitResource, true},
+		{crash.Spec{Stage: "line durable#4", Fault: "read-only"}, exitResource, false}, // their release
+		{crash.Spec{Stage: "line durable#4", Fault: "read-only"}, exitResource, true},
+		{crash.Spec{Stage: "trained#2", Fault: "interrupt"}, exitCancelled, false},
 	} {
-		t.Run(fmt.Sprintf("%s at %s#%d, same command %v", fault.spec.Fault, fault.spec.Stage, fault.spec.Nth, fault.same), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s at %s, same command %v", fault.spec.Fault, fault.spec.Stage, fault.same), func(t *testing.T) {
 			t.Parallel()
 			c := unnamedCommands["train --holdout-epsilon"]
 			f, args := unnamedFixture(t, c)

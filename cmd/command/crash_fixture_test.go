@@ -18,6 +18,7 @@ import (
 	"dyad/engine/dataset"
 	"dyad/internal/crash"
 	"dyad/internal/files"
+	"dyad/internal/must"
 	"dyad/privacy/ledger"
 )
 
@@ -116,15 +117,9 @@ var crashTemplate = sync.OnceValues(func() (*template, error) {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	tmpl, err := crashTemplate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tmpl := must.Get(crashTemplate())(t)
 	// Not t.TempDir: a child that gives up root must get in.
-	dir, err := os.MkdirTemp("", "dyad-crash")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp("", "dyad-crash"))(t)
 	f := &fixture{dir: dir, ledger: tmpl.files["ledger/ledger.jsonl"], known: []string{tmpl.run}}
 	t.Cleanup(func() {
 		f.writable()
@@ -132,22 +127,16 @@ func newFixture(t *testing.T) *fixture {
 	})
 	folders := []string{".", "in", "ledger", "out", "tmp"}
 	for _, sub := range folders[1:] {
-		if err := os.Mkdir(f.in(sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(f.in(sub), 0o755))
 	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(dir, 0o755))
 	f.put(t, tmpl.files)
 	if os.Getuid() == 0 {
 		for name := range tmpl.files {
 			folders = append(folders, name)
 		}
 		for _, name := range folders {
-			if err := os.Chown(f.in(name), 65534, -1); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Chown(f.in(name), 65534, -1))
 		}
 	}
 	return f
@@ -158,18 +147,13 @@ func (f *fixture) in(name string) string { return filepath.Join(f.dir, name) }
 func (f *fixture) put(t testing.TB, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
-		if err := os.WriteFile(f.in(name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(f.in(name), []byte(text), 0o644))
 	}
 }
 
 func (f *fixture) get(t testing.TB, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(f.in(name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(f.in(name)))(t)
 	return string(text)
 }
 
@@ -222,17 +206,9 @@ func TestMain(m *testing.M) {
 // the number of its charges and of its finish lines.
 func (f *fixture) attacked(t testing.TB) (run string, charges int, finished []string) {
 	t.Helper()
-	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Verify(); err != nil {
-		t.Fatal(err)
-	}
-	entries, err := l.Entries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(f.in("ledger/ledger.jsonl")))(t)
+	must.Get(l.Verify())(t)
+	entries := must.Get(l.Entries())(t)
 	for _, e := range entries {
 		switch {
 		case slices.Contains(f.known, e.Run):
@@ -252,14 +228,8 @@ func (f *fixture) attacked(t testing.TB) (run string, charges int, finished []st
 // released run one counts, whose hash is in the ledger.
 func (f *fixture) models(t testing.TB, run, text string) (named, all, kept int) {
 	t.Helper()
-	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := l.Entries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(f.in("ledger/ledger.jsonl")))(t)
+	entries := must.Get(l.Entries())(t)
 	paid := func(run string) bool {
 		charged := slices.ContainsFunc(entries, func(e ledger.Entry) bool { return e.Charge != nil && e.Run == run })
 		return charged && slices.ContainsFunc(entries, func(e ledger.Entry) bool {
@@ -268,10 +238,7 @@ func (f *fixture) models(t testing.TB, run, text string) (named, all, kept int) 
 	}
 	texts := map[string]string{"": text}
 	for _, folder := range []string{"out", "tmp", "ledger"} {
-		files, err := os.ReadDir(f.in(folder))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(os.ReadDir(f.in(folder)))(t)
 		for _, file := range files {
 			name := folder + "/" + file.Name()
 			texts[name] = f.get(t, name)

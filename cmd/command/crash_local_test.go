@@ -18,6 +18,7 @@ import (
 
 	"dyad/algorithms/local/serve"
 	"dyad/internal/crash"
+	"dyad/internal/must"
 )
 
 // The program as server is killed again and again, and clients of the program lose
@@ -27,9 +28,7 @@ import (
 func TestLocalCrash(t *testing.T) {
 	const users, kills = 3, 2 // more of them in algorithms/local/serve
 	f := &fixture{dir: clinic(t, 40)}
-	if err := os.Mkdir(f.in("tmp"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(f.in("tmp"), 0o700))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +46,7 @@ func TestLocalCrash(t *testing.T) {
 			// Some die after they have drawn a message, some after they have sent it.
 			if stage := []string{"", "message remembered", "message sent"}[u%3]; stage != "" {
 				for range 2 {
-					if e := f.start(t, crash.Spec{Args: args, Stage: stage, Nth: 1, Fault: "kill"}).End(); e.Code != killed {
+					if e := f.start(t, crash.Spec{Args: args, Stage: stage, Fault: "kill"}).End(); e.Code != killed {
 						t.Errorf("user %d: a client to be killed at %q ended with %d: %s", u, stage, e.Code, e.Stderr)
 					}
 				}
@@ -78,18 +77,13 @@ func TestLocalCrash(t *testing.T) {
 	if err != nil || !before.Done || before.Visits != int64(2*users) {
 		t.Errorf("final state %+v, %v, want %d visits", before, err, 2*users)
 	}
-	if err := server.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Process.Signal(syscall.SIGTERM))
 	server.End().Want(t, "server after SIGTERM", exitOK, "stopping")
 	log := slices.DeleteFunc(strings.Split(strings.TrimSpace(f.get(t, "study/messages.log")), "\n")[1:], func(line string) bool {
 		return strings.HasSuffix(line, " batch")
 	})
 	for u := range users {
-		m, err := serve.OpenMemory(f.in(fmt.Sprintf("u%d.json", u)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(serve.OpenMemory(f.in(fmt.Sprintf("u%d.json", u))))(t)
 		m.Close()
 		if len(m.Messages()) != 2 || m.Spent() != 2 {
 			t.Errorf("user %d remembers %d messages of epsilon %v", u, len(m.Messages()), m.Spent())

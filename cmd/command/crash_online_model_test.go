@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"dyad/internal/files"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // onlineModelCell is one attack on "dyad online --out" when the model of its last
@@ -39,9 +41,7 @@ var onlineModelMatrix = []onlineModelCell{
 }
 
 func TestOnlineModelCrashMatrix(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the short matrix of streams covers the stages before")
-	}
+	sizes.NotShort(t, "the short matrix of streams covers the stages before")
 	for _, c := range onlineModelMatrix {
 		t.Run(c.fault+" at "+c.stage, func(t *testing.T) {
 			t.Parallel()
@@ -83,9 +83,7 @@ func (f *fixture) checkOnlineModel(t testing.TB, c onlineModelCell, e ended) {
 			t.Fatal("a file of another program was overwritten")
 		}
 		run, _, _ := f.attacked(t)
-		if err := os.Rename(files.WithRun(f.in(streamModelName), run), f.in(streamModelName)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(files.WithRun(f.in(streamModelName), run), f.in(streamModelName)))
 	}
 	resume := []string{"--out", f.in(streamModelName), "--resume"}
 	if c.fault == "model cut short" { // the run's own model is replaced, this may be anybody's
@@ -98,10 +96,7 @@ func (f *fixture) checkOnlineModel(t testing.TB, c onlineModelCell, e ended) {
 		next.Want(t, "going on", exitOK, "the model of release 9 is in")
 	}
 	sameReleases(t, released, releasesOf(t, next))
-	m, err := readModel(f.in(streamModelName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readModel(f.in(streamModelName)))(t)
 	run, charges, finished := f.attacked(t)
 	if charges != 1 || len(finished) != 1 || m.Run != run || !slices.Equal(m.Weights, released[onlineReleases]) {
 		t.Errorf("afterwards: %d charges, finish lines %q, model of run %q (charged %q) with weights %v, released %v", charges, finished, m.Run, run, m.Weights, released[onlineReleases])
@@ -124,15 +119,9 @@ func TestOnlineModelCheckNotices(t *testing.T) {
 		"run":     func(m *model) { m.Run = "OTHER" },
 	} {
 		f, e := attack()
-		m, err := readModel(f.in(streamModelName))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(readModel(f.in(streamModelName)))(t)
 		spoil(m)
-		text, err := m.Text()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(m.Text())(t)
 		f.put(t, map[string]string{streamModelName: string(text)})
 		r := &recorder{TB: t}
 		f.checkOnlineModel(r, closed, e)

@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"dyad/algorithms"
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
@@ -72,30 +72,11 @@ const stateName = "out/stream.state"
 
 func (f *fixture) attackOnline(t *testing.T, c onlineCell, more ...string) ended {
 	t.Helper()
-	stage, nth, _ := strings.Cut(c.stage, "#")
-	spec := crash.Spec{Args: f.online(more...), Stage: stage}
-	if stage != "start" {
-		var err error
-		if spec.Nth, err = strconv.Atoi(nth); err != nil {
-			t.Fatal(err)
-		}
-	}
+	spec := crash.Spec{Args: f.online(more...), Stage: c.stage}
 	var pause func()
 	switch c.fault {
 	case "name taken":
 		pause = func() { f.put(t, map[string]string{streamModelName: "PRECIOUS"}) }
-	case "model folder read-only":
-		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("out"), true
-	case "kill -9", "state lost":
-		spec.Fault = "kill"
-	case "interrupt":
-		spec.Fault = "interrupt"
-	case "disk full":
-		spec.Fault = "full"
-	case "state folder read-only":
-		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("out"), true
-	case "ledger folder read-only":
-		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("ledger"), true
 	case "same state":
 		pause = func() {
 			for _, args := range [][]string{f.online(), f.online("--resume")} {
@@ -106,33 +87,22 @@ func (f *fixture) attackOnline(t *testing.T, c onlineCell, more ...string) ended
 		}
 	case "head deleted":
 		return f.damaged(t, spec, cell{fault: c.fault, stage: c.stage, want: pending, says: c.says})
-	default:
-		t.Fatalf("no fault %q", c.fault)
+	case "state lost":
+		return f.loseState(t, f.start(t, spec.With("kill", "")).End())
 	}
 	if pause == nil {
-		return f.loseState(t, c.fault, f.start(t, spec).End())
+		return f.start(t, spec.With(c.fault, f.dir)).End()
 	}
-	spec.Fault = "pause"
-	child := f.start(t, spec)
-	child.Paused(t)
-	pause()
-	return child.End()
+	return f.start(t, spec.With("pause", "")).While(t, pause)
 }
 
-// loseState takes away the state that a killed stream left, if that is the fault, checks that this
-// is refused, and restores it. It returns what was written in all.
-func (f *fixture) loseState(t *testing.T, fault string, e ended) ended {
+// loseState takes away the state that a killed stream left, checks that this is refused, and restores it.
+func (f *fixture) loseState(t *testing.T, e ended) ended {
 	t.Helper()
-	if fault == "state lost" {
-		if err := os.Rename(f.in(stateName), f.in("tmp/away")); err != nil {
-			t.Fatal(err)
-		}
-		f.dyad(f.online("--resume")...).Want(t, fault, exitInput, "cannot read the state")
-		f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "show", exitOK, "its state file continues it")
-		if err := os.Rename(f.in("tmp/away"), f.in(stateName)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	must.Do(t, os.Rename(f.in(stateName), f.in("tmp/away")))
+	f.dyad(f.online("--resume")...).Want(t, "state lost", exitInput, "cannot read the state")
+	f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "show", exitOK, "its state file continues it")
+	must.Do(t, os.Rename(f.in("tmp/away"), f.in(stateName)))
 	return e
 }
 
@@ -202,28 +172,14 @@ func (r *onlineReference) make(t testing.TB) {
 // state reads the state file.
 func (f *fixture) state(t testing.TB) *algorithms.StreamState {
 	t.Helper()
-	s, err := algorithms.ReadStreamState(strings.NewReader(f.get(t, stateName)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(algorithms.ReadStreamState(strings.NewReader(f.get(t, stateName))))(t)
 }
 
 func (f *fixture) spent(t testing.TB) ledger.Summary {
 	t.Helper()
-	m, err := readModel(f.in("out/model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := l.Summary(m.DataID, crashDelta)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	m := must.Get(readModel(f.in("out/model.json")))(t)
+	l := must.Get(ledger.Open(f.in("ledger/ledger.jsonl")))(t)
+	return must.Get(l.Summary(m.DataID, crashDelta))(t)
 }
 
 // checkOnline verifies the files after an attack, goes on until the stream ends, and
@@ -289,9 +245,7 @@ func (f *fixture) checkOnline(t testing.TB, c onlineCell, e ended) {
 
 // Control: the check of the matrix notices what must never happen.
 func TestOnlineCrashCheckNotices(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	cut := onlineCell{"kill -9", "released#5", crash.Killed, 1, 5, "", true}
 	noticed := func(f *fixture, e ended, text string) {
 		t.Helper()
@@ -323,9 +277,5 @@ func TestOnlineCrashCheckNotices(t *testing.T) {
 
 func mustTemplate(t testing.TB) *template {
 	t.Helper()
-	tmpl, err := crashTemplate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tmpl
+	return must.Get(crashTemplate())(t)
 }

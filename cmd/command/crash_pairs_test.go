@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
@@ -103,12 +103,7 @@ func TestPairsCrashMatrix(t *testing.T) {
 		t.Run(fmt.Sprintf("%s, %s at %s", c.sampling, c.fault, c.stage), func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			stage, nth, _ := strings.Cut(c.stage, "#")
-			spec := crash.Spec{Args: f.pairsTrain(c.sampling), Stage: stage, Fault: c.fault}
-			var err error
-			if spec.Nth, err = strconv.Atoi(nth); err != nil {
-				t.Fatal(err)
-			}
+			spec := crash.Spec{Args: f.pairsTrain(c.sampling), Stage: c.stage, Fault: c.fault}
 			if c.fault == "lost" {
 				spec.Fault = "kill"
 			}
@@ -116,9 +111,7 @@ func TestPairsCrashMatrix(t *testing.T) {
 			e.Want(t, "attacked run", c.code, c.says)
 			if c.fault == "lost" {
 				for _, name := range f.checkpoints(t) {
-					if err := os.Remove(name); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, os.Remove(name))
 				}
 			}
 			f.checkPairs(t, c, e)
@@ -170,14 +163,12 @@ func (f *fixture) checkPairs(t testing.TB, c pairsCell, e ended) {
 // Control: the check notices a run that starts again and one that is charged twice. And a
 // run is resumed as it was charged, with its data.
 func TestPairsCrashCheckNotices(t *testing.T) {
-	if testing.Short() {
-		t.Skip("controls of what is in files")
-	}
+	sizes.NotShort(t, "controls of what is in files")
 	// Noise for fixed batches takes no search, so the controls take it where any will do.
 	c := pairsCell{"fixed", "kill", "training#1", killed, pending, 10, "", true}
 	attacked := func(sampling string) (*fixture, ended, string) {
 		f := newFixture(t)
-		e := f.start(t, crash.Spec{Args: f.pairsTrain(sampling), Stage: "training", Nth: 1, Fault: "kill"}).End()
+		e := f.start(t, crash.Spec{Args: f.pairsTrain(sampling), Stage: "training", Fault: "kill"}).End()
 		run, _, _ := f.attacked(t)
 		return f, e, run
 	}
@@ -191,9 +182,7 @@ func TestPairsCrashCheckNotices(t *testing.T) {
 		},
 	} {
 		f, e, run := attacked(c.sampling)
-		if err := spoil(f, run); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, spoil(f, run))
 		r := &recorder{TB: t}
 		f.checkPairs(r, c, e)
 		if !strings.Contains(r.said, text) {
@@ -212,9 +201,7 @@ func TestPairsCrashCheckNotices(t *testing.T) {
 	resume("leave it out", "--public-data")
 	resume("another plan", "--margin", "0.5")
 	resume("another plan", "--shrink")
-	if err := os.Remove(f.in(name)); err != nil { // without it the charge must match
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(f.in(name))) // without it the charge must match
 	resume("was charged for the guarantee", "--sampling", "fixed")
 	resume("was charged for objective", "--margin", "0.5")
 	resume("was charged for objective", "--shrink")

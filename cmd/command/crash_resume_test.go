@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
@@ -19,7 +21,7 @@ import (
 func interrupted(t *testing.T, more ...string) (f *fixture, run string) {
 	t.Helper()
 	f = newFixture(t)
-	f.start(t, crash.Spec{Args: f.train(more...), Stage: "training", Nth: 1, Fault: "kill"}).End()
+	f.start(t, crash.Spec{Args: f.train(more...), Stage: "training", Fault: "kill"}).End()
 	run, charges, _ := f.attacked(t)
 	if charges != 1 {
 		t.Fatalf("%d charges, want 1", charges)
@@ -33,7 +35,7 @@ func TestResumeWithConfig(t *testing.T) {
 	f.put(t, map[string]string{"in/run.yaml": fmt.Sprintf("verbose: true\ndata: [%s]\nschema: %s\nalgorithm: dpgdsc\nepsilon: 1\ndelta: 1e-5\nworkers: 1\nforce: true\nout: %s\nledger: %s\n",
 		f.in("in/patients.csv"), f.in("in/patients.yaml"), f.in("out/model.json"), f.in("ledger/ledger.jsonl"))})
 	args := []string{"train", "--config", f.in("in/run.yaml")}
-	f.start(t, crash.Spec{Args: args, Stage: "training", Nth: 1, Fault: "kill"}).End()
+	f.start(t, crash.Spec{Args: args, Stage: "training", Fault: "kill"}).End()
 	run, charges, _ := f.attacked(t)
 	if charges != 1 {
 		t.Fatalf("%d charges, want 1", charges)
@@ -47,15 +49,15 @@ func TestResumeWithConfig(t *testing.T) {
 func TestChosenPairsAreResumed(t *testing.T) {
 	for _, c := range []struct {
 		stage, fault string
-		nth, code    int
-	}{{"training", "kill", 1, killed}, {"checkpoint saved", "interrupt", 3, exitCancelled}, {"released", "kill", 1, killed}} {
-		if testing.Short() && c.nth != 3 {
+		code         int
+	}{{"training", "kill", killed}, {"checkpoint saved#3", "interrupt", exitCancelled}, {"released", "kill", killed}} {
+		if testing.Short() && c.fault != "interrupt" {
 			continue
 		}
 		f := newFixture(t)
 		f.put(t, map[string]string{"in/patients.yaml": "choose_interactions: 1\n" + f.get(t, "in/patients.yaml")})
 		args := f.train("--algorithm", "moments", "--steps", "2", "--epsilon", "700", "--yes", "--checkpoint-every", "1ns", "--data-id", "pairs")
-		if e := f.start(t, crash.Spec{Args: args, Stage: c.stage, Nth: c.nth, Fault: c.fault}).End(); e.Code != c.code {
+		if e := f.start(t, crash.Spec{Args: args, Stage: c.stage, Fault: c.fault}).End(); e.Code != c.code {
 			t.Fatalf("%+v: exit %d: %s%s", c, e.Code, e.Stdout, e.Stderr)
 		}
 		run, charges, _ := f.attacked(t)
@@ -78,9 +80,7 @@ func TestChosenPairsAreResumed(t *testing.T) {
 
 // A run is resumed only as it was charged; what is refused writes nothing.
 func TestResumeFlagRefusals(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	f, run := interrupted(t)
 	before := f.get(t, "ledger/ledger.jsonl")
 	resume := func(more ...string) ended { return f.dyad(f.train(append([]string{"--resume", run}, more...)...)...) }
@@ -109,18 +109,14 @@ func TestResumeFlagRefusals(t *testing.T) {
 	if f.get(t, "ledger/ledger.jsonl") != before {
 		t.Error("a refused resume wrote to the ledger")
 	}
-	if _, err := os.Stat(f.in("ledger/none.jsonl")); err == nil {
-		t.Error("a refused resume made a ledger")
-	}
+	must.Err(os.Stat(f.in("ledger/none.jsonl")))(t, "a refused resume made a ledger")
 	resume().Want(t, "control", exitOK, "run "+run)
 }
 
 // Two losses may have the same constants and so the same release; a run of one is not
 // resumed as the other.
 func TestResumeComparesTheFormula(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	f, run := interrupted(t, "--loss", "(u-1)^2")
 	resume := func(formula string) ended { return f.dyad(f.train("--resume", run, "--loss", formula)...) }
 	resume("(u+1)^2").Want(t, "another formula", exitInput, `was charged for objective "custom: (u-1)^2`)
@@ -137,17 +133,9 @@ func TestResumeOfASeededRun(t *testing.T) {
 // ledger show lists what can be resumed, as text and as JSON.
 func TestLedgerShowListsUnfinishedRuns(t *testing.T) {
 	f, run := interrupted(t)
-	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := readModel(f.in("out/model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Begin(ledger.Charge{DataID: m.DataID, Run: "FOREIGN", Algorithm: "other", Events: []account.Event{account.PublicEvent{}}}, privacy.NewSeededSource(1)); err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(f.in("ledger/ledger.jsonl")))(t)
+	m := must.Get(readModel(f.in("out/model.json")))(t)
+	must.Get(l.Begin(ledger.Charge{DataID: m.DataID, Run: "FOREIGN", Algorithm: "other", Events: []account.Event{account.PublicEvent{}}}, privacy.NewSeededSource(1)))(t)
 	show := []string{"ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")}
 	e := f.dyad(show...)
 	for _, says := range []string{"unfinished run " + run + ": dpgdsc", "--resume " + run, "unfinished run FOREIGN", "cannot be resumed"} {
@@ -156,9 +144,7 @@ func TestLedgerShowListsUnfinishedRuns(t *testing.T) {
 	var ids []struct {
 		Unfinished []unfinishedRun `json:"unfinished_runs"`
 	}
-	if err := json.Unmarshal([]byte(f.dyad(append(show, "--json")...).Stdout), &ids); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(f.dyad(append(show, "--json")...).Stdout), &ids))
 	if len(ids) != 1 || len(ids[0].Unfinished) != 2 || ids[0].Unfinished[0].Run != run || !ids[0].Unfinished[0].Resumable || ids[0].Unfinished[1].Resumable {
 		t.Errorf("JSON lists %+v", ids)
 	}

@@ -7,24 +7,19 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
 )
 
 // A simulation whose folder is gone ends with its model in another one.
 func TestSimulationSavedElsewhere(t *testing.T) {
 	f := newFixture(t)
-	if err := os.Mkdir(f.in("gone"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(f.in("gone"), 0o700))
 	args := []string{"local", "simulate", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "--ledger", f.in("ledger/ledger.jsonl"), "--out", f.in("gone/local.json")}
-	child := f.start(t, crash.Spec{Args: args, Stage: "charged", Nth: 1, Fault: "pause"})
+	child := f.start(t, crash.Spec{Args: args, Stage: "charged", Fault: "pause"})
 	child.Paused(t)
-	if err := os.Remove(f.in("gone")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(f.in("gone")))
 	child.End().Want(t, "folder gone", exitElsewhere, "saved elsewhere, as")
 	run, _, _ := f.attacked(t)
-	if err := os.Mkdir(f.in("gone"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(f.in("gone"), 0o700))
 	f.saveKept(t, run, args)
 }

@@ -7,11 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
@@ -180,33 +180,14 @@ func TestLocalSimulateCrashMatrix(t *testing.T) {
 // attack runs the program with the fault of a cell.
 func (f *fixture) attack(t *testing.T, c cell) ended {
 	t.Helper()
-	stage, nth, _ := strings.Cut(c.stage, "#")
-	spec := crash.Spec{Args: f.train(), Stage: stage}
-	if stage != "start" {
-		var err error
-		if spec.Nth, err = strconv.Atoi(nth); err != nil {
-			t.Fatal(err)
-		}
-	}
+	spec := crash.Spec{Args: f.train(), Stage: c.stage}
 	var pause func(*testing.T, string)
 	switch c.fault {
-	case "kill -9":
-		spec.Fault = "kill"
-	case "interrupt":
-		spec.Fault = "interrupt"
-	case "disk full":
-		spec.Fault = "full"
 	case "disk full within a line":
-		spec.Fault, spec.Limit = "full", uint64(len(f.ledger)+20)
-		if stage == "kept" { // the charge is in the file by then
+		c.fault, spec.Limit = "disk full", uint64(len(f.ledger)+20)
+		if c.stage == "kept#1" { // the charge is in the file by then
 			spec.Limit = uint64(2*len(f.ledger) - 400)
 		}
-	case "ledger folder read-only":
-		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("ledger"), true
-	case "model and ledger folder read-only":
-		spec.Fault, spec.Folder, spec.Also, spec.Nobody = "read-only", f.in("out"), f.in("ledger"), true
-	case "model folder read-only":
-		spec.Fault, spec.Folder, spec.Nobody = "read-only", f.in("out"), true
 	case "other run":
 		pause = f.otherRun
 	case "same run":
@@ -217,17 +198,11 @@ func (f *fixture) attack(t *testing.T, c cell) ended {
 		return f.damaged(t, spec, c)
 	case "model cut short":
 		pause = f.cutModel
-	default:
-		t.Fatalf("no fault %q", c.fault)
 	}
 	if pause == nil {
-		return f.start(t, spec).End()
+		return f.start(t, spec.With(c.fault, f.dir)).End()
 	}
-	spec.Fault = "pause"
-	child := f.start(t, spec)
-	child.Paused(t)
-	pause(t, c.stage)
-	return child.End()
+	return f.start(t, spec.With("pause", "")).While(t, func() { pause(t, c.stage) })
 }
 
 // check verifies the files after an attack, and that the user can go on.
@@ -253,9 +228,7 @@ func (f *fixture) check(t testing.TB, want outcome, e ended) {
 	if charges != wantCharges || !slices.Equal(finished, wantFinished) || named != wantNamed || all != wantAll || kept != wantKept {
 		t.Errorf("want %s; got %d charges, finish lines %q, %d models by its name, %d by any, %d kept", want, charges, finished, named, all, kept)
 	}
-	if _, err := readModel(f.in("out/model.json")); err != nil {
-		t.Errorf("neither the old nor the new model is there: %v", err)
-	}
+	must.Check(readModel(f.in("out/model.json")))(t, "neither the old nor the new model is there")
 	switch want {
 	case untouched:
 		f.dyad(f.train()...).Want(t, "again", exitOK, "charged to")
@@ -281,18 +254,9 @@ func (f *fixture) check(t testing.TB, want outcome, e ended) {
 	}
 	// What is released is never released again, and costs no more.
 	f.dyad(f.train("--resume", resumed)...).Want(t, "resume after the release", exitInput, "was released on")
-	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tmpl, err := crashTemplate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := readModel(f.in("out/model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(f.in("ledger/ledger.jsonl")))(t)
+	tmpl := must.Get(crashTemplate())(t)
+	m := must.Get(readModel(f.in("out/model.json")))(t)
 	s, err := l.Summary(m.DataID, crashDelta)
 	if err != nil || s.Runs != 1+len(f.known) || len(f.known) == 1 && !f.local && f.extra == nil && s.Epsilon != tmpl.epsilon {
 		t.Errorf("spent in the end: %v, %v; want %d runs, for two runs epsilon %v", s, err, 1+len(f.known), tmpl.epsilon)
@@ -314,12 +278,10 @@ func (r *recorder) Errorf(format string, args ...any) {
 
 // Control: the check of the matrix notices what must never happen.
 func TestCrashCheckNotices(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	killed := func(t *testing.T, stage string) (*fixture, ended) {
 		f := newFixture(t)
-		return f, f.start(t, crash.Spec{Args: f.train(), Stage: stage, Nth: 1, Fault: "kill"}).End()
+		return f, f.start(t, crash.Spec{Args: f.train(), Stage: stage, Fault: "kill"}).End()
 	}
 	t.Run("a model without a charge", func(t *testing.T) {
 		f, e := killed(t, "admitted")
@@ -347,16 +309,12 @@ func TestCrashCheckNotices(t *testing.T) {
 	})
 	t.Run("a model that was lost", func(t *testing.T) {
 		f, e := killed(t, "released")
-		if err := os.Remove(keptFile(t, f)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(keptFile(t, f)))
 		wantNoticed(t, f, unnamed, e, "0 models by its name, 0 by any, 0 kept")
 	})
 	t.Run("a kept model that others can read", func(t *testing.T) {
 		f, e := killed(t, "released")
-		if err := os.Chmod(keptFile(t, f), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(keptFile(t, f), 0o644))
 		wantNoticed(t, f, unnamed, e, "others can read out/.dyad-")
 	})
 }

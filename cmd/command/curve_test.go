@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestCurveContinuesAndKeepsItsRows: the same command does nothing again, rows that were lost are
@@ -13,14 +15,9 @@ import (
 func TestCurveContinuesAndKeepsItsRows(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"lab", "curve", "--records", "300", "--splits", "2", "--epsilon", "0.5,2", "--json"}
-	code, out, errs := dyad(t, dir, args...)
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	out := mustRun(t, dir, args...)
 	var r curveResult
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(out), &r))
 	if len(r.Means) != 4 || r.Failures != 0 || len(r.Figures) != 2 {
 		t.Errorf("%+v", r)
 	}
@@ -30,10 +27,7 @@ func TestCurveContinuesAndKeepsItsRows(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, "curve.csv")
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(path))(t)
 	if code, _, errs := dyad(t, dir, args...); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errs)
 	} else if again, _ := os.ReadFile(path); string(again) != string(whole) {
@@ -41,9 +35,7 @@ func TestCurveContinuesAndKeepsItsRows(t *testing.T) {
 	}
 	lines := strings.SplitAfter(string(whole), "\n")
 	write(t, dir, "curve.csv", strings.Join(lines[:len(lines)-3], ""))
-	if code, _, errs := dyad(t, dir, args...); code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, args...)
 	again, _ := os.ReadFile(path)
 	values := func(text string) (out []string) { // times aside
 		for _, l := range strings.Split(text, "\n") {
@@ -56,9 +48,7 @@ func TestCurveContinuesAndKeepsItsRows(t *testing.T) {
 	if got, want := values(string(again)), values(string(whole)); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if code, _, errs := dyad(t, dir, "lab", "curve", "--records", "300", "--splits", "2", "--epsilon", "0.5,3"); code != exitInput || !strings.Contains(errs, "does not ask for") {
-		t.Errorf("exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "does not ask for", "lab", "curve", "--records", "300", "--splits", "2", "--epsilon", "0.5,3")
 }
 
 // TestCurveOfPrivateDataIsCharged: nothing is charged unasked, then everything at once.
@@ -74,24 +64,16 @@ func TestCurveOfPrivateDataIsCharged(t *testing.T) {
 		{[]string{"--holdout-epsilon", "1"}, "repeat the command with --yes"},
 		{[]string{"--holdout-epsilon", "1", "--yes", "--algorithm", "projected-gradient"}, "is not private"},
 	} {
-		code, _, errs := dyad(t, dir, append(args, c.more...)...)
-		if code != exitInput || !strings.Contains(errs, c.want) {
-			t.Errorf("%v: exit %d: %s", c.more, code, errs)
-		}
+		ends(t, dir, exitInput, c.want, append(args, c.more...)...)
 		if _, err := os.Stat(book); err == nil {
 			t.Fatal("a ledger was written")
 		}
 	}
 	// Grades: an error after the charge would tell how many different ones there are.
-	text, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	graded := strings.Replace(string(text), `role: label, positive: "1", negative: "0"`, "role: label, kind: numeric, range: [0, 4]", 1)
 	write(t, dir, "graded.yaml", graded)
-	if code, _, errs := dyad(t, dir, append(args, "--schema", "graded.yaml", "--holdout-epsilon", "1", "--yes")...); code != exitInput || !strings.Contains(errs, "grades") {
-		t.Errorf("grades: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "grades", append(args, "--schema", "graded.yaml", "--holdout-epsilon", "1", "--yes")...)
 	if _, err := os.Stat(book); err == nil {
 		t.Fatal("a ledger was written")
 	}
@@ -100,9 +82,7 @@ func TestCurveOfPrivateDataIsCharged(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	var r privateCurveResult
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(out), &r))
 	if len(r.Rows) != 2 || r.Guarantee.Epsilon < 1 || r.Spent == nil {
 		t.Errorf("%+v", r)
 	}
@@ -114,25 +94,16 @@ func TestCurveOfPrivateDataIsCharged(t *testing.T) {
 	if err != nil || strings.Count(string(text), `"status":"charged"`)+strings.Count(string(text), `"kind":"charge"`) > 1 {
 		t.Errorf("more than one charge: %s, %v", text, err)
 	}
-	if code, _, errs := dyad(t, dir, append(args, "--holdout-epsilon", "1", "--yes")...); code != exitInput || !strings.Contains(errs, "--force") {
-		t.Errorf("a second time: exit %d: %s", code, errs)
-	}
-	if code, _, errs := dyad(t, dir, append(args, "--holdout-epsilon", "1", "--yes", "--force", "--out", "patients")...); code != exitInput || !strings.Contains(errs, "patients.csv") {
-		t.Errorf("over the data: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "--force", append(args, "--holdout-epsilon", "1", "--yes")...)
+	ends(t, dir, exitInput, "patients.csv", append(args, "--holdout-epsilon", "1", "--yes", "--force", "--out", "patients")...)
 }
 
 // TestCurveByPerson: public figures count persons in their splits, private ones are refused.
 func TestCurveByPerson(t *testing.T) {
 	dir, _ := visits(t, func(p int) int { return 1 + p*p%9 }, mixedVisit)
 	args := []string{"lab", "curve", "--data", "visits.csv", "--schema", "public.yaml", "--epsilon", "1,2", "--splits", "1", "--algorithm", "dpgdsc", "--format", "svg"}
-	if code, _, errs := dyad(t, dir, append(args, "--holdout-epsilon", "1", "--yes")...); code != exitInput || !strings.Contains(errs, "persons") {
-		t.Errorf("exit %d: %s", code, errs)
-	}
-	code, out, errs := dyad(t, dir, append(args, "--public-data", "--json")...)
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "persons", append(args, "--holdout-epsilon", "1", "--yes")...)
+	out := mustRun(t, dir, append(args, "--public-data", "--json")...)
 	var r curveResult
 	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Failures != 0 {
 		t.Fatalf("%s, %v", out, err)

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // docPage is what a Markdown page offers to run.
@@ -100,19 +103,11 @@ func showsLine(output, line string) bool {
 
 // Every command of every page in docs that is marked runnable runs.
 func TestDocsRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
-	files, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sizes.NotShort(t, "slow")
+	files := must.Get(filepath.Glob("../../docs/*.md"))(t)
 	pages := map[string]docPage{}
 	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(f))(t)
 		pages[filepath.Base(f)] = readPage(string(text))
 	}
 	if p := pages["data.md"]; len(p.commands) < 15 || len(p.files) < 8 {

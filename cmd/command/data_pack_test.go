@@ -7,21 +7,18 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // modelWeights are the weights of a model file, as they are written.
 func modelWeights(t *testing.T, dir, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 	var m struct {
 		Weights json.RawMessage `json:"weights"`
 	}
-	if err := json.Unmarshal(text, &m); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	must.Do(t, json.Unmarshal(text, &m), name)
 	return string(m.Weights)
 }
 
@@ -31,10 +28,7 @@ func TestPackTrainsAsItsFile(t *testing.T) {
 	dir := t.TempDir()
 	run := func(args ...string) string {
 		t.Helper()
-		code, out, errs := dyad(t, dir, args...)
-		if code != exitOK {
-			t.Fatalf("%v: exit %d: %s", args, code, errs)
-		}
+		out := mustRun(t, dir, args...)
 		return out
 	}
 	run("data", "synth", "c.csv", "-n", "700", "--schema", "c.yaml")
@@ -82,10 +76,7 @@ func TestPackTrainsAsItsFile(t *testing.T) {
 		{[]string{"data", "synth", "y.csv", "--features", "3"}, ".dyadpack"},
 		{[]string{"data", "synth", "y.dyadpack", "--visits"}, "dyad data pack"},
 	} {
-		code, _, errs := dyad(t, dir, c.args...)
-		if code != exitInput || !strings.Contains(errs, c.want) {
-			t.Errorf("%v: exit %d, want %q: %s", c.args, code, c.want, errs)
-		}
+		ends(t, dir, exitInput, c.want, c.args...)
 	}
 	left, err := filepath.Glob(filepath.Join(dir, ".dyad-tmp-*"))
 	if err != nil || len(left) > 0 {
@@ -134,22 +125,14 @@ func TestPackOfPersonsInALedger(t *testing.T) {
 // Packs of every version of the format are read (docs/formats.md). Add a file for a new version; never
 // change an old one.
 func TestOldPacksAreRead(t *testing.T) {
-	home, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	home := must.Get(os.Getwd())(t)
 	dir := t.TempDir()
-	text, err := os.ReadFile(filepath.Join(home, "testdata", "formats", "pack-1.dyadpack"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(home, "testdata", "formats", "pack-1.dyadpack")))(t)
 	write(t, dir, "old.dyadpack", string(text))
 	write(t, dir, "old.csv", "who,age,out\na,20,no\nb,50,yes\na,80,yes\nc,35,no\n")
 	write(t, dir, "old.yaml", oldPackSchema)
 	for _, name := range []string{"old.dyadpack", "old.csv"} {
-		if code, _, errs := dyad(t, dir, "train", "--data", name, "--schema", "old.yaml", "--store", map[string]string{"old.csv": "float32", "old.dyadpack": "mmap"}[name], "--mode", "nonprivate", "--out", name+".json"); code != exitOK {
-			t.Fatalf("%s: exit %d: %s", name, code, errs)
-		}
+		mustRun(t, dir, "train", "--data", name, "--schema", "old.yaml", "--store", map[string]string{"old.csv": "float32", "old.dyadpack": "mmap"}[name], "--mode", "nonprivate", "--out", name+".json")
 	}
 	if a, b := modelWeights(t, dir, "old.dyadpack.json"), modelWeights(t, dir, "old.csv.json"); a != b {
 		t.Errorf("weights %s of the old pack, %s of its data", a, b)

@@ -27,19 +27,14 @@ func TestSchemaAssistant(t *testing.T) {
 	if code != exitOK || !strings.Contains(errs, "name it with --label: Geschlecht, Raucher, Verstorben") {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
-	if code, _, errs = dyad(t, dir, "data", "schema", "h.csv", "--out", "draft.yaml"); code != exitInput || !strings.Contains(errs, "--force") {
-		t.Errorf("an existing draft: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "--force", "data", "schema", "h.csv", "--out", "draft.yaml")
 	code, out, errs := dyad(t, dir, "data", "schema", "h.csv", "--out", "draft.yaml", "--force", "--label", "Verstorben", "--json")
 	var r schemaResult
 	if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || r.Label != "Verstorben" || r.LabelCandidates != nil || len(r.FromData) != 6 {
 		t.Fatalf("exit %d, %v: %+v: %s", code, err, r, errs)
 	}
 	write(t, dir, "known.yaml", "Alter: {range: [18, 110]}\nGeschlecht: {categories: [f, m, d], unknown: other}\nGlukose: {range: [0, 2000]}\nAnteil: {range: [0, 100], suffix: \"%\"}\nAufnahme: {date: {format: DD.MM.YYYY, from: 2015-01-01, to: 2024-12-31}}\nRaucher: {role: ignore}\n")
-	code, out, errs = dyad(t, dir, "data", "schema", "h.csv", "--answers", "known.yaml", "--label", "Verstorben", "--positive", "ja", "--out", "known-schema.yaml")
-	if code != exitOK || !strings.Contains(out, "every range in it is an answer") {
-		t.Errorf("exit %d: %s%s", code, out, errs)
-	}
+	ends(t, dir, exitOK, "every range in it is an answer", "data", "schema", "h.csv", "--answers", "known.yaml", "--label", "Verstorben", "--positive", "ja", "--out", "known-schema.yaml")
 	code, out, errs = dyad(t, dir, "data", "inspect", "h.csv", "--schema", "known-schema.yaml", "--json")
 	var m struct{ Columns []dataset.ColumnSummary }
 	if err := json.Unmarshal([]byte(out), &m); code != exitOK || err != nil {
@@ -52,7 +47,5 @@ func TestSchemaAssistant(t *testing.T) {
 	if err != nil || len(text) == 0 {
 		t.Fatal(err)
 	}
-	if code, _, errs = dyad(t, dir, "data", "schema", "h.csv", "--answers", "known.yaml", "--out", "known.yaml", "--force"); code != exitInput || !strings.Contains(errs, "input of this command") {
-		t.Errorf("the answers as output: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "input of this command", "data", "schema", "h.csv", "--answers", "known.yaml", "--out", "known.yaml", "--force")
 }

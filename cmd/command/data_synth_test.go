@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestSynthVisits: the visits train as the file of a hospital, by the schema that is written and
@@ -44,12 +46,7 @@ func TestSynthVisits(t *testing.T) {
 		{[]string{"data", "synth", "a.csv", "--visits", "--persons", "5", "--held-out", "b.csv"}, "persons, want 2"},
 		{[]string{"data", "synth", "a.csv", "-n", "1"}, "at least 2"},
 	} {
-		code, _, errs := dyad(t, dir, c.args...)
-		if code != exitInput || !strings.Contains(errs, c.want) {
-			t.Errorf("%v: exit %d, want %q: %s", c.args, code, c.want, errs)
-		}
-		if _, err := os.Stat(filepath.Join(dir, "a.csv")); err == nil {
-			t.Errorf("%v: a file was written", c.args)
-		}
+		ends(t, dir, exitInput, c.want, c.args...)
+		must.Err(os.Stat(filepath.Join(dir, "a.csv")))(t, "%v: a file was written", c.args)
 	}
 }

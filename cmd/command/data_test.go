@@ -9,16 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
 // realData is where the real files are, if they are at hand.
 func realData(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.Abs("../../../shared/data")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(filepath.Abs("../../../shared/data"))(t)
 	if _, err := os.Stat(dir); err != nil {
 		t.Skip("real data not present")
 	}
@@ -28,10 +26,7 @@ func realData(t *testing.T) string {
 // The ready schemas read the real files: rows and classes, by the program.
 func TestInspectRealData(t *testing.T) {
 	data := realData(t)
-	schemas, err := filepath.Abs("../../bench/schemas")
-	if err != nil {
-		t.Fatal(err)
-	}
+	schemas := must.Get(filepath.Abs("../../bench/schemas"))(t)
 	for _, c := range []struct {
 		schema, file      string
 		rows, positive, d int
@@ -84,24 +79,17 @@ func TestInspectWarns(t *testing.T) {
 
 // convert keeps the records: a model scores the new file like the old one.
 func TestConvertRoundTrip(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 300)
 	run := func(args ...string) {
 		t.Helper()
-		if code, _, errs := dyad(t, dir, args...); code != exitOK {
-			t.Fatalf("dyad %v: exit %d: %s", args, code, errs)
-		}
+		mustRun(t, dir, args...)
 	}
 	scores := func(data, schema string) string {
 		t.Helper()
 		model := strings.TrimSuffix(schema, ".yaml") + ".json"
 		run("train", "--data", data, "--schema", schema, "--mode", "nonprivate", "--public-data", "--out", model)
-		code, out, errs := dyad(t, dir, "predict", model, "--data", data)
-		if code != exitOK {
-			t.Fatalf("predict: %s", errs)
-		}
+		out := mustRun(t, dir, "predict", model, "--data", data)
 		return out
 	}
 	want := scores("patients.csv", "patients.yaml")
@@ -159,9 +147,7 @@ func TestDataErrors(t *testing.T) {
 	if made, _ := filepath.Glob(filepath.Join(dir, "new*")); len(made) != 0 {
 		t.Errorf("refused commands wrote %v", made)
 	}
-	if code, _, errs := dyad(t, dir, convert("patients.csv", "exists.csv", "--force")...); code != exitOK {
-		t.Errorf("--force: exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, convert("patients.csv", "exists.csv", "--force")...)
 }
 
 func TestFetchAndVerify(t *testing.T) {
@@ -215,8 +201,6 @@ func TestVerifyRealData(t *testing.T) {
 		"debrecen/messidor_features.arff": "debrecen", "hepatitis/hepatitis.data": "hepatitis", "pima/diabetes.libsvm": "pima",
 		"mnist38/mnist38-t10k-images-idx3-ubyte.gz": "mnist38",
 	} {
-		if code, out, errs := dyad(t, t.TempDir(), "data", "verify", filepath.Join(data, file)); code != exitOK || !strings.Contains(out, "("+is+": ") {
-			t.Errorf("%s: exit %d: %s%s", file, code, out, errs)
-		}
+		ends(t, t.TempDir(), exitOK, "("+is+": ", "data", "verify", filepath.Join(data, file))
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"dyad/internal/must"
 )
 
 // runElsewhere has the commands of pages that need more than a folder and the program, and the tests, or
@@ -139,14 +141,8 @@ func notRun(named, run []mention) (missing []string) {
 // TestDocsRunOnRealData, TestReadmeRoad, TestHelpExamplesRun or TestVerdictsHaveEvidence with the same flags, or by a test named in
 // runElsewhere.
 func TestEveryDocumentedCommandRuns(t *testing.T) {
-	parser, err := newParser(&cli{}, io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(newParser(&cli{}, io.Discard, io.Discard))(t)
+	pages := must.Get(filepath.Glob("../../docs/*.md"))(t)
 	pages = append(pages, "../../README.md", "../../CONTRIBUTING.md", "../../bench/gpu/README.md", "../../clients/python/README.md")
 	var named, run []mention
 	add := func(page, command string) {
@@ -156,10 +152,7 @@ func TestEveryDocumentedCommandRuns(t *testing.T) {
 		}
 	}
 	for _, file := range pages {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		page := strings.TrimPrefix(file, "../../")
 		if page != "docs/commands.md" { // the help texts, whose examples are run
 			named = append(named, mentions(page, string(text), parser.Model)...)
@@ -181,15 +174,9 @@ func TestEveryDocumentedCommandRuns(t *testing.T) {
 			}
 		}
 	}
-	paths, err := commandPaths()
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := must.Get(commandPaths())(t)
 	for _, words := range paths {
-		help, err := helpOf(&app{ctx: context.Background()}, words)
-		if err != nil {
-			t.Fatal(err)
-		}
+		help := must.Get(helpOf(&app{ctx: context.Background()}, words))(t)
 		for l := range strings.Lines(help) {
 			if c, ok := strings.CutPrefix(strings.TrimSpace(l), "dyad "); ok {
 				add("help", c)
@@ -209,16 +196,10 @@ func TestEveryDocumentedCommandRuns(t *testing.T) {
 		t.Errorf("want three, found %q", missing)
 	}
 	tests := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	files, err := filepath.Glob("../*/*_test.go") // of the command and of the program
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("../*/*_test.go"))(t) // of the command and of the program
 	known := map[string]bool{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		for _, m := range tests.FindAllStringSubmatch(string(text), -1) {
 			known[m[1]] = true
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 var (
@@ -80,10 +82,7 @@ func TestLinksResolve(t *testing.T) {
 		t.Fatalf("%d pages: %v", len(pages), err)
 	}
 	for _, page := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")) {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(page))(t)
 		for _, d := range linkDefects(filepath.Dir(page), string(text), tests) {
 			t.Errorf("%s: %s", page, d)
 		}

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // realFiles are the files of ../shared/data that docs/guide-data-sets.md names, cut to every
@@ -51,37 +54,23 @@ func realSlices(t *testing.T, dir string) {
 		t.Skip("../shared/data is not here")
 	}
 	for _, folder := range []string{"data", "bench/schemas"} {
-		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(dir, folder), 0o700))
 	}
 	read := func(path string) []byte {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text
+		return must.Get(os.ReadFile(path))(t)
 	}
 	for _, s := range realFiles {
 		text := read(filepath.Join(root, s.from))
 		if s.every > 0 && strings.HasSuffix(s.from, ".gz") {
-			z, err := gzip.NewReader(bytes.NewReader(text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if text, err = io.ReadAll(z); err != nil {
-				t.Fatal(err)
-			}
+			z := must.Get(gzip.NewReader(bytes.NewReader(text)))(t)
+			text = must.Get(io.ReadAll(z))(t)
 		}
 		if s.every > 0 {
 			text = []byte(cut(string(text), s.every))
 		}
 		write(t, filepath.Join(dir, "data"), s.name, string(text))
 	}
-	schemas, err := filepath.Glob("../../bench/schemas/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	schemas := must.Get(filepath.Glob("../../bench/schemas/*.yaml"))(t)
 	for _, s := range schemas {
 		write(t, filepath.Join(dir, "bench", "schemas"), filepath.Base(s), string(read(s)))
 	}
@@ -90,13 +79,8 @@ func realSlices(t *testing.T, dir string) {
 // The blocks of docs/guide-data-sets.md that begin with "```console real" run on slices of
 // the real data sets.
 func TestDocsRunOnRealData(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
-	guide, err := os.ReadFile("../../docs/guide-data-sets.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sizes.NotShort(t, "slow")
+	guide := must.Get(os.ReadFile("../../docs/guide-data-sets.md"))(t)
 	dir := t.TempDir()
 	realSlices(t, dir)
 	p := readPage(strings.ReplaceAll(strings.ReplaceAll(string(guide), "```console runnable", "```console"), "```console real", "```console runnable"))
@@ -104,8 +88,6 @@ func TestDocsRunOnRealData(t *testing.T) {
 		t.Fatalf("docs/guide-data-sets.md has only %d commands on real data", len(p.commands))
 	}
 	for _, c := range p.commands {
-		if code, _, errs := dyad(t, dir, shellWords(c)...); code != exitOK {
-			t.Errorf("dyad %s: exit %d: %s", c, code, errs)
-		}
+		mustRun(t, dir, shellWords(c)...)
 	}
 }

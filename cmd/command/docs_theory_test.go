@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // olderBook is what docs/theory.md took the place of; nothing may refer to it.
@@ -112,7 +114,7 @@ func theoryDefects(book string, files map[string]string) (defects []string) {
 func repositoryTexts(t *testing.T) map[string]string {
 	root := filepath.Join("..", "..")
 	files := map[string]string{}
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !slices.Contains([]string{".go", ".md", ".golden"}, filepath.Ext(path)) {
 			return err
 		}
@@ -123,10 +125,7 @@ func repositoryTexts(t *testing.T) map[string]string {
 		path, err = filepath.Rel(root, path)
 		files[filepath.ToSlash(path)] = string(text)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return files
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine/dataset"
+	"dyad/internal/must"
 )
 
 // TestDraftKnowsThatItIsOne: what a draft took from the data and nobody replaced is known as such in every report, however its
@@ -24,20 +25,14 @@ func TestDraftKnowsThatItIsOne(t *testing.T) {
 		return strings.NewReplacer(`["female", "male"]`, `[female, male, other]`, `["current", "former", "never"]`, `[current, former, never, unknown]`).Replace(schema)
 	}
 	rewritten := func(schema string) string { // as a program that reads and writes YAML does
-		s, err := dataset.ParseSchema([]byte(schema))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(dataset.ParseSchema([]byte(schema)))(t)
 		for i := range s.Columns {
 			s.Columns[i].FromData = false
 			for a, b := 0, len(s.Columns[i].Categories)-1; a < b; a, b = a+1, b-1 {
 				s.Columns[i].Categories[a], s.Columns[i].Categories[b] = s.Columns[i].Categories[b], s.Columns[i].Categories[a]
 			}
 		}
-		text, err := s.YAML()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(s.YAML())(t)
 		return string(text)
 	}
 	for name, c := range map[string]struct {
@@ -76,15 +71,10 @@ func TestDraftKnowsThatItIsOne(t *testing.T) {
 			}
 			run(exitOK, "data synth p.csv -n 300")
 			run(exitOK, "data schema p.csv --label outcome --out p.yaml")
-			schema, err := os.ReadFile(filepath.Join(dir, "p.yaml"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			schema := must.Get(os.ReadFile(filepath.Join(dir, "p.yaml")))(t)
 			write(t, dir, "p.yaml", c.edit(string(schema)))
 			if c.away {
-				if err := os.Remove(filepath.Join(dir, "p.yaml"+dataset.DraftedEnding)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Remove(filepath.Join(dir, "p.yaml"+dataset.DraftedEnding)))
 			}
 			verdict, code := "verified", exitOK
 			if c.says != clean {
@@ -126,10 +116,7 @@ func TestDraftKnowsThatItIsOne(t *testing.T) {
 
 func read(t *testing.T, dir, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 	return string(text)
 }
 
@@ -168,24 +155,14 @@ func TestDraftsMemory(t *testing.T) {
 		}
 		run(exitInput, "data schema p.csv --label outcome --out p.yaml --force", "p.yaml.drafted: it ")
 	}
-	if err := os.Remove(memory); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("p.csv", memory); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(memory))
+	must.Do(t, os.Symlink("p.csv", memory))
 	run(exitInput, "data check p.yaml", "not a regular file")
-	if err := os.Remove(memory); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(memory))
 	write(t, dir, "p.yaml.drafted", kept)
 	write(t, dir, "p.yaml", strings.ReplaceAll(schema, ", from_data: true", ""))
-	if err := os.MkdirAll(filepath.Join(dir, "elsewhere"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join("..", "p.yaml"), filepath.Join(dir, "elsewhere", "link.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "elsewhere"), 0o700))
+	must.Do(t, os.Symlink(filepath.Join("..", "p.yaml"), filepath.Join(dir, "elsewhere", "link.yaml")))
 	run(exitOK, "data check elsewhere/link.yaml", "taken from the data are")
 
 	run(exitOK, "data convert p.csv q.csv --schema p.yaml --out-schema q.yaml", "") // has marks again, and a memory of its own
@@ -198,9 +175,7 @@ func TestDraftsMemory(t *testing.T) {
 	write(t, dir, "known.yaml", "age: {range: [0, 120]}\nsex: {categories: [female, male]}\nsmoker: {role: ignore}\n"+
 		"bmi: {range: [5, 90]}\nsystolic: {range: [40, 300]}\nglucose: {range: [10, 2000]}\nhba1c: {range: [2, 20]}\ncholesterol: {range: [20, 1000]}\nhdl: {range: [1, 200]}\ncreatinine: {range: [0, 30]}\n")
 	run(exitOK, "data schema p.csv --label outcome --out p.yaml --answers known.yaml --force", "every range in it is an answer")
-	if _, err := os.Lstat(memory); err == nil {
-		t.Error("a draft that took nothing from the data keeps the memory of an earlier one")
-	}
+	must.Err(os.Lstat(memory))(t, "a draft that took nothing from the data keeps the memory of an earlier one")
 	if out := run(exitOK, "data check p.yaml", ""); strings.Contains(out, "warning") {
 		t.Error(out)
 	}

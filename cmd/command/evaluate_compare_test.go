@@ -3,7 +3,6 @@ package command
 import (
 	"encoding/json"
 	"math"
-	"strings"
 	"testing"
 )
 
@@ -13,9 +12,7 @@ func TestCompareTwoModels(t *testing.T) {
 	dir := clinic(t, 2500)
 	from := []string{"--data", "patients.csv", "--schema", "patients.yaml", "--quiet"}
 	for name, more := range map[string][]string{"a.json": {"--epsilon", "4"}, "b.json": {"--epsilon", "0.3", "--algorithm", "dpgdsc"}, "metric.json": {"--task", "metric", "--algorithm", "moment-metric"}} {
-		if code, _, errs := dyad(t, dir, append(append([]string{"train", "--out", name}, from...), more...)...); code != exitOK {
-			t.Fatalf("%s: exit %d: %s", name, code, errs)
-		}
+		mustRun(t, dir, append(append([]string{"train", "--out", name}, from...), more...)...)
 	}
 	compare := []string{"evaluate", "compare", "a.json", "--with", "b.json", "--data", "patients.csv"}
 	code, out, errs := dyad(t, dir, append(compare, "--exact-figures", "--json")...)
@@ -32,17 +29,9 @@ func TestCompareTwoModels(t *testing.T) {
 	if math.Abs(f.Difference.Value-exact.Difference) > 5*f.DifferenceNoise || f.DifferenceNoise <= 0 || f.AUC != nil || private.Guarantee.Epsilon > 8 || private.Guarantee.Epsilon < 7.9 {
 		t.Errorf("private %+v, exact %+v", f.Difference, exact)
 	}
-	if code, out, errs := dyad(t, dir, append(compare, "--epsilon", "8", "--seed", "1")...); code != exitOK || !strings.Contains(out, "less that of the other model") {
-		t.Errorf("exit %d: %s%s", code, out, errs)
-	}
-	code, out, _ = dyad(t, dir, "evaluate", "compare", "a.json", "--with", "a.json", "--data", "patients.csv", "--exact-figures")
-	if code != exitOK || !strings.Contains(out, "+0.000000") {
-		t.Errorf("a model and itself: exit %d: %s", code, out)
-	}
-	code, out, errs = dyad(t, dir, "evaluate", "compare", "a.json", "--with", "b.json", "--plan", "-n", "1000", "--epsilon", "1")
-	if code != exitOK || !strings.Contains(out, "nothing was charged") {
-		t.Errorf("plan: exit %d: %s%s", code, out, errs)
-	}
+	ends(t, dir, exitOK, "less that of the other model", append(compare, "--epsilon", "8", "--seed", "1")...)
+	ends(t, dir, exitOK, "+0.000000", "evaluate", "compare", "a.json", "--with", "a.json", "--data", "patients.csv", "--exact-figures")
+	ends(t, dir, exitOK, "nothing was charged", "evaluate", "compare", "a.json", "--with", "b.json", "--plan", "-n", "1000", "--epsilon", "1")
 	for want, args := range map[string][]string{
 		"a metric has none":            {"evaluate", "compare", "a.json", "--with", "metric.json", "--data", "patients.csv", "--epsilon", "1"},
 		"dyad evaluate private has it": append(compare, "--epsilon", "1", "--mean-loss"),
@@ -51,8 +40,6 @@ func TestCompareTwoModels(t *testing.T) {
 		"missing flags: --with":        {"evaluate", "compare", "a.json", "--data", "patients.csv"},
 		"cannot read":                  {"evaluate", "compare", "a.json", "--with", "none.json", "--data", "patients.csv", "--epsilon", "1"},
 	} {
-		if code, _, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, want) {
-			t.Errorf("%v: exit %d: %s", args, code, errs)
-		}
+		ends(t, dir, exitInput, want, args...)
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	lib "dyad"
 	"dyad/engine/dataset"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // evaluated is a private evaluation by the program.
@@ -28,9 +30,7 @@ func scoredClinic(t *testing.T, n int) string {
 	t.Helper()
 	dir := clinic(t, n)
 	for name, task := range map[string]string{"model.json": taskAUC, "metric.json": taskMetric} {
-		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", task, "--algorithm", "dpgdsc", "--out", name); code != exitOK {
-			t.Fatalf("exit %d: %s", code, errs)
-		}
+		mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", task, "--algorithm", "dpgdsc", "--out", name)
 	}
 	return dir
 }
@@ -38,9 +38,7 @@ func scoredClinic(t *testing.T, n int) string {
 // A private evaluation costs what its plan says, is charged to the data id of the model, and
 // keeps what it prints. Pure epsilon stays pure.
 func TestPrivateEvaluationIsCharged(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := scoredClinic(t, 600)
 	spent := func() spending {
 		code, out, errs := dyad(t, dir, "--json", "ledger", "show")
@@ -90,9 +88,7 @@ func TestPrivateEvaluationIsCharged(t *testing.T) {
 		before = after
 	}
 	// The cap of the ledger holds for evaluations.
-	if code, _, errs := dyad(t, dir, "ledger", "init", before.DataID, "--epsilon", "2", "--delta", "1e-5", "--close"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "ledger", "init", before.DataID, "--epsilon", "2", "--delta", "1e-5", "--close")
 	if code, out, errs := dyad(t, dir, "evaluate", "model.json", "--data", "patients.csv", "--epsilon", "9"); code != exitResource || strings.Contains(out, "AUC") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
@@ -101,18 +97,10 @@ func TestPrivateEvaluationIsCharged(t *testing.T) {
 // What has no private figures is refused before a record is read or anything charged, and says
 // why; exact figures of private records are printed only if they are asked for by name.
 func TestEvaluationRefusals(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := scoredClinic(t, 200)
-	ledger, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ledger := must.Get(os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(text), "\n") // a copy of the file would be refused: it was charged
 	write(t, dir, "public.csv", strings.Join(lines[:len(lines)-20], ""))
 	for _, c := range []struct {
@@ -161,26 +149,16 @@ func TestUnitsThatAreNotEvaluated(t *testing.T) {
 		"grades":       "  - {name: y, role: label, kind: numeric, range: [0, 4]}\n",
 		"query groups": "  - {name: q, role: group}\n  - {name: y, role: label, positive: 1}\n",
 	} {
-		s, err := dataset.ParseSchema([]byte("data_id: x\ncolumns:\n  - {name: a, range: [0, 40]}\n" + columns))
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := dataset.NewEncoder(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := (lib.FigureOptions{Model: &model{Task: taskAUC, Encoder: e}}).Check(); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", says, err)
-		}
+		s := must.Get(dataset.ParseSchema([]byte("data_id: x\ncolumns:\n  - {name: a, range: [0, 40]}\n" + columns)))(t)
+		e := must.Get(dataset.NewEncoder(s))(t)
+		must.FailDo(t, (lib.FigureOptions{Model: &model{Task: taskAUC, Encoder: e}}).Check(), says, says)
 	}
 }
 
 // Held-out records of private data are not scored unless figures are asked for; the report names
 // the command, which evaluates the same records, and the sum of both charges is shown.
 func TestHeldOutRecordsArePrivate(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 400)
 	train := func(more ...string) (r trainResult) {
 		t.Helper()
@@ -234,45 +212,43 @@ var digitsOf = []*regexp.Regexp{
 // charges the same, but for the released figures: no number of positives, no exact figure, no
 // error about one class.
 func TestEvaluationTellsNothingElse(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	model := silentFolder(t, silentWorlds["mixed"])
-	if code, _, errs := dyad(t, model, "train", "--data", "r.csv", "--schema", "class.yaml", "--out", "model.json", "--seed", "1", "--algorithm", "dpgdsc"); code != exitOK {
-		t.Fatal(errs)
-	}
-	text, err := os.ReadFile(filepath.Join(model, "model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, model, "train", "--data", "r.csv", "--schema", "class.yaml", "--out", "model.json", "--seed", "1", "--algorithm", "dpgdsc")
+	text := must.Get(os.ReadFile(filepath.Join(model, "model.json")))(t)
 	for _, flags := range [][]string{{"--out", "f.json"}, {"--delta", "0", "--mean-loss"}, {"--roc-thresholds=-0.1,0.1"}} {
-		want := ""
-		for _, world := range []string{"mixed", "one class", "the other class", "one of a class", "equal rows", "clamped", "missing"} {
-			dir := silentFolder(t, silentWorlds[world])
-			write(t, dir, "model.json", string(text))
-			code, got := told(t, dir, append([]string{"evaluate", "model.json", "--data", "r.csv", "--epsilon", "2"}, flags...)...)
-			masked := got
-			for _, m := range digitsOf {
-				masked = m.ReplaceAllString(masked, "FIGURES")
+		args := append([]string{"evaluate", "model.json", "--data", "r.csv", "--epsilon", "2"}, flags...)
+		tellsTheSame(t, args, []string{"mixed", "one class", "the other class", "one of a class", "equal rows", "clamped", "missing"}, func(dir string) { write(t, dir, "model.json", string(text)) })
+	}
+}
+
+// tellsTheSame runs a command in folders of several worlds: it tells the same, but for the released figures.
+func tellsTheSame(t *testing.T, args, worlds []string, prepare func(dir string)) {
+	t.Helper()
+	want := ""
+	for _, world := range worlds {
+		dir := silentFolder(t, silentWorlds[world])
+		prepare(dir)
+		code, got := told(t, dir, args...)
+		masked := got
+		for _, m := range digitsOf {
+			masked = m.ReplaceAllString(masked, "FIGURES")
+		}
+		if want == "" {
+			want = masked
+			if code != exitOK || masked == got {
+				t.Fatalf("no figures: %s", got)
 			}
-			if want == "" {
-				want = masked
-				if code != exitOK || masked == got {
-					t.Fatalf("no figures: %s", got)
-				}
-			}
-			if masked != want {
-				t.Errorf("%v, %s: a joint property of the records shows:\n%s", flags, world, firstDifference(want, masked))
-			}
+		}
+		if masked != want {
+			t.Errorf("%v, %s: a joint property of the records shows:\n%s", args, world, firstDifference(want, masked))
 		}
 	}
 }
 
 // The same of held-out records that a training evaluates, and of a metric and its reference.
 func TestHeldOutAndNeighbourFiguresTellNothingElse(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	prepare := func(dir string) {
 		t.Helper()
 		lines := "id,x,z,c,q,y,g\n"
@@ -280,34 +256,14 @@ func TestHeldOutAndNeighbourFiguresTellNothingElse(t *testing.T) {
 			lines += fmt.Sprintf("o%d,%g,%d,%s,q,%d,0\n", i, float64(i%5)/5-0.4, i%10, string("abc"[i%3]), i%2)
 		}
 		write(t, dir, "others.csv", lines)
-		if code, _, errs := dyad(t, dir, "train", "--data", "others.csv", "--schema", "class.yaml", "--task", "metric", "--public-data", "--out", "metric.json", "--seed", "1"); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, "train", "--data", "others.csv", "--schema", "class.yaml", "--task", "metric", "--public-data", "--out", "metric.json", "--seed", "1")
 	}
 	for _, args := range [][]string{
 		{"train", "--data", "r.csv", "--schema", "class.yaml", "--holdout", "0.4", "--holdout-epsilon", "1", "--out", "m.json"},
 		{"evaluate", "metric.json", "--data", "r.csv", "--epsilon", "2", "--reference", "others.csv"},
 		{"evaluate", "metric.json", "--data", "r.csv", "--epsilon", "2", "--delta", "0", "--reference", "others.csv", "--out", "f.json"},
 	} {
-		want := ""
-		for _, world := range []string{"mixed", "one class", "equal rows", "clamped", "missing"} {
-			dir := silentFolder(t, silentWorlds[world])
-			prepare(dir)
-			code, got := told(t, dir, args...)
-			masked := got
-			for _, m := range digitsOf {
-				masked = m.ReplaceAllString(masked, "FIGURES")
-			}
-			if want == "" {
-				want = masked
-				if code != exitOK || masked == got {
-					t.Fatalf("no figures: %s", got)
-				}
-			}
-			if masked != want {
-				t.Errorf("%v, %s: a joint property of the records shows:\n%s", args, world, firstDifference(want, masked))
-			}
-		}
+		tellsTheSame(t, args, []string{"mixed", "one class", "equal rows", "clamped", "missing"}, prepare)
 	}
 }
 
@@ -315,17 +271,10 @@ func TestHeldOutAndNeighbourFiguresTellNothingElse(t *testing.T) {
 // of them are charged, and whether they have both classes is not looked at.
 func TestModelOfPublicRecordsDoesNotMakeOthersPublic(t *testing.T) {
 	model := silentFolder(t, silentWorlds["mixed"])
-	text, err := os.ReadFile(filepath.Join(model, "class.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(model, "class.yaml")))(t)
 	write(t, model, "public.yaml", string(text)+"\npublic: true\n")
-	if code, _, errs := dyad(t, model, "train", "--data", "r.csv", "--schema", "public.yaml", "--out", "model.json"); code != exitOK {
-		t.Fatal(errs)
-	}
-	if text, err = os.ReadFile(filepath.Join(model, "model.json")); err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, model, "train", "--data", "r.csv", "--schema", "public.yaml", "--out", "model.json")
+	text = must.Get(os.ReadFile(filepath.Join(model, "model.json")))(t)
 	for _, world := range []string{"mixed", "one class"} {
 		dir := silentFolder(t, silentWorlds[world])
 		write(t, dir, "model.json", string(text))
@@ -347,26 +296,15 @@ func TestModelOfPublicRecordsDoesNotMakeOthersPublic(t *testing.T) {
 // The training file of a metric is no public reference, under any name: the ledger knows it.
 func TestChargedRecordsAreNoPublicReference(t *testing.T) {
 	dir := clinic(t, 120)
-	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--out", "metric.json"); code != exitOK {
-		t.Fatal(errs)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--out", "metric.json")
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	write(t, dir, "copy.csv", string(text))
 	lines := strings.SplitAfter(string(text), "\n")
 	write(t, dir, "others.csv", lines[0]+strings.Join(lines[40:], ""))
 	book := filepath.Join(dir, "state", "dyad", "ledger.jsonl")
-	before, err := os.ReadFile(book)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(os.ReadFile(book))(t)
 	for _, reference := range []string{"patients.csv", "copy.csv"} {
-		code, out, errs := dyad(t, dir, "evaluate", "metric.json", "--data", "others.csv", "--epsilon", "1", "--reference", reference)
-		if code != exitInput || !strings.Contains(errs, "was charged for this file") {
-			t.Errorf("%s: exit %d: %s%s", reference, code, out, errs)
-		}
+		ends(t, dir, exitInput, "was charged for this file", "evaluate", "metric.json", "--data", "others.csv", "--epsilon", "1", "--reference", reference)
 	}
 	if after, err := os.ReadFile(book); err != nil || string(after) != string(before) {
 		t.Errorf("something was charged (%v)", err)
@@ -384,7 +322,5 @@ func TestHeldOutCommandNamesTheLedger(t *testing.T) {
 	}
 	// The labels of the records are never written over.
 	write(t, dir, "labels.csv", "kept")
-	if code, _, errs := dyad(t, dir, "evaluate", "model.json", "--data", "patients.csv", "--labels", "labels.csv", "--epsilon", "1", "--out", "labels.csv", "--force"); code != exitInput || !strings.Contains(errs, "its name says CSV") {
-		t.Errorf("exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "its name says CSV", "evaluate", "model.json", "--data", "patients.csv", "--labels", "labels.csv", "--epsilon", "1", "--out", "labels.csv", "--force")
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 var (
@@ -65,10 +67,7 @@ func TestExitCodes(t *testing.T) {
 		t.Fatal(man.String())
 	}
 	_, topic, _ := dyad(t, t.TempDir(), "help", "exits")
-	commands, err := os.ReadFile(root + "/docs/commands.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	commands := must.Get(os.ReadFile(root + "/docs/commands.md"))(t)
 	for _, e := range exits() {
 		for where, want := range map[string][2]string{
 			"dyad help exits":  {topic, fmt.Sprintf("%d\t%s\n", e.code, e.meaning)},
@@ -80,10 +79,7 @@ func TestExitCodes(t *testing.T) {
 			}
 		}
 	}
-	python, err := os.ReadFile(root + "/clients/python/dyad_dp/_program.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	python := must.Get(os.ReadFile(root + "/clients/python/dyad_dp/_program.py"))(t)
 	_, class, _ := strings.Cut(string(python), "class Exit(")
 	class, _, _ = strings.Cut(class, "\n\n\n")
 	var theirs, ours []string
@@ -96,7 +92,7 @@ func TestExitCodes(t *testing.T) {
 	if !slices.Equal(theirs, ours) {
 		t.Errorf("the Python client has the codes %v, want %v", theirs, ours)
 	}
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		name := filepath.Base(path)
 		switch {
 		case err != nil:
@@ -111,8 +107,5 @@ func TestExitCodes(t *testing.T) {
 			t.Errorf("%s: %s", path, line)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }

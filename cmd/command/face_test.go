@@ -160,7 +160,7 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 func TestTheFaceEvaluatesAsThisProgram(t *testing.T) {
 	dir := clinic(t, 150)
 	t.Chdir(dir)
-	must(t, dir, strings.Fields("train --data patients.csv --schema patients.yaml --ledger ledger.jsonl --out model.json")...)
+	mustRun(t, dir, strings.Fields("train --data patients.csv --schema patients.yaml --ledger ledger.jsonl --out model.json")...)
 	_, _, told := dyad(t, dir, strings.Fields("evaluate model.json --data patients.csv --epsilon 2 --threshold 0.1 --seed 7 --ledger ledger.jsonl --out cmd.json")...)
 	book, err := lib.OpenLedger("ledger.jsonl")
 	if err != nil {

@@ -6,15 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // inParts cuts a CSV file with a header into files of k rows.
 func inParts(t *testing.T, dir, name string, k int) (parts []string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 	lines := strings.SplitAfter(strings.TrimSuffix(string(text), "\n"), "\n")
 	for at := 1; at < len(lines); at += k {
 		part := "part-" + string(rune('a'+len(parts))) + ".csv"
@@ -60,17 +59,11 @@ func TestCommandsReadSeveralFiles(t *testing.T) {
 					_ = os.Remove(f)
 				}
 			}
-			code, out, errs := dyad(t, dir, append(append([]string{}, args...), more...)...)
-			if code != exitOK {
-				t.Fatalf("dyad %v %v: exit %d: %s", args, more, code, errs)
-			}
+			out := mustRun(t, dir, append(append([]string{}, args...), more...)...)
 			outs[i] = out
 			for _, name := range []string{"m.json", "moments.json", "metric.json", "scores.csv", "mapped.csv", "influence.csv", "local.json"} {
 				if args[len(args)-1] == name {
-					text, err := os.ReadFile(filepath.Join(dir, name))
-					if err != nil {
-						t.Fatal(err)
-					}
+					text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 					outs[i] = string(text)
 					var m map[string]any
 					if json.Unmarshal(text, &m) == nil {
@@ -95,12 +88,8 @@ func TestCommandsReadSeveralFiles(t *testing.T) {
 		}
 	}
 	// Converting puts them into one file again.
-	if code, _, errs := dyad(t, dir, "data", "convert", "part-*.csv", "again.csv", "--schema", "patients.yaml"); code != exitOK {
-		t.Fatal(errs)
-	}
-	if code, _, errs := dyad(t, dir, "data", "convert", "patients.csv", "direct.csv", "--schema", "patients.yaml"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "data", "convert", "part-*.csv", "again.csv", "--schema", "patients.yaml")
+	mustRun(t, dir, "data", "convert", "patients.csv", "direct.csv", "--schema", "patients.yaml")
 	again, _ := os.ReadFile(filepath.Join(dir, "again.csv"))
 	if direct, _ := os.ReadFile(filepath.Join(dir, "direct.csv")); len(again) < 1000 || string(again) != string(direct) {
 		t.Error("converting three files gives other rows than converting one")
@@ -126,9 +115,7 @@ func TestLedgerKnowsAListByContentsAndOrder(t *testing.T) {
 		t.Errorf("first run: %s", errs)
 	}
 	for from, to := range map[string]string{"part-a.csv": "x1.csv", "part-b.csv": "x2.csv", "part-c.csv": "x3.csv"} {
-		if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)))
 	}
 	if errs := train("--data", "x1.csv", "--data", "x[23].csv"); strings.Contains(errs, other) {
 		t.Errorf("other names, the same contents: %s", errs)
@@ -142,12 +129,8 @@ func TestLedgerKnowsAListByContentsAndOrder(t *testing.T) {
 			t.Errorf("%s is taken for the same data: %q", what, errs)
 		}
 	}
-	if code, _, errs := dyad(t, dir, "train", "--force", "--schema", "patients.yaml", "--data", "x1.csv", "--data", "x?.csv"); code != exitInput || !strings.Contains(errs, "twice") {
-		t.Errorf("a file given twice: exit %d: %s", code, errs)
-	}
-	if code, _, errs := dyad(t, dir, "train", "--schema", "patients.yaml", "--data", "x1.csv", "x2.csv"); code != exitInput || !strings.Contains(errs, "quotes") {
-		t.Errorf("a pattern that the shell expanded: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "twice", "train", "--force", "--schema", "patients.yaml", "--data", "x1.csv", "--data", "x?.csv")
+	ends(t, dir, exitInput, "quotes", "train", "--schema", "patients.yaml", "--data", "x1.csv", "x2.csv")
 	if code, _, errs := dyad(t, dir, "predict", "model.json", "--data", "x*.csv", "--out", "x2.csv", "--force"); code != exitInput {
 		t.Errorf("an output that is one of the inputs: exit %d: %s", code, errs)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"dyad/internal/crash"
 	"dyad/internal/files"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // Records, scores, mapped records, states and drafts are the owner's; what is released is
@@ -71,20 +73,14 @@ func TestFileModes(t *testing.T) {
 // A link is followed, also to a file that is not there yet: what it leads to is locked and
 // replaced, and it stays a link.
 func TestLinksAreFollowed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	f := newFixture(t)
-	if err := os.Mkdir(f.in("real"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(f.in("real"), 0o755))
 	for link, target := range map[string]string{
 		"out/m.json": "../real/m.json", "out/s.state": "../real/s.state", "out/scores.csv": f.in("real/scores.csv"),
 		"out/o.parquet": "../real/o.parquet", "ledger/linked.jsonl": "../real/ledger.jsonl",
 	} {
-		if err := os.Symlink(target, f.in(link)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(target, f.in(link)))
 	}
 	linked := []string{"--ledger", f.in("ledger/linked.jsonl"), "--out", f.in("out/m.json")}
 	f.dyad(f.train(linked...)...).Want(t, "train", exitOK, "charged to")
@@ -95,7 +91,7 @@ func TestLinksAreFollowed(t *testing.T) {
 
 	// One lock by both names, and one state.
 	stream := func(state string, more ...string) []string { return f.online(append(more, "--state", f.in(state))...) }
-	child := f.start(t, crash.Spec{Args: stream("out/s.state"), Stage: "released", Nth: 3, Fault: "pause", Then: "released", ThenNth: 4})
+	child := f.start(t, crash.Spec{Args: stream("out/s.state"), Stage: "released#3", Fault: "pause", Then: "released#4"})
 	child.Paused(t)
 	f.dyad(stream("real/s.state", "--resume")...).Want(t, "by the other name", exitInput, "in use by another process")
 	first := releasesOf(t, child.End())
@@ -116,9 +112,7 @@ func TestLinksAreFollowed(t *testing.T) {
 // Without --force nothing replaces what another program wrote meanwhile, and no model that
 // was paid for is lost.
 func TestNothingIsReplacedWithoutForce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	f := newFixture(t)
 	unforced := func(args []string, out string) []string {
 		var kept []string
@@ -135,11 +129,9 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 		name := f.in("out/" + what + ".json")
 		for _, stage := range []string{"charged", "released"} {
 			known := len(f.known)
-			child := f.start(t, crash.Spec{Args: unforced(args, name), Stage: stage, Nth: 1, Fault: "pause"})
+			child := f.start(t, crash.Spec{Args: unforced(args, name), Stage: stage, Fault: "pause"})
 			child.Paused(t)
-			if err := os.WriteFile(name, []byte("PRECIOUS"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(name, []byte("PRECIOUS"), 0o600))
 			e := child.End()
 			run, charges, finished := f.attacked(t)
 			alias := files.WithRun(name, run)
@@ -151,9 +143,7 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 			f.dyad(append(unforced(args, f.in("out/again.json")), "--resume", run)...).Want(t, what, exitInput, "was released on")
-			if err := os.Remove(name); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(name))
 			f.known = append(f.known, run)
 			if len(f.known) != known+1 {
 				t.Fatal("no run")
@@ -162,10 +152,8 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 	}
 
 	// Through a link: the name that is told is that of the file.
-	if err := errors.Join(os.Mkdir(f.in("real"), 0o755), os.Symlink("../real/m.json", f.in("out/link.json"))); err != nil {
-		t.Fatal(err)
-	}
-	child := f.start(t, crash.Spec{Args: unforced(f.train(), f.in("out/link.json")), Stage: "charged", Nth: 1, Fault: "pause"})
+	must.Do(t, errors.Join(os.Mkdir(f.in("real"), 0o755), os.Symlink("../real/m.json", f.in("out/link.json"))))
+	child := f.start(t, crash.Spec{Args: unforced(f.train(), f.in("out/link.json")), Stage: "charged", Fault: "pause"})
 	child.Paused(t)
 	f.put(t, map[string]string{"real/m.json": "PRECIOUS"})
 	e := child.End()
@@ -181,7 +169,7 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 	before, _ := filepath.Glob(f.in("out/*.json"))
 	var children []*crash.Child
 	for range 4 {
-		child := f.start(t, crash.Spec{Args: unforced(f.train(), f.in("out/same.json")), Stage: "charged", Nth: 1, Fault: "pause"})
+		child := f.start(t, crash.Spec{Args: unforced(f.train(), f.in("out/same.json")), Stage: "charged", Fault: "pause"})
 		child.Paused(t)
 		children = append(children, child)
 	}
@@ -199,12 +187,9 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 // Files that cost nothing are not replaced either; the program says so and leaves nothing.
 func TestFilesAreNotReplacedWithoutForce(t *testing.T) {
 	f := newFixture(t)
-	out, err := files.NewOutput(f.in("out/x.csv"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(files.NewOutput(f.in("out/x.csv"), false))(t)
 	f.put(t, map[string]string{"out/x.csv": "PRECIOUS"})
-	err = out.Write(files.Private, []byte("other"))
+	err := out.Write(files.Private, []byte("other"))
 	if exitCode(err) != exitInput || !strings.Contains(err.Error(), "was made by another program meanwhile") || f.get(t, "out/x.csv") != "PRECIOUS" {
 		t.Errorf("%v, %q", err, f.get(t, "out/x.csv"))
 	}
@@ -217,26 +202,21 @@ func TestFilesAreNotReplacedWithoutForce(t *testing.T) {
 // What killed programs left is removed by the next start, but for a paid model, what a living
 // program holds and what belongs to another ledger.
 func TestSweep(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	f := newFixture(t)
-	f.start(t, crash.Spec{Args: f.train("--out", f.in("out/paid.json")), Stage: "released", Nth: 1, Fault: "kill"}).End()
+	f.start(t, crash.Spec{Args: f.train("--out", f.in("out/paid.json")), Stage: "released", Fault: "kill"}).End()
 	paid, _, _ := f.attacked(t)
 	f.known = append(f.known, paid)
-	living := f.start(t, crash.Spec{Args: f.train("--out", f.in("out/living.json")), Stage: "kept", Nth: 1, Fault: "pause"})
+	living := f.start(t, crash.Spec{Args: f.train("--out", f.in("out/living.json")), Stage: "kept", Fault: "pause"})
 	living.Paused(t)
 	alive, _, _ := f.attacked(t)
 	f.known = append(f.known, alive)
-	f.start(t, crash.Spec{Args: f.train("--out", f.in("out/dead.json")), Stage: "kept", Nth: 1, Fault: "kill"}).End()
+	f.start(t, crash.Spec{Args: f.train("--out", f.in("out/dead.json")), Stage: "kept", Fault: "kill"}).End()
 	dead, _, _ := f.attacked(t)
 	f.known = append(f.known, dead)
 	f.put(t, map[string]string{"out/.dyad-tmp-ABC": "records", "out/.dyad-FOREIGN-ABC.model": "of another ledger", "out/.dyad-3428432074": "of an older program"})
 	of := func(run string) int {
-		names, err := filepath.Glob(f.in("out/" + files.KeptName(run) + "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := must.Get(filepath.Glob(f.in("out/" + files.KeptName(run) + "*")))(t)
 		return len(names)
 	}
 	if of(dead) != 1 || of(paid) != 1 || of(alive) != 1 {
@@ -255,7 +235,7 @@ func TestSweep(t *testing.T) {
 // in another folder is copied.
 func TestSaveKeptModel(t *testing.T) {
 	f := newFixture(t)
-	f.start(t, crash.Spec{Args: f.train(), Stage: "released", Nth: 1, Fault: "kill"}).End()
+	f.start(t, crash.Spec{Args: f.train(), Stage: "released", Fault: "kill"}).End()
 	run, _, _ := f.attacked(t)
 	names, _ := filepath.Glob(f.in("out/" + files.KeptName(run) + "*"))
 	if len(names) != 1 {
@@ -272,14 +252,10 @@ func TestSaveKeptModel(t *testing.T) {
 	if exists(f.in("out/saved.json")) {
 		t.Fatal("an edited model was saved")
 	}
-	if err := os.Remove(names[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(names[0]))
 	resume(f.in("out/saved.json")).Want(t, "lost", exitInput, "was released on")
 	f.put(t, map[string]string{"ledger/" + filepath.Base(names[0]): whole})
-	if err := errors.Join(os.Mkdir(f.in("other"), 0o700), os.Remove(f.in("in/patients.csv"))); err != nil { // no data are read
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Mkdir(f.in("other"), 0o700), os.Remove(f.in("in/patients.csv")))) // no data are read
 	resume(f.in("other/saved.json")).Want(t, "moved", exitOK, "nothing more was charged")
 	if f.get(t, "other/saved.json") != whole {
 		t.Error("another model was saved")
@@ -292,10 +268,7 @@ func TestKeepTextElsewhere(t *testing.T) {
 	f := newFixture(t)
 	a := &app{}
 	full := "/dev/full-is-no-folder"
-	file, err := a.log().Keep("RUN", []byte("text"), 4000, full, f.in("absent"), f.in("tmp"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(a.log().Keep("RUN", []byte("text"), 4000, full, f.in("absent"), f.in("tmp")))(t)
 	if run, ok := files.RunOfKept(filepath.Base(file.Name())); filepath.Dir(file.Name()) != f.in("tmp") || !ok || run != "RUN" {
 		t.Errorf("kept as %s", file.Name())
 	}
@@ -303,9 +276,7 @@ func TestKeepTextElsewhere(t *testing.T) {
 		t.Errorf("it holds %d bytes", len(text))
 	}
 	file.Remove()
-	if _, err := a.log().Keep("RUN", nil, 0, full, f.in("absent")); err == nil {
-		t.Error("no folder takes it, and it was kept")
-	}
+	must.Err(a.log().Keep("RUN", nil, 0, full, f.in("absent")))(t, "no folder takes it, and it was kept")
 	for name, run := range map[string]string{".dyad-A-B.model": "A", ".dyad-A-B-C.model": "A-B", ".dyad-a%2Fb-C.model": "a/b", ".dyad-tmp-ABC.model": "", ".dyad-A.model": "", "dyad-A-B.model": "", ".dyad-A-B": ""} {
 		if got, ok := files.RunOfKept(name); got != run || ok != (run != "") {
 			t.Errorf("%s is kept of run %q, %v", name, got, ok)
@@ -315,10 +286,7 @@ func TestKeepTextElsewhere(t *testing.T) {
 
 // The space that is asked for depends on the number of weights and on nothing else of them.
 func TestSizeOfAModelIsPublic(t *testing.T) {
-	m, err := readModel(newFixture(t).in("out/model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readModel(newFixture(t).in("out/model.json")))(t)
 	sizes := map[int]bool{}
 	for _, w := range []float64{0, 1, -0.1, -math.MaxFloat64, -1.2345678901234567e-308, math.SmallestNonzeroFloat64} {
 		for k := range m.Weights {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // Models of every version of the format are read and score as they did when they were
@@ -27,10 +29,7 @@ func TestOldModelsAreRead(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		write(t, dir, filepath.Base(name), string(text))
 	}
 	write(t, dir, "new.csv", "age,dose,out\n20,1,no\n50,5,yes\n80,9,yes\n")

@@ -4,14 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 // TestFormulaWithMinus: every command that takes a formula takes one with a leading minus,
 // after = and as a word of its own.
 func TestFormulaWithMinus(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const formula = "-log(sigmoid(u))"
 	for _, command := range []string{
 		"train --epsilon 1 --steps 1 --algorithm gradient-perturbation --step-size 0.1",
@@ -21,9 +21,7 @@ func TestFormulaWithMinus(t *testing.T) {
 	} {
 		for _, loss := range [][]string{{"--loss=" + formula}, {"--loss", formula}, {"--loss", "-u"}, {"--loss=-u"}} {
 			args := append(strings.Fields(command), loss...)
-			if code, _, errs := dyad(t, t.TempDir(), append(args, "--json")...); code != exitOK {
-				t.Errorf("%v: exit %d: %s", args, code, errs)
-			}
+			mustRun(t, t.TempDir(), append(args, "--json")...)
 		}
 	}
 	if code, _, errs := dyad(t, t.TempDir(), "lab", "audit", "gradient-perturbation", "--runs", "100", "--loss", formula); code == exitInput {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/page"
 )
 
@@ -16,9 +17,7 @@ func FuzzCandidates(f *testing.F) {
 	}
 	path := filepath.Join(f.TempDir(), "candidates.yaml")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, text, 0o600))
 		all, err := readCandidates(path)
 		if err != nil {
 			if exitCode(err) != exitInput {
@@ -41,9 +40,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add("- 1\n")
 	path := filepath.Join(f.TempDir(), "run.yaml")
 	f.Fuzz(func(t *testing.T, text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		c := &config{path: path}
 		if err := c.read(); err != nil {
 			return

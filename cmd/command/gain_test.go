@@ -6,14 +6,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestReadingRate: the rate of reading is the one of the committed measurement.
 func TestReadingRate(t *testing.T) {
-	text, err := os.ReadFile("../../bench/results/reading-epyc-idle.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../bench/results/reading-epyc-idle.csv"))(t)
 	row := fmt.Sprintf("\ndyad,r.parquet,%d,", readingProcessors)
 	_, rest, found := strings.Cut(string(text), row)
 	var cpu, wall, rate float64

@@ -12,6 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // changing is what differs between two runs of the same command: ids, times and places.
@@ -52,9 +55,7 @@ func sameGolden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name+".golden")
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(got), 0o644))
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -123,17 +124,9 @@ func TestNumbersOnlyInText(t *testing.T) {
 // place and its digits, and the numbers of the text output that the JSON output does not have. So a
 // number that is printed and not the one of the JSON output shows. Refusals are kept word for word.
 func TestGoldenJSON(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
-	schema, err := filepath.Abs("../../bench/schemas/pima.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	home, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	sizes.NotShort(t, "slow")
+	schema := must.Get(filepath.Abs("../../bench/schemas/pima.yaml"))(t)
+	home := must.Get(os.Getwd())(t)
 	families := map[string]string{}
 	cases := goldenCases(schema)
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
@@ -170,13 +163,8 @@ func TestGoldenJSON(t *testing.T) {
 // TestGoldenJSONOfRuns keeps what the examples of the help texts print of runs, and what
 // their model files say of privacy.
 func TestGoldenJSONOfRuns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it trains")
-	}
-	home, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	sizes.NotShort(t, "it trains")
+	home := must.Get(os.Getwd())(t)
 	for family, commands := range map[string][]string{
 		"train": {
 			"train", "train --data patients.csv --schema patients.yaml --epsilon 1 --delta 1e-5 --out a.json",
@@ -238,9 +226,7 @@ func TestGoldenJSONOfRuns(t *testing.T) {
 			}
 			if i := slices.Index(args, "--out"); i >= 0 {
 				out += privacyOf(t, filepath.Join(dir, args[i+1]))
-				if err := os.Remove(filepath.Join(dir, args[i+1])); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Remove(filepath.Join(dir, args[i+1])))
 			}
 			transcripts = append(transcripts, fmt.Sprintf("$ dyad %s\n%s", line, kept(out)))
 		}
@@ -252,10 +238,7 @@ func TestGoldenJSONOfRuns(t *testing.T) {
 // privacyOf is what a model file says of privacy and of how it was trained.
 func privacyOf(t *testing.T, file string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(file))(t)
 	var m struct {
 		Task      string          `json:"task"`
 		Report    json.RawMessage `json:"report"`
@@ -264,12 +247,7 @@ func privacyOf(t *testing.T, file string) string {
 		PairLoss  json.RawMessage `json:"pair_loss,omitempty"`
 		Guarantee json.RawMessage `json:"guarantee"`
 	}
-	if err := json.Unmarshal(text, &m); err != nil {
-		t.Fatal(err)
-	}
-	kept, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &m))
+	kept := must.Get(json.MarshalIndent(m, "", "  "))(t)
 	return string(kept) + "\n"
 }

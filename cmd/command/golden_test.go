@@ -12,6 +12,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/local"
+	"dyad/internal/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -26,10 +27,7 @@ var wording = []string{
 
 // Golden output of what a user reads first. A change here is a change of what is promised.
 func TestGoldenOutput(t *testing.T) {
-	home, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	home := must.Get(os.Getwd())(t)
 	cases := goldenCases("")
 	for _, name := range wording {
 		if testing.Short() && name == "losses-kink" {
@@ -189,10 +187,7 @@ func TestPaperModeOfDPGDC2(t *testing.T) {
 
 // TestOnPairCNeverTakesAStep: with alpha = c/sqrt(n) the burn-in grows with n.
 func TestOnPairCNeverTakesAStep(t *testing.T) {
-	schema, err := filepath.Abs("../../bench/schemas/pima.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(filepath.Abs("../../bench/schemas/pima.yaml"))(t)
 	for _, n := range []string{"100", "10000", "1000000", "100000000"} {
 		code, out, errs := dyad(t, t.TempDir(), "online", "--schema", schema, "--state", "s", "--mode", "paper", "--algorithm", "onpairc", "--set", "buffer=0", "-n", n)
 		if code != exitInput || out != "" || !strings.Contains(errs, "never takes a step") || !strings.Contains(errs, "unless c > 4(L+alpha)") {

@@ -6,15 +6,14 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"dyad/internal/must"
 )
 
 // A part of the grammar reads the command line of every command into the flags of the whole, and knows the names of all
 // commands. A command line that names none gets the whole.
 func TestGrammarKeepsWhatIsNamed(t *testing.T) {
-	whole, err := newParser(&cli{}, io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(newParser(&cli{}, io.Discard, io.Discard))(t)
 	flags := func(n *kong.Node) (names []string) {
 		for _, group := range n.AllFlags(false) {
 			for _, f := range group {
@@ -42,10 +41,7 @@ func TestGrammarKeepsWhatIsNamed(t *testing.T) {
 		words := strings.Fields(leaf.FullPath())[1:]
 		var c cli
 		into, _ := grammar(&c, words)
-		p, err := newParser(into, io.Discard, io.Discard)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(newParser(into, io.Discard, io.Discard))(t)
 		if len(p.Model.Children) != len(whole.Model.Children) || into == any(&c) {
 			t.Errorf("%v: %d commands of %d, or all of their flags", words, len(p.Model.Children), len(whole.Model.Children))
 		}
@@ -59,13 +55,8 @@ func TestGrammarKeepsWhatIsNamed(t *testing.T) {
 		t.Error("a command line without a command gets a part")
 	}
 	into, settle := grammar(&c, []string{"--json", "version"})
-	p, err := newParser(into, io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Parse([]string{"--json", "version"}); err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(newParser(into, io.Discard, io.Discard))(t)
+	must.Get(p.Parse([]string{"--json", "version"}))(t)
 	if settle(); !c.JSON || c.Quiet {
 		t.Errorf("read %+v", c)
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"dyad/internal/files"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // A model that does not fit is refused before the charge: with less memory than its
@@ -51,18 +53,14 @@ func TestMemoryIsAskedBeforeTheCharge(t *testing.T) {
 
 // Plans take no memory for the model, so that they can be made for another machine.
 func TestPlansAllocateNoModel(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, args := range [][]string{
 		{"plan", "-n", "1000", "-d", "100000000"},
 		{"plan", "-n", "1000", "-d", "90000", "--task", "metric"},
 		{"plan", "compare", "-n", "1000", "-d", "90000", "--task", "metric"},
 		{"lab", "losses", "check", "logistic", "-d", "90000", "--task", "metric"},
 	} {
-		if code, out, errs := dyad(t, t.TempDir(), args...); code != exitOK {
-			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
-		}
+		mustRun(t, t.TempDir(), args...)
 	}
 }
 
@@ -70,9 +68,7 @@ func TestPlansAllocateNoModel(t *testing.T) {
 func TestModelsAreReadWithALimit(t *testing.T) {
 	dir := clinic(t, 10)
 	lines := filepath.Join(dir, "lines.jsonl")
-	if err := os.WriteFile(lines, bytes.Repeat([]byte("{\"x\": 1}\n"), 10), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(lines, bytes.Repeat([]byte("{\"x\": 1}\n"), 10), 0o600))
 	for _, name := range []string{"/dev/zero", "patients.csv", "lines.jsonl", "."} {
 		if _, err := os.Stat(name); name == "/dev/zero" && err != nil {
 			continue
@@ -83,12 +79,8 @@ func TestModelsAreReadWithALimit(t *testing.T) {
 	}
 	var v struct{ A string }
 	path := filepath.Join(dir, "long.json")
-	if err := os.WriteFile(path, []byte(`{"a": "`+strings.Repeat("x", 100)+`"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := files.ReadJSON(path, 50, &v); err == nil || !strings.Contains(err.Error(), "50 bytes") {
-		t.Errorf("a limit of 50 bytes: %v", err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(`{"a": "`+strings.Repeat("x", 100)+`"}`), 0o600))
+	must.FailDo(t, files.ReadJSON(path, 50, &v), "50 bytes", "a limit of 50 bytes")
 	if err := files.ReadJSON(path, 200, &v); err != nil || len(v.A) != 100 {
 		t.Errorf("a limit of 200 bytes: %v", err)
 	}
@@ -122,27 +114,16 @@ func TestPrivateDataAreAFile(t *testing.T) {
 		t.Skip("names a pipe by /proc")
 	}
 	dir := clinic(t, 200)
-	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	pipe := func() string {
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		r, w := must.Get2(os.Pipe())(t)
 		t.Cleanup(func() { r.Close() })
 		go func() { w.Write(text); w.Close() }()
 		return fmt.Sprintf("/proc/self/fd/%d", r.Fd())
 	}
-	code, _, errs := dyad(t, dir, "train", "--data", pipe(), "--schema", "patients.yaml", "--epsilon", "1", "--out", "m.json")
-	if code != exitInput || !strings.Contains(errs, "store them in a file") {
-		t.Errorf("exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "store them in a file", "train", "--data", pipe(), "--schema", "patients.yaml", "--epsilon", "1", "--out", "m.json")
 	if ledger, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")); err == nil && bytes.Contains(ledger, []byte(`"charge"`)) {
 		t.Errorf("something was charged: %s", ledger)
 	}
-	if code, _, errs := dyad(t, dir, "train", "--data", pipe(), "--schema", "patients.yaml", "--public-data", "--out", "m.json"); code != exitOK {
-		t.Errorf("public data from a pipe: exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, "train", "--data", pipe(), "--schema", "patients.yaml", "--public-data", "--out", "m.json")
 }

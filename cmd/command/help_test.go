@@ -15,6 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -37,22 +38,14 @@ func examplesFolder(t *testing.T) (dir string) {
 	dir = clinic(t, 100)
 	people(t, dir)
 	write(t, dir, "dummy", "")
-	public, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	public := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	public = public[:bytes.LastIndexByte(public[:len(public)-1], '\n')+1] // not the records that are charged
 	write(t, dir, "public.csv", string(public))
 	write(t, dir, "test.csv", string(public))
 	write(t, dir, "settings.yaml", searchSettings)
 	write(t, dir, "known.yaml", "age: {range: [18, 95]}\n")
-	if err := os.MkdirAll(filepath.Join(dir, "bench", "schemas"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	pima, err := os.ReadFile(filepath.Join("..", "..", "bench", "schemas", "pima.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "bench", "schemas"), 0o700))
+	pima := must.Get(os.ReadFile(filepath.Join("..", "..", "bench", "schemas", "pima.yaml")))(t)
 	write(t, filepath.Join(dir, "bench", "schemas"), "pima.yaml", string(pima))
 	return dir
 }
@@ -77,16 +70,10 @@ func ordinarily(command string) string {
 // ledger.
 func helpExamples(t *testing.T) (examples [][]string) {
 	t.Helper()
-	paths, err := commandPaths()
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := must.Get(commandPaths())(t)
 	a := &app{ctx: context.Background()}
 	for _, words := range paths {
-		help, err := helpOf(a, words)
-		if err != nil {
-			t.Fatal(err)
-		}
+		help := must.Get(helpOf(a, words))(t)
 		count := 0
 		for _, line := range strings.Split(help, "\n") {
 			if example, ok := strings.CutPrefix(strings.TrimSpace(line), "dyad "); ok {
@@ -113,10 +100,7 @@ func helpExamples(t *testing.T) (examples [][]string) {
 func helpMentions(t *testing.T) []mention {
 	t.Helper()
 	if allMentions == nil {
-		parser, err := newParser(&cli{}, io.Discard, io.Discard)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parser := must.Get(newParser(&cli{}, io.Discard, io.Discard))(t)
 		for _, words := range helpExamples(t) {
 			if m, ok := mentioned(parser.Model, words); ok {
 				allMentions = append(allMentions, m)
@@ -189,9 +173,7 @@ var allExamples []exampleRun
 
 // Every example of every help text runs.
 func TestHelpExamplesRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, r := range examplesRun(t) {
 		if r.Code != exitOK {
 			t.Errorf("dyad %s: exit %d: %s", strings.Join(r.Words, " "), r.Code, r.Errs)
@@ -208,10 +190,7 @@ var namedFlag = regexp.MustCompile(`--([a-zA-Z0-9-]+)`)
 // TestFirstViewOfHelp: the help of no command starts with more than mostFlags flags; the rest is one
 // command away, in sections with the names of flags that there are, and every flag is explained there or on the page of keys.
 func TestFirstViewOfHelp(t *testing.T) {
-	whole, err := wholeGrammar()
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(wholeGrammar())(t)
 	flags := func(words []string, end ...string) (names, keys []string, text string) {
 		var out bytes.Buffer
 		if code := run(context.Background(), append(slices.Clone(words), end...), strings.NewReader(""), &out, &out); code != exitOK {

@@ -8,20 +8,17 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestInfluence ranks the records of linear models, metrics and networks, and leaves some out.
 func TestInfluence(t *testing.T) {
 	dir := clinic(t, 160)
-	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(text), "\n")
 	for name, part := range map[string][]string{"patients.csv": lines[1:61], "others.csv": lines[61:161]} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(lines[0]+strings.Join(part, "")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(lines[0]+strings.Join(part, "")), 0o600))
 	}
 	run := func(code int, want string, args ...string) string {
 		t.Helper()
@@ -51,9 +48,7 @@ func TestInfluence(t *testing.T) {
 			args = append(args, "--stability", "--plot", "linear.svg")
 		}
 		var r influenceResult
-		if err := json.Unmarshal([]byte(run(exitOK, "", args...)), &r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(run(exitOK, "", args...)), &r))
 		least := 0.95
 		if name == "net.json" {
 			least = 0.8
@@ -70,10 +65,7 @@ func TestInfluence(t *testing.T) {
 		if name == "linear.json" && (r.Expected == nil || !(*r.Expected > 0 && *r.Expected < *r.Uniform)) {
 			t.Errorf("expected stability %v of %v", r.Expected, r.Uniform)
 		}
-		text, err := os.ReadFile(filepath.Join(dir, name+".csv"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, name+".csv")))(t)
 		rows, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
 		if err != nil || len(rows) != 61 {
 			t.Fatalf("%d rows, %v", len(rows), err)
@@ -82,9 +74,7 @@ func TestInfluence(t *testing.T) {
 			t.Errorf("%s: the table has %v, the result %v", name, rows[1], r.Changes[0])
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "linear.svg")); err != nil {
-		t.Error(err)
-	}
+	must.Check(os.Stat(filepath.Join(dir, "linear.svg")))(t)
 	run(exitOK, "without the record the mean loss changes by", "lab", "influence", "linear.json", "--data", "patients.csv", "--exact-figures")
 	if _, _, errs := dyad(t, dir, "lab", "influence", "linear.json", "--data", "patients.csv", "--exact-figures", "--stability", "--log-format", "json"); !strings.Contains(errs, "--stability takes ") || !strings.Contains(errs, `"message":"stability","done":60,"total":60`) {
 		t.Errorf("--stability has no time and no progress: %s", errs)

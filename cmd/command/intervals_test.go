@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestTrainIntervals: a model file keeps standard errors, which cost nothing and move no weight, and
@@ -15,23 +17,12 @@ func TestTrainIntervals(t *testing.T) {
 	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "moments", "--epsilon", "2", "--seed", "4"}
 	var r trainResult
 	for _, more := range [][]string{{"--out", "plain.json"}, {"--out", "with.json", "--intervals"}} {
-		code, out, errs := dyad(t, dir, append(append(args, "--json"), more...)...)
-		if code != exitOK {
-			t.Fatalf("exit %d: %s", code, errs)
-		}
+		out := mustRun(t, dir, append(append(args, "--json"), more...)...)
 		r = trainResult{}
-		if err := json.Unmarshal([]byte(out), &r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(out), &r))
 	}
-	plain, err := readModel(filepath.Join(dir, "plain.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	with, err := readModel(filepath.Join(dir, "with.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(readModel(filepath.Join(dir, "plain.json")))(t)
+	with := must.Get(readModel(filepath.Join(dir, "with.json")))(t)
 	if len(with.WeightErrors) != len(with.Weights) || plain.WeightErrors != nil || len(r.Weights) != len(with.Weights) || with.Guarantee.Mu != plain.Guarantee.Mu {
 		t.Errorf("%+v", r)
 	}
@@ -44,31 +35,18 @@ func TestTrainIntervals(t *testing.T) {
 	if code != exitOK || !strings.Contains(out, "excludes 0") || !strings.Contains(out, "minimise the released objective in the population") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
-	if code, _, errs := dyad(t, dir, "predict", "with.json", "--data", "patients.csv"); code != exitOK {
-		t.Errorf("predict: exit %d: %s", code, errs)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "with.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, dir, "predict", "with.json", "--data", "patients.csv")
+	text := must.Get(os.ReadFile(filepath.Join(dir, "with.json")))(t)
 	var raw map[string]any
-	if err := json.Unmarshal(text, &raw); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &raw))
 	raw["weight_standard_errors"] = []float64{1}
 	delete(raw, "checksum") // as if an earlier version had written it
 	delete(raw, "plan")
-	if text, err = json.Marshal(raw); err != nil {
-		t.Fatal(err)
-	}
+	text = must.Get(json.Marshal(raw))(t)
 	write(t, dir, "damaged.json", string(text))
-	if code, _, errs := dyad(t, dir, "predict", "damaged.json", "--data", "patients.csv"); code != exitInput || !strings.Contains(errs, "standard errors") {
-		t.Errorf("a damaged model: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "standard errors", "predict", "damaged.json", "--data", "patients.csv")
 	for want, more := range map[string][]string{"does not take --intervals": {"--algorithm", "dpgdsc"}, "without logistic steps": {"--algorithm", "moments", "--steps", "2"}, "second moments": {"--algorithm", "moments", "--second-moments", "none"}} {
 		refused := append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--intervals", "--out", "no.json"}, more...)
-		if code, _, errs := dyad(t, dir, refused...); code != exitInput || !strings.Contains(errs, want) {
-			t.Errorf("%v: exit %d: %s", more, code, errs)
-		}
+		ends(t, dir, exitInput, want, refused...)
 	}
 }

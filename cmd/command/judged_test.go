@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"dyad/internal/must"
 )
 
 // judging are the commands that take a model file, by the place where they take it. %s is the file.
@@ -37,9 +39,7 @@ func TestPredictJudgesClusters(t *testing.T) {
 	dir := clinic(t, 200)
 	for name, flags := range map[string]string{"paid": "--ledger l.jsonl", "public": "--public-data"} {
 		args := strings.Fields("cluster -q -k 2 --data patients.csv --schema patients.yaml --out " + name + ".json " + flags)
-		if code, _, errs := dyad(t, dir, args...); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, args...)
 		code, _, errs := dyad(t, dir, "predict", name+".json", "--data", "patients.csv")
 		if says := strings.Contains(errs, "checker"); code != exitOK || says {
 			t.Errorf("%s: exit %d: %s", name, code, errs)
@@ -52,15 +52,10 @@ func TestPredictJudgesClusters(t *testing.T) {
 func TestEveryCommandJudges(t *testing.T) {
 	dir := clinic(t, 200)
 	var m any
-	if err := json.Unmarshal(verifiable(t, dir, "good", "--algorithm dpgdsc"), &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(verifiable(t, dir, "good", "--algorithm dpgdsc"), &m))
 	m.(map[string]any)["weights"].([]any)[0] = 1e6 // outside of the ball
 	write(t, dir, "forged.json", string(sealed(t, m)))
-	parser, err := newParser(&cli{}, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(newParser(&cli{}, nil, nil))(t)
 	rows := maps.Clone(judging)
 	var walk func(n *kong.Node, name string)
 	walk = func(n *kong.Node, name string) {
@@ -105,9 +100,7 @@ func TestReportComparesTheLedger(t *testing.T) {
 	if json.Unmarshal(verifiable(t, dir, "m", "--algorithm dpgdsc"), &mine) != nil {
 		t.Fatal("the model cannot be read")
 	}
-	if code, _, errs := dyad(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "other.json", "--ledger", "other.jsonl", "--epsilon", "0.5", "--algorithm", "dpgdsc"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "other.json", "--ledger", "other.jsonl", "--epsilon", "0.5", "--algorithm", "dpgdsc")
 	other, err := modelText("other.json")
 	if err != nil || json.Unmarshal(other, &its) != nil {
 		t.Fatal(err)

@@ -10,26 +10,21 @@ import (
 
 	"dyad/cmd/command"
 	"dyad/cmd/command/kindtest"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // A kind is planned, charged, killed, compared, verified and attacked by being in With.
 func TestKinds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	w := command.KindsOfTests()
 	kindtest.Check(t, w, kindtest.Example{Kind: w.Kinds[0], Flags: []string{"--sign", "1"}})
 }
 
 // The suite finds kinds with a wrong certificate, at one place only, or with a run that ends by what its records are.
 func TestDefectiveKindsAreFound(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	sizes.NotShort(t, "slow")
+	exe := must.Get(os.Executable())(t)
 	for defect, find := range map[string][]string{
 		"half of the certificate":      {"sizes"},
 		"the last record counts twice": {"sizes"},

@@ -11,9 +11,7 @@ func TestLocalClientDecimalBudgets(t *testing.T) {
 	dir := clinic(t, 60)
 	answer := func(epsilon, epochs, most string) (int, string) {
 		name := "p" + epsilon + ".json"
-		if code, _, errs := dyad(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", epochs, "--epsilon", epsilon, "--out", name, "--force"); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", epochs, "--epsilon", epsilon, "--out", name, "--force")
 		code, out, errs := dyad(t, dir, "local", "client", "--protocol", name, "--data", "patients.csv", "--schema", "patients.yaml", "--user", "u", "--memory", "m"+epsilon+".json", "--max-epsilon", most)
 		return code, out + errs
 	}
@@ -33,9 +31,7 @@ func TestLocalClientDecimalBudgets(t *testing.T) {
 		code          int
 	}{{"0.1", "0.1", exitOK}, {"0.2", "0.3", exitOK}, {"0.3", "0.6", exitOK}, {"0.4", "0.9999999999", exitResource}, {"0.4", "1", exitOK}} {
 		name := "q" + c.epsilon + ".json"
-		if code, _, errs := dyad(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "1", "--epsilon", c.epsilon, "--out", name, "--force"); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "1", "--epsilon", c.epsilon, "--out", name, "--force")
 		code, out, errs := dyad(t, dir, "local", "client", "--protocol", name, "--data", "patients.csv", "--schema", "patients.yaml", "--user", "u", "--memory", "all.json", "--max-epsilon", c.most)
 		if code != c.code {
 			t.Errorf("one epoch of %s more at --max-epsilon %s: exit %d, want %d: %s", c.epsilon, c.most, code, c.code, out+errs)

@@ -13,6 +13,8 @@ import (
 	"unicode"
 
 	"dyad/algorithms/local/serve"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // spoof is what a hostile server writes where it can: it moves the cursor, sets a title,
@@ -54,13 +56,8 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // pretend serves a protocol of epochs of the patients' schema, and their states.
 func pretend(t *testing.T, dir string, epochs int) (*fake, string) {
 	t.Helper()
-	if code, _, errs := dyad(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", fmt.Sprint(epochs), "--epsilon", "0.001", "--out", "fake.json", "--force"); code != exitOK {
-		t.Fatal(errs)
-	}
-	p, err := readProtocol(filepath.Join(dir, "fake.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", fmt.Sprint(epochs), "--epsilon", "0.001", "--out", "fake.json", "--force")
+	p := must.Get(readProtocol(filepath.Join(dir, "fake.json")))(t)
 	f := &fake{protocol: p}
 	for epoch := 1; epoch <= min(epochs, 5); epoch++ {
 		f.states = append(f.states, serve.PublicState{Epoch: epoch, Epochs: epochs, Visits: 1, Model: make([]float64, p.Dim), Average: make([]float64, p.Dim)})
@@ -73,9 +70,7 @@ func pretend(t *testing.T, dir string, epochs int) (*fake, string) {
 
 // Nothing of a server's words reaches the terminal as it came.
 func TestLocalServerTextOnTheTerminal(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 60)
 	f, address := pretend(t, dir, 2)
 	good := f.protocol

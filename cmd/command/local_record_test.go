@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"dyad/algorithms/local/serve"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 const (
@@ -36,9 +38,7 @@ var malformed = []struct{ name, row, says string }{
 // An enrolled user whose record cannot be used is not silent: each kind gives one message
 // an epoch with exit code 0, as a good record does, and only the user's terminal says more.
 func TestUnusableRecordsAreAnsweredFor(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 60)
 	users := len(malformed) + 1
 	address, stop := localServer(t, dir, "--dir", "study", "-n", fmt.Sprint(users), "--schema", "patients.yaml", "--epochs", "2", "--epsilon", "1")
@@ -90,9 +90,7 @@ func TestUnusableRecordsAreAnsweredFor(t *testing.T) {
 func sentForms(t *testing.T, text []byte) (forms string) {
 	t.Helper()
 	var memory memoryFile
-	if err := json.Unmarshal(text, &memory); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &memory))
 	for _, a := range memory.Answers {
 		seed, err := base64.StdEncoding.DecodeString(a.Message.Seed)
 		if err != nil || a.Message.Choice > 1 {
@@ -107,14 +105,10 @@ func sentForms(t *testing.T, text []byte) (forms string) {
 // prestige-label sends the features in clear, as they are, when the label is another one;
 // and rows that the schema leaves out by their label are answered for.
 func TestUnusableLabelsAreAnsweredFor(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 60)
 	for args, method := range map[string]string{"label.json": "prestige-label", "participation.json": "prestige-participation"} {
-		if code, _, errs := dyad(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "1", "--method", method, "--out", args); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "1", "--method", method, "--out", args)
 	}
 	n := 0
 	sent := func(schema, protocol, rows string, more ...string) (serve.Submission, string) {
@@ -137,10 +131,7 @@ func TestUnusableLabelsAreAnsweredFor(t *testing.T) {
 	if bad, _ := sent("patients.yaml", "label.json", strings.Replace(goodRecord, "female", "other", 1)); len(bad.Features) != len(good.Features) || bad.Label*bad.Label != 1 {
 		t.Errorf("an unknown category: %+v", bad)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "drop.yaml", strings.Replace(string(text), `negative: "0"`, `negative: "0", others: drop`, 1))
 	dropped := strings.Replace(goodRecord, ",0\n", ",9\n", 1)
 	for _, more := range [][]string{nil, {"--row", "2"}} {
@@ -171,17 +162,13 @@ func TestUnusableLabelsAreAnsweredFor(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", name, code, out+errs)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "none.json")); err == nil {
-		t.Error("something was drawn for a file of another schema")
-	}
+	must.Err(os.Stat(filepath.Join(dir, "none.json")))(t, "something was drawn for a file of another schema")
 }
 
 // The record may come from standard input, and is read again for its features.
 func TestUnusableRecordFromStandardInput(t *testing.T) {
 	dir := clinic(t, 60)
-	if code, _, errs := dyad(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "1", "--method", "prestige-label", "--out", "p.json"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "1", "--method", "prestige-label", "--out", "p.json")
 	t.Chdir(dir)
 	features := map[string]string{}
 	for name, row := range map[string]string{"good": goodRecord, "other": strings.Replace(goodRecord, ",0\n", ",9\n", 1)} {

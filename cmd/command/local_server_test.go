@@ -23,15 +23,14 @@ import (
 	"time"
 
 	"dyad/algorithms/local/serve"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // certificate writes a self-signed certificate for a host or address to dir.
 func certificate(t *testing.T, dir, name, host string) (cert, key string) {
 	t.Helper()
-	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true,
@@ -41,14 +40,8 @@ func certificate(t *testing.T, dir, name, host string) (cert, key string) {
 	} else {
 		template.DNSNames = []string{host}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &secret.PublicKey, secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, &secret.PublicKey, secret))(t)
+	private := must.Get(x509.MarshalPKCS8PrivateKey(secret))(t)
 	write(t, dir, name+".pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
 	write(t, dir, name+".key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
 	return filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".key")
@@ -74,9 +67,7 @@ func nothingSent(t *testing.T, what, dir, user string, st serve.PublicState, err
 // A client sends to the host of --server and no other: the certificate must come from
 // --ca and name the host.
 func TestLocalServerTLS(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 60)
 	cert, key := certificate(t, dir, "right", "127.0.0.1")
 	other, otherKey := certificate(t, dir, "wrong", "study.example.org")
@@ -87,10 +78,7 @@ func TestLocalServerTLS(t *testing.T) {
 		t.Fatalf("address %s with a certificate", address)
 	}
 	state := func(ca, address string) (serve.PublicState, error) {
-		remote, err := caFlag{CA: ca}.remote(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		remote := must.Get(caFlag{CA: ca}.remote(address))(t)
 		return remote.State(context.Background())
 	}
 	for what, c := range map[string][]string{"no --ca": nil, "another authority": {"--ca", other}} {
@@ -119,9 +107,7 @@ func TestLocalServerTLS(t *testing.T) {
 	if code != exitInput || !strings.Contains(says, "127.0.0.1") {
 		t.Errorf("wrong host: exit %d: %s", code, says)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "v.json")); err == nil {
-		t.Error("a message was drawn for a server of another name")
-	}
+	must.Err(os.Stat(filepath.Join(dir, "v.json")))(t, "a message was drawn for a server of another name")
 	stop()
 	for what, c := range map[string][]string{
 		"--cert without --key": {"--cert", cert}, "key of another certificate": {"--cert", cert, "--key", otherKey}, "no certificate": {"--cert", "patients.csv", "--key", key},
@@ -140,10 +126,7 @@ func TestLocalServerRate(t *testing.T) {
 	if code, says := answerAs(t, dir, address, "a"); code != exitOK {
 		t.Fatalf("the first message: exit %d: %s", code, says)
 	}
-	log, err := os.ReadFile(filepath.Join(dir, "study", "messages.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(os.ReadFile(filepath.Join(dir, "study", "messages.log")))(t)
 	if code, says := answerAs(t, dir, address, "b"); code != exitResource || !strings.Contains(says, "429") {
 		t.Errorf("the second message: exit %d, want %d and 429: %s", code, exitResource, says)
 	}
@@ -175,36 +158,25 @@ func TestLocalServerRate(t *testing.T) {
 // made is a message for a plan, as JSON.
 func made(t *testing.T, dir, user string, plan ...string) string {
 	t.Helper()
-	if code, out, errs := dyad(t, dir, append([]string{"local", "plan", "--out", "p.json", "--force"}, plan...)...); code != exitOK {
-		t.Fatal(out + errs)
-	}
+	mustRun(t, dir, append([]string{"local", "plan", "--out", "p.json", "--force"}, plan...)...)
 	code, out, errs := dyad(t, dir, "--json", "local", "client", "--protocol", "p.json", "--data", "patients.csv", "--schema", "patients.yaml",
 		"--user", user, "--memory", user+"-made.json", "--max-epsilon", "9")
 	var r localAnswer
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK {
 		t.Fatal(err, out, errs)
 	}
-	text, err := json.Marshal(r.Message)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(r.Message))(t)
 	return string(text)
 }
 
 func post(t *testing.T, address, body string, headers ...string) int {
 	t.Helper()
-	request, err := http.NewRequest(http.MethodPost, address+"/v1/messages", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(http.NewRequest(http.MethodPost, address+"/v1/messages", strings.NewReader(body)))(t)
 	request.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	r, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.DefaultClient.Do(request))(t)
 	defer r.Body.Close()
 	_, _ = io.Copy(io.Discard, r.Body)
 	return r.StatusCode
@@ -219,10 +191,7 @@ func TestLocalServerBounds(t *testing.T) {
 	address, stop := localServer(t, dir, append(plan, "--dir", "study")...)
 	defer stop()
 	visits := func() int64 {
-		st, err := serve.Remote{URL: address}.State(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		st := must.Get(serve.Remote{URL: address}.State(context.Background()))(t)
 		return st.Visits
 	}
 	const most = 4096
@@ -250,10 +219,7 @@ func TestLocalServerFinishesItsWork(t *testing.T) {
 	plan := []string{"-n", "5", "--schema", "patients.yaml", "--epochs", "2"}
 	message := made(t, dir, "a", plan...)
 	address, stop := localServer(t, dir, append(plan, "--dir", "study")...)
-	connection, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	connection := must.Get(net.Dial("tcp", strings.TrimPrefix(address, "http://")))(t)
 	defer connection.Close()
 	// The server asks for the body when the request is in work.
 	fmt.Fprintf(connection, "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", len(message))
@@ -261,12 +227,8 @@ func TestLocalServerFinishesItsWork(t *testing.T) {
 	if line, err := answer.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
 		t.Fatalf("%q, %v, want 100 Continue", line, err)
 	}
-	if _, err := answer.ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(connection, message[:20]); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(answer.ReadString('\n'))(t)
+	must.Get(io.WriteString(connection, message[:20]))(t)
 	ended := make(chan int, 1)
 	go func() { ended <- stop() }()
 	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
@@ -287,9 +249,7 @@ func TestLocalServerFinishesItsWork(t *testing.T) {
 	if code, says := answerAs(t, dir, address, "late"); code != exitResource {
 		t.Errorf("a client after the interrupt: exit %d: %s", code, says)
 	}
-	if _, err := io.WriteString(connection, message[20:]); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(connection, message[20:]))(t)
 	r, err := http.ReadResponse(answer, nil)
 	if err != nil || r.StatusCode != http.StatusOK {
 		t.Fatalf("the message on its way: %v, %v", r, err)
@@ -307,21 +267,14 @@ func TestLocalServerFinishesItsWork(t *testing.T) {
 
 // With --tokens nobody can send in the place of another, or see how often they did.
 func TestLocalServerTokens(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 60)
 	serving := []string{"-n", "5", "--schema", "patients.yaml", "--epochs", "2"}
 	for name, args := range map[string][]string{"study.json": serving, "later.json": append(serving, "--epsilon", "0.5")} {
-		if code, _, errs := dyad(t, dir, append([]string{"local", "plan", "--out", name}, args...)...); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, append([]string{"local", "plan", "--out", name}, args...)...)
 	}
 	token := func(key, user string) string {
-		code, out, errs := dyad(t, dir, "local", "token", "--protocol", "study.json", "--key", key, user)
-		if code != exitOK {
-			t.Fatal(out + errs)
-		}
+		out := mustRun(t, dir, "local", "token", "--protocol", "study.json", "--key", key, user)
 		write(t, dir, user+"-"+key, out)
 		return user + "-" + key
 	}
@@ -335,19 +288,10 @@ func TestLocalServerTokens(t *testing.T) {
 	serving = append(serving, "--dir", "study")
 	address, stop := localServer(t, dir, append(serving, "--tokens", "tokens.key", "--messages-per-second", "0.001")...)
 	visits := func(user, file string) (int, error) {
-		words, err := serve.ReadToken(filepath.Join(dir, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		request, err := http.NewRequest(http.MethodGet, address+"/v1/users/"+user, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		words := must.Get(serve.ReadToken(filepath.Join(dir, file)))(t)
+		request := must.Get(http.NewRequest(http.MethodGet, address+"/v1/users/"+user, nil))(t)
 		request.Header.Set("Authorization", "Bearer "+words)
-		r, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.DefaultClient.Do(request))(t)
 		defer r.Body.Close()
 		var seen struct {
 			Visits int `json:"user_visits"`
@@ -358,10 +302,7 @@ func TestLocalServerTokens(t *testing.T) {
 		return seen.Visits, json.NewDecoder(r.Body).Decode(&seen)
 	}
 	log := func() string {
-		text, err := os.ReadFile(filepath.Join(dir, "study", "messages.log"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, "study", "messages.log")))(t)
 		return string(text)
 	}
 	empty := log()
@@ -383,9 +324,7 @@ func TestLocalServerTokens(t *testing.T) {
 	if n, err := visits("alice", alice); n != 0 || err != nil {
 		t.Errorf("alice was charged %d visits (%v) for the messages of others", n, err)
 	}
-	if _, err := visits("alice", bob); err == nil {
-		t.Error("bob can see the visits of alice")
-	}
+	must.Err(visits("alice", bob))(t, "bob can see the visits of alice")
 	// What was refused did not use up the rate of one message.
 	if code, says := answerAs(t, dir, address, "alice", "--token", alice); code != exitOK {
 		t.Errorf("alice: exit %d: %s", code, says)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/algorithms/local/serve"
+	"dyad/internal/must"
 )
 
 // The split of a visit of prestige-participation: what the flag says, or the best one; the
@@ -42,14 +43,9 @@ func TestResponseShare(t *testing.T) {
 		if r := plan.EstimateNorm / best; math.Abs(r-c.norm) > 1e-6 {
 			t.Errorf("share %q: a decoded message is %v times as long, want %v", c.share, r, c.norm)
 		}
-		wire, err := json.Marshal(plan.Protocol)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wire := must.Get(json.Marshal(plan.Protocol))(t)
 		var told serve.Protocol
-		if err := json.Unmarshal(wire, &told); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(wire, &told))
 		p, err := told.Plan()
 		if err != nil || p.EstimateNorm != plan.EstimateNorm || p.Guarantee.Derivation != why {
 			t.Errorf("share %q: the client computes %+v, %v", c.share, p, err)

@@ -17,6 +17,8 @@ import (
 	"dyad/algorithms/local/serve"
 	"dyad/engine/dataset"
 	"dyad/internal/files"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -65,9 +67,7 @@ func localServer(t *testing.T, dir string, args ...string) (address string, stop
 }
 
 func TestLocalServerAndClients(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const users = 12
 	dir := clinic(t, 60)
 	serving := []string{"--dir", "study", "-n", fmt.Sprint(users), "--schema", "patients.yaml", "--epochs", "2", "--epsilon", "1"}
@@ -80,9 +80,7 @@ func TestLocalServerAndClients(t *testing.T) {
 	if code, _, errs := answer(0, "--max-epsilon", "1.9"); code != exitResource || !strings.Contains(errs, "--max-epsilon") {
 		t.Errorf("a protocol of epsilon 2 at --max-epsilon 1.9: exit %d: %s", code, errs)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "u0.json")); err == nil {
-		t.Error("a refused protocol left something in the memory")
-	}
+	must.Err(os.Stat(filepath.Join(dir, "u0.json")))(t, "a refused protocol left something in the memory")
 	for u := range users {
 		if code, out, errs := answer(u); code != exitOK || !strings.Contains(out, "of epoch 1 is with the server") {
 			t.Fatalf("user %d: exit %d: %s%s", u, code, out, errs)
@@ -100,18 +98,13 @@ func TestLocalServerAndClients(t *testing.T) {
 				t.Fatalf("memory %s: %v", after, err)
 			}
 			memory.Answers[0].Accepted = false
-			sealed, err := files.Sealed(memory)
-			if err != nil {
-				t.Fatal(err)
-			}
+			sealed := must.Get(files.Sealed(memory))(t)
 			write(t, dir, "u3.json", string(sealed))
 			if code, out, errs := answer(u); code != exitOK || !strings.Contains(out, "nothing new was drawn") {
 				t.Errorf("a message without receipt: exit %d: %s%s", code, out, errs)
 			}
 			// Without its memory it would draw a second one; the server refuses that.
-			if err := os.Remove(filepath.Join(dir, "u3.json")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(filepath.Join(dir, "u3.json")))
 			if code, out, _ := answer(u); code != exitOK || !strings.Contains(out, "before") {
 				t.Errorf("a client without memory: exit %d: %s", code, out)
 			}
@@ -133,9 +126,7 @@ func TestLocalServerAndClients(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &check); err != nil || code != exitOK || check.State.Visits != users {
 		t.Fatalf("--check: exit %d, %v: %s", code, err, out+errs)
 	}
-	if code, _, errs := dyad(t, dir, append(append([]string{"local", "server", "--check"}, serving...), "--epsilon", "0.5")...); code != exitInput || !strings.Contains(errs, "another protocol") {
-		t.Errorf("another epsilon on the same directory: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "another protocol", append(append([]string{"local", "server", "--check"}, serving...), "--epsilon", "0.5")...)
 	address, stop = localServer(t, dir, serving...)
 	defer stop()
 	if code, out, errs := answer(5, "--json"); code != exitOK || !strings.Contains(out, `"outcome": "accepted"`) || !strings.Contains(out, `"epsilon_spent": 2`) {
@@ -146,14 +137,10 @@ func TestLocalServerAndClients(t *testing.T) {
 // A memory is charged for every protocol that was answered, and a damaged one stops
 // the client.
 func TestLocalClientMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 60)
 	plan := func(epsilon string) {
-		if code, _, errs := dyad(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "2", "--epsilon", epsilon, "--out", "p"+epsilon+".json"); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "2", "--epsilon", epsilon, "--out", "p"+epsilon+".json")
 	}
 	plan("1")
 	plan("2")
@@ -175,10 +162,7 @@ func TestLocalClientMemory(t *testing.T) {
 		t.Errorf("1 + 4 at --max-epsilon 5: exit %d: %s", code, errs)
 	}
 	// One digit of the protocol's hash: the message would be unknown, and another one be drawn and sent.
-	text, err := os.ReadFile(filepath.Join(dir, "m.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "m.json")))(t)
 	at := bytes.Index(text, []byte(`"protocol": "`)) + len(`"protocol": "`)
 	text[at] = "10"[text[at]&1]
 	write(t, dir, "m.json", string(text))
@@ -197,14 +181,9 @@ func TestLocalClientMemory(t *testing.T) {
 			t.Errorf("%s memory: exit %d: %s", name, code, errs)
 		}
 	}
-	if err := os.Remove(filepath.Join(dir, "m.json")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "m.json")))
 	// What no user should answer.
-	text, err = os.ReadFile(filepath.Join(dir, "p1.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text = must.Get(os.ReadFile(filepath.Join(dir, "p1.json")))(t)
 	for change, want := range map[string]string{
 		`"method": "sgd"`:              "no guarantee",
 		`"method": "curriculum"`:       "no guarantee",
@@ -221,9 +200,7 @@ func TestLocalClientMemory(t *testing.T) {
 	if code, _, _ := client("bad.json", "1"); code != exitResource {
 		t.Errorf("a server that understates its epsilon: exit %d", code)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "m.json")); err == nil {
-		t.Error("a refused protocol left something in the memory")
-	}
+	must.Err(os.Stat(filepath.Join(dir, "m.json")))(t, "a refused protocol left something in the memory")
 	if code, _, errs := client("p1.json", "2", "--row", "61"); code != exitInput || !strings.Contains(errs, "there are 60 rows") {
 		t.Errorf("row 61 of 60: exit %d: %s", code, errs)
 	}
@@ -234,9 +211,7 @@ func TestLocalMemoryTwoEpochsTwoNames(t *testing.T) {
 	dir := clinic(t, 60)
 	address, stop := localServer(t, dir, "--dir", "study", "-n", "1", "--schema", "patients.yaml", "--epochs", "3", "--epsilon", "0.2")
 	defer stop()
-	if err := os.Symlink("real.json", filepath.Join(dir, "link.json")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("real.json", filepath.Join(dir, "link.json")))
 	for i, memory := range []string{"real.json", "link.json", "real.json"} {
 		args := []string{"--json", "local", "client", "--server", address, "--data", "patients.csv", "--schema", "patients.yaml", "--user", "u", "--memory", memory, "--max-epsilon", "2"}
 		code, out, errs := dyad(t, dir, args...)
@@ -254,9 +229,7 @@ type memoryFile struct {
 
 // prestige-label: one memoised answer of every user, then the model is there.
 func TestLocalLabelServer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const users = 8
 	dir := clinic(t, 60)
 	address, stop := localServer(t, dir, "--dir", "labels", "-n", fmt.Sprint(users), "--schema", "patients.yaml", "--method", "prestige-label", "--epochs", "3", "--epsilon", "2")
@@ -264,10 +237,7 @@ func TestLocalLabelServer(t *testing.T) {
 	for u := range users {
 		args := []string{"--json", "local", "client", "--server", address, "--data", "patients.csv", "--schema", "patients.yaml", "--row", fmt.Sprint(u + 1),
 			"--user", fmt.Sprint("u", u), "--memory", fmt.Sprintf("u%d.json", u), "--max-epsilon", "2", "--public-features"}
-		code, out, errs := dyad(t, dir, args...)
-		if code != exitOK || !strings.Contains(out, `"epsilon_spent": 2`) {
-			t.Fatalf("user %d: exit %d: %s", u, code, out+errs)
-		}
+		ends(t, dir, exitOK, `"epsilon_spent": 2`, args...)
 	}
 	st, err := serve.Remote{URL: address}.State(context.Background())
 	if err != nil || !st.Done || st.Visits != 3*users {
@@ -283,9 +253,7 @@ func TestLocalModel(t *testing.T) {
 	address, stop := localServer(t, dir, "--dir", "study", "-n", "4", "--schema", "patients.yaml", "--epochs", "2", "--epsilon", "1")
 	defer stop()
 	save := []string{"local", "model", "--server", address, "--schema", "patients.yaml"}
-	if code, _, errs := dyad(t, dir, save...); code != exitInput || !strings.Contains(errs, "no user has answered") {
-		t.Errorf("before the first message: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "no user has answered", save...)
 	for u := range 3 {
 		user := fmt.Sprint("u", u)
 		if code, says := answerAs(t, dir, address, user, "--row", fmt.Sprint(u+1)); code != exitOK {
@@ -298,24 +266,16 @@ func TestLocalModel(t *testing.T) {
 	}
 	for iterate, want := range map[string][]float64{"average": st.Average, "last": st.Model} {
 		out := iterate + ".json"
-		if code, _, errs := dyad(t, dir, append(save, "--iterate", iterate, "--out", out)...); code != exitOK {
-			t.Fatalf("%s: exit %d: %s", iterate, code, errs)
-		}
+		mustRun(t, dir, append(save, "--iterate", iterate, "--out", out)...)
 		m, err := readModel(filepath.Join(dir, out))
 		if err != nil || !slices.Equal(m.Weights, want) || m.Guarantee.Kind != privacy.LocalDP || m.Guarantee.Epsilon != 2 {
 			t.Errorf("%s: %v, weights %v, want %v; %s", iterate, err, m.Weights, want, m.Guarantee)
 		}
-		if code, _, errs := dyad(t, dir, "predict", out, "--data", "patients.csv"); code != exitOK {
-			t.Errorf("predict: exit %d: %s", code, errs)
-		}
+		mustRun(t, dir, "predict", out, "--data", "patients.csv")
 	}
-	if code, _, errs := dyad(t, dir, append(save, "--out", "last.json")...); code != exitInput || !strings.Contains(errs, "exists") {
-		t.Errorf("an existing file: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "exists", append(save, "--out", "last.json")...)
 	write(t, dir, "narrow.yaml", "data_id: x\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: y, role: label, positive: 1}\n")
-	if code, _, errs := dyad(t, dir, "local", "model", "--server", address, "--schema", "narrow.yaml"); code != exitInput || !strings.Contains(errs, "1 features") {
-		t.Errorf("another schema: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "1 features", "local", "model", "--server", address, "--schema", "narrow.yaml")
 	if code, _, errs := dyad(t, dir, "local", "model", "--server", "http://127.0.0.1:1", "--schema", "patients.yaml"); code != exitResource {
 		t.Errorf("no server: exit %d: %s", code, errs)
 	}
@@ -337,9 +297,7 @@ func TestLocalSimulate(t *testing.T) {
 			t.Errorf("dyad local simulate %v: exit %d, want %d and %q:\n%s", args, got, code, says, out+errs)
 		}
 		if code == exitOK {
-			if err := json.Unmarshal([]byte(out), &r); err != nil {
-				t.Error(err)
-			}
+			must.CheckDo(t, json.Unmarshal([]byte(out), &r))
 		}
 		return r
 	}
@@ -349,23 +307,15 @@ func TestLocalSimulate(t *testing.T) {
 	if r.Guarantee.Kind != privacy.LocalDP || r.Guarantee.Epsilon != 2 || r.Visits != 600 || r.Updates != nil {
 		t.Errorf("%+v, want epsilon 2 and 600 visits", r)
 	}
-	if code, out, errs := dyad(t, dir, "predict", "m.json", "--data", "patients.csv", "--out", "s.csv"); code != exitOK {
-		t.Errorf("predict: %s", out+errs)
-	}
+	mustRun(t, dir, "predict", "m.json", "--data", "patients.csv", "--out", "s.csv")
 	// Cross-validation is charged: 3 folds and 2 candidates are 4 more trainings of 2
 	// visits and 2 answers, and the ledger has them.
 	r = simulate(exitOK, "", with("--l2-grid", "0.1,1", "--folds", "3")...)
 	if e := r.Guarantee.Epsilon; e < 12 || e > 12.001 || len(r.Choice) != 2 {
 		t.Errorf("cross-validation costs %v with accuracies %v, want 12 and 2", e, r.Choice)
 	}
-	l, err := ledger.Open(filepath.Join(dir, "state", "dyad", "ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, err := dataset.LoadSchema(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)
+	id := must.Get(dataset.LoadSchema(filepath.Join(dir, "patients.yaml")))(t)
 	if spent, err := l.Summary(id.DataID, 1e-9); err != nil || spent.Runs != 2 || spent.Pure < 14-1e-12 || spent.Pure > 14.001 {
 		t.Errorf("the ledger has %v (%v), want two runs of pure epsilon 2 + 12", spent, err)
 	}
@@ -403,9 +353,7 @@ func TestLocalSimulate(t *testing.T) {
 }
 
 func TestLocalAudit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, c := range []struct {
 		code int
 		says string

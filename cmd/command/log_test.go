@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dyad/internal/sizes"
 )
 
 // logOf runs a command with JSON logs, and returns what standard error got, with its entries. Everything
@@ -77,9 +79,7 @@ func TestLogsAreJSON(t *testing.T) {
 	if _, _, errs := dyad(t, dir, append(train, "--config", "run.yaml", "--out", "c.json")...); !strings.HasPrefix(errs, `{"time":"`) {
 		t.Errorf("by a file: %s", errs)
 	}
-	if code, _, errs := dyad(t, dir, "train", "--log-format", "xml"); code != exitInput || !strings.Contains(errs, `"text","json"`) {
-		t.Errorf("another format: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, `"text","json"`, "train", "--log-format", "xml")
 	// A panic is an entry, too.
 	var out, errs bytes.Buffer
 	code = runHooked(context.Background(), []string{"version", "--log-format=json"}, strings.NewReader(""), panics{}, &errs, hooks{})
@@ -98,9 +98,7 @@ var logClock = regexp.MustCompile(`"time":"[^"]*"`)
 // The logs of neighbours are equal bytes, but for the second at which the command began: of records, and of
 // persons with other numbers of rows. Every line has that one time, so that no number of rows shows in it.
 func TestLogsOfNeighbours(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	logs := func(dir string, args ...string) string {
 		code, text, entries := logOf(t, dir, args...)
 		if code != exitOK || len(entries) == 0 {

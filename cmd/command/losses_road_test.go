@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // Every loss of the library and formulas of the user's own go the whole road: killed in
@@ -30,10 +31,7 @@ func TestLossesRoad(t *testing.T) {
 			if again, charges, finished := f.attacked(t); again != run || charges != 1 || len(finished) != 1 {
 				t.Errorf("%d charges and finish lines %q", charges, finished)
 			}
-			m, err := readModel(f.in("out/model.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(readModel(f.in("out/model.json")))(t)
 			if m.Run != run {
 				t.Errorf("the model is of run %q, want %q", m.Run, run)
 			}

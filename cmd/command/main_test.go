@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"dyad/engine/dataset"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // dyad runs the program in dir with a ledger of its own.
@@ -25,14 +27,36 @@ func dyad(t *testing.T, dir string, args ...string) (code int, stdout, stderr st
 	return code, out.String(), errs.String()
 }
 
+// ends runs a command, which ends with an exit code and says a text: on standard output if it ends well, on standard error otherwise.
+func ends(t *testing.T, dir string, want int, says string, args ...string) (stdout, stderr string) {
+	t.Helper()
+	code, out, errs := dyad(t, dir, args...)
+	told := errs
+	if want == exitOK {
+		told = out
+	}
+	if code != want || !strings.Contains(told, says) {
+		t.Errorf("%q: exit %d, want %d with %q: %s%s", args, code, want, says, out, errs)
+	}
+	return out, errs
+}
+
+// mustRun runs a command that has to end well.
+func mustRun(t *testing.T, dir string, args ...string) (stdout string) {
+	t.Helper()
+	code, stdout, errs := dyad(t, dir, args...)
+	if code != exitOK {
+		t.Fatalf("%q: exit %d: %s", args, code, errs)
+	}
+	return stdout
+}
+
 // clinic writes patients.csv and a private patients.yaml into a new folder.
 func clinic(t *testing.T, n int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	var text bytes.Buffer
-	if err := dataset.WriteSyntheticClinical(&text, n, 5); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, dataset.WriteSyntheticClinical(&text, n, 5))
 	private := strings.Replace(dataset.SyntheticClinicalYAML(), "public: true", "public: false", 1)
 	if private == dataset.SyntheticClinicalYAML() {
 		t.Fatal("the synthetic schema does not say public: true")
@@ -44,17 +68,12 @@ func clinic(t *testing.T, n int) (dir string) {
 
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
 func TestTrainWithoutDataIsPublicAndChargesNothing(t *testing.T) {
 	dir := t.TempDir()
-	code, out, errs := dyad(t, dir, "train")
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	out := mustRun(t, dir, "train")
 	for _, want := range []string{"synthetic", "public", "guarantee", "AUC", "nothing was charged"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
@@ -90,10 +109,7 @@ func TestPrivateRoad(t *testing.T) {
 		{[]string{"doctor"}, []string{"randomness  ok", "ledger      ok", "gpu"}},
 	}
 	for _, s := range steps {
-		code, out, errs := dyad(t, dir, s.args...)
-		if code != exitOK {
-			t.Fatalf("dyad %v: exit %d: %s", s.args, code, errs)
-		}
+		out := mustRun(t, dir, s.args...)
 		for _, want := range s.want {
 			if !strings.Contains(out, want) {
 				t.Errorf("dyad %v: the output lacks %q:\n%s", s.args, want, out)
@@ -104,10 +120,7 @@ func TestPrivateRoad(t *testing.T) {
 		t.Errorf("a data id that the ledger does not know: exit %d: %s%s", code, errs, out)
 	}
 	// A model knows its guarantee, and predict needs nothing else.
-	m, err := readModel(filepath.Join(dir, "model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readModel(filepath.Join(dir, "model.json")))(t)
 	if m.Guarantee.Epsilon <= 0 || m.Guarantee.Epsilon > 2 || m.Run == "" || len(m.Features) != len(m.Weights) {
 		t.Errorf("the model's guarantee is %+v of run %q with %d features", m.Guarantee, m.Run, len(m.Features))
 	}
@@ -117,27 +130,17 @@ func TestPrivateRoad(t *testing.T) {
 	}
 }
 
-func TestMetricRoad(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
-	dir := clinic(t, 200)
-	for _, s := range []struct {
-		args []string
-		code int
-		want []string
-	}{
-		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric", "--algorithm", "dpgdsc"}, exitOK, []string{"positive semidefinite", "mahalanobis"}},
-		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric"}, exitOK, []string{"moment-metric", "moments of both classes"}},
-		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--holdout", "0.3", "--exact-figures", "--out", "metric.json"}, exitOK, []string{"3-NN", "identity", "dyad transform"}},
-		{[]string{"evaluate", "metric.json", "--verbose", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"}, exitOK, []string{"3-NN", "5-NN", "guarantee  none"}},
-		{[]string{"transform", "metric.json", "--data", "patients.csv", "--out", "mapped.csv"}, exitOK, []string{"200 records mapped"}},
-		{[]string{"evaluate", "metric.json", "--data", "patients.csv", "--exact-figures"}, exitInput, []string{"--neighbours"}},
-		{[]string{"predict", "metric.json", "--data", "patients.csv"}, exitInput, []string{"raw training records"}},
-		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "auc.json"}, exitOK, nil},
-		{[]string{"transform", "auc.json", "--data", "patients.csv", "--out", "no.csv"}, exitInput, []string{"dyad predict"}},
-		{[]string{"evaluate", "auc.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"}, exitInput, []string{"--neighbours"}},
-	} {
+// step is a command with its exit code and what it prints.
+type step struct {
+	args []string
+	code int
+	want []string
+}
+
+// walk runs commands one after another.
+func walk(t *testing.T, dir string, road []step) {
+	t.Helper()
+	for _, s := range road {
 		code, out, errs := dyad(t, dir, s.args...)
 		if code != s.code {
 			t.Fatalf("dyad %v: exit %d, want %d: %s", s.args, code, s.code, errs)
@@ -148,6 +151,23 @@ func TestMetricRoad(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestMetricRoad(t *testing.T) {
+	sizes.NotShort(t, "slow")
+	dir := clinic(t, 200)
+	walk(t, dir, []step{
+		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric", "--algorithm", "dpgdsc"}, exitOK, []string{"positive semidefinite", "mahalanobis"}},
+		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric"}, exitOK, []string{"moment-metric", "moments of both classes"}},
+		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--holdout", "0.3", "--exact-figures", "--out", "metric.json"}, exitOK, []string{"3-NN", "identity", "dyad transform"}},
+		{[]string{"evaluate", "metric.json", "--verbose", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"}, exitOK, []string{"3-NN", "5-NN", "guarantee  none"}},
+		{[]string{"transform", "metric.json", "--data", "patients.csv", "--out", "mapped.csv"}, exitOK, []string{"200 records mapped"}},
+		{[]string{"evaluate", "metric.json", "--data", "patients.csv", "--exact-figures"}, exitInput, []string{"--neighbours"}},
+		{[]string{"predict", "metric.json", "--data", "patients.csv"}, exitInput, []string{"raw training records"}},
+		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "auc.json"}, exitOK, nil},
+		{[]string{"transform", "auc.json", "--data", "patients.csv", "--out", "no.csv"}, exitInput, []string{"dyad predict"}},
+		{[]string{"evaluate", "auc.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"}, exitInput, []string{"--neighbours"}},
+	})
 }
 
 // Graded labels within query groups.
@@ -160,11 +180,7 @@ func TestRankingRoad(t *testing.T) {
 	}
 	write(t, dir, "rank.csv", text.String())
 	write(t, dir, "rank.yaml", "data_id: rank\ncsv: {header: true}\ncolumns:\n  - {name: query, role: ignore}\n  - {name: a, range: [0, 100]}\n  - {name: b, range: [0, 100]}\n  - {name: grade, role: label, kind: numeric, range: [0, 4]}\n")
-	for _, s := range []struct {
-		args []string
-		code int
-		want []string
-	}{
+	walk(t, dir, []step{
 		{[]string{"train", "--verbose", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--epsilon", "3", "--holdout", "0.3", "--exact-figures"}, exitOK, []string{"query groups", "NDCG", "right order"}},
 		{[]string{"verify", "model.json"}, exitOK, []string{"11.20"}},
 		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--epsilon", "3", "--delta", "0", "--out", "pure.json"}, exitOK, []string{"pure.json"}},
@@ -174,17 +190,7 @@ func TestRankingRoad(t *testing.T) {
 		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "nobody", "--out", "no.json"}, exitInput, []string{"nobody"}},
 		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--algorithm", "offpairc", "--out", "no.json"}, exitInput, []string{"query groups"}},
 		{[]string{"plan", "-n", "60", "-d", "4", "--group-sizes", "10,20,31"}, exitInput, []string{"61"}},
-	} {
-		code, out, errs := dyad(t, dir, s.args...)
-		if code != s.code {
-			t.Fatalf("dyad %v: exit %d, want %d: %s", s.args, code, s.code, errs)
-		}
-		for _, want := range s.want {
-			if !strings.Contains(out+errs, want) {
-				t.Errorf("dyad %v: the output lacks %q:\n%s%s", s.args, want, out, errs)
-			}
-		}
-	}
+	})
 }
 
 // plan and train print the same report.
@@ -216,10 +222,7 @@ func TestPlanIsTheReportOfTrain(t *testing.T) {
 // Bad input gives exitInput and an error that says where; the ledger stays empty.
 func TestBadInputIsRefusedAndNothingCharged(t *testing.T) {
 	dir := clinic(t, 200)
-	good, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(good), "\n")
 	broken := func(row int, line string) string {
 		out := append([]string(nil), lines...)
@@ -235,9 +238,7 @@ func TestBadInputIsRefusedAndNothingCharged(t *testing.T) {
 	write(t, dir, "bad.yaml", "data_id: x\ncolums: []\n")
 	write(t, dir, "void.yaml", "# nothing\n")
 	write(t, dir, "exists.json", "{}")
-	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
 	train := func(data, schema string, more ...string) []string {
 		return append([]string{"train", "--data", data, "--schema", schema}, more...)
 	}
@@ -298,10 +299,7 @@ func TestBadInputIsRefusedAndNothingCharged(t *testing.T) {
 // output ever replaces an input.
 func TestSlipsCostNoData(t *testing.T) {
 	dir := clinic(t, 100)
-	before, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	row := strings.Split(string(before), "\n")[7]
 	for _, args := range [][]string{
 		{"train", "--data", "patients.csv", "--schema", "patients.csv"},
@@ -334,9 +332,7 @@ func TestWordsThatOtherProgramsUnderstand(t *testing.T) {
 		args []string
 		want string
 	}{{[]string{"help"}, "Commands:"}, {[]string{"help", "train"}, "--epsilon"}, {[]string{"--version"}, version}} {
-		if code, out, errs := dyad(t, dir, c.args...); code != exitOK || !strings.Contains(out, c.want) {
-			t.Errorf("dyad %v: exit %d: %s%s", c.args, code, out, errs)
-		}
+		ends(t, dir, exitOK, c.want, c.args...)
 	}
 }
 
@@ -356,9 +352,7 @@ func TestDraftSaysWhatItGuessed(t *testing.T) {
 
 // No plan runs away: an absurd number of steps is refused at once.
 func TestAbsurdPlansAreRefused(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := t.TempDir()
 	for _, more := range [][]string{
 		{"--algorithm", "dpgdsc", "--steps", "100000000000"}, {"--algorithm", "dpgdsc", "--l2", "1e10"}, {"--algorithm", "dpgdsc", "--total-step", "1e300"},
@@ -367,20 +361,14 @@ func TestAbsurdPlansAreRefused(t *testing.T) {
 		{"--algorithm", "dpgdc", "--l2", "0", "--total-step", "1e300"},
 		{"--mode", "nonprivate", "--steps", "100000000000"},
 	} {
-		if code, _, errs := dyad(t, dir, append([]string{"plan", "-n", "1000", "-d", "10"}, more...)...); code != exitInput || !strings.Contains(errs, "steps") {
-			t.Errorf("dyad plan %v: exit %d: %s", more, code, errs)
-		}
+		ends(t, dir, exitInput, "steps", append([]string{"plan", "-n", "1000", "-d", "10"}, more...)...)
 	}
-	if code, _, errs := dyad(t, dir, "plan", "-n", "2", "-d", "1"); code != exitOK {
-		t.Errorf("two records: exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, "plan", "-n", "2", "-d", "1")
 }
 
 // A report on private data shows no time: it can depend on the records.
 func TestReportsOnPrivateDataShowNoTime(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 100)
 	for _, public := range []bool{false, true} {
 		args := []string{"train", "--verbose", "--data", "patients.csv", "--schema", "patients.yaml", "--out", fmt.Sprint(public, ".json"), "--holdout", "0.3"}
@@ -401,9 +389,7 @@ func TestReportsOnPrivateDataShowNoTime(t *testing.T) {
 // Held-out records of one class give no figures, but the run is trained, charged
 // and reported: not an input error.
 func TestHeldOutOfOneClassIsAWarning(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := t.TempDir()
 	text := "a,y\n"
 	for i := range 40 {
@@ -413,10 +399,7 @@ func TestHeldOutOfOneClassIsAWarning(t *testing.T) {
 	write(t, dir, "x.yaml", "data_id: x\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 40]}\n  - {name: y, role: label, positive: 1}\n")
 	warned := false
 	for seed := range 8 {
-		code, out, errs := dyad(t, dir, "train", "--data", "x.csv", "--schema", "x.yaml", "--holdout", "0.2", "--exact-figures", "--split-seed", fmt.Sprint(seed), "--out", fmt.Sprint(seed, ".json"))
-		if code != exitOK {
-			t.Fatalf("exit %d: %s%s", code, out, errs)
-		}
+		out := mustRun(t, dir, "train", "--data", "x.csv", "--schema", "x.yaml", "--holdout", "0.2", "--exact-figures", "--split-seed", fmt.Sprint(seed), "--out", fmt.Sprint(seed, ".json"))
 		warned = warned || strings.Contains(out, "no figures")
 	}
 	if !warned {
@@ -426,24 +409,14 @@ func TestHeldOutOfOneClassIsAWarning(t *testing.T) {
 
 func TestBudgetCapGivesExit3(t *testing.T) {
 	dir := clinic(t, 200)
-	schema, err := dataset.LoadSchema(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(dataset.LoadSchema(filepath.Join(dir, "patients.yaml")))(t)
 	if code, out, errs := dyad(t, dir, "ledger", "init", schema.DataID, "--epsilon", "4", "--delta", "1e-6"); code != exitOK || !strings.Contains(out, "no run on ") || strings.Contains(out, "before:") {
 		t.Fatalf("ledger init: %s%s", out, errs)
 	}
-	if code, out, errs := dyad(t, dir, "ledger", "init", schema.DataID, "--epsilon", "1", "--delta", "1e-5"); code != exitOK || !strings.Contains(out, "before: at most epsilon = 4 at delta = 1e-06") {
-		t.Fatalf("ledger init again: %s%s", out, errs)
-	}
+	ends(t, dir, exitOK, "before: at most epsilon = 4 at delta = 1e-06", "ledger", "init", schema.DataID, "--epsilon", "1", "--delta", "1e-5")
 	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.9", "--delta", "1e-5"}
-	if code, _, errs := dyad(t, dir, args...); code != exitOK {
-		t.Fatalf("the first run is within the cap: %s", errs)
-	}
-	code, _, errs := dyad(t, dir, append(args, "--out", "second.json")...)
-	if code != exitResource || !strings.Contains(errs, "cap") {
-		t.Errorf("the second run exits with %d: %s", code, errs)
-	}
+	mustRun(t, dir, args...)
+	ends(t, dir, exitResource, "cap", append(args, "--out", "second.json")...)
 	if exists(filepath.Join(dir, "second.json")) {
 		t.Error("a refused run wrote a model")
 	}

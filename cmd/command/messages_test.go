@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"dyad/engine/dataset"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // TestNewcomersMistakes: what three newcomers did wrong and were told badly, by the numbers of the
@@ -17,10 +19,7 @@ import (
 // is refused charges nothing.
 func TestNewcomersMistakes(t *testing.T) {
 	dir := clinic(t, 200)
-	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(text), "\n")
 	// with is the file with another value in a column of row 2; row 0 has the names.
 	with := func(row, column int, value string) string {
@@ -131,14 +130,9 @@ func TestNewcomersMistakes(t *testing.T) {
 // TestWarnedBeforeTheCharge: what weakens or voids a guarantee is on the screen when nothing has
 // been charged yet, and the ledger marks ranges that came from the data.
 func TestWarnedBeforeTheCharge(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 200)
-	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "drafted.yaml", string(schema)+"\nbounds_from_data: true\n")
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
 	t.Chdir(dir)
@@ -171,9 +165,7 @@ func TestWarnedBeforeTheCharge(t *testing.T) {
 // TestBriefReports: without --verbose a command prints a line about what was made, the guarantee
 // with epsilon, delta and unit, and the next step; with it the whole derivation.
 func TestBriefReports(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 300)
 	write(t, dir, "settings.yaml", searchSettings)
 	for _, c := range []struct {

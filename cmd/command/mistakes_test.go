@@ -47,9 +47,7 @@ func TestMistakesHaveCures(t *testing.T) {
 	}
 	clinical := dataset.SyntheticClinicalYAML()
 	made := clinic(t, 200)
-	if code, out, errs := dyad(t, made, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data", "--out", "model.json"); code != exitOK {
-		t.Fatalf("exit %d: %s%s", code, out, errs)
-	}
+	mustRun(t, made, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data", "--out", "model.json")
 	model := read(t, made, "model.json")
 	many := func(value string) string {
 		text := "Nummer;Wert;y\n"
@@ -138,9 +136,7 @@ func TestMistakesHaveCures(t *testing.T) {
 			for name, text := range m.cured {
 				write(t, dir, name, text)
 			}
-			if code, out, errs := dyad(t, dir, strings.Fields(m.cure)...); code != exitOK {
-				t.Errorf("the cure dyad %s: exit %d:\n%s%s", m.cure, code, out, errs)
-			}
+			mustRun(t, dir, strings.Fields(m.cure)...)
 		})
 	}
 }

@@ -4,13 +4,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 // A flag that has no effect with moments, or with another algorithm, is refused and named.
 func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for args, want := range map[string]string{
 		"--algorithm moments --G 4":                            "does not take --G",
 		"--algorithm moments --Dg 4":                           "does not take --G",
@@ -77,9 +77,7 @@ var shareOfCentre = regexp.MustCompile(`(?m) sum of records \(centre\) +3 +1 +0\
 // The same for moments-descent, which takes a loss, its constants, steps and the options of
 // moments.
 func TestMomentsDescentFlagsAreHonouredOrRefused(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for args, want := range map[string]string{
 		"--step-size 0.1":                 "does not take --step-size",
 		"--total-step 2":                  "does not take --total-step",
@@ -112,7 +110,5 @@ func TestMomentsDescentFlagsAreHonouredOrRefused(t *testing.T) {
 			}
 		}
 	}
-	if code, _, errs := dyad(t, t.TempDir(), "plan", "-n", "100", "-d", "3", "--algorithm", "moments", "--gradient-share", "0.2"); code != exitInput || !strings.Contains(errs, "moments-descent does") {
-		t.Errorf("moments with --gradient-share: exit %d, %s", code, errs)
-	}
+	ends(t, t.TempDir(), exitInput, "moments-descent does", "plan", "-n", "100", "-d", "3", "--algorithm", "moments", "--gradient-share", "0.2")
 }

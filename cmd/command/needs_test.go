@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"dyad/internal/input"
+	"dyad/internal/must"
 )
 
 // A flag that needs another one is refused without it, and flags that exclude each other are refused together. What a tag names is a flag of
@@ -136,14 +137,9 @@ func TestFlagsThatNeedOrExclude(t *testing.T) {
 		"verify m.json --ledger=":                                              "--ledger is empty",
 		"pairs train --data d --schema s --pairs p --label-values=":            "--label-values is empty",
 	} {
-		if code, out, errs := dyad(t, dir, strings.Fields(args)...); code != exitInput || !strings.Contains(errs, want) {
-			t.Errorf("dyad %s: exit %d: %s%s; want %q", args, code, out, errs, want)
-		}
+		ends(t, dir, exitInput, want, strings.Fields(args)...)
 	}
-	parser, err := newParser(&cli{}, io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(newParser(&cli{}, io.Discard, io.Discard))(t)
 	needs, all := 0, map[string]bool{}
 	for _, leaf := range parser.Model.Leaves(false) {
 		for _, f := range leaf.Flags {

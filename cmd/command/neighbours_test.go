@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // masks hide what is released (weights) and what is drawn or read from a clock.
@@ -40,18 +42,12 @@ func observed(t *testing.T, dir string, args ...string) string {
 		t.Fatalf("%v: exit %d: %s", args, code, errs)
 	}
 	all := out + "\n--- errors\n" + errs
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(os.ReadDir(dir))(t)
 	for _, f := range files {
 		if f.IsDir() || strings.HasPrefix(f.Name(), "patients") || strings.HasPrefix(f.Name(), "s.") || f.Name() == "s" {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, f.Name())))(t)
 		all += "\n--- " + f.Name() + "\n" + string(text)
 	}
 	return strings.ReplaceAll(masked(all, masks), dir, "DIR")
@@ -61,10 +57,7 @@ func observed(t *testing.T, dir string, args ...string) string {
 func neighbouringClinics(t *testing.T, n int) (a, b string) {
 	t.Helper()
 	a, b = clinic(t, n), clinic(t, n)
-	text, err := os.ReadFile(filepath.Join(b, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(b, "patients.csv")))(t)
 	lines := strings.Split(string(text), "\n")
 	outcome := "1"
 	if strings.HasSuffix(lines[7], ",1") {
@@ -79,9 +72,7 @@ func neighbouringClinics(t *testing.T, n int) (a, b string) {
 // what it releases with noise: no class balance, no step that was found from the data,
 // no figure of the fit.
 func TestOutputIsTheSameOnNeighbours(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--epsilon", "2"}
 	online := append([]string{"--data", "patients.csv"}, onlineFlags[1:]...)
 	online = append([]string{"online", "--out", "m.json", "--average"}, online...)
@@ -141,14 +132,9 @@ func TestOutputIsTheSameOnNeighbours(t *testing.T) {
 
 // Ranges that were taken from the data void a guarantee, whoever trains.
 func TestBoundsFromTheDataAreSaid(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 40)
-	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	for _, fromData := range []bool{false, true} {
 		if fromData {
 			write(t, dir, "patients.yaml", "bounds_from_data: true\n"+string(schema))
@@ -179,14 +165,9 @@ func TestBoundsFromTheDataAreSaid(t *testing.T) {
 
 // Rows left out by their label are not hidden, and the guarantee says so.
 func TestRowsLeftOutByLabelAreSaid(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 40)
-	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	for _, drop := range []bool{false, true} {
 		if drop {
 			write(t, dir, "patients.yaml", strings.Replace(string(schema), `negative: "0"`, `negative: "0", others: drop`, 1))

@@ -35,8 +35,6 @@ func TestNetworkCommands(t *testing.T) {
 		"does not train networks":  train("--algorithm", "dpgdsc"),
 		"does not take --momentum": train("--algorithm", "dpgdc2", "--momentum", "0.5"),
 	} {
-		if code, _, told := dyad(t, dir, args...); code != exitInput || !strings.Contains(told, want) {
-			t.Errorf("%s: exit %d, %s, want %q", strings.Join(args, " "), code, told, want)
-		}
+		ends(t, dir, exitInput, want, args...)
 	}
 }

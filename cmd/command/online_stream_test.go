@@ -13,14 +13,14 @@ import (
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/objective"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // Streams whose state has more than the buffer are stopped and resumed too, without
 // spending twice, and a run without noise is charged as infinite.
 func TestOnlineAlgorithmsResume(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, c := range []struct {
 		name  string
 		flags []string
@@ -32,27 +32,18 @@ func TestOnlineAlgorithmsResume(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := clinic(t, 120)
-			all, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			all := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 			lines := strings.SplitAfter(string(all), "\n")
 			write(t, dir, "patients.csv", strings.Join(lines[:1+37], ""))
 			flags := slices.Concat(onlineFlags, []string{"--data", "patients.csv", "--average", "--out", "m.json"}, c.flags)
-			code, out, errs := dyad(t, dir, flags...)
-			if code != exitOK {
-				t.Fatalf("exit %d: %s", code, errs)
-			}
+			out := mustRun(t, dir, flags...)
 			first := parseOnline(t, out)
 			if g := first.start.Guarantee; len(first.releases) != 2 || first.start.Run == "" || (g.Kind == "none") != c.free || !c.free && (g.Epsilon > 1 || g.Epsilon < 0.99) {
 				t.Errorf("37 records: %+v", first)
 			}
 			_, before, _ := dyad(t, dir, "ledger", "show", "--json")
 			write(t, dir, "patients.csv", string(all))
-			code, out, errs = dyad(t, dir, append(flags, "--resume")...)
-			if code != exitOK {
-				t.Fatalf("exit %d: %s", code, errs)
-			}
+			out = mustRun(t, dir, append(flags, "--resume")...)
 			second := parseOnline(t, out)
 			if second.start.Run != first.start.Run || len(second.releases) != 8 || second.releases[1].Release != 3 ||
 				!slices.Equal(second.releases[0].Weights, first.releases[1].Weights) || !slices.Equal(second.releases[0].Average, first.releases[1].Average) {
@@ -88,9 +79,7 @@ func TestOnlineAlgorithmsResume(t *testing.T) {
 // The measured regret is that of the definition, for the released models and for a
 // grid of fixed ones.
 func TestOnlineRegret(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const n, every = 60, 7
 	dir := clinic(t, n)
 	flags := []string{"online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "60", "--every", "7", "--buffer", "20", "--state", "s", "--epsilon", "50", "--l2", "0.1"}
@@ -103,20 +92,14 @@ func TestOnlineRegret(t *testing.T) {
 			t.Errorf("%v: exit %d, %s", bad, code, errs)
 		}
 	}
-	code, out, errs := dyad(t, dir, flags...)
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	out := mustRun(t, dir, flags...)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	var got onlineRegret
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &got); err != nil || got.Measured == nil {
 		t.Fatalf("%v: %s", err, lines[len(lines)-1])
 	}
 	o := parseOnline(t, strings.Join(lines[:len(lines)-1], "\n"))
-	sample, _, err := (&trainedFlags{Data: dataFiles{names: []string{"patients.csv"}}, Schema: "patients.yaml"}).loadOr(&app{ctx: t.Context()}, syntheticRecords, dataset.RefusePersons, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sample, _ := must.Get2((&trainedFlags{Data: dataFiles{names: []string{"patients.csv"}}, Schema: "patients.yaml"}).loadOr(&app{ctx: t.Context()}, syntheticRecords, dataset.RefusePersons, nil))(t)
 	records := lib.NewData(sample).Records
 	loss := engine.Logistic{}
 	row := func(i int) engine.Record {
@@ -147,14 +130,9 @@ func TestOnlineRegret(t *testing.T) {
 				for i := range last {
 					x, y[i] = append(x, row(i).X...), records.Label(i)
 				}
-				if part, err = engine.NewRecords(x, y, records.Dim(), records.Bounds()); err != nil {
-					t.Fatal(err)
-				}
+				part = must.Get(engine.NewRecords(x, y, records.Dim(), records.Bounds()))(t)
 			}
-			mean, err := objective.Mean(t.Context(), loss, w, part)
-			if err != nil {
-				t.Fatal(err)
-			}
+			mean := must.Get(objective.Mean(t.Context(), loss, w, part))(t)
 			general += mean + 0.05*squaredNorm(w)
 		}
 		return regret, general

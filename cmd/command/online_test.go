@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // onlineOutput are the lines of a run.
@@ -38,21 +41,13 @@ var onlineFlags = []string{"online", "--schema", "patients.yaml", "--records", "
 // A private stream is charged once, however often it is stopped and resumed, and
 // makes every release once.
 func TestOnlineResumesWithoutSpendingTwice(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 120)
-	all, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(all), "\n")
 	write(t, dir, "patients.csv", strings.Join(lines[:1+37], ""))
 	flags := append(slices.Clone(onlineFlags), "--data", "patients.csv")
-	code, out, errs := dyad(t, dir, flags...)
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	out := mustRun(t, dir, flags...)
 	first := parseOnline(t, out)
 	if g := first.start.Guarantee; len(first.releases) != 2 || first.start.Run == "" || g.Epsilon > 1 || g.Epsilon < 0.99 || first.releases[1].Records != 30 || first.releases[0].AUC != nil {
 		t.Errorf("37 records: %+v", first)
@@ -61,20 +56,12 @@ func TestOnlineResumesWithoutSpendingTwice(t *testing.T) {
 		t.Errorf("the state: %v, %v", info, err)
 	}
 	spent := func() string {
-		code, out, errs := dyad(t, dir, "ledger", "show", "--json")
-		if code != exitOK {
-			t.Fatal(errs)
-		}
+		out := mustRun(t, dir, "ledger", "show", "--json")
 		return out
 	}
 	before := spent()
-	old, err := os.ReadFile("s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if code, _, errs := dyad(t, dir, flags...); code != exitInput || !strings.Contains(errs, "--resume") {
-		t.Errorf("a second start over the state: exit %d, %s", code, errs)
-	}
+	old := must.Get(os.ReadFile("s"))(t)
+	ends(t, dir, exitInput, "--resume", flags...)
 	write(t, dir, "patients.csv", string(all))
 	// The program is killed when the state of release 5 is on disk and the
 	// release is not written.
@@ -91,10 +78,7 @@ func TestOnlineResumesWithoutSpendingTwice(t *testing.T) {
 	if second.start.Run != first.start.Run || second.start.Records != 37 || len(second.releases) != 3 || second.releases[0].Release != 2 || second.releases[1].Release != 3 || !slices.Equal(second.releases[0].Weights, first.releases[1].Weights) {
 		t.Errorf("resumed: %+v", second)
 	}
-	code, out, errs = dyad(t, dir, resume...)
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	out = mustRun(t, dir, resume...)
 	third := parseOnline(t, out)
 	if len(third.releases) != 5 || third.releases[0].Release != 5 || third.releases[4].Release != 9 {
 		t.Errorf("release 5 was counted, so it is repeated and 6 to 9 are left: %+v", third.releases)
@@ -141,10 +125,7 @@ func moneyOf(t *testing.T, text string) string {
 // An old copy of the state from before a resume is refused while the run goes on.
 func TestOnlineRefusesAnOldState(t *testing.T) {
 	dir := clinic(t, 60)
-	all, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(all), "\n")
 	feed := func(from, to int, args ...string) int {
 		var out, errs bytes.Buffer
@@ -158,10 +139,7 @@ func TestOnlineRefusesAnOldState(t *testing.T) {
 	if feed(0, 25) != exitOK { // standard input
 		t.Fatal("the start failed")
 	}
-	old, err := os.ReadFile("s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(os.ReadFile("s"))(t)
 	if feed(25, 45, "--resume") != exitOK {
 		t.Fatal("resuming failed")
 	}
@@ -180,23 +158,16 @@ func TestOnlineRefusesAnOldState(t *testing.T) {
 func TestOnlineResumeComparesTheFormula(t *testing.T) {
 	dir := clinic(t, 60)
 	flags := append(slices.Clone(onlineFlags), "--data", "patients.csv", "--loss")
-	if code, _, errs := dyad(t, dir, append(flags, "(u-1)^2")...); code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, append(flags, "(u-1)^2")...)
 	if code, out, errs := dyad(t, dir, append(flags, "(u+1)^2", "--resume")...); code != exitInput || out != "" || !strings.Contains(errs, "another loss") {
 		t.Errorf("another formula with the same constants: exit %d, %s%s", code, out, errs)
 	}
-	if code, _, errs := dyad(t, dir, append(flags, "(u-1)^2", "--resume")...); code != exitOK {
-		t.Errorf("control: exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, append(flags, "(u-1)^2", "--resume")...)
 }
 
 func TestOnlinePublic(t *testing.T) {
 	dir := clinic(t, 300)
-	code, out, errs := dyad(t, dir, "online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "300", "--every", "50", "--state", "s", "--public-data", "--epsilon", "100")
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	out := mustRun(t, dir, "online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "300", "--every", "50", "--state", "s", "--public-data", "--epsilon", "100")
 	o := parseOnline(t, out)
 	last := o.releases[len(o.releases)-1]
 	if len(o.releases) != 5 || last.AUC == nil || *last.AUC < 0.6 || o.releases[0].AUC != nil || o.start.Guarantee.Kind != "public data" {
@@ -212,10 +183,7 @@ func TestOnlinePublic(t *testing.T) {
 // charged to nobody.
 func TestOnlineStopsAtABadRow(t *testing.T) {
 	dir := clinic(t, 100)
-	all, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(all), "\n")
 	flags := append(slices.Clone(onlineFlags), "--data", "patients.csv")
 	bad := func(row int) (int, string, string) {
@@ -241,19 +209,14 @@ func TestOnlineStopsAtABadRow(t *testing.T) {
 	if _, out, _ := dyad(t, dir, "ledger", "show"); !strings.Contains(out, "1 run,") {
 		t.Errorf("the ledger has %s", out)
 	}
-	if code, _, errs := dyad(t, dir, append(flags[:len(flags)-1:len(flags)-1], ".", "--state", "other")...); code != exitInput || !strings.Contains(errs, "is a directory") {
-		t.Errorf("a folder of records: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "is a directory", append(flags[:len(flags)-1:len(flags)-1], ".", "--state", "other")...)
 }
 
 // With --follow the records that are appended later are used, until an interrupt,
 // after which the unfinished batch is in the state.
 func TestOnlineFollows(t *testing.T) {
 	dir := clinic(t, 250)
-	all, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(all), "\n")
 	write(t, dir, "grow.csv", strings.Join(lines[:1+190], ""))
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
@@ -318,24 +281,16 @@ func TestOnlineRefusesACopyOfTheState(t *testing.T) {
 		t.Errorf("the copy after an orderly stop: exit %d, %s%s", code, out, errs)
 	}
 	// Copies are not refused for being copies: the state itself goes on under another name.
-	state, err := os.ReadFile("s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := must.Get(os.ReadFile("s"))(t)
 	write(t, dir, "copy", string(state))
-	if code, out, errs := dyad(t, dir, copied...); code != exitOK || !strings.Contains(out, `"release":8`) {
-		t.Errorf("the last state, moved: exit %d, %s%s", code, out, errs)
-	}
+	ends(t, dir, exitOK, `"release":8`, copied...)
 }
 
 // A public stream that is resumed replaces its own model file and nobody else's.
 func TestResumedPublicStreamReplacesItsOwnModelOnly(t *testing.T) {
 	dir := clinic(t, 200)
 	read := func(name string) string {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 		return string(text)
 	}
 	stream := func(more ...string) (int, string, string) {
@@ -345,9 +300,7 @@ func TestResumedPublicStreamReplacesItsOwnModelOnly(t *testing.T) {
 	if code, _, errs := stream("--data", "first.csv", "--out", "own.json"); code != exitOK {
 		t.Fatal(errs)
 	}
-	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data", "--out", "other.json"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data", "--out", "other.json")
 	before, own, state := read("other.json"), read("own.json"), read("s")
 	if code, _, errs := stream("--data", "patients.csv", "--resume", "--out", "other.json"); code != exitElsewhere || read("other.json") != before {
 		t.Errorf("exit code %d, another model is replaced: %v\n%s", code, read("other.json") != before, errs)

@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // openCall is a system call that opened a file, as strace prints it.
@@ -84,14 +87,8 @@ func init() {
 		if err != nil {
 			return nil
 		}
-		exe, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := json.Marshal(commands)
-		if err != nil {
-			t.Fatal(err)
-		}
+		exe := must.Get(os.Executable())(t)
+		text := must.Get(json.Marshal(commands))(t)
 		own := t.TempDir()
 		write(t, own, "commands", string(text))
 		traces := filepath.Join(own, "traces")
@@ -109,10 +106,7 @@ func init() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		trace, err := os.ReadFile(traces)
-		if err != nil {
-			t.Fatal(err)
-		}
+		trace := must.Get(os.ReadFile(traces))(t)
 		parts := strings.Split(string(trace), `"`+beginning+`"`)
 		if len(runs) != len(commands) || len(parts) != len(runs)+2 {
 			t.Fatalf("%d commands ended and %d began, want %d", len(runs), len(parts)-2, len(commands))
@@ -128,9 +122,7 @@ func init() {
 // help runs under strace: each open that makes a file has O_EXCL and O_NOFOLLOW, and that of a lock O_NOFOLLOW. So has
 // a long training with a checkpoint, and a stream that goes on.
 func TestCreatingOpens(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	// The guard: what earlier versions did.
 	const old = `7 openat(AT_FDCWD, "/x/led.new", O_WRONLY|O_CREAT|O_TRUNC|O_CLOEXEC, 0600) = 8
 7 openat(AT_FDCWD, "/x/led.lock", O_RDONLY|O_CREAT|O_CLOEXEC, 0600) = 9

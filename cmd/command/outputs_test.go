@@ -9,15 +9,13 @@ import (
 	"testing"
 
 	"dyad/internal/files"
+	"dyad/internal/must"
 )
 
 // Every flag of every command that names a file to write says what the file will hold, or is in the list of those
 // whose content does not depend on the ending of a name.
 func TestOutputsSayWhatTheyHold(t *testing.T) {
-	parser, err := newParser(&cli{}, io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(newParser(&cli{}, io.Discard, io.Discard))(t)
 	others := map[string]string{"export": "the format is a flag", "lab curve": "a prefix", "lab reproduce": "a folder"}
 	tagged := 0
 	for _, leaf := range parser.Model.Leaves(false) {
@@ -57,26 +55,17 @@ func TestOtherEndingsAreRefusedBeforeTheCharge(t *testing.T) {
 		{[]string{"cluster", "--out", "c.xlsx", "--epsilon", "1", "--k", "2"}, "spreadsheets"},
 		{[]string{"local", "simulate", "--out", "m.pt"}, "ONNX"},
 	} {
-		code, out, errs := dyad(t, dir, append(c.args, private...)...)
-		if code != exitInput || !strings.Contains(errs, c.want) {
-			t.Errorf("dyad %v: exit %d: %s%s", c.args, code, out, errs)
-		}
+		ends(t, dir, exitInput, c.want, append(c.args, private...)...)
 		if exists(filepath.Join(dir, "l.jsonl")) {
 			t.Fatal("a ledger was opened")
 		}
 	}
-	if code, _, errs := dyad(t, dir, append([]string{"train", "--out", "m.json"}, private...)...); code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
-	if code, _, errs := dyad(t, dir, "export", "m.json", "--onnx", "-o", "m.py"); code != exitInput || !strings.Contains(errs, "--python") {
-		t.Errorf("export: exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, append([]string{"train", "--out", "m.json"}, private...)...)
+	ends(t, dir, exitInput, "--python", "export", "m.json", "--onnx", "-o", "m.py")
 	if files, _ := filepath.Glob(filepath.Join(dir, "m.*")); len(files) != 1 {
 		t.Errorf("files: %q", files)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "page.pdf")); err == nil {
-		t.Error("a page with the name of a PDF was written")
-	}
+	must.Err(os.Stat(filepath.Join(dir, "page.pdf")))(t, "a page with the name of a PDF was written")
 }
 
 // A cap below what was spent needs --close, and the message has what was spent and the cap that stays.

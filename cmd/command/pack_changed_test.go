@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dyad/internal/must"
 )
 
 // packChange is something that happens to a pack at a stage of a run that uses it.
@@ -21,27 +23,17 @@ type packChange struct {
 // overwrite writes into the features of a pack, in place.
 func overwrite(t *testing.T, pack string) {
 	t.Helper()
-	f, err := os.OpenFile(pack, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.OpenFile(pack, os.O_WRONLY, 0))(t)
 	defer f.Close()
-	if _, err := f.WriteAt(bytes.Repeat([]byte{0x40}, 4096), 4096); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.WriteAt(bytes.Repeat([]byte{0x40}, 4096), 4096))(t)
 }
 
 // backdated overwrites and restores the time of modification, as some programs do that copy files.
 func backdated(t *testing.T, pack string) {
 	t.Helper()
-	before, err := os.Stat(pack)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(os.Stat(pack))(t)
 	overwrite(t, pack)
-	if err := os.Chtimes(pack, time.Time{}, before.ModTime()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(pack, time.Time{}, before.ModTime()))
 }
 
 // A pack that changes in place after it was opened ends the run, which is resumed at no further cost when the pack is as it was. A file
@@ -52,22 +44,14 @@ func TestChangedPackIsNotReleased(t *testing.T) {
 		{name: "overwritten, its time restored", stage: "bound", change: backdated},
 		{name: "overwritten between opening and charge", stage: "opening ledger", change: overwrite},
 		{name: "cut", stage: "bound", change: func(t *testing.T, pack string) {
-			if err := os.Truncate(pack, 0); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Truncate(pack, 0))
 		}},
 		{name: "cut after the training", stage: "trained", change: func(t *testing.T, pack string) {
-			if err := os.Truncate(pack, 4096); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Truncate(pack, 4096))
 		}},
 		{name: "replaced", stage: "bound", fine: true, change: func(t *testing.T, pack string) {
-			if err := os.WriteFile(pack+".new", []byte("another file"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Rename(pack+".new", pack); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(pack+".new", []byte("another file"), 0o600))
+			must.Do(t, os.Rename(pack+".new", pack))
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -81,10 +65,7 @@ func (c packChange) run(t *testing.T) {
 	f := newFixture(t)
 	pack, out := f.in("in/p.dyadpack"), f.in("out/packed.json")
 	f.dyad("data", "pack", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "-o", pack).Want(t, "pack", exitOK, "")
-	whole, err := os.ReadFile(pack)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(pack))(t)
 	args := []string{"train", "--data", pack, "--schema", f.in("in/patients.yaml"), "--algorithm", "dpgdsc", "--out", out, "--ledger", f.in("ledger/packed.jsonl")}
 	var stdout, stderr bytes.Buffer
 	code := runHooked(context.Background(), args, strings.NewReader(""), &stdout, &stderr, hooks{stage: func(stage string) {
@@ -104,9 +85,7 @@ func (c packChange) run(t *testing.T) {
 		t.Fatalf("exit %d: %s%s", code, stdout.String(), text)
 	}
 	run, _, _ = strings.Cut(run, " ")
-	if err := os.WriteFile(pack, whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(pack, whole, 0o600))
 	f.dyad(append(args, "--resume", run)...).Want(t, "the pack is as it was", exitOK, "")
 	if !exists(out) {
 		t.Error("the resumed run wrote no model")

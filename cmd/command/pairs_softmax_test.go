@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/internal/sizes"
 )
 
 // The plan of a batch softmax needs no data and is the report of the run, which is charged once; the model serves transform and
 // evaluate.
 func TestSoftmaxRoad(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for name, flags := range map[string][]string{
 		"linear": {"--loss", "infonce", "--rows", "3", "--epsilon", "4"},
 		"mlp":    {"--loss", "ntxent", "--temperature", "2", "--model", "mlp", "--hidden", "4", "--rows", "3", "--init-seed", "5"},
@@ -45,16 +44,10 @@ func TestSoftmaxRoad(t *testing.T) {
 		if err != nil || m.Network == nil || m.Format != "dyad-model/2" || m.Network.Compare != "cosine" || m.PairLoss.Name != flags[1] || m.PairLoss.Temperature == 0 || (name == "mlp") != (len(m.Network.Hidden) == 1) {
 			t.Errorf("%s: %v: %+v", name, err, m)
 		}
-		if code, _, errs := dyad(t, dir, "transform", "m.json", "--data", "patients.csv", "--out", "z.csv"); code != exitOK {
-			t.Errorf("%s: transform: exit %d: %s", name, code, errs)
-		}
-		if code, out, errs := dyad(t, dir, "evaluate", "m.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"); code != exitOK || !strings.Contains(out, "3-NN") {
-			t.Errorf("%s: evaluate: exit %d: %s%s", name, code, out, errs)
-		}
+		mustRun(t, dir, "transform", "m.json", "--data", "patients.csv", "--out", "z.csv")
+		ends(t, dir, exitOK, "3-NN", "evaluate", "m.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures")
 		// The next run starts from this model, by the same flags of a network.
-		if code, _, errs := dyad(t, dir, tuplesTrain(append(drawn, "--init", "m.json", "--out", "n.json")...)...); code != exitOK {
-			t.Errorf("%s: --init: exit %d: %s", name, code, errs)
-		}
+		mustRun(t, dir, tuplesTrain(append(drawn, "--init", "m.json", "--out", "n.json")...)...)
 	}
 }
 
@@ -81,10 +74,7 @@ func TestSoftmaxFlagsAreRefused(t *testing.T) {
 		{[]string{"--all-pairs", "--loss", "ntxent"}, "pairs that are listed or drawn"},
 		{[]string{"--density", "1", "--degree-cap", "4", "--model", "mlp"}, "(--loss infonce)"},
 	} {
-		code, out, errs := dyad(t, dir, tuplesTrain(c.flags...)...)
-		if code != exitInput || !strings.Contains(errs, c.want) {
-			t.Errorf("%v: exit %d, want %q: %s%s", c.flags, code, c.want, out, errs)
-		}
+		ends(t, dir, exitInput, c.want, tuplesTrain(c.flags...)...)
 	}
 	if exists(filepath.Join(dir, "state")) || exists(filepath.Join(dir, "pairs.json")) {
 		t.Error("refused runs left a ledger or a model")

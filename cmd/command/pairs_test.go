@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/internal/must"
 )
 
 // people writes records with ids and no labels, pairs that differ in the first
@@ -73,10 +74,7 @@ func TestPreferencesRoad(t *testing.T) {
 	for i, id := range scores.IDs {
 		score[id] = scores.Scores[i]
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "preferences.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "preferences.csv")))(t)
 	right, all := 0, 0
 	for _, line := range strings.Fields(string(text))[1:] {
 		a, b, _ := strings.Cut(line, ",")
@@ -123,17 +121,13 @@ func TestPairMomentsRoad(t *testing.T) {
 	if err != nil || m.Pairs == nil || m.Pairs.Word("method") != "moments" || m.Task != taskMetric {
 		t.Errorf("the model lacks its report: %v", err)
 	}
-	if code, out, errs = dyad(t, dir, "evaluate", "pairs.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"); code != exitOK || !strings.Contains(out, "3-NN") {
-		t.Errorf("evaluate: exit %d: %s%s", code, out, errs)
-	}
+	ends(t, dir, exitOK, "3-NN", "evaluate", "pairs.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures")
 	for _, c := range [][2]string{
 		{"--epochs=3", "leave them out"}, {"--step-size=2", "leave them out"}, {"--sampling=poisson", "leave them out"}, {"--shrink", "leave them out"},
 		{"--device=cuda:0", "summed on the CPU"}, {"--rows=99", "at most"}, {"--mode=paper", "no paper"}, {"--noise=laplace", "K-norm"},
 	} {
 		args := append(slices.Clone(train), "--out", "other.json", c[0])
-		if code, out, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, c[1]) {
-			t.Errorf("%s: exit %d, want 64 and %q: %s%s", c[0], code, c[1], out, errs)
-		}
+		ends(t, dir, exitInput, c[1], args...)
 	}
 }
 
@@ -160,9 +154,7 @@ func TestPairsPlanIsTheReportOfTrain(t *testing.T) {
 			t.Errorf("unit %s: train says\n%s\nplan says\n%s", unit, a, b)
 		}
 	}
-	if code, _, errs := dyad(t, dir, "transform", "pairs.json", "--data", "patients.csv", "--out", "z.csv"); code != exitOK {
-		t.Errorf("transform: exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, "transform", "pairs.json", "--data", "patients.csv", "--out", "z.csv")
 }
 
 // On public data the report says what the run would be on private data, whatever gets noise,
@@ -193,22 +185,13 @@ func TestPairsNeedNoLabelColumn(t *testing.T) {
 	const columns = "columns:\n  - {name: id, role: id}\n  - {name: kind, range: [0, 1]}\n  - {name: score, range: [0, 1]}\n"
 	write(t, dir, "plain.yaml", "data_id: people\ncsv: {header: true}\n"+columns)
 	write(t, dir, "bare.yaml", "data_id: people\n"+columns)
-	text, err := os.ReadFile(filepath.Join(dir, "people.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "people.csv")))(t)
 	_, bare, _ := strings.Cut(string(text), "\n")
 	write(t, dir, "bare.csv", bare)
 	var first []byte
 	for _, c := range [][2]string{{"people.csv", "people.yaml"}, {"people.csv", "plain.yaml"}, {"bare.csv", "bare.yaml"}} {
-		code, _, errs := dyad(t, dir, "pairs", "train", "--data", c[0], "--schema", c[1], "--pairs", "pairs.csv", "--kappa", "2", "--public-data", "--seed", "1", "--force", "--out", "m.json")
-		if code != exitOK {
-			t.Fatalf("%v: exit %d: %s", c, code, errs)
-		}
-		m, err := readModel(filepath.Join(dir, "m.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		mustRun(t, dir, "pairs", "train", "--data", c[0], "--schema", c[1], "--pairs", "pairs.csv", "--kappa", "2", "--public-data", "--seed", "1", "--force", "--out", "m.json")
+		m := must.Get(readModel(filepath.Join(dir, "m.json")))(t)
 		weights, _ := json.Marshal(m.Weights)
 		if first == nil {
 			first = weights
@@ -216,21 +199,15 @@ func TestPairsNeedNoLabelColumn(t *testing.T) {
 		if !bytes.Equal(first, weights) {
 			t.Errorf("%v: the label column changes the model", c)
 		}
-		if code, _, errs := dyad(t, dir, "transform", "m.json", "--data", c[0], "--out", c[1]+".csv"); code != exitOK {
-			t.Errorf("%v: transform: exit %d: %s", c, code, errs)
-		}
+		mustRun(t, dir, "transform", "m.json", "--data", c[0], "--out", c[1]+".csv")
 	}
-	if code, _, errs := dyad(t, dir, "pairs", "plan", "-n", "60", "--schema", "plain.yaml", "--pairs", "60", "--kappa", "2"); code != exitOK {
-		t.Errorf("plan: exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, "pairs", "plan", "-n", "60", "--schema", "plain.yaml", "--pairs", "60", "--kappa", "2")
 	for _, args := range [][]string{
 		{"pairs", "train", "--data", "people.csv", "--schema", "plain.yaml", "--density", "1", "--degree-cap", "3"},
 		{"train", "--data", "people.csv", "--schema", "plain.yaml"},
 		{"evaluate", "m.json", "--data", "bare.csv", "--neighbours", "bare.csv", "--exact-figures"},
 	} {
-		if code, _, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, "role: label") {
-			t.Errorf("%v: exit %d: %s", args, code, errs)
-		}
+		ends(t, dir, exitInput, "role: label", args...)
 	}
 }
 
@@ -329,27 +306,17 @@ func TestBadPairsAreRefusedAndNothingCharged(t *testing.T) {
 	}
 	// The control: the star passes with a cap of 2 pairs, or kappa 3.
 	for _, flags := range [][]string{{"--degree-cap", "2"}, {"--kappa", "3", "--force"}} {
-		if code, _, errs := dyad(t, dir, pairsTrain("star.csv", flags...)...); code != exitOK {
-			t.Errorf("%v: exit %d: %s", flags, code, errs)
-		}
+		mustRun(t, dir, pairsTrain("star.csv", flags...)...)
 	}
 }
 
 // withoutRecipe is a report without the recipe, which a plan alone prints.
 func withoutRecipe(t *testing.T, r algorithms.Report) string {
 	t.Helper()
-	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(r))(t)
 	var facts map[string]any
-	if err := json.Unmarshal(text, &facts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &facts))
 	delete(facts, "recipe")
-	text, err = json.MarshalIndent(facts, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text = must.Get(json.MarshalIndent(facts, "", "  "))(t)
 	return string(text)
 }

@@ -10,6 +10,8 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/dataset"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 func tuplesTrain(more ...string) []string {
@@ -19,9 +21,7 @@ func tuplesTrain(more ...string) []string {
 // The plan needs no data and is the report of the run, which is charged once; the model
 // serves transform and evaluate.
 func TestTuplesRoad(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for name, flags := range map[string][]string{
 		"triplet":     {"--tuple", "4", "--loss", "triplet", "--epsilon", "2"},
 		"npair":       {"--tuple", "6", "--loss", "npair", "--delta", "0"},
@@ -51,12 +51,8 @@ func TestTuplesRoad(t *testing.T) {
 			t.Errorf("%s: train says\n%s\nplan says\n%s", name, a, b)
 		}
 		// The unit is that of dyad train: both runs have one total.
-		if code, out, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml"); code != exitOK || !strings.Contains(out, "2 runs") {
-			t.Errorf("%s: train after it: exit %d: %s%s", name, code, out, errs)
-		}
-		if code, _, errs := dyad(t, dir, "transform", "m.json", "--data", "patients.csv", "--out", "z.csv"); code != exitOK {
-			t.Errorf("%s: transform: exit %d: %s", name, code, errs)
-		}
+		ends(t, dir, exitOK, "2 runs", "train", "--data", "patients.csv", "--schema", "patients.yaml")
+		mustRun(t, dir, "transform", "m.json", "--data", "patients.csv", "--out", "z.csv")
 		code, out, errs = dyad(t, dir, "evaluate", "m.json", "--verbose", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures")
 		word, _, _ := strings.Cut(name, " ")
 		if word == "all" {
@@ -73,17 +69,9 @@ func TestTuplesRoad(t *testing.T) {
 // the contrastive loss over all pairs, from the distances of the mapped records.
 func TestEvaluatePrintsTheLossOfTheModel(t *testing.T) {
 	dir := clinic(t, 120)
-	if code, _, errs := dyad(t, dir, tuplesTrain("--density", "2", "--degree-cap", "6", "--margin", "0.7", "--mode", "nonprivate", "--public-data", "--out", "m.json")...); code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
-	m, err := readModel(filepath.Join(dir, "m.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := dataset.Load(filepath.Join(dir, "patients.csv"), m.Encoder.Schema(), dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, dir, tuplesTrain("--density", "2", "--degree-cap", "6", "--margin", "0.7", "--mode", "nonprivate", "--public-data", "--out", "m.json")...)
+	m := must.Get(readModel(filepath.Join(dir, "m.json")))(t)
+	data := must.Get(dataset.Load(filepath.Join(dir, "patients.csv"), m.Encoder.Schema(), dataset.Options{}))(t)
 	evaluated := func() evaluation {
 		code, out, errs := dyad(t, dir, "--json", "evaluate", "m.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures")
 		var e evaluation
@@ -104,10 +92,7 @@ func TestEvaluatePrintsTheLossOfTheModel(t *testing.T) {
 	}
 	// A file that does not name its loss has the figures of neighbours only.
 	m.PairLoss = nil
-	text, err := m.Text()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(m.Text())(t)
 	write(t, dir, "m.json", string(text))
 	if e := evaluated(); e.Objective != nil || len(e.KNN) == 0 {
 		t.Errorf("evaluation of a model without its loss: %+v", e)
@@ -117,10 +102,7 @@ func TestEvaluatePrintsTheLossOfTheModel(t *testing.T) {
 // contrastiveOfAll is the definition.
 func contrastiveOfAll(t *testing.T, m *model, r *engine.Records, margin float64) float64 {
 	t.Helper()
-	z, dim, err := m.Transform(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z, dim := must.Get2(m.Transform(r))(t)
 	sum := 0.0
 	for i := range r.Len() {
 		for j := range i {
@@ -162,10 +144,7 @@ func TestTupleFlagsAreRefused(t *testing.T) {
 		{nil, "--tuple or --all-pairs"},
 		{[]string{"--tuple", "4", "--noise", "knorm", "--delta", "1e-5"}, "pure epsilon"},
 	} {
-		code, out, errs := dyad(t, dir, tuplesTrain(c.flags...)...)
-		if code != exitInput || !strings.Contains(errs, c.want) {
-			t.Errorf("%v: exit %d, want %q: %s%s", c.flags, code, c.want, out, errs)
-		}
+		ends(t, dir, exitInput, c.want, tuplesTrain(c.flags...)...)
 	}
 	if exists(filepath.Join(dir, "state")) || exists(filepath.Join(dir, "pairs.json")) {
 		t.Error("refused runs left a ledger or a model")
@@ -180,9 +159,7 @@ func TestTupleFlagsAreRefused(t *testing.T) {
 func TestNetworksOfTuples(t *testing.T) {
 	dir := clinic(t, 60)
 	network := []string{"--tuple", "4", "--loss", "npair", "--model", "mlp", "--hidden", "3", "--rows", "2", "--epochs", "2"}
-	if code, _, errs := dyad(t, dir, tuplesTrain(append(network, "--out", "m.json")...)...); code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, tuplesTrain(append(network, "--out", "m.json")...)...)
 	m, err := readModel(filepath.Join(dir, "m.json"))
 	if err != nil || m.Network == nil || m.Format != "dyad-model/2" || m.Network.Dim != 2 || m.Network.Clip != 0 || m.PairLoss.Name != lossNPair {
 		t.Fatalf("%v: %+v", err, m)
@@ -199,20 +176,12 @@ func TestNetworksOfTuples(t *testing.T) {
 			n = 80
 		}
 		at := clinic(t, n)
-		text, err := m.Text()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(m.Text())(t)
 		write(t, at, "m.json", string(text))
-		if code, _, errs := dyad(t, at, tuplesTrain(append(args, "--out", "r.json")...)...); code != exitInput || !strings.Contains(errs, says) {
-			t.Errorf("%v: exit %d, want one about %q: %s", args, code, says, errs)
-		}
+		ends(t, at, exitInput, says, tuplesTrain(append(args, "--out", "r.json")...)...)
 		if code, out, _ := dyad(t, at, "ledger", "show"); code == exitOK && strings.Contains(out, "1 run") {
 			t.Errorf("%v: charged: %s", args, out)
 		}
 	}
-	code, out, errs := dyad(t, dir, tuplesTrain(append(network, "--init", "m.json", "--verbose", "--out", "more.json")...)...)
-	if code != exitOK || !strings.Contains(out, "has a guarantee of its own") {
-		t.Errorf("exit %d: %s%s", code, out, errs)
-	}
+	ends(t, dir, exitOK, "has a guarantee of its own", tuplesTrain(append(network, "--init", "m.json", "--verbose", "--out", "more.json")...)...)
 }

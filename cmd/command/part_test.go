@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // Which part a job makes, from the flag and the environment; an array of a few tasks, or one from 0, is
@@ -38,30 +40,25 @@ func TestPartOfAJobArray(t *testing.T) {
 // Parts of an audit and of a curve, merged in any order, print what one run prints, but for times.
 func TestMergedPartsPrintWhatOneRunPrints(t *testing.T) {
 	dir := t.TempDir()
-	must := func(args ...string) string {
+	output := func(args ...string) string {
 		t.Helper()
-		code, out, errs := dyad(t, dir, args...)
-		if code != exitOK {
-			t.Fatalf("dyad %v: exit %d: %s", args, code, errs)
-		}
+		out := mustRun(t, dir, args...)
 		return out
 	}
 	refused := func(want string, args ...string) {
 		t.Helper()
-		if code, _, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, want) {
-			t.Errorf("dyad %v: exit %d: %s; want %s", args, code, errs, want)
-		}
+		ends(t, dir, exitInput, want, args...)
 	}
 	for _, attack := range [][]string{
 		{"lab", "audit", "dpgdsc", "-n", "16", "--runs", "60"},
 		{"lab", "audit", "onpairc", "-n", "8", "--runs", "40"},
 		{"lab", "audit", "pairs", "--kappa", "2", "--runs", "40"},
 	} {
-		want := unchanging(must(append(attack, "--json")...))
+		want := unchanging(output(append(attack, "--json")...))
 		for _, part := range []string{"2/3", "3/3", "1/3"} {
-			must(append(attack, "--part", part, "--force")...)
+			output(append(attack, "--part", part, "--force")...)
 		}
-		if got := unchanging(must(append(attack, "--json", "--merge", "audit-3-of-3.part,audit-*1-of-3.part,audit-2-of-3.part")...)); got != want {
+		if got := unchanging(output(append(attack, "--json", "--merge", "audit-3-of-3.part,audit-*1-of-3.part,audit-2-of-3.part")...)); got != want {
 			t.Errorf("%v: merged %s\nwant %s", attack, got, want)
 		}
 		refused("is missing", append(attack, "--merge", "audit-[12]-of-3.part")...)
@@ -72,16 +69,13 @@ func TestMergedPartsPrintWhatOneRunPrints(t *testing.T) {
 	refused("--part and --merge exclude each other", "lab", "audit", "dpgdsc", "--part", "1/2", "--merge", "x")
 
 	curve := []string{"lab", "curve", "--records", "200", "--splits", "4", "--epsilon", "0.5,2", "--format", "svg"}
-	must(append(curve, "--out", "whole")...)
+	output(append(curve, "--out", "whole")...)
 	for _, part := range []string{"3/3", "1/3", "2/3"} {
-		must(append(curve, "--out", "cut", "--part", part)...)
+		output(append(curve, "--out", "cut", "--part", part)...)
 	}
-	must(append(curve, "--out", "joined", "--merge", "cut-*-of-3.csv")...)
+	output(append(curve, "--out", "joined", "--merge", "cut-*-of-3.csv")...)
 	values := func(name string) string {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 		var out []string
 		for line := range strings.Lines(string(text)) {
 			if f := strings.Split(line, ","); len(f) == 13 { // rows; the 11th column is a time
@@ -98,8 +92,6 @@ func TestMergedPartsPrintWhatOneRunPrints(t *testing.T) {
 	refused("write to another file", "lab", "curve", "--records", "200", "--splits", "4", "--epsilon", "0.5,3", "--out", "cut", "--part", "1/3")
 	write(t, dir, "copy-1-of-3.csv", func() string { b, _ := os.ReadFile(filepath.Join(dir, "cut-1-of-3.csv")); return string(b) }())
 	refused("both have part 1/3", append(curve, "--out", "joined", "--force", "--merge", "cut-*-of-3.csv,copy-1-of-3.csv")...)
-	if err := os.Rename(filepath.Join(dir, "cut-1-of-3.csv"), filepath.Join(dir, "cut-2-of-3.csv")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(filepath.Join(dir, "cut-1-of-3.csv"), filepath.Join(dir, "cut-2-of-3.csv")))
 	refused("write to another file", append(curve, "--out", "cut", "--part", "2/3")...)
 }

@@ -16,6 +16,8 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine/dataset"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -76,10 +78,7 @@ func TestTrainPersons(t *testing.T) {
 	dir, count := visits(t, func(p int) int { return 1 + p*p%9 }, mixedVisit)
 	for _, schema := range []string{"public.yaml", "declared.yaml"} {
 		for _, task := range []string{"auc", "metric"} {
-			code, out, errs := dyad(t, dir, "train", "--verbose", "--data", "visits.csv", "--schema", schema, "--task", task, "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json", "--exact-figures")
-			if code != exitOK {
-				t.Fatalf("%s, %s: exit %d: %s", schema, task, code, errs)
-			}
+			out := mustRun(t, dir, "train", "--verbose", "--data", "visits.csv", "--schema", schema, "--task", task, "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json", "--exact-figures")
 			for _, want := range []string{"30 persons to train, 10 held out", "for one person", "all rows of one person replaced", "takes its place in the order of persons", "these figures count rows", "n = 30 persons"} {
 				if !strings.Contains(out, want) {
 					t.Errorf("%s, %s: the report lacks %q:\n%s", schema, task, want, out)
@@ -97,13 +96,9 @@ func TestTrainPersons(t *testing.T) {
 		t.Errorf("JSON, exit %d: %s%s", code, out, errs)
 	}
 	for _, use := range [][]string{{"predict", "m.json", "--data", "visits.csv"}, {"evaluate", "m.json", "--data", "visits.csv", "--exact-figures"}} {
-		if code, _, errs := dyad(t, dir, use...); code != exitOK {
-			t.Errorf("%v: exit %d: %s", use, code, errs)
-		}
+		mustRun(t, dir, use...)
 	}
-	if code, out, errs := dyad(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.25", "--exact-figures"); code != exitOK || !strings.Contains(out, "on 10 persons, by their rows") {
-		t.Errorf("exact figures of held-out persons: exit %d: %s%s", code, out, errs)
-	}
+	ends(t, dir, exitOK, "on 10 persons, by their rows", "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.25", "--exact-figures")
 	// Private figures protect a person, too; a plan says so without data.
 	for _, use := range [][]string{
 		{"evaluate", "m.json", "--data", "visits.csv", "--epsilon", "1"},
@@ -120,28 +115,15 @@ func TestTrainPersons(t *testing.T) {
 		}
 	}
 	// A plan for the number of rows would be approved for a run that cannot be.
-	if code, out, errs := dyad(t, dir, "plan", "-n", "41", "--schema", "declared.yaml"); code != exitInput || !strings.Contains(errs, "counts persons, not rows; leave -n out") {
-		t.Errorf("-n 41 for 40 persons: exit %d: %s%s", code, out, errs)
-	}
-	if code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json"); code != exitOK || !strings.Contains(out, "figures of the 10 held-out persons: dyad evaluate m.json") {
-		t.Errorf("held-out persons: exit %d: %s%s", code, out, errs)
-	}
+	ends(t, dir, exitInput, "counts persons, not rows; leave -n out", "plan", "-n", "41", "--schema", "declared.yaml")
+	ends(t, dir, exitOK, "figures of the 10 held-out persons: dyad evaluate m.json", "train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json")
 	// The cap has room for the training alone: with its figures nothing is charged.
-	if code, _, errs := dyad(t, dir, "ledger", "init", "capped", "--epsilon", "2.5", "--delta", "1e-5"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "ledger", "init", "capped", "--epsilon", "2.5", "--delta", "1e-5")
 	both := []string{"train", "--data", "visits.csv", "--schema", "declared.yaml", "--data-id", "capped", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json"}
-	if code, out, errs := dyad(t, dir, append(slices.Clone(both), "--holdout-epsilon", "2")...); code != exitResource || !strings.Contains(errs, "together") {
-		t.Errorf("above the cap: exit %d: %s%s", code, out, errs)
-	}
-	if code, out, errs := dyad(t, dir, append(slices.Clone(both), "--holdout-epsilon", "0.1")...); code != exitOK {
-		t.Errorf("below the cap: exit %d: %s%s", code, out, errs)
-	}
+	ends(t, dir, exitResource, "together", append(slices.Clone(both), "--holdout-epsilon", "2")...)
+	mustRun(t, dir, append(slices.Clone(both), "--holdout-epsilon", "0.1")...)
 	// A file of other persons has a number of its own.
-	text, err := os.ReadFile(filepath.Join(dir, "visits.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "visits.csv")))(t)
 	lines := strings.SplitAfter(string(text), "\n")
 	others := lines[0]
 	for _, row := range lines[1:] {
@@ -160,12 +142,8 @@ func TestTrainPersons(t *testing.T) {
 		}
 	}
 	train := []string{"train", "--data", "visits.csv", "--schema", "declared.yaml", "--force", "--out", "m.json"}
-	if code, out, errs := dyad(t, dir, append(slices.Clone(train), "--algorithm", "dpgdsc", "--holdout", "0.25")...); code != exitOK {
-		t.Errorf("a loss: exit %d: %s%s", code, out, errs)
-	}
-	if code, out, errs := dyad(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.25", "--epsilon", "1", "--mean-loss"); code != exitOK || !strings.Contains(out, "mean loss") {
-		t.Errorf("mean loss: exit %d: %s%s", code, out, errs)
-	}
+	mustRun(t, dir, append(slices.Clone(train), "--algorithm", "dpgdsc", "--holdout", "0.25")...)
+	ends(t, dir, exitOK, "mean loss", "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.25", "--epsilon", "1", "--mean-loss")
 	// The figures of the training file are too good, and a split by the order of another file may mix
 	// persons of the training with those held out; public ids have an order of their own.
 	if _, _, errs := dyad(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--epsilon", "1"); !strings.Contains(errs, "trained on records of this file") {
@@ -173,9 +151,7 @@ func TestTrainPersons(t *testing.T) {
 	}
 	write(t, dir, "turned.csv", lines[0]+strings.Join(append(slices.Clone(lines[40:]), lines[1:40]...), ""))
 	held := []string{"evaluate", "m.json", "--data", "turned.csv", "--holdout", "0.25", "--epsilon", "1"}
-	if code, out, errs := dyad(t, dir, held...); code != exitInput || !strings.Contains(errs, "by their order in the file") {
-		t.Errorf("another order of private ids: exit %d: %s%s", code, out, errs)
-	}
+	ends(t, dir, exitInput, "by their order in the file", held...)
 	held[3] = "visits.csv"
 	if code, out, errs := dyad(t, dir, held...); code != exitOK || strings.Contains(errs, "this file") {
 		t.Errorf("the file of the training: exit %d: %s%s", code, out, errs)
@@ -183,9 +159,7 @@ func TestTrainPersons(t *testing.T) {
 	if _, _, errs := dyad(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.5", "--epsilon", "1"); !strings.Contains(errs, "trained the model on 30 persons of this file, and this --holdout leaves 20") {
 		t.Errorf("another holdout than that of the training: %s", errs)
 	}
-	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "public.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "train", "--data", "visits.csv", "--schema", "public.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json")
 	held[3] = "turned.csv"
 	if code, out, errs := dyad(t, dir, held...); code != exitOK || !strings.Contains(errs, "only if both files have the same ids") {
 		t.Errorf("another order of public ids: exit %d: %s%s", code, out, errs)
@@ -193,9 +167,7 @@ func TestTrainPersons(t *testing.T) {
 	if code, out, errs := dyad(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml"); code != exitOK || !strings.Contains(out, "persons 40 in patient, with up to 8 rows each, all of them protected together\n") || strings.Contains(out, "if it names persons") {
 		t.Errorf("inspect: exit %d: %s%s", code, out, errs)
 	}
-	if code, out, errs := dyad(t, dir, "data", "inspect", "visits.csv", "--schema", "rows.yaml"); code != exitOK || !strings.Contains(out, "repeats patient: values come again; if it names persons, role: person") {
-		t.Errorf("inspect of a file whose persons are ignored: exit %d: %s%s", code, out, errs)
-	}
+	ends(t, dir, exitOK, "repeats patient: values come again; if it names persons, role: person", "data", "inspect", "visits.csv", "--schema", "rows.yaml")
 	for _, c := range []struct {
 		args []string
 		want string
@@ -253,10 +225,7 @@ func TestRowsOfPersonsAddUp(t *testing.T) {
 		t.Fatalf("exit %d, %v: %s%s", code, err, out, errs)
 	}
 	for name, g := range map[string]privacy.Guarantee{"training": plan.Training.Guarantee, "held out": plan.HeldOut.Guarantee, "in all": *plan.InAll} {
-		mu, err := privacy.GroupMu(g.Mu, 30)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mu := must.Get(privacy.GroupMu(g.Mu, 30))(t)
 		want := "for all rows of one person it is (" + privacy.FormatUp(account.GDPEpsilon(mu, g.Delta)) + ","
 		if all := strings.Join(g.Warnings, "\n"); !strings.Contains(all, want) || strings.Count(all, "rows of one person") != 1 {
 			t.Errorf("%s: want %q once: %s", name, want, all)
@@ -270,9 +239,7 @@ func TestRowsOfPersonsAddUp(t *testing.T) {
 // TestPersonsAreSilent: files of the same persons with other numbers of rows, features and labels
 // give the same exit code, texts and names of files; only what is released with noise differs.
 func TestPersonsAreSilent(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	worlds := map[string]struct {
 		rows func(p int) int
 		row  func(p, r int) string
@@ -322,15 +289,10 @@ func TestProgressOfPersonsShowsNoTimes(t *testing.T) {
 	dir, _ := visits(t, func(int) int { return 2 }, mixedVisit)
 	times := regexp.MustCompile(`\[\d+\w+`)
 	for schema, shown := range map[string]bool{"rows.yaml": true, "public.yaml": false, "declared.yaml": false} {
-		s, err := dataset.LoadSchema(filepath.Join(dir, schema))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(dataset.LoadSchema(filepath.Join(dir, schema)))(t)
 		var screen bytes.Buffer
 		a := &app{ctx: context.Background(), stderr: &screen, interactive: true}
-		if _, err := a.readTraining(dataFiles{names: []string{filepath.Join(dir, "visits.csv")}}, s, dataset.Options{Persons: dataset.KeepPersons}, false); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(a.readTraining(dataFiles{names: []string{filepath.Join(dir, "visits.csv")}}, s, dataset.Options{Persons: dataset.KeepPersons}, false))(t)
 		if strings.Contains(screen.String(), "rows") && !shown {
 			t.Errorf("%s: reading shows %q", schema, screen.String())
 		}
@@ -350,12 +312,8 @@ func TestNeighboursAreOtherPersons(t *testing.T) {
 	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "wrong.yaml", "--task", "metric", "--out", "metric.json"); code != exitInput {
 		t.Fatal(errs)
 	}
-	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--task", "metric", "--out", "metric.json"); code != exitOK {
-		t.Fatal(errs)
-	}
-	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--task", "metric", "--model", "mlp", "--hidden", "4", "--out", "network.json"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--task", "metric", "--out", "metric.json")
+	mustRun(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--task", "metric", "--model", "mlp", "--hidden", "4", "--out", "network.json")
 	for _, model := range []string{"metric.json", "network.json"} {
 		code, out, errs := dyad(t, dir, "--json", "evaluate", model, "--data", "visits.csv", "--neighbours", "visits.csv", "--exact-figures")
 		var e evaluation
@@ -369,13 +327,8 @@ func TestNeighboursAreOtherPersons(t *testing.T) {
 // labels are evaluated with the same texts, but for the released figures.
 func TestFiguresOfPersonsAreSilent(t *testing.T) {
 	dir, _ := visits(t, func(p int) int { return 1 + p%4 }, mixedVisit)
-	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--epsilon", "2", "--out", "m.json", "--seed", "1", "--algorithm", "dpgdsc"); code != exitOK {
-		t.Fatal(errs)
-	}
-	model, err := os.ReadFile(filepath.Join(dir, "m.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--epsilon", "2", "--out", "m.json", "--seed", "1", "--algorithm", "dpgdsc")
+	model := must.Get(os.ReadFile(filepath.Join(dir, "m.json")))(t)
 	secret := regexp.MustCompile(`[A-Z2-7]{26}`)
 	for _, flags := range [][]string{nil, {"--delta", "0", "--mean-loss"}, {"--roc-thresholds=-0.1,0.1", "--holdout", "0.25"}} {
 		var first string

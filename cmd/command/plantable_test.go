@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -20,9 +21,7 @@ func sigma(t *testing.T, args ...string) float64 {
 	code, out, errs := dyad(t, t.TempDir(), append([]string{"plan", "--json"}, args...)...)
 	if code == exitOK {
 		var r algorithms.Report
-		if err := json.Unmarshal([]byte(out), &r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(out), &r))
 		if r.Word("constants_origin") != "asserted by the user" || !strings.Contains(strings.Join(r.Guarantee.Assumptions, " "), "asserted by the user") {
 			t.Fatalf("plan %v does not say that the constants are asserted:\n%s", args, out)
 		}
@@ -32,11 +31,7 @@ func sigma(t *testing.T, args ...string) float64 {
 	if code != exitInput || found == nil {
 		t.Fatalf("plan %v: exit %d\n%s", args, code, errs)
 	}
-	v, err := strconv.ParseFloat(strings.TrimSuffix(found[1], ";"), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return must.Get(strconv.ParseFloat(strings.TrimSuffix(found[1], ";"), 64))(t)
 }
 
 // TestPlanTable: plan with explicit constants gives the table of docs/theory.md#offpair
@@ -102,9 +97,7 @@ func TestPlanTable(t *testing.T) {
 
 // TestPlanRefusesInconsistentConstants names the flags by what they contradict.
 func TestPlanRefusesInconsistentConstants(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for args, want := range map[string]string{
 		"--G 1 --Dg 3": "Dg = 3 exceeds 2 G = 2",
 		"--Dg 9":       "exceeds 2 G",
@@ -137,10 +130,7 @@ func TestPlanRefusesInconsistentConstants(t *testing.T) {
 		}
 	}
 	// A stated G alone drops the Dg of the loss, which belongs to its own G.
-	code, out, _ := dyad(t, t.TempDir(), "plan", "-n", "100", "-d", "3", "--G", "1")
-	if code != exitOK || !strings.Contains(out, "G = 1, L = 4, Dg = 2 (asserted by the user)") {
-		t.Errorf("exit %d\n%s", code, out)
-	}
+	ends(t, t.TempDir(), exitOK, "G = 1, L = 4, Dg = 2 (asserted by the user)", "plan", "-n", "100", "-d", "3", "--G", "1")
 	if code, _, _ := dyad(t, t.TempDir(), "train", "--G", "1"); code != exitInput {
 		t.Errorf("train takes --G: exit %d", code)
 	}
@@ -148,9 +138,7 @@ func TestPlanRefusesInconsistentConstants(t *testing.T) {
 
 // The ranking is the same as JSON and as text, needs no data, and follows the flags.
 func TestCompareJSON(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	ranking := func(args ...string) (c algorithms.Comparison) {
 		t.Helper()
 		code, out, errs := dyad(t, t.TempDir(), append([]string{"--json", "plan", "compare", "-n", "400", "-d", "5"}, args...)...)

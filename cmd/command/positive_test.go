@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // An explicit zero must never pass for "not given".
 func TestExplicitZeroIsAnError(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 60)
 	train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data"}
 	plan := []string{"plan", "-n", "60", "-d", "3"}
@@ -45,16 +46,12 @@ func TestExplicitZeroIsAnError(t *testing.T) {
 		}
 	}
 	// Control: the same commands without the flag are fine.
-	if code, _, errs := dyad(t, dir, plan...); code != exitOK {
-		t.Errorf("plan: exit %d\n%s", code, errs)
-	}
+	mustRun(t, dir, plan...)
 	// Zero has a meaning of its own for these.
 	if code, out, errs := dyad(t, dir, "train", "--holdout", "0"); code != exitOK || strings.Contains(out, "held out") {
 		t.Errorf("train --holdout 0: exit %d\n%s", code, out+errs)
 	}
-	if code, out, _ := dyad(t, dir, "train"); code != exitOK || !strings.Contains(out, "held out") {
-		t.Errorf("train: exit %d, want held-out records by default", code)
-	}
+	ends(t, dir, exitOK, "held out", "train")
 }
 
 // Every flag that is a plain number says that it is positive, or stands here because
@@ -68,12 +65,9 @@ func TestNumericFlagsSayWhetherZeroIsAValue(t *testing.T) {
 		"pairs plan epsilon": true, "pairs train epsilon": true, "ledger init epsilon": true, "ledger init delta": true, "ledger show delta": true,
 	}
 	var c cli
-	parser, err := newParser(&c, io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(newParser(&c, io.Discard, io.Discard))(t)
 	tagged := 0
-	err = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
+	err := kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
 		n, ok := node.(*kong.Node)
 		if !ok {
 			return next(nil)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
 )
 
 // privateNames are the names of flags, of any command, whose files are as private as the records.
@@ -19,10 +20,7 @@ var privateNames = []string{"ledger", "state", "memory", "token", "tokens", "key
 
 // Every flag that names a private file has the tag by which its readers are looked at.
 func TestPrivateFilesAreTagged(t *testing.T) {
-	parser, err := newParser(&cli{}, io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(newParser(&cli{}, io.Discard, io.Discard))(t)
 	tagged := 0
 	for _, leaf := range parser.Model.Leaves(false) {
 		for _, level := range leaf.AllFlags(false) {
@@ -59,14 +57,10 @@ func TestReadersOfPrivateFilesAreNamed(t *testing.T) {
 		t.Fatal(archives, err)
 	}
 	for name := range map[string]bool{"l.jsonl": true, "l.jsonl.lock": true, "l.jsonl.head": true, "s.state": true, "m.json": true, filepath.Base(archives[0]): true} {
-		if err := os.Chmod(filepath.Join(dir, name), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(filepath.Join(dir, name), 0o644))
 	}
 	write(t, dir, "l.jsonl.RUN.checkpoint", "x")
-	if err := os.Chmod(filepath.Join(dir, "l.jsonl.RUN.checkpoint"), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(filepath.Join(dir, "l.jsonl.RUN.checkpoint"), 0o640))
 	named := func(args ...string) (files []string) {
 		t.Helper()
 		_, _, errs := dyad(t, dir, args...)
@@ -95,7 +89,7 @@ func TestReadersOfPrivateFilesAreNamed(t *testing.T) {
 // No core dump has the records: the program lets no process of its own make one.
 func TestNoCoreDumps(t *testing.T) {
 	f := newFixture(t)
-	c := f.start(t, crash.Spec{Args: f.train(), Stage: "opening ledger", Nth: 1, Fault: "pause"})
+	c := f.start(t, crash.Spec{Args: f.train(), Stage: "opening ledger", Fault: "pause"})
 	c.Paused(t)
 	defer c.End()
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(c.Process.Pid), "limits"))

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // Models of moments have probabilities, at no charge; what has none says why before it reads the data, and damaged log odds are refused.
@@ -13,14 +15,9 @@ func TestPredictProbabilities(t *testing.T) {
 	dir := clinic(t, 2000)
 	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl"}
 	for _, more := range [][]string{{"--out", "m.json"}, {"--out", "order.json", "--algorithm", "dpgdsc"}} {
-		if code, _, errs := dyad(t, dir, append(args, more...)...); code != exitOK {
-			t.Fatalf("exit %d: %s", code, errs)
-		}
+		mustRun(t, dir, append(args, more...)...)
 	}
-	charged, err := os.ReadFile(filepath.Join(dir, "l.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	charged := must.Get(os.ReadFile(filepath.Join(dir, "l.jsonl")))(t)
 	code, out, errs := dyad(t, dir, "predict", "m.json", "--data", "patients.csv", "--probabilities", "--json")
 	var r predictResult
 	if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || len(r.Probabilities) != 2000 || r.Scores != nil {
@@ -43,37 +40,23 @@ func TestPredictProbabilities(t *testing.T) {
 		"the model has no probabilities": {"order.json", "--data", "absent.csv"},
 		"leave one out":                  {"m.json", "--data", "patients.csv", "--threshold", "0"},
 	} {
-		if code, _, errs := dyad(t, dir, append([]string{"predict", "--probabilities"}, args...)...); code != exitInput || !strings.Contains(errs, want) {
-			t.Errorf("%v: exit %d: %s", args, code, errs)
-		}
+		ends(t, dir, exitInput, want, append([]string{"predict", "--probabilities"}, args...)...)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "m.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "m.json")))(t)
 	var raw map[string]any
-	if err := json.Unmarshal(text, &raw); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &raw))
 	raw["log_odds"].(map[string]any)["slope"] = -1
 	delete(raw, "checksum") // as if an earlier version had written it
 	delete(raw, "plan")
-	if text, err = json.Marshal(raw); err != nil {
-		t.Fatal(err)
-	}
+	text = must.Get(json.Marshal(raw))(t)
 	write(t, dir, "damaged.json", string(text))
-	if code, _, errs := dyad(t, dir, "predict", "damaged.json", "--data", "patients.csv"); code != exitInput || !strings.Contains(errs, "slope of at least 0") {
-		t.Errorf("exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "slope of at least 0", "predict", "damaged.json", "--data", "patients.csv")
 }
 
 // The log has the place and the rule of an error in a file, for clients that say it in words of their own.
 func TestLogsHaveThePlaceOfAnError(t *testing.T) {
 	dir := clinic(t, 64)
-	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(text), "\n")
 	lines[3] = "abc" + lines[3][strings.Index(lines[3], ","):]
 	write(t, dir, "wrong.csv", strings.Join(lines, ""))

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy/account"
 )
 
 // --delta 0 asks for pure epsilon; without the flag delta is the default.
 func TestDeltaZeroIsPure(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 300)
 	base := []string{"--schema", "patients.yaml", "--epsilon", "0.5"}
 	for _, c := range []struct {
@@ -86,9 +86,7 @@ func TestAccountPure(t *testing.T) {
 // The accountants stand side by side, the guarantee is the smallest, and it
 // converts to groups and other relations where that holds.
 func TestAccountSideBySide(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	dir := t.TempDir()
 	convert := func(args ...string) accountResult {
 		code, out, errs := dyad(t, dir, append([]string{"account", "--json"}, args...)...)
@@ -125,9 +123,7 @@ func TestAccountSideBySide(t *testing.T) {
 	}
 	e := account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 2}, Rate: 0.01, Relation: account.ReplaceOne, Group: 4}, 500)
 	var total account.Total
-	if err := total.Compose(e); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, total.Compose(e))
 	if one, all := group("--sigma", "2"); all.Delta != 1e-5 || all.Epsilon < total.Epsilon(1e-5)*(1-1e-9) || all.Epsilon <= one {
 		t.Errorf("4 sampled records of one person: %+v, one record %g, the ledger would count %g", all, one, total.Epsilon(1e-5))
 	}

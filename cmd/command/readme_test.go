@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -16,25 +17,17 @@ import (
 // file that it suggests if none is at hand, where the edit in between takes the marks away; and for
 // a hospital's file, which is smaller but at full power.
 func TestReadmeRoad(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join("..", "..", "README.md")))(t)
 	if lines := strings.Count(string(text), "\n"); lines > 80 {
 		t.Errorf("README.md has %d lines, and a reader finishes 80", lines)
 	}
-	more, err := os.ReadFile(filepath.Join("..", "..", "docs", "persons.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	more := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "persons.md")))(t)
 	text = append(text, more...)
 	dir := t.TempDir()
 	if !strings.Contains(string(text), "./dyad data synth patients.csv") {
 		t.Fatal("the README suggests no file")
 	}
-	if code, _, errs := dyad(t, dir, "data", "synth", "patients.csv"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "data", "synth", "patients.csv")
 	_, settings, _ := strings.Cut(string(text), "```yaml\n")
 	settings, _, _ = strings.Cut(settings, "```")
 	write(t, dir, "settings.yaml", settings)
@@ -67,9 +60,7 @@ func TestReadmeRoad(t *testing.T) {
 		}
 		edited := regexp.MustCompile(`range: \[[^]]*\]`).ReplaceAllStringFunc(string(draft), func(r string) string { // not what the file has
 			var lo, hi float64
-			if _, err := fmt.Sscanf(r, "range: [%g, %g]", &lo, &hi); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(fmt.Sscanf(r, "range: [%g, %g]", &lo, &hi))(t)
 			return fmt.Sprintf("range: [%g, %g]", lo*.9, hi*1.1)
 		})
 		for line := range strings.Lines(edited) {

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // A plan prints its recipe, which plans the same again; the other commands take it, and the model has it.
@@ -14,41 +16,41 @@ func TestARecipeTravels(t *testing.T) {
 	dir := clinic(t, 200)
 	flags := []string{"--epsilon", "2", "--algorithm", "gradient-perturbation", "--loss", "log1p(exp(-s*u))", "--loss-param", "s=0.5", "--steps", "20", "--radius", "1.5"}
 	plan := append([]string{"plan", "-n", "200", "--schema", "patients.yaml"}, flags...)
-	out := must(t, dir, plan...)
+	out := mustRun(t, dir, plan...)
 	block := regexp.MustCompile(`(?m)^recipe((?: +[a-z0-9-]+: .*\n)+)`).FindStringSubmatch(out)
 	if block == nil {
 		t.Fatal(out)
 	}
 	write(t, dir, "recipe.yaml", regexp.MustCompile(`(?m)^ +`).ReplaceAllString(block[1], ""))
-	if again := must(t, dir, "plan", "-n", "200", "--schema", "patients.yaml", "--config", "recipe.yaml"); again != out {
+	if again := mustRun(t, dir, "plan", "-n", "200", "--schema", "patients.yaml", "--config", "recipe.yaml"); again != out {
 		t.Errorf("the recipe plans\n%s, and its flags\n%s", again, out)
 	}
 	write(t, dir, "computed.yaml", read(t, dir, "recipe.yaml")+"compute: {store: float32, team: mpi, parallel: 2}\n")
-	if again := must(t, dir, "plan", "-n", "200", "--schema", "patients.yaml", "--config", "computed.yaml"); again != out {
+	if again := mustRun(t, dir, "plan", "-n", "200", "--schema", "patients.yaml", "--config", "computed.yaml"); again != out {
 		t.Errorf("how a run is computed changes its plan to\n%s, from\n%s", again, out)
 	}
 	want := strings.Count(block[1], "\n")
 	var report struct{ Recipe map[string]any }
-	if err := json.Unmarshal([]byte(must(t, dir, append(plan, "--json")...)), &report); err != nil || len(report.Recipe) != want || report.Recipe["steps"] != 20. {
+	if err := json.Unmarshal([]byte(mustRun(t, dir, append(plan, "--json")...)), &report); err != nil || len(report.Recipe) != want || report.Recipe["steps"] != 20. {
 		t.Errorf("%v: %v", err, report.Recipe)
 	}
 	// With the places of a training and how it is computed, and in two parts, it is a file for all commands.
 	text := read(t, dir, "recipe.yaml")
 	write(t, dir, "run.yaml", "guarantee:\n  "+strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")+"\ncompute: {workers: 1, checkpoint-every: 1m}\ndata: patients.csv\nschema: patients.yaml\nout: m.json\nyes: true\n")
-	must(t, dir, "train", "--config", "run.yaml")
+	mustRun(t, dir, "train", "--config", "run.yaml")
 	m, err := readModel(filepath.Join(dir, "m.json"))
 	if err != nil || len(m.Options) != want || fmt.Sprint(m.Options["loss-param"]) != "map[s:0.5]" || m.Options["workers"] != nil {
 		t.Errorf("%v: the model has the options %v", err, m.Options)
 	}
-	must(t, dir, "lab", "audit", "--config", "run.yaml", "--runs", "40", "-n", "20")
+	mustRun(t, dir, "lab", "audit", "--config", "run.yaml", "--runs", "40", "-n", "20")
 	write(t, dir, "short.yaml", "epsilon: 2\nalgorithm: dpgdsc\ncompute: {workers: 1, precision: auto}\nmode: certified\nout: other\n")
-	must(t, dir, "lab", "curve", "--config", "short.yaml", "--records", "300", "--splits", "1")
+	mustRun(t, dir, "lab", "curve", "--config", "short.yaml", "--records", "300", "--splits", "1")
 	if text := read(t, dir, "other.csv"); !strings.Contains(text, "dpgdsc") {
 		t.Errorf("the curve of the recipe is %s", text)
 	}
 	write(t, dir, "settings.yaml", searchSettings)
 	write(t, dir, "short.yaml", "epsilon: 2\nmode: certified\nmodel: linear\ntask: auc\nprecision: auto\ncheckpoint-every: 1m\n")
-	must(t, dir, "search", "--config", "short.yaml", "--candidates", "settings.yaml", "--plan", "-n", "300", "--schema", "patients.yaml")
+	mustRun(t, dir, "search", "--config", "short.yaml", "--candidates", "settings.yaml", "--plan", "-n", "300", "--schema", "patients.yaml")
 }
 
 // A recipe with a wrong key names line, key and the nearest right one, and a command does not leave out what changes a guarantee.
@@ -67,9 +69,7 @@ func TestWrongKeysOfARecipe(t *testing.T) {
 		{"predict m.json", "workers: 2\n", "run.yaml:1: dyad predict has no flag --workers"},
 	} {
 		write(t, dir, "run.yaml", c.text)
-		if code, _, errs := dyad(t, dir, append(strings.Fields(c.command), "--config", "run.yaml")...); code != exitInput || !strings.Contains(errs, c.want) {
-			t.Errorf("%s, %q: exit %d, %s; want %q", c.command, c.text, code, errs, c.want)
-		}
+		ends(t, dir, exitInput, c.want, append(strings.Fields(c.command), "--config", "run.yaml")...)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestKeysAreSet(t *testing.T) {
 	}
 	for args, note := range map[string]string{
 		"--set=steps=20 --config run.yaml": "",
-		"--steps 20 --set radius=2":        "dyad: some flags are keys now: --set steps=20; the old flags work, too\n",
+		"--steps 20 --set radius=2":        "dyad: some flags are keys now, or have another name: --set steps=20; the old flags work, too\n",
 		"--steps=20 --radius=2 -q --json":  "",
 	} {
 		code, out, errs := dyad(t, dir, append(plan, words(args)...)...)
@@ -110,10 +110,8 @@ func TestKeysAreSet(t *testing.T) {
 		"--set momentum=2 --model mlp":          "the momentum is 2",
 		"--set mode=paper --set public-data=no": "public-data",
 	} {
-		write(t, dir, "x", "")
-		if code, _, errs := dyad(t, dir, append(plan, words(args)...)...); code != exitInput || !strings.Contains(errs, want) {
-			t.Errorf("%s: exit %d, %s; want %q", args, code, errs, want)
-		}
+		write(t, dir, "x", "epsilon: 1\n")
+		ends(t, dir, exitInput, want, append(plan, words(args)...)...)
 	}
 	if code, out, errs := dyad(t, dir, words("train --set mode=nonprivate --set out=m.json --set workers=1")...); code != exitOK || !strings.Contains(errs, "now dyad baseline") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
@@ -122,10 +120,7 @@ func TestKeysAreSet(t *testing.T) {
 
 // Every command that charges has the flags of a run, and a plan what its training takes.
 func TestARunHasItsFlags(t *testing.T) {
-	parser, err := wholeGrammar()
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(wholeGrammar())(t)
 	for _, leaf := range parser.Model.Leaves(true) {
 		command, has := strings.TrimPrefix(leaf.FullPath(), "dyad "), map[string]bool{}
 		for _, f := range leaf.Flags {

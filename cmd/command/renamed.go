@@ -79,34 +79,39 @@ func currentNames(args []string) (current []string, note string) {
 	return args, ""
 }
 
-// typedKeys is a note about keys that a command line gives as flags, as older versions did.
+// typedKeys is a note about keys that a command line gives as flags, and about other names of flags, as older versions had them.
 func typedKeys(command *kong.Context, args []string) string {
 	var now []string
 	for _, p := range command.Path {
-		if p.Flag == nil || !isKey(command.Selected().Path(), p.Flag.Name) {
+		if p.Flag == nil {
 			continue
 		}
+		key := isKey(command.Selected().Path(), p.Flag.Name)
 		for i, a := range args {
 			name, value, valued := strings.Cut(a, "=")
-			if slices.Contains(append(p.Flag.Aliases, p.Flag.Name), strings.TrimPrefix(name, "--")) && strings.HasPrefix(name, "--") {
-				if !valued && !p.Flag.IsBool() && i+1 < len(args) {
-					value, valued = args[i+1], true
-				}
-				set := p.Flag.Name
-				if valued {
-					set += "=" + value
-				}
-				set = " --set " + shell(set)
-				if !slices.Contains(now, set) {
-					now = append(now, set)
-				}
+			typed, long := strings.CutPrefix(name, "--")
+			if !long || !slices.Contains(p.Flag.Aliases, typed) && (!key || typed != p.Flag.Name) {
+				continue
+			}
+			if !valued && !p.Flag.IsBool() && i+1 < len(args) {
+				value, valued = args[i+1], true
+			}
+			set := p.Flag.Name
+			if valued {
+				set += "=" + value
+			}
+			if set = shell(set); key {
+				set = "set " + set
+			}
+			if !slices.Contains(now, " --"+set) {
+				now = append(now, " --"+set)
 			}
 		}
 	}
 	if now == nil {
 		return ""
 	}
-	return "some flags are keys now:" + strings.Join(now, "") + "; the old flags work, too"
+	return "some flags are keys now, or have another name:" + strings.Join(now, "") + "; the old flags work, too"
 }
 
 // shortName is the name of a command as it is typed, such as plan for plan train.

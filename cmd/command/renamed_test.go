@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -27,10 +28,10 @@ func TestOldNamesWork(t *testing.T) {
 				t.Errorf("%v %s: %v, %q", front, old, got, note)
 			}
 		}
-		if one, other := must(t, dir, old, "--help"), must(t, dir, append(strings.Fields(name), "--help")...); one != other || !strings.Contains(one, "Usage: dyad "+name) {
+		if one, other := mustRun(t, dir, old, "--help"), mustRun(t, dir, append(strings.Fields(name), "--help")...); one != other || !strings.Contains(one, "Usage: dyad "+name) {
 			t.Errorf("dyad %s --help: %s", old, one)
 		}
-		if page := must(t, dir, "man", old); !strings.Contains(page, ".B dyad "+name) {
+		if page := mustRun(t, dir, "man", old); !strings.Contains(page, ".B dyad "+name) {
 			t.Errorf("dyad man %s: %s", old, page)
 		}
 	}
@@ -39,7 +40,7 @@ func TestOldNamesWork(t *testing.T) {
 			t.Errorf("%v: %v, %q", args, got, note)
 		}
 	}
-	want := must(t, dir, "lab", "losses", "check", "-u")
+	want := mustRun(t, dir, "lab", "losses", "check", "-u")
 	code, out, errs := dyad(t, dir, "losses", "check", "-u")
 	if code != exitOK || out != want || errs != "dyad: dyad losses is now dyad lab losses; the old name works, too\n" {
 		t.Errorf("exit %d: %s%s", code, out, errs)
@@ -52,11 +53,11 @@ func TestOldNamesWork(t *testing.T) {
 // A flag is explained by its name, with the commands that take it; a name of a command is the command's.
 func TestHelpOnAFlag(t *testing.T) {
 	for name, want := range map[string]string{"steps": "Number of full-batch steps", "--epsilon": "Epsilon to spend.", "step-size": "Of plan train, plan compare, train", "report": "Usage: dyad report", "audit": "Usage: dyad lab audit"} {
-		if out := must(t, t.TempDir(), "help", name); !strings.Contains(out, want) {
+		if out := mustRun(t, t.TempDir(), "help", name); !strings.Contains(out, want) {
 			t.Errorf("dyad help %s: %s", name, out)
 		}
 	}
-	if out := must(t, t.TempDir(), "help", "step-size"); !strings.Contains(strings.Join(strings.Fields(out), " "), "lab audit records") {
+	if out := mustRun(t, t.TempDir(), "help", "step-size"); !strings.Contains(strings.Join(strings.Fields(out), " "), "lab audit records") {
 		t.Errorf("%s", out)
 	}
 }
@@ -112,20 +113,15 @@ func TestBaselineIsTheModeOfTrain(t *testing.T) {
 			t.Fatalf("%s: exit %d: %s%s", name, code, out, errs)
 		}
 	}
-	first, err := readModel("new.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(readModel("new.json"))(t)
 	for _, name := range []string{"old.json", "recipe.json", "charged.json"} {
 		m, err := readModel(name)
 		if err != nil || !slices.Equal(m.Weights, first.Weights) || m.Guarantee.Kind != map[bool]privacy.Kind{true: privacy.None, false: first.Guarantee.Kind}[name == "charged.json"] {
 			t.Errorf("%s: %v, %v, %+v; the baseline has %v", name, err, m.Weights, m.Guarantee, first.Weights)
 		}
 	}
-	if code, _, errs := dyad(t, dir, append([]string{"baseline", "--out", "asked.json"}, data...)...); code != exitInput || !strings.Contains(errs, "--yes") {
-		t.Errorf("a baseline of private records does not ask: exit %d: %s", code, errs)
-	}
-	if out := must(t, dir, "ledger", "show"); !strings.Contains(out, "no finite epsilon") && !strings.Contains(out, "infinite") && !strings.Contains(out, "Inf") {
+	ends(t, dir, exitInput, "--yes", append([]string{"baseline", "--out", "asked.json"}, data...)...)
+	if out := mustRun(t, dir, "ledger", "show"); !strings.Contains(out, "no finite epsilon") && !strings.Contains(out, "infinite") && !strings.Contains(out, "Inf") {
 		t.Errorf("%s", out)
 	}
 }
@@ -133,10 +129,7 @@ func TestBaselineIsTheModeOfTrain(t *testing.T) {
 // A flag of an old name is the flag of today, on the command line and in a file of --config, and no other flag of its command has the name.
 func TestOldNamesOfFlagsWork(t *testing.T) {
 	dir := t.TempDir()
-	parser, err := wholeGrammar()
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(wholeGrammar())(t)
 	old := map[string]bool{}
 	for _, leaf := range parser.Model.Leaves(false) {
 		for _, f := range leaf.Flags {
@@ -159,11 +152,12 @@ func TestOldNamesOfFlagsWork(t *testing.T) {
 	} {
 		text := regexp.MustCompile(` --?(\S+) (\S+)`).ReplaceAllString(typed[strings.Index(typed, " -"):], "$1: $2\n")
 		write(t, dir, "old.yaml", text)
-		want := must(t, dir, strings.Fields(now)...)
-		if got := must(t, dir, strings.Fields(typed)...); got != want {
-			t.Errorf("%s: %s, want %s", typed, got, want)
+		want := mustRun(t, dir, strings.Fields(now)...)
+		code, got, note := dyad(t, dir, strings.Fields(typed)...)
+		if code != exitOK || got != want || !strings.Contains(note, "have another name: --") {
+			t.Errorf("%s: %s, note %q, want %s", typed, got, note, want)
 		}
-		if got := must(t, dir, append(strings.Fields(typed[:strings.Index(typed, " -")]), "--config", "old.yaml")...); got != want {
+		if got := mustRun(t, dir, append(strings.Fields(typed[:strings.Index(typed, " -")]), "--config", "old.yaml")...); got != want {
 			t.Errorf("%s in a file: %s, want %s", typed, got, want)
 		}
 		for _, name := range []string{"group", "users", "gradient-clip", "alpha", "path", "epsilons", "algorithms", "rate", "threshold", "visits", "split-seed"} {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // TestPageSaysWhatIsLeft: what the page says that one more run may have is admitted by the ledger, and 2 % more is not.
@@ -33,10 +35,7 @@ func TestPageSaysWhatIsLeft(t *testing.T) {
 		if found == nil {
 			t.Fatalf("delta %s: the page does not say what is left: %s", delta, regexp.MustCompile("Left: [^.]*").FindString(string(text)))
 		}
-		left, err := strconv.ParseFloat(found[1], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		left := must.Get(strconv.ParseFloat(found[1], 64))(t)
 		run(exitResource, append(train, fmt.Sprint(1.02*left), "--delta", "1e-5", "--out", "more.json")...)
 		run(exitOK, append(train, found[1], "--delta", "1e-5", "--out", "last.json", "--report", "last.html")...)
 		if text, err = os.ReadFile(filepath.Join(dir, "last.html")); err != nil || !strings.Contains(string(text), "Left: nothing") && !strings.Contains(string(text), "Left: one more run may have epsilon = 0.0") {
@@ -52,15 +51,10 @@ func TestPageHasChargesOfFigures(t *testing.T) {
 		{"evaluate", "model.json", "--data", "patients.csv", "--data-id", "next-year", "--epsilon", "1.5", "--out", "figures.json", "--report", "evaluated.html"},
 		{"report", "model.json", "--figures", "figures.json", "--out", "both.html"},
 	} {
-		if code, out, errs := dyad(t, dir, args...); code != exitOK {
-			t.Fatalf("dyad %v: exit %d: %s%s", args, code, out, errs)
-		}
+		mustRun(t, dir, args...)
 	}
 	for _, page := range []string{"evaluated.html", "both.html"} {
-		text, err := os.ReadFile(filepath.Join(dir, page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, page)))(t)
 		for _, want := range []string{"Charges on next-year", "Charges on synthetic-clinical", "evaluation"} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("%s lacks %q", page, want)
@@ -71,11 +65,9 @@ func TestPageHasChargesOfFigures(t *testing.T) {
 
 // TestUnfinishedRunsAreNamed: who starts a killed run again, and not with --resume, is told what it costs before the charge.
 func TestUnfinishedRunsAreNamed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	f := newFixture(t)
-	f.start(t, crash.Spec{Args: f.train(), Stage: "training", Nth: 1, Fault: "kill"}).End()
+	f.start(t, crash.Spec{Args: f.train(), Stage: "training", Fault: "kill"}).End()
 	e := f.dyad(f.train("--out", f.in("out/second.json"))...)
 	e.Want(t, "the same run again", exitOK, "is charged and not finished")
 }

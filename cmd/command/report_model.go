@@ -96,9 +96,9 @@ func intervalWords(m *model, each float64) string {
 	case m.WeightErrors != nil:
 		return "The 95 % intervals, each for itself, are of the weights that minimise the released objective in the population: they cover noise and sampling of the signed sum."
 	case each > 0:
-		return "Each 95 % interval covers the noise that was added to its weight. The sampling of the records is not covered: \"dyad train --algorithm moments --intervals\" releases intervals that do."
+		return "Each 95 % interval covers the noise that was added to its weight. The sampling of the records is not covered: \"dyad train --algorithm moments --set intervals\" releases intervals that do."
 	}
-	return "There are no intervals: this algorithm adds noise to what the weights are computed from (below), and not to the weights. \"dyad train --algorithm moments --intervals\" releases intervals; without them do not take a single weight, or its sign, for a finding."
+	return "There are no intervals: this algorithm adds noise to what the weights are computed from (below), and not to the weights. \"dyad train --algorithm moments --set intervals\" releases intervals; without them do not take a single weight, or its sign, for a finding."
 }
 
 // weightTable has the largest weights with intervals of 95 %, by their standard errors, or noise to both sides.

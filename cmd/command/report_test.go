@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // commandLines are those of a page: they name the command that wrote it.
@@ -15,10 +18,7 @@ var commandLines = regexp.MustCompile(`<pre><code>dyad (train|pairs|online|evalu
 // pageOf reads a page, checks what holds for every page, and masks command lines.
 func pageOf(t *testing.T, dir, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 	page := string(text)
 	for _, never := range []string{"<script", "javascript:", "onerror=", "<link", "<img", "src=", "ZgotmplZ", "%!", "NaN"} {
 		if strings.Contains(page, never) {
@@ -55,9 +55,7 @@ func pageOf(t *testing.T, dir, name string) string {
 // The page of a private run is a function of what it released, of the ledger and of public numbers: made
 // again from the released files alone it has the same bytes. So it has on a neighbour with the same release.
 func TestPagesOfNeighboursWithOneRelease(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--report", "page.html", "--epsilon", "2"}
 	more := func(args ...string) []string { return append(train[:len(train):len(train)], args...) }
 	for name, args := range map[string][]string{
@@ -77,12 +75,12 @@ func TestPagesOfNeighboursWithOneRelease(t *testing.T) {
 		if name == "evaluate" {
 			model, again = "model.json", []string{"report", "model.json", "--figures", "f.json", "--out", "again.html"}
 			for _, dir := range []string{a, b} {
-				must(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml")
+				mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml")
 			}
 		}
 		for _, dir := range []string{a, b} {
-			must(t, dir, args...)
-			must(t, dir, again...)
+			mustRun(t, dir, args...)
+			mustRun(t, dir, again...)
 			if x, y := pageOf(t, dir, "page.html"), pageOf(t, dir, "again.html"); x != y {
 				t.Errorf("%s: the page has more than what was released:\n%s", name, firstDifference(x, y))
 			}
@@ -95,29 +93,19 @@ func TestPagesOfNeighboursWithOneRelease(t *testing.T) {
 				write(t, b, file, string(text))
 			}
 		}
-		must(t, b, append(again, "--force")...)
+		mustRun(t, b, append(again, "--force")...)
 		if x, y := pageOf(t, a, "page.html"), pageOf(t, b, "again.html"); x != y {
 			t.Errorf("%s: a record shows on the page:\n%s", name, firstDifference(x, y))
 		}
 	}
 	// The comparison sees an exact figure: of public data a page has some.
 	a, _ := neighbouringClinics(t, 64)
-	must(t, a, more("--holdout", "0.5", "--public-data")...)
-	must(t, a, "report", "m.json", "--out", "again.html")
+	mustRun(t, a, more("--holdout", "0.5", "--public-data")...)
+	mustRun(t, a, "report", "m.json", "--out", "again.html")
 	open := pageOf(t, a, "page.html")
 	if open == pageOf(t, a, "again.html") || !strings.Contains(open, "ROC curve") {
 		t.Error("exact figures of public records were not noticed")
 	}
-}
-
-// must runs a command that has to end well.
-func must(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	code, out, errs := dyad(t, dir, args...)
-	if code != exitOK {
-		t.Fatalf("%v: exit %d: %s", args, code, errs)
-	}
-	return out
 }
 
 // What is wrong with the file of a page is found before anything is charged.
@@ -125,12 +113,9 @@ func TestPagesAreRefusedBeforeTheCharge(t *testing.T) {
 	dir := clinic(t, 64)
 	write(t, dir, "taken.html", "mine")
 	write(t, dir, "settings.yaml", searchSettings)
-	must(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "model.json")
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "model.json")
 	ledger := filepath.Join(dir, "state", "dyad", "ledger.jsonl")
-	before, err := os.ReadFile(ledger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(os.ReadFile(ledger))(t)
 	data := []string{"--data", "patients.csv", "--schema", "patients.yaml"}
 	commands := map[string][]string{
 		"train":    append([]string{"train", "--out", "m.json"}, data...),
@@ -151,23 +136,16 @@ func TestPagesAreRefusedBeforeTheCharge(t *testing.T) {
 			if file == "patients.csv" && (name == "audit" || name == "report") || file == "m.json" && !slices.Contains(args, "m.json") {
 				continue
 			}
-			code, _, errs := dyad(t, dir, append(args[:len(args):len(args)], flag, file)...)
-			if code != exitInput || !strings.Contains(errs, says) {
-				t.Errorf("%s %s %s: exit %d: %s", name, flag, file, code, errs)
-			}
+			ends(t, dir, exitInput, says, append(args[:len(args):len(args)], flag, file)...)
 		}
 	}
 	for _, args := range [][]string{
 		{"train", "--exact-figures", "--holdout", "0.3", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--report", "p.html"},
 		{"evaluate", "model.json", "--data", "patients.csv", "--exact-figures", "--report", "p.html"},
 	} {
-		if code, _, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, "exact figures of private records") {
-			t.Errorf("%v: exit %d: %s", args, code, errs)
-		}
+		ends(t, dir, exitInput, "exact figures of private records", args...)
 	}
-	if code, _, errs := dyad(t, dir, append([]string{"online", "--records", "64", "--every", "16", "--state", "s.state", "--report", "p.html"}, data...)...); code != exitInput || !strings.Contains(errs, "with --out") {
-		t.Errorf("a page of a stream without a model: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "with --out", append([]string{"online", "--records", "64", "--every", "16", "--state", "s.state", "--report", "p.html"}, data...)...)
 	if after, _ := os.ReadFile(ledger); string(after) != string(before) {
 		t.Error("something was charged")
 	}
@@ -185,17 +163,11 @@ func TestPagesAreRefusedBeforeTheCharge(t *testing.T) {
 func TestPagesEscape(t *testing.T) {
 	dir := clinic(t, 64)
 	hostile := `<script>alert(1)</script>`
-	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	write(t, dir, "patients.csv", strings.ReplaceAll(strings.ReplaceAll(string(text), "bmi", hostile), "female", `"""><img src=x onerror=alert(1)>"`))
-	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "patients.yaml", strings.ReplaceAll(strings.ReplaceAll(string(schema), "bmi", `"`+hostile+`"`), "female", `"\"><img src=x onerror=alert(1)>"`))
-	must(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--report", "page.html")
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--report", "page.html")
 	page := read(t, dir, "page.html")
 	for _, want := range []string{"&lt;script&gt;alert(1)&lt;/script&gt;", "&#34;&gt;&lt;img src=x onerror=alert(1)&gt;"} { // a column, a category
 		if !strings.Contains(page, want) {
@@ -205,10 +177,7 @@ func TestPagesEscape(t *testing.T) {
 	}
 	write(t, dir, "rest.html", page)
 	pageOf(t, dir, "rest.html")
-	model, err := os.Stat(filepath.Join(dir, "model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := must.Get(os.Stat(filepath.Join(dir, "model.json")))(t)
 	if info, err := os.Stat(filepath.Join(dir, "page.html")); err != nil || info.Mode() != model.Mode() {
 		t.Errorf("the page has mode %v, the model %v: both are released (%v)", info.Mode(), model.Mode(), err)
 	}
@@ -216,9 +185,7 @@ func TestPagesEscape(t *testing.T) {
 
 // Pages of what reads no private data, and figures of another model.
 func TestOtherPages(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 200)
 	write(t, dir, "settings.yaml", searchSettings)
 	data := []string{"--data", "patients.csv", "--schema", "patients.yaml"}
@@ -233,7 +200,7 @@ func TestOtherPages(t *testing.T) {
 		"holdout.html":   append([]string{"train", "--holdout", "0.3", "--holdout-epsilon", "1", "--out", "held.json"}, data...),
 		"seeded.html":    append([]string{"train", "--seed", "1", "--out", "seeded.json"}, data...),
 	} {
-		must(t, dir, append(args, "--report", name)...)
+		mustRun(t, dir, append(args, "--report", name)...)
 		page := pageOf(t, dir, name)
 		switch name {
 		case "metric.html":
@@ -250,13 +217,9 @@ func TestOtherPages(t *testing.T) {
 			}
 		}
 	}
-	must(t, dir, append([]string{"train", "--out", "one.json"}, data...)...)
-	must(t, dir, append([]string{"train", "--out", "two.json"}, data...)...)
-	must(t, dir, "evaluate", "one.json", "--data", "patients.csv", "--epsilon", "1", "--out", "figures.json")
-	if code, _, errs := dyad(t, dir, "report", "two.json", "--figures", "figures.json"); code != exitInput || !strings.Contains(errs, "another model") {
-		t.Errorf("figures of another model: exit %d: %s", code, errs)
-	}
-	if code, _, errs := dyad(t, dir, "report", "one.json", "--figures", "one.json"); code != exitInput || !strings.Contains(errs, "no figures") {
-		t.Errorf("a model as figures: exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, append([]string{"train", "--out", "one.json"}, data...)...)
+	mustRun(t, dir, append([]string{"train", "--out", "two.json"}, data...)...)
+	mustRun(t, dir, "evaluate", "one.json", "--data", "patients.csv", "--epsilon", "1", "--out", "figures.json")
+	ends(t, dir, exitInput, "another model", "report", "two.json", "--figures", "figures.json")
+	ends(t, dir, exitInput, "no figures", "report", "one.json", "--figures", "one.json")
 }

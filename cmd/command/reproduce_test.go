@@ -11,19 +11,15 @@ import (
 	"dyad/engine/dataset/catalog/schemas"
 	"dyad/internal/experiment/reproduce"
 	"dyad/internal/experiment/reproduce/plans"
+	"dyad/internal/must"
 )
 
 // TestReproduceList: every item has a state, data that are missing have a command, and a wrong name is bad input.
 func TestReproduceList(t *testing.T) {
 	dir := t.TempDir()
-	code, out, errs := dyad(t, dir, "lab", "reproduce", "--list", "--json", "--dir", dir)
-	if code != exitOK {
-		t.Fatalf("code %d: %s", code, errs)
-	}
+	out := mustRun(t, dir, "lab", "reproduce", "--list", "--json", "--dir", dir)
 	var got struct{ Items []reproduce.State }
-	if err := json.Unmarshal([]byte(out), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(out), &got))
 	states := map[string]string{}
 	for _, s := range got.Items {
 		states[s.Paper+" "+s.Item] = s.State
@@ -36,32 +32,21 @@ func TestReproduceList(t *testing.T) {
 			t.Errorf("%s is %q, want %q", item, states[item], want)
 		}
 	}
-	if code, _, errs := dyad(t, dir, "lab", "reproduce", "xue", "table9"); code != exitInput || !strings.Contains(errs, "table4") {
-		t.Errorf("table9: code %d, %s", code, errs)
-	}
+	ends(t, dir, exitInput, "table4", "lab", "reproduce", "xue", "table9")
 }
 
 // TestReproduceQuick runs one small item from plan to page; a second call has nothing left to run.
 func TestReproduceQuick(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"lab", "reproduce", "xue", "table1", "--quick", "--out", "q", "--dir", dir}
-	if code, _, errs := dyad(t, dir, args...); code != exitOK {
-		t.Fatalf("code %d: %s", code, errs)
-	}
-	before, err := os.ReadFile(filepath.Join(dir, "q", "xue-table1.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if code, _, errs := dyad(t, dir, args...); code != exitOK {
-		t.Fatalf("code %d: %s", code, errs)
-	}
+	mustRun(t, dir, args...)
+	before := must.Get(os.ReadFile(filepath.Join(dir, "q", "xue-table1.csv")))(t)
+	mustRun(t, dir, args...)
 	if after, _ := os.ReadFile(filepath.Join(dir, "q", "xue-table1.csv")); string(after) != string(before) {
 		t.Error("the second call changed the result")
 	}
 	pages := filepath.Join(dir, "q", "reproduce-xue.html")
-	if err := os.Remove(pages); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(pages))
 	if code, out, errs := dyad(t, dir, append(args, "--pages-only")...); code != exitOK || !exists(pages) {
 		t.Errorf("--pages-only: code %d: %s%s", code, out, errs)
 	}
@@ -91,9 +76,7 @@ func TestReproduceOfNothingFails(t *testing.T) {
 		if !strings.Contains(out, "page "+page) || !exists(filepath.Join(dir, page)) {
 			t.Errorf("%s: no page: %s", item, out)
 		}
-		if code, _, errs := dyad(t, dir, append(args, "--pages-only")...); code != exitOK {
-			t.Errorf("%s --pages-only: code %d: %s", item, code, errs)
-		}
+		mustRun(t, dir, append(args, "--pages-only")...)
 	}
 }
 
@@ -101,26 +84,14 @@ func TestReproduceOfNothingFails(t *testing.T) {
 // every output of a run with it says what it is.
 func TestPaperUnsoundIsForPublicData(t *testing.T) {
 	dir := t.TempDir()
-	if code, _, errs := dyad(t, dir, "data", "synth", "p.csv", "-n", "60", "--schema", "p.yaml"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "data", "synth", "p.csv", "-n", "60", "--schema", "p.yaml")
 	base := []string{"train", "--data", "p.csv", "--schema", "p.yaml", "--algorithm", "offpairstrc", "--mode", "paper", "--ledger", "l.jsonl"}
 	for _, refused := range [][]string{{"--paper-unsound"}, {"--paper-unsound", "--public-data", "--mode", "certified"}} {
-		if code, _, errs := dyad(t, dir, append(base, refused...)...); code != exitInput || !strings.Contains(errs, "--paper-unsound") {
-			t.Errorf("%q: code %d, %s", refused, code, errs)
-		}
+		ends(t, dir, exitInput, "--paper-unsound", append(base, refused...)...)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "l.jsonl")); err == nil {
-		t.Error("a refused run was charged")
-	}
-	code, out, errs := dyad(t, dir, append(base, "--paper-unsound", "--public-data", "--verbose")...)
-	if code != exitOK {
-		t.Fatalf("code %d: %s", code, errs)
-	}
-	model, err := os.ReadFile(filepath.Join(dir, "model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Err(os.Stat(filepath.Join(dir, "l.jsonl")))(t, "a refused run was charged")
+	out := mustRun(t, dir, append(base, "--paper-unsound", "--public-data", "--verbose")...)
+	model := must.Get(os.ReadFile(filepath.Join(dir, "model.json")))(t)
 	for name, text := range map[string]string{"report": out, "model": string(model)} {
 		if !strings.Contains(text, "paper-unsound: ") || !strings.Contains(text, "PAPER-UNSOUND") {
 			t.Errorf("the %s does not say paper-unsound", name)
@@ -130,18 +101,10 @@ func TestPaperUnsoundIsForPublicData(t *testing.T) {
 
 // TestCommittedVerdicts: docs/verdicts.md is what the catalogue and the committed results give.
 func TestCommittedVerdicts(t *testing.T) {
-	all, err := reproduce.Items(plans.Files, schemas.Files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile("../../docs/verdicts.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(reproduce.Items(plans.Files, schemas.Files))(t)
+	want := must.Get(os.ReadFile("../../docs/verdicts.md"))(t)
 	var got bytes.Buffer
-	if err := reproduce.WriteVerdicts(&got, all, "../../bench/results/reproduce", "../../bench/results", catalogue()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, reproduce.WriteVerdicts(&got, all, "../../bench/results/reproduce", "../../bench/results", catalogue()))
 	if !bytes.Equal(got.Bytes(), want) {
 		t.Error("docs/verdicts.md is not what the committed results give: dyad lab reproduce --pages-only")
 	}

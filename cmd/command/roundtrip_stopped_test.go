@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // A run that commit 37eed79 was stopped in, with its ledger, its checkpoint and the model of another run of the same training: the
@@ -12,24 +14,14 @@ import (
 func TestGenuineOldRunsAreNeverRefused(t *testing.T) {
 	const id = "GUOZPFZQLGYUNII65ZB3ATREK7"
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "formats", "37eed79-stopped"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "formats", "37eed79-stopped"))))
 	for _, end := range []string{"", ".head", "." + id + ".checkpoint"} {
-		if err := os.Rename(filepath.Join(dir, "ledger.jsonl"+end), filepath.Join(dir, "l.jsonl"+end)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(filepath.Join(dir, "ledger.jsonl"+end), filepath.Join(dir, "l.jsonl"+end)))
 	}
 	args := strings.Fields("train --data patients.csv --schema patients.yaml --epsilon 1 --algorithm gradient-perturbation --radius 1 --step-size 0.001 --steps 20000 --ledger l.jsonl --out run.json --resume " + id)
-	if code, _, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, "remove it to start the run from step 1, at no further cost") {
-		t.Fatalf("with the old checkpoint: exit %d: %s", code, errs)
-	}
-	if err := os.Remove(filepath.Join(dir, "l.jsonl."+id+".checkpoint")); err != nil {
-		t.Fatal(err)
-	}
-	if code, _, errs := dyad(t, dir, args...); code != exitOK {
-		t.Fatalf("without it: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "remove it to start the run from step 1, at no further cost", args...)
+	must.Do(t, os.Remove(filepath.Join(dir, "l.jsonl."+id+".checkpoint")))
+	mustRun(t, dir, args...)
 	if text, err := os.ReadFile(filepath.Join(dir, "l.jsonl")); err != nil || strings.Count(string(text), `"type":"charge"`) != 2 {
 		t.Errorf("want the two charges that were there: %v\n%s", err, text)
 	}
@@ -37,8 +29,6 @@ func TestGenuineOldRunsAreNeverRefused(t *testing.T) {
 		for _, name := range []string{"run.json", "steps.json"} {
 			trusted(t, dir, name, written{args: "of 37eed79", model: true, export: "--python"}, stage)
 		}
-		if code, out, errs := dyad(t, dir, "ledger", "compact", "--ledger", "l.jsonl"); code != exitOK {
-			t.Fatalf("exit %d: %s%s", code, out, errs)
-		}
+		mustRun(t, dir, "ledger", "compact", "--ledger", "l.jsonl")
 	}
 }

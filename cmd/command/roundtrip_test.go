@@ -15,6 +15,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"dyad/docs/checker"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
 
@@ -92,10 +94,7 @@ var writes = map[string][]written{
 // read by report, export and predict.
 func TestGenuineFilesAreNeverRefused(t *testing.T) {
 	var c cli
-	parser, err := newParser(&c, &bytes.Buffer{}, &bytes.Buffer{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(newParser(&c, &bytes.Buffer{}, &bytes.Buffer{}))(t)
 	rows := maps.Clone(writes)
 	var order []*kong.Node
 	for _, l := range parser.Model.Leaves(false) {
@@ -112,9 +111,7 @@ func TestGenuineFilesAreNeverRefused(t *testing.T) {
 	for path := range rows {
 		t.Errorf("there is no command %q with --out", path)
 	}
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 120)
 	write(t, dir, "settings.yaml", "candidates:\n- {name: strong, algorithm: moments, ridge: 4}\n- {name: weak, algorithm: dpgdsc}\n")
 	address, stop := localServer(t, dir, "--dir", "study", "-n", "4", "--schema", "patients.yaml", "--epochs", "2", "--epsilon", "1")
@@ -139,9 +136,7 @@ func TestGenuineFilesAreNeverRefused(t *testing.T) {
 			if w.charge {
 				args = append(args, "--resume", stoppedAfterTheCharge(t, dir, args))
 			}
-			if code, out, errs := dyad(t, dir, args...); code != exitOK {
-				t.Fatalf("dyad %v: exit %d: %s%s", args, code, out, errs)
-			}
+			mustRun(t, dir, args...)
 			made[name+w.ending] = w
 		}
 	}
@@ -149,9 +144,7 @@ func TestGenuineFilesAreNeverRefused(t *testing.T) {
 		for name, w := range made {
 			trusted(t, dir, name, w, stage)
 		}
-		if code, out, errs := dyad(t, dir, "ledger", "compact", "--ledger", "l.jsonl"); code != exitOK {
-			t.Fatalf("exit %d: %s%s", code, out, errs)
-		}
+		mustRun(t, dir, "ledger", "compact", "--ledger", "l.jsonl")
 	}
 }
 
@@ -168,27 +161,16 @@ func TestGenuineOldFilesAreNeverRefused(t *testing.T) {
 		},
 	} {
 		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "formats", version))); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(filepath.Join(dir, "ledger.jsonl"), filepath.Join(dir, "l.jsonl")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(filepath.Join(dir, "ledger.jsonl.head"), filepath.Join(dir, "l.jsonl.head")); err != nil {
-			t.Fatal(err)
-		}
-		here, err := os.Getwd()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "formats", version))))
+		must.Do(t, os.Rename(filepath.Join(dir, "ledger.jsonl"), filepath.Join(dir, "l.jsonl")))
+		must.Do(t, os.Rename(filepath.Join(dir, "ledger.jsonl.head"), filepath.Join(dir, "l.jsonl.head")))
+		here := must.Get(os.Getwd())(t)
 		for _, stage := range []string{"as it is", "compacted"} {
 			for name, w := range files {
 				w.args = version
 				trusted(t, dir, name, w, stage)
 			}
-			if code, out, errs := dyad(t, dir, "ledger", "compact", "--ledger", "l.jsonl"); code != exitOK {
-				t.Fatalf("exit %d: %s%s", code, out, errs)
-			}
+			mustRun(t, dir, "ledger", "compact", "--ledger", "l.jsonl")
 		}
 		t.Chdir(here)
 	}
@@ -211,10 +193,7 @@ func stoppedAfterTheCharge(t *testing.T, dir string, args []string) string {
 			cancel()
 		}
 	}})
-	l, err := ledger.Open("l.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open("l.jsonl"))(t)
 	open, err := l.Unfinished("")
 	if code != exitCancelled || err != nil || len(open) == 0 {
 		t.Fatalf("dyad %v: exit %d, want an interrupt with one run to resume; %d, %v: %s", args, code, len(open), err, errs.String())

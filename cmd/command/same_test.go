@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"dyad/internal/must"
 )
 
 // The commands of two kinds of run whose options have a meaning and defaults of their own.
@@ -139,10 +141,7 @@ func differ(a, b map[string]string) (all string) {
 
 // An option of a name has one type, one default, one placeholder and one help in all commands, hidden ones included, but for otherwise.
 func TestOneNameOneOption(t *testing.T) {
-	parser, err := wholeGrammar()
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(wholeGrammar())(t)
 	type group struct {
 		row      int // -1: in none
 		commands []string
@@ -202,10 +201,7 @@ func TestOneNameOneOption(t *testing.T) {
 func TestRunsShareTheirOptions(t *testing.T) {
 	runs := strings.Split("plan train, plan compare, train, baseline, search, evaluate private, evaluate exact, evaluate compare, threshold, cluster, online, lab curve, local plan, local simulate, local server, local audit, lab audit records, lab audit pairs, pairs train, pairs plan", ", ")
 	shared := words("seed holdout yes store team paper-unsound ledger data-id resume force report track")
-	parser, err := wholeGrammar()
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(wholeGrammar())(t)
 	for _, name := range words("json config set quiet verbose log-format") {
 		if !slices.ContainsFunc(parser.Model.Flags, func(f *kong.Flag) bool { return f.Name == name }) {
 			t.Errorf("--%s is no flag of every command", name)
@@ -233,9 +229,7 @@ func TestRunsShareTheirOptions(t *testing.T) {
 				t.Errorf("dyad %s has --%s: %v, and %d reasons why not: %q", command, name, has, rows, why)
 			}
 			if !has {
-				if code, _, errs := dyad(t, dir, append(strings.Fields(command), "--"+name+"=1")...); code != exitInput || !strings.Contains(errs, "has no flag --"+name+": "+why) {
-					t.Errorf("dyad %s --%s: exit %d: %s", command, name, code, errs)
-				}
+				ends(t, dir, exitInput, "has no flag --"+name+": "+why, append(strings.Fields(command), "--"+name+"=1")...)
 			}
 		}
 	}
@@ -244,10 +238,9 @@ func TestRunsShareTheirOptions(t *testing.T) {
 	}
 	write(t, dir, "seeded.yaml", "seed: 1\n")
 	for _, args := range [][]string{{"online", "--schema", "s", "-n", "5", "--set", "seed=1"}, {"online", "--schema", "s", "-n", "5", "--config", "seeded.yaml"}} {
-		if code, _, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, "the noise is always secret") {
-			t.Errorf("%v: exit %d: %s", args, code, errs)
-		}
+		ends(t, dir, exitInput, "the noise is always secret", args...)
 	}
+	ends(t, dir, exitInput, "dyad train --model at a large --epsilon", "baseline", "--model", "mlp")
 	for _, a := range absent {
 		for _, command := range strings.Split(a.commands, ", ") {
 			if !slices.Contains(runs, command) {

@@ -51,9 +51,7 @@ func TestSearchOfPersons(t *testing.T) {
 	// Models of rows are compared by persons where the schema says so, and the other way around.
 	train := []string{"train", "--data", "visits.csv", "--epsilon", "2", "--data-id", "others", "--force"}
 	for out, schema := range map[string]string{"rows.json": "rows.yaml", "persons.json": "declared.yaml"} {
-		if code, _, errs := dyad(t, dir, append(slices.Clone(train), "--schema", schema, "--ledger", out+"l", "--out", out)...); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, append(slices.Clone(train), "--schema", schema, "--ledger", out+"l", "--out", out)...)
 	}
 	choose := []string{"search", "--verbose", "--models", "rows.json,persons.json", "--data", "visits.csv", "--epsilon", "0.5", "--ledger", "chosen.jsonl", "--schema"}
 	if code, out, errs := dyad(t, dir, append(choose, "public.yaml")...); code != exitOK || !strings.Contains(out, "for one person") || !strings.Contains(out, "n = 40 persons") || told.MatchString(out+errs) {
@@ -63,17 +61,13 @@ func TestSearchOfPersons(t *testing.T) {
 		t.Errorf("models by rows: exit %d: %s%s", code, out, errs)
 	}
 	write(t, dir, "ids.yaml", "data_id: visits\n"+strings.Replace(visitColumns, "role: person", "role: id", 1))
-	if code, _, errs := dyad(t, dir, append(slices.Clone(train), "--schema", "ids.yaml", "--ledger", "ids.jsonl", "--out", "ids.json")...); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, append(slices.Clone(train), "--schema", "ids.yaml", "--ledger", "ids.jsonl", "--out", "ids.json")...)
 	write(t, dir, "stream.yaml", personSettings+"  - {name: stream, algorithm: offpairc}\n")
 	for want, args := range map[string][]string{
 		"does not leave to them": {"--models", "persons.json,ids.json", "--schema", "declared.yaml"},
 		"several times":          {"--candidates", "stream.yaml", "--schema", "declared.yaml"},
 	} {
-		if code, out, errs := dyad(t, dir, append([]string{"search", "--data", "visits.csv"}, args...)...); code != exitInput || !strings.Contains(errs, want) {
-			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
-		}
+		ends(t, dir, exitInput, want, append([]string{"search", "--data", "visits.csv"}, args...)...)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/ledger"
 )
 
@@ -49,23 +50,16 @@ func TestSearchRoad(t *testing.T) {
 		if code != exitOK || json.Unmarshal([]byte(out), &plan) != nil {
 			t.Fatalf("plan of %s: exit %d: %s", road, code, errs)
 		}
-		code, out, errs = dyad(t, dir, searching("--road", road, "--out", name, "--json")...)
-		if code != exitOK {
-			t.Fatalf("%s: exit %d: %s", road, code, errs)
-		}
+		out = mustRun(t, dir, searching("--road", road, "--out", name, "--json")...)
 		var r searchResult
-		if err := json.Unmarshal([]byte(out), &r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(out), &r))
 		if r.Guarantee.Epsilon != plan.Guarantee.Epsilon || r.Guarantee.Epsilon > 1 || r.Road != road || !slices.Contains([]string{"default", "descent", "few features"}, r.Winner) || !(r.Alone > 0 && r.Alone < 1) {
 			t.Errorf("%s: %+v, plan %+v", road, r.runOutcome, plan)
 		}
 		if (r.AUC != nil) != (road == "random-stopping") {
 			t.Errorf("%s released the AUC %v", road, r.AUC)
 		}
-		if code, _, errs := dyad(t, dir, "predict", name, "--data", "patients.csv"); code != exitOK {
-			t.Errorf("predict: %s", errs)
-		}
+		mustRun(t, dir, "predict", name, "--data", "patients.csv")
 	}
 	code, out, errs := dyad(t, dir, "search", "--models", "m0.json,m1.json", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.25", "--delta", "0", "--out", "best.json", "--verbose")
 	if code != exitOK || !strings.Contains(out, "0.25-differentially private") || !strings.Contains(out, "noisy-max") || !strings.Contains(out, "\nwinner      m") {
@@ -77,10 +71,7 @@ func TestSearchRoad(t *testing.T) {
 	if err != nil || string(best) != string(first) && string(best) != string(second) {
 		t.Error("the file of the winner is not that of a candidate")
 	}
-	l, err := ledger.Open(filepath.Join(dir, "state", "dyad", "ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)
 	if s, err := l.Summary("synthetic-clinical", 1e-4); err != nil || s.Runs != 3 {
 		t.Errorf("%d runs were charged: %v", s.Runs, err)
 	}
@@ -104,9 +95,7 @@ func TestSearchRefusals(t *testing.T) {
 		if !slices.Contains(args, "--schema") {
 			args = append(args, "--schema", "patients.yaml")
 		}
-		if code, out, errs := dyad(t, dir, append([]string{"search"}, args...)...); code != exitInput || !strings.Contains(errs, want) {
-			t.Errorf("%v: exit %d, want %q: %s%s", args, code, want, out, errs)
-		}
+		ends(t, dir, exitInput, want, append([]string{"search"}, args...)...)
 	}
 	// Every key reaches an algorithm that has the option.
 	write(t, dir, "keys.yaml", `candidates:
@@ -118,31 +107,16 @@ func TestSearchRefusals(t *testing.T) {
 	if code, out, errs := dyad(t, dir, "search", "--candidates", "keys.yaml", "--plan", "-n", "60", "--schema", "patients.yaml"); code != exitOK || strings.Count(out, "candidate   ") != 4 {
 		t.Errorf("all keys: exit %d: %s%s", code, out, errs)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "state")); err == nil {
-		t.Error("a refused search made a ledger")
-	}
+	must.Err(os.Stat(filepath.Join(dir, "state")))(t, "a refused search made a ledger")
 	// A model of these records that another ledger has.
-	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "a.json"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "a.json")
 	// A model whose positive class is the other one: the labels of the first would choose against it.
-	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "turned.yaml", strings.Replace(string(schema), `positive: "1", negative: "0"`, `positive: "0", negative: "1"`, 1))
-	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "turned.yaml", "--out", "turned.json"); code != exitOK {
-		t.Fatal(errs)
-	}
-	if code, _, errs := dyad(t, dir, "search", "--models", "a.json,turned.json", "--data", "patients.csv", "--schema", "patients.yaml"); code != exitInput || !strings.Contains(errs, "other labels") {
-		t.Errorf("models of other classes: exit %d: %s", code, errs)
-	}
-	if code, _, errs := dyad(t, dir, "evaluate", "a.json", "--compare", "turned.json", "--data", "patients.csv", "--epsilon", "1"); code != exitInput || !strings.Contains(errs, "other labels") {
-		t.Errorf("a comparison of models of other classes: exit %d: %s", code, errs)
-	}
-	if code, _, errs := dyad(t, dir, "search", "--models", "a.json,a.json", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "other.jsonl"); code != exitInput || !strings.Contains(errs, "which the ledger") {
-		t.Errorf("a model of another ledger: exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "turned.yaml", "--out", "turned.json")
+	ends(t, dir, exitInput, "other labels", "search", "--models", "a.json,turned.json", "--data", "patients.csv", "--schema", "patients.yaml")
+	ends(t, dir, exitInput, "other labels", "evaluate", "a.json", "--compare", "turned.json", "--data", "patients.csv", "--epsilon", "1")
+	ends(t, dir, exitInput, "which the ledger", "search", "--models", "a.json,a.json", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "other.jsonl")
 }
 
 // A released AUC of 0 is printed as one that was released.
@@ -171,7 +145,7 @@ func seenOfSearch(t *testing.T, seed int) string {
 		t.Fatal(errs)
 	}
 	all := out + "\n--- errors\n" + errs
-	err := filepath.WalkDir(dir, func(path string, f os.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, f os.DirEntry, err error) error {
 		name, _ := filepath.Rel(dir, path)
 		all += "\n--- file " + name
 		if err == nil && strings.HasSuffix(name, "ledger.jsonl") {
@@ -180,10 +154,7 @@ func seenOfSearch(t *testing.T, seed int) string {
 			all += "\n" + string(text)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return strings.ReplaceAll(all, dir, "DIR")
 }
 

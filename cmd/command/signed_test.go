@@ -13,15 +13,14 @@ import (
 	lib "dyad"
 	"dyad/docs/checker"
 	"dyad/internal/crash"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // owner is the key of the ledger of a folder.
 func owner(t *testing.T, dir string) string {
 	t.Helper()
-	code, out, errs := dyad(t, dir, "ledger", "key")
-	if code != exitOK {
-		t.Fatalf("ledger key: exit %d: %s", code, errs)
-	}
+	out := mustRun(t, dir, "ledger", "key")
 	return strings.TrimSpace(out)
 }
 
@@ -49,9 +48,7 @@ func TestEveryReleasedFileIsSigned(t *testing.T) {
 	dir := clinic(t, 300)
 	write(t, dir, "candidates.yaml", "candidates:\n  - name: a\n  - name: b\n    algorithm: moments\n    ridge: 4\n")
 	before := strings.Fields("train --data patients.csv --schema patients.yaml --epsilon 1 --out before.json")
-	if code, _, errs := dyad(t, dir, before...); code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, before...)
 	if _, err := os.Stat(filepath.Join(dir, "before.json.minisig")); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("a ledger without a key signs: %v", err)
 	}
@@ -79,10 +76,7 @@ func TestEveryReleasedFileIsSigned(t *testing.T) {
 			if code, text := bySignature(t, dir, name, key); code != exitOK && code != exitFailure || !strings.Contains(text, "signed this file") {
 				t.Errorf("%s: exit %d: %s", name, code, text)
 			}
-			text, err := os.ReadFile(filepath.Join(dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 			write(t, dir, name, string(text)+" ")
 			if code, text := bySignature(t, dir, name, key); code != exitInput || !strings.Contains(text, "the file is not the one that was signed") {
 				t.Errorf("%s with a byte more: exit %d: %s", name, code, text)
@@ -91,9 +85,7 @@ func TestEveryReleasedFileIsSigned(t *testing.T) {
 		}
 	}
 	write(t, dir, "own.json", "{}")
-	if code, _, errs := dyad(t, dir, "ledger", "sign", "own.json"); code != exitInput || !strings.Contains(errs, "released no file with the hash") {
-		t.Errorf("a file that was not released: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "released no file with the hash", "ledger", "sign", "own.json")
 }
 
 // TestForgeriesAreRefusedByKey: files that make other true statements, and those that the checker does not look at, are refused for a
@@ -102,14 +94,9 @@ func TestForgeriesAreRefusedByKey(t *testing.T) {
 	dir := clinic(t, 300)
 	key := owner(t, dir)
 	for _, name := range []string{"m.json", "other.json"} {
-		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "dpgdsc", "--epsilon", "1", "--out", name); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "dpgdsc", "--epsilon", "1", "--out", name)
 	}
-	genuine, err := os.ReadFile(filepath.Join(dir, "m.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	genuine := must.Get(os.ReadFile(filepath.Join(dir, "m.json")))(t)
 	if code, text := bySignature(t, dir, "m.json", key); code != exitOK {
 		t.Fatalf("the genuine file: exit %d: %s", code, text)
 	}
@@ -148,9 +135,7 @@ func TestForgeriesAreRefusedByKey(t *testing.T) {
 		"nothing but a new spacing": func(map[string]any) {},
 	} {
 		var m map[string]any
-		if err := json.Unmarshal(genuine, &m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(genuine, &m))
 		forge(m)
 		text := sealed(t, m)
 		if bytes.Equal(text, genuine) {
@@ -166,23 +151,16 @@ func TestForgeriesAreRefusedByKey(t *testing.T) {
 	if code, text := bySignature(t, dir, "m.json", stranger); code != exitInput || !strings.Contains(text, "it is by key") {
 		t.Errorf("the key of a stranger: exit %d: %s", code, text)
 	}
-	sig, err := os.ReadFile(filepath.Join(dir, "other.json.minisig"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sig := must.Get(os.ReadFile(filepath.Join(dir, "other.json.minisig")))(t)
 	write(t, dir, "m.json.minisig", string(sig))
 	if code, text := bySignature(t, dir, "m.json", key); code != exitInput || !strings.Contains(text, "the file is not the one that was signed") {
 		t.Errorf("the signature of another file: exit %d: %s", code, text)
 	}
-	if err := os.Remove(filepath.Join(dir, "m.json.minisig")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "m.json.minisig")))
 	if code, text := bySignature(t, dir, "m.json", key); code != exitInput || !strings.Contains(text, "the signature of m.json cannot be read") {
 		t.Errorf("no signature: exit %d: %s", code, text)
 	}
-	if code, _, errs := dyad(t, dir, "ledger", "sign", "m.json"); code != exitOK {
-		t.Errorf("signed again: exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, "ledger", "sign", "m.json")
 	if code, text := bySignature(t, dir, "m.json", key); code != exitOK {
 		t.Errorf("signed again: exit %d: %s", code, text)
 	}
@@ -191,9 +169,7 @@ func TestForgeriesAreRefusedByKey(t *testing.T) {
 // TestSignatureAfterACrash: a program that dies between release and name leaves what --resume names and signs; one that dies between
 // name and signature what "ledger sign" signs.
 func TestSignatureAfterACrash(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for stage, again := range map[string]func(f *fixture, run string) []string{
 		"released": func(f *fixture, run string) []string { return f.train("--resume", run) },
 		"model renamed": func(f *fixture, run string) []string {
@@ -203,7 +179,7 @@ func TestSignatureAfterACrash(t *testing.T) {
 		f := newFixture(t)
 		key := f.dyad("ledger", "key", "--ledger", f.in("ledger/ledger.jsonl"))
 		key.Want(t, "a key", exitOK, "")
-		f.start(t, crash.Spec{Args: f.train(), Stage: stage, Nth: 1, Fault: "kill"}).End()
+		f.start(t, crash.Spec{Args: f.train(), Stage: stage, Fault: "kill"}).End()
 		run, _, _ := f.attacked(t)
 		signature := f.in("out/model.json.minisig")
 		if _, err := os.Stat(signature); !errors.Is(err, fs.ErrNotExist) {
@@ -219,15 +195,10 @@ func TestSignatureAfterACrash(t *testing.T) {
 func TestSignedFileIsReadStrictly(t *testing.T) {
 	dir := clinic(t, 300)
 	key := owner(t, dir)
-	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "drafted.yaml", "bounds_from_data: true\n"+string(schema))
 	train := func(name, schema string) {
-		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", schema, "--epsilon", "1", "--out", name); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, "train", "--data", "patients.csv", "--schema", schema, "--epsilon", "1", "--out", name)
 	}
 	train("drafted.json", "drafted.yaml")
 	if code, text := bySignature(t, dir, "drafted.json", key); code != exitInput || !strings.Contains(text, "ranges were taken from the data") {
@@ -235,9 +206,7 @@ func TestSignedFileIsReadStrictly(t *testing.T) {
 	}
 
 	write(t, dir, "elsewhere", "precious")
-	if err := os.Symlink("elsewhere", filepath.Join(dir, "m.json.minisig")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("elsewhere", filepath.Join(dir, "m.json.minisig")))
 	train("m.json", "patients.yaml") // it is released, and the note about its signature is no failure
 	if text, err := os.ReadFile(filepath.Join(dir, "elsewhere")); err != nil || string(text) != "precious" {
 		t.Errorf("a link in place of a signature: its target is %q (%v)", text, err)
@@ -245,25 +214,13 @@ func TestSignedFileIsReadStrictly(t *testing.T) {
 	if code, _, errs := dyad(t, dir, "ledger", "sign", "m.json"); code == exitOK || !strings.Contains(errs, "m.json.minisig is a link") {
 		t.Errorf("a link in place of a signature: exit %d: %s", code, errs)
 	}
-	if err := os.Remove(filepath.Join(dir, "m.json.minisig")); err != nil {
-		t.Fatal(err)
-	}
-	if code, _, errs := dyad(t, dir, "ledger", "sign", "m.json"); code != exitOK {
-		t.Fatal(errs)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "m.json.minisig")))
+	mustRun(t, dir, "ledger", "sign", "m.json")
 
 	verify := []string{"verify", "m.json", "--key", key, "--ledger", "state/dyad/ledger.jsonl"}
-	if code, _, errs := dyad(t, dir, verify...); code != exitOK {
-		t.Fatal(errs)
-	}
-	m, err := lib.Load(filepath.Join(dir, "m.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := modelText(filepath.Join(dir, "m.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, dir, verify...)
+	m := must.Get(lib.Load(filepath.Join(dir, "m.json")))(t)
+	text := must.Get(modelText(filepath.Join(dir, "m.json")))(t)
 	r, err := judgement{}.compared(m, text, strings.Repeat("0", 64), filepath.Join(dir, "state/dyad/ledger.jsonl"), false)
 	if err != nil || r.Verdict.Verdict != checker.Refused || !strings.Contains(r.Why, "no line with the head") {
 		t.Errorf("another head: %+v, %v", r, err)
@@ -274,33 +231,22 @@ func TestSignedFileIsReadStrictly(t *testing.T) {
 func TestWitnessOfTheLedger(t *testing.T) {
 	dir := clinic(t, 300)
 	train := func(name string) {
-		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "1", "--out", name, "--ledger", "l.jsonl"); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "1", "--out", name, "--ledger", "l.jsonl")
 	}
 	train("a.json")
 	old := map[string][]byte{}
 	for _, name := range []string{"l.jsonl", "l.jsonl.head"} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 		old[name] = text
 	}
 	train("b.json")
 	verify := []string{"ledger", "verify", "--ledger", "l.jsonl", "--witness", "elsewhere"}
 	for range 2 {
-		if code, _, errs := dyad(t, dir, verify...); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, verify...)
 	}
 	for name, text := range old {
 		write(t, dir, name, string(text))
 	}
-	if code, _, errs := dyad(t, dir, "ledger", "verify", "--ledger", "l.jsonl"); code != exitOK {
-		t.Fatalf("without a witness an older copy is whole: %s", errs)
-	}
-	if code, _, errs := dyad(t, dir, verify...); code != exitResource || !strings.Contains(errs, "put back to an older copy") {
-		t.Errorf("exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, "ledger", "verify", "--ledger", "l.jsonl")
+	ends(t, dir, exitResource, "put back to an older copy", verify...)
 }

@@ -17,6 +17,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/local"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -134,7 +135,7 @@ func told(t *testing.T, dir string, args ...string) (code int, text string) {
 	code, out, errs := dyad(t, dir, args...)
 	var b strings.Builder
 	fmt.Fprintf(&b, "exit %d\n%s\n--- errors\n%s", code, out, errs)
-	err := filepath.WalkDir(dir, func(path string, f os.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, f os.DirEntry, err error) error {
 		if err != nil || f.IsDir() || silentInputs.MatchString(f.Name()) {
 			return err
 		}
@@ -146,10 +147,7 @@ func told(t *testing.T, dir string, args ...string) (code int, text string) {
 		content, err := os.ReadFile(path)
 		b.Write(content)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	charged, spent, problem := dyad(t, dir, "ledger", "show", "d", "--json")
 	fmt.Fprintf(&b, "\n--- ledger, exit %d\n%s%s", charged, spent, problem)
 	text = b.String()
@@ -317,9 +315,7 @@ func silentRuns() map[string][]string {
 // way: on all files of the search a command ends with the same exit code, prints the same,
 // leaves the same files and charges the same, but for what it releases with noise.
 func TestNothingButTheReleaseTellsOfTheRecords(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	worlds := maps.Clone(silentWorlds)
 	for seed := range uint64(8) {
 		worlds[fmt.Sprint("random ", seed)] = randomWorld(seed)
@@ -384,15 +380,11 @@ func firstDifference(a, b string) string {
 // On public data, and where figures are computed without a guarantee anyway, the error stays:
 // somebody who mistyped the positive class wants to hear of it.
 func TestLabelsWithoutPairsAreAnErrorOnPublicData(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	model := func(dir string) {
 		t.Helper()
 		for task, file := range map[string]string{taskAUC: "m.json", taskMetric: "metric.json"} {
-			if code, _, errs := dyad(t, dir, "train", "--data", "r.csv", "--schema", "class.yaml", "--task", task, "--out", file); code != exitOK {
-				t.Fatalf("exit %d: %s", code, errs)
-			}
+			mustRun(t, dir, "train", "--data", "r.csv", "--schema", "class.yaml", "--task", task, "--out", file)
 		}
 	}
 	with := func(schema string, args ...string) []string {
@@ -419,14 +411,8 @@ func TestLabelsWithoutPairsAreAnErrorOnPublicData(t *testing.T) {
 	} {
 		dir := silentFolder(t, silentWorlds[c.world])
 		model(dir)
-		ledger, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		code, out, errs := dyad(t, dir, c.args...)
-		if code != exitInput || !strings.Contains(errs, c.says) {
-			t.Errorf("%s, %v: exit %d, want 64 and %q: %s", c.world, c.args, code, c.says, errs)
-		}
+		ledger := must.Get(os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)
+		out, _ := ends(t, dir, exitInput, c.says, c.args...)
 		if c.args[0] == "data" && !strings.Contains(out, "24") {
 			t.Errorf("%v: no figures: %s", c.args, out)
 		}

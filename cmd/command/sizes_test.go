@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"dyad/internal/must"
 )
 
 // everySize are, for each command that releases something about private records, the packages whose tests attack it at every
@@ -42,10 +44,7 @@ var noSize = map[string]string{
 // Every command has its row, and no row is of a command that is gone. A command with records and an epsilon is one that releases.
 // Every package that a row names has tests of every size.
 func TestEveryCommandIsAttackedAtEverySize(t *testing.T) {
-	parser, err := newParser(&cli{}, io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(newParser(&cli{}, io.Discard, io.Discard))(t)
 	rows := map[string]bool{} // whether the command releases
 	for command := range everySize {
 		rows[command] = true
@@ -102,10 +101,7 @@ func attackedAtEverySize(t *testing.T, folder string) bool {
 		t.Fatalf("%s: %d tests, %v", folder, len(tests), err)
 	}
 	return slices.ContainsFunc(tests, func(name string) bool {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		return readsSizes.Match(text)
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset"
+	"dyad/internal/must"
 )
 
 // conversation is what happened at a terminal.
@@ -41,9 +42,7 @@ func converse(t *testing.T, dir string, lines []string, args ...string) (c conve
 		seen <- all.String()
 	}()
 	typed := strings.Join(lines, "\n") + "\n\x04" // the end of the input
-	if _, err := person.WriteString(typed); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(person.WriteString(typed))(t)
 	var out bytes.Buffer
 	c.code = run(context.Background(), args, program, &out, program)
 	program.Close()
@@ -145,10 +144,7 @@ func TestStartTurnsRawExportsIntoSchemas(t *testing.T) {
 					t.Errorf("the terminal does not show %q:\n%s", shown, c.screen)
 				}
 			}
-			s, err := dataset.LoadSchema(filepath.Join(dir, "raw.yaml"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(dataset.LoadSchema(filepath.Join(dir, "raw.yaml")))(t)
 			if s.RangesFromData() || s.Persons != e.persons {
 				t.Errorf("ranges from the data: %v; persons: %d, want %d", s.RangesFromData(), s.Persons, e.persons)
 			}
@@ -173,18 +169,13 @@ func TestStartTurnsRawExportsIntoSchemas(t *testing.T) {
 			if d.Records.Len() != 3000 {
 				t.Errorf("%d rows", d.Records.Len())
 			}
-			m, err := dataset.Summarize(filepath.Join(dir, "raw.csv"), s, dataset.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(dataset.Summarize(filepath.Join(dir, "raw.csv"), s, dataset.Options{}))(t)
 			for _, column := range m.Columns {
 				if low, ok := e.min[column.Name]; ok && (column.Min != low || column.Max != e.max[column.Name]) {
 					t.Errorf("%s from %v to %v, want %v to %v", column.Name, column.Min, column.Max, low, e.max[column.Name])
 				}
 			}
-			if code, out, errs := dyad(t, dir, "train", "--config", "raw-train.yaml"); code != exitOK || !strings.Contains(out, "for one person") {
-				t.Errorf("the recipe: exit %d: %s%s", code, out, errs)
-			}
+			ends(t, dir, exitOK, "for one person", "train", "--config", "raw-train.yaml")
 		})
 	}
 }
@@ -205,10 +196,7 @@ func TestStartShowsValuesOnATerminalOnly(t *testing.T) {
 		}
 	}
 	answers := []string{"--label", "Verstorben", "--positive", "ja"}
-	code, draft, errs := dyad(t, dir, append([]string{"data", "schema", "h.csv"}, answers...)...)
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	draft := mustRun(t, dir, append([]string{"data", "schema", "h.csv"}, answers...)...)
 	for _, more := range [][]string{nil, {"--json"}, {"--log-format", "json"}, {"--verbose"}} {
 		code, out, errs := dyad(t, dir, append(append([]string{"start", "h.csv", "--force"}, answers...), more...)...)
 		if code != exitOK || !strings.Contains(errs, "no questions are asked") {
@@ -221,9 +209,7 @@ func TestStartShowsValuesOnATerminalOnly(t *testing.T) {
 			t.Errorf("%v: the schema is not the draft of data schema: %v\n%s", more, err, text)
 		}
 	}
-	if code, out, errs := dyad(t, dir, "data", "schema", "h.csv", "--ask"); code != exitInput || !strings.Contains(errs, "--answers FILE") {
-		t.Errorf("--ask without a terminal: exit %d: %s%s", code, out, errs)
-	}
+	ends(t, dir, exitInput, "--answers FILE", "data", "schema", "h.csv", "--ask")
 	c := converse(t, dir, []string{"Verstorben"}, "start", "h.csv", "--force", "--json")
 	if check("standard output", c.stdout); c.code != exitOK || !strings.Contains(c.screen, "1.188,0") || !strings.Contains(c.screen, "1188") {
 		t.Errorf("exit %d: the terminal does not show values and readings:\n%s", c.code, c.screen)
@@ -232,9 +218,7 @@ func TestStartShowsValuesOnATerminalOnly(t *testing.T) {
 	t.Chdir(dir)
 	person, program := terminal(t)
 	defer program.Close()
-	if _, err := person.WriteString("Verstorben\n\x04"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(person.WriteString("Verstorben\n\x04"))(t)
 	var stdout, stderr bytes.Buffer
 	if code := run(t.Context(), []string{"start", "h.csv", "--force"}, program, &stdout, &stderr); code != exitOK {
 		t.Errorf("exit %d: %s", code, &stderr)
@@ -259,10 +243,7 @@ func TestWhatIsNotAnsweredStaysMarked(t *testing.T) {
 		if talk.code != exitOK {
 			t.Fatalf("%s: exit %d: %s", c.name, talk.code, talk.screen)
 		}
-		s, err := dataset.LoadSchema(filepath.Join(dir, "asked.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(dataset.LoadSchema(filepath.Join(dir, "asked.yaml")))(t)
 		var marked []string
 		for _, column := range s.Columns {
 			if column.FromData {
@@ -292,17 +273,9 @@ func TestAnswersGiveAllThatIsAsked(t *testing.T) {
 		t.Fatalf("exit %d: %s", c.code, c.screen)
 	}
 	write(t, dir, "known.yaml", "Wert: {decimal: \",\", range: [0, 100000]}\nTod: {role: label, positive: nein}\nPatient: {role: person, persons: 20, max_rows_per_person: 3}\nAlter: {range: [0, 120]}\n")
-	if code, out, errs := dyad(t, dir, "start", "raw.csv", "--answers", "known.yaml", "--out", "known-schema.yaml"); code != exitOK {
-		t.Fatalf("exit %d: %s%s", code, out, errs)
-	}
-	asked, err := os.ReadFile(filepath.Join(dir, "asked.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	known, err := os.ReadFile(filepath.Join(dir, "known-schema.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, dir, "start", "raw.csv", "--answers", "known.yaml", "--out", "known-schema.yaml")
+	asked := must.Get(os.ReadFile(filepath.Join(dir, "asked.yaml")))(t)
+	known := must.Get(os.ReadFile(filepath.Join(dir, "known-schema.yaml")))(t)
 	if string(asked) != string(known) || strings.Contains(string(asked), "from_data: true") {
 		t.Errorf("asked:\n%s\nby a file:\n%s\n%s", asked, known, c.screen)
 	}

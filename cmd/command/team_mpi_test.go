@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
@@ -22,9 +23,7 @@ import (
 // mpirun is the launcher of so many ranks of Open MPI; the test is skipped without it.
 func mpirun(t *testing.T, size int) []string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	path, err := exec.LookPath("mpirun")
 	if err != nil {
 		t.Skip("mpirun is missing: install openmpi-bin; .ci/run does")
@@ -50,14 +49,8 @@ func mpiJob(t *testing.T, dir string, size int, s crash.Spec) ended {
 		t.Fatalf("%d processes started, want %d (%v): %s", len(files), max(size, 1), err, e.Stderr)
 	}
 	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pid, err := strconv.Atoi(string(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
+		pid := must.Get(strconv.Atoi(string(text)))(t)
 		for began := time.Now(); syscall.Kill(pid, 0) == nil; time.Sleep(50 * time.Millisecond) {
 			if time.Since(began) > 20*time.Second {
 				t.Fatalf("%s is still there after the job", filepath.Base(name))
@@ -104,7 +97,7 @@ func TestMPIKills(t *testing.T) {
 				dir := clinic(t, 9000)
 				t.Chdir(dir)
 				args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "gradient-perturbation", "--steps", "30", "--checkpoint-every", "1ns", "--ledger", "l.jsonl", "--out", "team.json"}
-				if e := mpiJob(t, dir, 3, crash.Spec{Args: args, Stage: stage, Nth: 1, Fault: fault}); e.Code == exitOK {
+				if e := mpiJob(t, dir, 3, crash.Spec{Args: args, Stage: stage, Fault: fault}); e.Code == exitOK {
 					t.Fatalf("a process was killed, and the job ended well: %s", e.Stderr)
 				}
 				run := wantCharged(t, 0)
@@ -117,9 +110,7 @@ func TestMPIKills(t *testing.T) {
 				}
 				mpiJob(t, dir, again, crash.Spec{Args: append(args, "--resume", run)}).Want(t, "resume", exitOK, says)
 				wantCharged(t, 1)
-				if _, err := os.Stat("team.json"); err != nil {
-					t.Error(err)
-				}
+				must.Check(os.Stat("team.json"))(t)
 			})
 		}
 	}
@@ -128,14 +119,8 @@ func TestMPIKills(t *testing.T) {
 // wantCharged returns the one run of the ledger in this folder, which has released so often.
 func wantCharged(t *testing.T, releases int) (run string) {
 	t.Helper()
-	l, err := ledger.Open("l.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := l.Entries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open("l.jsonl"))(t)
+	entries := must.Get(l.Entries())(t)
 	charges, released := 0, 0
 	for _, e := range entries {
 		if e.Charge != nil {
@@ -158,7 +143,7 @@ func TestMPIInterrupt(t *testing.T) {
 	dir := clinic(t, 9000)
 	t.Chdir(dir)
 	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "gradient-perturbation", "--steps", "30", "--ledger", "l.jsonl", "--out", "team.json"}
-	mpiJob(t, dir, 3, crash.Spec{Args: args, Stage: "training", Nth: 1, Fault: "interrupt"}).Want(t, "interrupt", exitCancelled, "continues it at no further cost")
+	mpiJob(t, dir, 3, crash.Spec{Args: args, Stage: "training", Fault: "interrupt"}).Want(t, "interrupt", exitCancelled, "continues it at no further cost")
 	wantCharged(t, 0)
 }
 
@@ -168,7 +153,7 @@ func TestMPIHung(t *testing.T) {
 	dir := clinic(t, 9000)
 	t.Chdir(dir)
 	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "gradient-perturbation", "--steps", "30", "--ledger", "l.jsonl", "--out", "team.json"}
-	e := mpiJob(t, dir, 3, crash.Spec{Args: append(args, "--team-deadline", "2s"), Stage: "training", Nth: 1, Fault: "stop rank 1"})
+	e := mpiJob(t, dir, 3, crash.Spec{Args: append(args, "--team-deadline", "2s"), Stage: "training", Fault: "stop rank 1"})
 	if e.Code == exitOK || !strings.Contains(e.Stderr, "a process does not answer within 2s") {
 		t.Errorf("exit %d: %s", e.Code, e.Stderr)
 	}

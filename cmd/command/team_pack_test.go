@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 )
 
 // A pack that changes on any rank of a team, also on one that follows, ends the run for all: nothing is released, the rank names its
@@ -23,10 +24,7 @@ func TestChangedPackOfAnyRankIsNotReleased(t *testing.T) {
 		for _, pack := range packs {
 			f.dyad("data", "pack", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "-o", pack, "--force").Want(t, "pack", exitOK, "")
 		}
-		whole, err := os.ReadFile(packs[at])
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must.Get(os.ReadFile(packs[at]))(t)
 		out, book := f.in("out/team.json"), f.in("ledger/team"+string(rune('0'+at))+".jsonl")
 		_ = os.Remove(out)
 		run := func(stage string, more ...string) (ends [2]rankEnd) {
@@ -54,9 +52,7 @@ func TestChangedPackOfAnyRankIsNotReleased(t *testing.T) {
 		if want := []int{exitOK, exitFailure}[at]; ends[1].Code != want || !strings.Contains(ends[at].Stderr, packs[at]) {
 			t.Errorf("rank %d changed: rank 1: exit %d, want %d: %s", at, ends[1].Code, want, ends[1].Stderr)
 		}
-		if err := os.WriteFile(packs[at], whole, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(packs[at], whole, 0o600))
 		id, _, _ = strings.Cut(id, " ")
 		ends = run("never", "--resume", id)
 		if codes := []int{ends[0].Code, ends[1].Code}; !slices.Equal(codes, []int{exitOK, exitOK}) || !exists(out) {

@@ -20,6 +20,7 @@ import (
 	"dyad/engine/dataset"
 	"dyad/engine/device"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/privacy/ledger"
 )
 
@@ -94,9 +95,7 @@ func TestTeamTrains(t *testing.T) {
 		"metric":      {"--task", "metric", "--algorithm", "moment-metric", "--holdout", "0.1"},
 	} {
 		args = append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--seed", "7", "--workers", "1", "--force"}, args...)
-		if code, _, errs := dyad(t, dir, append(args, "--out", "one.json")...); code != exitOK {
-			t.Fatalf("%s: one process: exit %d: %s", name, code, errs)
-		}
+		mustRun(t, dir, append(args, "--out", "one.json")...)
 		ends := ranks(t, dir, 3, append(args, "--out", "team.json"), nil)
 		for rank, e := range ends {
 			if e.Code != exitOK {
@@ -124,10 +123,7 @@ func TestTeamRefusals(t *testing.T) {
 	dir := clinic(t, 20_000) // sorted scores are the cheapest for a hinge
 	unread := []string{"train", "--schema", "patients.yaml", "--set", "steps=5", "--algorithm", "gradient-perturbation"}
 	base := slices.Clip(append(slices.Clone(unread), "--data", "patients.csv"))
-	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(text), "\n")
 	write(t, dir, "shorter.csv", strings.Join(lines[:len(lines)-2], ""))
 	write(t, dir, "broken.csv", string(text)+"x,y\n")
@@ -181,23 +177,16 @@ func TestTeamRefusals(t *testing.T) {
 			if e.Code != exitInput || strings.Contains(e.Stdout+e.Stderr, c.says) != (rank == c.told) {
 				t.Errorf("%s: rank %d: exit %d, want %d and %q on rank %d only: %s", name, rank, e.Code, exitInput, c.says, c.told, e.Stderr)
 			}
-			if _, err := os.Stat(fmt.Sprintf("rank-%d.jsonl", rank)); err == nil {
-				t.Errorf("%s: rank %d has a ledger", name, rank)
-			}
+			must.Err(os.Stat(fmt.Sprintf("rank-%d.jsonl", rank)))(t, "%s: rank %d has a ledger", name, rank)
 		}
 	}
-	if _, err := os.Stat("team.json"); err == nil {
-		t.Error("a refused team wrote a model")
-	}
+	must.Err(os.Stat("team.json"))(t, "a refused team wrote a model")
 }
 
 // TestTeamOfOneKind: the ranks of a team compute on CPUs, or each on a GPU: their chunks differ.
 func TestTeamOfOneKind(t *testing.T) {
 	t.Chdir(clinic(t, 150))
-	data, err := lib.Open("patients.csv", "patients.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(lib.Open("patients.csv", "patients.yaml"))(t)
 	moments, gradients := algorithms.Algorithm(algorithms.Moments{}), algorithms.Algorithm(algorithms.GradientPerturbation{Steps: 1})
 	for _, c := range []struct {
 		first, second, says, task string
@@ -251,19 +240,11 @@ func TestTeamForgotten(t *testing.T) {
 		t.Run(variable, func(t *testing.T) {
 			t.Setenv(variable, "3")
 			args := []string{"train", "--data", "patients.csv", "--ledger", "l.jsonl", "--force"}
-			if code, _, errs := dyad(t, dir, append(args, "--schema", "patients.yaml")...); code != exitInput || !strings.Contains(errs, "add --team mpi") {
-				t.Errorf("exit %d: %s", code, errs)
-			}
-			if _, err := os.Stat(filepath.Join(dir, "l.jsonl")); err == nil {
-				t.Error("a ledger was made")
-			}
-			if code, _, errs := dyad(t, dir, append(args, "--schema", "public.yaml")...); code != exitOK {
-				t.Errorf("public: exit %d: %s", code, errs)
-			}
+			ends(t, dir, exitInput, "add --team mpi", append(args, "--schema", "patients.yaml")...)
+			must.Err(os.Stat(filepath.Join(dir, "l.jsonl")))(t, "a ledger was made")
+			mustRun(t, dir, append(args, "--schema", "public.yaml")...)
 			t.Setenv(variable, "1")
-			if code, _, errs := dyad(t, dir, append(args, "--schema", "patients.yaml", "--ledger", variable+".jsonl")...); code != exitOK {
-				t.Errorf("one process: exit %d: %s", code, errs)
-			}
+			mustRun(t, dir, append(args, "--schema", "patients.yaml", "--ledger", variable+".jsonl")...)
 		})
 	}
 }
@@ -306,10 +287,7 @@ func TestTeamLostRank(t *testing.T) {
 	if first.Code == exitOK || !strings.Contains(first.Stderr, "continues it at no further cost") {
 		t.Fatalf("a rank was lost: exit %d: %s", first.Code, first.Stderr)
 	}
-	l, err := ledger.Open("l.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open("l.jsonl"))(t)
 	entries, err := l.Entries()
 	if err != nil || len(entries) == 0 {
 		t.Fatal(err, entries)
@@ -326,7 +304,5 @@ func TestTeamLostRank(t *testing.T) {
 	if charges != 1 || released != 0 {
 		t.Errorf("%d charges and %d releases after a lost rank", charges, released)
 	}
-	if _, err := os.Stat("team.json"); err == nil {
-		t.Error("a lost rank left a model")
-	}
+	must.Err(os.Stat("team.json"))(t, "a lost rank left a model")
 }

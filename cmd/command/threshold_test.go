@@ -9,18 +9,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func readChosen(t *testing.T, dir, name string) *privateResult {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 	r := &privateResult{}
-	if err := json.Unmarshal(text, r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, r))
 	return r
 }
 
@@ -28,11 +25,11 @@ func readChosen(t *testing.T, dir, name string) *privateResult {
 // give where no records are; the charge is that of the figures alone.
 func TestThresholdIsAFunctionOfTheRelease(t *testing.T) {
 	dir := clinic(t, 200)
-	must(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "4", "--out", "m.json")
-	plan := must(t, dir, "evaluate", "m.json", "--plan", "-n", "200", "--epsilon", "2", "--json")
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "4", "--out", "m.json")
+	plan := mustRun(t, dir, "evaluate", "m.json", "--plan", "-n", "200", "--epsilon", "2", "--json")
 	for i, args := range [][]string{nil, {"--aim", "accuracy"}, {"--aim", "sensitivity", "--at-least", "0.7"}, {"--delta", "0", "--roc-thresholds=-0.1,0.05,0.2"}} {
 		name := "t" + strconv.Itoa(i) + ".json"
-		out := must(t, dir, append([]string{"threshold", "m.json", "--data", "patients.csv", "--epsilon", "2", "--out", name}, args...)...)
+		out := mustRun(t, dir, append([]string{"threshold", "m.json", "--data", "patients.csv", "--epsilon", "2", "--out", name}, args...)...)
 		r := readChosen(t, dir, name)
 		if r.Chosen == nil || r.Run == "" || !strings.HasPrefix(out, "threshold ") || len(strings.Split(strings.TrimSpace(out), "\n")) > 5 {
 			t.Fatalf("%v: %s", args, out)
@@ -42,17 +39,14 @@ func TestThresholdIsAFunctionOfTheRelease(t *testing.T) {
 		}
 		elsewhere := t.TempDir() // no records, no ledger
 		for _, file := range []string{"m.json", name} {
-			text, err := os.ReadFile(filepath.Join(dir, file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(filepath.Join(dir, file)))(t)
 			write(t, elsewhere, file, string(text))
 		}
 		var aim []string
 		if i == 1 || i == 2 {
 			aim = args
 		}
-		must(t, elsewhere, append([]string{"threshold", "m.json", "--figures", name, "--out", "again.json"}, aim...)...)
+		mustRun(t, elsewhere, append([]string{"threshold", "m.json", "--figures", name, "--out", "again.json"}, aim...)...)
 		if again := readChosen(t, elsewhere, "again.json"); !reflect.DeepEqual(again.Chosen, r.Chosen) || !reflect.DeepEqual(again.Figures, r.Figures) {
 			t.Errorf("%v: %+v from the release, %+v from the run", args, again.Chosen, r.Chosen)
 		}
@@ -66,18 +60,15 @@ func TestThresholdIsAFunctionOfTheRelease(t *testing.T) {
 func TestPredictPrintsClasses(t *testing.T) {
 	dir := clinic(t, 200)
 	data := []string{"--data", "patients.csv", "--schema", "patients.yaml"}
-	must(t, dir, append([]string{"train", "--out", "m.json"}, data...)...)
-	must(t, dir, append([]string{"train", "--out", "other.json"}, data...)...)
-	must(t, dir, append([]string{"train", "--task", "metric", "--out", "metric.json"}, data...)...)
-	must(t, dir, "evaluate", "m.json", "--data", "patients.csv", "--epsilon", "1", "--out", "f.json")
-	must(t, dir, "threshold", "m.json", "--figures", "f.json", "--out", "t.json")
+	mustRun(t, dir, append([]string{"train", "--out", "m.json"}, data...)...)
+	mustRun(t, dir, append([]string{"train", "--out", "other.json"}, data...)...)
+	mustRun(t, dir, append([]string{"train", "--task", "metric", "--out", "metric.json"}, data...)...)
+	mustRun(t, dir, "evaluate", "m.json", "--data", "patients.csv", "--epsilon", "1", "--out", "f.json")
+	mustRun(t, dir, "threshold", "m.json", "--figures", "f.json", "--out", "t.json")
 	chosen := readChosen(t, dir, "t.json").Chosen.Threshold
-	must(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold", "t.json", "--out", "classes.csv")
-	file, err := os.ReadFile(filepath.Join(dir, "classes.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for threshold, text := range map[float64]string{chosen: string(file), 0.01: must(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold", "0.01"), -100: must(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold=-100")} {
+	mustRun(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold", "t.json", "--out", "classes.csv")
+	file := must.Get(os.ReadFile(filepath.Join(dir, "classes.csv")))(t)
+	for threshold, text := range map[float64]string{chosen: string(file), 0.01: mustRun(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold", "0.01"), -100: mustRun(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold=-100")} {
 		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 		if err != nil || len(rows) != 201 || len(rows[0]) != 3 || rows[0][2] != "class" {
 			t.Fatalf("%v: %d rows: %v", threshold, len(rows), err)
@@ -90,13 +81,10 @@ func TestPredictPrintsClasses(t *testing.T) {
 		}
 	}
 	var r predictResult
-	if err := json.Unmarshal([]byte(must(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold", "0", "--json")), &r); err != nil || len(r.Classes) != 200 || r.Threshold == nil {
+	if err := json.Unmarshal([]byte(mustRun(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold", "0", "--json")), &r); err != nil || len(r.Classes) != 200 || r.Threshold == nil {
 		t.Errorf("JSON: %+v, %v", r.Threshold, err)
 	}
-	before, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)
 	for want, args := range map[string][]string{
 		"ends in .csv":             {"predict", "m.json", "--data", "patients.csv", "--threshold", "0", "--out", "s.npy"},
 		"figures of another model": {"predict", "other.json", "--data", "patients.csv", "--threshold", "t.json"},

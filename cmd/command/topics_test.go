@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestTopics: every page can be asked for and is listed, its lines fit a terminal, and its
@@ -35,33 +37,21 @@ func TestTopics(t *testing.T) {
 			t.Errorf("at epsilon %g the success is at most %s, which the page does not say", epsilon, want)
 		}
 	}
-	if code, _, _ := dyad(t, t.TempDir(), "help", "train"); code != exitOK {
-		t.Error("help of a command is gone")
-	}
+	mustRun(t, t.TempDir(), "help", "train")
 }
 
 // TestChoosingHasTheNumbersOfTheRawFile: every row of the page's table is that of
 // bench/results/auto-summary.csv, and no set of records is left out.
 func TestChoosingHasTheNumbersOfTheRawFile(t *testing.T) {
-	f, err := os.Open("../../bench/results/auto-summary.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open("../../bench/results/auto-summary.csv"))(t)
 	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(f).ReadAll())(t)
 	at := map[string]int{}
 	for i, name := range rows[0] {
 		at[name] = i
 	}
 	number := func(row []string, name string) float64 {
-		x, err := strconv.ParseFloat(row[at[name]], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return x
+		return must.Get(strconv.ParseFloat(row[at[name]], 64))(t)
 	}
 	want := map[string]string{} // columns of the page, by records and data
 	for _, row := range rows[1:] {

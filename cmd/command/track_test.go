@@ -7,32 +7,30 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // tracked is every file below a folder of runs, with its path and text; paths of the machine are masked.
 func tracked(t *testing.T, dir, root string) string {
 	t.Helper()
 	var b strings.Builder
-	err := filepath.WalkDir(filepath.Join(dir, root), func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(filepath.Join(dir, root), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		text, err := os.ReadFile(path)
 		b.WriteString("--- " + path + "\n" + string(text) + "\n")
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return strings.NewReplacer(filepath.ToSlash(dir), "DIR", dir, "DIR", "/"+root, "/ROOT").Replace(b.String())
 }
 
 // The run folder of a private run is a function of what it released and of public numbers: made again from the
 // released files alone it has the same bytes. So it has on a neighbour with the same release.
 func TestRunFoldersOfNeighboursWithOneRelease(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	data := []string{"--data", "patients.csv", "--schema", "patients.yaml"}
 	for name, args := range map[string][]string{
 		"train":    append([]string{"train", "--out", "m.json", "--track", "runs", "--holdout", "0.3"}, data...),
@@ -45,18 +43,16 @@ func TestRunFoldersOfNeighboursWithOneRelease(t *testing.T) {
 		if name == "evaluate" {
 			again = append(again, "--figures", "f.json")
 			for _, dir := range []string{a, b} {
-				must(t, dir, append([]string{"train", "--out", "m.json"}, data...)...)
+				mustRun(t, dir, append([]string{"train", "--out", "m.json"}, data...)...)
 			}
 		}
 		for _, dir := range []string{a, b} {
-			must(t, dir, args...)
-			must(t, dir, again...)
+			mustRun(t, dir, args...)
+			mustRun(t, dir, again...)
 			if x, y := tracked(t, dir, "runs"), tracked(t, dir, "again"); x != y || strings.Count(x, "--- ") < 20 {
 				t.Errorf("%s: the folder has more than what was released:\n%s", name, firstDifference(x, y))
 			}
-			if err := os.RemoveAll(filepath.Join(dir, "again")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.RemoveAll(filepath.Join(dir, "again")))
 		}
 		if tracked(t, a, "runs") == tracked(t, b, "runs") {
 			t.Errorf("%s: the folders of two releases are equal, so that they show none", name)
@@ -66,15 +62,15 @@ func TestRunFoldersOfNeighboursWithOneRelease(t *testing.T) {
 				write(t, b, file, string(text))
 			}
 		}
-		must(t, b, again...)
+		mustRun(t, b, again...)
 		if x, y := tracked(t, a, "runs"), tracked(t, b, "again"); x != y {
 			t.Errorf("%s: a record shows in the folder:\n%s", name, firstDifference(x, y))
 		}
 	}
 	// The comparison sees an exact figure: of public data the folder has some.
 	a, _ := neighbouringClinics(t, 64)
-	must(t, a, append([]string{"train", "--out", "m.json", "--track", "runs", "--holdout", "0.5", "--public-data"}, data...)...)
-	must(t, a, "report", "m.json", "--track", "again")
+	mustRun(t, a, append([]string{"train", "--out", "m.json", "--track", "runs", "--holdout", "0.5", "--public-data"}, data...)...)
+	mustRun(t, a, "report", "m.json", "--track", "again")
 	if x := tracked(t, a, "runs"); x == tracked(t, a, "again") || !strings.Contains(x, "/metrics/auc\n") {
 		t.Error("exact figures of public records were not noticed")
 	}
@@ -85,16 +81,13 @@ func TestRunFoldersOfNeighboursWithOneRelease(t *testing.T) {
 func TestRunFolder(t *testing.T) {
 	dir := clinic(t, 64)
 	data := []string{"--data", "patients.csv", "--schema", "patients.yaml"}
-	must(t, dir, append([]string{"train", "--out", "m.json", "--track", "runs", "--epsilon", "2"}, data...)...)
-	must(t, dir, "evaluate", "m.json", "--data", "patients.csv", "--epsilon", "1", "--track", "runs")
+	mustRun(t, dir, append([]string{"train", "--out", "m.json", "--track", "runs", "--epsilon", "2"}, data...)...)
+	mustRun(t, dir, "evaluate", "m.json", "--data", "patients.csv", "--epsilon", "1", "--track", "runs")
 	found, err := filepath.Glob(filepath.Join(dir, "runs", "*", "*", "artifacts", "metrics.json"))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%d runs, %v", len(found), err)
 	}
-	text, err := os.ReadFile(found[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(found[0]))(t)
 	var metrics map[string]float64
 	if err := json.Unmarshal(text, &metrics); err != nil || metrics["epsilon"] > 2 || metrics["epsilon"] < 1.9 || metrics["evaluation_epsilon"] > 1 || metrics["auc_high"] <= metrics["auc_low"] {
 		t.Errorf("%v: %s", err, text)
@@ -110,10 +103,7 @@ func TestRunFolder(t *testing.T) {
 		t.Errorf("the model is not an artifact: %v, %v", err, e)
 	}
 	ledger := filepath.Join(dir, "state", "dyad", "ledger.jsonl")
-	before, err := os.ReadFile(ledger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(os.ReadFile(ledger))(t)
 	write(t, dir, "taken", "mine")
 	for want, args := range map[string][]string{
 		"cannot be made":             append([]string{"train", "--out", "n.json", "--track", "taken"}, data...),
@@ -123,9 +113,7 @@ func TestRunFolder(t *testing.T) {
 		"run folder":                 {"evaluate", "m.json", "--data", "patients.csv", "--exact-figures", "--track", "runs"},
 		"--plan and --track exclude": {"evaluate", "m.json", "--plan", "-n", "64", "--epsilon", "1", "--track", "runs"},
 	} {
-		if code, _, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, want) {
-			t.Errorf("%v: exit %d: %s", args, code, errs)
-		}
+		ends(t, dir, exitInput, want, args...)
 	}
 	if after, err := os.ReadFile(ledger); err != nil || string(after) != string(before) || exists(filepath.Join(dir, "n.json")) {
 		t.Errorf("something was charged or written: %v", err)

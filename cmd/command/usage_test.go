@@ -22,12 +22,7 @@ func TestSlipsOfTheCommandLine(t *testing.T) {
 		{"predict", "Run \"dyad predict --help\" for usage"},
 		{"train --data patients.csv --schema patients.yaml --out nowhere/m.json", "create it first"},
 	} {
-		code, _, errs := dyad(t, dir, strings.Fields(c.args)...)
-		if code != exitInput || !strings.Contains(errs, c.want) {
-			t.Errorf("dyad %s: exit %d: %s, want %s", c.args, code, errs, c.want)
-		}
+		ends(t, dir, exitInput, c.want, strings.Fields(c.args)...)
 	}
-	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon=-1"); code != exitInput || !strings.Contains(errs, "psilon") {
-		t.Errorf("exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "psilon", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon=-1")
 }

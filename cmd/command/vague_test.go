@@ -9,6 +9,7 @@ import (
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/evaluate"
+	"dyad/internal/must"
 	"dyad/internal/page"
 	"dyad/privacy"
 )
@@ -16,31 +17,17 @@ import (
 // Figures that say nothing are shown as intervals: no number, no line and no mark, and a sentence says why. Others have them.
 func TestVagueFiguresAreBands(t *testing.T) {
 	for n, vague := range map[int]bool{300: true, 30_000: false} {
-		p, err := evaluate.New(evaluate.Options{Records: n, Budget: privacy.Budget{Epsilon: 0.5, Delta: 1e-5}, ScoreBound: 4, At: []float64{0}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(evaluate.New(evaluate.Options{Records: n, Budget: privacy.Budget{Epsilon: 0.5, Delta: 1e-5}, ScoreBound: 4, At: []float64{0}}))(t)
 		d := evaluate.Data{Scores: make([]float64, n), Positive: make([]bool, n)}
 		for i := range n {
 			d.Positive[i], d.Scores[i] = i%2 == 0, float64(i%7)+float64(i%2)/2
 		}
-		out, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }),
-			algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := p.Figures(out.Weights, 0.95)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := privateQuality(&privateResult{PrivateFigures: lib.PrivateFigures{Figures: f}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }),
+			algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)}))(t)
+		f := must.Get(p.Figures(out.Weights, 0.95))(t)
+		s := must.Get(privateQuality(&privateResult{PrivateFigures: lib.PrivateFigures{Figures: f}}))(t)
 		var text bytes.Buffer
-		if err := (page.Report{Sections: []page.Section{s}}).Write(&text); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, (page.Report{Sections: []page.Section{s}}).Write(&text))
 		var b strings.Builder
 		writeFigures(&b, f)
 		for where, shown := range map[string]string{"page": text.String(), "text": b.String()} {

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // statedEvidence is a line of docs/verdicts.md.
@@ -51,15 +53,9 @@ func wrongEvidence(t *testing.T, root string, e statedEvidence) string {
 	if m == nil || e.prints != "ok" {
 		return e.command + " is neither of dyad nor a test that prints ok"
 	}
-	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(m[1]), "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(filepath.Join(root, filepath.FromSlash(m[1]), "*_test.go")))(t)
 	for _, file := range files {
-		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution))(t)
 		for _, d := range f.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == m[2] {
 				return ""
@@ -72,14 +68,8 @@ func wrongEvidence(t *testing.T, root string, e statedEvidence) string {
 // TestVerdictsHaveEvidence: every verdict on docs/verdicts.md has a line of evidence, every command of the program prints what
 // the line says, and every test that a line names exists.
 func TestVerdictsHaveEvidence(t *testing.T) {
-	page, err := os.ReadFile("../../docs/verdicts.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/verdicts.md"))(t)
+	root := must.Get(filepath.Abs("../.."))(t)
 	all := evidenceOn(string(page))
 	if verdicts := bytes.Count(page, []byte("\n- Verdict: ")); verdicts != len(catalogue()) || len(all) < verdicts {
 		t.Errorf("%d verdicts on %d algorithms, %d lines of evidence", verdicts, len(catalogue()), len(all))

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"dyad/docs/checker"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -75,18 +76,14 @@ const evaluatedFirst = "evaluate descent.json --mean-loss --delta 0"
 // Every value of the file that a claim rests on is changed, up and down, by an attacker who computes the checksum again: no
 // such file is accepted, and the list of the others has no value too many. Every reason of the checker to refuse a file is met.
 func TestVerifyRefusesEveryField(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 200)
 	changed, used, said := 0, map[string]bool{}, map[string]bool{}
 	tried := map[string]int{} // values at places of a list
 	for _, name := range []string{"descent", "descent-pure", "descent-laplace", "descent-paper", "average-square", "gradient-hinge", "moments", "moments-pure", "moments-steps", "moments-descent", "moment-metric", "metric-wide",
 		"hidden", "network", "network-cosine", "stream", "clusters", "pairs", "pairs-moments", "evaluation"} {
 		var m any
-		if err := json.Unmarshal(verifiable(t, dir, name, cmp.Or(verified[name], evaluatedFirst)), &m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(verifiable(t, dir, name, cmp.Or(verified[name], evaluatedFirst)), &m))
 		if v := checker.Check(sealed(t, m)); v.Verdict != checker.Verified {
 			t.Fatalf("%s, unchanged: %+v", name, v)
 		}
@@ -237,10 +234,7 @@ func reasons(t *testing.T) (all []string) {
 	after := map[string]string{"refuse": "", "same": " is ", "above": " is stated as ", "enough": ", "}
 	where := map[string]int{"refuse": 1}
 	for _, name := range []string{"checker.go", "theorems.go", "numbers.go", "kinds.go", "networks.go"} {
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(source(t), "..", "..", "docs", "checker", name), nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(token.NewFileSet(), filepath.Join(source(t), "..", "..", "docs", "checker", name), nil, 0))(t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok {
@@ -259,10 +253,7 @@ func reasons(t *testing.T) (all []string) {
 				arg, end = sum.X, ""
 			}
 			if literal, ok := arg.(*ast.BasicLit); ok {
-				words, err := strconv.Unquote(literal.Value)
-				if err != nil {
-					t.Fatal(err)
-				}
+				words := must.Get(strconv.Unquote(literal.Value))(t)
 				parts := regexp.MustCompile(`%\.?[0-9]*[a-z]`).Split(words, -1) // its longest part without numbers
 				longest := slices.MaxFunc(parts, func(x, y string) int { return len(x) - len(y) })
 				if len(parts) == 1 {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/docs/checker"
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -17,16 +18,9 @@ import (
 // data id or another release is refused.
 func TestStreamModelsAreComparedWithTheirCharge(t *testing.T) {
 	dir := clinic(t, 60)
-	if code, out, errs := dyad(t, dir, strings.Fields("online --records 60 --every 20 --state s --out m.json --ledger l.jsonl"+private)...); code != exitOK {
-		t.Fatalf("exit %d: %s%s", code, out, errs)
-	}
-	m, err := readModel("m.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if code, out, errs := dyad(t, dir, "verify", "m.json", "--ledger", "l.jsonl"); code != exitOK || !strings.Contains(out, "one charge of this plan; it has no hash of the file of a stream") {
-		t.Errorf("exit %d: %s%s", code, out, errs)
-	}
+	mustRun(t, dir, strings.Fields("online --records 60 --every 20 --state s --out m.json --ledger l.jsonl"+private)...)
+	m := must.Get(readModel("m.json"))(t)
+	ends(t, dir, exitOK, "one charge of this plan; it has no hash of the file of a stream", "verify", "m.json", "--ledger", "l.jsonl")
 	run, id, released, relation := m.Run, m.DataID, m.Guarantee.Released, m.Guarantee.Relation
 	for what, change := range map[string]func(){
 		"charges": func() { m.Run = strings.Repeat("A", len(run)) }, "data id": func() { m.DataID = "other" },
@@ -35,23 +29,15 @@ func TestStreamModelsAreComparedWithTheirCharge(t *testing.T) {
 	} {
 		m.Run, m.DataID, m.Approved, m.Guarantee.Released, m.Guarantee.Relation = run, id, "", released, relation
 		change()
-		text, err := m.Text()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(m.Text())(t)
 		write(t, dir, "forged.json", string(text))
-		if code, out, errs := dyad(t, dir, "verify", "forged.json", "--ledger", "l.jsonl"); code != exitInput || !strings.Contains(errs, what) {
-			t.Errorf("%s: exit %d: %s%s", what, code, out, errs)
-		}
+		ends(t, dir, exitInput, what, "verify", "forged.json", "--ledger", "l.jsonl")
 	}
 }
 
 // The file of a kind of one's own is read by a program that does not know the kind: not covered as it is, and refused where it was changed.
 func TestReleasesOfOtherKindsAreRead(t *testing.T) {
-	text, err := os.ReadFile("testdata/formats/release-1.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/formats/release-1.json"))(t)
 	dir := t.TempDir()
 	for _, c := range []struct {
 		text string
@@ -73,14 +59,9 @@ func TestReleasesOfOtherKindsAreRead(t *testing.T) {
 func TestChangedFiguresAreRefused(t *testing.T) {
 	dir := clinic(t, 120)
 	for _, args := range []string{"train --epsilon 1 --out m.json" + private, "evaluate m.json --data patients.csv --epsilon 1 --out f.json"} {
-		if code, out, errs := dyad(t, dir, strings.Fields(args)...); code != exitOK {
-			t.Fatalf("exit %d: %s%s", code, out, errs)
-		}
+		mustRun(t, dir, strings.Fields(args)...)
 	}
-	text, err := os.ReadFile("f.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("f.json"))(t)
 	write(t, dir, "g.json", strings.Replace(string(text), `"confidence": 0.95`, `"confidence": 0.99`, 1))
 	for file, want := range map[string]int{"f.json": exitOK, "g.json": exitInput} {
 		for _, args := range [][]string{{"threshold", "m.json", "--figures", file, "--aim", "balanced", "--out", "of-" + file}, {"report", "m.json", "--figures", file, "--out", file + ".html"}} {
@@ -248,9 +229,7 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		}},
 	} {
 		var m map[string]any
-		if err := json.Unmarshal(verifiable(t, dir, fmt.Sprint("fitting", i), c.flags), &m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(verifiable(t, dir, fmt.Sprint("fitting", i), c.flags), &m))
 		if v := checker.Check(sealed(t, m)); v.Verdict != checker.Verified {
 			t.Fatalf("%s, unchanged: %+v", c.flags, v)
 		}
@@ -266,9 +245,7 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 func TestVerifyCoversNoMomentsOfNetworks(t *testing.T) {
 	dir := clinic(t, 200)
 	var m, of map[string]any
-	if err := errors.Join(json.Unmarshal(verifiable(t, dir, "moments", "--algorithm moments"), &m), json.Unmarshal(verifiable(t, dir, "network", "--model mlp --hidden 2 --steps 3"), &of)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(json.Unmarshal(verifiable(t, dir, "moments", "--algorithm moments"), &m), json.Unmarshal(verifiable(t, dir, "network", "--model mlp --hidden 2 --steps 3"), &of)))
 	problem, other := m["plan"].(map[string]any)["problem"].(map[string]any), of["plan"].(map[string]any)["problem"].(map[string]any)
 	for _, key := range []string{"loss", "constants", "radius"} {
 		problem[key] = other[key]

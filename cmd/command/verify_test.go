@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"dyad/docs/checker"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // verified are trainings by the algorithms, losses, budgets and units that the checker covers, and
@@ -98,14 +100,8 @@ func verifiable(t *testing.T, dir, name, flags string) []byte {
 	if !strings.Contains(flags, "nonprivate") {
 		args = append(args, "--epsilon", "1")
 	}
-	if code, _, errs := dyad(t, dir, args...); code != exitOK {
-		t.Fatalf("dyad %v: exit %d: %s", args, code, errs)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, name+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	mustRun(t, dir, args...)
+	return must.Get(os.ReadFile(filepath.Join(dir, name+".json")))(t)
 }
 
 // judged is the exit code of dyad verify, which must be that of the checker's verdict on the file alone.
@@ -121,9 +117,7 @@ func judged(t *testing.T, dir, name string, more ...string) (code int, why strin
 
 // Every model of the table is verified or not covered, with its ledger and without.
 func TestVerify(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 200)
 	for want, table := range []map[string]string{verified, uncovered} {
 		for _, name := range slices.Sorted(maps.Keys(table)) {
@@ -146,10 +140,7 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"model-1.json": checker.NotCovered, "model-1-plan.json": checker.Verified, "model-1-plan-2.json": checker.Verified} {
-		text, err := os.ReadFile(filepath.Join(source(t), "testdata", "formats", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(source(t), "testdata", "formats", name)))(t)
 		if v := checker.Check(text); v.Verdict != want {
 			t.Errorf("%s of an earlier version: %+v", name, v)
 		}
@@ -170,9 +161,7 @@ var source = func() func(*testing.T) string {
 // Persons and query groups are units of their own.
 func TestVerifyPersons(t *testing.T) {
 	dir := t.TempDir()
-	if code, _, errs := dyad(t, dir, "data", "synth", "patients.csv", "--visits", "--persons", "60", "--schema", "patients.yaml"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "data", "synth", "patients.csv", "--visits", "--persons", "60", "--schema", "patients.yaml")
 	for _, algorithm := range []string{"dpgdsc", "gradient-perturbation", "convergent-descent", "moments", "moments-descent"} {
 		v := checker.Check(verifiable(t, dir, algorithm, "--algorithm "+algorithm))
 		if v.Verdict != checker.Verified || v.Unit != "one person" || !strings.Contains(v.Statement, "3.10") {
@@ -184,19 +173,13 @@ func TestVerifyPersons(t *testing.T) {
 // Models of pairs within query groups are verified: a record moves the sums of its own group alone, and their rounding errors.
 func TestVerifyQueryGroups(t *testing.T) {
 	dir := clinic(t, 200)
-	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	for i := range lines {
 		lines[i] += fmt.Sprintf(",%d", i/9)
 	}
 	lines[0] = strings.TrimSuffix(lines[0], "0") + "query"
-	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "patients.csv", strings.Join(lines, "\n"))
 	write(t, dir, "patients.yaml", string(schema)+"  - {name: query, role: group}\n")
 	for _, unit := range []string{"one record", "one person"} {
@@ -219,10 +202,7 @@ func sealed(t *testing.T, m any) []byte {
 	t.Helper()
 	object := maps.Clone(m.(map[string]any))
 	delete(object, "checksum")
-	text, err := json.MarshalIndent(object, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.MarshalIndent(object, "", "  "))(t)
 	sum := sha256.Sum256(append(text, '\n'))
 	return fmt.Appendf(text[:len(text)-2], ",\n  \"checksum\": \"sha256:%s\"\n}\n", hex.EncodeToString(sum[:]))
 }
@@ -250,27 +230,17 @@ func TestVerifyOtherStatement(t *testing.T) {
 	half := regexp.MustCompile(`"(sigma|scale)": ([0-9.e-]+)`).ReplaceAllStringFunc(text, func(s string) string {
 		var v float64
 		key, number, _ := strings.Cut(s, ": ")
-		if _, err := fmt.Sscan(number, &v); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscan(number, &v))(t)
 		return fmt.Sprintf("%s: %v", key, 2*v)
 	})
 	var m any
-	if err := json.Unmarshal([]byte(half), &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(half), &m))
 	if v := checker.Check(sealed(t, m)); v.Verdict != checker.Refused {
 		t.Errorf("twice the noise for the same epsilon: %+v", v)
 	}
 	// The noise of epsilon 1 with the budget of the guarantee that twice the noise gives.
-	code, out, errs := dyad(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "other.json", "--ledger", "other.jsonl", "--epsilon", "0.5", "--algorithm", "dpgdsc")
-	if code != exitOK {
-		t.Fatalf("exit %d: %s%s", code, out, errs)
-	}
-	other, err := os.ReadFile(filepath.Join(dir, "other.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "other.json", "--ledger", "other.jsonl", "--epsilon", "0.5", "--algorithm", "dpgdsc")
+	other := must.Get(os.ReadFile(filepath.Join(dir, "other.json")))(t)
 	var mine, its map[string]any
 	if json.Unmarshal([]byte(text), &mine) != nil || json.Unmarshal(other, &its) != nil {
 		t.Fatal("the models cannot be read")
@@ -330,9 +300,7 @@ func TestVerifyRefusesContradictions(t *testing.T) {
 		t.Fatal("nothing was changed")
 	}
 	var m any
-	if err := json.Unmarshal(half, &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(half, &m))
 	if v := checker.Check(sealed(t, m)); !strings.Contains(v.Why, "counted") {
 		t.Errorf("part of a step: %+v", v)
 	}
@@ -344,16 +312,10 @@ func TestVerifyArchivedRun(t *testing.T) {
 	verifiable(t, dir, "m", "--algorithm dpgdsc")
 	verifiable(t, dir, "streamed", "--algorithm moments")
 	for range 2 { // archives of archives
-		if code, _, errs := dyad(t, dir, "ledger", "compact", "--ledger", "l.jsonl"); code != exitOK {
-			t.Fatal(errs)
-		}
-		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl", "--out", "x.json", "--resume", "NOBODY"); code != exitInput || !strings.Contains(errs, "finished ones are in its archives") {
-			t.Errorf("a run that may be in an archive: exit %d: %s", code, errs)
-		}
+		mustRun(t, dir, "ledger", "compact", "--ledger", "l.jsonl")
+		ends(t, dir, exitInput, "finished ones are in its archives", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl", "--out", "x.json", "--resume", "NOBODY")
 		verifiable(t, dir, "later", "--algorithm dpgdsc")
-		if err := os.Remove(filepath.Join(dir, "later.json")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(filepath.Join(dir, "later.json")))
 	}
 	if code, why := judged(t, dir, "m.json", "--ledger", "l.jsonl"); code != exitOK {
 		t.Errorf("exit %d: %s", code, why)
@@ -363,9 +325,7 @@ func TestVerifyArchivedRun(t *testing.T) {
 		t.Fatalf("%v, %v", archives, err)
 	}
 	for _, name := range archives {
-		if err := os.Rename(name, name+".away"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(name, name+".away"))
 	}
 	if code, why := judged(t, dir, "m.json", "--ledger", "l.jsonl"); code != exitFailure || !strings.Contains(why, "archive") {
 		t.Errorf("without archives: exit %d: %s", code, why)
@@ -384,11 +344,7 @@ func TestVerifyLedger(t *testing.T) {
 	verifiable(t, dir, "m", "--algorithm dpgdsc")
 	verifiable(t, dir, "second", "--algorithm dpgdsc")
 	read := func(name string) []byte {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text
+		return must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 	}
 	good, head := read("l.jsonl"), read("l.jsonl.head")
 	// chained are lines with their hashes, and put makes them the ledger.
@@ -471,8 +427,6 @@ func TestReadersRefuseChangedModels(t *testing.T) {
 	metric := verifiable(t, dir, "metric", "--task metric --algorithm moment-metric")
 	write(t, dir, "metric.json", strings.Replace(string(metric), `"bmi"`, `"bmj"`, 1))
 	for _, args := range []string{"predict m.json --data patients.csv", "evaluate m.json --data patients.csv --public-data", "transform metric.json --data patients.csv --out t.csv", "verify m.json"} {
-		if code, _, errs := dyad(t, dir, strings.Fields(args)...); code != exitInput || !strings.Contains(errs, "checksum") {
-			t.Errorf("dyad %s: exit %d: %s", args, code, errs)
-		}
+		ends(t, dir, exitInput, "checksum", strings.Fields(args)...)
 	}
 }

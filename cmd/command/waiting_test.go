@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
 )
 
 // shortReads has a command line for every command that reads a file and is not in longWork.
@@ -109,15 +110,10 @@ func TestFirstSignalEndsAWait(t *testing.T) {
 					time.Sleep(20 * time.Millisecond)
 				}
 				if what == "read" {
-					writer, err := os.OpenFile(fifo, os.O_WRONLY, 0)
-					if err != nil {
-						t.Fatal(err)
-					}
+					writer := must.Get(os.OpenFile(fifo, os.O_WRONLY, 0))(t)
 					defer writer.Close()
 				}
-				if err := child.Process.Signal(sig); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, child.Process.Signal(sig))
 				if e := stops(t, child); e.Code != exitCancelled || !strings.Contains(e.Stderr, "cancelled") {
 					t.Errorf("dyad %v: exit %d: %s", args, e.Code, e.Stderr)
 				}

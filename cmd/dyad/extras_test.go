@@ -10,6 +10,7 @@ import (
 
 	"dyad"
 	"dyad/docs/checker"
+	"dyad/internal/must"
 )
 
 const network = `input: [2, 2, 3]
@@ -26,19 +27,14 @@ func folder(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	says(t, 0, "", "data synth r.csv --schema public.yaml -n 60")
-	schema, err := os.ReadFile("public.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(os.ReadFile("public.yaml"))(t)
 	write(t, "s.yaml", strings.Replace(string(schema), "public: true", "public: false", 1))
 	write(t, "net.yaml", network)
 }
 
 func write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 }
 
 // says runs a line, which must end with a code and say something.
@@ -66,9 +62,7 @@ func TestNetworksOfFiles(t *testing.T) {
 	for _, how := range []string{"cosine", "distance", "contrastive"} {
 		says(t, 0, "model", "train --task metric --dim 2 --similarity "+how+" --out "+how+".json"+private)
 	}
-	if err := os.Remove("net.yaml"); err != nil { // a model file holds the description
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove("net.yaml")) // a model file holds the description
 	for name, want := range map[string]string{"m": "", "second": "", "cosine": "", "distance": "", "contrastive": "", "batches": checker.NotCovered} {
 		if want == "" {
 			says(t, 0, "with 3.11", "verify "+name+".json --ledger l.jsonl")
@@ -169,22 +163,12 @@ func TestModelsOfFilesAreReadByTheLibrary(t *testing.T) {
 	folder(t)
 	says(t, 0, "model", "train --data r.csv --schema public.yaml --model net.yaml --steps 2 --out m.json")
 	scores := says(t, 0, "row,score", "predict m.json --data r.csv")
-	m, err := dyad.Load("m.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := m.Open("r.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(dyad.Load("m.json"))(t)
+	d := must.Get(m.Open("r.csv"))(t)
 	if got, err := m.Score(d.Records); err != nil || len(got) != 60 || !strings.Contains(scores, "\n1,") {
 		t.Errorf("%d scores, %v", len(got), err)
 	}
 	o := dyad.Options{Epsilon: 1, Network: &dyad.Network{}}
-	if err := o.Network.Read("net.yaml"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := dyad.Plan(d.Shape(), o); err == nil || !strings.Contains(err.Error(), "autodiff/gorgonia.NewLayers") {
-		t.Errorf("a training without gradients: %v", err)
-	}
+	must.Do(t, o.Network.Read("net.yaml"))
+	must.Fail(dyad.Plan(d.Shape(), o))(t, "autodiff/gorgonia.NewLayers", "a training without gradients")
 }

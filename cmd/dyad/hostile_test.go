@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad"
+	"dyad/internal/must"
 )
 
 // A model whose network was changed and sealed again is refused when it is read, or it is a network of the same weights that scores: never
@@ -16,10 +17,7 @@ import (
 func TestHostileNetworksOfFiles(t *testing.T) {
 	folder(t)
 	says(t, 0, "model", "train --data r.csv --schema public.yaml --model net.yaml --steps 1 --out m.json")
-	text, err := os.ReadFile("m.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("m.json"))(t)
 	list := func(items ...any) []any { return append([]any{}, items...) }
 	object := func(key string, v any) map[string]any { return map[string]any{key: v} }
 	part := func(rows, cols any, radius float64) map[string]any {
@@ -38,18 +36,13 @@ func TestHostileNetworksOfFiles(t *testing.T) {
 	} {
 		for _, value := range values {
 			var m map[string]any
-			if err := json.Unmarshal(text, &m); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(text, &m))
 			network := m["network"].(map[string]any)
 			if network[key] = value; value == nil {
 				delete(network, key)
 			}
 			delete(m, "checksum")
-			body, err := json.MarshalIndent(m, "", "  ")
-			if err != nil {
-				t.Fatal(err)
-			}
+			body := must.Get(json.MarshalIndent(m, "", "  "))(t)
 			write(t, "forged.json", fmt.Sprintf("%s,\n  \"checksum\": \"sha256:%x\"\n}\n", body[:len(body)-2], sha256.Sum256(append(body, '\n'))))
 			if _, err := dyad.Load("forged.json"); !errors.Is(err, dyad.ErrInput) && !(err == nil && (key == "parts" && value == nil || key == "clip" && value != -1)) {
 				t.Errorf("network.%s = %v: %v", key, value, err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -17,10 +18,7 @@ import (
 func TestCheckerIsShort(t *testing.T) {
 	lines := map[string]int{}
 	for _, name := range []string{"checker.go", "theorems.go", "numbers.go", "check/main.go", "kinds.go", "networks.go"} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		for line := range strings.Lines(string(text)) {
 			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
 				lines[map[string]string{"kinds.go": "kinds", "networks.go": "networks"}[name]]++
@@ -52,10 +50,7 @@ func sources(t *testing.T) (names []string) {
 
 // The sections that the checker names are those of docs/theory.md with these titles.
 func TestSectionsAreThoseOfTheTheory(t *testing.T) {
-	text, err := os.ReadFile("../theory.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../theory.md"))(t)
 	for number, title := range map[string]string{
 		"2.2": "Losses of a score difference", "2.3": "Losses of a Mahalanobis distance", "2.4": "The diameter of Mahalanobis losses", "2.5": "Symmetric coordinates",
 		"3.2": "One mean gradient", "3.3": "Steps that do not expand", "3.4": "Descent: the last iterate", "3.5": "Descent: averages", "3.6": "Output perturbation",
@@ -71,10 +66,7 @@ func TestSectionsAreThoseOfTheTheory(t *testing.T) {
 		}
 	}
 	for _, name := range sources(t) {
-		code, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		code := must.Get(os.ReadFile(name))(t)
 		for _, m := range regexp.MustCompile(`[sS]ections? ([0-9]+\.[0-9]+)`).FindAllSubmatch(code, -1) {
 			if !strings.Contains(string(text), "\n### "+string(m[1])+" ") {
 				t.Errorf("%s names section %s", name, m[1])

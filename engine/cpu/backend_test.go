@@ -5,13 +5,13 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 )
 
 func problem(n, d int, radius float64) engine.Problem {
@@ -68,38 +68,22 @@ func TestPlanDeclines(t *testing.T) {
 	} {
 		p := base
 		c.change(&p)
-		if _, err := (cpu.Backend{Method: c.method}).Plan(p); !errors.Is(err, engine.ErrUnsupported) {
-			t.Errorf("%s: error %v, want ErrUnsupported", name, err)
-		}
+		must.Fail((cpu.Backend{Method: c.method}).Plan(p))(t, engine.ErrUnsupported, name)
 	}
-	if _, err := (cpu.Backend{Method: 9}).Plan(base); err == nil {
-		t.Error("Method 9 is accepted")
-	}
+	must.Err((cpu.Backend{Method: 9}).Plan(base))(t, "Method 9 is accepted")
 	base.D = 0
-	if _, err := (cpu.Backend{}).Plan(base); err == nil {
-		t.Error("an invalid problem is accepted")
-	}
+	must.Err((cpu.Backend{}).Plan(base))(t, "an invalid problem is accepted")
 }
 
 func mustBind(t testing.TB, b cpu.Backend, p engine.Problem, r *engine.Records) engine.Evaluator {
 	t.Helper()
-	k, err := b.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := k.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	k := must.Get(b.Plan(p))(t)
+	return must.Get(k.Bind(r))(t)
 }
 
 func TestBindChecksShape(t *testing.T) {
 	r := benchRecords(t, 20, 5)
-	sparse, err := engine.NewSparseRecords([]int64{0, 1, 4}, []int32{0, 0, 1, 2}, []float64{1, .1, .1, .1}, []float64{1, -1}, 5, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sparse := must.Get(engine.NewSparseRecords([]int64{0, 1, 4}, []int32{0, 0, 1, 2}, []float64{1, .1, .1, .1}, []float64{1, -1}, 5, engine.UnitBounds()))(t)
 	for name, c := range map[string]struct {
 		r      *engine.Records
 		change func(*engine.Problem)
@@ -116,10 +100,7 @@ func TestBindChecksShape(t *testing.T) {
 	} {
 		p := problem(20, 5, 1)
 		c.change(&p)
-		k, err := (cpu.Backend{}).Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get((cpu.Backend{}).Plan(p))(t)
 		if _, err := k.Bind(c.r); (err == nil) != c.ok {
 			t.Errorf("%s: Bind says %v", name, err)
 		}
@@ -159,14 +140,10 @@ func TestGradSumChecksArguments(t *testing.T) {
 		"bad entry":        {dst, w, engine.PrefixPairs{T: 3, Order: order(1, -1)}, "Order"},
 		"other pairs":      {dst, w, otherPairs{engine.AllPairs{N: n}}, "not supported"},
 	} {
-		if err := e.Sum(context.Background(), c.dst, engine.Gradient(c.w, c.pairs)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
-		}
+		must.FailDo(t, e.Sum(context.Background(), c.dst, engine.Gradient(c.w, c.pairs)), c.want, name)
 	}
 	for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: 3, Order: order(1, 1)}} {
-		if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
-			t.Errorf("after the errors: %v", err)
-		}
+		must.CheckDo(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)), "after the errors")
 	}
 	if !math.IsInf(e.Kernel().Bounds(engine.Query{Pairs: otherPairs{engine.AllPairs{N: n}}}).Sum, 1) {
 		t.Error("Roundoff of unknown pairs is finite")
@@ -191,9 +168,7 @@ func TestManyChunks(t *testing.T) {
 			for _, workers := range []int{1, 2, 7} {
 				e := mustBind(t, cpu.Backend{Method: method, Workers: workers}, p, r)
 				dst := make([]float64, d)
-				if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
 				if first == nil {
 					first = dst
 					bounds += e.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum
@@ -231,10 +206,7 @@ func TestSparseWideRows(t *testing.T) {
 		}
 		start, y = append(start, int64(len(value))), append(y, float64(2*rng.IntN(2)-1))
 	}
-	sparse, err := engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sparse := must.Get(engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds()))(t)
 	p := problem(n, d, 1)
 	p.NonZerosPerRow = nnz
 	w := inBall(d, 1)
@@ -244,9 +216,7 @@ func TestSparseWideRows(t *testing.T) {
 		for _, method := range []cpu.Method{cpu.NearLinear, cpu.Direct} {
 			e := mustBind(t, cpu.Backend{Method: method, Workers: 2}, p, sparse)
 			dst := make([]float64, d)
-			if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
 			results, bounds = append(results, dst), bounds+e.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum
 			e.Close()
 		}
@@ -301,9 +271,7 @@ func TestPrefixDoesNotAllocate(t *testing.T) {
 	dst, w, ctx := make([]float64, d), inBall(d, 1), context.Background()
 	var pairs engine.Pairs = engine.PrefixPairs{T: n - 1}
 	if got := testing.AllocsPerRun(20, func() {
-		if err := e.Sum(ctx, dst, engine.Gradient(w, pairs)); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, e.Sum(ctx, dst, engine.Gradient(w, pairs)))
 	}); got > 0 {
 		t.Errorf("%v allocations per call", got)
 	}
@@ -311,8 +279,6 @@ func TestPrefixDoesNotAllocate(t *testing.T) {
 
 func BenchmarkPlan(b *testing.B) {
 	for b.Loop() {
-		if _, err := (cpu.Backend{}).Plan(problem(1000000, 20, 20)); err != nil {
-			b.Fatal(err)
-		}
+		must.Get((cpu.Backend{}).Plan(problem(1000000, 20, 20)))(b)
 	}
 }

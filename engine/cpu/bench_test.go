@@ -8,6 +8,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 )
 
 // benchRecords are n binary records of d features in the unit ball.
@@ -21,24 +22,13 @@ func benchRecords(b testing.TB, n, d int) *engine.Records {
 	for i := range y {
 		y[i] = float64(2*rng.IntN(2) - 1)
 	}
-	r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		b.Fatal(err)
-	}
-	return r
+	return must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(b)
 }
 
 func benchEvaluator(b testing.TB, backend cpu.Backend, r *engine.Records, radius float64) engine.Evaluator {
 	b.Helper()
-	k, err := backend.Plan(engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: radius})
-	if err != nil {
-		b.Fatal(err)
-	}
-	e, err := k.Bind(r)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return e
+	k := must.Get(backend.Plan(engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: radius}))(b)
+	return must.Get(k.Bind(r))(b)
 }
 
 func inBall(d int, radius float64) []float64 {
@@ -64,9 +54,7 @@ func BenchmarkPrefixPairs(b *testing.B) {
 				var pairs engine.Pairs = engine.PrefixPairs{Order: order, T: T}
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
-						b.Fatal(err)
-					}
+					must.Do(b, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
 				}
 				b.ReportMetric(float64(T)*float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
 			})
@@ -95,9 +83,7 @@ func BenchmarkScalarLosses(b *testing.B) {
 				defer e.Close()
 				dst := make([]float64, len(w))
 				for b.Loop() {
-					if err := e.Sum(context.Background(), dst, engine.Gradient(w, p.Pairs())); err != nil {
-						b.Fatal(err)
-					}
+					must.Do(b, e.Sum(context.Background(), dst, engine.Gradient(w, p.Pairs())))
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(n*(n-1)/2), "ns/pair")
 			})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // What an evaluator holds is within a factor of 2 of what its kernel said, for every method.
@@ -21,10 +22,7 @@ func TestBytes(t *testing.T) {
 		if !ok {
 			t.Fatal(name)
 		}
-		e, err := l.Expression(engine.ExpressionOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(l.Expression(engine.ExpressionOptions{}))(t)
 		return engine.Score{Of: e}
 	}
 	for name, c := range map[string]struct {
@@ -43,10 +41,7 @@ func TestBytes(t *testing.T) {
 		"metric 5":        {3000, 5, engine.Metric{Of: engine.Logistic{}}, 1, Auto},
 	} {
 		p := engine.Problem{N: c.n, D: c.d, Bounds: engine.UnitBounds(), Loss: c.loss, Radius: c.radius, LabelValues: 2}
-		k, err := Backend{Workers: 2, Method: c.method}.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(Backend{Workers: 2, Method: c.method}.Plan(p))(t)
 		x, y := make([]float64, c.n*c.d), make([]float64, c.n)
 		for i := range x {
 			x[i] = float64(i*7919%2001-1000) / 8000
@@ -54,20 +49,12 @@ func TestBytes(t *testing.T) {
 		for i := range y {
 			y[i] = float64(2*(i%2) - 1)
 		}
-		r, err := engine.AdoptRecords(x, y, c.d, p.Bounds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(engine.AdoptRecords(x, y, c.d, p.Bounds))(t)
 		before := heap()
-		e, err := k.Bind(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(k.Bind(r))(t)
 		sum, w := make([]float64, c.loss.ParamDim(c.d)), make([]float64, c.loss.ParamDim(c.d))
 		w[0] = 0.9 * c.radius
-		if err := e.Sum(context.Background(), sum, engine.Gradient(w, p.Pairs())); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Sum(context.Background(), sum, engine.Gradient(w, p.Pairs())))
 		if got, said := heap()-before, k.Bounds(engine.Gradient(nil, p.Pairs())).Bytes; got > 2*said || got < said/2 {
 			t.Errorf("%s: %.3g bytes, the kernel said %.3g", name, got, said)
 		} else {

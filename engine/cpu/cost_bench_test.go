@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // costCase is a problem of which every method is measured.
@@ -51,20 +52,14 @@ func (c costCase) problem(tb testing.TB) (engine.Problem, *engine.Records) {
 		x[i] = min(max(0.4*rng.NormFloat64(), -1), 1)
 		y[i] = 2*float64(rng.IntN(labels))/float64(labels-1) - 1
 	}
-	r, err := engine.AdoptRecords(x, y, 1, engine.UnitBounds())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	r := must.Get(engine.AdoptRecords(x, y, 1, engine.UnitBounds()))(tb)
 	p := engine.Problem{N: c.n, D: 1, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: c.radius, LabelValues: labels}
 	if c.loss != "logistic" {
 		l, ok := engine.LibraryByName(c.loss)
 		if !ok {
 			tb.Fatalf("no loss %q", c.loss)
 		}
-		e, err := l.Expression(engine.ExpressionOptions{})
-		if err != nil {
-			tb.Fatal(err)
-		}
+		e := must.Get(l.Expression(engine.ExpressionOptions{}))(tb)
 		p.Loss = engine.Score{Of: e}
 	}
 	return p, r
@@ -76,10 +71,7 @@ func (c costCase) measure(tb testing.TB, p engine.Problem, r *engine.Records, me
 	if err != nil {
 		return 0, nil, false
 	}
-	e, err := k.Bind(r)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	e := must.Get(k.Bind(r))(tb)
 	defer e.Close()
 	sum, w := make([]float64, 1), []float64{0.9 * c.radius}
 	ns = math.Inf(1)
@@ -87,9 +79,7 @@ func (c costCase) measure(tb testing.TB, p engine.Problem, r *engine.Records, me
 		count := 1 + 100_000/(c.n+c.n*c.n/100)
 		at := processorTime(tb)
 		for range count {
-			if err := e.Sum(context.Background(), sum, engine.Gradient(w, engine.AllPairs{N: c.n})); err != nil {
-				tb.Fatal(err)
-			}
+			must.Do(tb, e.Sum(context.Background(), sum, engine.Gradient(w, engine.AllPairs{N: c.n})))
 		}
 		ns = min(ns, (processorTime(tb)-at)/float64(count))
 	}
@@ -106,9 +96,7 @@ func (c costCase) measure(tb testing.TB, p engine.Problem, r *engine.Records, me
 // processorTime is the time that this process has run, in nanoseconds.
 func processorTime(tb testing.TB) float64 {
 	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, syscall.Getrusage(syscall.RUSAGE_SELF, &r))
 	return float64(r.Utime.Nano() + r.Stime.Nano())
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // loose has larger bounds of its slope off the real line than it needs.
@@ -21,15 +22,9 @@ func (l loose) StripBound(reach, height float64) float64 {
 // whose bounds are sharp. The control has others.
 func TestExpressionPlan(t *testing.T) {
 	l, _ := engine.LibraryByName("logistic")
-	formula, err := l.Expression(engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	formula := must.Get(l.Expression(engine.ExpressionOptions{}))(t)
 	plan := func(loss engine.Loss, radius float64) (bins, terms int) {
-		k, err := Backend{Method: NearLinear}.Plan(engine.Problem{N: 1_000_000, D: 1, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius})
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(Backend{Method: NearLinear}.Plan(engine.Problem{N: 1_000_000, D: 1, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius}))(t)
 		return k.(*kernel).bins, k.(*kernel).terms()
 	}
 	others := 0
@@ -51,23 +46,13 @@ func TestExpressionPlan(t *testing.T) {
 // longer than the fastest method for 1,000 records or more, and its costs are those of that
 // measurement. The controls are planners that know one method.
 func TestCheapest(t *testing.T) {
-	f, err := os.Open("../../bench/results/costs-xeon-2.5GHz.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open("../../bench/results/costs-xeon-2.5GHz.txt"))(t)
 	defer f.Close()
 	read := csv.NewReader(f)
 	read.Comment, read.FieldsPerRecord = '#', -1
-	rows, err := read.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(read.ReadAll())(t)
 	number := func(text string) float64 {
-		v, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
+		return must.Get(strconv.ParseFloat(text, 64))(t)
 	}
 	costs := map[string]float64{
 		"nsFactoredPair": nsFactoredPair, "nsLogisticPair": nsLogisticPair, "nsPair": nsPair, "nsDirectCall": nsDirectCall,
@@ -102,10 +87,7 @@ func TestCheapest(t *testing.T) {
 			fastest = min(fastest, v)
 		}
 		p, _ := c.problem(t)
-		k, err := Backend{Workers: 1}.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(Backend{Workers: 1}.Plan(p))(t)
 		if v, ok := us[k.Method()]; !ok || v > 1.2*fastest {
 			t.Errorf("%+v: %s takes %v of %v", c, k.Method(), v, us)
 		}

@@ -45,9 +45,7 @@ func TestConformance(t *testing.T) {
 // TestNearLinearOverLargeRange uses few sizes, because over a large range a few
 // records cost as much as a hundred thousand, and so does a group.
 func TestNearLinearOverLargeRange(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	enginetest.Run(t, cpu.Backend{Method: cpu.NearLinear}, enginetest.Options{
 		MetricLosses: noMetric,
 		Unsupported:  onlyAnyLabels(t),

@@ -9,6 +9,8 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/kernels"
 )
 
@@ -16,9 +18,7 @@ import (
 // the last bit, by every variant and for smooth and other losses (engine.Grouped's
 // NeighbourRoundoff). Each group has features of its own, so its sum is seen in their coordinates.
 func TestRecordStaysInItsGroup(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	sizes, each := []int{2, 17, 130, 700}, 2
 	n, d := 0, each*len(sizes)
 	for _, s := range sizes {
@@ -52,20 +52,12 @@ func TestRecordStaysInItsGroup(t *testing.T) {
 			for k := range w {
 				w[k] = rng.Float64() / 20
 			}
-			k, err := engine.Grouped{Backend: cpu.Backend{Variant: v}}.Plan(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(engine.Grouped{Backend: cpu.Backend{Variant: v}}.Plan(p))(t)
 			sum := func(x, y []float64) []float64 {
-				e, err := k.Bind(adoptRecords(t, x, y, d))
-				if err != nil {
-					t.Fatal(err)
-				}
+				e := must.Get(k.Bind(adoptRecords(t, x, y, d)))(t)
 				defer e.Close()
 				dst := make([]float64, len(w))
-				if err := e.Sum(context.Background(), dst, engine.Gradient(w, p.Pairs())); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, p.Pairs())))
 				return dst
 			}
 			before, at, changed := sum(x, y), 0, 0

@@ -2,7 +2,6 @@ package cpu_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,6 +11,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
 )
@@ -61,11 +61,7 @@ func sparsely(t *testing.T, x, y []float64, d int) *engine.Records {
 		}
 		start = append(start, int64(len(value)))
 	}
-	r, err := engine.NewSparseRecords(start, index, value, slices.Clone(y), d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(engine.NewSparseRecords(start, index, value, slices.Clone(y), d, engine.UnitBounds()))(t)
 }
 
 // TestSumsAtKinksAreSumsOfPairs: where the last bit of a computed slope decides a jump, a sum
@@ -130,9 +126,7 @@ func sumsOfPairs(t *testing.T, name string, b cpu.Backend, p engine.Problem, x, 
 		e := mustBind(t, b, one, r)
 		defer e.Close()
 		dst := make([]float64, len(w))
-		if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
 		return dst, e.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum
 	}
 	two := func(i, j int) (xs, ys []float64) {
@@ -230,9 +224,7 @@ func TestKinksOfRandomFormulas(t *testing.T) {
 // kernels round otherwise at other places. A hinge at the margin of many pairs, and a few units
 // in the last place around it, sees every bit of that.
 func TestMarginsAtKinksAreThoseOfPairs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const n, d = 23, 11
 	// The first two see vector kernels, by scores and by distances.
 	for _, seed := range sizes.Of([]uint64{0, 26}, []uint64{0, 26, 2, 6}) {
@@ -308,9 +300,7 @@ func TestRoughLossesHaveNoExpansion(t *testing.T) {
 	if k, err := (cpu.Backend{}).Plan(p); err != nil || k.Method() != "direct" {
 		t.Errorf("planned %v, %v, want direct", k, err)
 	}
-	if _, err := (cpu.Backend{Method: cpu.NearLinear}).Plan(p); !errors.Is(err, engine.ErrUnsupported) {
-		t.Errorf("near-linear: %v, want ErrUnsupported", err)
-	}
+	must.Fail((cpu.Backend{Method: cpu.NearLinear}).Plan(p))(t, engine.ErrUnsupported, "near-linear")
 }
 
 // TestNeighboursAtKinks attacks the certificate of one gradient: all records of a class are
@@ -362,10 +352,7 @@ func TestNeighboursAtKinks(t *testing.T) {
 func movesAtKink(t *testing.T, b cpu.Backend, p engine.Problem, pairs engine.Pairs) (ratio float64) {
 	t.Helper()
 	n, d := p.N, p.D
-	k, err := b.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(b.Plan(p))(t)
 	c, err := p.Loss.Constants(p.Bounds, p.Radius)
 	if err != nil || !math.IsInf(c.Smoothness, 1) {
 		t.Fatalf("%s: %+v, %v, want a loss that is not smooth", p.Loss.Name(), c, err)
@@ -386,9 +373,7 @@ func movesAtKink(t *testing.T, b cpu.Backend, p engine.Problem, pairs engine.Pai
 		e := mustBind(t, b, p, adoptRecords(t, x, y, d))
 		defer e.Close()
 		dst := make([]float64, len(w))
-		if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
 		return dst
 	}
 	for _, few := range []int{1, 4, 5, 8, n - 1} {
@@ -407,9 +392,5 @@ func movesAtKink(t *testing.T, b cpu.Backend, p engine.Problem, pairs engine.Pai
 
 func adoptRecords(t *testing.T, x, y []float64, d int) *engine.Records {
 	t.Helper()
-	r, err := engine.NewRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // countedLoss counts the evaluations of phi' outside the logistic kernels.
@@ -27,9 +28,7 @@ func work(t *testing.T, e *evaluator, calls *int) string {
 	t.Helper()
 	*calls = 0
 	n := e.problem.N
-	if err := e.Sum(context.Background(), make([]float64, 1), engine.Gradient([]float64{0.5}, engine.AllPairs{N: n})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Sum(context.Background(), make([]float64, 1), engine.Gradient([]float64{0.5}, engine.AllPairs{N: n})))
 	if m, ok := e.all.(*direct); ok {
 		return fmt.Sprintf("direct, two sides: %v", m.slot != nil)
 	}
@@ -71,14 +70,8 @@ func TestWorkDoesNotDependOnLabels(t *testing.T) {
 				for i := range y {
 					x[i], y[i] = float64(i)/n, labels[name](i)
 				}
-				r, err := engine.NewRecords(x, y, 1, engine.UnitBounds())
-				if err != nil {
-					t.Fatal(err)
-				}
-				e, err := k.Bind(r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := must.Get(engine.NewRecords(x, y, 1, engine.UnitBounds()))(t)
+				e := must.Get(k.Bind(r))(t)
 				return e.(*evaluator)
 			}
 			got := work(t, bind(), &calls)
@@ -102,16 +95,10 @@ func TestWorkDoesNotDependOnLabels(t *testing.T) {
 
 // TestBindRefusesMoreLabels: with more labels than planned for the tables would be wrong.
 func TestBindRefusesMoreLabels(t *testing.T) {
-	r, err := engine.NewRecords(make([]float64, 6), []float64{-1, 0, 1, 1, 0, -1}, 1, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewRecords(make([]float64, 6), []float64{-1, 0, 1, 1, 0, -1}, 1, engine.UnitBounds()))(t)
 	for limit, ok := range map[int]bool{0: false, 2: false, 3: true, 6: true, engine.AnyLabels: true} {
 		p := engine.Problem{N: 6, D: 1, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: limit}
-		k, err := Backend{}.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(Backend{}.Plan(p))(t)
 		if _, err := k.Bind(r); (err == nil) != ok {
 			t.Errorf("limit %d: Bind says %v", limit, err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 )
 
 func metricEvaluator(b testing.TB, backend cpu.Backend, r *engine.Records, radius float64) engine.Evaluator {
@@ -35,9 +36,7 @@ func BenchmarkMetricAllPairs(b *testing.B) {
 					dst := make([]float64, len(w))
 					b.ReportAllocs()
 					for b.Loop() {
-						if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
-							b.Fatal(err)
-						}
+						must.Do(b, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
 					}
 					b.ReportMetric(2*float64(n)*float64(n)*float64(d)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GF/s")
 				})
@@ -65,9 +64,7 @@ func BenchmarkMetricPrefixPairs(b *testing.B) {
 					var pairs engine.Pairs = engine.PrefixPairs{Order: order, T: T}
 					b.ReportAllocs()
 					for b.Loop() {
-						if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
-							b.Fatal(err)
-						}
+						must.Do(b, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
 					}
 					b.ReportMetric(float64(T)*float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
 				})

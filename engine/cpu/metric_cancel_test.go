@@ -47,9 +47,7 @@ func (l costlyMetric) MetricDPhi(u float64) (v float64) {
 // TestMetricCancelLatency: a large sum asks at least every 100 ms of processor time whether
 // it shall stop. A slope that makes one tile take longer shows that the test would see it.
 func TestMetricCancelLatency(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const most = 0.1
 	const d = 128
 	n, stop := sizes.Of(50_000, 100_000), sizes.Of(0.25, 0.8) // behind the products with W

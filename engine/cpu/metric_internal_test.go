@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/kernels"
 )
 
@@ -27,10 +29,7 @@ func metricData(t *testing.T, n, d int) (*engine.Records, []float64) {
 		y[i] = float64(rng.IntN(3) - 1)
 	}
 	y[n-1] = 1 // the current record of the longest prefix
-	r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(t)
 	e, m := make([]float64, d), make([]float64, d*d)
 	for k := range e {
 		e[k] = rng.NormFloat64()
@@ -48,26 +47,18 @@ func metricData(t *testing.T, n, d int) (*engine.Records, []float64) {
 // gradSum binds and evaluates.
 func gradSum(t *testing.T, k *metricKernel, r *engine.Records, w []float64, pairs engine.Pairs) []float64 {
 	t.Helper()
-	e, err := k.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(k.Bind(r))(t)
 	defer e.Close()
 	dst := make([]float64, len(w))
 	for range 2 { // the second call finds used scratch space
-		if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
 	}
 	return dst
 }
 
 func planned(t *testing.T, p engine.Problem, workers int) *metricKernel {
 	t.Helper()
-	k, err := Backend{Workers: workers}.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(Backend{Workers: workers}.Plan(p))(t)
 	return k.(*metricKernel)
 }
 
@@ -81,9 +72,7 @@ func norm2(x, y []float64) (s float64) {
 // TestMetricGrid makes panels and the limits of memory small: limits and workers change
 // no bit, panels stay within the bounds of each other.
 func TestMetricGrid(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const n, d = 1500, 5
 	r, w := metricData(t, n, d)
 	for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}} {
@@ -179,16 +168,11 @@ func TestPrefixesAddUp(t *testing.T) {
 	const n, d = 250, 7
 	r, w := metricData(t, n, d)
 	k := planned(t, metricProblem(n, d), 1)
-	e, err := k.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(k.Bind(r))(t)
 	sum, dst := make([]float64, len(w)), make([]float64, len(w))
 	var bound float64
 	for T := 1; T < n; T++ {
-		if err := e.Sum(context.Background(), dst, engine.Gradient(w, engine.PrefixPairs{T: T})); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, engine.PrefixPairs{T: T})))
 		for i, v := range dst {
 			sum[i] += 2 * v
 		}
@@ -209,10 +193,7 @@ func TestMetricRange(t *testing.T) {
 		for _, radius := range []float64{0.01, 1, 50} {
 			p := metricProblem(10, 20)
 			p.Bounds, p.Radius = b, radius
-			m, err := engine.NewMetricRange(p, engine.MahalanobisLogistic{}, marginDepth(p.D))
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(engine.NewMetricRange(p, engine.MahalanobisLogistic{}, marginDepth(p.D)))(t)
 			q := b.LabelAbs * b.LabelAbs
 			reach := q * (1 + 4*b.FeatureNorm*b.FeatureNorm*radius)
 			if m.Margin < reach || m.Margin > reach*1.00001 {
@@ -233,10 +214,7 @@ func TestMetricRange(t *testing.T) {
 // those of all matrices. A loss with its kink in between has the Constants of a smooth loss, on
 // which recursions rest: so the error of a coefficient is that of a smooth one.
 func TestKinkOutsideTheDomain(t *testing.T) {
-	phi, err := engine.NewExpression("kink at 3.2", "max(0, log1p(exp(-u)) - 0.04)", engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	phi := must.Get(engine.NewExpression("kink at 3.2", "max(0, log1p(exp(-u)) - 0.04)", engine.ExpressionOptions{}))(t)
 	p := metricProblem(30, 5)
 	p.Loss, p.Radius = engine.Metric{Of: phi}, 0.75 // margins up to 2, or 4
 	c, err := p.Loss.Constants(p.Bounds, p.Radius)
@@ -247,10 +225,7 @@ func TestKinkOutsideTheDomain(t *testing.T) {
 	if k.limits.Smooth() {
 		t.Fatal("the loss is smooth at all margins")
 	}
-	b, err := phi.Bounds(engine.Metric{Of: phi}.MarginRange(p.Bounds, p.Radius))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(phi.Bounds(engine.Metric{Of: phi}.MarginRange(p.Bounds, p.Radius)))(t)
 	if e, want := k.coefficientError(), b.Curvature*k.limits.MarginErr+b.SlopeError+2*u*k.limits.Slope; !(e >= want) || math.IsInf(e, 1) {
 		t.Errorf("the error of a coefficient is at most %v, want %v", e, want)
 	}
@@ -300,10 +275,7 @@ func TestMetricVariants(t *testing.T) {
 					p := metricProblem(n, d)
 					p.Radius = radius
 					plan := func(workers int) *metricKernel {
-						k, err := Backend{Workers: workers, Variant: v}.Plan(p)
-						if err != nil {
-							t.Fatal(err)
-						}
+						k := must.Get(Backend{Workers: workers, Variant: v}.Plan(p))(t)
 						return k.(*metricKernel)
 					}
 					at := make([]float64, len(w))

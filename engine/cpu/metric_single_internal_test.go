@@ -6,15 +6,13 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
 func plannedSingle(t *testing.T, p engine.Problem, v kernels.Variant) *metricKernel {
 	t.Helper()
-	k, err := Backend{Workers: 1, Variant: v, Float32: true}.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(Backend{Workers: 1, Variant: v, Float32: true}.Plan(p))(t)
 	return k.(*metricKernel)
 }
 
@@ -110,10 +108,7 @@ func TestSingleShare(t *testing.T) {
 		for _, n := range []int{1000, 100000, 10000000} {
 			p := metricProblem(n, d)
 			k := plannedSingle(t, p, kernels.Best)
-			c, err := p.Loss.Constants(p.Bounds, p.Radius)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(p.Loss.Constants(p.Bounds, p.Radius))(t)
 			pairs := engine.AllPairs{N: n}
 			sensitivity := float64(pairs.MaxPerRecord()) * c.PairDiameter
 			near, far := 2*k.Bounds(engine.Query{Pairs: pairs}).OneRecord()/sensitivity, 2*k.Bounds(engine.Query{Pairs: pairs}).Sum/sensitivity
@@ -150,10 +145,7 @@ func TestPlanSingle(t *testing.T) {
 	// Scores have no pairs in float32.
 	p := metricProblem(100, 5)
 	p.Loss = engine.Logistic{}
-	one, err := Backend{Float32: true}.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Get(Backend{Float32: true}.Plan(p))(t)
 	two, err := Backend{}.Plan(p)
 	if err != nil || one.Method() != two.Method() || one.Bounds(engine.Query{Pairs: p.Pairs()}).Sum != two.Bounds(engine.Query{Pairs: p.Pairs()}).Sum {
 		t.Errorf("scores: %s and %s", one.Method(), two.Method())

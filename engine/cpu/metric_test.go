@@ -5,13 +5,13 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 )
 
 // roughMetric has no smoothness constant, clippedMetric clipped constants, wideMetric
@@ -63,10 +63,7 @@ func TestPlanMetric(t *testing.T) {
 func TestMetricRoundoffIsSmall(t *testing.T) {
 	for _, n := range []int{2, 100, 4096, 1000000} {
 		for _, d := range []int{1, 8, 128, 1000} {
-			k, err := cpu.Backend{}.Plan(metricProblem(n, d, 1))
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(cpu.Backend{}.Plan(metricProblem(n, d, 1)))(t)
 			for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: 1}, engine.PrefixPairs{T: n - 1}} {
 				if got := k.Bounds(engine.Query{Pairs: pairs}).Sum / float64(pairs.Len()); !(got > 1e-16 && got < 1e-12) {
 					t.Errorf("n=%d d=%d: Roundoff per pair of %T is %v, want below 1e-12", n, d, pairs, got)
@@ -102,20 +99,14 @@ func TestMetricChecksArguments(t *testing.T) {
 		"bad entry":        {dst, w, engine.PrefixPairs{T: 3, Order: bad}, "Order has an entry"},
 		"other pairs":      {dst, w, otherPairs{engine.AllPairs{N: n}}, "not supported"},
 	} {
-		if err := e.Sum(context.Background(), c.dst, engine.Gradient(c.w, c.pairs)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
-		}
+		must.FailDo(t, e.Sum(context.Background(), c.dst, engine.Gradient(c.w, c.pairs)), c.want, name)
 	}
 	for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: 3}} {
-		if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
-			t.Errorf("after the errors: %v", err)
-		}
+		must.CheckDo(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)), "after the errors")
 	}
 	k := e.Kernel()
 	for name, r := range map[string]*engine.Records{"no records": nil, "other n": benchRecords(t, n+1, d), "other d": benchRecords(t, n, d+1)} {
-		if _, err := k.Bind(r); err == nil {
-			t.Errorf("%s: Bind accepts them", name)
-		}
+		must.Err(k.Bind(r))(t, "%s: Bind accepts them", name)
 	}
 	few := metricProblem(n, d, 1)
 	few.NonZerosPerRow = d - 1
@@ -141,23 +132,15 @@ func TestMetricSparseWide(t *testing.T) {
 		}
 		start, y = append(start, int64(len(value))), append(y, float64(2*rng.IntN(2)-1))
 	}
-	dense, err := engine.NewRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	sparse, err := engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dense := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
+	sparse := must.Get(engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds()))(t)
 	w := metricPoint(d)
 	for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}} {
 		var results [2][]float64
 		for i, r := range []*engine.Records{dense, sparse} {
 			e := mustBind(t, cpu.Backend{Workers: 2}, metricProblem(n, d, 1), r)
 			results[i] = make([]float64, len(w))
-			if err := e.Sum(context.Background(), results[i], engine.Gradient(w, pairs)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Sum(context.Background(), results[i], engine.Gradient(w, pairs)))
 			e.Close()
 		}
 		for k, v := range results[0] {
@@ -210,9 +193,7 @@ func TestMetricPrefixDoesNotAllocate(t *testing.T) {
 	dst := make([]float64, len(w))
 	var pairs engine.Pairs = engine.PrefixPairs{T: n - 1}
 	if got := testing.AllocsPerRun(20, func() {
-		if err := e.Sum(ctx, dst, engine.Gradient(w, pairs)); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, e.Sum(ctx, dst, engine.Gradient(w, pairs)))
 	}); got > 0 {
 		t.Errorf("%v allocations per call", got)
 	}

@@ -8,29 +8,22 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
 // wideOf sums the full second moments of sparse records over their stored features, or in dense blocks.
 func wideOf(t *testing.T, r *engine.Records, m engine.Query, workers int, wide bool) (engine.Moments, *momentsEvaluator) {
 	t.Helper()
-	k, err := Backend{Workers: workers}.PlanMoments(engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: engine.AnyLabels})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(Backend{Workers: workers}.PlanMoments(engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: engine.AnyLabels}))(t)
 	kernel := *k.(*momentsKernel)
 	kernel.wide = wide
-	ev, err := kernel.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ev := must.Get(kernel.Bind(r))(t)
 	got := engine.NewMoments(r.Dim(), m.Second)
 	for k := range got.Second {
 		got.Second[k] = math.NaN() // what was there is not added to
 	}
-	if err := ev.Sum(context.Background(), got.All, m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ev.Sum(context.Background(), got.All, m))
 	return got, ev.(*momentsEvaluator)
 }
 

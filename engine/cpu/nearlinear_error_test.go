@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
 )
@@ -38,10 +39,7 @@ func TestNearLinearError(t *testing.T) {
 	for i := range x {
 		x[i], y[i] = 2*rng.Float64()-1, float64(2*rng.IntN(2)-1)
 	}
-	r, err := engine.NewRecords(x, y, 1, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewRecords(x, y, 1, engine.UnitBounds()))(t)
 	// Labels are 2 apart: margins 2 (s_i - s_j), |s| <= radius.
 	for _, radius := range []float64{0.5, 1, 12.5} {
 		of := func(label float64) (exp []float64) { // exp(-y u) of the other label
@@ -63,21 +61,13 @@ func TestNearLinearError(t *testing.T) {
 			sample[k], want[k] = i, y[i]*rowSum(math.Exp(y[i]*2*radius*x[i]), other)
 		}
 		for _, v := range kernels.Variants() {
-			plan, err := Backend{Workers: 2, Method: NearLinear, Variant: v}.Plan(
-				engine.Problem{N: n, D: 1, Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: radius})
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := must.Get(Backend{Workers: 2, Method: NearLinear, Variant: v}.Plan(
+				engine.Problem{N: n, D: 1, Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: radius}))(t)
 			worst := func(k kernel) (largest float64) {
-				e, err := k.Bind(r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e := must.Get(k.Bind(r))(t)
 				ev := e.(*evaluator)
 				c := newNearLinear(ev)
-				if err := c.prepare(context.Background(), []float64{radius}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, c.prepare(context.Background(), []float64{radius}))
 				got := make([]float64, n)
 				for chunk := range k.chunks() {
 					for from, to := ev.chunk(chunk); from < to; from += coefRows {

@@ -2,16 +2,15 @@ package cpu_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/objective"
+	"dyad/internal/must"
 	"dyad/internal/tasks"
 )
 
@@ -78,10 +77,7 @@ func TestOwnLoss(t *testing.T) {
 	for _, n := range []int{2, 3, 65, 300} {
 		const d = 5
 		x, y := ownRecords(t, rng, n, d)
-		dense, err := engine.AdoptRecords(slices.Clone(x), slices.Clone(y), d, engine.UnitBounds())
-		if err != nil {
-			t.Fatal(err)
-		}
+		dense := must.Get(engine.AdoptRecords(slices.Clone(x), slices.Clone(y), d, engine.UnitBounds()))(t)
 		start, index, value := []int64{0}, []int32{}, []float64{}
 		for i := range n {
 			for k := range d {
@@ -91,10 +87,7 @@ func TestOwnLoss(t *testing.T) {
 			}
 			start = append(start, int64(len(value)))
 		}
-		sparse, err := engine.NewSparseRecords(start, index, value, slices.Clone(y), d, engine.UnitBounds())
-		if err != nil {
-			t.Fatal(err)
-		}
+		sparse := must.Get(engine.NewSparseRecords(start, index, value, slices.Clone(y), d, engine.UnitBounds()))(t)
 		w := []float64{0.3, -0.2, 0.5, 0.1, -0.4}
 		loss := cosineLoss{lie: 1, smoothness: math.Inf(1)}
 		order := make([]int32, n)
@@ -131,18 +124,10 @@ func TestOwnLoss(t *testing.T) {
 			var bits []float64
 			for _, workers := range []int{1, 2, 7} {
 				for _, r := range []*engine.Records{dense, sparse} {
-					k, err := cpu.Backend{Workers: workers}.Plan(ownProblem(n, d, loss))
-					if err != nil {
-						t.Fatal(err)
-					}
-					e, err := k.Bind(r)
-					if err != nil {
-						t.Fatal(err)
-					}
+					k := must.Get(cpu.Backend{Workers: workers}.Plan(ownProblem(n, d, loss)))(t)
+					e := must.Get(k.Bind(r))(t)
 					got := []float64{math.NaN(), 1, 2, 3, 4}
-					if err := e.Sum(context.Background(), got, engine.Gradient(w, pairs)); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, e.Sum(context.Background(), got, engine.Gradient(w, pairs)))
 					if bits == nil {
 						bits = slices.Clone(got)
 					}
@@ -158,15 +143,11 @@ func TestOwnLoss(t *testing.T) {
 					}
 					done, cancel := context.WithCancel(context.Background())
 					cancel()
-					if err := e.Sum(done, got, engine.Gradient(w, pairs)); !errors.Is(err, context.Canceled) {
-						t.Errorf("cancelled: %v", err)
-					}
+					must.FailDo(t, e.Sum(done, got, engine.Gradient(w, pairs)), context.Canceled, "cancelled")
 				}
 			}
 		}
-		if _, err := objective.Mean(context.Background(), loss, w, dense); err != nil {
-			t.Error(err)
-		}
+		must.Check(objective.Mean(context.Background(), loss, w, dense))(t)
 	}
 }
 
@@ -177,22 +158,11 @@ func TestOwnLossIsClipped(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	w := []float64{0.6, -0.7, 0.2}
 	sum := func(l cosineLoss, x, y []float64) (out []float64, bound float64) {
-		r, err := engine.AdoptRecords(slices.Clone(x), slices.Clone(y), d, engine.UnitBounds())
-		if err != nil {
-			t.Fatal(err)
-		}
-		k, err := cpu.Backend{}.Plan(ownProblem(n, d, l))
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := k.Bind(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(engine.AdoptRecords(slices.Clone(x), slices.Clone(y), d, engine.UnitBounds()))(t)
+		k := must.Get(cpu.Backend{}.Plan(ownProblem(n, d, l)))(t)
+		e := must.Get(k.Bind(r))(t)
 		out = make([]float64, d)
-		if err := e.Sum(context.Background(), out, engine.Gradient(w, engine.AllPairs{N: n})); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Sum(context.Background(), out, engine.Gradient(w, engine.AllPairs{N: n})))
 		c, _ := l.Constants(engine.UnitBounds(), 1)
 		return out, 2*(n-1)*2*c.Lipschitz + 2*k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).Sum
 	}
@@ -247,9 +217,7 @@ func TestOwnLossRefusals(t *testing.T) {
 		"smooth": {cpu.Backend{}, cosineLoss{lie: 1, smoothness: 3}}, "near-linear": {cpu.Backend{Method: cpu.NearLinear}, rough},
 		"sorted": {cpu.Backend{Method: cpu.Sorted}, rough}, "float32": {cpu.Backend{Float32: true}, rough},
 	} {
-		if _, err := c.b.Plan(ownProblem(10, 2, c.l)); !errors.Is(err, engine.ErrUnsupported) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(c.b.Plan(ownProblem(10, 2, c.l)))(t, engine.ErrUnsupported, name)
 	}
 	if k, err := (cpu.Backend{Method: cpu.Direct}).Plan(ownProblem(10, 2, rough)); err != nil || k.Method() != "pair by pair" || !math.IsInf(k.Bounds(engine.Query{Pairs: engine.AllPairs{N: 9}}).Sum, 1) || !math.IsInf(k.Bounds(engine.Query{Pairs: engine.SubsetPairs{N: 3}}).Sum, 1) {
 		t.Errorf("%v", err)
@@ -267,13 +235,9 @@ func (l tightLoss) Constants(b engine.Bounds, r float64) (engine.Constants, erro
 
 func TestClippedTermsHaveTwiceTheirNorm(t *testing.T) {
 	p := ownProblem(10, 2, cosineLoss{lie: 1, smoothness: math.Inf(1)})
-	if _, err := (cpu.Backend{}).Plan(p); err != nil {
-		t.Fatal(err)
-	}
+	must.Get((cpu.Backend{}).Plan(p))(t)
 	p.Loss = tightLoss{cosineLoss{lie: 1, smoothness: math.Inf(1)}}
-	if _, err := (cpu.Backend{}).Plan(p); err == nil || !strings.Contains(err.Error(), "state 2 G") {
-		t.Errorf("a diameter below 2 G of a clipped loss: %v", err)
-	}
+	must.Fail((cpu.Backend{}).Plan(p))(t, "state 2 G", "a diameter below 2 G of a clipped loss")
 }
 
 // brokenLoss is a loss of somebody else's that panics at some record.
@@ -289,25 +253,16 @@ func (brokenLoss) AddGrad(dst, _ []float64, z, _ engine.Record) {
 func TestPanicOfAWorkerIsTheCallers(t *testing.T) {
 	p := ownProblem(200, 3, cosineLoss{smoothness: math.Inf(1)})
 	p.Loss = brokenLoss{cosineLoss{smoothness: math.Inf(1)}}
-	kernel, err := cpu.Backend{Workers: 4}.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kernel := must.Get(cpu.Backend{Workers: 4}.Plan(p))(t)
 	y := make([]float64, p.N)
 	y[150] = 1
-	r, err := engine.NewRecords(make([]float64, p.N*p.D), y, p.D, p.Bounds)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := kernel.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewRecords(make([]float64, p.N*p.D), y, p.D, p.Bounds))(t)
+	e := must.Get(kernel.Bind(r))(t)
 	defer func() {
 		if p, ok := recover().(*tasks.Panic); !ok {
 			t.Errorf("%v is not the panic of a worker", p)
 		}
 	}()
-	err = e.Sum(t.Context(), make([]float64, p.D), engine.Gradient(make([]float64, p.D), engine.AllPairs{N: p.N}))
+	err := e.Sum(t.Context(), make([]float64, p.D), engine.Gradient(make([]float64, p.D), engine.AllPairs{N: p.N}))
 	t.Errorf("no panic: %v", err)
 }

@@ -7,16 +7,14 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 )
 
 // A pace is a number within reason for every kind of problem, also those that have no estimate of
 // their own, in little time; and where a gradient takes longer than the model says, it is larger.
 func TestPace(t *testing.T) {
 	hinge, _ := engine.LibraryByName("hinge")
-	e, err := hinge.Expression(engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(hinge.Expression(engine.ExpressionOptions{}))(t)
 	for name, p := range map[string]engine.Problem{
 		"near-linear": {N: 10_000_000, D: 20, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2},
 		"sorted":      {N: 1_000_000, D: 20, Bounds: engine.UnitBounds(), Loss: engine.Score{Of: e}, Radius: 1, LabelValues: 2},

@@ -5,6 +5,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 )
 
 // TestPersonRoundoffKnowsNoRows: depths of sums do not decrease with the number of rows, so
@@ -20,10 +21,7 @@ func TestPersonRoundoffKnowsNoRows(t *testing.T) {
 					if method == Sorted {
 						p.Loss = engine.Score{Of: enginetest.Hinge()}
 					}
-					planned, err := Backend{Method: method}.Plan(p)
-					if err != nil {
-						t.Fatal(err)
-					}
+					planned := must.Get(Backend{Method: method}.Plan(p))(t)
 					k := planned.(*kernel)
 					for rows := persons; rows <= persons*most; rows += 1 + rows/2 {
 						g := *k
@@ -38,10 +36,7 @@ func TestPersonRoundoffKnowsNoRows(t *testing.T) {
 					continue
 				}
 				p.Loss = engine.MahalanobisLogistic{}
-				planned, err := Backend{}.Plan(p)
-				if err != nil {
-					t.Fatal(err)
-				}
+				planned := must.Get(Backend{}.Plan(p))(t)
 				k := planned.(*metricKernel)
 				for rows := persons; rows <= persons*most; rows += 1 + rows/2 {
 					g := *k

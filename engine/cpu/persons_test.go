@@ -10,6 +10,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
 )
@@ -17,9 +18,7 @@ import (
 // TestPersonSumsMatchBruteForce: every method, with every number of workers, is within Roundoff
 // of the sum over pairs of persons in twice the precision.
 func TestPersonSumsMatchBruteForce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	score := []engine.ScoreLoss{engine.Logistic{}, enginetest.SmoothHinge{}}
 	var pieces []engine.ScoreLoss
 	for _, p := range []enginetest.Pieces{enginetest.Hinge(), enginetest.SquaredHinge(), enginetest.Zigzag()} {
@@ -87,9 +86,7 @@ func (f family) sum(t *testing.T, b cpu.Backend, p engine.Problem, w []float64) 
 	e := mustBind(t, b, p, f.records(t, p.D, p.PersonRows, p.Bounds))
 	defer e.Close()
 	dst = make([]float64, len(w))
-	if err := e.Sum(context.Background(), dst, engine.Gradient(w, p.Pairs())); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, p.Pairs())))
 	return dst, e.Kernel().Bounds(engine.Query{Pairs: p.Pairs()}).Sum
 }
 
@@ -160,9 +157,7 @@ func TestPersonPositionsAreTheirOwn(t *testing.T) {
 // catches a sum over all pairs of rows of different persons, divided by their mean number, and
 // one that counts the pairs within a person with P (P-1) pairs.
 func TestPersonsReplaced(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const cap = 12
 	for _, c := range []struct {
 		loss   engine.Loss
@@ -176,10 +171,7 @@ func TestPersonsReplaced(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, uint64(c.method)))
 		p := problem(2, 2, 1)
 		p.Loss, p.PersonRows = c.loss, cap
-		constants, err := c.loss.Constants(p.Bounds, p.Radius)
-		if err != nil {
-			t.Fatal(err)
-		}
+		constants := must.Get(c.loss.Constants(p.Bounds, p.Radius))(t)
 		var worst float64
 		for trial := range 150 {
 			f, g := neighbours(rng, trial, 4+rng.IntN(5), cap)
@@ -230,10 +222,7 @@ func TestPersonDefectsAreCaught(t *testing.T) {
 	const cap = 12
 	logistic := engine.Logistic{}
 	p := problem(2, 2, 1)
-	c, err := logistic.Constants(p.Bounds, p.Radius)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(logistic.Constants(p.Bounds, p.Radius))(t)
 	linear := func(dst, _ []float64, z, zp engine.Record) {
 		for k := range dst {
 			dst[k] += z.X[k] + zp.X[k]
@@ -329,79 +318,43 @@ func TestPersonDefectsAreCaught(t *testing.T) {
 func TestPersonRefusals(t *testing.T) {
 	p := problem(5, 3, 1)
 	p.PersonRows = 4
-	if _, err := (cpu.Backend{Float32: true}).Plan(p); err == nil {
-		t.Error("float32 takes persons")
-	}
+	must.Err((cpu.Backend{Float32: true}).Plan(p))(t, "float32 takes persons")
 	own := ownProblem(5, 3, cosineLoss{})
 	own.PersonRows = 4
-	if _, err := (cpu.Backend{}).Plan(own); err == nil {
-		t.Error("losses of other packages take persons")
-	}
-	k, err := cpu.Backend{}.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Err((cpu.Backend{}).Plan(own))(t, "losses of other packages take persons")
+	k := must.Get(cpu.Backend{}.Plan(p))(t)
 	if r := k.Bounds(engine.Query{Pairs: engine.PrefixPairs{T: 2}}).Sum; !math.IsInf(r, 1) {
 		t.Errorf("Roundoff of prefix pairs is %v", r)
 	}
 	r := adoptRecords(t, make([]float64, 15), make([]float64, 5), 3)
-	if _, err := k.Bind(r); err == nil {
-		t.Error("records without persons are bound to a problem with persons")
-	}
-	five, err := r.GroupPersons([]int32{0, 1, 2, 3, 4}, 5, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := k.Bind(five)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Sum(context.Background(), make([]float64, 3), engine.Gradient(make([]float64, 3), engine.PrefixPairs{T: 2})); err == nil {
-		t.Error("prefix pairs of persons are summed")
-	}
+	must.Err(k.Bind(r))(t, "records without persons are bound to a problem with persons")
+	five := must.Get(r.GroupPersons([]int32{0, 1, 2, 3, 4}, 5, 4))(t)
+	e := must.Get(k.Bind(five))(t)
+	must.ErrDo(t, e.Sum(context.Background(), make([]float64, 3), engine.Gradient(make([]float64, 3), engine.PrefixPairs{T: 2})), "prefix pairs of persons are summed")
 	p.PersonRows = 0
-	if k, err = (cpu.Backend{}).Plan(p); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := k.Bind(five); err == nil {
-		t.Error("records of persons are bound to a problem without")
-	}
+	k = must.Get((cpu.Backend{}).Plan(p))(t)
+	must.Err(k.Bind(five))(t, "records of persons are bound to a problem without")
 	p.PersonRows, p.N = 1<<20, 1<<12
-	if _, err := (cpu.Backend{}).Plan(p); err == nil {
-		t.Error("2^32 rows are planned")
-	}
+	must.Err((cpu.Backend{}).Plan(p))(t, "2^32 rows are planned")
 }
 
 // TestPersonWithManyRowsStops: the pairs within one person take as many steps as the square of
 // its rows, so that a sum asks between rows whether it is to stop.
 func TestPersonWithManyRowsStops(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	rows := sizes.Of(5_000, 12_000)
 	of := make([]int32, rows)
 	of[rows-1] = 1
-	r, err := benchRecords(t, rows, 2).GroupPersons(of, 2, rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(benchRecords(t, rows, 2).GroupPersons(of, 2, rows))(t)
 	for _, method := range []cpu.Method{cpu.NearLinear, cpu.Sorted} {
 		p := engine.Problem{N: 2, D: 2, Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1, PersonRows: rows}
 		if method == cpu.Sorted {
 			p.Loss = engine.Score{Of: enginetest.Hinge()}
 		}
-		k, err := cpu.Backend{Workers: 1, Method: method}.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := k.Bind(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(cpu.Backend{Workers: 1, Method: method}.Plan(p))(t)
+		e := must.Get(k.Bind(r))(t)
 		ctx := &countedContext{Context: context.Background(), last: 1 << 30}
-		if err := e.Sum(ctx, make([]float64, 2), engine.Gradient(inBall(2, 1), p.Pairs())); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Sum(ctx, make([]float64, 2), engine.Gradient(inBall(2, 1), p.Pairs())))
 		if ctx.asked < rows/64 {
 			t.Errorf("%v: asked %d times in a person of %d rows", method, ctx.asked, rows)
 		}
@@ -409,8 +362,6 @@ func TestPersonWithManyRowsStops(t *testing.T) {
 		if err := e.Sum(ctx, make([]float64, 2), engine.Gradient(inBall(2, 1), p.Pairs())); err != context.Canceled {
 			t.Errorf("%v: %v, want a stop", method, err)
 		}
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Close())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -16,9 +17,7 @@ func coefficientsOf(t *testing.T, m *nearLinear, w []float64) []float64 {
 	t.Helper()
 	c := make([]float64, len(m.e.y))
 	for range 2 {
-		if err := m.prepare(context.Background(), w); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.prepare(context.Background(), w))
 		for chunk := range m.e.chunks() {
 			for from, to := m.e.chunk(chunk); from < to; from += coefRows {
 				m.block(0, c[from:min(from+coefRows, to)], from)
@@ -48,19 +47,10 @@ func TestGroupings(t *testing.T) {
 			for i := range y {
 				y[i] = float64(2*rng.IntN(c.labels))/float64(c.labels-1) - 1
 			}
-			r, err := engine.NewRecords(x, y, c.d, engine.UnitBounds())
-			if err != nil {
-				t.Fatal(err)
-			}
-			k, err := Backend{Workers: 1, Method: NearLinear, Variant: v}.Plan(engine.Problem{
-				N: n, D: c.d, Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: c.radius, LabelValues: c.labels})
-			if err != nil {
-				t.Fatal(err)
-			}
-			bound, err := k.Bind(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(engine.NewRecords(x, y, c.d, engine.UnitBounds()))(t)
+			k := must.Get(Backend{Workers: 1, Method: NearLinear, Variant: v}.Plan(engine.Problem{
+				N: n, D: c.d, Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: c.radius, LabelValues: c.labels}))(t)
+			bound := must.Get(k.Bind(r))(t)
 			e, w := bound.(*evaluator), make([]float64, c.d)
 			w[0] = c.radius
 			planned := newNearLinear(e)

@@ -11,6 +11,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 )
 
 // Gradients of a recentred kernel are over clip(x - c, R) X/R: every such record is within the
@@ -35,14 +36,8 @@ func TestRecentred(t *testing.T) {
 			}
 			start = append(start, int64(len(value)))
 		}
-		dense, err := engine.NewRecords(x, y, d, b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sparse, err := engine.NewSparseRecords(start, index, value, slices.Clone(y), d, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		dense := must.Get(engine.NewRecords(x, y, d, b))(t)
+		sparse := must.Get(engine.NewSparseRecords(start, index, value, slices.Clone(y), d, b))(t)
 		problem := engine.Problem{N: n, D: d, Bounds: b, Loss: engine.Logistic{}, Radius: 0.5 / b.FeatureNorm}
 		centre := make([]float64, d)
 		for k := range centre {
@@ -55,32 +50,18 @@ func TestRecentred(t *testing.T) {
 				if r.IsSparse() {
 					p.NonZerosPerRow = d
 				}
-				k, err := engine.PlanRecentred(cpu.Backend{Workers: 2}, p)
-				if err != nil {
-					t.Fatal(err)
-				}
+				k := must.Get(engine.PlanRecentred(cpu.Backend{Workers: 2}, p))(t)
 				var moved *engine.Records
 				gradients := k.Kernel.Problem()
-				if k.Kernel, err = (enginetest.Altered{Backend: cpu.Backend{Workers: 2}, Records: func(r *engine.Records) *engine.Records {
+				k.Kernel = must.Get((enginetest.Altered{Backend: cpu.Backend{Workers: 2}, Records: func(r *engine.Records) *engine.Records {
 					moved = r
 					return r
-				}}).Plan(gradients); err != nil {
-					t.Fatal(err)
-				}
-				ev, err := k.Bind(r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				}}).Plan(gradients))(t)
+				ev := must.Get(k.Bind(r))(t)
 				w, dst := make([]float64, d), make([]float64, d)
 				w[0], w[1] = 0.3/b.FeatureNorm, -0.2/b.FeatureNorm
-				plain, err := cpu.Backend{Workers: 2}.Plan(problem)
-				if err != nil {
-					t.Fatal(err)
-				}
-				unmoved, err := plain.Bind(dense)
-				if err != nil {
-					t.Fatal(err)
-				}
+				plain := must.Get(cpu.Backend{Workers: 2}.Plan(problem))(t)
+				unmoved := must.Get(plain.Bind(dense))(t)
 				stay := make([]float64, d)
 				if err := errors.Join(ev.Sum(ctx, dst, engine.Gradient(w, engine.AllPairs{N: n})), unmoved.Sum(ctx, stay, engine.Gradient(w, engine.AllPairs{N: n}))); err != nil || r == dense && !slices.Equal(dst, stay) {
 					t.Errorf("gradients over the records as they are: %v, want %v, %v", dst, stay, err)
@@ -91,20 +72,14 @@ func TestRecentred(t *testing.T) {
 				}
 				cancelled, cancel := context.WithCancel(ctx)
 				cancel()
-				if err := ev.Sum(cancelled, dst, q); !errors.Is(err, context.Canceled) {
-					t.Errorf("cancelled: %v", err)
-				}
+				must.FailDo(t, ev.Sum(cancelled, dst, q), context.Canceled, "cancelled")
 				short, origin, still := q, q, q
 				short.Centre, origin.Centre, still.Radius = centre[:1], nil, 0
-				if err := ev.Sum(ctx, dst, short); err == nil {
-					t.Error("a centre of one number")
-				}
+				must.ErrDo(t, ev.Sum(ctx, dst, short), "a centre of one number")
 				if ev.Sum(ctx, dst, still) == nil || unmoved.Sum(ctx, dst, still) == nil {
 					t.Error("a centre without a radius")
 				}
-				if err := errors.Join(ev.Sum(ctx, dst, origin), ev.Sum(ctx, dst, q)); err != nil { // and then to another
-					t.Fatal(err)
-				}
+				must.Do(t, errors.Join(ev.Sum(ctx, dst, origin), ev.Sum(ctx, dst, q))) // and then to another
 				sums = append(sums, dst)
 				if k.Problem().NonZerosPerRow != p.NonZerosPerRow || !(k.Bounds(engine.Query{Pairs: p.Pairs()}).OneRecord() <= k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum) {
 					t.Errorf("problem %+v, roundoff %v and %v", k.Problem(), k.Bounds(engine.Query{Pairs: p.Pairs()}).OneRecord(), k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum)
@@ -125,26 +100,16 @@ func TestRecentred(t *testing.T) {
 						}
 					}
 				}
-				if err := ev.Close(); err != nil {
-					t.Error(err)
-				}
+				must.CheckDo(t, ev.Close())
 				// A neighbour: all records but one have the same bits.
 				if r == dense {
 					changed := slices.Clone(x)
 					for k := range d {
 						changed[7*d+k] = -changed[7*d+k] + 0.1*b.FeatureNorm
 					}
-					neighbour, err := engine.NewRecords(changed, y, d, b)
-					if err != nil {
-						t.Fatal(err)
-					}
-					ev, err := k.Bind(neighbour)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := ev.Sum(ctx, make([]float64, d), q); err != nil {
-						t.Fatal(err)
-					}
+					neighbour := must.Get(engine.NewRecords(changed, y, d, b))(t)
+					ev := must.Get(k.Bind(neighbour))(t)
+					must.Do(t, ev.Sum(ctx, make([]float64, d), q))
 					other := moved.Dense()
 					for i := range n {
 						if same := slices.Equal(other[i*d:][:d], first[i*d:][:d]); same != (i != 7) {

@@ -11,6 +11,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	power "dyad/internal/sizes"
 )
 
@@ -18,17 +19,9 @@ import (
 func expression(t testing.TB, text string, params map[string]float64) *engine.Expression {
 	t.Helper()
 	if l, ok := engine.LibraryByName(text); ok {
-		e, err := l.Expression(engine.ExpressionOptions{Params: params})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e
+		return must.Get(l.Expression(engine.ExpressionOptions{Params: params}))(t)
 	}
-	e, err := engine.NewExpression(text, text, engine.ExpressionOptions{Params: params})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return must.Get(engine.NewExpression(text, text, engine.ExpressionOptions{Params: params}))(t)
 }
 
 // TestScalarConformance covers every built-in expression and hand-written slopes with
@@ -107,9 +100,7 @@ func TestExpressionIsLogistic(t *testing.T) {
 				copy(w, inBall(d, 1))
 			}
 			sums[i] = make([]float64, len(w))
-			if err := ev.Sum(context.Background(), sums[i], engine.Gradient(w, pairs)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, ev.Sum(context.Background(), sums[i], engine.Gradient(w, pairs)))
 			bound += ev.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum
 			ev.Close()
 		}
@@ -203,16 +194,11 @@ func atKinks(rng *rand.Rand, n, d int, w []float64) (x, y []float64) {
 // gradSum returns the sum over all pairs and its Roundoff.
 func gradSum(t *testing.T, method cpu.Method, p engine.Problem, x, y, w []float64) (sum []float64, bound float64) {
 	t.Helper()
-	r, err := engine.NewRecords(x, y, p.D, p.Bounds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewRecords(x, y, p.D, p.Bounds))(t)
 	e := mustBind(t, cpu.Backend{Method: method, Workers: 1}, p, r)
 	defer e.Close()
 	sum = make([]float64, p.D)
-	if err := e.Sum(context.Background(), sum, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Sum(context.Background(), sum, engine.Gradient(w, engine.AllPairs{N: p.N})))
 	return sum, e.Kernel().Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Sum
 }
 
@@ -244,17 +230,12 @@ func TestRoughSlopesAreClamped(t *testing.T) {
 	for _, loss := range []engine.Loss{engine.Score{Of: outside{enginetest.Hinge()}}, engine.Metric{Of: outside{enginetest.Hinge()}}} {
 		p := problem(n, d, 1)
 		p.Loss = loss
-		c, err := loss.Constants(p.Bounds, p.Radius)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(loss.Constants(p.Bounds, p.Radius))(t)
 		e := mustBind(t, cpu.Backend{}, p, r)
 		for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}} {
 			w := p.Domain().Start()
 			dst := make([]float64, len(w))
-			if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
 			norm := distance(dst, make([]float64, len(w)))
 			if most := float64(pairs.Len())*c.Lipschitz + e.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum; !(norm <= most) {
 				t.Errorf("%s over %T: norm %v, the constants allow %v", loss.Name(), pairs, norm, most)
@@ -298,9 +279,7 @@ func TestPlanOfScalars(t *testing.T) {
 // gradient sum, because copies of one record have no gradient. So the methods for large
 // n are compared with the direct sum over the thousand, within both bounds.
 func TestMillionRecords(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a few seconds")
-	}
+	power.NotShort(t, "takes a few seconds")
 	const base, copies, d = 1000, 1000, 3
 	w := inBall(d, 1)
 	small := benchRecords(t, base, d)
@@ -317,9 +296,7 @@ func TestMillionRecords(t *testing.T) {
 		p.Loss = engine.Score{Of: expression(t, name, nil)}
 		e := mustBind(t, cpu.Backend{Method: cpu.Direct}, p, small)
 		want := make([]float64, d)
-		if err := e.Sum(context.Background(), want, engine.Gradient(w, engine.AllPairs{N: base})); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Sum(context.Background(), want, engine.Gradient(w, engine.AllPairs{N: base})))
 		bound := copies * copies * e.Kernel().Bounds(engine.Query{Pairs: engine.AllPairs{N: base}}).Sum
 		for k := range want {
 			want[k] *= copies * copies
@@ -354,9 +331,7 @@ func BenchmarkDirectPairs(b *testing.B) {
 			e := mustBind(b, cpu.Backend{Workers: 1, Method: cpu.Direct}, p, r)
 			dst := make([]float64, d)
 			for b.Loop() {
-				if err := e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: n})); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: n})))
 			}
 		})
 	}

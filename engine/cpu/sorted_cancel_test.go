@@ -8,6 +8,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 )
 
 // countedContext is done from the given number of questions on.
@@ -28,27 +29,17 @@ func (c *countedContext) Err() error {
 func TestSortedStops(t *testing.T) {
 	const n = 100_000
 	r := benchRecords(t, n, 2)
-	k, err := cpu.Backend{Workers: 1}.Plan(engine.Problem{N: n, D: 2, Bounds: r.Bounds(), Loss: engine.Score{Of: enginetest.Hinge()}, Radius: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(cpu.Backend{Workers: 1}.Plan(engine.Problem{N: n, D: 2, Bounds: r.Bounds(), Loss: engine.Score{Of: enginetest.Hinge()}, Radius: 1}))(t)
 	if k.Method() != cpu.Sorted.String() {
 		t.Fatalf("the method is %s", k.Method())
 	}
-	e, err := k.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(k.Bind(r))(t)
 	defer e.Close()
 	w, want, got := inBall(2, 1), make([]float64, 2), make([]float64, 2)
 	other := []float64{0.1, 0.2}
 	all := &countedContext{Context: context.Background(), last: 1 << 30}
-	if err := e.Sum(all, got, engine.Gradient(other, engine.AllPairs{N: n})); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Sum(context.Background(), want, engine.Gradient(w, engine.AllPairs{N: n})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Sum(all, got, engine.Gradient(other, engine.AllPairs{N: n})))
+	must.Do(t, e.Sum(context.Background(), want, engine.Gradient(w, engine.AllPairs{N: n})))
 	// Chunks of rows are asked for twice, of which there are up to 128. Numbers are sorted,
 	// summed and restored in parts of some thousands.
 	if all.asked < 200 || all.asked > 2*128+n/200 {

@@ -10,6 +10,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -79,10 +80,7 @@ func TestStorageChangesNoBit(t *testing.T) {
 		for _, v := range kernels.Variants() {
 			backend := cpu.Backend{Workers: 2, Method: c.method, Variant: v, Float32: c.single}
 			p := engine.Problem{N: c.n, D: c.d, Bounds: engine.UnitBounds(), Loss: c.loss, Radius: 1, LabelValues: c.labels}
-			k, err := backend.Plan(p)
-			if err != nil {
-				t.Fatalf("%s: %v", c.name, err)
-			}
+			k := must.Get(backend.Plan(p))(t, c.name)
 			w := make([]float64, c.loss.ParamDim(c.d))
 			for i := range w {
 				w[i] = math.Cos(float64(i)) / math.Sqrt(float64(len(w))) / 2
@@ -112,9 +110,7 @@ func TestStorageChangesNoBit(t *testing.T) {
 						t.Errorf("%s, %v, %s, %T: other bits than float64", c.name, v, names[i], q)
 					}
 				}
-				if err := e.Close(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, e.Close())
 			}
 		}
 	}
@@ -127,23 +123,15 @@ func TestStorageChangesNoMoment(t *testing.T) {
 	model := make([]float64, d)
 	model[0], model[d-1] = 0.3, -0.2
 	for _, v := range kernels.Variants() {
-		k, err := cpu.Backend{Workers: 2, Variant: v}.PlanMoments(engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(cpu.Backend{Workers: 2, Variant: v}.PlanMoments(engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2}))(t)
 		for _, m := range []engine.Query{
 			{Radius: 1, Signed: true}, {Radius: 0.5, Second: engine.FullSecond}, {Radius: 0.7, Second: engine.DiagonalSecond, Class: 1}, {Radius: 0.7, W: model, Intercept: 0.1},
 		} {
 			var want engine.Moments
 			for i, r := range all {
-				e, err := k.Bind(r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e := must.Get(k.Bind(r))(t)
 				got := engine.NewMoments(d, m.Second)
-				if err := e.Sum(context.Background(), got.All, m); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, e.Sum(context.Background(), got.All, m))
 				if i == 0 {
 					want = got
 				} else if got.Positives() != want.Positives() || !equalBits(got.Sum, want.Sum) || !equalBits(got.Second, want.Second) {

@@ -7,6 +7,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	power "dyad/internal/sizes"
 	"dyad/kernels"
 )
@@ -61,15 +62,9 @@ func TestVariantOfPlan(t *testing.T) {
 	// What is public does not depend on the processor.
 	for _, n := range []int{10, 130, 1000, 1000000} {
 		for _, radius := range []float64{0.1, 1, 100} {
-			want, err := cpu.Backend{Variant: kernels.Generic}.Plan(problem(n, radius))
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(cpu.Backend{Variant: kernels.Generic}.Plan(problem(n, radius)))(t)
 			for _, v := range kernels.Variants() {
-				got, err := cpu.Backend{Variant: v}.Plan(problem(n, radius))
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := must.Get(cpu.Backend{Variant: v}.Plan(problem(n, radius)))(t)
 				pairs := engine.AllPairs{N: n}
 				if got.Method() != want.Method() || got.Bounds(engine.Query{Pairs: pairs}).Sum != want.Bounds(engine.Query{Pairs: pairs}).Sum {
 					t.Errorf("n=%d radius %v: %v plans %s with roundoff %v, generic %s with %v", n, radius, v,

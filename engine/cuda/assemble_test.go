@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -22,18 +23,13 @@ import (
 // tiles of metric losses. With DYAD_PTXAS_OUT the report is written there.
 func TestAssemble(t *testing.T) {
 	ptxas := tool(t, "ptxas")
-	version, err := exec.Command(ptxas, "--version").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	version := must.Get(exec.Command(ptxas, "--version").Output())(t)
 	programs := assembledPrograms(t)
 	var report strings.Builder
 	fmt.Fprintf(&report, "%s", version)
 	file := filepath.Join(t.TempDir(), "k.ptx")
 	for _, name := range slices.Sorted(maps.Keys(programs)) {
-		if err := os.WriteFile(file, []byte(programs[name]), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(programs[name]), 0o600))
 		for _, arch := range targets(name) {
 			out, err := exec.Command(ptxas, "-v", "-arch="+arch, "-o", os.DevNull, file).CombinedOutput()
 			if err != nil {
@@ -48,9 +44,7 @@ func TestAssemble(t *testing.T) {
 	}
 	t.Log(report.String())
 	if out := os.Getenv("DYAD_PTXAS_OUT"); out != "" {
-		if err := os.WriteFile(out, []byte(report.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(out, []byte(report.String()), 0o644))
 	}
 }
 
@@ -81,9 +75,7 @@ func assembledPrograms(t *testing.T) map[string]string {
 		if _, s, err := engine.NewScoreRange(p, p.D); err == nil {
 			if code, err := slopeOf(loss, s.Margin, s.SlopeErr); err == nil {
 				for _, program := range []string{"", "_persons"} {
-					if programs["spliced"+program+": "+name], err = splice(kernels.PTX("spliced"+program), code, s.Margin, s.SlopeMin, s.SlopeMax); err != nil {
-						t.Fatal(err)
-					}
+					programs["spliced"+program+": "+name] = must.Get(splice(kernels.PTX("spliced"+program), code, s.Margin, s.SlopeMin, s.SlopeMax))(t)
 				}
 			}
 		}
@@ -94,10 +86,7 @@ func assembledPrograms(t *testing.T) map[string]string {
 			if p.PersonRows = 0; i == 2 {
 				p.PersonRows = 3
 			}
-			k, err := openMetric(t, newFake(), precision).Plan(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(openMetric(t, newFake(), precision).Plan(p))(t)
 			programs["spliced: "+k.(*metricKernel).file+", "+name] = k.(*metricKernel).tiles
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 )
 
 // distil fits the time models to results: one for each GPU and method with cases of three sizes
@@ -87,36 +88,21 @@ func TestFit(t *testing.T) {
 // TestAutoIsOfTheResults: auto.json is what the committed results of GPUs say: nothing
 // while there are none. With DYAD_AUTO_OUT it is written there.
 func TestAutoIsOfTheResults(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(results, "gpu-*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(filepath.Join(results, "gpu-*.json")))(t)
 	var all []result
 	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(f))(t)
 		var r result
-		if err := json.Unmarshal(text, &r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &r))
 		all = append(all, r)
 	}
 	want := distil(all)
 	if out := os.Getenv("DYAD_AUTO_OUT"); out != "" {
-		text, err := json.MarshalIndent(want, "", "\t")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(out, append(text, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.MarshalIndent(want, "", "\t"))(t)
+		must.Do(t, os.WriteFile(out, append(text, '\n'), 0o644))
 	}
 	var got Models
-	if err := json.Unmarshal(measuredModels, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(measuredModels, &got))
 	if !reflect.DeepEqual(got, want) {
 		t.Error("engine/cuda/auto.json is not of the files in bench/results/gpu: run this test with DYAD_AUTO_OUT=auto.json")
 	}
@@ -171,10 +157,7 @@ func (b timedCPU) Pace(engine.Problem) float64 { return b.pace }
 // chosen; otherwise the faster device, within a tenth, also between the measured sizes and on a
 // machine whose CPU is slower or faster.
 func TestAuto(t *testing.T) {
-	text, err := json.Marshal(distil([]result{madeUp()}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(distil([]result{madeUp()})))(t)
 	models, err := readModels(text, embeddedPTX())
 	if err != nil || len(models) != 1 || models[0].Cases != 15 {
 		t.Fatalf("%+v, %v", models, err)
@@ -189,9 +172,7 @@ func TestAuto(t *testing.T) {
 	if err != nil || len(stale) != 0 {
 		t.Errorf("a model of another program counts: %v, %v", stale, err)
 	}
-	if _, err := readModels([]byte("{"), nil); err == nil {
-		t.Error("a broken file was accepted")
-	}
+	must.Err(readModels([]byte("{"), nil))(t, "a broken file was accepted")
 	elsewhere := slices.Clone(models)
 	elsewhere[0].GPU = "another"
 	gpu := openFake(t, newFake())

@@ -13,20 +13,16 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/cuda/driver"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
 // openFake returns the backend on the interpreter.
 func openFake(t *testing.T, f *fakeDriver) Backend {
 	t.Helper()
-	d, err := Open(f, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Open(f, 0))(t)
 	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, d.Close())
 	})
 	return Backend{Device: d}
 }
@@ -180,10 +176,7 @@ func records(t *testing.T, n, d int, labels int) (engine.Problem, *engine.Record
 	}
 	w[0] = 1
 	p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: labels}
-	r, err := engine.NewRecords(x, y, d, p.Bounds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewRecords(x, y, d, p.Bounds))(t)
 	return p, r, w
 }
 
@@ -204,21 +197,11 @@ func TestAgainstCPU(t *testing.T) {
 		var sums [2][]float64
 		var bound float64
 		for i, b := range []engine.Backend{cpu.Backend{Method: cpu.Direct}, gpu} {
-			k, err := b.Plan(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := k.Bind(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(b.Plan(p))(t)
+			e := must.Get(k.Bind(r))(t)
 			sums[i] = make([]float64, p.D)
-			if err := e.Sum(context.Background(), sums[i], engine.Gradient(w, engine.AllPairs{N: n})); err != nil {
-				t.Fatal(err)
-			}
-			if err := e.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, e.Sum(context.Background(), sums[i], engine.Gradient(w, engine.AllPairs{N: n})))
+			must.CheckDo(t, e.Close())
 			bound += k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).Sum
 		}
 		var diff, norm float64
@@ -268,9 +251,7 @@ func TestPlanDeclines(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := openFake(t, newFake()).Plan(base); err != nil {
-		t.Errorf("without a change: %v", err)
-	}
+	must.Check(openFake(t, newFake()).Plan(base))(t, "without a change")
 }
 
 // TestMethodIsPublic: the method follows the schema and the bounds.
@@ -325,10 +306,7 @@ func checkFailures(t *testing.T, how Backend, memory uint64, p engine.Problem, r
 			failed = true
 			return driver.Result(2)
 		}
-		k, err := b.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(b.Plan(p))(t)
 		e, err := k.Bind(r)
 		if err == nil {
 			err = e.Sum(context.Background(), make([]float64, len(w)), engine.Gradient(w, engine.AllPairs{N: p.N}))

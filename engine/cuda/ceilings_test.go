@@ -9,6 +9,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
+	"dyad/internal/must"
 )
 
 // TestCeilings: every number is there, whichever call fails the error arrives and nothing is left,
@@ -59,10 +60,7 @@ func TestGPUCeilings(t *testing.T) {
 	if rehearsed() {
 		bytes, many = 1<<10, 4
 	}
-	m, err := b.Device.ceilingsOf(context.Background(), bytes, many)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(b.Device.ceilingsOf(context.Background(), bytes, many))(t)
 	summary(t, "%v", m)
 }
 
@@ -76,9 +74,7 @@ func TestGPUTouch(t *testing.T) {
 			switch f.name {
 			case "moments":
 				p, r, _ := records(t, c.n, c.d, 2)
-				if err := apart(momentCase{c.n, c.d, engine.Query{Radius: 0.8, Signed: true, Second: engine.FullSecond}}, p, r, b); err != nil {
-					t.Error(err)
-				}
+				must.CheckDo(t, apart(momentCase{c.n, c.d, engine.Query{Radius: 0.8, Signed: true, Second: engine.FullSecond}}, p, r, b))
 				return
 			case "networks":
 				if what, away, err := networkApart(t, b, 0, c.d, c.n, 0, 1); err != nil || !(away <= networkError) {

@@ -17,6 +17,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 )
 
 // references.json holds sums of the Mahalanobis loss that a CPU takes minutes for, so that no
@@ -112,10 +113,7 @@ func TestReferences(t *testing.T) {
 	if err != nil || want == nil {
 		t.Fatal("no sum for n = 1000, d = 64:", err)
 	}
-	sum, err := sumOf(cpu.Backend{}, p, r, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sum := must.Get(sumOf(cpu.Backend{}, p, r, w))(t)
 	if off := relative(project(sum), want); !(off < 1e-11) {
 		t.Errorf("the carried sum is off by %.2g", off)
 	}
@@ -134,37 +132,23 @@ func TestReferences(t *testing.T) {
 		}
 	}
 	text := strings.Replace(string(referencesText), recordsHash(r), strings.Repeat("0", 64), 1)
-	if _, err := carriedIn([]byte(text), p, r); err == nil {
-		t.Error("records with another hash were accepted")
-	}
+	must.Err(carriedIn([]byte(text), p, r))(t, "records with another hash were accepted")
 }
 
 func writeReferences(t *testing.T, out string, sizes []string) {
 	var all []reference
 	if text, err := os.ReadFile(out); err == nil {
-		if err := json.Unmarshal(text, &all); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &all))
 	}
 	for _, size := range sizes {
 		var n, d int
-		if _, err := fmt.Sscanf(size, "%dx%d", &n, &d); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscanf(size, "%dx%d", &n, &d))(t)
 		p, r, _ := measured(t, n, d, 2)
 		p, w := metricMeasured(p)
-		sum, err := sumOf(cpu.Backend{Workers: runtime.GOMAXPROCS(0)}, p, r, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sum := must.Get(sumOf(cpu.Backend{Workers: runtime.GOMAXPROCS(0)}, p, r, w))(t)
 		all = append(all, reference{N: n, D: d, Records: recordsHash(r), Sum: project(sum)})
-		text, err := json.Marshal(all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(out, append([]byte(strings.ReplaceAll(string(text), "},{", "},\n{")), '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(all))(t)
+		must.Do(t, os.WriteFile(out, append([]byte(strings.ReplaceAll(string(text), "},{", "},\n{")), '\n'), 0o644))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/cuda/driver"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -50,18 +51,10 @@ func openGPU(t *testing.T) (Backend, int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	version, err := d.Version()
-	if err != nil {
-		t.Fatal(err)
-	}
-	device, err := Open(d, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	version := must.Get(d.Version())(t)
+	device := must.Get(Open(d, 0))(t)
 	t.Cleanup(func() {
-		if err := device.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, device.Close())
 	})
 	return Backend{Device: device}, version
 }
@@ -137,9 +130,7 @@ var families = []struct {
 	}},
 	{"moments", momentFamily},
 	{"networks", func(t *testing.T, b Backend) {
-		if err := hostNetworks(t, b, !testing.Short() && !rehearsed()); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, hostNetworks(t, b, !testing.Short() && !rehearsed()))
 	}},
 	{"fp32", metricFamily(FP32)},
 	{"bf16x3", metricFamily(BF16x3)},
@@ -314,14 +305,8 @@ func TestPartsAgree(t *testing.T) {
 			y[i] = 1
 		}
 	}
-	r, err := engine.NewRecords(x, y, 1, p.Bounds)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := sumOf(cpu.Backend{}, p, r, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r = must.Get(engine.NewRecords(x, y, 1, p.Bounds))(t)
+	want := must.Get(sumOf(cpu.Backend{}, p, r, w))(t)
 	f := newFake()
 	b := openFake(t, f)
 	b.Method = Direct

@@ -14,6 +14,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/cuda/driver"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 )
 
 // groupSizes has groups within a tile of rows, across its border, and over two strips.
@@ -151,22 +152,11 @@ func TestBands(t *testing.T) {
 // bound returns a bound evaluator.
 func bound(t *testing.T, b Backend, p engine.Problem, x, y []float64) *evaluator {
 	t.Helper()
-	k, err := b.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := engine.NewRecords(slices.Clone(x), slices.Clone(y), p.D, p.Bounds)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := k.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(b.Plan(p))(t)
+	r := must.Get(engine.NewRecords(slices.Clone(x), slices.Clone(y), p.D, p.Bounds))(t)
+	e := must.Get(k.Bind(r))(t)
 	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, e.Close())
 	})
 	return e.(*evaluator)
 }
@@ -180,13 +170,9 @@ func coefficientsOf(t *testing.T, e *evaluator, w []float64) []float64 {
 // coefficientsOver returns c of every record for some pairs.
 func coefficientsOver(t *testing.T, e *evaluator, w []float64, pairs engine.Pairs) []float64 {
 	t.Helper()
-	if err := e.Sum(context.Background(), make([]float64, len(w)), engine.Gradient(w, pairs)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Sum(context.Background(), make([]float64, len(w)), engine.Gradient(w, pairs)))
 	c, rows := make([]float64, e.problem.N), make([]float64, e.problem.N)
-	if err := e.backend.Device.do(context.Background(), func(d driver.Context) error { return copyOut(d, rows, e.c) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.backend.Device.do(context.Background(), func(d driver.Context) error { return copyOut(d, rows, e.c) }))
 	for i := range c {
 		at := i
 		if e.slot != nil {
@@ -215,26 +201,15 @@ func recordStaysInItsGroup(t *testing.T, b Backend) {
 		y[i] = float64(rng.IntN(3)) - 1
 	}
 	p := engine.Problem{N: 102, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 4, Groups: sizes}
-	k, err := b.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(b.Plan(p))(t)
 	// The method of large groups for those of 40 and more.
 	mixed := k.(*kernel)
-	if err := mixed.planNearLinear(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, mixed.planNearLinear())
 	mixed.nearFrom = 40
 	w := []float64{0.5, -0.5, 0.2}
 	run := func(x, y []float64) []float64 {
-		r, err := engine.NewRecords(slices.Clone(x), slices.Clone(y), d, p.Bounds)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := mixed.Bind(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(engine.NewRecords(slices.Clone(x), slices.Clone(y), d, p.Bounds))(t)
+		e := must.Get(mixed.Bind(r))(t)
 		defer e.Close()
 		return coefficientsOf(t, e.(*evaluator), w)
 	}
@@ -306,7 +281,7 @@ func recordStaysInItsTiles(t *testing.T, b Backend) {
 		coefficientsOf(t, e, []float64{0.9})
 		m := e.methods[0].(*spliced)
 		for tile := range chunksOf(n, pairRows) {
-			err := b.Device.do(context.Background(), func(c driver.Context) error {
+			must.Do(t, b.Device.do(context.Background(), func(c driver.Context) error {
 				if err := c.Clear(m.sums, 8*n, 0); err != nil {
 					return err
 				}
@@ -323,10 +298,7 @@ func recordStaysInItsTiles(t *testing.T, b Backend) {
 				}
 				all = append(all, part)
 				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))
 		}
 		return all
 	}

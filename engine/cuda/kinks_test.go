@@ -8,6 +8,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -24,10 +25,7 @@ func kinky(t *testing.T) map[string]engine.ScoreLoss {
 		if name == "clipped" {
 			o.Clip = 0.7
 		}
-		e, err := engine.NewExpression(name, text, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(engine.NewExpression(name, text, o))(t)
 		losses[name] = engine.Score{Of: e}
 	}
 	return losses

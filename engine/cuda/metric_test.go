@@ -9,6 +9,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -34,10 +35,7 @@ func metricOptions(p Precision) enginetest.Options {
 func metricLosses(t *testing.T) (smooth []engine.MetricLoss) {
 	t.Helper()
 	for _, text := range []string{"sqrt(1 + u^2) - u", "log(1 + exp(-u))", "(1 - u)^2"} {
-		e, err := engine.NewExpression("phi", text, engine.ExpressionOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(engine.NewExpression("phi", text, engine.ExpressionOptions{}))(t)
 		smooth = append(smooth, engine.Metric{Of: e})
 	}
 	return smooth
@@ -49,11 +47,7 @@ func hinge(t *testing.T) engine.Scalar {
 	if !ok {
 		t.Fatal("no hinge loss")
 	}
-	e, err := l.Expression(engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return must.Get(l.Expression(engine.ExpressionOptions{}))(t)
 }
 
 // openMetric returns the backend on the interpreter with a precision.
@@ -90,9 +84,7 @@ func TestMetricConformance(t *testing.T) {
 
 // TestMetricExpressions: the suite with code for phi' that is put into the tiles.
 func TestMetricExpressions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for i, p := range []Precision{BF16x3, FP32} {
 		o := metricOptions(p)
 		o.MetricLosses, o.Sizes, o.Radii = metricLosses(t), []int{5}, []float64{2}
@@ -147,28 +139,17 @@ func metricProblem(t *testing.T, n, d int) (engine.Problem, *engine.Records, []f
 // tiles and pieces of features, and the errors are as small as one expects of the
 // precision.
 func TestMetricAgainstCPU(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const n, d = 150, 70
 	p, r, w := metricProblem(t, n, d)
-	exact, err := sumOf(cpu.Backend{}, p, r, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := must.Get(sumOf(cpu.Backend{}, p, r, w))(t)
 	for precision, limit := range map[Precision]float64{FP32: 1e-7, BF16x3: 3e-6} {
 		if testing.Short() && precision == FP32 {
 			continue
 		}
 		b := openMetric(t, newFake(), precision)
-		k, err := b.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum, err := sumOf(b, p, r, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(b.Plan(p))(t)
+		sum := must.Get(sumOf(b, p, r, w))(t)
 		bound := k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).Sum
 		var diff, norm float64
 		for k := range sum {
@@ -186,9 +167,7 @@ func TestMetricAgainstCPU(t *testing.T) {
 // NeighbourRoundoff, at its worst place and for all precisions, and a defect in the sums
 // over spans is found.
 func TestMetricNeighbours(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	n, d := 66, 3
 	p, r, w := metricProblem(t, n, d)
 	far := func(at int) *engine.Records {
@@ -200,21 +179,11 @@ func TestMetricNeighbours(t *testing.T) {
 			x[at*d+k] = -x[at*d+k]
 		}
 		y[at] = -y[at]
-		next, err := engine.NewRecords(x, y, d, p.Bounds)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return next
+		return must.Get(engine.NewRecords(x, y, d, p.Bounds))(t)
 	}
 	change := func(b engine.Backend, next *engine.Records) []float64 {
-		before, err := sumOf(b, p, r, w)
-		if err != nil {
-			t.Fatal(err)
-		}
-		after, err := sumOf(b, p, next, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := must.Get(sumOf(b, p, r, w))(t)
+		after := must.Get(sumOf(b, p, next, w))(t)
 		for k := range after {
 			after[k] -= before[k]
 		}
@@ -233,10 +202,7 @@ func TestMetricNeighbours(t *testing.T) {
 					f.edit = func(ptx string) string { return strings.ReplaceAll(ptx, "cvt.rni.s64.f32", "cvt.s64.s32") }
 				}
 				b := openMetric(t, f, precision)
-				k, err := b.Plan(p)
-				if err != nil {
-					t.Fatal(err)
-				}
+				k := must.Get(b.Plan(p))(t)
 				pairs := engine.AllPairs{N: n}
 				bound := k.Bounds(engine.Query{Pairs: pairs}).OneRecord()
 				var most float64
@@ -260,20 +226,12 @@ func TestMetricNeighbours(t *testing.T) {
 // TestMetricNoiseForRoundoff: what a certificate of one gradient pays for rounding does
 // not grow with n, and is at most 2 % of the sensitivity.
 func TestMetricNoiseForRoundoff(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, precision := range []Precision{FP32, BF16x3} {
 		for _, n := range []int{1e3, 1e5, 1e7} {
 			p := engine.Problem{N: n, D: 64, Bounds: engine.UnitBounds(), Loss: engine.MahalanobisLogistic{}, Radius: 1}
-			k, err := openMetric(t, newFake(), precision).Plan(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := p.Loss.Constants(p.Bounds, p.Radius)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(openMetric(t, newFake(), precision).Plan(p))(t)
+			c := must.Get(p.Loss.Constants(p.Bounds, p.Radius))(t)
 			pairs := engine.AllPairs{N: n}
 			sensitivity := float64(pairs.MaxPerRecord()) * c.PairDiameter
 			near, far := 2*k.Bounds(engine.Query{Pairs: pairs}).OneRecord()/sensitivity, 2*k.Bounds(engine.Query{Pairs: pairs}).Sum/sensitivity
@@ -288,21 +246,13 @@ func TestMetricNoiseForRoundoff(t *testing.T) {
 // TestMetricSlices: a context that is cancelled between launches stops the computation,
 // and the next one is as if it had not been there.
 func TestMetricSlices(t *testing.T) {
-	if testing.Short() {
-		t.Skip("two spans of columns take seconds")
-	}
+	sizes.NotShort(t, "two spans of columns take seconds")
 	p, r, w := metricProblem(t, 1030, 1)
 	f := newFake()
 	f.dry = true
-	k, err := openMetric(t, f, BF16x3).Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(openMetric(t, f, BF16x3).Plan(p))(t)
 	k.(*metricKernel).pairsPerLaunch = 1
-	e, err := k.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(k.Bind(r))(t)
 	defer e.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	launches := 0
@@ -338,17 +288,13 @@ func TestPrecisions(t *testing.T) {
 			t.Errorf("%v: %v, %v", precision, k, err)
 		}
 	}
-	if _, err := ParsePrecision("fp16"); err == nil {
-		t.Error("fp16 was accepted")
-	}
+	must.Err(ParsePrecision("fp16"))(t, "fp16 was accepted")
 }
 
 // TestVariantsAreRefused: the tiles of bench/gpu/variants are not chosen by name, nor by times that were measured of them.
 func TestVariantsAreRefused(t *testing.T) {
 	for _, name := range []string{"tf32", "wgmma"} {
-		if _, err := ParsePrecision(name); err == nil {
-			t.Errorf("%s was accepted", name)
-		}
+		must.Err(ParsePrecision(name))(t, "%s was accepted", name)
 		f := newFake()
 		f.major = 9
 		b := openFake(t, f)
@@ -362,9 +308,7 @@ func TestVariantsAreRefused(t *testing.T) {
 
 // TestMetricFailuresLeaveNothing: as TestFailuresLeaveNothing.
 func TestMetricFailuresLeaveNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	p, r, w := metricProblem(t, 5, 2)
 	checkFailures(t, Backend{Precision: FP32}, 1<<40, p, r, w)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // exactly is v with enough digits for sums of products of any float64 numbers here.
@@ -60,10 +61,7 @@ func TestMomentsAgainstExactSums(t *testing.T) {
 		bounds := engine.UnitBounds()
 		bounds.FeatureNorm = c.norm
 		p := engine.Problem{N: c.n, D: c.d, Bounds: bounds, Loss: engine.Logistic{}, Radius: 1, LabelValues: engine.AnyLabels}
-		r, err := engine.NewRecords(x, y, c.d, bounds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(engine.NewRecords(x, y, c.d, bounds))(t)
 		// Of a x~, and of x~_k^2.
 		sum, square, shares := make([]*big.Float, c.d), make([]*big.Float, c.d), exactly(0)
 		for k := range sum {
@@ -92,10 +90,7 @@ func TestMomentsAgainstExactSums(t *testing.T) {
 			return e
 		}
 		for _, m.Second = range []engine.SecondMoments{engine.NoSecond, engine.DiagonalSecond, engine.FullSecond} {
-			got, k, err := momentsOf(openFake(t, newFake()), p, r, m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got, k := must.Get2(momentsOf(openFake(t, newFake()), p, r, m))(t)
 			diagonal := got.Second
 			if m.Second == engine.FullSecond { // its first entry of each row
 				diagonal = nil
@@ -135,14 +130,8 @@ func TestMomentsErrorIsNear(t *testing.T) {
 			x[i*c.d], y[i] = v, 1
 		}
 		p := engine.Problem{N: n, D: c.d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
-		r, err := engine.NewRecords(x, y, c.d, p.Bounds)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, k, err := momentsOf(openFake(t, newFake()), p, r, engine.Query{Radius: 1, Second: c.second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(engine.NewRecords(x, y, c.d, p.Bounds))(t)
+		got, k := must.Get2(momentsOf(openFake(t, newFake()), p, r, engine.Query{Radius: 1, Second: c.second}))(t)
 		want := exactProduct(v, n)
 		e, _ := want.Sub(want, exactly(got.Sum[0])).Float64()
 		if share := math.Abs(e) / k.Bounds(engine.Query{Radius: 1, Second: c.second}).Sum; share < 0.2 || share > 1 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // personsOf gives the rows of r to persons with these numbers of rows, in turn.
@@ -18,10 +19,7 @@ func personsOf(t *testing.T, p engine.Problem, r *engine.Records, counts ...int)
 		p.PersonRows = max(p.PersonRows, m)
 	}
 	p.N = len(first) - 1
-	r, err := r.WithPersons(first, p.PersonRows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r = must.Get(r.WithPersons(first, p.PersonRows))(t)
 	return p, r
 }
 
@@ -84,10 +82,7 @@ func TestPersonsReplacedInMoments(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := engine.Query{Radius: radius, Second: engine.DiagonalSecond}
-		got, k, err := momentsOf(openFake(t, f), p, r, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got, k := must.Get2(momentsOf(openFake(t, f), p, r, m))(t)
 		if want := float64(persons) * radius * radius; f.edit == nil && math.Abs(got.Second[0]-want) > 1e-12 {
 			t.Errorf("second moments %v, want %v: persons do not count alike", got.Second, want)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -106,9 +107,7 @@ func momentFamily(t *testing.T, b Backend) {
 	}
 	for _, c := range cases {
 		p, r, _ := records(t, c.n, c.d, 2)
-		if err := apart(c, p, r, b); err != nil {
-			t.Errorf("n = %d, d = %d, %v: %v", c.n, c.d, c.m.Second, err)
-		}
+		must.CheckDo(t, apart(c, p, r, b), fmt.Sprintf("n = %d, d = %d, %v", c.n, c.d, c.m.Second))
 	}
 	momentPanels(t, b, 20)
 	if !rehearsed() {
@@ -125,9 +124,7 @@ func TestMoments(t *testing.T) {
 			continue // every size and every kind of sum stays
 		}
 		p, r, _ := records(t, c.n, c.d, 2)
-		if err := apart(c, p, r, openFake(t, newFake())); err != nil {
-			t.Errorf("n = %d, d = %d, radius %g, class %g, model %v, %v: %v", c.n, c.d, c.m.Radius, c.m.Class, c.m.W != nil, c.m.Second, err)
-		}
+		must.CheckDo(t, apart(c, p, r, openFake(t, newFake())), fmt.Sprintf("n = %d, d = %d, radius %g, class %g, model %v, %v", c.n, c.d, c.m.Radius, c.m.Class, c.m.W != nil, c.m.Second))
 	}
 }
 
@@ -144,10 +141,7 @@ func momentPanels(t *testing.T, b Backend, d int) {
 	p, r, _ := records(t, 5444, d, 2)
 	narrow, r := narrowed(t, p, r)
 	m := engine.Query{Radius: 0.8, Signed: true, Second: engine.DiagonalSecond}
-	want, k, err := momentsOf(b, p, r, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want, k := must.Get2(momentsOf(b, p, r, m))(t)
 	g := k.(*momentsKernel).grid
 	b.Memory = k.(*momentsKernel).columnBytes() + driverBytes + uint64(8*d*(g.chunks()+2)+g.tileBytes()*g.tiles()*3/4)
 	got, k, err := momentsOf(b, p, r, m)
@@ -189,14 +183,8 @@ func TestClippedRecords(t *testing.T) {
 					x[own*d+k] = math.Cos(float64(k + 1))
 				}
 				p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2}
-				r, err := engine.NewRecords(x, y, d, p.Bounds)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got, _, err := momentsOf(openFake(t, newFake()), p, r, engine.Query{Radius: radius, Class: 1})
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := must.Get(engine.NewRecords(x, y, d, p.Bounds))(t)
+				got, _ := must.Get2(momentsOf(openFake(t, newFake()), p, r, engine.Query{Radius: radius, Class: 1}))(t)
 				if last != nil && !slices.Equal(got.Sum, last) {
 					t.Errorf("d = %d, radius %g: other records change the bits of a clipped one", d, radius)
 				}
@@ -219,9 +207,7 @@ func TestClippedRecords(t *testing.T) {
 
 // TestMomentDefects is the control of TestMoments: small defects of the kernels show.
 func TestMomentDefects(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for name, edit := range map[string][2]string{
 		"no root":                      {"sqrt.rn.f64", "mov.f64"},
 		"the centre is added":          {"sub.rn.f64", "add.rn.f64"},
@@ -256,33 +242,17 @@ func TestMomentDefects(t *testing.T) {
 // TestMomentsRefuse: what a kernel of moments does not do, and cancelling.
 func TestMomentsRefuse(t *testing.T) {
 	p, r, w := records(t, 40, 3, 2)
-	k, err := openFake(t, newFake()).PlanMoments(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := k.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Sum(context.Background(), make([]float64, 3), engine.Gradient(w, engine.AllPairs{N: p.N})); !errors.Is(err, engine.ErrUnsupported) {
-		t.Errorf("gradients: %v", err)
-	}
+	k := must.Get(openFake(t, newFake()).PlanMoments(p))(t)
+	e := must.Get(k.Bind(r))(t)
+	must.FailDo(t, e.Sum(context.Background(), make([]float64, 3), engine.Gradient(w, engine.AllPairs{N: p.N})), engine.ErrUnsupported, "gradients")
 	m := engine.Query{Radius: 1}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	sums := engine.NewMoments(3, engine.NoSecond)
-	if err := e.Sum(ctx, sums.All, m); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-	if err := e.Sum(context.Background(), nil, m); err == nil {
-		t.Error("no room for the sums, and no error")
-	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := e.Sum(context.Background(), sums.All, m); err == nil {
-		t.Error("sums after Close")
-	}
+	must.FailDo(t, e.Sum(ctx, sums.All, m), context.Canceled, "cancelled")
+	must.ErrDo(t, e.Sum(context.Background(), nil, m), "no room for the sums, and no error")
+	must.CheckDo(t, e.Close())
+	must.ErrDo(t, e.Sum(context.Background(), sums.All, m), "sums after Close")
 	f := newFake()
 	f.memory = 1 << 20
 	if _, err := openFake(t, f).PlanMoments(p); !errors.Is(err, engine.ErrUnsupported) || !strings.Contains(err.Error(), "--device cpu") {
@@ -301,13 +271,8 @@ func narrowed(t *testing.T, p engine.Problem, r *engine.Records) (narrow, wide *
 			same[i*p.D+k] = float64(x[i*p.D+k])
 		}
 	}
-	narrow, err := engine.AdoptNarrowRecords(x, slices.Clone(r.Labels()), p.D, p.Bounds)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if wide, err = engine.AdoptRecords(same, slices.Clone(r.Labels()), p.D, p.Bounds); err != nil {
-		t.Fatal(err)
-	}
+	narrow = must.Get(engine.AdoptNarrowRecords(x, slices.Clone(r.Labels()), p.D, p.Bounds))(t)
+	wide = must.Get(engine.AdoptRecords(same, slices.Clone(r.Labels()), p.D, p.Bounds))(t)
 	return narrow, wide
 }
 
@@ -321,10 +286,7 @@ func TestMomentsOfNarrowRecords(t *testing.T) {
 		p, r, _ := records(t, c.n, c.d, 2)
 		narrow, wide := narrowed(t, p, r)
 		m.Second = c.second
-		want, _, err := momentsOf(openFake(t, newFake()), p, wide, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want, _ := must.Get2(momentsOf(openFake(t, newFake()), p, wide, m))(t)
 		f, launched := newFake(), 0
 		f.fail = func(call string) error {
 			if strings.HasSuffix(call, "_narrow") {
@@ -333,10 +295,7 @@ func TestMomentsOfNarrowRecords(t *testing.T) {
 			return nil
 		}
 		b := openFake(t, f)
-		got, _, err := momentsOf(b, p, narrow, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got, _ := must.Get2(momentsOf(b, p, narrow, m))(t)
 		if launched == 0 || !slices.Equal(got.Sum, want.Sum) || !slices.Equal(got.Second, want.Second) {
 			t.Errorf("n = %d, d = %d: records in float32 have other sums, or were not read as such", c.n, c.d)
 		}

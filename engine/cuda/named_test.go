@@ -1,24 +1,17 @@
 package cuda
 
 import (
-	"errors"
-	"strings"
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // forecastOn plans on a named GPU and returns the kernel and its forecast.
 func forecastOn(t *testing.T, key string, p engine.Problem, m Method, precision Precision) (engine.Kernel, Forecast) {
 	t.Helper()
-	d, err := OpenNamed(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := Backend{Device: d, Method: m, Precision: precision, Models: &Models{}}.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(OpenNamed(key))(t)
+	k := must.Get(Backend{Device: d, Method: m, Precision: precision, Models: &Models{}}.Plan(p))(t)
 	f, ok := ForecastOf(k)
 	if !ok || f.Measured || f.Seconds != k.Bounds(engine.Query{Pairs: p.Pairs()}).Seconds {
 		t.Errorf("%+v, %v", f, ok)
@@ -71,10 +64,7 @@ func TestForecast(t *testing.T) {
 	}
 	b := k.(*kernel).backend
 	b.Models = &Models{{GPU: "NVIDIA H200", Method: "near-linear", Fixed: 3}}
-	again, err := b.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(b.Plan(p))(t)
 	if f, ok := ForecastOf(again); !ok || !f.Measured || f.Seconds != 3 {
 		t.Errorf("%+v", f)
 	}
@@ -93,28 +83,19 @@ func TestForecast(t *testing.T) {
 // TestForecastOfMoments: a pass over narrow records is near the rate of the memory, over wide ones bound by
 // arithmetic, and gradients after moments have the memory of both.
 func TestForecastOfMoments(t *testing.T) {
-	d, err := OpenNamed("h200")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(OpenNamed("h200"))(t)
 	b := Backend{Device: d, Models: &Models{}}
 	for _, c := range []struct {
 		n, d        int
 		least, most float64
 	}{{1e8, 20, 16e9 / 4.8e12, 4 * 16e9 / 4.8e12}, {1e7, 200, 1e7 * 4e4 / 1.5e13, 5 * 1e7 * 4e4 / 1.5e13}} {
 		p := engine.Problem{N: c.n, D: c.d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2}
-		k, err := b.PlanMoments(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(b.PlanMoments(p))(t)
 		f, ok := ForecastOf(k)
 		if !ok || !f.Moments || f.Measured || f.Seconds < c.least || f.Seconds > c.most || k.Bounds(engine.Query{Radius: 1}).Seconds != f.Seconds {
 			t.Errorf("n = %d, d = %d: %+v, want %.3g to %.3g s", c.n, c.d, f, c.least, c.most)
 		}
-		both, err := engine.PlanRecentred(b, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		both := must.Get(engine.PlanRecentred(b, p))(t)
 		if g, ok := ForecastOf(both); !ok || g.Seconds != f.Seconds || g.Memory <= f.Memory {
 			t.Errorf("after moments: %+v", g)
 		}
@@ -134,18 +115,12 @@ func TestNamedGPUsOnlyPlan(t *testing.T) {
 		if err != nil || here.Method() != k.Method() || here.Bounds(engine.Query{Pairs: p.Pairs()}).Sum != k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum {
 			t.Errorf("%s, %v; on a GPU %s, %v, %v", k.Method(), k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum, here.Method(), here.Bounds(engine.Query{Pairs: p.Pairs()}).Sum, err)
 		}
-		if _, err := k.Bind(r); !errors.Is(err, ErrNamed) {
-			t.Errorf("Bind: %v", err)
-		}
+		must.Fail(k.Bind(r))(t, ErrNamed, "Bind")
 	}
 	d, err := OpenNamed("h200")
 	if err != nil || d.Close() != nil {
 		t.Error(err)
 	}
-	if _, err := d.Compile(); !errors.Is(err, ErrNamed) {
-		t.Errorf("Compile: %v", err)
-	}
-	if _, err := OpenNamed("z1"); err == nil || !strings.Contains(err.Error(), "cuda:h200, cuda:h100") {
-		t.Errorf("an unknown name: %v", err)
-	}
+	must.Fail(d.Compile())(t, ErrNamed, "Compile")
+	must.Fail(OpenNamed("z1"))(t, "cuda:h200, cuda:h100", "an unknown name")
 }

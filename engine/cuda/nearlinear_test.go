@@ -9,6 +9,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 )
 
 // TestMomentError: the two claims of nearError about the errors of moments, with the
@@ -41,23 +42,14 @@ func TestMomentError(t *testing.T) {
 func TestShortExpansion(t *testing.T) {
 	p, r, w := records(t, 200, 3, 2)
 	sums := func(k engine.Kernel) []float64 {
-		e, err := k.Bind(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(k.Bind(r))(t)
 		defer e.Close()
 		dst := make([]float64, p.D)
-		if err := e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: p.N})))
 		return dst
 	}
 	plan := func(b engine.Backend) engine.Kernel {
-		k, err := b.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return k
+		return must.Get(b.Plan(p))(t)
 	}
 	want := sums(plan(cpu.Backend{Method: cpu.Direct}))
 	full := plan(openFake(t, newFake())).(*kernel)
@@ -80,24 +72,15 @@ func TestShortExpansion(t *testing.T) {
 func TestNearErrorHolds(t *testing.T) {
 	for _, labels := range []int{2, 5} {
 		p, r, w := records(t, 300, 3, labels)
-		want, err := sumOf(cpu.Backend{Method: cpu.Direct}, p, r, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(sumOf(cpu.Backend{Method: cpu.Direct}, p, r, w))(t)
 		var exact []float64
 		for _, ulps := range []int{0, 1} {
 			f := newFake()
 			f.machine.Ulps = ulps
 			b := openFake(t, f)
 			b.Method = NearLinear
-			k, err := b.Plan(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := sumOf(b, p, r, w)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(b.Plan(p))(t)
+			got := must.Get(sumOf(b, p, r, w))(t)
 			away := 0.0
 			for a, v := range want {
 				away = math.Hypot(away, got[a]-v)
@@ -135,10 +118,7 @@ func TestGrid(t *testing.T) {
 	} {
 		var first grid
 		for i, memory := range []uint64{1 << 50, 1<<30 + uint64(8*c.n*c.d)/2} {
-			g, err := planGrid(engine.Problem{N: c.n, D: c.d}, 0, memory)
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := must.Get(planGrid(engine.Problem{N: c.n, D: c.d}, 0, memory))(t)
 			if g.chunks() != c.chunks || g.spans != c.spans || g.span != c.span || int(g.logParts) != c.logParts {
 				t.Errorf("%+v: %d chunks, %+v", c, g.chunks(), g)
 			}

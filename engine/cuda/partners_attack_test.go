@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // TestPartnersAttack: reciprocals within their documented error, which is a function of the operand, and places at
@@ -57,9 +58,7 @@ func TestPartnersAttack(t *testing.T) {
 	distance := func(x, y []float64) float64 {
 		e := bound(t, b, p, x, y)
 		dst, exact := []float64{0}, []float64{0}
-		if err := e.Sum(t.Context(), dst, engine.Gradient(w, engine.AllPairs{N: n})); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Sum(t.Context(), dst, engine.Gradient(w, engine.AllPairs{N: n})))
 		for i := range n {
 			for j := range n {
 				if y[i] != y[j] {
@@ -72,10 +71,7 @@ func TestPartnersAttack(t *testing.T) {
 	labels := slices.Clone(y)
 	labels[0] = -1
 	change := math.Abs(distance(x, y)-distance(x, labels)) / 2
-	k, err := b.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(b.Plan(p))(t)
 	near := k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).OneRecord()
 	r, a := k.(*kernel).ownError()
 	alone := 4 * (n - 1) * (r*2 + a)

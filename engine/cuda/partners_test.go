@@ -11,6 +11,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -98,13 +99,11 @@ func pairTerms(t *testing.T, b Backend, p engine.Problem, x, y []float64, pairin
 	for _, i := range rows {
 		at = binary.LittleEndian.AppendUint32(at, i)
 	}
-	if err := b.Device.do(context.Background(), func(c driver.Context) error {
+	must.Do(t, b.Device.do(context.Background(), func(c driver.Context) error {
 		return c.CopyIn(m.records+driver.Pointer(4*first), at)
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	coefficientsOf(t, e, []float64{0.9}) // the exponentials
-	err := b.Device.do(context.Background(), func(c driver.Context) error {
+	must.Do(t, b.Device.do(context.Background(), func(c driver.Context) error {
 		all := make([]byte, 4*first)
 		if err := c.CopyOut(all, m.numbers); err != nil {
 			return err
@@ -137,10 +136,7 @@ func pairTerms(t *testing.T, b Backend, p engine.Problem, x, y []float64, pairin
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return terms
 }
 

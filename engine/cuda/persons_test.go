@@ -12,6 +12,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -119,24 +120,16 @@ func TestPersonsInPanels(t *testing.T) {
 	p, r, w := records(t, 5000, 3, 2)
 	p, r = personsOf(t, p, r, 1, 3, 1, 7, 50)
 	b := openFake(t, newFake())
-	planned, err := b.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	planned := must.Get(b.Plan(p))(t)
 	k := planned.(*kernel)
 	var sums [2][]float64
 	for i, memory := range []uint64{0, k.columnBytes() + personRoom(p) + driverBytes + uint64(8*p.D*(k.grid.chunks()+2)) + 60000} {
 		b.Memory = memory
-		planned, err := b.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		planned := must.Get(b.Plan(p))(t)
 		if of, err := planned.(*kernel).ofPersons(r); err != nil || of.grid.resident != (i == 0) {
 			t.Fatalf("resident %v, %v", of.grid.resident, err)
 		}
-		if sums[i], err = sumOf(b, p, r, w); err != nil {
-			t.Fatal(err)
-		}
+		sums[i] = must.Get(sumOf(b, p, r, w))(t)
 	}
 	if apartBy(sums[0], sums[1]) != 0 {
 		t.Errorf("%v in panels, %v resident", sums[1], sums[0])
@@ -198,10 +191,7 @@ func TestPersonTermsAreTheirOwn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := sumOf(b, p, r, w)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(sumOf(b, p, r, w))(t)
 			return s, b, p
 		}
 		whole, b, p := sum(all...)
@@ -214,10 +204,7 @@ func TestPersonTermsAreTheirOwn(t *testing.T) {
 				}
 			}
 		}
-		k, err := b.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(b.Plan(p))(t)
 		unit, limit := 0.0, 1e-13*norm2(whole)
 		switch k := k.(type) {
 		case *kernel:
@@ -271,11 +258,7 @@ func TestPersonsReplacedInSums(t *testing.T) {
 			}
 			b := openFake(t, f)
 			b.Method = c.method
-			s, err := sumOf(b, p, r, c.w)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return s
+			return must.Get(sumOf(b, p, r, c.w))(t)
 		}
 		move := func(f *fakeDriver) float64 { return apartBy(sum(f, false), sum(f, true)) }
 		most := 2 * (persons - 1) * c.most // pairs both ways
@@ -341,10 +324,7 @@ func TestPersonReplayOnGPU(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan, err := a.Plan(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := must.Get(a.Plan(spec))(t)
 			if plan.Guarantee.Unit != "one person" {
 				t.Errorf("%s protects %s", a.Info().Name, plan.Guarantee.Unit)
 			}
@@ -373,10 +353,7 @@ func TestPersonMetricNeighbours(t *testing.T) {
 	b := openFake(t, newFake())
 	p, r, w := metricProblem(t, rows, d)
 	p, data := personsOf(t, p, r, 1, 3, 1, 7, 20)
-	k, err := b.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(b.Plan(p))(t)
 	bound := k.Bounds(engine.Query{Pairs: p.Pairs()}).OneRecord()
 	off := func(r *engine.Records) []float64 {
 		got, err := sumOf(b, p, r, w)

@@ -8,6 +8,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
+	"dyad/internal/must"
 )
 
 // TestReplay: from the second sum on, one call of the driver runs all of it, with the bits of
@@ -26,27 +27,18 @@ func TestReplay(t *testing.T) {
 		if err != nil || k.Method() != "near-linear" {
 			t.Fatal(err)
 		}
-		e, err := k.Bind(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(k.Bind(r))(t)
 		prefix := make([]float64, p.D)
 		for i, v := range ws {
 			log = nil
 			dst := make([]float64, p.D)
-			if err := e.Sum(context.Background(), dst, engine.Gradient(v, all)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(v, all)))
 			sums, calls = append(sums, dst), append(calls, log)
 			if i == 2 {
-				if err := e.Sum(context.Background(), prefix, engine.Gradient(w, engine.PrefixPairs{T: 9})); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, e.Sum(context.Background(), prefix, engine.Gradient(w, engine.PrefixPairs{T: 9})))
 			}
 		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, e.Close())
 		return append(sums, prefix), calls
 	}
 	none := func(call string) error {
@@ -91,20 +83,12 @@ func TestReplay(t *testing.T) {
 	}
 	// The control: a graph that keeps the first w is found.
 	f := newFake()
-	k, err := openFake(t, f).Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := k.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(openFake(t, f).Plan(p))(t)
+	e := must.Get(k.Bind(r))(t)
 	defer e.Close()
 	dst := make([]float64, p.D)
 	for i, v := range ws[:3] {
-		if err := e.Sum(context.Background(), dst, engine.Gradient(v, all)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(v, all)))
 		if i == 1 {
 			f.stale = true
 		}
@@ -119,18 +103,10 @@ func TestReplay(t *testing.T) {
 func TestReplayIsCancelled(t *testing.T) {
 	p, r, w := records(t, 300, 2, 2)
 	f := newFake()
-	k, err := openFake(t, f).Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := k.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(openFake(t, f).Plan(p))(t)
+	e := must.Get(k.Bind(r))(t)
 	first, dst := make([]float64, p.D), make([]float64, p.D)
-	if err := e.Sum(context.Background(), first, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Sum(context.Background(), first, engine.Gradient(w, engine.AllPairs{N: p.N})))
 	ctx, cancel := context.WithCancel(context.Background())
 	graphs := 0
 	f.fail = func(call string) error {
@@ -148,9 +124,7 @@ func TestReplayIsCancelled(t *testing.T) {
 	if err := e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil || graphs != 1 || !slices.Equal(dst, first) {
 		t.Errorf("%v, %d graphs, %v and %v", err, graphs, dst, first)
 	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, e.Close())
 }
 
 // TestLongSumsAsk: sums over more numbers of X are not replayed; between their passes the GPU is
@@ -162,21 +136,13 @@ func TestLongSumsAsk(t *testing.T) {
 		f := newFake()
 		var calls []string
 		f.fail = func(call string) error { calls = append(calls, call); return nil }
-		planned, err := openFake(t, f).Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		planned := must.Get(openFake(t, f).Plan(p))(t)
 		k := *planned.(*kernel)
 		k.mostPrompt = most
-		e, err := k.Bind(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(k.Bind(r))(t)
 		dst := make([]float64, p.D)
 		for range 2 {
-			if err := e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: p.N})))
 		}
 		if graphs := slices.Contains(calls, "LaunchGraph"); graphs != (short == nil) {
 			t.Errorf("%d numbers: graphs %v", most, graphs)
@@ -199,8 +165,6 @@ func TestLongSumsAsk(t *testing.T) {
 				t.Errorf("%v after %v", err, calls)
 			}
 		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, e.Close())
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 const results = "../../bench/results/gpu"
@@ -40,15 +42,9 @@ func staleResult(text []byte, embedded map[string]string) string {
 // of the embedded PTX.
 func TestResultsAreCurrent(t *testing.T) {
 	embedded := embeddedPTX()
-	files, err := filepath.Glob(filepath.Join(results, "gpu-*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(filepath.Join(results, "gpu-*.json")))(t)
 	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(f))(t)
 		if why := staleResult(text, embedded); why != "" {
 			t.Errorf("%s: %s", f, why)
 		}
@@ -56,27 +52,19 @@ func TestResultsAreCurrent(t *testing.T) {
 	if len(files) == 0 {
 		t.Log("no results of a GPU are committed: nothing has run on one")
 	}
-	text, err := os.ReadFile(filepath.Join(results, "ptxas.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(results, "ptxas.txt")))(t)
 	for name, hash := range embedded {
 		name += ".ptx as embedded"
 		if !strings.Contains(string(text), "\n"+name+", "+targets(name)[0]+", sha256 "+hash+"\n") {
 			t.Errorf("bench/results/gpu/ptxas.txt is not of %s; run TestAssemble with DYAD_PTXAS_OUT", name)
 		}
 	}
-	if text, err = os.ReadFile(filepath.Join(results, "sim.txt")); err != nil {
-		t.Fatal(err)
-	}
+	text = must.Get(os.ReadFile(filepath.Join(results, "sim.txt")))(t)
 	if why := staleSim(string(text), embedded); why != "" {
 		t.Errorf("bench/results/gpu/sim.txt %s; run .ci/sim with a simulator, or say in the file that it was not run (bench/gpu/README.md)", why)
 	}
 	for name, want := range map[string]string{"sass.csv": "", "predicted.csv": predictedRates(t)} {
-		text, err := os.ReadFile(filepath.Join(results, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(results, name)))(t)
 		if why := staleCounts(string(text), want, embedded); why != "" {
 			t.Errorf("bench/results/gpu/%s %s; run TestSASS with DYAD_SASS_OUT (bench/gpu/README.md)", name, why)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cuda/ptxtest"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
 )
@@ -22,10 +23,7 @@ var signs = []map[string]float64{
 // [-16, 16] with the approximate instructions off by skew times their documented error.
 func worstSigmoid(t *testing.T, skew float64, batches int) float64 {
 	t.Helper()
-	ptx, err := splice(slopeProgram, logisticSlope(), 16, -1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ptx := must.Get(splice(slopeProgram, logisticSlope(), 16, -1, 1))(t)
 	module, worst := parsed(t, ptx), 0.0
 	for b := range batches {
 		u := make([]float32, 256)
@@ -84,9 +82,7 @@ func TestSigmoidErrorAnywhere(t *testing.T) {
 // add up. The gradient sum of the factored kernel is within Roundoff of the exact one at
 // each of these margins; with twice the documented error it is not.
 func TestRoundoffAtWorst(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	points := sizes.Of(100, 400)
 	worst := map[float64]float64{}
 	for _, skew := range []float64{1, -1, 2, -2} {
@@ -95,36 +91,23 @@ func TestRoundoffAtWorst(t *testing.T) {
 		b := openFake(t, f)
 		b.Method = Direct
 		p := engine.Problem{N: 2, D: 1, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 2}
-		k, err := b.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(b.Plan(p))(t)
 		if k.Method() != "direct, factored" {
 			t.Fatal(k.Method())
 		}
-		r, err := engine.NewRecords([]float64{1, -1}, []float64{1, -1}, 1, p.Bounds)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := k.Bind(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(engine.NewRecords([]float64{1, -1}, []float64{1, -1}, 1, p.Bounds))(t)
+		e := must.Get(k.Bind(r))(t)
 		bound := k.Bounds(engine.Query{Pairs: engine.AllPairs{N: 2}}).Sum
 		got := make([]float64, 1)
 		for i := range points {
 			w := -2 + (float64(i)+0.37)/float64(points) // slopes near -1 have the largest errors
-			if err := e.Sum(context.Background(), got, engine.Gradient([]float64{w}, engine.AllPairs{N: 2})); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Sum(context.Background(), got, engine.Gradient([]float64{w}, engine.AllPairs{N: 2})))
 			// c_1 = 2 phi'(2 (w - -w)) 2 and c_2 = -c_1.
 			x := r.Dense()[0]
 			want := 8 * x * engine.Logistic{}.DPhi(4*x*w)
 			worst[math.Abs(skew)] = max(worst[math.Abs(skew)], math.Abs(got[0]-want)/bound)
 		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, e.Close())
 	}
 	t.Logf("part of Roundoff attained: %.3f with the documented errors, %.3f with twice as much", worst[1], worst[2])
 	if worst[1] > 1 || worst[2] <= 1 {

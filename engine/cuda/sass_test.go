@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // sassClasses are the instructions of a GPU by what limits them, by the beginnings of their names.
@@ -200,10 +201,7 @@ func countSASS(text string) map[string][2]counted {
 // them to that folder, and the predicted rates to predicted.csv. Needs ptxas and nvdisasm.
 func TestSASS(t *testing.T) {
 	ptxas, nvdisasm := tool(t, "ptxas"), tool(t, "nvdisasm")
-	version, err := exec.Command(ptxas, "--version").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	version := must.Get(exec.Command(ptxas, "--version").Output())(t)
 	release := regexp.MustCompile(`V[\d.]+`).FindString(string(version))
 	var out strings.Builder
 	out.WriteString("ptxas,program,ptx_sha256,target,kernel,registers,code,instructions")
@@ -218,9 +216,7 @@ func TestSASS(t *testing.T) {
 		if spliced, ok := strings.CutPrefix(name, "spliced: "); ok && !strings.Contains(spliced, "logistic") {
 			continue // one loss tells
 		}
-		if err := os.WriteFile(file, []byte(programs[name]), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(programs[name]), 0o600))
 		for _, arch := range targets(name) {
 			text, err := exec.Command(ptxas, "-v", "-arch="+arch, "-o", cubin, file).CombinedOutput()
 			if err != nil {
@@ -238,10 +234,7 @@ func TestSASS(t *testing.T) {
 			for _, bad := range assembled(string(text), strings.Count(programs[name], ".entry "), &ignored) {
 				t.Errorf("%s, %s: %s", name, arch, bad)
 			}
-			sass, err := exec.Command(nvdisasm, "-c", cubin).Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+			sass := must.Get(exec.Command(nvdisasm, "-c", cubin).Output())(t)
 			counts := countSASS(string(sass))
 			if len(counts) != len(registers) {
 				t.Errorf("%s, %s: code of %d kernels, want %d", name, arch, len(counts), len(registers))
@@ -264,19 +257,14 @@ func TestSASS(t *testing.T) {
 			}
 		}
 	}
-	committed, err := os.ReadFile(filepath.Join(results, "sass.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	committed := must.Get(os.ReadFile(filepath.Join(results, "sass.csv")))(t)
 	if to := os.Getenv("DYAD_SASS_OUT"); to == "" && strings.Contains(string(committed), "\n"+release+",") {
 		if string(committed) != out.String() {
 			t.Error("bench/results/gpu/sass.csv is not what this assembler makes of the programs; run TestSASS with DYAD_SASS_OUT")
 		}
 	} else if to != "" {
 		for name, text := range map[string]string{"sass.csv": out.String(), "predicted.csv": predictedRates(t)} {
-			if err := os.WriteFile(filepath.Join(to, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(to, name), []byte(text), 0o644))
 		}
 	}
 }
@@ -322,10 +310,7 @@ func predictedRates(t *testing.T) string {
 		if c.method != NearLinear || c.n < 1e6 {
 			continue
 		}
-		m, err := k.(*kernel).backend.planMoments(p) // of the same records
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(k.(*kernel).backend.planMoments(p))(t) // of the same records
 		f, _ = ForecastOf(m)
 		row(m, f, p, c.labels, 1)
 	}

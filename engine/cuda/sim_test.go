@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/engine/cuda/driver"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -117,9 +118,7 @@ func openSim(t *testing.T, d *tampered, computes bool) (b Backend, name string) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := device.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, device.Close())
 	})
 	return Backend{Device: device}, device.Info().Name
 }
@@ -130,9 +129,7 @@ func TestSimCalls(t *testing.T) {
 	d := &tampered{deaf: os.Getenv("DYAD_SIM_DEAF")}
 	b, _ := openSim(t, d, false)
 	for _, f := range simFamilies {
-		if _, err := f.run(t, b, d.calls); err != nil {
-			t.Errorf("%s: %v", f.name, err)
-		}
+		must.Check(f.run(t, b, d.calls))(t, f.name)
 	}
 }
 
@@ -170,9 +167,7 @@ func TestSim(t *testing.T) {
 		log += simHash(name, embeddedPTX()[name], ran[name])
 	}
 	if out := os.Getenv("DYAD_SIM_OUT"); out != "" && !t.Failed() {
-		if err := os.WriteFile(out, []byte(log), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(out, []byte(log), 0o644))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cuda/ptxtest"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -19,10 +20,7 @@ func library(t *testing.T) map[string]engine.ScoreLoss {
 	t.Helper()
 	losses := map[string]engine.ScoreLoss{}
 	for _, l := range engine.Library() {
-		e, err := l.Expression(engine.ExpressionOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(l.Expression(engine.ExpressionOptions{}))(t)
 		losses[l.Name] = engine.Score{Of: e}
 	}
 	for name, text := range map[string]string{
@@ -30,10 +28,7 @@ func library(t *testing.T) map[string]engine.ScoreLoss {
 		"log": "(20 + u)*log(20 + u)", "log1p": "log1p(u^2) - u", "softplus": "softplus(-u)^2", "expm1": "expm1(-u/4)^2",
 		"sine": "sin(3*u) - u", "cosine": "u*cos(u/2)", "negative power": "(20 + u)^(-2)", "fraction": "(20 + u)^1.3",
 	} {
-		e, err := engine.NewExpression(name, text, engine.ExpressionOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(engine.NewExpression(name, text, engine.ExpressionOptions{}))(t)
 		losses[name] = engine.Score{Of: e}
 	}
 	return losses
@@ -63,11 +58,7 @@ const slopeProgram = `.version 7.0
 // parsed is the program with code in it.
 func parsed(t *testing.T, ptx string) *ptxtest.Module {
 	t.Helper()
-	m, err := ptxtest.Parse(ptx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return must.Get(ptxtest.Parse(ptx))(t)
 }
 
 // slopes runs code for phi' on 256 numbers.
@@ -80,9 +71,7 @@ func slopes(t *testing.T, m *ptxtest.Module, machine ptxtest.Machine, u []float3
 			b[4*i+k] = byte(math.Float32bits(v) >> (8 * k))
 		}
 	}
-	if err := machine.Run(m, "slopes", 1, 1, at); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, machine.Run(m, "slopes", 1, 1, at))
 	out := make([]float32, len(u))
 	for i := range out {
 		out[i] = math.Float32frombits(uint32(b[4*i]) | uint32(b[4*i+1])<<8 | uint32(b[4*i+2])<<16 | uint32(b[4*i+3])<<24)
@@ -120,10 +109,7 @@ func TestSlopes(t *testing.T) {
 			if code.absError > 1e-4*s.Slope {
 				t.Logf("%s, radius %v: error %.2g of slopes up to %.2g", name, radius, code.absError, s.Slope)
 			}
-			ptx, err := splice(slopeProgram, code, s.Margin, s.SlopeMin, s.SlopeMax)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ptx := must.Get(splice(slopeProgram, code, s.Margin, s.SlopeMin, s.SlopeMax))(t)
 			rng := rand.New(rand.NewPCG(1, 2))
 			u := make([]float32, 256)
 			for i := range u {
@@ -164,12 +150,8 @@ func TestSpliceClamps(t *testing.T) {
 			}
 		}
 	}
-	if _, err := splice("no marker\n", slope{}, 1, -1, 1); err == nil {
-		t.Error("PTX without a marker was accepted")
-	}
-	if _, err := splice(slopeProgram, slope{}, 1, -1, math.Inf(1)); err == nil {
-		t.Error("an infinite bound was accepted")
-	}
+	must.Err(splice("no marker\n", slope{}, 1, -1, 1))(t, "PTX without a marker was accepted")
+	must.Err(splice(slopeProgram, slope{}, 1, -1, math.Inf(1)))(t, "an infinite bound was accepted")
 }
 
 // TestSplicedKernels: every marker of the kernel is replaced, and an expression passes
@@ -213,10 +195,7 @@ func TestFunctions(t *testing.T) {
 	} {
 		lines, registers, masks := c.e.PTX("%phi_in", "%phi_out")
 		code := slope{lines: lines, registers: registers, masks: masks}
-		ptx, err := splice(slopeProgram, code, max(-c.on.Lo, c.on.Hi)+1, -0x1p100, 0x1p100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ptx := must.Get(splice(slopeProgram, code, max(-c.on.Lo, c.on.Hi)+1, -0x1p100, 0x1p100))(t)
 		rng := rand.New(rand.NewPCG(3, 4))
 		u := make([]float32, 256)
 		for i := range u {

@@ -11,6 +11,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
+	"dyad/internal/must"
 )
 
 // splicedSums are the integer sums of a bound problem at w, and the scores.
@@ -18,7 +19,7 @@ func splicedSums(t *testing.T, e *evaluator, w []float64) (sums []int64, s []flo
 	t.Helper()
 	coefficientsOf(t, e, w)
 	sums, s = make([]int64, e.problem.N), make([]float64, e.problem.N)
-	err := e.backend.Device.do(context.Background(), func(c driver.Context) error {
+	must.Do(t, e.backend.Device.do(context.Background(), func(c driver.Context) error {
 		out := make([]byte, 8*len(sums))
 		if err := c.CopyOut(out, e.methods[0].(*spliced).sums); err != nil {
 			return err
@@ -27,10 +28,7 @@ func splicedSums(t *testing.T, e *evaluator, w []float64) (sums []int64, s []flo
 			return err
 		}
 		return copyOut(c, s, e.s)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return sums, s
 }
 
@@ -98,10 +96,7 @@ func TestRadiusIsNoNewProgram(t *testing.T) {
 	ptx := func(loss engine.Loss, radius, norm float64) string {
 		p := engine.Problem{N: 100, D: 4, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius, LabelValues: engine.AnyLabels}
 		p.Bounds.FeatureNorm = norm
-		k, err := b.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(b.Plan(p))(t)
 		return k.(*kernel).ptx
 	}
 	for _, loss := range []engine.Loss{engine.Logistic{}, library(t)["root"], library(t)["hinge"]} {

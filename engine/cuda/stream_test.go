@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -21,21 +22,13 @@ const tinyPanel = 8 * tileRows * 8 * 3
 // sumsOf returns the sums over all pairs and over a prefix, and what the kernel is.
 func sumsOf(t *testing.T, b Backend, p engine.Problem, r *engine.Records, w []float64) ([]float64, *kernel) {
 	t.Helper()
-	k, err := b.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := k.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(b.Plan(p))(t)
+	e := must.Get(k.Bind(r))(t)
 	defer e.Close()
 	sums := make([]float64, 2*p.D)
 	for i, pairs := range []engine.Pairs{engine.AllPairs{N: p.N}, engine.PrefixPairs{T: p.N - 1}} {
 		for range 2 { // staging is used again
-			if err := e.Sum(context.Background(), sums[i*p.D:(i+1)*p.D], engine.Gradient(w, pairs)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Sum(context.Background(), sums[i*p.D:(i+1)*p.D], engine.Gradient(w, pairs)))
 		}
 	}
 	return sums, k.(*kernel)
@@ -77,14 +70,8 @@ func TestStreaming(t *testing.T) {
 	f.edit = func(ptx string) string { // the second of three panels starts a tile too late
 		return strings.Replace(ptx, "mul.lo.s64", "add.s64", 1)
 	}
-	k2, err := openFake(t, f).Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := k2.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k2 := must.Get(openFake(t, f).Plan(p))(t)
+	e := must.Get(k2.Bind(r))(t)
 	defer e.Close()
 	got := make([]float64, p.D)
 	if err := e.Sum(context.Background(), got, engine.Gradient(w, engine.AllPairs{N: p.N})); err == nil && got[0] == resident[0] {
@@ -121,10 +108,7 @@ func TestPassesInPanels(t *testing.T) {
 			y[i] = float64(class)/4 - 1
 		}
 		p.LabelValues, p.Radius = max(2, len(c.ends)), c.radius
-		r, err := engine.NewRecords(r.Dense(), y, c.d, p.Bounds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r = must.Get(engine.NewRecords(r.Dense(), y, c.d, p.Bounds))(t)
 		var first []float64
 		for _, panels := range []int{0, 1, 2} {
 			f := newFake()
@@ -147,17 +131,10 @@ func TestPassesInPanels(t *testing.T) {
 					t.Fatal(err, k.(*kernel).grid)
 				}
 			}
-			e, err := k.Bind(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := must.Get(k.Bind(r))(t)
 			sum := make([]float64, c.d)
-			if err := e.Sum(context.Background(), sum, engine.Gradient(w, engine.AllPairs{N: n})); err != nil {
-				t.Fatal(err)
-			}
-			if err := e.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, e.Sum(context.Background(), sum, engine.Gradient(w, engine.AllPairs{N: n})))
+			must.CheckDo(t, e.Close())
 			if got := strings.Join(calls, " "); got != c.calls {
 				t.Errorf("%+v: kernels %s", c, got)
 			}
@@ -233,14 +210,8 @@ func TestCancellation(t *testing.T) {
 		f := newFake()
 		b := openFake(t, f)
 		b.Method = Direct
-		k, err := b.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := k.Bind(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(b.Plan(p))(t)
+		e := must.Get(k.Bind(r))(t)
 		ctx, cancel := context.WithCancel(context.Background())
 		launches := 0
 		f.fail = func(call string) error {
@@ -274,8 +245,6 @@ func TestCancellation(t *testing.T) {
 		if err := e.Sum(context.Background(), sliced, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil || launches < 13 || whole[0] != sliced[0] {
 			t.Errorf("%d labels: %v; %v in one launch, %v in %d", labels, err, whole[0], sliced[0], launches-10)
 		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, e.Close())
 	}
 }

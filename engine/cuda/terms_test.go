@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // twos is a problem of all pairs of n records, each pair a group of its own, with the
@@ -56,9 +57,7 @@ func off(t *testing.T, b Backend, p engine.Problem, x, y, w []float64) []float64
 	t.Helper()
 	e := bound(t, b, p, x, y)
 	dst := make([]float64, p.D)
-	if err := e.Sum(t.Context(), dst, engine.Gradient(w, p.Pairs())); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Sum(t.Context(), dst, engine.Gradient(w, p.Pairs())))
 	for m, v := range termSum(t, b, p, x, y, w) {
 		dst[m] -= v
 	}
@@ -125,10 +124,7 @@ func TestTerms(t *testing.T) {
 		b := openFake(t, f)
 		b.Method = Direct
 		p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: library(t)[c.loss], Radius: 1, LabelValues: engine.AnyLabels}
-		k, err := b.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(b.Plan(p))(t)
 		pairs := engine.AllPairs{N: n}
 		near, whole := k.Bounds(engine.Query{Pairs: pairs}).OneRecord(), k.Bounds(engine.Query{Pairs: pairs}).Sum
 		first, second := off(t, b, p, x, y, w), off(t, b, p, other, labels, w)
@@ -180,10 +176,7 @@ func neighbourRoundoffIsAttained(t *testing.T, b Backend) {
 	}
 	two := p
 	two.N, two.Groups = 2, nil
-	k, err := b.Plan(two)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(b.Plan(two))(t)
 	r := k.Bounds(engine.Query{Pairs: engine.AllPairs{N: 2}}).OneRecord()
 	if part := (most - least) / (2 * r); !(part <= 1 && part > 0.5) {
 		t.Errorf("a record changes %.2f of what NeighbourRoundoff says, want more than 0.5 and at most 1", part)
@@ -202,14 +195,8 @@ func TestNeighbourRoundoffGrowth(t *testing.T) {
 	for _, labels := range []int{2, engine.AnyLabels} {
 		for _, n := range []int{100, 10000, 1000000} {
 			p := engine.Problem{N: n, D: 10, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: labels}
-			k, err := b.Plan(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := p.Loss.Constants(p.Bounds, p.Radius)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(b.Plan(p))(t)
+			c := must.Get(p.Loss.Constants(p.Bounds, p.Radius))(t)
 			pairs := engine.AllPairs{N: n}
 			sensitivity := float64(pairs.MaxPerRecord()) * c.PairDiameter
 			near, whole := 2*k.Bounds(engine.Query{Pairs: pairs}).OneRecord()/sensitivity, 2*k.Bounds(engine.Query{Pairs: pairs}).Sum/sensitivity
@@ -242,9 +229,7 @@ func TestNeighbourRoundoffFactored(t *testing.T) {
 			t.Fatal(e.Method())
 		}
 		dst, exact := make([]float64, d), make([]float64, d)
-		if err := e.Sum(t.Context(), dst, engine.Gradient(w, engine.AllPairs{N: n})); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Sum(t.Context(), dst, engine.Gradient(w, engine.AllPairs{N: n})))
 		for i := range n {
 			for j := range n {
 				p.Loss.AddGrad(exact, w, engine.Record{X: x[i*d : (i+1)*d], Y: y[i]}, engine.Record{X: x[j*d : (j+1)*d], Y: y[j]})

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"context"
-	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/cuda/driver"
+	"dyad/internal/must"
 )
 
 // TestTuned: the first use measures, the second one takes what is kept, and times of other programs,
@@ -81,9 +81,7 @@ func TestTuned(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := b.Device.tuned(context.Background(), times, sizes); !errors.Is(err, driver.Result(719)) {
-		t.Errorf("a kernel that fails: %v", err)
-	}
+	must.Fail(b.Device.tuned(context.Background(), times, sizes))(t, driver.Result(719), "a kernel that fails")
 	if file != nil {
 		t.Errorf("what is left: %s", file)
 	}

@@ -7,6 +7,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/sizes"
 )
 
 // swapped plans another loss than it is asked for.
@@ -28,9 +29,7 @@ func (b swapped) Plan(p engine.Problem) (engine.Kernel, error) {
 // TestSuiteCatchesWrongKinks: the slack for pairs at a kink does not hide a knot, a jump
 // or a side that is wrong.
 func TestSuiteCatchesWrongKinks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	opts := enginetest.Options{
 		Losses: []engine.ScoreLoss{engine.Score{Of: enginetest.Hinge()}}, MetricLosses: []engine.MetricLoss{engine.Metric{Of: enginetest.Hinge()}},
 		Sizes: []int{3, 64}, Radii: []float64{1},

@@ -6,14 +6,12 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // TestMetricReferenceOnTwoRecords checks the reference against a sum done by hand.
 func TestMetricReferenceOnTwoRecords(t *testing.T) {
-	r, err := engine.NewRecords([]float64{0.5, 0, 0, 0.25}, []float64{1, -1}, 2, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewRecords([]float64{0.5, 0, 0, 0.25}, []float64{1, -1}, 2, engine.UnitBounds()))(t)
 	// W = [[1, 1/2], [1/2, 2]], v = (1/2, -1/4): v^T W v = 1/4 - 1/8 + 1/8 = 1/4, so
 	// u = -(1 - 1/4) and the gradient is phi'(u) v v^T.
 	w := []float64{1, 0.5 * math.Sqrt2, 2}
@@ -41,10 +39,7 @@ func TestMetricReferenceOnTwoRecords(t *testing.T) {
 // float64 is not.
 func TestMetricReferenceIsWide(t *testing.T) {
 	x := []float64{0.1, 0.7, -0.3, 0.5, -0.2, 0.6}
-	r, err := engine.NewRecords(x, []float64{0.3, 0.7}, 3, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewRecords(x, []float64{0.3, 0.7}, 3, engine.UnitBounds()))(t)
 	w := make([]float64, 6)
 	got := metricReference(linear{}, r, w, engine.PrefixPairs{T: 1})
 	plain := definition(linear{}, r, w, engine.PrefixPairs{T: 1})

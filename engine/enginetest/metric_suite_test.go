@@ -9,6 +9,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/sizes"
 )
 
 // metricDefect is a mistake in the sum 2 [X^T diag(C1) X - (M + M^T)], M = X^T U X.
@@ -146,9 +147,7 @@ var smallMetric = enginetest.Options{Losses: []engine.ScoreLoss{}, Sizes: []int{
 // TestSuiteCatchesMetricDefects is the positive control of the metric suite; without
 // a defect the plain sum passes.
 func TestSuiteCatchesMetricDefects(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for defect, want := range map[metricDefect]string{
 		noDefect: "", dropLastTile: "Roundoff says", noFactorTwo: "Roundoff says", lowerTwice: "Roundoff says",
 		singlePrecision: "Roundoff says", upperColumnsOnly: "Roundoff says", noSqrtTwo: "Roundoff says",

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // TestWide compares double-double arithmetic with 300-bit floats: relative error
@@ -41,10 +42,7 @@ func TestWide(t *testing.T) {
 
 // TestReferenceOnTwoRecords checks the reference against a sum done by hand.
 func TestReferenceOnTwoRecords(t *testing.T) {
-	r, err := engine.NewRecords([]float64{0.5, 0, 0, 0.5}, []float64{1, -1}, 2, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewRecords([]float64{0.5, 0, 0, 0.5}, []float64{1, -1}, 2, engine.UnitBounds()))(t)
 	w := []float64{0.25, -0.75}
 	// u = 2 (w.x0 - w.x1) = 2 (0.125 + 0.375) = 1; both ordered pairs give
 	// phi'(1) 2 (x0 - x1).

@@ -2,7 +2,6 @@ package influence
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 )
 
 // records are n records of two classes in d features, the second class shifted.
@@ -27,11 +27,7 @@ func records(t *testing.T, n, d int, seed uint64) *engine.Records {
 			x[i*d+k] = (0.4*random.NormFloat64() + 0.2*y[i]*float64(k%2)) / math.Sqrt(float64(d))
 		}
 	}
-	r, err := engine.NewRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 }
 
 func objectiveOf(t *testing.T, loss engine.Loss, r *engine.Records, l2, radius float64) *Objective {
@@ -40,10 +36,7 @@ func objectiveOf(t *testing.T, loss engine.Loss, r *engine.Records, l2, radius f
 	if _, ok := loss.(embedding.Loss); ok {
 		b = embedding.Backend{}
 	}
-	o, err := NewObjective(b, loss, r, l2, radius)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(NewObjective(b, loss, r, l2, radius))(t)
 	t.Cleanup(func() { o.Close() })
 	return o
 }
@@ -105,9 +98,7 @@ func (p plain) minimum(t *testing.T, d int) []float64 {
 			return w
 		}
 		var step mat.VecDense
-		if err := step.SolveVec(h, g); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, step.SolveVec(h, g))
 		for k := range w {
 			w[k] -= step.AtVec(k)
 		}
@@ -153,31 +144,22 @@ func TestChangeAgainstDefinition(t *testing.T) {
 	all := plainOf(r, -1, l2)
 	want := all.minimum(t, d)
 	w := make([]float64, d)
-	if err := o.Minimise(ctx, w); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.Minimise(ctx, w))
 	if distance(w, want) > 1e-6 {
 		t.Fatalf("minimum %v, want %v", w, want)
 	}
 	_, _, h := all.derivatives(want)
 	target := []float64{1, -2, 0.5}
-	changes, err := o.Changes(ctx, w, target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	changes := must.Get(o.Changes(ctx, w, target))(t)
 	got := make([]float64, d)
 	var wrongIsFar bool
 	for i := range n {
 		// The Newton step of the objective without i, from the minimum of all, with the Hessian of all.
 		_, g, _ := plainOf(r, i, l2).derivatives(want)
 		var step mat.VecDense
-		if err := step.SolveVec(h, g); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, step.SolveVec(h, g))
 		step.ScaleVec(-1, &step)
-		if err := o.Change(ctx, got, w, i); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.Change(ctx, got, w, i))
 		exact := step.RawVector().Data
 		if e := distance(got, exact); e > 1e-5*norm(exact)+1e-8 {
 			t.Errorf("record %d: change %v, want %v", i, got, exact)
@@ -190,9 +172,7 @@ func TestChangeAgainstDefinition(t *testing.T) {
 		if e := math.Abs(changes[i] - dot(target, exact)); e > 1e-5*norm(target)*norm(exact)+1e-8 {
 			t.Errorf("record %d: change of the function %v, want %v", i, changes[i], dot(target, exact))
 		}
-		if err := o.Refit(ctx, got, w, i); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.Refit(ctx, got, w, i))
 		if e := distance(got, plainOf(r, i, l2).minimum(t, d)); e > 1e-6 {
 			t.Errorf("record %d: refit is %.3g from the minimum without it", i, e)
 		}
@@ -209,9 +189,7 @@ func TestStabilityAgainstDefinition(t *testing.T) {
 	r := records(t, n, d, 3)
 	o := objectiveOf(t, engine.Logistic{}, r, l2, 100)
 	w := make([]float64, d)
-	if err := o.Minimise(ctx, w); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.Minimise(ctx, w))
 	exact, err := o.Stability(ctx, w, func(dst []float64, i int) error { return o.Refit(ctx, dst, w, i) }, Progress{})
 	if err != nil {
 		t.Fatal(err)
@@ -257,15 +235,12 @@ func TestStabilityAgainstDefinition(t *testing.T) {
 	if mean := stat.Mean(exact.Elastic, nil); !(mean > expected+1e-4 && exact.Uniform > expected+1e-4) {
 		t.Errorf("the mean of the largest changes is %v, the largest mean %v: the test cannot tell them apart", mean, expected)
 	}
-	c, err := engine.Logistic{}.Constants(r.Bounds(), 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(engine.Logistic{}.Constants(r.Bounds(), 100))(t)
 	if bound := uniformBound(c.Lipschitz, l2, n); !(exact.Uniform <= bound) {
 		t.Errorf("uniform stability %v is above its bound %v", exact.Uniform, bound)
 	}
 	var told []int // 0 for the estimate
-	estimate, err := o.Stability(ctx, w, func(dst []float64, i int) error {
+	estimate := must.Get(o.Stability(ctx, w, func(dst []float64, i int) error {
 		err := o.Change(ctx, dst, w, i)
 		axpy(dst, dst, 1, w)
 		return err
@@ -273,10 +248,7 @@ func TestStabilityAgainstDefinition(t *testing.T) {
 		if told = append(told, 0); !(seconds > 0) {
 			t.Errorf("estimate of %v s", seconds)
 		}
-	}, Step: func(done, total int) { told = append(told, done*total) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, Step: func(done, total int) { told = append(told, done*total) }}))(t)
 	for i, v := range told {
 		if v != i*n || len(told) != n+1 {
 			t.Fatalf("the estimate does not come first, or steps are missing: %v", told)
@@ -297,23 +269,15 @@ func TestUniformBoundIsReached(t *testing.T) {
 	for _, l2 := range []float64{10, 100} {
 		const n = 6
 		x, y := []float64{1, -1, 1, -1, 1, 1}, []float64{1, -1, 1, -1, 1, -1}
-		r, err := engine.NewRecords(x, y, 1, engine.UnitBounds())
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(engine.NewRecords(x, y, 1, engine.UnitBounds()))(t)
 		o := objectiveOf(t, loss, r, l2, 100)
 		w := make([]float64, 1)
-		if err := o.Minimise(ctx, w); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.Minimise(ctx, w))
 		s, err := o.Stability(ctx, w, func(dst []float64, i int) error { return o.Refit(ctx, dst, w, i) }, Progress{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := loss.Constants(r.Bounds(), 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(loss.Constants(r.Bounds(), 100))(t)
 		share := s.Uniform / uniformBound(c.Lipschitz, l2, n)
 		if share > 1 {
 			t.Errorf("L2 %g: the coefficient is %.3f of its bound", l2, share)
@@ -333,16 +297,12 @@ func TestPolyakLojasiewicz(t *testing.T) {
 	r := records(t, 24, 2, 4)
 	o := objectiveOf(t, square, r, 0.02, 50)
 	w := make([]float64, 2)
-	if err := o.Minimise(ctx, w); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.Minimise(ctx, w))
 	h := mat.NewSymDense(2, nil)
 	for k := range 2 {
 		v, e := make([]float64, 2), make([]float64, 2)
 		e[k] = 1
-		if err := o.HessianVector(ctx, v, w, e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.HessianVector(ctx, v, w, e))
 		for j := range 2 {
 			h.SetSym(min(j, k), max(j, k), v[j])
 		}
@@ -352,10 +312,7 @@ func TestPolyakLojasiewicz(t *testing.T) {
 		t.Fatal("no eigenvalues")
 	}
 	values := eigen.Values(nil)
-	got, err := o.PolyakLojasiewicz(ctx, w, 1, 200, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(o.PolyakLojasiewicz(ctx, w, 1, 200, 7))(t)
 	if got.Points < 1000 || got.Smallest < values[0]*(1-1e-6) || got.Smallest > values[0]*1.02 {
 		t.Errorf("smallest ratio %v at %d points, the eigenvalues are %v", got.Smallest, got.Points, values)
 	}
@@ -366,10 +323,7 @@ func TestPolyakLojasiewicz(t *testing.T) {
 
 func expression(t *testing.T, text string) engine.Score {
 	t.Helper()
-	e, err := engine.NewExpression("test", text, engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(engine.NewExpression("test", text, engine.ExpressionOptions{}))(t)
 	return engine.Score{Of: e}
 }
 
@@ -381,10 +335,7 @@ func TestOtherLosses(t *testing.T) {
 		n = 12
 	}
 	r := records(t, n, 2, 5)
-	mlp, err := embedding.NewMLP(embedding.MLP{In: 2, Hidden: []int{3}, Out: 1, Radii: []float64{8, 8}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mlp := must.Get(embedding.NewMLP(embedding.MLP{In: 2, Hidden: []int{3}, Out: 1, Radii: []float64{8, 8}}))(t)
 	network := embedding.Loss{Model: embedding.Model{Network: mlp}, Pair: embedding.Score{Of: engine.Logistic{}}, Clip: 0.1}
 	for name, c := range map[string]struct {
 		loss  engine.Loss
@@ -397,32 +348,20 @@ func TestOtherLosses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := objectiveOf(t, c.loss, r, 0.05, 20)
 			w := c.start
-			if err := o.Minimise(ctx, w); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, o.Minimise(ctx, w))
 			// The function is the mean loss itself.
 			gradient := make([]float64, len(w))
 			axpy(gradient, gradient, -o.l2, w)
-			predicted, err := o.Changes(ctx, w, gradient)
-			if err != nil {
-				t.Fatal(err)
-			}
+			predicted := must.Get(o.Changes(ctx, w, gradient))(t)
 			mean := func(w []float64) float64 {
-				v, err := o.Value(ctx, w)
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := must.Get(o.Value(ctx, w))(t)
 				return v - o.l2/2*dot(w, w)
 			}
 			exact, dst := make([]float64, n), make([]float64, len(w))
 			for i := range n {
-				if err := o.Refit(ctx, dst, w, i); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, o.Refit(ctx, dst, w, i))
 				exact[i] = mean(dst) - mean(w)
-				if err := o.Change(ctx, dst, w, i); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, o.Change(ctx, dst, w, i))
 				if e := math.Abs(dot(gradient, dst) - predicted[i]); e > 1e-4*norm(gradient)*norm(dst)+1e-7 {
 					t.Errorf("record %d: %v by its own system, %v by that of the function", i, dot(gradient, dst), predicted[i])
 				}
@@ -437,9 +376,7 @@ func TestOtherLosses(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	r := records(t, 12, 2, 6)
 	hinge := expression(t, "max(0, 1-u)")
-	if _, err := NewObjective(cpu.Backend{}, hinge, r, 0.1, 10); err == nil {
-		t.Error("a loss with a kink was accepted")
-	}
+	must.Err(NewObjective(cpu.Backend{}, hinge, r, 0.1, 10))(t, "a loss with a kink was accepted")
 	if _, err := NewObjective(cpu.Backend{}, engine.Logistic{}, r.Subset([]int{1, 2, 3}), 0.1, 10); err == nil {
 		t.Error("three records were accepted")
 	}
@@ -447,12 +384,8 @@ func TestRefusals(t *testing.T) {
 		t.Error("an L2 that is no number was accepted")
 	}
 	o := objectiveOf(t, engine.Logistic{}, r, 1e-9, 1)
-	if err := o.Minimise(context.Background(), make([]float64, 2)); !errors.Is(err, ErrOutside) {
-		t.Errorf("a minimum outside of the ball: %v", err)
-	}
+	must.FailDo(t, o.Minimise(context.Background(), make([]float64, 2)), ErrOutside, "a minimum outside of the ball")
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := o.Minimise(cancelled, make([]float64, 2)); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled search: %v", err)
-	}
+	must.FailDo(t, o.Minimise(cancelled, make([]float64, 2)), context.Canceled, "a cancelled search")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -24,11 +25,7 @@ func aloneRecords(t *testing.T, n, d int, sparse bool, seed uint64) *engine.Reco
 		y[i] = float64(2*rng.IntN(2) - 1)
 	}
 	if !sparse {
-		r, err := engine.NewRecords(x, y, d, engine.UnitBounds())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
+		return must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 	}
 	start, index, value := []int64{0}, []int32(nil), []float64(nil)
 	for i := range n {
@@ -39,11 +36,7 @@ func aloneRecords(t *testing.T, n, d int, sparse bool, seed uint64) *engine.Reco
 		}
 		start = append(start, int64(len(value)))
 	}
-	r, err := engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds()))(t)
 }
 
 // places are subsets and orders of n records.
@@ -71,15 +64,9 @@ func TestScoresAreThoseOfTheirRecords(t *testing.T) {
 			for k := range w {
 				w[k] = rng.NormFloat64()
 			}
-			want, err := Scores(r, w)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(Scores(r, w))(t)
 			for _, rows := range places(n, rng) {
-				got, err := Scores(r.Subset(rows), w)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := must.Get(Scores(r.Subset(rows), w))(t)
 				for i, row := range rows {
 					if math.Float64bits(got[i]) != math.Float64bits(want[row]) {
 						t.Fatalf("d %d, sparse %v: the score of a record is %v among %d and %v among %d", d, sparse, want[row], n, got[i], len(rows))
@@ -88,10 +75,7 @@ func TestScoresAreThoseOfTheirRecords(t *testing.T) {
 				if sparse {
 					continue
 				}
-				set, err := kernels.Select(kernels.Best)
-				if err != nil {
-					t.Fatal(err)
-				}
+				set := must.Get(kernels.Select(kernels.Best))(t)
 				all, some := make([]float64, n), make([]float64, len(rows))
 				set.Dots(all, r.Dense(), w)
 				set.Dots(some, r.Subset(rows).Dense(), w)
@@ -116,15 +100,9 @@ func TestNearestNeighboursOfARecordAreItsOwn(t *testing.T) {
 			reference, r := aloneRecords(t, 300, d, sparse, 100+uint64(d)), aloneRecords(t, n, d, sparse, 200+uint64(d))
 			for _, metric := range [][]float64{nil, identity(d)} {
 				o := KNNOptions{K: 5, Metric: metric}
-				want, err := KNN(context.Background(), reference, r, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				want := must.Get(KNN(context.Background(), reference, r, o))(t)
 				for _, rows := range places(n, rng) {
-					got, err := KNN(context.Background(), reference, r.Subset(rows), o)
-					if err != nil {
-						t.Fatal(err)
-					}
+					got := must.Get(KNN(context.Background(), reference, r.Subset(rows), o))(t)
 					for i, row := range rows {
 						if got.Predicted[i] != want.Predicted[row] {
 							t.Fatalf("d %d: a record is predicted %v among %d and %v among %d", d, want.Predicted[row], n, got.Predicted[i], len(rows))

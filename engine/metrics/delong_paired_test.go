@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestDeLongDifferenceIsItsDefinition: the variance is that of the two scores less twice their
@@ -17,10 +19,7 @@ func TestDeLongDifferenceIsItsDefinition(t *testing.T) {
 		for i := range n {
 			a[i], b[i], y[i] = float64(rng.IntN(8)), float64(rng.IntN(8)), float64(2*(i%2)-1)
 		}
-		got, err := DeLongDifference(a, b, y)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(DeLongDifference(a, b, y))(t)
 		kernel := func(s []float64, i, j int) float64 {
 			switch {
 			case s[i] > s[j]:
@@ -69,7 +68,5 @@ func TestDeLongDifferenceIsItsDefinition(t *testing.T) {
 	if _, _, err := same.Interval(0.95); !errors.Is(err, ErrDegenerate) {
 		t.Errorf("no variance: %v", err)
 	}
-	if _, err := DeLongDifference([]float64{1}, []float64{1, 2}, y); err == nil {
-		t.Error("scores of different records are compared")
-	}
+	must.Err(DeLongDifference([]float64{1}, []float64{1, 2}, y))(t, "scores of different records are compared")
 }

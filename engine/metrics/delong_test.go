@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // slowPlacements are V10 (of the positives) and V01 (of the negatives).
@@ -108,10 +110,7 @@ func TestDeLongEqualsDefinition(t *testing.T) {
 func TestDeLongOfCopies(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	a, y := binaryData(r, 60)
-	small, err := DeLong(a, y)
-	if err != nil {
-		t.Fatal(err)
-	}
+	small := must.Get(DeLong(a, y))(t)
 	const m = 4 * radixFrom / 20
 	var longA, longY []float64
 	for range m {
@@ -221,14 +220,8 @@ func TestHoeffdingCoverage(t *testing.T) {
 		for i := range s {
 			s[i], y[i] = r.Float64(), float64(2*(i%2)-1)
 		}
-		e, err := DeLong(s, y)
-		if err != nil {
-			t.Fatal(err)
-		}
-		low, high, err := e.Interval(0.9, Hoeffding)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(DeLong(s, y))(t)
+		low, high := must.Get2(e.Interval(0.9, Hoeffding))(t)
 		if low > 0.5 || high < 0.5 {
 			missed++
 		}
@@ -244,15 +237,9 @@ func TestHoeffdingCoverage(t *testing.T) {
 }
 
 func TestDeLongErrors(t *testing.T) {
-	if _, err := DeLong([]float64{1, 2, 3}, []float64{1, -1, -1}); !errors.Is(err, ErrOneRecord) {
-		t.Errorf("one positive: %v", err)
-	}
-	if _, err := DeLong([]float64{1, 2, 3}, []float64{-1, -1, -1}); !errors.Is(err, ErrOneClass) {
-		t.Errorf("no positive: %v", err)
-	}
-	if _, err := DeLong([]float64{1, math.NaN()}, []float64{1, -1}); err == nil {
-		t.Error("a NaN score was accepted")
-	}
+	must.Fail(DeLong([]float64{1, 2, 3}, []float64{1, -1, -1}))(t, ErrOneRecord, "one positive")
+	must.Fail(DeLong([]float64{1, 2, 3}, []float64{-1, -1, -1}))(t, ErrOneClass, "no positive")
+	must.Err(DeLong([]float64{1, math.NaN()}, []float64{1, -1}))(t, "a NaN score was accepted")
 }
 
 // The radix sort against the library's, and the 128-bit sum against math/big.
@@ -299,18 +286,14 @@ func TestWideSum(t *testing.T) {
 func BenchmarkDeLong1e6(b *testing.B) {
 	s, y := benchmarkScores(1_000_000)
 	for b.Loop() {
-		if _, err := DeLong(s, y); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(DeLong(s, y))(b)
 	}
 }
 
 func BenchmarkAUC1e7(b *testing.B) {
 	s, y := benchmarkScores(10_000_000)
 	for b.Loop() {
-		if _, err := AUC(s, y); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(AUC(s, y))(b)
 	}
 }
 

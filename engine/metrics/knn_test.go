@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -60,11 +61,7 @@ func slowKNN(train, test *engine.Records, w []float64, k int, leaveOneOut bool) 
 
 func records(t testing.TB, x, y []float64, d int) *engine.Records {
 	t.Helper()
-	r, err := engine.NewRecords(x, y, d, engine.Bounds{FeatureNorm: 1000, LabelAbs: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(engine.NewRecords(x, y, d, engine.Bounds{FeatureNorm: 1000, LabelAbs: 10}))(t)
 }
 
 // sparseCopy has the same rows, compressed.
@@ -81,11 +78,7 @@ func sparseCopy(t testing.TB, r *engine.Records) *engine.Records {
 		}
 		start = append(start, int64(len(value)))
 	}
-	s, err := engine.NewSparseRecords(start, index, value, slices.Clone(r.Labels()), r.Dim(), r.Bounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(engine.NewSparseRecords(start, index, value, slices.Clone(r.Labels()), r.Dim(), r.Bounds()))(t)
 }
 
 // gridRecords have features in {-3, ..., 3}: distances are exact, ties frequent.
@@ -224,22 +217,14 @@ func TestKNNTiles(t *testing.T) {
 	train = gridRecords(t, r, 50, 4, 3)
 	for _, w := range [][]float64{nil, randomPSD(r, 4, 4)} {
 		for _, leaveOneOut := range []bool{false, true} {
-			s, err := newSpace(w, 4, 10, 10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(newSpace(w, 4, 10, 10))(t)
 			var want []float64
 			for k, block := range []int{1000, 1, 7, 16, 1000, 1000} {
 				all := kernels.Variants()
-				set, err := kernels.Select(all[k%len(all)])
-				if err != nil {
-					t.Fatal(err)
-				}
+				set := must.Get(kernels.Select(all[k%len(all)]))(t)
 				q := search{space: s, set: set, slack32: slack32(s, set), train: unitPoints(sparseCopy(t, train)), test: recordPoints(train), k: 3, leaveOneOut: leaveOneOut,
 					workers: 2, predicted: make([]float64, 50), trainBlock: block, testBlock: block}
-				if err := q.run(context.Background()); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, q.run(context.Background()))
 				if want == nil {
 					want = q.predicted
 				}
@@ -325,9 +310,7 @@ func BenchmarkKNN1e4x1e4d32(b *testing.B) {
 	for name, w := range map[string][]float64{"identity": nil, "metric": randomPSD(r, d, d)} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := KNN(context.Background(), rec, rec, KNNOptions{Metric: w}); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(KNN(context.Background(), rec, rec, KNNOptions{Metric: w}))(b)
 			}
 		})
 	}
@@ -402,24 +385,16 @@ func TestKNNNearTies(t *testing.T) {
 		}
 		train, test := records(t, x, y, d), records(t, centre, []float64{0}, d)
 		want := slowKNN(train, test, nil, 1, false)
-		s, err := newSpace(nil, d, 100, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(newSpace(nil, d, 100, 100))(t)
 		for _, v := range kernels.Variants() {
-			set, err := kernels.Select(v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			set := must.Get(kernels.Select(v))(t)
 			if v != kernels.Generic && slack32(s, set) != slack {
 				t.Errorf("%v: slack %g", v, slack32(s, set))
 			}
 			for _, e := range []float64{0, slack, 1e-12} {
 				q := search{space: s, set: set, slack32: e, train: recordPoints(train), test: recordPoints(test), k: 1,
 					workers: 1, predicted: make([]float64, 1), trainBlock: 5000, testBlock: 1000}
-				if err := q.run(context.Background()); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, q.run(context.Background()))
 				if slices.Equal(q.predicted, want) {
 					continue
 				}
@@ -455,18 +430,12 @@ func TestNeighboursOfPersons(t *testing.T) {
 			}
 		}
 		rows := records(t, x, y, 2)
-		r, err := rows.GroupPersons(of, 40, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(rows.GroupPersons(of, 40, 5))(t)
 		got, err := KNNLeaveOneOut(t.Context(), r, KNNOptions{K: 3})
 		if want := slowKNN(r, r, nil, 3, true); err != nil || !slices.Equal(got.Predicted, want) {
 			t.Errorf("%v, other predictions than by definition", err)
 		}
-		alone, err := KNNLeaveOneOut(t.Context(), rows, KNNOptions{K: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		alone := must.Get(KNNLeaveOneOut(t.Context(), rows, KNNOptions{K: 1}))(t)
 		if twins && alone.Accuracy() < got.Accuracy()+0.2 {
 			t.Errorf("rows of their own: %v, of persons: %v", alone.Accuracy(), got.Accuracy())
 		}

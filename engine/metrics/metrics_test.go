@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // slowAUC is the definition.
@@ -110,27 +111,17 @@ func TestErrors(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Accuracy([]float64{1, 2}, []float64{1, -1}, math.NaN()); err == nil {
-		t.Error("a NaN threshold was accepted")
-	}
+	must.Err(Accuracy([]float64{1, 2}, []float64{1, -1}, math.NaN()))(t, "a NaN threshold was accepted")
 }
 
 func TestScores(t *testing.T) {
-	dense, err := engine.NewRecords([]float64{0.5, 0, 0, 0.25}, []float64{1, -1}, 2, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	sparse, err := engine.NewSparseRecords([]int64{0, 1, 2}, []int32{0, 1}, []float64{0.5, 0.25}, []float64{1, -1}, 2, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dense := must.Get(engine.NewRecords([]float64{0.5, 0, 0, 0.25}, []float64{1, -1}, 2, engine.UnitBounds()))(t)
+	sparse := must.Get(engine.NewSparseRecords([]int64{0, 1, 2}, []int32{0, 1}, []float64{0.5, 0.25}, []float64{1, -1}, 2, engine.UnitBounds()))(t)
 	for _, r := range []*engine.Records{dense, sparse} {
 		s, err := Scores(r, []float64{2, -4})
 		if err != nil || s[0] != 1 || s[1] != -1 {
 			t.Errorf("got %v, %v", s, err)
 		}
-		if _, err := Scores(r, []float64{1}); err == nil {
-			t.Error("one weight for two features was accepted")
-		}
+		must.Err(Scores(r, []float64{1}))(t, "one weight for two features was accepted")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -77,10 +78,7 @@ func TestLogisticEqualsDirect(t *testing.T) {
 func TestLogisticFallsBack(t *testing.T) {
 	for _, shift := range []float64{0, 10, 2 * kernels.MaxLogisticMargin} {
 		c := randomClasses(40, 50, 1, shift)
-		want, err := c.direct(t.Context(), engine.Logistic{}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(c.direct(t.Context(), engine.Logistic{}, 1))(t)
 		for _, exact := range []int{90, 90 / tiledTimes, 0} {
 			if got, err := c.sum(t.Context(), engine.Logistic{}, 1, exact); err != nil || !near(got, want, 1e-11) {
 				t.Errorf("shift %v, exact up to %d: got %v, want %v (%v)", shift, exact, got, want, err)

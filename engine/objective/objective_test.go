@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // phiLoss is a score loss given by phi alone.
@@ -72,11 +73,7 @@ func sample(t testing.TB, n, d int, labels []float64) *engine.Records {
 			x[i*d+k] = c.Float64() - 0.5 + 0.2*y[i]
 		}
 	}
-	r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(t)
 }
 
 func near(got, want, tol float64) bool { return math.Abs(got-want) <= tol*math.Abs(want) }
@@ -125,10 +122,7 @@ func metricSample(t testing.TB, n, d int, sparse bool) (*engine.Records, []float
 		}
 		start = append(start, int64(len(index)))
 	}
-	s, err := engine.NewSparseRecords(start, index, value, r.Labels(), d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(engine.NewSparseRecords(start, index, value, r.Labels(), d, engine.UnitBounds()))(t)
 	return s, w
 }
 
@@ -155,9 +149,7 @@ func TestMetricEqualsDefinition(t *testing.T) {
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	r, w := metricSample(t, 100, 3, false)
-	if _, err := mean(done, engine.MahalanobisLogistic{}, w, r, 2, 0); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
+	must.Fail(mean(done, engine.MahalanobisLogistic{}, w, r, 2, 0))(t, context.Canceled)
 }
 
 // BenchmarkMetric compares tiles with values pair by pair.
@@ -170,19 +162,14 @@ func BenchmarkMetric(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := sum(); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(sum())(b)
 			}
 		})
 	}
 }
 
 func TestSparse(t *testing.T) {
-	r, err := engine.NewSparseRecords([]int64{0, 1, 3, 3}, []int32{1, 0, 1}, []float64{0.5, 0.25, -0.5}, []float64{1, -1, 1}, 2, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewSparseRecords([]int64{0, 1, 3, 3}, []int32{1, 0, 1}, []float64{0.5, 0.25, -0.5}, []float64{1, -1, 1}, 2, engine.UnitBounds()))(t)
 	w := []float64{3, -2}
 	for _, loss := range []engine.Loss{engine.Logistic{}, asymmetric{}} {
 		got, err := Mean(t.Context(), loss, w, r)
@@ -217,10 +204,7 @@ func TestBinned(t *testing.T) {
 				continue // overflows
 			}
 			c, _ := twoClasses(scores(r, []float64{scale, scale / 2}), r.Labels())
-			got, err := c.binned(t.Context(), loss, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(c.binned(t.Context(), loss, 2))(t)
 			want, err := c.direct(t.Context(), loss, 2)
 			if err != nil || !near(got, want, 1e-11) {
 				t.Errorf("%s at scale %v: binned %v, direct %v (%v)", name, scale, got, want, err)
@@ -259,10 +243,7 @@ func TestSameBits(t *testing.T) {
 		loss   engine.Loss
 	}{{tiledTimes*exactRecords + 1, []float64{-1, 1}, engine.Logistic{}}, {2500, []float64{-1, 1}, engine.Logistic{}}, {400, []float64{-1, 1}, engine.Logistic{}}, {400, []float64{-1, 0, 1}, engine.Logistic{}}, {100, []float64{-1, 1}, asymmetric{}}} {
 		r := sample(t, c.n, 3, c.labels)
-		want, err := mean(t.Context(), c.loss, []float64{5, 1, -2}, r, 1, exactRecords)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(mean(t.Context(), c.loss, []float64{5, 1, -2}, r, 1, exactRecords))(t)
 		for _, workers := range []int{2, 7} {
 			if got, err := mean(t.Context(), c.loss, []float64{5, 1, -2}, r, workers, exactRecords); err != nil || got != want {
 				t.Errorf("n %d: %v with %d workers, %v with 1 (%v)", c.n, got, workers, want, err)
@@ -287,14 +268,10 @@ func TestErrors(t *testing.T) {
 	cancel()
 	for _, labels := range [][]float64{{-1, 1}, {-1, 0, 1}} {
 		for _, exact := range []int{exactRecords, 0} {
-			if _, err := mean(done, engine.Logistic{}, []float64{1, 1}, sample(t, 50, 2, labels), 2, exact); !errors.Is(err, context.Canceled) {
-				t.Errorf("got %v, want context.Canceled", err)
-			}
+			must.Fail(mean(done, engine.Logistic{}, []float64{1, 1}, sample(t, 50, 2, labels), 2, exact))(t, context.Canceled)
 		}
 	}
-	if _, err := mean(done, asymmetric{}, []float64{1, 1}, r, 2, 0); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
+	must.Fail(mean(done, asymmetric{}, []float64{1, 1}, r, 2, 0))(t, context.Canceled)
 }
 
 func second(_ float64, err error) error { return err }
@@ -305,9 +282,7 @@ func BenchmarkMean(b *testing.B) {
 	for name, loss := range map[string]engine.Loss{"logistic": engine.Logistic{}, "hinge": phiLoss{phi: func(u float64) float64 { return max(0, 1-u) }}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := Mean(b.Context(), loss, w, r); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(Mean(b.Context(), loss, w, r))(b)
 			}
 		})
 	}

@@ -9,17 +9,14 @@ import (
 	"testing"
 
 	"dyad/engine/pairgraph"
+	"dyad/internal/must"
 )
 
 type pairs = []pairgraph.Pair
 
 func graph(t testing.TB, n int, p pairs) *pairgraph.Graph {
 	t.Helper()
-	g, err := pairgraph.New(n, p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(pairgraph.New(n, p))(t)
 }
 
 func path(n int32) (p pairs) {
@@ -66,10 +63,7 @@ func TestNamedGraphs(t *testing.T) {
 		{"complete", 5, complete(5), 4, 4, 3, 4},
 	} {
 		g := graph(t, c.n, c.pairs)
-		kappa, err := g.Kappa()
-		if err != nil {
-			t.Fatal(err)
-		}
+		kappa := must.Get(g.Kappa())(t)
 		if got := []int{kappa, g.KappaBound(pairgraph.Transitive), g.KappaBound(pairgraph.Intransitive), g.MaxDegree()}; !slices.Equal(got, []int{c.kappa, c.bound, c.intransitive, c.degree}) {
 			t.Errorf("%s: kappa, bound, intransitive, degree = %v, want %v", c.name, got, []int{c.kappa, c.bound, c.intransitive, c.degree})
 		}
@@ -197,10 +191,7 @@ func TestKappaEqualsBruteForce(t *testing.T) {
 		if len(p) > 9 {
 			p = p[:9]
 		}
-		got, err := graph(t, n, p).Kappa()
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(graph(t, n, p).Kappa())(t)
 		if want := (plain{n, p}).kappa(); got != want {
 			t.Fatalf("%d individuals, pairs %v: kappa %d, want %d", n, p, got, want)
 		}
@@ -283,9 +274,7 @@ func TestNewRefuses(t *testing.T) {
 	for name, p := range map[string]pairs{
 		"unknown": {{0, 3}}, "negative": {{-1, 1}}, "self": {{1, 1}}, "twice": {{0, 1}, {1, 2}, {0, 1}}, "reversed": {{0, 1}, {1, 0}},
 	} {
-		if _, err := pairgraph.New(3, p); !errors.Is(err, pairgraph.ErrPairs) {
-			t.Errorf("%s: %v, want ErrPairs", name, err)
-		}
+		must.Fail(pairgraph.New(3, p))(t, pairgraph.ErrPairs, name)
 	}
 	if _, err := pairgraph.New(0, nil); !errors.Is(err, pairgraph.ErrPairs) {
 		t.Error("no individuals were accepted")
@@ -353,12 +342,8 @@ func TestLargeGraphs(t *testing.T) {
 	if g := graph(t, n, path(n)); g.KappaBound(pairgraph.Transitive) != 1 || g.KappaBound(pairgraph.Intransitive) != 1 {
 		t.Error("a long path has kappa 1")
 	}
-	if _, err := graph(t, 100, path(100)).Kappa(); !errors.Is(err, pairgraph.ErrTooLarge) {
-		t.Errorf("99 pairs: %v, want ErrTooLarge", err)
-	}
-	if _, err := graph(t, 11, complete(11)).Kappa(); !errors.Is(err, pairgraph.ErrTooLarge) {
-		t.Errorf("a complete graph of 11: %v, want ErrTooLarge", err)
-	}
+	must.Fail(graph(t, 100, path(100)).Kappa())(t, pairgraph.ErrTooLarge, "99 pairs")
+	must.Fail(graph(t, 11, complete(11)).Kappa())(t, pairgraph.ErrTooLarge, "a complete graph of 11")
 }
 
 func BenchmarkKappaBound(b *testing.B) {
@@ -374,10 +359,7 @@ func BenchmarkKappaBound(b *testing.B) {
 	}
 	b.ResetTimer()
 	for range b.N {
-		g, err := pairgraph.New(n, p)
-		if err != nil {
-			b.Fatal(err)
-		}
+		g := must.Get(pairgraph.New(n, p))(b)
 		if bits.Len(uint(g.KappaBound(pairgraph.Transitive))) == 0 {
 			b.Fatal("kappa' is 0")
 		}
@@ -385,10 +367,7 @@ func BenchmarkKappaBound(b *testing.B) {
 }
 
 func TestDraw(t *testing.T) {
-	p, err := pairgraph.Draw(1000, 2, 6, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(pairgraph.Draw(1000, 2, 6, 1))(t)
 	g := graph(t, 1000, p)
 	if len(p) != 2000 || g.MaxDegree() > 6 {
 		t.Errorf("%d pairs of degree up to %d, want 2000 and at most 6", len(p), g.MaxDegree())
@@ -406,8 +385,6 @@ func TestDraw(t *testing.T) {
 		density float64
 		limit   int
 	}{{1000, 2, 3}, {1, 1, 1}, {10, 0, 3}, {10, 5, 20}, {10, math.NaN(), 3}, {10, 1, 0}} {
-		if _, err := pairgraph.Draw(c.n, c.density, c.limit, 1); err == nil {
-			t.Errorf("%+v was accepted", c)
-		}
+		must.Err(pairgraph.Draw(c.n, c.density, c.limit, 1))(t, "%+v was accepted", c)
 	}
 }

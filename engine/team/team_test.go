@@ -13,6 +13,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
 	"dyad/engine/team"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -28,10 +29,7 @@ func data(t *testing.T) (engine.Problem, *engine.Records) {
 			x[i*d+k] = (rng.Float64()*2 - 1 + 0.2*y[i]) / 2
 		}
 	}
-	r, err := engine.NewRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 	return engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1}, r
 }
 
@@ -140,18 +138,9 @@ func (r reducer) AllGather(ctx context.Context, x []float64, counts, at []int) e
 // that the suite of package enginetest sees it.
 func TestSeededDefects(t *testing.T) {
 	p, r := data(t)
-	k, err := cpu.Backend{Workers: 1, Method: cpu.NearLinear}.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := k.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := gradients(e, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(cpu.Backend{Workers: 1, Method: cpu.NearLinear}.Plan(p))(t)
+	e := must.Get(k.Bind(r))(t)
+	want := must.Get(gradients(e, p))(t)
 	if differ(gradient(t, enginetest.Members(3)), want) {
 		t.Error("a sound team has other bits than one process")
 	}
@@ -234,10 +223,7 @@ func TestTooManyLabels(t *testing.T) {
 	for i := range y {
 		y[i] = float64(3*i/len(y)) - 1
 	}
-	three, err := engine.NewRecords(r.Dense(), y, r.Dim(), r.Bounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	three := must.Get(engine.NewRecords(r.Dense(), y, r.Dim(), r.Bounds()))(t)
 	for rank, err := range each(enginetest.Members(2), func(m engine.Team) error {
 		k, err := cpu.Backend{Method: cpu.NearLinear, Team: m}.Plan(p)
 		if err != nil {
@@ -255,13 +241,8 @@ func TestTooManyLabels(t *testing.T) {
 func TestShardAlone(t *testing.T) {
 	p, r := data(t)
 	for _, b := range []cpu.Backend{{Method: cpu.NearLinear}, {Method: cpu.Direct}, {Method: cpu.Direct, Team: enginetest.Members(2)[0]}} {
-		k, err := b.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := k.Bind(r.Shard(0, 4096)); err == nil {
-			t.Errorf("%v with a team %v bound a shard", b.Method, b.Team != nil)
-		}
+		k := must.Get(b.Plan(p))(t)
+		must.Err(k.Bind(r.Shard(0, 4096)))(t, "%v with a team %v bound a shard", b.Method, b.Team != nil)
 	}
 }
 
@@ -276,10 +257,7 @@ func TestWideDigests(t *testing.T) {
 			start = append(start, int64(len(value)))
 		}
 		alter(start, index, value, y)
-		r, err := engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds())
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds()))(t)
 		return team.DigestOf(r.Digests(0, n))
 	}
 	seen := map[string]string{}
@@ -332,10 +310,7 @@ func TestDigests(t *testing.T) {
 	}
 	x := append([]float64(nil), r.Dense()...)
 	x[8000*p.D] = math.Nextafter(x[8000*p.D], 0)
-	other, err := engine.NewRecords(x, r.Labels(), p.D, r.Bounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(engine.NewRecords(x, r.Labels(), p.D, r.Bounds()))(t)
 	if hash(3, other) == want {
 		t.Error("a digest does not see the last bit of one number")
 	}
@@ -401,10 +376,7 @@ func (*panicking) AllGather(context.Context, []float64, []int, []int) error { pa
 func TestPanic(t *testing.T) {
 	p, r := data(t)
 	m := &panicking{Team: enginetest.Members(1)[0]}
-	k, err := cpu.Backend{Method: cpu.NearLinear, Team: m}.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(cpu.Backend{Method: cpu.NearLinear, Team: m}.Plan(p))(t)
 	l := team.Lead(m, k, r)
 	func() {
 		defer func() { _ = recover() }()
@@ -440,9 +412,7 @@ func TestLostRank(t *testing.T) {
 		if again := l.Stop(); again == nil {
 			t.Error("a lost team was stopped")
 		}
-		if _, err := l.Bind(context.Background()); err == nil {
-			t.Error("a lost team bound records")
-		}
+		must.Err(l.Bind(context.Background()))(t, "a lost team bound records")
 		return err
 	})
 	for _, rank := range []int{0, 2} {

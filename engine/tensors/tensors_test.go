@@ -5,6 +5,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/tensors"
+	"dyad/internal/must"
 
 	"gorgonia.org/tensor"
 )
@@ -13,10 +14,7 @@ func TestThereAndBack(t *testing.T) {
 	values := []float64{0.1, 0.2, 0.3, -0.4, 0.5, 0.6}
 	y := tensor.New(tensor.WithShape(3), tensor.WithBacking([]float64{1, -1, 1}))
 	x := tensor.New(tensor.WithShape(3, 2), tensor.WithBacking(append([]float64(nil), values...)))
-	r, err := tensors.ToRecords(x, y, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(tensors.ToRecords(x, y, engine.UnitBounds()))(t)
 	check := func(name string, r *engine.Records) {
 		t.Helper()
 		row := make([]float64, 2)
@@ -36,9 +34,7 @@ func TestThereAndBack(t *testing.T) {
 	}
 	// A transposed view and a column-major tensor mean the same matrix.
 	transposed := tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]float64{0.1, 0.3, 0.5, 0.2, -0.4, 0.6}))
-	if err := transposed.T(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, transposed.T())
 	if r, err := tensors.ToRecords(transposed, y, engine.UnitBounds()); err != nil {
 		t.Error(err)
 	} else {
@@ -60,10 +56,7 @@ func TestThereAndBack(t *testing.T) {
 	}))
 	view := func(of *tensor.Dense, by ...tensor.Slice) *tensor.Dense {
 		t.Helper()
-		v, err := of.Slice(by...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(of.Slice(by...))(t)
 		return v.(*tensor.Dense)
 	}
 	rows := view(large, tensor.S(1, 4))
@@ -91,8 +84,6 @@ func TestThereAndBack(t *testing.T) {
 		"no labels": {x, nil},
 		"mismatch":  {tensor.New(tensor.WithShape(2, 2), tensor.Of(tensor.Float64)), y},
 	} {
-		if _, err := tensors.ToRecords(bad[0], bad[1], engine.UnitBounds()); err == nil {
-			t.Errorf("%s was accepted", name)
-		}
+		must.Err(tensors.ToRecords(bad[0], bad[1], engine.UnitBounds()))(t, "%s was accepted", name)
 	}
 }

@@ -28,8 +28,7 @@ const env = "DYAD_TEST_CRASH_CHILD"
 // Spec describes a child's work: the program with Args, and a fault at a stage.
 type Spec struct {
 	Args   []string
-	Stage  string // "start" means from the start, or no fault
-	Nth    int    // occurrence of the stage, from 1
+	Stage  string // with #n for its n-th occurrence, the first one without; "start" means from the start, or no fault
 	Fault  string // kill, kill rank 1, stop rank 1, interrupt, terminate, full, read-only, calls, pause
 	Limit  uint64 // of "full": no file may grow beyond these bytes
 	Folder string // of "read-only"
@@ -38,11 +37,9 @@ type Spec struct {
 	Also   string // another one, or none
 	Memory uint64 // bytes of address space that the child may take; 0: as many as it likes
 	Nobody bool   // give up root first, as root may write anywhere
-	// Then is a later stage, with its occurrence, at which the program is killed.
-	Then    string
-	ThenNth int
-	Umask   *int // nil: that of the tests
-	Bare    bool // the program by itself, without a fault
+	Then   string // a later stage, at which the program is killed
+	Umask  *int   // nil: that of the tests
+	Bare   bool   // the program by itself, without a fault
 	// Terminal, if not nil, is standard input and standard error of the child.
 	Terminal *os.File `json:"-"`
 
@@ -50,6 +47,26 @@ type Spec struct {
 	// leaves its number in the file of its rank in the folder Ranks.
 	Launch []string
 	Ranks  string
+}
+
+// With is the spec with a fault of a table, which may be told in words, on the folders out and ledger of dir.
+func (s Spec) With(fault, dir string) Spec {
+	folders, readOnly := strings.CutSuffix(fault, " folder read-only")
+	switch out, book := filepath.Join(dir, "out"), filepath.Join(dir, "ledger"); {
+	case readOnly && folders == "model and ledger":
+		s.Fault, s.Folder, s.Also, s.Nobody = "read-only", out, book, true
+	case readOnly && folders == "ledger":
+		s.Fault, s.Folder, s.Nobody = "read-only", book, true
+	case readOnly: // of the model or of the state
+		s.Fault, s.Folder, s.Nobody = "read-only", out, true
+	case fault == "kill -9":
+		s.Fault = "kill"
+	case fault == "disk full":
+		s.Fault = "full"
+	default:
+		s.Fault = fault
+	}
+	return s
 }
 
 // Killed is the exit code of a child that was killed.
@@ -116,11 +133,14 @@ func (s Spec) run(program Program, bare func([]string)) int {
 	seen := map[string]int{}
 	return program(ctx, s.Args, func(name string) {
 		seen[name]++
+		reached := func(stage string) bool {
+			return stage == fmt.Sprint(name, "#", seen[name]) || stage == name && seen[name] == 1
+		}
 		var err error
-		if name == s.Stage && seen[name] == s.Nth {
+		if reached(s.Stage) {
 			err = s.fault(ctx)
 		}
-		if name == s.Then && seen[name] == s.ThenNth && err == nil {
+		if reached(s.Then) && err == nil {
 			err = Spec{Fault: "kill"}.fault(ctx)
 		}
 		if err != nil {
@@ -248,6 +268,14 @@ func (c *Child) Paused(t testing.TB) {
 		e := c.End()
 		t.Fatalf("the child did not reach its stage (%v): exit %d: %s", err, e.Code, e.Stderr)
 	}
+}
+
+// While does something when the child has reached its stage, and lets it go on to its end.
+func (c *Child) While(t testing.TB, do func()) Ended {
+	t.Helper()
+	c.Paused(t)
+	do()
+	return c.End()
 }
 
 // End lets a paused child go on, and waits for its end.

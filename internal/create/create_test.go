@@ -10,16 +10,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // What has the name already is neither followed nor changed, whatever it is.
 func TestNothingPlantedIsFollowed(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	if err := errors.Join(os.WriteFile(in("victim"), []byte("keep"), 0o600), os.Symlink("victim", in("link")), os.Symlink("absent", in("dangling")),
-		syscall.Mkfifo(in("fifo"), 0o600), os.Mkdir(in("folder"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(in("victim"), []byte("keep"), 0o600), os.Symlink("victim", in("link")), os.Symlink("absent", in("dangling")),
+		syscall.Mkfifo(in("fifo"), 0o600), os.Mkdir(in("folder"), 0o700)))
 	for _, name := range []string{"victim", "link", "dangling", "fifo", "folder"} {
 		if f, err := New(in(name), Private); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("New %s: %v, %v", name, f, err)
@@ -47,9 +47,7 @@ func TestNothingPlantedIsFollowed(t *testing.T) {
 	if text, err := os.ReadFile(in("victim")); err != nil || string(text) != "keep" {
 		t.Errorf("the victim has %q, %v", text, err)
 	}
-	if _, err := os.Lstat(in("absent")); err == nil {
-		t.Error("a file was made through a link")
-	}
+	must.Err(os.Lstat(in("absent")))(t, "a file was made through a link")
 }
 
 // Files that are made are there, empty and private.
@@ -60,31 +58,19 @@ func TestFilesAreMade(t *testing.T) {
 		"kept":      func() (*os.File, error) { return Kept(filepath.Join(dir, "kept"), Private) },
 		"temporary": func() (*os.File, error) { return Temporary(dir, "temporary-", ".x", Private) },
 	} {
-		f, err := open()
-		if err != nil {
-			t.Fatal(what, err)
-		}
+		f := must.Get(open())(t, what)
 		if info, err := f.Stat(); err != nil || info.Mode().Perm() != Private || info.Size() != 0 || !strings.HasPrefix(info.Name(), what) {
 			t.Errorf("%s: %v, %v", what, info, err)
 		}
-		if _, err := f.WriteString("text"); err != nil {
-			t.Error(what, err)
-		}
-		if err := f.Close(); err != nil {
-			t.Error(what, err)
-		}
+		must.Check(f.WriteString("text"))(t, what)
+		must.CheckDo(t, f.Close(), what)
 	}
-	f, err := Kept(filepath.Join(dir, "kept"), Private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Kept(filepath.Join(dir, "kept"), Private))(t)
 	text := make([]byte, 4)
 	if _, err := f.ReadAt(text, 0); err != nil || string(text) != "text" {
 		t.Errorf("what is kept has %q, %v", text, err)
 	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, f.Close())
 	lock := Lock(filepath.Join(dir, "lock"))
 	if ok, err := lock.TryLock(); !ok || err != nil {
 		t.Fatal(ok, err)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // firstColumn are the first columns of the rows of an NPY file of whole numbers below 2^15 and fractions of few digits.
@@ -43,11 +45,9 @@ columns:
   - {name: y, role: label, positive: "1", negative: "0"}
 `
 	for name, text := range map[string]string{"rows.csv": rows.String(), "rows.yaml": schema} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
-	p, err := Parse("rows", folder, []byte(`
+	p := must.Get(Parse("rows", folder, []byte(`
 data:
   - {name: one, file: rows.csv, schema: rows.yaml, n: [60]}
   - {name: two, file: rows.csv, test: rows.csv, schema: rows.yaml, n: [60, 90]}
@@ -57,20 +57,12 @@ delta: 1e-5
 splits: 2
 algorithms: [{name: auto}, {name: auto, options: {basis: auto}}]
 peers: [{name: columns, command: [self, columns], columns: true, splits: 1}]
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
 	o := options(t)
 	o.Folders = []string{folder}
 	path := filepath.Join(folder, "out.csv")
-	if err := p.Run(context.Background(), path, o); err != nil {
-		t.Fatal(err)
-	}
-	done, err := p.Rows(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Run(context.Background(), path, o))
+	done := must.Get(p.Rows(path))(t)
 	peers := 0
 	for _, r := range done {
 		switch {
@@ -97,14 +89,8 @@ peers: [{name: columns, command: [self, columns], columns: true, splits: 1}]
 	if peers != 6 { // two budgets of three training sets, each of one split
 		t.Errorf("%d runs of the peer, want 6", peers)
 	}
-	s, err := p.schema("rows.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := readColumns(context.Background(), filepath.Join(folder, "rows.csv"), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(p.schema("rows.yaml"))(t)
+	c := must.Get(readColumns(context.Background(), filepath.Join(folder, "rows.csv"), s))(t)
 	if want := []int{0, 3, 2}; !slices.Equal(c.kinds, want) {
 		t.Errorf("kinds %v, want %v", c.kinds, want)
 	}
@@ -113,7 +99,5 @@ peers: [{name: columns, command: [self, columns], columns: true, splits: 1}]
 			t.Errorf("values %v, want %v at %d", c.values[:9], want, k)
 		}
 	}
-	if _, err := parse([]byte(strings.ReplaceAll(small, "radius: [0.1, 1]", "basis: auto"))); err == nil || !strings.Contains(err.Error(), "line 11: dpgdsc has no choice of a basis") {
-		t.Errorf("a basis for dpgdsc: %v", err)
-	}
+	must.Fail(parse([]byte(strings.ReplaceAll(small, "radius: [0.1, 1]", "basis: auto"))))(t, "line 11: dpgdsc has no choice of a basis", "a basis for dpgdsc")
 }

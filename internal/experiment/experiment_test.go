@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dyad/internal/must"
 )
 
 // TestMain makes this binary a peer where the tests ask for one.
@@ -99,34 +101,22 @@ peers:
 func load(t *testing.T, text string) *Plan {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "small.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
+	return must.Get(Load(path))(t)
 }
 
 // options are those of tests: peers are this binary, and the clock stands still.
 func options(t *testing.T) Options {
 	t.Helper()
 	t.Setenv("DYAD_FAKE_PEER", "1")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	now := time.Now()
 	return Options{Machine: "a machine", Programs: map[string]string{"self": self}, Now: func() time.Time { return now }}
 }
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	return string(text)
 }
 
@@ -134,9 +124,7 @@ func read(t *testing.T, path string) string {
 func whole(t *testing.T, p *Plan, o Options) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "whole.csv")
-	if err := p.Run(context.Background(), path, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Run(context.Background(), path, o))
 	return read(t, path)
 }
 
@@ -166,13 +154,8 @@ func TestInterruptedRunsGiveTheSameFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			// A kill in the middle of a line.
-			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := f.WriteString("one,50,4,0.5,1e-05,dpg"); err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(t)
+			must.Get(f.WriteString("one,50,4,0.5,1e-05,dpg"))(t)
 			f.Close()
 		}
 		if got := read(t, path); got != want {
@@ -191,21 +174,15 @@ func TestPartsMergeToTheSameFile(t *testing.T) {
 	for i := range 4 {
 		o.Part, o.Parts = i+1, 4
 		parts = append(parts, filepath.Join(dir, fmt.Sprint(i, ".csv")))
-		if err := p.Run(context.Background(), parts[i], o); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Run(context.Background(), parts[i], o))
 		if n := strings.Count(read(t, parts[i]), ",ok\n"); n == 0 || n > p.count()/2 {
 			t.Errorf("part %d has %d of %d runs", i+1, n, p.count())
 		}
 	}
 	out := filepath.Join(dir, "out.csv")
-	if err := p.Merge(out, parts[:3]...); err == nil || !strings.Contains(err.Error(), "runs are missing") {
-		t.Errorf("three of four parts: %v", err)
-	}
+	must.FailDo(t, p.Merge(out, parts[:3]...), "runs are missing", "three of four parts")
 	slices.Reverse(parts)
-	if err := p.Merge(out, parts...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Merge(out, parts...))
 	if got := read(t, out); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -222,9 +199,7 @@ func TestPartsMergeToTheSameFile(t *testing.T) {
 		if changed == read(t, out) {
 			t.Fatalf("%q is not in the file", old)
 		}
-		if err := os.WriteFile(other, []byte(changed), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(other, []byte(changed), 0o600))
 		if err := p.Merge(filepath.Join(dir, "bad.csv"), append(parts[:len(parts):len(parts)], other)...); err == nil {
 			t.Errorf("a file with %q merges", text)
 		}
@@ -301,13 +276,8 @@ peers:
   - {name: scores, command: [self, scores]}
 `), options(t)
 	path := filepath.Join(t.TempDir(), "out.csv")
-	if err := p.Run(context.Background(), path, o); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := p.Rows(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Run(context.Background(), path, o))
+	rows := must.Get(p.Rows(path))(t)
 	want := map[string]string{
 		"class-means": "ok", "works": "ok", "scores": "ok", "dies": "failed: it ended without an answer: luck", "fails": "failed: cannot do it",
 		"hangs": "failed: no answer in 50ms", "wrong": "failed: the answer has 2 weights", "odd": "failed: the answer is not JSON",
@@ -325,9 +295,7 @@ peers:
 	for _, retry := range []bool{false, true} {
 		done := 0
 		o.Retry, o.Progress = retry, func(Progress) { done++ }
-		if err := p.Run(context.Background(), path, o); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Run(context.Background(), path, o))
 		if want := map[bool]int{false: 0, true: 12}[retry]; done != want {
 			t.Errorf("retry %v: %d runs, want %d", retry, done, want)
 		}
@@ -358,9 +326,7 @@ func TestFilesOfOthersAreRefused(t *testing.T) {
 		"# data one: 200 records":    "# data one: 201 records",
 		",ok\n":                      ",ok,\n",
 	} {
-		if err := os.WriteFile(path, []byte(strings.Replace(text, old, now, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(strings.Replace(text, old, now, 1)), 0o600))
 		before := read(t, path)
 		if err := p.Run(context.Background(), path, o); !errors.As(err, new(*InputError)) || read(t, path) != before {
 			t.Errorf("a file with %q: %v", now, err)
@@ -377,21 +343,12 @@ baselines: [class-means]
 	if !errors.As(err, new(*InputError)) || !strings.Contains(err.Error(), "pima/pima-indians-diabetes.data") || !strings.Contains(err.Error(), "dyad data fetch pima") {
 		t.Errorf("a missing file: %v", err)
 	}
-	if _, err := os.Stat(path + "2"); err == nil {
-		t.Error("a file was begun without data")
-	}
+	must.Err(os.Stat(path+"2"))(t, "a file was begun without data")
 }
 
 // schemas is the folder of schemas relative to a plan in a temporary folder.
 func schemas(t *testing.T) string {
 	t.Helper()
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := filepath.Rel(filepath.Join(t.TempDir()), filepath.Join(here, "..", "..", "engine", "dataset", "catalog", "schemas"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	here := must.Get(os.Getwd())(t)
+	return must.Get(filepath.Rel(filepath.Join(t.TempDir()), filepath.Join(here, "..", "..", "engine", "dataset", "catalog", "schemas")))(t)
 }

@@ -7,20 +7,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // edge is the number of pixels along the edge of a picture that are not white.
 func edge(t *testing.T, path string) (dark int) {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
-	m, err := png.Decode(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(png.Decode(f))(t)
 	inner := m.Bounds().Inset(3)
 	for y := range m.Bounds().Max.Y {
 		for x := range m.Bounds().Max.X {
@@ -36,9 +32,7 @@ func edge(t *testing.T, path string) (dark int) {
 func TestOnePoint(t *testing.T) {
 	for _, x := range []float64{0.01, 1, 30} {
 		f := Figure{Title: "one", X: "epsilon", Y: "AUC", LogX: true, Ticks: []float64{x}, Curves: []Curve{{Name: "a", X: []float64{x}, Y: []float64{0.7}, Low: []float64{0.6}, High: []float64{0.8}}}}
-		if err := f.Save(filepath.Join(t.TempDir(), "f.svg")); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, f.Save(filepath.Join(t.TempDir(), "f.svg")))
 	}
 }
 
@@ -51,23 +45,17 @@ func TestNothingIsCutOff(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for _, format := range Formats() {
-		if err := f.Save(filepath.Join(dir, "f."+format)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Save(filepath.Join(dir, "f."+format)))
 	}
 	if dark := edge(t, filepath.Join(dir, "f.png")); dark > 0 {
 		t.Errorf("%d pixels at the edge", dark)
 	}
 	f.Y = strings.Repeat("a label that is longer than its axis ", 5) // the known defect
-	if err := f.Save(filepath.Join(dir, "g.png")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Save(filepath.Join(dir, "g.png")))
 	if edge(t, filepath.Join(dir, "g.png")) == 0 {
 		t.Error("a label that is cut off is not found")
 	}
-	if err := f.Save(filepath.Join(dir, "f.jpg")); err == nil {
-		t.Error("another format is written")
-	}
+	must.ErrDo(t, f.Save(filepath.Join(dir, "f.jpg")), "another format is written")
 }
 
 func TestRoundTicks(t *testing.T) {
@@ -87,13 +75,10 @@ func TestRoundTicks(t *testing.T) {
 
 // TestTheCeilingIsTheBestOfItsSettings: a poor setting must not flatter private models.
 func TestTheCeilingIsTheBestOfItsSettings(t *testing.T) {
-	p, err := New("x", Plan{
+	p := must.Get(New("x", Plan{
 		Data: []Data{{Name: "d", Synthetic: "scores", Records: 100, Features: 2, N: []int{50}}}, Epsilon: []float64{1}, Splits: 1,
 		Algorithms: []Algorithm{{Name: "auto"}, {Name: "projected-gradient", Options: map[string]any{"ridge": []any{3.0, 0.3}}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	all := []Summary{
 		{Data: "d", N: 50, Epsilon: 1, Algorithm: "projected-gradient", Options: "ridge=3", Splits: 1, Mean: 0.7},
 		{Data: "d", N: 50, Epsilon: 1, Algorithm: "projected-gradient", Options: "ridge=0.3", Splits: 1, Mean: 0.8},

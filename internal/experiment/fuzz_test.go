@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // A plan is refused with an InputError, or it has a number of runs within the limit.
@@ -15,10 +17,7 @@ func FuzzPlan(f *testing.F) {
 		f.Fatalf("%d plans, %v", len(names), err)
 	}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(f)
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -40,9 +39,7 @@ func FuzzTable(f *testing.F) {
 	f.Add([]byte("\"\n"))
 	path := filepath.Join(f.TempDir(), "table.csv")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, text, 0o600))
 		table, whole, err := p.readTable(path)
 		if bad := new(InputError); err != nil && !errors.As(err, &bad) {
 			t.Fatalf("%v is no InputError", err)

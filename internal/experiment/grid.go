@@ -13,9 +13,6 @@ import (
 // Grid are small figures in one, in rows of three, without legends.
 type Grid []Figure
 
-// Save writes the grid in the format of the file's ending, one of Formats. A file is whole or not there.
-func (g Grid) Save(path string) error { return save(path, g.Write) }
-
 // Write writes the grid in one of Formats.
 func (g Grid) Write(w io.Writer, format string) error {
 	columns := min(len(g), 3)

@@ -6,22 +6,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func runPlan(t *testing.T, text string, o Options) (*Plan, []Row) {
 	t.Helper()
-	p, err := Parse("test", ".", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse("test", ".", []byte(text)))(t)
 	path := filepath.Join(t.TempDir(), "test.csv")
-	if err := p.Run(context.Background(), path, o); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := p.Rows(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Run(context.Background(), path, o))
+	rows := must.Get(p.Rows(path))(t)
 	return p, rows
 }
 
@@ -97,7 +91,7 @@ algorithms: [{name: onpairc}, {name: ongiga}, {name: dpgdsc}]
 
 // TestGives: what the noise of paper mode proves differs from what was asked for, and what has no plan says why.
 func TestGives(t *testing.T) {
-	p, err := Parse("test", ".", []byte(`
+	p := must.Get(Parse("test", ".", []byte(`
 data: [{name: s, synthetic: scores, records: 400, features: 3, seed: 1, n: [100]}]
 epsilon: [1]
 delta: 1e-5
@@ -107,14 +101,9 @@ algorithms:
   - {name: offpairc, options: {mode: paper}}
   - {name: offpairc, options: {mode: paper, paper_unsound: true}}
   - {name: onpairc, options: {mode: paper}}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
 	path := filepath.Join(t.TempDir(), "gives.csv")
-	if err := WriteGives(path, p.Gives(map[string]int{"s": 3})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteGives(path, p.Gives(map[string]int{"s": 3})))
 	all, err := ReadGives(path)
 	if err != nil || len(all) != 5 {
 		t.Fatalf("%d lines, %v", len(all), err)

@@ -11,15 +11,14 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
 // Every wrong plan is refused with its line.
 func TestWrongPlans(t *testing.T) {
 	good := strings.TrimPrefix(small, "\n")
-	if _, err := parse([]byte(good)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(parse([]byte(good)))(t)
 	for _, c := range []struct{ old, now, want string }{
 		{"epsilon:", "epsilons:", `line 4: .*unknown field "epsilons"`},
 		{"seed: 5, n:", "sed: 5, n:", `line 2: .*unknown field "sed"`},
@@ -66,7 +65,7 @@ func TestWrongPlans(t *testing.T) {
 
 // Options reach the fields of the algorithm and the settings.
 func TestOptions(t *testing.T) {
-	p, err := parse([]byte(`
+	p := must.Get(parse([]byte(`
 data: [{name: one, synthetic: scores, records: 60, features: 4, n: [40]}]
 epsilon: [1]
 splits: 1
@@ -74,14 +73,8 @@ algorithms:
   - {name: dpgdsc, options: {steps: 7, step_size: 0.25, l2: 0.5, radius: 2, loss: square}}
   - {name: subsampled-descent, options: {batch_records: [5, 1e1]}}
   - {name: projected-gradient}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: 10, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
+	spec := must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: 10, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))(t)
 	q, m := algorithms.Question{Spec: spec}, p.all[0]
 	if m.choose(q).Algorithm != (algorithms.DPGDSC{Steps: 7, StepSize: 0.25}) || *m.settings.l2 != 0.5 || m.settings.radius != 2 || m.settings.loss.Name() != "square" {
 		t.Errorf("%+v", m)
@@ -98,9 +91,7 @@ algorithms:
 	// All algorithms of the catalogue can be in a plan.
 	for _, a := range algorithms.Catalog() {
 		var s settings
-		if _, err := s.configure(a.Info().Name, a, taskAUC, map[string]any{"mode": a.Info().Modes[0].String()}); err != nil {
-			t.Error(err)
-		}
+		must.Check(s.configure(a.Info().Name, a, taskAUC, map[string]any{"mode": a.Info().Modes[0].String()}))(t)
 	}
 	if got := snake("StepSize") + " " + snake("L2") + " " + snake("NormL2Bound") + " " + snake("PSD"); got != "step_size l2 norm_l2_bound psd" {
 		t.Error(got)
@@ -108,16 +99,13 @@ algorithms:
 }
 
 func TestSummary(t *testing.T) {
-	p, err := parse([]byte(`
+	p := must.Get(parse([]byte(`
 data: [{name: one, synthetic: scores, records: 60, features: 4, n: [40]}]
 epsilon: [1, 2]
 splits: 3
 baselines: [class-means]
 algorithms: [{name: dpgdsc}, {name: dpegd}]
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
 	var rows []Row
 	add := func(name string, epsilon float64, split int, values ...float64) {
 		for _, v := range values {
@@ -182,9 +170,7 @@ algorithms: [{name: dpgdsc}, {name: dpegd}]
 			t.Errorf("the legend of %s is at %s, within the axes", name, at[1])
 		}
 	}
-	if err := p.WriteSummary(filepath.Join(dir, "s.csv"), got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.WriteSummary(filepath.Join(dir, "s.csv"), got))
 	if text := read(t, filepath.Join(dir, "s.csv")); !strings.Contains(text, "one,40,4,1,7.8125e-06,dpegd,,2,1,0.8000,0.1000,0.1500,0.0500,2,0\n") && !strings.Contains(text, ",dpegd,,2,1,0.8000,0.1000,0.1500,0.0500,2,0\n") {
 		t.Error(text)
 	}

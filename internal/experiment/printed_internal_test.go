@@ -10,6 +10,7 @@ import (
 
 	"dyad/engine"
 	catalogue "dyad/engine/dataset/catalog/schemas"
+	"dyad/internal/must"
 )
 
 // printedObjective is equation 1 of Huai 2020 for phi(u) = log(1 + e^-u) plus lambda/2 |w|^2, pair by pair: u is
@@ -54,19 +55,10 @@ func TestPrintedObjectiveOfModels(t *testing.T) {
 		t.Skip("the data are not here")
 	}
 	for _, name := range []string{"huai-figure1", "huai-figure2", "huai-figure3", "huai-figure5"} {
-		p, err := Load("reproduce/plans/" + name + ".yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(Load("reproduce/plans/" + name + ".yaml"))(t)
 		p.UseSchemas(catalogue.Files)
-		sets, err := p.load(t.Context(), []string{data})
-		if err != nil {
-			t.Fatal(err)
-		}
-		committed, err := p.Rows(filepath.FromSlash("../../bench/results/reproduce/" + name + ".csv"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		sets := must.Get(p.load(t.Context(), []string{data}))(t)
+		committed := must.Get(p.Rows(filepath.FromSlash("../../bench/results/reproduce/" + name + ".csv")))(t)
 		want := map[string]float64{}
 		for _, r := range committed {
 			want[r.key()] = r.Value
@@ -76,9 +68,7 @@ func TestPrintedObjectiveOfModels(t *testing.T) {
 			if b.split > 0 {
 				continue
 			}
-			if w.train, w.test, err = sets[b.data].split(b.n, b.split); err != nil {
-				t.Fatal(err)
-			}
+			w.train, w.test = must.Get2(sets[b.data].split(b.n, b.split))(t)
 			for _, one := range b.runs {
 				if !one.method.settings.unsound {
 					continue
@@ -87,10 +77,7 @@ func TestPrintedObjectiveOfModels(t *testing.T) {
 				if one.method.stream != nil {
 					fit = w.fitStream
 				}
-				out, err := fit(t.Context(), one)
-				if err != nil {
-					t.Fatal(err)
-				}
+				out := must.Get(fit(t.Context(), one))(t)
 				metric, weights := p.Task == taskMetric, out.weights
 				if metric {
 					weights = make([]float64, w.train.Dim()*w.train.Dim())

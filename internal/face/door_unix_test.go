@@ -13,6 +13,7 @@ import (
 
 	"dyad"
 	"dyad/algorithms"
+	"dyad/internal/must"
 )
 
 // wide writes 120 records of d features, with a schema of private data.
@@ -35,9 +36,7 @@ func wide(b *testing.B, d int) {
 		fmt.Fprintf(&data, "%d\n", i%2)
 	}
 	for name, text := range map[string]string{"patients.csv": data.String(), "patients.yaml": schema.String()} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, os.WriteFile(name, []byte(text), 0o600))
 	}
 }
 
@@ -45,9 +44,7 @@ func wide(b *testing.B, d int) {
 func processor(b *testing.B) int64 {
 	b.Helper()
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return u.Utime.Nano() + u.Stime.Nano()
 }
 
@@ -77,17 +74,12 @@ func BenchmarkDoor(b *testing.B) {
 				wide(b, c.d)
 			}
 			data, plan, book := opened(b, c.options)
-			if _, err := plan.Run(context.Background(), data, dyad.Run{Ledger: book, Out: "m.json"}); err != nil {
-				b.Fatal(err)
-			}
+			must.Get(plan.Run(context.Background(), data, dyad.Run{Ledger: book, Out: "m.json"}))(b)
 			for _, judged := range []bool{false, true} {
 				b.Run(map[bool]string{false: "load", true: "load+verdict"}[judged], func(b *testing.B) {
 					start := processor(b)
 					for b.Loop() {
-						m, err := dyad.Load("m.json")
-						if err != nil {
-							b.Fatal(err)
-						}
+						m := must.Get(dyad.Load("m.json"))(b)
 						if judged && m.Verdict().Verdict == "" {
 							b.Fatal("no verdict")
 						}

@@ -17,50 +17,35 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/dataset"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
 
 // opened are private records in the working folder, a plan for them, and a ledger.
 func opened(t testing.TB, o dyad.Options) (*dyad.Data, *dyad.Training, *dyad.Ledger) {
 	t.Helper()
-	data, err := dyad.Open("patients.csv", "patients.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(dyad.Open("patients.csv", "patients.yaml"))(t)
 	if o.Epsilon == 0 {
 		o.Epsilon = 1
 	}
-	plan, err := dyad.Plan(data.Shape(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	book, err := dyad.OpenLedger("ledger.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(dyad.Plan(data.Shape(), o))(t)
+	book := must.Get(dyad.OpenLedger("ledger.jsonl"))(t)
 	return data, plan, book
 }
 
 func inClinic(t testing.TB) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	f, err := os.Create("patients.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create("patients.csv"))(t)
 	private := strings.Replace(dataset.SyntheticClinicalYAML(), "public: true\n", "", 1)
-	if err := errors.Join(dataset.WriteSyntheticClinical(f, 120, 1), f.Close(), os.WriteFile("patients.yaml", []byte(private), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(dataset.WriteSyntheticClinical(f, 120, 1), f.Close(), os.WriteFile("patients.yaml", []byte(private), 0o600)))
 }
 
 // charges counts the charges and the releases of a ledger.
 func charges(t *testing.T, book *dyad.Ledger) (charged, released int) {
 	t.Helper()
-	entries, err := book.Entries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(book.Entries())(t)
 	for _, e := range entries {
 		if e.Charge != nil {
 			charged++
@@ -76,24 +61,15 @@ func charges(t *testing.T, book *dyad.Ledger) (charged, released int) {
 func TestMisuseIsRefused(t *testing.T) {
 	inClinic(t)
 	data, plan, book := opened(t, dyad.Options{})
-	if err := os.WriteFile("taken.json", []byte("PRECIOUS"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("taken.json", []byte("PRECIOUS"), 0o600))
 	planned := func(change func(s *dyad.Shape, o *dyad.Options)) *dyad.Training {
 		t.Helper()
 		s, o := data.Shape(), dyad.Options{Epsilon: 1}
 		change(&s, &o)
-		p, err := dyad.Plan(s, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
+		return must.Get(dyad.Plan(s, o))(t)
 	}
 	asserted := 2.0
-	unlabelled, err := (&dyad.Model{Encoder: encoderOf(t)}).Open("patients.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	unlabelled := must.Get((&dyad.Model{Encoder: encoderOf(t)}).Open("patients.csv"))(t)
 	for _, c := range []struct {
 		what string
 		data *dyad.Data
@@ -124,9 +100,7 @@ func TestMisuseIsRefused(t *testing.T) {
 	if text, err := os.ReadFile("taken.json"); err != nil || string(text) != "PRECIOUS" {
 		t.Errorf("%q, %v", text, err)
 	}
-	if _, err := plan.Run(t.Context(), data, dyad.Run{Ledger: book, Resume: "NOBODY"}); !errors.Is(err, ledger.ErrResume) {
-		t.Errorf("a run that nobody charged: %v", err)
-	}
+	must.Fail(plan.Run(t.Context(), data, dyad.Run{Ledger: book, Resume: "NOBODY"}))(t, ledger.ErrResume, "a run that nobody charged")
 	// Control: each of these is fine otherwise.
 	m, err := plan.Run(t.Context(), data, dyad.Run{Ledger: book, Out: "model.json"})
 	if err != nil || m.File != "model.json" || m.Seconds != 0 {
@@ -139,15 +113,8 @@ func TestMisuseIsRefused(t *testing.T) {
 
 func encoderOf(t *testing.T) *dataset.Encoder {
 	t.Helper()
-	s, err := dataset.LoadSchema("patients.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := dataset.NewEncoder(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	s := must.Get(dataset.LoadSchema("patients.yaml"))(t)
+	return must.Get(dataset.NewEncoder(s))(t)
 }
 
 // A cancelled run stops within a second. Before the charge nothing is charged; after it
@@ -174,13 +141,8 @@ func TestCancel(t *testing.T) {
 	if c, r := charges(t, book); c != 1 || r != 0 {
 		t.Errorf("%d charges and %d releases", c, r)
 	}
-	other, err := dyad.Plan(data.Shape(), dyad.Options{Epsilon: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := other.Run(t.Context(), data, dyad.Run{Ledger: book, Resume: charged.Run}); !errors.Is(err, ledger.ErrResume) {
-		t.Errorf("resumed with another plan: %v", err)
-	}
+	other := must.Get(dyad.Plan(data.Shape(), dyad.Options{Epsilon: 2}))(t)
+	must.Fail(other.Run(t.Context(), data, dyad.Run{Ledger: book, Resume: charged.Run}))(t, ledger.ErrResume, "resumed with another plan")
 }
 
 const childEnv = "DYAD_TEST_FACE_CHILD"
@@ -208,13 +170,8 @@ func TestFaceChild(t *testing.T) {
 // A program that is killed at any stage of a run loses nothing that was paid for: what it
 // charged is resumed, and what it released gets its name, by the same call with Run.Resume.
 func TestResumeAfterAKill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	sizes.NotShort(t, "slow")
+	exe := must.Get(os.Executable())(t)
 	for _, stage := range []string{"charged", "trained", "model written", "kept", "released"} {
 		inClinic(t)
 		child := exec.Command(exe, "-test.run=^TestFaceChild$")
@@ -226,10 +183,7 @@ func TestResumeAfterAKill(t *testing.T) {
 			t.Fatalf("%s: the model has its name already", stage)
 		}
 		data, plan, book := opened(t, dyad.Options{})
-		entries, err := book.Entries()
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries := must.Get(book.Entries())(t)
 		i := slices.IndexFunc(entries, func(e ledger.Entry) bool { return e.Charge != nil })
 		if i < 0 {
 			t.Fatalf("%s: nothing was charged", stage)
@@ -261,16 +215,9 @@ func TestSaveReplacesNothing(t *testing.T) {
 	if err != nil || m.File != "" || !(m.Seconds > 0) {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	if err := m.Save("model.json"); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Save("model.json"); !errors.Is(err, dyad.ErrTaken) {
-		t.Errorf("saved twice: %v", err)
-	}
-	saved, err := dyad.Load("model.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Save("model.json"))
+	must.FailDo(t, m.Save("model.json"), dyad.ErrTaken, "saved twice")
+	saved := must.Get(dyad.Load("model.json"))(t)
 	e, err := saved.Evaluate(t.Context(), data, dyad.EvaluateOptions{})
 	if err != nil || e.AUC == nil || *e.AUC < 0.8 {
 		t.Errorf("%+v, %v", e, err)
@@ -284,17 +231,11 @@ func TestRangesFromDataAreTold(t *testing.T) {
 	e := encoderOf(t)
 	for _, drafted := range []bool{false, true} {
 		e.Schema().Columns[0].FromData = drafted
-		pairs, err := dyad.PairSource{Density: 1, DegreeCap: 2}.Shape(100, e.Dim(), 0, e.Schema())
-		if err != nil {
-			t.Fatal(err)
-		}
+		pairs := must.Get(dyad.PairSource{Density: 1, DegreeCap: 2}.Shape(100, e.Dim(), 0, e.Schema()))(t)
 		if s := dyad.ShapeOf(e, 100); s.BoundsFromData != drafted || pairs.BoundsFromData != drafted {
 			t.Errorf("ranges from the data %v: %v, %v", drafted, s.BoundsFromData, pairs.BoundsFromData)
 		}
-		plan, err := dyad.Plan(dyad.ShapeOf(e, 100), dyad.Options{Epsilon: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := must.Get(dyad.Plan(dyad.ShapeOf(e, 100), dyad.Options{Epsilon: 1}))(t)
 		if slices.Contains(plan.Guarantee.Warnings, algorithms.BoundsFromData) != drafted {
 			t.Errorf("ranges from the data %v: warnings %q", drafted, plan.Guarantee.Warnings)
 		}

@@ -12,6 +12,7 @@ import (
 	"dyad"
 	"dyad/engine"
 	"dyad/internal/files"
+	"dyad/internal/must"
 )
 
 // A model file is refused, or it is written and read again as the same model, and scores.
@@ -21,10 +22,7 @@ func FuzzModel(f *testing.F) {
 		f.Fatalf("%d models, %v", len(names), err)
 	}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(f)
 		f.Add(text)
 	}
 	write := room(f)
@@ -77,10 +75,7 @@ func resealed(text []byte) []byte {
 
 // Whatever a file of clusters has, it is refused or assigns every record to one of its clusters.
 func FuzzClusters(f *testing.F) {
-	text, err := os.ReadFile(filepath.FromSlash("../../cmd/command/testdata/formats/clusters-1.json"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.FromSlash("../../cmd/command/testdata/formats/clusters-1.json")))(f)
 	f.Add(text)
 	f.Add(bytes.Replace(text, []byte(`"centres"`), []byte(`"centre"`), 1))
 	f.Add(bytes.Replace(text, []byte(`"metric"`), []byte(`"matrix"`), 1))
@@ -93,10 +88,7 @@ func FuzzClusters(f *testing.F) {
 		if c.Encoder.Dim() > 1000 {
 			t.Skip("many features")
 		}
-		r, err := engine.NewRecords(make([]float64, 2*c.Encoder.Dim()), make([]float64, 2), c.Encoder.Dim(), engine.UnitBounds())
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(engine.NewRecords(make([]float64, 2*c.Encoder.Dim()), make([]float64, 2), c.Encoder.Dim(), engine.UnitBounds()))(t)
 		places, err := c.Assign(r)
 		if err != nil {
 			return // a map that overflows

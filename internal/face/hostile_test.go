@@ -26,6 +26,7 @@ import (
 	"dyad"
 	"dyad/engine/export"
 	"dyad/internal/hostile"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -38,10 +39,7 @@ func genuine(t testing.TB, pattern string) map[string][]byte {
 	}
 	all := map[string][]byte{}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		all[filepath.Base(name)] = text
 	}
 	return all
@@ -51,9 +49,7 @@ func genuine(t testing.TB, pattern string) map[string][]byte {
 func room(t testing.TB) func(text []byte) (path string) {
 	path := filepath.Join(t.TempDir(), "file")
 	return func(text []byte) string {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, text, 0o600))
 		return path
 	}
 }
@@ -64,10 +60,7 @@ func TestHostileTexts(t *testing.T) {
 	write := room(t)
 	refused, exported := 0, 0
 	for name, text := range genuine(t, "model-*.json") {
-		document, err := hostile.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		document := must.Get(hostile.Parse(text))(t)
 		texts := len(hostile.Texts)
 		if testing.Short() || name != "model-1.json" {
 			texts = 5
@@ -112,14 +105,8 @@ func TestHostileTexts(t *testing.T) {
 // seal is the text of a document with the checksum of a file of ours.
 func seal(t testing.TB, document any) []byte {
 	t.Helper()
-	text, err := json.Marshal(document)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := hostile.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(document))(t)
+	v := must.Get(hostile.Parse(text))(t)
 	return sealed(v)
 }
 
@@ -405,17 +392,13 @@ func TestLoadBuildsTheNetwork(t *testing.T) {
 	for _, key := range []string{"kind", "features", "hidden", "dim", "activation", "gain"} {
 		for _, value := range []any{nil, 0, -1, 1e300, "x", []int{}, []int{1 << 40}} {
 			var document map[string]any
-			if err := json.Unmarshal(text, &document); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(text, &document))
 			network := document["network"].(map[string]any)
 			network[key] = value
 			if value == nil {
 				delete(network, key)
 			}
-			if _, err := dyad.Load(write(seal(t, document))); !errors.Is(err, dyad.ErrInput) {
-				t.Errorf("network.%s = %v: %v", key, value, err)
-			}
+			must.Fail(dyad.Load(write(seal(t, document))))(t, dyad.ErrInput, fmt.Sprintf("network.%s = %v", key, value))
 		}
 	}
 }
@@ -427,13 +410,8 @@ func FuzzHostileModel(f *testing.F) {
 	var seeds []*hostile.Value
 	write := room(f)
 	for _, name := range names {
-		v, err := hostile.Parse(genuine(f, name)[filepath.Base(name)])
-		if err != nil {
-			f.Fatal(err)
-		}
-		if _, err := dyad.Load(write(sealed(v))); err != nil {
-			f.Fatalf("%s, without a change: %v", name, err)
-		}
+		v := must.Get(hostile.Parse(genuine(f, name)[filepath.Base(name)]))(f)
+		must.Get(dyad.Load(write(sealed(v))))(f, fmt.Sprintf("%s, without a change", name))
 		seeds = append(seeds, v)
 	}
 	for i := range byte(30) {

@@ -15,6 +15,7 @@ import (
 	"dyad/engine/dataset"
 	"dyad/engine/device"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -29,10 +30,7 @@ func quick(task string) dyad.Options {
 
 func syntheticClinic(t *testing.T, n int) *dyad.Data {
 	t.Helper()
-	d, err := dataset.SyntheticClinical(n, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(dataset.SyntheticClinical(n, 1))(t)
 	return dyad.NewData(d)
 }
 
@@ -41,31 +39,16 @@ func syntheticClinic(t *testing.T, n int) *dyad.Data {
 func TestNetworkRoad(t *testing.T) {
 	data := syntheticClinic(t, 200)
 	for _, task := range []string{dyad.AUC, dyad.Metric} {
-		plan, err := dyad.Plan(data.Shape(), quick(task))
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := must.Get(dyad.Plan(data.Shape(), quick(task)))(t)
 		file := filepath.Join(t.TempDir(), "m.json")
 		run := dyad.Run{Public: true, Source: privacy.NewSeededSource(4), Out: file}
-		made, err := plan.Run(context.Background(), data, run)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := dyad.Load(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		made := must.Get(plan.Run(context.Background(), data, run))(t)
+		m := must.Get(dyad.Load(file))(t)
 		if m.Format != "dyad-model/2" || m.Network == nil || len(m.Weights) != plan.Coordinates() {
 			t.Fatalf("%s: format %s, network %v, %d weights for %d coordinates", task, m.Format, m.Network, len(m.Weights), plan.Coordinates())
 		}
-		e, err := m.Evaluate(context.Background(), data, dyad.EvaluateOptions{Among: data.Records})
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(m.Evaluate(context.Background(), data, dyad.EvaluateOptions{Among: data.Records}))(t)
+		text := must.Get(os.ReadFile(file))(t)
 		if task == dyad.Metric {
 			rows, dim, err := m.Transform(data.Records)
 			if err != nil || dim != 3 || len(rows) != 600 || len(e.KNN) != 2 || e.KNN[0].Learned == e.KNN[0].Identity && e.KNN[1].Learned == e.KNN[1].Identity {
@@ -100,9 +83,7 @@ func TestNetworkRoad(t *testing.T) {
 				t.Fatalf("the file has no %s", from)
 			}
 			bad := filepath.Join(t.TempDir(), "bad.json")
-			if err := os.WriteFile(bad, []byte(strings.ReplaceAll(plain, from, to)+"\n}\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(bad, []byte(strings.ReplaceAll(plain, from, to)+"\n}\n"), 0o600))
 			if _, err := dyad.Load(bad); (err == nil) != (from == to) {
 				t.Errorf("%s: a file with %s in place of %s: %v", task, to, from, err)
 			}
@@ -110,10 +91,7 @@ func TestNetworkRoad(t *testing.T) {
 		// It may be the start of another, and the report says so.
 		o := quick(task)
 		o.Network.Init = made.Model
-		again, err := dyad.Plan(data.Shape(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Get(dyad.Plan(data.Shape(), o))(t)
 		if all := strings.Join(again.Guarantee.Assumptions, "; "); !strings.Contains(all, "the start is a model of public data") {
 			t.Errorf("the report does not say where the start is from: %s", all)
 		}
@@ -132,10 +110,7 @@ func TestNetworkRefusals(t *testing.T) {
 	unknown.Guarantee.Kind = ""
 	nothing := *secret
 	nothing.Guarantee.Kind = privacy.ApproxDP
-	float32s, err := device.Open(device.Options{Precision: cuda.FP32})
-	if err != nil {
-		t.Fatal(err)
-	}
+	float32s := must.Get(device.Open(device.Options{Precision: cuda.FP32}))(t)
 	for _, m := range []*dyad.Model{&unknown, &nothing} {
 		o := quick(dyad.AUC)
 		o.Network.Init = m
@@ -163,9 +138,7 @@ func TestNetworkRefusals(t *testing.T) {
 		o := quick(dyad.AUC)
 		o.On = c.on
 		c.change(&o)
-		if _, err := dyad.Plan(shape, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		must.Fail(dyad.Plan(shape, o))(t, want)
 	}
 }
 
@@ -182,17 +155,11 @@ func TestAlgorithmsRefuseNetworks(t *testing.T) {
 			if _, err := dyad.Plan(shape, o); (err == nil) != takes[a.Info().Name] {
 				t.Errorf("%s, %s: %v", a.Info().Name, task, err)
 			}
-			loss, err := o.Network.PairLoss(task, shape.Features, o.Loss)
-			if err != nil {
-				t.Fatal(err)
-			}
+			loss := must.Get(o.Network.PairLoss(task, shape.Features, o.Loss))(t)
 			for _, mode := range []algorithms.Mode{algorithms.Certified, algorithms.Paper} {
 				for _, l2 := range []float64{0, 0.01} {
 					p := engine.Problem{N: 50, D: shape.Features, Bounds: engine.UnitBounds(), Loss: loss, Radius: loss.Radius()}
-					s, err := algorithms.NewSpec(embedding.Backend{Workers: 1}, p, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, mode)
-					if err != nil {
-						t.Fatal(err)
-					}
+					s := must.Get(algorithms.NewSpec(embedding.Backend{Workers: 1}, p, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, mode))(t)
 					if _, err := a.Plan(s); err == nil {
 						if planned++; !takes[a.Info().Name] || mode != algorithms.Certified {
 							t.Errorf("%s, %s, %v mode, L2 weight %g: plans a network", a.Info().Name, task, mode, l2)
@@ -203,19 +170,11 @@ func TestAlgorithmsRefuseNetworks(t *testing.T) {
 		}
 	}
 	for _, a := range algorithms.StreamCatalog() {
-		loss, err := quick(dyad.AUC).Network.PairLoss(dyad.AUC, shape.Features, dyad.Loss{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		loss := must.Get(quick(dyad.AUC).Network.PairLoss(dyad.AUC, shape.Features, dyad.Loss{}))(t)
 		p := engine.Problem{N: 50, D: shape.Features, Bounds: engine.UnitBounds(), Loss: loss, Radius: loss.Radius()}
 		for _, mode := range []algorithms.Mode{algorithms.Certified, algorithms.Paper, algorithms.NonPrivate} {
-			s, err := algorithms.NewSpec(embedding.Backend{Workers: 1}, p, 0.01, privacy.Budget{Epsilon: 1, Delta: 1e-5}, mode)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := a.Plan(s); err == nil {
-				t.Errorf("%s, %v mode: plans a network", a.Info().Name, mode)
-			}
+			s := must.Get(algorithms.NewSpec(embedding.Backend{Workers: 1}, p, 0.01, privacy.Budget{Epsilon: 1, Delta: 1e-5}, mode))(t)
+			must.Err(a.Plan(s))(t, "%s, %v mode: plans a network", a.Info().Name, mode)
 		}
 	}
 	if planned != 12 {

@@ -10,6 +10,7 @@ import (
 
 	"dyad"
 	"dyad/engine/dataset"
+	"dyad/internal/must"
 )
 
 // Records of persons are planned, split and trained by person: the guarantee is for one of
@@ -24,38 +25,19 @@ func TestPersonsAreTheUnit(t *testing.T) {
 	}
 	schema := "data_id: visits\npersons: 40\nmax_rows_per_person: 30\ncsv: {header: true}\ncolumns:\n" +
 		"  - {name: who, role: person}\n  - {name: age, range: [0, 100]}\n  - {name: ill, role: label, positive: \"1\", negative: \"0\"}\n"
-	if err := errors.Join(os.WriteFile("v.csv", []byte("who,age,ill\n"+rows.String()), 0o600), os.WriteFile("v.yaml", []byte(schema), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	data, err := dyad.Open("v.csv", "v.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	train, held, err := data.Split(0.25, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile("v.csv", []byte("who,age,ill\n"+rows.String()), 0o600), os.WriteFile("v.yaml", []byte(schema), 0o600)))
+	data := must.Get(dyad.Open("v.csv", "v.yaml"))(t)
+	train, held := must.Get2(data.Split(0.25, 1))(t)
 	if a, b := train.Shape(), held.Shape(); a.Records != 30 || b.Records != 10 || a.PersonRows != 30 || train.Records.Len()+held.Records.Len() != data.Records.Len() {
 		t.Errorf("a split of 40 persons in %d rows has the shapes %+v and %+v", data.Records.Len(), a, b)
 	}
-	kept, err := dataset.Load("v.csv", data.Schema(), dataset.Options{Persons: dataset.KeepPersons})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := (dyad.PairSource{Density: 1, DegreeCap: 2}).Of(kept); err == nil || !strings.Contains(err.Error(), "role: person") {
-		t.Errorf("pairs of the rows of persons: %v, want a refusal", err)
-	}
-	book, err := dyad.OpenLedger("ledger.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must.Get(dataset.Load("v.csv", data.Schema(), dataset.Options{Persons: dataset.KeepPersons}))(t)
+	must.Fail((dyad.PairSource{Density: 1, DegreeCap: 2}).Of(kept))(t, "role: person", "pairs of the rows of persons")
+	book := must.Get(dyad.OpenLedger("ledger.jsonl"))(t)
 	for _, rows := range []int{0, 29, 30} {
 		shape := train.Shape()
 		shape.PersonRows = rows
-		plan, err := dyad.Plan(shape, dyad.Options{Epsilon: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := must.Get(dyad.Plan(shape, dyad.Options{Epsilon: 1}))(t)
 		model, err := plan.Run(context.Background(), train, dyad.Run{Ledger: book})
 		if fits := rows == 30; fits != (err == nil) || fits && model.Guarantee.Unit != "one person" {
 			t.Errorf("a plan for %d rows of a person: %v, %+v", rows, err, model)
@@ -86,10 +68,7 @@ func TestPersonsAreTheUnit(t *testing.T) {
 	for _, rows := range []int{0, 29, 30} {
 		shape := train.Shape()
 		shape.PersonRows = rows
-		plan, err := dyad.PlanSearch(shape, dyad.SearchOptions{Models: []*dyad.Model{model, model}, ModelNames: []string{"a", "b"}, Epsilon: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := must.Get(dyad.PlanSearch(shape, dyad.SearchOptions{Models: []*dyad.Model{model, model}, ModelNames: []string{"a", "b"}, Epsilon: 1}))(t)
 		if _, err := plan.Run(context.Background(), []*dyad.Data{train, train}, dyad.Run{Ledger: book}); (err == nil) != (rows == 30) {
 			t.Errorf("a choice for %d rows of a person: %v", rows, err)
 		}

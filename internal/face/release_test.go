@@ -9,6 +9,7 @@ import (
 
 	"dyad"
 	"dyad/internal/files"
+	"dyad/internal/must"
 )
 
 // A model that the caller saves is kept next to the ledger until Train returns, and the line of its release
@@ -18,10 +19,7 @@ func TestReleaseOfAModelWithoutAFile(t *testing.T) {
 	data, plan, book := opened(t, dyad.Options{Epsilon: 1})
 	folder := filepath.Dir(book.Path())
 	kept := func() (names []string) {
-		list, err := os.ReadDir(folder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(os.ReadDir(folder))(t)
 		for _, f := range list {
 			if strings.HasPrefix(f.Name(), ".dyad-") {
 				names = append(names, f.Name())
@@ -30,18 +28,12 @@ func TestReleaseOfAModelWithoutAFile(t *testing.T) {
 		return names
 	}
 	var while []string
-	m, err := plan.Run(context.Background(), data, dyad.Run{Ledger: book, ID: "mine", Watch: dyad.Watch{Trace: func(stage string) {
+	m := must.Get(plan.Run(context.Background(), data, dyad.Run{Ledger: book, ID: "mine", Watch: dyad.Watch{Trace: func(stage string) {
 		if stage == "released" {
 			while = kept()
 		}
-	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := m.Text()
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}}))(t)
+	text := must.Get(m.Text())(t)
 	if e, err := book.Released("mine"); err != nil || m.Run != "mine" || e.Kept.Digest != files.Digest(text) {
 		t.Errorf("run %q: %+v, %v", m.Run, e, err)
 	}
@@ -56,9 +48,7 @@ func TestSpareName(t *testing.T) {
 	inClinic(t)
 	data, plan, book := opened(t, dyad.Options{Epsilon: 1})
 	name := filepath.Join(t.TempDir(), "model.json")
-	if err := os.WriteFile(name, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte("mine"), 0o600))
 	released := false
 	m, err := plan.Run(context.Background(), data, dyad.Run{Ledger: book, ID: "r1", Out: name, Spare: true, Watch: dyad.Watch{Released: func(m *dyad.Model) {
 		_, err := os.Stat(files.WithRun(name, "r1"))
@@ -70,7 +60,5 @@ func TestSpareName(t *testing.T) {
 	if text, err := os.ReadFile(name); err != nil || string(text) != "mine" {
 		t.Errorf("%q, %v", text, err)
 	}
-	if _, err := dyad.Load(m.File); err != nil {
-		t.Error(err)
-	}
+	must.Check(dyad.Load(m.File))(t)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad"
+	"dyad/internal/must"
 
 	"dyad/internal/sizes"
 )
@@ -16,33 +17,19 @@ import (
 // Whatever one byte of a model file becomes, the file is refused; and so is one without its end, or with a plan and no
 // checksum.
 func TestChangedModelsAreRefused(t *testing.T) {
-	old, err := os.ReadFile(filepath.FromSlash("../../cmd/command/testdata/formats/model-1.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(os.ReadFile(filepath.FromSlash("../../cmd/command/testdata/formats/model-1.json")))(t)
 	m := &dyad.Model{}
-	if err := json.Unmarshal(old, m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(old, m))
 	m.Plan = json.RawMessage(`{"format":"dyad-plan/1","releases":null}`)
 	name := filepath.Join(t.TempDir(), "m.json")
-	if err := m.Save(name); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Save(name))
+	text := must.Get(os.ReadFile(name))(t)
 	load := func(text []byte) error {
-		if err := os.WriteFile(name, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, text, 0o600))
 		_, err := dyad.Load(name)
 		return err
 	}
-	if err := load(text); err != nil {
-		t.Fatalf("as it was saved: %v", err)
-	}
+	must.Do(t, load(text), "as it was saved")
 	var changed []byte
 	for i := range text {
 		for k, to := range []byte{text[i] ^ 1, text[i] ^ 0x20, 'x', ' ', '\n', '0'} {
@@ -62,11 +49,7 @@ func TestChangedModelsAreRefused(t *testing.T) {
 		"twice the checksum":      string(text[:len(text)-3]) + string(text[at:]),
 		"more behind it":          strings.Replace(string(text), "\n}\n", ",\n  \"more\": 1\n}\n", 1),
 	} {
-		if err := load([]byte(other)); err == nil || !strings.Contains(err.Error(), "checksum") {
-			t.Errorf("%s: %v", what, err)
-		}
+		must.FailDo(t, load([]byte(other)), "checksum", what)
 	}
-	if err := load(old); err != nil {
-		t.Errorf("a model of a version before the checksum: %v", err)
-	}
+	must.CheckDo(t, load(old), "a model of a version before the checksum")
 }

@@ -10,19 +10,14 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/search"
 	"dyad/engine/dataset"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
 func searchShape(t *testing.T, schema string) dyad.Shape {
 	t.Helper()
-	s, err := dataset.ParseSchema([]byte(schema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := dataset.NewEncoder(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(dataset.ParseSchema([]byte(schema)))(t)
+	e := must.Get(dataset.NewEncoder(s))(t)
 	return dyad.ShapeOf(e, 5000)
 }
 
@@ -30,24 +25,16 @@ func searchShape(t *testing.T, schema string) dyad.Shape {
 // budget and the roads are planned for different ones.
 func TestSearchTrainsAsPlanned(t *testing.T) {
 	shape := searchShape(t, dataset.SyntheticClinicalYAML())
-	made, err := dataset.SyntheticClinical(5000, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := must.Get(dataset.SyntheticClinical(5000, 1))(t)
 	data, steps := dyad.NewData(made), map[int]bool{}
 	for _, epsilon := range []float64{0.4, 0.55, 0.6} {
 		for _, road := range []search.Road{search.Auto} {
-			s, err := dyad.PlanSearch(shape, dyad.SearchOptions{Epsilon: epsilon, Road: road, Settings: []dyad.Setting{{Name: "a"}, {Name: "b", Options: dyad.Options{Radius: 2}}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(dyad.PlanSearch(shape, dyad.SearchOptions{Epsilon: epsilon, Road: road, Settings: []dyad.Setting{{Name: "a"}, {Name: "b", Options: dyad.Options{Radius: 2}}}}))(t)
 			for _, plan := range s.Trainings {
 				steps[plan.Moments().Steps] = true
 			}
 			// A session refuses what its plan does not list.
-			if _, err := s.Run(t.Context(), []*dyad.Data{data, data}, dyad.Run{Public: true, Source: privacy.NewSeededSource(1)}); err != nil {
-				t.Errorf("epsilon %v, road %q: %v", epsilon, road, err)
-			}
+			must.Check(s.Run(t.Context(), []*dyad.Data{data, data}, dyad.Run{Public: true, Source: privacy.NewSeededSource(1)}))(t, fmt.Sprintf("epsilon %v, road %q", epsilon, road))
 		}
 	}
 	if len(steps) != 2 {
@@ -72,9 +59,7 @@ func TestSearchRefusesOtherModels(t *testing.T) {
 		if o.Epsilon = 1; want == "the labels are grades" {
 			shape = graded
 		}
-		if _, err := dyad.PlanSearch(shape, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want %q: %v", want, err)
-		}
+		must.Fail(dyad.PlanSearch(shape, o))(t, want, fmt.Sprintf("want %q", want))
 	}
 }
 
@@ -110,9 +95,7 @@ func TestPrivateCurveRefuses(t *testing.T) {
 		"at least one run": func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Settings = nil },
 	} {
 		s, o := searchShape(t, dataset.SyntheticClinicalYAML()), dyad.CurveOptions{Settings: []dyad.Setting{{Name: "a"}}, Epsilons: []float64{1}, Training: 3500, HeldEpsilon: 1}
-		if _, err := dyad.PlanCurve(s, o); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(dyad.PlanCurve(s, o))(t)
 		change(&s, &o)
 		if _, err := dyad.PlanCurve(s, o); !errors.Is(err, dyad.ErrInput) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
@@ -126,32 +109,20 @@ func TestCurvesRefuseDataOfAnotherShape(t *testing.T) {
 	const rows = 40
 	base := "data_id: d\ncsv: {header: true}\ncolumns:\n  - {name: x, range: [-1, 1]}\n  - {name: z, range: [0, 1]}\n  - {name: g, role: ignore}\n  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n"
 	read := func(schema, header string, n int, row func(i int) string, o dataset.Options) *dyad.Data {
-		s, err := dataset.ParseSchema([]byte(schema))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(dataset.ParseSchema([]byte(schema)))(t)
 		text := header
 		for i := range n {
 			text += row(i) + "\n"
 		}
-		read, err := dataset.LoadReader("r", strings.NewReader(text), s, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		read := must.Get(dataset.LoadReader("r", strings.NewReader(text), s, o))(t)
 		return dyad.NewData(read)
 	}
 	csv := func(schema string, n int) *dyad.Data {
 		return read(schema, "x,z,g,y\n", n, func(i int) string { return fmt.Sprintf("0.5,0.25,%d,%d", i/2, i%2) }, dataset.Options{Persons: dataset.KeepPersons})
 	}
 	data := csv(base, rows)
-	c, err := dyad.PlanCurve(data.Shape(), dyad.CurveOptions{Settings: []dyad.Setting{{Name: "a", Options: dyad.Options{Algorithm: algorithms.DPGDSC{}}}}, Epsilons: []float64{1}, Training: 20, HeldEpsilon: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	book, err := dyad.OpenLedger("ledger.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(dyad.PlanCurve(data.Shape(), dyad.CurveOptions{Settings: []dyad.Setting{{Name: "a", Options: dyad.Options{Algorithm: algorithms.DPGDSC{}}}}, Epsilons: []float64{1}, Training: 20, HeldEpsilon: 1}))(t)
+	book := must.Get(dyad.OpenLedger("ledger.jsonl"))(t)
 	with := func(from, to string) *dyad.Data { return csv(strings.Replace(base, from, to, 1), rows) }
 	for what, other := range map[string]*dyad.Data{
 		"records":    csv(base, rows+1),
@@ -166,14 +137,10 @@ func TestCurvesRefuseDataOfAnotherShape(t *testing.T) {
 			func(i int) string { return fmt.Sprintf("%d 1:0.5", i%2) }, dataset.Options{}),
 		"no labels": read(base, "x,z,g,y\n", rows, func(int) string { return "0.5,0.25,1,1" }, dataset.Options{Labels: dataset.LabelsIgnored}),
 	} {
-		if _, err := c.Run(t.Context(), other, dyad.Run{Ledger: book, Out: what + ".json"}); !errors.Is(err, dyad.ErrInput) {
-			t.Errorf("%s: %v", what, err)
-		}
+		must.Fail(c.Run(t.Context(), other, dyad.Run{Ledger: book, Out: what + ".json"}))(t, dyad.ErrInput, what)
 	}
 	if entries, err := book.Entries(); err != nil || len(entries) != 0 {
 		t.Errorf("%d lines of the ledger: %v", len(entries), err)
 	}
-	if _, err := c.Run(t.Context(), data, dyad.Run{Ledger: book, Out: "c.json"}); err != nil {
-		t.Error(err)
-	}
+	must.Check(c.Run(t.Context(), data, dyad.Run{Ledger: book, Out: "c.json"}))(t)
 }

@@ -10,37 +10,25 @@ import (
 	"dyad/engine/device"
 	"dyad/engine/enginetest"
 	"dyad/engine/team"
+	"dyad/internal/must"
 )
 
 // A plan for a team runs with the leader that was made for it and for its records: another's ranks would sum
 // gradients that the plan does not bound, of records that were not charged.
 func TestTrainTakesItsOwnTeam(t *testing.T) {
 	ctx, crew := context.Background(), enginetest.Members(1)[0]
-	on, err := device.Open(device.Options{Team: crew})
-	if err != nil {
-		t.Fatal(err)
-	}
+	on := must.Get(device.Open(device.Options{Team: crew}))(t)
 	defer on.Close()
 	data := func(seed uint64) *dyad.Data {
-		d, err := dataset.SyntheticClinical(500, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(dataset.SyntheticClinical(500, seed))(t)
 		return dyad.NewData(d)
 	}
 	mine, other := data(1), data(2)
 	plan := func(epsilon float64, on *device.Device) *dyad.Training {
-		p, err := dyad.Plan(mine.Shape(), dyad.Options{Epsilon: epsilon, On: on})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
+		return must.Get(dyad.Plan(mine.Shape(), dyad.Options{Epsilon: epsilon, On: on}))(t)
 	}
 	p := plan(1, on)
-	share, err := p.Join(ctx, crew, mine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	share := must.Get(p.Join(ctx, crew, mine))(t)
 	lead := p.Lead(crew, share)
 	for name, c := range map[string]struct {
 		data *dyad.Data
@@ -59,7 +47,5 @@ func TestTrainTakesItsOwnTeam(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := lead.Stop(); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, lead.Stop())
 }

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -160,9 +161,7 @@ func table(t *testing.T, name string, rows []string, tolerance float64) {
 	file := filepath.Join("testdata", name+".golden")
 	got := append([]string{"arithmetic " + arithmetic()}, rows...)
 	if *update {
-		if err := os.WriteFile(file, []byte(strings.Join(got, "\n")+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(strings.Join(got, "\n")+"\n"), 0o644))
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {

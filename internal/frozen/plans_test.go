@@ -14,6 +14,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/cluster"
 	"dyad/algorithms/local"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -36,10 +37,7 @@ func TestPlans(t *testing.T) {
 		if !strings.HasPrefix(r.name, "local") && (len(plan.Releases) == 0 || slices.ContainsFunc(plan.Releases, func(x algorithms.Release) bool { return x.Name == "" })) {
 			t.Errorf("%s: rows without names, or none: %+v", r.name, plan.Releases)
 		}
-		line, err := promise(plan)
-		if err != nil {
-			t.Fatal(r.name, err)
-		}
+		line := must.Get(promise(plan))(t, r.name)
 		lines = append(lines, r.name+": "+line)
 	}
 	for _, why := range slices.Sorted(maps.Keys(refused)) {
@@ -84,10 +82,7 @@ func kinds(t *testing.T) (all []string) {
 		t.Fatal("no algorithms", err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		if strings.Contains(string(text), "\ntype Plan struct {\n\talgorithms.Plan\n") {
 			all = append(all, filepath.Base(filepath.Dir(file)))
 		}
@@ -98,16 +93,9 @@ func kinds(t *testing.T) (all []string) {
 // Seeded defects: each one is told from the plan as it is, also where the last digits of machines differ.
 func TestDefectsMoveTheTable(t *testing.T) {
 	plan := func() *cluster.Plan {
-		p, err := cluster.New(cluster.Options{Records: 512, Clusters: 3, Dim: 8, Radius: 2, Rounds: 4, Map: "map", Budget: privacy.Budget{Epsilon: 1.25, Delta: 1e-5}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
+		return must.Get(cluster.New(cluster.Options{Records: 512, Clusters: 3, Dim: 8, Radius: 2, Rounds: 4, Map: "map", Budget: privacy.Budget{Epsilon: 1.25, Delta: 1e-5}}))(t)
 	}
-	sound, err := promise(&plan().Plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sound := must.Get(promise(&plan().Plan))(t)
 	for name, defect := range map[string]func(*cluster.Plan){
 		"none": func(*cluster.Plan) {},
 		"noise multiplier and event off by 1e-9": func(p *cluster.Plan) {
@@ -127,10 +115,7 @@ func TestDefectsMoveTheTable(t *testing.T) {
 	} {
 		p := plan()
 		defect(p)
-		got, err := promise(&p.Plan)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(promise(&p.Plan))(t)
 		if alike(sound, got, 1e-10) != (name == "none") || alike(sound, got, 0) != (name == "none") {
 			t.Errorf("%s:\n  %s\n  %s", name, sound, got)
 		}

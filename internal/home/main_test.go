@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 var testPackages = map[string]bool{"": true, "engine": true, "engine/cpu": true, "cmd/dyad": true, "privacy": true}
@@ -94,12 +96,8 @@ func TestMove(t *testing.T) {
 		"bench/bench.go":       "package bench\n",
 		"bench/run/main.go":    "package main\n\nimport (\n\t_ \"dyad/bench\"\n\t_ \"dyad/engine\"\n)\n\nfunc main() {}\n",
 	} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	read := func(name string) string {
 		text, err := os.ReadFile(name)
@@ -111,13 +109,9 @@ func TestMove(t *testing.T) {
 	if err := move(dir, "no_dot"); err == nil || read(filepath.Join(dir, "README.md")) != "see dyad/engine\n" {
 		t.Errorf("a path without a host: %v, README %q", err, read(filepath.Join(dir, "README.md")))
 	}
-	if err := publish(dir, proxy, "v0.1.0"); err == nil {
-		t.Error("a module without a home was published")
-	}
+	must.ErrDo(t, publish(dir, proxy, "v0.1.0"), "a module without a home was published")
 	for _, to := range []string{"example.org/team/dyad", "example.com/Dyad"} {
-		if err := move(dir, to); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, move(dir, to))
 		for name, want := range map[string]string{
 			"go.mod":               "module " + to + "\n\ngo 1.26.0\n",
 			"cmd/dyad/main.go":     "package main\n\nimport _ \"" + to + "/engine\"\n\nfunc main() {}\n",
@@ -131,9 +125,7 @@ func TestMove(t *testing.T) {
 			}
 		}
 	}
-	if err := publish(dir, proxy, "v0.1.0"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, publish(dir, proxy, "v0.1.0"))
 	at := filepath.Join(proxy, "example.com", "!dyad", "@v")
 	if got := read(filepath.Join(at, "v0.1.0.mod")); got != "module example.com/Dyad\n\ngo 1.26.0\n" || read(filepath.Join(at, "list")) != "v0.1.0\n" {
 		t.Errorf("go.mod in the proxy is %q", got)
@@ -142,14 +134,8 @@ func TestMove(t *testing.T) {
 
 // docs/library.md holds the paragraph that a move replaces, or a path that go get finds.
 func TestReadmeNamesTheModule(t *testing.T) {
-	readme, err := os.ReadFile("../../docs/library.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mod, err := readModule("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must.Get(os.ReadFile("../../docs/library.md"))(t)
+	mod := must.Get(readModule("../.."))(t)
 	if path := mod.Module.Mod.Path; strings.Contains(string(readme), unhosted) == strings.Contains(string(readme), "go get "+path+"\n") {
 		t.Errorf("docs/library.md says neither that %s is not hosted nor how to get it, or both", path)
 	}

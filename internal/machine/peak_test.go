@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -29,10 +30,7 @@ func clockShare(set *kernels.Set, rounds int) float64 {
 // A peak reads the clock once a call, so a call must be long against that: at 1,000 rounds, the defect, peaks were up to a
 // quarter too low, and shares of them too high.
 func TestPeaksAreNotOfTheClock(t *testing.T) {
-	set, err := kernels.Select(kernels.Best)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(kernels.Select(kernels.Best))(t)
 	if share := clockShare(set, peakRounds); share > 0.01 {
 		t.Errorf("reading the clock takes %.3g of a peak", share)
 	}

@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // fewest is the number of mutants, which never falls: the commit that moves code moves its mutants.
@@ -16,10 +19,7 @@ const root = "../.."
 
 // Every mutant applies to the code of today, makes other code, and names a test that is there.
 func TestMutantsApply(t *testing.T) {
-	all, err := readMutants("patches")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(readMutants("patches"))(t)
 	if len(all) != fewest {
 		t.Errorf("%d mutants, want %d: the number does not fall, and grows here with a new one", len(all), fewest)
 	}
@@ -33,17 +33,11 @@ func TestMutantsApply(t *testing.T) {
 				t.Errorf("%s changes a test, %s", m.Name, name)
 			}
 		}
-		tests, err := filepath.Glob(filepath.Join(root, m.Package, "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tests := must.Get(filepath.Glob(filepath.Join(root, m.Package, "*_test.go")))(t)
 		declared := regexp.MustCompile(`(?m)^func ` + m.Test + `\(t \*testing\.T\)`)
 		found := false
 		for _, name := range tests {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(name))(t)
 			found = found || declared.Match(text)
 		}
 		if !found {
@@ -54,18 +48,14 @@ func TestMutantsApply(t *testing.T) {
 
 // The runner tells a mutant that is found from one that lives, one that does not compile, and one that no longer applies.
 func TestRunnerTellsMutants(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow: it builds four modules")
-	}
+	sizes.NotShort(t, "slow: it builds four modules")
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod":      "module example\n\ngo 1.26\n",
 		"one.go":      "package example\n\nfunc one() int {\n\treturn 1\n}\n",
 		"one_test.go": "package example\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) {\n\tif one() < 1 {\n\t\tt.Error(one())\n\t}\n}\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	t.Chdir(dir)
 	patch := func(before, after string) string {
@@ -78,10 +68,7 @@ func TestRunnerTellsMutants(t *testing.T) {
 		{"no longer applies", patch("3", "0"), "no longer applies"},
 		{"no such test", strings.Replace(patch("1", "0"), "TestOne", "TestTwo", 1), "passes with it"},
 	} {
-		m, err := parseMutant(c.name, c.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(parseMutant(c.name, c.text))(t)
 		if err := m.run(t.Context(), dir); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
@@ -93,10 +80,7 @@ func TestRunnerTellsMutants(t *testing.T) {
 
 // A change of the code, the test's package or the patch selects a mutant.
 func TestTouched(t *testing.T) {
-	m, err := parseMutant("halved", "Defect: d.\nTest: ./privacy TestOne\n\n--- a/privacy/internal/sampler/sampler.go\n+++ b/x\n@@ @@\n-a\n+b\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(parseMutant("halved", "Defect: d.\nTest: ./privacy TestOne\n\n--- a/privacy/internal/sampler/sampler.go\n+++ b/x\n@@ @@\n-a\n+b\n"))(t)
 	for file, want := range map[string]bool{
 		"privacy/internal/sampler/sampler.go": true, "privacy/session_test.go": true, "internal/mutants/patches/halved.patch": true,
 		"privacy/internal/sampler/trial.go": false, "README.md": false,

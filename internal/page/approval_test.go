@@ -7,14 +7,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // Every text is there in every language, with as many places for values, and every text that the page asks for is there.
 func TestTextsOfApprovalAreWhole(t *testing.T) {
 	var all map[string]map[string]string
-	if err := json.Unmarshal(approvalTexts, &all); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(approvalTexts, &all))
 	for key, texts := range all {
 		for _, language := range languages() {
 			if text := texts[language]; text == "" || strings.Count(text, "{}") != strings.Count(texts["en"], "{}") || strings.Contains(text, "%s") {
@@ -30,17 +30,12 @@ func TestTextsOfApprovalAreWhole(t *testing.T) {
 			t.Errorf("the page asks for %q, which texts.json does not have", m[1])
 		}
 	}
-	if _, err := TextsOf("it"); err == nil {
-		t.Error("a language without texts is taken")
-	}
+	must.Err(TextsOf("it"))(t, "a language without texts is taken")
 }
 
 func approval(t testing.TB, language string) Approval {
 	t.Helper()
-	texts, err := TextsOf(language)
-	if err != nil {
-		t.Fatal(err)
-	}
+	texts := must.Get(TextsOf(language))(t)
 	table := Table{Caption: "c", Head: []string{"a"}, Rows: [][]Cell{{{Text: "<b>", Head: true}}}}
 	linked, anchors := Cited("why: x (docs/theory.md#class-pairs)")
 	theorem, ok := TheoremOf(anchors[0])
@@ -54,10 +49,7 @@ func approval(t testing.TB, language string) Approval {
 // A page that is read gives what it was written with, and filling it in changes the part for that and nothing else.
 func TestApprovedPageIsFilledIn(t *testing.T) {
 	for _, language := range languages() {
-		text, err := approval(t, language).Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(approval(t, language).Bytes())(t)
 		if bytes.Contains(text, []byte("<script>")) || !bytes.Contains(text, []byte(`<a href="#class-pairs">theorem class-pairs</a>`)) || !bytes.Contains(text, []byte(`<h3 id="class-pairs">13.2 Sums over pairs of classes</h3>`)) {
 			t.Errorf("%s", text)
 		}
@@ -82,16 +74,11 @@ func TestApprovedPageIsFilledIn(t *testing.T) {
 			}
 		}
 	}
-	if _, err := ReadApproved([]byte("<!doctype html>\n<html lang=\"en\">")); err == nil {
-		t.Error("another page is taken")
-	}
+	must.Err(ReadApproved([]byte("<!doctype html>\n<html lang=\"en\">")))(t, "another page is taken")
 }
 
 func FuzzApproved(f *testing.F) {
-	text, err := approval(f, "en").Bytes()
-	if err != nil {
-		f.Fatal(err)
-	}
+	text := must.Get(approval(f, "en").Bytes())(f)
 	f.Add(text)
 	f.Add(bytes.Replace(text, []byte("content=\"\""), []byte("content=\"0\""), 1))
 	f.Add([]byte("<!doctype html>"))

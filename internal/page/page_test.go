@@ -9,15 +9,14 @@ import (
 	"testing"
 
 	"dyad/internal/experiment"
+	"dyad/internal/must"
 )
 
 // luminance is the relative luminance of a colour (WCAG 2.2).
 func luminance(t *testing.T, colour string) float64 {
 	t.Helper()
 	var rgb [3]int
-	if _, err := fmt.Sscanf(colour, "#%02x%02x%02x", &rgb[0], &rgb[1], &rgb[2]); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Sscanf(colour, "#%02x%02x%02x", &rgb[0], &rgb[1], &rgb[2]))(t)
 	l := 0.0
 	for k, weight := range []float64{0.2126, 0.7152, 0.0722} {
 		c := float64(rgb[k]) / 255
@@ -58,19 +57,14 @@ func TestContrast(t *testing.T) {
 func TestEverythingIsEscaped(t *testing.T) {
 	const bad = `"><script>alert('x')</script>`
 	f := experiment.Figure{Title: bad, X: bad, Y: bad, Curves: []experiment.Curve{{Name: bad, X: []float64{0, 1}, Y: []float64{0, 1}}}}
-	svg, err := SVG(&f, bad, bad)
-	if err != nil {
-		t.Fatal(err)
-	}
+	svg := must.Get(SVG(&f, bad, bad))(t)
 	cells := [][]Cell{{{Text: bad, Head: true}, {Text: bad, Class: bad}, {Bar: &Bar{0.5, -2, 2}}}}
 	table := Table{Caption: bad, Head: []string{bad}, Rows: cells}
 	r := Report{Title: bad, About: bad, Words: []Word{{bad, bad}}, Sections: []Section{{
 		ID: "one", Title: bad, Warnings: []string{bad}, Quote: []string{bad}, Text: []string{bad}, List: []string{bad}, Code: []string{bad}, Tables: []Table{table}, Figures: append(Section{}.Figures, svg),
 	}}}
 	var b bytes.Buffer
-	if err := r.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Write(&b))
 	page := b.String()
 	if strings.Contains(page, "<script") || strings.Contains(page, `""><`) || strings.Contains(page, "ZgotmplZ") {
 		t.Error("markup came through:", page)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"dyad/internal/must"
 )
 
 // Large slices are aligned for vectors, hold zeros, and contain the large pages that are asked for.
@@ -66,13 +68,8 @@ func TestFile(t *testing.T) {
 	want := []float64{0, 1, -2.5, math.Pi, math.Inf(1)}
 	text := append([]byte("x"), Bytes(want)...)
 	text = append(text, Bytes([]float32{0.5, -3})...)
-	if err := os.WriteFile(name, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, text, 0o600))
+	f := must.Get(os.Open(name))(t)
 	defer f.Close()
 	m, err := File(f)
 	if err != nil || !slices.Equal(m.Bytes, text) {
@@ -86,8 +83,6 @@ func TestFile(t *testing.T) {
 		t.Errorf("numbers %v", got)
 	}
 	if d, err := os.Open(t.TempDir()); err == nil {
-		if _, err := File(d); err == nil {
-			t.Error("a folder was read")
-		}
+		must.Err(File(d))(t, "a folder was read")
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"dyad/internal/must"
 )
 
 // A mapping tells that its file was written to or cut, also with the old time of modification, and not that another file took its name
@@ -38,22 +40,15 @@ func TestUnchanged(t *testing.T) {
 		}, false},
 	} {
 		name := filepath.Join(t.TempDir(), "data")
-		if err := os.WriteFile(name, make([]byte, 8192), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, make([]byte, 8192), 0o600))
 		time.Sleep(20 * time.Millisecond) // times of files are as fine as the clock of the kernel
-		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.Open(name))(t)
 		m, err := File(f)
 		f.Close()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.change(name); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.change(name))
 		if err := m.Unchanged(); errors.Is(err, ErrChanged) != c.changed || err != nil && !c.changed {
 			t.Errorf("%s: %v, want changed = %v", what, err, c.changed)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -29,17 +30,12 @@ func TestArchives(t *testing.T) {
 			t.Errorf("%v: two archives differ", system)
 		}
 	}
-	deb, err := debian(targets[0], []byte("program"), papers())
-	if err != nil {
-		t.Fatal(err)
-	}
+	deb := must.Get(debian(targets[0], []byte("program"), papers()))(t)
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
 		t.Skip(err)
 	}
 	name := filepath.Join(t.TempDir(), deb.name)
-	if err := os.WriteFile(name, deb.text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, deb.text, 0o600))
 	out, err := exec.Command("dpkg-deb", "--contents", name).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "./usr/bin/dyad") || !strings.Contains(string(out), "./usr/share/doc/dyad/copyright") ||
 		!strings.Contains(string(out), "./usr/share/man/man1/dyad.1\n") || !strings.Contains(string(out), "./usr/share/zsh/vendor-completions/_dyad\n") {
@@ -55,14 +51,8 @@ func TestHelpers(t *testing.T) {
 	if !sizes.Full() {
 		t.Skip("builds the program, and with an empty cache all that it imports: at full power")
 	}
-	at, err := root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := helpers(at, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(root())(t)
+	files := must.Get(helpers(at, t.TempDir()))(t)
 	for _, want := range []string{"man1/dyad.1", "man1/dyad-pairs-train.1", "completion/bash/dyad", "completion/zsh/_dyad", "completion/fish/dyad.fish"} {
 		if i := slices.IndexFunc(files, func(f file) bool { return f.name == want }); i < 0 || len(files[i].text) < 1000 {
 			t.Errorf("no %s of %d files", want, len(files))

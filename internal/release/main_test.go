@@ -11,42 +11,29 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
 func module(t *testing.T) (string, []part) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("lists the packages of five systems")
-	}
-	at, err := root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts, err := partsOf(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sizes.NotShort(t, "lists the packages of five systems")
+	at := must.Get(root())(t)
+	parts := must.Get(partsOf(at))(t)
 	return at, parts
 }
 
 // NOTICE has every module of the program, and the bill of parts has the same.
 func TestNotice(t *testing.T) {
 	at, parts := module(t)
-	text, err := os.ReadFile(filepath.Join(at, "NOTICE"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(at, "NOTICE")))(t)
 	if !bytes.Equal(text, notice(parts)) {
 		t.Error("NOTICE is not current: go generate ./internal/release")
 	}
 	if bytes.Equal(text, notice(parts[1:])) || len(parts) < 20 { // the guard catches a part that is missing
 		t.Errorf("NOTICE would be the same without %s, or there are only %d parts", parts[0].name, len(parts))
 	}
-	bill, err := sbom(parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bill := must.Get(sbom(parts))(t)
 	again, err := sbom(parts)
 	if err != nil || !bytes.Equal(bill, again) {
 		t.Errorf("two bills of parts differ: %v", err)
@@ -64,14 +51,8 @@ func TestOldModulesAreListed(t *testing.T) {
 	at, _ := module(t)
 	c := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}} {{.Version}} {{with .Time}}{{.Format \"2006\"}}{{end}}{{end}}", "./...")
 	c.Dir = at
-	out, err := c.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	docs, err := os.ReadFile(filepath.Join(at, "docs", "dependencies.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(c.Output())(t)
+	docs := must.Get(os.ReadFile(filepath.Join(at, "docs", "dependencies.md")))(t)
 	old, dated := map[string]bool{}, 0
 	for line := range strings.Lines(string(out)) {
 		if f := strings.Fields(line); len(f) == 3 {
@@ -101,25 +82,18 @@ func TestLicences(t *testing.T) {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}
 	}
-	if _, err := (&part{name: "example.org/x"}).licence(); err == nil {
-		t.Error("a module without a licence is accepted")
-	}
+	must.Err((&part{name: "example.org/x"}).licence())(t, "a module without a licence is accepted")
 }
 
 // interpreter is the loader that a program needs, "" if it is started by itself.
 func interpreter(t *testing.T, name string) string {
 	t.Helper()
-	f, err := elf.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(elf.Open(name))(t)
 	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
 			text := make([]byte, p.Filesz)
-			if _, err := p.ReadAt(text, 0); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(p.ReadAt(text, 0))(t)
 			return strings.TrimRight(string(text), "\x00")
 		}
 	}
@@ -131,17 +105,12 @@ func TestStatic(t *testing.T) {
 	if !sizes.Full() || runtime.GOOS != "linux" {
 		t.Skip("builds the program twice, and with an empty cache all that it imports: at full power")
 	}
-	at, err := root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(root())(t)
 	here := target{runtime.GOOS, runtime.GOARCH}
 	dir := t.TempDir()
 	for tags, static := range map[string]bool{"": false, "static": true} { // without it the loader is needed: the test can fail
 		program := filepath.Join(dir, "dyad"+tags)
-		if err := build(at, program, here, tags); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, build(at, program, here, tags))
 		if loader := interpreter(t, program); (loader == "") != static {
 			t.Errorf("tags %q: the program needs the loader %q", tags, loader)
 		}

@@ -1,6 +1,9 @@
 package sizes
 
-import "os"
+import (
+	"os"
+	"testing"
+)
 
 // Full reports whether tests run at full power: the variable DYAD_FULL is set, as .ci/nightly sets it. Ordinarily a
 // statistical test draws a tenth of its samples, and a table of cases is thinned; the defects that it must find stay.
@@ -16,3 +19,11 @@ func Of[T any](ordinary, full T) T {
 
 // Trials is the number of samples of a statistical test: n at full power, and a tenth of it, rounded up, otherwise.
 func Trials(n int) int { return Of((n+9)/10, n) }
+
+// NotShort skips a test if the tests are run with -short.
+func NotShort(t testing.TB, why string) {
+	if testing.Short() {
+		t.Helper()
+		t.Skip(why)
+	}
+}

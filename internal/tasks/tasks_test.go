@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"dyad/internal/must"
 )
 
 // caught is the *Panic that f ends with.
@@ -67,15 +69,13 @@ func TestEach(t *testing.T) {
 	for _, workers := range []int{0, 1, 3, 50} {
 		var done [40]atomic.Int32
 		busy := make([]atomic.Bool, max(workers, 1))
-		if err := Each(t.Context(), workers, len(done), func(w, job int) {
+		must.CheckDo(t, Each(t.Context(), workers, len(done), func(w, job int) {
 			if busy[w].Swap(true) {
 				t.Errorf("worker %d is in two calls", w)
 			}
 			done[job].Add(1)
 			busy[w].Store(false)
-		}); err != nil {
-			t.Error(err)
-		}
+		}))
 		for job := range done {
 			if done[job].Load() != 1 {
 				t.Errorf("%d workers: job %d was done %d times", workers, job, done[job].Load())

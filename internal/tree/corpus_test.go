@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // mostInputs and inputBytes bound what every run of the tests reads of each target.
@@ -19,10 +21,7 @@ const (
 // no corpus is left of a target that is gone, which Go would not read.
 func TestFuzzedTargetsHaveACorpus(t *testing.T) {
 	t.Chdir("../..")
-	f, err := os.Open(filepath.FromSlash("bench/results/fuzz-total.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.FromSlash("bench/results/fuzz-total.csv")))(t)
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
 	if err != nil || len(rows) < 40 {

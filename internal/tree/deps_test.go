@@ -15,19 +15,19 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestEveryTestChangesItsFolder: go test keeps answers by the files that tests read, in the folder that it knows.
 func TestEveryTestChangesItsFolder(t *testing.T) {
 	t.Chdir("../..")
-	if err := goFiles("internal/tree", func(name, text string) {
+	must.Do(t, goFiles("internal/tree", func(name, text string) {
 		tests, changes := strings.Count(text, "\nfunc Test"), strings.Count(text, "(t *testing.T) {\n\tt.Chdir(\"../..\")\n")
 		if tests != changes {
 			t.Errorf("%s: %d of %d tests begin with t.Chdir", name, changes, tests)
 		}
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // goFiles calls each for the Go files of a folder.
@@ -90,10 +90,7 @@ var packages = sync.OnceValues(func() (map[string]listed, error) {
 // module returns the packages and the path of this module.
 func module(t *testing.T) (all map[string]listed, path string) {
 	t.Helper()
-	all, err := packages()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all = must.Get(packages())(t)
 	for _, p := range all {
 		if p.ours() {
 			return all, p.Module.Path
@@ -208,14 +205,8 @@ func differences(all map[string]listed, path string, rules map[string][]string) 
 // not change it to fix a build.
 func TestImportRules(t *testing.T) {
 	t.Chdir("../..")
-	design, err := os.ReadFile("docs/design.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules, err := importRules(string(design))
-	if err != nil {
-		t.Fatalf("docs/design.md: %v", err)
-	}
+	design := must.Get(os.ReadFile("docs/design.md"))(t)
+	rules := must.Get(importRules(string(design)))(t, "docs/design.md")
 	all, path := module(t)
 	if len(rules) < 20 || len(all) < 100 {
 		t.Fatalf("%d rows and %d packages: the test does not see the whole module", len(rules), len(all))
@@ -244,10 +235,7 @@ func TestImportRules(t *testing.T) {
 func TestImportRulesCatchDifferences(t *testing.T) {
 	t.Chdir("../..")
 	const head = "x\n| room | holds | imports of ours |\n|---|---|---|\n"
-	rules, err := importRules(head + "| `privacy` | noise | nothing |\n| `engine` | records | nothing |\n| `algorithms` | both | `engine`, `privacy` |\n| `cmd/...`, `bench` | programs | anything |\n\nend\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := must.Get(importRules(head + "| `privacy` | noise | nothing |\n| `engine` | records | nothing |\n| `algorithms` | both | `engine`, `privacy` |\n| `cmd/...`, `bench` | programs | anything |\n\nend\n"))(t)
 	check := func(want string, change func(imports map[string][]string)) {
 		t.Helper()
 		imports := map[string][]string{"privacy": {"fmt"}, "engine": nil, "algorithms": {"m/engine", "m/privacy", "gonum.org/v1/gonum/mat"}, "cmd/a/b": {"m/bench"}, "bench": nil}
@@ -306,19 +294,13 @@ func TestLaboratoryIsApart(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"go.mod": "module " + path + "\n", "bench/go.mod": "module " + path + "/bench\n"} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		rest, ok := strings.CutPrefix(string(text), want)
 		if !ok || strings.Contains(rest, path+"/bench") {
 			t.Errorf("%s does not begin with %q, or it requires the laboratory", name, want)
 		}
 	}
-	files, err := parsedSources(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(parsedSources("."))(t)
 	for _, line := range ofLaboratory(files, path) {
 		t.Error(line)
 	}

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // dialect are forms that condense two sentences into one or point elsewhere instead of naming a subject (docs/style.md).
@@ -69,7 +71,7 @@ func TestEnglish(t *testing.T) {
 	t.Chdir("../..")
 	comments, texts := make([]int, len(dialect)), make([]int, len(dialect))
 	var inComments, inTexts int
-	if err := goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
+	must.Do(t, goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
 		if strings.HasPrefix(name, "bench/") {
 			return nil
 		}
@@ -80,21 +82,13 @@ func TestEnglish(t *testing.T) {
 		code.Comments = nil
 		prose(files, &code, func(_ int, text string) { inTexts += english(text, texts) })
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	pages, err := filepath.Glob("docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
+	pages := must.Get(filepath.Glob("docs/*.md"))(t)
 	for _, name := range append(pages, "README.md") {
 		if filepath.Base(name) == "style.md" || filepath.Base(name) == "commands.md" { // quotes; generated from messages
 			continue
 		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		for i, part := range strings.Split(string(text), "```") {
 			if i%2 == 0 {
 				inTexts += english(part, texts)

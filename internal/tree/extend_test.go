@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -102,18 +103,13 @@ func TestExtendingTakesOneFile(t *testing.T) {
 	if !sizes.Full() {
 		t.Skip("it builds the program twice")
 	}
-	root, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs("."))(t)
 	for name, a := range additions {
 		t.Run(name, func(t *testing.T) {
 			dir, replace := t.TempDir(), map[string]string{}
 			put := func(path, text string) {
 				at := filepath.Join(dir, strings.ReplaceAll(path, "/", "_"))
-				if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(at, []byte(text), 0o600))
 				replace[filepath.Join(root, path)] = at
 			}
 			tests := 0
@@ -132,13 +128,8 @@ func TestExtendingTakesOneFile(t *testing.T) {
 			}
 			t.Logf("%s: %d new files and %d lines of others", name, len(a.files)-tests, len(a.changed))
 			overlay := filepath.Join(dir, "overlay.json")
-			text, err := json.Marshal(map[string]any{"Replace": replace})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(overlay, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(json.Marshal(map[string]any{"Replace": replace}))(t)
+			must.Do(t, os.WriteFile(overlay, text, 0o600))
 			command := func(name string, args ...string) string {
 				c := exec.CommandContext(t.Context(), name, args...)
 				c.Dir = root
@@ -156,9 +147,7 @@ func TestExtendingTakesOneFile(t *testing.T) {
 				t.Fatal(out)
 			}
 			config := filepath.Join(dir, "toy.yaml")
-			if err := os.WriteFile(config, []byte("algorithm: toy\nsteps: 3\ntoy-length: 0.125\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(config, []byte("algorithm: toy\nsteps: 3\ntoy-length: 0.125\n"), 0o600))
 			for args, says := range a.run {
 				if out := command(program, strings.Fields(strings.Replace(args, "toy.yaml", config, 1))...); !strings.Contains(out, says) {
 					t.Errorf("dyad %s does not say %q:\n%s", args, says, out)
@@ -171,14 +160,8 @@ func TestExtendingTakesOneFile(t *testing.T) {
 // TestKindOfRunIsShort: a kind of run with plan, charge, resume, page, verify and audit is one file of at most 150 lines and a line of a With.
 func TestKindOfRunIsShort(t *testing.T) {
 	t.Chdir("../..")
-	text, err := os.ReadFile("docs/examples/own/mean.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile("docs/examples/own/dyad/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("docs/examples/own/mean.go"))(t)
+	program := must.Get(os.ReadFile("docs/examples/own/dyad/main.go"))(t)
 	lines, used := strings.Count(string(text), "\n"), strings.Count(string(program), "own.Mean")
 	t.Logf("a kind of run: %d lines in one file, and %d of the program", lines, used)
 	if lines > 150 || used != 1 {
@@ -189,10 +172,7 @@ func TestKindOfRunIsShort(t *testing.T) {
 // TestNetworkOfOnesOwnIsShort: a program with a network of its own has six lines besides its graph, and compiles.
 func TestNetworkOfOnesOwnIsShort(t *testing.T) {
 	t.Chdir("../..")
-	text, err := os.ReadFile("docs/examples/own/waves/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("docs/examples/own/waves/main.go"))(t)
 	lines := 0
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") && line != "import (" && line != ")" {

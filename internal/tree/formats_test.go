@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 var (
@@ -73,16 +75,11 @@ func versions(f *ast.File) []string {
 func TestFormats(t *testing.T) {
 	t.Chdir("../..")
 	var code []string
-	if err := goSources(".", func(name string, _ *token.FileSet, f *ast.File) error {
+	must.Do(t, goSources(".", func(name string, _ *token.FileSet, f *ast.File) error {
 		code = append(code, versions(f)...)
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile("docs/formats.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
+	text := must.Get(os.ReadFile("docs/formats.md"))(t)
 	var docs []string
 	for _, m := range formatInDocs.FindAllStringSubmatch(string(text), -1) {
 		docs = append(docs, m[1])
@@ -92,9 +89,7 @@ func TestFormats(t *testing.T) {
 		*list = slices.Compact(*list)
 	}
 	for _, m := range pathInDocs.FindAllStringSubmatch(string(text), -1) {
-		if _, err := os.Stat(filepath.FromSlash(m[1])); err != nil {
-			t.Errorf("docs/formats.md: %v", err)
-		}
+		must.Check(os.Stat(filepath.FromSlash(m[1])))(t, "docs/formats.md")
 	}
 	if len(code) < 8 {
 		t.Fatalf("only %d formats were found: %q", len(code), code)
@@ -107,10 +102,7 @@ func TestFormats(t *testing.T) {
 // TestGoldenFilesOfEveryFormat: a file of each version that the code writes is in the tests.
 func TestGoldenFilesOfEveryFormat(t *testing.T) {
 	t.Chdir("../..")
-	text, err := os.ReadFile("docs/formats.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("docs/formats.md"))(t)
 	golden := map[string]string{
 		"dyad-model/1": "cmd/command/testdata/formats/model-1.json", "dyad-model/2": "cmd/command/testdata/formats/model-2.json", "ledgerFormat` = 1": "privacy/ledger/testdata/ledger3/ledger.jsonl",
 		"dyad-checkpoint/2": "algorithms/testdata/formats/run-2.checkpoint", "dyad-stream/4": "algorithms/testdata/formats/stream-4.state",
@@ -143,10 +135,7 @@ func TestGoldenFilesOfEveryFormat(t *testing.T) {
 // The guard finds every way in which a version is stated.
 func TestFormatsSeesVersions(t *testing.T) {
 	t.Chdir("../..")
-	f, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\n\nconst header = \"dyad-new-thing/7 \"\n\nconst (\n\tnewFormat = 3\n\tprotocolVersion, other = 4, 5\n)\n\nvar msg = []byte(\"dyad/privacy seeded source 2 ........\")\n\nconst format = \"csv\"\n", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(parser.ParseFile(token.NewFileSet(), "x.go", "package x\n\nconst header = \"dyad-new-thing/7 \"\n\nconst (\n\tnewFormat = 3\n\tprotocolVersion, other = 4, 5\n)\n\nvar msg = []byte(\"dyad/privacy seeded source 2 ........\")\n\nconst format = \"csv\"\n", 0))(t)
 	got := strings.Join(versions(f), "; ")
 	if want := "dyad-new-thing/7; newFormat` = 3; protocolVersion` = 4; seeded source 2"; got != want {
 		t.Errorf("found %q, want %q", got, want)

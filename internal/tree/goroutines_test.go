@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // bareGoroutines are the goroutines of a file whose panics are not handed to a caller: go
@@ -50,26 +52,21 @@ func TestPanicsOfGoroutinesAreHandedOver(t *testing.T) {
 		"engine/enginetest/teamed.go":    "for tests",
 	}
 	seen := map[string]bool{}
-	if err := goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
+	must.Do(t, goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
 		if lines := bareGoroutines(files, f); len(lines) > 0 && !strings.HasPrefix(name, "bench/") {
 			if seen[name] = true; why[name] == "" {
 				t.Errorf("%s: lines %d start goroutines whose panics end the program at once, with its records on standard error; use internal/tasks", name, lines)
 			}
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for name := range why {
 		if !seen[name] {
 			t.Errorf("%s starts no goroutine: leave it out of the list", name)
 		}
 	}
 	files := token.NewFileSet() // the guard catches what it is for
-	f, err := parser.ParseFile(files, "x.go", "package x\n\nfunc f() {\n\tgo f()\n\tvar g sync.WaitGroup\n\tg.Go(f)\n\tvar all tasks.Group\n\tall.Wait()\n}\n", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(parser.ParseFile(files, "x.go", "package x\n\nfunc f() {\n\tgo f()\n\tvar g sync.WaitGroup\n\tg.Go(f)\n\tvar all tasks.Group\n\tall.Wait()\n}\n", 0))(t)
 	if got := bareGoroutines(files, f); !slices.Equal(got, []int{4, 6}) {
 		t.Errorf("found %s, want lines 4 and 6", fmt.Sprint(got))
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // creating are the names that make a file: internal/create has a function in the place of each.
@@ -41,7 +43,7 @@ func TestOnePlaceMakesFiles(t *testing.T) {
 		}
 	}
 	add(path + "/cmd/command")
-	if err := goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
+	must.Do(t, goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
 		room := "."
 		if at := strings.LastIndexByte(name, '/'); at >= 0 {
 			room = name[:at]
@@ -56,18 +58,13 @@ func TestOnePlaceMakesFiles(t *testing.T) {
 			}
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if len(rooms) < 40 || seen < 300 {
 		t.Errorf("only %d packages with %d files: the test does not see the program", len(rooms), seen)
 	}
 	// The guard sees each of the names.
 	files := token.NewFileSet()
-	f, err := parser.ParseFile(files, "x.go", "package x\n\nvar _ = []any{"+strings.Join(creating, ", ")+", os.Open, os.O_RDWR}\n", parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(parser.ParseFile(files, "x.go", "package x\n\nvar _ = []any{"+strings.Join(creating, ", ")+", os.Open, os.O_RDWR}\n", parser.SkipObjectResolution))(t)
 	if found := creations(files, f); len(found) != len(creating) {
 		t.Errorf("found %q", found)
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // decoders are calls that turn bytes from outside into values, by package and function; "*" is any
@@ -161,20 +163,16 @@ func TestEveryParserIsFuzzed(t *testing.T) {
 	t.Chdir("../..")
 	target := regexp.MustCompile(`^[a-z/.]+:Fuzz\w+$`)
 	seen := map[string]bool{}
-	if err := goSources(".", func(name string, _ *token.FileSet, f *ast.File) error {
+	must.Do(t, goSources(".", func(name string, _ *token.FileSet, f *ast.File) error {
 		if calls := decodes(f); len(calls) > 0 && !strings.HasPrefix(name, "bench/") {
 			if seen[name] = true; parsers[name] == "" {
 				t.Errorf("%s calls %s: add a fuzz target, and name it in the list", name, strings.Join(calls, ", "))
 			}
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for name, at := range parsers {
-		if _, err := os.Stat(filepath.FromSlash(name)); err != nil {
-			t.Error(err)
-		}
+		must.Check(os.Stat(filepath.FromSlash(name)))(t)
 		if !target.MatchString(at) {
 			continue // a reason
 		}
@@ -183,10 +181,7 @@ func TestEveryParserIsFuzzed(t *testing.T) {
 			t.Errorf("%s: %s has no %s", name, folder, target)
 		}
 	}
-	f, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\n\nfunc f() { json.NewDecoder(r).Decode(&v); readSealed(r, v); strings.Cut(a, b) }\n", 0) // the guard catches what it is for
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(parser.ParseFile(token.NewFileSet(), "x.go", "package x\n\nfunc f() { json.NewDecoder(r).Decode(&v); readSealed(r, v); strings.Cut(a, b) }\n", 0))(t) // the guard catches what it is for
 	if got := decodes(f); !slices.Equal(got, []string{"json.NewDecoder", "readSealed"}) {
 		t.Errorf("found %q", got)
 	}
@@ -197,15 +192,9 @@ func TestEveryParserIsFuzzed(t *testing.T) {
 
 func hasTarget(t *testing.T, folder, target string) bool {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*_test.go")))(t)
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		if strings.Contains(string(text), "\nfunc "+target+"(f *testing.F) {") {
 			return true
 		}

@@ -5,16 +5,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestPlansAreRows: what a plan promises follows from its rows. A guarantee is assembled in one place, algorithms/unit.go, and
 // the counts of what still depends on the kind of a run only fall. It prints them.
 func TestPlansAreRows(t *testing.T) {
 	t.Chdir("../..")
-	files, err := parsedSources(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(parsedSources("."))(t)
 	guarantees, fields, branches := 0, 0, 0 // 8, 27 and 39 before plans were rows
 	for _, f := range files {
 		if f.test {

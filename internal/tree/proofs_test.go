@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 var (
@@ -56,19 +58,13 @@ func proofDefects(proofs, certificates map[string]string, book string, unchecked
 
 // folder has the files of a folder whose names match, without tests.
 func folder(t *testing.T, dir, pattern string) map[string]string {
-	names, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), pattern))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(filepath.Glob(filepath.Join(filepath.FromSlash(dir), pattern)))(t)
 	out := map[string]string{}
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		out[filepath.Base(name)] = string(text)
 	}
 	return out
@@ -79,10 +75,7 @@ func folder(t *testing.T, dir, pattern string) map[string]string {
 func TestCertificatesNameTheirProofs(t *testing.T) {
 	t.Chdir("../..")
 	proofs, certificates := folder(t, "privacy/proofs", "*.v"), folder(t, "privacy", "*.go")
-	book, err := os.ReadFile(filepath.FromSlash("docs/theory.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	book := must.Get(os.ReadFile(filepath.FromSlash("docs/theory.md")))(t)
 	for _, d := range proofDefects(proofs, certificates, string(book), unchecked) {
 		t.Error(d)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // mostFiles is what a folder that shows a face has of Go files, tests included.
@@ -24,9 +26,7 @@ func crowded(dir string) error {
 // TestRootShowsTheFace: somebody who opens the repository sees package dyad at one glance.
 func TestRootShowsTheFace(t *testing.T) {
 	t.Chdir("../..")
-	if err := crowded("."); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, crowded("."))
 	if crowded("cmd/command") == nil { // the guard catches what it is for
 		t.Error("cmd/command is not crowded: the test sees nothing")
 	}

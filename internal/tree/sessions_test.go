@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // uncharged are the places of a file that open a session by a charge of their own. They
@@ -45,7 +47,7 @@ func TestOnlyTheLedgerOpensChargedSessions(t *testing.T) {
 	t.Chdir("../..")
 	_, path := module(t)
 	opened := 0
-	err := goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
+	must.Do(t, goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
 		places := uncharged(path, files, f)
 		if strings.HasPrefix(name, "privacy/ledger/") {
 			opened += len(places)
@@ -55,10 +57,7 @@ func TestOnlyTheLedgerOpensChargedSessions(t *testing.T) {
 			t.Errorf("%s: privacy.NewSession without a charge: open sessions with package ledger, or NewPublicSession for public data", at)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if opened == 0 {
 		t.Error("package ledger opens no session: the search looks for another name")
 	}
@@ -74,10 +73,7 @@ func TestUnchargedSessionsAreFound(t *testing.T) {
 		`import privacy "other/privacy"; var s, err = privacy.NewSession(src, nil, f)`: 0,
 	} {
 		files := token.NewFileSet()
-		f, err := parser.ParseFile(files, "made.go", "package made; "+source, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(parser.ParseFile(files, "made.go", "package made; "+source, 0))(t)
 		if got := len(uncharged("made", files, f)); got != want {
 			t.Errorf("%s: %d places, want %d", source, got, want)
 		}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // size is how large the face is, and how much of the rest the command needs besides.
@@ -107,25 +109,16 @@ func exportedNames(f *ast.File) (names []string) {
 // TestFaceIsSmall prints the size of the face, which may not grow.
 func TestFaceIsSmall(t *testing.T) {
 	t.Chdir("../..")
-	s, err := sizeOf(".", "cmd/command")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(sizeOf(".", "cmd/command"))(t)
 	t.Logf("package dyad has %d exported names and %d lines; the command imports %d packages of this module, and uses %d names of all but the root", s.names, s.lines, s.imports, s.uses)
 	if s.names > largest.names || s.lines > largest.lines || s.imports > largest.imports || s.uses > largest.uses {
 		t.Errorf("%+v, and the most is %+v: unexport, merge, or move to the package that it belongs to", s, largest)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("package dyad\n\nconst A, b = 1, 2\n\ntype C struct{ D int }\n\nfunc (C) E() {}\n\nfunc F() {}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "cmd/command"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "a.go"), []byte("package dyad\n\nconst A, b = 1, 2\n\ntype C struct{ D int }\n\nfunc (C) E() {}\n\nfunc F() {}\n"), 0o600))
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "cmd/command"), 0o700))
 	text := "package command\n\nimport (\n\tlib \"dyad\"\n\t\"dyad/engine\"\n)\n\nvar a, b, c = lib.A, engine.F, engine.F\n"
-	if err := os.WriteFile(filepath.Join(dir, "cmd/command/b.go"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "cmd/command/b.go"), []byte(text), 0o600))
 	if s, err := sizeOf(dir, "cmd/command"); err != nil || s != (size{names: 3, lines: 9, imports: 2, uses: 1}) {
 		t.Errorf("a package of three names and nine lines, and a command with two imports that uses one name: %+v, %v", s, err)
 	}

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // banned are the phrases that docs/style.md bans, with what to write instead.
@@ -76,34 +78,23 @@ func TestStyle(t *testing.T) {
 			t.Errorf("%s:%d: %s (docs/style.md)", name, line, h)
 		}
 	}
-	pages, err := filepath.Glob("docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Get(filepath.Glob("docs/*.md"))(t)
+	roots := must.Get(filepath.Glob("*.md"))(t)
 	for _, name := range append(pages, roots...) {
 		if path.Base(name) == "style.md" || path.Base(name) == "commands.md" { // quotes; generated from strings
 			continue
 		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		line := 1
 		for _, paragraph := range strings.SplitAfter(string(text), "\n\n") {
 			add(filepath.ToSlash(name), line, paragraph)
 			line += strings.Count(paragraph, "\n")
 		}
 	}
-	if err := goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
+	must.Do(t, goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
 		prose(files, f, func(line int, text string) { add(name, line, text) })
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // The check catches the phrases that it is for, in comments and strings, and lets English be.
@@ -127,10 +118,7 @@ func TestStyleCatchesBannedPhrases(t *testing.T) {
 		}
 	}
 	files := token.NewFileSet()
-	f, err := parser.ParseFile(files, "x.go", "package x\n\n// A is no comment of\n// value.\nconst A = \"B is none of these\"\n", parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(parser.ParseFile(files, "x.go", "package x\n\n// A is no comment of\n// value.\nconst A = \"B is none of these\"\n", parser.ParseComments))(t)
 	var lines []int
 	prose(files, f, func(line int, text string) {
 		if len(hits(text)) > 0 {

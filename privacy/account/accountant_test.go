@@ -6,14 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 	"dyad/privacy/privtest"
 )
 
 func TestGDPAccountant(t *testing.T) {
-	if err := privtest.CheckAccountant(func() account.Accountant { return new(account.GDP) }); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, privtest.CheckAccountant(func() account.Accountant { return new(account.GDP) }))
 }
 
 // broken is a GDP accountant with one defect.
@@ -132,9 +131,7 @@ func TestGDPMuIsRoundedUp(t *testing.T) {
 	var a account.GDP
 	const n = 10_000
 	for range n {
-		if err := a.Compose(account.Repeat(account.GaussianEvent{Sensitivity: 0.1, Sigma: 0.3}, 3)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Compose(account.Repeat(account.GaussianEvent{Sensitivity: 0.1, Sigma: 0.3}, 3)))
 	}
 	want := bigNew().Quo(bigf(0.1), bigf(0.3))
 	want.Mul(want, want).Mul(want, bigf(3*n)).Sqrt(want)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func TestPureEventsRoundTrip(t *testing.T) {
@@ -12,10 +14,7 @@ func TestPureEventsRoundTrip(t *testing.T) {
 		Repeat(LaplaceEvent{Sensitivity: 1. / 3, Scale: math.MaxFloat64}, 2),
 		ComposedEvent{[]Event{PureEvent{Epsilon: 2}, Repeat(GaussianEvent{Sensitivity: 1, Sigma: 2}, 3), Repeat(LaplaceEvent{Sensitivity: 1, Scale: 2}, 3)}},
 	} {
-		raw, err := Encode(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(Encode(e))(t)
 		again, err := Encode(Decode(raw))
 		if err != nil || !bytes.Equal(raw, again) {
 			t.Errorf("%v became %s (%v)", e, again, err)
@@ -42,10 +41,7 @@ func TestPureEventsRoundTrip(t *testing.T) {
 
 func TestParallelEventRoundTrip(t *testing.T) {
 	e := ParallelEvent{Parts: []Event{GaussianEvent{Sensitivity: 0.1, Sigma: 3}, Repeat(LaplaceEvent{Sensitivity: 0.1, Scale: 0.3}, 2)}}
-	raw, err := Encode(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(Encode(e))(t)
 	again, err := Encode(Decode(raw))
 	if err != nil || !bytes.Equal(raw, again) {
 		t.Errorf("%s is read back as %s (%v)", raw, again, err)
@@ -53,9 +49,7 @@ func TestParallelEventRoundTrip(t *testing.T) {
 	if back, ok := Decode(raw).(ParallelEvent); !ok || len(back.Parts) != 2 || back.Parts[1] != e.Parts[1] {
 		t.Errorf("%s is read back as %#v", raw, back)
 	}
-	if _, err := Encode(ParallelEvent{}); err == nil {
-		t.Error("a parallel event without parts was encoded")
-	}
+	must.Err(Encode(ParallelEvent{}))(t, "a parallel event without parts was encoded")
 	if _, ok := Decode([]byte(`{"kind":"parallel"}`)).(UnknownEvent); !ok {
 		t.Error("a parallel event without parts was decoded")
 	}

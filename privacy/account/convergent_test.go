@@ -3,6 +3,8 @@ package account
 import (
 	"math"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 // convergentByHand minimises the sum of a_t^2 over the sequences of the proof at
@@ -40,9 +42,7 @@ func convergentByHand(t *testing.T, gap, c, diameter float64, steps int) float64
 
 // The closed form is the best sequence of the proof, and never below it.
 func TestConvergentMuIsTheBestSequence(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, c := range []float64{1, 1 - 1e-9, 0.9999, 0.99, 0.9, 0.5, 0.01, 0} {
 		for _, gap := range []float64{1e-4, 0.03, 1, 40} {
 			for _, steps := range []int{1, 2, 3, 7, 60, 400} {
@@ -84,9 +84,7 @@ func TestConvergentMuOfQuadratics(t *testing.T) {
 // [-1, 1] with linear losses, by the powers of its transition matrix. The instances and
 // the bounds are those of reference/05c.
 func TestConvergentMuCoversTheExactLaw(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, x := range []struct {
 		eta, sigma float64
 		steps      int

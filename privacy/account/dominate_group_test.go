@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -19,9 +20,7 @@ func groupEvent(k int, m, rate float64, relation account.Relation) account.Poiss
 func pldOf(t testing.TB, e account.Event) *account.PLD {
 	t.Helper()
 	a := new(account.PLD)
-	if err := a.Compose(e); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Compose(e))
 	return a
 }
 
@@ -44,9 +43,7 @@ func coins(rate float64, terms ...float64) (law mixture) {
 
 // The closed divergence of a group against integration, in every direction.
 func TestGroupSingleDelta(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for i, c := range []struct {
 		k       int
 		m, rate float64
@@ -204,9 +201,7 @@ func groupLaw(k int, q, m float64, replaced bool) pairLaw {
 
 // One and two releases against brute force.
 func TestGroupBySecondPath(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, c := range []struct {
 		k    int
 		q, m float64
@@ -261,9 +256,7 @@ func TestGroupLimits(t *testing.T) {
 		}
 		all := pldOf(t, account.Repeat(groupEvent(5, 0.1, 1, relation), 9))
 		var gaussian account.GDP
-		if err := gaussian.Compose(account.Repeat(account.GaussianEvent{Sensitivity: step * 5 * 0.1, Sigma: 1}, 9)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, gaussian.Compose(account.Repeat(account.GaussianEvent{Sensitivity: step * 5 * 0.1, Sigma: 1}, 9)))
 		// A rate next to 1 must come close too: it takes the road of mixtures.
 		next := pldOf(t, account.Repeat(groupEvent(5, 0.1, 1-0x1p-40, relation), 9))
 		for _, epsilon := range []float64{0.1, 1, 3, 6} {
@@ -281,9 +274,7 @@ func TestGroupLimits(t *testing.T) {
 // are below what follows without the law of the group: all records always, all of them
 // together by one coin, and group privacy of one record.
 func TestGroupOrder(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	const m, rate, count, delta = 0.25, 0.02, 200, 1e-6
 	last := 0.0
 	for _, k := range sizes.Of([]int{1, 3}, []int{1, 2, 3, 8}) {

@@ -3,6 +3,8 @@ package account
 import (
 	"math"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 func groupPair(k int, m, rate float64, relation Relation) dominatingPair {
@@ -67,9 +69,7 @@ func TestGroupSumsMissNothing(t *testing.T) {
 // The grid ends where an owner's records are hardly ever in the batch together, and what
 // is beyond it is counted as an infinite loss. Without that the losses reach to 100 000 here.
 func TestGroupWorkIsBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, relation := range []Relation{ReplaceOne, AddRemove} {
 		law := releaseLaw{pair: groupPair(MaxGroup, 2, 0.01, relation)}
 		if lo, hi := law.span(); hi > 4000 || lo < -4000 {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // At loss 0 the Laplace pair of a replaced record is cut in the middle for every
@@ -14,9 +16,7 @@ func TestReplacedLaplaceIsCutInTheMiddle(t *testing.T) {
 	for range 2000 {
 		m, rate := 0.05+2*rng.Float64(), []float64{1, 0.5, 0.01}[rng.IntN(3)]
 		var a PLD
-		if err := a.Compose(PoissonEvent{Event: LaplaceEvent{Sensitivity: m, Scale: 1}, Rate: rate, Relation: ReplaceOne}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Compose(PoissonEvent{Event: LaplaceEvent{Sensitivity: m, Scale: 1}, Rate: rate, Relation: ReplaceOne}))
 		// P(x > 0) - Q(x > 0) for P = (1-q) f(x) + q f(x-m) and Q its mirror image.
 		want := rate * -math.Expm1(-m)
 		if got := a.Delta(0); math.Abs(got-want) > 1e-9 {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy/account"
 )
 
@@ -86,15 +88,11 @@ func checkReplaced(law account.NoiseLaw, claimed account.PoissonEvent, m, rate, 
 }
 
 func TestReplacedDominates(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, law := range []account.NoiseLaw{account.GaussianLaw, account.LaplaceLaw} {
 		e := account.PoissonEvent{Event: law.Event(1.2, 1), Rate: 0.3, Relation: account.ReplaceOne}
 		for _, epsilon := range []float64{0.1, 0.8} {
-			if err := checkReplaced(law, e, 1.2, 0.3, epsilon); err != nil {
-				t.Error(err)
-			}
+			must.CheckDo(t, checkReplaced(law, e, 1.2, 0.3, epsilon))
 		}
 		less := e
 		less.Rate = 0.29
@@ -148,9 +146,7 @@ func TestSubsetDominates(t *testing.T) {
 	for _, law := range []account.NoiseLaw{account.GaussianLaw, account.LaplaceLaw} {
 		for _, batch := range []int{1, 2} {
 			e := account.WithoutReplacementEvent{Event: law.Event(1.5, 1), Batch: batch, Records: 4}
-			if err := checkSubset(law, e, 1.5, batch); err != nil {
-				t.Error(err)
-			}
+			must.CheckDo(t, checkSubset(law, e, 1.5, batch))
 			e.Records = 5
 			if checkSubset(law, e, 1.5, batch) == nil {
 				t.Errorf("%s, a larger data set than there is: not rejected", law)
@@ -183,9 +179,7 @@ func TestLaplaceSplitShift(t *testing.T) {
 // Compositions of subsampled releases against direct convolution of losses that
 // are rounded down: from above, and close.
 func TestPLDSubsampledCompositions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	const m, rate, count, largest = 1.0, 0.25, 3, 6.0
 	phi := func(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
 	// Where the loss of mix to f is x, and that of the replaced pair by bisection.
@@ -225,9 +219,7 @@ func TestPLDSubsampledCompositions(t *testing.T) {
 		}},
 	} {
 		var a account.PLD
-		if err := a.Compose(c.event); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Compose(c.event))
 		for _, epsilon := range []float64{0.05, 0.5, 1.5} {
 			low, got := lowerBound(c.tail, largest, 1200, count, epsilon), a.Delta(epsilon)
 			if got < low*(1-1e-9) || got > low*1.05+2e-5 {

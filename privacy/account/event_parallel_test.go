@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func TestParallelEventCostsItsWorstPart(t *testing.T) {
@@ -12,9 +14,7 @@ func TestParallelEventCostsItsWorstPart(t *testing.T) {
 		t.Helper()
 		var a GDP
 		for _, e := range events {
-			if err := a.Compose(e); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, a.Compose(e))
 		}
 		return &a
 	}
@@ -40,9 +40,7 @@ func TestParallelEventCostsItsWorstPart(t *testing.T) {
 		}
 	}
 	var a GDP
-	if err := a.Compose(ParallelEvent{}); err == nil {
-		t.Error("a parallel event without parts was composed")
-	}
+	must.ErrDo(t, a.Compose(ParallelEvent{}), "a parallel event without parts was composed")
 	if err := a.Compose(ParallelEvent{Parts: []Event{gauss(1), UnknownEvent{}}}); !errors.Is(err, ErrUnsupported) || a != (GDP{}) {
 		t.Errorf("an unknown part: %v, account %+v", err, a)
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // selectionCells cut the line into cells of N(0, 1) and N(mu, 1): the laws of one run on two
@@ -122,9 +124,7 @@ func TestRandomStoppingIsAttained(t *testing.T) {
 		runs             int
 	}{{0.15, 1e-6, 0.99, 20}, {1, 1e-6, 0.99, 8}, {0.3, 1e-3, 0.97, 32}} {
 		var claim Total
-		if err := claim.Compose(RandomStoppingEvent{Mu: c.mu, Runs: c.runs}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, claim.Compose(RandomStoppingEvent{Mu: c.mu, Runs: c.runs}))
 		says := claim.Epsilon(c.delta)
 		got := attackOf(c.mu, c.delta, uniformRuns(c.runs), uniformRuns(c.runs))
 		if got > says || got < c.share*says {
@@ -172,16 +172,10 @@ func TestRandomStoppingComposes(t *testing.T) {
 	selection := RandomStoppingEvent{Mu: 0.1, Runs: 20}
 	alone, with, order := new(Total), new(Total), new(Total)
 	for _, e := range []Event{selection, GaussianEvent{Sensitivity: 1, Sigma: 10}, PureEvent{Epsilon: 0.2}} {
-		if err := with.Compose(e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, with.Compose(e))
 	}
-	if err := order.Compose(ComposedEvent{[]Event{PureEvent{Epsilon: 0.2}, ComposedEvent{[]Event{GaussianEvent{Sensitivity: 1, Sigma: 10}, selection}}}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := alone.Compose(selection); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, order.Compose(ComposedEvent{[]Event{PureEvent{Epsilon: 0.2}, ComposedEvent{[]Event{GaussianEvent{Sensitivity: 1, Sigma: 10}, selection}}}}))
+	must.Do(t, alone.Compose(selection))
 	a, b := with.Epsilon(1e-6), order.Epsilon(1e-6)
 	if math.Abs(a-b) > 1e-12 || !(a > alone.Epsilon(1e-6)) || !(a < with.gdp.Epsilon(1e-6)) {
 		t.Errorf("together %v and %v, alone %v, by mu %v", a, b, alone.Epsilon(1e-6), with.gdp.Epsilon(1e-6))
@@ -232,9 +226,7 @@ func TestRandomStoppingOutOfRange(t *testing.T) {
 					t.Fatalf("%v: %s, %v", e, raw, err)
 				}
 				var total Total
-				if err := total.Compose(e); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, total.Compose(e))
 				got, one := total.Epsilon(delta), GDPEpsilon(mu, delta)
 				// A conversion from Renyi divergences is no exact one: that of one run by its mu is better.
 				if math.IsNaN(got) || got < before*(1-1e-9) || got < one*(1-1e-9) || got > GDPEpsilon(math.Sqrt(float64(runs))*mu, delta)*(1+1e-9) {

@@ -9,23 +9,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // eventTypes are the names of all types of the package that have facts, as its source says.
 func eventTypes(t *testing.T) (names []string) {
 	t.Helper()
-	files, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(os.ReadDir("."))(t)
 	for _, f := range files {
 		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
 			continue
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), f.Name(), nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := must.Get(parser.ParseFile(token.NewFileSet(), f.Name(), nil, 0))(t)
 		for _, d := range parsed.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == "facts" {
 				names = append(names, fn.Recv.List[0].Type.(*ast.Ident).Name)
@@ -43,10 +39,7 @@ func TestEveryEventIsRecorded(t *testing.T) {
 	if len(names) != len(kinds)+len(unrecorded) || len(kinds) < 12 {
 		t.Errorf("events %q, of which %d are recorded", names, len(kinds))
 	}
-	golden, err := os.ReadFile("testdata/events.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden := must.Get(os.ReadFile("testdata/events.jsonl"))(t)
 	seen := map[string]bool{}
 	for _, k := range kinds {
 		if i := slices.Index(names, k.event.Name()); i < 0 || seen[k.name] || seen[k.event.Name()] {
@@ -93,9 +86,7 @@ func TestForgottenFactsAreRefused(t *testing.T) {
 		}
 	}
 	for _, e := range []Event{RandomizedResponseEvent{Buckets: 2, Uniform: 0.5}, UnknownEvent{}, nil, PoissonEvent{Event: GaussianEvent{Sensitivity: 1, Sigma: 1}, Rate: 0.1, Relation: AddRemove}} {
-		if err := Releases(e, func(Release) error { return nil }); err == nil {
-			t.Errorf("a session may release %v", e)
-		}
+		must.ErrDo(t, Releases(e, func(Release) error { return nil }), "a session may release %v", e)
 	}
 	deep := Event(PublicEvent{})
 	for range MaxDepth + 1 {

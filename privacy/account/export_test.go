@@ -36,12 +36,10 @@ func Transform(x []complex128, backward bool) (relativeError float64) {
 // GridInterval is the interval that the accountant uses, after its first answer.
 func (a *PLD) GridInterval() float64 { return a.compose()[0].h }
 
-// MillsStart, Mills and MillsDrop are the functions of mills.go.
+// MillsStart and Mills are the functions of mills.go.
 func MillsStart(t float64) int { return millsStart(t) }
 
 func Mills(t float64) float64 { return mills(t) }
-
-func MillsDrop(t, h float64) float64 { return millsDrop(t, h) }
 
 func HockeyStick(p, mu float64) float64 { return hockeyStick(p, mu) }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -81,15 +82,11 @@ func TestPureGDPMuValues(t *testing.T) {
 func TestGDPComposesPureEvents(t *testing.T) {
 	gauss := account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 4}, 3)
 	var only account.GDP
-	if err := only.Compose(gauss); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, only.Compose(gauss))
 	compose := func(events ...account.Event) *account.GDP {
 		var a account.GDP
 		for _, e := range events {
-			if err := a.Compose(e); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, a.Compose(e))
 		}
 		return &a
 	}

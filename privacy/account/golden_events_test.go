@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -20,10 +21,7 @@ var update = flag.Bool("update", false, "write the answers anew")
 // never changed or removed: somebody's ledger has them.
 func goldenEvents(t *testing.T) [][]byte {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/events.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile("testdata/events.jsonl"))(t)
 	return bytes.Split(bytes.TrimSuffix(raw, []byte("\n")), []byte("\n"))
 }
 
@@ -70,14 +68,9 @@ func TestAnswersOfAccountants(t *testing.T) {
 	}
 	const name = "testdata/answers.txt"
 	if *update {
-		if err := os.WriteFile(name, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(out.String()), 0o644))
 	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(name))(t)
 	gotLines, wantLines := strings.Split(out.String(), "\n"), strings.Split(string(want), "\n")
 	if len(gotLines) != len(wantLines) {
 		t.Fatalf("%d lines, want %d", len(gotLines), len(wantLines))

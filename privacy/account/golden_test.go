@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/privtest"
 )
 
@@ -202,11 +203,7 @@ func TestGoldenTable(t *testing.T) {
 // goldenRows are rows in the form of the table.
 func goldenRows(t *testing.T, text string) [][]string {
 	t.Helper()
-	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows
+	return must.Get(csv.NewReader(strings.NewReader(text)).ReadAll())(t)
 }
 
 // The table test names quantities that it does not know, and notices wrong values,

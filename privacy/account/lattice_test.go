@@ -4,14 +4,13 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/sizes"
 	"dyad/privacy/account"
 )
 
 // Masses against 2400-bit arithmetic.
 func TestMasses(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	const margin = 2e-12
 	r := newReference()
 	for _, a := range []float64{-30, -11, -3, -0.7, -1e-3, 0, 1e-9, 0.2, 1, 4, 11, 30} {

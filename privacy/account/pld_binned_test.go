@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/account"
 )
@@ -105,9 +106,7 @@ func TestPLDAboveBinnedReleases(t *testing.T) {
 			delta := func(interval, share float64, group int) float64 {
 				a := &account.PLD{Interval: interval}
 				for _, e := range events(share, group, relation) {
-					if err := a.Compose(e); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, a.Compose(e))
 				}
 				return a.Delta(epsilon)
 			}

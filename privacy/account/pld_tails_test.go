@@ -1,6 +1,7 @@
 package account
 
 import (
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"math"
 	"testing"
@@ -11,9 +12,7 @@ import (
 func accountOf(t *testing.T, e Event, count int) *PLD {
 	t.Helper()
 	a := new(PLD)
-	if err := a.Compose(Repeat(e, count)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Compose(Repeat(e, count)))
 	return a
 }
 
@@ -156,9 +155,7 @@ func BenchmarkRareBatches(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		a := new(PLD)
-		if err := a.Compose(Repeat(poissonOf(1, 0.001, AddRemove), 10_000)); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, a.Compose(Repeat(poissonOf(1, 0.001, AddRemove), 10_000)))
 		if e := a.Epsilon(1e-5); !(e > 0.475 && e < 0.477) {
 			b.Fatal(e)
 		}

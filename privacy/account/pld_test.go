@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/account"
 	"dyad/privacy/privtest"
@@ -44,9 +45,7 @@ func TestAccountantsPassTheSuite(t *testing.T) {
 		if name == "unmerged PLD" && !sizes.Full() {
 			continue // a second of transforms
 		}
-		if err := privtest.CheckAccountant(fresh); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.CheckDo(t, privtest.CheckAccountant(fresh), name)
 	}
 }
 
@@ -83,17 +82,11 @@ func checkGaussian(fresh func() account.Accountant, tight bool) error {
 }
 
 func TestPLDGaussianIsExactFromAbove(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
-	if err := checkGaussian(func() account.Accountant { return new(unmerged) }, true); err != nil {
-		t.Error(err)
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
+	must.CheckDo(t, checkGaussian(func() account.Accountant { return new(unmerged) }, true))
 	// A coarse grid is loose, not wrong.
 	for _, h := range []float64{0.05, 0.5, 3} {
-		if err := checkGaussian(func() account.Accountant { return &unmerged{account.PLD{Interval: h}} }, false); err != nil {
-			t.Errorf("interval %v: %v", h, err)
-		}
+		must.CheckDo(t, checkGaussian(func() account.Accountant { return &unmerged{account.PLD{Interval: h}} }, false), fmt.Sprintf("interval %v", h))
 	}
 }
 
@@ -152,17 +145,13 @@ func lowerBound(tail func(float64) float64, largest float64, cells, count int, e
 
 // Laplace losses: P(loss >= x) = 1 - exp((x-m)/2)/2 on [-m, m].
 func TestPLDLaplace(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, c := range []struct {
 		m     float64
 		count int
 	}{{0.5, 2}, {1, 3}, {2, 3}} {
 		var a account.PLD
-		if err := a.Compose(account.Repeat(account.LaplaceEvent{Sensitivity: c.m, Scale: 1}, c.count)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Compose(account.Repeat(account.LaplaceEvent{Sensitivity: c.m, Scale: 1}, c.count)))
 		tail := func(x float64) float64 {
 			switch {
 			case x > c.m*(1+1e-12):
@@ -188,17 +177,13 @@ func TestPLDLaplace(t *testing.T) {
 
 // Compositions of randomised response have exact binomial sums.
 func TestPLDPure(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, c := range []struct {
 		epsilon float64
 		count   int
 	}{{0.1, 30}, {1, 7}, {0.01, 1000}} {
 		var a account.PLD
-		if err := a.Compose(account.Repeat(account.PureEvent{Epsilon: c.epsilon}, c.count)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Compose(account.Repeat(account.PureEvent{Epsilon: c.epsilon}, c.count)))
 		p := 1 / (1 + math.Exp(-c.epsilon))
 		for _, share := range []float64{0, 0.1, 0.3, 0.6} {
 			epsilon, want := share*c.epsilon*float64(c.count), 0.0
@@ -224,9 +209,7 @@ func TestPLDMixtures(t *testing.T) {
 	gaussian := account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 12}, 40)
 	rest := account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 20}, 50)
 	asReplaced := account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 20}, Batch: 7, Records: 7}, 50)
-	if err := errors.Join(mixed.Compose(gaussian), mixed.Compose(asReplaced), exact.Compose(gaussian), exact.Compose(rest)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(mixed.Compose(gaussian), mixed.Compose(asReplaced), exact.Compose(gaussian), exact.Compose(rest)))
 	for _, delta := range []float64{1e-3, 1e-6, 1e-12} {
 		if got, want := mixed.Epsilon(delta), exact.Epsilon(delta); got < want*(1-1e-12) || got > want*1.01 {
 			t.Errorf("delta %v: epsilon %v, exact %v", delta, got, want)
@@ -240,9 +223,7 @@ func TestPLDMixtures(t *testing.T) {
 	}
 	all := account.ComposedEvent{Events: append(pure, gaussian)}
 	epsilon := func(a account.Accountant, e account.Event) float64 {
-		if err := a.Compose(e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Compose(e))
 		return a.Epsilon(1e-6)
 	}
 	got := epsilon(new(account.PLD), all)
@@ -271,9 +252,7 @@ func TestPLDExtremes(t *testing.T) {
 		t.Errorf("an overflowing count: epsilon %v, error %v", a.Epsilon(1e-6), err)
 	}
 	tiny := account.PLD{}
-	if err := tiny.Compose(account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 1e6}, Rate: 1e-6, Relation: account.AddRemove}, 2)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tiny.Compose(account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 1e6}, Rate: 1e-6, Relation: account.AddRemove}, 2)))
 	if eps := tiny.Epsilon(1e-5); eps > 1e-3 || math.IsNaN(eps) {
 		t.Errorf("next to no loss costs epsilon %v", eps)
 	}
@@ -282,17 +261,13 @@ func TestPLDExtremes(t *testing.T) {
 	rare := account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 0.1}, Rate: 0.01, Relation: account.AddRemove}, 10)
 	var pld account.PLD
 	var rdp account.RDP
-	if err := errors.Join(pld.Compose(rare), rdp.Compose(rare)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(pld.Compose(rare), rdp.Compose(rare)))
 	for _, delta := range []float64{1e-5, 1e-10} {
 		if p, r := pld.Epsilon(delta), rdp.Epsilon(delta); !(p < r && p > 0.7*r) || pld.Delta(p) > delta*(1+1e-9) {
 			t.Errorf("rare losses, delta %v: PLD %v, RDP %v, delta again %v", delta, p, r, pld.Delta(p))
 		}
 	}
-	if err := (&account.PLD{Interval: -1}).Compose(account.PublicEvent{}); err == nil {
-		t.Error("a negative interval is accepted")
-	}
+	must.ErrDo(t, (&account.PLD{Interval: -1}).Compose(account.PublicEvent{}), "a negative interval is accepted")
 }
 
 func BenchmarkPLD(b *testing.B) {

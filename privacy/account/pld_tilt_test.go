@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -12,9 +13,7 @@ import (
 // starts at 0 with the tilt of another one. The control: without what may be missing
 // below the window the bound would be wrong by orders of magnitude.
 func TestAnyTiltBoundsDelta(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	control := 1.0
 	deltas := sizes.Of([]float64{1e-8, 1e-90}, []float64{1e-2, 1e-8, 1e-30, 1e-90})
 	for name, e := range map[string]Event{
@@ -23,9 +22,7 @@ func TestAnyTiltBoundsDelta(t *testing.T) {
 		"subset":  Repeat(WithoutReplacementEvent{Event: GaussianEvent{Sensitivity: 1, Sigma: 1}, Batch: 10, Records: 100}, 200),
 	} {
 		var a PLD
-		if err := a.Compose(e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Compose(e))
 		for _, s := range a.compose() {
 			for _, at := range deltas {
 				top := a.Epsilon(at)

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy/account"
 )
 
@@ -103,9 +105,7 @@ func TestPlainPairOfAGroupIsFalse(t *testing.T) {
 // At its ends the event is one that was there before: two sensitivities are the mixture of both sides, one is a batch without
 // replacement, and at rate 1 it is one Gaussian release. Between them epsilon grows, and many releases keep the order.
 func TestReplacedMoveLimits(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	const m, rate, count = 0.6, 0.125, 40
 	epsilonOf := func(e account.Event) float64 { return pldOf(t, account.Repeat(e, count)).Epsilon(1e-6) }
 	close := func(what string, got, want float64) {
@@ -144,10 +144,7 @@ func TestReplacedMoveLimits(t *testing.T) {
 // Ledgers keep the move of a replaced record, and what older programs wrote has the same bytes.
 func TestReplacedMoveIsRecorded(t *testing.T) {
 	for e, want := range map[account.PoissonEvent]bool{replacedEvent(1, 0.5, 0.75, 0.25): true, groupEvent(2, 0.5, 0.25, account.ReplaceOne): false} {
-		text, err := account.Encode(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(account.Encode(e))(t)
 		if back := account.Decode(text); back != account.Event(e) {
 			t.Errorf("%s is read as %v, want %v", text, back, e)
 		}

@@ -6,6 +6,8 @@ import (
 	"math/cmplx"
 	"testing"
 
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy/account"
 )
 
@@ -58,9 +60,7 @@ func simpson(a, b float64, n int, f func(float64) float64) float64 {
 }
 
 func TestSubsetRenyi(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, m := range []float64{0.1, 0.7, 2} {
 		for _, q := range []float64{1e-3, 0.2, 0.9} {
 			last := 0.0
@@ -185,9 +185,7 @@ func TestPureAndLaplaceRenyi(t *testing.T) {
 
 // The moments are never below the loss distribution, and not far above.
 func TestRDPAgainstPLD(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, e := range []account.Event{
 		account.Repeat(account.LaplaceEvent{Sensitivity: 1, Scale: 10}, 100),
 		account.Repeat(account.PureEvent{Epsilon: 0.1}, 100),
@@ -197,9 +195,7 @@ func TestRDPAgainstPLD(t *testing.T) {
 	} {
 		var pld account.PLD
 		var rdp account.RDP
-		if err := errors.Join(pld.Compose(e), rdp.Compose(e)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(pld.Compose(e), rdp.Compose(e)))
 		for _, delta := range []float64{1e-3, 1e-9} {
 			p, r := pld.Epsilon(delta), rdp.Epsilon(delta)
 			if !(p <= r*(1+1e-3)) || !(p >= 0.75*r) {
@@ -231,9 +227,7 @@ func TestRefusedEvents(t *testing.T) {
 		{"ZCDP", new(account.ZCDP), gaussian, []account.Event{poisson, replaced, subset}},
 		{"GDP", new(account.GDP), gaussian, []account.Event{poisson, replaced, subset}},
 	} {
-		if err := c.a.Compose(c.before); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.a.Compose(c.before))
 		eps, delta := c.a.Epsilon(1e-5), c.a.Delta(0.5)
 		for _, e := range c.refuse {
 			for _, whole := range []account.Event{e, account.ComposedEvent{Events: []account.Event{c.before, e}}} {
@@ -272,9 +266,7 @@ func TestRefusedEvents(t *testing.T) {
 		}
 	}
 	for _, orders := range [][]float64{{1}, {0.5}, {nan}, {math.Inf(1)}} {
-		if err := (&account.RDP{Orders: orders}).Compose(gaussian); err == nil {
-			t.Errorf("orders %v are accepted", orders)
-		}
+		must.ErrDo(t, (&account.RDP{Orders: orders}).Compose(gaussian), "orders %v are accepted", orders)
 	}
 }
 

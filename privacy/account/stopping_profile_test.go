@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // inserted is an order of scores that prefers what the other neighbour makes more likely, but for what is above cut, which has the
@@ -76,9 +78,7 @@ func TestTableOfRandomStopping(t *testing.T) {
 		{0.1, 10, 1e-5, order{2, -0.5}, order{3, -1}, order{2.5, -2}},
 	} {
 		var claim Total
-		if err := claim.Compose(RandomStoppingEvent{Mu: c.mu, Runs: c.runs}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, claim.Compose(RandomStoppingEvent{Mu: c.mu, Runs: c.runs}))
 		weights := uniformRuns(c.runs)
 		reached := func(s selectionCells) float64 { return lossOf(best(s.p, weights), best(s.q, weights), c.delta) }
 		before, now := claim.renyi(0).Epsilon(c.delta), claim.Epsilon(c.delta)
@@ -106,9 +106,7 @@ func TestRandomStoppingBesideOthers(t *testing.T) {
 	for other, share := range map[float64]float64{0.1: 0.97, 0.5: 0.95, 2: 0.9} {
 		var claim Total
 		for _, e := range []Event{GaussianEvent{Sensitivity: other, Sigma: 1}, RandomStoppingEvent{Mu: mu, Runs: runs}} {
-			if err := claim.Compose(e); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, claim.Compose(e))
 		}
 		says := claim.Epsilon(delta)
 		reached := func(epsilon float64) (sum float64) {
@@ -137,13 +135,9 @@ func TestRandomStoppingBesideOthers(t *testing.T) {
 func TestRandomStoppingRepeated(t *testing.T) {
 	e := RandomStoppingEvent{Mu: 0.5, Runs: 4}
 	var repeated, each Total
-	if err := repeated.Compose(RepeatedEvent{Event: e, Count: 3}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, repeated.Compose(RepeatedEvent{Event: e, Count: 3}))
 	for range 3 {
-		if err := each.Compose(e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, each.Compose(e))
 	}
 	if a, b := repeated.Epsilon(1e-6), each.Epsilon(1e-6); math.Abs(a/b-1) > 1e-9 {
 		t.Errorf("epsilon %v of three at once, %v of one after the other", a, b)
@@ -152,9 +146,7 @@ func TestRandomStoppingRepeated(t *testing.T) {
 		t.Errorf("delta %v of three at once, %v of one after the other", a, b)
 	}
 	for _, count := range []int{math.MaxInt, math.MaxInt, 1} { // with the 2 that are remembered, 1 in 64 bits
-		if err := repeated.Compose(RepeatedEvent{Event: e, Count: count}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, repeated.Compose(RepeatedEvent{Event: e, Count: count}))
 	}
 	if epsilon, delta := repeated.Epsilon(1e-6), repeated.Delta(1); epsilon < 1e6 || delta < 1 {
 		t.Errorf("epsilon %v and delta %v of as many as there are numbers", epsilon, delta)

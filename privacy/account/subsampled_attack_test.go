@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/account"
 )
@@ -221,16 +222,12 @@ func TestBatchesBySecondPath(t *testing.T) {
 
 // The same for Poisson batches, under replace-one and in both directions of add/remove.
 func TestPoissonBySecondPath(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for _, c := range []struct{ q, m float64 }{{0.0625, 1}, {0.4, 0.5}, {0.01, 3}, {0.2, 5}} {
 		for _, relation := range []account.Relation{account.ReplaceOne, account.AddRemove} {
 			for _, count := range []int{1, 2} {
 				var a account.PLD
-				if err := a.Compose(account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: c.m, Sigma: 1}, Rate: c.q, Relation: relation}, count)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, a.Compose(account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: c.m, Sigma: 1}, Rate: c.q, Relation: relation}, count)))
 				for _, epsilon := range []float64{0, 0.1, 0.7, 2} {
 					exact, points, short := 0.0, 16000, 1e-6
 					if relation == account.ReplaceOne {
@@ -273,9 +270,7 @@ func TestBatchesAgainstReferences(t *testing.T) {
 		var a account.PLD
 		var r account.RDP
 		e := account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: c.m, Sigma: 1}, Batch: c.batch, Records: c.records}, c.count)
-		if err := errors.Join(a.Compose(e), r.Compose(e)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(a.Compose(e), r.Compose(e)))
 		for i, want := range c.delta {
 			got := a.Delta(c.epsilon[i])
 			if got < want*(1-c.tolerance) || got > want*1.02 {

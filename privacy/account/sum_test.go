@@ -5,13 +5,13 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 // A sum is never below the real one, and next to it.
 func TestUpSum(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
 		var s upSum

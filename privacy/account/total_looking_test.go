@@ -1,6 +1,7 @@
 package account
 
 import (
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"fmt"
 	"math"
@@ -23,13 +24,9 @@ func TestPlannedIsTheSmallestAccount(t *testing.T) {
 		var total Total
 		others := map[string]Accountant{"GDP": &GDP{}, "PLD": &PLD{}, "RDP": &RDP{}, "zCDP": &ZCDP{}}
 		for _, e := range events {
-			if err := total.Compose(e); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, total.Compose(e))
 			for name, a := range others {
-				if err := a.Compose(e); err != nil {
-					t.Fatalf("%s: %v", name, err)
-				}
+				must.Do(t, a.Compose(e), name)
 			}
 		}
 		for _, delta := range sizes.Of([]float64{0, 1e-5}, []float64{0, 1e-9, 1e-5, 1e-2}) {
@@ -59,9 +56,7 @@ func TestProfilesAreNoFilter(t *testing.T) {
 	total := func(second Event) *Total {
 		a := new(Total)
 		for _, e := range []Event{PureEvent{Epsilon: first}, second} {
-			if err := a.Compose(e); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, a.Compose(e))
 		}
 		return a
 	}
@@ -113,9 +108,7 @@ func TestTableOfTotals(t *testing.T) {
 		{"Gaussian mu 0.5 and 0.7", []Event{gauss(0.5), gauss(0.7)}},
 	} {
 		var a Total
-		if err := a.Compose(ComposedEvent{Events: row.events}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Compose(ComposedEvent{Events: row.events}))
 		text += fmt.Sprintf("%s,1e-05,%.6g,%.6g,%.6g,%.6g\n", row.what, a.Epsilon(1e-5), a.Planned(1e-5), a.Odometer(1e-5), a.Filter(1e-5))
 	}
 	if committed, err := os.ReadFile("../../bench/results/totals.csv"); err != nil || string(committed) != text {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // With no batches the total is that of GDP; with batches it is at most that of known
@@ -19,20 +21,14 @@ func TestTotal(t *testing.T) {
 	}
 	var withBatch, without Total
 	var g GDP
-	if err := withBatch.Compose(batch); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, withBatch.Compose(batch))
 	for _, e := range others {
-		if err := withBatch.Compose(e); err != nil {
-			t.Errorf("%v: %v", e, err)
-		}
+		must.CheckDo(t, withBatch.Compose(e), e)
 		var one Total
 		if err := one.Compose(e); err != nil || one.Sampled() {
 			continue
 		}
-		if err := errors.Join(without.Compose(e), g.Compose(e)); err != nil {
-			t.Errorf("%v: %v", e, err)
-		}
+		must.CheckDo(t, errors.Join(without.Compose(e), g.Compose(e)), e)
 	}
 	for _, delta := range []float64{1e-8, 1e-5, 1e-2} {
 		if without.Epsilon(delta) != g.Epsilon(delta) || without.Mu() != g.Mu() || without.Sampled() {

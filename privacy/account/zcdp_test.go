@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -51,17 +52,13 @@ func TestZCDPAccountant(t *testing.T) {
 		account.Repeat(account.PureEvent{Epsilon: 1}, 2),                   // 1
 		account.RandomizedResponseEvent{Buckets: 2, Uniform: 1},            // 0
 	} {
-		if err := a.Compose(e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Compose(e))
 	}
 	if rho := a.Rho(); rho < 3 || rho > 3*(1+1e-13) {
 		t.Errorf("rho = %v, want 3", rho)
 	}
 	var pure account.ZCDP
-	if err := pure.Compose(account.Repeat(account.PureEvent{Epsilon: 3}, 2)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, pure.Compose(account.Repeat(account.PureEvent{Epsilon: 3}, 2)))
 	if e := pure.Epsilon(0); e < 6 || e > 6*(1+1e-14) || pure.Epsilon(1e-9) > e || pure.Delta(6.1) != 0 {
 		t.Errorf("pure epsilons add up to %v", e)
 	}

@@ -11,13 +11,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func TestResolve(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for _, err := range []error{
 		os.Mkdir(in("real"), 0o700),
@@ -59,20 +58,14 @@ func TestResolve(t *testing.T) {
 
 // Folders that cannot be synced are no error, and those that fail are one.
 func TestSyncDir(t *testing.T) {
-	if err := SyncDir(t.TempDir()); err != nil {
-		t.Error(err)
-	}
-	if err := SyncDir(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no folder: %v", err)
-	}
+	must.CheckDo(t, SyncDir(t.TempDir()))
+	must.FailDo(t, SyncDir(filepath.Join(t.TempDir(), "absent")), fs.ErrNotExist, "no folder")
 	if d, err := os.Open("/proc/self"); err == nil { // a file system of Linux without fsync
 		defer d.Close()
 		if err := d.Sync(); !errors.Is(err, syscall.EINVAL) {
 			t.Skipf("fsync of /proc: %v", err)
 		}
-		if err := SyncDir("/proc/self"); err != nil {
-			t.Errorf("a folder that cannot be synced: %v", err)
-		}
+		must.CheckDo(t, SyncDir("/proc/self"), "a folder that cannot be synced")
 	}
 	for err, tolerated := range map[error]bool{syscall.EINVAL: true, syscall.ENOSYS: true, syscall.EOPNOTSUPP: true, syscall.EIO: false, syscall.ENOSPC: false, syscall.EROFS: false} {
 		if got := unsyncable(&fs.PathError{Op: "sync", Path: "d", Err: err}); got != tolerated {
@@ -84,10 +77,7 @@ func TestSyncDir(t *testing.T) {
 func TestPublish(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "file")
-	mode, err := SharedMode(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mode := must.Get(SharedMode(dir))(t)
 	make := func(text string) *File {
 		f, err := Create(dir, TempPrefix, ".x")
 		if err == nil {
@@ -125,20 +115,14 @@ func TestPublish(t *testing.T) {
 
 	// Where there is no such rename: by links.
 	f = make("three")
-	if err := linkNoReplace(f.Name(), name); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("a name that is taken: %v", err)
-	}
+	must.FailDo(t, linkNoReplace(f.Name(), name), fs.ErrExist, "a name that is taken")
 	want("two", mode)
 	other := filepath.Join(dir, "other")
-	if err := linkNoReplace(f.Name(), other); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, linkNoReplace(f.Name(), other))
 	if text, err := os.ReadFile(other); err != nil || string(text) != "three" {
 		t.Errorf("%q, %v", text, err)
 	}
-	if err := linkNoReplace(filepath.Join(dir, "absent"), filepath.Join(dir, "new")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no file: %v", err)
-	}
+	must.FailDo(t, linkNoReplace(filepath.Join(dir, "absent"), filepath.Join(dir, "new")), fs.ErrNotExist, "no file")
 	_ = f.Close()
 	if left, _ := filepath.Glob(filepath.Join(dir, ".dyad-*")); len(left) > 0 {
 		t.Errorf("left: %q", left)
@@ -148,18 +132,10 @@ func TestPublish(t *testing.T) {
 // Sweep removes what nobody holds; what is published while it looks stays.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
-	living, err := Create(dir, TempPrefix, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dead, err := Create(dir, TempPrefix, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	living := must.Get(Create(dir, TempPrefix, ""))(t)
+	dead := must.Get(Create(dir, TempPrefix, ""))(t)
 	_ = dead.Close()
-	if err := os.WriteFile(filepath.Join(dir, "other"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "other"), nil, 0o600))
 	ours := func(name string) bool { return strings.HasPrefix(name, TempPrefix) }
 	Sweep(dir, ours)
 	for name, want := range map[string]bool{living.Name(): true, dead.Name(): false, filepath.Join(dir, "other"): true} {
@@ -167,9 +143,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%s is there: %v, want %v", name, err == nil, want)
 		}
 	}
-	if _, err := Open(living.Name()); !errors.Is(err, ErrBusy) {
-		t.Errorf("a file in use: %v", err)
-	}
+	must.Fail(Open(living.Name()))(t, ErrBusy, "a file in use")
 	asked := 0
 	_ = living.Close()
 	Sweep(dir, func(name string) bool { // what was stale is not any more when the lock is taken
@@ -199,10 +173,7 @@ func TestCreateWhileOthersSweep(t *testing.T) {
 		}
 	}()
 	for range 2000 {
-		f, err := Create(dir, TempPrefix, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(Create(dir, TempPrefix, ""))(t)
 		if !sameFile(f.File, f.Name()) {
 			t.Fatal("the file was swept")
 		}
@@ -216,9 +187,7 @@ func TestCreateWhileOthersSweep(t *testing.T) {
 func TestWriteSyncsBeforeItRenames(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "file")
-	if err := Write(name, true, true, nil, Text([]byte("before"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(name, true, true, nil, Text([]byte("before"))))
 	renames := false
 	err := Write(name, true, true, func() error { renames = true; return nil }, func(w io.Writer) error {
 		_, err := w.Write([]byte("after"))

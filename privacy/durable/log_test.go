@@ -8,15 +8,13 @@ import (
 	"time"
 
 	"dyad/internal/create"
+	"dyad/internal/must"
 )
 
 // What was not acknowledged is not in a log afterwards, and a file that others changed is refused.
 func TestLog(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "log")
-	f, err := create.Kept(name, create.Private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(create.Kept(name, create.Private))(t)
 	l := NewLog(f, 0)
 	want := func(text string) {
 		t.Helper()
@@ -28,23 +26,19 @@ func TestLog(t *testing.T) {
 	if err := errors.Join(l.Append([]byte("one\n"), func() { written = true }), l.Append([]byte("two\n"), nil)); err != nil || !written {
 		t.Error(err, written)
 	}
-	if err := os.Truncate(name, 4); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(name, 4))
 	if err := l.Append([]byte("three\n"), nil); err == nil || errors.Is(err, ErrUncertain) {
 		t.Errorf("a file that others cut: %v", err)
 	}
 	want("one\n")
-	if err := os.WriteFile(name, []byte("one\ntorn and more"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte("one\ntorn and more"), 0o600))
 	l = NewLog(f, 4)
 	if cut, err := l.Cut(); err != nil || cut != 13 {
 		t.Errorf("%d bytes were cut, %v", cut, err)
 	}
 	want("one\n")
 	// The sync and then the removal fail: nobody knows what is there, so nothing more is taken.
-	err = l.Append([]byte("two\n"), func() { _ = f.Close() })
+	err := l.Append([]byte("two\n"), func() { _ = f.Close() })
 	if again := l.Append([]byte("two\n"), nil); !errors.Is(err, ErrUncertain) || !errors.Is(again, ErrUncertain) {
 		t.Errorf("a log that fails: %v, then %v", err, again)
 	}
@@ -54,14 +48,9 @@ func TestLog(t *testing.T) {
 // A lock that is taken keeps others out as long as they wait, and no longer.
 func TestLock(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")
-	held, err := Lock(name, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must.Get(Lock(name, 0))(t)
 	for _, wait := range []time.Duration{0, time.Millisecond} {
-		if _, err := Lock(name, wait); !errors.Is(err, ErrBusy) {
-			t.Errorf("the lock is taken twice: %v", err)
-		}
+		must.Fail(Lock(name, wait))(t, ErrBusy, "the lock is taken twice")
 	}
 	go func() { _ = held.Unlock() }()
 	if again, err := Lock(name, time.Minute); err != nil {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // What somebody else put where a kept file may be is not opened: a read of a FIFO would wait
@@ -16,9 +18,7 @@ import (
 func TestOpenTakesRegularFilesOnly(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	if err := errors.Join(syscall.Mkfifo(in("fifo"), 0o600), os.WriteFile(in("file"), nil, 0o600), os.Symlink("file", in("link"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(syscall.Mkfifo(in("fifo"), 0o600), os.WriteFile(in("file"), nil, 0o600), os.Symlink("file", in("link"))))
 	for name, want := range map[string]error{"file": nil, "fifo": fs.ErrNotExist, "link": fs.ErrNotExist, "absent": fs.ErrNotExist} {
 		f, err := Open(in(name))
 		if !errors.Is(err, want) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -21,9 +22,7 @@ func busyLedger(t *testing.T) *Ledger {
 	t.Helper()
 	l := newTestLedger(t)
 	kept := filepath.Join(filepath.Dir(l.path), "kept")
-	if err := os.WriteFile(kept, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(kept, nil, 0o600))
 	for i := range 12 {
 		c := testCharge("run" + strconv.Itoa(i))
 		c.Resumable, c.Fingerprint, c.Unit = true, "0f"+strconv.Itoa(i%2), "one record"
@@ -41,19 +40,13 @@ func busyLedger(t *testing.T) *Ledger {
 		case "open":
 			continue
 		case "kept":
-			if err := l.Release(c.Run, Kept{Digest: "0f", Place: kept}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, l.Release(c.Run, Kept{Digest: "0f", Place: kept}))
 			continue
 		}
-		if err := l.Release(c.Run, Kept{Digest: "0f"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.Release(c.Run, Kept{Digest: "0f"}))
 	}
 	for _, eps := range []float64{90, 80} {
-		if err := l.SetCap("clinic", privacy.Budget{Epsilon: eps, Delta: 1e-5}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.SetCap("clinic", privacy.Budget{Epsilon: eps, Delta: 1e-5}))
 	}
 	return l
 }
@@ -62,10 +55,7 @@ func totals(t *testing.T, l *Ledger) map[string]Summary {
 	t.Helper()
 	all := map[string]Summary{}
 	for _, id := range []string{"clinic", "ward"} {
-		s, err := l.Summary(id, 1e-5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(l.Summary(id, 1e-5))(t)
 		all[id] = s
 	}
 	return all
@@ -75,10 +65,7 @@ func totals(t *testing.T, l *Ledger) map[string]Summary {
 func TestCompact(t *testing.T) {
 	l := busyLedger(t)
 	before := totals(t, l)
-	info, err := os.Stat(l.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(l.path))(t)
 	done, err := l.Compact()
 	if err != nil || done.Runs != 10 || done.After != 6 { // header, archive, two lines of "kept", one of "open", cap
 		t.Fatalf("%+v, %v", done, err)
@@ -109,12 +96,8 @@ func TestCompact(t *testing.T) {
 	if e, err := l.Released("kept"); err != nil || e.Kept.Digest != "0f" {
 		t.Errorf("%+v, %v", e, err)
 	}
-	if err := l.Release("run0", Kept{Digest: "0f"}); !errors.Is(err, ErrResume) {
-		t.Errorf("a run that is archived is finished again: %v", err)
-	}
-	if err := l.Release("open", Kept{Digest: "0f"}); err != nil {
-		t.Error(err)
-	}
+	must.FailDo(t, l.Release("run0", Kept{Digest: "0f"}), ErrResume, "a run that is archived is finished again")
+	must.CheckDo(t, l.Release("open", Kept{Digest: "0f"}))
 	c := testCharge("other data")
 	c.Fingerprint = "0faa"
 	if s := mustBegin(t, l, c); !strings.Contains(strings.Join(s.Receipt().Warnings, " "), "now points to other data") {
@@ -122,9 +105,7 @@ func TestCompact(t *testing.T) {
 	}
 	big := testCharge("over")
 	big.Events = []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 0.05}}
-	if _, err := l.Begin(big, privacy.NewSeededSource(1)); !errors.Is(err, ErrBudget) {
-		t.Errorf("the cap is gone: %v", err)
-	}
+	must.Fail(l.Begin(big, privacy.NewSeededSource(1)))(t, ErrBudget, "the cap is gone")
 	before = totals(t, l)
 	again, err := l.Compact()
 	if err != nil || again.Runs != 1 || !reflect.DeepEqual(totals(t, l), before) {
@@ -136,28 +117,19 @@ func TestCompact(t *testing.T) {
 	// The chain goes on through both archives: no byte of either can change.
 	for _, file := range []string{done.File, again.File} {
 		name := filepath.Join(filepath.Dir(l.path), file)
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		other := []byte(strings.Replace(string(text), `"count":2`, `"count":1`, 1))
 		for _, damaged := range [][]byte{other, text[:len(text)-1], append(text[:len(text):len(text)], "x\n"...), {}} {
-			if err := os.WriteFile(name, damaged, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(name, damaged, 0o600))
 			if _, err := l.Verify(); !errors.Is(err, ErrUnavailable) {
 				t.Errorf("%s of %d bytes was accepted: %v", file, len(damaged), err)
 			}
 		}
-		if err := os.Remove(name); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(name))
 		if v, err := l.Verify(); err != nil || v.Away != file {
 			t.Errorf("%+v, %v", v, err)
 		}
-		if err := os.WriteFile(name, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, text, 0o600))
 	}
 	if v, err := l.Verify(); err != nil || v.Away != "" {
 		t.Errorf("%+v, %v", v, err)
@@ -167,20 +139,10 @@ func TestCompact(t *testing.T) {
 // The check of a compaction notices a total that is not the same, and no line takes back what was spent.
 func TestCompactNoticesLostCosts(t *testing.T) {
 	l := busyLedger(t)
-	before, err := l.load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Compact(); err != nil {
-		t.Fatal(err)
-	}
-	after, err := l.load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := before.sameTotals(after); err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(l.load())(t)
+	must.Get(l.Compact())(t)
+	after := must.Get(l.load())(t)
+	must.Do(t, before.sameTotals(after))
 	archive := *after.entries[0].Archive
 	for what, change := range map[string]func(a *Archive){
 		"one time less":   func(a *Archive) { a.Totals[0].Events[0].Times-- },
@@ -189,19 +151,12 @@ func TestCompactNoticesLostCosts(t *testing.T) {
 		"another unit":    func(a *Archive) { a.Totals[0].Unit = "one pair" },
 		"no event":        func(a *Archive) { a.Totals[1].Events = nil },
 	} {
-		raw, err := json.Marshal(archive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(json.Marshal(archive))(t)
 		var changed Archive
-		if err := json.Unmarshal(raw, &changed); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(raw, &changed))
 		change(&changed)
 		after.entries[0].Archive = &changed
-		if err := before.sameTotals(after); err == nil {
-			t.Errorf("%s is not noticed", what)
-		}
+		must.ErrDo(t, before.sameTotals(after), "%s is not noticed", what)
 	}
 	for what, text := range map[string]string{
 		"negative":      `{"lines":9,"hash":"H","file":"f","totals":[{"data_id":"a","runs":1,"last_run":"r","events":[{"times":-1,"event":{"kind":"gaussian","sensitivity":1,"sigma":2,"count":1}}]}]}`,
@@ -231,10 +186,7 @@ func TestCompactionIsWholeOrAbsent(t *testing.T) {
 			t.Run(stage.name+", then "+then, func(t *testing.T) {
 				l := busyLedger(t)
 				before := totals(t, l)
-				was, err := l.load()
-				if err != nil {
-					t.Fatal(err)
-				}
+				was := must.Get(l.load())(t)
 				c := startChild(t, l.path, "compact", stage.name)
 				if line := c.line(); line != "paused" {
 					t.Fatalf("child: %q", line)
@@ -248,9 +200,7 @@ func TestCompactionIsWholeOrAbsent(t *testing.T) {
 					t.Errorf("totals were %+v and are %+v", before, got)
 				}
 				if then == "compact" {
-					if _, err := l.Compact(); err != nil {
-						t.Error(err)
-					}
+					must.Check(l.Compact())(t)
 				}
 				mustBegin(t, l, testCharge("next"))
 				if v, err := l.Verify(); err != nil || v.HeadBehind || v.TornBytes > 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -24,31 +25,19 @@ func (l *Ledger) ResumeStream(run string, c Charge, released, session int, src *
 // countedRun is a charged run of five releases that are counted, locked.
 func countedRun(t *testing.T) (*Ledger, *RunLock, Charge) {
 	t.Helper()
-	l, err := Open(filepath.Join(t.TempDir(), "ledger"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lock, err := l.LockRun("r")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Open(filepath.Join(t.TempDir(), "ledger")))(t)
+	lock := must.Get(l.LockRun("r"))(t)
 	c := Charge{DataID: "d", Run: "r", Algorithm: "a", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 1, Count: 5}}, Counted: true}
 	uncounted := c
 	uncounted.Run = "another"
-	if _, err := l.Begin(uncounted, privacy.NewSeededSource(1)); err == nil {
-		t.Error("a stream without a count was charged")
-	}
-	if _, err := l.Begin(c, privacy.NewSeededSource(1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Err(l.Begin(uncounted, privacy.NewSeededSource(1)))(t, "a stream without a count was charged")
+	must.Get(l.Begin(c, privacy.NewSeededSource(1)))(t)
 	return l, lock, c
 }
 
 func mustCount(t *testing.T, r *RunLock, n int, digest string) {
 	t.Helper()
-	if err := r.Count(StreamPosition{n, digest}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Count(StreamPosition{n, digest}))
 }
 
 // Releases are counted when the count is on disk, and not when it is written.
@@ -77,9 +66,7 @@ func TestCountRefusesOldStates(t *testing.T) {
 	for n, digest := range []string{"one", "two", "three"} {
 		mustCount(t, lock, n+1, digest)
 	}
-	if err := lock.Count(StreamPosition{2, "two"}); !errors.Is(err, ErrResume) {
-		t.Errorf("the count went back: %v", err)
-	}
+	must.FailDo(t, lock.Count(StreamPosition{2, "two"}), ErrResume, "the count went back")
 	lock.Unlock()
 	try := func(at StreamPosition, session int) error {
 		lock, err := l.LockRun("r")
@@ -98,12 +85,8 @@ func TestCountRefusesOldStates(t *testing.T) {
 	if read(t, l.path) != before {
 		t.Error("a refused state wrote to the ledger")
 	}
-	if err := try(StreamPosition{3, "three"}, 1); err != nil {
-		t.Errorf("the same release again: %v", err)
-	}
-	if err := try(StreamPosition{4, "four"}, 2); err != nil {
-		t.Errorf("one ahead: %v", err)
-	}
+	must.CheckDo(t, try(StreamPosition{3, "three"}, 1), "the same release again")
+	must.CheckDo(t, try(StreamPosition{4, "four"}, 2), "one ahead")
 	for _, at := range []StreamPosition{{3, "three"}, {4, "another four"}} {
 		if err := try(at, 3); !errors.Is(err, ErrResume) {
 			t.Errorf("%v after release 4: %v", at, err)
@@ -113,10 +96,7 @@ func TestCountRefusesOldStates(t *testing.T) {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(name))(t)
 	return string(text)
 }
 
@@ -140,9 +120,7 @@ func TestDamagedCountFailsSafe(t *testing.T) {
 	}
 	session := 1
 	try := func(text string, at StreamPosition) error {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 		lock, err := l.LockRun("r")
 		if err != nil {
 			return err
@@ -174,12 +152,8 @@ func TestDamagedCountFailsSafe(t *testing.T) {
 			t.Errorf("torn at byte %d: the state that was being counted: %v", from, err)
 		}
 	}
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.LockRun("r"); !errors.Is(err, ErrResume) {
-		t.Errorf("deleted: %v", err)
-	}
+	must.Do(t, os.Remove(name))
+	must.Fail(l.LockRun("r"))(t, ErrResume, "deleted")
 	if lock, err := l.LockRun("not charged"); err != nil {
 		t.Errorf("a run that is not charged: %v", err)
 	} else {
@@ -189,26 +163,13 @@ func TestDamagedCountFailsSafe(t *testing.T) {
 
 // A stream of a program that counted nothing goes on, and is counted from then on.
 func TestCountOfAnOlderRun(t *testing.T) {
-	l, err := Open(filepath.Join(t.TempDir(), "ledger"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Open(filepath.Join(t.TempDir(), "ledger")))(t)
 	c := Charge{DataID: "d", Run: "r", Algorithm: "a", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 1, Count: 5}}}
-	if _, err := l.Begin(c, privacy.NewSeededSource(1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(l.runFile("r"), nil, 0o600); err != nil { // its lock
-		t.Fatal(err)
-	}
-	if _, err := l.ResumeStream("r", c, 2, 1, privacy.NewSeededSource(2)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.ResumeStream("r", c, 1, 2, privacy.NewSeededSource(2)); !errors.Is(err, ErrResume) {
-		t.Errorf("an older state: %v", err)
-	}
-	if _, err := l.ResumeStream("r", c, 2, 2, privacy.NewSeededSource(2)); err != nil {
-		t.Error(err)
-	}
+	must.Get(l.Begin(c, privacy.NewSeededSource(1)))(t)
+	must.Do(t, os.WriteFile(l.runFile("r"), nil, 0o600)) // its lock
+	must.Get(l.ResumeStream("r", c, 2, 1, privacy.NewSeededSource(2)))(t)
+	must.Fail(l.ResumeStream("r", c, 1, 2, privacy.NewSeededSource(2)))(t, ErrResume, "an older state")
+	must.Check(l.ResumeStream("r", c, 2, 2, privacy.NewSeededSource(2)))(t)
 }
 
 // What a killed process left of a finished run is removed by the next one, and nothing else.
@@ -219,19 +180,13 @@ func TestSweepRuns(t *testing.T) {
 	if read(t, l.runFile("r")) != left {
 		t.Error("the count of a run that goes on was swept")
 	}
-	if err := l.Finish("r", StatusReleased); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Finish("r", StatusReleased))
 	lock.Unlock()
 	for _, run := range []string{"r", "other"} {
-		if err := os.WriteFile(l.runFile(run), []byte(left), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(l.runFile(run), []byte(left), 0o600))
 	}
 	l.SweepRuns()
-	if _, err := os.Stat(l.runFile("r")); err == nil {
-		t.Error("the count of a finished run was left")
-	}
+	must.Err(os.Stat(l.runFile("r")))(t, "the count of a finished run was left")
 	if _, err := os.Stat(l.runFile("other")); err != nil {
 		t.Error("the lock of an unknown run was swept")
 	}
@@ -245,15 +200,9 @@ func TestReleaseNamesWhatWasKept(t *testing.T) {
 		mustBegin(t, l, resumable(run))
 	}
 	kept := Kept{Digest: "sha256:12", Place: "/home/ä/.m"}
-	if err := l.Release("a", kept); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Release("a", Kept{Digest: "other"}); !errors.Is(err, ErrResume) {
-		t.Errorf("a second release: %v", err)
-	}
-	if err := l.Finish("b", "failed"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Release("a", kept))
+	must.FailDo(t, l.Release("a", Kept{Digest: "other"}), ErrResume, "a second release")
+	must.Do(t, l.Finish("b", "failed"))
 	if e, err := l.Released("a"); err != nil || e.Kept != kept || e.Status != StatusReleased {
 		t.Errorf("Released = %+v, %v", e, err)
 	}
@@ -262,23 +211,15 @@ func TestReleaseNamesWhatWasKept(t *testing.T) {
 			t.Errorf("run %s: %v", run, err)
 		}
 	}
-	if err := l.Release("c", Kept{Digest: "\xff"}); err == nil {
-		t.Error("a text that is not UTF-8 was taken")
-	}
+	must.ErrDo(t, l.Release("c", Kept{Digest: "\xff"}), "a text that is not UTF-8 was taken")
 	// A head that a crash left behind is repaired before the result may leave.
 	head := read(t, l.path+headSuffix)
-	if err := l.Release("d", Kept{Digest: "0f"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(l.path+headSuffix, []byte(head), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Release("d", Kept{Digest: "0f"}))
+	must.Do(t, os.WriteFile(l.path+headSuffix, []byte(head), 0o600))
 	if v, err := l.Verify(); err != nil || !v.HeadBehind {
 		t.Fatalf("%+v, %v", v, err)
 	}
-	if _, err := l.Released("d"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(l.Released("d"))(t)
 	if v, err := l.Verify(); err != nil || v.HeadBehind {
 		t.Errorf("after Released: %+v, %v", v, err)
 	}
@@ -293,15 +234,9 @@ func golden(t *testing.T, name string) *Ledger {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(read(t, file)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(read(t, file)), 0o600))
 	}
-	l, err := Open(filepath.Join(dir, "ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return must.Get(Open(filepath.Join(dir, "ledger.jsonl")))(t)
 }
 
 // A ledger and a count of this format are read as they were written, and one of before it
@@ -315,17 +250,10 @@ func TestGoldenLedgers(t *testing.T) {
 	if s, err := l.Summary("clinic", 1e-5); err != nil || s.Mu != 0.40620192023179863 || s.Epsilon != 1.5817345361655426 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	lock, err := l.LockRun("stream")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := must.Get(l.LockRun("stream"))(t)
 	c := Charge{DataID: "clinic", Algorithm: "fixture", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 5, Count: 5}}, Unit: "one record", Relation: "replace-one"}
-	if _, err := lock.Resume(c, StreamPosition{2, "two"}, 2, privacy.NewSeededSource(1)); !errors.Is(err, ErrResume) {
-		t.Errorf("an older state: %v", err)
-	}
-	if _, err := lock.Resume(c, StreamPosition{3, "three"}, 2, privacy.NewSeededSource(1)); err != nil {
-		t.Error(err)
-	}
+	must.Fail(lock.Resume(c, StreamPosition{2, "two"}, 2, privacy.NewSeededSource(1)))(t, ErrResume, "an older state")
+	must.Check(lock.Resume(c, StreamPosition{3, "three"}, 2, privacy.NewSeededSource(1)))(t)
 	lock.Unlock()
 
 	compacted := golden(t, "ledger3")
@@ -340,9 +268,7 @@ func TestGoldenLedgers(t *testing.T) {
 	if e, err := old.Released("run-a"); err != nil || e.Kept != (Kept{}) {
 		t.Errorf("%+v, %v", e, err)
 	}
-	if err := old.Release("run-b", Kept{"a hash", "a place"}); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, old.Release("run-b", Kept{"a hash", "a place"}))
 	if v, err := old.Verify(); err != nil || v.Lines != 9 {
 		t.Errorf("%+v, %v", v, err)
 	}

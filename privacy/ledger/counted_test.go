@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -12,10 +13,7 @@ import (
 // A cap for budgets chosen by looking counts by a filter, from before the first charge, and by the odometer if it is raised or late;
 // the exact total, which is less, is for budgets that were fixed beforehand. Compaction changes none of them.
 func TestCapsSayWhatTheyCount(t *testing.T) {
-	l, err := Open(filepath.Join(t.TempDir(), "ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Open(filepath.Join(t.TempDir(), "ledger.jsonl")))(t)
 	run := func(id string, events ...account.Event) error {
 		s, err := l.Begin(Charge{DataID: id, Algorithm: "a", Events: events, Unit: "one record", Resumable: true}, privacy.NewSeededSource(1))
 		if err == nil {
@@ -35,31 +33,19 @@ func TestCapsSayWhatTheyCount(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"fixed", "looking"} {
-		if err := run(id, gauss); err != nil {
-			t.Fatalf("%s: %v", id, err)
-		}
+		must.Do(t, run(id, gauss), id)
 	}
-	if err := run("fixed", pures); err != nil {
-		t.Errorf("the exact total is below the cap: %v", err)
-	}
-	if err := run("looking", pures); !errors.Is(err, ErrBudget) {
-		t.Errorf("no filter admits this: %v", err)
-	}
+	must.CheckDo(t, run("fixed", pures), "the exact total is below the cap")
+	must.FailDo(t, run("looking", pures), ErrBudget, "no filter admits this")
 	if err := run("pure", account.Repeat(account.PureEvent{Epsilon: 0.125}, 8)); err != nil {
 		t.Errorf("pure epsilons add up to the cap: %v", err)
 	}
-	if err := run("pure", account.PureEvent{Epsilon: 0.001}); !errors.Is(err, ErrBudget) {
-		t.Errorf("above the sum of pure epsilons: %v", err)
-	}
-	if err := l.SetCapByLooking("looking", privacy.Budget{Epsilon: 2.5, Delta: 1e-5}); err != nil { // raised
-		t.Fatal(err)
-	}
+	must.FailDo(t, run("pure", account.PureEvent{Epsilon: 0.001}), ErrBudget, "above the sum of pure epsilons")
+	must.Do(t, l.SetCapByLooking("looking", privacy.Budget{Epsilon: 2.5, Delta: 1e-5})) // raised
 	want := map[string]Counted{"fixed": Planned, "looking": Odometer, "pure": Filtered}
 	for _, compacted := range []bool{false, true} {
 		if compacted {
-			if _, err := l.Compact(); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(l.Compact())(t)
 		}
 		for id, by := range want {
 			if s, err := l.Summary(id, 1e-5); err != nil || s.CapBy != by || !(s.Looking >= s.Epsilon) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/durable"
@@ -23,10 +24,7 @@ func fiveLines(t *testing.T) (*Ledger, [][]byte) {
 	for _, run := range []string{"a", "b", "c", "d"} {
 		mustBegin(t, l, testCharge(run))
 	}
-	raw, err := os.ReadFile(l.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(l.path))(t)
 	return l, bytes.SplitAfter(bytes.TrimSuffix(raw, []byte("\n")), []byte("\n"))
 }
 
@@ -34,9 +32,7 @@ func fiveLines(t *testing.T) (*Ledger, [][]byte) {
 func wantDamaged(t *testing.T, l *Ledger, text string, lines ...[]byte) {
 	t.Helper()
 	data := append(bytes.TrimSuffix(bytes.Join(lines, nil), []byte("\n")), '\n')
-	if err := os.WriteFile(l.path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(l.path, data, 0o600))
 	_, errOpen := Open(l.path)
 	_, errVerify := l.Verify()
 	_, errSummary := l.Summary("clinic", 1e-5)
@@ -70,27 +66,16 @@ func TestEditedLastLine(t *testing.T) {
 // Somebody who recomputes the hash of an edited last line meets the head.
 func TestForgedLastLine(t *testing.T) {
 	l, lines := fiveLines(t)
-	st, err := parseLedger(bytes.Join(lines[:4], nil), &ledgerHead{Lines: 4, Hash: hashOf(t, lines[:4])})
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := encodeCharge(testCharge("forged"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	forged, _, err := formatLine(st.last, 4, typeCharge, time.Now(), body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := must.Get(parseLedger(bytes.Join(lines[:4], nil), &ledgerHead{Lines: 4, Hash: hashOf(t, lines[:4])}))(t)
+	body := must.Get(encodeCharge(testCharge("forged")))(t)
+	forged, _ := must.Get2(formatLine(st.last, 4, typeCharge, time.Now(), body))(t)
 	wantDamaged(t, l, "not the line that the head knows", lines[0], lines[1], lines[2], lines[3], forged)
 }
 
 func hashOf(t *testing.T, lines [][]byte) string {
 	t.Helper()
 	var j struct{ Hash string }
-	if err := json.Unmarshal(lines[len(lines)-1], &j); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(lines[len(lines)-1], &j))
 	return j.Hash
 }
 
@@ -129,53 +114,38 @@ func TestOtherHeader(t *testing.T) {
 func TestLinesBeyondTheHead(t *testing.T) {
 	l, lines := fiveLines(t)
 	head := ledgerHead{Lines: 3, Hash: hashOf(t, lines[:3])}
-	raw, err := json.Marshal(head)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(l.path+headSuffix, append(raw, '\n'), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(json.Marshal(head))(t)
+	must.Do(t, os.WriteFile(l.path+headSuffix, append(raw, '\n'), 0o600))
 	wantDamaged(t, l, "more than one interrupted write", lines...)
 }
 
 func TestLostFiles(t *testing.T) {
 	t.Run("head", func(t *testing.T) {
 		l, lines := fiveLines(t)
-		if err := os.Remove(l.path + headSuffix); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(l.path+headSuffix))
 		wantDamaged(t, l, "head file (.head) is missing", lines...)
 		wantDamaged(t, l, "head file (.head) is missing", lines[:2]...)
 	})
 	t.Run("head malformed", func(t *testing.T) {
 		l, lines := fiveLines(t)
 		for _, bad := range []string{"", "x", `{"lines":5}`, `{"lines":0,"hash":""}` + "\n"} {
-			if err := os.WriteFile(l.path+headSuffix, []byte(bad), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(l.path+headSuffix, []byte(bad), 0o600))
 			wantDamaged(t, l, ".head is malformed", lines...)
 		}
 	})
 	t.Run("ledger", func(t *testing.T) {
 		l, _ := fiveLines(t)
-		if err := os.Remove(l.path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(l.path))
 		if _, err := Open(l.path); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "lost lines") {
 			t.Errorf("%v, want ErrUnavailable: lost lines", err)
 		}
-		if _, err := l.Begin(testCharge("new"), privacy.NewSeededSource(1)); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("%v, want ErrUnavailable", err)
-		}
+		must.Fail(l.Begin(testCharge("new"), privacy.NewSeededSource(1)))(t, ErrUnavailable)
 	})
 	t.Run("both replaced", func(t *testing.T) {
 		l, _ := fiveLines(t)
 		other := newTestLedger(t)
 		for _, suffix := range []string{"", headSuffix} {
-			if err := os.Rename(other.path+suffix, l.path+suffix); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Rename(other.path+suffix, l.path+suffix))
 		}
 		if _, err := l.Begin(testCharge("new"), privacy.NewSeededSource(1)); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "replaced") {
 			t.Errorf("%v, want ErrUnavailable: replaced", err)
@@ -188,9 +158,7 @@ func TestEveryByteCounts(t *testing.T) {
 	_, lines := fiveLines(t)
 	valid := append(bytes.Join(lines, nil), '\n')
 	head := &ledgerHead{Lines: 5, Hash: hashOf(t, lines)}
-	if _, err := parseLedger(valid, head); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(parseLedger(valid, head))(t)
 	for i := range valid {
 		for name, damaged := range map[string][]byte{
 			"changed": slices.Concat(valid[:i], []byte{valid[i] ^ 1}, valid[i+1:]),
@@ -210,20 +178,13 @@ func TestEveryByteCounts(t *testing.T) {
 func TestTornLine(t *testing.T) {
 	l, lines := fiveLines(t)
 	whole := bytes.Join(lines, nil)
-	head, err := os.ReadFile(l.path + headSuffix)
-	if err != nil {
-		t.Fatal(err)
-	}
+	head := must.Get(os.ReadFile(l.path + headSuffix))(t)
 	next := slices.Concat(bytes.Replace(lines[4], []byte(`"seq":4`), []byte(`"seq":5`), 1))
 	zeros := append(make([]byte, 100), '\n') // a page that never reached the disk
 	for _, torn := range [][]byte{next[:1], next[:60], next, slices.Concat(next, []byte{'\n'}), zeros} {
 		before := slices.Concat(whole, []byte{'\n'}, torn)
-		if err := os.WriteFile(l.path, before, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(l.path+headSuffix, head, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(l.path, before, 0o600))
+		must.Do(t, os.WriteFile(l.path+headSuffix, head, 0o600))
 		if v, err := l.Verify(); err != nil || v.TornBytes != len(torn) || v.Lines != 5 {
 			t.Fatalf("Verify = %+v, %v; want %d torn bytes", v, err, len(torn))
 		}
@@ -239,31 +200,22 @@ func TestTornLine(t *testing.T) {
 		if raw, err := os.ReadFile(aside[0]); err != nil || !bytes.Equal(raw, torn) {
 			t.Errorf("side file has %q, want %q", raw, torn)
 		}
-		if err := os.Remove(aside[0]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(aside[0]))
 		wantWarning(t, mustBegin(t, l, testCharge("later")), "unfinished line", false)
 		if v, err := l.Verify(); err != nil || v != (Verification{Lines: 7}) {
 			t.Errorf("Verify after repair = %+v, %v", v, err)
 		}
 	}
 	// Two broken lines after the head are no interrupted write.
-	if err := os.WriteFile(l.path+headSuffix, head, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(l.path+headSuffix, head, 0o600))
 	wantDamaged(t, l, "line 6 is not valid", whole, []byte("\n"), zeros, zeros)
 }
 
 // fakeLine appends a valid line of any type to a ledger, as a later version would.
 func fakeLine(t *testing.T, l *Ledger, kind, body string) {
 	t.Helper()
-	st, err := l.load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.append(st, kind, time.Now(), []byte(body)); err != nil {
-		t.Fatal(err)
-	}
+	st := must.Get(l.load())(t)
+	must.Do(t, l.append(st, kind, time.Now(), []byte(body)))
 }
 
 func TestUnknownIsNeverIgnored(t *testing.T) {
@@ -289,13 +241,9 @@ func TestUnknownIsNeverIgnored(t *testing.T) {
 			if v, err := l.Verify(); err != nil || v.Lines != 2 {
 				t.Errorf("Verify = %+v, %v: a line of a later version is no damage", v, err)
 			}
-			if _, err := l.Summary("clinic", 1e-5); !errors.Is(err, account.ErrUnsupported) {
-				t.Errorf("Summary: %v, want ErrUnsupported", err)
-			}
+			must.Fail(l.Summary("clinic", 1e-5))(t, account.ErrUnsupported, "Summary")
 			wantWarning(t, mustBegin(t, l, testCharge("a")), "cannot be computed", true)
-			if err := l.SetCap("clinic", privacy.Budget{Epsilon: 100, Delta: 0.1}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, l.SetCap("clinic", privacy.Budget{Epsilon: 100, Delta: 0.1}))
 			if _, err := l.Begin(testCharge("b"), privacy.NewSeededSource(1)); !errors.Is(err, account.ErrUnsupported) {
 				t.Errorf("Begin under a cap: %v, want ErrUnsupported", err)
 			}
@@ -310,16 +258,9 @@ func TestUnknownIsNeverIgnored(t *testing.T) {
 
 func TestLaterFormatIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
-	line, hash, err := formatLine(lineHash{}, 0, typeHeader, time.Now(), []byte(`{"format":2,"extra":true}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, line, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := (&Ledger{path: path}).writeHead(ledgerHead{Lines: 1, Hash: hash.String()}); err != nil {
-		t.Fatal(err)
-	}
+	line, hash := must.Get2(formatLine(lineHash{}, 0, typeHeader, time.Now(), []byte(`{"format":2,"extra":true}`)))(t)
+	must.Do(t, os.WriteFile(path, line, 0o600))
+	must.Do(t, (&Ledger{path: path}).writeHead(ledgerHead{Lines: 1, Hash: hash.String()}))
 	if _, err := Open(path); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "version 2") {
 		t.Errorf("%v, want ErrUnavailable that names version 2", err)
 	}
@@ -332,9 +273,7 @@ func TestForeignLines(t *testing.T) {
 		return []byte(content[:len(content)-1] + hashSuffix(hash))
 	}
 	const good = `{"seq":3,"type":"note","time":"","body":{}}`
-	if _, _, err := parseLine(lineHash{}, 3, sealed(good)); err != nil {
-		t.Fatal("control:", err)
-	}
+	must.Get2(parseLine(lineHash{}, 3, sealed(good)))(t, "control:")
 	for name, content := range map[string]string{
 		"sequence number": `{"seq":2,"type":"note","time":"","body":{}}`,
 		"extra field":     `{"seq":3,"type":"note","time":"","body":{},"undo":1}`,
@@ -380,9 +319,7 @@ func removePrepared(t *testing.T, path string) {
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}
-	if err := os.Remove(files[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(files[0]))
 }
 
 // If the head cannot be written after the line, there is no session, and the

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -11,26 +13,16 @@ import (
 // Runs of a pure epsilon use up a cap as decimals add up, and no run more fits in: five of
 // 0.2, ten of 0.1, a hundred of 0.01 at a cap of 1.
 func TestLedgerCapsAreDecimals(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	c := certificate(t, 0.02)
 	for _, kind := range []privacy.PureNoise{privacy.KNormNoise, privacy.LaplaceNoise} {
 		for _, b := range []struct {
 			epsilon float64
 			runs    int
 		}{{0.2, 5}, {0.1, 10}, {0.01, 100}, {0.05, 20}, {0.125, 8}} {
-			l, err := Open(filepath.Join(t.TempDir(), "ledger"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := l.SetCap("d", privacy.Budget{Epsilon: 1, Delta: 1e-290}); err != nil {
-				t.Fatal(err)
-			}
-			m, err := privacy.CalibratePure(c, b.epsilon, 3, kind)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(Open(filepath.Join(t.TempDir(), "ledger")))(t)
+			must.Do(t, l.SetCap("d", privacy.Budget{Epsilon: 1, Delta: 1e-290}))
+			m := must.Get(privacy.CalibratePure(c, b.epsilon, 3, kind))(t)
 			for i := range b.runs + 1 {
 				charge := testCharge("")
 				charge.DataID, charge.Events = "d", []account.Event{m.Event(c)}

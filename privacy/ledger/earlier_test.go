@@ -1,12 +1,12 @@
 package ledger
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -17,18 +17,10 @@ import (
 func TestLedgerOfEarlierEvents(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
 	for _, suffix := range []string{"", headSuffix} {
-		raw, err := os.ReadFile("testdata/ledger1/ledger.jsonl" + suffix)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path+suffix, raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile("testdata/ledger1/ledger.jsonl" + suffix))(t)
+		must.Do(t, os.WriteFile(path+suffix, raw, 0o600))
 	}
-	l, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Open(path))(t)
 	s, err := l.Summary("clinic", 1e-5)
 	if err != nil || s.Runs != 5 || s.Mu != 0.8387204027359596 || s.Epsilon > 2.6477 || s.Epsilon < 2.6475 || s.Cap.Epsilon != 5 {
 		t.Fatalf("%+v, %v", s, err)
@@ -41,9 +33,7 @@ func TestLedgerOfEarlierEvents(t *testing.T) {
 	for i, e := range []account.Event{batch, hidden} {
 		c := testCharge([]string{"batch", "hidden"}[i])
 		c.DataID, c.Events = "clinic", []account.Event{e}
-		if _, err := l.Begin(c, privacy.NewSeededSource(1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Begin(c, privacy.NewSeededSource(1)))(t)
 	}
 	after, err := l.Summary("clinic", 1e-5)
 	if err != nil || after.Mu != 0 || !(after.Epsilon > s.Epsilon) {
@@ -52,9 +42,7 @@ func TestLedgerOfEarlierEvents(t *testing.T) {
 	// The total knows the amplification.
 	var known account.GDP
 	for _, e := range []account.Event{account.GaussianEvent{Sensitivity: s.Mu, Sigma: 1}, hidden, account.Repeat(account.GaussianEvent{Sensitivity: 0.1, Sigma: 0.6}, 50)} {
-		if err := known.Compose(e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, known.Compose(e))
 	}
 	if !(after.Epsilon < 0.8*known.Epsilon(1e-5)) {
 		t.Errorf("epsilon %v, with known batches %v", after.Epsilon, known.Epsilon(1e-5))
@@ -62,7 +50,5 @@ func TestLedgerOfEarlierEvents(t *testing.T) {
 	if text := after.String(); strings.Contains(text, "GDP") || !strings.Contains(text, "at delta 1e-05") {
 		t.Error(text)
 	}
-	if _, err := l.Begin(Charge{DataID: "clinic", Run: "more", Algorithm: "a", Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1}}}, privacy.NewSeededSource(1)); !errors.Is(err, ErrBudget) {
-		t.Errorf("beyond the cap: %v", err)
-	}
+	must.Fail(l.Begin(Charge{DataID: "clinic", Run: "more", Algorithm: "a", Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1}}}, privacy.NewSeededSource(1)))(t, ErrBudget, "beyond the cap")
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/durable"
 )
 
@@ -13,11 +14,7 @@ import (
 func FuzzCount(f *testing.F) {
 	r := RunLock{run: "a"}
 	slot := func(releases int) []byte {
-		text, err := r.text(StreamPosition{releases, "0f"})
-		if err != nil {
-			f.Fatal(err)
-		}
-		return text
+		return must.Get(r.text(StreamPosition{releases, "0f"}))(f)
 	}
 	f.Add(append(slot(3), slot(4)...))
 	f.Add(append(slot(5), make([]byte, slotSize)...))
@@ -27,13 +24,8 @@ func FuzzCount(f *testing.F) {
 	whole := slot(7)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, content := range [][]byte{data, append(append([]byte(nil), whole...), data...)} {
-			if err := os.WriteFile(path, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			file, err := durable.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, content, 0o600))
+			file := must.Get(durable.Open(path))(t)
 			got := RunLock{run: "a", file: file}
 			read := got.read()
 			file.Close()

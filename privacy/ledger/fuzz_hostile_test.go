@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/internal/hostile"
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -21,16 +22,10 @@ func hostileLedgers(t testing.TB) (all []*hostile.Value) {
 		t.Fatalf("%d ledgers, %v", len(names), err)
 	}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		var lines []*hostile.Value
 		for line := range bytes.Lines(text) {
-			v, err := hostile.Parse(append(line[:len(line)-1-len(hashSuffix(lineHash{}))], '}'))
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(hostile.Parse(append(line[:len(line)-1-len(hashSuffix(lineHash{}))], '}')))(t)
 			lines = append(lines, v)
 		}
 		for i := 1; i < len(lines); i += 3 {
@@ -49,10 +44,7 @@ func chain(t testing.TB, lines []*hostile.Value, kind byte) (text []byte, head *
 	t.Helper()
 	hashes := []lineHash{{}}
 	for _, v := range lines {
-		content, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(json.Marshal(v))(t)
 		line, hash := chained(hashes[len(hashes)-1], content)
 		text, hashes = append(text, line...), append(hashes, hash)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -21,16 +22,11 @@ func FuzzLedger(f *testing.F) {
 		{typeResume, `{"run":"a"}`},
 		{typeFinish, `{"run":"a","status":"released"}`},
 	} {
-		line, hash, err := formatLine(last, seq, l[0], time.Unix(0, 0), []byte(l[1]))
-		if err != nil {
-			f.Fatal(err)
-		}
+		line, hash := must.Get2(formatLine(last, seq, l[0], time.Unix(0, 0), []byte(l[1])))(f)
 		valid, last = append(valid, line...), hash
 	}
 	head := &ledgerHead{Lines: 5, Hash: last.String()}
-	if _, err := parseLedger(valid, head); err != nil {
-		f.Fatal(err)
-	}
+	must.Get(parseLedger(valid, head))(f)
 	header := valid[:bytes.IndexByte(valid, '\n')+1]
 	f.Add(valid, true)
 	f.Add(header, false)

@@ -15,17 +15,14 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
 
 func newTestLedger(t *testing.T) *Ledger {
 	t.Helper()
-	l, err := Open(filepath.Join(t.TempDir(), "ledger"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return must.Get(Open(filepath.Join(t.TempDir(), "ledger")))(t)
 }
 
 func testCharge(run string) Charge {
@@ -50,34 +47,20 @@ func certified(sensitivity float64) (privacy.Certificate, error) {
 
 func certificate(t *testing.T, sensitivity float64) privacy.Certificate {
 	t.Helper()
-	c, err := certified(sensitivity)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Get(certified(sensitivity))(t)
 }
 
 func mustBegin(t *testing.T, l *Ledger, c Charge) *privacy.LiveSession {
 	t.Helper()
-	s, err := l.Begin(c, privacy.NewSeededSource(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(l.Begin(c, privacy.NewSeededSource(1)))(t)
 }
 
 func readAll(t *testing.T, l *Ledger) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	names, err := filepath.Glob(l.path + "*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(filepath.Glob(l.path + "*"))(t)
 	for _, name := range names {
-		raw, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(name))(t)
 		files[name] = string(raw)
 	}
 	return files
@@ -85,10 +68,7 @@ func readAll(t *testing.T, l *Ledger) map[string]string {
 
 func countRun(t *testing.T, l *Ledger, run string) int {
 	t.Helper()
-	entries, err := l.Entries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(l.Entries())(t)
 	n := 0
 	for _, e := range entries {
 		if e.Charge != nil && e.Run == run {
@@ -113,20 +93,10 @@ func TestLedgerRoundTrip(t *testing.T) {
 	if s := mustBegin(t, l, c); s.Receipt().Run != "a" || s.Receipt().Seq != 1 {
 		t.Errorf("receipt %+v", s.Receipt())
 	}
-	if err := l.Finish("a", "done"); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.SetCap("clinic", privacy.Budget{Epsilon: 3, Delta: 1e-6}); err != nil {
-		t.Fatal(err)
-	}
-	again, err := Open(l.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := again.Entries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Finish("a", "done"))
+	must.Do(t, l.SetCap("clinic", privacy.Budget{Epsilon: 3, Delta: 1e-6}))
+	again := must.Get(Open(l.path))(t)
+	got := must.Get(again.Entries())(t)
 	c.SeededNoise = true
 	for i := range got[1:] {
 		got[i+1].Time = time.Time{}
@@ -156,26 +126,17 @@ func TestSummaryComposesAllRunsOfTheID(t *testing.T) {
 	other := testCharge("b")
 	other.DataID = "elsewhere"
 	mustBegin(t, l, other)
-	secret, err := privacy.NewSource()
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := must.Get(privacy.NewSource())(t)
 	// A clock that runs backwards changes nothing.
 	c := testCharge("")
 	c.Time = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
-	s, err := l.Begin(c, secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(l.Begin(c, secret))(t)
 	if len(s.Receipt().Run) < 20 || s.Receipt().Seq != 3 {
 		t.Errorf("receipt %+v, want a generated run id and line 3", s.Receipt())
 	}
 	wantWarning(t, s, privacy.SeededWarning, false)
 
-	got, err := l.Summary("clinic", 1e-5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(l.Summary("clinic", 1e-5))(t)
 	mu := math.Sqrt(4 * 0.1 * 0.1 * 9) // four releases, sensitivity/sigma = 0.3
 	if math.Abs(got.Mu-mu) > 1e-12 || got.Mu < mu*(1-1e-15) || got.Epsilon != account.GDPEpsilon(got.Mu, 1e-5) || got.Runs != 2 || got.SeededRuns != 1 {
 		t.Errorf("summary %+v, want mu %v from 2 runs, 1 seeded", got, mu)
@@ -186,9 +147,7 @@ func TestSummaryComposesAllRunsOfTheID(t *testing.T) {
 	if none, err := l.Summary("nobody", 1e-5); err != nil || none.Mu != 0 || none.Epsilon != 0 || none.Runs != 0 {
 		t.Errorf("summary of an id never charged: %+v, %v", none, err)
 	}
-	if _, err := l.Summary("clinic", 0); err == nil {
-		t.Error("a summary without delta and cap was accepted")
-	}
+	must.Err(l.Summary("clinic", 0))(t, "a summary without delta and cap was accepted")
 }
 
 func TestNonPrivateReleaseHasNoFiniteEpsilon(t *testing.T) {
@@ -206,30 +165,21 @@ func TestNonPrivateReleaseHasNoFiniteEpsilon(t *testing.T) {
 func TestCapRefusesAndLeavesTheFilesAlone(t *testing.T) {
 	l := newTestLedger(t)
 	limit := privacy.Budget{Epsilon: 1, Delta: 1e-6}
-	if err := l.SetCap("clinic", limit); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.SetCap("clinic", limit))
 	cert := certificate(t, 0.11)
-	m, err := privacy.CalibrateGaussian(cert, limit, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(privacy.CalibrateGaussian(cert, limit, 3))(t)
 	c := testCharge("a")
 	c.Events = []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 0.11, Sigma: m.Sigma}, 3)}
 	mustBegin(t, l, c) // spends the cap to the last digit
 
 	before := readAll(t, l)
 	c.Run, c.Events = "b", []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1000}}
-	if err := l.Admits(c); !errors.Is(err, ErrBudget) {
-		t.Errorf("over the cap: Admits says %v", err)
-	}
+	must.FailDo(t, l.Admits(c), ErrBudget, "over the cap: Admits says")
 	if s, err := l.Begin(c, privacy.NewSeededSource(1)); !errors.Is(err, ErrBudget) || s != nil {
 		t.Errorf("over the cap: %v, %v; want ErrBudget", s, err)
 	}
 	c.Events = []account.Event{account.NonPrivateEvent{}}
-	if _, err := l.Begin(c, privacy.NewSeededSource(1)); !errors.Is(err, ErrBudget) {
-		t.Errorf("non-private run under a cap: %v; want ErrBudget", err)
-	}
+	must.Fail(l.Begin(c, privacy.NewSeededSource(1)))(t, ErrBudget, "non-private run under a cap")
 	if !reflect.DeepEqual(before, readAll(t, l)) {
 		t.Error("a refused charge changed the files")
 	}
@@ -238,9 +188,7 @@ func TestCapRefusesAndLeavesTheFilesAlone(t *testing.T) {
 	other := testCharge("c")
 	other.DataID = "elsewhere"
 	mustBegin(t, l, other) // has no cap
-	if err := l.SetCap("clinic", privacy.Budget{Epsilon: 2, Delta: 1e-6}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.SetCap("clinic", privacy.Budget{Epsilon: 2, Delta: 1e-6}))
 	c.Run, c.Events = "d", []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1000}}
 	mustBegin(t, l, c)
 	if s, err := l.Summary("clinic", 0); err != nil || s.Delta != 1e-6 || s.Cap.Epsilon != 2 || s.Runs != 3 {
@@ -254,12 +202,8 @@ func TestCapCountsEarlierCharges(t *testing.T) {
 	c := testCharge("a")
 	c.Events = []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1}}
 	mustBegin(t, l, c)
-	if err := l.SetCap("clinic", privacy.Budget{Epsilon: 1, Delta: 1e-6}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Begin(testCharge("b"), privacy.NewSeededSource(1)); !errors.Is(err, ErrBudget) {
-		t.Errorf("%v, want ErrBudget", err)
-	}
+	must.Do(t, l.SetCap("clinic", privacy.Budget{Epsilon: 1, Delta: 1e-6}))
+	must.Fail(l.Begin(testCharge("b"), privacy.NewSeededSource(1)))(t, ErrBudget)
 }
 
 func TestLedgerRefusesBadInput(t *testing.T) {
@@ -300,36 +244,22 @@ func TestLedgerRefusesBadInput(t *testing.T) {
 			t.Errorf("%s: charge accepted", name)
 		}
 	}
-	if _, err := l.Begin(testCharge("b"), nil); err == nil {
-		t.Error("a charge without a source was accepted")
-	}
+	must.Err(l.Begin(testCharge("b"), nil))(t, "a charge without a source was accepted")
 	for _, b := range []privacy.Budget{{}, {Epsilon: 1}, {Epsilon: math.NaN(), Delta: 0.1}, {Epsilon: math.Inf(1), Delta: 0.1}, {Epsilon: 1, Delta: 1}} {
-		if err := l.SetCap("clinic", b); err == nil {
-			t.Errorf("cap %+v accepted", b)
-		}
+		must.ErrDo(t, l.SetCap("clinic", b), "cap %+v accepted", b)
 	}
-	if err := l.Finish("b", "done"); err == nil {
-		t.Error("a run that was never charged was finished")
-	}
+	must.ErrDo(t, l.Finish("b", "done"), "a run that was never charged was finished")
 	if !reflect.DeepEqual(before, readAll(t, l)) {
 		t.Error("a refused change altered the files")
 	}
-	if err := l.Finish("a", "done"); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Finish("a", "done"); err == nil {
-		t.Error("a run was finished twice")
-	}
+	must.Do(t, l.Finish("a", "done"))
+	must.ErrDo(t, l.Finish("a", "done"), "a run was finished twice")
 }
 
 func TestFingerprintWarns(t *testing.T) {
 	l := newTestLedger(t)
 	print := func(l *Ledger, data string) string {
-		f, err := l.Fingerprint(strings.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return f
+		return must.Get(l.Fingerprint(strings.NewReader(data)))(t)
 	}
 	begin := func(run, id, data string) *privacy.LiveSession {
 		c := testCharge(run)
@@ -344,19 +274,14 @@ func TestFingerprintWarns(t *testing.T) {
 	wantWarning(t, s, changed, false)
 	wantWarning(t, s, alias, true)
 
-	again, err := Open(l.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(Open(l.path))(t)
 	if print(l, "one") != print(again, "one") {
 		t.Error("the fingerprint changed when the ledger was opened again")
 	}
 	if print(l, "one") == print(newTestLedger(t), "one") {
 		t.Error("the fingerprint has no key of its own in each ledger")
 	}
-	if _, err := l.Fingerprint(failingReader{}); err == nil {
-		t.Error("a read error was ignored")
-	}
+	must.Err(l.Fingerprint(failingReader{}))(t, "a read error was ignored")
 }
 
 type failingReader struct{}
@@ -376,9 +301,7 @@ func TestLockTimesOut(t *testing.T) {
 	l := newTestLedger(t)
 	l.lockWait = 30 * time.Millisecond
 	held := flock.New(l.path + lockSuffix)
-	if err := held.Lock(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, held.Lock())
 	before := readAll(t, l)
 	_, err := l.Begin(testCharge("a"), privacy.NewSeededSource(1))
 	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), l.path+lockSuffix) {
@@ -387,9 +310,7 @@ func TestLockTimesOut(t *testing.T) {
 	if !reflect.DeepEqual(before, readAll(t, l)) {
 		t.Error("the files changed without the lock")
 	}
-	if err := held.Unlock(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, held.Unlock())
 	mustBegin(t, l, testCharge("a"))
 }
 
@@ -398,9 +319,7 @@ func TestGoroutinesLoseNothing(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, id := range "abcdefgh" {
 		wg.Go(func() {
-			if _, err := l.Begin(testCharge(string(id)), privacy.NewSeededSource(1)); err != nil {
-				t.Error(err)
-			}
+			must.Check(l.Begin(testCharge(string(id)), privacy.NewSeededSource(1)))(t)
 		})
 	}
 	wg.Wait()
@@ -412,19 +331,13 @@ func TestGoroutinesLoseNothing(t *testing.T) {
 func TestOpenLedgerPaths(t *testing.T) {
 	dir := t.TempDir()
 	for _, bad := range []string{dir, filepath.Join(dir, "missing", "ledger")} {
-		if _, err := Open(bad); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("Open(%s) = %v, want ErrUnavailable", bad, err)
-		}
+		must.Fail(Open(bad))(t, ErrUnavailable, fmt.Sprintf("Open(%s) =", bad))
 	}
 	// A file that is no ledger is never overwritten.
 	foreign := filepath.Join(dir, "foreign")
 	for _, content := range []string{"", "a,b,c\n1,2,3\n", "{}"} {
-		if err := os.WriteFile(foreign, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Open(foreign); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("content %q was opened as a ledger: %v", content, err)
-		}
+		must.Do(t, os.WriteFile(foreign, []byte(content), 0o600))
+		must.Fail(Open(foreign))(t, ErrUnavailable, fmt.Sprintf("content %q was opened as a ledger", content))
 		if raw, err := os.ReadFile(foreign); err != nil || !bytes.Equal(raw, []byte(content)) {
 			t.Errorf("content %q became %q", content, raw)
 		}

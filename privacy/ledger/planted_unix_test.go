@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/durable"
 )
@@ -21,14 +22,10 @@ func TestPlantedLinksAreNotFollowed(t *testing.T) {
 		t.Run(planted, func(t *testing.T) {
 			dir := t.TempDir()
 			victim := filepath.Join(dir, "victim")
-			if err := os.WriteFile(victim, []byte("keep"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(victim, []byte("keep"), 0o600))
 			work, absent := filepath.Join(dir, "work"), filepath.Join(dir, "absent")
 			for target, name := range map[string]string{victim: planted, absent: "led.run-a.lock"} {
-				if err := errors.Join(os.MkdirAll(work, 0o700), os.Symlink(target, filepath.Join(work, name))); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, errors.Join(os.MkdirAll(work, 0o700), os.Symlink(target, filepath.Join(work, name))))
 			}
 			l, err := Open(filepath.Join(work, "led"))
 			if err == nil {
@@ -50,9 +47,7 @@ func TestPlantedLinksAreNotFollowed(t *testing.T) {
 			if text, err := os.ReadFile(victim); err != nil || string(text) != "keep" {
 				t.Errorf("the other user's file is %q, %v", text, err)
 			}
-			if _, err := os.Lstat(absent); err == nil {
-				t.Error("a file was made where a link pointed")
-			}
+			must.Err(os.Lstat(absent))(t, "a file was made where a link pointed")
 			files, _ := os.ReadDir(work)
 			for _, f := range files {
 				if strings.HasPrefix(f.Name(), ".dyad") {
@@ -68,9 +63,7 @@ func TestPlantedLinksAreNotFollowed(t *testing.T) {
 func TestOnlyAFileOfTheLengthOfALedgerIsRead(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	if err := errors.Join(os.WriteFile(in("long"), nil, 0o600), os.Truncate(in("long"), maxLedger+1), syscall.Mkfifo(in("fifo"), 0o600), os.Symlink("/dev/zero", in("zero"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(in("long"), nil, 0o600), os.Truncate(in("long"), maxLedger+1), syscall.Mkfifo(in("fifo"), 0o600), os.Symlink("/dev/zero", in("zero"))))
 	if l, err := Open(in("long")); !errors.Is(err, durable.ErrTooLong) || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "dyad ledger compact") {
 		t.Errorf("a file of %d bytes: %v, %v", maxLedger+1, l, err)
 	}
@@ -78,16 +71,10 @@ func TestOnlyAFileOfTheLengthOfALedgerIsRead(t *testing.T) {
 		if l, err := Open(name); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "name a file") {
 			t.Errorf("%s: %v, %v", name, l, err)
 		}
-		if _, err := os.Lstat(name + lockSuffix); err == nil {
-			t.Errorf("%s has a lock", name)
-		}
+		must.Err(os.Lstat(name+lockSuffix))(t, "%s has a lock", name)
 	}
 	// An archive and a head are read with the same care.
 	l := newTestLedger(t)
-	if err := errors.Join(os.Remove(l.path+headSuffix), os.Symlink("/dev/zero", l.path+headSuffix)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Verify(); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("a head that is a device: %v", err)
-	}
+	must.Do(t, errors.Join(os.Remove(l.path+headSuffix), os.Symlink("/dev/zero", l.path+headSuffix)))
+	must.Fail(l.Verify())(t, ErrUnavailable, "a head that is a device")
 }

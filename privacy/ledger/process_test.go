@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -149,25 +150,14 @@ type child struct {
 
 func startChild(t *testing.T, path, job, arg string) *child {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := must.Get(os.Executable())(t)
 	cmd := exec.Command(exe, "-test.run=^TestLedgerChild$")
 	// Built with the race detector, a program sleeps for a second before it ends.
 	cmd.Env = append(os.Environ(), childJob+"="+job, childLedger+"="+path, childArg+"="+arg, "GORACE=atexit_sleep_ms=0")
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(t)
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	return &child{cmd: cmd, in: in, out: bufio.NewScanner(out)}
 }
@@ -199,10 +189,7 @@ func TestTwoProcessesLoseNothing(t *testing.T) {
 	// Both also race to create the ledger.
 	a, b := startChild(t, path, "charge", "a"), startChild(t, path, "charge", "b")
 	linesA, linesB := a.wait(), b.wait()
-	l, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Open(path))(t)
 	for _, line := range append(linesA, linesB...) {
 		run, ok := strings.CutPrefix(line, "charged ")
 		if !ok {
@@ -243,10 +230,7 @@ func TestKillAtEachStage(t *testing.T) {
 			for _, line := range c.kill() {
 				t.Errorf("the killed run went on: %s", line)
 			}
-			l, err := Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(Open(path))(t)
 			before, err := l.Verify()
 			if err != nil || before.Lines != 1+stage.charged {
 				t.Fatalf("Verify = %+v, %v; want %d lines", before, err, 1+stage.charged)
@@ -293,16 +277,9 @@ func TestKillRepeatedlyBeforeTheHead(t *testing.T) {
 func TestKillDuringRepair(t *testing.T) {
 	l := newTestLedger(t)
 	mustBegin(t, l, testCharge("a"))
-	f, err := os.OpenFile(l.path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteString(`{"seq":2,"type":"cha`); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.OpenFile(l.path, os.O_APPEND|os.O_WRONLY, 0))(t)
+	must.Get(f.WriteString(`{"seq":2,"type":"cha`))(t)
+	must.Do(t, f.Close())
 	c := startChild(t, l.path, "pause", "torn saved/run")
 	if line := c.line(); line != "paused" {
 		t.Fatalf("child: %q", line)
@@ -338,14 +315,8 @@ func TestKillAtRandom(t *testing.T) {
 			acknowledged[run] = true
 		}
 	}
-	l, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := l.Entries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Open(path))(t)
+	entries := must.Get(l.Entries())(t)
 	seen := map[string]bool{}
 	for _, e := range entries {
 		if seen[e.Run] {
@@ -384,10 +355,7 @@ func TestReadOnly(t *testing.T) {
 	for _, what := range []string{"directory", "file"} {
 		t.Run(what, func(t *testing.T) {
 			// Not t.TempDir: the child may give up root and must get in.
-			dir, err := os.MkdirTemp("", "ledger")
-			if err != nil {
-				t.Fatal(err)
-			}
+			dir := must.Get(os.MkdirTemp("", "ledger"))(t)
 			t.Cleanup(func() { _ = os.RemoveAll(dir) })
 			if os.Getuid() == 0 {
 				if err := os.Chown(dir, 65534, -1); err != nil {
@@ -400,9 +368,7 @@ func TestReadOnly(t *testing.T) {
 				t.Fatalf("child: %q", line)
 			}
 			before := readAll(t, l)
-			if _, err := io.WriteString(c.in, "go\n"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.WriteString(c.in, "go\n"))(t)
 			if out := c.wait(); len(out) != 1 || !strings.HasPrefix(out[0], "refused") {
 				t.Errorf("child said %q, want only a refusal", out)
 			}

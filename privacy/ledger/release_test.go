@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -35,15 +36,11 @@ func TestReleaseNeedsADigest(t *testing.T) {
 		if now := read(t, l.path); now != before {
 			t.Errorf("%s: a refused release wrote %q", what, strings.TrimPrefix(now, before))
 		}
-		if err := l.Release("a", Kept{Digest: "sha256:0f"}); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
+		must.CheckDo(t, l.Release("a", Kept{Digest: "sha256:0f"}), what)
 	}
 	l, lock, _ := countedRun(t)
 	defer lock.Unlock()
-	if err := l.Finish("r", StatusReleased); err != nil {
-		t.Errorf("a counted stream: %v", err)
-	}
+	must.CheckDo(t, l.Finish("r", StatusReleased), "a counted stream")
 }
 
 // Ledgers that earlier versions wrote, with releases that name no digest, are read, take charges, are
@@ -77,8 +74,6 @@ func TestReleasesWithoutADigestAreRead(t *testing.T) {
 			}
 		}
 		mustBegin(t, l, resumable("next"))
-		if err := l.Release("next", Kept{Digest: "sha256:0f"}); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.CheckDo(t, l.Release("next", Kept{Digest: "sha256:0f"}), name)
 	}
 }

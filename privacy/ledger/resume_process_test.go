@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -50,10 +51,7 @@ func TestTwoProcessesReleaseARunOnce(t *testing.T) {
 	for i := range 10 {
 		mustBegin(t, l, resumable(fmt.Sprintf("r%d", i)))
 	}
-	before, err := l.Summary("clinic", 1e-5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(l.Summary("clinic", 1e-5))(t)
 	a, b := startChild(t, l.path, "resume", ""), startChild(t, l.path, "resume", "")
 	released := map[string]int{}
 	lines := append(a.wait(), b.wait()...)
@@ -81,10 +79,7 @@ func TestKillAtEachStageOfAResume(t *testing.T) {
 	for _, stage := range []string{"locked", "admitted", "head prepared", "line written", "line durable", "head renamed", "acknowledged"} {
 		t.Run(stage, func(t *testing.T) {
 			t.Parallel()
-			l, err := OpenWith(filepath.Join(t.TempDir(), "ledger"), Options{LockWait: time.Minute})
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(OpenWith(filepath.Join(t.TempDir(), "ledger"), Options{LockWait: time.Minute}))(t)
 			mustBegin(t, l, resumable("a"))
 			c := startChild(t, l.path, "resume", stage+"/a")
 			if line := c.line(); line != "paused" {
@@ -93,12 +88,8 @@ func TestKillAtEachStageOfAResume(t *testing.T) {
 			for _, line := range c.kill() {
 				t.Errorf("the killed run went on: %s", line)
 			}
-			if _, err := l.Resume("a", resumable("a"), privacy.NewSeededSource(1)); err != nil {
-				t.Error(err)
-			}
-			if err := l.Release("a", Kept{Digest: "0f"}); err != nil {
-				t.Error(err)
-			}
+			must.Check(l.Resume("a", resumable("a"), privacy.NewSeededSource(1)))(t)
+			must.CheckDo(t, l.Release("a", Kept{Digest: "0f"}))
 			if n := countRun(t, l, "a"); n != 1 {
 				t.Errorf("the run is charged %d times", n)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -33,11 +34,7 @@ func resumeViolations(t *testing.T, resume resumeFunc) (broken []string) {
 		}
 	}
 	spent := func(l *Ledger) Summary {
-		s, err := l.Summary("clinic", 1e-5)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		return must.Get(l.Summary("clinic", 1e-5))(t)
 	}
 	same := func() *privacy.Source { return privacy.NewSeededSource(2) }
 
@@ -57,9 +54,7 @@ func resumeViolations(t *testing.T, resume resumeFunc) (broken []string) {
 	}
 	check("charges nothing", spent(l) == before)
 	check("counts once", countRun(t, l, "a") == 1)
-	if err := l.Release("a", Kept{Digest: "0f"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Release("a", Kept{Digest: "0f"}))
 	_, err = resume(l, "a", c, same())
 	check("refuses after the release", errors.Is(err, ErrResume) && strings.Contains(err.Error(), "was released on"))
 
@@ -187,28 +182,18 @@ func TestFinishOnce(t *testing.T) {
 	for _, run := range []string{"a", "b"} {
 		mustBegin(t, l, resumable(run))
 	}
-	if _, err := l.Resume("a", resumable("a"), privacy.NewSeededSource(2)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(l.Resume("a", resumable("a"), privacy.NewSeededSource(2)))(t)
 	open, err := l.Unfinished("clinic")
 	if err != nil || len(open) != 2 || open[0].Run != "a" || !open[0].Charge.Resumable {
 		t.Errorf("unfinished: %+v, %v; want a and b", open, err)
 	}
-	if err := l.Release("a", Kept{Digest: "0f"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Release("a", Kept{Digest: "0f"}); !errors.Is(err, ErrResume) {
-		t.Errorf("a second release: %v, want ErrResume", err)
-	}
-	if err := l.Finish("b", "failed"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Release("a", Kept{Digest: "0f"}))
+	must.FailDo(t, l.Release("a", Kept{Digest: "0f"}), ErrResume, "a second release")
+	must.Do(t, l.Finish("b", "failed"))
 	if _, err := l.Resume("b", resumable("b"), privacy.NewSeededSource(2)); !errors.Is(err, ErrResume) || !strings.Contains(err.Error(), `ended as "failed"`) {
 		t.Errorf("a failed run was resumed: %v", err)
 	}
-	if err := l.Release("c", Kept{Digest: "0f"}); !errors.Is(err, ErrResume) {
-		t.Errorf("a run that was never charged: %v, want ErrResume", err)
-	}
+	must.FailDo(t, l.Release("c", Kept{Digest: "0f"}), ErrResume, "a run that was never charged")
 	if open, err := l.Unfinished(""); err != nil || len(open) != 0 {
 		t.Errorf("unfinished: %+v, %v; want none", open, err)
 	}
@@ -226,15 +211,10 @@ func TestResumeLine(t *testing.T) {
 	c := resumable("a")
 	c.Time = time.Date(2190, 1, 1, 0, 0, 0, 0, time.UTC) // the clock was wrong, then
 	mustBegin(t, l, c)
-	if err := l.SetCap("clinic", privacy.Budget{Epsilon: 0.01, Delta: 1e-6}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.SetCap("clinic", privacy.Budget{Epsilon: 0.01, Delta: 1e-6}))
 	c.Time = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
 	for range 2 { // a cap that is exceeded already stops no resume: the total stays
-		s, err := l.Resume("a", c, privacy.NewSeededSource(2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(l.Resume("a", c, privacy.NewSeededSource(2)))(t)
 		wantWarning(t, s, privacy.SeededWarning, true)
 	}
 	entries, err := l.Entries()
@@ -244,13 +224,9 @@ func TestResumeLine(t *testing.T) {
 	if v, err := l.Verify(); err != nil || v != (Verification{Lines: 5}) {
 		t.Errorf("Verify = %+v, %v", v, err)
 	}
-	if _, err := l.Resume("a", c, nil); err == nil {
-		t.Error("a resume without a source was accepted")
-	}
+	must.Err(l.Resume("a", c, nil))(t, "a resume without a source was accepted")
 	fakeLine(t, l, "resume", `{"run":"a","on":"another machine"}`)
-	if _, err := l.Summary("clinic", 1e-5); !errors.Is(err, account.ErrUnsupported) {
-		t.Errorf("Summary: %v, want ErrUnsupported", err)
-	}
+	must.Fail(l.Summary("clinic", 1e-5))(t, account.ErrUnsupported, "Summary")
 }
 
 // Goroutines that carry out one run: one gets to release it.
@@ -295,23 +271,14 @@ func TestResumeErrorsSayWhatDiffers(t *testing.T) {
 
 // A run is resumed with the plan whose hash its charge has; charges of versions before it have none.
 func TestResumeWithAnotherPlan(t *testing.T) {
-	l, err := Open(filepath.Join(t.TempDir(), "l"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Open(filepath.Join(t.TempDir(), "l")))(t)
 	for _, c := range []struct {
 		charged, resumed string
 		refused          bool
 	}{{"aa", "aa", false}, {"aa", "bb", true}, {"", "bb", false}} {
 		charge := Charge{DataID: "d", Algorithm: "a", Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 9}}, Resumable: true, Plan: c.charged}
-		source, err := privacy.NewSource()
-		if err != nil {
-			t.Fatal(err)
-		}
-		session, err := l.Begin(charge, source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := must.Get(privacy.NewSource())(t)
+		session := must.Get(l.Begin(charge, source))(t)
 		run := session.Receipt().Run
 		entries, err := l.Entries()
 		if err != nil || entries[len(entries)-1].Charge.Plan != c.charged {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -16,23 +17,16 @@ import (
 // signedLedger is a ledger with a key and the release of a file.
 func signedLedger(t *testing.T, file []byte) (l *Ledger, key PublicKey, sig []byte) {
 	t.Helper()
-	l, err := Open(filepath.Join(t.TempDir(), "ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l = must.Get(Open(filepath.Join(t.TempDir(), "ledger.jsonl")))(t)
 	if _, err := l.Sign(file); !errors.Is(err, ErrNoKey) {
 		t.Fatalf("signed without a key: %v", err)
 	}
-	if key, err = l.CreateKey(); err != nil {
-		t.Fatal(err)
-	}
+	key = must.Get(l.CreateKey())(t)
 	if again, err := l.CreateKey(); err != nil || again.String() != key.String() {
 		t.Fatalf("the key is drawn twice: %v, %v", again, err)
 	}
 	release(t, l, "a", file)
-	if sig, err = l.Sign(file); err != nil {
-		t.Fatal(err)
-	}
+	sig = must.Get(l.Sign(file))(t)
 	return l, key, sig
 }
 
@@ -65,12 +59,8 @@ func TestSignaturesAreOfReleases(t *testing.T) {
 	if again, err := l.Sign(file); err != nil || string(again) != string(sig) {
 		t.Errorf("signed again: %v, another signature", err)
 	}
-	if _, err := l.Sign([]byte("another file")); !errors.Is(err, ErrResume) {
-		t.Errorf("signed what was not released: %v", err)
-	}
-	if _, err := l.Compact(); err != nil {
-		t.Fatal(err)
-	}
+	must.Fail(l.Sign([]byte("another file")))(t, ErrResume, "signed what was not released")
+	must.Get(l.Compact())(t)
 	if again, err := l.Sign(file); err != nil || string(again) != string(sig) {
 		t.Errorf("signed from the archive: %v, another signature", err)
 	}
@@ -92,10 +82,7 @@ func TestForgedSignatures(t *testing.T) {
 	l, key, sig := signedLedger(t, file)
 	other := []byte("{\"run\": \"b\"}\n")
 	release(t, l, "b", other)
-	otherSig, err := l.Sign(other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	otherSig := must.Get(l.Sign(other))(t)
 	_, stranger, strangers := signedLedger(t, file)
 	lines := func(s []byte) []string { return strings.SplitAfter(string(s), "\n") }
 	swap := func(from []byte, line int) []byte {
@@ -103,10 +90,7 @@ func TestForgedSignatures(t *testing.T) {
 		all[line] = lines(from)[line]
 		return []byte(strings.Join(all, ""))
 	}
-	wrong, err := signature(mustKey(t, l), file, Statement{Digest: digestOf(other), Run: "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wrong := must.Get(signature(mustKey(t, l), file, Statement{Digest: digestOf(other), Run: "b"}))(t)
 	for name, c := range map[string]struct {
 		key       PublicKey
 		file, sig []byte
@@ -130,14 +114,9 @@ func TestForgedSignatures(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	s, err := key.Signed(file, sig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(key.Signed(file, sig))(t)
 	about := []string{"a", "clinic", "one record", s.Guarantee, "0f"}
-	if err := s.About(about[0], about[1], about[2], about[3], about[4]); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, s.About(about[0], about[1], about[2], about[3], about[4]))
 	for i, changed := range []string{"b", "other", "one person", "(0.001, 1e-05)-differentially private", "10"} {
 		c := append([]string{}, about...)
 		c[i] = changed
@@ -149,11 +128,7 @@ func TestForgedSignatures(t *testing.T) {
 
 func mustKey(t *testing.T, l *Ledger) ed25519.PrivateKey {
 	t.Helper()
-	key, err := l.signingKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return must.Get(l.signingKey())(t)
 }
 
 // A witness tells that a ledger was put back, to whatever older copy, also after a compaction.
@@ -163,45 +138,29 @@ func TestLedgerThatWasPutBackIsTold(t *testing.T) {
 	copyOf := func() map[string][]byte {
 		files := map[string][]byte{}
 		for _, suffix := range []string{"", headSuffix} {
-			text, err := os.ReadFile(l.Path() + suffix)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(l.Path() + suffix))(t)
 			files[l.Path()+suffix] = text
 		}
 		return files
 	}
 	putBack := func(files map[string][]byte) {
 		for name, text := range files {
-			if err := os.WriteFile(name, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(name, text, 0o600))
 		}
 	}
 	file := filepath.Join(dir, "witness")
 	for step := range 3 {
-		if _, err := l.Witness(file); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Witness(file))(t)
 		old := copyOf()
 		release(t, l, strings.Repeat("x", step+1), []byte{byte(step)})
 		if step == 1 {
-			if _, err := l.Compact(); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(l.Compact())(t)
 		}
-		if _, err := l.Witness(file); err != nil {
-			t.Fatalf("a ledger that went on: %v", err)
-		}
+		must.Get(l.Witness(file))(t, "a ledger that went on")
 		before, now := copyOf(), file
-		kept, err := os.ReadFile(now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		kept := must.Get(os.ReadFile(now))(t)
 		putBack(old)
-		if _, err := l.Verify(); err != nil {
-			t.Fatalf("the older copy is whole: %v", err)
-		}
+		must.Get(l.Verify())(t, "the older copy is whole")
 		if _, err := l.Witness(file); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "put back") {
 			t.Errorf("step %d: a ledger that was put back: %v", step, err)
 		}
@@ -211,15 +170,9 @@ func TestLedgerThatWasPutBackIsTold(t *testing.T) {
 		putBack(before)
 	}
 	other, _, _ := signedLedger(t, []byte("1"))
-	if _, err := other.Witness(file); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("another ledger: %v", err)
-	}
-	if err := os.WriteFile(file, []byte("notes\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Witness(file); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("a file that is no witness was replaced: %v", err)
-	}
+	must.Fail(other.Witness(file))(t, ErrUnavailable, "another ledger")
+	must.Do(t, os.WriteFile(file, []byte("notes\n"), 0o600))
+	must.Fail(l.Witness(file))(t, ErrUnavailable, "a file that is no witness was replaced")
 }
 
 // A signature that is accepted is the one that the key makes of the file and what is read.
@@ -227,10 +180,7 @@ func FuzzSignature(f *testing.F) {
 	key := make([]byte, 64)
 	copy(key[32:], mustPublic())
 	file := []byte("file")
-	sig, err := signature(seededKey(), file, Statement{Digest: digestOf(file), Run: "a", Unit: "one record", Epsilon: "1"})
-	if err != nil {
-		f.Fatal(err)
-	}
+	sig := must.Get(signature(seededKey(), file, Statement{Digest: digestOf(file), Run: "a", Unit: "one record", Epsilon: "1"}))(f)
 	f.Add(sig, mustPublic().File())
 	f.Add([]byte("untrusted comment: \n"+base64.StdEncoding.EncodeToString(key)+"\ntrusted comment: dyad-signature/1 {}\nAAAA\n"), mustPublic().String())
 	f.Fuzz(func(t *testing.T, sig []byte, public string) {
@@ -255,23 +205,11 @@ func mustPublic() PublicKey { return PublicKey(seededKey().Public().(ed25519.Pub
 // Keys, signatures and witnesses of the first version are read by every later one.
 func TestSignatureFormats(t *testing.T) {
 	read := func(name string) []byte {
-		text, err := os.ReadFile(filepath.Join("testdata", "formats", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text
+		return must.Get(os.ReadFile(filepath.Join("testdata", "formats", name)))(t)
 	}
-	l, err := Open(filepath.Join(t.TempDir(), "ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(l.Path()+keySuffix, read("ledger-1.key"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	key, err := l.CreateKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Open(filepath.Join(t.TempDir(), "ledger.jsonl")))(t)
+	must.Do(t, os.WriteFile(l.Path()+keySuffix, read("ledger-1.key"), 0o600))
+	key := must.Get(l.CreateKey())(t)
 	want := Statement{Digest: digestOf([]byte("{}\n")), Plan: "0f", DataID: "clinic", Run: "a", Unit: "one record", Epsilon: "1", Delta: "1e-05", Guarantee: "(1, 1e-05)-differentially private for one record", Head: "1f"}
 	if s, err := key.Signed([]byte("{}\n"), read("signature-1.minisig")); err != nil || s != want {
 		t.Errorf("%+v, %v", s, err)
@@ -281,12 +219,8 @@ func TestSignatureFormats(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 	for _, bad := range []string{"", "dyad-ledger-key/2 00\n", keyHeader + "00\n", keyHeader + strings.Repeat("g", 64) + "\n"} {
-		if err := os.WriteFile(l.Path()+keySuffix, []byte(bad), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := l.CreateKey(); err == nil {
-			t.Errorf("a key file of %q is accepted", bad)
-		}
+		must.Do(t, os.WriteFile(l.Path()+keySuffix, []byte(bad), 0o600))
+		must.Err(l.CreateKey())(t, "a key file of %q is accepted", bad)
 		if text, err := os.ReadFile(l.Path() + keySuffix); err != nil || string(text) != bad {
 			t.Errorf("a damaged key was replaced: %v", err)
 		}

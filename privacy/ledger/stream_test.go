@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -12,14 +13,8 @@ import (
 // The event of a stream is that of one Gaussian release of the joint sensitivity,
 // counts its releases, and survives the ledger. Pure noise has no event for it.
 func TestStreamEvent(t *testing.T) {
-	c, err := privacy.PairwiseStream{PairDiameter: 1, Horizon: 4, Batch: 1, BurnIn: 1}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
-	noise, err := privacy.CalibrateGaussian(c, privacy.Budget{Epsilon: 1, Delta: 1e-5}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(privacy.PairwiseStream{PairDiameter: 1, Horizon: 4, Batch: 1, BurnIn: 1}.Certify())(t)
+	noise := must.Get(privacy.CalibrateGaussian(c, privacy.Budget{Epsilon: 1, Delta: 1e-5}, 1))(t)
 	event := noise.Event(c)
 	if event != (account.StreamEvent{Sensitivity: c.Sensitivity(), Sigma: noise.Sigma, Count: 3}) {
 		t.Fatalf("event %v", event)
@@ -29,28 +24,18 @@ func TestStreamEvent(t *testing.T) {
 		t.Errorf("epsilon %v, %v", gdp.Epsilon(1e-5), err)
 	}
 	for _, p := range []privacy.Mechanism{privacy.Laplace{Scale: 1, Coordinates: 2}, privacy.KNorm{Scale: 1}} {
-		if err := new(account.GDP).Compose(p.Event(c)); err == nil {
-			t.Errorf("%v has the event %v of a joint certificate", p, p.Event(c))
-		}
+		must.ErrDo(t, new(account.GDP).Compose(p.Event(c)), "%v has the event %v of a joint certificate", p, p.Event(c))
 	}
-	if _, err := privacy.CalibratePure(c, 1, 2, privacy.KNormNoise); err == nil {
-		t.Error("pure noise was calibrated to a joint certificate")
-	}
+	must.Err(privacy.CalibratePure(c, 1, 2, privacy.KNormNoise))(t, "pure noise was calibrated to a joint certificate")
 	if _, err := privacy.CalibrateGaussian(c, privacy.Budget{Epsilon: 1, Delta: 1e-5}, 2); err == nil {
 		t.Error("a joint certificate was used twice")
 	}
 	if _, err := privacy.NewPublicSession(privacy.NewSeededSource(1), []account.Event{event, event}); err == nil {
 		t.Error("a plan with the same stream twice was accepted")
 	}
-	l, err := Open(filepath.Join(t.TempDir(), "ledger"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Open(filepath.Join(t.TempDir(), "ledger")))(t)
 	charge := Charge{DataID: "people", Algorithm: "a", Events: []account.Event{event}}
-	s, err := l.Begin(charge, privacy.NewSeededSource(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(l.Begin(charge, privacy.NewSeededSource(1)))(t)
 	release := func(s privacy.Session) error { return s.Release([]float64{1, 2}, c, noise) }
 	for i := range 4 {
 		if err := release(s); (err == nil) != (i < 3) {
@@ -58,14 +43,8 @@ func TestStreamEvent(t *testing.T) {
 		}
 	}
 	run := s.Receipt().Run
-	before, err := l.Summary("people", 1e-5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := l.ResumeStream(run, charge, 2, 1, privacy.NewSeededSource(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(l.Summary("people", 1e-5))(t)
+	again := must.Get(l.ResumeStream(run, charge, 2, 1, privacy.NewSeededSource(2)))(t)
 	for i := range 2 {
 		if err := release(again); (err == nil) != (i < 1) {
 			t.Errorf("resumed after 2 of 3, release %d: %v", i+1, err)
@@ -97,16 +76,12 @@ func TestStreamEvent(t *testing.T) {
 			return l.ResumeStream(batchRun(t, l), charge, 0, 1, privacy.NewSeededSource(2))
 		},
 	} {
-		if _, err := try(); !errors.Is(err, ErrResume) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(try())(t, ErrResume, name)
 	}
 	if after, err := l.Summary("people", 1e-5); err != nil || after.Mu != before.Mu && after.Runs == before.Runs {
 		t.Errorf("resuming changed the total from %v to %v (%v)", before.Mu, after.Mu, err)
 	}
-	if err := l.Finish(run, "ended"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Finish(run, "ended"))
 	if _, err := l.ResumeStream(run, charge, 3, 2, privacy.NewSeededSource(2)); !errors.Is(err, ErrResume) {
 		t.Errorf("a finished stream was resumed: %v", err)
 	}
@@ -114,42 +89,20 @@ func TestStreamEvent(t *testing.T) {
 
 // A stream without noise is charged as infinite, and goes on without a new charge.
 func TestResumeStreamWithoutNoise(t *testing.T) {
-	l, err := Open(filepath.Join(t.TempDir(), "ledger"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Open(filepath.Join(t.TempDir(), "ledger")))(t)
 	charge := Charge{DataID: "people", Algorithm: "a", Events: []account.Event{account.NonPrivateEvent{}}}
-	s, err := l.Begin(charge, privacy.NewSeededSource(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := l.ResumeStream(s.Receipt().Run, charge, 2, 1, privacy.NewSeededSource(2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := again.ReleaseExact([]float64{1}); err != nil {
-		t.Error(err)
-	}
-	if _, err := l.ResumeStream(s.Receipt().Run, charge, 1, 2, privacy.NewSeededSource(2)); !errors.Is(err, ErrResume) {
-		t.Errorf("an old copy: %v", err)
-	}
+	s := must.Get(l.Begin(charge, privacy.NewSeededSource(1)))(t)
+	again := must.Get(l.ResumeStream(s.Receipt().Run, charge, 2, 1, privacy.NewSeededSource(2)))(t)
+	must.CheckDo(t, again.ReleaseExact([]float64{1}))
+	must.Fail(l.ResumeStream(s.Receipt().Run, charge, 1, 2, privacy.NewSeededSource(2)))(t, ErrResume, "an old copy")
 	private := Charge{DataID: "people", Algorithm: "a", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 1, Count: 3}}}
-	if s, err = l.Begin(private, privacy.NewSeededSource(1)); err != nil {
-		t.Fatal(err)
-	}
-	if again, err = l.ResumeStream(s.Receipt().Run, private, 1, 1, privacy.NewSeededSource(2)); err != nil {
-		t.Fatal(err)
-	}
-	if err := again.ReleaseExact([]float64{1}); !errors.Is(err, privacy.ErrUnplanned) {
-		t.Errorf("an exact release of a private stream: %v", err)
-	}
+	s = must.Get(l.Begin(private, privacy.NewSeededSource(1)))(t)
+	again = must.Get(l.ResumeStream(s.Receipt().Run, private, 1, 1, privacy.NewSeededSource(2)))(t)
+	must.FailDo(t, again.ReleaseExact([]float64{1}), privacy.ErrUnplanned, "an exact release of a private stream")
 }
 
 // batchRun charges a run that promised to release nothing before its end.
 func batchRun(t *testing.T, l *Ledger) string {
-	s, err := l.Begin(Charge{DataID: "batch", Algorithm: "a", Resumable: true, Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1}}}, privacy.NewSeededSource(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(l.Begin(Charge{DataID: "batch", Algorithm: "a", Resumable: true, Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1}}}, privacy.NewSeededSource(1)))(t)
 	return s.Receipt().Run
 }

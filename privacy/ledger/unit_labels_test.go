@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -14,24 +15,15 @@ import (
 // A run about labels whose features are public adds up with none about whole records, though both name one pair, in archives, too.
 // The ledger once printed epsilon 2 for one pair.
 func TestLabelsAddUpWithNoRecords(t *testing.T) {
-	l, err := Open(filepath.Join(t.TempDir(), "ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Open(filepath.Join(t.TempDir(), "ledger.jsonl")))(t)
 	charge := func(relation string) {
 		t.Helper()
 		c := Charge{DataID: "pairs", Algorithm: "a", Events: []account.Event{account.PureEvent{Epsilon: 1}}, Unit: "one pair", Relation: relation}
-		if _, err := l.Begin(c, privacy.NewSeededSource(1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Begin(c, privacy.NewSeededSource(1)))(t)
 	}
 	summary := func() Summary {
 		t.Helper()
-		s, err := l.Summary("pairs", 1e-5)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		return must.Get(l.Summary("pairs", 1e-5))(t)
 	}
 	const labels = "same features, ids and pairs, one pair's label replaced"
 	charge(labels)
@@ -43,9 +35,7 @@ func TestLabelsAddUpWithNoRecords(t *testing.T) {
 	if s := summary(); !s.Mixed || !strings.Contains(s.String(), "do not add up") {
 		t.Errorf("labels and records: %v", s)
 	}
-	if _, err := l.Compact(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(l.Compact())(t)
 	if s := summary(); !s.Mixed {
 		t.Errorf("from the archive: %v", s)
 	}
@@ -58,13 +48,7 @@ func TestKeysOfOthersAreRefused(t *testing.T) {
 	}
 	file := []byte("{\"run\": \"a\"}\n")
 	l, _, _ := signedLedger(t, file)
-	if err := os.Chmod(l.Path()+keySuffix, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Sign(file); err == nil || !strings.Contains(err.Error(), "chmod 600") {
-		t.Errorf("signed: %v", err)
-	}
-	if _, err := l.CreateKey(); err == nil {
-		t.Error("the public key is given away")
-	}
+	must.Do(t, os.Chmod(l.Path()+keySuffix, 0o644))
+	must.Fail(l.Sign(file))(t, "chmod 600", "signed")
+	must.Err(l.CreateKey())(t, "the public key is given away")
 }

@@ -1,12 +1,12 @@
 package ledger
 
 import (
-	"errors"
 	"math"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -14,10 +14,7 @@ import (
 // Costs of different units have no total: the epsilon of one pair, added to that of one
 // record, would be too small for a record that is in several pairs.
 func TestLedgerAddsUpOneUnit(t *testing.T) {
-	l, err := Open(filepath.Join(t.TempDir(), "ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Open(filepath.Join(t.TempDir(), "ledger.jsonl")))(t)
 	charge := func(id, unit string, e account.Event) ([]string, error) {
 		s, err := l.Begin(Charge{DataID: id, Algorithm: "a", Events: []account.Event{e}, Unit: unit}, privacy.NewSeededSource(1))
 		if err != nil {
@@ -25,7 +22,7 @@ func TestLedgerAddsUpOneUnit(t *testing.T) {
 		}
 		return s.Receipt().Warnings, nil
 	}
-	must := func(id, unit string, e account.Event, warning string) {
+	accepted := func(id, unit string, e account.Event, warning string) {
 		t.Helper()
 		warnings, err := charge(id, unit, e)
 		if err != nil || warning != "" && !strings.Contains(strings.Join(warnings, "\n"), warning) {
@@ -34,19 +31,15 @@ func TestLedgerAddsUpOneUnit(t *testing.T) {
 	}
 	summary := func(id string) Summary {
 		t.Helper()
-		s, err := l.Summary(id, 1e-5)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		return must.Get(l.Summary(id, 1e-5))(t)
 	}
 	pure := account.PureEvent{Epsilon: 1}
-	must("cohort", "one record", pure, "")
-	must("cohort", "", pure, "") // not stated
+	accepted("cohort", "one record", pure, "")
+	accepted("cohort", "", pure, "") // not stated
 	if s := summary("cohort"); s.Pure < 2 || s.Pure > 2.000001 || !strings.HasSuffix(strings.Split(s.String(), ", pure")[0], "for one record") {
 		t.Errorf("two runs of one unit: %v", s)
 	}
-	must("cohort", "one pair", pure, "different units")
+	accepted("cohort", "one pair", pure, "different units")
 	s := summary("cohort")
 	if !math.IsInf(s.Epsilon, 1) || !math.IsInf(s.Pure, 1) || !math.IsInf(s.Mu, 1) || !s.Mixed {
 		t.Errorf("a total of records and pairs: %+v", s)
@@ -55,20 +48,16 @@ func TestLedgerAddsUpOneUnit(t *testing.T) {
 		t.Errorf("the summary hides the units: %s", text)
 	}
 	// Exact releases protect nobody, whatever the unit: infinite, and not a mixture.
-	must("exact", "one record", pure, "")
-	must("exact", "nobody", account.NonPrivateEvent{}, "no finite epsilon")
+	accepted("exact", "one record", pure, "")
+	accepted("exact", "nobody", account.NonPrivateEvent{}, "no finite epsilon")
 	if s := summary("exact"); s.Mixed || !math.IsInf(s.Epsilon, 1) {
 		t.Errorf("an exact release: %+v", s)
 	}
 	// A cap cannot be kept without a total, so the run is refused; the cap's own unit goes on.
-	if err := l.SetCap("capped", privacy.Budget{Epsilon: 10, Delta: 1e-5}); err != nil {
-		t.Fatal(err)
-	}
-	must("capped", "one record", pure, "")
-	if _, err := charge("capped", "one pair", pure); !errors.Is(err, account.ErrUnsupported) {
-		t.Errorf("pairs under a cap of records: %v", err)
-	}
-	must("capped", "one record", pure, "")
+	must.Do(t, l.SetCap("capped", privacy.Budget{Epsilon: 10, Delta: 1e-5}))
+	accepted("capped", "one record", pure, "")
+	must.Fail(charge("capped", "one pair", pure))(t, account.ErrUnsupported, "pairs under a cap of records")
+	accepted("capped", "one record", pure, "")
 }
 
 // A run that releases as it goes is carried out by one process at a time, whatever the
@@ -76,43 +65,25 @@ func TestLedgerAddsUpOneUnit(t *testing.T) {
 func TestLockRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
 	open := func() *Ledger {
-		l, err := Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l
+		return must.Get(Open(path))(t)
 	}
 	l := open()
-	if _, err := l.Begin(Charge{DataID: "d", Run: "../r", Algorithm: "a", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 1, Count: 3}}}, privacy.NewSeededSource(1)); err != nil {
-		t.Fatal(err)
-	}
-	unlock, err := l.LockRun("../r")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := open().LockRun("../r"); !errors.Is(err, ErrResume) {
-		t.Errorf("a second process: %v", err)
-	}
+	must.Get(l.Begin(Charge{DataID: "d", Run: "../r", Algorithm: "a", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 1, Count: 3}}}, privacy.NewSeededSource(1)))(t)
+	unlock := must.Get(l.LockRun("../r"))(t)
+	must.Fail(open().LockRun("../r"))(t, ErrResume, "a second process")
 	if other, err := open().LockRun("another"); err != nil {
 		t.Errorf("another run: %v", err)
 	} else {
 		other.Unlock()
 	}
 	unlock.Unlock()
-	if unlock, err = open().LockRun("../r"); err != nil {
-		t.Fatalf("after the first process: %v", err)
-	}
+	unlock = must.Get(open().LockRun("../r"))(t, "after the first process")
 	locks := func() int {
-		files, err := filepath.Glob(path + ".run-*")
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(filepath.Glob(path + ".run-*"))(t)
 		return len(files)
 	}
 	before := locks()
-	if err := l.Finish("../r", "ended"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Finish("../r", "ended"))
 	unlock.Unlock()
 	if after := locks(); before != 1 || after != 0 {
 		t.Errorf("%d locks of the run that goes on and %d after its end, want 1 and 0", before, after)

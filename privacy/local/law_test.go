@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/internal/sampler"
@@ -89,9 +90,7 @@ func TestPlaceLaw(t *testing.T) {
 				probs[i] = math.Exp(c.epsilon) / total
 			}
 		}
-		if err := privtest.CheckMultinomial(counts, probs, alpha); err != nil {
-			t.Errorf("%+v: %v", c, err)
-		}
+		must.CheckDo(t, privtest.CheckMultinomial(counts, probs, alpha), fmt.Sprintf("%+v", c))
 	}
 }
 
@@ -132,9 +131,7 @@ func vectors(d int) [][]float64 {
 // What Send draws is the law that the other tests enumerate: with the seed fixed, the
 // choices of many messages.
 func TestSendHasTheLaw(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	n := sizes.Of[uint64](1<<11, 1<<12)
 	words := []uint64{1, 2, 3, 4}
 	seed := [32]byte{0: 1, 8: 2, 16: 3, 24: 4}
@@ -153,9 +150,7 @@ func TestSendHasTheLaw(t *testing.T) {
 				}
 				counts[msg.Choice]++
 			}
-			if err := privtest.CheckMultinomial(counts, law, alpha); err != nil {
-				t.Errorf("%+v, g = %v: %v", m, g, err)
-			}
+			must.CheckDo(t, privtest.CheckMultinomial(counts, law, alpha), fmt.Sprintf("%+v, g = %v", m, g))
 		}
 	}
 }
@@ -198,10 +193,7 @@ func TestExactRatios(t *testing.T) {
 	}
 	t.Logf("closest ratio ln(worst)/epsilon: %.15f for k = m, %.15f for k < m", closest[false], closest[true])
 	for _, pairs := range []int{100, 1024} { // a circle of another length than a power of two, and the largest
-		c, err := local.Direction{Dim: 3, Bound: 1, Epsilon: 5, Pairs: pairs, Favoured: 7}.Channel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(local.Direction{Dim: 3, Bound: 1, Epsilon: 5, Pairs: pairs, Favoured: 7}.Channel())(t)
 		for _, p := range c.Law(make([]float64, 3), [32]byte{1}) {
 			if math.Abs(p*float64(2*pairs)-1) > 1e-10 {
 				t.Fatalf("%d pairs: zero sends a candidate with probability %v", pairs, p)
@@ -239,10 +231,7 @@ func TestParticipationIsExact(t *testing.T) {
 		for _, share := range []float64{0, 0.2, 0.5, 0.8} {
 			for _, like := range small(t, 1) {
 				m := like.Mechanism()
-				r, c, err := m.Participation(epsilon, share)
-				if err != nil {
-					t.Fatal(err)
-				}
+				r, c := must.Get2(m.Participation(epsilon, share))(t)
 				m = c.Mechanism()
 				if share == 0 && m.Epsilon != epsilon || share != 0 && r.Epsilon != share*epsilon {
 					t.Errorf("epsilon %v, share %v: response %v, direction %v", epsilon, share, r.Epsilon, m.Epsilon)
@@ -292,10 +281,7 @@ func TestParticipationSplitsEpsilonExactly(t *testing.T) {
 	for i := range 60 {
 		epsilon := 0.05 * float64(i+1)
 		for _, share := range []float64{0, 0.3, 0.7} {
-			r, c, err := local.Direction{Dim: 2, Bound: 1}.Participation(epsilon, share)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r, c := must.Get2(local.Direction{Dim: 2, Bound: 1}.Participation(epsilon, share))(t)
 			if want := math.Log((1 + math.Exp(epsilon)) / 2); share == 0 && math.Abs(r.Epsilon-want) > 1e-9*want {
 				t.Errorf("epsilon %v: response %v, want %v", epsilon, r.Epsilon, want)
 			}
@@ -320,14 +306,8 @@ func TestParticipationSplitsEpsilonExactly(t *testing.T) {
 // The size of a message's estimate falls by the factor that the split gains.
 func TestParticipationGain(t *testing.T) {
 	for _, c := range []struct{ epsilon, variance, truth float64 }{{1, 0.68, 0.650}, {2, 0.76, 0.807}, {4, 0.91, 0.965}} {
-		r, better, err := local.Direction{Dim: 10, Bound: 1}.Participation(c.epsilon, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, err := local.Direction{Dim: 10, Bound: 1, Epsilon: 0.8 * c.epsilon}.Channel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		r, better := must.Get2(local.Direction{Dim: 10, Bound: 1}.Participation(c.epsilon, 0))(t)
+		before := must.Get(local.Direction{Dim: 10, Bound: 1, Epsilon: 0.8 * c.epsilon}.Channel())(t)
 		gain := math.Pow(better.Scale()/before.Scale(), 2)
 		if math.Abs(gain-c.variance) > 0.005 || math.Abs(r.Truth()-c.truth) > 0.001 {
 			t.Errorf("epsilon %v: variance x %v, truth %v, want %v", c.epsilon, gain, r.Truth(), fmt.Sprint(c))

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/local"
 	"dyad/privacy/privtest"
@@ -17,19 +19,14 @@ func TestRandomizedResponseLaw(t *testing.T) {
 		k := max(m.Categories, 2)
 		counts, probs := make([]int, k), make([]float64, k)
 		for range n {
-			a, err := m.Answer(k-1, src)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := must.Get(m.Answer(k-1, src))(t)
 			counts[a]++
 		}
 		for i := range probs {
 			probs[i] = (1 - m.Truth()) / float64(k-1)
 		}
 		probs[k-1] = m.Truth()
-		if err := privtest.CheckMultinomial(counts, probs, alpha); err != nil {
-			t.Errorf("%+v: %v", m, err)
-		}
+		must.CheckDo(t, privtest.CheckMultinomial(counts, probs, alpha), fmt.Sprintf("%+v", m))
 		// The same counts must refute a response of another epsilon.
 		wrong := m
 		wrong.Epsilon *= 1.2
@@ -49,29 +46,18 @@ func TestRandomizedResponseLaw(t *testing.T) {
 func TestLocalRandomisersRefuse(t *testing.T) {
 	src := privacy.NewSeededSource(1)
 	for _, m := range []local.RandomizedResponse{{}, {Epsilon: -1}, {Epsilon: math.NaN()}, {Epsilon: 51}, {Epsilon: 1, Categories: 1}, {Epsilon: 1, Categories: -2}} {
-		if _, err := m.Answer(0, src); err == nil {
-			t.Errorf("%+v was accepted", m)
-		}
+		must.Err(m.Answer(0, src))(t, "%+v was accepted", m)
 	}
-	if _, err := (local.RandomizedResponse{Epsilon: 1}).Answer(2, src); err == nil {
-		t.Error("answer 2 of 2 categories was accepted")
-	}
+	must.Err((local.RandomizedResponse{Epsilon: 1}).Answer(2, src))(t, "answer 2 of 2 categories was accepted")
 	for _, m := range []local.Direction{
 		{Dim: 0, Bound: 1, Epsilon: 1}, {Dim: 2, Bound: 0, Epsilon: 1}, {Dim: 2, Bound: math.Inf(1), Epsilon: 1},
 		{Dim: 2, Bound: 1}, {Dim: 2, Bound: 1, Epsilon: 1, Pairs: 2000}, {Dim: 2, Bound: 1, Epsilon: 1, Pairs: 2, Favoured: 3},
 	} {
-		if _, err := m.Channel(); err == nil {
-			t.Errorf("%+v was accepted", m)
-		}
+		must.Err(m.Channel())(t, "%+v was accepted", m)
 	}
-	c, err := local.Direction{Dim: 2, Bound: 1, Epsilon: 1}.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(local.Direction{Dim: 2, Bound: 1, Epsilon: 1}.Channel())(t)
 	for _, g := range [][]float64{{1}, {1, math.NaN()}, {math.Inf(1), 0}} {
-		if _, err := c.Send(g, src); err == nil {
-			t.Errorf("a vector of length %d was sent", len(g))
-		}
+		must.Err(c.Send(g, src))(t, "a vector of length %d was sent", len(g))
 	}
 	if c.AddDecoded(make([]float64, 2), 1, local.DirectionMessage{Choice: 2}) == nil || c.AddDecoded(make([]float64, 3), 1, local.DirectionMessage{}) == nil {
 		t.Error("a message that nobody can send was decoded")
@@ -88,14 +74,9 @@ func meanProjection(t *testing.T, c *local.DirectionChannel, g []float64, n int)
 	}
 	var s1, s2 float64
 	for range n {
-		msg, err := c.Send(g, src)
-		if err != nil {
-			t.Fatal(err)
-		}
+		msg := must.Get(c.Send(g, src))(t)
 		x := make([]float64, len(g))
-		if err := c.AddDecoded(x, 1, msg); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.AddDecoded(x, 1, msg))
 		p := 0.0
 		for i, v := range x {
 			p += v * g[i]
@@ -110,19 +91,14 @@ func meanProjection(t *testing.T, c *local.DirectionChannel, g []float64, n int)
 // docs/theory.md#local-direction: E[G|g] = g within 3 standard errors. With the B of [Han19]
 // Lemma 2 the mean is 2g, which the same test must refute.
 func TestPrivateDirectionIsUnbiased(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sampling on one goroutine")
-	}
+	sizes.NotShort(t, "sampling on one goroutine")
 	for _, m := range []local.Direction{
 		{Dim: 1, Bound: 2, Epsilon: 1}, {Dim: 2, Bound: 2, Epsilon: 1}, {Dim: 3, Bound: 2, Epsilon: 1}, {Dim: 10, Bound: 2, Epsilon: 0.5},
 		{Dim: 1, Bound: 2, Epsilon: 3, Pairs: 4}, {Dim: 2, Bound: 2, Epsilon: 3, Pairs: 8}, {Dim: 10, Bound: 2, Epsilon: 4, Pairs: 16},
 		{Dim: 50, Bound: 2, Epsilon: 4, Pairs: 8, Favoured: 3}, {Dim: 1000, Bound: 2, Epsilon: 4},
 	} {
 		t.Run(fmt.Sprintf("d=%d,pairs=%d", m.Dim, m.Pairs), func(t *testing.T) {
-			c, err := m.Channel()
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(m.Channel())(t)
 			g := make([]float64, m.Dim)
 			for i := range g {
 				g[i] = math.Sin(float64(i + 1))
@@ -152,28 +128,18 @@ func TestPrivateDirectionIsUnbiased(t *testing.T) {
 // The hemisphere of g, here that of one coordinate, is hit with the probability
 // that the law states: e^epsilon times that of the other one at ||g|| >= Bound.
 func TestPrivateDirectionHemisphere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sampling on one goroutine")
-	}
+	sizes.NotShort(t, "sampling on one goroutine")
 	const n = 1 << 17
 	m := local.Direction{Dim: 3, Bound: 1, Epsilon: 1}
-	c, err := m.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(m.Channel())(t)
 	truth := 1 / (1 + math.Exp(-m.Epsilon))
 	for _, g := range [][]float64{{1, 0, 0}, {0, -5, 0}, {0.4, 0, 0}, {0, 0, 1e-320}} {
 		src := privacy.NewSeededSource(3)
 		hits, norm := 0, 0.0
 		for range n {
-			msg, err := c.Send(g, src)
-			if err != nil {
-				t.Fatal(err)
-			}
+			msg := must.Get(c.Send(g, src))(t)
 			x := make([]float64, 3)
-			if err := c.AddDecoded(x, 1, msg); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.AddDecoded(x, 1, msg))
 			for i, v := range g {
 				norm = max(norm, math.Abs(v))
 				if v > 0 && x[i] > 0 || v < 0 && x[i] < 0 {
@@ -196,10 +162,7 @@ func TestPrivateDirectionHemisphere(t *testing.T) {
 func TestPrivateDirectionFavoursTheSameNumber(t *testing.T) {
 	huge, inf := math.MaxFloat64, math.Inf(1)
 	for _, m := range []local.Direction{{Dim: 3, Bound: 1, Epsilon: 1}, {Dim: 3, Bound: 1, Epsilon: 5, Pairs: 16}, {Dim: 3, Bound: 1, Epsilon: 5, Pairs: 4, Favoured: 4}} {
-		c, err := m.Channel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(m.Channel())(t)
 		for _, g := range [][]float64{{1, 2, 3}, {0, 0, 0}, {-huge, huge, huge}, {5e-324, 0, 0}, {inf, -inf, 0}, {math.NaN(), 1, 1}} {
 			for seed := range byte(20) {
 				for positive := range uint64(2) {
@@ -220,42 +183,27 @@ func TestPrivateDirectionFavoursTheSameNumber(t *testing.T) {
 
 // g = 0 gives a uniform direction: no coordinate is favoured, in sign or in size.
 func TestPrivateDirectionOfZeroIsUniform(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sampling on one goroutine")
-	}
+	sizes.NotShort(t, "sampling on one goroutine")
 	const n = 1 << 16
 	for _, pairs := range []int{1, 5} {
-		c, err := local.Direction{Dim: 3, Bound: 1, Epsilon: 4, Pairs: pairs}.Channel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(local.Direction{Dim: 3, Bound: 1, Epsilon: 4, Pairs: pairs}.Channel())(t)
 		src := privacy.NewSeededSource(5)
 		samples := make([]float64, n)
 		for i := range samples {
-			msg, err := c.Send([]float64{0, 0, 0}, src)
-			if err != nil {
-				t.Fatal(err)
-			}
+			msg := must.Get(c.Send([]float64{0, 0, 0}, src))(t)
 			x := make([]float64, 3)
-			if err := c.AddDecoded(x, 1, msg); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.AddDecoded(x, 1, msg))
 			samples[i] = x[i%3] / c.Scale()
 		}
 		// A coordinate of a uniform point of the sphere in R^3 is uniform (Archimedes).
-		if err := privtest.CheckCDF(samples, func(x float64) float64 { return min(1, max(0, (x+1)/2)) }, alpha); err != nil {
-			t.Errorf("%d pairs: %v", pairs, err)
-		}
+		must.CheckDo(t, privtest.CheckCDF(samples, func(x float64) float64 { return min(1, max(0, (x+1)/2)) }, alpha), fmt.Sprintf("%d pairs", pairs))
 	}
 }
 
 // More candidates must pay off at a large epsilon and cost nothing at a small one.
 func TestPrivateDirectionScale(t *testing.T) {
 	scale := func(eps float64, pairs int) float64 {
-		c, err := local.Direction{Dim: 100, Bound: 1, Epsilon: eps, Pairs: pairs}.Channel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(local.Direction{Dim: 100, Bound: 1, Epsilon: eps, Pairs: pairs}.Channel())(t)
 		return c.Scale()
 	}
 	if a, b := scale(6, 1), scale(6, 64); !(b < 0.5*a) {
@@ -266,10 +214,7 @@ func TestPrivateDirectionScale(t *testing.T) {
 	}
 	// The paper's B is twice ours; the gamma form holds for large dimensions.
 	for _, d := range []int{1, 2, 3, 10, 1000, 20000} {
-		c, err := local.Direction{Dim: d, Bound: 3, Epsilon: 0.8}.Channel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(local.Direction{Dim: d, Bound: 3, Epsilon: 0.8}.Channel())(t)
 		a, _ := math.Lgamma(float64(d-1)/2 + 1)
 		b, _ := math.Lgamma(float64(d)/2 + 1)
 		printed := 3 * math.SqrtPi * (math.Exp(0.8) + 1) / (math.Exp(0.8) - 1) * float64(d) * math.Exp(a-b)
@@ -282,10 +227,7 @@ func TestPrivateDirectionScale(t *testing.T) {
 func BenchmarkPrivateDirection(b *testing.B) {
 	for _, pairs := range []int{1, 16} {
 		b.Run(fmt.Sprintf("d=18/pairs=%d", pairs), func(b *testing.B) {
-			c, err := local.Direction{Dim: 18, Bound: 1, Epsilon: 1, Pairs: pairs}.Channel()
-			if err != nil {
-				b.Fatal(err)
-			}
+			c := must.Get(local.Direction{Dim: 18, Bound: 1, Epsilon: 1, Pairs: pairs}.Channel())(b)
 			src := privacy.NewSeededSource(1)
 			g, x := make([]float64, 18), make([]float64, 18)
 			g[3] = 0.5
@@ -316,10 +258,7 @@ func TestShuffleEpsilon(t *testing.T) {
 	// binomial counts of n-1 others hide one answer; the theorem must cover the
 	// exact divergence of the counts.
 	const n, eps0, delta = 2000, 1.0, 1e-6
-	bound, err := local.ShuffleEpsilon(eps0, n, delta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound := must.Get(local.ShuffleEpsilon(eps0, n, delta))(t)
 	if d := shuffledResponseDelta(n, eps0, bound); d > delta {
 		t.Errorf("at the stated epsilon %v the counts have delta %v > %v", bound, d, delta)
 	}

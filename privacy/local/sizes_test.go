@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/local"
@@ -19,10 +20,7 @@ import (
 func TestDirectionsOfEverySize(t *testing.T) {
 	for _, c := range sizes.Cells(t, 3e5, 1) {
 		pairs := min(c.N, 1024)
-		channel, err := local.Direction{Dim: c.D, Bound: 1, Epsilon: 3, Pairs: pairs}.Channel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		channel := must.Get(local.Direction{Dim: c.D, Bound: 1, Epsilon: 3, Pairs: pairs}.Channel())(t)
 		m := channel.Mechanism()
 		at := []int{0, c.D / 2, c.D - 1}[c.Unit%3]
 		unit, flat, zero := make([]float64, c.D), make([]float64, c.D), make([]float64, c.D)
@@ -50,16 +48,11 @@ func TestDirectionsOfEverySize(t *testing.T) {
 		trials := min(3000, max(120, int(1e6)/(c.D*pairs)))
 		hits, firsts, pluses := 0, 0, 0
 		for range trials {
-			msg, err := channel.Send(unit, src)
-			if err != nil {
-				t.Fatal(err)
-			}
+			msg := must.Get(channel.Send(unit, src))(t)
 			if _, in := slices.BinarySearch(channel.Favours(unit, msg.Seed, 1), msg.Choice); in {
 				hits++
 			}
-			if msg, err = channel.Send(zero, src); err != nil {
-				t.Fatal(err)
-			}
+			msg = must.Get(channel.Send(zero, src))(t)
 			if int(msg.Choice)/2 < pairs/2 {
 				firsts++
 			}

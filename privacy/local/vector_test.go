@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/local"
 	"dyad/privacy/privtest"
@@ -19,9 +20,7 @@ func TestPrivateVectorOdds(t *testing.T) {
 		src := privacy.NewSeededSource(seed)
 		for range n {
 			v := []float64{x}
-			if err := m.Perturb(v, src); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.Perturb(v, src))
 			if v[0] < -0.7 {
 				hits++
 			}
@@ -30,12 +29,8 @@ func TestPrivateVectorOdds(t *testing.T) {
 	}
 	// P(-0.7 + Z < -0.7) = 1/2 and P(0.7 + Z < -0.7) = e^-1/2.
 	near, far := below(-0.7, 1), below(9, 2) // 9 is clipped to 0.7
-	if err := privtest.CheckBinomial(near, n, 0.5, alpha); err != nil {
-		t.Error(err)
-	}
-	if err := privtest.CheckBinomial(far, n, 0.5*math.Exp(-1), alpha); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, privtest.CheckBinomial(near, n, 0.5, alpha))
+	must.CheckDo(t, privtest.CheckBinomial(far, n, 0.5*math.Exp(-1), alpha))
 	if privtest.CheckBinomial(far, n, 0.5*math.Exp(-2), alpha) == nil {
 		t.Error("the noise is that of the radius, half of what is due")
 	}
@@ -45,9 +40,7 @@ func TestPrivateVectorClipsAndRefuses(t *testing.T) {
 	src := privacy.NewSeededSource(1)
 	m := local.Vector{Dim: 3, Bound: 1, Epsilon: 50} // noise of scale 0.04
 	for _, x := range [][]float64{{1e300, 1e300, 0}, {5, -5, 5}, {0.2, 0.2, 0.2}} {
-		if err := m.Perturb(x, src); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Perturb(x, src))
 		if sum := math.Abs(x[0]) + math.Abs(x[1]) + math.Abs(x[2]); sum > 2 {
 			t.Errorf("the vector became %v: it was not clipped", x)
 		}

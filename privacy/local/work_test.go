@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/local"
 	"dyad/privacy/privtest"
@@ -18,17 +19,12 @@ func TestDrawsDoNotDependOnTheInput(t *testing.T) {
 		{Dim: 1, Bound: 2, Epsilon: 1}, {Dim: 3, Bound: 2, Epsilon: 1}, {Dim: 3, Bound: 2, Epsilon: 6, Pairs: 64}, {Dim: 1, Bound: 2, Epsilon: 6, Pairs: 1024},
 		{Dim: 3, Bound: 2, Epsilon: 0.1, Pairs: 1024, Favoured: 3},
 	} {
-		c, err := m.Channel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(m.Channel())(t)
 		for seed := range uint64(20) {
 			want := uint64(0)
 			for i, g := range vectors(m.Dim) {
 				src := privacy.NewSeededSource(seed)
-				if _, err := c.Send(g, src); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(c.Send(g, src))(t)
 				if next := src.Uint64(); i == 0 {
 					want = next
 				} else if next != want {
@@ -41,9 +37,7 @@ func TestDrawsDoNotDependOnTheInput(t *testing.T) {
 		next := [3]uint64{}
 		for truth := range next {
 			src := privacy.NewSeededSource(seed)
-			if _, err := (local.RandomizedResponse{Epsilon: 0.5, Categories: 3}).Answer(truth, src); err != nil {
-				t.Fatal(err)
-			}
+			must.Get((local.RandomizedResponse{Epsilon: 0.5, Categories: 3}).Answer(truth, src))(t)
 			next[truth] = src.Uint64()
 		}
 		if next[0] != next[1] || next[0] != next[2] {
@@ -57,16 +51,10 @@ func TestDrawsDoNotDependOnTheInput(t *testing.T) {
 func TestMessageOfZeroIsUniform(t *testing.T) {
 	const n = 1 << 14
 	for _, d := range []int{1, 2} {
-		c, err := local.Direction{Dim: d, Bound: 1, Epsilon: 3, Pairs: 8, Favoured: 2}.Channel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(local.Direction{Dim: d, Bound: 1, Epsilon: 3, Pairs: 8, Favoured: 2}.Channel())(t)
 		src, counts, probs := privacy.NewSeededSource(6), make([]int, 16), make([]float64, 16)
 		for range n {
-			msg, err := c.Send(make([]float64, d), src)
-			if err != nil {
-				t.Fatal(err)
-			}
+			msg := must.Get(c.Send(make([]float64, d), src))(t)
 			counts[msg.Choice]++
 		}
 		for i := range probs {

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy/local"
 	"dyad/privacy/privtest"
 )
@@ -58,15 +60,11 @@ func checkNormal(z []float64) error {
 // The numbers of a seed are normal, and neighbours are not correlated. The same test
 // refutes the law with a defect in the tail, the widths, one wedge or the signs.
 func TestDirectionNumbersAreNormal(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sampling on one goroutine")
-	}
+	sizes.NotShort(t, "sampling on one goroutine")
 	const n = 1 << 20
 	z := make([]float64, n)
 	local.Normals([32]byte{9}, z)
-	if err := checkNormal(z); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, checkNormal(z))
 	for lag := 1; lag <= 3; lag++ {
 		var same, squares float64
 		for i := lag; i < n; i++ {

@@ -2,9 +2,9 @@ package privtest_test
 
 import (
 	"math"
-	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 	"dyad/privacy/privtest"
 )
@@ -16,9 +16,7 @@ func TestAccountantsPassThePureChecks(t *testing.T) {
 		"RDP":  func() account.Accountant { return new(account.RDP) },
 		"PLD":  func() account.Accountant { return new(account.PLD) },
 	} {
-		if err := privtest.CheckPureAccountant(fresh); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.CheckDo(t, privtest.CheckPureAccountant(fresh), name)
 	}
 }
 
@@ -93,8 +91,6 @@ func TestCheckPureAccountantRejectsDefects(t *testing.T) {
 			}}
 		}, "accepted"},
 	} {
-		if err := privtest.CheckPureAccountant(c.fresh); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want an error about %q", name, err, c.want)
-		}
+		must.FailDo(t, privtest.CheckPureAccountant(c.fresh), c.want, name)
 	}
 }

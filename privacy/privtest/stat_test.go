@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/privtest"
 )
 
@@ -40,9 +41,7 @@ func TestCheckBinomialRate(t *testing.T) {
 		if privtest.CheckBinomial(5, 10, p, 1e-9) == nil {
 			t.Errorf("5 of 10 accepted for p = %v", p)
 		}
-		if err := privtest.CheckBinomial(int(10*p), 10, p, 1e-9); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, privtest.CheckBinomial(int(10*p), 10, p, 1e-9))
 	}
 	if privtest.CheckBinomial(5, 0, 0.5, 0.1) == nil || privtest.CheckBinomial(1, 2, math.NaN(), 0.1) == nil {
 		t.Error("arguments out of range accepted")
@@ -95,9 +94,7 @@ func TestCheckCDF(t *testing.T) {
 	for i := range samples {
 		samples[i] = coins.Float64()
 	}
-	if err := privtest.CheckCDF(samples, func(x float64) float64 { return x }, 1e-9); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, privtest.CheckCDF(samples, func(x float64) float64 { return x }, 1e-9))
 	if privtest.CheckCDF(samples, func(x float64) float64 { return math.Pow(x, 1.1) }, 1e-9) == nil {
 		t.Error("a wrong law was accepted")
 	}

@@ -7,6 +7,7 @@ import (
 	"dyad/algorithms/local"
 	"dyad/algorithms/local/localaudit"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	randomiser "dyad/privacy/local"
@@ -17,18 +18,12 @@ func networkPlan(t *testing.T, m local.Method, epsilon float64, pairs int) *loca
 	t.Helper()
 	p := plan(t, m, epsilon, pairs).Protocol
 	p.Users, p.Radius, p.L2, p.Network = 1<<20, 0, 0, &local.Network{Hidden: 4, Seed: 2, Clip: 0.5}
-	q, err := p.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
+	return must.Get(p.Plan())(t)
 }
 
 // No claim of a network is refuted, and half of each is.
 func TestMessagesOfNetworksHold(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for i, c := range []struct {
 		method local.Method
 		pairs  int
@@ -76,10 +71,7 @@ func TestDefectsOfNetworksAreCaught(t *testing.T) {
 	p := networkPlan(t, local.Prestige, epsilon, 1)
 	exact := p.Protocol
 	exact.Method = local.Curriculum
-	q, err := exact.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Get(exact.Plan())(t)
 	for _, c := range []struct {
 		name    string
 		caught  bool
@@ -93,11 +85,8 @@ func TestDefectsOfNetworksAreCaught(t *testing.T) {
 			t.Fatal(err)
 		}
 		src := privacy.NewSeededSource(3)
-		a, err := localaudit.AttackSender(context.Background(), p, localaudit.Options{Runs: 10000, Visits: 1, Confidence: 0.999, Seed: 3},
-			&defectiveNetwork{exact: local.NewClient(q, src), silent: c.silent, sends: channel, src: src})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(localaudit.AttackSender(context.Background(), p, localaudit.Options{Runs: 10000, Visits: 1, Confidence: 0.999, Seed: 3},
+			&defectiveNetwork{exact: local.NewClient(q, src), silent: c.silent, sends: channel, src: src}))(t)
 		t.Logf("%s: epsilon >= %.3f, claim %v, %s", c.name, a.LowerBound, a.Claim, a.Instance)
 		if a.Holds() == c.caught {
 			t.Errorf("%s: %+v", c.name, a)

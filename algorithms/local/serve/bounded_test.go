@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dyad/algorithms/local/serve"
+	"dyad/internal/must"
 )
 
 // raw sends the text of a request and returns the status of the answer, 0 for none.
@@ -39,22 +40,16 @@ func TestSlowBodiesMakeRoom(t *testing.T) {
 	var slow []net.Conn
 	for range places {
 		c := dial(t, address, "", false)
-		if _, err := io.WriteString(c, "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 4000\r\n\r\n{"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(c, "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 4000\r\n\r\n{"))(t)
 		slow = append(slow, c)
 	}
 	for i := range 50 {
 		remote := serve.Remote{URL: "http://" + address, Client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
-		if _, err := remote.Submit(context.Background(), submission(t, s.Plan(), s.State(), fmt.Sprint("u", i), uint64(i))); err != nil {
-			t.Fatal(i, err)
-		}
+		must.Get(remote.Submit(context.Background(), submission(t, s.Plan(), s.State(), fmt.Sprint("u", i), uint64(i))))(t, i)
 	}
 	held := 0
 	for _, c := range slow {
-		if err := c.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.SetReadDeadline(time.Now().Add(time.Millisecond)))
 		if _, err := c.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
 			held++
 		}
@@ -89,10 +84,7 @@ func TestOtherHostsAreRefused(t *testing.T) {
 
 // A body that does not come in its time is refused, and what no client sends is refused before its body is read.
 func TestRequestsAreRefusedBeforeTheirBodies(t *testing.T) {
-	key, err := serve.NewTokenKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(serve.NewTokenKey())(t)
 	s := open(t, t.TempDir(), protocol(20))
 	plain := listen(t, s, serve.HandlerOptions{BodyWait: 50 * time.Millisecond})
 	patient := listen(t, s, serve.HandlerOptions{BodyWait: time.Hour, Tokens: key})

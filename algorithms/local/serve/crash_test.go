@@ -24,6 +24,8 @@ import (
 	"dyad/algorithms/local/serve"
 	"dyad/engine"
 	"dyad/internal/crash"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -92,10 +94,7 @@ func answers(ctx context.Context, dir, address, user string, stage func(string))
 // freeAddress is an address that nobody listens on.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	return listener.Addr().String()
 }
@@ -113,9 +112,7 @@ func TestKilledServerAndClients(t *testing.T) {
 
 // So it is with a network.
 func TestKilledServerAndClientsOfANetwork(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	killedServerAndClients(t, networkProtocol(8), " network", 4)
 }
 
@@ -134,7 +131,7 @@ func killedServerAndClients(t *testing.T, p local.Protocol, kind string, kills i
 			// Some die after they have drawn a message, some after they have sent it.
 			if stage := []string{"", "message remembered", "message sent"}[u%3]; stage != "" {
 				for range 2 {
-					crash.Start(t, dir, crash.Spec{Args: args, Stage: stage, Nth: 1, Fault: "kill"}).End().Want(t, "a client to be killed", crash.Killed, "")
+					crash.Start(t, dir, crash.Spec{Args: args, Stage: stage, Fault: "kill"}).End().Want(t, "a client to be killed", crash.Killed, "")
 				}
 			}
 			crash.Start(t, dir, crash.Spec{Args: args}).End().Want(t, fmt.Sprint("user ", u), 0, "over")
@@ -162,22 +159,14 @@ func killedServerAndClients(t *testing.T, p local.Protocol, kind string, kills i
 	if err != nil || !before.Done || before.Visits != int64(2*users) {
 		t.Errorf("final state %+v, %v, want %d visits", before, err, 2*users)
 	}
-	if err := running.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, running.Process.Signal(syscall.SIGTERM))
 	running.End().Want(t, "server after SIGTERM", 0, "stopping")
-	text, err := os.ReadFile(filepath.Join(dir, "study", "messages.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "study", "messages.log")))(t)
 	log := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(text)), "\n")[1:], func(line string) bool {
 		return strings.HasSuffix(line, " batch")
 	})
 	for u := range users {
-		m, err := serve.OpenMemory(filepath.Join(dir, fmt.Sprint("u", u, ".json")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(serve.OpenMemory(filepath.Join(dir, fmt.Sprint("u", u, ".json"))))(t)
 		m.Close()
 		if len(m.Messages()) != 2 || m.Spent() != 2*p.Epsilon {
 			t.Errorf("user %d remembers %d messages of epsilon %v", u, len(m.Messages()), m.Spent())
@@ -226,9 +215,7 @@ func killedServer(t testing.TB, users, kills int) (rate float64, p99 time.Durati
 	start := func() *exec.Cmd {
 		c := exec.Command(os.Args[0])
 		c.Env = append(os.Environ(), "DYAD_TEST_LOCAL_SERVER="+dir, fmt.Sprint("DYAD_TEST_LOCAL_USERS=", users), "DYAD_TEST_LOCAL_ADDRESS="+address)
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Start())
 		return c
 	}
 	server := start()

@@ -11,6 +11,7 @@ import (
 
 	"dyad/algorithms/local/serve"
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // scripted is a server that tells one state after the other, the last one for ever, and takes
@@ -56,10 +57,7 @@ func follows(t *testing.T, epochs int) (*scripted, *serve.Client) {
 	f.states = append(f.states, serve.PublicState{Epoch: epochs + 1, Epochs: epochs, Done: true})
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
-	m, err := serve.OpenMemory(filepath.Join(t.TempDir(), "m.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(serve.OpenMemory(filepath.Join(t.TempDir(), "m.json")))(t)
 	t.Cleanup(m.Close)
 	return f, &serve.Client{Remote: serve.Remote{URL: server.URL}, User: "u", Memory: m, Limits: serve.Limits{Epsilon: 1}, Beat: time.Millisecond}
 }
@@ -90,9 +88,7 @@ func TestFollowPlansOnce(t *testing.T) {
 func TestMessageComesAtABeat(t *testing.T) {
 	f, c := follows(t, 1)
 	c.Beat = 400 * time.Millisecond
-	if _, err := c.Answer(t.Context(), somebody); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Answer(t.Context(), somebody))(t)
 	if len(f.told) != 1 || len(f.sent) != 1 {
 		t.Fatalf("%d states, %d messages", len(f.told), len(f.sent))
 	}

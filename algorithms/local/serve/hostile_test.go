@@ -20,25 +20,21 @@ import (
 	"dyad/algorithms/local"
 	"dyad/algorithms/local/serve"
 	"dyad/engine"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // post sends a message as JSON.
 func post(t *testing.T, server, body, token string) int {
 	t.Helper()
-	q, err := http.NewRequest(http.MethodPost, server+"/v1/messages", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Get(http.NewRequest(http.MethodPost, server+"/v1/messages", strings.NewReader(body)))(t)
 	q.Header.Set("Content-Type", "application/json")
 	var named struct{ User string }
 	if json.Unmarshal([]byte(body), &named) == nil && token != "" {
 		q.Header.Set("Dyad-User", url.PathEscape(named.User))
 	}
 	q.Header.Set("Authorization", "Bearer "+token)
-	r, err := http.DefaultClient.Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.DefaultClient.Do(q))(t)
 	defer r.Body.Close()
 	_, _ = io.Copy(io.Discard, r.Body)
 	return r.StatusCode
@@ -53,10 +49,7 @@ func TestReplaysUseUpNobodysRate(t *testing.T) {
 		return server.URL
 	}
 	text := func(user string) string {
-		m, err := json.Marshal(submission(t, s.Plan(), s.State(), user, 1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(json.Marshal(submission(t, s.Plan(), s.State(), user, 1)))(t)
 		return string(m)
 	}
 	// The same message many times at once is one message.
@@ -94,18 +87,12 @@ func TestReplaysUseUpNobodysRate(t *testing.T) {
 // Where tokens say who it is, a user who does not stop is refused, alone.
 func TestRateOfOneUser(t *testing.T) {
 	s := open(t, t.TempDir(), protocol(20))
-	key, err := serve.NewTokenKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(serve.NewTokenKey())(t)
 	server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{Tokens: key}))
 	defer server.Close()
 	send := func(user string) int {
 		m, _ := json.Marshal(submission(t, s.Plan(), s.State(), user, 1))
-		token, err := key.Study(serve.PublicPlan(s.Plan())).Token(user)
-		if err != nil {
-			t.Fatal(err)
-		}
+		token := must.Get(key.Study(serve.PublicPlan(s.Plan())).Token(user))(t)
 		return post(t, server.URL, string(m), token)
 	}
 	count := map[int]int{}
@@ -129,9 +116,7 @@ func TestTwiceMeansWritten(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 200 {
 		wait.Go(func() {
-			if _, err := s.Submit(context.Background(), m); !errors.Is(err, serve.ErrUnavailable) {
-				t.Errorf("on a log that cannot be written: %v", err)
-			}
+			must.Fail(s.Submit(context.Background(), m))(t, serve.ErrUnavailable, "on a log that cannot be written")
 		})
 	}
 	wait.Wait()
@@ -140,10 +125,7 @@ func TestTwiceMeansWritten(t *testing.T) {
 // listen serves s on a port of this machine.
 func listen(t *testing.T, s *serve.Service, o serve.HandlerOptions) (address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	server := serve.NewServer(s, o)
 	go server.Serve(l)
 	t.Cleanup(func() { _ = server.Close() })
@@ -153,19 +135,11 @@ func listen(t *testing.T, s *serve.Service, o serve.HandlerOptions) (address str
 // dial opens a connection, writes text and, if answered, reads an answer.
 func dial(t *testing.T, address, text string, answered bool) net.Conn {
 	t.Helper()
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial("tcp", address))(t)
 	t.Cleanup(func() { _ = c.Close() })
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(c, text))(t)
 	if answered {
-		r, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.ReadResponse(bufio.NewReader(c), nil))(t)
 		_, _ = io.Copy(io.Discard, r.Body)
 	}
 	return c
@@ -225,24 +199,14 @@ func moved(t *testing.T, s *serve.Service, i int) {
 	c := local.NewClient(s.Plan(), source(uint64(i)))
 	x := make([]float64, s.Plan().Dim)
 	x[0] = 1
-	m, err := c.Message(&local.State{Epoch: s.State().Epoch, W: s.State().Model}, engine.Record{X: x, Y: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := serve.NewSubmission(fmt.Sprint("u", i), s.State().Epoch, m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Submit(context.Background(), b); err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(c.Message(&local.State{Epoch: s.State().Epoch, W: s.State().Model}, engine.Record{X: x, Y: 1}))(t)
+	b := must.Get(serve.NewSubmission(fmt.Sprint("u", i), s.State().Epoch, m))(t)
+	must.Get(s.Submit(context.Background(), b))(t)
 }
 
 // Requests for a state at the same time share one encoding, and get what the service has.
 func TestStateIsEncodedOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	s := wide(t)
 	server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{}))
 	defer server.Close()
@@ -280,9 +244,7 @@ func TestStateIsEncodedOnce(t *testing.T) {
 // Readers that stop do not hold a state each: the memory of old ones is bounded, and honest
 // requests get one of the present epoch all the same.
 func TestSlowReadersHoldLittle(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	s := wide(t)
 	address := listen(t, s, serve.HandlerOptions{})
 	heap := func() int {
@@ -294,15 +256,9 @@ func TestSlowReadersHoldLittle(t *testing.T) {
 	before := heap()
 	for i := 1; i < 30; i++ {
 		c := dial(t, address, "", false)
-		if err := c.(*net.TCPConn).SetReadBuffer(4096); err != nil { // else the kernel holds the answer
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(c, "GET /v1/state HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Read(make([]byte, 12)); err != nil { // the answer has begun
-			t.Fatal(err)
-		}
+		must.Do(t, c.(*net.TCPConn).SetReadBuffer(4096)) // else the kernel holds the answer
+		must.Get(io.WriteString(c, "GET /v1/state HTTP/1.1\r\nHost: localhost\r\n\r\n"))(t)
+		must.Get(c.Read(make([]byte, 12)))(t) // the answer has begun
 		moved(t, s, i)
 	}
 	if held := heap() - before; held > 130 {
@@ -320,10 +276,7 @@ func TestUserIDs(t *testing.T) {
 	s := open(t, t.TempDir(), protocol(20))
 	server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{}))
 	defer server.Close()
-	key, err := serve.NewTokenKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(serve.NewTokenKey())(t)
 	good, _ := json.Marshal(submission(t, s.Plan(), s.State(), "USER", 1))
 	send := func(id string) int { return post(t, server.URL, strings.Replace(string(good), "USER", id, 1), "") }
 	for _, id := range []string{"\xff", "\xfe", "a\xc0b", `\ud800`, `a\nb`, `a\u0000`, `\u001b[2J`, `\u202eabc`, `a\u200bb`, "\ufeffa", `\ufffd`, "a\u2028b", "\u0085", ""} {
@@ -332,9 +285,7 @@ func TestUserIDs(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"\xff", "a\nb", "\x00", "\u202ea", "\ufffd"} {
-		if _, err := key.Study(serve.PublicPlan(s.Plan())).Token(id); err == nil {
-			t.Errorf("a token for %+q was made", id)
-		}
+		must.Err(key.Study(serve.PublicPlan(s.Plan())).Token(id))(t, "a token for %+q was made", id)
 	}
 	for _, id := range []string{"anna", "Ångström 7", "李", "a@b.c", "O'Neill"} {
 		if c := send(id); c != 200 {

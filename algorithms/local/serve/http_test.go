@@ -17,6 +17,7 @@ import (
 
 	"dyad/algorithms/local"
 	"dyad/algorithms/local/serve"
+	"dyad/internal/must"
 )
 
 // Every malformed, oversized, replayed or out-of-range message gets a 4xx with a reason
@@ -52,12 +53,9 @@ func TestHTTPRefusals(t *testing.T) {
 		"epoch 2":         {change(func(m map[string]any) { m["epoch"] = 2 }), 409},
 		"oversized":       {change(func(m map[string]any) { m["seed"] = strings.Repeat("A", 5000) }), 413},
 	} {
-		r, err := http.Post(server.URL+"/v1/messages", "application/json", strings.NewReader(c.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.Post(server.URL+"/v1/messages", "application/json", strings.NewReader(c.body)))(t)
 		var problem struct{ Error string }
-		err = json.NewDecoder(r.Body).Decode(&problem)
+		err := json.NewDecoder(r.Body).Decode(&problem)
 		r.Body.Close()
 		if r.StatusCode != c.status || err != nil || problem.Error == "" {
 			t.Errorf("%s: status %d %q %v, want %d with a reason", name, r.StatusCode, problem.Error, err, c.status)
@@ -67,17 +65,12 @@ func TestHTTPRefusals(t *testing.T) {
 		t.Errorf("refused messages were counted: %+v", st)
 	}
 	remote := serve.Remote{URL: server.URL}
-	if _, err := remote.Submit(context.Background(), good); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(remote.Submit(context.Background(), good))(t)
 	var refused *serve.RefusedError
 	if _, err := remote.Submit(context.Background(), good); !errors.As(err, &refused) || refused.Status != 409 {
 		t.Errorf("a replayed message: %v, want 409", err)
 	}
-	protocol, err := remote.Plan(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	protocol := must.Get(remote.Plan(context.Background()))(t)
 	if p, err := protocol.Plan(); err != nil || p.Guarantee.Epsilon != 2 {
 		t.Errorf("the client's plan: %v %v", p, err)
 	}
@@ -103,9 +96,7 @@ func TestHTTPRefusals(t *testing.T) {
 		t.Errorf("a message beyond the rate was counted: %+v", s.State())
 	}
 	for _, bad := range []string{"", "localhost:80", "ftp://x"} {
-		if _, err := (serve.Remote{URL: bad}).State(context.Background()); err == nil {
-			t.Errorf("address %q was accepted", bad)
-		}
+		must.Err((serve.Remote{URL: bad}).State(context.Background()))(t, "address %q was accepted", bad)
 	}
 }
 
@@ -147,10 +138,7 @@ func TestHTTPRefusalsOfOtherForms(t *testing.T) {
 		s := open(t, dir, p)
 		server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{}))
 		post := func(body string) int {
-			r, err := http.Post(server.URL+"/v1/messages", "application/json", strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(http.Post(server.URL+"/v1/messages", "application/json", strings.NewReader(body)))(t)
 			defer r.Body.Close()
 			var problem struct{ Error, Code string }
 			if err := json.NewDecoder(r.Body).Decode(&problem); err != nil || r.StatusCode >= 400 && (problem.Error == "" || problem.Code == "") {
@@ -159,10 +147,7 @@ func TestHTTPRefusalsOfOtherForms(t *testing.T) {
 			return r.StatusCode
 		}
 		all := func() string {
-			log, err := os.ReadFile(filepath.Join(dir, "messages.log"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			log := must.Get(os.ReadFile(filepath.Join(dir, "messages.log")))(t)
 			ledger := ""
 			for _, u := range []string{"a", "b"} {
 				visits, epsilon := s.User(u)
@@ -200,9 +185,7 @@ func TestHTTPRefusalsOfOtherForms(t *testing.T) {
 		}
 		// A restart has the same ledger.
 		before := all()
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Close())
 		if s = open(t, dir, p); all() != before {
 			t.Errorf("%s: a restart changed\n%s\nto\n%s", c.method, before, all())
 		}
@@ -220,16 +203,10 @@ func TestHTTPUnknownRequests(t *testing.T) {
 		"GET /v1/plan": 200, "GET /v1/state": 200, "GET /v1/users/a": 200,
 	} {
 		method, path, _ := strings.Cut(request, " ")
-		q, err := http.NewRequest(method, server.URL+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := http.DefaultClient.Do(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must.Get(http.NewRequest(method, server.URL+path, nil))(t)
+		r := must.Get(http.DefaultClient.Do(q))(t)
 		var body map[string]any
-		err = json.NewDecoder(r.Body).Decode(&body)
+		err := json.NewDecoder(r.Body).Decode(&body)
 		r.Body.Close()
 		if r.StatusCode != want || err != nil || (body["error"] != nil) != (want != 200) {
 			t.Errorf("%s: status %d, %v, %v, want %d", request, r.StatusCode, body, err, want)
@@ -243,9 +220,7 @@ func TestLogThatCannotBeWritten(t *testing.T) {
 	dir, p := t.TempDir(), protocol(3)
 	s := open(t, dir, p)
 	ctx := context.Background()
-	if _, err := s.Submit(ctx, submission(t, s.Plan(), s.State(), "a", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Submit(ctx, submission(t, s.Plan(), s.State(), "a", 1)))(t)
 	before := s.State()
 	serve.BreakLog(s)
 	for _, user := range []string{"b", "c", "b"} {

@@ -7,6 +7,7 @@ import (
 
 	"dyad/algorithms/local/serve"
 	"dyad/engine/dataset"
+	"dyad/internal/must"
 )
 
 // One person under two ids that look alike is one user: before and after a restart, in one
@@ -19,9 +20,7 @@ func TestLookAlikeUsers(t *testing.T) {
 		_, err := s.Submit(context.Background(), submission(t, planOf(t, p), s.State(), user, 1))
 		return err
 	}
-	if err := send(s, "Anna"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, send(s, "Anna"))
 	refused := func(s *serve.Service) {
 		t.Helper()
 		for _, user := range []string{"anna", "\uff21nna", " Anna"} {
@@ -31,26 +30,15 @@ func TestLookAlikeUsers(t *testing.T) {
 		}
 	}
 	refused(s)
-	if err := send(s, "ben"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, send(s, "ben"))
+	must.Do(t, s.Close())
 	s = open(t, dir, p)
 	refused(s)
-	if err := send(s, "cora"); err != nil { // the epoch ends
-		t.Fatal(err)
-	}
+	must.Do(t, send(s, "cora")) // the epoch ends
 	refused(s)
-	if err := send(s, "Anna"); err != nil {
-		t.Errorf("the second epoch: %v", err)
-	}
+	must.CheckDo(t, send(s, "Anna"), "the second epoch")
 
-	other, err := serve.OpenWith(t.TempDir(), planOf(t, p), dataset.AllowLookAlikes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(serve.OpenWith(t.TempDir(), planOf(t, p), dataset.AllowLookAlikes))(t)
 	defer other.Close()
 	for _, user := range []string{"Anna", "anna"} {
 		if err := send(other, user); err != nil {

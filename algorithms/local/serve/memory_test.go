@@ -12,6 +12,7 @@ import (
 
 	"dyad/algorithms/local/serve"
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // draws is the message of the first epoch that a client with a memory draws, as JSON. A
@@ -42,9 +43,7 @@ func memories(t *testing.T) string {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for _, f := range []string{"a", "b"} {
-		if err := os.Mkdir(filepath.Join(dir, f), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(filepath.Join(dir, f), 0o700))
 	}
 	return dir
 }
@@ -92,10 +91,7 @@ func TestLocalMemoryThroughLinks(t *testing.T) {
 		t.Errorf("the link was replaced by a file (%v, %v)", info.Mode(), err)
 	}
 	// The lock is that of the file.
-	m, err := serve.OpenMemory(filepath.Join(dir, "here", "chain.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(serve.OpenMemory(filepath.Join(dir, "here", "chain.json")))(t)
 	refusedMemory(t, "real.json", serve.ErrAway, "another client")
 	m.Close()
 }
@@ -104,35 +100,21 @@ func TestLocalMemoryThroughLinks(t *testing.T) {
 // other name with an older memory.
 func TestLocalMemoryHardLink(t *testing.T) {
 	dir := memories(t)
-	first, err := draws(t, "real.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Link(filepath.Join(dir, "real.json"), filepath.Join(dir, "hard.json")); err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(draws(t, "real.json"))(t)
+	must.Do(t, os.Link(filepath.Join(dir, "real.json"), filepath.Join(dir, "hard.json")))
 	link(t, dir, "hard.json", "soft.json")
 	for _, name := range []string{"hard.json", "real.json", "soft.json"} {
 		refusedMemory(t, name, nil, "2 names")
 	}
-	if err := os.Remove(filepath.Join(dir, "real.json")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "real.json")))
 	if again, err := draws(t, "soft.json"); again != first {
 		t.Errorf("with one name again: %s, %v", again, err)
 	}
 	// A name that appears while a client works is seen before the next message is drawn.
-	m, err := serve.OpenMemory(filepath.Join(dir, "hard.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(serve.OpenMemory(filepath.Join(dir, "hard.json")))(t)
 	defer m.Close()
-	if err := os.Link(filepath.Join(dir, "hard.json"), filepath.Join(dir, "late.json")); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Add(serve.Remembered{Protocol: "x", Epoch: 1, Epsilon: 1, Message: serve.Submission{User: "u", Epoch: 1}}); err == nil {
-		t.Error("a memory with a second name was written")
-	}
+	must.Do(t, os.Link(filepath.Join(dir, "hard.json"), filepath.Join(dir, "late.json")))
+	must.ErrDo(t, m.Add(serve.Remembered{Protocol: "x", Epoch: 1, Epsilon: 1, Message: serve.Submission{User: "u", Epoch: 1}}), "a memory with a second name was written")
 }
 
 // A link that points elsewhere at the next run is the memory of elsewhere; what it pointed
@@ -149,17 +131,11 @@ func TestLocalMemoryLinkMoves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(dir, "link.json")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "link.json")))
 	link(t, dir, filepath.Join("b", "m.json"), "link.json")
-	if err := m.Add(serve.Remembered{Protocol: "x", Epoch: 1, Epsilon: 0.5}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Add(serve.Remembered{Protocol: "x", Epoch: 1, Epsilon: 0.5}))
 	m.Close()
-	if _, err := os.Stat(filepath.Join(dir, "b", "m.json")); err == nil {
-		t.Error("a running client wrote to where the link points now")
-	}
+	must.Err(os.Stat(filepath.Join(dir, "b", "m.json")))(t, "a running client wrote to where the link points now")
 	if m, err = serve.OpenMemory(filepath.Join(dir, "a", "m.json")); err != nil || len(m.Messages()) != 2 {
 		t.Fatalf("a/m.json: %v, want 2 answers", err)
 	}
@@ -181,21 +157,13 @@ func TestLocalMemoryLinkMoves(t *testing.T) {
 // would hide the message that was sent, and a second one of the epoch would be drawn.
 func TestLocalMemoryChanged(t *testing.T) {
 	memories(t)
-	first, err := draws(t, "m.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile("m.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(draws(t, "m.json"))(t)
+	text := must.Get(os.ReadFile("m.json"))(t)
 	changed := func(at int, to byte) {
 		t.Helper()
 		other := bytes.Clone(text)
 		other[at] = to
-		if err := os.WriteFile("m.json", other, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile("m.json", other, 0o600))
 		refusedMemory(t, "m.json", nil, "is damaged")
 		if after, err := os.ReadFile("m.json"); err != nil || !bytes.Equal(after, other) {
 			t.Errorf("a memory that was refused was changed (%v)", err)
@@ -206,9 +174,7 @@ func TestLocalMemoryChanged(t *testing.T) {
 	for at, is := range text {
 		changed(at, is^1)
 	}
-	if err := os.WriteFile("m.json", text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("m.json", text, 0o600))
 	if again, err := draws(t, "m.json"); again != first {
 		t.Errorf("as it was written: %s, %v", again, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"dyad/algorithms/local"
 	"dyad/algorithms/local/serve"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -33,17 +34,11 @@ func TestServedNetworkIsTheSimulatedOne(t *testing.T) {
 	for i := range y {
 		x[3*i], x[3*i+1], x[3*i+2], y[i] = 0.3, float64(i)/n-0.5, float64(i%3)/4, float64(i%2*2-1)
 	}
-	records, err := engine.NewRecords(x, y, 3, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := must.Get(engine.NewRecords(x, y, 3, engine.UnitBounds()))(t)
 	for _, m := range []local.Method{local.Prestige, local.DJW, local.PrestigeParticipation} {
 		p := networkProtocol(n)
 		p.Method, p.Batch = m, 3
-		want, err := local.Simulate(context.Background(), planOf(t, p), records, source(5), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(local.Simulate(context.Background(), planOf(t, p), records, source(5), nil))(t)
 		dir := t.TempDir()
 		s, src := open(t, dir, p), source(5)
 		client := local.NewClient(planOf(t, p), src) // the user's own plan
@@ -52,21 +47,11 @@ func TestServedNetworkIsTheSimulatedOne(t *testing.T) {
 				st := s.State()
 				row := make([]float64, 3)
 				records.Row(int(u), row)
-				m, err := client.Message(&local.State{Epoch: st.Epoch, W: st.Model}, engine.Record{X: row, Y: records.Label(int(u))})
-				if err != nil {
-					t.Fatal(err)
-				}
-				sent, err := serve.NewSubmission(fmt.Sprint("user ", u), st.Epoch, m)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := s.Submit(context.Background(), sent); err != nil {
-					t.Fatal(err)
-				}
+				m := must.Get(client.Message(&local.State{Epoch: st.Epoch, W: st.Model}, engine.Record{X: row, Y: records.Label(int(u))}))(t)
+				sent := must.Get(serve.NewSubmission(fmt.Sprint("user ", u), st.Epoch, m))(t)
+				must.Get(s.Submit(context.Background(), sent))(t)
 				before := s.State()
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.Close())
 				s = open(t, dir, p)
 				if after := s.State(); !slices.Equal(before.Model, after.Model) || before.Visits != after.Visits {
 					t.Fatalf("a restart changed the state from %+v to %+v", before, after)
@@ -121,10 +106,7 @@ func TestClientOfANetwork(t *testing.T) {
 	s := open(t, filepath.Join(dir, "study"), p)
 	server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{}))
 	defer server.Close()
-	memory, err := serve.OpenMemory(filepath.Join(dir, "memory.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	memory := must.Get(serve.OpenMemory(filepath.Join(dir, "memory.json")))(t)
 	defer memory.Close()
 	c := serve.Client{Remote: serve.Remote{URL: server.URL}, User: "ann", Memory: memory, Limits: serve.Limits{Epsilon: 16}, Beat: time.Millisecond}
 	z := engine.Record{X: []float64{0.5, -0.2, 0.1}, Y: 1}
@@ -139,26 +121,19 @@ func TestClientOfANetwork(t *testing.T) {
 	if a, err := c.Draw(context.Background(), serve.PublicPlan(s.Plan()), z); err != nil || a.Outcome != serve.Printed || a.Message == nil {
 		t.Errorf("drawn: %+v, %v", a, err)
 	}
-	if _, err := c.Answer(context.Background(), engine.Record{X: []float64{0.5}, Y: 1}); !errors.Is(err, serve.ErrInput) {
-		t.Errorf("a record of one feature: %v", err)
-	}
+	must.Fail(c.Answer(context.Background(), engine.Record{X: []float64{0.5}, Y: 1}))(t, serve.ErrInput, "a record of one feature")
 	plan := s.Plan()
 	for name, model := range map[string][]float64{"linear": make([]float64, plan.Dim), "long": make([]float64, plan.Parameters+1), "out of its balls": slices.Repeat([]float64{9}, plan.Parameters)} {
 		if serve.Fits(plan, model) {
 			t.Errorf("a %s model fits", name)
 		}
-		if _, err := local.NewClient(plan, privacy.NewSeededSource(1)).Message(&local.State{Epoch: 1, W: model}, z); err == nil {
-			t.Errorf("a message was made for a %s model", name)
-		}
+		must.Err(local.NewClient(plan, privacy.NewSeededSource(1)).Message(&local.State{Epoch: 1, W: model}, z))(t, "a message was made for a %s model", name)
 	}
 	// Messages of prestige-label carry features, whose number must be that of the records.
 	p.Method = local.PrestigeLabel
 	labels := open(t, filepath.Join(dir, "labels"), p)
 	for _, n := range []int{2, labels.Plan().Parameters} {
-		sent, err := serve.NewLabelSubmission("bob", make([]float64, n), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sent := must.Get(serve.NewLabelSubmission("bob", make([]float64, n), 1))(t)
 		if _, err := labels.Submit(context.Background(), sent); !errors.Is(err, serve.ErrMessage) || !strings.Contains(err.Error(), "3 features") {
 			t.Errorf("%d features: %v", n, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/tasks"
 )
 
@@ -18,10 +19,7 @@ func TestPanicsOfTheServer(t *testing.T) {
 	s := &Service{queue: make(chan *pending), stopped: make(chan struct{}), done: make(chan struct{})}
 	s.working.Go(s.commit)
 	go func() { s.queue <- nil }()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var text bytes.Buffer
 	o := HandlerOptions{ErrorLog: log.New(&text, "", 0)}
 	func() {

@@ -10,12 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"dyad/algorithms/local"
 	"dyad/algorithms/local/serve"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 	randomiser "dyad/privacy/local"
 )
@@ -35,19 +35,12 @@ func protocol(users int) local.Protocol {
 
 func planOf(t testing.TB, p local.Protocol) *local.Plan {
 	t.Helper()
-	q, err := p.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
+	return must.Get(p.Plan())(t)
 }
 
 func open(t testing.TB, dir string, p local.Protocol) *serve.Service {
 	t.Helper()
-	s, err := serve.Open(dir, planOf(t, p))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(serve.Open(dir, planOf(t, p)))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -60,20 +53,13 @@ func submission(t testing.TB, p *local.Plan, st serve.PublicState, user string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := serve.NewSubmission(user, st.Epoch, m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(serve.NewSubmission(user, st.Epoch, m))(t)
 }
 
 // replayed is the state by a serial replay of the log with the library alone.
 func replayed(t testing.TB, dir string, p *local.Plan) (*local.State, int) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "messages.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "messages.log")))(t)
 	st, n := p.Start(), 0
 	for i, line := range bytes.Split(bytes.TrimSuffix(text, []byte{'\n'}), []byte{'\n'}) {
 		if i == 0 || string(line[9:]) == "batch" {
@@ -83,13 +69,9 @@ func replayed(t testing.TB, dir string, p *local.Plan) (*local.State, int) {
 			Seed   []byte
 			Choice uint16
 		}
-		if err := json.Unmarshal(line[9:], &s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(line[9:], &s))
 		m := local.Message{Takes: true, Direction: randomiser.DirectionMessage{Seed: [32]byte(s.Seed), Choice: s.Choice}}
-		if err := p.Apply(st, []local.Message{m}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Apply(st, []local.Message{m}))
 		n++
 	}
 	return st, n
@@ -118,9 +100,7 @@ func TestServiceAppliesOnceAndResumes(t *testing.T) {
 				t.Error("a refused message changed the state")
 			}
 			// A restart at any time gives the same state.
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Close())
 			s = open(t, dir, p)
 			if after := s.State(); !slices.Equal(before.Model, after.Model) || before.Visits != after.Visits || before.Epoch != after.Epoch {
 				t.Errorf("a restart changed the state from %+v to %+v", before, after)
@@ -139,34 +119,24 @@ func TestLogDamage(t *testing.T) {
 	dir, p := t.TempDir(), protocol(5)
 	s := open(t, dir, p)
 	for u := range 4 {
-		if _, err := s.Submit(context.Background(), submission(t, s.Plan(), s.State(), fmt.Sprint(u), uint64(u))); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Submit(context.Background(), submission(t, s.Plan(), s.State(), fmt.Sprint(u), uint64(u))))(t)
 	}
-	if _, err := serve.Open(dir, planOf(t, p)); err == nil || !strings.Contains(err.Error(), "another server") {
-		t.Errorf("two servers on one directory: %v", err)
-	}
+	must.Fail(serve.Open(dir, planOf(t, p)))(t, "another server", "two servers on one directory")
 	path := filepath.Join(dir, "messages.log")
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Nothing is written over what another program added under the lock.
-	if err := os.WriteFile(path, append(slices.Clone(whole), "other"...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, append(slices.Clone(whole), "other"...), 0o600))
 	_, err = s.Submit(context.Background(), submission(t, s.Plan(), s.State(), "4", 4))
 	if text, read := os.ReadFile(path); !errors.Is(err, serve.ErrUnavailable) || read != nil || len(text) != len(whole)+len("other") {
 		t.Errorf("a log that another program changed: %v, %v, and %d bytes", err, read, len(text)-len(whole))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
 	lines := bytes.SplitAfter(whole, []byte{'\n'})
 	visits := func(text []byte) (int64, error) {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, text, 0o600))
 		s, err := serve.Open(dir, planOf(t, p))
 		if err != nil {
 			return 0, err
@@ -204,12 +174,8 @@ func TestLogDamage(t *testing.T) {
 	}
 	other := p
 	other.Epsilon = 0.5
-	if _, err := serve.Open(dir, planOf(t, other)); err == nil || !strings.Contains(err.Error(), "another protocol") {
-		t.Errorf("another epsilon on the same log: %v", err)
-	}
+	must.Fail(serve.Open(dir, planOf(t, other)))(t, "another protocol", "another epsilon on the same log")
 	printed := p
 	printed.Method = local.PrestigePrinted
-	if _, err := serve.Open(t.TempDir(), planOf(t, printed)); err == nil {
-		t.Error("the printed algorithm is served")
-	}
+	must.Err(serve.Open(t.TempDir(), planOf(t, printed)))(t, "the printed algorithm is served")
 }

@@ -17,32 +17,18 @@ import (
 	"testing"
 
 	"dyad/algorithms/local/serve"
+	"dyad/internal/must"
 )
 
 // A token is right for its id, study and key only, and the key survives its file.
 func TestTokens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
-	if _, err := serve.ReadTokenKey(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no file: %v", err)
-	}
-	key, err := serve.NewTokenKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := key.Create(path); err != nil {
-		t.Fatal(err)
-	}
-	other, err := serve.NewTokenKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Create(path); err == nil {
-		t.Error("a key file was replaced")
-	}
-	again, err := serve.ReadTokenKey(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Fail(serve.ReadTokenKey(path))(t, fs.ErrNotExist, "no file")
+	key := must.Get(serve.NewTokenKey())(t)
+	must.Do(t, key.Create(path))
+	other := must.Get(serve.NewTokenKey())(t)
+	must.ErrDo(t, other.Create(path), "a key file was replaced")
+	again := must.Get(serve.ReadTokenKey(path))(t)
 	protocols := []serve.Protocol{serve.PublicPlan(planOf(t, protocol(20))), serve.PublicPlan(planOf(t, protocol(21)))}
 	study := key.Study(protocols[0])
 	token, err := again.Study(protocols[0]).Token("alice")
@@ -63,21 +49,12 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"", strings.Repeat("u", 129), "\xff"} {
-		if _, err := study.Token(id); err == nil {
-			t.Errorf("id %q got a token", id)
-		}
+		must.Err(study.Token(id))(t, "id %q got a token", id)
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	for what, bad := range map[string]string{"empty": "", "cut": string(text[:len(text)-3]), "other": "hello", "no hex": strings.Replace(string(text), string(text[len(text)-2]), "g", 1) + "g"} {
-		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := serve.ReadTokenKey(path); err == nil {
-			t.Errorf("%s key file was read", what)
-		}
+		must.Do(t, os.WriteFile(path, []byte(bad), 0o600))
+		must.Err(serve.ReadTokenKey(path))(t, "%s key file was read", what)
 	}
 }
 
@@ -85,22 +62,11 @@ func TestTokens(t *testing.T) {
 // which belonged to no study; the refusal of the latter names the cure.
 func TestTokensOfAnotherStudy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
-	key, err := serve.NewTokenKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := key.Create(path); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(serve.NewTokenKey())(t)
+	must.Do(t, key.Create(path))
+	text := must.Get(os.ReadFile(path))(t)
 	_, digits, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	secret, err := hex.DecodeString(digits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := must.Get(hex.DecodeString(digits))(t)
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte("dyad local token 1\x00alice"))
 	old := base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
@@ -113,29 +79,14 @@ func TestTokensOfAnotherStudy(t *testing.T) {
 		defer server.Close()
 		studies, servers = append(studies, s), append(servers, server)
 	}
-	first, err := key.Study(serve.PublicPlan(studies[0].Plan())).Token("alice")
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(key.Study(serve.PublicPlan(studies[0].Plan())).Token("alice"))(t)
 	send := func(i int, token string) (int, string) {
-		m, err := json.Marshal(submission(t, studies[i].Plan(), studies[i].State(), "alice", 1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		q, err := http.NewRequest(http.MethodPost, servers[i].URL+"/v1/messages", strings.NewReader(string(m)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(json.Marshal(submission(t, studies[i].Plan(), studies[i].State(), "alice", 1)))(t)
+		q := must.Get(http.NewRequest(http.MethodPost, servers[i].URL+"/v1/messages", strings.NewReader(string(m))))(t)
 		q.Header = http.Header{"Content-Type": {"application/json"}, "Dyad-User": {"alice"}, "Authorization": {"Bearer " + token}}
-		r, err := http.DefaultClient.Do(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.DefaultClient.Do(q))(t)
 		defer r.Body.Close()
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(io.ReadAll(r.Body))(t)
 		return r.StatusCode, string(body)
 	}
 	if status, body := send(1, first); status != http.StatusForbidden || !strings.Contains(body, `"code":"token"`) || !strings.Contains(body, "this study") {
@@ -159,9 +110,7 @@ func TestTokenFilesHaveLimits(t *testing.T) {
 	dir := t.TempDir()
 	long, good := filepath.Join(dir, "long"), filepath.Join(dir, "good")
 	token := strings.Repeat("A", 43)
-	if err := errors.Join(os.WriteFile(long, []byte(token+strings.Repeat(" ", 4096)), 0o600), os.WriteFile(good, []byte(token+"\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(long, []byte(token+strings.Repeat(" ", 4096)), 0o600), os.WriteFile(good, []byte(token+"\n"), 0o600)))
 	for path, says := range map[string]string{os.DevNull: "not a regular file", dir: "not a regular file", long: "at most 4096 are read"} {
 		if _, err := serve.ReadToken(path); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("token %s: %v, want %q", path, err, says)

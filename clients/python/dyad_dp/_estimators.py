@@ -202,7 +202,7 @@ class _Estimator(_raw.Private):
             options = self._options()
             plain = options.get("mode") == "nonprivate"
             args = ["baseline" if plain else "train", "--data", self._write(at, X, columns), "--schema", str(_handover.write_schema(at / "schema.yaml", schema))]
-            args += ["--out", str(out), "--yes", *flags({**options, "mode": None if plain else options.get("mode")})]
+            args += ["--out", str(out), *([] if plain else ["--yes"]), *flags({**options, "mode": None if plain else options.get("mode")})]
             args += flags({"ledger": self.ledger, "resume": resume})
             result = run(args, verbose=self.verbose, columns=_names(X))
             self._adopt(out.read_bytes())

@@ -20,7 +20,7 @@ def current_spellings(monkeypatch):
 
     def reads(stream, entries, progress):
         read(stream, entries, progress)
-        told.extend(e["message"] for e in entries if "are keys now" in e["message"] or "the old name" in e["message"])
+        told.extend(e["message"] for e in entries if "flags are keys now" in e["message"] or "the old name" in e["message"])
 
     monkeypatch.setattr(_program, "_read", reads)
     yield

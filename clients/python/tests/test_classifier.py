@@ -38,6 +38,14 @@ def test_private_training(clinic, own_places, surely):
     assert 0 < m.score(X, y, epsilon=0.5) < 1
 
 
+def test_training_without_noise_on_private_data_is_asked_for(clinic, own_places):
+    X, y = clinic
+    with pytest.raises(DyadError, match="Nothing was charged"):
+        private(options={"mode": "nonprivate"}).fit(X, y)
+    assert not (own_places / "state" / "dyad" / "ledger.jsonl").exists()
+    assert private(options={"mode": "nonprivate", "yes": True}).fit(X, y).guarantee_.run
+
+
 def test_noise_is_never_seeded(clinic):
     X, y = clinic
     a, b = (private(random_state=7).fit(X, y).coef_ for _ in range(2))

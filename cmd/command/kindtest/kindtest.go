@@ -142,7 +142,7 @@ func (s suite) crash(t *testing.T) {
 	}
 	for stage, charged := range stages {
 		dir := folder(t, 0)
-		e := crash.Start(t, dir, crash.Spec{Args: s.args(dir), Stage: stage, Nth: 1, Fault: "kill"}).End()
+		e := crash.Start(t, dir, crash.Spec{Args: s.args(dir), Stage: stage, Fault: "kill"}).End()
 		if e.Code != crash.Killed || e.Stdout != "" {
 			t.Fatalf("%s: exit %d: %s%s", stage, e.Code, e.Stdout, e.Stderr)
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestOpen holds on every machine: a GPU is described, or its absence is an
@@ -39,8 +41,6 @@ func checkGPUs(t *testing.T, d Driver) []Device {
 			t.Errorf("implausible GPU %+v", dev)
 		}
 	}
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, d.Close())
 	return devices
 }

@@ -16,6 +16,8 @@ import (
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+
+	"dyad/internal/must"
 )
 
 // fake is an opened testdata/fakecuda.c and its controls.
@@ -27,19 +29,9 @@ type fake struct {
 func openFake(t *testing.T) fake {
 	t.Helper()
 	path := mock(t)
-	d, err := open([]string{path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	handle, err := purego.Dlopen(path, purego.RTLD_NOW)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := controlled(d, handle)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	d := must.Get(open([]string{path}))(t)
+	handle := must.Get(purego.Dlopen(path, purego.RTLD_NOW))(t)
+	return must.Get(controlled(d, handle))(t)
 }
 
 // controlled finds the controls of a loaded fake driver.
@@ -179,10 +171,7 @@ func manyJobs(t *testing.T, f fake) {
 	t.Helper()
 	var gpus []*GPU
 	for i := range 2 {
-		g, err := OpenGPU(f, i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(OpenGPU(f, i))(t)
 		gpus = append(gpus, g)
 	}
 	if g := gpus[1].Device(); g.Name != "Mock A100" {
@@ -208,15 +197,9 @@ func manyJobs(t *testing.T, f fake) {
 		t.Errorf("alive before Close: %v, want two contexts only", n)
 	}
 	for _, g := range gpus {
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := g.Do(context.Background(), func(Context) error { return nil }); !errors.Is(err, ErrClosed) {
-			t.Errorf("Do after Close: %v", err)
-		}
-		if err := g.Close(); !errors.Is(err, ErrClosed) {
-			t.Errorf("second Close: %v", err)
-		}
+		must.CheckDo(t, g.Close())
+		must.FailDo(t, g.Do(context.Background(), func(Context) error { return nil }), ErrClosed, "Do after Close")
+		must.FailDo(t, g.Close(), ErrClosed, "second Close")
 	}
 	if n := f.leaks(); n != [8]int{} {
 		t.Errorf("alive after Close: %v", n)
@@ -227,15 +210,9 @@ func manyJobs(t *testing.T, f fake) {
 // its own a context is not found, and the check for leaks sees what is kept.
 func TestContextOfAnotherThread(t *testing.T) {
 	f := openFake(t)
-	g, err := OpenGPU(f, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(OpenGPU(f, 0))(t)
 	var stolen Context
-	err = g.Do(context.Background(), func(c Context) error { stolen = c; _, err := c.Alloc(8); return err })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.Do(context.Background(), func(c Context) error { stolen = c; _, err := c.Alloc(8); return err }))
 	var code Result
 	if _, err := stolen.Alloc(8); !errors.As(err, &code) || code != 201 {
 		t.Errorf("a call from another thread: %v, want code 201", err)
@@ -243,9 +220,7 @@ func TestContextOfAnotherThread(t *testing.T) {
 	if n := f.leaks(); n[1] != 1 {
 		t.Errorf("alive: %v, want the block that was kept", n)
 	}
-	if err := g.Close(); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, g.Close())
 }
 
 // calls are those that a job makes and that can fail.
@@ -262,10 +237,7 @@ func TestEveryCallCanFail(t *testing.T) { everyCallFails(t, openFake(t), calls) 
 
 func everyCallFails(t *testing.T, f fake, calls []string) {
 	t.Helper()
-	g, err := OpenGPU(f, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(OpenGPU(f, 0))(t)
 	defer g.Close()
 	for _, name := range calls {
 		for _, code := range []Result{2, 201, 218, 221, 222} {
@@ -288,15 +260,10 @@ func TestLostContext(t *testing.T) {
 	f := openFake(t)
 	for _, name := range calls {
 		f.failOnce("", 0, 0) // another process
-		g, err := OpenGPU(f, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(OpenGPU(f, 0))(t)
 		var kept Pointer
 		hold := func(c Context) (err error) { kept, err = c.Alloc(8); return err }
-		if err := g.Do(context.Background(), hold); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.Do(context.Background(), hold))
 		f.failOnce(name, 700, 0)
 		free := func(c Context) error { return c.Free(kept) }
 		first := g.Do(context.Background(), func(c Context) error {
@@ -311,20 +278,13 @@ func TestLostContext(t *testing.T) {
 		if err := g.Do(context.Background(), func(Context) error { ran = true; return nil }); ran || err == nil || err.Error() != first.Error() {
 			t.Errorf("%s: the job after it: %v, ran: %v", name, err, ran)
 		}
-		if err := errors.Join(g.Release(free), g.Close()); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.CheckDo(t, errors.Join(g.Release(free), g.Close()), name)
 	}
 	f.failOnce("", 0, 0)
-	g, err := OpenGPU(f, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(OpenGPU(f, 0))(t)
 	defer g.Close()
 	f.failOnce("cuMemFree", 700, 0) // the first that hears of it reports it
-	if err := g.Release(func(c Context) error { return c.Free(0) }); err == nil || !strings.Contains(err.Error(), "700") {
-		t.Errorf("a release that loses the context: %v", err)
-	}
+	must.FailDo(t, g.Release(func(c Context) error { return c.Free(0) }), "700", "a release that loses the context")
 }
 
 func TestOpenGPUErrors(t *testing.T) {
@@ -349,12 +309,9 @@ func TestOpenGPUErrors(t *testing.T) {
 
 // TestCompilerLog: the log of the compiler is in the error.
 func TestCompilerLog(t *testing.T) {
-	g, err := OpenGPU(openFake(t), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(OpenGPU(openFake(t), 0))(t)
 	defer g.Close()
-	err = g.Do(context.Background(), func(c Context) error { _, err := c.Load([]byte("nothing")); return err })
+	err := g.Do(context.Background(), func(c Context) error { _, err := c.Load([]byte("nothing")); return err })
 	var code Result
 	if !errors.As(err, &code) || code != 218 || !strings.Contains(err.Error(), "ptxas fatal: no entry fill") {
 		t.Errorf("got %v", err)
@@ -363,10 +320,7 @@ func TestCompilerLog(t *testing.T) {
 
 // TestDoHonoursContext: a job that has not started is not run.
 func TestDoHonoursContext(t *testing.T) {
-	g, err := OpenGPU(openFake(t), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(OpenGPU(openFake(t), 0))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	running, release := make(chan struct{}), make(chan struct{})
 	var late atomic.Bool
@@ -389,23 +343,15 @@ func TestDoHonoursContext(t *testing.T) {
 	if late.Load() {
 		t.Error("a cancelled job ran")
 	}
-	if err := g.Close(); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, g.Close())
 }
 
 // TestNoGraphs: an older driver opens, and says that it has no graphs.
 func TestNoGraphs(t *testing.T) {
-	d, err := open([]string{mock(t, "OLD_GRAPHS")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := OpenGPU(d, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(open([]string{mock(t, "OLD_GRAPHS")}))(t)
+	g := must.Get(OpenGPU(d, 0))(t)
 	defer g.Close()
-	err = g.Do(context.Background(), func(c Context) error {
+	err := g.Do(context.Background(), func(c Context) error {
 		s, err := c.NewStream()
 		return errors.Join(err, c.BeginCapture(s), c.CloseStream(s))
 	})

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 var mockDevices = []Device{
@@ -44,10 +47,7 @@ func mock(t *testing.T, defines ...string) string {
 }
 
 func TestMockDriver(t *testing.T) {
-	d, err := open([]string{"/nonexistent/libcuda.so.1", mock(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(open([]string{"/nonexistent/libcuda.so.1", mock(t)}))(t)
 	if v, err := d.Version(); v != 13020 || err != nil {
 		t.Errorf("version %d, %v", v, err)
 	}
@@ -56,25 +56,15 @@ func TestMockDriver(t *testing.T) {
 		t.Errorf("got %+v, %v\nwant %+v", devices, err, mockDevices)
 	}
 	checkGPUs(t, d)
-	if _, err := d.Version(); !errors.Is(err, ErrClosed) {
-		t.Errorf("Version after Close: %v", err)
-	}
-	if _, err := d.Devices(); !errors.Is(err, ErrClosed) {
-		t.Errorf("Devices after Close: %v", err)
-	}
-	if err := d.Close(); !errors.Is(err, ErrClosed) {
-		t.Errorf("second Close: %v", err)
-	}
+	must.Fail(d.Version())(t, ErrClosed, "Version after Close")
+	must.Fail(d.Devices())(t, ErrClosed, "Devices after Close")
+	must.FailDo(t, d.Close(), ErrClosed, "second Close")
 }
 
 func TestUnavailable(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	notALibrary := filepath.Join(t.TempDir(), "libcuda.so.1")
-	if err := os.WriteFile(notALibrary, []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(notALibrary, []byte("text"), 0o600))
 	for _, c := range []struct {
 		name  string
 		paths []string
@@ -102,10 +92,7 @@ func TestUnavailable(t *testing.T) {
 // TestDeviceError: a GPU that fails after initialisation is an error, and not
 // the absence of CUDA.
 func TestDeviceError(t *testing.T) {
-	d, err := open([]string{mock(t, "BROKEN=1")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(open([]string{mock(t, "BROKEN=1")}))(t)
 	devices, err := d.Devices()
 	var code Result
 	if devices != nil || !errors.As(err, &code) || code != 101 || errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "GPU 1") {
@@ -117,10 +104,7 @@ func TestDeviceError(t *testing.T) {
 // that it grows and moves inside some of the calls. A result that was written to
 // the old stack would be lost.
 func TestStacksThatGrow(t *testing.T) {
-	d, err := open([]string{mock(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(open([]string{mock(t)}))(t)
 	var wg sync.WaitGroup
 	for depth := range 2000 {
 		wg.Go(func() {

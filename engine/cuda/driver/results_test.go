@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func TestResultText(t *testing.T) {
@@ -71,10 +73,7 @@ func TestResultsOfTheHeader(t *testing.T) {
 	if folder == "" {
 		t.Skip("DYAD_CUDA_H names no folder with cuda.h")
 	}
-	header, err := os.ReadFile(filepath.Join(folder, "cuda.h"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	header := must.Get(os.ReadFile(filepath.Join(folder, "cuda.h")))(t)
 	for _, s := range strayResults(string(header)) {
 		t.Error(s)
 	}

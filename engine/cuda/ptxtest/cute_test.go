@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -44,10 +45,7 @@ func cuteLayouts(t *testing.T) layouts {
 	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%.4000s", err, out)
 	}
-	out, err := exec.Command(filepath.Join(dir, "layouts")).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(exec.Command(filepath.Join(dir, "layouts")).Output())(t)
 	l := layouts{}
 	for line := range strings.Lines(string(out)) {
 		words := strings.Fields(line)
@@ -56,10 +54,7 @@ func cuteLayouts(t *testing.T) layouts {
 		}
 		var v []int
 		for _, w := range words[2:] {
-			n, err := strconv.Atoi(w)
-			if err != nil {
-				t.Fatalf("%q: %v", line, err)
-			}
+			n := must.Get(strconv.Atoi(w))(t, fmt.Sprintf("%q", line))
 			v = append(v, n)
 		}
 		name := words[0] + " " + words[1]
@@ -290,9 +285,7 @@ func TestCuTe(t *testing.T) {
 	if len(l) != 14 {
 		t.Fatalf("%d tables", len(l))
 	}
-	if err := l.check(t); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.check(t))
 	for _, name := range slices.Sorted(maps.Keys(l)) {
 		row := l[name]
 		for _, at := range [][2]int{{0, 0}, {len(row) - 1, len(row[0]) - 1}} {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
 )
@@ -147,10 +148,7 @@ func (f metricTiles) sums(t *testing.T, m *metricData, blocks, span int) (z, sum
 	t.Helper()
 	f.project(t, m)
 	k := &kit{t: t, module: f.parsed}
-	z, sums, err := f.run(k, m, blocks, span)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z, sums = must.Get2(f.run(k, m, blocks, span))(t)
 	return z, sums
 }
 
@@ -253,9 +251,7 @@ func TestMetricTiles(t *testing.T) {
 // order, whatever else is in the tile and wherever they are in it: the sums of
 // coefficients are those of the pairs alone, as integers.
 func TestMetricCoefficientsAreOwnOnly(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, f := range allMetricTiles(t) {
 		if f.operand == "tf32" && !sizes.Full() {
 			continue // its tiles are cut as those of bf16x3; its own products are DYAD_FULL
@@ -293,9 +289,7 @@ func TestMetricCoefficientsAreOwnOnly(t *testing.T) {
 // TestMetricRecordChangesItsPartialsOnly: when record k changes, every partial sum
 // without k keeps its bits: the products of rows and spans, and all coefficients.
 func TestMetricRecordChangesItsPartialsOnly(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, f := range allMetricTiles(t) {
 		if f.operand == "tf32" && !sizes.Full() {
 			continue // its tiles are cut as those of bf16x3; its own products are DYAD_FULL
@@ -390,9 +384,7 @@ func TestMetricCounts(t *testing.T) {
 		m := newMetricData(rand.New(rand.NewPCG(7, 8)), 1024+columns, d)
 		f.project(t, m)
 		k := &kit{t: t, module: f.parsed}
-		if _, _, err := f.run(k, m, 1, 1); err != nil { // the second span: whole tiles
-			t.Fatal(err)
-		}
+		must.Get2(f.run(k, m, 1, 1))(t) // the second span: whole tiles
 		pairs := float64(f.rows) * columns
 		packing := &kit{t: t, module: f.parsed}
 		f.operands(packing, m)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -16,10 +17,7 @@ func TestParseKernels(t *testing.T) {
 		"spliced":    {"pair_tiles"},
 		"nearlinear": {"score_moments", "moments", "weighted_moments", "class_moments", "expand", "series", "weigh", "weighted_series"},
 	} {
-		m, err := Parse(kernels.PTX(program))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(Parse(kernels.PTX(program)))(t)
 		for _, name := range names {
 			if m.kernels[name] == nil {
 				t.Errorf("%s has no kernel %s", program, name)
@@ -71,14 +69,9 @@ func TestFaultsAreFound(t *testing.T) {
 // TestScopes: a block declares its registers anew.
 func TestScopes(t *testing.T) {
 	body := "{\n.reg .f32 %phi<2>;\nmov.f32 %phi0, 0f3F800000;\nmov.f32 %f0, %phi0;\n}\n{\n.reg .f32 %phi<2>;\nmov.f32 %f1, %phi0;\n}"
-	m, err := Parse(program(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Parse(program(body)))(t)
 	var machine Machine
-	if err := machine.Run(m, "k", 1, 1, machine.Alloc(256)); err == nil || !strings.Contains(err.Error(), "not set") {
-		t.Errorf("a register of another block was found: %v", err)
-	}
+	must.FailDo(t, machine.Run(m, "k", 1, 1, machine.Alloc(256)), "not set", "a register of another block was found")
 }
 
 // TestFused compares with exact arithmetic where float64 does not round twice, and at

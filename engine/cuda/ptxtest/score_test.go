@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
 )
@@ -20,10 +21,7 @@ type kit struct {
 
 func newKit(t *testing.T, ptx string) *kit {
 	t.Helper()
-	m, err := Parse(ptx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Parse(ptx))(t)
 	return &kit{t: t, module: m}
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 // wgmmaProgram copies 16 KB to shared memory and adds one product of four warps with that
@@ -250,9 +252,7 @@ func TestWgmmaDefects(t *testing.T) {
 // TestBrokenWgmmaTiles: defects put into the embedded tiles are found, as errors of the
 // interpreter or by their results.
 func TestBrokenWgmmaTiles(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	f := wgmmaTiles(t, 64)
 	m := newMetricData(rand.New(rand.NewPCG(9, 10)), 67, 3)
 	z, sums := f.sums(t, m, 1, 0)

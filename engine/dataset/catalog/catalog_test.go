@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset/catalog/schemas"
+	"dyad/internal/must"
 )
 
 // TestSchemasOfTheLaboratory: each ready schema is read by the path that documents and results name, too.
@@ -19,10 +20,7 @@ func TestSchemasOfTheLaboratory(t *testing.T) {
 		t.Fatalf("%d schemas, %v", len(names), err)
 	}
 	for _, name := range names {
-		want, err := schemas.Files.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(schemas.Files.ReadFile(name))(t)
 		if got, err := os.ReadFile(filepath.Join("../../../bench/schemas", name)); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("bench/schemas/%s is not the same file, %v: ln -s ../../engine/dataset/catalog/schemas/%[1]s bench/schemas/", name, err)
 		}
@@ -37,9 +35,7 @@ func TestEntries(t *testing.T) {
 		}
 		names[e.Name] = true
 		if e.Schema != "" {
-			if _, err := schemas.Files.Open(e.Schema + ".yaml"); err != nil {
-				t.Errorf("%s: %v", e.Name, err)
-			}
+			must.Check(schemas.Files.Open(e.Schema+".yaml"))(t, e.Name)
 		}
 		for _, f := range e.Files {
 			if f.Known() && (sums[f.SHA256] || !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(f.SHA256) || f.Bytes == 0) {
@@ -71,10 +67,7 @@ func TestHashesOfRealFiles(t *testing.T) {
 	}
 	found := map[string]bool{}
 	for _, path := range files {
-		sum, size, err := Hash(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sum, size := must.Get2(Hash(path))(t)
 		if e, f, ok := Match(sum); ok {
 			found[f.Name] = true
 			if e.Name != filepath.Base(filepath.Dir(path)) || f.Bytes != size {

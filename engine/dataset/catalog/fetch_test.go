@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dyad/internal/must"
 )
 
 func sum(b []byte) string {
@@ -193,9 +195,7 @@ func TestFetchErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.text) || c.want != nil && !errors.Is(err, c.want) {
 				t.Fatalf("got %v, want %v: %q", err, c.want, c.text)
 			}
-			if _, err := os.Stat(filepath.Join(dir, "x")); err == nil {
-				t.Error("a file was kept under its name")
-			}
+			must.Err(os.Stat(filepath.Join(dir, "x")))(t, "a file was kept under its name")
 			if errors.Is(err, ErrWrongContent) {
 				if files, _ := os.ReadDir(dir); len(files) != 0 {
 					t.Errorf("the folder has %v", files)
@@ -208,9 +208,7 @@ func TestFetchErrors(t *testing.T) {
 // A file in the cache with other content is an error, not silently used.
 func TestFetchChecksTheCache(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "x"), []byte("other"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "x"), []byte("other"), 0o600))
 	_, err := new(Fetcher).Fetch(context.Background(), File{Name: "x", URL: "http://localhost/x", SHA256: sum(content())}, dir)
 	if !errors.Is(err, ErrWrongContent) || !strings.Contains(err.Error(), "delete") {
 		t.Errorf("got %v", err)
@@ -220,28 +218,14 @@ func TestFetchChecksTheCache(t *testing.T) {
 func TestFetchUnpacks(t *testing.T) {
 	var z bytes.Buffer
 	w := zip.NewWriter(&z)
-	m, err := w.Create("bank-full.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.Write(content()); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	bz2, err := hex.DecodeString("425a6839314159265359b241ad9200000259800010400010001a21c410200022000c840d03403407993a78143e2ee48a70a12164835b24")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(w.Create("bank-full.csv"))(t)
+	must.Get(m.Write(content()))(t)
+	must.Do(t, w.Close())
+	bz2 := must.Get(hex.DecodeString("425a6839314159265359b241ad9200000259800010400010001a21c410200022000c840d03403407993a78143e2ee48a70a12164835b24"))(t)
 	var g bytes.Buffer
 	gz := gzip.NewWriter(&g)
-	if _, err := gz.Write(content()); err != nil {
-		t.Fatal(err)
-	}
-	if err := gz.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(gz.Write(content()))(t)
+	must.Do(t, gz.Close())
 	for name, c := range map[string]struct {
 		packed []byte
 		want   string
@@ -253,10 +237,7 @@ func TestFetchUnpacks(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		got, err := os.ReadFile(r.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(os.ReadFile(r.Path))(t)
 		switch name {
 		case "/bank.zip":
 			if !bytes.Equal(got, content()) {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"dyad/internal/must"
 )
 
 // A call that does not return ends the team after the deadline, or when its context is done, and no
@@ -28,9 +30,7 @@ func TestHungCall(t *testing.T) {
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)
 		}
-		if err := team.do(context.Background(), "MPI_Nothing", 0, func() int32 { t.Error("called"); return 0 }); err == nil {
-			t.Errorf("%s: a call after the team was lost", name)
-		}
+		must.ErrDo(t, team.do(context.Background(), "MPI_Nothing", 0, func() int32 { t.Error("called"); return 0 }), "%s: a call after the team was lost", name)
 		close(release)
 		cancel()
 	}

@@ -8,14 +8,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestEveryLedgerCommandHasARow reads the help of all commands: those with --ledger have a row, or a reason in noRow.
 func TestEveryLedgerCommandHasARow(t *testing.T) {
-	help, err := os.ReadFile("../../../docs/commands.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	help := must.Get(os.ReadFile("../../../docs/commands.md"))(t)
 	rows, found := map[string]bool{}, 0
 	for _, c := range commands {
 		if rows[c.row] {
@@ -103,9 +102,7 @@ func TestReadTrace(t *testing.T) {
 11 <... fsync resumed>) = -1 EIO (Input/output error) (INJECTED)
 10 fsync(6</d> <unfinished ...>
 `
-	if err := os.WriteFile(log, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(log, []byte(text), 0o600))
 	if c, err := hitBy(log, "EIO", 1); err != nil || c == nil || !strings.Contains(c.text, "/b") || c.nth != 1 {
 		t.Errorf("hit %+v, %v", c, err)
 	}

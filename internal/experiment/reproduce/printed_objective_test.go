@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -34,10 +35,7 @@ var (
 // -1 or 1, what is missing to 0; all are divided by the root of (choices + numbers/3), and longer rows are cut to norm 1.
 func readPeople(t *testing.T, name, file string) (p people) {
 	t.Helper()
-	schema, err := os.ReadFile("../../../bench/schemas/" + name + ".yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(os.ReadFile("../../../bench/schemas/" + name + ".yaml"))(t)
 	head, _, _ := strings.Cut(string(schema), "\ncolumns:")
 	var columns []string
 	for line := range strings.Lines(string(schema)) {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // This file is a second evaluation of what the papers print, from their text. It imports nothing of this module, so that
@@ -231,17 +233,11 @@ func TestPrintedFormulas(t *testing.T) {
 
 func read(t *testing.T, path string) [][]string {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
 	r := csv.NewReader(f)
 	r.Comment = '#'
-	lines, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(path, err)
-	}
+	lines := must.Get(r.ReadAll())(t, path)
 	return lines
 }
 
@@ -256,11 +252,7 @@ func dimensions(t *testing.T, name string) map[string]int {
 
 func real(t *testing.T, s string) float64 {
 	t.Helper()
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return must.Get(strconv.ParseFloat(s, 64))(t)
 }
 
 func whole(t *testing.T, s string) int { return int(real(t, s)) }

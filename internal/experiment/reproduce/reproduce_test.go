@@ -15,17 +15,14 @@ import (
 	"dyad/engine/dataset/catalog/schemas"
 	"dyad/internal/experiment"
 	"dyad/internal/experiment/reproduce/plans"
+	"dyad/internal/must"
 )
 
 const committed = "../../../bench/results"
 
 func items(t *testing.T) []Item {
 	t.Helper()
-	all, err := Items(plans.Files, schemas.Files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
+	return must.Get(Items(plans.Files, schemas.Files))(t)
 }
 
 // wanted are all tables and figures of the papers that can be repeated or that are known not to be.
@@ -62,12 +59,8 @@ func TestEveryItemHasAPlan(t *testing.T) {
 			t.Errorf("%s has items %q, want %q", paper, got[paper], names)
 		}
 	}
-	if _, err := Select(items(t), "xue", "table9"); err == nil || !strings.Contains(err.Error(), "table4") {
-		t.Errorf("table9: %v, want the names of the items", err)
-	}
-	if _, err := Select(items(t), "smith", ""); err == nil || !strings.Contains(err.Error(), "huai, kang") {
-		t.Errorf("smith: %v, want the names of the papers", err)
-	}
+	must.Fail(Select(items(t), "xue", "table9"))(t, "table4", "table9")
+	must.Fail(Select(items(t), "smith", ""))(t, "huai, kang", "smith")
 }
 
 // TestPaperNumbers checks sums of what was typed in from the papers against sums of the print.
@@ -111,10 +104,7 @@ algorithms: [{name: dpgdsc}]
 
 // TestRunResumesAndPages: an interrupted run keeps its rows, the next one goes on, and the page has its numbers.
 func TestRunResumesAndPages(t *testing.T) {
-	all, err := Items(fstest.MapFS{"huai-figure1.yaml": {Data: []byte(small)}}, schemas.Files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(Items(fstest.MapFS{"huai-figure1.yaml": {Data: []byte(small)}}, schemas.Files))(t)
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
 	o := Options{Out: dir, Progress: func(_ string, p experiment.Progress) {
@@ -131,13 +121,8 @@ func TestRunResumesAndPages(t *testing.T) {
 	}
 	before, _ := os.ReadFile(filepath.Join(dir, "huai-figure1.csv"))
 	o.Progress = nil
-	if _, err := all[0].Run(context.Background(), o); err != nil {
-		t.Fatal(err)
-	}
-	after, err := os.ReadFile(filepath.Join(dir, "huai-figure1.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(all[0].Run(context.Background(), o))(t)
+	after := must.Get(os.ReadFile(filepath.Join(dir, "huai-figure1.csv")))(t)
 	for line := range strings.Lines(string(before)) {
 		if !strings.HasPrefix(line, "#") && !strings.Contains(string(after), line) {
 			t.Errorf("a row was run again: %s", line)
@@ -146,13 +131,9 @@ func TestRunResumesAndPages(t *testing.T) {
 	if state, _ = all[0].State(dir, dir, nil); state.State != Reproduced {
 		t.Errorf("%+v, want reproduced", state)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "huai-figure1.parquet")); err != nil {
-		t.Error(err)
-	}
+	must.Check(os.Stat(filepath.Join(dir, "huai-figure1.parquet")))(t)
 	var page bytes.Buffer
-	if err := writePage(&page, Papers()[0], all, "", dir, dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writePage(&page, Papers()[0], all, "", dir, dir))
 	for _, want := range []string{"Test 2020, Figure 1: rates", "<svg role=\"img\"", "measured exponent", "-1.000", "Pima"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page has no %q", want)
@@ -165,10 +146,7 @@ func TestRunResumesAndPages(t *testing.T) {
 
 // TestMissingDataSaysHow: a plan of files that are not there is skipped with the command that fetches them.
 func TestMissingDataSaysHow(t *testing.T) {
-	i, err := Select(items(t), "xue", "table4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must.Get(Select(items(t), "xue", "table4"))(t)
 	dir := t.TempDir()
 	parts, err := i[0].Run(context.Background(), Options{Out: dir, Folders: []string{dir}})
 	if err != nil || len(parts) != 4 || !strings.Contains(parts[0].Skipped, "dyad data fetch pima") {
@@ -185,18 +163,11 @@ func TestMissingDataSaysHow(t *testing.T) {
 func TestLaboratory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a folder")
 	data := filepath.Join(dir, "bank", "bank-full.csv")
-	if err := os.MkdirAll(filepath.Dir(data), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(data, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(data), 0o777))
+	must.Do(t, os.WriteFile(data, nil, 0o666))
 	run := func(name string, o Options) Outcome {
 		t.Helper()
-		i, err := Select(items(t), "li", name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		i := must.Get(Select(items(t), "li", name))(t)
 		parts, err := i[0].Run(context.Background(), o)
 		if err != nil || len(parts) != 1 {
 			t.Fatalf("%+v, %v", parts, err)
@@ -209,9 +180,7 @@ func TestLaboratory(t *testing.T) {
 	if got := run("figure9-bank", o); got.Laboratory != want || got.CSV != "" || got.Skipped != "" {
 		t.Errorf("%+v, want %s", got, want)
 	}
-	if err := os.WriteFile(result, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(result, nil, 0o666))
 	if got := run("figure9-bank", o); got.CSV != result || got.Laboratory != "" {
 		t.Errorf("with a result: %+v", got)
 	}
@@ -284,14 +253,9 @@ func TestCommittedPages(t *testing.T) {
 // TestCommittedSettings: the table under the papers' own settings is what the committed results give, and every literal
 // number stands next to a certified one and one of the program.
 func TestCommittedSettings(t *testing.T) {
-	want, err := os.ReadFile("../../../docs/papers.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile("../../../docs/papers.md"))(t)
 	var page strings.Builder
-	if err := writeSettings(&page, items(t), filepath.Join(committed, "reproduce")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeSettings(&page, items(t), filepath.Join(committed, "reproduce")))
 	if page.String() != string(want) {
 		t.Error("docs/papers.md is not the page of the committed results: dyad lab reproduce --pages-only")
 	}
@@ -336,18 +300,10 @@ func TestStandInsArePartly(t *testing.T) {
 // TestPageBeginsWithItsItem: the page of one item begins with it; that of a paper has the order of the paper.
 func TestPageBeginsWithItsItem(t *testing.T) {
 	for name, want := range map[string]string{"table4": "table4", "": "figure1"} {
-		chosen, err := Select(items(t), "xue", name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		chosen := must.Get(Select(items(t), "xue", name))(t)
 		dir := t.TempDir()
-		if _, err := WritePages(dir, items(t), chosen, dir, committed, nil); err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(filepath.Join(dir, "reproduce-xue.html"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(WritePages(dir, items(t), chosen, dir, committed, nil))(t)
+		text := must.Get(os.ReadFile(filepath.Join(dir, "reproduce-xue.html")))(t)
 		_, after, _ := strings.Cut(string(text), "<section id=\"")
 		if got, _, _ := strings.Cut(after, "\""); got != want {
 			t.Errorf("the page of %q begins with %s, want %s", name, got, want)
@@ -361,10 +317,7 @@ func TestPageBeginsWithItsItem(t *testing.T) {
 // TestQuick: one small item of every paper that has one without data runs in seconds.
 func TestQuick(t *testing.T) {
 	for _, at := range [][2]string{{"huai", "regret"}, {"kang", "table1"}, {"xue", "table1"}} {
-		i, err := Select(items(t), at[0], at[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		i := must.Get(Select(items(t), at[0], at[1]))(t)
 		dir := t.TempDir()
 		start := time.Now()
 		parts, err := i[0].Run(context.Background(), Options{Out: dir, Quick: true})

@@ -10,18 +10,16 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/kernels"
 )
 
 func TestRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	var lines []Line
 	o := Options{Records: 40, Runs: 2, Workers: 2}
-	if err := Run(context.Background(), o, func(l Line) error { lines = append(lines, l); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Run(context.Background(), o, func(l Line) error { lines = append(lines, l); return nil }))
 	perVariant := 11
 	if want := perVariant*len(kernels.Variants()) + 2; len(lines) != want {
 		t.Errorf("%d lines, want %d", len(lines), want)
@@ -40,10 +38,7 @@ func TestRun(t *testing.T) {
 // a quarter of its operations.
 func TestShare(t *testing.T) {
 	for _, v := range kernels.Variants() {
-		set, err := kernels.Select(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must.Get(kernels.Select(v))(t)
 		for _, c := range []struct {
 			of   string
 			peak func(int) float64
@@ -57,10 +52,7 @@ func TestShare(t *testing.T) {
 				}
 				return nil
 			}}
-			l, err := measure(context.Background(), b, Options{Runs: 5}, target{Device{Name: "cpu"}, v})
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(measure(context.Background(), b, Options{Runs: 5}, target{Device{Name: "cpu"}, v}))(t)
 			// Other programs disturb; a factor of 4 between the two cases does not get lost.
 			if l.Share < 0.5*part || l.Share > 2*part || !(l.Peak > 0) || l.BestShare < l.Share {
 				t.Errorf("%v: %v of the peak %s measures as %+v", v, part, c.of, l)
@@ -76,13 +68,9 @@ func TestRunStops(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := Run(ctx, Options{Records: 20, Runs: 1}, func(Line) error { return nil }); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
+	must.FailDo(t, Run(ctx, Options{Records: 20, Runs: 1}, func(Line) error { return nil }), context.Canceled, "cancelled")
 	for _, o := range []Options{{Runs: -1}, {Records: 1}, {Workers: -1}, {Variants: []kernels.Variant{99}}} {
-		if err := Run(context.Background(), o, func(Line) error { return nil }); err == nil {
-			t.Errorf("%+v is accepted", o)
-		}
+		must.ErrDo(t, Run(context.Background(), o, func(Line) error { return nil }), "%+v is accepted", o)
 	}
 }
 
@@ -99,9 +87,7 @@ func (elsewhere) Plan(p engine.Problem) (engine.Kernel, error) {
 func TestDevices(t *testing.T) {
 	var got []string
 	o := Options{Records: 40, Runs: 1, Variants: []kernels.Variant{kernels.Generic}, Devices: []Device{{Name: "cpu"}, {"other", elsewhere{}}}}
-	if err := o.Peers.Read(strings.NewReader("# cpu: mine\n" + peerColumns + "\nslow,exact AUC,40,,9,9e9\nfast,exact AUC,40,,9,1e9\nfar,k-NN,41,32,9,9\n")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.Peers.Read(strings.NewReader("# cpu: mine\n"+peerColumns+"\nslow,exact AUC,40,,9,9e9\nfast,exact AUC,40,,9,1e9\nfar,k-NN,41,32,9,9\n")))
 	err := Run(context.Background(), o, func(l Line) error {
 		got = append(got, l.Method+" "+l.Device+" "+l.Variant+" "+l.Peer)
 		if (l.PeerRatio > 0) != (l.Peer != "") || l.PeerRatio > 0 && math.Abs(l.PeerRatio*max(l.Processor, clockStep)-1e9) > 1 {
@@ -130,8 +116,6 @@ func TestPeersRefuse(t *testing.T) {
 		if err := p.Read(strings.NewReader(good)); err != nil || p.CPU != "a" {
 			t.Fatal(err)
 		}
-		if err := p.Read(strings.NewReader(text)); err == nil {
-			t.Errorf("%s is accepted", name)
-		}
+		must.ErrDo(t, p.Read(strings.NewReader(text)), "%s is accepted", name)
 	}
 }

@@ -3,6 +3,7 @@ package sampler_test
 import (
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/privtest"
 )
 
@@ -31,9 +32,7 @@ func TestUint64n(t *testing.T) {
 		}
 		return count
 	}
-	if err := privtest.CheckBinomial(third(func() uint64 { return src.Uint64n(n) }), draws, 1./3, alpha); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, privtest.CheckBinomial(third(func() uint64 { return src.Uint64n(n) }), draws, 1./3, alpha))
 	biased := func() uint64 { return src.Uint64() % n }
 	low := func(draw func() uint64) (count int) {
 		for range draws {
@@ -43,9 +42,7 @@ func TestUint64n(t *testing.T) {
 		}
 		return count
 	}
-	if err := privtest.CheckBinomial(low(func() uint64 { return src.Uint64n(n) }), draws, 1./3, alpha); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, privtest.CheckBinomial(low(func() uint64 { return src.Uint64n(n) }), draws, 1./3, alpha))
 	if privtest.CheckBinomial(low(biased), draws, 1./3, alpha) == nil {
 		t.Error("reduction modulo n was not rejected")
 	}

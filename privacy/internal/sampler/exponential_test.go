@@ -75,9 +75,7 @@ func TestExponentialLaw(t *testing.T) {
 }
 
 func TestExponentialLawRejectsDefects(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sampling on one goroutine")
-	}
+	sizes.NotShort(t, "sampling on one goroutine")
 	src := seeded(3)
 	coins := rand.New(src)
 	exact := func() float64 {

@@ -85,9 +85,7 @@ func TestGaussianGridLaw(t *testing.T) {
 
 // Samplers with a defect that the test of the law must reject.
 func TestGaussianGridLawRejectsDefects(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sampling on one goroutine")
-	}
+	sizes.NotShort(t, "sampling on one goroutine")
 	const n = 1 << 19
 	src := seeded(7)
 	coins := rand.New(src)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/internal/machine"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
 	"dyad/privacy"
@@ -64,17 +65,13 @@ func TestNormalLaw(t *testing.T) {
 			n /= 4
 		}
 		counts, probs := normalCells(n, exactNormal(seeded(uint64(width)), width))
-		if err := privtest.CheckMultinomial(counts, probs, alpha); err != nil {
-			t.Errorf("digits of %d bits: %v", width, err)
-		}
+		must.CheckDo(t, privtest.CheckMultinomial(counts, probs, alpha), fmt.Sprintf("digits of %d bits", width))
 	}
 }
 
 // Defects that TestNormalLaw must catch, each at the size of its largest sample.
 func TestNormalLawRejectsDefects(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sampling on one goroutine")
-	}
+	sizes.NotShort(t, "sampling on one goroutine")
 	const n = 1 << 19
 	src := seeded(1)
 	z := exactNormal(src, 64)
@@ -107,17 +104,13 @@ func TestNormalLawRejectsDefects(t *testing.T) {
 		}},
 	} {
 		counts, probs := normalCells(n, c.draw)
-		if err := privtest.CheckMultinomial(counts, probs, alpha); err == nil {
-			t.Errorf("%s was not rejected", c.name)
-		}
+		must.ErrDo(t, privtest.CheckMultinomial(counts, probs, alpha), "%s was not rejected", c.name)
 	}
 }
 
 func TestNormalTails(t *testing.T) {
 	n := sizes.Of(1<<20, 1<<21)
-	if testing.Short() {
-		t.Skip("needs 2 million draws")
-	}
+	sizes.NotShort(t, "needs 2 million draws")
 	src := seeded(4)
 	tail := func(draw func() float64) error {
 		beyond, positive := 0, 0
@@ -133,9 +126,7 @@ func TestNormalTails(t *testing.T) {
 			privtest.CheckBinomial(beyond, n, 2*phi(-4), alpha),
 			privtest.CheckBinomial(positive, n, phi(-4), alpha))
 	}
-	if err := tail(exactNormal(src, 64)); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, tail(exactNormal(src, 64)))
 	coins := rand.New(src)
 	if tail(func() float64 { return min(4, coins.NormFloat64()) }) == nil {
 		t.Error("a normal without upper tail beyond 4 was not rejected")
@@ -148,10 +139,7 @@ func TestNormalTails(t *testing.T) {
 }
 
 func BenchmarkNormal(b *testing.B) {
-	src, err := privacy.NewSource()
-	if err != nil {
-		b.Fatal(err)
-	}
+	src := must.Get(privacy.NewSource())(b)
 	for b.Loop() {
 		src.Normal(64)
 	}
@@ -160,10 +148,7 @@ func BenchmarkNormal(b *testing.B) {
 // reportDraws reports the draws per second of processor time of all calls of add, and the
 // multiply-adds that a core can do at the same time, as other programs slow both.
 func reportDraws(b *testing.B, draws int, add func()) {
-	set, err := kernels.Select(kernels.Best)
-	if err != nil {
-		b.Fatal(err)
-	}
+	set := must.Get(kernels.Select(kernels.Best))(b)
 	peak := machine.FMAPeak(set)
 	start := machine.ProcessorTime()
 	for b.Loop() {
@@ -175,10 +160,7 @@ func reportDraws(b *testing.B, draws int, add func()) {
 }
 
 func BenchmarkAdd(b *testing.B) {
-	src, err := privacy.NewSource()
-	if err != nil {
-		b.Fatal(err)
-	}
+	src := must.Get(privacy.NewSource())(b)
 	x := make([]float64, 1000)
 	for _, start := range []float64{0, 0.123456789, 1e-9} {
 		for _, m := range []privacy.Mechanism{privacy.Gaussian{Sigma: 0.3}, privacy.Laplace{Scale: 0.3, Coordinates: len(x)}} {

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mathext"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/internal/sampler"
@@ -93,17 +94,13 @@ func TestKNormLaw(t *testing.T) {
 		if !sizes.Full() {
 			n /= 4
 		}
-		if err := checkKNormLaw(m, n, exactKNorm(t, seeded(uint64(m))), coins); err != nil {
-			t.Errorf("%d coordinates: %v", m, err)
-		}
+		must.CheckDo(t, checkKNormLaw(m, n, exactKNorm(t, seeded(uint64(m))), coins), fmt.Sprintf("%d coordinates", m))
 	}
 }
 
 // Defects that the test of the law must catch, at half of its sample size.
 func TestKNormLawRejectsDefects(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sampling on one goroutine")
-	}
+	sizes.NotShort(t, "sampling on one goroutine")
 	const n = 1 << 15
 	src := seeded(5)
 	coins := rand.New(src)
@@ -252,9 +249,7 @@ func TestKNormGridLaw(t *testing.T) {
 			addNoiseWidth(privacy.KNorm{Scale: scale, Grid: g}, v, src, width)
 			return v[0], v[1]
 		})
-		if err := privtest.CheckMultinomial(counts, probs, alpha); err != nil {
-			t.Errorf("digits of %d bits: %v", width, err)
-		}
+		must.CheckDo(t, privtest.CheckMultinomial(counts, probs, alpha), fmt.Sprintf("digits of %d bits", width))
 	}
 	src := seeded(8)
 	for name, draw := range map[string]func() (float64, float64){
@@ -281,10 +276,7 @@ func TestKNormGridLaw(t *testing.T) {
 }
 
 func BenchmarkKNorm(b *testing.B) {
-	src, err := privacy.NewSource()
-	if err != nil {
-		b.Fatal(err)
-	}
+	src := must.Get(privacy.NewSource())(b)
 	for _, m := range []int{1, 10, 465, 10_000} {
 		b.Run(fmt.Sprint("m=", m), func(b *testing.B) {
 			x := make([]float64, m)

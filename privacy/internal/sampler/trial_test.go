@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/internal/sampler"
 	"dyad/privacy/privtest"
 )
@@ -56,9 +57,7 @@ func TestNormalProposals(t *testing.T) {
 		beyond -= probs[k]
 	}
 	probs = append(probs, beyond)
-	if err := privtest.CheckMultinomial(counts, probs, alpha); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, privtest.CheckMultinomial(counts, probs, alpha))
 	probs[1], probs[2] = 90./256, 18./256
 	if privtest.CheckMultinomial(counts, probs, alpha) == nil {
 		t.Error("bytes in other proportions were not rejected")

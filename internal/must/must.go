@@ -1,0 +1,90 @@
+// Package must ends a test at an error that it does not expect: Get(f())(t) is the value of f.
+package must
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Do ends the test if err is not nil; what tells the case. Without an error it touches no test, as the targets of fuzzing have to.
+func Do(t testing.TB, err error, what ...any) {
+	if err != nil {
+		t.Helper()
+		t.Fatal(append(what, err)...)
+	}
+}
+
+// Get returns a function that returns v, or ends the test if err is not nil.
+func Get[T any](v T, err error) func(t testing.TB, what ...any) T {
+	return func(t testing.TB, what ...any) T {
+		if err != nil {
+			t.Helper()
+			t.Fatal(append(what, err)...)
+		}
+		return v
+	}
+}
+
+// Get2 is Get for two values.
+func Get2[A, B any](a A, b B, err error) func(t testing.TB, what ...any) (A, B) {
+	return func(t testing.TB, what ...any) (A, B) {
+		if err != nil {
+			t.Helper()
+			t.Fatal(append(what, err)...)
+		}
+		return a, b
+	}
+}
+
+// FailDo reports an error unless err is what want asks for: a text that it contains, or an error that it is.
+func FailDo(t testing.TB, err error, want any, what ...any) {
+	says, isText := want.(string)
+	if target, _ := want.(error); err == nil || isText && !strings.Contains(err.Error(), says) || !isText && !errors.Is(err, target) {
+		t.Helper()
+		t.Errorf("%s: error %v, want %q", fmt.Sprint(what...), err, want)
+	}
+}
+
+// Fail is FailDo for a function with a value.
+func Fail[T any](_ T, err error) func(t testing.TB, want any, what ...any) {
+	return func(t testing.TB, want any, what ...any) {
+		t.Helper()
+		FailDo(t, err, want, what...)
+	}
+}
+
+// ErrDo reports what happened, as t.Errorf does, if err is nil.
+func ErrDo(t testing.TB, err error, what string, args ...any) {
+	if err == nil {
+		t.Helper()
+		t.Errorf(what, args...)
+	}
+}
+
+// Err is ErrDo for a function with a value.
+func Err[T any](_ T, err error) func(t testing.TB, what string, args ...any) {
+	return func(t testing.TB, what string, args ...any) {
+		t.Helper()
+		ErrDo(t, err, what, args...)
+	}
+}
+
+// CheckDo reports err if it is not nil, and the test goes on; what tells the case.
+func CheckDo(t testing.TB, err error, what ...any) {
+	if err != nil {
+		t.Helper()
+		t.Errorf("%s: %v", fmt.Sprint(what...), err)
+	}
+}
+
+// Check is CheckDo for a function with a value.
+func Check[T any](_ T, err error) func(t testing.TB, what ...any) {
+	return func(t testing.TB, what ...any) {
+		if err != nil {
+			t.Helper()
+			CheckDo(t, err, what...)
+		}
+	}
+}
