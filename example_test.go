@@ -10,6 +10,7 @@ import (
 
 	"dyad"
 	"dyad/engine/dataset"
+	"dyad/internal/must"
 )
 
 // trainPatients is the example of docs/library.md; TestReadmeShowsTheExample compares the two.
@@ -85,14 +86,8 @@ func writeClinic(name string, n int) error {
 
 // docs/library.md shows the example as it is compiled and run, in at most 15 lines.
 func TestReadmeShowsTheExample(t *testing.T) {
-	readme, err := os.ReadFile("docs/library.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must.Get(os.ReadFile("docs/library.md"))(t)
+	source := must.Get(os.ReadFile("example_test.go"))(t)
 	_, code, _ := strings.Cut(string(source), "\nfunc trainPatients(ctx context.Context) error {\n")
 	code, _, ok := strings.Cut(code, "\n}\n")
 	if !ok {

@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
@@ -56,10 +57,7 @@ type lab struct {
 func newLab(t *testing.T, a algorithms.Algorithm, p *algorithms.Plan) *lab {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	l, err := ledger.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(path))(t)
 	problem := p.Spec.Kernel.Problem()
 	return &lab{
 		t: t, a: a, plan: p, ledger: l, prefix: path + ".", data: attack.RandomRecords(problem.N, problem.D, problem.Bounds, 3),
@@ -314,10 +312,7 @@ func checkpointed(t *testing.T) map[string]*lab {
 		{algorithms.DPEGD{Steps: 4}, 0, 1e-5, algorithms.Certified},
 		{algorithms.GradientPerturbation{Steps: 9}, 0, 1e-5, algorithms.Certified},
 	} {
-		p, err := c.a.Plan(newSpec(t, 41, 3, 0.3, c.l2, privacy.Budget{Epsilon: 1, Delta: c.delta}, c.mode))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(c.a.Plan(newSpec(t, 41, 3, 0.3, c.l2, privacy.Budget{Epsilon: 1, Delta: c.delta}, c.mode)))(t)
 		labs[fmt.Sprintf("%s %s %g", c.a.Info().Name, c.mode, c.delta)] = newLab(t, c.a, p)
 	}
 	return labs
@@ -341,10 +336,7 @@ func TestResumeFromCheckpoint(t *testing.T) {
 	// With a state of the optimizer, whose vectors are in the checkpoint.
 	adam := algorithms.GradientPerturbation{Steps: 8, StepSize: 0.1, Optimizer: algorithms.Optimizer{Update: "adam", Decay: "cosine", Tail: 0.5}}
 	for _, a := range []algorithms.Algorithm{algorithms.DPEGD{Steps: 4}, algorithms.Moments{}, algorithms.MomentMetric{}, adam} {
-		p, err := a.Plan(newSpecOf(t, attack.Loss(a.Info()), 41, 3, 0.3, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(a.Plan(newSpecOf(t, attack.Loss(a.Info()), 41, 3, 0.3, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)))(t)
 		for step := 1; step < p.Schedule.Steps; step++ {
 			if broken := newLab(t, a, p).resumeViolations(step, step); len(broken) > 0 {
 				t.Errorf("%s stopped after step %d: broken promises %q", p.Algorithm, step, broken)

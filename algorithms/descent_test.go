@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -18,10 +19,7 @@ import (
 func TestGradientPerturbationPlan(t *testing.T) {
 	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
 	s := newSpec(t, 512, 8, 0.5, 0.001, b, algorithms.Certified)
-	p, err := algorithms.GradientPerturbation{Steps: 100, StepSize: 3}.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(algorithms.GradientPerturbation{Steps: 100, StepSize: 3}.Plan(s))(t)
 	want := 2 * s.Constants.PairDiameter / 512 * 10 / 0.268051
 	if got := sigma(p); math.Abs(got-want) > 1e-5*want {
 		t.Errorf("sigma %.8g, want %.8g", got, want)
@@ -55,10 +53,7 @@ func TestGradientPerturbationPlan(t *testing.T) {
 // a release that forgets to divide by n-1 is caught.
 func TestNoisyGradientsAttainTheirCertificate(t *testing.T) {
 	a := algorithms.GradientPerturbation{Steps: 3, StepSize: 0.1}
-	p, err := a.Plan(newSpec(t, 40, 2, 1, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(a.Plan(newSpec(t, 40, 2, 1, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)))(t)
 	data, neighbour := attack.WorstCase(40, 2, 3, engine.UnitBounds())
 	// At w = 0 the weight sigm(-u) is 1/2 of at most sigm(4) = 0.982.
 	ratio, err := attack.Replay(a, p, data, []*engine.Records{neighbour}, 1)

@@ -12,6 +12,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -22,10 +23,7 @@ func TestDPEGDNoise(t *testing.T) {
 	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
 	a := algorithms.DPEGD{StepSize: 0.4}
 	for _, n := range []int{40, 100, 128, 350, 512} {
-		p, err := a.Plan(newSpec(t, n, 8, 1, 0, b, algorithms.Certified))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(a.Plan(newSpec(t, n, 8, 1, 0, b, algorithms.Certified)))(t)
 		for i, e := range p.Schedule.Epochs {
 			row := p.Releases[i]
 			size, eta := float64(e.Records), 0.4*math.Pow(4, -float64(i+1))
@@ -40,10 +38,7 @@ func TestDPEGDNoise(t *testing.T) {
 		if g := p.Guarantee; g.Epsilon > 1 || g.Epsilon < 1-1e-9 || math.Abs(g.Mu-0.268051) > 1e-6 {
 			t.Errorf("n=%d: guarantee %v", n, g)
 		}
-		paper, err := a.Plan(newSpec(t, n, 8, 1, 0, b, algorithms.Paper))
-		if err != nil {
-			t.Fatal(err)
-		}
+		paper := must.Get(a.Plan(newSpec(t, n, 8, 1, 0, b, algorithms.Paper)))(t)
 		want := 4 * math.Sqrt(2*math.Log(1.25e5)) * p.Spec.Constants.Lipschitz * 0.1
 		if got := paper.Releases[0].Noise.(privacy.Gaussian).Sigma; math.Abs(got-want) > 1e-9*want || !paper.Guarantee.Claim.Holds {
 			t.Errorf("n=%d: paper sigma %.8g, want %.8g; claim %+v", n, got, want, paper.Guarantee.Claim)
@@ -62,10 +57,7 @@ func TestDPEGDCostliest(t *testing.T) {
 	for _, n := range []int{100, 200, 350, 512} {
 		for _, mode := range []algorithms.Mode{algorithms.Certified, algorithms.Paper} {
 			for _, epsilon := range []float64{0.5, 1, 2} {
-				p, err := algorithms.DPEGD{StepSize: 0.4}.Plan(newSpec(t, n, 8, 1, 0, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, mode))
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := must.Get(algorithms.DPEGD{StepSize: 0.4}.Plan(newSpec(t, n, 8, 1, 0, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, mode)))(t)
 				cost := func(e algorithms.Release) float64 {
 					return e.Certificate.Sensitivity() / e.Noise.(privacy.Gaussian).Sigma
 				}
@@ -155,22 +147,12 @@ func TestReplayCatchesEpochsOnTheSameRecords(t *testing.T) {
 // session lets every epoch release.
 func TestDPEGDIsChargedItsWorstEpoch(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ledger.jsonl")
-	l, err := ledger.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(file))(t)
 	a := algorithms.DPEGD{}
-	p, err := a.Plan(newSpec(t, 64, 3, 1, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(a.Plan(newSpec(t, 64, 3, 1, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)))(t)
 	data := attack.RandomRecords(64, 3, engine.UnitBounds(), 1)
-	if _, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: l, DataID: "x"}); err != nil {
-		t.Fatal(err)
-	}
-	if l, err = ledger.Open(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: l, DataID: "x"}))(t)
+	l = must.Get(ledger.Open(file))(t)
 	s, err := l.Summary("x", 1e-5)
 	if err != nil || s.Runs != 1 || math.Abs(s.Mu-p.Guarantee.Mu) > 1e-9 {
 		t.Errorf("the ledger has %d runs and mu = %.9g, want %.9g (%v)", s.Runs, s.Mu, p.Guarantee.Mu, err)

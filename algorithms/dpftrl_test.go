@@ -8,6 +8,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -28,20 +29,11 @@ func (s *noted) Release(x []float64, c privacy.Certificate, m privacy.Mechanism)
 // gradients, by the definition of the loss.
 func TestDPFTRLIsTheFactorisation(t *testing.T) {
 	const n, l2 = 40, 0.1
-	spec, err := NewStreamSpec(cpu.Backend{}, engine.Problem{N: 2, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1},
-		StreamOptions{Horizon: n}, l2, privacy.Budget{Epsilon: 1e6, Delta: 1e-5}, Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := DPFTRL{}.Plan(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := must.Get(NewStreamSpec(cpu.Backend{}, engine.Problem{N: 2, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1},
+		StreamOptions{Horizon: n}, l2, privacy.Budget{Epsilon: 1e6, Delta: 1e-5}, Certified))(t)
+	p := must.Get(DPFTRL{}.Plan(spec))(t)
 	session := &noted{Session: openStream(t, p, 3)}
-	o, err := NewStream(p, session)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(NewStream(p, session))(t)
 	out := feedStream(t, o, n)
 	// Forward substitution C x = y, c_j = binom(2j, j)/4^j.
 	var x, sums [][]float64
@@ -91,14 +83,8 @@ func TestDPFTRLIsTheFactorisation(t *testing.T) {
 func TestDPFTRLNoise(t *testing.T) {
 	for n, want := range map[int]float64{64: 10.13 / 7.45, 1024: 41.01 / 15.52} {
 		s := streamSpec(t, StreamOptions{Horizon: n}, 0, Certified)
-		prefix, err := DPFTRL{}.Plan(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fed, err := OnPairC{}.Plan(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		prefix := must.Get(DPFTRL{}.Plan(s))(t)
+		fed := must.Get(OnPairC{}.Plan(s))(t)
 		last, _ := prefix.stream().factor.PrefixNoise(prefix.Schedule.Steps)
 		gain := fed.Noise().NoiseNorm(1) * math.Sqrt(float64(n-1)) / (prefix.Noise().NoiseNorm(1) * last)
 		if math.Abs(gain/want-1) > 0.003 {
@@ -110,14 +96,8 @@ func TestDPFTRLNoise(t *testing.T) {
 	}
 	// 10^5 records one by one: the plan and 1000 steps are quick, and the memory is
 	// that of 21 vectors each way.
-	p, err := DPFTRL{}.Plan(streamSpec(t, StreamOptions{Horizon: 100_000, Buffer: 10}, 0, Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := NewStream(p, openStream(t, p, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(DPFTRL{}.Plan(streamSpec(t, StreamOptions{Horizon: 100_000, Buffer: 10}, 0, Certified)))(t)
+	o := must.Get(NewStream(p, openStream(t, p, 1)))(t)
 	feedStream(t, o, 1000)
 	if memory := len(o.prefix.gradients.Memory) + len(o.prefix.noisy.Memory); memory > 2*2*24 {
 		t.Errorf("%d numbers of memory", memory)
@@ -152,27 +132,18 @@ func TestRegretBound(t *testing.T) {
 		}
 	}
 	for _, a := range []Stream{DPFTRL{}, OnPairC{}, OnGIGA{}} {
-		p, err := a.Plan(streamSpec(t, StreamOptions{Horizon: n}, 0, a.Info().Modes[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(a.Plan(streamSpec(t, StreamOptions{Horizon: n}, 0, a.Info().Modes[0])))(t)
 		mean := 0.0
 		const runs = 20
 		for seed := range uint64(runs) {
-			o, err := NewStream(p, openStream(t, p, seed))
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := must.Get(NewStream(p, openStream(t, p, seed)))(t)
 			w := make([]float64, 2)
 			for step := 1; step <= n; step++ {
 				x, y := streamRecord(step)
 				if step > 1 {
 					mean += value(w, step) / runs
 				}
-				out, err := o.Step(context.Background(), x, y)
-				if err != nil {
-					t.Fatal(err)
-				}
+				out := must.Get(o.Step(context.Background(), x, y))(t)
 				if out != nil {
 					w = out
 				}
@@ -189,14 +160,8 @@ func TestRegretBound(t *testing.T) {
 // equation 6), also with a secret state, where it is not that of the iterates.
 func TestStreamAverage(t *testing.T) {
 	for _, a := range []Stream{OnPairC{}, OnPairC{Reading: SecretState}, DPFTRL{}, OnGIGA{}} {
-		p, err := a.Plan(streamSpec(t, StreamOptions{Horizon: 30}, 0, a.Info().Modes[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, err := NewStream(p, openStream(t, p, 2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(a.Plan(streamSpec(t, StreamOptions{Horizon: 30}, 0, a.Info().Modes[0])))(t)
+		o := must.Get(NewStream(p, openStream(t, p, 2)))(t)
 		if o.Average() != nil {
 			t.Error("an average before the first update")
 		}
@@ -217,14 +182,8 @@ func TestStreamAverage(t *testing.T) {
 
 // A class buffer holds the last records of each class, and a class that is rare stays.
 func TestBufferPerClass(t *testing.T) {
-	p, err := OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: 60, Buffer: 6, PerClass: true, Batch: 2}, 0, Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := NewStream(p, openStream(t, p, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: 60, Buffer: 6, PerClass: true, Batch: 2}, 0, Certified)))(t)
+	o := must.Get(NewStream(p, openStream(t, p, 1)))(t)
 	var marks, labels []float64
 	for step := 1; step <= 60; step++ {
 		y := -1.0
@@ -233,9 +192,7 @@ func TestBufferPerClass(t *testing.T) {
 		}
 		x := []float64{float64(step) / 100, 0}
 		marks, labels = append(marks, x[0]), append(labels, y)
-		if _, err := o.Step(context.Background(), x, y); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(o.Step(context.Background(), x, y))(t)
 		var got, want []float64
 		for _, r := range o.held {
 			got = append(got, o.x[2*r])

@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -23,23 +24,15 @@ func TestReportsSurviveJSON(t *testing.T) {
 			l2 = 0.01
 		}
 		for _, loss := range []engine.Loss{attack.Loss(a.Info()), hinge(t)} {
-			s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: 50, D: 3, Bounds: engine.UnitBounds(), Loss: loss, Radius: 0.1}, l2, b, a.Info().Modes[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: 50, D: 3, Bounds: engine.UnitBounds(), Loss: loss, Radius: 0.1}, l2, b, a.Info().Modes[0]))(t)
 			p, err := a.Plan(s)
 			if err != nil {
 				continue
 			}
-			written, err := json.Marshal(p.Report())
-			if err != nil {
-				t.Fatal(err)
-			}
+			written := must.Get(json.Marshal(p.Report()))(t)
 			nulls += strings.Count(string(written), `"smoothness":null`)
 			var read algorithms.Report
-			if err := json.Unmarshal(written, &read); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(written, &read))
 			again, err := json.Marshal(read)
 			if err != nil || string(again) != string(written) {
 				t.Errorf("%s: %v: read back as\n%s\nwritten as\n%s", p.Algorithm, err, again, written)
@@ -67,9 +60,6 @@ func TestReportsSurviveJSON(t *testing.T) {
 // hinge is not smooth: its reports have a null.
 func hinge(t *testing.T) engine.Loss {
 	t.Helper()
-	phi, err := engine.NewExpression("hinge", "max(0, 0.01 - u)", engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	phi := must.Get(engine.NewExpression("hinge", "max(0, 0.01 - u)", engine.ExpressionOptions{}))(t)
 	return engine.Score{Of: phi}
 }

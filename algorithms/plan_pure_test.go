@@ -12,6 +12,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
@@ -97,10 +98,7 @@ func TestPurePlans(t *testing.T) {
 func TestPaperLaplaceClaim(t *testing.T) {
 	const n, d, alpha, epsilon = 256, 5, 0.01, 0.5
 	s := newSpec(t, n, d, 1, alpha, privacy.Budget{Epsilon: epsilon}, algorithms.Paper)
-	p, err := algorithms.DPGDSC{}.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(algorithms.DPGDSC{}.Plan(s))(t)
 	m, ok := p.Noise().(privacy.Laplace)
 	want := 8 * s.Constants.Lipschitz * math.Sqrt(d) / (alpha * n * epsilon)
 	if !ok || math.Abs(m.Scale/want-1) > 1e-14 || m.Coordinates != d {
@@ -117,9 +115,7 @@ func TestPaperLaplaceClaim(t *testing.T) {
 		t.Errorf("the report does not show the claim: %s", text)
 	}
 	// A claim that does not hold is seen: a thousandth of the paper's noise.
-	if err := algorithms.Relabel(p, privacy.Laplace{Scale: m.Scale / 1000, Coordinates: d}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, algorithms.Relabel(p, privacy.Laplace{Scale: m.Scale / 1000, Coordinates: d}))
 	if p.Guarantee.Claim.Holds || p.Guarantee.Epsilon <= epsilon || !strings.Contains(p.Guarantee.Report(), "NOT MET") {
 		t.Errorf("too little noise: epsilon %v, claim %+v", p.Guarantee.Epsilon, p.Guarantee.Claim)
 	}
@@ -143,10 +139,7 @@ func TestPublicRulesForPureBudgets(t *testing.T) {
 			t.Errorf("epsilon %v: radius %v for pure noise, %v for the same Gaussian noise", epsilon, pure, gauss)
 		}
 		path := func(b privacy.Budget) float64 {
-			p, err := algorithms.OffPairC{}.Plan(newSpec(t, 400, d, 0.1, 0, b, algorithms.Certified))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(algorithms.OffPairC{}.Plan(newSpec(t, 400, d, 0.1, 0, b, algorithms.Certified)))(t)
 			return p.Schedule.TotalStep
 		}
 		if a, b := path(privacy.Budget{Epsilon: epsilon}), path(privacy.Budget{Epsilon: epsilon, Delta: delta}); math.Abs(a/b-1) > 1e-6 {
@@ -162,16 +155,10 @@ func TestPublicRulesForPureBudgets(t *testing.T) {
 
 // A pure run is charged as such.
 func TestPureRunIsCharged(t *testing.T) {
-	book, err := ledger.Open(filepath.Join(t.TempDir(), "ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	book := must.Get(ledger.Open(filepath.Join(t.TempDir(), "ledger.jsonl")))(t)
 	data := attack.RandomRecords(100, 3, engine.UnitBounds(), 1)
 	for _, a := range []algorithms.Algorithm{algorithms.DPGDSC{}, algorithms.OffPairStrC{}} {
-		p, err := a.Plan(newSpec(t, 100, 3, 0.2, 0.01, privacy.Budget{Epsilon: 0.5}, algorithms.Certified))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(a.Plan(newSpec(t, 100, 3, 0.2, 0.01, privacy.Budget{Epsilon: 0.5}, algorithms.Certified)))(t)
 		res, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: book, DataID: "x"})
 		if err != nil || len(res.Weights) != 3 {
 			t.Fatalf("%v, %v", res, err)

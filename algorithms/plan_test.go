@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -26,10 +27,7 @@ func newSpec(t *testing.T, n, d int, radius, l2 float64, b privacy.Budget, m alg
 
 func newSpecOf(t *testing.T, loss engine.Loss, n, d int, radius, l2 float64, b privacy.Budget, m algorithms.Mode) algorithms.Spec {
 	t.Helper()
-	s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius}, l2, b, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius}, l2, b, m))(t)
 	return s
 }
 
@@ -145,10 +143,7 @@ func TestEpsilonBySecondPath(t *testing.T) {
 			if info.NeedsL2 {
 				l2 = 0.001
 			}
-			p, err := a.Plan(newSpecOf(t, attack.Loss(info), 512, 8, 0.1, l2, b, algorithms.Certified))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(a.Plan(newSpecOf(t, attack.Loss(info), 512, 8, 0.1, l2, b, algorithms.Certified)))(t)
 			if batch, _ := p.Certificate().Batch(); batch > 0 {
 				if p.Guarantee.Epsilon > b.Epsilon || p.Guarantee.Epsilon < 0.999*b.Epsilon {
 					t.Errorf("%s: epsilon %.9g of a budget of %g", info.Name, p.Guarantee.Epsilon, b.Epsilon)
@@ -165,10 +160,7 @@ func TestEpsilonBySecondPath(t *testing.T) {
 
 // The positive control of the second path: noise a quarter too small.
 func TestSecondPathCatchesTooLittleNoise(t *testing.T) {
-	p, err := algorithms.DPGDSC{}.Plan(newSpec(t, 512, 8, 0.1, 0.001, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(algorithms.DPGDSC{}.Plan(newSpec(t, 512, 8, 0.1, 0.001, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)))(t)
 	e := p.Events()[0].(account.GaussianEvent)
 	e.Sigma *= 0.75
 	if got := epsilonByQuadrature(t, []account.Event{e}, 1e-5); got < 1.2 {
@@ -214,18 +206,12 @@ func TestTableOfPaperAndEqualisingNoise(t *testing.T) {
 			t.Errorf("n=%d alpha=%g: paper mode takes %d steps with sigma %.6g (claim holds: %v), want %d, %.3g, true", row.n, row.alpha, p.Schedule.Steps, sigma(p), p.Guarantee.Claim.Holds, row.paperTakesSteps, row.paper)
 		}
 		for dg, want := range map[float64]float64{8: row.dg8, 4: row.dg4} {
-			linear, err := algorithms.OffPairC{TotalStep: 1}.Plan(constants(newSpec(t, row.n, 8, 1, 0, b, algorithms.Certified), dg))
-			if err != nil {
-				t.Fatal(err)
-			}
+			linear := must.Get(algorithms.OffPairC{TotalStep: 1}.Plan(constants(newSpec(t, row.n, 8, 1, 0, b, algorithms.Certified), dg)))(t)
 			if !three(sigma(linear), want) {
 				t.Errorf("n=%d Dg=%g: equalising sigma %.6g, want %.3g", row.n, dg, sigma(linear), want)
 			}
 		}
-		long, err := algorithms.DPGDSC{Steps: int(40 / row.alpha), StepSize: 0.24}.Plan(constants(newSpec(t, row.n, 8, 1, row.alpha, b, algorithms.Certified), 4))
-		if err != nil {
-			t.Fatal(err)
-		}
+		long := must.Get(algorithms.DPGDSC{Steps: int(40 / row.alpha), StepSize: 0.24}.Plan(constants(newSpec(t, row.n, 8, 1, row.alpha, b, algorithms.Certified), 4)))(t)
 		if !three(sigma(long), row.descent) {
 			t.Errorf("n=%d alpha=%g: long descent sigma %.6g, want %.3g", row.n, row.alpha, sigma(long), row.descent)
 		}
@@ -265,17 +251,11 @@ func TestPaperModeRefusesWithReasonAndNumbers(t *testing.T) {
 // A private run needs a ledger, is charged once, and its guarantee says what the
 // run adds.
 func TestRunChargesFirst(t *testing.T) {
-	book, err := ledger.Open(filepath.Join(t.TempDir(), "ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	book := must.Get(ledger.Open(filepath.Join(t.TempDir(), "ledger.jsonl")))(t)
 	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
 	data := attack.RandomRecords(100, 3, engine.UnitBounds(), 1)
 	a := algorithms.DPGDSC{}
-	p, err := a.Plan(newSpec(t, 100, 3, 0.2, 0.01, b, algorithms.Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(a.Plan(newSpec(t, 100, 3, 0.2, 0.01, b, algorithms.Certified)))(t)
 	if _, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{}); err == nil {
 		t.Error("a private run without a ledger was allowed")
 	}
@@ -284,19 +264,13 @@ func TestRunChargesFirst(t *testing.T) {
 		t.Error("records of another shape were allowed")
 	}
 	runs := func() int {
-		s, err := book.Summary("x", 1e-5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(book.Summary("x", 1e-5))(t)
 		return s.Runs
 	}
 	if got := runs(); got != 0 {
 		t.Fatalf("refused runs were charged: %d", got)
 	}
-	res, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: book, DataID: "x", Source: privacy.NewSeededSource(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: book, DataID: "x", Source: privacy.NewSeededSource(1)}))(t)
 	if runs() != 1 || len(res.Weights) != 3 {
 		t.Errorf("%d runs charged, %d weights; want 1 and 3", runs(), len(res.Weights))
 	}
@@ -313,9 +287,7 @@ func TestRunChargesFirst(t *testing.T) {
 		t.Errorf("%d runs charged, want 2: a cancelled run stays charged", runs())
 	}
 	// A cap refuses before anything is computed.
-	if err := book.SetCap("x", privacy.Budget{Epsilon: 1.5, Delta: 1e-5}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, book.SetCap("x", privacy.Budget{Epsilon: 1.5, Delta: 1e-5}))
 	if _, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: book, DataID: "x"}); !errors.Is(err, ledger.ErrBudget) {
 		t.Errorf("a run above the cap returned %v", err)
 	}
@@ -334,24 +306,15 @@ func TestPrivateAlgorithmsLearn(t *testing.T) {
 		data.Row(i, x[i*d:(i+1)*d])
 		y[i] = math.Copysign(1, x[i*d]+0.3*x[i*d+1])
 	}
-	data, err := engine.NewRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	data = must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 	b := privacy.Budget{Epsilon: 1e4, Delta: 1e-5}
 	for _, a := range []algorithms.Algorithm{algorithms.DPGDSC{TotalStep: 20}, algorithms.OffPairStrC{TotalStep: 20}, algorithms.OffPairC{TotalStep: 20}} {
 		l2 := 0.0
 		if a.Info().NeedsL2 {
 			l2 = 0.001
 		}
-		p, err := a.Plan(newSpec(t, n, d, 1, l2, b, algorithms.Certified))
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Public: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(a.Plan(newSpec(t, n, d, 1, l2, b, algorithms.Certified)))(t)
+		res := must.Get(algorithms.Run(context.Background(), data, a, p, algorithms.Options{Public: true}))(t)
 		w := res.Weights
 		cosine := (w[0] + 0.3*w[1]) / (math.Hypot(1, 0.3) * math.Sqrt(w[0]*w[0]+w[1]*w[1]+w[2]*w[2]+w[3]*w[3]))
 		if cosine < 0.97 {

@@ -8,6 +8,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 )
 
 // The sums over pairs within groups of many sizes, in parts and in several blocks, equal those of the definition.
@@ -36,29 +37,16 @@ func TestGroupMomentsMatchTheirDefinition(t *testing.T) {
 		for i := range y {
 			y[i] = rng.Float64() - 0.5
 		}
-		records, err := engine.NewRecords(x, y, c.d, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		records := must.Get(engine.NewRecords(x, y, c.d, b))(t)
 		if c.most > 0 {
-			if records, err = records.WithPersons(first, c.most); err != nil {
-				t.Fatal(err)
-			}
+			records = must.Get(records.WithPersons(first, c.most))(t)
 		}
-		kernel, err := engine.PlanGroupMoments(cpu.Backend{}, p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ev, err := kernel.Bind(records)
-		if err != nil {
-			t.Fatal(err)
-		}
+		kernel := must.Get(engine.PlanGroupMoments(cpu.Backend{}, p))(t)
+		ev := must.Get(kernel.Bind(records))(t)
 		const R = 0.7
 		packed := engine.Symmetric{Dim: c.d}
 		got := engine.NewMoments(c.d, engine.FullSecond)
-		if err := ev.Sum(context.Background(), got.All, engine.Query{Radius: R, Signed: true, Second: engine.FullSecond}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, ev.Sum(context.Background(), got.All, engine.Query{Radius: R, Signed: true, Second: engine.FullSecond}))
 		sum, second := make([]float64, c.d), make([]float64, packed.Len())
 		from, largest, weight := 0, 0, 0.0
 		for _, s := range c.groups {

@@ -11,6 +11,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 )
 
 // A grouped gradient sum is the double loop over pairs of the same group, within
@@ -20,15 +21,9 @@ func TestGroupedEqualsDoubleLoopWithinGroups(t *testing.T) {
 	const n, d = 51, 3
 	for _, loss := range []engine.Loss{engine.Logistic{}, engine.MahalanobisLogistic{}} {
 		p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1, Groups: sizes}
-		kernel, err := engine.Grouped{Backend: cpu.Backend{}}.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		kernel := must.Get(engine.Grouped{Backend: cpu.Backend{}}.Plan(p))(t)
 		records := attack.RandomRecords(n, d, engine.UnitBounds(), 3)
-		ev, err := kernel.Bind(records)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ev := must.Get(kernel.Bind(records))(t)
 		defer ev.Close()
 		w := p.Domain().Start()
 		if w[0] == 0 {
@@ -53,9 +48,7 @@ func TestGroupedEqualsDoubleLoopWithinGroups(t *testing.T) {
 			}
 			from += s
 		}
-		if err := ev.Sum(context.Background(), got, engine.Gradient(w, p.Pairs())); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, ev.Sum(context.Background(), got, engine.Gradient(w, p.Pairs())))
 		var square float64
 		for k := range got {
 			square += (got[k] - want[k]) * (got[k] - want[k])
@@ -106,20 +99,14 @@ func erring(calls *int) engine.Backend {
 func TestGroupedErrorOfOneRecord(t *testing.T) {
 	const n, d = 30, 2
 	p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, Groups: []int{9, 11, 10}}
-	exact, err := engine.Grouped{Backend: cpu.Backend{}}.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := must.Get(engine.Grouped{Backend: cpu.Backend{}}.Plan(p))(t)
 	calls := 1
 	for _, counted := range []bool{false, true} {
 		b := erring(nil)
 		if counted {
 			b = erring(&calls)
 		}
-		k, err := engine.Grouped{Backend: b}.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(engine.Grouped{Backend: b}.Plan(p))(t)
 		r, whole := k.Bounds(engine.Query{Pairs: p.Pairs()}).OneRecord(), k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum
 		if !(r > 11e-3 && r < 11.1e-3 && whole > 30e-3) {
 			t.Errorf("bounds %v of one record, %v of the sum", r, whole)
@@ -127,14 +114,9 @@ func TestGroupedErrorOfOneRecord(t *testing.T) {
 		errorOf := func(records *engine.Records) float64 {
 			var sums [2]float64
 			for i, kernel := range []engine.Kernel{k, exact} {
-				e, err := kernel.Bind(records)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e := must.Get(kernel.Bind(records))(t)
 				dst := make([]float64, d)
-				if err := e.Sum(context.Background(), dst, engine.Gradient([]float64{0.5, 0.5}, p.Pairs())); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, e.Sum(context.Background(), dst, engine.Gradient([]float64{0.5, 0.5}, p.Pairs())))
 				sums[i] = dst[0]
 			}
 			return sums[0] - sums[1]

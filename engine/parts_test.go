@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 )
 
 // A sum over a part is that of the plain kernel on a copy of its records, bit for bit,
@@ -22,15 +23,9 @@ func TestPartsEqualTheirSubset(t *testing.T) {
 	}
 	for _, loss := range []engine.Loss{engine.Logistic{}, engine.MahalanobisLogistic{}} {
 		p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1}
-		kernel, err := engine.Parts{Backend: cpu.Backend{}, Sizes: []int{20, 2, 23, 20}}.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		kernel := must.Get(engine.Parts{Backend: cpu.Backend{}, Sizes: []int{20, 2, 23, 20}}.Plan(p))(t)
 		records := attack.RandomRecords(n, d, engine.UnitBounds(), 3)
-		ev, err := kernel.Bind(records)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ev := must.Get(kernel.Bind(records))(t)
 		defer ev.Close()
 		w := p.Domain().Start()
 		w[0] -= 0.25
@@ -45,15 +40,9 @@ func TestPartsEqualTheirSubset(t *testing.T) {
 			}
 			one := p
 			one.N = part.N
-			plain, err := cpu.Backend{}.Plan(one)
-			if err != nil {
-				t.Fatal(err)
-			}
-			direct, err := plain.Bind(records.Subset(rows))
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = errors.Join(ev.Sum(context.Background(), got, engine.Gradient(w, part)), direct.Sum(context.Background(), want, engine.Gradient(w, engine.AllPairs{N: part.N})), direct.Close())
+			plain := must.Get(cpu.Backend{}.Plan(one))(t)
+			direct := must.Get(plain.Bind(records.Subset(rows)))(t)
+			err := errors.Join(ev.Sum(context.Background(), got, engine.Gradient(w, part)), direct.Sum(context.Background(), want, engine.Gradient(w, engine.AllPairs{N: part.N})), direct.Close())
 			if err != nil || !slices.Equal(got, want) {
 				t.Errorf("%s, %+v: %v, want %v (%v)", loss.Name(), part, got, want, err)
 			}
@@ -77,18 +66,12 @@ func TestPartsEqualTheirSubset(t *testing.T) {
 	p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
 	part := engine.Gradient(nil, engine.SubsetPairs{Order: order, From: 2, N: 20})
 	for i, inner := range []engine.Backend{cpu.Backend{}, erring(nil)} {
-		k, err := engine.Parts{Backend: inner, Sizes: []int{20, 2}}.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(engine.Parts{Backend: inner, Sizes: []int{20, 2}}.Plan(p))(t)
 		want := []float64{k.Bounds(part).Sum, 20e-3}[i]
 		if got := k.Bounds(part).OneRecord(); got != want {
 			t.Errorf("a record changes the error of a part by %v, want %v", got, want)
 		}
-		whole, err := inner.Plan(engine.Problem{N: 20, D: d, Bounds: p.Bounds, Loss: p.Loss, Radius: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must.Get(inner.Plan(engine.Problem{N: 20, D: d, Bounds: p.Bounds, Loss: p.Loss, Radius: 1}))(t)
 		if got, want := k.Bounds(part).Bytes, whole.Bounds(engine.Gradient(nil, engine.AllPairs{N: 20})).Bytes+8*20*(d+1); got != want {
 			t.Errorf("an evaluator of parts holds %v bytes with its copy, want %v", got, want)
 		}

@@ -7,6 +7,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -18,25 +19,13 @@ func TestEnvelopesReplay(t *testing.T) {
 		t.Skip("slow")
 	}
 	for _, text := range []string{"max(0, 1-u)", "-log(5-u) - 10*max(0, -5-u)^2"} {
-		phi, err := engine.NewExpression("test", text, engine.ExpressionOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		loss, err := engine.NewEnvelope(phi, 0.9, -4.001, 4.001)
-		if err != nil {
-			t.Fatal(err)
-		}
+		phi := must.Get(engine.NewExpression("test", text, engine.ExpressionOptions{}))(t)
+		loss := must.Get(engine.NewEnvelope(phi, 0.9, -4.001, 4.001))(t)
 		const n = 40
 		p := engine.Problem{N: n, D: 1, Bounds: engine.UnitBounds(), Loss: engine.Score{Of: loss}, Radius: 1}
 		for _, a := range []algorithms.Algorithm{algorithms.DPGDSC{Steps: 6, StepSize: 0.1}, algorithms.GradientPerturbation{Steps: 6}} {
-			spec, err := algorithms.NewSpec(cpu.Backend{}, p, 0.001, privacy.Budget{Epsilon: 1, Delta: 1e-6}, algorithms.Certified)
-			if err != nil {
-				t.Fatal(err)
-			}
-			plan, err := a.Plan(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			spec := must.Get(algorithms.NewSpec(cpu.Backend{}, p, 0.001, privacy.Budget{Epsilon: 1, Delta: 1e-6}, algorithms.Certified))(t)
+			plan := must.Get(a.Plan(spec))(t)
 			for k := range 9 { // two classes at a and -a, and one record at the other end
 				data := ends(t, n, 0.6+0.05*float64(k), 1)
 				if _, err := attack.Replay(a, plan, data, []*engine.Records{ends(t, n, 0.6+0.05*float64(k), -1)}, 1); err != nil {
@@ -60,9 +49,6 @@ func ends(t *testing.T, n int, a, last float64) *engine.Records {
 		x[i] = a * y[i]
 	}
 	x[n-1] *= last
-	r, err := engine.NewRecords(x, y, 1, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewRecords(x, y, 1, engine.UnitBounds()))(t)
 	return r
 }

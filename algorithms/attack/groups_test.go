@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -158,10 +159,7 @@ func TestPersonsWithinGroupsReplay(t *testing.T) {
 			plan := func(rows int, l2 float64) (*algorithms.Plan, error) {
 				problem := scores(23, 3)
 				problem.Loss, problem.Groups, problem.PersonRows = loss, groups, rows
-				s, err := algorithms.NewSpec(cpu.Backend{}, problem, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := must.Get(algorithms.NewSpec(cpu.Backend{}, problem, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))(t)
 				return a.Plan(s)
 			}
 			l2 := 0.0

@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -61,10 +62,7 @@ func TestKinksReplay(t *testing.T) {
 					return 0
 				}
 				p.N = n
-				plan, err := a.Plan(kinkSpec(t, p))
-				if err != nil {
-					t.Fatal(err)
-				}
+				plan := must.Get(a.Plan(kinkSpec(t, p)))(t)
 				for seed := range sizes.Of[uint64](1, 2) {
 					for _, k := range attack.KinkNeighbours(n, p.D, p.Bounds) {
 						r, err := attack.Replay(a, plan, k.Data, []*engine.Records{k.Neighbour}, seed)
@@ -125,14 +123,8 @@ func TestKinksReplayStreams(t *testing.T) {
 			}
 			everyKink(t, func(t *testing.T, name string, p engine.Problem) (ratio float64) {
 				v.o.Horizon, p.N = n, 2
-				s, err := algorithms.NewStreamSpec(cpu.Backend{}, p, v.o, v.l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
-				if err != nil {
-					t.Fatal(err)
-				}
-				plan, err := v.a.Plan(s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := must.Get(algorithms.NewStreamSpec(cpu.Backend{}, p, v.o, v.l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))(t)
+				plan := must.Get(v.a.Plan(s))(t)
 				for _, k := range attack.KinkNeighbours(n, p.D, p.Bounds) {
 					r, err := attack.ReplayStream(plan, starter(plan), k.Data, []*engine.Records{k.Neighbour}, 9)
 					if err != nil {

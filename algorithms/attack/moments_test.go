@@ -10,20 +10,15 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
 // planOn plans a on a problem, for epsilon and delta.
 func planOn(t *testing.T, a algorithms.Algorithm, p engine.Problem, epsilon, delta float64) *algorithms.Plan {
 	t.Helper()
-	s, err := algorithms.NewSpec(cpu.Backend{}, p, 0, privacy.Budget{Epsilon: epsilon, Delta: delta}, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := a.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(algorithms.NewSpec(cpu.Backend{}, p, 0, privacy.Budget{Epsilon: epsilon, Delta: delta}, algorithms.Certified))(t)
+	plan := must.Get(a.Plan(s))(t)
 	return plan
 }
 
@@ -105,23 +100,12 @@ func TestMomentsAttainTheirCertificates(t *testing.T) {
 // for a model that is sure and wrong about both.
 func TestLogisticGradientsAttainTheirCertificate(t *testing.T) {
 	const n, d, R = 20, 3, 0.3
-	kernel, err := cpu.Backend{}.PlanMoments(engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: engine.AnyLabels})
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := privacy.RecordSum{Radius: R, Weight: 1, Error: kernel.Bounds(engine.Query{Radius: R, Second: engine.NoSecond}).Sum, Name: "gradient"}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	kernel := must.Get(cpu.Backend{}.PlanMoments(engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: engine.AnyLabels}))(t)
+	certificate := must.Get(privacy.RecordSum{Radius: R, Weight: 1, Error: kernel.Bounds(engine.Query{Radius: R, Second: engine.NoSecond}).Sum, Name: "gradient"}.Certify())(t)
 	gradient := func(r *engine.Records, m engine.Query) []float64 {
-		ev, err := kernel.Bind(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ev := must.Get(kernel.Bind(r))(t)
 		dst := engine.NewMoments(d, engine.NoSecond)
-		if err := ev.Sum(context.Background(), dst.All, m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, ev.Sum(context.Background(), dst.All, m))
 		return dst.Sum
 	}
 	moved := func(data, neighbour *engine.Records, m engine.Query) float64 {

@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -16,10 +17,7 @@ import (
 func networkLosses(t *testing.T, d int) []embedding.Loss {
 	t.Helper()
 	made := func(m int, pair embedding.PairLoss, out embedding.Output, act embedding.Activation, hidden ...int) embedding.Loss {
-		net, err := embedding.NewMLP(embedding.MLP{In: d, Hidden: hidden, Out: m, Activation: act})
-		if err != nil {
-			t.Fatal(err)
-		}
+		net := must.Get(embedding.NewMLP(embedding.MLP{In: d, Hidden: hidden, Out: m, Activation: act}))(t)
 		return embedding.Loss{Model: embedding.Model{Network: net, Output: out}, Pair: pair, Clip: 0.5}
 	}
 	return []embedding.Loss{
@@ -43,14 +41,8 @@ func networkTrainings() []algorithms.Algorithm {
 func networkPlan(t *testing.T, a algorithms.Algorithm, loss embedding.Loss, n, d, personRows int, groups ...int) *algorithms.Plan {
 	t.Helper()
 	problem := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: loss.Radius(), PersonRows: personRows, Groups: groups}
-	s, err := algorithms.NewSpec(embedding.Backend{Workers: 1}, problem, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := a.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(algorithms.NewSpec(embedding.Backend{Workers: 1}, problem, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))(t)
+	p := must.Get(a.Plan(s))(t)
 	return p
 }
 

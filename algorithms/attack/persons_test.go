@@ -12,6 +12,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -55,10 +56,7 @@ func TestPersonReplays(t *testing.T) {
 					if info.NeedsL2 {
 						l2 = 0.01
 					}
-					s, err := personSpec(t, cpu.Backend{}, loss, persons, l2, m, delta)
-					if err != nil {
-						t.Fatal(err)
-					}
+					s := must.Get(personSpec(t, cpu.Backend{}, loss, persons, l2, m, delta))(t)
 					p, err := a.Plan(s)
 					if info.NoPersons != "" {
 						if !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), info.NoPersons) {
@@ -107,14 +105,8 @@ func TestPersonReplayCatchesRows(t *testing.T) {
 	}
 	counts[3] = personCap
 	data, neighbour := attack.WorstPersons(counts, 3, 3, engine.UnitBounds())
-	s, err := personSpec(t, rowsForPersons, engine.Logistic{}, 7, 0.01, algorithms.Certified, 1e-5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := algorithms.DPGDSC{}.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(personSpec(t, rowsForPersons, engine.Logistic{}, 7, 0.01, algorithms.Certified, 1e-5))(t)
+	p := must.Get(algorithms.DPGDSC{}.Plan(s))(t)
 	// The same person with many rows and with one: the sum of this backend has them all.
 	_, one := attack.WorstPersons([]int{1, 1, 1, 1, 1, 1, 1}, 3, 3, engine.UnitBounds())
 	_, many := attack.WorstPersons(counts, 3, 2, engine.UnitBounds())
@@ -122,13 +114,8 @@ func TestPersonReplayCatchesRows(t *testing.T) {
 		t.Error("a sum over pairs of rows, divided by pairs of persons, passes as one of persons")
 	}
 	for _, a := range []algorithms.Algorithm{algorithms.Moments{}, algorithms.Moments{Second: "diagonal", Steps: 2}, algorithms.MomentMetric{}} {
-		s, err := personSpec(t, rowsForPersons, attack.Loss(a.Info()), 7, 0, algorithms.Certified, 1e-5)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p, err = a.Plan(s); err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(personSpec(t, rowsForPersons, attack.Loss(a.Info()), 7, 0, algorithms.Certified, 1e-5))(t)
+		p = must.Get(a.Plan(s))(t)
 		if _, err := attack.Replay(a, p, data, []*engine.Records{neighbour, one, many}, 9); err == nil {
 			t.Errorf("%s: sums over rows pass as those of the means of persons", a.Info().Name)
 		}

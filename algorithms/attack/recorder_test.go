@@ -4,16 +4,14 @@ import (
 	"errors"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
 
 // A run that asks for other things on the neighbour, or that returns what it did not release, is found; one that does neither is not.
 func TestRunsThatDifferAreFound(t *testing.T) {
-	c, err := privacy.ScoreSum{Levels: 1, Name: "sum"}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(privacy.ScoreSum{Levels: 1, Name: "sum"}.Certify())(t)
 	noise := privacy.Gaussian{Sigma: 1}
 	events := []account.Event{noise.Event(c), noise.Event(c), privacy.Gaussian{Sigma: 2}.Event(c)}
 	release := func(s privacy.Session, x float64, m privacy.Mechanism) ([]float64, error) {
@@ -46,10 +44,7 @@ func TestRunsThatDifferAreFound(t *testing.T) {
 		},
 		"result": func(side int, s privacy.Session) ([]float64, error) { return []float64{float64(side)}, nil },
 	} {
-		session, err := privacy.NewPublicSession(privacy.NewSeededSource(1), events)
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := must.Get(privacy.NewPublicSession(privacy.NewSeededSource(1), events))(t)
 		if _, _, err := Both(session, run); errors.As(err, new(Violation)) != (name != "") || name == "" && err != nil {
 			t.Errorf("%q: %v", name, err)
 		}

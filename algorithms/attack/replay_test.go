@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -24,12 +25,9 @@ func spec(t *testing.T, n, d int, radius, l2 float64, m algorithms.Mode) algorit
 
 func specFor(t *testing.T, loss engine.Loss, n, d int, radius, l2 float64, m algorithms.Mode, delta float64) algorithms.Spec {
 	t.Helper()
-	s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
+	s := must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{
 		N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius,
-	}, l2, privacy.Budget{Epsilon: 1, Delta: delta}, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, l2, privacy.Budget{Epsilon: 1, Delta: delta}, m))(t)
 	return s
 }
 
@@ -70,10 +68,7 @@ func replayCatalog(t *testing.T, a algorithms.Algorithm, loss engine.Loss, m alg
 			a = paper
 		}
 	}
-	p, err := a.Plan(specFor(t, loss, n, 3, 0.5, l2, m, delta))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(a.Plan(specFor(t, loss, n, 3, 0.5, l2, m, delta)))(t)
 	data := attack.RandomRecords(n, 3, engine.UnitBounds(), 7)
 	ratio, err := attack.Replay(a, p, data, attack.Neighbours(data, 12, 8), 9)
 	if err != nil {
@@ -97,19 +92,13 @@ func replayCatalog(t *testing.T, a algorithms.Algorithm, loss engine.Loss, m alg
 // algorithm or paper has none.
 func TestGroupedReplays(t *testing.T) {
 	spec := func(m algorithms.Mode) algorithms.Spec {
-		s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
+		s := must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{
 			N: 30, D: 3, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, Groups: []int{4, 10, 1, 15},
-		}, 0.01, privacy.Budget{Epsilon: 1, Delta: 1e-5}, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, 0.01, privacy.Budget{Epsilon: 1, Delta: 1e-5}, m))(t)
 		return s
 	}
 	a := algorithms.DPGDSC{}
-	p, err := a.Plan(spec(algorithms.Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(a.Plan(spec(algorithms.Certified)))(t)
 	largest := 0.0
 	for seed := uint64(0); seed < 10; seed++ {
 		data := attack.RandomRecords(30, 3, engine.UnitBounds(), seed)
@@ -211,10 +200,7 @@ func (unreleasedValue) Train(ctx context.Context, ev engine.Evaluator, p *algori
 }
 
 func TestReplayCatchesSeededBugs(t *testing.T) {
-	p, err := algorithms.DPGDSC{Steps: 5, StepSize: 0.1}.Plan(spec(t, 20, 2, 5, 0.001, algorithms.Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(algorithms.DPGDSC{Steps: 5, StepSize: 0.1}.Plan(spec(t, 20, 2, 5, 0.001, algorithms.Certified)))(t)
 	for _, c := range []struct {
 		a    algorithms.Algorithm
 		want string
@@ -261,10 +247,7 @@ func (u unplanned) Train(ctx context.Context, ev engine.Evaluator, p *algorithms
 }
 
 func TestReplayRefusesUnplannedReleases(t *testing.T) {
-	p, err := algorithms.DPGDSC{Steps: 5, StepSize: 0.1}.Plan(spec(t, 20, 2, 5, 0.001, algorithms.Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(algorithms.DPGDSC{Steps: 5, StepSize: 0.1}.Plan(spec(t, 20, 2, 5, 0.001, algorithms.Certified)))(t)
 	data := attack.RandomRecords(20, 2, engine.UnitBounds(), 1)
 	for _, noise := range []privacy.Mechanism{p.Noise(), privacy.Gaussian{Sigma: 1e-9}, privacy.KNorm{Scale: 1}, nil} {
 		if _, err := attack.Replay(unplanned{noise: noise}, p, data, attack.Neighbours(data, 1, 1), 1); !errors.Is(err, privacy.ErrUnplanned) {

@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -114,14 +115,8 @@ func (b batchBug) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.
 // Defects that break what batches and hidden steps rest on, each of which the replay or
 // the session must catch; without a defect the same code passes.
 func TestReplayCatchesLostSecrets(t *testing.T) {
-	hidden, err := algorithms.ConvergentDescent{Steps: 8, StepSize: 0.3}.Plan(spec(t, 20, 2, 0.5, 0, algorithms.Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
-	batches, err := algorithms.SubsampledDescent{Steps: 8, StepSize: 0.3, BatchRecords: 5}.Plan(spec(t, 20, 2, 0.5, 0, algorithms.Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
+	hidden := must.Get(algorithms.ConvergentDescent{Steps: 8, StepSize: 0.3}.Plan(spec(t, 20, 2, 0.5, 0, algorithms.Certified)))(t)
+	batches := must.Get(algorithms.SubsampledDescent{Steps: 8, StepSize: 0.3, BatchRecords: 5}.Plan(spec(t, 20, 2, 0.5, 0, algorithms.Certified)))(t)
 	for _, c := range []struct {
 		name string
 		a    algorithms.Algorithm
@@ -172,10 +167,7 @@ func TestBatchesOfPairsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ev, err := p.Spec.Kernel.Bind(attack.RandomRecords(20, 2, engine.UnitBounds(), 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ev := must.Get(p.Spec.Kernel.Bind(attack.RandomRecords(20, 2, engine.UnitBounds(), 1)))(t)
 	defer ev.Close()
 	for _, pairs := range []engine.Pairs{engine.AllPairs{N: 20}, engine.PrefixPairs{T: 5}, engine.SubsetPairs{N: 6}} {
 		if err := ev.Sum(context.Background(), make([]float64, 2), engine.Gradient(make([]float64, 2), pairs)); err == nil {
@@ -190,10 +182,7 @@ func TestClippedLossHasHiddenSteps(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	phi, err := engine.NewExpression("custom", "exp(-u)", engine.ExpressionOptions{Clip: 0.75})
-	if err != nil {
-		t.Fatal(err)
-	}
+	phi := must.Get(engine.NewExpression("custom", "exp(-u)", engine.ExpressionOptions{Clip: 0.75}))(t)
 	losses := []engine.Loss{engine.Score{Of: phi}, engine.Metric{Of: phi}}
 	for _, loss := range losses[:sizes.Of(1, 2)] { // the constants of a metric take seconds
 		s := specFor(t, loss, 31, 3, 0.5, 0.01, algorithms.Certified, 1e-5)
@@ -202,10 +191,7 @@ func TestClippedLossHasHiddenSteps(t *testing.T) {
 		}
 		replayCatalog(t, algorithms.ConvergentDescent{Steps: sizes.Of(12, 40)}, loss, algorithms.Certified, 1e-5)
 	}
-	p, err := algorithms.ConvergentDescent{Steps: 8, StepSize: 0.15}.Plan(specFor(t, engine.Score{Of: phi}, 20, 2, 0.5, 0, algorithms.Certified, 1e-5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(algorithms.ConvergentDescent{Steps: 8, StepSize: 0.15}.Plan(specFor(t, engine.Score{Of: phi}, 20, 2, 0.5, 0, algorithms.Certified, 1e-5)))(t)
 	data, neighbour := attack.WorstCase(20, 2, 3, engine.UnitBounds())
 	for lengthen, want := range map[bool]bool{false: true, true: false} {
 		if _, err := attack.Replay(hiddenBug{lengthen: lengthen}, p, data, []*engine.Records{neighbour}, 5); (err == nil) != want {

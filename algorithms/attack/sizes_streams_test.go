@@ -8,6 +8,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -26,12 +27,9 @@ func TestStreamsOfEverySize(t *testing.T) {
 		}
 		for i, c := range cells {
 			o := algorithms.StreamOptions{Horizon: c.N, Buffer: min(8, c.N-1), Batch: max(1, c.N/[]int{3, 20}[i%2])}
-			s, err := algorithms.NewStreamSpec(cpu.Backend{}, engine.Problem{
+			s := must.Get(algorithms.NewStreamSpec(cpu.Backend{}, engine.Problem{
 				N: 2, D: c.D, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 0.5,
-			}, o, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
-			if err != nil {
-				t.Fatal(err)
-			}
+			}, o, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))(t)
 			p, err := a.Plan(s)
 			if err != nil {
 				t.Logf("%s, %v: %v", a.Info().Name, c, err)

@@ -7,6 +7,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -22,10 +23,7 @@ func mirrored(t *testing.T, c sizes.Cell) (data, neighbour *engine.Records) {
 		x[c.Unit*c.D+k] *= -1
 	}
 	y[c.Unit] *= -1
-	neighbour, err := engine.AdoptRecords(x, y, c.D, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	neighbour = must.Get(engine.AdoptRecords(x, y, c.D, engine.UnitBounds()))(t)
 	return data, neighbour
 }
 

@@ -14,22 +14,17 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
 func streamPlan(t *testing.T, a algorithms.Stream, loss engine.Loss, n int, o algorithms.StreamOptions, l2 float64, m algorithms.Mode) *algorithms.Plan {
 	t.Helper()
 	o.Horizon = n
-	s, err := algorithms.NewStreamSpec(cpu.Backend{}, engine.Problem{
+	s := must.Get(algorithms.NewStreamSpec(cpu.Backend{}, engine.Problem{
 		N: 2, D: 3, Bounds: engine.UnitBounds(), Loss: loss, Radius: 0.5,
-	}, o, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := a.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, o, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, m))(t)
+	p := must.Get(a.Plan(s))(t)
 	return p
 }
 
@@ -200,10 +195,7 @@ func TestReplayStreamCatchesBugs(t *testing.T) {
 func TestPrefixSumsMoveMoreThanOneColumn(t *testing.T) {
 	const n = 256
 	p := streamPlan(t, algorithms.DPFTRL{}, engine.Logistic{}, n, algorithms.StreamOptions{}, 0, algorithms.Certified)
-	factor, err := privacy.SquareRootToeplitz(p.Schedule.Steps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	factor := must.Get(privacy.SquareRootToeplitz(p.Schedule.Steps))(t)
 	column := 0.0
 	filter := privacy.NewToeplitzFilter(factor, 1)
 	for b := range p.Schedule.Steps {
@@ -239,10 +231,7 @@ func TestBuffersPerClassMoveMoreThanTheLastRecords(t *testing.T) {
 			x[3*i], y[i] = -1, -1
 		}
 		x[0], y[0] = 1, first
-		r, err := engine.NewRecords(x, y, 3, engine.UnitBounds())
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(engine.NewRecords(x, y, 3, engine.UnitBounds()))(t)
 		return r
 	}
 	ratio, err := attack.ReplayStream(p, starter(p), records(1), []*engine.Records{records(-1)}, 1)

@@ -12,6 +12,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -27,14 +28,8 @@ func plan(t testing.TB, a algorithms.Algorithm, loss engine.Loss, n, d int, b pr
 	if loss == (audit.Linear{}) {
 		radius = 1
 	}
-	s, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius}, l2, b, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := a.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius}, l2, b, algorithms.Certified))(t)
+	p := must.Get(a.Plan(s))(t)
 	return p
 }
 
@@ -57,10 +52,7 @@ func mustRun(t testing.TB, target audit.Target, o audit.Options) *audit.Report {
 	if o.Runs >= 1500 {
 		o.Runs = sizes.Of(o.Runs/4, o.Runs)
 	}
-	r, err := audit.Run(context.Background(), target, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(audit.Run(context.Background(), target, o))(t)
 	return r
 }
 
@@ -208,15 +200,9 @@ func TestAuditIsTight(t *testing.T) {
 }
 
 func TestAuditRefusesWhatClaimsNothing(t *testing.T) {
-	s, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 20, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{}, algorithms.NonPrivate)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 20, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{}, algorithms.NonPrivate))(t)
 	a := algorithms.ProjectedGradient{Steps: 2}
-	p, err := a.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(a.Plan(s))(t)
 	if _, err := audit.Run(context.Background(), structured(p, a), audit.Options{}); err == nil || !strings.Contains(err.Error(), "claims no privacy") {
 		t.Errorf("a non-private plan: %v", err)
 	}
@@ -244,10 +230,7 @@ func TestMoveOfEpochs(t *testing.T) {
 		if len(p.Releases) < 3 {
 			t.Fatalf("%d epochs", len(p.Releases))
 		}
-		target, err := audit.Worst(context.Background(), a, p, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(audit.Worst(context.Background(), a, p, 1))(t)
 		moved, err := target.Move(context.Background())
 		if err != nil || !(moved <= 1 && moved > 0.95) {
 			t.Errorf("delta %g: moved %v of the certificates (%v), want at most 1 and almost that", b.Delta, moved, err)

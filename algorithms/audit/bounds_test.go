@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -210,25 +211,13 @@ func TestLookupAndWorkersKeepTheBits(t *testing.T) {
 		if a.Info().NeedsL2 {
 			l2 = 0.01
 		}
-		spec, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 24, D: 3, Bounds: engine.UnitBounds(), Loss: attack.Loss(a.Info()), Radius: 0.5}, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := a.Plan(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := must.Get(algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 24, D: 3, Bounds: engine.UnitBounds(), Loss: attack.Loss(a.Info()), Radius: 0.5}, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))(t)
+		p := must.Get(a.Plan(spec))(t)
 		data := attack.RandomRecords(24, 3, engine.UnitBounds(), 1)
 		target := Target{Algorithm: a, Plan: p, Data: data, Neighbour: attack.Neighbours(data, 1, 2)[0], Coins: 9}
-		warm, err := newWorker(target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		warm := must.Get(newWorker(target))(t)
 		for seed := range uint64(3) {
-			cold, err := newWorker(target)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cold := must.Get(newWorker(target))(t)
 			got, err1 := warm.pair(context.Background(), seed == 2, seed)
 			want, err2 := cold.pair(context.Background(), seed == 2, seed)
 			if err1 != nil || err2 != nil || !attack.SameBits(got.Weights, want.Weights) || got.LogRatio != want.LogRatio {
@@ -237,9 +226,7 @@ func TestLookupAndWorkersKeepTheBits(t *testing.T) {
 		}
 		var bounds [2]*Report
 		for i, workers := range []int{1, 3} {
-			if bounds[i], err = Run(context.Background(), target, Options{Runs: sizes.Of(20, 50), Workers: workers}); err != nil {
-				t.Fatal(err)
-			}
+			bounds[i] = must.Get(Run(context.Background(), target, Options{Runs: sizes.Of(20, 50), Workers: workers}))(t)
 		}
 		if !slices.Equal(bounds[0].Bounds, bounds[1].Bounds) {
 			t.Errorf("%s: %+v with one worker, %+v with three", p.Algorithm, bounds[0].Bounds, bounds[1].Bounds)

@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/algorithms/audit"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -76,15 +77,10 @@ func TestRepeatedNoiseIsCounted(t *testing.T) {
 		p := plan(t, descent, audit.Linear{}, 30, 4, approximate)
 		m := p.Noise()
 		for i := range 200 {
-			s, err := privacy.NewPublicSession(source(i), p.Events())
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(privacy.NewPublicSession(source(i), p.Events()))(t)
 			v := []float64{0.1 * float64(i), 0.2, -float64(i) / 7, 1}
 			r := attack.Call{Before: append([]float64(nil), v...), Noise: m}
-			if err := s.Release(v, p.Certificate(), m); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Release(v, p.Certificate(), m))
 			r.After = v
 			runs = append(runs, audit.Observation{Releases: []attack.Call{r}})
 		}
@@ -130,10 +126,7 @@ func TestFloatNoiseIsOffGrid(t *testing.T) {
 
 // A run on private data that the ledger does not see, or sees in part, is found.
 func TestUnchargedRunIsCaught(t *testing.T) {
-	book, err := ledger.Open(filepath.Join(t.TempDir(), "ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	book := must.Get(ledger.Open(filepath.Join(t.TempDir(), "ledger.jsonl")))(t)
 	for _, b := range []privacy.Budget{approximate, pure} {
 		p := plan(t, descent, audit.Linear{}, 30, 2, b)
 		target := structured(p, descent)
@@ -175,10 +168,7 @@ func TestCanaries(t *testing.T) {
 		sound := plan(t, descent, audit.Linear{}, n, d, b)
 		refuted := 0
 		for seed := range uint64(seeds(20)) {
-			r, err := audit.Canaries(context.Background(), descent, sound, audit.CanaryOptions{Seed: seed})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(audit.Canaries(context.Background(), descent, sound, audit.CanaryOptions{Seed: seed}))(t)
 			if !r.Holds() {
 				refuted++
 			}
@@ -196,10 +186,7 @@ func TestCanaries(t *testing.T) {
 			m.Scale, m.Grid = m.Scale/1024, m.Grid/1024
 			loud.Releases[0].Noise = m
 		}
-		r, err := audit.Canaries(context.Background(), descent, &loud, audit.CanaryOptions{Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(audit.Canaries(context.Background(), descent, &loud, audit.CanaryOptions{Seed: 1}))(t)
 		t.Logf("delta %g, noise/1024: %s, %+v", b.Delta, r.Instance, r.Bounds)
 		if r.Holds() {
 			t.Errorf("noise/1024 holds: %+v", r.Bounds)
@@ -214,14 +201,8 @@ func TestCanaries(t *testing.T) {
 
 // Three releases share a sensitivity, and each of them moves by 0.9 of it: together by 1.56 of it. With rows nothing would be found.
 func TestJointCertificatesAreComparedTogether(t *testing.T) {
-	c, err := privacy.PairGroup{Group: 1, Batch: 1, Batches: 3, Epochs: 1, Roundoff: 1e-15}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
-	noise, err := privacy.CalibrateGaussian(c, privacy.Budget{Epsilon: 1, Delta: 1e-5}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(privacy.PairGroup{Group: 1, Batch: 1, Batches: 3, Epochs: 1, Roundoff: 1e-15}.Certify())(t)
+	noise := must.Get(privacy.CalibrateGaussian(c, privacy.Budget{Epsilon: 1, Delta: 1e-5}, 1))(t)
 	p := &algorithms.Plan{Releases: algorithms.Releases{{Coordinates: 1, Share: 1, Certificate: c, Noise: noise}}}
 	p.Guarantee.Kind = privacy.ApproxDP
 	target := audit.OnPlan(p, "", func(_ context.Context, neighbour bool, s privacy.Session) ([]float64, error) {

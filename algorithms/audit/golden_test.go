@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"dyad/algorithms/audit"
+	"dyad/internal/must"
 	"dyad/privacy/privtest"
 )
 
@@ -57,9 +58,7 @@ func readGolden(t *testing.T) (rows []goldenRow) {
 		row.expected, e1 = strconv.ParseFloat(r[2], 64)
 		row.tolerance, e2 = strconv.ParseFloat(tolerance, 64)
 		row.relative = kind == "rel"
-		if err := errors.Join(e1, e2, json.Unmarshal([]byte(r[1]), &row.in)); err != nil {
-			t.Fatalf("%v: %v", r, err)
-		}
+		must.Do(t, errors.Join(e1, e2, json.Unmarshal([]byte(r[1]), &row.in)), r)
 		rows = append(rows, row)
 	}
 	return rows

@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -84,14 +85,8 @@ func TestLargestOfAllLooksHolds(t *testing.T) {
 
 func attacked(t *testing.T, b privacy.Budget, loss engine.Loss, a algorithms.Algorithm, d int) Target {
 	t.Helper()
-	spec, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 20, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1}, 0, b, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := a.Plan(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := must.Get(algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 20, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1}, 0, b, algorithms.Certified))(t)
+	p := must.Get(a.Plan(spec))(t)
 	data, neighbour := attack.WorstCase(20, d, 3, engine.UnitBounds())
 	return Target{Algorithm: a, Plan: p, Data: data, Neighbour: neighbour, Instance: "structured"}
 }
@@ -138,10 +133,7 @@ func TestStoppedAuditsKeepTheirBounds(t *testing.T) {
 func TestPureNoiseIsAuditedTightly(t *testing.T) {
 	for _, d := range sizes.Of([]int{1, 8}, []int{1, 2, 8}) {
 		target := attacked(t, privacy.Budget{Epsilon: 1}, Linear{}, algorithms.DPGDC{Steps: 2, StepSize: 0.01}, d)
-		r, err := Run(context.Background(), target, Options{Runs: 4000, Seed: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Run(context.Background(), target, Options{Runs: 4000, Seed: 2}))(t)
 		share, standardError := r.Tightness.Share()
 		t.Logf("d = %d: %.4f +- %.4f of the claim, epsilon >= %.3f", d, share, standardError, r.LowerBound)
 		if !r.Holds() || !r.HalfRefuted || r.LowerBound < 0.9 || math.Abs(share-1) > 4*standardError+0.01 {
@@ -166,18 +158,13 @@ func TestSecretBatchesAreScoredByTheirMixture(t *testing.T) {
 		t.Skip("slow")
 	}
 	target := attacked(t, privacy.Budget{Epsilon: 8, Delta: 1e-2}, Linear{}, algorithms.SubsampledDescent{Steps: 6, StepSize: 1e-9, BatchRecords: 4}, 2)
-	direction, err := target.directionScore(context.Background(), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	direction := must.Get(target.directionScore(context.Background(), 2))(t)
 	mixture, ok, err := target.mixtureScore(context.Background(), 2)
 	if err != nil || !ok {
 		t.Fatalf("%v, %t", err, ok)
 	}
 	c := campaign{t: target, access: BlackBox, seed: 2, scores: []score{direction, mixture}}
-	if err := c.extend(context.Background(), 1500, func(int) {}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.extend(context.Background(), 1500, func(int) {}))
 	var best [2]float64
 	for i := range best {
 		of := func(t keptTrial) float64 { return t.Scores[i] }

@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -27,21 +28,12 @@ func TestAuditOfMoments(t *testing.T) {
 	}
 	for _, c := range cases {
 		plan := func(epsilon float64) *algorithms.Plan {
-			s, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 2000, D: 2, Bounds: engine.UnitBounds(), Loss: attack.Loss(c.a.Info()), Radius: 1}, 0, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, algorithms.Certified)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := c.a.Plan(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 2000, D: 2, Bounds: engine.UnitBounds(), Loss: attack.Loss(c.a.Info()), Radius: 1}, 0, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, algorithms.Certified))(t)
+			p := must.Get(c.a.Plan(s))(t)
 			return p
 		}
 		p := plan(4)
-		target, err := audit.Worst(context.Background(), c.a, p, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(audit.Worst(context.Background(), c.a, p, 1))(t)
 		r := mustRun(t, target, audit.Options{Runs: runs, Seed: 1})
 		if !r.Holds() || r.Move < c.least || r.Move > 1 {
 			t.Errorf("%+v: claimed %v, audited %v, moves %v", c.a, r.Epsilon, r.LowerBound, r.Move)

@@ -8,6 +8,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -20,10 +21,7 @@ func TestAuditOfNetworks(t *testing.T) {
 		runs = 400
 	}
 	loss := func(out int, pair embedding.PairLoss, stage embedding.Output) embedding.Loss {
-		net, err := embedding.NewMLP(embedding.MLP{In: d, Hidden: []int{4}, Out: out})
-		if err != nil {
-			t.Fatal(err)
-		}
+		net := must.Get(embedding.NewMLP(embedding.MLP{In: d, Hidden: []int{4}, Out: out}))(t)
 		return embedding.Loss{Model: embedding.Model{Network: net, Output: stage}, Pair: pair, Clip: 0.3}
 	}
 	score := loss(1, embedding.Score{Of: engine.Logistic{}}, embedding.Output{})
@@ -39,18 +37,9 @@ func TestAuditOfNetworks(t *testing.T) {
 		{lessNoise{algorithms.GradientPerturbation{Steps: 3, StepSize: 0.1, Optimizer: adam}, 0.05}, score, true},
 	} {
 		problem := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: c.loss, Radius: c.loss.Radius()}
-		s, err := algorithms.NewSpec(embedding.Backend{Workers: 1}, problem, 0, privacy.Budget{Epsilon: 2, Delta: 1e-5}, algorithms.Certified)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := c.a.Plan(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		target, err := audit.Worst(context.Background(), c.a, p, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(algorithms.NewSpec(embedding.Backend{Workers: 1}, problem, 0, privacy.Budget{Epsilon: 2, Delta: 1e-5}, algorithms.Certified))(t)
+		p := must.Get(c.a.Plan(s))(t)
+		target := must.Get(audit.Worst(context.Background(), c.a, p, 1))(t)
 		r := mustRun(t, target, audit.Options{Runs: runs, Seed: 1})
 		t.Logf("%s of %s: moves %.3f, epsilon >= %.3f of %.3f", r.Algorithm, r.Loss, r.Move, r.LowerBound, r.Epsilon)
 		if r.Move > 1 || r.OffGrid != 0 || r.Holds() == c.refuted {

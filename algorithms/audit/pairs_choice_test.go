@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -17,13 +18,10 @@ import (
 // residuals and products are as large as they can be, no score moves by more than its certificate, and one moves by most of it.
 func TestAuditOfChosenPairs(t *testing.T) {
 	const n, d = 400, 4
-	s, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{
+	s := must.Get(algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{
 		N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1,
 		Candidates: engine.Candidates{Choose: 1, Ratio: 1, Plain: 1, Products: []engine.Product{{A: 0, WidthA: 1, B: 2, WidthB: 1, Scale: 1}, {A: 1, WidthA: 1, B: 3, WidthB: 1, Scale: 1}}},
-	}, 0, privacy.Budget{Epsilon: 200, Delta: 1e-5}, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, 0, privacy.Budget{Epsilon: 200, Delta: 1e-5}, algorithms.Certified))(t)
 	a := algorithms.Moments{}
 	p, err := a.Plan(s)
 	if err != nil || p.Moments().Pairs == nil {
@@ -32,10 +30,7 @@ func TestAuditOfChosenPairs(t *testing.T) {
 	most := 0.0
 	for _, u := range attack.PairNeighbours(n, d, engine.UnitBounds()) {
 		target := audit.Target{Algorithm: a, Plan: p, Data: u.Data, Neighbour: u.Neighbour, Coins: 3}
-		move, err := target.Move(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		move := must.Get(target.Move(context.Background()))(t)
 		most = max(most, move)
 		if !(move <= 1) {
 			t.Errorf("%s moves the releases by %v of what they may", u.Name, move)

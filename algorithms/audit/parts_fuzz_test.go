@@ -7,14 +7,12 @@ import (
 	"testing"
 
 	"dyad/algorithms/audit"
+	"dyad/internal/must"
 )
 
 // testdata/formats/part-1.audit was written by the first version with the format; never change it.
 func TestOldPartsAreRead(t *testing.T) {
-	text, err := os.ReadFile("testdata/formats/part-1.audit")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/formats/part-1.audit"))(t)
 	p, err := audit.ReadPart(bytes.NewReader(text))
 	if err != nil || p.Part != 1 || p.Parts != 2 || p.Runs != 24 || len(p.Trials[0]) != 12 {
 		t.Errorf("%+v, %v", p, err)
@@ -26,14 +24,9 @@ func FuzzPart(f *testing.F) {
 	t := new(testing.T)
 	target, o := partTarget(t, "dpgdsc", 1), audit.Options{Runs: 24, Seed: 3, Access: audit.WhiteBox}
 	for part := 1; part <= 2; part++ {
-		p, err := audit.RunPart(context.Background(), target, o, part, 2)
-		if err != nil {
-			f.Fatal(err)
-		}
+		p := must.Get(audit.RunPart(context.Background(), target, o, part, 2))(f)
 		var b bytes.Buffer
-		if err := p.Write(&b); err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, p.Write(&b))
 		f.Add(b.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {

@@ -11,28 +11,17 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
 // partTarget attacks an algorithm with its defaults; a smaller epsilon makes another plan.
 func partTarget(t *testing.T, name string, epsilon float64) audit.Target {
 	t.Helper()
-	a, err := algorithms.ByName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 16, D: 2, Bounds: engine.UnitBounds(), Loss: audit.Linear{}, Radius: 1}, 0.001, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := a.Plan(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	target, err := audit.Worst(context.Background(), a, p, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(algorithms.ByName(name))(t)
+	spec := must.Get(algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 16, D: 2, Bounds: engine.UnitBounds(), Loss: audit.Linear{}, Radius: 1}, 0.001, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, algorithms.Certified))(t)
+	p := must.Get(a.Plan(spec))(t)
+	target := must.Get(audit.Worst(context.Background(), a, p, 1))(t)
 	return target
 }
 
@@ -42,39 +31,23 @@ func TestPartsOfAnAuditMakeOneAudit(t *testing.T) {
 	ctx := context.Background()
 	for name, access := range map[string]audit.Access{"dpgdsc": audit.WhiteBox, "gradient-perturbation": audit.BlackBox} {
 		target, o := partTarget(t, name, 1), audit.Options{Runs: 101, Seed: 3, Access: access}
-		want, err := audit.Run(ctx, target, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(audit.Run(ctx, target, o))(t)
 		var parts []*audit.Part
 		for _, i := range []int{3, 1, 2} { // in any order, on machines with other processors
 			o.Workers = i
-			p, err := audit.RunPart(ctx, target, o, i, 3)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(audit.RunPart(ctx, target, o, i, 3))(t)
 			var file bytes.Buffer
-			if err := p.Write(&file); err != nil {
-				t.Fatal(err)
-			}
-			if p, err = audit.ReadPart(&file); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Write(&file))
+			p = must.Get(audit.ReadPart(&file))(t)
 			parts = append(parts, p)
 		}
-		got, err := audit.Join(ctx, target, o, parts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(audit.Join(ctx, target, o, parts...))(t)
 		got.Seconds = want.Seconds
 		if !reflect.DeepEqual(got, want) || got.Runs != 101 || got.Values == 0 || len(got.Bounds) == 0 {
 			t.Errorf("%s: parts give\n%+v, want\n%+v", name, got, want)
 		}
 		other := func(target audit.Target, o audit.Options, part, of int) *audit.Part {
-			p, err := audit.RunPart(ctx, target, o, part, of)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(audit.RunPart(ctx, target, o, part, of))(t)
 			return p
 		}
 		seed, short := o, *parts[2]

@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -24,16 +25,10 @@ func TestAuditOfPersons(t *testing.T) {
 		counts[k] = 1 + k%most
 	}
 	planFor := func(n int) *algorithms.Plan {
-		s, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{
+		s := must.Get(algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{
 			N: n, D: 2, Bounds: b, Loss: engine.Logistic{}, Radius: 0.1, PersonRows: most,
-		}, 0.001, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := descent.Plan(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, 0.001, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))(t)
+		p := must.Get(descent.Plan(s))(t)
 		return p
 	}
 	data, neighbour := attack.WorstPersons(counts, 2, 7, b)
@@ -57,20 +52,11 @@ func TestAuditOfPersons(t *testing.T) {
 func TestWorstOfPersons(t *testing.T) {
 	for _, a := range []algorithms.Algorithm{algorithms.Moments{Second: "none"}, algorithms.GradientPerturbation{Steps: 2}, algorithms.MomentMetric{}} {
 		loss := attack.Loss(a.Info())
-		s, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{
+		s := must.Get(algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{
 			N: 20, D: 2, Bounds: engine.UnitBounds(), Loss: loss, Radius: 0.1, PersonRows: 6,
-		}, 0, privacy.Budget{Epsilon: 2, Delta: 1e-5}, algorithms.Certified)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := a.Plan(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		target, err := audit.Worst(t.Context(), a, p, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, 0, privacy.Budget{Epsilon: 2, Delta: 1e-5}, algorithms.Certified))(t)
+		p := must.Get(a.Plan(s))(t)
+		target := must.Get(audit.Worst(t.Context(), a, p, 3))(t)
 		from, to := target.Data.UnitRows(0)
 		if !target.Data.ByPerson() || !strings.Contains(target.Instance, "person") || target.Data.Len() == target.Neighbour.Len() {
 			t.Errorf("%s: %q, %d rows of the first person", a.Info().Name, target.Instance, to-from)

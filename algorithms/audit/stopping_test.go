@@ -8,6 +8,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -15,17 +16,12 @@ import (
 // Every run of a random stopping is replayed on the neighbour: runs that move by more than they were planned for, and a result that tells more
 // than the best run, are found. The power is known before, and the audit of a right one shows more than half of its claim.
 func TestRunsOfASelectionAreReplayed(t *testing.T) {
-	c, err := privacy.ScoreSum{Levels: 1, Name: "scores"}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(privacy.ScoreSum{Levels: 1, Name: "scores"}.Certify())(t)
 	noise := privacy.Gaussian{Sigma: 1}
 	x := privacy.Selection{Candidates: [][]account.Event{{noise.Event(c)}, {noise.Event(c)}}, Event: account.RandomStoppingEvent{Mu: 2 * (1 + 1e-12), Runs: 3}}
 	plan := algorithms.Plan{Algorithm: "best", Mode: algorithms.Certified}
 	g := privacy.Guarantee{Unit: "one record"}
-	if err := plan.Promise(privacy.Budget{Epsilon: 50, Delta: 1e-2}, 10, algorithms.Provenance{}, g, algorithms.Releases{{Name: "best", Cost: x.Event}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, plan.Promise(privacy.Budget{Epsilon: 50, Delta: 1e-2}, 10, algorithms.Provenance{}, g, algorithms.Releases{{Name: "best", Cost: x.Event}}))
 	target := func(size, leak float64, told func(run float64) float64) Target {
 		return OnPlan(&plan, "a score and its opposite", func(_ context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
 			sum := -size

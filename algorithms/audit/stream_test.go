@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -25,14 +26,8 @@ func streamPlan(t testing.TB, a algorithms.Stream, loss engine.Loss, n int, radi
 		l2 = 0.1
 	}
 	o.Horizon = n
-	s, err := algorithms.NewStreamSpec(cpu.Backend{Workers: 1}, engine.Problem{D: 2, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius}, o, l2, b, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := a.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(algorithms.NewStreamSpec(cpu.Backend{Workers: 1}, engine.Problem{D: 2, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius}, o, l2, b, algorithms.Certified))(t)
+	p := must.Get(a.Plan(s))(t)
 	return p
 }
 
@@ -58,10 +53,7 @@ func TestStreamAuditIsTight(t *testing.T) {
 		{algorithms.OnPairC{Reading: algorithms.SecretState}, 48, 1}, {algorithms.OnPairStrC{Reading: algorithms.SecretState}, 12, 1000},
 	} {
 		p := streamPlan(t, c.a, audit.Linear{}, c.n, c.radius, privacy.Budget{Epsilon: 4, Delta: 1e-5}, algorithms.StreamOptions{})
-		target, err := audit.WorstStream(context.Background(), p, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(audit.WorstStream(context.Background(), p, 3))(t)
 		for _, access := range []audit.Access{audit.BlackBox, audit.WhiteBox} {
 			o := audit.Options{Runs: sizes.Of(400, 1500), Seed: 5, Access: access}
 			if testing.Short() || c.n > 12 {
@@ -128,10 +120,7 @@ func TestUnderNoisedStreamIsCaught(t *testing.T) {
 			continue // the workers of an audit are the same for all
 		}
 		p := streamPlan(t, c.a, audit.Linear{}, 12, 1, approximate, c.o)
-		sound, err := audit.WorstStream(context.Background(), p, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sound := must.Get(audit.WorstStream(context.Background(), p, 1))(t)
 		bug := *p
 		noise := p.Noise().(privacy.Gaussian)
 		bug.Releases = slices.Clone(p.Releases)
@@ -188,10 +177,7 @@ func TestMetricAudit(t *testing.T) {
 		{algorithms.GradientPerturbation{Steps: 4}, audit.LinearMetric{}, 0.99},
 	} {
 		p := plan(t, c.a, c.loss, 20, 2, approximate)
-		target, err := audit.Worst(context.Background(), c.a, p, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(audit.Worst(context.Background(), c.a, p, 1))(t)
 		r := mustRun(t, target, audit.Options{Runs: 1500, Seed: 2})
 		t.Logf("%s, %s, %s: moved %.4f, gap/sd %.4f +- %.4f, claimed mu %.4f", r.Algorithm, r.Loss, r.Instance, r.Move, r.Shift.Mu, r.Shift.StandardError, r.Mu)
 		if !r.Holds() || r.Move > 1 || r.Move < c.least || r.Shift.Mu > r.Mu+3*r.Shift.StandardError {

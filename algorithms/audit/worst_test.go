@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -17,14 +18,8 @@ import (
 // kinkedPlan is a plan whose first step meets the kink of the loss with every pair.
 func kinkedPlan(t *testing.T, a algorithms.Algorithm, loss engine.Loss) *algorithms.Plan {
 	t.Helper()
-	s, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 31, D: 1, Bounds: engine.UnitBounds(), Loss: loss, Radius: 0.1}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := a.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 31, D: 1, Bounds: engine.UnitBounds(), Loss: loss, Radius: 0.1}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))(t)
+	p := must.Get(a.Plan(s))(t)
 	return p
 }
 
@@ -42,10 +37,7 @@ func TestKinksThroughSigmoidHold(t *testing.T) {
 			algorithms.SubsampledDescent{Steps: 1, StepSize: 1e-4, BatchRecords: 16},
 		} {
 			p := kinkedPlan(t, a, loss)
-			target, err := audit.Worst(context.Background(), a, p, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			target := must.Get(audit.Worst(context.Background(), a, p, 1))(t)
 			r := mustRun(t, target, audit.Options{Runs: sizes.Of(400, 4000), Seed: 1})
 			t.Logf("%s, %s, %s: moves %.4f, epsilon >= %.3f", r.Algorithm, r.Loss, r.Instance, r.Move, r.LowerBound)
 			if !r.Holds() {
@@ -54,10 +46,7 @@ func TestKinksThroughSigmoidHold(t *testing.T) {
 		}
 		for _, a := range []algorithms.Stream{algorithms.OnPairC{}, algorithms.DPFTRL{}} {
 			p := streamPlan(t, a, loss, 60, 0.1, approximate, algorithms.StreamOptions{Batch: 20, BurnIn: 4})
-			target, err := audit.WorstStream(context.Background(), p, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			target := must.Get(audit.WorstStream(context.Background(), p, 1))(t)
 			if r := mustRun(t, target, audit.Options{Runs: sizes.Of(200, 1000), Seed: 1}); !r.Holds() {
 				t.Errorf("%s, %s, %s: moves %.4f of the certificate, epsilon >= %.3f for a claimed %.3f", r.Algorithm, r.Loss, r.Instance, r.Move, r.LowerBound, r.Epsilon)
 			}
@@ -81,26 +70,14 @@ func TestWorstStartOfMetrics(t *testing.T) {
 		{engine.MahalanobisLogistic{}, descent, 0.97},
 		{audit.LinearMetric{}, descent, 0.99},
 	} {
-		loss, err := audit.FromWorstStart(c.loss, engine.UnitBounds(), d, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		loss := must.Get(audit.FromWorstStart(c.loss, engine.UnitBounds(), d, 1))(t)
 		l2 := 0.0
 		if c.a.Info().NeedsL2 {
 			l2 = 0.001
 		}
-		s, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1}, l2, approximate, algorithms.Certified)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := c.a.Plan(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		target, err := audit.Worst(context.Background(), c.a, p, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1}, l2, approximate, algorithms.Certified))(t)
+		p := must.Get(c.a.Plan(s))(t)
+		target := must.Get(audit.Worst(context.Background(), c.a, p, 1))(t)
 		r := mustRun(t, target, audit.Options{Runs: 4000, Seed: 1})
 		t.Logf("%s, %s: moves %.4f, gap/sd %.4f +- %.4f of %.4f", r.Algorithm, r.Loss, r.Move, r.Shift.Mu, r.Shift.StandardError, r.Mu)
 		if !r.Holds() || r.Move < c.least || math.Abs(r.Shift.Mu-r.Move*r.Mu) > 4*r.Shift.StandardError {
@@ -108,10 +85,7 @@ func TestWorstStartOfMetrics(t *testing.T) {
 		}
 	}
 	hinge, _ := engine.LibraryByName("hinge")
-	e, err := hinge.Expression(engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(hinge.Expression(engine.ExpressionOptions{}))(t)
 	if _, err := audit.FromWorstStart(engine.Metric{Of: e}, engine.UnitBounds(), d, 1); err == nil {
 		t.Error("a worst start of a loss with a kink was searched")
 	}

@@ -10,29 +10,21 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/cluster"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
 func planOf(t *testing.T, o cluster.Options) *cluster.Plan {
 	t.Helper()
-	p, err := cluster.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(cluster.New(o))(t)
 	return p
 }
 
 func found(t *testing.T, p *cluster.Plan, rows []float64, seed uint64) cluster.Clusters {
 	t.Helper()
-	out, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) ([]float64, error) { return rows, nil }),
-		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := p.Read(out.Weights)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(algorithms.Execute(context.Background(), p.Job(func(context.Context) ([]float64, error) { return rows, nil }),
+		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)}))(t)
+	c := must.Get(p.Read(out.Weights))(t)
 	return c
 }
 

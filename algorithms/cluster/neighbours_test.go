@@ -9,6 +9,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -17,10 +18,7 @@ func planned(t *testing.T, o Options) *Plan {
 	if o.Budget.Epsilon == 0 {
 		o.Budget = privacy.Budget{Epsilon: 2, Delta: 1e-5}
 	}
-	p, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(New(o))(t)
 	return p
 }
 
@@ -68,10 +66,7 @@ func worstMove(t *testing.T, o Options, change func(rows, v []float64)) (most fl
 		for _, x := range all {
 			other := slices.Clone(rows)
 			copy(other[i*o.Dim:], x)
-			moves, err := attack.Jobs(t.Context(), job(rows), job(other), 3)
-			if err != nil {
-				t.Fatal(err)
-			}
+			moves := must.Get(attack.Jobs(t.Context(), job(rows), job(other), 3))(t)
 			for _, m := range moves {
 				if change != nil {
 					change(rows, m.Was)

@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -41,10 +42,7 @@ func planCurve(r *engine.Records, n int, delta float64, epsilons []float64, name
 // privatePlan is a plan of two algorithms, two epsilons and two splits.
 func privatePlan(t *testing.T, r *engine.Records, delta float64) *Plan {
 	t.Helper()
-	c, err := planCurve(r, 20, delta, []float64{0.5, 2}, "moments", "dpgdsc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(planCurve(r, 20, delta, []float64{0.5, 2}, "moments", "dpgdsc"))(t)
 	return c
 }
 
@@ -52,10 +50,7 @@ func privatePlan(t *testing.T, r *engine.Records, delta float64) *Plan {
 func furthest(t *testing.T, data *engine.Records, neighbours []*engine.Records, job func(*engine.Records) algorithms.Job) (most float64) {
 	t.Helper()
 	for k, other := range neighbours {
-		moves, err := attack.Jobs(t.Context(), job(data), job(other), uint64(k))
-		if err != nil {
-			t.Fatal(err)
-		}
+		moves := must.Get(attack.Jobs(t.Context(), job(data), job(other), uint64(k)))(t)
 		for _, m := range moves {
 			most = max(most, m.Share())
 		}

@@ -8,6 +8,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -82,14 +83,8 @@ func TestDifferencesOfNeighbours(t *testing.T) {
 	for _, pure := range []bool{false, true} {
 		sum := privacy.ClassPairSum{Records: n, Levels: differenceLevels, Counted: true, Manhattan: pure}
 		weight := sum.CountWeight()
-		counted, err := sum.Certify()
-		if err != nil {
-			t.Fatal(err)
-		}
-		alone, err := privacy.ClassPairSum{Records: n, Levels: differenceLevels, Manhattan: pure}.Certify()
-		if err != nil {
-			t.Fatal(err)
-		}
+		counted := must.Get(sum.Certify())(t)
+		alone := must.Get(privacy.ClassPairSum{Records: n, Levels: differenceLevels, Manhattan: pure}.Certify())(t)
 		var worst, worstAlone float64
 		query := func(set []twoScores) []float64 {
 			difference, disagreement, positives := differenceSums(split(set))
@@ -140,14 +135,8 @@ func TestDifferenceIntervalsCover(t *testing.T) {
 		naive := 0
 		for run := range runs {
 			d := drawTwo(rng, 1500, 600, 1.3, 0.7)
-			out, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) (Data, error) { return d, nil }), algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(run))})
-			if err != nil {
-				t.Fatal(err)
-			}
-			f, err := p.Figures(out.Weights, 0.95)
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(algorithms.Execute(context.Background(), p.Job(func(context.Context) (Data, error) { return d, nil }), algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(run))}))(t)
+			f := must.Get(p.Figures(out.Weights, 0.95))(t)
 			if f.Difference.Low <= truth && truth <= f.Difference.High {
 				covered++
 			}

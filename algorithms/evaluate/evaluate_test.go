@@ -10,6 +10,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/evaluate"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -18,10 +19,7 @@ func planOf(t *testing.T, o evaluate.Options) *evaluate.Plan {
 	if o.ScoreBound == 0 && len(o.Classifiers) == 0 {
 		o.ScoreBound = 8
 	}
-	p, err := evaluate.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(evaluate.New(o))(t)
 	return p
 }
 
@@ -40,15 +38,9 @@ func normalScores(n, positives int, shift float64, seed uint64) (d evaluate.Data
 
 func figures(t *testing.T, p *evaluate.Plan, d evaluate.Data, seed uint64) *evaluate.Figures {
 	t.Helper()
-	out, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }),
-		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := p.Figures(out.Weights, 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }),
+		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)}))(t)
+	f := must.Get(p.Figures(out.Weights, 0.95))(t)
 	return f
 }
 

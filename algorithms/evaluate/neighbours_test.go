@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/algorithms/attack"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -66,19 +67,14 @@ func TestClassPairSumsOfNeighbours(t *testing.T) {
 	for _, n := range sizes {
 		for _, l1 := range []bool{false, true} {
 			s := privacy.ClassPairSum{Records: n, Levels: 1, Counted: true, Manhattan: l1, Name: rankName}
-			c, err := s.Certify()
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(s.Certify())(t)
 			if got := worst(n, rankQuery(s.CountWeight()), l1); got != c.Sensitivity() {
 				t.Errorf("n %d, L1 %v: the worst neighbours move by %v, the certificate is %v", n, l1, got, c.Sensitivity())
 			}
 			if n > 3 {
 				continue // the sum of losses is slower
 			}
-			if c, err = (privacy.ClassPairSum{Records: n, Levels: lossLevels, Manhattan: l1, Name: lossName}).Certify(); err != nil {
-				t.Fatal(err)
-			}
+			c = must.Get((privacy.ClassPairSum{Records: n, Levels: lossLevels, Manhattan: l1, Name: lossName}).Certify())(t)
 			steep := &ClampedLoss{Phi: func(u float64) float64 { return -1e6 * u }, Low: -1, High: 3}
 			if got := worst(n, func(d Data) []float64 { return []float64{d.lossSum(steep, 1)} }, l1); got != c.Sensitivity() {
 				t.Errorf("n %d: a steep loss moves by %v, the certificate is %v", n, got, c.Sensitivity())
@@ -92,10 +88,7 @@ func TestClassPairSumsOfNeighbours(t *testing.T) {
 func TestDefectsOfClassPairsAreFound(t *testing.T) {
 	const n = 3
 	s := privacy.ClassPairSum{Records: n, Levels: 1, Counted: true, Name: rankName}
-	c, err := s.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(s.Certify())(t)
 	k := s.CountWeight()
 	for name, query := range map[string]func(Data) []float64{
 		"not centred": func(d Data) []float64 {
@@ -139,10 +132,7 @@ func cellsQuery(thresholds ...float64) func(Data) []float64 {
 
 func TestCellsOfNeighbours(t *testing.T) {
 	for _, l1 := range []bool{false, true} {
-		c, err := privacy.CellCounts{Cells: 1, Manhattan: l1, Name: cellsName}.Certify()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(privacy.CellCounts{Cells: 1, Manhattan: l1, Name: cellsName}.Certify())(t)
 		for _, thresholds := range [][]float64{{0}, {-1, 0, 0, 0.5}, {-0.5, 0.25, 1}} {
 			got := worst(3, cellsQuery(thresholds...), l1)
 			if got > c.Sensitivity() || got < c.Sensitivity()*(1-1e-12) {
@@ -178,10 +168,7 @@ func TestDefectsOfCellsAreFound(t *testing.T) {
 }
 
 func TestScoreSumsOfNeighbours(t *testing.T) {
-	c, err := privacy.ScoreSum{Levels: scoreLevels, Name: centreName}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(privacy.ScoreSum{Levels: scoreLevels, Name: centreName}.Certify())(t)
 	if got := worst(3, func(d Data) []float64 { return []float64{d.centreSum(1)} }, false); got != c.Sensitivity() {
 		t.Errorf("the centre moves by %v, certificate %v", got, c.Sensitivity())
 	}
@@ -203,10 +190,7 @@ func TestRightCountsOfNeighbours(t *testing.T) {
 		Data{Correct: wrong}.right(a)
 		Data{Correct: correct}.right(b)
 		for _, l1 := range []bool{false, true} {
-			c, err := privacy.RightCounts{Classifiers: m, Manhattan: l1}.Certify()
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(privacy.RightCounts{Classifiers: m, Manhattan: l1}.Certify())(t)
 			if got := distance(a, b, l1); got > c.Sensitivity() || got < c.Sensitivity()*(1-1e-12) {
 				t.Errorf("%d classifiers, L1 %v: one record moves them by %v, certificate %v", m, l1, got, c.Sensitivity())
 			}

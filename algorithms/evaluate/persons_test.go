@@ -10,6 +10,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -82,10 +83,7 @@ func TestFiguresOfReplacedPersons(t *testing.T) {
 			if name == lossName && n > 2 {
 				continue // slow
 			}
-			certificate, err := c.Certify()
-			if err != nil {
-				t.Fatal(err)
-			}
+			certificate := must.Get(c.Certify())(t)
 			query := personQueries(k)[name]
 			if got := worstPersons(n, query, l1); got > certificate.Sensitivity() || got < certificate.Sensitivity()*(1-1e-9) {
 				t.Errorf("%s, L1 %v: the worst persons move it by %v, the certificate is %v", name, l1, got, certificate.Sensitivity())
@@ -103,10 +101,7 @@ func TestFiguresOfReplacedPersons(t *testing.T) {
 		}
 	}
 	// The same for sums over pairs, whose certificate depends on n.
-	c, err := privacy.ClassPairSum{Records: 2, Levels: 1, Counted: true, Name: rankName}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(privacy.ClassPairSum{Records: 2, Levels: 1, Counted: true, Name: rankName}.Certify())(t)
 	if got := worstPersons(2, func(d Data) []float64 {
 		for i := range d.weight {
 			d.weight[i] = shareUnit
@@ -198,18 +193,9 @@ func TestPersonsOfOneRowAreRecords(t *testing.T) {
 	}
 	o := Options{Records: n, Budget: privacy.Budget{Epsilon: 1e6}, ScoreBound: 5}
 	figures := func(o Options, d Data) *Figures {
-		p, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) (Data, error) { return d, nil }), algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := p.Figures(out.Weights, 0.95)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(New(o))(t)
+		out := must.Get(algorithms.Execute(context.Background(), p.Job(func(context.Context) (Data, error) { return d, nil }), algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)}))(t)
+		f := must.Get(p.Figures(out.Weights, 0.95))(t)
 		return f
 	}
 	records := figures(o, dataOf(rows))
@@ -219,10 +205,7 @@ func TestPersonsOfOneRowAreRecords(t *testing.T) {
 		t.Errorf("records %+v, persons %+v", records.AUC, persons.AUC)
 	}
 	for _, bad := range []Data{dataOf(rows), {Scores: []float64{1}, Positive: []bool{true}, First: []int{0, 1}}, ofPersons(append(alone[:n-1:n-1], make([]person, 4)))} {
-		p, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(New(o))(t)
 		if _, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) (Data, error) { return bad, nil }), algorithms.Options{Public: true}); err == nil {
 			t.Error("data that do not fit the plan were evaluated")
 		}

@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -32,10 +33,7 @@ func shrink(s pairs.Spec) pairs.Spec { s.Shrink, s.Clip, s.Rows = true, 1e9, 1; 
 // attacked audits p with so many changed pairs, or kappa.
 func attacked(t *testing.T, p *pairs.Plan, changed, runs int) *audit.Report {
 	t.Helper()
-	target, err := audit.WorstPairs(context.Background(), p, changed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(audit.WorstPairs(context.Background(), p, changed))(t)
 	return run(t, target, runs)
 }
 
@@ -46,10 +44,7 @@ func run(t *testing.T, target audit.Target, runs int) *audit.Report {
 	} else {
 		runs = sizes.Of(runs/4, runs)
 	}
-	r, err := audit.Run(context.Background(), target, audit.Options{Runs: runs, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(audit.Run(context.Background(), target, audit.Options{Runs: runs, Seed: 1}))(t)
 	tight := ""
 	if r.Tightness != nil {
 		share, se := r.Tightness.Share()

@@ -12,6 +12,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
@@ -105,16 +106,10 @@ func TestLocalRuns(t *testing.T) {
 		}
 		labels := classesOf(g, classes)
 		data := newData(t, s, x, g, labels)
-		book, err := ledger.Open(filepath.Join(t.TempDir(), "ledger"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		book := must.Get(ledger.Open(filepath.Join(t.TempDir(), "ledger")))(t)
 		p := planOf(t, s)
 		o := pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(1)}}
-		r, err := pairs.Run(context.Background(), data, classes, p, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(pairs.Run(context.Background(), data, classes, p, o))(t)
 		if entries, err := book.Entries(); err != nil || len(entries) != 2 || entries[0].Charge == nil || entries[0].Charge.Algorithm != "pairs-"+method.String() {
 			t.Fatalf("ledger: %v %v", entries, err)
 		}
@@ -127,10 +122,7 @@ func TestLocalRuns(t *testing.T) {
 				t.Errorf("classes that do not give the labels were accepted: %v", err)
 			}
 		}
-		gradients, err := embedding.NewGradients(data, s.Loss.(embedding.ListLoss), s.Rows, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		gradients := must.Get(embedding.NewGradients(data, s.Loss.(embedding.ListLoss), s.Rows, 1))(t)
 		return gradients.Objective(r.Weights)
 	}
 	for _, m := range []pairs.Method{pairs.Input, pairs.Labels} {

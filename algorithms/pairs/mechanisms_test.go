@@ -6,6 +6,7 @@ import (
 
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -61,14 +62,8 @@ func TestMechanisms(t *testing.T) {
 		Individuals: 100, Pairs: 50, Dim: 33, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 16, Unit: pairs.OnePair, Batch: 50, Epochs: 1,
 		Budget: privacy.Budget{Epsilon: 0.5}, Noise: privacy.LaplaceNoise,
 	}
-	p, err := s.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := p.Mechanisms()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(s.Plan())(t)
+	all := must.Get(p.Mechanisms())(t)
 	want := map[string]float64{"K-norm": 1.84, "Laplace": 0.113137, "SCDF": 59.7364, "Duchi": 2112}
 	for _, m := range all {
 		if math.Abs(m.RMS/want[m.Name]-1) > 2e-4 {
@@ -80,9 +75,7 @@ func TestMechanisms(t *testing.T) {
 		t.Errorf("missing: %v", want)
 	}
 	s.Budget.Delta, s.Sampling = 1e-5, pairs.Poisson
-	if p, err = s.Plan(); err != nil {
-		t.Fatal(err)
-	}
+	p = must.Get(s.Plan())(t)
 	if _, err := p.Mechanisms(); err == nil {
 		t.Error("Poisson batches are compared")
 	}

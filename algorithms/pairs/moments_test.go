@@ -12,6 +12,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -88,18 +89,12 @@ func TestMomentsOfPairsLearn(t *testing.T) {
 		x, g, labels := dataFor(t, s, 3)
 		data := newData(t, s, x, g, labels)
 		p := planOf(t, s)
-		book, err := ledger.Open(filepath.Join(t.TempDir(), "ledger"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		book := must.Get(ledger.Open(filepath.Join(t.TempDir(), "ledger")))(t)
 		o := pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(1)}, Workers: 2}
 		if mode == algorithms.NonPrivate {
 			o.Ledger, o.Public = nil, true
 		}
-		r, err := pairs.Run(context.Background(), data, nil, p, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(pairs.Run(context.Background(), data, nil, p, o))(t)
 		if entries, err := book.Entries(); err != nil || mode == algorithms.Certified && (len(entries) != 2 || entries[0].Run != r.Run) {
 			t.Fatalf("ledger: %v %v", entries, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -49,10 +50,7 @@ func certified() pairs.Spec {
 
 func planOf(t testing.TB, s pairs.Spec) *pairs.Plan {
 	t.Helper()
-	p, err := s.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(s.Plan())(t)
 	return p
 }
 
@@ -60,13 +58,8 @@ func planOf(t testing.TB, s pairs.Spec) *pairs.Plan {
 // differ.
 func dataFor(t testing.TB, s pairs.Spec, seed uint64) (x []float64, g *pairgraph.Graph, labels []bool) {
 	t.Helper()
-	p, err := pairgraph.Draw(s.Individuals, float64(s.Pairs)/float64(s.Individuals), max(s.Kappa, 2*s.Pairs/s.Individuals+1), seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if g, err = pairgraph.New(s.Individuals, p); err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(pairgraph.Draw(s.Individuals, float64(s.Pairs)/float64(s.Individuals), max(s.Kappa, 2*s.Pairs/s.Individuals+1), seed))(t)
+	g = must.Get(pairgraph.New(s.Individuals, p))(t)
 	r := rand.New(rand.NewPCG(seed, 2))
 	x = make([]float64, s.Individuals*s.Dim)
 	group := make([]bool, s.Individuals)
@@ -88,10 +81,7 @@ func dataFor(t testing.TB, s pairs.Spec, seed uint64) (x []float64, g *pairgraph
 
 func newData(t testing.TB, s pairs.Spec, x []float64, g *pairgraph.Graph, labels []bool) *embedding.Data {
 	t.Helper()
-	data, err := embedding.NewData(slices.Clone(x), s.Dim, s.Norm(), s.Bound, g, slices.Clone(labels))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(embedding.NewData(slices.Clone(x), s.Dim, s.Norm(), s.Bound, g, slices.Clone(labels)))(t)
 	return data
 }
 
@@ -169,10 +159,7 @@ func adversarial(t *testing.T, mode algorithms.Mode) (epsilonReached float64, p 
 		Unit: pairs.OnePair, Batch: 1, Epochs: 1, Clip: 0.5, Budget: privacy.Budget{Epsilon: 0.4}, Noise: privacy.LaplaceNoise, Mode: mode,
 	}
 	p = planOf(t, s)
-	g, err := pairgraph.New(2, []pairgraph.Pair{{A: 0, B: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(pairgraph.New(2, []pairgraph.Pair{{A: 0, B: 1}}))(t)
 	x := []float64{1, 0, 0, 0, -1, 0, 0, 0}
 	return replayed(t, p, newData(t, s, x, g, []bool{false}), newData(t, s, x, g, []bool{true})) / p.Noise().(privacy.Laplace).Scale, p
 }
@@ -226,10 +213,7 @@ func TestPlansRefuse(t *testing.T) {
 	s := certified()
 	x, g, labels := dataFor(t, s, 1)
 	s.Kappa = 4
-	book, err := ledger.Open(filepath.Join(t.TempDir(), "ledger"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	book := must.Get(ledger.Open(filepath.Join(t.TempDir(), "ledger")))(t)
 	if _, err := pairs.Run(context.Background(), newData(t, s, x, g, labels), nil, planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}}); !errors.Is(err, pairs.ErrPlan) {
 		t.Errorf("a degree of 5 with kappa 4: %v", err)
 	}
@@ -248,24 +232,15 @@ func TestRunLearns(t *testing.T) {
 		Kappa: 8, Batch: 100, Epochs: 6, Budget: privacy.Budget{Epsilon: 20, Delta: 1e-5},
 	}
 	objective := func(s pairs.Spec) float64 {
-		book, err := ledger.Open(filepath.Join(t.TempDir(), "ledger"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		book := must.Get(ledger.Open(filepath.Join(t.TempDir(), "ledger")))(t)
 		x, g, labels := dataFor(t, s, 3)
 		data := newData(t, s, x, g, labels)
-		r, err := pairs.Run(context.Background(), data, nil, planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(1)}, Workers: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(pairs.Run(context.Background(), data, nil, planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(1)}, Workers: 2}))(t)
 		entries, err := book.Entries()
 		if err != nil || len(entries) != 2 || entries[0].Run != r.Run {
 			t.Fatalf("ledger: %v %v", entries, err)
 		}
-		gradients, err := embedding.NewGradients(data, s.Loss.(embedding.ListLoss), s.Rows, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		gradients := must.Get(embedding.NewGradients(data, s.Loss.(embedding.ListLoss), s.Rows, 1))(t)
 		return gradients.Objective(r.Weights)
 	}
 	exact := s

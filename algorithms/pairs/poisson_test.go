@@ -12,6 +12,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -39,9 +40,7 @@ func TestPoissonReleasesMoveByTheirPairs(t *testing.T) {
 	p := planOf(t, s)
 	x, g, labels := dataFor(t, s, 1)
 	first := &attack.Recorder{Session: &drawn{coins: privacy.NewSeededSource(5)}}
-	if _, err := pairs.Train(context.Background(), newData(t, s, x, g, labels), nil, p, first, 1, algorithms.Tracker{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(pairs.Train(context.Background(), newData(t, s, x, g, labels), nil, p, first, 1, algorithms.Tracker{}))(t)
 	batches, made := first.Made(attack.Poisson), first.Made(attack.Release)
 	if len(batches) != p.Batches*s.Epochs || len(made) != len(batches) {
 		t.Fatalf("%d batches and %d releases, want %d", len(batches), len(made), p.Batches*s.Epochs)
@@ -61,9 +60,7 @@ func TestPoissonReleasesMoveByTheirPairs(t *testing.T) {
 		}
 		second := &attack.Recorder{Session: first.Session, Of: first}
 		_, err := pairs.Train(context.Background(), newData(t, s, other, g, flipped), nil, p, second, 1, algorithms.Tracker{})
-		if err := second.Outcome(err); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, second.Outcome(err))
 		for i, m := range second.Moves() {
 			hits := 0
 			for _, pair := range batches[i].Order {
@@ -98,9 +95,7 @@ func TestPoissonPlan(t *testing.T) {
 		t.Fatalf("the plan charges %v", p.Events())
 	}
 	var a account.PLD
-	if err := a.Compose(all); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Compose(all))
 	if got := a.Epsilon(1e-5); got != p.Guarantee.Epsilon || got > 1 || got < 0.99 {
 		t.Errorf("epsilon %v, PLD says %v", p.Guarantee.Epsilon, got)
 	}
@@ -134,16 +129,10 @@ func TestPoissonTrains(t *testing.T) {
 	s.Budget = privacy.Budget{}
 	x, g, labels := dataFor(t, s, 3)
 	data := newData(t, s, x, g, labels)
-	gradients, err := embedding.NewGradients(data, s.Loss.(embedding.ListLoss), s.Rows, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	gradients := must.Get(embedding.NewGradients(data, s.Loss.(embedding.ListLoss), s.Rows, 1))(t)
 	objective := func(sampling pairs.Sampling) float64 {
 		s.Sampling = sampling
-		r, err := pairs.Run(context.Background(), data, nil, planOf(t, s), pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(2)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(pairs.Run(context.Background(), data, nil, planOf(t, s), pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(2)}}))(t)
 		return gradients.Objective(r.Weights)
 	}
 	start := gradients.Objective(make([]float64, s.Rows*s.Dim))

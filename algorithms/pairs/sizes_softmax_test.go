@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/account"
 )
@@ -39,10 +40,7 @@ func TestSoftmaxOfEverySize(t *testing.T) {
 	for _, c := range sizes.Cells(t, 1.2e6, 1) {
 		for _, loss := range []embedding.InfoNCE{{Temperature: 2}, {Temperature: 5, Symmetric: true}} {
 			s := softmaxSpec(t, c.N, loss)
-			net, err := embedding.NewMLP(embedding.MLP{In: c.D, Out: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
+			net := must.Get(embedding.NewMLP(embedding.MLP{In: c.D, Out: 2}))(t)
 			s.Dim, s.Batch, s.Epochs, s.Clip, s.Network.Model.Network = c.D, min(c.N, 60), 1, 1e-3, net // a smaller clip pays for roundings
 			at := []int{0, c.D / 2, c.D - 1}[c.Unit%3]
 			x, theta := signedAt(s, 0.02, c.Unit, at)
@@ -52,9 +50,7 @@ func TestSoftmaxOfEverySize(t *testing.T) {
 			closest := 0.0
 			run := func(x []float64, before *attack.Recorder) *attack.Recorder {
 				r := &attack.Recorder{Session: &oneBatch{unit: c.Unit, size: s.Batch}, Of: before}
-				if _, err := pairs.Train(context.Background(), disjoint(t, s, x), nil, p, r, 1, algorithms.Tracker{}); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(pairs.Train(context.Background(), disjoint(t, s, x), nil, p, r, 1, algorithms.Tracker{}))(t)
 				return r
 			}
 			whole := run(x, nil)

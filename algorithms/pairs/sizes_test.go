@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -21,10 +22,7 @@ func ring(t testing.TB, n int) (*pairgraph.Graph, []bool) {
 	for v := range list {
 		list[v], labels[v] = pairgraph.Pair{A: int32(v), B: int32((v + 1) % n)}, v%2 == 0
 	}
-	g, err := pairgraph.New(n, list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(pairgraph.New(n, list))(t)
 	return g, labels
 }
 
@@ -142,10 +140,7 @@ func TestTuplesOfEverySize(t *testing.T) {
 // networkOf is a small network of d features.
 func networkOf(t testing.TB, d int) *pairs.Network {
 	t.Helper()
-	net, err := embedding.NewMLP(embedding.MLP{In: d, Hidden: []int{3}, Out: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	net := must.Get(embedding.NewMLP(embedding.MLP{In: d, Hidden: []int{3}, Out: 2}))(t)
 	return &pairs.Network{Model: embedding.Model{Network: net, Output: embedding.Output{Unit: true}}, Start: net.Start(3), Origin: "public start of seed 3", Optimizer: algorithms.Optimizer{Update: "adam", Decay: "linear"}}
 }
 
@@ -169,10 +164,7 @@ func TestPerturbedInputsOfEverySize(t *testing.T) {
 			rows, coordinates, flips := make([]float64, c.N), make([]float64, c.D), make([]float64, c.N)
 			source, all := privacy.NewSeededSource(6), 0.0
 			for range draws {
-				noisy, err := p.Perturb(data, classes, source)
-				if err != nil {
-					t.Fatal(err)
-				}
+				noisy := must.Get(p.Perturb(data, classes, source))(t)
 				for v := range c.N {
 					for k, z := range noisy.Row(v) {
 						rows[v] += math.Abs(z)

@@ -8,6 +8,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -45,10 +46,7 @@ func TestAuditOfASoftmax(t *testing.T) {
 		}(), 0.8},
 	} {
 		t.Run(name, func(t *testing.T) {
-			target, err := audit.WorstPairs(context.Background(), planOf(t, c.spec), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			target := must.Get(audit.WorstPairs(context.Background(), planOf(t, c.spec), 0))(t)
 			r := run(t, target, 4_000)
 			if !r.Holds() {
 				t.Errorf("refuted: %+v, moves %v", r.Bounds, r.Move)
@@ -64,20 +62,11 @@ func TestAuditOfASoftmax(t *testing.T) {
 func TestSeededDefectsOfASoftmaxAreCaught(t *testing.T) {
 	s := softmaxAudit(t, embedding.InfoNCE{Temperature: 0.25})
 	sound := planOf(t, s)
-	wrong, err := privacy.PairSample{Group: 1, Pairs: s.Pairs, Rate: 0.5, Expected: float64(s.Batch), TermNorm: 2 / 0.25}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wrong := must.Get(privacy.PairSample{Group: 1, Pairs: s.Pairs, Rate: 0.5, Expected: float64(s.Batch), TermNorm: 2 / 0.25}.Certify())(t)
 	bad := *sound
-	noise, err := privacy.CalibrateGaussian(wrong, s.Budget, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noise := must.Get(privacy.CalibrateGaussian(wrong, s.Budget, 2))(t)
 	bad.Releases = algorithms.Releases{{Certificate: wrong, Noise: noise, Times: 2, Share: 0.5}}
-	target, err := audit.WorstPairs(context.Background(), &bad, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(audit.WorstPairs(context.Background(), &bad, 0))(t)
 	if r := run(t, target, sizes.Of(16_000, 4_000)); r.Holds() || !testing.Short() && !r.Refuted() {
 		t.Errorf("noise for one softmax is not caught: moves %v of the certificate, %+v for epsilon %v", r.Move, r.Bounds, r.Epsilon)
 	}

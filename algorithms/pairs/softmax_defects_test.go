@@ -8,6 +8,7 @@ import (
 
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 )
 
 // byAnchor clips the gradient of every anchor's loss as a whole, as if it were a function of its own pair: the defect that the
@@ -16,10 +17,7 @@ func byAnchor(t testing.TB, p *pairs.Plan, x []float64) pairs.BatchSum {
 	s := p.Spec
 	loss := s.Loss.(embedding.InfoNCE)
 	data := disjoint(t, s, x)
-	pass, err := s.Network.Model.NewTermPass()
-	if err != nil {
-		t.Fatal(err)
-	}
+	pass := must.Get(s.Network.Model.NewTermPass())(t)
 	return func(_ context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
 		pass.Set(w)
 		clear(dst)

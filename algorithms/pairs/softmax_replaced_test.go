@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -26,9 +27,7 @@ func replacedPairMoves(t testing.TB, p *pairs.Plan, x, y, theta []float64) float
 		all[i] = int32(i)
 	}
 	a, b := make([]float64, len(theta)), make([]float64, len(theta))
-	if err := errors.Join(ownSoftmax(t, p, slices.Clone(x))(context.Background(), a, theta, 0, all, spec.Clip), ownSoftmax(t, p, other)(context.Background(), b, theta, 0, all, spec.Clip)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(ownSoftmax(t, p, slices.Clone(x))(context.Background(), a, theta, 0, all, spec.Clip), ownSoftmax(t, p, other)(context.Background(), b, theta, 0, all, spec.Clip)))
 	return attack.Apart(p.Certificate(), a, b) / spec.Clip / float64(spec.Batch) / replacedMove(p)
 }
 

@@ -14,6 +14,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
+	"dyad/internal/must"
 	power "dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -22,10 +23,7 @@ import (
 // softmaxSpec is a training on m pairs of individuals of their own.
 func softmaxSpec(t testing.TB, m int, loss embedding.InfoNCE, hidden ...int) pairs.Spec {
 	t.Helper()
-	net, err := embedding.NewMLP(embedding.MLP{In: 4, Hidden: hidden, Out: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	net := must.Get(embedding.NewMLP(embedding.MLP{In: 4, Hidden: hidden, Out: 2}))(t)
 	return pairs.Spec{
 		Individuals: 2 * m, Pairs: m, Dim: 4, Bound: 1, Loss: loss, Kappa: 1, Sampling: pairs.Poisson, Batch: max(1, m/2), Epochs: 2, Clip: 1e-5,
 		Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5},
@@ -43,10 +41,7 @@ func disjoint(t testing.TB, s pairs.Spec, x []float64) *embedding.Data {
 	for i := range list {
 		list[i] = pairgraph.Pair{A: int32(2 * i), B: int32(2*i + 1)}
 	}
-	g, err := pairgraph.New(s.Individuals, list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(pairgraph.New(s.Individuals, list))(t)
 	return newData(t, s, x, g, make([]bool, s.Pairs))
 }
 
@@ -63,10 +58,7 @@ type softmaxSums func(t testing.TB, p *pairs.Plan, x []float64) pairs.BatchSum
 
 func ownSoftmax(t testing.TB, p *pairs.Plan, x []float64) pairs.BatchSum {
 	t.Helper()
-	sum, err := p.Sums(disjoint(t, p.Spec, x), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sum := must.Get(p.Sums(disjoint(t, p.Spec, x), nil))(t)
 	return sum
 }
 
@@ -80,9 +72,7 @@ func lastPairMoves(t testing.TB, p *pairs.Plan, x, theta []float64, build softma
 		all[i] = int32(i)
 	}
 	with, without := make([]float64, len(theta)), make([]float64, len(theta))
-	if err := errors.Join(sum(context.Background(), with, theta, 0, all, s.Clip), sum(context.Background(), without, theta, 0, all[:s.Pairs-1], s.Clip)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(sum(context.Background(), with, theta, 0, all, s.Clip), sum(context.Background(), without, theta, 0, all[:s.Pairs-1], s.Clip)))
 	moved := 0.0
 	for k, v := range with {
 		moved = math.Hypot(moved, v-without[k])
@@ -177,14 +167,10 @@ func TestPairsOfASoftmaxAddUp(t *testing.T) {
 		sum := ownSoftmax(t, p, slices.Clone(x))
 		base := []int32{0, 2, 3, 5, 6, 8}
 		before := make([]float64, len(s.Network.Start))
-		if err := sum(context.Background(), before, s.Network.Start, 0, base, s.Clip); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, sum(context.Background(), before, s.Network.Start, 0, base, s.Clip))
 		for j := 1; j <= 4; j++ {
 			after := make([]float64, len(before))
-			if err := sum(context.Background(), after, s.Network.Start, 0, append(slices.Clone(base), []int32{9, 10, 11, 12}[:j]...), s.Clip); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, sum(context.Background(), after, s.Network.Start, 0, append(slices.Clone(base), []int32{9, 10, 11, 12}[:j]...), s.Clip))
 			moved := 0.0
 			for k, v := range after {
 				moved = math.Hypot(moved, v-before[k])
@@ -294,16 +280,10 @@ func TestSoftmaxTrains(t *testing.T) {
 		s.Batch, s.Epochs, s.Clip, s.Budget.Epsilon = 100, 6, 0.5, 50
 		p := planOf(t, s)
 		data := disjoint(t, s, clustered(s, 1))
-		sums, err := embedding.NewSoftmax(data, loss, s.Network.Model, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sums := must.Get(embedding.NewSoftmax(data, loss, s.Network.Model, 1))(t)
 		var w []float64
 		for _, workers := range []int{1, 3} {
-			run, err := pairs.Run(context.Background(), data, nil, p, pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(4)}, Workers: workers})
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := must.Get(pairs.Run(context.Background(), data, nil, p, pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(4)}, Workers: workers}))(t)
 			if w != nil && !slices.Equal(w, run.Weights) {
 				t.Error("the result depends on workers")
 			}
@@ -323,16 +303,13 @@ func TestSoftmaxTrains(t *testing.T) {
 	full := &attack.Recorder{Session: &drawn{coins: privacy.NewSeededSource(5)}}
 	steps := p.Batches * s.Epochs
 	var kept [][]float64
-	want, err := pairs.Train(context.Background(), data, nil, p, full, 1, algorithms.Tracker{OnKeep: func(done int, _ []int32, vectors ...[]float64) {
+	want := must.Get(pairs.Train(context.Background(), data, nil, p, full, 1, algorithms.Tracker{OnKeep: func(done int, _ []int32, vectors ...[]float64) {
 		if done == steps-1 {
 			for _, v := range vectors {
 				kept = append(kept, slices.Clone(v))
 			}
 		}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	rest := &attack.Recorder{Session: full.Session, Of: &attack.Recorder{Calls: full.Calls[len(full.Calls)-2:]}} // a batch and its release
 	got, err := pairs.Train(context.Background(), data, nil, p, rest, 1, algorithms.Tracker{OnRestore: func(_ []int32, vectors ...[]float64) (int, error) {
 		for i, v := range vectors {

@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -71,10 +72,7 @@ func TestTheTupleCertificateIsAttained(t *testing.T) {
 // members draws the tuples of an epoch as the plan does.
 func members(t testing.TB, s pairs.Spec, epoch int) []int32 {
 	t.Helper()
-	m, err := embedding.DrawTuples(s.Individuals, s.Tuple, s.Seed, epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(embedding.DrawTuples(s.Individuals, s.Tuple, s.Seed, epoch))(t)
 	return m
 }
 
@@ -84,10 +82,7 @@ func members(t testing.TB, s pairs.Spec, epoch int) []int32 {
 func tupleDefects(t testing.TB) map[string]builder {
 	over := func(drawn func(s pairs.Spec, who people, epoch int) []int32, scale float64) builder {
 		return func(t testing.TB, p *pairs.Plan, who people) pairs.BatchSum {
-			sums, err := embedding.NewTuples(who.data(t, p.Spec), who.classes, p.Spec.Loss.(embedding.TupleLoss), p.Spec.Rows, p.Spec.Tuple, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			sums := must.Get(embedding.NewTuples(who.data(t, p.Spec), who.classes, p.Spec.Loss.(embedding.TupleLoss), p.Spec.Rows, p.Spec.Tuple, 1))(t)
 			return func(ctx context.Context, dst, w []float64, step int, _ []int32, clip float64) error {
 				return sums.Sum(ctx, dst, w, drawn(p.Spec, who, step), clip*scale)
 			}
@@ -179,10 +174,7 @@ func TestTupleDefectsAreCaught(t *testing.T) {
 	}
 	all := worstCases(2, 3)["all pairs"]
 	wrong := privacy.PairGroup{Group: 1, Batch: 36, Batches: 1, Epochs: all.spec.Epochs}
-	c, err := wrong.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(wrong.Certify())(t)
 	if j := tupleMove(t, tuplePlan(t, all.spec), all.a, all.b, own); j <= c.Sensitivity() {
 		t.Errorf("all pairs move the releases by %v: a certificate %v for one pair is not caught", j, c.Sensitivity())
 	}

@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -24,10 +25,7 @@ func small(loss embedding.TupleLoss) pairs.Spec {
 
 func attackTuples(t *testing.T, p *pairs.Plan, runs int) *audit.Report {
 	t.Helper()
-	target, err := audit.WorstTuples(context.Background(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(audit.WorstTuples(context.Background(), p))(t)
 	return run(t, target, runs)
 }
 
@@ -86,10 +84,7 @@ func TestAuditOfTuples(t *testing.T) {
 // broken is the attack on p with sums that have a defect.
 func broken(t *testing.T, p *pairs.Plan, a, b people, build builder) audit.Target {
 	t.Helper()
-	target, err := audit.OnTuples(p, audit.TupleSide{X: a.x, Classes: a.classes}, audit.TupleSide{X: b.x, Classes: b.classes}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(audit.OnTuples(p, audit.TupleSide{X: a.x, Classes: a.classes}, audit.TupleSide{X: b.x, Classes: b.classes}, nil))(t)
 	target.Program.Train = func(_ context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
 		who := a
 		if neighbour {
@@ -124,10 +119,7 @@ func TestSeededDefectsOfTuplesAreCaught(t *testing.T) {
 				u := randomPeople(c.spec, random.Uint64())
 				v := u.clone()
 				v.classes[0] = 1 - v.classes[0]
-				moved, err := broken(t, p, u, v, build).Move(context.Background())
-				if err != nil {
-					t.Fatal(err)
-				}
+				moved := must.Get(broken(t, p, u, v, build).Move(context.Background()))(t)
 				if moved > largest {
 					largest, a, b = moved, u, v
 				}
@@ -146,20 +138,14 @@ func TestSeededDefectsOfTuplesAreCaught(t *testing.T) {
 			t.Fatal(err)
 		}
 		bad := *sound
-		noise, err := privacy.CalibrateGaussian(c, all.spec.Budget, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noise := must.Get(privacy.CalibrateGaussian(c, all.spec.Budget, 1))(t)
 		bad.Releases = algorithms.Releases{{Certificate: c, Noise: noise, Share: 1}}
 		caught(name, broken(t, &bad, all.a, all.b, own), 6_000)
 	}
 	// Noise of epsilon 6 that is claimed as 3.
 	strong := small(embedding.Contrastive{Margin: 1})
 	strong.Budget.Epsilon = 6
-	target, err := audit.WorstTuples(context.Background(), tuplePlan(t, strong))
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(audit.WorstTuples(context.Background(), tuplePlan(t, strong)))(t)
 	target.Program.Guarantee.Epsilon = 3
 	caught("noise of epsilon 6 for 3", target, 6_000)
 }
@@ -171,14 +157,8 @@ func TestWorstTuplesSpendTheirCertificate(t *testing.T) {
 		for _, tuple := range []int{3, 4, 6} {
 			s := small(loss) // one tuple: in others the drawing mixes classes
 			s.Individuals, s.Tuple = tuple, tuple
-			p, err := s.Plan()
-			if err != nil {
-				t.Fatal(err)
-			}
-			target, err := audit.WorstTuples(t.Context(), p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(s.Plan())(t)
+			target := must.Get(audit.WorstTuples(t.Context(), p))(t)
 			move, err := target.Move(t.Context())
 			if err != nil || move < 0.8 || move > 1+1e-9 {
 				t.Errorf("%s, tuples of %d: the exact vectors move %v of the certificate (%v), by %s", loss.Name(), tuple, move, err, target.Instance)

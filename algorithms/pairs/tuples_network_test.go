@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -20,10 +21,7 @@ import (
 // networkSpec is tupleSpec for a network of 3 features with hidden layers.
 func networkSpec(t testing.TB, output embedding.Output, hidden ...int) pairs.Spec {
 	t.Helper()
-	net, err := embedding.NewMLP(embedding.MLP{In: 3, Hidden: hidden, Out: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	net := must.Get(embedding.NewMLP(embedding.MLP{In: 3, Hidden: hidden, Out: 2}))(t)
 	s := tupleSpec()
 	s.Rows, s.Network = 0, &pairs.Network{
 		Model: embedding.Model{Network: net, Output: output}, Start: net.Start(3), Origin: "public start of seed 3",
@@ -77,10 +75,7 @@ func networkWorst(t testing.TB) (p *pairs.Plan, a, b people) {
 func networkSums(drawn func(s pairs.Spec, epoch int) []int32, scale float64) builder {
 	return func(t testing.TB, p *pairs.Plan, who people) pairs.BatchSum {
 		s := p.Spec
-		sums, err := embedding.NewNetworkTuples(who.data(t, s), who.classes, s.Loss.(embedding.TupleLoss), s.Network.Model, s.Tuple, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sums := must.Get(embedding.NewNetworkTuples(who.data(t, s), who.classes, s.Loss.(embedding.TupleLoss), s.Network.Model, s.Tuple, 1))(t)
 		return func(ctx context.Context, dst, w []float64, step int, _ []int32, clip float64) error {
 			return sums.Sum(ctx, dst, w, drawn(s, step), clip*scale)
 		}
@@ -91,10 +86,7 @@ func networkSums(drawn func(s pairs.Spec, epoch int) []int32, scale float64) bui
 func byRecord(t testing.TB, p *pairs.Plan, who people) pairs.BatchSum {
 	s := p.Spec
 	data := who.data(t, s)
-	pass, err := s.Network.Model.NewTermPass()
-	if err != nil {
-		t.Fatal(err)
-	}
+	pass := must.Get(s.Network.Model.NewTermPass())(t)
 	return func(_ context.Context, dst, w []float64, step int, _ []int32, clip float64) error {
 		pass.Set(w)
 		clear(dst)
@@ -202,16 +194,10 @@ func TestNetworkTupleRuns(t *testing.T) {
 		}
 	}
 	data := who.data(t, s)
-	book, err := ledger.Open(filepath.Join(t.TempDir(), "ledger"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	book := must.Get(ledger.Open(filepath.Join(t.TempDir(), "ledger")))(t)
 	var w []float64
 	for _, workers := range []int{1, 3} {
-		run, err := pairs.Run(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(4)}, Workers: workers})
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(pairs.Run(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(4)}, Workers: workers}))(t)
 		if w != nil && !slices.Equal(w, run.Weights) {
 			t.Error("the result depends on workers")
 		}
@@ -221,10 +207,7 @@ func TestNetworkTupleRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := embedding.DrawTuples(s.Individuals, 8, 99, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(embedding.DrawTuples(s.Individuals, 8, 99, 0))(t)
 	if before, after := sums.Objective(s.Network.Start, m), sums.Objective(w, m); !(after < 0.9*before) {
 		t.Errorf("the loss is %v at the start and %v after training", before, after)
 	}
@@ -257,16 +240,13 @@ func TestNetworkTuplesContinue(t *testing.T) {
 	who := randomPeople(p.Spec, 2)
 	full := &near{}
 	var kept [][]float64
-	want, err := pairs.Train(context.Background(), who.data(t, p.Spec), who.classes, p, full, 1, algorithms.Tracker{OnKeep: func(done int, _ []int32, vectors ...[]float64) {
+	want := must.Get(pairs.Train(context.Background(), who.data(t, p.Spec), who.classes, p, full, 1, algorithms.Tracker{OnKeep: func(done int, _ []int32, vectors ...[]float64) {
 		if done == 7 {
 			for _, v := range vectors {
 				kept = append(kept, slices.Clone(v))
 			}
 		}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	rest := &near{at: 7}
 	got, err := pairs.Train(context.Background(), who.data(t, p.Spec), who.classes, p, rest, 1, algorithms.Tracker{OnRestore: func(_ []int32, vectors ...[]float64) (int, error) {
 		for i, v := range vectors {

@@ -16,6 +16,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -36,10 +37,7 @@ func allPairsSpec() pairs.Spec {
 
 func tuplePlan(t testing.TB, s pairs.Spec) *pairs.Plan {
 	t.Helper()
-	p, err := s.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(s.Plan())(t)
 	return p
 }
 
@@ -53,14 +51,8 @@ func (p people) clone() people { return people{slices.Clone(p.x), slices.Clone(p
 
 func (p people) data(t testing.TB, s pairs.Spec) *embedding.Data {
 	t.Helper()
-	g, err := pairgraph.New(s.Individuals, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := embedding.NewData(slices.Clone(p.x), s.Dim, s.Norm(), s.Bound, g, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(pairgraph.New(s.Individuals, nil))(t)
+	data := must.Get(embedding.NewData(slices.Clone(p.x), s.Dim, s.Norm(), s.Bound, g, nil))(t)
 	return data
 }
 
@@ -82,10 +74,7 @@ type builder func(t testing.TB, p *pairs.Plan, who people) pairs.BatchSum
 
 func own(t testing.TB, p *pairs.Plan, who people) pairs.BatchSum {
 	t.Helper()
-	sum, err := p.Sums(who.data(t, p.Spec), who.classes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sum := must.Get(p.Sums(who.data(t, p.Spec), who.classes))(t)
 	return sum
 }
 
@@ -166,9 +155,7 @@ func TestAllSmallTuplesAndTheirNeighbours(t *testing.T) {
 				who.x[i], who.classes[i] = at(k)
 			}
 			q := []float64{0}
-			if err := own(t, p, who)(context.Background(), q, []float64{1}, 0, members(t, s, 0), clip); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, own(t, p, who)(context.Background(), q, []float64{1}, 0, members(t, s, 0), clip))
 			return []float64{q[0] / clip}
 		}, func(a, b []float64) float64 { return math.Abs(a[0] - b[0]) })
 		if c := p.Certificate().Sensitivity(); largest > c || largest < 0.9*c {
@@ -235,10 +222,7 @@ func TestTupleRuns(t *testing.T) {
 		s.Budget.Epsilon = 20
 		p, who := tuplePlan(t, s), randomPeople(s, 3)
 		data := who.data(t, s)
-		book, err := ledger.Open(filepath.Join(t.TempDir(), "ledger"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		book := must.Get(ledger.Open(filepath.Join(t.TempDir(), "ledger")))(t)
 		if _, err := pairs.Run(context.Background(), data, who.classes[1:], p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}}); !errors.Is(err, pairs.ErrPlan) {
 			t.Errorf("%s: a class was missing: %v", name, err)
 		}
@@ -253,10 +237,7 @@ func TestTupleRuns(t *testing.T) {
 		}
 		var w []float64
 		for _, workers := range []int{1, 3} {
-			r, err := pairs.Run(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(4)}, Workers: workers})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(pairs.Run(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d", Source: privacy.NewSeededSource(4)}, Workers: workers}))(t)
 			if w != nil && !slices.Equal(w, r.Weights) {
 				t.Errorf("%s: the result depends on workers", name)
 			}
@@ -266,23 +247,14 @@ func TestTupleRuns(t *testing.T) {
 			t.Errorf("%s: 2 runs are %d entries", name, len(entries))
 		}
 		objective := func(w []float64) float64 {
-			sums, err := embedding.NewTuples(data, who.classes, s.Loss.(embedding.TupleLoss), s.Rows, 8, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			m, err := embedding.DrawTuples(s.Individuals, 8, 99, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			sums := must.Get(embedding.NewTuples(data, who.classes, s.Loss.(embedding.TupleLoss), s.Rows, 8, 1))(t)
+			m := must.Get(embedding.DrawTuples(s.Individuals, 8, 99, 0))(t)
 			return sums.Objective(w, m)
 		}
 		start := make([]float64, len(w))
 		privacy.NewSeededSource(4).UniformBall(start, math.Sqrt(float64(s.Rows)))
 		s.Mode = algorithms.NonPrivate
-		exact, err := pairs.Run(context.Background(), data, who.classes, tuplePlan(t, s), pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(4)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		exact := must.Get(pairs.Run(context.Background(), data, who.classes, tuplePlan(t, s), pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(4)}}))(t)
 		if before, private, without := objective(start), objective(w), objective(exact.Weights); !(private < before && without < before) {
 			t.Errorf("%s: the loss is %v at the start, %v after private and %v after exact training", name, before, private, without)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -25,10 +26,7 @@ func personsOf(all [][]record, train func(i int) []float64) Records {
 
 func planOf(t *testing.T, o Options) *Plan {
 	t.Helper()
-	p, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(New(o))(t)
 	return p
 }
 
@@ -67,10 +65,7 @@ func TestChoiceOfReplacedPersons(t *testing.T) {
 	}
 	sums := func(p *Plan, r Records) (s [2]int64) {
 		for i := range s {
-			ranks, err := p.ranks(context.Background(), r, i, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ranks := must.Get(p.ranks(context.Background(), r, i, nil))(t)
 			s[i] = ranks.Floor
 		}
 		return s

@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
 	"dyad/algorithms/evaluate"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -77,9 +78,7 @@ func TestSearchKeepsItsBudget(t *testing.T) {
 					}
 					var total account.Total
 					for _, e := range p.Events() {
-						if err := total.Compose(e); err != nil {
-							t.Fatal(err)
-						}
+						must.Do(t, total.Compose(e))
 					}
 					if got := total.Epsilon(b.Delta); got > b.Epsilon || got < 0.99*b.Epsilon || got != p.Guarantee.Epsilon {
 						t.Errorf("n %d, %v, %d settings, %q: epsilon %v, guarantee %v", n, b, k, p.Options.Road, got, p.Guarantee.Epsilon)
@@ -199,34 +198,22 @@ func TestSearchFindsTheBest(t *testing.T) {
 	}
 	for _, o := range []Options{{Settings: toys(3), Road: Compose}, {Settings: toys(3), Road: RandomStopping}, {Models: []Model{{"a", "1"}, {"b", "2"}, {"c", "3"}}}} {
 		o.Records, o.Budget = len(all), privacy.Budget{Epsilon: 2, Delta: 1e-6}
-		p, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(New(o))(t)
 		right := 0
 		const trials = 40
 		for seed := range uint64(trials) {
-			out, err := algorithms.Execute(context.Background(), p.Job(recordsOf(all, func(i int) []float64 { return []float64{float64(1000 * i)} })), algorithms.Options{
+			out := must.Get(algorithms.Execute(context.Background(), p.Job(recordsOf(all, func(i int) []float64 { return []float64{float64(1000 * i)} })), algorithms.Options{
 				Public: true, Source: privacy.NewSeededSource(seed),
 				Tracker: algorithms.Tracker{OnStep: func(int, int) { t.Error("a search reports a step") }},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			found, err := p.Read(out.Weights)
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
+			found := must.Get(p.Read(out.Weights))(t)
 			if found.Winner == 1 {
 				right++
 			}
 			if len(o.Settings) > 0 && math.Abs(found.Weights[0]-1000*float64(found.Winner)) > 200 {
 				t.Fatalf("candidate %d won with weights %v", found.Winner, found.Weights)
 			}
-			exact, err := evaluate.Data{Scores: scoresOf(all, found.Winner), Positive: classesOf(all)}.Ranks(len(all), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			exact := must.Get(evaluate.Data{Scores: scoresOf(all, found.Winner), Positive: classesOf(all)}.Ranks(len(all), 0))(t)
 			if found.AUC != 0 {
 				if auc := 0.5 + exact.Sum/(2*positivesOf(all)*(float64(len(all))-positivesOf(all))); math.Abs(found.AUC-auc) > 0.06 {
 					t.Errorf("AUC %v released, %v exact", found.AUC, auc)

@@ -8,6 +8,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/privtest"
@@ -45,20 +46,11 @@ func TestChoicesOfEverySize(t *testing.T) {
 		for i := range k {
 			o.Models = append(o.Models, Model{Name: fmt.Sprint(i), Digest: fmt.Sprint(i)})
 		}
-		p, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(New(o))(t)
 		run := func(r Records, seed uint64) (*attack.Recorder, int) {
-			live, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events())
-			if err != nil {
-				t.Fatal(err)
-			}
+			live := must.Get(privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events()))(t)
 			s := &attack.Recorder{Session: live}
-			result, err := p.Job(r).Train(context.Background(), s, algorithms.Tracker{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			result := must.Get(p.Job(r).Train(context.Background(), s, algorithms.Tracker{}))(t)
 			return s, int(result[0])
 		}
 		// The gap is about the logarithm of the number of candidates, in units of the noise: no probability is near 0 or 1.

@@ -10,6 +10,7 @@ import (
 	"dyad/autodiff"
 	graphs "dyad/autodiff/gorgonia"
 	"dyad/engine"
+	"dyad/internal/must"
 
 	"gorgonia.org/gorgonia"
 )
@@ -49,13 +50,8 @@ func compareWithDefinition(f *autodiff.Function, phi, dphi func(float64) float64
 
 func logisticFunction(t *testing.T) *autodiff.Function {
 	t.Helper()
-	f, err := graphs.FromGraph(logisticDefinition)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Check(-1000, 1000); err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(graphs.FromGraph(logisticDefinition))(t)
+	must.Do(t, f.Check(-1000, 1000))
 	return f
 }
 
@@ -101,10 +97,7 @@ func TestLogisticConstantsMatchDefinition(t *testing.T) {
 	second := f.DDPhi()
 	for _, c := range []struct{ R, b, r float64 }{{1, 1, 1}, {2, 0.5, 3}, {0.1, 1, 7}, {1, 3, 0.01}} {
 		l := 2 * c.b
-		got, err := engine.Logistic{}.Constants(engine.Bounds{FeatureNorm: c.R, LabelAbs: c.b}, c.r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(engine.Logistic{}.Constants(engine.Bounds{FeatureNorm: c.R, LabelAbs: c.b}, c.r))(t)
 		largest := 2 * c.R * c.r * l
 		var slope, curve float64
 		least := math.Inf(1)
@@ -148,25 +141,13 @@ func supremum(constant, attained float64) error {
 
 // TestGorgoniaExpression: a loss as a Gorgonia graph is the same as its formula.
 func TestGorgoniaExpression(t *testing.T) {
-	f, err := graphs.FromGraph(func(_ *gorgonia.ExprGraph, u *gorgonia.Node) *gorgonia.Node {
+	f := must.Get(graphs.FromGraph(func(_ *gorgonia.ExprGraph, u *gorgonia.Node) *gorgonia.Node {
 		return gorgonia.Must(gorgonia.Softplus(gorgonia.Must(gorgonia.Neg(u))))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := engine.NewFunctionExpression("graph", f, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := engine.Score{Of: e}.Constants(engine.UnitBounds(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	e := must.Get(engine.NewFunctionExpression("graph", f, 0))(t)
+	got := must.Get(engine.Score{Of: e}.Constants(engine.UnitBounds(), 1))(t)
 	l, _ := engine.LibraryByName("logistic")
-	formula, err := l.Expression(engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	formula := must.Get(l.Expression(engine.ExpressionOptions{}))(t)
 	want, err := engine.Score{Of: formula}.Constants(engine.UnitBounds(), 1)
 	if err != nil || got != want {
 		t.Errorf("%+v, by formula %+v, %v", got, want, err)

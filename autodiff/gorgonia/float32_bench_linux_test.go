@@ -5,6 +5,8 @@ import (
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"dyad/internal/must"
 )
 
 // BenchmarkFloat32Graph is what a graph in float32 could save: the processor time for a record of a batch of 64 of values and derivatives of a
@@ -23,17 +25,13 @@ func BenchmarkFloat32Graph(b *testing.B) {
 				}
 				x, w := matrix("x", c.rows, c.in), matrix("w", c.in, c.out)
 				cost := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.Tanh(gorgonia.Must(gorgonia.Mul(x, w))))))
-				if _, err := gorgonia.Grad(cost, w); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(gorgonia.Grad(cost, w))(b)
 				machine := gorgonia.NewTapeMachine(g)
 				defer machine.Close()
 				before := usage()
 				for b.Loop() {
 					machine.Reset()
-					if err := machine.RunAll(); err != nil {
-						b.Fatal(err)
-					}
+					must.Do(b, machine.RunAll())
 				}
 				b.ReportMetric((usage()-before)*1e9/float64(b.N*batch), "cpu-ns/record")
 			})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/autodiff"
+	"dyad/internal/must"
 
 	"gorgonia.org/gorgonia"
 )
@@ -14,19 +15,16 @@ import (
 // gets wrong, which FromGraph refuses outside tests.
 func TestGateCatchesUpstream(t *testing.T) {
 	for name, build := range map[string]func(graph, node) node{
-		"InverseSqrt": func(_ graph, u node) node { return must(gorgonia.InverseSqrt(u)) },
-		"Log2":        func(_ graph, u node) node { return must(gorgonia.Log2(u)) },
+		"InverseSqrt": func(_ graph, u node) node { return mustNode(gorgonia.InverseSqrt(u)) },
+		"Log2":        func(_ graph, u node) node { return mustNode(gorgonia.Log2(u)) },
 		// Wrong only beyond 1, behind a hinge.
 		"hidden Log2": func(_ graph, u node) node {
-			r := must(gorgonia.Rectify(must(gorgonia.Sub(u, num(1)))))
-			return must(gorgonia.Log2(must(gorgonia.Add(num(1), r))))
+			r := mustNode(gorgonia.Rectify(mustNode(gorgonia.Sub(u, num(1)))))
+			return mustNode(gorgonia.Log2(mustNode(gorgonia.Add(num(1), r))))
 		},
 	} {
-		f, err := fromGraph(build, true)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		err = f.Check(0.25, 4)
+		f := must.Get(fromGraph(build, true))(t, name)
+		err := f.Check(0.25, 4)
 		var failed *autodiff.CheckError
 		if !errors.Is(err, autodiff.ErrGradientsDisagree) || !errors.As(err, &failed) {
 			t.Fatalf("%s: gate returned %v, want ErrGradientsDisagree", name, err)
@@ -49,17 +47,14 @@ func TestGateCatchesUpstream(t *testing.T) {
 func TestUserWrittenLogistic(t *testing.T) {
 	naive := func(c float64) func(graph, node) node {
 		return func(_ graph, u node) node {
-			return must(gorgonia.Log(must(gorgonia.Add(num(c), must(gorgonia.Exp(must(gorgonia.Neg(u))))))))
+			return mustNode(gorgonia.Log(mustNode(gorgonia.Add(num(c), mustNode(gorgonia.Exp(mustNode(gorgonia.Neg(u))))))))
 		}
 	}
 	tape := newTape(t, naive(1))
 	if phi, dphi := tape.run(t, -1000); finite(phi) && finite(dphi) {
 		t.Fatalf("Gorgonia gives %v and %v at -1000: the test no longer shows the fault", phi, dphi)
 	}
-	f, err := FromGraph(naive(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(FromGraph(naive(1)))(t)
 	if err := f.Check(-1000, 1000); err != nil {
 		t.Errorf("%v\nphi  = %v\nphi' = %v", err, f.Phi, f.DPhi)
 	}
@@ -67,10 +62,7 @@ func TestUserWrittenLogistic(t *testing.T) {
 		t.Errorf("phi(-1000) = %v, phi' = %v, want 1000 and -1", phi, dphi)
 	}
 	// log(2 + exp(-u)) has no stable form here, so the gate must see it.
-	f, err = FromGraph(naive(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f = must.Get(FromGraph(naive(2)))(t)
 	var failed *autodiff.CheckError
 	if err := f.Check(-1000, 1000); !errors.Is(err, autodiff.ErrNotFinite) || !errors.As(err, &failed) || failed.U != -1000 {
 		t.Errorf("got %v, want ErrNotFinite at -1000", err)
@@ -84,15 +76,12 @@ func TestUserWrittenLogistic(t *testing.T) {
 // writes it is 0 times infinity at u = -1000; in our form it is one exponential.
 func TestGompertzRange(t *testing.T) {
 	build := func(_ graph, u node) node {
-		return must(gorgonia.Exp(must(gorgonia.Neg(must(gorgonia.Exp(must(gorgonia.Neg(u))))))))
+		return mustNode(gorgonia.Exp(mustNode(gorgonia.Neg(mustNode(gorgonia.Exp(mustNode(gorgonia.Neg(u))))))))
 	}
 	if _, dphi := newTape(t, build).run(t, -1000); finite(dphi) {
 		t.Fatalf("Gorgonia gives %v at -1000: the test no longer shows the fault", dphi)
 	}
-	f, err := FromGraph(build)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(FromGraph(build))(t)
 	if v := f.DPhi.Eval(-1000); v != 0 {
 		t.Errorf("phi'(-1000) = %v, want 0", v)
 	}
@@ -105,8 +94,8 @@ func TestGompertzRange(t *testing.T) {
 // scalar losses: each is refused, or rewritten to a form that is right where
 // Gorgonia's is not.
 func TestKnownWrong(t *testing.T) {
-	neg := func(u node) node { return must(gorgonia.Neg(u)) }
-	exp := func(u node) node { return must(gorgonia.Exp(u)) }
+	neg := func(u node) node { return mustNode(gorgonia.Neg(u)) }
+	exp := func(u node) node { return mustNode(gorgonia.Exp(u)) }
 	for _, c := range []struct {
 		name  string
 		build func(graph, node) node
@@ -114,19 +103,19 @@ func TestKnownWrong(t *testing.T) {
 		phi   float64
 		dphi  float64
 	}{
-		{"InverseSqrt: wrong derivative", func(_ graph, u node) node { return must(gorgonia.InverseSqrt(u)) }, 0.25, math.NaN(), math.NaN()},
-		{"Log2: wrong derivative", func(_ graph, u node) node { return must(gorgonia.Log2(u)) }, 0.25, math.NaN(), math.NaN()},
-		{"LogSumExp: wrong value", func(_ graph, u node) node { return must(gorgonia.LogSumExp(u, 0)) }, 1, math.NaN(), math.NaN()},
+		{"InverseSqrt: wrong derivative", func(_ graph, u node) node { return mustNode(gorgonia.InverseSqrt(u)) }, 0.25, math.NaN(), math.NaN()},
+		{"Log2: wrong derivative", func(_ graph, u node) node { return mustNode(gorgonia.Log2(u)) }, 0.25, math.NaN(), math.NaN()},
+		{"LogSumExp: wrong value", func(_ graph, u node) node { return mustNode(gorgonia.LogSumExp(u, 0)) }, 1, math.NaN(), math.NaN()},
 		{"Grad in the loss: wrong second derivative", func(_ graph, u node) node {
-			g, err := gorgonia.Grad(must(gorgonia.Tanh(u)), u)
+			g, err := gorgonia.Grad(mustNode(gorgonia.Tanh(u)), u)
 			if err != nil {
 				panic(err)
 			}
 			return g[0]
 		}, 0.7, math.NaN(), math.NaN()},
-		{"Softplus: cut off at 16", func(_ graph, u node) node { return must(gorgonia.Softplus(u)) }, 20, 20 + math.Log1p(math.Exp(-20)), 1 / (1 + math.Exp(-20))},
+		{"Softplus: cut off at 16", func(_ graph, u node) node { return mustNode(gorgonia.Softplus(u)) }, 20, 20 + math.Log1p(math.Exp(-20)), 1 / (1 + math.Exp(-20))},
 		{"log(1 + exp(-u)): overflow", func(_ graph, u node) node {
-			return must(gorgonia.Log(must(gorgonia.Add(num(1), exp(neg(u))))))
+			return mustNode(gorgonia.Log(mustNode(gorgonia.Add(num(1), exp(neg(u))))))
 		}, -1000, 1000, -1},
 		{"Gompertz: 0 times infinity", func(_ graph, u node) node { return exp(neg(exp(neg(u)))) }, -1000, 0, 0},
 	} {

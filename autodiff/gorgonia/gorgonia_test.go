@@ -10,6 +10,8 @@ import (
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"dyad/internal/must"
 )
 
 type (
@@ -25,10 +27,10 @@ func near(a, b, tol float64) bool {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-func must(n node, err error) node { return gorgonia.Must(n, err) }
+func mustNode(n node, err error) node { return gorgonia.Must(n, err) }
 
 func logistic(_ graph, u node) node {
-	return must(gorgonia.Log1p(must(gorgonia.Exp(must(gorgonia.Neg(u))))))
+	return mustNode(gorgonia.Log1p(mustNode(gorgonia.Exp(mustNode(gorgonia.Neg(u))))))
 }
 
 // losses are Gorgonia graphs, each with a range on which Gorgonia's own
@@ -40,74 +42,74 @@ var losses = []struct {
 }{
 	{"logistic", logistic, -12, 12},
 	{"logistic, user's constants", func(_ graph, u node) node {
-		return must(gorgonia.Log(must(gorgonia.Add(num(1), must(gorgonia.Exp(must(gorgonia.Neg(u))))))))
+		return mustNode(gorgonia.Log(mustNode(gorgonia.Add(num(1), mustNode(gorgonia.Exp(mustNode(gorgonia.Neg(u))))))))
 	}, -12, 12},
 	{"softplus", func(_ graph, u node) node {
-		return must(gorgonia.Softplus(must(gorgonia.Neg(u))))
+		return mustNode(gorgonia.Softplus(mustNode(gorgonia.Neg(u))))
 	}, -12, 12},
 	{"hinge", func(_ graph, u node) node {
-		return must(gorgonia.Rectify(must(gorgonia.Sub(num(1), u))))
+		return mustNode(gorgonia.Rectify(mustNode(gorgonia.Sub(num(1), u))))
 	}, -9, 9},
 	{"squared hinge", func(_ graph, u node) node {
-		return must(gorgonia.Square(must(gorgonia.Rectify(must(gorgonia.Sub(num(1), u))))))
+		return mustNode(gorgonia.Square(mustNode(gorgonia.Rectify(mustNode(gorgonia.Sub(num(1), u))))))
 	}, -9, 9},
 	{"huberised hinge", func(_ graph, u node) node { // softened below the kink at 1
-		a := must(gorgonia.Rectify(must(gorgonia.Sub(num(1), u))))
-		b := must(gorgonia.Rectify(must(gorgonia.Neg(u))))
-		s := must(gorgonia.Sub(must(gorgonia.Square(a)), must(gorgonia.Square(b))))
-		return must(gorgonia.HadamardProd(num(0.5), s))
+		a := mustNode(gorgonia.Rectify(mustNode(gorgonia.Sub(num(1), u))))
+		b := mustNode(gorgonia.Rectify(mustNode(gorgonia.Neg(u))))
+		s := mustNode(gorgonia.Sub(mustNode(gorgonia.Square(a)), mustNode(gorgonia.Square(b))))
+		return mustNode(gorgonia.HadamardProd(num(0.5), s))
 	}, -9, 9},
 	{"ramp", func(_ graph, u node) node {
-		a := must(gorgonia.Rectify(must(gorgonia.Sub(num(1), u))))
-		b := must(gorgonia.Rectify(must(gorgonia.Neg(u))))
-		return must(gorgonia.Sub(a, b))
+		a := mustNode(gorgonia.Rectify(mustNode(gorgonia.Sub(num(1), u))))
+		b := mustNode(gorgonia.Rectify(mustNode(gorgonia.Neg(u))))
+		return mustNode(gorgonia.Sub(a, b))
 	}, -9, 9},
 	{"sigmoid", func(_ graph, u node) node {
-		return must(gorgonia.Sigmoid(must(gorgonia.Neg(u))))
+		return mustNode(gorgonia.Sigmoid(mustNode(gorgonia.Neg(u))))
 	}, -12, 12},
 	{"square", func(_ graph, u node) node {
-		return must(gorgonia.Square(must(gorgonia.Sub(num(1), u))))
+		return mustNode(gorgonia.Square(mustNode(gorgonia.Sub(num(1), u))))
 	}, -9, 9},
 	{"exponential", func(_ graph, u node) node {
-		return must(gorgonia.Exp(must(gorgonia.Neg(u))))
+		return mustNode(gorgonia.Exp(mustNode(gorgonia.Neg(u))))
 	}, -5, 5},
 	{"Gompertz", func(_ graph, u node) node { // exp(-2 exp(-3u))
-		e := must(gorgonia.Exp(must(gorgonia.HadamardProd(num(-3), u))))
-		return must(gorgonia.Exp(must(gorgonia.HadamardProd(num(-2), e))))
+		e := mustNode(gorgonia.Exp(mustNode(gorgonia.HadamardProd(num(-3), u))))
+		return mustNode(gorgonia.Exp(mustNode(gorgonia.HadamardProd(num(-2), e))))
 	}, -1, 5},
 	{"tanh, cube, inverse", func(_ graph, u node) node {
-		q := must(gorgonia.Inverse(must(gorgonia.Add(num(2), must(gorgonia.Square(u))))))
-		return must(gorgonia.Add(must(gorgonia.Cube(must(gorgonia.Tanh(u)))), q))
+		q := mustNode(gorgonia.Inverse(mustNode(gorgonia.Add(num(2), mustNode(gorgonia.Square(u))))))
+		return mustNode(gorgonia.Add(mustNode(gorgonia.Cube(mustNode(gorgonia.Tanh(u)))), q))
 	}, -5, 5},
 	{"power", func(_ graph, u node) node {
-		return must(gorgonia.Pow(must(gorgonia.Add(num(1), must(gorgonia.Square(u)))), num(0.75)))
+		return mustNode(gorgonia.Pow(mustNode(gorgonia.Add(num(1), mustNode(gorgonia.Square(u)))), num(0.75)))
 	}, -5, 5},
 	{"quotient, sqrt, log, expm1", func(_ graph, u node) node {
-		r := must(gorgonia.Sqrt(must(gorgonia.Add(num(3), must(gorgonia.Sin(u))))))
-		s := must(gorgonia.Expm1(must(gorgonia.HadamardDiv(must(gorgonia.Cos(u)), r))))
-		return must(gorgonia.Add(s, must(gorgonia.Log(r))))
+		r := mustNode(gorgonia.Sqrt(mustNode(gorgonia.Add(num(3), mustNode(gorgonia.Sin(u))))))
+		s := mustNode(gorgonia.Expm1(mustNode(gorgonia.HadamardDiv(mustNode(gorgonia.Cos(u)), r))))
+		return mustNode(gorgonia.Add(s, mustNode(gorgonia.Log(r))))
 	}, -5, 5},
 	{"absolute", func(_ graph, u node) node {
-		return must(gorgonia.Abs(must(gorgonia.Sub(num(1), u))))
+		return mustNode(gorgonia.Abs(mustNode(gorgonia.Sub(num(1), u))))
 	}, -9, 9},
 	{"leaky relu", func(_ graph, u node) node {
-		return must(gorgonia.LeakyRelu(must(gorgonia.Neg(u)), 0.1))
+		return mustNode(gorgonia.LeakyRelu(mustNode(gorgonia.Neg(u)), 0.1))
 	}, -9, 9},
 	{"comparisons", func(_ graph, u node) node { // each mask times a factor that is 0 where it changes
-		a := must(gorgonia.HadamardProd(u, must(gorgonia.Lt(u, num(0), true))))
-		b := must(gorgonia.Sub(u, num(1)))
-		b = must(gorgonia.HadamardProd(must(gorgonia.Square(b)), must(gorgonia.Gt(b, num(0), true))))
-		c := must(gorgonia.Sub(num(-2), u))
-		c = must(gorgonia.HadamardProd(must(gorgonia.Cube(c)), must(gorgonia.Lte(u, num(-2), true))))
-		d := must(gorgonia.Sub(u, num(4)))
-		d = must(gorgonia.HadamardProd(must(gorgonia.Sin(d)), must(gorgonia.Gte(u, num(4), true))))
-		return must(gorgonia.Add(must(gorgonia.Add(a, b)), must(gorgonia.Sub(c, d))))
+		a := mustNode(gorgonia.HadamardProd(u, mustNode(gorgonia.Lt(u, num(0), true))))
+		b := mustNode(gorgonia.Sub(u, num(1)))
+		b = mustNode(gorgonia.HadamardProd(mustNode(gorgonia.Square(b)), mustNode(gorgonia.Gt(b, num(0), true))))
+		c := mustNode(gorgonia.Sub(num(-2), u))
+		c = mustNode(gorgonia.HadamardProd(mustNode(gorgonia.Cube(c)), mustNode(gorgonia.Lte(u, num(-2), true))))
+		d := mustNode(gorgonia.Sub(u, num(4)))
+		d = mustNode(gorgonia.HadamardProd(mustNode(gorgonia.Sin(d)), mustNode(gorgonia.Gte(u, num(4), true))))
+		return mustNode(gorgonia.Add(mustNode(gorgonia.Add(a, b)), mustNode(gorgonia.Sub(c, d))))
 	}, -9, 9},
-	{"mish", func(_ graph, u node) node { return must(gorgonia.Mish(u)) }, -9, 9},
+	{"mish", func(_ graph, u node) node { return mustNode(gorgonia.Mish(u)) }, -9, 9},
 	{"difference of logistics", func(g graph, u node) node {
 		a := logistic(g, u)
-		b := logistic(g, must(gorgonia.Sub(u, num(2))))
-		return must(gorgonia.Sub(must(gorgonia.HadamardProd(num(0.5), b)), a))
+		b := logistic(g, mustNode(gorgonia.Sub(u, num(2))))
+		return mustNode(gorgonia.Sub(mustNode(gorgonia.HadamardProd(num(0.5), b)), a))
 	}, -9, 9},
 }
 
@@ -116,10 +118,7 @@ var losses = []struct {
 func TestAgainstTapeMachine(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, l := range losses {
-		f, err := FromGraph(l.build)
-		if err != nil {
-			t.Fatalf("%s: %v", l.name, err)
-		}
+		f := must.Get(FromGraph(l.build))(t, l.name)
 		own := f.Phi.Derivative()
 		tape := newTape(t, l.build)
 		for range 100 {
@@ -156,10 +155,7 @@ func newTape(t *testing.T, build func(graph, node) node) *tape {
 	g := gorgonia.NewGraph()
 	u := gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithName("u"))
 	phi := build(g, u)
-	grads, err := gorgonia.Grad(phi, u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := must.Get(gorgonia.Grad(phi, u))(t)
 	vm := gorgonia.NewTapeMachine(g)
 	t.Cleanup(func() { vm.Close() })
 	return &tape{vm, u, phi, grads[0]}
@@ -167,12 +163,8 @@ func newTape(t *testing.T, build func(graph, node) node) *tape {
 
 func (m *tape) run(t *testing.T, at float64) (phi, dphi float64) {
 	t.Helper()
-	if err := gorgonia.Let(m.u, at); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.vm.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, gorgonia.Let(m.u, at))
+	must.Do(t, m.vm.RunAll())
 	phi, dphi = m.phi.Value().Data().(float64), m.dphi.Value().Data().(float64)
 	m.vm.Reset()
 	return phi, dphi
@@ -180,10 +172,7 @@ func (m *tape) run(t *testing.T, at float64) (phi, dphi float64) {
 
 func TestLossesPassTheGate(t *testing.T) {
 	for _, l := range losses {
-		f, err := FromGraph(l.build)
-		if err != nil {
-			t.Fatalf("%s: %v", l.name, err)
-		}
+		f := must.Get(FromGraph(l.build))(t, l.name)
 		if err := f.Check(l.lo, l.hi); err != nil {
 			t.Errorf("%s: %v\nphi  = %v\nphi' = %v", l.name, err, f.Phi, f.DPhi)
 		}
@@ -191,13 +180,10 @@ func TestLossesPassTheGate(t *testing.T) {
 }
 
 func TestMaxBetween(t *testing.T) {
-	f, err := FromGraph(func(_ graph, u node) node {
-		a := must(gorgonia.MaxBetween(u, must(gorgonia.Square(u))))
-		return must(gorgonia.MinBetween(a, must(gorgonia.Exp(u))))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(FromGraph(func(_ graph, u node) node {
+		a := mustNode(gorgonia.MaxBetween(u, mustNode(gorgonia.Square(u))))
+		return mustNode(gorgonia.MinBetween(a, mustNode(gorgonia.Exp(u))))
+	}))(t)
 	for _, u := range []float64{-3, -0.5, 0.5, 1.5, 4} {
 		if got, want := f.Phi.Eval(u), math.Min(math.Max(u, u*u), math.Exp(u)); got != want {
 			t.Errorf("phi(%v) = %v, want %v", u, got, want)
@@ -214,29 +200,29 @@ func TestRefusals(t *testing.T) {
 		build func(graph, node) node
 		op    string // expected UnsupportedError.Op, or empty for another error
 	}{
-		{"InverseSqrt", func(_ graph, u node) node { return must(gorgonia.InverseSqrt(u)) }, "InverseSqrt"},
-		{"Log2", func(_ graph, u node) node { return must(gorgonia.Log2(u)) }, "Log2"},
+		{"InverseSqrt", func(_ graph, u node) node { return mustNode(gorgonia.InverseSqrt(u)) }, "InverseSqrt"},
+		{"Log2", func(_ graph, u node) node { return mustNode(gorgonia.Log2(u)) }, "Log2"},
 		{"Grad of Grad", func(_ graph, u node) node {
-			grads, err := gorgonia.Grad(must(gorgonia.Tanh(u)), u)
+			grads, err := gorgonia.Grad(mustNode(gorgonia.Tanh(u)), u)
 			if err != nil {
 				panic(err)
 			}
 			return grads[0]
 		}, "Grad"},
-		{"jump", func(_ graph, u node) node { return must(gorgonia.Sign(u)) }, "Sign"},
-		{"floor", func(_ graph, u node) node { return must(gorgonia.Floor(u)) }, "floor"},
+		{"jump", func(_ graph, u node) node { return mustNode(gorgonia.Sign(u)) }, "Sign"},
+		{"floor", func(_ graph, u node) node { return mustNode(gorgonia.Floor(u)) }, "floor"},
 		{"second input", func(g graph, u node) node {
-			return must(gorgonia.Add(u, gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithName("v"))))
+			return mustNode(gorgonia.Add(u, gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithName("v"))))
 		}, "input v"},
-		{"variable exponent", func(_ graph, u node) node { return must(gorgonia.Pow(num(2), u)) }, "Pow"},
+		{"variable exponent", func(_ graph, u node) node { return mustNode(gorgonia.Pow(num(2), u)) }, "Pow"},
 		{"equality", func(_ graph, u node) node {
-			return must(gorgonia.Add(u, must(gorgonia.Eq(u, num(0), true))))
+			return mustNode(gorgonia.Add(u, mustNode(gorgonia.Eq(u, num(0), true))))
 		}, "== true"},
 		{"truth value", func(_ graph, u node) node {
-			return must(gorgonia.HadamardProd(u, must(gorgonia.Gt(u, num(0), false))))
+			return mustNode(gorgonia.HadamardProd(u, mustNode(gorgonia.Gt(u, num(0), false))))
 		}, ""},
-		{"LogSumExp", func(_ graph, u node) node { return must(gorgonia.LogSumExp(u, 0)) }, "x - x"},
-		{"float32 constant", func(_ graph, u node) node { return must(gorgonia.Add(u, gorgonia.NewConstant(float32(1)))) }, ""},
+		{"LogSumExp", func(_ graph, u node) node { return mustNode(gorgonia.LogSumExp(u, 0)) }, "x - x"},
+		{"float32 constant", func(_ graph, u node) node { return mustNode(gorgonia.Add(u, gorgonia.NewConstant(float32(1)))) }, ""},
 		{"no node", func(graph, node) node { return nil }, ""},
 		{"panic", func(graph, node) node { panic("boom") }, ""},
 		{"constant", func(graph, node) node { return num(1) }, ""},

@@ -4,16 +4,14 @@ import (
 	"testing"
 
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
 // BenchmarkLayers compares a dense network through Gorgonia with the built-in one, and has convolutions and attention: the
 // processor time of an embedding, its Jacobian and J^T v for a record, which a gradient takes twice, with one output.
 func BenchmarkLayers(b *testing.B) {
-	mlp, err := embedding.NewMLP(embedding.MLP{In: 64, Hidden: []int{32}, Out: 1})
-	if err != nil {
-		b.Fatal(err)
-	}
+	mlp := must.Get(embedding.NewMLP(embedding.MLP{In: 64, Hidden: []int{32}, Out: 1}))(b)
 	for _, c := range []struct {
 		name string
 		net  embedding.Network
@@ -25,10 +23,7 @@ func BenchmarkLayers(b *testing.B) {
 		{"attention-8x8", made(b, "{input: [8, 8], layers: [residual: [attention: {size: 8}], pooling: {kind: mean}]}", 64, 1)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			set, err := kernels.Select(kernels.Generic)
-			if err != nil {
-				b.Fatal(err)
-			}
+			set := must.Get(kernels.Select(kernels.Generic))(b)
 			d, _ := c.net.Dims()
 			p, theta := c.net.NewPass(set), c.net.Start(1)
 			x, g, norms, grad := make([]float64, embedding.BlockRows*d), make([]float64, embedding.BlockRows), make([]float64, embedding.BlockRows), make([]float64, len(theta))

@@ -6,6 +6,7 @@ import (
 
 	"dyad/engine/embedding"
 	"dyad/engine/layers"
+	"dyad/internal/must"
 )
 
 // A device that computes dense layers sees those of a file through its graph, and none where another layer is among them.
@@ -15,14 +16,8 @@ func TestLayersThatAreDense(t *testing.T) {
 		"layers: [dense: 4, layernorm: true, dense: 3]":    nil,
 		"layers: [residual: [dense: 6, activation: tanh]]": nil,
 	} {
-		spec, err := layers.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		net, err := NewLayers(spec, 6, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := must.Get(layers.Parse([]byte(text)))(t)
+		net := must.Get(NewLayers(spec, 6, 2))(t)
 		if got, ok := net.(embedding.Dense).Activations(); ok != (want != nil) || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v", text, got, ok)
 		}

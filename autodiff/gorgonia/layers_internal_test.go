@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine/layers"
+	"dyad/internal/must"
 
 	"gorgonia.org/gorgonia"
 )
@@ -26,22 +27,11 @@ func (f failing) RunAll() error {
 
 // A record for which the graph fails has no value; the others of its batch have the bits that they have without it.
 func TestRecordsThatFailDoNotTakeTheirBatchAlong(t *testing.T) {
-	spec, err := layers.Parse([]byte("layers: [dense: 3, activation: tanh]"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	net, err := spec.Network(2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := layersGraph{Network: net, counts: rowsOf(net.Steps()), batch: 4}.NewTape()
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := must.Get(layers.Parse([]byte("layers: [dense: 3, activation: tanh]")))(t)
+	net := must.Get(spec.Network(2, 1))(t)
+	made := must.Get(layersGraph{Network: net, counts: rowsOf(net.Steps()), batch: 4}.NewTape())(t)
 	tape := made.(*layersTape)
-	if err := tape.Set(net.Start(1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tape.Set(net.Start(1)))
 	values := func(x []float64) (all [][]float64) {
 		tape.Block(x, 3)
 		for i := range 3 {

@@ -7,6 +7,7 @@ import (
 
 	graphs "dyad/autodiff/gorgonia"
 	"dyad/engine/layers"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -27,10 +28,7 @@ func TestRandomLayersPassTheGate(t *testing.T) {
 				fmt.Sprintf("embedding: [{columns: [%d, %d], size: %d}]", 1, number(3), number(3)),
 			) + ", "
 		}
-		spec, err := layers.Parse(fmt.Appendf(nil, "{layers: [%sactivation: tanh]}", text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := must.Get(layers.Parse(fmt.Appendf(nil, "{layers: [%sactivation: tanh]}", text)))(t)
 		spec.Input = shape
 		m, d := number(3), layers.Size(shape)
 		if _, err := spec.Network(d, m); err != nil {

@@ -16,6 +16,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/embedding"
 	"dyad/engine/layers"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
 
@@ -57,14 +58,8 @@ var files = map[string]struct {
 // made is the network of a file.
 func made(t testing.TB, text string, d, m int) embedding.Network {
 	t.Helper()
-	spec, err := layers.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	net, err := graphs.NewLayers(spec, d, m)
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	spec := must.Get(layers.Parse([]byte(text)))(t)
+	net := must.Get(graphs.NewLayers(spec, d, m))(t, text)
 	return net
 }
 
@@ -82,10 +77,7 @@ func TestLayersAreFunctionsOfTheirRecord(t *testing.T) {
 
 // A record that is not a number has no term, whatever the layers are, and moves no bit of the records that it is computed with.
 func TestRecordsWithoutValuesLeaveOthers(t *testing.T) {
-	set, err := kernels.Select(kernels.Generic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(kernels.Select(kernels.Generic))(t)
 	for name, c := range files {
 		net := made(t, c.text, c.d, 1)
 		theta, p := net.Start(3), net.NewPass(set)
@@ -129,10 +121,7 @@ func TestRecordsWithoutValuesLeaveOthers(t *testing.T) {
 // jacobian is what a network computes for a record.
 func jacobian(t testing.TB, net embedding.Network, theta, x []float64) (f, jac []float64, norm float64) {
 	t.Helper()
-	set, err := kernels.Select(kernels.Generic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(kernels.Select(kernels.Generic))(t)
 	_, m := net.Dims()
 	p, norms := net.NewPass(set), make([]float64, 1)
 	f = make([]float64, m)
@@ -150,10 +139,7 @@ func jacobian(t testing.TB, net embedding.Network, theta, x []float64) (f, jac [
 // Values and Jacobians of every kind of layer agree with PyTorch (bench/peers/layers_torch.py), and values with plain
 // Go.
 func TestLayersAgreeWithTorch(t *testing.T) {
-	file, err := os.Open("testdata/layers-torch.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open("testdata/layers-torch.json"))(t)
 	defer file.Close()
 	lines, kinds := bufio.NewScanner(file), map[string]bool{}
 	for lines.Buffer(nil, 1<<20); lines.Scan(); {
@@ -161,17 +147,9 @@ func TestLayersAgreeWithTorch(t *testing.T) {
 			Spec                  layers.Spec
 			X, Theta, F, Jacobian []float64
 		}
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
-			t.Fatal(err)
-		}
-		net, err := graphs.NewLayers(c.Spec, len(c.X), len(c.F))
-		if err != nil {
-			t.Fatal(err)
-		}
-		plain, err := c.Spec.Network(len(c.X), len(c.F))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(lines.Bytes(), &c))
+		net := must.Get(graphs.NewLayers(c.Spec, len(c.X), len(c.F)))(t)
+		plain := must.Get(c.Spec.Network(len(c.X), len(c.F)))(t)
 		for _, s := range plain.Steps() {
 			for _, s := range append(s.Inner, s) {
 				kinds[s.Kind] = true
@@ -179,9 +157,7 @@ func TestLayersAgreeWithTorch(t *testing.T) {
 		}
 		f, jac, norm := jacobian(t, net, c.Theta, c.X)
 		again := make([]float64, len(f))
-		if err := (embedding.Model{Network: plain}).Embed(again, c.Theta, c.X, 1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, (embedding.Model{Network: plain}).Embed(again, c.Theta, c.X, 1))
 		var square float64
 		for k, want := range c.F {
 			if math.Abs(f[k]-want) > 1e-10*(1+math.Abs(want)) || math.Abs(f[k]-again[k]) > 1e-12*(1+math.Abs(want)) {
@@ -206,20 +182,12 @@ func TestLayersAgreeWithTorch(t *testing.T) {
 // summed is the gradient over all pairs, and a bound of its roundings.
 func summed(t testing.TB, l embedding.Loss, r *engine.Records, theta []float64) (g []float64, rho float64) {
 	t.Helper()
-	k, err := embedding.Backend{Workers: 1}.Plan(engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: l, Radius: l.Radius()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := k.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(embedding.Backend{Workers: 1}.Plan(engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: l, Radius: l.Radius()}))(t)
+	e := must.Get(k.Bind(r))(t)
 	defer e.Close()
 	q := engine.Gradient(theta, engine.AllPairs{N: r.Len()})
 	g = make([]float64, len(theta))
-	if err := e.Sum(context.Background(), g, q); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Sum(context.Background(), g, q))
 	return g, k.Bounds(q).Sum
 }
 
@@ -276,10 +244,7 @@ func TestNeighboursOfLayers(t *testing.T) {
 			}
 			one, rho := summed(t, l, data, theta)
 			two, _ := summed(t, l, records(t, x, y, c.d), theta)
-			constants, err := l.Constants(data.Bounds(), l.Radius())
-			if err != nil {
-				t.Fatal(err)
-			}
+			constants := must.Get(l.Constants(data.Bounds(), l.Radius()))(t)
 			var square float64
 			for k := range one {
 				square += (one[k] - two[k]) * (one[k] - two[k])
@@ -300,15 +265,12 @@ func TestNeighboursOfLayers(t *testing.T) {
 // logarithms is a network whose values are not numbers for a record with a feature of -1.
 func logarithms(t testing.TB, d, m int) embedding.Network {
 	t.Helper()
-	net, err := graphs.NewNetwork(graphs.Network{
+	net := must.Get(graphs.NewNetwork(graphs.Network{
 		Name: "logarithms", In: d, Out: m, Layers: []embedding.Layer{{Name: "only", Rows: m, Cols: d, Radius: 10}},
 		Build: func(_ *gorgonia.ExprGraph, x *gorgonia.Node, theta []*gorgonia.Node) (*gorgonia.Node, error) {
 			return gorgonia.Mul(theta[0], gorgonia.Must(gorgonia.Log(gorgonia.Must(gorgonia.Add(x, gorgonia.NewConstant(0.99))))))
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	if f, _, _ := jacobian(t, net, net.Start(1), append([]float64{-1}, make([]float64, d-1)...)); f[0] == f[0] {
 		t.Fatalf("the network has the value %v where it has none", f[0])
 	}

@@ -6,6 +6,7 @@ import (
 
 	"dyad/autodiff"
 	graphs "dyad/autodiff/gorgonia"
+	"dyad/internal/must"
 
 	"gorgonia.org/gorgonia"
 )
@@ -17,7 +18,7 @@ type (
 
 func num(c float64) node { return gorgonia.NewConstant(c) }
 
-func must(n node, err error) node { return gorgonia.Must(n, err) }
+func mustNode(n node, err error) node { return gorgonia.Must(n, err) }
 
 func mask(b bool) float64 {
 	if b {
@@ -42,95 +43,95 @@ var handLosses = []struct {
 	build func(graph, node) node
 }{
 	{"logistic", "log1p(exp(-u))", func(u float64) float64 { return -sigm(-u) }, func(_ graph, u node) node {
-		return must(gorgonia.Log1p(must(gorgonia.Exp(must(gorgonia.Neg(u))))))
+		return mustNode(gorgonia.Log1p(mustNode(gorgonia.Exp(mustNode(gorgonia.Neg(u))))))
 	}},
 	{"logistic, log", "log(1 + exp(-u))", func(u float64) float64 { return -sigm(-u) }, func(_ graph, u node) node {
-		return must(gorgonia.Log(must(gorgonia.Add(num(1), must(gorgonia.Exp(must(gorgonia.Neg(u))))))))
+		return mustNode(gorgonia.Log(mustNode(gorgonia.Add(num(1), mustNode(gorgonia.Exp(mustNode(gorgonia.Neg(u))))))))
 	}},
 	{"logistic, softplus", "softplus(-u)", func(u float64) float64 { return -sigm(-u) }, func(_ graph, u node) node {
-		return must(gorgonia.Softplus(must(gorgonia.Neg(u))))
+		return mustNode(gorgonia.Softplus(mustNode(gorgonia.Neg(u))))
 	}},
 	{"logistic, scaled", "softplus(-4*u)/4", func(u float64) float64 { return -sigm(-4 * u) }, func(_ graph, u node) node {
-		return must(gorgonia.HadamardDiv(must(gorgonia.Softplus(must(gorgonia.HadamardProd(num(-4), u)))), num(4)))
+		return mustNode(gorgonia.HadamardDiv(mustNode(gorgonia.Softplus(mustNode(gorgonia.HadamardProd(num(-4), u)))), num(4)))
 	}},
 	{"hinge", "max(0, 1-u)", func(u float64) float64 { return -mask(u <= 1) }, func(_ graph, u node) node {
-		return must(gorgonia.Rectify(must(gorgonia.Sub(num(1), u))))
+		return mustNode(gorgonia.Rectify(mustNode(gorgonia.Sub(num(1), u))))
 	}},
 	{"hinge, where", "where(u < 1, 1-u, 0)", func(u float64) float64 { return -mask(u < 1) }, nil},
 	{"squared hinge", "max(0, 1-u)^2", func(u float64) float64 { return -2 * math.Max(0, 1-u) }, func(_ graph, u node) node {
-		return must(gorgonia.Square(must(gorgonia.Rectify(must(gorgonia.Sub(num(1), u))))))
+		return mustNode(gorgonia.Square(mustNode(gorgonia.Rectify(mustNode(gorgonia.Sub(num(1), u))))))
 	}},
 	{"cubed hinge", "max(0, 1-u)^3", func(u float64) float64 { return -3 * math.Pow(math.Max(0, 1-u), 2) }, func(_ graph, u node) node {
-		return must(gorgonia.Cube(must(gorgonia.Rectify(must(gorgonia.Sub(num(1), u))))))
+		return mustNode(gorgonia.Cube(mustNode(gorgonia.Rectify(mustNode(gorgonia.Sub(num(1), u))))))
 	}},
 	{"huberised hinge", "(max(0, 1-u)^2 - max(0, -u)^2)/2", func(u float64) float64 { return math.Min(0, math.Max(-1, u-1)) }, func(_ graph, u node) node {
-		a := must(gorgonia.Square(must(gorgonia.Rectify(must(gorgonia.Sub(num(1), u))))))
-		b := must(gorgonia.Square(must(gorgonia.Rectify(must(gorgonia.Neg(u))))))
-		return must(gorgonia.HadamardProd(num(0.5), must(gorgonia.Sub(a, b))))
+		a := mustNode(gorgonia.Square(mustNode(gorgonia.Rectify(mustNode(gorgonia.Sub(num(1), u))))))
+		b := mustNode(gorgonia.Square(mustNode(gorgonia.Rectify(mustNode(gorgonia.Neg(u))))))
+		return mustNode(gorgonia.HadamardProd(num(0.5), mustNode(gorgonia.Sub(a, b))))
 	}},
 	{"ramp", "max(0, 1-u) - max(0, -u)", func(u float64) float64 { return mask(u <= 0) - mask(u <= 1) }, func(_ graph, u node) node {
-		return must(gorgonia.Sub(must(gorgonia.Rectify(must(gorgonia.Sub(num(1), u)))), must(gorgonia.Rectify(must(gorgonia.Neg(u))))))
+		return mustNode(gorgonia.Sub(mustNode(gorgonia.Rectify(mustNode(gorgonia.Sub(num(1), u)))), mustNode(gorgonia.Rectify(mustNode(gorgonia.Neg(u))))))
 	}},
 	{"ramp, clamp", "clamp((1-u)/2, 0, 1)", func(u float64) float64 { return -mask(-1 <= u && u <= 1) / 2 }, nil},
 	{"exponential", "exp(-u/8)", func(u float64) float64 { return -math.Exp(-u/8) / 8 }, func(_ graph, u node) node {
-		return must(gorgonia.Exp(must(gorgonia.HadamardProd(num(-0.125), u))))
+		return mustNode(gorgonia.Exp(mustNode(gorgonia.HadamardProd(num(-0.125), u))))
 	}},
 	{"Gompertz", "1 - exp(-2*exp(-u))", func(u float64) float64 { return -2 * math.Exp(-u-2*math.Exp(-u)) }, func(_ graph, u node) node {
-		e := must(gorgonia.HadamardProd(num(-2), must(gorgonia.Exp(must(gorgonia.Neg(u))))))
-		return must(gorgonia.Sub(num(1), must(gorgonia.Exp(e))))
+		e := mustNode(gorgonia.HadamardProd(num(-2), mustNode(gorgonia.Exp(mustNode(gorgonia.Neg(u))))))
+		return mustNode(gorgonia.Sub(num(1), mustNode(gorgonia.Exp(e))))
 	}},
 	{"sigmoid", "sigmoid(-u)", func(u float64) float64 { return -sigm(u) * sigm(-u) }, func(_ graph, u node) node {
-		return must(gorgonia.Sigmoid(must(gorgonia.Neg(u))))
+		return mustNode(gorgonia.Sigmoid(mustNode(gorgonia.Neg(u))))
 	}},
 	{"sigmoid, written out", "1/(1 + exp(u))", func(u float64) float64 { return -sigm(u) * sigm(-u) }, func(_ graph, u node) node {
-		return must(gorgonia.Inverse(must(gorgonia.Add(num(1), must(gorgonia.Exp(u))))))
+		return mustNode(gorgonia.Inverse(mustNode(gorgonia.Add(num(1), mustNode(gorgonia.Exp(u))))))
 	}},
 	{"savage", "sigmoid(-2*u)^2", func(u float64) float64 { return -4 * sigm(-2*u) * sigm(-2*u) * sigm(2*u) }, func(_ graph, u node) node {
-		return must(gorgonia.Square(must(gorgonia.Sigmoid(must(gorgonia.HadamardProd(num(-2), u))))))
+		return mustNode(gorgonia.Square(mustNode(gorgonia.Sigmoid(mustNode(gorgonia.HadamardProd(num(-2), u))))))
 	}},
 	{"square", "(1-u)^2", func(u float64) float64 { return 2 * (u - 1) }, func(_ graph, u node) node {
-		return must(gorgonia.Square(must(gorgonia.Sub(num(1), u))))
+		return mustNode(gorgonia.Square(mustNode(gorgonia.Sub(num(1), u))))
 	}},
 	{"absolute", "abs(1-u)", func(u float64) float64 { return mask(u > 1) - mask(u <= 1) }, func(_ graph, u node) node {
-		return must(gorgonia.Abs(must(gorgonia.Sub(num(1), u))))
+		return mustNode(gorgonia.Abs(mustNode(gorgonia.Sub(num(1), u))))
 	}},
 	{"Huber", "where(abs(u) < 2, u^2/2, 2*abs(u) - 2)", func(u float64) float64 { return math.Max(-2, math.Min(2, u)) }, nil},
 	{"pseudo-Huber", "sqrt(1 + u^2) - 1", func(u float64) float64 { return u / math.Sqrt(1+u*u) }, func(_ graph, u node) node {
-		return must(gorgonia.Sub(must(gorgonia.Sqrt(must(gorgonia.Add(num(1), must(gorgonia.Square(u)))))), num(1)))
+		return mustNode(gorgonia.Sub(mustNode(gorgonia.Sqrt(mustNode(gorgonia.Add(num(1), mustNode(gorgonia.Square(u)))))), num(1)))
 	}},
 	{"log-cosh", "u + softplus(-2*u) - log(2)", math.Tanh, func(_ graph, u node) node {
-		s := must(gorgonia.Softplus(must(gorgonia.HadamardProd(num(-2), u))))
-		return must(gorgonia.Sub(must(gorgonia.Add(u, s)), num(math.Ln2)))
+		s := mustNode(gorgonia.Softplus(mustNode(gorgonia.HadamardProd(num(-2), u))))
+		return mustNode(gorgonia.Sub(mustNode(gorgonia.Add(u, s)), num(math.Ln2)))
 	}},
 	{"Cauchy", "log1p(u^2)", func(u float64) float64 { return 2 * u / (1 + u*u) }, func(_ graph, u node) node {
-		return must(gorgonia.Log1p(must(gorgonia.Square(u))))
+		return mustNode(gorgonia.Log1p(mustNode(gorgonia.Square(u))))
 	}},
 	{"Geman-McClure", "u^2/(1 + u^2)", func(u float64) float64 { return 2 * u / ((1 + u*u) * (1 + u*u)) }, func(_ graph, u node) node {
-		s := must(gorgonia.Square(u))
-		return must(gorgonia.HadamardDiv(s, must(gorgonia.Add(num(1), must(gorgonia.Square(u))))))
+		s := mustNode(gorgonia.Square(u))
+		return mustNode(gorgonia.HadamardDiv(s, mustNode(gorgonia.Add(num(1), mustNode(gorgonia.Square(u))))))
 	}},
 	{"Welsch", "1 - exp(-u^2/2)", func(u float64) float64 { return u * math.Exp(-u*u/2) }, func(_ graph, u node) node {
-		e := must(gorgonia.HadamardProd(num(-0.5), must(gorgonia.Square(u))))
-		return must(gorgonia.Neg(must(gorgonia.Expm1(e))))
+		e := mustNode(gorgonia.HadamardProd(num(-0.5), mustNode(gorgonia.Square(u))))
+		return mustNode(gorgonia.Neg(mustNode(gorgonia.Expm1(e))))
 	}},
 	{"tanh", "1 - tanh(u)", func(u float64) float64 { return -4 * sigm(2*u) * sigm(-2*u) }, func(_ graph, u node) node {
-		return must(gorgonia.Sub(num(1), must(gorgonia.Tanh(u))))
+		return mustNode(gorgonia.Sub(num(1), mustNode(gorgonia.Tanh(u))))
 	}},
 	{"power", "(1 + u^2)^0.75", func(u float64) float64 { return 1.5 * u * math.Pow(1+u*u, -0.25) }, func(_ graph, u node) node {
-		return must(gorgonia.Pow(must(gorgonia.Add(num(1), must(gorgonia.Square(u)))), num(0.75)))
+		return mustNode(gorgonia.Pow(mustNode(gorgonia.Add(num(1), mustNode(gorgonia.Square(u)))), num(0.75)))
 	}},
 	{"leaky hinge", "max(0.1*(1-u), 1-u)", func(u float64) float64 { return -0.1 - 0.9*mask(u < 1) }, func(_ graph, u node) node {
-		return must(gorgonia.LeakyRelu(must(gorgonia.Sub(num(1), u)), 0.1))
+		return mustNode(gorgonia.LeakyRelu(mustNode(gorgonia.Sub(num(1), u)), 0.1))
 	}},
-	{"mish", "u*tanh(softplus(u))", mishSlope, func(_ graph, u node) node { return must(gorgonia.Mish(u)) }},
+	{"mish", "u*tanh(softplus(u))", mishSlope, func(_ graph, u node) node { return mustNode(gorgonia.Mish(u)) }},
 	{"swish", "u*sigmoid(u)", func(u float64) float64 { return sigm(u) + u*sigm(u)*sigm(-u) }, func(_ graph, u node) node {
-		return must(gorgonia.HadamardProd(u, must(gorgonia.Sigmoid(u))))
+		return mustNode(gorgonia.HadamardProd(u, mustNode(gorgonia.Sigmoid(u))))
 	}},
 	{"sine", "u + sin(u)", func(u float64) float64 { return 1 + math.Cos(u) }, func(_ graph, u node) node {
-		return must(gorgonia.Add(u, must(gorgonia.Sin(u))))
+		return mustNode(gorgonia.Add(u, mustNode(gorgonia.Sin(u))))
 	}},
 	{"cosine", "1 - cos(3*u)", func(u float64) float64 { return 3 * math.Sin(3*u) }, func(_ graph, u node) node {
-		return must(gorgonia.Sub(num(1), must(gorgonia.Cos(must(gorgonia.HadamardProd(num(3), u))))))
+		return mustNode(gorgonia.Sub(num(1), mustNode(gorgonia.Cos(mustNode(gorgonia.HadamardProd(num(3), u))))))
 	}},
 	{"modified Huber", "where(u < -1, -4*u, max(0, 1-u)^2)", func(u float64) float64 {
 		if u < -1 {
@@ -138,7 +139,7 @@ var handLosses = []struct {
 		}
 		return -2 * math.Max(0, 1-u)
 	}, nil},
-	{"unhinged", "1 - u", func(float64) float64 { return -1 }, func(_ graph, u node) node { return must(gorgonia.Sub(num(1), u)) }},
+	{"unhinged", "1 - u", func(float64) float64 { return -1 }, func(_ graph, u node) node { return mustNode(gorgonia.Sub(num(1), u)) }},
 	{"smooth hinge", "where(u >= 1, 0, where(u <= 0, 0.5 - u, (1-u)^2/2))", func(u float64) float64 { return math.Min(0, math.Max(-1, u-1)) }, nil},
 }
 
@@ -162,17 +163,11 @@ func TestHandFormulas(t *testing.T) {
 	}
 	built := 0
 	for _, l := range handLosses {
-		phi, err := autodiff.Parse(l.text, nil)
-		if err != nil {
-			t.Fatalf("%s: %v", l.name, err)
-		}
+		phi := must.Get(autodiff.Parse(l.text, nil))(t, l.name)
 		forms := map[string]autodiff.Expr{"text": phi.Derivative()}
 		if l.build != nil {
 			built++
-			f, err := graphs.FromGraph(l.build)
-			if err != nil {
-				t.Fatalf("%s: %v", l.name, err)
-			}
+			f := must.Get(graphs.FromGraph(l.build))(t, l.name)
 			if err := f.Check(-50, 50); err != nil {
 				t.Errorf("%s: %v", l.name, err)
 			}

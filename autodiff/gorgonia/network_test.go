@@ -16,6 +16,7 @@ import (
 	graphs "dyad/autodiff/gorgonia"
 	"dyad/engine"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
 
@@ -55,14 +56,8 @@ func (wrongSlope) SymDiff(_ gorgonia.Nodes, _, gradient *gorgonia.Node) (gorgoni
 // The graph of a perceptron has the values and gradients of the built-in one.
 func TestGraphEqualsBuiltIn(t *testing.T) {
 	const d, hidden, m, n = 3, 4, 2, 150
-	net, err := graphs.NewNetwork(perceptron(d, hidden, m, false))
-	if err != nil {
-		t.Fatal(err)
-	}
-	mlp, err := embedding.NewMLP(embedding.MLP{In: d, Hidden: []int{hidden}, Out: m, Radii: []float64{30, 20}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	net := must.Get(graphs.NewNetwork(perceptron(d, hidden, m, false)))(t)
+	mlp := must.Get(embedding.NewMLP(embedding.MLP{In: d, Hidden: []int{hidden}, Out: m, Radii: []float64{30, 20}}))(t)
 	r := attack.RandomRecords(n, d, engine.UnitBounds(), 3)
 	graphTheta := net.Start(1)
 	var theta []float64 // of the MLP
@@ -72,19 +67,11 @@ func TestGraphEqualsBuiltIn(t *testing.T) {
 	theta = append(theta, graphTheta[hidden*(d+1):]...)
 	gradient := func(net embedding.Network, theta []float64) []float64 {
 		loss := embedding.Loss{Model: embedding.Model{Network: net, Output: embedding.Output{Unit: true}}, Pair: embedding.Bilinear{Of: engine.Logistic{}}, Clip: 0.5}
-		k, err := embedding.Backend{Workers: 2}.Plan(engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: loss.Radius()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := k.Bind(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(embedding.Backend{Workers: 2}.Plan(engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: loss.Radius()}))(t)
+		e := must.Get(k.Bind(r))(t)
 		defer e.Close()
 		g := make([]float64, len(theta))
-		if err := e.Sum(context.Background(), g, engine.Gradient(theta, engine.AllPairs{N: n})); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Sum(context.Background(), g, engine.Gradient(theta, engine.AllPairs{N: n})))
 		return g
 	}
 	got, own := gradient(net, graphTheta), gradient(mlp, theta)
@@ -112,10 +99,7 @@ func TestGraphEqualsBuiltIn(t *testing.T) {
 func TestGraphIsAFunctionOfItsRecord(t *testing.T) {
 	const d, m = 3, 2
 	n := sizes.Of(1, 2)*embedding.BlockRows + 2
-	net, err := graphs.NewNetwork(perceptron(d, 4, m, false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	net := must.Get(graphs.NewNetwork(perceptron(d, 4, m, false)))(t)
 	if i := dependsOnOthers(t, net, d, m, n); i >= 0 {
 		t.Errorf("record %d has other bits among other records", i)
 	}
@@ -127,10 +111,7 @@ func TestGraphIsAFunctionOfItsRecord(t *testing.T) {
 // dependsOnOthers is a record whose embedding, norm or J^T v has other bits among others, or -1.
 func dependsOnOthers(t *testing.T, net embedding.Network, d, m, n int) int {
 	t.Helper()
-	set, err := kernels.Select(kernels.Generic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(kernels.Select(kernels.Generic))(t)
 	r := rand.New(rand.NewPCG(2, 2))
 	x := make([]float64, n*d)
 	for k := range x {

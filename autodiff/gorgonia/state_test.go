@@ -43,23 +43,23 @@ func (trap) SymDiff(_ gorgonia.Nodes, y, gradient *gorgonia.Node) (gorgonia.Node
 
 // A graph that passes the gate at its points and then depends on records before is refused, or has no values.
 func TestGraphsThatRememberAreRefused(t *testing.T) {
-	must := gorgonia.Must
+	mustNode := gorgonia.Must
 	with := func(change func(g *gorgonia.ExprGraph, z *gorgonia.Node) *gorgonia.Node) (embedding.Network, error) {
 		n := perceptron(3, 4, 2, false)
 		n.Layers = []embedding.Layer{n.Layers[0], n.Layers[2]}
 		n.Build = func(g *gorgonia.ExprGraph, x *gorgonia.Node, theta []*gorgonia.Node) (*gorgonia.Node, error) {
-			return gorgonia.Mul(theta[1], change(g, must(gorgonia.Mul(theta[0], x))))
+			return gorgonia.Mul(theta[1], change(g, mustNode(gorgonia.Mul(theta[0], x))))
 		}
 		return graphs.NewNetwork(n)
 	}
 	var seen gorgonia.Value
 	for want, change := range map[string]func(g *gorgonia.ExprGraph, z *gorgonia.Node) *gorgonia.Node{
 		"not one of Gorgonia": func(_ *gorgonia.ExprGraph, z *gorgonia.Node) *gorgonia.Node {
-			return must(gorgonia.ApplyOp(trap{must(gorgonia.Tanh(z)).Op(), new(bool)}, z))
+			return mustNode(gorgonia.ApplyOp(trap{mustNode(gorgonia.Tanh(z)).Op(), new(bool)}, z))
 		},
 		"copies numbers": func(_ *gorgonia.ExprGraph, z *gorgonia.Node) *gorgonia.Node {
 			gorgonia.Read(z, &seen)
-			return must(gorgonia.Tanh(z))
+			return mustNode(gorgonia.Tanh(z))
 		},
 	} {
 		if _, err := with(change); !errors.Is(err, graphs.ErrNotAFunction) || !strings.Contains(err.Error(), want) {
@@ -70,22 +70,22 @@ func TestGraphsThatRememberAreRefused(t *testing.T) {
 	for name, change := range map[string]func(g *gorgonia.ExprGraph, z *gorgonia.Node) *gorgonia.Node{
 		"another operation": func(_ *gorgonia.ExprGraph, z *gorgonia.Node) *gorgonia.Node {
 			if calls > 2 {
-				return must(gorgonia.Cos(z))
+				return mustNode(gorgonia.Cos(z))
 			}
-			return must(gorgonia.Tanh(z))
+			return mustNode(gorgonia.Tanh(z))
 		},
 		"other operands": func(_ *gorgonia.ExprGraph, z *gorgonia.Node) *gorgonia.Node {
-			y := must(gorgonia.Tanh(z))
+			y := mustNode(gorgonia.Tanh(z))
 			of := []*gorgonia.Node{z, y}[min(1, calls/3)]
-			return must(gorgonia.HadamardProd(of, y))
+			return mustNode(gorgonia.HadamardProd(of, y))
 		},
 		"other numbers": func(g *gorgonia.ExprGraph, z *gorgonia.Node) *gorgonia.Node {
 			if calls > 2 {
 				shared.Data().([]float64)[2] = 1 + 0x1p-40
 			}
-			return must(gorgonia.HadamardProd(z, gorgonia.NewVector(g, tensor.Float64, gorgonia.WithName("factors"), gorgonia.WithShape(4), gorgonia.WithValue(shared))))
+			return mustNode(gorgonia.HadamardProd(z, gorgonia.NewVector(g, tensor.Float64, gorgonia.WithName("factors"), gorgonia.WithShape(4), gorgonia.WithValue(shared))))
 		},
-		"": func(_ *gorgonia.ExprGraph, z *gorgonia.Node) *gorgonia.Node { return must(gorgonia.Tanh(z)) },
+		"": func(_ *gorgonia.ExprGraph, z *gorgonia.Node) *gorgonia.Node { return mustNode(gorgonia.Tanh(z)) },
 	} {
 		calls = 0
 		net, err := with(func(g *gorgonia.ExprGraph, z *gorgonia.Node) *gorgonia.Node {

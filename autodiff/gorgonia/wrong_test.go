@@ -12,38 +12,41 @@ import (
 
 	graphs "dyad/autodiff/gorgonia"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 
 	"gorgonia.org/gorgonia"
 )
 
 // A network with an operation that Gorgonia has wrong is refused by its name, even where differences cannot tell.
 func TestWrongOperationsAreRefused(t *testing.T) {
-	must := gorgonia.Must
+	mustNode := gorgonia.Must
 	for name, of := range map[string]func(z, x, theta *gorgonia.Node) *gorgonia.Node{
-		"InverseSqrt": func(z, _, _ *gorgonia.Node) *gorgonia.Node { return must(gorgonia.InverseSqrt(must(gorgonia.Exp(z)))) },
-		"Log2":        func(z, _, _ *gorgonia.Node) *gorgonia.Node { return must(gorgonia.Log2(must(gorgonia.Exp(z)))) },
+		"InverseSqrt": func(z, _, _ *gorgonia.Node) *gorgonia.Node {
+			return mustNode(gorgonia.InverseSqrt(mustNode(gorgonia.Exp(z))))
+		},
+		"Log2": func(z, _, _ *gorgonia.Node) *gorgonia.Node { return mustNode(gorgonia.Log2(mustNode(gorgonia.Exp(z)))) },
 		"LogSumExp": func(z, _, _ *gorgonia.Node) *gorgonia.Node {
-			return must(gorgonia.Add(z, must(gorgonia.LogSumExp(z, 0))))
+			return mustNode(gorgonia.Add(z, mustNode(gorgonia.LogSumExp(z, 0))))
 		},
 		"MaxPool2D": func(z, _, _ *gorgonia.Node) *gorgonia.Node {
-			image := must(gorgonia.Reshape(z, []int{1, 1, 1, 3}))
-			return must(gorgonia.Reshape(must(gorgonia.MaxPool2D(image, []int{1, 1}, []int{0, 0}, []int{1, 1})), []int{3}))
+			image := mustNode(gorgonia.Reshape(z, []int{1, 1, 1, 3}))
+			return mustNode(gorgonia.Reshape(mustNode(gorgonia.MaxPool2D(image, []int{1, 1}, []int{0, 0}, []int{1, 1})), []int{3}))
 		},
 		"Grad": func(z, x, theta *gorgonia.Node) *gorgonia.Node {
-			d, err := gorgonia.Grad(must(gorgonia.Sum(must(gorgonia.Tanh(z)))), theta)
+			d, err := gorgonia.Grad(mustNode(gorgonia.Sum(mustNode(gorgonia.Tanh(z)))), theta)
 			if err != nil {
 				panic(err)
 			}
-			return must(gorgonia.Mul(d[0], x))
+			return mustNode(gorgonia.Mul(d[0], x))
 		},
 		"": func(z, _, _ *gorgonia.Node) *gorgonia.Node { // the sum of exponentials itself is right
-			return must(gorgonia.Add(z, must(gorgonia.Log(must(gorgonia.Sum(must(gorgonia.Exp(z))))))))
+			return mustNode(gorgonia.Add(z, mustNode(gorgonia.Log(mustNode(gorgonia.Sum(mustNode(gorgonia.Exp(z))))))))
 		},
 	} {
 		_, err := graphs.NewNetwork(graphs.Network{
 			Name: "small", In: 2, Out: 3, Layers: []embedding.Layer{{Name: "only", Rows: 3, Cols: 2, Radius: 10}},
 			Build: func(_ *gorgonia.ExprGraph, x *gorgonia.Node, theta []*gorgonia.Node) (*gorgonia.Node, error) {
-				return of(must(gorgonia.Mul(theta[0], x)), x, theta[0]), nil
+				return of(mustNode(gorgonia.Mul(theta[0], x)), x, theta[0]), nil
 			},
 		})
 		var unsupported *graphs.UnsupportedError
@@ -94,10 +97,7 @@ func TestSourcesUseNoWrongOperation(t *testing.T) {
 	}
 	calls := 0
 	for _, name := range names {
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, 0))(t)
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
@@ -112,10 +112,7 @@ func TestSourcesUseNoWrongOperation(t *testing.T) {
 	}
 	// The control.
 	text := "package x\n\nimport g \"gorgonia.org/gorgonia\"\n\nvar a, b, _ = g.Log2(nil)\n\nvar c = g.NewLispMachine(nil)\n\nvar d, e = g.Grad(nil)\n\nvar h, i = g.Log(nil)\n"
-	f, err := parser.ParseFile(token.NewFileSet(), "x.go", text, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(parser.ParseFile(token.NewFileSet(), "x.go", text, 0))(t)
 	if found, grads := wrongNames(f); !slices.Equal(found, []string{"Log2", "NewLispMachine"}) || grads != 1 {
 		t.Errorf("the control: found %v and %d", found, grads)
 	}

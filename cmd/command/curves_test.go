@@ -10,15 +10,13 @@ import (
 	"testing"
 
 	"dyad/engine/curves"
+	"dyad/internal/must"
 )
 
 // Curves and their bands come out of the model file: without data, schema and ledger they are the same, and nothing is charged.
 func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 	dir := clinic(t, 3000)
-	text, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "curved.yaml", "basis: curve:3\ninteractions: [[age, sex], [smoker, bmi]]\n"+string(text))
 	write(t, dir, "plain.yaml", "basis: none\n"+string(text))
 	for schema, out := range map[string]string{"curved.yaml": "model.json", "plain.yaml": "plain.json"} {
@@ -26,18 +24,10 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 			t.Fatalf("exit %d: %s", code, errs)
 		}
 	}
-	m, err := readModel(filepath.Join(dir, "model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := m.Curves()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readModel(filepath.Join(dir, "model.json")))(t)
+	want := must.Get(m.Curves())(t)
 	for _, name := range []string{"patients.csv", "patients.yaml", "plain.yaml", "curved.yaml", "l.jsonl"} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(filepath.Join(dir, name)))
 	}
 	for _, name := range []string{"c.json", "c.svg", "c.png", "c.pdf"} {
 		if code, _, errs := dyad(t, dir, "report", "model.json", "--curves", name, "--force"); code != exitOK {
@@ -49,9 +39,7 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 		Curves   []curves.Curve
 		Surfaces []curves.Surface
 	}
-	if text, err = os.ReadFile(filepath.Join(dir, "c.json")); err != nil {
-		t.Fatal(err)
-	}
+	text = must.Get(os.ReadFile(filepath.Join(dir, "c.json")))(t)
 	if err := json.Unmarshal(text, &got); err != nil || len(got.Curves) != len(want) || !strings.Contains(got.Band, "not for") {
 		t.Fatalf("%d curves of %d, %q: %v", len(got.Curves), len(want), got.Band, err)
 	}
@@ -64,10 +52,7 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 	if err != nil || len(got.Surfaces) != 2 || !slices.Equal(got.Surfaces[1].Z[0], surfaces[1].Z[0]) || len(surfaces[1].Z) != len(got.Surfaces[1].A.Categories) {
 		t.Errorf("%v, want the surfaces %v: %v", got.Surfaces, surfaces, err)
 	}
-	page, err := os.ReadFile(filepath.Join(dir, "model.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile(filepath.Join(dir, "model.html")))(t)
 	for _, words := range []string{"not for the noise of the number of positives", "adds to the score", want[0].Bend, "age and sex"} {
 		if !strings.Contains(string(page), words) {
 			t.Errorf("the page does not have %q", words)
@@ -89,19 +74,13 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 	}
 
 	// A file whose noise is not that of its encoder is refused.
-	if text, err = os.ReadFile(filepath.Join(dir, "model.json")); err != nil {
-		t.Fatal(err)
-	}
+	text = must.Get(os.ReadFile(filepath.Join(dir, "model.json")))(t)
 	var raw map[string]any
-	if err := json.Unmarshal(text, &raw); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &raw))
 	raw["curve_noise"] = []float64{1}
 	delete(raw, "checksum") // as if an earlier version had written it
 	delete(raw, "plan")
-	if text, err = json.Marshal(raw); err != nil {
-		t.Fatal(err)
-	}
+	text = must.Get(json.Marshal(raw))(t)
 	write(t, dir, "damaged.json", string(text))
 	if code, _, errs := dyad(t, dir, "report", "damaged.json"); code != exitInput || !strings.Contains(errs, "noise of its curves") {
 		t.Errorf("a damaged model: exit %d: %s", code, errs)
@@ -111,20 +90,14 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 // Where no bend stands out of the noise of the release, dyad train leaves straight lines: the weights of all bends are 0.
 func TestBendsOfNoiseAreNotDrawn(t *testing.T) {
 	dir := clinic(t, 300)
-	text, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "curved.yaml", "basis: curve:3\n"+string(text))
 	straight := 0
 	for seed := range 6 { // of pure noise half of the models keep nothing
 		if code, _, errs := dyad(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "curved.yaml", "--epsilon", "1", "--seed", strconv.Itoa(seed+1), "--force", "--ledger", "l.jsonl"); code != exitOK {
 			t.Fatalf("exit %d: %s", code, errs)
 		}
-		m, err := readModel(filepath.Join(dir, "model.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(readModel(filepath.Join(dir, "model.json")))(t)
 		bend, whole, at := 0.0, 0.0, 0
 		for _, width := range m.Encoder.Blocks() {
 			for k, w := range m.Weights[at:][:width] {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -8,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"compress/gzip"
 	"dyad/engine/dataset"
 	"dyad/internal/files"
 )

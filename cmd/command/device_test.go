@@ -14,6 +14,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 )
 
 // packageFolder is where the tests start: some change the working folder.
@@ -229,10 +230,7 @@ func TestPrecisionOnCPU(t *testing.T) {
 		if code != exitOK || found == nil {
 			t.Fatalf("%v: exit %d: %s%s", args, code, out, errs)
 		}
-		v, err := strconv.ParseFloat(found[1], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(strconv.ParseFloat(found[1], 64))(t)
 		return v, out
 	}
 	for algorithm, limits := range map[string][2]float64{"gradient-perturbation": {0.0005, 0.003}, "dpgdsc": {0.05, 0.5}} {
@@ -285,9 +283,7 @@ func TestPrecisionIsNeverIgnored(t *testing.T) {
 	if code, out, errs := dyad(t, dir, append(train, "--task", "metric", "--algorithm", "dpgdsc", "--precision", "fp32")...); code != exitOK || !strings.Contains(out, "fp32") || !strings.Contains(errs, "cpu (auto)") || !exists(filepath.Join(dir, "ledger")) {
 		t.Errorf("fp32 with auto: exit %d: %s%s", code, out, errs)
 	}
-	if err := os.Remove(filepath.Join(dir, "ledger")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "ledger")))
 	fakeCUDA(t, "-DINIT=0", "-DCOUNT=1", "-DBROKEN=-1")
 	check()
 }
@@ -299,9 +295,7 @@ func TestKeptTimes(t *testing.T) {
 		t.Errorf("times that were not kept: %q", text)
 	}
 	for _, want := range []string{"[1]", "[2, 3]"} {
-		if err := times.Write([]byte(want)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, times.Write([]byte(want)))
 		if got, err := times.Read(); err != nil || string(got) != want {
 			t.Errorf("%q, %v, want %q", got, err, want)
 		}

@@ -14,6 +14,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -23,18 +24,9 @@ func sameModel(t *testing.T, what, a, b string) {
 	t.Helper()
 	var texts [2]string
 	for i, name := range []string{a, b} {
-		m, err := readModel(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		created, err := json.Marshal(m.Created)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(readModel(name))(t)
+		text := must.Get(os.ReadFile(name))(t)
+		created := must.Get(json.Marshal(m.Created))(t)
 		texts[i] = strings.NewReplacer(string(created), "CREATED", m.Run, "RUN").Replace(string(text))
 		texts[i] = regexp.MustCompile(`"checksum": "sha256:[0-9a-f]{64}"`).ReplaceAllString(texts[i], "CHECKSUM") // of CREATED and RUN, too
 		texts[i] = regexp.MustCompile(`  "options": \{[^}]*\},\n`).ReplaceAllString(texts[i], "")                 // the recipe, which a command adds
@@ -53,10 +45,7 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 	dir := clinic(t, 150)
 	t.Chdir(dir)
 	seed := func() *privacy.Source { return privacy.NewSeededSource(7) }
-	book, err := lib.OpenLedger("ledger.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	book := must.Get(lib.OpenLedger("ledger.jsonl"))(t)
 	run := func(args ...string) string {
 		t.Helper()
 		code, out, errs := dyad(t, dir, args...)
@@ -65,15 +54,9 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 		}
 		return out
 	}
-	data, err := lib.Open("patients.csv", "patients.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(lib.Open("patients.csv", "patients.yaml"))(t)
 	delta := 1e-6
-	hinge, err := lib.NewLoss("huberised-hinge", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	hinge := must.Get(lib.NewLoss("huberised-hinge", nil, 0))(t)
 	train := strings.Fields("train --data patients.csv --schema patients.yaml --seed 7 --ledger ledger.jsonl --force --out cmd.json")
 	for flags, o := range map[string]lib.Options{
 		"--epsilon 3":                    {Epsilon: 3},
@@ -83,41 +66,25 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 		"--task metric --algorithm dpgdc --epsilon 4": {Epsilon: 4, Task: lib.Metric, Algorithm: algorithms.DPGDC{}},
 	} {
 		run(append(train, strings.Fields(flags)...)...)
-		plan, err := lib.Plan(data.Shape(), o)
-		if err != nil {
-			t.Fatalf("%s: %v", flags, err)
-		}
+		plan := must.Get(lib.Plan(data.Shape(), o))(t, flags)
 		m, err := plan.Run(t.Context(), data, lib.Run{Ledger: book, Out: "lib.json", Replace: true, Source: seed()})
 		if err != nil {
 			t.Fatalf("%s: %v", flags, err)
 		}
 		sameModel(t, flags, "cmd.json", "lib.json")
-		more, err := m.Open("patients.csv")
-		if err != nil {
-			t.Fatal(err)
-		}
+		more := must.Get(m.Open("patients.csv"))(t)
 		var table strings.Builder
 		if m.Task == lib.Metric {
-			rows, dim, err := m.Transform(more.Records)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rows, dim := must.Get2(m.Transform(more.Records))(t)
 			names := make([]string, dim)
 			for i := range names {
 				names[i] = fmt.Sprintf("z%d", i+1)
 			}
-			if err := writeTable(&table, more.IDs, rows, names); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, writeTable(&table, more.IDs, rows, names))
 			run("transform", "cmd.json", "--data", "patients.csv", "--out", "cmd.csv", "--force")
 		} else {
-			scores, err := m.Score(more.Records)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := writeScores(&table, more.IDs, scores); err != nil {
-				t.Fatal(err)
-			}
+			scores := must.Get(m.Score(more.Records))(t)
+			must.Do(t, writeScores(&table, more.IDs, scores))
 			run("predict", "cmd.json", "--data", "patients.csv", "--out", "cmd.csv", "--force")
 		}
 		if text, err := os.ReadFile("cmd.csv"); err != nil || string(text) != table.String() {
@@ -127,29 +94,18 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 	sameCharges(t, book, 5)
 
 	// A plan needs no data: this is what "dyad plan" prints.
-	plan, err := lib.Plan(data.Shape(), lib.Options{Epsilon: 1, Algorithm: algorithms.DPGDSC{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(lib.Plan(data.Shape(), lib.Options{Epsilon: 1, Algorithm: algorithms.DPGDSC{}}))(t)
 	if out := run("plan", "-n", "150", "--schema", "patients.yaml", "--algorithm", "dpgdsc"); !strings.HasPrefix(out, plan.Report().Text()) {
 		t.Errorf("dyad plan writes\n%s\nwant\n%s", out, plan.Report().Text())
 	}
 
 	// Drawn pairs.
 	source := lib.PairSource{Density: 2, DegreeCap: 6, Seed: 1}
-	among, err := lib.OpenPairs("patients.csv", "patients.yaml", source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	among := must.Get(lib.OpenPairs("patients.csv", "patients.yaml", source))(t)
 	spec := pairs.Spec{Loss: embedding.Contrastive{Margin: 1}, Budget: privacy.Budget{Epsilon: 2}}
 	spec.Budget.Delta = among.Shape().DefaultDelta(spec)
-	drawn, err := lib.PlanPairs(among.Shape(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := drawn.Run(t.Context(), among, lib.Run{Ledger: book, Out: "lib.json", Replace: true, Source: seed()}); err != nil {
-		t.Fatal(err)
-	}
+	drawn := must.Get(lib.PlanPairs(among.Shape(), spec))(t)
+	must.Get(drawn.Run(t.Context(), among, lib.Run{Ledger: book, Out: "lib.json", Replace: true, Source: seed()}))(t)
 	run(strings.Fields("pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --epsilon 2 --seed 7 --ledger ledger.jsonl --force --out cmd.json")...)
 	sameModel(t, "pairs", "cmd.json", "lib.json")
 	sameCharges(t, book, 6)
@@ -162,29 +118,14 @@ func TestTheFaceEvaluatesAsThisProgram(t *testing.T) {
 	t.Chdir(dir)
 	mustRun(t, dir, strings.Fields("train --data patients.csv --schema patients.yaml --ledger ledger.jsonl --out model.json")...)
 	_, _, told := dyad(t, dir, strings.Fields("evaluate model.json --data patients.csv --epsilon 2 --threshold 0.1 --seed 7 --ledger ledger.jsonl --out cmd.json")...)
-	book, err := lib.OpenLedger("ledger.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := lib.Load("model.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := lib.Open("patients.csv", "patients.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	book := must.Get(lib.OpenLedger("ledger.jsonl"))(t)
+	m := must.Get(lib.Load("model.json"))(t)
+	data := must.Get(lib.Open("patients.csv", "patients.yaml"))(t)
 	o := lib.FigureOptions{Model: m, Epsilon: 2, Threshold: 0.1}
 	o.Names.Data, o.Names.Ledger, o.Names.Model = "patients.csv", "ledger.jsonl", "model.json"
-	plan, err := lib.PlanFigures(data.Shape(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(lib.PlanFigures(data.Shape(), o))(t)
 	var notes []string
-	found, err := plan.Run(t.Context(), lib.FigureData{Data: data}, lib.Run{Ledger: book, DataID: m.DataID, Out: "lib.json", Source: privacy.NewSeededSource(7), Watch: lib.Watch{Note: func(text string) { notes = append(notes, text) }}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(plan.Run(t.Context(), lib.FigureData{Data: data}, lib.Run{Ledger: book, DataID: m.DataID, Out: "lib.json", Source: privacy.NewSeededSource(7), Watch: lib.Watch{Note: func(text string) { notes = append(notes, text) }}}))(t)
 	want, err := lib.LoadFigures("cmd.json", m)
 	if err != nil {
 		t.Fatalf("%v: %s", err, told)
@@ -192,10 +133,7 @@ func TestTheFaceEvaluatesAsThisProgram(t *testing.T) {
 	var texts [2]string
 	for i, f := range []*lib.PrivateFigures{want, found} {
 		f.Run, f.Out = "", ""
-		text, err := json.Marshal(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(f))(t)
 		texts[i] = string(text)
 	}
 	if texts[0] != texts[1] {
@@ -204,10 +142,7 @@ func TestTheFaceEvaluatesAsThisProgram(t *testing.T) {
 	if len(notes) != 1 || !strings.Contains(told, notes[0]) || !strings.Contains(notes[0], "trained on records of this file") {
 		t.Errorf("told %q, and the program tells %s", notes, told)
 	}
-	entries, err := book.Entries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(book.Entries())(t)
 	var charges []ledger.Charge
 	for _, e := range entries {
 		if e.Charge != nil {
@@ -224,10 +159,7 @@ func TestTheFaceEvaluatesAsThisProgram(t *testing.T) {
 // sameCharges says that a ledger has so many charges, each twice but for the run and the time.
 func sameCharges(t *testing.T, book *lib.Ledger, want int) {
 	t.Helper()
-	entries, err := book.Entries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(book.Entries())(t)
 	told := map[string]int{}
 	for _, e := range entries {
 		if e.Charge != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dyad/algorithms/attack/kinds"
+	"dyad/internal/must"
 )
 
 // guards are the tests of this package that attack a kind of run; its guarantee is attacked on the neighbours of a row of kinds.Table. Kinds of With
@@ -39,10 +40,7 @@ var guarded = map[string]guards{
 // TestEveryKindIsGuarded: whatever takes --resume charges, and has a row. Every test that a row names is there, in the tables of sizes and
 // among the commands of the search for silence, too.
 func TestEveryKindIsGuarded(t *testing.T) {
-	parser, err := newParser(&cli{}, io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(newParser(&cli{}, io.Discard, io.Discard))(t)
 	charging := map[string]bool{}
 	for _, leaf := range parser.Model.Leaves(false) {
 		for _, level := range leaf.AllFlags(false) {
@@ -107,15 +105,9 @@ func hasTest(t *testing.T, name string) bool {
 	if !ok {
 		folder, test = ".", name
 	}
-	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(filepath.Join(folder, "*_test.go")))(t)
 	for _, file := range files {
-		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution))(t)
 		for _, d := range f.Decls {
 			if d, ok := d.(*ast.FuncDecl); ok && d.Recv == nil && d.Name.Name == test {
 				return true

@@ -14,6 +14,7 @@ import (
 	"dyad/algorithms/local"
 	"dyad/algorithms/local/serve"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -22,17 +23,11 @@ import (
 // computes is the one that users differentiate.
 func TestLocalNetworkIsTheOneOfModels(t *testing.T) {
 	for _, n := range []local.Network{{Hidden: 1}, {Hidden: 5, Gain: 0.7, Seed: 9, Clip: 3}} {
-		p, err := local.Protocol{
+		p := must.Get(local.Protocol{
 			Method: local.SGD, Loss: engine.Logistic{}, Dim: 3, FeatureNorm: 1, Users: 10, Network: &n,
-		}.Plan()
-		if err != nil {
-			t.Fatal(err)
-		}
+		}.Plan())(t)
 		network := (&lib.Study{Plan: p}).Network()
-		of, err := network.PairLoss(lib.AUC, 3, lib.Loss{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		of := must.Get(network.PairLoss(lib.AUC, 3, lib.Loss{}))(t)
 		start := p.Start().W
 		if want := of.Domain(3, of.Radius()).Start(); !slices.Equal(start, want) {
 			t.Errorf("%+v: the start is %v, that of models %v", n, start, want)
@@ -49,10 +44,7 @@ func TestLocalNetworkIsTheOneOfModels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scores, err := (&lib.Model{Task: lib.AUC, Network: network, Weights: far}).Score(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		scores := must.Get((&lib.Model{Task: lib.AUC, Network: network, Weights: far}).Score(r))(t)
 		x := make([]float64, 3)
 		for i, got := range scores {
 			r.Row(i, x)
@@ -110,10 +102,7 @@ func TestLocalNetworkCommands(t *testing.T) {
 	if err != nil || m.Format != "dyad-model/2" || m.Network == nil || !slices.Equal(m.Weights, simulated.Weights) || m.Guarantee.Epsilon != 8 {
 		t.Fatalf("the model is %+v, %v", m, err)
 	}
-	l, err := ledger.Open(filepath.Join(dir, "state", "dyad", "ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)
 	if spent, err := l.Summary(m.DataID, 1e-9); err != nil || spent.Runs != 1 || spent.Pure < 8-1e-9 || spent.Pure > 8.001 {
 		t.Errorf("the ledger has %v (%v), want one run of pure epsilon 8", spent, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"dyad/cmd/command"
 	"dyad/internal/crash"
+	"dyad/internal/must"
 )
 
 // TestMain makes a child of the tests the program.
@@ -29,14 +30,9 @@ func TestMain(m *testing.M) {
 // released is a model file without what two runs of one plan do not share: the name of the run, the time, and the sum over the file.
 func released(t *testing.T, name string) map[string]any {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(name))(t)
 	var m map[string]any
-	if err := json.Unmarshal(text, &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &m))
 	for _, key := range []string{"run", "checksum", "created"} {
 		if m[key] == nil {
 			t.Fatalf("%s has no %s", name, key)

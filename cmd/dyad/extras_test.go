@@ -112,18 +112,12 @@ func TestNetworksOfFiles(t *testing.T) {
 // A person with several rows is the unit of a network of a file: planned, charged, verified, scored, evaluated and attacked.
 func TestNetworksOfFilesProtectPersons(t *testing.T) {
 	folder(t)
-	rows, err := os.ReadFile("r.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(os.ReadFile("r.csv"))(t)
 	var visits strings.Builder
 	for i, line := range strings.Split(strings.TrimSpace(string(rows)), "\n") {
 		fmt.Fprintf(&visits, "%s,%s\n", line, cmp.Or(strings.Repeat("who", max(0, 1-i)), fmt.Sprint("p", (i-1)/3)))
 	}
-	schema, err := os.ReadFile("s.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(os.ReadFile("s.yaml"))(t)
 	write(t, "visits.csv", visits.String())
 	write(t, "v.yaml", string(schema)+"  - {name: who, role: person}\nids: public\n")
 	const private = " --data visits.csv --schema v.yaml --model net.yaml --steps 2 --ledger l.jsonl"

@@ -8,19 +8,14 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
+	"dyad/internal/must"
 )
 
 // TestGPUBindings: sums through gorgonia.org/cu have the bits of those through libcuda.
 func TestGPUBindings(t *testing.T) {
 	b, _ := openGPU(t)
-	d, err := driver.OpenGorgonia()
-	if err != nil {
-		t.Fatal(err)
-	}
-	device, err := Open(d, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(driver.OpenGorgonia())(t)
+	device := must.Get(Open(d, 0))(t)
 	defer device.Close()
 	for _, c := range []struct {
 		labels int
@@ -33,9 +28,7 @@ func TestGPUBindings(t *testing.T) {
 		}
 		var sums [2][]float64
 		for i, device := range []*Device{b.Device, device} {
-			if sums[i], err = sumOf(Backend{Device: device, Method: c.method}, p, r, w); err != nil {
-				t.Fatal(err)
-			}
+			sums[i] = must.Get(sumOf(Backend{Device: device, Method: c.method}, p, r, w))(t)
 		}
 		if !slices.Equal(sums[0], sums[1]) {
 			t.Errorf("%+v: the bindings differ by %.2g", c, relative(sums[1], sums[0]))

@@ -20,6 +20,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/cuda/driver"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 )
 
 // result is a file in bench/results/gpu.
@@ -375,13 +376,8 @@ func measurePairs(e embedding.Engine, data *embedding.Data, m *measurement) ([]f
 
 func writeResult(t *testing.T, out string, r result) {
 	t.Helper()
-	text, err := json.MarshalIndent(r, "", "\t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(out, append(text, '\n'), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.MarshalIndent(r, "", "\t"))(t)
+	must.Do(t, os.WriteFile(out, append(text, '\n'), 0o644))
 }
 
 // summary adds a line to summary.txt in the folder of results, if there is one.
@@ -423,9 +419,6 @@ func measured(t *testing.T, n, d, labels int) (engine.Problem, *engine.Records, 
 	group.Wait()
 	w[0] = 1
 	p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: labels}
-	r, err := engine.AdoptRecords(x, y, d, p.Bounds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.AdoptRecords(x, y, d, p.Bounds))(t)
 	return p, r, w
 }

@@ -13,6 +13,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/cuda/ptxtest"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -79,10 +80,7 @@ func (c hostCase) sum(t *testing.T, f *fakeDriver) error {
 	if err != nil {
 		return err
 	}
-	want, err := sumsOver(cpu.Backend{}, p, r, w, all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(sumsOver(cpu.Backend{}, p, r, w, all))(t)
 	for i, pairs := range all {
 		away := relative(got[i], want[i])
 		t.Logf("%s, n = %d, d = %d: sum over %T %.2g from the CPU's", c.name, c.n, c.d, pairs, away)
@@ -146,18 +144,13 @@ func hostPairs(t *testing.T, f *fakeDriver, individuals, pairs int) error {
 	const d, rows = 33, 9
 	data := pairData(t, individuals, d, pairs, embedding.L2)
 	s := openPairs(t, openFake(t, f), data, embedding.Contrastive{Margin: 1}, rows)
-	reference, err := embedding.CPU{}.Sums(data, embedding.Contrastive{Margin: 1}, rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reference := must.Get(embedding.CPU{}.Sums(data, embedding.Contrastive{Margin: 1}, rows))(t)
 	w := weights(s.Len(), 0.3)
 	got, want := make([]float64, s.Len()), make([]float64, s.Len())
 	if err := s.Sum(t.Context(), got, w, allOf(pairs), 0.2, embedding.WholeMatrix); err != nil {
 		return err
 	}
-	if err := reference.Sum(t.Context(), want, w, allOf(pairs), 0.2, embedding.WholeMatrix); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, reference.Sum(t.Context(), want, w, allOf(pairs), 0.2, embedding.WholeMatrix))
 	if away := relative(got, want); !(away <= 1e-10) {
 		return fmt.Errorf("the sum is %.2g from the CPU's", away)
 	}
@@ -208,10 +201,7 @@ func hostPersons(t *testing.T, f *fakeDriver, n int) error {
 		if err != nil {
 			return err
 		}
-		want, err := sumOf(cpu.Backend{}, p, r, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(sumOf(cpu.Backend{}, p, r, w))(t)
 		if away := relative(got, want); !(away <= c.limit) {
 			return fmt.Errorf("the sum of %s is %.2g from the CPU's, more than %.2g", c.loss.Name(), away, c.limit)
 		}
@@ -281,9 +271,7 @@ func TestHostExecutor(t *testing.T) {
 	if out == "" {
 		t.Skip(".ci/sim runs this")
 	}
-	if err := onHost(t, ptxtest.Addresses, ptxtest.Edit{}).Executor("../../bench/gpu/sim", out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, onHost(t, ptxtest.Addresses, ptxtest.Edit{}).Executor("../../bench/gpu/sim", out))
 }
 
 // TestHostRaces: what threads of a block, or of two blocks, touch is touched with barriers

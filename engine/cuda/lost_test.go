@@ -9,6 +9,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 )
 
 // TestOldGPU: a GPU that the kernels were not compiled for is refused when it is opened, before
@@ -42,10 +43,7 @@ func TestLostGPU(t *testing.T) {
 	sum := func(p engine.Problem, w []float64, how Backend) func(b Backend) error {
 		return func(b Backend) error {
 			b.Method = how.Method
-			k, err := b.Plan(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(b.Plan(p))(t)
 			e, err := k.Bind(r)
 			if err != nil {
 				return err
@@ -63,10 +61,7 @@ func TestLostGPU(t *testing.T) {
 	for name, job := range map[string]func(b Backend) error{
 		"near-linear": sum(p, w, Backend{Method: NearLinear}), "direct": sum(p, w, Backend{Method: Direct}), "metric": sum(metric, v, Backend{}),
 		"moments": func(b Backend) error {
-			k, err := b.PlanMoments(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(b.PlanMoments(p))(t)
 			e, err := k.Bind(r)
 			if err != nil {
 				return err

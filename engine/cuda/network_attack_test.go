@@ -12,6 +12,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
 	"dyad/privacy"
@@ -99,10 +100,7 @@ func networkMoves(t *testing.T, f *fakeDriver, tries int) (worst float64) {
 				t.Fatal(err)
 			}
 		}
-		constants, err := l.Constants(engine.UnitBounds(), l.Radius())
-		if err != nil {
-			t.Fatal(err)
-		}
+		constants := must.Get(l.Constants(engine.UnitBounds(), l.Radius()))(t)
 		worst = max(worst, apartBy(sums[0], sums[1])/(2*float64(n-1)*constants.PairDiameter+2*rounding))
 	}
 	return worst
@@ -152,14 +150,8 @@ func TestNetworkReplay(t *testing.T) {
 	} {
 		l := networkCases()[c.network].loss(t, d)
 		p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: l, Radius: l.Radius(), Groups: c.groups}
-		spec, err := algorithms.NewSpec(embedding.Backend{On: openFake(t, newFake())}, p, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
-		plan, err := c.algorithm.Plan(spec)
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
+		spec := must.Get(algorithms.NewSpec(embedding.Backend{On: openFake(t, newFake())}, p, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))(t, c.name)
+		plan := must.Get(c.algorithm.Plan(spec))(t, c.name)
 		data := attack.RandomRecords(n, d, p.Bounds, 7)
 		ratio, err := attack.Replay(c.algorithm, plan, data, attack.Neighbours(data, 2, 8), 9)
 		if t.Logf("%s: %s: %.2g of the certificate", c.name, spec.Kernel.Method(), ratio); err != nil || !(ratio > 0.01 && ratio <= 1) {
@@ -171,31 +163,19 @@ func TestNetworkReplay(t *testing.T) {
 // jacobian is what a GPU computes for record i of r: its embedding, the bound of the norm, and J_i by rows.
 func jacobian(t *testing.T, b Backend, net embedding.Network, r *engine.Records, i int, theta []float64) (all []float64) {
 	t.Helper()
-	k, err := b.PlanRows(embedding.RowsProblem{Network: net, Norm: 1, Rows: r.Len(), Most: 1e6})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := k.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(b.PlanRows(embedding.RowsProblem{Network: net, Norm: 1, Rows: r.Len(), Most: 1e6}))(t)
+	e := must.Get(k.Bind(r))(t)
 	_, m := net.Dims()
 	g, norms := make([]float64, r.Len()*m), make([]float64, r.Len())
-	if err := e.Embed(context.Background(), g, norms, theta); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Embed(context.Background(), g, norms, theta))
 	all = append(append(all, g[i*m:][:m]...), norms[i])
 	for row := range m {
 		v, grad := make([]float64, len(g)), make([]float64, len(theta))
 		v[i*m+row] = 1
-		if err := e.Pull(context.Background(), grad, v); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Pull(context.Background(), grad, v))
 		all = append(all, grad...)
 	}
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Close())
 	return all
 }
 
@@ -213,10 +193,7 @@ func TestNetworkPlaces(t *testing.T) {
 		l := c.loss(t, d)
 		net, theta, x := l.Model.Network, networkAt(l, d, rng), make([]float64, d)
 		fillUnit(rng, x, 0.9)
-		alone, err := engine.AdoptRecords(x, []float64{1}, d, engine.UnitBounds())
-		if err != nil {
-			t.Fatal(err)
-		}
+		alone := must.Get(engine.AdoptRecords(x, []float64{1}, d, engine.UnitBounds()))(t)
 		want := jacobian(t, b, net, alone, 0, theta)
 		size := norm2(want[c.m+1:])
 		if norm := want[c.m]; !(size <= norm && size >= 0.9999*norm-1e-9) {
@@ -232,10 +209,7 @@ func TestNetworkPlaces(t *testing.T) {
 				}
 				all, y = append(all, row...), append(y, 1)
 			}
-			r, err := engine.AdoptRecords(all, y, d, engine.UnitBounds())
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(engine.AdoptRecords(all, y, d, engine.UnitBounds()))(t)
 			if got := jacobian(t, b, net, r, place, theta); !slices.Equal(got, want) {
 				t.Errorf("%s: record %d of %d has other bits than alone", net.Name(), place, n)
 			}

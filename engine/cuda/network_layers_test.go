@@ -11,6 +11,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/embedding"
 	"dyad/engine/layers"
+	"dyad/internal/must"
 )
 
 // chain is a network of a file as a graph, whose Jacobians are those of dense layers by the chain rule, in plain Go.
@@ -101,14 +102,8 @@ func (c *chainTape) Jacobian(g, jac, x []float64) error {
 // fileNetwork is a network of a file for d features and m numbers.
 func fileNetwork(t testing.TB, text string, d, m int) *layers.Network {
 	t.Helper()
-	spec, err := layers.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	net, err := spec.Network(d, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := must.Get(layers.Parse([]byte(text)))(t)
+	net := must.Get(spec.Network(d, m))(t)
 	return net
 }
 

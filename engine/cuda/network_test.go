@@ -15,6 +15,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 )
 
 // networkCase is a network and how its embeddings are compared.
@@ -254,18 +255,13 @@ func simNetworks(t *testing.T, b Backend, _ map[string]int) (lines []simLine, er
 // metrics, and at the full rates of its data sheet of float32, of float64 and of memory. Nothing here was measured.
 func networkRoofline(t *testing.T) string {
 	t.Helper()
-	gpus, err := readNamed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	gpus := must.Get(readNamed())(t)
 	var sheets []struct {
 		Multiprocessors int
 		Clock           float64 `json:"clock_hz"`
 		Bandwidth       float64 `json:"bytes_per_second"`
 	}
-	if err := json.Unmarshal(namedGPUs, &sheets); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(namedGPUs, &sheets))
 	g := gpus[0]
 	fp32, ok := g.predicted("direct, fp32")
 	bf16x3, also := g.predicted("direct, bf16x3")
@@ -307,9 +303,7 @@ func predictedNetworks() (all []predictedNetwork) {
 func TestNetworkRoofline(t *testing.T) {
 	const name = "networks-roofline.csv"
 	if to := os.Getenv("DYAD_SASS_OUT"); to != "" {
-		if err := os.WriteFile(filepath.Join(to, name), []byte(networkRoofline(t)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(to, name), []byte(networkRoofline(t)), 0o644))
 		return
 	}
 	text, err := os.ReadFile(filepath.Join(results, name))

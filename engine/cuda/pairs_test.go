@@ -15,6 +15,7 @@ import (
 	"dyad/engine/cuda/driver"
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -22,14 +23,8 @@ import (
 func pairData(t *testing.T, n, d, m int, norm embedding.Norm) *embedding.Data {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(n), uint64(d)))
-	drawn, err := pairgraph.Draw(n, float64(m)/float64(n), m, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := pairgraph.New(n, drawn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	drawn := must.Get(pairgraph.Draw(n, float64(m)/float64(n), m, 7))(t)
+	g := must.Get(pairgraph.New(n, drawn))(t)
 	x, labels := make([]float64, n*d), make([]bool, m)
 	for i := range x {
 		x[i] = r.NormFloat64() * math.Exp2(float64(-r.IntN(6)))
@@ -37,10 +32,7 @@ func pairData(t *testing.T, n, d, m int, norm embedding.Norm) *embedding.Data {
 	for i := range labels {
 		labels[i] = r.IntN(2) == 0
 	}
-	data, err := embedding.NewData(x, d, norm, 1, g, labels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(embedding.NewData(x, d, norm, 1, g, labels))(t)
 	return data
 }
 
@@ -63,10 +55,7 @@ func allOf(m int) []int32 {
 
 func openPairs(t *testing.T, b Backend, data *embedding.Data, loss embedding.ListLoss, rows int) *pairSums {
 	t.Helper()
-	s, err := b.Sums(data, loss, rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(b.Sums(data, loss, rows))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -78,9 +67,7 @@ func openPairs(t *testing.T, b Backend, data *embedding.Data, loss embedding.Lis
 func (s *pairSums) sumOf(t *testing.T, w []float64, pairs []int32, clip float64, how embedding.Clip) []float64 {
 	t.Helper()
 	dst := make([]float64, s.Len())
-	if err := s.Sum(context.Background(), dst, w, pairs, clip, how); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Sum(context.Background(), dst, w, pairs, clip, how))
 	return dst
 }
 
@@ -167,16 +154,11 @@ func pairsAgainstCPU(t *testing.T, b Backend, short bool) {
 		name := fmt.Sprintf("%d x %d, %d of %d pairs, %s, %s", c.rows, c.d, c.batch, c.m, c.loss.Name(), c.norm)
 		data := pairData(t, 40, c.d, c.m, c.norm)
 		s := openPairs(t, b, data, c.loss, c.rows)
-		cpu, err := embedding.CPU{}.Sums(data, c.loss, c.rows)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cpu := must.Get(embedding.CPU{}.Sums(data, c.loss, c.rows))(t)
 		w, batch := weights(s.Len(), c.scale), allOf(c.m)[c.m-c.batch:]
 		for _, clip := range []float64{1e-3, 0.2, 1e30} {
 			want := make([]float64, s.Len())
-			if err := cpu.Sum(context.Background(), want, w, batch, clip, c.how); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, cpu.Sum(context.Background(), want, w, batch, clip, c.how))
 			got := s.sumOf(t, w, batch, clip, c.how)
 			h, unit := s.scale(w, len(batch), clip)
 			bound := 2 * embedding.SumError(c.rows, c.d, len(batch), h*float64(c.rows))
@@ -239,15 +221,12 @@ func violates(t *testing.T, b Backend, slack float64, scale float64, loss embedd
 	}
 	for i := range int32(pairs) {
 		// The steps of Sum, with that limit.
-		err := s.device.do(context.Background(), func(c driver.Context) error {
+		must.Do(t, s.device.do(context.Background(), func(c driver.Context) error {
 			if err := errors.Join(copyWords(c, s.w, w), c.Clear(s.sums, uint64(8*s.Len()), 0), s.add(c, []int32{i}, limit, 1/unit, embedding.WholeMatrix)); err != nil {
 				return err
 			}
 			return copyBack(c, s.integers, s.sums)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		found = exceeds(norm, s.integers, h, unit)
 		values := make([]float64, s.Len())
 		for k, v := range s.integers {
@@ -325,10 +304,7 @@ func TestPairsRecordChangesItsTermsOnly(t *testing.T) {
 	for k := range d {
 		x[who*d+k] = -x[who*d+k] / 2
 	}
-	other, err := embedding.NewData(x, d, embedding.L2, 1, data.Graph(), labels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(embedding.NewData(x, d, embedding.L2, 1, data.Graph(), labels))(t)
 	loss, w := embedding.Contrastive{Margin: 1}, weights(rows*d, 0.5)
 	var with, without []int32
 	for i, p := range data.Graph().Pairs() {
@@ -346,12 +322,9 @@ func TestPairsRecordChangesItsTermsOnly(t *testing.T) {
 		s := openPairs(t, openFake(t, newFake()), data, loss, rows)
 		integers := func(pairs []int32) []int64 {
 			h, unit := s.scale(w, len(pairs), 0.2)
-			err := s.device.do(context.Background(), func(c driver.Context) error {
+			must.Do(t, s.device.do(context.Background(), func(c driver.Context) error {
 				return errors.Join(copyWords(c, s.w, w), c.Clear(s.sums, uint64(8*s.Len()), 0), s.add(c, pairs, h*(1-s.slack()), 1/unit, embedding.WholeMatrix), copyBack(c, s.integers, s.sums))
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))
 			return slices.Clone(s.integers)
 		}
 		all[k], own[k], rest[k] = integers(allOf(30)), integers(with), integers(without)

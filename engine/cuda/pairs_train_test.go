@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -28,10 +29,7 @@ func TestPairsTraining(t *testing.T) {
 		spec := c.spec
 		spec.Individuals, spec.Pairs, spec.Dim, spec.Rows, spec.Bound = 20, 60, 5, 3, 1
 		spec.Batch, spec.Epochs, spec.Loss, spec.Clip = 25, 2, embedding.Contrastive{Margin: 1}, 0.1
-		p, err := spec.Plan()
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(spec.Plan())(t)
 		data := pairData(t, 20, 5, 60, spec.Norm())
 		var w [3][]float64
 		f := newFake()
@@ -40,10 +38,7 @@ func TestPairsTraining(t *testing.T) {
 			if o.Source = privacy.NewSeededSource(5); k == 2 {
 				o.Source = privacy.NewSeededSource(6)
 			}
-			r, err := pairs.Run(context.Background(), data, nil, p, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(pairs.Run(context.Background(), data, nil, p, o))(t)
 			w[k] = r.Weights
 		}
 		if f.machine.Counts["cvt.rzi.s64.f64"] == 0 {

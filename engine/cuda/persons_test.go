@@ -385,18 +385,10 @@ func TestPersonsWithinGroups(t *testing.T) {
 	var sums [2][]float64
 	var bound float64
 	for i, b := range []engine.Backend{openFake(t, newFake()), cpu.Backend{}} {
-		k, err := engine.Grouped{Backend: b}.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := k.Bind(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(engine.Grouped{Backend: b}.Plan(p))(t)
+		e := must.Get(k.Bind(r))(t)
 		sums[i] = make([]float64, p.D)
-		if err := errors.Join(e.Sum(t.Context(), sums[i], engine.Gradient(w, p.Pairs())), e.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(e.Sum(t.Context(), sums[i], engine.Gradient(w, p.Pairs())), e.Close()))
 		bound += k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum
 	}
 	var apart, size float64

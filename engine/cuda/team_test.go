@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
 	"dyad/privacy"
@@ -161,10 +162,7 @@ func (c teamCase) different(t *testing.T, teams []int, gpu func(engine.Team) Bac
 	if _, ok := c.loss.(engine.MetricLoss); ok {
 		p, w = metricMeasured(p)
 	}
-	want, err := c.sums(of(nil), p, r, w)
-	if err != nil {
-		t.Fatalf("%s: %v", c.name, err)
-	}
+	want := must.Get(c.sums(of(nil), p, r, w))(t, c.name)
 	if c.panels {
 		k, err := c.plan(limited{of(enginetest.Members(2)[0])}, p)
 		if f, ok := ForecastOf(k); err != nil || !ok || !f.Panels {
@@ -269,10 +267,7 @@ func TestReplayInATeam(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan, err := algorithm.Plan(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := must.Get(algorithm.Plan(spec))(t)
 			data, neighbour := attack.WorstCase(n, d, 0, p.Bounds)
 			return attack.Replay(algorithm, plan, data, []*engine.Records{neighbour}, 9)
 		}

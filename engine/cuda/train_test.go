@@ -8,6 +8,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -34,10 +35,7 @@ func TestReplayOnGPU(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		plan, err := c.algorithm.Plan(spec)
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
+		plan := must.Get(c.algorithm.Plan(spec))(t, c.name)
 		data := attack.RandomRecords(n, d, p.Bounds, 7)
 		ratio, err := attack.Replay(c.algorithm, plan, data, attack.Neighbours(data, 4, 8), 9)
 		if err != nil || !(ratio > 0.05 && ratio <= 1) {
@@ -58,22 +56,13 @@ func TestBatchesUseNeighbourRoundoff(t *testing.T) {
 	a := algorithms.SubsampledDescent{BatchRecords: 50000, Steps: 2}
 	var sensitivity [2]float64
 	for i, b := range []engine.Backend{cpu.Backend{}, gpu} {
-		spec, err := algorithms.NewSpec(b, p, 0, privacy.Budget{Epsilon: 1, Delta: 1e-6}, algorithms.Certified)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := a.Plan(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := must.Get(algorithms.NewSpec(b, p, 0, privacy.Budget{Epsilon: 1, Delta: 1e-6}, algorithms.Certified))(t)
+		plan := must.Get(a.Plan(spec))(t)
 		sensitivity[i] = plan.Certificate().Sensitivity()
 		if i == 0 {
 			continue
 		}
-		parts, err := engine.Parts{Backend: b, Sizes: []int{50000}}.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parts := must.Get(engine.Parts{Backend: b, Sizes: []int{50000}}.Plan(p))(t)
 		pairs := engine.SubsetPairs{N: 50000}
 		if distance := 2 * parts.Bounds(engine.Query{Pairs: pairs}).Sum / float64(pairs.Len()) / sensitivity[0]; distance < 0.01 {
 			t.Errorf("the distance is %.2g of the sensitivity: the test shows nothing", distance)

@@ -16,6 +16,7 @@ import (
 	"dyad/engine/cuda/driver"
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -47,14 +48,8 @@ func tupleData(t testing.TB, rng *rand.Rand, n, d int, x []float64) (*embedding.
 			fillUnit(rng, x[i*d:][:d], 1)
 		}
 	}
-	g, err := pairgraph.New(n, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := embedding.NewData(slices.Clone(x), d, embedding.L2, 1, g, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(pairgraph.New(n, nil))(t)
+	data := must.Get(embedding.NewData(slices.Clone(x), d, embedding.L2, 1, g, nil))(t)
 	classes := make([]int32, n)
 	for i := range classes {
 		classes[i] = int32(rng.IntN(3))
@@ -150,10 +145,7 @@ func simTuples(t *testing.T, b Backend, _ map[string]int) (lines []simLine, err 
 // tupleBound are bound tuples of the records of a data set.
 func tupleBound(t testing.TB, b Backend, net embedding.Network, x []float64, size int) embedding.TermRows {
 	t.Helper()
-	e, err := b.BindTerms(embedding.TermsProblem{Network: net, Norm: 1, X: x, Size: size})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(b.BindTerms(embedding.TermsProblem{Network: net, Norm: 1, X: x, Size: size}))(t)
 	return e
 }
 
@@ -161,22 +153,16 @@ func tupleBound(t testing.TB, b Backend, net embedding.Network, x []float64, siz
 func tupleTermSum(t testing.TB, e embedding.TermRows, size, m int, theta []float64, members []int32, v func(i int) []float64, clip float64, most int) []float64 {
 	t.Helper()
 	ctx, sum := context.Background(), make([]float64, len(theta))
-	if err := e.Begin(ctx, theta, clip); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Begin(ctx, theta, clip))
 	for from := 0; from < len(members); from += most * size {
 		part := members[from:min(from+most*size, len(members))]
 		var all []float64
 		for i := range part {
 			all = append(all, v(from+i)...)
 		}
-		if err := errors.Join(e.Embed(ctx, make([]float64, len(part)*m), make([]float64, len(part)), part), e.Add(ctx, all)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(e.Embed(ctx, make([]float64, len(part)*m), make([]float64, len(part)), part), e.Add(ctx, all)))
 	}
-	if err := e.Sum(ctx, sum); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Sum(ctx, sum))
 	return sum
 }
 
@@ -236,9 +222,7 @@ func longestTuple(t *testing.T, f *fakeDriver, networks ...int) (worst float64) 
 		if again := tupleTermSum(t, e, size, m, theta, members, of(members), clip, 2); !slices.Equal(again, all) {
 			t.Errorf("%s: sums in several launches have other bits", net.Name())
 		}
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Close())
 	}
 	return worst
 }
@@ -280,17 +264,12 @@ func TestTupleNeighbours(t *testing.T) {
 		for i := range n {
 			fillUnit(rng, x[i*d:][:d], 1)
 		}
-		members, err := embedding.DrawTuples(n, c.size, 1, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		members := must.Get(embedding.DrawTuples(n, c.size, 1, 0))(t)
 		_, classes := tupleData(t, rng, n, d, x)
 		var sums [2][]float64
 		for side := range sums {
 			data, _ := tupleData(t, rng, n, d, x)
-			if sums[side], err = tupleSum(t, b, c, data, classes, theta, members); err != nil {
-				t.Fatal(err)
-			}
+			sums[side] = must.Get(tupleSum(t, b, c, data, classes, theta, members))(t)
 			last := int(members[len(members)-1])
 			for k := range d {
 				x[last*d+k] *= -1
@@ -357,15 +336,9 @@ func TestTupleTraining(t *testing.T) {
 	}
 	data, classes := tupleData(t, rand.New(rand.NewPCG(3, 3)), 30, d, nil)
 	run := func(o pairs.Options, seed uint64) []float64 {
-		p, err := spec.Plan()
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(spec.Plan())(t)
 		o.Public, o.Source = true, privacy.NewSeededSource(seed)
-		r, err := pairs.Run(context.Background(), data, classes, p, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(pairs.Run(context.Background(), data, classes, p, o))(t)
 		return r.Weights
 	}
 	f := newFake()
@@ -375,10 +348,7 @@ func TestTupleTraining(t *testing.T) {
 		t.Errorf("the weights of a GPU are off by %g, those of another seed by %g", off, other)
 	}
 	spec.Mode, spec.Budget = algorithms.NonPrivate, privacy.Budget{}
-	p, err := spec.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(spec.Plan())(t)
 	o := pairs.Options{Networks: openFake(t, f)}
 	o.Public = true
 	if _, err := pairs.Run(context.Background(), data, classes, p, o); !errors.Is(err, engine.ErrUnsupported) || !strings.Contains(err.Error(), "--device cpu") {

@@ -8,6 +8,7 @@ import (
 
 	"dyad/engine/curves"
 	"dyad/engine/dataset"
+	"dyad/internal/must"
 )
 
 const schema = `data_id: c
@@ -23,14 +24,8 @@ columns:
 
 func encoder(t *testing.T) *dataset.Encoder {
 	t.Helper()
-	s, err := dataset.ParseSchema([]byte(schema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := dataset.NewEncoder(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(dataset.ParseSchema([]byte(schema)))(t)
+	e := must.Get(dataset.NewEncoder(s))(t)
 	return e
 }
 
@@ -53,9 +48,7 @@ func TestCurvesAddUpToTheScore(t *testing.T) {
 			}
 		}
 	}
-	if err := curves.Check(e, noise); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, curves.Check(e, noise))
 	all := curves.Of(e, w, noise)
 	at := []int{30, 70, 100, 1, 3} // m, and a missing ward
 	fields := []string{"41", "", "3", "m", ""}
@@ -63,10 +56,7 @@ func TestCurvesAddUpToTheScore(t *testing.T) {
 	if all[0].X[30] != 41 || all[4].Categories[3] != "(missing)" || all[3].Categories[1] != "m" {
 		t.Fatalf("%v %v %v", all[0].X[30], all[4].Categories, all[3].Categories)
 	}
-	x, err := e.Encode(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(e.Encode(fields))(t)
 	score, sum, norm := 0.0, 0.0, 0.0
 	for k, v := range x {
 		score += v * w[k]
@@ -101,14 +91,8 @@ func TestCurvesAddUpToTheScore(t *testing.T) {
 func TestSurfacesAddUpToTheScore(t *testing.T) {
 	const pairs = "interactions: [[age, ward], [plain, dose], [sex, ward], [sex, age]]\n"
 	for _, text := range []string{pairs + schema, pairs + strings.NewReplacer(", basis: \"curve:4\"", "", ", basis: \"spike:3\"", "").Replace(schema)} {
-		s, err := dataset.ParseSchema([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := dataset.NewEncoder(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(dataset.ParseSchema([]byte(text)))(t)
+		e := must.Get(dataset.NewEncoder(s))(t)
 		w := make([]float64, e.Dim())
 		for k := range w {
 			w[k] = math.Sin(float64(k + 1))
@@ -119,10 +103,7 @@ func TestSurfacesAddUpToTheScore(t *testing.T) {
 		for k, at := range []int{40, 75, 15} {
 			fields[k] = strconv.FormatFloat(all[k].X[at], 'g', -1, 64)
 		}
-		x, err := e.Encode(fields)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := must.Get(e.Encode(fields))(t)
 		var score, norm, first float64
 		for k, v := range x {
 			score += v * w[k]

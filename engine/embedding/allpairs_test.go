@@ -2,24 +2,21 @@ package embedding_test
 
 import (
 	"context"
-	"dyad/engine/embedding"
-	"dyad/engine/pairgraph"
 	"fmt"
 	"math"
 	"slices"
 	"testing"
+
+	"dyad/engine/embedding"
+	"dyad/engine/pairgraph"
+	"dyad/internal/must"
 )
 
 func allPairsSum(t testing.TB, data *embedding.Data, class []int32, margin float64, rows, workers int, w []float64, clip float64) []float64 {
 	t.Helper()
-	a, err := embedding.NewAllPairs(data, class, embedding.Contrastive{Margin: margin}, rows, workers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(embedding.NewAllPairs(data, class, embedding.Contrastive{Margin: margin}, rows, workers))(t)
 	dst := make([]float64, a.Len())
-	if err := a.Sum(context.Background(), dst, w, clip); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Sum(context.Background(), dst, w, clip))
 	return dst
 }
 
@@ -56,9 +53,7 @@ func TestAllPairsAreTheListOfAllPairs(t *testing.T) {
 	m := len(listed.Graph().Pairs())
 	for _, clip := range []float64{1e9, 0.3, 1e-3} {
 		want := make([]float64, g.Len())
-		if err := g.Sum(context.Background(), want, w, numbers(0, m), clip, embedding.WholeMatrix); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.Sum(context.Background(), want, w, numbers(0, m), clip, embedding.WholeMatrix))
 		got := allPairsSum(t, data, class, 1.5, rows, 1, w, clip)
 		distance := 0.0
 		for k := range got {
@@ -75,17 +70,10 @@ func TestAllPairsAreTheListOfAllPairs(t *testing.T) {
 		}
 	}
 	small, smallClass := unpaired(t, 12, d, 2, embedding.L2, 11)
-	a, err := embedding.NewAllPairs(small, smallClass, embedding.Contrastive{Margin: 20}, rows, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Sum(context.Background(), make([]float64, a.Len()), w, 1e9); err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(embedding.NewAllPairs(small, smallClass, embedding.Contrastive{Margin: 20}, rows, 1))(t)
+	must.Do(t, a.Sum(context.Background(), make([]float64, a.Len()), w, 1e9))
 	got := make([]float64, a.Len())
-	if err := a.Sum(context.Background(), got, w, 1e9); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Sum(context.Background(), got, w, 1e9))
 	for k, want := range differences(w, a.Objective) {
 		if want *= 66; math.Abs(got[k]-want) > 1e-8*(1+math.Abs(want)) {
 			t.Errorf("entry %d is %v, by differences %v", k, got[k], want)
@@ -101,10 +89,7 @@ func TestAllPairsAreClipped(t *testing.T) {
 	for _, gap := range []float64{0, 1e-300, 1e-9, 0.01, 0.1, 1, 2} {
 		for _, scale := range []float64{1e-250, 1e-6, 1, 1e6, 1e200, 1e300} {
 			for _, other := range []int32{0, 1} {
-				data, err := embedding.NewData([]float64{-1, 0, gap - 1, 0}, 2, embedding.L2, 1, pairGraph(t, 2, nil), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				data := must.Get(embedding.NewData([]float64{-1, 0, gap - 1, 0}, 2, embedding.L2, 1, pairGraph(t, 2, nil), nil))(t)
 				n := entrywise(embedding.L2, allPairsSum(t, data, []int32{0, other}, 1.5, 2, 1, randomMatrix(4, scale, 1), clip))
 				if !(n <= clip*(1+1e-15)) {
 					t.Fatalf("gap %g, W of size %g: the term has norm %v, clip %v", gap, scale, n, clip)
@@ -130,10 +115,7 @@ func TestAllPairsError(t *testing.T) {
 	for i := range x {
 		x[i], class[i] = 1-float64(i)*1e-7, int32(i%2)
 	}
-	data, err := embedding.NewData(slices.Clone(x), 1, embedding.L2, 1, pairGraph(t, n, nil), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(embedding.NewData(slices.Clone(x), 1, embedding.L2, 1, pairGraph(t, n, nil), nil))(t)
 	got := allPairsSum(t, data, class, 1.5, 1, 1, []float64{1}, clip)[0]
 	exact, lost := 0.0, 0.0 // compensated
 	for i := range n {
@@ -175,10 +157,7 @@ func BenchmarkTuples(b *testing.B) {
 		b.Run(loss.Name()+"/n=8000/size=8/d=51/rows=16", func(b *testing.B) {
 			data, class := unpaired(b, 8000, 51, 2, embedding.L2, 1)
 			s := tuples(b, data, class, loss, 16, 8, 1)
-			members, err := embedding.DrawTuples(8000, 8, 1, 0)
-			if err != nil {
-				b.Fatal(err)
-			}
+			members := must.Get(embedding.DrawTuples(8000, 8, 1, 0))(b)
 			for range b.N {
 				tupleSum(b, s, randomMatrix(16*51, 0.3, 1), members, 0.5)
 			}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -59,17 +60,11 @@ func dependence(model Model, set *kernels.Set, rng *rand.Rand) string {
 func TestRecordsAreComputedAlone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for _, v := range kernels.Variants() {
-		set, err := kernels.Select(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must.Get(kernels.Select(v))(t)
 		for _, d := range []int{1, 3, 5, 17, 64} {
 			for _, hidden := range [][]int{nil, {7}, {32}, {6, 5}} {
 				for _, act := range []Activation{Tanh, Softplus} {
-					net, err := NewMLP(MLP{In: d, Hidden: hidden, Out: 3, Activation: act})
-					if err != nil {
-						t.Fatal(err)
-					}
+					net := must.Get(NewMLP(MLP{In: d, Hidden: hidden, Out: 3, Activation: act}))(t)
 					model := Model{Network: net, Output: []Output{{}, {Unit: true}, {Within: 0.3}}[rng.IntN(3)]}
 					if found := dependence(model, set, rng); found != "" {
 						t.Errorf("%v, %s %+v: %s", v, net.Name(), model.Output, found)
@@ -104,10 +99,7 @@ func (c centredPass) Embed(g, norms, x []float64, rows int) {
 }
 
 func TestNormalisedBatchesAreFound(t *testing.T) {
-	set, err := kernels.Select(kernels.Generic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(kernels.Select(kernels.Generic))(t)
 	net := centred{MLP{In: 3, Hidden: []int{4}, Out: 2}}
 	if dependence(Model{Network: net}, set, rand.New(rand.NewPCG(1, 1))) == "" {
 		t.Error("embeddings that are centred within a block pass for functions of one record")
@@ -118,16 +110,10 @@ func TestNormalisedBatchesAreFound(t *testing.T) {
 // and equal where there is no stage.
 func TestNormsBoundJacobians(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
-	set, err := kernels.Select(kernels.Best)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(kernels.Select(kernels.Best))(t)
 	for _, hidden := range [][]int{nil, {4}, {4, 6}} {
 		for _, output := range []Output{{}, {Unit: true}, {Within: 0.2}} {
-			net, err := NewMLP(MLP{In: 5, Hidden: hidden, Out: 3, Activation: Softplus})
-			if err != nil {
-				t.Fatal(err)
-			}
+			net := must.Get(NewMLP(MLP{In: 5, Hidden: hidden, Out: 3, Activation: Softplus}))(t)
 			p := Model{Network: net, Output: output}.newPass(set)
 			p.Set(net.Start(rng.Uint64()))
 			for range 20 {
@@ -151,10 +137,7 @@ func TestReachHolds(t *testing.T) {
 	for _, hidden := range [][]int{nil, {3}, {3, 2}} {
 		for i := range 6 {
 			act, unit, size := []Activation{Tanh, Softplus}[i%2], i/2 > 0, []float64{1, 1, 1e-3}[i/2]
-			net, err := NewMLP(MLP{In: 2, Hidden: hidden, Out: 2, Activation: act, Radii: []float64{4 * size, 1.5 * size, 3 * size}[:len(hidden)+1]})
-			if err != nil {
-				t.Fatal(err)
-			}
+			net := must.Get(NewMLP(MLP{In: 2, Hidden: hidden, Out: 2, Activation: act, Radii: []float64{4 * size, 1.5 * size, 3 * size}[:len(hidden)+1]}))(t)
 			// An output of unit length is longer than what it is made from, if that is short.
 			model, closest := Model{Network: net, Output: Output{Unit: unit}}, 0.0
 			for range 3000 {
@@ -168,9 +151,7 @@ func TestReachHolds(t *testing.T) {
 				projectLayers(net.Layers(), theta)
 				angle := 2 * math.Pi * rng.Float64()
 				f := make([]float64, 2)
-				if err := model.Embed(f, theta, []float64{math.Cos(angle), math.Sin(angle)}, 1); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, model.Embed(f, theta, []float64{math.Cos(angle), math.Sin(angle)}, 1))
 				closest = max(closest, math.Sqrt(sumOfSquares(f))/model.Reach(1))
 			}
 			if closest > 1 || closest < 0.3 {

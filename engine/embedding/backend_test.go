@@ -10,6 +10,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
 )
@@ -61,20 +62,12 @@ func problem(l embedding.Loss, r *engine.Records, most int) engine.Problem {
 
 func gradient(t testing.TB, b engine.Backend, p engine.Problem, r *engine.Records, theta []float64) ([]float64, float64) {
 	t.Helper()
-	k, err := b.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := k.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(b.Plan(p))(t)
+	e := must.Get(k.Bind(r))(t)
 	defer e.Close()
 	dst := make([]float64, len(theta))
 	for range 2 { // the second call finds used scratch space
-		if err := e.Sum(context.Background(), dst, engine.Gradient(theta, engine.AllPairs{N: p.N})); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(theta, engine.AllPairs{N: p.N})))
 	}
 	return dst, k.Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Sum
 }
@@ -141,10 +134,7 @@ func checkSums(t *testing.T, l embedding.Loss, n, most int, sparse bool) {
 	theta := l.Domain(3, l.Radius()).Start()
 	r := data(t, uint64(n), n, most, sparse)
 	want, pairs := definition(l, r, theta), float64(n*(n-1))
-	c, err := l.Constants(r.Bounds(), l.Radius())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(l.Constants(r.Bounds(), l.Radius()))(t)
 	for _, v := range kernels.Variants() {
 		name := fmt.Sprintf("%s, %d units of up to %d rows, %v", describe(l), n, most, v)
 		got, rho := gradient(t, embedding.Backend{Workers: 1, Variant: v}, problem(l, r, most), r, theta)
@@ -172,10 +162,7 @@ func distance(x, y []float64) float64 {
 // TestBatchesAndGroups compares sums over batches of records, and within query groups, with those over the
 // same records alone.
 func TestBatchesAndGroups(t *testing.T) {
-	net, err := embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{5}, Out: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	net := must.Get(embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{5}, Out: 2}))(t)
 	l := embedding.Loss{Model: embedding.Model{Network: net}, Pair: embedding.Distance{Of: engine.Logistic{}}, Clip: 0.5}
 	theta, r := l.Domain(3, l.Radius()).Start(), data(t, 11, 12, 0, false)
 	part := func(rows ...int) []float64 {
@@ -184,19 +171,11 @@ func TestBatchesAndGroups(t *testing.T) {
 		return sum
 	}
 	sums := func(b engine.Backend, p engine.Problem, pairs engine.Pairs) []float64 {
-		k, err := b.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := k.Bind(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(b.Plan(p))(t)
+		e := must.Get(k.Bind(r))(t)
 		defer e.Close()
 		dst := make([]float64, len(theta))
-		if err := e.Sum(context.Background(), dst, engine.Gradient(theta, pairs)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(theta, pairs)))
 		if math.IsInf(k.Bounds(engine.Query{Pairs: pairs}).Sum, 1) {
 			t.Errorf("no roundoff bound for %T", pairs)
 		}

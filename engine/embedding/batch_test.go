@@ -5,15 +5,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // batchOf is a batch of a model at theta over the rows of x.
 func batchOf(t *testing.T, m Model, theta, x []float64) *Batch {
 	t.Helper()
-	b, err := m.NewBatch(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(m.NewBatch(1))(t)
 	d, _ := m.Dims()
 	b.Set(theta)
 	for i, ok := range b.Embed(x, len(x)/d) {
@@ -32,10 +31,7 @@ func TestLengthsOfCosines(t *testing.T) {
 	const d, dim, count = 5, 3, 140
 	for _, hidden := range [][]int{nil, {1}, {9}, {9, 4}} {
 		for _, activation := range []Activation{Tanh, Softplus} {
-			net, err := NewMLP(MLP{In: d, Hidden: hidden, Out: dim, Activation: activation})
-			if err != nil {
-				t.Fatal(err)
-			}
+			net := must.Get(NewMLP(MLP{In: d, Hidden: hidden, Out: dim, Activation: activation}))(t)
 			model := Model{Network: net, Output: Output{Unit: true}}
 			theta, x := net.Start(r.Uint64()), make([]float64, count*d)
 			for i := range x {
@@ -47,10 +43,7 @@ func TestLengthsOfCosines(t *testing.T) {
 				}
 			}
 			b := batchOf(t, model, theta, x)
-			pass, err := model.NewTermPass()
-			if err != nil {
-				t.Fatal(err)
-			}
+			pass := must.Get(model.NewTermPass())(t)
 			pass.Set(theta)
 			for i := range count {
 				for _, j := range []int{(i + 1) % count, (i + 17) % count, (i + 90) % count} {
@@ -80,10 +73,7 @@ func TestLengthsOfCosines(t *testing.T) {
 func TestBatchError(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 8))
 	const d, dim, count = 5, 3, 140
-	net, err := NewMLP(MLP{In: d, Hidden: []int{9}, Out: dim})
-	if err != nil {
-		t.Fatal(err)
-	}
+	net := must.Get(NewMLP(MLP{In: d, Hidden: []int{9}, Out: dim}))(t)
 	model := Model{Network: net, Output: Output{Unit: true}}
 	theta, x := net.Start(4), make([]float64, count*d)
 	v, off := make([]float64, count*dim), make([]float64, count*dim)
@@ -97,10 +87,7 @@ func TestBatchError(t *testing.T) {
 		total, errors = total+math.Abs(v[i]), errors+math.Abs(off[i]-v[i])
 	}
 	got, want := make([]float64, len(theta)), make([]float64, len(theta))
-	pass, err := model.NewTermPass()
-	if err != nil {
-		t.Fatal(err)
-	}
+	pass := must.Get(model.NewTermPass())(t)
 	pass.Set(theta)
 	for i := range count {
 		pass.Embed(make([]float64, dim), x[i*d:][:d], 1)

@@ -13,6 +13,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 )
 
 // BenchmarkGradient is one gradient of a network with 64 features and 32 hidden units over all pairs: of
@@ -31,14 +32,8 @@ func BenchmarkGradient(b *testing.B) {
 	for i := range y {
 		y[i] = float64(2*(i%2) - 1)
 	}
-	r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		b.Fatal(err)
-	}
-	own, err := engine.NewExpression("own", "log1p(exp(-3*(u-0.2)))", engine.ExpressionOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	r := must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(b)
+	own := must.Get(engine.NewExpression("own", "log1p(exp(-3*(u-0.2)))", engine.ExpressionOptions{}))(b)
 	for _, c := range []struct {
 		name string
 		dim  int
@@ -62,22 +57,14 @@ func BenchmarkGradient(b *testing.B) {
 		l := embedding.Loss{Model: embedding.Model{Network: net, Output: c.out}, Pair: c.pair, Clip: 1, PairClip: c.clip}
 		for _, workers := range []int{2, 1} {
 			b.Run(fmt.Sprintf("%s/n=%d/workers=%d", c.name, n, workers), func(b *testing.B) {
-				k, err := embedding.Backend{Workers: workers}.Plan(engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: l, Radius: l.Radius()})
-				if err != nil {
-					b.Fatal(err)
-				}
-				e, err := k.Bind(r)
-				if err != nil {
-					b.Fatal(err)
-				}
+				k := must.Get(embedding.Backend{Workers: workers}.Plan(engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: l, Radius: l.Radius()}))(b)
+				e := must.Get(k.Bind(r))(b)
 				defer e.Close()
 				theta := l.Domain(d, l.Radius()).Start()
 				dst := make([]float64, len(theta))
 				start, _ := usage()
 				for b.Loop() {
-					if err := e.Sum(context.Background(), dst, engine.Gradient(theta, engine.AllPairs{N: n})); err != nil {
-						b.Fatal(err)
-					}
+					must.Do(b, e.Sum(context.Background(), dst, engine.Gradient(theta, engine.AllPairs{N: n})))
 				}
 				end, memory := usage()
 				b.ReportMetric(1e3*(end-start)/float64(b.N), "cpu-ms/op")

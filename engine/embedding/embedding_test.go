@@ -8,6 +8,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 )
 
 // models are networks of three features.
@@ -19,10 +20,7 @@ func models(t testing.TB, m int) []embedding.Model {
 			if hidden == nil && act != embedding.Tanh {
 				continue
 			}
-			net, err := embedding.NewMLP(embedding.MLP{In: 3, Hidden: hidden, Out: m, Activation: act})
-			if err != nil {
-				t.Fatal(err)
-			}
+			net := must.Get(embedding.NewMLP(embedding.MLP{In: 3, Hidden: hidden, Out: m, Activation: act}))(t)
 			for _, out := range []embedding.Output{{}, {Unit: true}, {Within: 0.7}} {
 				all = append(all, embedding.Model{Network: net, Output: out})
 			}
@@ -33,10 +31,7 @@ func models(t testing.TB, m int) []embedding.Model {
 
 func expression(t testing.TB, text string) engine.Scalar {
 	t.Helper()
-	e, err := engine.NewExpression("own", text, engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(engine.NewExpression("own", text, engine.ExpressionOptions{}))(t)
 	return e
 }
 

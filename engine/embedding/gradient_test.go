@@ -11,16 +11,14 @@ import (
 
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
+	"dyad/internal/must"
 )
 
 type pairs = []pairgraph.Pair
 
 func pairGraph(t testing.TB, n int, p pairs) *pairgraph.Graph {
 	t.Helper()
-	g, err := pairgraph.New(n, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(pairgraph.New(n, p))(t)
 	return g
 }
 
@@ -44,19 +42,13 @@ func labelled(t testing.TB, n, d, m int, norm embedding.Norm) *embedding.Data {
 	for i := range labels {
 		labels[i] = r.IntN(2) == 0
 	}
-	data, err := embedding.NewData(x, d, norm, 1, pairGraph(t, n, p), labels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(embedding.NewData(x, d, norm, 1, pairGraph(t, n, p), labels))(t)
 	return data
 }
 
 func gradients(t testing.TB, data *embedding.Data, loss embedding.ListLoss, rows, workers int) *embedding.Gradients {
 	t.Helper()
-	g, err := embedding.NewGradients(data, loss, rows, workers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(embedding.NewGradients(data, loss, rows, workers))(t)
 	return g
 }
 
@@ -101,9 +93,7 @@ func TestGradientIsThatOfTheLoss(t *testing.T) {
 		w := randomMatrix(g.Len(), 0.6, 1)
 		got := make([]float64, g.Len())
 		m := len(data.Graph().Pairs())
-		if err := g.Sum(context.Background(), got, w, numbers(0, m), 1e6, embedding.WholeMatrix); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.Sum(context.Background(), got, w, numbers(0, m), 1e6, embedding.WholeMatrix))
 		for k := range w {
 			const h = 1e-6
 			at := func(x float64) float64 {
@@ -132,9 +122,7 @@ func TestClipping(t *testing.T) {
 				largest, total := 0.0, make([]float64, g.Len())
 				one := make([]float64, g.Len())
 				for i := range m {
-					if err := g.Sum(context.Background(), one, w, numbers(i, i+1), min(clip, 1e290), embedding.WholeMatrix); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, g.Sum(context.Background(), one, w, numbers(i, i+1), min(clip, 1e290), embedding.WholeMatrix))
 					n := entrywise(norm, one)
 					if n > clip*(1+1e-15) || n > bound {
 						t.Fatalf("%s, W of size %g, pair %d: norm %v exceeds clip %v or bound %v", norm, scale, i, n, clip, bound)
@@ -147,9 +135,7 @@ func TestClipping(t *testing.T) {
 				if scale >= 1 && scale <= 1e200 && clip <= 0.5 && largest < 0.999*clip {
 					t.Errorf("%s, W of size %g: the largest norm is %v, clip %v is not attained", norm, scale, largest, clip)
 				}
-				if err := g.Sum(context.Background(), one, w, numbers(0, m), min(clip, 1e290), embedding.WholeMatrix); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, g.Sum(context.Background(), one, w, numbers(0, m), min(clip, 1e290), embedding.WholeMatrix))
 				if clip > 1 {
 					continue
 				}
@@ -169,10 +155,7 @@ func TestClipping(t *testing.T) {
 func TestRowClippingExceedsTheClip(t *testing.T) {
 	const rows, h = 16, 0.5
 	g := pairGraph(t, 2, pairs{{A: 0, B: 1}})
-	data, err := embedding.NewData([]float64{1, 0, 0, 0, -1, 0, 0, 0}, 4, embedding.L1, 1, g, []bool{false})
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(embedding.NewData([]float64{1, 0, 0, 0, -1, 0, 0, 0}, 4, embedding.L1, 1, g, []bool{false}))(t)
 	w := make([]float64, rows*4)
 	for r := range rows {
 		w[r*4] = 3
@@ -180,9 +163,7 @@ func TestRowClippingExceedsTheClip(t *testing.T) {
 	grad := gradients(t, data, embedding.Contrastive{Margin: 20}, rows, 1)
 	rowwise, clipped := make([]float64, len(w)), make([]float64, len(w))
 	all := numbers(0, 1)
-	if err := errors.Join(grad.Sum(context.Background(), rowwise, w, all, h, embedding.RowByRow), grad.Sum(context.Background(), clipped, w, all, h, embedding.WholeMatrix)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(grad.Sum(context.Background(), rowwise, w, all, h, embedding.RowByRow), grad.Sum(context.Background(), clipped, w, all, h, embedding.WholeMatrix)))
 	byRow := entrywise(embedding.L1, rowwise)
 	if math.Abs(byRow-rows*h) > 1e-12 {
 		t.Errorf("clipped by rows the matrix has norm %v, want %v", byRow, rows*h)
@@ -199,9 +180,7 @@ func TestSumBitsDoNotDependOnWorkers(t *testing.T) {
 	for _, workers := range []int{1, 2, 7} {
 		g := gradients(t, data, embedding.Contrastive{Margin: 1}, 8, workers)
 		dst := make([]float64, g.Len())
-		if err := g.Sum(context.Background(), dst, randomMatrix(g.Len(), 0.3, 5), numbers(3, m), 0.2, embedding.WholeMatrix); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.Sum(context.Background(), dst, randomMatrix(g.Len(), 0.3, 5), numbers(3, m), 0.2, embedding.WholeMatrix))
 		if first == nil {
 			first = dst
 		}
@@ -220,10 +199,7 @@ func TestSumBitsDoNotDependOnWorkers(t *testing.T) {
 func TestDataEnforcesBounds(t *testing.T) {
 	for _, norm := range []embedding.Norm{embedding.L1, embedding.L2} {
 		x := []float64{3, 4, 0.1, 0.2, math.NaN(), 1, 1e308, 1e308}
-		data, err := embedding.NewData(x, 2, norm, 1, pairGraph(t, 4, nil), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(embedding.NewData(x, 2, norm, 1, pairGraph(t, 4, nil), nil))(t)
 		for v := range 4 {
 			if n := entrywise(norm, data.Row(v)); !(n <= 1) {
 				t.Errorf("%s: row %d has norm %v", norm, v, n)
@@ -271,9 +247,7 @@ func BenchmarkEpoch(b *testing.B) {
 			all := numbers(0, m)
 			for range b.N {
 				for from := 0; from < m; from += batch {
-					if err := g.Sum(context.Background(), dst, w, all[from:min(from+batch, m)], 0.5, embedding.WholeMatrix); err != nil {
-						b.Fatal(err)
-					}
+					must.Do(b, g.Sum(context.Background(), dst, w, all[from:min(from+batch, m)], 0.5, embedding.WholeMatrix))
 				}
 			}
 			b.ReportMetric(float64(m)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mpairs/s")

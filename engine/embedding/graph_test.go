@@ -9,6 +9,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -78,10 +79,7 @@ func TestGraphs(t *testing.T) {
 // TestRecordsWithoutNumbers has records for which the network is not finite, or fails: each is the embedding 0
 // without a Jacobian, whatever the others are.
 func TestRecordsWithoutNumbers(t *testing.T) {
-	net, err := embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{4}, Out: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	net := must.Get(embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{4}, Out: 2}))(t)
 	r := data(t, 4, 30, 0, false)
 	var first []float64
 	for _, fail := range []bool{false, true} {
@@ -104,10 +102,7 @@ func TestRecordsWithoutNumbers(t *testing.T) {
 
 // TestPlansAreRefused has problems that the backend does not take, with the reason.
 func TestPlansAreRefused(t *testing.T) {
-	net, err := embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{4}, Out: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	net := must.Get(embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{4}, Out: 2}))(t)
 	l := embedding.Loss{Model: embedding.Model{Network: net}, Pair: embedding.Distance{Of: engine.Logistic{}}, Clip: 1}
 	r := data(t, 1, 6, 0, false)
 	good := problem(l, r, 0)
@@ -143,17 +138,11 @@ func TestPlansAreRefused(t *testing.T) {
 			t.Errorf("%s: error %v, unsupported: want %t", name, err, c.unsupported)
 		}
 	}
-	k, err := embedding.Backend{}.Plan(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(embedding.Backend{}.Plan(good))(t)
 	if !math.IsInf(k.Bounds(engine.Query{Pairs: engine.PrefixPairs{T: 1}}).Sum, 1) {
 		t.Error("prefix pairs have a roundoff bound")
 	}
-	e, err := k.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(k.Bind(r))(t)
 	theta := l.Domain(3, l.Radius()).Start()
 	if err := e.Sum(context.Background(), make([]float64, len(theta)), engine.Gradient(theta, engine.PrefixPairs{T: 1})); !errors.Is(err, engine.ErrUnsupported) {
 		t.Errorf("prefix pairs: %v", err)

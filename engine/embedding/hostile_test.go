@@ -11,6 +11,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
 )
@@ -78,10 +79,7 @@ func (t hostileTape) Jacobian(f, jac, x []float64) error {
 func TestHostileRecords(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 4))
 	for _, m := range []int{1, 3} {
-		net, err := embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{4}, Out: m})
-		if err != nil {
-			t.Fatal(err)
-		}
+		net := must.Get(embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{4}, Out: m}))(t)
 		pairs := append(losses(t, m), kinked(t, m)...)
 		if testing.Short() {
 			pairs = pairs[len(pairs)-4:]
@@ -149,10 +147,7 @@ func checkHostile(t *testing.T, l embedding.Loss, method cpu.Method, most int, r
 	case err != nil:
 		t.Fatal(err)
 	}
-	c, err := l.Constants(plain.Bounds(), l.Radius())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(l.Constants(plain.Bounds(), l.Radius()))(t)
 	name := fmt.Sprintf("%s, %s, method %v, persons %d, pair clip %g", describe(l), k.Method(), method, most, l.PairClip)
 	base, rho := gradient(t, b, p, plain, theta)
 	for kind := range len(extremes) + 1 {

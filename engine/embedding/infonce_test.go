@@ -11,6 +11,7 @@ import (
 
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
+	"dyad/internal/must"
 )
 
 // similarPairs are m pairs of individuals of their own, (2i, 2i+1), some of them dissimilar.
@@ -27,10 +28,7 @@ func similarPairs(t testing.TB, m, d int, seed uint64, dissimilar ...int) *embed
 	for _, i := range dissimilar {
 		labels[i] = true
 	}
-	data, err := embedding.NewData(x, d, embedding.L2, 1, pairGraph(t, 2*m, list), labels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(embedding.NewData(x, d, embedding.L2, 1, pairGraph(t, 2*m, list), labels))(t)
 	return data
 }
 
@@ -39,10 +37,7 @@ func cosineModels(t testing.TB, d, m int) []embedding.Model {
 	t.Helper()
 	var all []embedding.Model
 	for i, hidden := range [][]int{nil, {4}, {6}, {4, 3}} {
-		n, err := embedding.NewMLP(embedding.MLP{In: d, Hidden: hidden, Out: m, Activation: embedding.Activation(i / 2)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(embedding.NewMLP(embedding.MLP{In: d, Hidden: hidden, Out: m, Activation: embedding.Activation(i / 2)}))(t)
 		all = append(all, embedding.Model{Network: n, Output: embedding.Output{Unit: true}})
 	}
 	return append(all, embedding.Model{Network: embedding.NewGraph(steady{fragile{d, m}}), Output: embedding.Output{Unit: true}})
@@ -68,29 +63,21 @@ var softmaxLosses = []embedding.InfoNCE{{Temperature: 0.3}, {Temperature: 1}, {T
 
 func softmax(t testing.TB, data *embedding.Data, loss embedding.InfoNCE, model embedding.Model, workers int) *embedding.Softmax {
 	t.Helper()
-	s, err := embedding.NewSoftmax(data, loss, model, workers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(embedding.NewSoftmax(data, loss, model, workers))(t)
 	return s
 }
 
 func softmaxSum(t testing.TB, s *embedding.Softmax, theta []float64, members []int32, clip float64) []float64 {
 	t.Helper()
 	dst := make([]float64, s.Len())
-	if err := s.Sum(context.Background(), dst, theta, members, clip); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Sum(context.Background(), dst, theta, members, clip))
 	return dst
 }
 
 // plainSoftmax is the sum as it is defined, and its loss: every cosine and its gradient from two records by themselves.
 func plainSoftmax(t testing.TB, data *embedding.Data, loss embedding.InfoNCE, model embedding.Model, theta []float64, members []int32, clip float64) (sum []float64, value float64) {
 	t.Helper()
-	pass, err := model.NewTermPass()
-	if err != nil {
-		t.Fatal(err)
-	}
+	pass := must.Get(model.NewTermPass())(t)
 	pass.Set(theta)
 	_, dim := model.Dims()
 	cosine := func(a, b int32) (float64, []float64) {
@@ -237,19 +224,13 @@ func TestSoftmaxBatches(t *testing.T) {
 
 // Pairs with a record for which the network is not finite are left out, and others are not touched.
 func TestSoftmaxLeavesOutWhatIsNotFinite(t *testing.T) {
-	net, err := embedding.NewMLP(embedding.MLP{In: 2, Out: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	net := must.Get(embedding.NewMLP(embedding.MLP{In: 2, Out: 2}))(t)
 	model := embedding.Model{Network: net, Output: embedding.Output{Unit: true}}
 	// Squares of images overflow, but for records near 0.
 	x := []float64{3e-10, 1e-10, 4e-10, -2e-10, 1e-10, 6e-10, 0.1, 0.5, 3e-10, 3e-10, -2e-10, 3e-10}
 	theta := []float64{1e160, 2e160, -1e160, 1e160}
 	pairs := []pairgraph.Pair{{A: 0, B: 1}, {A: 2, B: 3}, {A: 4, B: 5}}
-	data, err := embedding.NewData(x, 2, embedding.L2, 1, pairGraph(t, 6, pairs), make([]bool, 3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(embedding.NewData(x, 2, embedding.L2, 1, pairGraph(t, 6, pairs), make([]bool, 3)))(t)
 	for _, loss := range softmaxLosses {
 		s := softmax(t, data, loss, model, 1)
 		got := softmaxSum(t, s, theta, numbers(0, 3), 0.1)
@@ -263,17 +244,11 @@ func TestSoftmaxLeavesOutWhatIsNotFinite(t *testing.T) {
 func TestSoftmaxRefuses(t *testing.T) {
 	data := similarPairs(t, 4, 3, 1)
 	net := func(n embedding.MLP) embedding.Network {
-		made, err := embedding.NewMLP(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		made := must.Get(embedding.NewMLP(n))(t)
 		return made
 	}
 	unit := embedding.Output{Unit: true}
-	manhattan, err := embedding.NewData(make([]float64, 4), 2, embedding.L1, 1, pairGraph(t, 2, nil), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	manhattan := must.Get(embedding.NewData(make([]float64, 4), 2, embedding.L1, 1, pairGraph(t, 2, nil), nil))(t)
 	for says, c := range map[string]struct {
 		data  *embedding.Data
 		loss  embedding.InfoNCE

@@ -10,6 +10,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/pairgraph"
+	"dyad/internal/must"
 )
 
 // pairsOf are n random records of d features, some beyond the bound, and count different pairs.
@@ -33,10 +34,7 @@ func pairsOf(t *testing.T, n, d, count int, bound float64) *Data {
 	for i := range labels {
 		labels[i] = rng.IntN(3) > 0
 	}
-	data, err := NewData(x, d, L2, bound, g, labels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(NewData(x, d, L2, bound, g, labels))(t)
 	return data
 }
 
@@ -50,14 +48,9 @@ func TestMomentsOfPairs(t *testing.T) {
 		data := pairsOf(t, c.n, c.d, c.count, c.bound)
 		sym := engine.Symmetric{Dim: c.d}
 		sums := func(workers int) (count float64, all []float64) {
-			m, err := NewMoments(data, c.clip, workers)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(NewMoments(data, c.clip, workers))(t)
 			all = make([]float64, 2*sym.Len())
-			if count, err = m.Sum(context.Background(), all[:sym.Len()], all[sym.Len():]); err != nil {
-				t.Fatal(err)
-			}
+			count = must.Get(m.Sum(context.Background(), all[:sym.Len()], all[sym.Len():]))(t)
 			return count, all
 		}
 		count, got := sums(1)
@@ -87,10 +80,7 @@ func TestMomentsOfPairs(t *testing.T) {
 				}
 			}
 		}
-		e, err := MomentsError(c.count, c.d, c.bound, c.clip)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(MomentsError(c.count, c.d, c.bound, c.clip))(t)
 		far := func(want []float64) (norm float64) {
 			for k, v := range got {
 				norm = math.Hypot(norm, v-want[k])
@@ -110,10 +100,7 @@ func TestMomentsOfPairs(t *testing.T) {
 		}
 	}
 	data := pairsOf(t, 40, 7, 700, 1)
-	m, err := NewMoments(data, 0.5, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(NewMoments(data, 0.5, 2))(t)
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := m.Sum(done, make([]float64, 28), make([]float64, 28)); !errors.Is(err, context.Canceled) {

@@ -8,6 +8,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -102,10 +103,7 @@ func TestNeighboursOfNetworks(t *testing.T) {
 					theta := far(l, rng)
 					one, rho := gradient(t, embedding.Backend{}, problem(l, data, most), data, theta)
 					two, _ := gradient(t, embedding.Backend{}, problem(l, data, most), neighbour, theta)
-					c, err := l.Constants(data.Bounds(), l.Radius())
-					if err != nil {
-						t.Fatal(err)
-					}
+					c := must.Get(l.Constants(data.Bounds(), l.Radius()))(t)
 					ratio := distance(one, two) / (2*float64(n-1)*c.PairDiameter + 2*rho)
 					if ratio > 1 {
 						t.Fatalf("%s, C %g, %d units of up to %d rows: a neighbour moves the sum by %g of its certificate", describe(l), l.Clip, n, most, ratio)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 )
 
 // fragile is a linear map as a graph whose tape fails for records with a large first feature.
@@ -58,10 +59,7 @@ func networkModels(t testing.TB, d, m int) []embedding.Model {
 	var all []embedding.Model
 	for _, hidden := range [][]int{nil, {4}, {5, 3}} {
 		for i, output := range []embedding.Output{{}, {Unit: true}, {Within: 0.8}} {
-			n, err := embedding.NewMLP(embedding.MLP{In: d, Hidden: hidden, Out: m, Activation: embedding.Activation(i % 2)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := must.Get(embedding.NewMLP(embedding.MLP{In: d, Hidden: hidden, Out: m, Activation: embedding.Activation(i % 2)}))(t)
 			all = append(all, embedding.Model{Network: n, Output: output})
 		}
 	}
@@ -70,10 +68,7 @@ func networkModels(t testing.TB, d, m int) []embedding.Model {
 
 func networkTuples(t testing.TB, data *embedding.Data, class []int32, loss embedding.TupleLoss, model embedding.Model, size, workers int) *embedding.Tuples {
 	t.Helper()
-	s, err := embedding.NewNetworkTuples(data, class, loss, model, size, workers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(embedding.NewNetworkTuples(data, class, loss, model, size, workers))(t)
 	return s
 }
 
@@ -91,9 +86,7 @@ func farOf(t *testing.T, loss embedding.TupleLoss, data *embedding.Data, class [
 	for i := range n {
 		x = append(x, data.Row(i)...)
 	}
-	if err := model.Embed(f, theta, x, n); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, model.Embed(f, theta, x, n))
 	q := func(i, j int) float64 { return embedding.SquaredDistance.Of(f[i*m:][:m], f[j*m:][:m]) }
 	for i := range n {
 		norm := entrywise(embedding.L2, f[i*m:][:m])
@@ -190,10 +183,7 @@ func TestTermsOfNetworkTuplesAreComputedAlone(t *testing.T) {
 						}
 					}
 					zero := trial%2 == 0 || model.Network.Name() == "fragile"
-					data, err := embedding.NewData(x, d, embedding.L2, 1, pairGraph(t, n, nil), nil)
-					if err != nil {
-						t.Fatal(err)
-					}
+					data := must.Get(embedding.NewData(x, d, embedding.L2, 1, pairGraph(t, n, nil), nil))(t)
 					theta, clip := parametersOf(model, rng.Uint64()), []float64{0.01, 0.5, 10}[trial%3]
 					s := networkTuples(t, data, class, loss, model, size, 1+trial%3)
 					alone := tupleSum(t, s, theta, numbers(0, size), clip)
@@ -232,10 +222,7 @@ func TestTermsOfNetworkTuplesAreComputedAlone(t *testing.T) {
 func TestRecordsThatFailLeaveOthers(t *testing.T) {
 	const d, m = 3, 2
 	model := networkModels(t, d, m)[9]
-	p, err := model.NewTermPass()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(model.NewTermPass())(t)
 	p.Set(parametersOf(model, 1))
 	f := make([]float64, m)
 	if !p.Embed(f, []float64{0.1, 0.2, 0.3}, 1) || f[0] == 0 {

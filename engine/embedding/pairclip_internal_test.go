@@ -7,22 +7,17 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
 // TestPairLengthsAreBounds has a network whose Jacobian in the first layer cancels up to its rounding: what the
 // pair is clipped by is not below the norm of the exact term.
 func TestPairLengthsAreBounds(t *testing.T) {
-	set, err := kernels.Select(kernels.Generic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(kernels.Select(kernels.Generic))(t)
 	const large, clip = 0x1p45, 1e-6
 	net := MLP{In: 1, Hidden: []int{2, 2}, Out: 1, Radii: []float64{4, 4 * large, 4}}
-	r, err := engine.NewRecords([]float64{0.9, -0.8}, []float64{1, -1}, 1, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewRecords([]float64{0.9, -0.8}, []float64{1, -1}, 1, engine.UnitBounds()))(t)
 	l := Loss{Model: Model{Network: net}, Pair: Score{Of: engine.Logistic{}}, PairClip: clip}
 	worst := 0.0
 	for _, p := range []float64{1. / 3, 0.3, 0.77, 1.1, 0.123} {
@@ -36,12 +31,8 @@ func TestPairLengthsAreBounds(t *testing.T) {
 		e.start()
 		e.work[0].pass.Set(theta)
 		ctx := context.Background()
-		if err := e.eachBlock(ctx, e.embed); err != nil {
-			t.Fatal(err)
-		}
-		if err := e.sumPairs(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.eachBlock(ctx, e.embed))
+		must.Do(t, e.sumPairs(ctx))
 		exact := func(x float64) *big.Float { return new(big.Float).SetPrec(200).SetFloat64(x) }
 		rest := new(big.Float).Sub(new(big.Float).Mul(exact(large), exact(p)), new(big.Float).Mul(exact(other), exact(q)))
 		back, _ := rest.Float64()

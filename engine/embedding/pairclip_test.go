@@ -8,15 +8,13 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 )
 
 // TestPairClip compares a gradient of a model without factors, whose pairs are clipped one by one, with its
 // definition.
 func TestPairClip(t *testing.T) {
-	net, err := embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{5, 4}, Out: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	net := must.Get(embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{5, 4}, Out: 2}))(t)
 	const clip = 0.2
 	l := embedding.Loss{Model: embedding.Model{Network: net, Output: embedding.Output{Within: 1}}, Pair: embedding.Distance{Of: engine.Logistic{}}, PairClip: clip}
 	theta, r := l.Domain(3, l.Radius()).Start(), data(t, 12, 20, 0, false)
@@ -49,10 +47,7 @@ func TestPairClipByFactors(t *testing.T) {
 	hinge := expression(t, "max(0, 0.3 - u)")
 	for i, hidden := range [][]int{nil, {5}, {6, 5}} {
 		for _, m := range []int{1, 3} {
-			net, err := embedding.NewMLP(embedding.MLP{In: 3, Hidden: hidden, Out: m, Activation: embedding.Activation(i % 2)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			net := must.Get(embedding.NewMLP(embedding.MLP{In: 3, Hidden: hidden, Out: m, Activation: embedding.Activation(i % 2)}))(t)
 			for k, pair := range []embedding.PairLoss{
 				embedding.Score{Of: engine.Logistic{}}, embedding.Score{Of: hinge},
 				embedding.Bilinear{Of: engine.Logistic{}}, embedding.Distance{Of: hinge}, embedding.Contrastive{Margin: 1.5},
@@ -113,10 +108,7 @@ func checkPairClip(t *testing.T, l embedding.Loss, r *engine.Records, most int) 
 			want[k] += s * v
 		}
 	}
-	k, err := embedding.Backend{}.Plan(problem(l, r, most))
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(embedding.Backend{}.Plan(problem(l, r, most)))(t)
 	if k.Method() == "pair by pair" {
 		t.Errorf("%s is clipped pair by pair", describe(l))
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -15,14 +16,8 @@ import (
 // certificate for the same data, also where that clips.
 func TestClippedRowsAreFound(t *testing.T) {
 	const n = 40
-	net, err := NewMLP(MLP{In: 1, Hidden: []int{2}, Out: 1, Activation: Softplus})
-	if err != nil {
-		t.Fatal(err)
-	}
-	minus, err := engine.NewExpression("minus", "-u", engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	net := must.Get(NewMLP(MLP{In: 1, Hidden: []int{2}, Out: 1, Activation: Softplus}))(t)
+	minus := must.Get(engine.NewExpression("minus", "-u", engine.ExpressionOptions{}))(t)
 	// Embeddings are 1 and -1, and hidden values positive for both.
 	theta := []float64{1, 0, -1, 0, 1, -1}
 	pair := Bilinear{Of: minus}
@@ -40,10 +35,7 @@ func TestClippedRowsAreFound(t *testing.T) {
 	for i := range ones {
 		ones[i] = 1
 	}
-	set, err := kernels.Select(kernels.Best)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(kernels.Select(kernels.Best))(t)
 	clip := 0.0
 	rows := func(turned bool) (mean []float64) {
 		p, x, mean := Model{Network: net}.newPass(set), features(turned), make([]float64, len(theta))
@@ -82,28 +74,17 @@ func TestClippedRowsAreFound(t *testing.T) {
 	}
 	for _, limit := range []float64{0.5, 10} {
 		l := Loss{Model: Model{Network: net}, Pair: pair, Clip: limit}
-		c, err := l.Constants(engine.UnitBounds(), l.Radius())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(l.Constants(engine.UnitBounds(), l.Radius()))(t)
 		k, err := Backend{}.Plan(engine.Problem{N: n, D: 1, Bounds: engine.UnitBounds(), Loss: l, Radius: l.Radius()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var sums [2][]float64
 		for side := range sums {
-			r, err := engine.NewRecords(features(side == 1), ones, 1, engine.UnitBounds())
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := k.Bind(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(engine.NewRecords(features(side == 1), ones, 1, engine.UnitBounds()))(t)
+			e := must.Get(k.Bind(r))(t)
 			sums[side] = make([]float64, len(theta))
-			if err := e.Sum(context.Background(), sums[side], engine.Gradient(theta, engine.AllPairs{N: n})); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Sum(context.Background(), sums[side], engine.Gradient(theta, engine.AllPairs{N: n})))
 		}
 		if by := moved(sums[0], sums[1]) / n / (n - 1); by > 2*c.PairDiameter/n {
 			t.Errorf("clipped Jacobians move by %g, certified are %g", by, 2*c.PairDiameter/n)

@@ -8,6 +8,7 @@ import (
 
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
+	"dyad/internal/must"
 )
 
 // parted are n individuals, of which the first own have features in the first d/2 columns
@@ -30,10 +31,7 @@ func parted(t *testing.T, rng *rand.Rand, n, own, d int, p pairs) *embedding.Dat
 	for i := range labels {
 		labels[i] = rng.IntN(2) == 0
 	}
-	data, err := embedding.NewData(x, d, embedding.L2, 1, pairGraph(t, n, p), labels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(embedding.NewData(x, d, embedding.L2, 1, pairGraph(t, n, p), labels))(t)
 	return data
 }
 
@@ -70,9 +68,7 @@ func TestTermsOfPairsAreComputedAlone(t *testing.T) {
 			w, clip := randomMatrix(c.rows*d, 1, uint64(trial)), []float64{0.05, 0.5, 10}[trial%3]
 			sum := func(list []int32) []float64 {
 				dst := make([]float64, g.Len())
-				if err := g.Sum(context.Background(), dst, w, list, clip, c.how); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, g.Sum(context.Background(), dst, w, list, clip, c.how))
 				return dst
 			}
 			alone := sum([]int32{0})
@@ -130,10 +126,7 @@ func TestTermsOfAllPairsAreComputedAlone(t *testing.T) {
 	const d, rows, margin = 11, 3, 1e-9
 	rng := rand.New(rand.NewPCG(63, 26))
 	sum := func(x []float64, class []int32, workers int, w []float64, clip float64) []float64 {
-		data, err := embedding.NewData(x, d, embedding.L2, 1, pairGraph(t, len(class), nil), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(embedding.NewData(x, d, embedding.L2, 1, pairGraph(t, len(class), nil), nil))(t)
 		return allPairsSum(t, data, class, margin, rows, workers, w, clip)
 	}
 	for trial := range 60 {

@@ -2,7 +2,6 @@ package embedding_test
 
 import (
 	"context"
-	"dyad/engine/embedding"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -11,6 +10,9 @@ import (
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"dyad/engine/embedding"
+	"dyad/internal/must"
 )
 
 // unpaired is random data of n individuals within the unit ball of norm, and their
@@ -25,28 +27,20 @@ func unpaired(t testing.TB, n, d, classes int, norm embedding.Norm, seed uint64)
 	for i := range class {
 		class[i] = int32(r.IntN(classes))
 	}
-	data, err := embedding.NewData(x, d, norm, 1, pairGraph(t, n, nil), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(embedding.NewData(x, d, norm, 1, pairGraph(t, n, nil), nil))(t)
 	return data, class
 }
 
 func tuples(t testing.TB, data *embedding.Data, class []int32, loss embedding.TupleLoss, rows, size, workers int) *embedding.Tuples {
 	t.Helper()
-	s, err := embedding.NewTuples(data, class, loss, rows, size, workers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(embedding.NewTuples(data, class, loss, rows, size, workers))(t)
 	return s
 }
 
 func tupleSum(t testing.TB, s *embedding.Tuples, w []float64, members []int32, clip float64) []float64 {
 	t.Helper()
 	dst := make([]float64, s.Len())
-	if err := s.Sum(context.Background(), dst, w, members, clip); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Sum(context.Background(), dst, w, members, clip))
 	return dst
 }
 
@@ -116,15 +110,15 @@ func symbolic(t *testing.T, loss embedding.TupleLoss, data *embedding.Data, clas
 	n, d := data.Graph().Len(), data.Dim()
 	g := gorgonia.NewGraph()
 	number := func(v float64) *gorgonia.Node { return gorgonia.NewConstant(v) }
-	must := func(n *gorgonia.Node, err error) *gorgonia.Node { return gorgonia.Must(n, err) }
+	mustNode := func(n *gorgonia.Node, err error) *gorgonia.Node { return gorgonia.Must(n, err) }
 	add := func(a, b *gorgonia.Node) *gorgonia.Node {
 		if a == nil {
 			return b
 		}
-		return must(gorgonia.Add(a, b))
+		return mustNode(gorgonia.Add(a, b))
 	}
-	times := func(a, b *gorgonia.Node) *gorgonia.Node { return must(gorgonia.HadamardProd(a, b)) }
-	minus := func(a, b *gorgonia.Node) *gorgonia.Node { return must(gorgonia.Sub(a, b)) }
+	times := func(a, b *gorgonia.Node) *gorgonia.Node { return mustNode(gorgonia.HadamardProd(a, b)) }
+	minus := func(a, b *gorgonia.Node) *gorgonia.Node { return mustNode(gorgonia.Sub(a, b)) }
 	weights := make(gorgonia.Nodes, len(w))
 	for k, v := range w {
 		weights[k] = gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithName(string(rune('A'+k))), gorgonia.WithValue(v))
@@ -141,12 +135,12 @@ func symbolic(t *testing.T, loss embedding.TupleLoss, data *embedding.Data, clas
 			for k := range d {
 				u = add(u, times(number(data.Row(i)[k]-data.Row(j)[k]), weights[r*d+k]))
 			}
-			sum = add(sum, must(gorgonia.Square(u)))
+			sum = add(sum, mustNode(gorgonia.Square(u)))
 		}
 		squares[[2]int{i, j}] = sum
 		return sum
 	}
-	hinge := func(a *gorgonia.Node) *gorgonia.Node { return must(gorgonia.Rectify(a)) }
+	hinge := func(a *gorgonia.Node) *gorgonia.Node { return mustNode(gorgonia.Rectify(a)) }
 	var total *gorgonia.Node
 	count := 0.0
 	for a := range n {
@@ -159,7 +153,7 @@ func symbolic(t *testing.T, loss embedding.TupleLoss, data *embedding.Data, clas
 				if class[a] == class[p] {
 					total = add(total, times(number(0.5), q(a, p)))
 				} else {
-					total = add(total, times(number(0.5), must(gorgonia.Square(hinge(minus(number(l.Margin), must(gorgonia.Sqrt(q(a, p)))))))))
+					total = add(total, times(number(0.5), mustNode(gorgonia.Square(hinge(minus(number(l.Margin), mustNode(gorgonia.Sqrt(q(a, p)))))))))
 				}
 				continue
 			}
@@ -176,13 +170,13 @@ func symbolic(t *testing.T, loss embedding.TupleLoss, data *embedding.Data, clas
 					count++
 					total = add(total, hinge(add(minus(q(a, p), q(a, m)), number(l.Margin))))
 				case embedding.NPair:
-					softmax = add(softmax, must(gorgonia.Exp(times(number(1/(2*l.Temperature)), minus(q(a, p), q(a, m))))))
+					softmax = add(softmax, mustNode(gorgonia.Exp(times(number(1/(2*l.Temperature)), minus(q(a, p), q(a, m))))))
 				}
 			}
 			if _, ok := loss.(embedding.NPair); ok {
 				count++
 				if softmax != nil {
-					total = add(total, must(gorgonia.Log(add(softmax, number(1)))))
+					total = add(total, mustNode(gorgonia.Log(add(softmax, number(1)))))
 				}
 			}
 		}
@@ -192,15 +186,10 @@ func symbolic(t *testing.T, loss embedding.TupleLoss, data *embedding.Data, clas
 		return 0, gradient
 	}
 	total = times(number(1/count), total)
-	slopes, err := gorgonia.Grad(total, weights...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	slopes := must.Get(gorgonia.Grad(total, weights...))(t)
 	machine := gorgonia.NewTapeMachine(g)
 	defer machine.Close()
-	if err := machine.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, machine.RunAll())
 	for k, s := range slopes {
 		gradient[k] = s.Value().Data().(float64)
 	}
@@ -248,10 +237,7 @@ func TestTuplesAreClippedAsAWhole(t *testing.T) {
 			s := tuples(t, data, class, loss, rows, size, 1)
 			for _, scale := range []float64{1e-200, 1e-3, 1, 1e100, 1e160} {
 				w := randomMatrix(rows*d, scale, 3)
-				all, err := embedding.DrawTuples(n, size, 1, 2)
-				if err != nil {
-					t.Fatal(err)
-				}
+				all := must.Get(embedding.DrawTuples(n, size, 1, 2))(t)
 				total, largest := make([]float64, s.Len()), 0.0
 				for from := 0; from < n; from += size {
 					one := tupleSum(t, s, w, all[from:from+size], clip)
@@ -285,10 +271,7 @@ func TestDrawnTuplesAndWorkers(t *testing.T) {
 	const n, size = 3001, 7
 	var epochs [2][]int32
 	for e := range epochs {
-		members, err := embedding.DrawTuples(n, size, 5, e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		members := must.Get(embedding.DrawTuples(n, size, 5, e))(t)
 		if sorted := slices.Compact(slices.Sorted(slices.Values(members))); len(sorted) != n/size*size || sorted[0] < 0 || sorted[len(sorted)-1] >= n {
 			t.Fatalf("an individual is in two tuples, or nobody: %d of %d are different", len(sorted), len(members))
 		}

@@ -15,6 +15,7 @@ import (
 
 	"dyad/engine/dataset"
 	"dyad/engine/export"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -38,14 +39,8 @@ const pairs = "interactions: [[age, lab], [code, score], [\"the ward's\", sex], 
 
 func function(t testing.TB, schema string) *export.Function {
 	t.Helper()
-	s, err := dataset.ParseSchema([]byte(schema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := dataset.NewEncoder(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(dataset.ParseSchema([]byte(schema)))(t)
+	e := must.Get(dataset.NewEncoder(s))(t)
 	w := make([]float64, e.Dim())
 	for k := range w {
 		w[k] = math.Round(1000*math.Sin(float64(k+1))) / 1000
@@ -60,15 +55,10 @@ func TestSnippets(t *testing.T) {
 	for name, text := range map[string]func() ([]byte, error){
 		"score.py": f.Python, "score.go.txt": f.Go, "score.mjs": f.JavaScript, "score.sql": func() ([]byte, error) { return f.SQL(export.SQL, `clinic."Visits"`) },
 	} {
-		got, err := text()
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(text())(t)
 		path := filepath.Join("testdata", name)
 		if *update {
-			if err := os.WriteFile(path, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, got, 0o644))
 		}
 		if want, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s differs from what it was (-update writes it): %v", name, err)
@@ -155,10 +145,7 @@ func TestGoSnippetScores(t *testing.T) {
 			schema = strings.Replace(schema, "range: [-2, 3]", "range: [-2, 3], basis: curve:2", 1)
 		}
 		f := function(t, schema)
-		source, err := f.Go()
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := must.Get(f.Go())(t)
 		broken := strings.Replace(string(source), "max(math.Sqrt(sum), radius)", "radius + 0*sum", 1)
 		dir := t.TempDir()
 		for name, text := range map[string]string{
@@ -166,12 +153,8 @@ func TestGoSnippetScores(t *testing.T) {
 			"broken/score.go": strings.Replace(broken, "package score", "package broken", 1),
 		} {
 			path := filepath.Join(dir, filepath.FromSlash(name))
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		}
 		rng := rand.New(rand.NewPCG(1, 2))
 		records := make([]record, 300)
@@ -179,10 +162,7 @@ func TestGoSnippetScores(t *testing.T) {
 			records[i] = draw(rng, f)
 		}
 		records[0].Texts["sex"], records[0].fields[3] = "x", "x" // refused
-		text, err := json.Marshal(records)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(records))(t)
 		cmd := exec.Command("go", "run", ".")
 		cmd.Dir, cmd.Stdin = dir, bytes.NewReader(text)
 		cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off")
@@ -232,10 +212,7 @@ func TestJavaScriptScores(t *testing.T) {
 	dir := t.TempDir()
 	for _, head := range []string{"store: float32\n", "basis: curve:3\n", "basis: spike:5\n" + pairs} {
 		f := function(t, head+mixed)
-		source, err := f.JavaScript()
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := must.Get(f.JavaScript())(t)
 		rng := rand.New(rand.NewPCG(3, 4))
 		records, rows := make([]record, 300), make([]map[string]any, 300)
 		for i := range records {
@@ -248,18 +225,13 @@ func TestJavaScriptScores(t *testing.T) {
 			}
 		}
 		rows[0]["sex"], records[0].fields[3] = "constructor", "constructor" // refused; a name that every object has
-		text, err := json.Marshal(rows)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(rows))(t)
 		broken := strings.Replace(string(source), "Math.max(Math.sqrt(", "Math.min(Math.sqrt(", 1)
 		for name, text := range map[string]string{"score.mjs": string(source), "broken.mjs": broken, "main.mjs": `import { score } from "./score.mjs";
 import { score as broken } from "./broken.mjs";
 console.log(JSON.stringify(JSON.parse(process.argv[2]).map((row) => [score(row), broken(row)])));
 `} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 		}
 		out, err := exec.Command(node, filepath.Join(dir, "main.mjs"), string(text)).CombinedOutput()
 		var scores [][2]*float64

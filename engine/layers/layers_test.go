@@ -11,15 +11,13 @@ import (
 
 	"dyad/engine/embedding"
 	"dyad/engine/layers"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
 func parsed(t testing.TB, text string) layers.Spec {
 	t.Helper()
-	s, err := layers.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(layers.Parse([]byte(text)))(t)
 	return s
 }
 
@@ -77,17 +75,12 @@ func TestValuesByHand(t *testing.T) {
 		{"input: [2, 1]\nlayers: [attention: {size: 1}]", []float64{0, 0, 0, 0, 1, 0, 2, 1, 10}, []float64{1, 3}, []float64{44}},
 		{"layers: [layernorm: true]", []float64{1, 2, 3, 4, 1, 10}, []float64{-7, 7}, []float64{3 - 1/math.Sqrt(1+layers.Epsilon/49) + 10*(4+2/math.Sqrt(1+layers.Epsilon/49))}},
 	} {
-		net, err := parsed(t, c.text).Network(len(c.x), len(c.want))
-		if err != nil {
-			t.Fatal(err)
-		}
+		net := must.Get(parsed(t, c.text).Network(len(c.x), len(c.want)))(t)
 		if n := embedding.Parameters(net); n != len(c.theta) {
 			t.Fatalf("%s: %d parameters, want %d", c.text, n, len(c.theta))
 		}
 		got := make([]float64, len(c.want))
-		if err := (embedding.Model{Network: net}).Embed(got, c.theta, c.x, 1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, (embedding.Model{Network: net}).Embed(got, c.theta, c.x, 1))
 		for k := range got {
 			if math.Abs(got[k]-c.want[k]) > 1e-12*(1+math.Abs(c.want[k])) {
 				t.Errorf("%s: %v, want %v", c.text, got, c.want)
@@ -102,10 +95,7 @@ func TestDenseLayersAreAnMLP(t *testing.T) {
 		mlp := embedding.MLP{In: 5, Hidden: []int{7, 4}, Out: 3, Activation: activation}
 		mlp.Radii = mlp.RadiiFor(3)
 		text := "{gain: 3, layers: [dense: 7, activation: A, dense: 4, activation: A]}"
-		net, err := parsed(t, strings.ReplaceAll(text, "A", activation.String())).Network(5, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		net := must.Get(parsed(t, strings.ReplaceAll(text, "A", activation.String())).Network(5, 3))(t)
 		theta := net.Start(4)
 		if !slices.Equal(theta, mlp.StartWith(3, 4)) {
 			t.Error("another start")
@@ -124,9 +114,7 @@ func TestDenseLayersAreAnMLP(t *testing.T) {
 		var values [2][]float64
 		for i, of := range []embedding.Network{net, mlp} {
 			values[i] = make([]float64, 600)
-			if err := (embedding.Model{Network: of, Output: embedding.Output{Unit: true}}).Embed(values[i], theta, x, 200); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, (embedding.Model{Network: of, Output: embedding.Output{Unit: true}}).Embed(values[i], theta, x, 200))
 		}
 		got, want := values[0], values[1]
 		for k := range got {
@@ -140,10 +128,7 @@ func TestDenseLayersAreAnMLP(t *testing.T) {
 // A model file holds the description itself: it is the same after JSON, and what is changed has another digest.
 func TestSpecSurvivesJSON(t *testing.T) {
 	s := parsed(t, "{input: [3, 4], layers: [residual: [attention: {size: 2}, layernorm: true], pooling: {kind: max}, dense: 2]}")
-	text, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(s))(t)
 	var again layers.Spec
 	if err := json.Unmarshal(text, &again); err != nil || !reflect.DeepEqual(s, again) || s.Digest() != again.Digest() {
 		t.Errorf("%s: %+v, %v", text, again, err)
@@ -156,14 +141,8 @@ func TestSpecSurvivesJSON(t *testing.T) {
 
 // Networks in plain Go have no gradients: a program that trains one stops.
 func TestPlainNetworksDoNotTrain(t *testing.T) {
-	net, err := parsed(t, "layers: [dense: 2]").Network(3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := kernels.Select(kernels.Generic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	net := must.Get(parsed(t, "layers: [dense: 2]").Network(3, 1))(t)
+	set := must.Get(kernels.Select(kernels.Generic))(t)
 	defer func() {
 		if recover() == nil {
 			t.Error("Pull computed something")
@@ -202,14 +181,8 @@ func TestOwnNetworksAreProjected(t *testing.T) {
 	own := layers.Own{Kind: "waves", In: 3, Out: 1, Build: func() (embedding.Network, error) {
 		return embedding.NewMLPWith(3, []int{2}, 1, "tanh", 2)
 	}}
-	net, err := own.Network()
-	if err != nil {
-		t.Fatal(err)
-	}
-	read, err := layers.Own{Kind: "waves", In: 3, Out: 1, Parts: net.Layers()}.Network()
-	if err != nil {
-		t.Fatal(err)
-	}
+	net := must.Get(own.Network())(t)
+	read := must.Get(layers.Own{Kind: "waves", In: 3, Out: 1, Parts: net.Layers()}.Network())(t)
 	if trains, reads := embedding.OutputOf(net, ""), embedding.OutputOf(read, ""); trains != reads || trains.Within == 0 {
 		t.Errorf("it trains with outputs %+v, and is read with %+v", trains, reads)
 	}

@@ -13,6 +13,7 @@ import (
 	"dyad/engine/dataset"
 	"dyad/engine/embedding"
 	"dyad/engine/team"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -30,22 +31,13 @@ func TestClusterFace(t *testing.T) {
 		if n != nil {
 			spec.Loss, spec.Epochs = embedding.NPair{Temperature: 1}, 2
 		}
-		plan, err := dyad.PlanPairs(p.Shape(), spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := plan.Run(context.Background(), p, dyad.Run{Ledger: book})
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := must.Get(dyad.PlanPairs(p.Shape(), spec))(t)
+		m := must.Get(plan.Run(context.Background(), p, dyad.Run{Ledger: book}))(t)
 		return m.Model
 	}
 	before, _ := charges(t, book)
 	for name, m := range map[string]*dyad.Model{"identity": nil, "matrix": metric(nil), "network": metric(&dyad.Network{Hidden: []int{4}, Dim: 3})} {
-		p, err := dyad.PlanClusters(data.Shape(), dyad.ClusterOptions{Clusters: 2, Metric: m, Epsilon: 5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(dyad.PlanClusters(data.Shape(), dyad.ClusterOptions{Clusters: 2, Metric: m, Epsilon: 5}))(t)
 		if m != nil {
 			rows, dim, err := m.Transform(data.Records)
 			if err != nil || dim != p.Options.Dim {
@@ -65,18 +57,9 @@ func TestClusterFace(t *testing.T) {
 		if err != nil || found.File == "" || found.Seconds != 0 {
 			t.Fatalf("%s: %+v, %v", name, found, err)
 		}
-		saved, err := dyad.LoadClusters(name + ".json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		places, err := found.Assign(data.Records)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := saved.Assign(data.Records)
-		if err != nil {
-			t.Fatal(err)
-		}
+		saved := must.Get(dyad.LoadClusters(name + ".json"))(t)
+		places := must.Get(found.Assign(data.Records))(t)
+		again := must.Get(saved.Assign(data.Records))(t)
 		for i := range places {
 			if places[i] != again[i] || places[i] < 1 || places[i] > 2 {
 				t.Fatalf("%s: record %d is in cluster %d, and in %d of the saved ones", name, i, places[i], again[i])
@@ -95,15 +78,9 @@ func TestClusterFace(t *testing.T) {
 func TestClustersRefuse(t *testing.T) {
 	inClinic(t)
 	data, plan, book := opened(t, dyad.Options{})
-	scores, err := plan.Run(context.Background(), data, dyad.Run{Ledger: book})
-	if err != nil {
-		t.Fatal(err)
-	}
+	scores := must.Get(plan.Run(context.Background(), data, dyad.Run{Ledger: book}))(t)
 	_, exact, _ := opened(t, dyad.Options{Task: dyad.Metric, Mode: algorithms.NonPrivate})
-	metric, err := exact.Run(context.Background(), data, dyad.Run{Ledger: book})
-	if err != nil {
-		t.Fatal(err)
-	}
+	metric := must.Get(exact.Run(context.Background(), data, dyad.Run{Ledger: book}))(t)
 	for want, change := range map[string]func(*dyad.Shape, *dyad.ClusterOptions){
 		"without a guarantee":          func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Metric = metric.Model },
 		"persons with several rows":    func(s *dyad.Shape, _ *dyad.ClusterOptions) { s.PersonRows = 3 },
@@ -119,14 +96,8 @@ func TestClustersRefuse(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	p, err := dyad.PlanClusters(data.Shape(), dyad.ClusterOptions{Clusters: 2, Epsilon: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	train, _, err := data.Split(0.5, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(dyad.PlanClusters(data.Shape(), dyad.ClusterOptions{Clusters: 2, Epsilon: 1}))(t)
+	train, _ := must.Get2(data.Split(0.5, 1))(t)
 	if _, err := p.Run(context.Background(), train, dyad.Run{Ledger: book}); !errors.Is(err, dyad.ErrInput) {
 		t.Errorf("other records: %v", err)
 	}
@@ -143,15 +114,9 @@ func TestClustersOfFloat32(t *testing.T) {
 	inClinic(t)
 	var releases [][]float64
 	for _, store := range []string{dataset.StoreFloat32, dataset.StoreFloat64} {
-		s, err := dataset.LoadUnlabelledSchema("patients.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(dataset.LoadUnlabelledSchema("patients.yaml"))(t)
 		s.Store = dataset.StoreFloat32 // the encoder rounds the same
-		d, err := dataset.Load("patients.csv", s, dataset.Options{Labels: dataset.LabelsIgnored})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(dataset.Load("patients.csv", s, dataset.Options{Labels: dataset.LabelsIgnored}))(t)
 		data := dyad.NewData(d)
 		if store == dataset.StoreFloat64 {
 			n, dim := d.Records.Len(), d.Records.Dim()
@@ -159,18 +124,10 @@ func TestClustersOfFloat32(t *testing.T) {
 			for i := range n {
 				d.Records.Row(i, x[i*dim:][:dim])
 			}
-			if data.Records, err = engine.NewRecords(x, make([]float64, n), dim, engine.UnitBounds()); err != nil {
-				t.Fatal(err)
-			}
+			data.Records = must.Get(engine.NewRecords(x, make([]float64, n), dim, engine.UnitBounds()))(t)
 		}
-		p, err := dyad.PlanClusters(data.Shape(), dyad.ClusterOptions{Clusters: 3, Epsilon: 5})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := p.Run(context.Background(), data, dyad.Run{Public: true, Source: privacy.NewSeededSource(1)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(dyad.PlanClusters(data.Shape(), dyad.ClusterOptions{Clusters: 3, Epsilon: 5}))(t)
+		c := must.Get(p.Run(context.Background(), data, dyad.Run{Public: true, Source: privacy.NewSeededSource(1)}))(t)
 		releases = append(releases, append(c.Counts, c.Centres[0]...))
 	}
 	for i := range releases[0] {

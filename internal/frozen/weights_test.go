@@ -18,6 +18,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -158,14 +159,8 @@ func runPairs(t *testing.T, b privacy.Budget, add adds) {
 		j := (i + 1) % runN
 		list, labels[i] = append(list, pairgraph.Pair{A: int32(min(i, j)), B: int32(max(i, j))}), positive[i] != positive[j]
 	}
-	graph, err := pairgraph.New(runN, list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	alone, err := pairgraph.New(runN, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := must.Get(pairgraph.New(runN, list))(t)
+	alone := must.Get(pairgraph.New(runN, nil))(t)
 	contrastive := embedding.Contrastive{Margin: 1}
 	for name, s := range map[string]pairs.Spec{
 		"gradients":       {Loss: contrastive},
@@ -198,10 +193,7 @@ func runPairs(t *testing.T, b privacy.Budget, add adds) {
 		if err != nil {
 			continue // TestPlans has what is refused
 		}
-		data, err := embedding.NewData(slices.Clone(x), runD, p.Spec.Norm(), 1, g, of)
-		if err != nil {
-			t.Fatal(name, err)
-		}
+		data := must.Get(embedding.NewData(slices.Clone(x), runD, p.Spec.Norm(), 1, g, of))(t, name)
 		w, err := weightsOf(pairs.Run(t.Context(), data, who, p, pairs.Options{Options: seeded()}))
 		add("pairs "+name, b, w, err)
 	}
@@ -313,14 +305,8 @@ func runReleases(b privacy.Budget, add adds) {
 func runLocals(t *testing.T, b privacy.Budget, add adds) {
 	x, y, _ := runData()
 	for _, m := range local.Methods() {
-		p, err := local.Protocol{Method: m, Loss: localLoss(), Dim: runD, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: runN, Epochs: 3, Epsilon: 1.25}.Plan()
-		if err != nil {
-			t.Fatal(err)
-		}
-		records, err := engine.NewRecords(x, y, runD, engine.UnitBounds())
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(local.Protocol{Method: m, Loss: localLoss(), Dim: runD, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: runN, Epochs: 3, Epsilon: 1.25}.Plan())(t)
+		records := must.Get(engine.NewRecords(x, y, runD, engine.UnitBounds()))(t)
 		state, err := local.Simulate(t.Context(), p, records, privacy.NewSeededSource(11), nil)
 		if err != nil {
 			add("local "+m.String(), b, nil, err)

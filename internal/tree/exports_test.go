@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // source is a parsed file: the room of its package, and whether it is a test.
@@ -136,10 +138,7 @@ const mostOwnExports = 233
 func TestFewExportsAreForTheirOwnRoom(t *testing.T) {
 	t.Chdir("../..")
 	_, module := module(t)
-	files, err := parsedSources(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(parsedSources("."))(t)
 	if own := ownExports(files, module); len(own) > mostOwnExports {
 		t.Errorf("%d exported names are used by their own packages alone, want at most %d: %s", len(own), mostOwnExports, strings.Join(own, " "))
 	} else if len(own) < mostOwnExports {
@@ -148,9 +147,7 @@ func TestFewExportsAreForTheirOwnRoom(t *testing.T) {
 	// The control: of two names that are exported, another package uses one.
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a/a.go": "package a\n\nfunc Own() {}\n\nfunc Used() { Own() }\n", "b/b.go": "package b\n\nimport \"" + module + "/a\"\n\nfunc f() { a.Used() }\n"} {
-		if err := errors.Join(os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)))
 	}
 	toy, err := parsedSources(dir)
 	if own := ownExports(toy, module); err != nil || !slices.Equal(own, []string{"a.Own"}) {
@@ -267,7 +264,7 @@ func splitRoom(name string) (room, rest string) {
 }
 
 // testRooms help tests: that only tests use them is what they are for.
-var testRooms = []string{"algorithms/attack", "algorithms/attack/kinds", "bench", "cmd/command/kindtest", "engine/cuda/ptxtest", "engine/enginetest", "internal/crash", "internal/hostile", "internal/sizes", "privacy/privtest"}
+var testRooms = []string{"algorithms/attack", "algorithms/attack/kinds", "bench", "cmd/command/kindtest", "engine/cuda/ptxtest", "engine/enginetest", "internal/crash", "internal/hostile", "internal/must", "internal/sizes", "privacy/privtest"}
 
 // forUsers are exports that programs with Dyad as a library need and Dyad itself does not.
 var forUsers = []string{
@@ -279,17 +276,14 @@ var forUsers = []string{
 	"privacy/account.RDP.Divergence", "privacy/account.ZCDP.Rho", // to compare with other accountants
 	"engine/cuda/driver.DynamicShared", "engine/cuda/driver.LocalBytes", "engine/cuda/driver.MaxThreads", "engine/cuda/driver.Registers", "engine/cuda/driver.SharedBytes", // of CUDA
 	// Tests of another package compare with them.
-	"engine.Records.InFile", "kernels.ClipDepth", "kernels.ExponentError", "kernels.ReciprocalError", "privacy/internal/sampler.BitsFrom", "algorithms/audit.RatioLower",
+	"engine.Records.InFile", "kernels.ExponentError", "kernels.ReciprocalError", "privacy/internal/sampler.BitsFrom", "algorithms/audit.RatioLower",
 }
 
 // TestNoExportIsForTestsAlone: what nobody but tests uses is deleted, or lives in a test.
 func TestNoExportIsForTestsAlone(t *testing.T) {
 	t.Chdir("../..")
 	_, module := module(t)
-	files, err := parsedSources(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(parsedSources("."))(t)
 	unused, declared := unusedExports(files, module)
 	for _, n := range unused {
 		if room, _ := splitRoom(n); !slices.Contains(testRooms, room) && !slices.Contains(forUsers, n) {
@@ -329,10 +323,7 @@ func private(int) { }
 		"a/a_test.go": "package a\nfunc TestAlone() { _ = Alone; Recursive(); Used{}.Idle(); _ = Sole }\n",
 		"b/b.go":      "package b\nimport other \"m/a\"\nfunc use() { other.Used{}.Called(); other.Help() }\n",
 	} {
-		f, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution))(t)
 		files = append(files, source{name[:1], strings.HasSuffix(name, "_test.go"), f})
 	}
 	unused, _ := unusedExports(files, "m")

@@ -7,21 +7,27 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // merged are tests of internal/tree/testdata/names.txt that have another name today.
 var merged = map[string]string{
-	"TestCUDAOnTheHost":                "TestHost", // one framework in engine/cuda, run by make host
-	"TestClustersAreAudited":           "TestKindsAreAudited",
-	"TestEvaluationIsAudited":          "TestKindsAreAudited",
-	"TestEvaluationOfNeighbours":       "TestKindsOfEverySize", // one table of neighbours by kind of run
-	"TestFullBatchRecursions":          "TestRecursions",       // of passes and baselines, too
-	"TestOffGIGAIsTheRecursion":        "TestRecursions",
-	"TestParticipationLeakIsCaught":    "TestParticipationLeakIsCaught", // of the audit of messages; the other one had bounds of its own
-	"TestRequestsInWorkKeepTheirPlace": "TestRequestsInWorkKeepTheirShare",
-	"TestSearchOfNeighbours":           "TestKindsOfEverySize",
-	"TestSearchOfReplacedPersons":      "TestKindsOfEverySize",
-	"TestWgmmaIsChosen":                "TestVariantsAreRefused",
+	"TestCUDAOnTheHost":                  "TestHost", // one framework in engine/cuda, run by make host
+	"TestClustersAreAudited":             "TestKindsAreAudited",
+	"TestEvaluationIsAudited":            "TestKindsAreAudited",
+	"TestEvaluationOfNeighbours":         "TestKindsOfEverySize", // one table of neighbours by kind of run
+	"TestFullBatchRecursions":            "TestRecursions",       // of passes and baselines, too
+	"TestOffGIGAIsTheRecursion":          "TestRecursions",
+	"TestParticipationLeakIsCaught":      "TestParticipationLeakIsCaught", // of the audit of messages; the other one had bounds of its own
+	"TestKilledClusteringsAreResumed":    "TestKilledRunsAreResumed",      // one table for every kind
+	"TestKilledEvaluationsAreResumed":    "TestKilledRunsAreResumed",
+	"TestKilledSearchesAreResumed":       "TestKilledRunsAreResumed",
+	"TestKilledSearchOfPersonsIsResumed": "TestKilledRunsAreResumed",
+	"TestRequestsInWorkKeepTheirPlace":   "TestRequestsInWorkKeepTheirShare",
+	"TestSearchOfNeighbours":             "TestKindsOfEverySize",
+	"TestSearchOfReplacedPersons":        "TestKindsOfEverySize",
+	"TestWgmmaIsChosen":                  "TestVariantsAreRefused",
 }
 
 var testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w+)\(`)
@@ -45,7 +51,7 @@ func lost(want []string, have map[string]int) (out []string) {
 func TestNoTestIsLost(t *testing.T) {
 	t.Chdir("../..")
 	have := map[string]int{}
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -54,14 +60,8 @@ func TestNoTestIsLost(t *testing.T) {
 			have[string(m[1])]++
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.FromSlash("internal/tree/testdata/names.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
+	text := must.Get(os.ReadFile(filepath.FromSlash("internal/tree/testdata/names.txt")))(t)
 	names := strings.Fields(string(text))
 	if len(names) < 1700 {
 		t.Fatalf("names.txt has %d names", len(names))

@@ -1,11 +1,12 @@
 package account
 
 import (
-	"dyad/internal/must"
-	"dyad/internal/sizes"
 	"math"
 	"testing"
 	"time"
+
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // accountOf is the privacy loss distribution of count releases.

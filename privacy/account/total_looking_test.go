@@ -1,12 +1,13 @@
 package account
 
 import (
-	"dyad/internal/must"
-	"dyad/internal/sizes"
 	"fmt"
 	"math"
 	"os"
 	"testing"
+
+	"dyad/internal/must"
+	"dyad/internal/sizes"
 )
 
 // The total of budgets that were fixed beforehand is the smallest of all accounts that know the events, for mixtures as

@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
 	"dyad/algorithms/audit"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -62,10 +63,7 @@ func worst(t *testing.T, pair Pair, tries int, seed uint64, largest map[string]f
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 2))
 	for try := range tries {
-		data, neighbour, err := pair(rng)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data, neighbour := must.Get2(pair(rng))(t)
 		moves, err := attack.Jobs(context.Background(), defect(data), defect(neighbour), seed+uint64(try))
 		if err != nil && !errors.As(err, new(attack.Violation)) {
 			t.Fatal(err)
@@ -124,15 +122,9 @@ func TestKindsAreAudited(t *testing.T) {
 	}
 	refuted := 0
 	for _, row := range Jobs() {
-		at, power, err := row.Audited(t.Context(), 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at, power := must.Get2(row.Audited(t.Context(), 3))(t)
 		runs := min(power.Runs, sizes.Of(1000, 10_000))
-		r, err := audit.Run(t.Context(), at, audit.Options{Runs: runs, Seed: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(audit.Run(t.Context(), at, audit.Options{Runs: runs, Seed: 3}))(t)
 		if r.HalfRefuted {
 			refuted++
 		}

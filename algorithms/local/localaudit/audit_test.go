@@ -7,6 +7,7 @@ import (
 	"dyad/algorithms/local"
 	"dyad/algorithms/local/localaudit"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	randomiser "dyad/privacy/local"
@@ -14,23 +15,14 @@ import (
 
 func plan(t *testing.T, m local.Method, epsilon float64, pairs int) *local.Plan {
 	t.Helper()
-	e, err := engine.NewExpression("linear", "-u", engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := local.Protocol{Method: m, Loss: e, Dim: 2, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 10, Epochs: 3, Epsilon: epsilon, Pairs: pairs}.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(engine.NewExpression("linear", "-u", engine.ExpressionOptions{}))(t)
+	p := must.Get(local.Protocol{Method: m, Loss: e, Dim: 2, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 10, Epochs: 3, Epsilon: epsilon, Pairs: pairs}.Plan())(t)
 	return p
 }
 
 func attack(t *testing.T, p *local.Plan, visits int) *localaudit.Report {
 	t.Helper()
-	r, err := localaudit.Attack(context.Background(), p, localaudit.Options{Runs: 20000, Visits: visits, Confidence: 0.999, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(localaudit.Attack(context.Background(), p, localaudit.Options{Runs: 20000, Visits: visits, Confidence: 0.999, Seed: 1}))(t)
 	return r
 }
 
@@ -139,10 +131,7 @@ func TestParticipationSpendsItsClaim(t *testing.T) {
 	}
 	for i, epsilon := range []float64{0.5, 1, 2, 4} {
 		for _, pairs := range sizes.Of([]int{[]int{1, 4}[i%2]}, []int{1, 4}) {
-			r, err := localaudit.Attack(context.Background(), plan(t, local.PrestigeParticipation, epsilon, pairs), localaudit.Options{Runs: 40000, Visits: 1, Confidence: 0.999, Seed: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(localaudit.Attack(context.Background(), plan(t, local.PrestigeParticipation, epsilon, pairs), localaudit.Options{Runs: 40000, Visits: 1, Confidence: 0.999, Seed: 2}))(t)
 			t.Logf("epsilon %v, %d pairs: estimate %.3f (%.3f) of the claim, bound %.3f of it", epsilon, pairs, r.Estimate/r.Claim, r.StandardError/r.Claim, r.LowerBound/r.Claim)
 			if r.Estimate < 0.9*r.Claim || r.Estimate-3.5*r.StandardError > r.Claim || !r.Holds() || !r.HalfRefuted {
 				t.Errorf("epsilon %v, %d pairs: %+v", epsilon, pairs, r)
@@ -187,10 +176,7 @@ func TestDefectsOfParticipationAreCaught(t *testing.T) {
 	const epsilon, pairs = 2, 4
 	p := plan(t, local.PrestigeParticipation, epsilon, pairs)
 	m := randomiser.Direction{Dim: 2, Bound: p.Lipschitz, Pairs: pairs}
-	r, channel, err := m.Participation(epsilon, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, channel := must.Get2(m.Participation(epsilon, 0))(t)
 	if k := channel.Mechanism().Favoured; k >= pairs {
 		t.Fatalf("%d of %d pairs are favoured, the test needs fewer", k, pairs)
 	}
@@ -208,11 +194,8 @@ func TestDefectsOfParticipationAreCaught(t *testing.T) {
 		{"the gradient of a record that does not take part is sent as its opposite", true, r, func() []float64 { return []float64{0, p.Lipschitz} }},
 	} {
 		src := privacy.NewSeededSource(3)
-		a, err := localaudit.AttackSender(context.Background(), p, localaudit.Options{Runs: 60000, Visits: 1, Confidence: 0.999, Seed: 3},
-			&defective{plan: p, src: src, response: c.response, channel: channel, zero: c.zero})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(localaudit.AttackSender(context.Background(), p, localaudit.Options{Runs: 60000, Visits: 1, Confidence: 0.999, Seed: 3},
+			&defective{plan: p, src: src, response: c.response, channel: channel, zero: c.zero}))(t)
 		t.Logf("%s: epsilon >= %.3f, estimate %.3f (%.3f), claim %v", c.name, a.LowerBound, a.Estimate, a.StandardError, a.Claim)
 		if a.Holds() == c.caught {
 			t.Errorf("%s: %+v", c.name, a)

@@ -16,6 +16,7 @@ import (
 	"dyad/algorithms/local"
 	"dyad/algorithms/local/serve"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -193,10 +194,7 @@ func TestLossesOfTheLibraryAreServed(t *testing.T) {
 	served := 0
 	for _, l := range engine.Library() {
 		for _, clip := range []float64{0, 0.25} {
-			e, err := l.Expression(engine.ExpressionOptions{Clip: clip})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := must.Get(l.Expression(engine.ExpressionOptions{Clip: clip}))(t)
 			if n := e.SlopeExpr().Size(); n > 40 {
 				t.Errorf("the slope of %s has %d operations, more than the comment of MaxOperations says", e.Name(), n)
 			}
@@ -222,10 +220,7 @@ func TestLossesOfTheLibraryAreServed(t *testing.T) {
 	if served < 20 {
 		t.Errorf("only %d losses", served)
 	}
-	e, err := engine.NewExpression("deep", strings.Repeat("sqrt(1+(", 30)+"u"+strings.Repeat(")^2)", 30), engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(engine.NewExpression("deep", strings.Repeat("sqrt(1+(", 30)+"u"+strings.Repeat(")^2)", 30), engine.ExpressionOptions{}))(t)
 	p := protocol(3)
 	p.Loss = e
 	if _, err := serve.Open(t.TempDir(), planOf(t, p)); err == nil || !strings.Contains(err.Error(), "at most 128") {

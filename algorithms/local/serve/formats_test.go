@@ -11,6 +11,7 @@ import (
 
 	"dyad/algorithms/local"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -33,27 +34,15 @@ func goldenFile(t *testing.T, name string, make func() []byte) []byte {
 
 func goldenPlan(t *testing.T) *local.Plan {
 	t.Helper()
-	e, err := engine.NewExpression("logistic", "log1p(exp(-u))", engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := local.Protocol{Method: local.DJW, Loss: e, Dim: 2, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 3, Epochs: 1, Epsilon: 1}.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(engine.NewExpression("logistic", "log1p(exp(-u))", engine.ExpressionOptions{}))(t)
+	p := must.Get(local.Protocol{Method: local.DJW, Loss: e, Dim: 2, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 3, Epochs: 1, Epsilon: 1}.Plan())(t)
 	return p
 }
 
 func goldenSubmission(t *testing.T, p *local.Plan, user string, seed uint64) Submission {
 	t.Helper()
-	m, err := local.NewClient(p, privacy.NewSeededSource(seed)).Message(&local.State{Epoch: 1, W: p.Start().W}, engine.Record{X: []float64{0.5, -0.2}, Y: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := NewSubmission(user, 1, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(local.NewClient(p, privacy.NewSeededSource(seed)).Message(&local.State{Epoch: 1, W: p.Start().W}, engine.Record{X: []float64{0.5, -0.2}, Y: 1}))(t)
+	s := must.Get(NewSubmission(user, 1, m))(t)
 	return s
 }
 
@@ -64,29 +53,16 @@ func TestOldFilesAreRead(t *testing.T) {
 
 	newest := goldenFile(t, "memory-2.json", func() []byte {
 		path := filepath.Join(dir, "new.json")
-		m, err := OpenMemory(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(OpenMemory(path))(t)
 		defer m.Close()
-		if _, err := m.add(Remembered{Protocol: PublicPlan(plan).key(), Epoch: 1, Epsilon: 0.75, Message: goldenSubmission(t, plan, "ann", 1)}); err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(m.add(Remembered{Protocol: PublicPlan(plan).key(), Epoch: 1, Epsilon: 0.75, Message: goldenSubmission(t, plan, "ann", 1)}))(t)
+		text := must.Get(os.ReadFile(path))(t)
 		return text
 	})
 	for _, name := range []string{"memory-1.json", "memory-2.json"} {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, goldenFile(t, name, nil), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		m, err := OpenMemory(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, goldenFile(t, name, nil), 0o600))
+		m := must.Get(OpenMemory(path))(t)
 		if all := m.Messages(); m.Spent() != 0.75 || len(all) != 1 || all[0].Message.User != "ann" || all[0].Message.Seed == "" {
 			t.Errorf("%s: %v, %+v", name, m.Spent(), all)
 		}
@@ -98,13 +74,8 @@ func TestOldFilesAreRead(t *testing.T) {
 
 	path := filepath.Join(dir, "key")
 	text := goldenFile(t, "token-key-1", func() []byte { return fmt.Appendf(nil, "%s%x\n", tokenKeyHeader, bytes.Repeat([]byte{7}, 32)) })
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	key, err := ReadTokenKey(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, text, 0o600))
+	key := must.Get(ReadTokenKey(path))(t)
 	study := key.Study(PublicPlan(plan))
 	if token, err := study.Token("ann"); token != "TeEqITEJ_NTaSwiPqVUavzHEQq4-U070Xy2fno9-ZCE" || !study.Valid("ann", token) || study.old("ann", token) {
 		t.Errorf("token %q, %v", token, err)
@@ -130,10 +101,7 @@ func goldenNetwork(t *testing.T) *local.Plan {
 	t.Helper()
 	p := goldenPlan(t).Protocol
 	p.Radius, p.L2, p.Users, p.Epsilon, p.Network = 0, 0, 9, 4, &local.Network{Hidden: 1, Seed: 1}
-	q, err := p.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Get(p.Plan())(t)
 	return q
 }
 
@@ -141,34 +109,17 @@ func goldenNetwork(t *testing.T) *local.Plan {
 func readLog(t *testing.T, name, model string, plan *local.Plan) {
 	path := filepath.Join(t.TempDir(), "log")
 	text := goldenFile(t, name, func() []byte {
-		s, err := Open(path, plan)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(Open(path, plan))(t)
 		for i, user := range []string{"ann", "bob"} {
-			if _, err := s.Submit(context.Background(), goldenSubmission(t, plan, user, uint64(i))); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Submit(context.Background(), goldenSubmission(t, plan, user, uint64(i))))(t)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(filepath.Join(path, "messages.log"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Close())
+		text := must.Get(os.ReadFile(filepath.Join(path, "messages.log")))(t)
 		return text
 	})
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(path, "messages.log"), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(path, plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(path, 0o700))
+	must.Do(t, os.WriteFile(filepath.Join(path, "messages.log"), text, 0o600))
+	s := must.Get(Open(path, plan))(t)
 	defer s.Close()
 	if st := s.State(); st.Visits != 2 || fmt.Sprintf("%.9g", st.Model) != model {
 		t.Errorf("log: %+v", st)

@@ -13,23 +13,18 @@ import (
 	"dyad/algorithms/local"
 	"dyad/engine"
 	"dyad/internal/files"
+	"dyad/internal/must"
 )
 
 // fuzzPlan is a small protocol.
 func fuzzPlan(f *testing.F, method local.Method, network bool) *local.Plan {
 	f.Helper()
-	e, err := engine.NewExpression("logistic", "log1p(exp(-u))", engine.ExpressionOptions{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	e := must.Get(engine.NewExpression("logistic", "log1p(exp(-u))", engine.ExpressionOptions{}))(f)
 	q := local.Protocol{Method: method, Loss: e, Dim: 3, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 3, Epochs: 1, Epsilon: 1}
 	if network {
 		q.Radius, q.L2, q.Users, q.Epsilon, q.Network = 0, 0, 20, 8, &local.Network{Hidden: 2}
 	}
-	p, err := q.Plan()
-	if err != nil {
-		f.Fatal(err)
-	}
+	p := must.Get(q.Plan())(f)
 	return p
 }
 
@@ -88,9 +83,7 @@ func FuzzLog(f *testing.F) {
 	dir := f.TempDir()
 	path := filepath.Join(dir, "messages.log")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o600))
 		read := func() (all []Submission, err error) {
 			l, err := openLog(dir, header, func(s Submission) error { all = append(all, s); return nil })
 			if err == nil {
@@ -99,10 +92,7 @@ func FuzzLog(f *testing.F) {
 			return all, err
 		}
 		first, err := read()
-		after, errRead := os.ReadFile(path)
-		if errRead != nil {
-			t.Fatal(errRead)
-		}
+		after := must.Get(os.ReadFile(path))(t)
 		if err != nil {
 			if !bytes.Equal(after, data) {
 				t.Fatal("a log that was refused was changed")
@@ -124,16 +114,11 @@ func FuzzMemory(f *testing.F) {
 	f.Add([]byte(`{"format":"dyad-local-client/1","answers":[{"protocol":"0f","epoch":1,"epsilon":1,"accepted":true,"message":` + fuzzMessages[0] + `}]}`))
 	f.Add([]byte(`{"format":"dyad-local-client/1","answers":null}`))
 	f.Add([]byte(`{"format":"dyad-local-client/2"}`))
-	sealed, err := files.Sealed(remembered{memoryFormat, []Remembered{{Protocol: "0f", Epoch: 1, Epsilon: 1}}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	sealed := must.Get(files.Sealed(remembered{memoryFormat, []Remembered{{Protocol: "0f", Epoch: 1, Epsilon: 1}}}))(f)
 	f.Add(sealed)
 	path := filepath.Join(f.TempDir(), "memory.json")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, text, 0o600))
 		m, err := OpenMemory(path)
 		if err != nil {
 			return
@@ -159,9 +144,7 @@ func FuzzTokenKey(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("A"), 43))
 	path := filepath.Join(f.TempDir(), "key")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, text, 0o600))
 		if k, err := ReadTokenKey(path); err == nil {
 			study := k.Study(Protocol{})
 			token, err := study.Token("ann")
@@ -178,10 +161,7 @@ func FuzzTokenKey(f *testing.F) {
 // A protocol of a hostile server is refused, or is one that a server here would state in the same words.
 func FuzzProtocol(f *testing.F) {
 	for _, p := range []*local.Plan{fuzzPlan(f, local.DJW, false), fuzzPlan(f, local.PrestigeLabel, false), fuzzPlan(f, local.Prestige, false), fuzzPlan(f, local.Prestige, true)} {
-		text, err := json.Marshal(PublicPlan(p))
-		if err != nil {
-			f.Fatal(err)
-		}
+		text := must.Get(json.Marshal(PublicPlan(p)))(f)
 		f.Add(text)
 		f.Add(bytes.Replace(text, []byte(`"method":"`), []byte(`"method":"\u001b[2J`), 1)) // its error has a backslash
 	}

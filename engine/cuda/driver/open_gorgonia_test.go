@@ -9,20 +9,16 @@ import (
 	"testing"
 
 	"github.com/ebitengine/purego"
+
+	"dyad/internal/must"
 )
 
 // gorgoniaFake is the fake driver through gorgonia.org/cu. The loader must have found it
 // under the usual name: gorgonia.sh sees to that.
 func gorgoniaFake(t *testing.T) fake {
 	t.Helper()
-	d, err := OpenGorgonia()
-	if err != nil {
-		t.Fatal(err)
-	}
-	handle, err := purego.Dlopen("libcuda.so.1", purego.RTLD_NOW) // the one that is linked
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(OpenGorgonia())(t)
+	handle := must.Get(purego.Dlopen("libcuda.so.1", purego.RTLD_NOW))(t) // the one that is linked
 	f, err := controlled(d, handle)
 	if err != nil {
 		t.Skip("libcuda.so.1 is not the fake driver: run gorgonia.sh")
@@ -33,14 +29,8 @@ func gorgoniaFake(t *testing.T) fake {
 // TestBindingsAgree: both bindings describe the same GPUs. This test binary
 // starts only where the driver finds a GPU.
 func TestBindingsAgree(t *testing.T) {
-	a, err := Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := OpenGorgonia()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(Open())(t)
+	b := must.Get(OpenGorgonia())(t)
 	va, errA := a.Version()
 	vb, errB := b.Version()
 	if va != vb || errA != nil || errB != nil {
@@ -62,9 +52,7 @@ func TestGorgoniaIsSelected(t *testing.T) {
 		t.Errorf("Open gives %T, %v", d, err)
 	}
 	t.Setenv(bindingVariable, "libcuda")
-	if d, err = Open(); err != nil {
-		t.Fatal(err)
-	}
+	d = must.Get(Open())(t)
 	if _, ok := d.(*library); !ok {
 		t.Errorf("Open gives %T", d)
 	}
@@ -86,11 +74,8 @@ func TestGorgoniaCallsFail(t *testing.T) {
 func TestBindingsComputeTheSame(t *testing.T) {
 	var results [][]float64
 	for _, d := range []Driver{openFake(t), gorgoniaFake(t)} {
-		g, err := OpenGPU(d, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = g.Do(context.Background(), func(c Context) error {
+		g := must.Get(OpenGPU(d, 1))(t)
+		err := g.Do(context.Background(), func(c Context) error {
 			values, err := fillJob(c, 37, 0.1)
 			results = append(results, values)
 			return err
