@@ -321,9 +321,7 @@ func checkpointed(t *testing.T) map[string]*lab {
 // A run that is stopped after any step and goes on from that or an older checkpoint is
 // one execution of its plan, with one noise vector for every release.
 func TestResumeFromCheckpoint(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for name := range checkpointed(t) {
 		for _, c := range sizes.Of([][2]int{{1, 1}, {7, 4}}, [][2]int{{1, 1}, {5, 5}, {7, 4}, {8, 1}}) {
 			l := checkpointed(t)[name]

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"dyad/algorithms"
@@ -133,13 +132,9 @@ func TestReplayCatchesEpochsOnTheSameRecords(t *testing.T) {
 		}
 		data, neighbour := attack.WorstCase(8, 2, 0, engine.UnitBounds())
 		for seed := range uint64(20) {
-			if _, err := attack.Replay(a, p, data, []*engine.Records{neighbour}, seed); err != nil {
-				t.Errorf("disjoint parts: %v", err)
-			}
+			must.Check(attack.Replay(a, p, data, []*engine.Records{neighbour}, seed))(t, "disjoint parts")
 		}
-		if _, err := attack.Replay(samePart{a}, p, data, []*engine.Records{neighbour}, 1); err == nil || !strings.Contains(err.Error(), "together") {
-			t.Errorf("delta %g, the same part in every epoch: %v", delta, err)
-		}
+		must.Fail(attack.Replay(samePart{a}, p, data, []*engine.Records{neighbour}, 1))(t, "together", fmt.Sprintf("delta %g, the same part in every epoch", delta))
 	}
 }
 

@@ -51,9 +51,7 @@ func TestReportsSurviveJSON(t *testing.T) {
 		t.Error("no report had a null")
 	}
 	for _, bad := range []string{"[]", `"x"`, `{"events": 1}`, `{"guarantee": []}`} {
-		if err := json.Unmarshal([]byte(bad), new(algorithms.Report)); err == nil {
-			t.Errorf("%s was read as a report", bad)
-		}
+		must.ErrDo(t, json.Unmarshal([]byte(bad), new(algorithms.Report)), "%s was read as a report", bad)
 	}
 }
 

@@ -121,9 +121,7 @@ func TestPaperLaplaceClaim(t *testing.T) {
 	}
 	// Constants that no loss has are refused.
 	s.Constants.PairDiameter = 8 * s.Constants.Lipschitz
-	if _, err := (algorithms.DPGDSC{}).Plan(s); err == nil || !strings.Contains(err.Error(), "exceeds 2 G") {
-		t.Errorf("Dg = 8 G: %v", err)
-	}
+	must.Fail((algorithms.DPGDSC{}).Plan(s))(t, "exceeds 2 G", "Dg = 8 G")
 }
 
 // The public rules take K-norm noise by its root mean square: with the mu of a

@@ -27,8 +27,7 @@ func newSpec(t *testing.T, n, d int, radius, l2 float64, b privacy.Budget, m alg
 
 func newSpecOf(t *testing.T, loss engine.Loss, n, d int, radius, l2 float64, b privacy.Budget, m algorithms.Mode) algorithms.Spec {
 	t.Helper()
-	s := must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius}, l2, b, m))(t)
-	return s
+	return must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius}, l2, b, m))(t)
 }
 
 // sigma is that of a plan's Gaussian noise, 0 for other noise.
@@ -126,9 +125,7 @@ func hiddenRatio(e account.ConvergentEvent) float64 {
 // Plans that draw batches have a second path of their own in TestBatchesBySecondPath of
 // the privacy package.
 func TestEpsilonBySecondPath(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic on one goroutine")
-	}
+	sizes.NotShort(t, "arithmetic on one goroutine")
 	for i, a := range algorithms.Catalog() {
 		info := a.Info()
 		if !info.Supports(algorithms.Certified) {
@@ -234,18 +231,10 @@ func TestPaperModeRefusesWithReasonAndNumbers(t *testing.T) {
 	}
 	// The remedies in the message are true.
 	s := newSpec(t, 512, 8, 1, 0.71, b, algorithms.Paper)
-	if _, err := (algorithms.OffPairStrC{}).Plan(s); err != nil {
-		t.Errorf("offpairstrc with the alpha of the message: %v", err)
-	}
-	if _, err := (algorithms.OffPairC{PaperAlpha: 16/(math.Sqrt(511)-4) + 1e-9}).Plan(newSpec(t, 512, 8, 1, 0, b, algorithms.Paper)); err != nil {
-		t.Errorf("offpairc with the alpha of the message: %v", err)
-	}
-	if _, err := (algorithms.DPGDSC{StepSize: 0.6}).Plan(newSpec(t, 512, 8, 1, 1e-3, b, algorithms.Paper)); !errors.Is(err, algorithms.ErrAssumption) {
-		t.Errorf("dpgdsc with too large a step: %v", err)
-	}
-	if _, err := (algorithms.DPGDSC{}).Plan(newSpec(t, 512, 8, 1, 0, b, algorithms.Certified)); !errors.Is(err, algorithms.ErrAssumption) {
-		t.Errorf("dpgdsc without strong convexity: %v", err)
-	}
+	must.Check((algorithms.OffPairStrC{}).Plan(s))(t, "offpairstrc with the alpha of the message")
+	must.Check((algorithms.OffPairC{PaperAlpha: 16/(math.Sqrt(511)-4) + 1e-9}).Plan(newSpec(t, 512, 8, 1, 0, b, algorithms.Paper)))(t, "offpairc with the alpha of the message")
+	must.Fail((algorithms.DPGDSC{StepSize: 0.6}).Plan(newSpec(t, 512, 8, 1, 1e-3, b, algorithms.Paper)))(t, algorithms.ErrAssumption, "dpgdsc with too large a step")
+	must.Fail((algorithms.DPGDSC{}).Plan(newSpec(t, 512, 8, 1, 0, b, algorithms.Certified)))(t, algorithms.ErrAssumption, "dpgdsc without strong convexity")
 }
 
 // A private run needs a ledger, is charged once, and its guarantee says what the
@@ -260,9 +249,7 @@ func TestRunChargesFirst(t *testing.T) {
 		t.Error("a private run without a ledger was allowed")
 	}
 	small := attack.RandomRecords(99, 3, engine.UnitBounds(), 1)
-	if _, err := algorithms.Run(context.Background(), small, a, p, algorithms.Options{Ledger: book, DataID: "x"}); err == nil {
-		t.Error("records of another shape were allowed")
-	}
+	must.Err(algorithms.Run(context.Background(), small, a, p, algorithms.Options{Ledger: book, DataID: "x"}))(t, "records of another shape were allowed")
 	runs := func() int {
 		s := must.Get(book.Summary("x", 1e-5))(t)
 		return s.Runs
@@ -280,17 +267,13 @@ func TestRunChargesFirst(t *testing.T) {
 	// Cancelled after the charge: an error, and the charge stands.
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := algorithms.Run(cancelled, data, a, p, algorithms.Options{Ledger: book, DataID: "x"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled run returned %v", err)
-	}
+	must.Fail(algorithms.Run(cancelled, data, a, p, algorithms.Options{Ledger: book, DataID: "x"}))(t, context.Canceled, "a cancelled run returned")
 	if runs() != 2 {
 		t.Errorf("%d runs charged, want 2: a cancelled run stays charged", runs())
 	}
 	// A cap refuses before anything is computed.
 	must.Do(t, book.SetCap("x", privacy.Budget{Epsilon: 1.5, Delta: 1e-5}))
-	if _, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: book, DataID: "x"}); !errors.Is(err, ledger.ErrBudget) {
-		t.Errorf("a run above the cap returned %v", err)
-	}
+	must.Fail(algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: book, DataID: "x"}))(t, ledger.ErrBudget, "a run above the cap returned")
 	if runs() != 2 {
 		t.Errorf("a refused run was charged")
 	}

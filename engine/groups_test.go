@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -143,9 +142,7 @@ func (b heedless) Plan(p engine.Problem) (engine.Kernel, error) {
 // A backend that knows no groups cannot be used with them by accident.
 func TestGroupsAreNotIgnored(t *testing.T) {
 	p := engine.Problem{N: 4, D: 1, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, Groups: []int{2, 2}}
-	if _, err := (cpu.Backend{}).Plan(p); !errors.Is(err, engine.ErrUnsupported) {
-		t.Errorf("a backend without groups plans a problem with them: %v", err)
-	}
+	must.Fail((cpu.Backend{}).Plan(p))(t, engine.ErrUnsupported, "a backend without groups plans a problem with them")
 	// One that ignores them states no bound for their pairs, and Grouped does not use it.
 	kernel, err := engine.Grouped{Backend: heedless{}}.Plan(p)
 	if err != nil || !strings.Contains(kernel.Method(), "within 2 groups") || math.IsInf(kernel.Bounds(engine.Query{Pairs: p.Pairs()}).Sum, 1) {
@@ -153,9 +150,7 @@ func TestGroupsAreNotIgnored(t *testing.T) {
 	}
 	for _, bad := range [][]int{{2, 3}, {1, 1, 1, 1}, {4, 0}} {
 		p.Groups = bad
-		if err := p.Validate(); err == nil {
-			t.Errorf("groups %v of 4 records were accepted", bad)
-		}
+		must.ErrDo(t, p.Validate(), "groups %v of 4 records were accepted", bad)
 	}
 	if g := (engine.GroupPairs{Sizes: []int{5, 1, 12}}); g.Len() != 20+132 || g.MaxPerRecord() != 22 {
 		t.Errorf("%v has %d pairs, at most %d with one record", g, g.Len(), g.MaxPerRecord())

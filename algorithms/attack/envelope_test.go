@@ -8,6 +8,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -15,9 +16,7 @@ import (
 // and replays the runs on neighbours: no release moves by more than its certificate. What a wrong search for the minimum breaks,
 // TestEnvelopeStaysWhereBoundsHold in package engine finds (docs/theory.md#moreau).
 func TestEnvelopesReplay(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, text := range []string{"max(0, 1-u)", "-log(5-u) - 10*max(0, -5-u)^2"} {
 		phi := must.Get(engine.NewExpression("test", text, engine.ExpressionOptions{}))(t)
 		loss := must.Get(engine.NewEnvelope(phi, 0.9, -4.001, 4.001))(t)
@@ -49,6 +48,5 @@ func ends(t *testing.T, n int, a, last float64) *engine.Records {
 		x[i] = a * y[i]
 	}
 	x[n-1] *= last
-	r := must.Get(engine.NewRecords(x, y, 1, engine.UnitBounds()))(t)
-	return r
+	return must.Get(engine.NewRecords(x, y, 1, engine.UnitBounds()))(t)
 }

@@ -88,12 +88,8 @@ func TestGroupMomentsOfEverySize(t *testing.T) {
 				p := groupsPlan(t, a, groups, c.D, 1e-5)
 				data := RandomRecords(c.N, c.D, engine.UnitBounds(), 5)
 				worst, other := WorstCase(c.N, c.D, c.Unit, engine.UnitBounds())
-				if _, err := Replay(a, p, data, Neighbours(data, 3, 6), 7); err != nil {
-					t.Error(err)
-				}
-				if _, err := Replay(a, p, worst, []*engine.Records{other}, 7); err != nil {
-					t.Error(err)
-				}
+				must.Check(Replay(a, p, data, Neighbours(data, 3, 6), 7))(t)
+				must.Check(Replay(a, p, worst, []*engine.Records{other}, 7))(t)
 			})
 		}
 	}

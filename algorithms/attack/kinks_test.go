@@ -44,9 +44,7 @@ func everyKink(t *testing.T, ratioOf func(t *testing.T, name string, p engine.Pr
 // neighbours whose other records change places. When four values shared a division, every one
 // of them moved by 2.3 to 3.6 times its certificate here.
 func TestKinksReplay(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const n = 31
 	quick := []algorithms.Algorithm{
 		algorithms.GradientPerturbation{Steps: 2}, algorithms.DPGDC2{Steps: 2},
@@ -104,9 +102,7 @@ func kinkSpec(t *testing.T, p engine.Problem) algorithms.Spec {
 // The same for streams, with every kind of buffer: the shared division made them move by 1.4
 // to 2.9 times their joint certificates.
 func TestKinksReplayStreams(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const n = 60
 	for i, v := range []streamVariant{
 		{a: algorithms.OnPairC{}, o: algorithms.StreamOptions{Batch: 26, BurnIn: 4}},

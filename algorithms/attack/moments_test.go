@@ -18,8 +18,7 @@ import (
 func planOn(t *testing.T, a algorithms.Algorithm, p engine.Problem, epsilon, delta float64) *algorithms.Plan {
 	t.Helper()
 	s := must.Get(algorithms.NewSpec(cpu.Backend{}, p, 0, privacy.Budget{Epsilon: epsilon, Delta: delta}, algorithms.Certified))(t)
-	plan := must.Get(a.Plan(s))(t)
-	return plan
+	return must.Get(a.Plan(s))(t)
 }
 
 func scores(n, d int) engine.Problem {

@@ -250,9 +250,7 @@ func TestReplayRefusesUnplannedReleases(t *testing.T) {
 	p := must.Get(algorithms.DPGDSC{Steps: 5, StepSize: 0.1}.Plan(spec(t, 20, 2, 5, 0.001, algorithms.Certified)))(t)
 	data := attack.RandomRecords(20, 2, engine.UnitBounds(), 1)
 	for _, noise := range []privacy.Mechanism{p.Noise(), privacy.Gaussian{Sigma: 1e-9}, privacy.KNorm{Scale: 1}, nil} {
-		if _, err := attack.Replay(unplanned{noise: noise}, p, data, attack.Neighbours(data, 1, 1), 1); !errors.Is(err, privacy.ErrUnplanned) {
-			t.Errorf("a second release with %v: %v", noise, err)
-		}
+		must.Fail(attack.Replay(unplanned{noise: noise}, p, data, attack.Neighbours(data, 1, 1), 1))(t, privacy.ErrUnplanned, fmt.Sprintf("a second release with %v", noise))
 	}
 }
 

@@ -170,18 +170,14 @@ func TestBatchesOfPairsAreRefused(t *testing.T) {
 	ev := must.Get(p.Spec.Kernel.Bind(attack.RandomRecords(20, 2, engine.UnitBounds(), 1)))(t)
 	defer ev.Close()
 	for _, pairs := range []engine.Pairs{engine.AllPairs{N: 20}, engine.PrefixPairs{T: 5}, engine.SubsetPairs{N: 6}} {
-		if err := ev.Sum(context.Background(), make([]float64, 2), engine.Gradient(make([]float64, 2), pairs)); err == nil {
-			t.Errorf("%T was accepted", pairs)
-		}
+		must.ErrDo(t, ev.Sum(context.Background(), make([]float64, 2), engine.Gradient(make([]float64, 2), pairs)), "%T was accepted", pairs)
 	}
 }
 
 // A loss whose slope is clipped is convex and smooth, so hidden steps contract as the
 // certificate says, in both forms. Control: steps that are too long do not.
 func TestClippedLossHasHiddenSteps(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	phi := must.Get(engine.NewExpression("custom", "exp(-u)", engine.ExpressionOptions{Clip: 0.75}))(t)
 	losses := []engine.Loss{engine.Score{Of: phi}, engine.Metric{Of: phi}}
 	for _, loss := range losses[:sizes.Of(1, 2)] { // the constants of a metric take seconds

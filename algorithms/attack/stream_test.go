@@ -15,6 +15,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -24,8 +25,7 @@ func streamPlan(t *testing.T, a algorithms.Stream, loss engine.Loss, n int, o al
 	s := must.Get(algorithms.NewStreamSpec(cpu.Backend{}, engine.Problem{
 		N: 2, D: 3, Bounds: engine.UnitBounds(), Loss: loss, Radius: 0.5,
 	}, o, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, m))(t)
-	p := must.Get(a.Plan(s))(t)
-	return p
+	return must.Get(a.Plan(s))(t)
 }
 
 func starter(p *algorithms.Plan) func(privacy.Session) (attack.Stepper, error) {
@@ -81,9 +81,7 @@ func streamVariants() (all []streamVariant) {
 // Every online algorithm, reading and mode, with batches and buffers, for every
 // loss, on random and structured neighbours.
 func TestStreamsReplay(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	variants := streamVariants()
 	for _, loss := range []engine.Loss{engine.Logistic{}, engine.MahalanobisLogistic{}} {
 		for i, v := range variants {
@@ -185,9 +183,7 @@ func TestReplayStreamCatchesBugs(t *testing.T) {
 			t.Errorf("%s: %v, want a violation about %q", name, err, c.want)
 		}
 	}
-	if _, err := attack.ReplayStream(p, starter(p), data, []*engine.Records{neighbour}, 1); err != nil {
-		t.Errorf("sound stream: %v", err)
-	}
+	must.Check(attack.ReplayStream(p, starter(p), data, []*engine.Records{neighbour}, 1))(t, "sound stream")
 }
 
 // DPFTRL moves by more than the norm of one column of C, which counts a record in one
@@ -231,8 +227,7 @@ func TestBuffersPerClassMoveMoreThanTheLastRecords(t *testing.T) {
 			x[3*i], y[i] = -1, -1
 		}
 		x[0], y[0] = 1, first
-		r := must.Get(engine.NewRecords(x, y, 3, engine.UnitBounds()))(t)
-		return r
+		return must.Get(engine.NewRecords(x, y, 3, engine.UnitBounds()))(t)
 	}
 	ratio, err := attack.ReplayStream(p, starter(p), records(1), []*engine.Records{records(-1)}, 1)
 	moved := ratio * p.Certificate().Sensitivity()
@@ -263,9 +258,7 @@ func TestSavedStateDependsOnReleasesAndBufferOnly(t *testing.T) {
 			o, err := algorithms.NewStream(p, s)
 			return saving{o, n, &saved}, err
 		}
-		if _, err := attack.ReplayStream(p, start, data, []*engine.Records{neighbour}, 3); err != nil {
-			t.Error(err)
-		}
+		must.Check(attack.ReplayStream(p, start, data, []*engine.Records{neighbour}, 3))(t)
 		if p.SecretState() == c.same || len(saved) != 2 || slices.Equal(saved[0], saved[1]) != c.same {
 			t.Errorf("%T: the saved iterates %v are equal: want %v", c.a, saved, c.same)
 		}

@@ -2,9 +2,7 @@ package audit_test
 
 import (
 	"context"
-	"errors"
 	"math"
-	"strings"
 	"testing"
 
 	"dyad/algorithms"
@@ -29,8 +27,7 @@ func plan(t testing.TB, a algorithms.Algorithm, loss engine.Loss, n, d int, b pr
 		radius = 1
 	}
 	s := must.Get(algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius}, l2, b, algorithms.Certified))(t)
-	p := must.Get(a.Plan(s))(t)
-	return p
+	return must.Get(a.Plan(s))(t)
 }
 
 // structured is the worst-case instance for plan p of a.
@@ -52,8 +49,7 @@ func mustRun(t testing.TB, target audit.Target, o audit.Options) *audit.Report {
 	if o.Runs >= 1500 {
 		o.Runs = sizes.Of(o.Runs/4, o.Runs)
 	}
-	r := must.Get(audit.Run(context.Background(), target, o))(t)
-	return r
+	return must.Get(audit.Run(context.Background(), target, o))(t)
 }
 
 // seeds is the number of seeds of the statistical tests.
@@ -203,21 +199,15 @@ func TestAuditRefusesWhatClaimsNothing(t *testing.T) {
 	s := must.Get(algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 20, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{}, algorithms.NonPrivate))(t)
 	a := algorithms.ProjectedGradient{Steps: 2}
 	p := must.Get(a.Plan(s))(t)
-	if _, err := audit.Run(context.Background(), structured(p, a), audit.Options{}); err == nil || !strings.Contains(err.Error(), "claims no privacy") {
-		t.Errorf("a non-private plan: %v", err)
-	}
+	must.Fail(audit.Run(context.Background(), structured(p, a), audit.Options{}))(t, "claims no privacy", "a non-private plan")
 	target := structured(plan(t, descent, engine.Logistic{}, 20, 2, approximate), descent)
 	for _, o := range []audit.Options{{Runs: 3}, {Confidence: 1}, {Confidence: 0.2}, {Access: 7}} {
-		if _, err := audit.Run(context.Background(), target, o); err == nil {
-			t.Errorf("%+v was accepted", o)
-		}
+		must.Err(audit.Run(context.Background(), target, o))(t, "%+v was accepted", o)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, access := range []audit.Access{audit.WhiteBox, audit.BlackBox} {
-		if _, err := audit.Run(ctx, target, audit.Options{Access: access}); !errors.Is(err, context.Canceled) {
-			t.Errorf("cancelled: %v", err)
-		}
+		must.Fail(audit.Run(ctx, target, audit.Options{Access: access}))(t, context.Canceled, "cancelled")
 	}
 }
 

@@ -200,9 +200,7 @@ func TestLowBitsOfFloatNoiseTellDataApart(t *testing.T) {
 // A run that looks gradients up has the bits of a run that computes them, for every
 // algorithm, and a report does not depend on the number of workers.
 func TestLookupAndWorkersKeepTheBits(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, a := range algorithms.Catalog() {
 		if !a.Info().Supports(algorithms.Certified) {
 			continue

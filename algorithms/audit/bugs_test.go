@@ -138,9 +138,7 @@ func TestUnchargedRunIsCaught(t *testing.T) {
 		}
 		private := algorithms.Options{Ledger: book, DataID: "clinic"}
 		for range 2 {
-			if err := audit.Charged(book, "clinic", p, run(p, private)); err != nil {
-				t.Errorf("a charged run: %v", err)
-			}
+			must.CheckDo(t, audit.Charged(book, "clinic", p, run(p, private)), "a charged run")
 		}
 		other := private
 		other.DataID = "elsewhere"
@@ -154,9 +152,7 @@ func TestUnchargedRunIsCaught(t *testing.T) {
 			"charged less than it cost": run(cheaper, private),
 			"nothing was run":           func() error { return nil },
 		} {
-			if err := audit.Charged(book, "clinic", &weaker, bug); err == nil || !strings.Contains(err.Error(), "not charged") {
-				t.Errorf("%s: %v", name, err)
-			}
+			must.FailDo(t, audit.Charged(book, "clinic", &weaker, bug), "not charged", name)
 		}
 	}
 }
@@ -193,9 +189,7 @@ func TestCanaries(t *testing.T) {
 		}
 	}
 	for _, o := range []audit.CanaryOptions{{Canaries: d + 1}, {Canaries: 4, Guesses: 5}, {Canaries: -1}, {Confidence: 2}} {
-		if _, err := audit.Canaries(context.Background(), descent, plan(t, descent, audit.Linear{}, n, d, pure), o); err == nil {
-			t.Errorf("%+v was accepted", o)
-		}
+		must.Err(audit.Canaries(context.Background(), descent, plan(t, descent, audit.Linear{}, n, d, pure), o))(t, "%+v was accepted", o)
 	}
 }
 

@@ -43,9 +43,7 @@ func TestLooksSpendAlpha(t *testing.T) {
 // Whoever looks at every bound, and takes the largest, is wrong with probability at most
 // alpha; with all of alpha at every look it is more often.
 func TestLargestOfAllLooksHolds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	rng := rand.New(rand.NewPCG(3, 4))
 	const runs, alpha, epsilon = 400, 0.05, 1.0
 	samples := sizes.Of(500, 2000)
@@ -123,9 +121,7 @@ func TestStoppedAuditsKeepTheirBounds(t *testing.T) {
 	if r, err := Run(context.Background(), target, Options{Time: time.Nanosecond}); err != nil || r.Runs != 0 || r.LowerBound != 0 || r.HalfRefuted {
 		t.Errorf("no time at all: %v, %+v", err, r)
 	}
-	if _, err := Run(context.Background(), target, Options{Time: -time.Second}); err == nil {
-		t.Error("a negative time was accepted")
-	}
+	must.Err(Run(context.Background(), target, Options{Time: -time.Second}))(t, "a negative time was accepted")
 }
 
 // Noise of pure epsilon in any dimension: the audit comes to 0.9 of the claim, and half of
@@ -154,9 +150,7 @@ func TestPureNoiseIsAuditedTightly(t *testing.T) {
 // Secret batches: the likelihood ratio over the batches is a better score than the
 // direction of the difference, and the claim holds against it.
 func TestSecretBatchesAreScoredByTheirMixture(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	target := attacked(t, privacy.Budget{Epsilon: 8, Delta: 1e-2}, Linear{}, algorithms.SubsampledDescent{Steps: 6, StepSize: 1e-9, BatchRecords: 4}, 2)
 	direction := must.Get(target.directionScore(context.Background(), 2))(t)
 	mixture, ok, err := target.mixtureScore(context.Background(), 2)

@@ -29,8 +29,7 @@ func TestAuditOfMoments(t *testing.T) {
 	for _, c := range cases {
 		plan := func(epsilon float64) *algorithms.Plan {
 			s := must.Get(algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 2000, D: 2, Bounds: engine.UnitBounds(), Loss: attack.Loss(c.a.Info()), Radius: 1}, 0, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, algorithms.Certified))(t)
-			p := must.Get(c.a.Plan(s))(t)
-			return p
+			return must.Get(c.a.Plan(s))(t)
 		}
 		p := plan(4)
 		target := must.Get(audit.Worst(context.Background(), c.a, p, 1))(t)

@@ -21,8 +21,7 @@ func partTarget(t *testing.T, name string, epsilon float64) audit.Target {
 	a := must.Get(algorithms.ByName(name))(t)
 	spec := must.Get(algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 16, D: 2, Bounds: engine.UnitBounds(), Loss: audit.Linear{}, Radius: 1}, 0.001, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, algorithms.Certified))(t)
 	p := must.Get(a.Plan(spec))(t)
-	target := must.Get(audit.Worst(context.Background(), a, p, 1))(t)
-	return target
+	return must.Get(audit.Worst(context.Background(), a, p, 1))(t)
 }
 
 // The report of parts, in any order and read back from files, is that of one audit, number for
@@ -47,8 +46,7 @@ func TestPartsOfAnAuditMakeOneAudit(t *testing.T) {
 			t.Errorf("%s: parts give\n%+v, want\n%+v", name, got, want)
 		}
 		other := func(target audit.Target, o audit.Options, part, of int) *audit.Part {
-			p := must.Get(audit.RunPart(ctx, target, o, part, of))(t)
-			return p
+			return must.Get(audit.RunPart(ctx, target, o, part, of))(t)
 		}
 		seed, short := o, *parts[2]
 		seed.Seed++
@@ -71,9 +69,7 @@ func TestPartsOfAnAuditMakeOneAudit(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "dyad-audit-part/2\n", audit.PartFormat + "\n", audit.PartFormat + "\nnonsense"} {
-		if _, err := audit.ReadPart(bytes.NewReader([]byte(text))); !errors.Is(err, audit.ErrParts) {
-			t.Errorf("%q: %v, want ErrParts", text, err)
-		}
+		must.Fail(audit.ReadPart(bytes.NewReader([]byte(text))))(t, audit.ErrParts, text)
 	}
 	if _, err := audit.RunPart(ctx, partTarget(t, "dpgdsc", 1), audit.Options{Time: 1}, 1, 2); err == nil {
 		t.Error("a part with a time limit")

@@ -28,8 +28,7 @@ func TestAuditOfPersons(t *testing.T) {
 		s := must.Get(algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{
 			N: n, D: 2, Bounds: b, Loss: engine.Logistic{}, Radius: 0.1, PersonRows: most,
 		}, 0.001, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))(t)
-		p := must.Get(descent.Plan(s))(t)
-		return p
+		return must.Get(descent.Plan(s))(t)
 	}
 	data, neighbour := attack.WorstPersons(counts, 2, 7, b)
 	p := planFor(persons)

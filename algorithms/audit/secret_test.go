@@ -34,9 +34,7 @@ func (l lessNoise) Plan(s algorithms.Spec) (*algorithms.Plan, error) {
 // is refuted. On the linear loss, hidden steps that end before the ball is felt are as
 // bad as their bound.
 func TestSecretsAreAttackedFromOutside(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, c := range []struct {
 		name  string
 		a     algorithms.Algorithm

@@ -51,9 +51,7 @@ func TestRunsOfASelectionAreReplayed(t *testing.T) {
 	if move, err := target(1.25, 0, nothing).Move(t.Context()); err != nil || math.Abs(move-1.25) > 1e-9 {
 		t.Errorf("runs with 5/4 of what they were planned for: %v, %v", move, err)
 	}
-	if _, err := target(1, 0, func(all float64) float64 { return all }).Move(t.Context()); !errors.Is(err, errMoreTold) {
-		t.Errorf("a result of the exact sums: %v", err)
-	}
+	must.Fail(target(1, 0, func(all float64) float64 { return all }).Move(t.Context()))(t, errMoreTold, "a result of the exact sums")
 	if _, err := target(1, 1, nothing).Move(t.Context()); !errors.As(err, new(attack.Violation)) {
 		t.Errorf("runs that tell the exact sums: %v", err)
 	}

@@ -2,7 +2,6 @@ package audit_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -27,8 +26,7 @@ func streamPlan(t testing.TB, a algorithms.Stream, loss engine.Loss, n int, radi
 	}
 	o.Horizon = n
 	s := must.Get(algorithms.NewStreamSpec(cpu.Backend{Workers: 1}, engine.Problem{D: 2, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius}, o, l2, b, algorithms.Certified))(t)
-	p := must.Get(a.Plan(s))(t)
-	return p
+	return must.Get(a.Plan(s))(t)
 }
 
 func streamTarget(p *algorithms.Plan, k int) audit.Target {
@@ -147,26 +145,18 @@ func TestStreamAuditRefusals(t *testing.T) {
 	p := streamPlan(t, algorithms.OnPairC{}, engine.Logistic{}, 16, 1, approximate, algorithms.StreamOptions{})
 	target := streamTarget(p, 3)
 	target.Data = attack.RandomRecords(15, 2, engine.UnitBounds(), 1)
-	if _, err := audit.Run(context.Background(), target, audit.Options{}); err == nil {
-		t.Error("a stream of another length was accepted")
-	}
-	if _, err := audit.Run(context.Background(), audit.Target{Data: target.Data, Neighbour: target.Data}, audit.Options{}); err == nil {
-		t.Error("a target without a plan was accepted")
-	}
+	must.Err(audit.Run(context.Background(), target, audit.Options{}))(t, "a stream of another length was accepted")
+	must.Err(audit.Run(context.Background(), audit.Target{Data: target.Data, Neighbour: target.Data}, audit.Options{}))(t, "a target without a plan was accepted")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := audit.Run(ctx, streamTarget(p, 3), audit.Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
+	must.Fail(audit.Run(ctx, streamTarget(p, 3), audit.Options{}))(t, context.Canceled, "cancelled")
 }
 
 // The metric losses: the right noise holds, a quarter of it is caught. The linear one
 // attains the certificate of a gradient. In an iterate a projection takes part of the
 // move, since descents start on the boundary of the set.
 func TestMetricAudit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, c := range []struct {
 		a     algorithms.Algorithm
 		loss  engine.Loss

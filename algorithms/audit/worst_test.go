@@ -19,17 +19,14 @@ import (
 func kinkedPlan(t *testing.T, a algorithms.Algorithm, loss engine.Loss) *algorithms.Plan {
 	t.Helper()
 	s := must.Get(algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 31, D: 1, Bounds: engine.UnitBounds(), Loss: loss, Radius: 0.1}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))(t)
-	p := must.Get(a.Plan(s))(t)
-	return p
+	return must.Get(a.Plan(s))(t)
 }
 
 // Losses with a kink through sigmoid where all margins start: a slope that depends on the
 // other records of its block moves 3.6 times its certificate here (epsilon 3.7 for a
 // claimed 1), and a slope that depends on its pair alone stays within it.
 func TestKinksThroughSigmoidHold(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for _, e := range attack.KinkLosses(0) {
 		loss := engine.Score{Of: e}
 		for _, a := range []algorithms.Algorithm{
@@ -57,9 +54,7 @@ func TestKinksThroughSigmoidHold(t *testing.T) {
 // From the worst start the logistic metric moves all but 2 % of its certificate, the largest that
 // a search finds, and the linear one all of it.
 func TestWorstStartOfMetrics(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const n, d = 64, 2
 	for _, c := range []struct {
 		loss  engine.MetricLoss

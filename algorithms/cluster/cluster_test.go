@@ -16,16 +16,14 @@ import (
 
 func planOf(t *testing.T, o cluster.Options) *cluster.Plan {
 	t.Helper()
-	p := must.Get(cluster.New(o))(t)
-	return p
+	return must.Get(cluster.New(o))(t)
 }
 
 func found(t *testing.T, p *cluster.Plan, rows []float64, seed uint64) cluster.Clusters {
 	t.Helper()
 	out := must.Get(algorithms.Execute(context.Background(), p.Job(func(context.Context) ([]float64, error) { return rows, nil }),
 		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)}))(t)
-	c := must.Get(p.Read(out.Weights))(t)
-	return c
+	return must.Get(p.Read(out.Weights))(t)
 }
 
 // corners are n records around k = 3 places of the plane.
@@ -111,10 +109,6 @@ func TestPlansOutOfRangeAreRefused(t *testing.T) {
 		}
 	}
 	p := planOf(t, good)
-	if _, err := p.Job(func(context.Context) ([]float64, error) { return make([]float64, 7), nil }).Train(context.Background(), nil, algorithms.Tracker{}); err == nil {
-		t.Error("rows that do not fit the plan are clustered")
-	}
-	if _, err := p.Read(make([]float64, 7)); err == nil {
-		t.Error("a result that does not fit the plan is read")
-	}
+	must.Err(p.Job(func(context.Context) ([]float64, error) { return make([]float64, 7), nil }).Train(context.Background(), nil, algorithms.Tracker{}))(t, "rows that do not fit the plan are clustered")
+	must.Err(p.Read(make([]float64, 7)))(t, "a result that does not fit the plan is read")
 }

@@ -18,8 +18,7 @@ func planned(t *testing.T, o Options) *Plan {
 	if o.Budget.Epsilon == 0 {
 		o.Budget = privacy.Budget{Epsilon: 2, Delta: 1e-5}
 	}
-	p := must.Get(New(o))(t)
-	return p
+	return must.Get(New(o))(t)
 }
 
 // extremes are records that move sums most: of the length of the radius in several directions, much longer

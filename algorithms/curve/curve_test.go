@@ -42,8 +42,7 @@ func planCurve(r *engine.Records, n int, delta float64, epsilons []float64, name
 // privatePlan is a plan of two algorithms, two epsilons and two splits.
 func privatePlan(t *testing.T, r *engine.Records, delta float64) *Plan {
 	t.Helper()
-	c := must.Get(planCurve(r, 20, delta, []float64{0.5, 2}, "moments", "dpgdsc"))(t)
-	return c
+	return must.Get(planCurve(r, 20, delta, []float64{0.5, 2}, "moments", "dpgdsc"))(t)
 }
 
 // furthest is the largest move of a release between neighbours, over its certificate.

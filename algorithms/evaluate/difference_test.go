@@ -156,8 +156,6 @@ func TestDifferenceRefuses(t *testing.T) {
 		{Records: 1 << 26, Budget: b, Compared: "x"}, {Records: 100, Budget: b, Compared: "x", At: []float64{1}}, {Records: 100, Budget: b, Compared: "x", Classifiers: []string{"c"}},
 		{Records: 100, Budget: b, Compared: "x", PersonRows: 3},
 	} {
-		if _, err := New(o); err == nil {
-			t.Errorf("%+v is planned", o)
-		}
+		must.Err(New(o))(t, "%+v is planned", o)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/evaluate"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -19,8 +20,7 @@ func planOf(t *testing.T, o evaluate.Options) *evaluate.Plan {
 	if o.ScoreBound == 0 && len(o.Classifiers) == 0 {
 		o.ScoreBound = 8
 	}
-	p := must.Get(evaluate.New(o))(t)
-	return p
+	return must.Get(evaluate.New(o))(t)
 }
 
 // normalScores are n records, the first ones positive and higher by shift.
@@ -40,16 +40,13 @@ func figures(t *testing.T, p *evaluate.Plan, d evaluate.Data, seed uint64) *eval
 	t.Helper()
 	out := must.Get(algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }),
 		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)}))(t)
-	f := must.Get(p.Figures(out.Weights, 0.95))(t)
-	return f
+	return must.Get(p.Figures(out.Weights, 0.95))(t)
 }
 
 // With 10,000 records, classes of the same size and epsilon 1 the noise of the AUC is below its
 // sampling error (Hanley and McNeil 1982, normal laws), and the reported one is what the runs show.
 func TestNoiseIsBelowTheSamplingError(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const n, repeats = 10_000, 60
 	p := planOf(t, evaluate.Options{Records: n, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}})
 	d := normalScores(n, n/2, 1.2, 1)
@@ -83,9 +80,7 @@ func TestNoiseIsBelowTheSamplingError(t *testing.T) {
 
 // A short form of TestCoverage in package bench: intervals cover, and are not all of [0, 1].
 func TestIntervalsCover(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	const repeats = 400
 	for _, c := range []struct {
 		delta   float64
@@ -172,9 +167,7 @@ func TestClassifiersAreCounted(t *testing.T) {
 		t.Errorf("%+v", f.Right)
 	}
 	d.Correct = d.Correct[:1]
-	if _, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }), algorithms.Options{Public: true}); err == nil {
-		t.Error("one classifier for a plan of two")
-	}
+	must.Err(algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }), algorithms.Options{Public: true}))(t, "one classifier for a plan of two")
 }
 
 func TestPlansThatAreRefused(t *testing.T) {

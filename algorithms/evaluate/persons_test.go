@@ -195,8 +195,7 @@ func TestPersonsOfOneRowAreRecords(t *testing.T) {
 	figures := func(o Options, d Data) *Figures {
 		p := must.Get(New(o))(t)
 		out := must.Get(algorithms.Execute(context.Background(), p.Job(func(context.Context) (Data, error) { return d, nil }), algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)}))(t)
-		f := must.Get(p.Figures(out.Weights, 0.95))(t)
-		return f
+		return must.Get(p.Figures(out.Weights, 0.95))(t)
 	}
 	records := figures(o, dataOf(rows))
 	o.PersonRows = 3
@@ -206,9 +205,7 @@ func TestPersonsOfOneRowAreRecords(t *testing.T) {
 	}
 	for _, bad := range []Data{dataOf(rows), {Scores: []float64{1}, Positive: []bool{true}, First: []int{0, 1}}, ofPersons(append(alone[:n-1:n-1], make([]person, 4)))} {
 		p := must.Get(New(o))(t)
-		if _, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) (Data, error) { return bad, nil }), algorithms.Options{Public: true}); err == nil {
-			t.Error("data that do not fit the plan were evaluated")
-		}
+		must.Err(algorithms.Execute(context.Background(), p.Job(func(context.Context) (Data, error) { return bad, nil }), algorithms.Options{Public: true}))(t, "data that do not fit the plan were evaluated")
 	}
 }
 

@@ -75,9 +75,7 @@ func holds(t *testing.T, r *audit.Report) {
 
 // No bound exceeds the claim for any variant, and the data sets are as bad as it allows.
 func TestAuditOfEveryVariant(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	several := func(s pairs.Spec) pairs.Spec { s.Epochs, s.Pairs, s.Individuals = 3, 12, 12; return s }
 	steep := star(pairs.Individual, 3)
 	steep.Loss, steep.Rows = embedding.BradleyTerry{}, 1

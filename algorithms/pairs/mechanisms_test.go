@@ -76,7 +76,5 @@ func TestMechanisms(t *testing.T) {
 	}
 	s.Budget.Delta, s.Sampling = 1e-5, pairs.Poisson
 	p = must.Get(s.Plan())(t)
-	if _, err := p.Mechanisms(); err == nil {
-		t.Error("Poisson batches are compared")
-	}
+	must.Err(p.Mechanisms())(t, "Poisson batches are compared")
 }

@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -43,9 +44,7 @@ func TestMomentsOfPairsStayWithinTheCertificate(t *testing.T) {
 // The claim holds for every unit and noise, and noise for fewer pairs, half of it, or a
 // certificate that forgets the second sum or the count is caught.
 func TestAuditOfPairMoments(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for name, s := range map[string]pairs.Spec{
 		"individual": gauss(star(pairs.Individual, 3)), "group, K-norm": star(pairs.Group, 2), "pair": gauss(star(pairs.OnePair, 1)),
 	} {

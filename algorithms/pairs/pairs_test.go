@@ -50,8 +50,7 @@ func certified() pairs.Spec {
 
 func planOf(t testing.TB, s pairs.Spec) *pairs.Plan {
 	t.Helper()
-	p := must.Get(s.Plan())(t)
-	return p
+	return must.Get(s.Plan())(t)
 }
 
 // dataFor draws individuals in two groups, pairs by id, and labels whether groups
@@ -81,8 +80,7 @@ func dataFor(t testing.TB, s pairs.Spec, seed uint64) (x []float64, g *pairgraph
 
 func newData(t testing.TB, s pairs.Spec, x []float64, g *pairgraph.Graph, labels []bool) *embedding.Data {
 	t.Helper()
-	data := must.Get(embedding.NewData(slices.Clone(x), s.Dim, s.Norm(), s.Bound, g, slices.Clone(labels)))(t)
-	return data
+	return must.Get(embedding.NewData(slices.Clone(x), s.Dim, s.Norm(), s.Bound, g, slices.Clone(labels)))(t)
 }
 
 // moved runs p on two neighbours, the second with the past of the first, and returns by how much all queries move together, in the norm that the
@@ -214,15 +212,11 @@ func TestPlansRefuse(t *testing.T) {
 	x, g, labels := dataFor(t, s, 1)
 	s.Kappa = 4
 	book := must.Get(ledger.Open(filepath.Join(t.TempDir(), "ledger")))(t)
-	if _, err := pairs.Run(context.Background(), newData(t, s, x, g, labels), nil, planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}}); !errors.Is(err, pairs.ErrPlan) {
-		t.Errorf("a degree of 5 with kappa 4: %v", err)
-	}
+	must.Fail(pairs.Run(context.Background(), newData(t, s, x, g, labels), nil, planOf(t, s), pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}}))(t, pairs.ErrPlan, "a degree of 5 with kappa 4")
 	if entries, _ := book.Entries(); len(entries) != 0 {
 		t.Errorf("a refused run was charged: %v", entries)
 	}
-	if _, err := pairs.Run(context.Background(), newData(t, s, x, g, labels), nil, planOf(t, s), pairs.Options{Options: algorithms.Options{DataID: "d"}}); err == nil {
-		t.Error("a private run without a ledger was carried out")
-	}
+	must.Err(pairs.Run(context.Background(), newData(t, s, x, g, labels), nil, planOf(t, s), pairs.Options{Options: algorithms.Options{DataID: "d"}}))(t, "a private run without a ledger was carried out")
 }
 
 // A run learns at a generous budget, charges once, and the noise hides at a small one.

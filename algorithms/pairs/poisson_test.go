@@ -2,7 +2,6 @@ package pairs_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -115,9 +114,7 @@ func TestPoissonPlan(t *testing.T) {
 	} {
 		bad := s
 		change(&bad)
-		if _, err := bad.Plan(); !errors.Is(err, pairs.ErrPlan) {
-			t.Errorf("%s: %v, want ErrPlan", name, err)
-		}
+		must.Fail(bad.Plan())(t, pairs.ErrPlan, name)
 	}
 }
 

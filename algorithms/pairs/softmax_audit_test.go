@@ -24,9 +24,7 @@ func softmaxAudit(t testing.TB, loss embedding.InfoNCE) pairs.Spec {
 // replaced pair is the unit and batches have half of the pairs; one record of it alone moves less, and so do several pairs, which
 // are accounted for as removed and added.
 func TestAuditOfASoftmax(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	group := softmaxAudit(t, embedding.InfoNCE{Temperature: 20})
 	group.Unit = pairs.Group
 	several := softmaxAudit(t, embedding.InfoNCE{Temperature: 1})

@@ -58,8 +58,7 @@ type softmaxSums func(t testing.TB, p *pairs.Plan, x []float64) pairs.BatchSum
 
 func ownSoftmax(t testing.TB, p *pairs.Plan, x []float64) pairs.BatchSum {
 	t.Helper()
-	sum := must.Get(p.Sums(disjoint(t, p.Spec, x), nil))(t)
-	return sum
+	return must.Get(p.Sums(disjoint(t, p.Spec, x), nil))(t)
 }
 
 // lastPairMoves is how far the mean of a batch of all pairs at theta moves when the last one is taken out.
@@ -213,16 +212,12 @@ func TestSoftmaxPlansRefuse(t *testing.T) {
 	}
 	p := planOf(t, softmaxSpec(t, 6, embedding.InfoNCE{Temperature: 1}, 3))
 	x := randomFeatures(rand.New(rand.NewPCG(1, 1)), p.Spec)
-	if _, err := pairs.Run(context.Background(), disjoint(t, p.Spec, x), nil, p, pairs.Options{Engine: embedding.CPU{}}); !errors.Is(err, pairs.ErrPlan) {
-		t.Errorf("another device: %v", err)
-	}
+	must.Fail(pairs.Run(context.Background(), disjoint(t, p.Spec, x), nil, p, pairs.Options{Engine: embedding.CPU{}}))(t, pairs.ErrPlan, "another device")
 }
 
 // The plan charges a Poisson event of the softmax's sensitivity, and its report says what couples the pairs.
 func TestSoftmaxPlan(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	power.NotShort(t, "slow")
 	s := softmaxSpec(t, 3000, embedding.InfoNCE{Temperature: 1}, 8)
 	s.Kappa, s.Batch, s.Clip = 2, 150, 0.5
 	p := planOf(t, s)
@@ -272,9 +267,7 @@ func clustered(s pairs.Spec, seed uint64) []float64 {
 
 // A run lowers the loss, and is the same for any number of workers and if it continues from a checkpoint.
 func TestSoftmaxTrains(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	power.NotShort(t, "slow")
 	for _, loss := range power.Of([]embedding.InfoNCE{{Temperature: 1, Symmetric: true}}, []embedding.InfoNCE{{Temperature: 1}, {Temperature: 1, Symmetric: true}}) {
 		s := softmaxSpec(t, 600, loss, 8)
 		s.Batch, s.Epochs, s.Clip, s.Budget.Epsilon = 100, 6, 0.5, 50

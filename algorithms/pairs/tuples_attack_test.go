@@ -72,8 +72,7 @@ func TestTheTupleCertificateIsAttained(t *testing.T) {
 // members draws the tuples of an epoch as the plan does.
 func members(t testing.TB, s pairs.Spec, epoch int) []int32 {
 	t.Helper()
-	m := must.Get(embedding.DrawTuples(s.Individuals, s.Tuple, s.Seed, epoch))(t)
-	return m
+	return must.Get(embedding.DrawTuples(s.Individuals, s.Tuple, s.Seed, epoch))(t)
 }
 
 // tupleDefects are sums with a known defect: clipping every pair of a tuple instead of the

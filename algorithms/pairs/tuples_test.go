@@ -37,8 +37,7 @@ func allPairsSpec() pairs.Spec {
 
 func tuplePlan(t testing.TB, s pairs.Spec) *pairs.Plan {
 	t.Helper()
-	p := must.Get(s.Plan())(t)
-	return p
+	return must.Get(s.Plan())(t)
 }
 
 // people are records with classes.
@@ -52,8 +51,7 @@ func (p people) clone() people { return people{slices.Clone(p.x), slices.Clone(p
 func (p people) data(t testing.TB, s pairs.Spec) *embedding.Data {
 	t.Helper()
 	g := must.Get(pairgraph.New(s.Individuals, nil))(t)
-	data := must.Get(embedding.NewData(slices.Clone(p.x), s.Dim, s.Norm(), s.Bound, g, nil))(t)
-	return data
+	return must.Get(embedding.NewData(slices.Clone(p.x), s.Dim, s.Norm(), s.Bound, g, nil))(t)
 }
 
 func randomPeople(s pairs.Spec, seed uint64) people {
@@ -74,8 +72,7 @@ type builder func(t testing.TB, p *pairs.Plan, who people) pairs.BatchSum
 
 func own(t testing.TB, p *pairs.Plan, who people) pairs.BatchSum {
 	t.Helper()
-	sum := must.Get(p.Sums(who.data(t, p.Spec), who.classes))(t)
-	return sum
+	return must.Get(p.Sums(who.data(t, p.Spec), who.classes))(t)
 }
 
 // tupleMove is the joint norm by which all queries of p move between a and b, both
@@ -223,15 +220,9 @@ func TestTupleRuns(t *testing.T) {
 		p, who := tuplePlan(t, s), randomPeople(s, 3)
 		data := who.data(t, s)
 		book := must.Get(ledger.Open(filepath.Join(t.TempDir(), "ledger")))(t)
-		if _, err := pairs.Run(context.Background(), data, who.classes[1:], p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}}); !errors.Is(err, pairs.ErrPlan) {
-			t.Errorf("%s: a class was missing: %v", name, err)
-		}
-		if _, err := pairs.Run(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}, Engine: embedding.CPU{}}); !errors.Is(err, pairs.ErrPlan) {
-			t.Errorf("another engine was accepted for tuples: %v", err)
-		}
-		if _, err := pairs.Run(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{DataID: "d"}}); err == nil {
-			t.Errorf("%s: a private run without a ledger", name)
-		}
+		must.Fail(pairs.Run(context.Background(), data, who.classes[1:], p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}}))(t, pairs.ErrPlan, fmt.Sprintf("%s: a class was missing", name))
+		must.Fail(pairs.Run(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}, Engine: embedding.CPU{}}))(t, pairs.ErrPlan, "another engine was accepted for tuples")
+		must.Err(pairs.Run(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{DataID: "d"}}))(t, "%s: a private run without a ledger", name)
 		if entries, _ := book.Entries(); len(entries) != 0 {
 			t.Fatalf("%s: a refused run was charged", name)
 		}

@@ -26,8 +26,7 @@ func personsOf(all [][]record, train func(i int) []float64) Records {
 
 func planOf(t *testing.T, o Options) *Plan {
 	t.Helper()
-	p := must.Get(New(o))(t)
-	return p
+	return must.Get(New(o))(t)
 }
 
 // everyPerson are persons of one row and of two: two candidates score a row by the opposite of each other.
@@ -102,8 +101,6 @@ func TestSearchPlansPersons(t *testing.T) {
 			t.Errorf("%s: rows were searched by a plan of persons", p.Options.Road)
 		}
 		r.First = []int{0, 50}
-		if _, err := algorithms.Execute(context.Background(), rows.Job(r), algorithms.Options{Public: true}); err == nil {
-			t.Errorf("%s: persons were searched by a plan of rows", p.Options.Road)
-		}
+		must.Err(algorithms.Execute(context.Background(), rows.Job(r), algorithms.Options{Public: true}))(t, "%s: persons were searched by a plan of rows", p.Options.Road)
 	}
 }

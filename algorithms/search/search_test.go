@@ -104,13 +104,9 @@ func TestSearchRefuses(t *testing.T) {
 		"too many runs":         {Records: 100, Budget: b, Settings: toys(2), Road: RandomStopping, Runs: 1000},
 		"one record":            {Records: 1, Budget: b, Settings: toys(2)},
 	} {
-		if _, err := New(o); !errors.Is(err, algorithms.ErrAssumption) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(New(o))(t, algorithms.ErrAssumption, name)
 	}
-	if _, err := New(Options{Records: 5000, Budget: b, Settings: []Setting{toy("a"), hidden("b"), toy("c")}, Road: RandomStopping}); !errors.Is(err, errHidden) {
-		t.Errorf("secret batches in random stopping: %v", err)
-	}
+	must.Fail(New(Options{Records: 5000, Budget: b, Settings: []Setting{toy("a"), hidden("b"), toy("c")}, Road: RandomStopping}))(t, errHidden, "secret batches in random stopping")
 }
 
 // Hidden steps of the same noise twice are no plan that a session carries out: composing is refused before

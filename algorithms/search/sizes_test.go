@@ -68,8 +68,6 @@ func TestChoicesOfEverySize(t *testing.T) {
 		gap := float64(sums[best] - sums[(best+1)%k])
 		lower := math.Exp(-p.Options.Budget.Epsilon * gap / (2 * 2 * float64(c.N-1)))
 		want := (1 - math.Pow(1-lower, float64(k))) / (float64(k) * lower)
-		if err := privtest.CheckBinomial(hits, trials, want, 1e-6); err != nil {
-			t.Errorf("%v: the best of %d candidates is chosen in %d of %d runs, the law of the printed epsilon says %.3f: %v", c, k, hits, trials, want, err)
-		}
+		must.CheckDo(t, privtest.CheckBinomial(hits, trials, want, 1e-6), fmt.Sprintf("%v: the best of %d candidates is chosen in %d of %d runs, the law of the printed epsilon says %.3f", c, k, hits, trials, want))
 	}
 }

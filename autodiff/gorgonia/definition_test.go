@@ -1,7 +1,6 @@
 package gorgonia_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -57,9 +56,7 @@ func logisticFunction(t *testing.T) *autodiff.Function {
 
 func TestLogisticMatchesDefinition(t *testing.T) {
 	l := engine.Logistic{}
-	if err := compareWithDefinition(logisticFunction(t), l.Phi, l.DPhi); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, compareWithDefinition(logisticFunction(t), l.Phi, l.DPhi))
 }
 
 // TestDefinitionCatchesWrongFormula is the control of the comparison.
@@ -83,9 +80,7 @@ func TestDefinitionCatchesWrongFormula(t *testing.T) {
 		}
 	}
 	wrong := autodiff.Function{Phi: f.Phi, DPhi: autodiff.Neg(f.DPhi)}
-	if err := wrong.Check(-10, 10); !errors.Is(err, autodiff.ErrGradientsDisagree) {
-		t.Errorf("the gate returned %v for a definition with the wrong sign", err)
-	}
+	must.FailDo(t, wrong.Check(-10, 10), autodiff.ErrGradientsDisagree, "the gate returned")
 }
 
 // TestLogisticConstantsMatchDefinition: with |u| <= 2 R r l, ||grad|| is at most
@@ -120,9 +115,7 @@ func TestLogisticConstantsMatchDefinition(t *testing.T) {
 			{"Lipschitz", got.Lipschitz, slope * 2 * c.R * l},
 			{"Smoothness", got.Smoothness, curve * 4 * c.R * c.R * l * l},
 		} {
-			if err := supremum(v.constant, v.needed); err != nil {
-				t.Errorf("%+v: %s: %v", c, v.name, err)
-			}
+			must.CheckDo(t, supremum(v.constant, v.needed), fmt.Sprintf("%+v: %s", c, v.name))
 		}
 		if supremum(got.Lipschitz/2, slope*2*c.R*l) == nil || supremum(got.Smoothness*4, curve*4*c.R*c.R*l*l) == nil {
 			t.Errorf("%+v: a halved or a fourfold constant is not noticed", c)

@@ -67,9 +67,7 @@ func TestUserWrittenLogistic(t *testing.T) {
 	if err := f.Check(-1000, 1000); !errors.Is(err, autodiff.ErrNotFinite) || !errors.As(err, &failed) || failed.U != -1000 {
 		t.Errorf("got %v, want ErrNotFinite at -1000", err)
 	}
-	if err := f.Check(-600, 600); err != nil {
-		t.Errorf("rejected where it is finite: %v", err)
-	}
+	must.CheckDo(t, f.Check(-600, 600), "rejected where it is finite")
 }
 
 // TestGompertzRange: exp(-exp(-u)) is finite everywhere, but phi' as Gorgonia

@@ -241,9 +241,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: got %v, want an UnsupportedError for %q", c.name, err, c.op)
 		}
 	}
-	if _, err := FromGraph(nil); err == nil {
-		t.Error("nil build accepted")
-	}
+	must.Err(FromGraph(nil))(t, "nil build accepted")
 }
 
 // TestConcurrent builds graphs in parallel, which is a data race in Gorgonia

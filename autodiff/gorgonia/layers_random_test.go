@@ -34,9 +34,7 @@ func TestRandomLayersPassTheGate(t *testing.T) {
 		if _, err := spec.Network(d, m); err != nil {
 			continue // they do not fit together
 		}
-		if _, err := graphs.NewLayers(spec, d, m); err != nil {
-			t.Errorf("%v %s: %v", shape, text, err)
-		}
+		must.Check(graphs.NewLayers(spec, d, m))(t, fmt.Sprintf("%v %s", shape, text))
 		passed++
 	}
 }

@@ -168,14 +168,10 @@ func TestHandFormulas(t *testing.T) {
 		if l.build != nil {
 			built++
 			f := must.Get(graphs.FromGraph(l.build))(t, l.name)
-			if err := f.Check(-50, 50); err != nil {
-				t.Errorf("%s: %v", l.name, err)
-			}
+			must.CheckDo(t, f.Check(-50, 50), l.name)
 			forms["Gorgonia's derivative"], forms["graph"] = f.DPhi, f.Phi.Derivative()
 		}
-		if err := autodiff.NewFunction(phi).Check(-50, 50); err != nil {
-			t.Errorf("%s: %v", l.name, err)
-		}
+		must.CheckDo(t, autodiff.NewFunction(phi).Check(-50, 50), l.name)
 		for form, d := range forms {
 			v := make([]float64, len(u))
 			d.Compile().Eval(v, u, nil)

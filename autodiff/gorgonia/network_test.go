@@ -2,13 +2,11 @@ package gorgonia_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"dyad/algorithms/attack"
@@ -177,9 +175,7 @@ func (p rememberingPass) Embed(g, norms, x []float64, rows int) {
 // A derivative that Gorgonia has wrong, and graphs that are no networks, are refused before anything is
 // trained.
 func TestNewNetworkRefuses(t *testing.T) {
-	if _, err := graphs.NewNetwork(perceptron(3, 4, 2, true)); !errors.Is(err, autodiff.ErrGradientsDisagree) {
-		t.Errorf("a wrong derivative: %v", err)
-	}
+	must.Fail(graphs.NewNetwork(perceptron(3, 4, 2, true)))(t, autodiff.ErrGradientsDisagree, "a wrong derivative")
 	drawn := perceptron(3, 4, 2, false)
 	build := drawn.Build
 	drawn.Build = func(g *gorgonia.ExprGraph, x *gorgonia.Node, theta []*gorgonia.Node) (*gorgonia.Node, error) {
@@ -196,9 +192,7 @@ func TestNewNetworkRefuses(t *testing.T) {
 		return gorgonia.Add(f, noise)
 	}
 	for name, n := range map[string]graphs.Network{"drawn when it is built": drawn, "drawn at every run": dropped} {
-		if _, err := graphs.NewNetwork(n); !errors.Is(err, graphs.ErrNotAFunction) {
-			t.Errorf("numbers %s: %v", name, err)
-		}
+		must.Fail(graphs.NewNetwork(n))(t, graphs.ErrNotAFunction, fmt.Sprintf("numbers %s", name))
 	}
 	for want, change := range map[string]func(*graphs.Network){
 		"Build is nil":           func(n *graphs.Network) { n.Build = nil },
@@ -211,8 +205,6 @@ func TestNewNetworkRefuses(t *testing.T) {
 	} {
 		n := perceptron(3, 4, 2, false)
 		change(&n)
-		if _, err := graphs.NewNetwork(n); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		must.Fail(graphs.NewNetwork(n))(t, want)
 	}
 }

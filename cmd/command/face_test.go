@@ -15,6 +15,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -39,9 +40,7 @@ func sameModel(t *testing.T, what, a, b string) {
 // A program that uses package dyad makes the model that this one makes, byte by byte, charges
 // the same to the ledger, and scores records alike.
 func TestTheFaceIsThisProgram(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 150)
 	t.Chdir(dir)
 	seed := func() *privacy.Source { return privacy.NewSeededSource(7) }

@@ -15,6 +15,7 @@ import (
 	"dyad/algorithms/local/serve"
 	"dyad/engine"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -63,9 +64,7 @@ func TestLocalNetworkIsTheOneOfModels(t *testing.T) {
 // Plan, simulation, server, clients and model with a network; what the number of users does not allow is refused,
 // and nothing is charged for it.
 func TestLocalNetworkCommands(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	dir := clinic(t, 300)
 	says := func(code int, want string, args ...string) string {
 		t.Helper()

@@ -413,9 +413,7 @@ func TestPersonsWithinGroupsAreSilent(t *testing.T) {
 			if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "visits.yaml", "--epsilon", "2", "--out", "n.json", "--ledger", "none.jsonl"); code != exitInput || !strings.Contains(errs, "a person has rows in two query groups") || strings.Contains(errs, "p00") {
 				t.Errorf("a person in two groups: exit %d: %s", code, errs)
 			}
-			if _, err := os.Stat(filepath.Join(dir, "none.jsonl")); err == nil {
-				t.Error("a person in two groups was charged")
-			}
+			must.Err(os.Stat(filepath.Join(dir, "none.jsonl")))(t, "a person in two groups was charged")
 		}
 	}
 }

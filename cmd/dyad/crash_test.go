@@ -67,9 +67,7 @@ func TestNetworksOfFilesAreResumed(t *testing.T) {
 		if err := json.Unmarshal([]byte(says(t, 0, "", "ledger show --ledger l.jsonl --json")), &shown); err != nil || len(shown) != 1 || len(shown[0].Unfinished) != 1 {
 			t.Fatalf("%s: the ledger shows %+v, %v", line, shown, err)
 		}
-		if _, err := os.Stat("m.json"); err == nil {
-			t.Errorf("%s: a model before the release", line)
-		}
+		must.Err(os.Stat("m.json"))(t, "%s: a model before the release", line)
 		says(t, 0, c.says, line+" --resume "+shown[0].Unfinished[0].Run)
 		if a, b := released(t, "whole.json"), released(t, "m.json"); strings.Contains(line, "--seed") != reflect.DeepEqual(a, b) {
 			t.Errorf("%s: the resumed model is\n%v\nand that of a run without a fault\n%v", line, b, a)

@@ -219,29 +219,17 @@ func hostFake(h *ptxtest.Host, alone bool) *fakeDriver {
 // runHostCases runs all cases and the pairs.
 func runHostCases(t *testing.T, h *ptxtest.Host, alone, large bool) {
 	for _, c := range hostCases(large) {
-		if err := c.sum(t, hostFake(h, alone)); err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		must.CheckDo(t, c.sum(t, hostFake(h, alone)), c.name)
 	}
 	individuals, pairs, rows := 40, 130, 700
 	if large {
 		individuals, pairs, rows = 3000, 100_000, 50_000
 	}
-	if err := hostPersons(t, hostFake(h, alone), rows); err != nil {
-		t.Errorf("persons: %v", err)
-	}
-	if err := hostPairs(t, hostFake(h, alone), individuals, pairs); err != nil {
-		t.Errorf("pairs: %v", err)
-	}
-	if err := hostMoments(t, hostFake(h, alone), large); err != nil {
-		t.Errorf("moments: %v", err)
-	}
-	if err := hostNetworks(t, openFake(t, hostFake(h, alone)), large); err != nil {
-		t.Errorf("networks: %v", err)
-	}
-	if err := hostTuples(t, openFake(t, hostFake(h, alone)), large); err != nil {
-		t.Errorf("tuples: %v", err)
-	}
+	must.CheckDo(t, hostPersons(t, hostFake(h, alone), rows), "persons")
+	must.CheckDo(t, hostPairs(t, hostFake(h, alone), individuals, pairs), "pairs")
+	must.CheckDo(t, hostMoments(t, hostFake(h, alone), large), "moments")
+	must.CheckDo(t, hostNetworks(t, openFake(t, hostFake(h, alone)), large), "networks")
+	must.CheckDo(t, hostTuples(t, openFake(t, hostFake(h, alone)), large), "tuples")
 	if large {
 		return // their kernels depend on the sizes
 	}

@@ -103,8 +103,7 @@ func (c *chainTape) Jacobian(g, jac, x []float64) error {
 func fileNetwork(t testing.TB, text string, d, m int) *layers.Network {
 	t.Helper()
 	spec := must.Get(layers.Parse([]byte(text)))(t)
-	net := must.Get(spec.Network(d, m))(t)
-	return net
+	return must.Get(spec.Network(d, m))(t)
 }
 
 // TestDenseFilesAreMLPs: on a GPU, a file of dense layers has the embeddings, norms and sums of the MLP with these layers, bit for bit.

@@ -173,9 +173,7 @@ func hostNetworks(t *testing.T, b Backend, large bool) error {
 
 // TestNetworkSums compares the sums of every kind of network that a GPU takes with those of the CPU.
 func TestNetworkSums(t *testing.T) {
-	if err := hostNetworks(t, openFake(t, newFake()), false); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, hostNetworks(t, openFake(t, newFake()), false))
 }
 
 // TestCompareNetworks: the comparison of dyad doctor passes, and finds sums without a part.
@@ -186,9 +184,7 @@ func TestCompareNetworks(t *testing.T) {
 	}
 	f := newFake()
 	f.edit = func(ptx string) string { return strings.ReplaceAll(ptx, "red.global.add.u64", "st.global.u64") }
-	if _, err := openFake(t, f).Device.CompareNetworks(t.Context()); err == nil {
-		t.Error("chunks in place of their sum are not found")
-	}
+	must.Err(openFake(t, f).Device.CompareNetworks(t.Context()))(t, "chunks in place of their sum are not found")
 }
 
 // TestNetworkFailures: a call that fails, whichever it is, ends a sum with its error, and nothing is left on the GPU (fakeContext.Detach).

@@ -32,8 +32,7 @@ func pairData(t *testing.T, n, d, m int, norm embedding.Norm) *embedding.Data {
 	for i := range labels {
 		labels[i] = r.IntN(2) == 0
 	}
-	data := must.Get(embedding.NewData(x, d, norm, 1, g, labels))(t)
-	return data
+	return must.Get(embedding.NewData(x, d, norm, 1, g, labels))(t)
 }
 
 func weights(n int, scale float64) []float64 {
@@ -57,9 +56,7 @@ func openPairs(t *testing.T, b Backend, data *embedding.Data, loss embedding.Lis
 	t.Helper()
 	s := must.Get(b.Sums(data, loss, rows))(t)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, s.Close())
 	})
 	return s.(*pairSums)
 }

@@ -125,9 +125,7 @@ func hostTuples(t *testing.T, b Backend, large bool) error {
 // TestTupleSums compares sums of tuples on a GPU with the CPU's.
 func TestTupleSums(t *testing.T) {
 	b := openFake(t, newFake())
-	if err := hostTuples(t, b, false); err != nil {
-		t.Error(err)
-	}
+	must.CheckDo(t, hostTuples(t, b, false))
 }
 
 // simTuples are the same for TestSim.
@@ -145,8 +143,7 @@ func simTuples(t *testing.T, b Backend, _ map[string]int) (lines []simLine, err 
 // tupleBound are bound tuples of the records of a data set.
 func tupleBound(t testing.TB, b Backend, net embedding.Network, x []float64, size int) embedding.TermRows {
 	t.Helper()
-	e := must.Get(b.BindTerms(embedding.TermsProblem{Network: net, Norm: 1, X: x, Size: size}))(t)
-	return e
+	return must.Get(b.BindTerms(embedding.TermsProblem{Network: net, Norm: 1, X: x, Size: size}))(t)
 }
 
 // tupleTermSum is the sum of terms with given v, at most most of them in an Embed.

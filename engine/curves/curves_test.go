@@ -25,8 +25,7 @@ columns:
 func encoder(t *testing.T) *dataset.Encoder {
 	t.Helper()
 	s := must.Get(dataset.ParseSchema([]byte(schema)))(t)
-	e := must.Get(dataset.NewEncoder(s))(t)
-	return e
+	return must.Get(dataset.NewEncoder(s))(t)
 }
 
 // Curves of a record add up to its score before the projection, and bands are what the covariances say.

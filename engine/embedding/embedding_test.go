@@ -31,8 +31,7 @@ func models(t testing.TB, m int) []embedding.Model {
 
 func expression(t testing.TB, text string) engine.Scalar {
 	t.Helper()
-	e := must.Get(engine.NewExpression("own", text, engine.ExpressionOptions{}))(t)
-	return e
+	return must.Get(engine.NewExpression("own", text, engine.ExpressionOptions{}))(t)
 }
 
 // losses are pair losses with smooth phi for embeddings of m numbers.

@@ -18,8 +18,7 @@ type pairs = []pairgraph.Pair
 
 func pairGraph(t testing.TB, n int, p pairs) *pairgraph.Graph {
 	t.Helper()
-	g := must.Get(pairgraph.New(n, p))(t)
-	return g
+	return must.Get(pairgraph.New(n, p))(t)
 }
 
 // labelled is random data of n individuals and about m pairs.
@@ -42,14 +41,12 @@ func labelled(t testing.TB, n, d, m int, norm embedding.Norm) *embedding.Data {
 	for i := range labels {
 		labels[i] = r.IntN(2) == 0
 	}
-	data := must.Get(embedding.NewData(x, d, norm, 1, pairGraph(t, n, p), labels))(t)
-	return data
+	return must.Get(embedding.NewData(x, d, norm, 1, pairGraph(t, n, p), labels))(t)
 }
 
 func gradients(t testing.TB, data *embedding.Data, loss embedding.ListLoss, rows, workers int) *embedding.Gradients {
 	t.Helper()
-	g := must.Get(embedding.NewGradients(data, loss, rows, workers))(t)
-	return g
+	return must.Get(embedding.NewGradients(data, loss, rows, workers))(t)
 }
 
 func randomMatrix(n int, scale float64, seed uint64) []float64 {
@@ -191,9 +188,7 @@ func TestSumBitsDoNotDependOnWorkers(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	g := gradients(t, data, embedding.Contrastive{Margin: 1}, 8, 2)
-	if err := g.Sum(ctx, make([]float64, g.Len()), make([]float64, g.Len()), numbers(0, m), 1, embedding.WholeMatrix); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled sum returned %v", err)
-	}
+	must.FailDo(t, g.Sum(ctx, make([]float64, g.Len()), make([]float64, g.Len()), numbers(0, m), 1, embedding.WholeMatrix), context.Canceled, "a cancelled sum returned")
 }
 
 func TestDataEnforcesBounds(t *testing.T) {
@@ -227,12 +222,8 @@ func TestDataEnforcesBounds(t *testing.T) {
 		}
 	}
 	data := labelled(t, 5, 2, 4, embedding.L1)
-	if _, err := embedding.NewGradients(data, nil, 1, 1); err == nil {
-		t.Error("no loss was accepted")
-	}
-	if _, err := embedding.NewGradients(data, embedding.BradleyTerry{}, 2, 1); err == nil {
-		t.Error("two rows of preferences were accepted")
-	}
+	must.Err(embedding.NewGradients(data, nil, 1, 1))(t, "no loss was accepted")
+	must.Err(embedding.NewGradients(data, embedding.BradleyTerry{}, 2, 1))(t, "two rows of preferences were accepted")
 }
 
 // An epoch of 10^6 pairs at the size of the contract.

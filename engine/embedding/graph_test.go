@@ -71,9 +71,7 @@ func TestGraphs(t *testing.T) {
 		}
 	}
 	l := embedding.Loss{Model: embedding.Model{Network: embedding.NewGraph(graph{MLP: net, limit: 2})}, Pair: embedding.Bilinear{Of: engine.Logistic{}}, Clip: 1}
-	if _, err := l.Constants(engine.UnitBounds(), l.Radius()); err == nil {
-		t.Error("a graph without a bound of its range has constants")
-	}
+	must.Err(l.Constants(engine.UnitBounds(), l.Radius()))(t, "a graph without a bound of its range has constants")
 }
 
 // TestRecordsWithoutNumbers has records for which the network is not finite, or fails: each is the embedding 0
@@ -144,12 +142,8 @@ func TestPlansAreRefused(t *testing.T) {
 	}
 	e := must.Get(k.Bind(r))(t)
 	theta := l.Domain(3, l.Radius()).Start()
-	if err := e.Sum(context.Background(), make([]float64, len(theta)), engine.Gradient(theta, engine.PrefixPairs{T: 1})); !errors.Is(err, engine.ErrUnsupported) {
-		t.Errorf("prefix pairs: %v", err)
-	}
+	must.FailDo(t, e.Sum(context.Background(), make([]float64, len(theta)), engine.Gradient(theta, engine.PrefixPairs{T: 1})), engine.ErrUnsupported, "prefix pairs")
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := e.Sum(done, make([]float64, len(theta)), engine.Gradient(theta, engine.AllPairs{N: 6})); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
+	must.FailDo(t, e.Sum(done, make([]float64, len(theta)), engine.Gradient(theta, engine.AllPairs{N: 6})), context.Canceled, "cancelled")
 }

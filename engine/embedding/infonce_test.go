@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"dyad/engine/embedding"
@@ -28,8 +27,7 @@ func similarPairs(t testing.TB, m, d int, seed uint64, dissimilar ...int) *embed
 	for _, i := range dissimilar {
 		labels[i] = true
 	}
-	data := must.Get(embedding.NewData(x, d, embedding.L2, 1, pairGraph(t, 2*m, list), labels))(t)
-	return data
+	return must.Get(embedding.NewData(x, d, embedding.L2, 1, pairGraph(t, 2*m, list), labels))(t)
 }
 
 // cosineModels are networks that compare cosines: three whose lengths of gradients are known, and two for which they are bounded.
@@ -63,8 +61,7 @@ var softmaxLosses = []embedding.InfoNCE{{Temperature: 0.3}, {Temperature: 1}, {T
 
 func softmax(t testing.TB, data *embedding.Data, loss embedding.InfoNCE, model embedding.Model, workers int) *embedding.Softmax {
 	t.Helper()
-	s := must.Get(embedding.NewSoftmax(data, loss, model, workers))(t)
-	return s
+	return must.Get(embedding.NewSoftmax(data, loss, model, workers))(t)
 }
 
 func softmaxSum(t testing.TB, s *embedding.Softmax, theta []float64, members []int32, clip float64) []float64 {
@@ -217,9 +214,7 @@ func TestSoftmaxBatches(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	s := softmax(t, data, softmaxLosses[0], model, 2)
-	if err := s.Sum(ctx, make([]float64, s.Len()), theta, numbers(0, 40), 1); err == nil {
-		t.Error("a cancelled sum has no error")
-	}
+	must.ErrDo(t, s.Sum(ctx, make([]float64, s.Len()), theta, numbers(0, 40), 1), "a cancelled sum has no error")
 }
 
 // Pairs with a record for which the network is not finite are left out, and others are not touched.
@@ -244,8 +239,7 @@ func TestSoftmaxLeavesOutWhatIsNotFinite(t *testing.T) {
 func TestSoftmaxRefuses(t *testing.T) {
 	data := similarPairs(t, 4, 3, 1)
 	net := func(n embedding.MLP) embedding.Network {
-		made := must.Get(embedding.NewMLP(n))(t)
-		return made
+		return must.Get(embedding.NewMLP(n))(t)
 	}
 	unit := embedding.Output{Unit: true}
 	manhattan := must.Get(embedding.NewData(make([]float64, 4), 2, embedding.L1, 1, pairGraph(t, 2, nil), nil))(t)
@@ -261,9 +255,7 @@ func TestSoftmaxRefuses(t *testing.T) {
 		"l1":          {manhattan, softmaxLosses[0], embedding.Model{Network: net(embedding.MLP{In: 2, Out: 2}), Output: unit}},
 		"nil":         {data, softmaxLosses[0], embedding.Model{}},
 	} {
-		if _, err := embedding.NewSoftmax(c.data, c.loss, c.model, 1); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want an error about %q", err, says)
-		}
+		must.Fail(embedding.NewSoftmax(c.data, c.loss, c.model, 1))(t, says)
 	}
 }
 

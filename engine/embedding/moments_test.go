@@ -2,7 +2,6 @@ package embedding
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -34,8 +33,7 @@ func pairsOf(t *testing.T, n, d, count int, bound float64) *Data {
 	for i := range labels {
 		labels[i] = rng.IntN(3) > 0
 	}
-	data := must.Get(NewData(x, d, L2, bound, g, labels))(t)
-	return data
+	return must.Get(NewData(x, d, L2, bound, g, labels))(t)
 }
 
 // Sums are those of the clipped differences, in one block of pairs or more, in the same bits for
@@ -103,10 +101,6 @@ func TestMomentsOfPairs(t *testing.T) {
 	m := must.Get(NewMoments(data, 0.5, 2))(t)
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := m.Sum(done, make([]float64, 28), make([]float64, 28)); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-	if _, err := NewMoments(pairsOf(t, 4, 3, 1, 1), 1, 1); err == nil {
-		t.Error("one pair was taken")
-	}
+	must.Fail(m.Sum(done, make([]float64, 28), make([]float64, 28)))(t, context.Canceled, "cancelled")
+	must.Err(NewMoments(pairsOf(t, 4, 3, 1, 1), 1, 1))(t, "one pair was taken")
 }

@@ -68,8 +68,7 @@ func networkModels(t testing.TB, d, m int) []embedding.Model {
 
 func networkTuples(t testing.TB, data *embedding.Data, class []int32, loss embedding.TupleLoss, model embedding.Model, size, workers int) *embedding.Tuples {
 	t.Helper()
-	s := must.Get(embedding.NewNetworkTuples(data, class, loss, model, size, workers))(t)
-	return s
+	return must.Get(embedding.NewNetworkTuples(data, class, loss, model, size, workers))(t)
 }
 
 // parametersOf is a random theta.

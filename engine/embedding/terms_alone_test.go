@@ -31,8 +31,7 @@ func parted(t *testing.T, rng *rand.Rand, n, own, d int, p pairs) *embedding.Dat
 	for i := range labels {
 		labels[i] = rng.IntN(2) == 0
 	}
-	data := must.Get(embedding.NewData(x, d, embedding.L2, 1, pairGraph(t, n, p), labels))(t)
-	return data
+	return must.Get(embedding.NewData(x, d, embedding.L2, 1, pairGraph(t, n, p), labels))(t)
 }
 
 // sameColumns compares the first half of the columns, bit for bit up to the sign of zero.

@@ -2,7 +2,6 @@ package embedding_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -33,8 +32,7 @@ func unpaired(t testing.TB, n, d, classes int, norm embedding.Norm, seed uint64)
 
 func tuples(t testing.TB, data *embedding.Data, class []int32, loss embedding.TupleLoss, rows, size, workers int) *embedding.Tuples {
 	t.Helper()
-	s := must.Get(embedding.NewTuples(data, class, loss, rows, size, workers))(t)
-	return s
+	return must.Get(embedding.NewTuples(data, class, loss, rows, size, workers))(t)
 }
 
 func tupleSum(t testing.TB, s *embedding.Tuples, w []float64, members []int32, clip float64) []float64 {
@@ -291,18 +289,10 @@ func TestDrawnTuplesAndWorkers(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	s := tuples(t, data, class, tupleLosses[1], 4, size, 2)
-	if err := s.Sum(ctx, make([]float64, s.Len()), w, epochs[0], 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled sum returned %v", err)
-	}
+	must.FailDo(t, s.Sum(ctx, make([]float64, s.Len()), w, epochs[0], 1), context.Canceled, "a cancelled sum returned")
 	for _, size := range []int{0, 1, 4000} {
-		if _, err := embedding.DrawTuples(n, size, 1, 0); err == nil {
-			t.Errorf("tuples of %d were drawn", size)
-		}
-		if _, err := embedding.NewTuples(data, class, tupleLosses[0], 2, size, 1); err == nil {
-			t.Errorf("tuples of %d were accepted", size)
-		}
+		must.Err(embedding.DrawTuples(n, size, 1, 0))(t, "tuples of %d were drawn", size)
+		must.Err(embedding.NewTuples(data, class, tupleLosses[0], 2, size, 1))(t, "tuples of %d were accepted", size)
 	}
-	if _, err := embedding.NewTuples(data, class[1:], tupleLosses[0], 2, 2, 1); err == nil {
-		t.Error("too few classes were accepted")
-	}
+	must.Err(embedding.NewTuples(data, class[1:], tupleLosses[0], 2, 2, 1))(t, "too few classes were accepted")
 }

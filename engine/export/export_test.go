@@ -132,9 +132,7 @@ func main() {
 // TestGoSnippetScores builds the Go source and compares it with the encoder on random records; a source
 // without the projection must differ.
 func TestGoSnippetScores(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds programs")
-	}
+	sizes.NotShort(t, "builds programs")
 	heads := []string{"store: float32\n", "basis: curve:3\n", "basis: spike:5\n" + pairs}
 	if sizes.Full() {
 		heads = append(heads, "", "basis: cosine:6\n", "basis: cosine:5\n"+pairs, pairs)
@@ -267,7 +265,5 @@ console.log(JSON.stringify(JSON.parse(process.argv[2]).map((row) => [score(row),
 func TestNonlinearModelsHaveNoSnippet(t *testing.T) {
 	f := function(t, mixed)
 	f.UnitFloor = 1
-	if _, err := f.Go(); err == nil {
-		t.Error("a network is written as a linear score")
-	}
+	must.Err(f.Go())(t, "a network is written as a linear score")
 }

@@ -17,8 +17,7 @@ import (
 
 func parsed(t testing.TB, text string) layers.Spec {
 	t.Helper()
-	s := must.Get(layers.Parse([]byte(text)))(t)
-	return s
+	return must.Get(layers.Parse([]byte(text)))(t)
 }
 
 // A file that cannot be used is refused where it is wrong, with what is right.

@@ -98,9 +98,7 @@ func TestClustersRefuse(t *testing.T) {
 	}
 	p := must.Get(dyad.PlanClusters(data.Shape(), dyad.ClusterOptions{Clusters: 2, Epsilon: 1}))(t)
 	train, _ := must.Get2(data.Split(0.5, 1))(t)
-	if _, err := p.Run(context.Background(), train, dyad.Run{Ledger: book}); !errors.Is(err, dyad.ErrInput) {
-		t.Errorf("other records: %v", err)
-	}
+	must.Fail(p.Run(context.Background(), train, dyad.Run{Ledger: book}))(t, dyad.ErrInput, "other records")
 	if _, err := p.Run(context.Background(), data, dyad.Run{Ledger: book, Team: &team.Leader{}}); !errors.Is(err, dyad.ErrInput) || !strings.Contains(err.Error(), "one process") {
 		t.Errorf("a team: %v", err)
 	}

@@ -117,9 +117,7 @@ func TestKindsOfEverySize(t *testing.T) {
 
 // No audit of a kind of run refutes what its plan prints, and where few runs are enough they refute half of it.
 func TestKindsAreAudited(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	refuted := 0
 	for _, row := range Jobs() {
 		at, power := must.Get2(row.Audited(t.Context(), 3))(t)

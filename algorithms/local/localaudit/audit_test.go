@@ -16,22 +16,18 @@ import (
 func plan(t *testing.T, m local.Method, epsilon float64, pairs int) *local.Plan {
 	t.Helper()
 	e := must.Get(engine.NewExpression("linear", "-u", engine.ExpressionOptions{}))(t)
-	p := must.Get(local.Protocol{Method: m, Loss: e, Dim: 2, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 10, Epochs: 3, Epsilon: epsilon, Pairs: pairs}.Plan())(t)
-	return p
+	return must.Get(local.Protocol{Method: m, Loss: e, Dim: 2, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 10, Epochs: 3, Epsilon: epsilon, Pairs: pairs}.Plan())(t)
 }
 
 func attack(t *testing.T, p *local.Plan, visits int) *localaudit.Report {
 	t.Helper()
-	r := must.Get(localaudit.Attack(context.Background(), p, localaudit.Options{Runs: 20000, Visits: visits, Confidence: 0.999, Seed: 1}))(t)
-	return r
+	return must.Get(localaudit.Attack(context.Background(), p, localaudit.Options{Runs: 20000, Visits: visits, Confidence: 0.999, Seed: 1}))(t)
 }
 
 // No claim of a sound form is refuted, and every attack comes so near to its claim that
 // it refutes half of it: a form that gave up twice its epsilon would be caught.
 func TestSoundFormsHold(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for i, c := range []struct {
 		method local.Method
 		pairs  int
@@ -109,14 +105,10 @@ func TestAttackRefuses(t *testing.T) {
 		"no visit":   {Runs: 100, Confidence: 0.9},
 		"confidence": {Runs: 100, Visits: 1, Confidence: 1},
 	} {
-		if _, err := localaudit.Attack(context.Background(), plan(t, local.DJW, 1, 1), o); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		must.Err(localaudit.Attack(context.Background(), plan(t, local.DJW, 1, 1), o))(t, "%s: accepted", name)
 	}
 	o := localaudit.Options{Runs: 100, Visits: 1, Confidence: 0.9}
-	if _, err := localaudit.Attack(context.Background(), plan(t, local.SGD, 1, 1), o); err == nil {
-		t.Error("exact gradients were attacked")
-	}
+	must.Err(localaudit.Attack(context.Background(), plan(t, local.SGD, 1, 1), o))(t, "exact gradients were attacked")
 	o.Visits = 2
 	if _, err := localaudit.Attack(context.Background(), plan(t, local.PrestigeLabel, 1, 1), o); err == nil {
 		t.Error("two answers of a memoised label were drawn")
@@ -126,9 +118,7 @@ func TestAttackRefuses(t *testing.T) {
 // A visit of prestige-participation spends all of its claim: the attack estimates at
 // least 0.9 of it, for one pair and for several, and two standard errors do not explain more.
 func TestParticipationSpendsItsClaim(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	for i, epsilon := range []float64{0.5, 1, 2, 4} {
 		for _, pairs := range sizes.Of([]int{[]int{1, 4}[i%2]}, []int{1, 4}) {
 			r := must.Get(localaudit.Attack(context.Background(), plan(t, local.PrestigeParticipation, epsilon, pairs), localaudit.Options{Runs: 40000, Visits: 1, Confidence: 0.999, Seed: 2}))(t)

@@ -17,6 +17,7 @@ import (
 	"dyad/algorithms/local/serve"
 	"dyad/engine"
 	"dyad/internal/must"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -188,9 +189,7 @@ func TestHostileFormulas(t *testing.T) {
 // Client and server compute the same constants of every loss of the library, and none of
 // them is near the limit for formulas of servers. What a client would refuse is not served.
 func TestLossesOfTheLibraryAreServed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	sizes.NotShort(t, "slow")
 	served := 0
 	for _, l := range engine.Library() {
 		for _, clip := range []float64{0, 0.25} {
@@ -223,9 +222,7 @@ func TestLossesOfTheLibraryAreServed(t *testing.T) {
 	e := must.Get(engine.NewExpression("deep", strings.Repeat("sqrt(1+(", 30)+"u"+strings.Repeat(")^2)", 30), engine.ExpressionOptions{}))(t)
 	p := protocol(3)
 	p.Loss = e
-	if _, err := serve.Open(t.TempDir(), planOf(t, p)); err == nil || !strings.Contains(err.Error(), "at most 128") {
-		t.Errorf("a loss that clients refuse: %v", err)
-	}
+	must.Fail(serve.Open(t.TempDir(), planOf(t, p)))(t, "at most 128", "a loss that clients refuse")
 }
 
 // A server sends nobody elsewhere, neither with the client of a Remote nor without one.

@@ -35,15 +35,13 @@ func goldenFile(t *testing.T, name string, make func() []byte) []byte {
 func goldenPlan(t *testing.T) *local.Plan {
 	t.Helper()
 	e := must.Get(engine.NewExpression("logistic", "log1p(exp(-u))", engine.ExpressionOptions{}))(t)
-	p := must.Get(local.Protocol{Method: local.DJW, Loss: e, Dim: 2, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 3, Epochs: 1, Epsilon: 1}.Plan())(t)
-	return p
+	return must.Get(local.Protocol{Method: local.DJW, Loss: e, Dim: 2, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 3, Epochs: 1, Epsilon: 1}.Plan())(t)
 }
 
 func goldenSubmission(t *testing.T, p *local.Plan, user string, seed uint64) Submission {
 	t.Helper()
 	m := must.Get(local.NewClient(p, privacy.NewSeededSource(seed)).Message(&local.State{Epoch: 1, W: p.Start().W}, engine.Record{X: []float64{0.5, -0.2}, Y: 1}))(t)
-	s := must.Get(NewSubmission(user, 1, m))(t)
-	return s
+	return must.Get(NewSubmission(user, 1, m))(t)
 }
 
 // Memories, keys and logs of every version are read as they were written (docs/formats.md).
@@ -56,8 +54,7 @@ func TestOldFilesAreRead(t *testing.T) {
 		m := must.Get(OpenMemory(path))(t)
 		defer m.Close()
 		must.Get(m.add(Remembered{Protocol: PublicPlan(plan).key(), Epoch: 1, Epsilon: 0.75, Message: goldenSubmission(t, plan, "ann", 1)}))(t)
-		text := must.Get(os.ReadFile(path))(t)
-		return text
+		return must.Get(os.ReadFile(path))(t)
 	})
 	for _, name := range []string{"memory-1.json", "memory-2.json"} {
 		path := filepath.Join(dir, name)
@@ -101,8 +98,7 @@ func goldenNetwork(t *testing.T) *local.Plan {
 	t.Helper()
 	p := goldenPlan(t).Protocol
 	p.Radius, p.L2, p.Users, p.Epsilon, p.Network = 0, 0, 9, 4, &local.Network{Hidden: 1, Seed: 1}
-	q := must.Get(p.Plan())(t)
-	return q
+	return must.Get(p.Plan())(t)
 }
 
 // readLog reads a log of two messages, whose state is model.
@@ -114,8 +110,7 @@ func readLog(t *testing.T, name, model string, plan *local.Plan) {
 			must.Get(s.Submit(context.Background(), goldenSubmission(t, plan, user, uint64(i))))(t)
 		}
 		must.Do(t, s.Close())
-		text := must.Get(os.ReadFile(filepath.Join(path, "messages.log")))(t)
-		return text
+		return must.Get(os.ReadFile(filepath.Join(path, "messages.log")))(t)
 	})
 	must.Do(t, os.MkdirAll(path, 0o700))
 	must.Do(t, os.WriteFile(filepath.Join(path, "messages.log"), text, 0o600))

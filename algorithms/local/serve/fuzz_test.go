@@ -24,8 +24,7 @@ func fuzzPlan(f *testing.F, method local.Method, network bool) *local.Plan {
 	if network {
 		q.Radius, q.L2, q.Users, q.Epsilon, q.Network = 0, 0, 20, 8, &local.Network{Hidden: 2}
 	}
-	p := must.Get(q.Plan())(f)
-	return p
+	return must.Get(q.Plan())(f)
 }
 
 var fuzzMessages = []string{

@@ -83,9 +83,7 @@ func TestBindingsComputeTheSame(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, g.Close())
 	}
 	if len(results) != 2 || len(results[0]) != 37 || !slices.Equal(results[0], results[1]) {
 		t.Errorf("results %v", results)
