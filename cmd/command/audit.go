@@ -77,7 +77,7 @@ func (c *canaryNumbers) UnmarshalText(text []byte) error {
 		if n, err := strconv.Atoi(s); err == nil && n > 0 {
 			*to = n
 		} else if to == &c.made || both {
-			return errors.New("want M or M/K, numbers above 0")
+			return errors.New("want M or M/K; both must be positive whole numbers")
 		}
 	}
 	return nil

@@ -94,7 +94,7 @@ func TestFlagsThatNeedOrExclude(t *testing.T) {
 		"pairs plan -n 9 --pairs 4":                                                                  "missing flags: --schema=FILE or -d INT",
 		"pairs plan -n 9 -d 3 --tuple 4 --loss bradley-terry":                                        "--tuple and --loss bradley-terry exclude each other",
 		"pairs plan -n 9 -d 3 --pairs 4 --activation tanh":                                           "--activation is for --model mlp",
-		"pairs plan -n 9 -d 3 --pairs 4 --init-seed 3":                                               "--init-seed is for --model mlp or --loss infonce or --loss ntxent",
+		"pairs plan -n 9 -d 3 --pairs 4 --init-seed 3":                                               "--init-seed is for --model mlp or --model FILE or --loss infonce or --loss ntxent",
 		"pairs train --data d --schema s --pairs p --label-values a":                                 "--label-values has 1 values, want 2",
 		"pairs train --data d --schema s --pairs p --pair-columns a,b":                               "--pair-columns has 2 values, want 3",
 		"predict m.json --data d --probabilities --threshold 0":                                      "--probabilities and --threshold exclude each other",
