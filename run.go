@@ -202,7 +202,7 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 	inputs := of.Files
 	switch {
 	case p.Public && o.Resume != "":
-		return nil, "", input.Errorf("dyad: a resumed run was charged, but these data are public and nothing is charged; leave it out")
+		return nil, "", input.Errorf("dyad: a resumed run was charged, but these data are public and no budget is charged; leave it out")
 	case !p.Public && (o.Ledger == nil || p.DataID == ""):
 		return nil, "", input.Errorf("dyad: a run on private data needs Run.Ledger (OpenLedger) and a data id; data that are public have to be declared so (Run.Public)")
 	case !p.Public && !dataset.IsDataID(p.DataID):

@@ -145,7 +145,7 @@ func NewPublicSession(src *Source, events []account.Event) (*LiveSession, error)
 		return nil, err
 	}
 	plan.exact = plan.nonPrivate || plan.public
-	warnings := []string{"data declared public: nothing was charged"}
+	warnings := []string{"data declared public: no budget was charged"}
 	if !src.Secret() {
 		warnings = append(warnings, SeededWarning)
 	}

@@ -153,7 +153,7 @@ func TestReleaseExact(t *testing.T) {
 
 func TestPublicSession(t *testing.T) {
 	s := must.Get(NewPublicSession(NewSeededSource(1), []account.Event{account.PublicEvent{}}))(t)
-	for _, warning := range []string{"nothing was charged", "noise is not secret"} {
+	for _, warning := range []string{"no budget was charged", "noise is not secret"} {
 		if !strings.Contains(strings.Join(s.Receipt().Warnings, "\n"), warning) {
 			t.Errorf("warnings %q, want %q", s.Receipt().Warnings, warning)
 		}

@@ -11,7 +11,7 @@ var (
 	errShape     = errors.New("local: a record or model has another number of features than the plan")
 	errLabel     = errors.New("local: a label is neither -1 nor 1")
 	errLabelOnly = errors.New("local: method prestige-label sends labels, not gradients; use Client.Label and Plan.Learn")
-	errState     = errors.New("local: the server published a state that does not fit the plan: a model beyond the radius, or an epoch out of range; nothing is sent")
+	errState     = errors.New("local: the server published a state that does not fit the plan: a model beyond the radius, or an epoch out of range; no message is sent")
 	errMessage   = errors.New("local: a message has no private sample, or one that nobody can have sent")
 )
 

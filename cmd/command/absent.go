@@ -21,14 +21,14 @@ var absent = []struct{ options, commands, why string }{
 	{"team", "search, evaluate private, evaluate exact, evaluate compare, threshold, cluster, online, pairs plan, pairs train, lab curve, local plan, local simulate, local server", "one process computes it; dyad train and dyad baseline take a team"},
 	{"paper-unsound", "plan compare, baseline, search, evaluate private, evaluate exact, evaluate compare, threshold, cluster, pairs plan, pairs train, lab curve, local plan, local simulate, local server", "it is for a training on public data in mode paper: dyad train, dyad online, and dyad plan"},
 	{"model hidden", "baseline", "a network is trained with noise; dyad train --model at a large --epsilon shows what it loses by that"},
-	{"seed resume", "evaluate exact", "nothing is drawn and nothing is charged"},
+	{"seed resume", "evaluate exact", "nothing is drawn and no budget is charged"},
 	{"report", "threshold", "dyad report MODEL --figures FILE has a page with the file of the threshold"},
 	{"report", "cluster", "a page is about a model of scores or distances"},
 	{"report", "local simulate", "dyad report MODEL writes it of the saved model"},
 	{"track", "search, online, local simulate", "dyad report MODEL --track writes it of the saved model"},
 	{"track", "threshold, cluster, lab curve", "a run of a tracker is about one model or its figures: dyad train, dyad evaluate and dyad report have it"},
 	{"seed holdout yes ledger data-id resume force report track", "local server", "it holds no records: each user adds the noise and keeps the account, and the folder of --dir is the run"},
-	{"holdout yes store team paper-unsound ledger data-id resume track", "lab audit records, lab audit pairs, local audit", "an attack makes its own records, and nothing is charged"},
+	{"holdout yes store team paper-unsound ledger data-id resume track", "lab audit records, lab audit pairs, local audit", "an attack makes its own records, and no budget is charged"},
 	{"force report", "local audit", "it writes no file"},
 }
 

@@ -91,7 +91,7 @@ was, and prints a lower bound of epsilon that the rate of right guesses proves. 
 prove privacy. The control says whether the same runs would have refuted half of the claim; the verdict says "no
 power" if they would not. The tightness estimates, for any number of runs, how much of the claim these data sets use:
 if it is near 1, more runs bring the bound near the claim. Ctrl-C and --time end with the bound so far. No data file is read
-and nothing is charged.
+and no budget is charged.
 
 Examples:
   dyad lab audit dpgdsc --epsilon 4 --runs 1000

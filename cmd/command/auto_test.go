@@ -104,7 +104,7 @@ func TestWarningsComeBeforeTheCharge(t *testing.T) {
 		}
 		text, err := os.ReadFile(ledger)
 		if err != nil || len(text) == 0 {
-			t.Errorf("nothing was charged: %v", err)
+			t.Errorf("no budget was charged: %v", err)
 		}
 	}
 	// A long run says so.

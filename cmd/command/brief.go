@@ -61,7 +61,7 @@ func (a *app) writeWords(b *strings.Builder, g, planned privacy.Guarantee, spent
 		}
 	}
 	if g.Kind == privacy.Public {
-		if words += ", and nothing was charged"; planned.Kind != privacy.None && planned.Kind != "" {
+		if words += ", and no budget was charged"; planned.Kind != privacy.None && planned.Kind != "" {
 			words += ". On private data: " + planned.Words()
 		}
 		g.Warnings = nil // which say the same

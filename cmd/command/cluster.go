@@ -16,7 +16,7 @@ type clusterCmd struct {
 	Schema     string    `required:"" placeholder:"FILE"`
 	Metric     string    `placeholder:"MODEL" help:"Model file of a metric (dyad pairs train, dyad train --task metric) that maps the records first; its own charge stays. Default: records as they are encoded."`
 	Out        string    `writes:"clusters" short:"o" default:"clusters.json" placeholder:"FILE" help:"File of the clusters."`
-	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
+	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
 	Epsilon    float64   `positive:"" default:"1"`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Rounds     int       `positive:"" placeholder:"T" help:"Rounds of k-means, which share the budget. Default: 5."`

@@ -24,7 +24,7 @@ func (f confirmFlag) confirm(a *app, what string) error {
 		return nil
 	}
 	if in, ok := a.stdin.(*os.File); !ok || !term.IsTerminal(int(in.Fd())) {
-		return badInput("%s. To go on, repeat the command with --yes. Nothing was charged", what)
+		return badInput("%s. To go on, repeat the command with --yes. No budget was charged", what)
 	}
 	answer, err := a.asker().ask("dyad: %s. Go on? [y/N] ", what)
 	if a.ctx.Err() != nil {
@@ -37,7 +37,7 @@ func (f confirmFlag) confirm(a *app, what string) error {
 	case "y", "yes":
 		return nil
 	}
-	return badInput("not confirmed; nothing was charged")
+	return badInput("not confirmed; no budget was charged")
 }
 
 // unprotected asks before a training without privacy on data that are not public by their schema

@@ -153,7 +153,7 @@ func TestKilledWithoutOut(t *testing.T) {
 				f.within(t, asItIs, crash.Spec{Args: args, Stage: stage, Fault: "kill"}).End().Want(t, "attacked run", killed, "")
 				runs, _ := f.wantNothingLost(t)
 				if len(runs) == 0 {
-					t.Fatal("nothing was charged")
+					t.Fatal("no budget was charged")
 				}
 				f.within(t, asItIs, crash.Spec{Args: append(args, "--resume", runs[0])}).End().Want(t, "resume", exitOK, "")
 				f.complete(t, c)

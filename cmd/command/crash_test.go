@@ -75,7 +75,7 @@ var crashMatrix = []cell{
 	{"interrupt", "model renamed#1", exitOK, done, "charged to", false},
 	{"interrupt", "reported#1", exitOK, done, "charged to", false},
 
-	{"disk full", "opening ledger#1", exitResource, untouched, "nothing was released", false},
+	{"disk full", "opening ledger#1", exitResource, untouched, "no result was released", false},
 	{"disk full", "locked#1", exitResource, untouched, "check space", false},
 	{"disk full", "admitted#1", exitResource, untouched, "check space", true},
 	{"disk full", "line durable#1", exitResource, pending, resumeIt, false},

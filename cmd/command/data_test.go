@@ -166,7 +166,7 @@ func TestFetchAndVerify(t *testing.T) {
 	fetch := func(name, mirror string) (int, string, string) {
 		return dyad(t, dir, "data", "fetch", name, "--dir", "cache", "--mirror", mirror)
 	}
-	if code, _, errs := fetch("wdbc", s.URL); code != exitFailure || !strings.Contains(errs, "nothing was kept") {
+	if code, _, errs := fetch("wdbc", s.URL); code != exitFailure || !strings.Contains(errs, "no file was kept") {
 		t.Errorf("wrong content: exit %d: %s", code, errs)
 	}
 	if code, _, errs := fetch("adult", s.URL); code != exitFailure || !strings.Contains(errs, "404") {

@@ -26,7 +26,7 @@ type evaluateCmd struct {
 // evaluatedFlags are the records of an evaluation.
 type evaluatedFlags struct {
 	Model      string   `arg:"" help:"Model file."`
-	PublicData bool     `help:"The data are public: nothing is charged, and the report says so."`
+	PublicData bool     `help:"The data are public: no budget is charged, and the report says so."`
 	Holdout    *float64 `within:"(0,1)" placeholder:"F" help:"Take the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
 	SplitSeed  uint64   `default:"1" help:"Seed of the split into training and held-out records."`
 	Confidence float64  `within:"(0,1)" default:"0.95" help:"Level of the intervals."`

@@ -31,7 +31,7 @@ func TestCompareTwoModels(t *testing.T) {
 	}
 	ends(t, dir, exitOK, "less that of the other model", append(compare, "--epsilon", "8", "--seed", "1")...)
 	ends(t, dir, exitOK, "+0.000000", "evaluate", "compare", "a.json", "--with", "a.json", "--data", "patients.csv", "--exact-figures")
-	ends(t, dir, exitOK, "nothing was charged", "evaluate", "compare", "a.json", "--with", "b.json", "--plan", "-n", "1000", "--epsilon", "1")
+	ends(t, dir, exitOK, "no budget was charged", "evaluate", "compare", "a.json", "--with", "b.json", "--plan", "-n", "1000", "--epsilon", "1")
 	for want, args := range map[string][]string{
 		"a metric has none":            {"evaluate", "compare", "a.json", "--with", "metric.json", "--data", "patients.csv", "--epsilon", "1"},
 		"dyad evaluate private has it": append(compare, "--epsilon", "1", "--mean-loss"),

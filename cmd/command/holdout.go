@@ -336,5 +336,5 @@ func (f plannedHoldout) emit(a *app, p *algorithms.Plan, task string, delta *flo
 	if r.InAll != nil {
 		line(&b, "in all", "%s", r.InAll.String())
 	}
-	return a.emit(r, b.String()+"plan only   no data were read and nothing was charged\n")
+	return a.emit(r, b.String()+"plan only   no data were read and no budget was charged\n")
 }

@@ -110,7 +110,7 @@ func (a *app) trustedModel(path, ledgerPath string) (*model, judgement, error) {
 		}
 	}
 	if r.Verdict.Verdict == checker.Refused {
-		return nil, r, badInput("%s is refused: %s. Nothing is written about it; \"dyad verify %s\" has the whole verdict", path, r.Why, path)
+		return nil, r, badInput("%s is refused: %s. No page is written about it; \"dyad verify %s\" has the whole verdict", path, r.Why, path)
 	}
 	a.say(m.Guarantee.Kind, path, r.Verdict)
 	return m, r, nil

@@ -32,7 +32,7 @@ type kindCmd struct {
 	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As for train; a label is not read."`
 	Schema     string    `required:"" placeholder:"FILE" help:"Schema of the data (YAML)."`
 	Out        string    `short:"o" placeholder:"FILE" help:"File of the release. Default for private data: the name of the command, ending in .json."`
-	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
+	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
 	Epsilon    float64   `positive:"" default:"1" help:"Epsilon to spend on all releases together."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Plan       bool      `required:"" xor:"records" needs:"n" help:"Print what a run on -n records would release and cost. No data are read."`

@@ -357,7 +357,7 @@ func (c *ledgerShowCmd) Run(a *app) error {
 	}
 	if c.DataID != "" {
 		if !slices.Contains(ids, c.DataID) {
-			return badInput("nothing was charged to %q; the data ids of %s are %q", c.DataID, path, ids)
+			return badInput("no budget was charged to %q; the data ids of %s are %q", c.DataID, path, ids)
 		}
 		ids = []string{c.DataID}
 	}
@@ -397,7 +397,7 @@ func (c *ledgerShowCmd) Run(a *app) error {
 		}
 	}
 	if len(ids) == 0 {
-		b.WriteString("  nothing was charged\n")
+		b.WriteString("  no budget was charged\n")
 	}
 	return a.emit(all, b.String())
 }

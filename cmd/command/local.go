@@ -183,7 +183,7 @@ func (c *localPlanCmd) Run(a *app) error {
 		}
 		text += fmt.Sprintf("%-11s written to %s\n", "protocol", c.Out)
 	}
-	return a.emit(r, text+"plan only   no data were read and nothing was sent\n")
+	return a.emit(r, text+"plan only   no data were read and no message was sent\n")
 }
 
 // hanging is a text whose later lines, which are indented by 2, are below its first one.

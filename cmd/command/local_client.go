@@ -171,7 +171,7 @@ func (r localAnswer) text() string {
 		serve.Late:     "epoch %d ended before the message arrived; it counts as spent and is not used",
 		serve.Printed:  "message of epoch %d, not sent:",
 	}[r.Outcome]
-	text := "all epochs are over; nothing was sent\n"
+	text := "all epochs are over; no message was sent\n"
 	if epoch != "" {
 		text = fmt.Sprintf(epoch+"\n", r.Epoch)
 	}

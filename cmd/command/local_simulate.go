@@ -23,7 +23,7 @@ type localSimulateCmd struct {
 	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA,..." help:"Choose lambda among these by cross-validation at the users, which is charged. Not with --shuffle-delta."`
 	Folds      int       `positive:"" default:"10" help:"Folds of the cross-validation."`
 	Balance    bool      `help:"Leave out users of the larger class until both are equal. Only for public data: who is asked would depend on the label."`
-	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
+	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
 	labelsFlag
 	iterateFlag
 	localFlags

@@ -171,7 +171,7 @@ func TestLocalClientMemory(t *testing.T) {
 	defer server.Close()
 	for _, where := range [][]string{{"--protocol", "p1.json"}, {"--server", server.URL}} {
 		code, _, errs := dyad(t, dir, append([]string{"local", "client", "--data", "patients.csv", "--schema", "patients.yaml", "--user", "u", "--memory", "m.json", "--max-epsilon", "9"}, where...)...)
-		if code != exitInput || !strings.Contains(errs, "checksum") || !strings.Contains(errs, "nothing was sent") || asked != 0 {
+		if code != exitInput || !strings.Contains(errs, "checksum") || !strings.Contains(errs, "no message was sent") || asked != 0 {
 			t.Errorf("a changed digit, %v: exit %d, %d requests: %s", where, code, asked, errs)
 		}
 	}

@@ -52,7 +52,7 @@ func (lossesCheckCmd) Help() string {
 	return "Formulas in u have + - * / ^, the comparisons < <= > >= (1 or 0), pi, e, names of --set loss-param, and\n" +
 		strings.Join(engine.Functions(), " ") + `.
 The bounds are proved by interval arithmetic for every record with ||x|| <= 1 and labels in [-1, 1], and every
-w of the radius. Nothing is read and nothing is charged.
+w of the radius. Nothing is read and no budget is charged.
 
 Examples:
   dyad lab losses check 'log1p(exp(-u))'

@@ -74,7 +74,7 @@ func write(t *testing.T, dir, name, text string) {
 func TestTrainWithoutDataIsPublicAndChargesNothing(t *testing.T) {
 	dir := t.TempDir()
 	out := mustRun(t, dir, "train")
-	for _, want := range []string{"synthetic", "public", "guarantee", "AUC", "nothing was charged"} {
+	for _, want := range []string{"synthetic", "public", "guarantee", "AUC", "no budget was charged"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}

@@ -113,7 +113,7 @@ func TestOutputIsTheSameOnNeighbours(t *testing.T) {
 			t.Errorf("%s: a record shows outside of the release:\n%s\n--- on the neighbour\n%s", name, x, y)
 		}
 		if !strings.Contains(x, "RELEASED") {
-			t.Errorf("%s: nothing was released: %s", name, x)
+			t.Errorf("%s: no result was released: %s", name, x)
 		}
 	}
 	// The comparison sees a figure: with held-out records and equal noise, the same data

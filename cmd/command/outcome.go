@@ -53,7 +53,7 @@ func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Durat
 	var err error
 	switch {
 	case out.Public && f.Resume != "":
-		err = badInput("--resume continues a charged run, but these data are public and nothing is charged; leave it out")
+		err = badInput("--resume continues a charged run, but these data are public and no budget is charged; leave it out")
 	case out.Public:
 		err = a.ctx.Err()
 	default:

@@ -17,7 +17,7 @@ type pairSource struct {
 	Pairs       string    `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
 	PairColumns []string  `values:"3" placeholder:"A,B,L" help:"Names of these three columns in the file."`
 	LabelValues []string  `values:"2" placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar; for preferences first,second, the one that is preferred, and without a label column it is the first."`
-	PublicData  bool      `help:"The data are public: nothing is charged, and the report says so."`
+	PublicData  bool      `help:"The data are public: no budget is charged, and the report says so."`
 	identityFlag
 }
 

@@ -148,7 +148,7 @@ func (a *app) emitPlan(p *algorithms.Plan) error {
 			title = ""
 		}
 	}
-	line(&end, "plan only", "no data were read and nothing was charged")
+	line(&end, "plan only", "no data were read and no budget was charged")
 	return a.emit(r, r.Text()+end.String())
 }
 

@@ -127,6 +127,6 @@ utility     proved bound of the expected objective above its minimum, where a th
 		fmt.Fprintf(&b, "            %s has the smallest utility bound\n", c.BestBound)
 	}
 	b.WriteString("            Noise is not accuracy: on data of your kind that are public, compare models by dyad train --public-data\n")
-	b.WriteString("plan only   no data were read and nothing was charged\n")
+	b.WriteString("plan only   no data were read and no budget was charged\n")
 	return b.String()
 }

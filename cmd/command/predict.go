@@ -19,7 +19,7 @@ type predictCmd struct {
 	Out   string    `writes:"scores" short:"o" placeholder:"FILE" help:"File for the scores: CSV, or NPY without ids if its name ends in .npy. Default: standard output."`
 	Force bool
 
-	Probabilities bool `not:"threshold" why:"a threshold is one of scores" help:"Write the probability of the positive class in the place of the score. Models of moments have it, from what their training released: nothing is charged."`
+	Probabilities bool `not:"threshold" why:"a threshold is one of scores" help:"Write the probability of the positive class in the place of the score. Models of moments have it, from what their training released: no budget is charged."`
 
 	decisionFlag
 	unknownFlag

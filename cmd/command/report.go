@@ -176,7 +176,7 @@ func (d document) promise() page.Section {
 	}
 	switch {
 	case g.Kind == privacy.Public:
-		s.Text = append(s.Text, "None is needed: the data are declared public, and nothing was charged.")
+		s.Text = append(s.Text, "None is needed: the data are declared public, and no budget was charged.")
 		if q := d.planned.Sentences(d.seen); q != nil {
 			s.Text = append(s.Text, "On private data this run would have this guarantee:")
 			s.Text = append(s.Text, q...)
@@ -228,7 +228,7 @@ func (d document) charged() (s page.Section) {
 		}
 		return s
 	case d.guarantee.Kind == privacy.Public:
-		s.Text = []string{"Nothing was charged: the data are declared public."}
+		s.Text = []string{"No budget was charged: the data are declared public."}
 		return s
 	case d.model != nil:
 		s.Text = []string{"The ledger was not looked at. \"dyad report\" with --ledger FILE shows what it has."}

@@ -113,7 +113,7 @@ func (r reproduceResult) idle() error {
 	if n := len(r.Parts) - 1; n > 0 {
 		rest = fmt.Sprintf(" (and %d other parts, which the report lists)", n)
 	}
-	return fmt.Errorf("dyad: nothing was run: %s: %s%s", r.Parts[first].Part, strings.ReplaceAll(missing(r.Parts[first]), "\n    ", " "), rest)
+	return fmt.Errorf("dyad: no item was run: %s: %s%s", r.Parts[first].Part, strings.ReplaceAll(missing(r.Parts[first]), "\n    ", " "), rest)
 }
 
 // missing is why a part has no figures.

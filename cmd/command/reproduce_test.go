@@ -64,7 +64,7 @@ func TestReproduceOfNothingFails(t *testing.T) {
 	for item, want := range map[string]string{
 		"xue table4":          "dyad data fetch",
 		"han figure4 --quick": "go -C bench run ./local",
-		"han figure5":         "nothing was run: han-figure5: ",
+		"han figure5":         "no item was run: han-figure5: ",
 	} {
 		dir := t.TempDir()
 		args := append(append([]string{"lab", "reproduce"}, strings.Fields(item)...), "--out", "q", "--dir", dir)

@@ -22,7 +22,7 @@ type searchCmd struct {
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json; with --models winner.json, a copy of the model."`
 	Holdout    *float64  `within:"[0,1)" not:"plan" why:"-n counts the records that are used" placeholder:"F" help:"As for train; \"dyad evaluate\" with the same flags measures the winner on them. Default: 0."`
 	SplitSeed  uint64    `default:"1"`
-	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
+	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
 	Epsilon    float64   `positive:"" default:"1"`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Road       string    `default:"auto" enum:"auto,compose,random-stopping,noisy-max" help:"compose: train every setting and choose privately; random-stopping: train settings drawn at random and release the best of a secret number; noisy-max: for --models; auto: the cheaper one, by public numbers."`

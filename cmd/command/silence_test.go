@@ -330,7 +330,7 @@ func TestNothingButTheReleaseTellsOfTheRecords(t *testing.T) {
 					t.Fatalf("want a refusal: %s", want)
 				}
 			case code != exitOK || !strings.Contains(want, "RELEASED"):
-				t.Fatalf("nothing was released: %s", want)
+				t.Fatalf("no result was released: %s", want)
 			}
 			for _, world := range worldsFor(name, worlds) {
 				if _, got := told(t, silentFolder(t, worlds[world], args...), args...); got != want {

@@ -111,7 +111,7 @@ func (c *crew) settle(ctx context.Context, err error) error {
 	case first < 0:
 		return nil
 	case err == nil:
-		if err = fmt.Errorf("%w: rank %d could not prepare the run; nothing was charged", errTold, first); codes[first] == exitInput {
+		if err = fmt.Errorf("%w: rank %d could not prepare the run; no budget was charged", errTold, first); codes[first] == exitInput {
 			err = asInput(err)
 		}
 		return err

@@ -19,13 +19,13 @@ import (
 type thresholdCmd struct {
 	Model      string    `arg:"" help:"Model file."`
 	Data       dataFiles `required:"" xor:"records" needs:"epsilon" placeholder:"FILE" help:"As for train, in the format of the training data, with labels."`
-	Figures    string    `required:"" xor:"records" not:"epsilon delta roc-thresholds holdout n labels resume seed public-data" why:"they are released, and nothing else is read" placeholder:"FILE" help:"As for report, in the place of --data: nothing is charged."`
+	Figures    string    `required:"" xor:"records" not:"epsilon delta roc-thresholds holdout n labels resume seed public-data" why:"they are released, and nothing else is read" placeholder:"FILE" help:"As for report, in the place of --data: no budget is charged."`
 	Aim        string    `enum:"balanced,accuracy,sensitivity,specificity" default:"balanced" placeholder:"AIM" help:"balanced: the largest sum of sensitivity and specificity. accuracy: the largest share that is right. sensitivity, specificity: the largest of the other one among thresholds that reach --at-least."`
 	AtLeast    float64   `positive:"" name:"at-least" placeholder:"F" help:"With --aim sensitivity or specificity: what the lower end of its interval has to reach."`
 	Epsilon    *float64  `placeholder:"EPSILON" help:"Release the operating points with this epsilon, charged to the ledger."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Thresholds []float64 `name:"roc-thresholds" placeholder:"T,..." help:"Public thresholds to choose among. Default: placed by a released mean and deviation of the scores, and 0."`
-	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
+	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
 	Holdout    *float64  `within:"(0,1)" placeholder:"F" help:"Take the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	N          int       `positive:"" short:"n" help:"As for plan: of persons in a file whose number is not that of the schema."`

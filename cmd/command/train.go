@@ -20,7 +20,7 @@ type trainedFlags struct {
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
 	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"Fraction of the records held out. Of public ones exact figures are printed; private ones are scored only with --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
-	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
+	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
 	Group      string    `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
 	labelsFlag
 	storeFlag
@@ -42,7 +42,7 @@ type trainCmd struct {
 func (trainCmd) Help() string {
 	return `A private run is charged to the ledger before any record is used. If it is interrupted it stays charged,
 but no result has left the program: the same command with --resume RUN continues it at no further cost, from its
-last checkpoint if it ran for a minute ("dyad ledger show" lists such runs). Nothing is charged when a flag, the
+last checkpoint if it ran for a minute ("dyad ledger show" lists such runs). No budget is charged when a flag, the
 schema or a record is wrong. Whether private records have both classes is not looked at, because the answer would
 tell about them: a run on one class is charged and releases noise. "dyad data inspect" tells before.
 

@@ -61,7 +61,7 @@ func agreeOn(ctx context.Context, t engine.Team, same []Statement) error {
 			}
 		}
 		if len(other) > 0 {
-			return fmt.Errorf("%w on %s: ranks %v have another one than rank 0; start every process with the same program, flags, schema and data, on machines with the same instruction set; nothing was charged", ErrDisagree, what, other)
+			return fmt.Errorf("%w on %s: ranks %v have another one than rank 0; start every process with the same program, flags, schema and data, on machines with the same instruction set; no budget was charged", ErrDisagree, what, other)
 		}
 	}
 	return nil
@@ -77,16 +77,16 @@ func agreeOnShares(ctx context.Context, t engine.Team, k engine.Kernel, r *engin
 	}
 	covered, n := 0, k.Problem().N
 	missing := func(to int) error {
-		return fmt.Errorf("%w on the records: nobody holds numbers %d to %d; nothing was charged", ErrDisagree, covered, to-1)
+		return fmt.Errorf("%w on the records: nobody holds numbers %d to %d; no budget was charged", ErrDisagree, covered, to-1)
 	}
 	for rank := range t.Size() {
 		own := all[rank*facts:]
 		from, to, first, end, total := int(own[0]), int(own[1]), int(own[2]), int(own[3]), int(own[4])
 		switch {
 		case total != n:
-			return fmt.Errorf("%w on the records: rank %d has a share of %d, the plan is for %d; nothing was charged", ErrDisagree, rank, total, n)
+			return fmt.Errorf("%w on the records: rank %d has a share of %d, the plan is for %d; no budget was charged", ErrDisagree, rank, total, n)
 		case from < to && (first != from || end != to):
-			return fmt.Errorf("%w on the records: rank %d holds numbers %d to %d, its share are %d to %d; a part is missing or there twice; nothing was charged", ErrDisagree, rank, first, end-1, from, to-1)
+			return fmt.Errorf("%w on the records: rank %d holds numbers %d to %d, its share are %d to %d; a part is missing or there twice; no budget was charged", ErrDisagree, rank, first, end-1, from, to-1)
 		case from < to && from > covered:
 			return missing(from)
 		}
@@ -117,13 +117,13 @@ func agreeOnRecords(ctx context.Context, t engine.Team, p engine.Problem, r *eng
 	for rank := range t.Size() {
 		part := all[starts[rank]:starts[rank+1]]
 		if part[0] != 0 && own == nil {
-			return fmt.Errorf("team: the records of rank %d do not fit the plan; its own message says why; nothing was charged", rank)
+			return fmt.Errorf("team: the records of rank %d do not fit the plan; its own message says why; no budget was charged", rank)
 		}
 		labels = append(labels, part[1:]...)
 	}
 	slices.Sort(labels)
 	if own == nil && counted && len(slices.Compact(labels)) > limit {
-		return fmt.Errorf("team: the shards have more than the %d different labels of Problem.LabelValues together; declare more, or engine.AnyLabels for graded labels; nothing was charged", limit)
+		return fmt.Errorf("team: the shards have more than the %d different labels of Problem.LabelValues together; declare more, or engine.AnyLabels for graded labels; no budget was charged", limit)
 	}
 	return own
 }

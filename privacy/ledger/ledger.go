@@ -212,7 +212,7 @@ func (l *Ledger) Begin(c Charge, src *privacy.Source) (*privacy.LiveSession, err
 			return st.admit(c)
 		})
 		if err != nil {
-			return privacy.Receipt{}, fmt.Errorf("%w; nothing was released", err)
+			return privacy.Receipt{}, fmt.Errorf("%w; no result was released", err)
 		}
 		return privacy.Receipt{Run: c.Run, Seq: seq, Warnings: warnings}, nil
 	})

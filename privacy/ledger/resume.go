@@ -60,7 +60,7 @@ func (l *Ledger) finish(run, status string, k Kept) error {
 	_, _, err = l.change(typeFinish, time.Time{}, body, func(st *ledgerState) ([]string, error) {
 		charged, err := st.unfinished(run)
 		if err == nil && status == StatusReleased && k.Digest == "" && !charged.Charge.stream() {
-			err = fmt.Errorf("ledger: run %q has one result, and its release needs the digest of what is kept of it (Release); nothing was written", run)
+			err = fmt.Errorf("ledger: run %q has one result, and its release needs the digest of what is kept of it (Release); no entry was written", run)
 		}
 		return nil, err
 	})

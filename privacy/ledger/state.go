@@ -202,7 +202,7 @@ func (st *ledgerState) admit(c Charge) (warnings []string, err error) {
 			if limit.by != Planned {
 				counted = " for " + limit.by.String()
 			}
-			return nil, fmt.Errorf("%w: with this run data id %q would reach %s at delta %.6g%s, its cap is %.6g; nothing was charged", ErrBudget, c.DataID, epsilonText(eps), limit.Delta, counted, limit.Epsilon)
+			return nil, fmt.Errorf("%w: with this run data id %q would reach %s at delta %.6g%s, its cap is %.6g; no budget was charged", ErrBudget, c.DataID, epsilonText(eps), limit.Delta, counted, limit.Epsilon)
 		}
 	}
 	return st.warnings(c, total, err), nil

@@ -161,7 +161,7 @@ func (c *Client) answer(ctx context.Context, protocol Protocol, st PublicState, 
 		return a, nil
 	}
 	if st.Epoch < 1 || st.Epoch > p.Epochs || !Fits(p, st.Model) {
-		return Answer{}, inputError("the server's state does not match its protocol; nothing was drawn or sent")
+		return Answer{}, inputError("the server's state does not match its protocol; no message was drawn or sent")
 	}
 	epoch := st.Epoch
 	if p.Method == local.PrestigeLabel {
@@ -175,7 +175,7 @@ func (c *Client) answer(ctx context.Context, protocol Protocol, st PublicState, 
 			return Answer{}, err
 		}
 		if sent, err = c.Memory.add(Remembered{Protocol: key, Epoch: epoch, Epsilon: p.Epsilon, Message: m}); err != nil {
-			return Answer{}, fmt.Errorf("serve: the memory file cannot be written, so nothing was sent: %w", err)
+			return Answer{}, fmt.Errorf("serve: the memory file cannot be written, so no message was sent: %w", err)
 		}
 		c.at("message remembered")
 		if send {
@@ -216,11 +216,11 @@ func (c *Client) accept(protocol Protocol, z engine.Record) (*local.Plan, error)
 	epochs, pairs := cmp.Or(c.Limits.Epochs, DefaultEpochs), cmp.Or(c.Limits.Pairs, DefaultPairs)
 	switch {
 	case len(z.X) != protocol.Dim:
-		return nil, inputError("the record has %d features and the protocol has %d; nothing was sent", len(z.X), protocol.Dim)
+		return nil, inputError("the record has %d features and the protocol has %d; no message was sent", len(z.X), protocol.Dim)
 	case protocol.Epochs > epochs:
-		return nil, inputError("the protocol has %d epochs, more than Limits.Epochs %d; nothing was sent", protocol.Epochs, epochs)
+		return nil, inputError("the protocol has %d epochs, more than Limits.Epochs %d; no message was sent", protocol.Epochs, epochs)
 	case protocol.Pairs > pairs:
-		return nil, inputError("the protocol has %d direction pairs, more than Limits.Pairs %d; nothing was sent", protocol.Pairs, pairs)
+		return nil, inputError("the protocol has %d direction pairs, more than Limits.Pairs %d; no message was sent", protocol.Pairs, pairs)
 	}
 	key := protocol.key()
 	p := c.planned.plan
@@ -234,14 +234,14 @@ func (c *Client) accept(protocol Protocol, z engine.Record) (*local.Plan, error)
 	}
 	switch {
 	case p.FeatureNorm < engine.UnitBounds().FeatureNorm:
-		return nil, inputError("the protocol wants features of norm at most %g, and records of this program have norm up to 1; nothing was sent", p.FeatureNorm)
+		return nil, inputError("the protocol wants features of norm at most %g, and records of this program have norm up to 1; no message was sent", p.FeatureNorm)
 	case p.Guarantee.Kind == privacy.LabelLDP && !c.Limits.PublicFeatures:
 		return nil, inputError("method %s sends the features in clear; if they are public, say so with Limits.PublicFeatures", p.Method)
 	case p.Guarantee.Kind != privacy.LocalDP && p.Guarantee.Kind != privacy.LabelLDP:
-		return nil, inputError("method %s gives no guarantee; nothing was sent", p.Method)
+		return nil, inputError("method %s gives no guarantee; no message was sent", p.Method)
 	}
 	if cost := c.Memory.spent(key, p.Guarantee.Epsilon); !(cost <= c.Limits.Epsilon) {
-		return nil, fmt.Errorf("%w: all messages of this protocol, and those of others in the memory file, cost epsilon %s, more than Limits.Epsilon %g; nothing was sent", ledger.ErrBudget, privacy.FormatUp(cost), c.Limits.Epsilon)
+		return nil, fmt.Errorf("%w: all messages of this protocol, and those of others in the memory file, cost epsilon %s, more than Limits.Epsilon %g; no message was sent", ledger.ErrBudget, privacy.FormatUp(cost), c.Limits.Epsilon)
 	}
 	return p, nil
 }
@@ -309,7 +309,7 @@ func away(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &stranger):
-		return inputError("the server cannot be trusted to be the one of Remote.URL, nothing was sent; if it should be, give its certificates to NewHTTPClient: %w", err)
+		return inputError("the server cannot be trusted to be the one of Remote.URL, no message was sent; if it should be, give its certificates to NewHTTPClient: %w", err)
 	case errors.As(err, &refused) && refused.Status < 500 && refused.Status != http.StatusTooManyRequests:
 		return err
 	case errors.Is(err, ErrAddress):

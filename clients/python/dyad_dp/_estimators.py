@@ -242,7 +242,7 @@ class _Estimator(_raw.Private):
     def feature_importances_(self) -> np.ndarray:
         """The most that each column of X can change a linear score within its public range or categories, as shares with the sum 1.
 
-        They follow from the model alone: nothing is charged, and how often a value occurs does not count. Interactions are left out.
+        They follow from the model alone: no budget is charged, and how often a value occurs does not count. Interactions are left out.
         """
         self._fitted()
         weights = getattr(self, "coef_", None)
@@ -363,7 +363,7 @@ class _Estimator(_raw.Private):
     def report_html(self, path: Path, *, figures: Figures | None = None) -> None:
         """Writes a page about the model: guarantee in words, charges, weights and noise, assumptions (dyad report).
 
-        figures of evaluate(..., epsilon=) are drawn: ROC curve and scores. Nothing is charged; a file that is there
+        figures of evaluate(..., epsilon=) are drawn: ROC curve and scores. No budget is charged; a file that is there
         is not replaced.
         """
         self._fitted()
@@ -378,13 +378,13 @@ class _Estimator(_raw.Private):
     def curves(self, path: Path | None = None) -> list[Curve]:
         """What each column adds to a linear score, with the band of its noise where the schema has a basis or interactions (dyad report --curves).
 
-        They follow from the model alone: nothing is charged. path is a figure to write, too: SVG, PDF or PNG by its ending; a file that
+        They follow from the model alone: no budget is charged. path is a figure to write, too: SVG, PDF or PNG by its ending; a file that
         is there is not replaced.
         """
         return [Curve.of(c) for c in self._curves(path)["curves"]]
 
     def surfaces(self) -> list[Surface]:
-        """What the interactions of the schema add to the curves of a linear score, as tables. Nothing is charged."""
+        """What the interactions of the schema add to the curves of a linear score, as tables. No budget is charged."""
         return [Surface.of(s) for s in self._curves().get("surfaces", [])]
 
     def _curves(self, path=None) -> dict:
@@ -456,7 +456,7 @@ class PrivateAUCClassifier(_Estimator):
         put their mean and variance into the model without noise, and is refused. Leave the scaler out (bounds
         scale), or use PublicScaler and PublicOneHot, whose ranges and categories are declared.
     data_id : name of the data in the ledger; required on private data.
-    public : the data are public: nothing is charged, and ranges may come from the data.
+    public : the data are public: no budget is charged, and ranges may come from the data.
     classes : (negative, positive); required on private data unless the schema names them.
     threshold : score from which predict says the positive class. None: the probability of 1/2 where the model has probabilities, else the score
         0, which is arbitrary, since scores have no intercept.

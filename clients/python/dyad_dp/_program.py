@@ -31,11 +31,11 @@ class Exit(enum.IntEnum):
 
 
 class DyadError(ValueError):
-    """The program refused: the message says what to do. Nothing was charged unless it says so."""
+    """The program refused: the message says what to do. No budget was charged unless it says so."""
 
 
 class BudgetError(DyadError):
-    """The charge is above the cap of the data set or of the caller; nothing was charged."""
+    """The charge is above the cap of the data set or of the caller; no budget was charged."""
 
 
 class SavedElsewhere(RuntimeError):

@@ -145,7 +145,7 @@ class Figures:
     def shares(self):
         """A pandas DataFrame of the released share of positives in each interval of scores: a check of predict_proba on other records.
 
-        It follows from the released numbers: nothing is charged beyond the evaluation. records is about how many there are in an interval,
+        It follows from the released numbers: no budget is charged beyond the evaluation. records is about how many there are in an interval,
         and share is at least 1 / (records + 2) away from 0 and 1. Nothing is promised about the probability of one record.
         """
         f, of = self.frame(), self.report.get("figures", {})

@@ -30,7 +30,7 @@ class Started:
 
 
 def start(data, *, label: str | None = None, positive: Any = None, answers: dict[str, Any] | None = None, out: Path | None = None) -> Started:
-    """Drafts the schema of a file or a DataFrame (dyad start). Nothing is charged, and nothing private is printed.
+    """Drafts the schema of a file or a DataFrame (dyad start). No budget is charged, and nothing private is printed.
 
     answers is what is known about columns without the data, such as {"age": {"range": [18, 110]}}. out is a schema file to keep. Ranges that no
     answer has come from the data: from_data names their columns, and a model by them says that its guarantee does not hold.

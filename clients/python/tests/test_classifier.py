@@ -40,7 +40,7 @@ def test_private_training(clinic, own_places, surely):
 
 def test_training_without_noise_on_private_data_is_asked_for(clinic, own_places):
     X, y = clinic
-    with pytest.raises(DyadError, match="Nothing was charged"):
+    with pytest.raises(DyadError, match="No budget was charged"):
         private(options={"mode": "nonprivate"}).fit(X, y)
     assert not (own_places / "state" / "dyad" / "ledger.jsonl").exists()
     assert private(options={"mode": "nonprivate", "yes": True}).fit(X, y).guarantee_.run

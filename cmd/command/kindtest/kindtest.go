@@ -127,7 +127,7 @@ func (s suite) plan(t *testing.T) {
 	args := append([]string{s.name, "--plan", "-n", "24", "--schema", filepath.Join(dir, "s.yaml"), "--ledger", filepath.Join(dir, "l.jsonl")}, s.Flags...)
 	e := s.run(args...)
 	e.Want(t, "plan", 0, "differentially private")
-	e.Want(t, "plan", 0, "no data were read and nothing was charged")
+	e.Want(t, "plan", 0, "no data were read and no budget was charged")
 	if _, err := os.Stat(filepath.Join(dir, "l.jsonl")); err == nil {
 		t.Error("a plan made a ledger")
 	}

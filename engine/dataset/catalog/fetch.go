@@ -92,7 +92,7 @@ func (f *Fetcher) Fetch(ctx context.Context, file File, dir string) (Result, err
 	r, err := check(file, ready)
 	if err != nil {
 		discard(part)
-		return Result{}, fmt.Errorf("%w (from %s; nothing was kept)", err, address)
+		return Result{}, fmt.Errorf("%w (from %s; no file was kept)", err, address)
 	}
 	if err := os.Rename(ready, final); err != nil {
 		return Result{}, fmt.Errorf("catalog: %w", err)

@@ -171,7 +171,7 @@ func TestFetchErrors(t *testing.T) {
 		want   error
 		text   string
 	}{
-		{"wrong hash", server{content: data}, File{SHA256: sum([]byte("other"))}, ErrWrongContent, "nothing was kept"},
+		{"wrong hash", server{content: data}, File{SHA256: sum([]byte("other"))}, ErrWrongContent, "no file was kept"},
 		{"404", server{status: http.StatusNotFound}, File{}, nil, "404"},
 		{"503", server{status: http.StatusServiceUnavailable}, File{}, nil, "503"},
 		{"offline", server{}, File{URL: gone.URL + "/x"}, ErrUnreachable, "HTTPS_PROXY"},
