@@ -292,7 +292,7 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	}
 	// An omitted release leaves its share to the signed sum.
 	if !(c.Count+c.Centre+c.Second+c.Steps < 1) || c.Second < 0 {
-		return bad("the shares of count, centre, second moments and steps are %v, %v, %v and %v: nothing is left for the signed sum", c.Count, c.Centre, c.Second, c.Steps)
+		return bad("the shares of count, centre, second moments and steps are %v, %v, %v and %v: the signed sum gets no share", c.Count, c.Centre, c.Second, c.Steps)
 	}
 	if c.Kind == engine.FullSecond && problem.D > maxFullMoments {
 		return bad("full second moments of %d features are more than this version decomposes (%d); choose diagonal or none", problem.D, maxFullMoments)

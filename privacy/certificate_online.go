@@ -68,7 +68,7 @@ func (r PairwiseRecursion) Certify() (Certificate, error) {
 		largest, path = max(largest, r.Eta[t]), path+r.Eta[t]
 	}
 	if path == 0 {
-		err = errors.Join(err, fmt.Errorf("%w: there is no step: nothing is computed from the records", errCertificate))
+		err = errors.Join(err, fmt.Errorf("%w: there is no step that uses the records", errCertificate))
 	}
 	if err != nil {
 		return Certificate{}, err

@@ -21,7 +21,7 @@ var absent = []struct{ options, commands, why string }{
 	{"team", "search, evaluate private, evaluate exact, evaluate compare, threshold, cluster, online, pairs plan, pairs train, lab curve, local plan, local simulate, local server", "one process computes it; dyad train and dyad baseline take a team"},
 	{"paper-unsound", "plan compare, baseline, search, evaluate private, evaluate exact, evaluate compare, threshold, cluster, pairs plan, pairs train, lab curve, local plan, local simulate, local server", "it is for a training on public data in mode paper: dyad train, dyad online, and dyad plan"},
 	{"model hidden", "baseline", "a network is trained with noise; dyad train --model at a large --epsilon shows what it loses by that"},
-	{"seed resume", "evaluate exact", "nothing is drawn and no budget is charged"},
+	{"seed resume", "evaluate exact", "no random number is drawn and no budget is charged"},
 	{"report", "threshold", "dyad report MODEL --figures FILE has a page with the file of the threshold"},
 	{"report", "cluster", "a page is about a model of scores or distances"},
 	{"report", "local simulate", "dyad report MODEL writes it of the saved model"},

@@ -71,7 +71,7 @@ Examples:
 }
 
 // errCountsAsPrivate refuses an evaluation without a budget if the data were not declared public.
-var errCountsAsPrivate = badInput("the data count as private, whatever the model was trained on: --epsilon EPSILON releases private figures, and --plan with -n shows before what it costs; \"dyad evaluate exact\" with --exact-figures prints exact ones, which no guarantee covers; there, --public-data says that the data are public")
+var errCountsAsPrivate = badInput("the data count as private, whatever the model was trained on: --epsilon EPSILON releases private figures, and --plan with -n shows before what it costs; \"dyad evaluate exact\" with --exact-figures prints exact ones, which no guarantee covers; there, --public-data declares the data public")
 
 // Run releases private figures.
 func (c *evaluatePrivateCmd) Run(a *app) error {

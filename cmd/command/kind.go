@@ -249,7 +249,7 @@ func (r *kindResult) writePage(a *app, out *files.Output, i algorithms.Info, l *
 		label, value, _ := strings.Cut(strings.TrimSpace(text), " ")
 		rows = append(rows, [2]string{label, strings.TrimSpace(value)})
 	}
-	d.sections = []page.Section{{ID: "figures", Title: "What was released", Tables: []page.Table{table("Figures", rows...)}}}
+	d.sections = []page.Section{{ID: "figures", Title: "Releases", Tables: []page.Table{table("Figures", rows...)}}}
 	if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 
 // runFlags belong to a training that is charged once and releases its result at the end.
 type runFlags struct {
-	Force  bool    `help:"Replace an existing model file. Without it nothing is replaced: a model whose name was taken meanwhile is saved as m.RUN.json for m.json, with exit code 4."`
+	Force  bool    `help:"Replace an existing model file. Without it no file is replaced: a model whose name was taken meanwhile is saved as m.RUN.json for m.json, with exit code 4."`
 	DataID string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
 	Resume string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt; or save the result of one that was stopped between its release and the name of its file."`
 	Seed   *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`

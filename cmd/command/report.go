@@ -219,7 +219,7 @@ func (d document) promise() page.Section {
 // charged is what was spent, and what is left. It has days and no times: those would tell how long records were
 // read.
 func (d document) charged() (s page.Section) {
-	s = page.Section{ID: "charges", Title: "What was charged, and what is left"}
+	s = page.Section{ID: "charges", Title: "Charges and remaining budget"}
 	switch {
 	case d.charges != nil:
 		d.charges.add(&s)

@@ -207,7 +207,7 @@ func (r *searchResult) writePage(a *app, out *files.Output, m *model, l *ledger.
 	if r.AUC != nil {
 		rows = append(rows, [2]string{"released AUC on the training records, the best of several", fmt.Sprintf("%.4f", *r.AUC)})
 	}
-	d.sections = []page.Section{{ID: "winner", Title: "What was chosen", Tables: []page.Table{table("The choice", rows...)}}}
+	d.sections = []page.Section{{ID: "winner", Title: "Chosen candidate", Tables: []page.Table{table("The choice", rows...)}}}
 	if d.buy = r.Command; r.Command == "" && m != nil {
 		d.buy = buy(m, d.file)
 	}

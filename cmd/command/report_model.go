@@ -282,7 +282,7 @@ var planWords = map[string]string{
 
 // releasedRows is the table of releases of a recorded plan.
 func releasedRows(objects []json.RawMessage) (page.Table, bool) {
-	t := page.Table{Caption: "What was released", Head: []string{"release", "theorem", "one unit moves it by at most", "noise", "times"}}
+	t := page.Table{Caption: "Releases", Head: []string{"release", "theorem", "one unit moves it by at most", "noise", "times"}}
 	for _, o := range objects {
 		var r struct {
 			Name        string

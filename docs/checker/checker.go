@@ -153,7 +153,7 @@ func covered(m, p node) []node {
 	} else if network {
 		formats = map[bool]string{true: "dyad-model/2"}[theorems[p.text("algorithm")] == "mean-gradient"]
 	}
-	pass(p.value == nil, "it states no plan: no budget was charged when it was trained, or its releases are those of a stream or of users")
+	pass(p.value == nil, "it states no plan: no budget was charged when it was trained, or a stream or users made its releases")
 	pass(p.text("format") != "dyad-plan/1" && p.text("format") != "dyad-plan/2" || !slices.Contains(strings.Fields(formats), m.text("format")), "the formats of model and plan are others, or it is a network of another kind of run")
 	pass(len(allowed) == 0, "the theorem of its algorithm is not recomputed")
 	pass(p.get("bounds_from_data") != false || p.get("draft_away") != nil, map[bool]string{true: "ranges were taken from the data, so the guarantee does not hold", false: "the schema was made from the data and its draft was not there, so it is not known whether its ranges are of the data"}[p.get("draft_away") == nil])

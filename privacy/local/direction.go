@@ -191,7 +191,7 @@ func (c *DirectionChannel) Event() account.Event {
 // of [Han19] Lemma 2, whose estimate has mean 2g (docs/theory.md#local-direction).
 func (c *DirectionChannel) Scale() float64 { return c.scale }
 
-var errNotFiniteVector = errors.New("local: a vector to be sent is not finite or has another length than its channel; nothing was drawn")
+var errNotFiniteVector = errors.New("local: a vector to be sent is not finite or has another length than its channel; no message was drawn")
 
 // Send draws the message for g, of length Dim. It does not change g.
 func (c *DirectionChannel) Send(g []float64, src *privacy.Source) (DirectionMessage, error) {

@@ -228,7 +228,7 @@ func (s suite) files(t *testing.T) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	s.run(s.args(dir, "--report", in("page.html"))...).Want(t, "run", 0, "epsilon = 1")
 	page, err := os.ReadFile(in("page.html"))
-	if err != nil || !bytes.Contains(page, []byte("What was released")) {
+	if err != nil || !bytes.Contains(page, []byte("Releases")) {
 		t.Errorf("the page: %v", err)
 	}
 	verify := func(name string) crash.Ended { return s.run("verify", in(name), "--ledger", in("l.jsonl")) }

@@ -186,7 +186,7 @@ the repository.
 		}
 		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s | %s | %s | %s | %s |\n", info.Name, info.Name, m.where, m.certified, m.literal, m.proved, m.changed, m.changedProved, m.least)
 	}
-	b.WriteString("\nMeans over splits with one standard error. Literal: the paper's formulas. Changed schedule: literal without what keeps it from stepping\n(`--paper-unsound`), which no theorem of a paper covers; an epsilon of 0 says that delta alone\ncovers what is revealed. Models without privacy stand in the column certified.\n")
+	b.WriteString("\nMeans over splits with one standard error. Literal: the paper's formulas. Changed schedule: literal without what keeps it from stepping\n(`--paper-unsound`), which no theorem of a paper covers; an epsilon of 0 means that delta alone\ncovers the leak. Models without privacy stand in the column certified.\n")
 	for _, info := range catalogue {
 		fmt.Fprintf(&b, "\n## %s\n\n%s. Source: %s.\n\n- Claim: %s.\n- Verdict: %s.\n%s- Released: %s.\n", info.Name, capital(info.Title), info.Paper, info.Claim, info.Verdict, evidenceLines(info.Name), info.Released)
 		if info.Unsound != "" {
