@@ -10,7 +10,7 @@ import (
 )
 
 // figuresOf has rows for the figures of an evaluation, of a threshold and of two models; a record moves from below all scores to above them, or
-// turns its label.
+// turns its label; a person has another number of rows then.
 func figuresOf(of string) Draw {
 	return func(rng *rand.Rand, at Size) (string, int, int, Pair) {
 		o := evaluate.Options{Records: 2 + rng.IntN(40), Budget: budget(rng)}
@@ -34,7 +34,6 @@ func figuresOf(of string) Draw {
 			if of == "mean loss" {
 				o.Loss = &evaluate.ClampedLoss{Name: "step", Phi: func(u float64) float64 { return -1e6 * u }, Low: -1, High: pick(rng, 1.0, 3)}
 			}
-			o.PersonRows = pick(rng, 0, 0, 3)
 		case "threshold": // placed by a released centre and spread
 			o.ScoreBound, o.At = pick(rng, 1e-3, 1, 50), []float64{0}
 		case "classifiers":
@@ -43,6 +42,9 @@ func figuresOf(of string) Draw {
 			}
 		case "two models":
 			o.Compared = "another"
+		}
+		if of != "two models" {
+			o.PersonRows = pick(rng, 0, 0, 3)
 		}
 		return fmt.Sprintf("eps=%g delta=%g persons=%d", o.Budget.Epsilon, o.Budget.Delta, o.PersonRows), o.Records, d + 1, func(rng *rand.Rand) (data, neighbour algorithms.Job, err error) {
 			p, err := evaluate.New(o)
@@ -55,14 +57,16 @@ func figuresOf(of string) Draw {
 				victim, others, turned = at.Unit, 0, rng.IntN(2) == 0
 			}
 			side := func(second bool) (d evaluate.Data) {
-				rng := rand.New(rand.NewPCG(seed, 1))
 				for range o.Classifiers {
 					d.Correct = append(d.Correct, nil)
 				}
 				for i := range o.Records {
-					rows := 1
+					rng, rows := rand.New(rand.NewPCG(seed, uint64(i))), 1
 					if o.PersonRows > 0 {
 						d.First, rows = append(d.First, len(d.Scores)), 1+i%o.PersonRows
+						if second && i == victim { // one row more, or one in place of the most
+							rows = 1 + rows%o.PersonRows
+						}
 					}
 					for range rows {
 						s, class := o.ScoreBound*rng.NormFloat64()*0.1, [3]bool{!positive, positive, rng.IntN(2) == 0}[others]

@@ -96,6 +96,9 @@ func trainings(road search.Road) Draw {
 					rows := 1
 					if o.PersonRows > 0 {
 						r.First, rows = append(r.First, len(steps)), 1+i%o.PersonRows
+						if above && i == victim { // all rows of a person are replaced, by more or fewer
+							rows = 1 + rows%o.PersonRows
+						}
 					}
 					positive := i == victim || i*positives/o.Records != (i+1)*positives/o.Records
 					at := 0.0
