@@ -164,8 +164,22 @@ func tupleTermSum(t testing.TB, e embedding.TermRows, size, m int, theta []float
 }
 
 // TestTuplesAlone: what a tuple adds has the same bits alone and among others, first and last, and is no longer than the clipping norm, which
-// long ones reach; a tuple whose gradient overflows adds nothing and changes no other. Sums of tuples are exact sums of what they add alone.
+// long ones reach; a tuple whose gradient overflows adds nothing and changes no other. Sums of tuples are exact sums of what they add alone,
+// and 64 bits hold them where all tuples add the same single entry.
 func TestTuplesAlone(t *testing.T) {
+	const n, size, d, clip = 40, 2, 5, 0.79           // all together 15.8, which is nearly a power of two
+	net := networkCases()[4].loss(t, d).Model.Network // w.x
+	x, theta, all := make([]float64, n*d), make([]float64, d), make([]int32, n)
+	for i := range all {
+		all[i], x[i*d] = int32(i), 1
+	}
+	e := tupleBound(t, openFake(t, newFake()), net, x, size)
+	sum := tupleTermSum(t, e, size, 1, theta, all, func(int) []float64 { return []float64{1e3} }, clip, n)
+	if entry := sum[0]; !(math.Abs(entry/(n/size*clip)-1) < 1e-5) || norm2(sum) != entry {
+		t.Errorf("tuples that add one entry have the sum %v, want about %v", sum, n/size*clip)
+	}
+	must.ErrDo(t, e.Embed(t.Context(), make([]float64, size), make([]float64, size), all[:size]), "64 bits need not hold more tuples than the data have, and they are taken")
+	must.Do(t, e.Close())
 	if worst := longestTuple(t, newFake(), 5, 10, 11); !(worst > 0.9999 && worst <= 1) {
 		t.Errorf("the longest tuple is %v of the clipping norm", worst)
 	}
