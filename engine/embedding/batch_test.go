@@ -67,7 +67,23 @@ func TestLengthsOfCosines(t *testing.T) {
 			}
 		}
 	}
+	b := must.Get(Model{Network: NewGraph(slope{}), Output: Output{Unit: true}}.NewBatch(1))(t)
+	b.Set([]float64{1})
+	if got := b.Embed([]float64{1, 0x1p190, 0x1p205, math.Inf(1)}, 4); !slices.Equal(got, []bool{true, true, false, false}) {
+		t.Errorf("records with slopes of 1, 2^190, 2^205 and infinity are usable: %v", got)
+	}
 }
+
+// slope is a graph whose only parameter has a record's number as its slope.
+type slope struct{}
+
+func (slope) Name() string                       { return "slope" }
+func (slope) Dims() (d, m int)                   { return 1, 1 }
+func (slope) Layers() []Layer                    { return []Layer{{Name: "w", Rows: 1, Cols: 1, Radius: 1}} }
+func (slope) Start(uint64) []float64             { return []float64{1} }
+func (s slope) NewTape() (Tape, error)           { return s, nil }
+func (slope) Set([]float64) error                { return nil }
+func (slope) Jacobian(f, jac, x []float64) error { f[0], jac[0] = 1, x[0]; return nil }
 
 // The bound of Pull holds against the sum record by record, with errors of v, and is small.
 func TestBatchError(t *testing.T) {
