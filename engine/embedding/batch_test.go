@@ -2,6 +2,7 @@ package embedding
 
 import (
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -122,5 +123,24 @@ func TestBatchError(t *testing.T) {
 		if bound := model.BatchError(1, count, total, c.off, 0); distance > bound || distance == 0 || bound > 1e-2 {
 			t.Errorf("the sum is off by %v, bounded by %v", distance, bound)
 		}
+	}
+	// Without factors the clip bounds it: f = 1/sqrt(1 + e^2) has the gradient x (1 - f^2)/sqrt(1 + e^2).
+	graph := Model{Network: NewGraph(slope{}), Output: Output{Unit: true}}
+	by, exact := math.Sqrt(1+SmallestNorm*SmallestNorm), new(big.Float).SetPrec(300)
+	x, v, total, theta, got = make([]float64, count), make([]float64, count), 0, []float64{1}, []float64{0}
+	number := func(v float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(v) }
+	for i := range x {
+		share := r.NormFloat64()
+		x[i] = math.Exp2(40 * r.Float64())
+		v[i], total = share/x[i], total+math.Abs(share)
+		term, square := number(1), number(by)
+		term.Sub(term, square.Quo(number(1), square.Mul(square, square))) // 1 - f^2
+		exact.Add(exact, term.Mul(term, number(x[i])).Mul(term, number(v[i])).Quo(term, number(by)))
+	}
+	b := batchOf(t, graph, theta, x)
+	b.Pull(got, v)
+	away, _ := exact.Sub(exact, number(got[0])).Float64()
+	if bound := graph.BatchError(1, count, total, 0, 1); !(math.Abs(away) <= bound) || away == 0 || bound > 1e-10 {
+		t.Errorf("the sum of a graph is off by %v, bounded by %v", away, bound)
 	}
 }
