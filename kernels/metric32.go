@@ -52,7 +52,7 @@ type MetricBlock32 interface {
 // newMetricBlock32 returns a MetricBlock32 for blocks of up to the given number of rows
 // with d features. It holds O(rows d) numbers.
 func newMetricBlock32(rows, d int) MetricBlock32 {
-	return &plainBlock32{d: d, left: make([]float32, rows*(bias32+d)), cx: make([]float32, rows*d), wide: make([]float64, rows*d), row: make([]float64, rows)}
+	return &plainBlock32{d: d, left: make([]float32, rows*(bias32+d)), part: make([]float32, d), cx: make([]float32, rows*d), wide: make([]float64, rows*d), row: make([]float64, rows)}
 }
 
 // bias32 is the number of factors of a row before those of features.
@@ -63,6 +63,7 @@ type plainBlock32 struct {
 	d, tiles int
 	y        []float64
 	left     []float32 // rows of 1 - s, -1 and 2 xw, times y
+	part     []float32 // d sums of a row over a tile
 	cx       []float32 // rows x d, of the span in hand
 	wide     []float64 // rows x d
 	row      []float64
@@ -94,24 +95,28 @@ func (b *plainBlock32) Add(col []float64, x, t, z []float32, skip int) {
 func (b *plainBlock32) tile(col []float64, x, t, z []float32, skip int) {
 	d := b.d
 	for i, yi := range b.y {
-		left, cx := b.left[i*(bias32+d):][:bias32+d], b.cx[i*d:][:d]
+		left, part := b.left[i*(bias32+d):][:bias32+d], b.part
 		var sum float32
+		clear(part)
 		for j := max(i+skip, 0); j < len(t); j++ {
 			xj := x[j*d:][:d]
 			c := left[0] + float32(left[1]*t[j])
 			for from := 0; from < d; from += dotBlock {
-				end, part := min(from+dotBlock, d), float32(0)
+				end, dot := min(from+dotBlock, d), float32(0)
 				for a, v := range xj[from:end] {
-					part += float32(left[bias32+from+a] * v)
+					dot += float32(left[bias32+from+a] * v)
 				}
-				c += part
+				c += dot
 			}
 			v := z[j] * float32(1/(1+expUpTo(float64(c*z[j]))))
 			sum += v
 			col[j] += float64(float32(yi) * v)
 			for a, xa := range xj {
-				cx[a] += float32(v * xa)
+				part[a] += float32(v * xa)
 			}
+		}
+		for a, v := range part {
+			b.cx[i*d+a] += v
 		}
 		b.row[i] += float64(sum)
 	}
