@@ -8,10 +8,11 @@ import (
 )
 
 // The functions of this file compute only from the releases of Moments and the levels of their noise, so they
-// are post-processing. The standard deviations of the noise are s1 for an entry of the signed sum, s2 for a
-// diagonal entry of the second moments (for an isometric coordinate), sc for an entry of the sum of records,
-// and sn for the number of positives. An off-diagonal entry of the second moments has s2/sqrt 2. So their noise
-// is a matrix of the Gaussian orthogonal ensemble, and its eigenvalues fill [-sqrt(2 d) s2, sqrt(2 d) s2].
+// are post-processing. The standard deviation of the noise is s1 for an entry of the signed sum and s2 for a
+// diagonal entry of the second moments (for an isometric coordinate). It is sc for an entry of the sum of
+// records, and sn for the number of positives. An off-diagonal entry of the second moments has s2/sqrt 2. So
+// their noise is a matrix of the Gaussian orthogonal ensemble, and its eigenvalues fill [-sqrt(2 d) s2, sqrt(2
+// d) s2].
 
 // momentsCentre shrinks the released mean towards the origin by the factor of James and Stein and returns the
 // factor. The mean is sum/n, and each coordinate has noise of standard deviation s = sc/n. keep = 0 means that

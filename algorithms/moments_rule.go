@@ -8,32 +8,32 @@ import (
 	"dyad/privacy/account"
 )
 
-// momentsChoice is what the public rule decides before anything is drawn.
+// momentsChoice holds the decisions of the public rule. They are made before anything is drawn.
 type momentsChoice struct {
 	Count, Centre, Second float64 // shares of mu^2 (of epsilon for delta = 0); the signed sum gets the rest
-	Steps                 float64 // of all steps together
+	Steps                 float64 // share of all steps together
 	Kind                  engine.SecondMoments
 	Clip                  float64 // R/X
-	Ridge                 float64 // m, see Moments.Ridge
+	Ridge                 float64 // the factor m, see Moments.Ridge
 }
 
-// maxRuleMoments is the largest d for which the rule takes second moments: the eigenvectors of
-// larger matrices take more than some seconds.
+// maxRuleMoments is the largest d for which the rule takes second moments. The eigenvectors of larger matrices
+// take more than a few seconds.
 const maxRuleMoments = 512
 
-// momentsSignal is t = n mu/sqrt(d), which shares of the budget are functions of; delta > 0.
+// momentsSignal returns t = n mu/sqrt(d), on which shares of the budget depend. It needs delta > 0.
 func momentsSignal(n, d int, b privacy.Budget) float64 {
 	return float64(n) * account.GDPMu(b.Epsilon, b.Delta) / math.Sqrt(float64(d))
 }
 
-// stepPart is the part of what count and centre leave that all steps get together. From t = 128
-// on 0.35 to 0.6 are equal, and less is worse than no steps. Below, steps cost more than they
-// bring, the less the smaller their part.
+// stepPart returns the share of all steps together in the budget that count and centre leave. From t = 128 on,
+// shares from 0.35 to 0.6 gave equal results, and with a smaller share the steps were worse than none. Below t
+// = 128 steps cost more than they gain, and a smaller share costs less.
 func stepPart(t float64) float64 { return 0.45 * min(1, t/128) }
 
-// momentsRule is the public rule, a function of n, d, the budget and a declared share of
-// positives (0 if it is released) alone: three shares, one radius, one ratio. X is the norm bound
-// of records, t = n mu/sqrt(d), and the joint release (v, h M) has g = beta/alpha = h^2 R^2
+// momentsRule returns the choices of the public rule: three shares, one radius and one ratio. It is a function
+// of n, d, the budget and a declared share of positives (0 if the share is released). X is the norm bound of
+// records, and t = n mu/sqrt(d). The joint release (v, h M) has g = beta/alpha = h^2 R^2
 // (docs/theory.md#joint-moments).
 //
 //   - A centre is always released, with 15 % of mu^2 (10 % to 20 % are equal). Whether it is used
