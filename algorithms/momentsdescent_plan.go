@@ -82,9 +82,9 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 //	f = max(0.02, 0.3 t/(t + 200)),   t = n mu/sqrt(d) s,   s = |phi'(0)| 2 X l/Dg,
 //
 // where mu = noiseMu of the budget. s compares the slope at u = 0, where a pair is most informative, with the range of
-// slopes, which decides the noise. It is 1 for the hinge and at least 1/2 for the logistic loss on a large ball. It is
-// near 0 for losses that are steep at the edge of the ball; the gradients of these losses drown in noise and are worth
-// no budget. The evidence is in docs/moments.md: 1 to 8 gradients gave equal results.
+// slopes, which decides the noise. It is 1 for the hinge. For the logistic loss it is at least 1/2, which is its value
+// on a large ball. It is near 0 for losses that are steep at the edge of the ball; the gradients of these losses drown
+// in noise and are worth no budget. The evidence is in docs/moments.md: 1 to 8 gradients gave equal results.
 func momentsDescentRule(n, d int, b privacy.Budget, loss engine.ScoreLoss, bounds engine.Bounds, c engine.Constants) MomentsDescent {
 	s := math.Abs(loss.DPhi(0)) * 2 * bounds.FeatureNorm * 2 * bounds.LabelAbs / c.PairDiameter
 	t := float64(n) * noiseMu(b, d) / math.Sqrt(float64(d)) * s
