@@ -262,9 +262,9 @@ func (m *marginModel) curvature(a []float64) float64 {
 // dampedStep replaces the noisy gradient g at w by a step, and errors by the variances that are left after the
 // step. h is the diagonal of H, and noise is the standard deviation of an entry of g.
 //
-// To first order g = H (w - w*) + noise. With w - w* ~ N(0, P), P diagonal, the best linear estimate of w - w*
-// is P H (H P H + noise^2 I)^-1 g. The variance of its error is P noise^2 (H P H + noise^2 I)^-1 (Kalman). P =
-// errors + kappa H^-1. errors are caused by the noise of the releases that led to w. kappa represents the
+// To first order g = H (w - w*) + noise. Let w - w* ~ N(0, P) with a diagonal P. The best linear estimate of w
+// - w* is P H (H P H + noise^2 I)^-1 g. The variance of its error is P noise^2 (H P H + noise^2 I)^-1 (Kalman).
+// P = errors + kappa H^-1. errors are caused by the noise of the releases that led to w. kappa represents the
 // distance between the minimisers of least squares and of the loss, which is assumed alike in all directions in
 // the metric of H. kappa is estimated by moments: |g|^2 less its mean without kappa and a standard deviation of
 // its noise, over trace H. It is at most largestKappa w^T H w/d. So a gradient within its noise only corrects

@@ -95,9 +95,9 @@ func takers(field string) string {
 	return "; " + strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1] + " do"
 }
 
-// With returns the choice with the options that the user set. Options that the rule chose along with the
-// algorithm are dropped if they conflict with the user's: a schedule of the user replaces the number of steps,
-// and steps that need second moments are dropped if the user asks for no second moments.
+// With returns the choice with the options that the user set. The rule may have chosen a number of steps along
+// with the algorithm. A schedule of the user replaces this number, and the steps are dropped if the user asks
+// for no second moments, which they need.
 func (c Choice) With(options ...Option) (Choice, error) {
 	set := func(field string) (value any) {
 		for _, o := range options {

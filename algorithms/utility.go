@@ -2,10 +2,9 @@ package algorithms
 
 import "math"
 
-// Utility is a proved bound of how far the expected training objective (mean pair loss
-// plus L2 term) of the model lies above its minimum over the domain, in exact
-// arithmetic (docs/theory.md#utility-bounds). The zero value means that no theorem gives a number
-// for the plan.
+// Utility is a proved bound on the expected excess training objective of the model over the minimum on the
+// domain, in exact arithmetic (docs/theory.md#utility-bounds). The objective is the mean pair loss plus the L2
+// term. The zero value means that no theorem gives a number for the plan.
 type Utility struct {
 	Excess float64
 	Source string
@@ -19,12 +18,12 @@ func (u Utility) better(v Utility) Utility {
 	return u
 }
 
-// objectiveLipschitz is G~ = G + alpha r, the Lipschitz constant of the objective.
+// objectiveLipschitz returns G~ = G + alpha r, the Lipschitz constant of the objective.
 func (s Spec) objectiveLipschitz() float64 {
 	return s.Constants.Lipschitz + s.L2*s.Kernel.Problem().Radius
 }
 
-// startDistance bounds the distance of the public start from every point of the domain.
+// startDistance bounds the distance between the public start and any point of the domain.
 func (s Spec) startDistance() float64 {
 	p := s.Kernel.Problem()
 	return min(p.Domain().Diameter(), p.Radius+p.Domain().StartNorm())
@@ -62,7 +61,7 @@ func (s Spec) descentUtility(steps int, eta float64, average bool) Utility {
 	return u
 }
 
-// outputUtility adds to u the noise of one release of root mean square norm noise: f is
+// outputUtility adds the noise of one release to the bound u. noise is its root mean square norm. f is
 // G~-Lipschitz and a projection does not expand, so E f(Pi_C[w + Z]) <= f(w) + G~ E||Z||.
 func (s Spec) outputUtility(u Utility, noise float64) Utility {
 	if u.Source == "" {
