@@ -55,7 +55,7 @@ func (d descent) newPlan(i Info, s Spec, schedule Schedule) *Plan {
 	return p
 }
 
-// planNoisy plans a release of every mean gradient. Certificate c and the noise are those of one release.
+// planNoisy plans a release of every mean gradient. Each release has the certificate c and the noise.
 func (d descent) planNoisy(i Info, s Spec, schedule Schedule, c privacy.Certificate, noise privacy.Gaussian, theorem string) (*Plan, error) {
 	if err := noise.Validate(); err != nil {
 		return nil, err

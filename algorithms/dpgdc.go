@@ -39,8 +39,8 @@ func (a DPGDC) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	schedule.Average = true
-	// The paper's noise is that of [Xue21] Algorithm 4, line 5 for delta > 0 and line 6 for delta = 0 (where "+ zeta"
-	// is missing in print), for the sensitivity 4 G eta T/n.
+	// paper is the noise of [Xue21] Algorithm 4, line 5 for delta > 0 and line 6 for delta = 0 (where "+ zeta" is
+	// missing in print), for the sensitivity 4 G eta T/n.
 	paper := classicalNoise(s, 4*s.Constants.Lipschitz*schedule.TotalStep/float64(s.Kernel.Problem().N))
 	return descent{}.planOutput(a.Info(), s, schedule, s.averageDescent(schedule.Steps, schedule.Constant, s.Kernel.Problem().Pairs()), paper, "[Xue21] Theorem 4")
 }

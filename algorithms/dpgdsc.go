@@ -36,7 +36,7 @@ func (a DPGDSC) Plan(s Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The paper's noise is that of [Xue21] Algorithm 1, line 4 for delta > 0 and line 5 for delta = 0, for the
+	// paper is the noise of [Xue21] Algorithm 1, line 4 for delta > 0 and line 5 for delta = 0, for the
 	// sensitivity 8G/(alpha n).
 	paper := classicalNoise(s, 8*s.Constants.Lipschitz/(s.L2*float64(s.Kernel.Problem().N)))
 	return descent{}.planOutput(a.Info(), s, schedule, s.gradientDescent(schedule.Steps, schedule.Constant, s.Kernel.Problem().Pairs()), paper, "[Xue21] Theorem 1")

@@ -12,7 +12,7 @@ import (
 
 // Moments is a private linear discriminant: class moments are released once, and the model is computed from
 // them. Let x~ = clip(x - c, R) for a released or public centre c. Let b = 2 p - 1 for the released or declared
-// share p of positives:
+// share p of positives. Then
 //
 //	v = sum (y - b) x~,   M = sum x~ x~^T,   w = (Xi + lambda I)^-1 v, scaled to norm r
 //
@@ -64,18 +64,17 @@ type Moments struct {
 	// released values. It cannot be combined with Steps, and it needs second moments.
 	Intervals bool
 	// LogOdds appends 4 + d numbers to the weights (and errors), in the order of the fields of metrics.LogOdds. The
-	// numbers describe the log odds of the positive class and are computed from the released values. Without second
-	// moments nothing is appended. See docs/theory.md#log-odds.
+	// numbers describe the log odds of the positive class and are computed from the released values. It appends
+	// nothing without second moments. See docs/theory.md#log-odds.
 	LogOdds bool `flag:"-"`
 	// Blocks holds the sizes of blocks of neighbouring features, d features together, such as the features of one
 	// curve. The covariance of the noise of the weights in each block is appended to the weights (and errors). A block
-	// of k features has k(k+1)/2 numbers, the lower triangle by rows, computed from the released values. If Blocks is
-	// nil nothing is appended. See docs/theory.md#curve-bands.
+	// of k features has k(k+1)/2 numbers, the lower triangle by rows, computed from the released values. A nil Blocks
+	// appends nothing. See docs/theory.md#curve-bands.
 	Blocks []int
 	// Lines holds d numbers: for each block, the weights of its features that make a straight line, not all of them
 	// 0. The part of the model that no line explains is then shrunk according to its size relative to its noise.
-	// Lines needs full second moments of up to 512 features. If it is nil nothing is shrunk. See
-	// docs/theory.md#bends.
+	// Lines needs full second moments of up to 512 features. A nil Lines shrinks nothing. See docs/theory.md#bends.
 	Lines []float64
 }
 
@@ -233,7 +232,7 @@ func (m *MomentsPlan) collect(ctx context.Context, ev engine.Evaluator, s privac
 		if err := ev.Sum(ctx, r.first, engine.Query{Radius: bound}); err != nil {
 			return err
 		}
-		// A value that is not released is public, so its exact sum is cleared.
+		// Other values are public, and the exact sum is not needed.
 		if m.Balance > 0 {
 			clear(positives)
 		} else if err := release(positives); err != nil {

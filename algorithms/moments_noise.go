@@ -47,7 +47,7 @@ func (e weightNoise) scaled(by float64) weightNoise {
 }
 
 // step updates the noise for a step w -= g/by, where g has noise s and the curvature is 4 h^2 Xi. The curvature uses
-// p(1-p) at the start, which is the smaller of the two weights of which h is the geometric mean. by is nil if no step
+// p(1-p) at the start. h is the geometric mean of two weights, and p(1-p) is the smaller weight. by is nil if no step
 // was made.
 func (e weightNoise) step(by, xi []float64, h, s float64) {
 	for i, b := range by {

@@ -38,7 +38,7 @@ type MomentsPlan struct {
 	SumNoise, SecondNoise, CountNoise, CentreNoise, StepNoise float64
 
 	// Group is the number of records of the largest part in which query groups are compared (engine.Together). All sums
-	// are then over pairs within parts, and the only release is that of one pass. Group is 0 without query groups.
+	// are then over pairs within parts, and one pass makes the only release. Group is 0 without query groups.
 	Group int
 
 	// Pairs is the private choice of interactions that precedes these releases. It is nil if there is none.

@@ -13,7 +13,7 @@ import (
 // Moments and takes damped Newton-like steps with the curvature of the released second moments. Let x^ = clip(x
 // - c, R) X/R be the records of Moments scaled back to the norm bound X. Then
 //
-//	w_0: the direction of Moments, of the length that the loss asks for (marginModel)
+//	w_0: the direction of Moments, with the length that minimises the loss (marginModel)
 //	w_t = Pi_C[w_(t-1) - (H_t + alpha I + lambda_t I)^-1 (g_t + alpha w_(t-1))],  t = 1..K
 //
 // where g_t is the mean gradient of the loss over all pairs of x^ with noise. H_t is a multiple of the cleaned

@@ -57,7 +57,7 @@ func slopeRadius(loss engine.Loss) float64 {
 	most := 2 * math.Abs(score.DPhi(0))
 	steep := func(r float64) bool { return math.Abs(score.DPhi(-2*r)) > most }
 	if most == 0 {
-		return largestRadius // e.g. phi is flat at 0, so there is no slope to compare with
+		return largestRadius // phi is flat at 0, so there is no slope to compare with
 	}
 	for lo := 0x1p-10; lo < largestRadius; lo *= 1.125 {
 		hi := min(lo*1.125, largestRadius)

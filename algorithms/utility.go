@@ -29,18 +29,18 @@ func (s Spec) startDistance() float64 {
 	return min(p.Domain().Diameter(), p.Radius+p.Domain().StartNorm())
 }
 
-// descentUtility bounds f(w) - min f without noise, where w is the last of the iterates
-// w_1..w_T of projected gradient descent, or their average.
+// descentUtility bounds f(w) - min f without noise. w is the last one of the iterates w_1..w_T of projected
+// gradient descent, or their average.
 //
-// With D0 = ||w_0 - w*||, D = diam C, L~ = L + alpha, G~ the Lipschitz constant of f:
+// Let D0 = ||w_0 - w*||, D = diam C, L~ = L + alpha, and G~ the Lipschitz constant of f.
 //
-//   - eta <= 1/L~: f decreases and 2 eta sum_t (f(w_t) - f*) <= D0^2, so both are within
-//     D0^2/(2 eta T) (Beck, First-Order Methods in Optimization, 2017, Theorem 10.21, for
-//     the indicator function of C).
-//   - average, any eta: D^2/(2 eta T) + eta G~^2/2 from w_1 on (Bubeck, Convex
-//     Optimization: Algorithms and Complexity, 2015, Theorem 3.2).
-//   - last iterate: w* is a fixed point of an update that contracts by c = max(|1 - eta
-//     alpha|, |1 - eta L~|), so ||w_T - w*|| <= c^T D0 and f is within G~ c^T D0.
+//   - If eta <= 1/L~, f decreases and 2 eta sum_t (f(w_t) - f*) <= D0^2. So both the last and the average iterate
+//     are within D0^2/(2 eta T) (Beck, First-Order Methods in Optimization, 2017, Theorem 10.21, for the
+//     indicator function of C).
+//   - The average is within D^2/(2 eta T) + eta G~^2/2 for any eta, from w_1 on (Bubeck, Convex Optimization:
+//     Algorithms and Complexity, 2015, Theorem 3.2).
+//   - For the last iterate, w* is a fixed point of an update that contracts by c = max(|1 - eta alpha|,
+//     |1 - eta L~|). So ||w_T - w*|| <= c^T D0, and f is within G~ c^T D0.
 func (s Spec) descentUtility(steps int, eta float64, average bool) Utility {
 	if !s.Constants.Convex {
 		return Utility{}
@@ -70,14 +70,14 @@ func (s Spec) outputUtility(u Utility, noise float64) Utility {
 	return Utility{u.Excess + s.objectiveLipschitz()*noise, u.Source + ", plus G~ E||noise||"}
 }
 
-// noisyUtility bounds E f(w) - min f for T steps with independent noise of root mean
-// square norm noise in every gradient, B^2 = G~^2 + noise^2:
+// noisyUtility bounds E f(w) - min f for T steps with independent noise in every gradient. noise is the root
+// mean square norm of the noise of a gradient, and B^2 = G~^2 + noise^2.
 //
-//   - average of w_0..w_T: D0^2/(2 eta (T+1)) + eta B^2/2 (Bubeck 2015, Theorem 6.1: a
-//     (T+1)-st step need not be made to be counted).
-//   - w_T: the same plus eta B^2/2 (1 + 1/2 + ... + 1/T) (Shamir and Zhang, ICML 2013,
-//     proof of Theorem 2, with a constant step size: S_k, the mean over the last k+1
-//     iterates, satisfies E S_(k-1) <= E S_k + eta B^2/(2k)).
+//   - The average of w_0..w_T is within D0^2/(2 eta (T+1)) + eta B^2/2 (Bubeck 2015, Theorem 6.1; a (T+1)-st
+//     step need not be made to be counted).
+//   - w_T is within the same bound plus eta B^2/2 (1 + 1/2 + ... + 1/T) (Shamir and Zhang, ICML 2013, proof of
+//     Theorem 2, with a constant step size: S_k, the mean over the last k+1 iterates, satisfies E S_(k-1) <=
+//     E S_k + eta B^2/(2k)).
 func (s Spec) noisyUtility(steps int, eta, noise float64, average bool) Utility {
 	if !s.Constants.Convex {
 		return Utility{}
