@@ -29,7 +29,7 @@ const (
 
 var modeNames = []string{"certified", "paper", "nonprivate"}
 
-// String returns the word used on the command line.
+// String returns the name of the mode on the command line.
 func (m Mode) String() string {
 	if m < Certified || m > NonPrivate {
 		return "unknown"
@@ -49,7 +49,7 @@ func ParseMode(s string) (Mode, error) {
 type Spec struct {
 	Kernel    engine.Kernel    // method and roundoff, planned without data
 	Backend   engine.Backend   // the backend of Kernel, for algorithms that plan another kernel
-	Constants engine.Constants // of the loss on the kernel's bounds and radius
+	Constants engine.Constants // constants of the loss on the kernel's bounds and radius
 	L2        float64          // alpha >= 0: the objective has alpha/2 ||w||^2
 	Budget    privacy.Budget   // ignored in NonPrivate mode
 	Mode      Mode
@@ -105,7 +105,7 @@ func (p Provenance) Contribution() string {
 	return "each person contributes one record"
 }
 
-// oneRow begins the warning that Persons adds.
+// oneRow is the beginning of the warning that Persons adds.
 const oneRow = "one row is protected, and a person may have up to "
 
 // Persons adds to the guarantee of one record a warning that states the guarantee for all rows of one person
@@ -189,7 +189,7 @@ type Info struct {
 	Title       string
 	Paper       string // a key of the list in doc.go, with algorithm and theorem
 	Assumptions []string
-	Released    string // what an adversary sees
+	Released    string // the released values, which an adversary sees
 	Claim       string // the paper's claim
 	Verdict     string // the part of the claim that is true, and what this package does
 	Maths       string // recursion, sensitivity and noise, as text

@@ -61,7 +61,7 @@ var ErrCheckpoint = errors.New("algorithms: the checkpoint cannot be used")
 
 const (
 	checkpointFormat = "dyad-checkpoint/3"
-	oldCheckpoint    = "dyad-checkpoint/2" // has another hash of the records
+	oldCheckpoint    = "dyad-checkpoint/2" // this format has another hash of the records
 	checkpointSuffix = ".checkpoint"
 )
 
@@ -69,7 +69,7 @@ const (
 type checkpoint struct {
 	Format  string `json:"format"`
 	Run     string `json:"run"`
-	Plan    string `json:"plan"`    // hash of Plan.identity
+	Plan    string `json:"plan"`    // the hash of Plan.identity
 	Records string `json:"records"` // hash
 
 	Done     int         `json:"steps_done"`
@@ -86,7 +86,7 @@ type keeper struct {
 	ctx     context.Context
 	session *privacy.LiveSession
 	path    string
-	from    *checkpoint // of an earlier attempt, or nil
+	from    *checkpoint // the checkpoint of an earlier attempt, or nil
 	next    checkpoint
 	last    time.Time
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Comparison ranks the algorithms that apply to the same public numbers.
+// Comparison is a ranking of the algorithms that apply to the same public numbers.
 type Comparison struct {
 	Records int `json:"records"`
 	// PersonRows is the cap on the number of rows of a person if a record is a person. It is 0 if a record is a row.
@@ -27,8 +27,8 @@ type Comparison struct {
 	// Variation has no content.
 	Variation float64 `json:"objective_variation"`
 
-	Rows     []Compared `json:"ranking"`    // least noise first
-	Excluded []Excluded `json:"not_ranked"` // in the order of the catalogue
+	Rows     []Compared `json:"ranking"`    // the algorithms by increasing noise
+	Excluded []Excluded `json:"not_ranked"` // the other algorithms in the order of the catalogue
 
 	// Recommended is the algorithm with the smallest NoiseToReach, or the one with the fewest visits among
 	// those whose NoiseToReach is within the factor recommendSlack of the smallest.
@@ -57,7 +57,7 @@ type Compared struct {
 	Sums   int     `json:"gradient_sums"`
 	Pairs  float64 `json:"pair_gradients"`
 	Visits float64 `json:"visits"`
-	// Seconds is Plan.Seconds.
+	// Seconds is the value of Plan.Seconds.
 	Seconds float64 `json:"estimated_seconds"`
 	// Utility is the field Excess of the plan's Utility. It is 0 if no theorem gives a bound.
 	Utility       float64 `json:"utility_bound,omitempty"`

@@ -37,7 +37,7 @@ func (ConvergentDescent) Info() Info {
 	return Described("convergent-descent", Info{Modes: []Mode{Certified}, DefaultL2: usualL2, NeedsSmooth: true, Withholds: true})
 }
 
-// Plan computes schedule, certificate and noise.
+// Plan computes the schedule, the certificate and the noise.
 func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 	name := a.Info().Name
 	if err := checkApplies(a.Info(), s); err != nil {
@@ -86,7 +86,7 @@ func (a ConvergentDescent) noise(s Spec, schedule Schedule) (privacy.Certificate
 		Steps:        schedule.Steps,
 		StepSize:     schedule.Constant,
 		Coordinates:  s.coordinates(),
-		Grid:         0x1p-1000, // next to nothing
+		Grid:         0x1p-1000, // negligible
 	}
 	c, err := l.Certify()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // These constants are nanoseconds of one core. nsPassPair and nsPassFeature are the costs of a pair gradient in a pass
 // over pairs, and of each of its features (offpairc on 7,000 records of 12 features). nsRead and nsClip are the costs
 // of reading and of clipping one number of a record. nsMoment is the cost of one product of second moments
-// (bench/results/moments-epyc.csv). nsEigen is the cost of eigenvectors per d^3. nsWide is the cost of those of wide
-// matrices per d^2, with the noise (bench/results/wide-moments.csv).
+// (bench/results/moments-epyc.csv). nsEigen is the cost of eigenvectors per d^3. nsWide is the cost of the
+// eigenvectors of wide matrices per d^2, including their noise (bench/results/wide-moments.csv).
 const (
 	nsPassPair    = 12
 	nsPassFeature = 1
@@ -29,12 +29,12 @@ const (
 type Work struct {
 	Gradients float64 // number of gradients of ordered pairs, over the whole run
 	Sums      []Sums  // the same gradients as sums over pairs; nil if they are computed pair by pair
-	Passes    int     // passes over the records, without those of gradients
+	Passes    int     // passes over the records, without the passes of gradients
 	Seconds   float64 // seconds that these passes take on one core
 	Bytes     float64 // bytes of memory besides the kernel's
 }
 
-// Sums describes gradient sums that are all over the same pairs.
+// Sums describes a number of gradient sums over the same pairs.
 type Sums struct {
 	Times int
 	Pairs engine.Pairs
@@ -78,7 +78,7 @@ func (p *Plan) Needs(narrow bool) (z Needs) {
 	n, number, width := float64(problem.N), 8.0, problem.D
 	switch {
 	case problem.NonZerosPerRow > 0:
-		number, width = 12, problem.NonZerosPerRow // with its index
+		number, width = 12, problem.NonZerosPerRow // a stored number has 12 bytes with its index
 	case narrow:
 		number = 4
 	}

@@ -98,7 +98,7 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 	problem := s.Kernel.Problem()
 	sizes := epochSizes(problem.N)
 	if a.Steps == 0 {
-		// T_i = |D_i|, so T = n in all.
+		// T_i = |D_i|, so the total number of steps is n.
 		if err := checkSteps(a.Info().Name, problem.N); err != nil {
 			return nil, err
 		}

@@ -53,7 +53,7 @@ func (a DPGDC2) remedy(s Spec, needed float64) string {
 	return text + ", "
 }
 
-// Plan computes schedule, certificate and noise.
+// Plan computes the schedule, the certificate and the noise.
 func (a DPGDC2) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import "math"
 // OnGIGA is pairwise GIGA [Kar13] without noise: online pairwise gradient descent on a stream that releases
 // every iterate exactly. It is the non-private baseline of OnPairStrC and OnPairC (docs/theory.md#nonprivate).
 //
-// Guarantee: none.
+// It has no privacy guarantee.
 type OnGIGA struct{}
 
 // Info describes the algorithm.
@@ -37,7 +37,7 @@ func (o *Online) exact() ([]float64, error) {
 // OffGIGA is one pass of pairwise GIGA over the records in a random order, without noise. It is the baseline of
 // OffPairStrC and OffPairC, and the "Non-private" baseline of [Xue21].
 //
-// Guarantee: none.
+// It has no privacy guarantee.
 type OffGIGA struct{ descends }
 
 // Info describes the algorithm.

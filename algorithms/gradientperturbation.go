@@ -28,7 +28,7 @@ func (GradientPerturbation) Info() Info {
 	return Described("gradient-perturbation", Info{Modes: []Mode{Certified}, DefaultL2: usualL2, Withholds: true})
 }
 
-// Plan computes schedule, certificate and noise.
+// Plan computes the schedule, the certificate and the noise.
 func (a GradientPerturbation) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err

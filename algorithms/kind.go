@@ -39,7 +39,7 @@ type Kind interface {
 
 // KindShape holds the public numbers of a run of a Kind.
 type KindShape struct {
-	Records, Features int // n and d, at least 1
+	Records, Features int // the numbers n and d, at least 1
 	PersonRows        int // largest number of rows of a person; 0 if a record is a row
 	Budget            privacy.Budget
 	Provenance

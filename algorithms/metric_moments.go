@@ -41,7 +41,7 @@ func (MomentMetric) Info() Info {
 	return Described("moment-metric", Info{Modes: []Mode{Certified}, MetricsOnly: true, Withholds: true})
 }
 
-// Plan computes shares, certificates and noise.
+// Plan computes the shares, the certificates and the noise.
 func (a MomentMetric) Plan(s Spec) (*Plan, error) {
 	i := a.Info()
 	if err := checkApplies(i, s); err != nil {

@@ -72,7 +72,7 @@ func momentsOffset(k, R, X, s1, sc, keep float64) float64 {
 // spectrum is an estimate Xi of the matrix of second moments without noise.
 type spectrum struct {
 	vectors [][]float64   // orthonormal eigenvectors of Xi; nil: the vectors of frame
-	frame   *engine.Frame // nil, too: the axes
+	frame   *engine.Frame // if vectors and frame are nil, the vectors are the axes
 	values  []float64     // eigenvalues of Xi, >= 0
 }
 

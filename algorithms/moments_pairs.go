@@ -116,7 +116,7 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 	mu, one := account.GDPMu(s.Budget.Epsilon, s.Budget.Delta), account.PureGDPMu(c.Epsilon/2)
 	choice := Release{Name: chooseName, Coordinates: 1, Times: c.Choose, Share: one * one / mu / mu, Certificate: certificate, Cost: account.BoundedRangeEvent{Epsilon: c.Epsilon}}
 	noisy, left := append(rows.Of(beforePairs), more...), math.Sqrt(mu*mu-float64(c.Choose)*one*one)
-	for less := 1e-12; less < 1e-7; less *= 4 { // roundings
+	for less := 1e-12; less < 1e-7; less *= 4 { // leaves room for rounding errors
 		if err := noisy.Calibrate(privacy.Budget{Epsilon: account.GDPEpsilon(left*(1-less), s.Budget.Delta), Delta: s.Budget.Delta}); err != nil {
 			return nil, nil, err
 		}

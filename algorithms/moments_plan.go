@@ -11,7 +11,7 @@ import (
 	"dyad/privacy"
 )
 
-// MomentsPlan holds the fields that only Moments and MomentMetric use.
+// MomentsPlan holds the fields of a plan that only Moments, MomentMetric and MomentsDescent use.
 type MomentsPlan struct {
 	Passes int // over the records
 	Steps  int // number of passes that are steps

@@ -14,7 +14,7 @@ const gradientName = "mean gradient"
 // maxMovedRecords bounds n d of sparse records, because records are dense after a centre is subtracted.
 const maxMovedRecords = 1 << 30
 
-// Plan computes shares, certificates and noise.
+// Plan computes the shares, the certificates and the noise.
 func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	name := a.Info().Name
 	if err := checkApplies(a.Info(), s); err != nil {

@@ -32,8 +32,8 @@ type Online struct {
 	// released is the latest release. played is the sum of the earlier releases, with the start as the first
 	// one.
 	released, played []float64
-	prefix           *prefixState // of DPFTRL
-	x, y             []float64    // rows x d features, rows labels
+	prefix           *prefixState // state of DPFTRL
+	x, y             []float64    // x has d features for each row, y one label for each row
 	held             []int32      // the rows of the buffer, oldest first if not a reservoir
 	fresh            []int32      // the rows of the unfinished batch
 	failed           error

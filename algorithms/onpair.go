@@ -22,7 +22,7 @@ func (OnPairStrC) Info() Info {
 	return Described("onpairstrc", Info{Modes: []Mode{Certified, Paper}, NeedsL2: true})
 }
 
-// Plan computes schedule, certificate and noise.
+// Plan computes the schedule, the certificate and the noise.
 func (a OnPairStrC) Plan(s Spec) (*Plan, error) {
 	if err := checkStream(a.Info(), s, a.Reading); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ type OnPairC struct {
 // Info describes the algorithm.
 func (OnPairC) Info() Info { return Described("onpairc", Info{Modes: []Mode{Certified, Paper}}) }
 
-// Plan computes schedule, certificate and noise.
+// Plan computes the schedule, the certificate and the noise.
 func (a OnPairC) Plan(s Spec) (*Plan, error) {
 	if err := checkStream(a.Info(), s, a.Reading); err != nil {
 		return nil, err

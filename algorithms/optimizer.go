@@ -27,7 +27,7 @@ type Optimizer struct {
 	Tail float64 `within:"[0,1)" called:"share of the iterates that are averaged"`
 }
 
-// The values of Update and Decay.
+// These are the values of Update and Decay.
 const (
 	plain, momentum, adam                  = "plain", "momentum", "adam"
 	constant, linear, cosine, root, halves = "constant", "linear", "cosine", "root", "step"

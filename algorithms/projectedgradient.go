@@ -9,7 +9,7 @@ import (
 // By default it uses Nesterov's acceleration and adaptive restart (O'Donoghue and Candes 2015, gradient scheme;
 // docs/theory.md#nonprivate).
 //
-// Guarantee: none.
+// It has no privacy guarantee.
 type ProjectedGradient struct {
 	descends
 	// Steps is the number of steps T. If it is 0, 1000 applies.

@@ -78,7 +78,7 @@ type ChargedError struct {
 	Err  error
 }
 
-// Error is the message of Err.
+// Error returns the message of Err.
 func (e *ChargedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.

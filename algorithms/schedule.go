@@ -92,7 +92,7 @@ func wholeSteps(x float64) int {
 	return max(1, int(math.Ceil(x)))
 }
 
-// checkSteps refuses a plan of more than mostSteps steps.
+// checkSteps returns an error for a plan of more than mostSteps steps.
 func checkSteps(name string, steps int) error {
 	if steps > mostSteps {
 		return fmt.Errorf("%w: %s would take more than %d steps; ask for fewer, a smaller total step or larger steps (they are at most 2/(L~+alpha), so a large alpha or smoothness makes them short)", ErrAssumption, name, mostSteps)

@@ -11,9 +11,9 @@ import (
 // (docs/theory.md#contraction, docs/theory.md#roundoff).
 type update struct {
 	domain    engine.Domain
-	alpha     float64 // of the L2 term
+	alpha     float64 // the weight of the L2 term
 	radius    float64 // bound of ||w||
-	lipschitz float64 // bound of the norm of a mean gradient, roundoff included
+	lipschitz float64 // bound of the norm of a mean gradient, including roundoff
 }
 
 // newUpdate returns the update of a plan's objective. meanRoundoff bounds the error of a mean gradient.
@@ -33,7 +33,7 @@ func (u update) apply(w, sum []float64, eta, pairs float64) error {
 	return u.domain.Project(w, u.reach(eta))
 }
 
-// reach bounds the norm of w before the projection, roundoff included.
+// reach bounds the norm of w before the projection, including roundoff.
 func (u update) reach(eta float64) float64 {
 	return (u.radius + eta*(u.lipschitz+u.alpha*u.radius)) * (1 + 0x1p-40)
 }
@@ -114,8 +114,8 @@ func (s Spec) meanGradientError(pairs engine.Pairs) float64 {
 	return (own + 0x1p-52*(s.Constants.Lipschitz+mean) + 0x1p-1000*float64(s.coordinates())) * (1 + 0x1p-40)
 }
 
-// averageError bounds the error of the mean of n vectors of norm at most r,
-// summed one after the other: gamma_n r.
+// averageError bounds the error of the mean of n vectors of norm at most r, summed one after the other. The
+// bound is gamma_n r.
 func averageError(n int, radius float64) float64 {
 	return float64(n+2) * 0x1p-53 * 1.01 * radius
 }

@@ -46,7 +46,7 @@ func (a SubsampledDescent) batch(s Spec, steps int) (int, error) {
 	return m, nil
 }
 
-// Plan computes schedule, certificate and noise.
+// Plan computes the schedule, the certificate and the noise.
 func (a SubsampledDescent) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err

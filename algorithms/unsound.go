@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// ErrUnsound is the error of a run of a plan with Spec.PaperUnsound on data that are not declared public.
+// ErrUnsound is the error of running a plan with Spec.PaperUnsound on data that are not declared public.
 var ErrUnsound = errors.New("algorithms: a paper-unsound plan (--paper-unsound) is for data declared public: the paper proves nothing about its schedule")
 
 // PaperUnsound is the warning of a plan with Spec.PaperUnsound. The guarantee that the plan states next to the

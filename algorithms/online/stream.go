@@ -48,7 +48,7 @@ func (o Options) at(stage string) {
 // made.
 type StateError struct{ Err error }
 
-// Error is the message of Err.
+// Error returns the message of Err.
 func (e *StateError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
@@ -63,7 +63,7 @@ var ErrLost = errors.New("online: the state cannot be saved, so nothing more was
 
 // Update is a released model. It may be published.
 type Update struct {
-	Number  int // from 1
+	Number  int // number of the update, from 1
 	Records int // number of records taken before the update
 	Weights []float64
 	// Average is the mean of the iterates; see algorithms.Online.Average.

@@ -65,7 +65,7 @@ const MaxCandidates = 64
 type Plan struct {
 	algorithms.Plan
 	Options Options // the options; Road and Runs are set to the chosen values
-	Reason  string  // why the road was chosen
+	Reason  string  // the reason why the road was chosen
 	// Trainings are the plans of the settings. It is nil for Models.
 	Trainings []*algorithms.Plan
 	// Alone is the budget that the training of one setting with the same noise spends. The difference to the
@@ -75,8 +75,8 @@ type Plan struct {
 	rank      privacy.Certificate  // the certificate of a rank sum, which is an integer
 	counted   privacy.ClassPairSum // the query of a rank sum with the number of positives, which adds no cost
 	joint     privacy.Certificate  // the certificate of counted
-	choice    float64              // epsilon of the choice, 0 for RandomStopping
-	score     privacy.Gaussian     // noise of the score of a run of RandomStopping
+	choice    float64              // the epsilon of the choice; 0 for RandomStopping
+	score     privacy.Gaussian     // the noise of the score of a run of RandomStopping
 	selection privacy.Selection    // the selection of RandomStopping
 }
 

@@ -200,7 +200,7 @@ var stoppingMus memo.Answers[stoppingQuestion, float64]
 // stoppingMu returns the largest mu of a run with which random stopping meets the budget. It returns 0 if there
 // is none.
 func stoppingMu(b privacy.Budget, runs int) float64 {
-	whole, _ := stoppingMus.Get(stoppingQuestion{b, runs}, func() (float64, error) { // it never fails
+	whole, _ := stoppingMus.Get(stoppingQuestion{b, runs}, func() (float64, error) { // the function never returns an error
 		return largest(account.GDPMu(b.Epsilon, b.Delta), func(mu float64) bool {
 			return within(b, []account.Event{account.RandomStoppingEvent{Mu: mu, Runs: runs}})
 		}), nil
@@ -219,7 +219,7 @@ func (p *Plan) planStopping() error {
 		return fmt.Errorf("%w: search: no noise makes random stopping (%g, %g)-DP", algorithms.ErrAssumption, b.Epsilon, b.Delta)
 	}
 	mu := whole * (1 - 1e-9) // leaves room for rounding errors of the trainings
-	// The rank sum is 2 n+ n- times the AUC, and moves by 2 (n-1).
+	// The rank sum is 2 n+ n- times the AUC. Its sensitivity is 2 (n-1).
 	paid := clampShare(4/(scoreNoise*float64(p.Options.Records)), mu, true)
 	if err := p.trainings(privacy.Budget{Epsilon: account.GDPEpsilon(math.Sqrt(mu*mu-paid*paid), b.Delta), Delta: b.Delta}); err != nil {
 		return err

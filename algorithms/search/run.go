@@ -68,7 +68,7 @@ func (p *Plan) Job(r Records) algorithms.Job {
 	}
 }
 
-// ranks returns the ranks of candidate i with weights.
+// ranks returns the ranks of the records under candidate i with the given weights.
 func (p *Plan) ranks(ctx context.Context, r Records, i int, weights []float64) (evaluate.Ranks, error) {
 	scores, err := r.Scores(ctx, i, weights)
 	if err != nil {
