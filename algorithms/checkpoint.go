@@ -37,7 +37,7 @@ import (
 // Why resuming is sound. An attempt that starts from a checkpoint at step t draws fresh noise for the releases
 // after step t. The releases up to step t were drawn by the attempt that wrote the checkpoint; their noise is
 // in its iterate, and the session does not repeat them. So attempts form a tree: every node is a step with its
-// own noise, which is independent of all other noise. Weights leave Run only after ledger.Ledger.Finish, which
+// own noise, which is independent of all other noise. Weights leave Run only after ledger.Ledger.Release, which
 // succeeds for at most one attempt. So an observer sees one path from the root to a leaf, and on this path
 // every planned release was drawn exactly once. The choice of the path depends on crashes, interrupts, clocks
 // and locks (even if an older checkpoint, or none, is put back), not on records or noise. Given the path, an

@@ -12,8 +12,9 @@ import (
 // ([Bok24]; docs/theory.md#convergent-descent). It is DPGDC2 without the average. After about 4 diam(C)/(eta
 // Delta) steps, further steps cost no privacy.
 //
-// Guarantee: in Certified mode, (epsilon, delta)-DP for replacing one record, by privacy.LastIterate. The state
-// is rounded to a grid before noise is added. Without this rounding the theorem fails in floating point.
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record. The certificate is
+// privacy.LastIterate. The state is rounded to a grid before noise is added. Without this rounding the theorem
+// fails in floating point.
 //
 // The theorem needs gradients of one convex smooth function. A loss with a clipped slope has such gradients.
 // Proof: phi' does not decrease and is Lipschitz on every margin that a state can have, since each state is

@@ -1,7 +1,7 @@
 // Package algorithms trains pairwise models. It is the only package that uses both the engine, which sees
 // records and has no randomness, and privacy, which has all randomness and sees no records.
 //
-// Run does, in this order:
+// Run takes these steps:
 //
 //	Spec (public numbers) -> Algorithm.Plan -> Plan
 //	Ledger.Begin(plan)        charged durably, before any record is evaluated

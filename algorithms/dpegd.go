@@ -11,8 +11,8 @@ import (
 // DPEGD is epoch gradient descent: a sequence of full-batch descents on disjoint sets of records. The average
 // iterate of each descent is released ([Xue21] Algorithm 3 and Theorem 3).
 //
-// Guarantee: in Certified mode, (epsilon, delta)-DP for replacing one record, or epsilon-DP if delta is 0. Each
-// epoch is certified by privacy.AverageDescent, and the composition of all epochs is account.ParallelEvent
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record, or epsilon-DP if delta is 0.
+// Each epoch is certified by privacy.AverageDescent, and the composition of all epochs is account.ParallelEvent
 // (docs/theory.md#dpegd). The guarantee covers the outputs of all epochs.
 type DPEGD struct {
 	descends

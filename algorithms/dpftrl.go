@@ -18,7 +18,7 @@ import (
 // 1/(2 eta) ||w - w_0||^2 over C. The noise of S_b is (B z)_b and is correlated between updates. Its norm grows
 // with log b; the noise of OnPairC grows with sqrt(b).
 //
-// Guarantee: in Certified mode, (epsilon, delta)-DP of all releases together for replacing one record, by
+// In Certified mode all releases together are (epsilon, delta)-DP for replacing one record. The certificate is
 // privacy.PairwiseStream with a Factor. A record takes part in many updates, so the sensitivity is the norm of
 // C u_k, not the norm of a column.
 //

@@ -10,8 +10,8 @@ import (
 // gradient descent, for convex objectives without an L2 term ([Xue21] Algorithm 4
 // and Theorem 4).
 //
-// Guarantee: in Certified mode, (epsilon, delta)-DP for replacing one record, or epsilon-DP if delta is 0, by
-// privacy.AverageDescent (docs/theory.md#dpgdc).
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record, or epsilon-DP if delta is 0.
+// The certificate is privacy.AverageDescent (docs/theory.md#dpgdc).
 type DPGDC struct {
 	descends
 	// Steps is the number of steps T. If it is 0, the public rule applies: T is large enough to reach TotalStep

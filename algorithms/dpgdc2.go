@@ -10,10 +10,10 @@ import (
 // DPGDC2 is full-batch noisy gradient descent that returns the average iterate ([Xue21] Algorithm 2 and Theorem
 // 2).
 //
-// Guarantee: in Certified mode, (epsilon, delta)-DP for replacing one record, by privacy.MeanGradient and the
-// exact composition of T Gaussian releases (docs/theory.md#dpgdc2). The guarantee covers every iterate. Paper
-// mode runs with the paper's noise and states the guarantee that this noise gives; the paper's claim is false
-// for small delta or large epsilon.
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record. The guarantee follows from
+// privacy.MeanGradient and the exact composition of T Gaussian releases (docs/theory.md#dpgdc2). It covers
+// every iterate. Paper mode runs with the paper's noise and states the guarantee that this noise gives; the
+// paper's claim is false for small delta or large epsilon.
 type DPGDC2 struct {
 	descends
 	// Steps is the number of steps T. If it is 0, T is max(1, floor(min(n, n^2 epsilon^2/(d ln(1/delta))))) in

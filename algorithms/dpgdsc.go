@@ -8,8 +8,8 @@ import (
 // DPGDSC is output perturbation of full-batch projected gradient descent for a
 // strongly convex objective ([Xue21] Algorithm 1 and Theorem 1).
 //
-// Guarantee: in Certified mode, (epsilon, delta)-DP for replacing one record, or epsilon-DP if delta is 0, by
-// the finite-T certificate of privacy.GradientDescent (docs/theory.md#dpgdsc).
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record, or epsilon-DP if delta is 0.
+// The certificate is privacy.GradientDescent for finite T (docs/theory.md#dpgdsc).
 type DPGDSC struct {
 	descends
 	// Steps is the number of steps T. If it is 0, the public rule applies: T is large enough to reach TotalStep

@@ -5,9 +5,9 @@ import ()
 // GradientPerturbation is full-batch noisy gradient descent that returns the last iterate ([Kang21] Algorithm
 // 1). It needs neither convexity nor smoothness.
 //
-// Guarantee: in Certified mode, (epsilon, delta)-DP for replacing one record, by privacy.MeanGradient and the
-// exact composition of T Gaussian releases (docs/theory.md#gradient-perturbation). The guarantee covers every
-// iterate, not only the last one.
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record. The guarantee follows from
+// privacy.MeanGradient and the exact composition of T Gaussian releases (docs/theory.md#gradient-perturbation).
+// It covers every iterate, not only the last one.
 type GradientPerturbation struct {
 	descends
 	// Steps is the number of steps T. If it is 0, the public rule applies: T is large enough to reach TotalStep

@@ -30,8 +30,8 @@ type Kind interface {
 	//
 	// The guarantee rests on the following conditions, which no type enforces. The numbers are a deterministic function
 	// of the fields of the kind, r, row and released alone. Exact keeps nothing between calls, in package variables or
-	// elsewhere. It reads no file, clock or random number, and it does not change r or released. It is called for every
-	// row, again in a resumed run, and on other records by an audit.
+	// elsewhere. It reads no file, clock or random number, and it does not change r or released. Exact is called for
+	// every row, again in a resumed run, and on other records by an audit.
 	Exact(r *engine.Records, row int, released [][]float64) []float64
 	// Figures returns the report of the releases. released has one vector for each row, with its noise.
 	Figures(s KindShape, rows Releases, released [][]float64) Facts

@@ -22,9 +22,9 @@ import (
 // identity elsewhere. W is scaled to Frobenius norm r, so it does not depend on a loss
 // (docs/theory.md#metric-from-moments).
 //
-// Guarantee: in Certified mode, (epsilon, delta)-DP for replacing one record, by exact composition of two
-// Gaussian releases (docs/theory.md#released-centre). The guarantee covers the released moments, which leave
-// Train only through W.
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record. The guarantee follows from
+// the exact composition of two Gaussian releases (docs/theory.md#released-centre). It covers the released
+// moments, which leave Train only through W.
 type MomentMetric struct {
 	// CentreShare is the share of mu^2 of the centre, in (0, 1); the moments get the remaining share. If it is
 	// 0, 0.15 applies. Shares from 0.05 to 0.3 gave equal results (bench/results/metric-moments-study.csv).

@@ -31,9 +31,9 @@ import (
 // from the noise of g. c and h are fixed at the start. The steps are close to Newton's steps
 // (docs/theory.md#damped-steps).
 //
-// Guarantee: in Certified mode, (epsilon, delta)-DP for replacing one record by exact composition of Gaussian
-// releases, or epsilon-DP by K-norm noise if delta is 0 (docs/theory.md#released-centre). The guarantee covers
-// all released moments, which leave Train only through w.
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record, by the exact composition of
+// Gaussian releases. If delta is 0 it is epsilon-DP, by K-norm noise (docs/theory.md#released-centre). The
+// guarantee covers all released moments, which leave Train only through w.
 type Moments struct {
 	// Second selects the second moments that are released: "none", "diagonal" or "full". If it is "", the
 	// public rule applies.
@@ -201,7 +201,7 @@ type releasedMoments struct {
 
 	centre []float64 // nil: the origin
 	offset float64   // b
-	share  float64   // of positives
+	share  float64   // share of positives
 	// balance is 2 p - 1, shrunk according to its noise, for the share p.
 	balance float64
 }

@@ -41,7 +41,7 @@ func (m *MomentsPlan) noise(f momentsFit) weightNoise {
 	return e
 }
 
-// scaled returns the noise of the model multiplied by the number by.
+// scaled returns the noise of a model whose weights are multiplied by the factor by.
 func (e weightNoise) scaled(by float64) weightNoise {
 	return weightNoise{variance: over(e.variance, 1/(by*by)), along: over(e.along, 1/by)}
 }

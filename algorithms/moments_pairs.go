@@ -318,8 +318,8 @@ func (c *PairsPlan) draw(ctx context.Context, ev engine.Holder, p *Plan, s priva
 	return nil
 }
 
-// pairWeights returns factors for features and weights for products. The factors by make the mean square of each
-// feature of a product 1/WidthA or 1/WidthB. The largest weight is 1. A block of w products that explains as much as
+// pairWeights returns factors for features and weights for products. The factors in by set the mean square of each
+// feature of a product to 1/WidthA or 1/WidthB. The largest weight is 1. A block of w products that explains as much as
 // another block has a sum of squares that is smaller by the factor w, which a weight of sqrt(w) would balance. Wide
 // blocks also cost more noise after the choice, so a weight grows only with the root of sqrt(w). A weight falls with V,
 // the correlation of both columns (Cramer's V of categories), because the product of dependent columns is nearly a

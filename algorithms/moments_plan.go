@@ -13,7 +13,7 @@ import (
 
 // MomentsPlan holds the fields of a plan that only Moments, MomentMetric and MomentsDescent use.
 type MomentsPlan struct {
-	Passes int // over the records
+	Passes int // number of passes over the records
 	Steps  int // number of passes that are steps
 	// Classes is true if one release has the sums, the second moments and the number of positives of both
 	// classes, as for MomentMetric.

@@ -20,9 +20,9 @@ import (
 // second moments, and lambda_t is computed from the noise of g_t (dampedStep). Differences x^ - x^' do not
 // depend on the centre. So scores w.x order records as w.x^ does, except for the effect of clipping.
 //
-// Guarantee: in Certified mode, (epsilon, delta)-DP for replacing one record by exact composition of Gaussian
-// releases, or epsilon-DP by K-norm noise if delta is 0 (docs/theory.md#moments-descent). The guarantee covers
-// all releases and every iterate.
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record, by the exact composition of
+// Gaussian releases. If delta is 0 it is epsilon-DP, by K-norm noise (docs/theory.md#moments-descent). The
+// guarantee covers all releases and every iterate.
 type MomentsDescent struct {
 	// Moments holds the options of the releases at the start. These releases share the part of the budget that
 	// the gradients leave.

@@ -84,8 +84,8 @@ func (o onePass) paperSchedule(s Spec, sigma float64) (Schedule, error) {
 // OffPairStrC is offline pairwise private GIGA for strongly convex objectives
 // ([Huai20] Algorithm 3 and Theorem 5).
 //
-// Guarantee: in Certified mode, (epsilon, delta)-DP for replacing one record, or epsilon-DP if delta is 0.
-// Certified mode uses the equalising schedule and the last iterate in place of the burn-in and the average
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record, or epsilon-DP if delta is 0.
+// This mode uses the equalising schedule and the last iterate in place of the burn-in and the average
 // (docs/theory.md#offpair).
 type OffPairStrC struct {
 	descends
@@ -118,9 +118,8 @@ func (a OffPairStrC) Plan(s Spec) (*Plan, error) {
 // OffPairC is offline pairwise private GIGA for convex objectives without an L2 term ([Huai20] Algorithm 4 and
 // Theorem 5).
 //
-// Guarantee: in Certified mode, (epsilon, delta)-DP for replacing one record, or epsilon-DP if delta is 0.
-// Certified mode uses the linear (equalising, alpha = 0) schedule and the last iterate
-// (docs/theory.md#offpair).
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record, or epsilon-DP if delta is 0.
+// This mode uses the linear (equalising, alpha = 0) schedule and the last iterate (docs/theory.md#offpair).
 type OffPairC struct {
 	descends
 	// TotalStep is H, the sum of the step sizes. If it is 0, the public rule of docs/theory.md#step-length

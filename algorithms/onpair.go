@@ -10,8 +10,8 @@ import (
 // OnPairStrC is online pairwise private GIGA for strongly convex objectives
 // ([Huai20] Algorithm 1 and Theorem 1).
 //
-// Guarantee: in Certified mode, (epsilon, delta)-DP of all releases together for replacing one record, by
-// privacy.PairwiseStream or, with a secret state, by privacy.StreamOutputs (docs/theory.md#onpair).
+// In Certified mode all releases together are (epsilon, delta)-DP for replacing one record. The certificate is
+// privacy.PairwiseStream or, with a secret state, privacy.StreamOutputs (docs/theory.md#onpair).
 type OnPairStrC struct {
 	// Reading selects the reading. It is ignored in Paper mode, which runs line 13 literally.
 	Reading Reading
@@ -48,7 +48,7 @@ func (a OnPairStrC) Plan(s Spec) (*Plan, error) {
 // OnPairC is online pairwise private GIGA for convex objectives ([Huai20] Algorithm
 // 2 and Theorem 3).
 //
-// The guarantee is the guarantee of OnPairStrC.
+// It has the privacy guarantee of OnPairStrC.
 type OnPairC struct {
 	Reading Reading // ignored in Paper mode
 	// PaperAlpha is the factor c of alpha = c/sqrt(n) in Paper mode. If it is 0, 1 applies.

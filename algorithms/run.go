@@ -23,8 +23,8 @@ type Options struct {
 	// Fingerprint is a keyed hash of the data file (Ledger.Fingerprint), or "" if there is none. It is used
 	// only to warn if a data id points to other data.
 	Fingerprint string
-	// Public declares the data public. Then there is no charge, and the guarantee states that there is no
-	// charge.
+	// Public declares the data public. Then there is no charge, and the guarantee of the result states that the
+	// data were declared public.
 	Public bool
 	// Source draws all randomness. If it is nil, a new source keyed by the operating system is used. A seeded
 	// source marks the guarantee as reproducible.

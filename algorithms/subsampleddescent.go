@@ -11,9 +11,9 @@ import (
 // which are drawn anew without replacement in every step (docs/theory.md#subsampled-descent). A step costs
 // BatchRecords^2 pairs instead of n^2, and privacy is amplified by the secret draw (sub-sampling).
 //
-// Guarantee: in Certified mode, (epsilon, delta)-DP for replacing one record, by privacy.MeanGradient on a
-// batch and the composition of T privacy loss distributions of batches without replacement
-// (account.WithoutReplacementEvent). The guarantee covers every iterate.
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record. The guarantee follows from
+// privacy.MeanGradient on a batch and the composition of T privacy loss distributions of batches without
+// replacement (account.WithoutReplacementEvent). It covers every iterate.
 type SubsampledDescent struct {
 	descends
 	// BatchRecords is the batch size m. If it is 0, the public rule n min(1/2, 2 mu/sqrt(T)) applies, but at
