@@ -35,8 +35,8 @@ func (p *Plan) Job(rows func(context.Context) ([]float64, error)) algorithms.Job
 // Clusters holds the result of a clustering, which is post-processing of its releases.
 type Clusters struct {
 	Counts     []float64   // noisy number of records of each cluster, at least 0
-	CountNoise float64     // standard deviation of that noise
-	Centres    [][]float64 // k of them, in the coordinates of mapped records
+	CountNoise float64     // standard deviation of the noise of a count
+	Centres    [][]float64 // the k centres, in the coordinates of mapped records
 }
 
 // Read returns the clusters from the result of a job.

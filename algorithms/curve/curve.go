@@ -1,5 +1,5 @@
-// Package curve plans and computes the points of a learning curve of private data. Every run trains a model on one part
-// of the records and releases private metrics of the model on the other part.
+// Package curve plans and computes the points of a curve of the AUC against epsilon on private data. Every run
+// trains a model on one part of the records and releases private metrics of the model on the other part.
 package curve
 
 import (

@@ -1,5 +1,5 @@
-// Package online runs streams durably. A stream is charged once, and each update has only one release, even if
-// the process is killed or its files are copied or replaced by older ones.
+// Package online runs streams durably. A stream is charged once, and every update has exactly one release. This
+// holds even if the process is killed, or if its files are copied or replaced by older versions.
 //
 // To use a stream, Open it, Take one record after the other, publish the results of Take, and Stop. The example
 // shows these calls. After a crash, Options.Resume continues from the state file. The first release to publish
