@@ -75,7 +75,7 @@ func (d *Device) ceilings(ctx context.Context, c driver.Context, m *Ceilings, by
 	if err != nil {
 		return err
 	}
-	defer func() { keep(errors.Join(c.SyncStream(stream), c.CloseStream(stream))) }() // before the buffers go
+	defer func() { keep(errors.Join(c.SyncStream(stream), c.CloseStream(stream))) }() // before the buffers are freed
 	launches := func(count int) func() error {
 		return func() error {
 			for range count { // sums of no vectors
