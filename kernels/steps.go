@@ -94,11 +94,11 @@ const (
 //
 // A step a, b adds d (a N + b d (s_i N - T)) to a row, where N is the number of its t_j and T is their sum. T
 // is an element of Before with an error of 2 u m max|t|, u = 2^-53 and m = len(t). For a column of N pairs, T
-// is the difference of two elements of Before, with an error factor of 4 u (m - N) + 3 u N, m = len(s). So the
-// error is at most 8 u d m (|a| + |b| d (max|s| + max|t|)), before the addition to row and col. With weights, N
-// and m are sums of weights. Each N has an error of at most 5 u m, and T of at most 7 u m max|t|, by AddBefore
-// twice and their difference. For k numbers, (k u)^2 m is added twice to the error of N, and (k u)^2 m max|t|
-// twice to the error of T. So the error is at most (12 u + 4 (k u)^2) d m (|a| + ...).
+// is the difference of two elements of Before, with an error of 4 u (m - N) + 3 u N times max|s|, m = len(s).
+// So the error is at most 8 u d m (|a| + |b| d (max|s| + max|t|)), before the addition to row and col. With
+// weights, N and m are sums of weights. Each N has an error of at most 5 u m, and T of at most 7 u m max|t|, by
+// AddBefore twice and their difference. For k numbers, (k u)^2 m is added twice to the error of N, and (k u)^2
+// m max|t| twice to the error of T. So the error is at most (12 u + 4 (k u)^2) d m (|a| + ...).
 func (m *Merge) AddSteps(row, col Sums, s, t Ordered, d float64, p Step, k int) {
 	to := min(k+MergeSteps, len(s.Value)+len(t.Value))
 	var at [merges + 1]int
