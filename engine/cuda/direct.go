@@ -17,8 +17,8 @@ const (
 )
 
 const (
-	// padding is the value of 2 a and of b in logistic_tiles for a missing record. The number of a missing
-	// record is none.
+	// padding is the value of 2 a and of b in logistic_tiles for a missing record. The constant none marks a
+	// missing record.
 	padding = 0x1p62
 	none    = math.MaxUint32
 	// launchWork is the number of instructions, summed over threads, that a multiprocessor runs in one launch.

@@ -86,8 +86,8 @@ func (g grid) placed(other, memory uint64) (grid, error) {
 }
 
 // cut returns the number of spans of a partial sum over n rows and the number of tiles of a span. The partial
-// sums are as short as possible with at most maxChunks of them, so that many blocks share even few rows. A sum
-// must not depend on the GPU, so the result depends only on n.
+// sums are as short as possible with at most maxChunks of them, so that even few rows keep many blocks busy. A
+// sum must not depend on the GPU, so the result depends only on n.
 func cut(n int) (spans, span int) {
 	tiles := max(1, chunksOf(n, tileRows*maxChunks))
 	for span = 1; span < min(tiles, maxSpan); span *= 2 {

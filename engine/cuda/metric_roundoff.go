@@ -16,8 +16,8 @@ import (
 // # Coefficients
 //
 // Powers of two scale without error. The operands of the tiles are (X W)_ik and x_ik with a relative error of
-// at most entry. S_ij is a sum of their products, of which a part of at most dropped, relatively, is left out.
-// The roundings of the sum are at most gramError (tiling). So the error of S_ij is at most
+// at most entry. S_ij is a sum of their products, but a relative part of at most dropped is left out. The
+// roundings of the sum are at most gramError (tiling). So the error of S_ij is at most
 //
 //	(gramError + 2 entry + dropped) sum_k |(X W)_ik x_jk|
 //

@@ -69,10 +69,10 @@ func (k *kernel) ownError() (relative, absolute float64) {
 // A factored v^_ij is a function of its two records, of w, and of the exponential of the partner of its row.
 // The labels of rows and columns are the same in D and D', or no pair without k has a term (ownError). At most
 // b records other than k have another partner in D' (partners). So at most b (s_h - 2) unordered pairs without
-// k have a term that may differ: the pairs of these b records with their columns, none of which is k. All other
-// pairs without k cancel as before. The pairs that may differ give at most 2 b (s_h - 1) ordered pairs in each
-// of D and D', with a difference of at most (E l + A) 2 R from the same q_ij D_ij (x_i - x_j). Half of the sum
-// of these differences is 4 b (s_h - 1) R (E l + A).
+// k have a term that may differ: the pairs of these b records with their columns, where no column is k. All
+// other pairs without k cancel as before. The pairs that may differ give at most 2 b (s_h - 1) ordered pairs in
+// each of D and D', with a difference of at most (E l + A) 2 R from the same q_ij D_ij (x_i - x_j). Half of the
+// sum of these differences is 4 b (s_h - 1) R (E l + A).
 //
 // For persons, P replaces n: docs/theory.md#person-terms.
 //
