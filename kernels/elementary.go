@@ -95,7 +95,7 @@ func GreaterEqual(dst, a, b []float64) {
 	}
 }
 
-// Greater is GreaterEqual with >.
+// Greater is GreaterEqual for the comparison a[i] > b[i].
 func Greater(dst, a, b []float64) {
 	dst, b = dst[:len(a)], b[:len(a)]
 	for i, x := range a {

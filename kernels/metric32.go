@@ -43,7 +43,7 @@ const MetricSpan32 = 10 * MetricTileCols
 // MetricSpan32/MetricTileCols tiles, counted from Start on. The other sums are in float64, with no more
 // roundings than the sums of a MetricBlock.
 type MetricBlock32 interface {
-	// Start, Add and Sums are as for MetricBlock.
+	// Start, Add and Sums are defined as in MetricBlock.
 	Start(xw, s, y []float64)
 	Add(col []float64, x, t, z []float32, skip int)
 	Sums(cx, row []float64)
@@ -62,7 +62,7 @@ const bias32 = 2
 type plainBlock32 struct {
 	d, tiles int
 	y        []float64
-	left     []float32 // rows of 1 - s, -1 and 2 xw, times y
+	left     []float32 // for each row 1 - s, -1 and 2 xw, multiplied by y
 	cx       []float32 // rows x d, sums of the current span
 	wide     []float64 // rows x d
 	row      []float64

@@ -107,7 +107,7 @@ type panelBlock32 struct {
 	tile []float32 // MetricTileCols x panelCols32
 	col  []float32 // MetricTileCols x lanes32
 
-	labels []float64 // of the rows
+	labels []float64 // labels of the rows
 }
 
 func newPanelBlock32(wide bool, rows, d int) *panelBlock32 {

@@ -17,8 +17,8 @@ import "math"
 // exp(-v (s_i - t_j))). The sum is computed as the logarithm of a running product.
 //
 // The loss S has an error of at most 4 u (m n + 8 + S), u = 2^-53, for m = len(a) and n = len(b). Proof. A
-// factor 1 + a b has at most two roundings. The product of four factors has three roundings and its
-// multiplication with a running product has one more, which is one rounding for each factor. In the last rows
+// factor 1 + a b has at most two roundings. The product of four factors has three roundings, and its
+// multiplication with a running product has another. This is one rounding for each factor. In the last rows
 // each factor is multiplied with the running product by itself. So a factor has a relative error below 3.1 u,
 // and its logarithm has an error below 3.1 u. Multiplying the running products of up to 16 lanes adds at most
 // 15 roundings. The running products stay in [1, 2), and their exponents are integers. So the whole product is

@@ -6,7 +6,7 @@ package kernels
 // relative to the peak. rounds must be at least 1.
 func (s *Set) Peak(rounds int) float64 { return 2 * float64(rounds) * float64(s.peak(rounds)) }
 
-// Peak32 is Peak for float32.
+// Peak32 is Peak for operations in float32.
 func (s *Set) Peak32(rounds int) float64 { return 2 * float64(rounds) * float64(s.peak32(rounds)) }
 
 // scalarPeak is the loop of Peak in plain Go, without fused operations on amd64. It returns the number of

@@ -30,10 +30,11 @@ func NewPlaces(lo, hi float64) Places {
 func (p Places) of(v float64) uint64 { return uint64(int64((v - p.lo) * p.scale)) }
 
 // Groups returns the number of groups for n numbers, and the lowest bit of a place that belongs to the group
-// number. The leading bits of the place distribute numbers to groups that are sorted in the caches (Knuth 1998,
-// 5.2.5: from the most significant digit, so that only one pass scatters over memory). A group has 2^11 to 2^12
-// numbers as long as there are at most 512 groups, because the current and the next cache lines of 512 groups
-// fit into the second-level cache. With more numbers a group has up to 2^14 numbers.
+// number. The leading bits of the place distribute numbers to groups that are sorted in the caches. Knuth
+// (1998, 5.2.5) describes this order from the most significant digit, in which only one pass scatters over
+// memory. A group has 2^11 to 2^12 numbers as long as there are at most 512 groups, because the current and the
+// next cache lines of 512 groups fit into the second-level cache. With more numbers a group has up to 2^14
+// numbers.
 func Groups(n int) (groups int, shift uint8) {
 	size := bits.Len(uint(n))
 	width := min(max(min(size-12, 9), size-14, 0), maxGroupBits)

@@ -65,8 +65,9 @@ func sumLanes(sum, lanes []float64) {
 //	}
 //
 // len(coef) must be odd. The polynomial is computed as E(x^2) + x O(x^2), where Horner's rule gives E and O. A
-// term takes part in at most 1.5 i + 3 roundings: two in each of i/2 steps, one in each x^2, and the roundings
-// of x O and of the last sum. The error is below Gamma(2 len(coef) + 2) sum |coef_i| |x|^i. dst may be x.
+// term takes part in at most 1.5 i + 3 roundings. These are two in each of i/2 steps, one in each x^2, and the
+// roundings of x O and of the last sum. The error is below Gamma(2 len(coef) + 2) sum |coef_i| |x|^i. dst may
+// be x.
 func Polynomial(dst, coef, x []float64) {
 	dst = dst[:len(x)]
 	top, coef := coef[len(coef)-1], coef[:len(coef)-1]

@@ -4,9 +4,9 @@ package kernels
 // correctly rounded result. They come from PTX ISA 9.1, section 9.7.3.13 (rcp.approx.f32, over the full range)
 // and section 9.7.3.21 (ex2.approx.f32, over the full range). The manual does not specify whether the error of
 // rcp.approx.f32 is measured from the exact result, which would give a smaller bound. The roundoff proofs for
-// GPUs make only these assumptions about the hardware: the two error bounds, that approximate instructions give
-// the same result for the same operand, and that all other instructions round correctly. Package
-// engine/cuda/ptxtest runs kernels with the largest errors.
+// GPUs make only three assumptions about the hardware. The two error bounds hold, approximate instructions give
+// the same result for the same operand, and all other instructions round correctly. Package engine/cuda/ptxtest
+// runs kernels with the largest errors.
 const (
 	ReciprocalUlps = 1
 	ExponentUlps   = 2

@@ -1,6 +1,6 @@
 package kernels
 
-// sparseDot is
+// sparseDot computes
 //
 //	for k := range value {
 //		sum += value[k] * w[index[k]]

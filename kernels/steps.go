@@ -72,7 +72,7 @@ type Merge struct {
 const (
 	merges     = 4
 	mergeSteps = 1024
-	// MergeSteps is the number of numbers of both slices that AddSteps takes at a time.
+	// MergeSteps is the number of elements of both slices together that a call of AddSteps processes.
 	MergeSteps = merges * mergeSteps
 )
 
@@ -89,7 +89,7 @@ const (
 //		}
 //	}
 //
-// AddSteps takes O(1) time for each number: s[i]-Shift, rounded, does not decrease with i, so the pairs of a
+// AddSteps takes O(1) time for each number. s[i]-Shift, rounded, does not decrease with i. So the pairs of a
 // row are the first numbers of t, and the pairs of a column are the last numbers of s.
 //
 // A step a, b adds d (a N + b d (s_i N - T)) to a row, where N is the number of its t_j and T is their sum. T
@@ -240,8 +240,8 @@ func split(s, t []float64, shift float64, k int) int {
 	return lo
 }
 
-// one merges the numbers from s[i] and t[j] on. It sets m.row[c] to the number of t before each number of s,
-// and m.col[c] to the number of s before each number of t.
+// one merges the numbers of s from s[i] on with the numbers of t from t[j] on. It sets m.row[c] to the number
+// of t before each number of s, and m.col[c] to the number of s before each number of t.
 func (m *Merge) one(c int, s, t []float64, shift float64, i, j, steps int) {
 	s, t = s[i:min(i+steps, len(s))], t[j:min(j+steps, len(t))]
 	i, j = 0, 0

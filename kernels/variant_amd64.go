@@ -17,7 +17,7 @@ func supported(v Variant) bool {
 	return false
 }
 
-// accelerate replaces the generic kernels by those of s.variant.
+// accelerate replaces the generic kernels by the kernels of s.variant.
 func (s *Set) accelerate() {
 	if s.variant == Generic {
 		return

@@ -4,7 +4,7 @@ package kernels
 // they return the same bits as the float64 kernels return for the same numbers; a test checks this for all
 // variants. So every bound of this package holds for these kernels.
 
-// Widen is
+// Widen computes
 //
 //	for i := range dst {
 //		dst[i] = float64(x[i])

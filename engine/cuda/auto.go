@@ -42,8 +42,8 @@ func (a Auto) Plan(p engine.Problem) (engine.Kernel, error) {
 	return k, err
 }
 
-// PlanMoments implements engine.Backend on the CPU. Moments need one or a few passes over the records, and for
-// a GPU the records would have to be copied first.
+// PlanMoments implements engine.Backend on the CPU. Moments need only a few passes over the records, and for a
+// GPU the records would have to be copied first.
 func (a Auto) PlanMoments(p engine.Problem) (engine.Kernel, error) { return a.CPU.PlanMoments(p) }
 
 // Choose plans a problem. It returns the kernel, the name of the chosen device and the reason for the choice.

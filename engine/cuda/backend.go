@@ -53,7 +53,8 @@ const (
 	// b are within e^(+-V/2). The product that two pairs share, also with padding, then does not lose the
 	// larger term (kernels/cuda/score.cu).
 	maxFactoredMargin = 48
-	// maxRecords keeps sums of integers below 2^53, where float64 is exact.
+	// maxRecords is the upper limit of the number of records. It keeps sums of integers below 2^53, where
+	// float64 is exact.
 	maxRecords = 1 << 30
 	// spread limits the size of scores, labels and terms in float32 to the range from 2^-spread to 2^spread.
 	spread = 40
@@ -129,7 +130,7 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 const nearGroup = 1 << 13
 
 // planMethod chooses the methods. The near-linear method is preferred for all pairs and for large groups
-// wherever it exists: it needs only a few launches, and its rounding error is a millionth of the direct
+// wherever it exists. It needs only a few launches, and its rounding error is a millionth of the direct
 // method's error. The choice follows from the sizes of groups, which are public.
 func (k *kernel) planMethod(m Method) error {
 	groups := k.groups()
@@ -176,7 +177,7 @@ func (b Backend) memory() uint64 {
 	return have
 }
 
-// fits returns an error unless the GPU has need bytes.
+// fits returns an error unless a plan may use need bytes of GPU memory.
 func (b Backend) fits(p engine.Problem, need uint64) error {
 	if have := b.memory(); need > have {
 		return fmt.Errorf("%w: %d records of %d features need %.1f GiB, %s has %.1f", engine.ErrUnsupported, p.N, p.D, gib(need), b.Name(), gib(have))
@@ -184,7 +185,7 @@ func (b Backend) fits(p engine.Problem, need uint64) error {
 	return nil
 }
 
-// planPairs puts the code of the slope into the kernel.
+// planPairs inserts the code of phi' into the kernel.
 func (k *kernel) planPairs() error {
 	s := k.scores
 	code, err := slopeOf(k.loss, s.Margin, s.SlopeErr)
@@ -216,7 +217,7 @@ type kernel struct {
 	loss    engine.ScoreLoss
 	scores  engine.ScoreRange
 	grid    grid
-	// mostPrompt is promptNumbers.
+	// mostPrompt is promptNumbers. Tests set other values.
 	mostPrompt int
 
 	// Groups of at least nearFrom records are summed by the near-linear method, and expansion is the expansion
@@ -278,7 +279,7 @@ func (k *kernel) columnBytes() uint64 {
 	}
 	bytes := rows*perRecord + 64<<20
 	if k.nearLinear() {
-		bytes += rows / 16 // parts
+		bytes += rows / 16 // for the parts of groups
 	}
 	return bytes
 }

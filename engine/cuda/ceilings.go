@@ -37,8 +37,8 @@ func (m Ceilings) String() string {
 }
 
 const (
-	ceilingBytes   = 64 << 20 // of a copy
-	ceilingRepeats = 5        // the fastest counts
+	ceilingBytes   = 64 << 20 // bytes of a copy
+	ceilingRepeats = 5        // number of repetitions; only the fastest counts
 	manyLaunches   = 1000
 )
 

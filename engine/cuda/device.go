@@ -13,7 +13,7 @@ import (
 // from any goroutine.
 type Device struct {
 	gpu  *driver.GPU // nil for a named GPU, which is not in this machine
-	name string      // as on the command line
+	name string      // name of the device on the command line
 	info driver.Device
 	// modules holds the compiled PTX programs by hash. Only jobs access modules, and jobs run one at a time.
 	modules map[[sha256.Size]byte]*module
@@ -27,10 +27,10 @@ type module struct {
 // Info holds a driver's facts about a GPU.
 type Info = driver.Device
 
-// ErrUnavailable is wrapped by errors about a GPU or a driver that is not there.
+// ErrUnavailable is wrapped by errors about a missing GPU or a missing driver.
 var ErrUnavailable = driver.ErrUnavailable
 
-// OpenNumber attaches to GPU number index by its driver.
+// OpenNumber opens the installed driver and attaches to GPU number index.
 func OpenNumber(index int) (*Device, error) {
 	d, err := driver.Open()
 	if err != nil {
@@ -87,7 +87,7 @@ func (d *Device) do(ctx context.Context, job func(c driver.Context) error) error
 // release runs a job that frees memory and other resources on the GPU.
 func (d *Device) release(job func(c driver.Context) error) error { return d.gpu.Release(job) }
 
-// Close gives the GPU back. Evaluators must have been closed.
+// Close releases the GPU. All evaluators on the device must be closed before.
 func (d *Device) Close() error {
 	if d.gpu == nil {
 		return nil
@@ -122,7 +122,7 @@ func (d *Device) load(c driver.Context, ptx string) (*module, error) {
 	return m, nil
 }
 
-// launch starts a kernel of blockThreads threads a block in the default stream.
+// launch starts a kernel with blockThreads threads per block in the default stream.
 func (m *module) launch(c driver.Context, name string, x, y int, args ...uint64) error {
 	f, ok := m.functions[name]
 	if !ok {

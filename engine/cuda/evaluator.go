@@ -246,7 +246,7 @@ func (e *evaluator) coefficients(ctx context.Context, c driver.Context) error {
 	return nil
 }
 
-// prefix computes c for prefix pairs on the host.
+// prefix computes the coefficients for prefix pairs on the host.
 func (e *evaluator) prefix(c driver.Context, q engine.PrefixPairs) error {
 	n := e.problem.N
 	s, coefficient := make([]float64, n), make([]float64, n)
@@ -267,7 +267,7 @@ func (e *evaluator) prefix(c driver.Context, q engine.PrefixPairs) error {
 	}
 	last := record(q.T)
 	sLast, yLast := s[at(last)], e.y[last]
-	var sum, rest float64 // Neumaier
+	var sum, rest float64 // compensated sum (Neumaier)
 	for t := range q.T {
 		i := record(t)
 		if i < 0 || int(i) >= n {

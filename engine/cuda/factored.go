@@ -55,8 +55,8 @@ func sides(y []float64) (cols, rows []uint32, step float64) {
 	return cols, partners(len(y), func(i int) bool { return y[i] != least }), most - least
 }
 
-// partners arranges those of the n records for which row returns true in pairs 2k and 2k + 1. At most one of
-// these records has the partner none.
+// partners considers the records 0 <= i < n for which row(i) is true. It arranges these records in pairs 2k and
+// 2k + 1. At most one of these records has the partner none.
 //
 // Claim. If row or the number of one record changes, at most partnersMoved(n) other records
 // have another partner.
@@ -68,12 +68,12 @@ func sides(y []float64) (cols, rows []uint32, step float64) {
 // nothing changes. On the path, every node hands up none instead of a record, or a record instead of none,
 // since its number of rows changes by one. Let L be this record; at first L is k. At the next node, if the
 // other half hands up none, L goes on. If the other half hands up s, then s and L are partners in one of the
-// data sets, and in the other data set the node hands up s, so s takes the place of L. So only k and the
-// records s of the m nodes ever have another partner. If row does not change, no partner changes, and only the
-// partner of k has a partner with different numbers. QED
+// data sets. In the other data set the node hands up s, so s takes the place of L. So only k and the records s
+// of the m nodes ever have another partner. If row does not change, no partner changes, and only the partner of
+// k has a partner with different numbers. QED
 func partners(n int, row func(int) bool) []uint32 {
 	var pairs []uint32
-	var held [64]uint32 // what the first half of a node on the path handed up
+	var held [64]uint32 // records that the first halves of the nodes on the path handed up
 	size := 1 << partnersMoved(n)
 	for i := range size {
 		up := uint32(none)
@@ -101,7 +101,7 @@ func partners(n int, row func(int) bool) []uint32 {
 // partnersMoved returns the largest number of other records whose partner can change if one of n records changes.
 func partnersMoved(n int) int { return bits.Len(uint(n - 1)) }
 
-// paddedRows is n rounded up to whole tiles.
+// paddedRows returns n rounded up to whole tiles.
 func paddedRows(n int) int { return chunksOf(n, factoredRows) * factoredRows }
 
 // coefficients implements method.
@@ -153,7 +153,7 @@ type side struct {
 
 func (m *factored) sides() [2]side {
 	first, unit := paddedRows(m.cols), 2*m.step*0x1p-23
-	return [2]side{{0, first, -m.step, 1, unit}, {first, paddedRows(m.rows), m.step, 2, -unit}} // -phi' is summed
+	return [2]side{{0, first, -m.step, 1, unit}, {first, paddedRows(m.rows), m.step, 2, -unit}} // the sums are sums of -phi'
 }
 
 func at(of driver.Pointer, bytes, place int) uint64 { return uint64(of + driver.Pointer(bytes*place)) }

@@ -31,7 +31,7 @@ type grid struct {
 	first    int  // number among all rows of row 0 on this GPU
 	spans    int  // spans of a partial sum of X^T c
 	span     int  // tiles of a span
-	logParts uint // see weighted_sums
+	logParts uint // as in the kernel weighted_sums
 	resident bool // X stays on the GPU
 	panel    int  // tiles per copy: whole chunks unless resident
 	narrow   bool // X is in float32
@@ -48,7 +48,7 @@ func planGrid(p engine.Problem, other, memory uint64) (grid, error) {
 func gridOf(p engine.Problem, t engine.Team) grid {
 	g := grid{n: p.N, all: p.N, d: p.D}
 	g.spans, g.span = cut(p.N)
-	for ; 2<<g.logParts <= g.span; g.logParts++ { // until the 8 warps have nearly equal work
+	for ; 2<<g.logParts <= g.span; g.logParts++ { // until the 8 warps have nearly the same amount of work
 		jobs := min(p.D, maxJobs>>g.logParts) << g.logParts
 		if 10*jobs >= 9*((jobs+7)/8*8) {
 			break

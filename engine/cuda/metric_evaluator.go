@@ -13,7 +13,7 @@ import (
 
 // metricEvaluator holds records in the memory of a GPU.
 type metricEvaluator struct {
-	*metricKernel // of the rows
+	*metricKernel // kernel of the rows
 	planned       *metricKernel
 	records       *engine.Records
 	full          []float64 // d x d: W, then the result

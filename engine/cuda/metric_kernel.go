@@ -41,7 +41,7 @@ type metricKernel struct {
 	unit, features, products float64
 	slopeError               float64 // error of the code for phi'
 
-	pairsPerLaunch int // bounds the time until a cancelled context is seen
+	pairsPerLaunch int // limits the time until a cancelled context is noticed
 }
 
 // planMetric returns the kernel for a valid problem without groups. Rows of persons use the tiling personTiling,

@@ -9,9 +9,9 @@ import (
 // roundoff returns engine.QueryBounds.Sum, a bound on the Frobenius norm of the error. The Frobenius norm
 // equals the Euclidean norm in Symmetric coordinates.
 //
-// Notation: n, d, R as in package engine; q, A, V, Q, C and the error dA of a distance in
-// float64 as in engine.MetricRange; u = 2^-53 and w = 2^-24; g(k) = engine.Gamma(k);
-// v_ij = x_i - x_j; unit as in metricKernel.
+// Notation: n, d and R are as in package engine. q, A, V, Q, C and the error dA of a distance in float64 are as
+// in engine.MetricRange. unit is as in metricKernel. u = 2^-53, w = 2^-24, g(k) = engine.Gamma(k), and v_ij =
+// x_i - x_j.
 //
 // # Coefficients
 //
@@ -47,9 +47,9 @@ import (
 //
 // C1 consists of sums of integers and is exact, as for scores: the sums of a thread stay below 2^31 and a
 // coefficient has at most 23 bits. Z consists of sums of integers, too. Each integer is a sum over a span of
-// columns, computed in float32 in a fixed order and rounded to multiples of 2^-32 unit F, where F is the power
-// of two above R. With the errors of the operands and of the sum over a span, s = entry + dropped + spanError,
-// the error of a row of Z is at most
+// columns, computed in float32 in a fixed order. It is rounded to multiples of 2^-32 unit F, where F is the
+// power of two above R. With the errors of the operands and of the sum over a span, s = entry + dropped +
+// spanError, the error of a row of Z is at most
 //
 //	s qQ sum_j ||x_j|| + spans sqrt(d) 2^-33 unit F
 //
@@ -74,7 +74,7 @@ func (k *metricKernel) roundoff(pairs engine.Pairs) float64 {
 	p, m := k.problem, k.limits
 	R, n := p.Bounds.FeatureNorm, float64(p.N)
 	tiny := k.underflow()
-	largest := m.Labels * m.Slope // of a coefficient
+	largest := m.Labels * m.Slope // largest absolute value of a coefficient
 	switch q := pairs.(type) {
 	case engine.AllPairs:
 		if q.N != p.N {
@@ -129,13 +129,13 @@ func (k *metricKernel) weightError() float64 {
 //
 // with p = entry + dropped and f = sqrt(d) 2^-33 unit F.
 //
-// Proof. The computed c_ij is a function of the two records, W, the order of i and j and constants, because
-// S_ij is summed in the order of features and does not depend on other pairs. (This assumes that an element of
-// a product of mma.sync depends on its row, its column and its summand, and not on their positions.) The
-// rounded or dropped part of c_ij x_j is such a function, too. Hence the errors of coefficients and of products
-// of pairs without k are the same in both data sets, and cancel. In each data set, the pairs with k contribute
-// 2 (n-1) ordered pairs with errors of E 4 R^2 each, and n-1 products with errors of p qQ R that are multiplied
-// by 4 R.
+// Proof. The computed c_ij is a function of the two records, W, the order of i and j and constants. The reason
+// is that S_ij is summed in the order of features and does not depend on other pairs. (This assumes that an
+// element of a product of mma.sync depends on its row, its column and its summand, and not on their positions.)
+// The rounded or dropped part of c_ij x_j is such a function, too. Hence the errors of coefficients and of
+// products of pairs without k are the same in both data sets, and cancel. In each data set there are 2 (n-1)
+// ordered pairs with k, each with an error of E 4 R^2. There are n-1 products with k, each with an error of p
+// qQ R that is multiplied by 4 R.
 //
 // The remaining errors of Z are the roundings of the sums over spans. A span of row i <> k without column k has
 // the same bits in both data sets. The span with column k has an error of at most 1024 spanError qQ R + f. Row
@@ -168,7 +168,7 @@ func (k *metricKernel) pairError() float64 {
 	return k.entry + k.dropped
 }
 
-// spanError is the error of the sum of the products of a span, relatively.
+// spanError returns the relative error of the sum of the products of a span.
 func (k *metricKernel) spanError() float64 {
 	if k.problem.ByPerson() {
 		return engine.Gamma(metricSpan + 2)
@@ -193,12 +193,13 @@ func (k *metricKernel) underflow() float64 {
 // W and an inner product.
 func distanceDepth(d int) int { return 3 + 2 + 2*d }
 
-// gramDepth returns the depth of the result. The summands are 3 for two differences or the three roundings of
-// metric_weigh, 1 for their product, the rows of a chunk, the number of chunks, 1 for P + P^T, and 3 for Pack.
+// gramDepth returns the depth of the result. The first summand, 3, is for two differences or the three
+// roundings of metric_weigh. The others are 1 for their product, the rows of a chunk, the number of chunks, 1
+// for P + P^T, and 3 for Pack.
 func (k *metricKernel) gramDepth() int {
 	depth := 3 + 1 + k.chunk + k.chunks() + 1 + 3
 	if k.problem.ByPerson() {
-		depth += 2 // metric_weigh_persons
+		depth += 2 // for metric_weigh_persons
 	}
 	return depth
 }

@@ -136,16 +136,16 @@ func (k *momentsKernel) length(second engine.SecondMoments) int {
 func (k *momentsKernel) columnBytes() uint64 {
 	column, chunks := 24, k.grid.chunks()
 	if k.problem.ByPerson() {
-		column, chunks = 32, maxChunks // not fewer for fewer rows
+		column, chunks = 32, maxChunks // fewer rows may have more chunks
 	}
 	return uint64(column*k.grid.n) + uint64(8*k.length(engine.FullSecond))*uint64(chunks+1) + 64<<20
 }
 
 // weightRoundings bounds the number of additional roundings of a term of a sum due to the weight fl(1/m) of its
-// row. Each of the two factors has half of the roundings of the weight and one rounding of its root r. The
-// product of a and r has one more. An entry of z has two instead, one of s r and one of its product with x - c,
-// and one rounding of x~ is counted, too. These are 9 in a product of two entries
-// (docs/theory.md#person-moments).
+// row. Each of the two factors has half of the roundings of the weight, one rounding of its root r, and further
+// roundings. For a, the product of a and r has one further rounding. For an entry of z, s r and its product
+// with x - c have one rounding each, and one rounding of x~ is counted, too. The total is 9 for a product of
+// two entries (docs/theory.md#person-moments).
 const weightRoundings = 10
 
 // depth bounds the depth of every sum over the rows: the sum of a thread, of the threads of a block, and of the
@@ -153,7 +153,7 @@ const weightRoundings = 10
 // there are more rows.
 func (k *momentsKernel) depth() int {
 	chunk := min(k.grid.chunkRows(), (k.grid.all+tileRows-1)/tileRows*tileRows)
-	depth := chunk // clipped_gram; more than that of clipped_sums
+	depth := chunk // depth of clipped_gram, which is larger than the depth of clipped_sums
 	if k.small() {
 		_, lanes := k.jobs()
 		depth = chunksOf(chunk, stageRows)*chunksOf(stageRows, lanes) + lanes
@@ -188,7 +188,7 @@ func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 	radius, second := q.Radius, q.Second
 	n, d := float64(k.problem.N), float64(k.problem.D)
 	gamma := engine.Gamma(k.depth())
-	lost := n * 0x1p-1074 // of a coordinate
+	lost := n * 0x1p-1074 // loss by underflow of a coordinate
 	const up = 1 + 0x1p-40
 	e := engine.QueryBounds{Seconds: secondsOf(k, nil), Positives: engine.Gamma(k.positivesDepth()) * n * up}
 	if k.problem.ByPerson() {
@@ -442,7 +442,7 @@ func (e *momentsEvaluator) unpack(dst engine.Moments, sums []float64, second eng
 	d := e.problem.D
 	if !e.small() && second != engine.FullSecond {
 		copy(dst.Sum, sums[:d])
-		copy(dst.Second, sums[d:]) // of DiagonalSecond
+		copy(dst.Second, sums[d:]) // for DiagonalSecond
 		return
 	}
 	entry := func(p, q int) float64 { return sums[p*(d+1)+q] } // p <= q

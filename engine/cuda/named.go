@@ -19,7 +19,7 @@ type named struct {
 	Major           int     `json:"major"`
 	Minor           int     `json:"minor"`
 	Multiprocessors int     `json:"multiprocessors"`
-	Link            float64 `json:"link_bytes_per_second"` // of copies from the host, one way
+	Link            float64 `json:"link_bytes_per_second"` // rate of copies from the host to the GPU
 }
 
 //go:embed gpus.json

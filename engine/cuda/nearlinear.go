@@ -16,10 +16,10 @@ import (
 const (
 	groupTerms   = 32             // terms of a group of threads
 	maxTerms     = 8 * groupTerms // terms of an expansion
-	maxClasses   = 16             // labels
+	maxClasses   = 16             // largest number of labels
 	maxTable     = 8 << 20        // numbers in the matrices of all ordered pairs of labels
-	maxMomentDim = 2048           // columns of score_moments
-	partWords    = 3              // of a part: its rows and their class
+	maxMomentDim = 2048           // largest number of columns for score_moments
+	partWords    = 3              // words of a part: first row, end and class
 	// tolerance is the truncation error, in units of sup |phi\'|. It is 64 units of roundoff, a small part of
 	// nearError. Every further digit needs more terms for every record.
 	tolerance = 0x1p-47
@@ -34,7 +34,7 @@ const (
 // depend on the record's score.
 func (k *kernel) planNearLinear() error {
 	loss, ok := k.loss.(engine.AnalyticLoss)
-	if !ok || !k.scores.Smooth() { // a sum of interpolants is not a sum of terms of pairs: engine.Kernel
+	if !ok || !k.scores.Smooth() { // without smoothness a sum must be a sum of terms of pairs (engine.Kernel), and a sum of interpolants is not
 		return fmt.Errorf("%w: loss %q is not analytic, or the error of its slope has no bound, use Direct", engine.ErrUnsupported, k.loss.Name())
 	}
 	if k.problem.LabelLimit() > maxClasses {
@@ -86,7 +86,7 @@ func (k *kernel) expandDepth() (values, coefficients int) {
 // nodes have a Chebyshev series, and the method evaluates the series at every record.
 //
 // All steps run on the GPU, so that a sum waits for the host only once. If all records form one group, the
-// method needs neither the second pass over the scores nor c: the kernel that computes scores also adds up the
+// method needs neither the second pass over the scores nor c. The kernel that computes scores also adds up the
 // moments, and the kernel that computes X^T c also evaluates the series.
 type nearLinear struct {
 	e       *evaluator
@@ -94,7 +94,7 @@ type nearLinear struct {
 	classes classes
 	scale   uint64
 	groups  []sortedGroup
-	covered int // rows in them
+	covered int // number of rows in the groups
 
 	part, moments, coefs, matrices, tables driver.Pointer
 }
@@ -161,8 +161,8 @@ func bindNearLinear(c driver.Context, e *evaluator, cl classes) (*nearLinear, er
 	return m, copyIn(c, m.matrices, matrices)
 }
 
-// products returns the matrices of the kernel expand by columns: first the matrix that converts values at the
-// nodes to coefficients, then G_ab for a > b, ordered by a and then by b.
+// products returns the matrices of the kernel expand by columns. The first matrix converts values at the nodes
+// to coefficients. The matrices G_ab for a > b follow, ordered by a and then by b.
 func (m *nearLinear) products() []float64 {
 	p, q := m.e.expansion.Terms, len(m.classes.values)
 	nodes, t := kernels.ChebyshevNodes(p)
@@ -212,7 +212,7 @@ func (m *nearLinear) coefficients(ctx context.Context, c driver.Context) error {
 	})
 }
 
-// fromScores computes the partial sums of the moments of a group from its scores.
+// fromScores computes the partial sums of the moments of a group from the group's scores.
 func (m *nearLinear) fromScores(c driver.Context, g sortedGroup) error {
 	e := m.e
 	first, parts, at := m.ownParts(g)
@@ -244,7 +244,7 @@ func (m *nearLinear) expand(c driver.Context, g sortedGroup) error {
 	return m.module.launch(c, "expand", 1, q, uint64(m.coefs), uint64(m.moments), uint64(m.matrices), uint64(p), uint64(q), uint64(e.logGroups()))
 }
 
-// series sets c of a group.
+// series sets the coefficients c of a group.
 func (m *nearLinear) series(c driver.Context, g sortedGroup) error {
 	e := m.e
 	_, parts, at := m.ownParts(g)

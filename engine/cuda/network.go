@@ -67,9 +67,9 @@ func (n dense) units() (units []int) {
 	return units
 }
 
-// largest returns a bound on the norms of hidden values with their appended ones, and on the norms of the values that
-// are back-propagated from one output. The norms of the records must be at most norm. The proof uses |h| <= |z| + log 2
-// and |D| <= 1.1 for every activation; the factor 1 + 2^-8 covers the roundings of a layer.
+// largest returns a bound on the norms of hidden values, including the appended constant 1, and on the norms of the
+// values that are back-propagated from one output. The norms of the records must be at most norm. The proof uses |h| <=
+// |z| + log 2 and |D| <= 1.1 for every activation; the factor 1 + 2^-8 covers the roundings of a layer.
 func (n dense) largest(norm float64) float64 {
 	most, back := norm, 1.0
 	for _, l := range n.layers {
@@ -85,7 +85,7 @@ type networkKernel struct {
 	dense
 	backend Backend
 	rows    int     // at most
-	unit    float64 // of sums: integers
+	unit    float64 // unit of the integer sums
 }
 
 // PlanRows implements embedding.Accelerator for an embedding.Dense. The error wraps engine.ErrUnsupported for other
@@ -145,13 +145,14 @@ func (k *networkKernel) chunk() int {
 
 // PullError implements embedding.RowsKernel.
 //
-// J_i is the Jacobian that follows in exact arithmetic from the numbers that the kernels hold in float32: theta, x_i,
-// the hidden values h, their slopes D and, before the last hidden layer, the back-propagated values of each output. The
-// entries of J_i for a layer are products of these numbers. An entry of J_i^T v_i is a sum over m outputs of products
-// of v and such an entry. Its computation has at most m + 1 + chunk + 1 roundings: m fused operations with w or with
-// back-propagated values, at most one product with D, one operation of a chunk's sum for each of the chunk's records,
-// and a conversion of the integer sum to float64. Scaling by a power of two is exact. The absolute values of the
-// products form a vector of norm at most ||J_i||_F ||v_i||, because |J| has the norm of J. So Size = 0, PerNorm = 1.
+// J_i is the Jacobian that follows in exact arithmetic from the numbers that the kernels hold in float32. These numbers
+// are theta, x_i, the hidden values h, their slopes D and, before the last hidden layer, the back-propagated values of
+// each output. The entries of J_i for a layer are products of these numbers. An entry of J_i^T v_i is a sum over m
+// outputs of products of v and such an entry. Its computation has at most m + 1 + chunk + 1 roundings. There are m
+// fused operations with w or with back-propagated values, and at most one product with D. The sum of a chunk has one
+// operation for each record of the chunk. The conversion of the integer sum to float64 is the last rounding. Scaling by
+// a power of two is exact. The absolute values of the products form a vector of norm at most ||J_i||_F ||v_i||, because
+// |J| has the norm of J. So Size = 0, PerNorm = 1.
 //
 // The sum of a chunk is truncated to a multiple of the unit in each of the P parameters. The norm of this error is less
 // than chunks sqrt(P) units. Sums of integers are exact, because sums of absolute values stay below 1.01 Most / unit +
@@ -167,12 +168,12 @@ func (k *networkKernel) PullError() (embedding.PullError, float64) {
 
 // networkBuffers are the buffers of an evaluator on the GPU.
 type networkBuffers struct {
-	x, own             driver.Pointer // x: (d + 1) x stride floats, the last column ones; own: 1 + ||x||^2
+	x, own             driver.Pointer // x: (d + 1) x stride floats, with ones in the last column; own: 1 + ||x||^2
 	turned             driver.Pointer // the values back-propagated from one output to the last hidden layer
 	w, columns         driver.Pointer // w: weights of the last layer; columns: squared norms of its columns
 	g, square, v, left driver.Pointer
 	hidden             []hiddenBuffers
-	sums               []driver.Pointer // of layers
+	sums               []driver.Pointer // sums of each layer
 }
 
 // hiddenBuffers are the buffers of a hidden layer. The last hidden layer has no back, and the first hidden

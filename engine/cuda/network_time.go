@@ -4,8 +4,9 @@ import (
 	"dyad/engine"
 )
 
-// networkWork is the work for one record: the numbers of fused operations in float32 (single) and in float64 (double),
-// the bytes that are read and written, and the bytes that are copied to the host and back for all outputs (copied).
+// networkWork is the work for one record. single and double are the numbers of fused operations in float32 and
+// float64. bytes is the number of bytes that are read and written. copied is the number of bytes that are copied to
+// the host and back for all outputs.
 type networkWork struct{ single, double, bytes, copied float64 }
 
 // work returns the work of one Embed and one Pull.
@@ -30,9 +31,9 @@ func (n dense) work() (w networkWork) {
 	return w
 }
 
-// tupleWork returns the work for a record in tuples of the given size. Two passes over the entries of the gradient
-// replace one. After each tuple every entry needs a square, a product, a conversion at a quarter of the rate of
-// float64, and an addition of 64 bits. Columns are gathered in sectors of 32 bytes.
+// tupleWork returns the work for a record in tuples of the given size. There are two passes over the entries of
+// the gradient instead of one. After each tuple every entry needs a square, a product, a conversion at a quarter
+// of the rate of float64, and an addition of 64 bits. Columns are gathered in sectors of 32 bytes.
 func (n dense) tupleWork(size float64) networkWork {
 	w := n.work()
 	for _, l := range n.layers {
@@ -45,8 +46,8 @@ func (n dense) tupleWork(size float64) networkWork {
 }
 
 // networkMethod is the name of the method in the predicted time models of networks. In these models, PerRecord is the
-// time of a fused operation in float32, PerPair is the time of a fused operation in float64, and PerNumber is the time
-// of reading or writing a byte.
+// time of a fused operation in float32. PerPair is the time of a fused operation in float64. PerNumber is the time of
+// reading or writing a byte.
 const networkMethod = "networks"
 
 // seconds returns the time of the work for rows records on a GPU with a known data sheet, and 0 on other GPUs.

@@ -67,7 +67,7 @@ func (b Backend) Sums(data *embedding.Data, loss embedding.ListLoss, rows int) (
 
 func (b Backend) planSums(data *embedding.Data, loss embedding.ListLoss, rows int) (embedding.Sums, error) {
 	if _, err := embedding.NewGradients(data, loss, rows, 1); err != nil {
-		return nil, err // the checks of the arguments
+		return nil, err // NewGradients checks the arguments
 	}
 	if rows > largestSide || data.Dim() > largestSide {
 		return nil, fmt.Errorf("%w: a matrix of %d x %d on a GPU, want at most %d", engine.ErrUnsupported, rows, data.Dim(), largestSide)

@@ -12,26 +12,26 @@ import (
 
 // Sum implements embedding.Sums.
 //
-// Notation: u = 2^-53. c and dx are the computed coefficients and the computed difference of a pair, h is the
-// effective clipping norm, q = 2^e is the unit, s = (rows + d + 16) 2^-51, and limit = h (1 - s).
+// Notation: u = 2^-53. c and dx are the computed coefficients and the computed difference of a pair. h is the
+// effective clipping norm, and q = 2^e is the unit. s = (rows + d + 16) 2^-51, and limit = h (1 - s).
 //
 // # Every term has norm at most h
 //
 // Claim. The term of a pair is the matrix q T with T_rk = trunc(c_r/q dx_k). It is a function of the two
-// records, the label, w, h and the number of all pairs. (The term does not depend on the number of pairs in the
+// records, the label, w, h and the number of all pairs. The term does not depend on the number of pairs in the
 // batch. A Poisson batch has a random number of pairs, and the accounting for an owner requires that the terms
-// of the other owners are the same with and without the owner's pairs.) For every data set and w, the exact
-// norm of the term is at most h, or with RowByRow the norm of each row is at most h. The only requirement on
-// the hardware is that each operation in float64 has a relative error of at most 3 u. (A correctly rounded
+// of the other owners are the same with and without the owner's pairs. For every data set and w, the exact norm
+// of the term is at most h, or with RowByRow the norm of each row is at most h. The only requirement on the
+// hardware is that each operation in float64 has a relative error of at most 3 u. (A correctly rounded
 // operation has a relative error of at most u.)
 //
-// Proof. T_rk is rounded towards zero, so the norm of q T is at most (1 + 6 u) ||c|| ||dx||: c dx^T has
-// entrywise norm ||c|| ||dx|| in both norms, and the scaling by 1/q (exact, if rounding is correct) and the
-// product with dx_k are one operation each. The computed ||c|| and ||dx|| are chains of rows and d operations
-// on squares with a root at the end. dx is computed twice, and the product n of the norms once. So n is ||c||
-// ||dx|| within a relative 3 (rows + d + 6) u. If n <= limit, c does not change and the norm is at most limit
-// (1 + 3 (rows + d + 10) u) <= h, as s = 4 (rows + d + 16) u. Otherwise three more operations replace c by
-// c/||c|| (limit/||dx||), and the norm is at most limit (1 + 3 (rows + d + 13) u) <= h.
+// Proof. T_rk is rounded towards zero, so the norm of q T is at most (1 + 6 u) ||c|| ||dx||. The reason is that
+// c dx^T has entrywise norm ||c|| ||dx|| in both norms, and that the scaling by 1/q (exact, if rounding is
+// correct) and the product with dx_k are one operation each. The computed ||c|| and ||dx|| are chains of rows
+// and d operations on squares with a root at the end. dx is computed twice, and the product n of the norms
+// once. So n is ||c|| ||dx|| within a relative 3 (rows + d + 6) u. If n <= limit, c does not change and the
+// norm is at most limit (1 + 3 (rows + d + 10) u) <= h, as s = 4 (rows + d + 16) u. Otherwise three more
+// operations replace c by c/||c|| (limit/||dx||), and the norm is at most limit (1 + 3 (rows + d + 13) u) <= h.
 //
 // No number overflows: |w| <= 10^100, |x| <= 2^100, and the margin, rows and d are bounded, so |v| < 2^454. If
 // n is not finite, T = 0. Squares that underflow matter only if ||dx|| < 2^-490 or ||c|| < 2^-490. In the first

@@ -30,7 +30,8 @@ func personRoom(p engine.Problem) uint64 {
 	return uint64(8 * p.D * maxChunks)
 }
 
-// mostPersons keeps weighted sums over all persons below 2^53.
+// mostPersons is the largest number of persons for methods that visit pairs. It keeps weighted sums over all
+// persons below 2^53.
 const mostPersons = 1 << 22
 
 // planPersons returns an error for problems that the kernels for persons do not support.
@@ -121,7 +122,7 @@ func (e *evaluator) ownScores(c driver.Context) error {
 	return copyOut(c, e.persons.s[e.grid.first:][:e.grid.n], e.s+driver.Pointer(8*e.grid.first))
 }
 
-// personJob is the number of persons whose own pairs are one job.
+// personJob is the number of persons per job in weigh.
 const personJob = 256
 
 // weigh subtracts the pairs within persons from c and multiplies c by the weights of the rows. The host must

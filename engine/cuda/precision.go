@@ -53,10 +53,10 @@ func (b Backend) precision(p engine.Problem) (Precision, error) {
 type tiling struct {
 	name, file string // of the tiles
 	operand    string // suffix of the names of kernels that pack operands
-	rows       int    // of a block of threads
-	align      int    // of the number of records in an operand
+	rows       int    // rows of a block of threads
+	align      int    // the number of records in an operand is a multiple of align
 	piece      int    // features of a block of threads
-	columns    int    // whose products are added up at a time
+	columns    int    // number of columns whose products are added up at a time
 
 	// left is the packing of X W, and right is the packing of X. factor is the packing of X as the second
 	// factor of the products with coefficients, if it differs from right. With fp32, operands are not packed.
@@ -79,9 +79,9 @@ type packing struct {
 }
 
 // mmaError returns the assumed error of mma.sync with k terms, relative to the sum of the absolute values of
-// the k products and the summand. Products are exact, and the summands are truncated to at least 24 bits below
-// the largest, in any order (Fasi, Higham, Mikaitis, Pranesh 2021, "Numerical behavior of NVIDIA tensor cores",
-// PeerJ CS 7:e330, for compute capability 7.0 to 8.0). This is an assumption on the hardware, like the
+// the k products and the summand. Products are exact. The summands are truncated to at least 24 bits below the
+// largest summand, in any order (Fasi, Higham, Mikaitis, Pranesh 2021, "Numerical behavior of NVIDIA tensor
+// cores", PeerJ CS 7:e330, for compute capability 7.0 to 8.0). This is an assumption on the hardware, like the
 // assumptions on approximate instructions.
 func mmaError(k int) float64 { return float64(k+4) * 0x1p-23 }
 

@@ -22,7 +22,7 @@ type replay struct {
 	stream  driver.Stream // 0, the default stream, if sums are not replayed
 	graph   driver.Graph
 	started bool  // a sum has been launched
-	none    error // why there will be no graph, nil if there may be
+	none    error // reason why no graph will be captured, nil if a graph is possible
 }
 
 // inStream is a context that launches kernels in a given stream.
@@ -74,10 +74,10 @@ func (r *replay) run(ctx context.Context, c driver.Context, steps func(c driver.
 	return steps(inStream{c, r.stream})
 }
 
-// capture sets graph or none. It fails only if ctx is done.
+// capture sets graph, or none if capturing fails. It returns an error only if ctx is done.
 func (r *replay) capture(ctx context.Context, c driver.Context, steps func(c driver.Context) error) error {
 	if err := c.BeginCapture(r.stream); err != nil {
-		r.none = err // another call will say so if the GPU is lost
+		r.none = err // if the GPU is lost, another call will return the error
 		return nil
 	}
 	failed := steps(inStream{c, r.stream})

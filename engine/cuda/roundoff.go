@@ -18,15 +18,14 @@ const (
 
 // roundoff returns engine.QueryBounds.Sum (docs/theory.md#roundoff).
 //
-// Notation: n, d, R as in package engine; l, S, V, ds = ScoreErr as in
-// engine.ScoreRange, for scores of depth d; Q = Slope, C = Curvature;
-// D_ij = y_i - y_j; g(k) = engine.Gamma(k); u = 2^-53 and w = 2^-24.
+// Notation: n, d and R are as in package engine. l, S, V, ds = ScoreErr, Q = Slope and C = Curvature are as in
+// engine.ScoreRange, for scores of depth d. D_ij = y_i - y_j, g(k) = engine.Gamma(k), u = 2^-53 and w = 2^-24.
 //
 // # All pairs within groups
 //
-// Claim. If the computed term of each pair has an error of at most E |D_ij| + A, and sums of terms are exact,
-// then ||error of X^T c|| <= R sum_g s_g^2 (l (E + g(m) Q) + 2 A), where s_g are the sizes of the groups (only
-// n if there are no groups) and m is the depth of sums over rows. E and A may differ between groups.
+// Claim. Let s_g be the sizes of the groups (only n if there are no groups) and m the depth of sums over rows.
+// If the computed term of each pair has an error of at most E |D_ij| + A, and sums of terms are exact, then
+// ||error of X^T c|| <= R sum_g s_g^2 (l (E + g(m) Q) + 2 A). E and A may differ between groups.
 //
 // The claim also holds under a weaker condition: every sum of terms over j has an error of at most E sum_j |D_ij|.
 //
@@ -36,7 +35,7 @@ const (
 // labels at the upper end it is 2 l k (s-k) <= l s^2 / 2. QED
 //
 // Sums of terms are exact (docs/theory.md#exact-sums), because they are integers. The sums of a thread stay
-// below 2^31, and the sums of a block and the whole sum below 2^53, since n < 2^30 and a term has at most 23
+// below 2^31. The sums of a block and the whole sum stay below 2^53, since n < 2^30 and a term has at most 23
 // bits (logistic_tiles and pair_tiles state their counts). The sums do not depend on the order. A term is a
 // function of its two records, w and public constants. A factored term is also a function of a third record.
 // Every term is within [0, 1] or [-1, 1] of its unit.

@@ -30,9 +30,9 @@ func (k *kernel) slopeRange() (lo, hi float64) {
 // compiler may fuse some of them in one place and not in another. We assume that an approximate instruction
 // gives the same result for the same operand. One thread computes a score from the score's own row and w in the
 // order of features, wherever the row is (TestSumsOfTermsAreExact here, TestScores of ptxtest). The computed
-// v_ij differs from q_ij D_ij by three errors: 2 w Q |D| for the slope; Q times 2 w |D| + 2^-45 l for the
-// difference of the labels; and 2^-23 unit for the product, which is rounded once, to fixed point (the unit is
-// a power of two). Places do not matter: v_ji is -v_ij, to the last bit. QED
+// v_ij differs from q_ij D_ij by three errors. The error is 2 w Q |D| for the slope, and Q times 2 w |D| +
+// 2^-45 l for the difference of the labels. It is 2^-23 unit for the product, which is rounded once, to fixed
+// point (the unit is a power of two). Places do not matter: v_ji is -v_ij, to the last bit. QED
 //
 // Factored. Here q_ij is the number of slopeRange nearest to the exact slope at the exact margin. The exact
 // slope is in slopeRange up to 2^-32, and the computed slope is within E of roundoff of the exact slope for
@@ -57,11 +57,11 @@ func (k *kernel) ownError() (relative, absolute float64) {
 // factored, and b = 0 otherwise. For a group that is summed by the near-linear method, the roundoff of the
 // group replaces the second summand.
 //
-// Proof. Let D and D' differ in a record k of group h. c_i is 2 sum_j v^_ij: an exact sum of integers times 2
-// unit 2^-22, a power of two, or times 2 D 2^-23, with one rounding of the product and one of D. With v^_ji =
-// -v^_ij the computed sum is sum_ij v^_ij (x_i - x_j) + e, where e is the error of X^T c and of the two
-// roundings. The error satisfies ||e|| <= g(m + 2) R sum_i |c_i| with sum_i |c_i| <= 2 sum_ij |v^_ij|, which is
-// at most Q l sum_g s_g^2 up to second order. Now compare with the sum of q_ij D_ij (x_i - x_j). The
+// Proof. Let D and D' differ in a record k of group h. c_i is 2 sum_j v^_ij. It is an exact sum of integers
+// times 2 unit 2^-22, a power of two, or times 2 D 2^-23, with one rounding of the product and one rounding of
+// D. With v^_ji = -v^_ij the computed sum is sum_ij v^_ij (x_i - x_j) + e, where e is the error of X^T c and of
+// the two roundings. The error satisfies ||e|| <= g(m + 2) R sum_i |c_i| with sum_i |c_i| <= 2 sum_ij |v^_ij|,
+// which is at most Q l sum_g s_g^2 up to second order. Now compare with the sum of q_ij D_ij (x_i - x_j). The
 // differences v^_ij - q_ij D_ij of pairs without k are functions of records that are the same in D and D', so
 // they cancel. There are 2 (s_h - 1) ordered pairs with k in D and the same number in D', each with a
 // difference of at most (E l + A) 2 R. Half of the sum of all these differences is the claim for b = 0.

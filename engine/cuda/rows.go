@@ -20,8 +20,8 @@ type rows struct {
 	order   []int32 // record of a row, nil if the rows are in the order of the records
 	module  *module
 
-	x            driver.Pointer    // resident: all tiles
-	panels       [2]driver.Pointer // otherwise: two panels
+	x            driver.Pointer    // if resident: all tiles
+	panels       [2]driver.Pointer // if not resident: two panels
 	w, part, sum driver.Pointer
 	vectors      []byte   // w and the sum, in page-locked host memory
 	staging      *staging // nil once resident rows are uploaded
@@ -192,7 +192,7 @@ func (x *rows) fill(to []byte, tile, tiles int) {
 	group.Wait()
 }
 
-// pass calls use with every panel of X on the GPU.
+// pass calls use for every panel of X on the GPU, or once for all tiles if X is resident.
 func (x *rows) pass(ctx context.Context, c driver.Context, use func(at driver.Pointer, tile, tiles int) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

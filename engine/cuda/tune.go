@@ -48,7 +48,7 @@ func OpenAuto(ctx context.Context, times Kept) (d *Device, models Models, why st
 		why = d.Info().Name + " is there, but its kernels have no measurement in this version; ask for it with --device cuda:0"
 	}
 	if why != "" {
-		_ = d.Close() // the reason says more
+		_ = d.Close() // why is more informative than an error of Close
 		return nil, nil, why, nil
 	}
 	return d, models, "", nil

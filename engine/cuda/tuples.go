@@ -112,7 +112,7 @@ func (e *tupleRows) Room() int { return e.room }
 
 var errTuplesClosed = errors.New("cuda: tuples after Close")
 
-// Begin implements embedding.TermRows. It fails if clip is not between 2^-150 and 2^150.
+// Begin implements embedding.TermRows. It returns an error if clip is not between 2^-150 and 2^150.
 func (e *tupleRows) Begin(ctx context.Context, theta []float64, clip float64) error {
 	switch {
 	case e.memory == nil:

@@ -94,7 +94,7 @@ func (k *kernel) work() (work, string) {
 	case len(k.problem.Groups) > 0 || k.problem.ByPerson() || !logistic:
 		return w, ""
 	case k.factored:
-		w.pairs = n * n / 4 // at most
+		w.pairs = n * n / 4 // upper bound
 	case k.direct:
 		w.pairs = n * (n - 1) / 2
 	}
@@ -113,7 +113,7 @@ func (k *metricKernel) visited([]float64) int64 {
 
 func (k *metricKernel) work() (work, string) {
 	if k.problem.ByPerson() {
-		return metricWork(k.problem), "" // no model
+		return metricWork(k.problem), "" // no time model
 	}
 	return metricWork(k.problem), k.Method()
 }

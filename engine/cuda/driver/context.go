@@ -62,7 +62,7 @@ type Context interface {
 	// CopyOutAsync copies to dst, which must come from AllocHost, in a stream. dst is complete when the stream
 	// has finished the copy.
 	CopyOutAsync(dst []byte, src Pointer, s Stream) error
-	// Clear sets bytes to zero in a stream.
+	// Clear sets the given number of bytes at dst to zero in a stream.
 	Clear(dst Pointer, bytes uint64, s Stream) error
 
 	// Load compiles PTX. The error contains the compiler's log.

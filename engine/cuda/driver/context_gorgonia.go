@@ -21,7 +21,7 @@ type gorgoniaContext struct {
 	events    map[Event]*cu.Event
 	modules   map[Module]cu.Module
 	functions map[Function]cu.Function
-	next      uintptr // handle
+	next      uintptr // last handle that was returned
 }
 
 // Attach implements Driver.

@@ -73,7 +73,7 @@ type Driver interface {
 
 // Device describes one GPU.
 type Device struct {
-	// Index is the driver's number of the GPU, from 0.
+	// Index is the driver's number of the GPU. Numbers begin at 0.
 	Index int
 	// Name is the product name, such as "NVIDIA H200".
 	Name string

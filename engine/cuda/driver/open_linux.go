@@ -52,7 +52,7 @@ type library struct {
 	cuEventCreate, cuEventDestroy, cuEventRecord, cuEventSynchronize, cuEventElapsedTime uintptr
 }
 
-// open tries the paths in turn.
+// open loads the first library of paths that can be loaded.
 func open(paths []string) (Driver, error) {
 	runtime.LockOSThread() // dlerror returns the last error of the calling thread
 	defer runtime.UnlockOSThread()

@@ -226,8 +226,8 @@ func programOf(kernel string) string {
 	return ""
 }
 
-// launch runs a kernel on copies of those buffers of a machine to which the arguments point, and returns the
-// copies by the numbers of the buffers. The order of threads alternates between launches.
+// launch runs a kernel on copies of the machine's buffers to which the arguments point. It returns the copies
+// by the numbers of the buffers. The order of threads alternates between launches.
 func (h *Host) launch(m *Machine, name string, gridX, gridY int, args []uint64) (map[int][]byte, error) {
 	program := programOf(name)
 	if err := h.build(program); err != nil {

@@ -54,7 +54,7 @@ func fusedSaturated(a, b, c uint64) uint64 {
 	return bits32(saturate(flush(fused(flush(f32(a)), flush(f32(b)), flush(f32(c))))))
 }
 
-// maximum and minimum return the other operand if one is NaN.
+// maximum and minimum return the other operand if one operand is NaN.
 func maximum[T float32 | float64](a, b T) T {
 	if a != a || b > a {
 		return b
@@ -135,7 +135,7 @@ func f64op(f func(a, b float64) float64) op {
 
 func copyOp(a, _, _ uint64) uint64 { return a }
 
-// copy32 keeps registers of 32 bits in the lower half.
+// copy32 copies the lower 32 bits of a register and clears the upper half.
 func copy32(a, _, _ uint64) uint64 { return uint64(uint32(a)) }
 
 // compare returns the setp instructions of a type, by the name of the comparison.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Module is parsed PTX.
+// Module is a parsed PTX program.
 type Module struct {
 	kernels map[string]*kernel
 }
@@ -15,30 +15,30 @@ type Module struct {
 type kernel struct {
 	name      string
 	params    map[string]int // position of each parameter by name
-	threads   int            // .maxntid
+	threads   int            // number of threads of a block (.maxntid)
 	code      []instruction
 	registers []uint64 // initial values; constants are registers, too
 	set       []bool   // registers that have a value from the start
-	shared    int      // bytes
-	matrices  bool     // it uses wgmma
+	shared    int      // bytes of shared memory
+	matrices  bool     // the kernel uses wgmma
 }
 
 // instruction is one instruction with its operands as numbers of registers. The fields that every thread reads
 // at every step come first and are small, because the code does not fit into caches.
 type instruction struct {
-	pure    op    // for kind pure
+	pure    op    // function of an instruction of kind pure
 	guard   int32 // register of the predicate, or -1
 	dst     int32
 	src     [3]int32
 	kind    kind
 	negated bool
 	signed  bool
-	vector  bool  // operands in braces
-	target  int32 // of a branch
-	size    int32 // bytes of a memory access
+	vector  bool  // the instruction has operands in braces
+	target  int32 // index of the target of a branch
+	size    int32 // size of a memory access in bytes
 
-	offset    int64   // of an address
-	many      []int32 // operands of kind warp and of vectors, in order
+	offset    int64   // constant offset of an address
+	many      []int32 // operands of instructions of kind warp and of vector instructions, in order
 	name      string
 	line      int
 	parameter int
@@ -190,7 +190,7 @@ func (p *parser) statement(line string, number int) error {
 	return err
 }
 
-// decode fills in the kind and the operands.
+// decode sets the kind and the operands of an instruction.
 func (p *parser) decode(i *instruction, operands []string) (err error) {
 	parts := strings.Split(i.name, ".")
 	switch base := parts[0]; {
@@ -242,7 +242,7 @@ func (p *parser) decode(i *instruction, operands []string) (err error) {
 	return nil
 }
 
-// memory decodes ld, st and red.
+// memory decodes the instructions ld, st and red.
 func (p *parser) memory(i *instruction, parts, operands []string) (err error) {
 	kinds := map[string]kind{"ld.param": loadParam, "ld.global": loadGlobal, "st.global": storeGlobal, "red.global": reduceGlobal, "ld.shared": loadShared, "st.shared": storeShared}
 	var ok bool

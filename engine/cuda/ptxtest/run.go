@@ -144,7 +144,7 @@ type word struct {
 
 const many = -1
 
-// state is one thread.
+// state is the state of one thread.
 type state struct {
 	registers []uint64
 	set       []status
@@ -153,7 +153,7 @@ type state struct {
 	barrier   bool // waits at the barrier before pc
 
 	copies  []copying
-	written []int // words of shared memory since the last fence of proxies
+	written []int // words of shared memory written since the last fence.proxy.async
 }
 
 // status is the state of a register.

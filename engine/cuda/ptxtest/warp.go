@@ -169,8 +169,7 @@ func bf16Column(v *[lanes][16]uint64, k, c int) float64 {
 	return bf16Half(v[c*4+k%8/2][operandB+k/8], k%2)
 }
 
-// a0 is in row g and column t, a1 is in row g + 8 and column t, a2 is in row g and column t + 4, and a3 is in
-// row g + 8 and column t + 4.
+// a0 and a1 are in column t, in rows g and g + 8. a2 and a3 are in column t + 4, in rows g and g + 8.
 //
 //go:norace
 func tf32Row(v *[lanes][16]uint64, r, k int) float64 {

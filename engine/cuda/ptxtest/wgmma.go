@@ -113,8 +113,8 @@ func (b *block) finishCopies(s *state) {
 // products holds the products of one warp that are in flight.
 type products struct {
 	fenced bool
-	open   []*product   // not committed
-	groups [][]*product // committed and not waited for
+	open   []*product   // products that are not committed
+	groups [][]*product // groups of products that are committed and not waited for
 	trace  uint64       // hash of the products that were begun, equal for the four warps of a group
 }
 
@@ -123,7 +123,7 @@ type product struct {
 	*instruction
 	a      [lanes][4]uint64
 	add    bool
-	at     [16][]int // byte of shared memory of row k and column n of B
+	at     [16][]int // at[k][n] is the byte of shared memory of row k and column n of B
 	shared []byte
 	words  []word
 }
@@ -231,7 +231,7 @@ func (m *product) locate(descriptor uint64, phase int32) error {
 		return fmt.Errorf("the descriptor %#x is unknown", descriptor)
 	}
 	bits := 4 - swizzle // swizzle 3 has 32 bytes, 2 has 64 and 1 has 128
-	row := 16 << bits   // bytes
+	row := 16 << bits   // bytes of a row
 	for k := range m.at {
 		m.at[k] = make([]int, m.parameter)
 		for n := range m.parameter {
