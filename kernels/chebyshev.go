@@ -7,8 +7,8 @@ import "math"
 // least 1.
 //
 // Each value is within 8 u of the exact value, u = 2^-53. The angle is reduced to [0, pi/2] by integer
-// arithmetic. Its three roundings move the cosine by at most 4.8 u. In this interval math.Cos is assumed to be
-// within 3 u (Cephes states 2.1e-16, which is 1.9 u).
+// arithmetic. Three roundings of the angle move the cosine by at most 4.8 u. In this interval math.Cos is
+// assumed to be within 3 u (Cephes states 2.1e-16, which is 1.9 u).
 func ChebyshevNodes(n int) (nodes, table []float64) {
 	nodes = make([]float64, n)
 	table = make([]float64, n*n)

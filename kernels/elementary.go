@@ -9,7 +9,7 @@ import "math"
 //	}
 //
 // with a relative error below 3 u (u = 2^-53) if the result is a normal number. Otherwise, including NaN,
-// infinities and underflow, the result is the result of math.Exp. dst may be x.
+// infinities and underflow, Exp calls math.Exp. dst may be x.
 //
 // The proof at expUpTo extends to -708 <= v <= 709. In this range |k| < 2^15, so k hi is still exact (38 + 15
 // bits), k lo adds 2^-83 to r, and the exponent of 2^(k/32) stays normal.

@@ -8,7 +8,7 @@ const MaxLogisticMargin32 = 80
 // float32.
 const MetricSpan32 = 10 * MetricTileCols
 
-// MetricBlock32 is the MetricBlock of LogisticSlopes that computes pairs in float32:
+// MetricBlock32 is a MetricBlock for LogisticSlopes that computes pairs in float32:
 //
 //	for i := range s {
 //		for j := range t {
@@ -34,10 +34,10 @@ const MetricSpan32 = 10 * MetricTileCols
 // float32. Given its margin, v has a relative error below 10 w, w = 2^-24, apart from underflow. v takes part
 // in these further roundings of float32:
 //
-//	row  MetricTileCols: sums of its tile, which are added in float64
-//	col  len(s)/8 + 8: its product with y, which is rounded, and the sums over all i
-//	cx   MetricTileCols + MetricSpan32/MetricTileCols + 1: its product with x and the sums
-//	     over a span, which begins MetricTileCols tiles after the one before
+//	row  MetricTileCols: the sum over a tile. Sums of tiles are added in float64.
+//	col  len(s)/8 + 8: the product with y, which is rounded, and the sum over all i.
+//	cx   MetricTileCols + MetricSpan32/MetricTileCols + 1: the product with x, the sum over
+//	     a tile, and the sum over the tiles of a span.
 //
 // A tile has MetricTileCols columns, and the last tile of a call of Add can have fewer. A span has
 // MetricSpan32/MetricTileCols tiles, counted from Start on. The other sums are in float64, with no more

@@ -194,8 +194,8 @@ func addColumns(col Sums, t []float64, count []uint16, rest float64, s Ordered, 
 	}
 }
 
-// AddAll is AddSteps for a step with Shift -Inf, which is nonzero for all pairs. It processes the numbers [k,
-// k+MergeSteps) of the sequence of s followed by t.
+// AddAll is AddSteps for a step with Shift -Inf, whose condition t <= s - Shift holds for all pairs. It
+// processes the numbers [k, k+MergeSteps) of the sequence of s followed by t.
 func AddAll(row, col Sums, s, t Ordered, d float64, p Step, k int) {
 	n, to := len(s.Value), min(k+MergeSteps, len(s.Value)+len(t.Value))
 	if k < n {

@@ -87,7 +87,7 @@ func (d *Device) do(ctx context.Context, job func(c driver.Context) error) error
 // release runs a job that frees memory and other resources on the GPU.
 func (d *Device) release(job func(c driver.Context) error) error { return d.gpu.Release(job) }
 
-// Close releases the GPU. All evaluators on the device must be closed before.
+// Close releases the GPU. The caller must first close all evaluators on the device.
 func (d *Device) Close() error {
 	if d.gpu == nil {
 		return nil

@@ -16,7 +16,8 @@ const (
 	AutoPrecision Precision = iota
 	// FP32 means float32 on ordinary cores.
 	FP32
-	// BF16x3 means three products of numbers of 8 bits on tensor cores. The relative error of a product is about 2^-16.
+	// BF16x3 means that each product is computed as three products of numbers with 8 significant bits on tensor cores.
+	// The relative error is about 2^-16.
 	BF16x3
 )
 

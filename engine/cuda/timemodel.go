@@ -9,12 +9,12 @@ import (
 	"dyad/engine/embedding"
 )
 
-// TimeModel is the time of a gradient sum over all pairs on a GPU by one method, in seconds:
+// TimeModel models the time of a gradient sum over all pairs on a GPU by one method, in seconds:
 //
 //	Fixed + PerRecord n + PerNumber n d + PerPair v
 //
-// v is the number of pairs that are visited. For metrics, v is this number times d, where d is rounded up to
-// tiles of 64.
+// n is the number of records, d is the number of features, and v is the number of pairs that are visited. For
+// metrics, v is the number of visited pairs times d, where d is rounded up to tiles of 64.
 type TimeModel struct {
 	GPU    string `json:"gpu"` // product name of the GPU
 	Method string `json:"method"`

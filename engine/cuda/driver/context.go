@@ -52,8 +52,8 @@ type Context interface {
 	AllocHost(bytes int) ([]byte, error)
 	FreeHost([]byte) error
 
-	// CopyIn copies src to the GPU, and CopyOut copies from the GPU to dst. Both copy after all earlier work of
-	// the default stream. They return when src or dst may be used again.
+	// CopyIn copies src to the GPU, and CopyOut copies from the GPU to dst. The copy begins after all earlier
+	// work of the default stream. The methods return when src or dst may be used again.
 	CopyIn(dst Pointer, src []byte) error
 	CopyOut(dst []byte, src Pointer) error
 	// CopyInAsync copies src, which must come from AllocHost, in a stream. src must not change until the stream

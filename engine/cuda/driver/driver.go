@@ -31,7 +31,7 @@ import (
 	"os"
 )
 
-// ErrUnavailable means that this program can use no GPU on this machine. The error that wraps ErrUnavailable
+// ErrUnavailable means that this program cannot use a GPU on this machine. The error that wraps ErrUnavailable
 // gives the reason in one sentence. Callers use the CPU instead, or stop.
 var ErrUnavailable = errors.New("CUDA is not available")
 
