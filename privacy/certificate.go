@@ -47,8 +47,8 @@ func (f stream) gaussian(one account.GaussianEvent, _ Gaussian) account.Event {
 	return account.StreamEvent{Sensitivity: one.Sensitivity, Sigma: one.Sigma, Count: f.releases}
 }
 
-// batch is a secret batch of the records. Sample draws batches with rate 0, and SamplePoisson draws batches
-// with size 0.
+// batch is a secret batch of the records. A batch of Sample has rate 0, and a batch of SamplePoisson has size
+// 0.
 type batch struct {
 	size, records int
 	rate          float64

@@ -14,10 +14,11 @@ import (
 // docs/theory.md#stream-outputs).
 type StreamOutputs struct {
 	Curvature
-	// Eta[t], t = 2..n, are the step sizes, all positive. The number n = len(Eta) - 1 is public and at most
-	// MaxStreamOutputs.
+	// Eta holds the step sizes eta_t = Eta[t] > 0, t = 2..n. The number n = len(Eta) - 1 is public and at
+	// most MaxStreamOutputs.
 	Eta []float64
-	// UpdateError[t] is rho_t >= 0, as in PairwiseRecursion. If UpdateError is nil, all rho_t are 0.
+	// UpdateError holds rho_t = UpdateError[t] >= 0, as in PairwiseRecursion. If UpdateError is nil, all
+	// rho_t are 0.
 	UpdateError []float64
 	// Radius bounds the norm of every iterate.
 	Radius float64
@@ -30,10 +31,11 @@ const MaxStreamOutputs = 1 << 14
 // is computed by one division per coordinate.
 //
 // Theorem. The released vectors together are one vector-valued query. When record k is replaced, the query
-// moves by (sum_t (delta_t(k)/scale_t)^2)^(1/2), with the delta_t(k) of PairwiseRecursion. The noise of one
-// release is independent of the noise of the others and is not fed back into the iterates, so the releases
-// are not even adaptive. The choice scale_t = max_k delta_t(k) gives every release noise in proportion to its
-// own sensitivity. A division adds at most 2^-53 Radius/scale_t to the error on each of the two data sets.
+// moves by at most (sum_t (delta_t(k)/scale_t)^2)^(1/2), with the delta_t(k) of PairwiseRecursion. The noise
+// of one release is independent of the noise of the others and is not fed back into the iterates, so the
+// releases are not even adaptive. The choice scale_t = max_k delta_t(k) gives every release noise in
+// proportion to its own sensitivity. A division adds at most 2^-53 Radius/scale_t to the error on each of the
+// two data sets.
 func (r StreamOutputs) Certify() (Certificate, []float64, error) {
 	n := len(r.Eta) - 1
 	err := errors.Join(r.validate(), positive("radius", r.Radius))

@@ -10,7 +10,7 @@ import (
 )
 
 // choiceSteps defines the unit 1/choiceSteps of the epsilon of a choice. If epsilon is a multiple of this
-// unit, the probabilities of Choose equal those of the theorem, to the last digit.
+// unit, the probabilities of Choose equal the probabilities of the theorem, to the last digit.
 const choiceSteps = 1 << 20
 
 // ChoiceEpsilon returns the largest epsilon of a choice that is at most epsilon, or 0 if there is none.

@@ -92,7 +92,8 @@ func (f *ToeplitzFactor) RowError(norm, err float64, rows int) float64 {
 // and push x_b. AddPast computes Past.
 type ToeplitzFilter struct {
 	factor *ToeplitzFactor
-	// Memory[i*d+k] is coordinate k of sum_(s<b) Decay[i]^(b-1-s) x_s.
+	// Memory holds one vector for each term of the factor: Memory[i*d+k] is coordinate k of sum_(s<b)
+	// Decay[i]^(b-1-s) x_s.
 	Memory []float64
 }
 

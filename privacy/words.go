@@ -11,8 +11,8 @@ import (
 // knows everything except one unit, sees the release, and guesses which of two equally likely values the unit
 // has. The bound is 1 without a guarantee.
 //
-// A test with errors a and b is right with probability 1 - (a+b)/2. Under mu-GDP, a + b is smallest at a = b
-// = Phi(-mu/2), where the slope of the trade-off function is -1. So the test is right with probability
+// Proof. A test with errors a and b is right with probability 1 - (a+b)/2. Under mu-GDP, a + b is smallest at
+// a = b = Phi(-mu/2), where the slope of the trade-off function is -1. So the test is right with probability
 // Phi(mu/2) (docs/theory.md#gdp). Under (epsilon, delta)-DP, 1 - b <= e^epsilon a + delta and 1 - a <=
 // e^epsilon b + delta add up to a + b >= 2 (1-delta)/(1+e^epsilon). QED
 func (g Guarantee) Success() float64 {

@@ -34,7 +34,7 @@ type Accountant interface {
 // basic composition: an (e1, 0)-DP release and an (e2, delta)-DP release are (e1+e2, delta)-DP together. The
 // zero value is an empty composition.
 type GDP struct {
-	mu2  float64 // sum of mu_t^2 over all releases, rounded up; +Inf: no guarantee
+	mu2  float64 // sum of mu_t^2 over all releases, rounded up; +Inf means no guarantee
 	rest float64 // the same sum without the pure releases
 	pure upSum   // sum of the pure epsilons
 

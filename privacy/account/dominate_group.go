@@ -147,7 +147,7 @@ func (d dominatingPair) groupQuantile(eps, near float64) float64 {
 	for i := range 300 {
 		v, slope := d.groupLoss(x)
 		tolerance := 0x1p-50 * max(1, math.Abs(x))
-		// A step goes a little too far, so that the solution is soon in between.
+		// A step is slightly too long, so that the bracket soon encloses the solution.
 		next := x + (eps-v)/slope
 		if v <= eps {
 			lo, next = x, next+tolerance/2

@@ -39,7 +39,7 @@ type Event interface {
 // that needs it refuses the event. So an omission never makes an event cheaper.
 type facts struct {
 	shape shape
-	parts []Event // of a composition or of releases on disjoint records
+	parts []Event // parts of a composition, or of releases on disjoint records
 
 	event Event // the event of one release, or of all releases if joint
 	count int   // number of releases; for a joint event, the number that it covers
@@ -47,7 +47,7 @@ type facts struct {
 
 	relation Relation // relation of the neighbours; "" means ReplaceOne
 	noise    *noise   // the added noise; needed for sampling
-	mu       float64  // > 0: the release is dominated by N(mu, 1) against N(0, 1)
+	mu       float64  // if positive, N(mu, 1) against N(0, 1) dominates the release
 	pure     *purity  // epsilon of a pure release, or nil
 	law      func() releaseLaw
 	renyi    func(alpha float64) float64 // Renyi divergence of one release, rounded up

@@ -7,8 +7,8 @@ import "errors"
 // Releases may depend on the outputs of earlier releases of every part. The event is for replace-one with a
 // public number of records.
 //
-// The event costs as much as its costliest part (proof: docs/theory.md#parallel). The proof does not apply if
-// labels or features decide the set of a record. It does not apply under add/remove either, if the sizes of
+// The event costs as much as its costliest part (proof: docs/theory.md#parallel). The statement does not hold
+// if labels or features decide the set of a record. It does not hold under add/remove either, if the sizes of
 // the sets follow from the number of records. In both cases one changed record changes several sets.
 type ParallelEvent struct{ Parts []Event }
 

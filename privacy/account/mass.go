@@ -40,7 +40,7 @@ func normalMass(a, b float64) float64 {
 		}
 		return sum * w / 2 / (2 * sqrtHalfPi)
 	}
-	if a < 0 { // both sides of 0, and b is the longer one
+	if a < 0 { // a and b are on both sides of 0, and b is farther from 0
 		return 0.5 * (math.Erf(-a/math.Sqrt2) + math.Erf(b/math.Sqrt2))
 	}
 	return 0.5 * (math.Erfc(a/math.Sqrt2) - math.Erfc(b/math.Sqrt2))

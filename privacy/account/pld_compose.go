@@ -29,9 +29,9 @@ const maxWindow = 1 << 22
 // windowLog is -log of the tilted probability that a window may omit.
 const windowLog = 28
 
-// cut turns large losses, of total probability at most most, into infinite losses. This only raises a
-// divergence (docs/theory.md#pld-tails). Without cut, a single rare large loss would determine the length of
-// a transform.
+// cut turns the largest losses into infinite losses. The total probability of these losses is at most the
+// argument most. This only raises a divergence (docs/theory.md#pld-tails). Without cut, a single rare large
+// loss would determine the length of a transform.
 func (s lossSum) cut(most float64) lossSum {
 	parts := make([]lossPMF, len(s.parts))
 	for i, p := range s.parts {

@@ -271,7 +271,8 @@ func (l lossPMF) logMGF(theta, h float64) float64 {
 	return theta*float64(l.first())*h + math.Log(sum)
 }
 
-// cut turns the largest losses, of total probability at most most, into infinite losses.
+// cut turns the largest losses into infinite losses. The total probability of these losses is at most the
+// argument most.
 func (l lossPMF) cut(most float64) lossPMF {
 	above, k := 0.0, len(l.p)
 	for k > 1 && above+l.p[k-1] <= most {

@@ -32,7 +32,7 @@ func Own(path string) (*Document, error) {
 	return &Document{name, lock}, err
 }
 
-// Name is the name of the file.
+// Name returns the name of the file.
 func (d *Document) Name() string { return d.name }
 
 // Replace replaces the content of the file by text, durably: after a crash the file has the old text or the

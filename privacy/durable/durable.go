@@ -83,7 +83,7 @@ func unsyncable(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
 }
 
-// File is a file under a temporary name.
+// File is an open and locked file under a temporary name.
 type File struct {
 	*os.File
 	lock *flock.Flock // nil on file systems without locks

@@ -41,8 +41,8 @@ func CheckBinomial(successes, n int, p, alpha float64) error {
 //   - the likelihood-ratio chi-square: n KL(counts/n || probs) <= t, where
 //     exp(-t+m) (t/m)^m = a for m = cells-1 (Agrawal 2020, "Finite-sample
 //     concentration of the multinomial in relative entropy", IEEE Trans. Inf.
-//     Theory 66(10): the moment generating function of a Gamma(m, 1) variable is
-//     an upper bound of that of n KL, and this is its Chernoff bound);
+//     Theory 66(10): the moment generating function of n KL is at most the one of
+//     a Gamma(m, 1) variable, and the limit t is the Chernoff bound for it);
 //   - CheckBinomial for every cell, with rate a/cells.
 func CheckMultinomial(counts []int, probs []float64, alpha float64) error {
 	n, total := 0, 0.0

@@ -27,7 +27,7 @@ func PermuteAndFlip(scores []int64, num, den uint64, src *Bits) int {
 
 // Exponential returns index i of the scores with probability proportional to exp(q_i num/den). It draws
 // indices uniformly until it takes one, which has probability exp(-(largest - q_i) num/den). It is exact, and
-// its arguments have the same conditions as those of PermuteAndFlip.
+// the conditions on its arguments are as for PermuteAndFlip.
 func Exponential(scores []int64, num, den uint64, src *Bits) int {
 	largest := slices.Max(scores)
 	for {
