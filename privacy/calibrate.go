@@ -13,8 +13,9 @@ import (
 //
 //	Sigma = c.Sensitivity() sqrt(releases) / GDPMu(epsilon, delta)
 //
-// (docs/theory.md#calibration), rounded up until the GDP accountant computes an epsilon of at most b.Epsilon
-// at b.Delta. Grid is GridFor(Sigma), or the grid of c if the theorem of c requires a particular grid.
+// This formula is proved in docs/theory.md#calibration. Sigma is rounded up until the GDP accountant computes
+// an epsilon of at most b.Epsilon at b.Delta. Grid is GridFor(Sigma), or the grid of c if the theorem of c
+// requires a particular grid.
 //
 // If c is about batches, Sigma is the smallest value for which account.Total computes a cost within the
 // budget, up to a relative error of 2e-4 (see calibrateBatch).
@@ -91,9 +92,9 @@ func (k PureNoise) String() string {
 //	Laplace:  Scale = sqrt(coordinates) c.Sensitivity()/epsilon, without the root if c
 //	          is in the L1 norm
 //
-// (docs/theory.md#calibration), rounded up until the GDP accountant computes at most BelowDecimal(epsilon) at
-// delta 0. Grid is GridFor(Scale). The epsilons of several releases add up as decimals: five releases with
-// epsilon 0.2 cost 1.
+// These formulas are proved in docs/theory.md#calibration. Scale is rounded up until the GDP accountant
+// computes at most BelowDecimal(epsilon) at delta 0. Grid is GridFor(Scale). The epsilons of several releases
+// add up as decimals: five releases with epsilon 0.2 cost 1.
 //
 // CalibratePure returns an error if c was not built by a constructor, is a joint certificate, or is about
 // Poisson batches. It also returns an error if epsilon is not positive and finite, if coordinates < 1, if

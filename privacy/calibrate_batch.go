@@ -22,10 +22,10 @@ func (c Certificate) share() float64 {
 	return b.rate + float64(b.size)/float64(b.records) // one of the two terms is 0
 }
 
-// UnsampledSigma returns the standard deviation sensitivity sqrt(releases)/GDPMu of Gaussian noise with which
-// the given number of queries meets b if their batches are known. For Poisson batches the sensitivity assumes
-// that every batch contains all records of an owner. The queries meet b with this noise whether or not the
-// batches are secret.
+// UnsampledSigma returns the standard deviation of Gaussian noise with which the given number of queries
+// meets b if their batches are known. It is sensitivity sqrt(releases)/GDPMu. For Poisson batches the
+// sensitivity assumes that every batch contains all records of an owner. The queries meet b with this noise
+// whether or not the batches are secret.
 func UnsampledSigma(c Certificate, b Budget, releases int) float64 {
 	return c.knownSensitivity() * math.Sqrt(float64(releases)) / account.GDPMu(b.Epsilon, b.Delta)
 }

@@ -154,8 +154,8 @@ func (c Certificate) gaussianOnly() bool {
 	return poisson || c.joint()
 }
 
-// pureEvent is the event of one release, or of all releases of a stream, with noise of the given scale. The
-// noise makes a query that moves by at most s (s/scale)-DP.
+// pureEvent is the event of one release, or of all releases of a stream, with noise of the given scale. With
+// this noise, a query that moves by at most s is (s/scale)-DP.
 func (c Certificate) pureEvent(sensitivity, scale float64) account.Event {
 	if c.added() {
 		return account.PureStreamEvent{Epsilon: round.Up(sensitivity/scale, 1), Count: c.Releases()}

@@ -2,9 +2,9 @@ package privacy
 
 import "fmt"
 
-// ClusterSums is a query about disjoint clusters that cover all records. The released vector contains, for
-// each cluster, the number of its records times Levels and the sum of its records. A record is a vector of
-// integers with norm at most Levels. The record and public or released numbers determine its cluster.
+// ClusterSums describes a query about disjoint clusters that cover all records. The released vector contains,
+// for each cluster, the number of its records times Levels and the sum of its records. A record is a vector
+// of integers with norm at most Levels. The record and public or released numbers determine its cluster.
 type ClusterSums struct {
 	Clusters int `json:"clusters"` // Clusters is k >= 1.
 	Dim      int `json:"dim"`      // Dim is the number of coordinates of a record, >= 1.

@@ -10,9 +10,9 @@ import (
 
 // Curvature holds the public constants of the objective that the recursion certificates use.
 type Curvature struct {
-	// PairDiameter is Dg > 0, the largest distance between two gradients of the un-regularised pair loss when
-	// one record of the pair is replaced (docs/theory.md#constants). The gradient of the regulariser cancels
-	// in this difference.
+	// PairDiameter is Dg > 0, the largest move of the gradient of the un-regularised pair loss when one
+	// record of the pair is replaced (docs/theory.md#constants). The gradient of the regulariser does not
+	// depend on the records.
 	PairDiameter float64 `json:"-"`
 	// Smoothness is the smoothness constant L >= 0 of the un-regularised pair loss.
 	Smoothness float64 `json:"-"`
@@ -50,9 +50,11 @@ func (c Curvature) contraction(eta float64) float64 {
 	return max(a, b) + (4+2*eta*(c.Smoothness+c.StrongConvexity))*0x1p-52
 }
 
-// GradientDescent holds the public numbers of full-batch projected gradient descent w_t = Pi_C[w_{t-1} - eta
-// (grad L(w_{t-1}; D) + alpha w_{t-1})], t = 1..Steps. The start does not depend on the data, and only
-// w_Steps is released.
+// GradientDescent holds the public numbers of full-batch projected gradient descent
+//
+//	w_t = Pi_C[w_{t-1} - eta (grad L(w_{t-1}; D) + alpha w_{t-1})],  t = 1..Steps.
+//
+// The start does not depend on the data, and only w_Steps is released.
 type GradientDescent struct {
 	Curvature
 	// PairFraction is the largest fraction of the ordered pairs that contain any one record, in (0, 1]. It is
@@ -65,12 +67,13 @@ type GradientDescent struct {
 
 // Certify returns the certificate of w_Steps.
 //
-// Theorem (docs/theory.md#recursion; [Xue21] Lemma 1 with smaller constants). At most the fraction
-// PairFraction of the ordered pairs contains a replaced record, and the gradient of each such pair moves by
-// at most Dg. So the mean pair gradient moves by at most PairFraction Dg. If all pairs are used, 2(n-1) of
-// n(n-1) pairs contain the record, and this bound is 2 Dg / n. One exact update is a map with Lipschitz
-// constant c = max(|1 - eta alpha|, |1 - eta (L + alpha)|). If the computed update is within UpdateError of
-// the exact update for every data set and every w in C, then
+// Theorem (docs/theory.md#recursion; [Xue21] Lemma 1 with smaller constants). Let delta_t = ||w_t - w_t'||
+// for the iterates on two neighbouring data sets. At most the fraction PairFraction of the ordered pairs
+// contains a replaced record, and the gradient of each such pair moves by at most Dg. So the mean pair
+// gradient moves by at most PairFraction Dg. If all pairs are used, 2(n-1) of n(n-1) pairs contain the
+// record, and this bound is 2 Dg / n. One exact update is a map with Lipschitz constant c = max(|1 - eta
+// alpha|, |1 - eta (L + alpha)|). If the computed update is within UpdateError of the exact update for every
+// data set and every w in C, then
 //
 //	delta_t <= c delta_{t-1} + PairFraction Dg eta + 2 rho,   delta_0 = 0,
 //

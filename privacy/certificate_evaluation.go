@@ -19,9 +19,9 @@ import (
 //
 // Checked by Coq: Hull.persons.
 
-// ClassPairSum is a sum over all pairs of a positive and a negative record. A term is an integer in [-Levels,
-// Levels] that depends on the two records. For the AUC the term is the sign of the difference of their
-// scores. If Counted is true, a second coordinate is the number of positives times CountWeight.
+// ClassPairSum describes a sum over all pairs of a positive and a negative record. A term is an integer in
+// [-Levels, Levels] that depends on the two records. For the AUC the term is the sign of the difference of
+// their scores. If Counted is true, a second coordinate is the number of positives times CountWeight.
 type ClassPairSum struct {
 	Records   int  `json:"records"`   // Records is n >= 2.
 	Levels    int  `json:"levels"`    // Levels is L >= 1.
@@ -68,8 +68,8 @@ func (s ClassPairSum) Certify() (Certificate, error) {
 	return evaluationCertificate(s, 2*float64(s.Levels)*float64(s.Records-1), 2*s.Error, s.Manhattan, length, s.Name, why, "class-pairs")
 }
 
-// CellCounts holds the numbers of records in disjoint cells that cover all records. Every record is in one
-// cell, which is determined by the record and by public or released numbers.
+// CellCounts describes the vector of the numbers of records in disjoint cells that cover all records. Every
+// record is in one cell, which is determined by the record and by public or released numbers.
 type CellCounts struct {
 	Cells     int     `json:"cells"`     // Cells is the number of cells, >= 1.
 	Manhattan bool    `json:"manhattan"` // Manhattan requests a certificate in the L1 norm.
@@ -95,8 +95,8 @@ func (c CellCounts) Certify() (Certificate, error) {
 	return evaluationCertificate(c, exact, 2*c.Error, c.Manhattan, c.Cells, c.Name, "one record leaves one cell and enters another", "cell-counts")
 }
 
-// RightCounts holds, for each of several classifiers, the number of records that the classifier gets right.
-// Each classifier is a function of a record and of public or released numbers.
+// RightCounts describes a vector with one number for each of several classifiers: the number of records that
+// the classifier gets right. Each classifier is a function of a record and of public or released numbers.
 type RightCounts struct {
 	Classifiers int     `json:"classifiers"` // Classifiers is the number m of classifiers, >= 1.
 	Manhattan   bool    `json:"manhattan"`   // Manhattan requests a certificate in the L1 norm.
@@ -120,8 +120,8 @@ func (r RightCounts) Certify() (Certificate, error) {
 	return evaluationCertificate(r, exact, 2*r.Error, r.Manhattan, r.Classifiers, "numbers of records that are classified correctly", fmt.Sprintf("one record is right or wrong for each of %d classifiers", r.Classifiers), "cell-counts")
 }
 
-// ScoreSum is a sum over records of an integer in a fixed interval of length 2 Levels. The integers are
-// scores, rounded to integers up to Levels in magnitude, or distances of scores to a released centre.
+// ScoreSum describes a sum over records of an integer in a fixed interval of length 2 Levels. The integers
+// are scores, rounded to integers up to Levels in magnitude, or distances of scores to a released centre.
 type ScoreSum struct {
 	Levels    int     `json:"levels"`    // Levels is L >= 1.
 	Manhattan bool    `json:"manhattan"` // Manhattan labels the certificate as one in the L1 norm. For a single number both norms agree.

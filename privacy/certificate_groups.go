@@ -8,9 +8,9 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// GroupMoments is a vector of sums of pair moments within groups of records. A group of m records contributes
-// 1/m times the sum of a x~ over its pairs i < j. If Scale is not 0, the group also contributes 1/m times the
-// sum of Scale x~ x~^T, as a matrix in isometric coordinates or as its diagonal.
+// GroupMoments describes a vector of sums of pair moments within groups of records. A group of m records
+// contributes 1/m times the sum of a x~ over its pairs i < j. If Scale is not 0, the group also contributes
+// 1/m times the sum of Scale x~ x~^T, as a matrix in isometric coordinates or as its diagonal.
 //
 // The values a and x~ satisfy |a| <= 1 and ||x~|| <= Radius. They are functions of both records of a pair,
 // such as the clipped difference of the labels and the clipped difference of the features. The members, the

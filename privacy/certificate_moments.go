@@ -15,7 +15,7 @@ import (
 // The Error fields bound ||computed - exact|| of a sum for every data set, so the computed sum moves by at
 // most 2 Error more than the exact sum.
 
-// PositiveCount is the sum over records of a number in [0, 1], such as the number of positives.
+// PositiveCount describes the sum over records of a number in [0, 1], such as the number of positives.
 type PositiveCount struct {
 	Error float64 `json:"error"` // Error bounds |computed - exact|; >= 0.
 }
@@ -30,8 +30,8 @@ func (c PositiveCount) Certify() (Certificate, error) {
 	return momentCertificate(c, 1, 2*c.Error, "number of positives", "one record counts 0 to 1", "class-sums")
 }
 
-// RecordSum is the sum over records of a x, where a is a function of the record with |a| <= Weight. Weight is
-// 1 for the plain sum and 1 + |b| for the signed sum of (y - b) x.
+// RecordSum describes the sum over records of a x, where a is a function of the record with |a| <= Weight.
+// Weight is 1 for the plain sum and 1 + |b| for the signed sum of (y - b) x.
 type RecordSum struct {
 	Radius float64 `json:"-"`     // Radius is R > 0.
 	Weight float64 `json:"-"`     // Weight is W > 0.
@@ -53,7 +53,7 @@ func (s RecordSum) Certify() (Certificate, error) {
 		fmt.Sprintf("terms a x with |a| <= %.6g, ||x|| <= R = %.6g are at most 2 |a| R apart", s.Weight, s.Radius), "signed-sums")
 }
 
-// ClassSums is a vector of three parts: the sum S+ of x over the positives, the sum S- of x over the
+// ClassSums describes a vector of three parts: the sum S+ of x over the positives, the sum S- of x over the
 // negatives, and sqrt(2) R times the number of positives. Labels are -1 or 1.
 type ClassSums struct {
 	Radius float64 `json:"-"`     // Radius is R > 0.
@@ -76,8 +76,8 @@ func (s ClassSums) Certify() (Certificate, error) {
 		fmt.Sprintf("same class: one sum moves by 2R; other class: R^2 + R^2 + 2 R^2; R = %.6g", s.Radius), "class-sums")
 }
 
-// SecondMomentSum is the sum of x x^T in isometric coordinates, or the diagonal of that sum. If ClassWise is
-// true, it is a pair of such sums: one over the positives and one over the negatives.
+// SecondMomentSum describes the sum of x x^T in isometric coordinates, or the diagonal of this sum. If
+// ClassWise is true, it describes a pair of such sums: one over the positives and one over the negatives.
 type SecondMomentSum struct {
 	Radius    float64 `json:"-"`     // Radius is R > 0.
 	Dim       int     `json:"-"`     // Dim is d >= 1.
@@ -106,8 +106,8 @@ func (s SecondMomentSum) Certify() (Certificate, error) {
 	return momentCertificate(s, exact, 2*s.Error, "second moments", fmt.Sprintf("||xx^T - zz^T|| <= %s, R = %.6g", why, s.Radius), "second-moments")
 }
 
-// JointMoments is a vector of two parts: the sum of a x with |a| <= Weight, and Scale times the sum of x x^T.
-// The second part is in isometric coordinates or is the diagonal only.
+// JointMoments describes a vector of two parts: the sum of a x with |a| <= Weight, and Scale times the sum of
+// x x^T. The second part is in isometric coordinates or is the diagonal only.
 type JointMoments struct {
 	Radius float64 `json:"-"`     // Radius is R > 0.
 	Weight float64 `json:"-"`     // Weight is W > 0.
@@ -150,10 +150,10 @@ func jointBound(first, second float64) float64 {
 	return round.Up(2*first, 1)
 }
 
-// ClassMoments is a vector of three parts. The first part is the sums S+ and S- of x over the positives and
-// over the negatives. The second part is Count times the number of positives. The third part is Scale times
-// the sums M+ and M- of x x^T over the two classes. The matrices are in isometric coordinates. A record whose
-// label is in neither class enters no sum and adds (1 + y)/2 to the number of positives.
+// ClassMoments describes a vector of three parts. The first part contains the sums S+ and S- of x over the
+// positives and over the negatives. The second part is Count times the number of positives. The third part is
+// Scale times the sums M+ and M- of x x^T over the two classes. The matrices are in isometric coordinates. A
+// record whose label is in neither class enters no sum and adds (1 + y)/2 to the number of positives.
 type ClassMoments struct {
 	Radius float64 `json:"-"`     // Radius is R > 0.
 	Scale  float64 `json:"scale"` // Scale is > 0.
@@ -181,8 +181,8 @@ func (m ClassMoments) Certify() (Certificate, error) {
 		fmt.Sprintf("same class: J(alpha, beta); other class: 2 alpha + 2 beta + c^2 (c = %.6g); R = %.6g, scale %.6g", m.Count, m.Radius, m.Scale), "class-moments")
 }
 
-// ResidualScores is a list of scores, one for each candidate of a choice. A score is the norm, rounded down
-// to an integer, of a sum over records of integer vectors with norm at most Levels.
+// ResidualScores describes a list of scores, one for each candidate of a choice. A score is the norm, rounded
+// down to an integer, of a sum over records of integer vectors with norm at most Levels.
 type ResidualScores struct {
 	Levels int `json:"levels"` // Levels is N >= 1.
 }

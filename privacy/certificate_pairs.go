@@ -98,8 +98,8 @@ func (g PairGroup) certify(epochs float64, total string, added bool) (Certificat
 	return stated("pair-batches", g, c, err)
 }
 
-// PairMoments is a vector of three parts: the sum of dx dx^T over the similar pairs, the sum of dx dx^T over
-// the dissimilar pairs, and Count times the number of similar pairs. The matrices are in isometric
+// PairMoments describes a vector of three parts: the sum of dx dx^T over the similar pairs, the sum of dx
+// dx^T over the dissimilar pairs, and Count times the number of similar pairs. The matrices are in isometric
 // coordinates. The vector dx is the difference of the two records of a pair, clipped to norm Radius.
 // Neighbouring data sets are defined as in PairGroup.
 type PairMoments struct {
@@ -144,8 +144,8 @@ type PairSample struct {
 	Expected float64 `json:"expected"`
 	// TermNorm bounds the L2 norm of a term. The value 0 means 1.
 	TermNorm float64 `json:"term_norm"`
-	// Roundoff bounds the L2 norm of the error of one computed release for every batch of any size. It is >=
-	// 0.
+	// Roundoff is >= 0 and bounds the L2 norm of the error of one computed release, for every batch of any
+	// size.
 	Roundoff float64 `json:"roundoff"`
 }
 

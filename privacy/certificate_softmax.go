@@ -28,8 +28,8 @@ type SoftmaxSample struct {
 	Expected    float64 `json:"expected"`    // Expected is > 0.
 	Temperature float64 `json:"temperature"` // Temperature is t, at least 2^-6 and at most 2^10.
 	Symmetric   bool    `json:"symmetric"`   // Symmetric selects NT-Xent instead of InfoNCE.
-	// Roundoff bounds the L2 norm of the error of one computed release for every batch of any size. It is >=
-	// 0.
+	// Roundoff is >= 0 and bounds the L2 norm of the error of one computed release, for every batch of any
+	// size.
 	Roundoff float64 `json:"roundoff"`
 }
 

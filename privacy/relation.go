@@ -12,8 +12,9 @@ import (
 // ErrRelation is wrapped by the error of a conversion between relations that does not hold.
 var ErrRelation = errors.New("privacy: the guarantee does not carry over to this relation")
 
-// ConvertBudget returns the (epsilon, delta) guarantee under the relation to that follows from the guarantee
-// b under the relation from. The proofs are in docs/theory.md#relation.
+// ConvertBudget converts the (epsilon, delta) guarantee b from one relation to another. The argument from is
+// the relation of b, and the argument to is the relation of the result. The proofs are in
+// docs/theory.md#relation.
 //
 // From AddRemove to ReplaceOne, the result is (2 epsilon, (1 + exp(epsilon)) delta). Replacing a record is
 // removing it and adding another record, so the result is GroupBudget for two records [Dwork and Roth 2014,
@@ -44,8 +45,8 @@ func ConvertMu(mu float64, from, to account.Relation, padded bool) (float64, err
 	return GroupMu(mu, factor)
 }
 
-// conversionFactor is the number of changes under the relation from that together make one change under the
-// relation to.
+// conversionFactor returns the number of changes of one relation that together make one change of another.
+// The first relation is the argument from, and the second relation is the argument to.
 func conversionFactor(from, to account.Relation, padded bool) (int, error) {
 	if err := errors.Join(from.Validate(), to.Validate()); err != nil {
 		return 0, err
@@ -66,10 +67,10 @@ func conversionFactor(from, to account.Relation, padded bool) (int, error) {
 //
 //	(k epsilon, delta (exp(k epsilon) - 1)/(exp(epsilon) - 1))
 //
-// [Vadhan 2017, Lemma 2.2: delta sum over i < k of exp(i epsilon)], and at epsilon = 0 the resulting delta is
-// k delta. The result is rounded up. It holds for every mechanism and relation. A bound computed for the
-// group itself, for example by GroupMu, is smaller (docs/theory.md#groups). GroupBudget returns an error if
-// the resulting delta is 1 or more, because such a guarantee promises nothing.
+// by Vadhan 2017, Lemma 2.2 (delta sum over i < k of exp(i epsilon)). At epsilon = 0 the resulting delta is k
+// delta. The result is rounded up. It holds for every mechanism and relation. A bound computed for the group
+// itself, for example by GroupMu, is smaller (docs/theory.md#groups). GroupBudget returns an error if the
+// resulting delta is 1 or more, because such a guarantee promises nothing.
 func GroupBudget(b Budget, k int) (Budget, error) {
 	if !(b.Epsilon >= 0) || math.IsInf(b.Epsilon, 1) || !(b.Delta >= 0 && b.Delta < 1) {
 		return Budget{}, fmt.Errorf("privacy: epsilon %v and delta %v are not a guarantee: want epsilon >= 0 and delta in [0, 1)", b.Epsilon, b.Delta)

@@ -89,7 +89,7 @@ func (f *ToeplitzFactor) RowError(norm, err float64, rows int) float64 {
 
 // ToeplitzFilter computes products with a factor and with its inverse, row by row, for vectors of a fixed
 // length. To compute C x, take Past + x_b as row b and push x_b. To compute x = C^-1 y, take x_b = y_b - Past
-// and push x_b. AddPast computes Past.
+// and push x_b. Past is sum_(s<b) c_(b-s) x_s, and AddPast computes it.
 type ToeplitzFilter struct {
 	factor *ToeplitzFactor
 	// Memory holds one vector for each term of the factor: Memory[i*d+k] is coordinate k of sum_(s<b)

@@ -37,10 +37,10 @@ func hockeyStick(p, mu float64) float64 {
 //
 //	Phi(-epsilon/mu + mu/2) - exp(epsilon) Phi(-epsilon/mu - mu/2)
 //
-// [Balle and Wang 2018, Theorem 8; Dong, Roth and Su 2022, Corollary 2.13; docs/theory.md#gdp]. The result is
-// rounded up, so it is never below the exact value. It exceeds the exact value by at most 2e-12 relative,
-// plus the change that a relative error of 1e-15 in mu causes. Values below 1e-300 are returned as 1e-300 (0
-// for mu = 0). Arguments out of range give 1, which promises nothing.
+// Sources are Balle and Wang 2018, Theorem 8; Dong, Roth and Su 2022, Corollary 2.13; and docs/theory.md#gdp.
+// The result is rounded up, so it is never below the exact value. It exceeds the exact value by at most 2e-12
+// relative, plus the change that a relative error of 1e-15 in mu causes. Values below 1e-300 are returned as
+// 1e-300 (0 for mu = 0). Arguments out of range give 1, which promises nothing.
 func GDPDelta(epsilon, mu float64) float64 {
 	if !(epsilon >= 0) || !(mu >= 0) || math.IsInf(mu, 1) {
 		return 1

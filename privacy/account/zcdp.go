@@ -72,10 +72,10 @@ const zcdpMargin = 1e-14
 //
 //	min over alpha > 1 of exp((alpha-1)(alpha rho - epsilon)) (1 - 1/alpha)^alpha / (alpha-1)
 //
-// [Canonne, Kamath and Steinke 2020, Proposition 12, with the Renyi divergence of order alpha at most alpha
-// rho], rounded up. Every alpha gives a proved bound, so an inexact minimum only makes the result less tight.
-// The result is 1 for arguments out of range and for rho = +Inf, 0 for rho = 0, and at least 1e-300
-// otherwise.
+// The source is Canonne, Kamath and Steinke 2020, Proposition 12, with the Renyi divergence of order alpha at
+// most alpha rho. The result is rounded up. Every alpha gives a proved bound, so an inexact minimum only
+// makes the result less tight. The result is 1 for arguments out of range and for rho = +Inf, 0 for rho = 0,
+// and at least 1e-300 otherwise.
 func ZCDPDelta(epsilon, rho float64) float64 {
 	if !(epsilon >= 0) || !(rho >= 0) || math.IsInf(rho, 1) {
 		return 1
