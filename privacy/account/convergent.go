@@ -6,10 +6,10 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// ConvergentMu returns a value mu, rounded up, for which the last of steps noisy contractive updates of a
-// secret state is mu-GDP [Bok, Su and Altschuler 2024, Theorems 3.3 and 3.4; docs/theory.md#hidden-iterates].
-// The updates are u_t = F(u_{t-1}) + N(0, sigma^2 I) from a public start. The maps F and F' of two
-// neighbouring data sets satisfy
+// ConvergentMu returns a value mu, rounded up, for which the last value of a secret state is mu-GDP after
+// noisy contractive updates [Bok, Su and Altschuler 2024, Theorems 3.3 and 3.4;
+// docs/theory.md#hidden-iterates]. The argument steps is the number of updates. The updates are u_t =
+// F(u_{t-1}) + N(0, sigma^2 I) from a public start. The maps F and F' of two neighbouring data sets satisfy
 //
 //	||F(u) - F'(v)|| <= contraction min(||u - v||, diameter) + gap.
 //

@@ -105,7 +105,7 @@ func (d dominatingPair) mixLoss(x float64) float64 {
 		l, _ := d.groupMixLoss(x)
 		return l
 	}
-	base := d.m * (x - d.m/2) // of f(x-m) to f(x)
+	base := d.m * (x - d.m/2) // log of f(x-m)/f(x)
 	if d.law == LaplaceLaw {
 		base = min(d.m, max(-d.m, 2*x-d.m))
 	}
@@ -122,7 +122,7 @@ func (d dominatingPair) mixLoss(x float64) float64 {
 // never above eps.
 func (d dominatingPair) quantile(eps float64) float64 { return d.quantileFrom(eps, 0) }
 
-// quantileFrom is quantile. An argument near that is a quantile of a loss near eps makes it faster.
+// quantileFrom returns quantile(eps). It is faster if near is a quantile of a loss close to eps.
 func (d dominatingPair) quantileFrom(eps, near float64) float64 {
 	if d.weights != nil {
 		return d.groupQuantile(eps, near)
