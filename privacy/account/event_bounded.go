@@ -7,8 +7,8 @@ import (
 
 // BoundedRangeEvent is a random draw, such as a draw of the exponential mechanism. Its log probabilities
 // under two neighbouring data sets differ by numbers within an interval of length Epsilon. The draw is
-// Epsilon-differentially private. It is also mu-GDP for mu = PureGDPMu(Epsilon/2), which is less than the mu
-// of an arbitrary mechanism with the same epsilon.
+// Epsilon-differentially private. It is also mu-GDP for mu = PureGDPMu(Epsilon/2), which is less than
+// PureGDPMu(Epsilon), the mu for an arbitrary mechanism with the same epsilon.
 //
 // Proof: docs/theory.md#bounded-range.
 type BoundedRangeEvent struct {

@@ -35,8 +35,8 @@ func (recorded) Pure() kind { return record[PureEvent]("pure") }
 
 // PureStreamEvent is a sequence of at most Count adaptive releases that together are Epsilon-differentially
 // private. For every pair of neighbouring data sets there are public numbers e_1 + e_2 + ... <= Epsilon such
-// that release i is e_i-DP for all earlier releases. By adaptive composition, all releases together are
-// Epsilon-DP.
+// that release i is e_i-DP for every outcome of the earlier releases. By adaptive composition, all releases
+// together are Epsilon-DP.
 type PureStreamEvent struct {
 	Epsilon float64 `json:"epsilon"` // Epsilon covers all releases and is > 0.
 	Count   int     `json:"count"`   // Count is >= 1.

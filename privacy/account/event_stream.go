@@ -10,9 +10,9 @@ import (
 //
 //	s_1^2 + s_2^2 + ... <= Sensitivity^2
 //
-// such that, for all earlier releases, query i moves by at most s_i in the L2 norm. Exact continuous Gaussian
-// noise of standard deviation Sigma is added to every coordinate of each query, and the sum is rounded to a
-// grid.
+// such that, for every outcome of the earlier releases, query i moves by at most s_i in the L2 norm. Exact
+// continuous Gaussian noise of standard deviation Sigma is added to every coordinate of each query, and the
+// sum is rounded to a grid.
 //
 // By adaptive composition, all releases together are (Sensitivity/Sigma)-GDP (docs/theory.md#composition).
 // GDP, and therefore the ledger, composes the event. PLD, RDP and ZCDP refuse it.
