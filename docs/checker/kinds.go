@@ -113,8 +113,9 @@ func stream(x, pr node) *big.Float {
 	return root(most)
 }
 
-// hidden returns the joint sensitivity of steps of which only the last state is released (section 3.9). Each step
-// increases the distance of two states, which is at most D, by at most s, and contracts it by c.
+// hidden returns the joint sensitivity of steps if only the last state is released (section 3.9).
+// Each step increases the distance of two states, which is at most D, by at most s, and contracts
+// it by c.
 func hidden(r node, s, c, diameter *big.Float, steps int) *big.Float {
 	refuse(c.Cmp(real(1)) > 0, "a step of hidden iterates expands by %v", c)
 	for key, number := range map[string]*big.Float{"gap": s, "contraction": c, "diameter": diameter} {
