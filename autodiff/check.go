@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// The tolerances of Check. Values that should be equal may differ by exactTolerance relatively,
-// plus a multiple of their estimated rounding errors. A difference quotient must agree with the
-// derivative to differenceTolerance, relative to the largest |phi'| nearby. The error of the
-// difference quotient must be at most resolvedTolerance.
+// The tolerances of Check. Values that should be equal may differ by exactTolerance relatively, plus a
+// multiple of their estimated rounding errors. A difference quotient must agree with the derivative to
+// differenceTolerance, relative to the largest |phi'| nearby. The estimated error of a difference quotient
+// must be at most resolvedTolerance of its size.
 const (
 	exactTolerance      = 1e-10
 	differenceTolerance = 1e-6
@@ -23,10 +23,10 @@ const (
 // requires that
 //
 //   - phi, DPhi and Phi.Derivative() are finite;
-//   - phi does not jump where one of its masks, Abs, Max or Min changes branch,
-//     and there DPhi lies between the two one-sided derivatives;
+//   - phi does not jump at a point where one of its masks, Abs, Max or Min changes branch,
+//     and DPhi lies between the two one-sided derivatives at this point;
 //   - DPhi equals Phi.Derivative();
-//   - both equal the limit of central differences of phi.
+//   - DPhi and Phi.Derivative() equal the limit of central differences of phi.
 //
 // Check returns the first failed requirement as a *CheckError with the smallest such u. It does not
 // detect a fault that occurs only between grid points. So Check guards against wrong formulas and

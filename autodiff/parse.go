@@ -38,15 +38,15 @@ func (e *ParseError) Caret() string {
 // Parse reads phi(u) from text, for example "log1p(exp(-u))",
 // "max(0, 1-u)^2" or "where(u > s, 0, (s-u)^2)" with a parameter s.
 //
-//   - Numbers are decimal, as in Go, and rounded to float64; pi and e are
-//     constants, u is the variable, other names are looked up in params.
-//   - Operators, from the weakest: one comparison < <= > >= (a mask, 1 or 0), sums
-//   - and -, products * and /, signs, and ^ from the right. An exponent must
-//     be constant. -u^2 is -(u^2).
-//   - Functions: abs, atan, clamp(x, lo, hi), cos, cosh, erf, exp, expm1, log, log1p,
-//     lognormcdf, max and min (two or more arguments), normcdf (of the standard normal
-//     law), hazard (its density divided by normcdf), pow(x, c), relu, sigmoid, sin, sinh, softplus, sqrt, square, tanh,
-//     where(mask, x, y), and ge, gt, eq, which String writes.
+//   - Numbers are decimal, as in Go, and rounded to float64. pi and e are constants, and u is the
+//     variable. Other names are looked up in params.
+//   - The operators are, from the weakest: one comparison < <= > >= (a mask, 1 or 0), the sums + and -,
+//     the products * and /, signs, and ^, which associates to the right. An exponent must be
+//     constant. -u^2 is -(u^2).
+//   - The functions are abs, atan, clamp(x, lo, hi), cos, cosh, erf, exp, expm1, log, log1p,
+//     lognormcdf, max and min (two or more arguments), normcdf (the distribution function of the
+//     standard normal law), hazard (the normal density divided by normcdf), pow(x, c), relu, sigmoid,
+//     sin, sinh, softplus, sqrt, square, tanh, where(mask, x, y), and ge, gt, eq, which String writes.
 //   - Definitions "name = formula;" may precede the result.
 //
 // The Expr is the definition of the loss: constants are folded in float64 when Parse builds it. An

@@ -32,13 +32,12 @@ const (
 // arithmetic with outward rounding and branch and bound. They hold for the Expr of phi' as it is:
 // exact arithmetic on its float64 constants. A number that could not be bounded is infinite.
 //
-// Convex and Smoothness hold for a function g with |phi'(u) - g(u)| <= Slack for all u in On. If
-// Convex is true, g is non-decreasing. If Smoothness is finite, g is Lipschitz continuous with this
-// constant. If both apply, they hold for the same g. Slack is at most 2^-44 times the largest
-// |phi'|, plus 2^-48 times the largest |phi"| |u|, plus 16 times the rounding error of phi' at
-// kinks. Add Slack to the rounding error of phi'. Slack is needed for kinks such as that in the
-// derivative of max(0, 1-u)^2: if the constants are not exact, the two sides meet only up to
-// rounding.
+// Convex and Smoothness hold for a function g with |phi'(u) - g(u)| <= Slack for all u in On. If Convex is
+// true, g is non-decreasing. If Smoothness is finite, g is Lipschitz continuous with this constant. If both
+// apply, they hold for the same g. Slack is at most twice the sum of three terms: 2^-44 times the bound of
+// |phi'|, 2^-48 times the bound of |phi"| times the largest |u|, and 16 times the estimated rounding error of
+// phi' at kinks. Add Slack to the rounding error of phi'. Slack is needed for kinks such as that in the
+// derivative of max(0, 1-u)^2: if the constants are not exact, the two sides meet only up to rounding.
 type Properties struct {
 	// On is the interval.
 	On Interval
