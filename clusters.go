@@ -34,7 +34,8 @@ type ClusterOptions struct {
 	Clusters int
 	Rounds   int    // 0 means cluster.DefaultRounds
 	Seed     uint64 // seed of the first centres, public
-	// Clip is the clipping norm of mapped records; 0 means a public bound of their norms. It must not depend on data.
+	// Clip is the clipping norm of mapped records; 0 means a public bound of their norms. Do not derive it from private
+	// data.
 	Clip float64 `within:"[0,)" called:"norm that mapped records are clipped to"`
 	// Metric maps the records before they are clustered; nil clusters the encoded records. It is a model that is public
 	// or was released, and its own charge stays. Its encoder must equal the encoder of the data.
@@ -216,8 +217,8 @@ func (c *Clustering) clusters(d *Data, r *algorithms.Result, o Run) (*Clusters, 
 	}, nil
 }
 
-// size returns the content of the file, which ends with a checksum as the content of a model file does, and a length
-// that is never less than the length of the content and depends only on public numbers.
+// size returns the content of the file, which ends with a checksum as the content of a model file does, and an upper
+// bound of its length that depends only on public numbers.
 func (c *Clusters) size() (text []byte, most int, err error) {
 	if text, err = files.Sealed(c); err != nil {
 		return nil, 0, err

@@ -34,8 +34,8 @@
 //   - the duration of steps and trainings on private data;
 //   - checkpoints and models that are stored but not released: only Run and Recover open them.
 //
-// The owner of the records may look at all of this. Public are Data.Shape, the plan, the model, its report, the ids of
-// runs, the charges in the ledger, and the errors of Open. Errors of Open name a row and a rule, never a value.
+// The owner of the records may look at all of this. Data.Shape, the plan, the model, its report, the ids of runs, the
+// charges in the ledger, and the errors of Open are public. Errors of Open name a row and a rule, never a value.
 package dyad
 
 import (
@@ -65,8 +65,7 @@ func prefixed(err error) error {
 // Data holds the records of a file, encoded by its schema. Of private data, only Shape may be printed; see "What a
 // caller must not print" in the comment of the package.
 type Data struct {
-	// Records holds the encoded records; do not change them. The records of a query group are adjacent, except after
-	// Model.Open.
+	// Records holds the encoded records; do not change them. Query groups are contiguous, except after Model.Open.
 	Records *engine.Records
 	// IDs holds the texts of the id column in the order of Records, after Model.Open. Without an id column it is nil.
 	IDs []string
@@ -255,8 +254,8 @@ const (
 	Metric = engine.TaskMetric // a Mahalanobis metric in which equal labels are close
 )
 
-// Loss is the definition of a pair loss phi(u), where u is the margin of a pair: u is positive if the pair is ranked
-// correctly. The zero value is the logistic loss.
+// Loss is the definition of a pair loss phi(u), where u is the margin of a pair: u is positive if the model orders or
+// classifies the pair correctly. The zero value is the logistic loss.
 type Loss = engine.Definition
 
 // NewLoss returns the built-in loss with this name, or the loss of a formula such as "log1p(exp(-u))". params holds the
@@ -270,9 +269,10 @@ const (
 	square   = "square"
 )
 
-// Verdict returns the checker's verdict on the file that the model was read from. The first call evaluates it, within a
-// few milliseconds. If the size or the plan of the file would need more time, the verdict is checker.NotChecked. A
-// model of public data makes no claim and is not checked. If the model was not read from a file, its Text is checked.
+// Verdict returns the checker's verdict on the file that the model was read from. The first call runs the check, which
+// takes a few milliseconds. If the size or the plan of the file would need more time, the verdict is
+// checker.NotChecked. A model of public data makes no claim and is not checked. If the model was not read from a file,
+// its Text is checked.
 func (m *Model) Verdict() checker.Verdict {
 	if m.read == nil {
 		m.read = &origin{}

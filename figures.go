@@ -56,8 +56,8 @@ type FigureData struct {
 	// Rest is the number of records or persons that a split left to the training, if these records are the part that
 	// the split held out. Otherwise it is 0.
 	Rest int
-	// Apart is true if the caller has just trained the model on other records. The ledger is then not searched for its
-	// training.
+	// Apart is true if the caller has just trained the model on other records. The ledger is then not searched for that
+	// run.
 	Apart bool
 }
 

@@ -85,15 +85,15 @@ type Model struct {
 	read *origin // nil for a model that was not read
 }
 
-// Text returns the content of the model's file. The last member is the SHA-256 checksum of the file without that
-// member.
+// Text returns the content of the model's file. Its last member, the checksum, is the SHA-256 of the file
+// without it.
 func (m *Model) Text() ([]byte, error) {
 	named := *m
 	named.Format = cmp.Or(m.Format, m.format())
 	return files.Sealed(&named)
 }
 
-// Size returns the Text, and a length that is never less than its own and depends only on the number of weights.
+// Size returns the Text, and an upper bound of its length that depends only on the number of weights.
 func (m *Model) Size() (text []byte, most int, err error) {
 	if text, err = m.Text(); err != nil {
 		return nil, 0, err

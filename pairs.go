@@ -83,8 +83,8 @@ func (s PairSource) LoadOptions() dataset.Options {
 // labelled reports whether pairs or tuples compare the labels of records.
 func (s PairSource) labelled() bool { return s.Density != 0 || s.Classes }
 
-// Shape returns the shape of n individuals of d features with so many listed pairs in a file, for a plan without data.
-// If schema is nil, the origin of the records is unknown.
+// Shape returns the shape of n individuals of d features with the given number of listed pairs in a file, for a plan
+// without data. If schema is nil, the origin of the records is unknown.
 func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape, err error) {
 	p = PairShape{Individuals: n, Features: d, Pairs: listed, Classes: s.Classes, DegreeCap: s.DegreeCap, Identity: identity(s.Options.LookAlikes)}
 	if p.Network, err = s.Network.ofTuples(d); err != nil {

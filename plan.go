@@ -44,7 +44,7 @@ type Options struct {
 // Unlike a score, a metric has a scale: the loss compares distances with 1.
 const metricRadius = 1
 
-// Training is a planned training. Print Report().Text(), its steps and guarantee, before anything is charged.
+// Training is a planned training. Print Report().Text() before anything is charged.
 type Training struct {
 	*algorithms.Plan
 
@@ -84,9 +84,9 @@ func (o Options) Choose(s Shape) (algorithms.Choice, error) {
 }
 
 // ChooseBasis returns s with a basis chosen for training on n records (or persons), and the reason for the choice. It
-// chooses if the schema names no basis or has basis: auto. It returns other schemas unchanged, and also a schema
-// without the key basis that gets no basis. The choice is a function of n, the schema and the options, which are all
-// public. Load the data with the returned schema, as dyad train does; Open chooses no basis.
+// chooses if the schema names no basis or has basis: auto. It returns every other schema unchanged, and also a schema
+// without the key basis for which it chooses no basis. The choice is a function of n, the schema and the options, which
+// are all public. Load the data with the returned schema, as dyad train does; Open chooses no basis.
 func (o Options) ChooseBasis(s *dataset.Schema, n int) (chosen *dataset.Schema, reason string, err error) {
 	if s.Basis != "" && s.Basis != dataset.BasisAuto {
 		return s, "", nil

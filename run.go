@@ -26,18 +26,18 @@ type Ledger = ledger.Ledger
 // include the charges of another ledger.
 func OpenLedger(path string) (*Ledger, error) { return ledger.Open(path) }
 
-// Run configures the execution of a training. It does not change the guarantee, except that Public removes it.
+// Run configures the execution of a training. Only the field Public changes the guarantee: a public run has none.
 type Run struct {
 	// Ledger is charged with the whole plan before any record is used. It is required unless the data are public.
 	Ledger *Ledger
-	// DataID is the id of the data in the ledger; "" is the schema's data_id. All runs on the same records must use the
+	// DataID is the id of the data in the ledger; "" is the schema's data_id. Runs on the same records must use the
 	// same id.
 	DataID string
 	// Public declares the data public, as the schema can. The run then makes no charge and has no guarantee, and the
 	// report states this.
 	Public bool
 	// Resume is the id of a run that was charged and did not save its model. The run continues, or its finished model
-	// gets its name, without a further charge. "" is a new run.
+	// is saved, without a further charge. "" is a new run.
 	Resume string
 
 	// Out is the file of the model. If it is "", the caller saves the model, and the model is stored next to the ledger
@@ -80,8 +80,8 @@ type Watch struct {
 	Charged func(run string)
 	// Note is called with notes for the owner, such as: a checkpoint failed, or a file may not survive a power cut.
 	Note func(text string)
-	// Released is called with a released and stored model before the model gets its name. Files that Released publishes
-	// exist when the model does.
+	// Released is called with a released and stored model before the model is saved as Run.Out. Files that Released
+	// publishes exist when the model does.
 	Released func(*Model)
 	// Trace is called with the stages of the run: see algorithms.Options.Trace.
 	Trace func(stage string)
@@ -92,13 +92,12 @@ type Outcome struct {
 	File     string  // file of the result; "" without Run.Out
 	Restored int     // number of steps restored from a checkpoint
 	Seconds  float64 // duration of the work on public data; 0 on private data, where a duration can depend on records
-	// Recovered is true if an earlier program released the result and this run gave it its name. Released is the time
-	// of the release.
+	// Recovered is true if an earlier program released the result, at the time Released, and this run saved the result.
 	Recovered bool
 	Released  time.Time
 }
 
-// ElsewhereError is an error that comes with a model: it is charged and saved, under another name than Run.Out.
+// ElsewhereError is returned together with a model that was charged and saved under another name than Run.Out.
 type ElsewhereError = files.ElsewhereError
 
 // ErrTaken is wrapped by the error about an existing file that must not be replaced.
@@ -112,8 +111,8 @@ var ErrUnsaved = errors.New("dyad: the model could not be saved")
 type kind[T any] struct {
 	of   Source
 	work func(algorithms.Options) (*algorithms.Result, error)
-	// made returns the result, a function of the released numbers. text returns the content of the result's file, and a
-	// length as for Run.Keep. load reads the file.
+	// made returns the result, a function of the released numbers. text returns the content of the result's file, and
+	// an upper bound of its length as for Run.Keep. load reads the file.
 	made func(o Run, r *algorithms.Result) (T, error)
 	text func(T) (text []byte, most int, err error)
 	load func(file string) (T, error)
@@ -122,8 +121,8 @@ type kind[T any] struct {
 	released func(T) // Run.Released; nil for none
 }
 
-// run is the only way to charge a run. If the run was released before, run gives the result its name. Otherwise it
-// charges, carries out, stores, releases and saves the run, in this order. The outcome is nil if there is no result.
+// run is the only way to charge a run. If the run was released before, its result is only saved. Otherwise run charges,
+// carries out, stores, releases and saves the run, in this order. The outcome is nil if there is no result.
 func (k kind[T]) run(ctx context.Context, o Run) (made T, end *Outcome, err error) {
 	public := o.Public || k.of.Public
 	if o.Resume != "" && o.Ledger != nil && !public {
@@ -192,8 +191,8 @@ func (o Run) do(ctx context.Context, of Source, model func(*algorithms.Result) *
 
 // Keep carries out a kind of run that this package does not know: it charges, stores, releases and saves the run, in
 // this order. The argument train may use any means that obey algorithms.Options, such as algorithms.Execute. text
-// returns the content of the result's file, and a length that is never less than the content's and does not depend on
-// what was released. Keep reserves so many bytes before the release. It returns the result, and the name of the file.
+// returns the content of the result's file, and an upper bound of its length that does not depend on what was released.
+// Keep reserves this number of bytes before the release. It returns the result and the name of the file.
 func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) (text []byte, most int, err error), train func(algorithms.Options) (*algorithms.Result, error)) (*algorithms.Result, string, error) {
 	p := algorithms.Options{
 		DataID: cmp.Or(o.DataID, of.DataID), Public: of.Public || o.Public,
@@ -242,9 +241,9 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 	return r, name, err
 }
 
-// Recover gives the result of run o.Resume the name o.Out if a program that was stopped had released the result and not
-// yet named it. It makes no charge and needs no data. It returns nil for a run that released nothing or has saved its
-// result. Load, LoadClusters or LoadFigures reads the file.
+// Recover completes run o.Resume if a program released its result and was stopped before it saved the result. Recover
+// saves the result as o.Out, makes no charge and needs no data. It returns nil for a run that released nothing or has
+// saved its result. Read the file with Load, LoadClusters or LoadFigures.
 func (o Run) Recover() (*Outcome, error) {
 	if o.Ledger == nil || o.Resume == "" {
 		return nil, input.Errorf("dyad: a run is recovered by its ledger and its id (Run.Ledger, Run.Resume)")
@@ -280,7 +279,7 @@ func (o Run) note(text string) {
 
 // Source describes the origin of a run's records.
 type Source struct {
-	DataID string // unless Run.DataID is set
+	DataID string // id of the data, unless Run.DataID is set
 	Public bool   // data are public if this or Run.Public is true
 	// Files are the files of the records in the order in which they were read: first DataFiles files with rows (0 means
 	// 1), then the files of labels or pairs.

@@ -38,7 +38,7 @@ type SearchOptions struct {
 	ModelNames []string
 	Epsilon    float64
 	Delta      *float64    // nil is privacy.DefaultDelta
-	Road       search.Road // "" is the cheaper road, by a rule of public numbers
+	Road       search.Road // the method of the search; "" is the cheaper one, by a rule of public numbers
 	Runs       int         // largest number of runs of random stopping; 0 means that a rule sets it
 }
 
@@ -144,10 +144,10 @@ func (s Setting) plan(b privacy.Budget) (*Training, error) {
 
 // Chosen holds the result of a search.
 type Chosen struct {
-	*Trained        // the model; of Models the one that was chosen
+	*Trained        // the model; with Models, the chosen model
 	Winner   string // name of the chosen setting or model
 	Index    int    // index of the winner
-	// AUC is the AUC that random stopping released, on the records of the training. It is 0 on other roads.
+	// AUC is the AUC that random stopping released, on the records of the training. Otherwise it is 0.
 	AUC float64
 	// ChargedRun is the id of the search's run and Promise is the guarantee of the search. A model of Models keeps the
 	// run and the guarantee of its own training.
@@ -271,8 +271,8 @@ func (s *Search) model(data []*Data, f search.Found, r *algorithms.Result, o Run
 	return m
 }
 
-// size returns the content of the model's file, and a length that is never less than the length of any candidate:
-// whether there is room must not depend on the chosen candidate.
+// size returns the content of the model's file, and an upper bound of the lengths for all candidates: whether there is
+// room must not depend on the chosen candidate.
 func (s *Search) size(data []*Data, found search.Found, r *algorithms.Result, o Run) (text []byte, most int, err error) {
 	if text, most, err = s.model(data, found, r, o).Size(); err != nil {
 		return nil, 0, err

@@ -28,8 +28,8 @@ type Trained struct {
 }
 
 // Run carries out the plan on data. If the data are private, Run charges the plan to the ledger, durably, before a
-// record is used. It then trains the model, stores it privately, records it as released, and gives it its name. A crash
-// at any moment loses nothing that was paid for: Run.Resume continues the run or saves its model.
+// record is used. It then trains the model, stores it privately, records it as released, and saves it as Run.Out. A
+// crash at any moment loses nothing that was paid for: Run.Resume continues the run or saves its model.
 //
 // An error after the charge is an *algorithms.ChargedError, which tells whether the run can be resumed; nothing was
 // released. After any other error there was no charge. An *ElsewhereError and an error that wraps ErrUnsaved are the
@@ -231,14 +231,15 @@ func (t *Study) Network() *Network {
 	return &Network{Kind: mlp, Features: t.Dim, Hidden: []int{n.Hidden}, Dim: 1, Activation: embedding.Tanh.String(), Clip: n.Clip, Gain: n.Gain, Seed: n.Seed}
 }
 
-// Model returns the model file of an iterate after so many visits.
+// Model returns the model file of an iterate after the given number of visits.
 func (t *Study) Model(e *dataset.Encoder, w []float64, visits int64, g privacy.Guarantee) *Model {
 	r := algorithms.Report{Facts: t.Facts.Values(), Guarantee: g}
 	r.Add("steps", visits)
 	return &Model{Network: t.Network(), Version: Version, Task: AUC, Loss: &t.Loss, DataID: e.Schema().DataID, Features: e.FeatureNames(), Weights: w, Encoder: e, Guarantee: g, Report: r}
 }
 
-// Fits refuses records that the protocol is not for, and private records if it does not protect whole records.
+// Fits refuses records that the protocol is not for. It refuses private records if the protocol does not protect whole
+// records.
 func (t *Study) Fits(d *Data, public bool) error {
 	const classes = "local learners need labels of two classes, and these data have none, or grades"
 	if err := (input.Needs{Labels: classes, TwoClasses: classes}).Of(d.lacks()); err != nil {

@@ -23,9 +23,10 @@ import (
 // share only theta. So the derivative of the sum over the batch, with respect to the rows of a record,
 // belongs to this record. The record's Jacobian is the sum over its rows of the products of dz and (x, 1).
 //
-// NewLayers makes three comparisons: of values with layers.Network, which is plain Go; of Jacobians with
-// difference quotients of these values; and of the bits of a record alone with its bits among other records.
-// If one differs, the error wraps autodiff.ErrGradientsDisagree or ErrNotAFunction.
+// NewLayers makes three comparisons. It compares values with those of layers.Network, which is plain Go. It
+// compares Jacobians with difference quotients of these values. It compares the bits of a record alone with its
+// bits among other records. After a failed comparison the error wraps autodiff.ErrGradientsDisagree or
+// ErrNotAFunction.
 func NewLayers(spec layers.Spec, d, m int) (embedding.Network, error) {
 	net, err := spec.Network(d, m)
 	if err != nil {

@@ -26,13 +26,15 @@ var (
 	ErrUnavailable = errors.New("ledger: the ledger is unavailable")
 )
 
-// Ledger is a durable record of what was spent on private data. It is a file of JSON lines to which lines are
-// only appended. These files are next to it:
+// Ledger is a durable record of what was spent on private data. It is a file of JSON lines to which lines are only
+// appended. The following files are next to it:
 //
-//	PATH.lock     the lock between processes; empty
-//	PATH.run-*    lock and number of releases of streams that go on, see RunLock
-//	PATH.head     number and hash of the acknowledged lines
-//	PATH.torn-*   bytes of a crash in the middle of an append, moved aside
+//	PATH.lock       the lock between processes; empty
+//	PATH.run-*      lock and number of releases of unfinished streams, see RunLock
+//	PATH.head       number and hash of the acknowledged lines
+//	PATH.torn-*     bytes of an append that a crash interrupted
+//	PATH.archive-*  the lines before a compaction, see Compact
+//	PATH.key        the private key for signatures, see CreateKey
 //
 // # Line format
 //

@@ -56,7 +56,7 @@ import (
 // Scale is Bound/s, and E[g~] = g/Bound. QED
 type Direction struct {
 	Dim     int     // d >= 1
-	Bound   float64 // clipping norm of vectors; > 0, finite
+	Bound   float64 // clipping norm of vectors, from 2^-500 to 2^500
 	Epsilon float64 // in [MinEpsilon, MaxEpsilon]
 	// Pairs is m, at most 1024. 0 means 1, which is the sphere sampling of Duchi et al. More pairs
 	// reduce the variance if epsilon is about 2 or larger; the work grows with m.

@@ -7,9 +7,8 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// EpsilonAgainstZero returns the largest ln(P(message | g)/P(message | 0)) over all vectors g and
-// messages, rounded up: ln(2m e^Epsilon/(k e^Epsilon + 2m - k)). For k = m it is ln(2/(1 +
-// e^-Epsilon)), which is slightly more than half of Epsilon if Epsilon is small.
+// EpsilonAgainstZero returns the largest ln(P(message | g)/P(message | 0)) over all vectors g and messages, rounded up:
+// ln(2m e^Epsilon/(k e^Epsilon + 2m - k)). For k = m it is ln(2/(1 + e^-Epsilon)), which is less than half of Epsilon.
 //
 // Proof. The law of the seed is the same for both. Given the seed, 0 sends every candidate with
 // probability 1/2m (Direction). A vector g sends no candidate with a probability above e^Epsilon/(k

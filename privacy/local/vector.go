@@ -22,8 +22,8 @@ import (
 // Computations on the result cost nothing more.
 type Vector struct {
 	Dim     int     // >= 1
-	Bound   float64 // L1 norm, > 0, finite
-	Epsilon float64 // in (0, MaxEpsilon]
+	Bound   float64 // bound of the L1 norm, from 2^-500 to 2^500
+	Epsilon float64 // in [MinEpsilon, MaxEpsilon]
 }
 
 // Laplace returns the noise.
