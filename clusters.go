@@ -228,7 +228,7 @@ func (c *Clusters) size() (text []byte, most int, err error) {
 	without, err := files.Sealed(blank)
 	most = weightText
 	for _, row := range c.Centres {
-		most += weightText * (len(row) + 3) // and the brackets of the row, and the number
+		most += weightText * (len(row) + 3) // plus the brackets of the row, and the number
 	}
 	return text, max(len(text), most+len(without)), err
 }

@@ -183,5 +183,5 @@ func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*In
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return r, err
 	}
-	return nil, input.As(err) // what the caller can change
+	return nil, input.As(err) // an error whose cause the caller can remove
 }

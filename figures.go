@@ -81,7 +81,7 @@ type PrivateFigures struct {
 	Out       string            `json:"out,omitempty"`  // the file, "" without Run.Out
 }
 
-// judged is a released model as an evaluation sees it.
+// judged is a released model in the form that an evaluation needs.
 type judged struct {
 	*Model
 	loss    engine.Loss // nil if the model has no mean loss
@@ -125,7 +125,7 @@ func PlanFigures(s Shape, o FigureOptions) (*FigurePlan, error) {
 		for _, k := range metrics.NeighbourRanks {
 			e.Classifiers = append(e.Classifiers, fmt.Sprintf("%d-NN with the metric", k), fmt.Sprintf("%d-NN with the identity", k))
 		}
-	case o.Compare != nil: // named to the last digit, with its encoding
+	case o.Compare != nil: // identified by its exact weights and its encoding
 		text, err := o.Compare.Encoder.MarshalJSON()
 		if err != nil {
 			return nil, err
@@ -156,7 +156,7 @@ func (o FigureOptions) Check() error {
 }
 
 func (o FigureOptions) check(groups, graded bool) error {
-	lacks := input.Lacks{Scores: o.Model.Task == Metric, Metric: o.Model.Task != Metric, TwoClasses: graded, Ungrouped: groups} // a model to come has no encoder
+	lacks := input.Lacks{Scores: o.Model.Task == Metric, Metric: o.Model.Task != Metric, TwoClasses: graded, Ungrouped: groups} // a model that is not trained yet has no encoder
 	needs := input.Needs{
 		TwoClasses: "private figures need two classes, and the labels are grades: NDCG and the ranking accuracy of graded labels have no certificate in this version",
 		Ungrouped:  "private figures compare all records, and the schema has query groups: NDCG and precision would protect whole query groups only, which this version does not offer; give the column the role ignore",

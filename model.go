@@ -103,7 +103,7 @@ func (m *Model) Size() (text []byte, most int, err error) {
 	without, err := blank.Text()
 	most = len(without) + weightText*len(m.Weights)
 	for _, numbers := range [][]float64{m.WeightErrors, make([]float64, m.LogOdds.Lines()), m.CurveNoise} {
-		if len(numbers) > 0 { // and the line of their key
+		if len(numbers) > 0 { // plus the line of their key
 			most += weightText * (len(numbers) + 2)
 		}
 	}
@@ -149,7 +149,7 @@ func (m *Model) loss() (engine.Loss, error) {
 	if err != nil || !n.same(m.Network) || n.Gain != m.Network.Gain {
 		return nil, input.Errorf("dyad: the network of the model is incomplete (%v)", err)
 	}
-	n.Init = m // the weights of the file are the start: sizes that it claims draw none
+	n.Init = m // the weights of the file are the initial weights: none are drawn, whatever sizes the file claims
 	return n.loss(of)
 }
 

@@ -169,7 +169,7 @@ func (n Network) PairLoss(task string, features int, of Loss) (embedding.Loss, e
 		model, err = n.model()
 	}
 	if err == nil {
-		err = memory.Check(embedding.Parameters(model.Network), 0) // before a start is drawn
+		err = memory.Check(embedding.Parameters(model.Network), 0) // before initial weights are drawn
 	}
 	if err != nil {
 		return embedding.Loss{}, err

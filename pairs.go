@@ -60,7 +60,7 @@ type Pairs struct {
 
 	data    *Data
 	order   []int32 // the rows of the individuals
-	classes []int32 // of the individuals, if they are known
+	classes []int32 // classes of the individuals, if they are known
 	shape   PairShape
 }
 

@@ -147,10 +147,10 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 		o.Loss = own
 	}
 	o.Algorithm = c.Algorithm
-	c.L2 = o.l2(c.Algorithm, s) // its options may have changed it
+	c.L2 = o.l2(c.Algorithm, s) // the options of the algorithm may have changed it
 	spec, err := o.Spec(s)
 	if err != nil {
-		if c.Reason != "" { // Choose had a spec, with the radius of other algorithms
+		if c.Reason != "" { // Choose had a specification, with the radius of other algorithms
 			err = input.Errorf("%w; %s was chosen by auto: %s. Give a smaller radius (--radius) than its default, or name another algorithm (--algorithm)", err, c.Algorithm.Info().Name, c.Reason)
 		}
 		return nil, err

@@ -26,7 +26,7 @@ type Ledger = ledger.Ledger
 // include the charges of another ledger.
 func OpenLedger(path string) (*Ledger, error) { return ledger.Open(path) }
 
-// Run configures the execution of a training. Only the field Public changes the guarantee: a public run has none.
+// Run configures the execution of a training. Only its fields Public and Source can change the guarantee of the plan.
 type Run struct {
 	// Ledger is charged with the whole plan before any record is used. It is required unless the data are public.
 	Ledger *Ledger
@@ -228,7 +228,7 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, "", err // an interrupt in time charges nothing
+		return nil, "", err // an interrupt before the charge charges nothing
 	}
 	r, err := train(p)
 	if err != nil {

@@ -19,7 +19,7 @@ type builder struct {
 type key struct {
 	op      op
 	a, b, m int
-	bits    uint64 // of c, so that NaN equals itself and -0 differs from 0
+	bits    uint64 // bits of c, so that NaN equals itself and -0 differs from 0
 }
 
 func newBuilder() *builder { return &builder{ids: make(map[key]int)} }

@@ -233,7 +233,7 @@ func (g *gate) differences() error {
 		case got == want: // if phi is constant, its rounding errors do not matter
 		case !(err <= resolvedTolerance*size) && !(err <= differenceTolerance*g.slope):
 			if room < 1e-5*math.Max(1, math.Abs(u)) {
-				continue // so near to a kink that roundings of phi hide its slope
+				continue // the point is so near to a kink that rounding errors of phi hide its slope
 			}
 			return &CheckError{ErrUnresolved, u, want, got}
 		case !(math.Abs(got-want) <= roundoffFactor*(err+ew)+differenceTolerance*size):

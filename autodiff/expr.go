@@ -82,7 +82,7 @@ func (in instr) rename(name func(int) int) instr {
 // exp(x)/(1+exp(x)) becomes sigmoid(x). A product with the constant 0 becomes 0, even if the other
 // factor is infinite or undefined.
 type Expr struct {
-	code []instr // the last one is the result
+	code []instr // the last instruction is the result
 }
 
 // U returns the variable u.

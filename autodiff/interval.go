@@ -56,7 +56,7 @@ func hull(a, b Interval) Interval {
 // meet returns the intersection of two enclosures of the same set.
 func meet(a, b Interval) Interval {
 	lo, hi := math.Max(a.Lo, b.Lo), math.Min(a.Hi, b.Hi)
-	if lo > hi { // cannot be; stay sound
+	if lo > hi { // this cannot happen; the result is still an enclosure
 		return a
 	}
 	return Interval{lo, hi}
@@ -150,7 +150,7 @@ func (a Interval) mul(b Interval) Interval {
 	}
 }
 
-// div is undefined if b contains 0.
+// div returns the range of the quotient, undefined if b contains 0.
 func (a Interval) div(b Interval) Interval {
 	if a.undefined() || b.undefined() || b.Contains(0) {
 		return undef
@@ -193,8 +193,8 @@ func (a Interval) min(b Interval) Interval {
 // scale multiplies by the number c.
 func (a Interval) scale(c float64) Interval { return a.mul(Point(c)) }
 
-// sqrt is undefined if a contains a negative number. math.Sqrt rounds correctly,
-// so one step outwards is a bound.
+// sqrt returns the range of the square root, undefined if a contains a negative number. math.Sqrt rounds
+// correctly, so one step outwards is a bound.
 func (a Interval) sqrt() Interval {
 	if !(a.Lo >= 0) {
 		return undef

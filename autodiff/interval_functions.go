@@ -47,7 +47,7 @@ func (a Interval) exp() Interval {
 	return r
 }
 
-// log is undefined if a contains a number that is not positive.
+// log returns the range of the logarithm, undefined if a contains a number that is not positive.
 func (a Interval) log() Interval {
 	if !(a.Lo > 0) {
 		return undef
@@ -90,7 +90,7 @@ func (a Interval) bell() Interval {
 	return Interval{math.Max(0, at(a.Abs()).Lo), math.Min(0.25, at(a.least()).Hi)}
 }
 
-// softplus is max(x, 0) + log1p(e^-|x|).
+// softplus returns the range of max(x, 0) + log1p(e^-|x|).
 func (a Interval) softplus() Interval {
 	if a.undefined() {
 		return undef

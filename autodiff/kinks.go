@@ -13,7 +13,7 @@ type changes struct {
 	// up and down bound the sums of the jumps of phi' upwards and downwards. Changes of phi'
 	// between jumps count in down.
 	up, down float64
-	// curvature contains phi" between the jumps.
+	// curvature contains phi" at the points between the jumps.
 	curvature Interval
 }
 
@@ -92,7 +92,7 @@ func (a *analysis) kink(on Interval) changes {
 // switches returns the conditions that are undecided after the last evaluation, and whether each
 // changes from false to true. ok is false if one of them may change more than once.
 func (j *jet) switches() (list []condition, rising []bool, ok bool) {
-	open := make([]bool, len(j.code)) // depends on an undecided mask
+	open := make([]bool, len(j.code)) // whether the instruction depends on an undecided mask
 	for i, in := range j.code {
 		in.rename(func(k int) int { open[i] = open[i] || open[k]; return k })
 		if in.op == opEq && j.v[i] == unit {

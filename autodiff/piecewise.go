@@ -195,7 +195,7 @@ func quadraticRoots(a, b, c *big.Rat) ([]*big.Rat, bool) {
 	return slices.CompactFunc(list, func(a, b *big.Rat) bool { return a.Cmp(b) == 0 }), true
 }
 
-// simplified removes knots at which nothing changes.
+// simplified removes knots at which the polynomial does not change.
 func (p pieces) simplified() pieces {
 	out := pieces{poly: p.poly[:1:1]}
 	for i, k := range p.knot {

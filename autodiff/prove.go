@@ -39,7 +39,7 @@ const (
 // phi' at kinks. Add Slack to the rounding error of phi'. Slack is needed for kinks such as that in the
 // derivative of max(0, 1-u)^2: if the constants are not exact, the two sides meet only up to rounding.
 type Properties struct {
-	// On is the interval.
+	// On is the interval on which the properties hold.
 	On Interval
 	// Slope contains phi'(u) for all u in On. Its ends bound the one-sided derivatives of phi, so
 	// Slope.Abs() is a Lipschitz constant of phi if phi does not jump (Check).

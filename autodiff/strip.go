@@ -5,7 +5,7 @@ import "math"
 // The work of StripBound.
 const (
 	stripWork      = 3000     // number of rectangles for analyticity, and again for the bound
-	stripTolerance = 0x1p-7   // gap of the bound
+	stripTolerance = 0x1p-7   // relative gap of the bound
 	stripLeast     = 0x1p-12  // least width of a rectangle, relative to the strip
 	stripLargest   = 0x1p1000 // a bound above this is useless
 )

@@ -67,7 +67,7 @@ func (b *layerBuilder) gather(x vertex, of func(k int) int, shape ...int) vertex
 
 // reshape changes the shape and keeps the order of the numbers.
 func (b *layerBuilder) reshape(x vertex, shape ...int) vertex {
-	if b.err == nil && slices.Equal(x.Shape(), shape) { // Shape.Eq takes a column for a vector
+	if b.err == nil && slices.Equal(x.Shape(), shape) { // Shape.Eq accepts a column as equal to a vector
 		return x
 	}
 	return b.copied(x, shape...)
@@ -143,11 +143,12 @@ func (b *layerBuilder) step(s layers.Step, x vertex) vertex {
 		return b.unary(gorgonia.Tanh, x)
 	case "relu":
 		return b.unary(gorgonia.Rectify, x)
-	case "silu": // z/2 (1 + tanh(z/2)); Gorgonia's Sigmoid is 1 from 19 on
+	case "silu": // z/2 (1 + tanh(z/2)); Gorgonia's Sigmoid returns 1 for z from 19 on
 		x = half(x)
 		return b.binary(gorgonia.Add, x, b.binary(gorgonia.HadamardProd, x, b.unary(gorgonia.Tanh, x)))
 	}
-	// softplus: z/2 + |z|/2 + log(1 + e^-|z|), of the slope 1/2 at 0; Gorgonia's Softplus is z from 16 on.
+	// softplus: z/2 + |z|/2 + log(1 + e^-|z|), with slope 1/2 at 0. Gorgonia's Softplus returns z for z from 16
+	// on.
 	abs := b.unary(gorgonia.Abs, x)
 	return b.binary(gorgonia.Add, half(b.binary(gorgonia.Add, x, abs)), b.unary(gorgonia.Log1p, b.unary(gorgonia.Exp, b.unary(gorgonia.Neg, abs))))
 }
@@ -195,7 +196,7 @@ func (b *layerBuilder) pool(s layers.Step, x vertex) vertex {
 // categories returns the output of an embedding step: the embeddings, and the columns that are not embedded.
 func (b *layerBuilder) categories(s layers.Step, x vertex) vertex {
 	out := s.Out[0]
-	left := make([]int, out) // the column of x that a number of the output is, or -1
+	left := make([]int, out) // for each number of the output, its column of x, or -1
 	var parts []vertex
 	from, to := 0, 0
 	leave := func(until int) {

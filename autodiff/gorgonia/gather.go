@@ -32,7 +32,7 @@ func hashOf(op gorgonia.Op) uint32 {
 	return h.Sum32()
 }
 
-// tensorOf is the type of tensors of a number of dimensions.
+// tensorOf returns the type of tensors with the given number of dimensions.
 func tensorOf(dims int) hm.Type { return gorgonia.TensorType{Dims: dims, Of: tensor.Float64} }
 
 // gather is the operation y_k = x_of(k), with y_k = 0 where of(k) is negative. It implements reshaping,

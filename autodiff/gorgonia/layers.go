@@ -85,7 +85,7 @@ type matrix struct {
 	norm               bool // the layer has the factors and shifts of a normalisation
 	outputs            int
 	rows, in, out      int
-	weights            []float64 // in x out, or factors of all rows of the batch
+	weights            []float64 // matrix in x out, or the factors of all rows of the batch
 	shift              []float64 // bias, for all rows of the batch
 	weighted, shifted  vertex
 	x, dz              vertex    // copies of the operand of the matrix, and of the derivative with respect to its result

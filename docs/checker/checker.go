@@ -225,7 +225,7 @@ func agree(m, p, pr node, releases []node) {
 // to 5.3).
 func spent(p, pr, r node, squares, pure *big.Float) (*big.Float, *big.Float) {
 	e, sensitivity := r.at("event"), r.num("certificate.sensitivity")
-	if r.text("certificate.theorem") == "pair-choice" { // sections 6.3 and 11.22: mu-GDP for the mu of half of its epsilon
+	if r.text("certificate.theorem") == "pair-choice" { // sections 6.3 and 11.22: a choice is mu-GDP for the mu of half of its epsilon
 		same("the sensitivity of scores, and the event of a choice", []any{sensitivity, e.get("kind")}, []any{2 * max(1, r.num("certificate.numbers.levels")), "bounded-range"})
 		mu := pureMu(e.num("epsilon") / 2)
 		return add(squares, mul(mul(mu, mu), real(e.num("count")))), pure

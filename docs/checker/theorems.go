@@ -25,7 +25,7 @@ func constants(p node) {
 	m, margin := params["m"].(float64)
 	pass(kind == "" || p.get("loss.clip") != nil || margin != (kind != "logistic") || margin != (len(params) == 1) || m < 0, "the loss %q is not logistic, square or hinge", p.text("loss.formula"))
 	full, q, zero := real(4, R, b), real(b, b), real(0)                             // 2 R l
-	reach, fall, rise, bend, part := mul(full, real(r)), real(1), zero, zero, slack // reach is of |u|
+	reach, fall, rise, bend, part := mul(full, real(r)), real(1), zero, zero, slack // reach is a bound of |u|
 	if p.text("loss.form") == "score" {                                             // |u| <= V = 2 R r l; largest -phi', phi' and phi''
 		switch V := reach; kind {
 		case "logistic":

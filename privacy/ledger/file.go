@@ -22,7 +22,7 @@ const (
 	headSuffix = ".head"
 	tornSuffix = ".torn-"
 
-	maxLedger = 1 << 30 // bytes: some 500,000 runs
+	maxLedger = 1 << 30 // bytes: about 500,000 runs
 	maxHead   = 1 << 12
 )
 
@@ -149,7 +149,8 @@ func (l *Ledger) repair(st *ledgerState) (string, error) {
 		note = fmt.Sprintf("ledger %s ended in an unfinished line of %d bytes, from a program that stopped while it wrote; its run was never started; the bytes are in %s", l.path, len(st.torn), aside)
 	}
 	if len(st.torn) > 0 || st.headBehind {
-		// A line that the head does not know was written but perhaps not synced: Cut syncs it before the head.
+		// A line after those of the head was written but perhaps not synced: Cut syncs it before the head is
+		// written.
 		file, err := l.open(st.size)
 		if err == nil {
 			_, err = file.Cut()
@@ -163,7 +164,7 @@ func (l *Ledger) repair(st *ledgerState) (string, error) {
 		if err := l.writeHead(ledgerHead{Lines: st.lines, Hash: st.last.String()}); err != nil {
 			return "", err
 		}
-		durable.SweepTemporary(filepath.Dir(l.path)) // of a change that did not come to its end
+		durable.SweepTemporary(filepath.Dir(l.path)) // files of a change that was not completed
 	}
 	st.torn, st.headBehind = nil, false
 	return note, nil
@@ -183,7 +184,7 @@ func (l *Ledger) append(st *ledgerState, kind string, at time.Time, body []byte)
 		if err != nil {
 			return err
 		}
-		defer file.Close() // what counts is synced
+		defer file.Close() // the line is already synced
 		err = file.Append(line, func() { l.at("line written") })
 		if counts = err == nil || errors.Is(err, durable.ErrUncertain); err == nil {
 			l.at("line durable")

@@ -18,11 +18,11 @@ import (
 	"dyad/privacy/account"
 )
 
-// Errors that callers branch on.
+// The errors that callers distinguish.
 var (
-	// ErrBudget is wrapped when a cap set by the user would be exceeded.
+	// ErrBudget is wrapped by an error about a charge that would exceed a cap set by the user.
 	ErrBudget = errors.New("ledger: budget exceeded")
-	// ErrUnavailable is wrapped when the ledger cannot be locked, read or written.
+	// ErrUnavailable is wrapped if the ledger cannot be locked, read or written.
 	ErrUnavailable = errors.New("ledger: the ledger is unavailable")
 )
 

@@ -12,8 +12,8 @@ import (
 	"dyad/privacy/account"
 )
 
-// ErrResume is wrapped when a run cannot be resumed or finished: it was never
-// charged, is finished already, or differs from what was charged.
+// ErrResume is wrapped if a run cannot be resumed or finished: it was never charged, is finished already, or
+// differs from its charge.
 var ErrResume = errors.New("ledger: the run cannot go on")
 
 // ErrUnacknowledged is wrapped, besides ErrUnavailable, if a line was written and may count, but its
@@ -32,8 +32,8 @@ const StatusReleased = "released"
 // others get an error wrapping ErrResume and must withhold what they computed. After an error wrapping
 // ErrUnacknowledged the line may still count: withhold the results until Released confirms the line.
 //
-// It fails with ErrUnsupported if a line after the charge is unknown to this
-// version: that line might have ended the run.
+// Finish fails with ErrUnsupported if a line after the charge is unknown to this version: that line might have
+// ended the run.
 func (l *Ledger) Finish(run, status string) error { return l.finish(run, status, Kept{}) }
 
 // Kept identifies what a run released, for a program that stored it before the ledger permitted its release.

@@ -83,7 +83,7 @@ func (l *Ledger) Sign(file []byte) ([]byte, error) {
 		return nil, err
 	}
 	s := Statement{Digest: digestOf(file)}
-	var names struct { // a search among models releases a copy of one, which names the run of its training
+	var names struct { // a search among models releases a copy of a model, and the copy names the run of its training
 		Run string `json:"run"`
 	}
 	_ = json.Unmarshal(file, &names) // a file that names no run belongs to the run that released it

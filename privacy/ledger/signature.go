@@ -43,7 +43,7 @@ const (
 	statementHeader = "dyad-signature/1 "
 	minisignScheme  = "Ed" // Ed25519 of the whole file
 
-	// MaxSignature bounds the bytes of a signature, and of a public key.
+	// MaxSignature is the largest number of bytes of a signature, and of a public key.
 	MaxSignature = 1 << 14
 )
 

@@ -22,7 +22,7 @@ type ledgerState struct {
 	size    int64 // bytes of the lines
 	// torn holds the bytes after the last whole line, which are an append that did not complete.
 	torn       []byte
-	headBehind bool // the last line is not covered by the head
+	headBehind bool // the head does not cover the last line
 }
 
 // parseLedger verifies data against its chain and its head (nil if there is no head file) by the rules in the
@@ -30,7 +30,7 @@ type ledgerState struct {
 // with exactly the bytes that were acknowledged.
 func parseLedger(data []byte, head *ledgerHead) (*ledgerState, error) {
 	st := &ledgerState{}
-	acknowledged := 1 // a lone header is how a crash during creation looks
+	acknowledged := 1 // a crash during creation leaves a file with only the header
 	if head != nil {
 		acknowledged = head.Lines
 	}
@@ -43,7 +43,7 @@ func parseLedger(data []byte, head *ledgerHead) (*ledgerState, error) {
 		content, hash, err := parseLine(st.last, st.lines, line)
 		if err != nil {
 			if head != nil && st.lines == acknowledged && len(after) == 0 {
-				break // part of the pages of one line reached the disk
+				break // only some pages of one line reached the disk
 			}
 			return nil, fmt.Errorf("line %d is not valid: %w; restore the ledger and its head from a backup", st.lines+1, err)
 		}

@@ -311,8 +311,8 @@ const tiny = 80
 // ok reports whether g is finite. Setting entries to 0 changes g by at most 2^(1-tiny) of its norm,
 // or of 2^-tiny bound, for each coordinate.
 //
-// Powers of two are handled as integers: arithmetic with subnormal numbers takes many
-// processors longer.
+// Powers of two are handled as integers, because arithmetic with subnormal numbers is slower on many
+// processors.
 func (d *directions) point(g []float64, bound float64) (zero uint64, share float64, ok bool) {
 	const sign, ones = 1 << 63, 0x3ff << 52 // of 1
 	largest := math.Float64bits(bound) - tiny<<52
