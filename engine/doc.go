@@ -1,16 +1,15 @@
 // Package engine computes exact sums of pair gradients over records.
 //
-// It is one of the two halves of Dyad: engine sees records and has no
-// randomness; package privacy has all randomness and never sees a record. They
-// meet only in package algorithms.
+// Dyad has two halves. Package engine sees records and has no randomness. Package privacy
+// has all randomness and never sees a record. Only package algorithms uses both halves.
 //
-// The flow inside the engine is
+// The data flow inside the engine is
 //
 //	Problem (public numbers) --Backend.Plan--> Kernel (public: method, Bounds)
 //	Records --Kernel.Bind--> Evaluator.Sum
 //
-// Everything on the first line is computed before any record is read, so that a
-// privacy report can be printed, and charged, without data.
+// Everything on the first line is computed before any record is read. So a privacy report
+// can be printed, and the privacy budget can be charged, without data.
 //
 // # Conventions
 //
