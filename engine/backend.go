@@ -45,7 +45,7 @@ type Problem struct {
 // different labels, e.g. for graded labels.
 const AnyLabels = -1
 
-// LabelLimit is the largest number of different labels that the rows of the problem's N records may have.
+// LabelLimit returns the largest number of different labels that the rows of the problem's N records may have.
 func (p Problem) LabelLimit() int {
 	switch p.LabelValues {
 	case 0:
