@@ -104,7 +104,7 @@ func StoredRecords[T float32 | float64](x []T, y []float64, d int, b Bounds) (*R
 }
 
 // withinBall returns true only if the exact norm of x is at most R. It returns true for every result
-// of ProjectBall, also if the result was rounded toward zero. It returns false if a value is not
+// of ProjectBall, even if the result was rounded toward zero. It returns false if a value is not
 // finite, or if R is outside 2^-400 to 2^500.
 //
 // Proof. Let m = len(x) and u = 2^-53, and let S be the exact and s the computed sum of squares. A term has
