@@ -85,7 +85,8 @@ func (c counts) cost(ns ...float64) (sum float64) {
 
 // nearCounts returns the counts of the near-linear method for q labels: records, terms of
 // records, groups of blocks, records that are grouped by bin, products of q(q-1) node
-// matrices, and calls. On average, padding adds 4 positions to a group of a block.
+// matrices, rows of these matrices, and calls. On average, padding adds 4 positions to a
+// group of a block.
 func (k *kernel) nearCounts() counts {
 	n, p, q := float64(k.problem.N), float64(k.terms()), float64(k.problem.LabelLimit())
 	groups := math.Ceil(n/min(coefRows, max(leastChunk, n/maxChunks))) * q * float64(k.bins)
