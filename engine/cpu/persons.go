@@ -99,9 +99,9 @@ func (k *kernel) pairSlope(d, s, t float64) float64 {
 	return sum
 }
 
-// ownError returns E' of docs/theory.md#person-sums. It is the error of single slopes, of
-// which up to PersonRows are added one after the other. A slope that is computed from steps
-// has as many roundings more than sortedError as there are steps.
+// ownError returns E' of docs/theory.md#person-sums. It is the error of a sum of up to
+// PersonRows single slopes, which are added one after the other. A slope that is computed
+// from steps has as many roundings more than sortedError as there are steps.
 func (k *kernel) ownError() float64 {
 	depth := engine.Gamma(k.problem.PersonRows+8) * k.scores.Slope
 	switch k.method {
