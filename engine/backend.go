@@ -168,10 +168,10 @@ type QueryBounds struct {
 	// For a loss with Constants.Smoothness = +Inf, the distance to the exact gradient is not small: near a kink, a
 	// rounded margin gives another slope. "Exact" then means a sum in real arithmetic of terms g(w; z, z') with two
 	// properties. First, a term depends only on the two records, their places in the data set and w. Second, a term
-	// obeys Constants: ||g|| <= Lipschitz, and replacing one record of a pair moves g by at most PairDiameter. A
-	// backend gives the terms these properties as follows: it clamps each slope to the bounds of phi', and it
-	// computes the slope of a pair from that pair alone, bit for bit, whatever else is in the same block, list,
-	// vector or chunk (Scalar.Slopes, docs/theory.md#kinks). These properties suffice for a certificate of one
+	// obeys Constants: ||g|| <= Lipschitz, and replacing one record of a pair moves g by at most PairDiameter. To
+	// give the terms these properties, a backend clamps each slope to the bounds of phi'. It computes the slope of
+	// a pair from this pair alone, bit for bit. The other pairs in the same block, list, vector or chunk do not
+	// influence the slope (Scalar.Slopes, docs/theory.md#kinks). These properties suffice for a certificate of one
 	// gradient (privacy.MeanGradient), because the sums of two neighbouring data sets at the same w differ only in
 	// the terms of one record. They do not suffice for a certificate of a recursion, which compares gradients at
 	// different w and needs a finite Smoothness. Certificates of recursions refuse +Inf.
@@ -188,9 +188,9 @@ type QueryBounds struct {
 	//
 	//	||(computed(D) - computed(D')) - (S(D) - S(D'))||_2 <= 2 r
 	//
-	// where S is the exact sum, or another sum of terms that have the properties stated at
-	// Sum for losses that are not smooth: each term depends only on its own two records,
-	// their places and w, and obeys Constants.
+	// where S is the exact sum, or another sum of terms with the properties that Sum
+	// states for losses that are not smooth. Each of these terms depends only on its own
+	// two records, their places and w, and obeys Constants.
 	Neighbour float64
 	// Positives and Second bound the errors of Moments.Positives and Moments.Second, as
 	// Sum bounds the error of Moments.Sum.

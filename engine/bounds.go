@@ -18,7 +18,7 @@ type Bounds struct {
 // UnitBounds returns the bounds R = 1 and |y| <= 1.
 func UnitBounds() Bounds { return Bounds{FeatureNorm: 1, LabelAbs: 1} }
 
-// Validate returns an error unless both bounds are positive and finite.
+// Validate returns an error unless FeatureNorm and LabelAbs are positive and finite.
 func (b Bounds) Validate() error {
 	for _, f := range []struct {
 		name string

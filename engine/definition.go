@@ -78,7 +78,8 @@ func (s Definition) Scalar() (*Expression, error) {
 	return e, input.As(err)
 }
 
-// Of returns the pair loss for a task. The logistic loss has kernels of its own.
+// Of returns the pair loss for a task. The logistic loss is a Logistic or a
+// MahalanobisLogistic, and backends have special kernels for these types.
 func (s Definition) Of(task string) (Loss, error) {
 	if task != TaskAUC && task != TaskMetric {
 		return nil, input.Errorf("engine: the task %q is not known here; it is %q or %q", task, TaskAUC, TaskMetric)

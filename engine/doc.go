@@ -1,7 +1,8 @@
 // Package engine computes exact sums of pair gradients over records.
 //
 // Dyad has two halves. Package engine sees records and has no randomness. Package privacy
-// has all randomness and never sees a record. Only package algorithms uses both halves.
+// has all randomness and never sees a record. Only package algorithms imports engine and
+// privacy.
 //
 // The data flow inside the engine is
 //
@@ -13,7 +14,8 @@
 //
 // # Conventions
 //
-// n records, d features, w parameters, z = (x, y) a record, (z, z') an ordered
-// pair of different records, R = Bounds.FeatureNorm, r = Problem.Radius,
-// u = (y - y') w.(x - x') the margin of a score pair.
+// There are n records with d features, and w are the parameters. A record is z = (x, y)
+// with features x and label y. (z, z') is an ordered pair of different records. R is
+// Bounds.FeatureNorm, and r is Problem.Radius. The margin of a pair under a loss of
+// scores is u = (y - y') w.(x - x').
 package engine

@@ -52,9 +52,9 @@ func (c PSDBall) StartNorm() float64 { return mulUp(1+RadiusSlack, c.B) }
 //	ProjectBallError(p, B) + (d^2 + 12 d^1.5 + 40 d + 64) u norm + 2^-1000 d^2.
 //
 // The bound is a public number. Project measures the error of each decomposition and
-// refuses a decomposition whose error exceeds the bound. The bound of the roundings of
-// Project's own steps is (d^2 + 8d + 6 d^1.5 + 7 d^0.5 + 3) u norm to first order, and up
-// to twice this bound may be part of the measured error. The remainder of ProjectError is
+// refuses a decomposition whose error exceeds the bound. To first order, the roundings of
+// Project's own steps are bounded by (d^2 + 8d + 6 d^1.5 + 7 d^0.5 + 3) u norm. Up to
+// twice this bound may be part of the measured error. The remainder of ProjectError is
 // room for the error of the solver. LAPACK's symmetric QR method needs a small part of
 // this room, and solveWide provably needs no more than all of it.
 func (c PSDBall) ProjectError(norm float64) float64 {
@@ -70,10 +70,10 @@ func psdAllowance(dim int, norm float64) float64 {
 // Project replaces w by a member of C (in exact arithmetic) within ProjectError(norm) of
 // the exact projection of w. It costs O(d^3) operations and a few d^2 numbers of memory.
 // The bits of the result do not depend on the number of threads. A vector that is not
-// finite becomes Start. If 2^-900 <= norm <= 2^1000 and Dim <= 2^14, Project fails only if
-// ||w|| exceeds norm by so much that the error bound does not hold; it then sets w to zero
-// and returns an error. So whether a training succeeds does not depend on its records, and
-// no guarantee depends on an eigensolver.
+// finite becomes Start. For 2^-900 <= norm <= 2^1000 and Dim <= 2^14, Project fails only
+// if ||w|| exceeds norm by so much that the error bound does not hold. Then it sets w to
+// zero and returns an error. So whether a training succeeds does not depend on its
+// records, and no guarantee depends on an eigensolver.
 //
 // The exact projection first clips the negative eigenvalues and then scales. For a closed
 // convex cone K and a ball S around 0, P_S(P_K(M)) is the projection of M onto the
@@ -121,9 +121,9 @@ func (c PSDBall) project(w []float64, norm float64, solvers ...eigenSolver) erro
 	return errEigen
 }
 
-// clipEigenvalues returns, for a symmetric d x d matrix A, any d x d matrix V and any d
-// numbers lambda, a symmetric matrix Y and a bound of ||Y - P(A)||_F, where P clips
-// negative eigenvalues. The bound is small if A is near V diag(lambda) V^T and V is
+// clipEigenvalues takes a symmetric d x d matrix A, any d x d matrix V and any d numbers
+// lambda. It returns a symmetric matrix Y and a bound of ||Y - P(A)||_F, where P sets
+// negative eigenvalues to 0. The bound is small if A is near V diag(lambda) V^T and V is
 // nearly orthogonal. The bound holds wherever V and lambda come from, and it is NaN if V
 // or lambda contains a NaN. The bound covers the error of Pack(Y). If the bound is
 // finite, every symmetric matrix whose entries differ from f Y, f > 0, by relative errors
@@ -138,20 +138,20 @@ func (c PSDBall) project(w []float64, norm float64, solvers ...eigenSolver) erro
 //
 //	||V L+ V^T - P(A)|| <= ||E|| + 2 (2 + k) ||F L||.
 //
-// Rounding, with |.| entrywise and t = sum_j lambda_j+ ||v_j||^2 = tr(V L+ V^T): the
-// computed Z of V L+ V^T has |Z - V L+ V^T| <= gamma(d+1) |V| L+ |V|^T, the right side is
+// Rounding: let |.| be entrywise and t = sum_j lambda_j+ ||v_j||^2 = tr(V L+ V^T). The
+// computed Z of V L+ V^T has |Z - V L+ V^T| <= gamma(d+1) |V| L+ |V|^T. The right side is
 // gamma(d+1) times a sum of matrices lambda_j+ |v_j||v_j|^T, so its norm is at most
-// gamma(d+1) t. Likewise the computed E is off by at most gamma(d+2) (||A|| + sum_j
-// |lambda_j| ||v_j||^2), and column j of the computed F by gamma(d+1) (|V|^T |v_j| +
-// e_j), of norm at most gamma(d+1) (||V||_F ||v_j|| + 1). Y = Z + tau I with tau =
-// gamma(d+8) t (1 + 2^-20). This tau is large enough: f (V L+ V^T + tau I) has
-// eigenvalues of at least f tau. The errors that are added to this matrix have a norm of
-// at most f times gamma(d+1) t + gamma(5) (t + gamma(d+1) t + tau sqrt d), where 5 = 4 +
-// 1 counts the rounding of adding tau. This norm is below f tau if gamma(d+8) sqrt d <
-// 2^-24, which is checked. The same terms and tau sqrt(d) are in the bound. Underflow
-// takes less than 2^-1072 d from an entry. In norm this is less than the extra 2^-1060
-// d^2 that tau and the bound contain. (Underflow in ProjectBall is below u f t for B >
-// 2^-900.) If t = 0 then Y = 0. QED
+// gamma(d+1) t. Likewise the error of the computed E is at most gamma(d+2) (||A|| + sum_j
+// |lambda_j| ||v_j||^2). The error of column j of the computed F is at most gamma(d+1)
+// (|V|^T |v_j| + e_j), a vector of norm at most gamma(d+1) (||V||_F ||v_j|| + 1). Y = Z +
+// tau I with tau = gamma(d+8) t (1 + 2^-20). This tau is large enough: f (V L+ V^T + tau
+// I) has eigenvalues of at least f tau. The errors that are added to this matrix have a
+// norm of at most f times gamma(d+1) t + gamma(5) (t + gamma(d+1) t + tau sqrt d), where
+// 5 = 4 + 1 counts the rounding of adding tau. This norm is below f tau if gamma(d+8)
+// sqrt d < 2^-24, which is checked. The same terms and tau sqrt(d) are in the bound.
+// Underflow takes less than 2^-1072 d from an entry. In norm this is less than the extra
+// 2^-1060 d^2 that tau and the bound contain. (Underflow in ProjectBall is below u f t
+// for B > 2^-900.) If t = 0 then Y = 0. QED
 func clipEigenvalues(a, v, lambda []float64, d int) (y []float64, bound float64) {
 	root := math.Sqrt(float64(d))
 	up := 1 + 4*Gamma(d*d+64) // covers the rounding of norms and of these formulas

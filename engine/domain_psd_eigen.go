@@ -31,7 +31,7 @@ func solveLAPACK(a []float64, d int) (v, lambda []float64, ok bool) {
 // is slower than the QR method and about as accurate. It is used if the first solver
 // fails.
 type jacobi struct {
-	sweeps int // at most; 0 means 40
+	sweeps int // largest number of sweeps; 0 means 40
 }
 
 // solve stops when a sweep finds no off-diagonal entry above a tenth of a unit in the

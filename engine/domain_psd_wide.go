@@ -22,16 +22,16 @@ const wideBits = 200
 // the fraction 2/(d(d-1)). As long as the largest entry exceeds t = 2^-64 N/d there are fewer
 // than d^2/2 (89 + 2 log d) rotations. Each rotation adds errors below 2^-190 N to the matrix
 // and below 2^-190 to V. (The largest entry is found among entries rounded to float64, which
-// changes the fraction by a factor of 1 - 2^-51.) So at the end A = Q diag(l) Q^T + R with an
-// orthogonal Q, ||R|| < 2^-60 N and numbers that are rounded to v = Q(1 + e), lambda = l(1 +
-// e), |e| <= u = 2^-53. Norms are Frobenius norms, to first order, in units of u N:
+// changes the fraction by a factor of 1 - 2^-51.) So at the end A = Q diag(l) Q^T + R, where
+// Q is orthogonal and ||R|| < 2^-60 N. Q and l are rounded to v = Q(1 + e) and lambda = l(1 +
+// e) with |e| <= u = 2^-53. Norms are Frobenius norms, to first order, in units of u N:
 //
 //	||A - V L V^T||  <= 2 ||dV L|| + 1 <= 3     as the columns of dV have norm at most u
 //	||F L||          <= ||dV^T V + V^T dV|| by columns, (sqrt d + 1)
 //
-// clipEigenvalues adds bounds of its own rounding errors to the quantities that it computes:
-// twice (d+2)(1 + sqrt d) for the residual, four times (sqrt d + 1) + 2 (d+1)(sqrt d + 1) for
-// the vectors, and (d+6) sqrt d + (d+8) d. Altogether this is at most
+// clipEigenvalues adds bounds of its own rounding errors to the quantities that it computes.
+// These bounds are twice (d+2)(1 + sqrt d) for the residual, four times (sqrt d + 1) + 2
+// (d+1)(sqrt d + 1) for the vectors, and (d+6) sqrt d + (d+8) d. Altogether this is at most
 //
 //	d^2 + 11 d^1.5 + 18 d + 22 sqrt d + 19 <= d^2 + 11 d^1.5 + 40 d + 19,
 //

@@ -21,7 +21,7 @@ type Envelope struct {
 	// v is within [from, to], and phi is evaluated nowhere else. within holds the bounds of phi on [from, to].
 	from, to float64
 	within   ScalarBounds
-	pieces   []Piece // of phi' where v can be, if it is piecewise linear, else nil
+	pieces   []Piece // pieces of phi' on [from, to] if phi' is piecewise linear, else nil
 	bounds   ScalarBounds
 }
 
@@ -65,7 +65,7 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 		reach = max(2*reach, mu*wide.Slope()*(1+0x1p-40))
 		b = ScalarBounds{Curvature: math.Inf(1)}
 	}
-	modulus := 1.0 // of v + mu phi'(v), strongly monotone
+	modulus := 1.0 // the modulus of the strongly monotone function v + mu phi'(v)
 	if !b.Convex {
 		modulus = 1 - mu*b.Curvature*(1+0x1p-40)
 	}

@@ -28,17 +28,17 @@ type Expansion struct {
 // Proof. Let E_rho be the Bernstein ellipse with semi-axis sum rho > 1. Its points have
 // |Re y| <= (rho + 1/rho)/2 and |Im y| <= (rho - 1/rho)/2, so |phi'| <= M there with M =
 // StripBound(margin + HalfWidth (rho + 1/rho)/2, HalfWidth (rho - 1/rho)/2), for every
-// u0. Then (Trefethen, Approximation Theory and Approximation Practice, Theorems 8.1, 8.2
-// and 15.2) the Chebyshev coefficients satisfy |a_k| <= 2 M rho^-k, the interpolant of
-// degree p - 1 has error at most 4 M rho^(1-p) / (rho - 1), and the Lebesgue constant is
-// at most 1 + (2/pi) log p. (Theorem 8.2 is stated for the extrema of T_p. The same
-// aliasing argument holds for the zeros of T_p: T_k aliases to +-T_m or 0 with m < p, so
-// the error is at most 2 sum_{k>=p} |a_k|.) The coefficient c_k of the interpolant is a_k
-// plus, with signs, a_(2mp-k) + a_(2mp+k) for m >= 1, so |c_k| <= 2 M kappa rho^-k with
-// kappa = 1 + 2 rho^-2 / (1 - rho^-2), since 2mp - k >= k + 2m. Also |c_0| <= Q and |c_k|
-// <= 2 Q, where Q is M for rho = 1, because c_k is 2/p times (and c_0 is 1/p times) a sum
-// of p values of at most Q. The powers in T_a alternate in sign, so the absolute values
-// of their coefficients add up to |T_a(sqrt(-1))|.
+// u0. Then the Chebyshev coefficients satisfy |a_k| <= 2 M rho^-k, and the interpolant of
+// degree p - 1 has an error of at most 4 M rho^(1-p) / (rho - 1). The Lebesgue constant
+// is at most 1 + (2/pi) log p. (See Trefethen, Approximation Theory and Approximation
+// Practice, Theorems 8.1, 8.2 and 15.2.) (Theorem 8.2 is stated for the extrema of T_p.
+// The same aliasing argument holds for the zeros of T_p: T_k aliases to +-T_m or 0 with m
+// < p, so the error is at most 2 sum_{k>=p} |a_k|.) The coefficient c_k of the
+// interpolant is a_k plus, with signs, a_(2mp-k) + a_(2mp+k) for m >= 1. Since 2mp - k >=
+// k + 2m, |c_k| <= 2 M kappa rho^-k with kappa = 1 + 2 rho^-2 / (1 - rho^-2). Also |c_0|
+// <= Q and |c_k| <= 2 Q, where Q is M for rho = 1, because c_k is 2/p times (and c_0 is
+// 1/p times) a sum of p values of at most Q. The powers in T_a alternate in sign, so the
+// absolute values of their coefficients add up to |T_a(sqrt(-1))|.
 //
 // For PowerNorm let r >= 1 and sigma = r + sqrt(r^2 + 1) < rho. E_sigma contains the disc
 // |y| <= r, and |T_k| <= sigma^k in it. There the interpolant differs from f by at most 2

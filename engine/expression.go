@@ -21,10 +21,10 @@ type Expression struct {
 	params     map[string]float64
 	clip       float64
 	f          *autodiff.Function
-	dphi       autodiff.Expr     // phi', without clipping
+	dphi       autodiff.Expr     // phi' without clipping
 	slope      *autodiff.Program // of dphi
 	scratch    *sync.Pool        // of slope: *[]float64
-	pieces     []Piece           // of phi' if it is piecewise linear, else nil
+	pieces     []Piece           // pieces of phi' if phi' is piecewise linear, else nil
 	// proved caches results that take milliseconds to prove. It maps autodiff.Interval to
 	// ScalarBounds, gatePassed to true and strip to the result of StripBound.
 	proved *sync.Map
@@ -41,9 +41,9 @@ type ExpressionOptions struct {
 	Params map[string]float64
 	// Clip > 0 clamps phi' to [-Clip, Clip] for every pair. 0 means no clipping; a phi'
 	// that cannot be bounded is then refused. The clipped slope is the derivative of
-	// another loss. If phi is convex or smooth, so is this other loss, and every
-	// certificate that holds for phi holds for it (docs/theory.md#clipping). Phi still
-	// returns the value of the formula.
+	// another loss. This other loss is convex if phi is convex, and smooth if phi is
+	// smooth. So every certificate that phi allows also holds for the other loss
+	// (docs/theory.md#clipping). Phi still returns the value of the formula.
 	Clip float64
 }
 

@@ -112,7 +112,8 @@ type Constants struct {
 	// Smoothness is L: grad l is L-Lipschitz in w. It is +Inf if the loss is not smooth.
 	Smoothness float64
 	// PairDiameter is Dg, the largest ||grad l(w; z, z') - grad l(w; z~, z')|| over w, z,
-	// z~ and z', in both argument orders. It is at most 2 G (docs/theory.md#constants).
+	// z~ and z'. It also covers ||grad l(w; z', z) - grad l(w; z', z~)||. It is at most 2
+	// G (docs/theory.md#constants).
 	PairDiameter float64
 	// Convex reports whether l(.; z, z') is convex.
 	Convex bool
@@ -146,8 +147,8 @@ type Assertion struct {
 // Assert returns c with the constants that a states and Origin Asserted. If a states no
 // constants, Assert returns c unchanged. If a states G but not Dg, Dg becomes 2 G, which
 // holds for every loss; the Dg of c may not fit the stated G. Assert fails if Validate
-// fails, if the stated L is not finite, or if a states L and the L of c is +Inf, because
-// QueryBounds.Sum is then not a distance to the exact gradient.
+// fails or if the stated L is not finite. It also fails if a states L and the L of c is
+// +Inf, because QueryBounds.Sum is then not a distance to the exact gradient.
 func (c Constants) Assert(a Assertion) (Constants, error) {
 	if a == (Assertion{}) {
 		return c, nil

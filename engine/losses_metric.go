@@ -55,9 +55,9 @@ const metricCells = 128
 //
 //	G <= 4 R^2 max(P, N),   Dg <= 4 R^2 D <= 4 R^2 (P + N),   L <= 16 R^4 q^2 C.
 //
-// P is the supremum of the positive part and N the supremum of the negative part of c =
-// -t phi'(t (1 - M)) over t in [-q, q] and M in [0, A]. D is the bound of metricDiameter
-// if phi is smooth, convex and nonincreasing. Otherwise D is P + N.
+// Let c = -t phi'(t (1 - M)) for t in [-q, q] and M in [0, A]. P is the supremum of the
+// positive part of c, and N is the supremum of the negative part of c. D is the bound of
+// metricDiameter if phi is smooth, convex and nonincreasing. Otherwise D is P + N.
 //
 // The proof is in docs/theory.md#metric-losses, and the proof for D is in
 // docs/theory.md#metric-diameter. G is attained.
@@ -66,8 +66,8 @@ const metricCells = 128
 // MarginRange. This covers rounded margins, and W that are positive semidefinite up to
 // 2^-30. The suprema are computed for cells of t. For t in [t0, t1], for example, a c >=
 // 0 is at most t1 times the largest -phi' on the hull of t [1 - A - s, 1 + s]. For a loss
-// that is not smooth, P and N are both q sup |phi'|, so they hold for any computed slope
-// within the bounds of phi'.
+// that is not smooth, P = N = q sup |phi'|, so P and N hold for any computed slope within
+// the bounds of phi'.
 func (m Metric) Constants(b Bounds, radius float64) (Constants, error) {
 	if err := checkScalarBounds(m.Of, b, radius); err != nil {
 		return Constants{}, err

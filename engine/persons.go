@@ -189,8 +189,8 @@ func (p Problem) validatePersons() error {
 	return nil
 }
 
-// fitsPersons returns an error unless r fits the persons of the problem: r has persons if
-// and only if the problem has persons, their number is N, and no person has more than
+// fitsPersons returns an error unless r has persons if and only if the problem has
+// persons. If there are persons, their number must be N, and no person may have more than
 // PersonRows rows.
 func (p Problem) fitsPersons(r *Records) error {
 	switch {

@@ -40,7 +40,7 @@ func ProjectBall(x []float64, R float64) {
 		q := v / largest
 		sum += q * q
 	}
-	norm := math.Sqrt(sum) // in units of largest, in [1, sqrt(m)]
+	norm := math.Sqrt(sum) // in units of largest; from 1 to sqrt(m)
 	slack := 1 - float64(len(x)+8)*0x1p-52
 	if norm*largest <= R*slack {
 		return
@@ -66,13 +66,13 @@ func squares(x []float64) float64 {
 // ProjectBallError bounds the Euclidean distance between the result of
 // ProjectBall and the exact projection, for m coordinates.
 //
-// Proof. If the computed norm is at most R slack, the exact norm is at most R, and the
-// result and the exact projection are both x. Otherwise the result is x times a factor f
-// with f = (R/||x||) (1 + t), |t| <= 2(m+8) u + (m+12) u, and additional coordinate
-// errors of 4 u. If ||x|| > R, the exact projection is x R/||x||, and the distance is at
-// most |t| R + 4 u R. If ||x|| <= R, the exact projection is x. The computed norm
-// exceeded R slack, so ||x|| >= R (1 - (3m+28) u), and the distance is at most (|t| +
-// (3m+28) u + 4 u) R. In each case the distance is below (6m + 64) u R. QED
+// Proof. If the computed norm is at most R slack, the exact norm is at most R, so the
+// result and the exact projection are x. Otherwise the result is x times a factor f with
+// f = (R/||x||) (1 + t), |t| <= 2(m+8) u + (m+12) u, and additional coordinate errors of
+// 4 u. If ||x|| > R, the exact projection is x R/||x||, and the distance is at most |t| R
+// + 4 u R. If ||x|| <= R, the exact projection is x. The computed norm exceeded R slack,
+// so ||x|| >= R (1 - (3m+28) u), and the distance is at most (|t| + (3m+28) u + 4 u) R.
+// In each case the distance is below (6m + 64) u R. QED
 func ProjectBallError(m int, R float64) float64 {
 	return (6*float64(m) + 64) * 0x1p-53 * R * (1 + 0x1p-50)
 }

@@ -57,16 +57,16 @@ const assumedSlopeError = 16
 // at most depth roundings. For any other loss, NewScoreRange returns an error wrapping
 // ErrUnsupported.
 //
-// Proof. |w.x| <= R ||w|| <= R r (1 + 2^-30), and a computed score differs by at most
-// gamma(depth) sum |x_k w_k| <= gamma(depth) R ||w|| plus one smallest number per product
-// that underflows. S = R r (1 + 2^-20) covers both when gamma(depth) < 2^-21, which is
-// checked. For Slope and Curvature, take z, z' with y - y' = l, x = -x' of norm R, and w
-// parallel to x of any norm up to r' = r (1 + 2^-19). Then u takes every value in [0, 2 l
-// R r'], and with w reversed every negative value down to -2 l R r'. The gradient has
-// norm |phi'(u)| 2 R l, and the norm of the Hessian is the slope of phi' times (2 R l)^2.
-// So the Constants at radius r' bound phi' by G / (2 R l) and the slope of phi' by L / (2
-// R l)^2 on [-V, V]. For a ScalarLoss, its own bounds on MarginRange are used, which
-// contains [-V, V]. QED
+// Proof. |w.x| <= R ||w|| <= R r (1 + 2^-30). The error of a computed score is at most
+// gamma(depth) sum |x_k w_k| <= gamma(depth) R ||w||, plus one smallest number per
+// product that underflows. S = R r (1 + 2^-20) covers exact and computed scores if
+// gamma(depth) < 2^-21, which is checked. For Slope and Curvature, take z and z' with y -
+// y' = l and x = -x' of norm R. Take w parallel to x, of any norm up to r' = r (1 +
+// 2^-19). Then u takes every value in [0, 2 l R r'], and with w reversed every negative
+// value down to -2 l R r'. The gradient has norm |phi'(u)| 2 R l, and the norm of the
+// Hessian is the slope of phi' times (2 R l)^2. So the Constants at radius r' bound phi'
+// by G / (2 R l) and the slope of phi' by L / (2 R l)^2 on [-V, V]. For a ScalarLoss, its
+// own bounds on MarginRange are used, which contains [-V, V]. QED
 func NewScoreRange(p Problem, depth int) (ScoreLoss, ScoreRange, error) {
 	if err := p.Validate(); err != nil {
 		return nil, ScoreRange{}, err

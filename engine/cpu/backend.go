@@ -79,8 +79,9 @@ func (Backend) Name() string { return "cpu" }
 // Plan returns the kernel for a problem. The loss may be an engine.ScoreLoss or engine.MetricLoss that is smooth or an
 // engine.ScalarLoss. Any other loss must have Constants with Smoothness +Inf, and is computed pair by pair. For other
 // losses and for query groups (see engine.Grouped), Plan returns an error wrapping engine.ErrUnsupported. It also
-// returns such an error for Method NearLinear if the loss is not an engine.AnalyticLoss or its expansion does not
-// converge over the public range, and for Method Sorted if the slope is not piecewise linear on this range.
+// returns such an error for Method NearLinear if the loss is not an engine.AnalyticLoss, or if its expansion does not
+// converge over the public range. For Method Sorted it returns such an error if the slope is not piecewise linear on
+// the public range.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if b.Method < Auto || b.Method > Sorted {
 		return nil, fmt.Errorf("cpu: Backend.Method is %d, want Auto, Direct, NearLinear or Sorted", b.Method)
@@ -193,9 +194,9 @@ type kernel struct {
 	// on the public range.
 	logistic, factored bool
 
-	steps     []engine.Piece   // of phi', sorted only
-	bins      int              // of the score range, near-linear only
-	expansion engine.Expansion // of one bin against any other
+	steps     []engine.Piece   // steps of phi', for the sorted method only
+	bins      int              // bins of the score range, for the near-linear method only
+	expansion engine.Expansion // expansion for one bin and any other bin
 
 	blockRows int // rows summed into one accumulator before it is flushed
 	chunkRows int // rows of one job, a multiple of blockRows
@@ -213,7 +214,7 @@ func (k *kernel) terms() int { return k.expansion.Terms }
 // Limits of the fixed grid.
 const (
 	minBlockRows = 256     // bounds the depth of sums over rows
-	maxBlockRows = 2048    // for rows with few of many features
+	maxBlockRows = 2048    // for rows that store few of many features
 	coefRows     = 4096    // records whose c are computed at a time, blocks of rows
 	leastChunk   = 2048    // rows of a chunk, fewer of more than 32 features
 	maxChunks    = 128     // bounds the number of partial sums

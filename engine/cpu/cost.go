@@ -26,8 +26,8 @@ const (
 	nsStep         = 3.2   // Merge, per record and step
 	nsStepCall     = 530   // a step of a pair of labels
 	nsSortedCall   = 170   // fixed
-	nsFeature      = 0.8   // of a record that is read from memory for a score, and again for the sum
-	nsProduct      = 0.06  // of metrics, per ordered pair and feature
+	nsFeature      = 0.8   // per feature of a record that is read from memory for a score, and again for the sum
+	nsProduct      = 0.06  // metric losses, per ordered pair and feature
 )
 
 // The kernels use 1 + 4k terms for a bin, and at most 33. More powers would lose digits:
@@ -196,9 +196,9 @@ const (
 	bytesSorted  = 42
 	bytesDirect  = 50
 	bytesMetric  = 40
-	bytesCommon  = 1 << 17 // whatever n is; of pairs:
+	bytesCommon  = 1 << 17 // for any n; the following constants are for pairs
 	bytesTiles   = 3 << 18
-	bytesStripes = 16 // of a metric, per d^2 and number
+	bytesStripes = 16 // metric losses, for each of d^2 numbers
 )
 
 func (k *kernel) bytes() float64 {

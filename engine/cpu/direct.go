@@ -76,7 +76,7 @@ func newDirect(e *evaluator) *direct {
 
 func (m *direct) stripes() int { return (len(m.rows.sum) + m.stripe - 1) / m.stripe }
 
-// prepare computes the scores and the sums over both sides.
+// prepare computes the scores, and the sums over rows and over columns.
 func (m *direct) prepare(ctx context.Context, w []float64) error {
 	e := m.e
 	err := forEach(ctx, e.kernel.workers, e.chunks(), func(worker, chunk int) {

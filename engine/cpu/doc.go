@@ -7,14 +7,13 @@
 // y_j)(s_i - s_j)) (y_i - y_j) and s = X w are the scores. There are three methods to
 // compute c:
 //
-//   - direct: every pair once, O(n^2). Any labels, any ScoreLoss. The
-//     logistic loss on binary labels needs no exponential per pair; its terms in
-//     float32 are rounded to integers, whose sums are exact.
-//   - near-linear: Chebyshev interpolation of phi' in bins of the public score
-//     range, from sums of powers of the scores, O(n) per gradient, for an AnalyticLoss
-//     and up to 16 different labels (Problem.LabelValues).
-//   - sorted: for a piecewise linear phi', from the sorted scores of each label and
-//     their running sums, O(n log n) per gradient for few labels.
+//   - direct: every pair is visited once, which costs O(n^2). It is for any labels and any
+//     ScoreLoss. The logistic loss on binary labels needs no exponential per pair.
+//   - near-linear: Chebyshev interpolation of phi' in bins of the public score range, from
+//     sums of powers of the scores. It costs O(n) per gradient. It is for an AnalyticLoss and
+//     up to 16 different labels (Problem.LabelValues).
+//   - sorted: sums over the sorted scores of each label, from running sums. It costs O(n log n)
+//     per gradient for few labels. It is for a piecewise linear phi'.
 //
 // A Mahalanobis loss is summed over tiles of the upper triangle of pairs. For each tile the
 // inner products under W are computed and replaced by the coefficients c, and then c is
@@ -24,7 +23,7 @@
 //
 // The inner loops are implemented by a kernels.Variant, in plain Go or with vector
 // instructions of the processor. The method and every bound depend on public numbers
-// alone and hold for every variant. Work is cut along a fixed grid and partial sums are
-// combined in a fixed order, so the bits of a result depend on the variant, but not on
+// alone and hold for every variant. The work is cut along a fixed grid, and partial sums
+// are added in a fixed order. So the bits of a result depend on the variant, but not on
 // the number of workers.
 package cpu

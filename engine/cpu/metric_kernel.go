@@ -15,7 +15,7 @@ const (
 	metricRows    = 96
 	metricCols    = kernels.MetricTileCols
 	metricPanel   = 8160 // columns, a multiple of metricCols
-	metricStripes = 64   // at most, of rows; they are the jobs
+	metricStripes = 64   // largest number of stripes of rows; the stripes are the jobs
 	metricJob     = 16   // blocks of metricRows records of one job of PrefixPairs
 )
 

@@ -20,12 +20,13 @@ import (
 //	E = C dV + e + 2 u Q
 //
 // where e is the error of phi', and 2 u is the relative rounding error of the product with
-// both labels. For a loss that is not smooth, the computed sum is compared with the exact sum
-// of terms with the computed slopes, so E is only 2 u Q: see engine.QueryBounds.Sum, and
-// direct score losses. A computed slope is a function of the two records, their order and W
-// alone, bit for bit, whatever else is in the tile. This holds for two reasons. The plain
-// kernels sum every element of X W and of X W X^T in the same way (kernels.AddProducts, Dot).
-// A slope is a clamped function of its margin (the contract of engine.Scalar.Slopes).
+// the two labels. For a loss that is not smooth, the computed sum is compared with the exact
+// sum of terms that have the computed slopes, so E is only 2 u Q (see engine.QueryBounds.Sum,
+// and kernel.roundoff for score losses). A computed slope is a function of the two records,
+// their order and W alone, bit for bit, whatever else is in the tile. This holds for two
+// reasons. The plain kernels sum every element of X W and of X W X^T in the same way
+// (kernels.AddProducts, Dot). A slope is a clamped function of its margin (the contract of
+// engine.Scalar.Slopes).
 //
 // A loss may be smooth at the margins of members of its domain, but not up to V. It then has
 // the Constants of a smooth loss, so E must also bound the distance to the exact
@@ -33,9 +34,9 @@ import (
 //
 // # All pairs
 //
-// The result is 2 [X^T diag(C1) X - (M + M^T)] with U the strict upper triangle of
-// c, C1 its row sums plus its column sums and M = X^T U X. For the computed U this is
-// exactly sum_(i != j) c_ij v_ij v_ij^T, so the errors of c add at most
+// The result is 2 [X^T diag(C1) X - (M + M^T)] with M = X^T U X. U is the strict upper
+// triangle of c, and C1 are the row sums of U plus its column sums. For the computed U
+// this is exactly sum_(i != j) c_ij v_ij v_ij^T, so the errors of c add at most
 //
 //	q E sum_(i != j) ||v_ij||^2 = q E (2 n sum ||x_i||^2 - 2 ||sum x_i||^2) <= 2 n^2 R^2 q E.
 //
@@ -107,18 +108,18 @@ func (k *metricKernel) coefficientError() float64 {
 const finish = 2 + 3
 
 // allDepth returns the largest depth of the two kinds of products. Products of M take part in sums
-// over a tile and over the tiles of a panel, in the product with X, and in sums over the rows of a
-// tile, the tiles of a stripe, the stripes and the panels. Products of the diagonal term take part in
-// row sums over a tile, a panel and the panels, or in column sums over a tile, a stripe and the
-// stripes. They also take part in the sum of row and column sums, in the multiplication, and in sums
-// over rows as for M.
+// over a tile and over the tiles of a panel, and in the product with X. They also take part in sums
+// over the rows of a tile, the tiles of a stripe, the stripes and the panels. Products of the
+// diagonal term take part in row sums over a tile, a panel and the panels, or in column sums over a
+// tile, a stripe and the stripes. Then they take part in the sum of row and column sums, in the
+// multiplication, and in the same sums over rows as products of M.
 func (k *metricKernel) allDepth() int {
 	n := k.rows
 	panels := (n + k.panel - 1) / k.panel
 	panelTiles := k.panel/metricCols + 1
 	blocks := k.stripe/metricRows + 1
 	reduce := blocks + metricStripes + panels
-	block := metricCols + panelTiles + 3 // of kernels.MetricBlock
+	block := metricCols + panelTiles + 3 // depth of kernels.MetricBlock
 	product := block + 1
 	row := block + panels
 	col := metricRows + 1 + reduce

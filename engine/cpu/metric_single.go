@@ -83,12 +83,13 @@ func (k *metricKernel) singleRoundoff() float64 {
 // where F_Z = kernels.MetricSpan32 and F_T = singleTerms are the numbers of terms of sums.
 //
 // Proof. The computed margin and coefficient of a pair are functions of its two records,
-// their order and W. This holds because kernels.MetricBlock32 computes them by the same
-// operations whatever the other rows and columns are, because x_i^T W and x_i^T W x_i
-// depend on one row only, and because a number rounded to float32 depends on this number
-// only. The same holds for x^_j. So for pairs without k, the errors of coefficients and of
-// x^_j are the same for the two data sets, and cancel. For each of the n-1 unordered pairs
-// with k these errors are at most 8 R^2 E + 4 R^2 qQ w, for each of the two data sets.
+// their order and W. The reasons are as follows. kernels.MetricBlock32 computes margins
+// and coefficients by the same operations whatever the other rows and columns are. x_i^T W
+// and x_i^T W x_i depend on one row only. A number rounded to float32 depends on this
+// number only. The same holds for x^_j. So for pairs without k, the errors of coefficients
+// and of x^_j are the same for the two data sets, and cancel. For each of the n-1
+// unordered pairs with k these errors are at most 8 R^2 E + 4 R^2 qQ w, for each of the
+// two data sets.
 //
 // The pairs of a sum in float32 depend on n alone. A sum without k has the same terms in the same order
 // for the two data sets, hence the same bits and the same error. Every other record i has one sum of C1

@@ -79,8 +79,8 @@ func (k *momentsKernel) depth() int {
 }
 
 // weightRoundings is an upper bound of the number of roundings that the weight of a row adds to a
-// term of a sum: 2 for the weight and its product with another weight, or 5 for two numbers that
-// are multiplied by the root of the weight.
+// term of a sum. There are 2 roundings for the weight and its product with another weight. There
+// are 5 roundings for two numbers that are multiplied by the root of the weight.
 const weightRoundings = 6
 
 // Bounds implements engine.Kernel (docs/theory.md#computed-moments).
@@ -101,7 +101,7 @@ func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 	radius, second := q.Radius, q.Second
 	n, d := float64(k.problem.N), float64(k.problem.D)
 	gamma := engine.Gamma(k.depth())
-	lost := n * 0x1p-1074 // of a coordinate
+	lost := n * 0x1p-1074 // underflow of a coordinate
 	const up = 1 + 0x1p-40
 	e := engine.QueryBounds{Positives: gamma * n * up}
 	if k.problem.ByPerson() {
@@ -112,7 +112,7 @@ func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 	if second != engine.NoSecond {
 		e.Second = ((gamma+2*engine.SymmetricError)*n*radius*radius + lost*d*d) * up
 	}
-	if w := k.wideError(); k.sumsWide(radius, second) { // the storage of the records decides which sums are used, so Bounds must cover both
+	if w := k.wideError(); k.sumsWide(radius, second) { // the storage of the records decides which sums are used, so Bounds covers sums over all and over stored features
 		e = engine.QueryBounds{Positives: max(e.Positives, w.Positives), Sum: max(e.Sum, w.Sum), Second: max(e.Second, w.Second)}
 	}
 	return e
@@ -149,7 +149,7 @@ type momentsEvaluator struct {
 	work    []momentsWork
 
 	first, last int       // chunks of this process: from first to last-1
-	totals      []float64 // of all chunks, in a team
+	totals      []float64 // totals of all chunks, in a team
 }
 
 // momentsWork is the scratch space of one worker. It holds a block, the sums of a block and the sums of a chunk.
@@ -161,7 +161,7 @@ type momentsWork struct {
 
 // momentTotals holds sums. A vector has stride numbers, and a matrix has stride^2 numbers.
 type momentTotals struct {
-	all         []float64 // what follows
+	all         []float64 // storage of the following slices
 	positives   *float64
 	sum, second []float64
 }

@@ -18,7 +18,7 @@ const (
 	wideChunk  = 1 << 14 // records that are summed before the sum is added to the total
 	wideRounds = 16      // roundings of a term and of the combination with the centre, at most
 
-	leastWideRadius = 0x1p-10 // of the norm bound
+	leastWideRadius = 0x1p-10 // least radius, relative to the norm bound
 )
 
 // isWide reports whether full second moments of the problem's records are sums over the stored features. This needs a
@@ -110,7 +110,7 @@ func (e *momentsEvaluator) sumWide(ctx context.Context, dst engine.Moments, m en
 		y /= e.problem.Bounds.LabelAbs
 		a := 1.0
 		if m.Signed {
-			a = (y - m.Offset) / (1 + math.Abs(m.Offset)) // at most 1, as in add
+			a = (y - m.Offset) / (1 + math.Abs(m.Offset)) // |a| <= 1, as in add
 		}
 		all.signed[i], all.square[i] = a*s, s*s
 		positives.add(i, (1+y)/2)

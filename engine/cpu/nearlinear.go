@@ -23,7 +23,7 @@ const (
 	keptGroups = coefRows / 8
 )
 
-// nearLinear computes c by Chebyshev interpolation in both scores of a pair.
+// nearLinear computes c by Chebyshev interpolation in each of the two scores of a pair.
 //
 // The score range [-S, S] has B bins of half-width S/B. Each bin has p nodes. A record
 // has a position y in [-1, 1] in its bin. The interpolant of phi' between a node and a
@@ -64,7 +64,7 @@ type nearLinear struct {
 type nearScratch struct {
 	score, pos []float64 // of a block, in the order of records
 	x          []float64 // positions, then values, by place
-	weight     []float64 // of positions, for persons only
+	weight     []float64 // weights of positions, for persons only
 	places     places
 	key        []int32
 	lanes      []float64 // partial sums of each group
@@ -207,8 +207,8 @@ func (m *nearLinear) prepare(ctx context.Context, w []float64) error {
 //
 //	g_k = sum_(b != a) (y_a - y_b) sum_(all records j of b) phi'((y_a - y_b)(x_k - s_j))
 //
-// For y_a < y_b the matrix equals the matrix of (b, a) with both scores negated, i.e.
-// with nodes and bins in reverse order.
+// For y_a < y_b, the matrix equals the matrix of (b, a) with negated scores, so nodes and
+// bins are in reverse order.
 func (m *nearLinear) nodeSums(s *nearScratch, a, bin int) {
 	p, bins, q := m.e.terms(), m.e.bins, m.q
 	row, g := (2*bins-1)*p, s.g
@@ -255,7 +255,7 @@ func (m *nearLinear) tables(p int) {
 	for k := range p {
 		for a := range p {
 			m.toCoefs[a*p+k] = 2 / float64(p) * t[k*p+a]
-			m.toPowers[k*p+a] = 2 * powers[a*p+k] // with the factor 2 of c
+			m.toPowers[k*p+a] = 2 * powers[a*p+k] // includes the factor 2 of c
 		}
 		m.toCoefs[k] = 1 / float64(p)
 	}
@@ -279,7 +279,7 @@ func (m *nearLinear) table(label float64, nodes, powers []float64) []float64 {
 		}
 	}
 	m.e.slopes(table)
-	cheb := [2][]float64{make([]float64, (p+1)/2), make([]float64, p/2)} // of even and of odd polynomials
+	cheb := [2][]float64{make([]float64, (p+1)/2), make([]float64, p/2)} // coefficients of even and of odd polynomials
 	for v := table; len(v) > 0; v = v[p:] {
 		for a := range p {
 			cheb[a%2][a/2] = compensatedDot(m.toCoefs[a*p:(a+1)*p], v[:p], 1)

@@ -77,7 +77,7 @@ func (b Backend) PlanEmbedded(p EmbeddedPairs) (*EmbeddedKernel, error) {
 	case logistic:
 		k.slopes = clampedLogistic(set)
 	case !k.bounds.Smooth():
-		// A margin must not depend on what else is in a tile: engine.Kernel.
+		// A margin must not depend on the other rows of a tile (engine.QueryBounds.Sum).
 		if k.set, err = kernels.Select(kernels.Generic); err != nil {
 			return nil, err
 		}

@@ -13,7 +13,7 @@ import (
 // rows (docs/theory.md#person-sums).
 type rowsOfPersons struct {
 	first  []int     // first row of each person, and the number of rows
-	weight []float64 // of each row: 1/m for a person with m rows
+	weight []float64 // weight of each row: 1/m for a person with m rows
 	next   []int32   // for each row, the first row of the next person
 	most   int       // largest number of rows of a person
 	own    []float64 // for each row, the part of c from pairs within its person; not for the direct method
@@ -100,8 +100,9 @@ func (k *kernel) pairSlope(d, s, t float64) float64 {
 }
 
 // ownError returns E' of docs/theory.md#person-sums. It is the error of a sum of up to
-// PersonRows single slopes, which are added one after the other. A slope that is computed
-// from steps has as many roundings more than sortedError as there are steps.
+// PersonRows single slopes, which are added one after the other. For the sorted method, a
+// slope is a sum over the steps. Each step adds one rounding to the roundings of
+// sortedError.
 func (k *kernel) ownError() float64 {
 	depth := engine.Gamma(k.problem.PersonRows+8) * k.scores.Slope
 	switch k.method {
@@ -117,7 +118,7 @@ func (k *kernel) ownError() float64 {
 	return 0
 }
 
-// personTile is sumTile for the pairs of rows of different persons, with both sides all rows.
+// personTile is sumTile for the pairs of rows of different persons. Each side has all rows.
 func (m *direct) personTile(col, work []float64, r0, r1, c0, c1 int) {
 	p, s, y := m.e.persons, m.rows.s, m.e.y
 	kernels.WeightedTile(m.rows.sum[r0:r1], col, s[r0:r1], y[r0:r1], p.weight[r0:r1], p.next[r0:r1], s[c0:c1], y[c0:c1], p.weight[c0:c1], c0, work, m.e.slopes)

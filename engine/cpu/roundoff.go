@@ -59,18 +59,16 @@ const (
 // same relative error. So the logistic function changes by at most C (2 u V + 8 u), and
 // its own roundings add 9 u Q. The sum is below the same E, since C = 1/4 and Q >= 1/2.
 //
-// The error of pairs in float32 is bounded at singleError.
-//
 // # Near-linear
 //
 // For a record i and one other label, let F(x, y) = phi'(D (s_i - s_j)), where x and y are
 // the positions of s_i and s_j in their bins. Let p = Terms, B = bins, L = Lebesgue, A =
 // PowerNorm, A2 = PowerGrowth, tau = Truncation and T = PowerNoise. The method computes
 // I_x I_y F, summed over j, where I_x and I_y interpolate in x and in y. It computes the
-// sums of powers of y, their products with the polynomials of F(node of x, .), the
-// Chebyshev coefficients of the values at the nodes of x and the coefficients of powers,
-// and evaluates by Horner's rule. The errors are, in units of N |D| for N records of the
-// label:
+// sums of powers of y, and their products with the polynomials of F(node of x, .). From
+// the values at the nodes of x it computes Chebyshev coefficients and coefficients of
+// powers. It evaluates the polynomials by Horner's rule. The errors are, in units of N |D|
+// for N records of the label:
 //
 //	(1 + L) tau            |F - I_x F| <= tau and |I_x (F - I_y F)| <= L tau
 //	C 2 l (ds + 7 u S)     scores, w/S by u S. Locate rounds z <= B twice (2 u B bins of
@@ -92,10 +90,10 @@ const (
 //	                       dot product has depth q = DotDepth(p), |value at a node| <= (Q+tau) N
 //
 // These errors add up to an error E' at the nodes, which may change each Chebyshev
-// coefficient in x by 2 E'. Without these errors, the absolute values of the coefficients
-// of powers add up to L A and the absolute values of their terms to L A2, since I_y F is a
-// sum of F(., node) with factors whose absolute values add up to at most L. So the
-// remaining errors are
+// coefficient in x by 2 E'. I_y F is a sum of F(., node) with factors whose absolute
+// values add up to at most L. So without these errors, the absolute values of the
+// coefficients of powers add up to L A, and the absolute values of their terms add up to L
+// A2. So the remaining errors are
 //
 //	g(q) (L A2 + 2 E' T)           coefficients of powers
 //	g(2p + 2) (L A + 2 E' T)       kernels.Polynomial
@@ -104,11 +102,11 @@ const (
 // # Sorted
 //
 // Let (From, a, b) be the steps of phi', A = sum |a| + |b| V and r = sum |b|. c_i is a sum of D (a + b D (s_i - s_j))
-// over the steps with s_j <= fl(s_i - fl(From/D)). In units of D, the errors are 8 u A in the sums (kernels.Merge), 3 u
-// A if up to plainSums of these are added without a low part, 4 u A in the coefficients of steps and pieces, 2 u Q for
-// the rounding of D and 2 u Q once for the result. A step of a pair may be taken too early or too late by up to 3 u V,
-// which changes a continuous slope by 3 u V r. The errors of the scores and of D change the margin by 2 l ds + 2 u V.
-// So
+// over the steps with s_j <= fl(s_i - fl(From/D)). In units of D, the error of the sums is 8 u A (kernels.Merge), and 3
+// u A more if up to plainSums of the sums are added without a low part. The error of the coefficients of steps and
+// pieces is 4 u A. The rounding of D adds 2 u Q, and the result adds 2 u Q once. A step of a pair may be taken too
+// early or too late by up to 3 u V, which changes a continuous slope by 3 u V r. The errors of the scores and of D
+// change the margin by 2 l ds + 2 u V. So
 //
 //	E = C (2 l ds + 2 u V) + e + (17 A + 4 Q + 8 r V) u.
 //

@@ -17,8 +17,7 @@ import (
 type ScoreSums struct{ e *evaluator }
 
 // BindScores returns the ScoreSums of a kernel. A Backend planned the kernel for a ScoreLoss with one
-// feature, Radius 1, and the bound of the scores as FeatureNorm. The labels and persons are those that
-// r holds.
+// feature, Radius 1, and the bound of the scores as FeatureNorm. r provides the labels and persons.
 func BindScores(planned engine.Kernel, r *engine.Records) (*ScoreSums, error) {
 	k, ok := planned.(*kernel)
 	if !ok || k.problem.D != 1 || k.problem.Radius != 1 || k.problem.N != r.Units() || k.problem.Bounds.LabelAbs != r.Bounds().LabelAbs {

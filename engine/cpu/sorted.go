@@ -85,7 +85,7 @@ type sorted struct {
 	from    []int32         // place of each number in its group before sorting
 
 	score  []float64 // scores by record, then half of c
-	work   []float64 // by group: unsorted scores, then half of c
+	work   []float64 // unsorted scores by group, then half of c
 	lo, hi []float64 // least and greatest score of each chunk
 	sorter []kernels.Sorter
 	merge  []kernels.Merge

@@ -77,8 +77,8 @@ func (c classes) direct(ctx context.Context, loss engine.ScoreLoss, workers int)
 // The interpolation in a bin, and how its error is checked.
 const (
 	nodes     = 16    // Chebyshev points per bin
-	tests     = 33    // equidistant test points per bin, both ends among them
-	tolerance = 1e-12 // of the largest |phi| at the test points
+	tests     = 33    // equidistant test points per bin, including the two ends
+	tolerance = 1e-12 // relative to the largest |phi| at the test points
 	fewBins   = 32
 	manyBins  = 512
 )

@@ -12,10 +12,10 @@ import (
 // a guarantee for limit replaced pairs is also a guarantee for a replaced individual
 // (docs/theory.md#pair-groups). Labels of the pairs may be computed from the records.
 //
-// Pairs are drawn uniformly. A pair is kept if it is new and both its individuals are in
-// fewer than limit pairs. Draw fails if density is not positive. It also fails if density
-// is above limit/2 or (n-1)/2, because no such graph exists, or so close to these numbers
-// that the draw gets stuck.
+// Pairs are drawn uniformly. A pair is kept if it is new and each of its two individuals
+// is in fewer than limit pairs. Draw fails if density is not positive. It also fails if
+// density is above limit/2 or (n-1)/2, because no such graph exists, or so close to these
+// numbers that the draw gets stuck.
 func Draw(n int, density float64, limit int, seed uint64) ([]Pair, error) {
 	m := math.Round(density * float64(n))
 	most := min(float64(limit), float64(n-1)) * float64(n) / 2
