@@ -12,21 +12,21 @@ import (
 // the problem.
 var ErrUnsupported = errors.New("engine: not supported by this backend")
 
-// Problem holds the public facts about a computation. The choice of a method, the
-// roundoff bound of the method and its cost depend on nothing else.
+// Problem holds the public facts about a computation. The choice of a method, its
+// roundoff bound and its cost depend on no other facts.
 type Problem struct {
 	N, D   int     // records and features, N >= 2, D >= 1
 	Bounds Bounds  // the bounds of every record
 	Loss   Loss    // the pair loss
 	Radius float64 // r > 0: gradients are computed only at ||w||_2 <= r
-	// NonZerosPerRow bounds the number of stored features of a row. If it is 0, the bound
-	// is D. It is public, because it is part of the schema.
+	// NonZerosPerRow is the largest number of stored features of a row. If it is 0, D
+	// applies. NonZerosPerRow is public, because it is part of the schema.
 	NonZerosPerRow int
 	// LabelValues bounds the number of different labels. 0 means 2 (two classes), and
-	// AnyLabels sets no bound. It is public, because it is part of the schema: it alone
-	// decides whether a method that needs few labels is chosen, and the labels of the
-	// records do not. The running time may still depend on the labels: the direct method
-	// visits n+ n- pairs of two classes.
+	// AnyLabels sets no bound. LabelValues is public, because it is part of the schema.
+	// The choice of a method that needs few labels depends on LabelValues and not on the
+	// labels of the records. The running time may still depend on the labels: for two
+	// classes with n+ and n- records, the direct method visits n+ n- pairs.
 	LabelValues int
 	// PersonRows is the public cap on the number of rows of a person. If it is 0, each
 	// row is a record. If it is positive, each of the N records is a person, and the loss
@@ -112,8 +112,8 @@ func (p Problem) Fits(r *Records) error {
 }
 
 // FitsShard is Fits for records that may be one shard of a team's data. It does not check
-// that all shards together have no more different labels than the problem allows; the
-// members of the team agree on that number.
+// the number of different labels of all shards together. The members of the team check
+// this number when they agree on a run.
 func (p Problem) FitsShard(r *Records) error {
 	if r.Total() != p.N || r.Dim() != p.D || r.Bounds() != p.Bounds {
 		return fmt.Errorf("engine: records of shape %d x %d with bounds %+v do not fit a problem planned for %d x %d with %+v", r.Total(), r.Dim(), r.Bounds(), p.N, p.D, p.Bounds)
@@ -132,7 +132,7 @@ func (p Problem) FitsShard(r *Records) error {
 
 // Backend turns a public Problem into a Kernel.
 type Backend interface {
-	// Name identifies the backend and its variant in reports, e.g. "cpu".
+	// Name returns the name of the backend and its variant for reports, e.g. "cpu".
 	Name() string
 	// Plan chooses the cheapest exact method from public numbers alone. It returns an
 	// error wrapping ErrUnsupported if the backend has no method for the problem. A
@@ -147,13 +147,13 @@ type Backend interface {
 type Kernel interface {
 	// Problem returns the problem that the kernel was planned for.
 	Problem() Problem
-	// Method names the method, e.g. "near-linear", for reports.
+	// Method returns the name of the method for reports, e.g. "near-linear".
 	Method() string
 	// Bounds returns the public bounds of the answer to a query. They hold for every W and
 	// Centre that the query may have, so W and Centre need not be set.
 	Bounds(q Query) QueryBounds
-	// Bind attaches records. It fails if Problem.Fits fails. The values of the records
-	// never make it fail.
+	// Bind attaches records. It fails if Problem.Fits fails. It never fails because of
+	// the values of the records.
 	Bind(*Records) (Evaluator, error)
 }
 
@@ -182,9 +182,9 @@ type QueryBounds struct {
 	// if they do not depend on the record (docs/theory.md#neighbour-roundoff). It does not suffice
 	// for a recursion, because certificates of recursions compare with exact steps.
 	//
-	// Neighbour is a number r with the following property. Let w be as above, and let the
-	// data sets D and D' within Bounds differ in one record, which has the same place in D
-	// and in D'. Then the computed gradient satisfies
+	// Neighbour is a number r with the following property. Let ||w|| be at most
+	// Problem.Radius, and let the data sets D and D' within Bounds differ in one record,
+	// which has the same place in D and in D'. Then the computed gradient satisfies
 	//
 	//	||(computed(D) - computed(D')) - (S(D) - S(D'))||_2 <= 2 r
 	//

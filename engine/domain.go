@@ -27,7 +27,7 @@ type Ball struct {
 
 var _ Domain = Ball{}
 
-// Text returns "||w|| <= R".
+// Text returns "||w|| <= r".
 func (b Ball) Text() string { return "||w|| <= r" }
 
 // Diameter returns 2R.

@@ -72,8 +72,8 @@ func psdAllowance(dim int, norm float64) float64 {
 // The bits of the result do not depend on the number of threads. A vector that is not
 // finite becomes Start. For 2^-900 <= norm <= 2^1000 and Dim <= 2^14, Project fails only
 // if ||w|| exceeds norm by so much that the error bound does not hold. Then it sets w to
-// zero and returns an error. So whether a training succeeds does not depend on its
-// records, and no guarantee depends on an eigensolver.
+// zero and returns an error. So the success of a training does not depend on its records,
+// and no guarantee depends on an eigensolver.
 //
 // The exact projection first clips the negative eigenvalues and then scales. For a closed
 // convex cone K and a ball S around 0, P_S(P_K(M)) is the projection of M onto the

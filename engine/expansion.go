@@ -17,7 +17,7 @@ type Expansion struct {
 	CoefNorm, CoefGrowth float64
 	// PowerNorm bounds sum_i |m_i| for the interpolant sum_i m_i y^i. PowerGrowth bounds
 	// sum_a |c_a| |T_a(sqrt(-1))|, which is the sum of the absolute values of all terms
-	// that are added in the m_i.
+	// that are added to compute the m_i.
 	PowerNorm, PowerGrowth float64
 }
 

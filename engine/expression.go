@@ -15,14 +15,14 @@ import (
 
 // Expression is a Scalar that is defined by a formula. Its derivative is computed
 // symbolically, and its bounds are proved by interval arithmetic. So a guarantee for a
-// user's own loss depends on proved constants only. An Expression is immutable.
+// user's own loss depends only on proved constants. An Expression is immutable.
 type Expression struct {
 	name, text string
 	params     map[string]float64
 	clip       float64
 	f          *autodiff.Function
 	dphi       autodiff.Expr     // phi' without clipping
-	slope      *autodiff.Program // of dphi
+	slope      *autodiff.Program // the program that computes dphi
 	scratch    *sync.Pool        // of slope: *[]float64
 	pieces     []Piece           // pieces of phi' if phi' is piecewise linear, else nil
 	// proved caches results that take milliseconds to prove. It maps autodiff.Interval to
@@ -39,11 +39,11 @@ var (
 type ExpressionOptions struct {
 	// Params are the values of the names in the formula.
 	Params map[string]float64
-	// Clip > 0 clamps phi' to [-Clip, Clip] for every pair. 0 means no clipping; a phi'
-	// that cannot be bounded is then refused. The clipped slope is the derivative of
-	// another loss. This other loss is convex if phi is convex, and smooth if phi is
-	// smooth. So every certificate that phi allows also holds for the other loss
-	// (docs/theory.md#clipping). Phi still returns the value of the formula.
+	// Clip > 0 clamps phi' to [-Clip, Clip] for every pair. 0 means no clipping. Without
+	// clipping, a phi' that cannot be bounded is refused. The clipped slope is the
+	// derivative of another loss. This other loss is convex if phi is convex, and smooth
+	// if phi is smooth. So every certificate that phi allows also holds for the other
+	// loss (docs/theory.md#clipping). Phi still returns the value of the formula.
 	Clip float64
 }
 

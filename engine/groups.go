@@ -28,8 +28,8 @@ func (p GroupPairs) MaxPerRecord() int64 {
 
 func (GroupPairs) pairs() {}
 
-// Pairs returns the pairs that the problem's objective averages over: the pairs within
-// its groups, or all pairs if it has no groups.
+// Pairs returns the pairs over which the problem's objective averages. These are the
+// pairs within groups, or all pairs if the problem has no groups.
 func (p Problem) Pairs() Pairs {
 	if len(p.Groups) > 0 {
 		return GroupPairs{Sizes: p.Groups}
@@ -94,7 +94,7 @@ func (b Grouped) Plan(p Problem) (Kernel, error) {
 
 type groupedKernel struct {
 	problem Problem
-	inner   map[int]Kernel // by group size, at least 2
+	inner   map[int]Kernel // inner kernels by group size; a group has at least 2 records
 }
 
 func (k *groupedKernel) Problem() Problem { return k.problem }

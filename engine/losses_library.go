@@ -19,7 +19,7 @@ type LibraryLoss struct {
 }
 
 // Library returns the built-in scalar losses. The loss "logistic" is also implemented by
-// Logistic and MahalanobisLogistic, which have kernels of their own.
+// Logistic and MahalanobisLogistic, for which backends have special kernels.
 //
 // For AUC, a margin u > 0 means that a pair is in the right order. For metric learning, a
 // margin u > 0 means that a pair of equal labels is closer than 1, or that a pair of

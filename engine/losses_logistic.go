@@ -90,7 +90,7 @@ func (Logistic) Bounds(lo, hi float64) (ScalarBounds, error) {
 	}
 	const up = 1 + 16*0x1p-52
 	curvature := func(v float64) float64 { return sigmoid(v) * sigmoid(-v) }
-	nearest := max(lo, -hi, 0) // of |u|
+	nearest := max(lo, -hi, 0) // the least |u|
 	return ScalarBounds{
 		SlopeMin: -sigmoidUp(-lo), SlopeMax: -sigmoid(-hi) / up,
 		Curvature: min(0.25, curvature(nearest)*up), Convex: true,

@@ -195,7 +195,7 @@ var mahalanobisDiameters diameterCache
 
 type diameterCache struct {
 	sync.Mutex
-	known map[[3]float64]float64 // by q, A and s; at most diameterCacheSize
+	known map[[3]float64]float64 // values by q, A and s; at most diameterCacheSize values
 }
 
 const diameterCacheSize = 256

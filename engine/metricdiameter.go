@@ -64,7 +64,7 @@ func metricDiameter(slope func(x float64) float64, A, s float64) float64 {
 
 const (
 	diameterTolerance = 0.005
-	diameterBoxes     = 1 << 19 // evaluations, some 0.1 s
+	diameterBoxes     = 1 << 19 // largest number of evaluations, which take about 0.1 s
 )
 
 type diameterSearch struct {
@@ -117,7 +117,7 @@ func (m diameterSearch) value(x diameterBox) float64 {
 
 // cosSquared returns bounds of cos^2 on [lo, hi].
 func cosSquared(lo, hi float64) (least, most float64) {
-	const slack = 0x1p-49 // of cosines and angles, with room
+	const slack = 0x1p-49 // covers the errors of cosines and angles, with room
 	a, b := math.Cos(lo), math.Cos(hi)
 	least, most = min(a*a, b*b), max(a*a, b*b)
 	for k := math.Ceil(lo / (math.Pi / 2)); k <= math.Floor(hi/(math.Pi/2)); k++ {

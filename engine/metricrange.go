@@ -50,11 +50,11 @@ func (m MetricRange) Smooth() bool { return !math.IsInf(m.Curvature, 0) }
 // Slope and curvature. Take x = -x' of norm R, and y = y' or y = -y' of size LabelAbs.
 // Take W = B e e^T with e along x, for any B up to r' = (r + 1/(2 R^2)) (1 + 2^-19). This
 // W is semidefinite and has norm B. Then u = +-q (1 - 4 R^2 B) takes every value of [-V,
-// V], because 4 R^2 r' - 1 >= V/q. The gradient has norm |phi'(u)| q 4 R^2 and the
-// Hessian phi”(u) (q 4 R^2)^2. So the Constants at radius r' bound phi' by G / (4 R^2 q)
-// and the slope of phi' by L / (4 R^2 q)^2 on [-V, V]. These bounds also hold for
-// indefinite W, for which the constants themselves do not hold. For a ScalarLoss, its own
-// bounds on [-V, V] are used. QED
+// V], because 4 R^2 r' - 1 >= V/q. The gradient has norm |phi'(u)| q 4 R^2, and the
+// Hessian has norm |phi”(u)| (q 4 R^2)^2. So the Constants at radius r' bound phi' by G /
+// (4 R^2 q) and the slope of phi' by L / (4 R^2 q)^2 on [-V, V]. These bounds also hold
+// for indefinite W, for which the constants themselves do not hold. For a ScalarLoss, its
+// own bounds on [-V, V] are used. QED
 func NewMetricRange(p Problem, loss MetricLoss, depth int) (MetricRange, error) {
 	up := 1 + 16*unitRoundoff
 	R, r, b := p.Bounds.FeatureNorm, p.Radius, p.Bounds.LabelAbs

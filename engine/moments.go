@@ -9,7 +9,7 @@ import (
 // SecondMoments selects the second moments of records that are summed.
 type SecondMoments int
 
-// The kinds of second moments.
+// NoSecond, DiagonalSecond and FullSecond are the kinds of second moments.
 const (
 	NoSecond       SecondMoments = iota
 	DiagonalSecond               // squares of the coordinates
@@ -47,9 +47,9 @@ func (s SecondMoments) Len(d int) int {
 // be at most Problem.Radius. If Radius is not 0 (for a Recentred kernel), the sum is over the moved
 // records
 //
-//	x^ = (x - Centre) X/Radius, scaled to norm X where it is longer,   X = Bounds.FeatureNorm,
+//	x^ = (x - Centre) X/Radius, scaled to norm X where it is longer,   X = Bounds.FeatureNorm.
 //
-// whose labels are unchanged. Each x^ is a function of its record, Centre and Radius alone, bit for bit.
+// The labels of moved records are unchanged. Each x^ is a function of its record, Centre and Radius alone, bit for bit.
 //
 // Moments are sums over all records of
 //
@@ -89,7 +89,7 @@ type Query struct {
 // Gradient returns the query of a gradient at w over pairs of unmoved records.
 func Gradient(w []float64, p Pairs) Query { return Query{W: w, Pairs: p} }
 
-// IsPlain reports whether q asks for a gradient over unmoved records. Most kernels answer such queries only.
+// IsPlain reports whether q asks for a gradient over unmoved records. Most kernels answer only plain queries.
 func (q Query) IsPlain() bool { return q.Pairs != nil && q.Radius == 0 && q.Centre == nil }
 
 // Validate returns an error that names the first field out of range for d features within b. It

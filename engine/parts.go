@@ -63,7 +63,7 @@ func (b Parts) Plan(p Problem) (Kernel, error) {
 
 type partsKernel struct {
 	problem Problem
-	inner   map[int]Kernel // by the size of the part
+	inner   map[int]Kernel // inner kernels by the size of the part
 	largest int
 }
 

@@ -14,8 +14,8 @@ type persons struct{ first []int }
 // GroupPersons returns the rows of r ordered by person. The rows of one person are in the
 // order of r. of[i], from 0 to count-1, is the person of row i. Every person has at least
 // one row. The position of a person must not depend on the rows of other persons
-// (docs/theory.md#persons). Only the first most rows of each person are kept. GroupPersons
-// fails if of does not fit r and count, if count < 1, or if most < 1.
+// (docs/theory.md#persons). GroupPersons keeps only the first most rows of each person.
+// GroupPersons fails if of does not fit r and count, if count < 1, or if most < 1.
 func (r *Records) GroupPersons(of []int32, count, most int) (*Records, error) {
 	if len(of) != r.n {
 		return nil, fmt.Errorf("engine: GroupPersons: %d persons of rows, for %d rows", len(of), r.n)
@@ -59,8 +59,8 @@ func GroupRows(of []int32, count, most int) (rows, first []int, err error) {
 }
 
 // WithPersons returns the rows of r as rows of persons. Person k has the rows first[k] to
-// first[k+1]-1. It fails unless every person has at least one and at most most rows, and every
-// row belongs to a person.
+// first[k+1]-1. WithPersons fails unless every row belongs to a person and every person has
+// from 1 to most rows.
 func (r *Records) WithPersons(first []int, most int) (*Records, error) {
 	if len(first) < 2 || first[0] != 0 || first[len(first)-1] != r.n {
 		return nil, fmt.Errorf("engine: WithPersons: the rows of %d persons are not the %d rows", len(first)-1, r.n)
@@ -97,9 +97,8 @@ func (r *Records) Units() int {
 	return len(r.persons.first) - 1
 }
 
-// UnitRows returns the range of rows of person k: from is the first row, and to-1 is the
-// last row. Without persons the range is row k. The number of rows of a person is
-// private.
+// UnitRows returns the range [from, to) of the rows of person k. Without persons the
+// range contains only row k. The number of rows of a person is private.
 func (r *Records) UnitRows(k int) (from, to int) {
 	if r.persons == nil {
 		return k, k + 1

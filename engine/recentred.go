@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Recentred is a Kernel that answers queries of moments, and queries of gradients over moved records
-// (see Query). Its bounds are the bounds of its two kernels. They hold for every data set within the bounds
-// of the problem, and the moved records are such a data set.
+// Recentred is a Kernel that answers queries of moments, and queries of gradients over moved records (see
+// Query). The bounds of its two kernels hold for every data set within the bounds of the problem. The moved
+// records are within these bounds, so the bounds hold for queries of moved records, too.
 type Recentred struct {
 	Kernel  // answers gradients over the moved records; they are dense, so Problem.NonZerosPerRow is 0
 	Moments Kernel

@@ -16,10 +16,9 @@ import (
 // GroupPersons, the unit of a guarantee is a person with one or more of the n rows, and Units
 // is the number of persons.
 //
-// Dense features are stored as float64 or as float32 (AdoptNarrowRecords). The float32 values
-// are also float64 numbers, so results do not depend on the way they are stored. Features are
-// in memory or in a mapped file (StoredRecords). Subset does not copy features in a mapped
-// file.
+// Dense features are stored as float64 or as float32 (AdoptNarrowRecords). A float32 value is
+// also a float64 number, so the type does not change the results. Features are in memory or
+// in a mapped file (StoredRecords). Subset does not copy features in a mapped file.
 type Records struct {
 	n, d   int
 	bounds Bounds
@@ -41,9 +40,8 @@ type Records struct {
 // NewRecords copies n = len(y) rows of d features from the row-major x and enforces b: a
 // row x becomes x / max(1, ||x||/R), and a label is clamped to [-LabelAbs, LabelAbs]. A
 // row with a value that is not finite, or a label that is not finite, becomes zero. The
-// code that reads the data decides whether a value is acceptable; here the values can no
-// longer cause an error (design rule 5). NewRecords fails only if the shape or b is
-// invalid.
+// code that reads the data decides whether a value is acceptable. NewRecords never fails
+// because of a value (design rule 5). It fails only if the shape or b is invalid.
 func NewRecords(x, y []float64, d int, b Bounds) (*Records, error) {
 	return AdoptRecords(append(pages.Make[float64](len(x))[:0], x...), append([]float64(nil), y...), d, b)
 }
@@ -185,8 +183,8 @@ func (r *Records) MaxRow() int {
 // MoreLabelsThan reports whether the records have more than limit different labels.
 func (r *Records) MoreLabelsThan(limit int) bool { return len(r.DifferentLabels(limit)) > limit }
 
-// DifferentLabels returns the different labels of the records in increasing order. It returns at
-// most limit+1 labels.
+// DifferentLabels returns the distinct labels of the records in increasing order, but at most
+// limit+1 of them.
 func (r *Records) DifferentLabels(limit int) []float64 {
 	var seen []float64
 	for _, y := range r.y {

@@ -6,7 +6,7 @@ import (
 )
 
 // MarginLoss has the slope of a function phi(u) of a margin u and the bounds of the slope. A loss phi(v) of single
-// records with v = y (w.x + b) needs only these.
+// records with v = y (w.x + b) needs no other properties of phi.
 type MarginLoss interface {
 	// Name is the identifier of phi on the command line and in models.
 	Name() string
@@ -19,8 +19,8 @@ type MarginLoss interface {
 }
 
 // Scalar is a function phi(u) of a margin u with its proved bounds. Losses of scores, of
-// a Mahalanobis distance and of single records are all defined by a Scalar. Expression is
-// the general implementation. Logistic is another one.
+// a Mahalanobis distance and of single records are all defined by a Scalar. Expression
+// and Logistic implement Scalar.
 type Scalar interface {
 	MarginLoss
 	// Text is the formula in u, for reports.
@@ -94,8 +94,8 @@ func (b ScalarBounds) smoothness() float64 {
 // computed margins. See QueryBounds.Sum.
 const scalarMarginSlack = 0x1p-18
 
-// BoundsOn returns the bounds on a whole range of margins. If the loss has a Gate method, BoundsOn first checks
-// the symbolic derivative with it.
+// BoundsOn returns the bounds on a whole range of margins. If the loss has a Gate method, BoundsOn first calls
+// Gate to check the symbolic derivative.
 func BoundsOn(of MarginLoss, lo, hi float64) (ScalarBounds, error) {
 	if g, ok := of.(interface{ Gate(lo, hi float64) error }); ok {
 		if err := g.Gate(lo, hi); err != nil {

@@ -8,9 +8,9 @@ import (
 )
 
 // Slope is the derivative of a formula that was received from another party. It proves only
-// the bound of the slope, which is all that a local learner needs. Expression proves more and
-// checks the derivative by difference quotients, but only the quality of a model depends on
-// these. A Slope is immutable.
+// the bound of the slope, which is all that a local learner needs. Expression proves more
+// bounds and checks the derivative by difference quotients. The additional bounds and the
+// check matter only for the quality of a model. A Slope is immutable.
 type Slope struct {
 	name string
 	dphi autodiff.Expr
@@ -18,8 +18,8 @@ type Slope struct {
 }
 
 // NewSlope is NewExpression for the slope alone. It fails if the slope has more than the given
-// number of operations. So computing the bound takes a bounded number of interval operations
-// (autodiff.Expr.Range).
+// number of operations. This limits the number of interval operations that computing the bound
+// takes (autodiff.Expr.Range).
 func NewSlope(name, text string, o ExpressionOptions, operations int) (*Slope, error) {
 	if !(o.Clip >= 0) || math.IsInf(o.Clip, 0) {
 		return nil, fmt.Errorf("engine: loss %s is clipped at %v", name, o.Clip)

@@ -39,7 +39,7 @@ func (m Method) String() string {
 // method.
 type Backend struct {
 	// Workers is the number of goroutines of an Evaluator. If it is 0 or less, GOMAXPROCS
-	// applies. It changes the running time and not the result.
+	// applies. Workers changes the running time but not the result.
 	Workers int
 	// Method is the method for AllPairs; the zero value is Auto.
 	Method Method
@@ -56,15 +56,15 @@ type Backend struct {
 	// Team shares the work of each sum among processes. The bits of results are the same for any
 	// number of processes. If Team is nil, this process computes alone. Every member plans the
 	// same problems, binds its engine.Share of the same records and calls the same sums. A team
-	// has no PrefixPairs and no sorted method, because each of them processes all records in one
-	// order.
+	// has no PrefixPairs and no sorted method, because PrefixPairs and the sorted method process
+	// all records in one order.
 	Team engine.Team
 }
 
 var _ engine.Backend = Backend{}
 
 // Instructions returns the name of the fastest kernels.Variant of this processor. The zero Backend
-// uses this variant, and the bits of results depend on it.
+// uses this variant. The bits of results depend on the variant.
 func Instructions() (string, error) {
 	set, err := kernels.Select(kernels.Best)
 	if err != nil {
@@ -76,12 +76,12 @@ func Instructions() (string, error) {
 // Name returns "cpu".
 func (Backend) Name() string { return "cpu" }
 
-// Plan returns the kernel for a problem. The loss may be an engine.ScoreLoss or engine.MetricLoss that is smooth or an
-// engine.ScalarLoss. Any other loss must have Constants with Smoothness +Inf, and is computed pair by pair. For other
-// losses and for query groups (see engine.Grouped), Plan returns an error wrapping engine.ErrUnsupported. It also
-// returns such an error for Method NearLinear if the loss is not an engine.AnalyticLoss, or if its expansion does not
-// converge over the public range. For Method Sorted it returns such an error if the slope is not piecewise linear on
-// the public range.
+// Plan returns the kernel for a problem. The loss may be an engine.ScoreLoss or an engine.MetricLoss if it is smooth
+// or is an engine.ScalarLoss. Any other loss must have Constants with Smoothness +Inf, and it is computed pair by
+// pair. For other losses and for query groups (see engine.Grouped), Plan returns an error wrapping
+// engine.ErrUnsupported. It also returns such an error for Method NearLinear if the loss is not an
+// engine.AnalyticLoss, or if its expansion does not converge over the public range. For Method Sorted it returns such
+// an error if the slope is not piecewise linear on the public range.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if b.Method < Auto || b.Method > Sorted {
 		return nil, fmt.Errorf("cpu: Backend.Method is %d, want Auto, Direct, NearLinear or Sorted", b.Method)

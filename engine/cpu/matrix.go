@@ -24,7 +24,7 @@ type matrix struct {
 	at   []int32   // the row of each record in part
 
 	records *engine.Records
-	room    *sync.Pool // of *[]float64, for rows that are copied
+	room    *sync.Pool // pool of *[]float64 for rows that are copied
 }
 
 func newMatrix(r *engine.Records, set *kernels.Set) matrix {

@@ -62,7 +62,7 @@ type nearLinear struct {
 
 // nearScratch is the scratch space of one worker.
 type nearScratch struct {
-	score, pos []float64 // of a block, in the order of records
+	score, pos []float64 // numbers of a block, in the order of records
 	x          []float64 // positions, then values, by place
 	weight     []float64 // weights of positions, for persons only
 	places     places

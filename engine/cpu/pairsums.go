@@ -13,7 +13,7 @@ import (
 // PairForm is the form of a loss of two embeddings f and f' with m numbers each.
 type PairForm int
 
-// The forms are functions of the labels y, y' and the embeddings.
+// Inner, SquaredDistance and Differences are the forms, for labels y and y'.
 const (
 	Inner           PairForm = iota // phi(y y' f.f')
 	SquaredDistance                 // phi(y y' (1 - ||f - f'||^2))
@@ -137,7 +137,7 @@ func (k *EmbeddedKernel) coefficientError() float64 {
 // Error returns a bound of sum_i ||computed V_i - V_i|| for every data set within the bounds. The exact
 // V_i is meant as in engine.QueryBounds.Sum.
 //
-// Proof. Let a_i be the weights of rows (1, or 1/m for a person with m rows). Their sum is N. Then V_i is
+// Proof. Let a_i be the weights of rows (1, or 1/m for a person with m rows). The a_i add up to N. V_i is
 // a_i sum_j a_j c_ij f_j times -2 for Inner, and a_i sum_j a_j c_ij (f_i - f_j) times 4 for SquaredDistance
 // and times 2 for Differences. If every c_ij has an error of at most q E, the sum over i of the norms of the
 // errors is at most N^2 q E times S = 2F or 8F. A product a_i a_j c_ij f_j takes part in at most depth
@@ -181,7 +181,7 @@ type EmbeddedSums struct {
 	own, rowSum, colSum []float64
 	f, half             []float64 // n x m: the embeddings, and the matrix that a block multiplies
 	colx                []float64 // n x stride: sums of columns
-	partial, partialCol []float64 // of slots
+	partial, partialCol []float64 // partial sums of slots
 	work                []pairScratch
 }
 
@@ -241,8 +241,8 @@ func (e *EmbeddedSums) Close() {
 //	V_i = a_i sum over rows j of other records of a_j (a_ij + b_ji),
 //
 // where a_ij is the slope of the loss of (f_i, f_j) in f_i, and b_ji is the slope of the loss of (f_j, f_i) in
-// its second argument. b_ji equals a_ij. The rows of f are the embeddings and have norms of at most
-// Bounds.FeatureNorm. Every pair is computed once.
+// its second argument. The slopes b_ji and a_ij are equal. The rows of f are the embeddings and have norms of
+// at most Bounds.FeatureNorm. Every pair is computed once.
 func (e *EmbeddedSums) Sum(ctx context.Context, v, f []float64) error {
 	n, m, stride := e.rows, e.Dim, kernels.GramStride(e.Dim)
 	if e.work == nil {

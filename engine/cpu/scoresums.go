@@ -16,8 +16,9 @@ import (
 // from one goroutine at a time.
 type ScoreSums struct{ e *evaluator }
 
-// BindScores returns the ScoreSums of a kernel. A Backend planned the kernel for a ScoreLoss with one
-// feature, Radius 1, and the bound of the scores as FeatureNorm. r provides the labels and persons.
+// BindScores returns the ScoreSums of a kernel. The kernel must be planned by a Backend for a
+// ScoreLoss with one feature, Radius 1, and the bound of the scores as FeatureNorm. r contains the
+// labels and persons.
 func BindScores(planned engine.Kernel, r *engine.Records) (*ScoreSums, error) {
 	k, ok := planned.(*kernel)
 	if !ok || k.problem.D != 1 || k.problem.Radius != 1 || k.problem.N != r.Units() || k.problem.Bounds.LabelAbs != r.Bounds().LabelAbs {
@@ -30,15 +31,15 @@ func BindScores(planned engine.Kernel, r *engine.Records) (*ScoreSums, error) {
 	return &ScoreSums{e}, e.classify(context.Background())
 }
 
-// ScoreSumsError returns a bound of sum_i |computed c_i - c_i| for a kernel as in BindScores. The exact c_i is
-// meant as in engine.QueryBounds.Sum. The proof of QueryBounds.Sum bounds this sum and multiplies it by the
-// bound of the scores.
+// ScoreSumsError returns a bound of sum_i |computed c_i - c_i| for a kernel as in BindScores. "Exact" has the
+// same meaning as at engine.QueryBounds.Sum. The proof for QueryBounds.Sum bounds the same sum and multiplies
+// it by the bound of the scores.
 func ScoreSumsError(planned engine.Kernel) float64 {
 	p := planned.Problem()
 	return planned.Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Sum / p.Bounds.FeatureNorm * (1 + 0x1p-40)
 }
 
-// Sum sets c to the weights. The absolute value of a score must not exceed the bound in the plan.
+// Sum sets c to the weights. The absolute values of the scores must not exceed the planned bound.
 func (s *ScoreSums) Sum(ctx context.Context, c, scores []float64) error {
 	e := s.e
 	e.x.dense = scores

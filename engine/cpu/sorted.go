@@ -93,10 +93,10 @@ type sorted struct {
 
 // The sorted method has a fixed grid.
 const (
-	sortStripes = 32   // at most
-	stripeRows  = 4096 // records of a stripe, at least
-	groupRows   = 2048 // records of the groups of a job, at least
-	plainSums   = 4    // steps of a record that are added without a low part
+	sortStripes = 32   // largest number of stripes
+	stripeRows  = 4096 // least number of records of a stripe
+	groupRows   = 2048 // least number of records in the groups of a job
+	plainSums   = 4    // largest number of steps of a record that are added without a low part
 )
 
 func newSorted(e *evaluator) *sorted {
@@ -107,7 +107,7 @@ func newSorted(e *evaluator) *sorted {
 		labels[i] += 0 // -0 becomes 0
 	}
 	slices.Sort(labels)
-	var first []int // number of each label
+	var first []int // number of records with each label
 	for i, v := range labels {
 		if i == 0 || v != labels[i-1] {
 			m.values, first = append(m.values, v), append(first, i)

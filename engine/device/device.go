@@ -14,9 +14,9 @@ import (
 	"dyad/internal/input"
 )
 
-// Device computes sums over pairs. It determines the speed of a training. The rounding of a device is part
-// of the sensitivity, so a plan holds for one device only. For every method, a nil Device is the CPU in
-// float64 on all cores.
+// Device computes sums over pairs. The speed of a training depends on the device. The rounding errors of a
+// device are part of the sensitivity, so a plan is made for one device. A nil Device is valid for every
+// method, and represents the CPU in float64 on all cores.
 type Device struct {
 	backend engine.Backend
 	workers int
@@ -36,7 +36,7 @@ type Options struct {
 	Name    string
 	ForPlan bool
 	// Times stores the times of GPU 0. If no times are stored for this version, auto measures
-	// them at its first use, which takes about 2 s. With the zero value nothing is measured.
+	// them at its first use, which takes about 2 s. The zero value disables the measurement.
 	Times cuda.Kept
 	// Workers is the number of workers on the CPU. Results have the same bits for any
 	// number of workers. 0 means all cores.
@@ -112,7 +112,7 @@ func (d *Device) Workers() int {
 	return d.workers
 }
 
-// Precise reports whether the options contain a precision.
+// Precise reports whether the options set a precision.
 func (d *Device) Precise() bool { return d != nil && d.precise }
 
 // Shared returns the kind of device of every member of a team, "cpu" or "cuda", and "" without a team. All members must
@@ -127,7 +127,7 @@ func (d *Device) Shared() string {
 // Named reports whether the options name the GPU.
 func (d *Device) Named() bool { return d != nil && d.gpu != nil && !d.chosen }
 
-// Close releases the device. All results must be complete before.
+// Close releases the device. All computations must be complete before Close is called.
 func (d *Device) Close() {
 	if d != nil && d.gpu != nil {
 		_ = d.gpu.Close()
@@ -170,8 +170,8 @@ func For(l engine.Loss, b cpu.Backend) engine.Backend {
 	return b
 }
 
-// Pairs returns the engine that computes sums over lists of pairs on the device. The
-// guarantee of these sums is the same on every device.
+// Pairs returns the engine that computes sums over lists of pairs on the device. These
+// sums have the same guarantee on every device.
 func (d *Device) Pairs() embedding.Engine {
 	if d == nil {
 		return embedding.CPU{}

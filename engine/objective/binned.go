@@ -109,7 +109,7 @@ func (c classes) binned(ctx context.Context, loss engine.ScoreLoss, workers int)
 	wanted := max(span, math.Sqrt(float64(len(c.high)+len(c.low))))
 	g := newGrid(lo, span, int(min(max(math.Ceil(wanted), fewBins), manyBins)))
 	high, low := g.sort(c.high), g.sort(c.low)
-	kernels := make([]*kernel, 2*g.bins-1) // by distance a - b + bins - 1
+	kernels := make([]*kernel, 2*g.bins-1) // kernels by distance a - b + bins - 1
 	if _, err := sumParts(ctx, len(kernels), workers, func(k int) float64 {
 		kernels[k] = g.kernel(loss, k-g.bins+1)
 		return 0
@@ -223,7 +223,7 @@ type kernel [nodes][nodes]float64
 
 // kernel returns nil if interpolation is not accurate enough at this distance.
 func (g *grid) kernel(loss engine.ScoreLoss, distance int) *kernel {
-	margin := func(difference float64) float64 { // of two places x - y in [-2, 2]
+	margin := func(difference float64) float64 { // margin of two places with x - y in [-2, 2]
 		return g.width * (float64(distance) + difference/2)
 	}
 	k := new(kernel)
@@ -232,7 +232,7 @@ func (g *grid) kernel(loss engine.ScoreLoss, distance int) *kernel {
 			k[i][j] = loss.Phi(margin(x - y))
 		}
 	}
-	var exact [2*tests - 1]float64 // by the difference of the test points
+	var exact [2*tests - 1]float64 // exact values by the difference of the test points
 	var largest float64
 	for i := range exact {
 		exact[i] = loss.Phi(margin(2 * float64(i-tests+1) / (tests - 1)))

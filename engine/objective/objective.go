@@ -39,9 +39,9 @@ const (
 // engine.Logistic takes a few operations for each pair if n <= 16384, and its relative error
 // is proved to be below 5e-13 (see logistic). In all other cases with at most two different
 // labels and n > 2048, a ScoreLoss costs O(n log n) in the usual case (see binned). 10^5
-// records take well below a second. The sum is then exact up to a relative error near 1e-11.
-// This error is checked numerically and not proved, so use the value to compare models and
-// not in proofs. A MetricLoss costs n^2 d/2 multiplications and one phi per unordered pair.
+// records take well below a second. The relative error is then near 1e-11. This error was
+// checked numerically and is not proved, so the value is suitable for comparing models but
+// not for proofs. A MetricLoss costs n^2 d/2 multiplications and one phi per unordered pair.
 // Any other loss costs n(n-1) calls of loss.Value.
 func Mean(ctx context.Context, loss engine.Loss, w []float64, r *engine.Records) (float64, error) {
 	return mean(ctx, loss, w, r, runtime.GOMAXPROCS(0), exactRecords)

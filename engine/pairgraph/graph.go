@@ -101,17 +101,17 @@ func (g *Graph) MaxDegree() int {
 	return most
 }
 
-// Capped returns the numbers of the pairs to keep so that no individual is in more than
-// limit kept pairs. A pair is kept if, for each of its two individuals, it is among the
-// individual's first limit pairs in the given order. Adding or removing one pair changes
-// at most 3 kept pairs: the pair itself and one pair of each of its individuals. Greedy
-// truncation does not have this property (docs/theory.md#pair-groups). The property is
-// about pairs and not about individuals.
+// Capped selects pairs so that no individual is in more than limit selected pairs, and
+// returns the numbers of the selected pairs. A pair is selected if, for each of its two
+// individuals, it is among the individual's first limit pairs in the given order. Adding
+// or removing one pair changes at most 3 selected pairs: the pair itself and one pair of
+// each of its individuals. Greedy truncation does not have this property
+// (docs/theory.md#pair-groups). The property is about pairs and not about individuals.
 //
 // Proof. At each of its individuals, an added pair pushes at most one other pair out of
 // the first limit pairs. So besides the added pair, the set of the first limit pairs of
-// each of its two individuals changes by one pair. Only these pairs can stop being kept.
-// QED
+// each of its two individuals changes by one pair. Only these pairs can become
+// unselected. QED
 func (g *Graph) Capped(limit int) []int32 {
 	kept := make([]int32, 0, len(g.pairs))
 	for i, p := range g.pairs {

@@ -8,7 +8,7 @@ import (
 // Relationship is the meaning of a pair's label.
 type Relationship int
 
-// The relationships of [Li20] Section IV.
+// Transitive and Intransitive are the relationships of [Li20] Section IV.
 const (
 	// Transitive means that a ~ b and b ~ c contain information about a and c. An example
 	// is having the same disease.
@@ -73,8 +73,8 @@ var ErrTooLarge = errors.New("pairgraph: graph too large for the exact kappa")
 //
 // where P_st is a largest set of edge-disjoint paths, and c_s is the number of pairs at s
 // beyond the pairs that keep s connected in G - P_st. If there are several largest sets,
-// the paper does not define which set is meant. Kappa uses the set with the largest value
-// and searches all sets. It returns an error wrapping ErrTooLarge if there are more than
+// the paper does not specify one. Kappa searches all of them and uses the set with the
+// largest value. It returns an error wrapping ErrTooLarge if there are more than
 // MaxExactPairs pairs or the search takes too many steps. KappaBound has no such limit.
 func (g *Graph) Kappa() (int, error) {
 	if len(g.pairs) > MaxExactPairs {

@@ -45,7 +45,7 @@ func Lead(t engine.Team, k engine.Kernel, r *engine.Records) *Leader {
 
 // Leads returns an error unless the leader was created with k and r. The other ranks sum the
 // gradients of the leader's kernel over the leader's records. The bounds of another plan do not hold
-// for this kernel, and the charge of another run does not cover these records.
+// for this kernel, and the privacy budget of another run is not charged for these records.
 func (l *Leader) Leads(k engine.Kernel, r *engine.Records) error {
 	if l.records != r || !reflect.ValueOf(k).Comparable() || l.kernel != k {
 		return errors.New("team: the leader is of another plan or of other records; make one for each (Lead), after its ranks agreed")
@@ -112,8 +112,8 @@ func (l *Leader) Digest(ctx context.Context) (string, error) {
 // ErrInputs is wrapped by an error about input files that have changed since a rank read them.
 var ErrInputs = errors.New("team: input files changed")
 
-// Inputs returns an error unless the input files of all ranks are unchanged. It calls own for this rank. The other
-// ranks call the function that was passed to their Serve, and their own errors name the files.
+// Inputs returns an error unless the input files of all ranks are unchanged. It calls own for this rank. Every
+// other rank calls the function that was passed to its Serve. Its error names the files.
 func (l *Leader) Inputs(ctx context.Context, own func() error) error {
 	if err := l.ask(ctx, opInputs, nil, nil); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (l *Leader) Inputs(ctx context.Context, own func() error) error {
 	return nil
 }
 
-// Bind binds the records of all ranks.
+// Bind binds the kernel to the records of all ranks.
 func (l *Leader) Bind(ctx context.Context) (engine.Evaluator, error) {
 	if err := l.ask(ctx, opBind, nil, nil); err != nil {
 		return nil, err

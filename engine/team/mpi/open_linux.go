@@ -39,7 +39,7 @@ type call struct {
 var _ engine.Team = (*Team)(nil)
 
 // Open opens the MPI library and joins the job. It may be called only once in a process. If
-// mpirun did not start the process, the team has one process, as in MPI.
+// mpirun did not start the process, the team consists of this process.
 func Open(o Options) (*Team, error) {
 	t := &Team{deadline: o.Deadline, calls: make(chan call)}
 	handle, err := t.load(o.Library)
@@ -231,8 +231,9 @@ func (t *Team) Close() error {
 	return err
 }
 
-// Abort ends all processes of the job with an exit code. It returns only if a call is in
-// progress, because MPI cannot abort during a call. mpirun then notices the end of this process.
+// Abort ends all processes of the job with an exit code. Abort returns only if an MPI call is in
+// progress, because MPI cannot abort during a call. The caller then ends this process, and
+// mpirun notices the end.
 func (t *Team) Abort(code int) {
 	c := call{func() int32 { return invoke(t.abort, t.world, uintptr(code)) }, make(chan int32, 1)}
 	select {
