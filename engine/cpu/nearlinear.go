@@ -28,8 +28,8 @@ const (
 // The score range [-S, S] has B bins of half-width S/B. Each bin has p nodes. A record
 // has a position y in [-1, 1] in its bin. The interpolant of phi' between a node and a
 // bin is a polynomial in y. So the sum over all records of a label in the bin depends
-// only on the sums of their y^i. For each label and bin, these sums at the p nodes of the
-// bin are interpolated, and the interpolant is evaluated at all records.
+// only on the sums of their y^i. For each label and bin, the sums of phi' at the p nodes
+// of the bin are interpolated in turn, and the interpolant is evaluated at all records.
 //
 // Records are processed in blocks of coefRows. The label and the bin of a record determine
 // its group. The positions of a block are ordered by group, so sums and polynomials run

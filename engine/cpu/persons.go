@@ -152,8 +152,8 @@ func (m *sorted) sortWeights(ctx context.Context, next []int32) error {
 	})
 }
 
-// weigh subtracts from c the pairs within persons, and then multiplies c by the weights of
-// the rows. The rows begin with row from.
+// weigh subtracts the pairs within persons from c, and then multiplies c by the weights of
+// the rows. The first number of c belongs to row from.
 func (p *rowsOfPersons) weigh(c []float64, from int) {
 	if p.own != nil {
 		for i, v := range p.own[from:][:len(c)] {

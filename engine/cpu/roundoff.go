@@ -93,7 +93,7 @@ const (
 // coefficient in x by 2 E'. I_y F is a sum of F(., node) with factors whose absolute
 // values add up to at most L. So without these errors, the absolute values of the
 // coefficients of powers add up to L A, and the absolute values of their terms add up to L
-// A2. So the remaining errors are
+// A2. Hence the remaining errors are
 //
 //	g(q) (L A2 + 2 E' T)           coefficients of powers
 //	g(2p + 2) (L A + 2 E' T)       kernels.Polynomial
@@ -102,9 +102,9 @@ const (
 // # Sorted
 //
 // Let (From, a, b) be the steps of phi', A = sum |a| + |b| V and r = sum |b|. c_i is a sum of D (a + b D (s_i - s_j))
-// over the steps with s_j <= fl(s_i - fl(From/D)). In units of D, the error of the sums is 8 u A (kernels.Merge), and 3
-// u A more if up to plainSums of the sums are added without a low part. The error of the coefficients of steps and
-// pieces is 4 u A. The rounding of D adds 2 u Q, and the result adds 2 u Q once. A step of a pair may be taken too
+// over the steps with s_j <= fl(s_i - fl(From/D)). In units of D, the error of the sums is 8 u A (kernels.Merge).
+// Adding up to plainSums of the sums without a low part has an error of 3 u A. The error of the coefficients of steps
+// and pieces is 4 u A. The rounding of D adds 2 u Q, and the result adds 2 u Q once. A step of a pair may be taken too
 // early or too late by up to 3 u V, which changes a continuous slope by 3 u V r. The errors of the scores and of D
 // change the margin by 2 l ds + 2 u V. So
 //
