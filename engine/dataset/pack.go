@@ -183,7 +183,7 @@ func readPackHeader(r io.ReaderAt, size int64) (h *packHeader, e *schema.Encoder
 	return h, e, content, nil
 }
 
-// isPack reports whether the beginning of a file is that of a pack.
+// isPack reports whether head, the first bytes of a file, is the beginning of a pack.
 func isPack(head []byte) bool { return bytes.HasPrefix(head, []byte(packMagic)) }
 
 // IsPack reports whether the file begins like a pack.

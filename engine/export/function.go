@@ -81,7 +81,7 @@ func (f *Function) nonZeros() int {
 	return 0
 }
 
-// slack returns the squared norm up to which engine.ProjectBall leaves a record unchanged.
+// slack returns the norm up to which engine.ProjectBall leaves a record unchanged.
 func (f *Function) slack() float64 { return 1 - float64(f.Encoder.Dim()+8)*0x1p-52 }
 
 // outputName returns Output. If a column has this name, underscores are added in front.

@@ -15,7 +15,7 @@ import (
 // in the units of encoded features. They are fitted to the classes and do not follow from the weights alone.
 type LogOdds struct {
 	Intercept  float64   `json:"intercept"`
-	Slope      float64   `json:"slope"` // slope, at least 0
+	Slope      float64   `json:"slope"` // at least 0
 	ClipRadius float64   `json:"clip_radius"`
 	Limit      float64   `json:"limit"`  // log(n + 1), because n records never support a probability below 1/(n + 2)
 	Centre     []float64 `json:"centre"` // one number for each feature

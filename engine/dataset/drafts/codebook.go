@@ -83,7 +83,7 @@ var codeBook = [...]quantity{
 	{"previous stays", "previous stays,prior admissions,voraufenthalte,séjours antérieurs,hospitalisations antérieures", true, []unitRange{{"", 0, 100, 1}}},
 }
 
-// codedTexts lists sets of category texts that many files use.
+// codedTexts lists sets of category texts that are common in data files.
 var codedTexts = [...][]string{
 	{"ja", "nein"}, {"j", "n"}, {"oui", "non"}, {"o", "n"}, {"yes", "no"}, {"y", "n"}, {"true", "false"}, {"wahr", "falsch"}, {"vrai", "faux"},
 	{"nie", "früher", "ja"}, {"never", "former", "current"}, {"jamais", "ancien", "actuel"},

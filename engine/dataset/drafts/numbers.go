@@ -141,7 +141,7 @@ func (p *profile) decideNumbers() {
 		if votes[parse.CommaForm] > votes[parse.PointForm] {
 			file = parse.CommaForm
 		}
-		// In other formats, stored numbers are no evidence for the notation of texts.
+		// In other formats, stored numbers give no evidence for the notation of texts.
 		decided = p.format == schema.FormatCSV && (votes[parse.PointForm] > 0) != (votes[parse.CommaForm] > 0)
 	}
 	if p.format != schema.FormatCSV && p.o.Decimal == "" {

@@ -8,8 +8,7 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// Reader reads lines, each of which is one JSON object. Numbers and words keep their text. null is an empty
-// field.
+// Reader reads JSON objects, one from each line. Numbers and words keep their text. null is an empty field.
 type Reader struct {
 	src    *source.Lines
 	text   []byte // text of unescaped strings
