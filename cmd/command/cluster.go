@@ -29,7 +29,7 @@ type clusterCmd struct {
 	runFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (clusterCmd) Help() string {
 	return `Private k-means: every round releases the numbers and the sums of the records of all clusters with noise, in one charge for
 all rounds. With --metric records are compared by a metric that was learned before, such as one from must-link and

@@ -16,7 +16,7 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"Shell: bash, zsh or fish."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (completionCmd) Help() string {
 	return `Prints a script that completes commands, flags, values with a fixed list, and files. It starts no program. The Debian
 package has the scripts in their places. Otherwise, for bash, zsh (a folder of $fpath) and fish:

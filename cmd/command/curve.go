@@ -55,7 +55,7 @@ type privateCurve struct {
 	HoldoutEpsilon *float64 `placeholder:"E" help:"As for train, of the figures of every run on private data."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (curveCmd) Help() string {
 	return `Draws the AUC against epsilon: the mean over splits with a band of one standard error, and the model without
 privacy as the ceiling, the best of three ridges. Runs that are in PREFIX.csv are kept, so an interrupted command
@@ -333,7 +333,7 @@ func (r curveResult) text() string {
 		}
 		fmt.Fprintf(w, "%s\t%d\t%g\t%s\t%s\t%s\t%d\n", s.Data, s.N, s.Epsilon, strings.TrimSpace(s.Algorithm+" "+s.Options), value, deviation, s.Splits)
 	}
-	_ = w.Flush() // to memory
+	_ = w.Flush() // cannot fail: it writes to memory
 	if r.Failures > 0 {
 		fmt.Fprintf(&b, "%d runs gave no value; the column status of %s says why\n", r.Failures, r.CSV)
 	}

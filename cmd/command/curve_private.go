@@ -157,7 +157,7 @@ func (r *privateCurveResult) table() []byte {
 			fmt.Sprintf("%.6f", x.AUC), fmt.Sprintf("%.6f", x.Low), fmt.Sprintf("%.6f", x.High),
 		})
 	}
-	_ = w.WriteAll(lines) // to memory
+	_ = w.WriteAll(lines) // cannot fail: it writes to memory
 	return []byte(b.String())
 }
 

@@ -29,7 +29,7 @@ func (f cacheFlag) folder(name string) (string, error) {
 
 type dataListCmd struct{}
 
-// Help shows examples.
+// Help returns a text with examples.
 func (dataListCmd) Help() string {
 	return `Nothing is fetched. The addresses could not be tried when the catalogue was written; the content is
 checked where its SHA-256 is known.
@@ -47,7 +47,7 @@ func (c *dataListCmd) Run(a *app) error {
 	for _, e := range catalog.Entries() {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Name, e.Rows, e.Features, e.Positive, e.Terms, checkedText(e))
 	}
-	_ = w.Flush() // to memory
+	_ = w.Flush() // cannot fail: it writes to memory
 	b.WriteString("\ndyad data fetch NAME fetches one; ready schemas are in bench/schemas.\n")
 	return a.emit(catalog.Entries(), b.String())
 }
@@ -73,7 +73,7 @@ type dataFetchCmd struct {
 	cacheFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (dataFetchCmd) Help() string {
 	return `An interrupted transfer continues where it stopped when the command is run again. HTTPS_PROXY and
 HTTP_PROXY are honoured. What arrives is checked against its SHA-256 where that is known; where it is
@@ -171,7 +171,7 @@ type dataVerifyCmd struct {
 	cacheFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (dataVerifyCmd) Help() string {
 	return `Compares the SHA-256 of the uncompressed bytes with the catalogue. Exit code 1 if a file differs, or
 if a single file matches none; a file whose SHA-256 the catalogue does not know is reported as such.

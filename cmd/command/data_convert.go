@@ -24,7 +24,7 @@ type dataConvertCmd struct {
 	labelsFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (dataConvertCmd) Help() string {
 	return `Rows keep their values; columns with role ignore are left out. The new file with the schema of
 --set out-schema gives the same records. With --encoded, rows are what training sees, for other programs.

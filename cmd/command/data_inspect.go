@@ -16,7 +16,7 @@ type dataInspectCmd struct {
 	labelsFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (dataInspectCmd) Help() string {
 	return `Shows classes, missing values and how much of each public range the values use. These figures are
 computed from the records without any protection: look at them, do not publish them, and do not
@@ -122,7 +122,7 @@ func (r *inspectResult) text() string {
 		}
 		fmt.Fprintf(w, "%s\t[%g, %g]%s\t%.6g to %.6g\t%.0f%%\t%d\t%d\n", c.Name, c.Range[0], c.Range[1], scale, c.Min, c.Max, 100*c.Used, c.Clamped, c.Missing)
 	}
-	_ = w.Flush() // to memory
+	_ = w.Flush() // cannot fail: it writes to memory
 	return b.String()
 }
 

@@ -43,7 +43,7 @@ type dataPackCmd struct {
 	labelsFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (dataPackCmd) Help() string {
 	return `A pack has the records as training sees them, encoded once. Every command that reads a data file with labels
 takes it in place of the file that it was made of, with the same schema: it is mapped, so that records may be larger

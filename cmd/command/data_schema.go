@@ -59,7 +59,7 @@ type dataSchemaCmd struct {
 	Ask bool   `help:"Ask on a terminal, as \"dyad start\" does."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (dataSchemaCmd) Help() string {
 	return `Ranges and categories of the draft come from the data and are marked (from_data). They must be replaced by
 public ones (what such a measurement can be) before a guarantee means anything; until then every report says

@@ -35,7 +35,7 @@ type visitsFlags struct {
 	HeldOutSchema string `placeholder:"FILE" needs:"held-out" help:"With --visits: the schema of that file."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (dataSynthCmd) Help() string {
 	return `No real person is in the files. The schema of the clinical records marks them public. That of the visits
 says what a hospital would declare, with role: person and the number of persons, and is charged like one of

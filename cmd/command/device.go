@@ -107,7 +107,7 @@ func plain(err error) string { return strings.TrimPrefix(err.Error(), "driver: "
 
 type devicesCmd struct{}
 
-// Help shows examples.
+// Help returns a text with examples.
 func (devicesCmd) Help() string {
 	return `Lists what --device takes. The GPU's driver is asked; nothing is computed.
 

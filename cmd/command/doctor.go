@@ -17,7 +17,7 @@ type doctorCmd struct {
 	ledgerFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (doctorCmd) Help() string {
 	return `Prints what a run on this machine would use, and what is missing. A missing GPU is not an error:
 without --device runs use the CPU. If there is one, the kernels are compiled and compared with the CPU's.

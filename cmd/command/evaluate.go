@@ -57,7 +57,7 @@ type evaluatePrivateCmd struct {
 	with string        // file of the other model, if two are compared
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (evaluatePrivateCmd) Help() string {
 	return `AUC, operating points of the ROC curve, accuracies and, if asked for, the mean loss are released with noise, with
 intervals that cover the sampling of the records and the noise, and charged to the ledger like a training. --plan
@@ -98,7 +98,7 @@ type evaluateExactCmd struct {
 	ledgerFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (evaluateExactCmd) Help() string {
 	return `Exact figures are computed from the records of the file and carry no privacy guarantee. They are for public data
 (--public-data); of private records they are printed only with --exact-figures.

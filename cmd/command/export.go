@@ -21,7 +21,7 @@ type exportCmd struct {
 	Force       bool
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (exportCmd) Help() string {
 	return `Writes what predict or transform computes for another program. The file says what the guarantee of the
 model is, and its checksum. docs/deploy.md has the inputs of each format.

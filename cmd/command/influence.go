@@ -30,7 +30,7 @@ type influenceCmd struct {
 	labelsFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (influenceCmd) Help() string {
 	return `Fits the loss of a model to records without noise and says what each record does to the fit: by how much the
 mean loss would change without it (pairwise influence functions), and how far the objective is from flat around

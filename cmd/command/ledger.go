@@ -43,7 +43,7 @@ type ledgerInitCmd struct {
 	ledgerFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (ledgerInitCmd) Help() string {
 	return `A run that would exceed the cap is refused before it reads a record (exit code 3). Without a cap the
 ledger records and never refuses. A cap counts what was spent before it. One that admits no further run is refused
@@ -135,7 +135,7 @@ type ledgerShowCmd struct {
 	ledgerFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (ledgerShowCmd) Help() string {
 	return `Shows the total of each data id at one delta, for budgets that were fixed beforehand and for budgets that were chosen
 by looking at earlier releases, and below it every run with its own epsilon and delta, and whether
@@ -407,7 +407,7 @@ type ledgerVerifyCmd struct {
 	ledgerFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (ledgerVerifyCmd) Help() string {
 	return `An older copy of a ledger is whole, too. With --witness a file that somebody else keeps, on another machine or in a backup that is
 only added to, has the last head that it was given. If the ledger was put back to an older copy since then, or is another one, the
@@ -447,7 +447,7 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 
 type ledgerCompactCmd struct{ ledgerFlag }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (ledgerCompactCmd) Help() string {
 	return `A ledger is read as a whole by every run. After some thousand runs that takes a second: this command moves the lines of
 finished runs to a file LEDGER.archive-*, and keeps what they cost. Totals and caps stay what they are. Unfinished runs,

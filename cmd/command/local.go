@@ -139,7 +139,7 @@ type localPlanCmd struct {
 	taskFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (localPlanCmd) Help() string {
 	return `Examples:
   dyad local plan -n 10000 -d 20 --epsilon 1

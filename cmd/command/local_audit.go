@@ -24,7 +24,7 @@ type localAuditCmd struct {
 	localNetworkFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (localAuditCmd) Help() string {
 	return `The adversary is the server: it publishes any model, knows two records, and guesses from the messages whose they
 are. A bound above the claim refutes it (exit code 1), as it does for the paper's algorithm as printed, which decides

@@ -41,7 +41,7 @@ type caFlag struct {
 	CA string `placeholder:"FILE" help:"Certificates (PEM) that the server's must come from. Default: those of the system."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (localClientCmd) Help() string {
 	return `Fetches protocol and model, computes constants and guarantee itself, draws the message here and sends it. A
 message is written to the memory file before it is sent, so that it can be sent again, but no second one is made.

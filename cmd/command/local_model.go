@@ -32,7 +32,7 @@ func (f iterateFlag) of(last, average []float64) []float64 {
 	return average
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (localModelCmd) Help() string {
 	return `Asks a server of "dyad local server" for its protocol and its model, as they are at the moment, and writes the model
 file that predict and evaluate read. What is published is made of privatised messages alone: this costs nobody anything.

@@ -34,7 +34,7 @@ type localServerCmd struct {
 	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Open connections at a time. Those without a whole request make room for new ones, and addresses with more than their share for others."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (localServerCmd) Help() string {
 	return `Publishes protocol and model, and takes one privatised message of every user in each epoch. A message counts
 when it is on disk: the server may be killed at any time and started again with the same flags. Interrupt it to stop.

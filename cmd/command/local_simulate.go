@@ -30,7 +30,7 @@ type localSimulateCmd struct {
 	runFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (localSimulateCmd) Help() string {
 	return `Runs every user's side and the server's side in this program. Whoever runs it sees the records, so private data
 are charged to the ledger: what leaves is the model, which is a function of the private messages. A run that was

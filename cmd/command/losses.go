@@ -24,7 +24,7 @@ type lossesListCmd struct {
 	Plot   string  `placeholder:"FILE"`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (lossesListCmd) Help() string {
 	return `Examples:
   dyad lab losses
@@ -47,7 +47,7 @@ type lossCheckFlags struct {
 	Plot      string             `placeholder:"FILE"`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (lossesCheckCmd) Help() string {
 	return "Formulas in u have + - * / ^, the comparisons < <= > >= (1 or 0), pi, e, names of --set loss-param, and\n" +
 		strings.Join(engine.Functions(), " ") + `.

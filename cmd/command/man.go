@@ -18,7 +18,7 @@ type manCmd struct {
 	Dir     string   `placeholder:"FOLDER" help:"Write the pages of all commands into this folder, and replace those that are there."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (manCmd) Help() string {
 	return `Prints a manual page in roff, as man(1) shows it. The Debian package has all pages.
 

@@ -49,7 +49,7 @@ type onlineCmd struct {
 	ledgerFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (onlineCmd) Help() string {
 	return `Writes JSON lines: first the guarantee of all releases together, then a model after every K records. A release is
 written after the state that holds it and a count of the releases, next to the ledger, are on disk: whatever copy of a state is

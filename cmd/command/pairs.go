@@ -197,7 +197,7 @@ type pairsPlanCmd struct {
 	pairFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (pairsPlanCmd) Help() string {
 	return `Everything is computed from public numbers: the report is the one that "dyad pairs train" prints.
 

@@ -17,7 +17,7 @@ type pairsInspectCmd struct {
 	PairSeed  uint64  `default:"1"`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (pairsInspectCmd) Help() string {
 	return `Shows how many pairs the individuals are in, and kappa, the number of pairs that an adversary's knowledge of
 the others leaves open (Li et al. 2020): exactly for small graphs, and its bound kappa'. A number taken from the pairs

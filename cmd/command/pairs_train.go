@@ -30,7 +30,7 @@ type pairsTrainCmd struct {
 	checkpointFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (pairsTrainCmd) Help() string {
 	return `A run is charged to the ledger before any pair is used. Nothing is charged when a flag, the schema, the records or the
 pairs are wrong. If a run is interrupted, no result has left the program: the same command with --resume RUN continues it

@@ -40,7 +40,7 @@ type planTrainCmd struct {
 	streamFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (planTrainCmd) Help() string {
 	return `Everything is computed from public numbers: the report is the one that "dyad train" prints.
 A plan may also name a GPU that is not here, as --device cuda:h100 or cuda:h200. "dyad plan compare" ranks all algorithms.

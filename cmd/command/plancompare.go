@@ -15,7 +15,7 @@ type planCompareCmd struct {
 	noiseFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (planCompareCmd) Help() string {
 	return `Examples:
   dyad plan compare -n 5000 -d 20 --epsilon 1`

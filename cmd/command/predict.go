@@ -25,7 +25,7 @@ type predictCmd struct {
 	unknownFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (predictCmd) Help() string {
 	return `Writes one line per record: its id (or row number) and its score. Higher scores rank as more positive. With a
 file of clusters ("dyad cluster"): the number of its cluster, from 1 on.

@@ -26,7 +26,7 @@ type reportCmd struct {
 	ledgerFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (reportCmd) Help() string {
 	return `Writes the page of a model: its guarantee in two sentences, what was charged and what is left, weights against the
 noise in them, the schedule, every assumption, and how to check it. It reads the model, the ledger and, with --figures,

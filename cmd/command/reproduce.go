@@ -28,7 +28,7 @@ type reproduceCmd struct {
 	cacheFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (reproduceCmd) Help() string {
 	return `Repeats the tables and figures of the papers on public data: what a paper prints, its formulas taken literally, the same
 algorithms with proved noise, the program's own choice and models without privacy, on one page a paper, with a sentence about each item.
@@ -167,7 +167,7 @@ func (r reproduceResult) text(list bool) string {
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Paper, s.Item, s.State, runs, time, s.Title)
 		}
-		_ = w.Flush() // to memory
+		_ = w.Flush() // cannot fail: it writes to memory
 		for _, s := range r.Items {
 			for _, why := range s.Why {
 				fmt.Fprintf(&b, "%s %s: %s\n", s.Paper, s.Item, why)

@@ -15,7 +15,7 @@ type startCmd struct {
 	Recipe string `writes:"recipe" placeholder:"FILE" help:"File of flags to write, for \"dyad train --config\". Default: the name of the schema with -train."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (startCmd) Help() string {
 	return `Asks for what a schema needs and the file does not tell: the outcome and the value that should score high,
 whose rows they are, how numbers are written where two readings fit, and what each column can be. A built-in code

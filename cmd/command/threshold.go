@@ -35,7 +35,7 @@ type thresholdCmd struct {
 	runFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (thresholdCmd) Help() string {
 	return `Chooses the score from which on a record counts as positive. Operating points of the private ROC curve are released and
 charged as by "dyad evaluate --epsilon", and the choice among them reads released numbers only: it costs nothing more, and

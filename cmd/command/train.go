@@ -38,7 +38,7 @@ type trainCmd struct {
 	planFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (trainCmd) Help() string {
 	return `A private run is charged to the ledger before any record is used. If it is interrupted it stays charged,
 but no result has left the program: the same command with --resume RUN continues it at no further cost, from its

@@ -13,7 +13,7 @@ const version = lib.Version
 
 type versionCmd struct{}
 
-// Help shows examples.
+// Help returns a text with examples.
 func (versionCmd) Help() string {
 	return `Examples:
   dyad version
