@@ -50,8 +50,8 @@ func schemaDigest(of *dataset.Schema) (string, error) {
 }
 
 // figuresDigest returns the hash of the recorded plan of an evaluation. The file of the figures has the same hash. It
-// returns "" if there is no evaluation. The hash does not depend on the model, which is trained later, and not on the
-// objective, which names the model.
+// returns "" if there is no evaluation. The hash does not depend on the model, which is trained later and is named by
+// the objective.
 func figuresDigest(held *lib.FigurePlan) (string, error) {
 	if held == nil {
 		return "", nil

@@ -18,7 +18,7 @@ type cacheFlag struct {
 	Dir string `placeholder:"DIR" help:"Folder of the data sets. Default: $XDG_CACHE_HOME/dyad, else ~/.cache/dyad."`
 }
 
-// folder is where the files of a data set are.
+// folder returns the folder of a data set.
 func (f cacheFlag) folder(name string) (string, error) {
 	if f.Dir != "" {
 		return filepath.Join(f.Dir, name), nil
@@ -52,7 +52,7 @@ func (c *dataListCmd) Run(a *app) error {
 	return a.emit(catalog.Entries(), b.String())
 }
 
-// checkedText says whether what is fetched can be checked.
+// checkedText states whether downloaded files can be checked.
 func checkedText(e catalog.Entry) string {
 	text := "not fetched"
 	for _, f := range e.Files {
@@ -134,7 +134,7 @@ func (c *dataFetchCmd) Run(a *app) error {
 	return a.emit(r, b.String())
 }
 
-// fetchRetries and fetchPause are for transfers that break off.
+// fetchRetries and fetchPause apply to interrupted transfers.
 const (
 	fetchRetries = 3
 	fetchPause   = time.Second
@@ -193,7 +193,7 @@ type verifiedFile struct {
 	Is     string `json:"is,omitempty"`
 }
 
-// Run verifies.
+// Run verifies files.
 func (c *dataVerifyCmd) Run(a *app) error {
 	r := verifyResult{Files: []verifiedFile{}}
 	e, isName := catalog.Find(c.What)
@@ -258,7 +258,7 @@ func (c *dataVerifyCmd) verifyEntry(r *verifyResult, e catalog.Entry) error {
 	return nil
 }
 
-// verify compares a file with f, or with the whole catalogue if f is empty.
+// verify compares a file with f. If f is empty, it compares the file with the whole catalogue.
 func verify(path string, f catalog.File) verifiedFile {
 	v := verifiedFile{Path: path, Status: "ok"}
 	var err error

@@ -39,8 +39,8 @@ type inspectResult struct {
 	Public  bool   `json:"public"`
 	Warning string `json:"warning,omitempty"`
 	*dataset.Summary
-	// MayNamePersons are columns that look like identifiers and whose values come again, without a
-	// column of persons.
+	// MayNamePersons lists columns that look like identifiers and whose values repeat. It is set for a schema
+	// without a column of persons.
 	MayNamePersons []string `json:"may_name_persons,omitempty"`
 }
 
@@ -54,7 +54,7 @@ func (c *dataInspectCmd) Run(a *app) error {
 	m, err := dataset.Summarize(c.File[0], s, c.options(dataset.Options{Progress: progress, Also: c.File[1:]}))
 	var repeats []string
 	if info, e := os.Stat(c.File[0]); len(c.File) == 1 && err == nil && e == nil && info.Mode().IsRegular() && !s.ByPerson() {
-		repeats, _ = dataset.MayNamePersons(c.File[0], progress) // a hint; Summarize has read the file
+		repeats, _ = dataset.MayNamePersons(c.File[0], progress) // only a hint; Summarize has already read the file
 	}
 	done()
 	if a.ctx.Err() != nil {
@@ -73,7 +73,7 @@ func (c *dataInspectCmd) Run(a *app) error {
 	return asInput(m.Problem)
 }
 
-// maxInspected is how many columns the text shows; --json has them all.
+// maxInspected is the largest number of columns in the text. The output of --json has all columns.
 const maxInspected = 60
 
 func (r *inspectResult) text() string {
@@ -126,7 +126,7 @@ func (r *inspectResult) text() string {
 	return b.String()
 }
 
-// categoryCounts are the rows of the first categories of the schema.
+// categoryCounts returns the numbers of rows of the first categories of the schema.
 func categoryCounts(c dataset.ColumnSummary) string {
 	const most = 6
 	var parts []string

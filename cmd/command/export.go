@@ -46,7 +46,7 @@ type exportResult struct {
 	Guarantee string `json:"guarantee"`
 }
 
-// format is the one that was asked for, by a flag or by the ending of the file.
+// format returns the requested format, given by a flag or by the ending of the file's name.
 func (c *exportCmd) format() string {
 	for format, asked := range map[string]bool{"onnx": c.ONNX, "npz": c.NPZ, "safetensors": c.Safetensors, "python": c.Python, "go": c.Go} {
 		if asked {

@@ -74,7 +74,7 @@ type releasedKind struct {
 
 const (
 	kindFormat = "dyad-release/1"
-	kindBytes  = 1 << 20 // space that every file must fit, so that storing it does not depend on its numbers
+	kindBytes  = 1 << 20 // reserved size of a file, so that storing it does not depend on its numbers
 )
 
 // kindResult is the output of a run.
