@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The exit codes of every command. The Go runtime ends a program with exitDied after a panic, so no error of
-// this program has this code.
+// The exit codes of every command. The Go runtime ends a dying program with exitDied, so no error of this
+// program has this code.
 const (
 	exitOK        = 0
 	exitFailure   = 1

@@ -19,12 +19,12 @@ type localModelCmd struct {
 	caFlag
 }
 
-// iterateFlag is the flag of commands that keep one model of a protocol.
+// iterateFlag is the flag of commands that save one of the two models of a protocol.
 type iterateFlag struct {
 	Iterate string `enum:"average,last" default:"average" placeholder:"WHICH" help:"average of the iterates, or the last one, which private messages leave far noisier; both cost the same. Default: average."`
 }
 
-// of chooses.
+// of returns the last iterate or the average, as the flag requests.
 func (f iterateFlag) of(last, average []float64) []float64 {
 	if f.Iterate == "last" {
 		return last

@@ -36,8 +36,7 @@ type pairsInspectResult struct {
 	Pairs       int    `json:"pairs"`
 	Dropped     int    `json:"pairs_above_the_cap,omitempty"`
 	LabelTrue   int    `json:"dissimilar_or_first_preferred"`
-	// Degrees are the smallest, the quartiles and the largest number of pairs of an
-	// individual.
+	// Degrees holds the minimum, the three quartiles and the maximum of the number of pairs of an individual.
 	Degrees           [5]int `json:"degrees"`
 	Kappa             *int   `json:"kappa,omitempty"`
 	KappaBound        int    `json:"kappa_bound"`
