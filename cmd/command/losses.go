@@ -79,7 +79,7 @@ type lossConstants struct {
 	Smoothness *float64 `json:"smoothness"` // smoothness constant, null if the loss is not smooth
 	Convex     bool     `json:"convex"`
 	Origin     string   `json:"constants_origin"`
-	SlopeError *float64 `json:"slope_error"` // bound on the error of computed slopes, null if there is none
+	SlopeError *float64 `json:"slope_error"` // bound on the rounding error of a computed slope, null if there is none
 	Plot       string   `json:"plot,omitempty"`
 
 	Method     string          `json:"method,omitempty"`

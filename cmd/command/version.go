@@ -8,7 +8,7 @@ import (
 	lib "dyad"
 )
 
-// version of the program; models record it.
+// version is the version of the program, which models record.
 const version = lib.Version
 
 type versionCmd struct{}
