@@ -133,7 +133,7 @@ func (c *trainCmd) withoutHeld(a *app, r *trainResult, err error) error {
 	if code := exitCode(err); code == exitResource || code == exitCancelled {
 		return err
 	}
-	return errNoHeld // not the exit code of bad input, which means that nothing was charged
+	return errNoHeld // not the exit code of bad input, because a run was charged
 }
 
 var errNoHeld = errors.New("dyad: the model is saved without its private figures")

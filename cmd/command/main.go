@@ -1,4 +1,5 @@
-// Package command implements the program dyad. A program of one's own can call it to have all commands of dyad.
+// Package command implements the program dyad. Another Go program can call Main to have all commands of dyad
+// and commands of its own.
 package command
 
 import (
@@ -10,7 +11,7 @@ import (
 )
 
 // Main runs the command line in os.Args, with the additions in with, and ends the process. The first interrupt cancels
-// the running command, and the second kills the process.
+// the running command. The second interrupt kills the process.
 func Main(with With) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 	signals = slices.DeleteFunc(signals, signal.Ignored) // signals ignored by the parent, as with nohup

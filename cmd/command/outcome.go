@@ -28,8 +28,8 @@ type checkpointFlag struct {
 }
 
 // execution opens the ledger, unless the data are public, and configures a training. Its result is stored as the given
-// target, with a checkpoint after each period every (0 for none). doing is the text of the progress bar. Nothing is
-// charged yet.
+// target, with a checkpoint after each period every (0 for none). doing is the text of the progress bar. It charges no
+// budget.
 func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Duration, doing string) (lib.Run, error) {
 	if f.DataID != "" {
 		out.DataID = f.DataID

@@ -104,7 +104,8 @@ func (r trackedRun) ids() (experiment, run string) {
 // mostTracked is the largest size of a model that is copied to a run folder.
 const mostTracked = files.MaxSmallBytes
 
-// save writes the folder of the run below root and returns its path. If the folder exists, only new files are added.
+// save writes the folder of the run below root and returns its path. Files in an existing folder are replaced by
+// their new versions.
 func (r trackedRun) save(root string) (string, error) {
 	whole, err := filepath.Abs(root)
 	if err != nil {

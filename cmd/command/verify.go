@@ -245,7 +245,7 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 	if c.Algorithm == "search" && !planned { // charged by an earlier version, which left it out
 		plan = c.Plan
 	}
-	if strings.HasPrefix(c.Algorithm, "local-") && g.Unit == algorithms.OneUser && c.Unit == algorithms.OneRecord { // charged by an earlier version, in the words of the protocol
+	if strings.HasPrefix(c.Algorithm, "local-") && g.Unit == algorithms.OneUser && c.Unit == algorithms.OneRecord { // of an earlier version, in the words of the protocol
 		g.Unit, g.Relation, g.Released = c.Unit, c.Relation, c.Released
 	}
 	earlier := planned && c.Plan == "" // the run was charged by an earlier version, and resumed by this one

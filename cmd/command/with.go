@@ -15,8 +15,8 @@ import (
 	"dyad/algorithms"
 )
 
-// With holds the additions of a program of one's own. Kinds add commands; the other fields extend the commands
-// train and plan. The zero value adds nothing.
+// With holds additions to the program dyad by another Go program. Kinds add commands; the other fields extend
+// the commands train and plan. The zero value adds nothing.
 type With struct {
 	// Algorithms are additional algorithms that can be chosen by --algorithm, like those listed by "dyad lab
 	// algorithms". Every exported field of the struct that is a number, a string or a bool is an option. A field

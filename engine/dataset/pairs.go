@@ -60,11 +60,11 @@ const (
 )
 
 // LoadPairs reads labelled pairs of the individuals ids from a CSV or Parquet file, which may be compressed
-// with gzip or zstd. If the content breaks a rule, it returns a *ParseError with the row. The rules concern an
-// id that is missing or not in ids, ids of two records that look alike (IDKey), a pair of an individual with
-// itself, a repeated pair, and a label with neither of the two values. A pair counts as repeated in either
-// order and with any labels. file and column are the name of the records' file and the name of its id column in
-// errors about ids.
+// with gzip or zstd. If the content breaks a rule, LoadPairs returns a *ParseError with the row. Rules about
+// ids: each id must be present and in ids, and no two records may have ids that look alike (IDKey). Rules about
+// pairs: a pair must have two different individuals, must not be repeated, and must have one of the two labels.
+// A pair counts as repeated in either order and with any labels. file and column are the name of the records'
+// file and the name of its id column in errors about ids.
 //
 // The memory needed is O(ids + pairs): a map entry for each id and each pair, and 16 bytes for each pair.
 func LoadPairs(path string, ids []string, file, column string, o PairOptions) ([]LabelledPair, error) {

@@ -40,9 +40,9 @@ type ColumnSummary struct {
 	Kind    string `json:"kind"` // kind of the column: KindNumeric or KindCategorical
 	Missing int    `json:"missing"`
 
-	// For numeric columns: the public range, the number of values in the file, the number of values outside the
-	// range, which are clamped, and the share of the range between the smallest and the largest value. The
-	// share is computed after transform and scaling.
+	// The fields below are for numeric columns. Range is the public range. Min and Max are the smallest and the
+	// largest value in the file. Clamped is the number of values outside the range, which are clamped. Used is
+	// the share of the range, after transform and scaling, that lies between Min and Max.
 	Range     []float64 `json:"range,omitempty"`
 	Transform string    `json:"transform,omitempty"`
 	Min       float64   `json:"min"`
@@ -50,7 +50,8 @@ type ColumnSummary struct {
 	Clamped   int       `json:"clamped"`
 	Used      float64   `json:"used"`
 
-	// For categorical columns: the number of rows of each category, in the schema's order.
+	// The fields below are for categorical columns. Counts are the numbers of rows of the Categories, in the
+	// schema's order.
 	Categories []string `json:"categories,omitempty"`
 	Counts     []int    `json:"counts,omitempty"`
 	Unknown    int      `json:"unknown,omitempty"` // number of rows whose category is not listed

@@ -16,9 +16,9 @@ import (
 // Stability holds measures of the change of pair losses if a record is left out ([Kang21] definitions 6 and 7,
 // evaluated on the pairs of the records themselves).
 type Stability struct {
-	// Elastic holds beta(., ., z_i) for every record i: the largest |l(w; z, z') - l(w_i; z, z')| over the
-	// pairs of records, where w_i are the weights without record i. Mean holds the mean over the pairs instead
-	// of the largest value.
+	// Elastic holds beta(., ., z_i) for every record i. This is the largest |l(w; z, z') - l(w_i; z, z')| over
+	// the pairs of records. Here w_i are the weights without record i. Mean holds the mean over the pairs
+	// instead of the largest value.
 	Elastic, Mean []float64
 	// Uniform is the largest value in Elastic.
 	Uniform float64

@@ -95,27 +95,26 @@ func roundDown(v float64) float32 {
 // Claim. For a skipped pair, squaredDistance is at least L. So every pair that squaredDistance would accept is
 // examined, and the result is the same as if all pairs were examined.
 //
-// Proof. s, t and c have errors of at most gamma(depth) times s, t and (s+t)/2, and
-// h + g has five roundings of terms of at most s + t + 2 L (the last
-// terms exceed s + t only if h + g is far below every c, by |c| <= (s+t)/2). So c < h + g implies
-// D > (1+e) L + e (s+t) - 2 gamma(depth+8) (s+t) - 8 u L > (1 + e/2) L, and the squared distance
-// computed is at least D (1 - gamma(depth)) >= L. tiny covers underflow: newSpace keeps
-// squared norms below 2^1000, and width times 2^-1074 is far below 2^-1000. QED
+// Proof. The numbers s, t and c have errors of at most gamma(depth) times s, t and (s+t)/2. The sum h + g has
+// five roundings of terms of at most s + t + 2 L. (The last terms exceed s + t only if h + g is far below every
+// c, by |c| <= (s+t)/2.) So c < h + g implies D > (1+e) L + e (s+t) - 2 gamma(depth+8) (s+t) - 8 u L > (1 +
+// e/2) L, and the squared distance computed is at least D (1 - gamma(depth)) >= L. tiny covers underflow:
+// newSpace keeps squared norms below 2^1000, and width times 2^-1074 is far below 2^-1000. QED
 //
 // In float32, which needs half the work, c - g - h is one sum of products of width + 2 numbers. The factors are
 // the rows rounded to float32, together with g and h rounded down and -1. Here e is e32 = 4 (width + 16) v, v =
 // 2^-24, and tiny is 2^-120. A pair is skipped if the sum has a negative sign.
 //
-// Proof. Let c32 be the exact product of the rounded rows. The sum has an error of at most
-// (width + 4) v (1 + 2^-7) (|c32| + g + |h|), where |c32| <= (1+v)^2 (s+t)/2, g <= t/2 and |h| <= (s + (1+e) L)/2 + tiny, and
-// |c - c32| <= 2.1 v (s+t)/2. So a negative sign implies
-// c < h + g + 1.05 (width + 10) v (s + t + L), up to underflow, and with both sides doubled
-// D > (1+e) L + e (s+t) - 2.1 (width + 10) v (s + t + L) - gamma(depth+8) (s+t+L) > (1 + e/4) L, as e > 3 (width + 10) v
-// and the roundings of float64 are below v. Underflow of a row, g, h or a product changes less than 2^-148 each, together less than
-// (3 width + 8) 2^-148 (1 + reach) <= 2^-127 (1 + 2^50) for the largest width of slack32, if they are not below
-// v (s+t): a feature that underflows has an error of 2^-150, times another of at most sqrt(s+t), and
-// 2^-150 width sqrt(s+t) is at most v (s+t), or s+t is below 2^-220 and all of it below tiny. Nothing
-// overflows, as squared norms are below 2^100; L = +Inf makes the sum +Inf. QED
+// Proof. Let c32 be the exact product of the rounded rows. The error of the sum is at most (width + 4) v (1 + 2^-7)
+// (|c32| + g + |h|). Here |c32| <= (1+v)^2 (s+t)/2, g <= t/2 and |h| <= (s + (1+e) L)/2 + tiny, and |c - c32| <= 2.1 v
+// (s+t)/2. Therefore a negative sign implies c < h + g + 1.05 (width + 10) v (s + t + L), up to underflow. Doubling
+// both sides gives D > (1+e) L + e (s+t) - 2.1 (width + 10) v (s + t + L) - gamma(depth+8) (s+t+L) > (1 + e/4) L, as e
+// > 3 (width + 10) v and the roundings of float64 are below v. Underflow of a row, g, h or a product changes the sum
+// by less than 2^-148 each. All such changes together are less than (3 width + 8) 2^-148 (1 + reach) <= 2^-127 (1 +
+// 2^50) for the largest width of slack32, if they are not below v (s+t). The reason is that a feature that underflows
+// has an error of 2^-150, which is multiplied by another feature of at most sqrt(s+t). Then either 2^-150 width
+// sqrt(s+t) is at most v (s+t), or s+t is below 2^-220 and the whole change is below tiny. Nothing overflows, as
+// squared norms are below 2^100; L = +Inf makes the sum +Inf. QED
 type scan struct {
 	*search
 	x    []float64 // the test rows

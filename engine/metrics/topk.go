@@ -125,10 +125,10 @@ func eachTie(scores []float64, rows []int, top int, visit func(tied []int, first
 
 // PrecisionAt returns the share of positive records (label above 0) among the k highest scores, averaged over
 // the groups. k is at least 1. For a group with fewer than k records, the count is still divided by k, as if
-// the group were padded with negatives. If a tie in score crosses rank k, the expected number of positives over
-// all orders counts, which is the share of positives in the tie times the number of ranks left. A group without
-// positives has no precision; see Undefined, where AsZero is the usual choice besides Skip. The error of a
-// group is below 2^-51.
+// the group were padded with negatives. A tie in score can cross rank k. In this case, the expected number of
+// positives over all orders counts: the share of positives in the tie times the number of remaining ranks. A
+// group without positives has no precision; see Undefined, where AsZero is the usual choice besides Skip. The
+// error of a group is below 2^-51.
 func PrecisionAt(scores, labels []float64, k int, g Grouping) (GroupMean, error) {
 	if err := checkGraded(scores, labels, "labels"); err != nil {
 		return GroupMean{}, err

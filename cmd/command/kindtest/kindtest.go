@@ -1,8 +1,8 @@
 //go:build unix
 
 // Package kindtest tests kinds of run in the same way as the built-in kinds of the program. It checks the plan, the
-// charge, faults, output, files, the page, verify, sizes and an audit. A program of one's own calls Main and Check with
-// the With that it passes to command.Main, so every kind in With is tested.
+// charge, faults, output, files, the page, verify, sizes and an audit. A program that extends dyad calls Main and Check
+// with the same With that it passes to command.Main, so that every kind in With is tested.
 package kindtest
 
 import (
@@ -28,8 +28,8 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Example holds the arguments of a kind for the records of Check. The records have a column x in [-1, 1], a column z
-// in [0, 10], a column c with categories a, b and c, and a label y of 0 and 1.
+// Example holds the arguments of a kind for the records of Check. The records have the columns x in [-1, 1], z in
+// [0, 10], c with the categories a, b and c, and the label y with the values 0 and 1.
 type Example struct {
 	Kind  algorithms.Kind // the kind with its options set
 	Flags []string        // flags that set the same options

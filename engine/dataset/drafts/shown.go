@@ -27,7 +27,7 @@ type DraftedColumn struct {
 	Suggested *Suggestion
 }
 
-// Sample holds a value of the file: Raw as it is written in the file and Read as the schema reads it.
+// Sample holds a value of the file. Raw is the text in the file, and Read is the value that the schema reads.
 type Sample struct{ Raw, Read string }
 
 // shown returns the description of a column for a person.

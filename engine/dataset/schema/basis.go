@@ -107,10 +107,10 @@ func (v *validator) basisDim() {
 	}
 }
 
-// setCosines sets the basis of a numeric column. The mean square norm of the block over u in [0, 1] is 1, like that of
-// a category: each cos^2(pi k u) has the mean 1/2, and so has the square of the line. With a spike, the mean square
-// norm is 2, equal to the square of the spike. The reason is that numbers above 0 are rare, and shorter blocks would be
-// lost in the noise.
+// setCosines sets the basis of a numeric column. The mean square norm of the block over u in [0, 1] is 1, as large as
+// for a category. In the sum, each cos^2(pi k u) has the mean 1/2, and the square of the line has the same mean. With a
+// spike, the mean square norm is 2, equal to the square of the spike. The reason is that numbers above 0 are rare, and
+// shorter blocks would be lost in the noise.
 func (f *Feature) setCosines(k int, kind string) {
 	f.Cosines, f.Width, f.line = k, k, kind == BasisCurve
 	f.shrink = math.Sqrt(2 / squares(k))

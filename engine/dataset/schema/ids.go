@@ -23,11 +23,10 @@ const (
 	AllowLookAlikes LookAlikes = "allow"
 )
 
-// IDKey returns an id without the differences that keyboards, spreadsheets and exports introduce. Two ids have
-// the same key if they are equal after compatibility normalisation (NFKC), full case folding, removal of
-// control, format and other invisible characters, removal of surrounding white space and quotation marks, and
-// removal of repeated white space inside. See Unicode Standard Annex 15, and NFKC_Casefold in chapter 3.13 of
-// the standard.
+// IDKey returns an id without the differences that keyboards, spreadsheets and exports introduce. IDKey applies
+// compatibility normalisation (NFKC) and full case folding. It removes control, format and other invisible
+// characters, surrounding white space and quotation marks, and repeated white space inside. See Unicode
+// Standard Annex 15, and NFKC_Casefold in chapter 3.13 of the standard.
 //
 // IDKey does not detect letters of different alphabets that look alike (Latin and Cyrillic a), and it does not
 // treat 007 and 7 as the same number.
