@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// CopyContents writes the bytes that the fingerprint of a list of files is computed from. For one data file these are
-// the contents of the files. If more than one file has rows (parts), they are the SHA-256 of each file. For a pack
-// that is open, they are Used.Content.
+// CopyContents writes the bytes from which the fingerprint of a list of files is computed. If at most one file has
+// rows (parts), it writes the contents of all files. If several files have rows, it writes the SHA-256 of each file.
+// For an open pack, it writes Used.Content.
 func CopyContents(to io.Writer, files []string, parts int, packs []*Used) error {
 	for _, name := range files {
 		if i := slices.IndexFunc(packs, func(p *Used) bool { return p.Name == name }); i >= 0 { // the name may refer to another file by now

@@ -9,13 +9,13 @@ import (
 )
 
 // Load reads a data file, which may be compressed with gzip or zstd. name is expanded by Expand and can stand
-// for several files; their rows are then read as if they were in one file. Each of these files has the columns
-// of the schema, a header if the schema requires one, and a format that a single file may have. If the content
-// breaks a rule, Load returns a *ParseError. Every rule concerns either the number of rows, or one row and its
-// position. No rule compares the contents of rows. So whether Load succeeds is the same for all files of n rows
-// that the schema accepts. The memory needed is about that of the records: lines are counted before they are
-// read, and in a compressed file their number is estimated from the first lines. (A Fortran-ordered array
-// inside a compressed file is held in memory in addition.)
+// for several files, which are read as if their rows were in one file. Each file has the columns of the schema,
+// a header if the schema requires one, and any supported format. If the content breaks a rule, Load returns a
+// *ParseError. Every rule concerns either the number of rows, or one row and its position. No rule compares the
+// contents of rows. So whether Load succeeds is the same for all files of n rows that the schema accepts. The
+// memory needed is about the memory of the records, because lines are counted before they are read. In a
+// compressed file, the number of lines is estimated from the first lines. (A Fortran-ordered array inside a
+// compressed file is held in memory in addition.)
 func Load(name string, s *schema.Schema, o Options) (*Dataset, error) {
 	t, err := loadTable(name, s, o, nil)
 	if err != nil {

@@ -22,9 +22,9 @@ import (
 
 // PackOptions are the options of Pack.
 type PackOptions struct {
-	// Folder is the folder of the temporary files, which are readable only by this program. Labels are stored
-	// there until all features are written; rows are, too, if they have persons or groups. The names of the
-	// files begin with Prefix.
+	// Folder is the folder of the temporary files, which only this program can read. Labels are stored there
+	// until all features are written. If there are persons or groups, rows are stored there, too. The names of
+	// the files begin with Prefix.
 	Folder, Prefix string
 	// LabelsFile and Progress have the same meaning as in Options.
 	LabelsFile string

@@ -24,7 +24,7 @@ type Visits struct {
 	Seed    uint64 // seed of all random numbers
 	// Part is the number of a file among the files of one seed. Persons of different parts are different persons.
 	Part int
-	// Windows1252 encodes umlauts in Windows-1252, which agrees with Latin-1 for them, instead of UTF-8.
+	// Windows1252 encodes umlauts as in Windows-1252 and Latin-1 instead of UTF-8.
 	Windows1252 bool
 }
 

@@ -113,8 +113,7 @@ func operatorSet(domain string, version int64) message {
 	return m
 }
 
-// encoded returns the record before its projection, with numeric features first. order[k] is the feature in column k,
-// or noFeature.
+// encoded returns the record before its projection, numbers first. order[k] is the feature in column k, or noFeature.
 func (f *Function) encoded(g *graph, inputs []dataset.Input) (x string, order []int) {
 	var numbers []dataset.Input
 	var raw, parts []string
@@ -164,8 +163,8 @@ func (f *Function) encoded(g *graph, inputs []dataset.Input) (x string, order []
 	return x, order
 }
 
-// products returns the interactions of the columns of x. Column k of x has feature order[k], and column k of the result
-// has feature of[k].
+// products returns the interactions of the columns of x. Column k of x has feature order[k], column k of out feature
+// of[k].
 func (g *graph) products(x string, order []int, inputs []dataset.Input, pairs []dataset.Interaction) (out string, of []int) {
 	column := map[int]int64{}
 	for k, feature := range order {
@@ -184,8 +183,8 @@ func (g *graph) products(x string, order []int, inputs []dataset.Input, pairs []
 	return g.on("Mul", g.on("Mul", g.pick(x, left), g.doubles(scales, 1, len(scales))), g.pick(x, right)), of
 }
 
-// noFeature marks a column of zeros. It takes the place of the k-th feature of a number whose basis is smaller
-// than the basis of another number.
+// noFeature marks a column of zeros instead of the k-th feature of a number with a smaller basis than another
+// number.
 const noFeature = -1
 
 // scaled maps the numeric columns x. parts[k] has the k-th feature of every column.
@@ -203,8 +202,7 @@ func (g *graph) scaled(x string, columns []dataset.Input, factor float64) (parts
 	}
 	missing := g.on("IsNaN", x)
 	for _, v := range missingNumbers(columns) {
-		// The value means missing in some of the columns only. In the others the constant is NaN, which equals
-		// no number.
+		// Columns in which the value does not mean missing have NaN here, which equals no number.
 		counts := constant(func(in dataset.Input) float64 {
 			if slices.Contains(in.MissingNumbers, v) {
 				return v
@@ -217,9 +215,8 @@ func (g *graph) scaled(x string, columns []dataset.Input, factor float64) (parts
 	u := g.on("Min", g.on("Max", x, constant(func(in dataset.Input) float64 { return in.Lo })), constant(func(in dataset.Input) float64 { return in.Hi }))
 	clamped := u
 	if slices.ContainsFunc(columns, func(in dataset.Input) bool { return in.Log1p }) {
-		// Unlike log(1 + u), the formula is exact up to a few roundings: log(w) u/(w - 1) for the rounded
-		// number w = 1 + u, and u if w is 1. In columns without the transform, u may be below -1 and is
-		// replaced by 1 in this formula.
+		// Exact up to a few roundings, unlike log(1 + u): log(w) u/(w - 1) for the rounded w = 1 + u, and u if
+		// w is 1. Columns without the transform can have u < -1 and use u = 1.
 		logs := constant(func(in dataset.Input) float64 {
 			if in.Log1p {
 				return 1
@@ -361,9 +358,8 @@ func (f *Function) projected(g *graph, x string) string {
 	if !f.narrow() {
 		return x
 	}
-	// Take the nearest float32 n. If its magnitude is larger than that of x, the next float32 toward zero is
-	// needed. It is the result of rounding n (1 - 2^-24 (1 + 2^-20)), which is 0.5 to 1 units in the last place
-	// below n.
+	// If the nearest float32 n has a larger magnitude than x, take the next one toward zero: n (1 - 2^-24 (1 +
+	// 2^-20)) rounded, as the product is 0.5 to 1 units in the last place below n.
 	nearest := g.cast(g.cast(x, typeFloat), typeDouble)
 	below := g.cast(g.cast(g.on("Mul", nearest, g.scalar(1-floatRadix)), typeFloat), typeDouble)
 	return g.on("Where", g.on("Greater", g.on("Abs", nearest), g.on("Abs", x)), below, nearest)

@@ -12,11 +12,11 @@ var ErrIndefinite = errors.New("influence: the objective is not strictly convex 
 const solved = 1e-6
 
 // Change sets dst to the influence of record i at a stationary point w. The influence is the first-order change
-// of the weights if the record is left out,
+// of the weights if the record is left out:
 //
 //	H^-1 (2 L2 w/(n-2) + grad T_i/((n-1)(n-2))),
 //
-// Here T_i is the sum over the 2(n-1) ordered pairs of record i, and H is the Hessian of F at w. The influence
+// where T_i is the sum over the 2(n-1) ordered pairs of record i, and H is the Hessian of F at w. The influence
 // is one Newton step for the objective of the other records with the Hessian of all records
 // (docs/theory.md#influence; [Kang21] equation 4).
 func (o *Objective) Change(ctx context.Context, dst, w []float64, i int) error {

@@ -3,8 +3,8 @@
 // and uniform stability give the resulting change of the loss of any pair. The Polyak-Lojasiewicz ratio gives
 // the growth of an objective away from its minimum.
 //
-// No result is private: every number is a function of the records without noise. Package algorithms must not
-// import this package.
+// The results have no privacy guarantee: every number is a function of the records without noise. Package
+// algorithms must not import this package.
 package influence
 
 import (

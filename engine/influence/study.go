@@ -31,7 +31,8 @@ type Options struct {
 	Estimate  func(seconds float64)
 }
 
-// Influences holds the effects of single records on a model fitted with the loss of the study. They are not private.
+// Influences holds the effects of single records on a model fitted with the loss of the study. They have no privacy
+// guarantee.
 type Influences struct {
 	Records    int     `json:"records"`
 	Objective  string  `json:"objective"`
@@ -41,7 +42,7 @@ type Influences struct {
 	// each record if the record is left out. It is positive for records that help.
 	Mean    float64   `json:"mean_loss"`
 	Changes []float64 `json:"changes"`
-	// Checked lists the records without which the model was fitted again, ordered by index.
+	// Checked lists the records without which the model was fitted again, by descending predicted change.
 	Checked []Checked `json:"checked,omitempty"`
 	// Pearson and Rank are correlations of predicted and exact changes. They need at least three checked records.
 	Pearson *float64 `json:"pearson,omitempty"`

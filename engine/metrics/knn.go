@@ -52,9 +52,9 @@ func (c Classification) Accuracy() float64 {
 // see scan. Distances are computed between rows of Transform, or between the features themselves for the identity. Each
 // distance has a relative error below gamma(d/4 + 9). Training records with the same features tie exactly.
 //
-// Besides the records, KNN allocates at most 208 MiB of rows and neighbours. In addition, it allocates for each worker
-// testTile rows and a tile of inner products, and it allocates squared norms and Predicted. It returns an error if the
-// shapes do not fit, K is above n, the metric is not accepted, distances overflow or ctx is done.
+// Besides the records, KNN allocates at most 208 MiB of rows and neighbours. For each worker, it also allocates
+// testTile rows and a tile of inner products. Squared norms and Predicted need further memory. KNN returns an error if
+// the shapes do not fit, K is above n, the metric is not accepted, distances overflow or ctx is done.
 func KNN(ctx context.Context, train, test *engine.Records, o KNNOptions) (Classification, error) {
 	return classify(ctx, recordPoints(train), recordPoints(test), o, false)
 }

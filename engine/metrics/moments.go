@@ -39,7 +39,7 @@ func (m *moments) add(a uint64) {
 //
 //	(n sum a^2 - (sum a)^2) / (n^2 (n-1) (2 others)^2),
 //
-// The result is exact. n must be at least 2.
+// computed exactly. n must be at least 2.
 func (m *moments) variance(others uint64) *big.Rat {
 	num := m.squares.int()
 	num.Mul(num, new(big.Int).SetUint64(m.n))

@@ -31,7 +31,7 @@ type Reader struct {
 	text       []byte // unescaped text of quoted fields
 }
 
-// NewReader reads the header, up to and including the line @data.
+// NewReader returns a reader of the rows of src. It reads the header, up to and including the line @data.
 func NewReader(src *source.Lines) (*Reader, error) {
 	r := &Reader{src: src}
 	for {

@@ -254,9 +254,10 @@ func (e *Encoder) NonZerosPerRow() int {
 	return e.schema.Features
 }
 
-// FeatureNames returns the names of the Dim features. A number has the name of its column. A category has the name
-// "column=category" of the category for which the feature is 1. The k-th feature of the basis of a number is
-// "column~k", and its spike is "column=0". A product has the names of its factors with " * " between them.
+// FeatureNames returns the names of the Dim features. A number has the name of its column. A feature of a
+// categorical column is named "column=category" after the category for which the feature is positive. The k-th
+// feature of the basis of a number is "column~k", and its spike is "column=0". A product has the names of its
+// factors with " * " between them.
 func (e *Encoder) FeatureNames() []string {
 	names := make([]string, 0, e.dim)
 	for k := range e.Width() {

@@ -94,8 +94,8 @@ const (
 	aheadBlocks = 4
 )
 
-// ReadAhead decompresses in a separate goroutine from now on, until close. It is meant for files: close waits
-// for a pending read, and a stream could delay a read without limit.
+// ReadAhead decompresses in a separate goroutine from now on, until Close. It is meant for files, because Close
+// waits for a pending read, and a read from a stream could take any time.
 func (u *Unpacked) ReadAhead() {
 	a := &ahead{full: make(chan aheadBlock, aheadBlocks), empty: make(chan []byte, aheadBlocks), stop: make(chan struct{}), err: io.ErrUnexpectedEOF}
 	for range aheadBlocks {

@@ -10,7 +10,7 @@ import (
 	"os"
 )
 
-// Input is an open file. at is nil unless the file can be read twice.
+// Input is an open file. At is nil unless the file can be read twice.
 type Input struct {
 	Name   string
 	R      io.Reader
