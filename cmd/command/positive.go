@@ -45,10 +45,10 @@ func checkPositive(command *kong.Context) error {
 // checkTags returns an error if the command line contradicts the tags of its flags. The tag "why" gives the
 // reason for the message.
 //
-//	within:"[0,1)"   the interval of its values
-//	needs:"a|b=x"    a flag that it needs, or one of several, or a value of it
-//	values:"2"       how many values it has
-//	not:"a b=x"      flags that it excludes; flags that all exclude each other have the tag "xor" of the parser
+//	within:"[0,1)"   the value must be in this interval
+//	needs:"a|b=x"    flag a must be set, or flag b must have the value x
+//	values:"2"       the flag must have this number of values
+//	not:"a b=x"      these flags, or this value of a flag, are excluded; flags that all exclude each other have the tag "xor" of the parser
 func checkTags(command *kong.Context) error {
 	flags := map[string]*kong.Flag{}
 	for _, f := range command.Flags() {

@@ -305,7 +305,7 @@ func sentence(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// table returns a table with a row for each pair of a name and a value.
+// table returns a table with one row for each pair of a name and a value.
 func table(caption string, rows ...[2]string) page.Table {
 	t := page.Table{Caption: caption}
 	for _, r := range rows {

@@ -1,5 +1,5 @@
-// Package dataset turns files into engine.Records: loading, scanning, packing,
-// conversion, splits and synthetic data. docs/data.md is the manual of the formats.
+// Package dataset converts data files to engine.Records. It loads, scans, packs, converts and splits data and
+// generates synthetic data. docs/data.md is the manual of the formats.
 //
 // The sub-packages have narrower tasks. The packages csv, parquet, array, sparse, workbook, jsonl and arff each
 // read one format; they return fields or numbers and do not know schemas. Package source opens and decompresses
@@ -20,14 +20,13 @@
 //
 // A dense row is encoded as follows.
 //
-//  1. A numeric column is clamped to its range [lo, hi], silently, transformed
-//     (identity or log1p) and mapped to [-1, 1] by its transformed range.
-//  2. A column of two categories is -1 for the first, +1 for the second; of
-//     m > 2 categories it is m columns, one 1 and m-1 zeros.
-//  3. All columns are multiplied by 1/sqrt(V). V adds 1/3 for each numeric
-//     column, the second moment of the uniform distribution on [-1, 1], and 1
-//     for each categorical column. A row that is uniform in its ranges then has
-//     mean square norm 1.
+//  1. A numeric value is clamped to its range [lo, hi] without a message, transformed (identity or log1p),
+//     and mapped linearly from the transformed range to [-1, 1].
+//  2. A column with two categories becomes -1 for the first category and +1 for the second. A column with
+//     m > 2 categories becomes m features: 1 for the category of the row and 0 for the others.
+//  3. All features are multiplied by 1/sqrt(V). V is the sum of 1/3 for each numeric column, which is the
+//     second moment of the uniform distribution on [-1, 1], and 1 for each categorical column. A row that is
+//     uniform in its ranges then has mean square norm 1.
 //  4. engine.NewRecords projects the row to norm R = 1.
 //
 // In formats with numbered features (dense LIBSVM, NPY, NPZ, IDX) all features are numeric, and a row is

@@ -24,11 +24,11 @@ import (
 // are little-endian, and every section begins at a multiple of packPage:
 //
 //	packMagic, version (4 bytes)
-//	features   rows x dim float32 or float64, as they are used: projected, then rounded
+//	features   rows x dim float32 or float64, projected and then rounded, as used in training
 //	labels     rows float64
-//	persons    persons + 1 int64: the first row of each, and the number of rows; if there are persons
-//	groups     rows (persons, if there are any) int32, ascending; if there are query groups
-//	hashes     SHA-256 of each packChunk bytes of the sections before, one section after the other
+//	persons    only if there are persons: persons + 1 int64, the first row of each person, then the number of rows
+//	groups     only if there are query groups: rows (or persons, if there are any) int32, ascending
+//	hashes     SHA-256 of each packChunk bytes of the sections above, in their order
 //	header     packHeader as JSON
 //	SHA-256 of the header, its length (8 bytes), packMagic
 //

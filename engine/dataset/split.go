@@ -45,7 +45,7 @@ func (c coins) logistic(score float64) float64 {
 	return -1
 }
 
-// splitStream separates the coins of Split from other uses of a seed.
+// splitStream selects the stream of random bits for Split.
 const splitStream = 0x5eed5711
 
 // Split divides the records 0..n-1 at random into a training part of round(n fraction) records and a test part.

@@ -94,14 +94,14 @@ func SyntheticMetricKinds() (kinds []string) {
 // is encoded with a public range. Features are standard normal unless stated otherwise. The number in the name
 // of a kind is the number of features.
 //
-//   - lin16: the sign of the sum of two features, a tenth of the labels flipped
-//   - shell20: whether three features are far from 0
-//   - scaled12: a line and a square of three features that use a fifth of their range
-//   - twovar25: two features differ in their means, two in their variances; 30 % positives
-//   - xor10: the sign of a product of two features: nothing in the class means
-//   - clusters8: twelve clusters in four features, their labels alternate: moments mislead
-//   - cubes3: the parity of cells: nothing in the moments, and the identity works
-//   - none12: labels without any relation
+//   - lin16: The label is the sign of the sum of two features. A tenth of the labels is flipped.
+//   - shell20: The label states whether three features are far from 0.
+//   - scaled12: The label depends on a line and a square of three features that use a fifth of their range.
+//   - twovar25: The classes differ in the means of two features and in the variances of two others. 30 % are positive.
+//   - xor10: The label is the sign of the product of two features. The class means carry no information.
+//   - clusters8: Twelve clusters in four features have alternating labels. Moments are misleading.
+//   - cubes3: The label is the parity of a cell. Moments carry no information, and the identity is a good metric.
+//   - none12: The labels are independent of the features.
 //
 // The first two labels are +1 and -1. SyntheticMetric allocates memory for the records only.
 func SyntheticMetric(kind string, n int, seed uint64) (*engine.Records, error) {

@@ -16,7 +16,7 @@ import (
 // MetricFactor is a linear map L with L^T L = W. The Mahalanobis distance of x and x' under W is the Euclidean
 // distance of L x and L x'.
 type MetricFactor struct {
-	// Dim is d, the number of features; Rank is the number of rows of L.
+	// Dim is d, the number of features. Rank is the number of rows of L.
 	Dim, Rank int
 	// L is a row-major Rank x Dim matrix. Its rows are orthogonal and have descending norms: row k is
 	// sqrt(lambda_k) times the k-th unit eigenvector of W.

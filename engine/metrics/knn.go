@@ -42,8 +42,8 @@ func (c Classification) Accuracy() float64 {
 //	for each test record x {
 //		neighbours = the first K training records, ordered by
 //			((x - x_i)^T W (x - x_i), i)
-//		predicted = the label of most neighbours; of labels with as many votes,
-//			the one whose first neighbour comes first
+//		predicted = the most frequent label of the neighbours; among tied labels,
+//			the label whose first neighbour comes first
 //	}
 //
 // So among equal distances the lower index counts as nearer, and a tied vote goes to the class of the nearest

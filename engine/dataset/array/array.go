@@ -94,7 +94,7 @@ func (a *Array) check() error {
 	return nil
 }
 
-// blockValues bounds the numbers of a block of rows.
+// blockValues is the largest number of values in a block of rows.
 const blockValues = 1 << 16
 
 // Next returns the next block of whole rows in row-major order, or io.EOF. The block is valid until the next

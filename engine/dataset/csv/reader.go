@@ -167,7 +167,7 @@ func (r *Reader) join(line []byte) ([]byte, error) {
 	return r.joined, nil
 }
 
-// Split returns the fields of a row on one line; ok is false if its quotes are wrong.
+// Split returns the fields of a row on one line. ok is false if the quotes are not balanced.
 func Split(line []byte, delim byte) (fields [][]byte, ok bool) {
 	r := Reader{src: &source.Lines{}, delim: delim}
 	err := r.splitQuoted(line)

@@ -16,7 +16,7 @@ import (
 // after its numbers, otherwise from the mean of its values. So a suggestion reveals the unit of the data, and a person
 // has to confirm it.
 
-// Suggestion holds the code book's knowledge of a column.
+// Suggestion holds facts of the code book about a column.
 type Suggestion struct {
 	Quantity, Unit string
 	Answer         schema.Answer

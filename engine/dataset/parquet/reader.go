@@ -172,8 +172,8 @@ func HasFooter(in *source.Input) bool {
 	return int64(binary.LittleEndian.Uint32(end[:4])) <= in.Size-12
 }
 
-// caught turns a panic of the Parquet library, which some damaged files cause,
-// into an error about the file.
+// caught converts a panic of the Parquet library to an error about the file. Some damaged files cause such
+// panics.
 func (r *Reader) caught(err *error) {
 	if p := recover(); p != nil {
 		*err = r.errorf(r.filled+1, RuleDamaged)
