@@ -187,7 +187,7 @@ func (i *interview) label() error {
 	return err
 }
 
-// persons asks which column identifies persons.
+// persons asks whether a column with repeated identifiers names persons, and how many persons there are.
 func (i *interview) persons() error {
 	for _, a := range i.o.Answers {
 		if a.Role == dataset.RolePerson {

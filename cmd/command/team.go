@@ -95,8 +95,8 @@ func (c *crew) begin(ctx context.Context) (work bool, err error) {
 	return word[0] == 1, err
 }
 
-// settle exchanges the errors of all ranks up to this point. If any rank failed, all ranks get an error. Ranks
-// without an error of their own get the error of the first rank that failed.
+// settle exchanges the errors of all ranks up to this point. If any rank failed, all ranks get an error. A rank
+// without an error of its own gets an error that names the first failed rank.
 func (c *crew) settle(ctx context.Context, err error) error {
 	codes, _, lost := engine.GatherValues(ctx, c, []float64{float64(exitCode(err))})
 	if lost != nil {

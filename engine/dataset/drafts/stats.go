@@ -142,8 +142,8 @@ func (s *columnStats) addDate(field []byte) (ok bool) {
 	return ok
 }
 
-// worded returns the number of values that are words. If there are too many different words, it returns the
-// number of all values.
+// worded returns the number of values that are words. The number is too small if there are more than
+// draftWords+1 different words.
 func (s *columnStats) worded() (n int) {
 	for _, k := range s.words {
 		n += k

@@ -178,7 +178,7 @@ func (e *Encoder) setFactor() {
 	}
 }
 
-// projectedFactor returns the factor of columns and interactions if there are more further interactions.
+// projectedFactor returns the factor of columns and interactions. more is the number of interactions to be added.
 func (e *Encoder) projectedFactor(more int) float64 {
 	thirds := 3 * (len(e.interactions) + more) // three times V
 	for _, f := range e.columns {

@@ -147,8 +147,8 @@ func (e *Encoder) Blocks() (widths []int) {
 }
 
 // Lines returns, for each block of Blocks, weights of the outputs whose sum is a straight line or close to one. For
-// cosines, they are the coefficients of the cosine series of a line: 1/k for odd k. For a number without a basis and
-// for a spike, the weight is 1.
+// cosines, they are the coefficients of the cosine series of a line: 1/k for odd k. If the basis has a line, only
+// the line has a nonzero weight. For a spike and for all outputs without a basis, the weight is 1.
 func (e *Encoder) Lines() (all []float64) {
 	for k := range e.Width() {
 		f, _ := e.Feature(k)
