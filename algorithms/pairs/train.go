@@ -272,7 +272,7 @@ type Options struct {
 
 // Run charges a plan, or resumes a run that was charged, and trains, by algorithms.Execute. The weights are the
 // matrix, row-major, Rows x Dim. Any error after the charge is an *algorithms.ChargedError: the charge stands
-// although nothing was released.
+// although no result was released.
 //
 // classes holds the class of each individual. Labelled pairs need classes only for Spec.ByClass. Then labels
 // state whether classes differ, and method Input flips classes, which are 0 or 1, instead of labels.
