@@ -9,7 +9,7 @@ import (
 
 // Contrastive is the contrastive loss of [Li20] equation 7, with D = ||f - f'||,
 //
-//	D^2/2 for equal labels or classes,   max(0, Margin - D)^2/2 for others,
+//	D^2/2 for equal labels or classes,   max(0, Margin - D)^2/2 for others.
 //
 // The loss of a tuple is the mean of this loss over all k(k-1)/2 pairs of the tuple. The gradient is taken as 0
 // at D = 0 (docs/theory.md#pair-clipping).

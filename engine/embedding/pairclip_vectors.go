@@ -10,7 +10,7 @@ import (
 // layer. Let h be the input of the last layer W, D the slopes of the hidden layer, and x' the input of the
 // hidden layer with a 1 appended. With g = W^T f,
 //
-//	||J^T a'||^2 = ||a'||^2 ||h||^2 + ||D W^T a'||^2 ||x'||^2,
+//	||J^T a'||^2 = ||a'||^2 ||h||^2 + ||D W^T a'||^2 ||x'||^2.
 //
 // The product of two such vectors of records i and j is (a'.b')(h_i.h_j) + (D_i W^T a').(D_j W^T b') (x'_i.x'_j).
 type vectorFactors struct {
