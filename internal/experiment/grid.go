@@ -10,10 +10,10 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Grid are small figures in one, in rows of three, without legends.
+// Grid is a figure of small figures without legends, in rows of three.
 type Grid []Figure
 
-// Save writes the grid in the format of the file's ending, one of Formats. A file is whole or not there.
+// Save writes the grid in the format of the file's ending, one of Formats. The file is written whole or not at all.
 func (g Grid) Save(path string) error { return save(path, g.Write) }
 
 // Write writes the grid in one of Formats.

@@ -140,7 +140,8 @@ func (m *method) setAlgorithm(task string, options map[string]any) error {
 	return nil
 }
 
-// configureMethod is algorithm a with options; they and its modes set those of the method.
+// configureMethod sets the algorithm a with options as the algorithm of the method. The options and modes of a
+// set the fields of the method.
 func configureMethod[A algorithms.Planner](m *method, a A, task string, options map[string]any) (none A, err error) {
 	info := a.Info()
 	if !info.Supports(algorithms.Certified) {
@@ -228,14 +229,13 @@ func toFloat(v any) (float64, bool) {
 	return 0, false
 }
 
-// optionError is about one option.
+// optionError is an error about one option.
 type optionError struct{ option, text string }
 
 func (e *optionError) Error() string { return e.text }
 
-// configure reads the options of an algorithm: its own by the names of its exported
-// fields, which are its options (algorithms.Algorithm), and the settings. Without an algorithm
-// there are only settings.
+// configure reads the options of an algorithm: its own options, by the names of its exported fields
+// (algorithms.Algorithm), and the settings. Without an algorithm there are only settings.
 func (s *settings) configure(name string, a algorithms.Planner, task string, options map[string]any) (algorithms.Planner, error) {
 	var fields reflect.Value
 	own, names := map[string]reflect.Value{}, []string{}

@@ -48,8 +48,8 @@ type peerProcess struct {
 	stderr  *tail
 }
 
-// startPeer starts a peer in the folder of the plan, on one thread: numerical libraries
-// that add up in threads change the last digits.
+// startPeer starts a peer in the folder of the plan, on one thread, because numerical libraries that add in
+// several threads change the last digits.
 func startPeer(ctx context.Context, p *Peer, dir string, programs map[string]string) (*peerProcess, error) {
 	name := p.Command[0]
 	if other, ok := programs[name]; ok {
@@ -86,8 +86,8 @@ func startPeer(ctx context.Context, p *Peer, dir string, programs map[string]str
 	return process, nil
 }
 
-// ask sends a request and waits for the answer. After an error other than the peer's
-// own word the process is of no more use; died says so.
+// ask sends a request and waits for the answer. After any error that is not reported by the peer itself, the
+// process cannot be used again, and died is true.
 func (p *peerProcess) ask(ctx context.Context, q request, limit time.Duration) (a answer, died bool, err error) {
 	line, err := json.Marshal(q)
 	if err != nil {

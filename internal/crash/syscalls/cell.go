@@ -29,10 +29,10 @@ type cell struct {
 	command command
 	call    call
 	fault   string
-	places  []int // numbers of the call in its thread, tried until one is hit; none if the command makes no such call
+	places  []int // places are the occurrences of the call in its thread, tried until one is hit; there are none if the command never makes the call
 }
 
-// result is a line of the table. why names the rule that does not hold, or why the cell was left out.
+// result is a line of the table. why names the rule that does not hold, or the reason why the cell was left out.
 type result struct {
 	cell
 	verdict verdict
@@ -44,7 +44,7 @@ type result struct {
 // delta is the one at which totals are compared.
 const delta = 1e-5
 
-// books are what the ledger has of the runs that the template did not have.
+// books holds the entries of the ledger for the runs that are not in the template.
 type books struct {
 	charges  []string          // runs, in order
 	digests  map[string]string // of finished runs: what the finish line has
@@ -100,8 +100,9 @@ func digestsOf(dir string) (map[string]string, error) {
 	})
 }
 
-// paid reports whether what was charged is there: every charge has its finish line, and the result of each has the digest of
-// that line. The result is the named file, or with anywhere any file; of a line without a digest it is what was printed.
+// paid reports whether the charged results exist: every charge has its finish line, and the result of each charge has the
+// digest of this line. The result is the named file, or any file if anywhere is true. If the line has no digest, the result
+// is the printed output.
 func (c command) paid(dir string, b *books, e ended, anywhere bool) (bool, error) {
 	all, err := digestsOf(dir)
 	if err != nil {
@@ -120,7 +121,8 @@ func (c command) paid(dir string, b *books, e ended, anywhere bool) (bool, error
 	return len(b.charges) == c.charges && (named || anywhere), nil
 }
 
-// judge looks at what a run left, goes on as the program tells to, and returns the rule that does not hold, "" if all do.
+// judge checks what a run left, continues the run as the program's message says, and returns the rule that does not hold,
+// or "" if all rules hold.
 func (c command) judge(p program, t *template, e ended) (rule string, err error) {
 	if e.hung {
 		return "it hangs", nil
@@ -162,7 +164,7 @@ func (c command) judge(p program, t *template, e ended) (rule string, err error)
 	return "", nil
 }
 
-// left judges what the run itself left, and reports whether the result is complete.
+// left checks the files that the run itself left, and reports whether the result is complete.
 func (c command) left(p program, t *template, b *books, e ended) (rule string, whole bool, err error) {
 	if len(b.charges) > c.charges {
 		return fmt.Sprintf("%d charges, want at most %d", len(b.charges), c.charges), false, nil
