@@ -1,5 +1,5 @@
-// Command release makes what is given to people: NOTICE (the licences of everything in the program), a list of parts
-// (CycloneDX), and archives that are the same bytes wherever they are made.
+// Command release makes the files of a release: NOTICE (the licences of everything in the program), a list of parts
+// (CycloneDX), and archives that have the same bytes on every machine.
 //
 //	go run ./internal/release notice        # writes NOTICE
 //	go run ./internal/release sbom          # prints the parts

@@ -29,7 +29,7 @@ type cell struct {
 	command command
 	call    call
 	fault   string
-	places  []int // places are the occurrences of the call in its thread, tried until one is hit; there are none if the command never makes the call
+	places  []int // occurrences of the call in its thread, tried until one is hit; none if the command never makes the call
 }
 
 // result is a line of the table. why names the rule that does not hold, or the reason why the cell was left out.

@@ -101,7 +101,7 @@ func (r results) given(p point, algorithm, options string) (experiment.Given, bo
 	return r.gives[i], true
 }
 
-// comparison is a line of a table: what the paper has of an algorithm at a point, and what comes out here.
+// comparison is a line of a table. It compares the paper's number for an algorithm at a point with the results here.
 type comparison struct {
 	point
 	algorithm string
@@ -112,13 +112,13 @@ type comparison struct {
 	certified *experiment.Summary
 	ours      *experiment.Summary
 	baselines []experiment.Summary
-	// proved is the epsilon that the literal noise gives, or why there is none, changedProved that of the
-	// changed schedule.
+	// proved is the epsilon that the literal noise proves, or the reason why it proves none. changedProved is
+	// the epsilon for the changed schedule.
 	proved, changedProved string
 }
 
-// compare lists the comparisons of a part: for every row of the paper and every number of its axis, or, where
-// the paper has a figure only, for every algorithm at every point.
+// compare lists the comparisons of a part. There is one for every row of the paper and every number of its
+// axis. If the paper has only a figure, there is one for every algorithm at every point.
 func (r results) compare() []comparison {
 	var out []comparison
 	add := func(p point, algorithm string, paper float64, note string) {
@@ -203,7 +203,7 @@ func refusal(why string) string {
 	return "refused"
 }
 
-// ceiling is the best of the models without privacy, of those that are higher when better.
+// ceiling returns the best model without privacy. It applies to measures where higher is better.
 func (c comparison) ceiling() (best experiment.Summary, ok bool) {
 	for _, b := range c.baselines {
 		if b.Splits > 0 && (!ok || b.Mean > best.Mean) {
@@ -213,7 +213,8 @@ func (c comparison) ceiling() (best experiment.Summary, ok bool) {
 	return best, ok
 }
 
-// outcome compares ours with the paper's number and explains a lost cell; won is false without a number.
+// outcome compares our result with the paper's number and explains a lost cell. won is false if the paper has
+// no number.
 func (c comparison) outcome(lower bool) (text string, won, compared bool) {
 	if math.IsNaN(c.paper) || c.ours == nil || c.ours.Splits == 0 {
 		return "", false, false

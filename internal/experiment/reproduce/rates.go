@@ -17,11 +17,11 @@ type slope struct {
 	X, Mean, SE      []float64
 }
 
-// resamples of the bootstrap; its seed is fixed, so that a page is a function of its results.
+// resamples is the number of resamples of the bootstrap. Its seed is fixed, so a page is a function of its results.
 const resamples = 1000
 
-// slopes fits log mean against log x for every rate of a part. The values of a rate with Less are differences to
-// that method on the same splits.
+// slopes fits log mean against log x for every rate of a part. The values of a rate with Less are differences
+// from the results of this method on the same splits.
 func (r results) slopes() []slope {
 	var out []slope
 	for _, rate := range r.Paper.Rates {
