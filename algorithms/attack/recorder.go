@@ -33,10 +33,10 @@ type Call struct {
 	Noise         privacy.Mechanism
 	Before, After []float64 // the exact vector, which only an attack sees, and the released vector
 	Order         []int32   // a permutation or a batch
-	Scores        []int64   // of the candidates of a choice
-	Epsilon       float64   // of a choice
+	Scores        []int64   // the scores of the candidates of a choice
+	Epsilon       float64   // the epsilon of a choice
 	Mu            float64   // the planned mu of each run of a selection
-	Runs          []Run     // of a selection
+	Runs          []Run     // the runs of a selection
 	Chosen        int       // the chosen candidate of a choice or of a selection
 	err           error     // the error of a selection
 }

@@ -81,10 +81,10 @@ func ClopperPearson(e Event, delta, alpha float64) float64 {
 
 // Shift is the distance between the means of a score under two data sets, in standard deviations.
 type Shift struct {
-	Mu            float64 `json:"mu"`             // estimate of gap/sd
-	StandardError float64 `json:"standard_error"` // of Mu
-	Lower         float64 `json:"lower"`          // holds with probability at least 1 - alpha
-	Upper         float64 `json:"upper"`          // holds with probability at least 1 - alpha
+	Mu            float64 `json:"mu"`             // the estimate of gap/sd
+	StandardError float64 `json:"standard_error"` // the standard error of Mu
+	Lower         float64 `json:"lower"`          // lower bound of gap/sd with probability at least 1 - alpha
+	Upper         float64 `json:"upper"`          // upper bound of gap/sd with probability at least 1 - alpha
 }
 
 // gaussianModel estimates gap/sd of a score whose laws under the two data sets are normal with equal variances.

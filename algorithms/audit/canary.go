@@ -17,8 +17,9 @@ type CanaryOptions struct {
 	// Canaries is the number m of canaries. If it is 0, m is min(d, n/2), the largest possible number.
 	Canaries int
 	// Guesses is the number of guessed bits, chosen before the run. If it is 0, m/4 applies.
-	Guesses    int
-	Confidence float64 // 0 means 0.999
+	Guesses int
+	// Confidence is the confidence of the bounds. If it is 0, 0.999 applies.
+	Confidence float64
 	Seed       uint64
 	Tracker    algorithms.Tracker
 }

@@ -30,7 +30,7 @@ type Right struct {
 
 // Figures holds the results of an evaluation. All results are computed from released and public numbers.
 type Figures struct {
-	Records    int     `json:"records"`        // n
+	Records    int     `json:"records"`        // the number n
 	Unit       string  `json:"unit,omitempty"` // "person" if n counts persons
 	Confidence float64 `json:"confidence"`     // the confidence of the intervals
 	AUC        *Figure `json:"auc,omitempty"`

@@ -148,9 +148,9 @@ func (p *Plan) Choosing(c Choice) privacy.Guarantee {
 // Found holds the results of a study.
 type Found struct {
 	*State
-	Plan      *Plan             // with the chosen lambda
-	Choice    Choice            // zero without candidates
-	Guarantee privacy.Guarantee // of the messages of one user
+	Plan      *Plan             // the plan with the chosen lambda
+	Choice    Choice            // zero if there are no candidates
+	Guarantee privacy.Guarantee // the guarantee of the messages of one user
 }
 
 // Find runs ChooseL2 among the candidates, if there are any, and then Simulate. The tracker counts thousandths

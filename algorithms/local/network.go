@@ -16,7 +16,8 @@ import (
 // which replaces w.x ([Han19] appendix F names networks as future work). Users send privatised gradients in all
 // p parameters. Fields that are zero get public defaults, which are filled in for the network of a Plan.
 type Network struct {
-	Hidden int // units, 1 to 2^16; 0 means 8
+	// Hidden is the number of units, 1 to 2^16. If it is 0, 8 applies.
+	Hidden int
 	// Clip is the clipping norm C of gradients. If it is 0, the default is the bound of the loss's slope times
 	// sqrt(Hidden/8). This is about half of the norm of the Jacobian if units are neither small nor saturated.
 	Clip float64

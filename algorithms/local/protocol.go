@@ -78,15 +78,15 @@ func (m Method) gradual() bool { return m != DJW && m != SGD }
 // Protocol holds everything public about a learning task.
 type Protocol struct {
 	Method      Method
-	Loss        engine.MarginLoss // a function of v = y (w.x + b)
+	Loss        engine.MarginLoss // the loss, a function of v = y (w.x + b)
 	Dim         int               // d, the number of features of a record
-	FeatureNorm float64           // R_x: ||x||_2 <= R_x, enforced at the user; > 0
-	Radius      float64           // R: the model is projected to ||w||_2 <= R; > 0, and 0 for a network
-	Bias        float64           // b, fixed and public
-	L2          float64           // lambda > 0: the objective has lambda/2 ||w||^2; 0 for a network
-	Users       int               // n, visited once in every epoch; at most 2^40
-	Epochs      int               // T_max, at most MaxEpochs; 0 means 10
-	Batch       int               // messages averaged in one update; 0 means 1
+	FeatureNorm float64           // R_x, a bound ||x||_2 <= R_x that the user's client enforces; positive
+	Radius      float64           // R: the model is projected to ||w||_2 <= R; positive, or 0 for a network
+	Bias        float64           // b, a fixed and public number
+	L2          float64           // lambda of the term lambda/2 ||w||^2 of the objective; positive, or 0 for a network
+	Users       int               // n, the number of users, each visited once in every epoch; at most 2^40
+	Epochs      int               // T_max, the number of epochs, at most MaxEpochs; 0 means 10
+	Batch       int               // the number of messages averaged in one update; 0 means 1
 
 	// Epsilon is the local epsilon of one visit. For PrestigeLabel it is the epsilon of the one answer of a
 	// user. It is at least 1e-300 and read as a decimal (privacy.DecimalSum). Methods without privacy ignore

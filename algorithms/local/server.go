@@ -17,10 +17,10 @@ var (
 
 // State is the state that the server publishes. It is a function of messages.
 type State struct {
-	Epoch   int       // 1 .. Epochs; Epochs+1 when done
+	Epoch   int       // 1 to Epochs, and Epochs+1 when all epochs are over
 	Visits  int64     // the number of visited users in all epochs
-	Updates int64     // t
-	W       []float64 // model, ||w|| <= Radius, or a network's layers in their balls
+	Updates int64     // the number t of updates
+	W       []float64 // the model: ||w|| <= Radius, or a network's layers in their balls
 	Sum     []float64 // the sum of the models after every update: Updates times Average
 
 	g    []float64 // scratch space for one update

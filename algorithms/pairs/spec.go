@@ -111,7 +111,7 @@ type Spec struct {
 	Individuals int
 	Dim         int     // the number of features of an individual
 	Bound       float64 // R: the public norm bound of features, in the norm of Norm
-	Rows        int     // d' of the learned d' x d matrix; 0 means 1, and Dim with Moments
+	Rows        int     // d', the number of rows of the learned d' x d matrix; 0 means 1, or Dim with Moments
 	// Loss is an embedding.ListLoss or embedding.InfoNCE for labelled pairs, and an embedding.TupleLoss otherwise.
 	Loss embedding.TermLoss
 
@@ -129,7 +129,7 @@ type Spec struct {
 	// Batch is the number of terms of a batch, or the expected number. If it is 0, a batch has 50 pairs, or all
 	// tuples of an epoch, which needs the least noise.
 	Batch  int
-	Epochs int // T_max; 0 means 5
+	Epochs int // T_max, the number of epochs; 0 means 5
 	// Clip is the clipping norm h. The gradient of every term, or of every cosine with embedding.InfoNCE, is
 	// clipped to this entrywise norm; 0 means 1/2. With Moments, differences are clipped to this norm; 0 means
 	// 0.3 Bound.
@@ -154,7 +154,7 @@ type Spec struct {
 
 	Pairs int // the number of pairs
 	Unit  Unit
-	Kappa int // >= 1; for OnePair 0 or 1
+	Kappa int // at least 1; for OnePair 0 or 1
 
 	Method Method
 	// LabelShare is the part of epsilon that Input spends on labels, in (0, 1). If it is 0, 1/2 applies.

@@ -14,7 +14,8 @@ import (
 // The loss of a tuple is the mean of this loss over all k(k-1)/2 pairs of the tuple. The gradient is taken as 0
 // at D = 0 (docs/theory.md#pair-clipping).
 type Contrastive struct {
-	Margin float64 // m > 0, public
+	// Margin is m, which must be positive. It is public.
+	Margin float64
 }
 
 // Name returns "contrastive".

@@ -14,8 +14,8 @@ type Norm int
 
 // The norms.
 const (
-	L1 Norm = iota + 1 // sum of absolute values, for Laplace noise
-	L2                 // Euclidean, Frobenius for matrices, for Gaussian and K-norm noise
+	L1 Norm = iota + 1 // the sum of absolute values, for Laplace noise
+	L2                 // the Euclidean norm (Frobenius norm of matrices), for Gaussian and K-norm noise
 )
 
 // String returns "l1" or "l2".

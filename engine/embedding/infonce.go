@@ -19,7 +19,8 @@ import (
 // candidates are the other 2m - 1 records. Dissimilar pairs are in no batch. The release is a sum over anchors; for
 // Symmetric it is half the sum over all 2m anchors. The divisor of the release is a public number, not m.
 type InfoNCE struct {
-	Temperature float64 // t, between 0.02 and 100, public
+	// Temperature is t, between 0.02 and 100. It is public.
+	Temperature float64
 	Symmetric   bool
 }
 

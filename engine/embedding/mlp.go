@@ -16,9 +16,9 @@ import (
 // which is a linear (low-rank) map if it has no hidden layers. The last layer has no bias. A bias would cancel
 // in losses of differences and would only add noise.
 type MLP struct {
-	In     int   // d
-	Hidden []int // units of the hidden layers, none to two
-	Out    int   // m
+	In     int   // the number d of features
+	Hidden []int // the numbers of units of the hidden layers, at most two
+	Out    int   // the dimension m of the output
 	// Activation is the activation of hidden layers; the zero value is Tanh.
 	Activation Activation
 	// Radii are the radii of the layers' balls, with the hidden layers first. If it is nil, the radius of each

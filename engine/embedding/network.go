@@ -60,11 +60,15 @@ type PullError struct {
 
 // Layer is a part of theta that is projected to a centred ball.
 type Layer struct {
-	Name   string  `json:"name"` // e.g. "hidden 1"
-	Rows   int     `json:"rows"` // of its matrix, row-major; the last column of a layer with a bias is the bias
-	Cols   int     `json:"cols"`
-	Bias   bool    `json:"bias,omitempty"` // the last column is one
-	Radius float64 `json:"radius"`         // of the ball, in the Frobenius norm
+	// Name is the name of the layer, e.g. "hidden 1".
+	Name string `json:"name"`
+	// Rows and Cols are the dimensions of the layer's matrix, which is row-major.
+	Rows int `json:"rows"`
+	Cols int `json:"cols"`
+	// Bias reports whether the last column of the matrix is a bias.
+	Bias bool `json:"bias,omitempty"`
+	// Radius is the radius of the ball in the Frobenius norm.
+	Radius float64 `json:"radius"`
 }
 
 // Len returns the number of parameters of the layer.

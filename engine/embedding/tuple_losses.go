@@ -72,7 +72,8 @@ func entry(i, j, k int) int { return min(i, j)*k + max(i, j) }
 // tuple with another class than a. The similarity is -D^2/2. For vectors W x of equal length it is the paper's
 // inner product up to a constant. A tuple without pairs of one class has loss 0.
 type NPair struct {
-	Temperature float64 // > 0, public
+	// Temperature must be positive. It is public.
+	Temperature float64
 }
 
 // Name returns "npair".

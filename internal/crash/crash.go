@@ -31,11 +31,11 @@ type Spec struct {
 	Stage  string // "start" means at the start, or no fault
 	Nth    int    // the occurrence of the stage, from 1
 	Fault  string // kill, kill rank 1, stop rank 1, interrupt, terminate, full, read-only, calls, pause
-	Limit  uint64 // of "full": no file may grow beyond these bytes
+	Limit  uint64 // for "full": no file may grow beyond this number of bytes
 	Folder string // for "read-only"
-	Calls  string // of "calls": fsync, rename, flock, unlink or chmod, on Linux; they fail from then on
+	Calls  string // for "calls": fsync, rename, flock, unlink or chmod, on Linux; they fail from then on
 	Errno  string // the error with which the calls fail
-	Also   string // another kind of call, or ""
+	Also   string // another folder for "read-only", or ""
 	Memory uint64 // bytes of address space that the child may take; 0 means no limit
 	Nobody bool   // gives up root first, because root may write anywhere
 	// Then is a later stage at which the program is killed. ThenNth is the occurrence of this stage.

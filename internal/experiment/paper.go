@@ -75,7 +75,7 @@ type PaperRate struct {
 
 // PaperTable describes means of a column of a CSV file, grouped by the values of other columns.
 type PaperTable struct {
-	File  string   `yaml:"file"` // relative to bench/results
+	File  string   `yaml:"file"` // a path relative to bench/results
 	By    []string `yaml:"by"`
 	X     string   `yaml:"x"` // the column of the figure's axis, one of By
 	Value string   `yaml:"value"`

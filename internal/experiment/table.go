@@ -26,7 +26,7 @@ type Row struct {
 	Split              int
 	Seed               uint64  // the seed of the noise
 	Value              float64 // AUC, or accuracy with task metric
-	Seconds            float64 // of planning and training
+	Seconds            float64 // the time of planning and training
 	Passes             float64 // gradients over all pairs, or the count of a peer; 0 if unknown
 	// Status is "ok", or the reason why there is no value. It is "refused: ..." if an assumption of the
 	// algorithm does not hold, and "failed: ..." otherwise.

@@ -18,7 +18,7 @@ import (
 // Output is a file that will be written. It is checked before the work begins.
 type Output struct {
 	Asked string // the name that the user gave
-	Path  string // resolved
+	Path  string // the path after resolving links
 	Force bool   // an existing file is replaced
 	// Spare means that the name is a default that nobody typed. If it is taken, the file gets a name with the
 	// id of its run, and there is no error.

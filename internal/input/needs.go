@@ -3,8 +3,8 @@ package input
 // Needs lists the needs of a computation. A field is the text of the error for records or a model that do not meet the
 // need. If a field is "", there is no such need.
 type Needs struct {
-	Labels, TwoClasses, Ungrouped, Rows string // of records
-	Scores, Metric, Linear              string // of a model
+	Labels, TwoClasses, Ungrouped, Rows string // needs of records
+	Scores, Metric, Linear              string // needs of a model
 }
 
 // Lacks lists properties that records and a model do not have. Records may lack labels, two classes instead of grades,

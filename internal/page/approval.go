@@ -30,7 +30,7 @@ var approvalTexts []byte
 // languages lists the languages of an approval page.
 func languages() []string { return []string{"en", "de", "fr"} }
 
-// Texts are the texts of one language by their keys. A missing text is taken from another language.
+// Texts are the texts of one language by their keys.
 type Texts struct {
 	language string
 	texts    map[string]map[string]string

@@ -60,8 +60,8 @@ func choice(rng *rand.Rand, at Size) (string, int, int, Pair) {
 // trainings draws a search among trainings that release the sum of a public score of the records; road selects the kind of
 // search. The attacked unit is a record or a person at any place. It is a positive below all other records, or above all of
 // them. So it moves the released sum and the ranks of every model by the whole certificate. The ranks of the other records
-// fall with the weight, in steps of the size of its noise. So the best run is the least likely run of the attacked side
-// (docs/theory.md#stopping-profile).
+// fall in steps as the released weight grows, and the steps lie within three standard deviations of its noise. So the best
+// run is the least likely run of the attacked side (docs/theory.md#stopping-profile).
 func trainings(road search.Road) Draw {
 	return func(rng *rand.Rand, at Size) (string, int, int, Pair) {
 		o := search.Options{
@@ -93,7 +93,7 @@ func trainings(road search.Road) Draw {
 					side = -1
 				}
 				r := search.Records{}
-				steps := make([]float64, 0, o.Records) // for each row, the weight at which a positive falls below the negatives
+				steps := make([]float64, 0, o.Records) // weights, in standard deviations, at which positives fall below the negatives
 				for i, count := 0, 0; i < o.Records; i++ {
 					rows := 1
 					if o.PersonRows > 0 {

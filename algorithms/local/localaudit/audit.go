@@ -36,7 +36,7 @@ type Report struct {
 	Method   string `json:"method"`
 	Loss     string `json:"loss"`
 	Features int    `json:"features"`
-	Network  string `json:"network,omitempty"` // "" for a linear model
+	Network  string `json:"network,omitempty"` // the name of the network, "" for a linear model
 	// Parameters is the number of parameters of a network.
 	Parameters int    `json:"parameters,omitempty"`
 	Instance   string `json:"instance"`

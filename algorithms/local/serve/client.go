@@ -40,7 +40,7 @@ const (
 // is sent, and no message is drawn twice. It is used from one goroutine at a time.
 type Client struct {
 	Remote Remote
-	User   string // id, 1 to 128 bytes
+	User   string // the id of the user, 1 to 128 bytes
 	Memory *Memory
 	Limits Limits
 	// Beat is a time interval. A new message is sent at a multiple of Beat after the state arrived. If it is 0,
@@ -79,9 +79,9 @@ const (
 type Answer struct {
 	Outcome   Outcome
 	Epoch     int
-	Epsilon   float64           // of all remembered messages
-	Guarantee privacy.Guarantee // of the whole protocol
-	Message   *Submission       // the message of Draw
+	Epsilon   float64           // the epsilon of all remembered messages
+	Guarantee privacy.Guarantee // the guarantee of the whole protocol
+	Message   *Submission       // the message that Draw drew
 }
 
 // ErrInput is wrapped by every error about an unusable protocol, address, file or record. Trying again does not

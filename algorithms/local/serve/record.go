@@ -18,7 +18,7 @@ type RecordFile struct {
 	Reader  io.Reader // read instead of the file, if not nil
 	Row     int       // the number of the record, from 1
 	Encoder *dataset.Encoder
-	Options dataset.Options // except Labels
+	Options dataset.Options // all options except Labels
 }
 
 // Read reads the one record. unusable is the reason why the record cannot be used, or "" if it can be used. An

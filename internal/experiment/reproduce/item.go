@@ -28,7 +28,7 @@ type Item struct {
 
 // Part is a plan of an item.
 type Part struct {
-	Name string // of the plan
+	Name string // the name of the plan
 	*experiment.Plan
 }
 
