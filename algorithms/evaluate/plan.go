@@ -72,8 +72,8 @@ type Plan struct {
 	rank    privacy.ClassPairSum
 }
 
-// The public rule for shares of the budget. The loss gets its share first, and the shares here divide the
-// remaining budget.
+// The public rule for shares of the budget. lossShare applies if a loss is released. placeShare and cellsShare
+// are shares of the remaining budget.
 const (
 	placeShare = 0.04 // for each of centre and spread
 	cellsShare = 0.30

@@ -58,7 +58,8 @@ type Plan struct {
 	Algorithms []Algorithm `yaml:"algorithms"`
 	Peers      []Peer      `yaml:"peers"`
 	// Reference is the algorithm with which other algorithms are compared. It is given by its name, or by its
-	// name and options as in the CSV. The default is the first algorithm of the plan.
+	// name and options as in the CSV. The default is the first private batch algorithm of the plan, or the
+	// first method if there is no such algorithm.
 	Reference string `yaml:"reference"`
 	// Paper names the item of a paper that the plan repeats, for package reproduce. It is nil for other plans.
 	Paper *Paper `yaml:"paper"`

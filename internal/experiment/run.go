@@ -177,7 +177,7 @@ func (p *Plan) planComments(comments []string) []string {
 	return out
 }
 
-// group is what runs have in common that take the same time.
+// group returns a key that is equal for runs that take about the same time.
 func (r run) group() string { return fmt.Sprint(r.row.Data, " ", r.row.N, " ", r.method.label()) }
 
 // todo lists the blocks of the part with the runs that are not in the table.
@@ -203,7 +203,7 @@ func (r *runner) todo(t *table) []block {
 	return out
 }
 
-// work does blocks, a few at a time.
+// work processes blocks, a few at a time.
 func (r *runner) work(ctx context.Context, blocks []block) error {
 	var err error
 	if r.temp, err = os.MkdirTemp("", "dyad-experiment"); err != nil {

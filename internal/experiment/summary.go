@@ -32,7 +32,7 @@ type Summary struct {
 
 func (s Summary) label() string { return label(s.Algorithm, s.Options) }
 
-// Behind reports whether the reference is worse by more than two standard errors.
+// Behind reports whether the mean of the reference is lower by more than two paired standard errors.
 func (s Summary) Behind() bool { return s.Paired > 1 && s.Difference > 2*s.DifferenceSE }
 
 // Summarise returns a line for each method and cell, in the order of rows. Methods that are not private are
@@ -183,7 +183,7 @@ func (p *Plan) WriteSummary(path string, summary []Summary) error {
 }
 
 // Compare writes how each private method compares with the reference. It writes the mean difference over cells,
-// and the cells in which either is better by more than two paired standard errors.
+// and the cells in which either mean is higher by more than two paired standard errors.
 func (p *Plan) Compare(w io.Writer, summary []Summary) {
 	reference := p.reference()
 	if reference == nil {

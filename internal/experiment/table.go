@@ -38,7 +38,7 @@ func (r Row) ok() bool { return r.Status == statusOK }
 
 const statusOK = "ok"
 
-// key identifies a run: all columns before the outcome but d, which the data give.
+// key identifies a run. It has all columns before the outcome except d, which the data determine.
 func (r Row) key() string {
 	f := r.fields()
 	return strings.Join(append(f[:2], f[3:9]...), "\x00")
@@ -129,7 +129,7 @@ func (p *Plan) readTable(path string) (t *table, whole int64, err error) {
 	return t, int64(len(text)), nil
 }
 
-// part says which part of a plan wrote the file, "" for all of it.
+// part returns the part of a plan that wrote the file, or "" for the whole plan.
 func (t *table) part() string {
 	for _, c := range t.comments {
 		if strings.HasPrefix(c, "part ") {
@@ -191,7 +191,7 @@ func (p *Plan) write(path string, t *table) error {
 	return replace(path, b.Bytes())
 }
 
-// replace writes a file that is whole or not there.
+// replace writes a file, whole or not at all.
 func replace(path string, text []byte) error {
 	name, err := durable.Resolve(path)
 	if err == nil {
@@ -216,7 +216,7 @@ func (p *Plan) rows(t *table) []Row {
 	return out
 }
 
-// checkTable refuses a table of another plan, or of other data.
+// checkTable returns an error for a table of another plan or of other data.
 func (p *Plan) checkTable(path string, t *table, data []string) error {
 	known := map[string]bool{}
 	for _, b := range p.blocks() {

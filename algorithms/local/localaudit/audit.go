@@ -63,8 +63,8 @@ type Report struct {
 	plan        *local.Plan  // the attacked plan
 	state       *local.State // the published state
 	records     [2]engine.Record
-	// along holds the directions by which candidates are ranked. If the second direction is nil, candidates are
-	// ranked by their order in the message instead.
+	// along holds the directions by which candidates are ranked. If the second direction is nil, the second
+	// rank is by the order in the message.
 	along [2][]float64
 }
 

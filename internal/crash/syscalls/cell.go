@@ -41,7 +41,7 @@ type result struct {
 	why     string
 }
 
-// delta is the one at which totals are compared.
+// delta is the delta at which totals are compared.
 const delta = 1e-5
 
 // books holds the entries of the ledger for the runs that are not in the template.
@@ -51,7 +51,7 @@ type books struct {
 	epsilons map[string]float64
 }
 
-// read opens the ledger of a folder, verifies it, and leaves out the runs before.
+// read opens the ledger of a folder, verifies it, and leaves out the runs that before contains.
 func read(dir string, before *books) (*books, error) {
 	l, err := ledger.Open(filepath.Join(dir, "led"))
 	if err != nil {
@@ -86,7 +86,7 @@ func read(dir string, before *books) (*books, error) {
 	return b, nil
 }
 
-// digestsOf are the SHA-256 of all files of a folder, as finish lines have them, by their names.
+// digestsOf returns the SHA-256 of all files of a folder by their names, in the form of finish lines.
 func digestsOf(dir string) (map[string]string, error) {
 	all := map[string]string{}
 	return all, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -181,7 +181,7 @@ func (c command) left(p program, t *template, b *books, e ended) (rule string, w
 	return rule, whole, err
 }
 
-// open is the run to resume: the first without its named result.
+// open returns the run to resume: the first run without its named result.
 func (c command) open(p program, b *books) string {
 	all, _ := digestsOf(p.dir)
 	for _, run := range b.charges {
@@ -192,7 +192,8 @@ func (c command) open(p program, b *books) string {
 	return b.charges[0]
 }
 
-// code is the rule for exit codes: 0 and exitElsewhere only with a complete result, exitInput only without a charge.
+// code checks the rule for exit codes. 0 and exitElsewhere are allowed only with a complete result, and exitInput
+// only without a charge.
 func (c command) code(p program, b *books, e ended, whole bool) (rule string, err error) {
 	untrue := func(what string) (string, error) {
 		return fmt.Sprintf("untrue exit code %d: %s: %s", e.code, what, strings.TrimSpace(e.stderr)), nil
@@ -243,7 +244,7 @@ func (c command) whole(p program, t *template, b *books, e ended) (bool, error) 
 	return string(text) == want || want == "" && len(text) > 0, err // "": two runs differ, as times are in it
 }
 
-// run tries the places of a cell until the fault hits one.
+// run tries the places of a cell until the fault hits one of them.
 func (c cell) run(path, work string, t *template) (r result, err error) {
 	r = result{cell: c, verdict: leftOut, why: "the command makes no such call"}
 	for _, nth := range c.places {
@@ -256,7 +257,7 @@ func (c cell) run(path, work string, t *template) (r result, err error) {
 
 const notReached = "not reached" // by the same thread as in the run without a fault
 
-// at runs the cell in a folder of its own below work.
+// at runs the cell in a new folder below work.
 func (c cell) at(nth int, path, work string, t *template) (r result, err error) {
 	dir, err := os.MkdirTemp(work, "cell")
 	if err != nil {

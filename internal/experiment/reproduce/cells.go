@@ -79,7 +79,7 @@ func (r results) ours() string {
 	return r.Paper.Ours
 }
 
-// at are the means at a point, of methods of a kind; of algorithm, or of all if it is "".
+// at returns the means at a point of the methods of a kind. If algorithm is not "", only this algorithm is used.
 func (r results) at(p point, k kind, algorithm string) []experiment.Summary {
 	var out []experiment.Summary
 	for _, s := range r.summary {
@@ -90,7 +90,7 @@ func (r results) at(p point, k kind, algorithm string) []experiment.Summary {
 	return out
 }
 
-// given is what the noise of a method proves at a point.
+// given returns the guarantee that the noise of a method proves at a point.
 func (r results) given(p point, algorithm, options string) (experiment.Given, bool) {
 	i := slices.IndexFunc(r.gives, func(g experiment.Given) bool {
 		return g.Data == p.data && g.N == p.n && g.Epsilon == p.epsilon && g.Algorithm == algorithm && g.Options == options
@@ -158,7 +158,7 @@ func (r results) compare() []comparison {
 	return out
 }
 
-// axisOf are the points of the axis of a data set.
+// axisOf returns the points of the axis of a data set.
 func (r results) axisOf(data string) (out []point) {
 	for _, d := range r.Plan.Data {
 		if d.Name != data {
@@ -177,7 +177,7 @@ func (r results) axisOf(data string) (out []point) {
 	return out
 }
 
-// provedBy describes the guarantee that the noise of the literal algorithm gives.
+// provedBy describes the guarantee of the literal algorithm's noise.
 func (r results) provedBy(p point, s *experiment.Summary) string {
 	if s == nil {
 		return ""
@@ -250,7 +250,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'f', 3, 64)
 }
 
-// mean is a mean with its standard error, or why there is none.
+// mean returns a mean with its standard error, or why if there is no mean.
 func mean(s *experiment.Summary, why string) string {
 	switch {
 	case s == nil:
