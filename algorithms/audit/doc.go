@@ -25,21 +25,21 @@
 //
 // Tests seed the bugs that an audit or a charge must find, and fail if a bug is missed:
 //
-//   - noise/4 and sensitivity halved: TestUnderNoisedBuildIsCaught, for streams
-//     TestUnderNoisedStreamIsCaught, and half of pure noise TestPureNoiseIsAuditedTightly;
+//   - a quarter of the noise, and half of the sensitivity: TestUnderNoisedBuildIsCaught, and for streams
+//     TestUnderNoisedStreamIsCaught; half of pure noise: TestPureNoiseIsAuditedTightly;
 //   - slopes that depend on other records: TestKinksThroughSigmoidHold;
-//   - noise used twice: TestReusedNoiseIsCaught, and on resume
+//   - noise that is used twice: TestReusedNoiseIsCaught, and after a resume
 //     TestReusedNoiseOnResumeIsCaught in package algorithms;
 //   - an uncharged run: TestUnchargedRunIsCaught here and in package algorithms;
-//   - noise of float64: TestFloatNoiseIsOffGrid;
-//   - noise for fewer pairs than change together, an uncapped degree, kappa dropped to 1 by
+//   - noise drawn in float64: TestFloatNoiseIsOffGrid;
+//   - noise for fewer pairs than change together, a degree without a cap, kappa reduced to 1 with
 //     Poisson batches: TestSeededDefectsOfPairsAreCaught in package pairs; the row-wise clip
 //     of a paper: TestThePrintedClaimIsRefuted there;
 //   - pairs clipped instead of tuples, an individual in two tuples, a clip too large, tuples
-//     drawn by class, all pairs as n/2 or as one, noise for another epsilon:
+//     drawn by class, all pairs counted as n/2 pairs or as one, noise for another epsilon:
 //     TestSeededDefectsOfTuplesAreCaught there;
-//   - of clusters, figures, thresholds, comparisons and choices: a program that computes twice of what its certificates are for, and one that tells
-//     what it did not release: TestDefectsOfKindsAreFound in algorithms/attack/kinds;
+//   - for clusters, figures, thresholds, comparisons and choices: a program that releases twice the certified vector,
+//     and a program whose result depends on more than its releases: TestDefectsOfKindsAreFound in algorithms/attack/kinds;
 //   - twice the epsilon spent on features and labels: TestAuditOfPerturbedInputs in package pairs.
 //
 // # What a bound means

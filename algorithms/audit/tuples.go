@@ -82,7 +82,7 @@ func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 
 // tupleSides returns the neighbours that WorstTuples tries. The class of the victim changes between two classes of the
 // other records, or to a class of its own. In tuples of three records, the other records of the second class may also be
-// half way to the victim, since a record then pulls in one class and pushes in the other.
+// half way to the victim. A record then pulls in one class and pushes in the other.
 func tupleSides(s pairs.Spec) (all []turnedSides) {
 	for _, victim := range []int{s.Individuals - 1, 0} {
 		for _, classes := range [][]int32{{0}, {1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 0, 1}} {

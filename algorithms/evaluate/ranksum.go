@@ -3,7 +3,7 @@ package evaluate
 import "dyad/privacy"
 
 // Ranks holds the rank sum T of scores and the number of positives. T is the sum of sign(s - s') over all pairs
-// of a positive record with score s and a negative record with score s', which is (2 AUC - 1) n+ n-. For
+// of a positive record with score s and a negative record with score s'. It equals (2 AUC - 1) n+ n-. For
 // persons the sum is over pairs of rows of different persons, weighted by their shares
 // (docs/theory.md#person-figures). The weight of all pairs depends on classes and shares alone. So among
 // candidates for the same records, the candidate with the largest T has the largest AUC.

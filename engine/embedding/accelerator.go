@@ -63,7 +63,7 @@ type RowsKernel interface {
 }
 
 // Rows computes a network for records at one theta after another. It keeps the promises of a Pass: g_i, the norm and
-// J_i are functions of record i and theta alone, bit for bit, and the norm is at least the norm of the J_i that Pull
+// J_i are functions of record i and theta alone, bit for bit. The norm is at least the norm of the J_i that Pull
 // multiplies by. The values g_i may lie outside of the proved range. Rows is used from one goroutine at a time.
 type Rows interface {
 	// Embed sets the rows of g to g_theta(x_i) and norms[i] to at least ||J_i||_F, for all records.

@@ -2,10 +2,10 @@
 // between the images of records under a map. Gradients are summed over all pairs of records, with a certificate for every
 // record (docs/theory.md#networks), or over listed pairs, tuples and batches (docs/theory.md#pairs).
 //
-//	map     a matrix W, or a Model: a Network and what is done to its output: nothing, unit length, a ball
-//	link    Difference of scores, Inner product, SquaredDistance
-//	phi     an engine.Scalar of a link, Contrastive, BradleyTerry; Triplet and NPair of many links, InfoNCE of a batch
-//	terms   Gradients of listed pairs, Tuples, AllPairs (W), Softmax (networks), Moments of differences; Loss
+//	map     a matrix W, or a Model: a Network with an output stage: none, unit length, or a ball
+//	link    Difference of scores, Inner product or SquaredDistance
+//	phi     an engine.Scalar, Contrastive or BradleyTerry of one link; Triplet or NPair of many links; InfoNCE of a batch
+//	sums    Gradients of listed pairs, Tuples, AllPairs (for W), Softmax (for networks), Moments of differences, Loss
 //
 // A term is a function of its own records and the weights, bit for bit. Engine is the contract that every device meets for
 // listed pairs. The following sections describe Loss.
@@ -14,11 +14,11 @@
 //
 //	Network   f_theta and its layers: MLP here, or any Graph (autodiff/gorgonia)
 //	PairLoss  l(f, f', y, y'): Score, Bilinear, Distance, Contrastive, each with proved bounds
-//	Loss      Model + PairLoss + Clip: an engine.Loss, so that Problem, Spec, Plan, ledger, replay
-//	          and audits of every other loss work as they are
+//	Loss      Model + PairLoss + Clip: an engine.Loss, so it works with the same Problem, Spec, Plan, ledger,
+//	          replay and audits as any other loss
 //	Backend   an engine.Backend for these losses: Plan -> Kernel (Bounds) -> Evaluator
-//	Accelerator   steps 1 and 3 below elsewhere, such as on a GPU (engine/cuda): PlanRows -> RowsKernel -> Rows
-//	TermAccelerator   tuples that are clipped as a whole (engine/terms) elsewhere, too
+//	Accelerator   steps 1 and 3 below on another device, such as a GPU (engine/cuda): PlanRows -> RowsKernel -> Rows
+//	TermAccelerator   an Accelerator that also computes tuples clipped as a whole (engine/terms)
 //
 // A caller uses such a loss as any other loss:
 //

@@ -267,7 +267,7 @@ func (s *Softmax) Objective(theta []float64, members []int32) float64 {
 // Proof. The absolute values of the coefficients of all anchors sum to at most 2 m/t. Each coefficient is a sum of up to
 // 2m exponentials, a quotient and fewer than 8 more roundings. So the coefficients are off by at most gamma(2m + 12) 2
 // m/t in sum; this is multiplied by clip, which bounds ||g_ij||. Two errors remain. The first is the rounding of v_i =
-// sum_j q_ij (C_ij + C_ji) f_j by at most 2m + 12 roundings a product; the norms of the v_i sum to at most 2 (2 m/t).
+// sum_j q_ij (C_ij + C_ji) f_j by at most 2m + 12 roundings a product. The norms of the v_i sum to at most 2 (2 m/t).
 // The second is the rounding of Pull (Model.BatchError). For a network other than an MLP, q_ij <= clip/(||J_i|| +
 // ||J_j||), so ||J_i|| ||v_i|| is at most clip times the sum over j of |C_ij + C_ji|. QED
 func SoftmaxError(model Model, loss InfoNCE, norm float64, pairs int, clip float64) float64 {

@@ -24,9 +24,9 @@ const (
 // measures are the names of Plan.Measure. L is the mean loss of all pairs plus ObjectiveL2/2 ||w||^2:
 //
 //   - objective is L on the training records,
-//   - excess is L on the test records minus its minimum over the ball of the plan's radius: with many test records the
-//     excess population risk,
-//   - regret is that of a stream ([Huai20] equation 4) divided by its records, for online algorithms.
+//   - excess is L on the test records minus its minimum over the ball of the plan's radius. With many test
+//     records it is the excess population risk,
+//   - regret is the regret of a stream ([Huai20] equation 4) divided by the number of its records, for online algorithms.
 func measures() []string { return []string{measureObjective, measureExcess, measureRegret} }
 
 // measuredRadius is the radius of the ball that contains the minimum of excess. It is 1 in the papers.

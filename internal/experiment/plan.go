@@ -51,9 +51,9 @@ type Plan struct {
 	// Seed and NoiseSeed are described in the package documentation.
 	Seed      uint64 `yaml:"seed"`
 	NoiseSeed string `yaml:"noise_seed"`
-	// Baselines, Algorithms and Peers are the methods. The baselines are class-means (the exact difference of
-	// the class means, with task auc), identity and majority (the larger class of the training records), both
-	// with task metric, and zero (the model 0, with a measure of a loss).
+	// Baselines, Algorithms and Peers are the methods. With task auc, the baseline class-means is the exact
+	// difference of the class means. With task metric, the baselines are identity, and majority, the larger
+	// class of the training records. With a measure of a loss, the baseline zero is the model 0.
 	Baselines  []string    `yaml:"baselines"`
 	Algorithms []Algorithm `yaml:"algorithms"`
 	Peers      []Peer      `yaml:"peers"`

@@ -19,7 +19,7 @@ const (
 )
 
 // loss builds the loss of a definition from another program. A server can spoil the model by its loss, but
-// privacy does not depend on the loss: a gradient is clipped to the bound of the slope, and is zero if it is
+// privacy does not depend on the loss. A gradient is clipped to the bound of the slope, and it is zero if it is
 // not finite.
 func (l Loss) loss() (engine.MarginLoss, error) {
 	names := []string{l.Name, l.Formula}
