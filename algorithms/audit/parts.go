@@ -30,8 +30,8 @@ type Part struct {
 	Trials            [2][]keptTrial
 }
 
-// RunPart makes part number part of parts parts of the runs of Run, 1 <= part <= parts. Options.Time cannot be
-// used with parts.
+// RunPart makes one part of the runs of Run: number part of all parts, 1 <= part <= parts. Options.Time cannot
+// be used with parts.
 func RunPart(ctx context.Context, t Target, o Options, part, parts int) (*Part, error) {
 	if part < 1 || part > parts {
 		return nil, fmt.Errorf("audit: part %d of %d, want 1 to the number of parts", part, parts)

@@ -58,7 +58,7 @@ func (m Method) String() string {
 	return methodNames[m]
 }
 
-// ParseMethod returns the method with a name that String returns.
+// ParseMethod parses a name that String returns.
 func ParseMethod(s string) (Method, error) {
 	if m := Method(slices.Index(methodNames, s)); m >= 0 {
 		return m, nil
@@ -102,7 +102,8 @@ type Protocol struct {
 	Pairs int
 
 	// Threshold and ThresholdStep define the curriculum. A record is in the curriculum of epoch T if y (w.x +
-	// b) is at least D_T. D_1 is Threshold (0 means 1.5), and D_(T+1) = D_T - ThresholdStep sqrt T (0 means 1).
+	// b) is at least D_T, where D_1 = Threshold and D_(T+1) = D_T - ThresholdStep sqrt T. If Threshold is 0,
+	// 1.5 applies. If ThresholdStep is 0, 1 applies.
 	Threshold     float64
 	ThresholdStep float64
 

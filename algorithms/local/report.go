@@ -9,8 +9,8 @@ import (
 	"dyad/privacy/account"
 )
 
-// Restate replaces the guarantee of the plan by g, the guarantee of a run after ChooseL2 among the candidates (0: no
-// choice) over folds. It also updates the facts for reports.
+// Restate replaces the guarantee of the plan by g, the guarantee of a run, and updates the facts for reports.
+// candidates and folds describe the choice by ChooseL2 before the run. candidates is 0 if there was no choice.
 func (p *Plan) Restate(g privacy.Guarantee, candidates, folds int) {
 	p.Guarantee, p.Facts = g, p.facts(g)
 	p.Releases = p.messages(candidates, folds)

@@ -37,7 +37,7 @@ var unitNames = []string{"individual", "group", "pair"}
 // String returns the name on the command line.
 func (u Unit) String() string { return wordOf(unitNames, u) }
 
-// ParseUnit returns the unit with a name that String returns.
+// ParseUnit parses a name that String returns.
 func ParseUnit(s string) (Unit, error) { return parseWord[Unit]("unit", unitNames, s) }
 
 // Method selects the quantity that gets noise.
@@ -63,7 +63,7 @@ var methodNames = []string{"gradients", "input", "labels", "moments"}
 // String returns the name on the command line.
 func (m Method) String() string { return wordOf(methodNames, m) }
 
-// ParseMethod returns the method with a name that String returns.
+// ParseMethod parses a name that String returns.
 func ParseMethod(s string) (Method, error) { return parseWord[Method]("method", methodNames, s) }
 
 // Sampling selects the rule that forms batches.
@@ -84,7 +84,7 @@ var samplingNames = []string{"fixed", "poisson"}
 // String returns the name on the command line.
 func (s Sampling) String() string { return wordOf(samplingNames, s) }
 
-// ParseSampling returns the sampling with a name that String returns.
+// ParseSampling parses a name that String returns.
 func ParseSampling(s string) (Sampling, error) {
 	return parseWord[Sampling]("sampling", samplingNames, s)
 }

@@ -46,7 +46,7 @@ func (a Activation) String() string {
 	return "unknown"
 }
 
-// ParseActivation returns the activation with this name, "tanh" or "softplus".
+// ParseActivation parses a name that String returns, "tanh" or "softplus".
 func ParseActivation(s string) (Activation, error) {
 	for a := Tanh; a <= Softplus; a++ {
 		if a.String() == s {

@@ -243,7 +243,7 @@ func (w *wholeNumbers) Visit(n ast.Node) ast.Visitor {
 	return w
 }
 
-// at is an error with the line of a place in the plan, such as data[0].n.
+// at returns an error with the line of a place in the plan, such as data[0].n.
 func (p *Plan) at(place, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	if p.body == nil { // of New
@@ -390,7 +390,7 @@ func (p *Plan) checkData(i int, names map[string]bool) error {
 	return nil
 }
 
-// block is the work on one training set.
+// block is the set of runs on one training set.
 type block struct {
 	data, n, split int
 	runs           []run
@@ -461,7 +461,7 @@ func (p *Plan) run(m *method, data string, n int, epsilon, delta float64, split,
 	}}
 }
 
-// noiseSeed is below 2^32, as many programs want it.
+// noiseSeed returns a seed below 2^32, the range of seeds of many programs.
 func (p *Plan) noiseSeed(data string, n int, epsilon, delta float64, split, draw int) uint64 {
 	if p.NoiseSeed == "split" {
 		return uint64(split*p.Noises + draw)

@@ -80,7 +80,7 @@ func (w *worker) block(ctx context.Context, b block) error {
 	return nil
 }
 
-// status is an error in a row: one line.
+// status returns an error as one line for a row.
 func status(err error) string {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	if errors.Is(err, algorithms.ErrAssumption) {

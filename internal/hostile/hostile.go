@@ -143,7 +143,7 @@ func (v *Value) yaml(b []byte, depth int) []byte {
 	return b
 }
 
-// key is a key of YAML, in quotes where it needs them.
+// key returns a key of YAML, in quotes if it needs them.
 func key(text string) string {
 	for _, c := range text {
 		if (c < 'a' || c > 'z') && c != '_' {
@@ -156,7 +156,7 @@ func key(text string) string {
 	return text
 }
 
-// quoted is a text in JSON. One that is not UTF-8 stays as it is.
+// quoted returns a text in JSON. A text that is not UTF-8 is unchanged.
 func quoted(text string) string {
 	if !utf8.ValidString(text) {
 		return `"` + text + `"`

@@ -3,7 +3,7 @@ package pages
 
 import "unsafe"
 
-// Sizes of a page that Make asks for, and of the slices that are worth it.
+// The size of a page that Make asks for, and the size of slices from which on large pages are used.
 const (
 	hugePage  = 2 << 20
 	worthHuge = 2 * hugePage
@@ -31,7 +31,7 @@ func Drop[T Number](x []T) {
 	}
 }
 
-// whole is the part of b that is made of whole pages of a size, a power of two.
+// whole returns the part of b that consists of whole pages of a size, which is a power of two.
 func whole(b []byte, page int) []byte {
 	skip := -uintptr(unsafe.Pointer(&b[0])) % uintptr(page)
 	if uintptr(len(b)) < skip {

@@ -46,7 +46,7 @@ type point struct {
 	epsilon float64
 }
 
-// kind is how a method stands to the paper.
+// kind is the relation of a method to the paper.
 type kind int
 
 const (
@@ -71,7 +71,7 @@ func (r results) kindOf(s experiment.Summary) kind {
 	return certified
 }
 
-// ours is the method that stands for the program.
+// ours returns the method that represents the program.
 func (r results) ours() string {
 	if r.Paper.Ours == "" {
 		return "auto"
@@ -192,7 +192,7 @@ func (r results) provedBy(p point, s *experiment.Summary) string {
 	return strconv.FormatFloat(g.Gives, 'g', 3, 64)
 }
 
-// refusal is the reason of a refusal in a few words.
+// refusal returns the reason of a refusal in a few words.
 func refusal(why string) string {
 	switch {
 	case strings.Contains(why, "never takes a step"):

@@ -214,7 +214,7 @@ func (i Item) State(out, committed string, folders []string) (State, error) {
 	return s, nil
 }
 
-// title is what the titles of the parts have in common.
+// title returns the common beginning of the titles of the parts.
 func (i Item) title() string {
 	title := i.Parts[0].Title
 	whole := true

@@ -20,7 +20,7 @@ type group struct {
 	paper    float64 // NaN if it is only in a figure
 }
 
-// lines reads the result of a command; nil if it is not there. Lines that begin with # are comments.
+// lines reads the result of a command. It returns nil if there is no result. Lines that begin with # are comments.
 func (p Part) lines(out, committed string) ([][]string, string, error) {
 	path := p.resultOf(out, committed)
 	f, err := os.Open(path)
@@ -37,7 +37,7 @@ func (p Part) lines(out, committed string) ([][]string, string, error) {
 	return lines, path, nil
 }
 
-// groups are the means of the result of a command; nil if it is not there.
+// groups returns the means of the result of a command, or nil if there is no result.
 func (p Part) groups(out, committed string) ([]group, string, error) {
 	t := p.Paper.Table
 	lines, path, err := p.lines(out, committed)

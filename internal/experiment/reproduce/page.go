@@ -293,7 +293,7 @@ func (r results) hasOurs() bool {
 	return slices.ContainsFunc(r.summary, func(s experiment.Summary) bool { return r.kindOf(s) == ours })
 }
 
-// figures are one for each data set and value of the other axis.
+// figures returns a figure for each data set and value of the other axis.
 func (r results) figures() (out []*experiment.Figure) {
 	byN := r.Paper.Axis == "n"
 	for _, d := range r.Plan.Data {
@@ -377,7 +377,7 @@ func tableOfSlopes(all []slope) table {
 	return t
 }
 
-// tableOf has a line for each group of a command's result.
+// tableOf returns a table with a line for each group of a command's result.
 func (p Part) tableOf(all []group) table {
 	t := table{Caption: p.Title + ": " + p.Paper.Table.Value, Head: append(slices.Clone(p.Paper.Table.By), "paper", "mean here", "runs")}
 	for _, g := range all {
