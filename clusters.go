@@ -26,36 +26,36 @@ const clustersFormat = "dyad-clusters/1"
 // clustersTask is the task in files of clusters.
 const clustersTask = "clusters"
 
-// ErrClusters is wrapped by Load for a file that LoadClusters reads.
+// ErrClusters is wrapped by the error of Load for a file that LoadClusters reads.
 var ErrClusters = errors.New("dyad: a file of clusters, and no model of scores or distances")
 
-// ClusterOptions decide what a clustering does and guarantees. All of them are public.
+// ClusterOptions decides what a clustering does and guarantees. All options are public.
 type ClusterOptions struct {
 	Clusters int
 	Rounds   int    // 0 means cluster.DefaultRounds
-	Seed     uint64 // of the first centres, public
-	// Clip is the norm to which mapped records are shortened; 0 means the public bound of their norms. It must
-	// not come from the data.
+	Seed     uint64 // seed of the first centres, public
+	// Clip is the clipping norm of mapped records; 0 means a public bound of their norms. Do not derive it from private
+	// data.
 	Clip float64 `within:"[0,)" called:"norm that mapped records are clipped to"`
-	// Metric maps the records before; nil: they are taken as they are encoded. It is public, or a model that was
-	// released, whose own charge stays; its encoder must equal the encoder of the data.
+	// Metric maps the records before they are clustered; nil clusters the encoded records. It is a model that is public
+	// or was released, and its own charge stays. Its encoder must equal the encoder of the data.
 	Metric *Model
-	// LookAlikes is the rule by which CheckIndividuals compared ids, for a metric that protects one individual.
-	// The clusters then protect one individual as well, and a ledger adds both up.
+	// LookAlikes is the rule by which CheckIndividuals compared ids, for a metric that protects one individual. The
+	// clusters then protect one individual as well, so that a ledger composes the two charges.
 	LookAlikes dataset.LookAlikes
 	Epsilon    float64
 	Delta      *float64 // nil is privacy.DefaultDelta
 }
 
-// Clustering is a clustering that is planned. Print Report().Text() before anything is charged.
+// Clustering is a planned clustering. Print Report().Text() before anything is charged.
 type Clustering struct {
 	*cluster.Plan
 	metric   *Model
 	features int
 }
 
-// PlanClusters plans private k-means of records of a shape. It reads no data and makes no charge. Persons
-// with several rows are refused: in this version a record is a row.
+// PlanClusters plans private k-means of records of a shape. It reads no data and makes no charge. It refuses persons
+// with several rows: in this version a record is a row.
 func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
 	if err := (input.Needs{Rows: "clusters protect a row, and the schema has persons with several rows: sums over their rows have no certificate in this version; make a table of one row for each person, and give the column the role ignore"}).Of(s.lacks()); err != nil {
 		return nil, err
@@ -87,16 +87,17 @@ func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
 	return &Clustering{Plan: p, metric: o.Metric, features: s.Features}, nil
 }
 
-// ofIndividuals reports whether a metric protects one individual in several pairs.
+// ofIndividuals reports whether the guarantee of a metric protects one individual, who may be in several pairs.
 func ofIndividuals(m *Model) bool { return m != nil && m.Guarantee.Unit == algorithms.OneIndividual }
 
-// LoadOptions of dataset.Load for the records: labels are not read, and ids only where CheckIndividuals compares them.
+// LoadOptions returns the options of dataset.Load for the records. Labels are not read. Ids are read only if
+// CheckIndividuals compares them.
 func (o ClusterOptions) LoadOptions() dataset.Options {
 	return dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: ofIndividuals(o.Metric)}
 }
 
-// CheckIndividuals refuses records whose ids do not tell individuals apart, as a metric of labelled pairs does. It is for records
-// that are clustered by such a metric, which were read with LoadOptions.
+// CheckIndividuals refuses records whose ids do not distinguish individuals, by the rule for metrics of labelled pairs.
+// It applies if Metric protects one individual. The records must have been read with LoadOptions.
 func (o ClusterOptions) CheckIndividuals(d *dataset.Dataset) error {
 	if !ofIndividuals(o.Metric) || d.IDs == nil {
 		return nil
@@ -104,7 +105,7 @@ func (o ClusterOptions) CheckIndividuals(d *dataset.Dataset) error {
 	return input.As(dataset.CheckIDs(d.IDs, d.Name(), d.IDColumn(), o.LookAlikes))
 }
 
-// mapDigest names a map to the last digit.
+// mapDigest identifies a map with its exact weights.
 func mapDigest(m *Model) string {
 	if m == nil {
 		return "identity"
@@ -116,7 +117,7 @@ func mapDigest(m *Model) string {
 	return files.Digest(text)
 }
 
-// mappedShape is the bound of the norms of mapped records, and their dimension.
+// mappedShape returns the bound of the norms of mapped records, and their dimension.
 func mappedShape(m *Model, features int) (radius float64, dim int, err error) {
 	norm := engine.UnitBounds().FeatureNorm
 	switch {
@@ -137,7 +138,7 @@ func mappedShape(m *Model, features int) (radius float64, dim int, err error) {
 	return math.Sqrt(f.Norm) * norm * (1 + 0x1p-20), f.Rank, input.As(err)
 }
 
-// mapped are the records as a metric maps them, row-major; a row is a function of its record alone.
+// mapped returns the records as a metric maps them, row-major. Each row is a function of its record alone.
 func mapped(m *Model, r *engine.Records) ([]float64, error) {
 	if m != nil {
 		rows, _, err := m.Transform(r)
@@ -150,38 +151,37 @@ func mapped(m *Model, r *engine.Records) ([]float64, error) {
 	return rows, nil
 }
 
-// Clusters is the content of a file of clusters: everything that it takes to assign records, and the
-// whole guarantee. It may be published.
+// Clusters is the content of a file of clusters: the guarantee and all that assigning needs. It may be published.
 type Clusters struct {
 	Format  string           `json:"format"`
 	Version string           `json:"dyad_version"`
 	Created time.Time        `json:"created"`
 	Task    string           `json:"task"` // "clusters"
 	DataID  string           `json:"data_id"`
-	Run     string           `json:"run,omitempty"` // in the ledger
-	Encoder *dataset.Encoder `json:"encoder"`       // raw columns to features
+	Run     string           `json:"run,omitempty"` // id of the run in the ledger
+	Encoder *dataset.Encoder `json:"encoder"`       // maps raw columns to features
 	Metric  *Model           `json:"metric,omitempty"`
-	Radius  float64          `json:"radius"` // mapped records are shortened to it
-	// Counts are the released numbers of records of each cluster, with noise of the standard deviation CountNoise.
+	Radius  float64          `json:"radius"` // clipping norm of mapped records
+	// Counts are the released numbers of records of each cluster. Their noise has the standard deviation CountNoise.
 	Counts     []float64 `json:"counts"`
 	CountNoise float64   `json:"count_noise"`
-	// Centres are one row for each cluster, in the coordinates of mapped records.
+	// Centres has one row for each cluster, in the coordinates of mapped records.
 	Centres   [][]float64       `json:"centres"`
 	Report    algorithms.Report `json:"report"`
 	Plan      json.RawMessage   `json:"plan,omitempty"`    // algorithms.Plan.Record of a charged run
-	Options   map[string]any    `json:"options,omitempty"` // those of the command, if it had a file of them; nothing reads them
+	Options   map[string]any    `json:"options,omitempty"` // options of the command, if it had a file of options; nothing reads them
 	Guarantee privacy.Guarantee `json:"guarantee"`
 	read      checker.Passing
 }
 
-// Clustered are clusters with what became of their run.
+// Clustered holds clusters and the outcome of their run.
 type Clustered struct {
 	*Clusters
 	Outcome
 }
 
-// Run carries out a planned clustering of data. Charge, release, files and errors are as in Training.Run, but a
-// resumed run begins again: it takes seconds.
+// Run carries out a planned clustering of data. Charge, release, files and errors are as in Training.Run, except that a
+// resumed run starts again from the beginning, which takes seconds.
 func (c *Clustering) Run(ctx context.Context, d *Data, o Run) (*Clustered, error) {
 	switch {
 	case d.Records.ByPerson() || d.Records.Units() != c.Plan.Options.Records || d.Records.Dim() != c.features:
@@ -217,8 +217,8 @@ func (c *Clustering) clusters(d *Data, r *algorithms.Result, o Run) (*Clusters, 
 	}, nil
 }
 
-// size is the content of the file, which ends with a checksum as that of a model does, and a length that depends on
-// public numbers only and is never less.
+// size returns the content of the file, which ends with a checksum as the content of a model file does, and an upper
+// bound of its length that depends only on public numbers.
 func (c *Clusters) size() (text []byte, most int, err error) {
 	if text, err = files.Sealed(c); err != nil {
 		return nil, 0, err
@@ -228,7 +228,7 @@ func (c *Clusters) size() (text []byte, most int, err error) {
 	without, err := files.Sealed(blank)
 	most = weightText
 	for _, row := range c.Centres {
-		most += weightText * (len(row) + 3) // and the brackets of the row, and the number
+		most += weightText * (len(row) + 3) // plus the brackets of the row, and the number
 	}
 	return text, max(len(text), most+len(without)), err
 }
@@ -252,7 +252,7 @@ func LoadClusters(path string) (*Clusters, error) {
 	return c, nil
 }
 
-// complete reports a part that loaded clusters lack.
+// complete reports a missing part of loaded clusters.
 func (c *Clusters) complete() error {
 	if c.Encoder == nil || len(c.Centres) == 0 || len(c.Counts) != len(c.Centres) || !(c.Radius > 0) || math.IsInf(c.Radius, 0) {
 		return errors.New("it needs an encoder, centres with a number of records each, and a radius")
@@ -276,8 +276,8 @@ func (c *Clusters) complete() error {
 	return err
 }
 
-// Assign is the number of the cluster of each record, from 1 on, in their order. The records are encoded by Encoder. It is
-// about the records and carries no guarantee.
+// Assign returns the number of the cluster of each record, starting at 1, in the order of the records. The records must
+// be encoded by Encoder. The result is information about the records and has no guarantee.
 func (c *Clusters) Assign(r *engine.Records) ([]int, error) {
 	if r.Dim() != c.Encoder.Dim() {
 		return nil, input.Errorf("dyad: the clusters are of records with %d features, not %d; read them by the encoder of the clusters", c.Encoder.Dim(), r.Dim())

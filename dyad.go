@@ -1,5 +1,5 @@
-// Package dyad trains pairwise models (AUC, ranking, metric learning, own losses) with
-// differential privacy, from a file of records to a saved model:
+// Package dyad trains pairwise models with differential privacy: AUC, ranking, metric learning and losses of your own.
+// It takes a file of records and ends with a saved model:
 //
 //	data, err := dyad.Open("patients.csv", "patients.yaml")
 //	plan, err := dyad.Plan(data.Shape(), dyad.Options{Epsilon: 1}) // public numbers only
@@ -8,34 +8,34 @@
 //	model, err := plan.Run(ctx, data, dyad.Run{Ledger: book, Out: "model.json"})
 //	scores, err := model.Score(records)
 //
-// Options hold everything that changes the mechanism, and with it the guarantee; Options.On is the
-// hardware whose rounding is part of it. A Run configures its execution: ledger, files, checkpoints
-// and observers. Every kind of run is a plan of a shape and options, PlanX, with a method Run.
+// Options holds everything that changes the mechanism, and with it the guarantee. Options.On is the hardware; its
+// rounding error is part of the mechanism. Run configures the execution: ledger, files, checkpoints and observers.
+// Every kind of run has a function PlanX, which makes a plan from a shape and options, and the plan has a method Run.
 //
-// The packages below do one thing each: algorithms (own arrays, algorithms and losses of your
-// own), algorithms/pairs (labelled pairs), algorithms/local (users who trust nobody), engine
-// (records and sums over pairs), privacy (noise and certificates), privacy/ledger.
+// The packages below do one thing each: algorithms (arrays, algorithms and losses of your own), algorithms/pairs
+// (labelled pairs), algorithms/local (local differential privacy), engine (records and sums over pairs), privacy (noise
+// and certificates), privacy/ledger (the record of charges).
 //
 // # Private and public data
 //
-// Data are private unless their schema or Run.Public declares them public. A run on private
-// data needs a ledger and a data id; it is charged, durably, before a record is used, and the
-// charge stays whatever happens. All runs on the same people belong to one data id in one
-// ledger. Ranges in the schema must be public knowledge, and so must every option.
+// Data are private unless their schema or Run.Public declares them public. A run on private data needs a ledger and a
+// data id. The ledger is charged, durably, before a record is used, and the charge stays whatever happens. All runs on
+// the same people must use one data id in one ledger. All ranges in the schema and all options must be public.
 //
 // # What a caller must not print
 //
-// The guarantee is about everything that anybody sees of a private run (privacy/doc.go). Open, Plan, Run and their
-// errors keep to that. A program that uses them must neither show nor let anything that is seen depend on
+// The guarantee covers everything that anybody sees of a private run (privacy/doc.go). Open, Plan, Run and their errors
+// release only what the guarantee covers. A program that uses them must not show any of the following, and nothing that
+// is seen may depend on it:
 //
-//   - Data.Records, and what is computed from them: counts of classes, means, extremes, and the
-//     numbers of rows where persons are the records;
-//   - figures of Model.Evaluate, Score and Transform on private records;
-//   - how long steps and trainings of private data take;
-//   - checkpoints and models that are kept and not released: only Run and Recover open them.
+//   - Data.Records, and everything computed from them: counts of classes, means, extremes, and the number of rows if a
+//     record is a person with several rows;
+//   - the figures of Model.Evaluate, and the outputs of Score and Transform, on private records;
+//   - the duration of steps and trainings on private data;
+//   - checkpoints and models that are stored but not released: only Run and Recover open them.
 //
-// Whoever owns the records may look at all of this. Public are Data.Shape, the plan, the model, its report, the ids
-// of runs, the ledger's charges, and errors of Open (which name a row and a rule, never a value).
+// The owner of the records may look at all of this. Data.Shape, the plan, the model, its report, the ids of runs, the
+// charges in the ledger, and the errors of Open are public. Errors of Open name a row and a rule, never a value.
 package dyad
 
 import (
@@ -51,10 +51,10 @@ import (
 	"dyad/privacy"
 )
 
-// ErrInput is wrapped by every error about an unusable file, schema, option or plan, before any charge or change.
+// ErrInput is wrapped by errors about an unusable file, schema, option or plan, which come before any charge or change.
 var ErrInput = input.Err
 
-// prefixed gives an error of a package without a prefix this one's.
+// prefixed adds the prefix of this package to an error of a package whose errors have no prefix.
 func prefixed(err error) error {
 	if err == nil {
 		return nil
@@ -62,28 +62,26 @@ func prefixed(err error) error {
 	return fmt.Errorf("dyad: %w", err)
 }
 
-// Data are the records of a file, encoded by its schema. Nothing of private data may be
-// printed but what Shape says: see "What a caller must not print" in the package's comment.
+// Data holds the records of a file, encoded by its schema. Of private data, only Shape may be printed; see "What a
+// caller must not print" in the comment of the package.
 type Data struct {
-	// Records are n encoded records; do not change them. Those of a query group are
-	// consecutive, except after Model.Open.
+	// Records holds the encoded records; do not change them. Query groups are contiguous, except after Model.Open.
 	Records *engine.Records
-	// IDs are the texts of the id column, in the order of Records, after Model.Open; nil without such a column.
+	// IDs holds the texts of the id column in the order of Records, after Model.Open. Without an id column it is nil.
 	IDs []string
 
 	encoder  *dataset.Encoder
-	groups   []int // number of the group of each record or person, ascending; nil without groups
-	graded   bool  // labels in [-1, 1] instead of two classes
+	groups   []int // the number of the group or person of each record, ascending; nil without groups
+	graded   bool  // the labels are grades in [-1, 1] instead of two classes
 	labelled bool
-	files    []string // that the records came from; parts of them have the rows
+	files    []string // the files that the records came from; the first parts of them hold the rows
 	parts    int
-	pack     *dataset.Used // nil unless they came from one
+	pack     *dataset.Used // nil unless the records came from a pack
 }
 
-// Open reads a data file by a schema file, for training and evaluation. The file may be several, by a
-// folder or a pattern such as "part-*.parquet", which are read as one (dataset.Expand). Faults of the
-// schema or a single record are errors with file, row, column and remedy; for data that the schema
-// declares public also the lack of anything to compare. There is no charge.
+// Open reads a data file by a schema file, for training and evaluation. If path is a folder or a pattern such as
+// "part-*.parquet", its files are read as one (dataset.Expand). A fault of the schema or of a record is an error with
+// file, row, column and remedy. Public data without anything to compare are an error as well. Open makes no charge.
 func Open(path, schema string) (*Data, error) {
 	s, err := dataset.LoadSchema(schema)
 	if err != nil {
@@ -103,14 +101,14 @@ func open(path string, s *dataset.Schema) (*Data, error) {
 	return NewData(d), nil
 }
 
-// NewData are the labelled records of a data set. The files that it was read from are those that
-// the ledger compares with earlier runs on the same data id.
+// NewData returns the labelled records of a data set. The ledger compares the files of the data set with the files of
+// earlier runs on the same data id.
 func NewData(d *dataset.Dataset) *Data {
 	all := &Data{Records: d.Records, encoder: d.Encoder, graded: d.Schema().IsGraded(), labelled: d.HasLabels, files: d.Files, parts: d.DataFiles, pack: d.Pack}
 	if d.Groups == nil {
 		return all
 	}
-	if slices.IsSorted(d.Groups) { // as in a pack, without a move
+	if slices.IsSorted(d.Groups) { // the rows of a pack are sorted already
 		for _, g := range d.Groups {
 			all.groups = append(all.groups, int(g))
 		}
@@ -124,26 +122,27 @@ func NewData(d *dataset.Dataset) *Data {
 	return all.of(rows, func(row int) int { return int(d.Groups[row]) })
 }
 
-// Schema is the schema that the data were read by; do not change it.
+// Schema returns the schema that the data were read by; do not change it.
 func (d *Data) Schema() *dataset.Schema { return d.encoder.Schema() }
 
-// Shape holds the public facts about the data.
+// Shape returns the public facts about the data.
 func (d *Data) Shape() Shape {
 	s := ShapeOf(d.encoder, d.Records.Total())
 	s.Groups = d.sizes()
 	return s
 }
 
-// Shape is everything about records that a plan depends on. It is public.
+// Shape holds everything about the records that a plan depends on. It is public.
 type Shape struct {
-	Records  int   // or persons, if PersonRows is not 0
-	Features int   // after encoding
-	NonZeros int   // most of a record that are not 0; 0 means Features
-	Groups   []int // sizes of query groups; nil without
-	// PersonRows is the most rows of a person; 0: each row is a record of its own. Candidates are products that training chooses among.
+	Records  int   // number of records, or of persons if PersonRows is not 0
+	Features int   // number of features after encoding
+	NonZeros int   // largest number of non-zero features of a record; 0 means Features
+	Groups   []int // sizes of the query groups; nil without groups
+	// PersonRows is the largest number of rows of a person. If it is 0, each row is a record of its own. Candidates are
+	// the products of features that training can choose from.
 	PersonRows int
 	Candidates engine.Candidates
-	// LabelValues is the number of different labels, if it is known (engine.Problem).
+	// LabelValues is the number of distinct labels, if it is known (engine.Problem).
 	LabelValues int
 	algorithms.Provenance
 }
@@ -151,13 +150,13 @@ type Shape struct {
 // graded reports whether labels have more than two values.
 func (s Shape) graded() bool { return s.LabelValues == engine.AnyLabels || s.LabelValues > 2 }
 
-// provenanceOf is what a schema says of where its records come from.
+// provenanceOf returns the statements of a schema about the origin of its records.
 func provenanceOf(s *dataset.Schema) algorithms.Provenance {
 	return algorithms.Provenance{BoundsFromData: s.RangesFromData(), DraftAway: s.Draft != "", SelectedByLabel: s.SelectsByLabel(), RowsPerPerson: s.RowsPerPerson}
 }
 
-// ShapeOf returns the facts that a schema's encoder makes public about n records without
-// query groups, or n persons if the schema has a column for them.
+// ShapeOf returns the facts that a schema's encoder makes public about n records without query groups. If the schema
+// has a column for persons, n is the number of persons.
 func ShapeOf(e *dataset.Encoder, n int) Shape {
 	s := Shape{
 		Records: n, Features: e.Dim(), LabelValues: e.LabelValues(), PersonRows: e.Schema().PersonCap(), Candidates: e.Candidates(),
@@ -169,14 +168,14 @@ func ShapeOf(e *dataset.Encoder, n int) Shape {
 	return s
 }
 
-// with are other records of the same data, without groups.
+// with returns a copy of d with the records r, without groups and ids.
 func (d *Data) with(r *engine.Records) *Data {
 	out := *d
 	out.Records, out.groups, out.IDs = r, nil, nil
 	return &out
 }
 
-// of are the given records of data with groups, or persons, in that order.
+// of returns the given rows of data with groups or persons, in the given order.
 func (d *Data) of(rows []int, group func(row int) int) *Data {
 	out := d.with(d.Records.UnitSubset(rows))
 	out.groups = make([]int, len(rows))
@@ -186,7 +185,7 @@ func (d *Data) of(rows []int, group func(row int) int) *Data {
 	return out
 }
 
-// sizes are the sizes of the groups in order, nil without groups.
+// sizes returns the sizes of the groups in order, nil without groups.
 func (d *Data) sizes() []int {
 	var out []int
 	for i, g := range d.groups {
@@ -198,8 +197,8 @@ func (d *Data) sizes() []int {
 	return out
 }
 
-// Split holds out a fraction of the records, persons with all their rows, or of the query
-// groups if there are any, chosen by a public seed.
+// Split holds out a fraction of the records, chosen by a public seed. It holds out a person with all rows. If there are
+// query groups, it holds out whole groups, and fraction is the fraction of the groups.
 func (d *Data) Split(fraction float64, seed uint64) (train, held *Data, err error) {
 	if d.groups == nil {
 		keep, out, err := dataset.Split(d.Records.Units(), 1-fraction, seed)
@@ -215,7 +214,8 @@ func (d *Data) Split(fraction float64, seed uint64) (train, held *Data, err erro
 	return d.ofGroups(keep), d.ofGroups(out), nil
 }
 
-// Balanced are as many records of both classes, those that are left out chosen at random by seed. Whose record stays tells its label.
+// Balanced returns equally many records of both classes. The seed chooses which records are left out. The choice of
+// records reveals their labels.
 func (d *Data) Balanced(seed uint64) *Data {
 	var rows [2][]int
 	for _, i := range privacy.NewSeededSource(seed).Permutation(d.Records.Len()) {
@@ -229,7 +229,7 @@ func (d *Data) Balanced(seed uint64) *Data {
 	return d.with(d.Records.Subset(append(rows[0][:m:m], rows[1][:m]...)))
 }
 
-// ofGroups are the records of the groups with these positions.
+// ofGroups returns the records of the groups at these positions.
 func (d *Data) ofGroups(positions []int) *Data {
 	wanted := make(map[int]bool)
 	for _, p := range positions {
@@ -254,12 +254,12 @@ const (
 	Metric = engine.TaskMetric // a Mahalanobis metric in which equal labels are close
 )
 
-// Loss is the definition of a pair loss phi(u); u is the margin of a pair, positive if the
-// pair is right. The zero value is the logistic loss.
+// Loss is the definition of a pair loss phi(u), where u is the margin of a pair: u is positive if the model orders or
+// classifies the pair correctly. The zero value is the logistic loss.
 type Loss = engine.Definition
 
-// NewLoss is the built-in loss of a name, or that of a formula such as "log1p(exp(-u))".
-// params are the values of the names in it.
+// NewLoss returns the built-in loss with this name, or the loss of a formula such as "log1p(exp(-u))". params holds the
+// values of the parameters of the formula.
 func NewLoss(text string, params map[string]float64, clip float64) (Loss, error) {
 	return engine.Define(text, params, clip)
 }
@@ -269,9 +269,10 @@ const (
 	square   = "square"
 )
 
-// Verdict returns the checker's verdict on the file that the model was read from. It is evaluated at the first call, in
-// some milliseconds; a file for which that is not enough, by its size and its plan, is checker.NotChecked. Public data
-// have no claim, and no check. A model that was not read has the verdict of its Text.
+// Verdict returns the checker's verdict on the file that the model was read from. The first call runs the check, which
+// takes a few milliseconds. If the size or the plan of the file would need more time, the verdict is
+// checker.NotChecked. A model of public data makes no claim and is not checked. If the model was not read from a file,
+// its Text is checked.
 func (m *Model) Verdict() checker.Verdict {
 	if m.read == nil {
 		m.read = &origin{}
@@ -279,12 +280,12 @@ func (m *Model) Verdict() checker.Verdict {
 	return verdict(&m.read.text, m.Text, m.Guarantee, m.Plan)
 }
 
-// Verdict is Model.Verdict for clusters.
+// Verdict returns the checker's verdict on the file of the clusters, as Model.Verdict does for models.
 func (c *Clusters) Verdict() checker.Verdict {
 	return verdict(&c.read, func() ([]byte, error) { text, _, err := c.size(); return text, err }, c.Guarantee, c.Plan)
 }
 
-// verdict is evaluated on the text that read has, or on another one where a file was not read.
+// verdict evaluates the text of the file that was read, or the text that the function returns if no file was read.
 func verdict(read *checker.Passing, text func() ([]byte, error), g privacy.Guarantee, plan json.RawMessage) checker.Verdict {
 	if g.Kind == privacy.Public {
 		return checker.Verdict{Verdict: checker.NotCovered, Why: "its data were declared public"}

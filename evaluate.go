@@ -17,19 +17,18 @@ import (
 
 const notCovered = "none: computed from the records themselves"
 
-// EvaluateOptions configure the evaluation of scores. The zero value is the program's default.
+// EvaluateOptions configures the evaluation of scores. The zero value is the program's default.
 type EvaluateOptions struct {
-	Threshold  float64 // score at or above which a record counts as positive, for the accuracy
-	Confidence float64 `within:"(0,1)" called:"confidence"` // level of the interval of the AUC; 0 means 0.95
-	Top        int     `within:"[1,)" called:"top"`         // ranks that count for NDCG and precision; 0 means 10
-	// Among are the records among which the nearest neighbours are looked for, to judge a
-	// metric, which needs them. If they are the data themselves, each is left out of its
-	// own neighbours.
+	Threshold  float64 // score from which on a record counts as positive, for the accuracy
+	Confidence float64 `within:"(0,1)" called:"confidence"` // level of the confidence interval of the AUC; 0 means 0.95
+	Top        int     `within:"[1,)" called:"top"`         // number of ranks for NDCG and precision; 0 means 10
+	// Among holds the records that can be nearest neighbours. A metric needs them for its evaluation. If they are the
+	// evaluated data themselves, a record is not a neighbour of itself.
 	Among *engine.Records
 }
 
-// Evaluate computes figures of the model on labelled records. They are computed from the
-// records themselves and carry no guarantee: of private records they are as private as these.
+// Evaluate computes performance figures of the model on labelled records. It computes them from the records without
+// noise, so they have no guarantee: figures of private records are private.
 func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*metrics.Evaluation, error) {
 	o.Confidence, o.Top = cmp.Or(o.Confidence, 0.95), cmp.Or(o.Top, 10)
 	if err := cmp.Or(prefixed(input.As(input.Ranges(o))), evaluated.Of(d.lacks())); err != nil {
@@ -78,7 +77,7 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*metr
 	return e, input.As(e.Classes(scores, r.Labels(), o.Threshold, o.Confidence))
 }
 
-// Objective is the pair loss whose mean over records judges the model, nil if none does.
+// Objective returns the pair loss whose mean over records judges the model, or nil if the model has no such loss.
 func (m *Model) Objective() (engine.Loss, error) {
 	if m.ownLoss() != nil {
 		return nil, nil
@@ -86,9 +85,9 @@ func (m *Model) Objective() (engine.Loss, error) {
 	return m.loss()
 }
 
-// ownLoss is the loss of a metric that was learned from pairs or tuples, without a name
-// if the file has none, and for a model of moments, whose length has no meaning or is that for
-// records around a centre; nil for other models.
+// ownLoss returns the loss of a metric that was learned from pairs or tuples; its name is empty if the file has none.
+// It also returns a loss without a name for a model of moments: the length of its weights has no meaning, or has one
+// only for records around a centre. It returns nil for other models.
 func (m *Model) ownLoss() *pairs.Stated {
 	if m.PairLoss == nil && (m.Pairs != nil && m.Task == Metric || m.Report.Value("moments") != nil) {
 		return &pairs.Stated{}
@@ -96,7 +95,7 @@ func (m *Model) ownLoss() *pairs.Stated {
 	return m.PairLoss
 }
 
-// meanLoss adds the mean of the loss that w was learned with.
+// meanLoss adds the mean of the loss that w was trained with.
 func meanLoss(ctx context.Context, e *metrics.Evaluation, loss engine.Loss, w []float64, r *engine.Records, own *pairs.Stated) error {
 	var mean float64
 	var err error
@@ -114,45 +113,45 @@ func meanLoss(ctx context.Context, e *metrics.Evaluation, loss engine.Loss, w []
 	return err
 }
 
-// InfluenceOptions select the computations of Influence. The zero value is the program's default.
+// InfluenceOptions selects the computations of Influence. The zero value is the program's default.
 type InfluenceOptions struct {
-	// L2 is the coefficient of the objective; 0 means 0.01.
+	// L2 is the L2 coefficient of the objective; 0 means 0.01.
 	L2 float64 `within:"(0,)" called:"L2 coefficient of an influence"`
-	// Envelope > 0 replaces phi by its Moreau envelope with this mu, which makes a loss with kinks smooth
-	// (docs/theory.md#moreau).
+	// Envelope, if positive, is the mu of the Moreau envelope that replaces phi. The envelope makes a loss with kinks
+	// smooth (docs/theory.md#moreau).
 	Envelope float64
-	// On are the records whose mean loss is the figure that changes; nil means those that are left out
-	// one by one.
+	// On holds the records whose mean loss is the figure that changes; nil means the records that are left out in turn.
 	On *Data
-	// Check is the number of records that are really left out, the model fitted again: evenly spread over
-	// the order of influence, all of them if there are not as many.
+	// Check is the number of records that are really left out, with the model fitted again. They are evenly spread over
+	// the order of influence. If there are fewer records, all are left out.
 	Check int `within:"[0,)" called:"number of records to check"`
-	// Stability computes the coefficients of pairwise stability from the influences, with n^3 losses of pairs.
+	// Stability computes the coefficients of pairwise stability from the influences. It evaluates n^3 losses of pairs.
 	Stability bool
-	// Rays is in how many random directions the Polyak-Lojasiewicz ratio is looked for; 0 means 20.
+	// Rays is the number of random directions in which the Polyak-Lojasiewicz ratio is searched; 0 means 20.
 	Rays int `within:"[0,)" called:"number of rays"`
-	// Progress is told how many records of a part are done, if it is not nil: those to check, "leaving records out", then those of
-	// "stability".
+	// Progress, if not nil, is called with the number of records of a part that are done. The first part is "leaving
+	// records out" for the records to check, the second is "stability".
 	Progress func(part string, done, total int)
-	// Estimate, if not nil, gets the seconds that the stability will take, from a measurement of its first pairs.
+	// Estimate, if not nil, gets the seconds that the stability computation will take, estimated from its first pairs.
 	Estimate func(seconds float64)
 }
 
-// evaluated is what an evaluation needs.
+// evaluated holds the needs of an evaluation.
 var evaluated = input.Needs{Labels: "an evaluation needs labels; read the data with Open"}
 
-// lacks is what the records lack.
+// lacks returns what the records lack.
 func (d *Data) lacks() input.Lacks {
 	return input.Lacks{Labels: !d.labelled, TwoClasses: d.graded, Ungrouped: d.groups != nil}
 }
 
-// Influences are the effects of single records on a model of the loss of Model.Influence. They are not private.
+// Influences holds the effects of single records on a model that Model.Influence fits. They are not private.
 type Influences = influence.Influences
 
-// Influence fits the model's loss, the logistic one for models that have none of all pairs, and its encoding to records
-// without noise, from the weights of a network or from 0, and computes the effect of each record on the fit. The
-// weights of the model itself are not a minimum, and their noise is not undone. The result is a function of the
-// records: it has no guarantee, and costs n^2 losses of pairs, and as much again for every record that is checked.
+// Influence fits a model to the records without noise, with the model's encoding, and computes the effect of each
+// record on the fit. The loss is the model's loss, or the logistic loss if the model has no loss of all pairs. The fit
+// starts from the weights of a network, or from 0: the weights of the model itself are not a minimum, and Influence
+// does not undo their noise. The result is a function of the records and has no guarantee. It takes n^2 losses of
+// pairs, and n^2 more for every record that is checked.
 func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*Influences, error) {
 	o.L2, o.Rays = cmp.Or(o.L2, 0.01), cmp.Or(o.Rays, 20)
 	for _, d := range []*Data{d, cmp.Or(o.On, d)} {
@@ -184,5 +183,5 @@ func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*In
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return r, err
 	}
-	return nil, input.As(err) // what the caller can change
+	return nil, input.As(err) // an error whose cause the caller can remove
 }

@@ -19,48 +19,49 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// FigureOptions decide which private figures of a model are released, and what they guarantee. All of them are public.
+// FigureOptions decides which private figures of a model are released, and what they guarantee. All options are public.
 type FigureOptions struct {
 	Model   *Model   // public, or released before
 	Epsilon float64  // to spend; required
 	Delta   *float64 // nil is privacy.DefaultDelta, 0 asks for pure epsilon
-	// Thresholds are the thresholds of the ROC curve; nil places them by a released mean and deviation of the scores.
-	// The operating point at Threshold is released in any case.
+	// Thresholds are the thresholds of the ROC curve. If they are nil, a released mean and standard deviation of the
+	// scores place them. The operating point at Threshold is always released.
 	Thresholds []float64
 	Threshold  float64
-	Aim        *evaluate.Aim // of a threshold that is chosen among the operating points, at no further cost; nil: none is
-	Confidence float64       // level of the intervals; 0 means 0.95
-	// MeanLoss releases the mean loss over pairs of classes, too, each clipped to LossRange: low and high, nil means 0 to
-	// twice the loss of equal scores.
+	Aim        *evaluate.Aim // aim of a threshold that is chosen among the operating points, without further charge; nil chooses none
+	Confidence float64       // level of the confidence intervals; 0 means 0.95
+	// MeanLoss also releases the mean loss over pairs of a positive and a negative record. Each loss is clipped to
+	// LossRange, which holds low and high. A nil LossRange means 0 to twice the loss of equal scores.
 	MeanLoss  bool
 	LossRange []float64
-	Compare   *Model // a second model of scores: the difference of the AUCs of both, and nothing else
-	// Reference is the name of a public file for a metric, among whose records the nearest neighbours are looked for.
+	Compare   *Model // a second model of scores: only the difference of the AUCs of the two models is released
+	// Reference is the name of a public file, for a metric. The nearest neighbours are searched among its records.
 	Reference string
 	// Names are the names of the data, the ledger and the files of both models in the report.
 	Names struct{ Data, Ledger, Model, Compare string }
 }
 
-// FigurePlan is a private evaluation that is planned. Print Report().Text() before anything is charged.
+// FigurePlan is a planned private evaluation. Print Report().Text() before anything is charged.
 type FigurePlan struct {
 	*evaluate.Plan
 	options FigureOptions
 	model   judged
 }
 
-// FigureData are the records that a model is evaluated on.
+// FigureData holds the records that a model is evaluated on.
 type FigureData struct {
 	*Data
-	Reference *Data // of a metric; its records are public
+	Reference *Data // reference records of a metric, which are public
 	Compared  *Data // the same records, as the second model encodes them
-	// Rest is the number of records, or persons, that a split left to the training if these are the part that it held out;
-	// else 0.
+	// Rest is the number of records or persons that a split left to the training, if these records are the part that
+	// the split held out. Otherwise it is 0.
 	Rest int
-	// Apart is true if the caller has just trained the model on other records: the ledger is not asked for its training.
+	// Apart is true if the caller has just trained the model on other records. The ledger is then not searched for that
+	// run.
 	Apart bool
 }
 
-// PrivateFigures are the content of the file of a private evaluation (docs/formats.md). They may be published.
+// PrivateFigures is the content of the file of a private evaluation (docs/formats.md). It may be published.
 type PrivateFigures struct {
 	Task      string            `json:"task"`
 	Name      string            `json:"data"`
@@ -69,25 +70,25 @@ type PrivateFigures struct {
 	Guarantee privacy.Guarantee `json:"guarantee"`
 	Run       string            `json:"run,omitempty"`
 	Ledger    string            `json:"ledger,omitempty"`
-	Spent     json.RawMessage   `json:"spent_in_all,omitempty"` // on the data id, where the program prints it
+	Spent     json.RawMessage   `json:"spent_in_all,omitempty"` // total spent on the data id, if the program prints it
 	Seconds   float64           `json:"training_seconds,omitempty"`
-	Evaluated string            `json:"evaluated,omitempty"`        // model file
-	Digest    string            `json:"evaluated_digest,omitempty"` // of that model
+	Evaluated string            `json:"evaluated,omitempty"`        // the model file
+	Digest    string            `json:"evaluated_digest,omitempty"` // digest of the model
 	Report    algorithms.Report `json:"report"`
 	Figures   *evaluate.Figures `json:"figures"`
 	Chosen    *evaluate.Chosen  `json:"threshold,omitempty"`
-	Plan      json.RawMessage   `json:"plan,omitempty"` // algorithms.Plan.Record of a charged run; the file then ends with a checksum
+	Plan      json.RawMessage   `json:"plan,omitempty"` // algorithms.Plan.Record of a charged run; the file of a charged run ends with a checksum
 	Out       string            `json:"out,omitempty"`  // the file, "" without Run.Out
 }
 
-// judged is a released model as an evaluation sees it.
+// judged is a released model in the form that an evaluation needs.
 type judged struct {
 	*Model
-	loss    engine.Loss // nil: no mean loss judges it
-	weights []float64   // of linear scores, of what a network maps records to if there is one
+	loss    engine.Loss // nil if the model has no mean loss
+	weights []float64   // weights of linear scores, or of the outputs of a network if there is one
 }
 
-// judged is the model with the loss and the weights of its scores.
+// judged returns the model with the loss and the weights of its scores.
 func (m *Model) judged() (j judged, err error) {
 	if j = (judged{Model: m, weights: m.Weights}); m.Network != nil {
 		j.weights, j.loss, err = m.Readout()
@@ -97,7 +98,7 @@ func (m *Model) judged() (j judged, err error) {
 	return j, err
 }
 
-// identity is what a plan of an evaluation knows the model by.
+// identity returns the digest by which the plan of an evaluation identifies the model.
 func (m judged) identity() string {
 	text := fmt.Append(nil, m.Task, m.weights)
 	if m.Network != nil {
@@ -106,8 +107,8 @@ func (m judged) identity() string {
 	return files.Digest(text)
 }
 
-// PlanFigures plans the private evaluation of a model on records of a shape. It reads no data and makes no charge.
-// Releases and cost do not depend on the weights.
+// PlanFigures plans the private evaluation of a model on records of a shape. It reads no data and makes no charge. The
+// releases and their cost do not depend on the weights.
 func PlanFigures(s Shape, o FigureOptions) (*FigurePlan, error) {
 	if err := o.check(s.Groups != nil, s.graded()); err != nil {
 		return nil, err
@@ -124,7 +125,7 @@ func PlanFigures(s Shape, o FigureOptions) (*FigurePlan, error) {
 		for _, k := range metrics.NeighbourRanks {
 			e.Classifiers = append(e.Classifiers, fmt.Sprintf("%d-NN with the metric", k), fmt.Sprintf("%d-NN with the identity", k))
 		}
-	case o.Compare != nil: // named to the last digit, with its encoding
+	case o.Compare != nil: // identified by its exact weights and its encoding
 		text, err := o.Compare.Encoder.MarshalJSON()
 		if err != nil {
 			return nil, err
@@ -147,7 +148,7 @@ func PlanFigures(s Shape, o FigureOptions) (*FigurePlan, error) {
 	return &FigurePlan{Plan: p, options: o, model: m}, nil
 }
 
-// Check refuses what has no private figures, with the reason, before data are read.
+// Check refuses a model that has no private figures, and gives the reason, before data are read.
 func (o FigureOptions) Check() error {
 	s := o.Model.Encoder.Schema()
 	groups := slices.ContainsFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleGroup })
@@ -155,7 +156,7 @@ func (o FigureOptions) Check() error {
 }
 
 func (o FigureOptions) check(groups, graded bool) error {
-	lacks := input.Lacks{Scores: o.Model.Task == Metric, Metric: o.Model.Task != Metric, TwoClasses: graded, Ungrouped: groups} // a model to come has no encoder
+	lacks := input.Lacks{Scores: o.Model.Task == Metric, Metric: o.Model.Task != Metric, TwoClasses: graded, Ungrouped: groups} // a model that is not trained yet has no encoder
 	needs := input.Needs{
 		TwoClasses: "private figures need two classes, and the labels are grades: NDCG and the ranking accuracy of graded labels have no certificate in this version",
 		Ungrouped:  "private figures compare all records, and the schema has query groups: NDCG and precision would protect whole query groups only, which this version does not offer; give the column the role ignore",
@@ -175,7 +176,7 @@ func (o FigureOptions) check(groups, graded bool) error {
 	return o.Comparable()
 }
 
-// Comparable refuses two models whose AUCs cannot be compared, and options that such a comparison does not have.
+// Comparable refuses two models whose AUCs cannot be compared, and options that a comparison does not have.
 func (o FigureOptions) Comparable() error {
 	needs := input.Needs{
 		Scores:     "models of scores are compared, and a metric has none",
@@ -195,13 +196,13 @@ func (o FigureOptions) Comparable() error {
 	return nil
 }
 
-// lacks is what a model and the records of its schema lack.
+// lacks returns what a model and the records of its schema lack.
 func (m *Model) lacks() input.Lacks {
 	s := m.Encoder.Schema()
 	return input.Lacks{Scores: m.Task != AUC, Metric: m.Task != Metric, Linear: m.Network != nil, TwoClasses: s.IsGraded(), Rows: s.ByPerson()}
 }
 
-// SameClasses reports whether two models take the same labels for the same class, and leave the same rows out.
+// SameClasses reports whether two models use the same labels for the same class, and leave out the same rows.
 func (m *Model) SameClasses(other *Model) bool {
 	classes := func(s *dataset.Schema) (of [5]string) {
 		for _, c := range s.Columns {
@@ -214,7 +215,7 @@ func (m *Model) SameClasses(other *Model) bool {
 	return classes(m.Encoder.Schema()) == classes(other.Encoder.Schema())
 }
 
-// meanLoss is the loss whose mean is released; nil for none.
+// meanLoss returns the loss whose mean is released; nil for none.
 func (o FigureOptions) meanLoss(m judged) (*evaluate.ClampedLoss, error) {
 	if !o.MeanLoss {
 		if o.LossRange != nil {
@@ -238,8 +239,8 @@ func (o FigureOptions) meanLoss(m judged) (*evaluate.ClampedLoss, error) {
 	return l, nil
 }
 
-// Fits refuses records that the plan was not made for, and a metric or a reference that its classifiers would refuse after the
-// charge.
+// Fits refuses records that the plan is not for. It also refuses a metric or a reference that the classifiers of the
+// plan would refuse after the charge.
 func (p *FigurePlan) Fits(d FigureData) error {
 	m, o := p.model, p.options
 	if err := evaluated.Of(d.lacks()); err != nil {
@@ -265,9 +266,9 @@ func (p *FigurePlan) Fits(d FigureData) error {
 	return input.As(err)
 }
 
-// Run releases the figures. Charge, release, files and errors are as in Training.Run, but a resumed run begins again. A
-// reference that the ledger knows as private records is refused, and Run.Note is told where figures may be too good
-// because the ledger has the records as those that trained the model.
+// Run releases the figures. Charge, release, files and errors are as in Training.Run, except that a resumed run starts
+// again from the beginning. Run refuses a reference that the ledger records as private. If the ledger shows that the
+// model was trained on these records, Run calls Run.Note with a warning that the figures may be too good.
 func (p *FigurePlan) Run(ctx context.Context, d FigureData, o Run) (*PrivateFigures, error) {
 	if err := p.Fits(d); err != nil {
 		return nil, err
@@ -315,18 +316,18 @@ func (p *FigurePlan) Run(ctx context.Context, d FigureData, o Run) (*PrivateFigu
 	return f, err
 }
 
-// reportBytes is what every report of an evaluation or a curve has room in: whether it can be kept does
-// not depend on its numbers.
+// reportBytes is the size that is reserved for every report of an evaluation or a curve, so that whether it can be
+// stored does not depend on its numbers.
 const reportBytes = 2 << 20
 
-// reported is the content of a report, for Run.Keep.
+// reported returns the content of a report and its size, for Run.Keep.
 func reported(v any) ([]byte, int, error) {
 	text, err := files.Sealed(v)
 	return text, max(len(text), reportBytes), err
 }
 
-// checkReference refuses a reference that the ledger knows as private records: a classifier
-// consists of them, and the guarantee is for others.
+// checkReference refuses a reference that the ledger records as private: the classifier would contain its records,
+// which the guarantee of the evaluation does not protect.
 func (p *FigurePlan) checkReference(l *Ledger, d FigureData) error {
 	if d.Reference == nil || l == nil {
 		return nil
@@ -345,10 +346,10 @@ func (p *FigurePlan) checkReference(l *Ledger, d FigureData) error {
 	return err
 }
 
-// checkTraining compares the files of an evaluation with those that the ledger has for the training of the model, and
-// the records that a split leaves with the number that was trained on. A note says where figures may be too
-// good. Persons with private ids are split by their order in the file, so that another file may hold out persons of
-// the training.
+// checkTraining compares the files of an evaluation with the files that the ledger has for the training of the model.
+// It also compares the number of records that a split leaves with the number of records of the training. A note says
+// where figures may be too good. Persons with private ids are split by their order in the file, so another file may
+// hold out persons of the training.
 func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
 	m := p.model
 	if o.Ledger == nil || d.Apart || m.Run == "" {
@@ -386,8 +387,7 @@ func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
 	return nil
 }
 
-// data computes what the model says of each record: a function of that record and of released
-// numbers.
+// data computes what the model predicts for each record: a function of the record and of released numbers.
 func (p *FigurePlan) data(ctx context.Context, d FigureData) (out evaluate.Data, err error) {
 	m, labels, raw := p.model, d.Records.Labels(), d.Records
 	out.First = raw.FirstRows()

@@ -23,11 +23,11 @@ import (
 	"dyad/privacy"
 )
 
-// Version of the library and the program; models record it.
+// Version is the version of the library and the program. Models record it.
 const Version = "0.1.0"
 
-// modelFormat is the format of the files of models (docs/formats.md), and networkFormat that of networks,
-// which readers of the first do not know.
+// modelFormat is the format of model files (docs/formats.md). networkFormat is the format of files of networks; readers
+// that know only the first format refuse them.
 const (
 	modelFormat   = "dyad-model/1"
 	networkFormat = "dyad-model/2"
@@ -41,60 +41,59 @@ func (m *Model) format() string {
 	return modelFormat
 }
 
-// Model is the content of a model file: everything that it takes to score or map records,
-// and the whole guarantee. It may be published.
+// Model is the content of a model file: the guarantee and all that scoring or mapping needs. It may be published.
 type Model struct {
 	Format   string    `json:"format"`
 	Version  string    `json:"dyad_version"`
 	Created  time.Time `json:"created"`
 	Task     string    `json:"task"`
-	Loss     *Loss     `json:"loss,omitempty"` // without it: logistic
+	Loss     *Loss     `json:"loss,omitempty"` // nil means the logistic loss
 	DataID   string    `json:"data_id"`
-	Run      string    `json:"run,omitempty"` // in the ledger
-	Features []string  `json:"features"`      // of the weights
-	Weights  []float64 `json:"weights"`       // for encoded features; of a metric: engine.Symmetric coordinates
-	// WeightErrors are the standard errors of the weights, from what was released
-	// (algorithms.Moments.Intervals); nil without intervals.
+	Run      string    `json:"run,omitempty"` // id of the run in the ledger
+	Features []string  `json:"features"`      // names of the features of the weights
+	Weights  []float64 `json:"weights"`       // for encoded features; the weights of a metric are engine.Symmetric coordinates
+	// WeightErrors are the standard errors of the weights, computed from what was released
+	// (algorithms.Moments.Intervals). They are nil without intervals.
 	WeightErrors []float64 `json:"weight_standard_errors,omitempty"`
-	// LogOdds are the log odds of the positive class, from releases; nil without second moments.
+	// LogOdds holds the log odds of the positive class, from released numbers. It is nil without second moments.
 	LogOdds *metrics.LogOdds `json:"log_odds,omitempty"`
-	// CurveNoise are the covariances of the noise of the weights in the blocks of the encoder (algorithms.Moments.Blocks), for the
-	// bands of Curves; nil without a basis.
+	// CurveNoise holds the covariances of the noise of the weights in the blocks of the encoder
+	// (algorithms.Moments.Blocks). Curves computes its bands from them. It is nil without a basis.
 	CurveNoise []float64         `json:"curve_noise,omitempty"`
-	Network    *Network          `json:"network,omitempty"` // whose weights these are; nil for a linear model
-	Encoder    *dataset.Encoder  `json:"encoder"`           // raw columns to features
+	Network    *Network          `json:"network,omitempty"` // the network that the weights belong to; nil for a linear model
+	Encoder    *dataset.Encoder  `json:"encoder"`           // maps raw columns to features
 	Report     algorithms.Report `json:"report"`
 
-	// Pairs is the report of a run on labelled pairs; Report then has the fields that both share.
+	// Pairs is the report of a run on labelled pairs. Report then has the fields that both reports share.
 	Pairs *algorithms.Report `json:"pairs_report,omitempty"`
 	// Tuples is the report of a run on records with classes.
 	Tuples *algorithms.Report `json:"tuples_report,omitempty"`
-	// PairLoss is the loss of a metric of either kind.
+	// PairLoss is the loss of a metric that was learned from pairs or from tuples.
 	PairLoss *pairs.Stated `json:"pair_loss,omitempty"`
 
-	// Plan is algorithms.Plan.Record of a run that was charged, nil for others: what it takes to
-	// compute its guarantee again (docs/verify.md).
+	// Plan is the algorithms.Plan.Record of a charged run, from which the guarantee can be computed again
+	// (docs/verify.md). It is nil for other models.
 	Plan     json.RawMessage `json:"plan,omitempty"`
 	Approved string          `json:"approved,omitempty"` // Run.Approved
 
-	// Options are the recipe of the command that made the model: its options that decide what is guaranteed; nothing reads them.
+	// Options holds the options of the command that made the model, if they affect the guarantee. Nothing reads them.
 	Options map[string]any `json:"options,omitempty"`
 
-	// Guarantee is the report's, with what the run added to it.
+	// Guarantee is the guarantee of the report with the additions of the run.
 	Guarantee privacy.Guarantee `json:"guarantee"`
 
 	read *origin // nil for a model that was not read
 }
 
-// Text is the content of the model's file: its last member is the checksum of the others, the
-// SHA-256 of the file without it.
+// Text returns the content of the model's file. Its last member, the checksum, is the SHA-256 of the file
+// without it.
 func (m *Model) Text() ([]byte, error) {
 	named := *m
 	named.Format = cmp.Or(m.Format, m.format())
 	return files.Sealed(&named)
 }
 
-// Size is Text, and a length that depends on the number of weights only and is never less.
+// Size returns the Text, and an upper bound of its length that depends only on the number of weights.
 func (m *Model) Size() (text []byte, most int, err error) {
 	if text, err = m.Text(); err != nil {
 		return nil, 0, err
@@ -104,19 +103,18 @@ func (m *Model) Size() (text []byte, most int, err error) {
 	without, err := blank.Text()
 	most = len(without) + weightText*len(m.Weights)
 	for _, numbers := range [][]float64{m.WeightErrors, make([]float64, m.LogOdds.Lines()), m.CurveNoise} {
-		if len(numbers) > 0 { // and the line of their key
+		if len(numbers) > 0 { // plus the line of their key
 			most += weightText * (len(numbers) + 2)
 		}
 	}
 	return text, max(len(text), most), err
 }
 
-// weightText is the longest line of a weight: four blanks, a float64 of at most 24
-// characters, a comma and a line feed.
+// weightText is the length of the longest line of a weight: four blanks, up to 24 bytes, a comma and a line feed.
 const weightText = 32
 
-// Save writes the model to a file, whole or not at all; a file that is there is not replaced. The model of a private
-// run is better saved by its run (Run.Out), which loses nothing if the program is stopped in between.
+// Save writes the model to a file, completely or not at all. It does not replace an existing file. For a private run,
+// Run.Out is the better choice: with it a program that is stopped loses nothing.
 func (m *Model) Save(path string) error {
 	text, err := m.Text()
 	if err != nil {
@@ -131,11 +129,11 @@ func (m *Model) Save(path string) error {
 
 // origin is the file that a model was read from.
 type origin struct {
-	sum  string // its checksum, "" without one
+	sum  string // the checksum of the file, "" without one
 	text checker.Passing
 }
 
-// loss is the pair loss that the model was trained with.
+// loss returns the pair loss that the model was trained with.
 func (m *Model) loss() (engine.Loss, error) {
 	of := Loss{}
 	if m.Loss != nil {
@@ -151,12 +149,11 @@ func (m *Model) loss() (engine.Loss, error) {
 	if err != nil || !n.same(m.Network) || n.Gain != m.Network.Gain {
 		return nil, input.Errorf("dyad: the network of the model is incomplete (%v)", err)
 	}
-	n.Init = m // the weights of the file are the start: sizes that it claims draw none
+	n.Init = m // the weights of the file are the initial weights: none are drawn, whatever sizes the file claims
 	return n.loss(of)
 }
 
-// Load reads a model file and checks its texts, its numbers and its network. Model.Verdict gives the checker's finding
-// about its guarantee.
+// Load reads a model file and checks its texts, numbers and network. Model.Verdict checks the guarantee of the file.
 func Load(path string) (*Model, error) {
 	m, text := &Model{}, checker.Passing{}
 	err := files.ReadChecked(path, "model", m, &text, func(seal *files.Seal) error {
@@ -181,7 +178,7 @@ func Load(path string) (*Model, error) {
 	return m, nil
 }
 
-// complete reports a part that a loaded model lacks, and refuses texts and numbers that no model has.
+// complete reports a missing part of a loaded model, and refuses texts and numbers that a model cannot have.
 func (m *Model) complete() error {
 	blank := *m
 	blank.Weights, blank.WeightErrors, blank.LogOdds, blank.CurveNoise, blank.Encoder, blank.Features = nil, nil, nil, nil, nil, nil // the schema has the names of features
@@ -211,8 +208,8 @@ func (m *Model) complete() error {
 	return curves.Check(m.Encoder, m.CurveNoise)
 }
 
-// Curves are the parts of a linear score, one for each column, with the bands of their noise where the model file has it. They are computed from the
-// model alone, so they are covered by its guarantee.
+// Curves returns the contributions to a linear score, one curve for each column. If the model file has CurveNoise, the
+// curves have bands of their noise. The curves follow from the model alone, so its guarantee covers them.
 func (m *Model) Curves() ([]curves.Curve, error) {
 	if m.Task != AUC || m.Network != nil || m.Encoder.Schema().Features > 0 {
 		return nil, input.Errorf("dyad: curves are of linear scores of columns with names, and this model has task %q, a network, or numbered features", m.Task)
@@ -220,8 +217,8 @@ func (m *Model) Curves() ([]curves.Curve, error) {
 	return curves.Of(m.Encoder, m.Weights, m.CurveNoise), nil
 }
 
-// Surfaces returns the contributions of the schema's interactions to a linear score, besides its curves; nil without
-// any. They, too, follow from the model alone.
+// Surfaces returns the contributions of the schema's interactions to a linear score, besides its curves. It returns nil
+// without interactions. The surfaces, too, follow from the model alone.
 func (m *Model) Surfaces() ([]curves.Surface, error) {
 	if _, err := m.Curves(); err != nil {
 		return nil, err
@@ -229,8 +226,8 @@ func (m *Model) Surfaces() ([]curves.Surface, error) {
 	return curves.Surfaces(m.Encoder, m.Weights), nil
 }
 
-// Open reads a data file in the format of the training data, to be scored or mapped; labels
-// are not read and may be missing. The records keep the order of the file.
+// Open reads a data file in the format of the training data, to be scored or mapped. It does not read labels, and they
+// may be missing. The records keep the order of the file.
 func (m *Model) Open(path string) (*Data, error) {
 	d, err := dataset.Load(path, m.Encoder.Schema(), dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true, Persons: dataset.IgnorePersons})
 	if err != nil {
@@ -239,8 +236,8 @@ func (m *Model) Open(path string) (*Data, error) {
 	return &Data{Records: d.Records, IDs: d.IDs, encoder: d.Encoder, files: d.Files, parts: d.DataFiles, pack: d.Pack}, nil
 }
 
-// Score returns one score a record, in their order; higher scores rank as more positive. The
-// scores are about the records and carry no guarantee.
+// Score returns one score for each record, in the order of the records. Records with a higher score rank as more
+// positive. The scores are information about the records and have no guarantee.
 func (m *Model) Score(r *engine.Records) ([]float64, error) {
 	if err := (input.Needs{Scores: fmt.Sprintf("a model of task %q gives distances, not scores; Transform maps records by it", m.Task)}).Of(input.Lacks{Scores: m.Task != AUC}); err != nil {
 		return nil, err
@@ -252,9 +249,9 @@ func (m *Model) Score(r *engine.Records) ([]float64, error) {
 	return metrics.Scores(r, linear.Weights)
 }
 
-// Transform maps each record x to L x with L^T L = W, the matrix of a metric, or to f(x) for a network:
-// Euclidean distances of the output are the learned distances. It returns n rows of dim numbers each,
-// row-major; dim is 0 for the metric 0. They are about the records and carry no guarantee.
+// Transform maps each record x to L x, where L^T L = W is the matrix of the metric, or to f(x) for a network f. The
+// Euclidean distances of the output are the learned distances. It returns n rows of dim numbers each, row-major; dim is
+// 0 for the zero metric. The rows are information about the records and have no guarantee.
 func (m *Model) Transform(r *engine.Records) (rows []float64, dim int, err error) {
 	if err := (input.Needs{Metric: fmt.Sprintf("a model of task %q is not a metric; Score scores records with it", m.Task)}).Of(input.Lacks{Metric: m.Task != Metric}); err != nil {
 		return nil, 0, err
@@ -270,7 +267,7 @@ func (m *Model) Transform(r *engine.Records) (rows []float64, dim int, err error
 	return rows, factor.Rank, err
 }
 
-// Matrix is the row-major matrix of a Mahalanobis metric, nil for other models.
+// Matrix returns the row-major matrix of a Mahalanobis metric, nil for other models.
 func (m *Model) Matrix() []float64 {
 	if m.Task != Metric || m.Network != nil {
 		return nil
@@ -278,7 +275,7 @@ func (m *Model) Matrix() []float64 {
 	return metricMatrix(m.Weights, m.Encoder.Dim())
 }
 
-// factor is the map of a metric. Weights that have none come from a file that was edited.
+// factor returns the linear map of a metric. It returns an error if the weights of an edited file are not a metric.
 func (m *Model) factor() (metrics.MetricFactor, error) {
 	f, err := metrics.FactorMetric(m.Matrix(), m.Encoder.Dim())
 	if err != nil {
@@ -287,15 +284,15 @@ func (m *Model) factor() (metrics.MetricFactor, error) {
 	return f, err
 }
 
-// metricMatrix is the row-major d x d matrix of a metric model's weights.
+// metricMatrix returns the row-major d x d matrix of a metric model's weights.
 func metricMatrix(w []float64, d int) []float64 {
 	m := make([]float64, d*d)
 	engine.Symmetric{Dim: d}.Unpack(m, w)
 	return m
 }
 
-// Export is the model in a format of other programs (export.Formats), with its guarantee in words and its checksum.
-// table is the one that SQL selects from; "" means records.
+// Export returns the model in a format of other programs (export.Formats), with its guarantee in words and its
+// checksum. table is the name of the table that SQL selects from; "" means records.
 func (m *Model) Export(format, table string) ([]byte, error) {
 	f, err := m.function()
 	if err != nil {
@@ -305,7 +302,7 @@ func (m *Model) Export(format, table string) ([]byte, error) {
 	return text, input.As(err)
 }
 
-// function is what Score or Transform computes, from raw columns.
+// function returns the function of raw columns that Score or Transform computes.
 func (m *Model) function() (*export.Function, error) {
 	checksum, err := m.checksum()
 	if err != nil {
@@ -340,7 +337,7 @@ func (m *Model) function() (*export.Function, error) {
 	return f, nil
 }
 
-// checksum is the one of the model's file, as it was read or would be written.
+// checksum returns the checksum of the model's file as it was read or would be written.
 func (m *Model) checksum() (string, error) {
 	if m.read != nil && m.read.sum != "" {
 		return m.read.sum, nil

@@ -18,7 +18,7 @@ import (
 	"dyad/privacy"
 )
 
-// The kind of a Network with formulas of its own, and defaults.
+// The kind of the Network whose formulas are written out, and the defaults of a Network.
 const (
 	mlp           = layers.MLP
 	defaultHidden = 32
@@ -27,35 +27,37 @@ const (
 )
 
 // Network makes a model nonlinear: a function f of the encoded features x, whose output is a score or an embedding
-// (docs/networks.md). Zero fields are public defaults; a model file has none.
+// (docs/networks.md). A zero field means a public default. In a model file every default is filled in.
 type Network struct {
-	Kind     string `json:"kind"`     // "mlp", also ""; "layers" of a file (Read), or another name of what Build makes
-	Features int    `json:"features"` // of a record; they are filled in
-	// Hidden are the units of the hidden layers, at most two; nil means one of 32. An empty slice is a linear map, of low rank for a metric.
+	Kind     string `json:"kind"`     // "mlp" (also ""), "layers" for a network of a file (Read), or another name for a network that Build makes
+	Features int    `json:"features"` // number of features of a record; it is filled in
+	// Hidden holds the numbers of units of the hidden layers, at most two layers; nil means one layer of 32 units. An
+	// empty slice is a linear map, which has low rank for a metric.
 	Hidden     []int  `json:"hidden"`
-	Dim        int    `json:"dim"`        // of the embedding of a metric; 0 means 16. A score has 1.
-	Activation string `json:"activation"` // of hidden layers, "tanh", also "", or "softplus"
-	// Compare selects the comparison of the embeddings of a metric: "cosine" (also ""), "distance" or "contrastive"; ""
-	// for a score.
+	Dim        int    `json:"dim"`        // dimension of the embedding of a metric; 0 means 16, or the number of features if that is smaller. A score has 1.
+	Activation string `json:"activation"` // activation of the hidden layers: "tanh" (also "") or "softplus"
+	// Compare selects how the embeddings of a metric are compared: "cosine" (also ""), "distance" or "contrastive". For
+	// a score it is "".
 	Compare string `json:"compare,omitempty"`
-	// Clip is the norm to which the Jacobian of every record is clipped; 0 means sqrt(h/2) for h inputs of the last layer.
+	// Clip is the clipping norm of the Jacobian of every record; 0 means sqrt(h/2) for h inputs of the last layer.
 	Clip float64 `json:"clip"`
-	// Gain is the standard deviation of the weights that the first hidden layer starts with; records have a norm of at most 1. 0 means 2. The
-	// balls of the layers allow twice the norms of the start.
+	// Gain is the standard deviation of the initial weights of the first hidden layer; 0 means 2. Records have a norm
+	// of at most 1. The balls of the layers allow twice the norms of the initial weights.
 	Gain float64 `json:"gain"`
-	Seed uint64  `json:"seed"` // of the start, which is public
-	// Init is a model of the same architecture whose weights are the start: of public data, or one that a guarantee covers. It must not
-	// have been chosen by looking at the records.
+	Seed uint64  `json:"seed"` // seed of the initial weights, which are public
+	// Init is a model of the same architecture whose weights are the initial weights. It was trained on public data, or
+	// a guarantee covers it. It must not have been chosen by looking at the records.
 	Init   *Model            `json:"-"`
-	Layers *layers.Spec      `json:"layers,omitempty"` // describe a network of kind "layers"
-	Parts  []embedding.Layer `json:"parts,omitempty"`  // the weights of a network of another kind than "mlp", with their balls; they are filled in
-	// Build makes a network of another kind than "mlp" from Features, Dim and Layers; it has no Hidden, Activation and Gain. A
-	// model file does not have it: the reader of one sets Model.Network.Build, to train on, or to score with a network that has no Layers.
+	Layers *layers.Spec      `json:"layers,omitempty"` // description of a network of kind "layers"
+	Parts  []embedding.Layer `json:"parts,omitempty"`  // the layers and their balls, of a network of another kind than "mlp"; they are filled in
+	// Build makes a network of another kind than "mlp" from Features, Dim and Layers; such a network has no Hidden,
+	// Activation and Gain. A model file does not contain Build. The reader of a model file sets Model.Network.Build to
+	// continue training, or to score with a network that has no Layers.
 	Build func(Network) (embedding.Network, error) `json:"-"`
-	made  embedding.Network                        // by Build, once
+	made  embedding.Network                        // result of Build, which is called once
 }
 
-// filled is the network with its defaults, for d features.
+// filled returns the network with its defaults, for d features.
 func (n Network) filled(task string, d int) (Network, error) {
 	n.Kind, n.Features = cmp.Or(n.Kind, mlp), d
 	if task == Metric {
@@ -79,7 +81,7 @@ func (n Network) filled(task string, d int) (Network, error) {
 	return n, nil
 }
 
-// fill fills in what depends on the kind.
+// fill fills in the fields that depend on the kind.
 func (n *Network) fill() (err error) {
 	if n.Kind == mlp {
 		if n.Hidden == nil {
@@ -101,7 +103,7 @@ func (n *Network) fill() (err error) {
 	return nil
 }
 
-// own is a network of another kind than mlp.
+// own returns the description of a network of another kind than mlp.
 func (n Network) own() layers.Own {
 	o := layers.Own{Kind: n.Kind, Spec: n.Layers, In: n.Features, Out: n.Dim, Parts: n.Parts}
 	if n.Build != nil {
@@ -110,14 +112,14 @@ func (n Network) own() layers.Own {
 	return o
 }
 
-// Read makes n the network that a file describes (docs/networks.md).
+// Read sets n to the network that a file describes (docs/networks.md).
 func (n *Network) Read(file string) (err error) {
 	n.Kind = layers.Kind
 	n.Layers, err = layers.Read(file)
 	return input.As(err)
 }
 
-// model is the function of a network that is filled.
+// model returns the function of a filled network.
 func (n Network) model() (m embedding.Model, err error) {
 	switch {
 	case n.Kind == mlp:
@@ -133,7 +135,7 @@ func (n Network) model() (m embedding.Model, err error) {
 	return m, input.As(err)
 }
 
-// start is the public start of a network that is filled.
+// start returns the public initial weights of a filled network.
 func (n Network) start(m embedding.Model) []float64 {
 	if n.Init != nil {
 		return n.Init.Weights
@@ -141,7 +143,7 @@ func (n Network) start(m embedding.Model) []float64 {
 	return m.StartWith(n.Gain, n.Seed)
 }
 
-// loss is the pair loss of a network that is filled.
+// loss returns the pair loss of a filled network.
 func (n Network) loss(of Loss) (l embedding.Loss, err error) {
 	var phi engine.Scalar = engine.Logistic{}
 	if n.Compare != embedding.ByContrastive && (of.Name != "" && of.Name != logistic || of.Clip != 0) {
@@ -156,7 +158,7 @@ func (n Network) loss(of Loss) (l embedding.Loss, err error) {
 	return embedding.Loss{Model: model, Clip: n.Clip, Seed: n.Seed, Start: n.start(model), Pair: embedding.PairLossOf(n.Compare, phi)}, nil
 }
 
-// PairLoss is the loss of pairs of records that a network of a task is trained by, for engine.Problem.
+// PairLoss returns the loss of pairs of records that a network is trained with for a task, for engine.Problem.
 func (n Network) PairLoss(task string, features int, of Loss) (embedding.Loss, error) {
 	n, err := n.filled(task, features)
 	if err == nil {
@@ -167,7 +169,7 @@ func (n Network) PairLoss(task string, features int, of Loss) (embedding.Loss, e
 		model, err = n.model()
 	}
 	if err == nil {
-		err = memory.Check(embedding.Parameters(model.Network), 0) // before a start is drawn
+		err = memory.Check(embedding.Parameters(model.Network), 0) // before initial weights are drawn
 	}
 	if err != nil {
 		return embedding.Loss{}, err
@@ -175,7 +177,7 @@ func (n Network) PairLoss(task string, features int, of Loss) (embedding.Loss, e
 	return n.loss(of)
 }
 
-// identity is the text by which plans and files of figures know a network.
+// identity returns the text that identifies a network in plans and in files of figures.
 func (n Network) identity() string {
 	text := fmt.Sprintf("{%s %d %v %d %s %s %v %v %d <nil>}", n.Kind, n.Features, n.Hidden, n.Dim, n.Activation, n.Compare, n.Clip, n.Gain, n.Seed)
 	if n.Kind != mlp {
@@ -184,12 +186,12 @@ func (n Network) identity() string {
 	return text
 }
 
-// same reports whether two networks compute the same functions of their weights.
+// same reports whether two networks are the same function of their weights and their input.
 func (n Network) same(m *Network) bool {
 	return m != nil && n.Kind == m.Kind && n.Features == m.Features && slices.Equal(n.Hidden, m.Hidden) && n.Dim == m.Dim && n.Activation == m.Activation && n.Compare == m.Compare && slices.Equal(n.Parts, m.Parts) && n.Layers.ID() == m.Layers.ID()
 }
 
-// checkInit refuses a start that depends on more than public numbers and released models.
+// checkInit refuses initial weights that depend on more than public numbers and released models.
 func (n Network) checkInit() error {
 	switch m := n.Init; {
 	case m == nil:
@@ -200,7 +202,7 @@ func (n Network) checkInit() error {
 	return n.Init.carries("the model to start from (--init)")
 }
 
-// carries refuses a model of private records without a guarantee, named by what it is, as a part of another release.
+// carries refuses a model of private records without a guarantee as a part, described by what, of another release.
 func (m *Model) carries(what string) error {
 	switch g := m.Guarantee; g.Kind {
 	case privacy.Public:
@@ -213,7 +215,8 @@ func (m *Model) carries(what string) error {
 	return input.Errorf("dyad: %s was trained on private data without a guarantee, and would carry its records into this one; train it on public data (--public-data) or with a budget", what)
 }
 
-// checkPublic refuses a start that a model of public data, whose guarantee says so and no more, would hide.
+// checkPublic refuses initial weights from a model of private data for a run on public data: the guarantee of the new
+// model would not mention the private data.
 func (n *Network) checkPublic() error {
 	if n == nil || n.Init == nil || n.Init.Guarantee.Kind == privacy.Public {
 		return nil
@@ -221,7 +224,7 @@ func (n *Network) checkPublic() error {
 	return input.Errorf("dyad: the model to start from (--init) was trained on private data %q, and the model of a run on public data would not say so; train on the public data first and start the private run there", n.Init.DataID)
 }
 
-// origin says where the start of a network comes from, for the guarantee and for checkpoints.
+// origin states the origin of the initial weights of a network, for the guarantee and for checkpoints.
 func (n Network) origin() string {
 	if n.Init == nil {
 		return algorithms.StartOf(n.Seed, nil, "", privacy.Guarantee{})
@@ -255,10 +258,10 @@ func (o *Options) fillNetwork(c algorithms.Choice, s Shape) error {
 	return net.checkInit()
 }
 
-// describe adds the network to what a plan says.
+// describe adds the network to the assumptions or warnings of a plan, and to its objective.
 func (n Network) describe(p *algorithms.Plan) {
 	said := &p.Guarantee.Assumptions
-	if n.Init != nil && n.Init.Guarantee.Kind != privacy.Public { // every report says it, the short one too
+	if n.Init != nil && n.Init.Guarantee.Kind != privacy.Public { // every report shows warnings, even the short one
 		said = &p.Guarantee.Warnings
 	}
 	*said = append(slices.Clone(*said), n.origin())
@@ -266,8 +269,8 @@ func (n Network) describe(p *algorithms.Plan) {
 	p.Objective = strings.Join([]string{pr.Loss.Name(), pr.Loss.Definition(), n.origin()}, "; ")
 }
 
-// embedded are the records as a network maps them, and the linear model of those; the records
-// and the model itself without a network.
+// embedded returns the records as the network maps them, and the linear model of the mapped records. Without a network
+// it returns the records and the model itself.
 func (m *Model) embedded(r *engine.Records) (*engine.Records, *Model, error) {
 	if m.Network == nil {
 		return r, m, nil
@@ -284,8 +287,9 @@ func (m *Model) embedded(r *engine.Records) (*engine.Records, *Model, error) {
 	return r, linear, err
 }
 
-// Embed maps records by the network of the model, divided by the public bound of its outputs. A row depends on
-// its own record alone, and stays one of its person. Distances equal Transform's over that bound.
+// Embed maps records by the network of the model and divides the outputs by the public bound of their norms. Distances
+// of the result are distances of Transform's outputs divided by this bound. Each row depends on its own record alone,
+// and remains a row of its person.
 func (m *Model) Embed(r *engine.Records) (*engine.Records, error) {
 	reach, err := m.reach()
 	if err != nil {
@@ -305,7 +309,7 @@ func (m *Model) Embed(r *engine.Records) (*engine.Records, error) {
 	return mapped.PersonsOf(r)
 }
 
-// reach is the public bound of the outputs of the network.
+// reach returns the public bound of the outputs of the network.
 func (m *Model) reach() (float64, error) {
 	if m.Network == nil {
 		return 0, input.Errorf("dyad: the model is linear; only a network embeds records")
@@ -317,8 +321,8 @@ func (m *Model) reach() (float64, error) {
 	return net.Reach(engine.UnitBounds().FeatureNorm), nil
 }
 
-// Readout is the linear model that gives the records of Embed the scores of a network, and its loss; nil
-// for a metric, which compares them as they are.
+// Readout returns the linear model and the loss that give the records of Embed the scores of a network. Both are nil
+// for a metric, which compares the records of Embed directly.
 func (m *Model) Readout() (weights []float64, loss engine.Loss, err error) {
 	reach, err := m.reach()
 	if err != nil || m.Task != AUC {
@@ -328,7 +332,8 @@ func (m *Model) Readout() (weights []float64, loss engine.Loss, err error) {
 	return []float64{reach}, loss, err
 }
 
-// plain is the model of a network that is filled, in plain Go if it has layers: that is faster than a graph, and what exports write.
+// plain returns the function of a filled network. If the network has layers, plain computes it in plain Go, which is
+// faster than a graph and which exports need.
 func (n Network) plain() (embedding.Model, error) {
 	if n.Layers != nil {
 		n.Build, n.made = nil, nil
@@ -337,7 +342,7 @@ func (n Network) plain() (embedding.Model, error) {
 	return m, errors.Join(input.As(n.own().Known(false)), err)
 }
 
-// embeddings are f(x) of the records, row-major; a row depends on its own record alone.
+// embeddings returns f(x) of the records, row-major. Each row depends on its own record alone.
 func (m *Model) embeddings(r *engine.Records) (rows []float64, dim int, err error) {
 	net, err := m.Network.plain()
 	if err != nil {
@@ -358,7 +363,8 @@ func (m *Model) embeddings(r *engine.Records) (rows []float64, dim int, err erro
 	return out, dim, nil
 }
 
-// ofTuples is the network with its defaults, for tuples or similar pairs of records of d features; nil without one.
+// ofTuples returns the network with its defaults, for tuples or similar pairs of records of d features. It returns nil
+// if n is nil.
 func (n *Network) ofTuples(d int) (*Network, error) {
 	switch {
 	case n == nil:
@@ -376,7 +382,7 @@ func (n *Network) ofTuples(d int) (*Network, error) {
 	return &net, net.checkInit()
 }
 
-// describeTuples adds the network, which is filled, to a specification.
+// describeTuples adds the filled network to a specification.
 func (n Network) describeTuples(s *pairs.Spec) error {
 	model, err := n.model()
 	if err != nil {

@@ -13,27 +13,28 @@ import (
 	"dyad/privacy"
 )
 
-// PairSource is the source of the pairs of a training: exactly one of File, Density and
-// Classes. The pairing is public; features and labels are private.
+// PairSource is the source of the pairs of a training: exactly one of File, Density and Classes is set. The pairing is
+// public; features and labels are private.
 type PairSource struct {
-	// File has labelled pairs: CSV with a header, or Parquet. One column of the schema of the
-	// records has role id, and no label column is needed.
+	// File is a file of labelled pairs: CSV with a header, or Parquet. One column of the schema of the records must
+	// have role id. The schema needs no label column.
 	File string
-	// Options configure the reading of File; without True and False the labels are "dissimilar" and "similar", or
-	// "first" and "second" if they are oriented. LookAlikes is about all ids.
+	// Options configures the reading of File. Without True and False the labels are "dissimilar" and "similar", or
+	// "first" and "second" if the pairs are oriented. LookAlikes applies to all ids, not only to the ids in File.
 	Options dataset.PairOptions
-	// Density draws this many pairs per individual, by ids and Seed only. Their labels are
-	// whether the labels of the records differ.
+	// Density is the number of pairs to draw per individual. The pairs depend on ids and Seed only. The label of a pair
+	// tells whether the labels of its two records differ.
 	Density float64
-	// DegreeCap is the most pairs of an individual, drawn or kept: of a file the first ones, 0 keeps all.
+	// DegreeCap is the largest number of pairs of an individual, drawn or kept. From a file the first pairs of an
+	// individual are kept; 0 keeps all.
 	DegreeCap int
 	Seed      uint64 // public
-	// Classes takes no pairs: tuples, or all pairs of the records and their labels.
+	// Classes trains on tuples or on all pairs of the records, with the labels of the records, instead of given pairs.
 	Classes bool
-	// Network makes the metric of tuples nonlinear, with Classes; nil learns a matrix. Embeddings are
-	// compared by their distance: Compare is "cosine" (also ""), which gives them unit length, or "distance".
-	// Clip stays 0: tuples are clipped, not Jacobians. Pairs take a network with embedding.InfoNCE, which needs
-	// one that compares cosines; a Network without hidden layers is a linear map.
+	// Network makes the metric of tuples nonlinear, with Classes; nil learns a matrix. Compare is "cosine" (also ""),
+	// which normalises the embeddings, or "distance". Clip must stay 0: tuples are clipped, and Jacobians are not.
+	// Without Classes, pairs can train a network with embedding.InfoNCE, which needs Compare "cosine". A Network
+	// without hidden layers is a linear map.
 	Network *Network
 }
 
@@ -41,29 +42,29 @@ type PairSource struct {
 type PairShape struct {
 	Individuals, Features int
 	Pairs                 int
-	Classes               bool             // instead of pairs
+	Classes               bool             // tuples or all pairs of records, instead of given pairs
 	DegreeCap             int              // see PairSource
-	Drawn                 *pairgraph.Graph // of drawn pairs; nil for those of a file
-	Network               *Network         // with its defaults; nil for a matrix
+	Drawn                 *pairgraph.Graph // graph of drawn pairs; nil for the pairs of a file
+	Network               *Network         // network with its defaults; nil for a matrix
 	algorithms.Provenance
 	Identity string // see pairs.Spec
 }
 
-// Pairs are individuals with their labelled pairs or classes, read from files.
+// Pairs holds individuals with their labelled pairs or classes, read from files.
 type Pairs struct {
-	// Graph says who is paired with whom, and Labels which pairs are dissimilar, or prefer the first.
+	// Graph is the graph of the pairs. Labels marks the pairs that are dissimilar or prefer their first individual.
 	Graph  *pairgraph.Graph
 	Labels []bool
-	// Dropped is the number of pairs of the file above the cap.
+	// Dropped is the number of pairs of the file that DegreeCap removed.
 	Dropped int
 
 	data    *Data
 	order   []int32 // the rows of the individuals
-	classes []int32 // of the individuals, if they are known
+	classes []int32 // classes of the individuals, if they are known
 	shape   PairShape
 }
 
-// LoadSchema reads a schema for the records; pairs of a file have labels of their own.
+// LoadSchema reads a schema for the records. If File has the pairs, the schema needs no labels.
 func (s PairSource) LoadSchema(file string) (*dataset.Schema, error) {
 	if s.labelled() {
 		return dataset.LoadSchema(file)
@@ -71,7 +72,7 @@ func (s PairSource) LoadSchema(file string) (*dataset.Schema, error) {
 	return dataset.LoadUnlabelledSchema(file)
 }
 
-// Options of dataset.Load for the records.
+// LoadOptions returns the options of dataset.Load for the records.
 func (s PairSource) LoadOptions() dataset.Options {
 	if s.labelled() {
 		return dataset.Options{KeepIDs: true}
@@ -82,8 +83,8 @@ func (s PairSource) LoadOptions() dataset.Options {
 // labelled reports whether pairs or tuples compare the labels of records.
 func (s PairSource) labelled() bool { return s.Density != 0 || s.Classes }
 
-// Shape is the shape of n individuals of d features with so many pairs in a file, for a plan
-// without data. Without a schema their origin is unknown.
+// Shape returns the shape of n individuals of d features with the given number of listed pairs in a file, for a plan
+// without data. If schema is nil, the origin of the records is unknown.
 func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape, err error) {
 	p = PairShape{Individuals: n, Features: d, Pairs: listed, Classes: s.Classes, DegreeCap: s.DegreeCap, Identity: identity(s.Options.LookAlikes)}
 	if p.Network, err = s.Network.ofTuples(d); err != nil {
@@ -94,7 +95,7 @@ func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape
 			return p, err
 		}
 		p.Provenance = provenanceOf(schema)
-		p.SelectedByLabel = p.SelectedByLabel && s.labelled() // pairs of a file leave nobody out
+		p.SelectedByLabel = p.SelectedByLabel && s.labelled() // pairs of a file leave out no record
 	}
 	if s.Density != 0 {
 		if p.Drawn, err = s.draw(n); err == nil {
@@ -104,7 +105,7 @@ func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape
 	return p, err
 }
 
-// draw is the graph of pairs drawn among n individuals.
+// draw returns the graph of pairs drawn among n individuals.
 func (s PairSource) draw(n int) (*pairgraph.Graph, error) {
 	if s.DegreeCap == 0 {
 		return nil, input.Errorf("dyad: drawn pairs need a cap on how many of them an individual may be in (--degree-cap)")
@@ -135,7 +136,7 @@ func OpenPairs(path, schema string, s PairSource) (*Pairs, error) {
 	return s.Of(d)
 }
 
-// Of reads or draws the pairs of records that dataset.Load read by LoadOptions.
+// Of reads or draws the pairs of records that dataset.Load read with LoadOptions.
 func (s PairSource) Of(d *dataset.Dataset) (*Pairs, error) {
 	n := d.Records.Len()
 	if err := (input.Needs{TwoClasses: "drawn pairs and tuples compare two classes, and the labels of this schema are graded"}).Of(input.Lacks{TwoClasses: s.labelled() && d.Schema().IsGraded()}); err != nil {
@@ -172,10 +173,10 @@ func (s PairSource) Of(d *dataset.Dataset) (*Pairs, error) {
 // Shape returns the public facts about the pairs.
 func (p *Pairs) Shape() PairShape { return p.shape }
 
-// Schema is the schema that the records were read by.
+// Schema returns the schema that the records were read by.
 func (p *Pairs) Schema() *dataset.Schema { return p.data.Schema() }
 
-// identity is the assumption of the guarantee about who is one individual.
+// identity returns the assumption of the guarantee about which ids are one individual.
 func identity(l dataset.LookAlikes) string {
 	if l == dataset.AllowLookAlikes {
 		return "ids that differ in a byte are different individuals, also those that look alike (--look-alike-ids allow)"
@@ -185,18 +186,18 @@ func identity(l dataset.LookAlikes) string {
 
 const bradleyTerry = "bradley-terry"
 
-// defaultRows is the most dimensions that a metric maps to unless they are named.
+// defaultRows is the largest default for the number of dimensions that a metric maps to.
 const defaultRows = 16
 
-// PairTraining is a training on pairs that is planned. Print Report().Text() before anything is charged.
+// PairTraining is a planned training on pairs. Print Report().Text() before anything is charged.
 type PairTraining struct{ *pairs.Plan }
 
 // PlanPairs plans a training on pairs of a shape. The shape gives the individuals, features, pairs, bound and
-// provenance of the specification; the specification the loss, the budget and whatever else is not zero. Defaults are
-// public. Rows is 16 or the number of features if that is smaller, and 1 for preferences; a network has its own
-// dimension, Adam and 100 epochs. Batch of pairs is a twentieth of them but at least 50, and 50 in paper mode. Kappa is
-// 1 for one pair, the degree cap for an individual, and for a group of drawn pairs kappa' of their public graph.
-// Moments have all rows and no batch.
+// provenance of the specification. The caller gives the loss, the budget and other non-zero fields in spec. Defaults
+// are public. Rows is 16, or the number of features if that is smaller, and 1 for preferences. A network has its own
+// dimension, Adam and 100 epochs. The default batch of pairs is a twentieth of the pairs, but at least 50, and 50 in
+// paper mode. Kappa is 1 for one pair and the degree cap for an individual. For a group of drawn pairs it is kappa' of
+// their public graph. Moments use all rows and no batch.
 func PlanPairs(s PairShape, spec pairs.Spec) (*PairTraining, error) {
 	spec.Individuals, spec.Dim, spec.Provenance, spec.Identity = s.Individuals, s.Features, s.Provenance, s.Identity
 	if spec.Loss == nil {
@@ -236,7 +237,7 @@ func PlanPairs(s PairShape, spec pairs.Spec) (*PairTraining, error) {
 	return &PairTraining{p}, input.As(err)
 }
 
-// defaultKappa is a public number, or 0 if there is none.
+// defaultKappa returns the default of Kappa, a public number, or 0 if there is no default.
 func defaultKappa(unit pairs.Unit, drawn *pairgraph.Graph, cap int) int {
 	switch {
 	case unit == pairs.OnePair:
@@ -249,7 +250,7 @@ func defaultKappa(unit pairs.Unit, drawn *pairgraph.Graph, cap int) int {
 	return 0
 }
 
-// DefaultDelta is the delta to spend on a specification that leaves a choice: 0 where only pure epsilon is possible.
+// DefaultDelta returns the default delta. It is 0 for a specification that allows only pure epsilon.
 func (s PairShape) DefaultDelta(spec pairs.Spec) float64 {
 	if !s.Classes && (spec.Mode == algorithms.Paper || spec.Method == pairs.Input || spec.Method == pairs.Labels) {
 		return 0
@@ -257,7 +258,7 @@ func (s PairShape) DefaultDelta(spec pairs.Spec) float64 {
 	return privacy.DefaultDelta(s.Individuals)
 }
 
-// Fits refuses pairs that the plan was not made for, or that need more than it promises an individual.
+// Fits refuses pairs that the plan is not for, and individuals in more pairs than the plan allows.
 func (p *PairTraining) Fits(d *Pairs) error {
 	spec, s := p.Spec, d.shape
 	switch {
@@ -271,7 +272,8 @@ func (p *PairTraining) Fits(d *Pairs) error {
 	return nil
 }
 
-// Run is Training.Run for pairs. Run.On sums what it can; moments and batches are summed on its CPU, with one worker if it names none.
+// Run carries out the plan on pairs, as Training.Run does on records. Run.On computes the sums that it supports.
+// Moments and batches are summed on its CPU, with one worker if it names no number of workers.
 func (p *PairTraining) Run(ctx context.Context, d *Pairs, o Run) (*Trained, error) {
 	if err := p.Fits(d); err != nil {
 		return nil, err
@@ -292,8 +294,8 @@ func (p *PairTraining) Run(ctx context.Context, d *Pairs, o Run) (*Trained, erro
 		})
 }
 
-// model has the weights of scores as they are, and for a metric the coordinates of W^T W,
-// which gives the distances of W x.
+// model returns the model of a result. Scores keep their weights. A metric gets the coordinates of W^T W, which gives
+// the distances of W x.
 func (d *Pairs) model(p *pairs.Plan, r *algorithms.Result) *Model {
 	s, report := p.Spec, p.Report()
 	report.Guarantee = r.Guarantee

@@ -15,49 +15,47 @@ import (
 	"dyad/privacy"
 )
 
-// Options decide what a training does and guarantees. All of them are public: they must not
-// be chosen by looking at private data.
+// Options decides what a training does and guarantees. All options are public: private data must not influence them.
 type Options struct {
 	Task string // AUC or Metric; "" is AUC
-	// Algorithm has its own options; nil is the choice of algorithms.Choose, by public numbers.
+	// Algorithm has its own options. If it is nil, algorithms.Choose chooses one by public numbers.
 	Algorithm algorithms.Algorithm
-	Mode      algorithms.Mode // zero is Certified
+	Mode      algorithms.Mode // the zero value is Certified
 	Epsilon   float64         // to spend; required, except with NonPrivate
-	Delta     *float64        // to spend; nil is privacy.DefaultDelta, 0 asks for pure epsilon
-	Loss      Loss            // zero is the logistic loss, but for algorithms with a loss of their own
+	Delta     *float64        // to spend; nil is privacy.DefaultDelta, and 0 asks for pure epsilon
+	Loss      Loss            // the zero value is the logistic loss, except for algorithms with a loss of their own
 	L2        *float64        // weight of alpha/2 ||w||^2; nil is the algorithm's default
-	// Radius of the ball that w lives in; 0 is a rule of n, d, the loss and the budget, and 1 for Metric.
+	// Radius is the radius of the ball that contains w. If it is 0, a rule of n, d, the loss and the budget sets it;
+	// for Metric the default is 1.
 	Radius float64
-	// Network makes the model a network; nil is a linear score, or a Mahalanobis metric. Loss is then
-	// that of pairs of its outputs, and Radius is not used: every layer has a ball of its own.
+	// Network makes the model a network; nil is a linear score, or a Mahalanobis metric. With a network, Loss is the
+	// loss of pairs of its outputs, and Radius must be 0: every layer has a ball of its own.
 	Network *Network
-	// Assert replaces what is proved about the loss, to see what an algorithm would do for
-	// another one. Run refuses such a plan.
+	// Assert replaces the proved constants of the loss, to plan for constants of another loss. Run refuses such a plan.
 	Assert engine.Assertion
-	// PaperUnsound is as in algorithms.Spec: with Paper mode, on public data only.
+	// PaperUnsound is algorithms.Spec.PaperUnsound, for Paper mode on public data only.
 	PaperUnsound bool
-	// On is the device of the computations; nil is the CPU on all cores. Its rounding is part of the sensitivity, so a
-	// plan is made for it.
+	// On is the device of the computations; nil is the CPU on all cores. Its rounding error is part of the sensitivity,
+	// so a plan is valid for one device.
 	On *device.Device
 }
 
-// metricRadius is the default Frobenius radius of Metric: the papers' 1, the norm of their
-// start I/sqrt(d). Unlike a score, a metric has a scale: the loss compares distances with 1.
+// metricRadius is the default Frobenius radius of Metric. It is the papers' value 1, the norm of their start I/sqrt(d).
+// Unlike a score, a metric has a scale: the loss compares distances with 1.
 const metricRadius = 1
 
-// Training is a training that is planned: what it will do and what that guarantees, from
-// public numbers. Print Report().Text() before anything is charged.
+// Training is a planned training. Print Report().Text() before anything is charged.
 type Training struct {
 	*algorithms.Plan
 
 	Task    string
-	Loss    Loss     // as the model file states it
+	Loss    Loss     // the loss as the model file states it
 	Network *Network // with all defaults filled in; nil for a linear model
 
 	algorithm algorithms.Algorithm
 	shape     Shape
 	asserted  bool
-	team      string // what the members of a team compute on; "" alone
+	team      string // devices of the members of a team; "" without a team
 }
 
 // Plan plans a training of data of a shape. It reads no data and makes no charge.
@@ -69,7 +67,7 @@ func Plan(s Shape, o Options) (*Training, error) {
 	return o.Plan(c, s)
 }
 
-// Choose is the algorithm of the options, or the one that public numbers choose, and why.
+// Choose returns the algorithm of the options, or the algorithm that public numbers choose, with the reason.
 func (o Options) Choose(s Shape) (algorithms.Choice, error) {
 	if o.Network != nil && o.Algorithm == nil {
 		return algorithms.NetworkChoice(o.L2, s.Records, s.Features, cmp.Or(o.Task, AUC) == AUC), nil
@@ -85,9 +83,10 @@ func (o Options) Choose(s Shape) (algorithms.Choice, error) {
 	return algorithms.Choose(algorithms.Question{Spec: spec, LossNamed: o.Loss.Named() || o.asserts(), L2: o.L2}), nil
 }
 
-// ChooseBasis returns s with the basis that training n records (or persons) gets where the schema names none or has basis: auto, and
-// why; other schemas, and one without the key that gets no basis, are returned as they are. The choice is a function of n, the schema and
-// the options, which are public. Load the data by the schema that is returned: dyad train does, and Open has no basis of its own accord.
+// ChooseBasis returns s with a basis chosen for training on n records (or persons), and the reason for the choice. It
+// chooses if the schema names no basis or has basis: auto. It returns every other schema unchanged, and also a schema
+// without the key basis for which it chooses no basis. The choice is a function of n, the schema and the options, which
+// are all public. Load the data with the returned schema, as dyad train does; Open chooses no basis.
 func (o Options) ChooseBasis(s *dataset.Schema, n int) (chosen *dataset.Schema, reason string, err error) {
 	if s.Basis != "" && s.Basis != dataset.BasisAuto {
 		return s, "", nil
@@ -113,7 +112,7 @@ func (o Options) ChooseBasis(s *dataset.Schema, n int) (chosen *dataset.Schema, 
 	return s.WithBasis(basis), reason, nil
 }
 
-// Plan is Plan for a choice of Choose, whose algorithm may have got other options since.
+// Plan plans a training with the algorithm of a choice, whose options the caller may have changed after Choose.
 func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 	t := &Training{Task: cmp.Or(o.Task, AUC), algorithm: c.Algorithm, shape: s, asserted: o.asserts(), team: o.On.Shared()}
 	if o.On.Precise() && t.Task != Metric {
@@ -148,10 +147,10 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 		o.Loss = own
 	}
 	o.Algorithm = c.Algorithm
-	c.L2 = o.l2(c.Algorithm, s) // its options may have changed it
+	c.L2 = o.l2(c.Algorithm, s) // the options of the algorithm may have changed it
 	spec, err := o.Spec(s)
 	if err != nil {
-		if c.Reason != "" { // Choose had a spec, with the radius of other algorithms
+		if c.Reason != "" { // Choose had a specification, with the radius of other algorithms
 			err = input.Errorf("%w; %s was chosen by auto: %s. Give a smaller radius (--radius) than its default, or name another algorithm (--algorithm)", err, c.Algorithm.Info().Name, c.Reason)
 		}
 		return nil, err
@@ -168,7 +167,7 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 	return t, nil
 }
 
-// l2 is the weight of the L2 term.
+// l2 returns the weight of the L2 term.
 func (o Options) l2(a algorithms.Algorithm, s Shape) float64 {
 	if o.L2 != nil {
 		return *o.L2
@@ -178,7 +177,7 @@ func (o Options) l2(a algorithms.Algorithm, s Shape) float64 {
 
 func (o Options) asserts() bool { return o.Assert != (engine.Assertion{}) }
 
-// Budget is the spending of a run on n records.
+// Budget returns the privacy budget of a run on n records.
 func (o Options) Budget(n int) privacy.Budget {
 	b := privacy.Budget{Epsilon: o.Epsilon, Delta: privacy.DefaultDelta(max(n, 2))}
 	if o.Delta != nil {
@@ -187,8 +186,8 @@ func (o Options) Budget(n int) privacy.Budget {
 	return b
 }
 
-// Spec is everything that plans depend on but the L2 term and a loss that an algorithm has of
-// its own. Without an algorithm it is for any, as algorithms.Compare and Choose take it.
+// Spec returns everything that a plan depends on, except the L2 term and a loss that an algorithm has of its own. If
+// o.Algorithm is nil, the specification is for any algorithm, as algorithms.Compare and Choose take it.
 func (o Options) Spec(s Shape) (algorithms.Spec, error) {
 	if s.Records < 2 {
 		return algorithms.Spec{}, input.Errorf("dyad: a pairwise loss needs at least 2 records, got %d", s.Records)
@@ -225,8 +224,8 @@ func (o Options) Spec(s Shape) (algorithms.Spec, error) {
 	return spec, input.As(err)
 }
 
-// PlanStream plans an online algorithm on at most as many records as a shape has; 0 is the papers' Radius 1. The stream is carried out by
-// online.Open: it charges as other runs do, and releases at every update, not once.
+// PlanStream plans an online algorithm on at most s.Records records. If Radius is 0, the papers' radius 1 applies.
+// online.Open runs the stream: it charges as other runs do, and releases at every update instead of once.
 func (o Options) PlanStream(s Shape, a algorithms.Stream, with algorithms.StreamOptions) (*algorithms.Plan, error) {
 	loss, err := o.Loss.Of(cmp.Or(o.Task, AUC))
 	if err != nil {
@@ -246,8 +245,8 @@ func (o Options) PlanStream(s Shape, a algorithms.Stream, with algorithms.Stream
 	return p, input.As(err)
 }
 
-// trained is the loss of a task on d features with the radius that was asked for, or that it needs, and
-// the backend that knows it.
+// trained returns the loss of a task on d features, the radius that was asked for or that the loss needs, and the
+// backend that computes the loss.
 func (o Options) trained(task string, d int) (engine.Loss, float64, engine.Backend, error) {
 	if o.Network == nil {
 		loss, err := o.Loss.Of(task)
@@ -260,8 +259,7 @@ func (o Options) trained(task string, d int) (engine.Loss, float64, engine.Backe
 	return loss, loss.Radius(), o.On.Networks(), nil
 }
 
-// fits refuses data that the plan was not made for: the number of records, the features and
-// all else that the guarantee states.
+// fits refuses data that the plan is not for, by number of records, features and all else that the guarantee states.
 func (t *Training) fits(d *Data) error {
 	if t.asserted {
 		return input.Errorf("dyad: this plan rests on asserted constants; a training uses what is proved")

@@ -19,111 +19,110 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Ledger is the durable record of what was spent on each data id.
+// Ledger is the durable record of the privacy budget spent on each data id.
 type Ledger = ledger.Ledger
 
-// OpenLedger opens a ledger file or makes it. All runs on the same people belong into one
-// ledger: what is in another one is not added.
+// OpenLedger opens a ledger file or makes it. All runs on the same people must use one ledger: a ledger does not
+// include the charges of another ledger.
 func OpenLedger(path string) (*Ledger, error) { return ledger.Open(path) }
 
-// Run configures the execution of a training. Nothing in it changes what the plan
-// guarantees, except that Public data need no guarantee.
+// Run configures the execution of a training. Only its fields Public and Source can change the guarantee of the plan.
 type Run struct {
 	// Ledger is charged with the whole plan before any record is used. It is required unless the data are public.
 	Ledger *Ledger
-	// DataID names the data in the ledger; "" is the schema's data_id. All runs on the same records have the same id.
+	// DataID is the id of the data in the ledger; "" is the schema's data_id. Runs on the same records must use the
+	// same id.
 	DataID string
-	// Public declares the data public, as the schema can: the run makes no charge and has
-	// no guarantee, and the report says so.
+	// Public declares the data public, as the schema can. The run then makes no charge and has no guarantee, and the
+	// report states this.
 	Public bool
-	// Resume is the id of a run that was charged and did not save its model: it goes on, or
-	// its model gets its name, at no further cost. "" is a new run.
+	// Resume is the id of a run that was charged and did not save its model. The run continues, or its finished model
+	// is saved, without a further charge. "" is a new run.
 	Resume string
 
-	// Out is the file of the model; "" leaves saving to the caller: the model is kept next to the
-	// ledger until the run returns. On private data name it: a model that is saved here is not lost by a
-	// crash at any moment, while a crash before Model.Save loses what was paid for.
+	// Out is the file of the model. If it is "", the caller saves the model, and the model is stored next to the ledger
+	// until the run returns. For private data set Out: then no crash loses a paid model, while a crash between the run
+	// and Model.Save does.
 	Out string
-	// Replace replaces a file that is there.
+	// Replace allows the run to replace an existing file.
 	Replace bool
-	// Spare is true if Out is a default name: if it is taken, the file gets one with the id of its
-	// run instead of an error.
+	// Spare is true if Out is a default name. If Out exists, the run adds its id to the name instead of failing.
 	Spare bool
-	// ID is the id of a new run in the ledger; "" generates one. A ledger charges an id once.
+	// ID is the id of a new run in the ledger; "" generates one. A ledger accepts each id once.
 	ID       string
-	Approved string // SHA-256, in hex, of the page that was approved before the run, for ledger and model; "" if there is none
+	Approved string // SHA-256, in hex, of the page that was approved before the run, for ledger and model; "" without approval
 
-	// Checkpoint is the interval between copies of the state of a private run next to the ledger, for Resume; it is
-	// as private as the records. 0 is a minute, a negative one never.
+	// Checkpoint is the interval between checkpoints of a private run, which Resume uses. They are stored next to the
+	// ledger and are as private as the records. 0 is a minute; a negative interval makes no checkpoints.
 	Checkpoint time.Duration
-	// On sums over lists of pairs and over tuples, with what they guarantee the same on every device; nil is the CPU. Pairs of all records
-	// are summed by the device of their plan (Options.On), whose rounding is part of the sensitivity.
+	// On is the device that sums over lists of pairs and over tuples; nil is the CPU. The guarantee of these sums is
+	// the same on every device. Pairs of all records are summed on the device of their plan (Options.On), because its
+	// rounding error is part of the sensitivity.
 	On *device.Device
-	// Team computes the sums, with this process as its rank 0: see Training.Join. nil: this process does so alone.
+	// Team computes the sums, with this process as rank 0; see Training.Join. If it is nil, this process computes them.
 	Team *team.Leader
-	// Source draws all noise; nil is a new one, keyed by the operating system. A seeded source
-	// is for reproduction only: the noise is then not secret, and the guarantee says so.
+	// Source draws all noise; nil is a new source, keyed by the operating system. A seeded source is for reproduction
+	// only: its noise is not secret, and the guarantee states this.
 	Source *privacy.Source
 
-	// Created is the time that the model states; zero is the time of the call. It must not
-	// tell how long the training took.
+	// Created is the creation time in the model; zero is now. It must not reveal how long the training took.
 	Created time.Time
-	// Options are written into the model's file, which may be published; nil for none.
+	// Options is written into the model's file, which may be published; nil for no options.
 	Options map[string]any
 	Watch
 }
 
-// Watch are observers of a run; nil ones are not called.
+// Watch holds the observers of a run. A nil observer is not called.
 type Watch struct {
-	// Progress is told after each step how many of all are done. How long a step takes can depend on records.
+	// Progress is called after each step with the numbers of done and of all steps. Step times can depend on records.
 	Progress func(done, total int)
-	// Charged is told the id of a run when its charge is durable.
+	// Charged is called with the id of a run when its charge is durable.
 	Charged func(run string)
-	// Note is told what the owner may want to know: that a checkpoint could not be written, or that a file may not survive a power cut.
+	// Note is called with notes for the owner, such as: a checkpoint failed, or a file may not survive a power cut.
 	Note func(text string)
-	// Released is called with a model that is released and kept, before it gets its name: what it publishes is there when the model is.
+	// Released is called with a released and stored model before the model is saved as Run.Out. Files that Released
+	// publishes exist when the model does.
 	Released func(*Model)
-	// Trace is told the stages of the run: see algorithms.Options.Trace.
+	// Trace is called with the stages of the run: see algorithms.Options.Trace.
 	Trace func(stage string)
 }
 
 // Outcome describes the end of a run.
 type Outcome struct {
-	File     string  // where its result is saved; "" without Run.Out
-	Restored int     // steps that came from a checkpoint
-	Seconds  float64 // of the work on public data; 0 on private ones: a time can depend on records
-	// Recovered is true if an earlier program had released the result, and it got its name now. Released is when.
+	File     string  // file of the result; "" without Run.Out
+	Restored int     // number of steps restored from a checkpoint
+	Seconds  float64 // duration of the work on public data; 0 on private data, where a duration can depend on records
+	// Recovered is true if an earlier program released the result, at the time Released, and this run saved the result.
 	Recovered bool
 	Released  time.Time
 }
 
-// ElsewhereError is an error that comes with a model: it is trained, charged and saved under
-// another name than asked for.
+// ElsewhereError is returned together with a model that was charged and saved under another name than Run.Out.
 type ElsewhereError = files.ElsewhereError
 
-// ErrTaken is wrapped by the error about a file that is there and must not be replaced.
+// ErrTaken is wrapped by the error about an existing file that must not be replaced.
 var ErrTaken = files.ErrTaken
 
-// ErrUnsaved is wrapped by an error that comes with a model which no file took: the caller
-// has it alone. It comes on public data only.
+// ErrUnsaved is wrapped by an error that is returned together with a model which could not be saved to any file. Only
+// the caller has the model. The error occurs on public data only.
 var ErrUnsaved = errors.New("dyad: the model could not be saved")
 
-// kind is a kind of run: the work between its charge and its release, and the file of its result.
+// kind describes a kind of run: the work between its charge and its release, and the file of its result.
 type kind[T any] struct {
 	of   Source
 	work func(algorithms.Options) (*algorithms.Result, error)
-	// made is the result, a function of what was released; text is the content of its file and a length, as for Run.Keep; load
-	// reads the file.
+	// made returns the result, a function of the released numbers. text returns the content of the result's file, and
+	// an upper bound of its length as for Run.Keep. load reads the file.
 	made func(o Run, r *algorithms.Result) (T, error)
 	text func(T) (text []byte, most int, err error)
 	load func(file string) (T, error)
-	// fresh is true if a resumed run begins again: it has no checkpoints.
+	// fresh is true if a resumed run starts again, because it has no checkpoints.
 	fresh    bool
 	released func(T) // Run.Released; nil for none
 }
 
-// run is the one road of whatever charges. A run that was released gets its name, others are charged, carried out,
-// kept, released and saved, in this order. The outcome is nil without a result.
+// run is the only way to charge a run. If the run was released before, its result is only saved. Otherwise run charges,
+// carries out, stores, releases and saves the run, in this order. The outcome is nil if there is no result.
 func (k kind[T]) run(ctx context.Context, o Run) (made T, end *Outcome, err error) {
 	public := o.Public || k.of.Public
 	if o.Resume != "" && o.Ledger != nil && !public {
@@ -174,8 +173,8 @@ func (k kind[T]) run(ctx context.Context, o Run) (made T, end *Outcome, err erro
 	return made, end, err
 }
 
-// do carries out a training as Training.Run does. model makes the model of a result; do
-// fills in its format, run, data id and times.
+// do carries out a training as Training.Run does. The argument model makes the model of a result; do fills in the
+// model's format, run, data id and times.
 func (o Run) do(ctx context.Context, of Source, model func(*algorithms.Result) *Model, train func(algorithms.Options) (*algorithms.Result, error)) (*Trained, error) {
 	m, end, err := kind[*Model]{of: of, work: train, text: (*Model).Size, load: Load, released: o.Released, made: func(o Run, r *algorithms.Result) (*Model, error) {
 		m := model(r)
@@ -190,10 +189,10 @@ func (o Run) do(ctx context.Context, of Source, model func(*algorithms.Result) *
 	return &Trained{Model: m, Outcome: *end}, err
 }
 
-// Keep carries out a kind of run that this package does not know, by any means that obey algorithms.Options, such as
-// algorithms.Execute: charged, kept, released and saved in this order. text is the content of its file, and a length
-// that is never less than its own and does not depend on what was released: room for so many
-// bytes is found before the release. It returns the result, and the name of the file.
+// Keep carries out a kind of run that this package does not know: it charges, stores, releases and saves the run, in
+// this order. The argument train may use any means that obey algorithms.Options, such as algorithms.Execute. text
+// returns the content of the result's file, and an upper bound of its length that does not depend on what was released.
+// Keep reserves this number of bytes before the release. It returns the result and the name of the file.
 func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) (text []byte, most int, err error), train func(algorithms.Options) (*algorithms.Result, error)) (*algorithms.Result, string, error) {
 	p := algorithms.Options{
 		DataID: cmp.Or(o.DataID, of.DataID), Public: of.Public || o.Public,
@@ -229,7 +228,7 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, "", err // an interrupt in time charges nothing
+		return nil, "", err // an interrupt before the charge charges nothing
 	}
 	r, err := train(p)
 	if err != nil {
@@ -242,9 +241,9 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 	return r, name, err
 }
 
-// Recover gives the result of run o.Resume the name o.Out if the run was released by a program that was stopped
-// before it could: it makes no charge and needs no data. It returns nil for a run that released nothing or has
-// saved its result. The file is read by Load, LoadClusters or LoadFigures.
+// Recover completes run o.Resume if a program released its result and was stopped before it saved the result. Recover
+// saves the result as o.Out, makes no charge and needs no data. It returns nil for a run that released nothing or has
+// saved its result. Read the file with Load, LoadClusters or LoadFigures.
 func (o Run) Recover() (*Outcome, error) {
 	if o.Ledger == nil || o.Resume == "" {
 		return nil, input.Errorf("dyad: a run is recovered by its ledger and its id (Run.Ledger, Run.Resume)")
@@ -260,7 +259,7 @@ func (o Run) Recover() (*Outcome, error) {
 	return &Outcome{File: name, Recovered: true, Released: e.Time}, err
 }
 
-// output is the file that the run will write, nil for none.
+// output returns the file that the run will write, nil for none.
 func (o Run) output(inputs ...string) (*files.Output, error) {
 	if o.Spare {
 		out, err := files.NewSpare(o.Out, o.Replace, inputs...)
@@ -280,17 +279,17 @@ func (o Run) note(text string) {
 
 // Source describes the origin of a run's records.
 type Source struct {
-	DataID string // unless Run.DataID names them
-	Public bool   // or Run.Public
-	// Files are those that the records came from, in the order in which they were read: DataFiles
-	// of them with rows (0 means 1), then those of labels or pairs.
+	DataID string // id of the data, unless Run.DataID is set
+	Public bool   // data are public if this or Run.Public is true
+	// Files are the files of the records in the order in which they were read: first DataFiles files with rows (0 means
+	// 1), then the files of labels or pairs.
 	Files     []string
 	DataFiles int
 
-	packs []*dataset.Used // those among Files, and others that the run uses
+	packs []*dataset.Used // packs among Files, and other packs that the run uses
 }
 
-// using is s for a run that uses the records of others, too: what is charged is s, and their packs must not change either.
+// using returns s for a run that also uses the records of others. Only s is charged; no pack of others may change.
 func (s Source) using(others ...Source) Source {
 	s.packs = slices.Clone(s.packs)
 	for _, o := range others {
@@ -299,7 +298,7 @@ func (s Source) using(others ...Source) Source {
 	return s
 }
 
-// unchanged is an error if a pack is not what it was when it was opened.
+// unchanged returns an error if a pack has changed since it was opened.
 func (s Source) unchanged() error {
 	for _, p := range s.packs {
 		if err := p.Unchanged(); err != nil {
@@ -309,7 +308,7 @@ func (s Source) unchanged() error {
 	return nil
 }
 
-// Source returns the facts about a run in the schema and the files of the data.
+// Source returns the facts about the schema and the files of the data that a run needs.
 func (d *Data) Source() Source {
 	s := Source{DataID: d.Schema().DataID, Public: d.Schema().Public, Files: d.files, DataFiles: d.parts}
 	if d.pack != nil {
@@ -318,9 +317,10 @@ func (d *Data) Source() Source {
 	return s
 }
 
-// fingerprint is the ledger's of the files. One file of data, and those of its labels or pairs, are hashed one after
-// the other. Of several, the SHA-256 of each is hashed: contents and their order count, names do not, and rows that
-// move to another file make other data. Pipes and devices are refused.
+// fingerprint returns the ledger's fingerprint of the files. A single data file is hashed together with its files of
+// labels or pairs, one after the other. If there are several data files, the SHA-256 of every file is hashed. The
+// fingerprint then depends on the contents and their order and not on names, and rows that move to another file change
+// it. Pipes and devices are refused.
 func (s Source) fingerprint(l *Ledger) (string, error) {
 	from, to := io.Pipe()
 	copying := tasks.Group{Stop: func() { to.CloseWithError(io.ErrUnexpectedEOF) }}

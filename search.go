@@ -19,38 +19,38 @@ import (
 	"dyad/privacy"
 )
 
-// Setting is a candidate of a search that is trained: options and public data of a shape.
+// Setting is a candidate of a search that trains its candidates: options, and the public shape of the data.
 type Setting struct {
 	Name    string
-	Options Options             // Epsilon and Delta come from the search
-	With    []algorithms.Option // of the algorithm
-	Shape   Shape               // of the records as this setting encodes them; the zero value takes the search's
-	// Features are the columns that the setting uses; nil for all. They only decide what the plan advises:
-	// Shape and data are of the schema with these features (dataset.Schema.Restrict).
+	Options Options             // without Epsilon and Delta, which the search sets
+	With    []algorithms.Option // options of the algorithm
+	Shape   Shape               // shape of the records as this setting encodes them; the zero value is the shape of the search
+	// Features are the names of the columns that the setting uses; nil for all. Only the advice of the plan depends on
+	// them: Shape and data must come from the schema with these features (dataset.Schema.Restrict).
 	Features []string
 }
 
-// SearchOptions decide what a search does and guarantees. All of them are public.
+// SearchOptions decides what a search does and guarantees. All options are public. Set Settings or Models, not both.
 type SearchOptions struct {
-	Settings []Setting // to be trained, or
-	Models   []*Model  // that are public or were released, with ModelNames
-	// ModelNames tell the models apart in reports.
+	Settings []Setting // settings to be trained
+	Models   []*Model  // models that are public or were released
+	// ModelNames are the names of Models in reports.
 	ModelNames []string
 	Epsilon    float64
 	Delta      *float64    // nil is privacy.DefaultDelta
-	Road       search.Road // "" is the cheaper one, by a rule of public numbers
-	Runs       int         // most runs of random stopping; 0 is a rule
+	Road       search.Road // the method of the search; "" is the cheaper one, by a rule of public numbers
+	Runs       int         // largest number of runs of random stopping; 0 means that a rule sets it
 }
 
-// Search is a search that is planned. Print Report().Text() before anything is charged.
+// Search is a planned search. Print Report().Text() before anything is charged.
 type Search struct {
 	*search.Plan
 	options SearchOptions
 	shape   Shape
-	planned map[*algorithms.Plan]*Training // of every budget and road that was tried
+	planned map[*algorithms.Plan]*Training // the trainings of every budget and road that was tried
 }
 
-// PlanSearch plans a private choice among settings or models. No data are read and nothing is charged.
+// PlanSearch plans a private choice among settings or models. It reads no data and makes no charge.
 func PlanSearch(shape Shape, o SearchOptions) (*Search, error) {
 	s := &Search{options: o, shape: shape, planned: map[*algorithms.Plan]*Training{}}
 	so := search.Options{Records: shape.Records, PersonRows: shape.PersonRows, Budget: Options{Epsilon: o.Epsilon, Delta: o.Delta}.Budget(shape.Records), Provenance: shape.Provenance, Road: o.Road, Runs: o.Runs}
@@ -89,7 +89,7 @@ func PlanSearch(shape Shape, o SearchOptions) (*Search, error) {
 	return s, nil
 }
 
-// searchable refuses what a search does not compare.
+// searchable refuses settings that a search does not compare.
 func searchable(s Setting, first Shape) error {
 	if err := scoring(s.Options.Task, s.Options.Network); err != nil {
 		return err
@@ -111,12 +111,12 @@ func wholeRecords(what string, s Shape) error {
 	}.Of(s.lacks())
 }
 
-// lacks is what records of the shape lack.
+// lacks returns what records of the shape lack.
 func (s Shape) lacks() input.Lacks {
 	return input.Lacks{Ungrouped: len(s.Groups) > 0, TwoClasses: s.graded(), Rows: s.PersonRows > 0}
 }
 
-// scoring refuses models that have no scores, or none that a search computes.
+// scoring refuses models that have no scores, and models whose scores a search does not compute.
 func scoring(task string, n *Network) error {
 	return input.Needs{
 		Scores: "a search compares settings by the AUC of their scores, and a metric has none",
@@ -144,22 +144,22 @@ func (s Setting) plan(b privacy.Budget) (*Training, error) {
 
 // Chosen holds the result of a search.
 type Chosen struct {
-	*Trained        // the model; of Models the one that was chosen
-	Winner   string // name of the setting or model
-	Index    int    // its place
-	// AUC as random stopping released it, on the records that the settings were trained on; 0 on other roads.
+	*Trained        // the model; with Models, the chosen model
+	Winner   string // name of the chosen setting or model
+	Index    int    // index of the winner
+	// AUC is the AUC that random stopping released, on the records of the training. Otherwise it is 0.
 	AUC float64
-	// ChargedRun and Promise are the run of the search and its guarantee. A model of Models keeps those of
-	// its own training.
+	// ChargedRun is the id of the search's run and Promise is the guarantee of the search. A model of Models keeps the
+	// run and the guarantee of its own training.
 	ChargedRun string
 	Promise    privacy.Guarantee
 
-	size func() ([]byte, int, error) // of the model's file
+	size func() ([]byte, int, error) // content of the model's file, with its length
 }
 
-// Run carries out a planned search on data: one for each candidate, all of the same records as that candidate encodes
-// them. Charge, release, files and errors are as in Training.Run, but a resumed run begins again: a checkpoint would
-// hold numbers that are secret from its owner as well.
+// Run carries out a planned search. data has one element for each candidate: the same records as this candidate encodes
+// them. Charge, release, files and errors are as in Training.Run, except that a resumed run starts again: a checkpoint
+// would hold numbers that must stay secret even from its owner.
 func (s *Search) Run(ctx context.Context, data []*Data, o Run) (*Chosen, error) {
 	if err := s.fits(data); err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (s *Search) fits(data []*Data) error {
 	return nil
 }
 
-// records are what the job of a search needs of data.
+// records returns what the job of a search needs of the data.
 func (s *Search) records(data []*Data) search.Records {
 	r := search.Records{
 		Train: func(ctx context.Context, i int, p *algorithms.Plan, session privacy.Session) ([]float64, error) {
@@ -252,7 +252,7 @@ func (s *Search) records(data []*Data) search.Records {
 	return r
 }
 
-// model is the model of a result.
+// model returns the model of a result.
 func (s *Search) model(data []*Data, f search.Found, r *algorithms.Result, o Run) *Model {
 	i := f.Winner
 	report := s.Report()
@@ -271,8 +271,8 @@ func (s *Search) model(data []*Data, f search.Found, r *algorithms.Result, o Run
 	return m
 }
 
-// size is the content of the model's file, and a length that no candidate exceeds: whether there is
-// room must not depend on which one was chosen.
+// size returns the content of the model's file, and an upper bound of the lengths for all candidates: whether there is
+// room must not depend on the chosen candidate.
 func (s *Search) size(data []*Data, found search.Found, r *algorithms.Result, o Run) (text []byte, most int, err error) {
 	if text, most, err = s.model(data, found, r, o).Size(); err != nil {
 		return nil, 0, err
@@ -291,30 +291,30 @@ func (s *Search) size(data []*Data, found search.Found, r *algorithms.Result, o 
 	return text, most, nil
 }
 
-// CurveOptions decide what a curve of private data shows and guarantees: every setting is trained with every epsilon, and the
-// private AUC on the records that are left is released. All of them are public.
+// CurveOptions decides what a learning curve of private data shows and guarantees. Every setting is trained with every
+// epsilon, and the private AUC on the remaining records is released. All options are public.
 type CurveOptions struct {
-	Settings      []Setting // Shape and Features are not used
-	Epsilons      []float64 // of the trainings
-	Delta         *float64  // of each training and of its figures; nil is privacy.DefaultDelta of their records
-	Training      int       // records that each run trains on
-	Splits, Draws int       // of records, and of noise for each split; 0 means 1
-	// HeldEpsilon is the epsilon of the figures of every run, besides the epsilon of its training.
+	Settings      []Setting // without Shape and Features, which are not used
+	Epsilons      []float64 // epsilons of the trainings
+	Delta         *float64  // delta of each training and of its figures; nil is privacy.DefaultDelta of their numbers of records
+	Training      int       // number of records that each run trains on
+	Splits, Draws int       // numbers of splits of the records, and of noise draws for each split; 0 means 1
+	// HeldEpsilon is the epsilon of the figures of every run. It is spent in addition to the epsilon of the training.
 	HeldEpsilon float64
-	Confidence  float64 // level of the intervals; 0 means 0.95
+	Confidence  float64 // level of the confidence intervals; 0 means 0.95
 	// Names are the names of the data and of the ledger in the file.
 	Names struct{ Data, Ledger string }
 }
 
-// Curve is a curve that is planned. Print Report().Text() before anything is charged.
+// Curve is a planned learning curve. Print Report().Text() before anything is charged.
 type Curve struct {
 	*curve.Plan
 	shape   Shape
 	options CurveOptions
 }
 
-// PlanCurve plans the curve of records of a shape. It reads no data and makes no charge. Everything is charged at once, and
-// released at the end.
+// PlanCurve plans the curve of records of a shape. It reads no data and makes no charge. The whole curve is charged at
+// once and released at the end.
 func PlanCurve(s Shape, o CurveOptions) (*Curve, error) {
 	if err := (input.Needs{Rows: "a curve of private data protects rows, and the schema has persons with several; make the curve on synthetic visits (dyad data synth --visits), which are public"}).Of(s.lacks()); err != nil {
 		return nil, err
@@ -360,7 +360,7 @@ func PlanCurve(s Shape, o CurveOptions) (*Curve, error) {
 	return &Curve{Plan: p, shape: s, options: o}, input.As(err)
 }
 
-// curved refuses settings that a curve of private data does not have.
+// curved refuses settings that a curve of private data cannot have.
 func curved(s Setting) error {
 	if err := (input.Needs{Scores: "the curve of a metric needs the accuracy of neighbours among private records, which depends on all of them at once; draw it on public data"}).Of(input.Lacks{Scores: s.Options.Task == Metric}); err != nil {
 		return err
@@ -371,7 +371,7 @@ func curved(s Setting) error {
 	return scoring(s.Options.Task, s.Options.Network)
 }
 
-// Run releases the curve. Charge, release, files and errors are as in Training.Run, but a resumed run begins again.
+// Run releases the curve. Charge, release, files and errors are as in Training.Run, but a resumed run starts again.
 func (c *Curve) Run(ctx context.Context, d *Data, o Run) (*curve.Released, error) {
 	if err := c.shape.same(d); err != nil {
 		return nil, err

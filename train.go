@@ -21,25 +21,25 @@ import (
 	"dyad/privacy"
 )
 
-// Trained is a model with what became of its run.
+// Trained is a model and the outcome of its run.
 type Trained struct {
 	*Model
 	Outcome
 }
 
-// Run carries out the plan on data. On private data the plan is charged to the ledger, durably, before a record is
-// used; then the model is trained, kept privately, recorded as released, and gets its name. A crash at any moment
-// loses nothing that was paid for: Run.Resume continues the run or saves its model.
+// Run carries out the plan on data. If the data are private, Run charges the plan to the ledger, durably, before a
+// record is used. It then trains the model, stores it privately, records it as released, and saves it as Run.Out. A
+// crash at any moment loses nothing that was paid for: Run.Resume continues the run or saves its model.
 //
-// An error after the charge is an *algorithms.ChargedError, which tells whether the run can
-// be resumed; it has no release. Before it there was no charge. With an *ElsewhereError, or
-// one that wraps ErrUnsaved, the model is returned as well. Cancel ctx to stop.
+// An error after the charge is an *algorithms.ChargedError, which tells whether the run can be resumed; nothing was
+// released. After any other error there was no charge. An *ElsewhereError and an error that wraps ErrUnsaved are the
+// exceptions: they are returned together with the model. Cancel ctx to stop the run.
 func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 	if err := t.fits(d); err != nil {
 		return nil, err
 	}
 	switch {
-	case t.team != "" && o.Team == nil: // this process would take part in sums that nobody else was asked for
+	case t.team != "" && o.Team == nil: // this process would take part in sums that no other process was asked for
 		return nil, input.Errorf("dyad: the plan is for a team; name its leader (Run.Team), or plan without device.Options.Team")
 	case o.Team != nil && o.Team.Leads(t.Spec.Kernel, d.Records) != nil:
 		return nil, input.Errorf("dyad: Run.Team leads another plan or other records; make it by Training.Lead of this plan and this share, after Join")
@@ -71,7 +71,7 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 			}
 			m.Loss, m.Report, m.Network = &t.Loss, t.Report(), t.Network
 			if t.Network != nil && t.Network.Compare == embedding.ByContrastive {
-				m.Loss = nil // it is the network's
+				m.Loss = nil // the loss belongs to the network
 			}
 			m.Report.Guarantee, m.Approved = r.Guarantee, o.Approved
 			return m
@@ -82,19 +82,19 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 		})
 }
 
-// model is the model of a result; report and loss are missing.
+// model returns the model of a result, without report and loss.
 func (d *Data) model(task string, r *algorithms.Result) *Model {
 	return &Model{Task: task, Features: d.encoder.FeatureNames(), Weights: r.Weights, Encoder: d.encoder, Guarantee: r.Guarantee}
 }
 
-// Join is called by every process of a team between the plan and the training: it takes this rank's share of the
-// records of d, which are all, and compares program, instruction set, schema, plan, records and shares with those of
-// the other ranks, and what the caller adds. The records are compared by a hash of all in their order: in files of
-// another order a record could be in the shares of two ranks, and count twice. The plan must be for a Device of the
-// team. Rank 0 then calls Run on the share with Run.Team, made by Lead, the others Serve.
+// Join must be called by every process of a team between the plan and the training. d holds all records, and Join
+// returns this rank's share of them. Join compares program, instruction set, schema, plan, records, shares and the
+// caller's statements with those of the other ranks. Records are compared by a hash of all records in their order: if
+// the order differed, one record could be in the shares of two ranks and count twice. The plan must be for a device of
+// the team. Rank 0 then calls Run on its share with Run.Team, made by Lead. The other ranks call Serve.
 //
-// An error that wraps ErrInput names the difference of the ranks; every rank gets it, before
-// any charge. Any other means that the team is lost.
+// An error that wraps ErrInput names the difference between the ranks. Every rank gets this error, before any charge.
+// After any other error the team cannot continue.
 func (t *Training) Join(ctx context.Context, crew engine.Team, d *Data, more ...team.Statement) (share *Data, err error) {
 	if err := t.fits(d); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (t *Training) Join(ctx context.Context, crew engine.Team, d *Data, more ...
 		return nil, err
 	}
 	share = d.with(d.Records.Shard(engine.Share(t.Spec.Kernel, crew.Rank())))
-	share.groups = d.groups // of all records, which kernels of query groups need
+	share.groups = d.groups // groups of all records, which kernels of query groups need
 	same := append([]team.Statement{
 		{Name: "the program", Text: program},
 		{Name: "the kind of device or the instruction set that sums are computed with", Text: t.team + instructions},
@@ -129,45 +129,46 @@ func (t *Training) Join(ctx context.Context, crew engine.Team, d *Data, more ...
 	return share, err
 }
 
-// Lead is the team for Run.Team, on rank 0 after Join. Stop it when no more runs come.
+// Lead returns the leader of the team for Run.Team, on rank 0 after Join. Stop the leader when there are no more runs.
 func (t *Training) Lead(crew engine.Team, share *Data) *team.Leader {
 	return team.Lead(crew, t.Spec.Kernel, share.Records)
 }
 
-// Serve computes this rank's part of what rank 0 trains, after Join, until that stops its Leader. It
-// reads no ledger and draws no noise. Before a release rank 0 asks every rank whether the packs that it reads are what they were. After
-// an error the process must end; one that wraps team.ErrInputs names a pack of this rank, and comes after the stop.
+// Serve computes this rank's part of the sums of rank 0, after Join, until rank 0 stops its leader. It reads no ledger
+// and draws no noise. Before a release, rank 0 asks every rank whether the packs that it reads have changed. After an
+// error the process must end. An error that wraps team.ErrInputs names a changed pack of this rank, and is returned
+// after the stop.
 func (t *Training) Serve(ctx context.Context, crew engine.Team, share *Data) error {
 	return team.Serve(ctx, crew, t.Spec.Kernel, share.Records, share.Source().unchanged)
 }
 
-// StudyOptions decide what users of a local protocol send, and how their messages are learned from. All of them are public.
+// StudyOptions decides what users of a local protocol send, and how the server learns from it. All options are public.
 type StudyOptions struct {
-	// Protocol without Method, Loss, Network, Users, Dim and FeatureNorm, which follow from what is here and from the shape. A linear
-	// model has Radius 5 and L2 0.1 where they are 0.
+	// Protocol must leave out Method, Loss, Network, Users, Dim and FeatureNorm: they follow from the other options and
+	// from the shape. For a linear model, Radius defaults to 5 and L2 to 0.1.
 	Protocol local.Protocol
-	Method   string // "prestige" and so on: local.ParseMethod
-	Loss     Loss   // of margins
-	// Network has one hidden layer, and Rate is the length of its steps; nil is a linear model.
+	Method   string // name of the method, such as "prestige"; see local.ParseMethod
+	Loss     Loss   // loss of margins
+	// Network has one hidden layer; nil is a linear model. Rate is the length of its steps.
 	Network *Network
 	Rate    float64
-	// KWIKRatio and KWIKDelta, if they are not 0, give the epochs (local.KWIKEpochs).
+	// KWIKRatio and KWIKDelta, if they are not 0, set the number of epochs (local.KWIKEpochs).
 	KWIKRatio, KWIKDelta float64
 
-	Candidates []float64 // of L2; users choose one by cross-validation before; nil: none
-	Folds      int       // of the cross-validation
-	Last       bool      // the model is the last iterate, instead of their average
-	Balanced   bool      // the users were chosen by their labels (Data.Balanced): public data only
+	Candidates []float64 // values of L2; the users first choose one by cross-validation; nil: no choice
+	Folds      int       // number of folds of the cross-validation
+	Last       bool      // the model is the last iterate instead of the average of the iterates
+	Balanced   bool      // the users were chosen by their labels (Data.Balanced), on public data only
 }
 
-// Study is a local protocol that is planned.
+// Study is a planned local protocol.
 type Study struct {
 	*local.Plan
-	Loss    Loss // as the model file states it
+	Loss    Loss // the loss as the model file states it
 	options StudyOptions
 }
 
-// PlanStudy plans a protocol of users with a record each. It reads no data and sends no message.
+// PlanStudy plans a protocol of users with one record each. It reads no data and sends no message.
 func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
 	if err := (input.Needs{Rows: "the schema has a column with role: person, and the local model protects users with one record each; give the column role: ignore"}).Of(s.lacks()); err != nil {
 		return nil, err
@@ -208,8 +209,8 @@ func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
 	return t, input.As(err)
 }
 
-// OfUsers adds what the schema says of its data to a guarantee for records of private data. A message is private for every fixed
-// schema, but ranges that came from records are a release of their own, which no noise covers.
+// OfUsers adds the schema's statements about its data to a guarantee for records of private data. A message is private
+// for every fixed schema. But ranges that came from records are a release of their own, and no noise protects it.
 func (s Shape) OfUsers(g privacy.Guarantee) privacy.Guarantee {
 	if g.Kind == privacy.None {
 		return g
@@ -221,7 +222,7 @@ func (s Shape) OfUsers(g privacy.Guarantee) privacy.Guarantee {
 	return g
 }
 
-// Network is the network of the protocol as a model file has it, nil for a linear model.
+// Network returns the network of the protocol in the form of a model file, nil for a linear model.
 func (t *Study) Network() *Network {
 	n := t.Plan.Network
 	if n == nil {
@@ -230,14 +231,15 @@ func (t *Study) Network() *Network {
 	return &Network{Kind: mlp, Features: t.Dim, Hidden: []int{n.Hidden}, Dim: 1, Activation: embedding.Tanh.String(), Clip: n.Clip, Gain: n.Gain, Seed: n.Seed}
 }
 
-// Model is the model file of an iterate after so many visits.
+// Model returns the model file of an iterate after the given number of visits.
 func (t *Study) Model(e *dataset.Encoder, w []float64, visits int64, g privacy.Guarantee) *Model {
 	r := algorithms.Report{Facts: t.Facts.Values(), Guarantee: g}
 	r.Add("steps", visits)
 	return &Model{Network: t.Network(), Version: Version, Task: AUC, Loss: &t.Loss, DataID: e.Schema().DataID, Features: e.FeatureNames(), Weights: w, Encoder: e, Guarantee: g, Report: r}
 }
 
-// Fits refuses records that the protocol is not for, and private ones where it does not protect a whole record.
+// Fits refuses records that the protocol is not for. It refuses private records if the protocol does not protect whole
+// records.
 func (t *Study) Fits(d *Data, public bool) error {
 	const classes = "local learners need labels of two classes, and these data have none, or grades"
 	if err := (input.Needs{Labels: classes, TwoClasses: classes}).Of(d.lacks()); err != nil {
@@ -254,9 +256,9 @@ func (t *Study) Fits(d *Data, public bool) error {
 	return nil
 }
 
-// Run runs the side of every user and that of the server over records: whoever calls it sees them, so private data are
-// charged. Charge, release, files and errors are as in Training.Run, but a resumed run begins again. The study that was
-// found is nil where the result was released before.
+// Run runs the side of every user and of the server over records. Its caller sees the records, so private data are
+// charged. Charge, release, files and errors are as in Training.Run, except that a resumed run starts again from the
+// beginning. The *local.Found is nil if the result was released before.
 func (t *Study) Run(ctx context.Context, d *Data, o Run) (*Trained, *local.Found, error) {
 	public := o.Public || d.Source().Public
 	if err := t.Fits(d, public); err != nil {
@@ -286,11 +288,11 @@ func (t *Study) Run(ctx context.Context, d *Data, o Run) (*Trained, *local.Found
 	})
 	m, err := o.do(ctx, d.Source(), func(r *algorithms.Result) *Model {
 		g := found.Guarantee
-		if public { // it is of the messages, which are made private whatever the data are
+		if public { // the guarantee covers the messages, which are private whatever the data are
 			if seeded {
 				g.Warnings = append(slices.Clone(g.Warnings), "reproducible, noise is not secret: the guarantee holds for users who draw their own")
 			}
-		} else { // about what was charged and leaves, the model, in the words of the charge
+		} else { // the guarantee covers the charged release, the model, in the words of the charge
 			g.Warnings = append(slices.Clone(g.Warnings), r.Guarantee.Warnings...)
 			g.Unit, g.Relation, g.Released = r.Guarantee.Unit, r.Guarantee.Relation, r.Guarantee.Released
 		}
@@ -304,7 +306,7 @@ func (t *Study) Run(ctx context.Context, d *Data, o Run) (*Trained, *local.Found
 	return m, found, err
 }
 
-// Iterate is the model of a state.
+// Iterate returns the model of a state.
 func (t *Study) Iterate(s *local.State) []float64 {
 	if t.options.Last {
 		return s.W

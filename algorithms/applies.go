@@ -9,10 +9,10 @@ import (
 	"dyad/privacy"
 )
 
-// certifiedMode is Info.NoL2 of algorithms whose paper mode alone takes no L2 term.
+// certifiedMode is Info.NoL2 of algorithms that take no L2 term in paper mode only.
 const certifiedMode = "certified mode"
 
-// checkApplies checks what all algorithms share.
+// checkApplies checks the requirements that all algorithms share.
 func checkApplies(i Info, s Spec) error {
 	if err := s.Validate(); err != nil {
 		return err
@@ -58,7 +58,7 @@ func checkApplies(i Info, s Spec) error {
 	return nil
 }
 
-// ranged returns an error if a number of the options of an algorithm is outside of the interval of its tag.
+// ranged returns an error if a numeric option of an algorithm is outside the interval in its struct tag.
 func ranged(name string, options any) error {
 	if err := input.Ranges(options); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrAssumption, name, err)
@@ -66,10 +66,9 @@ func ranged(name string, options any) error {
 	return nil
 }
 
-// checkSmooth refuses a loss for which no certificate of a descent holds: without
-// convexity a step can expand, and near a kink two close iterates have gradients that
-// are not close (and a computed gradient is not close to the exact one, see
-// engine.Kernel).
+// checkSmooth refuses a loss for which no certificate of a descent holds. Without convexity a step can expand
+// distances. Near a kink two close iterates have gradients that are not close, and a computed gradient is not
+// close to the exact gradient (see engine.Kernel).
 func checkSmooth(name string, s Spec) error {
 	lacks := ""
 	switch {

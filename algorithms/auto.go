@@ -7,40 +7,40 @@ import (
 	"dyad/engine"
 )
 
-// Question holds all that an automatic choice of the algorithm depends on. All of it is public.
+// Question holds all values that an automatic choice of the algorithm depends on. They are public.
 type Question struct {
-	// Spec is the problem, the backend, the budget and the mode. Its L2 is not looked at.
+	// Spec is the problem, the backend, the budget and the mode. Its field L2 is ignored.
 	Spec Spec
-	// LossNamed is true if the user asked for the loss of Spec. Otherwise it is the usual
-	// one of the task, and the choice may be an algorithm that minimises another.
+	// LossNamed is true if the user asked for the loss of Spec. Otherwise the loss is the default of the task,
+	// and the chosen algorithm may minimise another loss.
 	LossNamed bool
-	// L2 is the weight of the L2 term that the user asked for, nil without one.
+	// L2 is the weight of the L2 term that the user asked for. It is nil if the user gave none.
 	L2 *float64
 }
 
-// Choice is an algorithm with its options, and why it was chosen.
+// Choice is an algorithm with its options, and the reason why it was chosen.
 type Choice struct {
 	Algorithm Algorithm
-	L2        float64 // of the objective: Question.L2, or the default of the algorithm
-	// Reason is the rule that decided, with its numbers; "" outside of Certified mode, where
-	// the algorithm does not depend on the question.
+	L2        float64 // the weight of the L2 term: Question.L2, or the default of the algorithm
+	// Reason is the rule that decided, with its numbers. It is "" in modes other than Certified, where the
+	// algorithm does not depend on the question.
 	Reason string
 }
 
-// AutoName is the name of the choice among the names of algorithms.
+// AutoName is the name that a user gives in place of an algorithm's to ask for the automatic choice.
 const AutoName = "auto"
 
-// mostSignal is t = n mu/sqrt d up to which the pairwise least-squares model of the moments is
-// the choice; above it two steps of the pointwise logistic loss are worth their share of the
-// budget (docs/moments.md).
+// mostSignal is a threshold for t = n mu/sqrt d. Up to the threshold the choice is the pairwise least-squares
+// model of the moments. Above it, two steps of the pointwise logistic loss are worth their share of the budget
+// (docs/moments.md).
 const mostSignal = 128
 
-// mostAutoSteps bounds the gradients of a choice: where it was measured, 10 of 1,030 steps gave
-// the same model.
+// mostAutoSteps bounds the number of gradients of a choice. In the measurements 10 of 1,030 steps gave the same
+// model.
 const mostAutoSteps = 100
 
-// Choose is the algorithm that runs if the user names none: a pure function of public
-// numbers. docs/moments.md has the rule and the measurements behind it.
+// Choose returns the algorithm that runs if the user names none. It is a pure function of public numbers.
+// docs/moments.md has the rule and its measurements.
 func Choose(q Question) Choice {
 	s := q.Spec
 	switch s.Mode {
@@ -85,7 +85,7 @@ func Choose(q Question) Choice {
 	return q.choice(Moments{Steps: 2}, fmt.Sprintf("no loss was asked for, and %s is above %d, which pays for two logistic steps", ratio, mostSignal))
 }
 
-// choice is an algorithm with its L2 weight.
+// choice returns the Choice of an algorithm, with its L2 weight.
 func (q Question) choice(a Algorithm, reason string) Choice {
 	_, score := q.Spec.Kernel.Problem().Loss.(engine.ScoreLoss)
 	c := Choice{Algorithm: a, L2: DefaultL2(a, q.Spec.Kernel.Problem().N, !score), Reason: reason}
@@ -95,8 +95,9 @@ func (q Question) choice(a Algorithm, reason string) Choice {
 	return c
 }
 
-// descent is the choice of a descent on the loss of Spec, of at most mostAutoSteps steps: output
-// perturbation where a certificate holds, which has no limit on delta, else noisy gradients.
+// descent returns the choice of a descent on the loss of Spec with at most mostAutoSteps steps. The descent is
+// output perturbation if a certificate holds, because output perturbation has no limit on delta. Otherwise it
+// is noisy gradient descent.
 func (q Question) descent(reason string) Choice {
 	s := q.Spec
 	smooth := s.Constants.Convex && !math.IsInf(s.Constants.Smoothness, 1)
@@ -122,7 +123,7 @@ func (q Question) descent(reason string) Choice {
 	return c
 }
 
-// Plan is the plan of the choice for s, with the reason for the choice.
+// Plan returns the plan of the chosen algorithm for s, with the reason for the choice.
 func (c Choice) Plan(s Spec) (*Plan, error) {
 	s.L2 = c.L2
 	p, err := c.Algorithm.Plan(s)

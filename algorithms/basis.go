@@ -7,20 +7,23 @@ import (
 	"dyad/privacy"
 )
 
-// curvedBasis is the basis that ChooseBasis takes (engine/dataset) if n mu/sqrt d', d' the features with it, is at least leastCurved: the
-// bends that noise makes are shrunk (straighten), and below that the linear part itself loses: of 48 cells from 300 to 400 none loses more than
-// 0.002, but of those from 350 on none more than 0.001. docs/curves.md has the measurements.
+// curvedBasis is the basis (engine/dataset) that ChooseBasis takes if n mu/sqrt d' is at least leastCurved, where d' is
+// the number of features with the basis. The bends that noise makes are shrunk (straighten). Below the threshold the
+// linear part itself loses accuracy: of 48 cells from 300 to 400 none loses more than 0.002, and of the cells from 350
+// on none more than 0.001. docs/curves.md has the measurements.
 const (
 	noBasis     = "none"
 	curvedBasis = "spike:6"
 	leastCurved = 350
-	// mostCurved bounds the numbers of the records with the basis, 1 GiB: a default must not take several times the memory of the file.
-	// The program asks for all records of the file, also those that are held out.
+	// mostCurved bounds the number of values of the records with the basis, 1 GiB. The reason is that a default must
+	// not need several times the memory of the file. The program counts all records of the file, including the held-out
+	// ones.
 	mostCurved = 1 << 27
 )
 
-// ChooseBasis returns the basis of a schema that leaves it to the training, and why: a function of public numbers. n counts the records, or
-// persons, to train with, and rows their rows at most; dim is d' with a basis, and ok is false where that is too many features.
+// ChooseBasis returns the basis for a schema that leaves the basis to the training, and the reason for the choice. It
+// is a function of public numbers. n is the number of records, or persons, to train with; rows is the largest number of
+// their rows. dim returns the number of features d' with a basis; ok is false if there are too many features.
 func ChooseBasis(n, rows int, b privacy.Budget, dim func(basis string) (d int, ok bool)) (basis, reason string) {
 	if b.Delta == 0 {
 		return noBasis, "the rule for bases was measured with delta > 0"

@@ -9,9 +9,8 @@ import (
 	"dyad/docs"
 )
 
-// Catalog returns every algorithm with its default options, private ones first.
-// Tests that must hold for all algorithms take them from here, so that none can
-// be forgotten.
+// Catalog returns every algorithm with its default options, private algorithms first. Tests that must hold for
+// all algorithms iterate over Catalog, so that no algorithm is forgotten.
 func Catalog() []Algorithm {
 	return []Algorithm{
 		DPGDSC{},
@@ -31,7 +30,7 @@ func Catalog() []Algorithm {
 	}
 }
 
-// ByName returns the catalogue's algorithm of that name.
+// ByName returns the algorithm of the catalogue with the given name.
 func ByName(name string) (Algorithm, error) {
 	var names []string
 	for _, a := range Catalog() {
@@ -50,7 +49,7 @@ func ByName(name string) (Algorithm, error) {
 	return nil, fmt.Errorf("algorithms: %q is not in the catalogue; choose one of %s, or of the online algorithms %s", name, strings.Join(names, ", "), strings.Join(online, ", "))
 }
 
-// paperOf is Info.Paper of an algorithm of either catalogue, "" for others.
+// paperOf returns Info.Paper of an algorithm of either catalogue, or "" for any other name.
 func paperOf(name string) string {
 	if a, err := ByName(name); err == nil {
 		return a.Info().Paper
@@ -61,8 +60,8 @@ func paperOf(name string) string {
 	return ""
 }
 
-// described are the sections of docs/catalogue.md by their names: a line "- Label: text" for each word field of Info, and a block with the
-// mathematics.
+// described returns the sections of docs/catalogue.md by algorithm name. A section has a line "- Label: text" for each
+// text field of Info, and a block with the mathematics.
 var described = sync.OnceValue(func() map[string]Info {
 	all := map[string]Info{}
 	for _, section := range strings.Split(docs.Catalogue, "\n## ")[1:] {
@@ -88,7 +87,7 @@ var described = sync.OnceValue(func() map[string]Info {
 	return all
 })
 
-// Described returns i with the words that docs/catalogue.md has for an algorithm.
+// Described returns i with the text fields filled in from the section of docs/catalogue.md about the named algorithm.
 func Described(name string, i Info) Info {
 	d := described()[name]
 	d.Modes, d.PureModes, d.NeedsL2, d.DefaultL2, d.NeedsSmooth = i.Modes, i.PureModes, i.NeedsL2, i.DefaultL2, i.NeedsSmooth

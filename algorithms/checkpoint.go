@@ -22,61 +22,58 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Checkpoints say where Run keeps the state of a long training, so that
-// Options.Resume continues it instead of starting again. The zero value keeps none.
+// Checkpoints holds the options for saving the state of a long training, so that Options.Resume continues the
+// training instead of starting again. The zero value keeps no checkpoints.
 //
-// A checkpoint holds the noiseless iterate: it is as private as the records, and its
-// file is readable by its owner only. It is written between two steps, and removed
-// when the run is finished. It belongs to one run, one plan and the same records in the
-// same order; with any other, or if it was cut short or edited, Run refuses it with
-// ErrCheckpoint before anything is done. Without the file a resumed run starts from
-// step 1.
+// A checkpoint holds the noiseless iterate. It is therefore as private as the records, and only its owner can
+// read the file. It is written between two steps and removed when the run is finished. It belongs to one run,
+// one plan and the same records in the same order. If any of them differs, or if the file was cut short or
+// edited, Run refuses the checkpoint with ErrCheckpoint before anything is done. Without the file a resumed run
+// starts from step 1.
 //
-// A seeded run keeps none: a resumed attempt would draw the noise of the first steps
-// once more for later ones, and starting again gives the same result anyway.
+// A seeded run keeps no checkpoint. A resumed attempt would draw the noise of the first steps once more for
+// later steps, and starting again gives the same result anyway.
 //
-// Why it is sound. An attempt that starts from a checkpoint at step t draws fresh noise
-// for the releases after it; those before it were drawn by the attempt that wrote it,
-// with the noise that is in its iterate, and the session does not make them again. So
-// attempts form a tree: every node is a step, with noise of its own, independent of all
-// others. Weights leave Run only after ledger.Ledger.Finish, which succeeds for at most
-// one attempt, so what is seen is one path from the root to a leaf, and on it every
-// planned release was drawn exactly once. Which path it is depends on crashes,
-// interrupts, clocks and locks (also when an older checkpoint is put back, or none), not
-// on records or noise. Given the path, an observer sees the law of one undisturbed run.
-// An attempt that fails by itself could break this, so its run is closed if noise is in
-// its iterate, its own or that of a checkpoint. Somebody who reads checkpoints and
-// chooses among them reads the records as well, and is outside the attack model.
+// Why resuming is sound. An attempt that starts from a checkpoint at step t draws fresh noise for the releases
+// after step t. The releases up to step t were drawn by the attempt that wrote the checkpoint; their noise is
+// in its iterate, and the session does not repeat them. So attempts form a tree: every node is a step with its
+// own noise, which is independent of all other noise. Weights leave Run only after ledger.Ledger.Release, which
+// succeeds for at most one attempt. So an observer sees one path from the root to a leaf, and on this path
+// every planned release was drawn exactly once. The choice of the path depends on crashes, interrupts, clocks
+// and locks (even if an older checkpoint, or none, is put back), not on records or noise. Given the path, an
+// observer sees the law of one undisturbed run. An attempt that fails by itself could break this argument. Its
+// run is therefore closed if its iterate contains noise, drawn by the attempt itself or before its checkpoint.
+// Somebody who reads checkpoints and chooses among them reads the records as well, and is outside the attack
+// model.
 type Checkpoints struct {
-	// Prefix is the beginning of the file names, e.g. that of the ledger and a dot; ""
-	// means no checkpoints. The file of run R is Prefix + R + ".checkpoint".
+	// Prefix is the beginning of the file names, e.g. the ledger's name and a dot. If it is "" there are no
+	// checkpoints. The file of run R is Prefix + R + ".checkpoint".
 	Prefix string
-	// Every is the time between two checkpoints, positive.
+	// Every is the time between two checkpoints. It must be positive.
 	Every time.Duration
-	// Failed is told why a checkpoint could not be written, e.g. that the disk is full.
-	// The training goes on. nil: nobody.
+	// Failed is called with the reason if a checkpoint could not be written, e.g. because the disk is full. The
+	// training goes on. Failed may be nil.
 	Failed func(error)
 }
 
-// ErrCheckpoint is wrapped by Run if the checkpoint of the run to be resumed cannot
-// be used.
+// ErrCheckpoint is wrapped by Run if it cannot use the checkpoint of the run to be resumed.
 var ErrCheckpoint = errors.New("algorithms: the checkpoint cannot be used")
 
 const (
 	checkpointFormat = "dyad-checkpoint/3"
-	oldCheckpoint    = "dyad-checkpoint/2" // has another hash of the records
+	oldCheckpoint    = "dyad-checkpoint/2" // this format has another hash of the records
 	checkpointSuffix = ".checkpoint"
 )
 
-// checkpoint is the content of a file.
+// checkpoint is the content of a checkpoint file.
 type checkpoint struct {
 	Format  string `json:"format"`
 	Run     string `json:"run"`
-	Plan    string `json:"plan"`    // hash of Plan.identity
+	Plan    string `json:"plan"`    // the hash of Plan.identity
 	Records string `json:"records"` // hash
 
 	Done     int         `json:"steps_done"`
-	Releases []int       `json:"releases"` // made in these steps (privacy.LiveSession.Releases)
+	Releases []int       `json:"releases"` // releases made in the steps that are done (privacy.LiveSession.Releases)
 	Order    []int32     `json:"order,omitempty"`
 	Vectors  [][]float64 `json:"vectors"`
 }
@@ -89,13 +86,13 @@ type keeper struct {
 	ctx     context.Context
 	session *privacy.LiveSession
 	path    string
-	from    *checkpoint // of an earlier attempt, or nil
+	from    *checkpoint // the checkpoint of an earlier attempt, or nil
 	next    checkpoint
 	last    time.Time
 }
 
-// newKeeper reads the checkpoint of the run to be resumed, if there is one. The keeper
-// is nil if no checkpoints are to be kept.
+// newKeeper reads the checkpoint of the run to be resumed, if there is one. It returns a nil keeper if no
+// checkpoints are to be kept.
 func newKeeper(ctx context.Context, j Job, secret bool, o Options) (*keeper, error) {
 	c := o.Checkpoints
 	if c.Prefix == "" || o.Public || !secret || !j.Withholds || j.OwnNoise || o.Ledger == nil {
@@ -156,7 +153,7 @@ func newKeeper(ctx context.Context, j Job, secret bool, o Options) (*keeper, err
 	return k, nil
 }
 
-// file is the checkpoint of a run, "" if its id cannot be a file name.
+// file returns the name of the checkpoint file of a run, or "" if the run's id cannot be part of a file name.
 func (k *keeper) file(run string) string {
 	if run == "" || strings.IndexFunc(run, func(r rune) bool {
 		return !(r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r == '-' || r == '_')
@@ -166,8 +163,8 @@ func (k *keeper) file(run string) string {
 	return k.o.Checkpoints.Prefix + run + checkpointSuffix
 }
 
-// sweep removes the checkpoints of runs that the ledger has as finished: a kill just
-// after the end leaves one.
+// sweep removes the checkpoints of runs that are finished in the ledger. Such a file remains if the program was
+// killed just after the end of a run.
 func (k *keeper) sweep() {
 	folder, base := filepath.Split(k.o.Checkpoints.Prefix)
 	files, err := os.ReadDir(filepath.Clean(folder))
@@ -191,8 +188,8 @@ func (k *keeper) sweep() {
 	}
 }
 
-// attach takes up the session of the run, in which what is in the checkpoint is not
-// released again. It returns the tracker of the training: t that keeps checkpoints as well.
+// attach adopts the session of the run and makes the session skip the releases that are in the checkpoint. It
+// returns t, extended to keep checkpoints, as the tracker of the training.
 func (k *keeper) attach(s *privacy.LiveSession, t Tracker) (Tracker, error) {
 	if k == nil {
 		return t, nil
@@ -206,7 +203,7 @@ func (k *keeper) attach(s *privacy.LiveSession, t Tracker) (Tracker, error) {
 	return t, s.Skip(k.from.Releases)
 }
 
-// restored is the number of steps that come from a checkpoint.
+// restored returns the number of steps that come from a checkpoint.
 func (k *keeper) restored() int {
 	if k == nil || k.from == nil {
 		return 0
@@ -214,7 +211,7 @@ func (k *keeper) restored() int {
 	return k.from.Done
 }
 
-// restore is Tracker.Restore.
+// restore implements Tracker.OnRestore.
 func (k *keeper) restore(order []int32, vectors ...[]float64) (int, error) {
 	if k.from == nil {
 		return 0, nil
@@ -233,7 +230,7 @@ func (k *keeper) restore(order []int32, vectors ...[]float64) (int, error) {
 	return k.from.Done, nil
 }
 
-// keep is Tracker.Keep.
+// keep implements Tracker.OnKeep.
 func (k *keeper) keep(done int, order []int32, vectors ...[]float64) {
 	if k.path == "" || time.Since(k.last) < k.o.Checkpoints.Every {
 		return
@@ -257,7 +254,7 @@ func (k *keeper) keep(done int, order []int32, vectors ...[]float64) {
 	k.last = time.Now() // the time of writing is not counted
 }
 
-// write replaces the file, durably: a crash leaves the old one or the new one.
+// write replaces the file durably: a crash leaves the old file or the new file.
 func (k *keeper) write() error {
 	f, err := create.Temporary(filepath.Dir(k.path), filepath.Base(k.path)+".", "", create.Private)
 	if err != nil {
@@ -283,8 +280,8 @@ func (k *keeper) remove() {
 	}
 }
 
-// hashRecords is the hash of the records in their order that checkpoints of a format have. It
-// stays in files that are as private as they.
+// hashRecords returns the hash of the records in their order, as checkpoints of the given format store it. The
+// hash is stored only in files that are as private as the records.
 func hashRecords(r *engine.Records, format string) string {
 	if format != oldCheckpoint {
 		return team.DigestOf(r.Digests(0, r.Units()))

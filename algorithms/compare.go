@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Comparison ranks the algorithms that apply to the same public numbers.
+// Comparison is a ranking of the algorithms that apply to the same public numbers.
 type Comparison struct {
 	Records int `json:"records"`
-	// PersonRows is the cap of the rows of a record that is a person; 0 if it is a row.
+	// PersonRows is the cap on the number of rows of a person if a record is a person. It is 0 if a record is a row.
 	PersonRows int     `json:"max_rows_per_person,omitempty"`
 	Features   int     `json:"features"`
 	Loss       string  `json:"loss"`
@@ -23,67 +23,66 @@ type Comparison struct {
 	Delta      float64 `json:"delta"`
 	Radius     float64 `json:"radius"`
 	Method     string  `json:"method"`
-	// Variation bounds the variation of the objective on the domain, over all algorithms:
-	// a utility bound above it says nothing.
+	// Variation bounds the variation of the objective on the domain, over all algorithms. A utility bound above
+	// Variation has no content.
 	Variation float64 `json:"objective_variation"`
 
-	Rows     []Compared `json:"ranking"`    // least noise first
-	Excluded []Excluded `json:"not_ranked"` // in the order of the catalogue
+	Rows     []Compared `json:"ranking"`    // the algorithms by increasing noise
+	Excluded []Excluded `json:"not_ranked"` // the other algorithms in the order of the catalogue
 
-	// Recommended has the smallest NoiseToReach, or one of those within
-	// recommendSlack of it that costs the fewest visits.
+	// Recommended is the algorithm with the smallest NoiseToReach, or the one with the fewest visits among
+	// those whose NoiseToReach is within the factor recommendSlack of the smallest.
 	Recommended string `json:"recommended,omitempty"`
-	// BestBound has the smallest utility bound of all; "" if there is none below
-	// Variation.
+	// BestBound is the algorithm with the smallest utility bound. It is "" if no bound is below Variation.
 	BestBound string `json:"best_utility_bound,omitempty"`
 }
 
-// Compared is one algorithm that applies.
+// Compared holds the numbers of one algorithm that applies.
 type Compared struct {
 	Algorithm string `json:"algorithm"`
-	// L2 is alpha of its objective.
+	// L2 is the weight alpha of the L2 term of the algorithm's objective.
 	L2 float64 `json:"l2"`
 	// Noise is the root mean square norm of the noise in the model before the last
 	// projection.
 	Noise         float64 `json:"model_noise"`
 	NoiseToRadius float64 `json:"noise_to_radius"`
-	// NoiseToReach is Noise over the distance that the model can get from its start:
-	// G times the sum of the step sizes, half of it for an average iterate, at most
-	// what the domain allows. Little noise does not speak for a model that cannot move.
+	// NoiseToReach is Noise divided by the distance that the model can move from its start. The distance is G
+	// times the sum of the step sizes, or half of that for an average iterate, and at most what the domain
+	// allows. Little noise is not an advantage for a model that cannot move.
 	NoiseToReach float64 `json:"noise_to_reach"`
 	TotalStep    float64 `json:"path"`
-	// Sums is the number of gradient sums that are evaluated, Pairs the number of
-	// ordered pairs in them. Visits estimates the work: a near-linear sum over all
-	// pairs visits every record once, any other sum every pair.
+	// Sums is the number of gradient sums that are evaluated. Pairs is the number of ordered pairs in these
+	// sums. Visits estimates the work: a near-linear sum over all pairs visits every record once, and any other
+	// sum visits every pair.
 	Sums   int     `json:"gradient_sums"`
 	Pairs  float64 `json:"pair_gradients"`
 	Visits float64 `json:"visits"`
-	// Seconds is Plan.Seconds.
+	// Seconds is the value of Plan.Seconds.
 	Seconds float64 `json:"estimated_seconds"`
-	// Utility is Utility.Excess, 0 without a theorem.
+	// Utility is the field Excess of the plan's Utility. It is 0 if no theorem gives a bound.
 	Utility       float64 `json:"utility_bound,omitempty"`
 	UtilitySource string  `json:"utility_source,omitempty"`
 }
 
-// Excluded is one algorithm that is not ranked.
+// Excluded is one algorithm that is not ranked, with the reason.
 type Excluded struct {
 	Algorithm string `json:"algorithm"`
 	Reason    string `json:"reason"`
 }
 
-// recommendSlack is how much more relative noise is accepted for less work.
+// recommendSlack is the factor by which NoiseToReach may exceed the smallest one in exchange for less work.
 const recommendSlack = 1.05
 
-// Candidate is an algorithm to compare, with the L2 weight that it is to have, or the
-// reason why the caller cannot offer it.
+// Candidate is an algorithm to compare, with its L2 weight. If the caller cannot offer the algorithm, Excluded
+// is the reason.
 type Candidate struct {
 	Algorithm Algorithm
 	L2        float64
 	Excluded  error
 }
 
-// Compare plans every candidate for s, in Certified mode, and ranks those that apply.
-// It is pure: like a plan it depends on public numbers only.
+// Compare plans every candidate for s, in Certified mode, and ranks the algorithms that apply. It is a pure
+// function of public numbers, as a plan is.
 func Compare(s Spec, candidates []Candidate) (*Comparison, error) {
 	if s.Mode != Certified {
 		return nil, fmt.Errorf("algorithms: plans in %s mode do not share a guarantee, so their noise cannot be compared; use certified mode", s.Mode)
@@ -145,7 +144,7 @@ func (c *Comparison) recommend() {
 	c.Recommended = best.Algorithm
 }
 
-// compared is p as a row.
+// compared returns the row of p in a Comparison.
 func (p *Plan) compared() Compared {
 	s := p.Spec
 	noise := p.modelNoise()
@@ -161,7 +160,7 @@ func (p *Plan) compared() Compared {
 	}
 }
 
-// visits estimates the records or pairs that the run visits.
+// visits estimates the number of records or pairs that the run visits.
 func (p *Plan) visits() float64 {
 	if len(p.Work.Sums) == 0 || !strings.HasPrefix(p.Spec.Kernel.Method(), "near-linear") {
 		return p.Work.Gradients

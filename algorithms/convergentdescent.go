@@ -8,29 +8,28 @@ import (
 	"dyad/privacy/account"
 )
 
-// ConvergentDescent is noisy projected gradient descent whose iterates stay secret but
-// for the last ([Bok24]; docs/theory.md#convergent-descent). It is DPGDC2 without the average: after
-// about 4 diam(C)/(eta Delta) steps more of them cost no privacy.
+// ConvergentDescent is noisy projected gradient descent that keeps all iterates secret except the last
+// ([Bok24]; docs/theory.md#convergent-descent). It is DPGDC2 without the average. After about 4 diam(C)/(eta
+// Delta) steps, further steps cost no privacy.
 //
-// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, by
-// privacy.LastIterate. The state is rounded to a grid before every noise; without that
-// the theorem fails in floating point.
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record. The certificate is
+// privacy.LastIterate. The state is rounded to a grid before noise is added. Without this rounding the theorem
+// fails in floating point.
 //
-// The theorem needs gradients of one convex smooth function. Those of a loss whose slope
-// is clipped are: phi' does not decrease and is Lipschitz on every margin that a state can
-// have, since each state is projected before its gradient is taken and these are the margins
-// of Constants. Then clamp(phi') does not decrease either and has the same Lipschitz constant,
-// so its integral is a convex smooth phi, and every clipped pair gradient is its gradient
-// (docs/theory.md#clipping). Clipping sums over several pairs would break this;
-// engine.ExpressionOptions clips pairs only.
+// The theorem needs gradients of one convex smooth function. A loss with a clipped slope has such gradients.
+// Proof: phi' does not decrease and is Lipschitz on every margin that a state can have, since each state is
+// projected before its gradient is taken and these margins are the margins of Constants. Then clamp(phi') does
+// not decrease either and has the same Lipschitz constant. So its integral is a convex smooth phi, and every
+// clipped pair gradient is a gradient of this phi (docs/theory.md#clipping). Clipping sums over several pairs
+// would break the argument; engine.ExpressionOptions clips pairs only.
 type ConvergentDescent struct {
 	descends
-	// Steps is T. 0 means the public rule of GradientPerturbation.
+	// Steps is the number of steps T. If it is 0, the public rule of GradientPerturbation applies.
 	Steps int
-	// StepSize is eta, at most 2/(L~+alpha). 0 means the same public rule.
+	// StepSize is eta, at most 2/(L~+alpha). If it is 0, the same public rule applies.
 	StepSize float64
-	// TotalStep is H = eta T. 0 means the same public rule. Ignored if Steps and StepSize
-	// are both set.
+	// TotalStep is H = eta T. If it is 0, the same public rule applies. It is ignored if Steps and StepSize are
+	// both set.
 	TotalStep float64
 }
 
@@ -39,7 +38,7 @@ func (ConvergentDescent) Info() Info {
 	return Described("convergent-descent", Info{Modes: []Mode{Certified}, DefaultL2: usualL2, NeedsSmooth: true, Withholds: true})
 }
 
-// Plan computes schedule, certificate and noise.
+// Plan computes the schedule, the certificate and the noise.
 func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 	name := a.Info().Name
 	if err := checkApplies(a.Info(), s); err != nil {
@@ -69,8 +68,8 @@ func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 	return p, nil
 }
 
-// contractedSteps is 1 + c^2 + ... + c^(2(T-1)): how much of the noises of T steps is
-// left at the end.
+// contractedSteps returns 1 + c^2 + ... + c^(2(T-1)), the factor by which the noise variance of one step grows
+// over T steps that contract by c.
 func contractedSteps(c, steps float64) float64 {
 	if c2 := c * c; c2 < 1 {
 		return -math.Expm1(steps*math.Log(c2)) / (1 - c2)
@@ -78,8 +77,8 @@ func contractedSteps(c, steps float64) float64 {
 	return steps
 }
 
-// noise certifies the schedule on the grid of the noise that it needs. The grid and the
-// room for the state are taken from the noise that would do in exact arithmetic.
+// noise certifies the schedule on the grid that belongs to the calibrated noise. The grid and the room for the
+// state are computed from the noise that exact arithmetic would need.
 func (a ConvergentDescent) noise(s Spec, schedule Schedule) (privacy.Certificate, privacy.Gaussian, error) {
 	pairs := s.Kernel.Problem().Pairs()
 	l := privacy.LastIterate{
@@ -88,7 +87,7 @@ func (a ConvergentDescent) noise(s Spec, schedule Schedule) (privacy.Certificate
 		Steps:        schedule.Steps,
 		StepSize:     schedule.Constant,
 		Coordinates:  s.coordinates(),
-		Grid:         0x1p-1000, // next to nothing
+		Grid:         0x1p-1000, // negligible
 	}
 	c, err := l.Certify()
 	if err != nil {
@@ -108,16 +107,16 @@ func (a ConvergentDescent) noise(s Spec, schedule Schedule) (privacy.Certificate
 	return c, noise, err
 }
 
-// hiddenState is one update u -> Q[w - eta (sum/pairs + alpha w)], w = Pi_C u, up to Q.
+// hiddenState is one update u -> Q[w - eta (sum/pairs + alpha w)] with w = Pi_C u, without the rounding Q.
 type hiddenState struct {
 	update
 	dim          int
-	room         float64 // bound of a coordinate of u that project keeps
+	room         float64 // project clips the coordinates of u to [-room, room]
 	meanRoundoff float64
 }
 
-// newHiddenState is the update of a plan's objective. Its room is 64 standard deviations
-// of the noise beyond what a step can reach, so that it is never felt.
+// newHiddenState returns the update of a plan's objective. Its room exceeds the reach of a step by 64 standard
+// deviations of the noise, so that clipping to it has no effect in practice.
 func (s Spec) newHiddenState(eta, grid float64) hiddenState {
 	problem := s.Kernel.Problem()
 	mean := meanRoundoff(s.Kernel, problem.Pairs())
@@ -125,9 +124,8 @@ func (s Spec) newHiddenState(eta, grid float64) hiddenState {
 	return hiddenState{update: u, dim: problem.Loss.ParamDim(problem.D), room: u.reach(eta) + 64*0x1p29*grid, meanRoundoff: mean}
 }
 
-// project replaces u by its projection: onto the cube |u_k| <= room, then onto C. Both
-// are projections onto convex sets, and C is in the cube: neither expands distances, and
-// the first is exact.
+// project replaces u by its projection onto the cube |u_k| <= room and then onto C. Both projections are onto
+// convex sets, and C is in the cube. So neither projection expands distances, and the first one is exact.
 func (h hiddenState) project(u []float64) error {
 	for k, v := range u {
 		u[k] = max(-h.room, min(v, h.room))
@@ -147,13 +145,12 @@ func (h hiddenState) step(w, sum []float64, eta, pairs float64) {
 	}
 }
 
-// roundoff bounds, for every data set and every state, the distance of the computed
-// project and step to exact ones.
+// roundoff bounds, for every data set and every state, the distance between the results of the computed and the
+// exact project and step.
 //
-// Proof. The computed projection is in C and within ProjectError of the exact one; an
-// exact step does not expand that. From the point computed, the step is off by what
-// update.roundoff says without its projection, and by eta times the error of the mean
-// gradient. QED
+// Proof. The computed projection is in C and within ProjectError of the exact projection. An exact step does
+// not expand this distance. The computed step differs from an exact step from the same point by the bound of
+// update.roundoff without its projection, plus eta times the error of the mean gradient. QED
 func (h hiddenState) roundoff(eta float64) float64 {
 	projection := h.domain.ProjectError(h.norm(h.dim))
 	return (projection + 7*0x1p-53*h.reach(eta) + eta*h.meanRoundoff) * (1 + 0x1p-40)

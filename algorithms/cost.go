@@ -8,10 +8,11 @@ import (
 	"dyad/engine"
 )
 
-// Nanoseconds of one core: of a pair gradient of a pass over pairs, and per feature of it
-// (offpairc on 7,000 records of 12 features), of a number of a record that is read and clipped, of a
-// product of second moments (bench/results/moments-epyc.csv), per d^3 of their eigenvectors, and per d^2 of those of wide matrices, with the
-// noise (bench/results/wide-moments.csv).
+// These constants are nanoseconds of one core. nsPassPair and nsPassFeature are the costs of a pair gradient in a pass
+// over pairs, and of each of its features (offpairc on 7,000 records of 12 features). nsRead and nsClip are the costs
+// of reading and of clipping one number of a record. nsMoment is the cost of one product of second moments
+// (bench/results/moments-epyc.csv). nsEigen is the cost of eigenvectors per d^3. nsWide is the cost of the
+// eigenvectors of wide matrices per d^2, including their noise (bench/results/wide-moments.csv).
 const (
 	nsPassPair    = 12
 	nsPassFeature = 1
@@ -20,33 +21,33 @@ const (
 	nsMoment      = 0.05
 	nsEigen       = 25
 	nsWide        = 350
-	nsWideMoment  = 2  // of a product of two stored features
-	nsUnknownPair = 10 // of a kernel that does not tell
+	nsWideMoment  = 2  // the cost of a product of two stored features
+	nsUnknownPair = 10 // the cost of a pair if the kernel states none
 )
 
 // Work counts the computations of a run.
 type Work struct {
-	Gradients float64 // of ordered pairs, over the whole run
-	Sums      []Sums  // the same, pairs by which they are summed; nil: pair by pair
-	Passes    int     // over the records, besides those of gradients
-	Seconds   float64 // of one core, of these passes
-	Bytes     float64 // of memory, besides that of the kernel
+	Gradients float64 // number of gradients of ordered pairs, over the whole run
+	Sums      []Sums  // the same gradients as sums over pairs; nil if they are computed pair by pair
+	Passes    int     // passes over the records, without the passes of gradients
+	Seconds   float64 // seconds that these passes take on one core
+	Bytes     float64 // bytes of memory besides the kernel's
 }
 
-// Sums are gradients that are summed over the same pairs.
+// Sums describes a number of gradient sums over the same pairs.
 type Sums struct {
 	Times int
 	Pairs engine.Pairs
 }
 
-// Sum is the work with the gradients of these pairs, summed a number of times.
+// Sum returns w plus the work of summing the gradients of the pairs the given number of times.
 func (w Work) Sum(times int, pairs engine.Pairs) Work {
 	w.Gradients += float64(times) * float64(pairs.Len())
 	w.Sums = append(w.Sums, Sums{times, pairs})
 	return w
 }
 
-// records is the number of records that have the pairs.
+// records returns the number of records that the pairs are made of.
 func (s Sums) records(p engine.Problem) float64 {
 	if part, ok := s.Pairs.(engine.SubsetPairs); ok {
 		return float64(part.N)
@@ -54,21 +55,21 @@ func (s Sums) records(p engine.Problem) float64 {
 	return float64(p.N)
 }
 
-// Seconds estimates the time of the run on one core of a server processor at about 2.5 GHz, from
-// public numbers and costs that were measured there: a few times more on an older machine, and
-// less with more cores. It is 0 for runs that are not planned for a kernel.
+// Seconds estimates the time of the run on one core of a server processor at about 2.5 GHz. The estimate uses
+// public numbers and costs measured on such a core. An older machine takes a few times longer, and more cores
+// take less time. Seconds returns 0 for runs that are not planned for a kernel.
 func (p *Plan) Seconds() float64 { return Roughly(p.seconds()) }
 
 // Needs holds the time and memory of a run, estimated from public numbers.
 type Needs struct {
-	Records float64 // bytes of the records in memory, of one row each where they are persons
-	Vectors float64 // bytes of what is computed for every record
-	Passes  float64 // how often all records are read: twice for a gradient, for scores and for the sum
-	Seconds float64 // as Plan.Seconds
+	Records float64 // bytes of the records in memory, counting one row for each person
+	Vectors float64 // bytes of the values computed for every record
+	Passes  float64 // how often all records are read; a gradient reads them twice, for the scores and for the sum
+	Seconds float64 // the value of Plan.Seconds
 }
 
-// Needs estimates what the run takes; it is zero for runs that are not planned for a kernel. Dense records are
-// held in float32 if narrow is set.
+// Needs estimates the time and memory of the run. It returns the zero value for runs that are not planned for a
+// kernel. If narrow is set, dense records are held in float32.
 func (p *Plan) Needs(narrow bool) (z Needs) {
 	if p.Spec.Kernel == nil {
 		return z
@@ -77,7 +78,7 @@ func (p *Plan) Needs(narrow bool) (z Needs) {
 	n, number, width := float64(problem.N), 8.0, problem.D
 	switch {
 	case problem.NonZerosPerRow > 0:
-		number, width = 12, problem.NonZerosPerRow // with its index
+		number, width = 12, problem.NonZerosPerRow // a stored number has 12 bytes with its index
 	case narrow:
 		number = 4
 	}
@@ -98,19 +99,20 @@ func (p *Plan) Needs(narrow bool) (z Needs) {
 	return z
 }
 
-// programBytes is what the program and a reader take besides.
+// programBytes is the memory of the program and of a reader, without the records.
 const programBytes = 1e8
 
-// Memory returns the memory of one of so many processes, in bytes: its share of the records, and a program of its own.
+// Memory returns the memory, in bytes, of one of the given number of processes: its share of the records plus the
+// program.
 func (z Needs) Memory(processes int) float64 {
 	return programBytes + (z.Records+z.Vectors)/float64(max(processes, 1))
 }
 
-// maxProcesses is the most that divide the sums of a gradient.
+// maxProcesses is the largest number of processes that share the sums of a gradient.
 const maxProcesses = 128
 
-// Processes is the least number of processes with so much memory each, in bytes, that hold the
-// records; 0 if no number that divides the work does.
+// Processes returns the smallest number of processes that hold the records if each has the given memory in
+// bytes. It returns 0 if no allowed number of processes is enough.
 func (z Needs) Processes(memory float64) int {
 	if memory <= programBytes {
 		return 0
@@ -122,7 +124,7 @@ func (z Needs) Processes(memory float64) int {
 	return max(1, int(r))
 }
 
-// Size writes bytes in words.
+// Size formats a number of bytes with a unit.
 func Size(bytes float64) string {
 	for _, u := range []struct {
 		name string
@@ -135,7 +137,7 @@ func Size(bytes float64) string {
 	return fmt.Sprintf("%g kB", Roughly(bytes/1e3))
 }
 
-// Roughly is x to two digits.
+// Roughly returns x rounded to two significant digits.
 func Roughly(x float64) float64 {
 	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 2, 64), 64)
 	return x
@@ -148,7 +150,7 @@ func (p *Plan) seconds() float64 {
 	return p.SecondsBy(p.Spec.Kernel)
 }
 
-// SecondsBy is Seconds, not rounded, as if another kernel for the same problem summed the gradients.
+// SecondsBy returns the estimate of Seconds without rounding, for another kernel of the same problem.
 func (p *Plan) SecondsBy(kernel engine.Kernel) float64 {
 	problem := kernel.Problem()
 	gradient := (nsUnknownPair + nsPassFeature*float64(problem.D)) * 1e-9
@@ -166,7 +168,7 @@ func (p *Plan) SecondsBy(kernel engine.Kernel) float64 {
 	return seconds
 }
 
-// Duration writes an estimated time in words, in seconds to days.
+// Duration formats an estimated time in a unit from seconds to days.
 func Duration(seconds float64) string {
 	if seconds < 1 {
 		return "less than a second"

@@ -9,26 +9,26 @@ import (
 	"dyad/privacy"
 )
 
-// descent is what makes one descent on pairs another: which pairs a step takes, how it steps, and where the noise goes.
-// The result is the last iterate, or a mean of iterates (Schedule.Average, Optimizer.Tail). All of them run
+// descent holds the differences between the descents on pairs: the pairs of a step, the update rule, and the place of
+// the noise. The result is the last iterate, or a mean of iterates (Schedule.Average, Optimizer.Tail). All descents run
 // descends.Train.
 type descent struct {
 	noise place
-	// A step takes all pairs, unless one of these says otherwise:
-	pass  bool // step t takes the pairs of record t with the records before it
-	parts bool // a step takes the pairs within the part of its epoch
-	batch int  // > 0: a step takes the pairs within so many records, drawn anew by secret coins
+	// A step takes all pairs unless one of these three fields is set.
+	pass  bool // step t takes the pairs of record t with all earlier records
+	parts bool // a step takes the pairs within the records of its epoch
+	batch int  // if > 0, a step takes the pairs within a batch of this size, drawn anew by secret coins
 	Optimizer
-	accelerate, plain bool // Nesterov's steps with restarts; plain never builds up momentum
+	accelerate, plain bool // accelerate makes Nesterov's steps with restarts; plain keeps their momentum at 0
 }
 
-// place is where a descent adds its noise.
+// place is the point at which a descent adds its noise.
 type place int
 
 const (
-	onOutput    place = iota // once, to what is returned (docs/theory.md#dpgdsc, docs/theory.md#offpair)
-	onGradients              // to every mean gradient, which is released (docs/theory.md#noisy-gradients)
-	onHidden                 // to every iterate, and the last is released (docs/theory.md#convergent-descent)
+	onOutput    place = iota // once, to the returned weights (docs/theory.md#dpgdsc, docs/theory.md#offpair)
+	onGradients              // to every mean gradient, which is then released (docs/theory.md#noisy-gradients)
+	onHidden                 // to every iterate; only the last iterate is released (docs/theory.md#convergent-descent)
 	nowhere                  // the result is released exactly
 )
 
@@ -40,7 +40,7 @@ func (d descent) pairs(p engine.Problem) engine.Pairs {
 	return p.Pairs()
 }
 
-// newPlan is a plan of the descent without releases.
+// newPlan returns a plan of the descent without its releases.
 func (d descent) newPlan(i Info, s Spec, schedule Schedule) *Plan {
 	p := &Plan{Algorithm: i.Name, Mode: s.Mode, Spec: s, Schedule: schedule, own: &d}
 	switch n := float64(s.Kernel.Problem().N); {
@@ -55,13 +55,13 @@ func (d descent) newPlan(i Info, s Spec, schedule Schedule) *Plan {
 	return p
 }
 
-// planNoisy plans a release of every mean gradient, with the certificate and the noise of each.
+// planNoisy plans a release of every mean gradient. Each release has the certificate c and the noise.
 func (d descent) planNoisy(i Info, s Spec, schedule Schedule, c privacy.Certificate, noise privacy.Gaussian, theorem string) (*Plan, error) {
 	if err := noise.Validate(); err != nil {
 		return nil, err
 	}
-	// Independent noise of every step, carried to the end: it is a random walk. In
-	// the average of w_0..w_T, step t counts (T+1-t)/(T+1).
+	// The noise of the steps is independent, so its sum in the last iterate is a random walk. In the average of
+	// w_0..w_T, the noise of step t has the weight (T+1-t)/(T+1).
 	steps, norm := float64(schedule.Steps), noise.NoiseNorm(s.coordinates())
 	_, walk := d.rates(schedule.Steps)
 	if schedule.Average {
@@ -71,7 +71,7 @@ func (d descent) planNoisy(i Info, s Spec, schedule Schedule, c privacy.Certific
 	p.ModelNoise = schedule.Constant * norm * math.Sqrt(walk)
 	switch {
 	case d.Update == adam:
-		p.ModelNoise = math.Inf(1) // adam divides by numbers that are released
+		p.ModelNoise = math.Inf(1) // Adam divides by released numbers
 	case d.Optimizer == (Optimizer{}):
 		p.Utility = s.noisyUtility(schedule.Steps, schedule.Constant, norm, schedule.Average)
 	}
@@ -91,7 +91,7 @@ func (d descent) planGradients(i Info, s Spec, schedule Schedule) (*Plan, error)
 	return d.planNoisy(i, s, schedule, c, noise, "")
 }
 
-// planOutput plans a release of the last or average iterate by a certificate, in Paper mode with the paper's noise.
+// planOutput plans a release of the last or average iterate by a certificate. In Paper mode the noise is the paper's.
 func (d descent) planOutput(i Info, s Spec, schedule Schedule, by interface {
 	Certify() (privacy.Certificate, error)
 }, paper privacy.Mechanism, theorem string) (*Plan, error) {
@@ -109,7 +109,7 @@ func (d descent) planOutput(i Info, s Spec, schedule Schedule, by interface {
 	return p, nil
 }
 
-// descends trains by the descent of a plan. Algorithms embed it.
+// descends implements Train by the descent of a plan. Algorithms embed descends.
 type descends struct{}
 
 // Train runs the descent that Plan planned.
@@ -159,22 +159,22 @@ func (descends) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priva
 	return r.w, nil
 }
 
-// running is a descent at work.
+// running is the state of a running descent.
 type running struct {
 	*descent
 	p        *Plan
 	s        privacy.Session
 	domain   engine.Domain
-	w, total []float64    // the iterate, and the sum of those in the mean
-	order    []int32      // of the records; nil where a step takes all pairs
+	w, total []float64    // the iterate, and the sum of the iterates that the returned mean includes
+	order    []int32      // the order of the records; nil if a step takes all pairs
 	pairs    engine.Pairs // of a step
 	step     func(t int, sum []float64, pairs, eta float64) error
-	kept     []int32 // the order and the vectors in a checkpoint
+	kept     []int32 // the order and the vectors to save in a checkpoint
 	state    [][]float64
-	reached  []float64 // the iterate of accelerated steps, where w is the point they look ahead to
+	reached  []float64 // the iterate of accelerated steps; w is then their look-ahead point
 }
 
-// start is the state before the first step.
+// start returns the state before the first step.
 func (d *descent) start(p *Plan, s privacy.Session, problem engine.Problem) *running {
 	r := &running{descent: d, p: p, s: s, domain: problem.Domain()}
 	r.w = r.domain.Start()
@@ -209,7 +209,7 @@ func (d *descent) start(p *Plan, s privacy.Session, problem engine.Problem) *run
 // resumes reports whether a checkpoint holds the whole state of the descent.
 func (r *running) resumes() bool { return r.noise != onHidden && !r.accelerate }
 
-// meanFrom is the first iterate of the mean that is returned; steps + 1 without one.
+// meanFrom returns the index of the first iterate of the returned mean, or steps + 1 if no mean is returned.
 func (r *running) meanFrom(steps int) int {
 	switch {
 	case !r.p.Schedule.Average:
@@ -220,7 +220,7 @@ func (r *running) meanFrom(steps int) int {
 	return 1
 }
 
-// run makes the steps from+1.. of a part and calls done after each.
+// run makes the steps of a part from step from+1 on, and calls done after each step.
 func (r *running) run(ctx context.Context, ev engine.Evaluator, part Epoch, from int, done func(steps int)) error {
 	if r.step == nil || r.parts {
 		r.step = r.exact()
@@ -263,7 +263,7 @@ func (r *running) oneStep(ctx context.Context, ev engine.Evaluator, sum []float6
 	return r.step(k, sum, float64(pairs.Len()), eta)
 }
 
-// exact makes steps without noise: the iterates stay secret.
+// exact returns the step function without noise. The iterates stay secret.
 func (r *running) exact() func(int, []float64, float64, float64) error {
 	kernel, mean := r.p.Spec.Kernel, 0.0
 	if r.pass {
@@ -275,7 +275,7 @@ func (r *running) exact() func(int, []float64, float64, float64) error {
 	return func(_ int, sum []float64, pairs, eta float64) error { return u.apply(r.w, sum, eta, pairs) }
 }
 
-// noisy releases every mean gradient. Only released ones enter the iterates.
+// noisy returns the step function that releases every mean gradient. Only released gradients enter the iterates:
 //
 //	w_t = Pi_C[w_(t-1) - eta (g(w_(t-1)) + N(0, sigma^2 I) + alpha w_(t-1))]
 func (r *running) noisy() func(int, []float64, float64, float64) error {
@@ -297,7 +297,7 @@ func (r *running) noisy() func(int, []float64, float64, float64) error {
 	}
 }
 
-// hidden adds noise to every iterate on a grid, and releases the last.
+// hidden returns the step function that adds noise to every iterate on a grid. Only the last iterate is released.
 func (r *running) hidden() func(int, []float64, float64, float64) error {
 	state := r.p.Spec.newHiddenState(r.p.Schedule.Constant, r.p.Noise().GridSize())
 	certificate, noise := r.p.Certificate(), r.p.Noise()
@@ -314,7 +314,8 @@ func (r *running) hidden() func(int, []float64, float64, float64) error {
 	}
 }
 
-// accelerated makes Nesterov's steps with adaptive restart. Gradients are taken at w, ahead of the iterate.
+// accelerated returns the step function of Nesterov's method with adaptive restart. Gradients are taken at the
+// look-ahead point w.
 func (r *running) accelerated() func(int, []float64, float64, float64) error {
 	u := r.p.Spec.newUpdate(meanRoundoff(r.p.Spec.Kernel, r.p.Spec.Kernel.Problem().Pairs()))
 	r.reached = append([]float64(nil), r.w...)
@@ -340,8 +341,8 @@ func (r *running) accelerated() func(int, []float64, float64, float64) error {
 	}
 }
 
-// release takes the mean, if any, after the steps of part i, and releases the result where the steps did not. Projections
-// are post-processing.
+// release computes the mean of the iterates of part i, if the plan asks for one, and releases the result unless the
+// steps already released their gradients. Projections are post-processing.
 func (r *running) release(i, steps int) error {
 	size := steps + 1 - r.meanFrom(steps)
 	if size > 0 {
@@ -369,7 +370,7 @@ func (r *running) release(i, steps int) error {
 
 func (r *running) project() error { return r.domain.Project(r.w, normAbove(r.w)) }
 
-// normAbove is the Euclidean norm rounded up.
+// normAbove returns the Euclidean norm rounded up.
 func normAbove(w []float64) float64 {
 	var square float64
 	for _, v := range w {

@@ -1,8 +1,7 @@
-// Package algorithms trains pairwise models. It is the only place where the
-// engine (which sees records and has no randomness) and privacy (which has all
-// randomness and sees no records) meet.
+// Package algorithms trains pairwise models. It is the only package that uses both the engine, which sees
+// records and has no randomness, and privacy, which has all randomness and sees no records.
 //
-// Run does, in this order:
+// Run takes these steps:
 //
 //	Spec (public numbers) -> Algorithm.Plan -> Plan
 //	Ledger.Begin(plan)        charged durably, before any record is evaluated
@@ -36,12 +35,12 @@
 //	[Xue21]   Xue, Yang, Huai, Wang. Differentially Private Pairwise Learning
 //	          Revisited. IJCAI 2021.
 //
-// docs/theory.md holds the theorems with their proofs, and what these papers print.
+// docs/theory.md has the theorems with their proofs, and compares them with the statements of these papers.
 //
 // # Modes
 //
-// Certified mode (the default) scales noise by a proved certificate. Paper mode
-// uses the paper's formula and schedule literally, refuses where the paper's own
-// condition fails, and reports the guarantee that this noise provably gives
-// next to the claim. Non-private mode is the baseline and says so everywhere.
+// Certified mode (the default) scales noise by a proved certificate. Paper mode uses the paper's formula and
+// schedule literally. It refuses to run if the paper's own condition fails, and it reports the guarantee that
+// this noise provably gives next to the paper's claim. Non-private mode is the baseline; all its reports state
+// that it is not private.
 package algorithms

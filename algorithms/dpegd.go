@@ -8,22 +8,21 @@ import (
 	"dyad/privacy"
 )
 
-// DPEGD is epoch gradient descent: one full-batch descent after the other, each on
-// records of its own, with the average iterate of each released ([Xue21] Algorithm 3
-// and Theorem 3).
+// DPEGD is epoch gradient descent: a sequence of full-batch descents on disjoint sets of records. The average
+// iterate of each descent is released ([Xue21] Algorithm 3 and Theorem 3).
 //
-// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
-// epsilon-DP if delta is 0: every epoch by privacy.AverageDescent, all together by
-// account.ParallelEvent (docs/theory.md#dpegd). It covers the outputs of all epochs.
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record, or epsilon-DP if delta is 0.
+// Each epoch is certified by privacy.AverageDescent, and the composition of all epochs is account.ParallelEvent
+// (docs/theory.md#dpegd). The guarantee covers the outputs of all epochs.
 type DPEGD struct {
 	descends
-	// Steps caps T_i, the number of steps of epoch i. 0 means T_i = |D_i|, the
-	// paper's number, which costs |D_i| passes over part i.
+	// Steps is the largest value of T_i, the number of steps of epoch i. If it is 0, T_i is |D_i| as in the
+	// paper, which costs |D_i| passes over part i.
 	Steps int
-	// StepSize is eta; epoch i makes steps of 4^-i eta. 0 means the public rule
-	// ||C||/G min(4/sqrt n, mu/sqrt d) with mu of the budget, at most 8/(L~+alpha);
-	// in Paper mode that of Theorem 3, with epsilon/sqrt(d ln(1/delta)), or epsilon/d
-	// for delta = 0, in place of mu/sqrt d.
+	// StepSize is eta; epoch i makes steps of size 4^-i eta. If it is 0, the public rule ||C||/G min(4/sqrt n,
+	// mu/sqrt d) applies, where mu belongs to the budget and the result is at most 8/(L~+alpha). In Paper mode,
+	// 0 means the rule of Theorem 3: epsilon/sqrt(d ln(1/delta)), or epsilon/d for delta = 0, takes the place
+	// of mu/sqrt d.
 	StepSize float64
 }
 
@@ -32,11 +31,11 @@ func (DPEGD) Info() Info {
 	return Described("dpegd", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified, Paper}, NeedsSmooth: true, Withholds: true})
 }
 
-// epochSizes are the sizes of the parts of n >= 2 records: floor(n/2^i) for i < k =
-// floor(log2 n), and the rest.
+// epochSizes returns the sizes of the parts of n >= 2 records: floor(n/2^i) for i < k = floor(log2 n), and one
+// part with the remaining records.
 //
-// All are at least 2: n >= 2^k, so floor(n/2^i) >= 2 for i < k, and the rest is at
-// least n - n (1/2 + ... + 2^-(k-1)) = n/2^(k-1) >= 2. They add up to n.
+// All sizes are at least 2. Since n >= 2^k, floor(n/2^i) >= 2 for i < k. The remaining records are at least n -
+// n (1/2 + ... + 2^-(k-1)) = n/2^(k-1) >= 2. The sizes add up to n.
 func epochSizes(n int) []int {
 	var sizes []int
 	rest := n
@@ -47,10 +46,10 @@ func epochSizes(n int) []int {
 	return append(sizes, rest)
 }
 
-// stepSize is eta, checked.
+// stepSize returns eta and the rule that gave it, after checking its limit.
 func (a DPEGD) stepSize(s Spec) (eta float64, rule string, err error) {
 	p, b := s.Kernel.Problem(), s.Budget
-	limit := 4 * s.largestStep() // of eta, for eta_1 = eta/4
+	limit := 4 * s.largestStep() // the limit of eta, as epoch 1 has steps of eta/4
 	what := "8/(L~+alpha)"
 	d := float64(s.coordinates())
 	privacyTerm := noiseMu(b, s.coordinates()) / math.Sqrt(d)
@@ -88,7 +87,7 @@ func (a DPEGD) stepSize(s Spec) (eta float64, rule string, err error) {
 	return eta, rule, nil
 }
 
-// Plan computes parts, schedule, certificates and noise.
+// Plan computes the parts, the schedule, the certificates and the noise.
 func (a DPEGD) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
@@ -99,7 +98,7 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 	problem := s.Kernel.Problem()
 	sizes := epochSizes(problem.N)
 	if a.Steps == 0 {
-		// T_i = |D_i|, so T = n in all.
+		// T_i = |D_i|, so the total number of steps is n.
 		if err := checkSteps(a.Info().Name, problem.N); err != nil {
 			return nil, err
 		}
@@ -137,7 +136,7 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 	return p, nil
 }
 
-// epoch plans the descent on a part of size records.
+// epoch plans the descent on a part with the given number of records.
 func (a DPEGD) epoch(s Spec, size int, eta float64) (Epoch, Release, error) {
 	e := Epoch{Records: size, Steps: size, StepSize: eta}
 	if a.Steps > 0 {

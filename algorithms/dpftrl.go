@@ -7,41 +7,38 @@ import (
 	"dyad/privacy"
 )
 
-// DPFTRL follows the regularised leader by noisy prefix sums of pairwise gradients, with the
-// square-root Toeplitz factorisation A = B C of the prefix-sum matrix ([Kairouz21], [FHU23],
-// docs/theory.md#prefix-sums). The release at update b is row b of C g with noise,
+// DPFTRL is follow-the-regularised-leader on noisy prefix sums of pairwise gradients. It uses the square-root
+// Toeplitz factorisation A = B C of the prefix-sum matrix ([Kairouz21], [FHU23], docs/theory.md#prefix-sums).
+// The release at update b is row b of C g with noise,
 //
 //	y_b = sum_(s<=b) c_(b-s) q_s + N(0, sigma^2 I),
 //
-// and everything else follows from y_1..y_b: the noisy prefix sum S_b = (A C^-1 y)_b and
-// the iterate w_b = Pi_C[(w_0 - eta S_b)/(1 + eta alpha b)], the minimiser over C of <S_b, w>
-// + b alpha/2 ||w||^2 + 1/(2 eta) ||w - w_0||^2. The noise of S_b is (B z)_b, correlated
-// between updates: it grows with log b, not with sqrt(b) as that of OnPairC does.
+// and all other outputs are functions of y_1..y_b. These outputs are the noisy prefix sum S_b = (A C^-1 y)_b
+// and the iterate w_b = Pi_C[(w_0 - eta S_b)/(1 + eta alpha b)], which minimises <S_b, w> + b alpha/2 ||w||^2 +
+// 1/(2 eta) ||w - w_0||^2 over C. The noise of S_b is (B z)_b and is correlated between updates. Its norm grows
+// with log b; the noise of OnPairC grows with sqrt(b).
 //
-// Guarantee: Certified mode, (epsilon, delta)-DP of all releases together for replacing
-// one record, by privacy.PairwiseStream with a Factor. A record takes part in many
-// updates, so the sensitivity is the norm of C u_k, not of a column.
+// In Certified mode all releases together are (epsilon, delta)-DP for replacing one record. The certificate is
+// privacy.PairwiseStream with a Factor. A record takes part in many updates, so the sensitivity is the norm of
+// C u_k, not the norm of a column.
 //
-// The state has noiseless sums of gradients, about 20 vectors of the model's size
-// whatever the number of records is (docs/theory.md#toeplitz-factor), and no noise: every row
-// has its own, which was released with it. A resumed stream draws fresh noise for
-// rows that nobody has seen.
+// The state holds noiseless sums of gradients, about 20 vectors of the model's size for any number of records
+// (docs/theory.md#toeplitz-factor). It holds no noise, because the noise of every row is independent and was
+// released with the row. A resumed stream draws fresh noise for rows that nobody has seen.
 type DPFTRL struct{}
 
 // Info describes the algorithm.
 func (DPFTRL) Info() Info { return Described("dpftrl", Info{Modes: []Mode{Certified}}) }
 
-// Plan computes factor, step size, certificate and noise.
+// Plan computes the factor, the step size, the certificate and the noise.
 //
-// Roundoff: the gradients of a row are off by at most rho each, and the filter adds
-// its own roundings (ToeplitzFactor.RowError); both are in the certificate. Iterates
-// are post-processing.
+// Roundoff: the gradients of a row are off by at most rho each, and the filter adds its own rounding errors
+// (ToeplitzFactor.RowError). The certificate includes both errors. Iterates are post-processing.
 //
-// Regret. Let w*_b be the iterate for the prefix sum without noise, for the gradients
-// that were met. sum_b <g_b, w*_(b-1) - u> <= D^2/(2 eta) + eta T G~^2/2 (FTRL with a
-// quadratic regulariser), and ||w_b - w*_b|| <= eta ||N_b||, N_b the noise of S_b, as
-// Pi_C and the division are non-expansive. So the regret is at most D^2/(2 eta) + eta T G~
-// (G~/2 + mean_b ||N_b||), and eta is its minimiser.
+// Regret. Let w*_b be the iterate for the prefix sum without noise, for the gradients of the run. Then sum_b
+// <g_b, w*_(b-1) - u> <= D^2/(2 eta) + eta T G~^2/2 (FTRL with a quadratic regulariser). Further ||w_b - w*_b||
+// <= eta ||N_b||, where N_b is the noise of S_b, as Pi_C and the division are non-expansive. So the regret is
+// at most D^2/(2 eta) + eta T G~ (G~/2 + mean_b ||N_b||), and eta is the minimiser of this bound.
 func (a DPFTRL) Plan(s Spec) (*Plan, error) {
 	i := a.Info()
 	if err := checkStream(i, s, NoiseFedBack); err != nil {
@@ -77,14 +74,14 @@ func (a DPFTRL) Plan(s Spec) (*Plan, error) {
 	return p, p.finish("what is released at update b is row b of C g with noise of its own, and everything else follows from such rows; the sums of gradients are secret, and a saved state of the stream must be kept as private as the records", nil)
 }
 
-// prefixState is what DPFTRL keeps between updates.
+// prefixState is the state of DPFTRL between updates.
 type prefixState struct {
-	gradients *privacy.ToeplitzFilter // of the noiseless q_s: secret
-	noisy     *privacy.ToeplitzFilter // of C^-1 y, a function of releases
+	gradients *privacy.ToeplitzFilter // the filter of the noiseless q_s; secret
+	noisy     *privacy.ToeplitzFilter // the filter of C^-1 y, a function of releases
 	total     []float64               // S_b, a function of releases
 }
 
-// newPrefixState is nil without a factor.
+// newPrefixState returns the initial state, or nil if f is nil.
 func newPrefixState(f *privacy.ToeplitzFactor, d int) *prefixState {
 	if f == nil {
 		return nil

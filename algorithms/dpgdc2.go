@@ -7,22 +7,21 @@ import (
 	"dyad/privacy"
 )
 
-// DPGDC2 is full-batch noisy gradient descent, average iterate ([Xue21] Algorithm 2
-// and Theorem 2).
+// DPGDC2 is full-batch noisy gradient descent that returns the average iterate ([Xue21] Algorithm 2 and Theorem
+// 2).
 //
-// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, by
-// privacy.MeanGradient and the exact composition of T Gaussian releases (docs/theory.md#dpgdc2).
-// It covers every iterate. Paper mode runs with the paper's noise, whose claim is false for
-// small delta or large epsilon, and states the guarantee of that noise.
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record. The guarantee follows from
+// privacy.MeanGradient and the exact composition of T Gaussian releases (docs/theory.md#dpgdc2). It covers
+// every iterate. Paper mode runs with the paper's noise and states the guarantee that this noise gives; the
+// paper's claim is false for small delta or large epsilon.
 type DPGDC2 struct {
 	descends
-	// Steps is T. 0 means max(1, floor(min(n, n^2 epsilon^2/(d ln(1/delta))))), the
-	// paper's number, which can be below 1, in both modes.
+	// Steps is the number of steps T. If it is 0, T is max(1, floor(min(n, n^2 epsilon^2/(d ln(1/delta))))) in
+	// both modes. The minimum is the paper's number, which can be below 1.
 	Steps int
-	// StepSize is eta. 0 means the public rule ||C||/(B sqrt T) with
-	// B^2 = (G + alpha r)^2 + d sigma^2, at most 2/(L~+alpha) if the loss is smooth;
-	// in Paper mode it means G/(||C|| sqrt T) as in Theorem 2, and at most 2/L is
-	// allowed. Privacy does not depend on it.
+	// StepSize is eta. If it is 0, Certified mode applies the public rule ||C||/(B sqrt T) with B^2 = (G +
+	// alpha r)^2 + d sigma^2, limited to 2/(L~+alpha) if the loss is smooth. In Paper mode 0 means G/(||C||
+	// sqrt T) as in Theorem 2, and at most 2/L is allowed. Privacy does not depend on StepSize.
 	StepSize float64
 }
 
@@ -31,7 +30,7 @@ func (DPGDC2) Info() Info {
 	return Described("dpgdc2", Info{Modes: []Mode{Certified, Paper}, Withholds: true})
 }
 
-// steps is T: the option, or the paper's number, at least 1.
+// steps returns T: the option if it is set, or else the paper's number, at least 1.
 func (a DPGDC2) steps(s Spec) int {
 	if a.Steps > 0 {
 		return a.Steps
@@ -40,7 +39,7 @@ func (a DPGDC2) steps(s Spec) int {
 	return int(max(1, min(n, n*n*b.Epsilon*b.Epsilon/(d*-math.Log(b.Delta)))))
 }
 
-// remedy says for which n or epsilon the paper's number of steps is as large as needed.
+// remedy returns, as text, the n or epsilon for which the paper's number of steps is at least needed.
 func (a DPGDC2) remedy(s Spec, needed float64) string {
 	if a.Steps > 0 {
 		return ""
@@ -54,7 +53,7 @@ func (a DPGDC2) remedy(s Spec, needed float64) string {
 	return text + ", "
 }
 
-// Plan computes schedule, certificate and noise.
+// Plan computes the schedule, the certificate and the noise.
 func (a DPGDC2) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
@@ -85,9 +84,9 @@ func (a DPGDC2) Plan(s Spec) (*Plan, error) {
 	return descent{noise: onGradients}.planNoisy(a.Info(), s, schedule, c, noise, "[Xue21] Theorem 2")
 }
 
-// step is the public rule of Certified mode and its step size: eta = ||C||/(B sqrt T) balances the
-// two terms ||C||^2/(2 eta T) + eta B^2/2 of the regret bound of projected stochastic
-// gradients with E||g||^2 <= B^2.
+// step returns the public rule of Certified mode and its step size. The step size eta = ||C||/(B sqrt T)
+// balances the two terms ||C||^2/(2 eta T) + eta B^2/2 of the regret bound of projected stochastic gradients
+// with E||g||^2 <= B^2.
 func (a DPGDC2) step(s Spec, steps int, sigma float64) (rule string, eta float64) {
 	eta, rule = a.StepSize, "given step size"
 	if eta == 0 {
@@ -102,7 +101,7 @@ func (a DPGDC2) step(s Spec, steps int, sigma float64) (rule string, eta float64
 	return rule, eta
 }
 
-// paperStep is step by [Xue21] Theorem 2, for steps of at most 2/L (Algorithm 2).
+// paperStep returns the step size of [Xue21] Theorem 2. It refuses steps above 2/L (Algorithm 2).
 func (a DPGDC2) paperStep(s Spec, steps int, sigma float64) (rule string, eta float64, err error) {
 	diameter := s.Kernel.Problem().Domain().Diameter()
 	root := math.Sqrt(float64(steps))

@@ -8,18 +8,17 @@ import (
 // DPGDSC is output perturbation of full-batch projected gradient descent for a
 // strongly convex objective ([Xue21] Algorithm 1 and Theorem 1).
 //
-// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
-// epsilon-DP if delta is 0, by the finite-T certificate of
-// privacy.GradientDescent (docs/theory.md#dpgdsc).
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record, or epsilon-DP if delta is 0.
+// The certificate is privacy.GradientDescent for finite T (docs/theory.md#dpgdsc).
 type DPGDSC struct {
 	descends
-	// Steps is T. 0 means the public rule: enough steps of the allowed size
-	// for TotalStep, at least 32. In Paper mode 0 means ceil((L+alpha)/alpha ln n).
+	// Steps is the number of steps T. If it is 0, the public rule applies: T is large enough to reach TotalStep
+	// with steps of the allowed size, and at least 32. In Paper mode 0 means ceil((L+alpha)/alpha ln n).
 	Steps int
-	// StepSize is eta. 0 means TotalStep/Steps, or in Paper mode 2/(L+alpha).
+	// StepSize is eta. If it is 0, eta is TotalStep/Steps, or 2/(L+alpha) in Paper mode.
 	StepSize float64
-	// TotalStep is H = eta T. 0 means the public rule of docs/theory.md#step-length. Ignored if
-	// Steps and StepSize are both set, and in Paper mode.
+	// TotalStep is H = eta T. If it is 0, the public rule of docs/theory.md#step-length applies. It is ignored
+	// in Paper mode, and if Steps and StepSize are both set.
 	TotalStep float64
 }
 
@@ -28,7 +27,7 @@ func (DPGDSC) Info() Info {
 	return Described("dpgdsc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified, Paper}, NeedsL2: true, DefaultL2: usualL2, NeedsSmooth: true, Withholds: true})
 }
 
-// Plan computes schedule, certificate and noise.
+// Plan computes the schedule, the certificate and the noise.
 func (a DPGDSC) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
@@ -37,12 +36,14 @@ func (a DPGDSC) Plan(s Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	// [Xue21] Algorithm 1, lines 4 (delta > 0) and 5 (delta = 0), for sensitivity 8G/(alpha n).
+	// paper is the noise of [Xue21] Algorithm 1, line 4 for delta > 0 and line 5 for delta = 0, for the
+	// sensitivity 8G/(alpha n).
 	paper := classicalNoise(s, 8*s.Constants.Lipschitz/(s.L2*float64(s.Kernel.Problem().N)))
 	return descent{}.planOutput(a.Info(), s, schedule, s.gradientDescent(schedule.Steps, schedule.Constant, s.Kernel.Problem().Pairs()), paper, "[Xue21] Theorem 1")
 }
 
-// schedule follows the options, or in Paper mode [Xue21] Theorem 1.
+// schedule returns the schedule of the options. In Paper mode [Xue21] Theorem 1 gives the numbers that the
+// options leave out.
 func (a DPGDSC) schedule(s Spec) (Schedule, error) {
 	o := descentOptions{a.Steps, a.StepSize, a.TotalStep}
 	if s.Mode != Paper {

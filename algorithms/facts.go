@@ -13,8 +13,8 @@ import (
 	"dyad/privacy"
 )
 
-// Facts describe a plan, in the order of its report: named values for programs, and lines
-// for people that put these values into words. All are public. The zero value is empty.
+// Facts holds the description of a plan in the order of its report: named values for programs, and lines of
+// text for people that state these values. All of them are public. The zero value is empty.
 type Facts struct {
 	values []fact
 	lines  []string
@@ -25,13 +25,13 @@ type fact struct {
 	value any
 }
 
-// Add names a value, and returns it for a line that says it.
+// Add adds a value under a key. It returns the value, so that a line can print it.
 func (f *Facts) Add(key string, value any) any {
 	f.values = append(f.values, fact{key, value})
 	return value
 }
 
-// AddSome is Add, but leaves out a zero value.
+// AddSome is like Add but does not add a zero value.
 func (f *Facts) AddSome(key string, value any) any {
 	if !reflect.ValueOf(value).IsZero() {
 		f.Add(key, value)
@@ -39,7 +39,8 @@ func (f *Facts) AddSome(key string, value any) any {
 	return value
 }
 
-// chosen are the facts of a plan that auto chose, with the reason behind the algorithm.
+// chosen returns the facts with the reason of auto's choice after the name of the algorithm. If reason is "" it
+// returns them unchanged.
 func (f Facts) chosen(reason string) Facts {
 	f = Facts{slices.Clone(f.values), slices.Clone(f.lines)}
 	if reason != "" && len(f.values) > 0 && len(f.lines) > 0 {
@@ -51,7 +52,7 @@ func (f Facts) chosen(reason string) Facts {
 	return f
 }
 
-// Line adds a line of text. One without a label continues the line before it.
+// Line adds a line of text. A line with an empty label continues the line before it.
 func (f *Facts) Line(label, format string, args ...any) {
 	f.lines = append(f.lines, fmt.Sprintf("%-11s %s\n", label, fmt.Sprintf(format, args...)))
 }
@@ -61,8 +62,8 @@ func (f *Facts) join(g Facts) {
 	f.values, f.lines = append(f.values, g.values...), append(f.lines, g.lines...)
 }
 
-// NoiseMultiplier adds the standard deviation of Gaussian noise over the sensitivity that it is
-// for, which is how the field states noise, and returns it for a line; "" for other noise.
+// NoiseMultiplier adds the noise multiplier, which is the standard deviation of Gaussian noise divided by the
+// sensitivity, and returns it as text for a line. It returns "" for other noise.
 func (f *Facts) NoiseMultiplier(m privacy.Mechanism, c privacy.Certificate) string {
 	g, ok := m.(privacy.Gaussian)
 	if !ok {
@@ -71,8 +72,8 @@ func (f *Facts) NoiseMultiplier(m privacy.Mechanism, c privacy.Certificate) stri
 	return fmt.Sprintf(", noise multiplier %.6g", f.Add("noise_multiplier", g.Sigma/c.Sensitivity()))
 }
 
-// Value is the value of a key, nil if there is none. In a report that was read from JSON
-// it is a json.RawMessage.
+// Value returns the value of a key, or nil if there is none. In a report that was read from JSON the value is a
+// json.RawMessage.
 func (f Facts) Value(key string) any {
 	for _, v := range f.values {
 		if v.key == key {
@@ -82,13 +83,13 @@ func (f Facts) Value(key string) any {
 	return nil
 }
 
-// Number is a value that is a number, 0 if there is none.
+// Number returns the value of a key if it is a number, and 0 otherwise.
 func (f Facts) Number(key string) (x float64) {
 	f.read(key, &x)
 	return x
 }
 
-// Word is a value that is a text, "" if there is none.
+// Word returns the value of a key if it is a string, and "" otherwise.
 func (f Facts) Word(key string) (s string) {
 	f.read(key, &s)
 	return s
@@ -96,21 +97,21 @@ func (f Facts) Word(key string) (s string) {
 
 func (f Facts) read(key string, to any) {
 	if text, err := json.Marshal(f.Value(key)); err == nil {
-		_ = json.Unmarshal(text, to) // what does not fit is left out
+		_ = json.Unmarshal(text, to) // a value of another type is left out
 	}
 }
 
-// Text is the lines.
+// Text returns the lines.
 func (f Facts) Text() string { return strings.Join(f.lines, "") }
 
-// Values are the facts without lines.
+// Values returns the facts without their lines.
 func (f Facts) Values() Facts { return Facts{values: slices.Clone(f.values)} }
 
-// MarshalJSON is an object of the values, in their order.
+// MarshalJSON returns a JSON object with the values in their order.
 func (f Facts) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // the encoder that asked does it
+	e.SetEscapeHTML(false) // the calling encoder escapes
 	for i, v := range f.values {
 		b.WriteByte("{,"[min(i, 1)])
 		key := e.Encode(v.key)
@@ -126,14 +127,14 @@ func (f Facts) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Report is a plan as values and as text, the same whether or not data have been read.
+// Report describes a plan as values and as text. It does not depend on whether data have been read.
 type Report struct {
 	Facts
 	Events    []string
 	Guarantee privacy.Guarantee
 }
 
-// Report returns what p says of itself, what it releases and what that guarantees.
+// Report returns the facts of p, its releases as events, and its guarantee.
 func (p *Plan) Report() Report {
 	r := Report{Facts: p.Facts, Guarantee: p.Guarantee}
 	if len(p.Facts.values) == 0 && p.Spec.Kernel != nil {
@@ -150,13 +151,13 @@ func (p *Plan) Report() Report {
 	return r
 }
 
-// Text is the report as aligned lines.
+// Text returns the report as aligned lines.
 func (r Report) Text() string {
 	guarantee := strings.TrimRight(strings.ReplaceAll(r.Guarantee.Report(), "\n  ", "\n"+strings.Repeat(" ", 12)), "\n")
 	return r.Facts.Text() + fmt.Sprintf("%-11s %s\n", "guarantee", guarantee)
 }
 
-// MarshalJSON is an object of the facts, the events and the guarantee.
+// MarshalJSON returns a JSON object with the facts, the events and the guarantee.
 func (r Report) MarshalJSON() ([]byte, error) {
 	f := r.Values()
 	f.Add("events", r.Events)
@@ -164,7 +165,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	return f.MarshalJSON()
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. The report has no lines then.
+// UnmarshalJSON reads the output of MarshalJSON. The resulting report has no lines.
 func (r *Report) UnmarshalJSON(text []byte) error {
 	*r = Report{}
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -193,7 +194,7 @@ func (r *Report) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Number is a number that may be +Inf, which is null in JSON.
+// Number is a float64 that may be +Inf. In JSON +Inf is null.
 type Number float64
 
 // MarshalJSON implements json.Marshaler.

@@ -2,17 +2,16 @@ package algorithms
 
 import "math"
 
-// OnGIGA is pairwise GIGA [Kar13] without noise: online pairwise gradient descent on
-// a stream, every iterate released exactly. It is the non-private baseline of
-// OnPairStrC and OnPairC (docs/theory.md#nonprivate).
+// OnGIGA is pairwise GIGA [Kar13] without noise: online pairwise gradient descent on a stream that releases
+// every iterate exactly. It is the non-private baseline of OnPairStrC and OnPairC (docs/theory.md#nonprivate).
 //
-// Guarantee: none.
+// It has no privacy guarantee.
 type OnGIGA struct{}
 
 // Info describes the algorithm.
 func (OnGIGA) Info() Info { return Described("ongiga", Info{Modes: []Mode{NonPrivate}}) }
 
-// Plan computes the step sizes; there is no certificate and no noise.
+// Plan computes the step sizes. The plan has no certificate and no noise.
 func (a OnGIGA) Plan(s Spec) (*Plan, error) {
 	if err := checkStream(a.Info(), s, NoiseFedBack); err != nil {
 		return nil, err
@@ -24,7 +23,7 @@ func (a OnGIGA) Plan(s Spec) (*Plan, error) {
 	return p, nil
 }
 
-// exact makes a step and releases the iterate as it is.
+// exact makes a step and releases the iterate without noise.
 func (o *Online) exact() ([]float64, error) {
 	if err := o.update.apply(o.w, o.query, o.plan.stream().eta(o.updates), 1); err != nil {
 		return nil, err
@@ -35,11 +34,10 @@ func (o *Online) exact() ([]float64, error) {
 	return append([]float64(nil), o.w...), nil
 }
 
-// OffGIGA is one pass of pairwise GIGA over the records in a random order, without
-// noise: the baseline of OffPairStrC and OffPairC, and the "Non-private" one of
-// [Xue21].
+// OffGIGA is one pass of pairwise GIGA over the records in a random order, without noise. It is the baseline of
+// OffPairStrC and OffPairC, and the "Non-private" baseline of [Xue21].
 //
-// Guarantee: none.
+// It has no privacy guarantee.
 type OffGIGA struct{ descends }
 
 // Info describes the algorithm.
@@ -47,7 +45,7 @@ func (OffGIGA) Info() Info {
 	return Described("offgiga", Info{Modes: []Mode{NonPrivate}, DefaultL2: usualL2, Withholds: true})
 }
 
-// Plan computes the schedule; there is no certificate and no noise.
+// Plan computes the schedule. The plan has no certificate and no noise.
 func (a OffGIGA) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err

@@ -7,15 +7,16 @@ import (
 	"dyad/engine"
 )
 
-// weightErrors are the standard errors of the weights of a fit that was scaled by scale, from what
-// was released and the levels of its noise alone: no further charge (docs/theory.md#weight-intervals).
+// weightErrors returns the standard errors of the weights of a fit that was multiplied by scale. It uses only
+// released values and the levels of their noise, so there is no further charge
+// (docs/theory.md#weight-intervals).
 //
-// w = scale (Xi + lambda I)^-1 v, v the released signed sum. With the matrix and the scale as they
-// were released, what w estimates is the minimiser of the released objective in the population:
-// the same with the expectation of v, given the centre and the offset. v has noise s1 in each
-// coordinate, and its covariance over samples of n records is at most n E[a^2 x~ x~^T], a = (y -
-// b)/(1 + |b|), here E[a^2] times the released second moments, with what the cleaning of the spectrum
-// may have taken away added again.
+// The weights are w = scale (Xi + lambda I)^-1 v, where v is the released signed sum. The matrix and the scale
+// are taken as released. Then w estimates the minimiser of the released objective in the population, which has
+// the expectation of v, given the centre and the offset, in place of v. The noise of v has standard deviation
+// s1 in each coordinate. The covariance of v over samples of n records is at most n E[a^2 x~ x~^T] with a = (y
+// - b)/(1 + |b|). The code uses E[a^2] times the released second moments, and adds back the part that the
+// cleaning of the spectrum may have removed.
 func (m *MomentsPlan) weightErrors(f momentsFit, share, offset, scale float64) []float64 {
 	square := m.ClipRadius * m.ClipRadius
 	weight := func(y float64) float64 { return (y - offset) / (1 + math.Abs(offset)) }
@@ -23,7 +24,7 @@ func (m *MomentsPlan) weightErrors(f momentsFit, share, offset, scale float64) [
 	noise := m.SumNoise / m.ClipRadius
 	variance := make([]float64, len(f.values)) // along the vectors
 	for i, x := range f.values {
-		shrink := 1.0 // of an infinite lambda, whose limit is v itself
+		shrink := 1.0 // the value for an infinite lambda, for which w is v itself
 		if !math.IsInf(f.lambda, 1) {
 			shrink = 1 / (x + f.lambda)
 		}
@@ -39,7 +40,7 @@ func (m *MomentsPlan) weightErrors(f momentsFit, share, offset, scale float64) [
 				of += u * u * variance[i]
 			}
 		}
-		if out[k] = scale * math.Sqrt(of); !(out[k] <= mostError) { // a run must not fail by what it drew
+		if out[k] = scale * math.Sqrt(of); !(out[k] <= mostError) { // a run must not fail because of its noise
 			out[k] = mostError
 		}
 	}
@@ -48,7 +49,7 @@ func (m *MomentsPlan) weightErrors(f momentsFit, share, offset, scale float64) [
 
 const mostError = 1e300
 
-// checkIntervals says why the weights have no intervals.
+// checkIntervals returns an error with the reason if the weights have no intervals.
 func (a Moments) checkIntervals(second engine.SecondMoments, steps int) error {
 	switch {
 	case !a.Intervals:

@@ -18,74 +18,70 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Job is the training of a plan, for Execute to charge and carry out.
+// Job is the training of a plan. Execute charges the plan and runs the training.
 type Job struct {
 	Plan *Plan
-	// Withholds promises that released values leave Train only in the weights that it
-	// returns. Only then can a run be resumed.
+	// Withholds promises that released values leave Train only in the weights that Train returns. Only then can
+	// a run be resumed.
 	Withholds bool
-	// OwnNoise is true if Train draws noise that its session does not see. An attempt
-	// that fails by itself then counts as one that drew some, and keeps no checkpoints.
+	// OwnNoise is true if Train draws noise that its session does not see. An attempt that fails by itself is
+	// then treated as if it had drawn noise, and no checkpoints are kept.
 	OwnNoise bool
-	// Records is a hash of the records in their order, for checkpoints of a format.
+	// Records returns a hash of the records in their order, as checkpoints of the given format store it.
 	Records func(ctx context.Context, format string) (string, error)
-	// Train trains. Only Execute gets its weights, and hands them out.
+	// Train trains and returns the weights to Execute, which alone passes them on.
 	Train func(ctx context.Context, s privacy.Session, t Tracker) (weights []float64, err error)
 }
 
-// Shelf keeps the result of a run on private data while the ledger records its release, so
-// that no crash loses what was paid for.
+// Shelf stores the result of a run on private data while the ledger records its release, so that no crash loses
+// a result that was charged.
 //
-// Until the ledger names what Keep returned, or Execute has returned the same result, what
-// is kept is as private as a checkpoint: nobody else can read it and nobody uses it. Of all
-// attempts at a run the ledger names one. What the others kept is dropped, or removed by
-// whoever finds it (ledger.Ledger.Released).
+// A stored result is as private as a checkpoint until the ledger names it or Execute has returned the same
+// result: only its owner can read it, and nobody uses it. The ledger names the result of one attempt at a run.
+// The results of the other attempts are dropped, or removed by whoever finds them (ledger.Ledger.Released).
 type Shelf interface {
-	// Keep stores a result durably, and returns what the ledger shall record of it, or
-	// fails and leaves nothing. Whether it fails must not depend on the weights.
+	// Keep stores a result durably and returns the entry that the ledger records about it. If Keep fails it
+	// leaves nothing behind. Whether it fails must not depend on the weights.
 	Keep(o *Result) (ledger.Kept, error)
-	// Drop removes what Keep stored: it was not released.
+	// Drop removes the result that Keep stored, because it was not released.
 	Drop()
 }
 
 // Result holds the outcome of a run that succeeded.
 type Result struct {
 	Weights   []float64
-	Guarantee privacy.Guarantee // the plan's, with what the run adds to it
+	Guarantee privacy.Guarantee // the plan's guarantee, with the warnings that the run adds
 	Run       string            // id of the run in the ledger, "" without one
 	Restored  int               // steps that came from a checkpoint
-	Seconds   float64           // of Job.Train: the charge is excluded
-	Record    json.RawMessage   // of the plan (Plan.Record), nil on public data
+	Seconds   float64           // time of Job.Train, without the charge
+	Record    json.RawMessage   // the record of the plan (Plan.Record); nil on public data
 }
 
-// Execute carries out a job. On private data:
+// Execute charges and runs a job. On private data it takes these steps:
 //
-//  1. the whole plan is charged, durably, before a record is evaluated (or a run
-//     charged before is resumed);
-//  2. the job trains;
-//  3. Options.Shelf keeps the weights, privately and durably;
-//  4. the ledger records that the run released its result, and what was kept, durably;
-//  5. Execute returns, and with it the weights may be used.
+//  1. The whole plan is charged durably, before a record is evaluated. A resumed run was charged before.
+//  2. The job trains.
+//  3. Options.Shelf stores the weights, privately and durably.
+//  4. The ledger durably records that the run released its result, and the entry of the stored result.
+//  5. Execute returns the weights, which may be used from then on.
 //
-// Weights are used in step 5 only, or by who finds in the ledger the digest of what was
-// kept. So a run without the line of step 4 released nothing: whatever stopped it, noise
-// that it drew was seen by nobody. This is what makes Ledger.Resume sound, and
-// Charge.Resumable promises it. If step 4 fails the weights are dropped, and its
-// error is returned; but what was kept stays if the ledger names it all the same, and
-// ChargedError.Kept says so.
+// Weights are used only after step 5, or by somebody who finds the digest of the stored weights in the ledger.
+// So a run whose ledger entry lacks the line of step 4 released nothing: nobody saw the noise that it drew,
+// whatever stopped the run. Ledger.Resume is sound for this reason, and Charge.Resumable promises it. If step 4
+// fails, Execute drops the weights and returns the error. If the ledger nevertheless names the stored result,
+// the result stays, and ChargedError.Kept holds its entry.
 //
-// Weights that are not finite mean that the algorithm failed.
+// If the weights are not finite, the algorithm failed.
 //
-// Any error after the charge is a *ChargedError. The charge stands. The run can be resumed unless
-// the ledger has it as finished. That is the case if another process released it meanwhile. It is
-// also the case if the algorithm failed by itself after noise was drawn for its iterate, in this
-// attempt or before its checkpoint, or after a secret batch was drawn. Such a failure could
-// depend on the draw, so trying again until it succeeds would change the law of the release. A
-// process of a team that dies, or does not answer for minutes, is a crash like that of the whole
-// program.
+// Any error after the charge is a *ChargedError. The charge stands. The run can be resumed unless the ledger
+// has it as finished. The run is finished if another process released it meanwhile. It is also finished if the
+// algorithm failed by itself after noise was drawn for its iterate, in this attempt or before its checkpoint,
+// or after a secret batch was drawn. Such a failure could depend on the draw, so trying again until it succeeds
+// would change the law of the release. A process of a team that dies, or does not answer for minutes, is a
+// crash like that of the whole program.
 //
-// A resumed run draws fresh noise. It starts at step 1, or with Options.Checkpoints
-// where its last checkpoint was written (see Checkpoints for why that is sound).
+// A resumed run draws fresh noise. It starts at step 1, or with Options.Checkpoints at the step of its last
+// checkpoint. The comment of Checkpoints proves that resuming is sound.
 func Execute(ctx context.Context, j Job, o Options) (*Result, error) {
 	source := o.Source
 	if source == nil {
@@ -157,16 +153,16 @@ func Execute(ctx context.Context, j Job, o Options) (*Result, error) {
 	return out, nil
 }
 
-// weightsDigest is what the ledger says of released weights that no Shelf kept: the SHA-256 of their bits,
-// eight bytes each, little-endian.
+// weightsDigest returns the ledger's entry for released weights that no Shelf stored: the SHA-256 of their
+// bits, eight bytes each, little-endian.
 func weightsDigest(weights []float64) string {
 	h := sha256.New()
 	_ = binary.Write(h, binary.LittleEndian, weights) // to a hash
 	return "weights-sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// withheld is the error of a run whose weights Execute does not return. A kept result is
-// dropped, unless the line that names it may count: then it was paid for.
+// withheld returns the error of a run whose weights Execute does not return. It drops a stored result, unless
+// the ledger line that names the result may count, because the result was then paid for.
 func (r *Result) withheld(j Job, o Options, k *keeper, kept ledger.Kept, err error) error {
 	e := &ChargedError{Run: r.Run, Resumable: j.Withholds && resumable(o.Ledger, r.Run), Err: err}
 	switch {
@@ -182,14 +178,15 @@ func (r *Result) withheld(j Job, o Options, k *keeper, kept ledger.Kept, err err
 	return e
 }
 
-// resumable says whether the run is not finished, as far as the ledger can be
-// read: an error of Finish may have left its line.
+// resumable reports whether the run is unfinished, or whether the ledger cannot be read. It asks the ledger
+// because a call of Finish that failed may still have written its line.
 func resumable(l *ledger.Ledger, run string) bool {
 	open, err := l.Unfinished("")
 	return err != nil || slices.ContainsFunc(open, func(e ledger.Entry) bool { return e.Run == run })
 }
 
-// named says whether a run was released with what was kept, or whether that cannot be read.
+// named reports whether the ledger has a release of the run with the stored result k, or whether the ledger
+// cannot be read.
 func named(l *ledger.Ledger, run string, k ledger.Kept) bool {
 	entries, err := l.Entries()
 	return err != nil || slices.ContainsFunc(entries, func(e ledger.Entry) bool {
@@ -197,9 +194,9 @@ func named(l *ledger.Ledger, run string, k ledger.Kept) bool {
 	})
 }
 
-// watchedSession notes whether anything that a guarantee rests on may have been drawn, in
-// this attempt or before the checkpoint that it started from: noise, or the coins of a
-// secret batch. For a Permutation and a UniformBall guarantees hold whatever they are.
+// watchedSession notes whether randomness that a guarantee rests on may have been drawn, in this attempt or
+// before the checkpoint from which it started. Such randomness is noise, or the coins of a secret batch.
+// Guarantees hold for every value of a Permutation and of a UniformBall, so drawing these does not count.
 type watchedSession struct {
 	privacy.Session
 	drew bool
@@ -276,7 +273,7 @@ func (r *Result) begin(j Job, source *privacy.Source, o Options) (*privacy.LiveS
 	var session *privacy.LiveSession
 	if o.Resume != "" {
 		session, err = o.Ledger.Resume(o.Resume, charge, source)
-		if old, e := p.oldRecord(); errors.Is(err, ledger.ErrResume) && e == nil { // an earlier version may have charged it
+		if old, e := p.oldRecord(); errors.Is(err, ledger.ErrResume) && e == nil { // an earlier version of this program may have charged the run
 			charge.Plan = RecordHash(old)
 			if again, e := o.Ledger.Resume(o.Resume, charge, source); e == nil {
 				r.Record, session, err = old, again, nil

@@ -11,32 +11,36 @@ import (
 	"dyad/privacy"
 )
 
-// Kind is a kind of run: figures of records that are not a model. It states what it releases as rows of a plan and computes the exact
-// numbers; noise, guarantee, charge, record, session and audit follow from the rows (PlanKind). It never sees a session, so that what it
-// tells can only depend on what was released.
+// Kind is a kind of run that releases statistics of records instead of a model. An implementation states its releases
+// as rows of a plan and computes the exact numbers. PlanKind derives noise, guarantee, charge, record, session and
+// audit from the rows. A Kind never sees a session, so its report can only depend on released values.
 //
-// It is a struct whose fields, exported or not, are bools, ints, float64s, strings, or structs of these: the objective of its plan names
-// all of them, by which a resumed run is compared with its first attempt. PlanKind refuses others, such as pointers, slices and funcs.
+// A Kind is a struct whose fields, exported or not, are bools, ints, float64s, strings, or structs of these types. The
+// objective of its plan names all fields, and a resumed run is compared with its first attempt by this objective.
+// PlanKind refuses other types, such as pointers, slices and funcs.
 type Kind interface {
-	// Info describes it: Name, Title and Released.
+	// Info describes the kind by the fields Name, Title and Released.
 	Info() Info
-	// Rows are its releases without noise, with a certificate each, from public numbers. Shares of 0 mean equal ones.
+	// Rows returns the releases without noise, each with a certificate, from public numbers. Rows with a share of 0
+	// get equal shares.
 	Rows(KindShape) (Releases, error)
-	// Exact are the Coordinates numbers of a row, before noise, given what the rows before it released. The certificate of the row must
-	// hold for every value of these. It must not fail, whatever the records are.
+	// Exact returns the numbers of a row before noise is added, given the released values of the rows before it. Their
+	// number is the row's Coordinates. The certificate of the row must hold for every value of released. Exact must not
+	// fail on any records.
 	//
-	// No type enforces the following, and the guarantee rests on it: the numbers are a deterministic function of the fields of the kind, r, row and
-	// released alone. Exact keeps nothing between calls, in package variables or elsewhere, reads no file, clock or random number, and
-	// does not change r or released. It is called for every row, again in a resumed run, and on other records by an audit.
+	// The guarantee rests on the following conditions, which no type enforces. The numbers are a deterministic function
+	// of the fields of the kind, r, row and released alone. Exact keeps nothing between calls, in package variables or
+	// elsewhere. It reads no file, clock or random number, and it does not change r or released. Exact is called for
+	// every row, again in a resumed run, and on other records by an audit.
 	Exact(r *engine.Records, row int, released [][]float64) []float64
-	// Figures report the releases, a vector for each row with its noise.
+	// Figures returns the report of the releases. released has one vector for each row, with its noise.
 	Figures(s KindShape, rows Releases, released [][]float64) Facts
 }
 
-// KindShape are the public numbers of a run of a Kind.
+// KindShape holds the public numbers of a run of a Kind.
 type KindShape struct {
-	Records, Features int // n and d, at least 1
-	PersonRows        int // 0: a record is a row
+	Records, Features int // the numbers n and d, at least 1
+	PersonRows        int // largest number of rows of a person; 0 if a record is a row
 	Budget            privacy.Budget
 	Provenance
 }
@@ -48,7 +52,8 @@ type KindPlan struct {
 	kind  Kind
 }
 
-// PlanKind plans a run of k. It reads no data. Persons with several rows are refused with ErrAssumption: the certificates are for rows.
+// PlanKind plans a run of k. It reads no data. It refuses persons with several rows with ErrAssumption, because the
+// certificates are for rows.
 func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 	fields, err := fieldsOf(reflect.ValueOf(k))
 	if err != nil {
@@ -91,8 +96,8 @@ func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 	return p, p.Promise(s.Budget, s.Records, s.Provenance, g, rows)
 }
 
-// fieldsOf are all fields of a kind as text, "{Sign:1 half:0.5}". Kinds of one type with one text are equal: a string that could be read as more
-// than itself is quoted, and no method is asked for a text.
+// fieldsOf returns all fields of a kind as text, "{Sign:1 half:0.5}". Two kinds of one type are equal if their texts
+// are equal. For this reason an ambiguous string is quoted, and no String method is called.
 func fieldsOf(v reflect.Value) (string, error) {
 	if v.Kind() != reflect.Struct {
 		return "", fmt.Errorf("it is a %v, and must be a struct by value: no plan names what a pointer leads to", v.Kind())
@@ -124,7 +129,7 @@ func fieldsOf(v reflect.Value) (string, error) {
 	return "{" + strings.Join(all, " ") + "}", nil
 }
 
-// Release releases every row of the plan of records through a session, and returns what left it.
+// Release releases every row of the plan through a session and returns the released numbers.
 func (p *KindPlan) Release(ctx context.Context, r *engine.Records, s privacy.Session) ([]float64, error) {
 	return p.release(ctx, r, s, Tracker{})
 }
@@ -137,7 +142,7 @@ func (p *KindPlan) release(ctx context.Context, r *engine.Records, s privacy.Ses
 		}
 		x := p.kind.Exact(r, i, released)
 		if len(x) != row.Coordinates {
-			return nil, fmt.Errorf("algorithms: row %d of %s does not have the %d numbers of its plan", i+1, p.Algorithm, row.Coordinates) // how many it has may tell of records
+			return nil, fmt.Errorf("algorithms: row %d of %s does not have the %d numbers of its plan", i+1, p.Algorithm, row.Coordinates) // the message leaves out len(x), which may depend on records
 		}
 		if err := s.Release(x, row.Certificate, row.Noise); err != nil {
 			return nil, err
@@ -148,14 +153,15 @@ func (p *KindPlan) release(ctx context.Context, r *engine.Records, s privacy.Ses
 	return flat, nil
 }
 
-// Job carries the plan out. Released numbers leave it as its result only, so that a run can be resumed.
+// Job returns the job that runs the plan on the records. Released numbers leave the job only in its result, so
+// that a run can be resumed.
 func (p *KindPlan) Job(r *engine.Records) Job {
 	return Job{Plan: &p.Plan, Withholds: true, Train: func(ctx context.Context, s privacy.Session, t Tracker) ([]float64, error) {
 		return p.release(ctx, r, s, t)
 	}}
 }
 
-// Fits refuses records of another shape.
+// Fits returns an error if the records do not have the shape of the plan.
 func (p *KindPlan) Fits(r *engine.Records) error {
 	if r.ByPerson() || r.Len() != p.Shape.Records || r.Dim() != p.Shape.Features {
 		return fmt.Errorf("algorithms: the plan of %s is for %d records of %d features, a row each", p.Algorithm, p.Shape.Records, p.Shape.Features)
@@ -163,7 +169,7 @@ func (p *KindPlan) Fits(r *engine.Records) error {
 	return nil
 }
 
-// Figures report a result of Job.
+// Figures returns the report of a result of Job.
 func (p *KindPlan) Figures(flat []float64) (Facts, error) {
 	var released [][]float64
 	for _, row := range p.Releases {

@@ -8,37 +8,37 @@ import (
 	"dyad/engine"
 )
 
-// classMoments are the released moments of both classes in units of R, with the standard
-// deviations of their noise: s1 of an entry of a sum, s2 of an isometric coordinate, sn of the
-// number of positives. Matrices are in isometric coordinates.
+// classMoments holds the released moments of both classes in units of R, with the standard deviations of their
+// noise. s1 belongs to an entry of a sum, s2 to an isometric coordinate, and sn to the number of positives.
+// Matrices are in isometric coordinates.
 type classMoments struct {
 	n, d                           int
 	positives, s1, s2, sn          float64
 	sumPlus, sumMinus, plus, minus []float64
 }
 
-// Constants of momentMetric; identity shares of 0.1 to 0.3 and 1 to 2 deviations are about equal
-// (bench/results/metric-moments-study.csv).
+// These are constants of momentMetric. In measurements, identity shares from 0.1 to 0.3 and thresholds from 1
+// to 2 deviations gave about equal results (bench/results/metric-moments-study.csv).
 const (
-	identityShare = 0.2 // of the mean squared distance that is left to the identity
-	jointShare    = 0.2 // of the rest that goes to the full matrix G, not to the root of its diagonal
-	deviations    = 1.5 // of its noise by which a part must stand out
+	identityShare = 0.2 // the share of the identity in the mean squared distance
+	jointShare    = 0.2 // the share of the full matrix G in the remainder; the root of its diagonal has the rest
+	deviations    = 1.5 // the number of standard deviations by which a part must exceed its noise
 
-	largestNoise = 1e60 // nothing stands out of more; its powers are finite
+	largestNoise = 1e60 // no moment is significant above this noise; powers of the noise are finite
 )
 
-// momentMetric is the metric W of released moments, in isometric coordinates and of any length:
+// momentMetric returns the metric W computed from released moments, in isometric coordinates and of any length:
 //
 //	W = share I/tr(C) + (1 - share) (joint G/tr(G C) + (1 - joint) D/tr(D C)),  D = diag(G)^(1/2),
 //	G = beta beta^T + H C H,  beta = C^-1 E[(y - b) x],  H = C^-1 E[(y - b) x x^T] C^-1,
 //
-// where b = E[y], records are centred and C is their covariance. For normal records beta is the
-// mean gradient of E[y | x] and H its mean Hessian (Stein's lemma), so G is the expected outer
-// product of its gradients up to the second order: it is long in directions along which labels
-// change, whether means or variances of the classes differ. Parts within the noise of the moments
-// and the error of a sample become 0; if all are, W is the identity. It is post-processing
-// (docs/theory.md#metric-from-moments). Moments beyond all that records and usual noise reach
-// give the identity, so that it is finite and positive definite always.
+// where b = E[y], records are centred and C is their covariance. For normal records beta is the mean gradient
+// of E[y | x] and H is its mean Hessian (Stein's lemma). So G is, up to the second order, the expected outer
+// product of the gradients of E[y | x]. G is long in directions along which labels change, whether the means or
+// the variances of the classes differ. Parts that are within the noise of the moments and the sampling error
+// become 0. If all parts are, W is the identity. W is post-processing (docs/theory.md#metric-from-moments). If
+// the moments are larger than records with usual noise can produce, W is also the identity. So W is always
+// finite and positive definite.
 func momentMetric(m classMoments) []float64 {
 	n, d := float64(m.n), float64(m.d)
 	sym := engine.Symmetric{Dim: m.d}
@@ -49,7 +49,7 @@ func momentMetric(m classMoments) []float64 {
 	f, a := math.Sqrt(2*(1+b*b)), 1-b*b
 	noiseV := f * m.s1
 
-	// Sums of all records, and of (y - b) times them, centred at the mean.
+	// mean is the sum of all records, v is the sum of (y - b) x; moments are centred at the mean.
 	mean, v := make([]float64, m.d), make([]float64, m.d)
 	for k := range mean {
 		mean[k] = m.sumPlus[k] + m.sumMinus[k]
@@ -76,7 +76,7 @@ func momentMetric(m classMoments) []float64 {
 		return multipleOfIdentity(m.d, 1)
 	}
 
-	// The linear part, in the coordinates of the eigenvectors.
+	// beta is the linear part, in the coordinates of the eigenvectors.
 	beta := mat.NewVecDense(m.d, nil)
 	ev := math.Sqrt(noiseV*noiseV + a*c.trace/d)
 	signal := square(v)
@@ -91,7 +91,7 @@ func momentMetric(m classMoments) []float64 {
 		}
 	}
 
-	// The quadratic part.
+	// h is the quadratic part.
 	h := c.significant(diff, f*m.s2, a)
 	for i := range m.d {
 		for j := range m.d {
@@ -106,27 +106,27 @@ func momentMetric(m classMoments) []float64 {
 	return c.metric(&g)
 }
 
-// PairMoments are the released moments of clipped differences of pairs, in units of the clip
-// radius. Matrices are in isometric coordinates.
+// PairMoments holds the released moments of clipped differences of pairs, in units of the clip radius. Matrices
+// are in isometric coordinates.
 type PairMoments struct {
 	Dim            int
-	Pairs          int       // their public number
+	Pairs          int       // the public number of pairs
 	Similar        float64   // number of similar pairs
-	SumS, SumD     []float64 // of similar and of dissimilar pairs: sums of x x^T
-	Noise, OfCount float64   // standard deviations: of a coordinate, and of Similar
+	SumS, SumD     []float64 // sums of x x^T over similar and over dissimilar pairs
+	Noise, OfCount float64   // standard deviations of the noise of a coordinate and of Similar
 }
 
-// PairMetric is the metric of released moments of pairs, in isometric coordinates: the matrix of
-// Koestinger et al. 2012,
+// PairMetric returns the metric computed from released moments of pairs, in isometric coordinates. It is the
+// matrix of Koestinger et al. 2012,
 //
 //	M = (inv(Sigma_S) - inv(Sigma_D))+,
 //
-// Sigma_S and Sigma_D the second moments of similar and of dissimilar pairs, whose difference is 0
-// where it does not stand out of its noise. It is mixed as in moment-metric with the root of its
-// diagonal and the identity. The mean squared distance of all pairs is 1. With C = p Sigma_S + q Sigma_D, p the
-// share of similar pairs, and the eigenvalues e of C^(-1/2) (Sigma_D - Sigma_S) C^(-1/2), M is
-// C^(-1/2) f(e) C^(-1/2), f(e) = 1/(1 - q e) - 1/(1 + p e); the plus takes those with e > 0.
-// It is post-processing (docs/theory.md#pair-moments).
+// where Sigma_S and Sigma_D are the second moments of similar and of dissimilar pairs. Their difference is set
+// to 0 where it does not exceed its noise. The matrix is mixed with the root of its diagonal and the identity,
+// as in moment-metric. The mean squared distance of all pairs is 1. Let p be the share of similar pairs, C = p
+// Sigma_S + q Sigma_D, and e the eigenvalues of C^(-1/2) (Sigma_D - Sigma_S) C^(-1/2). Then M is C^(-1/2) f(e)
+// C^(-1/2) with f(e) = 1/(1 - q e) - 1/(1 + p e), and the plus keeps the eigenvalues e > 0. The result is
+// post-processing (docs/theory.md#pair-moments).
 func PairMetric(m PairMoments) []float64 {
 	if !(m.Noise+m.OfCount < largestNoise) {
 		return multipleOfIdentity(m.Dim, 1)
@@ -154,7 +154,7 @@ func PairMetric(m PairMoments) []float64 {
 	values, vectors := sym.Eigen(diff)
 	white.Zero()
 	for i, e := range values {
-		if e /= 2 * p * q; e > 0 { // C is Xi/n, and so are p n and q n in diff
+		if e /= 2 * p * q; e > 0 { // C is Xi/n, and diff has p n and q n in place of p and q
 			e = min(e, 0.9/q)
 			v := mat.NewVecDense(m.Dim, vectors[i])
 			white.RankOne(white, e/((1-q*e)*(1+p*e)), v, v)
@@ -164,8 +164,8 @@ func PairMetric(m PairMoments) []float64 {
 	return c.metric(white)
 }
 
-// pooled are the second moments of n terms of both classes, cleaned of noise: eigenvalues xi of their sum in
-// ascending order, and its eigenvectors, the rows of u.
+// pooled holds the second moments of n terms of both classes, cleaned of noise: the eigenvalues xi of their sum
+// in ascending order, and its eigenvectors as the rows of u.
 type pooled struct {
 	n, trace, ridge float64
 	xi              []float64
@@ -186,7 +186,7 @@ func newPooled(total []float64, dim int, n, noise float64) pooled {
 	return c
 }
 
-// at is entry i of the diagonal of the sum.
+// at returns entry i of the diagonal of the sum.
 func (c pooled) at(i int) (q float64) {
 	for k, x := range c.xi {
 		q += x * sq(c.u.At(k, i))
@@ -194,9 +194,9 @@ func (c pooled) at(i int) (q float64) {
 	return q
 }
 
-// significant is what stands out in a released sum of (y - b) x x^T, a = 1 - b^2, in the
-// coordinates of the eigenvectors: entries of its diagonal beyond their noise and sampling error,
-// then eigenvalues of the rest beyond the edge of theirs. It overwrites diff.
+// significant returns the significant part of a released sum of (y - b) x x^T with a = 1 - b^2, in the
+// coordinates of the eigenvectors. It keeps the entries of the diagonal that exceed their noise and sampling
+// error, and then the eigenvalues of the remainder that exceed the edge of their noise. It overwrites diff.
 func (c pooled) significant(diff []float64, noise, a float64) *mat.Dense {
 	dim := len(c.xi)
 	d, sym := float64(dim), engine.Symmetric{Dim: dim}
@@ -220,8 +220,8 @@ func (c pooled) significant(diff []float64, noise, a float64) *mat.Dense {
 	return &along
 }
 
-// metric mixes g, in the coordinates of the eigenvectors, with the root of its diagonal and the
-// identity, by their mean squared distances.
+// metric mixes g with the root of its diagonal and the identity, weighted by their mean squared distances. g is
+// in the coordinates of the eigenvectors.
 func (c pooled) metric(g *mat.Dense) []float64 {
 	dim := len(c.xi)
 	var full, diagonal float64
@@ -260,7 +260,8 @@ func multipleOfIdentity(dim int, x float64) []float64 {
 	return w
 }
 
-// beyond is the factor sqrt(1 - (edge/x)^2) that takes noise off a number, 0 within the edge.
+// beyond returns the factor sqrt(1 - (edge/x)^2) that removes noise from a number. It returns 0 if |x| is
+// within the edge.
 func beyond(x, edge float64) float64 {
 	if !(math.Abs(x) > edge) {
 		return 0

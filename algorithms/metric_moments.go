@@ -11,30 +11,29 @@ import (
 	"dyad/privacy"
 )
 
-// MomentMetric is a private Mahalanobis metric from class moments that are released once. Let
-// x~ = clip(x - c, R) for the released centre c; then
+// MomentMetric is a private Mahalanobis metric computed from class moments that are released once. Let x~ =
+// clip(x - c, R) for the released centre c. The release
 //
 //	(S+, S-, R n+, h M+, h M-),   h = 1/(sqrt 2 R),
 //
-// the sums of x~ and of x~ x~^T over both classes and the number of positives, are one release
-// that needs no more noise than the two sums alone (docs/theory.md#class-moments). W is computed
-// from them (momentMetric): long where means or variances of the classes differ beyond the noise,
-// with the identity for the rest, and scaled to Frobenius norm r, so that it does not depend on a
-// loss (docs/theory.md#metric-from-moments).
+// holds the sums of x~ and of x~ x~^T over each class and the number of positives. It needs no more noise than
+// the two sums of x~ alone (docs/theory.md#class-moments). The metric W is computed from the release
+// (momentMetric). W is long where means or variances of the classes differ beyond the noise, and is the
+// identity elsewhere. W is scaled to Frobenius norm r, so it does not depend on a loss
+// (docs/theory.md#metric-from-moments).
 //
-// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record by exact composition
-// of two Gaussian releases (docs/theory.md#released-centre). It covers the released moments,
-// which leave Train by W only.
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record. The guarantee follows from
+// the exact composition of two Gaussian releases (docs/theory.md#released-centre). It covers the released
+// moments, which leave Train only through W.
 type MomentMetric struct {
-	// CentreShare is the share of mu^2 of the centre, in (0, 1); the moments get the rest.
-	// 0 means 0.15; 0.05 to 0.3 are equal (bench/results/metric-moments-study.csv).
+	// CentreShare is the share of mu^2 of the centre, in (0, 1); the moments get the remaining share. If it is
+	// 0, 0.15 applies. Shares from 0.05 to 0.3 gave equal results (bench/results/metric-moments-study.csv).
 	CentreShare float64
-	// ClipRadius is R, at most twice the norm bound of records; 0 means 0.2 of the norm bound.
+	// ClipRadius is R, at most twice the norm bound of records. If it is 0, 0.2 times the norm bound applies.
 	ClipRadius float64
 }
 
-// maxMetricMoments bounds d: two decompositions and some products of d x d matrices take
-// seconds there.
+// maxMetricMoments bounds d. At this size, two decompositions and some products of d x d matrices take seconds.
 const maxMetricMoments = 512
 
 // Info describes the algorithm.
@@ -42,7 +41,7 @@ func (MomentMetric) Info() Info {
 	return Described("moment-metric", Info{Modes: []Mode{Certified}, MetricsOnly: true, Withholds: true})
 }
 
-// Plan computes shares, certificates and noise.
+// Plan computes the shares, the certificates and the noise.
 func (a MomentMetric) Plan(s Spec) (*Plan, error) {
 	i := a.Info()
 	if err := checkApplies(i, s); err != nil {
@@ -79,8 +78,8 @@ func (a MomentMetric) Plan(s Spec) (*Plan, error) {
 	return m.plan(i, s, rows)
 }
 
-// releases are both releases with their noise. With alpha = R^2 and beta = h^2 R^4 = alpha/2 the
-// joint sensitivity is 2 R, that of the sums, and a count with the weight R is free.
+// releases returns both releases with their noise. With alpha = R^2 and beta = h^2 R^4 = alpha/2 the joint
+// sensitivity is 2 R, which is the sensitivity of the sums alone; a count with the weight R adds nothing.
 func (a MomentMetric) releases(s Spec, kernel engine.Kernel) (*MomentsPlan, Releases, error) {
 	problem := s.Kernel.Problem()
 	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
@@ -91,14 +90,14 @@ func (a MomentMetric) releases(s Spec, kernel engine.Kernel) (*MomentsPlan, Rele
 	if clip == 0 {
 		clip = 0.2 * bound
 	}
-	// What an evaluator would refuse after the charge is refused before.
+	// Queries that an evaluator would refuse after the charge are refused before the charge.
 	if err := (engine.Query{Radius: clip, Class: 1, Second: engine.FullSecond}).Validate(d, problem.Bounds); err != nil {
 		return nil, nil, fmt.Errorf("%w: moment-metric: %w", ErrAssumption, err)
 	}
 	m := &MomentsPlan{Passes: 3, Classes: true, CentreReleased: true, ClipRadius: clip, Second: engine.FullSecond, Scale: 1 / (math.Sqrt2 * clip)}
 	centre, err := privacy.RecordSum{Radius: bound, Weight: 1, Error: kernel.Bounds(engine.Query{Radius: bound}).Sum, Name: "sum of records"}.Certify()
-	// The errors hold for either class, and so for both with sqrt 2. Multiplication by h and by
-	// the weight of the count rounds once more.
+	// The errors hold for each class, so the factor sqrt 2 covers both classes. Multiplication by h and by the
+	// weight of the count rounds once more.
 	e := kernel.Bounds(engine.Query{Radius: clip, Second: engine.FullSecond})
 	second := m.Scale * (e.Second + 0x1p-53*(n*clip*clip+e.Second))
 	count := clip * (e.Positives + 0x1p-53*(n+e.Positives))
@@ -119,14 +118,13 @@ func (a MomentMetric) releases(s Spec, kernel engine.Kernel) (*MomentsPlan, Rele
 	return m, rows, nil
 }
 
-// Train releases the moments and computes the metric from them. Its state between the passes,
-// which a checkpoint may keep, are the released sum and the exact moments of the class of the
-// second pass.
+// Train releases the moments and computes the metric from them. Its state between the passes, which a
+// checkpoint may keep, is the released sum and the exact moments of the class of the second pass.
 func (MomentMetric) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()
 	n, d, R := float64(problem.N), problem.D, m.ClipRadius
 	first, last := p.Releases[0], p.Releases[1]
-	// The released sum; then n+, S+, S-, M+, M-.
+	// released is the released sum of records; v holds n+, S+, S-, M+, M-.
 	released, v := make([]float64, d), make([]float64, last.Coordinates)
 	done, err := t.Restore(nil, released, v)
 	if err != nil {
@@ -185,8 +183,8 @@ func (MomentMetric) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s p
 	return w, nil
 }
 
-// metric is the metric of the released vector, which it overwrites. It returns when ctx is done,
-// however long a decomposition takes.
+// metric returns the metric of the released vector v, which it overwrites. It returns when ctx is done, even
+// during a decomposition.
 func (m *MomentsPlan) metric(ctx context.Context, v []float64, problem engine.Problem) ([]float64, error) {
 	d, k, R := problem.D, m.Second.Len(problem.D), m.ClipRadius
 	for i := range v {

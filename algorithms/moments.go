@@ -10,69 +10,71 @@ import (
 	"dyad/privacy"
 )
 
-// Moments is a private linear discriminant: class moments are released once, and the model is
-// computed from them. Let x~ = clip(x - c, R), c a released or public centre, and b = 2 p - 1
-// for the released or declared share p of positives:
+// Moments is a private linear discriminant: class moments are released once, and the model is computed from
+// them. Let x~ = clip(x - c, R) for a released or public centre c. Let b = 2 p - 1 for the released or declared
+// share p of positives. Then
 //
 //	v = sum (y - b) x~,   M = sum x~ x~^T,   w = (Xi + lambda I)^-1 v, scaled to norm r
 //
-// where Xi is M with eigenvalues that were cleaned of noise, and b may be shrunk towards 0 where
-// its noise says so (momentsFilter, momentsOffset). Without noise w minimises the least-squares
-// loss (w.(x - x') - (y - y')/2)^2 over all pairs of clipped records, with a ridge
-// (docs/theory.md#least-squares-auc); scores w.x order records as other algorithms' do.
-// Labels may be grades: then it is the least-squares loss of their differences.
+// where Xi is M with eigenvalues that were cleaned of noise. b may be shrunk towards 0 if its noise is large
+// (momentsFilter, momentsOffset). Without noise w minimises the least-squares loss (w.(x - x') - (y - y')/2)^2
+// over all pairs of clipped records, with a ridge (docs/theory.md#least-squares-auc). Scores w.x order records
+// as the scores of other algorithms do. Labels may be grades. The loss is then the least-squares loss of the
+// differences of grades.
 //
-// Steps > 0: this is the start. Each step then releases one gradient of the pointwise logistic
-// loss of the clipped records,
+// If Steps > 0, this model is the start. Each step then releases one gradient of the pointwise logistic loss of
+// the clipped records:
 //
 //	g = sum (sigmoid(w.x~ + c) - t) x~,   w -= (h Xi + (l + h ridge) I)^-1 g,
 //
-// t the share of a positive (1, 0, or a grade between), l the damping that the noise of g asks
-// for, c and h fixed at the start: near Newton's steps (docs/theory.md#damped-steps).
+// where t is the share of a positive (1, 0, or a value between them for a grade), and l is the damping computed
+// from the noise of g. c and h are fixed at the start. The steps are close to Newton's steps
+// (docs/theory.md#damped-steps).
 //
-// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record by exact composition
-// of Gaussian releases, or epsilon-DP by K-norm noise if delta is 0
-// (docs/theory.md#released-centre). It covers all released moments. They leave Train by w
-// only.
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record, by the exact composition of
+// Gaussian releases. If delta is 0 it is epsilon-DP, by K-norm noise (docs/theory.md#released-centre). The
+// guarantee covers all released moments, which leave Train only through w.
 type Moments struct {
-	// Second is "none", "diagonal" or "full", the second moments that are released; ""
-	// means the public rule.
+	// Second selects the second moments that are released: "none", "diagonal" or "full". If it is "", the
+	// public rule applies.
 	Second string
-	// CountShare, CentreShare and SecondShare are the shares of mu^2 (of epsilon for
-	// delta = 0) of the number of positives, the centre and the second moments, in (0, 1);
-	// the signed sum gets the rest. 0 means the public rule.
+	// CountShare, CentreShare and SecondShare are the shares of mu^2 (of epsilon for delta = 0) of the number
+	// of positives, the centre and the second moments. Each share is in (0, 1), and the signed sum gets the
+	// remaining share. If a share is 0, the public rule applies.
 	CountShare, CentreShare, SecondShare float64
-	// ClipRadius is R, at most twice the norm bound of records; 0 means the public rule.
+	// ClipRadius is R, at most twice the norm bound of records. If it is 0, the public rule applies.
 	ClipRadius float64
-	// Ridge is m in the part m s sqrt(d) of lambda for full and m s for diagonal second
-	// moments, s the standard deviation of the noise of one diagonal entry; 0 means the public rule. An L2
-	// term alpha/2 ||w||^2 of the objective adds n alpha/4.
+	// Ridge is the factor m in the ridge lambda. The part of lambda with this factor is m s sqrt(d) for full
+	// and m s for diagonal second moments, where s is the standard deviation of the noise of one diagonal
+	// entry. If Ridge is 0, the public rule applies. An L2 term alpha/2 ||w||^2 of the objective adds n alpha/4
+	// to lambda.
 	Ridge float64
-	// Centre is a public centre, d numbers within the norm bound, or a single 0 for the
-	// origin; nil: it is released, or the origin, by the public rule. It must not come from
-	// the data.
+	// Centre is a public centre: d numbers within the norm bound, or a single 0 for the origin. It must not
+	// come from the data. If it is nil, the public rule decides between a released centre and the origin.
 	Centre []float64
-	// Balance is a public share of positives in (0, 1); 0: it is released.
+	// Balance is a public share of positives in (0, 1). If it is 0, the number of positives is released.
 	Balance float64
-	// Steps is the number of steps, at most 20. They need second moments, delta > 0 and no L2
-	// term. 0: none.
+	// Steps is the number of steps, at most 20. If it is 0 there are no steps. Steps need second moments, delta
+	// > 0 and no L2 term.
 	Steps int
-	// StepShare is the share of mu^2 of all steps together, in equal parts. 0 means the public
-	// rule.
+	// StepShare is the share of mu^2 of all steps together; each step gets an equal part. If it is 0, the
+	// public rule applies.
 	StepShare float64
-	// Intervals appends the standard errors of the weights to them: d more numbers, computed from
-	// what is released anyway. Not with Steps, and not without second moments.
+	// Intervals appends the standard errors of the weights to the weights: d more numbers, computed from the
+	// released values. It cannot be combined with Steps, and it needs second moments.
 	Intervals bool
-	// LogOdds appends 4 + d numbers to the weights (and errors), in the order of the fields of metrics.LogOdds: the log odds of the
-	// positive class, computed from what is released anyway. Nothing without second moments. See docs/theory.md#log-odds.
+	// LogOdds appends 4 + d numbers to the weights (and errors), in the order of the fields of metrics.LogOdds. The
+	// numbers describe the log odds of the positive class and are computed from the released values. It appends
+	// nothing without second moments. See docs/theory.md#log-odds.
 	LogOdds bool `flag:"-"`
-	// Blocks are the numbers of neighbouring features, d together, that are read as one, such as those of a curve. The covariance of
-	// the noise of their weights is appended to the weights (and errors): for each block of k features the k(k+1)/2 numbers of its
-	// lower triangle by rows, computed from what is released anyway. nil: nothing. See docs/theory.md#curve-bands.
+	// Blocks holds the sizes of blocks of neighbouring features, d features together, such as the features of one
+	// curve. The covariance of the noise of the weights in each block is appended to the weights (and errors). A block
+	// of k features has k(k+1)/2 numbers, the lower triangle by rows, computed from the released values. A nil Blocks
+	// appends nothing. See docs/theory.md#curve-bands.
 	Blocks []int
-	// Lines are d numbers, for each of Blocks the weights of its features that make a straight line, not all 0. The
-	// unexplained rest is then shrunk by how far it stands out of its noise, with full second moments of up to 512
-	// features. nil shrinks no part. See docs/theory.md#bends.
+	// Lines holds d numbers: for each block, the weights of its features that make a straight line, not all of them
+	// 0. The part of the model that no line explains is then shrunk according to its size relative to its noise.
+	// Lines needs full second moments of up to 512 features. A nil Lines shrinks nothing. See docs/theory.md#bends.
 	Lines []float64
 }
 
@@ -81,9 +83,9 @@ func (Moments) Info() Info {
 	return Described("moments", Info{Modes: []Mode{Certified}, PureModes: []Mode{Certified}, ScoresOnly: true, Withholds: true})
 }
 
-// Train releases the moments, and gradients at models that were computed from them, and computes
-// the model. After each pass it may leave what is released, the state of the training, in a
-// checkpoint.
+// Train releases the moments, and the gradients of the steps at models computed from earlier releases, and
+// computes the model. After each pass it may save the released values, which are the state of the training, in
+// a checkpoint.
 func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()
 	if m.Pairs == nil && m.NoPairs == "" {
@@ -91,7 +93,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 	}
 	holder, ok := ev.(engine.Holder)
 	switch {
-	case !ok: // its kernel said that it is
+	case !ok: // the plan's kernel has stated that its evaluator is a Holder
 		return nil, fmt.Errorf("algorithms: a choice of pairs needs an evaluator that holds the records, not a %T", ev)
 	case m.Pairs == nil:
 		return a.trainPlain(ctx, holder, p, s, t)
@@ -99,7 +101,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 	return a.trainPairs(ctx, holder, p, s, t)
 }
 
-// train is Train for the rows of m; released gets its moments.
+// train implements Train for the rows of m. It stores the released moments in released.
 func (a Moments) train(ctx context.Context, ev engine.Evaluator, m *MomentsPlan, problem engine.Problem, rows Releases, released *releasedMoments, s privacy.Session, t Tracker) ([]float64, error) {
 	n, d := float64(problem.N), problem.D
 	gradients := make([]float64, m.Steps*d)
@@ -134,7 +136,7 @@ func (a Moments) train(ctx context.Context, ev engine.Evaluator, m *MomentsPlan,
 		model = m.logit(fit, released, n)
 	}
 	if m.Steps > 0 {
-		atStart := 0.0 // the length of the start over that of the fit
+		atStart := 0.0 // length of the start divided by the length of the fit
 		if before := normAbove(fit.w); before > 0 {
 			atStart = normAbove(model.w) / before
 		}
@@ -181,40 +183,40 @@ func (a Moments) train(ctx context.Context, ev engine.Evaluator, m *MomentsPlan,
 	return w, nil
 }
 
-// logit is the model of the log odds at the start of the steps, or without any.
+// logit returns the model of the log odds at the start of the steps, or of a model without steps.
 func (m *MomentsPlan) logit(fit momentsFit, r *releasedMoments, n float64) momentsLogit {
 	s, p := 0.0, (1+r.balance)/2
-	if m.Steps == 0 { // nothing corrects the start: its noise is taken off, and a share below its noise is not known
+	if m.Steps == 0 { // no step corrects the start, so its noise is removed here; a share below its noise counts as the noise
 		least := min(0.5, m.CountNoise/n)
 		s, p = m.SumNoise/m.ClipRadius, max(least, min(1-least, p))
 	}
 	return fit.logit(n, p, r.offset, s)
 }
 
-// releasedMoments are what is released, and what follows from it for the next pass.
+// releasedMoments holds the released values, and the values computed from them for the next pass.
 type releasedMoments struct {
 	first []float64 // number of positives and sum of records, zero if they are not released
-	last  []float64 // of sums: signed sum over 1 + |b| and second moments of clipped records
+	last  []float64 // the part of sums with the signed sum over 1 + |b| and the second moments of clipped records
 	sums  engine.Moments
 
 	centre []float64 // nil: the origin
 	offset float64   // b
-	share  float64   // of positives
-	// balance is 2 p - 1 for a share p that was shrunk by its noise.
+	share  float64   // share of positives
+	// balance is 2 p - 1, shrunk according to its noise, for the share p.
 	balance float64
 }
 
 func (r *releasedMoments) sum() []float64    { return r.sums.Sum }
 func (r *releasedMoments) second() []float64 { return r.sums.Second }
 
-// released has room for what m releases.
+// released returns storage for the releases of m.
 func (m *MomentsPlan) released(d int) *releasedMoments {
 	sums := engine.NewMoments(d, m.Second)
 	return &releasedMoments{first: make([]float64, 1+d), last: sums.All[1:], sums: sums}
 }
 
-// collect releases the moments that passes after the first done of them sum, those of steps aside; r has the others.
-// It calls after with the number of passes when one is released.
+// collect releases the moments of the passes after the first done passes, except the gradients of steps. The moments
+// of earlier passes are in r. After each pass it calls after with the number of passes made so far.
 func (m *MomentsPlan) collect(ctx context.Context, ev engine.Evaluator, s privacy.Session, all Releases, r *releasedMoments, done int, after func(done int)) error {
 	problem := ev.Kernel().Problem()
 	n, bound := float64(problem.N), problem.Bounds.FeatureNorm
@@ -289,14 +291,14 @@ func (m *MomentsPlan) collect(ctx context.Context, ev engine.Evaluator, s privac
 	return nil
 }
 
-// momentsFit is the model of released moments, of any length, in units of R.
+// momentsFit is the model computed from released moments, of any length, in units of R.
 type momentsFit struct {
 	spectrum
 	signed, w []float64 // the signed sum and the model along the vectors
 	lambda    float64
 }
 
-// fit returns when ctx is done, however long a decomposition takes.
+// fit computes the model. It returns when ctx is done, even during a decomposition.
 func (m *MomentsPlan) fit(ctx context.Context, v, second []float64, n float64) (momentsFit, error) {
 	R, square := m.ClipRadius, m.ClipRadius*m.ClipRadius
 	v = inUnits(v, R)
@@ -313,7 +315,7 @@ func (m *MomentsPlan) fit(ctx context.Context, v, second []float64, n float64) (
 	return f, ctx.Err()
 }
 
-// over is x/by.
+// over returns x/by.
 func over(x []float64, by float64) []float64 {
 	y := make([]float64, len(x))
 	for k := range x {
@@ -322,11 +324,11 @@ func over(x []float64, by float64) []float64 {
 	return y
 }
 
-// maxUnits bounds releases in units of R and R^2 before anything is computed from them: products of several of them and
-// of n stay finite. Noise takes no release there whose noise is not beyond all use.
+// maxUnits bounds releases in units of R and R^2 before a value is computed from them, so that products of several
+// releases and n stay finite. Only noise that makes a release useless exceeds the bound.
 const maxUnits = 0x1p200
 
-// inUnits is a release over by, within maxUnits.
+// inUnits returns release/by, clipped to [-maxUnits, maxUnits].
 func inUnits(release []float64, by float64) []float64 {
 	y := over(release, by)
 	for k, v := range y {
@@ -335,9 +337,9 @@ func inUnits(release []float64, by float64) []float64 {
 	return y
 }
 
-// spectrum is the estimate Xi of released second moments in units of R^2. Where none are released
-// it is the flat one of the largest possible trace. It returns when ctx is done, however long a
-// decomposition takes.
+// spectrum returns the estimate Xi from released second moments in units of R^2. If no second moments are
+// released, Xi is the multiple of the identity with the largest possible trace. It returns when ctx is done,
+// even during a decomposition.
 func (m *MomentsPlan) spectrum(ctx context.Context, second []float64, d int, n float64) (spectrum, error) {
 	square := m.ClipRadius * m.ClipRadius
 	second = inUnits(second, square)

@@ -6,17 +6,18 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// straighten shrinks the bends of the model's curves by James and Stein's factor, and returns it. With A = Xi + lambda I and a matrix P whose
-// columns are the lines of the blocks,
+// straighten shrinks the bends of the model's curves by the factor of James and Stein, and returns the factor. With A =
+// Xi + lambda I and a matrix P whose columns are the lines of the blocks,
 //
 //	w_l = P (P^T A P)^-1 P^T A w,   w := w_l + keep (w - w_l),   keep = max(0, 1 - N/S),   S = (w - w_l)^T A (w - w_l),
 //
-// N the part of S that the noise e is expected to add. So w_l is the model of lines whose scores are nearest to those of w, and S the energy of
-// what no line explains. It sees releases and the levels of their noise only: post-processing (docs/theory.md#bends).
+// where N is the expected part of S that the noise e adds. So w_l is the model of lines with the scores nearest to the
+// scores of w, and S is the energy that no line explains. straighten uses only released values and the levels of their
+// noise, so it is post-processing (docs/theory.md#bends).
 func (f *momentsFit) straighten(e weightNoise, lines []float64, blocks []int) (keep float64) {
 	d, m := len(f.w), len(blocks)
 	if m >= d || f.vectors == nil || math.IsInf(f.lambda, 1) {
-		return 1 // no bend, or no spectrum that says which directions matter
+		return 1 // there is no bend, or no spectrum that weights the directions
 	}
 	root, w, p := make([]float64, d), mat.NewVecDense(d, nil), mat.NewDense(d, m, nil) // A^(1/2), A^(1/2) w and A^(1/2) P along the vectors
 	for i, x := range f.values {
@@ -36,7 +37,7 @@ func (f *momentsFit) straighten(e weightNoise, lines []float64, blocks []int) (k
 	qr.Factorize(p)
 	var q mat.Dense
 	qr.QTo(&q)
-	bends := q.Slice(0, d, m, d) // an orthonormal basis of what is at a right angle to all lines
+	bends := q.Slice(0, d, m, d) // an orthonormal basis of the space orthogonal to all lines
 	var size, noise float64
 	part := mat.NewVecDense(d-m, nil)
 	part.MulVec(bends.T(), w)

@@ -7,18 +7,19 @@ import (
 	"dyad/engine"
 )
 
-// This file computes from the releases of Moments and the levels of their noise alone, so it is
-// post-processing. s1 is the standard deviation of the noise of an entry of the signed sum, s2
-// of a diagonal entry of the second moments (of an isometric coordinate), sc of an entry of the
-// sum of records, sn of the number of positives. An off-diagonal entry of the second moments has
-// s2/sqrt 2, so their noise is a matrix of the Gaussian orthogonal ensemble, whose eigenvalues
-// fill [-sqrt(2 d) s2, sqrt(2 d) s2].
+// The functions of this file compute only from the releases of Moments and the levels of their noise, so they
+// are post-processing. The standard deviation of the noise is s1 for an entry of the signed sum and s2 for a
+// diagonal entry of the second moments (for an isometric coordinate). It is sc for an entry of the sum of
+// records, and sn for the number of positives. An off-diagonal entry of the second moments has s2/sqrt 2. So
+// their noise is a matrix of the Gaussian orthogonal ensemble, and its eigenvalues fill [-sqrt(2 d) s2, sqrt(2
+// d) s2].
 
-// momentsCentre shrinks the released mean (sum/n, each coordinate with noise of standard
-// deviation s = sc/n) towards the origin: James and Stein's factor. keep = 0: the centre says
-// nothing; keep = 1: it is exact. centre is overwritten. (Project on the norm bound afterwards.)
+// momentsCentre shrinks the released mean towards the origin by the factor of James and Stein and returns the
+// factor. The mean is sum/n, and each coordinate has noise of standard deviation s = sc/n. keep = 0 means that
+// the centre has no information, and keep = 1 means that it is exact. centre is overwritten. The caller
+// projects it on the norm bound afterwards.
 func momentsCentre(centre []float64, s float64) (keep float64) {
-	var square float64 // in units of s, so that nothing overflows for any norm bound
+	var square float64 // in units of s, so that it does not overflow for any norm bound
 	for _, x := range centre {
 		square += x / s * (x / s)
 	}
@@ -31,8 +32,8 @@ func momentsCentre(centre []float64, s float64) (keep float64) {
 	return keep
 }
 
-// balance is 2 p - 1 for the released or declared share p of positives: shrunk by its noise
-// (standard deviation sn of the count) against the variance n^2/12 of a count that can be anything.
+// balance returns 2 p - 1 for the released or declared share p of positives. A released share is shrunk: the
+// noise of the count has standard deviation sn, and a uniformly distributed count has variance n^2/12.
 func (m *MomentsPlan) balance(count, n float64) float64 {
 	if m.Balance > 0 {
 		count = m.Balance * n
@@ -41,20 +42,21 @@ func (m *MomentsPlan) balance(count, n float64) float64 {
 	return min(max(k, 2/n-1), 1-2/n)
 }
 
-// offset is momentsOffset with the noises of a plan. A centre that was declared is exact.
+// offset returns momentsOffset for the noise levels of the plan. A declared centre is exact.
 func (m *MomentsPlan) offset(balance, X, keep float64) float64 {
 	return momentsOffset(balance, m.ClipRadius, X, m.SumNoise, m.CentreNoise, keep)
 }
 
-// momentsOffset returns b in sum (y - b) x~.
+// momentsOffset returns the offset b of the signed sum, sum (y - b) x~.
 //
-// k = 2 p - 1, the balance, is where the centre drops out. Each step of b towards 0 costs a part of the mean of x~, which is 0 up to the error of the centre,
-// and saves noise, as the sum of (y - b) x~ has noise (1 + |b|) s1. The expected square error is
+// At b = k = 2 p - 1, the balance, the centre drops out of the sum. Moving b towards 0 adds a part of the mean of x~,
+// which is 0 up to the error of the centre. The move saves noise, as the sum of (y - b) x~ has noise (1 + |b|) s1.
+// The expected square error is
 //
 //	d ((1 + |b|)^2 s1^2 + (|k| - |b|)^2 keep sc^2 (R/rho)^2),  rho: distance of records to the centre,
 //
-// least at |b| = (|k| - r)/(1 + r), r = (s1 rho/(R sc))^2/keep; rho = X/2. Without a usable centre
-// b = 0. A declared centre: b = k.
+// The error is smallest at |b| = (|k| - r)/(1 + r) with r = (s1 rho/(R sc))^2/keep; the rule uses rho = X/2. If
+// the centre is not usable, b = 0. If the centre is declared, b = k.
 func momentsOffset(k, R, X, s1, sc, keep float64) float64 {
 	if keep <= 0 {
 		return 0
@@ -67,11 +69,11 @@ func momentsOffset(k, R, X, s1, sc, keep float64) float64 {
 	return math.Copysign(max(0, (math.Abs(k)-r)/(1+r)), k)
 }
 
-// spectrum is an estimate Xi of the matrix of second moments without its noise.
+// spectrum is an estimate Xi of the matrix of second moments without noise.
 type spectrum struct {
-	vectors [][]float64   // of Xi, orthonormal; nil: those of frame
-	frame   *engine.Frame // nil, too: the axes
-	values  []float64     // of Xi, >= 0
+	vectors [][]float64   // orthonormal eigenvectors of Xi; nil: the vectors of frame
+	frame   *engine.Frame // if vectors and frame are nil, the vectors are the axes
+	values  []float64     // eigenvalues of Xi, >= 0
 }
 
 // along returns the coordinates of v along the vectors.
@@ -108,7 +110,7 @@ func (s spectrum) sum(a []float64) []float64 {
 	return w
 }
 
-// row returns the coordinates of axis k along the vectors; there is a frame or vectors.
+// row returns the coordinates of axis k along the vectors. The spectrum must have vectors or a frame.
 func (s spectrum) row(k int) []float64 {
 	if s.frame != nil {
 		axis := make([]float64, len(s.values))
@@ -122,14 +124,14 @@ func (s spectrum) row(k int) []float64 {
 	return row
 }
 
-// momentsSpectrum returns the eigenvalues of Xi = E[M_0 | M] for those of the released M, in
-// ascending order: the rotation-invariant estimate of the matrix M_0 without noise (Bun, Allez,
-// Bouchaud, Potters 2016, "Rotational invariant estimator for general noisy matrices"): eigenvalue l_i becomes
-// l_i - 2 sigma^2 h(l_i), sigma^2 = d s2^2/2, h the real part of the Stieltjes transform
-// 1/d sum_j 1/(l_i - l_j), smoothed over s2. An eigenvalue that stands out keeps l - sigma^2/l;
-// pure noise becomes its mean, so that w is v there, and "take the matrix or not" needs no rule.
-// Then: nondecreasing (pool adjacent violators), not negative, mean within [0.1, 1] n R^2/d,
-// which is public (trace M_0 <= n R^2).
+// momentsSpectrum returns the eigenvalues of Xi = E[M_0 | M] for the eigenvalues of the released M, in
+// ascending order. Xi is the rotation-invariant estimate of the matrix M_0 without noise (Bun, Allez, Bouchaud,
+// Potters 2016, "Rotational invariant estimator for general noisy matrices"). Eigenvalue l_i becomes l_i - 2
+// sigma^2 h(l_i) with sigma^2 = d s2^2/2, where h is the real part of the Stieltjes transform 1/d sum_j 1/(l_i
+// - l_j), smoothed over s2. An eigenvalue that stands out becomes l - sigma^2/l. Eigenvalues of pure noise
+// become their mean, so that w has the direction of v there; no rule has to decide whether to use the matrix.
+// Then the eigenvalues are made nondecreasing (pool adjacent violators) and not negative. Their mean is moved
+// into [0.1, 1] n R^2/d, a range that is public (trace M_0 <= n R^2).
 func momentsSpectrum(values []float64, s2, n, R float64) []float64 {
 	d := float64(len(values))
 	var mean float64
@@ -154,16 +156,15 @@ func momentsSpectrum(values []float64, s2, n, R float64) []float64 {
 	return xi
 }
 
-// momentsRidge returns lambda = s1^2/tau^2 + ridge for the coordinates a of the released signed
-// sum along the vectors of Xi, +Inf if they do not stand out of their noise s1; ridge is
-// s2 sqrt d by the rule.
+// momentsRidge returns lambda = s1^2/tau^2 + ridge. a holds the coordinates of the released signed sum along
+// the vectors of Xi. lambda is +Inf if a does not exceed its noise s1. By the public rule, ridge is s2 sqrt d.
 //
-// s1^2/tau^2: with w* ~ N(0, tau_0^2 M_0^-1) (coefficients of standardised features alike) and
-// labels of unit noise, v ~ N(0, tau^2 M_0 + s1^2 I) and the best linear estimate of w* is
-// (Xi + (s1^2/tau^2) I)^-1 v. tau^2 by moments, (|v|^2 - d s1^2)/trace Xi, at most n/d + 1.
+// The term s1^2/tau^2: suppose w* ~ N(0, tau_0^2 M_0^-1), so that coefficients of standardised features are
+// alike, and labels have unit noise. Then v ~ N(0, tau^2 M_0 + s1^2 I), and the best linear estimate of w* is
+// (Xi + (s1^2/tau^2) I)^-1 v. tau^2 is estimated by moments as (|v|^2 - d s1^2)/trace Xi, at most n/d + 1.
 //
-// s2 sqrt d: for the errors left in Xi, 1/sqrt 2 of the edge of the noise. This factor alone is
-// fixed by experiment: 0.75 to 1.5 are equal.
+// The term s2 sqrt d accounts for the errors left in Xi. It is 1/sqrt 2 of the edge of the noise. This factor
+// alone is fixed by experiment: factors from 0.75 to 1.5 gave equal results.
 func momentsRidge(a, xi []float64, s1, n, ridge float64) float64 {
 	tau := signalPerEigenvalue(a, xi, s1)
 	if tau == 0 {
@@ -172,8 +173,8 @@ func momentsRidge(a, xi []float64, s1, n, ridge float64) float64 {
 	return s1*s1/min(tau, n/float64(len(a))+1) + ridge
 }
 
-// signalPerEigenvalue is the part of |a|^2 that stands out of noise of standard deviation s in
-// each coordinate, over the trace of Xi; 0 if there is none.
+// signalPerEigenvalue returns the part of |a|^2 that exceeds noise of standard deviation s in each coordinate,
+// divided by the trace of Xi. It returns 0 if there is no such part.
 func signalPerEigenvalue(a, xi []float64, s float64) float64 {
 	var signal, trace float64
 	for i, x := range xi {
@@ -186,7 +187,8 @@ func signalPerEigenvalue(a, xi []float64, s float64) float64 {
 	return signal / trace
 }
 
-// momentsSolution is (Xi + lambda I)^-1 a, or a, which has the direction of its limit, if lambda is infinite.
+// momentsSolution returns (Xi + lambda I)^-1 a. If lambda is infinite it returns a, which has the direction of
+// the limit.
 func momentsSolution(a, xi []float64, lambda float64) []float64 {
 	w := slices.Clone(a)
 	if !math.IsInf(lambda, 1) {
@@ -197,8 +199,8 @@ func momentsSolution(a, xi []float64, lambda float64) []float64 {
 	return w
 }
 
-// nondecreasing replaces x by the nondecreasing sequence next to it in least squares (pool
-// adjacent violators).
+// nondecreasing replaces x by the nondecreasing sequence that is nearest in least squares (pool adjacent
+// violators).
 func nondecreasing(x []float64) {
 	type block struct {
 		mean float64

@@ -6,11 +6,11 @@ import (
 	"dyad/engine"
 )
 
-// groupClip is R/X of the differences within query groups (docs/moments.md#query-groups).
+// groupClip is R/X for differences within query groups (docs/moments.md#query-groups).
 const groupClip = 0.2
 
-// withinGroups are the options for pairs within query groups. Differences need no centre, and the labels of a pair no balance, so that
-// all of the budget goes to one release (docs/theory.md#group-moments).
+// withinGroups returns the options for pairs within query groups. Differences need no centre, and the labels of a pair
+// need no balance. So the whole budget goes to one release (docs/theory.md#group-moments).
 func (a Moments) withinGroups(s Spec) (Moments, error) {
 	bad := func(text string) (Moments, error) {
 		return a, fmt.Errorf("%w: moments within query groups %s", ErrAssumption, text)
@@ -40,7 +40,8 @@ func (a Moments) withinGroups(s Spec) (Moments, error) {
 	return a, nil
 }
 
-// pairWeight is the sum of the weights of the pairs that sums compare: n/2 for all pairs of n records, each with 1/n.
+// pairWeight returns the sum of the weights of the compared pairs. It is n/2 for all pairs of n records, as each pair
+// has the weight 1/n.
 func pairWeight(p engine.Problem) float64 {
 	if len(p.Groups) == 0 {
 		return float64(p.N) / 2

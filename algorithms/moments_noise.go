@@ -6,15 +6,17 @@ import (
 	"dyad/engine"
 )
 
-// weightNoise is the covariance of the noise in a model along the vectors of a spectrum: diagonal plus the outer product of along.
-// Everything in it follows from releases and the levels of their noise: no further charge (docs/theory.md#curve-bands).
+// weightNoise is the covariance of the noise in a model along the vectors of a spectrum: a diagonal matrix plus the
+// outer product of along. It is computed from released values and the levels of their noise, so there is no further
+// charge (docs/theory.md#curve-bands).
 //
-// With the matrix, lambda and the damping of the steps as they were released, the model is linear in the noise of the signed sum and
-// of the gradients, and to first order in that of the matrix.
+// The matrix, lambda and the damping of the steps are taken as released. Then the model is linear in the noise of the
+// signed sum and of the gradients, and linear to first order in the noise of the matrix.
 type weightNoise struct{ variance, along []float64 }
 
-// noise returns the covariance for w = (Xi + lambda I)^-1 v. v has noise s1 in each coordinate. Noise E in the matrix moves w by -(Xi + lambda I)^-1 E w; E
-// has the deviation s2 in isometric coordinates, so the covariance of E w is s2^2 (|w|^2 I + w w^T)/2.
+// noise returns the covariance for w = (Xi + lambda I)^-1 v. The noise of v has standard deviation s1 in each
+// coordinate. Noise E in the matrix moves w by -(Xi + lambda I)^-1 E w. E has the standard deviation s2 in isometric
+// coordinates, so the covariance of E w is s2^2 (|w|^2 I + w w^T)/2.
 func (m *MomentsPlan) noise(f momentsFit) weightNoise {
 	s1, s2 := m.SumNoise/m.ClipRadius, m.SecondNoise/(m.ClipRadius*m.ClipRadius)
 	e := weightNoise{variance: make([]float64, len(f.w)), along: make([]float64, len(f.w))}
@@ -39,13 +41,14 @@ func (m *MomentsPlan) noise(f momentsFit) weightNoise {
 	return e
 }
 
-// scaled is the noise of a model times by.
+// scaled returns the noise of a model whose weights are multiplied by the factor by.
 func (e weightNoise) scaled(by float64) weightNoise {
 	return weightNoise{variance: over(e.variance, 1/(by*by)), along: over(e.along, 1/by)}
 }
 
-// step is the noise after w -= g/by, g with noise s and the curvature 4 h^2 Xi: p(1-p) as at the start, the smaller one of what h is
-// between. by is nil where no step was made.
+// step updates the noise for a step w -= g/by, where g has noise s and the curvature is 4 h^2 Xi. The curvature uses
+// p(1-p) at the start. h is the geometric mean of two weights, and p(1-p) is the smaller weight. by is nil if no step
+// was made.
 func (e weightNoise) step(by, xi []float64, h, s float64) {
 	for i, b := range by {
 		left := 1 - 4*h*h*xi[i]/b
@@ -54,8 +57,8 @@ func (e weightNoise) step(by, xi []float64, h, s float64) {
 	}
 }
 
-// blocks are the covariances of the weights in blocks of neighbouring features, times scale^2: for each the rows of the lower
-// triangle, one after the other.
+// blocks returns the covariances of the weights in blocks of neighbouring features, times scale^2. Each block is given
+// by the rows of its lower triangle, one after the other.
 func (e weightNoise) blocks(of spectrum, widths []int, scale float64) (out []float64) {
 	weights := func(k int) []float64 {
 		if of.vectors == nil && of.frame == nil {
@@ -79,7 +82,7 @@ func (e weightNoise) blocks(of spectrum, widths []int, scale float64) (out []flo
 					left, right = left+e.along[i]*a[i], right+e.along[i]*b[i]
 				}
 				c := scale * scale * (sum + left*right)
-				if !(math.Abs(c) <= mostError) { // a run must not fail by what it drew
+				if !(math.Abs(c) <= mostError) { // a run must not fail because of its noise
 					c = 0
 					if j == k {
 						c = mostError

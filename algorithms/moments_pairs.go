@@ -11,36 +11,41 @@ import (
 	"dyad/privacy/account"
 )
 
-// PairsPlan is a private choice of interactions (docs/theory.md#pair-choice): moments of the features as they are, the choice by what the
-// model of these leaves unexplained, and then, in the MomentsPlan that has it, moments of features and chosen products.
+// PairsPlan is a private choice of interactions (docs/theory.md#pair-choice). First the moments of the original
+// features are released. Then pairs are chosen by the residuals of the model of these moments. Last, the MomentsPlan
+// that holds the PairsPlan releases moments of the features and the chosen products.
 type PairsPlan struct {
 	engine.Candidates
 	First    *MomentsPlan
-	Rows     int     // of the releases of First
-	Epsilon  float64 // of one choice
-	Features int     // most after the choice
+	Rows     int     // number of releases of First
+	Epsilon  float64 // the epsilon of one choice
+	Features int     // the largest number of features after the choice
 }
 
-// The public rule. A choice is made where unexplained sums of pairWorth n, which a pair that is worth it has, stand three times above the
-// scale of the noise of its score, times the log of the number of candidates: pairWorth n >= 3 (2 s/epsilon_0) ln(candidates), s = 2.
-// epsilon_0 is the least that does, but never below leastPairsShare of mu^2, and there is no choice where that is above mostPairsShare.
+// These are the constants of the public rule. A pair that is worth choosing has an unexplained sum of pairWorth n. A
+// choice is made if this sum is at least three times the scale of the noise of its score, times the log of the number
+// of candidates: pairWorth n >= 3 (2 s/epsilon_0) ln(candidates), s = 2. epsilon_0 is the smallest value with this
+// property, but it gets at least the share leastPairsShare of mu^2. There is no choice if its share is above
+// mostPairsShare.
 const (
 	pairWorth                       = 0.005
 	leastPairsShare, mostPairsShare = 0.15, 0.3
-	// firstPairsShare is the share of the releases before the choice, of what the choice leaves, and pairsSteps their steps: what a model of
-	// the columns misses of its own columns looks like an interaction of those that depend on one another.
+	// firstPairsShare is the share of the releases before the choice in the budget that the choice leaves. pairsSteps
+	// is the number of their steps. The steps matter because an error of the model in single columns looks like an
+	// interaction of columns that depend on each other.
 	firstPairsShare, pairsSteps = 0.2, 6
-	// pairLevels is N: the terms of scores are rounded to multiples of 1/N.
+	// pairLevels is N. The terms of scores are rounded to multiples of 1/N.
 	pairLevels = 1 << 20
 )
 
 const (
 	beforePairs   = "before the choice"
 	chooseName    = "choice of pairs"
-	chooseTheorem = "pair-choice" // of privacy.ResidualScores
+	chooseTheorem = "pair-choice" // the theorem of privacy.ResidualScores
 )
 
-// choosePairs is the epsilon of a choice, or why there is none, by public numbers.
+// choosePairs returns the epsilon of one choice, or the reason why no choice is made. It is a function of
+// public numbers.
 func choosePairs(n int, c engine.Candidates, b privacy.Budget) (epsilon float64, reason string) {
 	k, mu := float64(c.Choose), account.GDPMu(b.Epsilon, b.Delta)
 	share := func(epsilon float64) float64 {
@@ -57,7 +62,8 @@ func choosePairs(n int, c engine.Candidates, b privacy.Budget) (epsilon float64,
 	return privacy.ChoiceEpsilon(epsilon + 0x1p-20), ""
 }
 
-// withPairs are the releases with a choice of pairs, or those of m, which has none, where the rule makes no choice.
+// withPairs returns the releases with a choice of pairs. If the rule makes no choice it returns m and its releases,
+// which have none.
 func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan, Releases, error) {
 	problem := s.Kernel.Problem()
 	c := &PairsPlan{Candidates: problem.Candidates, Features: problem.Candidates.Dim(problem.D)}
@@ -110,7 +116,7 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 	mu, one := account.GDPMu(s.Budget.Epsilon, s.Budget.Delta), account.PureGDPMu(c.Epsilon/2)
 	choice := Release{Name: chooseName, Coordinates: 1, Times: c.Choose, Share: one * one / mu / mu, Certificate: certificate, Cost: account.BoundedRangeEvent{Epsilon: c.Epsilon}}
 	noisy, left := append(rows.Of(beforePairs), more...), math.Sqrt(mu*mu-float64(c.Choose)*one*one)
-	for less := 1e-12; less < 1e-7; less *= 4 { // roundings
+	for less := 1e-12; less < 1e-7; less *= 4 { // leaves room for rounding errors
 		if err := noisy.Calibrate(privacy.Budget{Epsilon: account.GDPEpsilon(left*(1-less), s.Budget.Delta), Delta: s.Budget.Delta}); err != nil {
 			return nil, nil, err
 		}
@@ -136,8 +142,8 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 	return refuse(fmt.Sprintf("epsilon %v with delta %v is beyond the precision of float64", s.Budget.Epsilon, s.Budget.Delta))
 }
 
-// covers returns an error unless the rounding errors for the most features, which certificates state, hold for fewer as
-// well.
+// covers returns an error unless the rounding errors for the largest number of features, which certificates state, also
+// hold for fewer features.
 func (c *PairsPlan) covers(s Spec, m *MomentsPlan) error {
 	problem := s.Kernel.Problem()
 	least := problem.D
@@ -162,8 +168,8 @@ func (c *PairsPlan) covers(s Spec, m *MomentsPlan) error {
 	return nil
 }
 
-// planned are the rows for records of d features. Those before the choice are of the kernel of s, which sums them: it may know that records
-// are sparse, and then has other errors.
+// planned returns the rows for records of d features. The rows before the choice use the kernel of s, which computes
+// their sums. That kernel may know that records are sparse, and then its rounding errors differ.
 func (a Moments) planned(s Spec, d int) (*MomentsPlan, Releases, func(Releases), error) {
 	problem := s.Kernel.Problem()
 	if d != problem.D {
@@ -180,7 +186,8 @@ func (a Moments) planned(s Spec, d int) (*MomentsPlan, Releases, func(Releases),
 	return a.rows(s, s.Kernel, c)
 }
 
-// passes are those over the records, with those before the choice of pairs and that of the choice.
+// passes returns the number of passes over the records, including the passes before the choice of pairs and the
+// pass of the choice.
 func (m *MomentsPlan) passes() int {
 	if m.Pairs == nil {
 		return m.Passes
@@ -188,8 +195,9 @@ func (m *MomentsPlan) passes() int {
 	return m.Pairs.First.Passes + 1 + m.Passes
 }
 
-// trainPairs releases moments, chooses pairs by what is not explained, and trains on the records with their products. It returns the
-// places of the pairs before the weights. A choice is drawn once: every checkpoint has it.
+// trainPairs releases moments, chooses pairs by the residuals, and trains on the records with the products of the
+// pairs. It returns the places of the pairs, followed by the weights. A choice is drawn only once, because every
+// checkpoint contains it.
 func (a Moments) trainPairs(ctx context.Context, holder engine.Holder, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()
 	c := m.Pairs
@@ -226,7 +234,7 @@ func (a Moments) trainPairs(ctx context.Context, holder engine.Holder, p *Plan, 
 	if m.Second == engine.FullSecond {
 		of.Ridge *= math.Sqrt(float64(problem.D) / float64(c.Features))
 	}
-	if more := problem.D - p.Spec.Kernel.Problem().D; a.Blocks != nil { // a product is a line of its own
+	if more := problem.D - p.Spec.Kernel.Problem().D; a.Blocks != nil { // each product is a block with a line of its own
 		a.Blocks = slices.Concat(a.Blocks, slices.Repeat([]int{1}, more))
 		if a.Lines != nil {
 			a.Lines = slices.Concat(a.Lines, slices.Repeat([]float64{1}, more))
@@ -253,7 +261,7 @@ func (a Moments) trainPairs(ctx context.Context, holder engine.Holder, p *Plan, 
 	return append(chosen, w...), nil
 }
 
-// trainPlain trains where the rule makes no choice: on the records as they are encoded without the key.
+// trainPlain trains if the rule makes no choice. The records are encoded as without the schema key choose_interactions.
 func (a Moments) trainPlain(ctx context.Context, holder engine.Holder, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
 	m := p.Moments()
 	plain, problem, err := p.bindProducts(holder, p.Spec.Kernel.Problem().Candidates.Plain, nil)
@@ -264,7 +272,7 @@ func (a Moments) trainPlain(ctx context.Context, holder engine.Holder, p *Plan, 
 	return a.train(ctx, plain, m, problem, p.Releases, m.released(problem.D), s, t)
 }
 
-// bindProducts is an evaluator of the records with products, and its problem.
+// bindProducts returns an evaluator of the records with products, and the problem of this evaluator.
 func (p *Plan) bindProducts(ev engine.Holder, ratio float64, products []engine.Product) (engine.Evaluator, engine.Problem, error) {
 	problem := p.Spec.Kernel.Problem()
 	records, err := ev.Held().WithProducts(ratio, products)
@@ -280,11 +288,12 @@ func (p *Plan) bindProducts(ev engine.Holder, ratio float64, products []engine.P
 	return of, problem, err
 }
 
-// draw draws the places of the pairs by the residuals of a model and its log odds, as train returns them, and the released second moments.
+// draw draws the places of the pairs into chosen. all holds a model and its log odds as train returns them; second
+// holds the released second moments.
 func (c *PairsPlan) draw(ctx context.Context, ev engine.Holder, p *Plan, s privacy.Session, all, second, chosen []float64) error {
 	problem := p.Spec.Kernel.Problem()
 	q := engine.Query{W: make([]float64, problem.D), Radius: c.First.ClipRadius}
-	if len(all) > problem.D { // else no direction was found
+	if len(all) > problem.D { // otherwise training found no direction
 		w, _, odds, _ := Moments{LogOdds: true}.Parts(all, problem.D)
 		q.W, q.Intercept, q.Centre = over(w, 1/odds[1]), odds[0], odds[4:]
 	}
@@ -309,11 +318,12 @@ func (c *PairsPlan) draw(ctx context.Context, ev engine.Holder, p *Plan, s priva
 	return nil
 }
 
-// pairWeights returns the numbers that make the mean square of each feature that the products multiply 1/WidthA or 1/WidthB, and the
-// weights of the products, the largest 1. A block of w products that explains as much as another has a sum of squares that is smaller by
-// w, and would get sqrt(w), but wide blocks also cost more noise after the choice: a weight grows with the root of that. It falls with V,
-// the correlation of both columns (Cramer's V of categories): the product of columns that depend on one another is nearly a function of one
-// of them. second are released, so this is post-processing.
+// pairWeights returns factors for features and weights for products. The factors in by set the mean square of each
+// feature of a product to 1/WidthA or 1/WidthB. The largest weight is 1. A block of w products that explains as much as
+// another block has a sum of squares that is smaller by the factor w, which a weight of sqrt(w) would balance. Wide
+// blocks also cost more noise after the choice, so a weight grows only with the root of sqrt(w). A weight falls with V,
+// the correlation of both columns (Cramer's V of categories), because the product of dependent columns is nearly a
+// function of one column. second is released, so this is post-processing.
 func (m *MomentsPlan) pairWeights(products []engine.Product, second []float64, n float64, d int) (by, weights []float64) {
 	at := func(i, j int) float64 { // i <= j; isometric coordinates
 		return second[i*d-i*(i-1)/2+j-i]
@@ -326,8 +336,8 @@ func (m *MomentsPlan) pairWeights(products []engine.Product, second []float64, n
 			return second[i]
 		}
 	}
-	most := n * m.ClipRadius * m.ClipRadius // of the trace
-	deviation := make([]float64, d)         // by noise alone a feature could have any, so none is below a tenth of the mean
+	most := n * m.ClipRadius * m.ClipRadius // the largest possible trace
+	deviation := make([]float64, d)         // noise alone could make a deviation arbitrarily small, so each mean square is at least a tenth of the average
 	for i := range deviation {
 		deviation[i] = math.Sqrt(min(max(at(i, i), most/float64(10*d)), most) / n)
 	}
@@ -354,8 +364,8 @@ func (m *MomentsPlan) pairWeights(products []engine.Product, second []float64, n
 	return by, weights
 }
 
-// Chosen are the places of chosen pairs among the candidates, none where the rule makes no choice and nil without candidates, and the rest
-// of a result of Train.
+// Chosen splits a result of Train into the places of the chosen pairs among the candidates and the remaining numbers.
+// places is empty if the rule makes no choice, and nil if there are no candidates.
 func (m *MomentsPlan) Chosen(all []float64) (places []int, rest []float64) {
 	switch {
 	case m != nil && m.NoPairs != "":

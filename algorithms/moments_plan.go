@@ -11,47 +11,48 @@ import (
 	"dyad/privacy"
 )
 
-// MomentsPlan holds the fields that only Moments and MomentMetric use.
+// MomentsPlan holds the fields of a plan that only Moments, MomentMetric and MomentsDescent use.
 type MomentsPlan struct {
-	Passes int // over the records
-	Steps  int // of them, one each for a step
-	// Classes is true if sums, second moments and the number of positives of both classes
-	// are one release, as for MomentMetric.
+	Passes int // number of passes over the records
+	Steps  int // number of passes that are steps
+	// Classes is true if one release has the sums, the second moments and the number of positives of both
+	// classes, as for MomentMetric.
 	Classes bool
-	// Centre and Balance are public if they are not released: a nil centre is the origin.
+	// CentreReleased is true if the centre is released. Otherwise Centre is public, and nil stands for the
+	// origin. Balance is a public share of positives.
 	CentreReleased bool
 	Centre         []float64
-	Balance        float64 // 0: released
+	Balance        float64 // 0 if the number of positives is released
 
 	ClipRadius float64
 	Second     engine.SecondMoments
-	// Scale is h of the joint release (v, h M), 0 if v and M are released apart or there is
-	// no M.
+	// Scale is h of the joint release (v, h M). It is 0 if v and M are released separately or M is not
+	// released.
 	Scale float64
-	// Ridge is the part of lambda that is a public number, with that of an L2 term.
+	// Ridge is the part of lambda that is a public number. It includes the part of an L2 term.
 	Ridge float64
-	// These are standard deviations of noise, 0 for a number that is not released. SumNoise is for an
-	// entry of v (of a class sum), SecondNoise for an isometric coordinate of M, CountNoise for the
-	// number of positives, CentreNoise for an entry of the sum of records, and StepNoise for an entry
-	// of a gradient of a step.
+	// These fields are standard deviations of noise, 0 for a number that is not released. SumNoise is for an
+	// entry of v (or of a class sum), SecondNoise for an isometric coordinate of M, CountNoise for the number
+	// of positives. CentreNoise is for an entry of the sum of records, and StepNoise for an entry of the
+	// gradient of a step.
 	SumNoise, SecondNoise, CountNoise, CentreNoise, StepNoise float64
 
-	// Group is the number of records of the largest part in which query groups are compared (engine.Together): all sums are
-	// over pairs within parts, one pass releases them, and nothing else. 0: without groups.
+	// Group is the number of records of the largest part in which query groups are compared (engine.Together). All sums
+	// are then over pairs within parts, and one pass makes the only release. Group is 0 without query groups.
 	Group int
 
-	// Pairs is the private choice of interactions that these releases follow; nil without.
+	// Pairs is the private choice of interactions that precedes these releases. It is nil if there is none.
 	Pairs *PairsPlan
-	// NoPairs says why the rule makes no choice, where the schema asks for one.
+	// NoPairs is the reason why the rule makes no choice although the schema asks for one.
 	NoPairs string
 
-	// Gradients is the number of mean gradients of the loss that follow, and GradientNoise
-	// the standard deviation of the noise of an entry of each; 0 for Moments.
+	// Gradients is the number of mean gradients of the loss that are released after the moments. GradientNoise
+	// is the standard deviation of the noise of an entry of each gradient. Both are 0 for Moments.
 	Gradients     int
 	GradientNoise float64
 }
 
-// Names of releases.
+// These are the names of releases.
 const (
 	countName  = "number of positives"
 	centreName = "sum of records (centre)"
@@ -63,7 +64,7 @@ const (
 	stepName   = "gradient of the pointwise logistic loss"
 )
 
-// Coordinates is the length of the longest vector that the plan releases.
+// Coordinates returns the length of the longest vector that the plan releases.
 func (p *Plan) Coordinates() int {
 	most := p.Spec.coordinates()
 	for _, r := range p.Releases {
@@ -72,11 +73,10 @@ func (p *Plan) Coordinates() int {
 	return most
 }
 
-// maxFullMoments bounds d for full second moments: the sums of a larger matrix take
-// minutes.
+// maxFullMoments bounds d for full second moments. The sums of a larger matrix take minutes.
 const maxFullMoments = 8192
 
-// Plan computes shares, certificates and noise.
+// Plan computes the shares, the certificates and the noise.
 func (a Moments) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
@@ -120,8 +120,8 @@ func (a Moments) Plan(s Spec) (*Plan, error) {
 	return m.plan(a.Info(), s, rows)
 }
 
-// checkMoments returns an error unless the backend of a Spec may be asked for moments of all its records, or within query groups
-// if grouped. instead names others that take groups.
+// checkMoments returns an error unless the backend of s can compute moments of all records, or moments within query
+// groups if grouped is true. instead names other algorithms, which take groups.
 func (s Spec) checkMoments(name, instead string, grouped bool) error {
 	switch {
 	case s.Backend == nil:
@@ -132,7 +132,7 @@ func (s Spec) checkMoments(name, instead string, grouped bool) error {
 	return nil
 }
 
-// noMoments adds a remedy to the error of a backend that has no moments.
+// noMoments adds a remedy to the error of a backend that does not compute moments.
 func (s Spec) noMoments(err error) error {
 	if errors.Is(err, engine.ErrUnsupported) {
 		return fmt.Errorf("%w: moments are not summed on %s; use the CPU (--device cpu): %w", ErrAssumption, s.Backend.Name(), err)
@@ -140,16 +140,16 @@ func (s Spec) noMoments(err error) error {
 	return err
 }
 
-// Moments are the releases of a plan of Moments, nil for other algorithms.
+// Moments returns the MomentsPlan of a plan that has one, and nil otherwise.
 func (p *Plan) Moments() *MomentsPlan {
 	m, _ := p.own.(*MomentsPlan)
 	return m
 }
 
-// record adds to a record of the plan what certificates rest on.
+// record adds the clip radius, on which the certificates rest, to a record of the plan.
 func (m *MomentsPlan) record(r *planRecord) { r.ClipRadius = m.ClipRadius }
 
-// work estimates what the passes over the records compute.
+// work estimates the work of the passes over the records.
 func (m *MomentsPlan) work(s Spec) Work {
 	problem := s.Kernel.Problem()
 	n, d := float64(problem.N), float64(problem.D)
@@ -168,14 +168,14 @@ func (m *MomentsPlan) work(s Spec) Work {
 		}
 		if w.Seconds = nsEigen * 1e-9 * d * d * d; d >= leastTopVectors {
 			w.Seconds = nsWide * 1e-9 * d * d
-			w.Bytes = 4 * 8 * float64(m.Second.Len(problem.D)) // the released matrix, one in units of R, sums of a chunk, and the noise
+			w.Bytes = 4 * 8 * float64(m.Second.Len(problem.D)) // four copies: the released matrix, the matrix in units of R, the sums of a chunk, and the noise
 		}
 	}
 	w.Seconds += each * 1e-9 * n
 	return w
 }
 
-// plan is the Plan of calibrated releases, by the kernel of s.
+// plan returns the Plan of calibrated releases for the kernel of s.
 func (m *MomentsPlan) plan(i Info, s Spec, rows Releases) (*Plan, error) {
 	p := &Plan{
 		Algorithm: i.Name, Mode: s.Mode, Spec: s, own: m, Work: m.work(s), Aim: Aim{Loss: "square", apart: "minimises the square loss, and its model is a direction"},
@@ -184,14 +184,15 @@ func (m *MomentsPlan) plan(i Info, s Spec, rows Releases) (*Plan, error) {
 	if m.Classes {
 		p.Aim = Aim{Loss: "no loss", apart: "minimises no loss"}
 	}
-	return p, p.promiseMoments(rows, m.assumption()) // the constants of the loss are in no certificate
+	return p, p.promiseMoments(rows, m.assumption()) // no certificate depends on the constants of the loss
 }
 
-// promiseMoments fills in the rest of a plan by its releases; rests are assumptions about what their certificates rest on.
+// promiseMoments fills in the fields of a plan that follow from its releases. rests are the assumptions of their
+// certificates.
 func (p *Plan) promiseMoments(rows Releases, rests ...string) error {
 	s, m, problem := p.Spec, p.Moments(), p.Spec.Kernel.Problem()
 	p.Releases, p.Aim.least = rows, leastMomentsSignal
-	// That of the signed sum, where a sum of the largest norm n R became the radius.
+	// The noise of the signed sum, scaled so that a sum of the largest norm n R has the norm of the radius.
 	p.ModelNoise = problem.Radius * m.SumNoise * math.Sqrt(float64(problem.D)) / (float64(problem.N) * m.ClipRadius)
 	g := p.words("", rests[0])
 	g.Assumptions = append(g.Assumptions, rests[1:]...)
@@ -204,14 +205,14 @@ func (p *Plan) promiseMoments(rows Releases, rests ...string) error {
 	return nil
 }
 
-// leastSquares is the loss that reports name.
+// leastSquares returns the least-squares loss, which reports name.
 func leastSquares() (engine.Loss, error) {
 	l, _ := engine.LibraryByName("square")
 	e, err := l.Expression(engine.ExpressionOptions{})
 	return engine.Score{Of: e}, err
 }
 
-// choose is the public rule with the options that are set in place of its own.
+// choose returns the choices of the public rule, replaced by the options that are set.
 func (a Moments) choose(s Spec) (momentsChoice, error) {
 	problem := s.Kernel.Problem()
 	c := momentsRule(problem.N, problem.D, s.Budget, a.Balance)
@@ -219,7 +220,7 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 		return momentsChoice{}, fmt.Errorf("%w: moments: %w", ErrAssumption, fmt.Errorf(format, args...))
 	}
 	for _, share := range []float64{a.CountShare, a.CentreShare, a.SecondShare, a.StepShare, a.Balance} {
-		if !(share == 0 || share >= 0x1p-40 && share < 1) { // the noise of a smaller one may have no number
+		if !(share == 0 || share >= 0x1p-40 && share < 1) { // the noise of a smaller share may overflow
 			return bad("shares and the share of positives are at least 0 and below 1, and not below 2^-40 unless they are left out: %v", share)
 		}
 	}
@@ -290,7 +291,7 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	if c.Kind == engine.NoSecond {
 		c.Second = 0
 	}
-	// An omitted release leaves its share to the signed sum.
+	// The share of an omitted release goes to the signed sum.
 	if !(c.Count+c.Centre+c.Second+c.Steps < 1) || c.Second < 0 {
 		return bad("the shares of count, centre, second moments and steps are %v, %v, %v and %v: the signed sum gets no share", c.Count, c.Centre, c.Second, c.Steps)
 	}
@@ -303,8 +304,8 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 // origin reports whether the origin is declared as the centre.
 func (a Moments) origin() bool { return len(a.Centre) == 1 && a.Centre[0] == 0 }
 
-// releases are the releases with their noise, and what is computed from them. More releases
-// follow, with shares of the whole budget; the moments share what is left.
+// releases returns the calibrated releases, and the plan of the computations on them. The releases more follow,
+// with shares of the whole budget; the moments share the rest of the budget.
 func (a Moments) releases(s Spec, kernel engine.Kernel, c momentsChoice, more ...Release) (*MomentsPlan, Releases, error) {
 	m, rows, levels, err := a.rows(s, kernel, c)
 	if err != nil {
@@ -325,7 +326,7 @@ func (a Moments) releases(s Spec, kernel engine.Kernel, c momentsChoice, more ..
 	return m, rows, nil
 }
 
-// rows are the releases before their noise; levels fills in m what follows from it.
+// rows returns the releases before their noise is calibrated. levels fills in the fields of m that depend on the noise.
 func (a Moments) rows(s Spec, kernel engine.Kernel, c momentsChoice) (m *MomentsPlan, rows Releases, levels func(Releases), err error) {
 	problem := s.Kernel.Problem()
 	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
@@ -333,12 +334,12 @@ func (a Moments) rows(s Spec, kernel engine.Kernel, c momentsChoice) (m *Moments
 	if !a.origin() {
 		m.Centre = slices.Clone(a.Centre)
 	}
-	// What an evaluator would refuse after the charge is refused before.
+	// Queries that an evaluator would refuse after the charge are refused before the charge.
 	sums := engine.Query{Centre: m.Centre, Radius: m.ClipRadius, Second: m.Second}
 	if err = sums.Validate(d, problem.Bounds); err != nil {
 		return nil, nil, nil, fmt.Errorf("%w: moments: %w", ErrAssumption, err)
 	}
-	var noise []*float64 // of the rows
+	var noise []*float64 // pointers to the noise fields of the rows
 	add := func(name string, coordinates int, share float64, level *float64, c privacy.Certificate, e error) {
 		err, noise = errors.Join(err, e), append(noise, level)
 		rows = append(rows, Release{Name: name, Coordinates: coordinates, Share: share, Certificate: c})
@@ -357,11 +358,11 @@ func (a Moments) rows(s Spec, kernel engine.Kernel, c momentsChoice) (m *Moments
 	}
 	e := kernel.Bounds(sums)
 	rest := 1 - c.Count - c.Centre - c.Steps
-	whole, joint := e.Sum, c.Kind != engine.NoSecond && s.Budget.Delta > 0 // whole is the error of a joint release
+	whole, joint := e.Sum, c.Kind != engine.NoSecond && s.Budget.Delta > 0 // whole is the rounding error of a joint release
 	if joint {
-		// With these shares of noise of their own, (2 R/sigma)^2 and (sqrt 2 R^2/sigma)^2.
+		// h follows from the shares that separate releases would have, (2 R/sigma)^2 and (sqrt 2 R^2/sigma)^2.
 		m.Scale = math.Sqrt(2*c.Second/(rest-c.Second)) / c.Clip
-		// Multiplication by h is one more rounding of a vector of norm at most n R^2 + rho.
+		// Multiplication by h rounds a vector of norm at most n R^2 + rho once more.
 		second := m.Scale * (e.Second + 0x1p-53*(n*c.Clip*c.Clip+e.Second)) * (1 + 0x1p-40)
 		whole = math.Hypot(e.Sum, second) * (1 + 0x1p-40)
 	}
@@ -397,13 +398,13 @@ func (a Moments) rows(s Spec, kernel engine.Kernel, c momentsChoice) (m *Moments
 		if c.Kind == engine.FullSecond {
 			m.Ridge *= math.Sqrt(float64(d))
 		}
-		// alpha/2 ||w||^2 added to the mean over pairs of (w.(x-x') - (y-y')/2)^2, whose matrix is
-		// 2 Cov and 2 M/n if the centre is the mean: 4 M/n + alpha.
+		// The L2 term alpha/2 ||w||^2 is added to the mean over pairs of (w.(x-x') - (y-y')/2)^2. The matrix of
+		// this mean is 2 Cov, and 2 M/n if the centre is the mean. Together the matrix is 4 M/n + alpha.
 		m.Ridge += s.L2 * pairWeight(problem) / 2
 	}, err
 }
 
-// guarantee describes the releases and why the noise is enough.
+// guarantee describes the releases and the derivation of their guarantee.
 func (m *MomentsPlan) guarantee(rows Releases, persons bool) (released, derivation string) {
 	theory := "docs/theory.md#released-centre"
 	if m.Group > 0 {
@@ -439,7 +440,7 @@ func (m *MomentsPlan) guarantee(rows Releases, persons bool) (released, derivati
 		derivation + "; each holds given the releases before, and shares that are fixed beforehand compose (" + theory + ")"
 }
 
-// assumption lists the public values in the place of releases.
+// assumption lists the public values that replace releases.
 func (m *MomentsPlan) assumption() string {
 	text := fmt.Sprintf("public: the clip radius %.6g, the shares of the budget", m.ClipRadius)
 	if !m.Classes {
@@ -461,8 +462,8 @@ func (m *MomentsPlan) assumption() string {
 	return text
 }
 
-// objective is what a resumed run must have in common with its first attempt and events do not
-// say, to the last digit.
+// objective returns the values, to the last digit, that a resumed run must share with its first attempt and
+// that events do not contain.
 func (m *MomentsPlan) objective() string {
 	if m.Classes {
 		return fmt.Sprintf("clip radius %v, moments of both classes, centre released", m.ClipRadius)
@@ -486,7 +487,7 @@ func (m *MomentsPlan) objective() string {
 	return text + fmt.Sprintf("%.8x", sha256.Sum256(fmt.Append(nil, m.Centre)))
 }
 
-// firstReleases is the number of releases of the first of two passes: the count and the centre.
+// firstReleases returns the number of releases of the first of two passes. These releases are the count and the centre.
 func (m *MomentsPlan) firstReleases() (n int) {
 	if m.CountNoise > 0 {
 		n++

@@ -7,7 +7,8 @@ import (
 	"dyad/engine"
 )
 
-// momentsFacts returns the values of every plan and of moments, with lines of text: records first, then moments, then the loss of gradients.
+// momentsFacts returns the facts of every plan and the facts of moments, with lines of text. The order is records,
+// moments, and the loss of gradients.
 func (p *Plan) momentsFacts() Facts {
 	f, loss, m := p.recordFacts(), p.lossFacts(), p.Moments()
 	if m.Gradients == 0 {
@@ -45,7 +46,7 @@ func (p *Plan) momentsFacts() Facts {
 	return p.momentsReleases(f, own)
 }
 
-// momentsReleases adds what is computed from the releases.
+// momentsReleases adds the facts about values computed from the releases.
 func (p *Plan) momentsReleases(f, own Facts) Facts {
 	m := p.Moments()
 	passes, centre := fmt.Sprintf("%d passes", own.Add("passes", m.passes())), "origin"
@@ -73,8 +74,8 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 	if balance != 0.0 {
 		f.Line("", "share of positives %g, declared public", balance)
 	}
-	// Standard deviations of the noise of an entry of a sum (of the signed one over 1 + |b|) and
-	// of an isometric coordinate of the second moments, and the public part of the ridge.
+	// These values are the standard deviations of the noise of an entry of a sum (of the signed sum over 1 +
+	// |b|) and of an isometric coordinate of the second moments, and the public part of the ridge.
 	if m.Classes {
 		f.Line("noise", "class sums: %.6g an entry; second moments: %.6g an isometric coordinate; number of positives: %.6g",
 			own.Add("class_sum_noise", m.SumNoise), own.Add("second_moments_noise", m.SecondNoise), own.Add("count_noise", m.CountNoise))

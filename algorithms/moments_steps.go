@@ -8,10 +8,10 @@ import (
 	"dyad/engine"
 )
 
-// maxMomentsSteps bounds Moments.Steps: more gradients share the budget to no use.
+// maxMomentsSteps bounds Moments.Steps. Dividing the budget among more gradients has no benefit.
 const maxMomentsSteps = 20
 
-// checkSteps says why steps cannot be taken.
+// checkSteps returns an error with the reason if steps cannot be taken.
 func (a Moments) checkSteps(s Spec, second engine.SecondMoments) error {
 	switch {
 	case a.Steps < 1 || a.Steps > maxMomentsSteps:
@@ -26,29 +26,29 @@ func (a Moments) checkSteps(s Spec, second engine.SecondMoments) error {
 	return nil
 }
 
-// momentsLogit is a logistic model of clipped records, log odds = w.x~/R + intercept, with w along
-// the vectors of a spectrum. Like momentsFilter, its functions see releases, the levels of their
-// noise and public numbers only: post-processing. inUnits bounds the releases, so all numbers are finite for any of them.
+// momentsLogit is a logistic model of clipped records with log odds w.x~/R + intercept. w is given along the vectors of
+// a spectrum. As in momentsFilter, its functions use only releases, the levels of their noise and public numbers, so
+// they are post-processing. inUnits bounds the releases, so all numbers are finite for all releases.
 type momentsLogit struct {
 	w            []float64
 	intercept, h float64
 }
 
-// logit is the start of the steps: the linear discriminant as a model of the log odds. p is the
-// share of positives and b the offset of the signed sum.
+// logit returns the start of the steps, which is the linear discriminant as a model of the log odds. p is the
+// share of positives and b is the offset of the signed sum.
 //
-// With delta = v/(2 n p q), the difference of the class means, u = n (Xi + lambda I)^-1 delta is
-// the discriminant for the covariance of all records, and u/(1 - pq delta.u) that for the
-// covariance within the classes (Sherman and Morrison), whose log odds of two normal
-// distributions are w.x + log(p/q) - (q - p)/2 w.delta around the mean of the records. pq delta.u
-// is the part of the variance of labels that is explained: below 1 but for noise.
+// Let delta = v/(2 n p q) be the difference of the class means. Then u = n (Xi + lambda I)^-1 delta is the
+// discriminant for the covariance of all records. The discriminant for the covariance within the classes is
+// u/(1 - pq delta.u) (Sherman and Morrison). For two normal distributions its log odds are w.x + log(p/q) - (q
+// - p)/2 w.delta around the mean of the records. The number pq delta.u is the explained part of the variance of
+// labels. It is below 1 except for noise.
 //
-// h = sqrt(p q (1 - pq delta.u)/4) is the geometric mean of the weight p(1-p) of Newton's matrix at
-// the start, as least squares has it, and of its bound 1/4: the first oscillates for rare classes,
-// with the second steps are monotone (Boehning and Lindsay 1988) and slow.
+// The factor h = sqrt(p q (1 - pq delta.u)/4) is the geometric mean of two weights: the weight p(1-p) of
+// Newton's matrix at the start, in the least-squares approximation, and its bound 1/4. Steps with the first
+// weight oscillate for rare classes. Steps with the second are monotone (Boehning and Lindsay 1988) and slow.
 //
-// With noise s in each coordinate of v, which the steps correct and a model without them does not, delta.u is larger by what the noise
-// alone gives it, trace((Xi + lambda I)^-1) s^2 in the units of v: this part is taken off.
+// v has noise s in each coordinate. Steps correct this noise, and a model without steps does not. The noise increases
+// delta.u by trace((Xi + lambda I)^-1) s^2 in the units of v, and this part is subtracted.
 func (f momentsFit) logit(n, p, b, s float64) momentsLogit {
 	q := 1 - p
 	delta, w := make([]float64, len(f.w)), make([]float64, len(f.w))
@@ -77,24 +77,25 @@ func (f momentsFit) logit(n, p, b, s float64) momentsLogit {
 	return momentsLogit{w: bounded(w), intercept: max(-maxLogit, min(maxLogit, c)), h: math.Sqrt(p * q * rest / 4)}
 }
 
-// maxLogit bounds intercepts: far beyond, a sigmoid does not change.
+// maxLogit bounds intercepts. A sigmoid is constant far beyond this value.
 const maxLogit = 1000
 
-// bounded keeps w where scores do not overflow; w of a sane run is not changed.
+// bounded shrinks w so that scores do not overflow. In a run with usable noise it does not change w.
 func bounded(w []float64) []float64 {
 	engine.ProjectBall(w, 0x1p400)
 	return w
 }
 
-// step takes a released gradient along the vectors of Xi, with noise s in each coordinate.
+// step moves the model by a released gradient, which is given along the vectors of Xi and has noise s in each
+// coordinate.
 //
-// l = s^2/tau^2, tau^2 the signal in g per eigenvalue of h Xi: with w* - w ~ N(0, tau^2 (h Xi)^-1)
-// the best linear estimate of w* - w is (h Xi + l I)^-1 of what was released, as for the signed
-// sum in momentsRidge. A gradient that does not stand out of its noise makes no step. In
-// scores, whose variance is w^T h Xi w, the model is as close to w* as to 0, or closer, so tau^2
-// is at most w^T h Xi w/d: where the estimate of tau^2 is noise itself, this bound keeps the model.
+// The damping is l = s^2/tau^2, where tau^2 is the signal in g per eigenvalue of h Xi. With w* - w ~ N(0, tau^2
+// (h Xi)^-1), the best linear estimate of w* - w is (h Xi + l I)^-1 times the released gradient, as for the
+// signed sum in momentsRidge. A gradient that does not exceed its noise makes no step. Measured by the variance
+// of scores, w^T h Xi w, the model is at least as close to w* as 0 is, so tau^2 is at most w^T h Xi w/d. If the
+// estimate of tau^2 is itself noise, this bound keeps the model.
 //
-// by is what g was divided by, nil where no step was made.
+// by holds the divisors of g. It is nil if no step was made.
 func (l *momentsLogit) step(g, xi []float64, s, ridge float64) (by []float64) {
 	var energy float64
 	for i, x := range l.w {
@@ -113,8 +114,8 @@ func (l *momentsLogit) step(g, xi []float64, s, ridge float64) (by []float64) {
 	return by
 }
 
-// take replaces the model of the fit by one that steps improved, and returns true. If neither signed sum
-// nor gradients stood out of their noise, the model stays and take returns false.
+// take replaces the model of the fit by a model that steps improved, and returns true. If neither the signed
+// sum nor the gradients exceeded their noise, take keeps the model and returns false.
 func (f *momentsFit) take(l momentsLogit) (taken bool) {
 	for _, x := range l.w {
 		if x != 0 {
@@ -125,9 +126,10 @@ func (f *momentsFit) take(l momentsLogit) (taken bool) {
 	return false
 }
 
-// odds are the numbers of a metrics.LogOdds of the model w.x~/R + c of n records: intercept, slope for scores of norm r, R, limit and centre.
+// odds returns the numbers of a metrics.LogOdds for the model w.x~/R + c of n records: intercept, slope for scores of
+// norm r, R, limit and centre.
 func (l momentsLogit) odds(centre []float64, n float64, d int, r, R float64) []float64 {
-	out := append([]float64{l.intercept, min(normAbove(l.w)/(r*R), mostError), R, math.Log(n + 1)}, make([]float64, d)...) // a run must not fail by what it drew
+	out := append([]float64{l.intercept, min(normAbove(l.w)/(r*R), mostError), R, math.Log(n + 1)}, make([]float64, d)...) // a run must not fail because of its noise
 	copy(out[4:], centre)
 	return out
 }
@@ -135,9 +137,10 @@ func (l momentsLogit) odds(centre []float64, n float64, d int, r, R float64) []f
 // appends reports whether a appends anything to the weights.
 func (a Moments) appends() bool { return a.Intervals || a.LogOdds || a.Blocks != nil }
 
-// Parts are the weights of d features, and what a appended to them: standard errors, log odds and the noise of blocks, nil where it is not there.
+// Parts splits a result into the weights of d features and the appended parts: standard errors, log odds and the noise
+// of blocks. A part that was not appended is nil.
 func (a Moments) Parts(all []float64, d int) (w, errors, odds, noise []float64) {
-	w, rest := all[:d:d], all[d:] // nothing more where no direction was found
+	w, rest := all[:d:d], all[d:] // nothing is appended if training found no direction
 	if a.Intervals && len(rest) > 0 {
 		errors, rest = rest[:d:d], rest[d:]
 	}

@@ -229,7 +229,7 @@ func TestMomentsRefusals(t *testing.T) {
 		{"--device cpu", algorithms.Moments{}, noBackend},
 		{"none, diagonal or full", algorithms.Moments{Second: "some"}, ok},
 		{"not below 2^-40", algorithms.Moments{CountShare: 5e-324}, ok},
-		{"nothing is left", algorithms.Moments{CountShare: 0.5, CentreShare: 0.5}, ok},
+		{"gets no share", algorithms.Moments{CountShare: 0.5, CentreShare: 0.5}, ok},
 		{"at least 0 and below 1", algorithms.Moments{SecondShare: math.NaN()}, ok},
 		{"at least 0 and below 1", algorithms.Moments{Balance: 1}, ok},
 		{"clip radius", algorithms.Moments{ClipRadius: 2.1}, ok},
@@ -247,7 +247,7 @@ func TestMomentsRefusals(t *testing.T) {
 		{"none are released here", algorithms.Moments{Steps: 2, Second: "none"}, ok},
 		{"L2 term", algorithms.Moments{Steps: 2, Second: "full"}, withL2},
 		{"delta > 0", algorithms.Moments{Steps: 2, Second: "full"}, spec(engine.Problem{}, privacy.Budget{Epsilon: 1})},
-		{"nothing is left", algorithms.Moments{Steps: 2, StepShare: 0.99}, ok},
+		{"gets no share", algorithms.Moments{Steps: 2, StepShare: 0.99}, ok},
 		// Evaluators refuse these, after the charge.
 		{"Query.Radius", algorithms.Moments{ClipRadius: 1e-200}, ok},
 		{"Query.Centre", algorithms.Moments{Centre: []float64{1 + 0.9*0x1p-30, 0, 0}}, ok},

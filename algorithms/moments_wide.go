@@ -8,15 +8,18 @@ import (
 )
 
 const (
-	// Above so many features the eigenvectors that stand out of the noise are found, and the others have one eigenvalue in common.
-	// Below, and up to mostAllVectors where too many stand out, all are.
+	// From leastTopVectors features on, only the eigenvectors that exceed the noise are computed, and all others share
+	// one eigenvalue. With fewer features all eigenvectors are computed. Up to mostAllVectors features this is also
+	// done if too many exceed the noise.
 	leastTopVectors = maxRuleMoments + 1
 	mostAllVectors  = 2048
-	// beyondEdge is how far above the edge of the noise an eigenvalue stands out, of the edge. At the edge a vector says nothing.
+	// beyondEdge is the factor by which an eigenvalue must exceed the edge of the noise. At the edge an eigenvector has
+	// no information.
 	beyondEdge = 1.05
 )
 
-// wideSpectrum is spectrum of wide full second moments, in units of R^2. Their noise fills [-e, e], e = sqrt(2 d) s2.
+// wideSpectrum returns the spectrum of full second moments of many features, in units of R^2. The eigenvalues of
+// their noise fill [-e, e] with e = sqrt(2 d) s2.
 func wideSpectrum(second []float64, d int, s2, n float64) spectrum {
 	full := engine.Symmetric{Dim: d}
 	mean := full.Rest(second, nil).Mean
@@ -28,13 +31,14 @@ func wideSpectrum(second []float64, d int, s2, n float64) spectrum {
 	return spectrum{frame: frame, values: topSpectrum(full.Rest(second, values), s2, n)}
 }
 
-// topSpectrum is momentsSpectrum where only the eigenvalues that stand out are known: the others enter by the semicircle law with their mean and
-// variance, whose Stieltjes transform at a distance z > 2 sqrt(v) from the mean is (z - sqrt(z^2 - 4 v))/(2 v), and z/(2 v) within. They all become their
-// mean, which makes the sum of all eigenvalues what it was. The result is in the order of t, the others last.
+// topSpectrum is momentsSpectrum for a matrix with only its largest eigenvalues known. The unknown eigenvalues enter by
+// the semicircle law with their mean and variance v. Its Stieltjes transform at a distance z from the mean is (z -
+// sqrt(z^2 - 4 v))/(2 v) for z > 2 sqrt(v), and z/(2 v) within. The unknown eigenvalues all become their mean, which
+// keeps the sum of all eigenvalues. The result is in the order of t, with the unknown eigenvalues last.
 func topSpectrum(t engine.TopValues, s2, n float64) []float64 {
 	k, d := len(t.Values), float64(len(t.Values)+t.Rest)
 	var trace, left float64
-	xi := make([]float64, k+t.Rest) // ascending: the others first
+	xi := make([]float64, k+t.Rest) // ascending: the unknown eigenvalues first
 	for i, l := range t.Values {
 		var h float64
 		for _, m := range t.Values {

@@ -9,29 +9,28 @@ import (
 	"dyad/privacy"
 )
 
-// MomentsDescent trains an explicit pairwise loss of scores in a few noisy gradients: it starts
-// at the model of Moments and takes damped Newton-like steps with the curvature of the released
-// second moments. With x^ = clip(x - c, R) X/R, the records of Moments scaled back to the norm
-// bound X,
+// MomentsDescent trains an explicit pairwise loss of scores in a few noisy gradients. It starts at the model of
+// Moments and takes damped Newton-like steps with the curvature of the released second moments. Let x^ = clip(x
+// - c, R) X/R be the records of Moments scaled back to the norm bound X. Then
 //
-//	w_0: the direction of Moments, of the length that the loss asks for (marginModel)
+//	w_0: the direction of Moments, with the length that minimises the loss (marginModel)
 //	w_t = Pi_C[w_(t-1) - (H_t + alpha I + lambda_t I)^-1 (g_t + alpha w_(t-1))],  t = 1..K
 //
-// where g_t is the mean gradient of the loss over all pairs of x^ with noise, H_t is a multiple of
-// the cleaned second moments and lambda_t comes from the noise of g_t (dampedStep). Differences
-// x^ - x^' have no centre, so scores w.x order records as w.x^ do but for the clipping.
+// where g_t is the mean gradient of the loss over all pairs of x^ with noise. H_t is a multiple of the cleaned
+// second moments, and lambda_t is computed from the noise of g_t (dampedStep). Differences x^ - x^' do not
+// depend on the centre. So scores w.x order records as w.x^ does, except for the effect of clipping.
 //
-// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record by exact composition
-// of Gaussian releases, or epsilon-DP by K-norm noise if delta is 0
-// (docs/theory.md#moments-descent). It covers all releases and every iterate.
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record, by the exact composition of
+// Gaussian releases. If delta is 0 it is epsilon-DP, by K-norm noise (docs/theory.md#moments-descent). The
+// guarantee covers all releases and every iterate.
 type MomentsDescent struct {
-	// Moments are the options of the releases at the start. They share the part that the
-	// gradients leave with the signed sum.
+	// Moments holds the options of the releases at the start. These releases share the part of the budget that
+	// the gradients leave.
 	Moments Moments `options:"Second CountShare CentreShare SecondShare ClipRadius Ridge Centre Balance"`
-	// Steps is K, the number of gradients, at most MaxMomentsSteps. 0 means the public rule.
+	// Steps is the number of gradients K, at most MaxMomentsSteps. If it is 0, the public rule applies.
 	Steps int
-	// GradientShare is the share of mu^2 (of epsilon for delta = 0) of all gradients together,
-	// in (0, 1). 0 means the public rule.
+	// GradientShare is the share of mu^2 (of epsilon for delta = 0) of all gradients together, in (0, 1). If it
+	// is 0, the public rule applies.
 	GradientShare float64 `within:"[0,1)" called:"share of the gradients"`
 }
 
@@ -43,8 +42,8 @@ func (MomentsDescent) Info() Info {
 	return Described("moments-descent", Info{Modes: []Mode{Certified}, PureModes: []Mode{Certified}, ScoresOnly: true, Withholds: true})
 }
 
-// Train releases the moments, then the gradients, and returns the last iterate. After every
-// release it may leave what is released, the state of the training, in a checkpoint.
+// Train releases the moments and then the gradients, and returns the last iterate. After every release it may
+// save the released values, which are the state of the training, in a checkpoint.
 func (a MomentsDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()
 	released, w, errors := m.released(problem.D), make([]float64, problem.D), make([]float64, problem.D)
@@ -104,16 +103,16 @@ func (a MomentsDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan,
 	return w, nil
 }
 
-// marginModel is what releases say of the margins u = (y - y') w.(x^ - x^') of pairs of different
-// classes, l = 2 B the difference of their labels: u is about normal with mean
-// l w.delta, delta = cov/(2 p q), and variance 2 l^2 w^T (C - p q delta delta^T) w, C and cov the
-// second moments and the covariance with the class of x^. It is post-processing.
+// marginModel is the model of margins computed from releases. The margin of a pair of different classes is u =
+// (y - y') w.(x^ - x^'), and l = 2 B is the difference of their labels. u is about normal with mean l w.delta,
+// delta = cov/(2 p q), and variance 2 l^2 w^T (C - p q delta delta^T) w. C holds the second moments of x^, and
+// cov its covariance with the class. The model is post-processing.
 type marginModel struct {
 	basis  spectrum
-	c, cov []float64 // along the basis: diagonal of C, and cov
-	first  []float64 // the start along the basis, of the length of least squares
-	errors []float64 // variances of its errors
-	ridge  float64   // of C, for the errors left in it
+	c, cov []float64 // the diagonal of C, and cov, along the basis
+	first  []float64 // the start along the basis, with the length of least squares
+	errors []float64 // variances of the errors of first
+	ridge  float64   // the ridge for the errors left in C
 	pq     float64
 	label  float64 // l
 	slope  func(u float64) float64
@@ -122,7 +121,7 @@ type marginModel struct {
 	radius float64
 }
 
-// newMarginModel is the model of released moments.
+// newMarginModel returns the model of released moments.
 func newMarginModel(ctx context.Context, p *Plan, r *releasedMoments) (*marginModel, error) {
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()
 	n, X, R := float64(problem.N), problem.Bounds.FeatureNorm, m.ClipRadius
@@ -130,7 +129,7 @@ func newMarginModel(ctx context.Context, p *Plan, r *releasedMoments) (*marginMo
 	if err != nil {
 		return nil, err
 	}
-	if slices.Max(basis.values) == 0 { // nothing stands out: the flat one of the largest trace
+	if slices.Max(basis.values) == 0 { // nothing exceeds the noise: use the multiple of the identity with the largest trace
 		basis.values = slices.Repeat([]float64{n / float64(problem.D)}, problem.D)
 	}
 	a := basis.along(r.sum())
@@ -146,10 +145,10 @@ func newMarginModel(ctx context.Context, p *Plan, r *releasedMoments) (*marginMo
 	model.reach = 2 * X * model.radius * model.label
 	s1, ridge := m.SumNoise/R, m.Ridge/(R*R)
 	model.first = momentsSolution(a, basis.values, momentsRidge(a, basis.values, s1, n, ridge))
-	scale := (1 + math.Abs(r.offset)) / X // what was taken out of the signed sum
+	scale := (1 + math.Abs(r.offset)) / X // the factor by which the signed sum was divided
 	lambda := momentsRidge(a, basis.values, s1, n, 0)
 	if math.IsInf(lambda, 1) {
-		// No signal: as if lambda were ten times the mean eigenvalue.
+		// Without a signal, lambda is taken as ten times the mean eigenvalue.
 		var trace float64
 		for _, x := range basis.values {
 			trace += x
@@ -162,24 +161,24 @@ func newMarginModel(ctx context.Context, p *Plan, r *releasedMoments) (*marginMo
 		model.errors[i] = scale*scale*s1*s1/((x+ridge)*(x+ridge+lambda)) + shrunk*shrunk
 		model.first[i] *= scale
 		model.c[i] = x / n * X * X
-		model.cov[i] = model.c[i] * model.first[i] // that of v without its noise
+		model.cov[i] = model.c[i] * model.first[i] // the covariance from v without its noise
 	}
 	return model, nil
 }
 
-// margin are the mean and the standard deviation of u at the w with coordinates a.
+// margin returns the mean and the standard deviation of u at the w with coordinates a.
 func (m *marginModel) margin(a []float64) (mean, deviation float64) {
 	var delta, square float64
 	for i, x := range a {
 		delta += x * m.cov[i] / (2 * m.pq)
 		square += x * m.c[i] * x
 	}
-	// Labels explain at most all but a twentieth of the variance.
+	// Labels explain at most 19/20 of the variance.
 	within := max(square-m.pq*delta*delta, square/20)
 	return m.label * delta, m.label * math.Sqrt(2*within)
 }
 
-// normalMean is the mean of f(z) over a standard normal z, by the trapezoidal rule.
+// normalMean returns the mean of f(z) for a standard normal z, by the trapezoidal rule.
 func normalMean(f func(z float64) float64) float64 {
 	var sum, total float64
 	for k := -50; k <= 50; k++ {
@@ -193,8 +192,8 @@ func normalMean(f func(z float64) float64) float64 {
 
 func (m *marginModel) slopeAt(u float64) float64 { return m.slope(min(max(u, -m.reach), m.reach)) }
 
-// start is w_0: along the model of moments, of the length, at most r, at which the expected loss
-// of a normal margin, with the L2 term, stops falling.
+// start returns w_0, which has the direction of the model of moments. Its length, at most r, is the length at
+// which the expected loss of a normal margin, with the L2 term, stops falling.
 func (m *marginModel) start() (w, errors []float64) {
 	mean, deviation := m.margin(m.first)
 	var square float64
@@ -229,8 +228,8 @@ func (m *marginModel) start() (w, errors []float64) {
 	return w, errors
 }
 
-// step moves w by a damped step for a noisy mean gradient at it, noise being the standard
-// deviation of an entry. errors are the variances of the errors of w along the basis.
+// step moves w by a damped step for a noisy mean gradient at w. noise is the standard deviation of an entry of
+// the gradient. errors are the variances of the errors of w along the basis.
 func (m *marginModel) step(w, errors, gradient []float64, noise float64) {
 	a, g := m.basis.along(w), m.basis.along(gradient)
 	factor := 4 * m.pq * m.curvature(a) * m.label * m.label
@@ -245,9 +244,9 @@ func (m *marginModel) step(w, errors, gradient []float64, noise float64) {
 	}
 }
 
-// curvature is E phi” of a normal margin at the w with coordinates a, by Stein's identity
-// E phi'(u) (u - E u) = Var u E phi”, so that phi may have kinks. It is at least a small share
-// of the steepest slope, at 0 or where margins are, over the range of margins.
+// curvature returns E phi” of a normal margin at the w with coordinates a. It uses Stein's identity E phi'(u)
+// (u - E u) = Var u E phi”, so phi may have kinks. The result is at least a small share of the steepest slope,
+// at 0 or where margins are, divided by the range of margins.
 func (m *marginModel) curvature(a []float64) float64 {
 	mean, deviation := m.margin(a)
 	deviation = max(deviation, m.reach/1000)
@@ -260,15 +259,16 @@ func (m *marginModel) curvature(a []float64) float64 {
 	return max(h, steepest/(8*m.reach))
 }
 
-// dampedStep replaces the noisy gradient g at w by a step, and errors by the variances that are
-// left after it. h is the diagonal of H, noise the standard deviation of an entry of g.
+// dampedStep replaces the noisy gradient g at w by a step, and errors by the variances that are left after the
+// step. h is the diagonal of H, and noise is the standard deviation of an entry of g.
 //
-// To first order g = H (w - w*) + noise. With w - w* ~ N(0, P), P diagonal, the best linear estimate of
-// w - w* is P H (H P H + noise^2 I)^-1 g, and its error has the variance P noise^2 (H P H + noise^2
-// I)^-1 (Kalman). P = errors + kappa H^-1: errors come from the releases that led to w, and kappa stands
-// for the distance between the minimisers of least squares and of the loss, alike in the metric of H.
-// kappa by moments, |g|^2 less its mean without kappa and a standard deviation of its noise, over trace
-// H, at most largestKappa w^T H w/d: so a gradient within its noise makes no step but to mend the start.
+// To first order g = H (w - w*) + noise. Let w - w* ~ N(0, P) with a diagonal P. The best linear estimate of w
+// - w* is P H (H P H + noise^2 I)^-1 g. The variance of its error is P noise^2 (H P H + noise^2 I)^-1 (Kalman).
+// P = errors + kappa H^-1. errors are caused by the noise of the releases that led to w. kappa represents the
+// distance between the minimisers of least squares and of the loss, which is assumed alike in all directions in
+// the metric of H. kappa is estimated by moments: |g|^2 less its mean without kappa and a standard deviation of
+// its noise, over trace H. It is at most largestKappa w^T H w/d. So a gradient within its noise only corrects
+// the errors of the start.
 func dampedStep(g, h, w, errors []float64, noise float64) {
 	d, square := float64(len(g)), noise*noise
 	excess, trace, length := -square*math.Sqrt(2*d), 0.0, 0.0
@@ -282,7 +282,7 @@ func dampedStep(g, h, w, errors []float64, noise float64) {
 		kappa = min(max(excess/trace, 0), largestKappa*length/d)
 	}
 	for i := range g {
-		if !(h[i] > 0) { // flat: no gradient says where to go
+		if !(h[i] > 0) { // the objective is flat here, so the gradient gives no direction
 			g[i] = 0
 			continue
 		}
@@ -293,6 +293,7 @@ func dampedStep(g, h, w, errors []float64, noise float64) {
 	}
 }
 
-// largestKappa is kappa over the mean of w^T H w along an axis, at most: 0.05 and 0.25 are
-// equal in one step, and after more steps 1 follows the noise (bench/results/momentsdescent-study.csv).
+// largestKappa is the largest value of kappa divided by the mean of w^T H w along an axis. In one step 0.05 and
+// 0.25 gave equal results; with more steps the value 1 follows the noise
+// (bench/results/momentsdescent-study.csv).
 const largestKappa = 0.05

@@ -8,13 +8,13 @@ import (
 	"dyad/privacy"
 )
 
-// gradientName is the release of a mean gradient.
+// gradientName is the name of the release of a mean gradient.
 const gradientName = "mean gradient"
 
-// maxMovedRecords bounds n d of records that are stored sparse: moved to a centre they are dense.
+// maxMovedRecords bounds n d of sparse records, because records are dense after a centre is subtracted.
 const maxMovedRecords = 1 << 30
 
-// Plan computes shares, certificates and noise.
+// Plan computes the shares, the certificates and the noise.
 func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	name := a.Info().Name
 	if err := checkApplies(a.Info(), s); err != nil {
@@ -53,7 +53,7 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	plain := s
-	plain.L2 = 0 // the L2 term belongs to the loss, not to least squares
+	plain.L2 = 0 // the L2 term belongs to the pairwise loss, not to the least squares of the start
 	choice, err := a.Moments.choose(plain)
 	if err != nil {
 		return nil, err
@@ -76,15 +76,15 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	return p, p.promiseMoments(rows, s.constants(), m.assumption())
 }
 
-// momentsDescentRule is the public rule of MomentsDescent, a function of public numbers: three
-// gradients, with the share f of the budget together,
+// momentsDescentRule returns the public rule of MomentsDescent, a function of public numbers. It takes three
+// gradients, which together have the share f of the budget:
 //
 //	f = max(0.02, 0.3 t/(t + 200)),   t = n mu/sqrt(d) s,   s = |phi'(0)| 2 X l/Dg,
 //
-// with mu = noiseMu of the budget. s compares the slope where a pair says most with the range of slopes, which decides
-// the noise: 1 for the hinge, from 1/2 for the logistic loss on a large ball, near 0 for losses
-// that are steep at its edge, whose gradients then drown and are worth no budget. The evidence is
-// in docs/moments.md: 1 to 8 gradients are equal.
+// where mu = noiseMu of the budget. s compares the slope at u = 0, where a pair is most informative, with the range of
+// slopes, which decides the noise. It is 1 for the hinge. For the logistic loss it is at least 1/2, which is its value
+// on a large ball. It is near 0 for losses that are steep at the edge of the ball; the gradients of these losses drown
+// in noise and are worth no budget. The evidence is in docs/moments.md: 1 to 8 gradients gave equal results.
 func momentsDescentRule(n, d int, b privacy.Budget, loss engine.ScoreLoss, bounds engine.Bounds, c engine.Constants) MomentsDescent {
 	s := math.Abs(loss.DPhi(0)) * 2 * bounds.FeatureNorm * 2 * bounds.LabelAbs / c.PairDiameter
 	t := float64(n) * noiseMu(b, d) / math.Sqrt(float64(d)) * s

@@ -9,12 +9,12 @@ import (
 	"dyad/privacy"
 )
 
-// fewFeatures and manyRecords are where networks lost to linear scores in every comparison on data (docs/networks.md#results): with more
-// features than the one and fewer records than the other.
+// fewFeatures and manyRecords are thresholds. Networks lost to linear scores in every comparison on data with more than
+// fewFeatures features and fewer than manyRecords records (docs/networks.md#results).
 const fewFeatures, manyRecords = 6, 8000
 
-// NetworkChoice is the algorithm of a network of n records of d features unless one is named. The reason says where a linear score was better,
-// by these public numbers.
+// NetworkChoice returns the algorithm that trains a network on n records of d features unless the user names one. The
+// reason states whether a linear score was better for these public numbers.
 func NetworkChoice(l2 *float64, n, d int, scores bool) Choice {
 	c := Choice{
 		Algorithm: GradientPerturbation{Optimizer: NetworkOptimizer()},
@@ -29,7 +29,8 @@ func NetworkChoice(l2 *float64, n, d int, scores bool) Choice {
 	return c
 }
 
-// TakesNetworks refuses algorithms whose guarantee is not one of single gradients; the error has no prefix.
+// TakesNetworks returns an error for algorithms whose guarantee is not about single gradients. The error has no
+// package prefix.
 func TakesNetworks(a Algorithm) error {
 	switch a.(type) {
 	case GradientPerturbation, SubsampledDescent, DPGDC2:
@@ -38,8 +39,8 @@ func TakesNetworks(a Algorithm) error {
 	return fmt.Errorf("%s does not train networks: they are trained by noisy gradients, with gradient-perturbation, dpgdc2 or, on secret batches of records, subsampled-descent", a.Info().Name)
 }
 
-// StartOf says where the start of a network comes from, for the guarantee and for checkpoints: a public seed, or the weights of a model of
-// data with a guarantee.
+// StartOf describes the origin of the start of a network, for the guarantee and for checkpoints. The start is drawn
+// from a public seed, or consists of the weights of a model of data with a guarantee.
 func StartOf(seed uint64, weights []float64, dataID string, g privacy.Guarantee) string {
 	if weights == nil {
 		return fmt.Sprintf("public start of seed %d", seed)

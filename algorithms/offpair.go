@@ -8,23 +8,23 @@ import (
 	"dyad/privacy"
 )
 
-// onePass is what OffPairStrC and OffPairC share: one pass of pairwise online
-// descent in a random order, output perturbation (docs/theory.md#offpair).
+// onePass is the common part of OffPairStrC and OffPairC: one pass of pairwise online descent in a random
+// order, with output perturbation (docs/theory.md#offpair).
 type onePass struct {
 	info  Info
-	total float64 // H of the equalising schedule, 0 for the public rule
-	alpha float64 // of the objective
-	// In Paper mode:
+	total float64 // H of the equalising schedule; 0 means the public rule
+	alpha float64 // the L2 weight of the objective
+	// These fields are used in Paper mode only.
 	lipschitz, smoothness float64                            // the paper's G and L
-	remedy                func(n int, burnIn float64) string // what would make the burn-in end
+	remedy                func(n int, burnIn float64) string // text about the numbers with which the burn-in would end
 }
 
-// plan implements both algorithms.
+// plan implements Plan of both algorithms.
 //
-// Certified: the equalising schedule, last iterate, certificate of
-// privacy.PairwiseRecursion (docs/theory.md#pairwise-recursion). Paper: [Huai20] Algorithm 3 with burn-in
-// T1 = max(ceil(16 L^2/alpha^2), 7), eta_t = (t-1)/(t-2) 2/(alpha t), average of
-// w_1..w_n, sigma^2 = 128 G^2 ln^2 n ln(1.25/delta)/(alpha^2 n^2 epsilon^2).
+// In Certified mode the plan has the equalising schedule, the last iterate, and the certificate of
+// privacy.PairwiseRecursion (docs/theory.md#pairwise-recursion). Paper mode is [Huai20] Algorithm 3 with
+// burn-in T1 = max(ceil(16 L^2/alpha^2), 7), eta_t = (t-1)/(t-2) 2/(alpha t), average of w_1..w_n, and sigma^2
+// = 128 G^2 ln^2 n ln(1.25/delta)/(alpha^2 n^2 epsilon^2).
 func (o onePass) plan(s Spec) (*Plan, error) {
 	problem := s.Kernel.Problem()
 	s.L2 = o.alpha
@@ -58,8 +58,8 @@ func (o onePass) plan(s Spec) (*Plan, error) {
 	return descent{pass: true}.planOutput(o.info, s, schedule, by, privacy.Gaussian{Sigma: sigma}, "[Huai20] Theorem 5")
 }
 
-// paperSchedule is [Huai20] Algorithm 3 line 3-7. It refuses when the burn-in
-// covers all records: the average would be one of random points.
+// paperSchedule returns the schedule of [Huai20] Algorithm 3, lines 3 to 7. It returns an error if the burn-in
+// covers all records, because the average would then consist of random points.
 func (o onePass) paperSchedule(s Spec, sigma float64) (Schedule, error) {
 	n := s.Kernel.Problem().N
 	burn := s.printedBurnIn(o.smoothness, o.alpha)
@@ -84,14 +84,13 @@ func (o onePass) paperSchedule(s Spec, sigma float64) (Schedule, error) {
 // OffPairStrC is offline pairwise private GIGA for strongly convex objectives
 // ([Huai20] Algorithm 3 and Theorem 5).
 //
-// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
-// epsilon-DP if delta is 0, with
-// the equalising schedule and the last iterate in place of the burn-in and the
-// average (docs/theory.md#offpair).
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record, or epsilon-DP if delta is 0.
+// This mode uses the equalising schedule and the last iterate in place of the burn-in and the average
+// (docs/theory.md#offpair).
 type OffPairStrC struct {
 	descends
-	// TotalStep is H, about the sum of the step sizes; 0 means the public rule of
-	// docs/theory.md#step-length. Ignored in Paper mode.
+	// TotalStep is H, about the sum of the step sizes. If it is 0, the public rule of
+	// docs/theory.md#step-length applies. It is ignored in Paper mode.
 	TotalStep float64
 }
 
@@ -100,7 +99,7 @@ func (OffPairStrC) Info() Info {
 	return Described("offpairstrc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified}, NeedsL2: true, DefaultL2: usualL2, NeedsSmooth: true, Withholds: true})
 }
 
-// Plan computes schedule, certificate and noise.
+// Plan computes the schedule, the certificate and the noise.
 func (a OffPairStrC) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
@@ -116,20 +115,18 @@ func (a OffPairStrC) Plan(s Spec) (*Plan, error) {
 	return o.plan(s)
 }
 
-// OffPairC is offline pairwise private GIGA for convex objectives ([Huai20]
-// Algorithm 4 and Theorem 5): the objective has no L2 term.
+// OffPairC is offline pairwise private GIGA for convex objectives without an L2 term ([Huai20] Algorithm 4 and
+// Theorem 5).
 //
-// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
-// epsilon-DP if delta is 0, with
-// the linear (equalising, alpha = 0) schedule and the last iterate
-// (docs/theory.md#offpair).
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record, or epsilon-DP if delta is 0.
+// This mode uses the linear (equalising, alpha = 0) schedule and the last iterate (docs/theory.md#offpair).
 type OffPairC struct {
 	descends
-	// TotalStep is H, the sum of the step sizes; 0 means the public rule of
-	// docs/theory.md#step-length. Ignored in Paper mode.
+	// TotalStep is H, the sum of the step sizes. If it is 0, the public rule of docs/theory.md#step-length
+	// applies. It is ignored in Paper mode.
 	TotalStep float64
-	// PaperAlpha is the weight of the L2 term that Paper mode adds. 0 means
-	// 1/sqrt(n), the order in the theorem.
+	// PaperAlpha is the weight of the L2 term that Paper mode adds. If it is 0, the weight is 1/sqrt(n), which
+	// is the order in the theorem.
 	PaperAlpha float64 `flag:"-"`
 }
 
@@ -138,7 +135,7 @@ func (OffPairC) Info() Info {
 	return Described("offpairc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified}, NeedsSmooth: true, Withholds: true})
 }
 
-// Plan computes schedule, certificate and noise.
+// Plan computes the schedule, the certificate and the noise.
 func (a OffPairC) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
@@ -156,9 +153,9 @@ func (a OffPairC) Plan(s Spec) (*Plan, error) {
 	return o.plan(s)
 }
 
-// remedy says for which n or alpha the burn-in 16 (L+alpha)^2/alpha^2 ends. With
-// alpha = c/sqrt(n) it is 16 (L+alpha)^2/c^2 n: never, for any n, unless
-// c > 4 (L + alpha) (docs/theory.md#offpair).
+// remedy returns, as text, the n or alpha for which the burn-in 16 (L+alpha)^2/alpha^2 ends before the records
+// do. With alpha = c/sqrt(n) the burn-in is 16 (L+alpha)^2/c^2 n, so it never ends for any n unless c > 4 (L +
+// alpha) (docs/theory.md#offpair).
 func (a OffPairC) remedy(smoothness float64, n int, burnIn float64) string {
 	text := "no n works with alpha = 1/sqrt(n)"
 	if a.PaperAlpha != 0 {

@@ -11,9 +11,8 @@ import (
 	"dyad/privacy"
 )
 
-// Stream is an online algorithm: it takes one record at a time and releases an
-// iterate after every batch (NewStream). Its exported fields are its options. Its plans
-// are for a Spec of NewStreamSpec.
+// Stream is an online algorithm. It takes one record at a time and releases an iterate after every batch
+// (NewStream). Its exported fields are its options. It plans a Spec of NewStreamSpec.
 type Stream interface {
 	Planner
 }
@@ -21,7 +20,7 @@ type Stream interface {
 // StreamCatalog returns every online algorithm with its default options.
 func StreamCatalog() []Stream { return []Stream{OnPairStrC{}, OnPairC{}, DPFTRL{}, OnGIGA{}} }
 
-// DefaultStream is the online algorithm of a mode where none is named.
+// DefaultStream returns the online algorithm of a mode if the user names none.
 func DefaultStream(m Mode) Stream {
 	if m == NonPrivate {
 		return OnGIGA{}
@@ -29,7 +28,7 @@ func DefaultStream(m Mode) Stream {
 	return OnPairC{}
 }
 
-// StreamByName returns the online algorithm of that name.
+// StreamByName returns the online algorithm with the given name.
 func StreamByName(name string) (Stream, error) {
 	var names []string
 	for _, s := range StreamCatalog() {
@@ -44,14 +43,14 @@ func StreamByName(name string) (Stream, error) {
 // Reading selects a reading of [Huai20] Algorithm 1 (docs/theory.md#readings).
 type Reading int
 
-// The readings.
+// These are the readings.
 const (
-	// NoiseFedBack overwrites the iterate by its noisy version (line 13): reading
-	// B. Given the past, one gradient is released at each update. It needs no
-	// smoothness, convexity or known number of records beyond a maximum.
+	// NoiseFedBack is reading B: the iterate is overwritten by its noisy version (line 13). Given the past,
+	// each update releases one gradient. The reading needs neither smoothness nor convexity. The number of
+	// records need not be known, only a maximum.
 	NoiseFedBack Reading = iota
-	// SecretState keeps the noiseless iterate secret and releases noisy copies:
-	// reading A, which Lemma 4 is about. The number of records is fixed.
+	// SecretState is reading A, the subject of Lemma 4: the noiseless iterate stays secret, and noisy copies of
+	// it are released. The number of records is fixed.
 	SecretState
 )
 
@@ -65,31 +64,31 @@ func (r Reading) String() string {
 
 // StreamOptions are the public options of a stream.
 type StreamOptions struct {
-	// Horizon is the public maximum n of the number of records, >= 2. All of
-	// them are paid for at the start.
+	// Horizon is the public maximum n of the number of records, at least 2. The privacy cost of n records is
+	// charged at the start.
 	Horizon int
-	// Batch is the number of new records per update and release; 0 means 1.
+	// Batch is the number of new records per update and release. If it is 0, 1 applies.
 	Batch int
-	// Buffer is the number s of earlier records that a new one is paired with;
-	// 0 means all of them.
+	// Buffer is the number s of earlier records with which a new record is paired. If it is 0, a new record is
+	// paired with all earlier records.
 	Buffer int
-	// Reservoir keeps a uniform sample of all earlier records (Vitter's algorithm
-	// R) in the buffer instead of the last ones.
+	// Reservoir keeps a uniform sample of all earlier records in the buffer (Vitter's algorithm R) instead of
+	// the last records.
 	Reservoir bool
-	// PerClass keeps the last Buffer/2 records with a positive label and the last
-	// Buffer/2 others, so that a rare class stays represented. Which class a record
-	// is in is private: later records count at least twice (privacy.PairwiseStream),
-	// and sums over pairs are divided by min(t-1, Buffer), not by the number held.
+	// PerClass keeps the last Buffer/2 records with a positive label and the last Buffer/2 other records, so
+	// that a rare class stays represented. The class of a record is private. Therefore later records count at
+	// least twice (privacy.PairwiseStream), and sums over pairs are divided by min(t-1, Buffer) instead of the
+	// number of records in the buffer.
 	PerClass bool
-	// BurnIn is the number of first records that only fill the buffer; 0 means
-	// min(Batch, Horizon-Batch), at least 1. More than 1 lowers the noise
-	// (docs/theory.md#pairwise-stream). Ignored in Paper mode, where the paper says it.
+	// BurnIn is the number of first records that only fill the buffer. If it is 0, min(Batch, Horizon-Batch)
+	// applies, but at least 1. More than 1 lowers the noise (docs/theory.md#pairwise-stream). BurnIn is ignored
+	// in Paper mode, where the paper determines it.
 	BurnIn int
 }
 
-// NewStreamSpec is NewSpec for a stream of records like those of p, whose N, Groups and LabelValues
-// are ignored: its kernel is for the records that an update looks at, which
-// are fewer than Horizon with a buffer.
+// NewStreamSpec is NewSpec for a stream of records like the records of p. It ignores p.N, p.Groups and
+// p.LabelValues. The kernel is for the records that one update reads; with a buffer they are fewer than
+// Horizon.
 func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2 float64, b privacy.Budget, m Mode) (Spec, error) {
 	if o.Batch == 0 {
 		o.Batch = 1
@@ -110,7 +109,7 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 		return Spec{}, fmt.Errorf("%w: a stream takes rows one by one, and a person who comes several times takes part several times; online algorithms protect one row", ErrAssumption)
 	}
 	p.Groups = nil
-	p.LabelValues = engine.AnyLabels // free slots of the buffer have label 0
+	p.LabelValues = engine.AnyLabels // because free slots of the buffer have label 0
 	p.N = o.Horizon
 	if o.Buffer > 0 {
 		p.N = min(p.N, o.Buffer+o.Batch)
@@ -120,33 +119,33 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 	return s, err
 }
 
-// streamRule is what an online algorithm does at an update.
+// streamRule holds the update rule of an online algorithm.
 type streamRule struct {
 	reading Reading
-	says    string                  // the reading in reports; "" where there is no other
-	secret  bool                    // a saved state holds noiseless functions of all records, not only those of the buffer
+	says    string                  // the reading, for reports; "" if the algorithm has only one
+	secret  bool                    // whether a saved state holds noiseless functions of all records, not only of those in the buffer
 	eta     func(b int) float64     // step size of update b = 1, 2, ...
-	last    float64                 // norm of the noise in the last iterate over that of a release; 0: all steps are a random walk
-	factor  *privacy.ToeplitzFactor // of prefix sums; nil without
-	centre  int                     // numbers of the centre that the state keeps
-	start   func(*Online) error     // draws the start; nil: that of the domain
+	last    float64                 // norm of the noise in the last iterate divided by the norm in a release; 0: the noise of all steps is a random walk
+	factor  *privacy.ToeplitzFactor // the factor of prefix sums; nil if there is none
+	centre  int                     // number of coordinates of the centre that the state keeps
+	start   func(*Online) error     // draws the start; nil: the start is the start of the domain
 	release func(*Online) ([]float64, error)
 }
 
-// stream is the rule of a stream; nil for records that are all there.
+// stream returns the rule of a stream. It returns nil for a plan of a batch algorithm.
 func (p *Plan) stream() *streamRule {
 	r, _ := p.own.(*streamRule)
 	return r
 }
 
-// Reading returns the reading of the algorithm of a stream.
+// Reading returns the reading that the plan of a stream uses.
 func (p *Plan) Reading() Reading { return p.stream().reading }
 
-// SecretState reports whether a saved state holds noiseless functions of all records, not
-// only those of the buffer.
+// SecretState reports whether a saved state holds noiseless functions of all records, not only of the records
+// in the buffer.
 func (p *Plan) SecretState() bool { return p.stream().secret }
 
-// largestT is the most pairs of one record with earlier ones.
+// largestT returns the largest number of pairs of one record with earlier records.
 func (o StreamOptions) largestT() int {
 	if o.Buffer > 0 {
 		return min(o.Horizon-1, o.Buffer)
@@ -154,15 +153,14 @@ func (o StreamOptions) largestT() int {
 	return o.Horizon - 1
 }
 
-// newStreamPlan is a plan without step sizes, noise and guarantee. Every update makes one
-// release.
+// newStreamPlan returns a plan without step sizes, noise and guarantee. Every update makes one release.
 func newStreamPlan(i Info, s Spec, rule streamRule) *Plan {
 	p := &Plan{Algorithm: i.Name, Mode: s.Mode, Spec: s, own: &rule}
 	p.Schedule.Steps, p.Schedule.BurnIn = (s.Horizon-s.BurnIn)/s.Batch, s.BurnIn
 	return p
 }
 
-// checkStream is what both algorithms require of a spec.
+// checkStream checks the common requirements of online algorithms on a spec.
 func checkStream(i Info, s Spec, r Reading) error {
 	if err := checkApplies(i, s); err != nil {
 		return err
@@ -187,7 +185,7 @@ func checkStream(i Info, s Spec, r Reading) error {
 	return nil
 }
 
-// planFedBack is reading B: w_b = Pi_C[w_(b-1) - eta_b (q_b + noise + alpha w_(b-1))].
+// planFedBack plans reading B: w_b = Pi_C[w_(b-1) - eta_b (q_b + noise + alpha w_(b-1))].
 func planFedBack(i Info, s Spec, decay bool) (*Plan, error) {
 	p := newStreamPlan(i, s, streamRule{says: NoiseFedBack.String(), release: (*Online).fedBack})
 	mean := worstMeanRoundoff(s.Kernel, s.largestT()+1)
@@ -202,13 +200,13 @@ func planFedBack(i Info, s Spec, decay bool) (*Plan, error) {
 	return p, p.finish("noise is fed back: what is released at each update is one noisy mean gradient, and everything else follows from it", nil)
 }
 
-// descend sets the step sizes and the regret of online gradient descent with
-// unbiased gradients whose noise has norm noise, root mean square.
+// descend sets the step sizes and the regret bound of online gradient descent with unbiased gradients. noise is
+// the root mean square norm of their noise.
 //
-// Regret [Zinkevich 2003; Hazan, Agarwal and Kale 2007]: sum_b (1/eta_b - 1/eta_(b-1) -
-// alpha) D^2/2 + sum_b eta_b B^2/2 for any non-increasing eta, with D = ||C||, B^2 = (G
-// + alpha r)^2 + noise^2. 1/eta_b is B sqrt(b)/D or the larger of that and alpha b, so it
-// grows by at most alpha more than B sqrt(b)/D does: at most D B sqrt(T)/2 + D B sqrt(T).
+// Regret [Zinkevich 2003; Hazan, Agarwal and Kale 2007]: for any non-increasing eta the regret is at most sum_b
+// (1/eta_b - 1/eta_(b-1) - alpha) D^2/2 + sum_b eta_b B^2/2, where D = ||C|| and B^2 = (G + alpha r)^2 +
+// noise^2. 1/eta_b is B sqrt(b)/D, or the larger one of B sqrt(b)/D and alpha b. So in each step 1/eta_b grows
+// by at most alpha more than B sqrt(b)/D does. The sums are at most D B sqrt(T)/2 + D B sqrt(T).
 func (p *Plan) descend(noise float64, decay bool) {
 	s := p.Spec
 	diameter := s.Kernel.Problem().Domain().Diameter()
@@ -233,7 +231,7 @@ func (p *Plan) descend(noise float64, decay bool) {
 	}
 }
 
-// pairwise are the numbers of the certificate of reading B.
+// pairwise returns the numbers of the certificate of reading B.
 func (s Spec) pairwise(burnIn int, weights []float64, roundoff float64) privacy.PairwiseStream {
 	return privacy.PairwiseStream{
 		PairDiameter: s.Constants.PairDiameter, Horizon: s.Horizon, Batch: s.Batch, BurnIn: burnIn,
@@ -244,13 +242,13 @@ func (s Spec) pairwise(burnIn int, weights []float64, roundoff float64) privacy.
 
 // meanOfMeansError bounds the error of the mean over a batch of means over pairs.
 //
-// Proof. A mean over pairs has norm at most G + rho and one rounding for its
-// division; the sum of m of them at most m - 1, and the last division one. QED
+// Proof. A mean over pairs has norm at most G + rho, and its division rounds once. The sum of m means rounds at
+// most m - 1 times, and the last division rounds once. QED
 func meanOfMeansError(rho float64, s Spec) float64 {
 	return rho + float64(s.Batch+4)*0x1p-53*1.01*(s.Constants.Lipschitz+rho)
 }
 
-// planSecret is reading A with step sizes eta[2..n] (docs/theory.md#stream-outputs).
+// planSecret plans reading A with step sizes eta[2..n] (docs/theory.md#stream-outputs).
 func planSecret(i Info, s Spec, rule string, eta []float64) (*Plan, error) {
 	p := newStreamPlan(i, s, streamRule{reading: SecretState, says: SecretState.String(), secret: true, eta: func(b int) float64 { return eta[b+1] }})
 	p.Schedule.Name = rule
@@ -274,7 +272,7 @@ func planSecret(i Info, s Spec, rule string, eta []float64) (*Plan, error) {
 	return p, p.finish("the noiseless iterate is secret: it is never released, and a saved state of the stream must be kept as private as the records", nil)
 }
 
-// finish fills in the guarantee of the releases, and what the updates add up to.
+// finish fills in the guarantee of the releases and the sums over all updates.
 func (p *Plan) finish(assumption string, claim *privacy.Claim) error {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
 	p.addUp()
@@ -285,8 +283,8 @@ func (p *Plan) finish(assumption string, claim *privacy.Claim) error {
 	return p.Promise(s.Budget, s.Horizon, s.Provenance, g, p.Releases)
 }
 
-// addUp fills in the sums over all updates: of step sizes, of pairs, and of the noise in
-// the last iterate, projections aside.
+// addUp fills in the sums over all updates: the sums of step sizes and of pairs, and the noise in the last
+// iterate without projections.
 func (p *Plan) addUp() {
 	s := p.Spec
 	var squares float64
@@ -304,7 +302,7 @@ func (p *Plan) addUp() {
 	p.ModelNoise = p.Noise().NoiseNorm(s.coordinates()) * cmp.Or(p.stream().last, math.Sqrt(squares))
 }
 
-// bufferText says which records a new one is paired with.
+// bufferText describes the records with which a new record is paired.
 func (o StreamOptions) bufferText() string {
 	switch {
 	case o.Buffer == 0:
@@ -317,7 +315,7 @@ func (o StreamOptions) bufferText() string {
 	return fmt.Sprintf("pairs with the last %d records", o.Buffer)
 }
 
-// partners is the public number that a sum over the pairs of record t is divided by.
+// partners returns the public divisor of the sum over the pairs of record t.
 func (o StreamOptions) partners(t int) int {
 	if o.Buffer > 0 {
 		return min(t-1, o.Buffer)
@@ -325,6 +323,5 @@ func (o StreamOptions) partners(t int) int {
 	return t - 1
 }
 
-// ErrStreamEnd is returned by Online.Step when the horizon is reached: there was no
-// charge for later records.
+// ErrStreamEnd is returned by Online.Step if the horizon is reached. Later records were not charged.
 var ErrStreamEnd = errors.New("algorithms: the stream has reached its horizon")

@@ -11,30 +11,29 @@ import (
 	"dyad/privacy"
 )
 
-// Online is a running stream. It is used from one goroutine at a time. Its memory
-// does not grow with the number of records if the stream has a buffer.
+// Online is a running stream. It must be used from one goroutine at a time. If the stream has a buffer, its
+// memory does not grow with the number of records.
 type Online struct {
-	// Run is the id of the charge, and Session the number of times that it was
-	// resumed. They are kept in the saved state.
+	// Run is the id of the charge. Session is the number of times that the run was resumed. Both are kept in
+	// the saved state.
 	Run     string
 	Session int
 
 	plan    *Plan
 	session privacy.Session
 	update  update
-	rows    int // that the kernel looks at
-	cap     int // of held
+	rows    int // number of rows that the kernel reads
+	cap     int // capacity of held
 
 	count, updates int
-	// w is the iterate: a function of releases, except that it is noiseless and
-	// secret with a secret state.
+	// w is the iterate. With a secret state it is noiseless and secret; otherwise it is a function of releases.
 	w      []float64
-	centre []float64 // w_0 of OnPairC as printed
-	// released is what was released last, played the sum of what was released
-	// before it; the start counts as the first.
+	centre []float64 // w_0 of OnPairC as printed in the paper
+	// released is the latest release. played is the sum of the earlier releases, with the start as the first
+	// one.
 	released, played []float64
-	prefix           *prefixState // of DPFTRL
-	x, y             []float64    // rows x d features, rows labels
+	prefix           *prefixState // state of DPFTRL
+	x, y             []float64    // x has d features for each row, y one label for each row
 	held             []int32      // the rows of the buffer, oldest first if not a reservoir
 	fresh            []int32      // the rows of the unfinished batch
 	failed           error
@@ -43,8 +42,8 @@ type Online struct {
 	order      []int32
 }
 
-// NewStream starts a stream whose releases go through s. The plan must have been
-// charged (ledger.Ledger.Begin with its Events), or s be a session on public data.
+// NewStream starts a stream that releases through s. Either the plan was charged (ledger.Ledger.Begin with its
+// Events), or s is a session on public data.
 func NewStream(p *Plan, s privacy.Session) (*Online, error) {
 	if p.stream() == nil {
 		return nil, fmt.Errorf("algorithms: the plan of %s is for records that are all there; plan one of StreamCatalog", p.Algorithm)
@@ -59,7 +58,8 @@ func NewStream(p *Plan, s privacy.Session) (*Online, error) {
 	return o, nil
 }
 
-// startPrinted draws w_0, where the objective is centred there, and w_T1; those in between are random too.
+// startPrinted draws w_T1, and also w_0 if the objective is centred at w_0. The iterates between w_0 and w_T1
+// are random too and are not needed.
 func (o *Online) startPrinted() error {
 	o.centre = make([]float64, o.plan.stream().centre)
 	for _, w := range [][]float64{o.centre, o.w} {
@@ -90,10 +90,10 @@ func newOnline(p *Plan, s privacy.Session) *Online {
 	return o
 }
 
-// Count is the number of records taken.
+// Count returns the number of records taken.
 func (o *Online) Count() int { return o.count }
 
-// Updates is the number of releases made.
+// Updates returns the number of releases made.
 func (o *Online) Updates() int { return o.updates }
 
 // Last returns the latest release, or nil before the first update.
@@ -104,11 +104,11 @@ func (o *Online) Last() []float64 {
 	return slices.Clone(o.released)
 }
 
-// Average is the mean of the iterates w_0, ..., w_(b-1) that the b updates so far
-// were made at, or nil before the first update: the model of online-to-batch
-// conversion ([Huai20] equation 6 and Theorem 4), whose expected excess risk on
-// independent records is at most the mean regret. It is a function of releases and
-// of the start, so it costs nothing (with a secret state: of noisy copies).
+// Average returns the mean of the iterates w_0, ..., w_(b-1) at which the gradients of the b updates so far
+// were taken. It returns nil before the first update. This mean is the model of online-to-batch conversion
+// ([Huai20] equation 6 and Theorem 4), whose expected excess risk on independent records is at most the mean
+// regret. With a secret state the mean is over the noisy copies. It is a function of the releases and the
+// start, so it has no privacy cost.
 func (o *Online) Average() []float64 {
 	if o.updates == 0 || o.failed != nil {
 		return nil
@@ -120,14 +120,14 @@ func (o *Online) Average() []float64 {
 	return mean
 }
 
-// Step takes the next record, of d features, which is projected to the bounds. At
-// the end of a batch it returns the released iterate, otherwise nil. Whether it
-// does depends on the number of records only.
+// Step takes the next record, which has d features and is projected to the bounds. At the end of a batch Step
+// returns the released iterate, and otherwise nil. Whether a call ends a batch depends on the number of records
+// only.
 //
-// The release may leave the program only after the state (Save) that counts it is
-// durable: otherwise a crash could lead to a second, different one. ErrStreamEnd means
-// that the record was not taken. After any other error the stream is over, except that no
-// record is taken if ctx is done before.
+// The release may leave the program only after a state (Save) that includes the release is durable. Otherwise a
+// crash could lead to a second, different release of the same update. ErrStreamEnd means that the record was
+// not taken. If ctx is done before the call, or the record is refused, the record is not taken and the stream
+// can continue. After an error of an update the stream is over.
 func (o *Online) Step(ctx context.Context, x []float64, y float64) ([]float64, error) {
 	pr := o.plan.Spec.Kernel.Problem()
 	switch {
@@ -165,10 +165,10 @@ func (o *Online) Step(ctx context.Context, x []float64, y float64) ([]float64, e
 	return w, nil
 }
 
-// ring reports whether the rows hold the last cap + Batch records in turn.
+// ring reports whether the rows are a ring buffer of the last cap + Batch records.
 func (o *Online) ring() bool { return !o.plan.Spec.Reservoir && !o.plan.Spec.PerClass }
 
-// freeRow is a row that neither the buffer nor the batch uses.
+// freeRow returns a row that neither the buffer nor the batch uses.
 func (o *Online) freeRow() int32 {
 	if o.ring() {
 		return int32(o.count % o.rows)
@@ -188,7 +188,7 @@ func (o *Online) freeRow() int32 {
 	return 0 // not reached: rows >= cap + Batch
 }
 
-// hold puts record t, in a row, into the buffer.
+// hold puts record t, which is in the given row, into the buffer.
 func (o *Online) hold(row int32, t int) {
 	switch {
 	case o.plan.Spec.PerClass:
@@ -199,8 +199,8 @@ func (o *Online) hold(row int32, t int) {
 		copy(o.held, o.held[1:])
 		o.held[len(o.held)-1] = row
 	default:
-		// Algorithm R: the record enters with probability cap/t, by a coin that
-		// does not depend on data.
+		// By algorithm R the record enters with probability cap/t, decided by a coin that does not depend on
+		// data.
 		var coin [1]float64
 		o.session.UniformBall(coin[:], 1)
 		if slot := int(math.Floor((coin[0] + 1) / 2 * float64(t))); slot >= 0 && slot < o.cap {
@@ -209,8 +209,8 @@ func (o *Online) hold(row int32, t int) {
 	}
 }
 
-// holdInClass puts a row into the buffer in place of the oldest of its class, if
-// that has its share.
+// holdInClass puts a row into the buffer. If the row's class already has its share of the buffer, the row
+// replaces the oldest row of the class.
 func (o *Online) holdInClass(row int32) {
 	oldest, count := -1, 0
 	for i, r := range o.held {
@@ -227,7 +227,7 @@ func (o *Online) holdInClass(row int32) {
 	o.held = append(o.held, row)
 }
 
-// finishBatch makes the update of the records fresh and returns what is released.
+// finishBatch makes the update of the records in fresh and returns the release.
 func (o *Online) finishBatch(ctx context.Context) ([]float64, error) {
 	p := o.plan
 	pr := p.Spec.Kernel.Problem()
@@ -271,7 +271,7 @@ func (o *Online) finishBatch(ctx context.Context) ([]float64, error) {
 	return w, nil
 }
 
-// fedBack releases the gradient and makes a step from it.
+// fedBack releases the noisy gradient and makes a step with it.
 func (o *Online) fedBack() ([]float64, error) {
 	if err := o.session.Release(o.query, o.plan.Certificate(), o.plan.Noise()); err != nil {
 		return nil, err
@@ -283,7 +283,7 @@ func (o *Online) fedBack() ([]float64, error) {
 	return o.publish(o.w)
 }
 
-// publish projects w, a function of releases, in place and returns a copy.
+// publish projects w in place and returns a copy. w must be a function of releases.
 func (o *Online) publish(w []float64) ([]float64, error) {
 	square := 0.0
 	for _, v := range w {
@@ -295,8 +295,8 @@ func (o *Online) publish(w []float64) ([]float64, error) {
 	return append([]float64(nil), w...), nil
 }
 
-// secret makes a noiseless step and releases a noisy copy of the iterate: state and
-// output are two variables.
+// secret makes a noiseless step and releases a noisy copy of the iterate. The state and the output are two
+// different variables.
 func (o *Online) secret(scale float64) ([]float64, error) {
 	if err := o.update.apply(o.w, o.query, o.plan.stream().eta(o.updates), 1); err != nil {
 		return nil, err
@@ -314,7 +314,7 @@ func (o *Online) secret(scale float64) ([]float64, error) {
 	return o.publish(out)
 }
 
-// printed is [Huai20] Algorithm 1, lines 10 to 13.
+// printed makes the update of [Huai20] Algorithm 1, lines 10 to 13.
 func (o *Online) printed() ([]float64, error) {
 	for k, v := range o.centre {
 		o.query[k] -= o.update.alpha * v

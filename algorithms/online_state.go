@@ -18,52 +18,50 @@ import (
 // streamFormat is the version of a saved state.
 const streamFormat = "dyad-stream/4"
 
-// StreamState is the saved state of a stream. It holds the records of the buffer
-// and of the unfinished batch, with a secret state the noiseless iterate, and for
-// DPFTRL noiseless sums of gradients: keep it as private as the records. It holds
-// neither noise nor a key to it, but whoever has both a noiseless vector and its release
-// can subtract them.
+// StreamState is the saved state of a stream. It holds the records of the buffer and of the unfinished batch.
+// With a secret state it also holds the noiseless iterate, and for DPFTRL noiseless sums of gradients. It must
+// be kept as private as the records. It holds neither noise nor a key to the noise. Somebody who has both a
+// noiseless vector and its release can compute the noise.
 type StreamState struct {
 	Format    string `json:"format"`
 	Algorithm string `json:"algorithm"`
 	Reading   string `json:"reading"`
-	// Event, with all the numbers of the plan, must equal the event of the plan that
-	// resumes it.
+	// Event holds all numbers of the plan. A stream is resumed only by a plan with an equal event.
 	Event   account.StreamEvent `json:"event"`
 	Options StreamOptions       `json:"options"`
-	// Objective is the loss, with its formula, alpha and the domain.
+	// Objective describes the loss with its formula, alpha and the domain.
 	Objective string `json:"objective"`
 	Run       string `json:"run,omitempty"`
-	// Session is the number of times that the run was resumed, the attempt that
-	// wrote the state included (ledger.RunLock.Resume).
+	// Session is the number of times that the run was resumed, including the attempt that wrote the state
+	// (ledger.RunLock.Resume).
 	Session int       `json:"session"`
 	Count   int       `json:"records"`
 	Updates int       `json:"releases"`
 	W       []float64 `json:"w"`
 	Centre  []float64 `json:"centre,omitempty"`
-	// Released is the latest release, Played the sum of the earlier ones.
+	// Released is the latest release. Played is the sum of the earlier releases.
 	Released []float64 `json:"released"`
 	Played   []float64 `json:"played"`
-	// Of DPFTRL: Gradients is noiseless, Noisy and Total follow from releases.
+	// Gradients, Noisy and Total are the state of DPFTRL. Gradients is noiseless; Noisy and Total are functions
+	// of releases.
 	Gradients []float64 `json:"gradients,omitempty"`
 	Noisy     []float64 `json:"noisy,omitempty"`
 	Total     []float64 `json:"total,omitempty"`
-	// Records are the rows that are in use, Held and Fresh their places in X.
+	// X and the fields after it hold the rows in use. Held and Fresh are the places of the records in X.
 	X     []float64 `json:"x"`
 	Y     []float64 `json:"y"`
 	Held  []int32   `json:"held"`
 	Fresh []int32   `json:"fresh"`
 }
 
-// event is the plan's event, or zero for a plan without noise.
+// event returns the plan's event, or the zero value for a plan without noise.
 func (p *Plan) event() account.StreamEvent {
 	e, _ := p.Events()[0].(account.StreamEvent)
 	return e
 }
 
-// Position holds the counts that the ledger keeps of a stream (privacy.RunLock): the number
-// of releases, and a hash of all that is published of the last one, its iterate and the
-// average.
+// Position returns the values that the ledger keeps of a stream (ledger.RunLock): the number of releases, and a
+// hash of the published part of the last release, which is its iterate and the average.
 func (s *StreamState) Position() ledger.StreamPosition {
 	return streamPosition(s.Updates, s.Released, s.Played)
 }
@@ -80,8 +78,8 @@ func streamPosition(releases int, released, played []float64) ledger.StreamPosit
 	return ledger.StreamPosition{Releases: releases, Digest: hex.EncodeToString(h.Sum(nil))}
 }
 
-// Start is the state before the first record. Saved before the charge, it keeps a
-// crash between the two from losing the run.
+// Start returns the state before the first record. It is saved before the charge, so that a crash between the
+// two does not lose the run.
 func (p *Plan) Start(run string) *StreamState {
 	return &StreamState{
 		Format: streamFormat, Algorithm: p.Algorithm, Reading: p.Reading().String(),
@@ -90,11 +88,11 @@ func (p *Plan) Start(run string) *StreamState {
 	}
 }
 
-// Save writes a state, with a check sum.
+// Save writes the state with a checksum.
 func (s *StreamState) Save(w io.Writer) error { return writeSealed(w, s) }
 
-// Save writes the state. Resuming from it makes the same updates as going on, but
-// with fresh noise for the releases after it.
+// Save writes the state of the stream. A stream resumed from the state makes the same updates as this one, with
+// fresh noise for the later releases.
 func (o *Online) Save(w io.Writer) error {
 	if o.failed != nil {
 		return o.failed
@@ -115,8 +113,7 @@ func (o *Online) Save(w io.Writer) error {
 	return s.Save(w)
 }
 
-// ReadStreamState reads what Save wrote. It refuses a state that is not
-// as it was written.
+// ReadStreamState reads the output of Save. It returns an error if the state was changed after Save wrote it.
 func ReadStreamState(r io.Reader) (*StreamState, error) {
 	s := &StreamState{}
 	if err := readSealed(r, s); err != nil {
@@ -128,8 +125,8 @@ func ReadStreamState(r io.Reader) (*StreamState, error) {
 	return s, nil
 }
 
-// ResumeStream continues a saved stream of the same plan. The session must allow
-// the releases that are left and no others (ledger.RunLock.Resume).
+// ResumeStream continues a saved stream of the same plan. The session must allow exactly the remaining releases
+// (ledger.RunLock.Resume).
 func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, error) {
 	refuse := func(what string) error {
 		return fmt.Errorf("algorithms: the saved state is of another stream: %s; use the options of its start", what)
@@ -157,7 +154,7 @@ func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, erro
 	o.Run, o.Session, o.count, o.updates = state.Run, state.Session, state.Count, state.Updates
 	d := len(o.x) / o.rows
 	rows := slices.Concat(state.Held, state.Fresh)
-	finite := func(v []float64) bool { // and so small that sums of fewer than 2^53 such numbers are finite
+	finite := func(v []float64) bool { // and small enough that sums of fewer than 2^53 such numbers are finite
 		return !slices.ContainsFunc(v, func(f float64) bool { return !(math.Abs(f) < 1e290) })
 	}
 	fresh, updates := 0, 0
@@ -182,7 +179,7 @@ func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, erro
 	for i, r := range rows {
 		place := int(r)
 		if o.ring() {
-			place = (state.Count - len(rows) + i) % o.rows // another one would be overwritten while it is held
+			place = (state.Count - len(rows) + i) % o.rows // a record in any other place would be overwritten while it is in the buffer
 		}
 		if r < 0 || int(r) >= o.rows || used[r] || int(r) != place {
 			return nil, errors.New("algorithms: the saved state is damaged: its rows are not those of a buffer")

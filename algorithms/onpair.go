@@ -10,11 +10,10 @@ import (
 // OnPairStrC is online pairwise private GIGA for strongly convex objectives
 // ([Huai20] Algorithm 1 and Theorem 1).
 //
-// Guarantee: Certified mode, (epsilon, delta)-DP of all releases together for
-// replacing one record, by privacy.PairwiseStream or, with a secret state,
-// privacy.StreamOutputs (docs/theory.md#onpair).
+// In Certified mode all releases together are (epsilon, delta)-DP for replacing one record. The certificate is
+// privacy.PairwiseStream or, with a secret state, privacy.StreamOutputs (docs/theory.md#onpair).
 type OnPairStrC struct {
-	// Reading is ignored in Paper mode, which is line 13 literally.
+	// Reading selects the reading. It is ignored in Paper mode, which runs line 13 literally.
 	Reading Reading
 }
 
@@ -23,7 +22,7 @@ func (OnPairStrC) Info() Info {
 	return Described("onpairstrc", Info{Modes: []Mode{Certified, Paper}, NeedsL2: true})
 }
 
-// Plan computes schedule, certificate and noise.
+// Plan computes the schedule, the certificate and the noise.
 func (a OnPairStrC) Plan(s Spec) (*Plan, error) {
 	if err := checkStream(a.Info(), s, a.Reading); err != nil {
 		return nil, err
@@ -49,17 +48,17 @@ func (a OnPairStrC) Plan(s Spec) (*Plan, error) {
 // OnPairC is online pairwise private GIGA for convex objectives ([Huai20] Algorithm
 // 2 and Theorem 3).
 //
-// Guarantee: as OnPairStrC.
+// It has the privacy guarantee of OnPairStrC.
 type OnPairC struct {
 	Reading Reading // ignored in Paper mode
-	// PaperAlpha is c of alpha = c/sqrt(n) in Paper mode; 0 means 1.
+	// PaperAlpha is the factor c of alpha = c/sqrt(n) in Paper mode. If it is 0, 1 applies.
 	PaperAlpha float64 `within:"[0,)" called:"PaperAlpha"`
 }
 
 // Info describes the algorithm.
 func (OnPairC) Info() Info { return Described("onpairc", Info{Modes: []Mode{Certified, Paper}}) }
 
-// Plan computes schedule, certificate and noise.
+// Plan computes the schedule, the certificate and the noise.
 func (a OnPairC) Plan(s Spec) (*Plan, error) {
 	if err := checkStream(a.Info(), s, a.Reading); err != nil {
 		return nil, err
@@ -94,18 +93,17 @@ func (a OnPairC) Plan(s Spec) (*Plan, error) {
 	return planSecret(a.Info(), s, "eta = min(||C||/(G sqrt n), 2/(L~+alpha))", eta)
 }
 
-// planPrinted is Algorithm 1 literally, with the guarantee that its noise gives.
+// planPrinted plans Algorithm 1 literally, with the guarantee that its noise gives.
 //
-// Line 13 overwrites w_t, so given the past the release is
-// Pi_C[w_{t-1} - eta_t grad] + N(0, sigma_t^2 I). Times alpha t/2, which is public,
-// its noise has the same sigma for all t, G sqrt(8 (n-T1)/rho), and it moves by at
-// most (t-1)/(t-2) times what the gradient does (a projection is non-expansive):
-// privacy.PairwiseStream with these weights.
+// Line 13 overwrites w_t, so given the past the release is Pi_C[w_{t-1} - eta_t grad] + N(0, sigma_t^2 I).
+// Multiplied by alpha t/2, which is public, the noise has the same sigma for all t, G sqrt(8 (n-T1)/rho). The
+// multiplied release moves by at most (t-1)/(t-2) times the change of the gradient, because a projection is
+// non-expansive. So privacy.PairwiseStream with these weights is its certificate.
 func planPrinted(i Info, s Spec, lipschitz, smooth float64, theorem string, remedy func(burnIn float64) string) (*Plan, error) {
 	n, alpha := s.Horizon, s.L2
 	burn := s.printedBurnIn(smooth, alpha)
 	l := math.Log(1 / s.Budget.Delta)
-	root := s.Budget.Epsilon / (math.Sqrt(l+s.Budget.Epsilon) + math.Sqrt(l)) // of rho
+	root := s.Budget.Epsilon / (math.Sqrt(l+s.Budget.Epsilon) + math.Sqrt(l)) // the square root of rho
 	if burn >= float64(n) {
 		return nil, fmt.Errorf("%w: %s as printed never takes a step here: its burn-in is T1 = max(ceil(16 L^2/alpha^2), 7) = %.0f of n = %d records (L = %.6g, alpha = %.6g), so it would output random points only; at t = n, n - T1 = 1 its formula gives sigma = %.6g; %s; certified mode works",
 			ErrAssumption, i.Name, burn, n, smooth, alpha, math.Sqrt(32)*lipschitz/(alpha*float64(n)*root), remedy(burn))
@@ -117,7 +115,7 @@ func planPrinted(i Info, s Spec, lipschitz, smooth float64, theorem string, reme
 		"eta_t = (t-1)/(t-2) 2/(alpha t) from t = 3 on, without the paper's burn-in")
 	mean := worstMeanRoundoff(s.Kernel, n)
 	u := s.newUpdate(mean)
-	u.lipschitz += alpha * u.radius // of OnPairC's term alpha (w - w_0)
+	u.lipschitz += alpha * u.radius // the part of OnPairC's term alpha (w - w_0)
 	p.stream().eta = func(b int) float64 {
 		t := float64(s.BurnIn + b)
 		return (t - 1) / (t - 2) * 2 / (alpha * t)
@@ -126,8 +124,7 @@ func planPrinted(i Info, s Spec, lipschitz, smooth float64, theorem string, reme
 	rho := 0.0
 	for b := range weights {
 		t := float64(s.BurnIn + b + 1)
-		// (t-1)/(t-2) rounds three times; the step size and its product by
-		// alpha t/2 five times.
+		// (t-1)/(t-2) rounds three times. The step size and its product with alpha t/2 round five times.
 		weights[b] = (t - 1) / (t - 2) * (1 + 0x1p-49)
 		if b > 0 {
 			weights[b] = min(weights[b], weights[b-1])

@@ -10,44 +10,44 @@ import (
 	"dyad/privacy"
 )
 
-// Optimizer makes steps of noisy gradients. All of it is computed from releases and public
-// numbers, so it costs nothing (docs/theory.md#optimizers). The zero value is plain descent with
-// a constant step size.
+// Optimizer holds the rules by which noisy gradients become steps. Its values are computed from releases and
+// public numbers, so they have no privacy cost (docs/theory.md#optimizers). The zero value is plain descent
+// with a constant step size.
 type Optimizer struct {
-	// Update is the rule of a step: "plain" (the gradient; so is ""), "momentum" (m_t = b m_(t-1) +
-	// (1-b) g_t) or "adam", which subtracts the variance of the noise from its second moments.
+	// Update is the rule of a step: "plain" or "" (the gradient), "momentum" (m_t = b m_(t-1) + (1-b) g_t) or
+	// "adam". Adam here subtracts the variance of the noise from its second moments.
 	Update string
-	// Momentum is b, in [0, 1), of momentum and Adam; 0 means 0.9.
+	// Momentum is the factor b of momentum and Adam, in [0, 1). If it is 0, 0.9 applies.
 	Momentum float64 `within:"[0,1)" called:"momentum"`
-	// Decay is the rule by which step sizes fall, with r = (t-1)/T: "constant" (so is ""), "linear" (1
-	// - r), "cosine" ((1 + cos(pi r))/2), "root" (1/sqrt t) or "step" (half after every quarter of the
-	// steps).
+	// Decay is the rule by which step sizes fall. With r = (t-1)/T the rules are "constant" or "", "linear" (1
+	// - r), "cosine" ((1 + cos(pi r))/2), "root" (1/sqrt t) and "step" (half after every quarter of the steps).
 	Decay string
-	// Tail in [0, 1) is the share of the last iterates whose mean is returned; 0 returns the last.
+	// Tail is the share of the last iterates that are averaged for the result, in [0, 1). If it is 0, the last
+	// iterate is the result.
 	Tail float64 `within:"[0,1)" called:"share of the iterates that are averaged"`
 }
 
-// The values of Update and Decay.
+// These are the values of Update and Decay.
 const (
 	plain, momentum, adam                  = "plain", "momentum", "adam"
 	constant, linear, cosine, root, halves = "constant", "linear", "cosine", "root", "step"
 )
 
-// updateRules and decays are the values of Optimizer.Update and Optimizer.Decay.
+// updateRules returns the values of Optimizer.Update.
 func updateRules() []string { return []string{plain, momentum, adam} }
 
-// decays are the values of Optimizer.Decay.
+// decays returns the values of Optimizer.Decay.
 func decays() []string { return []string{constant, linear, cosine, root, halves} }
 
 const (
 	usualMomentum = 0.9
-	squareDecay   = 0.999 // of Adam's second moments
-	// noiseFloor times the standard deviation of the noise is the least that Adam divides by: below it
-	// what is left of the second moment is chance.
+	squareDecay   = 0.999 // the decay of Adam's second moments
+	// noiseFloor bounds the divisor of Adam from below, in standard deviations of the noise. Below this bound
+	// the remaining second moment is chance.
 	noiseFloor = 0.5
 )
 
-// String identifies the optimizer in reports and checkpoints; "" for the zero value.
+// String returns text that identifies the optimizer in reports and checkpoints. It is "" for the zero value.
 func (o Optimizer) String() string {
 	if o == (Optimizer{}) {
 		return ""
@@ -63,7 +63,7 @@ func (o Optimizer) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// averages reports whether steps follow a mean of gradients.
+// averages reports whether a step uses a mean of earlier gradients.
 func (o Optimizer) averages() bool { return o.Update == momentum || o.Update == adam }
 
 func (o Optimizer) weight() float64 {
@@ -73,7 +73,7 @@ func (o Optimizer) weight() float64 {
 	return o.Momentum
 }
 
-// validate returns an error for an option out of range.
+// validate returns an error for an option that is out of range.
 func (o Optimizer) validate(name string) error {
 	switch {
 	case o.Update != "" && !slices.Contains(updateRules(), o.Update):
@@ -86,7 +86,7 @@ func (o Optimizer) validate(name string) error {
 	return ranged(name, o)
 }
 
-// rate is the size of step t = 1..steps relative to the first.
+// rate returns the size of step t = 1..steps relative to the first step.
 func (o Optimizer) rate(t, steps int) float64 {
 	done := float64(t-1) / float64(steps)
 	switch o.Decay {
@@ -102,7 +102,7 @@ func (o Optimizer) rate(t, steps int) float64 {
 	return 1
 }
 
-// rates are the sums of rate and of its squares over all steps.
+// rates returns the sums of rate and of its square over all steps.
 func (o Optimizer) rates(steps int) (sum, squares float64) {
 	if o.Decay == "" || o.Decay == constant {
 		return float64(steps), float64(steps)
@@ -114,13 +114,14 @@ func (o Optimizer) rates(steps int) (sum, squares float64) {
 	return sum, squares
 }
 
-// The public rule of Adam, whose steps do not depend on the size of gradients (docs/networks.md).
+// These are the constants of the public rule of Adam. The steps of Adam do not depend on the size of gradients
+// (docs/networks.md).
 const (
 	adamSteps = 100
 	adamStep  = 0.1
 )
 
-// schedule applies the options with this optimizer.
+// schedule returns the schedule for the options with this optimizer.
 func (o Optimizer) schedule(name string, options descentOptions, s Spec) (Schedule, error) {
 	if err := o.validate(name); err != nil {
 		return Schedule{}, err
@@ -137,30 +138,32 @@ func (o Optimizer) schedule(name string, options descentOptions, s Spec) (Schedu
 		schedule.Name = "public rule of adam"
 	}
 	sum, _ := o.rates(schedule.Steps)
-	if options.eta == 0 { // the same path in steps that fall
+	if options.eta == 0 { // falling steps get the same total length
 		schedule.Constant *= float64(schedule.Steps) / sum
 	}
 	schedule.TotalStep, schedule.Update = schedule.Constant*sum, o.String()
 	return schedule, nil
 }
 
-// tailStart is the first iterate of the mean that is returned, from 1; steps + 1 without one.
+// tailStart returns the index, from 1, of the first iterate of the returned mean. It returns steps + 1 if no
+// mean is returned.
 func (o Optimizer) tailStart(steps int) int {
 	return steps + 1 - int(math.Ceil(o.Tail*float64(steps)))
 }
 
-// Steps are an Optimizer at work. They are computed from releases and public numbers (docs/theory.md#optimizers).
+// Steps is the state of a running Optimizer. It is computed from releases and public numbers
+// (docs/theory.md#optimizers).
 type Steps struct {
 	Optimizer
 	eta           float64
 	count         int
-	first, second []float64 // of Momentum and Adam
-	variance      float64   // of the noise in a coordinate of a gradient, public
+	first, second []float64 // the moments of Momentum and Adam
+	variance      float64   // variance of the noise in a coordinate of a gradient, a public number
 }
 
-// Steps returns the state before the first of count steps of size eta for a trainer of another package, for parameters
-// of a length; noise is the mechanism of the gradients, nil for none. name is the trainer's, for errors. The last
-// iterate is the result: a Tail is refused.
+// Steps returns the state before the first of count steps of size eta, for a trainer of another package. length is the
+// number of parameters. noise is the mechanism of the gradients; nil means no noise. name is the trainer's name, for
+// errors. The last iterate is the result, so a Tail is refused.
 func (o Optimizer) Steps(name string, length, count int, eta float64, noise privacy.Mechanism) (*Steps, error) {
 	if err := o.Check(name); err != nil {
 		return nil, err
@@ -168,7 +171,7 @@ func (o Optimizer) Steps(name string, length, count int, eta float64, noise priv
 	return o.start(length, count, eta, noise), nil
 }
 
-// Check returns an error that wraps ErrAssumption for an Optimizer that Steps does not take.
+// Check returns an error wrapping ErrAssumption if Steps would refuse the Optimizer.
 func (o Optimizer) Check(name string) error {
 	if o.Tail > 0 {
 		return fmt.Errorf("%w: %s returns its last iterate: leave out the share that is averaged", ErrAssumption, name)
@@ -176,7 +179,7 @@ func (o Optimizer) Check(name string) error {
 	return o.validate(name)
 }
 
-// start is Steps for the options of a plan.
+// start is Steps without the check of the options, which plans have made.
 func (o Optimizer) start(length, count int, eta float64, noise privacy.Mechanism) *Steps {
 	u := &Steps{Optimizer: o, eta: eta, count: count}
 	if o.averages() {
@@ -191,7 +194,7 @@ func (o Optimizer) start(length, count int, eta float64, noise privacy.Mechanism
 	return u
 }
 
-// Vectors are the state between two steps, for checkpoints.
+// Vectors returns the state between two steps, for checkpoints.
 func (u *Steps) Vectors() (all [][]float64) {
 	for _, v := range [][]float64{u.first, u.second} {
 		if v != nil {
@@ -201,7 +204,7 @@ func (u *Steps) Vectors() (all [][]float64) {
 	return all
 }
 
-// Move makes step t = 1, 2, ... of w by a noisy gradient, which it overwrites.
+// Move makes step t = 1, 2, ... of w with a noisy gradient, which it overwrites.
 func (u *Steps) Move(w, gradient []float64, t int) {
 	u.apply(gradient, t)
 	eta := u.eta * u.rate(t, u.count)
@@ -210,12 +213,12 @@ func (u *Steps) Move(w, gradient []float64, t int) {
 	}
 }
 
-// apply replaces gradient, that of step t with its noise and the L2 term, by what is subtracted from
-// the parameters, times the step size.
+// apply replaces gradient by the step direction: the vector that is multiplied by the step size and subtracted
+// from the parameters. gradient is the gradient of step t with its noise and the L2 term.
 //
-// The second moment of a noisy gradient is the sum of the gradient's and the variance of the noise,
-// which is public: Adam divides by the root of the difference (Tang, Shpilevskiy and Lecuyer 2024), at
-// least by noiseFloor standard deviations.
+// The second moment of a noisy gradient is the sum of the second moment of the gradient and the variance of the
+// noise, which is public. Adam divides by the root of the difference (Tang, Shpilevskiy and Lecuyer 2024), and
+// at least by noiseFloor standard deviations.
 func (u *Steps) apply(gradient []float64, t int) {
 	if !u.averages() {
 		return
@@ -237,5 +240,5 @@ func (u *Steps) apply(gradient []float64, t int) {
 	}
 }
 
-// NetworkOptimizer makes the steps of a network unless others are asked for.
+// NetworkOptimizer returns the default optimizer of networks.
 func NetworkOptimizer() Optimizer { return Optimizer{Update: "adam", Decay: "linear"} }

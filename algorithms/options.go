@@ -10,20 +10,20 @@ import (
 	"dyad/engine"
 )
 
-// Option sets one option of an algorithm.
+// Option is the value of one option of an algorithm.
 type Option struct {
 	// Field is the exported field of the algorithm, such as "Steps".
 	Field string
-	// Value has the field's type.
+	// Value is the option's value. It has the field's type.
 	Value any
-	// Name is the option's name in messages, such as "--steps"; "" is Field.
+	// Name is the option's name in messages, such as "--steps". If it is "", messages use Field.
 	Name string
 }
 
-// With is an algorithm with options in the place of its own. It fails for one that the
-// algorithm does not have: no option is ignored. It knows no algorithm by name, so those of
-// other packages are configured like the catalogue's: their options are the exported fields of a
-// struct, and those of a struct in it that has the tag `options:"NAMES"`, by these names.
+// With returns an algorithm with the given options in place of its own. It returns an error for an option that
+// the algorithm does not have; no option is ignored. It does not know any algorithm by name, so algorithms of
+// other packages are configured in the same way. The options are the exported fields of a struct. A field that
+// is a struct with the tag `options:"NAMES"` adds its fields with these names.
 func With(a Algorithm, options ...Option) (Algorithm, error) { return configured(a, options) }
 
 // StreamWith is With for an online algorithm.
@@ -49,7 +49,7 @@ func configured[A interface{ Info() Info }](a A, options []Option) (none A, err 
 	return v.Interface().(A), nil
 }
 
-// optionField is the field of an option, invalid if there is none.
+// optionField returns the field of an option. The value is invalid if there is no such field.
 func optionField(v reflect.Value, name string) reflect.Value {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -71,7 +71,7 @@ func optionField(v reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// takers names the catalogues' algorithms that have an option.
+// takers returns the names of the catalogues' algorithms that have an option.
 func takers(field string) string {
 	var all []Planner
 	for _, a := range Catalog() {
@@ -95,9 +95,9 @@ func takers(field string) string {
 	return "; " + strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1] + " do"
 }
 
-// With is the choice with options that the user set. What the rule chose along with the
-// algorithm gives way to them: its number of steps to any schedule, and steps that need second
-// moments to none of those.
+// With returns the choice with the options that the user set. The rule may have chosen a number of steps along
+// with the algorithm. A schedule of the user replaces this number, and the steps are dropped if the user asks
+// for no second moments, which they need.
 func (c Choice) With(options ...Option) (Choice, error) {
 	set := func(field string) (value any) {
 		for _, o := range options {

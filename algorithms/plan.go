@@ -10,47 +10,46 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Plan describes a run and its guarantee, computed from public numbers: it can be printed
-// and charged before any data is read. It is the same for every kind of run; packages
-// with specifications of their own embed it (pairs, local).
+// Plan describes a run and its guarantee. It is computed from public numbers, so it can be printed and charged
+// before any data is read. Every kind of run has a Plan; packages with their own specifications embed it
+// (pairs, local).
 type Plan struct {
 	Algorithm string
-	Choice    string // why auto chose it; "" if it was named
+	Choice    string // why auto chose the algorithm; "" if the user named it
 	Mode      Mode
-	Releases  Releases // everything that is released, from which the guarantee follows
+	Releases  Releases // all releases of the run; the guarantee follows from them
 	Guarantee privacy.Guarantee
-	// Facts are further lines of reports; empty for those that Report makes from Spec and
+	// Facts holds further lines of the report. It is empty for plans whose report is made from Spec and
 	// Schedule.
 	Facts Facts
-	// Objective describes the minimised function in the ledger, so that a run is resumed
-	// with the plan of its first attempt; "" for that of Spec.
+	// Objective describes the minimised function in the ledger, so that a run is resumed only with the plan of
+	// its first attempt. If it is "", the objective of Spec applies.
 	Objective string
-	// Cautions are warnings of a package with a specification of its own, which Warnings adds to its own: about
-	// public numbers, such as noise that drowns the signal.
+	// Cautions are warnings of a package with its own specification, such as noise that drowns the signal. They
+	// are about public numbers. Warnings returns them before its own.
 	Cautions []string
 
-	// Spec and what follows are of batch and online algorithms.
+	// Spec and the fields after it are used by batch and online algorithms.
 	Spec     Spec
 	Schedule Schedule
 	Work     Work
 	Aim      Aim
-	// ModelNoise is the root mean square norm of the noise that reaches the
-	// model, projections aside; 0 means that of Noise.
+	// ModelNoise is the root mean square norm of the noise that reaches the model, without projections. If it
+	// is 0, the norm of Noise applies.
 	ModelNoise float64
 
-	// Utility is the proved utility bound, if a theorem gives one.
+	// Utility is the proved utility bound. It is the zero value if no theorem gives a bound.
 	Utility Utility
 
-	// Regret bounds the expected regret over the noise, for convex losses: the sum over
-	// the updates of the losses at the iterates, minus the sum at any fixed w of C. Each
-	// loss is the mean over the pairs of the update plus alpha/2 ||w||^2. It is 0 if no
-	// bound is known.
+	// Regret bounds the regret for convex losses, in expectation over the noise. The regret is the sum over the
+	// updates of the losses at the iterates, minus the sum at any fixed w of C. The loss of an update is the
+	// mean over its pairs plus alpha/2 ||w||^2. Regret is 0 if no bound is known.
 	Regret float64
-	// own is what the algorithm keeps for its training: *MomentsPlan, *streamRule.
+	// own holds data that the algorithm needs for its training: a *MomentsPlan or a *streamRule.
 	own any
 }
 
-// modelNoise is the root mean square norm of the noise in the model.
+// modelNoise returns the root mean square norm of the noise in the model.
 func (p *Plan) modelNoise() float64 {
 	if p.ModelNoise != 0 {
 		return p.ModelNoise
@@ -58,54 +57,53 @@ func (p *Plan) modelNoise() float64 {
 	return p.Noise().NoiseNorm(p.Spec.coordinates())
 }
 
-// Epoch is the part of a run on records of its own.
+// Epoch is a part of a run. The epochs of a run read disjoint records.
 type Epoch struct {
 	Records  int
 	Steps    int
 	StepSize float64
 }
 
-// Aim is the goal of a run, where it is not the loss of its Spec.
+// Aim is the goal of a run if it differs from the loss of its Spec.
 type Aim struct {
-	Loss  string  // "" for that of Spec, the name of the one that is minimised whatever Spec says, or "no loss"
-	apart string  // why its noise does not compare with that of other algorithms; "" if it does
-	least float64 // n mu/sqrt d that it needs for linear scores that are better than chance; 0: not known
+	Loss  string  // "" for the loss of Spec, the name of another loss that is minimised instead, or "no loss"
+	apart string  // why the noise cannot be compared with the noise of other algorithms; "" if it can
+	least float64 // smallest n mu/sqrt d for linear scores that are better than chance; 0 if not known
 }
 
-// Schedule are the steps of a run.
+// Schedule describes the steps of a run.
 type Schedule struct {
-	Name string // of the rule, for reports
+	Name string // name of the rule, for reports
 	// Steps is the number of updates.
 	Steps int
-	// Eta[t] is the step size of update t; Constant if all are equal.
+	// Eta[t] is the step size of update t. If all step sizes are equal, Constant is used instead.
 	Eta      []float64 `json:"-"`
 	Constant float64   // step size of every update, 0 if they differ
 	// BurnIn is the number of leading iterates drawn at random (paper mode).
 	BurnIn int
 	// TotalStep is the sum of the step sizes.
 	TotalStep float64 `json:"Path"` // the name in checkpoints
-	// Epochs has one entry for each disjoint set of records that makes a release of its own; nil for other runs.
+	// Epochs has one entry for each disjoint set of records that has its own release. It is nil for other runs.
 	Epochs []Epoch `json:"-"`
-	// Average releases the average iterate instead of the last one.
+	// Average is true if the average iterate is released instead of the last iterate.
 	Average bool
-	// Update is the rule by which gradients become steps (Optimizer); "" is plain descent with
-	// equal steps. With a decay Constant is the first step size.
+	// Update is the rule by which gradients become steps (Optimizer). If it is "", the rule is plain descent
+	// with equal steps. With a decay, Constant is the first step size.
 	Update string `json:",omitempty"`
 }
 
-// publicTotalStep is the total step H of docs/theory.md#step-length, a function of public
-// numbers: H = ||C|| sqrt(n mu / (4 G Dg sqrt d)), which balances the progress
-// of a total step H against the noise 2 Dg H sqrt(d)/(n mu) that it costs,
-// with mu = noiseMu for any noise.
+// publicTotalStep returns the total step H of docs/theory.md#step-length, a function of public numbers: H =
+// ||C|| sqrt(n mu / (4 G Dg sqrt d)). It balances the progress of a total step H against the noise 2 Dg H
+// sqrt(d)/(n mu) that H causes, with mu = noiseMu for any noise.
 func publicTotalStep(s Spec) float64 {
 	p := s.Kernel.Problem()
 	d := s.coordinates()
 	mu := noiseMu(s.Budget, d)
-	records := 2 / pairFraction(p.Pairs()) // n, or its like within groups
+	records := 2 / pairFraction(p.Pairs()) // n, or the corresponding number within groups
 	return p.Domain().Diameter() * math.Sqrt(records*mu/(4*s.Constants.Lipschitz*s.Constants.PairDiameter*math.Sqrt(float64(d))))
 }
 
-// totalStepRule is publicTotalStep in words.
+// totalStepRule describes the rule of publicTotalStep.
 func totalStepRule(s Spec) string {
 	rule := "H = ||C|| sqrt(n mu/(4 G Dg sqrt d))"
 	if s.Budget.Delta == 0 {
@@ -114,7 +112,7 @@ func totalStepRule(s Spec) string {
 	return rule
 }
 
-// curvature are the constants of the objective for a certificate.
+// curvature returns the constants of the objective for a certificate.
 func (s Spec) curvature() privacy.Curvature {
 	return privacy.Curvature{
 		PairDiameter:    s.Constants.PairDiameter,
@@ -125,15 +123,15 @@ func (s Spec) curvature() privacy.Curvature {
 	}
 }
 
-// largestStep is 2/(L~ + alpha) with L~ = L + alpha, the longest step whose
-// update contracts at rate 1 - eta alpha (docs/theory.md#contraction), rounded down.
+// largestStep returns 2/(L~ + alpha) with L~ = L + alpha, rounded down. This is the longest step whose update
+// contracts at rate 1 - eta alpha (docs/theory.md#contraction).
 func (s Spec) largestStep() float64 {
 	return 2 / (s.Constants.Smoothness + 2*s.L2) * (1 - 0x1p-50)
 }
 
-// releasePlan fills in release and guarantee of a plan of one certificate. In Certified mode the noise is calibrated: Gaussian,
-// or K-norm noise if delta is 0. In Paper mode it is the paper's, whose theorem
-// claims the budget; the guarantee is what the certificate proves for it.
+// releasePlan fills in the release and the guarantee of a plan with one certificate. In Certified mode the noise is
+// calibrated: it is Gaussian, or K-norm noise if delta is 0. In Paper mode the noise is the paper's. The paper's
+// theorem claims the budget, and the guarantee is the one that the certificate proves for this noise.
 func (p *Plan) releasePlan(c privacy.Certificate, noise privacy.Mechanism, theorem string) error {
 	if p.Mode != Certified {
 		return p.account(theorem, p.Spec.release(c, noise, 1))
@@ -145,27 +143,27 @@ func (p *Plan) releasePlan(c privacy.Certificate, noise privacy.Mechanism, theor
 	return p.account(theorem, rows...)
 }
 
-// release is the row of a parameter, or of a gradient, that is released a number of times.
+// release returns the row of a parameter vector, or of a gradient, that is released the given number of times.
 func (s Spec) release(c privacy.Certificate, noise privacy.Mechanism, times int) Release {
 	return Release{Name: c.Released(), Coordinates: s.coordinates(), Times: times, Share: 1 / float64(times), Certificate: c, Noise: noise}
 }
 
-// account fills in the guarantee of releases. In Paper mode it is what they provably give, next to the claim of the
-// theorem, the budget.
+// account fills in the guarantee of releases. In Paper mode the guarantee is the one that the releases provably
+// give, next to the theorem's claim, which is the budget.
 func (p *Plan) account(theorem string, rows ...Release) error {
 	p.Releases, p.Aim.least = rows, leastDescentSignal
 	return p.Promise(p.Spec.Budget, p.Spec.Kernel.Problem().N, p.Spec.Provenance, p.words(theorem, p.Spec.constants()), rows)
 }
 
-// PromiseOneRecord fills in Releases and Guarantee of a plan in Certified mode, for replacing one
-// record or person, in the words of the catalogue's algorithms: what has the certificate is released
-// with the noise a number of times. It is for algorithms of other packages.
+// PromiseOneRecord fills in Releases and Guarantee of a plan in Certified mode, for replacing one record or
+// person. A value with the certificate is released with the noise the given number of times. The guarantee has
+// the wording of the catalogue's algorithms. PromiseOneRecord is for algorithms of other packages.
 func (p *Plan) PromiseOneRecord(c privacy.Certificate, noise privacy.Mechanism, times int) error {
 	return p.account("", p.Spec.release(c, noise, times))
 }
 
-// words are what the guarantee of one record or one person (docs/theory.md#persons) says
-// besides numbers; rests is the assumption about what the certificates rest on.
+// words returns the parts of the guarantee of one record or one person (docs/theory.md#persons) that are not
+// privacy parameters. rests is the assumption of the certificates.
 func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
 	g := s.Records(pr.PersonRows).Guarantee(p.Certificate().Released()+" with "+p.Noise().Name()+" noise", "",
@@ -191,9 +189,9 @@ func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 	return g
 }
 
-// Promise fills in Releases and Guarantee: that of g with what the releases compose to at the
-// budget, with the certificate as its reason if g has none, and with what a budget for n
-// units and the provenance of the records add to it.
+// Promise fills in Releases and Guarantee. The guarantee is g with the privacy parameters of the composed
+// releases at the budget b. If g has no derivation, the derivation is the certificate's. Promise also adds the
+// warnings that follow from a budget for n units and from the provenance of the records.
 func (p *Plan) Promise(b privacy.Budget, n int, from Provenance, g privacy.Guarantee, rows Releases) (err error) {
 	p.Releases, p.Spec.Budget = rows, b
 	g.Derivation = cmp.Or(g.Derivation, p.Certificate().Derivation())
@@ -206,8 +204,8 @@ func (p *Plan) Promise(b privacy.Budget, n int, from Provenance, g privacy.Guara
 	return err
 }
 
-// Charge returns the ledger's entry for a run of the plan on the data of an id. Its guarantee
-// names ranges that were, or may have been, taken from the data.
+// Charge returns the ledger's entry for a run of the plan on the data with the given id. The guarantee of the
+// entry has a warning if ranges were, or may have been, taken from the data.
 func (p *Plan) Charge(dataID string) ledger.Charge {
 	g := p.Guarantee
 	text := g.String()
@@ -219,13 +217,13 @@ func (p *Plan) Charge(dataID string) ledger.Charge {
 	return ledger.Charge{DataID: dataID, Algorithm: p.Algorithm, Events: p.Events(), Guarantee: text, Unit: g.Unit, Relation: g.Relation, Released: g.Released}
 }
 
-// constants is the assumption about those of the loss.
+// constants returns the assumption about the constants of the loss.
 func (s Spec) constants() string {
 	c := s.Constants
 	return fmt.Sprintf("constants of loss %s: G = %.6g, L = %.6g, Dg = %.6g, %s", s.Kernel.Problem().Loss.Name(), c.Lipschitz, c.Smoothness, c.PairDiameter, c.Origin)
 }
 
-// calibrated is one release of a parameter vector with the noise of Certified mode.
+// calibrated returns one release of a parameter vector with the noise of Certified mode.
 func (s Spec) calibrated(c privacy.Certificate) (Releases, error) {
 	var noise privacy.Mechanism
 	var err error
@@ -237,14 +235,14 @@ func (s Spec) calibrated(c privacy.Certificate) (Releases, error) {
 	return Releases{s.release(c, noise, 1)}, err
 }
 
-// units is the number of records or persons, of a stream the most.
+// units returns the number of records or persons, or the largest number of records for a stream.
 func (s Spec) units() int { return cmp.Or(s.Horizon, s.Kernel.Problem().N) }
 
-// coordinates is the number of released coordinates.
+// coordinates returns the number of released coordinates.
 func (s Spec) coordinates() int {
 	p := s.Kernel.Problem()
 	return p.Loss.ParamDim(p.D)
 }
 
-// revealsRecords is what a model without noise does.
+// revealsRecords is the warning about a model without noise.
 const revealsRecords = "the model may reveal its training records"

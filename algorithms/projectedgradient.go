@@ -5,27 +5,27 @@ import (
 	"math"
 )
 
-// ProjectedGradient is the non-private baseline: full-batch projected gradient
-// descent on the same objective, by default with Nesterov's acceleration and
-// adaptive restart (O'Donoghue and Candes 2015, gradient scheme; docs/theory.md#nonprivate).
+// ProjectedGradient is the non-private baseline: full-batch projected gradient descent on the same objective.
+// By default it uses Nesterov's acceleration and adaptive restart (O'Donoghue and Candes 2015, gradient scheme;
+// docs/theory.md#nonprivate).
 //
-// Guarantee: none.
+// It has no privacy guarantee.
 type ProjectedGradient struct {
 	descends
-	// Steps is T; 0 means 1000.
+	// Steps is the number of steps T. If it is 0, 1000 applies.
 	Steps int `within:"[0,)" called:"number of steps"`
-	// StepSize is eta; 0 means 1/(L + alpha).
+	// StepSize is eta. If it is 0, 1/(L + alpha) applies.
 	StepSize float64 `within:"[0,)" called:"step size"`
 	// Plain switches acceleration off.
 	Plain bool `flag:"-"`
-	// Ridge is c in the weight c/n of the L2 term of linear scores, where the user gives none; 0
-	// means 3. Pairs of different classes have twice the differences of labels and of records, so
-	// that 4/n is the ridge of scikit-learn's LogisticRegression with C = 1 near w = 0
-	// (bench/results/baseline-summary.csv compares the AUCs: at most 0.0016 below C = 1).
+	// Ridge is the factor c of the weight c/n of the L2 term of linear scores, which applies if the user gives
+	// no weight. If Ridge is 0, 3 applies. Pairs of different classes have twice the differences of labels and
+	// of records, so near w = 0 the weight 4/n equals the ridge of scikit-learn's LogisticRegression with C =
+	// 1. bench/results/baseline-summary.csv compares the AUCs: they are at most 0.0016 below those with C = 1.
 	Ridge float64 `within:"[0,)" called:"ridge factor"`
 }
 
-// defaultL2 is the weight of the L2 term for n records.
+// defaultL2 returns the weight of the L2 term for n records.
 func (a ProjectedGradient) defaultL2(n int, metric bool) float64 {
 	if metric {
 		return usualL2
@@ -33,7 +33,7 @@ func (a ProjectedGradient) defaultL2(n int, metric bool) float64 {
 	return cmp.Or(a.Ridge, 3) / float64(n)
 }
 
-// DefaultL2 is the weight of the L2 term of an algorithm on n records, where the user gives none.
+// DefaultL2 returns the weight of the L2 term of an algorithm on n records if the user gives no weight.
 func DefaultL2(a Planner, n int, metric bool) float64 {
 	if b, ok := a.(ProjectedGradient); ok {
 		return b.defaultL2(n, metric)
@@ -48,7 +48,7 @@ func (ProjectedGradient) Info() Info {
 	return Described("projected-gradient", Info{Modes: []Mode{NonPrivate}, DefaultL2: usualL2, Withholds: true})
 }
 
-// Plan computes the schedule; it has no certificate and no noise.
+// Plan computes the schedule. The plan has no certificate and no noise.
 func (a ProjectedGradient) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (a ProjectedGradient) Plan(s Spec) (*Plan, error) {
 	}
 	name := "accelerated, constant step size"
 	switch {
-	case rough && eta == 0: // the step of the subgradient method (Nesterov 2004, section 3.2.3)
+	case rough && eta == 0: // the step size of the subgradient method (Nesterov 2004, section 3.2.3)
 		eta = s.Kernel.Problem().Domain().Diameter() / (s.Constants.Lipschitz * math.Sqrt(float64(steps)))
 		name = "accelerated, constant step size ||C||/(G sqrt T) for a loss that is not smooth"
 	case a.Plain:

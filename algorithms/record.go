@@ -11,15 +11,15 @@ import (
 	"dyad/privacy/account"
 )
 
-// Versions of the record of a plan in a model file (docs/formats.md).
+// These are the versions of the record of a plan in a model file (docs/formats.md).
 const (
 	planFormat    = "dyad-plan/2"
-	oldPlanFormat = "dyad-plan/1" // a release for each event, and certificates of trainings alone
+	oldPlanFormat = "dyad-plan/1" // has one release for each event, and certificates of trainings only
 )
 
-// Record is the plan as JSON, for model files: the public numbers from which somebody else computes
-// its certificates, noise and guarantee again (docs/theory.md#checked-models). The ledger's charge has RecordHash of
-// it. It is the same in every attempt at a run.
+// Record returns the plan as JSON, for model files. It has the public numbers from which somebody else can recompute
+// the certificates, the noise and the guarantee (docs/theory.md#checked-models). The ledger's charge has its
+// RecordHash. The record is the same in every attempt at a run.
 func (p *Plan) Record() (json.RawMessage, error) {
 	rows := make([]Releases, len(p.Releases))
 	for i := range rows {
@@ -28,7 +28,8 @@ func (p *Plan) Record() (json.RawMessage, error) {
 	return p.record(planFormat, rows)
 }
 
-// oldRecord is what an earlier version recorded of the plan, and what the ledger has the hash of if that version charged it.
+// oldRecord returns the record that an earlier version of this program made of the plan. The ledger has its hash if
+// that version charged the run.
 func (p *Plan) oldRecord() (json.RawMessage, error) {
 	return p.record(oldPlanFormat, p.Releases.charged())
 }
@@ -38,7 +39,7 @@ func (p *Plan) record(format string, releases []Releases) (json.RawMessage, erro
 		Format: format, Algorithm: p.Algorithm, Mode: p.Mode.String(), Budget: recordedBudget{p.Spec.Budget.Epsilon, p.Spec.Budget.Delta},
 		DraftAway: slices.Contains(p.Guarantee.Warnings, DraftAway),
 	}
-	r.Voided = r.DraftAway || slices.Contains(p.Guarantee.Warnings, BoundsFromData) // a checker that does not know DraftAway does not verify either
+	r.Voided = r.DraftAway || slices.Contains(p.Guarantee.Warnings, BoundsFromData) // so that a checker without the field DraftAway refuses the record, too
 	old := format == oldPlanFormat
 	if p.Spec.Kernel != nil {
 		r.Problem = p.Spec.recordProblem()
@@ -69,7 +70,7 @@ func (p *Plan) record(format string, releases []Releases) (json.RawMessage, erro
 			}
 			release.Add("noise", recordNoise(row.Noise))
 		}
-		if theorem, _ := row.Certificate.Statement(); theorem == chooseTheorem { // of other choices checkers recompute nothing
+		if theorem, _ := row.Certificate.Statement(); theorem == chooseTheorem { // checkers recompute no other choice
 			release.Add("certificate", recordCertificate(row.Certificate))
 		}
 		release.Add("event", json.RawMessage(text))
@@ -78,7 +79,8 @@ func (p *Plan) record(format string, releases []Releases) (json.RawMessage, erro
 	return json.Marshal(r)
 }
 
-// RecordHash is the SHA-256 of a record, whose spaces do not count, in hex; "" for none.
+// RecordHash returns the SHA-256 of a record in hex. Spaces between the tokens of the record do not change the
+// hash. It returns "" for an empty or invalid record.
 func RecordHash(record json.RawMessage) string {
 	if len(record) == 0 {
 		return ""
@@ -91,9 +93,9 @@ func RecordHash(record json.RawMessage) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Digest is the SHA-256, in hex, of every public number that the guarantee and the weights of a run rest on. It covers
-// the record, the objective and steps that a resumed run shares with its first attempt, and the names and sizes of the
-// rows. Two plans with one digest are one plan.
+// Digest returns the SHA-256, in hex, of all public numbers on which the guarantee and the weights of a run depend. It
+// covers the record, the objective and steps that a resumed run shares with its first attempt, and the names and sizes
+// of the rows. Plans with equal digests are equal.
 func (p *Plan) Digest() (string, error) {
 	record, err := p.Record()
 	if err != nil {
@@ -127,7 +129,7 @@ type planRecord struct {
 	Problem    *recordedProblem  `json:"problem,omitempty"`
 	Schedule   *recordedSchedule `json:"schedule,omitempty"`
 	ClipRadius float64           `json:"clip_radius,omitempty"`
-	Releases   []Facts           `json:"releases"` // rows, each with its event as the ledger has it; rows of disjoint parts are one event there
+	Releases   []Facts           `json:"releases"` // the rows, each with its event; the ledger has one event for the rows of disjoint parts
 }
 
 type recordedBudget struct {
@@ -147,11 +149,11 @@ type recordedProblem struct {
 	Loss       recordedLoss      `json:"loss"`
 	Constants  recordedConstants `json:"constants"`
 	Method     string            `json:"method"`
-	// MeanError is the kernel's bound of ||computed - exact|| of a mean gradient; null for kernels of moments.
+	// MeanError is the kernel's bound of ||computed - exact|| of a mean gradient. It is null for kernels of moments.
 	MeanError Number `json:"mean_error"`
 }
 
-// recordedGroups are query groups of one size.
+// recordedGroups describes the query groups of one size.
 type recordedGroups struct {
 	Size   int `json:"size"`
 	Number int `json:"number"`
@@ -160,7 +162,7 @@ type recordedGroups struct {
 type recordedLoss struct {
 	Form       string             `json:"form"` // "score", "metric", or "other"
 	Name       string             `json:"name"`
-	Formula    string             `json:"formula,omitempty"` // of phi(u)
+	Formula    string             `json:"formula,omitempty"` // the formula of phi(u)
 	Params     map[string]float64 `json:"params,omitempty"`
 	Clip       float64            `json:"clip,omitempty"`
 	Definition string             `json:"definition"`
@@ -184,8 +186,8 @@ type recordedSchedule struct {
 
 type recordedCertificate struct {
 	Theorem     string  `json:"theorem"`     // anchor in docs/theory.md
-	Numbers     any     `json:"numbers"`     // that the plan does not state elsewhere
-	Sensitivity float64 `json:"sensitivity"` // of the computed query
+	Numbers     any     `json:"numbers"`     // numbers that the plan does not state elsewhere
+	Sensitivity float64 `json:"sensitivity"` // sensitivity of the computed query
 }
 
 type recordedNoise struct {
@@ -235,7 +237,7 @@ func (s Spec) recordProblem() *recordedProblem {
 	return r
 }
 
-// recordLoss is a loss by its scalar function where it has one.
+// recordLoss records a loss, with its scalar function if it has one.
 func recordLoss(of engine.Loss) recordedLoss {
 	r := recordedLoss{Form: "other", Name: of.Name(), Definition: of.Definition()}
 	logistic, _ := engine.LibraryByName("logistic")

@@ -9,18 +9,19 @@ import (
 	"dyad/privacy/account"
 )
 
-// Release is a row of a plan: something that is released, and what that costs.
+// Release is a row of a plan: a released vector and its privacy cost.
 type Release struct {
 	Name        string
-	Coordinates int     // numbers that are released each time
-	Times       int     // how often its cost is paid; 0 is once, also for a certificate that is for several releases together
-	Share       float64 // of mu^2, or of epsilon for delta = 0, each time
+	Coordinates int     // number of values in each release
+	Times       int     // how often the cost is charged; 0 means once; a certificate for several releases together is charged once
+	Share       float64 // share of mu^2, or of epsilon for delta = 0, of each release
 	Certificate privacy.Certificate
 	Noise       privacy.Mechanism
-	// Part numbers, from 1 on, rows that follow one another and read disjoint parts of the records; 0 elsewhere.
+	// Part is the number, from 1 on, of a row in a sequence of rows that read disjoint parts of the records. It
+	// is 0 for other rows.
 	Part int
-	// Cost is the privacy cost of the release, each time, where Certificate and Noise do not state it: for what is
-	// exact, messages of users, the choice of a search and its runs. nil elsewhere.
+	// Cost is the privacy cost of each release, if Certificate and Noise do not determine it. Examples are exact
+	// releases, messages of users, and the choice and the runs of a search. It is nil for other rows.
 	Cost account.Event
 }
 
@@ -33,15 +34,17 @@ func (r Release) Event() account.Event {
 	return account.Repeat(event, max(1, r.Times))
 }
 
-// Deviation is the standard deviation of the noise of a number.
+// Deviation returns the standard deviation of the noise in one coordinate.
 func (r Release) Deviation() float64 {
 	return r.Noise.NoiseNorm(r.Coordinates) / math.Sqrt(float64(r.Coordinates))
 }
 
-// Releases are the rows of a plan in the order of the run, from which its events, its guarantee and its record follow.
+// Releases holds the rows of a plan in the order of the run. The events, the guarantee and the record of the plan
+// follow from the rows.
 type Releases []Release
 
-// Calibrate gives releases that are each made once the noise that spends a budget by their shares (privacy.CalibrateShares).
+// Calibrate sets the noise of releases that are each made once, so that together they spend the budget according to
+// their shares (privacy.CalibrateShares).
 func (r Releases) Calibrate(b privacy.Budget) error {
 	certificates, shares := make([]privacy.Certificate, len(r)), make([]float64, len(r))
 	for i, x := range r {
@@ -58,7 +61,7 @@ func (r Releases) Calibrate(b privacy.Budget) error {
 func (r Releases) Events() (all []account.Event) {
 	for _, rows := range r.charged() {
 		event := rows[0].Event()
-		if rows[0].Part > 0 { // one record is in one of them
+		if rows[0].Part > 0 { // each record is in one part only
 			parts := account.ParallelEvent{}
 			for _, x := range rows {
 				parts.Parts = append(parts.Parts, x.Event())
@@ -70,7 +73,7 @@ func (r Releases) Events() (all []account.Event) {
 	return all
 }
 
-// charged are the rows of each event: one, or those of disjoint parts.
+// charged returns the rows of each event. An event has one row, or all rows of disjoint parts.
 func (r Releases) charged() (all []Releases) {
 	for i, x := range r {
 		if x.Part < 2 || i == 0 {
@@ -82,8 +85,9 @@ func (r Releases) charged() (all []Releases) {
 	return all
 }
 
-// main is the last release, or of disjoint parts the first that costs as much as any, up to rounding, which must not choose
-// among parts that are calibrated alike; the zero value if there is none.
+// main returns the last release, or the zero value if there is none. If the last event has disjoint parts, main returns
+// the first of the costliest parts. Costs are compared up to rounding, so that rounding does not decide among parts
+// that are calibrated alike.
 func (r Releases) main() (x Release) {
 	if len(r) == 0 {
 		return x
@@ -100,7 +104,7 @@ func (r Releases) main() (x Release) {
 	return parts[slices.IndexFunc(parts, func(x Release) bool { return cost(x) >= worst*(1-1e-9) })]
 }
 
-// Of are the releases with what they are of before their names, as rows of a plan that has others.
+// Of returns the releases with a prefix before their names, for use as rows of a plan that has other rows.
 func (r Releases) Of(what string) Releases {
 	r = slices.Clone(r)
 	for i := range r {
@@ -109,7 +113,7 @@ func (r Releases) Of(what string) Releases {
 	return r
 }
 
-// Find returns the release of a name, and the zero value if there is none.
+// Find returns the release with the given name, or the zero value if there is none.
 func (r Releases) Find(name string) Release {
 	for _, x := range r {
 		if x.Name == name {
@@ -119,7 +123,7 @@ func (r Releases) Find(name string) Release {
 	return Release{}
 }
 
-// Told are the names of the releases, and why the noise of each is enough.
+// Told returns the names of the releases, and the derivations of their certificates.
 func (r Releases) Told() (released, why string) {
 	var names, reasons []string
 	for _, x := range r {
@@ -131,13 +135,15 @@ func (r Releases) Told() (released, why string) {
 // Events returns the joint privacy cost of the releases.
 func (p *Plan) Events() []account.Event { return p.Releases.Events() }
 
-// Certificate returns the certificate of the last release, or of the costliest of disjoint parts; it is zero without noise.
+// Certificate returns the certificate of the last release, or of the costliest of disjoint parts. It is the zero value
+// if the plan has no noise.
 func (p *Plan) Certificate() privacy.Certificate { return p.Releases.main().Certificate }
 
-// Noise returns the noise of the release whose certificate Certificate returns; nil without noise.
+// Noise returns the noise of the release whose certificate Certificate returns. It is nil if the plan has no noise.
 func (p *Plan) Noise() privacy.Mechanism { return p.Releases.main().Noise }
 
-// PromiseNothing fills in the rows of a plan without noise and promises nothing. reveals is the warning about what the release shows.
+// PromiseNothing fills in the rows and the empty guarantee of a plan without noise. reveals is the warning about the
+// information in the release.
 func (p *Plan) PromiseNothing(released, reveals string) {
 	p.Releases, p.Guarantee = Releases{{Name: released, Cost: account.NonPrivateEvent{}}}, NoGuarantee(released, reveals)
 }

@@ -6,8 +6,8 @@ import (
 	"text/tabwriter"
 )
 
-// table adds the rows to a report, as values and, before all other lines, as text. Equal rows in a row are one; its
-// share of the budget covers all times together.
+// table adds the rows to a report, as values and, before all other lines, as text. Consecutive equal rows become
+// one row, whose share of the budget covers all of them.
 func (r Releases) table(f *Facts) {
 	var values []Facts
 	var text strings.Builder
@@ -36,7 +36,7 @@ func (r Releases) table(f *Facts) {
 			v.Add("noise", x.Noise.String())
 			v.NoiseMultiplier(x.Noise, x.Certificate)
 			norm := x.Noise.NoiseNorm(x.Coordinates)
-			v.Add("variance", norm*norm) // of E ||Z||^2
+			v.Add("variance", norm*norm) // E ||Z||^2
 		}
 		fmt.Fprintf(w, "%-11s %s\t%s\t%d\t%s\t%s\t%s\t%s\n", "", x.Name, some(float64(x.Coordinates)), times, some(share), some(v.Number("sensitivity")), noise, some(v.Number("noise_multiplier")))
 		values = append(values, v)
@@ -45,7 +45,7 @@ func (r Releases) table(f *Facts) {
 	f.values, f.lines = append([]fact{{"releases", values}}, f.values...), append([]string{text.String()}, f.lines...)
 }
 
-// some writes a number, and what is not there as a dash.
+// some formats a number. It returns a dash for 0, which means that there is no number.
 func some(x float64) string {
 	if x == 0 {
 		return "-"

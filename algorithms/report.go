@@ -9,8 +9,7 @@ import (
 	"dyad/privacy/account"
 )
 
-// trainingFacts are what a plan for a kernel says of itself: a batch or an online
-// algorithm.
+// trainingFacts returns the facts of a plan for a kernel, which is the plan of a batch or an online algorithm.
 func (p *Plan) trainingFacts() Facts {
 	f := p.recordFacts()
 	f.join(p.lossFacts())
@@ -18,7 +17,7 @@ func (p *Plan) trainingFacts() Facts {
 	return f
 }
 
-// recordFacts are about the algorithm and the records.
+// recordFacts returns the facts about the algorithm and the records.
 func (p *Plan) recordFacts() (f Facts) {
 	problem := p.Spec.Kernel.Problem()
 	f.Line("algorithm", "%s, %[3]s mode (%[2]s)", f.Add("algorithm", p.Algorithm), f.Add("paper", paperOf(p.Algorithm)), f.Add("mode", p.Mode.String()))
@@ -30,7 +29,7 @@ func (p *Plan) recordFacts() (f Facts) {
 	return f
 }
 
-// lossFacts are about the loss and its constants.
+// lossFacts returns the facts about the loss and its constants.
 func (p *Plan) lossFacts() (f Facts) {
 	problem, c := p.Spec.Kernel.Problem(), p.Spec.Constants
 	f.Line("loss", "%[4]s: %[5]s; objective + alpha/2 ||w||^2, alpha = %[2]g; %[3]s, r = %.6[1]g",
@@ -40,7 +39,7 @@ func (p *Plan) lossFacts() (f Facts) {
 	return f
 }
 
-// scheduleFacts are about steps, sums and noise.
+// scheduleFacts returns the facts about steps, sums and noise.
 func (p *Plan) scheduleFacts() (f Facts) {
 	units := "records"
 	if p.Spec.Kernel.Problem().ByPerson() {
@@ -65,7 +64,7 @@ func (p *Plan) scheduleFacts() (f Facts) {
 		parts = append(parts, part)
 	}
 	f.AddSome("epochs", parts)
-	f.AddSome("costliest_epoch", p.Releases.main().Part) // whose sensitivity and noise follow, from 1
+	f.AddSome("costliest_epoch", p.Releases.main().Part) // the epoch, from 1, of the sensitivity and noise that follow
 	p.stream().facts(p, &f)
 	f.Line("engine", "%s, %.3g pair gradients in all", method, pairs)
 	f.join(lines)
@@ -91,13 +90,13 @@ func (p *Plan) noiseFacts(f *Facts) {
 		size = fmt.Sprintf("of epoch %d, as costly as any: %s", part, size)
 	}
 	f.Line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g, including rounding error (relative %.2g)%s", size, f.AddSome("grid", p.Noise().GridSize()), sensitivity, roundoff, f.NoiseMultiplier(p.Noise(), p.Certificate()))
-	// The root mean square of the norm of the noise in the model over the radius.
+	// ratio is the root mean square norm of the noise in the model, divided by the radius.
 	if ratio := p.modelNoise() / p.Spec.Kernel.Problem().Radius; !math.IsInf(ratio, 1) && f.AddSome("noise_to_radius", ratio).(float64) > 1 && p.leastSignal() == 0 {
 		f.Line("", "the noise is about %.2g times the radius of the model's domain: expect a model near chance; more records, a larger epsilon or fewer features would help", ratio)
 	}
 }
 
-// facts adds what online algorithms alone have.
+// facts adds the facts that only online algorithms have.
 func (r *streamRule) facts(p *Plan, to *Facts) {
 	if r == nil {
 		return
@@ -122,8 +121,8 @@ func (r *streamRule) facts(p *Plan, to *Facts) {
 	to.Line("stream", "%s", text)
 }
 
-// objective is Objective, or for a plan of a kernel what a run minimises, by its public
-// numbers to the last digit.
+// objective returns Objective. If Objective is "" and the plan has a kernel, it returns the minimised function
+// with all digits of its public numbers.
 func (p *Plan) objective() string {
 	if p.Objective != "" || p.Spec.Kernel == nil {
 		return p.Objective
@@ -132,9 +131,9 @@ func (p *Plan) objective() string {
 	return fmt.Sprintf("%s: %s; alpha = %v; %s, r = %v", pr.Loss.Name(), pr.Loss.Definition(), p.Spec.L2, pr.Domain().Text(), pr.Radius)
 }
 
-// identity is what a checkpoint must have in common with a plan, as a value for JSON: all that
-// the rest of the training does, with which kernel, and what its noise is for. What else
-// reports say of it does not belong to it, so that another wording leaves checkpoints usable.
+// identity returns the part of a plan that a checkpoint must match, as a value for JSON. This part determines
+// the rest of the training, its kernel, and the releases that its noise is for. Other parts of reports are left
+// out, so that another wording leaves checkpoints usable.
 func (p *Plan) identity() (any, error) {
 	charged := p.Events()
 	events := make([]json.RawMessage, len(charged))
@@ -150,7 +149,7 @@ func (p *Plan) identity() (any, error) {
 	for i, part := range p.Schedule.Epochs {
 		parts[i] = []float64{float64(part.Records), float64(part.Steps), part.StepSize}
 	}
-	kernel := "" // of pairs, which are summed in one way
+	kernel := "" // "" for plans of pairs, which have one way of summing
 	if p.Spec.Kernel != nil {
 		kernel = p.Spec.Kernel.Method()
 	}

@@ -12,49 +12,49 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Options configure the run of a plan. They do not affect the guarantee; public data need
-// none.
+// Options configures the run of a plan. The options do not affect the guarantee. A run on public data needs no
+// options but Public.
 type Options struct {
-	// Ledger is charged with the whole plan before any record is evaluated.
-	// It is required unless Public is set.
+	// Ledger is the ledger that is charged with the whole plan before any record is evaluated. It is required
+	// unless Public is set.
 	Ledger *ledger.Ledger
 	// DataID names the data in the ledger, e.g. the schema's data id.
 	DataID string
-	// Fingerprint is a keyed hash of the data file (Ledger.Fingerprint); "" if
-	// there is none. It only warns when a data id points to other data.
+	// Fingerprint is a keyed hash of the data file (Ledger.Fingerprint), or "" if there is none. It is used
+	// only to warn if a data id points to other data.
 	Fingerprint string
-	// Public declares the data public: there is no charge, and the guarantee states that
-	// there is none.
+	// Public declares the data public. Then there is no charge, and the guarantee of the result states that the
+	// data were declared public.
 	Public bool
-	// Source draws all randomness; nil means a new one keyed by the operating
-	// system. A seeded source marks the guarantee as reproducible.
+	// Source draws all randomness. If it is nil, a new source keyed by the operating system is used. A seeded
+	// source marks the guarantee as reproducible.
 	Source *privacy.Source
-	// Run is the id of a new run in the ledger, e.g. one that names what it belongs to; "" generates one.
-	// A ledger charges an id once.
+	// Run is the id of a new run in the ledger, e.g. a name that tells what the run belongs to. If it is "", an
+	// id is generated. A ledger charges each id only once.
 	Run string
-	// Approved is the SHA-256, in hex, of the page that was approved before the run, for the ledger; "" if there is none.
+	// Approved is the SHA-256, in hex, of the page that was approved before the run. It is stored in the ledger. It is
+	// "" if there is no such page.
 	Approved string
-	// Resume is the id of a charged run that released nothing, to be continued without a
-	// new charge; "" means a new run. Plan, DataID and Fingerprint must equal the
-	// charge's (Ledger.Resume).
+	// Resume is the id of a charged run that released nothing. The run is continued without a new charge. If it
+	// is "", the run is new. The plan, DataID and Fingerprint must equal those of the charge (Ledger.Resume).
 	Resume string
-	// Checkpoints keep the state of a long private training for Resume.
+	// Checkpoints configures saving the state of a long private training for Resume.
 	Checkpoints Checkpoints
-	// Shelf keeps the result through the release; nil means nobody does: a crash between
-	// the ledger's line and what the caller does with the weights then loses them, and the
-	// line has the digest of the weights' bits. It is not used on public data.
+	// Shelf stores the result while it is released. If it is nil, a crash between the ledger's line and the
+	// caller's use of the weights loses the weights; the line has the digest of their bits. Shelf is not used
+	// on public data.
 	Shelf Shelf
-	// Team is the team that computes the sums of Run, whose rank 0 this process is; nil means that it
-	// does so alone. Records are then the share of rank 0, and Agree and Serve are the caller's.
+	// Team is the team that computes the sums of Run. This process is its rank 0. If Team is nil, this process
+	// computes the sums alone. With a team, records are the share of rank 0, and the caller is responsible for
+	// Agree and Serve.
 	Team *team.Leader
-	// Charged, if not nil, is told the id of a run when its charge is durable.
+	// Charged, if not nil, is called with the id of the run when its charge is durable.
 	Charged func(run string)
-	// Tracker is told the progress.
+	// Tracker receives the progress.
 	Tracker Tracker
-	// Trace, if not nil, is called with the name of each stage when it is done:
-	// "charged", "bound", "trained", "kept", "released", and in between "checkpoint written"
-	// (not yet under its name) and "checkpoint saved". It serves tests that stop or
-	// disturb a run there.
+	// Trace, if not nil, is called with the name of each stage when the stage is done: "charged", "bound",
+	// "trained", "kept" and "released". In between it is called with "checkpoint written" (the file is not yet
+	// under its final name) and "checkpoint saved". Tests use Trace to stop or disturb a run at a stage.
 	Trace func(stage string)
 }
 
@@ -64,27 +64,27 @@ func (o Options) at(stage string) {
 	}
 }
 
-// ChargedError is the error of a run that was charged, or whose charge may count, and whose weights were
-// withheld.
+// ChargedError is the error of a run whose weights were withheld, and that was charged or whose charge may
+// count.
 type ChargedError struct {
 	Run string
-	// Resumable is true if Options.Resume can continue the run without a new charge. It
-	// is false if the run is finished in the ledger.
+	// Resumable is true if Options.Resume can continue the run without a new charge. It is false if the run is
+	// finished in the ledger.
 	Resumable bool
-	// Kept is the result that the ledger has as released, although an error came: what
-	// Options.Shelf stored is the result, and may be used when the ledger is in order
-	// (ledger.Ledger.Released). Zero without one.
+	// Kept is the entry of the result if the ledger has the run as released although an error occurred. The
+	// result that Options.Shelf stored then is the released result, and may be used when the ledger is in order
+	// (ledger.Ledger.Released). Otherwise Kept is the zero value.
 	Kept ledger.Kept
 	Err  error
 }
 
-// Error is the message of Err.
+// Error returns the message of Err.
 func (e *ChargedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
 func (e *ChargedError) Unwrap() error { return e.Err }
 
-// Run carries out plan p of algorithm a on records, by Execute.
+// Run runs plan p of algorithm a on records, by Execute.
 func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o Options) (*Result, error) {
 	if a.Info().Name != p.Algorithm {
 		return nil, fmt.Errorf("algorithms: a plan of %s cannot be run by %s", p.Algorithm, a.Info().Name)
@@ -124,7 +124,7 @@ func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o O
 	}, o)
 }
 
-// embedsAlgorithm reports whether Info may come from an embedded algorithm, whose promise
+// embedsAlgorithm reports whether a may embed an algorithm and inherit its Info. The promise in such an Info
 // does not cover the Train of a.
 func embedsAlgorithm(a Algorithm) bool {
 	t := reflect.TypeOf(a)
@@ -143,8 +143,8 @@ func embedsAlgorithm(a Algorithm) bool {
 	return false
 }
 
-// CheckTried refuses an algorithm whose result a search or a curve cannot use: it may tell of a release before its end, or what it returns is more
-// than weights.
+// CheckTried returns an error if a search or a curve cannot use the result of the algorithm: the algorithm may reveal a
+// release before its end, or it returns other values besides weights.
 func CheckTried(a Algorithm, p *Plan) error {
 	if m := p.Moments(); m != nil && m.Pairs != nil {
 		return errors.New("algorithms: a search or a curve takes weights of the features alone, and the schema has choose_interactions; leave it out, or name pairs in interactions")

@@ -11,17 +11,16 @@ import (
 //	eta_t = (t-1) / (v + alpha (t^2-t-2)/2),   v = alpha n^2 / (2 (e^(alpha H) - 1)),
 //	eta_t = 2 H (t-1) / (n(n-1))               if alpha = 0,
 //
-// with sum of about H.
+// The sum of the step sizes is about H.
 //
-// Proof. With contraction c_t = 1 - alpha eta_t the influences of records k and
-// k+1 differ by P_(k+1) [c_(k+1) eta_k + eta_(k+1)/k - eta_(k+1)], which is zero
-// iff (k-1)/k eta_(k+1) = (1 - alpha eta_(k+1)) eta_k; with u = 1/eta this is
-// k u_(k+1) = (k-1) u_k + alpha k, solved by the formula. Then every record moves
-// w_n by Dg eta_n. QED. The certificate does not use this: it evaluates the
-// recursion for the sizes returned here.
+// Proof. With contraction c_t = 1 - alpha eta_t the influences of records k and k+1 differ by P_(k+1) [c_(k+1)
+// eta_k + eta_(k+1)/k - eta_(k+1)]. This is zero iff (k-1)/k eta_(k+1) = (1 - alpha eta_(k+1)) eta_k. With u =
+// 1/eta the condition is k u_(k+1) = (k-1) u_k + alpha k, and the formula solves it. Then every record moves
+// w_n by Dg eta_n. QED. The certificate does not use this proof: it evaluates the recursion for the sizes
+// returned here.
 func equalisingSchedule(n int, alpha, total float64) []float64 {
 	eta := make([]float64, n+1)
-	// (e^(alpha H) - 1)/alpha tends to H.
+	// For alpha = 0, growth is H, the limit of (e^(alpha H) - 1)/alpha.
 	growth := total
 	if alpha > 0 {
 		growth = math.Expm1(alpha*total) / alpha
@@ -37,9 +36,8 @@ func equalisingSchedule(n int, alpha, total float64) []float64 {
 	return eta
 }
 
-// equalisingSpec is the equalising schedule with this total step, or by the
-// public rule if it is 0, shortened so that every step is at most
-// 2/(L~+alpha).
+// equalisingSpec returns the equalising schedule with the given total step. If total is 0, the total step of
+// the public rule applies. The total step is shortened so that every step is at most 2/(L~+alpha).
 func equalisingSpec(name string, s Spec, total float64) (Schedule, error) {
 	if !(total >= 0) || math.IsInf(total, 0) {
 		return Schedule{}, fmt.Errorf("%w: %s: the total step is %v, must be finite and not negative", ErrAssumption, name, total)
@@ -82,12 +80,11 @@ func equalisingSpec(name string, s Spec, total float64) (Schedule, error) {
 	return Schedule{Name: rule, Steps: n - 1, Eta: eta, TotalStep: sum}, nil
 }
 
-// mostSteps bounds the steps of a plan: more would run for years, and the
-// recursion of the certificate takes them one by one.
+// mostSteps bounds the number of steps of a plan. More steps would run for years, and the recursion of the
+// certificate also takes the steps one by one.
 const mostSteps = 10_000_000
 
-// wholeSteps rounds a number of steps that a rule asks for, up to one more than
-// mostSteps.
+// wholeSteps rounds up the number of steps that a rule asks for, to at most mostSteps + 1.
 func wholeSteps(x float64) int {
 	if !(x < mostSteps) {
 		return mostSteps + 1
@@ -95,7 +92,7 @@ func wholeSteps(x float64) int {
 	return max(1, int(math.Ceil(x)))
 }
 
-// checkSteps refuses a plan of more than mostSteps steps.
+// checkSteps returns an error for a plan of more than mostSteps steps.
 func checkSteps(name string, steps int) error {
 	if steps > mostSteps {
 		return fmt.Errorf("%w: %s would take more than %d steps; ask for fewer, a smaller total step or larger steps (they are at most 2/(L~+alpha), so a large alpha or smoothness makes them short)", ErrAssumption, name, mostSteps)
@@ -103,8 +100,7 @@ func checkSteps(name string, steps int) error {
 	return nil
 }
 
-// descentOptions are the step options of a full-batch descent; 0 means the public
-// rule.
+// descentOptions holds the step options of a full-batch descent. An option of 0 means the public rule.
 type descentOptions struct {
 	steps int     `within:"[0,)" called:"number of steps"`
 	eta   float64 `within:"[0,)" called:"step size"`
@@ -118,18 +114,18 @@ func (o descentOptions) validate(name string) error {
 	return checkSteps(name, o.steps)
 }
 
-// smallestDescentSteps is the least number of steps by the public rule.
+// smallestDescentSteps is the smallest number of steps that the public rule gives.
 const smallestDescentSteps = 32
 
-// roughSteps is the number of steps by the public rule for a loss that is not smooth.
+// roughSteps is the number of steps that the public rule gives for a loss that is not smooth.
 const roughSteps = 1000
 
-// schedule is a constant step size by the options, or by the public rule: total step
-// publicTotalStep, in steps of at most 2/(L~+alpha) and at least 32 of them.
+// schedule returns a constant step size according to the options or the public rule. The public rule has the
+// total step publicTotalStep, in at least 32 steps of at most 2/(L~+alpha).
 //
-// It is the rule of output perturbation. The noise that T noisy steps of total length H
-// carry into the last iterate is eta sigma sqrt(T d) with sigma = p Dg sqrt(T)/mu, so H p
-// Dg sqrt(d)/mu: the same as that of one release of the last iterate, whatever T is.
+// The rule is derived for output perturbation, and it also fits noisy gradients. T noisy steps of total length
+// H carry the noise eta sigma sqrt(T d) into the last iterate. With sigma = p Dg sqrt(T)/mu this noise is H p
+// Dg sqrt(d)/mu, which is the noise of one release of the last iterate, for any T.
 func (o descentOptions) schedule(name string, s Spec) (Schedule, error) {
 	if err := o.validate(name); err != nil {
 		return Schedule{}, err
@@ -142,7 +138,7 @@ func (o descentOptions) schedule(name string, s Spec) (Schedule, error) {
 			total = publicTotalStep(s)
 			rule = "public rule " + totalStepRule(s)
 		}
-		limit := s.largestStep() // 0 if the loss is not smooth
+		limit := s.largestStep() // limit is 0 if the loss is not smooth
 		if steps == 0 {
 			switch {
 			case eta > 0:
@@ -163,7 +159,7 @@ func (o descentOptions) schedule(name string, s Spec) (Schedule, error) {
 	return Schedule{Name: rule, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)}, checkSteps(name, steps)
 }
 
-// contracting is schedule for an algorithm whose certificate holds for steps of at most
+// contracting returns schedule for an algorithm with a certificate that holds only for steps of at most
 // 2/(L~+alpha).
 func (o descentOptions) contracting(name string, s Spec) (Schedule, error) {
 	schedule, err := o.schedule(name, s)

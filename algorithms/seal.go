@@ -9,11 +9,11 @@ import (
 	"io"
 )
 
-// errSeal is the error of a sealed file that is not as it was written.
+// errSeal is the error of a sealed file that was changed after it was written, or was not written completely.
 var errSeal = errors.New("it was cut short, edited, or written in part")
 
-// writeSealed writes v as one line of JSON and a line with the SHA-256 of the
-// first. It is a guard against accidents and edits by hand, not a signature.
+// writeSealed writes v as one line of JSON, followed by a line with the SHA-256 of the first line. The hash
+// protects against accidents and edits by hand. It is not a signature.
 func writeSealed(w io.Writer, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -24,7 +24,7 @@ func writeSealed(w io.Writer, v any) error {
 	return err
 }
 
-// readSealed reads what writeSealed wrote, or fails with errSeal.
+// readSealed reads the output of writeSealed into v. It returns errSeal if the hash or the JSON is wrong.
 func readSealed(r io.Reader, v any) error {
 	text, err := io.ReadAll(r)
 	if err != nil {

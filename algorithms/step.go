@@ -11,13 +11,12 @@ import (
 // (docs/theory.md#contraction, docs/theory.md#roundoff).
 type update struct {
 	domain    engine.Domain
-	alpha     float64 // of the L2 term
+	alpha     float64 // the weight of the L2 term
 	radius    float64 // bound of ||w||
-	lipschitz float64 // bound of the norm of a mean gradient, roundoff included
+	lipschitz float64 // bound of the norm of a mean gradient, including roundoff
 }
 
-// newUpdate is the update of a plan's objective, where meanRoundoff bounds the
-// error of a mean gradient.
+// newUpdate returns the update of a plan's objective. meanRoundoff bounds the error of a mean gradient.
 func (s Spec) newUpdate(meanRoundoff float64) update {
 	p := s.Kernel.Problem()
 	return update{domain: p.Domain(), alpha: s.L2, radius: p.Radius, lipschitz: s.Constants.Lipschitz + meanRoundoff}
@@ -34,7 +33,7 @@ func (u update) apply(w, sum []float64, eta, pairs float64) error {
 	return u.domain.Project(w, u.reach(eta))
 }
 
-// reach bounds the norm of w before the projection, roundoff included.
+// reach bounds the norm of w before the projection, including roundoff.
 func (u update) reach(eta float64) float64 {
 	return (u.radius + eta*(u.lipschitz+u.alpha*u.radius)) * (1 + 0x1p-40)
 }
@@ -42,17 +41,17 @@ func (u update) reach(eta float64) float64 {
 // roundoff bounds the Euclidean distance between the result of apply and the
 // exact projected update for the same w in C and the same float64 gradient sum.
 //
-// Proof. Per coordinate there are six roundings (inverse, product, alpha w, sum,
-// times eta, difference), so the update before projection is off by at most
-// gamma_6 (|w_k| + eta (|g_k| + alpha |w_k|)), in norm at most gamma_6 reach; a
-// fused multiply-add only removes a rounding. Projection is non-expansive and
-// adds the domain's error. QED
+// Proof. Per coordinate there are six roundings (inverse, product, alpha w, sum, times eta, difference). So the
+// update before projection is off by at most gamma_6 (|w_k| + eta (|g_k| + alpha |w_k|)), in norm at most
+// gamma_6 reach. A fused multiply-add only removes a rounding. Projection is non-expansive and adds the
+// domain's error. QED
 func (u update) roundoff(eta float64) float64 {
 	return 7*0x1p-53*u.reach(eta) + u.domain.ProjectError(u.reach(eta))
 }
 
-// gradientDescent is the certificate of steps of a descent over pairs. Its UpdateError bounds, for every data set, the distance
-// between one computed update and the exact projected update from the same w, where the kernel computes the gradient sum.
+// gradientDescent returns the certificate of a descent over pairs with the given number of steps. Its UpdateError
+// bounds, for every data set, the distance between a computed update and the exact projected update from the same w,
+// where the kernel computes the gradient sum.
 func (s Spec) gradientDescent(steps int, eta float64, pairs engine.Pairs) privacy.GradientDescent {
 	mean := meanRoundoff(s.Kernel, pairs)
 	return privacy.GradientDescent{
@@ -61,7 +60,7 @@ func (s Spec) gradientDescent(steps int, eta float64, pairs engine.Pairs) privac
 	}
 }
 
-// planParts plans the kernel for sums over parts of the records of these sizes.
+// planParts plans the kernel for sums over parts of the records. sizes are the sizes of the parts.
 func (s *Spec) planParts(name string, sizes ...int) (err error) {
 	if s.Backend == nil {
 		return fmt.Errorf("%w: %s plans a kernel for parts of the records and needs Spec.Backend; use NewSpec", ErrAssumption, name)
@@ -70,26 +69,24 @@ func (s *Spec) planParts(name string, sizes ...int) (err error) {
 	return err
 }
 
-// averageDescent certifies the average iterate of a descent over pairs.
+// averageDescent returns the certificate of the average iterate of a descent over pairs.
 func (s Spec) averageDescent(steps int, eta float64, pairs engine.Pairs) privacy.AverageDescent {
 	return privacy.AverageDescent{GradientDescent: s.gradientDescent(steps, eta, pairs), OutputError: averageError(steps, s.Kernel.Problem().Radius)}
 }
 
-// meanRoundoff bounds the error of a computed mean gradient over pairs, the
-// division aside.
+// meanRoundoff bounds the error of a computed mean gradient over pairs, without the error of the division.
 func meanRoundoff(k engine.Kernel, pairs engine.Pairs) float64 {
 	return k.Bounds(engine.Query{Pairs: pairs}).Sum / float64(pairs.Len())
 }
 
-// pairFraction is the largest share of the pairs that contain one record, rounded up, at
-// most 1.
+// pairFraction returns the largest share of the pairs that contain one record, rounded up, at most 1.
 func pairFraction(p engine.Pairs) float64 {
 	return min(1, float64(p.MaxPerRecord())/float64(p.Len())*(1+0x1p-51))
 }
 
-// MeanGradient is the certificate of one computed gradient sum over all pairs, or all pairs
-// within query groups, divided by their number (docs/theory.md#mean-gradient): what an
-// algorithm that adds noise to every gradient releases.
+// MeanGradient returns the certificate of one computed gradient sum divided by the number of pairs
+// (docs/theory.md#mean-gradient). The sum is over all pairs, or over all pairs within query groups. An
+// algorithm that adds noise to every gradient releases this value.
 func (s Spec) MeanGradient() (privacy.Certificate, error) {
 	return s.meanGradient(s.Kernel.Problem().Pairs(), 0)
 }
@@ -107,19 +104,18 @@ func (s Spec) meanGradient(pairs engine.Pairs, batch int) (privacy.Certificate, 
 // meanGradientError bounds the error of a gradient sum over pairs divided by their
 // number, or half of its change when one record is replaced (engine.QueryBounds.Neighbour).
 //
-// Proof. The computed sum over the number of pairs, as an exact quotient, is off by
-// at most meanRoundoff, and its norm is at most G plus that. Conversion of the number
-// and the division are two roundings, at most 2 u of the norm and a term for
-// underflow. Half of the change of a sum of errors is at most half of the change of the
-// first plus the bound of the others. QED
+// Proof. The computed sum divided exactly by the number of pairs is off by at most meanRoundoff, and its norm
+// is at most G plus meanRoundoff. The conversion of the number and the division are two roundings. They add at
+// most 2 u times the norm and a term for underflow. Half of the change of a sum of errors is at most half of
+// the change of the first error plus the bound of the others. QED
 func (s Spec) meanGradientError(pairs engine.Pairs) float64 {
 	b, count := s.Kernel.Bounds(engine.Query{Pairs: pairs}), float64(pairs.Len())
 	mean, own := b.Sum/count, b.OneRecord()/count
 	return (own + 0x1p-52*(s.Constants.Lipschitz+mean) + 0x1p-1000*float64(s.coordinates())) * (1 + 0x1p-40)
 }
 
-// averageError bounds the error of the mean of n vectors of norm at most r,
-// summed one after the other: gamma_n r.
+// averageError bounds the error of the mean of n vectors of norm at most r, summed one after the other. The
+// bound is gamma_n r.
 func averageError(n int, radius float64) float64 {
 	return float64(n+2) * 0x1p-53 * 1.01 * radius
 }

@@ -7,20 +7,19 @@ import (
 	"dyad/privacy"
 )
 
-// SubsampledDescent is noisy gradient descent on all pairs within a few records, drawn
-// anew without replacement in every step (docs/theory.md#subsampled-descent). A step costs BatchRecords^2
-// pairs instead of n^2, and its noise is amplified by the secrecy of the draw.
+// SubsampledDescent is noisy gradient descent on random batches: a step uses all pairs within a few records,
+// which are drawn anew without replacement in every step (docs/theory.md#subsampled-descent). A step costs
+// BatchRecords^2 pairs instead of n^2, and privacy is amplified by the secret draw (sub-sampling).
 //
-// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, by
-// privacy.MeanGradient on a batch and the composition of T privacy loss distributions of
-// batches without replacement (account.WithoutReplacementEvent). It covers every
-// iterate.
+// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record. The guarantee follows from
+// privacy.MeanGradient on a batch and the composition of T privacy loss distributions of batches without
+// replacement (account.WithoutReplacementEvent). It covers every iterate.
 type SubsampledDescent struct {
 	descends
-	// BatchRecords is m. 0 means the public rule: n min(1/2, 2 mu/sqrt(T)), at least
-	// 2, where the noise is about one sensitivity of a step and amplification begins.
+	// BatchRecords is the batch size m. If it is 0, the public rule n min(1/2, 2 mu/sqrt(T)) applies, but at
+	// least 2. With this size the noise is about one sensitivity of a step, where amplification begins.
 	BatchRecords int
-	// Steps, StepSize and TotalStep are as in GradientPerturbation.
+	// Steps, StepSize and TotalStep have the same meaning as in GradientPerturbation.
 	Steps               int
 	StepSize, TotalStep float64
 	Optimizer           `options:"Update Momentum Decay Tail"`
@@ -31,7 +30,7 @@ func (SubsampledDescent) Info() Info {
 	return Described("subsampled-descent", Info{Modes: []Mode{Certified}, DefaultL2: usualL2, Withholds: true})
 }
 
-// batch is m.
+// batch returns the batch size m.
 func (a SubsampledDescent) batch(s Spec, steps int) (int, error) {
 	n := s.Kernel.Problem().N
 	m := a.BatchRecords
@@ -47,7 +46,7 @@ func (a SubsampledDescent) batch(s Spec, steps int) (int, error) {
 	return m, nil
 }
 
-// Plan computes schedule, certificate and noise.
+// Plan computes the schedule, the certificate and the noise.
 func (a SubsampledDescent) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err

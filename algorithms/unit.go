@@ -6,17 +6,17 @@ import (
 	"dyad/privacy"
 )
 
-// Unit is whose data a guarantee protects. Every kind of run takes its unit from the functions below, so that a ledger
-// adds up the runs on the same data.
+// Unit is the unit of privacy of a guarantee. Every kind of run takes its unit from the functions below, so that a
+// ledger adds up the runs on the same data.
 type Unit struct {
-	Name     string // as "one record"
-	Relation string // of neighbouring data sets
-	// Assumption states the facts about units, and about the noise that protects them, on which the guarantee rests.
+	Name     string // the name, such as "one record"
+	Relation string // the relation of neighbouring data sets
+	// Assumption states the facts about the units and about the noise on which the guarantee rests.
 	Assumption string
-	Warnings   []string // about who is not protected
+	Warnings   []string // warnings about people who are not protected
 }
 
-// Names of units.
+// These are the names of units.
 const (
 	OneRecord     = "one record"
 	OnePerson     = "one person"
@@ -25,7 +25,8 @@ const (
 	OneUser       = "one user"
 )
 
-// ShuffledUsers is the relation of neighbours towards an analyst who sees the messages of all users in a hidden order.
+// ShuffledUsers is the neighbour relation of a guarantee against an analyst who sees the messages of all users in a
+// hidden order.
 const ShuffledUsers = "same users, one user's record replaced" + withLabel
 
 const (
@@ -35,13 +36,13 @@ const (
 	publicInputs = "features are public in this form: nothing hides them"
 )
 
-// Rows is the unit of records that are single rows without labels.
+// Rows returns the unit of records that are single rows without labels.
 func (p Provenance) Rows() Unit {
 	return Unit{Name: OneRecord, Relation: replaced, Assumption: p.Contribution() + "; " + secretBits}
 }
 
-// Records is the unit of labelled records: rows, or persons with up to personRows rows if that is not 0
-// (docs/theory.md#persons).
+// Records returns the unit of labelled records. If personRows is 0 the records are rows. Otherwise they are
+// persons with up to personRows rows (docs/theory.md#persons).
 func (p Provenance) Records(personRows int) Unit {
 	u := p.Rows()
 	u.Relation += withLabel
@@ -52,31 +53,32 @@ func (p Provenance) Records(personRows int) Unit {
 	return u
 }
 
-// StreamUnit is the unit of records that arrive one by one.
+// StreamUnit returns the unit of records that arrive one by one.
 func (p Provenance) StreamUnit() Unit {
 	return Unit{Name: OneRecord, Relation: "same stream, one record replaced" + withLabel,
 		Assumption: p.Contribution() + "; records may be chosen after seeing earlier releases; " + secretBits + "; a release leaves only after the state that counts it is durable"}
 }
 
-// IdentifiedUnit is the unit of labelled records whose ids are all compared.
-func IdentifiedUnit() Unit { // named as for other runs on the same records
+// IdentifiedUnit returns the unit of labelled records that all have ids, which are compared.
+func IdentifiedUnit() Unit { // it has the name that other runs on the same records use
 	return Unit{Name: OneRecord, Relation: "same n and ids, one record replaced" + withLabel, Assumption: secretBits}
 }
 
-// IndividualUnit is the unit of individuals in at most kappa pairs each.
+// IndividualUnit returns the unit of individuals who are in at most kappa pairs each.
 func IndividualUnit(kappa int) Unit {
 	return Unit{Name: OneIndividual, Assumption: secretBits,
 		Relation: fmt.Sprintf("same ids and pairs, at most %d of an individual, one individual's record replaced: features and the labels of its pairs", kappa)}
 }
 
-// MappedUnit is the unit of records that a metric of pairs maps: individuals, so that a ledger adds both runs up.
+// MappedUnit returns the unit of records that are mapped by a metric of pairs. The unit is one individual, so
+// that a ledger adds up the run of the metric and the run on the mapped records.
 func (p Provenance) MappedUnit() Unit {
 	u := p.Rows()
 	u.Name, u.Relation = OneIndividual, "same ids, one individual's record replaced: features, and labels of its pairs, which clusters do not read"
 	return u
 }
 
-// PairsUnit is the unit of up to kappa pairs; 0 is one pair, as nothing but a kappa was stated.
+// PairsUnit returns the unit of up to kappa pairs. If kappa is 0 the unit is one pair.
 func PairsUnit(kappa int) Unit {
 	if kappa == 0 {
 		return Unit{Name: onePair, Relation: "same ids and pairs, one pair's record replaced", Assumption: secretBits,
@@ -88,7 +90,7 @@ func PairsUnit(kappa int) Unit {
 
 func pairsName(kappa int) string { return fmt.Sprintf("a group of %d pairs", kappa) }
 
-// PairLabelsUnit is the unit of the labels of up to kappa pairs, whose features are public.
+// PairLabelsUnit returns the unit of the labels of up to kappa pairs with public features.
 func PairLabelsUnit(kappa int) Unit {
 	u := Unit{Name: onePair, Relation: "same features, ids and pairs, one pair's label replaced", Assumption: secretBits, Warnings: []string{publicInputs}}
 	if kappa > 1 {
@@ -97,7 +99,8 @@ func PairLabelsUnit(kappa int) Unit {
 	return u
 }
 
-// UserUnit is the unit of users who send messages about their record, or, if features are public, about its label.
+// UserUnit returns the unit of users who send messages about their record. If labelOnly is true, features are
+// public and the messages are about the label only.
 func UserUnit(labelOnly bool) Unit {
 	u := Unit{Name: OneUser, Relation: "any two records of that user" + withLabel, Assumption: "each user has one record and draws the noise at home; the server need not be trusted"}
 	if labelOnly {
@@ -106,8 +109,9 @@ func UserUnit(labelOnly bool) Unit {
 	return u
 }
 
-// Guarantee is a guarantee for the unit without numbers: what is released and why that is enough. The assumption of the
-// unit is the last of the given ones. Every guarantee starts here.
+// Guarantee returns a guarantee for the unit without privacy parameters. released describes the release, and derivation
+// is the reason why the guarantee holds. The unit's own assumption is added after the given assumptions. Every
+// guarantee is created by this function.
 func (u Unit) Guarantee(released, derivation string, assumptions ...string) privacy.Guarantee {
 	if u.Assumption != "" {
 		assumptions = append(assumptions, u.Assumption)
@@ -115,21 +119,23 @@ func (u Unit) Guarantee(released, derivation string, assumptions ...string) priv
 	return privacy.Guarantee{Unit: u.Name, Relation: u.Relation, Released: released, Derivation: derivation, Assumptions: assumptions, Warnings: u.Warnings}
 }
 
-// NoGuarantee is the guarantee of a release without noise: none. reveals describes what it may reveal.
+// NoGuarantee returns the empty guarantee of a release without noise. reveals describes the information that
+// the release may reveal.
 func NoGuarantee(released, reveals string) privacy.Guarantee {
 	g := Unit{Name: "nobody", Warnings: []string{"non-private baseline: " + reveals}}.Guarantee(released, "")
 	g.Kind = privacy.None
 	return g
 }
 
-// PublicData is the guarantee of what is released from data that are public: none is needed.
+// PublicData returns the guarantee of a release from public data, which states that the data need no protection.
 func PublicData(released string) privacy.Guarantee {
 	g := Unit{}.Guarantee(released, "")
 	g.Kind = privacy.Public
 	return g
 }
 
-// Stated is a guarantee for the unit of that name by its numbers alone, as a ledger or an audit states it.
+// Stated returns a guarantee that consists of the unit's name and the privacy parameters only, as a ledger or
+// an audit states it.
 func Stated(unit string, epsilon, delta, mu float64) privacy.Guarantee {
 	g := Unit{Name: unit}.Guarantee("", "")
 	g.Kind, g.Epsilon, g.Delta, g.Mu = privacy.PureDP, epsilon, delta, mu

@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// ErrUnsound is the error of a run of a plan with Spec.PaperUnsound on data that are not declared public.
+// ErrUnsound is the error of running a plan with Spec.PaperUnsound on data that are not declared public.
 var ErrUnsound = errors.New("algorithms: a paper-unsound plan (--paper-unsound) is for data declared public: the paper proves nothing about its schedule")
 
-// PaperUnsound is the warning of a plan with Spec.PaperUnsound. What the plan states next to the claim
-// is still proved: certificates hold for every schedule, they only grow.
+// PaperUnsound is the warning of a plan with Spec.PaperUnsound. The guarantee that the plan states next to the
+// claim is still proved, because certificates hold for every schedule; only their sensitivity grows.
 const PaperUnsound = "PAPER-UNSOUND: this is not the paper's algorithm. Its schedule was changed so that it takes steps, and the claim of the paper does not cover it; for public data only"
 
-// printedBurnIn is T1 of [Huai20] Algorithm 1 line 2 and Algorithm 3. Without it steps begin at t = 3,
-// the first for which the step size (t-1)/(t-2) 2/(alpha t) exists.
+// printedBurnIn returns T1 of [Huai20] Algorithm 1, line 2, and Algorithm 3. With PaperUnsound the steps begin
+// without this burn-in at t = 3, the first t for which the step size (t-1)/(t-2) 2/(alpha t) exists.
 func (s Spec) printedBurnIn(smoothness, alpha float64) float64 {
 	if s.PaperUnsound {
 		return 2
@@ -21,7 +21,7 @@ func (s Spec) printedBurnIn(smoothness, alpha float64) float64 {
 	return math.Max(math.Ceil(16*smoothness*smoothness/(alpha*alpha)), 7)
 }
 
-// unsoundly marks the rule of a changed schedule.
+// unsoundly returns the rule of a changed schedule, marked as changed.
 func (s Spec) unsoundly(rule, changed string) string {
 	if s.PaperUnsound {
 		return "paper-unsound: " + changed

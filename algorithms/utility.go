@@ -2,10 +2,9 @@ package algorithms
 
 import "math"
 
-// Utility is a proved bound of how far the expected training objective (mean pair loss
-// plus L2 term) of the model lies above its minimum over the domain, in exact
-// arithmetic (docs/theory.md#utility-bounds). The zero value means that no theorem gives a number
-// for the plan.
+// Utility is a proved bound on the expected excess training objective of the model over the minimum on the
+// domain, in exact arithmetic (docs/theory.md#utility-bounds). The objective is the mean pair loss plus the L2
+// term. The zero value means that no theorem gives a number for the plan.
 type Utility struct {
 	Excess float64
 	Source string
@@ -19,29 +18,29 @@ func (u Utility) better(v Utility) Utility {
 	return u
 }
 
-// objectiveLipschitz is G~ = G + alpha r, the Lipschitz constant of the objective.
+// objectiveLipschitz returns G~ = G + alpha r, the Lipschitz constant of the objective.
 func (s Spec) objectiveLipschitz() float64 {
 	return s.Constants.Lipschitz + s.L2*s.Kernel.Problem().Radius
 }
 
-// startDistance bounds the distance of the public start from every point of the domain.
+// startDistance bounds the distance between the public start and any point of the domain.
 func (s Spec) startDistance() float64 {
 	p := s.Kernel.Problem()
 	return min(p.Domain().Diameter(), p.Radius+p.Domain().StartNorm())
 }
 
-// descentUtility bounds f(w) - min f without noise, where w is the last of the iterates
-// w_1..w_T of projected gradient descent, or their average.
+// descentUtility bounds f(w) - min f without noise. w is the last one of the iterates w_1..w_T of projected
+// gradient descent, or their average.
 //
-// With D0 = ||w_0 - w*||, D = diam C, L~ = L + alpha, G~ the Lipschitz constant of f:
+// Let D0 = ||w_0 - w*||, D = diam C, L~ = L + alpha, and G~ the Lipschitz constant of f.
 //
-//   - eta <= 1/L~: f decreases and 2 eta sum_t (f(w_t) - f*) <= D0^2, so both are within
-//     D0^2/(2 eta T) (Beck, First-Order Methods in Optimization, 2017, Theorem 10.21, for
-//     the indicator function of C).
-//   - average, any eta: D^2/(2 eta T) + eta G~^2/2 from w_1 on (Bubeck, Convex
-//     Optimization: Algorithms and Complexity, 2015, Theorem 3.2).
-//   - last iterate: w* is a fixed point of an update that contracts by c = max(|1 - eta
-//     alpha|, |1 - eta L~|), so ||w_T - w*|| <= c^T D0 and f is within G~ c^T D0.
+//   - If eta <= 1/L~, f decreases and 2 eta sum_t (f(w_t) - f*) <= D0^2. So both the last and the average iterate
+//     are within D0^2/(2 eta T) (Beck, First-Order Methods in Optimization, 2017, Theorem 10.21, for the
+//     indicator function of C).
+//   - The average is within D^2/(2 eta T) + eta G~^2/2 for any eta, from w_1 on (Bubeck, Convex Optimization:
+//     Algorithms and Complexity, 2015, Theorem 3.2).
+//   - For the last iterate, w* is a fixed point of an update that contracts by c = max(|1 - eta alpha|,
+//     |1 - eta L~|). So ||w_T - w*|| <= c^T D0, and f is within G~ c^T D0.
 func (s Spec) descentUtility(steps int, eta float64, average bool) Utility {
 	if !s.Constants.Convex {
 		return Utility{}
@@ -62,7 +61,7 @@ func (s Spec) descentUtility(steps int, eta float64, average bool) Utility {
 	return u
 }
 
-// outputUtility adds to u the noise of one release of root mean square norm noise: f is
+// outputUtility adds the noise of one release to the bound u. noise is its root mean square norm. f is
 // G~-Lipschitz and a projection does not expand, so E f(Pi_C[w + Z]) <= f(w) + G~ E||Z||.
 func (s Spec) outputUtility(u Utility, noise float64) Utility {
 	if u.Source == "" {
@@ -71,14 +70,14 @@ func (s Spec) outputUtility(u Utility, noise float64) Utility {
 	return Utility{u.Excess + s.objectiveLipschitz()*noise, u.Source + ", plus G~ E||noise||"}
 }
 
-// noisyUtility bounds E f(w) - min f for T steps with independent noise of root mean
-// square norm noise in every gradient, B^2 = G~^2 + noise^2:
+// noisyUtility bounds E f(w) - min f for T steps with independent noise in every gradient. noise is the root
+// mean square norm of the noise of a gradient, and B^2 = G~^2 + noise^2.
 //
-//   - average of w_0..w_T: D0^2/(2 eta (T+1)) + eta B^2/2 (Bubeck 2015, Theorem 6.1: a
-//     (T+1)-st step need not be made to be counted).
-//   - w_T: the same plus eta B^2/2 (1 + 1/2 + ... + 1/T) (Shamir and Zhang, ICML 2013,
-//     proof of Theorem 2, with a constant step size: S_k, the mean over the last k+1
-//     iterates, satisfies E S_(k-1) <= E S_k + eta B^2/(2k)).
+//   - The average of w_0..w_T is within D0^2/(2 eta (T+1)) + eta B^2/2 (Bubeck 2015, Theorem 6.1; a (T+1)-st
+//     step need not be made to be counted).
+//   - w_T is within the same bound plus eta B^2/2 (1 + 1/2 + ... + 1/T) (Shamir and Zhang, ICML 2013, proof of
+//     Theorem 2, with a constant step size: S_k, the mean over the last k+1 iterates, satisfies E S_(k-1) <=
+//     E S_k + eta B^2/(2k)).
 func (s Spec) noisyUtility(steps int, eta, noise float64, average bool) Utility {
 	if !s.Constants.Convex {
 		return Utility{}

@@ -10,28 +10,29 @@ import (
 	"dyad/privacy/account"
 )
 
-// signal is t = n mu/sqrt d, the number by which the public rules know how far a mean over the
-// records stands out of the noise that the budget asks for; mu = noiseMu. Within query groups a
-// record has the share of pairs that it would have among fewer records.
+// signal returns t = n mu/sqrt d with mu = noiseMu. The public rules use t to measure how far a mean over the
+// records exceeds the noise that the budget requires. Within query groups n is the number of records for which
+// a record would be in the same share of all pairs.
 func signal(b privacy.Budget, p engine.Problem) float64 {
 	d := p.Loss.ParamDim(p.D)
 	return 2 / pairFraction(p.Pairs()) * noiseMu(b, d) / math.Sqrt(float64(d))
 }
 
-// Least t for linear scores that are better than chance, of moments and of descents. In
-// bench/results/signal.csv an AUC is at most 0.5 in 16 % of the runs of moments and 36 % of those
-// of dpgdsc with t from 2 to 4, in 6 % and 24 % from 4 to 8, in 2 % and 11 % from 8 to 16.
+// These are the smallest t for linear scores that are better than chance, for moments and for descents. In
+// bench/results/signal.csv, the AUC is at most 0.5 in 16 % of the runs of moments and 36 % of the runs of
+// dpgdsc with t from 2 to 4. The shares are 6 % and 24 % for t from 4 to 8, and 2 % and 11 % for t from 8 to
+// 16.
 const (
 	leastMomentsSignal = 4
 	leastDescentSignal = 10
 )
 
-// mostEpsilon is the largest epsilon that is not warned about.
+// mostEpsilon is the largest epsilon without a warning.
 const mostEpsilon = 10
 
-// Warnings returns the facts to know about a plan before any charge: noise that drowns the signal, or an epsilon
-// that protects little, with the smallest n or epsilon that would do, or a long time. They are functions of
-// public numbers, and part of the report.
+// Warnings returns the warnings that a user should see before any charge. They are about noise that drowns the
+// signal, about an epsilon that protects little (with the smallest n or epsilon that would do), and about a long
+// run time. They are functions of public numbers and part of the report.
 func (p *Plan) Warnings() []string {
 	out := slices.Clone(p.Cautions)
 	if text := p.drowned(); text != "" {
@@ -50,11 +51,11 @@ func (p *Plan) Warnings() []string {
 	return out
 }
 
-// slowSeconds is the estimated time that is warned about.
+// slowSeconds is the estimated time above which there is a warning.
 const slowSeconds = 180
 
-// slow tells the estimated time of a long run, and which algorithm takes a tenth of it or less for the same loss
-// and budget; "" for a short one.
+// slow returns a warning with the estimated time of a long run. The warning names an algorithm that takes at
+// most a tenth of this time for the same loss and budget, if there is one. slow returns "" for a short run.
 func (p *Plan) slow() string {
 	seconds := p.Seconds()
 	if seconds <= slowSeconds {
@@ -72,8 +73,8 @@ func (p *Plan) slow() string {
 	return text + "; --steps, where the algorithm has it, makes fewer"
 }
 
-// leastSignal is the t that the plan's algorithm needs, 0 for what the evidence is not about:
-// metrics, streams and other modes.
+// leastSignal returns the t that the plan's algorithm needs. It returns 0 for metrics, streams and other modes,
+// for which there is no evidence.
 func (p *Plan) leastSignal() float64 {
 	if p.Aim.least == 0 || p.Mode != Certified {
 		return 0
@@ -84,7 +85,7 @@ func (p *Plan) leastSignal() float64 {
 	return p.Aim.least
 }
 
-// drowned warns that noise drowns the signal and suggests remedies; "" if it does not.
+// drowned returns a warning with remedies if noise drowns the signal, and "" otherwise.
 func (p *Plan) drowned() string {
 	least := p.leastSignal()
 	if least == 0 {
@@ -96,7 +97,7 @@ func (p *Plan) drowned() string {
 		return ""
 	}
 	n := float64(problem.N) * least / t
-	if b.Delta == privacy.DefaultDelta(problem.N) { // which falls with n
+	if b.Delta == privacy.DefaultDelta(problem.N) { // the default delta falls with n
 		now := noiseMu(b, p.Spec.coordinates())
 		for range 20 {
 			b.Delta = privacy.DefaultDelta(int(min(n, 1e15)))
@@ -110,14 +111,14 @@ func (p *Plan) drowned() string {
 	return fmt.Sprintf("noise drowns the signal: n mu/sqrt d = %.2g, and %s needs %g for a model that is better than chance; with the rest as it is, %s would do", t, p.Algorithm, least, enough)
 }
 
-// leastEpsilon is the smallest epsilon, up to two digits, for which t is leastSignal with the n,
-// d and delta of the plan; 0 if the algorithm has none.
+// leastEpsilon returns the smallest epsilon, up to two digits, for which t is leastSignal with the n, d and
+// delta of the plan. It returns 0 if leastSignal is 0.
 func (p *Plan) leastEpsilon() (epsilon float64) {
 	t, b := p.leastSignal(), p.Spec.Budget
 	if t == 0 {
 		return 0
 	}
-	// t is proportional to mu, and 1 at this mu.
+	// t is proportional to mu, and is leastSignal at this mu.
 	mu := noiseMu(b, p.Spec.coordinates()) * t / signal(b, p.Spec.Kernel.Problem())
 	if b.Delta == 0 {
 		epsilon = mu * math.Sqrt(float64(p.Spec.coordinates())+1)
@@ -127,7 +128,7 @@ func (p *Plan) leastEpsilon() (epsilon float64) {
 	return twoDigits(epsilon)
 }
 
-// twoDigits rounds up.
+// twoDigits rounds up to two significant digits.
 func twoDigits(x float64) float64 {
 	digits := math.Pow(10, math.Floor(math.Log10(x))-1)
 	return math.Ceil(x/digits*(1-1e-9)) * digits

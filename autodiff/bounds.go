@@ -2,15 +2,13 @@ package autodiff
 
 import "slices"
 
-// Bounds returns an interval that contains e(u) for every real u in on, by
-// interval arithmetic with outward rounding (Moore, Kearfott and Cloud,
-// Introduction to Interval Analysis, SIAM 2009, Theorem 5.1); [-Inf, Inf] if e
-// may be undefined somewhere there. A comparison that is not decided by the ranges
-// of its sides has the value [0, 1], and Where is then the union of both
-// branches.
+// Bounds returns an interval that contains e(u) for every real u in on, by interval arithmetic with
+// outward rounding (Moore, Kearfott and Cloud, Introduction to Interval Analysis, SIAM 2009,
+// Theorem 5.1). It returns [-Inf, Inf] if e may be undefined somewhere in on. If the ranges of its
+// sides do not decide a comparison, its value is [0, 1], and Where is the union of both branches.
 //
-// The result is wider than the range if u occurs several times; Prove narrows it
-// by splitting.
+// The result can be wider than the range of e if u occurs several times in e. Prove makes it
+// narrower by splitting.
 func (e Expr) Bounds(on Interval) Interval {
 	v := newJet(e).values(on)
 	if v.undefined() {
@@ -19,25 +17,25 @@ func (e Expr) Bounds(on Interval) Interval {
 	return v
 }
 
-// jet evaluates an expression and its derivative on intervals: forward
-// differentiation with interval values, so that no rounding of the constants of a
-// symbolic derivative enters. It is not safe for concurrent use.
+// jet evaluates an expression and its derivative on intervals. It uses forward differentiation with
+// interval values, so that no rounding of the constants of a symbolic derivative enters. It is not
+// safe for concurrent use.
 //
-// The derivative encloses that at every point where the expression is
-// differentiable, with the masks held fixed. If no mask of a Where is undecided on
-// an interval, the expression is Lipschitz there with its constants: Max, Min
-// and Abs of Lipschitz functions have, almost everywhere, the derivative of one
-// branch, and both are in the enclosure.
+// The interval of the derivative contains the derivative at every point where the expression is
+// differentiable, with the masks held fixed. Suppose that no mask of a Where is undecided on an
+// interval. Then the expression is Lipschitz continuous on it, with the bound of this interval. The
+// reason: Max, Min and Abs of Lipschitz functions have, almost everywhere, the derivative of one
+// branch, and the enclosure contains both branches.
 type jet struct {
 	code   []instr
 	v, d   []Interval
-	dd     []Interval         // of secondSlopes
+	dd     []Interval         // second derivatives, for secondSlopes
 	forced map[condition]bool // comparisons whose result is prescribed
-	// impossible reports whether no u of the interval has a prescribed result.
+	// impossible is true if no u of the interval gives a prescribed result.
 	impossible bool
 }
 
-// condition is the comparison of instructions x >= y; y = -1 stands for 0.
+// condition is the comparison x >= y of two instructions; y = -1 means 0.
 type condition struct{ x, y int }
 
 func newJet(e Expr) *jet {
@@ -45,8 +43,8 @@ func newJet(e Expr) *jet {
 	return &jet{code: code, v: make([]Interval, len(code)), d: make([]Interval, len(code))}
 }
 
-// condition is the comparison that decides in, and whether in chooses its first
-// operand (or is 1) if the comparison is false.
+// condition returns the comparison that decides the instruction in. negated is true if in takes its
+// first operand (or is 1) when the comparison is false.
 func (in instr) condition() (c condition, negated, ok bool) {
 	switch in.op {
 	case opGe, opMax:
@@ -68,9 +66,10 @@ func (j *jet) side(x int) Interval {
 	return j.v[x]
 }
 
-// decided is the value of in's condition, seen from in, if it is known. Max, Min and Abs
-// may take either branch where their sides are equal: then both are the value. So a side
-// that only touches the other has decided them, up to a tie, and at a tie neither has.
+// decided returns the value of in's condition, as in uses it, if it is known. If the sides are
+// equal, Max, Min and Abs may take either branch, and both give the value. So if one side only
+// touches the other, the comparison is decided up to a tie. If both sides are the same point,
+// neither branch is decided.
 func (j *jet) decided(in instr) (value, known bool) {
 	c, negated, _ := in.condition()
 	x, y := j.side(c.x), j.side(c.y)
@@ -108,8 +107,8 @@ func (j *jet) values(on Interval) Interval {
 	return j.v[len(j.v)-1]
 }
 
-// open are the conditions of the undecided comparisons; none if they are too many to follow
-// every combination of their results, or if one is an equality.
+// open returns the conditions of the undecided comparisons. It returns none if there are too many
+// of them to follow every combination of their results, or if one is an equality.
 func (j *jet) open(undecided func(i int) bool) (open []condition) {
 	for i, in := range j.code {
 		if !in.op.mask() || !undecided(i) {
@@ -128,10 +127,10 @@ func (j *jet) open(undecided func(i int) bool) (open []condition) {
 	return open
 }
 
-// branchValues narrows v, the enclosure of the value on the interval that was found last.
-// Every u gives each undecided comparison one result, the same wherever it occurs, so
-// the value is in the enclosure for some choice of the results. A mixture such as
-// [-1, 1] - [-1, 1] for the slope of abs(u) - abs(u) does not arise.
+// branchValues returns a narrower enclosure than v, the enclosure of the value on the interval that
+// was found last. Every u gives each undecided comparison one result, the same wherever the
+// comparison occurs. So the value is in the enclosure for some choice of the results. This excludes
+// mixtures such as [-1, 1] - [-1, 1] for the slope of abs(u) - abs(u).
 func (j *jet) branchValues(on, v Interval) Interval {
 	open := j.open(func(i int) bool { return j.v[i] == unit })
 	if len(open) == 0 {
@@ -241,7 +240,7 @@ func (j *jet) binary(in instr, a, b Interval) Interval {
 	return maskInterval(j.decided(in))
 }
 
-// slope is the derivative of instruction i, whose value and operands are known.
+// slope returns the derivative of instruction i, whose value and operands are known.
 func (j *jet) slope(i int, in instr) Interval {
 	if in.op == opVar {
 		return Point(1)
@@ -259,7 +258,7 @@ func (j *jet) slope(i int, in instr) Interval {
 	return j.unarySlope(i, in, a).mul(da)
 }
 
-// unarySlope is the range of the derivative of the operation at a.
+// unarySlope returns the range of the operation's derivative at a.
 func (j *jet) unarySlope(i int, in instr, a Interval) Interval {
 	one := Point(1)
 	switch in.op {

@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// builder appends instructions, each at most once, and simplifies on the way.
-// Every rule holds for all real u at which the replaced form is defined.
+// builder appends instructions, each at most once, and simplifies them. Every rule holds for all
+// real u at which the replaced form is defined.
 type builder struct {
 	code []instr
 	ids  map[key]int
-	// Of derivative: whether ties are aligned, and the u at which one of Where was.
+	// aligned and ties belong to derivative: aligned tells whether ties are aligned, and ties holds
+	// the u at which a tie of Where was aligned.
 	aligned bool
 	ties    []float64
 }
@@ -18,7 +19,7 @@ type builder struct {
 type key struct {
 	op      op
 	a, b, m int
-	bits    uint64 // of c, so that NaN equals itself and -0 differs from 0
+	bits    uint64 // bits of c, so that NaN equals itself and -0 differs from 0
 }
 
 func newBuilder() *builder { return &builder{ids: make(map[key]int)} }
@@ -43,7 +44,7 @@ func (b *builder) load(e Expr) int {
 	return ids[len(ids)-1]
 }
 
-// expr is the expression of instruction root without what it does not use.
+// expr returns the expression of instruction root without unused instructions.
 func (b *builder) expr(root int) Expr {
 	used := make([]bool, root+1)
 	used[root] = true
@@ -136,8 +137,7 @@ func (b *builder) sumOfExps(x int) bool {
 	return in.op == opAdd && b.is(in.a, opExp) && b.is(in.b, opExp)
 }
 
-// neg pushes the sign into a constant, a constant factor or a difference, which
-// are all exact.
+// neg moves the sign into a constant, a constant factor or a difference, which is exact.
 func (b *builder) neg(x int) int {
 	in := b.code[x]
 	switch {
@@ -199,7 +199,7 @@ func (b *builder) binary(o op, x, y int) int {
 	return b.put(instr{op: o, a: x, b: y})
 }
 
-// where is x if m is not 0, else y.
+// where returns x if m is not 0, else y.
 func (b *builder) where(m, x, y int) int {
 	if c, ok := b.isConst(m); ok {
 		if c != 0 {
@@ -249,7 +249,7 @@ func (b *builder) sub(x, y int) int {
 	return b.put(instr{op: opSub, a: x, b: y})
 }
 
-// scale is c times a product without a constant factor.
+// scale returns c times a product without a constant factor.
 func (b *builder) scale(c float64, x int) int {
 	switch {
 	case c == 0:
@@ -288,8 +288,8 @@ func (b *builder) mul(x, y int) int {
 	return b.product(c*d, append(factors, more...))
 }
 
-// product multiplies c and factors, after merging the pairs whose separate
-// values may overflow or cancel. The order of the factors does not matter.
+// product multiplies c and the factors. It first merges pairs of factors whose separate values may
+// overflow or cancel. The order of the factors does not matter.
 func (b *builder) product(c float64, factors []int) int {
 	if c == 0 {
 		return b.constant(0)

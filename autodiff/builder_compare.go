@@ -2,9 +2,8 @@ package autodiff
 
 import "math"
 
-// compare is x >= y or x > y, with sums, differences and products of constants
-// moved to the other side where that is exact: 0 >= 1 - u becomes u >= 1, whose
-// mask has no rounding error.
+// compare returns x >= y or x > y. It moves sums, differences and products of constants to the
+// other side if that is exact: 0 >= 1 - u becomes u >= 1, whose mask has no rounding error.
 func (b *builder) compare(o op, x, y int) int {
 	if d, ok := b.isConst(y); ok {
 		if p, c, flip, ok := b.isolate(x, d); ok {
@@ -25,8 +24,8 @@ func (b *builder) compare(o op, x, y int) int {
 	return b.put(instr{op: o, a: x, b: y})
 }
 
-// isolate rewrites the comparison of x with the constant d as one of p with c,
-// in the same direction or flipped. c is never -0, so that equal comparisons are one.
+// isolate rewrites the comparison of x with the constant d as a comparison of p with c, in the same
+// direction or flipped. c is never -0, so that equal comparisons are one instruction.
 func (b *builder) isolate(x int, d float64) (p, c int, flip, ok bool) {
 	in := b.code[x]
 	switch in.op {
@@ -77,6 +76,6 @@ func exactSum(x, y float64) (float64, bool) {
 	return s, finite(s) && (x-(s-t))+(y-t) == 0
 }
 
-// normal reports whether products and quotients near x are free of underflow and
-// overflow, and that the error of one is a float64.
+// normal reports whether products and quotients near x cannot underflow or overflow, so that their
+// rounding error is a float64.
 func normal(x float64) bool { return math.Abs(x) > 0x1p-900 && math.Abs(x) < 0x1p900 }

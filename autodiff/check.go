@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// The gate's tolerances. Values that should be equal may differ by
-// exactTolerance relatively, plus a multiple of their estimated rounding errors.
-// A difference quotient must agree with the derivative to differenceTolerance
-// relative to the largest |phi'| nearby, and must itself be known to
-// resolvedTolerance.
+// The tolerances of Check. Values that should be equal may differ by exactTolerance relatively, plus a
+// multiple of their estimated rounding errors. A difference quotient must agree with the derivative to
+// differenceTolerance, relative to the largest |phi'| nearby. The estimated error of a difference quotient
+// must be at most resolvedTolerance of its size.
 const (
 	exactTolerance      = 1e-10
 	differenceTolerance = 1e-6
@@ -19,20 +18,19 @@ const (
 	uniformCells        = 1024
 )
 
-// Check is the gate that a loss must pass before it is used on [lo, hi]. On a
-// grid of that interval (1025 equally spaced points, 0 and plus and minus powers
-// of two) it requires that
+// Check is the test that a loss must pass before it is used on [lo, hi]. It uses a grid of this
+// interval: 1025 equally spaced points, 0, and plus and minus powers of two. On the grid it
+// requires that
 //
 //   - phi, DPhi and Phi.Derivative() are finite;
-//   - phi does not jump where one of its masks, Abs, Max or Min changes branch,
-//     and there DPhi lies between the two one-sided derivatives;
+//   - phi does not jump at a point where one of its masks, Abs, Max or Min changes branch,
+//     and DPhi lies between the two one-sided derivatives at this point;
 //   - DPhi equals Phi.Derivative();
-//   - both equal the limit of central differences of phi.
+//   - DPhi and Phi.Derivative() equal the limit of central differences of phi.
 //
-// The first that fails is returned as a *CheckError with the smallest such u.
-// A fault that shows only between grid points is not seen, so Check guards
-// against wrong formulas and does not prove a bound. lo and hi must be finite
-// with lo < hi.
+// Check returns the first failed requirement as a *CheckError with the smallest such u. It does not
+// detect a fault that occurs only between grid points. So Check guards against wrong formulas and
+// does not prove a bound. lo and hi must be finite with lo < hi.
 func (f *Function) Check(lo, hi float64) error {
 	if !finite(lo) || !finite(hi) || !(lo < hi) || !finite(hi-lo) {
 		return fmt.Errorf("autodiff: Check: the interval [%g, %g] must be finite and not empty", lo, hi)
@@ -55,7 +53,7 @@ type gate struct {
 	breaks         []kink
 }
 
-// kink is a change of branch between the neighbouring numbers left and right.
+// kink is a change of branch between the adjacent float64 numbers left and right.
 type kink struct{ left, right float64 }
 
 func grid(lo, hi float64) []float64 {
@@ -98,7 +96,7 @@ func (g *gate) finite() error {
 	return nil
 }
 
-// branches appends which branch each instruction of e takes at u.
+// branches appends the branch that each instruction of e takes at u.
 func (e Expr) branches(dst []bool, u float64) []bool {
 	code := e.instrs()
 	vals := make([]float64, 0, len(code))
@@ -117,8 +115,8 @@ func (e Expr) branches(dst []bool, u float64) []bool {
 	return dst
 }
 
-// kinks locates the changes of branch between neighbouring grid points by
-// bisection and checks phi and phi' on both sides.
+// kinks locates the changes of branch between neighbouring grid points by bisection, and checks phi
+// and phi' on both sides of each.
 func (g *gate) kinks() error {
 	if len(g.phi.branches(nil, g.lo)) == 0 {
 		return nil
@@ -166,8 +164,9 @@ func (g *gate) checkKink(k kink) error {
 	if math.Abs(p-q) > roundoffFactor*(ep+eq)+g.slope*(k.right-k.left) {
 		return &CheckError{ErrDiscontinuous, k.right, p, q}
 	}
-	// Between the last points of both sides that rounding cannot confuse, phi'
-	// may be any subgradient; from there to the kink it changes as it did just before.
+	// Between the last points on both sides that rounding cannot confuse, phi' may be any
+	// subgradient. Between such a point and the kink, phi' may change as much as it did just
+	// before.
 	away := 1e-9 * math.Max(1, math.Abs(k.left))
 	from := func(far, near float64) (value, change float64) {
 		value = g.own.Eval(near)
@@ -187,7 +186,7 @@ func (g *gate) checkKink(k kink) error {
 	return nil
 }
 
-// room is the distance from u to the nearest kink or end of the interval.
+// room returns the distance from u to the nearest kink or end of the interval.
 func (g *gate) room(u float64) float64 {
 	d := math.Min(u-g.lo, g.hi-u)
 	for _, k := range g.breaks {
@@ -196,7 +195,7 @@ func (g *gate) room(u float64) float64 {
 	return d
 }
 
-// nearKink reports whether the branch at u may be decided by rounding errors.
+// nearKink reports whether rounding errors may decide the branch at u.
 func (g *gate) nearKink(u float64) bool {
 	for _, k := range g.breaks {
 		if away := 1e-9 * math.Max(1, math.Abs(u)); u >= k.left-away && u <= k.right+away {
@@ -231,10 +230,10 @@ func (g *gate) differences() error {
 		want, ew := g.dphi.evalErr(u)
 		size := math.Abs(want) + math.Abs(got)
 		switch {
-		case got == want: // where phi is constant its rounding says nothing
+		case got == want: // if phi is constant, its rounding errors do not matter
 		case !(err <= resolvedTolerance*size) && !(err <= differenceTolerance*g.slope):
 			if room < 1e-5*math.Max(1, math.Abs(u)) {
-				continue // so near to a kink that roundings of phi hide its slope
+				continue // the point is so near to a kink that rounding errors of phi hide its slope
 			}
 			return &CheckError{ErrUnresolved, u, want, got}
 		case !(math.Abs(got-want) <= roundoffFactor*(err+ew)+differenceTolerance*size):
@@ -244,10 +243,10 @@ func (g *gate) differences() error {
 	return nil
 }
 
-// difference is the limit of (phi(u+h) - phi(u-h)) / 2h for h -> 0, with an
-// estimate of its error. Steps h0, h0/2, ... are extrapolated (one step of
-// Richardson's method removes the h^2 term); the estimate adds the change from
-// the step before to the rounding error, and the step with the least is taken.
+// difference returns the limit of (phi(u+h) - phi(u-h)) / 2h for h -> 0, with an estimate of its
+// error. It extrapolates the steps h0, h0/2, ... (one step of Richardson's method removes the h^2
+// term). The estimate is the change from the step before plus the rounding error, and the step with
+// the smallest estimate is used.
 func (g *gate) difference(u, h0 float64) (d, err float64) {
 	err = math.Inf(1)
 	var last, lastExtra float64

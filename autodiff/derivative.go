@@ -2,13 +2,11 @@ package autodiff
 
 import "math"
 
-// Derivative returns phi'(u). It is exact, except that a mask has derivative 0, that Abs,
-// Max and Min take one of their one-sided derivatives at a kink, and that the factors
-// 2/sqrt(pi) of Erf and 1/sqrt(2 pi) of NormCDF are rounded to float64. Where several of
-// Abs, Max, Min and Where change branch at one point, all take the same side if phi' is
-// defined on that side. It is the side where u, or the term that is compared with a
-// constant, is larger. So the kinks of abs(u) + log1p(exp(-2*abs(u))) cancel, and phi' is
-// never a mixture of both sides.
+// Derivative returns phi'(u). It is exact with three exceptions. A mask has derivative 0. Abs, Max and Min take
+// one of their one-sided derivatives at a kink. The factors 2/sqrt(pi) of Erf and 1/sqrt(2 pi) of NormCDF are
+// rounded to float64. If several of Abs, Max, Min and Where change branch at one point, all take the same side,
+// if phi' is defined on that side. It is the side on which u is larger, or the term that is compared with a
+// constant. So the kinks of abs(u) + log1p(exp(-2*abs(u))) cancel, and phi' is never a mixture of both sides.
 func (e Expr) Derivative() Expr {
 	d, ties := e.derivative(true)
 	for _, u := range ties {
@@ -20,8 +18,8 @@ func (e Expr) Derivative() Expr {
 	return d
 }
 
-// derivative is Derivative with one side at ties or with the side of each operation;
-// ties are the places where that of a Where was changed.
+// derivative returns the derivative, with one side at all ties if aligned is true, otherwise with
+// the side of each operation. ties holds the points where the side of a Where was changed.
 func (e Expr) derivative(aligned bool) (d Expr, ties []float64) {
 	b := newBuilder()
 	b.aligned = aligned
@@ -55,7 +53,7 @@ func (e Expr) derivative(aligned bool) (d Expr, ties []float64) {
 	return b.expr(der[len(der)-1]), b.ties
 }
 
-// diffUnary is the derivative of v = o(x) with respect to x.
+// diffUnary returns the derivative of v = o(x) with respect to x.
 func (b *builder) diffUnary(o op, v, x int, c float64) int {
 	one := b.constant(1)
 	switch o {
@@ -104,7 +102,7 @@ func (b *builder) diffUnary(o op, v, x int, c float64) int {
 	return b.binary(opMul, b.constant(c), b.pow(x, c-1)) // opPow
 }
 
-// diffBinary is the derivative of v = o(x, y), with dx and dy those of x and y.
+// diffBinary returns the derivative of v = o(x, y), where dx and dy are the derivatives of x and y.
 func (b *builder) diffBinary(o op, v, x, y, dx, dy int) int {
 	switch o {
 	case opAdd:
@@ -123,8 +121,8 @@ func (b *builder) diffBinary(o op, v, x, y, dx, dy int) int {
 	return b.constant(0) // masks
 }
 
-// side is the comparison m in its aligned form: p >= q where q is a constant, or else
-// came first. It differs from m, or from 1 - m if negated, only where p = q.
+// side returns the comparison m in its aligned form p >= q. There q is a constant, or else the
+// earlier instruction. The aligned form differs from m, or from 1 - m if negated, only at p = q.
 func (b *builder) side(m int) (aligned int, negated bool) {
 	in := b.code[m]
 	if !b.aligned || in.op != opGe && in.op != opGt {
@@ -138,7 +136,7 @@ func (b *builder) side(m int) (aligned int, negated bool) {
 	return b.put(instr{op: opGe, a: in.a, b: in.b}), false
 }
 
-// choose is where for a comparison that may take either operand at a tie.
+// choose returns where(m, x, y) for a comparison that may take either operand at a tie.
 func (b *builder) choose(m, x, y int) int {
 	m, negated := b.side(m)
 	if negated {
@@ -147,7 +145,7 @@ func (b *builder) choose(m, x, y int) int {
 	return b.where(m, x, y)
 }
 
-// whereSlope is the derivative of a Where.
+// whereSlope returns the derivative of a Where.
 func (b *builder) whereSlope(m, x, y int) int {
 	if a, negated := b.side(m); a != m || negated {
 		if c, ok := b.isConst(b.code[a].b); ok && b.is(b.code[a].a, opVar) {

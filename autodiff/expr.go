@@ -42,7 +42,7 @@ const (
 	opWhere // a if m is not 0, else b
 )
 
-// binary reports whether o has the operands a and b, and no other.
+// binary reports whether o has exactly the operands a and b.
 func (o op) binary() bool { return o >= opAdd && o < opWhere }
 
 // mask reports whether the values of o are 0 and 1.
@@ -51,8 +51,8 @@ func (o op) mask() bool { return o == opGe || o == opGt || o == opEq }
 // leaf reports whether o has no operand.
 func (o op) leaf() bool { return o <= opVar }
 
-// instr computes one value from earlier ones: a, b and m are indices of earlier
-// instructions, c is the value of a constant or the exponent of a power.
+// instr computes one value from earlier values. a, b and m are indices of earlier instructions. c
+// is the value of a constant or the exponent of a power.
 type instr struct {
 	op      op
 	a, b, m int
@@ -73,24 +73,23 @@ func (in instr) rename(name func(int) int) instr {
 	return in
 }
 
-// Expr is an immutable real function phi(u) of one variable, kept as straight
-// line code in which equal subexpressions occur once. The zero Expr is the
-// constant 0. Exprs are safe for concurrent use.
+// Expr is an immutable real function phi(u) of one variable. It is stored as straight-line code in
+// which equal subexpressions occur once. The zero Expr is the constant 0. Exprs are safe for
+// concurrent use.
 //
-// The functions that build an Expr fold constants and replace forms that lose
-// digits or overflow by stable ones that are equal for all real u: for example
-// log(1+exp(x)) becomes softplus(x), and exp(x)/(1+exp(x)) becomes sigmoid(x).
-// A product with the constant 0 becomes 0, also where the other factor is
-// infinite or undefined.
+// The functions that build an Expr fold constants. They replace forms that lose digits or overflow
+// by stable forms that are equal for all real u: for example log(1+exp(x)) becomes softplus(x), and
+// exp(x)/(1+exp(x)) becomes sigmoid(x). A product with the constant 0 becomes 0, even if the other
+// factor is infinite or undefined.
 type Expr struct {
-	code []instr // the last one is the result
+	code []instr // the last instruction is the result
 }
 
 // U returns the variable u.
 func U() Expr { return Expr{code: []instr{{op: opVar}}} }
 
-// Const returns the constant c. A NaN or an infinity is kept, and Check rejects
-// it.
+// Const returns the constant c. It accepts a NaN or an infinity, and Check then rejects the
+// expression.
 func Const(c float64) Expr { return Expr{code: []instr{{op: opConst, c: c}}} }
 
 // Neg returns -a.
@@ -139,15 +138,15 @@ func Atan(a Expr) Expr { return unary(opAtan, a) }
 // 0 to a.
 func Erf(a Expr) Expr { return unary(opErf, a) }
 
-// NormCDF returns the probability that a standard normal number is at most a,
-// (1 + erf(a/sqrt(2)))/2, with full relative accuracy also where it is small.
+// NormCDF returns the probability that a standard normal number is at most a, (1 +
+// erf(a/sqrt(2)))/2. It has full relative accuracy even where it is small.
 func NormCDF(a Expr) Expr { return unary(opNormCDF, a) }
 
-// LogNormCDF returns log(NormCDF(a)), also where that underflows.
+// LogNormCDF returns log(NormCDF(a)), even where NormCDF(a) underflows.
 func LogNormCDF(a Expr) Expr { return unary(opLogNormCDF, a) }
 
-// Hazard returns the derivative of LogNormCDF at a: the standard normal density divided by
-// NormCDF, the inverse of Mills' ratio at -a.
+// Hazard returns the derivative of LogNormCDF at a: the standard normal density divided by NormCDF.
+// It is the inverse of Mills' ratio at -a.
 func Hazard(a Expr) Expr { return unary(opHazard, a) }
 
 // Pow returns a^c with math.Pow's conventions.
@@ -168,27 +167,26 @@ func Mul(a, b Expr) Expr { return combine(opMul, a, b) }
 // Div returns a / b.
 func Div(a, b Expr) Expr { return combine(opDiv, a, b) }
 
-// Max returns the larger of a and b. Where they are equal its derivative is that of one
-// of them, see Derivative.
+// Max returns the larger of a and b. Where they are equal, its derivative is the derivative of one
+// of them; see Derivative.
 func Max(a, b Expr) Expr { return combine(opMax, a, b) }
 
-// Min returns the smaller of a and b. Where they are equal its derivative is that of one
-// of them, see Derivative.
+// Min returns the smaller of a and b. Where they are equal, its derivative is the derivative of one
+// of them; see Derivative.
 func Min(a, b Expr) Expr { return combine(opMin, a, b) }
 
-// Ge returns the mask 1 if a >= b, else 0. Its derivative is 0; Check rejects a
-// phi that jumps.
+// Ge returns the mask 1 if a >= b, else 0. Its derivative is 0. Check rejects a phi that jumps.
 func Ge(a, b Expr) Expr { return combine(opGe, a, b) }
 
-// Gt returns the mask 1 if a > b, else 0, with derivative 0 as for Ge.
+// Gt returns the mask 1 if a > b, else 0. Its derivative is 0, as for Ge.
 func Gt(a, b Expr) Expr { return combine(opGt, a, b) }
 
-// Eq returns the mask 1 if a = b, else 0, with derivative 0 as for Ge.
+// Eq returns the mask 1 if a = b, else 0. Its derivative is 0, as for Ge.
 func Eq(a, b Expr) Expr { return combine(opEq, a, b) }
 
-// Where returns a where the mask m is not 0, and b elsewhere; the other branch may be
-// undefined there. It differentiates the chosen branch, or the other one where a mask changes
-// (Derivative); Check rejects a phi that jumps.
+// Where returns a where the mask m is not 0, and b elsewhere. The branch that is not chosen may be
+// undefined. Its derivative is the derivative of the chosen branch, or of the other branch at a
+// point where a mask changes (Derivative). Check rejects a phi that jumps.
 func Where(m, a, b Expr) Expr {
 	w := newBuilder()
 	return w.expr(w.where(w.load(m), w.load(a), w.load(b)))
@@ -204,7 +202,7 @@ func combine(o op, x, y Expr) Expr {
 	return b.expr(b.binary(o, b.load(x), b.load(y)))
 }
 
-// instrs is e.code with the zero Expr made explicit.
+// instrs returns e.code, with explicit code for the zero Expr.
 func (e Expr) instrs() []instr {
 	if len(e.code) == 0 {
 		return []instr{{op: opConst}}
@@ -212,8 +210,8 @@ func (e Expr) instrs() []instr {
 	return e.code
 }
 
-// Size is the number of operations, constants and uses of u, after equal
-// subexpressions have been merged.
+// Size returns the number of operations, constants and uses of u, after equal subexpressions have
+// been merged.
 func (e Expr) Size() int { return len(e.instrs()) }
 
 // Constant returns c if e is Const(c).
@@ -222,8 +220,8 @@ func (e Expr) Constant() (c float64, ok bool) {
 	return code[0].c, len(code) == 1 && code[0].op == opConst
 }
 
-// Eval returns the value at u. Outside the domain it is NaN or an infinity; it
-// never panics.
+// Eval returns the value at u. Outside of the domain the value is NaN or an infinity. Eval never
+// panics.
 func (e Expr) Eval(u float64) float64 {
 	code := e.instrs()
 	var buf [64]float64
@@ -237,7 +235,7 @@ func (e Expr) Eval(u float64) float64 {
 	return v[len(v)-1]
 }
 
-// eval is the value of one instruction, given those before it.
+// eval returns the value of one instruction, given the values v before it.
 func (in instr) eval(u float64, v []float64) float64 {
 	switch {
 	case in.op == opConst:

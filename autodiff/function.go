@@ -1,13 +1,13 @@
 package autodiff
 
-// MaxSize is the largest Expr.Size that is read from text or from a graph.
+// MaxSize is the largest Expr.Size that is accepted from text or from a graph.
 const MaxSize = 4096
 
 // Function is a loss phi(u) with its first derivative.
 type Function struct {
 	// Phi is the loss.
 	Phi Expr
-	// DPhi is phi': Phi.Derivative(), or what another program derived, such as
+	// DPhi is phi': either Phi.Derivative(), or a derivative from another program, such as
 	// gorgonia.Grad. Check compares it with Phi.Derivative().
 	DPhi Expr
 }
@@ -15,6 +15,6 @@ type Function struct {
 // NewFunction returns phi with its own derivative.
 func NewFunction(phi Expr) *Function { return &Function{Phi: phi, DPhi: phi.Derivative()} }
 
-// DDPhi returns the second derivative of phi, from our own differentiation: gorgonia.Grad of a gradient
-// is silently wrong.
+// DDPhi returns the second derivative of phi, by this package's own differentiation. (gorgonia.Grad
+// of a gradient is wrong without an error.)
 func (f *Function) DDPhi() Expr { return f.Phi.Derivative().Derivative() }

@@ -2,27 +2,28 @@ package autodiff
 
 import "math"
 
-// Interval is the set of the real numbers x with Lo <= x <= Hi; Lo may be -Inf
-// and Hi +Inf. Operations on intervals round outwards: the result contains every
-// real result of operands in the intervals.
+// Interval is the set of the real numbers x with Lo <= x <= Hi. Lo may be -Inf and Hi may be +Inf.
+// Operations on intervals round outwards: the result contains every real result of operands in the
+// intervals.
 //
-// Inside this package an interval with NaN ends marks an operation that may be undefined
-// (the logarithm of a negative number, a division by 0); it absorbs every other interval.
+// Inside this package, an interval with NaN ends marks an operation that may be undefined (the
+// logarithm of a negative number, a division by 0). An operation with such an interval gives such
+// an interval again.
 type Interval struct{ Lo, Hi float64 }
 
-// Point returns the interval of x alone.
+// Point returns the interval that contains only x.
 func Point(x float64) Interval { return Interval{x, x} }
 
 // Contains reports whether x is in the interval.
 func (a Interval) Contains(x float64) bool { return a.Lo <= x && x <= a.Hi }
 
-// Abs is the largest |x| in the interval.
+// Abs returns the largest |x| in the interval.
 func (a Interval) Abs() float64 { return math.Max(math.Abs(a.Lo), math.Abs(a.Hi)) }
 
-// Width is Hi - Lo, rounded up.
+// Width returns Hi - Lo, rounded up.
 func (a Interval) Width() float64 { return addUp(a.Hi, -a.Lo) }
 
-// least is the smallest |x| in the interval.
+// least returns the smallest |x| in the interval.
 func (a Interval) least() float64 {
 	if a.Contains(0) {
 		return 0
@@ -30,7 +31,7 @@ func (a Interval) least() float64 {
 	return math.Min(math.Abs(a.Lo), math.Abs(a.Hi))
 }
 
-// middle is a finite point of a bounded interval.
+// middle returns a finite point of a bounded interval.
 func (a Interval) middle() float64 { return a.Lo/2 + a.Hi/2 }
 
 var (
@@ -44,7 +45,7 @@ var (
 
 func (a Interval) undefined() bool { return a.Lo != a.Lo || a.Hi != a.Hi }
 
-// hull is the smallest interval that contains both.
+// hull returns the smallest interval that contains a and b.
 func hull(a, b Interval) Interval {
 	if a.undefined() || b.undefined() {
 		return undef
@@ -52,10 +53,10 @@ func hull(a, b Interval) Interval {
 	return Interval{math.Min(a.Lo, b.Lo), math.Max(a.Hi, b.Hi)}
 }
 
-// meet is the intersection of two enclosures of the same set.
+// meet returns the intersection of two enclosures of the same set.
 func meet(a, b Interval) Interval {
 	lo, hi := math.Max(a.Lo, b.Lo), math.Min(a.Hi, b.Hi)
-	if lo > hi { // cannot be; stay sound
+	if lo > hi { // this cannot happen; the result is still an enclosure
 		return a
 	}
 	return Interval{lo, hi}
@@ -63,8 +64,8 @@ func meet(a, b Interval) Interval {
 
 func below(x float64) float64 { return math.Nextafter(x, -inf) }
 
-// addDown is a + b rounded down. The error of a sum of two float64 is a float64
-// and is found by TwoSum (Knuth), so that exact sums stay exact.
+// addDown returns a + b rounded down. The error of a sum of two float64 is a float64, which TwoSum
+// (Knuth) finds. So exact sums stay exact.
 func addDown(a, b float64) float64 {
 	s := a + b
 	if math.IsInf(s, 0) {
@@ -82,8 +83,8 @@ func addDown(a, b float64) float64 {
 
 func addUp(a, b float64) float64 { return -addDown(-a, -b) }
 
-// mulDown is a * b rounded down, with 0 times anything 0: an infinite end stands
-// for arbitrarily large numbers.
+// mulDown returns a * b rounded down, with 0 times any number equal to 0, because an infinite end
+// means arbitrarily large numbers.
 func mulDown(a, b float64) float64 {
 	if a == 0 || b == 0 {
 		return 0
@@ -103,7 +104,7 @@ func mulDown(a, b float64) float64 {
 
 func mulUp(a, b float64) float64 { return -mulDown(-a, b) }
 
-// divDown is a / b rounded down, for b != 0, with x / Inf = 0.
+// divDown returns a / b rounded down, for b != 0, with x / Inf = 0.
 func divDown(a, b float64) float64 {
 	if a == 0 {
 		return 0
@@ -149,7 +150,7 @@ func (a Interval) mul(b Interval) Interval {
 	}
 }
 
-// div is undefined if b contains 0.
+// div returns the range of the quotient, undefined if b contains 0.
 func (a Interval) div(b Interval) Interval {
 	if a.undefined() || b.undefined() || b.Contains(0) {
 		return undef
@@ -192,8 +193,8 @@ func (a Interval) min(b Interval) Interval {
 // scale multiplies by the number c.
 func (a Interval) scale(c float64) Interval { return a.mul(Point(c)) }
 
-// sqrt is undefined if a contains a negative number. math.Sqrt rounds correctly,
-// so one step outwards is a bound.
+// sqrt returns the range of the square root, undefined if a contains a negative number. math.Sqrt rounds
+// correctly, so one step outwards is a bound.
 func (a Interval) sqrt() Interval {
 	if !(a.Lo >= 0) {
 		return undef

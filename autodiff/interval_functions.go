@@ -2,11 +2,10 @@ package autodiff
 
 import "math"
 
-// The elementary functions of package math are assumed to be within
-// libraryError relatively (4 units in the last place) and libraryTiny absolutely
-// of the exact value; sin and cos within trigError absolutely for arguments up to
-// trigRange. Their documentation states 1 unit for most and 2 for tanh;
-// TestLibraryAllowance compares them with 160-bit arithmetic.
+// The assumptions about the elementary functions of package math. They are within libraryError
+// relatively (4 units in the last place) and libraryTiny absolutely of the exact value. sin and cos
+// are within trigError absolutely for arguments up to trigRange. Their documentation states 1 unit
+// for most functions and 2 for tanh. TestLibraryAllowance compares them with 160-bit arithmetic.
 const (
 	libraryError = 0x1p-50
 	libraryTiny  = 0x1p-1070
@@ -14,7 +13,7 @@ const (
 	trigRange    = 0x1p20
 )
 
-// libraryDown is a lower bound of a value that package math computed as v.
+// libraryDown returns a lower bound of a value that package math computed as v.
 func libraryDown(v float64) float64 {
 	if math.IsInf(v, 1) {
 		return math.MaxFloat64
@@ -24,8 +23,8 @@ func libraryDown(v float64) float64 {
 
 func libraryUp(v float64) float64 { return -libraryDown(-v) }
 
-// increasing is the range of an increasing function of package math that is
-// within [lo, hi].
+// increasing returns the range of an increasing function of package math. The range is within [lo,
+// hi].
 func (a Interval) increasing(f func(float64) float64, lo, hi float64) Interval {
 	if a.undefined() {
 		return undef
@@ -48,7 +47,7 @@ func (a Interval) exp() Interval {
 	return r
 }
 
-// log is undefined if a contains a number that is not positive.
+// log returns the range of the logarithm, undefined if a contains a number that is not positive.
 func (a Interval) log() Interval {
 	if !(a.Lo > 0) {
 		return undef
@@ -67,7 +66,7 @@ func (a Interval) expm1() Interval { return a.increasing(math.Expm1, -1, inf) }
 
 func (a Interval) tanh() Interval { return a.increasing(math.Tanh, -1, 1) }
 
-// sigmoid evaluates 1/(1 + e^-x), or e^x/(1 + e^x) for x < 0, which is the same.
+// sigmoid evaluates 1/(1 + e^-x), or the equal e^x/(1 + e^x) for x < 0.
 func (a Interval) sigmoid() Interval {
 	if a.undefined() {
 		return undef
@@ -82,8 +81,7 @@ func (a Interval) sigmoid() Interval {
 	return Interval{math.Max(0, at(a.Lo).Lo), math.Min(1, at(a.Hi).Hi)}
 }
 
-// bell is the range of sigmoid(x) sigmoid(-x), which is even and decreases with
-// |x|.
+// bell returns the range of sigmoid(x) sigmoid(-x), which is even and decreases with |x|.
 func (a Interval) bell() Interval {
 	if a.undefined() {
 		return undef
@@ -92,7 +90,7 @@ func (a Interval) bell() Interval {
 	return Interval{math.Max(0, at(a.Abs()).Lo), math.Min(0.25, at(a.least()).Hi)}
 }
 
-// softplus is max(x, 0) + log1p(e^-|x|).
+// softplus returns the range of max(x, 0) + log1p(e^-|x|).
 func (a Interval) softplus() Interval {
 	if a.undefined() {
 		return undef
@@ -110,8 +108,8 @@ func (a Interval) softplus() Interval {
 	return Interval{lo, at(a.Hi).Hi}
 }
 
-// cos contains the values at both ends, and 1 or -1 if an even or odd multiple
-// of pi may lie between; the margin covers the rounding of that decision.
+// cos returns an interval with the values at both ends, and with 1 or -1 if an even or odd multiple
+// of pi may lie between them. margin covers the rounding of that decision.
 func (a Interval) cos() Interval {
 	if a.undefined() {
 		return undef
@@ -132,7 +130,7 @@ func (a Interval) cos() Interval {
 	return r
 }
 
-// sin is cos(x - pi/2) in the same way.
+// sin treats sin x = cos(x - pi/2) in the same way as cos.
 func (a Interval) sin() Interval {
 	if a.undefined() {
 		return undef
@@ -153,8 +151,8 @@ func (a Interval) sin() Interval {
 	return r
 }
 
-// sqrtPi is the square root of pi, and the intervals contain 2/sqrt(pi), 1/sqrt(2 pi)
-// and 1/sqrt(2), within an ulp; TestConstants compares them with 300-bit arithmetic.
+// sqrtPi is the square root of pi. The intervals contain 2/sqrt(pi), 1/sqrt(2 pi) and 1/sqrt(2),
+// within an ulp. TestConstants compares them with 300-bit arithmetic.
 const sqrtPi = 1.77245385090551602729816748334
 
 var (
@@ -163,7 +161,7 @@ var (
 	halfSqrt2     = around(math.Sqrt2 / 2)
 )
 
-// around is the interval from the float64 below c to that above.
+// around returns the interval from the float64 below c to the float64 above c.
 func around(c float64) Interval { return Interval{below(c), -below(-c)} }
 
 func (a Interval) atan() Interval {
@@ -175,8 +173,8 @@ func (a Interval) erf() Interval { return a.increasing(math.Erf, -1, 1) }
 // maxRepeated is the largest integer exponent that is computed by products.
 const maxRepeated = 64
 
-// pow is a^c: by products for integer c up to maxRepeated, through exp(c log a)
-// for other c, which needs a > 0 (or a >= 0 if c > 0).
+// pow returns a^c. It uses products for an integer c up to maxRepeated, and exp(c log a) for other
+// c, which needs a > 0 (or a >= 0 if c > 0).
 func (a Interval) pow(c float64) Interval {
 	switch {
 	case a.undefined() || c != c:

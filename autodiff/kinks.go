@@ -8,27 +8,25 @@ import (
 // maxConditions limits the comparisons that change in one kink.
 const maxConditions = 4
 
-// changes are sums over kinks.
+// changes holds sums over kinks.
 type changes struct {
-	// up and down bound what phi' may rise and fall by in jumps. Changes of phi'
+	// up and down bound the sums of the jumps of phi' upwards and downwards. Changes of phi'
 	// between jumps count in down.
 	up, down float64
-	// curvature contains phi" between the jumps.
+	// curvature contains phi" at the points between the jumps.
 	curvature Interval
 }
 
-// kinkChanges adds up the changes of phi' in the kinks.
+// kinkChanges returns the sums of the changes of phi' in the kinks.
 //
-// A kink is a narrow interval K in which comparisons change. If each of them
-// changes exactly once, because the difference of its sides is strictly monotone
-// on K, then phi' is, from left to right, a sequence of at most k + 1 functions,
-// where each step replaces the left value of one comparison (or of several at
-// the same point) by the right one, in an order that is not known. With F_s the
-// enclosure on K of the function with the set s of comparisons replaced, the jump
-// at a step from s to s + i is at most sup F_(s+i) - inf F_s upwards and
-// sup F_s - inf F_(s+i) downwards; jumps at one point add up to one through
-// intermediate sets. Otherwise, any change within the enclosure of phi' is
-// possible.
+// A kink is a narrow interval K in which comparisons change. Suppose that each of them changes
+// exactly once, because the difference of its sides is strictly monotone on K. Then phi' is, from
+// left to right, a sequence of at most k + 1 functions. Each step replaces the left value of one
+// comparison (or of several at the same point) by the right value, in an unknown order. Let F_s be
+// the enclosure on K of the function with the set s of comparisons replaced. Then the jump at a
+// step from s to s + i is at most sup F_(s+i) - inf F_s upwards and sup F_s - inf F_(s+i)
+// downwards. Several jumps at one point are one jump through intermediate sets. If the supposition
+// does not hold, any change within the enclosure of phi' is possible.
 func (a *analysis) kinkChanges() changes {
 	total := changes{curvature: zero}
 	for i, k := range a.kinks {
@@ -91,11 +89,10 @@ func (a *analysis) kink(on Interval) changes {
 	return out
 }
 
-// switches returns the conditions that are undecided after the last evaluation,
-// and whether each changes from false to true. It is not ok if one of them may
-// change more than once.
+// switches returns the conditions that are undecided after the last evaluation, and whether each
+// changes from false to true. ok is false if one of them may change more than once.
 func (j *jet) switches() (list []condition, rising []bool, ok bool) {
-	open := make([]bool, len(j.code)) // depends on an undecided mask
+	open := make([]bool, len(j.code)) // whether the instruction depends on an undecided mask
 	for i, in := range j.code {
 		in.rename(func(k int) int { open[i] = open[i] || open[k]; return k })
 		if in.op == opEq && j.v[i] == unit {

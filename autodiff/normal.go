@@ -2,24 +2,24 @@ package autodiff
 
 import "math"
 
-// The standard normal law: its distribution function, the logarithm of that, and the
-// slope of the logarithm, with bounds of their errors in float64.
+// This file has the distribution function of the standard normal law, its logarithm, and the slope
+// of the logarithm, with bounds of their errors in float64.
 
-// tailStart is where the logarithm and the hazard change to the continued fraction of the
-// tail, cut off after tailTerms terms.
+// The logarithm and the hazard use the continued fraction of the tail below -tailStart, cut off
+// after tailTerms terms.
 const (
 	tailStart = 3
 	tailTerms = 72
 )
 
-// normCDF is erfc(-x/sqrt(2))/2.
+// normCDF returns erfc(-x/sqrt(2))/2.
 func normCDF(x float64) float64 { return 0.5 * math.Erfc(-x*(math.Sqrt2/2)) }
 
-// ownNormCDF is the error of normCDF. Its argument t = x/sqrt(2) has a relative error of
-// at most 2.1 u (the constant and a product), which erfc multiplies by |t erfc'(t)/erfc(t)|
-// <= 2 t^2 + 1 = x^2 + 1: for t > 0, erfc(t) >= 2/sqrt(pi) e^(-t^2)/(t + sqrt(t^2 + 2))
-// (Abramowitz and Stegun 7.1.13) and t (t + sqrt(t^2 + 2)) <= 2 t^2 + 1, for t < 0 erfc is
-// at least 1 and |t erfc'(t)| < 0.49. Below -39 the exact and the computed value are under
+// ownNormCDF returns the error of normCDF. Its argument t = x/sqrt(2) has a relative error of at
+// most 2.1 u (the constant and a product). erfc multiplies this error by |t erfc'(t)/erfc(t)| <= 2
+// t^2 + 1 = x^2 + 1. Proof for t > 0: erfc(t) >= 2/sqrt(pi) e^(-t^2)/(t + sqrt(t^2 + 2))
+// (Abramowitz and Stegun 7.1.13) and t (t + sqrt(t^2 + 2)) <= 2 t^2 + 1. For t < 0, erfc is at
+// least 1 and |t erfc'(t)| < 0.49. Below -39 the exact and the computed value are under
 // libraryTiny.
 func ownNormCDF(x Interval) (relative, absolute float64) {
 	if x.undefined() {
@@ -29,8 +29,8 @@ func ownNormCDF(x Interval) (relative, absolute float64) {
 	return (libraryError + 2.2*unitRoundoff*(t*t+1)) * (1 + 0x1p-20), 2 * libraryTiny
 }
 
-// normCDF is erfc(-a/sqrt(2))/2, which decreases with its argument. Halving is exact, or
-// within libraryTiny.
+// normCDF returns the range of erfc(-a/sqrt(2))/2, where erfc decreases with its argument. Halving
+// is exact, or within libraryTiny.
 func (a Interval) normCDF() Interval {
 	if a.undefined() {
 		return undef
@@ -40,17 +40,16 @@ func (a Interval) normCDF() Interval {
 	return t.increasing(half, 0, 1)
 }
 
-// hazard is phi(x)/Phi(x) with the standard normal density phi and distribution Phi.
+// hazard returns phi(x)/Phi(x) with the standard normal density phi and distribution function Phi.
 //
 // For x <= -3 it is t + 1/(t + 2/(t + 3/(t + ...))), t = -x (Laplace; Abramowitz and Stegun
-// 26.2.14): every term is positive and every division damps the error of the terms behind
-// it, so that two roundings a term add up to less than 8 u. The value lies between those
-// of two lengths that follow each other; TestNormalTail shows that they agree within u at
-// t = 3, and they do better for larger t.
-// Otherwise it is the quotient, of e^(-x^2/2) with the error of e^ and x^2 u of its
-// argument, where x^2 <= 9 if x < 0 and x^2 phi(x) < 0.3 if not, of a constant, and of normCDF
-// with that of ownNormCDF, (x^2 + 1) 2.2 u <= 22 u if x < 0 and 2.2 u x^2 times a value below
-// 0.8 phi(x) if not.
+// 26.2.14). Every term is positive, and every division damps the error of the terms after it. So
+// two roundings for each term add up to less than 8 u. The value lies between the values of two
+// consecutive lengths. TestNormalTail shows that these agree within u at t = 3, and they agree
+// better for larger t. Otherwise hazard is a quotient with three errors. The first is of
+// e^(-x^2/2): the error of e^ and x^2 u of its argument, where x^2 <= 9 if x < 0, and x^2 phi(x) <
+// 0.3 if not. The second is of a constant. The third is of normCDF, from ownNormCDF: (x^2 + 1) 2.2
+// u <= 22 u if x < 0, and 2.2 u x^2 times a value below 0.8 phi(x) if not.
 func hazard(x float64) float64 {
 	if x > -tailStart {
 		return math.Exp(-0.5*x*x) * (1 / (math.Sqrt2 * sqrtPi)) / normCDF(x)
@@ -70,8 +69,9 @@ const (
 	logNormCDFTiny  = 64 * unitRoundoff
 )
 
-// logNormCDF is log Phi(x): of the complement for x > 0, whose error (x^2 + 1) 2.2 u times
-// itself is below 2 u; for x <= -3, where Phi = phi/hazard, three terms of one sign.
+// logNormCDF returns log Phi(x). For x > 0 it uses the complement, whose error (x^2 + 1) 2.2 u
+// times itself is below 2 u. For x <= -3 it uses Phi = phi/hazard, which gives three terms of one
+// sign.
 func logNormCDF(x float64) float64 {
 	switch {
 	case x > 0:
@@ -82,7 +82,7 @@ func logNormCDF(x float64) float64 {
 	return -(0.5*x*x + 0.5*math.Log(2*math.Pi) + math.Log(hazard(x)))
 }
 
-// logNormCDF increases.
+// logNormCDF returns the range of log Phi, which increases.
 func (a Interval) logNormCDF() Interval {
 	if a.undefined() {
 		return undef
@@ -92,7 +92,7 @@ func (a Interval) logNormCDF() Interval {
 	return Interval{lo, math.Min(0, addUp(hi, mulUp(logNormCDFError, math.Abs(hi))+2*logNormCDFTiny))}
 }
 
-// hazard decreases from Inf to 0.
+// hazard returns the range of the hazard, which decreases from Inf to 0.
 func (a Interval) hazard() Interval {
 	if a.undefined() {
 		return undef
@@ -104,9 +104,10 @@ func (a Interval) hazard() Interval {
 	}
 }
 
-// hazardSlope is the range of the derivative -h (x + h) of the hazard h. It increases from
-// -1 to 0: the hazard of the upper tail is convex with slopes between 0 and 1 (Sampford 1953,
-// Some inequalities on Mill's ratio, (3)), and h(x) is that at -x.
+// hazardSlope returns the range of the derivative -h (x + h) of the hazard h. The derivative
+// increases from -1 to 0: the hazard of the upper tail is convex with slopes between 0 and 1
+// (Sampford 1953, Some inequalities on Mill's ratio, (3)), and h(x) is the hazard of the upper tail
+// at -x.
 func (a Interval) hazardSlope() Interval {
 	if a.undefined() {
 		return undef

@@ -9,28 +9,28 @@ import (
 	"strings"
 )
 
-// Limits of Parse, against input that is not a formula.
+// The limits of Parse, against text that is not a formula.
 const (
 	maxText  = 20000 // bytes
-	maxDepth = 1000  // of nested parentheses, signs and exponents
+	maxDepth = 1000  // depth of nested parentheses, signs and exponents
 )
 
 // ParseError describes an error in a formula and its position.
 type ParseError struct {
 	// Text is the formula.
 	Text string
-	// Column is the place of the fault, counted in characters from 1.
+	// Column is the position of the error, counted in characters from 1.
 	Column int
 	// Reason describes the error and the correct spelling.
 	Reason string
 }
 
-// Error names the column and the reason.
+// Error returns a text with the column and the reason.
 func (e *ParseError) Error() string {
 	return fmt.Sprintf("autodiff: formula, column %d: %s", e.Column, e.Reason)
 }
 
-// Caret returns the formula and, on a second line, a caret below the fault.
+// Caret returns the formula and, on a second line, a caret below the position of the error.
 func (e *ParseError) Caret() string {
 	return e.Text + "\n" + strings.Repeat(" ", e.Column-1) + "^"
 }
@@ -38,20 +38,20 @@ func (e *ParseError) Caret() string {
 // Parse reads phi(u) from text, for example "log1p(exp(-u))",
 // "max(0, 1-u)^2" or "where(u > s, 0, (s-u)^2)" with a parameter s.
 //
-//   - Numbers are decimal, as in Go, and rounded to float64; pi and e are
-//     constants, u is the variable, other names are looked up in params.
-//   - Operators, from the weakest: one comparison < <= > >= (a mask, 1 or 0), sums
-//   - and -, products * and /, signs, and ^ from the right. An exponent must
-//     be constant. -u^2 is -(u^2).
-//   - Functions: abs, atan, clamp(x, lo, hi), cos, cosh, erf, exp, expm1, log, log1p,
-//     lognormcdf, max and min (two or more arguments), normcdf (of the standard normal
-//     law), hazard (its density divided by normcdf), pow(x, c), relu, sigmoid, sin, sinh, softplus, sqrt, square, tanh,
-//     where(mask, x, y), and ge, gt, eq, which String writes.
+//   - Numbers are decimal, as in Go, and rounded to float64. pi and e are constants, and u is the
+//     variable. Other names are looked up in params.
+//   - The operators are, from the weakest: one comparison < <= > >= (a mask, 1 or 0), the sums + and -,
+//     the products * and /, signs, and ^, which associates to the right. An exponent must be
+//     constant. -u^2 is -(u^2).
+//   - The functions are abs, atan, clamp(x, lo, hi), cos, cosh, erf, exp, expm1, log, log1p,
+//     lognormcdf, max and min (two or more arguments), normcdf (the distribution function of the
+//     standard normal law), hazard (the normal density divided by normcdf), pow(x, c), relu, sigmoid,
+//     sin, sinh, softplus, sqrt, square, tanh, where(mask, x, y), and ge, gt, eq, which String writes.
 //   - Definitions "name = formula;" may precede the result.
 //
-// The Expr is the definition of the loss: constants are folded in float64 when it
-// is built. Errors in the text are a *ParseError; a parameter that is not finite,
-// has the name of a function, a constant or u, or is not a name is another error.
+// The Expr is the definition of the loss: constants are folded in float64 when Parse builds it. An
+// error in the text is a *ParseError. Other errors are about a parameter: its value is not finite,
+// or its name is the name of a function, a constant or u, or is not a name.
 func Parse(text string, params map[string]float64) (Expr, error) {
 	p := &parser{text: text, b: newBuilder(), names: make(map[string]int)}
 	for _, name := range slices.Sorted(maps.Keys(params)) {
@@ -79,7 +79,7 @@ func Parse(text string, params map[string]float64) (Expr, error) {
 	return e, nil
 }
 
-// parser reads from text by recursive descent; pos is the next byte.
+// parser reads text by recursive descent; pos is the index of the next byte.
 type parser struct {
 	text  string
 	pos   int
@@ -99,7 +99,7 @@ func (p *parser) space() {
 	}
 }
 
-// peek is the next byte after space, 0 at the end.
+// peek returns the next byte after white space, 0 at the end.
 func (p *parser) peek() byte {
 	p.space()
 	if p.pos == len(p.text) {
@@ -117,7 +117,7 @@ func (p *parser) accept(token string) bool {
 	return true
 }
 
-// found describes what is at the current place.
+// found returns a description of the text at the current position.
 func (p *parser) found() string {
 	if p.peek() == 0 {
 		return "the end"
@@ -128,7 +128,7 @@ func (p *parser) found() string {
 	return ""
 }
 
-// program is a sequence of definitions and the result.
+// program reads a sequence of definitions and the result.
 func (p *parser) program() (int, error) {
 	for {
 		start := p.pos
@@ -161,7 +161,7 @@ func (p *parser) program() (int, error) {
 	}
 }
 
-// unexpected explains what follows a complete formula.
+// unexpected returns an error about text that follows a complete formula.
 func (p *parser) unexpected() error {
 	switch c := p.peek(); {
 	case c == '=':
@@ -283,7 +283,7 @@ func (p *parser) power(x, y, at int) (int, error) {
 	return p.b.pow(x, c), nil
 }
 
-// atom is a number, a name, a call or a formula in parentheses.
+// atom reads a number, a name, a call or a formula in parentheses.
 func (p *parser) atom() (int, error) {
 	c := p.peek()
 	at := p.pos
@@ -354,7 +354,7 @@ func isName(s string) bool {
 	return p.name() == s && s != "" && s[0] != '_'
 }
 
-// value is the variable, a constant, a parameter or a definition.
+// value returns the variable, a constant, a parameter or a definition.
 func (p *parser) value(name string, at int) (int, error) {
 	if id, ok := p.names[name]; ok {
 		return id, nil

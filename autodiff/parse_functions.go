@@ -7,8 +7,7 @@ import (
 	"dyad/internal/words"
 )
 
-// function is a function of formulas with least to most arguments (most = 0: any
-// number).
+// function is a function in formulas, with least to most arguments (most = 0 means any number).
 type function struct {
 	usage       string
 	least, most int
@@ -70,8 +69,8 @@ func fold(o op) func(*builder, []int) int {
 	}
 }
 
-// Functions returns how the functions of Parse are written, in alphabetical order: "abs(x)",
-// "clamp(x, lo, hi)" and so on.
+// Functions returns the forms of the functions of Parse, in alphabetical order: "abs(x)", "clamp(x,
+// lo, hi)" and so on.
 func Functions() []string {
 	list := make([]string, 0, len(functions))
 	for _, f := range functions {
@@ -81,7 +80,7 @@ func Functions() []string {
 	return list
 }
 
-// synonyms are names of other languages.
+// synonyms maps names in other languages to names of functions.
 var synonyms = map[string]string{
 	"ln": "log", "fabs": "abs", "maximum": "max", "minimum": "min", "clip": "clamp",
 	"logistic": "sigmoid", "expit": "sigmoid", "if": "where", "ifelse": "where", "sqr": "square",
@@ -153,7 +152,7 @@ func (p *parser) masks(x int) bool {
 	return in.op.mask() || in.op == opSquare && p.masks(in.a) || in.op == opMul && p.masks(in.a) && p.masks(in.b)
 }
 
-// suggest is "; did you mean ...?" for the nearest known name, or empty.
+// suggest returns "; did you mean ...?" with the nearest known name, or "".
 func suggest(name string, known []string) string {
 	lower := strings.ToLower(name)
 	if s, ok := synonyms[lower]; ok && slices.Contains(known, s) {
@@ -161,7 +160,7 @@ func suggest(name string, known []string) string {
 	}
 	slices.Sort(known)
 	best, least := "", 3
-	if len(lower) == 1 { // one letter is as near as any other
+	if len(lower) == 1 { // every letter has the same distance to a single letter
 		least = 1
 	}
 	for _, k := range known {

@@ -17,19 +17,20 @@ const (
 //
 //	f(u) = sum_k Coefs[i][k] u^k   for Knots[i-1] < u < Knots[i],
 //
-// with Knots[-1] = -Inf and Knots[len(Knots)] = +Inf. It is found in rational
-// arithmetic and rounded once to nearest at the end.
+// with Knots[-1] = -Inf and Knots[len(Knots)] = +Inf. It is computed in rational arithmetic and
+// rounded once to nearest at the end.
 type PiecewisePolynomial struct {
-	// Knots are increasing; a knot is where the polynomial changes.
+	// Knots are increasing. The polynomial changes at a knot.
 	Knots []float64
 	// Coefs has len(Knots)+1 rows, lowest power first, without trailing zeros (at
 	// least one coefficient).
 	Coefs [][]float64
-	// If RightAt[i] is true, f(Knots[i]) is the value of the piece to the right,
-	// otherwise of the piece to the left. Where f does not jump both are the same.
+	// RightAt[i] is true if f(Knots[i]) is the value of the piece to the right of the knot.
+	// Otherwise f(Knots[i]) is the value of the piece to the left. If f does not jump, both values
+	// are equal.
 	RightAt []bool
-	// Exact reports whether no knot and no coefficient was rounded. Otherwise each has a
-	// relative error of at most 2^-53.
+	// Exact is true if no knot and no coefficient was rounded. Otherwise each has a relative error
+	// of at most 2^-53.
 	Exact bool
 }
 
@@ -46,7 +47,7 @@ func (p PiecewisePolynomial) Eval(u float64) float64 {
 	return v
 }
 
-// Degree is the largest degree of a piece.
+// Degree returns the largest degree of a piece.
 func (p PiecewisePolynomial) Degree() int {
 	d := 0
 	for _, c := range p.Coefs {
@@ -55,11 +56,11 @@ func (p PiecewisePolynomial) Degree() int {
 	return d
 }
 
-// Piecewise returns e as a piecewise polynomial on the whole real line, or false if no
-// such form is found. e must consist of constants, u, sums, products, natural powers,
-// quotients by constants, Abs, Max, Min, comparisons and Where. It may have at most 63
-// knots, which must be rational and not round to the same float64. Its degree must be at
-// most 16, and at a knot its value must equal the value of the piece on one side.
+// Piecewise returns e as a piecewise polynomial on the whole real line. It returns false if it
+// finds no such form. e must consist of constants, u, sums, products, natural powers, quotients by
+// constants, Abs, Max, Min, comparisons and Where. It may have at most 63 knots, which must be
+// rational and must not round to the same float64. Its degree must be at most 16. At a knot its
+// value must equal the value of the piece on one side.
 func (e Expr) Piecewise() (PiecewisePolynomial, bool) {
 	code := e.instrs()
 	v := make([]pieces, len(code))
@@ -116,7 +117,7 @@ func (p polynomial) equal(q polynomial) bool {
 	return slices.EqualFunc(p, q, func(a, b *big.Rat) bool { return a.Cmp(b) == 0 })
 }
 
-// linear is a p + b q.
+// linear returns a p + b q.
 func linear(a, b int64, p, q polynomial) polynomial {
 	r := make(polynomial, max(len(p), len(q)))
 	ra, rb := big.NewRat(a, 1), big.NewRat(b, 1)
@@ -148,8 +149,8 @@ func (p polynomial) times(q polynomial) polynomial {
 	return r.trimmed()
 }
 
-// roots returns the rational points at which p is 0, sorted, none for p = 0;
-// false if one is not rational or not found (degree above 2).
+// roots returns the rational points at which p is 0, sorted, and none for p = 0. It returns false
+// if a root is not rational or is not found (degree above 2).
 func (p polynomial) roots() ([]*big.Rat, bool) {
 	switch len(p) {
 	case 0, 1:
@@ -194,7 +195,7 @@ func quadraticRoots(a, b, c *big.Rat) ([]*big.Rat, bool) {
 	return slices.CompactFunc(list, func(a, b *big.Rat) bool { return a.Cmp(b) == 0 }), true
 }
 
-// simplified removes knots at which nothing changes.
+// simplified removes knots at which the polynomial does not change.
 func (p pieces) simplified() pieces {
 	out := pieces{poly: p.poly[:1:1]}
 	for i, k := range p.knot {

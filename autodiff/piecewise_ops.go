@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// pieces is the value of an instruction as pieces, given those before it.
+// pieces returns the value of an instruction as pieces, given the values of the instructions before
+// it.
 func (in instr) pieces(v []pieces) (pieces, bool) {
 	switch {
 	case in.op == opConst:
@@ -112,7 +113,7 @@ func (o op) combinePieces(a, b pieces) (pieces, bool) {
 	return out, true
 }
 
-// branches is a where m is not 0, else b, for a mask that is constant on pieces.
+// branches returns a where m is not 0, else b, for a mask that is constant on pieces.
 func branches(m, a, b pieces) (pieces, bool) {
 	knots := union(union(m.knot, a.knot), b.knot)
 	m, a, b = m.refined(knots), a.refined(knots), b.refined(knots)
@@ -158,7 +159,7 @@ func union(a, b []*big.Rat) []*big.Rat {
 	return slices.CompactFunc(all, func(x, y *big.Rat) bool { return x.Cmp(y) == 0 })
 }
 
-// refined is p with the sorted knots, which contain its own.
+// refined returns p with the sorted knots, which contain the knots of p.
 func (p pieces) refined(knots []*big.Rat) pieces {
 	out := pieces{knot: knots, poly: []polynomial{p.poly[0]}}
 	next := 0
@@ -174,7 +175,7 @@ func (p pieces) refined(knots []*big.Rat) pieces {
 	return out
 }
 
-// inside is a point between knots i-1 and i.
+// inside returns a point between knots i-1 and i.
 func (p pieces) inside(i int) *big.Rat {
 	one := big.NewRat(1, 1)
 	switch {

@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// programBlock is the number of values that a Program computes at a time; a slot
-// of 2 KiB keeps some ten slots in the first-level cache.
+// programBlock is the number of values that a Program computes at a time. A slot has 2 KiB, so that
+// about ten slots fit in the first-level cache.
 const programBlock = 256
 
-// Program evaluates an Expr on blocks of values. It is immutable and safe for
-// concurrent use with separate scratch.
+// Program evaluates an Expr on blocks of values. It is immutable. It is safe for concurrent use if
+// each call has its own scratch.
 //
-// It is a list of steps on slots of programBlock values; an emitter for another
-// machine walks steps and constants in order.
+// A Program is a list of steps on slots of programBlock values. A code generator for another
+// machine can walk steps and constants in order.
 type Program struct {
 	expr  Expr
 	steps []step
-	slots int // in scratch, besides the input
+	slots int // number of slots, including the input, which is not in scratch
 	fills []fill
 }
 
-// step computes slot dst from the slots a, b and m. Slot 0 is the input u, which no
-// step writes; operand constants are in k and b is -1 (k is the second operand)
-// or a is -1 (k is the first). in and out are factors 1 or -1 of the operand and the
-// result of opSigmoid, which are free there.
+// step computes slot dst from the slots a, b and m. Slot 0 is the input u, and no step writes it.
+// An operand that is constant is in k: then b is -1 if k is the second operand, and a is -1 if k is
+// the first. in and out are factors 1 or -1 of the operand and the result of opSigmoid, which cost
+// nothing there.
 type step struct {
 	op           op
 	dst, a, b, m int
@@ -37,7 +37,7 @@ type fill struct {
 	c    float64
 }
 
-// Compile returns the program of e. Its results and Eval's differ by rounding errors;
+// Compile returns the program of e. Its results differ from Expr.Eval's by rounding errors.
 // Roundoff bounds the difference from exact arithmetic.
 func (e Expr) Compile() *Program {
 	c := &compiler{code: slices.Clone(e.instrs()), p: &Program{expr: e, slots: 1}}
@@ -46,18 +46,18 @@ func (e Expr) Compile() *Program {
 	return c.p
 }
 
-// compiler assigns slots: a slot is free again after the last use of its value.
+// compiler assigns slots. A slot becomes free after the last use of its value.
 type compiler struct {
 	code    []instr
 	in, out []float64 // signs of sigmoids
 	p       *Program
-	slot    []int // of each instruction, -1 if it has none
-	uses    []int // left; 0 at first if it is not needed
+	slot    []int // slot of each instruction, -1 if it has none
+	uses    []int // number of uses that remain; 0 at first if the value is not needed
 	free    []int
 	fixed   map[int]bool // slots of constants
 }
 
-// fuse moves negations into sigmoids and counts the uses that are left.
+// fuse moves negations into sigmoids and counts the remaining uses.
 func (c *compiler) fuse() {
 	n := len(c.code)
 	c.in, c.out, c.uses = make([]float64, n), make([]float64, n), make([]int, n)
@@ -122,7 +122,8 @@ func (c *compiler) run() {
 	}
 }
 
-// binary keeps one constant operand out of the slots.
+// binary returns the step of a binary operation. One constant operand is in the step and needs no
+// slot.
 func (c *compiler) binary(in instr) step {
 	s := step{op: in.op, a: -1, b: -1, m: -1}
 	x, y := c.code[in.a], c.code[in.b]
@@ -139,7 +140,7 @@ func (c *compiler) binary(in instr) step {
 	return s
 }
 
-// operand is the slot of instruction i.
+// operand returns the slot of instruction i.
 func (c *compiler) operand(i int) int {
 	if c.slot[i] < 0 {
 		c.slot[i] = c.constant(c.code[i].c)
@@ -172,7 +173,7 @@ func (c *compiler) take() int {
 	return c.p.slots - 1
 }
 
-// ScratchLen is the length of the scratch that Eval needs.
+// ScratchLen returns the length of the scratch that Eval needs.
 func (p *Program) ScratchLen() int { return (p.slots - 1) * programBlock }
 
 // Eval sets dst[i] to the value at u[i]:
@@ -181,11 +182,11 @@ func (p *Program) ScratchLen() int { return (p.slots - 1) * programBlock }
 //		dst[i] = e.Eval(u[i])
 //	}
 //
-// up to rounding, which Roundoff bounds. dst[i] is a function of u[i] alone, bit for bit,
-// whatever its place and the other numbers of u are: every step computes every value by
-// itself, in one loop. dst has the length of u and may be u. scratch has at least ScratchLen
-// elements, not used by another call at the same time; its content does not matter, and nil
-// stands for a new one. Eval panics on wrong lengths.
+// up to rounding, which Roundoff bounds. dst[i] is a function of u[i] alone, bit for bit, whatever
+// its index and the other numbers of u are: every step computes every value separately, in one
+// loop. dst must have the length of u and may be u. scratch must have at least ScratchLen elements,
+// which no other call uses at the same time. Its content does not matter. If it is nil, Eval
+// allocates it. Eval panics on wrong lengths.
 func (p *Program) Eval(dst, u, scratch []float64) {
 	if len(dst) != len(u) {
 		panic("autodiff: Program.Eval: dst and u differ in length")
@@ -226,7 +227,7 @@ func (f *frame) slot(s int) []float64 {
 	return f.scratch[(s-1)*programBlock:][:len(f.u)]
 }
 
-// power is a^c as Roundoff assumes it: products for integers up to maxRepeated,
+// power returns a^c in the way that Roundoff assumes: products for integers up to maxRepeated,
 // otherwise e^(c log a).
 func power(a, c float64) float64 {
 	if c < 0 {

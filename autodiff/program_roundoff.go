@@ -7,18 +7,18 @@ import (
 // roundoffWork limits the interval evaluations of Roundoff.
 const roundoffWork = 2000
 
-// Roundoff bounds |computed - exact| over all float64 u in the interval, where
-// computed is the result of Eval and exact that of the Expr in exact arithmetic;
-// +Inf if no bound was found. It is at most about twice the largest value that
-// the same analysis gives at a single point.
+// Roundoff returns a bound of |computed - exact| over all float64 u in the interval. computed is
+// the result of Eval, and exact is the value of the Expr in exact arithmetic. The bound is +Inf if
+// none was found. It is at most about twice the largest value that the same analysis gives at a
+// single point.
 //
-// It is forward error analysis in interval arithmetic (Higham, Accuracy and Stability of
-// Numerical Algorithms, 2nd ed., Sections 2.2 and 26.4): on each part of the interval
-// every step has an enclosure of its exact values, one of its computed values, and a
-// bound of the difference. The difference is the error of the operands times the largest
-// slope, plus the step's own rounding. A comparison whose sides are exact is exact; one
-// that rounding could turn counts with the whole difference of the branches that it
-// selects.
+// It uses forward error analysis in interval arithmetic (Higham, Accuracy and Stability of
+// Numerical Algorithms, 2nd ed., Sections 2.2 and 26.4). On each part of the interval every step
+// has an enclosure of its exact values, an enclosure of its computed values, and a bound of the
+// difference. The difference is the error of the operands times the largest slope, plus the step's
+// own rounding error. A comparison whose sides are exact is exact. If rounding could change the
+// result of a comparison, the bound includes the whole difference of the branches that the
+// comparison selects.
 func (p *Program) Roundoff(on Interval) float64 {
 	if !validRange(on) {
 		return inf
@@ -30,12 +30,12 @@ func (p *Program) Roundoff(on Interval) float64 {
 	return bound
 }
 
-// rounding carries the enclosures of the exact values (exact.v), of the computed
-// values (float.v) and the error bounds of all instructions.
+// rounding holds the enclosures of the exact values (exact.v), the enclosures of the computed
+// values (float.v), and the error bounds of all instructions.
 type rounding struct {
 	exact, float *jet
 	err          []float64
-	single       bool // for the code of PTX instead of a Program
+	single       bool // the analysis is for the code of PTX instead of a Program
 }
 
 func newRounding(e Expr) *rounding {
@@ -43,16 +43,16 @@ func newRounding(e Expr) *rounding {
 }
 
 const (
-	// inflate covers the rounding of the few operations in each bound below, all of
-	// them on numbers that are not negative.
+	// inflate covers the rounding of the few operations in each bound below. All of them are on
+	// non-negative numbers.
 	inflate = 1 + 0x1p-40
 	tiny    = 0x1p-1074
 )
 
-// bound is the error on an interval. Where rounding could turn a comparison, both results
-// of it are followed, the same ones in every place, as in jet.branchValues. With x_s the
-// exact value and c_s the computed one if the comparisons have the results s, |c_t - x_s|
-// <= |c_t - x_t| + |x_t - x_s| for every s and t.
+// bound returns a bound of the error on an interval. If rounding could change the result of a
+// comparison, bound follows both results. A comparison has the same result wherever it occurs, as
+// in jet.branchValues. Let x_s be the exact value and c_s the computed value if the comparisons
+// have the results s. Then |c_t - x_s| <= |c_t - x_t| + |x_t - x_s| for every s and t.
 func (r *rounding) bound(on Interval) float64 {
 	whole := r.plain(on)
 	open := r.exact.open(func(i int) bool { return r.err[i] != 0 })
@@ -77,7 +77,7 @@ func (r *rounding) bound(on Interval) float64 {
 	return math.Min(whole, addUp(own, values.Width())*inflate)
 }
 
-// plain is bound with comparisons as they stand.
+// plain is bound without following the results of comparisons.
 func (r *rounding) plain(on Interval) float64 {
 	last := len(r.err) - 1
 	for i, in := range r.exact.code {
@@ -143,7 +143,7 @@ func (r *rounding) step(i int, in instr, on Interval) {
 	r.float.v[i], r.err[i] = c, e
 }
 
-// mayBeNaN reports whether the computed operands may be infinities that give NaN.
+// mayBeNaN reports whether the computed operands may be infinities whose combination is NaN.
 func (r *rounding) mayBeNaN(in instr) bool {
 	a := r.float.v[in.a]
 	infinite := func(x Interval) bool { return math.IsInf(x.Lo, 0) || math.IsInf(x.Hi, 0) }
@@ -164,8 +164,8 @@ func (r *rounding) mayBeNaN(in instr) bool {
 	return false
 }
 
-// own bounds the error of the operation itself on exact operands, relative to the
-// result plus absolute.
+// own returns bounds of the error of the operation itself on exact operands: one relative to the
+// result, and one absolute. The error is at most their sum.
 func (r *rounding) own(i int, in instr) (relative, absolute float64) {
 	if r.single {
 		return r.ownSingle(in)
@@ -200,9 +200,9 @@ func (r *rounding) own(i int, in instr) (relative, absolute float64) {
 	return libraryError, libraryTiny
 }
 
-// ownPower is the error of power: n products, or the logarithm's error and the
-// product's, amplified by |c log a|, and the exponential's. A reciprocal adds one
-// rounding, and is not bounded if the power may be subnormal.
+// ownPower returns bounds of the error of power. The error is from n products. Otherwise it is from
+// the logarithm and the product, amplified by |c log a|, and from the exponential. A reciprocal
+// adds one rounding. Its error is not bounded if the power may be subnormal.
 func (r *rounding) ownPower(in instr) (relative, absolute float64) {
 	c, a := math.Abs(in.c), r.float.v[in.a]
 	if in.c < 0 && (a.undefined() || !(r.exact.v[in.a].pow(c).least() > 0x1p-1000) || !(a.pow(c).least() > 0x1p-1000)) {
@@ -221,7 +221,7 @@ func (r *rounding) ownPower(in instr) (relative, absolute float64) {
 	return (10*c*log*unitRoundoff + libraryError) * (1 + 0x1p-20), libraryTiny
 }
 
-// carried bounds what the errors of the operands do to an exact operation.
+// carried returns a bound of the error that the errors of the operands cause in an exact operation.
 func (r *rounding) carried(i int, in instr) float64 {
 	a, ea := r.exact.v[in.a], r.err[in.a]
 	if in.op.binary() {
@@ -267,15 +267,15 @@ func (r *rounding) carriedBinary(in instr, a, b Interval, ea, eb float64) float6
 	case opMax, opMin:
 		return math.Max(ea, eb)
 	}
-	// A comparison of exact sides is exact; others count in step as far as their
-	// enclosures differ.
+	// A comparison of exact sides is exact. For other comparisons, step uses the difference of
+	// their enclosures.
 	if ea == 0 && eb == 0 {
 		return 0
 	}
 	return inf
 }
 
-// product is x times the error e, 0 if the error is.
+// product returns x times the error e, and 0 if x or e is 0.
 func product(x, e float64) float64 {
 	if e == 0 || x == 0 {
 		return 0
@@ -283,7 +283,7 @@ func product(x, e float64) float64 {
 	return x * e
 }
 
-// carriedWhere is the error of the branch that is selected, if the mask is exact.
+// carriedWhere returns the error of the selected branch, if the mask is exact.
 func (r *rounding) carriedWhere(in instr) float64 {
 	if r.err[in.m] != 0 {
 		return inf

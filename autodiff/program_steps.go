@@ -59,7 +59,7 @@ func (s *step) unary(dst, a []float64) {
 	}
 }
 
-// right has the constant k as its second operand.
+// right computes an operation whose second operand is the constant k.
 func (s *step) right(dst, a []float64) {
 	dst, k := dst[:len(a)], s.k
 	switch s.op {
@@ -98,7 +98,7 @@ func (s *step) right(dst, a []float64) {
 	}
 }
 
-// left has the constant k as its first operand.
+// left computes an operation whose first operand is the constant k.
 func (s *step) left(dst, b []float64) {
 	dst, k := dst[:len(b)], s.k
 	switch s.op {
@@ -161,7 +161,7 @@ func (s *step) both(dst, a, b []float64) {
 	}
 }
 
-// bit is 1 or 0, without a branch.
+// bit returns 1 or 0, without a branch.
 func bit(b bool) float64 {
 	var m uint64
 	if b {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// effort limits the work of Prove, in interval evaluations of phi'.
+// effort limits the work of Prove. Its fields are numbers of interval evaluations of phi'.
 type effort struct {
 	ends  int // for each end of the range of phi' and of phi"
 	kinks int // for locating kinks
@@ -21,55 +21,51 @@ const (
 	slopeTolerance = 0x1p-16 // gap, relative to the largest value
 	curveTolerance = 0x1p-11
 	slackTolerance = 0x1p-44 // Slack, relative to the largest |phi'|
-	// constantTolerance is that relative to the largest |phi"| times |u|: a kink at a
-	// constant that was rounded is moved by an ulp of it.
+	// constantTolerance is the tolerance of Slack relative to the largest |phi"| times |u|: a kink
+	// at a rounded constant moves by an ulp of the constant.
 	constantTolerance = 0x1p-48
-	kinkWidth         = 0x1p-70 // of a located kink, relative to the range
-	noiseWidth        = 0x1p-40 // of a kink that roundings hide, at most, relative to the range
+	kinkWidth         = 0x1p-70 // width of a located kink, relative to the range
+	noiseWidth        = 0x1p-40 // largest width of a kink that roundings hide, relative to the range
 )
 
-// Properties are facts about a derivative phi' on a bounded interval, proved by interval
-// arithmetic with outward rounding and branch and bound. They hold for the Expr of phi'
-// as it stands: exact arithmetic on its float64 constants. Numbers that could not be
-// bounded are infinite.
+// Properties holds facts about a derivative phi' on a bounded interval, proved by interval
+// arithmetic with outward rounding and branch and bound. They hold for the Expr of phi' as it is:
+// exact arithmetic on its float64 constants. A number that could not be bounded is infinite.
 //
-// Convex and Smoothness hold for a function g with |phi'(u) - g(u)| <= Slack for
-// all u in On: g does not decrease if Convex is true, and is Lipschitz
-// continuous with the constant Smoothness if that is finite; if both, both hold
-// for the same g. Slack is at most 2^-44 times the largest |phi'|, 2^-48 times the
-// largest |phi"| |u|, and 16 times the rounding error of phi' at kinks. Add it to the
-// rounding error of phi'. It is needed because the sides of a kink such as that of
-// max(0, 1-u)^2 meet only up to rounding where the constants are not exact.
+// Convex and Smoothness hold for a function g with |phi'(u) - g(u)| <= Slack for all u in On. If Convex is
+// true, g is non-decreasing. If Smoothness is finite, g is Lipschitz continuous with this constant. If both
+// apply, they hold for the same g. Slack is at most twice the sum of three terms: 2^-44 times the bound of
+// |phi'|, 2^-48 times the bound of |phi"| times the largest |u|, and 16 times the estimated rounding error of
+// phi' at kinks. Add Slack to the rounding error of phi'. Slack is needed for kinks such as that in the
+// derivative of max(0, 1-u)^2: if the constants are not exact, the two sides meet only up to rounding.
 type Properties struct {
-	// On is the interval.
+	// On is the interval on which the properties hold.
 	On Interval
-	// Slope contains phi'(u) for all u in On; its ends bound the one-sided
-	// derivatives of phi, so Slope.Abs() is a Lipschitz constant of phi if phi does
-	// not jump (Check).
+	// Slope contains phi'(u) for all u in On. Its ends bound the one-sided derivatives of phi, so
+	// Slope.Abs() is a Lipschitz constant of phi if phi does not jump (Check).
 	Slope Interval
-	// SlopeFound lies within the range of phi': values that are attained, up to
-	// their own rounding.
+	// SlopeFound lies within the range of phi': phi' attains its ends, up to their own rounding.
 	SlopeFound Interval
 	// Curvature contains phi"(u) for all u in On at which phi' is differentiable.
 	Curvature Interval
-	// CurvatureFound is to Curvature as SlopeFound to Slope.
+	// CurvatureFound lies within the range of phi", as SlopeFound lies within the range of phi'.
 	CurvatureFound Interval
 	// Smoothness is a Lipschitz constant of g, +Inf where phi has a kink.
 	Smoothness float64
-	// Convex reports whether g does not decrease. False means not proved.
+	// Convex is true if g is proved to be non-decreasing. False means not proved.
 	Convex bool
 	// Slack bounds |phi' - g|.
 	Slack float64
-	// Jump bounds the sum of the jumps of phi itself; rounding leaves a small number
-	// where phi does not jump. Only Function.Prove knows phi; Expr.Prove sets +Inf.
+	// Jump bounds the sum of the jumps of phi itself. Rounding leaves a small number if phi does
+	// not jump. Only Function.Prove knows phi; Expr.Prove sets Jump to +Inf.
 	Jump float64
 }
 
-// SlopeGap bounds the relative distance of Slope.Abs() above the largest |phi'|; 1 if no
-// bound is known.
+// SlopeGap returns a bound of the relative distance by which Slope.Abs() exceeds the largest
+// |phi'|. It returns 1 if no bound is known.
 func (p Properties) SlopeGap() float64 { return gap(p.Slope, p.SlopeFound) }
 
-// CurvatureGap is the same for phi".
+// CurvatureGap is SlopeGap for Curvature and phi".
 func (p Properties) CurvatureGap() float64 { return gap(p.Curvature, p.CurvatureFound) }
 
 func gap(bound, found Interval) float64 {
@@ -99,19 +95,18 @@ func validRange(on Interval) bool {
 }
 
 // Prove returns the properties of the derivative e = phi' on the interval
-// (docs/theory.md#formulas). Its work is limited; what it cannot prove in that is left
-// infinite or false. If on is unbounded or empty, it proves nothing.
+// (docs/theory.md#formulas). Its work is limited. A property that it cannot prove within the limit
+// stays infinite or false. If on is unbounded or empty, it proves nothing.
 //
-// Proof. K_1, K_2, ... are the parts of the interval in which a comparison of e is
-// undecided (kinks), the other parts are the regions. On regions e is locally
-// Lipschitz, and its derivative, where it exists, is in the enclosure of jet.slopes.
-// Let g = e + c with c constant on kinks and on regions where e' is in
-// [0, Smoothness], such that g is continuous over smooth kinks: g' = e' clipped
-// from below at 0 on regions (not clipped if not convex), g constant on smooth
-// kinks, and equal to e on both sides of a kink that jumps upwards by an amount
-// that is proved positive. Then |e - g| is at most the sum over the kinks of the
-// jumps that g leaves out and of the changes of e inside, plus the integral of
-// max(0, -e') over the regions: these are what Slack adds up. QED
+// Proof. Let K_1, K_2, ... be the parts of the interval in which a comparison of e is undecided
+// (kinks). The other parts are the regions. On regions e is locally Lipschitz, and its derivative,
+// where it exists, is in the enclosure of jet.slopes. Let g = e + c, where c is constant on kinks
+// and on regions where e' is in [0, Smoothness], such that g is continuous over smooth kinks. That
+// is: g' = e' clipped from below at 0 on regions (not clipped if not convex), and g is constant on
+// smooth kinks. At a kink that jumps upwards by an amount that is proved positive, g equals e on
+// both sides. Then |e - g| is at most a sum of three terms: the jumps that g leaves out, the
+// changes of e inside the kinks, and the integral of max(0, -e') over the regions. Slack is this
+// sum. QED
 func (e Expr) Prove(on Interval) Properties { return e.prove(on, fullEffort) }
 
 func (e Expr) prove(on Interval, work effort) Properties {
@@ -141,8 +136,9 @@ func (e Expr) prove(on Interval, work effort) Properties {
 	return p
 }
 
-// tolerance is the largest Slack: roundings of phi' and of the constants that place its kinks
-// are not kinks. A larger one would be as sound, as it is part of Slack.
+// tolerance returns the largest allowed Slack: rounding errors of phi', and of the constants that
+// place its kinks, do not count as kinks. A larger tolerance would also be sound, since it is part
+// of Slack.
 func (a *analysis) tolerance(slope, curvature float64) float64 {
 	t := slackTolerance * slope
 	if finite(curvature) {
@@ -162,8 +158,8 @@ type analysis struct {
 	jet, point *jet
 	on         Interval
 	work       effort
-	regions    []Interval // without undecided masks
-	kinks      []Interval // the rest
+	regions    []Interval // the parts without undecided masks
+	kinks      []Interval // the other parts
 }
 
 func newAnalysis(e Expr, on Interval, work effort) *analysis {
@@ -172,7 +168,7 @@ func newAnalysis(e Expr, on Interval, work effort) *analysis {
 	return a
 }
 
-// undecidedMask reports whether a mask, or another number by which a Where chooses, may be 0
+// undecidedMask reports whether a mask, or another number by which a Where chooses, may be both 0
 // and not 0 in the last evaluation.
 func (j *jet) undecidedMask() bool {
 	for i, in := range j.code {
@@ -186,11 +182,11 @@ func (j *jet) undecidedMask() bool {
 	return false
 }
 
-// locate splits the interval into regions and kinks, the widest parts first, so that
-// what is left when the work ends is narrow at every kink.
+// locate splits the interval into regions and kinks. It splits the widest parts first, so that the
+// parts that remain when the work ends are narrow at every kink.
 //
-// Near a kink the roundings of a comparison may hide its result in a whole range of
-// float64: that of abs(1 - u) <= 1 in |u| < 2^-52, which has more numbers than work
+// Near a kink, rounding errors may hide the result of a comparison in a whole range of float64
+// numbers. An example is abs(1 - u) <= 1 in |u| < 2^-52; this range has more numbers than the work
 // allows. No part of such a range is split.
 func (a *analysis) locate() {
 	least, noise := kinkWidth*a.on.Abs(), noiseWidth*a.on.Abs()
@@ -232,7 +228,7 @@ func merged(list []Interval) []Interval {
 	return out
 }
 
-// slopeRange bounds the range of phi'.
+// slopeRange returns bounds of the range of phi'.
 func (a *analysis) slopeRange() (bound, found Interval) {
 	at := func(c Interval) (upper, lower Interval) {
 		v, d := a.jet.slopes(c)
@@ -249,7 +245,8 @@ func (a *analysis) slopeRange() (bound, found Interval) {
 	return a.extremes([]Interval{a.on}, at, slopeTolerance)
 }
 
-// curvatureRange bounds the range of phi" on the regions and adds that in kinks.
+// curvatureRange returns bounds of the range of phi" on the regions, together with its range in
+// kinks.
 func (a *analysis) curvatureRange(kinks Interval) (bound, found Interval) {
 	if len(a.regions) == 0 {
 		return kinks, zero
@@ -264,8 +261,8 @@ func (a *analysis) curvatureRange(kinks Interval) (bound, found Interval) {
 	return bound, found
 }
 
-// extremes bounds both ends of a range that at encloses on intervals and, closely,
-// at one of their points.
+// extremes returns bounds of both ends of a range. at encloses the range on an interval and,
+// closely, at one point of the interval.
 func (a *analysis) extremes(parts []Interval, at func(Interval) (enclosure, sample Interval), relative float64) (bound, found Interval) {
 	scale := 0.0
 	for _, p := range parts {
@@ -294,9 +291,9 @@ func (a *analysis) extremes(parts []Interval, at func(Interval) (enclosure, samp
 	return Interval{0 - lo, hi + 0}, found // no -0
 }
 
-// negativePart bounds the integral of max(0, -phi") over the regions. It splits
-// where the bound is large until the sum is far below tolerance, and stops at a
-// point at which phi" is negative.
+// negativePart returns a bound of the integral of max(0, -phi") over the regions. It splits where
+// the bound is large until the sum is far below tolerance. It stops at a point at which phi" is
+// negative.
 func (a *analysis) negativePart(scale, tolerance float64) float64 {
 	var open cells
 	push := func(c Interval) {

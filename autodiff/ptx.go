@@ -14,11 +14,11 @@ const (
 	singleLargest = 0x1p100
 )
 
-// PTX returns code for GPUs that computes e in float32: lines without indentation,
-// which use the registers %phi0, %phi1, ... and the predicates %mask0, ... below the
-// given numbers. in and out are names of registers; in is not written. PTXRoundoff bounds
-// its error, by no finite number if Atan, Erf or a function of the normal law is in e:
-// they have no code, and the result is NaN.
+// PTX returns GPU code that computes e in float32, as lines without indentation. The code uses the
+// registers %phi0, %phi1, ... below the returned number of registers, and the predicates %mask0,
+// ... below the returned number of masks. in and out are names of registers; in is not written.
+// PTXRoundoff bounds the error of the code. If e contains Atan, Erf or a function of the normal
+// law, there is no code for it: the result is NaN, and the bound is not finite.
 func (e Expr) PTX(in, out string) (lines []string, registers, masks int) {
 	p := &ptxEmitter{in: in}
 	code := e.instrs()
@@ -39,7 +39,7 @@ func (p *ptxEmitter) line(format string, args ...any) {
 	p.lines = append(p.lines, fmt.Sprintf(format, args...))
 }
 
-// op emits one instruction and returns the register of its result.
+// op emits one instruction and returns its result register.
 func (p *ptxEmitter) op(name string, operands ...string) string {
 	r := fmt.Sprintf("%%phi%d", p.registers)
 	p.registers++
@@ -53,7 +53,7 @@ func (p *ptxEmitter) op(name string, operands ...string) string {
 
 func single(c float64) string { return fmt.Sprintf("0f%08X", math.Float32bits(float32(c))) }
 
-// power2 is 2^(c x).
+// power2 emits 2^(c x).
 func (p *ptxEmitter) power2(c float64, x string) string {
 	return p.op("ex2.approx.ftz.f32", p.op("mul.rn.f32", x, single(c)))
 }
@@ -130,8 +130,8 @@ func (p *ptxEmitter) mask(compare, a, b string) string {
 // largestSinglePower is the largest exponent of a power that is computed by products.
 const largestSinglePower = 16
 
-// PTXRoundoff is Program.Roundoff for the code of PTX: it bounds |computed - exact| over
-// all float32 u in the interval; +Inf if no bound was found or if a value may leave the
+// PTXRoundoff is Program.Roundoff for the code of PTX. It bounds |computed - exact| over all
+// float32 u in the interval. It returns +Inf if no bound was found or if a value may leave the
 // range of float32.
 func (e Expr) PTXRoundoff(on Interval) float64 {
 	if !validRange(on) {
@@ -145,7 +145,7 @@ func (e Expr) PTXRoundoff(on Interval) float64 {
 	return bound
 }
 
-// leafSingle is the error of a constant, which is rounded to float32.
+// leafSingle returns the error of a constant, which is rounded to float32.
 func leafSingle(in instr) float64 {
 	if in.op != opConst || float64(float32(in.c)) == in.c {
 		return 0

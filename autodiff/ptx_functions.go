@@ -2,12 +2,12 @@ package autodiff
 
 import "math"
 
-// This file has the code of functions that GPUs lack or only approximate, and its errors
-// in units of w = singleRoundoff: relative ones of the result, absolute ones otherwise.
+// This file has the code of functions that GPUs lack or only approximate. Errors are in units of w
+// = singleRoundoff: a relative error is relative to the result, other errors are absolute.
 
 const (
-	// logSingle is the error of lg2.approx.ftz.f32: absolutely where |log2 x| < 1, and
-	// relatively beyond (PTX manual: 2^-22), for normal x > 0.
+	// logSingle is the error of lg2.approx.ftz.f32 for normal x > 0: absolute if |log2 x| < 1, and
+	// relative otherwise (PTX manual: 2^-22).
 	logSingle = 4
 	// largestExponent bounds the argument of exp.
 	largestExponent = 64
@@ -17,15 +17,15 @@ const (
 	trigSingle = 8
 )
 
-// exp is e^x.
+// exp emits e^x.
 func (p *ptxEmitter) exp(x string) string { return p.power2(math.Log2E, x) }
 
-// log is log x = log2 x ln 2: two roundings follow lg2.
+// log emits log x = log2 x ln 2. Two roundings follow lg2.
 func (p *ptxEmitter) log(x string) string {
 	return p.op("mul.rn.f32", p.op("lg2.approx.ftz.f32", x), single(math.Ln2))
 }
 
-// logError bounds the error of log on [a.Lo, a.Hi].
+// logError returns bounds of the error of log on [a.Lo, a.Hi].
 func logError(a Interval) (relative, absolute float64) {
 	if !(a.Lo >= singleTiny) {
 		return 0, inf
@@ -33,7 +33,7 @@ func logError(a Interval) (relative, absolute float64) {
 	return (logSingle + 2.1) * singleRoundoff, logSingle * math.Ln2 * singleRoundoff
 }
 
-// log1p is log(1 + x): the sum is rounded, which moves the logarithm by w.
+// log1p emits log(1 + x). The sum is rounded, which moves the logarithm by w.
 func (p *ptxEmitter) log1p(x string) string { return p.log(p.op("add.rn.f32", x, single(1))) }
 
 func log1pError(a Interval) (relative, absolute float64) {
@@ -44,7 +44,7 @@ func log1pError(a Interval) (relative, absolute float64) {
 	return relative, absolute + 1.1*singleRoundoff
 }
 
-// expm1 is e^x - 1, with the error of e^x and one rounding.
+// expm1 emits e^x - 1, with the error of e^x and one rounding.
 func (p *ptxEmitter) expm1(x string) string { return p.op("add.rn.f32", p.exp(x), single(-1)) }
 
 func expm1Error(a Interval) (relative, absolute float64) {
@@ -52,8 +52,8 @@ func expm1Error(a Interval) (relative, absolute float64) {
 	return 1.1 * singleRoundoff, relative*a.exp().Hi + absolute
 }
 
-// expError is the error of exp: 2 |x| units of the argument, since e^t - 1 <= 1.001 t,
-// and 8 of ex2. Below -64 both the exact and the computed value are under 1.1 e^-64.
+// expError returns bounds of the error of exp: 2 |x| units of the argument, since e^t - 1 <= 1.001
+// t, and 8 units of ex2. Below -64 both the exact and the computed value are under 1.1 e^-64.
 func expError(a Interval) (relative, absolute float64) {
 	if !(a.Hi <= largestExponent) {
 		return 0, inf
@@ -65,11 +65,11 @@ func expError(a Interval) (relative, absolute float64) {
 	return 1.001 * (2*math.Min(a.Abs(), largestExponent) + 8) * singleRoundoff, absolute
 }
 
-// softplus is log(1 + e^x) = max(x, 0) + log(1 + e^-|x|).
+// softplus emits log(1 + e^x) = max(x, 0) + log(1 + e^-|x|).
 //
-// Error: 2 |x| + 8 units of e^-|x|, with |x| e^-|x| < 0.37, less than 8.8 in all, which
-// log1p does not enlarge; its own, at most 2.8 + 1.1 + 6.1 log 2 < 8.2; the sum 1. An
-// e^-|x| that becomes 0 is below 2^-126.
+// Error: the error of e^-|x| is 2 |x| + 8 units, with |x| e^-|x| < 0.37. That is less than 8.8 in
+// all, and log1p does not enlarge it. The error of log1p itself is at most 2.8 + 1.1 + 6.1 log 2 <
+// 8.2, and the error of the sum is 1. An e^-|x| that becomes 0 is below 2^-126.
 func (p *ptxEmitter) softplus(x string) string {
 	e := p.exp(p.op("neg.f32", p.op("abs.f32", p.op("mov.f32", x))))
 	return p.op("add.rn.f32", p.op("max.f32", p.op("mov.f32", x), single(0)), p.log1p(e))
@@ -77,10 +77,10 @@ func (p *ptxEmitter) softplus(x string) string {
 
 const softplusSingle = 18 // absolute; 1.1 relative
 
-// reciprocal is 1/x, rounded to nearest.
+// reciprocal emits 1/x, rounded to nearest.
 func (p *ptxEmitter) reciprocal(x string) string { return p.op("div.rn.f32", single(1), x) }
 
-// power is x^c: repeated products for a small whole |c|, otherwise 2^(c log2 x).
+// power emits x^c: repeated products for a small integer |c|, otherwise 2^(c log2 x).
 func (p *ptxEmitter) power(c float64, x string) string {
 	if n := math.Abs(c); wholePower(n) {
 		r := x
@@ -100,11 +100,10 @@ func wholePower(c float64) bool {
 	return c == math.Trunc(c) && c >= 1 && c <= largestSinglePower
 }
 
-// powerError: every product is below |a|^c, or below 1, and loses w and at most
-// singleTiny; a reciprocal adds w, and where the power is far from 0 no product
-// underflows. Otherwise the exponent
-// c log2 x has the error of the logarithm and two roundings, which the power of two
-// multiplies by log 2, and ex2 adds 8 w.
+// powerError returns bounds of the error of power. Every product is below |a|^c, or below 1, and
+// loses w and at most singleTiny. A reciprocal adds w; if the power is far from 0, no product
+// underflows. Without products, the exponent c log2 x has the error of the logarithm and two
+// roundings. The power of two multiplies this error by log 2, and ex2 adds 8 w.
 func powerError(c float64, a Interval) (relative, absolute float64) {
 	if n := math.Abs(c); wholePower(n) {
 		size := math.Max(1, math.Pow(a.Abs(), n))
@@ -130,17 +129,17 @@ func powerError(c float64, a Interval) (relative, absolute float64) {
 	return 1.001 * (math.Abs(c)*math.Ln2*(logSingle*math.Max(1, log)+2.1*log) + 8) * singleRoundoff, singleTiny
 }
 
-// trig is sin x, or cos x, for |x| <= largestAngle, where k, the whole number nearest to
-// x 2/pi up to rounding, and x - k pi/2 are found first.
+// trig emits sin x or cos x, for |x| <= largestAngle. It first finds k, the integer nearest to x
+// 2/pi up to rounding, and x - k pi/2.
 //
-// Error: adding 1.5 2^23 rounds x 2/pi to a whole number k, whose last two bits the sum
-// ends in; the product has error below 2^-13, so |x - k pi/2| < 0.7857. Pi/2 is three
-// floats up to 2^-76, and k < 2^10. Each of the three fused operations leaves a number
-// below 0.79 (the first two differ from the last by less than 2^-15), rounded, so r is
-// within 2.4 w. The series to r^9 is within r^11/11! < 0.04 w of sin r, and that to r^10
-// within r^12/12! of cos r. By Horner's rule in fused operations, sin r = r + r s P with
-// |r s P| < 0.082 within 7 w relatively, and a rounding of at most 0.71 w; cos r = 1 + s Q
-// with |s Q| < 0.31 within 5 w, and a rounding of at most w. In all less than 5.1 w.
+// Error: adding 1.5 2^23 rounds x 2/pi to an integer k, and the sum ends in the last two bits of k.
+// The product has an error below 2^-13, so |x - k pi/2| < 0.7857. Pi/2 is the sum of three floats
+// up to 2^-76, and k < 2^10. Each of the three fused operations leaves a rounded number below 0.79
+// (the first two differ from the last by less than 2^-15), so r is within 2.4 w. The series to r^9
+// is within r^11/11! < 0.04 w of sin r, and the series to r^10 is within r^12/12! of cos r.
+// Horner's rule uses fused operations. It gives sin r = r + r s P with |r s P| < 0.082 within 7 w
+// relatively, and a rounding of at most 0.71 w. It gives cos r = 1 + s Q with |s Q| < 0.31 within 5
+// w, and a rounding of at most w. In all the error is less than 5.1 w.
 func (p *ptxEmitter) trig(cosine bool, x string) string {
 	const shift = 0x1.8p23
 	t := p.op("fma.rn.f32", x, single(2/math.Pi), single(shift))

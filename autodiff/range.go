@@ -1,11 +1,11 @@
 package autodiff
 
-// rangeEnds is a quarter of what Prove spends on the same ends; few formulas need more.
+// rangeEnds is a quarter of the work of Prove for the same ends. Few formulas need more.
 const rangeEnds = 1000
 
-// Range is an interval that contains e(u) for all u in on, Prove(on).Slope unless the formula
-// is very hard. It is at most 2^16 evaluations of Size interval operations, whatever the
-// formula, so it can be asked for one that is not trusted; Prove and Function.Check do more.
+// Range returns an interval that contains e(u) for all u in on. It equals Prove(on).Slope unless
+// the formula is very hard. It takes at most 2^16 evaluations of Size interval operations for any
+// formula, so it is suitable for untrusted formulas. Prove and Function.Check take more.
 func (e Expr) Range(on Interval) Interval {
 	if !validRange(on) {
 		return whole

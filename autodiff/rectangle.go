@@ -2,18 +2,19 @@ package autodiff
 
 import "math"
 
-// rectangle is the set of complex numbers with real part in re and imaginary part in im.
-// Its operations contain every complex result, like those of Interval; an undefined part
+// rectangle is the set of complex numbers with real part in re and imaginary part in im. The
+// results of its operations contain every complex result, like those of Interval. An undefined part
 // means that a singularity or a branch cut cannot be excluded.
 type rectangle struct{ re, im Interval }
 
-// onAxis is an interval of real numbers.
+// onAxis returns the rectangle of an interval of real numbers.
 func onAxis(x Interval) rectangle { return rectangle{x, zero} }
 
 func (a rectangle) undefined() bool { return a.re.undefined() || a.im.undefined() }
 
-// elementary are the ranges of the functions of one operand on an interval of real numbers and on a rectangle of
-// complex ones. opAbs and opPow are not among them: they need more than the operand.
+// elementary holds functions that compute the ranges of the operations with one operand, on an
+// interval of real numbers and on a rectangle of complex numbers. opAbs and opPow are not among
+// them: they need more than the operand.
 var elementary = [opWhere + 1]struct {
 	real    func(Interval) Interval
 	complex func(rectangle) rectangle
@@ -37,7 +38,7 @@ var elementary = [opWhere + 1]struct {
 	opHazard:     {Interval.hazard, rectangle.hazard},
 }
 
-// modulus is an upper bound of |a|.
+// modulus returns an upper bound of |a|.
 func (a rectangle) modulus() float64 {
 	return a.re.square().add(a.im.square()).sqrt().Hi
 }
@@ -54,16 +55,15 @@ func (a rectangle) square() rectangle {
 	return rectangle{a.re.square().sub(a.im.square()), a.re.mul(a.im).scale(2)}
 }
 
-// inverse is 1/a, undefined if a contains 0. Real and imaginary part are
-// x/(x^2 + y^2) and -y/(x^2 + y^2).
+// inverse returns 1/a, undefined if a contains 0. The real and the imaginary part are x/(x^2 + y^2)
+// and -y/(x^2 + y^2).
 func (a rectangle) inverse() rectangle {
 	return rectangle{share(a.re, a.im), share(a.im, a.re).neg()}
 }
 
-// share is the range of x/(x^2 + y^2). It is monotone in y^2 for fixed x; as a
-// function of x it has its only extremes at x = |y| and x = -|y|, where it is
-// 1/(2|y|) and -1/(2|y|). So over a rectangle without 0 the extremes are at
-// corners, at y = 0, or there.
+// share returns the range of x/(x^2 + y^2). It is monotone in y^2 for fixed x. As a function of x
+// its only extremes are 1/(2|y|) at x = |y| and -1/(2|y|) at x = -|y|. So over a rectangle without
+// 0 the extremes are at corners, at y = 0, or at these points.
 func share(x, y Interval) Interval {
 	if x.undefined() || y.undefined() || x.Contains(0) && y.Contains(0) {
 		return undef
@@ -96,7 +96,7 @@ func share(x, y Interval) Interval {
 	return r
 }
 
-// join is the hull, where undef is the empty set.
+// join returns the hull, where undef is the empty set.
 func join(a, b Interval) Interval {
 	if a.undefined() {
 		return b
@@ -106,14 +106,14 @@ func join(a, b Interval) Interval {
 
 func (a rectangle) div(b rectangle) rectangle { return a.mul(b.inverse()) }
 
-// exp is e^x (cos y + i sin y).
+// exp returns e^x (cos y + i sin y).
 func (a rectangle) exp() rectangle {
 	m := a.re.exp()
 	return rectangle{m.mul(a.im.cos()), m.mul(a.im.sin())}
 }
 
-// log is the principal branch, undefined if a meets the cut, the real numbers
-// that are not positive.
+// log returns the principal branch. It is undefined if a meets the cut, which is the set of
+// non-positive real numbers.
 func (a rectangle) log() rectangle {
 	if a.undefined() || a.im.Contains(0) && !(a.re.Lo > 0) {
 		return rectangle{undef, undef}
@@ -125,8 +125,8 @@ func (a rectangle) log() rectangle {
 	return rectangle{size.log().scale(0.5), a.arg()}
 }
 
-// arg is the range of the angle, which on a rectangle that does not meet the cut
-// has its extremes at corners: it is monotone along each side.
+// arg returns the range of the angle. On a rectangle that does not meet the cut, the extremes of
+// the angle are at corners, because it is monotone along each side.
 func (a rectangle) arg() Interval {
 	r := undef
 	for _, x := range [2]float64{a.re.Lo, a.re.Hi} {
@@ -138,13 +138,13 @@ func (a rectangle) arg() Interval {
 	return r
 }
 
-// sqrt is e^((log a)/2).
+// sqrt returns e^((log a)/2).
 func (a rectangle) sqrt() rectangle {
 	l := a.log()
 	return rectangle{l.re.scale(0.5), l.im.scale(0.5)}.exp()
 }
 
-// sigmoid is 1/(1 + e^-a), by 1 - 1/(1 + e^a) where e^-a may overflow.
+// sigmoid returns 1/(1 + e^-a). It uses 1 - 1/(1 + e^a) where e^-a may overflow.
 func (a rectangle) sigmoid() rectangle {
 	one := onAxis(Point(1))
 	if a.re.Lo < -300 {
@@ -153,14 +153,14 @@ func (a rectangle) sigmoid() rectangle {
 	return one.add(a.neg().exp()).inverse()
 }
 
-// tanh is 2 sigmoid(2a) - 1.
+// tanh returns 2 sigmoid(2a) - 1.
 func (a rectangle) tanh() rectangle {
 	s := rectangle{a.re.scale(2), a.im.scale(2)}.sigmoid()
 	return rectangle{s.re.scale(2), s.im.scale(2)}.sub(onAxis(Point(1)))
 }
 
-// softplus is log(1 + e^a), by a + log(1 + e^-a) on the right. In |Im a| < pi, where
-// e^a avoids (-Inf, 0], both are the continuation from the real axis; outside it has
+// softplus returns log(1 + e^a), and uses a + log(1 + e^-a) on the right. In |Im a| < pi, where e^a
+// avoids (-Inf, 0], both forms are the continuation from the real axis. Outside, softplus has
 // several branches and is undefined here.
 func (a rectangle) softplus() rectangle {
 	if a.undefined() || a.im.Abs() > 3.1415 {
@@ -173,19 +173,19 @@ func (a rectangle) softplus() rectangle {
 	return one.add(a.exp()).log()
 }
 
-// sin is sin x cosh y + i cos x sinh y.
+// sin returns sin x cosh y + i cos x sinh y.
 func (a rectangle) sin() rectangle {
 	c, s := hyperbolic(a.im)
 	return rectangle{a.re.sin().mul(c), a.re.cos().mul(s)}
 }
 
-// cos is cos x cosh y - i sin x sinh y.
+// cos returns cos x cosh y - i sin x sinh y.
 func (a rectangle) cos() rectangle {
 	c, s := hyperbolic(a.im)
 	return rectangle{a.re.cos().mul(c), a.re.sin().mul(s).neg()}
 }
 
-// hyperbolic is the ranges of cosh and sinh.
+// hyperbolic returns the ranges of cosh and sinh.
 func hyperbolic(y Interval) (c, s Interval) {
 	if y.undefined() {
 		return undef, undef
@@ -199,7 +199,7 @@ func hyperbolic(y Interval) (c, s Interval) {
 	return Interval{cosh(y.least()).Lo, cosh(y.Abs()).Hi}, Interval{sinh(y.Lo).Lo, sinh(y.Hi).Hi}
 }
 
-// pow is by products for small integers, else e^(c log a).
+// pow returns a^c, by products for small integers c, else by e^(c log a).
 func (a rectangle) pow(c float64) rectangle {
 	switch {
 	case c < 0 && c == math.Trunc(c) && -c <= maxRepeated:
@@ -215,38 +215,39 @@ func (a rectangle) pow(c float64) rectangle {
 	return rectangle{l.re.scale(c), l.im.scale(c)}.exp()
 }
 
-// atan is i/2 (log(1 - iz) - log(1 + iz)), with cuts on the imaginary axis beyond i
-// and -i, where one of the logarithms meets its own.
+// atan returns i/2 (log(1 - iz) - log(1 + iz)). Its cuts are on the imaginary axis beyond i and -i,
+// where one of the logarithms meets its own cut.
 func (a rectangle) atan() rectangle {
 	one := Point(1)
 	l := rectangle{one.add(a.im), a.re.neg()}.log().sub(rectangle{one.sub(a.im), a.re}.log())
 	return rectangle{l.im.scale(-0.5), l.re.scale(0.5)}
 }
 
-// erf is entire, with the derivative 2/sqrt(pi) e^(-z^2).
+// erf returns the range of erf, an entire function with the derivative 2/sqrt(pi) e^(-z^2).
 func (a rectangle) erf() rectangle {
 	return a.integralOfGauss(a.re.erf(), 1, twoOverSqrtPi)
 }
 
-// normCDF is entire, with the derivative e^(-z^2/2) / sqrt(2 pi).
+// normCDF returns the range of the normal distribution function, an entire function with the
+// derivative e^(-z^2/2) / sqrt(2 pi).
 func (a rectangle) normCDF() rectangle {
 	return a.integralOfGauss(a.re.normCDF(), 0.5, normalDensity)
 }
 
-// hazard is the density divided by normCDF, undefined if that may be 0.
+// hazard returns the normal density divided by normCDF. It is undefined if normCDF may be 0.
 func (a rectangle) hazard() rectangle {
 	square := a.square()
 	return rectangle{square.re.scale(-0.5), square.im.scale(-0.5)}.exp().mul(onAxis(normalDensity)).div(a.normCDF())
 }
 
-// integralOfGauss is a function f with f' = c e^(-b z^2), 0 < b <= 1, whose range on the
-// real part is real.
+// integralOfGauss returns the range of a function f with f' = c e^(-b z^2), 0 < b <= 1, which is
+// real on the real axis. The argument f is its range on the real part.
 //
-// Proof. With m = |y|, f(x + iy) - f(x) is the integral of f' from x to x + iy, of modulus
-// at most c e^(-b x^2) times that of e^(b t^2) from 0 to m, which is at most
-// m (2 + e^(b m^2))/3: its series has the terms b^n m^(2n+1) / (n! (2n+1)), and 2n+1 is 1
-// or at least 3. By Taylor's formula it is also iy f'(x) up to m^2/2 times the largest
-// |f"| on the way, and |f"(w)| = 2 b |w| |f'(w)| <= 2 b |w| c e^(b (m^2 - x^2)). QED
+// Proof. Let m = |y|. f(x + iy) - f(x) is the integral of f' from x to x + iy. Its modulus is at
+// most c e^(-b x^2) times the integral of e^(b t^2) from 0 to m. The second integral is at most m
+// (2 + e^(b m^2))/3: its series has the terms b^n m^(2n+1) / (n! (2n+1)), and 2n+1 is 1 or at least
+// 3. By Taylor's formula the difference is also iy f'(x) up to m^2/2 times the largest |f"| on the
+// way, and |f"(w)| = 2 b |w| |f'(w)| <= 2 b |w| c e^(b (m^2 - x^2)). QED
 func (a rectangle) integralOfGauss(f Interval, b float64, c Interval) rectangle {
 	if a.undefined() || f.undefined() {
 		return rectangle{undef, undef}

@@ -7,10 +7,9 @@ const (
 	smallest     = 0x1p-1074
 )
 
-// evalErr returns Eval(u) and an estimate of its rounding error. Each operation adds its
-// own error (two units in the last place for elementary functions) and passes the errors
-// of its operands on by its derivative. This is first order, so it is an estimate and not
-// a bound.
+// evalErr returns Eval(u) and an estimate of its rounding error. Each operation adds its own error
+// (two units in the last place for elementary functions), and multiplies the errors of its operands
+// by its derivative. This is a first-order estimate and not a bound.
 func (e Expr) evalErr(u float64) (v, err float64) {
 	code := e.instrs()
 	vals := make([]float64, 0, len(code))
@@ -36,7 +35,7 @@ func (e Expr) evalErr(u float64) (v, err float64) {
 	return v, err
 }
 
-// carried is slope * err, and 0 if one of them is 0 and the other infinite.
+// carried returns slope * err. It returns 0 if one of them is 0 and the other is infinite.
 func carried(slope, err float64) float64 {
 	if slope == 0 || err == 0 {
 		return 0
@@ -44,7 +43,7 @@ func carried(slope, err float64) float64 {
 	return math.Abs(slope) * err
 }
 
-// slopes are the partial derivatives of the instruction, whose value is v.
+// slopes returns the partial derivatives of the instruction, whose value is v.
 func (in instr) slopes(v float64, vals []float64) (da, db float64) {
 	a := vals[in.a]
 	switch in.op {
@@ -76,7 +75,7 @@ func (in instr) slopes(v float64, vals []float64) (da, db float64) {
 		return 1 / (1 + a*a), 0
 	case opErf:
 		return 2 / sqrtPi * math.Exp(-a*a), 0
-	case opNormCDF: // and the rounding of its argument, see ownNormCDF
+	case opNormCDF: // includes the rounding of its argument, see ownNormCDF
 		return (1 + 4*unitRoundoff*math.Abs(a)) * math.Exp(-a*a/2) / (math.Sqrt2 * sqrtPi), 0
 	case opLogNormCDF:
 		return hazard(a), 0

@@ -1,7 +1,7 @@
 package autodiff
 
-// secondSlopes returns the enclosures of the derivative and of the second derivative,
-// undefined where a branch is not decided: then there may be none.
+// secondSlopes returns the enclosures of the derivative and of the second derivative. If a branch
+// is not decided, the second derivative may not exist, and its enclosure is undefined.
 func (j *jet) secondSlopes(on Interval) (d, dd Interval) {
 	if j.dd == nil {
 		j.dd = make([]Interval, len(j.code))
@@ -14,7 +14,7 @@ func (j *jet) secondSlopes(on Interval) (d, dd Interval) {
 	return j.d[len(j.d)-1], j.dd[len(j.dd)-1]
 }
 
-// second is the second derivative of instruction i, whose value and slope are known.
+// second returns the second derivative of instruction i, whose value and slope are known.
 func (j *jet) second(i int, in instr) Interval {
 	if in.op.leaf() || in.op.mask() || j.d[i] == zero {
 		return zero
@@ -50,7 +50,7 @@ func (j *jet) second(i int, in instr) Interval {
 	return j.unarySecond(i, in, a).mul(da.square()).add(j.unarySlope(i, in, a).mul(dda))
 }
 
-// unarySecond is the range of the second derivative of the operation at a.
+// unarySecond returns the range of the operation's second derivative at a.
 func (j *jet) unarySecond(i int, in instr, a Interval) Interval {
 	one, v := Point(1), j.v[i]
 	switch in.op {
@@ -97,11 +97,11 @@ func (j *jet) unarySecond(i int, in instr, a Interval) Interval {
 	return undef
 }
 
-// curvatureOn encloses the derivative of the analysed function on c, and at a point of c.
+// curvatureOn returns enclosures of the analysed function's derivative on c, and at a point of c.
 //
-// Where no branch is open and the second derivative is bounded, the mean value form is
-// added: f'(u) is in f'(m) + f"(c) (u - m). Its width is quadratic in that of c, while
-// that of the plain enclosure is linear.
+// If no branch is open and the second derivative is bounded, the enclosure is intersected with the
+// mean value form: f'(u) is in f'(m) + f"(c) (u - m). The width of the mean value form is quadratic
+// in the width of c, while the width of the plain enclosure is linear.
 func (a *analysis) curvatureOn(c Interval) (on, at Interval) {
 	m := c.middle()
 	_, at = a.point.slopes(Point(m))

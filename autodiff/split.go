@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// cell is a part of a range with the priority of splitting it.
+// cell is a part of a range. Its bound is the priority of splitting it.
 type cell struct {
 	Interval
 	bound float64
@@ -33,11 +33,10 @@ func (a Interval) halves() (l, r Interval, ok bool) {
 	return Interval{a.Lo, m}, Interval{m, a.Hi}, a.Lo < m && m < a.Hi
 }
 
-// maximise bounds the supremum over the parts of a function from above by branch
-// and bound. at returns an upper bound of the function on an interval and a lower
-// bound of its value somewhere in it. It stops when the bound is within
-// tolerance(best) of the largest value found, and after work evaluations;
-// the bound is valid in either case.
+// maximise bounds from above the supremum of a function over the parts, by branch and bound. at
+// returns an upper bound of the function on an interval, and a lower bound of its value somewhere
+// in the interval. maximise stops when the bound is within tolerance(best) of the largest value
+// found, and after work evaluations. The bound is valid in both cases.
 func maximise(parts []Interval, at func(Interval) (upper, found float64), tolerance func(best float64) float64, work int) (bound, best float64) {
 	var open cells
 	best = -inf

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// maxInline is the longest formula, in operations, that String writes without
-// names for repeated parts.
+// maxInline is the largest number of operations of a formula that String writes without names for
+// repeated parts.
 const maxInline = 200
 
 var opNames = [...]string{

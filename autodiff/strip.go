@@ -4,26 +4,25 @@ import "math"
 
 // The work of StripBound.
 const (
-	stripWork      = 3000     // rectangles for analyticity, and again for the bound
-	stripTolerance = 0x1p-7   // gap of the bound
+	stripWork      = 3000     // number of rectangles for analyticity, and again for the bound
+	stripTolerance = 0x1p-7   // relative gap of the bound
 	stripLeast     = 0x1p-12  // least width of a rectangle, relative to the strip
 	stripLargest   = 0x1p1000 // a bound above this is useless
 )
 
-// StripBound returns an upper bound of |e(z)| for all complex z with Re z in on and
-// |Im z| <= height, where e(z) is the analytic continuation of e from the real
-// interval. It is +Inf if e may have a singularity or a branch cut there, or a
-// comparison, Abs, Max or Min of it is not decided on the whole of on. Bounds of
-// an expression with a singularity just outside are larger than the supremum.
+// StripBound returns an upper bound of |e(z)| for all complex z with Re z in on and |Im z| <=
+// height, where e(z) is the analytic continuation of e from the real interval. It returns +Inf if e
+// may have a singularity or a branch cut there. It also returns +Inf if a comparison, Abs, Max or
+// Min of e is not decided on the whole of on. If an expression has a singularity just outside, the
+// bound is larger than the supremum.
 //
-// Proof. Every operation is evaluated on rectangles that contain its exact values.
-// If all rectangles of a cover of [on] x i[0, height] give finite enclosures, every
-// operation is analytic on a neighbourhood of its operands' values there, so e is
-// analytic, and it is the continuation because it is right on the real axis, which
-// is one side of the connected set. e is real on the real axis, so e(conj z) =
-// conj e(z) and |e| on the lower half is the same. By the maximum principle the
-// supremum is on the boundary of the full rectangle, that is on Im z = height and
-// on the two ends, where branch and bound finds it. QED
+// Proof. Every operation is evaluated on rectangles that contain its exact values. Suppose that all
+// rectangles of a cover of [on] x i[0, height] give finite enclosures. Then every operation is
+// analytic on a neighbourhood of its operands' values there, so e is analytic. It is the
+// continuation because it is correct on the real axis, which is one side of the connected set. e is
+// real on the real axis, so e(conj z) = conj e(z), and |e| on the lower half is the same. By the
+// maximum principle the supremum is on the boundary of the full rectangle. That is on Im z = height
+// and on the two ends, where branch and bound finds it. QED
 func (e Expr) StripBound(on Interval, height float64) float64 {
 	if !validRange(on) || !(height >= 0) || math.IsInf(height, 1) {
 		return inf
@@ -65,11 +64,11 @@ func (e Expr) StripBound(on Interval, height float64) float64 {
 type strip struct {
 	jet   *jet
 	v     []rectangle
-	first []bool // whether a branching instruction takes its first operand, or is 1
-	dead  []bool // not used on on
+	first []bool // whether a branching instruction takes its first operand, or has the value 1
+	dead  []bool // whether an instruction is not used on the interval
 }
 
-// decide fixes every branch on the real interval, or reports that one is undecided.
+// decide fixes every branch on the real interval. It returns false if a branch is undecided.
 func (s *strip) decide(on Interval) bool {
 	s.jet.values(on)
 	code := s.jet.code
@@ -155,7 +154,7 @@ func (s *strip) analytic(on Interval, height float64) bool {
 	return true
 }
 
-// modulus bounds |e| on a rectangle, +Inf if an operation may be singular.
+// modulus returns a bound of |e| on a rectangle, +Inf if an operation may be singular.
 func (s *strip) modulus(on rectangle) float64 {
 	last := len(s.v) - 1
 	for i, in := range s.jet.code {

@@ -8,41 +8,44 @@ import (
 	"math"
 )
 
-// ErrUnsupported is wrapped by Backend.Plan when a backend has no method for a
-// problem.
+// ErrUnsupported is wrapped by the error of Backend.Plan if the backend has no method for
+// the problem.
 var ErrUnsupported = errors.New("engine: not supported by this backend")
 
-// Problem holds the public facts about a computation: everything that the choice of a
-// method, its roundoff bound and its cost may depend on.
+// Problem holds the public facts about a computation. The choice of a method, its
+// roundoff bound and its cost depend on no other facts.
 type Problem struct {
 	N, D   int     // records and features, N >= 2, D >= 1
-	Bounds Bounds  // of every record
+	Bounds Bounds  // the bounds of every record
 	Loss   Loss    // the pair loss
-	Radius float64 // r: gradients are at ||w||_2 <= r only; > 0
-	// NonZerosPerRow bounds the stored features of a row; 0 means D. It is
-	// public, as part of the schema.
+	Radius float64 // r > 0: gradients are computed only at ||w||_2 <= r
+	// NonZerosPerRow is the largest number of stored features of a row. If it is 0, D
+	// applies. NonZerosPerRow is public, because it is part of the schema.
 	NonZerosPerRow int
-	// LabelValues bounds the number of different labels; 0 means 2, for two classes,
-	// and AnyLabels sets no bound. It is public, as part of the schema: methods that
-	// need few labels are chosen by it, never by the labels of the records. The time of
-	// a run may still tell about them: the direct method visits n+ n- pairs of two
-	// classes.
+	// LabelValues bounds the number of different labels. 0 means 2 (two classes), and
+	// AnyLabels sets no bound. LabelValues is public, because it is part of the schema.
+	// The choice of a method that needs few labels depends on LabelValues and not on the
+	// labels of the records. The running time may still depend on the labels: for two
+	// classes with n+ and n- records, the direct method visits n+ n- pairs.
 	LabelValues int
-	// PersonRows is the public cap of the rows of a person; 0 means that each row is a
-	// record. With it the N records are persons, and the loss of two persons is the mean
-	// over the pairs of their rows (docs/theory.md#persons).
+	// PersonRows is the public cap on the number of rows of a person. If it is 0, each
+	// row is a record. If it is positive, each of the N records is a person, and the loss
+	// of two persons is the mean of the losses over the pairs of their rows
+	// (docs/theory.md#persons).
 	PersonRows int
-	// Groups are the sizes of public query groups of consecutive records, which
-	// add up to N; pairs are then formed within groups only. nil means all pairs.
+	// Groups are the sizes of public query groups of consecutive records. The sizes add
+	// up to N, and pairs are formed within groups only. If Groups is nil, all pairs are
+	// formed.
 	Groups []int
 	// Candidates are products of features that a training may choose among. Kernels ignore them.
 	Candidates Candidates
 }
 
-// AnyLabels is Problem.LabelValues without a bound, e.g. for graded labels.
+// AnyLabels is the value of Problem.LabelValues that sets no bound on the number of
+// different labels, e.g. for graded labels.
 const AnyLabels = -1
 
-// LabelLimit is the largest number of different labels of the rows of N records.
+// LabelLimit returns the largest number of different labels that the rows of the problem's N records may have.
 func (p Problem) LabelLimit() int {
 	switch p.LabelValues {
 	case 0:
@@ -53,14 +56,14 @@ func (p Problem) LabelLimit() int {
 	return min(p.LabelValues, p.MaxRows())
 }
 
-// Sizes for which the proofs count roundings and nothing overflows.
+// The proofs count roundings for sizes up to these limits, and no count overflows.
 const (
 	maxFeatures = 1 << 27 // Problem.D
 	maxParams   = 1 << 32 // parameters of a model
 )
 
-// Radii and norms stay where squares and roundings neither overflow nor underflow,
-// so that the relative error bounds of the proofs hold.
+// Radii and norms stay within a range in which squares and roundings neither overflow nor
+// underflow, so the relative error bounds of the proofs hold.
 const (
 	smallestScale = 0x1p-500
 	largestScale  = 0x1p+500
@@ -97,9 +100,10 @@ func (p Problem) Validate() error {
 	return p.Bounds.Validate()
 }
 
-// Fits returns an error unless the records have the problem's n, d and bounds, are persons if
-// it has persons, and have no more stored features in a row, no more rows a person and no more
-// different labels than it allows.
+// Fits returns an error unless the records fit the problem: they have its n, d and bounds, and
+// they are persons if and only if the problem has persons. They also have no more stored
+// features in a row, no more rows for each person and no more different labels than the
+// problem allows.
 func (p Problem) Fits(r *Records) error {
 	if r.IsShard() {
 		return fmt.Errorf("engine: these records are %d of %d, and a kernel without a team needs all", r.Units(), r.Total())
@@ -107,8 +111,9 @@ func (p Problem) Fits(r *Records) error {
 	return p.FitsShard(r)
 }
 
-// FitsShard is Fits for records that may be a shard. That the shards of a team have no more
-// different labels together than the problem allows, the team agrees on.
+// FitsShard is Fits for records that may be one shard of a team's data. It does not check
+// the number of different labels of all shards together. The members of the team check
+// this number when they agree on a run.
 func (p Problem) FitsShard(r *Records) error {
 	if r.Total() != p.N || r.Dim() != p.D || r.Bounds() != p.Bounds {
 		return fmt.Errorf("engine: records of shape %d x %d with bounds %+v do not fit a problem planned for %d x %d with %+v", r.Total(), r.Dim(), r.Bounds(), p.N, p.D, p.Bounds)
@@ -127,75 +132,80 @@ func (p Problem) FitsShard(r *Records) error {
 
 // Backend turns a public Problem into a Kernel.
 type Backend interface {
-	// Name identifies the backend and its variant in reports, e.g. "cpu".
+	// Name returns the name of the backend and its variant for reports, e.g. "cpu".
 	Name() string
-	// Plan chooses the cheapest exact method from public numbers alone. It
-	// wraps ErrUnsupported if it has none, in particular for query groups: see Grouped.
+	// Plan chooses the cheapest exact method from public numbers alone. It returns an
+	// error wrapping ErrUnsupported if the backend has no method for the problem. A
+	// backend need not know query groups: see Grouped.
 	Plan(Problem) (Kernel, error)
-	// PlanMoments returns a kernel of moments of the records of a problem, whose loss it ignores. It
-	// wraps ErrUnsupported if the backend has none.
+	// PlanMoments returns a kernel for moments of the records of a problem. It ignores the loss of
+	// the problem. It returns an error wrapping ErrUnsupported if the backend has no such kernel.
 	PlanMoments(Problem) (Kernel, error)
 }
 
-// Kernel is a chosen method for a Problem, still without data.
+// Kernel is the method that was chosen for a Problem. It is not bound to data yet.
 type Kernel interface {
-	// Problem returns the problem it was planned for.
+	// Problem returns the problem that the kernel was planned for.
 	Problem() Problem
-	// Method names the method, e.g. "near-linear", for reports.
+	// Method returns the name of the method for reports, e.g. "near-linear".
 	Method() string
-	// Bounds returns what is public about the answer to a query whose vectors are any that it
-	// may have: W and Centre need not be set.
+	// Bounds returns the public bounds of the answer to a query. They hold for every W and
+	// Centre that the query may have, so W and Centre need not be set.
 	Bounds(q Query) QueryBounds
-	// Bind attaches records. It fails if Problem.Fits does; it never fails on
-	// content.
+	// Bind attaches records. It fails if Problem.Fits fails. It never fails because of
+	// the values of the records.
 	Bind(*Records) (Evaluator, error)
 }
 
-// QueryBounds holds bounds and costs of the answer to a Query, from public numbers alone.
+// QueryBounds holds error bounds and costs of the answer to a Query. They are computed from public numbers alone.
 type QueryBounds struct {
-	// Sum bounds ||computed - exact||_2 of a gradient, or of Moments.Sum, for every data set within
-	// Bounds and every w in the ball of radius Problem.Radius, where "exact" is the real-arithmetic
-	// sum for the stored (float64) records and w; of moments for the records' t, a and x~ as
-	// computed. It is +Inf if the kernel does not answer the query. Certificates use it as
-	// docs/theory.md#roundoff describes.
+	// Sum bounds ||computed - exact||_2 of a gradient, or of Moments.Sum. The bound holds for every
+	// data set within Bounds and every w in the ball of radius Problem.Radius. The exact gradient
+	// is the sum in real arithmetic for the stored (float64) records and w. The exact moments are
+	// the sums in real arithmetic of t, a and x~ as computed. Sum is +Inf if the kernel does not
+	// answer the query. Certificates use Sum as docs/theory.md#roundoff describes.
 	//
-	// For a loss with Constants.Smoothness = +Inf that distance is not small: near a kink a rounded margin gives
-	// another slope. "Exact" is then a real-arithmetic sum of terms g(w; z, z'), where a term depends only on the
-	// two records, their places in the data set and w, and obeys Constants: ||g|| <= Lipschitz, and replacing one
-	// record of a pair moves g by at most PairDiameter. A backend reaches this with slopes that it clamps to the
-	// bounds of phi' and computes for each pair from that pair alone, bit for bit: whatever else is in the block,
-	// list, vector or chunk that it is computed in (Scalar.Slopes, docs/theory.md#kinks). It is what a certificate
-	// of one gradient needs (privacy.MeanGradient), because the sums of two neighbouring data sets at the same w
-	// differ in the terms of one record. It is not enough for a certificate of a recursion, which compares gradients
-	// at different w and needs a finite Smoothness: those certificates refuse +Inf.
+	// For a loss with Constants.Smoothness = +Inf, the distance to the exact gradient is not small: near a kink, a
+	// rounded margin gives another slope. "Exact" then means a sum in real arithmetic of terms g(w; z, z') with two
+	// properties. First, a term depends only on the two records, their places in the data set and w. Second, a term
+	// obeys Constants: ||g|| <= Lipschitz, and replacing one record of a pair moves g by at most PairDiameter. To
+	// give the terms these properties, a backend clamps each slope to the bounds of phi'. It computes the slope of
+	// a pair from this pair alone, bit for bit. The other pairs in the same block, list, vector or chunk do not
+	// influence the slope (Scalar.Slopes, docs/theory.md#kinks). These properties suffice for a certificate of one
+	// gradient (privacy.MeanGradient), because the sums of two neighbouring data sets at the same w differ only in
+	// the terms of one record. They do not suffice for a certificate of a recursion, which compares gradients at
+	// different w and needs a finite Smoothness. Certificates of recursions refuse +Inf.
 	Sum float64
-	// Neighbour bounds the change of the error of a gradient by one record, 0 if no more than Sum is
-	// known (see OneRecord). That is what the sensitivity of one gradient needs, and it can be far
-	// smaller, because the errors of pairs without the record cancel if they do not depend on it
-	// (docs/theory.md#neighbour-roundoff). It is not enough for a recursion, whose certificates
-	// compare with exact steps.
+	// Neighbour bounds how much one record changes the error of a gradient. It is 0 if no bound
+	// besides Sum is known (see OneRecord). The sensitivity of one gradient needs this bound only.
+	// Neighbour can be far smaller than Sum, because the errors of pairs without the record cancel
+	// if they do not depend on the record (docs/theory.md#neighbour-roundoff). It does not suffice
+	// for a recursion, because certificates of recursions compare with exact steps.
 	//
-	// It is a number r such that, for every w as above and every two
-	// data sets D and D' within Bounds that differ in one record, which has the same place
-	// in both, the computed gradient satisfies
+	// Neighbour is a number r with the following property. Let ||w|| be at most
+	// Problem.Radius, and let the data sets D and D' within Bounds differ in one record,
+	// which has the same place in D and in D'. Then the computed gradient satisfies
 	//
 	//	||(computed(D) - computed(D')) - (S(D) - S(D'))||_2 <= 2 r
 	//
-	// where S is the exact sum, or another sum of terms as stated at Sum for
-	// losses that are not smooth: each depends on its own two records, their places and w,
-	// and on nothing else, and obeys Constants.
+	// where S is the exact sum, or another sum of terms with the properties that Sum
+	// states for losses that are not smooth. Each of these terms depends only on its own
+	// two records, their places and w, and obeys Constants.
 	Neighbour float64
-	// Positives and Second bound the errors of the other Moments, as Sum does.
+	// Positives and Second bound the errors of Moments.Positives and Moments.Second, as
+	// Sum bounds the error of Moments.Sum.
 	Positives, Second float64
-	// Seconds and Bytes are estimates; no result depends on them. Seconds is the time of the answer by
-	// one core at about 2.5 GHz, and Bytes what the Evaluator holds besides the records; 0 if
-	// the kernel cannot tell.
+	// Seconds and Bytes are estimates; no result depends on them. Seconds is the time that one core at
+	// about 2.5 GHz takes to answer. Bytes is the memory of the Evaluator besides the records. Either
+	// is 0 if the kernel has no estimate.
 	Seconds, Bytes float64
-	// Make names what computes terms, if a term's last bits depend on it: the members of a Team must have the same.
+	// Make names the implementation that computes the terms, if the last bits of a term depend on the
+	// implementation. All members of a Team must have the same Make.
 	Make string
 }
 
-// OneRecord is Neighbour, or Sum where that is less or infinite, or Neighbour is not known.
+// OneRecord returns Neighbour. It returns Sum if Sum is less than Neighbour, if Sum is
+// infinite, or if Neighbour is not known.
 func (b QueryBounds) OneRecord() float64 {
 	if b.Neighbour > 0 && b.Neighbour < b.Sum && !math.IsInf(b.Sum, 1) {
 		return b.Neighbour
@@ -203,26 +213,26 @@ func (b QueryBounds) OneRecord() float64 {
 	return b.Sum
 }
 
-// Memory is Bytes, or five numbers a record if the kernel cannot tell.
+// Memory returns Bytes, or the size of five numbers for each record if Bytes is 0.
 func (b QueryBounds) Memory(p Problem) float64 { return cmp.Or(b.Bytes, 40*float64(p.N)) }
 
-// Unanswered are the bounds of queries that a kernel does not answer.
+// Unanswered returns the bounds of a query that a kernel does not answer.
 func Unanswered() QueryBounds {
 	return QueryBounds{Sum: math.Inf(1), Positives: math.Inf(1), Second: math.Inf(1)}
 }
 
-// Evaluator answers queries about bound records. It holds no randomness
-// and returns no loss value: a loss on private data is not a release.
+// Evaluator answers queries about bound records. It has no randomness. It returns no loss
+// values, because a loss on private data is not a release.
 //
-// It is used from one goroutine at a time.
+// An Evaluator is used from one goroutine at a time.
 type Evaluator interface {
-	// Kernel returns what the evaluator was bound from.
+	// Kernel returns the kernel whose Bind returned the evaluator.
 	Kernel() Kernel
-	// Sum sets dst to the sum that q asks for: of a gradient, of length ParamDim, or
-	// Moments.All. Its bits depend on the records and q only: not on the number of workers. It
-	// fails if the kernel does not answer q. When ctx is done it returns ctx.Err() and dst is
-	// unspecified.
+	// Sum sets dst to the sum that q asks for: a sum of gradients of length ParamDim, or
+	// moments laid out as Moments.All. The bits of the result depend only on the records and
+	// q, and not on the number of workers. Sum fails if the kernel does not answer q. When ctx
+	// is done, Sum returns ctx.Err() and dst is unspecified.
 	Sum(ctx context.Context, dst []float64, q Query) error
-	// Close releases workers and device memory.
+	// Close releases the workers and the device memory of the evaluator.
 	Close() error
 }

@@ -5,20 +5,20 @@ import (
 	"math"
 )
 
-// Bounds are the public limits of a record. They are declared by the user and
-// enforced on every record; they are never taken from the data (docs/theory.md#records).
+// Bounds are the public limits of a record. The user declares them, and they are enforced
+// on every record. They are never computed from the data (docs/theory.md#records).
 type Bounds struct {
-	// FeatureNorm is R > 0: every feature vector is projected to ||x||_2 <= R.
+	// FeatureNorm is the bound R > 0 of the feature norm. Every feature vector is projected to ||x||_2 <= R.
 	FeatureNorm float64
-	// LabelAbs is the largest |y|, > 0: every label is clamped to
-	// [-LabelAbs, LabelAbs]. Binary labels are -1 and +1 with LabelAbs 1.
+	// LabelAbs > 0 is the largest absolute value of a label. Every label is clamped to
+	// [-LabelAbs, LabelAbs]. Binary labels are -1 and +1, with LabelAbs 1.
 	LabelAbs float64
 }
 
-// UnitBounds are R = 1 and |y| <= 1.
+// UnitBounds returns the bounds R = 1 and |y| <= 1.
 func UnitBounds() Bounds { return Bounds{FeatureNorm: 1, LabelAbs: 1} }
 
-// Validate returns an error unless both bounds are positive and finite.
+// Validate returns an error unless FeatureNorm and LabelAbs are positive and finite.
 func (b Bounds) Validate() error {
 	for _, f := range []struct {
 		name string

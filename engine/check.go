@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// CheckMoments checks a query of moments before an Evaluator answers it. It returns the parts of dst, or an
-// error if q cannot be answered.
+// CheckMoments checks a query of moments before an Evaluator answers it. It returns dst split into the
+// parts of Moments, or an error if q cannot be answered.
 func (p *Problem) CheckMoments(ctx context.Context, dst []float64, q Query) (Moments, error) {
 	if q.Pairs != nil {
 		return Moments{}, fmt.Errorf("%w: gradients by a kernel of moments", ErrUnsupported)
@@ -23,7 +23,7 @@ func (p *Problem) CheckMoments(ctx context.Context, dst []float64, q Query) (Mom
 }
 
 // CheckGradient checks a query of a gradient before an Evaluator answers it. It returns an error unless q can be
-// answered: the lengths of dst and W, ||W||, Pairs (but for the entries of an Order below T) and ctx.
+// answered. It checks the lengths of dst and W, ||W||, Pairs and ctx, but not the entries of an Order below T.
 func (p *Problem) CheckGradient(ctx context.Context, dst []float64, q *Query) error {
 	switch w := q.W; {
 	case q.Pairs == nil:
@@ -60,9 +60,9 @@ func (p *Problem) CheckGradient(ctx context.Context, dst []float64, q *Query) er
 	return ctx.Err()
 }
 
-// inBall reports that ||w|| <= r (1 + RadiusSlack/2), up to rounding. Sums of
-// 4096 squares are joined, so the depth stays below 2^20 for up to 2^32 parameters
-// and the exact norm is at most r (1 + RadiusSlack).
+// inBall reports whether ||w|| <= r (1 + RadiusSlack/2), up to rounding. It adds partial
+// sums of 4096 squares. So the depth of the sum stays below 2^20 for up to 2^32
+// parameters, and the exact norm is at most r (1 + RadiusSlack).
 func inBall(w []float64, r float64) bool {
 	var sum float64
 	for len(w) > 0 {

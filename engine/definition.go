@@ -10,26 +10,27 @@ import (
 	"dyad/internal/input"
 )
 
-// Definition is the definition of a pair loss phi(u); u is the margin of a pair, positive if the
-// pair is right. The zero value is the logistic loss.
+// Definition defines a pair loss phi(u). The margin u of a pair is positive if the pair is in
+// the right order (AUC) or on the right side of distance 1 (metric). The zero value is the
+// logistic loss.
 type Definition struct {
 	Name    string             `json:"name"`
-	Formula string             `json:"formula,omitempty"` // of phi(u)
+	Formula string             `json:"formula,omitempty"` // the formula of phi(u)
 	Params  map[string]float64 `json:"params,omitempty"`
-	Clip    float64            `json:"clip,omitempty"` // phi' is clamped to [-Clip, Clip]; 0: not
+	Clip    float64            `json:"clip,omitempty"` // phi' is clamped to [-Clip, Clip]; 0 means no clamping
 }
 
-// The tasks of a model.
+// TaskAUC and TaskMetric are the tasks of a model.
 const TaskAUC, TaskMetric = "auc", "metric"
 
-// LogisticName is the name of the loss of a Definition without one.
+// LogisticName is the name of the loss of a Definition without a name.
 const LogisticName = "logistic"
 
-// lossName is what a name of a loss looks like; anything else is a formula.
+// lossName matches the name of a loss. Any other text is a formula.
 var lossName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(-[A-Za-z][A-Za-z0-9]*)*$`)
 
-// Define is the built-in loss of a name, or that of a formula such as "log1p(exp(-u))".
-// params are the values of the names in it.
+// Define returns the built-in loss with the name text. If text is not a name, it is a
+// formula such as "log1p(exp(-u))". params are the values of the names in the formula.
 func Define(text string, params map[string]float64, clip float64) (Definition, error) {
 	s := Definition{Name: text, Params: params, Clip: clip}
 	if l, ok := LibraryByName(text); ok {
@@ -55,7 +56,7 @@ func Define(text string, params map[string]float64, clip float64) (Definition, e
 // Named reports whether the caller chose a loss.
 func (s Definition) Named() bool { return s.Name != "" || s.Params != nil || s.Clip != 0 }
 
-// Defined is the loss with its formula.
+// Defined returns the definition with its formula filled in.
 func (s Definition) Defined() (Definition, error) {
 	if s.Formula != "" {
 		return s, nil
@@ -63,7 +64,7 @@ func (s Definition) Defined() (Definition, error) {
 	return Define(cmp.Or(s.Name, LogisticName), s.Params, s.Clip)
 }
 
-// Scalar is phi.
+// Scalar returns phi.
 func (s Definition) Scalar() (*Expression, error) {
 	s, err := s.Defined()
 	if err != nil {
@@ -77,7 +78,8 @@ func (s Definition) Scalar() (*Expression, error) {
 	return e, input.As(err)
 }
 
-// Of is the pair loss of a task. The logistic loss has kernels of its own.
+// Of returns the pair loss for a task. The logistic loss is a Logistic or a
+// MahalanobisLogistic, and backends have special kernels for these types.
 func (s Definition) Of(task string) (Loss, error) {
 	if task != TaskAUC && task != TaskMetric {
 		return nil, input.Errorf("engine: the task %q is not known here; it is %q or %q", task, TaskAUC, TaskMetric)
@@ -98,5 +100,5 @@ func (s Definition) Of(task string) (Loss, error) {
 	return Metric{Of: e}, nil
 }
 
-// Functions are the names of those that a formula may have.
+// Functions returns the names of the functions that a formula may use.
 func Functions() []string { return autodiff.Functions() }

@@ -1,21 +1,21 @@
 package engine
 
-// Domain is the closed convex set C of parameters. Vectors have the loss's
-// ParamDim and the Euclidean norm.
+// Domain is the closed convex set C of parameters. Its vectors have the length ParamDim
+// of the loss, and the norm is Euclidean.
 type Domain interface {
 	// Text describes the set, for reports.
 	Text() string
-	// Diameter is the largest distance of two points, rounded up.
+	// Diameter is the largest distance between two points of the set, rounded up.
 	Diameter() float64
 	// Start is a point of the set that depends on public numbers only.
 	Start() []float64
-	// StartNorm is at least ||Start()||. It allocates nothing, so that a plan does not.
+	// StartNorm is an upper bound of ||Start()||. It allocates no memory, so planning does not have to allocate Start.
 	StartNorm() float64
-	// Project replaces w by a point of C within ProjectError(norm) of the exact
-	// projection, where norm bounds ||w||. A vector that is not finite becomes
-	// Start. It fails, with w zeroed, if it cannot keep that promise.
+	// Project replaces w by a point of C within distance ProjectError(norm) of the exact
+	// projection, where norm bounds ||w||. A vector that is not finite becomes Start. If
+	// Project cannot reach this accuracy, it sets w to zero and returns an error.
 	Project(w []float64, norm float64) error
-	// ProjectError is the bound that Project keeps.
+	// ProjectError bounds the distance between the result of Project and the exact projection.
 	ProjectError(norm float64) float64
 }
 
@@ -27,35 +27,36 @@ type Ball struct {
 
 var _ Domain = Ball{}
 
-// Text returns "||w|| <= R".
+// Text returns "||w|| <= r".
 func (b Ball) Text() string { return "||w|| <= r" }
 
-// Diameter is 2R.
+// Diameter returns 2R.
 func (b Ball) Diameter() float64 { return 2 * b.R }
 
-// Start is the centre.
+// Start returns the centre.
 func (b Ball) Start() []float64 { return make([]float64, b.Dim) }
 
-// StartNorm is 0.
+// StartNorm returns 0.
 func (b Ball) StartNorm() float64 { return 0 }
 
-// Project is ProjectBall; it never fails.
+// Project calls ProjectBall. It never fails.
 func (b Ball) Project(w []float64, _ float64) error {
 	ProjectBall(w, b.R)
 	return nil
 }
 
-// ProjectError is ProjectBallError.
+// ProjectError returns ProjectBallError.
 func (b Ball) ProjectError(float64) float64 { return ProjectBallError(b.Dim, b.R) }
 
-// ConstrainedLoss is a Loss whose parameters live in a smaller set than the ball.
+// ConstrainedLoss is a Loss whose parameters are in a set that is smaller than the ball.
 type ConstrainedLoss interface {
 	Loss
-	// Domain is the set C for d features, contained in the ball of that radius.
+	// Domain is the set C for d features. It is contained in the ball of the given radius.
 	Domain(d int, radius float64) Domain
 }
 
-// Domain is the set of parameters: the loss's own, or the ball of radius Radius.
+// Domain returns the set of parameters: the Domain of a ConstrainedLoss, or the ball of
+// radius p.Radius for any other loss.
 func (p Problem) Domain() Domain {
 	if l, ok := p.Loss.(ConstrainedLoss); ok {
 		return l.Domain(p.D, p.Radius)

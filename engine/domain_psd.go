@@ -6,9 +6,9 @@ import (
 	"math"
 )
 
-// PSDBall is the set of positive semidefinite Dim x Dim matrices W of Frobenius
-// norm at most B, in Symmetric coordinates: the set C of metric learning. Dim is
-// at least 1 and B positive and finite.
+// PSDBall is the set of positive semidefinite Dim x Dim matrices W of Frobenius norm at
+// most B, in Symmetric coordinates. It is the set C of metric learning. Dim is at least
+// 1, and B is positive and finite.
 type PSDBall struct {
 	Dim int
 	B   float64
@@ -16,14 +16,13 @@ type PSDBall struct {
 
 var _ Domain = PSDBall{}
 
-// errEigen is returned by Project when no solver is accurate enough.
+// errEigen is the error of Project if no solver is accurate enough.
 var errEigen = errors.New("engine: PSDBall.Project: the matrix is longer than its stated norm, so no eigensolver can be accurate enough for it")
 
 // Text returns "w = W positive semidefinite, ||W||_F <= r".
 func (c PSDBall) Text() string { return "w = W positive semidefinite, ||W||_F <= r" }
 
-// Diameter is sqrt(2) B rounded up, or B if Dim is 1.
-// (docs/theory.md#contraction).
+// Diameter returns sqrt(2) B rounded up, or B if Dim is 1 (docs/theory.md#contraction).
 func (c PSDBall) Diameter() float64 {
 	if c.Dim == 1 {
 		return c.B
@@ -31,8 +30,9 @@ func (c PSDBall) Diameter() float64 {
 	return mulUp(math.Nextafter(math.Sqrt2, 2), c.B)
 }
 
-// Start is the multiple of the identity of norm B, within rounding and not above.
-// It is as far from the semidefinite boundary as any member of that norm.
+// Start returns the multiple of the identity whose norm is B up to rounding, and not
+// above B. No member of the set with this norm is farther from the boundary of the
+// semidefinite cone.
 func (c PSDBall) Start() []float64 {
 	w := make([]float64, Symmetric{Dim: c.Dim}.Len())
 	for i := range c.Dim {
@@ -42,49 +42,51 @@ func (c PSDBall) Start() []float64 {
 	return w
 }
 
-// StartNorm is B with room for the roundings of Start, which ProjectBall keeps below it.
+// StartNorm returns B with room for the roundings of Start. ProjectBall keeps the norm of Start below it.
 func (c PSDBall) StartNorm() float64 { return mulUp(1+RadiusSlack, c.B) }
 
-// ProjectError bounds the distance of Project's result to the exact projection,
-// for ||w|| <= norm. With p = Dim(Dim+1)/2 and u = 2^-53 it is
+// ProjectError bounds the distance between the result of Project and the exact
+// projection, for ||w|| <= norm. With d = Dim, p = Dim(Dim+1)/2 and u = 2^-53, the bound
+// is
 //
 //	ProjectBallError(p, B) + (d^2 + 12 d^1.5 + 40 d + 64) u norm + 2^-1000 d^2.
 //
-// It is a public number: Project measures the error of each decomposition and refuses
-// one that exceeds this. The bounds of the roundings of Project's own steps are
-// (d^2 + 8d + 6 d^1.5 + 7 d^0.5 + 3) u norm to first order, and as much as two of them may
-// show in what it measures; the rest is left to the solver; LAPACK's symmetric QR
-// method needs a small part and solveWide provably no more than there is.
+// The bound is a public number. Project measures the error of each decomposition and
+// refuses a decomposition whose error exceeds the bound. To first order, the roundings of
+// Project's own steps are bounded by (d^2 + 8d + 6 d^1.5 + 7 d^0.5 + 3) u norm. Up to
+// twice this bound may be part of the measured error. The remainder of ProjectError is
+// room for the error of the solver. LAPACK's symmetric QR method needs a small part of
+// this room, and solveWide provably needs no more than all of it.
 func (c PSDBall) ProjectError(norm float64) float64 {
 	return ProjectBallError(Symmetric{Dim: c.Dim}.Len(), c.B) + psdAllowance(c.Dim, norm)
 }
 
-// psdAllowance is ProjectError without the error of the ball.
+// psdAllowance returns ProjectError without the term ProjectBallError.
 func psdAllowance(dim int, norm float64) float64 {
 	d := float64(dim)
 	return ((d*d+12*d*math.Sqrt(d)+40*d+64)*unitRoundoff*norm + 0x1p-1000*d*d) * (1 + 0x1p-40)
 }
 
-// Project replaces w by a member of C (in exact arithmetic) within
-// ProjectError(norm) of the exact projection of w. It costs O(d^3) operations
-// and a few d^2 numbers of memory. Its bits do not depend on the number of
-// threads. A vector that is not finite becomes Start. If 2^-900 <= norm <= 2^1000 and
-// Dim <= 2^14 it fails only if ||w|| exceeds norm: it returns an error then, with w zeroed,
-// if the excess is so much that the bound fails. So whether a training succeeds does not
-// depend on its records, and no guarantee rests on an eigensolver.
+// Project replaces w by a member of C (in exact arithmetic) within ProjectError(norm) of
+// the exact projection of w. It costs O(d^3) operations and a few d^2 numbers of memory.
+// The bits of the result do not depend on the number of threads. A vector that is not
+// finite becomes Start. For 2^-900 <= norm <= 2^1000 and Dim <= 2^14, Project fails only
+// if ||w|| exceeds norm by so much that the error bound does not hold. Then it sets w to
+// zero and returns an error. So the success of a training does not depend on its records,
+// and no guarantee depends on an eigensolver.
 //
-// The exact projection clips eigenvalues, then scales: for a closed convex cone
-// K and a ball S around 0, P_S(P_K(M)) is the projection of M onto the
+// The exact projection first clips the negative eigenvalues and then scales. For a closed
+// convex cone K and a ball S around 0, P_S(P_K(M)) is the projection of M onto the
 // intersection (docs/theory.md#contraction).
 //
-// That the result is in C and near is proved at clipEigenvalues and ProjectBall:
-// the last scaling multiplies the matrix by one number, up to the roundings that
-// clipEigenvalues has made room for.
+// The comments of clipEigenvalues and ProjectBall prove that the result is in C and near
+// the exact projection. The last scaling multiplies the matrix by one number, up to
+// roundings, and clipEigenvalues has made room for these roundings.
 func (c PSDBall) Project(w []float64, norm float64) error {
 	return c.project(w, norm, solveLAPACK, jacobi{}.solve, solveWide)
 }
 
-// project tries the solvers in turn.
+// project tries the solvers one after the other.
 func (c PSDBall) project(w []float64, norm float64, solvers ...eigenSolver) error {
 	s := Symmetric{Dim: c.Dim}
 	if len(w) != s.Len() {
@@ -119,37 +121,37 @@ func (c PSDBall) project(w []float64, norm float64, solvers ...eigenSolver) erro
 	return errEigen
 }
 
-// clipEigenvalues returns, for a symmetric d x d matrix A, any d x d matrix V and any d
-// numbers lambda, a symmetric matrix Y and a bound of ||Y - P(A)||_F, where P clips
-// negative eigenvalues. The bound is small if A is near V diag(lambda) V^T and V is near
-// orthogonal; their origin does not matter, and it is NaN if they contain a NaN. It
-// covers the error of Pack(Y). If it is finite, every symmetric matrix whose entries
-// differ from f Y, f > 0, by relative errors of at most gamma(4) (two for Pack, two for
-// ProjectBall), is positive semidefinite.
+// clipEigenvalues takes a symmetric d x d matrix A, any d x d matrix V and any d numbers
+// lambda. It returns a symmetric matrix Y and a bound of ||Y - P(A)||_F, where P sets
+// negative eigenvalues to 0. The bound is small if A is near V diag(lambda) V^T and V is
+// nearly orthogonal. The bound holds wherever V and lambda come from, and it is NaN if V
+// or lambda contains a NaN. The bound covers the error of Pack(Y). If the bound is
+// finite, every symmetric matrix whose entries differ from f Y, f > 0, by relative errors
+// of at most gamma(4) (two for Pack, two for ProjectBall), is positive semidefinite.
 //
-// Proof. Let L = diag(lambda), L+ its clipping, E = A - V L V^T, F = V^T V - I,
-// k = ||F||_F, and V = Q H with Q orthogonal and H = (I + F)^(1/2) semidefinite.
-// Then H - I = G F with G = (H + I)^-1, which commutes with F and has norm at most 1.
-// V L V^T - Q L Q^T = Q (K L + L K + K L K) Q^T with K = H - I, so its Frobenius
-// norm is at most (2 + k) ||K L|| <= (2 + k) ||F L||; the same holds for L+ with
-// ||F L+|| <= ||F L||. P is non-expansive and P(Q L Q^T) = Q L+ Q^T, hence
+// Proof. Let L = diag(lambda), L+ its clipping, E = A - V L V^T, F = V^T V - I, k =
+// ||F||_F, and V = Q H with Q orthogonal and H = (I + F)^(1/2) semidefinite. Then H - I =
+// G F with G = (H + I)^-1, which commutes with F and has norm at most 1. V L V^T - Q L
+// Q^T = Q (K L + L K + K L K) Q^T with K = H - I, so its Frobenius norm is at most (2 +
+// k) ||K L|| <= (2 + k) ||F L||. The same holds for L+, and ||F L+|| <= ||F L||. P is
+// non-expansive and P(Q L Q^T) = Q L+ Q^T, hence
 //
 //	||V L+ V^T - P(A)|| <= ||E|| + 2 (2 + k) ||F L||.
 //
-// Rounding, with |.| entrywise and t = sum_j lambda_j+ ||v_j||^2 = tr(V L+ V^T): the
-// computed Z of V L+ V^T has |Z - V L+ V^T| <= gamma(d+1) |V| L+ |V|^T, a sum of
-// matrices lambda_j+ |v_j||v_j|^T, so of norm at most gamma(d+1) t. Likewise the
-// computed E is off by at most gamma(d+2) (||A|| + sum_j |lambda_j| ||v_j||^2), and
-// column j of the computed F by gamma(d+1) (|V|^T |v_j| + e_j), of norm at most
-// gamma(d+1) (||V||_F ||v_j|| + 1).
-// Y = Z + tau I with tau = gamma(d+8) t (1 + 2^-20). The room: what is added to
-// f (V L+ V^T + tau I), a matrix with eigenvalues of at least f tau, has a norm of at
-// most f times gamma(d+1) t + gamma(5) (t + gamma(d+1) t + tau sqrt d), the 5 being 4
-// and the rounding of adding tau; that is below f tau if gamma(d+8) sqrt d < 2^-24,
-// which is checked. The same terms and tau sqrt(d) are in the bound. Underflow takes
-// less than 2^-1072 d from an entry, in norm less than the 2^-1060 d^2 that tau and
-// the bound have more. (Underflow in ProjectBall is below u f t for B > 2^-900.) If
-// t = 0 then Y = 0. QED
+// Rounding: let |.| be entrywise and t = sum_j lambda_j+ ||v_j||^2 = tr(V L+ V^T). The
+// computed Z of V L+ V^T has |Z - V L+ V^T| <= gamma(d+1) |V| L+ |V|^T. The right side is
+// gamma(d+1) times a sum of matrices lambda_j+ |v_j||v_j|^T, so its norm is at most
+// gamma(d+1) t. Likewise the error of the computed E is at most gamma(d+2) (||A|| + sum_j
+// |lambda_j| ||v_j||^2). The error of column j of the computed F is at most gamma(d+1)
+// (|V|^T |v_j| + e_j), a vector of norm at most gamma(d+1) (||V||_F ||v_j|| + 1). Y = Z +
+// tau I with tau = gamma(d+8) t (1 + 2^-20). This tau is large enough: f (V L+ V^T + tau
+// I) has eigenvalues of at least f tau. The errors that are added to this matrix have a
+// norm of at most f times gamma(d+1) t + gamma(5) (t + gamma(d+1) t + tau sqrt d), where
+// 5 = 4 + 1 counts the rounding of adding tau. This norm is below f tau if gamma(d+8)
+// sqrt d < 2^-24, which is checked. The same terms and tau sqrt(d) are in the bound.
+// Underflow takes less than 2^-1072 d from an entry. In norm this is less than the extra
+// 2^-1060 d^2 that tau and the bound contain. (Underflow in ProjectBall is below u f t
+// for B > 2^-900.) If t = 0 then Y = 0. QED
 func clipEigenvalues(a, v, lambda []float64, d int) (y []float64, bound float64) {
 	root := math.Sqrt(float64(d))
 	up := 1 + 4*Gamma(d*d+64) // covers the rounding of norms and of these formulas

@@ -6,12 +6,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// eigenSolver decomposes the row-major symmetric d x d matrix a, which it leaves
-// as it is, as V diag(lambda) V^T; v is row-major, its columns are the vectors.
-// The result is checked by clipEigenvalues, so a solver may be wrong.
+// eigenSolver decomposes the row-major symmetric d x d matrix a as V diag(lambda) V^T. It
+// does not change a. The matrix v is row-major, and its columns are the eigenvectors.
+// clipEigenvalues checks the result, so a solver may be wrong.
 type eigenSolver func(a []float64, d int) (v, lambda []float64, ok bool)
 
-// solveLAPACK is gonum's translation of LAPACK's dsyev.
+// solveLAPACK calls gonum's translation of LAPACK's dsyev.
 func solveLAPACK(a []float64, d int) (v, lambda []float64, ok bool) {
 	defer func() {
 		if recover() != nil { // gonum panics on some values, such as NaN
@@ -27,16 +27,16 @@ func solveLAPACK(a []float64, d int) (v, lambda []float64, ok bool) {
 	return v, e.Values(nil), true
 }
 
-// jacobi is the cyclic Jacobi method (Golub and Van Loan, Matrix Computations,
-// 8.5.5). It is slower than QR and about as accurate; it is the second opinion if
-// the first solver fails.
+// jacobi is the cyclic Jacobi method (Golub and Van Loan, Matrix Computations, 8.5.5). It
+// is slower than the QR method and about as accurate. It is used if the first solver
+// fails.
 type jacobi struct {
-	sweeps int // at most; 0 means 40
+	sweeps int // largest number of sweeps; 0 means 40
 }
 
 // solve stops when a sweep finds no off-diagonal entry above a tenth of a unit in the
-// last place of the norm divided by d. It reports false if there still is one
-// after the last sweep and sweeps is 0.
+// last place of the norm divided by d. It reports false if sweeps is 0 and there is still
+// such an entry after the last sweep.
 func (o jacobi) solve(a []float64, d int) (v, lambda []float64, ok bool) {
 	sweeps := o.sweeps
 	if sweeps == 0 {
@@ -67,7 +67,7 @@ func (o jacobi) solve(a []float64, d int) (v, lambda []float64, ok bool) {
 	return transpose(q, d), lambda, done || o.sweeps > 0
 }
 
-// rotate makes m_ij zero by the smaller of the two rotations that do.
+// rotate makes m_ij zero by the smaller of the two rotations that make it zero.
 func rotate(m, q []float64, d, i, j int) {
 	theta := (m[j*d+j] - m[i*d+i]) / 2 / m[i*d+j]
 	t := math.Copysign(1, theta) / (math.Abs(theta) + math.Hypot(1, theta))
@@ -87,8 +87,8 @@ func rotate(m, q []float64, d, i, j int) {
 	mix(q[i*d:(i+1)*d], q[j*d:(j+1)*d])
 }
 
-// frobenius is the Euclidean norm of x, without overflow of squares; its relative
-// error is below gamma(len(x) + 4), and it is not finite if a value is not.
+// frobenius returns the Euclidean norm of x, without overflow of squares. Its relative
+// error is below gamma(len(x) + 4). It is not finite if a value of x is not finite.
 func frobenius(x []float64) float64 {
 	var largest float64
 	for _, v := range x {
@@ -105,7 +105,7 @@ func frobenius(x []float64) float64 {
 	return largest * math.Sqrt(sum)
 }
 
-// dot is the inner product, in a fixed order of four partial sums; each product
+// dot returns the inner product. It adds four partial sums in a fixed order. Each product
 // takes part in fewer than len(x) additions of numbers that are not zero.
 func dot(x, y []float64) float64 {
 	y = y[:len(x)]

@@ -5,33 +5,33 @@ import (
 	"math/big"
 )
 
-// wideBits is the precision of solveWide.
+// wideBits is the precision of solveWide, in bits.
 const wideBits = 200
 
 // solveWide is the classical Jacobi method (Golub and Van Loan, Matrix Computations, 8.5.2)
-// in 200 bits. It takes seconds where LAPACK takes milliseconds and is what makes Project
-// succeed on every matrix: no eigensolver has a proof in float64 that it reaches a given
-// accuracy, and a run that stopped where one does not would tell about its records.
+// in 200 bits. It takes seconds where LAPACK takes milliseconds. With it, Project succeeds
+// on every matrix. No eigensolver in float64 is proved to reach a given accuracy, and a run
+// that stopped because a solver was inaccurate would reveal something about its records.
 //
-// Theorem. For a finite A of Frobenius norm N and d <= 2^14 it ends, and clipEigenvalues
-// bounds the error of its result by less than psdAllowance(d, N) - SymmetricError N, where
-// 2^-900 <= N <= 2^1000.
+// Theorem. Let A be finite with Frobenius norm N, 2^-900 <= N <= 2^1000, and let d <=
+// 2^14. Then solveWide ends, and clipEigenvalues bounds the error of its result by less
+// than psdAllowance(d, N) - SymmetricError N.
 //
 // Proof. Exponents of big.Float neither overflow nor underflow. A rotation that makes the
-// largest entry off the diagonal zero takes at least the part 2/(d(d-1)) of the squares of
-// those entries away. As long as the largest exceeds t = 2^-64 N/d there are fewer than
-// d^2/2 (89 + 2 log d) rotations, and each adds errors below 2^-190 N to the matrix and
-// below 2^-190 to V. (The largest is found among entries rounded to float64, which changes
-// the part by a factor of 1 - 2^-51.) So at the end A = Q diag(l) Q^T + R with an orthogonal Q,
-// ||R|| < 2^-60 N and numbers that are rounded to v = Q(1 + e), lambda = l(1 + e), |e| <= u =
-// 2^-53. Norms are Frobenius norms, to first order, in units of u N:
+// largest off-diagonal entry zero reduces the sum of the squares of these entries by at least
+// the fraction 2/(d(d-1)). As long as the largest entry exceeds t = 2^-64 N/d there are fewer
+// than d^2/2 (89 + 2 log d) rotations. Each rotation adds errors below 2^-190 N to the matrix
+// and below 2^-190 to V. (The largest entry is found among entries rounded to float64, which
+// changes the fraction by a factor of 1 - 2^-51.) So at the end A = Q diag(l) Q^T + R, where
+// Q is orthogonal and ||R|| < 2^-60 N. Q and l are rounded to v = Q(1 + e) and lambda = l(1 +
+// e) with |e| <= u = 2^-53. Norms are Frobenius norms, to first order, in units of u N:
 //
 //	||A - V L V^T||  <= 2 ||dV L|| + 1 <= 3     as the columns of dV have norm at most u
 //	||F L||          <= ||dV^T V + V^T dV|| by columns, (sqrt d + 1)
 //
-// clipEigenvalues adds the rounding errors that its own steps can have to what it computes,
-// where they may have happened: twice (d+2)(1 + sqrt d) for the residual, four times (sqrt d
-// + 1) + 2 (d+1)(sqrt d + 1) for the vectors, and (d+6) sqrt d + (d+8) d. All this is at most
+// clipEigenvalues adds bounds of its own rounding errors to the quantities that it computes.
+// These bounds are twice (d+2)(1 + sqrt d) for the residual, four times (sqrt d + 1) + 2
+// (d+1)(sqrt d + 1) for the vectors, and (d+6) sqrt d + (d+8) d. Altogether this is at most
 //
 //	d^2 + 11 d^1.5 + 18 d + 22 sqrt d + 19 <= d^2 + 11 d^1.5 + 40 d + 19,
 //
@@ -77,11 +77,11 @@ func solveWide(a []float64, d int) (v, lambda []float64, ok bool) {
 	return v, lambda, true
 }
 
-// wideFloat is x in 200 bits.
+// wideFloat returns x with a precision of 200 bits.
 func wideFloat(x float64) *big.Float { return new(big.Float).SetPrec(wideBits).SetFloat64(x) }
 
-// rotateWide makes m_ij zero by the smaller of the two rotations that do, and turns the
-// columns of q with it.
+// rotateWide makes m_ij zero by the smaller of the two rotations that make it zero, and
+// applies the same rotation to the columns of q.
 func rotateWide(m, q []*big.Float, near []float64, d, i, j int) {
 	one := wideFloat(1)
 	// theta = (m_jj - m_ii)/(2 m_ij), t = sign(theta)/(|theta| + sqrt(1 + theta^2))

@@ -8,27 +8,28 @@ import (
 
 // Envelope is the Moreau envelope of a Scalar,
 //
-//	phi_mu(u) = min over v of phi(v) + (v - u)^2/(2 mu),
+//	phi_mu(u) = min over v of phi(v) + (v - u)^2/(2 mu).
 //
-// a smooth function below phi with phi_mu' = (u - v)/mu = phi'(v) at the v of the minimum (Nesterov 2005;
-// [Kang21] section 7 for losses that are not smooth). It makes of a hinge its quadratic smoothing, and is
-// a Scalar like every other. Outside of [lo, hi] it goes on linearly. It is immutable.
+// The envelope phi_mu is a smooth function below phi. At the minimising v, phi_mu' = (u - v)/mu = phi'(v)
+// (Nesterov 2005; [Kang21] section 7 for losses that are not smooth). The envelope of a hinge is the
+// quadratically smoothed hinge. Outside of [lo, hi] an Envelope is continued linearly. An Envelope is
+// immutable.
 type Envelope struct {
 	of     Scalar
 	mu     float64
 	lo, hi float64
-	// v is within [from, to], and phi is never asked for anywhere else: within are its bounds there.
+	// v is within [from, to], and phi is evaluated nowhere else. within holds the bounds of phi on [from, to].
 	from, to float64
 	within   ScalarBounds
-	pieces   []Piece // of phi' where v can be, if it is piecewise linear, else nil
+	pieces   []Piece // pieces of phi' on [from, to] if phi' is piecewise linear, else nil
 	bounds   ScalarBounds
 }
 
 var _ Scalar = (*Envelope)(nil)
 
-// NewEnvelope returns the envelope of a phi on [lo, hi], for mu > 0. phi is convex there, or its phi' has a
-// Lipschitz constant of at most 1/(2 mu); and the error of computing phi' is proved. Those bounds are of phi on [lo, hi]
-// and as far beyond as v can be, which is mu sup |phi'|.
+// NewEnvelope returns the envelope of a phi on [lo, hi], for mu from 2^-100 to 2^100. It needs a phi that is convex, or
+// whose derivative phi' has a Lipschitz constant of at most 1/(2 mu), and a proved bound of the error of computing
+// phi'. These conditions apply on [lo, hi] and on all points that v can reach, up to mu sup |phi'| beyond [lo, hi].
 //
 // Proof: docs/theory.md#moreau.
 func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
@@ -38,8 +39,9 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 	if !(mu >= 0x1p-100 && mu <= 0x1p100) {
 		return nil, fmt.Errorf("engine: the parameter mu of the Moreau envelope of %s is %v, want a number between 2^-100 and 2^100", of.Name(), mu)
 	}
-	// Where phi is convex phi'(v) lies between 0 and phi'(u), so that the slopes on [lo, hi] bound it; otherwise the reach is
-	// one that holds for itself. v is then in [lo - reach, hi + reach], and the bounds of phi there are those that count.
+	// If phi is convex, phi'(v) lies between 0 and phi'(u), so the slopes on [lo, hi] bound phi'(v). Otherwise the loop
+	// looks for a reach that is at least mu times the largest slope on [lo - reach, hi + reach]. Then v is in [lo -
+	// reach, hi + reach], and the bounds of phi on this interval are used.
 	b, err := BoundsOn(of, lo, hi)
 	if err != nil {
 		return nil, err
@@ -63,7 +65,7 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 		reach = max(2*reach, mu*wide.Slope()*(1+0x1p-40))
 		b = ScalarBounds{Curvature: math.Inf(1)}
 	}
-	modulus := 1.0 // of v + mu phi'(v), strongly monotone
+	modulus := 1.0 // the modulus of the strongly monotone function v + mu phi'(v)
 	if !b.Convex {
 		modulus = 1 - mu*b.Curvature*(1+0x1p-40)
 	}
@@ -91,15 +93,15 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 	return e, nil
 }
 
-// Name is the name of phi with mu.
+// Name returns "moreau-" and the name of phi.
 func (e *Envelope) Name() string { return fmt.Sprintf("moreau-%s", e.of.Name()) }
 
-// Text describes the loss and its envelope.
+// Text returns a description of phi and of its envelope.
 func (e *Envelope) Text() string {
 	return fmt.Sprintf("Moreau envelope, mu = %g, of %s", e.mu, e.of.Text())
 }
 
-// Phi is phi_mu(u).
+// Phi returns phi_mu(u).
 func (e *Envelope) Phi(u float64) float64 {
 	at := min(max(u, e.lo), e.hi)
 	slope := [1]float64{at}
@@ -108,23 +110,23 @@ func (e *Envelope) Phi(u float64) float64 {
 	return e.of.Phi(v) + e.mu/2*slope[0]*slope[0] + slope[0]*(u-at)
 }
 
-// DPhi is phi_mu'(u).
+// DPhi returns phi_mu'(u).
 func (e *Envelope) DPhi(u float64) float64 {
 	v := [1]float64{u}
 	e.Slopes(v[:])
 	return v[0]
 }
 
-// envelopeBlock is how many minima are looked for side by side.
+// envelopeBlock is the number of minima that are computed together.
 const envelopeBlock = 128
 
-// bisections are reused: the slopes of a Scalar keep nothing.
+// bisections holds scratch space for reuse, because Slopes of a Scalar keeps no state.
 var bisections = sync.Pool{New: func() any { return new(bisection) }}
 
 type bisection struct{ low, high, mid, slope [envelopeBlock]float64 }
 
-// Slopes replaces every u by DPhi of it: by formula where phi' is piecewise linear, else by bisection of
-// v + mu phi'(v) = u.
+// Slopes replaces every number u by DPhi(u). It uses a formula if phi' is piecewise linear, and
+// otherwise solves v + mu phi'(v) = u by bisection.
 func (e *Envelope) Slopes(u []float64) {
 	if e.pieces != nil {
 		for i, v := range u {
@@ -167,8 +169,8 @@ func (e *Envelope) clamp(slope float64) float64 {
 	return min(max(slope, e.within.SlopeMin), e.within.SlopeMax)
 }
 
-// piecewise is the slope at u for a phi' of pieces a + b v: (a + b u)/(1 + mu b) if v is within the
-// piece, (u - k)/mu if v is the knot k at which phi' jumps.
+// piecewise returns the slope at u for a phi' with pieces a + b v. The slope is (a + b u)/(1 + mu
+// b) if v is within a piece, and (u - k)/mu if v is a knot k at which phi' jumps.
 func (e *Envelope) piecewise(u float64) float64 {
 	for i, p := range e.pieces {
 		if i > 0 && u < p.From+e.mu*(p.Slope+p.Rise*p.From) {
@@ -181,7 +183,7 @@ func (e *Envelope) piecewise(u float64) float64 {
 	return math.NaN() // unreachable: the last piece has no end
 }
 
-// Bounds are the same on every interval, since the slope is constant outside of [lo, hi].
+// Bounds returns the same bounds for every interval, since the slope is constant outside of [lo, hi].
 func (e *Envelope) Bounds(lo, hi float64) (ScalarBounds, error) {
 	return e.bounds, checkRange(e.Name(), lo, hi)
 }

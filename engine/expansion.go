@@ -5,50 +5,49 @@ import (
 	"slices"
 )
 
-// Expansion is a Chebyshev interpolation of y -> phi'(u0 + HalfWidth y) on
-// [-1, 1] with a proved error, the same for every real u0 in a range of margins.
+// Expansion describes a Chebyshev interpolation of f: y -> phi'(u0 + HalfWidth y) on [-1,
+// 1]. Its proved error bounds hold for every real u0 in a range of margins.
 type Expansion struct {
-	HalfWidth  float64 // of the interval in the argument of phi'
+	HalfWidth  float64 // half the length of the interval, in the argument of phi'
 	Terms      int     // p: interpolation in the p zeros of T_p, degree p - 1
 	Truncation float64 // sup |f - interpolant|
 	Lebesgue   float64 // bounds the Lebesgue constant of the p nodes
 	// CoefNorm bounds sum_a |c_a| and CoefGrowth sum_a |c_a| (a+1)(a+2)/2 over
 	// the Chebyshev coefficients c_a of the interpolant.
 	CoefNorm, CoefGrowth float64
-	// PowerNorm bounds sum_i |m_i| for the interpolant sum_i m_i y^i, and PowerGrowth
-	// sum_a |c_a| |T_a(sqrt(-1))|: the sum of the absolute values of all terms that
-	// the m_i add up.
+	// PowerNorm bounds sum_i |m_i| for the interpolant sum_i m_i y^i. PowerGrowth bounds
+	// sum_a |c_a| |T_a(sqrt(-1))|, which is the sum of the absolute values of all terms
+	// that are added to compute the m_i.
 	PowerNorm, PowerGrowth float64
 }
 
-// Expand returns the shortest expansion for |u0| <= margin with Truncation <= tol whose
-// number of terms is 1 + step k for some k >= 1, or false if it would need more than most
-// terms.
+// Expand returns the shortest expansion for |u0| <= margin with Truncation <= tol. Its
+// number of terms is 1 + step k for some k >= 1. Expand returns false if the expansion
+// would need more than most terms.
 //
-// Proof. Let E_rho be the Bernstein ellipse with semi-axis sum rho > 1. Its
-// points have |Re y| <= (rho + 1/rho)/2 and |Im y| <= (rho - 1/rho)/2, so |phi'| <= M
-// there with M = StripBound(margin + HalfWidth (rho + 1/rho)/2,
-// HalfWidth (rho - 1/rho)/2), for every u0. Then (Trefethen,
-// Approximation Theory and Approximation Practice, Theorems 8.1, 8.2 and 15.2)
-// the Chebyshev coefficients satisfy |a_k| <= 2 M rho^-k, the interpolant of
-// degree p - 1 has error at most 4 M rho^(1-p) / (rho - 1), and the Lebesgue
-// constant is at most 1 + (2/pi) log p. (Theorem 8.2 is stated for extrema of
-// T_p; for its zeros the same aliasing argument holds: T_k aliases to +-T_m or
-// 0 with m < p, so the error is at most 2 sum_{k>=p} |a_k|.)
-// The coefficient c_k of the interpolant is a_k plus, with signs,
-// a_(2mp-k) + a_(2mp+k) for m >= 1, so |c_k| <= 2 M kappa rho^-k with
-// kappa = 1 + 2 rho^-2 / (1 - rho^-2), since 2mp - k >= k + 2m. Also
-// |c_0| <= Q and |c_k| <= 2 Q where Q is M for rho = 1, because c_k is 2/p (c_0:
-// 1/p) times a sum of p values of at most Q. The powers in T_a alternate in sign, so the
+// Proof. Let E_rho be the Bernstein ellipse with semi-axis sum rho > 1. Its points have
+// |Re y| <= (rho + 1/rho)/2 and |Im y| <= (rho - 1/rho)/2, so |phi'| <= M there with M =
+// StripBound(margin + HalfWidth (rho + 1/rho)/2, HalfWidth (rho - 1/rho)/2), for every
+// u0. Then the Chebyshev coefficients satisfy |a_k| <= 2 M rho^-k, and the interpolant of
+// degree p - 1 has an error of at most 4 M rho^(1-p) / (rho - 1). The Lebesgue constant
+// is at most 1 + (2/pi) log p. (See Trefethen, Approximation Theory and Approximation
+// Practice, Theorems 8.1, 8.2 and 15.2.) (Theorem 8.2 is stated for the extrema of T_p.
+// The same aliasing argument holds for the zeros of T_p: T_k aliases to +-T_m or 0 with m
+// < p, so the error is at most 2 sum_{k>=p} |a_k|.) The coefficient c_k of the
+// interpolant is a_k plus, with signs, a_(2mp-k) + a_(2mp+k) for m >= 1. Since 2mp - k >=
+// k + 2m, |c_k| <= 2 M kappa rho^-k with kappa = 1 + 2 rho^-2 / (1 - rho^-2). Also |c_0|
+// <= Q and |c_k| <= 2 Q, where Q is M for rho = 1, because c_k is 2/p times (and c_0 is
+// 1/p times) a sum of p values of at most Q. The powers in T_a alternate in sign, so the
 // absolute values of their coefficients add up to |T_a(sqrt(-1))|.
 //
 // For PowerNorm let r >= 1 and sigma = r + sqrt(r^2 + 1) < rho. E_sigma contains the disc
-// |y| <= r, and |T_k| <= sigma^k in it. There the interpolant differs from f by at most
-// 2 sum_(k>=p) |a_k| sigma^k <= 4 M (sigma/rho)^p / (1 - sigma/rho), as above, so it is
-// bounded by that and M_sigma, say by B. By Parseval's identity on the circle
-// sum |m_i|^2 r^(2i) <= B^2, hence sum |m_i| <= B sqrt(sum_(i<p) r^(-2i)). QED
+// |y| <= r, and |T_k| <= sigma^k in it. There the interpolant differs from f by at most 2
+// sum_(k>=p) |a_k| sigma^k <= 4 M (sigma/rho)^p / (1 - sigma/rho), as above. So the
+// interpolant is bounded by the sum of this error and M_sigma, called B. By Parseval's
+// identity on the circle sum |m_i|^2 r^(2i) <= B^2, hence sum |m_i| <= B sqrt(sum_(i<p)
+// r^(-2i)). QED
 //
-// The searches over rho and sigma try some; any give valid bounds.
+// The searches try some values of rho and sigma. All values give valid bounds.
 func Expand(loss AnalyticLoss, margin, halfWidth, tol float64, most, step int) (Expansion, bool) {
 	e := Expansion{HalfWidth: halfWidth, Terms: most + 1}
 	const up = 1 + 0x1p-30 // covers the rounding of all formulas here
@@ -104,17 +103,18 @@ func Expand(loss AnalyticLoss, margin, halfWidth, tol float64, most, step int) (
 	return e, true
 }
 
-// ellipses returns numbers rho for Expand in increasing order, and finite bounds of |phi'|
-// on their ellipses.
+// ellipses returns values of rho for Expand in increasing order, and finite bounds of
+// |phi'| on the ellipses E_rho.
 //
-// The number of terms is minimised around the best point of a grid, by golden sections. For
-// a ScalarLoss the grid is coarse: a bound by interval arithmetic takes milliseconds.
+// The number of terms is minimised by golden-section search around the best point of a
+// grid. For a ScalarLoss the grid is coarse, because computing a bound by interval
+// arithmetic takes milliseconds.
 func ellipses(loss AnalyticLoss, strip func(rho float64) float64, tol float64, most int) (rhos, bounds []float64) {
 	spacing := 1.05
 	if _, ok := loss.(ScalarLoss); ok {
 		spacing = 1.5
 	}
-	// terms is the real number of terms with an error of tol.
+	// terms is the number of terms, as a real number, for which the error is tol.
 	terms := func(i int) float64 {
 		return 1 + math.Log(4*bounds[i]/(rhos[i]-1)/tol)/math.Log(rhos[i])
 	}
@@ -162,14 +162,15 @@ func ellipses(loss AnalyticLoss, strip func(rho float64) float64, tol float64, m
 	return rhos, bounds
 }
 
-// powersOf is |T_a(sqrt(-1))|, rounded up.
+// powersOf returns |T_a(sqrt(-1))|, rounded up.
 func powersOf(a int) float64 {
 	x := math.Pow(1+math.Sqrt2, float64(a))
 	return (x + 1/x) / 2 * (1 + 0x1p-40)
 }
 
-// PowerNoise bounds the sum of |T_a(sqrt(-1))| over all coefficients: what an error of 1 in
-// each of them adds to the coefficients of powers.
+// PowerNoise returns a bound of the sum of |T_a(sqrt(-1))| over all coefficients. An error
+// of at most 1 in each Chebyshev coefficient changes the coefficients of powers by at most
+// this sum altogether.
 func (e Expansion) PowerNoise() (sum float64) {
 	for a := range e.Terms {
 		sum += powersOf(a)

@@ -13,20 +13,20 @@ import (
 	"dyad/kernels"
 )
 
-// Expression is a Scalar that is defined by a formula. Its derivative is symbolic and
-// its bounds are proved by interval arithmetic, so that a user's own loss has a
-// guarantee that rests on no guess. It is immutable.
+// Expression is a Scalar that is defined by a formula. Its derivative is computed
+// symbolically, and its bounds are proved by interval arithmetic. So a guarantee for a
+// user's own loss depends only on proved constants. An Expression is immutable.
 type Expression struct {
 	name, text string
 	params     map[string]float64
 	clip       float64
 	f          *autodiff.Function
-	dphi       autodiff.Expr     // phi', without clipping
-	slope      *autodiff.Program // of dphi
+	dphi       autodiff.Expr     // phi' without clipping
+	slope      *autodiff.Program // the program that computes dphi
 	scratch    *sync.Pool        // of slope: *[]float64
-	pieces     []Piece           // of phi' if it is piecewise linear, else nil
-	// proved keeps what takes milliseconds to prove: autodiff.Interval -> ScalarBounds,
-	// gatePassed -> true, strip -> StripBound.
+	pieces     []Piece           // pieces of phi' if phi' is piecewise linear, else nil
+	// proved caches results that take milliseconds to prove. It maps autodiff.Interval to
+	// ScalarBounds, gatePassed to true and strip to the result of StripBound.
 	proved *sync.Map
 }
 
@@ -39,15 +39,16 @@ var (
 type ExpressionOptions struct {
 	// Params are the values of the names in the formula.
 	Params map[string]float64
-	// Clip > 0 clamps phi' to [-Clip, Clip] for every pair; 0 means no clipping, and a
-	// phi' that cannot be bounded is refused. The clipped slope belongs to another loss,
-	// which is convex and smooth if phi is, so every certificate that phi allows holds
-	// for it (docs/theory.md#clipping). Phi stays the formula.
+	// Clip > 0 clamps phi' to [-Clip, Clip] for every pair. 0 means no clipping. Without
+	// clipping, a phi' that cannot be bounded is refused. The clipped slope is the
+	// derivative of another loss. This other loss is convex if phi is convex, and smooth
+	// if phi is smooth. So every certificate that phi allows also holds for the other
+	// loss (docs/theory.md#clipping). Phi still returns the value of the formula.
 	Clip float64
 }
 
-// NewExpression returns phi(u) as given by text, in the notation of autodiff.Parse, for
-// example
+// NewExpression returns the phi(u) that text defines in the notation of autodiff.Parse,
+// for example
 //
 //	NewExpression("hinge", "max(0, m - u)", ExpressionOptions{Params: map[string]float64{"m": 1}})
 //
@@ -67,7 +68,7 @@ func NewExpression(name, text string, o ExpressionOptions) (*Expression, error) 
 	})
 }
 
-// formula is what an Expression is made of. Two that are the same share what is proved.
+// formula holds the definition of an Expression. Expressions with equal formulas share their proved bounds.
 type formula struct {
 	name, text, params string
 	clip               float64
@@ -75,8 +76,8 @@ type formula struct {
 
 var expressions memo.Answers[formula, *Expression]
 
-// NewFunctionExpression is NewExpression for a phi that was built in Go or read from a
-// Gorgonia graph (autodiff/gorgonia).
+// NewFunctionExpression is like NewExpression for a phi that was built in Go or read from
+// a Gorgonia graph (autodiff/gorgonia).
 func NewFunctionExpression(name string, f *autodiff.Function, clip float64) (*Expression, error) {
 	if !(clip >= 0) || math.IsInf(clip, 0) {
 		return nil, fmt.Errorf("engine: loss %s: Clip is %v, want a finite bound of the slope, or 0 for none", name, clip)
@@ -93,7 +94,7 @@ func NewFunctionExpression(name string, f *autodiff.Function, clip float64) (*Ex
 	return e, nil
 }
 
-// Name returns the name.
+// Name returns the name of the loss.
 func (e *Expression) Name() string { return e.name }
 
 // Formula returns the text of the formula alone.
@@ -118,8 +119,8 @@ func (e *Expression) Text() string {
 	return b.String()
 }
 
-// SlopeExpr returns phi' as an expression, without clipping, for backends that emit code
-// of their own.
+// SlopeExpr returns phi' as an expression, without clipping. Backends that generate their
+// own code use it.
 func (e *Expression) SlopeExpr() autodiff.Expr { return e.dphi }
 
 // Phi returns phi(u), without clipping.
@@ -132,7 +133,7 @@ func (e *Expression) DPhi(u float64) float64 {
 	return v[0]
 }
 
-// Slopes replaces every number of u by DPhi of it.
+// Slopes replaces every number of u by its DPhi.
 func (e *Expression) Slopes(u []float64) {
 	scratch := e.scratch.Get().(*[]float64)
 	e.slope.Eval(u, u, *scratch)
@@ -144,12 +145,12 @@ func (e *Expression) Slopes(u []float64) {
 	}
 }
 
-// Pieces implements PiecewiseScalar: piecewise linear slopes are found in rational
+// Pieces implements PiecewiseScalar. It finds piecewise linear slopes in rational
 // arithmetic.
 func (e *Expression) Pieces(lo, hi float64) ([]Piece, bool) { return piecesOn(e.pieces, lo, hi) }
 
-// StripBound implements analyticScalar, by complex interval arithmetic. A slope that is
-// clipped is not analytic.
+// StripBound implements analyticScalar by complex interval arithmetic. A clipped slope is
+// not analytic.
 func (e *Expression) StripBound(reach, height float64) float64 {
 	if e.clip > 0 {
 		return math.Inf(1)
@@ -163,19 +164,19 @@ func (e *Expression) StripBound(reach, height float64) float64 {
 	return b
 }
 
-// strip is the key of a StripBound.
+// strip is the key of a cached StripBound.
 type strip struct{ reach, height float64 }
 
 // clippedCells is the number of parts of a range in which a clipped slope is analysed.
 const clippedCells = 128
 
-// unclipped returns the curvature and the evaluation error of the clipped slope of a phi'
-// that is Lipschitz on the interval.
+// unclipped returns the curvature and the evaluation error of the clipped slope if phi'
+// is Lipschitz on the interval.
 //
 // Proof. In a part of the interval where phi' exceeds Clip by more than its evaluation
 // error, the clipped slope is constant and computed exactly. Elsewhere clipping does not
-// increase differences. A continuous function that is Lipschitz with one constant on
-// each of finitely many adjacent parts is so on their union. QED
+// increase differences. A continuous function that has the same Lipschitz constant on
+// each of finitely many adjacent parts has this Lipschitz constant on their union. QED
 func (e *Expression) unclipped(on autodiff.Interval) (curvature, slopeError float64) {
 	at := func(i int) float64 {
 		if i == clippedCells {
@@ -194,15 +195,16 @@ func (e *Expression) unclipped(on autodiff.Interval) (curvature, slopeError floa
 	return curvature, slopeError
 }
 
-// largestJump is the largest jump of phi that rounding in its constants may cause,
-// relative to the change of phi over the interval.
+// largestJump is the largest jump of phi that rounding of the constants in its formula
+// may cause, relative to the change of phi over the interval.
 const largestJump = 0x1p-40
 
 // gatePassed is the key of a range that Gate has passed.
 type gatePassed autodiff.Interval
 
-// Gate is autodiff.Function.Check on [lo, hi]: the derivative agrees with differences of
-// phi, and both are finite. The constants of a loss ask it for the whole range of margins.
+// Gate calls autodiff.Function.Check on [lo, hi]. It checks that the derivative agrees
+// with difference quotients of phi, and that the derivative and phi are finite. Computing
+// the constants of a loss calls Gate for the whole range of margins.
 func (e *Expression) Gate(lo, hi float64) error {
 	on := gatePassed{Lo: lo, Hi: hi}
 	if _, ok := e.proved.Load(on); ok {
@@ -215,11 +217,12 @@ func (e *Expression) Gate(lo, hi float64) error {
 	return nil
 }
 
-// Bounds are proved by autodiff.Function.Prove.
+// Bounds returns bounds that autodiff.Function.Prove has proved.
 //
-// Convex and Curvature hold for a g within Properties.Slack of phi', which is part of SlopeError, besides
-// the rounding errors of the program that computes phi'. Clamping to [-Clip, Clip] is non-expansive and
-// does not decrease: it keeps Curvature, Convex and SlopeError.
+// Convex and Curvature hold for a function g within Properties.Slack of phi'. SlopeError contains this
+// slack and the rounding errors of the program that computes phi'. Clamping to [-Clip, Clip] is a
+// non-expansive and nondecreasing function, so Curvature, Convex and SlopeError hold for the clipped
+// slope, too.
 func (e *Expression) Bounds(lo, hi float64) (ScalarBounds, error) {
 	if err := checkRange(e.name, lo, hi); err != nil {
 		return ScalarBounds{}, err

@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// GroupPairs are the ordered pairs of different records of the same group, for
-// ranking within public query groups: group g holds Sizes[g] consecutive records.
+// GroupPairs are the ordered pairs of different records of the same group. They are for
+// ranking within public query groups. Group g holds Sizes[g] consecutive records.
 type GroupPairs struct{ Sizes []int }
 
-// Len is the sum of s(s-1) over the group sizes s.
+// Len returns the sum of s(s-1) over the group sizes s.
 func (p GroupPairs) Len() int64 {
 	var sum int64
 	for _, s := range p.Sizes {
@@ -21,15 +21,15 @@ func (p GroupPairs) Len() int64 {
 	return sum
 }
 
-// MaxPerRecord is 2(s-1) for the largest group size s.
+// MaxPerRecord returns 2(s-1) for the largest group size s.
 func (p GroupPairs) MaxPerRecord() int64 {
 	return AllPairs{N: slices.Max(p.Sizes)}.MaxPerRecord()
 }
 
 func (GroupPairs) pairs() {}
 
-// Pairs are all pairs that the problem's objective averages over: those within
-// its groups, or all.
+// Pairs returns the pairs over which the problem's objective averages. These are the
+// pairs within groups, or all pairs if the problem has no groups.
 func (p Problem) Pairs() Pairs {
 	if len(p.Groups) > 0 {
 		return GroupPairs{Sizes: p.Groups}
@@ -57,13 +57,14 @@ func (p Problem) validateGroups() error {
 	return nil
 }
 
-// Grouped adds query groups to a Backend: where that has no method for a problem with
-// groups, it is planned group by group, and its gradient sum is the sum of theirs, in
-// order.
+// Grouped adds query groups to a Backend. If the backend has no method for a problem with
+// groups, Grouped plans each group separately, and the gradient sum is the sum of the
+// groups' gradient sums, added in order.
 type Grouped struct{ Backend }
 
-// Plan is the inner backend's, or with groups that it does not know, one inner kernel for
-// each group size.
+// Plan returns the kernel of the inner backend. If the problem has groups and the inner
+// backend has no method for groups, the kernel consists of one inner kernel for each
+// group size.
 func (b Grouped) Plan(p Problem) (Kernel, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -93,7 +94,7 @@ func (b Grouped) Plan(p Problem) (Kernel, error) {
 
 type groupedKernel struct {
 	problem Problem
-	inner   map[int]Kernel // by group size, at least 2
+	inner   map[int]Kernel // inner kernels by group size; a group has at least 2 records
 }
 
 func (k *groupedKernel) Problem() Problem { return k.problem }
@@ -104,15 +105,17 @@ func (k *groupedKernel) Method() string {
 }
 
 // Bounds implements Kernel. Sum is the sum of the groups' bounds, plus the error of adding G
-// vectors one after the other, each of norm at most its number of pairs times the Lipschitz
-// constant G_l: gamma_G sum. Neighbour is the largest of the groups' bounds, plus the error of
-// adding their sums.
+// vectors one after the other. The norm of each vector is at most its number of pairs times
+// the Lipschitz constant G_l, so the error of adding is at most gamma_G times the sum of these
+// norms. Neighbour follows from the largest of the groups' bounds and the error of adding the
+// groups' sums.
 //
-// Proof. Let D and D' differ in a record of group h, and let e_g be computed minus exact of
-// group g, the exact sum being that of QueryBounds.Neighbour. The sum of another group is
-// computed from the same records and w in both, to
-// the same bits, so e_g is the same. e_h changes by at most twice its bound, and the error
-// of adding, at most gamma_G times the sum of the norms, by at most twice that. QED
+// Proof. Let D and D' differ in a record of group h. Let e_g be the computed minus the
+// exact sum of group g, where the exact sum is meant as in QueryBounds.Neighbour. For any
+// other group g, the sum is computed from the same records and w for D and D', to the same
+// bits, so e_g is the same. e_h changes by at most twice its bound. The error of adding is
+// at most gamma_G times the sum of the norms, so it changes by at most twice this number.
+// QED
 func (k *groupedKernel) Bounds(q Query) QueryBounds {
 	g, ok := q.Pairs.(GroupPairs)
 	if !ok || !slices.Equal(g.Sizes, k.problem.Groups) {

@@ -7,15 +7,16 @@ import (
 	"slices"
 )
 
-// mostTogether bounds the parts that query groups are compared in: a group of s records has ceil(s/most) parts, most this number over the
-// rows that a person may have, and part i has the places i, i + parts, i + 2 parts and so on of its group. So parts depend on public sizes,
-// places and the cap of rows only.
+// mostTogether bounds the number of rows in the parts of query groups within which records are compared. A group of s
+// records has ceil(s/most) parts, where most is mostTogether divided by the cap on the rows of a person. Part i has the
+// places i, i + parts, i + 2 parts and so on of its group. So the parts depend only on public sizes, on places and on
+// the cap on rows.
 const mostTogether = 64
 
-// groupPart is a part of size records: first, first + step, first + 2 step and so on.
+// groupPart is a part with size records, at the places first, first + step, first + 2 step and so on.
 type groupPart struct{ first, step, size int }
 
-// partsOfGroups are the parts of 2 records or more of a problem, in the order of their sizes.
+// partsOfGroups returns the parts with at least 2 records of a problem, sorted by size.
 func partsOfGroups(p Problem) (parts []groupPart) {
 	from, most := 0, max(2, mostTogether/max(1, p.PersonRows))
 	for _, s := range p.Groups {
@@ -31,8 +32,8 @@ func partsOfGroups(p Problem) (parts []groupPart) {
 	return parts
 }
 
-// Together is the number of records of the largest part of the query groups of a problem, and the sum of the weights 1/m of all pairs
-// within parts of m records.
+// Together returns the number of records in the largest part of the problem's query groups. It also returns the sum of
+// the weights of all pairs, where a pair in a part with m records has weight 1/m.
 func Together(of Problem) (largest int, weight float64) {
 	for _, p := range partsOfGroups(of) {
 		largest, weight = max(largest, p.size), weight+float64(p.size-1)/2
@@ -40,20 +41,23 @@ func Together(of Problem) (largest int, weight float64) {
 	return largest, weight
 }
 
-// PlanGroupMoments plans sums over the pairs within the parts of query groups (mostTogether), for a problem with groups:
+// PlanGroupMoments plans sums over the pairs within the parts of query groups (see mostTogether), for a problem with
+// groups:
 //
 //	sum over parts of 1/m times the sum over its pairs i < j of   a x~,   x~ x~^T,   x~ = clip(x_i - x_j), a = (y_i - y_j)/(2 B),
 //
-// m the records of the part and B = Bounds.LabelAbs. Queries are Signed and have no Offset, Centre, Class or W;
-// Positives is 0. A pair is summed as a record of b that is the difference of its two: |a| <= 1 and ||x~|| <= Radius as computed,
-// and both are functions of the two records, bit for bit (docs/theory.md#group-moments). If records are persons, a pair is a person of b
-// whose rows are the differences of every row of the one and every row of the other: its term is the mean of theirs.
+// where m is the number of records of the part and B = Bounds.LabelAbs. Queries are Signed and have no Offset, Centre,
+// Class or W. Positives is 0. The backend b sums each pair as one record that is the difference of the two records. As
+// computed, |a| <= 1 and ||x~|| <= Radius, and a and x~ are functions of the two records, bit for bit
+// (docs/theory.md#group-moments). If records are persons, the backend b sums each pair as one person, whose rows are
+// the differences between every row of the first person and every row of the second person. The term of the pair is the
+// mean of the terms of these rows.
 func PlanGroupMoments(b Backend, p Problem) (Kernel, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
 	k := &groupMoments{problem: p, inner: map[int]Kernel{}}
-	atOnce := max(1<<22/p.D, mostTogether*mostTogether/2) // rows: 32 MB of differences
+	atOnce := max(1<<22/p.D, mostTogether*mostTogether/2) // in rows; the differences take 32 MB
 	for parts := partsOfGroups(p); len(parts) > 0; {
 		pairs, count := parts[0].size*(parts[0].size-1)/2, 1
 		for count < len(parts) && parts[count].size == parts[0].size && (count+1)*pairs <= atOnce/k.rowsOfPair() {
@@ -81,22 +85,22 @@ func PlanGroupMoments(b Backend, p Problem) (Kernel, error) {
 type groupMoments struct {
 	problem Problem
 	blocks  [][]groupPart
-	inner   map[int]Kernel // by the pairs of a block, at least 2
+	inner   map[int]Kernel // by the number of pairs of a block, at least 2
 }
 
-// pairs is the number of pairs of a block, and that of the records of the kernel that sums it.
+// pairs returns the number of pairs of a block, and the number of records of the kernel that sums the block.
 func (k *groupMoments) pairs(block []groupPart) (pairs, records int) {
 	m := block[0].size
 	pairs = len(block) * m * (m - 1) / 2
 	return pairs, max(pairs, 2)
 }
 
-// rowsOfPair is the largest number of differences of a pair.
+// rowsOfPair returns the largest number of differences of a pair.
 func (k *groupMoments) rowsOfPair() int {
 	return max(1, k.problem.PersonRows) * max(1, k.problem.PersonRows)
 }
 
-// Pairs is the number of all pairs.
+// Pairs returns the number of all pairs.
 func (k *groupMoments) Pairs() (n float64) {
 	for _, b := range k.blocks {
 		pairs, _ := k.pairs(b)
@@ -110,9 +114,10 @@ func (k *groupMoments) Method() string   { return "moments of pairs within query
 
 // Bounds implements Kernel. An evaluator holds the differences of a block and their labels.
 //
-// Proof. The sum of a block of parts of m records is off by at most the error of its kernel, and is divided by m, which rounds once;
-// then blocks are added, one rounding each. So every entry passes at most blocks + 1 roundings, and the norms of all computed terms
-// add up to at most the bound below; what underflows in a division is at most 2^-1075 a block and entry. QED
+// Proof. The error of the sum of a block of parts with m records is at most the error of its kernel. This sum is
+// divided by m, which rounds once. Then the blocks are added, with one rounding for each block. So every entry passes
+// at most blocks + 1 roundings, and the norms of all computed terms add up to at most the bound below. Underflow in a
+// division changes each entry by at most 2^-1075 for each block. QED
 func (k *groupMoments) Bounds(q Query) QueryBounds {
 	var e QueryBounds
 	if q.Pairs != nil {
@@ -177,7 +182,7 @@ func (e *groupMomentsEvaluator) Sum(ctx context.Context, dst []float64, q Query)
 	return nil
 }
 
-// sum sets dst to the sums over the pairs of a block, without their weight.
+// sum sets dst to the sums over the pairs of a block, without the weight 1/m.
 func (e *groupMomentsEvaluator) sum(ctx context.Context, dst []float64, q Query, block []groupPart) error {
 	d, labels := e.problem.D, e.records.Labels()
 	_, n := e.pairs(block)
@@ -192,7 +197,7 @@ func (e *groupMomentsEvaluator) sum(ctx context.Context, dst []float64, q Query,
 	}
 	x, y := make([]float64, 0, differences*d), make([]float64, 0, differences)
 	var rows []float64
-	starts, first := make([]int, block[0].size+1), make([]int, 1, n+1) // rows of each record of a part, and differences of each pair
+	starts, first := make([]int, block[0].size+1), make([]int, 1, n+1) // first row of each record of a part, and first difference of each pair
 	for _, p := range block {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -220,7 +225,7 @@ func (e *groupMomentsEvaluator) sum(ctx context.Context, dst []float64, q Query,
 			}
 		}
 	}
-	if len(first) == n { // a single pair is next to a zero
+	if len(first) == n { // a single pair gets a second record, which is zero
 		x, y, first = append(x, make([]float64, d)...), append(y, 0), append(first, len(y)+1)
 	}
 	records, err := AdoptRecords(x, y, d, inner.Problem().Bounds)

@@ -6,30 +6,31 @@ import (
 	"math"
 )
 
-// Record is one record as a Loss sees it.
+// Record is one record, as it is passed to a Loss.
 type Record struct {
 	X []float64 // d features, ||X||_2 <= Bounds.FeatureNorm
 	Y float64   // label, |Y| <= Bounds.LabelAbs
 }
 
-// Loss is a pairwise loss l(w; z, z') without its regulariser (an L2 term
-// belongs to the algorithm, because it cancels in every sensitivity).
+// Loss is a pairwise loss l(w; z, z') without its regulariser. An L2 term belongs to the
+// algorithm, because it cancels in every sensitivity.
 //
-// Value and AddGrad are the definition that every backend must match; they are
-// written for clarity and used as the oracle of the conformance suite. The loss of another
-// package that is neither a ScoreLoss nor a MetricLoss is evaluated by AddGrad itself, pair
-// by pair on the CPU, with every term clipped to norm G: it must be a function of its
-// arguments alone, safe for concurrent use, and state Smoothness +Inf.
+// Value and AddGrad are the definition that every backend must match. They are written for
+// clarity, and the conformance suite uses them as its oracle. A loss of another package may
+// be neither a ScoreLoss nor a MetricLoss. The CPU then evaluates it by calling AddGrad for
+// each pair, and every term is clipped to norm G. AddGrad of such a loss must be a function
+// of its arguments alone and safe for concurrent use, and its Constants must have
+// Smoothness +Inf.
 type Loss interface {
-	// Name is the identifier used on the command line and in models.
+	// Name is the identifier of the loss on the command line and in models.
 	Name() string
 	// Definition is the formula, for reports.
 	Definition() string
 	// ParamDim is the length of w for d features.
 	ParamDim(d int) int
-	// Constants holds for every pair of records within b and every w in the
-	// ball of that radius, or in the smaller Domain of a ConstrainedLoss. It
-	// fails if b or radius is not positive and finite.
+	// Constants returns constants that hold for every pair of records within b and every
+	// w in the ball of the given radius, or in the smaller Domain of a ConstrainedLoss.
+	// It fails if b or radius is not positive and finite.
 	Constants(b Bounds, radius float64) (Constants, error)
 	// Value is l(w; z, zp).
 	Value(w []float64, z, zp Record) float64
@@ -41,29 +42,29 @@ type Loss interface {
 //
 //	l(w; z, z') = phi(u),   u = (y - y') w.(x - x')
 //
-// with linear scores. It is symmetric in (z, z'). Backends evaluate it from the
-// n scores alone: the gradient sum over all ordered pairs is X^T c with
-// c_i = 2 sum_j phi'(u_ij) (y_i - y_j).
+// with linear scores. The loss is symmetric in (z, z'). Backends evaluate it from the n
+// scores alone. The gradient sum over all ordered pairs is X^T c with c_i = 2 sum_j
+// phi'(u_ij) (y_i - y_j).
 type ScoreLoss interface {
 	Loss
 	// Phi is phi(u).
 	Phi(u float64) float64
-	// DPhi is phi'(u), the slope that AddGrad uses: after clipping, if the loss clips
-	// slopes.
+	// DPhi is phi'(u), the slope that AddGrad uses. If the loss clips slopes, DPhi is the
+	// clipped slope.
 	DPhi(u float64) float64
 }
 
-// AnalyticLoss is a ScoreLoss whose phi' is analytic in a rectangle around the
-// margins, which is what a Chebyshev expansion with a proved error needs.
+// AnalyticLoss is a ScoreLoss whose phi' is analytic in a rectangle around the margins. A
+// Chebyshev expansion with a proved error needs such a loss.
 type AnalyticLoss interface {
 	ScoreLoss
 	// StripBound is an upper bound of |phi'(u)| for all complex u with |Re u| <= reach
-	// and |Im u| <= height, or +Inf if phi' has a singularity there or no bound is
+	// and |Im u| <= height. It is +Inf if phi' has a singularity there or no bound is
 	// proved.
 	StripBound(reach, height float64) float64
 }
 
-// ScalarLoss is a loss of a Scalar: Score or Metric.
+// ScalarLoss is a loss that is defined by a Scalar: a Score or a Metric.
 type ScalarLoss interface {
 	Loss
 	// Scalar is phi.
@@ -72,20 +73,20 @@ type ScalarLoss interface {
 	MarginRange(b Bounds, radius float64) (lo, hi float64)
 }
 
-// Origin says where a constant comes from; it is printed in every report.
+// Origin is the source of a constant. Every report prints it.
 type Origin int
 
-// The origins, from the strongest to the weakest. The zero value is not one of
-// them: a loss that does not say where its constants come from is refused.
+// The origins are ordered from the strongest to the weakest. The zero value is not an
+// origin, and a loss that does not state the origin of its constants is refused.
 const (
-	Proved       Origin = iota + 1 // by hand, next to the code
-	Derived                        // by interval arithmetic
+	Proved       Origin = iota + 1 // proved by hand, next to the code
+	Derived                        // proved by interval arithmetic
 	Clipped                        // enforced by clipping the slope phi' of every pair
 	ClippedTerms                   // enforced by clipping the Jacobian of every record, or the gradient of every pair
 	Asserted                       // stated by the user, not checked
 )
 
-// String returns the word used in reports.
+// String returns the word for the origin in reports.
 func (o Origin) String() string {
 	switch o {
 	case Proved:
@@ -102,17 +103,17 @@ func (o Origin) String() string {
 	return "unknown"
 }
 
-// Constants are the properties of a pair loss that privacy and convergence rest
-// on, for all records within Bounds and all w in the ball of the stated radius.
+// Constants are the properties of a pair loss on which privacy and convergence depend.
+// They hold for all records within Bounds and all w in the ball of the stated radius.
 // Every number is rounded up.
 type Constants struct {
 	// Lipschitz is G: ||grad l(w; z, z')|| <= G.
 	Lipschitz float64
-	// Smoothness is L: grad l is L-Lipschitz in w. +Inf if it is not smooth.
+	// Smoothness is L: grad l is L-Lipschitz in w. It is +Inf if the loss is not smooth.
 	Smoothness float64
-	// PairDiameter is Dg: the largest ||grad l(w; z, z') - grad l(w; z~, z')||
-	// over w, z, z~, z' in both argument orders; at most 2 G
-	// (docs/theory.md#constants).
+	// PairDiameter is Dg, the largest ||grad l(w; z, z') - grad l(w; z~, z')|| over w, z,
+	// z~ and z'. It also covers ||grad l(w; z', z) - grad l(w; z', z~)||. It is at most 2
+	// G (docs/theory.md#constants).
 	PairDiameter float64
 	// Convex reports whether l(.; z, z') is convex.
 	Convex bool
@@ -120,9 +121,9 @@ type Constants struct {
 	Origin Origin
 }
 
-// Validate returns an error for constants that no loss has: G and Dg must be
-// positive and finite, L not negative (+Inf: not smooth), and Dg <= 2 G, because
-// two gradients of norm at most G are at most 2 G apart.
+// Validate returns an error for constants that no loss can have. G and Dg must be
+// positive and finite. L must not be negative; it is +Inf for a loss that is not smooth.
+// Dg must be at most 2 G, because two gradients of norm at most G are at most 2 G apart.
 func (c Constants) Validate() error {
 	finite := func(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 	switch {
@@ -132,21 +133,22 @@ func (c Constants) Validate() error {
 		return fmt.Errorf("engine: the smoothness constant L is %v, must not be negative", c.Smoothness)
 	case !finite(c.PairDiameter):
 		return fmt.Errorf("engine: the pair diameter Dg is %v, must be positive and finite", c.PairDiameter)
-	case c.PairDiameter > 2*c.Lipschitz*(1+0x1p-40): // both are rounded up
+	case c.PairDiameter > 2*c.Lipschitz*(1+0x1p-40): // Dg and G are rounded up
 		return fmt.Errorf("engine: the pair diameter Dg = %g exceeds 2 G = %g, and two gradients of norm at most G are at most 2 G apart; lower Dg or raise G", c.PairDiameter, 2*c.Lipschitz)
 	}
 	return nil
 }
 
-// Assertion are constants that a user states for a loss; nil leaves one as it is.
+// Assertion holds constants that a user states for a loss. A field that is nil leaves the constant as it is.
 type Assertion struct {
 	Lipschitz, Smoothness, PairDiameter *float64 // G, L, Dg
 }
 
-// Assert returns c with the constants that a states, Origin Asserted, or c itself if
-// it states none. A stated G without Dg makes Dg = 2 G, which holds for any loss: the
-// Dg of c belongs to its own G. It fails if Validate does, if the stated L is not
-// finite, or if c has none: QueryBounds.Sum is then no distance to the exact gradient.
+// Assert returns c with the constants that a states and Origin Asserted. If a states no
+// constants, Assert returns c unchanged. If a states G but not Dg, Dg becomes 2 G, which
+// holds for every loss; the Dg of c may not fit the stated G. Assert fails if Validate
+// fails or if the stated L is not finite. It also fails if a states L and the L of c is
+// +Inf, because QueryBounds.Sum is then not a distance to the exact gradient.
 func (c Constants) Assert(a Assertion) (Constants, error) {
 	if a == (Assertion{}) {
 		return c, nil

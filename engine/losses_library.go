@@ -7,21 +7,23 @@ import (
 	"strings"
 )
 
-// LibraryLoss is a built-in scalar loss: an expression with parameters and defaults. Its
-// bounds are derived from the expression, for every parameter.
+// LibraryLoss is a built-in scalar loss. It is an expression with parameters that have
+// default values. Its bounds are derived from the expression, for all values of the
+// parameters.
 type LibraryLoss struct {
-	Name  string // on the command line
-	Title string // what it is, with its source
-	Text  string // the formula, see autodiff.Parse
-	// Params are the defaults of its parameters.
+	Name  string // the name on the command line
+	Title string // a description of the loss, with its source
+	Text  string // the formula, in the notation of autodiff.Parse
+	// Params are the default values of the parameters.
 	Params map[string]float64
 }
 
-// Library are the built-in scalar losses. "logistic" is the one that Logistic and
-// MahalanobisLogistic compute with kernels of their own.
+// Library returns the built-in scalar losses. The loss "logistic" is also implemented by
+// Logistic and MahalanobisLogistic, for which backends have special kernels.
 //
-// A margin u > 0 means that a pair is in the right order (AUC), or that a pair of equal
-// labels is closer than 1 and one of different labels farther (metric).
+// For AUC, a margin u > 0 means that a pair is in the right order. For metric learning, a
+// margin u > 0 means that a pair of equal labels is closer than 1, or that a pair of
+// different labels is farther apart than 1.
 func Library() []LibraryLoss {
 	one := func(name string, v float64) map[string]float64 { return map[string]float64{name: v} }
 	return []LibraryLoss{
@@ -44,8 +46,8 @@ func Library() []LibraryLoss {
 	}
 }
 
-// Expression returns the loss with some of its parameters changed. It fails for a name
-// that is not a parameter, and see NewExpression.
+// Expression returns the loss with some of its parameters changed. It fails if a name in
+// o.Params is not a parameter of the loss, or if NewExpression fails.
 func (l LibraryLoss) Expression(o ExpressionOptions) (*Expression, error) {
 	params := maps.Clone(l.Params)
 	for name, v := range o.Params {
@@ -57,7 +59,7 @@ func (l LibraryLoss) Expression(o ExpressionOptions) (*Expression, error) {
 	return NewExpression(l.Name, l.Text, ExpressionOptions{Params: params, Clip: o.Clip})
 }
 
-// has names the parameters, for an error.
+// has returns the names of the parameters, for an error message.
 func (l LibraryLoss) has() string {
 	if len(l.Params) == 0 {
 		return ""
@@ -65,7 +67,7 @@ func (l LibraryLoss) has() string {
 	return "; it has " + strings.Join(slices.Sorted(maps.Keys(l.Params)), ", ")
 }
 
-// LibraryByName finds a built-in loss.
+// LibraryByName returns the built-in loss with the given name, and whether there is one.
 func LibraryByName(name string) (LibraryLoss, bool) {
 	for _, l := range Library() {
 		if l.Name == name {

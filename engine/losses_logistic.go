@@ -10,8 +10,8 @@ import (
 //
 //	l(w; z, z') = log(1 + exp(-u)),   u = (y - y') w.(x - x')
 //
-// with labels in [-b, b], b = Bounds.LabelAbs ([Huai20] Example 2, [Xue21]
-// Section 5). Pairs of equal labels have the constant loss log 2.
+// for labels in [-b, b], where b is Bounds.LabelAbs ([Huai20] Example 2, [Xue21] Section
+// 5). Pairs of equal labels have the constant loss log 2.
 type Logistic struct{}
 
 var (
@@ -28,14 +28,14 @@ func (Logistic) Definition() string { return "log(1 + exp(-(y - y') w.(x - x')))
 // ParamDim returns d.
 func (Logistic) ParamDim(d int) int { return d }
 
-// Constants returns, with R = b.FeatureNorm, r = radius and l = 2 b.LabelAbs
-// the length of the label interval,
+// Constants returns the following constants. R is b.FeatureNorm, r is radius, and l = 2
+// b.LabelAbs is the length of the label interval.
 //
 //	G <= 2 R l sigm(2 R r l),   L <= R^2 l^2,   Dg <= 2 R l sigm(2 R r l).
 //
 // For binary labels (l = 2) this is 4R sigm(4Rr), 4R^2 and 4R sigm(4Rr).
 //
-// Dg is attained up to 0.98. Proof: docs/theory.md#score-losses.
+// Up to a factor of 0.98, Dg is attained. The proof is in docs/theory.md#score-losses.
 func (Logistic) Constants(b Bounds, radius float64) (Constants, error) {
 	if err := b.Validate(); err != nil {
 		return Constants{}, err
@@ -44,7 +44,7 @@ func (Logistic) Constants(b Bounds, radius float64) (Constants, error) {
 		return Constants{}, fmt.Errorf("engine: Logistic.Constants: radius is %v, must be positive and finite", radius)
 	}
 	l, R := 2*b.LabelAbs, b.FeatureNorm
-	// math.Exp is within 1 ulp; four units in the last place cover the sigmoid.
+	// The error of math.Exp is at most 1 ulp, and four units in the last place cover the error of the sigmoid.
 	s := min(1, sigmoid(mulUp(mulUp(2*R, radius), l))*(1+4*0x1p-52))
 	g := mulUp(mulUp(2*R, l), s)
 	c := Constants{
@@ -74,23 +74,23 @@ func (Logistic) DPhi(u float64) float64 { return -sigmoid(-u) }
 // Text returns phi as a formula.
 func (Logistic) Text() string { return "log(1 + exp(-u))" }
 
-// Slopes replaces every number of u by DPhi of it.
+// Slopes replaces every number of u by its DPhi.
 func (l Logistic) Slopes(u []float64) {
 	for i, v := range u {
 		u[i] = l.DPhi(v)
 	}
 }
 
-// Bounds returns the bounds of phi and its derivatives on [lo, hi]: phi' = -sigm(-u)
-// rises, and phi” = sigm'(u) is even and falls away from 0. sigmoid is within 4 units
-// in the last place, and so is 1 - sigm(v) = sigm(-v).
+// Bounds returns the bounds of the derivatives of phi on [lo, hi]. phi' = -sigm(-u)
+// increases, and phi” = sigm'(u) is even and decreases with |u|. The error of sigmoid is
+// at most 4 units in the last place, and 1 - sigm(v) = sigm(-v) has the same error bound.
 func (Logistic) Bounds(lo, hi float64) (ScalarBounds, error) {
 	if err := checkRange("logistic", lo, hi); err != nil {
 		return ScalarBounds{}, err
 	}
 	const up = 1 + 16*0x1p-52
 	curvature := func(v float64) float64 { return sigmoid(v) * sigmoid(-v) }
-	nearest := max(lo, -hi, 0) // of |u|
+	nearest := max(lo, -hi, 0) // the least |u|
 	return ScalarBounds{
 		SlopeMin: -sigmoidUp(-lo), SlopeMax: -sigmoid(-hi) / up,
 		Curvature: min(0.25, curvature(nearest)*up), Convex: true,
@@ -98,12 +98,13 @@ func (Logistic) Bounds(lo, hi float64) (ScalarBounds, error) {
 	}, nil
 }
 
-// StripBound returns the bound of |sigm| in |Im u| <= h: 1 for h <= pi/2,
-// 1/sin h below pi, +Inf from pi on.
+// StripBound returns the bound of |sigm| in the strip |Im u| <= h. The bound is 1 for h
+// <= pi/2, 1/sin h for h between pi/2 and pi, and +Inf for h >= pi.
 //
-// Proof. |1 + exp(a + ib)| with cos b >= 0 is at least its real part, >= 1.
-// With cos b < 0 the minimum over e^a > 0 of |1 + e^a e^ib| is the distance
-// from -1 to the ray of direction e^ib, |sin b|. The poles are at i pi (2k+1).
+// Proof. If cos b >= 0, |1 + exp(a + ib)| is at least the real part of 1 + exp(a + ib),
+// which is at least 1. If cos b < 0, the minimum over e^a > 0 of |1 + e^a e^ib| is the
+// distance from -1 to the ray with direction e^ib, which is |sin b|. The poles are at i
+// pi (2k+1).
 func (Logistic) StripBound(_, h float64) float64 {
 	switch {
 	case h <= math.Pi/2:
@@ -124,7 +125,7 @@ func (l Logistic) AddGrad(dst, w []float64, z, zp Record) {
 	addScoreGrad(dst, w, z, zp, l.DPhi)
 }
 
-// mulUp is the product of positive a and b rounded up.
+// mulUp returns the product of positive a and b, rounded up.
 func mulUp(a, b float64) float64 {
 	p := a * b
 	if math.FMA(a, b, -p) > 0 {

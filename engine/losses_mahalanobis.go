@@ -11,15 +11,15 @@ import (
 //
 //	l(W; z, z') = phi(u),   u = y y' (1 - (x - x')^T W (x - x'))
 //
-// with a symmetric d x d matrix W in Symmetric coordinates. It is symmetric in
-// (z, z'). Backends evaluate it without the p coordinates of each pair: with
-// c_ij = -phi'(u_ij) y_i y_j, c_ii = 0, C1 the row sums of c and X the n x d
-// features, the gradient sum over all ordered pairs is the coordinates of
+// with a symmetric d x d matrix W in Symmetric coordinates. The loss is symmetric in (z,
+// z'). Backends evaluate it without the p coordinates of each pair. Let c_ij =
+// -phi'(u_ij) y_i y_j and c_ii = 0, let C1 be the row sums of c, and let X be the n x d
+// matrix of features. Then the gradient sum over all ordered pairs consists of the
+// coordinates of
 //
 //	sum_{i!=j} c_ij (x_i - x_j)(x_i - x_j)^T = 2 [X^T diag(C1) X - X^T c X].
 //
-// The methods are not named Phi and DPhi, so that a MetricLoss is never taken
-// for a ScoreLoss.
+// The methods are not named Phi and DPhi, so a MetricLoss never implements ScoreLoss.
 type MetricLoss interface {
 	ConstrainedLoss
 	// MetricPhi is phi(u).
@@ -32,10 +32,10 @@ type MetricLoss interface {
 //
 //	l(W; z, z') = log(1 + exp(-u)),   u = y y' (1 - (x - x')^T W (x - x'))
 //
-// over positive semidefinite W of Frobenius norm at most r ([Huai20] Example 1,
-// [Xue21] Section 5): pairs of equal labels should be closer than 1, the others
-// farther. Labels are in [-b, b], b = Bounds.LabelAbs; a pair with a label 0 has
-// the constant loss log 2.
+// over positive semidefinite W of Frobenius norm at most r ([Huai20] Example 1, [Xue21]
+// Section 5). The loss is small if pairs of equal labels are closer than 1 and pairs of
+// different labels are farther apart than 1. Labels are in [-b, b], where b is
+// Bounds.LabelAbs. A pair with a label 0 has the constant loss log 2.
 type MahalanobisLogistic struct{}
 
 var _ MetricLoss = MahalanobisLogistic{}
@@ -51,33 +51,33 @@ func (MahalanobisLogistic) Definition() string {
 // ParamDim returns d(d+1)/2.
 func (MahalanobisLogistic) ParamDim(d int) int { return Symmetric{Dim: d}.Len() }
 
-// Domain returns the PSDBall of that radius.
+// Domain returns the PSDBall with the given radius.
 func (MahalanobisLogistic) Domain(d int, radius float64) Domain {
 	return PSDBall{Dim: d, B: radius}
 }
 
-// Constants returns, with R = b.FeatureNorm, B = radius, q = b.LabelAbs^2,
-// A = 4 R^2 B and sigm(v) = 1/(1+e^-v),
+// Constants returns the following constants, where R = b.FeatureNorm, B = radius, q =
+// b.LabelAbs^2, A = 4 R^2 B and sigm(v) = 1/(1+e^-v).
 //
 //	G <= 4 R^2 max(P, N),   Dg <= 4 R^2 D <= 4 R^2 (P + N),   L <= 16 R^4 S,
 //	P = sup {t sigm(t (A - 1)) : 0 < t <= q},   N = q sigm(q),
-//	S = sup {t^2 sigm'(t max(0, 1 - A)) : 0 < t <= q} <= q^2 / 4,
+//	S = sup {t^2 sigm'(t max(0, 1 - A)) : 0 < t <= q} <= q^2 / 4.
 //
-// and D the bound of metricDiameter, which exceeds what is attained by at most 0.5 %
-// while A is not far above 1.
+// D is the bound of metricDiameter. It exceeds the attained maximum by at most 0.5 % as
+// long as A is not far above 1.
 //
 // P is q sigm(q) and S is q^2 sigm'(q max(0, 1-A)) if q (1-A) <= 1.278, in
-// particular for every A when labels are within [-1, 1]. They hold for
-// every d and every W with ||W||_F <= B (1 + 2^-30) and no eigenvalue below
-// -2^-30 B: a slack for callers that round, which the exact members of PSDBall
-// that Project returns do not need. A and the argument of N below include it.
-// They do not hold for indefinite W of that norm.
+// particular for every A when labels are within [-1, 1]. The constants hold for every d
+// and every W with ||W||_F <= B (1 + 2^-30) and no eigenvalue below -2^-30 B. This slack
+// is for callers that round. The matrices that PSDBall.Project returns are exact members
+// and do not need the slack. In the code, A and the argument of N include the slack. The
+// constants do not hold for other indefinite W of this norm.
 //
-// Proof: docs/theory.md#metric-losses, D: docs/theory.md#metric-diameter; with s = 2^-30 A
-// and A increased by s, M is in [-s, A].
+// The proof is in docs/theory.md#metric-losses, and the proof for D is in
+// docs/theory.md#metric-diameter. With s = 2^-30 A and A increased by s, M is in [-s, A].
 //
-// With R = B = b = 1: G <= 3.811, Dg <= 5.039 where a difference of 5.013 is attained
-// (P + N would give 6.735), and L <= 4.
+// For R = B = LabelAbs = 1, G <= 3.811, Dg <= 5.039 and L <= 4. A difference of 5.013 is
+// attained, and P + N would give Dg <= 6.735.
 func (MahalanobisLogistic) Constants(b Bounds, radius float64) (Constants, error) {
 	if err := b.Validate(); err != nil {
 		return Constants{}, err
@@ -110,20 +110,20 @@ func (MahalanobisLogistic) Constants(b Bounds, radius float64) (Constants, error
 	return c, nil
 }
 
-// metricSlope is sup {t sigm(t v) : 0 < t <= q}, rounded up; v = A - 1 gives P. Proof:
-// docs/theory.md#metric-losses.
+// metricSlope returns sup {t sigm(t v) : 0 < t <= q}, rounded up. For v = A - 1 the
+// supremum is P. The proof is in docs/theory.md#metric-losses.
 func metricSlope(q, v float64) float64 {
 	const stationary, atStationary = 1.278, 0.278465 // x - 1 = 0.27846454...
 	if -v*q*(1+0x1p-50) > stationary {
-		// For -q v in [stationary, x] the supremum is at q and below (x-1)/-v too.
+		// For -q v in [stationary, x], the supremum is attained at q and is also below (x-1)/-v.
 		return atStationary / -v * (1 + 0x1p-50)
 	}
-	// The rounded argument is off by 2 ulp and sigm has slope at most 1/4.
+	// The error of the rounded argument is at most 2 ulp, and the slope of sigm is at most 1/4.
 	return sigmoidUp(v*q+math.Abs(v*q)*0x1p-51) * q * (1 + 0x1p-52)
 }
 
-// metricCurvature is sup {t^2 sigm'(t max(0, 1 - A)) : 0 < t <= q}, rounded up. Proof:
-// docs/theory.md#metric-losses.
+// metricCurvature returns sup {t^2 sigm'(t max(0, 1 - A)) : 0 < t <= q}, rounded up. The
+// proof is in docs/theory.md#metric-losses.
 func metricCurvature(q, A float64) float64 {
 	const stationary, atStationary = 2.399, 0.43924
 	k := 1 - A
@@ -133,14 +133,14 @@ func metricCurvature(q, A float64) float64 {
 	if q*k*(1+0x1p-50) > stationary {
 		return atStationary / k / k * (1 + 0x1p-50)
 	}
-	// q k is off by 2 ulp, sigm' changes by at most twice that, relatively, and the
-	// formula loses a few units more in 1 - s >= 0.08.
+	// The error of q k is at most 2 ulp, so the relative error of sigm' is at most twice
+	// as large. The formula loses a few more units in 1 - s >= 0.08.
 	s := sigmoid(q * k)
 	return mulUp(q, q) * min(0.25, s*(1-s)*(1+0x1p-45))
 }
 
-// sigmoidUp is an upper bound of sigm(v), at most 1: math.Exp is within 1 ulp,
-// so four units in the last place cover sigmoid.
+// sigmoidUp returns an upper bound of sigm(v) that is at most 1. The error of math.Exp is
+// below 1 ulp, so four units in the last place cover the error of sigmoid.
 func sigmoidUp(v float64) float64 { return min(1, sigmoid(v)*(1+4*0x1p-52)) }
 
 // MetricPhi returns log(1 + exp(-u)) without overflow.
@@ -159,7 +159,7 @@ func (l MahalanobisLogistic) AddGrad(dst, w []float64, z, zp Record) {
 	addMetricGrad(dst, w, z, zp, l.MetricDPhi)
 }
 
-// metricMargin is y y' (1 - (x - x')^T W (x - x')).
+// metricMargin returns y y' (1 - (x - x')^T W (x - x')).
 func metricMargin(w []float64, z, zp Record) float64 {
 	var m float64
 	k := 0
@@ -189,12 +189,13 @@ func addMetricGrad(dst, w []float64, z, zp Record, dphi func(float64) float64) {
 	}
 }
 
-// mahalanobisDiameters keeps values of metricDiameter, which take some 0.1 s: planning asks for the same ones many times.
+// mahalanobisDiameters caches values of metricDiameter. One value takes about 0.1 s, and planning asks for the same
+// values many times.
 var mahalanobisDiameters diameterCache
 
 type diameterCache struct {
 	sync.Mutex
-	known map[[3]float64]float64 // by q, A and s; at most diameterCacheSize
+	known map[[3]float64]float64 // values by q, A and s; at most diameterCacheSize values
 }
 
 const diameterCacheSize = 256

@@ -5,10 +5,10 @@ package engine
 //	l(W; z, z') = phi(u),   u = y y' (1 - (x - x')^T W (x - x')),
 //
 // over positive semidefinite W of Frobenius norm at most r, in Symmetric coordinates.
-// Labels are in [-b, b], b = Bounds.LabelAbs; a pair with a label 0 has the constant
-// loss phi(0).
+// Labels are in [-b, b], where b is Bounds.LabelAbs. A pair with a label 0 has the
+// constant loss phi(0).
 type Metric struct {
-	// Of is phi; not nil.
+	// Of is phi. It must not be nil.
 	Of Scalar
 }
 
@@ -25,47 +25,49 @@ func (m Metric) Definition() string {
 // ParamDim returns d(d+1)/2.
 func (Metric) ParamDim(d int) int { return Symmetric{Dim: d}.Len() }
 
-// Domain returns the PSDBall of that radius.
+// Domain returns the PSDBall with the given radius.
 func (Metric) Domain(d int, radius float64) Domain { return PSDBall{Dim: d, B: radius} }
 
 // Scalar returns phi.
 func (m Metric) Scalar() Scalar { return m.Of }
 
-// MarginRange is the interval of u for records within b and members of
-// Domain(d, radius), widened for margins that are rounded:
-// [-V, V] with V just above q max(1, A - 1), q = b.LabelAbs^2 and A = 4 R^2 radius.
+// MarginRange returns the interval of u for records within b and members of Domain(d,
+// radius), widened to cover the rounding of margins. The interval is [-V, V] with V just
+// above q max(1, A - 1), where q = b.LabelAbs^2, A = 4 R^2 radius and R = b.FeatureNorm.
 func (Metric) MarginRange(b Bounds, radius float64) (lo, hi float64) {
 	q, largest, _ := metricReach(b, radius)
 	v := mulUp(q, max(1, largest-1)) + mulUp(q, largest)*3*scalarMarginSlack
 	return -v, v
 }
 
-// metricReach returns q = LabelAbs^2, A = 4 R^2 B and 4 R^2, rounded up.
+// metricReach returns q = LabelAbs^2, A = 4 R^2 B with B = radius, and 4 R^2, rounded up.
 func metricReach(b Bounds, radius float64) (q, largest, full float64) {
 	full = mulUp(4*b.FeatureNorm, b.FeatureNorm)
 	return mulUp(b.LabelAbs, b.LabelAbs), mulUp(full, radius), full
 }
 
-// metricCells is the number of parts of the label products (0, q] on which phi' is
-// bounded separately when A < 1.
+// metricCells is the number of parts into which the interval (0, q] of label products is
+// divided if A < 1. phi' is bounded separately for each part.
 const metricCells = 128
 
-// Constants returns, with q = b.LabelAbs^2, A = 4 R^2 radius, R = b.FeatureNorm and C =
-// sup |phi”| on MarginRange,
+// Constants returns the following constants, where q = b.LabelAbs^2, A = 4 R^2 radius, R
+// = b.FeatureNorm and C = sup |phi”| on MarginRange.
 //
-//	G <= 4 R^2 max(P, N),   Dg <= 4 R^2 D <= 4 R^2 (P + N),   L <= 16 R^4 q^2 C,
+//	G <= 4 R^2 max(P, N),   Dg <= 4 R^2 D <= 4 R^2 (P + N),   L <= 16 R^4 q^2 C.
 //
-// where P is the supremum of the positive and N that of the negative parts of
-// c = -t phi'(t (1 - M)) over t in [-q, q] and M in [0, A]. D is the bound of
-// metricDiameter if phi is smooth, convex and nonincreasing, else P + N.
+// Let c = -t phi'(t (1 - M)) for t in [-q, q] and M in [0, A]. P is the supremum of the
+// positive part of c, and N is the supremum of the negative part of c. D is the bound of
+// metricDiameter if phi is smooth, convex and nonincreasing. Otherwise D is P + N.
 //
-// Proof: docs/theory.md#metric-losses; D: docs/theory.md#metric-diameter. G is attained.
+// The proof is in docs/theory.md#metric-losses, and the proof for D is in
+// docs/theory.md#metric-diameter. G is attained.
 //
-// M in [-s, A + s] with s = 2^-18 A, the slack of MarginRange, covers margins that are
-// rounded and W that are positive semidefinite up to 2^-30. The suprema are over cells
-// of t: for t in [t0, t1], c >= 0 is at most t1 times the largest -phi' on the hull of
-// t [1 - A - s, 1 + s], and so on. For a loss that is not smooth P and N are both
-// q sup |phi'|, so that they hold for any computed slope within the bounds of phi'.
+// The code takes the suprema over M in [-s, A + s], where s = 2^-18 A is the slack of
+// MarginRange. This covers rounded margins, and W that are positive semidefinite up to
+// 2^-30. The suprema are computed for cells of t. For t in [t0, t1], for example, a c >=
+// 0 is at most t1 times the largest -phi' on the hull of t [1 - A - s, 1 + s]. For a loss
+// that is not smooth, P = N = q sup |phi'|, so P and N hold for any computed slope within
+// the bounds of phi'.
 func (m Metric) Constants(b Bounds, radius float64) (Constants, error) {
 	if err := checkScalarBounds(m.Of, b, radius); err != nil {
 		return Constants{}, err

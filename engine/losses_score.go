@@ -10,10 +10,10 @@ import (
 //
 //	l(w; z, z') = phi(u),   u = (y - y') w.(x - x'),
 //
-// with labels in [-b, b], b = Bounds.LabelAbs. Pairs of equal labels have the
+// for labels in [-b, b], where b is Bounds.LabelAbs. Pairs of equal labels have the
 // constant loss phi(0).
 type Score struct {
-	// Of is phi; not nil.
+	// Of is phi. It must not be nil.
 	Of Scalar
 }
 
@@ -31,31 +31,31 @@ func (Score) ParamDim(d int) int { return d }
 // Scalar returns phi.
 func (s Score) Scalar() Scalar { return s.Of }
 
-// MarginRange is the interval of u for records within b and ||w|| <= radius, widened
-// by 2^-18 of its length for margins that are rounded: [-V, V] with V = 2 R r l,
-// R = b.FeatureNorm, r = radius and l = 2 b.LabelAbs.
+// MarginRange returns the interval of u for records within b and ||w|| <= radius, widened
+// by 2^-18 of its length to cover the rounding of margins. The interval is [-V, V] with V
+// = 2 R r l before widening, where R = b.FeatureNorm, r = radius and l = 2 b.LabelAbs.
 func (Score) MarginRange(b Bounds, radius float64) (lo, hi float64) {
 	v := mulUp(mulUp(2*b.FeatureNorm, radius), 2*b.LabelAbs) * (1 + scalarMarginSlack)
 	return -v, v
 }
 
-// Constants returns, with [-V, V] as in MarginRange, R and l as there,
-// A = sup max(0, -phi'), B = sup max(0, phi') and C = sup |phi”| on it,
+// Constants returns the following constants. [-V, V], R and l are as in MarginRange. On
+// [-V, V], A = sup max(0, -phi'), B = sup max(0, phi') and C = sup |phi”|.
 //
 //	G <= 2 R l max(A, B),   L <= (2 R l)^2 C,   Dg <= 2 R l (A + B).
 //
-// For a phi that never rises, or never falls, Dg is G: for the logistic loss this is
-// Logistic.Constants.
+// If phi is nonincreasing or nondecreasing, Dg equals G. For the logistic loss these
+// constants are equal to Logistic.Constants.
 //
-// Proof: docs/theory.md#score-losses. G is attained up to the slack: w along v = 2 R e and
-// t = l reach every u of the range.
+// The proof is in docs/theory.md#score-losses. Up to the slack, G is attained: with w
+// parallel to v = 2 R e and t = l, u takes every value of the range.
 //
-// Of u the proof uses only that phi' is in [-A, B]. So the constants G and Dg also hold for pair
-// gradients whose margin is replaced by any other number of the range, in particular
-// by the computed one, and for slopes that are clipped to [-A, B].
+// The only property of u that the proof uses is that phi'(u) is in [-A, B]. So the constants G
+// and Dg also hold for pair gradients whose margin is replaced by any other number of the range,
+// in particular by the computed margin. They also hold for slopes that are clipped to [-A, B].
 //
-// L is +Inf if phi' is not Lipschitz or if its evaluation error is not proved: then
-// only algorithms that add noise to every gradient apply.
+// L is +Inf if phi' is not Lipschitz or if its evaluation error is not proved. Only
+// algorithms that add noise to every gradient can then be used.
 func (s Score) Constants(b Bounds, radius float64) (Constants, error) {
 	if err := checkScalarBounds(s.Of, b, radius); err != nil {
 		return Constants{}, err
@@ -69,8 +69,8 @@ func (s Score) Constants(b Bounds, radius float64) (Constants, error) {
 	return scalarConstants(s.Of, k, full, mulUp(full, full), max(k.falling(), k.rising()), k.falling()+k.rising())
 }
 
-// scalarConstants are the constants of a loss with G = full slope, Dg = full spread and
-// L = hessian sup |phi”|, rounded up.
+// scalarConstants returns the constants of a loss with G = full slope, Dg = full spread
+// and L = hessian sup |phi”|, rounded up.
 func scalarConstants(of Scalar, k ScalarBounds, full, hessian, slope, spread float64) (Constants, error) {
 	c := Constants{
 		Lipschitz:    mulUp(full, slope),
@@ -114,7 +114,7 @@ func (s Score) Phi(u float64) float64 { return s.Of.Phi(u) }
 // DPhi returns phi'(u).
 func (s Score) DPhi(u float64) float64 { return s.Of.DPhi(u) }
 
-// StripBound is the bound of an analyticScalar; +Inf for any other.
+// StripBound returns the StripBound of an analyticScalar, or +Inf for any other Scalar.
 func (s Score) StripBound(reach, height float64) float64 {
 	if a, ok := s.Of.(analyticScalar); ok {
 		return a.StripBound(reach, height)

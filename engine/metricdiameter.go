@@ -9,8 +9,8 @@ import "math"
 //
 // D is +Inf if the slopes are too large or small for float64.
 //
-// slope(x) is an upper bound, nondecreasing in x, of sup {-t phi'(-t x) : 0 < t <= q}.
-// A >= 4 R^2 ||W||_F, and s is what M = v^T W v may be below zero.
+// slope(x) is an upper bound of sup {-t phi'(-t x) : 0 < t <= q} that is nondecreasing in
+// x. A is at least 4 R^2 ||W||_F. M = v^T W v is at least -s.
 //
 // Theorem (docs/theory.md#metric-diameter). With a, b in [-pi/2, pi/2] and o in
 // [0, pi/2], D is the maximum of || c1 p p^T + c2 r r^T ||_F over
@@ -20,12 +20,13 @@ import "math"
 //
 // where |p|^2 and |r|^2 are at most 1.
 //
-// The maximum is bounded by cutting the cube of (a, b, o) into boxes: every cosine is
-// replaced by its bounds on the box, which bounds the norm since it increases with c1, c2
-// and every |cosine|. Boxes within diameterTolerance of the best value found are not cut
-// further, so the bound exceeds the maximum by at most that, and by more only if
-// diameterBoxes are used up, as for A far above 1, where the trivial bound P + N is as
-// good. Any set of boxes that covers the cube gives a bound.
+// To bound the maximum, the cube of (a, b, o) is cut into boxes. On each box every cosine
+// is replaced by its bounds on the box. This bounds the norm, since the norm increases
+// with c1, c2 and every |cosine|. Boxes whose bound is within diameterTolerance of the
+// best value found are not cut further, so the result exceeds the maximum by at most
+// diameterTolerance. It exceeds the maximum by more only if diameterBoxes are used up.
+// This happens for A far above 1, where the trivial bound P + N is equally good. Any set
+// of boxes that covers the cube gives a bound.
 func metricDiameter(slope func(x float64) float64, A, s float64) float64 {
 	m := diameterSearch{slope: slope, A: A, s: s}
 	m.best = max(slope(A+2*s-1), slope(1+s)) // P: a = o = 0; N: b = 0, o = pi/2
@@ -33,7 +34,7 @@ func metricDiameter(slope func(x float64) float64, A, s float64) float64 {
 		return math.Inf(1) // relative errors of subnormal numbers have no bound
 	}
 	boxes := []diameterBox{{lo: [3]float64{-math.Pi / 2, -math.Pi / 2, 0}, hi: [3]float64{math.Pi / 2, math.Pi / 2, math.Pi / 2}}}
-	// float64's pi/2 is below pi/2 by 6e-17; cosSquared has room for it.
+	// The float64 number for pi/2 is below pi/2 by 6e-17. cosSquared has room for this difference.
 	bound := m.best
 	for used := 0; len(boxes) > 0; {
 		var next []diameterBox
@@ -63,7 +64,7 @@ func metricDiameter(slope func(x float64) float64, A, s float64) float64 {
 
 const (
 	diameterTolerance = 0.005
-	diameterBoxes     = 1 << 19 // evaluations, some 0.1 s
+	diameterBoxes     = 1 << 19 // largest number of evaluations, which take about 0.1 s
 )
 
 type diameterSearch struct {
@@ -71,10 +72,10 @@ type diameterSearch struct {
 	A, s, best float64
 }
 
-// diameterBox is a box of angles a, b, o.
+// diameterBox is a box of angles a, b and o.
 type diameterBox struct{ lo, hi [3]float64 }
 
-// split halves the longest side.
+// split cuts the box into halves across its longest side.
 func (b diameterBox) split() (left, right diameterBox) {
 	k := 0
 	for i := range b.lo {
@@ -96,8 +97,8 @@ func (b diameterBox) middle() diameterBox {
 	return b
 }
 
-// value is an upper bound of the norm on a box, and its value, up to the slack of cosSquared
-// and s, on a point.
+// value returns an upper bound of the norm on a box. If the box is a point, the bound is the
+// norm itself, up to s and the slack of cosSquared.
 func (m diameterSearch) value(x diameterBox) float64 {
 	_, p := cosSquared(x.lo[0], x.hi[0]) // |p|^2
 	rLo, r := cosSquared(x.lo[1], x.hi[1])
@@ -116,7 +117,7 @@ func (m diameterSearch) value(x diameterBox) float64 {
 
 // cosSquared returns bounds of cos^2 on [lo, hi].
 func cosSquared(lo, hi float64) (least, most float64) {
-	const slack = 0x1p-49 // of cosines and angles, with room
+	const slack = 0x1p-49 // covers the errors of cosines and angles, with room
 	a, b := math.Cos(lo), math.Cos(hi)
 	least, most = min(a*a, b*b), max(a*a, b*b)
 	for k := math.Ceil(lo / (math.Pi / 2)); k <= math.Floor(hi/(math.Pi/2)); k++ {
@@ -129,9 +130,9 @@ func cosSquared(lo, hi float64) (least, most float64) {
 	return max(0, least-slack), min(1, most+slack)
 }
 
-// slopeReach is the slope function of metricDiameter, h(x) = sup {-t phi'(-t x) : 0 < t <= q},
-// for a Scalar that is smooth, convex and nonincreasing on the margins of a problem, from
-// its bounds at finitely many x.
+// slopeReach is the slope function of metricDiameter, h(x) = sup {-t phi'(-t x) : 0 < t <= q}.
+// The Scalar is smooth, convex and nonincreasing on the margins of a problem. slopeReach holds
+// bounds of h at finitely many x.
 type slopeReach struct {
 	top          float64   // |x| <= top
 	below, above []float64 // h at -top (k/slopeCells)^2 and at top (k/slopeCells)^2
@@ -139,12 +140,13 @@ type slopeReach struct {
 
 const slopeCells = 256
 
-// newSlopeReach bounds h for x in [-top, top], where margins are in [-reach, reach]: for
-// larger t |x| there is no pair, and phi need not be convex.
+// newSlopeReach bounds h for x in [-top, top]. Margins are in [-reach, reach]. Larger
+// values of t |x| belong to no pair, and phi need not be convex there.
 //
-// For x < 0 let u = -t x: h(x) is the supremum of u (-phi'(u)) over u <= q |x|, divided by
-// |x|. For x >= 0, -phi'(-t x) increases with t. If phi' is only within slack of a function
-// that does not decrease, both (and h with x) hold up to 2 slack.
+// For x < 0 let u = -t x. Then h(x) is the supremum of u (-phi'(u)) over u <= q |x|,
+// divided by |x|. For x >= 0, -phi'(-t x) increases with t. If phi' is only within slack of
+// a nondecreasing function, the statements for x < 0 and x >= 0 hold up to 2 slack, and so
+// does the monotonicity of h.
 func newSlopeReach(of Scalar, q, top, reach, slack float64) (*slopeReach, error) {
 	r := &slopeReach{top: top, below: make([]float64, slopeCells+1), above: make([]float64, slopeCells+1)}
 	falling := func(from, to float64) (float64, error) {
@@ -172,13 +174,14 @@ func newSlopeReach(of Scalar, q, top, reach, slack float64) (*slopeReach, error)
 	return r, nil
 }
 
-// node is |x| for entry k.
+// node returns |x| for entry k.
 func (r *slopeReach) node(k int) float64 {
 	f := float64(k) / slopeCells
 	return r.top * (f * f)
 }
 
-// slope is h at the next of finitely many numbers that is not below x; h does not decrease.
+// slope returns a bound of h at the smallest of the finitely many numbers that is at least
+// x. It bounds h(x), because h is nondecreasing.
 func (r *slopeReach) slope(x float64) float64 {
 	k := int(slopeCells * min(1, math.Sqrt(math.Abs(x)/r.top))) // up to one too large or small
 	if x <= 0 {

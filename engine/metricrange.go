@@ -6,51 +6,55 @@ import (
 	"math"
 )
 
-// MetricRange are the public limits of a problem with a MetricLoss. All are
+// MetricRange holds the public limits of a problem with a MetricLoss. All limits are
 // rounded up.
 type MetricRange struct {
 	Labels      float64 // q = LabelAbs^2: |y y'| <= q
 	Distance    float64 // A = 4 R^2 r: |(x - x')^T W (x - x')| <= A, exact or computed
 	Margin      float64 // V = q (1 + A): |u| <= V, exact or computed
 	Slope       float64 // Q = sup |phi'(u)| over |u| <= V
-	Curvature   float64 // C = sup of the derivative of phi' there, +Inf if not smooth
-	SlopeErr    float64 // of a computed slope at a float64 margin, as in ScoreRange
+	Curvature   float64 // C = sup of the derivative of phi' over |u| <= V, +Inf if not smooth
+	SlopeErr    float64 // error of a computed slope at a float64 margin, as in ScoreRange
 	DistanceErr float64 // |computed - exact| of a distance in float64
 	MarginErr   float64 // |computed - exact| of a margin in float64
-	// Slopes of a loss that is not smooth are clamped to these, on which its Constants
-	// rest.
+	// SlopeMin and SlopeMax are the bounds of phi' from which Constants are computed.
+	// Computed slopes of a loss that is not smooth are clamped to them.
 	SlopeMin, SlopeMax float64
-	// WithinErr is the error of a slope at a computed margin of a member of the loss's domain
-	// if phi' is smooth on the smaller range of these margins, MarginRange, but not up to V:
-	// then it has Constants of a smooth loss. 0 otherwise.
+	// WithinErr is the error of a slope at a computed margin of a member of the loss's
+	// domain. It is set if phi' is smooth on MarginRange, the smaller range of these margins,
+	// but not up to V; the loss then has the Constants of a smooth loss. Otherwise WithinErr
+	// is 0.
 	WithinErr float64
 }
 
 // Smooth reports whether the error of a computed slope is bounded by Curvature and SlopeErr.
 func (m MetricRange) Smooth() bool { return !math.IsInf(m.Curvature, 0) }
 
-// NewMetricRange returns the limits for distances, or margins y y' (1 - distance), that are
-// computed in float64 by sums of products x_a W_ab x_b (times y y'), each in at most
-// depth roundings: DistanceErr and MarginErr hold for those that are. It wraps
+// NewMetricRange returns the limits of a problem. DistanceErr holds for distances that are
+// computed in float64 as sums of products x_a W_ab x_b, each product with at most depth
+// roundings. MarginErr holds for margins y y' (1 - distance) that are computed in the same
+// way from products x_a W_ab x_b y y'. NewMetricRange returns an error wrapping
 // ErrUnsupported for a loss that is neither smooth nor a ScalarLoss, and for a depth of
 // 2^31 or more.
 //
 // Distances. A symmetric W of coordinates w, ||w|| <= r (1 + 2^-30), not necessarily
 // semidefinite, has |x|^T |W| |x'| <= R^2 || |W| ||_2 <= R^2 ||W||_F with |.| entrywise.
-// Whether a distance is computed from s_i + s_j - 2 x_i^T W x_j or from v^T W v with v =
-// x - x', its products have absolute values of at most 4 R^2 ||W||_F together. So an
-// error is at most gamma(depth) A, and that of a margin, whose terms add up to q more,
-// gamma(depth) V. A = 4 R^2 r (1 + 2^-20) also covers computed distances if gamma(depth)
-// < 2^-22, which is checked. Underflow: fewer than 8 d^2 operations; each loses at most
-// 2^-1074 and is multiplied by at most 4 d (1 + R)^2, for a margin times 1 + q.
+// A distance is computed from s_i + s_j - 2 x_i^T W x_j or from v^T W v with v = x - x'.
+// In each case the absolute values of its products add up to at most 4 R^2 ||W||_F. So
+// the error of a distance is at most gamma(depth) A. The terms of a margin have an
+// additional sum of q, so the error of a margin is at most gamma(depth) V. A = 4 R^2 r (1
+// + 2^-20) also covers computed distances if gamma(depth) < 2^-22, which is checked.
+// Underflow occurs in fewer than 8 d^2 operations. Each loses at most 2^-1074, and the
+// loss is multiplied by at most 4 d (1 + R)^2, and for a margin also by 1 + q.
 //
-// Slope and curvature. Take x = -x' of norm R, y = y' or y = -y' of size LabelAbs and
-// W = B e e^T along x, for any B up to r' = (r + 1/(2 R^2)) (1 + 2^-19): semidefinite
-// and of norm B. Then u = +-q (1 - 4 R^2 B) takes every value of [-V, V], because
-// 4 R^2 r' - 1 >= V/q. The gradient has norm |phi'(u)| q 4 R^2 and the Hessian
-// phi”(u) (q 4 R^2)^2. So Constants at radius r' bounds phi' by G / (4 R^2 q) and its
-// slope by L / (4 R^2 q)^2 on [-V, V], also for the indefinite W for which the
-// constants themselves do not hold. A ScalarLoss is asked for its bounds on [-V, V]. QED
+// Slope and curvature. Take x = -x' of norm R, and y = y' or y = -y' of size LabelAbs.
+// Take W = B e e^T with e along x, for any B up to r' = (r + 1/(2 R^2)) (1 + 2^-19). This
+// W is semidefinite and has norm B. Then u = +-q (1 - 4 R^2 B) takes every value of [-V,
+// V], because 4 R^2 r' - 1 >= V/q. The gradient has norm |phi'(u)| q 4 R^2, and the
+// Hessian has norm |phi”(u)| (q 4 R^2)^2. So the Constants at radius r' bound phi' by G /
+// (4 R^2 q) and the slope of phi' by L / (4 R^2 q)^2 on [-V, V]. These bounds also hold
+// for indefinite W, for which the constants themselves do not hold. For a ScalarLoss, its
+// own bounds on [-V, V] are used. QED
 func NewMetricRange(p Problem, loss MetricLoss, depth int) (MetricRange, error) {
 	up := 1 + 16*unitRoundoff
 	R, r, b := p.Bounds.FeatureNorm, p.Radius, p.Bounds.LabelAbs
@@ -82,8 +86,8 @@ func NewMetricRange(p Problem, loss MetricLoss, depth int) (MetricRange, error) 
 	return m, nil
 }
 
-// slopes fills in what is known of phi'. It returns the bounds on MarginRange of a ScalarLoss
-// that is not smooth up to V, and for all others bounds that are not smooth.
+// slopes sets the fields about phi'. For a ScalarLoss that is not smooth up to V, it returns
+// the bounds on MarginRange. For all other losses it returns bounds that are not smooth.
 func (m *MetricRange) slopes(p Problem, loss MetricLoss, reach, full, up float64) (ScalarBounds, error) {
 	none := ScalarBounds{Curvature: math.Inf(1)}
 	if form, ok := loss.(ScalarLoss); ok {

@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// SecondMoments says which second moments of records are summed.
+// SecondMoments selects the second moments of records that are summed.
 type SecondMoments int
 
-// The kinds of second moments.
+// NoSecond, DiagonalSecond and FullSecond are the kinds of second moments.
 const (
 	NoSecond       SecondMoments = iota
 	DiagonalSecond               // squares of the coordinates
@@ -29,7 +29,7 @@ func (s SecondMoments) String() string {
 	return "unknown"
 }
 
-// Len is the number of coordinates for d features: 0, d, or those of Symmetric.
+// Len returns the number of coordinates for d features: 0, d or Symmetric{d}.Len().
 func (s SecondMoments) Len(d int) int {
 	switch s {
 	case DiagonalSecond:
@@ -40,53 +40,60 @@ func (s SecondMoments) Len(d int) int {
 	return 0
 }
 
-// Query asks an Evaluator for one sum over its records: of gradients if it has Pairs, else of moments.
+// Query asks an Evaluator for one sum over its records. If Pairs is set, the sum is a sum of
+// gradients. Otherwise it is a sum of moments.
 //
 // A sum of gradients adds grad l(W; z, z') over the ordered Pairs, without any division. ||W||_2 must
-// be at most Problem.Radius. With a Radius (a Recentred kernel) it is over moved records
+// be at most Problem.Radius. If Radius is not 0 (for a Recentred kernel), the sum is over the moved
+// records
 //
-//	x^ = (x - Centre) X/Radius, scaled to norm X where it is longer,   X = Bounds.FeatureNorm,
+//	x^ = (x - Centre) X/Radius, scaled to norm X where it is longer,   X = Bounds.FeatureNorm.
 //
-// whose labels stay. Each x^ is a function of its record, Centre and Radius alone, bit for bit.
+// The labels of moved records are unchanged. Each x^ is a function of its record, Centre and Radius alone, bit for bit.
 //
 // Moments are sums over all records of
 //
 //	t,   a x~,   x~ x~^T,        x~ = clip(x - Centre),
 //
-// where t = (1 + y/B)/2 is the share of a positive of a record (1 and 0 for the labels B
-// and -B, B = Bounds.LabelAbs), and clip scales to norm Radius what is longer. All of t, a
-// and x~ are functions of one record and of these numbers, which are public or were released
-// before, bit for bit, and as computed 0 <= t <= 1, |a| <= 1 and ||x~|| <= Radius.
+// where t = (1 + y/B)/2 with B = Bounds.LabelAbs, so t is 1 for the label B and 0 for the
+// label -B. The function clip scales vectors longer than Radius to norm Radius. t, a and x~
+// are functions of one record and of the numbers in the query, bit for bit. The numbers in
+// the query are public or were released before. As computed, 0 <= t <= 1, |a| <= 1 and
+// ||x~|| <= Radius.
 type Query struct {
 	Pairs Pairs // nil for moments
-	// W are the parameters of a gradient. Of moments W makes a = 1/(1 + e^-(W.x~ + Intercept)) - t,
-	// so that the sum of a x~ is the gradient of the pointwise logistic loss; d numbers of norm at
-	// most 2^500/Radius, and Intercept within 2^500. nil: a is as Signed says.
+	// W are the parameters at which a gradient is computed. For moments, a W that is not nil makes
+	// a = 1/(1 + e^-(W.x~ + Intercept)) - t, so the sum of a x~ is the gradient of the pointwise
+	// logistic loss. W then has d numbers and norm at most 2^500/Radius, and |Intercept| is at most
+	// 2^500. If W is nil, Signed determines a.
 	W         []float64
 	Intercept float64
-	// Centre is public or released before; d finite numbers of norm at most
-	// Bounds.FeatureNorm, or nil for the origin.
+	// Centre is public or was released before. It has d finite numbers and norm at most
+	// Bounds.FeatureNorm. If it is nil, the centre is the origin.
 	Centre []float64
-	// Radius is R, from 2^-500 to 2^500; of gradients also 0, for the records as they are.
+	// Radius is the norm to which moments are clipped, from 2^-500 to 2^500. For gradients
+	// it may also be 0, which leaves the records unchanged.
 	Radius float64
-	// Signed makes a = (y/B - Offset)/(1 + |Offset|), Offset in [-1, 1]; otherwise a = 1.
+	// Signed makes a = (y/B - Offset)/(1 + |Offset|), where Offset is in [-1, 1]. If
+	// Signed is false and W is nil, a is 1.
 	Signed bool
 	Offset float64
-	// Class is 1 or -1 to sum over the records with the label B or -B alone: the others count
-	// in t, and are 0 in the sums; 0 sums over all records.
+	// Class restricts the sums to the records with label B if it is 1, and to the records
+	// with label -B if it is -1. The other records still count in the sum of t, but add 0 to
+	// the other sums. If Class is 0, the sums are over all records.
 	Class float64
-	// Second are the second moments that are summed, too.
+	// Second selects the second moments that are also summed.
 	Second SecondMoments
 }
 
-// Gradient is the query of a gradient at w over pairs of the records as they are.
+// Gradient returns the query of a gradient at w over pairs of unmoved records.
 func Gradient(w []float64, p Pairs) Query { return Query{W: w, Pairs: p} }
 
-// IsPlain reports whether q is a gradient over the records as they are, all that most kernels answer.
+// IsPlain reports whether q asks for a gradient over unmoved records. Most kernels answer only plain queries.
 func (q Query) IsPlain() bool { return q.Pairs != nil && q.Radius == 0 && q.Centre == nil }
 
-// Validate returns an error for the first field of moments, or of the move of a gradient, that is out
-// of range for d features within b.
+// Validate returns an error that names the first field out of range for d features within b. It
+// checks queries of moments, and for gradients the fields Radius and Centre that move the records.
 func (q Query) Validate(d int, b Bounds) error {
 	switch {
 	case !(q.Radius >= smallestScale && q.Radius <= largestScale):
@@ -111,21 +118,21 @@ func (q Query) Validate(d int, b Bounds) error {
 	return nil
 }
 
-// Moments is room for the answer to a query of moments.
+// Moments holds the answer to a query of moments.
 type Moments struct {
 	All []float64 // dst of Evaluator.Sum: the sum of t, then Sum, then Second
-	Sum []float64 // of a x~, d numbers
-	// Second is the sum of x~ x~^T: nothing, its diagonal, or isometric coordinates
-	// (Symmetric).
+	Sum []float64 // the sum of a x~, d numbers
+	// Second is the sum of x~ x~^T. It is empty, or the diagonal of the sum, or its
+	// isometric coordinates (Symmetric).
 	Second []float64
 }
 
-// NewMoments makes room for moments of d features.
+// NewMoments returns Moments, set to 0, for d features.
 func NewMoments(d int, second SecondMoments) Moments {
 	return momentsIn(make([]float64, 1+d+second.Len(d)), d)
 }
 
 func momentsIn(all []float64, d int) Moments { return Moments{all, all[1 : 1+d], all[1+d:]} }
 
-// Positives is the sum of t.
+// Positives returns the sum of t.
 func (m Moments) Positives() float64 { return m.All[0] }

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Eigen decomposes the symmetric matrix with finite coordinates w: eigenvalues in ascending
-// order, and their unit vectors as rows. It costs O(Dim^3).
+// Eigen decomposes the symmetric matrix with finite coordinates w. It returns the
+// eigenvalues in ascending order, and their unit eigenvectors as rows. It costs O(Dim^3).
 func (s Symmetric) Eigen(w []float64) (values []float64, vectors [][]float64) {
 	d := s.Dim
 	a := make([]float64, d*d)
@@ -34,7 +34,7 @@ func (s Symmetric) Eigen(w []float64) (values []float64, vectors [][]float64) {
 	return values, vectors
 }
 
-// ScaleTo scales x to the length r; a vector that is zero or not finite becomes zero.
+// ScaleTo scales x to the length r. A vector that is zero or not finite becomes zero.
 func ScaleTo(x []float64, r float64) {
 	var largest float64
 	for _, v := range x {

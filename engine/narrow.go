@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// TowardZero is x rounded toward zero to float32: the number of float32 closest to x whose
-// magnitude is at most |x|. x is not NaN.
+// TowardZero returns x rounded toward zero to float32: the float32 number closest to x
+// whose magnitude is at most |x|. x must not be NaN.
 func TowardZero(x float64) float32 {
 	f := float32(x)
 	if math.Abs(float64(f)) > math.Abs(x) {
@@ -17,13 +17,15 @@ func TowardZero(x float64) float32 {
 	return f
 }
 
-// AdoptNarrowRecords is AdoptRecords for features in float32. A row whose norm is not seen to be
-// at most R is projected in float64 and then rounded toward zero, coordinate by coordinate.
-// Rows that were projected and rounded so before are left as they are.
+// AdoptNarrowRecords is AdoptRecords for features in float32. If withinBall does not prove that
+// the norm of a row is at most R, the row is projected in float64, and each coordinate is then
+// rounded toward zero. A row that has already been projected and rounded in this way is left
+// unchanged.
 //
-// Proof that ||x|| <= R. withinBall says so of the rows that are left. Of the others, ProjectBall gives
-// a vector of norm at most R, and no magnitude of a coordinate grows. Both are functions of one
-// row alone (docs/theory.md#stored-records). QED
+// Proof that ||x|| <= R. For the rows that are left unchanged, withinBall proves it. For any other row,
+// ProjectBall returns a vector of norm at most R, and rounding does not increase the magnitude of a
+// coordinate. withinBall and ProjectBall are functions of one row alone
+// (docs/theory.md#stored-records). QED
 func AdoptNarrowRecords(x []float32, y []float64, d int, b Bounds) (*Records, error) {
 	if err := checkShape(len(y), d, b); err != nil {
 		return nil, err
@@ -50,7 +52,8 @@ func AdoptNarrowRecords(x []float32, y []float64, d int, b Bounds) (*Records, er
 	return r, nil
 }
 
-// HeldRecords is StoredRecords of numbers in memory, which it owns from here on: subsets copy them.
+// HeldRecords is StoredRecords for features and labels in memory. It takes ownership of x and y.
+// Subsets copy the features.
 func HeldRecords(x, y []float64, d int, b Bounds) (*Records, error) {
 	r, err := StoredRecords(x, y, d, b)
 	if err == nil {
@@ -66,13 +69,14 @@ func (r *Records) WithoutLabels() *Records {
 	return &out
 }
 
-// ErrStored is wrapped by the error about stored records that do not keep their bounds.
+// ErrStored is wrapped by the error about stored records that are not within their bounds.
 var ErrStored = errors.New("records outside their bounds")
 
-// StoredRecords are records over features and labels that are in a mapped file, which the caller
-// neither changes nor unmaps while they are in use: x is []float32 or []float64. It does not
-// project. It fails with ErrStored if a row may be longer than R, or a label is not a number in
-// [-LabelAbs, LabelAbs]; what NewRecords or AdoptNarrowRecords made is never refused.
+// StoredRecords returns records whose features x and labels y are in a mapped file. The caller
+// must neither change nor unmap the file while the records are in use. StoredRecords does not
+// project. It returns an error wrapping ErrStored if the norm of a row may exceed R, or if a
+// label is not a number in [-LabelAbs, LabelAbs]. It accepts all rows that NewRecords or
+// AdoptNarrowRecords returned.
 func StoredRecords[T float32 | float64](x []T, y []float64, d int, b Bounds) (*Records, error) {
 	if err := checkShape(len(y), d, b); err != nil {
 		return nil, err
@@ -99,17 +103,18 @@ func StoredRecords[T float32 | float64](x []T, y []float64, d int, b Bounds) (*R
 	return r, nil
 }
 
-// withinBall proves of x that its exact norm is at most R. It is true of every result of ProjectBall,
-// rounded toward zero or not, and false if a value is not finite, or R is outside 2^-400 to 2^500.
+// withinBall returns true only if the exact norm of x is at most R. It returns true for every result
+// of ProjectBall, even if the result was rounded toward zero. It returns false if a value is not
+// finite, or if R is outside 2^-400 to 2^500.
 //
-// Proof. Let m = len(x), u = 2^-53, S the exact and s the computed sum of squares. A term has one
-// rounding and takes part in at most m/2 + 1 additions of numbers >= 0, so S (1 - (m/2 + 2) u) - t <= s
-// <= S (1 + (m/2 + 3) u), where t <= m 2^-1074 is lost in squares that underflow, less than m u R^2 2^-200.
-// The limit is R^2 (1 - (m+8) u) within 4 u of it. So s <= limit gives S (1 - (m/2 + 2) u) <=
-// R^2 (1 - (m+3) u), and S <= R^2. In ProjectBall the exact norm is at most the computed one times
-// 1 + (m/2 + 3) u, and a scaled row has at most 5 u more: for both kinds of its results
-// sqrt(S) <= R (1 - 2(m+8) u)(1 + (m/2 + 8) u) <= R (1 - (3m/2 + 8) u), hence s <=
-// R^2 (1 - (5m/2 + 12) u), which is within the limit. Rounding toward zero makes S smaller. QED
+// Proof. Let m = len(x) and u = 2^-53, and let S be the exact and s the computed sum of squares. A term has
+// one rounding and takes part in at most m/2 + 1 additions of numbers >= 0. So S (1 - (m/2 + 2) u) - t <= s
+// <= S (1 + (m/2 + 3) u), where t is lost in squares that underflow, and t <= m 2^-1074 < m u R^2 2^-200.
+// The limit is R^2 (1 - (m+8) u) within 4 u of it. So s <= limit gives S (1 - (m/2 + 2) u) <= R^2 (1 -
+// (m+3) u), and S <= R^2. In ProjectBall the exact norm is at most the computed one times 1 + (m/2 + 3) u,
+// and the norm of a scaled row has a relative error of at most 5 u more. For unchanged and for scaled rows,
+// sqrt(S) <= R (1 - 2(m+8) u)(1 + (m/2 + 8) u) <= R (1 - (3m/2 + 8) u), hence s <= R^2 (1 - (5m/2 + 12) u),
+// which is within the limit. Rounding toward zero makes S smaller. QED
 func withinBall[T float32 | float64](x []T, R float64) bool {
 	if R < 0x1p-400 || R > 0x1p500 {
 		return false

@@ -1,7 +1,7 @@
 package engine
 
-// Pairs is a set of ordered pairs of records, chosen without looking at the
-// data. It is sealed: backends know every kind.
+// Pairs is a set of ordered pairs of records. The choice of the pairs does not depend on
+// the data. Only this package implements Pairs, so backends know every implementation.
 type Pairs interface {
 	// Len is the number of ordered pairs.
 	Len() int64
@@ -11,21 +11,21 @@ type Pairs interface {
 	pairs()
 }
 
-// AllPairs are the n(n-1) ordered pairs of N different records.
+// AllPairs are the N(N-1) ordered pairs of different records among N records.
 type AllPairs struct{ N int }
 
 // Len returns N(N-1).
 func (p AllPairs) Len() int64 { return int64(p.N) * int64(p.N-1) }
 
-// MaxPerRecord returns 2(N-1): one replaced record touches 2(N-1) pairs.
+// MaxPerRecord returns 2(N-1), the number of pairs that contain one given record.
 func (p AllPairs) MaxPerRecord() int64 { return 2 * int64(p.N-1) }
 
 func (AllPairs) pairs() {}
 
-// PrefixPairs are the T pairs (z_t, z_i), i < t, of the (T+1)-st record with
-// those before it: the penalty of one step of online pairwise descent ([Huai20]
-// equation 3, 0-based). Record number i is record Order[i] of the Records, or
-// record i if Order is nil. Order must not depend on the data.
+// PrefixPairs are the T pairs (z_t, z_i), i < t, of the (T+1)-st record z_t with the
+// records before it. They form the loss of one step of online pairwise descent ([Huai20]
+// equation 3, with indices from 0). z_i is record Order[i] of the Records, or record i if
+// Order is nil. Order must not depend on the data.
 type PrefixPairs struct {
 	Order []int32
 	T     int // 1 <= T < n
@@ -34,7 +34,7 @@ type PrefixPairs struct {
 // Len returns T.
 func (p PrefixPairs) Len() int64 { return int64(p.T) }
 
-// MaxPerRecord returns T: the current record is in every pair.
+// MaxPerRecord returns T, because record z_t is in every pair.
 func (p PrefixPairs) MaxPerRecord() int64 { return int64(p.T) }
 
 func (PrefixPairs) pairs() {}

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// SubsetPairs are all ordered pairs of different records of a subset: records
-// Order[From], ..., Order[From+N-1]. Order is a permutation of all records, or their
-// own order if it is nil. It must not depend on the data.
+// SubsetPairs are all ordered pairs of different records of a subset. The subset consists
+// of the records Order[From], ..., Order[From+N-1]. Order is a permutation of all
+// records; if it is nil, it is the identity. Order must not depend on the data.
 type SubsetPairs struct {
 	Order   []int32
 	From, N int // N >= 2
@@ -23,9 +23,9 @@ func (p SubsetPairs) MaxPerRecord() int64 { return AllPairs{N: p.N}.MaxPerRecord
 
 func (SubsetPairs) pairs() {}
 
-// Parts plans a problem whose gradients are summed over SubsetPairs of the given
-// sizes, each with the inner backend's method for a part of this size. It has no method
-// for other pairs.
+// Parts is a Backend for problems whose gradients are summed over SubsetPairs of the
+// given sizes. For each size it uses the inner backend's method for a part of this size.
+// It has no method for other pairs.
 type Parts struct {
 	Backend
 	Sizes []int // each from 2 to Problem.N
@@ -63,7 +63,7 @@ func (b Parts) Plan(p Problem) (Kernel, error) {
 
 type partsKernel struct {
 	problem Problem
-	inner   map[int]Kernel // by size
+	inner   map[int]Kernel // inner kernels by the size of the part
 	largest int
 }
 
@@ -73,16 +73,18 @@ func (k *partsKernel) Method() string {
 	return fmt.Sprintf("%s, on parts of at most %d records", k.inner[k.largest].Method(), k.largest)
 }
 
-// Bounds implements Kernel. They equal the inner kernel's: the sum is the same on a copy of the records, which Bytes
-// counts as well. Neighbour holds also for the parts of two different sets of pairs whose records differ in one place.
+// Bounds implements Kernel. Bounds returns the error bounds of the inner kernel, because the inner kernel computes the
+// sum on a copy of the records. Bytes includes this copy. Neighbour also holds for the parts of two different sets of
+// pairs whose records differ in one place.
 //
-// Proof. The sum is the inner kernel's, on a copy of the records of the part, in the order
-// of the part. If the record that differs is not one of them, the copies and the sums are the
-// same. If it is one of them, or the other part has another record in its place, the copies
-// are two data sets of N records that differ in one, which has the same place in both: what
-// the inner kernel's bound is about, whose terms depend on places in the copy. Two parts,
-// one with record k where the other has a record j, are what sampling without
-// replacement compares: docs/theory.md#batches. QED
+// Proof. The inner kernel computes the sum on a copy of the records of the part, in the order
+// of the part. If the part does not contain the record that differs, the copies and the sums
+// are the same. Otherwise the copies are two data sets of N records that differ in one
+// record, which has the same place in each copy. The same holds if the second part has
+// another record in this place. The inner kernel's bound holds for two such data sets, and
+// its terms depend on places in the copy. Sampling without replacement compares two such
+// parts, the first with record k in the place where the second has record j:
+// docs/theory.md#batches. QED
 func (k *partsKernel) Bounds(q Query) QueryBounds {
 	s, ok := q.Pairs.(SubsetPairs)
 	if !ok || k.inner[s.N] == nil {
@@ -95,7 +97,7 @@ func (k *partsKernel) Bounds(q Query) QueryBounds {
 	b := inner.Bounds(q)
 	features := k.problem.D
 	if k.problem.NonZerosPerRow > 0 {
-		features = 3 * k.problem.NonZerosPerRow / 2 // with an index
+		features = 3 * k.problem.NonZerosPerRow / 2 // a stored feature has an index
 	}
 	b.Bytes = b.Memory(inner.Problem()) + 8*float64(s.N)*float64(1+features)
 	return b
@@ -108,12 +110,12 @@ func (k *partsKernel) Bind(r *Records) (Evaluator, error) {
 	return &partsEvaluator{kernel: k, records: r}, nil
 }
 
-// partsEvaluator keeps the part of the last call bound, so a descent on one part after
-// the other copies each once.
+// partsEvaluator keeps the part of the last call bound. So a descent that processes one
+// part after the other copies each part once.
 type partsEvaluator struct {
 	kernel  *partsKernel
 	records *Records
-	rows    []int // of the bound part
+	rows    []int // the records of the bound part
 	part    Evaluator
 }
 
@@ -131,7 +133,7 @@ func (e *partsEvaluator) Sum(ctx context.Context, dst []float64, q Query) error 
 	return e.part.Sum(ctx, dst, q)
 }
 
-// bind binds the records of s unless they are bound.
+// bind binds the records of s unless they are bound already.
 func (e *partsEvaluator) bind(s SubsetPairs) error {
 	n := e.records.Units()
 	inner := e.kernel.inner[s.N]

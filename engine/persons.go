@@ -6,14 +6,16 @@ import (
 	"slices"
 )
 
-// persons are runs of rows: person k has the rows first[k] to first[k+1]-1. Every person
-// has a row. What a guarantee for persons is: docs/theory.md#persons.
+// persons assigns consecutive rows to persons. Person k has the rows first[k] to
+// first[k+1]-1. Every person has at least one row. docs/theory.md#persons defines the
+// guarantee for persons.
 type persons struct{ first []int }
 
-// GroupPersons returns the rows of r ordered by person, and within a person in the order of
-// r. of[i], from 0 to count-1, is the person of row i, and every person has a row; a
-// position must not depend on the rows of others (docs/theory.md#persons). Of each person
-// the first most rows are kept. It fails if of does not fit, count < 1 or most < 1.
+// GroupPersons returns the rows of r ordered by person. The rows of one person are in the
+// order of r. of[i], from 0 to count-1, is the person of row i. Every person has at least
+// one row. The position of a person must not depend on the rows of other persons
+// (docs/theory.md#persons). GroupPersons keeps only the first most rows of each person.
+// GroupPersons fails if of does not fit r and count, if count < 1, or if most < 1.
 func (r *Records) GroupPersons(of []int32, count, most int) (*Records, error) {
 	if len(of) != r.n {
 		return nil, fmt.Errorf("engine: GroupPersons: %d persons of rows, for %d rows", len(of), r.n)
@@ -27,8 +29,8 @@ func (r *Records) GroupPersons(of []int32, count, most int) (*Records, error) {
 	return s, nil
 }
 
-// GroupRows is the order of rows by person of GroupPersons, and the first row of each person in
-// it, with the number of rows at the end.
+// GroupRows returns the order in which GroupPersons puts the rows. It also returns the position
+// of the first row of each person in this order, with the number of rows appended.
 func GroupRows(of []int32, count, most int) (rows, first []int, err error) {
 	if count < 1 || most < 1 {
 		return nil, nil, fmt.Errorf("engine: GroupPersons: %d persons, with at most %d rows each", count, most)
@@ -56,8 +58,9 @@ func GroupRows(of []int32, count, most int) (rows, first []int, err error) {
 	return rows, first, nil
 }
 
-// WithPersons returns the rows of r as those of persons: person k has the rows first[k] to
-// first[k+1]-1, at least one and at most most of them, and all have all rows. It fails otherwise.
+// WithPersons returns the rows of r as rows of persons. Person k has the rows first[k] to
+// first[k+1]-1. WithPersons fails unless every row belongs to a person and every person has
+// from 1 to most rows.
 func (r *Records) WithPersons(first []int, most int) (*Records, error) {
 	if len(first) < 2 || first[0] != 0 || first[len(first)-1] != r.n {
 		return nil, fmt.Errorf("engine: WithPersons: the rows of %d persons are not the %d rows", len(first)-1, r.n)
@@ -72,8 +75,8 @@ func (r *Records) WithPersons(first []int, most int) (*Records, error) {
 	return &out, nil
 }
 
-// PersonsOf returns r, whose rows stand for those of like, as records of the same persons, or r if these are rows.
-// It fails if the numbers of rows differ.
+// PersonsOf returns the rows of r grouped into the persons of like. Row i of r belongs to the person of row i of
+// like. If like has no persons, PersonsOf returns r. It fails if the numbers of rows differ.
 func (r *Records) PersonsOf(like *Records) (*Records, error) {
 	if r.n != like.n {
 		return nil, fmt.Errorf("engine: PersonsOf: %d rows for the persons of %d", r.n, like.n)
@@ -86,7 +89,7 @@ func (r *Records) PersonsOf(like *Records) (*Records, error) {
 // ByPerson reports whether the rows are grouped by person.
 func (r *Records) ByPerson() bool { return r.persons != nil }
 
-// Units is the public number of persons, or n if each row is a record of its own.
+// Units returns the public number of persons, or n if each row is a separate record.
 func (r *Records) Units() int {
 	if r.persons == nil {
 		return r.n
@@ -94,8 +97,8 @@ func (r *Records) Units() int {
 	return len(r.persons.first) - 1
 }
 
-// UnitRows returns the rows from and to-1 of person k, or row k. How many there are is
-// private.
+// UnitRows returns the range [from, to) of the rows of person k. Without persons the
+// range contains only row k. The number of rows of a person is private.
 func (r *Records) UnitRows(k int) (from, to int) {
 	if r.persons == nil {
 		return k, k + 1
@@ -103,7 +106,7 @@ func (r *Records) UnitRows(k int) (from, to int) {
 	return r.persons.first[k], r.persons.first[k+1]
 }
 
-// RowsOf are numbers of units, one for each of their rows; nil of nil.
+// RowsOf repeats the number of each unit once for each row of the unit. It returns nil if units is nil.
 func (r *Records) RowsOf(units []int) []int {
 	if r.persons == nil || units == nil {
 		return units
@@ -116,8 +119,8 @@ func (r *Records) RowsOf(units []int) []int {
 	return of
 }
 
-// FirstRows are the first rows of persons and, at the end, the number of rows; nil if each row is a record
-// of its own. They are private.
+// FirstRows returns the first row of each person, with the number of rows appended. It returns nil if each
+// row is a separate record. The result is private.
 func (r *Records) FirstRows() []int {
 	if r.persons == nil {
 		return nil
@@ -125,7 +128,8 @@ func (r *Records) FirstRows() []int {
 	return slices.Clone(r.persons.first)
 }
 
-// UnitSubset copies the persons with these positions, or the rows, in that order.
+// UnitSubset copies the persons with the given positions, in the given order. Without
+// persons it copies the rows with these positions.
 func (r *Records) UnitSubset(units []int) *Records {
 	if r.persons == nil {
 		return r.Subset(units)
@@ -142,7 +146,8 @@ func (r *Records) UnitSubset(units []int) *Records {
 	return s
 }
 
-// unitRange is the persons with the positions from and to-1, or the rows, without a copy.
+// unitRange returns the persons with positions in [from, to) without a copy. Without
+// persons it returns the rows with these positions.
 func (r *Records) unitRange(from, to int) *Records {
 	if r.persons == nil {
 		return r.Range(from, to)
@@ -156,7 +161,7 @@ func (r *Records) unitRange(from, to int) *Records {
 	return s
 }
 
-// mostRows is the largest number of rows of a person; 0 if each row is a record.
+// mostRows returns the largest number of rows of a person, or 0 if each row is a record.
 func (r *Records) mostRows() (most int) {
 	if r.persons == nil {
 		return 0
@@ -170,7 +175,7 @@ func (r *Records) mostRows() (most int) {
 // ByPerson reports whether a record is a person with one or more rows.
 func (p Problem) ByPerson() bool { return p.PersonRows > 0 }
 
-// MaxRows is the largest number of rows of the records: N, or N persons with PersonRows each.
+// MaxRows returns the largest number of rows that the records may have: N, or N PersonRows if records are persons.
 func (p Problem) MaxRows() int { return p.N * max(p.PersonRows, 1) }
 
 func (p Problem) validatePersons() error {
@@ -183,8 +188,9 @@ func (p Problem) validatePersons() error {
 	return nil
 }
 
-// fitsPersons returns an error unless r has persons if and only if the problem has, as many,
-// and none with more rows.
+// fitsPersons returns an error unless r has persons if and only if the problem has
+// persons. If there are persons, their number must be N, and no person may have more than
+// PersonRows rows.
 func (p Problem) fitsPersons(r *Records) error {
 	switch {
 	case p.ByPerson() != r.ByPerson():

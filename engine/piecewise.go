@@ -6,25 +6,25 @@ import (
 	"dyad/autodiff"
 )
 
-// Piece is a part of a piecewise linear slope: phi'(u) = Slope + Rise u from From on,
-// up to the next piece.
+// Piece is a part of a piecewise linear slope. From u = From up to the next piece,
+// phi'(u) = Slope + Rise u.
 type Piece struct {
 	From        float64
 	Slope, Rise float64
 }
 
-// PiecewiseScalar is a Scalar whose slope is piecewise linear, as those of the hinge and
-// the squared hinge: then sums over all pairs need sorted scores only.
+// PiecewiseScalar is a Scalar whose slope is piecewise linear. The hinge and the squared
+// hinge are examples. Sums over all pairs can then be computed from sorted scores.
 type PiecewiseScalar interface {
 	Scalar
-	// Pieces returns phi' on [lo, hi] by increasing From, with knots and coefficients
-	// rounded to nearest; the first piece holds from lo on. Which piece a knot belongs
-	// to is left open. It reports false if the slope is not piecewise linear there, or
-	// has more than maxPieces pieces.
+	// Pieces returns the pieces of phi' on [lo, hi] by increasing From, with knots and
+	// coefficients rounded to nearest. The first piece begins at lo or below. It is not
+	// specified which piece a knot belongs to. Pieces returns false if the slope is not
+	// piecewise linear on [lo, hi] or has more than maxPieces pieces.
 	Pieces(lo, hi float64) ([]Piece, bool)
 }
 
-// piecesOf are the pieces of a piecewise polynomial of degree 1, nil for any other.
+// piecesOf returns the pieces of a piecewise polynomial of degree 1, and nil for any other degree.
 func piecesOf(p autodiff.PiecewisePolynomial) []Piece {
 	if p.Degree() > 1 {
 		return nil
@@ -42,7 +42,7 @@ func piecesOf(p autodiff.PiecewisePolynomial) []Piece {
 	return all
 }
 
-// piecesOn are those that meet [lo, hi].
+// piecesOn returns the pieces that intersect [lo, hi].
 func piecesOn(all []Piece, lo, hi float64) ([]Piece, bool) {
 	var on []Piece
 	for i, p := range all {
@@ -53,5 +53,5 @@ func piecesOn(all []Piece, lo, hi float64) ([]Piece, bool) {
 	return on, len(on) > 0 && len(on) <= maxPieces
 }
 
-// maxPieces limits the pieces of a PiecewiseScalar.
+// maxPieces is the largest number of pieces of a PiecewiseScalar.
 const maxPieces = 16

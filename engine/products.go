@@ -12,16 +12,17 @@ import (
 	"dyad/internal/tasks"
 )
 
-// Product is a block of products of a record's features: output i*WidthB + j is Scale x[A+i] x[B+j], for i < WidthA and j < WidthB.
+// Product is a block of products of a record's features. Output i*WidthB + j is Scale x[A+i] x[B+j], for i < WidthA and
+// j < WidthB.
 type Product struct {
 	A, WidthA, B, WidthB int
 	Scale                float64
 }
 
-// Width is the number of outputs.
+// Width returns the number of outputs.
 func (p Product) Width() int { return p.WidthA * p.WidthB }
 
-// write writes the block of x with a scale.
+// write writes the products of x, multiplied by scale, to dst.
 func (p Product) write(dst, x []float64, scale float64) {
 	for i, u := range x[p.A:][:p.WidthA] {
 		u *= scale
@@ -31,15 +32,17 @@ func (p Product) write(dst, x []float64, scale float64) {
 	}
 }
 
-// Candidates are blocks of products. A training chooses some of them in private (docs/theory.md#pair-choice). All of it is public.
+// Candidates are blocks of products from which a training chooses some by a private mechanism
+// (docs/theory.md#pair-choice). All fields are public.
 type Candidates struct {
-	Choose   int       // how many of Products join the features; 0: none
-	Ratio    float64   // by which features are multiplied where products join them
-	Plain    float64   // the same where none do
-	Products []Product // at least Choose
+	Choose   int       // number of Products that are added to the features; may be 0
+	Ratio    float64   // factor of the features if products are added
+	Plain    float64   // factor of the features if no products are added
+	Products []Product // at least Choose products
 }
 
-// ChoosePairs is the problem with a choice of so many among the products of any two features.
+// ChoosePairs returns the problem with the products of any two different features as
+// candidates. Candidates.Choose of the result is choose.
 func (p Problem) ChoosePairs(choose int) Problem {
 	p.Candidates = Candidates{Choose: choose, Ratio: 1, Plain: 1}
 	for b := range p.D {
@@ -50,7 +53,7 @@ func (p Problem) ChoosePairs(choose int) Problem {
 	return p
 }
 
-// Dim is the largest number of features after a choice, of d before.
+// Dim returns the largest number of features after a choice, for d features before the choice.
 func (c Candidates) Dim(d int) int {
 	var widths []int
 	for _, p := range c.Products {
@@ -63,14 +66,15 @@ func (c Candidates) Dim(d int) int {
 	return d
 }
 
-// Holder is an Evaluator of one process that has all records.
+// Holder is an Evaluator in a single process that holds all records. Held returns these records.
 type Holder interface {
 	Evaluator
 	Held() *Records
 }
 
-// WithProducts are the records with the blocks behind their features, which are multiplied by ratio; rows are then projected to the norm
-// bound. Each row is a function of one row of r and of these numbers, bit for bit.
+// WithProducts returns the records with the blocks of products appended to their features. The features are multiplied
+// by ratio, and each row is then projected to the norm bound. Each row is a function of one row of r and of the
+// arguments, bit for bit.
 func (r *Records) WithProducts(ratio float64, products []Product) (*Records, error) {
 	d := r.d
 	for _, p := range products {
@@ -96,13 +100,15 @@ func (r *Records) WithProducts(ratio float64, products []Product) (*Records, err
 	return out.PersonsOf(r)
 }
 
-// ResidualScores are, for each product, the norm of the sum over records of
+// ResidualScores returns, for each product, the norm of the sum over records of
 //
-//	levels r psi, rounded toward 0 to integers,   r = 1/(1 + e^-(W.x~ + Intercept)) - t,
+//	levels r psi, rounded toward 0 to integers,   r = 1/(1 + e^-(W.x~ + Intercept)) - t.
 //
-// rounded down, with t and x~ as in Query and psi = weight clip(u, 1), u the outer product of the features of x~ that the product names, each
-// times its number in by. Weights are 0 to 1. The terms of a person are means over its rows. Each term is a function of one record and of
-// these numbers, which are public or were released, bit for bit, and has norm at most levels; sums are exact.
+// The norm is rounded down. t and x~ are as in Query, and psi = weight clip(u, 1), where clip scales a u of norm above
+// 1 to norm 1. Here u is the outer product of the features of x~ that the product selects, each multiplied by its
+// number in by. Weights are from 0 to 1. The term of a person is the mean over the rows of the person. Each term has
+// norm at most levels. It is a function of one record and of the arguments, bit for bit, and the arguments are public
+// or were released before. The sums are exact.
 func (r *Records) ResidualScores(ctx context.Context, q Query, by []float64, products []Product, weights []float64, levels int) ([]int64, error) {
 	if len(q.W) != r.d || len(by) != r.d || len(weights) != len(products) || q.Validate(r.d, r.bounds) != nil {
 		return nil, errors.New("engine: ResidualScores: want a query with W and a number for each feature of the records, and a weight for each product")
@@ -149,7 +155,7 @@ func (r *Records) ResidualScores(ctx context.Context, q Query, by []float64, pro
 		}
 		lock.Lock()
 		defer lock.Unlock()
-		for j, v := range own { // integers: in any order
+		for j, v := range own { // integers: exact in any order
 			sums[j] += v
 		}
 	})
@@ -165,7 +171,7 @@ func (r *Records) ResidualScores(ctx context.Context, q Query, by []float64, pro
 	return scores, err
 }
 
-// residual returns the residual of a row with the label y, in [-1, 1]; the row becomes x~.
+// residual returns the residual of a row with the label y in [-1, 1], and replaces the row x by x~.
 func (q *Query) residual(x []float64, y float64) float64 {
 	var square, score float64
 	for k := range x {
@@ -185,7 +191,8 @@ func (q *Query) residual(x []float64, y float64) float64 {
 	return 1/(1+math.Exp(-(score+q.Intercept))) - (1+y)/2
 }
 
-// roundedTerm writes levels times v, of norm at most levels, rounded toward 0; what is longer is shortened first.
+// roundedTerm writes levels times v, rounded toward 0, to dst. If the norm of v exceeds 1, v is first scaled to
+// norm 1, so the norm of the result is at most levels.
 func roundedTerm(dst []int64, v []float64, levels int) []int64 {
 	dst = dst[:len(v)]
 	by, square := float64(levels), 0.0
@@ -200,7 +207,7 @@ func roundedTerm(dst []int64, v []float64, levels int) []int64 {
 		dst[k] = int64(x * by)
 		whole += dst[k] * dst[k]
 	}
-	for limit := int64(levels) * int64(levels); whole > limit; { // by the last bit of by
+	for limit := int64(levels) * int64(levels); whole > limit; { // because of the last bit of by
 		k := 0
 		for j, x := range dst {
 			if max(x, -x) > max(dst[k], -dst[k]) {

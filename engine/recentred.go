@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// Recentred is a Kernel of moments, and of gradients over moved records (Query). Bounds combine the bounds of
-// its parts: both hold for every data set within the bounds of the problem, and the moved records are such a
-// data set.
+// Recentred is a Kernel that answers queries of moments, and queries of gradients over moved records (see
+// Query). The bounds of its two kernels hold for every data set within the bounds of the problem. The moved
+// records are within these bounds, so the bounds hold for queries of moved records, too.
 type Recentred struct {
-	Kernel  // of gradients over the moved records, which are dense: Problem.NonZerosPerRow is 0
+	Kernel  // answers gradients over the moved records; they are dense, so Problem.NonZerosPerRow is 0
 	Moments Kernel
 }
 
-// PlanRecentred plans both parts of a Recentred on b for a problem.
+// PlanRecentred plans the two kernels of a Recentred on b for a problem.
 func PlanRecentred(b Backend, p Problem) (Recentred, error) {
 	moments, err := b.PlanMoments(p)
 	if err != nil {
@@ -26,13 +26,13 @@ func PlanRecentred(b Backend, p Problem) (Recentred, error) {
 	return Recentred{gradients, moments}, err
 }
 
-// Problem implements Kernel: that of the records that Bind takes.
+// Problem implements Kernel. It returns the problem of the records that Bind takes.
 func (k Recentred) Problem() Problem { return k.Moments.Problem() }
 
 // Method implements Kernel.
 func (k Recentred) Method() string { return k.Kernel.Method() + " after moments" }
 
-// Bounds implements Kernel. Moved records are a second copy.
+// Bounds implements Kernel. For a gradient, Bytes includes the copy that holds the moved records.
 func (k Recentred) Bounds(q Query) QueryBounds {
 	if q.Pairs == nil {
 		return k.Moments.Bounds(q)
@@ -43,7 +43,7 @@ func (k Recentred) Bounds(q Query) QueryBounds {
 	return b
 }
 
-// Share implements sharingKernel: what both parts need.
+// Share implements sharingKernel. It returns a range that covers the shares of both kernels.
 func (k Recentred) Share(rank int) (from, to int) {
 	from, to = Share(k.Moments, rank)
 	a, b := Share(k.Kernel, rank)
@@ -66,10 +66,10 @@ func (k Recentred) Bind(r *Records) (Evaluator, error) {
 }
 
 type recentredEvaluator struct {
-	Evaluator // of moments
+	Evaluator // answers moments
 	kernel    Recentred
 	records   *Records
-	gradients Evaluator // over the moved records of the last gradient; nil before it
+	gradients Evaluator // bound to the moved records of the last gradient; nil before the first gradient
 	centre    []float64
 	radius    float64
 }
@@ -95,7 +95,7 @@ func (e *recentredEvaluator) Close() error { return errors.Join(e.Evaluator.Clos
 
 func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
 
-// drop forgets the moved records.
+// drop closes the evaluator of the moved records.
 func (e *recentredEvaluator) drop() error {
 	if e.gradients == nil {
 		return nil
@@ -124,12 +124,12 @@ func (e *recentredEvaluator) bind(ctx context.Context, q Query) (err error) {
 	return nil
 }
 
-// move returns the moved records of Query.
+// move returns the records moved as Query describes.
 //
-// Proof that ||x^|| <= X, and that x^ depends on its record, centre and radius alone: the row
-// of (x - centre) X/radius, computed entry by entry, is a function of them, and AdoptRecords
-// projects each row on its own, so that its exact norm is at most X (ProjectBall); a row that
-// overflows becomes zero. QED
+// Proof that ||x^|| <= X, and that x^ depends on its record, centre and radius alone. The row
+// (x - centre) X/radius is computed entry by entry, so it is a function of the record, centre
+// and radius. AdoptRecords projects each row separately, so the exact norm of the row is at
+// most X (ProjectBall). A row that overflows becomes zero. QED
 func (e *recentredEvaluator) move(ctx context.Context, q Query) (*Records, error) {
 	p := e.kernel.Problem()
 	if err := (Query{Centre: q.Centre, Radius: q.Radius}).Validate(p.D, p.Bounds); err != nil {

@@ -11,13 +11,14 @@ import (
 	"dyad/kernels"
 )
 
-// Records are n records of d features with labels, each within Bounds. They are
-// dense (row-major) or sparse (compressed rows) and immutable. After GroupPersons a record in
-// the sense of a guarantee is a person with one or more of the n rows: Units.
+// Records holds n records with d features and a label each. All records are within Bounds.
+// Records are dense (row-major) or sparse (compressed rows), and they are immutable. After
+// GroupPersons, the unit of a guarantee is a person with one or more of the n rows, and Units
+// is the number of persons.
 //
-// Dense features are stored as float64, or as float32 (AdoptNarrowRecords), whose values are
-// float64 numbers like others: what is computed from them is the same. They lie in memory, or
-// in a file that is mapped there (StoredRecords); of these, Subset copies no features.
+// Dense features are stored as float64 or as float32 (AdoptNarrowRecords). A float32 value is
+// also a float64 number, so the type does not change the results. Features are in memory or
+// in a mapped file (StoredRecords). Subset does not copy features in a mapped file.
 type Records struct {
 	n, d   int
 	bounds Bounds
@@ -32,22 +33,21 @@ type Records struct {
 	index []int32 // columns, increasing within a row
 	value []float64
 
-	persons *persons // of the rows, nil if each row is a record
+	persons *persons // the persons of the rows, nil if each row is a record
 	shard   *shard   // nil if these are all records of their data set
 }
 
-// NewRecords copies n = len(y) rows of d features from the row-major x and
-// enforces b: a row x becomes x / max(1, ||x||/R), a label is clamped to
-// [-LabelAbs, LabelAbs]. A row or label with a value that is not finite becomes
-// zero: whether a value is acceptable is for the reader of the data to say; here
-// content can no longer cause an error (design rule 5). It fails on shape or
-// bounds only.
+// NewRecords copies n = len(y) rows of d features from the row-major x and enforces b: a
+// row x becomes x / max(1, ||x||/R), and a label is clamped to [-LabelAbs, LabelAbs]. A
+// row with a value that is not finite, or a label that is not finite, becomes zero. The
+// code that reads the data decides whether a value is acceptable. NewRecords never fails
+// because of a value (design rule 5). It fails only if the shape or b is invalid.
 func NewRecords(x, y []float64, d int, b Bounds) (*Records, error) {
 	return AdoptRecords(append(pages.Make[float64](len(x))[:0], x...), append([]float64(nil), y...), d, b)
 }
 
-// AdoptRecords is NewRecords without the copy: it takes ownership of x and y,
-// which the caller must not use again.
+// AdoptRecords is NewRecords without the copy. It takes ownership of x and y, and the
+// caller must not use them again.
 func AdoptRecords(x, y []float64, d int, b Bounds) (*Records, error) {
 	if err := checkShape(len(y), d, b); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func AdoptRecords(x, y []float64, d int, b Bounds) (*Records, error) {
 	return adopt(x, y, d, b), nil
 }
 
-// adopt is AdoptRecords of any number of rows.
+// adopt is AdoptRecords for any number of rows.
 func adopt(x, y []float64, d int, b Bounds) *Records {
 	r := &Records{n: len(y), d: d, bounds: b, y: y, dense: x}
 	eachRow(r.n, func(i int) { ProjectBall(x[i*d:(i+1)*d], b.FeatureNorm) })
@@ -66,10 +66,10 @@ func adopt(x, y []float64, d int, b Bounds) *Records {
 	return r
 }
 
-// eachRow calls do for each row, of many ones on all processors. do must touch its row only.
+// eachRow calls do for each row. If there are many rows, it uses all processors. do must access only its own row.
 func eachRow(n int, do func(i int)) { eachOf(n, 1<<14, do) }
 
-// eachOf is eachRow for jobs that are worth a goroutine by so many.
+// eachOf is eachRow for jobs of any size. share is the number of jobs for which a goroutine is worthwhile.
 func eachOf(n, share int, do func(i int)) {
 	workers := min(runtime.GOMAXPROCS(0), n/share+1)
 	var all tasks.Group
@@ -83,9 +83,9 @@ func eachOf(n, share int, do func(i int)) {
 	all.Wait()
 }
 
-// NewSparseRecords takes ownership of compressed rows: row i holds
-// value[start[i]:start[i+1]] in the columns index[start[i]:start[i+1]],
-// strictly increasing and below d. Bounds are enforced as by NewRecords.
+// NewSparseRecords takes ownership of compressed rows. Row i holds
+// value[start[i]:start[i+1]] in the columns index[start[i]:start[i+1]]. The columns of a
+// row are strictly increasing and below d. Bounds are enforced as in NewRecords.
 func NewSparseRecords(start []int64, index []int32, value, y []float64, d int, b Bounds) (*Records, error) {
 	if err := checkShape(len(y), d, b); err != nil {
 		return nil, err
@@ -111,26 +111,27 @@ func NewSparseRecords(start []int64, index []int32, value, y []float64, d int, b
 	return &Records{n: n, d: d, bounds: b, y: y, start: start, index: index, value: value}, nil
 }
 
-// Len is n.
+// Len returns n.
 func (r *Records) Len() int { return r.n }
 
-// Dim is d.
+// Dim returns d.
 func (r *Records) Dim() int { return r.d }
 
-// Bounds are the enforced bounds.
+// Bounds returns the enforced bounds.
 func (r *Records) Bounds() Bounds { return r.bounds }
 
-// Label is y_i.
+// Label returns y_i.
 func (r *Records) Label(i int) float64 { return r.y[i] }
 
-// Labels are all labels; the caller must not change them.
+// Labels returns all labels. The caller must not change them.
 func (r *Records) Labels() []float64 { return r.y }
 
 // IsSparse reports whether rows are stored compressed.
 func (r *Records) IsSparse() bool { return r.start != nil }
 
-// Dense is the row-major matrix, or nil if there is none in float64 and in the order of the
-// records: Rows and Row read all. The caller must not change it.
+// Dense returns the row-major matrix of features. It returns nil if no such matrix is
+// stored in float64 and in the order of the records. Rows and Row read the features of all
+// records. The caller must not change the matrix.
 func (r *Records) Dense() []float64 {
 	if r.at != nil {
 		return nil
@@ -138,7 +139,7 @@ func (r *Records) Dense() []float64 {
 	return r.dense
 }
 
-// Narrow is Dense in float32.
+// Narrow is Dense for features in float32.
 func (r *Records) Narrow() []float32 {
 	if r.at != nil {
 		return nil
@@ -146,8 +147,8 @@ func (r *Records) Narrow() []float32 {
 	return r.narrow
 }
 
-// NarrowPlaces are the rows of records with IsNarrow as they are stored, and the place there of every
-// record, nil if these are in order. The caller must not change them.
+// NarrowPlaces returns the stored float32 rows of records with IsNarrow, and for every record the
+// place of its row. If at is nil, record i is row i. The caller must not change the slices.
 func (r *Records) NarrowPlaces() (x []float32, at []int32) {
 	if r.narrow == nil {
 		return nil, nil
@@ -161,13 +162,13 @@ func (r *Records) IsNarrow() bool { return r.narrow != nil }
 // InFile reports whether the features lie in a mapped file.
 func (r *Records) InFile() bool { return r.stored }
 
-// Sparse are the compressed rows, nil if not IsSparse; the caller must not
-// change them.
+// Sparse returns the compressed rows, or nil slices if IsSparse is false. The caller must
+// not change them.
 func (r *Records) Sparse() (start []int64, index []int32, value []float64) {
 	return r.start, r.index, r.value
 }
 
-// MaxRow is the largest number of features stored in a row: d if dense.
+// MaxRow returns the largest number of features stored in a row. It is d for dense records.
 func (r *Records) MaxRow() int {
 	if !r.IsSparse() {
 		return r.d
@@ -179,11 +180,11 @@ func (r *Records) MaxRow() int {
 	return int(most)
 }
 
-// MoreLabelsThan reports whether there are more than limit different labels.
+// MoreLabelsThan reports whether the records have more than limit different labels.
 func (r *Records) MoreLabelsThan(limit int) bool { return len(r.DifferentLabels(limit)) > limit }
 
-// DifferentLabels are the labels that occur, in increasing order, each once; no more than limit+1
-// of them.
+// DifferentLabels returns the distinct labels of the records in increasing order, but at most
+// limit+1 of them.
 func (r *Records) DifferentLabels(limit int) []float64 {
 	var seen []float64
 	for _, y := range r.y {
@@ -211,9 +212,9 @@ func (r *Records) Row(i int, dst []float64) {
 	r.copyRows(dst, i, 1)
 }
 
-// Rows returns the features of count records from the given one on, row-major: those of Dense,
-// or a copy in dst, of at least count*d numbers, which is made if it is nil. The caller must not
-// change them.
+// Rows returns the row-major features of count records, beginning with record from. The result
+// is a part of Dense, or a copy in dst. dst has at least count*d numbers; if it is nil, Rows
+// allocates it. The caller must not change the result.
 func (r *Records) Rows(dst []float64, from, count int) []float64 {
 	if dense := r.Dense(); dense != nil {
 		return dense[from*r.d:][:count*r.d]
@@ -235,7 +236,9 @@ func (r *Records) Rows(dst []float64, from, count int) []float64 {
 	return dst
 }
 
-// eachRun calls do for every run of records, counted from the given one, that is one of stored rows.
+// eachRun splits the records into runs whose rows are stored one after the other, and calls do for
+// each run. The first record of a run is record from+i, and its row is stored at place at. rows is
+// the number of rows of the run.
 func (r *Records) eachRun(from, count int, do func(i, at, rows int)) {
 	at := r.at[from:][:count]
 	for i, j := 0, 0; i < count; i = j {
@@ -245,7 +248,7 @@ func (r *Records) eachRun(from, count int, do func(i, at, rows int)) {
 	}
 }
 
-// copyRows copies rows of the dense features as they are stored.
+// copyRows copies stored rows of the dense features to dst.
 func (r *Records) copyRows(dst []float64, from, count int) {
 	if r.narrow != nil {
 		kernels.Widen(dst[:count*r.d], r.narrow[from*r.d:])
@@ -254,7 +257,7 @@ func (r *Records) copyRows(dst []float64, from, count int) {
 	copy(dst[:count*r.d], r.dense[from*r.d:])
 }
 
-// Range returns the rows from and to-1, without their persons, and copies nothing.
+// Range returns the rows in [from, to) without their persons. It does not copy.
 func (r *Records) Range(from, to int) *Records {
 	s := *r
 	s.n, s.y, s.persons, s.shard = to-from, r.y[from:to:to], nil, nil
@@ -271,8 +274,8 @@ func (r *Records) Range(from, to int) *Records {
 	return &s
 }
 
-// Subset returns the given rows, in that order and without their persons. It copies them,
-// except features that are in a file.
+// Subset returns the given rows in the given order, without their persons. It copies the
+// rows, except for features in a mapped file.
 func (r *Records) Subset(rows []int) *Records {
 	s := &Records{n: len(rows), d: r.d, bounds: r.bounds, y: make([]float64, len(rows)), stored: r.stored}
 	for k, i := range rows {
@@ -298,7 +301,7 @@ func (r *Records) Subset(rows []int) *Records {
 	return s
 }
 
-// placesOf are the places of rows in the dense features.
+// placesOf returns the places of rows in the dense features.
 func (r *Records) placesOf(rows []int) []int32 {
 	at := make([]int32, len(rows))
 	for k, i := range rows {

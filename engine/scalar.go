@@ -5,79 +5,81 @@ import (
 	"math"
 )
 
-// MarginLoss is the slope of a function phi(u) of a margin u and its bounds, as much as a loss of single records needs:
-// phi(v), v = y (w.x + b).
+// MarginLoss has the slope of a function phi(u) of a margin u and the bounds of the slope. A loss phi(v) of single
+// records with v = y (w.x + b) needs no other properties of phi.
 type MarginLoss interface {
-	// Name is the identifier used on the command line and in models.
+	// Name is the identifier of phi on the command line and in models.
 	Name() string
-	// DPhi is phi'(u), after clipping if the slope is clipped. At a kink it is one of
-	// the values between the one-sided slopes, always the same.
+	// DPhi is phi'(u), after clipping if the slope is clipped. At a kink it is a value
+	// between the one-sided slopes, and always the same value.
 	DPhi(u float64) float64
-	// Bounds holds for every u in [lo, hi]. It fails if lo or hi is not finite,
-	// lo > hi, or phi' cannot be bounded there.
+	// Bounds returns bounds that hold for every u in [lo, hi]. It fails if lo or hi is
+	// not finite, if lo > hi, or if phi' cannot be bounded on [lo, hi].
 	Bounds(lo, hi float64) (ScalarBounds, error)
 }
 
-// Scalar is a function phi(u) of a margin u together with what is proved about
-// it: the part that a loss of scores, of a Mahalanobis distance and of a single
-// record have in common. Expression is the general one; Logistic{} is also one.
+// Scalar is a function phi(u) of a margin u with its proved bounds. Losses of scores, of
+// a Mahalanobis distance and of single records are all defined by a Scalar. Expression
+// and Logistic implement Scalar.
 type Scalar interface {
 	MarginLoss
 	// Text is the formula in u, for reports.
 	Text() string
 	// Phi is phi(u).
 	Phi(u float64) float64
-	// Slopes replaces every number of u by DPhi of it, to the same bits, whatever its place
-	// and the other numbers of u are. Where phi' jumps, a slope that is off by one bit in
-	// its operands is off by the jump; and other records decide what else is in u. So the
-	// certificate of a loss that is not smooth rests on this (QueryBounds.Sum,
-	// docs/theory.md#kinks).
+	// Slopes replaces every number of u by its DPhi. The bits of each result depend on this
+	// number alone, and not on its place in u or on the other numbers of u. Where phi'
+	// jumps, an error of one bit in an operand can change the slope by the whole jump, and
+	// other records determine the other numbers of u. So the certificate of a loss that is
+	// not smooth depends on this property (QueryBounds.Sum, docs/theory.md#kinks).
 	Slopes(u []float64)
 }
 
 // analyticScalar is a Scalar whose phi' is analytic around an interval.
 type analyticScalar interface {
 	Scalar
-	// StripBound is an upper bound of |phi'(u)| for all complex u with
-	// |Re u| <= reach and |Im u| <= height, or +Inf if phi' has a singularity
-	// there.
+	// StripBound is an upper bound of |phi'(u)| for all complex u with |Re u| <= reach
+	// and |Im u| <= height. It is +Inf if phi' has a singularity in this rectangle.
 	StripBound(reach, height float64) float64
 }
 
-// ScalarBounds are proved properties of a Scalar on an interval. All numbers are
+// ScalarBounds holds proved properties of a Scalar on an interval. All numbers are
 // rounded outward.
 type ScalarBounds struct {
-	// SlopeMin <= phi'(u) <= SlopeMax, finite, one-sided slopes at kinks included.
+	// SlopeMin and SlopeMax bound the slope: SlopeMin <= phi'(u) <= SlopeMax. They are
+	// finite, and they also bound the one-sided slopes at kinks.
 	SlopeMin, SlopeMax float64
-	// Curvature is a Lipschitz constant of g, +Inf if phi' jumps or no constant is
-	// proved; Convex states that g does not decrease, for one g with |DPhi(u) - g(u)| <=
-	// SlopeError for every float64 u. g is phi' itself or differs from it by roundings in
-	// the constants of phi. SlopeError is +Inf if no bound is proved.
+	// Curvature, Convex and SlopeError refer to a function g with |DPhi(u) - g(u)| <=
+	// SlopeError for every float64 u. g is phi', or differs from phi' by roundings in the
+	// constants of phi. Curvature is a Lipschitz constant of g, and +Inf if phi' jumps or
+	// no constant is proved. Convex states that g is nondecreasing. SlopeError is +Inf if
+	// no bound is proved.
 	Curvature  float64
 	Convex     bool
 	SlopeError float64
-	// Gap is the largest amount by which one of the slope bounds can exceed the true
-	// one, relative to the larger of both, 0 if unknown or exact.
+	// Gap is the largest amount by which a slope bound can exceed the true bound,
+	// relative to the larger absolute value of the two slope bounds. It is 0 if the
+	// amount is unknown or the bounds are exact.
 	Gap float64
-	// Origin is the source of the bounds: Clipped if SlopeMin or SlopeMax is enforced
-	// rather than proved.
+	// Origin is the source of the bounds. It is Clipped if SlopeMin or SlopeMax is
+	// enforced by clipping and not proved.
 	Origin Origin
 }
 
-// Slope is sup |phi'|.
+// Slope returns sup |phi'|.
 func (b ScalarBounds) Slope() float64 { return max(-b.SlopeMin, b.SlopeMax, 0) }
 
-// falling and rising are sup max(0, -phi') and sup max(0, phi').
+// falling returns sup max(0, -phi'), and rising returns sup max(0, phi').
 func (b ScalarBounds) falling() float64 { return max(-b.SlopeMin, 0) }
 func (b ScalarBounds) rising() float64  { return max(b.SlopeMax, 0) }
 
-// Smooth reports whether phi' is Lipschitz and computed with a proved error: then
+// Smooth reports whether phi' is Lipschitz and is computed with a proved error. If it is,
 // QueryBounds.Sum is a distance to the exact gradient.
 func (b ScalarBounds) Smooth() bool {
 	return !math.IsInf(b.Curvature, 0) && !math.IsInf(b.SlopeError, 0)
 }
 
-// smoothness is Curvature, or +Inf unless Smooth.
+// smoothness returns Curvature if Smooth holds, and +Inf otherwise.
 func (b ScalarBounds) smoothness() float64 {
 	if !b.Smooth() {
 		return math.Inf(1)
@@ -85,13 +87,15 @@ func (b ScalarBounds) smoothness() float64 {
 	return b.Curvature
 }
 
-// scalarMarginSlack widens the range of margins on which the constants of a Scalar's
-// loss hold, relatively. It covers every margin that a backend computes (ScoreRange.
-// Margin and the Mahalanobis distances are within 2^-19 of their exact range), so the
-// constants are also those of pair gradients at computed margins. See QueryBounds.Sum.
+// scalarMarginSlack is the relative amount by which the range of margins is widened on
+// which the constants of a Scalar's loss hold. The widened range contains every margin
+// that a backend computes, because ScoreRange.Margin and the Mahalanobis distances are
+// within 2^-19 of their exact range. So the constants also hold for pair gradients at
+// computed margins. See QueryBounds.Sum.
 const scalarMarginSlack = 0x1p-18
 
-// BoundsOn are the bounds on a whole range of margins, after the gate of the derivative by machine, if it has one.
+// BoundsOn returns the bounds on a whole range of margins. If the loss has a Gate method, BoundsOn first calls
+// Gate to check the symbolic derivative.
 func BoundsOn(of MarginLoss, lo, hi float64) (ScalarBounds, error) {
 	if g, ok := of.(interface{ Gate(lo, hi float64) error }); ok {
 		if err := g.Gate(lo, hi); err != nil {

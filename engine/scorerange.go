@@ -6,12 +6,11 @@ import (
 	"math"
 )
 
-// Roundoff of one float64 operation to nearest.
+// unitRoundoff is the relative rounding error of one float64 operation that rounds to nearest.
 const unitRoundoff = 0x1p-53
 
-// Gamma returns k u / (1 - k u) with u = 2^-53, rounded up: the relative error
-// of k consecutive roundings (Higham 2002, Lemma 3.1). It is +Inf from k u = 1/2
-// on.
+// Gamma returns k u / (1 - k u) with u = 2^-53, rounded up. This is the relative error of
+// k consecutive roundings (Higham 2002, Lemma 3.1). Gamma returns +Inf if k u >= 1/2.
 func Gamma(k int) float64 {
 	ku := float64(k) * unitRoundoff
 	if ku >= 0.5 {
@@ -20,53 +19,54 @@ func Gamma(k int) float64 {
 	return ku / (1 - ku) * (1 + 4*unitRoundoff)
 }
 
-// RadiusSlack is the relative amount by which ||w|| may exceed Problem.Radius
-// through rounding; every bound of ScoreRange covers it.
+// RadiusSlack is the relative amount by which ||w|| may exceed Problem.Radius because of
+// rounding. Every bound of ScoreRange covers this slack.
 const RadiusSlack = 0x1p-30
 
-// ScoreRange are the public limits of a score problem, from which methods are
-// chosen and roundoff bounds are computed. All are rounded up.
+// ScoreRange holds the public limits of a score problem. Methods are chosen and roundoff
+// bounds are computed from these limits. All limits are rounded up.
 type ScoreRange struct {
 	LabelSpan float64 // l = 2 Bounds.LabelAbs: |y - y'| <= l
 	Score     float64 // S: |w.x| <= S, exact or computed
 	Margin    float64 // V = 2 l S: |u| <= V, exact or computed
 	Slope     float64 // sup |phi'(u)| over |u| <= V
-	Curvature float64 // sup of the derivative of phi' there, +Inf if not smooth
+	Curvature float64 // sup of the derivative of phi' over |u| <= V, +Inf if not smooth
 	ScoreErr  float64 // |computed w.x - w.x| for dot products of the given depth
-	// SlopeErr bounds |computed phi' - phi'| at a float64 argument. For a ScalarLoss it
-	// is proved; for any other it is an assumption on DPhi: 16 units of roundoff of
-	// Slope. +Inf if the loss is not smooth.
+	// SlopeErr bounds |computed phi' - phi'| at a float64 argument. For a ScalarLoss the
+	// bound is proved. For any other loss it is an assumption about DPhi: an error of 16
+	// units of roundoff of Slope. SlopeErr is +Inf if the loss is not smooth.
 	SlopeErr float64
-	// SlopeMin <= phi' <= SlopeMax: the bounds that Constants rests on. Every computed
-	// slope of a loss that is not smooth must be clamped to them (QueryBounds.Sum).
+	// SlopeMin and SlopeMax are the bounds SlopeMin <= phi' <= SlopeMax from which
+	// Constants are computed. Every computed slope of a loss that is not smooth must be
+	// clamped to them (QueryBounds.Sum).
 	SlopeMin, SlopeMax float64
 }
 
 // Smooth reports whether Curvature and SlopeErr bound the error of a computed slope.
 func (s ScoreRange) Smooth() bool { return !math.IsInf(s.Curvature, 0) }
 
-// assumedSlopeError is ScoreRange.SlopeErr of a loss that is no ScalarLoss, in units of
-// roundoff of sup |phi'|. For the logistic loss it is proved in
-// kernels.LogisticSlope (4 units, and sup |phi'| >= 1/2) from an error of math.Exp
-// below 2 ulp; its sources state less than 1 ulp, and in kernels.LogisticSlopes
-// (12 units relative).
+// assumedSlopeError is ScoreRange.SlopeErr for a loss that is not a ScalarLoss, in units
+// of roundoff of sup |phi'|. For the logistic loss, two proofs give smaller errors.
+// kernels.LogisticSlope proves 4 units (with sup |phi'| >= 1/2) if the error of math.Exp
+// is below 2 ulp; the sources of math.Exp state an error below 1 ulp.
+// kernels.LogisticSlopes proves 12 relative units.
 const assumedSlopeError = 16
 
-// NewScoreRange returns the limits for a problem whose Loss is a ScoreLoss, when
-// every computed score is a sum of products of the given depth (at most depth
-// roundings on the way of each product). It wraps ErrUnsupported for any other
-// loss.
+// NewScoreRange returns the limits for a problem whose Loss is a ScoreLoss. Every
+// computed score is a sum of products of the given depth, i.e. each product takes part in
+// at most depth roundings. For any other loss, NewScoreRange returns an error wrapping
+// ErrUnsupported.
 //
-// Proof. |w.x| <= R ||w|| <= R r (1 + 2^-30), and a computed score differs by at
-// most gamma(depth) sum |x_k w_k| <= gamma(depth) R ||w|| plus one smallest
-// number per product that underflows. S = R r (1 + 2^-20) covers both when
-// gamma(depth) < 2^-21, which is checked. Slope and Curvature: take z, z' with
-// y - y' = l, x = -x' of norm R, and w parallel to x of any norm up to r':
-// then u takes every value in [0, 2 l R r'], and with w reversed the negative
-// ones, while the gradient has norm |phi'(u)| 2 R l and the Hessian the slope of
-// phi' times (2 R l)^2. So Constants at radius r' = r (1 + 2^-19) bounds phi' by
-// G / (2 R l) and its slope by L / (2 R l)^2 on [-V, V]. A ScalarLoss is asked for its
-// bounds on MarginRange, which contains [-V, V]. QED
+// Proof. |w.x| <= R ||w|| <= R r (1 + 2^-30). The error of a computed score is at most
+// gamma(depth) sum |x_k w_k| <= gamma(depth) R ||w||, plus one smallest number per
+// product that underflows. S = R r (1 + 2^-20) covers exact and computed scores if
+// gamma(depth) < 2^-21, which is checked. For Slope and Curvature, take z and z' with y -
+// y' = l and x = -x' of norm R. Take w parallel to x, of any norm up to r' = r (1 +
+// 2^-19). Then u takes every value in [0, 2 l R r'], and with w reversed every negative
+// value down to -2 l R r'. The gradient has norm |phi'(u)| 2 R l, and the norm of the
+// Hessian is the slope of phi' times (2 R l)^2. So the Constants at radius r' bound phi'
+// by G / (2 R l) and the slope of phi' by L / (2 R l)^2 on [-V, V]. For a ScalarLoss, its
+// own bounds on MarginRange are used, which contains [-V, V]. QED
 func NewScoreRange(p Problem, depth int) (ScoreLoss, ScoreRange, error) {
 	if err := p.Validate(); err != nil {
 		return nil, ScoreRange{}, err
@@ -94,7 +94,7 @@ func NewScoreRange(p Problem, depth int) (ScoreLoss, ScoreRange, error) {
 	return loss, s, nil
 }
 
-// slopes fills in what is known of phi'.
+// slopes sets the fields about phi'.
 func (s *ScoreRange) slopes(p Problem, loss ScoreLoss, full, up float64) error {
 	if form, ok := loss.(ScalarLoss); ok {
 		k, err := form.Scalar().Bounds(form.MarginRange(p.Bounds, p.Radius))

@@ -7,11 +7,13 @@ import (
 	"math"
 )
 
-// shard marks records that are a part of a data set: its units from first on, of total.
+// shard marks records that are a part of a data set. The part begins with unit first of
+// the data set, which has total units.
 type shard struct{ first, total int }
 
-// Shard copies the units from and to-1 of r: rows, or persons with all their rows. It knows its
-// place in r, and only kernels of a Team bind it. All units are r itself, and rows in a file stay there.
+// Shard returns a copy of the units of r in [from, to). Units are rows, or persons with all their rows.
+// The shard stores its place in r, and only kernels of a Team bind it. If the shard would have all
+// units, Shard returns r. Features in a mapped file are not copied.
 func (r *Records) Shard(from, to int) *Records {
 	if from == 0 && to == r.Units() {
 		return r
@@ -30,10 +32,10 @@ func (r *Records) Shard(from, to int) *Records {
 	return s
 }
 
-// IsShard reports whether r holds some units of a data set only, as Shard makes them.
+// IsShard reports whether r is a shard, i.e. holds only a part of the units of a data set (see Shard).
 func (r *Records) IsShard() bool { return r.shard != nil }
 
-// Total is the number of units of the data set that r is, or is a shard of.
+// Total returns the number of units of the whole data set, even if r is only a shard of this data set.
 func (r *Records) Total() int {
 	if r.shard == nil {
 		return r.Units()
@@ -41,7 +43,7 @@ func (r *Records) Total() int {
 	return r.shard.total
 }
 
-// First is the place of the first unit of r in that data set.
+// First returns the place of the first unit of r in the whole data set.
 func (r *Records) First() int {
 	if r.shard == nil {
 		return 0
@@ -49,8 +51,8 @@ func (r *Records) First() int {
 	return r.shard.first
 }
 
-// Within returns the rows of the units from and to-1 of the data set, as places in r. It fails if
-// r does not hold them.
+// Within returns the range of the rows in r that belong to the units in [from, to) of the whole
+// data set. It fails if r does not hold these units.
 func (r *Records) Within(from, to int) (first, end int, err error) {
 	at := r.First()
 	switch {
@@ -64,12 +66,12 @@ func (r *Records) Within(from, to int) (first, end int, err error) {
 	return first, end, nil
 }
 
-// digestUnits is the number of consecutive units of one of Digests.
+// digestUnits is the number of consecutive units that one digest of Digests covers.
 const digestUnits = 256
 
-// Digests are the SHA-256 of each run of digestUnits units from the given one of r on, one after
-// the other; the last run may be shorter. The digests of a data set are the digests of its
-// shards, joined.
+// Digests returns the concatenated SHA-256 digests of the units of r in [from, to). Each digest
+// covers digestUnits consecutive units, but the last one may cover fewer. Joining the digests of
+// the shards of a data set gives the digests of the data set.
 func (r *Records) Digests(from, to int) []byte {
 	runs := max(0, (to-from+digestUnits-1)/digestUnits)
 	out := make([]byte, runs*sha256.Size)
@@ -91,8 +93,9 @@ func (r *Records) Digests(from, to int) []byte {
 	return out
 }
 
-// rowText returns a function that appends label and features of a row to text: all d of a dense row, of a
-// compressed one the stored ones, with their number and columns.
+// rowText returns a function that appends the label and features of a row to text. For a dense row it
+// appends all d features. For a compressed row it appends the stored features, with their number and
+// their columns.
 func (r *Records) rowText() func(text []byte, i int) []byte {
 	order := binary.LittleEndian
 	if r.IsSparse() {

@@ -7,18 +7,19 @@ import (
 	"dyad/autodiff"
 )
 
-// Slope is the derivative of a formula that came from elsewhere: an Expression with as much
-// work as a local learner needs, and no more, the bound of the slope. What Expression proves
-// besides, and its check of the derivative by differences, serve the quality of a model. It is
-// immutable.
+// Slope is the derivative of a formula that was received from another party. It proves only
+// the bound of the slope, which is all that a local learner needs. Expression proves more
+// bounds and checks the derivative by difference quotients. The additional bounds and the
+// check matter only for the quality of a model. A Slope is immutable.
 type Slope struct {
 	name string
 	dphi autodiff.Expr
 	clip float64
 }
 
-// NewSlope is NewExpression for the slope alone, of at most so many operations: its bound then takes
-// a bounded number of interval operations (autodiff.Expr.Range).
+// NewSlope is NewExpression for the slope alone. It fails if the slope has more than the given
+// number of operations. This limits the number of interval operations that computing the bound
+// takes (autodiff.Expr.Range).
 func NewSlope(name, text string, o ExpressionOptions, operations int) (*Slope, error) {
 	if !(o.Clip >= 0) || math.IsInf(o.Clip, 0) {
 		return nil, fmt.Errorf("engine: loss %s is clipped at %v", name, o.Clip)
@@ -34,13 +35,13 @@ func NewSlope(name, text string, o ExpressionOptions, operations int) (*Slope, e
 	return &Slope{name, dphi, o.Clip}, nil
 }
 
-// Name returns the name.
+// Name returns the name of the loss.
 func (s *Slope) Name() string { return s.name }
 
-// DPhi is phi'(v), clipped.
+// DPhi returns phi'(v), clipped.
 func (s *Slope) DPhi(v float64) float64 { return s.clipped(s.dphi.Eval(v)) }
 
-// Bounds encloses the slope, and proves nothing else.
+// Bounds returns bounds of the slope, and no other bounds.
 func (s *Slope) Bounds(lo, hi float64) (ScalarBounds, error) {
 	r := s.dphi.Range(autodiff.Interval{Lo: lo, Hi: hi})
 	return ScalarBounds{SlopeMin: s.clipped(r.Lo), SlopeMax: s.clipped(r.Hi), Curvature: math.Inf(1), SlopeError: math.Inf(1), Origin: Derived}, nil

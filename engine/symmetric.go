@@ -2,35 +2,37 @@ package engine
 
 import "math"
 
-// Symmetric are isometric coordinates of symmetric Dim x Dim matrices: W is the
-// vector of its p = Dim(Dim+1)/2 upper triangular entries, row by row
+// Symmetric describes isometric coordinates of symmetric Dim x Dim matrices. The
+// coordinates of W are its p = Dim(Dim+1)/2 upper triangular entries, row by row
 //
 //	W_00, W_01, ..., W_0(Dim-1), W_11, W_12, ..., W_(Dim-1)(Dim-1),
 //
-// those off the diagonal times sqrt 2. Inner products of coordinates are the
-// traces <V, W> = tr(V W), so the Euclidean norm is the Frobenius norm. Only
-// these p numbers are released for a symmetric parameter (docs/theory.md#symmetric-coordinates).
+// where off-diagonal entries are multiplied by sqrt 2. Inner products of coordinates are the
+// traces <V, W> = tr(V W), so the Euclidean norm of the coordinates is the Frobenius norm of the
+// matrix. A release of a symmetric parameter contains only these p numbers
+// (docs/theory.md#symmetric-coordinates).
 type Symmetric struct{ Dim int }
 
-// Len is p = Dim(Dim+1)/2.
+// Len returns the number of coordinates, p = Dim(Dim+1)/2.
 func (s Symmetric) Len() int { return s.Dim * (s.Dim + 1) / 2 }
 
-// Index is the coordinate of W_ij, 0 <= i <= j < Dim.
+// Index returns the index of the coordinate of W_ij, for 0 <= i <= j < Dim.
 func (s Symmetric) Index(i, j int) int { return i*s.Dim - i*(i-1)/2 + j - i }
 
-// SymmetricError is the relative error of every coordinate that Pack computes
-// and of every entry that Unpack computes, apart from underflow: below 2^-1022 a
-// value may be off by 2^-1075 more. Hence the Frobenius distance to the exact
-// result is at most SymmetricError times the Frobenius norm.
+// SymmetricError bounds the relative error of every coordinate that Pack computes and of
+// every entry that Unpack computes, apart from underflow. A value below 2^-1022 may have
+// an additional error of 2^-1075. Hence the Frobenius distance to the exact result is at
+// most SymmetricError times the Frobenius norm.
 //
-// Proof. Diagonal entries are copied. The others are multiplied by a constant
-// that is sqrt 2 or its inverse rounded to nearest, and the product is rounded:
-// (1 + u)^2 - 1 < 2^-52 (1 + 2^-40), u = 2^-53. The Frobenius norm adds squares,
-// each off-diagonal one in two places or once doubled. QED
+// Proof. Diagonal entries are copied. Off-diagonal entries are multiplied by a constant
+// that is sqrt 2 or its inverse, rounded to nearest, and the product is rounded. With u =
+// 2^-53, the relative error is at most (1 + u)^2 - 1 < 2^-52 (1 + 2^-40). The Frobenius
+// norm adds squares. The square of an off-diagonal entry is added twice, or once after
+// doubling. QED
 const SymmetricError = 0x1p-52 * (1 + 0x1p-40)
 
-// Pack sets dst (length Len) to the coordinates of the row-major symmetric
-// matrix m; it reads the upper triangle only. SymmetricError bounds its error.
+// Pack sets dst (length Len) to the coordinates of the row-major symmetric matrix m. It
+// reads only the upper triangle. SymmetricError bounds its error.
 func (s Symmetric) Pack(dst, m []float64) {
 	k := 0
 	for i := range s.Dim {
@@ -58,7 +60,7 @@ func (s Symmetric) Unpack(m, w []float64) {
 	}
 }
 
-// Gram is W^T W of a row-major matrix W of Dim columns.
+// Gram returns the coordinates of W^T W for a row-major matrix W with Dim columns.
 func (s Symmetric) Gram(w []float64) []float64 {
 	square := make([]float64, s.Dim*s.Dim)
 	for ; len(w) >= s.Dim; w = w[s.Dim:] {

@@ -11,14 +11,15 @@ import (
 	"dyad/kernels"
 )
 
-// Frame is an orthonormal basis of R^d as a product of reflections: some given vectors, and others that complete them.
+// Frame is an orthonormal basis of R^d that is stored as a product of reflections. It consists of some given vectors
+// and of vectors that complete them to a basis.
 type Frame struct {
 	dim   int
-	axes  [][]float64 // of reflection k, from coordinate k on, of length sqrt 2; nil is the identity
-	signs []float64   // of the given vectors
+	axes  [][]float64 // vector of reflection k, from coordinate k on, with length sqrt 2; nil is the identity
+	signs []float64   // signs of the given vectors
 }
 
-// newFrame takes orthonormal vectors, which it overwrites.
+// newFrame returns a Frame that begins with the given orthonormal vectors. It overwrites the vectors.
 func newFrame(dim int, vectors [][]float64) *Frame {
 	f := &Frame{dim: dim}
 	for k, v := range vectors {
@@ -37,7 +38,7 @@ func newFrame(dim int, vectors [][]float64) *Frame {
 	return f
 }
 
-// reflect multiplies x by all reflections, the first one first, or last.
+// reflect multiplies x by all reflections, in increasing order if first is true, and otherwise in decreasing order.
 func (f *Frame) reflect(x []float64, first bool) {
 	for i := range f.axes {
 		k := i
@@ -51,7 +52,8 @@ func (f *Frame) reflect(x []float64, first bool) {
 	}
 }
 
-// Along returns the coordinates of x: those along the given vectors, in their order, and the others.
+// Along returns the coordinates of x in the basis: first the coordinates along the given vectors, in
+// their order, and then the other coordinates.
 func (f *Frame) Along(x []float64) []float64 {
 	y := slices.Clone(x)
 	f.reflect(y, true)
@@ -61,7 +63,7 @@ func (f *Frame) Along(x []float64) []float64 {
 	return y
 }
 
-// Sum returns the vector with the coordinates a.
+// Sum returns the vector that has the coordinates a in the basis.
 func (f *Frame) Sum(a []float64) []float64 {
 	x := slices.Clone(a)
 	for k, s := range f.signs {
@@ -72,14 +74,15 @@ func (f *Frame) Sum(a []float64) []float64 {
 }
 
 const (
-	topSteps  = 512  // of Lanczos' method, at most
-	topParts  = 8    // of a product with the matrix, summed in order, so that its bits do not depend on the processor
-	topSettle = 0.02 // of the limit: the residual of a vector that is taken
+	topSteps  = 512  // largest number of steps of Lanczos' method
+	topParts  = 8    // parts of a product with the matrix, summed in order, so that the bits do not depend on the processor
+	topSettle = 0.02 // largest residual of an accepted vector, relative to the limit
 )
 
-// Top returns the eigenvalues above a limit of the symmetric matrix with finite coordinates w, in descending order, and a basis that begins
-// with their vectors. It finds them by Lanczos' method with a public start, so that it is a function of w and limit, and costs O(Dim^2)
-// for each of up to 512 steps. all is false if there may be more of them than it found.
+// Top returns the eigenvalues above limit of the symmetric matrix with finite coordinates w, in descending order. It
+// also returns a basis that begins with their eigenvectors. Top uses Lanczos' method with a public start, so its result
+// is a function of w and limit. It takes up to 512 steps of O(Dim^2) operations each. all is false if there may be
+// further eigenvalues above limit.
 func (s Symmetric) Top(w []float64, limit float64) (values []float64, frame *Frame, all bool) {
 	var basis [][]float64
 	var diagonal, beside []float64
@@ -98,7 +101,7 @@ func (s Symmetric) Top(w []float64, limit float64) (values []float64, frame *Fra
 		basis = append(basis, slices.Clone(q))
 		s.times(y, w, q, room)
 		diagonal = append(diagonal, kernels.Dot(q, y))
-		for range 2 { // what rounding left of the vectors before
+		for range 2 { // remove the parts along earlier vectors that rounding left
 			for _, b := range basis {
 				addScaled(y, -kernels.Dot(b, y), b)
 			}
@@ -127,8 +130,9 @@ func (s Symmetric) Top(w []float64, limit float64) (values []float64, frame *Fra
 	}
 }
 
-// ritz are the eigenvalues above limit of the tridiagonal matrix, in descending order, and their vectors, those whose residual is small.
-// settled is false if one is not.
+// ritz returns the eigenvalues above limit of the tridiagonal matrix, in descending order, and their eigenvectors. It
+// returns only eigenvalues whose residual is small. settled is false if the residual of an eigenvalue above limit is
+// not small.
 func ritz(diagonal, beside []float64, length, limit float64) (values []float64, vectors [][]float64, settled bool) {
 	m := len(diagonal)
 	t := Symmetric{Dim: m}
@@ -151,7 +155,7 @@ func ritz(diagonal, beside []float64, length, limit float64) (values []float64, 
 	return values, vectors, settled
 }
 
-// orthonormal removes what rounding left of orthogonality.
+// orthonormal makes the vectors orthonormal up to rounding. They are nearly orthonormal before.
 func orthonormal(vectors [][]float64) {
 	for k, v := range vectors {
 		for range 2 {
@@ -166,9 +170,9 @@ func orthonormal(vectors [][]float64) {
 	}
 }
 
-// times sets y to W x. room has topParts vectors.
+// times sets y to W x. room holds topParts scratch vectors.
 func (s Symmetric) times(y, w, x []float64, room [][]float64) {
-	// Part k has the rows up to the one above which k/topParts of the triangle are.
+	// Part k begins with the row above which k/topParts of the triangle lies.
 	row := func(k int) int {
 		return s.Dim - int(float64(s.Dim)*math.Sqrt(1-float64(k)/topParts))
 	}
@@ -193,7 +197,7 @@ func (s Symmetric) times(y, w, x []float64, room [][]float64) {
 	}
 }
 
-// addScaled adds by x to dst.
+// addScaled adds by times x to dst.
 func addScaled(dst []float64, by float64, x []float64) {
 	x = x[:len(dst)]
 	for k := range dst {
@@ -201,15 +205,17 @@ func addScaled(dst []float64, by float64, x []float64) {
 	}
 }
 
-// TopValues are what is known of the eigenvalues of a matrix after Top: Values, in descending order, and the number, mean and
-// variance of the others, which follow from trace and norm.
+// TopValues describes the eigenvalues of a matrix after Top. Values are the eigenvalues that Top found, in descending
+// order. Rest is the number of the remaining eigenvalues, and Mean and Variance are their mean and variance, which
+// follow from the trace and the norm.
 type TopValues struct {
 	Values         []float64
 	Rest           int
 	Mean, Variance float64
 }
 
-// Rest describes the eigenvalues that values, found by Top, leave.
+// Rest returns a description of the eigenvalues of the matrix with coordinates w. values
+// are the eigenvalues that Top found.
 func (s Symmetric) Rest(w, values []float64) TopValues {
 	var trace, square float64
 	for i := range s.Dim {

@@ -5,29 +5,31 @@ import (
 	"errors"
 )
 
-// ErrTeamLost is wrapped by errors of a Team that cannot go on because a process or the network
-// failed. It is a crash of a part of the computation: nothing about records or noise is in it.
+// ErrTeamLost is wrapped by errors of a Team that cannot continue because a process or the
+// network failed. Such an error reports a crash of a part of the computation. It contains no
+// information about records or noise.
 var ErrTeamLost = errors.New("engine: the team is lost")
 
-// Team is a fixed set of processes that compute sums together, each over some of the records. It
-// moves numbers and adds none: every process adds the partial sums of all in the one order
-// of the method, so a sum has the same bits for every number of processes.
+// Team is a fixed set of processes that compute sums together. Each process computes sums over
+// some of the records. The Team only transfers numbers and does not add them. Every process adds
+// the partial sums of all processes in the fixed order of the method, so a sum has the same bits
+// for every number of processes.
 //
-// All members make the same calls in the same order, one at a time. An error of a call is final:
-// the team is lost, and so is every evaluator that it was bound with.
+// All members make the same calls in the same order, one at a time. After an error of a call,
+// the team and all evaluators that were bound with it can no longer be used.
 type Team interface {
-	// Rank is the number of this process, from 0 to Size()-1. Rank 0 leads.
+	// Rank is the number of this process, from 0 to Size()-1. The process with rank 0 leads the team.
 	Rank() int
 	Size() int
-	// AllGather fills x with the parts of all; before the call a process has set its own. Part r is
-	// x[at[r]:at[r]+counts[r]]; counts and at are the same on every rank.
+	// AllGather fills x with the parts of all processes. Before the call, each process has set its
+	// own part. Part r is x[at[r]:at[r]+counts[r]]. counts and at are the same on every rank.
 	AllGather(ctx context.Context, x []float64, counts, at []int) error
-	// Broadcast fills x, whose length is the same on every rank, with the numbers of rank 0.
+	// Broadcast fills x with the numbers of rank 0. The length of x is the same on every rank.
 	Broadcast(ctx context.Context, x []float64) error
 }
 
-// ShareOf returns the jobs from and to-1, of so many, that a rank does: consecutive ones, which
-// depend on public numbers alone. Without a team (nil) they are all.
+// ShareOf returns the range [from, to) of the jobs that a rank does. The range depends on
+// public numbers alone. If t is nil, it contains all jobs.
 func ShareOf(t Team, rank, jobs int) (from, to int) {
 	if t == nil {
 		return 0, jobs
@@ -43,8 +45,9 @@ func OwnShare(t Team, jobs int) (from, to int) {
 	return ShareOf(t, t.Rank(), jobs)
 }
 
-// GatherJobs fills m, one row of length numbers for each job, with the rows that the others have
-// set for their shares. The last row may be shorter.
+// GatherJobs fills m, which has a row of length numbers for each job. Each process has set the
+// rows of its own share, and GatherJobs sets the rows of the other processes. The last row may
+// be shorter.
 func GatherJobs(ctx context.Context, t Team, m []float64, jobs, length int) error {
 	if t == nil {
 		return nil
@@ -58,8 +61,8 @@ func GatherJobs(ctx context.Context, t Team, m []float64, jobs, length int) erro
 	return t.AllGather(ctx, m, counts, at)
 }
 
-// GatherValues returns the numbers of all ranks, rank after rank, and where those of each begin;
-// at the end of starts is their number.
+// GatherValues returns the numbers of all ranks, one rank after the other. starts holds the
+// position of the first number of each rank, followed by the length of all.
 func GatherValues(ctx context.Context, t Team, own []float64) (all []float64, starts []int, err error) {
 	counts, at := make([]int, t.Size()), make([]int, t.Size())
 	sizes := make([]float64, t.Size())
@@ -80,17 +83,17 @@ func GatherValues(ctx context.Context, t Team, own []float64) (all []float64, st
 	return all, starts, t.AllGather(ctx, all, counts, at)
 }
 
-// sharingKernel is a Kernel of a Team that needs some of the records on each rank only. Others
-// need all of them on every rank, and share the work.
+// sharingKernel is a Kernel of a Team that needs only some of the records on each rank. Other
+// kernels of a Team need all records on every rank, and share the work.
 type sharingKernel interface {
 	Kernel
-	// Share returns the records from and to-1, persons if these are the unit, that a rank
-	// needs. It depends on public numbers alone.
+	// Share returns the range [from, to) of the records that a rank needs. If persons are
+	// the unit, it is a range of persons. The range depends on public numbers alone.
 	Share(rank int) (from, to int)
 }
 
-// Share returns the records from and to-1 that a rank needs of a kernel, rounded outwards to
-// whole runs of digestUnits.
+// Share returns the range [from, to) of the records that kernel k needs on a rank, rounded
+// outwards to multiples of digestUnits.
 func Share(k Kernel, rank int) (from, to int) {
 	n := k.Problem().N
 	s, ok := k.(sharingKernel)

@@ -2,14 +2,13 @@ package kernels
 
 import "math"
 
-// ChebyshevNodes returns the n zeros x_k = cos((2k+1) pi / (2n)) of T_n, k < n,
-// with x_(n-1-k) = -x_k exactly, and the n*n row-major table of T_a(x_k) in row
-// k, column a. n >= 1.
+// ChebyshevNodes returns the n zeros x_k = cos((2k+1) pi / (2n)) of T_n, k < n, and a table. The zeros satisfy
+// x_(n-1-k) = -x_k exactly. The table is n*n and row-major, with T_a(x_k) in row k, column a. n must be at
+// least 1.
 //
-// Each value is within 8 u of the exact one, u = 2^-53: the angle is reduced by
-// integers to [0, pi/2], where its three roundings move the cosine by at most
-// 4.8 u, and math.Cos is assumed to be within 3 u there (Cephes states 2.1e-16,
-// which is 1.9 u).
+// Each value is within 8 u of the exact value, u = 2^-53. The angle is reduced to [0, pi/2] by integer
+// arithmetic. Three roundings of the angle move the cosine by at most 4.8 u. In this interval math.Cos is
+// assumed to be within 3 u (Cephes states 2.1e-16, which is 1.9 u).
 func ChebyshevNodes(n int) (nodes, table []float64) {
 	nodes = make([]float64, n)
 	table = make([]float64, n*n)
@@ -37,10 +36,10 @@ func cosQuarter(num, den int) float64 {
 	return math.Cos(math.Pi * float64(num) / float64(den))
 }
 
-// ChebyshevPowers returns the n*n row-major table of the coefficients of the Chebyshev
-// polynomials: T_a(x) is the sum over i <= a of the number in row a, column i, times x^i.
-// They are integers and exact for n <= 42, where they stay below 2^53. Their absolute
-// values add up to |T_a(sqrt(-1))|, at most (1 + sqrt 2)^a.
+// ChebyshevPowers returns the n*n row-major table of the coefficients of the Chebyshev polynomials: T_a(x) is
+// the sum over i <= a of the number in row a, column i, times x^i. The coefficients are integers. They are
+// exact for n <= 42, because they stay below 2^53. The absolute values of the coefficients of T_a add up to
+// |T_a(sqrt(-1))|, which is at most (1 + sqrt 2)^a.
 func ChebyshevPowers(n int) []float64 {
 	t := make([]float64, n*n)
 	for a := range n {
@@ -59,8 +58,8 @@ func ChebyshevPowers(n int) []float64 {
 	return t
 }
 
-// locate divides [-1, 1] into bins of equal width, and maps every position to the one in
-// its bin and to the number of its class and bin:
+// locate divides [-1, 1] into bins of equal width. It maps every position to the position within the bin, and
+// to a key that numbers the class and the bin:
 //
 //	for j := range x {
 //		z := (x[j] + 1) * bins/2

@@ -2,7 +2,7 @@ package kernels
 
 import "math"
 
-// ClipRows centres rows of d = len(c) numbers, and scales those that are long:
+// ClipRows centres rows of d = len(c) numbers, and scales rows whose norm exceeds short:
 //
 //	for i := range rows {
 //		z := x[i*d:(i+1)*d] - c
@@ -10,9 +10,9 @@ import "math"
 //		dst[i*stride:][:stride] = s z, then zeros
 //	}
 //
-// with stride = GramStride(d), each operation rounded and the sum of squares z.z of depth
-// d/2 + 6. All numbers are finite and far from overflow. A row of dst is a function of its
-// row of x, c and short, bit for bit, wherever it stands.
+// with stride = GramStride(d). Each operation is rounded, and the sum of squares z.z has depth d/2 + 6.
+// All numbers must be finite and far from overflow. A row of dst is a function of its row of x, c and short,
+// bit for bit, and does not depend on its position.
 func ClipRows(dst, x, c []float64, rows int, short float64) {
 	d := len(c)
 	stride := GramStride(d)

@@ -8,13 +8,11 @@ import "math"
 //		dst[i] = math.Exp(v)
 //	}
 //
-// with a relative error below 3 u (u = 2^-53) where the result is a normal number,
-// and that of math.Exp elsewhere, including NaN, infinities and underflow. dst may be
-// x.
+// with a relative error below 3 u (u = 2^-53) if the result is a normal number. Otherwise, including NaN,
+// infinities and underflow, Exp calls math.Exp. dst may be x.
 //
-// The bound is proved at expUpTo, for -708 <= v <= 709: there |k| < 2^15, so k hi is
-// still exact (38 + 15 bits), k lo adds 2^-83 to r, and the exponent of 2^(k/32) stays
-// normal.
+// The proof at expUpTo extends to -708 <= v <= 709. In this range |k| < 2^15, so k hi is still exact (38 + 15
+// bits), k lo adds 2^-83 to r, and the exponent of 2^(k/32) stays normal.
 func Exp(dst, x []float64) {
 	dst = dst[:len(x)]
 	for i, v := range x {
@@ -33,16 +31,15 @@ func Exp(dst, x []float64) {
 //		dst[i] = out / (1 + math.Exp(-in*v))
 //	}
 //
-// with a relative error below 6 u, plus 2^-1074 where the result is not a normal
-// number; NaN stays NaN. dst may be x.
+// with a relative error below 6 u, plus 2^-1074 if the result is not a normal number. NaN stays NaN. dst may be x.
 //
-// Every value has a division of its own, so dst[i] is a function of x[i], in and out alone,
-// bit for bit: slopes that jump where a sigmoid crosses a constant rest on that
-// (engine.Scalar). LogisticSlopes, which shares divisions, must not take its place.
+// Every value has its own division, so dst[i] is a function of x[i], in and out only, bit for bit. Slopes that
+// jump where a sigmoid crosses a constant rely on this property (engine.Scalar). LogisticSlopes shares
+// divisions and must not replace Sigmoid.
 //
-// Proof of the error. For |v| <= 708 it has 3 u of the exponential and two roundings, and
-// 1 + e^708 does not overflow. Beyond, 1 is within 2^-1000 of 1/(1 + e^-v), and e^v of
-// e^v/(1 + e^v); math.Exp below -708 is taken to be within 4 u and one subnormal.
+// Proof of the error. For |v| <= 708 the error consists of 3 u of the exponential and two roundings, and 1 +
+// e^708 does not overflow. For v > 708, 1 is within 2^-1000 of 1/(1 + e^-v). For v < -708, e^v is within a
+// relative 2^-1000 of e^v/(1 + e^v), and math.Exp is assumed to be within 4 u and one subnormal. QED
 func Sigmoid(dst, x []float64, in, out float64) {
 	dst = dst[:len(x)]
 	minus := -in
@@ -55,7 +52,7 @@ func Sigmoid(dst, x []float64, in, out float64) {
 	}
 }
 
-// farSigmoid is 1/(1 + e^-v) for |v| > 708 or NaN.
+// farSigmoid returns 1/(1 + e^-v) for |v| > 708 or NaN.
 func farSigmoid(v float64) float64 {
 	if v > 0 {
 		return 1
@@ -69,7 +66,7 @@ func farSigmoid(v float64) float64 {
 //		dst[i] = max(v, 0) + math.Log1p(math.Exp(-math.Abs(v)))
 //	}
 //
-// in exactly this way. dst may be x.
+// with exactly these operations. dst may be x.
 func Softplus(dst, x []float64) {
 	dst = dst[:len(x)]
 	for i, v := range x {
@@ -98,7 +95,7 @@ func GreaterEqual(dst, a, b []float64) {
 	}
 }
 
-// Greater is GreaterEqual with >.
+// Greater is GreaterEqual for the comparison a[i] > b[i].
 func Greater(dst, a, b []float64) {
 	dst, b = dst[:len(a)], b[:len(a)]
 	for i, x := range a {
@@ -113,7 +110,7 @@ func Greater(dst, a, b []float64) {
 // one is the bit pattern of 1.
 const one = 0x3ff0000000000000
 
-// Choose sets dst[i] to a[i] where m[i] != 0 and to b[i] elsewhere, without branches:
+// Choose sets dst[i] to a[i] if m[i] != 0 and to b[i] otherwise, without branches:
 //
 //	for i := range m {
 //		dst[i] = b[i]
@@ -122,7 +119,7 @@ const one = 0x3ff0000000000000
 //		}
 //	}
 //
-// dst may be any of the others.
+// dst may be m, a or b.
 func Choose(dst, m, a, b []float64) {
 	dst, a, b = dst[:len(m)], a[:len(m)], b[:len(m)]
 	for i, k := range m {

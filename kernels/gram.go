@@ -1,21 +1,20 @@
 package kernels
 
-// gramCols is the number that the row length of AddGram is a multiple of.
+// gramCols divides the row length of AddGram.
 const gramCols = 24
 
-// GramStride is the row length for d columns: d, rounded up to a multiple of gramCols.
+// GramStride returns the row length for d columns, which is d rounded up to a multiple of gramCols.
 func GramStride(d int) int { return (d + gramCols - 1) / gramCols * gramCols }
 
-// AddGramDepth is the depth of AddGram: the product and the sum over the rows, and an
-// addition to dst.
+// AddGramDepth returns the depth of AddGram: one product, the sum over the rows, and an addition to dst.
 func AddGramDepth(rows int) int { return rows + 1 }
 
-// AddGramAdditions bounds the number of additions of AddGram to an element of dst: one for
-// each run of rows. Each rounds the previous content once.
+// AddGramAdditions returns a bound on the number of additions of AddGram to an element of dst, one for each run
+// of rows. Each addition rounds the previous content once.
 func AddGramAdditions(rows int) int { return (rows + panelRun - 1) / panelRun }
 
-// AddGram adds the upper triangle of x^T x to dst, for the first d columns of the row-major
-// rows x stride matrix x, stride = GramStride(d), whose other columns are zero:
+// AddGram adds the upper triangle of x^T x to dst, for the first d columns of x. x is a row-major rows x stride
+// matrix with stride = GramStride(d), and its other columns must be zero:
 //
 //	for i := range d {
 //		for j := i; j < d; j++ {

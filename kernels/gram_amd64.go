@@ -2,8 +2,8 @@
 
 package kernels
 
-// panelAddGram is AddGram by panels of gramCols = panelCols columns. A panel of more than
-// one is copied, so that its rows are next to each other.
+// panelAddGram is AddGram with panels of gramCols = panelCols columns. If there are several panels, each panel
+// is copied, so that its rows are contiguous.
 func panelAddGram(wide bool, dst, x []float64, rows, d int) {
 	stride := GramStride(d)
 	if stride == panelCols {

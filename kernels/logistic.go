@@ -14,13 +14,12 @@ var exp2Table = [32]float64{
 	0x1.d5818dcfba487p0, 0x1.dfc97337b9b5fp0, 0x1.ea4afa2a490dap0, 0x1.f50765b6e454p0,
 }
 
-// expUpTo is exp(v) for |v| <= MaxLogisticMargin, with a relative error below 3 u.
+// expUpTo returns exp(v) for |v| <= MaxLogisticMargin, with a relative error below 3 u.
 //
-// With k the integer nearest to 32 v / ln 2, |k| < 2^13, and r = v - k ln2/32,
-// |r| < 0.0109, it is T + T (e^r - 1), where T = 2^(k/32) is correctly rounded. The
-// first part of ln2/32 has 38 bits, so v - k hi is exact (Sterbenz) and r is within
-// 0.02 u. The series up to r^6 is truncated by r^7/5040 < 0.04 u. Its roundings are
-// below 4 u |r| < 0.05 u. T and the sum are rounded once each.
+// Let k be the integer nearest to 32 v / ln 2, |k| < 2^13, and r = v - k ln2/32, |r| < 0.0109. The result is T
+// + T (e^r - 1), where T = 2^(k/32) is correctly rounded. The first part of ln2/32 has 38 bits, so v - k hi is
+// exact (Sterbenz) and the error of r is at most 0.02 u. The series of e^r - 1 up to r^6 has a truncation error
+// of r^7/5040 < 0.04 u, and its roundings are below 4 u |r| < 0.05 u. T and the sum are rounded once each.
 func expUpTo(v float64) float64 {
 	const (
 		perLn2 = 32 / math.Ln2
@@ -44,10 +43,10 @@ func expUpTo(v float64) float64 {
 //		v[i] = -1 / (1 + math.Exp(v[i]))
 //	}
 //
-// for |v| <= MaxLogisticMargin or NaN, faster than LogisticSlope and with a relative
-// error below 12 u: 3 u of the exponential and one rounding each in 1 + e^v, the
-// product of two, the product of four, the reciprocal and two products back.
-// Four values share one division, so (1 + e^v)^4 must not overflow.
+// for |v| <= MaxLogisticMargin or NaN. LogisticSlopes is faster than LogisticSlope and has a relative error
+// below 12 u. The error consists of 3 u of the exponential and one rounding each in 1 + e^v, the product of
+// two, the product of four, the reciprocal and two products back. Four values share one division, so (1 +
+// e^v)^4 must not overflow.
 func LogisticSlopes(v []float64) {
 	for len(v) >= 4 {
 		p0 := 1 + expUpTo(v[0])

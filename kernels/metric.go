@@ -1,9 +1,8 @@
 package kernels
 
-// metricTile replaces inner products by the coefficients of the pairs of a
-// Mahalanobis loss and adds their row and column sums. c is a row-major
-// len(s) x len(t) matrix; c_ij enters as x_i^T W x_j; f replaces every number
-// of a slice by a function of it:
+// metricTile replaces inner products by the coefficients of the pairs of a Mahalanobis loss, and adds the row
+// and column sums of the coefficients. c is a row-major len(s) x len(t) matrix. On entry c_ij is x_i^T W x_j. f
+// replaces every number of a slice by a function of the number:
 //
 //	for i := range s {
 //		for j := range t {
@@ -18,10 +17,10 @@ package kernels
 //		}
 //	}
 //
-// with s_i = x_i^T W x_i and t_j likewise. A skip of -len(s) or less takes all
-// pairs; skip = 1 on the diagonal tile of a symmetric matrix takes its strict
-// upper triangle. The sums add len(t) + 1 roundings to a row and len(s) to a
-// column. len(row) >= len(s), len(col) >= len(t).
+// with s_i = x_i^T W x_i and t_j = x_j^T W x_j. If skip is -len(s) or less, metricTile takes all pairs. On the
+// diagonal tile of a symmetric matrix, skip = 1 takes the strict upper triangle. The sums add len(t) + 1
+// roundings to a row and len(s) roundings to a column. len(row) must be at least len(s), and len(col) at least
+// len(t).
 func metricTile(c, row, col, s, y, t, z []float64, skip int, f func([]float64)) {
 	n := len(t)
 	y, row = y[:len(s)], row[:len(s)]

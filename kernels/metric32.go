@@ -1,14 +1,14 @@
 package kernels
 
-// MaxLogisticMargin32 is the largest margin of a MetricBlock32: 1 + e^v and its reciprocal
-// are far from the ends of float32.
+// MaxLogisticMargin32 is the largest margin of a MetricBlock32. Up to this margin, 1 + e^v and its reciprocal
+// are far from the limits of float32.
 const MaxLogisticMargin32 = 80
 
 // MetricSpan32 is the number of columns whose products a MetricBlock32 adds up in
 // float32.
 const MetricSpan32 = 10 * MetricTileCols
 
-// MetricBlock32 is the MetricBlock of LogisticSlopes that computes pairs in float32:
+// MetricBlock32 is a MetricBlock for LogisticSlopes that computes pairs in float32:
 //
 //	for i := range s {
 //		for j := range t {
@@ -27,23 +27,23 @@ const MetricSpan32 = 10 * MetricTileCols
 //		}
 //	}
 //
-// for margins c z within MaxLogisticMargin32. v is a function of the row of i and of
-// x, t and z of j: it is computed by the same operations whatever else is in the block.
+// for margins c z within MaxLogisticMargin32. v is a function of the row of i and of x, t and z of j. Other
+// rows and columns of the block do not change the operations that compute v.
 //
-// Margins are sums as those of a MetricBlock, with at most MetricMarginDepth(d) roundings
-// of float32. From its margin on, v has a relative error below 10 w, w = 2^-24, apart from
-// underflow. It takes part in these further roundings of float32:
+// Margins are sums of the same summands as in a MetricBlock, with at most MetricMarginDepth(d) roundings of
+// float32. Given its margin, v has a relative error below 10 w, w = 2^-24, apart from underflow. v takes part
+// in these further roundings of float32:
 //
-//	row  MetricTileCols: sums of its tile, which are added in float64
-//	col  len(s)/8 + 8: its product with y, which is rounded, and the sums over all i
-//	cx   MetricTileCols + MetricSpan32/MetricTileCols + 1: its product with x and the sums
-//	     over a span, which begins MetricTileCols tiles after the one before
+//	row  MetricTileCols: the sum over a tile. Sums of tiles are added in float64.
+//	col  len(s)/8 + 8: the product with y, which is rounded, and the sum over all i.
+//	cx   MetricTileCols + MetricSpan32/MetricTileCols + 1: the product with x, the sum over
+//	     a tile, and the sum over the tiles of a span.
 //
-// Tiles are MetricTileCols columns or what is left of those of a call of Add; spans are
-// MetricSpan32/MetricTileCols tiles, counted from Start on. The other sums are in float64,
-// with no more roundings than those of a MetricBlock.
+// A tile has MetricTileCols columns, and the last tile of a call of Add can have fewer. A span has
+// MetricSpan32/MetricTileCols tiles, counted from Start on. The other sums are in float64, with no more
+// roundings than the sums of a MetricBlock.
 type MetricBlock32 interface {
-	// Start, Add and Sums are as for MetricBlock.
+	// Start, Add and Sums are defined as in MetricBlock.
 	Start(xw, s, y []float64)
 	Add(col []float64, x, t, z []float32, skip int)
 	Sums(cx, row []float64)
@@ -52,18 +52,19 @@ type MetricBlock32 interface {
 // newMetricBlock32 returns a MetricBlock32 for blocks of up to the given number of rows
 // with d features. It holds O(rows d) numbers.
 func newMetricBlock32(rows, d int) MetricBlock32 {
-	return &plainBlock32{d: d, left: make([]float32, rows*(bias32+d)), cx: make([]float32, rows*d), wide: make([]float64, rows*d), row: make([]float64, rows)}
+	return &plainBlock32{d: d, left: make([]float32, rows*(bias32+d)), part: make([]float32, d), cx: make([]float32, rows*d), wide: make([]float64, rows*d), row: make([]float64, rows)}
 }
 
-// bias32 is the number of factors of a row before those of features.
+// bias32 is the number of factors of a row that precede the factors of features.
 const bias32 = 2
 
-// plainBlock32 is a MetricBlock32 without vectors. It is not faster than one of float64.
+// plainBlock32 is a MetricBlock32 without vector instructions. It is not faster than a MetricBlock.
 type plainBlock32 struct {
 	d, tiles int
 	y        []float64
-	left     []float32 // rows of 1 - s, -1 and 2 xw, times y
-	cx       []float32 // rows x d, of the span in hand
+	left     []float32 // for each row 1 - s, -1 and 2 xw, multiplied by y
+	part     []float32 // d sums of the current row over a tile
+	cx       []float32 // rows x d, sums of the current span
 	wide     []float64 // rows x d
 	row      []float64
 }
@@ -94,30 +95,34 @@ func (b *plainBlock32) Add(col []float64, x, t, z []float32, skip int) {
 func (b *plainBlock32) tile(col []float64, x, t, z []float32, skip int) {
 	d := b.d
 	for i, yi := range b.y {
-		left, cx := b.left[i*(bias32+d):][:bias32+d], b.cx[i*d:][:d]
+		left, part := b.left[i*(bias32+d):][:bias32+d], b.part
 		var sum float32
+		clear(part)
 		for j := max(i+skip, 0); j < len(t); j++ {
 			xj := x[j*d:][:d]
 			c := left[0] + float32(left[1]*t[j])
 			for from := 0; from < d; from += dotBlock {
-				end, part := min(from+dotBlock, d), float32(0)
+				end, dot := min(from+dotBlock, d), float32(0)
 				for a, v := range xj[from:end] {
-					part += float32(left[bias32+from+a] * v)
+					dot += float32(left[bias32+from+a] * v)
 				}
-				c += part
+				c += dot
 			}
 			v := z[j] * float32(1/(1+expUpTo(float64(c*z[j]))))
 			sum += v
 			col[j] += float64(float32(yi) * v)
 			for a, xa := range xj {
-				cx[a] += float32(v * xa)
+				part[a] += float32(v * xa)
 			}
+		}
+		for a, v := range part {
+			b.cx[i*d+a] += v
 		}
 		b.row[i] += float64(sum)
 	}
 }
 
-// flush adds the sums of a span to those of all.
+// flush adds the sums of the current span to the sums of all spans.
 func (b *plainBlock32) flush() {
 	b.tiles = 0
 	for k, v := range b.cx[:len(b.y)*b.d] {

@@ -42,9 +42,9 @@ func panelMulAdd32(wide bool, dst []float32, ldd int, a []float32, rs, ls int, b
 	mulAdd32AVX2(&dst[half], ldd, &a[0], rs, ls, &b[half], m, k, keep)
 }
 
-// panelLogistic32 replaces n rows of a tile of panelCols32 columns, which hold margins in
-// units of logisticUnit32 without the label of their row, by coefficients without the label
-// of their column:
+// panelLogistic32 replaces margins by coefficients in n rows of a tile of panelCols32 columns. The margins are
+// in units of logisticUnit32 and lack the factor of the label of their row of the tile. The coefficients lack
+// the factor of the label of their column:
 //
 //	for j := range n {
 //		for i := range panelCols32 {
@@ -55,15 +55,15 @@ func panelMulAdd32(wide bool, dst []float32, ldd int, a []float32, rs, ls int, b
 //		}
 //	}
 //
-// for margins up to MaxLogisticMargin32. Apart from the rounding of c times z, v has a
-// relative error below 10 w, w = 2^-24. A margin is k units and r, |r| <= 1/2, without
-// rounding (Sterbenz). 2^k is a power of 2 or a number of a table, correctly rounded: w.
-// 2^r = 1 + r a(r) (powers in units): interpolation leaves 0.1 w of it, the last step and the
-// coefficients of r a(r) add 2 w |r a| < w, the sum 1.5 w. 1 + e^v rounds once: 4.6 w
-// together. An approximate reciprocal has a relative error e of at most 1.5 2^-12 (RCPPS) or
-// 2^-14 (VRCP14PS), as the manuals of the instruction sets say; one step of Newton leaves
-// e^2 <= 2.3 w and the roundings of e, of the product with z and of the sum, 2.1 w: 9 w. row
-// has depth n, col panelCols32/8 and that of the product.
+// for margins up to MaxLogisticMargin32. Apart from the rounding of c times z, v has a relative error below 10
+// w, w = 2^-24, for these reasons. A margin is the sum of k units and r, |r| <= 1/2, without rounding
+// (Sterbenz). 2^k is a power of 2 or a number of a table, correctly rounded: w. 2^r is computed as 1 + r a(r)
+// (powers in units). Interpolation has an error of 0.1 w, the last step and the coefficients of r a(r) add 2 w
+// |r a| < w, and the sum adds 1.5 w. 1 + e^v is rounded once, and these errors together are 4.6 w. An
+// approximate reciprocal has a relative error e of at most 1.5 2^-12 (RCPPS) or 2^-14 (VRCP14PS), according to
+// the manuals of the instruction sets. One step of Newton leaves e^2 <= 2.3 w and the roundings of e, of the
+// product with z and of the sum, 2.1 w. The total is 9 w. The sums of row have depth n, and the sums of col
+// have depth panelCols32/8 plus the depth of the product.
 func panelLogistic32(wide bool, c []float32, n int, y, z, row, col []float32) {
 	if n == 0 {
 		return
@@ -79,7 +79,7 @@ func panelLogistic32(wide bool, c []float32, n int, y, z, row, col []float32) {
 	}
 }
 
-// logisticUnit32 is the unit of the margins of panelLogistic32.
+// logisticUnit32 returns the unit of the margins of panelLogistic32.
 func logisticUnit32(wide bool) float64 {
 	if wide {
 		return math.Ln2 / 32
@@ -90,25 +90,24 @@ func logisticUnit32(wide bool) float64 {
 // lanes32 is the number of partial sums of a column of a tile.
 const lanes32 = 16
 
-// panelBlock32 is a MetricBlock32 for panels of panelCols32 rows. Its tiles are transposed
-// as those of panelBlock.
+// panelBlock32 is a MetricBlock32 for panels of panelCols32 rows. The tiles are transposed as in panelBlock.
 type panelBlock32 struct {
 	wide   bool
 	d, m   int
-	panels int // of the block in hand
-	tiles  int // of the span in hand
+	panels int // panels of the current block
+	tiles  int // tiles of the current span
 
-	// Panels of (bias32 + d) x panelCols32: 1 - s, -1 and 2 xw transposed, all times y over
-	// logisticUnit32.
+	// left consists of panels of (bias32 + d) x panelCols32 numbers: 1 - s, -1 and 2 xw transposed, all
+	// multiplied by y and divided by logisticUnit32.
 	left []float32
-	cx   []float32 // panels of d x panelCols32, sums of the span in hand
-	sums []float64 // likewise, of the spans before
+	cx   []float32 // panels of d x panelCols32, sums of the current span
+	sums []float64 // panels of the same size, sums of earlier spans
 	y    []float32 // padded by zeros
 	row  []float64
 	tile []float32 // MetricTileCols x panelCols32
 	col  []float32 // MetricTileCols x lanes32
 
-	labels []float64 // of the rows
+	labels []float64 // labels of the rows
 }
 
 func newPanelBlock32(wide bool, rows, d int) *panelBlock32 {
@@ -152,7 +151,7 @@ func (b *panelBlock32) Add(col []float64, x, t, z []float32, skip int) {
 		sums := b.col[:n*lanes32]
 		clear(sums)
 		for p := range b.panels {
-			// Of row j of the tile, the first j + all entries are pairs.
+			// The first j + all entries of row j of the tile are pairs.
 			all := from - skip - p*panelCols32 + 1
 			if n-1+all <= 0 {
 				break
@@ -190,8 +189,7 @@ func (b *panelBlock32) margins(p int, x, t []float32) {
 	}
 }
 
-// logistic turns the tile into coefficients. Rows of it with other columns than pairs
-// are cleared there.
+// logistic converts the tile to coefficients. Entries of the tile that are not pairs are cleared.
 func (b *panelBlock32) logistic(p int, z []float32, all int) {
 	n, at := len(z), p*panelCols32
 	y, sums := b.y[at:][:panelCols32], b.row[at:][:panelCols32]
@@ -213,7 +211,7 @@ func (b *panelBlock32) logistic(p int, z []float32, all int) {
 	}
 }
 
-// flush adds the sums of a span to those of all.
+// flush adds the sums of the current span to the sums of all spans.
 func (b *panelBlock32) flush() {
 	b.tiles = 0
 	n := b.panels * panelCols32 * b.d

@@ -171,3 +171,26 @@ func BenchmarkMetricBlock32(b *testing.B) {
 		}
 	}
 }
+
+// Products of equal numbers whose low bits are lost in the same direction at every addition show the depth of the sum over a span: added one after the other
+// they would be off by more than twice the bound.
+func TestMetricBlock32AddsTilesThenSpans(t *testing.T) {
+	const n, depth = MetricSpan32, MetricTileCols + MetricSpan32/MetricTileCols + 1
+	variants(t, func(t *testing.T, set *Set) {
+		block := set.NewMetricBlock32(8, 1)
+		v := 1 / (1 + math.E)
+		p := (1 + 0.49*0x1p-15) / 4 // half a unit is lost where a sum is between 64 and 128
+		x, zero, ones := make([]float32, n), make([]float32, n), make([]float32, n)
+		for j := range x {
+			x[j], ones[j] = float32(p/v), 1
+		}
+		cx, row, col := []float64{0}, []float64{0}, make([]float64, n)
+		block.Start([]float64{0}, []float64{0}, []float64{1})
+		block.Add(col, x, zero, ones, -n)
+		block.Sums(cx, row)
+		want := row[0] * float64(x[0])
+		if off := math.Abs(cx[0]-want) / want; off > depth*w32 {
+			t.Errorf("the sum over a span is off by %.3g units, and at most %d are allowed", off/w32, depth)
+		}
+	})
+}

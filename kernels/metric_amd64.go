@@ -24,9 +24,9 @@ func (s *Set) accelerateMetric() {
 // peakRound is the number of vectors of a round of peakAVX2 and peakAVX512.
 const peakRound = 12
 
-// panelLogistic replaces n rows of a tile of panelCols columns, which hold margins in units
-// of logisticUnit without the label of their row, by coefficients without the label of
-// their column:
+// panelLogistic replaces margins by coefficients in n rows of a tile of panelCols columns. The margins are in
+// units of logisticUnit and lack the factor of the label of their row of the tile. The coefficients lack the
+// factor of the label of their column:
 //
 //	for j := range n {
 //		for i := range panelCols {
@@ -37,14 +37,13 @@ const peakRound = 12
 //		}
 //	}
 //
-// for margins up to MaxLogisticMargin. Apart from the rounding of c times z, the slope v
-// over z has a relative error below 12 u. A margin is k units and r, |r| <= 1/2, without
-// rounding (Sterbenz). 2^k is T or a power of 2, T correctly rounded; 2^r = 1 + r a(r)
-// (powers in units): interpolation leaves 0.13 u of it, the last steps and the
-// coefficients of r a(r) add u |r a| < 0.7 u, the sum 1.5 u (it is above 2/3). 1 + e^v
-// rounds once: 4.4 u together. The shared division has 5 roundings at most. Three columns
-// share it, so (1 + e^v)^3 must not overflow. row has depth n, col 3 and that of the
-// product.
+// for margins up to MaxLogisticMargin. Apart from the rounding of c times z, the slope v over z has a relative
+// error below 12 u, for these reasons. A margin is the sum of k units and r, |r| <= 1/2, without rounding
+// (Sterbenz). 2^k is T or a power of 2, where T is correctly rounded. 2^r is computed as 1 + r a(r) (powers in
+// units). Interpolation has an error of 0.13 u, the last steps and the coefficients of r a(r) add u |r a| < 0.7
+// u, and the sum, which is above 2/3, adds 1.5 u. 1 + e^v is rounded once, and these errors together are 4.4 u.
+// The shared division has at most 5 roundings. Three columns share one division, so (1 + e^v)^3 must not
+// overflow. The sums of row have depth n, and the sums of col have depth 3 plus the depth of the product.
 func panelLogistic(wide bool, c []float64, n int, y, z, row, col []float64) {
 	if n == 0 {
 		return
@@ -60,7 +59,7 @@ func panelLogistic(wide bool, c []float64, n int, y, z, row, col []float64) {
 	}
 }
 
-// logisticUnit is the unit of the margins of panelLogistic.
+// logisticUnit returns the unit of the margins of panelLogistic.
 func logisticUnit(wide bool) float64 {
 	if wide {
 		return math.Ln2 / 16
@@ -71,7 +70,7 @@ func logisticUnit(wide bool) float64 {
 // lanes is the number of partial sums of a column of a tile.
 const lanes = 8
 
-// bias is the number of rows of a panel above those of features.
+// bias is the number of rows of a panel that precede the rows of features.
 const bias = 2
 
 // panelBlock is a MetricBlock for panels of panelCols rows. Its tiles are transposed:
@@ -79,11 +78,12 @@ const bias = 2
 type panelBlock struct {
 	wide   bool
 	d, m   int
-	panels int // of the block in hand
+	panels int // panels of the current block
 	f      func([]float64)
 
-	// Panels of (bias + d) x panelCols, which MetricBlock.Start fills: 1 - s, -1 and 2 xw
-	// transposed, all times y over logisticUnit. For any f, y is left to the tiles.
+	// left consists of panels of (bias + d) x panelCols numbers, which MetricBlock.Start fills: 1 - s, -1 and 2
+	// xw transposed, all multiplied by y and divided by logisticUnit. If f is given, the factor y is applied in
+	// the tiles instead.
 	left []float64
 	cx   []float64 // panels of d x panelCols
 	y    []float64 // padded by zeros
@@ -91,7 +91,7 @@ type panelBlock struct {
 	tile []float64 // MetricTileCols x panelCols
 	col  []float64 // MetricTileCols x lanes
 
-	right, colx []float64 // of PairBlock: features of the rows, sums of columns; nil without
+	right, colx []float64 // for PairBlock: features of the rows, sums of columns; nil otherwise
 }
 
 func newPanelBlock(wide bool, rows, d int, f func([]float64)) *panelBlock {
@@ -144,7 +144,7 @@ func (b *panelBlock) Add(col, x, t, z []float64, skip int) {
 		sums := b.col[:n*lanes]
 		clear(sums)
 		for p := range b.panels {
-			// Of row j of the tile, the first j + all entries are pairs.
+			// The first j + all entries of row j of the tile are pairs.
 			all := from - skip - p*panelCols + 1
 			if n-1+all <= 0 {
 				break
@@ -185,8 +185,7 @@ func (b *panelBlock) margins(p int, x, t []float64) {
 	}
 }
 
-// logistic turns the tile into coefficients. Rows of it with other columns than pairs
-// are cleared there.
+// logistic converts the tile to coefficients. Entries of the tile that are not pairs are cleared.
 func (b *panelBlock) logistic(p int, z []float64, all int) {
 	n, at := len(z), p*panelCols
 	y, sums := b.y[at:][:panelCols], b.row[at:][:panelCols]
@@ -208,7 +207,7 @@ func (b *panelBlock) logistic(p int, z []float64, all int) {
 	}
 }
 
-// custom is logistic for any f.
+// custom is logistic for a given f.
 func (b *panelBlock) custom(p int, z []float64, all int) {
 	at := p * panelCols
 	rows := min(panelCols, b.m-at)

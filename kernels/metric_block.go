@@ -1,7 +1,7 @@
 package kernels
 
-// MetricTileCols is the number of columns whose sums a MetricBlock completes before
-// it adds them to others.
+// MetricTileCols is the number of columns of a tile. A MetricBlock completes the sums over a tile before it
+// adds them to other sums.
 const MetricTileCols = 48
 
 // MetricBlock sums the coefficients of the pairs of a Mahalanobis loss, and their
@@ -25,35 +25,33 @@ const MetricTileCols = 48
 //		}
 //	}
 //
-// Start sets xw, s and y, Add runs the loops for columns, Sums adds cx and row. f is the
-// argument of newMetricBlock.
+// Start sets xw, s and y. Add runs the loops for a range of columns. Sums adds the results to cx and row. f is
+// the argument of newMetricBlock.
 //
-// A margin is the sum of p, -p s_i, -p t_j and the products 2 p xw_ia x_ja, each with at
-// most MetricMarginDepth(d) roundings. -f(u), once its labels are multiplied to it, is v
-// up to 2 roundings. v takes part in at most MetricTileCols + T + 3 roundings of a row and
-// of cx if Add was called with T tiles of MetricTileCols columns or less, those of its
-// products included, and in at most len(s) + 1 of a column.
+// A margin is the sum of p, -p s_i, -p t_j and the products 2 p xw_ia x_ja, each with at most
+// MetricMarginDepth(d) roundings. Multiplying -f(u) by its labels gives v with at most 2 roundings. If Add was
+// called with T tiles of at most MetricTileCols columns, v takes part in at most MetricTileCols + T + 3
+// roundings of a row and of cx, including the roundings of its products. v takes part in at most len(s) + 1
+// roundings of a column.
 type MetricBlock interface {
-	// Start begins a block of len(s) <= rows rows. xw is row-major, len(s) x d. The
-	// slices must not change before Sums.
+	// Start begins a block of len(s) rows, where len(s) is at most the number of rows that the block was
+	// created for. xw is row-major, len(s) x d. The slices must not change before Sums.
 	Start(xw, s, y []float64)
-	// Add adds the pairs with len(t) columns; x is row-major, len(t) x d. A skip of
-	// -len(s) or less takes all pairs; skip = 1 on the diagonal of a symmetric matrix
-	// takes its strict upper triangle.
+	// Add adds the pairs with len(t) columns. x is row-major, len(t) x d. If skip is -len(s) or less, Add takes
+	// all pairs. On the diagonal of a symmetric matrix, skip = 1 takes the strict upper triangle.
 	Add(col, x, t, z []float64, skip int)
-	// Sums adds the sums since Start: cx is row-major, d x len(s).
+	// Sums adds the sums since Start to cx and row. cx is row-major, d x len(s).
 	Sums(cx, row []float64)
 }
 
-// MetricMarginDepth is the depth of the margins of a MetricBlock. The label of i is
-// scaled (2 roundings), multiplied and fused with the products of x_i^T W x_j; the other
-// label, the sum with t_j and 1 - s_i are one each; one is to spare.
+// MetricMarginDepth returns the depth of the margins of a MetricBlock for d features. The label of i is scaled
+// (2 roundings), multiplied (1 rounding), and included in the products of x_i^T W x_j. The other label, the sum
+// with t_j, and 1 - s_i have one rounding each. One rounding is a reserve.
 func MetricMarginDepth(d int) int { return AddProductsDepth(d) + 7 }
 
-// newMetricBlock returns a MetricBlock for blocks of up to the given number of rows with
-// d features. It holds O(rows d) numbers. f replaces every number of a slice by a function
-// of it. If it is nil, it is LogisticSlopes, and every margin must be within
-// MaxLogisticMargin.
+// newMetricBlock returns a MetricBlock for blocks of up to the given number of rows with d features. It holds
+// O(rows d) numbers. f replaces every number of a slice by a function of the number. If f is nil, the default
+// LogisticSlopes applies, and every margin must be within MaxLogisticMargin.
 func newMetricBlock(rows, d int, f func([]float64)) MetricBlock {
 	if f == nil {
 		f = LogisticSlopes
@@ -61,7 +59,7 @@ func newMetricBlock(rows, d int, f func([]float64)) MetricBlock {
 	return newPlainBlock(rows, d, f)
 }
 
-// plainBlock is a MetricBlock by AddProducts and metricTile.
+// plainBlock is a MetricBlock that uses AddProducts and metricTile.
 type plainBlock struct {
 	d        int
 	f        func([]float64)
@@ -69,9 +67,9 @@ type plainBlock struct {
 	cx, row  []float64
 	tile, xt []float64
 
-	right, turned, colx []float64 // of PairBlock: features by row, the tile, the sums; nil without
+	right, turned, colx []float64 // for PairBlock: features by row, the transposed tile, the sums of columns; nil otherwise
 
-	persons MetricPersons // of a MetricPersonBlock
+	persons MetricPersons // for a MetricPersonBlock
 }
 
 func newPlainBlock(rows, d int, f func([]float64)) *plainBlock {

@@ -16,8 +16,8 @@ const PanelCols32 = 48
 //		}
 //	}
 //
-// in float32 with depth k + 1, in units of 2^-24. k >= 1. A last row of infinities of one sign in panel, with no
-// zero against it in a, gives infinities.
+// in float32 with depth k + 1, in units of 2^-24. k must be at least 1. If the last row of panel consists of
+// infinities of one sign and the last column of a has no zero, the results are infinities.
 func panelProducts32(dst, a, panel []float32, m, k int) {
 	for i := range m {
 		to := dst[i*PanelCols32:][:PanelCols32]
@@ -30,7 +30,7 @@ func panelProducts32(dst, a, panel []float32, m, k int) {
 	}
 }
 
-// AllNegative reports whether all numbers have the sign bit set; their count is a multiple of 16.
+// AllNegative reports whether all numbers have the sign bit set. len(x) must be a multiple of 16.
 func AllNegative(x []float32) bool {
 	both := uint64(1<<63 | 1<<31)
 	for ; len(x) >= 16; x = x[16:] {

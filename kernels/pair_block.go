@@ -13,19 +13,19 @@ package kernels
 //		}
 //	}
 //
-// with v of MetricBlock and stride = GramStride(d); the other numbers of a row of colx are unspecified. v takes
-// part in at most PairDepth(len(s)) roundings of colx besides its own. Every block that a Set makes,
-// and a MetricPersonBlock, is one.
+// with v as in MetricBlock and stride = GramStride(d). The other numbers of a row of colx are unspecified. In
+// addition to its own roundings, v takes part in at most PairDepth(len(s)) roundings of colx. Every MetricBlock
+// of a Set and every MetricPersonBlock implements PairBlock.
 type PairBlock interface {
 	MetricBlock
-	// StartPairs is Start with the features of the rows, which may differ from xw.
+	// StartPairs is Start with the features of the rows (right), which may differ from xw.
 	StartPairs(xw, right, s, y []float64)
-	// AddPairs is Add with the sums of columns.
+	// AddPairs is Add and also adds the sums of columns to colx.
 	AddPairs(col, colx, x, t, z []float64, skip int)
 }
 
-// PairDepth is the depth of colx for a block of so many rows: the product with the label and the feature,
-// the sum over a panel, and panels.
+// PairDepth returns the depth of colx for a block of the given number of rows. It covers the products with the
+// label and the feature, the sum over a panel, and the sum over panels.
 func PairDepth(rows int) int { return AddProductsDepth(rows) + rows/16 + 4 }
 
 // StartPairs implements PairBlock.
@@ -44,7 +44,7 @@ func (b *plainBlock) AddPairs(col, colx, x, t, z []float64, skip int) {
 	b.colx = nil
 }
 
-// couple adds the tile of n columns from the given one on to colx.
+// couple adds the tile of n columns, which begin at column from, to colx.
 func (b *plainBlock) couple(tile []float64, from, n int) {
 	m, stride := len(b.s), GramStride(b.d)
 	Transpose(b.turned[:m*n], tile, m, n)

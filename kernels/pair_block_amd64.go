@@ -27,7 +27,7 @@ func (b *panelBlock) AddPairs(col, colx, x, t, z []float64, skip int) {
 	b.colx = nil
 }
 
-// couple adds the tile of n columns from the given one on, and panel p, to colx.
+// couple adds the tile of panel p and of n columns, which begin at column from, to colx.
 func (b *panelBlock) couple(p, from, n int) {
 	wide := GramStride(b.d)
 	for q := 0; q < wide; q += panelCols {

@@ -11,15 +11,15 @@ import "math"
 //		}
 //	}
 //
-// With a_i = exp(v s_i) and b_j = exp(-v t_j) this is the logistic function
-// sigm(v (t_j - s_i)) of every pair without an exponential per pair. Four rows
-// share one division, so (1 + a_i b_j)^4 must not overflow: a_i b_j < 1e77.
+// With a_i = exp(v s_i) and b_j = exp(-v t_j), sigma_ij is the logistic function sigm(v (t_j - s_i)) of a pair,
+// computed without an exponential per pair. Four rows share one division, so (1 + a_i b_j)^4 must not overflow:
+// a_i b_j < 1e77.
 //
-// Each sigma_ij has a relative error below 9 u for the given a and b: one rounding each
-// in a b, 1 + a b, the product of two, the product of four, the reciprocal (1.2 u by
-// steps of Newton), and two products back. A column may take up q p2 p3 (p0 + p1) for two
-// terms. The sums add len(b) + 1 roundings to a row and len(a)/2 + 6 to a column.
-// len(row) >= len(a), len(col) >= len(b).
+// For the given a and b, each sigma_ij has a relative error below 9 u. There is one rounding each in a b, 1 + a
+// b, the product of two and the product of four. The reciprocal (1.2 u by steps of Newton) and two products
+// back have the other roundings. A variant may add q p2 p3 (p0 + p1) to a column for two terms. The sums add
+// len(b) + 1 roundings to a row and len(a)/2 + 6 roundings to a column. len(row) must be at least len(a), and
+// len(col) at least len(b).
 func logisticTile(row, col, a, b []float64) {
 	row, col = row[:len(a)], col[:len(b)]
 	i := 0
@@ -79,10 +79,9 @@ const MaxLogisticMargin = 160
 //		}
 //	}
 //
-// A skip of -len(s) or less takes all pairs; skip = 1 on the diagonal tile of a
-// symmetric matrix takes its strict upper triangle. The sums add len(t) + 1
-// roundings to a row and len(s) to a column, and v_ij has two besides those
-// of f and its argument.
+// If skip is -len(s) or less, PairTile takes all pairs. On the diagonal tile of a symmetric matrix, skip = 1
+// takes the strict upper triangle. The sums add len(t) + 1 roundings to a row and len(s) roundings to a column.
+// v_ij has two roundings in addition to the roundings of f and its argument.
 func PairTile(row, col, s, y, t, z []float64, skip int, f func(float64) float64) {
 	y, row = y[:len(s)], row[:len(s)]
 	z, col = z[:len(t)], col[:len(t)]
@@ -102,16 +101,15 @@ func PairTile(row, col, s, y, t, z []float64, skip int, f func(float64) float64)
 	}
 }
 
-// LogisticSlope is the slope of log(1 + exp(-v)),
+// LogisticSlope returns the slope of log(1 + exp(-v)),
 //
 //	-1 / (1 + math.Exp(v))
 //
-// for any v and without a branch: with t = (1 - e) / (1 + e), e = exp(-|v|), it
-// is sign(v) t/2 - 1/2.
+// for any v and without a branch. It is computed as sign(v) t/2 - 1/2 with t = (1 - e) / (1 + e) and e = exp(-|v|).
 //
-// Its absolute error is below 4 u, u = 2^-53, if math.Exp is within 2 ulp = 4 u
-// relative: that moves t by at most 2 e / (1+e)^2 4 u <= 2 u, three roundings by
-// 3 u, the halving is exact and the last difference rounds by u/2.
+// The absolute error is below 4 u, u = 2^-53, if the relative error of math.Exp is at most 2 ulp = 4 u. This
+// error moves t by at most 2 e / (1+e)^2 4 u <= 2 u, and three roundings move t by at most 3 u. The halving is
+// exact, and the last difference rounds by u/2.
 func LogisticSlope(v float64) float64 {
 	e := math.Exp(-math.Abs(v))
 	return math.Copysign(0.5*((1-e)/(1+e)), v) - 0.5
@@ -128,10 +126,10 @@ func LogisticSlope(v float64) float64 {
 //		}
 //	}
 //
-// for any finite arguments, with the depths of PairTile. The error of the slope is
-// below 4 u: that of LogisticSlope, or for vectors, with e = exp(-|v|) within 2.5 u,
-// relatively, and 1/(1+e) within 2 u, at most 2.5 u e/(1+e)^2 + 2 u/(1+e) for v < 0,
-// and for v > 0 less than that at e = 1 and 1/2 u.
+// for any finite arguments, with the depths of PairTile. The error of the slope is below 4 u. In plain Go it is
+// the error of LogisticSlope. Vector kernels compute e = exp(-|v|) within a relative 2.5 u and 1/(1+e) within a
+// relative 2 u. Their error is at most 2.5 u e/(1+e)^2 + 2 u/(1+e) for v < 0. For v > 0 it is less than this
+// bound at e = 1 plus 1/2 u.
 func logisticPairTile(row, col, s, y, t, z []float64, skip int) {
 	PairTile(row, col, s, y, t, z, skip, LogisticSlope)
 }

@@ -2,8 +2,8 @@ package kernels
 
 import "math"
 
-// LogisticLossTile is logisticTile, with its conditions and errors of the sums, and returns
-// the sum of log(1 + a_i b_j) over the pairs:
+// LogisticLossTile adds the same sums as logisticTile, under the same conditions and with the same errors. It
+// also returns the sum of log(1 + a_i b_j) over the pairs:
 //
 //	for i := range a {
 //		for j := range b {
@@ -13,20 +13,20 @@ import "math"
 //		}
 //	}
 //
-// for positive a and b. With a_i = exp(-v s_i) and b_j = exp(v t_j) this is the logistic loss
-// log(1 + exp(-v (s_i - t_j))). The sum is the logarithm of a running product.
+// for positive a and b. With a_i = exp(-v s_i) and b_j = exp(v t_j) a summand is the logistic loss log(1 +
+// exp(-v (s_i - t_j))). The sum is computed as the logarithm of a running product.
 //
-// The loss S has an error of at most 4 u (m n + 8 + S), u = 2^-53, for m = len(a) and
-// n = len(b). Proof. A factor 1 + a b has two roundings or one. The product of four has
-// three and enters a running product with one, which is one for each factor; of the last
-// rows each factor enters by itself. So a factor has a relative error below 3.1 u, and its
-// logarithm an error below that. Up to 16 lanes of running products are multiplied by 15 more
-// roundings. The running products stay in [1, 2), their exponents are integers: so the
-// product of the lanes, in [1, 2^16), and 2 to the sum of the exponents make up the whole
-// product, and S is the sum of the logarithms of both, with 2 u of math.Log and 2 u of the
-// product with ln 2, relatively, and a rounding of the sum. QED
+// The loss S has an error of at most 4 u (m n + 8 + S), u = 2^-53, for m = len(a) and n = len(b). Proof. A
+// factor 1 + a b has at most two roundings. The product of four factors has three roundings, and its
+// multiplication with a running product has another. This is one rounding for each factor. In the last rows
+// each factor is multiplied with the running product by itself. So a factor has a relative error below 3.1 u,
+// and its logarithm has an error below 3.1 u. Multiplying the running products of up to 16 lanes adds at most
+// 15 roundings. The running products stay in [1, 2), and their exponents are integers. So the whole product is
+// the product of the lanes, in [1, 2^16), times 2 to the sum of the exponents. S is the sum of the logarithms
+// of these two numbers. It has relative errors of 2 u of math.Log and 2 u of the product with ln 2, and a
+// rounding of the sum. QED
 //
-// The error does not become small with the loss: 1 + a b forgets the low digits of a b. The
+// The error does not become small if the loss is small, because 1 + a b loses the low digits of a b. The
 // relative error of a mean loss of 1e-3 may be 4.5e-13.
 func LogisticLossTile(row, col, a, b []float64) float64 {
 	row, col = row[:len(a)], col[:len(b)]
@@ -85,16 +85,16 @@ func LogisticLossTile(row, col, a, b []float64) float64 {
 
 const exponentBias = 1023
 
-// biasedExponent is the exponent of a positive x, and exponentBias more.
+// biasedExponent returns the exponent of a positive x plus exponentBias.
 func biasedExponent(x float64) int { return int(math.Float64bits(x) >> 52) }
 
-// mantissa is x without its exponent, in [1, 2).
+// mantissa returns x without its exponent, in [1, 2).
 func mantissa(x float64) float64 {
 	return math.Float64frombits(math.Float64bits(x)&(1<<52-1) | exponentBias<<52)
 }
 
-// logProduct is the logarithm of x times 2 to the sum of biased exponents; there are
-// count.
+// logProduct returns the logarithm of x times 2 to the sum of count exponents. exponents is the sum of the
+// biased exponents.
 func logProduct(x float64, exponents, count int) float64 {
 	return math.Log(x) + float64(exponents-count*exponentBias)*math.Ln2
 }

@@ -1,19 +1,19 @@
 package kernels
 
-// Peak runs the given number of rounds of independent multiply-adds of the widest
-// kind that the kernels of s use, on registers alone, and returns the number of
-// floating-point operations, two for each. Divided by the time, it is the peak of one
-// core; benchmarks report a share of it. rounds >= 1.
+// Peak runs the given number of rounds of independent multiply-adds of the widest kind that the kernels of s
+// use. The multiply-adds use registers only. Peak returns the number of floating-point operations, two for each
+// multiply-add. This number divided by the time is the peak rate of one core, and benchmarks report rates
+// relative to the peak. rounds must be at least 1.
 func (s *Set) Peak(rounds int) float64 { return 2 * float64(rounds) * float64(s.peak(rounds)) }
 
-// Peak32 is Peak for float32.
+// Peak32 is Peak for operations in float32.
 func (s *Set) Peak32(rounds int) float64 { return 2 * float64(rounds) * float64(s.peak32(rounds)) }
 
-// scalarPeak is Peak in plain Go, without fused operations on amd64: it returns the
-// multiply-adds of a round. The twelve chains hide the latency of both operations.
+// scalarPeak is the loop of Peak in plain Go, without fused operations on amd64. It returns the number of
+// multiply-adds of a round. The twelve chains hide the latency of the multiplication and the addition.
 func scalarPeak[T float32 | float64](rounds int) int {
 	const u, v = 0.5, 0.25
-	var a, b, c, d, e, f T = 1, 2, 3, 4, 5, 6 // different: the compiler joins equal chains
+	var a, b, c, d, e, f T = 1, 2, 3, 4, 5, 6 // different values, because the compiler merges equal chains
 	var g, h, i, j, k, l T = 7, 8, 9, 10, 11, 12
 	for range rounds {
 		a = a*u + v

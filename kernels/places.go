@@ -5,17 +5,18 @@ import (
 	"math/bits"
 )
 
-// Places maps numbers to integers of placeBits bits that do not decrease with the number:
-// to which of 2^placeBits - 1 equal parts of a range it belongs.
+// Places maps the numbers of a range to integers of placeBits bits, called places. The place of a number is the
+// index of the part of the range that contains the number, where the range is cut into 2^placeBits - 1 equal
+// parts. Places do not decrease if the number increases.
 type Places struct{ lo, scale float64 }
 
 const (
-	placeBits     = 40 // of a place
-	maxGroupBits  = 11 // of the number of groups
-	maxBucketBits = 14 // of the number of buckets of a group
+	placeBits     = 40 // bits of a place
+	maxGroupBits  = 11 // bits of the number of groups
+	maxBucketBits = 14 // bits of the number of buckets of a group
 )
 
-// NewPlaces returns the places of the numbers in [lo, hi].
+// NewPlaces returns the Places for the range [lo, hi].
 func NewPlaces(lo, hi float64) Places {
 	p := Places{lo: lo, scale: (1<<placeBits - 1) / (hi - lo)}
 	if !(p.scale < math.MaxFloat64) {
@@ -24,31 +25,31 @@ func NewPlaces(lo, hi float64) Places {
 	return p
 }
 
-// of is the place of a number of the range. (v - lo) * scale, rounded, does not decrease
-// with v and is at most (2^placeBits - 1) (1 + 2^-51). By way of int64 it takes one
-// instruction.
+// of returns the place of a number of the range. (v - lo) * scale, rounded, does not decrease with v and is at
+// most (2^placeBits - 1) (1 + 2^-51). The conversion through int64 takes only one instruction.
 func (p Places) of(v float64) uint64 { return uint64(int64((v - p.lo) * p.scale)) }
 
-// Groups returns the number of groups of n numbers and the first bit of the group in a
-// place. Its leading bits distribute numbers to groups that are sorted in the caches (Knuth
-// 1998, 5.2.5: from the most significant digit, so that only one pass scatters over memory).
-// Groups have 2^11 to 2^12 numbers as long as they are at most 512, since the lines of 512 groups, and
-// the next ones, fit the second cache; then up to 2^14.
+// Groups returns the number of groups for n numbers, and the lowest bit of a place that belongs to the group
+// number. The leading bits of the place distribute numbers to groups that are sorted in the caches. Knuth
+// (1998, 5.2.5) describes this order from the most significant digit, in which only one pass scatters over
+// memory. A group has 2^11 to 2^12 numbers as long as there are at most 512 groups, because the current and the
+// next cache lines of 512 groups fit into the second-level cache. With more numbers a group has up to 2^14
+// numbers.
 func Groups(n int) (groups int, shift uint8) {
 	size := bits.Len(uint(n))
 	width := min(max(min(size-12, 9), size-14, 0), maxGroupBits)
 	return 1 << width, uint8(placeBits - width)
 }
 
-// Label is the first group of the numbers of a label, which have the groups from First on
-// by the bits of their place from Shift on.
+// Label describes the groups of the numbers of a label. The group of a number is First plus the bits of the
+// number's place from bit Shift on.
 type Label struct {
 	First int32
 	Shift uint8
 }
 
-// Group finds the groups of numbers in the range and counts them. group is any group of the
-// label of each:
+// Group sets the group of every number and counts the numbers of each group. The numbers must be in the range.
+// On entry, group[i] is any group of the label of s[i], and labels[g] describes the label of group g:
 //
 //	for i := range s {
 //		l := labels[group[i]]
@@ -81,7 +82,7 @@ func scatter(dst, x []float64, group, next []int32) {
 	}
 }
 
-// collect takes the last step of scatter back first:
+// collect reverses the steps of scatter, beginning with the last step:
 //
 //	for i := len(dst)-1; i >= 0; i-- {
 //		next[group[i]]--
@@ -97,9 +98,9 @@ func collect(dst, x []float64, group, next []int32) {
 	}
 }
 
-// Sorter sorts groups of numbers. It is of use to one caller at a time.
+// Sorter sorts groups of numbers. A Sorter must not be used by several goroutines at the same time.
 type Sorter struct {
-	count []int32 // of the buckets of a group
+	count []int32 // counts of the buckets of a group
 	spare []int32
 }
 
@@ -108,12 +109,13 @@ type Sorter struct {
 //	slices.Sort(x)
 //	copy(key, x)
 //
-// without NaNs and infinities, and sets from[k] to the number in x of key[k]. The order of
-// -0 and 0 is left open. It overwrites x.
+// for x without NaNs and infinities. Sort also sets from[k] to the index in x of key[k]. The order of -0 and 0
+// is not specified. Sort overwrites x.
 //
-// The bits of a place after the group are a bucket, of less than one number. Insertion puts
-// the buckets in order; if that moves too many, because the numbers are in few buckets, six
-// passes over their bits follow.
+// The bits of a place that follow the group number are the number of a bucket. A bucket has less than one
+// number on average. After the numbers are distributed to buckets, an insertion sort completes the order. If
+// the insertion sort needs too many moves, because the numbers are in few buckets, a radix sort with six passes
+// follows.
 func (s *Sorter) Sort(key []float64, from []int32, x []float64, p Places, shift uint8) {
 	n := len(x)
 	if n <= smallSort {
@@ -143,7 +145,7 @@ func (s *Sorter) Sort(key []float64, from []int32, x []float64, p Places, shift 
 	}
 }
 
-// sortBits is Sort whatever the numbers.
+// sortBits is Sort without buckets, for any distribution of the numbers.
 func (s *Sorter) sortBits(key []float64, from []int32, x []float64) {
 	n := len(x)
 	copy(key, x)
@@ -160,7 +162,7 @@ func (s *Sorter) sortBits(key []float64, from []int32, x []float64) {
 	radixSort(key, from, x, s.spare[:n])
 }
 
-// Restore puts numbers back in the order from before Sort:
+// Restore returns numbers to the order that they had before Sort:
 //
 //	for k := range from {
 //		dst[from[k]] = x[k]

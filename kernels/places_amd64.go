@@ -7,11 +7,11 @@ func (s *Set) acceleratePlaces() {
 	s.Collect = collectBy(collectAhead)
 }
 
-// A number that is moved asks for the cache line that its group uses next. With a thousand
-// groups no processor guesses these lines, and the plain loops wait for memory with only two
-// or three of them on their way.
+// When the assembly moves a number, it prefetches the cache line that the group of the number uses next. With a
+// thousand groups no processor predicts these lines, and the plain loops wait for memory with only two or three
+// requests in flight.
 //
-// The assembly stops at a number that is out of range; the plain loop fails there.
+// The assembly stops at an index that is out of range. The plain loop then continues and panics at this index.
 
 func scatterBy(f func(dst, x []float64, group, next []int32) int) func(dst, x []float64, group, next []int32) {
 	return func(dst, x []float64, group, next []int32) {

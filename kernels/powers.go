@@ -1,6 +1,6 @@
 package kernels
 
-// PowerSums adds the powers of every number to eight partial sums for each exponent:
+// PowerSums adds the powers of every number to partial sums, eight for each exponent:
 //
 //	for j := range x {
 //		for i := 0; i < len(sum)/8; i++ {
@@ -8,12 +8,12 @@ package kernels
 //		}
 //	}
 //
-// except that a variant may choose another of the eight: only their total is defined. len(sum)
-// is a multiple of 32, |x| <= 1. Zeros add nothing.
+// except that a variant may add a power to any of the eight partial sums. Only the total of the eight is
+// defined. len(sum) must be a multiple of 32, and |x| <= 1. Zeros do not change the sums.
 //
-// A computed x^i is within i relative roundings: it is a product of i factors x, in any
-// order, and an unrounded or rounded last one. Each partial sum takes at most
-// len(x)/8 + 4 additions and no term more than that.
+// The relative error of a computed x^i is at most i roundings: x^i is a product of i factors x, in any order,
+// and the last product may be rounded or not. Each partial sum has at most len(x)/8 + 4 additions, and no term
+// takes part in more.
 func PowerSums(sum, x []float64) {
 	lane := 0
 	for ; len(x) >= 4; x = x[4:] {
@@ -46,7 +46,7 @@ func PowerSums(sum, x []float64) {
 //		}
 //	}
 //
-// except that the eight are added in a tree, of depth 3.
+// except that the eight partial sums are added in a tree of depth 3.
 func sumLanes(sum, lanes []float64) {
 	for i := range sum {
 		l := lanes[8*i : 8*i+8]
@@ -64,10 +64,10 @@ func sumLanes(sum, lanes []float64) {
 //		}
 //	}
 //
-// len(coef) is odd. It is E(x^2) + x O(x^2), both by Horner's rule, so that a term meets
-// at most 1.5 i + 3 roundings: two in each of i/2 steps, one in each x^2, and those of
-// x O and of the last sum. The error is below Gamma(2 len(coef) + 2) sum |coef_i| |x|^i.
-// dst may be x.
+// len(coef) must be odd. The polynomial is computed as E(x^2) + x O(x^2), where Horner's rule gives E and O. A
+// term takes part in at most 1.5 i + 3 roundings. These are two in each of i/2 steps, one in each x^2, and the
+// roundings of x O and of the last sum. The error is below Gamma(2 len(coef) + 2) sum |coef_i| |x|^i. dst may
+// be x.
 func Polynomial(dst, coef, x []float64) {
 	dst = dst[:len(x)]
 	top, coef := coef[len(coef)-1], coef[:len(coef)-1]

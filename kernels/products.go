@@ -1,18 +1,16 @@
 package kernels
 
-// panelRun is the longest run of products of vector kernels.
+// panelRun is the largest number of products that vector kernels sum in one run.
 const panelRun = 64
 
-// AddProductsDepth is the depth of AddProducts for sums of k products: the
-// product and the additions of a run of 256, and one addition per run; or of a run of
-// panelRun, for vector kernels.
+// AddProductsDepth returns the depth of AddProducts for sums of k products: the product and the additions of a
+// run, and one addition per run. A run has 256 products, or panelRun products in vector kernels.
 func AddProductsDepth(k int) int {
 	return max(min(k, dotBlock)+(k+dotBlock-1)/dotBlock, min(k, panelRun)+(k+panelRun-1)/panelRun)
 }
 
-// AddProducts adds the product of the row-major m x k matrix a with the transpose
-// of the row-major n x k matrix b to a row-major m x n matrix, whose rows start
-// every stride >= n numbers in dst:
+// AddProducts adds the product of the row-major m x k matrix a with the transpose of the row-major n x k matrix
+// b to a row-major m x n matrix in dst. Row i of this matrix starts at dst[i*stride], with stride >= n:
 //
 //	for i := range m {
 //		for j := range n {
@@ -22,11 +20,11 @@ func AddProductsDepth(k int) int {
 //		}
 //	}
 //
-// with depth AddProductsDepth(k). The order of summation of an element depends on
-// k alone (in vector kernels, also on its place). Products are converted to float64, so that
-// no compiler fuses them with the sum in the loop of one place and not in that of another: an
-// element is a function of its row of a and its row of b, bit for bit. Blocks of 2 x 3
-// elements: larger ones do not fit the registers that the compiler uses on amd64 and are slower.
+// with depth AddProductsDepth(k). The order of summation of an element depends only on k (in vector kernels,
+// also on its place). Products are converted to float64. This prevents the compiler from fusing products with
+// sums in one loop and not in another, so an element is a function of its row of a and its row of b, bit for
+// bit. The loops compute blocks of 2 x 3 elements. Larger blocks do not fit into the registers that the
+// compiler uses on amd64 and are slower.
 func AddProducts(dst []float64, stride int, a, b []float64, m, n, k int) {
 	if n == 0 {
 		return
@@ -127,8 +125,7 @@ func Transpose(dst, x []float64, rows, cols int) {
 	}
 }
 
-// ScaleColumns sets dst to a row-major rows x len(c) matrix with column i times
-// c_i:
+// ScaleColumns sets dst to the row-major rows x len(c) matrix x with column i multiplied by c_i:
 //
 //	for k := range rows {
 //		for i := range c {

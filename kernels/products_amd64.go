@@ -6,7 +6,7 @@ package kernels
 // six of 256.
 const panelCols = 24
 
-// panelMulAdd is
+// panelMulAdd computes
 //
 //	for i := range m {
 //		for j := range panelCols {
@@ -40,8 +40,8 @@ func panelMulAdd(wide bool, dst []float64, ldd int, a []float64, rs, ls int, b [
 	mulAddAVX2(&dst[half], ldd, &a[0], rs, ls, &b[half], m, k, keep)
 }
 
-// packTransposed packs the transpose of rows x k numbers, times scale, into a panel.
-// Rows of x start every stride numbers; rows <= panelCols, the rest is zero.
+// packTransposed packs the transpose of rows x k numbers, times scale, into a panel. Row i of x starts at
+// x[i*stride]. rows must be at most panelCols, and the other columns of the panel are zero.
 func packTransposed(panel, x []float64, rows, k, stride int, scale float64) {
 	panel = panel[:k*panelCols]
 	if rows < panelCols {
@@ -62,7 +62,8 @@ func packTransposed(panel, x []float64, rows, k, stride int, scale float64) {
 	}
 }
 
-// panelAddProducts is AddProducts. Fewer rows than fewRows do not pay for packing b.
+// panelAddProducts is AddProducts with panels. For fewer than fewRows rows, packing b takes longer than it
+// saves, so AddProducts is called.
 func panelAddProducts(wide bool, dst []float64, stride int, a, b []float64, m, n, k int) {
 	const fewRows = 8
 	if m < fewRows {

@@ -8,10 +8,10 @@ import (
 //go:embed cuda/*.ptx
 var compiled embed.FS
 
-// PTX is cuda/<name>.cu compiled, "" if there is no such file. It is for compute
-// capability 8.0 and later, as PTX 7.0 (drivers from 450 on), or if the name ends in
-// "_sm90a" for 9.0 alone, as PTX 8.0. What each kernel computes is stated in the source.
-// cuda/build.sh makes all of them, and cuda/kernels.lock says from what.
+// PTX returns the compiled program of cuda/<name>.cu, or "" if there is no such program. The program is PTX 7.0
+// for compute capability 8.0 and later (drivers from 450 on). If the name ends in "_sm90a", the program is PTX
+// 8.0 for compute capability 9.0 only. The source file describes what each kernel computes. The script
+// cuda/build.sh compiles all programs, and cuda/kernels.lock records the inputs of the compilation.
 func PTX(name string) string {
 	text, err := compiled.ReadFile("cuda/" + name + ".ptx")
 	if err != nil {
@@ -20,7 +20,7 @@ func PTX(name string) string {
 	return string(text)
 }
 
-// PTXNames are the names that PTX knows, in order.
+// PTXNames returns the names of all programs of PTX, in order.
 func PTXNames() []string {
 	files, err := compiled.ReadDir("cuda")
 	if err != nil {
@@ -33,8 +33,8 @@ func PTXNames() []string {
 	return names
 }
 
-// PhiMarker begins a line of PTX, "//@PHI out in;", with two 32-bit float registers,
-// that must be replaced by code for out = phi'(in), or "//@PHI out in reach least most;",
-// with in clamped to [-reach, reach] and out to [least, most]. As it stands it is a comment, so
-// that PTX in which it was forgotten reads a register that was never set.
+// PhiMarker begins a line of PTX that must be replaced by code for phi'. The line "//@PHI out in;" has two
+// 32-bit float registers and stands for out = phi'(in). The line "//@PHI out in reach least most;" also clamps
+// in to [-reach, reach] and out to [least, most]. The marker itself is a PTX comment. If it is not replaced,
+// the PTX reads a register that was never set.
 const PhiMarker = "//@PHI"

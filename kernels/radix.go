@@ -2,7 +2,7 @@ package kernels
 
 import "math"
 
-// starts replaces counts by the sums of those before.
+// starts replaces each count by the sum of all counts before it.
 func starts(count []int32) {
 	var at int32
 	for i, k := range count {
@@ -11,8 +11,8 @@ func starts(count []int32) {
 	}
 }
 
-// radixSort sorts by the bits of the keys, 11 in each pass from the lowest. A pass in
-// which all agree is left out.
+// radixSort sorts by the bits of the keys. Each pass sorts by 11 bits, beginning with the lowest bits. A pass
+// in which all keys have the same bits is skipped.
 func radixSort(key []float64, index []int32, key2 []float64, index2 []int32) {
 	var count [radixPasses][1 << radixBits]int32
 	for _, v := range key {
@@ -47,7 +47,7 @@ const (
 	radixBits   = 11
 	radixPasses = 6
 
-	smallSort = 16 // keys that insertion sorts at once
+	smallSort = 16 // largest number of keys that insertionSort sorts without a radix sort
 )
 
 // sortable maps floats to integers of the same order.
@@ -56,8 +56,8 @@ func sortable(v float64) uint64 {
 	return b ^ (uint64(int64(b)>>63) | 1<<63)
 }
 
-// insertionSort sorts stably. It gives up and reports false after the given number of
-// moves.
+// insertionSort sorts key stably and index along with key. If this needs more than the given number of moves,
+// it stops and returns false.
 func insertionSort(key []float64, index []int32, moves int) bool {
 	for i := 1; i < len(key); i++ {
 		v, x, j := key[i], index[i], i

@@ -1,12 +1,12 @@
 package kernels
 
-// dotBlock is the longest run of products that Dot sums before it starts a new
-// partial sum: it keeps the depth of long dot products low.
+// dotBlock is the largest number of products that Dot sums before it starts a new partial sum. Partial sums
+// keep the depth of long dot products low.
 const dotBlock = 256
 
-// DotDepth is the depth of a dot product of n terms in this package: one
-// product, n/4 additions per lane and up to three of the tail, two to join the
-// lanes, and one per block of 256.
+// DotDepth returns the depth of a dot product of n terms in this package. A term takes part in one product, n/4
+// additions of its lane, up to three additions of the tail, two additions that join the lanes, and one addition
+// per block of 256.
 func DotDepth(n int) int {
 	return min(n, dotBlock)/4 + 6 + (n+dotBlock-1)/dotBlock
 }
@@ -17,7 +17,7 @@ func DotDepth(n int) int {
 //		sum += x[k] * y[k]
 //	}
 //
-// with depth DotDepth(len(x)); len(y) >= len(x).
+// with depth DotDepth(len(x)). len(y) must be at least len(x).
 func Dot(x, y []float64) float64 {
 	y = y[:len(x)]
 	var sum float64
@@ -50,8 +50,8 @@ func dotRun(x, y []float64) float64 {
 //		dst[i] = Dot(x[i*d:(i+1)*d], w)
 //	}
 //
-// If d > 4 and len(dst) is a multiple of DotsRows, dst[i] is a function of its row and w, bit
-// for bit, in every place; a variant may sum the rows that are left over in another order.
+// If d > 4 and len(dst) is a multiple of DotsRows, dst[i] is a function of its row and w, bit for bit, in every
+// place. If len(dst) is not a multiple of DotsRows, a variant may sum the remaining rows in another order.
 func Dots(dst, x, w []float64) {
 	d := len(w)
 	if d <= shortRow {
@@ -71,7 +71,7 @@ func Dots(dst, x, w []float64) {
 // DotsRows is the number of rows that Dots multiplies together.
 const DotsRows = 4
 
-// shortRow is the number of columns up to which plain Go is the fastest for Dots.
+// shortRow is the largest number of columns for which plain Go is the fastest variant of Dots.
 const shortRow = 4
 
 // shortDots is Dots for up to shortRow columns.
@@ -120,8 +120,8 @@ func GatherDots(dst, x, w []float64, rows []int32) {
 	}
 }
 
-// AddRowsDepth is the depth that AddRows and its variants add to acc for n rows:
-// one product and at most n additions. (The dense ones need n/4 + 6.)
+// AddRowsDepth returns the depth of the sums over n rows that AddRows and its variants add to acc: one product
+// and at most n additions. (The dense variants need n/4 + 6.)
 func AddRowsDepth(n int) int { return n + 1 }
 
 // AddRows adds the rows of the row-major matrix x, of d = len(acc) columns,

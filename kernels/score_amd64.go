@@ -4,8 +4,8 @@ package kernels
 
 import "unsafe"
 
-// dotColumns is the longest run of products that a lane sums, times the lanes: it keeps
-// DotDepth.
+// dotColumns is the number of lanes times the largest number of products that a lane sums in one run. With this
+// limit the depth stays within DotDepth.
 const dotColumns = 64
 
 func (s *Set) accelerateScore() {
@@ -33,8 +33,7 @@ func (s *Set) accelerateScore() {
 	s.LogisticSlopes = logisticSlopesBy(pick(wide, logisticSlopesAVX2, logisticSlopesAVX512))
 }
 
-// The functions below check lengths and row numbers for the assembly, which takes
-// pointers.
+// The functions below check lengths and row numbers, because the assembly takes pointers and does not check them.
 
 func dotBy(f func(x, y *float64, n int) float64, block int) func(x, y []float64) float64 {
 	return func(x, y []float64) float64 {
@@ -87,7 +86,7 @@ func dotsBy(f func(dst, x, w *float64, rows, d, stride, add int), one, two func(
 	}
 }
 
-// mustHold panics unless all rows of d numbers are in x.
+// mustHold panics unless x contains all given rows of d numbers.
 func mustHold[T any](x []T, d int, rows []int32) {
 	var largest uint32
 	for _, r := range rows {
@@ -195,10 +194,10 @@ func logisticTileBy(f func(row, col, a, b *float64, m, n int)) func(row, col, a,
 	}
 }
 
-// logisticLossTileBy is LogisticLossTile by assembly with a running product in each lane. It
-// returns the product of the lanes, the sum of the biased exponents that were taken out and
-// how often they were. Two products of four may meet there, so (1 + a b)^8 must not overflow:
-// the few tiles of larger margins are left to the generic loop.
+// logisticLossTileBy returns LogisticLossTile computed by the assembly f, which has a running product in each
+// lane. f returns the product of the lanes, the sum of the biased exponents that were removed, and the number
+// of removals. The assembly may multiply two products of four, so (1 + a b)^8 must not overflow. The generic
+// loop processes the few tiles with larger margins.
 func logisticLossTileBy(f func(row, col, a, b *float64, m, n int) (product float64, exponents, taken int), lanes int) func(row, col, a, b []float64) float64 {
 	const most = 0x1p127
 	return func(row, col, a, b []float64) float64 {
@@ -236,8 +235,7 @@ func logisticSlopesBy(f func(x *float64, n int)) func(v []float64) {
 	return func(v []float64) { f(unsafe.SliceData(v), len(v)) }
 }
 
-// The assembly for points takes multiples of the lanes; the last few points are left to
-// the generic loop.
+// The assembly for points processes multiples of the number of lanes. The generic loop processes the last few points.
 
 func locateBy(f func(pos *float64, key *int32, x *float64, class *uint8, n int, half float64, bins int32), lanes int) func(pos []float64, key []int32, x []float64, class []uint8, bins int) {
 	return func(pos []float64, key []int32, x []float64, class []uint8, bins int) {
@@ -277,8 +275,8 @@ func sumLanesBy(f func(sum, lanes *float64, count int), width int) func(sum, lan
 	}
 }
 
-// The assembly for numbers of two kinds leaves the last few to the generic loop, in what is left
-// between both ends.
+// The assembly for splitByMask and join leaves the last few numbers to the generic loop, which fills the
+// remaining places between both ends.
 
 func splitBy(f func(dst, src *float64, mask *uint8, size, n int) int) func(dst, src []float64, mask []uint8) int {
 	return func(dst, src []float64, mask []uint8) int {

@@ -1,6 +1,6 @@
 package kernels
 
-// SlopeTile is PairTile for a function of a slice, without a test for equal labels:
+// SlopeTile is PairTile for a function f of slices, without a test for equal labels:
 //
 //	for i := range s {
 //		for j := max(i+skip, 0); j < len(t); j++ {
@@ -10,8 +10,8 @@ package kernels
 //		}
 //	}
 //
-// where f replaces every number of a slice by a finite function of it. work needs
-// len(t) numbers. The sums add len(t) + 1 roundings to a row and len(s) to a column.
+// where f replaces every number of a slice by a finite function of the number. len(work) must be at least
+// len(t). The sums add len(t) + 1 roundings to a row and len(s) roundings to a column.
 func SlopeTile(row, col, s, y, t, z []float64, skip int, work []float64, f func([]float64)) {
 	y, row = y[:len(s)], row[:len(s)]
 	z, col = z[:len(t)], col[:len(t)]
@@ -37,7 +37,7 @@ func SlopeTile(row, col, s, y, t, z []float64, skip int, work []float64, f func(
 	}
 }
 
-// ClampedSlopes makes f a function whose results are in [lo, hi]; a NaN becomes lo.
+// ClampedSlopes returns a function that computes f and clamps the results to [lo, hi]. A NaN becomes lo.
 func ClampedSlopes(f func([]float64), lo, hi float64) func([]float64) {
 	return func(v []float64) {
 		f(v)
@@ -47,7 +47,7 @@ func ClampedSlopes(f func([]float64), lo, hi float64) func([]float64) {
 	}
 }
 
-// Clamp is min(max(x, lo), hi); a NaN becomes lo.
+// Clamp returns min(max(x, lo), hi). If x is NaN, Clamp returns lo.
 func Clamp(x, lo, hi float64) float64 {
 	if !(x >= lo) {
 		return lo

@@ -1,6 +1,6 @@
 package kernels
 
-// sparseDot is
+// sparseDot computes
 //
 //	for k := range value {
 //		sum += value[k] * w[index[k]]
@@ -32,8 +32,8 @@ func sparseDotRun(value []float64, index []int32, w []float64) float64 {
 	return (s0 + s1) + (s2 + s3)
 }
 
-// SparseDots multiplies len(dst) compressed rows by w; row i holds the entries
-// start[i] to start[i+1] of index and value:
+// SparseDots multiplies len(dst) compressed rows by w. Row i consists of the entries start[i] to start[i+1] of
+// index and value:
 //
 //	for i := range dst {
 //		a, b := start[i], start[i+1]

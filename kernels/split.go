@@ -1,6 +1,6 @@
 package kernels
 
-// splitByMask separates numbers by a bit each:
+// splitByMask separates numbers by one mask bit per number:
 //
 //	i, j := 0, len(dst)
 //	for k, v := range src {
@@ -15,13 +15,13 @@ package kernels
 //	clear(dst[i : i+8])
 //	clear(dst[j-8 : j])
 //
-// and returns i. len(dst) >= len(src) + 16. A variant writes whole vectors: what is between
-// these two runs of zeros is undefined.
+// and returns i. len(dst) must be at least len(src) + 16. A variant writes whole vectors, so the numbers
+// between the two runs of zeros are undefined.
 func splitByMask(dst, src []float64, mask []uint8) int {
 	i, j := 0, len(dst)
 	_ = dst[len(src)+15]
 	for k, v := range src {
-		// No branch: labels in random order defeat its prediction.
+		// No branch, because processors cannot predict branches on labels in random order.
 		bit := int(mask[k/8]>>(k%8)) & 1
 		dst[i], dst[j-1] = v, v
 		i += 1 - bit
@@ -32,7 +32,7 @@ func splitByMask(dst, src []float64, mask []uint8) int {
 	return i
 }
 
-// join is the way back of splitByMask:
+// join is the inverse of splitByMask:
 //
 //	i, j := 0, len(src)
 //	for k := range dst {
@@ -45,7 +45,7 @@ func splitByMask(dst, src []float64, mask []uint8) int {
 //		}
 //	}
 //
-// len(src) >= len(dst) + 16.
+// len(src) must be at least len(dst) + 16.
 func join(dst, src []float64, mask []uint8) {
 	i, j := 0, len(src)
 	_ = src[len(dst)+15]
@@ -63,7 +63,7 @@ func join(dst, src []float64, mask []uint8) {
 //		dst[i] = src[k]
 //	}
 //
-// len(dst) >= len(at). Vector instructions for this are slower on many processors.
+// len(dst) must be at least len(at). Vector instructions for Take are slower on many processors.
 func Take(dst, src []float64, at []uint16) {
 	dst = dst[:len(at)]
 	for i, k := range at {
@@ -71,13 +71,13 @@ func Take(dst, src []float64, at []uint16) {
 	}
 }
 
-// Put is the way back of Take:
+// Put is the inverse of Take:
 //
 //	for i, k := range at {
 //		dst[k] = src[i]
 //	}
 //
-// len(src) >= len(at).
+// len(src) must be at least len(at).
 func Put(dst, src []float64, at []uint16) {
 	src = src[:len(at)]
 	for i, k := range at {

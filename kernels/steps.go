@@ -1,23 +1,23 @@
 package kernels
 
-// Step is the function d (Slope + Rise d (s - t)) of the pairs of numbers s, t with
-// t <= s - Shift, and 0 of the others, where d is a factor of all steps.
+// Step is a function of pairs of numbers s, t. It is d (Slope + Rise d (s - t)) for pairs with t <= s - Shift,
+// and 0 for other pairs, where d is a common factor of all steps.
 type Step struct{ Shift, Slope, Rise float64 }
 
-// Ordered are numbers in increasing order.
+// Ordered holds numbers in increasing order.
 type Ordered struct {
 	Value  []float64
-	Before []float64 // sum of the values before each, and of all; of steps with Rise != 0
-	// Weight are positive weights: a number then counts as often in sums over it, and so it
-	// does in Before. Count is the sum of the weights before each, and of all. Both are nil
-	// where every number counts once.
+	Before []float64 // sums of the values before each number, then the sum of all; needed for steps with Rise != 0
+	// Weight holds positive weights. A number is multiplied by its weight in all sums, also in Before. Count
+	// holds the sum of the weights before each number, then the sum of all weights. Weight and Count are nil if
+	// every number has weight 1.
 	Weight, Count []float64
 }
 
-// AddBefore sets Before and, if there are weights, Count by compensated sums. Both have one
-// element more than Value. Errors: their numbers are within 2^-52 of the sums of absolute
-// values, and 2^-53 more for products with weights, for fewer than 2^26 numbers, and (n u)^2
-// more for n numbers, u = 2^-53 (Neumaier 1974).
+// AddBefore sets Before and, if there are weights, Count by compensated sums. Before and Count have one element
+// more than Value. For fewer than 2^26 numbers, the error is at most 2^-52 times the sum of absolute values,
+// and 2^-53 more for products with weights. For n numbers the error is larger by (n u)^2 times this sum, u =
+// 2^-53 (Neumaier 1974).
 func (x Ordered) AddBefore() {
 	if x.Weight == nil {
 		addBefore(x.Before, x.Value, nil)
@@ -29,7 +29,7 @@ func (x Ordered) AddBefore() {
 	}
 }
 
-// addBefore sets before to the sums of the numbers before each, times their weights.
+// addBefore sets before to the sums of the numbers before each number, times their weights.
 func addBefore(before, x, weight []float64) {
 	before = before[:len(x)+1]
 	var hi, lo float64
@@ -43,11 +43,12 @@ func addBefore(before, x, weight []float64) {
 	before[len(x)] = hi + lo
 }
 
-// Sums are sums of steps of each of several numbers, with a low part so that each of many
-// steps adds an error that does not grow with their number. Low is nil for few steps.
+// Sums holds the sum of steps for each of several numbers. High is the sum, and Low is the compensation of its
+// rounding errors. With Low, the error that each step adds does not grow with the number of steps. Low is nil
+// if there are few steps.
 type Sums struct{ High, Low []float64 }
 
-// part is x[from:to].
+// part returns x[from:to].
 func (x Sums) part(from, to int) Sums {
 	if x.Low == nil {
 		return Sums{x.High[from:to], nil}
@@ -63,7 +64,7 @@ func (x Sums) add(i int, v float64) {
 	x.High[i], x.Low[i] = compensated(x.High[i], x.Low[i], v)
 }
 
-// Merge is room for the steps of MergeSteps pairs of neighbours.
+// Merge is the working memory of AddSteps for MergeSteps numbers.
 type Merge struct {
 	row, col [merges][mergeSteps]uint16
 }
@@ -71,13 +72,12 @@ type Merge struct {
 const (
 	merges     = 4
 	mergeSteps = 1024
-	// MergeSteps is the number of numbers of both slices that AddSteps takes at a time.
+	// MergeSteps is the number of elements of both slices together that a call of AddSteps processes.
 	MergeSteps = merges * mergeSteps
 )
 
-// AddSteps adds a step over all pairs of the ordered numbers s and t to the rows, and
-// subtracts it from the columns, of numbers [k, k+MergeSteps) in the order of t and s - Shift
-// together:
+// AddSteps adds a step over all pairs of the ordered numbers s and t to the rows, and subtracts the step from
+// the columns. It does so only for the numbers [k, k+MergeSteps) in the merged order of t and s - Shift:
 //
 //	for i := range s {
 //		for j := range t {
@@ -89,16 +89,16 @@ const (
 //		}
 //	}
 //
-// in O(1) for each number: s[i]-Shift, rounded, does not decrease with i, so the pairs of a
-// row are the first ones of t, and those of a column the last ones of s.
+// AddSteps takes O(1) time for each number. s[i]-Shift, rounded, does not decrease with i. So the pairs of a
+// row are the first numbers of t, and the pairs of a column are the last numbers of s.
 //
-// A row gets d (a N + b d (s_i N - T)) of a step a, b, with N the number of its t_j and T
-// their sum, a number of Before with an error of 2 u m max|t|, u = 2^-53 and m = len(t). A
-// column of N pairs takes T, with 4 u (m - N) + 3 u N, m = len(s), from the sum of all. So
-// the error is at most 8 u d m (|a| + |b| d (max|s| + max|t|)), before the addition to row
-// and col. With weights N and m are sums of weights, each N has an error of at most 5 u m and
-// T of 7 u m max|t|, by AddBefore twice and their difference, and (k u)^2 m or that times max|t|
-// twice, for k numbers: the error is at most (12 u + 4 (k u)^2) d m (|a| + ...).
+// A step a, b adds d (a N + b d (s_i N - T)) to a row, where N is the number of its t_j and T is their sum. T
+// is an element of Before with an error of 2 u m max|t|, u = 2^-53 and m = len(t). For a column of N pairs, T
+// is the difference of two elements of Before, with an error of 4 u (m - N) + 3 u N times max|s|, m = len(s).
+// So the error is at most 8 u d m (|a| + |b| d (max|s| + max|t|)), before the addition to row and col. With
+// weights, N and m are sums of weights. Each N has an error of at most 5 u m, and T of at most 7 u m max|t|, by
+// AddBefore twice and their difference. For k numbers, (k u)^2 m is added twice to the error of N, and (k u)^2
+// m max|t| twice to the error of T. So the error is at most (12 u + 4 (k u)^2) d m (|a| + ...).
 func (m *Merge) AddSteps(row, col Sums, s, t Ordered, d float64, p Step, k int) {
 	to := min(k+MergeSteps, len(s.Value)+len(t.Value))
 	var at [merges + 1]int
@@ -194,8 +194,8 @@ func addColumns(col Sums, t []float64, count []uint16, rest float64, s Ordered, 
 	}
 }
 
-// AddAll is AddSteps for a step that all pairs take, of Shift -Inf, for the numbers
-// [k, k+MergeSteps) of those of s and then those of t.
+// AddAll is AddSteps for a step with Shift -Inf, whose condition t <= s - Shift holds for all pairs. It
+// processes the numbers [k, k+MergeSteps) of the sequence of s followed by t.
 func AddAll(row, col Sums, s, t Ordered, d float64, p Step, k int) {
 	n, to := len(s.Value), min(k+MergeSteps, len(s.Value)+len(t.Value))
 	if k < n {
@@ -225,8 +225,8 @@ func addAll(x Sums, s []float64, other Ordered, d, a, b float64) {
 	}
 }
 
-// split is the number of rows among the first k numbers in the order of t and s - shift,
-// where t is first of equal ones.
+// split returns the number of rows among the first k numbers in the merged order of t and s - shift. Among
+// equal numbers, t comes first.
 func split(s, t []float64, shift float64, k int) int {
 	lo, hi := max(0, k-len(t)), min(k, len(s))
 	for lo < hi {
@@ -240,8 +240,8 @@ func split(s, t []float64, shift float64, k int) int {
 	return lo
 }
 
-// one merges the numbers from s[i] and t[j] on: m.row[c] becomes the number of t before
-// each number of s, m.col[c] that of s before each of t.
+// one merges the numbers of s from s[i] on with the numbers of t from t[j] on. It sets m.row[c] to the number
+// of t before each number of s, and m.col[c] to the number of s before each number of t.
 func (m *Merge) one(c int, s, t []float64, shift float64, i, j, steps int) {
 	s, t = s[i:min(i+steps, len(s))], t[j:min(j+steps, len(t))]
 	i, j = 0, 0
@@ -256,8 +256,8 @@ func (m *Merge) one(c int, s, t []float64, shift float64, i, j, steps int) {
 	}
 }
 
-// four is one for four runs of mergeSteps steps that do not wait for each other, and
-// without branches that depend on the numbers.
+// four is one for four independent runs of mergeSteps steps, which the processor executes in parallel. It has
+// no branches that depend on the numbers.
 func (m *Merge) four(s, t []float64, shift float64, k int, at []int) {
 	const mask = mergeSteps - 1
 	window := func(c int) (s0, t0 *[mergeSteps]float64) {
@@ -285,7 +285,7 @@ func (m *Merge) four(s, t []float64, shift float64, k int, at []int) {
 	}
 }
 
-// bit is 1 for true.
+// bit returns 1 for true and 0 for false.
 func bit(c bool) uint {
 	if c {
 		return 1
@@ -293,8 +293,7 @@ func bit(c bool) uint {
 	return 0
 }
 
-// compensated adds v to the sum hi + lo: the error of the addition to hi goes to lo
-// (Knuth's exact two-sum).
+// compensated adds v to the sum hi + lo. The error of the addition to hi is added to lo (Knuth's exact two-sum).
 func compensated(hi, lo, v float64) (float64, float64) {
 	s := hi + v
 	t := s - hi

@@ -6,14 +6,13 @@ import "fmt"
 //go:generate go run -C _asm ./metric -pkg kernels -out ../metric_amd64.s -stubs ../metric_stubs_amd64.go
 //go:generate go run -C _asm ./places -pkg kernels -out ../places_amd64.s -stubs ../places_stubs_amd64.go
 
-// Variant selects one of the implementations of the kernels in a Set. Results of
-// different variants differ by rounding errors, within the bounds that the doc
-// comment of each kernel states for all of them.
+// Variant selects one of the implementations of the kernels in a Set. Results of different variants differ by
+// rounding errors. The bounds in the doc comment of each kernel hold for all variants.
 type Variant int
 
 // The variants. AVX2 and AVX512 exist on amd64, unless built with the tag purego.
 const (
-	Best    Variant = iota // the last of Variants
+	Best    Variant = iota // the last element of Variants
 	Generic                // plain Go
 	AVX2                   // vectors of 256 bits; needs AVX2, FMA, BMI2 and POPCNT
 	AVX512                 // vectors of 512 bits; needs AVX-512 F, BW, DQ and VL, too
@@ -34,8 +33,8 @@ func (v Variant) String() string {
 	return "unknown"
 }
 
-// Variants returns the variants that this processor runs, the slowest first.
-// The first is Generic.
+// Variants returns the variants that this processor supports, ordered from the slowest to the fastest. The
+// first variant is Generic.
 func Variants() []Variant {
 	all := []Variant{Generic}
 	for _, v := range []Variant{AVX2, AVX512} {
@@ -46,10 +45,10 @@ func Variants() []Variant {
 	return all
 }
 
-// Set is one implementation of the kernels that have several. Each field equals the
-// function of its name in this package up to the order of summation, within the depth
-// and the error that are stated there, and reads and writes nothing outside its slices. A
-// Set is never changed after Select, and may be used by several goroutines.
+// Set is one implementation of the kernels that have several implementations. Each field equals the function of
+// the same name in this package up to the order of summation. The depth and the error in the doc comment of
+// this function also hold for the field. The fields read and write only inside their slices. A Set does not
+// change after Select, and several goroutines may use it.
 type Set struct {
 	variant Variant
 
@@ -90,11 +89,11 @@ type Set struct {
 	peak, peak32 func(rounds int) int
 }
 
-// Variant is the variant of the set, never Best.
+// Variant returns the variant of the set. It is never Best.
 func (s *Set) Variant() Variant { return s.variant }
 
-// Select returns the kernels of a variant. It fails if this processor lacks the
-// instructions or the program was built without them.
+// Select returns the kernels of a variant. It returns an error if this processor lacks the instructions of the
+// variant, or if the program was built without the variant.
 func Select(v Variant) (*Set, error) {
 	if v == Best {
 		all := Variants()

@@ -4,8 +4,7 @@ package kernels
 
 import "golang.org/x/sys/cpu"
 
-// supported reports that the processor and the operating system support a variant
-// other than Generic.
+// supported reports whether the processor and the operating system support a variant other than Generic.
 func supported(v Variant) bool {
 	x := &cpu.X86
 	avx2 := x.HasAVX2 && x.HasFMA && x.HasBMI2 && x.HasPOPCNT
@@ -18,7 +17,7 @@ func supported(v Variant) bool {
 	return false
 }
 
-// accelerate replaces the generic kernels by those of s.variant.
+// accelerate replaces the generic kernels by the kernels of s.variant.
 func (s *Set) accelerate() {
 	if s.variant == Generic {
 		return
@@ -29,7 +28,7 @@ func (s *Set) accelerate() {
 	s.accelerateMetric32()
 }
 
-// pick is the assembly of a variant: with vectors of 512 bits if wide.
+// pick returns avx512 if wide is true, and avx2 otherwise.
 func pick[T any](wide bool, avx2, avx512 T) T {
 	if wide {
 		return avx512

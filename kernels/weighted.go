@@ -1,7 +1,7 @@
 package kernels
 
-// WeightedTile is SlopeTile for rows and columns with weights, over the pairs of row i and
-// columns from next[i] on (docs/theory.md#person-sums):
+// WeightedTile is SlopeTile for rows and columns with weights. It sums over the pairs of row i and the columns
+// with numbers of at least next[i] (docs/theory.md#person-sums):
 //
 //	for i := range s {
 //		for j := max(next[i]-from, 0); j < len(t); j++ {
@@ -11,8 +11,8 @@ package kernels
 //		}
 //	}
 //
-// The sums add len(t) + 1 roundings to a row and len(s) to a column, besides those of
-// weights.
+// The sums add len(t) + 1 roundings to a row and len(s) roundings to a column, in addition to the roundings of
+// products with weights.
 func WeightedTile(row, col, s, y, a []float64, next []int32, t, z, b []float64, from int, work []float64, f func([]float64)) {
 	y, row, a, next = y[:len(s)], row[:len(s)], a[:len(s)], next[:len(s)]
 	for i, si := range s {
@@ -46,8 +46,8 @@ func WeightedTile(row, col, s, y, a []float64, next []int32, t, z, b []float64, 
 //		}
 //	}
 //
-// A computed w x^i is within i relative roundings. Each partial sum takes at most
-// len(x)/8 + 4 additions, and the sum of the weights len(x)/4 + 5. Zero weights add nothing.
+// The relative error of a computed w x^i is at most i roundings. Each partial sum has at most len(x)/8 + 4
+// additions, and the sum of the weights has at most len(x)/4 + 5 additions. Zero weights add zero.
 func WeightedPowerSums(sum, x, w []float64) (total float64) {
 	w = w[:len(x)]
 	lane := 0
@@ -76,32 +76,32 @@ func WeightedPowerSums(sum, x, w []float64) (total float64) {
 	return (w0 + w1) + (w2 + w3)
 }
 
-// MetricPersons holds the weights of all rows and, for each row, the first row of the next
-// person: later rows belong to other persons.
+// MetricPersons holds the weights of all rows and, for each row, the first row of the next person. All rows
+// from Next[i] on belong to other persons than row i.
 type MetricPersons struct {
 	Weight []float64
 	Next   []int32
 
-	row, column int // of a block and its columns
+	row, column int // first row of the block and first of its columns
 }
 
-// MetricPersonBlock is a MetricBlock that pairs row i with the columns from Next[i] on,
-// times both weights. Block and columns are told by their first row.
+// MetricPersonBlock is a MetricBlock that pairs row i with the columns from Next[i] on, and multiplies each
+// pair by both weights. The method At sets the first rows of the block and of the columns.
 type MetricPersonBlock struct{ plainBlock }
 
-// NewMetricPersonBlock returns a block for up to the given number of rows with d features,
-// with f as that of a MetricBlock but not nil.
+// NewMetricPersonBlock returns a block for up to the given number of rows with d features. f is as for a
+// MetricBlock, but must not be nil.
 func NewMetricPersonBlock(rows, d int, p MetricPersons, f func([]float64)) *MetricPersonBlock {
 	b := &MetricPersonBlock{*newPlainBlock(rows, d, f)}
 	b.persons = p
 	return b
 }
 
-// At says which rows the next calls of Start and Add are about.
+// At sets the first row of the block and the row of the first column for the next calls of Start and Add.
 func (b *MetricPersonBlock) At(row, column int) { b.persons.row, b.persons.column = row, column }
 
-// weigh is metricTile for the pairs and with the weights of persons. column is the row of
-// the first column.
+// weigh is metricTile for the pairs and the weights of persons. column is the number of the row that is the
+// first column.
 func (b *plainBlock) weigh(c, col, t, z []float64, column int) {
 	p, n := b.persons, len(t)
 	for i, si := range b.s {

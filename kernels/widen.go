@@ -1,10 +1,10 @@
 package kernels
 
-// Numbers of float32 are numbers of float64. The kernels below read rows of them and compute what
-// the kernels of float64 compute of the same numbers, to the same bits, in every variant: a test
-// over all of them. So every bound of this package holds for them.
+// Every float32 is exactly representable as a float64. The kernels below read rows of float32. In every variant
+// they return the same bits as the float64 kernels return for the same numbers; a test checks this for all
+// variants. So every bound of this package holds for these kernels.
 
-// Widen is
+// Widen computes
 //
 //	for i := range dst {
 //		dst[i] = float64(x[i])
@@ -16,18 +16,20 @@ func Widen(dst []float64, x []float32) {
 	}
 }
 
-// NarrowDots is Dots of the numbers of x.
+// NarrowDots is Dots for a matrix x of float32, with the same bits.
 func NarrowDots(dst []float64, x []float32, w []float64) { narrowDots(Dots, dst, x, w, nil) }
 
-// GatherNarrowDots is NarrowDots of len(dst) selected rows of x, one after the other, to the same bits.
+// GatherNarrowDots is NarrowDots for len(dst) selected rows of x. The result has the bits that NarrowDots
+// returns if these rows follow each other in x.
 func GatherNarrowDots(dst []float64, x []float32, w []float64, rows []int32) {
 	narrowDots(Dots, dst, x, w, rows[:len(dst)])
 }
 
-// widenFloats is the room for numbers of float64 next to a kernel, in the fastest cache.
+// widenFloats is the number of float64 in the buffer for widened rows. The buffer fits into the fastest cache.
 const widenFloats = 1024
 
-// widenRows is Widen of rows of d numbers, from a place on in the given ones, or in all if rows is nil.
+// widenRows is Widen for rows of d numbers. It reads the rows of x with the numbers rows[from], rows[from+1]
+// and so on, or, if rows is nil, the rows from, from+1 and so on.
 func widenRows(dst []float64, x []float32, d, from int, rows []int32) {
 	if rows == nil {
 		Widen(dst, x[from*d:])
@@ -38,8 +40,9 @@ func widenRows(dst []float64, x []float32, d, from int, rows []int32) {
 	}
 }
 
-// narrowDots is NarrowDots, or GatherNarrowDots, by the kernels of a variant, a few rows at a time: as
-// many groups of rows as Dots multiplies together, so that no sum changes.
+// narrowDots is NarrowDots or, if rows is not nil, GatherNarrowDots with the kernel dots of a variant. It
+// widens a few rows at a time. Their number is a multiple of the number of rows that Dots multiplies together,
+// so that no sum changes.
 func narrowDots(dots func(dst, x, w []float64), dst []float64, x []float32, w []float64, rows []int32) {
 	d := len(w)
 	if d == 0 {
@@ -59,16 +62,16 @@ func narrowDots(dots func(dst, x, w []float64), dst []float64, x []float32, w []
 	}
 }
 
-// NarrowAddRows is AddRows of the numbers of x.
+// NarrowAddRows is AddRows for a matrix x of float32, with the same bits.
 func NarrowAddRows(acc, c []float64, x []float32) { narrowAddRows(acc, c, x, nil) }
 
-// GatherNarrowAddRows is NarrowAddRows of len(c) selected rows of x, one after the other, to the same
-// bits.
+// GatherNarrowAddRows is NarrowAddRows for len(c) selected rows of x. The result has the bits that
+// NarrowAddRows returns if these rows follow each other in x.
 func GatherNarrowAddRows(acc, c []float64, x []float32, rows []int32) {
 	narrowAddRows(acc, c, x, rows[:len(c)])
 }
 
-// narrowAddRows adds rows by four, one group after the other, as AddRows does.
+// narrowAddRows adds rows in groups of four, in the order of AddRows.
 func narrowAddRows(acc, c []float64, x []float32, rows []int32) {
 	d := len(acc)
 	if d == 1 {
@@ -88,7 +91,7 @@ func narrowAddRows(acc, c []float64, x []float32, rows []int32) {
 	}
 }
 
-// narrowDot is a dot product of rows of one number, by blocks of the length of those of dot.
+// narrowDot is the dot product of c with rows of one number. Its blocks have the length of the blocks of dot.
 func narrowDot(dot func(x, y []float64) float64, block int, x []float32, c []float64, rows []int32) float64 {
 	var room [widenFloats]float64
 	var sum float64

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// Budget is the (epsilon, delta) that a run may spend.
+// Budget is the total (epsilon, delta) that a run may spend.
 type Budget struct {
-	Epsilon float64 `json:"epsilon"` // > 0 and finite
-	Delta   float64 `json:"delta"`   // in (0, 1) for Gaussian noise; 0 asks for pure epsilon
+	Epsilon float64 `json:"epsilon"` // Epsilon is positive and finite.
+	Delta   float64 `json:"delta"`   // Delta is in (0, 1) for Gaussian noise. The value 0 asks for pure epsilon-DP.
 }
 
 // Validate returns an error unless the budget is in range.
@@ -22,14 +22,13 @@ func (b Budget) Validate() error {
 	return nil
 }
 
-// DefaultDelta is min(1e-5, n^-1.5) for n records (design rule 3).
+// DefaultDelta returns min(1e-5, n^-1.5) for n records (design rule 3).
 func DefaultDelta(n int) float64 {
 	return min(1e-5, math.Pow(float64(n), -1.5))
 }
 
-// DeltaWarning returns a sentence if delta > 1/(10 n), where a mechanism that
-// publishes a random record in clear would meet the guarantee, and "" if not
-// (docs/theory.md#delta).
+// DeltaWarning returns a warning of one sentence if delta > 1/(10 n), and "" otherwise. With such a delta, a
+// mechanism that publishes one random record in clear would satisfy the guarantee (docs/theory.md#delta).
 func DeltaWarning(delta float64, n int) string {
 	if n > 0 && delta > 1/(10*float64(n)) {
 		return fmt.Sprintf("delta = %.4g is above 1/(10 n) = %.4g: publishing one random record in clear would be allowed with probability near delta*n; prefer %.3g", delta, 1/(10*float64(n)), DefaultDelta(n))

@@ -8,17 +8,21 @@ import (
 	"dyad/privacy/account"
 )
 
-// CalibrateGaussian returns the Gaussian noise with which releases adaptive
-// queries, each with certificate c, meet the budget together:
+// CalibrateGaussian returns Gaussian noise for the given number of adaptive queries. Each query has
+// certificate c, and all of them together meet the budget b. The standard deviation is
 //
 //	Sigma = c.Sensitivity() sqrt(releases) / GDPMu(epsilon, delta)
 //
-// (docs/theory.md#calibration), rounded up until GDP accounts at most b.Epsilon at b.Delta.
-// Grid is GridFor(Sigma), or that of c if its theorem rests on one. If c is about
-// batches, the noise is the smallest that the PLD accountant grants, within 2e-4
-// relative (see calibrateBatch). Errors: c was not built by a constructor, b is out of
-// range or has delta = 0 (no Gaussian noise gives pure epsilon: CalibratePure),
-// releases < 1.
+// This formula is proved in docs/theory.md#calibration. Sigma is rounded up until the GDP accountant computes
+// an epsilon of at most b.Epsilon at b.Delta. Grid is GridFor(Sigma), or the grid of c if the theorem of c
+// requires a particular grid.
+//
+// If c is about batches, Sigma is the smallest value for which account.Total computes a cost within the
+// budget, up to a relative error of 2e-4 (see calibrateBatch).
+//
+// CalibrateGaussian returns an error if c was not built by a constructor, if b is out of range, if releases <
+// 1, or if c is a joint certificate and releases is not 1. It also returns an error if b.Delta is 0, because
+// Gaussian noise never gives pure epsilon-DP. Use CalibratePure in that case.
 func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) {
 	if c.IsZero() {
 		return Gaussian{}, errors.New("privacy: calibrating noise: the certificate is empty, build it with a constructor")
@@ -39,14 +43,14 @@ func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) 
 		return batchNoises.Get(batchQuestion{c, b, releases}, func() (Gaussian, error) { return calibrateBatch(c, b, releases) })
 	}
 	sigma := c.Sensitivity() * math.Sqrt(float64(releases)) / account.GDPMu(b.Epsilon, b.Delta)
-	// GDPMu is rounded down, the accountant up: a few units in the last place
-	// make up for the roundings in between. Growing steps, so it ends.
+	// GDPMu is rounded down and the accountant rounds up. A few more units in the last place make up for the
+	// roundings in between. The steps grow, so the loop ends.
 	for step := 0x1p-52; step < 0x1p-20; step *= 2 {
 		m := Gaussian{Sigma: sigma, Grid: gridOr(c.hidden().grid, sigma)}
 		if err := m.Validate(); err != nil {
 			return Gaussian{}, fmt.Errorf("privacy: calibrating noise for epsilon %v, delta %v: %w", b.Epsilon, b.Delta, err)
 		}
-		event := account.Repeat(m.Event(c), releases) // releases is 1 for a joint certificate
+		event := account.Repeat(m.Event(c), releases) // a joint certificate has releases = 1
 		var a account.GDP
 		if err := a.Compose(event); err != nil {
 			return Gaussian{}, err
@@ -59,14 +63,14 @@ func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) 
 	return Gaussian{}, fmt.Errorf("privacy: calibrating noise: epsilon %v with delta %v is beyond the precision of float64", b.Epsilon, b.Delta)
 }
 
-// PureNoise chooses the noise of a pure epsilon guarantee.
+// PureNoise is the kind of noise for a pure epsilon guarantee.
 type PureNoise int
 
-// The kinds of pure noise. The zero value is the better one.
+// The kinds of pure noise. The zero value is the kind with less noise.
 const (
-	// KNormNoise is KNorm: E||z||^2 = m(m+1) (Delta/epsilon)^2.
+	// KNormNoise selects KNorm. Its noise has E||z||^2 = m(m+1) (Delta/epsilon)^2 for m coordinates.
 	KNormNoise PureNoise = iota
-	// LaplaceNoise is Laplace: E||z||^2 = 2 m^2 (Delta/epsilon)^2.
+	// LaplaceNoise selects Laplace. Its noise has E||z||^2 = 2 m^2 (Delta/epsilon)^2 for m coordinates.
 	LaplaceNoise
 )
 
@@ -81,18 +85,20 @@ func (k PureNoise) String() string {
 	return fmt.Sprintf("PureNoise(%d)", int(k))
 }
 
-// CalibratePure returns noise with which one release of a query of the given
-// number of coordinates, with certificate c is epsilon-differentially private, delta = 0:
+// CalibratePure returns noise for one release of a query with certificate c and the given number of
+// coordinates. The release is epsilon-differentially private with delta = 0. The scale is
 //
 //	KNorm:    Scale = c.Sensitivity()/epsilon
 //	Laplace:  Scale = sqrt(coordinates) c.Sensitivity()/epsilon, without the root if c
 //	          is in the L1 norm
 //
-// (docs/theory.md#calibration), rounded up until GDP accounts at most BelowDecimal(epsilon)
-// at delta 0.
-// Grid is GridFor(Scale). Several releases compose by adding their epsilons, as decimals:
-// five of 0.2 cost 1. Errors: c was not built by a constructor, epsilon is not positive and
-// finite, coordinates < 1, unknown kind, or numbers beyond float64.
+// These formulas are proved in docs/theory.md#calibration. Scale is rounded up until the GDP accountant
+// computes at most BelowDecimal(epsilon) at delta 0. Grid is GridFor(Scale). The epsilons of several releases
+// add up as decimals: five releases with epsilon 0.2 cost 1.
+//
+// CalibratePure returns an error if c was not built by a constructor, is a joint certificate, or is about
+// Poisson batches. It also returns an error if epsilon is not positive and finite, if coordinates < 1, if
+// kind is unknown, or if a number overflows float64.
 func CalibratePure(c Certificate, epsilon float64, coordinates int, kind PureNoise) (Mechanism, error) {
 	if c.IsZero() {
 		return nil, errors.New("privacy: calibrating noise: the certificate is empty, build it with a constructor")
@@ -122,8 +128,8 @@ func CalibratePure(c Certificate, epsilon float64, coordinates int, kind PureNoi
 	default:
 		return nil, fmt.Errorf("privacy: calibrating noise: %v is unknown, want KNormNoise or LaplaceNoise", kind)
 	}
-	// The event rounds its epsilon up; a few units in the last place make up for
-	// it. Growing steps, so it ends.
+	// The event rounds its epsilon up. A few more units in the last place make up for that rounding. The
+	// steps grow, so the loop ends.
 	for step := 0x1p-52; step < 0x1p-20; step *= 2 {
 		m := build(scale)
 		if err := m.Validate(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"dyad/privacy/account"
 )
 
-// knownSensitivity is how far a query about a batch moves if the batch is known.
+// knownSensitivity is the sensitivity of a query about a batch if the batch is known.
 func (c Certificate) knownSensitivity() float64 {
 	if e, ok := (Gaussian{Sigma: 1}).Event(c).(account.PoissonEvent); ok {
 		return e.KnownSensitivity()
@@ -16,24 +16,25 @@ func (c Certificate) knownSensitivity() float64 {
 	return c.Sensitivity()
 }
 
-// share is the part of the records that is in a batch.
+// share is the expected fraction of the records that a batch contains.
 func (c Certificate) share() float64 {
 	b, _ := c.sampled()
-	return b.rate + float64(b.size)/float64(b.records) // one of them is 0
+	return b.rate + float64(b.size)/float64(b.records) // one of the two terms is 0
 }
 
-// UnsampledSigma is the noise that releases queries with certificate c would need if
-// their batches were known, Poisson batches with all records of an owner in each:
-// sensitivity sqrt(releases)/GDPMu. It meets b with any batches, secret or not.
+// UnsampledSigma returns the standard deviation of Gaussian noise with which the given number of queries
+// meets b if their batches are known. It is sensitivity sqrt(releases)/GDPMu. For Poisson batches the
+// sensitivity assumes that every batch contains all records of an owner. The queries meet b with this noise
+// whether or not the batches are secret.
 func UnsampledSigma(c Certificate, b Budget, releases int) float64 {
 	return c.knownSensitivity() * math.Sqrt(float64(releases)) / account.GDPMu(b.Epsilon, b.Delta)
 }
 
-// BasicBatchSigma is the noise that basic composition of amplified steps asks for: with
-// gamma = Batch/Records a step that is (e, d)-DP on its batch is (ln(1 + gamma (exp(e)-1)),
-// gamma d)-DP [Balle, Barthe and Gaboardi 2018, Theorem 9; docs/theory.md#calibration], and
-// releases of them add up to b. It is +Inf if c is not about batches without replacement. It
-// is for comparison: CalibrateGaussian composes privacy loss distributions.
+// BasicBatchSigma returns the standard deviation that basic composition of amplified steps requires. Let
+// gamma = Batch/Records. A step that is (e, d)-DP on its batch is (ln(1 + gamma (exp(e)-1)), gamma d)-DP
+// [Balle, Barthe and Gaboardi 2018, Theorem 9; docs/theory.md#calibration], and the steps of all releases add
+// up to b. The result is +Inf if c is not about batches without replacement. It serves as a comparison:
+// CalibrateGaussian composes privacy loss distributions instead.
 func BasicBatchSigma(c Certificate, b Budget, releases int) float64 {
 	size, records := c.Batch()
 	if size == 0 || releases < 1 {
@@ -45,16 +46,16 @@ func BasicBatchSigma(c Certificate, b Budget, releases int) float64 {
 	return c.Sensitivity() / account.GDPMu(epsilon, min(delta, 0.999))
 }
 
-// batchPrecision is the relative width to which calibrateBatch narrows the noise.
+// batchPrecision is the relative width of the interval of sigma at which calibrateBatch stops its search.
 const batchPrecision = 2e-4
 
-// calibrateBatch searches for the smallest noise of releases queries on batches: a
-// bracket around what a central limit theorem suggests, narrowed by false position on
-// log delta. It returns only noise for which Total grants the budget, so neither the
-// search nor a flaw of the accountant's monotonicity can make it unsound.
+// calibrateBatch searches for the smallest noise with which the given number of queries on batches meets b.
+// It starts with a bracket around the value that a central limit theorem suggests, and narrows the bracket by
+// false position on log delta. It returns only noise for which account.Total computes a cost within the
+// budget. So a flaw of the search, or of the accountant's monotonicity, cannot make the result unsound.
 func calibrateBatch(c Certificate, b Budget, releases int) (Gaussian, error) {
 	var failed error
-	// over is log(delta/b.Delta) at log sigma; noise is enough where it is <= 0.
+	// over is log(delta/b.Delta) as a function of log sigma. The noise is sufficient where over is <= 0.
 	over := func(logSigma float64) float64 {
 		var a account.Total
 		if err := a.Compose(account.Repeat(Gaussian{Sigma: math.Exp(logSigma)}.Event(c), releases)); err != nil {
@@ -63,7 +64,7 @@ func calibrateBatch(c Certificate, b Budget, releases int) (Gaussian, error) {
 		}
 		return math.Log(max(a.Delta(b.Epsilon), 1e-300)) - math.Log(b.Delta)
 	}
-	most := math.Log(UnsampledSigma(c, b, releases)) + 1e-9 // known to be enough
+	most := math.Log(UnsampledSigma(c, b, releases)) + 1e-9 // this noise is known to be sufficient
 	hi := min(most, math.Log(1.2*c.knownSensitivity()*math.Sqrt(float64(releases))*c.share()/account.GDPMu(b.Epsilon, b.Delta)))
 	overHi := over(hi)
 	lo, overLo := hi, overHi
@@ -77,7 +78,7 @@ func calibrateBatch(c Certificate, b Budget, releases int) (Gaussian, error) {
 		lo -= step
 		overLo = over(lo)
 	}
-	weightLo, weightHi := 1.0, 1.0 // halved at an end that does not move (Illinois)
+	weightLo, weightHi := 1.0, 1.0 // the weight of an end that does not move is halved (Illinois method)
 	for hi-lo > batchPrecision && failed == nil {
 		x, y := weightLo*overLo, -weightHi*overHi
 		mid := lo + (hi-lo)*x/(x+y)
@@ -115,5 +116,6 @@ type batchQuestion struct {
 	releases int
 }
 
-// batchNoises are answers of calibrateBatch: a search, or a command that plans, trains and reports, asks for the same again.
+// batchNoises caches results of calibrateBatch. A search, or a command that plans, trains and reports, asks
+// the same question repeatedly.
 var batchNoises memo.Answers[batchQuestion, Gaussian]

@@ -8,14 +8,22 @@ import (
 	"dyad/privacy/account"
 )
 
-// CalibrateShares returns the noise of adaptive releases that meet a budget together. Each has a certificate of one
-// release, not a joint one of several, nor of batches, and a share in (0, 1] of mu^2, or of epsilon for delta = 0. The
-// noise is Gaussian with Sigma_i = Sensitivity_i/(mu sqrt(Share_i)), mu = GDPMu(epsilon, delta). For delta = 0 it is
-// K-norm with Scale_i = Sensitivity_i/(Share_i epsilon), or Laplace with the same scale for a certificate of one
-// release in the L1 norm. All are rounded up until GDP accounts at most the budget. The shares are fixed before the
-// first release, so a release's sensitivity may depend on the releases before only if its noise does in proportion,
-// which a plan of fixed events excludes: scale the query instead. Errors: no releases, shares that are out of range or
-// add up to more than 1, a certificate of another kind, or a budget out of range.
+// CalibrateShares returns the noise of adaptive releases that meet the budget b together. Release i has the
+// certificate certificates[i], which must be about one release on all records: joint certificates and
+// certificates of batches are refused. Its share shares[i], in (0, 1], is a share of mu^2, or a share of
+// epsilon if delta = 0. The shares add up to at most 1.
+//
+// If delta > 0, the noise is Gaussian with Sigma_i = Sensitivity_i/(mu sqrt(Share_i)), where mu =
+// GDPMu(epsilon, delta). If delta = 0, the noise is K-norm noise with Scale_i = Sensitivity_i/(Share_i
+// epsilon), or Laplace noise with the same scale for a certificate in the L1 norm. All scales are rounded up
+// until the GDP accountant computes a cost within the budget.
+//
+// The shares are fixed before the first release. The sensitivity of a release may depend on earlier releases
+// only if its noise changes in proportion. A plan of fixed events excludes such noise, so scale the query
+// instead.
+//
+// CalibrateShares returns an error if there are no releases, if the shares are out of range or add up to more
+// than 1, or if b is out of range. A certificate of another kind is an error, too.
 func CalibrateShares(certificates []Certificate, shares []float64, b Budget) ([]Mechanism, error) {
 	if err := b.Validate(); err != nil {
 		return nil, err
@@ -40,7 +48,7 @@ func CalibrateShares(certificates []Certificate, shares []float64, b Budget) ([]
 	if b.Delta > 0 {
 		mu, target = account.GDPMu(b.Epsilon, b.Delta), b.Epsilon
 	}
-	// Growing steps make up for the roundings in between, and end.
+	// The steps make up for the roundings in between. They grow, so the loop ends.
 	for step := 0.0; step < 0x1p-20; step = max(2*step, 0x1p-52) {
 		noise := make([]Mechanism, len(certificates))
 		var total account.GDP

@@ -9,35 +9,35 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// Certificate is a proved bound of how far a released vector can move, in the Euclidean
-// norm, when one record is replaced. It is the only number from which noise is scaled
-// (docs/theory.md#certificate; docs/theory.md#output-perturbation for vectors that are
-// released once). Its fields are unexported: it is built by the constructors of this
-// package, from public numbers, and nothing else.
+// Certificate is a proved upper bound on the sensitivity of a released vector: how far the vector can move,
+// in the Euclidean norm, when one record is replaced. A certificate with Manhattan true uses the L1 norm
+// instead. Noise is scaled to this number and to no other (docs/theory.md#certificate;
+// docs/theory.md#output-perturbation for vectors that are released once). The fields are unexported, because
+// only the constructors of this package build certificates, and they use only public numbers.
 //
-// Sections of the book and comments of constructors name the theorems that a machine checks (docs/theory.md#checked-proofs).
+// Comments of constructors and sections of docs/theory.md name the theorems whose proofs Coq has checked
+// (docs/theory.md#checked-proofs).
 // Checked by Coq: Space.sum_over_records, Space.computed_query.
 type Certificate struct {
 	exact      float64 // sensitivity of the query in real arithmetic, rounded up
 	total      float64 // sensitivity of the computed query, rounded up; >= exact
-	derivation string  // which theorem, with its numbers
-	released   string  // what is released
+	derivation string  // name of the theorem, with the numbers put into it
+	released   string  // description of the released vector
 	manhattan  bool    // the sensitivities are in the L1 norm, for noise of pure epsilon
-	length     int     // of the released vector, if manhattan and one release
-	form       form    // of the event that noise makes of the query; nil: one release
-	theorem    string  // anchor in docs/theory.md, "" if none is stated
-	numbers    any     // comparable; what the theorem was applied to
+	length     int     // length of the released vector; set for one release in the L1 norm
+	form       form    // form of the event that noise produces; nil means one release on all records
+	theorem    string  // anchor in docs/theory.md, or "" if no theorem is stated
+	numbers    any     // comparable; the numbers that the theorem was applied to
 }
 
-// form is what noise makes of a query that is more than one release on all records. The
-// values are comparable.
+// form is the form of a query that is not a single release on all records. Its values are comparable.
 type form interface {
-	// gaussian is the event of Gaussian noise, for which one would be a release on its own.
+	// gaussian returns the event of Gaussian noise m. The argument one is the event of a single release.
 	gaussian(one account.GaussianEvent, m Gaussian) account.Event
 }
 
-// stream: the sensitivity is a joint one of at most so many releases. With added it adds
-// up, instead of its squares, for noise of pure epsilon.
+// stream is the form of a joint sensitivity of at most releases releases. If added is true, the sensitivities
+// of the releases add up, for noise of pure epsilon. Otherwise their squares add up.
 type stream struct {
 	releases int
 	added    bool
@@ -47,23 +47,23 @@ func (f stream) gaussian(one account.GaussianEvent, _ Gaussian) account.Event {
 	return account.StreamEvent{Sensitivity: one.Sensitivity, Sigma: one.Sigma, Count: f.releases}
 }
 
-// batch: the query is about a secret batch of the records, as was asked of Sample, with rate
-// 0, or of SamplePoisson, with size 0.
+// batch is a secret batch of the records. A batch of Sample has rate 0, and a batch of SamplePoisson has size
+// 0.
 type batch struct {
 	size, records int
 	rate          float64
 }
 
-// subsetOf: the batch is drawn without replacement.
+// subsetOf is the form of a query about a batch drawn without replacement.
 type subsetOf struct{ batch }
 
 func (f subsetOf) gaussian(one account.GaussianEvent, _ Gaussian) account.Event {
 	return account.WithoutReplacementEvent{Event: one, Batch: f.size, Records: f.records}
 }
 
-// poissonOf: a Poisson batch; one owner contributes at most group of its records. The
-// sensitivity holds for one added record; the relation of the event is ReplaceOne. replaced
-// bounds the move of the query when a record is replaced; 0 means twice the sensitivity.
+// poissonOf is the form of a query about a Poisson batch. One owner contributes at most group of its records.
+// The sensitivity holds for one added record, although the relation of the event is ReplaceOne. The field
+// replaced bounds the move of the query when one record is replaced; 0 means twice the sensitivity.
 type poissonOf struct {
 	batch
 	group    int
@@ -74,17 +74,17 @@ func (f poissonOf) gaussian(one account.GaussianEvent, _ Gaussian) account.Event
 	return account.PoissonEvent{Event: one, Rate: f.rate, Relation: account.ReplaceOne, Group: f.group, Replaced: f.replaced}
 }
 
-// Manhattan reports whether the sensitivity is in the L1 norm. That of other certificates is in the L2 norm.
+// Manhattan reports whether the sensitivity is in the L1 norm. Otherwise it is in the L2 norm.
 func (c Certificate) Manhattan() bool { return c.manhattan }
 
-// Sensitivity is the replace-one L2 sensitivity of the computed query, floating
-// point errors on both sides included. Noise is scaled to it.
+// Sensitivity is the replace-one sensitivity of the computed query, in the L2 norm unless Manhattan reports
+// true. It includes the floating-point errors on both data sets. Noise is scaled to this number.
 func (c Certificate) Sensitivity() float64 { return c.total }
 
-// ExactSensitivity is the sensitivity in real arithmetic.
+// ExactSensitivity is the sensitivity of the query in real arithmetic, without floating-point errors.
 func (c Certificate) ExactSensitivity() float64 { return c.exact }
 
-// RoundoffShare is the part of Sensitivity that pays for floating point, in [0, 1).
+// RoundoffShare is the fraction of Sensitivity that covers floating-point errors, in [0, 1).
 func (c Certificate) RoundoffShare() float64 {
 	if c.total == 0 {
 		return 0
@@ -92,15 +92,15 @@ func (c Certificate) RoundoffShare() float64 {
 	return (c.total - c.exact) / c.total
 }
 
-// Releases is the largest number of releases that share the sensitivity (see
-// StreamEvent), or 0 if the certificate is about one release.
+// Releases is the largest number of releases that share the sensitivity (see StreamEvent). It is 0 if the
+// certificate is not the joint certificate of a stream.
 func (c Certificate) Releases() int {
 	f, _ := c.form.(stream)
 	return f.releases
 }
 
-// HiddenSteps is the number of noisy steps when only the last is released (see
-// ConvergentEvent), or 0 if the certificate is about a release of another kind.
+// HiddenSteps is the number of noisy steps when only the last state is released (see ConvergentEvent). It is
+// 0 if the certificate is about a release of another kind.
 func (c Certificate) HiddenSteps() int { return c.hidden().steps }
 
 func (c Certificate) hidden() hiddenSteps {
@@ -108,21 +108,22 @@ func (c Certificate) hidden() hiddenSteps {
 	return f
 }
 
-// Batch returns the sizes of a batch and of the whole data set if the certificate is
-// about a query of a batch drawn without replacement, else 0, 0.
+// Batch returns the size of a batch and the number of records of the whole data set, if the certificate is
+// about a query of a batch drawn without replacement. Otherwise it returns 0, 0.
 func (c Certificate) Batch() (size, records int) {
 	f, _ := c.form.(subsetOf)
 	return f.size, f.records
 }
 
-// Poisson returns the rate of the batches, and of how many records they are drawn, if the
-// certificate is about a query of a Poisson batch, else 0, 0.
+// Poisson returns the sampling rate and the number of records that batches are drawn from, if the certificate
+// is about a query of a Poisson batch. Otherwise it returns 0, 0.
 func (c Certificate) Poisson() (rate float64, records int) {
 	f, _ := c.form.(poissonOf)
 	return f.rate, f.records
 }
 
-// sampled returns the batch that the certificate is about, if it is about a secret one.
+// sampled returns the batch that the certificate is about. It returns false if the certificate is not about a
+// secret batch.
 func (c Certificate) sampled() (batch, bool) {
 	switch f := c.form.(type) {
 	case subsetOf:
@@ -133,28 +134,28 @@ func (c Certificate) sampled() (batch, bool) {
 	return batch{}, false
 }
 
-// added reports whether the sensitivity is a sum over a stream.
+// added reports whether the sensitivity is a sum of the sensitivities of a stream.
 func (c Certificate) added() bool {
 	f, _ := c.form.(stream)
 	return f.added
 }
 
-// joint reports whether the sensitivities cover several noises together, as sums of
-// squares: they are in the L2 norm and hold for Gaussian noise only.
+// joint reports whether the sensitivity covers several noise vectors together, as a sum of squares. Such a
+// sensitivity is in the L2 norm and holds for Gaussian noise only.
 func (c Certificate) joint() bool {
 	return c.Releases() > 0 && !c.added() || c.HiddenSteps() > 0
 }
 
-// gaussianOnly reports whether the certificate grants no pure epsilon: a joint L2 bound says nothing
-// about it, and the sensitivity of a Poisson batch holds for one added record, where up to 2 group
-// of them are exchanged.
+// gaussianOnly reports whether the certificate excludes noise of pure epsilon. A joint L2 bound implies no
+// pure epsilon. The sensitivity of a Poisson batch holds for one added record, but neighbours can exchange up
+// to 2 group records.
 func (c Certificate) gaussianOnly() bool {
 	_, poisson := c.form.(poissonOf)
 	return poisson || c.joint()
 }
 
-// pureEvent is one release, or all of a stream, of noise that is (s/scale)-DP for a
-// query that moves by at most s.
+// pureEvent is the event of one release, or of all releases of a stream, with noise of the given scale. With
+// this noise, a query that moves by at most s is (s/scale)-DP.
 func (c Certificate) pureEvent(sensitivity, scale float64) account.Event {
 	if c.added() {
 		return account.PureStreamEvent{Epsilon: round.Up(sensitivity/scale, 1), Count: c.Releases()}
@@ -162,13 +163,14 @@ func (c Certificate) pureEvent(sensitivity, scale float64) account.Event {
 	return account.PureEvent{Epsilon: round.Up(sensitivity/scale, 1)}
 }
 
-// Statement is the theorem of the certificate, an anchor of docs/theory.md, and the public numbers
-// that it was applied to, for those who compute it again: a value of the constructor's type. Its JSON,
-// which is part of model files (docs/formats.md), has those that do not follow from the rest of a
-// plan. It is "" and nil for certificates without one.
+// Statement returns the theorem of the certificate and the public numbers that the theorem was applied to, so
+// that a reader can compute the certificate again. The theorem is an anchor of docs/theory.md. The numbers
+// are a value of the constructor's type. Their JSON encoding is part of model files (docs/formats.md) and
+// contains only those numbers that do not follow from the other parts of a plan. Statement returns "" and nil
+// for a certificate without a stated theorem.
 func (c Certificate) Statement() (theorem string, numbers any) { return c.theorem, c.numbers }
 
-// stated adds the statement; numbers are comparable.
+// stated adds the statement to c. The numbers must be comparable.
 func stated(theorem string, numbers any, c Certificate, err error) (Certificate, error) {
 	if err == nil && numbers != nil {
 		c.theorem, c.numbers = theorem, numbers
@@ -179,7 +181,7 @@ func stated(theorem string, numbers any, c Certificate, err error) (Certificate,
 // Derivation names the theorem and the numbers put into it.
 func (c Certificate) Derivation() string { return c.derivation }
 
-// Released says which vector the certificate is about.
+// Released describes the vector that the certificate is about.
 func (c Certificate) Released() string { return c.released }
 
 // IsZero reports whether the certificate was not built by a constructor.

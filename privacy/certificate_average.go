@@ -6,26 +6,25 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// AverageDescent is GradientDescent that releases (w_1 + ... + w_T)/T, once.
+// AverageDescent is GradientDescent with one release of the average (w_1 + ... + w_T)/T instead of the last
+// iterate.
 type AverageDescent struct {
 	GradientDescent
-	// OutputError bounds the error of computing the average from the computed
-	// iterates, >= 0.
+	// OutputError bounds the error of computing the average from the computed iterates. It is >= 0.
 	OutputError float64 `json:"output_error"`
 }
 
 // Certify returns the certificate of the average.
 //
-// Theorem (docs/theory.md#average; [Xue21] Lemma 7 with smaller constants). With
-// delta_t = ||w_t - w_t'|| as in GradientDescent.Certify,
+// Theorem (docs/theory.md#average; [Xue21] Lemma 7 with smaller constants). Let delta_t = ||w_t - w_t'|| as
+// in GradientDescent.Certify, so that
 //
-//	delta_t <= min(c delta_(t-1) + PairFraction Dg eta + 2 rho, diam C),   delta_0 = 0,
+//	delta_t <= min(c delta_(t-1) + PairFraction Dg eta + 2 rho, diam C),   delta_0 = 0.
 //
-// the average moves by at most (delta_1 + ... + delta_T)/T + 2 OutputError, by the
-// triangle inequality. The exact average is in the convex set C, so without the
-// output error it moves by at most diam C. For all pairs, c = 1 and no rounding this
-// is (2 Dg eta/n) (T+1)/2 = Dg eta (T+1)/n. Attained with equality by linear pair
-// losses. QED
+// By the triangle inequality, the average moves by at most (delta_1 + ... + delta_T)/T + 2 OutputError. The
+// exact average is in the convex set C, so without the output error it moves by at most diam C. For all
+// pairs, c = 1 and no rounding, the bound is (2 Dg eta/n) (T+1)/2 = Dg eta (T+1)/n. Linear pair losses attain
+// the bound with equality. QED
 //
 // Checked by Coq: Descent.average.
 func (g AverageDescent) Certify() (Certificate, error) {

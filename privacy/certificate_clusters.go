@@ -2,23 +2,23 @@ package privacy
 
 import "fmt"
 
-// ClusterSums are the numbers of records and the sums of records of disjoint clusters that cover
-// all records, as one vector: Levels times the number, and the sum, of each. A record is a vector of
-// integers with norm at most Levels; its cluster is chosen by that record and by public or released
-// numbers.
+// ClusterSums describes a query about disjoint clusters that cover all records. The released vector contains,
+// for each cluster, the number of its records times Levels and the sum of its records. A record is a vector
+// of integers with norm at most Levels. The record and public or released numbers determine its cluster.
 type ClusterSums struct {
-	Clusters int `json:"clusters"` // k >= 1
-	Dim      int `json:"dim"`      // coordinates of a record, >= 1
-	Levels   int `json:"levels"`   // L, 1 to 2^26
+	Clusters int `json:"clusters"` // Clusters is k >= 1.
+	Dim      int `json:"dim"`      // Dim is the number of coordinates of a record, >= 1.
+	Levels   int `json:"levels"`   // Levels is L, from 1 to 2^26.
 }
 
-// Certify returns the certificate 2 L: the numbers are free (docs/theory.md#cluster-sums). There is
-// no rounding error: the vector has integers below 2^53 for at most 2^26 records.
+// Certify returns the certificate 2 L. The sums alone have the same sensitivity, so the numbers of records
+// cost nothing more (docs/theory.md#cluster-sums). There is no rounding error: the entries of the vector are
+// integers below 2^53 for at most 2^26 records.
 //
-// Proof. A record that stays in its cluster moves one sum by at most 2 L. One that leaves it takes
-// at most L from one sum and adds at most L to another, and moves two entries by L each:
-// L^2 + L^2 + 2 L^2 = (2 L)^2. Opposite records of length L attain the first, and any two of length L
-// the second. QED
+// Proof. A record that stays in its cluster moves one sum by at most 2 L. A record that changes its cluster
+// takes at most L from one sum, adds at most L to another sum, and moves the entries of the two numbers by L
+// each. The sum of squares is L^2 + L^2 + 2 L^2 = (2 L)^2. Opposite records of length L attain the bound of
+// the first case, and any two records of length L attain the bound of the second case. QED
 //
 // Checked by Coq: Classes.cluster_sums.
 func (s ClusterSums) Certify() (Certificate, error) {
@@ -31,5 +31,5 @@ func (s ClusterSums) Certify() (Certificate, error) {
 	return stated("cluster-sums", s, c, err)
 }
 
-// Coordinates is the length of the vector.
+// Coordinates is the length of the released vector.
 func (s ClusterSums) Coordinates() int { return s.Clusters * (1 + s.Dim) }

@@ -9,32 +9,32 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// LastIterate are the public numbers of noisy full-batch projected gradient descent
-// with a secret state on a grid. Only its last value is released:
+// LastIterate holds the public numbers of noisy full-batch projected gradient descent with a secret state on
+// a grid. Only the last state is released:
 //
-//	u_t = Q(w - eta (grad L(w; D) + alpha w)) + xi_t,  w = Pi_C u_{t-1},  t = 1..Steps,
+//	u_t = Q(w - eta (grad L(w; D) + alpha w)) + xi_t,  w = Pi_C u_{t-1},  t = 1..Steps.
 //
-// with Q the rounding to the nearest multiple of Grid in every coordinate and xi_t as
-// in ConvergentEvent. The start w is in C and does not depend on the data.
+// Q rounds every coordinate to the nearest multiple of Grid, and xi_t is the noise of ConvergentEvent. The
+// start w is in C and does not depend on the data.
 type LastIterate struct {
 	Curvature
-	PairFraction float64 `json:"-"`            // as in GradientDescent
-	Steps        int     `json:"-"`            // T >= 1
-	StepSize     float64 `json:"-"`            // eta > 0, at most 2/(L + 2 alpha)
-	UpdateError  float64 `json:"update_error"` // rho >= 0, see Certify
-	Coordinates  int     `json:"-"`            // of the state, >= 1
-	Grid         float64 `json:"-"`            // a power of two; 0, a state off any grid, is refused
+	PairFraction float64 `json:"-"`            // PairFraction is defined as in GradientDescent.
+	Steps        int     `json:"-"`            // Steps is T >= 1.
+	StepSize     float64 `json:"-"`            // StepSize is eta > 0, at most 2/(L + 2 alpha).
+	UpdateError  float64 `json:"update_error"` // UpdateError is rho >= 0; see Certify.
+	Coordinates  int     `json:"-"`            // Coordinates is the length d of the state, >= 1.
+	Grid         float64 `json:"-"`            // Grid is a power of two. The value 0 (no grid) is refused.
 }
 
-// Certify returns the certificate of u_Steps. Its Sensitivity is joint: with noise of
-// standard deviation sigma in every step, the release is (Sensitivity/sigma)-GDP.
+// Certify returns the certificate of u_Steps. Its Sensitivity is joint: with noise of standard deviation
+// sigma in every step, the release is (Sensitivity/sigma)-GDP.
 //
-// Theorem (docs/theory.md#hidden-iterates). Let the computed update before Q, as a function of
-// u, be within UpdateError of the exact update at the exact projection, for every data set and
-// every u. The exact update of one data set is a contraction by c = 1 - eta alpha on C
-// (docs/theory.md#contraction). The update of its neighbour differs by at most PairFraction Dg
-// eta. Projections do not expand and end in a set of diameter D, and Q moves each of the two by
-// at most Grid sqrt(d)/2. So ConvergentEvent holds with
+// Theorem (docs/theory.md#hidden-iterates). Consider the computed update before Q as a function of u. Let it
+// be within UpdateError of the exact update at the exact projection, for every data set and every u. The
+// exact update of one data set is a contraction by c = 1 - eta alpha on C (docs/theory.md#contraction). The
+// exact update of a neighbouring data set differs by at most PairFraction Dg eta. Projections do not expand,
+// and their values are in a set of diameter D. Q moves each of the two states by at most Grid sqrt(d)/2. So
+// ConvergentEvent holds with
 //
 //	Gap = PairFraction Dg eta + 2 rho + 2 Grid sqrt(d).
 func (l LastIterate) Certify() (Certificate, error) {
@@ -55,7 +55,7 @@ func (l LastIterate) Certify() (Certificate, error) {
 		return Certificate{}, err
 	}
 	h := hiddenSteps{
-		// 1 - eta alpha is the larger of the two numbers, and at most 1.
+		// In contraction, |1 - eta alpha| is the larger of the two numbers, and it is at most 1.
 		contraction: min(1, l.contraction(l.StepSize)),
 		diameter:    l.Diameter,
 		grid:        l.Grid,
@@ -73,7 +73,7 @@ func (l LastIterate) Certify() (Certificate, error) {
 	return stated("hidden-iterates", l, c, err)
 }
 
-// hiddenSteps are the parameters of a ConvergentEvent except its noise.
+// hiddenSteps holds the parameters of a ConvergentEvent except its noise.
 type hiddenSteps struct {
 	gap, contraction, diameter, grid float64
 	steps                            int

@@ -8,20 +8,20 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// Curvature are the public constants of the objective that a recursion
-// certificate rests on.
+// Curvature holds the public constants of the objective that the recursion certificates use.
 type Curvature struct {
-	// PairDiameter is Dg > 0, the replace-one diameter of the un-regularised
-	// pair gradient (docs/theory.md#constants). The regulariser cancels.
+	// PairDiameter is Dg > 0, the largest move of the gradient of the un-regularised pair loss when one
+	// record of the pair is replaced (docs/theory.md#constants). The gradient of the regulariser does not
+	// depend on the records.
 	PairDiameter float64 `json:"-"`
-	// Smoothness is L >= 0 of the un-regularised pair loss.
+	// Smoothness is the smoothness constant L >= 0 of the un-regularised pair loss.
 	Smoothness float64 `json:"-"`
-	// StrongConvexity is alpha >= 0 of the L2 term alpha/2 ||w||^2, separate
-	// from the loss: the objective is (L + alpha)-smooth.
+	// StrongConvexity is alpha >= 0, the factor of the L2 term alpha/2 ||w||^2. This term is not part of the
+	// loss, so the objective is (L + alpha)-smooth.
 	StrongConvexity float64 `json:"-"`
-	// Convex must be true: without convexity a gradient step can expand.
+	// Convex must be true, because a gradient step on a loss that is not convex can expand distances.
 	Convex bool `json:"-"`
-	// Diameter is the diameter of the domain C, > 0; +Inf if unbounded.
+	// Diameter is the diameter of the domain C. It is > 0, and +Inf if the domain is unbounded.
 	Diameter float64 `json:"-"`
 }
 
@@ -37,46 +37,48 @@ func (c Curvature) validate() error {
 		nonNegative("strong convexity alpha", c.StrongConvexity))
 }
 
-// contraction is an upper bound of the Lipschitz constant of
-// w -> w - eta grad f(w), max(|1 - eta alpha|, |1 - eta (L + alpha)|)
-// (docs/theory.md#contraction). A projection onto a convex set does not increase it.
+// contraction is an upper bound of the Lipschitz constant max(|1 - eta alpha|, |1 - eta (L + alpha)|) of the
+// map w -> w - eta grad f(w) (docs/theory.md#contraction). A projection onto a convex set does not increase
+// the constant.
 //
 // Checked by Coq: Descent.contraction, Descent.projection.
 func (c Curvature) contraction(eta float64) float64 {
 	a := math.Abs(1 - eta*c.StrongConvexity)
 	b := math.Abs(1 - eta*(c.Smoothness+c.StrongConvexity))
-	// eta*x has relative error 2u and 1 - eta*x one rounding more; an absolute
-	// slack covers cancellation near eta*x = 1.
+	// eta*x has relative error 2u, and 1 - eta*x has one more rounding. An absolute slack covers cancellation
+	// near eta*x = 1.
 	return max(a, b) + (4+2*eta*(c.Smoothness+c.StrongConvexity))*0x1p-52
 }
 
-// GradientDescent are the public numbers of full-batch projected gradient
-// descent w_t = Pi_C[w_{t-1} - eta (grad L(w_{t-1}; D) + alpha w_{t-1})],
-// t = 1..Steps, from a data-independent start. Only w_Steps is released.
+// GradientDescent holds the public numbers of full-batch projected gradient descent
+//
+//	w_t = Pi_C[w_{t-1} - eta (grad L(w_{t-1}; D) + alpha w_{t-1})],  t = 1..Steps.
+//
+// The start does not depend on the data, and only w_Steps is released.
 type GradientDescent struct {
 	Curvature
-	// PairFraction is the largest fraction of the ordered pairs that contain one record,
-	// in (0, 1]: 2/n for all pairs of n records.
+	// PairFraction is the largest fraction of the ordered pairs that contain any one record, in (0, 1]. It is
+	// 2/n if all pairs of n records are used.
 	PairFraction float64 `json:"-"`
-	Steps        int     `json:"-"`            // T >= 1
-	StepSize     float64 `json:"-"`            // eta > 0
-	UpdateError  float64 `json:"update_error"` // rho >= 0: error of one computed update, see Certify
+	Steps        int     `json:"-"`            // Steps is T >= 1.
+	StepSize     float64 `json:"-"`            // StepSize is eta > 0.
+	UpdateError  float64 `json:"update_error"` // UpdateError is rho >= 0, the error of one computed update; see Certify.
 }
 
 // Certify returns the certificate of w_Steps.
 //
-// Theorem (docs/theory.md#recursion; [Xue21] Lemma 1 with smaller constants).
-// Replacing one record changes the mean pair gradient by at most PairFraction Dg, since
-// that fraction of the ordered pairs contains it and each moves by at most Dg: with
-// all pairs, 2(n-1) of n(n-1), which is 2 Dg / n.
-// One exact update is a map with Lipschitz constant c = max(|1 - eta alpha|,
-// |1 - eta (L + alpha)|). If the computed update is within UpdateError of the
-// exact one for every data set and every w in C, then
+// Theorem (docs/theory.md#recursion; [Xue21] Lemma 1 with smaller constants). Let delta_t = ||w_t - w_t'||
+// for the iterates on two neighbouring data sets. At most the fraction PairFraction of the ordered pairs
+// contains a replaced record, and the gradient of each such pair moves by at most Dg. So the mean pair
+// gradient moves by at most PairFraction Dg. If all pairs are used, 2(n-1) of n(n-1) pairs contain the
+// record, and this bound is 2 Dg / n. One exact update is a map with Lipschitz constant c = max(|1 - eta
+// alpha|, |1 - eta (L + alpha)|). If the computed update is within UpdateError of the exact update for every
+// data set and every w in C, then
 //
 //	delta_t <= c delta_{t-1} + PairFraction Dg eta + 2 rho,   delta_0 = 0,
 //
-// and delta_t <= diam C. For all pairs, c = 1 - eta alpha and rho = 0 this is
-// (2 Dg / (alpha n)) (1 - (1 - eta alpha)^T).
+// and delta_t <= diam C. For all pairs, c = 1 - eta alpha and rho = 0, the bound is (2 Dg / (alpha n)) (1 -
+// (1 - eta alpha)^T).
 //
 // Checked by Coq: Descent.last_iterate.
 func (g GradientDescent) Certify() (Certificate, error) {

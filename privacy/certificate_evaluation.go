@@ -7,34 +7,33 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// The certificates of an evaluation: queries about n labelled records and the scores that a
-// public or released function gives them. The score of a record is a function of that record
-// and of released numbers, bit for bit (docs/theory.md#evaluated-scores). Every query is a
-// vector of integers, so that its sensitivity has no rounding error unless a field says so.
+// The certificates of this file are about an evaluation: queries about n labelled records and the scores that
+// a public or released function gives to the records. The score of a record is a function of that record and
+// of released numbers, bit for bit (docs/theory.md#evaluated-scores). Every query is a vector of integers. So
+// its sensitivity has no rounding error unless a field states an error.
 //
-// Where a record is a person with several rows, its part of a query is a mean over its rows, with shares
-// that are a function of the person. The mean is in the convex hull of the parts of single rows, so every
-// certificate holds as it is (docs/theory.md#person-figures). Errors are then those of the conversion of
-// exact sums to float64.
+// A record can also be a person with several rows. The person's contribution to a query is then a mean over
+// the rows, with weights that are a function of the person. This mean is in the convex hull of the
+// contributions of single rows, so every certificate holds unchanged (docs/theory.md#person-figures). The
+// Error fields then bound the error of the conversion of exact sums to float64.
 //
 // Checked by Coq: Hull.persons.
 
-// ClassPairSum is the sum over all pairs of a positive and a negative record of an integer in
-// [-Levels, Levels] that depends on the two records: for the AUC the sign of the difference of
-// their scores. With Counted, the number of positives times CountWeight is a second
-// coordinate.
+// ClassPairSum describes a sum over all pairs of a positive and a negative record. A term is an integer in
+// [-Levels, Levels] that depends on the two records. For the AUC the term is the sign of the difference of
+// their scores. If Counted is true, a second coordinate is the number of positives times CountWeight.
 type ClassPairSum struct {
-	Records   int  `json:"records"`   // n >= 2
-	Levels    int  `json:"levels"`    // L >= 1
-	Counted   bool `json:"counted"`   // with the number of positives
-	Manhattan bool `json:"manhattan"` // the certificate is in the L1 norm, for Laplace noise
-	// Error bounds ||computed - exact||, >= 0: that of a conversion to float64.
+	Records   int  `json:"records"`   // Records is n >= 2.
+	Levels    int  `json:"levels"`    // Levels is L >= 1.
+	Counted   bool `json:"counted"`   // Counted adds the number of positives.
+	Manhattan bool `json:"manhattan"` // Manhattan requests a certificate in the L1 norm, for Laplace noise.
+	// Error bounds ||computed - exact||, the error of a conversion to float64. It is >= 0.
 	Error float64 `json:"error"`
-	Name  string  `json:"name"` // of the sum, for reports
+	Name  string  `json:"name"` // Name is the name of the sum in reports.
 }
 
-// CountWeight is the integer k by which the number of positives is multiplied: L (n-1) in the
-// L1 norm, and the largest one up to sqrt(3) L (n-1) in the L2 norm.
+// CountWeight is the integer k by which the number of positives is multiplied. It is L (n-1) in the L1 norm.
+// In the L2 norm it is the largest integer up to sqrt(3) L (n-1).
 func (s ClassPairSum) CountWeight() float64 {
 	reach := float64(s.Levels) * float64(s.Records-1)
 	if s.Manhattan {
@@ -46,15 +45,15 @@ func (s ClassPairSum) CountWeight() float64 {
 // Certify returns the certificate 2 L (n-1), in either norm and with or without the count
 // (docs/theory.md#class-pairs).
 //
-// Proof. A record has at most n-1 partners of the other class. If its class stays, only its own
-// terms change, each by at most 2L. If the class changes, terms with the other m- negatives are
-// replaced by terms with the other m+ positives, m+ + m- = n-1. So the sum moves by at most L
-// (n-1), and the count by 1: L^2 (n-1)^2 + k^2 <= 4 L^2 (n-1)^2 in the L2 norm, and L (n-1) + k
-// <= 2 L (n-1) in the L1 norm. QED
+// Proof. A record has at most n-1 partners of the other class. If the class of the record stays the same,
+// only the terms of the record change, each by at most 2L. If the class changes, the terms with the other m-
+// negatives are replaced by terms with the other m+ positives, where m+ + m- = n-1. So the sum moves by at
+// most L (n-1), and the number of positives changes by 1. In the L2 norm, L^2 (n-1)^2 + k^2 <= 4 L^2 (n-1)^2.
+// In the L1 norm, L (n-1) + k <= 2 L (n-1). QED
 //
 // Checked by Coq: ClassPairs.class_pair_sum, ClassPairs.class_pair_sum_manhattan.
 func (s ClassPairSum) Certify() (Certificate, error) {
-	if s.Records < 2 || s.Records > 1<<31 || s.Levels < 1 || s.Levels > 1<<20 { // else 2 L (n-1) rounds
+	if s.Records < 2 || s.Records > 1<<31 || s.Levels < 1 || s.Levels > 1<<20 { // beyond these limits 2 L (n-1) would be rounded
 		return Certificate{}, fmt.Errorf("%w: sums over pairs of classes of %d records with %d levels, want 2 to 2^31 and 1 to 2^20", errCertificate, s.Records, s.Levels)
 	}
 	if err := nonNegative("error of a sum over pairs", s.Error); err != nil {
@@ -69,17 +68,17 @@ func (s ClassPairSum) Certify() (Certificate, error) {
 	return evaluationCertificate(s, 2*float64(s.Levels)*float64(s.Records-1), 2*s.Error, s.Manhattan, length, s.Name, why, "class-pairs")
 }
 
-// CellCounts are the numbers of records in disjoint cells that cover all records: every record
-// is in one cell, chosen by that record and by public or released numbers.
+// CellCounts describes the vector of the numbers of records in disjoint cells that cover all records. Every
+// record is in one cell, which is determined by the record and by public or released numbers.
 type CellCounts struct {
-	Cells     int     `json:"cells"`     // >= 1
-	Manhattan bool    `json:"manhattan"` // the certificate is in the L1 norm
-	Error     float64 `json:"error"`
-	Name      string  `json:"name"` // for reports
+	Cells     int     `json:"cells"`     // Cells is the number of cells, >= 1.
+	Manhattan bool    `json:"manhattan"` // Manhattan requests a certificate in the L1 norm.
+	Error     float64 `json:"error"`     // Error bounds ||computed - exact||; >= 0.
+	Name      string  `json:"name"`      // Name is the name of the counts in reports.
 }
 
-// Certify returns the certificate sqrt(2), or 2 in the L1 norm: one record leaves a cell and
-// enters another (docs/theory.md#cell-counts).
+// Certify returns the certificate sqrt(2), or 2 in the L1 norm. A replaced record leaves one cell and enters
+// another (docs/theory.md#cell-counts).
 //
 // Checked by Coq: Classes.cell_counts, Classes.cell_counts_manhattan.
 func (c CellCounts) Certify() (Certificate, error) {
@@ -96,12 +95,12 @@ func (c CellCounts) Certify() (Certificate, error) {
 	return evaluationCertificate(c, exact, 2*c.Error, c.Manhattan, c.Cells, c.Name, "one record leaves one cell and enters another", "cell-counts")
 }
 
-// RightCounts are the numbers of records that each of several classifiers gets right, which
-// are functions of a record and of public or released numbers.
+// RightCounts describes a vector with one number for each of several classifiers: the number of records that
+// the classifier gets right. Each classifier is a function of a record and of public or released numbers.
 type RightCounts struct {
-	Classifiers int     `json:"classifiers"` // m >= 1
-	Manhattan   bool    `json:"manhattan"`   // the certificate is in the L1 norm
-	Error       float64 `json:"error"`
+	Classifiers int     `json:"classifiers"` // Classifiers is the number m of classifiers, >= 1.
+	Manhattan   bool    `json:"manhattan"`   // Manhattan requests a certificate in the L1 norm.
+	Error       float64 `json:"error"`       // Error bounds ||computed - exact||; >= 0.
 }
 
 // Certify returns the certificate sqrt(m), or m in the L1 norm (docs/theory.md#cell-counts).
@@ -121,13 +120,13 @@ func (r RightCounts) Certify() (Certificate, error) {
 	return evaluationCertificate(r, exact, 2*r.Error, r.Manhattan, r.Classifiers, "numbers of records that are classified correctly", fmt.Sprintf("one record is right or wrong for each of %d classifiers", r.Classifiers), "cell-counts")
 }
 
-// ScoreSum is the sum over records of an integer in a fixed interval of length 2 Levels: of the
-// scores as integers up to Levels in magnitude, or of their distances to a released centre.
+// ScoreSum describes a sum over records of an integer in a fixed interval of length 2 Levels. The integers
+// are scores, rounded to integers up to Levels in magnitude, or distances of scores to a released centre.
 type ScoreSum struct {
-	Levels    int     `json:"levels"`    // L >= 1
-	Manhattan bool    `json:"manhattan"` // the certificate is said to be in the L1 norm; one number has one norm
-	Error     float64 `json:"error"`
-	Name      string  `json:"name"` // of the sum, for reports
+	Levels    int     `json:"levels"`    // Levels is L >= 1.
+	Manhattan bool    `json:"manhattan"` // Manhattan labels the certificate as one in the L1 norm. For a single number both norms agree.
+	Error     float64 `json:"error"`     // Error bounds |computed - exact|; >= 0.
+	Name      string  `json:"name"`      // Name is the name of the sum in reports.
 }
 
 // Certify returns the certificate 2 L (docs/theory.md#score-sums).
@@ -143,7 +142,8 @@ func (s ScoreSum) Certify() (Certificate, error) {
 	return evaluationCertificate(s, 2*float64(s.Levels), 2*s.Error, s.Manhattan, 1, s.Name, fmt.Sprintf("integers in an interval of length %d", 2*s.Levels), "score-sums")
 }
 
-// evaluationCertificate is a certificate of a vector of that length, of those numbers.
+// evaluationCertificate returns the certificate of a query that is a vector of the given length. The argument
+// numbers is its statement.
 func evaluationCertificate(numbers any, exact, errors float64, manhattan bool, length int, released, why, section string) (Certificate, error) {
 	total := exact
 	if errors > 0 {

@@ -8,22 +8,27 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// GroupMoments are the sums over groups of 1/m times the sum over the pairs i < j of a group of m records of a x~ and, if Scale is
-// not 0, of Scale x~ x~^T in isometric coordinates or its diagonal, as one vector. |a| <= 1 and ||x~|| <= Radius are functions of
-// both records, such as the difference of their labels and that of their features, clipped. Members, places and sizes of groups are
-// public: a neighbour replaces a record in its place.
+// GroupMoments describes a vector of sums of pair moments within groups of records. A group of m records
+// contributes 1/m times the sum of a x~ over its pairs i < j. If Scale is not 0, the group also contributes
+// 1/m times the sum of Scale x~ x~^T, as a matrix in isometric coordinates or as its diagonal.
+//
+// The values a and x~ satisfy |a| <= 1 and ||x~|| <= Radius. They are functions of both records of a pair,
+// such as the clipped difference of the labels and the clipped difference of the features. The members, the
+// places and the sizes of the groups are public: a neighbouring data set replaces a record in its place.
 type GroupMoments struct {
-	Radius float64 `json:"-"`     // R > 0
-	Scale  float64 `json:"scale"` // >= 0
-	Group  int     `json:"group"` // m of the largest group, >= 2
-	Error  float64 `json:"error"` // of the whole vector, >= 0
+	Radius float64 `json:"-"`     // Radius is R > 0.
+	Scale  float64 `json:"scale"` // Scale is >= 0.
+	Group  int     `json:"group"` // Group is the size m of the largest group, >= 2.
+	Error  float64 `json:"error"` // Error bounds the error of the whole vector; >= 0.
 }
 
-// Certify returns the certificate (1 - 1/m) J(alpha, beta), alpha = R^2, beta = (Scale R^2)^2, J that of JointMoments, so (1 - 1/m)
-// 2 R without second moments (docs/theory.md#group-moments).
+// Certify returns the certificate (1 - 1/m) J(alpha, beta) with alpha = R^2 and beta = (Scale R^2)^2. The
+// function J is defined at JointMoments.Certify. Without second moments the certificate is (1 - 1/m) 2 R
+// (docs/theory.md#group-moments).
 //
-// Proof. A replaced record of a group of m' <= m changes m' - 1 of its terms. Each moves by at most what one record moves in
-// RecordSum or JointMoments, over m', and (m' - 1)/m' <= 1 - 1/m. QED
+// Proof. A replaced record of a group of m' <= m records changes m' - 1 terms of the group. Each term moves
+// by at most 1/m' times the sensitivity of RecordSum or JointMoments to one record, and (m' - 1)/m' <= 1 -
+// 1/m. QED
 //
 // Checked by Coq: Spread.groups, Spread.clipped_differences, Spread.clipped_squares, Spread.clipped_jointly.
 func (g GroupMoments) Certify() (Certificate, error) {

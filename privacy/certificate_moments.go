@@ -8,19 +8,19 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// The certificates of moments: sums over records of functions of one record, where a record
-// is a label y in [-1, 1] and a vector x with ||x|| <= R, after its distance to a centre was
-// clipped to R. The centre, R and all weights are public or released before: given the past,
-// they are the same on both data sets, and only one term of a sum changes
-// (docs/theory.md#moments, docs/theory.md#sums-over-records). Errors bound ||computed - exact|| of a sum for every data set,
-// so the computed sum moves by at most twice that more.
+// The certificates of this file are about moments: sums over records of functions of one record. A record is
+// a label y in [-1, 1] and a vector x with ||x|| <= R, whose distance to a centre was clipped to R. The
+// centre, R and all weights are public or were released before. Given the past, they are the same on both
+// data sets, and only one term of a sum changes (docs/theory.md#moments, docs/theory.md#sums-over-records).
+// The Error fields bound ||computed - exact|| of a sum for every data set, so the computed sum moves by at
+// most 2 Error more than the exact sum.
 
-// PositiveCount is the sum over records of a number in [0, 1]: the number of positives.
+// PositiveCount describes the sum over records of a number in [0, 1], such as the number of positives.
 type PositiveCount struct {
-	Error float64 `json:"error"` // >= 0
+	Error float64 `json:"error"` // Error bounds |computed - exact|; >= 0.
 }
 
-// Certify returns the certificate: one term moves by at most 1 (docs/theory.md#class-sums).
+// Certify returns the certificate 1: one term moves by at most 1 (docs/theory.md#class-sums).
 //
 // Checked by Coq: Moments.positive_count.
 func (c PositiveCount) Certify() (Certificate, error) {
@@ -30,19 +30,19 @@ func (c PositiveCount) Certify() (Certificate, error) {
 	return momentCertificate(c, 1, 2*c.Error, "number of positives", "one record counts 0 to 1", "class-sums")
 }
 
-// RecordSum is the sum over records of a x, where |a| <= Weight is a function of the record:
-// 1 for the plain sum; 1 + |b| for the signed sum of (y - b) x.
+// RecordSum describes the sum over records of a x, where a is a function of the record with |a| <= Weight.
+// Weight is 1 for the plain sum and 1 + |b| for the signed sum of (y - b) x.
 type RecordSum struct {
-	Radius float64 `json:"-"`     // R > 0
-	Weight float64 `json:"-"`     // W > 0
-	Error  float64 `json:"error"` // >= 0
-	Name   string  `json:"name"`  // of the sum, for reports
+	Radius float64 `json:"-"`     // Radius is R > 0.
+	Weight float64 `json:"-"`     // Weight is W > 0.
+	Error  float64 `json:"error"` // Error bounds ||computed - exact||; >= 0.
+	Name   string  `json:"name"`  // Name is the name of the sum in reports.
 }
 
 // Certify returns the certificate 2 W R (docs/theory.md#signed-sums).
 //
-// Proof. ||a x|| <= W R, so a x and a' x' are at most 2 W R apart; x' = -x, a' = a = W of
-// length R attain it. For (y - b) x, max |y - b| = max(|1-b|, |1+b|) = 1 + |b|. QED
+// Proof. ||a x|| <= W R, so the distance of a x and a' x' is at most 2 W R. The values x' = -x of length R
+// and a' = a = W attain this distance. For (y - b) x, max |y - b| = max(|1-b|, |1+b|) = 1 + |b|. QED
 //
 // Checked by Coq: Moments.signed_sum.
 func (s RecordSum) Certify() (Certificate, error) {
@@ -53,17 +53,18 @@ func (s RecordSum) Certify() (Certificate, error) {
 		fmt.Sprintf("terms a x with |a| <= %.6g, ||x|| <= R = %.6g are at most 2 |a| R apart", s.Weight, s.Radius), "signed-sums")
 }
 
-// ClassSums are the sums S+ and S- of x over the positives and the negatives, together with
-// sqrt(2) R times the number of positives, as one vector. Labels are -1 or 1.
+// ClassSums describes a vector of three parts: the sum S+ of x over the positives, the sum S- of x over the
+// negatives, and sqrt(2) R times the number of positives. Labels are -1 or 1.
 type ClassSums struct {
-	Radius float64 `json:"-"`     // R > 0
-	Error  float64 `json:"error"` // of the whole vector, >= 0
+	Radius float64 `json:"-"`     // Radius is R > 0.
+	Error  float64 `json:"error"` // Error bounds the error of the whole vector; >= 0.
 }
 
-// Certify returns the certificate 2 R: the count is free (docs/theory.md#class-sums).
+// Certify returns the certificate 2 R. The sums alone have the same sensitivity, so the count costs nothing
+// more (docs/theory.md#class-sums).
 //
-// Proof. Records of one class move one sum, by at most 2R. If the class changes, one sum
-// loses at most R, the other gains at most R, and the count moves by sqrt 2 R:
+// Proof. If the class of the replaced record stays the same, one sum moves by at most 2R. If the class
+// changes, one sum loses at most R, the other sum gains at most R, and the last coordinate moves by sqrt 2 R:
 // R^2 + R^2 + 2 R^2 = (2 R)^2. QED
 //
 // Checked by Coq: Classes.class_sums.
@@ -75,22 +76,22 @@ func (s ClassSums) Certify() (Certificate, error) {
 		fmt.Sprintf("same class: one sum moves by 2R; other class: R^2 + R^2 + 2 R^2; R = %.6g", s.Radius), "class-sums")
 }
 
-// SecondMomentSum is the sum of x x^T in isometric coordinates, or its diagonal, or the pair
-// of such sums over the positives and over the negatives.
+// SecondMomentSum describes the sum of x x^T in isometric coordinates, or the diagonal of this sum. If
+// ClassWise is true, it describes a pair of such sums: one over the positives and one over the negatives.
 type SecondMomentSum struct {
-	Radius    float64 `json:"-"`     // R > 0
-	Dim       int     `json:"-"`     // d >= 1
-	ClassWise bool    `json:"-"`     // the pair
-	Error     float64 `json:"error"` // >= 0
+	Radius    float64 `json:"-"`     // Radius is R > 0.
+	Dim       int     `json:"-"`     // Dim is d >= 1.
+	ClassWise bool    `json:"-"`     // ClassWise selects the pair of sums.
+	Error     float64 `json:"error"` // Error bounds the error of the whole vector; >= 0.
 }
 
-// Certify returns the certificate sqrt(2) R^2, or R^2 for d = 1 and one sum
+// Certify returns the certificate sqrt(2) R^2. For d = 1 and a single sum the certificate is R^2
 // (docs/theory.md#second-moments).
 //
-// Proof. ||x x^T - z z^T||^2 = |x|^4 + |z|^4 - 2 (x.z)^2 <= 2 R^4, attained by orthogonal x
-// and z; for d = 1 it is (x^2 - z^2)^2 <= R^4. The diagonal is a part of the coordinates;
-// R e_1 and R e_2 attain it. In the pair, records of one class move one sum, as before, and
-// a change of class moves both, by |x|^4 + |z|^4 <= 2 R^4. QED
+// Proof. ||x x^T - z z^T||^2 = |x|^4 + |z|^4 - 2 (x.z)^2 <= 2 R^4, and orthogonal x and z attain the bound.
+// For d = 1 the square is (x^2 - z^2)^2 <= R^4. The diagonal is a part of the coordinates; R e_1 and R e_2
+// attain its bound. For the pair of sums, a record whose class stays the same moves one sum, by the bound
+// above. A record whose class changes moves both sums, by a square of |x|^4 + |z|^4 <= 2 R^4 in total. QED
 //
 // Checked by Coq: Moments.second_moments, Moments.diagonal_moments, Moments.second_moment_line,
 // Classes.class_second_moments.
@@ -105,28 +106,28 @@ func (s SecondMomentSum) Certify() (Certificate, error) {
 	return momentCertificate(s, exact, 2*s.Error, "second moments", fmt.Sprintf("||xx^T - zz^T|| <= %s, R = %.6g", why, s.Radius), "second-moments")
 }
 
-// JointMoments are (sum of a x, Scale times the sum of x x^T), |a| <= Weight, as one vector;
-// the second part in isometric coordinates or its diagonal.
+// JointMoments describes a vector of two parts: the sum of a x with |a| <= Weight, and Scale times the sum of
+// x x^T. The second part is in isometric coordinates or is the diagonal only.
 type JointMoments struct {
-	Radius float64 `json:"-"`     // R > 0
-	Weight float64 `json:"-"`     // W > 0
-	Scale  float64 `json:"scale"` // > 0
-	Error  float64 `json:"error"` // of the whole vector, >= 0
+	Radius float64 `json:"-"`     // Radius is R > 0.
+	Weight float64 `json:"-"`     // Weight is W > 0.
+	Scale  float64 `json:"scale"` // Scale is > 0.
+	Error  float64 `json:"error"` // Error bounds the error of the whole vector; >= 0.
 }
 
-// Certify returns the certificate J(alpha, beta), alpha = (W R)^2, beta = (Scale R^2)^2
+// Certify returns the certificate J(alpha, beta) with alpha = (W R)^2 and beta = (Scale R^2)^2
 // (docs/theory.md#joint-moments):
 //
 //	J = 2 sqrt(alpha)                                     if alpha >= 2 beta,
 //	J = sqrt(2 alpha + 2 beta + alpha^2/(2 beta))         otherwise.
 //
-// Proof. Let t = -x.x'/R^2. For a fixed x.x' both ||a x - a' x'||^2 = a^2 |x|^2 + a'^2
-// |x'|^2 - 2 a a' x.x' and |x|^4 + |x'|^4 - 2 (x.x')^2 grow with |x| and |x'|, so let both be
-// R (in one dimension: among vectors of two). The first is convex in (a, a'), so largest for
-// a, a' = +-W: 2 alpha (1 +- t). The second, times Scale^2, is 2 beta (1 - t^2). As t may be
-// exchanged for -t, the square is at most the maximum of 2 alpha (1 + t) + 2 beta (1 - t^2)
-// over |t| <= 1, at t = min(1, alpha/(2 beta)). It is attained for d >= 2 by the sum of
-// x x^T, at a = a' = W. The diagonal is a part of the coordinates. QED
+// Proof. Let t = -x.x'/R^2. For a fixed x.x', both ||a x - a' x'||^2 = a^2 |x|^2 + a'^2 |x'|^2 - 2 a a' x.x'
+// and |x|^4 + |x'|^4 - 2 (x.x')^2 grow with |x| and |x'|. So let both lengths be R (in one dimension, among
+// vectors of two dimensions). The first expression is convex in (a, a'), so it is largest for a, a' = +-W,
+// where it is 2 alpha (1 +- t). The second expression, times Scale^2, is 2 beta (1 - t^2). Because t and -t
+// may be exchanged, the square is at most the maximum of 2 alpha (1 + t) + 2 beta (1 - t^2) over |t| <= 1.
+// The maximum is at t = min(1, alpha/(2 beta)). For d >= 2 and the sum of x x^T, the choice a = a' = W
+// attains it. The diagonal is a part of the coordinates. QED
 //
 // Checked by Coq: Moments.joint_moments, Moments.joint_moments_diagonal.
 func (m JointMoments) Certify() (Certificate, error) {
@@ -149,24 +150,25 @@ func jointBound(first, second float64) float64 {
 	return round.Up(2*first, 1)
 }
 
-// ClassMoments are the sums S+ and S- of x over the positives and the negatives, Count times
-// the number of positives, and Scale times the sums M+ and M- of x x^T over both classes in
-// isometric coordinates, as one vector. A record whose label is in neither class is in no sum;
-// it counts (1 + y)/2.
+// ClassMoments describes a vector of three parts. The first part contains the sums S+ and S- of x over the
+// positives and over the negatives. The second part is Count times the number of positives. The third part is
+// Scale times the sums M+ and M- of x x^T over the two classes. The matrices are in isometric coordinates. A
+// record whose label is in neither class enters no sum and adds (1 + y)/2 to the number of positives.
 type ClassMoments struct {
-	Radius float64 `json:"-"`     // R > 0
-	Scale  float64 `json:"scale"` // > 0
-	Count  float64 `json:"count"` // c >= 0
-	Error  float64 `json:"error"` // of the whole vector, >= 0
+	Radius float64 `json:"-"`     // Radius is R > 0.
+	Scale  float64 `json:"scale"` // Scale is > 0.
+	Count  float64 `json:"count"` // Count is c >= 0.
+	Error  float64 `json:"error"` // Error bounds the error of the whole vector; >= 0.
 }
 
-// Certify returns the certificate max(J(alpha, beta), sqrt(2 alpha + 2 beta + c^2)), alpha = R^2,
-// beta = (Scale R^2)^2, J that of JointMoments. So c = R is free at alpha = 2 beta, where
-// everything together costs what the sums cost alone.
+// Certify returns the certificate max(J(alpha, beta), sqrt(2 alpha + 2 beta + c^2)) with alpha = R^2 and beta
+// = (Scale R^2)^2. The function J is defined at JointMoments.Certify. For alpha = 2 beta and c = R, the
+// certificate is 2 R, which is the sensitivity of the two sums alone.
 //
-// Proof. Same class: one sum and one matrix move, by J. Other class, or none: each sum moves by
-// one term of its own, so the parts move by at most |x|^2 + |x'|^2 <= 2 R^2, Scale^2 (|x|^4 +
-// |x'|^4) <= 2 beta, and c^2. QED
+// Proof. If the class stays the same, one sum and one matrix move, together by at most J. If the record moves
+// to the other class, or to or from no class, each sum moves by one term of its own. So the squares of the
+// parts are at most |x|^2 + |x'|^2 <= 2 R^2 for the sums, Scale^2 (|x|^4 + |x'|^4) <= 2 beta for the
+// matrices, and c^2 for the count. QED
 //
 // Checked by Coq: Classes.class_moments.
 func (m ClassMoments) Certify() (Certificate, error) {
@@ -179,16 +181,16 @@ func (m ClassMoments) Certify() (Certificate, error) {
 		fmt.Sprintf("same class: J(alpha, beta); other class: 2 alpha + 2 beta + c^2 (c = %.6g); R = %.6g, scale %.6g", m.Count, m.Radius, m.Scale), "class-moments")
 }
 
-// ResidualScores are norms, rounded down to integers, of sums over records of integer vectors of norm at most Levels, one sum for each
-// candidate of a choice.
+// ResidualScores describes a list of scores, one for each candidate of a choice. A score is the norm, rounded
+// down to an integer, of a sum over records of integer vectors with norm at most Levels.
 type ResidualScores struct {
-	Levels int `json:"levels"` // N >= 1
+	Levels int `json:"levels"` // Levels is N >= 1.
 }
 
 // Certify returns the certificate 2 N of each score (docs/theory.md#pair-choice).
 //
-// Proof. Sums are exact. One of their terms is replaced, so a sum moves by at most 2 N, and its norm by no more. If a <= b + 2 N, then
-// floor(a) <= floor(b) + 2 N, as 2 N is an integer. QED
+// Proof. The sums are exact. One term of a sum is replaced, so the sum moves by at most 2 N, and its norm
+// moves by at most the same. If a <= b + 2 N, then floor(a) <= floor(b) + 2 N, because 2 N is an integer. QED
 func (s ResidualScores) Certify() (Certificate, error) {
 	if s.Levels < 1 || s.Levels > 1<<30 {
 		return Certificate{}, fmt.Errorf("%w: terms of norm %d, want 1 to 2^30", errCertificate, s.Levels)
@@ -198,7 +200,8 @@ func (s ResidualScores) Certify() (Certificate, error) {
 	return stated("pair-choice", s, c, err)
 }
 
-// momentCertificate is a certificate of a sum, of those numbers, that moves by exact, and by twice its error.
+// momentCertificate returns the certificate of a sum whose exact value moves by at most exact. The argument
+// errors is twice the bound of the error of the sum, and numbers is its statement.
 func momentCertificate(numbers any, exact, errors float64, released, why, section string) (Certificate, error) {
 	c, err := newCertificate(exact, round.Up(exact+errors, 2), released, why+" (docs/theory.md#"+section+")")
 	return stated(section, numbers, c, err)

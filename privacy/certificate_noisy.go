@@ -7,38 +7,40 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// MeanGradient are the public numbers of the mean pair gradient
+// MeanGradient holds the public numbers of the mean pair gradient
 //
 //	g(w) = 1/|P| sum over the pairs (z, z') of P of grad l(w; z, z')
 //
-// at a point w of the domain that depends on the data through earlier releases
-// only, as in gradient perturbation: w_t = Pi_C[w_(t-1) - eta (g(w_(t-1)) + noise)].
+// at a point w of the domain. The point depends on the data only through earlier releases, as in gradient
+// perturbation: w_t = Pi_C[w_(t-1) - eta (g(w_(t-1)) + noise)].
 type MeanGradient struct {
-	// PairDiameter is Dg > 0 on the domain (Curvature.PairDiameter).
+	// PairDiameter is Dg > 0 on the domain (see Curvature.PairDiameter).
 	PairDiameter float64 `json:"-"`
-	// PairFraction is the largest fraction of the pairs P that contain one record, in (0, 1]:
-	// 2/n for all ordered pairs of n records.
+	// PairFraction is the largest fraction of the pairs P that contain any one record, in (0, 1]. It is 2/n
+	// if P is all ordered pairs of n records.
 	PairFraction float64 `json:"-"`
-	// Batch > 0: P are pairs within a random batch of Batch out of Records records, drawn
-	// without replacement and anew for every release, and secret. PairFraction is then about
-	// the pairs within the batch.
+	// Batch, if positive, is the number of records in a secret random batch, which is drawn without
+	// replacement from Records records, anew for every release. P is then the set of pairs within the batch,
+	// and PairFraction is the fraction of the pairs within the batch. If Batch is 0, P is not restricted to a
+	// batch.
 	Batch, Records int `json:"-"`
-	// Error bounds ||computed - exact|| of g(w), for every data set and every w of
-	// the domain, or half of the change of computed - exact when one record is
-	// replaced, >= 0.
+	// Error bounds ||computed - exact|| of g(w) for every data set and every w of the domain. Alternatively,
+	// it bounds half of the change of computed - exact when one record is replaced. It is >= 0.
 	Error float64 `json:"error"`
 }
 
 // Certify returns the certificate of one computed g(w).
 //
-// Theorem (docs/theory.md#mean-gradient; T of them: docs/theory.md#noisy-gradients). Fix w.
-// Replacing one record changes the terms of the pairs that contain it, a fraction of at most
-// PairFraction, and each by at most Dg. So the exact g(w) moves by at most PairFraction Dg, and the
-// computed one by at most PairFraction Dg + 2 Error: their difference changes by at most 2 Error.
-// For adaptive releases this is what composition asks for: w is the same on both data sets
-// once all earlier releases are. The loss need be neither convex nor smooth. An L2 term
-// alpha w is not in g: it is computed from w, which is known. On batches this is about two
-// batches that differ in one record, which is what a WithoutReplacementEvent asks for. QED
+// Theorem (docs/theory.md#mean-gradient; for T releases: docs/theory.md#noisy-gradients). Fix w. Replacing
+// one record changes only the terms of the pairs that contain the record. These pairs are a fraction of at
+// most PairFraction, and each term changes by at most Dg. So the exact g(w) moves by at most PairFraction Dg.
+// The computed g(w) moves by at most PairFraction Dg + 2 Error, because computed - exact changes by at most 2
+// Error.
+//
+// This bound is sufficient for the composition of adaptive releases: once all earlier releases are equal, w
+// is the same on both data sets. The loss need be neither convex nor smooth. An L2 term alpha w is not part
+// of g, because it is computed from the known w. For batches, the bound is about two batches that differ in
+// one record, as a WithoutReplacementEvent requires. QED
 //
 // Checked by Coq: Pairs.mean_gradient, Pairs.share_of_all_pairs.
 func (g MeanGradient) Certify() (Certificate, error) {

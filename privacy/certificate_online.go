@@ -9,46 +9,44 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// PairwiseRecursion are the public numbers of one pass of pairwise online
-// descent (pairwise GIGA, [Huai20]): for t = 2..n, in a data-independent order,
+// PairwiseRecursion holds the public numbers of one pass of pairwise online descent (pairwise GIGA,
+// [Huai20]). For t = 2..n, in an order that does not depend on the data,
 //
-//	w_t = Pi_C[w_{t-1} - eta_t (1/(t-1) sum_{i<t} grad l(w_{t-1}; z_t, z_i) + alpha w_{t-1})],
+//	w_t = Pi_C[w_{t-1} - eta_t (1/(t-1) sum_{i<t} grad l(w_{t-1}; z_t, z_i) + alpha w_{t-1})].
 //
-// released as one weighted sum, sum_t Weight(t) w_t.
+// One weighted sum, sum_t Weight(t) w_t, is released.
 type PairwiseRecursion struct {
 	Curvature
-	// Eta[t], t = 2..n, are the step sizes. Leading zeros are a burn-in without
-	// updates, whose w_t do not depend on the data; after it every step is
-	// positive. Entries 0 and 1 are ignored. n = len(Eta) - 1 >= 2.
+	// Eta holds the step sizes eta_t = Eta[t], t = 2..n, where n = len(Eta) - 1 >= 2. Entries 0 and 1 are
+	// ignored. Leading zeros are a burn-in without updates, whose w_t do not depend on the data. Every step
+	// after the burn-in is positive.
 	Eta []float64
-	// UpdateError[t] is rho_t >= 0, the error of one computed update for every
-	// data set; nil means exact arithmetic.
+	// UpdateError holds rho_t = UpdateError[t] >= 0, a bound on the error of the computed update t for every
+	// data set. If UpdateError is nil, the arithmetic is exact.
 	UpdateError []float64
-	// Average: release (w_1 + ... + w_n)/n instead of w_n.
+	// Average selects the release of (w_1 + ... + w_n)/n instead of w_n.
 	Average bool
-	// OutputError bounds the error of computing the released vector from the
-	// computed iterates.
+	// OutputError bounds the error of computing the released vector from the computed iterates.
 	OutputError float64
 }
 
 // Certify returns the certificate of the released vector.
 //
-// Theorem (docs/theory.md#pairwise-recursion). Let record k be replaced and delta_t = ||w_t
-// - w_t'||. Iterates before k are equal. At t = k every pair of the penalty changes, after
-// that one pair of t - 1 does:
+// Theorem (docs/theory.md#pairwise-recursion). Let record k be replaced, and let delta_t = ||w_t - w_t'||.
+// The iterates before k are equal. At t = k every pair of the loss term changes. At every later t only one of
+// t - 1 pairs changes. So
 //
 //	delta_k <= Dg eta_k + 2 rho_k,
 //	delta_t <= c_t delta_{t-1} + Dg eta_t/(t-1) + 2 rho_t   (t > k),
 //
-// and a step with eta_t = 0 has delta_t = 0. With the adjoint
-// a_n = p_n, a_t = p_t + c_{t+1} a_{t+1} (weights p; c_{t+1} = 0 where there is
-// no update) the released sum moves by at most
+// and a step with eta_t = 0 has delta_t = 0. Let p be the weights, and define the adjoint by a_n = p_n, a_t =
+// p_t + c_{t+1} a_{t+1}, where c_{t+1} = 0 if step t + 1 makes no update. Then the released sum moves by at
+// most
 //
-//	S(k) = a_k (Dg eta_k + 2 rho_k) + sum_{t>k} a_t (Dg eta_t/(t-1) + 2 rho_t),
+//	S(k) = a_k (Dg eta_k + 2 rho_k) + sum_{t>k} a_t (Dg eta_t/(t-1) + 2 rho_t).
 //
-// and the certificate is min(max_k S(k), diam C): the released vector is in C, a
-// convex set. Attained with equality by linear pair losses with an L2 term.
-// Cost O(n).
+// The released vector is in the convex set C, so the certificate is min(max_k S(k), diam C) + 2 OutputError.
+// Linear pair losses with an L2 term attain it with equality. The computation takes O(n) operations.
 func (r PairwiseRecursion) Certify() (Certificate, error) {
 	n := len(r.Eta) - 1
 	err := r.validate()
@@ -79,7 +77,7 @@ func (r PairwiseRecursion) Certify() (Certificate, error) {
 	if r.Average {
 		released = "average iterate of pairwise online descent"
 	}
-	// The computed vector is within OutputError of C.
+	// The computed vector is within OutputError of the domain C.
 	limit := round.Up(r.Diameter+2*r.OutputError, 2)
 	if r.OutputError == 0 {
 		limit = r.Diameter
@@ -89,7 +87,7 @@ func (r PairwiseRecursion) Certify() (Certificate, error) {
 			r.PairDiameter, n, path, largest, r.Smoothness, r.StrongConvexity, r.Diameter))
 }
 
-// replaced returns S(k) for k = 1..n (entry 0 is 0), every operation rounded up.
+// replaced returns S(k) for k = 1..n, with every operation rounded up. Entry 0 is 0.
 func (r PairwiseRecursion) replaced(withError bool) []float64 {
 	n := len(r.Eta) - 1
 	rho := func(t int) float64 {

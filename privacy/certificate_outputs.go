@@ -9,32 +9,33 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// StreamOutputs are the public numbers of pairwise online descent whose noiseless
-// iterates stay secret while noisy copies of all of them are released (reading A
-// of [Huai20] Algorithm 1, docs/theory.md#stream-outputs).
+// StreamOutputs holds the public numbers of pairwise online descent whose noiseless iterates stay secret.
+// Noisy copies of all iterates are released (reading A of [Huai20] Algorithm 1,
+// docs/theory.md#stream-outputs).
 type StreamOutputs struct {
 	Curvature
-	// Eta[t], t = 2..n, are the step sizes, all positive. n = len(Eta) - 1 is
-	// public and at most MaxStreamOutputs.
+	// Eta holds the step sizes eta_t = Eta[t] > 0, t = 2..n. The number n = len(Eta) - 1 is public and at
+	// most MaxStreamOutputs.
 	Eta []float64
-	// UpdateError[t] is rho_t >= 0 as in PairwiseRecursion; nil means 0.
+	// UpdateError holds rho_t = UpdateError[t] >= 0, as in PairwiseRecursion. If UpdateError is nil, all
+	// rho_t are 0.
 	UpdateError []float64
-	// Radius bounds the norm of an iterate.
+	// Radius bounds the norm of every iterate.
 	Radius float64
 }
 
-// MaxStreamOutputs is the largest n: the certificate costs O(n^2).
+// MaxStreamOutputs is the largest number n of records. Certify takes O(n^2) operations.
 const MaxStreamOutputs = 1 << 14
 
-// Certify returns the joint certificate of the releases w_t/scale[t], t = 2..n,
-// each computed by one division per coordinate, and the scales.
+// Certify returns the joint certificate of the releases w_t/scale[t], t = 2..n, and the scales. Each release
+// is computed by one division per coordinate.
 //
-// Theorem. The released vectors together are one vector-valued query, which moves by
-// (sum_t (delta_t(k)/scale_t)^2)^(1/2) when record k is replaced, with delta_t(k) of
-// PairwiseRecursion; the noise of one is independent of the others and is not fed
-// back, so this is not even adaptive. scale_t = max_k delta_t(k) gives every release
-// the noise that its own sensitivity asks for. A division adds at most
-// 2^-53 Radius/scale_t to the error of each side.
+// Theorem. The released vectors together are one vector-valued query. When record k is replaced, the query
+// moves by at most (sum_t (delta_t(k)/scale_t)^2)^(1/2), with the delta_t(k) of PairwiseRecursion. The noise
+// of one release is independent of the noise of the others and is not fed back into the iterates, so the
+// releases are not even adaptive. The choice scale_t = max_k delta_t(k) gives every release noise in
+// proportion to its own sensitivity. A division adds at most 2^-53 Radius/scale_t to the error on each of the
+// two data sets.
 func (r StreamOutputs) Certify() (Certificate, []float64, error) {
 	n := len(r.Eta) - 1
 	err := errors.Join(r.validate(), positive("radius", r.Radius))
@@ -51,7 +52,7 @@ func (r StreamOutputs) Certify() (Certificate, []float64, error) {
 		return Certificate{}, nil, err
 	}
 	scale := make([]float64, n+1)
-	delta := make([]float64, n+1) // of record k, so far
+	delta := make([]float64, n+1) // delta_t of every record k at the current t
 	r.each(true, delta, func(t int) { scale[t] = slices.Max(delta[1 : t+1]) })
 	var joint [2]float64
 	for i, withError := range []bool{false, true} {

@@ -9,58 +9,55 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// PairGroup holds the public numbers of training on labelled pairs in disjoint batches.
-// Every release is the sum over a batch of Batch pairs or more, divided by the size of
-// the batch. A term is a function of its own pair and of earlier releases, with norm at
-// most TermNorm. A clipped gradient divided by the clip is such a term; the clip may be
-// any function of what was released before.
+// PairGroup holds the public numbers of training on labelled pairs in disjoint batches. Every release is the
+// sum of terms over a batch of at least Batch pairs, divided by the size of the batch. A term is a function
+// of its own pair and of earlier releases, and its norm is at most TermNorm. For example, a term can be a
+// clipped gradient divided by the clipping norm, which may be any function of earlier releases.
 //
-// Neighbours differ in the records of at most Group pairs; the number of pairs, and
-// which two individuals each joins, are public and the same. With Group the largest
-// number of pairs that one individual is in, neighbours that differ in one individual's
-// record are among them. Batches are formed by the pairs' numbers.
+// Neighbouring data sets differ in the records of at most Group pairs. The number of pairs, and which two
+// individuals form each pair, are public and the same for both. If no individual is in more than Group pairs,
+// data sets that differ in one individual's record are neighbours. Batches are formed by the numbers of the
+// pairs.
 type PairGroup struct {
-	// Group is kappa >= 1: a public constant, fixed before the pairs are seen, or a
-	// degree cap. A number computed from private pairs is not public (docs/theory.md#pair-groups).
+	// Group is kappa >= 1, a public constant that is fixed before the pairs are seen, or a degree cap. A
+	// number computed from private pairs is not public (docs/theory.md#pair-groups).
 	Group int `json:"group"`
-	// Batch is the number of pairs of every batch, >= 1, and Batches that of the
-	// disjoint batches of one epoch, >= 1.
+	// Batch is a lower bound of the number of pairs of every batch, >= 1. Batches is the number of disjoint
+	// batches of one epoch, >= 1.
 	Batch   int `json:"batch"`
 	Batches int `json:"batches"`
-	// Epochs is T_max >= 1: how often every pair is used.
+	// Epochs is T_max >= 1, the number of times that every pair is used.
 	Epochs int `json:"epochs"`
-	// TermNorm bounds the norm of a term; 0 means 1.
+	// TermNorm bounds the norm of a term. The value 0 means 1.
 	TermNorm float64 `json:"term_norm"`
-	// Manhattan reports whether norms are L1 norms, of all released entries together;
-	// otherwise they are L2 norms.
+	// Manhattan reports whether norms are L1 norms of all released entries together. Otherwise they are L2
+	// norms.
 	Manhattan bool `json:"manhattan"`
-	// Roundoff bounds the norm of the error of one computed release, for every data
-	// set, >= 0.
+	// Roundoff bounds the norm of the error of one computed release for every data set. It is >= 0.
 	Roundoff float64 `json:"roundoff"`
 }
 
-// Certify returns the joint certificate of all Epochs x Batches releases for Gaussian
-// noise (a StreamEvent).
+// Certify returns the joint certificate of all Epochs x Batches releases for Gaussian noise (a StreamEvent).
 //
-// Theorem (docs/theory.md#pair-batches). Fix two neighbours; k_b of the changed pairs are in
-// batch b, sum_b k_b <= Group. Given what was released before, the release about batch b
-// moves by at most s_b = 2 h k_b/Batch + 2 rho, h = TermNorm, and not at all, in its bits,
-// if k_b = 0. In one epoch
+// Theorem (docs/theory.md#pair-batches). Fix two neighbouring data sets. Let k_b be the number of changed
+// pairs in batch b, so sum_b k_b <= Group. Given the earlier releases, the release about batch b moves by at
+// most s_b = 2 h k_b/Batch + 2 rho, where h = TermNorm and rho = Roundoff. If k_b = 0, the release has the
+// same bits on both data sets. In one epoch
 //
 //	sum_b s_b <= 2 h Group/Batch + 2 rho min(Group, Batches) =: s,
 //
-// and sum_b s_b^2 <= s^2. The same batches come back in every epoch, so the sum of all
-// squares is at most Epochs s^2 and the sum of all s_b at most Epochs s. QED
+// and sum_b s_b^2 <= s^2. Every epoch uses the same batches, so the sum of all squares is at most Epochs s^2,
+// and the sum of all s_b is at most Epochs s. QED
 //
-// For an L1 sensitivity the same number bounds the L2 one.
+// For an L1 sensitivity, the same number is also a bound of the L2 sensitivity.
 //
 // Checked by Coq: Pairs.batch_release, Pairs.pair_group.
 func (g PairGroup) Certify() (Certificate, error) {
 	return g.certify(math.Sqrt(float64(g.Epochs)), "root of the summed squares", false)
 }
 
-// CertifyPure returns the certificate of the same releases for noise of pure epsilon (a
-// PureStreamEvent): the sum of all s_b.
+// CertifyPure returns the certificate of the same releases for noise of pure epsilon (a PureStreamEvent). Its
+// sensitivity is the sum of all s_b.
 //
 // Checked by Coq: Pairs.pair_group_added.
 func (g PairGroup) CertifyPure() (Certificate, error) {
@@ -101,22 +98,23 @@ func (g PairGroup) certify(epochs float64, total string, added bool) (Certificat
 	return stated("pair-batches", g, c, err)
 }
 
-// PairMoments are the sums of dx dx^T, in isometric coordinates, over the similar and over the
-// dissimilar pairs, and Count times the number of similar pairs, as one vector; dx is the
-// difference of the two records of a pair, clipped to Radius. Neighbours are defined as in PairGroup.
+// PairMoments describes a vector of three parts: the sum of dx dx^T over the similar pairs, the sum of dx
+// dx^T over the dissimilar pairs, and Count times the number of similar pairs. The matrices are in isometric
+// coordinates. The vector dx is the difference of the two records of a pair, clipped to norm Radius.
+// Neighbouring data sets are defined as in PairGroup.
 type PairMoments struct {
-	Group  int     `json:"group"`  // kappa, as in PairGroup
-	Radius float64 `json:"radius"` // > 0
-	Count  float64 `json:"count"`  // c >= 0
-	Error  float64 `json:"error"`  // of the whole vector, >= 0
+	Group  int     `json:"group"`  // Group is kappa, as in PairGroup.
+	Radius float64 `json:"radius"` // Radius is > 0.
+	Count  float64 `json:"count"`  // Count is c >= 0.
+	Error  float64 `json:"error"`  // Error bounds the error of the whole vector; >= 0.
 }
 
 // Certify returns the certificate kappa sqrt(2 Radius^4 + c^2) (docs/theory.md#pair-moments).
 //
-// Proof. A pair that stays similar, or dissimilar, moves one sum by at most sqrt(2) Radius^2
-// (docs/theory.md#second-moments); one whose label changes moves both, by |dx|^4 + |dx'|^4 <=
-// 2 Radius^4, and the count. kappa pairs move by at most the sum. It is attained by kappa labels
-// that change together, of one individual whose distance to the others is Radius or more. QED
+// Proof. A pair that stays similar, or stays dissimilar, moves one sum by at most sqrt(2) Radius^2
+// (docs/theory.md#second-moments). A pair whose label changes moves both sums, by |dx|^4 + |dx'|^4 <= 2
+// Radius^4 in squares, and the count. The moves of kappa pairs add up. The bound is attained by an individual
+// whose distance to the others is at least Radius, if the labels of its kappa pairs change together. QED
 //
 // Checked by Coq: Pairs.pair_moments.
 func (m PairMoments) Certify() (Certificate, error) {
@@ -133,31 +131,30 @@ func (m PairMoments) Certify() (Certificate, error) {
 		fmt.Sprintf("kappa sqrt(2 h^4 + c^2): a pair moves one sum by sqrt(2) h^2, or both if its label changes; kappa = %d replaced pairs, h = %.6g, c = %.6g", m.Group, m.Radius, m.Count), "pair-moments")
 }
 
-// PairSample holds the public numbers of training on labelled pairs in Poisson batches.
-// Every release is the sum over a batch of terms as in PairGroup, divided by the public
-// number Expected. Each of Pairs pairs is in the batch with probability Rate, by a secret
-// coin of its own, drawn anew for every release. Neighbours are defined as in PairGroup.
+// PairSample holds the public numbers of training on labelled pairs in Poisson batches. Every release is the
+// sum of terms over a batch, as in PairGroup, divided by the public number Expected. Each of Pairs pairs
+// enters the batch with probability Rate, by a secret coin of its own that is tossed anew for every release.
+// Neighbouring data sets are defined as in PairGroup.
 type PairSample struct {
-	// Group is as in PairGroup, at most MaxGroup.
+	// Group is kappa, as in PairGroup, and is at most MaxGroup.
 	Group int     `json:"group"`
-	Pairs int     `json:"pairs"` // >= 1
-	Rate  float64 `json:"rate"`  // in (0, 1]
-	// Expected > 0 is a public number, Rate Pairs for a mean over the expected batch.
+	Pairs int     `json:"pairs"` // Pairs is the number of pairs, >= 1.
+	Rate  float64 `json:"rate"`  // Rate is the sampling rate, in (0, 1].
+	// Expected is a positive public number. It is Rate Pairs for a mean over the expected batch size.
 	Expected float64 `json:"expected"`
-	// TermNorm bounds the L2 norm of a term; 0 means 1.
+	// TermNorm bounds the L2 norm of a term. The value 0 means 1.
 	TermNorm float64 `json:"term_norm"`
-	// Roundoff bounds the L2 norm of the error of one computed release, for every batch of
-	// any size, >= 0.
+	// Roundoff is >= 0 and bounds the L2 norm of the error of one computed release, for every batch of any
+	// size.
 	Roundoff float64 `json:"roundoff"`
 }
 
 // Certify returns the certificate of one release for Gaussian noise (a PoissonEvent).
 //
-// Proof. Fix the earlier releases and the coins, and add j >= 1 of one owner's pairs to
-// the batch. The exact sum moves by at most j h, h = TermNorm, and the computed release
-// by at most j h/Expected + 2 rho <= j (h/Expected + 2 rho). Without these pairs both
-// neighbours compute the same bits. This is what a PoissonEvent asks for, with Group
-// pairs of an owner, under ReplaceOne. QED
+// Proof. Fix the earlier releases and the coins, and add j >= 1 pairs of one owner to the batch. The exact
+// sum moves by at most j h, where h = TermNorm. The computed release moves by at most j h/Expected + 2 rho <=
+// j (h/Expected + 2 rho). Without these pairs, both neighbouring data sets give the same bits. These are the
+// conditions of a PoissonEvent under ReplaceOne for an owner of Group pairs. QED
 //
 // Checked by Coq: Pairs.poisson_release.
 func (g PairSample) Certify() (Certificate, error) {

@@ -9,33 +9,38 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// SoftmaxSample are the public numbers of training on similar pairs (a_i, p_i) by a batch softmax in Poisson batches:
-// every release is, over the batch and divided by the public number Expected,
+// SoftmaxSample holds the public numbers of training on similar pairs (a_i, p_i) by a batch softmax in
+// Poisson batches. Every release is the following sum over the batch, divided by the public number Expected:
 //
-//	sum over anchors i and candidates j of C_ij g_ij,   C_ij = w (softmax_j(s_ij/t) - [j is the positive of i]),
+//	sum over anchors i and candidates j of C_ij g_ij,   C_ij = w (softmax_j(s_ij/t) - [j is the positive of i]).
 //
-// with s_ij in [-1, 1] and ||g_ij|| <= 1, both functions of the records of i and j and of what was released before.
-// InfoNCE: anchors are the a_i, candidates all p_j, and w = 1/t. Symmetric, NT-Xent: anchors are all 2m records of the
-// batch, the candidates of each are the 2m - 1 others, and w = 1/(2t). Each of Pairs pairs is in the batch with
-// probability Rate, by a secret coin of its own, drawn anew for every release. Neighbours are defined as in PairGroup.
+// Here s_ij is in [-1, 1] and ||g_ij|| <= 1. Both are functions of the records of i and j and of earlier
+// releases.
+//
+// For InfoNCE, the anchors are the a_i, the candidates are all p_j, and w = 1/t. For NT-Xent (Symmetric), the
+// anchors are all 2m records of the batch, the candidates of an anchor are the 2m - 1 other records, and w =
+// 1/(2t). Each of Pairs pairs enters the batch with probability Rate, by a secret coin of its own that is
+// tossed anew for every release. Neighbouring data sets are defined as in PairGroup.
 type SoftmaxSample struct {
-	Group       int     `json:"group"`       // as in PairSample
-	Pairs       int     `json:"pairs"`       // >= 2
-	Rate        float64 `json:"rate"`        // in (0, 1]
-	Expected    float64 `json:"expected"`    // > 0
-	Temperature float64 `json:"temperature"` // t, at least 2^-6 and at most 2^10
-	Symmetric   bool    `json:"symmetric"`
-	// Roundoff bounds the L2 norm of the error of one computed release, for every batch of any size, >= 0.
+	Group       int     `json:"group"`       // Group is kappa, as in PairSample.
+	Pairs       int     `json:"pairs"`       // Pairs is the number of pairs, >= 2.
+	Rate        float64 `json:"rate"`        // Rate is the sampling rate, in (0, 1].
+	Expected    float64 `json:"expected"`    // Expected is > 0.
+	Temperature float64 `json:"temperature"` // Temperature is t, at least 2^-6 and at most 2^10.
+	Symmetric   bool    `json:"symmetric"`   // Symmetric selects NT-Xent instead of InfoNCE.
+	// Roundoff is >= 0 and bounds the L2 norm of the error of one computed release, for every batch of any
+	// size.
 	Roundoff float64 `json:"roundoff"`
 }
 
-// Sensitivity bounds, for every batch of at most Pairs - 1 pairs, how far the exact sum moves when one pair is added, in
-// units of the clip: with m = Pairs - 1 and a = e^(-2/t)
+// Sensitivity is an upper bound of the move of the exact sum when one pair is added to a batch of at most
+// Pairs - 1 pairs. Its unit is the clipping norm, and it is rounded up. With m = Pairs - 1 and a = e^(-2/t)
+// it is
 //
 //	(2/t) (m/(1 + m a) + m/(m + a))                    InfoNCE
 //	(2/t) (2m/(2 + (2m - 1) a) + 2m/(2m + a))          NT-Xent
 //
-// which increases with m to (2/t) (e^(2/t) + 1) (docs/theory.md#batch-softmax). Rounded up.
+// The bound increases with m to the limit (2/t) (e^(2/t) + 1) (docs/theory.md#batch-softmax).
 //
 // Checked by Coq: Softmax.infonce_added, Softmax.ntxent_added.
 func (g SoftmaxSample) Sensitivity() float64 {
@@ -43,12 +48,13 @@ func (g SoftmaxSample) Sensitivity() float64 {
 	return round.Up(x*(others+own), 16)
 }
 
-// Replaced bounds how far the exact sum moves when one pair of any batch is replaced, in units of the clip:
+// Replaced is an upper bound of the move of the exact sum when one pair of any batch is replaced. Its unit is
+// the clipping norm, and it is rounded up:
 //
 //	(2/t) (m/(1 + m a) + 2m/(m + a))                   InfoNCE
 //	(2/t) (2m/(2 + (2m - 1) a) + 4m/(2m + a))          NT-Xent
 //
-// which is between Sensitivity and twice that (docs/theory.md#softmax-replaced). Rounded up.
+// The bound is between Sensitivity and twice Sensitivity (docs/theory.md#softmax-replaced).
 //
 // Checked by Coq: Softmax.infonce_replaced, Softmax.ntxent_replaced, Softmax.replaced_between.
 func (g SoftmaxSample) Replaced() float64 {
@@ -56,10 +62,11 @@ func (g SoftmaxSample) Replaced() float64 {
 	return round.Up(x*(others+2*own), 16)
 }
 
-// parts are 2/t, and what a pair moves through the softmaxes of the others and by its own, over 2/t.
+// parts returns x = 2/t and two moves in units of x: others is the move of one pair through the softmaxes of
+// the other anchors, and own is the move through its own softmax.
 func (g SoftmaxSample) parts() (x, others, own float64) {
 	m, x := float64(g.Pairs-1), round.Up(2/g.Temperature, 1)
-	a := math.Exp(-x) * (1 - 0x1p-40) // below what the computed exponentials can be apart
+	a := math.Exp(-x) * (1 - 0x1p-40) // the factor exceeds the error of the computed exponential
 	if g.Symmetric {
 		return x, 2 * m / (2 + (2*m-1)*a), 2 * m / (2*m + a)
 	}
@@ -68,10 +75,11 @@ func (g SoftmaxSample) parts() (x, others, own float64) {
 
 // Certify returns the certificate of one release for Gaussian noise (a PoissonEvent).
 //
-// Proof. By docs/theory.md#batch-softmax adding one pair to any batch moves the exact sum by at most Sensitivity, so adding j
-// of one owner's pairs, one after the other, by at most j times as much; the rest is the proof of PairSample. By
-// docs/theory.md#softmax-replaced one replaced pair moves it by at most Replaced, which the event takes into account where it
-// may (docs/theory.md#poisson-replaced). QED
+// Proof. By docs/theory.md#batch-softmax, adding one pair to any batch moves the exact sum by at most
+// Sensitivity. Adding j pairs of one owner, one after the other, moves the sum by at most j times as much.
+// The proof of PairSample.Certify applies from here on. By docs/theory.md#softmax-replaced, replacing one
+// pair moves the sum by at most Replaced. The event uses this bound where it is valid
+// (docs/theory.md#poisson-replaced). QED
 func (g SoftmaxSample) Certify() (Certificate, error) {
 	err := errors.Join(nonNegative("roundoff of a batch", g.Roundoff), positive("expected size of a batch", g.Expected))
 	if g.Group < 1 || g.Group > account.MaxGroup || g.Pairs < 2 || g.Pairs > math.MaxInt32 {
@@ -92,6 +100,6 @@ func (g SoftmaxSample) Certify() (Certificate, error) {
 		fmt.Sprintf("given the releases before, one pair in the batch moves the sum by s/E|B| + 2 rho, s = %.6g times the clip: its own softmax and its share of all others, at temperature %g and up to %d other pairs (docs/theory.md#batch-softmax), and one that is replaced by r/E|B| + 2 rho, r = %.6g times the clip (docs/theory.md#softmax-replaced); each of %d pairs is in it with probability %.6g by a secret coin, and an owner has at most kappa = %d, all replaced, a mixture of Gaussians (docs/theory.md#pair-poisson, docs/theory.md#poisson-replaced); E|B| = %.6g, rho = %.3g",
 			one, g.Temperature, g.Pairs-1, g.Replaced(), g.Pairs, g.Rate, g.Group, g.Expected, g.Roundoff))
 	replaced := round.Up(round.Up(g.Replaced()/g.Expected, 1)+2*g.Roundoff, 2)
-	c.form = poissonOf{batch{records: g.Pairs, rate: g.Rate}, g.Group, min(max(replaced, c.total), 2*c.total)} // which it is but for rounding
+	c.form = poissonOf{batch{records: g.Pairs, rate: g.Rate}, g.Group, min(max(replaced, c.total), 2*c.total)} // replaced is in this range except for rounding
 	return stated("batch-softmax", g, c, err)
 }

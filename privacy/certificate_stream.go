@@ -8,41 +8,42 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// PairwiseStream are the public numbers of pairwise online learning in which
-// every update uses only what was released before (noise is fed back, reading B of
-// [Huai20] Algorithm 1, docs/theory.md#pairwise-stream). Records 1..BurnIn only enter the buffer.
-// Update b uses the Batch records t in (BurnIn + (b-1) Batch, BurnIn + b Batch]:
+// PairwiseStream holds the public numbers of pairwise online learning in which every update uses only earlier
+// releases. The noise is fed back into the iterates (reading B of [Huai20] Algorithm 1,
+// docs/theory.md#pairwise-stream). Records 1..BurnIn only enter the buffer. Update b uses the Batch records t
+// in (BurnIn + (b-1) Batch, BurnIn + b Batch]:
 //
-//	q_b = Weights[b-1]/Batch sum_t 1/D_t sum_{i in B_t} grad l(w_{b-1}; z_t, z_i),
+//	q_b = Weights[b-1]/Batch sum_t 1/D_t sum_{i in B_t} grad l(w_{b-1}; z_t, z_i).
 //
-// where B_t are the records buffered before t, at most D_t = min(t-1, Buffer), and
-// w_{b-1} is a function of public numbers and of earlier noisy queries. q_b may be
-// followed by a map that is 1-Lipschitz and depends on the past only. With a Factor
-// C, what is released at update b is not q_b but sum_{s<=b} C_bs q_s.
+// B_t is the set of records in the buffer before t, and D_t = min(t-1, Buffer) is the largest size that it
+// can have. The iterate w_{b-1} is a function of public numbers and of earlier noisy queries. A map that is
+// 1-Lipschitz and depends only on the past may be applied to q_b. With a Factor C, update b releases
+// sum_{s<=b} C_bs q_s instead of q_b.
 type PairwiseStream struct {
-	PairDiameter float64 // Dg > 0
-	// Horizon is the public maximum n of the number of records; 0 means any
-	// number, which needs Roundoff 0, no Weights, no Factor and the last records.
+	PairDiameter float64 // PairDiameter is Dg > 0.
+	// Horizon is the public maximum n of the number of records. The value 0 means any number of records. It
+	// requires Roundoff 0, no Weights, no Factor, and a buffer of the last records.
 	Horizon int
-	Batch   int // >= 1
-	BurnIn  int // T1 >= 1
-	// Buffer is the size s >= 1 of the buffer; 0 means that all records are kept.
-	// Without Reservoir or PerClass it is the last s records.
+	Batch   int // Batch is the number of records of an update, >= 1.
+	BurnIn  int // BurnIn is T1 >= 1.
+	// Buffer is the size s >= 1 of the buffer. The value 0 means that all records are kept. Without Reservoir
+	// or PerClass, the buffer holds the last s records.
 	Buffer int
-	// Reservoir: a record that enters takes one slot by coins that do not depend
-	// on the data (Vitter's algorithm R), and may stay for ever.
+	// Reservoir selects Vitter's algorithm R: a record that enters the buffer takes one slot by coins that do
+	// not depend on the data, and may stay for ever.
 	Reservoir bool
-	// PerClass: the last Buffer/2 records of each of two classes are kept. The
-	// class of a record is a function of the record, so it is as private.
+	// PerClass keeps the last Buffer/2 records of each of two classes. The class of a record is a function of
+	// the record, so it is as private as the record.
 	PerClass bool
-	// Lipschitz is G > 0, the largest norm of a pair gradient; for PerClass only.
+	// Lipschitz is G > 0, the largest norm of a pair gradient. Only PerClass uses it.
 	Lipschitz float64
-	// Weights of the updates, positive and non-increasing; nil means 1.
+	// Weights are the weights of the updates, positive and non-increasing. If Weights is nil, all weights are
+	// 1.
 	Weights []float64
-	// Factor is C; nil means the identity.
+	// Factor is the matrix C. If Factor is nil, C is the identity.
 	Factor *ToeplitzFactor
-	// Roundoff is rho >= 0: the error of what is computed at one update before its
-	// noise, for every data set.
+	// Roundoff is rho >= 0, a bound on the error of the vector computed at one update before its noise, for
+	// every data set.
 	Roundoff float64
 }
 
@@ -54,48 +55,47 @@ func (s PairwiseStream) Updates() int { return max(0, (s.Horizon-s.BurnIn)/max(1
 
 // Certify returns the joint certificate of all updates (a StreamEvent).
 //
-// Theorem (docs/theory.md#pairwise-stream). Replace record k. Given the
-// released past, w_{b-1} is the same for both streams. If k is in batch b, its own
-// mean over pairs moves by at most Dg, as its partners are the same. For a later
-// record t, at most one pair (t, k) changes, with weight 1/D_t, and only if k may be
-// in B_t. So q_b moves by at most Dg u_k(b),
+// Theorem (docs/theory.md#pairwise-stream). Replace record k. Given the released past, w_{b-1} is the same
+// for both streams. If k is in batch b, the mean over the pairs of k with its partners moves by at most Dg,
+// because the partners are the same. For a later record t, at most one pair (t, k) changes, with weight
+// 1/D_t, and only if k may be in B_t. So q_b moves by at most Dg u_k(b),
 //
-//	u_k(b) = Weights/Batch ([k in batch b] + p sum_{t in b, t > k, k in B_t} 1/D_t),  p = 1,
+//	u_k(b) = Weights/Batch ([k in batch b] + p sum_{t in b, t > k, k in B_t} 1/D_t),  p = 1.
 //
-// and not at all (the computed values have the same bits) if no such pair is in
-// batch b. This bound of one update is checked, without PerClass and Factor.
+// If no such pair is in batch b, the computed values have the same bits and q_b does not move. Coq has
+// checked this bound of one update without PerClass and Factor.
 // Checked by Coq: Streams.stream_update.
 //
-// PerClass, p = 1 + max(1, G/Dg), and k counts as in B_t for every t > k. A class keeps
-// the last Buffer/2 of the sequence of its records. If k is in the class and its
-// replacement is not, one of the two sequences lacks one record of the other. So the kept
-// sets differ by k, which only one of them has, and by at most one older record, which
-// only the other has. The same holds for the other class with the roles exchanged, and a
-// class that both or neither are in differs by the record itself, or not at all. So of
-// the sum over B_t the pair with k becomes one with its replacement, which moves it by at
-// most Dg, and at most one more pair is exchanged (Dg) or gained or lost (G). How long
-// this lasts depends on the private classes of later records: at worst for ever. D_t is
-// public; |B_t| is not, and may be half of it.
+// PerClass. Here p = 1 + max(1, G/Dg), and the sum treats k as a member of B_t for every t > k. A class keeps
+// the last Buffer/2 records of the sequence of its records. Suppose that k is in the class and its
+// replacement is not. Then one of the two sequences lacks one record of the other sequence. So the two sets
+// of kept records differ by k, which only one of the sets contains, and by at most one older record, which
+// only the other set contains. For the other class the same statement holds with the roles exchanged. If both
+// k and its replacement are in a class, the kept sets differ at most by this record. If neither is in the
+// class, the kept sets are equal.
 //
-// Factor C. Given the past, all of w_0..w_{b-1} are the same, so row b moves by at
-// most Dg (C u_k)_b, as C >= 0 (docs/theory.md#prefix-sums; the norm of one column of C, which
-// counts a record once, is too small). Let s_b(k) = Dg (C u_k)_b + 2 rho from the
-// first touched row on (without a Factor: for touched rows). All updates together have
-// the joint sensitivity sqrt(max_k sum_b s_b(k)^2).
+// So in the sum over B_t, the pair with k becomes the pair with its replacement, which moves the sum by at
+// most Dg. In addition, at most one more pair is exchanged (Dg), or gained or lost (G). How long this
+// difference lasts depends on the private classes of later records; in the worst case it lasts for ever. D_t
+// is public. The size |B_t| is not public, and may be half of D_t.
 //
-// Maximum. Among the records of the burn-in the last one is in every set of pairs
-// that an earlier one is in. Let k > T1 + Batch. Record k - Batch has the same place in
-// its batch, weights that are not smaller, and at least as many updates before the
-// horizon; each term of it is not smaller since D_t does not fall with t: u_{k-Batch}(b)
-// >= u_k(b+1), and (C u_{k-Batch})_b >= (C u_k)_{b+1} for a Toeplitz C >= 0
-// (docs/theory.md#toeplitz-maximum). So the maximum is at a k in [T1, T1 + Batch]. QED
+// Factor C. Given the past, all of w_0..w_{b-1} are the same, so row b moves by at most Dg (C u_k)_b, because
+// C >= 0 (docs/theory.md#prefix-sums). The norm of one column of C counts a record only once, and is too
+// small. Let s_b(k) = Dg (C u_k)_b + 2 rho from the first touched row on, or for the touched rows if there is
+// no Factor. All updates together have the joint sensitivity sqrt(max_k sum_b s_b(k)^2).
 //
-// Later records may be chosen after the releases were seen, by anybody who does not know
-// record k: the argument is about one update given the past, in which both streams have
-// the same later records, so the joint event composes adaptively.
+// Maximum. Among the records of the burn-in, the last record is in every set of pairs that an earlier record
+// is in. Let k > T1 + Batch. Record k - Batch has the same place in its batch, weights that are not smaller,
+// and at least as many updates before the horizon. Each of its terms is not smaller, because D_t does not
+// decrease with t: u_{k-Batch}(b) >= u_k(b+1). Hence (C u_{k-Batch})_b >= (C u_k)_{b+1} for a Toeplitz matrix
+// C >= 0 (docs/theory.md#toeplitz-maximum). So the maximum is at a k in [T1, T1 + Batch]. QED
 //
-// For Batch = 1, no buffer limit and no Factor this is Dg sqrt(S), S = max_k ([k > T1] +
-// sum_{t > max(k, T1)} 1/(t-1)^2), at most pi^2/6 for any number of records.
+// Later records may be chosen after the releases were seen, by anybody who does not know record k. The
+// argument is about one update given the past, and both streams have the same later records. So the joint
+// event composes adaptively.
+//
+// For Batch = 1, no buffer limit and no Factor, the certificate is Dg sqrt(S), where S = max_k ([k > T1] +
+// sum_{t > max(k, T1)} 1/(t-1)^2). S is at most pi^2/6 for any number of records.
 func (s PairwiseStream) Certify() (Certificate, error) {
 	if err := s.validate(); err != nil {
 		return Certificate{}, err
@@ -106,7 +106,7 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 		if s.Buffer > 0 {
 			updates = (s.Buffer + s.Batch + s.Batch - 1) / s.Batch
 		} else {
-			// U_b <= 1/(T1 + (b-1) m); the sum over b > updates is at most an integral.
+			// U_b <= 1/(T1 + (b-1) m). An integral bounds the sum over b > updates.
 			tail = 1 / (float64(s.Batch) * (float64(s.BurnIn) + float64(updates-1)*float64(s.Batch)))
 		}
 	}
@@ -150,7 +150,7 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 	return stated("pairwise-stream", streamNumbers{s.Horizon, s.Batch, s.BurnIn, s.Buffer, s.Reservoir, s.PerClass, s.Roundoff}, c, err)
 }
 
-// streamNumbers are the numbers of a PairwiseStream that a plan does not state elsewhere.
+// streamNumbers holds those numbers of a PairwiseStream that the other parts of a plan do not contain.
 type streamNumbers struct {
 	Horizon   int     `json:"horizon"`
 	Batch     int     `json:"batch"`
@@ -192,7 +192,7 @@ func (s PairwiseStream) validate() error {
 	return err
 }
 
-// exchanged is the p of Certify.
+// exchanged is the factor p of Certify.
 func (s PairwiseStream) exchanged() float64 {
 	if s.PerClass {
 		return round.Up(1+max(1, s.Lipschitz/s.PairDiameter), 3)
@@ -200,8 +200,7 @@ func (s PairwiseStream) exchanged() float64 {
 	return 1
 }
 
-// largest returns max_k sum_b s_b(k)^2, to be rounded up by the operations that
-// it counts.
+// largest returns max_k sum_b s_b(k)^2. The caller rounds it up by the number of operations ops.
 func (s PairwiseStream) largest(updates int, tail, rho float64) (sum float64, ops int) {
 	m, t1 := s.Batch, s.BurnIn
 	evicts := s.Buffer > 0 && !s.Reservoir && !s.PerClass
@@ -223,11 +222,11 @@ func (s PairwiseStream) largest(updates int, tail, rho float64) (sum float64, op
 		}
 		return exchanged * h
 	}
-	last := updates // that the first batch and the record before it can reach
+	last := updates // last update that the first batch and the record before it can reach
 	if evicts {
 		last = min(last, (m+s.Buffer+m-1)/m)
 	}
-	whole := make([]float64, last+1) // of updates that see the record in all buffers
+	whole := make([]float64, last+1) // bounds of updates that have the record in all buffers
 	for b := 1; b <= last; b++ {
 		whole[b] = pairs(b, s.within(evicts, b))
 	}
@@ -270,8 +269,8 @@ func (s PairwiseStream) largest(updates int, tail, rho float64) (sum float64, op
 	return sum, ops
 }
 
-// rows returns sum_b (Dg (C u)_b + 2 rho)^2 over all updates, where touched is m u.
-// Update 1 is touched for every k that is tried.
+// rows returns sum_b (Dg (C u)_b + 2 rho)^2 over all updates, where touched is m u. Every k that is tried
+// touches update 1.
 func (s PairwiseStream) rows(touched []float64, updates int, rho float64) (total float64) {
 	filter := NewToeplitzFilter(s.Factor, 1)
 	x, row := make([]float64, 1), make([]float64, 1)
@@ -288,11 +287,12 @@ func (s PairwiseStream) rows(touched []float64, updates int, rho float64) (total
 	return total
 }
 
-// within is a record that is in all buffers of update b, for the sum over them.
+// within returns a record that is in all buffers of update b, for the sum over the buffers.
 func (s PairwiseStream) within(evicts bool, b int) int {
 	if !evicts {
 		return 0
 	}
-	// With t - Buffer <= k for the last t of the update, and k before its first t.
+	// The record k satisfies t - Buffer <= k for the last t of the update, and comes before the first t of
+	// the update.
 	return min(s.BurnIn+(b-1)*s.Batch, max(0, s.BurnIn+b*s.Batch-s.Buffer))
 }

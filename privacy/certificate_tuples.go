@@ -2,41 +2,38 @@ package privacy
 
 import "fmt"
 
-// TupleBatches are the public numbers of training on tuples of records in disjoint
-// batches: every release is the sum, over a batch of Batch tuples or more, of terms of
-// norm at most 1, divided by the size of the batch. A term is a function of the records
-// of its own tuple and of what was released before: any gradient of the tuple, clipped
-// as a whole and divided by the clip.
+// TupleBatches holds the public numbers of training on tuples of records in disjoint batches. Every release
+// is the sum of terms over a batch of at least Batch tuples, divided by the size of the batch. A term has
+// norm at most 1 and is a function of the records of its own tuple and of earlier releases. For example, a
+// term can be any gradient of the tuple that is clipped as a whole and divided by the clipping norm.
 //
-// Neighbours differ in one individual's record. The assignment to tuples and batches does
-// not depend on records, and no individual is in two tuples of one epoch; the tuples of
-// different epochs need not be the same.
+// Neighbouring data sets differ in one individual's record. The assignment of individuals to tuples and
+// batches does not depend on records. No individual is in two tuples of one epoch, but different epochs may
+// use different tuples.
 type TupleBatches struct {
-	// Batch is the number of tuples of every batch, >= 1, and Batches that of the
-	// disjoint batches of one epoch, >= 1.
+	// Batch is a lower bound of the number of tuples of every batch, >= 1. Batches is the number of disjoint
+	// batches of one epoch, >= 1.
 	Batch, Batches int
-	Epochs         int // >= 1
-	// Manhattan reports whether norms are L1 norms, of all released entries together;
-	// otherwise they are L2 norms.
+	Epochs         int // Epochs is the number of epochs, >= 1.
+	// Manhattan reports whether norms are L1 norms of all released entries together. Otherwise they are L2
+	// norms.
 	Manhattan bool
-	// Roundoff bounds the norm of the error of one computed release, for every data
-	// set, >= 0.
+	// Roundoff bounds the norm of the error of one computed release for every data set. It is >= 0.
 	Roundoff float64
 }
 
-// Certify returns the joint certificate of all Epochs x Batches releases for Gaussian
-// noise (a StreamEvent).
+// Certify returns the joint certificate of all Epochs x Batches releases for Gaussian noise (a StreamEvent).
 //
-// Theorem. Fix two neighbours and what was released before an epoch. Its tuples are the
-// same for both, and all terms but at most one, that of the tuple of the individual.
-// So at most one of the epoch's releases moves: its exact value by at most 2/Batch, as
-// two vectors of norm at most 1 are at most 2 apart, and its computed value by s =
-// 2/Batch + 2 Roundoff. All others have the same bits. The sum of squares over all
-// releases is at most Epochs s^2, and their sum Epochs s. QED
+// Theorem. Fix two neighbouring data sets and the releases before an epoch. The tuples of the epoch are the
+// same for both data sets. All terms are the same except at most one, the term of the tuple that contains the
+// changed individual. So at most one release of the epoch moves. Two vectors of norm at most 1 are at most 2
+// apart, so its exact value moves by at most 2/Batch, and its computed value by at most s = 2/Batch + 2
+// Roundoff. All other releases have the same bits. Over all releases, the sum of squares is at most Epochs
+// s^2, and the sum of the moves is at most Epochs s. QED
 //
-// These are the numbers of PairGroup with Group 1. What a tuple's loss makes of the
-// classes in it, such as the number of its triplets, does not enter: that is why the
-// tuple is clipped and not its pairs.
+// PairGroup with Group 1 has the same numbers. The bound does not depend on how the loss of a tuple uses the
+// classes in the tuple, such as the number of its triplets. This is the reason to clip the gradient of a
+// tuple and not the gradients of its pairs.
 //
 // Checked by Coq: Pairs.batch_release, Pairs.pair_group.
 func (b TupleBatches) Certify() (Certificate, error) {
@@ -44,8 +41,8 @@ func (b TupleBatches) Certify() (Certificate, error) {
 	return b.describe(c, "root of the summed squares"), err
 }
 
-// CertifyPure returns the certificate of the same releases for noise of pure epsilon (a
-// PureStreamEvent): the sum over all epochs of s.
+// CertifyPure returns the certificate of the same releases for noise of pure epsilon (a PureStreamEvent). Its
+// sensitivity is the sum of s over all epochs.
 func (b TupleBatches) CertifyPure() (Certificate, error) {
 	c, err := b.group().CertifyPure()
 	return b.describe(c, "sum"), err

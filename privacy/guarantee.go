@@ -8,61 +8,62 @@ import (
 	"strings"
 )
 
-// Kind is the form of a guarantee.
+// Kind is the type of a guarantee.
 type Kind string
 
 // The kinds of guarantee.
 const (
-	// None: no privacy guarantee at all.
+	// None means that there is no privacy guarantee at all.
 	None Kind = "none"
-	// Public: the data were declared public; nothing needs protection.
+	// Public means that the data were declared public and nothing needs protection.
 	Public Kind = "public data"
-	// ApproxDP: (epsilon, delta)-differential privacy, with a mu-GDP curve behind it
-	// unless batches were drawn in secret.
+	// ApproxDP is (epsilon, delta)-differential privacy. It comes with a value mu of mu-GDP unless batches or
+	// a number of runs are secret.
 	ApproxDP Kind = "(epsilon, delta)-DP"
-	// PureDP: epsilon-differential privacy, delta = 0.
+	// PureDP is epsilon-differential privacy with delta = 0.
 	PureDP Kind = "epsilon-DP"
-	// LocalDP: the messages of every user are epsilon-locally private, towards
-	// everybody else including the server.
+	// LocalDP means that the messages of every user are epsilon-locally private towards everybody else,
+	// including the server.
 	LocalDP Kind = "epsilon-local-DP"
-	// LabelLDP: as LocalDP for the label alone; the features are public.
+	// LabelLDP is LocalDP for the label alone. The features are public.
 	LabelLDP Kind = "label-local-DP"
 )
 
-// Guarantee holds all that may be printed about the privacy of a run
-// (docs/theory.md#guarantee). Without one, the only true sentence is "no privacy
-// guarantee". Fields are public numbers.
+// Guarantee holds everything that may be printed about the privacy of a run (docs/theory.md#guarantee).
+// Without a Guarantee, the only true sentence is "no privacy guarantee". All fields contain only public
+// information.
 type Guarantee struct {
 	Kind    Kind    `json:"kind"`
 	Epsilon float64 `json:"epsilon,omitempty"`
 	Delta   float64 `json:"delta,omitempty"`
-	Mu      float64 `json:"mu,omitempty"` // of mu-GDP, 0 if none
+	Mu      float64 `json:"mu,omitempty"` // Mu is the parameter of mu-GDP, or 0 if there is none.
 
-	Unit     string `json:"unit,omitempty"`     // whose data is protected, e.g. "one record"
-	Relation string `json:"relation,omitempty"` // of neighbouring data sets
-	Released string `json:"released,omitempty"` // what an adversary sees
+	Unit     string `json:"unit,omitempty"`     // Unit names the protected data, e.g. "one record".
+	Relation string `json:"relation,omitempty"` // Relation defines neighbouring data sets.
+	Released string `json:"released,omitempty"` // Released describes the release that an adversary sees.
 
-	Assumptions []string `json:"assumptions,omitempty"` // each one is needed
-	Derivation  string   `json:"derivation,omitempty"`  // theorem and numbers
-	Warnings    []string `json:"warnings,omitempty"`    // what weakens or voids it
+	Assumptions []string `json:"assumptions,omitempty"` // Assumptions are the conditions that the guarantee needs.
+	Derivation  string   `json:"derivation,omitempty"`  // Derivation names the theorem and its numbers.
+	Warnings    []string `json:"warnings,omitempty"`    // Warnings state what weakens or voids the guarantee.
 
-	Claim *Claim `json:"paper_claim,omitempty"` // in paper mode
+	Claim *Claim `json:"paper_claim,omitempty"` // Claim is set in paper mode.
 }
 
-// Claim holds a paper's statement for its own noise, next to the guarantee that this
-// noise provably gives.
+// Claim holds the privacy statement of a paper for the paper's own noise. It is printed next to the guarantee
+// that is proved for this noise.
 type Claim struct {
-	Source  string  `json:"source"` // paper key and theorem
+	Source  string  `json:"source"` // Source is the key of the paper and the theorem.
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
-	// Sigma is the standard deviation of the paper's Gaussian noise, Scale the
-	// scale of its Laplace noise, per coordinate; one of them is 0.
+	// Sigma is the standard deviation of the paper's Gaussian noise, and Scale is the scale of its Laplace
+	// noise, both per coordinate. At least one of the two is 0.
 	Sigma float64 `json:"sigma,omitempty"`
 	Scale float64 `json:"scale,omitempty"`
-	Holds bool    `json:"holds"` // the proved guarantee is at least as strong
+	Holds bool    `json:"holds"` // Holds reports whether the proved guarantee is at least as strong.
 }
 
-// Validate refuses a guarantee, as of a file, of an unknown kind or with a number that is not one of its kind.
+// Validate returns an error if the guarantee, for example one read from a file, has an unknown kind or a
+// number that does not fit its kind.
 func (g Guarantee) Validate() error {
 	known := []Kind{None, Public, ApproxDP, PureDP, LocalDP, LabelLDP}
 	switch finite := func(x float64) bool { return x >= 0 && x <= math.MaxFloat64 }; {
@@ -76,7 +77,7 @@ func (g Guarantee) Validate() error {
 	return nil
 }
 
-// String is the guarantee in one sentence.
+// String returns the guarantee in one sentence.
 func (g Guarantee) String() string {
 	switch g.Kind {
 	case ApproxDP:
@@ -97,13 +98,14 @@ func (g Guarantee) String() string {
 	return "no privacy guarantee"
 }
 
-// LabelsOnly reports whether neighbours of a relation differ in labels alone, their features being public. Such a guarantee adds up with none
-// of whole records: neighbours whose features differ have no finite epsilon.
+// LabelsOnly reports whether neighbouring data sets of a relation differ in labels alone, with public
+// features. Such a guarantee does not compose with guarantees for whole records, because neighbours whose
+// features differ have no finite epsilon under it.
 func LabelsOnly(relation string) bool {
 	return strings.HasPrefix(relation, "same features, ") || strings.HasPrefix(relation, "the two labels ")
 }
 
-// Report is the guarantee as lines of text.
+// Report returns the guarantee as lines of text.
 func (g Guarantee) Report() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, g.String())

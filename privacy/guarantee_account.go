@@ -2,10 +2,10 @@ package privacy
 
 import "dyad/privacy/account"
 
-// Account completes a guarantee that already states the release, the protected unit and
-// the reason. It sets kind, epsilon and delta from the composition of the events at the
-// budget's delta, and mu where no batch is secret. A claim in g is judged by this
-// epsilon. On delta = 0 epsilon is +Inf unless every event is pure.
+// Account completes a guarantee g that already names the release, the protected unit and the derivation. It
+// sets Kind, Epsilon and Delta from the composition of the events at the budget's delta, and sets Mu if no
+// batch and no number of runs is secret. A claim in g is compared with this epsilon. At delta = 0, epsilon is
+// +Inf unless every event is pure.
 func Account(events []account.Event, b Budget, g Guarantee) (Guarantee, error) {
 	var total account.Total
 	for _, event := range events {
@@ -16,7 +16,7 @@ func Account(events []account.Event, b Budget, g Guarantee) (Guarantee, error) {
 	g.Kind, g.Epsilon, g.Delta, g.Mu = PureDP, total.Epsilon(b.Delta), b.Delta, 0
 	if b.Delta > 0 {
 		g.Kind = ApproxDP
-		if !total.Sampled() { // else mu, which holds for known batches, is weaker than epsilon and delta
+		if !total.Sampled() { // with secret batches, mu would hold for known batches and be weaker than epsilon and delta
 			g.Mu = total.Mu()
 		}
 	}

@@ -9,24 +9,21 @@ import (
 	"dyad/privacy/internal/sampler"
 )
 
-// Laplace adds to every coordinate a real of density exp(-|z|/Scale)/(2 Scale),
-// drawn exactly, and rounds the sum to the grid of multiples of Grid. For the
-// same guarantee KNorm needs less noise.
+// Laplace adds to every coordinate a real number of density exp(-|z|/Scale)/(2 Scale), drawn exactly. It
+// rounds the sum to the grid of multiples of Grid. KNorm needs less noise for the same guarantee.
 type Laplace struct {
-	Scale float64 // > 0 and finite
-	// Coordinates is the number m of coordinates of the released vector, >= 1.
-	// It is part of the mechanism because the guarantee rests on the L1
-	// sensitivity, and a Certificate bounds the L2 sensitivity: in R^m,
-	// ||v||_1 <= sqrt(m) ||v||_2 by Cauchy-Schwarz (docs/theory.md#laplace-noise).
-	// A vector
-	// of any other length is refused.
+	Scale float64 // Scale is > 0 and finite.
+	// Coordinates is the number m of coordinates of the released vector, >= 1. It is part of the mechanism
+	// because the guarantee depends on the L1 sensitivity, while most certificates bound the L2 sensitivity.
+	// In R^m, ||v||_1 <= sqrt(m) ||v||_2 by Cauchy-Schwarz (docs/theory.md#laplace-noise). A vector of any
+	// other length is refused.
 	Coordinates int
-	Grid        float64 // a power of two; 0 means GridFor(Scale)
+	Grid        float64 // Grid is a power of two. The value 0 means GridFor(Scale).
 }
 
-// Event is a LaplaceEvent with the L1 sensitivity sqrt(Coordinates) times the
-// sensitivity of c, or that of c if it is one in the L1 norm; for a certificate of
-// sums over a stream, a PureStreamEvent.
+// Event returns a LaplaceEvent. Its L1 sensitivity is sqrt(Coordinates) times the sensitivity of c, or the
+// sensitivity of c itself if c is in the L1 norm. For a certificate of sums over a stream, Event returns a
+// PureStreamEvent.
 func (m Laplace) Event(c Certificate) account.Event {
 	if c.added() {
 		return c.pureEvent(m.sensitivity(c), m.Scale)
@@ -34,7 +31,8 @@ func (m Laplace) Event(c Certificate) account.Event {
 	return account.LaplaceEvent{Sensitivity: m.sensitivity(c), Scale: m.Scale}
 }
 
-// sensitivity bounds the L1 sensitivity: the square root and the product round.
+// sensitivity is an upper bound of the L1 sensitivity. It covers the roundings of the square root and of the
+// product.
 func (m Laplace) sensitivity(c Certificate) float64 {
 	if c.gaussianOnly() {
 		return math.Inf(1)
@@ -53,12 +51,12 @@ func (m Laplace) Validate() error {
 	return checkScale("Laplace scale", m.Scale, m.Grid)
 }
 
-// NoiseNorm is Scale sqrt(2 coordinates).
+// NoiseNorm returns Scale sqrt(2 coordinates).
 func (m Laplace) NoiseNorm(coordinates int) float64 {
 	return m.Scale * math.Sqrt(2*float64(coordinates))
 }
 
-// GridSize is Grid, or GridFor(Scale).
+// GridSize returns Grid, or GridFor(Scale) if Grid is 0.
 func (m Laplace) GridSize() float64 { return gridOr(m.Grid, m.Scale) }
 
 // Name returns "Laplace".

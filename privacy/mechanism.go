@@ -9,41 +9,39 @@ import (
 	"dyad/privacy/internal/sampler"
 )
 
-// Mechanism is noise for one release: Gaussian, Laplace or KNorm. It is sealed: a
-// Session accepts only values of these three types, and the noise is added
-// nowhere else.
+// Mechanism is the noise of one release: Gaussian, Laplace or KNorm. The interface is sealed: a Session
+// accepts only values of these three types and is the only place where noise is added.
 type Mechanism interface {
-	// Event returns the accountant's view of one release with certificate c. The values
-	// are comparable, and equal for equal public numbers.
+	// Event returns the event of one release with certificate c for an accountant. Events are comparable, and
+	// equal public numbers give equal events.
 	Event(c Certificate) account.Event
 	// Validate returns an error unless the parameters are in range.
 	Validate() error
-	// NoiseNorm is sqrt(E ||Z||^2), Z the noise of a vector of this
-	// length, for reports.
+	// NoiseNorm returns sqrt(E ||Z||^2) for the noise Z of a vector with the given number of coordinates.
+	// Reports print it.
 	NoiseNorm(coordinates int) float64
-	// GridSize is the distance of neighbouring released values.
+	// GridSize returns the distance between neighbouring values of a released coordinate.
 	GridSize() float64
-	// Name is "Gaussian", "Laplace" or "K-norm".
+	// Name returns "Gaussian", "Laplace" or "K-norm".
 	Name() string
-	// String is one phrase for reports.
+	// String returns a phrase for reports.
 	String() string
 
-	// add replaces every x[i] by the multiple of GridSize nearest to x[i] + Z_i (a tie goes
-	// up), where x[i] is the exact dyadic number that the float64 is and Z is drawn exactly
-	// from its continuous law. The result is distributed as the continuous mechanism
-	// followed by rounding (docs/theory.md#noise-grid): its support is the grid for every
-	// x, and the guarantee of the continuous mechanism holds with no term for the noise.
-	// Where the multiple needs more than 53 bits its conversion to float64 rounds, which is
-	// post-processing too.
+	// add replaces every x[i] by the multiple of GridSize nearest to x[i] + Z_i. A tie goes up. Here x[i] is
+	// the exact dyadic number that the float64 represents, and Z is drawn exactly from its continuous law. So
+	// the result has the distribution of the continuous mechanism followed by rounding
+	// (docs/theory.md#noise-grid). Its support is the grid for every x, and the guarantee of the continuous
+	// mechanism holds without an additional term. If a multiple needs more than 53 bits, its conversion to
+	// float64 rounds, which is post-processing, too.
 	//
-	// If x has a NaN or an infinity, or the mechanism does not validate, or src
-	// is nil, x is zeroed and an error returned.
+	// If x contains a NaN or an infinity, if the mechanism does not validate, or if src is nil, add sets x to
+	// zero and returns an error.
 	add(x []float64, src *Source) error
 }
 
-// known reports whether m is one of the types of this package. An interface alone is
-// not a seal: a struct of another package that embeds a Mechanism has its methods,
-// and could replace Event by one that is planned.
+// known reports whether m is one of the types of this package. An interface alone does not seal a type: a
+// struct of another package that embeds a Mechanism has the methods of the Mechanism, and could replace Event
+// by a method that returns a planned event.
 func known(m Mechanism) bool {
 	switch m.(type) {
 	case Gaussian, Laplace, KNorm:
@@ -73,7 +71,7 @@ func checkRelease(m Mechanism, x []float64, src *Source) error {
 	return nil
 }
 
-// checkScale is the part of Validate that all mechanisms share.
+// checkScale is the part of Validate that all mechanisms have in common.
 func checkScale(name string, scale, grid float64) error {
 	if !(scale > 0) || math.IsInf(scale, 0) {
 		return fmt.Errorf("privacy: %s is %v, must be positive and finite", name, scale)
@@ -87,7 +85,7 @@ func checkScale(name string, scale, grid float64) error {
 	return nil
 }
 
-// gridOr is grid, or GridFor(scale) for 0.
+// gridOr returns grid, or GridFor(scale) if grid is 0.
 func gridOr(grid, scale float64) float64 {
 	if grid == 0 {
 		return GridFor(scale)
@@ -95,17 +93,18 @@ func gridOr(grid, scale float64) float64 {
 	return grid
 }
 
-// Gaussian adds N(0, Sigma^2) to every coordinate, drawn exactly (see normal),
-// and rounds the sum to the grid of multiples of Grid (docs/theory.md#gaussian-noise).
+// Gaussian adds N(0, Sigma^2) noise to every coordinate, drawn exactly (see normal in internal/sampler). It
+// rounds the sum to the grid of multiples of Grid (docs/theory.md#gaussian-noise).
 type Gaussian struct {
-	Sigma float64 // standard deviation, > 0 and finite
-	// Grid is a power of two. Rounding is post-processing of the exact sum, so
-	// it does not enter the guarantee. 0 means GridFor(Sigma).
+	Sigma float64 // Sigma is the standard deviation, > 0 and finite.
+	// Grid is a power of two. The value 0 means GridFor(Sigma). Rounding is post-processing of the exact sum,
+	// so the guarantee does not depend on Grid.
 	Grid float64
 }
 
-// Event is a GaussianEvent with the sensitivity of c, a WithoutReplacementEvent or a
-// PoissonEvent if c is about a batch, or the whole StreamEvent or ConvergentEvent if c is a joint certificate.
+// Event returns a GaussianEvent with the sensitivity of c. If c is about a batch, it returns a
+// WithoutReplacementEvent or a PoissonEvent. If c is a joint certificate, it returns the StreamEvent or the
+// ConvergentEvent of all releases or steps.
 func (m Gaussian) Event(c Certificate) account.Event {
 	one := account.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: m.Sigma}
 	if c.form == nil {
@@ -117,12 +116,12 @@ func (m Gaussian) Event(c Certificate) account.Event {
 // Validate returns an error unless Sigma and Grid are in range.
 func (m Gaussian) Validate() error { return checkScale("Gaussian sigma", m.Sigma, m.Grid) }
 
-// NoiseNorm is Sigma sqrt(coordinates).
+// NoiseNorm returns Sigma sqrt(coordinates).
 func (m Gaussian) NoiseNorm(coordinates int) float64 {
 	return m.Sigma * math.Sqrt(float64(coordinates))
 }
 
-// GridSize is Grid, or GridFor(Sigma).
+// GridSize returns Grid, or GridFor(Sigma) if Grid is 0.
 func (m Gaussian) GridSize() float64 { return gridOr(m.Grid, m.Sigma) }
 
 // Name returns "Gaussian".

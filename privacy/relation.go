@@ -9,21 +9,22 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// ErrRelation is wrapped by conversions between relations that do not hold.
+// ErrRelation is wrapped by the error of a conversion between relations that does not hold.
 var ErrRelation = errors.New("privacy: the guarantee does not carry over to this relation")
 
-// ConvertBudget states an (epsilon, delta) guarantee under another relation.
+// ConvertBudget converts the (epsilon, delta) guarantee b from one relation to another. The argument from is
+// the relation of b, and the argument to is the relation of the result. The proofs are in
+// docs/theory.md#relation.
 //
-// Proofs: docs/theory.md#relation. From AddRemove to ReplaceOne: (2 epsilon, (1 +
-// exp(epsilon)) delta). Replacing a record is removing it and adding another, so this is
-// GroupBudget for two [Dwork and Roth 2014, Theorem 2.2; Vadhan 2017, Lemma 2.2]. The
-// guarantee must hold for data sets of any size, as AddRemove says.
+// From AddRemove to ReplaceOne, the result is (2 epsilon, (1 + exp(epsilon)) delta). Replacing a record is
+// removing it and adding another record, so the result is GroupBudget for two records [Dwork and Roth 2014,
+// Theorem 2.2; Vadhan 2017, Lemma 2.2]. The guarantee must hold for data sets of any size, as AddRemove
+// requires.
 //
-// From ReplaceOne to AddRemove: only with padded, else the error wraps
-// ErrRelation. Padded declares that the mechanism fills every data set up to a
-// public capacity with copies of a public blank record before anything else, so
-// that adding a record is replacing a blank one: the same (epsilon, delta).
-// Without it nothing follows: publishing the number of records costs nothing
+// From ReplaceOne to AddRemove, the conversion requires padded. Without padded, the error wraps ErrRelation.
+// If padded is true, the caller declares that the mechanism first fills every data set up to a public
+// capacity with copies of a public blank record. Adding a record then replaces a blank record, and (epsilon,
+// delta) stays the same. Without padding no guarantee follows: publishing the number of records costs nothing
 // under ReplaceOne and has no finite epsilon under AddRemove.
 func ConvertBudget(b Budget, from, to account.Relation, padded bool) (Budget, error) {
 	factor, err := conversionFactor(from, to, padded)
@@ -33,9 +34,9 @@ func ConvertBudget(b Budget, from, to account.Relation, padded bool) (Budget, er
 	return GroupBudget(b, factor)
 }
 
-// ConvertMu states a mu-GDP guarantee under another relation: 2 mu from AddRemove to
-// ReplaceOne, mu from ReplaceOne to AddRemove if padded. Conditions, errors and reasons
-// are as in ConvertBudget.
+// ConvertMu returns the mu of a mu-GDP guarantee under another relation. It is 2 mu from AddRemove to
+// ReplaceOne, and mu from ReplaceOne to AddRemove if padded. ConvertBudget documents the conditions, errors
+// and reasons.
 func ConvertMu(mu float64, from, to account.Relation, padded bool) (float64, error) {
 	factor, err := conversionFactor(from, to, padded)
 	if err != nil {
@@ -44,8 +45,8 @@ func ConvertMu(mu float64, from, to account.Relation, padded bool) (float64, err
 	return GroupMu(mu, factor)
 }
 
-// conversionFactor is the number of changes of relation from that make up one of
-// relation to.
+// conversionFactor returns the number of changes of one relation that together make one change of another.
+// The first relation is the argument from, and the second relation is the argument to.
 func conversionFactor(from, to account.Relation, padded bool) (int, error) {
 	if err := errors.Join(from.Validate(), to.Validate()); err != nil {
 		return 0, err
@@ -61,15 +62,15 @@ func conversionFactor(from, to account.Relation, padded bool) (int, error) {
 	return 0, fmt.Errorf("%w: a replace-one guarantee protects no data set of another size; fill up to a public capacity with blank records, or account under add/remove", ErrRelation)
 }
 
-// GroupBudget is the guarantee for k >= 1 changed records when one changed record
-// has (epsilon, delta): pure epsilon gives k epsilon exactly, otherwise
+// GroupBudget returns the guarantee for k >= 1 changed records when one changed record has the guarantee
+// (epsilon, delta). With delta = 0 the result is exactly k epsilon. Otherwise it is
 //
 //	(k epsilon, delta (exp(k epsilon) - 1)/(exp(epsilon) - 1))
 //
-// [Vadhan 2017, Lemma 2.2: delta sum over i < k of exp(i epsilon)], with k delta at epsilon
-// = 0. It holds for every mechanism and relation; a bound computed for the group itself, for
-// example GroupMu, is smaller (docs/theory.md#groups). Rounded up. A delta of 1 or more is
-// an error, since it promises nothing.
+// by Vadhan 2017, Lemma 2.2 (delta sum over i < k of exp(i epsilon)). At epsilon = 0 the resulting delta is k
+// delta. The result is rounded up. It holds for every mechanism and relation. A bound computed for the group
+// itself, for example by GroupMu, is smaller (docs/theory.md#groups). GroupBudget returns an error if the
+// resulting delta is 1 or more, because such a guarantee promises nothing.
 func GroupBudget(b Budget, k int) (Budget, error) {
 	if !(b.Epsilon >= 0) || math.IsInf(b.Epsilon, 1) || !(b.Delta >= 0 && b.Delta < 1) {
 		return Budget{}, fmt.Errorf("privacy: epsilon %v and delta %v are not a guarantee: want epsilon >= 0 and delta in [0, 1)", b.Epsilon, b.Delta)
@@ -89,8 +90,7 @@ func GroupBudget(b Budget, k int) (Budget, error) {
 		if b.Epsilon > 0 {
 			ratio = math.Expm1(out.Epsilon) / math.Expm1(b.Epsilon)
 		}
-		// (k+1) epsilon is an upper bound of how much a relative error of one
-		// unit in k epsilon matters.
+		// A relative error of one unit in k epsilon changes the result by at most (k+1) epsilon units.
 		out.Delta = round.Up(b.Delta*ratio, 16+int(min(out.Epsilon, 1000)))
 	}
 	if !(out.Delta < 1) || math.IsInf(out.Epsilon, 1) {
@@ -99,9 +99,9 @@ func GroupBudget(b Budget, k int) (Budget, error) {
 	return out, nil
 }
 
-// GroupMu is the mu of k >= 1 changed records when one changed record has mu-GDP:
-// k mu, exactly [Dong, Roth and Su 2022, Theorem 2.14 and the remark after it],
-// rounded up. mu >= 0.
+// GroupMu returns k mu, rounded up: the parameter of GDP for k >= 1 changed records when one changed record
+// has mu-GDP. This value is exact [Dong, Roth and Su 2022, Theorem 2.14 and the remark after it]. mu must be
+// >= 0.
 func GroupMu(mu float64, k int) (float64, error) {
 	if !(mu >= 0) {
 		return 0, fmt.Errorf("privacy: mu is %v, must not be negative", mu)

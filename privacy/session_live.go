@@ -11,9 +11,9 @@ import (
 
 // releasePlan counts the releases that a session may still make.
 type releasePlan struct {
-	left       map[account.Event]int // by the event of a mechanism and a certificate
+	left       map[account.Event]int // releases left, by the event of a mechanism and a certificate
 	planned    map[account.Event]int
-	order      []account.Event // of the plan, each once
+	order      []account.Event // the events of the plan, each once
 	nonPrivate bool            // the plan has a NonPrivateEvent
 	public     bool            // the plan has a PublicEvent
 	exact      bool            // ReleaseExact is allowed
@@ -32,7 +32,7 @@ func newReleasePlan(events []account.Event) (releasePlan, error) {
 	return p, nil
 }
 
-// add adds what a mechanism may release for the event.
+// add adds the releases that a mechanism may make for the event.
 func (p *releasePlan) add(r account.Release) error {
 	switch one := r.Event; {
 	case one == account.NonPrivateEvent{}:
@@ -53,8 +53,8 @@ func (p *releasePlan) add(r account.Release) error {
 	return nil
 }
 
-// take uses up one planned release whose event by m and c equals the planned one
-// in all its numbers, or one hidden step. The last hidden step is a release.
+// take uses up one planned release, or one hidden step. The event of m and c must equal the planned event in
+// all its numbers. The last hidden step counts as a release.
 func (p *releasePlan) take(m Mechanism, c Certificate, hidden bool) error {
 	if !known(m) {
 		return fmt.Errorf("%w: noise of type %T, want Gaussian, Laplace or KNorm", ErrUnplanned, m)
@@ -77,7 +77,7 @@ func (p *releasePlan) take(m Mechanism, c Certificate, hidden bool) error {
 	return nil
 }
 
-// use uses up one planned release that no mechanism makes.
+// use uses up one planned release that is not made by a mechanism.
 func (p *releasePlan) use(e account.Event) error {
 	if p.left[e] == 0 {
 		return fmt.Errorf("%w: %v is not in the plan, or is used", ErrUnplanned, e)
@@ -86,35 +86,34 @@ func (p *releasePlan) use(e account.Event) error {
 	return nil
 }
 
-// Receipt describes the charge of a session.
+// Receipt describes the ledger entry that charges a session.
 type Receipt struct {
 	Run      string
-	Seq      int // line of the charge in the ledger, 0 without a charge
+	Seq      int // Seq is the line of the charge in the ledger, or 0 without a charge.
 	Warnings []string
 }
 
-// SeededWarning is shown for a run whose noise comes from a seed.
+// SeededWarning is the warning for a run whose noise comes from a seed.
 const SeededWarning = "reproducible, noise is not secret"
 
-// LiveSession makes the releases of one plan and no others. It comes from NewSession,
-// which had the plan charged, or from NewPublicSession. Its methods may be called by
-// several goroutines; the Source must not be used elsewhere meanwhile.
+// LiveSession makes the releases of one plan and no other releases. NewSession, which has the plan charged,
+// and NewPublicSession return a LiveSession. Several goroutines may call its methods. In the meantime, the
+// Source must not be used elsewhere.
 type LiveSession struct {
 	mu      sync.Mutex
 	src     *Source
 	plan    releasePlan
 	receipt Receipt
 	closed  bool
-	drawn   batch // the last one; a release about a batch uses it up
+	drawn   batch // the last batch; a release about a batch uses it up
 }
 
 var _ Session = (*LiveSession)(nil)
 
-// NewSession returns the session that may make the releases of a plan, and no others,
-// after charge has recorded their cost. It calls charge once, when it is known that a
-// session can carry out the plan. charge must return nil only if the charge is durable.
-// Programs call Begin and Resume of package ledger, which do so. On any error there is no
-// session, and nothing can have been released.
+// NewSession returns a session that may make the releases of a plan and no other releases. It first checks
+// that a session can carry out the plan, and then calls charge once to record the cost of the plan. charge
+// must return nil only if the charge is durable. Programs call Begin and Resume of package ledger, which
+// satisfy this condition. On any error, NewSession returns no session, and nothing can have been released.
 func NewSession(src *Source, events []account.Event, charge func() (Receipt, error)) (*LiveSession, error) {
 	plan, err := checkSession(src, events)
 	if err != nil {
@@ -135,10 +134,9 @@ func checkSession(src *Source, events []account.Event) (releasePlan, error) {
 	return newReleasePlan(events)
 }
 
-// NewPublicSession returns a session for data that the user declared public as a whole.
-// It makes no charge. The plan still binds: releases get the same noise and the same
-// checks as on private data, and ReleaseExact needs a PublicEvent or a NonPrivateEvent in
-// it.
+// NewPublicSession returns a session for data that the user declared public as a whole. The session makes no
+// charge. The plan still applies: releases get the same noise and the same checks as on private data, and
+// ReleaseExact requires a PublicEvent or a NonPrivateEvent in the plan.
 func NewPublicSession(src *Source, events []account.Event) (*LiveSession, error) {
 	plan, err := checkSession(src, events)
 	if err != nil {
@@ -152,7 +150,7 @@ func NewPublicSession(src *Source, events []account.Event) (*LiveSession, error)
 	return &LiveSession{src: src, plan: plan, receipt: Receipt{Warnings: warnings}}, nil
 }
 
-// Receipt describes the charge of the session, with warnings to be shown.
+// Receipt describes the charge of the session, with the warnings to be shown.
 func (s *LiveSession) Receipt() Receipt { return s.receipt }
 
 // Permutation implements Session by Source.Permutation.
@@ -191,11 +189,10 @@ func (s *LiveSession) SamplePoisson(dst []int32, n int, rate float64) ([]int32, 
 	return dst, err
 }
 
-// Release implements Session: if m.Event(c) equals a planned release that is
-// still unused, in all its numbers, that release is used up and the noise of m is
-// added to x. Otherwise, or after Close, x is zeroed and the error wraps ErrUnplanned.
-// If x is not finite, x is zeroed, the release is used up all the same, and the
-// error says so.
+// Release implements Session. If m.Event(c) equals a planned release that is still unused, in all its
+// numbers, Release uses up that release and adds the noise of m to x. Otherwise, or after Close, Release sets
+// x to zero and returns an error that wraps ErrUnplanned. If x is not finite, Release sets x to zero, still
+// uses up the planned release, and returns an error that describes the problem.
 func (s *LiveSession) Release(x []float64, c Certificate, m Mechanism) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,10 +227,10 @@ func (s *LiveSession) add(x []float64, c Certificate, m Mechanism, hidden bool) 
 	return err
 }
 
-// ReleaseExact implements Session. It is allowed if the plan has a
-// NonPrivateEvent, which makes the total of the data id infinite, or, in a
-// session from NewPublicSession, a PublicEvent. The number of exact releases is
-// not limited. A vector that is not finite is zeroed and an error.
+// ReleaseExact implements Session. It is allowed if the plan contains a NonPrivateEvent, which makes the
+// total cost of the data id infinite. In a session from NewPublicSession, a PublicEvent allows it as well.
+// The number of exact releases is not limited. If x is not finite, ReleaseExact sets x to zero and returns an
+// error.
 func (s *LiveSession) ReleaseExact(x []float64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,8 +249,7 @@ func (s *LiveSession) ReleaseExact(x []float64) error {
 	return err
 }
 
-// Releases counts the releases of each kind that were made or skipped, in the order of
-// the plan.
+// Releases returns the number of releases of each kind that were made or skipped, in the order of the plan.
 func (s *LiveSession) Releases() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,9 +260,9 @@ func (s *LiveSession) Releases() []int {
 	return made
 }
 
-// Skip uses up releases that an earlier attempt at the same plan made, as Releases of
-// its session said, without drawing noise. If the plan has fewer left, it skips none
-// and the error wraps ErrUnplanned.
+// Skip uses up the releases that an earlier attempt at the same plan made, without drawing noise. The
+// argument is the result of Releases of the earlier session. If the plan has fewer releases left, Skip skips
+// none and returns an error that wraps ErrUnplanned.
 func (s *LiveSession) Skip(made []int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,8 +279,8 @@ func (s *LiveSession) Skip(made []int) error {
 	return nil
 }
 
-// Close ends the session: later releases fail with ErrUnplanned and are zeroed. A charge
-// stays, whether its result was released or not.
+// Close ends the session. Later releases fail with ErrUnplanned and are set to zero. The charge remains in
+// the ledger, whether or not its result was released.
 func (s *LiveSession) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,17 +9,17 @@ import (
 	"dyad/privacy/internal/sampler"
 )
 
-// choiceSteps is the unit of the epsilon of a choice: with an epsilon that is a multiple of
-// 1/choiceSteps the probabilities of Choose equal the theorem's, to the last digit.
+// choiceSteps defines the unit 1/choiceSteps of the epsilon of a choice. If epsilon is a multiple of this
+// unit, the probabilities of Choose equal the probabilities of the theorem, to the last digit.
 const choiceSteps = 1 << 20
 
-// ChoiceEpsilon is the largest epsilon of a choice that is at most epsilon, 0 if there is none.
+// ChoiceEpsilon returns the largest epsilon of a choice that is at most epsilon, or 0 if there is none.
 func ChoiceEpsilon(epsilon float64) float64 {
 	return math.Floor(min(epsilon, 1<<20)*choiceSteps) / choiceSteps
 }
 
-// Choose implements Session by the exponential mechanism if its event is planned (docs/theory.md#bounded-range), else by
-// permute-and-flip (docs/theory.md#choice).
+// Choose implements Session. It uses the exponential mechanism if the plan contains a BoundedRangeEvent for
+// it (docs/theory.md#bounded-range), and permute-and-flip otherwise (docs/theory.md#choice).
 func (s *LiveSession) Choose(scores []int64, c Certificate, epsilon float64) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,10 +50,10 @@ func (s *LiveSession) Choose(scores []int64, c Certificate, epsilon float64) (in
 	return draw(scores, uint64(epsilon*choiceSteps), 2*uint64(sensitivity)*choiceSteps, s.src.Bits), nil
 }
 
-// Selection is a release of the best of a secret number of runs.
+// Selection is the release of the best run among a secret number of runs.
 type Selection struct {
-	Event account.RandomStoppingEvent // planned
-	// Candidates holds the release of one run of each candidate: mu-GDP for Event.Mu.
+	Event account.RandomStoppingEvent // Event is the planned event.
+	// Candidates holds, for each candidate, the events of one run. Each run is mu-GDP for the mu of Event.
 	Candidates [][]account.Event
 }
 
@@ -76,8 +76,8 @@ func (x Selection) validate() error {
 	return nil
 }
 
-// Best implements Session. All Event.Runs runs are made, so that their time does not tell how many
-// count.
+// Best implements Session. It makes all Event.Runs runs, so that the running time does not reveal how many
+// runs count.
 func (s *LiveSession) Best(x Selection, run func(candidate int, s Session) ([]float64, error)) (int, []float64, error) {
 	if err := x.validate(); err != nil {
 		return 0, nil, err
@@ -106,7 +106,7 @@ func (s *LiveSession) Best(x Selection, run func(candidate int, s Session) ([]fl
 	return best.candidate, best.released, best.err
 }
 
-// outcome is what a run released. A run that failed by what it released is below all others.
+// outcome is the result of a run. A run that failed because of its own releases ranks below all other runs.
 type outcome struct {
 	candidate int
 	released  []float64
@@ -123,7 +123,7 @@ func (o outcome) above(p outcome) bool {
 	return o.released[0] > p.released[0]
 }
 
-// run makes one run. Its error does not depend on the records: it is about the plan, or an interrupt.
+// run makes one run. Its error does not depend on the records. It is about the plan, or an interrupt.
 func (s *LiveSession) run(events []account.Event, candidate int, run func(int, Session) ([]float64, error)) (outcome, error) {
 	plan, err := newReleasePlan(events)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *LiveSession) run(events []account.Event, candidate int, run func(int, S
 	return outcome{candidate, released, err}, nil
 }
 
-// ErrFailedRun is wrapped by the error of a run of a selection that failed by what it released, for
-// example because a model left the range of numbers. Such a run is the worst of all, and no
-// reason to end: when a selection ends must not depend on runs that do not count.
+// ErrFailedRun is wrapped by the error of a run of a selection that failed because of its releases, for
+// example because a model left the range of float64. Such a run ranks below all other runs and does not end
+// the selection: the end of a selection must not depend on runs that do not count.
 var ErrFailedRun = errors.New("privacy: the run failed by what it released")

@@ -10,16 +10,16 @@ import (
 	"dyad/privacy/internal/sampler"
 )
 
-// Source is a stream of uniform random bits from ChaCha8 (math/rand/v2), and what is drawn
-// exactly from them (docs/theory.md#randomness). It is
-// not safe for concurrent use. The zero value is not usable: call NewSource.
+// Source is a stream of uniform random bits from ChaCha8 (math/rand/v2). Its methods draw exactly from
+// several distributions (docs/theory.md#randomness). It is not safe for concurrent use. The zero value is not
+// usable: call NewSource.
 type Source struct {
 	// Bits has the methods Uint64, Bit and Uint64n (an exactly uniform integer of [0, n)).
 	*sampler.Bits
 }
 
-// NewSource returns a source keyed with 256 bits of the operating system
-// (crypto/rand). It is the only source whose noise protects anybody.
+// NewSource returns a source keyed with 256 bits of the operating system (crypto/rand). Only the noise of
+// such a source protects anybody.
 func NewSource() (*Source, error) {
 	var key [32]byte
 	if _, err := crand.Read(key[:]); err != nil {
@@ -28,9 +28,9 @@ func NewSource() (*Source, error) {
 	return &Source{Bits: sampler.NewBits(key, true)}, nil
 }
 
-// NewSeededSource returns a source whose stream is a function of seed, for tests
-// and reproductions. Anyone who knows or guesses the seed can subtract the noise, so
-// Secret is false and reports must say so.
+// NewSeededSource returns a source whose stream is a function of seed, for tests and reproductions. Anyone
+// who knows or guesses the seed can subtract the noise. So Secret returns false, and reports must mention the
+// seed.
 func NewSeededSource(seed uint64) *Source {
 	msg := []byte("dyad/privacy seeded source 1 ........")
 	binary.LittleEndian.PutUint64(msg[len(msg)-8:], seed)
@@ -40,12 +40,11 @@ func NewSeededSource(seed uint64) *Source {
 // usable reports whether s came from NewSource or NewSeededSource.
 func (s *Source) usable() bool { return s != nil && s.Bits != nil }
 
-// Secret reports whether the stream was keyed by the operating system. It is false
-// for seeded sources.
+// Secret reports whether the operating system supplied the key of the stream. It is false for seeded sources.
 func (s *Source) Secret() bool { return s.usable() && s.Bits.Secret() }
 
-// Permutation returns an exactly uniform order of 0..n-1 (Fisher-Yates with
-// exactly uniform indices). It returns nil unless 0 < n <= 2^31-1.
+// Permutation returns an exactly uniform order of 0..n-1, by a Fisher-Yates shuffle with exactly uniform
+// indices. It returns nil unless 0 < n <= 2^31-1.
 func (s *Source) Permutation(n int) []int32 {
 	if n <= 0 || n > math.MaxInt32 {
 		return nil
@@ -61,9 +60,9 @@ func (s *Source) Permutation(n int) []int32 {
 	return p
 }
 
-// Sample moves an exactly uniform set of m of the entries of order, in exactly uniform
-// order, to its front: the first m steps of a Fisher-Yates shuffle, whatever the order
-// is before. It is an error unless 0 < m <= len(order) <= 2^31-1.
+// Sample moves an exactly uniform set of m entries of order to its front, in exactly uniform order. It makes
+// the first m steps of a Fisher-Yates shuffle, and its result is uniform for every initial order. It returns
+// an error unless 0 < m <= len(order) <= 2^31-1.
 func (s *Source) Sample(order []int32, m int) error {
 	n := len(order)
 	if m < 1 || m > n || n > math.MaxInt32 {
@@ -76,10 +75,10 @@ func (s *Source) Sample(order []int32, m int) error {
 	return nil
 }
 
-// SamplePoisson appends to dst[:0] those of 0..n-1, in order, that it draws: each with
-// probability floor(2^64 rate)/2^64, independently. That is rate exactly from 2^-11 on,
-// and never more, as what is accounted for a rate holds for smaller ones. It is an error
-// unless 0 < rate <= 1 and 0 < n <= 2^31-1.
+// SamplePoisson draws a random subset of 0..n-1 and appends its members to dst[:0], in order. Each number is
+// drawn independently with probability floor(2^64 rate)/2^64. This probability equals rate for rates of at
+// least 2^-11 and is never above rate, and the privacy cost for a rate also covers smaller rates.
+// SamplePoisson returns an error unless 0 < rate <= 1 and 0 < n <= 2^31-1.
 func (s *Source) SamplePoisson(dst []int32, n int, rate float64) ([]int32, error) {
 	if !(rate > 0 && rate <= 1) || n < 1 || n > math.MaxInt32 {
 		return nil, fmt.Errorf("privacy: a Poisson batch of rate %v of %d records, want a rate in (0, 1] and at least 1 record", rate, n)
@@ -97,11 +96,10 @@ func (s *Source) SamplePoisson(dst []int32, n int, rate float64) ([]int32, error
 	return dst, nil
 }
 
-// UniformBall sets dst to a random point of the centred Euclidean ball of the
-// given radius (> 0, finite): a normal direction times radius * U^(1/d). The
-// point is uniform up to float64 rounding. That is enough because it is drawn
-// before and independently of any data: no guarantee rests on its exact law,
-// only on the same point being used for both of two neighbouring data sets. The
+// UniformBall sets dst to a random point of the centred Euclidean ball of the given radius (> 0, finite). The
+// point is a normal direction times radius * U^(1/d), and is uniform up to float64 rounding. This precision
+// is sufficient because the point is drawn before and independently of any data. No guarantee depends on the
+// exact law of the point, only on the use of the same point for both of two neighbouring data sets. The
 // result is inside the ball in real arithmetic.
 func (s *Source) UniformBall(dst []float64, radius float64) {
 	largest := 0.0

@@ -5,36 +5,33 @@ import (
 	"math"
 )
 
-// ToeplitzFactor is a lower-triangular Toeplitz matrix C with nonnegative entries
-// C_bs = c_(b-s), where
+// ToeplitzFactor is a lower-triangular Toeplitz matrix C with nonnegative entries C_bs = c_(b-s), where
 //
 //	c_0 = 1,  c_j = sum_i Weight[i] Decay[i]^(j-1)  (j >= 1).
 //
-// The sum of exponentials makes its products and those with its inverse cheap: a
-// ToeplitzFilter keeps len(Decay) vectors, however many rows there are [Dvijotham,
-// McMahan, Pillutla, Steinke and Thakurta 2024, buffered linear Toeplitz].
+// Because c_j is a sum of exponentials, products with C and with its inverse are cheap: a ToeplitzFilter
+// stores len(Decay) vectors for any number of rows [Dvijotham, McMahan, Pillutla, Steinke and Thakurta 2024,
+// buffered linear Toeplitz].
 type ToeplitzFactor struct {
-	Weight []float64 // > 0
-	Decay  []float64 // in [0, 1]
+	Weight []float64 // The entries of Weight are > 0.
+	Decay  []float64 // The entries of Decay are in [0, 1].
 }
 
-// maxToeplitzRows is the largest number of rows of NewSquareRootToeplitz.
+// maxToeplitzRows is the largest number of rows of SquareRootToeplitz.
 const maxToeplitzRows = 1 << 24
 
-// SquareRootToeplitz returns the square root C of the prefix-sum matrix A (ones on
-// and below the diagonal) for the given number of rows, 2 to maxToeplitzRows, with
-// coefficients that are c_j = binom(2j, j)/4^j up to a few parts in 10^5.
-// [Fichtenberger, Henzinger and Upadhyay 2023]
+// SquareRootToeplitz returns an approximation C of the square root of the prefix-sum matrix A (ones on and
+// below the diagonal) for the given number of rows, 2 to maxToeplitzRows. The coefficients equal c_j =
+// binom(2j, j)/4^j up to a few parts in 10^5 [Fichtenberger, Henzinger and Upadhyay 2023].
 //
-// C C = A makes C a factorisation of A = B C with B = C. For the returned C, B = A
-// C^-1 exactly, whatever the error of the coefficients, and a certificate is
-// evaluated for the coefficients in hand: the approximation costs nothing but a
-// little utility.
+// The exact square root satisfies C C = A, which is a factorisation A = B C with B = C. For the returned C, B
+// = A C^-1 holds exactly for every error of the coefficients, and a certificate is evaluated for the returned
+// coefficients. So the approximation costs only a little utility.
 //
-// Coefficients. c_j is the j-th moment of the arcsine law, 1/pi int_0^1 x^j (x
-// (1-x))^(-1/2) dx. With x = e^-v, v = sinh(t/2)^2/rows, the integrand is even and
-// analytic in t for |Im t| < pi/2 and falls doubly exponentially, so the trapezoidal
-// rule of step h has an error of about e^(-pi^2/h); v <= 12 cuts off e^-18.
+// Coefficients. c_j is the j-th moment of the arcsine law, 1/pi int_0^1 x^j (x (1-x))^(-1/2) dx. Substitute x
+// = e^-v with v = sinh(t/2)^2/rows. The integrand is then even and analytic in t for |Im t| < pi/2, and it
+// decreases doubly exponentially. So the trapezoidal rule of step h has an error of about e^(-pi^2/h). The
+// limit v <= 12 cuts off e^-18.
 func SquareRootToeplitz(rows int) (*ToeplitzFactor, error) {
 	if rows < 2 || rows > maxToeplitzRows {
 		return nil, fmt.Errorf("%w: a square-root Toeplitz factor of %d rows; want 2 to %d; more records per update make fewer rows", errCertificate, rows, maxToeplitzRows)
@@ -48,7 +45,7 @@ func SquareRootToeplitz(rows int) (*ToeplitzFactor, error) {
 		if v > end {
 			return f, nil
 		}
-		weight := h / math.Pi * math.Sqrt(unit) / 2 // at t = 0, half of the limit
+		weight := h / math.Pi * math.Sqrt(unit) / 2 // the weight at t = 0 is half of the limit
 		if k > 0 {
 			weight = h / math.Pi * math.Exp(-1.5*v) / math.Sqrt(-math.Expm1(-v)) * unit * sinh * cosh
 		}
@@ -69,14 +66,13 @@ func (f *ToeplitzFactor) Validate() error {
 	return nil
 }
 
-// RowError bounds, for every b <= rows, the error of row b of C x as a ToeplitzFilter
-// computes it, where each computed x_s has norm at most norm and is within err of
-// the exact one.
+// RowError returns a bound, for every b <= rows, on the error of row b of C x as a ToeplitzFilter computes
+// it. Each computed x_s has norm at most norm and is within err of the exact x_s.
 //
-// Proof. A memory M_i = sum_(j<b) Decay^j x_(b-1-j) has norm at most norm N_i, N_i =
-// min(rows, 1/(1 - Decay_i)). Its update Decay M + x rounds at most twice, by less
-// than 2.1 u norm (N_i + 1), so its error is at most N_i (err + 2.1 u norm (N_i + 1)).
-// The sum over len(Weight) memories and x rounds at most len(Weight) + 2 times. QED
+// Proof. A memory M_i = sum_(j<b) Decay^j x_(b-1-j) has norm at most norm N_i, where N_i = min(rows, 1/(1 -
+// Decay_i)). Its update Decay M + x rounds at most twice, by less than 2.1 u norm (N_i + 1), so its error is
+// at most N_i (err + 2.1 u norm (N_i + 1)). The sum over len(Weight) memories and x rounds at most
+// len(Weight) + 2 times. QED
 func (f *ToeplitzFactor) RowError(norm, err float64, rows int) float64 {
 	const u = 0x1p-53
 	total, size := err, norm
@@ -91,16 +87,17 @@ func (f *ToeplitzFactor) RowError(norm, err float64, rows int) float64 {
 	return (total + float64(len(f.Weight)+3)*1.1*u*size) * (1 + 0x1p-40)
 }
 
-// ToeplitzFilter computes products with a factor and its inverse, row by row, for
-// vectors of a fixed length. For C x, row b is Past + x_b, and x_b is pushed. For x
-// = C^-1 y, x_b is y_b - Past, and x_b is pushed.
+// ToeplitzFilter computes products with a factor and with its inverse, row by row, for vectors of a fixed
+// length. To compute C x, take Past + x_b as row b and push x_b. To compute x = C^-1 y, take x_b = y_b - Past
+// and push x_b. Past is sum_(s<b) c_(b-s) x_s, and AddPast computes it.
 type ToeplitzFilter struct {
 	factor *ToeplitzFactor
-	// Memory[i*d+k] is coordinate k of sum_(s<b) Decay[i]^(b-1-s) x_s.
+	// Memory holds one vector for each term of the factor: Memory[i*d+k] is coordinate k of sum_(s<b)
+	// Decay[i]^(b-1-s) x_s.
 	Memory []float64
 }
 
-// NewToeplitzFilter starts at row 1, with vectors of length d. factor must be valid.
+// NewToeplitzFilter returns a filter at row 1 for vectors of length d. The factor must be valid.
 func NewToeplitzFilter(factor *ToeplitzFactor, d int) *ToeplitzFilter {
 	return &ToeplitzFilter{factor: factor, Memory: make([]float64, len(factor.Decay)*d)}
 }
@@ -116,7 +113,7 @@ func (f *ToeplitzFilter) AddPast(dst []float64, scale float64) {
 	}
 }
 
-// Push appends x_b.
+// Push appends x_b to the rows of the filter.
 func (f *ToeplitzFilter) Push(x []float64) {
 	for i, decay := range f.factor.Decay {
 		memory := f.Memory[i*len(x) : (i+1)*len(x)]
@@ -126,9 +123,9 @@ func (f *ToeplitzFilter) Push(x []float64) {
 	}
 }
 
-// PrefixNoise is about the rows of B = A C^-1: the norm of row b is the
-// standard deviation of prefix sum b when it is computed from C x + unit noise. It
-// returns the norm of the last one, which is the largest, and the mean of all norms.
+// PrefixNoise returns two statistics of the rows of B = A C^-1. The norm of row b is the standard deviation
+// of prefix sum b if it is computed from C x + unit noise. The result last is the norm of the last row, which
+// is the largest norm, and mean is the mean of all norms.
 func (f *ToeplitzFactor) PrefixNoise(rows int) (last, mean float64) {
 	inverse := NewToeplitzFilter(f, 1)
 	x := make([]float64, 1)

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Success bounds the probability with which somebody who knows everything but one unit, and sees
-// what was released, tells right which of two values the unit had, each being as likely before.
-// It is 1 without a guarantee.
+// Success returns an upper bound of the probability of a correct guess in the following test. An adversary
+// knows everything except one unit, sees the release, and guesses which of two equally likely values the unit
+// has. The bound is 1 without a guarantee.
 //
-// A test with errors a and b is right with probability 1 - (a+b)/2. Under mu-GDP a + b is least at
-// a = b = Phi(-mu/2), where the slope of the trade-off function is -1, so that the test is right
-// with probability Phi(mu/2) (docs/theory.md#gdp). Under (epsilon, delta)-DP, 1 - b <= e^epsilon a +
-// delta and 1 - a <= e^epsilon b + delta add up to a + b >= 2 (1-delta)/(1+e^epsilon). QED
+// Proof. A test with errors a and b is right with probability 1 - (a+b)/2. Under mu-GDP, a + b is smallest at
+// a = b = Phi(-mu/2), where the slope of the trade-off function is -1. So the test is right with probability
+// Phi(mu/2) (docs/theory.md#gdp). Under (epsilon, delta)-DP, 1 - b <= e^epsilon a + delta and 1 - a <=
+// e^epsilon b + delta add up to a + b >= 2 (1-delta)/(1+e^epsilon). QED
 func (g Guarantee) Success() float64 {
 	switch {
 	case g.Kind == None || g.Kind == Public:
@@ -25,7 +25,7 @@ func (g Guarantee) Success() float64 {
 	return 1 - (1-g.Delta)/(1+math.Exp(g.Epsilon))
 }
 
-// Words says in one sentence what the guarantee means for the unit that it protects.
+// Words explains in one sentence what the guarantee means for the unit that it protects.
 func (g Guarantee) Words() string {
 	switch g.Kind {
 	case None, Public:
@@ -38,9 +38,10 @@ func (g Guarantee) Words() string {
 	return fmt.Sprintf("epsilon = %s, delta = %s for %s: %s", inWords(g.Epsilon), inWords(g.Delta), g.Unit, g.guess("the result"))
 }
 
-// Sentences are two for people who were not there: what somebody who sees the release can find out about the
-// unit, and the guarantee as the field states it. seen names the release, such as "this model". There are none
-// without a guarantee.
+// Sentences returns two sentences for readers who do not know the run. The first sentence explains what
+// somebody who sees the release can find out about the unit. The second sentence states the guarantee in the
+// terms of the field. The argument seen names the release, such as "this model". Without a guarantee,
+// Sentences returns none.
 func (g Guarantee) Sentences(seen string) []string {
 	if g.Kind == None || g.Kind == Public {
 		return nil
@@ -51,13 +52,13 @@ func (g Guarantee) Sentences(seen string) []string {
 	}
 }
 
-// SuccessPercent is Success in percent as texts have it, rounded up.
+// SuccessPercent returns Success in percent for use in texts, rounded up.
 func (g Guarantee) SuccessPercent() string { return percentUp(g.Success()) }
 
-// inWords is a number for people: three digits, rounded up.
+// inWords formats a number for readers, with three digits and rounded up.
 func inWords(x float64) string { return formatUp(x, 3) }
 
-// guess is the risk in words, the end of a sentence.
+// guess describes the risk in words. The text is the end of a sentence.
 func (g Guarantee) guess(seen string) string {
 	one, single := strings.CutPrefix(g.Unit, "one ")
 	used := g.Unit + " were used, or others in their place,"
@@ -72,7 +73,7 @@ func (g Guarantee) guess(seen string) string {
 	return fmt.Sprintf("an attacker who knows everyone else's data and sees %s can guess whether %s with at most %s %% success; a coin has 50 %%", seen, used, percentUp(g.Success()))
 }
 
-// percentUp is a probability in percent, rounded up: to a whole number, or above 99 to a tenth.
+// percentUp formats a probability in percent, rounded up: to a whole number, or to a tenth if it is above 99.
 func percentUp(p float64) string {
 	percent := 100 * p * (1 + 1e-12) // covers the rounding errors of p
 	if percent > 99 {

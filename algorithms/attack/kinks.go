@@ -7,17 +7,16 @@ import (
 	"dyad/engine"
 )
 
-// KinkLosses are scalars whose slope jumps where a computed sigmoid crosses a constant,
-// and which it does at u = at, so that the last bit of that sigmoid decides a whole jump.
-// An algorithm that starts at w = 0 puts every pair of scores on the kink at = 0 in its
-// first step. A certificate covers them only if the slope of a pair is a function of that
-// pair's numbers alone, bit for bit (engine.Scalar).
+// KinkLosses are scalars whose slope jumps where a computed sigmoid crosses a constant. The sigmoid crosses the
+// constant at u = at, so its last bit decides a whole jump. An algorithm that starts at w = 0 puts every pair
+// of scores on the kink at = 0 in its first step. A certificate covers such losses only if the slope of a pair
+// is a function of this pair's numbers alone, bit for bit (engine.Scalar).
 func KinkLosses(at float64) []*engine.Expression {
 	var all []*engine.Expression
 	add := func(text string, params map[string]float64) {
 		e, err := engine.NewExpression(fmt.Sprintf("kink-%d", len(all)), text, engine.ExpressionOptions{Params: params})
 		if err != nil {
-			panic(err) // the formulas are this package's own
+			panic(err) // the formulas are set by this package
 		}
 		all = append(all, e)
 	}
@@ -27,16 +26,16 @@ func KinkLosses(at float64) []*engine.Expression {
 	return all
 }
 
-// Instance is a data set and a neighbour, with what is special about them.
+// Instance is a data set and a neighbour, with a description of their special property.
 type Instance struct {
 	Data, Neighbour *engine.Records
 	Name            string
 }
 
-// KinkNeighbours have pairs of records with few different margins: data sets of n >= 4 records in which the positive ones are all (R, 0,
-// ..., 0) and the negative ones all (-R, 0, ..., 0), but for record k, whose label alone
-// differs between the two. There are few records of one class: one that changes its class
-// then moves all the others to other places of blocks that hold one class only.
+// KinkNeighbours returns data sets of n >= 4 records whose pairs have few different margins. The positive records are all
+// (R, 0, ..., 0) and the negative records all (-R, 0, ..., 0), except for record k. Only the label of record k differs
+// between the two data sets. One class has few records. If a record changes its class, all records of the other class move
+// to other places of blocks that hold one class only.
 func KinkNeighbours(n, d int, b engine.Bounds) []Instance {
 	var all []Instance
 	for _, few := range []int{1, 4, 5, 8} {

@@ -8,19 +8,23 @@ import (
 	"dyad/privacy"
 )
 
-// Move is how far something that a run asks for is from what its replay on a neighbour asks for.
+// Move is the distance between a request of a run and the request of its replay on a neighbour.
 type Move struct {
-	Call            // of the replay
-	Was   []float64 // Before of the run that answers it
-	Name  string    // of the row of the plan, if it is known; Selection for what a run of one releases
-	By    float64   // the distance of exact vectors in the norm of their certificate, or the largest change of a score
-	Bound float64   // the certified sensitivity of it
+	Call // the call of the replay
+	// Was is Before of the run that answers the replay.
+	Was []float64
+	// Name is the name of the row of the plan, if it is known. It is Selection for a release of a run of a selection.
+	Name string
+	// By is the distance of the exact vectors in the norm of their certificate, or the largest change of a score.
+	By float64
+	// Bound is the certified sensitivity.
+	Bound float64
 }
 
-// Share is the move over its bound.
+// Share returns the move divided by its bound.
 func (m Move) Share() float64 { return m.By / m.Bound }
 
-// Apart is the distance of two exact vectors in the norm of a certificate.
+// Apart returns the distance of two exact vectors in the norm of a certificate.
 func Apart(c privacy.Certificate, a, b []float64) float64 {
 	far, square := 0.0, 0.0
 	for k, v := range a {
@@ -33,7 +37,8 @@ func Apart(c privacy.Certificate, a, b []float64) float64 {
 	return math.Sqrt(square)
 }
 
-// Moves are how far a replay moves from the run that answers it: releases, hidden steps, choices, and what each run of a selection releases.
+// Moves returns how far a replay moves from the run that answers it: its releases, hidden steps, choices, and the releases
+// of each run of a selection.
 func (r *Recorder) Moves() (all []Move) {
 	for i, c := range r.Calls {
 		was := r.Of.Calls[i]
@@ -58,7 +63,8 @@ func (r *Recorder) Moves() (all []Move) {
 	return all
 }
 
-// Joint is how far all releases move together: the root of the sum of squares for Gaussian noise, the sum for pure noise.
+// Joint returns how far all releases move together. It is the root of the sum of squares for Gaussian noise and the sum
+// for pure noise.
 func Joint(all []Move) (far float64) {
 	gaussian := false
 	for _, m := range all {
@@ -74,8 +80,8 @@ func Joint(all []Move) (far float64) {
 	return far
 }
 
-// Jobs runs two jobs of one plan, on a data set and on a neighbour, and returns how far what they ask for moves. The error is a Violation if the
-// second one asks for something else, or returns other bits.
+// Jobs runs two jobs of one plan, on a data set and on a neighbour, and returns how far their requests move. The error is a
+// Violation if the second job makes other requests or returns other bits.
 func Jobs(ctx context.Context, data, neighbour algorithms.Job, seed uint64) ([]Move, error) {
 	session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), data.Plan.Events())
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"dyad/engine"
 )
 
-// Loss is the loss of examples for an algorithm: the logistic loss of scores, or of metrics if
-// it learns nothing else.
+// Loss returns an example loss for an algorithm. It is the logistic loss of scores, or of metrics if the
+// algorithm learns only metrics.
 func Loss(i algorithms.Info) engine.Loss {
 	if i.Learns(engine.Logistic{}) {
 		return engine.Logistic{}
@@ -17,8 +17,8 @@ func Loss(i algorithms.Info) engine.Loss {
 	return engine.MahalanobisLogistic{}
 }
 
-// RandomRecords are n records of d features, uniform directions with norms up to
-// R and random labels -b or b. They are for tests: the coins are not secret.
+// RandomRecords returns n records of d features with uniform directions, norms up to R and random labels -b or
+// b. They are for tests: the coins are not secret.
 func RandomRecords(n, d int, b engine.Bounds, seed uint64) *engine.Records {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	x, y := make([]float64, n*d), make([]float64, n)
@@ -29,8 +29,8 @@ func RandomRecords(n, d int, b engine.Bounds, seed uint64) *engine.Records {
 	return mustRecords(x, y, d, b)
 }
 
-// Neighbours returns count copies of r with one record replaced by a random one,
-// a mirrored one, or one whose label is flipped, in turn.
+// Neighbours returns count copies of r with one record replaced. The replacement is in turn a random record, a
+// mirrored record, or the same record with a flipped label.
 func Neighbours(r *engine.Records, count int, seed uint64) []*engine.Records {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	out := make([]*engine.Records, count)
@@ -56,9 +56,9 @@ func Neighbours(r *engine.Records, count int, seed uint64) []*engine.Records {
 	return out
 }
 
-// WorstCase is the structured instance of docs/theory.md#audit-worst-cases: every record is
-// (-R u, -b) for a unit vector u; the neighbour's record k is (R u, b). On it the
-// change of the AUC gradient nearly attains its bound.
+// WorstCase returns the structured instance of docs/theory.md#audit-worst-cases. Every record is (-R u, -b) for
+// a unit vector u, and the neighbour's record k is (R u, b). On this instance the change of the AUC gradient
+// nearly attains its bound.
 func WorstCase(n, d, k int, b engine.Bounds) (data, neighbour *engine.Records) {
 	x, y := make([]float64, n*d), make([]float64, n)
 	for i := range y {
@@ -71,9 +71,9 @@ func WorstCase(n, d, k int, b engine.Bounds) (data, neighbour *engine.Records) {
 	return data, mustRecords(x, y, d, b)
 }
 
-// PairNeighbours are for a private choice of products of features: labels that the features tell, so that a model is sure, but for some records
-// about which it is sure and wrong, so that sums of residuals times products are not near 0. The replaced record has residuals and products as
-// large as they can be.
+// PairNeighbours returns instances for a private choice of products of features. The features determine the labels, so a
+// model is certain. For a few records the model is certain and wrong, so sums of residuals times products are not near 0.
+// The replaced record has the largest possible residuals and products.
 func PairNeighbours(n, d int, b engine.Bounds) (all []Instance) {
 	x, y := make([]float64, n*d), make([]float64, n)
 	size := b.FeatureNorm / math.Sqrt(float64(d))
@@ -105,7 +105,7 @@ func PairNeighbours(n, d int, b engine.Bounds) (all []Instance) {
 	}
 }
 
-// Exhaust is the largest distance of a query between neighbours, over all data sets of n records of these kinds.
+// Exhaust returns the largest distance of a query between neighbours, over all data sets of n records of these kinds.
 func Exhaust[T any](kinds []T, n int, query func([]T) []float64, apart func(a, b []float64) float64) (most float64) {
 	total := 1
 	for range n {
@@ -160,7 +160,7 @@ func randomLabel(rng *rand.Rand, b engine.Bounds) float64 {
 func mustRecords(x, y []float64, d int, b engine.Bounds) *engine.Records {
 	r, err := engine.AdoptRecords(x, y, d, b)
 	if err != nil {
-		panic(err) // the shapes are this package's own
+		panic(err) // the shapes are set by this package
 	}
 	return r
 }

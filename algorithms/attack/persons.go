@@ -6,7 +6,7 @@ import (
 	"dyad/engine"
 )
 
-// RandomPersons are records like RandomRecords of persons with 1 to most rows each
+// RandomPersons returns random records, drawn as in RandomRecords, of persons with 1 to most rows each
 // (docs/theory.md#persons).
 func RandomPersons(persons, most, d int, b engine.Bounds, seed uint64) *engine.Records {
 	rng := rand.New(rand.NewPCG(seed, 11))
@@ -20,9 +20,9 @@ func RandomPersons(persons, most, d int, b engine.Bounds, seed uint64) *engine.R
 	})
 }
 
-// PersonNeighbours returns count copies of r, whose persons have at most most rows, with all
-// rows of one person replaced: by random ones of another number, by the greatest number of
-// mirrored ones, or by a single one at the end of the first axis.
+// PersonNeighbours returns count copies of r with all rows of one person replaced. The persons of r have at
+// most most rows. The new rows are random rows of another number, the greatest number of mirrored rows, or a
+// single row at the end of the first axis.
 func PersonNeighbours(r *engine.Records, count, most int, seed uint64) []*engine.Records {
 	rng := rand.New(rand.NewPCG(seed, 12))
 	out := make([]*engine.Records, count)
@@ -64,8 +64,8 @@ func PersonNeighbours(r *engine.Records, count, most int, seed uint64) []*engine
 	return out
 }
 
-// WorstPersons is WorstCase for persons: all rows of all are (-R u, -b), the neighbour's
-// person k has one row (R u, b), however many it had.
+// WorstPersons is WorstCase for persons. All rows of all persons are (-R u, -b). Person k of the neighbour has
+// one row (R u, b), whatever its number of rows in the data.
 func WorstPersons(counts []int, d, k int, b engine.Bounds) (data, neighbour *engine.Records) {
 	most := 1
 	for _, m := range counts {
@@ -87,8 +87,8 @@ func WorstPersons(counts []int, d, k int, b engine.Bounds) (data, neighbour *eng
 	return data, PersonRecords(counts, most, d, b, row(1))
 }
 
-// PersonRecords are records of persons with the given numbers of rows, at most `most`, each made by row,
-// which fills in features and returns the label.
+// PersonRecords returns records of persons with the given numbers of rows, at most `most` each. row makes a
+// row: it fills in the features and returns the label.
 func PersonRecords(counts []int, most, d int, b engine.Bounds, row func(person int, row []float64) float64) *engine.Records {
 	var x, y []float64
 	var of []int32
@@ -100,7 +100,7 @@ func PersonRecords(counts []int, most, d int, b engine.Bounds, row func(person i
 	}
 	r, err := mustRecords(x, y, d, b).GroupPersons(of, len(counts), most)
 	if err != nil {
-		panic(err) // the shapes are this package's own
+		panic(err) // the shapes are set by this package
 	}
 	return r
 }

@@ -18,30 +18,30 @@ const (
 	Poisson   = "Poisson sample"
 )
 
-// ErrEnough ends a run after the releases that Recorder.Most allows.
+// ErrEnough ends a run after the number of releases that Recorder.Most allows.
 var ErrEnough = errors.New("attack: enough releases")
 
-// Violation is something that an attack found.
+// Violation is an error that describes a violated promise which an attack found.
 type Violation struct{ Reason string }
 
 func (v Violation) Error() string { return "attack: " + v.Reason }
 
-// Call is one thing that an algorithm asked its session for.
+// Call is one request of an algorithm to its session.
 type Call struct {
-	Kind, Detail  string // the detail has sizes; neither may depend on data
+	Kind, Detail  string // Detail has sizes; neither Kind nor Detail may depend on data
 	Certificate   privacy.Certificate
 	Noise         privacy.Mechanism
-	Before, After []float64 // the exact vector, which only an attack has, and the vector that came out
+	Before, After []float64 // the exact vector, which only an attack sees, and the released vector
 	Order         []int32   // a permutation or a batch
-	Scores        []int64   // of the candidates of a choice
-	Epsilon       float64   // of a choice
-	Mu            float64   // of each run of a selection, as planned
-	Runs          []Run     // of a selection
-	Chosen        int       // candidate of a choice or of a selection
-	err           error     // of a selection
+	Scores        []int64   // the scores of the candidates of a choice
+	Epsilon       float64   // the epsilon of a choice
+	Mu            float64   // the planned mu of each run of a selection
+	Runs          []Run     // the runs of a selection
+	Chosen        int       // the chosen candidate of a choice or of a selection
+	err           error     // the error of a selection
 }
 
-// Run is one run of a selection. How many count is secret, and so are all but the best.
+// Run is one run of a selection. The number of runs that count is secret, and so are all runs except the best one.
 type Run struct {
 	Candidate int
 	Seen      *Recorder
@@ -52,27 +52,29 @@ type Run struct {
 // Recorder is a session that records every call.
 type Recorder struct {
 	privacy.Session
-	// Coins, if set, gives the data-independent coins in place of the session.
+	// Coins, if set, provides the data-independent coins instead of the session.
 	Coins *privacy.Source
-	// Of is the recorded run that answers this one. It is nil while a run is recorded.
+	// Of is the recorded run whose answers this replay gets. It is nil while a run is recorded.
 	Of *Recorder
-	// Fresh answers a run on the same data with other secret coins: batches and the noise of hidden steps.
+	// Fresh makes the replay a run on the same data with other secret coins, that is other batches and other
+	// noise of hidden steps.
 	Fresh bool
-	// Most is the number of releases after which the run ends with ErrEnough; 0 allows all.
+	// Most is the number of releases after which the run ends with ErrEnough. If it is 0, the number is not limited.
 	Most     int
 	Calls    []Call
 	released int
 	err      error
 }
 
-// Fail notes a violation. The first one stays.
+// Fail records a violation. Only the first violation is kept.
 func (r *Recorder) Fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = Violation{fmt.Sprintf(format, args...)}
 	}
 }
 
-// Outcome returns the first violation of a replay, or err, with which the replay ended. If it returns nil, the replay made all the recorded calls.
+// Outcome returns the first violation of a replay. If there is no violation, it returns err, the error with which the
+// replay ended. If Outcome returns nil, the replay made all the recorded calls.
 func (r *Recorder) Outcome(err error) error {
 	if r.err != nil {
 		return r.err
@@ -83,7 +85,7 @@ func (r *Recorder) Outcome(err error) error {
 	return err
 }
 
-// Made are the calls of some kinds.
+// Made returns the calls of the given kinds.
 func (r *Recorder) Made(kinds ...string) (all []Call) {
 	for _, c := range r.Calls {
 		if slices.Contains(kinds, c.Kind) {
@@ -93,8 +95,8 @@ func (r *Recorder) Made(kinds ...string) (all []Call) {
 	return all
 }
 
-// Both records a run on a data set, side 0, and replays it on a neighbour, side 1. The error is a Violation if the second run asks for something
-// else or returns other bits.
+// Both records a run on a data set (side 0) and replays it on a neighbour (side 1). The error is a Violation if the second
+// run makes other calls or returns other bits.
 func Both(s privacy.Session, run func(side int, s privacy.Session) ([]float64, error)) (first, second *Recorder, err error) {
 	first = &Recorder{Session: s}
 	second = &Recorder{Session: s, Of: first}
@@ -109,12 +111,12 @@ func Both(s privacy.Session, run func(side int, s privacy.Session) ([]float64, e
 	return first, second, second.Outcome(err)
 }
 
-// SameBits compares vectors bit for bit.
+// SameBits reports whether two vectors are equal bit for bit.
 func SameBits(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
 }
 
-// past is the recorded call that answers c, nil while a run is recorded and after a violation.
+// past returns the recorded call that answers c. It returns nil while a run is recorded and after a violation.
 func (r *Recorder) past(c Call) *Call {
 	if r.Of == nil {
 		return nil
@@ -134,7 +136,7 @@ func (r *Recorder) past(c Call) *Call {
 
 func (r *Recorder) note(c Call) { r.Calls = append(r.Calls, c) }
 
-// Note records or compares something that is not asked of the session.
+// Note records or compares an event that is not a call of the session.
 func (r *Recorder) Note(kind, detail string) {
 	c := Call{Kind: kind, Detail: detail}
 	r.past(c)
@@ -202,7 +204,7 @@ func (r *Recorder) batch(c Call, dst []int32, draw func(s coins, dst []int32) ([
 	case p != nil && !r.Fresh:
 		c.Order = p.Order
 	default:
-		if r.Coins != nil { // the session wants to know of a batch
+		if r.Coins != nil { // the session must be told of the batch
 			if _, err := draw(r.Session, slices.Clone(dst)); err != nil {
 				return nil, err
 			}
@@ -217,8 +219,9 @@ func (r *Recorder) batch(c Call, dst []int32, draw func(s coins, dst []int32) ([
 	return append(dst[:0], c.Order...), nil
 }
 
-// HiddenStep implements privacy.Session. A replay gets the recorded noise, or its opposite if coins are fresh, since its law is symmetric, and its
-// state goes its own way: the two states show how far they drift apart.
+// HiddenStep implements privacy.Session. A replay gets the recorded noise. If the coins are fresh, it gets the negative of
+// the recorded noise, since the law of the noise is symmetric. The state of a replay is its own state, so the two runs show
+// how far their states drift apart.
 func (r *Recorder) HiddenStep(x []float64, cert privacy.Certificate, m privacy.Mechanism) error {
 	return r.noisy(Hidden, x, cert, m)
 }
@@ -300,7 +303,7 @@ func (r *Recorder) Choose(scores []int64, cert privacy.Certificate, epsilon floa
 	return c.Chosen, nil
 }
 
-// Best implements privacy.Session. A replay makes the recorded runs, which must tell the same.
+// Best implements privacy.Session. A replay makes the recorded runs, which must return the same results.
 func (r *Recorder) Best(x privacy.Selection, run func(candidate int, s privacy.Session) ([]float64, error)) (int, []float64, error) {
 	c := Call{Kind: Selection, Detail: fmt.Sprint(len(x.Candidates), x.Event), Mu: x.Event.Mu}
 	one := func(candidate int, s privacy.Session, of *Recorder) ([]float64, error) {

@@ -1,12 +1,13 @@
-// Package attack compares runs on neighbouring data sets (docs/design.md#one-attack-room). It has the neighbours by kind of input, the
-// session that records a run and answers the run on a neighbour with the past of the first one, and the score: how far what both ask for is
-// apart, over what is certified. Audits, the tables of tests and the search for neighbours in bench/attacks call it.
+// Package attack compares runs on neighbouring data sets (docs/design.md#one-attack-room). It has neighbours for each kind
+// of input, and a session that records a run and answers the run on a neighbour with the recorded answers. The score of an
+// attack is the distance between the requests of both runs, divided by the certified distance. Audits, the tables of tests
+// and the search for neighbours in bench/attacks use this package.
 //
-// Record/replay: a run on D is recorded; the run on a neighbour D' is answered with the recorded releases. A sound
-// algorithm then asks for the same things in the same order, moves each released vector by at most its certificate, and
-// returns the same bits, because what it returns depends on data only through releases. If its guarantee rests on
-// secret batches or steps, it returns the same bits for other ones too, and steps of a secret state are coupled: the
-// two runs get the same noise, and their states may not drift apart faster than certified. (The idea comes from the
+// Record/replay: a run on D is recorded, and the run on a neighbour D' is answered with the recorded releases. A sound
+// algorithm then makes the same calls in the same order and moves each released vector by at most its certificate. It
+// returns the same bits, because its result depends on data only through releases. If its guarantee rests on secret
+// batches or steps, it returns the same bits for other secret coins, too. Steps of a secret state are coupled: the two
+// runs get the same noise, and their states may not drift apart faster than certified. (The idea comes from the
 // dp-recorder project; arXiv 2602.17454.)
 package attack
 
@@ -27,25 +28,25 @@ func violation(format string, args ...any) error {
 	return Violation{Reason: fmt.Sprintf(format, args...)}
 }
 
-// moves are how far the releases of a run and of its replay are apart.
+// moves holds the distances between the releases of a run and of its replay.
 type moves struct {
-	run     *Recorder // the replay, which notes violations
-	largest float64   // moved / certified, over all releases; of a stream of all together
+	run     *Recorder // the replay, which records violations
+	largest float64   // moved / certified, the largest over all releases; for a stream, of all releases together
 	mu2     float64   // sum of (moved / sigma)^2 over Gaussian releases
 	pure    float64   // sum of moved / scale over K-norm and Laplace releases
 	square  float64   // sum of moved^2
-	joint   float64   // certified for all releases together, of a stream
+	joint   float64   // the distance certified for all releases of a stream together
 	apart   float64   // distance of the secret states of the two runs
 }
 
-// compare compares all calls of a replay with those that it was answered with.
+// compare compares all calls of a replay with the recorded calls that answered them.
 func compare(run *Recorder, stream bool) *moves {
 	m := &moves{run: run}
 	for i := range min(len(run.Calls), len(run.Of.Calls)) {
 		c, r := run.Calls[i], run.Of.Calls[i]
 		switch {
 		case c.Kind != r.Kind || c.Detail != r.Detail:
-			return m // noted by the recorder
+			return m // recorded by the recorder
 		case c.Kind == Choice || c.Kind == Selection:
 			run.Fail("call %d is a %s, whose scores are not compared here", i+1, c.Kind)
 		case c.Kind == Hidden || c.Kind == Release && c.Certificate.HiddenSteps() > 0:
@@ -84,8 +85,8 @@ func (m *moves) release(i int, c, r Call) {
 	}
 }
 
-// hidden checks that the states before the noise, rounded to the grid, are not farther
-// apart than the certificate's contraction and gap allow.
+// hidden checks that the states before the noise, rounded to the grid, are not farther apart than the
+// contraction and gap of the certificate allow.
 func (m *moves) hidden(i int, c, r Call) {
 	e, ok := c.Noise.Event(r.Certificate).(account.ConvergentEvent)
 	if !ok {
@@ -103,9 +104,9 @@ func (m *moves) hidden(i int, c, r Call) {
 	}
 }
 
-// together checks what all releases of a replay moved against the whole guarantee: a
-// plan may charge less than the sum of its releases, if they read different records.
-// Batches are known here, so the mu of a plan that draws some is that for known ones.
+// together checks the moves of all releases of a replay against the whole guarantee. A plan may charge less
+// than the sum of its releases if they read different records. Batches are known in a replay, so for a plan
+// with random batches mu is the mu for known batches.
 func (m *moves) together(p *algorithms.Plan) {
 	const slack = 1 + 1e-9
 	g := p.Guarantee
@@ -123,14 +124,14 @@ func (m *moves) together(p *algorithms.Plan) {
 	}
 }
 
-// watched makes queries part of what is recorded.
+// watched records queries, too.
 type watched struct {
 	engine.Evaluator
 	r *Recorder
 }
 
-// Sum notes what a query is about: pairs and the centre that their records are moved to, or
-// everything of moments. A centre or a weight that was not released differs between neighbours.
+// Sum records the input of a query: its pairs and the centre to which their records are moved, or all fields of
+// a query for moments. A centre or a weight that was not released differs between neighbours.
 func (w watched) Sum(ctx context.Context, dst []float64, q engine.Query) error {
 	if p := q.Pairs; p != nil {
 		w.r.Note("gradient", fmt.Sprintf("%T %d %x %x", p, p.Len(), q.Centre, q.Radius))
@@ -140,16 +141,16 @@ func (w watched) Sum(ctx context.Context, dst []float64, q engine.Query) error {
 	return w.Evaluator.Sum(ctx, dst, q)
 }
 
-// Replay runs plan p of a on data and replays it on every neighbour, each of the
-// same shape and bounds. It returns a Violation if the algorithm is not sound on
-// them, and the largest moved/certified ratio seen.
+// Replay runs plan p of a on data and replays it on every neighbour. Each neighbour must have the same shape
+// and bounds. It returns the largest moved/certified ratio of all releases, and a Violation if the algorithm is
+// not sound on these data sets.
 func Replay(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, neighbours []*engine.Records, seed uint64) (float64, error) {
 	return replayAll(p, false, data, neighbours, seed, func(data *engine.Records, r *Recorder) ([]float64, error) {
 		ev, err := p.Spec.Kernel.Bind(data)
 		if err != nil {
 			return nil, err
 		}
-		step := func(done, total int) { r.Note("step", fmt.Sprint(done, total)) } // their number may not depend on data
+		step := func(done, total int) { r.Note("step", fmt.Sprint(done, total)) } // the number of steps may not depend on data
 		w, err := a.Train(context.Background(), watched{ev, r}, p, r, algorithms.Tracker{OnStep: step})
 		return w, errors.Join(err, ev.Close())
 	})

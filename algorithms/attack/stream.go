@@ -8,16 +8,15 @@ import (
 	"dyad/privacy"
 )
 
-// Stepper is what ReplayStream attacks: an algorithms.Online, or one with a defect.
+// Stepper is a stream that ReplayStream attacks: an algorithms.Online, or a version with a defect.
 type Stepper interface {
 	Step(ctx context.Context, x []float64, y float64) ([]float64, error)
 }
 
-// ReplayStream feeds data, in their order, to a stream and replays it on every
-// neighbour, each of the same shape and bounds. It returns a Violation if the
-// releases together move by more than the joint certificate, or if a step returns
-// anything that does not follow from releases; and the largest joint ratio
-// moved/certified seen.
+// ReplayStream feeds data, in their order, to a stream and replays it on every neighbour. Each neighbour must
+// have the same shape and bounds. ReplayStream returns the largest joint ratio moved/certified. It returns a
+// Violation if the releases together move by more than the joint certificate, or if the result of a step does
+// not follow from releases.
 func ReplayStream(p *algorithms.Plan, start func(privacy.Session) (Stepper, error), data *engine.Records, neighbours []*engine.Records, seed uint64) (float64, error) {
 	return replayAll(p, true, data, neighbours, seed, func(data *engine.Records, r *Recorder) (all []float64, err error) {
 		s, err := start(r)

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// threshold chooses a score, a threshold and a side on the first half of the runs and
-// bounds epsilon by Clopper-Pearson on the second half.
+// threshold chooses a score, a threshold and a side on the first half of the runs. It bounds epsilon by
+// Clopper-Pearson on the second half.
 func (c *campaign) threshold(trials [2][]keptTrial, delta, alpha float64) (Bound, [2][]float64) {
 	half := len(trials[0]) / 2
 	pilot, held := [2][]keptTrial{trials[0][:half], trials[1][:half]}, [2][]keptTrial{trials[0][half:], trials[1][half:]}
@@ -55,17 +55,19 @@ func scoresOf(trials []keptTrial, of func(keptTrial) float64) []float64 {
 	return v
 }
 
-// Guess takes one of two data sets (0 data, 1 neighbour) for the likely one if a score is at or
-// above a threshold, or below it.
+// Guess is a rule for guessing which of two data sets was used (0 data, 1 neighbour). It compares a score with
+// a threshold and guesses one data set on one side of it.
 type Guess struct {
-	name      string // of the score
+	// name is the name of the score.
+	name      string
 	threshold float64
 	above     bool
 	likely    int
-	promise   float64 // the bound that the pilot runs promise
+	// promise is the bound that the pilot runs lead to expect.
+	promise float64
 }
 
-// String describes the guess.
+// String returns a description of the guess.
 func (a Guess) String() string {
 	relation, guess := "below", "data"
 	if a.above {
@@ -77,7 +79,7 @@ func (a Guess) String() string {
 	return fmt.Sprintf("guess %s if the %s is %s %.6g", guess, a.name, relation, a.threshold)
 }
 
-// Count counts on scores that did not choose the guess.
+// Count counts the guesses on scores that were not used to choose the guess.
 func (a Guess) Count(data, neighbour []float64) Event {
 	hits := func(v []float64) (n int) {
 		for _, x := range v {
@@ -92,9 +94,8 @@ func (a Guess) Count(data, neighbour []float64) Event {
 	return Event{hits(likely), len(likely), hits(rare), len(rare)}
 }
 
-// BestGuess is the threshold that promises the largest bound on as many held-out
-// runs. The promise uses normal approximations and allows for the luck of the pilot
-// runs: it steers the choice only.
+// BestGuess returns the threshold with the largest expected bound on held held-out runs. The expectation uses
+// normal approximations and allows for the selection effect in the pilot runs. It only steers the choice.
 func BestGuess(data, neighbour []float64, held int, delta, alpha float64) Guess {
 	data, neighbour = slices.Clone(data), slices.Clone(neighbour)
 	slices.Sort(data)

@@ -15,34 +15,34 @@ import (
 	"dyad/privacy/account"
 )
 
-// Options of an audit. The zero value is a fast white-box audit.
+// Options are the options of an audit. The zero value is a fast white-box audit.
 type Options struct {
-	// Access of the adversary. Plans whose guarantee rests on secret batches or steps
-	// are attacked by BlackBox whatever it says.
+	// Access is the access of the adversary. If the guarantee of a plan rests on secret batches or secret
+	// steps, the attack is BlackBox whatever Access is.
 	Access Access
-	// Runs on each of the two data sets; half of them choose the attack. 0 means
-	// 40,000 for WhiteBox and 10,000 for BlackBox, which is often a matter of seconds, or
-	// 200,000 with Time; at least 20.
+	// Runs is the number of runs on each of the two data sets, at least 20. Half of them choose the attack. If
+	// it is 0, the default is 40,000 for WhiteBox and 10,000 for BlackBox, which often takes seconds, or
+	// 200,000 if Time is set.
 	Runs int
-	// Time ends the runs after that long, with the bounds of the last look before (see
-	// looks). 0 means that all runs are made. Choosing the data sets is not counted.
+	// Time is a time limit for the runs. If the limit ends the runs, the report has the bounds of the last look
+	// before it (see looks). If Time is 0, all runs are made. The time for choosing the data sets is not
+	// counted.
 	Time time.Duration
-	// Confidence with which all bounds of the report hold together. 0 means 0.999.
+	// Confidence is the confidence with which all bounds of the report hold together. If it is 0, 0.999 applies.
 	Confidence float64
-	// Seed of all randomness, noise included.
+	// Seed is the seed of all randomness, including the noise.
 	Seed uint64
-	// Workers is the number of goroutines, 0 for all processors. It changes the
-	// time, never the result.
+	// Workers is the number of goroutines. If it is 0, all processors are used. It changes the time, never the result.
 	Workers int
-	// Tracker is told how much is done.
+	// Tracker is informed of the progress.
 	Tracker algorithms.Tracker
-	// Look, if not nil, is told the report so far after every look.
+	// Look is called with the report so far after every look, if it is not nil.
 	Look func(*Report)
 }
 
-// Run attacks t. The report refutes the claim of its plan unless Report.Holds. If ctx is
-// cancelled after the first look, the report so far comes with the error of ctx; its
-// bounds hold as those of a whole one do.
+// Run attacks t. The report refutes the claim of its plan unless Report.Holds. If ctx is cancelled after the
+// first look, Run returns the report so far together with the error of ctx. The bounds of such a report hold
+// with the same confidence as the bounds of a complete report.
 func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	start := time.Now()
 	r, err := t.prepared(&o)
@@ -71,7 +71,7 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	return nil, err
 }
 
-// prepared fills in the options, and begins the report.
+// prepared fills in the defaults of the options and begins the report.
 func (t Target) prepared(o *Options) (*Report, error) {
 	if err := t.check(); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (t Target) prepared(o *Options) (*Report, error) {
 	case t.secret():
 		o.Access = BlackBox
 	case t.Program != nil && t.Program.Draw != nil:
-		o.Access = WhiteBox // there are no coins but the noise
+		o.Access = WhiteBox // the noise is the only coin
 	}
 	if err := o.defaults(); err != nil {
 		return nil, err
@@ -90,15 +90,15 @@ func (t Target) prepared(o *Options) (*Report, error) {
 	return r, nil
 }
 
-// block is how many runs memory is taken for at a time.
+// block is the number of runs for which memory is allocated at a time.
 const block = 1 << 13
 
-// campaign chooses the scores of the runs, and measures the move of the exact vectors.
+// campaign chooses the scores of the runs and measures the move of the exact vectors.
 func (r *Report) campaign(ctx context.Context, t Target, o Options) (c *campaign, err error) {
 	if r.Move, err = t.Move(ctx); err != nil {
 		return nil, err
 	}
-	if t.stopping() != nil { // the runs that do not count are secret: only what is released is attacked
+	if t.stopping() != nil { // the runs that do not count are secret, so only releases are attacked
 		return &campaign{t: t, access: o.Access, seed: o.Seed, workers: o.Workers, scores: []score{lowBitScore}}, nil
 	}
 	c = &campaign{t: t, access: o.Access, seed: o.Seed, workers: o.Workers}
@@ -119,7 +119,7 @@ func (r *Report) campaign(ctx context.Context, t Target, o Options) (c *campaign
 	return c, nil
 }
 
-// run makes the runs, look by look.
+// run makes the runs, one look after another.
 func (r *Report) run(ctx context.Context, t Target, o Options, start time.Time) error {
 	c, err := r.campaign(ctx, t, o)
 	if err != nil {
@@ -149,8 +149,7 @@ func (r *Report) run(ctx context.Context, t Target, o Options, start time.Time) 
 	return nil
 }
 
-// look computes all that the runs so far say, with bounds such that any is too large with
-// probability at most alpha.
+// look computes the bounds from the runs so far. Any of them is too large with probability at most alpha.
 func (r *Report) look(c *campaign, alpha float64) {
 	claimed := c.t.claim()
 	_, gaussian := claimed.Noise.(privacy.Gaussian)
@@ -234,8 +233,8 @@ func (o *Options) defaults() error {
 	return nil
 }
 
-// directionScore is the projection of the released vectors on the direction in which
-// the exact vectors move, averaged over a few coins.
+// directionScore is the projection of the released vectors on the direction in which the exact vectors move,
+// averaged over several coins.
 func (t Target) directionScore(ctx context.Context, seed uint64) (score, error) {
 	w, err := newWorker(t)
 	if err != nil {

@@ -35,9 +35,9 @@ func binomialAtLeast(k, n int, p float64) float64 {
 	return mathext.RegIncBeta(float64(k), float64(n-k+1), p)
 }
 
-// proportionUpper is the Clopper-Pearson upper bound of a probability from k
-// successes of n independent trials: the probability that it is below the true one
-// is at most alpha, exactly, for every n. 0 <= k <= n, n >= 1, alpha in (0, 1).
+// proportionUpper returns the Clopper-Pearson upper bound of a probability from k successes in n independent
+// trials. The bound is below the true probability with probability at most alpha, exactly, for every n.
+// Arguments must have 0 <= k <= n, n >= 1 and alpha in (0, 1).
 func proportionUpper(k, n int, alpha float64) float64 {
 	lo, hi := float64(k)/float64(n), 1.0
 	for range 60 { // binomialAtMost falls with p
@@ -50,26 +50,26 @@ func proportionUpper(k, n int, alpha float64) float64 {
 	return hi
 }
 
-// proportionLower is the Clopper-Pearson lower bound, 1 - proportionUpper(n-k).
+// proportionLower returns the Clopper-Pearson lower bound, 1 - proportionUpper(n-k).
 func proportionLower(k, n int, alpha float64) float64 {
 	return 1 - proportionUpper(n-k, n, alpha)
 }
 
-// Event counts how often an event happened under each of two data sets.
+// Event holds how often an event happened in runs on each of two data sets.
 type Event struct {
-	Likely, LikelyRuns int // on the data set under which it is the likelier one
-	Rare, RareRuns     int // on its neighbour
+	// Likely and LikelyRuns are the number of events and of runs on the data set where the event is likelier.
+	Likely, LikelyRuns int
+	// Rare and RareRuns are the number of events and of runs on the neighbour.
+	Rare, RareRuns int
 }
 
-// ClopperPearson is a lower bound on the epsilon of any (epsilon, delta)-DP
-// mechanism (docs/theory.md#audit-bounds) for which the counts of e were observed in independent runs: it is too
-// large with probability at most alpha, whatever the mechanism. It is 0 where the
-// counts say nothing.
+// ClopperPearson returns a lower bound on the epsilon of any (epsilon, delta)-DP mechanism for which the counts
+// of e were observed in independent runs (docs/theory.md#audit-bounds). The bound is too large with probability
+// at most alpha, whatever the mechanism. It is 0 if the counts show no difference.
 //
-// Proof. (epsilon, delta)-DP gives p <= e^epsilon q + delta for the probabilities p,
-// q of every event. With p >= p- and q <= q+, each wrong with probability at most
-// alpha/2, epsilon >= ln((p- - delta)/q+). QED. The event must not have been chosen
-// by looking at these runs.
+// Proof. (epsilon, delta)-DP gives p <= e^epsilon q + delta for the probabilities p, q of every event. Let p >=
+// p- and q <= q+, each wrong with probability at most alpha/2. Then epsilon >= ln((p- - delta)/q+). QED. The
+// event must not have been chosen by looking at these runs.
 func ClopperPearson(e Event, delta, alpha float64) float64 {
 	p := proportionLower(e.Likely, e.LikelyRuns, alpha/2)
 	q := proportionUpper(e.Rare, e.RareRuns, alpha/2)
@@ -79,25 +79,23 @@ func ClopperPearson(e Event, delta, alpha float64) float64 {
 	return max(0, math.Log((p-delta)/q))
 }
 
-// Shift is how far apart a score is under two data sets, in standard deviations.
+// Shift is the distance between the means of a score under two data sets, in standard deviations.
 type Shift struct {
-	Mu            float64 `json:"mu"`             // estimate of gap/sd
-	StandardError float64 `json:"standard_error"` // of Mu
-	Lower         float64 `json:"lower"`          // holds with probability at least 1 - alpha
-	Upper         float64 `json:"upper"`          // holds with probability at least 1 - alpha
+	Mu            float64 `json:"mu"`             // the estimate of gap/sd
+	StandardError float64 `json:"standard_error"` // the standard error of Mu
+	Lower         float64 `json:"lower"`          // lower bound of gap/sd with probability at least 1 - alpha
+	Upper         float64 `json:"upper"`          // upper bound of gap/sd with probability at least 1 - alpha
 }
 
-// gaussianModel estimates gap/sd of a score that has the same normal law under both
-// data sets but for its mean. Under that assumption telling the data sets apart by
-// thresholds of the score has exactly the trade-off curve of mu-GDP, mu = gap/sd, so
-// Lower is a lower bound on the mu of the mechanism, and GDPEpsilon(Lower, delta) one
-// on its epsilon.
+// gaussianModel estimates gap/sd of a score whose laws under the two data sets are normal with equal variances.
+// Under this assumption, telling the data sets apart by thresholds of the score has exactly the trade-off curve
+// of mu-GDP, mu = gap/sd. So Lower is a lower bound on the mu of the mechanism, and GDPEpsilon(Lower, delta) is
+// a lower bound on its epsilon.
 //
-// Exact for normal scores: with probability 1 - alpha/2 the sd is below its bound by
-// chi-square, sd+, and with probability 1 - alpha/2 the observed gap is within
-// z sd root of the true one, root = sqrt(1/n0 + 1/n1), z = Phi^-1(1 - alpha/4). Then
-// mu >= gap/sd - z root >= gap/sd+ - z root; Upper likewise. low and high need two
-// values or more; the means may be in any order.
+// The bounds are exact for normal scores. With probability 1 - alpha/2 the sd is below its chi-square bound
+// sd+. With probability 1 - alpha/2 the observed gap is within z sd root of the true gap, with root = sqrt(1/n0
+// + 1/n1) and z = Phi^-1(1 - alpha/4). Then mu >= gap/sd - z root >= gap/sd+ - z root. The bound Upper follows
+// in the same way. low and high need at least two values each. The means may be in any order.
 func gaussianModel(low, high []float64, alpha float64) Shift {
 	m0, s0 := meanSquares(low)
 	m1, s1 := meanSquares(high)
@@ -124,7 +122,7 @@ func gaussianModel(low, high []float64, alpha float64) Shift {
 	}
 }
 
-// meanSquares is the mean and the sum of squared deviations from it.
+// meanSquares returns the mean and the sum of squared deviations from the mean.
 func meanSquares(v []float64) (mean, squares float64) {
 	for _, x := range v {
 		mean += x
@@ -136,28 +134,27 @@ func meanSquares(v []float64) (mean, squares float64) {
 	return mean, squares
 }
 
-// gdpEpsilonLower is the epsilon at delta that mu-GDP does not beat. GDPEpsilon is
-// rounded up by a few units in the last place; 1e-9 covers that.
+// gdpEpsilonLower returns the smallest epsilon at delta of mu-GDP, rounded down. GDPEpsilon is rounded up by a
+// few units in the last place; the factor 1-1e-9 covers this rounding.
 func gdpEpsilonLower(mu, delta float64) float64 {
 	return min(unlimited, account.GDPEpsilon(mu, delta)*(1-1e-9))
 }
 
-// unlimited stands for every larger number: a lower bound may be lowered, and JSON
-// has no infinity.
+// unlimited stands for every larger number. A lower bound may be lowered, and JSON has no infinity.
 const unlimited = 1e9
 
-// RatioMethod is an approximate lower bound of a ratio of two proportions.
+// RatioMethod is a method for an approximate lower bound of a ratio of two proportions.
 type RatioMethod int
 
-// The methods, by author.
+// The methods, named after their authors.
 const (
 	KatzLog RatioMethod = iota // Katz, Baptista, Azen and Pike 1978
 	Bailey                     // Bailey 1987
 )
 
-// RatioLower is an approximate lower bound of p/q from the counts of e, wrong with
-// probability near alpha for large counts. Other tools print these; no verdict here
-// rests on them, because they are not exact. It is 0 without successes.
+// RatioLower returns an approximate lower bound of p/q from the counts of e. For large counts it is wrong with
+// probability near alpha. Other tools print these bounds. They are not exact, so no verdict of this package
+// uses them. The bound is 0 if there are no successes.
 func RatioLower(e Event, m RatioMethod, alpha float64) float64 {
 	x, y := float64(e.Likely), float64(e.Rare)
 	p, q := x/float64(e.LikelyRuns), y/float64(e.RareRuns)

@@ -12,27 +12,26 @@ import (
 	"dyad/privacy"
 )
 
-// CanaryOptions of a one-run audit.
+// CanaryOptions are the options of a one-run audit.
 type CanaryOptions struct {
-	// Canaries is m; 0 means as many as fit, min(d, n/2), which is the most.
+	// Canaries is the number m of canaries. If it is 0, m is min(d, n/2), the largest possible number.
 	Canaries int
-	// Guesses is how many bits are guessed, chosen before the run; 0 means m/4.
-	Guesses    int
-	Confidence float64 // 0 means 0.999
+	// Guesses is the number of guessed bits, chosen before the run. If it is 0, m/4 applies.
+	Guesses int
+	// Confidence is the confidence of the bounds. If it is 0, 0.999 applies.
+	Confidence float64
 	Seed       uint64
 	Tracker    algorithms.Tracker
 }
 
-// Canaries audits a plan by one run [SNJ23]. Record i < m is a canary: features S_i R e_i
-// along axis i with the label b, where the S_i are m independent fair signs; all other
-// records are at the origin with label -b. A released vector that has learned from canary
-// i points along S_i e_i, so the adversary guesses S_i as the sign of the sum of the i-th
-// released coordinates, for the canaries where that sum is largest. Changing a sign
-// replaces one record, so the relation matches the guarantees.
+// Canaries audits a plan by one run [SNJ23]. Record i < m is a canary with the features S_i R e_i along axis i
+// and the label b, where the S_i are m independent fair signs. All other records are at the origin with label
+// -b. A released vector that has learned from canary i points along S_i e_i. So the adversary guesses S_i as
+// the sign of the sum of the i-th released coordinates, for the canaries with the largest absolute sums.
+// Changing a sign replaces one record, so the neighbouring relation matches the guarantees.
 //
-// With few canaries or a fair amount of noise the bound is weak; it is one run, of a
-// data set with many unusual records at once. It needs an engine.ScoreLoss, whose
-// parameters lie along the features.
+// With few canaries or much noise the bound is weak, because it rests on one run. The data set has many unusual
+// records at once. Canaries needs an engine.ScoreLoss, whose parameters lie along the features.
 func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o CanaryOptions) (*Report, error) {
 	problem := p.Spec.Kernel.Problem()
 	most := min(problem.D, problem.N/2)
@@ -89,7 +88,7 @@ func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o
 	return r, nil
 }
 
-// canarySigns are m independent fair signs.
+// canarySigns returns m independent fair signs.
 func canarySigns(m int, seed uint64) []float64 {
 	source := privacy.NewSeededSource(runSeed(seed, m))
 	signs := make([]float64, m)
@@ -111,12 +110,12 @@ func canaryRecords(p engine.Problem, signs []float64) (*engine.Records, error) {
 	return engine.AdoptRecords(x, y, p.D, p.Bounds)
 }
 
-// guessSigns guesses the bits of the canaries whose coordinates are largest; ties go
-// by index, which is independent of the bits.
+// guessSigns guesses the bits of the canaries whose coordinates are largest. Ties are broken by index, which is
+// independent of the bits.
 func guessSigns(signs []float64, seen Observation, guesses int) Guesses {
 	score := make([]float64, len(signs))
 	for _, r := range seen.Releases {
-		if len(r.After) < len(score) { // not along the features: the number of positives
+		if len(r.After) < len(score) { // not along the features: the vector holds the number of positives
 			continue
 		}
 		for i := range score {

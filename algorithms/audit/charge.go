@@ -8,10 +8,9 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Charged calls run, which is to carry out plan p on private data under dataID, and
-// returns an error unless the ledger's account of dataID then covers the releases of
-// p on top of what it held before. It must be the only user of the ledger meanwhile.
-// An error of run is returned as it is.
+// Charged calls run, which must carry out plan p on private data under dataID. It returns an error unless the
+// ledger's account of dataID then covers the releases of p in addition to its earlier charges. No other user
+// may write to the ledger meanwhile. An error of run is returned unchanged.
 func Charged(l *ledger.Ledger, dataID string, p *algorithms.Plan, run func() error) error {
 	const delta = 1e-9
 	before, err := l.Summary(dataID, delta)
@@ -31,7 +30,7 @@ func Charged(l *ledger.Ledger, dataID string, p *algorithms.Plan, run func() err
 			return err
 		}
 	}
-	// mu^2 adds up; the accounts round up by a few units in the last place.
+	// The squares mu^2 add up; the accounts round up by a few units in the last place.
 	due := before.Mu*before.Mu + cost.Mu()*cost.Mu()
 	if paid := after.Mu * after.Mu; after.Runs != before.Runs+1 || !(paid >= due*(1-1e-12)) {
 		return fmt.Errorf("audit: a run of %s released %.6g-GDP of data id %q, and the ledger went from %d runs and %.6g-GDP to %d runs and %.6g-GDP: the run was not charged in full", p.Algorithm, cost.Mu(), dataID, before.Runs, before.Mu, after.Runs, after.Mu)

@@ -1,63 +1,58 @@
-// Package audit attacks the algorithms (docs/theory.md#audits): it runs them many times on two
-// neighbouring data sets, guesses from what they release which of the two it was,
-// and turns the success of the guesses into a lower bound on epsilon that holds
-// with a stated confidence. A lower bound above the claimed epsilon refutes the
-// claim; a lower bound below it refutes nothing and proves nothing.
+// Package audit attacks the algorithms (docs/theory.md#audits). An audit runs an algorithm many times on two
+// neighbouring data sets and guesses from the releases of each run which data set was used. The success of the
+// guesses gives a lower bound on epsilon that holds with a stated confidence. A lower bound above the claimed
+// epsilon refutes the claim. A lower bound below it refutes nothing and proves nothing.
 //
-// # Who attacks
+// # Adversaries
 //
-// WhiteBox (fast): the adversary knows both data sets, all coins except the noise
-// (order, random starts) and the program. It sees every released vector and scores
-// a run by the log-likelihood ratio of its releases, which no other score beats
-// (Neyman and Pearson), and by a direction that it learns. The guarantees of this
-// project hold against it: they are proved for every value of the coins. Gradients
-// are computed once and looked up afterwards, with the same bits.
+// WhiteBox (fast): the adversary knows both data sets, the program and all coins except the noise, such as
+// orders and random starts. It sees every released vector. It scores a run by the log-likelihood ratio of its
+// releases, which is the best possible score (Neyman and Pearson), and by a direction that it learns. Most
+// guarantees of this project hold against this adversary because they are proved for every value of the coins.
+// Gradients are computed once and looked up afterwards, with the same bits.
 //
-// Not so those of algorithms that keep batches or iterates secret: known batches undo
-// amplification, known noises of hidden steps undo convergence. They are attacked by
-// BlackBox.
+// Guarantees of algorithms that keep batches or iterates secret do not hold against WhiteBox: known batches
+// undo amplification, and known noise of hidden steps undoes convergence. BlackBox attacks these algorithms.
 //
-// BlackBox: the whole algorithm through algorithms.Run, coins and noise fresh in
-// every run. The adversary does not know the coins.
+// BlackBox: every run is a run of the whole algorithm through algorithms.Run, with fresh coins and fresh noise.
+// The adversary does not know the coins.
 //
-// Training on pairs and tuples is attacked as a Program: WorstPairs and WorstTuples choose
-// its data sets. Data that are private before a release (noise on features and labels)
-// have no releases of a session and are scored as they are drawn.
+// Training on pairs and tuples is attacked as a Program; WorstPairs and WorstTuples choose its data sets. Local
+// noise on features and labels makes data private before any session releases them. Such data are scored as
+// they are drawn.
 //
 // # Seeded bugs
 //
-// Tests seed the bugs that an audit or a charge is there to find, and fail if one is
-// missed:
+// Tests seed the bugs that an audit or a charge must find, and fail if a bug is missed:
 //
-//   - noise/4 and sensitivity halved: TestUnderNoisedBuildIsCaught, for streams
-//     TestUnderNoisedStreamIsCaught, and half of pure noise TestPureNoiseIsAuditedTightly;
+//   - a quarter of the noise, and half of the sensitivity: TestUnderNoisedBuildIsCaught, and for streams
+//     TestUnderNoisedStreamIsCaught; half of pure noise: TestPureNoiseIsAuditedTightly;
 //   - slopes that depend on other records: TestKinksThroughSigmoidHold;
-//   - noise used twice: TestReusedNoiseIsCaught, and on resume
+//   - noise that is used twice: TestReusedNoiseIsCaught, and after a resume
 //     TestReusedNoiseOnResumeIsCaught in package algorithms;
 //   - an uncharged run: TestUnchargedRunIsCaught here and in package algorithms;
-//   - noise of float64: TestFloatNoiseIsOffGrid;
-//   - noise for fewer pairs than change together, an uncapped degree, kappa dropped to 1 by
+//   - noise drawn in float64: TestFloatNoiseIsOffGrid;
+//   - noise for fewer pairs than change together, a degree without a cap, kappa reduced to 1 with
 //     Poisson batches: TestSeededDefectsOfPairsAreCaught in package pairs; the row-wise clip
 //     of a paper: TestThePrintedClaimIsRefuted there;
 //   - pairs clipped instead of tuples, an individual in two tuples, a clip too large, tuples
-//     drawn by class, all pairs as n/2 or as one, noise for another epsilon:
+//     drawn by class, all pairs counted as n/2 pairs or as one, noise for another epsilon:
 //     TestSeededDefectsOfTuplesAreCaught there;
-//   - of clusters, figures, thresholds, comparisons and choices: a program that computes twice of what its certificates are for, and one that tells
-//     what it did not release: TestDefectsOfKindsAreFound in algorithms/attack/kinds;
+//   - for clusters, figures, thresholds, comparisons and choices: a program that releases twice the certified vector,
+//     and a program whose result depends on more than its releases: TestDefectsOfKindsAreFound in algorithms/attack/kinds;
 //   - twice the epsilon spent on features and labels: TestAuditOfPerturbedInputs in package pairs.
 //
 // # What a bound means
 //
-// The attack (score, direction, threshold) is chosen on one half of the runs, and
-// the bound computed from the other half, which the choice has not seen. Each
-// method gets its share of 1 - confidence, so that all bounds of a report hold
-// together with the stated confidence. See ClopperPearson, gaussianModel, scaleModel and
-// OneRunEpsilon for the theorems, and looks for why the largest bound so far holds whenever
-// an audit is stopped.
+// The attack (score, direction, threshold) is chosen on one half of the runs. The bound is computed from the
+// other half, which was not used for the choice. Each method gets its share of 1 - confidence, so all bounds of
+// a report hold together with the stated confidence. The theorems are at ClopperPearson, gaussianModel,
+// scaleModel and OneRunEpsilon. The comment of looks proves that the largest bound so far holds whenever an
+// audit is stopped.
 //
-// A bound that stays below a claim says little if it would have stayed below half of the
-// claim too: Report.HalfRefuted. Report.Tightness measures how close the attacked data
-// sets come to the worst ones, whatever the number of runs.
+// A bound below a claim is weak evidence if the same attack would not have refuted half of the claim;
+// Report.HalfRefuted reports this control. Report.Tightness measures how close the attacked data sets come to
+// the worst data sets, whatever the number of runs.
 //
 //	[SNJ23] Steinke, Nasr, Jagielski. Privacy Auditing with One (1) Training Run.
 //	        NeurIPS 2023, arXiv 2305.08846.

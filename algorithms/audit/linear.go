@@ -8,13 +8,12 @@ import (
 	"dyad/engine"
 )
 
-// Linear is the loss on which the certificates are attained (docs/theory.md#audit-worst-cases):
+// Linear is a loss for which the certificates are attained (docs/theory.md#audit-worst-cases):
 //
 //	l(w; z, z') = -(y - y') w.(x - x')
 //
-// Its gradient does not depend on w, so a replaced record moves every iterate by
-// what the worst case allows. It is for audits: its minimum is at the boundary of
-// the ball.
+// Its gradient does not depend on w, so a replaced record moves every iterate by the distance that the worst
+// case allows. Linear is for audits: its minimum is at the boundary of the ball.
 type Linear struct{}
 
 var _ engine.AnalyticLoss = Linear{}
@@ -28,9 +27,9 @@ func (Linear) Definition() string { return "-(y - y') w.(x - x')" }
 // ParamDim returns d.
 func (Linear) ParamDim(d int) int { return d }
 
-// Constants returns G = Dg = 2 R l and L = 0, with R = b.FeatureNorm and l = 2 b.LabelAbs
-// the length of the label interval. The proof of engine.Logistic.Constants holds with s =
-// 1. G and Dg are attained by (R u, b) against (-R u, -b).
+// Constants returns G = Dg = 2 R l and L = 0, where R = b.FeatureNorm and l = 2 b.LabelAbs is the length of the
+// label interval. The proof of engine.Logistic.Constants holds with s = 1. G and Dg are attained by (R u, b)
+// against (-R u, -b).
 func (Linear) Constants(b engine.Bounds, radius float64) (engine.Constants, error) {
 	if err := b.Validate(); err != nil {
 		return engine.Constants{}, err

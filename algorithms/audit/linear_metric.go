@@ -8,12 +8,11 @@ import (
 	"dyad/engine"
 )
 
-// LinearMetric is the Linear of metric learning: the loss
+// LinearMetric is the analogue of Linear for metric learning: the loss
 //
 //	l(W; z, z') = -y y' (1 - (x - x')^T W (x - x'))
 //
-// over positive semidefinite W, whose gradient y y' (x - x')(x - x')^T does not depend
-// on W. It is for audits.
+// over positive semidefinite W. Its gradient y y' (x - x')(x - x')^T does not depend on W. It is for audits.
 type LinearMetric struct{}
 
 var _ engine.MetricLoss = LinearMetric{}
@@ -27,14 +26,14 @@ func (LinearMetric) Definition() string { return "-y y' (1 - (x - x')^T W (x - x
 // ParamDim returns d(d+1)/2.
 func (LinearMetric) ParamDim(d int) int { return engine.Symmetric{Dim: d}.Len() }
 
-// Domain returns the PSDBall of that radius.
+// Domain returns the PSDBall of this radius.
 func (LinearMetric) Domain(d int, radius float64) engine.Domain {
 	return engine.PSDBall{Dim: d, B: radius}
 }
 
-// Constants returns G = 4 R^2 q, Dg = 2 G and L = 0, with R = b.FeatureNorm and q =
-// b.LabelAbs^2. The proof of engine.MahalanobisLogistic.Constants holds with |c| = |y y'|
-// <= q for both signs. Dg is attained by (R u, b) against (R u, -b) next to (-R u, -b).
+// Constants returns G = 4 R^2 q, Dg = 2 G and L = 0, where R = b.FeatureNorm and q = b.LabelAbs^2. The proof of
+// engine.MahalanobisLogistic.Constants holds with |c| = |y y'| <= q for both signs. Dg is attained by (R u, b)
+// against (R u, -b) next to (-R u, -b).
 func (LinearMetric) Constants(b engine.Bounds, radius float64) (engine.Constants, error) {
 	if err := b.Validate(); err != nil {
 		return engine.Constants{}, err

@@ -15,10 +15,10 @@ type startLoss struct {
 	start []float64
 }
 
-// Name says so.
+// Name returns the name of the loss and mentions the worst start.
 func (l startLoss) Name() string { return l.MetricLoss.Name() + " from the worst start" }
 
-// Domain is the loss's domain with another start.
+// Domain returns the domain of the loss with another start.
 func (l startLoss) Domain(d int, radius float64) engine.Domain {
 	return startDomain{l.MetricLoss.Domain(d, radius), l.start}
 }
@@ -28,11 +28,11 @@ type startDomain struct {
 	start []float64
 }
 
-// Start is the other start.
+// Start returns the other start.
 func (d startDomain) Start() []float64 { return slices.Clone(d.start) }
 
-// metricMove is a place where one record moves the gradient of a pair most: a matrix, the
-// other record of the pair, and the two records in its place.
+// metricMove is a place where one record moves the gradient of a pair most. The place is a matrix, the other
+// record of the pair, and the record before and after its replacement.
 type metricMove struct {
 	w       []float64
 	other   engine.Record
@@ -40,12 +40,11 @@ type metricMove struct {
 	moved   float64
 }
 
-// FromWorstStart is the loss on a domain that starts at the matrix at which one record
-// moves the gradient of a pair most, as a search finds it. Guarantees hold for every start
-// that does not depend on the data, and the default one, a multiple of the identity, is a
-// harmless one. The start is moved a little towards the default one, so that projections
-// onto the domain do not take part of the move. It is for smooth losses: those with kinks
-// lose the form that backends need.
+// FromWorstStart returns the loss on a domain with another start: the matrix at which one record moves the
+// gradient of a pair most, as found by a search. Guarantees hold for every start that does not depend on the
+// data. The default start, a multiple of the identity, is harmless. The found start is moved slightly towards
+// the default start, so that projections onto the domain do not remove part of the move. FromWorstStart is for
+// smooth losses, because losses with kinks lose the form that backends need.
 func FromWorstStart(l engine.MetricLoss, b engine.Bounds, d int, radius float64) (engine.Loss, error) {
 	if c, err := l.Constants(b, radius); err != nil || math.IsInf(c.Smoothness, 0) {
 		if err == nil {
@@ -65,14 +64,14 @@ func FromWorstStart(l engine.MetricLoss, b engine.Bounds, d int, radius float64)
 	return startLoss{l, w}, nil
 }
 
-// searchMetric climbs to a place of a large move among records of one or two features, at
-// the matrix fixed or, if that is nil, at any matrix of the domain. More features are not
-// worth the search: the two places of a record relative to another one span a plane. What
-// it finds is a choice of attack, not a bound.
+// searchMetric searches, by hill climbing, for a place with a large move among records of one or two features.
+// The matrix is fixed; if fixed is nil, any matrix of the domain is tried. More features are not needed, since
+// the two places of a record relative to another record span a plane. The result only chooses an attack and is
+// not a bound.
 //
-// For the logistic loss with radius 1 it finds 5.0130, all of the certificate but for the 0.5 % of its search, at W = w
-// w^T with w = (0.800, 0.600), x' = (-0.994, 0.113) next to x = (0.994, 0.113) of the same
-// label and (0.665, -0.747) of the other one, up to rotations.
+// For the logistic loss with radius 1 the search finds 5.0130, which is the certificate except for the 0.5 % of the
+// search. It finds this value at W = w w^T with w = (0.800, 0.600). The records are x' = (-0.994, 0.113) next to x =
+// (0.994, 0.113) of the same label and (0.665, -0.747) of the other label, up to rotations.
 func searchMetric(l engine.MetricLoss, b engine.Bounds, domain engine.Domain, fixed []float64) metricMove {
 	const starts, steps = 12, 3000
 	d := 2
@@ -118,7 +117,7 @@ func (m metricMove) clone() metricMove {
 	return m
 }
 
-// jump moves everything by about size.
+// jump moves the matrix and the records by about size.
 func (m *metricMove) jump(random *rand.Rand, b engine.Bounds, domain engine.Domain, free bool, size float64) {
 	for _, x := range [][]float64{m.other.X, m.records[0].X, m.records[1].X} {
 		for k := range x {
@@ -134,7 +133,7 @@ func (m *metricMove) jump(random *rand.Rand, b engine.Bounds, domain engine.Doma
 		m.w[k] += size * scale * random.NormFloat64()
 		norm += m.w[k] * m.w[k]
 	}
-	// It replaces a matrix that it cannot project by zero: as good a place as any.
+	// A matrix that cannot be projected is replaced by zero, which is also a valid place.
 	_ = domain.Project(m.w, math.Sqrt(norm)*(1+0x1p-30))
 }
 
@@ -146,7 +145,7 @@ func (m *metricMove) measure(l engine.MetricLoss) {
 	m.moved = math.Sqrt(distance2(g, h))
 }
 
-// in is the same place among records of d features.
+// in returns the same place among records of d features.
 func (m metricMove) in(d int) metricMove {
 	from, to := engine.Symmetric{Dim: len(m.other.X)}, engine.Symmetric{Dim: d}
 	w := make([]float64, to.Len())
@@ -164,7 +163,7 @@ func (m metricMove) in(d int) metricMove {
 	return m
 }
 
-// inPlane is the part of a matrix of d features that acts on the first two.
+// inPlane returns the part of a matrix of d features that acts on the first two features.
 func inPlane(w []float64, d int) []float64 {
 	from, to := engine.Symmetric{Dim: d}, engine.Symmetric{Dim: min(2, d)}
 	part := make([]float64, to.Len())
@@ -176,7 +175,7 @@ func inPlane(w []float64, d int) []float64 {
 	return part
 }
 
-// targets are data sets in which every pair of the replaced record moves so.
+// targets returns data sets in which every pair of the replaced record has this move.
 func (m metricMove) targets(n int, b engine.Bounds) ([]Target, error) {
 	d := len(m.other.X)
 	var sides [2]*engine.Records

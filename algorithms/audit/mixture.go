@@ -11,28 +11,27 @@ import (
 )
 
 const (
-	// mixtureReleases is how many releases on each side show the exact vectors of secret
-	// batches.
+	// mixtureReleases is the number of releases on each side from which the exact vectors of secret batches are
+	// learned.
 	mixtureReleases = 400
-	// mostCentres bounds the exact vectors that are told apart.
+	// mostCentres is the largest number of different exact vectors that the score handles.
 	mostCentres = 64
-	// centreWidth is how close exact vectors are to count as one, in standard deviations of
-	// the noise.
+	// centreWidth is the width of a cell in standard deviations of the noise. Exact vectors in one cell count
+	// as one vector.
 	centreWidth = 1.0 / 64
 )
 
-// centre is an exact vector, the mean of those in one cell, and its frequency.
+// centre is the mean of the exact vectors in one cell, with the frequency of this cell.
 type centre struct {
 	at     []float64
 	weight float64
 }
 
-// mixtureScore (docs/theory.md#audit-white-box) is the log-likelihood ratio of releases about secret batches: given its
-// batch a release is normal about the exact vector, so without it a mixture of normal
-// laws, whose centres and weights the adversary learns from runs of its own. It treats
-// releases as independent with one law on each side, as they are where gradients do not
-// depend on w, and is some score where they are not. ok is false for noise that is not
-// Gaussian and where the exact vectors are too many to count.
+// mixtureScore (docs/theory.md#audit-white-box) is the log-likelihood ratio of releases about secret batches. Given its
+// batch, a release is normal about the exact vector. Without the batch, it has a mixture of normal laws, whose centres
+// and weights the adversary learns from runs of its own. The score treats releases as independent with one law on each
+// side. This holds if gradients do not depend on w; otherwise the score is still a valid attack. ok is false if the
+// noise is not Gaussian or there are too many different exact vectors.
 func (t Target) mixtureScore(ctx context.Context, seed uint64) (of score, ok bool, err error) {
 	if _, gaussian := t.claim().Noise.(privacy.Gaussian); !gaussian || !t.sampled() {
 		return score{}, false, nil
@@ -85,7 +84,7 @@ func (t Target) mixtureScore(ctx context.Context, seed uint64) (of score, ok boo
 	}}, true, nil
 }
 
-// cell is where the exact vector of r belongs.
+// cell returns the centre for the exact vector of r.
 func cell(cells map[string]*centre, order *[]*centre, r attack.Call) *centre {
 	width := r.Noise.(privacy.Gaussian).Sigma * centreWidth
 	key := make([]byte, 0, 8*len(r.Before))
@@ -101,7 +100,7 @@ func cell(cells map[string]*centre, order *[]*centre, r attack.Call) *centre {
 	return c
 }
 
-// logMixture is the log of the density of a release up to a constant.
+// logMixture returns the log of the density of a release, up to a constant.
 func logMixture(centres []centre, r attack.Call) float64 {
 	sigma := r.Noise.(privacy.Gaussian).Sigma
 	logs := make([]float64, len(centres))

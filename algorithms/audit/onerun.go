@@ -8,28 +8,27 @@ import (
 	"dyad/privacy/account"
 )
 
-// Guesses is the outcome of a one-run audit: of Canaries independent fair bits, one
-// per canary record, the adversary guessed Made and had Correct right. Which and how
-// many it guesses may depend on what it sees, but not on the bits otherwise; a number
-// of guesses tuned on the outcome needs a union bound.
+// Guesses is the outcome of a one-run audit. There are Canaries independent fair bits, one for each canary
+// record. The adversary guessed Made of them, and Correct guesses were right. The choice and number of guessed
+// bits may depend on the releases, but must not depend on the bits in any other way. If the number of guesses
+// was tuned on the outcome, a union bound is needed.
 type Guesses struct{ Canaries, Made, Correct int }
 
-// oneRunPValue bounds the probability that g has as many correct guesses or more if
-// the mechanism is (epsilon, delta)-DP for changing one bit [SNJ23, Theorem 5.2;
-// docs/theory.md#audit-one-run]:
+// oneRunPValue bounds the probability of at least as many correct guesses as in g if the mechanism is (epsilon,
+// delta)-DP for changing one bit [SNJ23, Theorem 5.2; docs/theory.md#audit-one-run]:
 //
 //	P(W >= v) + 2 m delta max_{i >= 1} P(v > W >= v - i)/i,
 //	W ~ Bin(Made, e^epsilon/(1 + e^epsilon)),  v = Correct,  m = Canaries.
 //
-// Changing a bit replaces one record here, so the relation is replace-one.
+// Changing a bit replaces one record here, so the neighbouring relation is replace-one.
 func oneRunPValue(g Guesses, epsilon, delta float64) float64 {
 	q := 1 / (1 + math.Exp(-epsilon))
 	beta := binomialAtLeast(g.Correct, g.Made, q)
 	if delta == 0 || beta >= 1 {
 		return beta
 	}
-	// The sum over the terms of W downwards from v-1. P(W = v-1) comes from the log
-	// of the binomial law, the next ones from ratios of neighbours.
+	// This is the sum over the terms of W, downwards from v-1. P(W = v-1) is computed from the log of the
+	// binomial law, and the next terms from ratios of successive terms.
 	v, r := g.Correct, g.Made
 	term := math.Exp(logBinomial(r, v-1) + float64(v-1)*math.Log(q) + float64(r-v+1)*math.Log1p(-q))
 	worst, sum := 0.0, 0.0
@@ -39,7 +38,7 @@ func oneRunPValue(g Guesses, epsilon, delta float64) float64 {
 		k := float64(v - i) // term is P(W = k)
 		next := term * k / (float64(r) - k + 1) * (1 - q) / q
 		if next < term && next*float64(i) <= sum {
-			break // terms fall from here on, so averages do
+			break // terms fall from here on, so averages fall
 		}
 		term = next
 	}
@@ -53,25 +52,23 @@ func logBinomial(n, k int) float64 {
 	return a - b - c
 }
 
-// OneRunEpsilon is the largest epsilon that g refutes at level alpha: a lower bound on
-// the epsilon of the mechanism that is too large with probability at most alpha. It is 0
-// if the guesses refute no epsilon.
+// OneRunEpsilon returns the largest epsilon that g refutes at level alpha. It is a lower bound on the epsilon
+// of the mechanism that is too large with probability at most alpha. It is 0 if the guesses refute no epsilon.
 func OneRunEpsilon(g Guesses, delta, alpha float64) float64 {
 	return largestRefuted(func(epsilon float64) bool { return oneRunPValue(g, epsilon, delta) < alpha })
 }
 
-// OneRunGDPEpsilon is OneRunEpsilon under the stronger hypothesis that the mechanism
-// is mu-GDP, by the recursion of [MMC24] (Theorem 3.1, Algorithm "audit"): the
-// epsilon at delta of the largest mu that g refutes. What it refutes is the claim of
-// mu-GDP, which every plan with Gaussian noise makes.
+// OneRunGDPEpsilon is like OneRunEpsilon under the stronger hypothesis that the mechanism is mu-GDP. It returns
+// the epsilon at delta of the largest mu that g refutes, by the recursion of [MMC24] (Theorem 3.1, Algorithm
+// "audit"). It refutes the claim of mu-GDP, which every plan with Gaussian noise makes.
 func OneRunGDPEpsilon(g Guesses, delta, alpha float64) float64 {
 	return largestRefuted(func(epsilon float64) bool {
 		return refutesGDP(g, account.GDPMu(epsilon, delta), alpha)
 	})
 }
 
-// refutesGDP runs the recursion. With m canaries, k guesses and v correct ones, r and
-// h start as alpha v/m and alpha (k-v)/m; for i = v-1, ..., 0
+// refutesGDP runs the recursion. With m canaries, k guesses and v correct guesses, r and h start as alpha v/m
+// and alpha (k-v)/m. For i = v-1, ..., 0
 //
 //	h' = max(h, Phi(Phi^-1(r) - mu)),   r' = r + i/(k-i) (h' - h);
 //
@@ -82,15 +79,15 @@ func refutesGDP(g Guesses, mu, alpha float64) bool {
 	for i := float64(g.Correct - 1); i >= 0; i-- {
 		next := max(h, distuv.UnitNormal.CDF(distuv.UnitNormal.Quantile(r)-mu))
 		if next == h {
-			break // neither can change any more
+			break // neither r nor h can change any more
 		}
 		r, h = min(1, r+i/(k-i)*(next-h)), next
 	}
 	return r+h > k/m
 }
 
-// largestRefuted is the largest epsilon, to 1e-7, for which refuted holds, which it
-// must do up to some point and not beyond; 0 if it never holds, unlimited if beyond 1000.
+// largestRefuted returns the largest epsilon, to 1e-7, for which refuted holds. refuted must hold up to some
+// epsilon and not beyond it. The result is 0 if refuted never holds, and unlimited if it holds beyond 1000.
 func largestRefuted(refuted func(epsilon float64) bool) float64 {
 	if !refuted(0x1p-30) {
 		return 0

@@ -15,25 +15,26 @@ import (
 	"dyad/privacy/account"
 )
 
-// PairSide is one data set of labelled pairs: row-major features and the labels.
+// PairSide is one data set of labelled pairs. It has row-major features and the labels.
 type PairSide struct {
 	X      []float64
 	Labels []bool
 }
 
-// PairInstance are two neighbours on one public graph and the matrix at which training
-// starts; a guarantee holds for every start.
+// PairInstance holds two neighbours on one public graph, and the matrix at which training starts. A guarantee
+// holds for every start.
 type PairInstance struct {
 	Graph *pairgraph.Graph
-	Sides [2]PairSide // data, neighbour
-	Start []float64   // nil for a network, which starts where its plan says
+	// Sides are the data and the neighbour.
+	Sides [2]PairSide
+	// Start is the initial matrix. It is nil for a network, which starts as its plan says.
+	Start []float64
 	Text  string
 }
 
-// WorstPairs searches the pair of neighbours that differ in the records of `changed` pairs
-// of one individual, and a start, on which the exact vectors of p move most; changed 0
-// means kappa. All changed pairs are in one batch, if they fit and the coins of the target
-// order the pairs.
+// WorstPairs searches the pair of neighbours and the start on which the exact vectors of p move most. The
+// neighbours differ in the records of `changed` pairs of one individual. If changed is 0, kappa pairs change.
+// All changed pairs are in one batch if they fit and the coins of the target order the pairs.
 func WorstPairs(ctx context.Context, p *pairs.Plan, changed int) (Target, error) {
 	if changed == 0 {
 		changed = p.Spec.Kappa
@@ -62,7 +63,7 @@ func WorstPairs(ctx context.Context, p *pairs.Plan, changed int) (Target, error)
 	return furthest(ctx, targets, 0)
 }
 
-// onPairs is the attack on p with these data sets.
+// onPairs returns the attack on p with these data sets.
 func onPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 	s := p.Spec
 	var sides [2]*embedding.Data
@@ -80,7 +81,7 @@ func onPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 		return pairs.Train(ctx, sides[index(neighbour)], nil, p, session, 1, algorithms.Tracker{})
 	}
 	if s.Sampling == pairs.Poisson {
-		// One pair more moves a release by the sensitivity, and a replaced one by more.
+		// An added pair moves a release by the sensitivity, and a replaced pair moves it by more.
 		program.EachMoves = p.Noise().Event(p.Certificate()).(account.PoissonEvent).KnownSensitivity()
 	}
 	if s.Method == pairs.Moments {
@@ -112,7 +113,7 @@ func onPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 	return Target{Program: program, Instance: in.Text}, nil
 }
 
-// programOf is a plan as the audit sees it.
+// programOf returns the Program of a plan for the audit.
 func programOf(p *pairs.Plan, variant string) *Program {
 	s := p.Spec
 	c := claimOf(&p.Plan, engine.Problem{})
@@ -124,8 +125,8 @@ func (in PairInstance) data(s pairs.Spec, side int) (*embedding.Data, error) {
 	return embedding.NewData(slices.Clone(in.Sides[side].X), s.Dim, s.Norm(), s.Bound, in.Graph, slices.Clone(in.Sides[side].Labels))
 }
 
-// classes returns the classes of individuals whose comparison gives the labels of the
-// pairs of individual 0: all others are of one class.
+// classes returns classes of individuals that give the labels of the pairs of individual 0 by comparison. All
+// individuals except 0 have one class.
 func (in PairInstance) classes(s pairs.Spec, side int) []int32 {
 	if !s.ByClass {
 		return nil
@@ -137,9 +138,9 @@ func (in PairInstance) classes(s pairs.Spec, side int) []int32 {
 	return classes
 }
 
-// ratio is the log-likelihood ratio of the noisy features of individual 0 and of the noisy
-// labels, as if both had been released as drawn: features are scaled down after the noise,
-// and labels that compare two noisy classes depend on each other.
+// ratio returns the log-likelihood ratio of the noisy features of individual 0 and of the noisy labels, as if
+// both had been released as drawn. This is approximate: features are scaled down after the noise, and labels
+// that compare two noisy classes depend on each other.
 func (in PairInstance) ratio(p *pairs.Plan, drawn []float64) (sum float64) {
 	s := p.Spec
 	for k, v := range drawn[:s.Dim] {
@@ -160,17 +161,16 @@ type startSession struct {
 	start []float64
 }
 
-// startAt makes trainings on pairs and tuples start at a matrix. Their start is random,
-// public and independent of the data, and guarantees hold for every one.
+// startAt makes trainings on pairs and tuples start at a known matrix. Their usual start is random, public and
+// independent of the data, and guarantees hold for every start.
 func startAt(s privacy.Session, start []float64) privacy.Session { return startSession{s, start} }
 
 // UniformBall sets dst to the start.
 func (s startSession) UniformBall(dst []float64, _ float64) { copy(dst, s.start) }
 
-// starGraph is a graph of the plan's size in which individual 0 is in `degree` pairs with
-// 1, 2, ..., which come first in the order that seed 0 draws. The other pairs join
-// individuals outside the star if there are enough, and no individual is in more pairs
-// where an individual is the unit.
+// starGraph returns a graph of the plan's size in which individual 0 is in `degree` pairs with 1, 2, .... These
+// pairs come first in the order that seed 0 draws. The other pairs join individuals outside the star if there
+// are enough. If an individual is the unit, no individual is in more pairs than 0.
 func starGraph(s pairs.Spec, degree int) (*pairgraph.Graph, error) {
 	n, count := s.Individuals, s.Pairs
 	if degree >= n || degree > count {
@@ -221,16 +221,16 @@ func starGraph(s pairs.Spec, degree int) (*pairgraph.Graph, error) {
 	return pairgraph.New(n, list)
 }
 
-// pairInstances are the data sets that WorstPairs tries. All individuals but 0 are at one
-// place, so that pairs between them have no gradient.
+// pairInstances returns the data sets that WorstPairs tries. All individuals except 0 are at one place, so
+// pairs between them have no gradient.
 //
-// labels: individual 0 is opposite of the others and the labels of its pairs turn, which
-// turns gradients around, where both are as large as the clip.
+// labels: individual 0 is opposite of the others, and the labels of its pairs are flipped. The flip reverses
+// the gradients if both are as large as the clip.
 //
-// tilted: all pairs are dissimilar, and individual 0 turns a little to the other side of
-// the line that W does not see: the slope W v changes its sign and v hardly does, so the
-// gradient turns around at its largest. It is for gradients that are to be as large as
-// Spec.Shrink assumes, which labels cannot turn.
+// tilted: all pairs are dissimilar, and individual 0 turns slightly to the other side of the line that W maps
+// to 0. The slope W v changes its sign while v hardly changes, so the gradient is reversed where it is largest.
+// This instance is for gradients that should be as large as Spec.Shrink assumes, which flipped labels cannot
+// reverse.
 func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInstance) {
 	side := func(victim, other []float64, turned bool) PairSide {
 		return starSide(s, g, degree, victim, other, turned)
@@ -238,7 +238,7 @@ func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInst
 	at := func(values ...float64) []float64 { return scaled(s, values...) }
 	starts := []float64{0} // W of weights of scores
 	if l, ok := s.Loss.(embedding.Contrastive); ok {
-		// D = 2 R |W| is half the margin, or W is as large as it starts.
+		// D = 2 R |W| is half the margin, or W has its largest norm at the start.
 		starts = []float64{min(1, l.Margin/(4*s.Bound)), 1}
 	}
 	for _, w := range starts {
@@ -268,8 +268,8 @@ func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInst
 	return all
 }
 
-// localInstance is the worst case of noise on features and labels: individual 0 in two
-// opposite places, or with method labels in one, and the labels of its pairs turned.
+// localInstance returns the worst case of noise on features and labels. Individual 0 is in two opposite places,
+// or in one place for method labels, and the labels of its pairs are flipped.
 func localInstance(s pairs.Spec, g *pairgraph.Graph, degree int) PairInstance {
 	here := scaled(s, 1)
 	there := here
@@ -283,8 +283,8 @@ func localInstance(s pairs.Spec, g *pairgraph.Graph, degree int) PairInstance {
 	}
 }
 
-// starSide has individual 0 at one place and all others at another one; the labels of its
-// first pairs are turned or not.
+// starSide returns a side with individual 0 at one place and all other individuals at another. The labels of
+// its first pairs are flipped if turned is true.
 func starSide(s pairs.Spec, g *pairgraph.Graph, degree int, victim, other []float64, turned bool) PairSide {
 	p := PairSide{make([]float64, s.Individuals*s.Dim), make([]bool, s.Pairs)}
 	for i := range s.Individuals {
@@ -302,7 +302,7 @@ func starSide(s pairs.Spec, g *pairgraph.Graph, degree int, victim, other []floa
 	return p
 }
 
-// scaled is a row of features of the bound's unit.
+// scaled returns a row of features in units of the bound.
 func scaled(s pairs.Spec, values ...float64) []float64 {
 	x := make([]float64, s.Dim)
 	for k, v := range values {
@@ -311,8 +311,8 @@ func scaled(s pairs.Spec, values ...float64) []float64 {
 	return x
 }
 
-// startMatrix is a matrix whose rows weigh the first feature: the first one only, or all
-// of them where every row is clipped by itself.
+// startMatrix returns a matrix whose rows weigh the first feature. Only the first row has weights, or all rows
+// if every row is clipped separately.
 func startMatrix(s pairs.Spec, w float64) []float64 {
 	start := make([]float64, s.Rows*s.Dim)
 	for row := 0; row < len(start); row += s.Dim {

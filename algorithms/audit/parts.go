@@ -12,25 +12,26 @@ import (
 	"time"
 )
 
-// PartFormat is the first line of a file of a part.
+// PartFormat is the first line of a file that holds a part.
 const PartFormat = "dyad-audit-part/1"
 
 // ErrParts is wrapped by errors about parts that do not make up one audit.
 var ErrParts = errors.New("audit: the parts do not make up one audit")
 
-// Part is a share of the runs of an audit: those of each data set whose number, from 0, is Part-1
-// modulo Parts. It is a function of the target, the options and Part alone, so parts can be made
-// anywhere, in any order.
+// Part is a share of the runs of an audit. It has the runs on each data set whose number, counted from 0, is
+// Part-1 modulo Parts. A Part is a function of the target, the options and the numbers Part and Parts alone. So
+// parts can be made on any machines and in any order.
 type Part struct {
-	// Plan is a hash of what is attacked and how: the claim, the data sets, the options, and
-	// all bits of the first run on each data set. Parts of other plans, or from processors whose
-	// vector instructions give other bits, have other hashes.
+	// Plan is a hash of the attack: of the claim, the data sets, the options, and all bits of the first run on
+	// each data set. Parts of other plans have other hashes. So do parts from processors whose vector
+	// instructions give other bits.
 	Plan              [sha256.Size]byte
 	Part, Parts, Runs int
 	Trials            [2][]keptTrial
 }
 
-// RunPart makes part of parts of the runs of Run, 1 <= part <= parts. Options.Time is not for parts.
+// RunPart makes one part of the runs of Run: number part of all parts, 1 <= part <= parts. Options.Time cannot
+// be used with parts.
 func RunPart(ctx context.Context, t Target, o Options, part, parts int) (*Part, error) {
 	if part < 1 || part > parts {
 		return nil, fmt.Errorf("audit: part %d of %d, want 1 to the number of parts", part, parts)
@@ -52,8 +53,9 @@ func RunPart(ctx context.Context, t Target, o Options, part, parts int) (*Part, 
 	return p, nil
 }
 
-// Join is the report of Run, from all parts of its runs in any order: the same but for the seconds.
-// It wraps ErrParts if a part is missing, is there twice, or is of another audit.
+// Join returns the report of Run from all parts of its runs, in any order. It differs from the report of Run
+// only in the seconds. The error wraps ErrParts if a part is missing, is given twice, or belongs to another
+// audit.
 func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, error) {
 	start := time.Now()
 	c, hash, r, err := t.divided(ctx, &o)
@@ -101,7 +103,8 @@ func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, er
 	return r, nil
 }
 
-// divided prepares an audit in parts: the campaign without runs, the hash of the plan, and the report without bounds.
+// divided prepares an audit in parts. It returns the campaign without runs, the hash of the plan, and the report
+// without bounds.
 func (t Target) divided(ctx context.Context, o *Options) (*campaign, [sha256.Size]byte, *Report, error) {
 	var hash [sha256.Size]byte
 	if o.Time != 0 {
@@ -132,7 +135,7 @@ func (t Target) divided(ctx context.Context, o *Options) (*campaign, [sha256.Siz
 	return c, sha256.Sum256(b.Bytes()), r, nil
 }
 
-// Write writes the part for ReadPart: PartFormat in a line, then encoding/gob.
+// Write writes the part in the format that ReadPart reads: a line with PartFormat, then encoding/gob.
 func (p *Part) Write(w io.Writer) error {
 	if _, err := fmt.Fprintln(w, PartFormat); err != nil {
 		return err
@@ -140,7 +143,7 @@ func (p *Part) Write(w io.Writer) error {
 	return gob.NewEncoder(w).Encode(p)
 }
 
-// ReadPart reads what Write wrote.
+// ReadPart reads a part that Write wrote.
 func ReadPart(r io.Reader) (*Part, error) {
 	line := make([]byte, len(PartFormat)+1)
 	if _, err := io.ReadFull(r, line); err != nil || string(line) != PartFormat+"\n" {

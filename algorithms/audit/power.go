@@ -11,18 +11,18 @@ import (
 	"dyad/privacy/account"
 )
 
-// Power is what an audit can show, known before its runs: from the two data sets alone.
+// Power describes what an audit can show. It is computed before the runs, from the two data sets alone.
 type Power struct {
-	// Move is how far the exact vectors move over what the certificate allows: no number of runs shows more than so much of the claim, which
-	// is of mu for Gaussian noise and of epsilon otherwise.
+	// Move is the distance that the exact vectors move divided by the distance that the certificate allows. No number of
+	// runs can show more than this share of the claim. The share refers to mu for Gaussian noise and to epsilon otherwise.
 	Move float64
-	// Runs is the number of the options. RunsForHalf is about the number that refutes half of the claim; 0 if no number
-	// does or none is known, as for secret batches. For the best of a secret number of runs it is the number for a
-	// single run.
+	// Runs is the number of runs in the options. RunsForHalf is about the number of runs that refutes half of the
+	// claim. It is 0 if no number refutes it or if the number is unknown, as for secret batches. If the result is the
+	// best of a secret number of runs, RunsForHalf is the number for a single run.
 	Runs, RunsForHalf int
 }
 
-// String states the power.
+// String returns a sentence about the power.
 func (p Power) String() string {
 	switch {
 	case p.Move == 0:
@@ -33,10 +33,10 @@ func (p Power) String() string {
 	return fmt.Sprintf("power: the exact vectors move %.3g of what the certificate allows; half of the claim needs about %d runs on each data set, and %d are made", p.Move, p.RunsForHalf, p.Runs)
 }
 
-// mostRuns is beyond every audit.
+// mostRuns is larger than the number of runs of any audit.
 const mostRuns = 1 << 30
 
-// Power states the power of Run for the options.
+// Power returns the power of Run with these options.
 func (t Target) Power(ctx context.Context, o Options) (p Power, err error) {
 	if _, err = t.prepared(&o); err != nil {
 		return p, err
@@ -59,9 +59,10 @@ func (t Target) Power(ctx context.Context, o Options) (p Power, err error) {
 		}
 		return p, nil
 	}
-	// The likeliest event of pure noise: half of the runs of one side, and a share e^-epsilon of that of the other.
+	// For pure noise the likeliest event has half of the runs of one side, and e^-epsilon times this share of the
+	// runs of the other side.
 	for runs := fewestRuns; (g.Delta == 0 || c.Noise == nil) && runs < mostRuns; runs *= 2 {
-		held := runs / 2 // that did not choose the attack
+		held := runs / 2 // the runs that did not choose the attack
 		rare := int(math.Ceil(float64(held) / 2 * math.Exp(-p.Move*g.Epsilon)))
 		if math.Log(proportionLower(held/2, held, alpha/2)/proportionUpper(rare, held, alpha/2)) > g.Epsilon/2 {
 			p.RunsForHalf = runs
@@ -71,7 +72,8 @@ func (t Target) Power(ctx context.Context, o Options) (p Power, err error) {
 	return p, nil
 }
 
-// Strongest is the target that half of the claim needs the fewest runs for, or whose exact vectors move most where no such number is known.
+// Strongest returns the target for which half of the claim needs the fewest runs. If this number is unknown, it returns the
+// target whose exact vectors move most.
 func Strongest(ctx context.Context, targets []Target, o Options) (best Target, power Power, err error) {
 	for i, t := range targets {
 		p, err := t.Power(ctx, o)
@@ -89,11 +91,11 @@ func Strongest(ctx context.Context, targets []Target, o Options) (best Target, p
 	return best, power, nil
 }
 
-// runsForTails is how many runs on each side refute epsilon at delta by the best threshold of N(0, 1) and N(mu, 1), whose probabilities get
-// bounds at alpha each; 0 if none do.
+// runsForTails returns the number of runs on each side that refutes epsilon at delta by the best threshold between N(0, 1)
+// and N(mu, 1). Each of the two tail probabilities is bounded at level alpha. It returns 0 if no number refutes epsilon.
 func runsForTails(mu, epsilon, delta, alpha float64) int {
 	for runs := fewestRuns; runs < mostRuns; runs *= 2 {
-		held := runs / 2 // that did not choose the attack
+		held := runs / 2 // the runs that did not choose the attack
 		for z := 0.0; z < 6; z += 0.125 {
 			likely := int(float64(held) * distuv.UnitNormal.Survival(z-mu))
 			rare := int(math.Ceil(float64(held) * distuv.UnitNormal.Survival(z)))

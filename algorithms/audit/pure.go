@@ -8,10 +8,10 @@ import (
 	"dyad/privacy"
 )
 
-// gammaParts are, for noise of pure epsilon, the distance of two exact vectors and the
-// size of the noise in the mechanism's norm over its claimed scale; 0 for other noise. The
-// size of d coordinates of K-norm noise in the L2 norm, and of Laplace noise in the L1
-// norm, has the law Gamma(d, 1) times the true scale over the claimed one.
+// gammaParts returns, for noise of pure epsilon, the distance of two exact vectors and the size of the noise.
+// Both are in the norm of the mechanism, divided by its claimed scale. For other noise it returns 0. The size
+// of d coordinates of K-norm noise in the L2 norm, or of Laplace noise in the L1 norm, has the law Gamma(d, 1)
+// times the true scale over the claimed scale.
 func gammaParts(m privacy.Mechanism, value, exact, other []float64) (gap, noise float64) {
 	switch m := m.(type) {
 	case privacy.KNorm:
@@ -26,17 +26,16 @@ func gammaParts(m privacy.Mechanism, value, exact, other []float64) (gap, noise 
 	return 0, 0
 }
 
-// scaleModel estimates the epsilon of white-box runs with noise of pure epsilon whose law
-// is the claimed one but for a common factor theta of the scales, and whose exact vectors
-// are a fixed distance apart: the sum of gap/scale over the releases, which the
-// log-likelihood ratio comes near on rays and corners of positive probability. lower holds
-// with probability 1 - alpha, standardError is the standard error of epsilon.
+// scaleModel estimates epsilon from white-box runs with noise of pure epsilon. It assumes that the law of the
+// noise is the claimed law except for a common factor theta of the scales, and that the distances between exact
+// vectors are fixed. Then epsilon is the sum of gap/scale over the releases. The log-likelihood ratio comes
+// near this sum on rays and corners of positive probability. lower holds with probability 1 - alpha.
+// standardError is the standard error of epsilon.
 //
-// Proof (docs/theory.md#audit-bounds). The sizes of n noise coordinates add up to S with S/theta ~ Gamma(n, 1), so 2
-// S/theta ~ chi-square of 2n and theta <= 2 S/q with q its alpha-quantile. QED
+// Proof (docs/theory.md#audit-bounds). The sizes of n noise coordinates add up to S with S/theta ~ Gamma(n, 1). So 2
+// S/theta is chi-square with 2n degrees of freedom, and theta <= 2 S/q with q its alpha-quantile. QED
 //
-// Gaps that depend on what was released would need another argument; the smallest one
-// stands for all.
+// If gaps depended on releases, another argument would be needed. The smallest gap is used for all runs.
 func scaleModel(trials [2][]keptTrial, alpha float64) (epsilon, standardError, lower float64) {
 	gap, sum, n := math.Inf(1), 0.0, 0.0
 	for _, side := range trials {

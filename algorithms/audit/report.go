@@ -4,28 +4,28 @@ import "slices"
 
 // Bound is a lower bound on epsilon.
 type Bound struct {
-	Method     string  `json:"method"`
-	Attack     string  `json:"attack"`
-	Epsilon    float64 `json:"epsilon"`
-	Confidence float64 `json:"confidence"` // of this bound by itself
+	Method  string  `json:"method"`
+	Attack  string  `json:"attack"`
+	Epsilon float64 `json:"epsilon"`
+	// Confidence is the confidence of this bound alone.
+	Confidence float64 `json:"confidence"`
 	Assumes    string  `json:"assumes"`
-	// Runs on each side that it is from; 0 for an audit by one run.
+	// Runs is the number of runs on each side that the bound is computed from. It is 0 for an audit by one run.
 	Runs int `json:"runs,omitempty"`
 }
 
-// Tightness is how much of what a claim allows the attacked data sets show, whatever the
-// number of runs: 1 if they are the worst ones there are. A bound falls short of it only
-// for want of runs.
+// Tightness is the share of the claim that the attacked data sets can show, whatever the number of runs. It is
+// 1 for worst-case data sets. If a bound is below this share, more runs can raise it.
 type Tightness struct {
-	// Quantity is what is compared: "gap/sd" with the claimed mu, for Gaussian noise, or
-	// "gap/scale" with the claimed epsilon.
+	// Quantity is the estimated quantity: "gap/sd", compared with the claimed mu, for Gaussian noise; otherwise
+	// "gap/scale", compared with the claimed epsilon.
 	Quantity      string  `json:"quantity"`
 	Estimate      float64 `json:"estimate"`
 	StandardError float64 `json:"standard_error"`
 	Claim         float64 `json:"claim"`
 }
 
-// Share is the estimate over the claim, and its standard error.
+// Share returns the estimate divided by the claim, and the standard error of this quotient.
 func (t Tightness) Share() (share, standardError float64) {
 	return t.Estimate / t.Claim, t.StandardError / t.Claim
 }
@@ -34,61 +34,62 @@ func (t Tightness) Share() (share, standardError float64) {
 type Report struct {
 	Algorithm string `json:"algorithm"`
 	Mode      string `json:"mode"`
-	Variant   string `json:"variant,omitempty"` // of a stream: reading, batches, buffer
-	Loss      string `json:"loss"`
-	Records   int    `json:"records"`
-	Features  int    `json:"features"`
-	Access    string `json:"access"`
-	Instance  string `json:"instance"`
-	Unit      string `json:"unit"`
-	Runs      int    `json:"runs"` // on each of the two data sets, as the last bounds use them
-	Planned   int    `json:"planned_runs"`
-	// Stopped says why fewer runs were made than planned: "time" or "interrupt".
+	// Variant describes a stream: reading, batches, buffer.
+	Variant  string `json:"variant,omitempty"`
+	Loss     string `json:"loss"`
+	Records  int    `json:"records"`
+	Features int    `json:"features"`
+	Access   string `json:"access"`
+	Instance string `json:"instance"`
+	Unit     string `json:"unit"`
+	// Runs is the number of runs on each of the two data sets that the last bounds use.
+	Runs    int `json:"runs"`
+	Planned int `json:"planned_runs"`
+	// Stopped is the reason why fewer runs than planned were made: "time" or "interrupt".
 	Stopped string  `json:"stopped_by,omitempty"`
 	Seconds float64 `json:"seconds"`
 	Seed    uint64  `json:"seed"`
 	Epsilon float64 `json:"claimed_epsilon"`
 	Delta   float64 `json:"delta"`
 	Mu      float64 `json:"claimed_mu,omitempty"`
-	// PaperEpsilon is what the paper claims, in paper mode.
+	// PaperEpsilon is the claim of the paper, in paper mode.
 	PaperEpsilon float64 `json:"paper_claim_epsilon,omitempty"`
 
-	Confidence float64 `json:"confidence"`      // of all bounds together
-	Bounds     []Bound `json:"bounds"`          // the largest of each method
-	LowerBound float64 `json:"audited_epsilon"` // the largest of Bounds
-	// HalfRefuted is the control: the same runs refute a claim of half as much. If not, a
-	// leak of twice the claim might not be seen, and that the claim holds says little.
+	Confidence float64 `json:"confidence"`      // the confidence of all bounds together
+	Bounds     []Bound `json:"bounds"`          // the largest bound of each method
+	LowerBound float64 `json:"audited_epsilon"` // the largest Epsilon of Bounds
+	// HalfRefuted reports the control: whether the same runs refute a claim of half the size. If it is false, a
+	// leak of twice the claim might be missed, so an unrefuted claim is weak evidence.
 	HalfRefuted bool `json:"half_claim_refuted"`
-	// RunsForHalf is about how many runs the control would need, 0 if that is not known.
+	// RunsForHalf is about the number of runs that the control needs. It is 0 if this number is unknown.
 	RunsForHalf int `json:"runs_for_half_claim,omitempty"`
-	// Tightness is nil where the worst case has no such number.
+	// Tightness is nil if the worst case has no such number.
 	Tightness *Tightness `json:"tightness,omitempty"`
-	// Move is how far the exact vectors move over what the certificate allows.
+	// Move is the distance that the exact vectors move divided by the distance that the certificate allows.
 	Move float64 `json:"move_to_certificate,omitempty"`
-	// Shift is the observed gap/sd of the scores under Gaussian noise: of the
-	// log-likelihood ratio in white-box runs, of the projection on the known direction
-	// in black-box ones.
+	// Shift is the observed gap/sd of the scores under Gaussian noise. The score is the log-likelihood ratio in
+	// white-box runs and the projection on the known direction in black-box runs.
 	Shift *Shift `json:"shift,omitempty"`
-	// Values released, how many are off the noise grid, and how many noise vectors
-	// repeat.
+	// Values is the number of released values. The next fields count values off the noise grid and noise
+	// vectors that repeat.
 	Values   int `json:"released_values"`
 	OffGrid  int `json:"off_grid"`
 	Repeated int `json:"repeated_noise"`
 
-	// Scores are the scores of the attack behind the Clopper-Pearson bound, on the runs
-	// that did not choose it: data, neighbour.
+	// Scores are the attack scores behind the Clopper-Pearson bound: first the scores of runs on the data set,
+	// then the scores of runs on its neighbour. Runs that chose the attack are excluded.
 	Scores [2][]float64 `json:"-"`
 }
 
 // Refuted reports whether the bounds exceed the claim.
 func (r *Report) Refuted() bool { return r.LowerBound > r.Epsilon }
 
-// Exceeds reports whether the exact vectors move by more than the certificate of the noise
-// allows, beyond what the roundings of Move can make of it.
+// Exceeds reports whether the exact vectors move by more than the certificate of the noise allows, beyond the
+// rounding error of Move.
 func (r *Report) Exceeds() bool { return r.Move > 1+1e-9 }
 
-// Holds reports whether nothing speaks against the claim: no bound, no move, no noise that is
-// off its grid or repeats.
+// Holds reports whether the audit found no evidence against the claim: no bound above it, no move above the
+// certificate, and no noise that is off its grid or repeats.
 func (r *Report) Holds() bool {
 	return !r.Refuted() && !r.Exceeds() && r.OffGrid == 0 && r.Repeated == 0
 }
@@ -118,7 +119,7 @@ func (r *Report) add(b Bound) {
 	r.finish()
 }
 
-// finish sets what follows from the bounds.
+// finish sets the fields that follow from the bounds.
 func (r *Report) finish() {
 	for _, b := range r.Bounds {
 		r.LowerBound = max(r.LowerBound, b.Epsilon)

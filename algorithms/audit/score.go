@@ -11,9 +11,8 @@ import (
 	"dyad/privacy"
 )
 
-// logRatio is the log of the ratio of the densities of value, x + noise for x =
-// replaced against x = data. The grid is 2^-28 of the noise and is left out: scores
-// need not be exact.
+// logRatio returns the log of a ratio of densities of value. The value is x + noise; the ratio compares x =
+// replaced with x = data. The noise grid is 2^-28 of the noise and is ignored, since scores need not be exact.
 func logRatio(m privacy.Mechanism, value, data, replaced []float64) (float64, error) {
 	switch m := m.(type) {
 	case privacy.Gaussian:
@@ -38,8 +37,7 @@ func distance2(a, b []float64) float64 {
 	return sum
 }
 
-// score maps a run to a number by which the two data sets are told apart; it was fixed
-// before any run.
+// score maps a run to a number that is used to tell the two data sets apart. It is fixed before any run is made.
 type score struct {
 	name string
 	of   func(Observation) float64
@@ -50,11 +48,10 @@ var likelihoodScore = score{"log-likelihood ratio", func(o Observation) float64 
 // mostFeatures bounds the dimension in which a direction is learned.
 const mostFeatures = 64
 
-// learnedScore is the projection on the direction that best separates the pilot runs
-// by Fisher's criterion, (S + ridge)^-1 (m1 - m0), in the released vectors side by
-// side or in the returned weights. It knows neither the exact vectors nor the law of
-// the noise, so it also finds noise that repeats or is correlated. ok is false in too
-// many dimensions or for too few runs.
+// learnedScore is the projection on the direction (S + ridge)^-1 (m1 - m0), which separates the pilot runs best
+// by Fisher's criterion. The features are all released vectors or the returned weights. The score uses neither
+// the exact vectors nor the law of the noise, so it also finds noise that repeats or is correlated. ok is false
+// if there are too many dimensions or too few runs.
 func learnedScore(pilot [2][]keptTrial, features func(keptTrial) []float64) (of func(keptTrial) float64, ok bool) {
 	d := len(features(pilot[0][0]))
 	runs := len(pilot[0])
@@ -94,7 +91,7 @@ func learnedScore(pilot [2][]keptTrial, features func(keptTrial) []float64) (of 
 	var factor mat.Cholesky
 	if trace > 0 && factor.Factorize(within) {
 		var solved mat.VecDense
-		// A condition number does not stop the search: any direction is an attack.
+		// An ill-conditioned matrix does not stop the search: any direction is an attack.
 		_ = factor.SolveVecTo(&solved, mat.NewVecDense(d, difference))
 		direction = solved.RawVector().Data
 	}
@@ -107,9 +104,9 @@ func learnedScore(pilot [2][]keptTrial, features func(keptTrial) []float64) (of 
 	}, true
 }
 
-// lowBitScore is the exponent of the lowest set bit over all released coordinates:
-// where a mechanism's grid depends on the data or on the size of the noise, it tells
-// data sets apart although the values are alike.
+// lowBitScore is the exponent of the lowest set bit over all released coordinates. If the grid of a mechanism
+// depends on the data or on the size of the noise, this score tells the data sets apart even if the values are
+// alike.
 var lowBitScore = score{"lowest set bit", func(o Observation) float64 {
 	lowest := math.Inf(1)
 	for _, r := range o.Releases {
@@ -122,7 +119,7 @@ var lowBitScore = score{"lowest set bit", func(o Observation) float64 {
 	return lowest
 }}
 
-// lowBit is the e for which v is an odd multiple of 2^e; v is finite and not 0.
+// lowBit returns the e for which v is an odd multiple of 2^e. v must be finite and not 0.
 func lowBit(v float64) int {
 	f, e := math.Frexp(v)
 	return e - 53 + bits.TrailingZeros64(uint64(int64(math.Abs(f)*0x1p53)))

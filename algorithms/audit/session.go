@@ -12,21 +12,24 @@ import (
 
 // Observation is one run of an algorithm.
 type Observation struct {
-	Releases []attack.Call // each with the exact vector, which only an audit has, the released one, and the claimed noise
-	Weights  []float64     // what the algorithm returned
-	// In white-box runs moves are how far everything moves to the neighbour, and runsMove how far the runs of selections do (selectionMove).
+	// Releases are the releases of the run. Each has the exact vector, which only an audit sees, the released vector,
+	// and the claimed noise.
+	Releases []attack.Call
+	// Weights is the result of the algorithm.
+	Weights []float64
+	// In white-box runs, moves holds how far each released vector moves on the neighbour. runsMove holds how far the runs
+	// of selections move (selectionMove).
 	moves    []attack.Move
 	runsMove float64
-	// LogRatio is the log-likelihood ratio of the releases, neighbour against data,
-	// under the claimed noise. It is set in white-box runs.
+	// LogRatio is the log-likelihood ratio of the releases, neighbour against data, under the claimed noise. It
+	// is set only in white-box runs.
 	LogRatio float64
-	// gap and noise are sums over the releases of a white-box run: how far the exact
-	// vectors of the two data sets are apart, and the size of the noise, both in the norm
-	// and scale of gammaParts.
+	// gap and noise are sums over the releases of a white-box run. gap adds the distances of the exact vectors
+	// of the two data sets, and noise adds the sizes of the noise. Both use the norm and scale of gammaParts.
 	gap, noise float64
 }
 
-// flat is all released coordinates in order.
+// flat returns all released coordinates in order.
 func (o Observation) flat() []float64 {
 	var v []float64
 	for _, r := range o.Releases {
@@ -35,7 +38,7 @@ func (o Observation) flat() []float64 {
 	return v
 }
 
-// spy is an algorithm whose releases are noted, for runs through algorithms.Run.
+// spy is an algorithm whose releases are recorded in runs through algorithms.Run.
 type spy struct {
 	algorithms.Algorithm
 	seen *attack.Recorder
@@ -46,10 +49,9 @@ func (s spy) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan,
 	return s.Algorithm.Train(ctx, ev, p, s.seen, t)
 }
 
-// lookup is an evaluator that remembers the gradients of the last run. With equal
-// coins an algorithm asks for the same ones again until a release comes between, and
-// Sum has the same bits for the same records and query, so a run through a
-// lookup has the bits of a run without it. Moments are computed anew, which is fast.
+// lookup is an evaluator that remembers the gradients of the last run. With equal coins an algorithm asks for
+// the same gradients again until its next release. Sum has the same bits for the same records and query, so a
+// run through a lookup has the bits of a run without it. Moments are fast to compute and are computed anew.
 type lookup struct {
 	engine.Evaluator
 	known []gradient

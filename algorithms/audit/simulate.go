@@ -16,14 +16,14 @@ import (
 	"dyad/privacy"
 )
 
-// Access is what the adversary knows besides what is released.
+// Access is the knowledge of the adversary in addition to the releases.
 type Access int
 
-// The kinds of access; the zero value is the stronger and faster one.
+// The kinds of access. The zero value is stronger and faster.
 const (
-	// WhiteBox: both data sets and all coins but the noise.
+	// WhiteBox means that the adversary knows both data sets and all coins except the noise.
 	WhiteBox Access = iota
-	// BlackBox: both data sets.
+	// BlackBox means that the adversary knows both data sets.
 	BlackBox
 )
 
@@ -74,9 +74,8 @@ func index(neighbour bool) int {
 	return 0
 }
 
-// pair runs the plan on one data set, through a real session with the given noise,
-// and replays its releases on the other. It returns the run, with how far the
-// replay moved.
+// pair runs the plan on one data set, through a real session with the given noise, and replays its releases on
+// the other data set. It returns the run, including how far the exact vectors moved in the replay.
 func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observation, error) {
 	if p := w.t.Program; p != nil && p.Draw != nil {
 		return p.draw(neighbour, noise)
@@ -174,8 +173,8 @@ func (w *worker) stream(ctx context.Context, neighbour bool, s privacy.Session) 
 	return last, nil
 }
 
-// whole runs everything from binding to the returned weights through algorithms.Run,
-// or a whole stream or program.
+// whole runs everything through algorithms.Run, from binding the records to the returned weights. For a stream
+// or a program it runs all of the stream or program.
 func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (Observation, error) {
 	if p := w.t.Program; p != nil && p.Draw != nil {
 		return p.draw(neighbour, seed)
@@ -201,7 +200,7 @@ func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (Observ
 	return o, nil
 }
 
-// campaign are runs of one target on both data sets, as they grow.
+// campaign holds runs of one target on both data sets. More runs can be added.
 type campaign struct {
 	t       Target
 	access  Access
@@ -209,11 +208,11 @@ type campaign struct {
 	workers int
 	scores  []score // computed from every run
 	trials  [2][]keptTrial
-	// Only run numbers part-1 modulo parts are made, if parts is not 0; the others stay zero.
+	// If parts is not 0, only runs whose number is part-1 modulo parts are made; the other trials stay zero.
 	part, parts int
 }
 
-// extendTo extends block by block.
+// extendTo calls extend for one block of runs after another.
 func (c *campaign) extendTo(ctx context.Context, runs int, step func(done int)) error {
 	for made := len(c.trials[0]); made < runs; made = len(c.trials[0]) {
 		if err := c.extend(ctx, min(runs, made+block), step); err != nil {
@@ -223,9 +222,9 @@ func (c *campaign) extendTo(ctx context.Context, runs int, step func(done int)) 
 	return nil
 }
 
-// extend makes runs until each side has the given number. Run i of a side has its own
-// seed, so the result depends neither on the number of workers nor on earlier calls. step
-// is told how many runs of both sides there are. An error leaves the trials as they were.
+// extend makes runs until each side has the given number. Run i of a side has its own seed, so the result
+// depends neither on the number of workers nor on earlier calls. step gets the number of finished runs of both
+// sides. If extend returns an error, the trials are unchanged.
 func (c *campaign) extend(ctx context.Context, runs int, step func(done int)) error {
 	from := len(c.trials[0])
 	more := [2][]keptTrial{make([]keptTrial, runs-from), make([]keptTrial, runs-from)}

@@ -14,18 +14,20 @@ import (
 	"dyad/engine/pairgraph"
 )
 
-// The size of the search of worstSoftmax.
+// The sizes of the search of worstSoftmax.
 const (
 	softmaxPlaces = 12
 	softmaxCoins  = 8
 )
 
-// worstSoftmax is WorstPairs for a batch softmax. All anchors but individual 0 are at one place u and their positives at -v;
-// individual 0 is at -u and the positives of its pairs at v, so that they are in front in the softmax of every anchor and in its own the
-// others are (docs/theory.md#batch-softmax). In the neighbour the labels of its pairs turn, which takes them out of every batch, or
-// individual 0 moves to u, or, where pairs are the unit, their positives move to -v. For a linear map u and v are mapped to directions
-// of a small angle; there individual 0 also moves past v, and where pairs are the unit their positives to the other side of u, which
-// turns the gradients in both softmaxes around (docs/theory.md#softmax-replaced).
+// worstSoftmax is WorstPairs for a batch softmax (docs/theory.md#batch-softmax). All anchors except individual 0 are at one
+// point u, and their positives are at -v. Individual 0 is at -u, and the positives of its pairs are at v. So the positives
+// of individual 0 dominate the softmax of every anchor, and the other positives dominate the softmax of individual 0. In
+// the first kind of neighbour the labels of the pairs of individual 0 are flipped, which removes these pairs from every
+// batch. In the second kind individual 0 moves to u. If pairs are the unit, the third kind moves the positives of
+// individual 0 to -v. For a linear map, u and v are mapped to directions with a small angle. Then individual 0 also moves
+// past v. If pairs are the unit, their positives move to the other side of u. These moves reverse the gradients in both
+// softmaxes (docs/theory.md#softmax-replaced).
 func worstSoftmax(ctx context.Context, p *pairs.Plan, changed int) (Target, error) {
 	s := p.Spec
 	g, err := softmaxGraph(s, changed)
@@ -36,7 +38,7 @@ func worstSoftmax(ctx context.Context, p *pairs.Plan, changed int) (Target, erro
 	r := rand.New(rand.NewPCG(1, 2))
 	for place := range softmaxPlaces {
 		u, v := randomPlace(r, s), randomPlace(r, s)
-		var past, other []float64 // where anchors and positives turn the gradients around
+		var past, other []float64 // where anchors and positives reverse the gradients
 		if linear := newLinearPlaces(r, s); place < softmaxPlaces/2 && linear != nil {
 			const angle = 0.01
 			u, v = linear.at(0, 1, 0), linear.at(angle, 0.3, 0.9)
@@ -83,7 +85,8 @@ func worstSoftmax(ctx context.Context, p *pairs.Plan, changed int) (Target, erro
 	return furthest(ctx, targets, 0)
 }
 
-// softmaxGraph has individual 0 in `changed` pairs: a graph of disjoint pairs, if it is in one and there are enough individuals.
+// softmaxGraph returns a graph with individual 0 in `changed` pairs. It is a graph of disjoint pairs if changed is 1 and
+// there are enough individuals.
 func softmaxGraph(s pairs.Spec, changed int) (*pairgraph.Graph, error) {
 	if changed > 1 || 2*s.Pairs > s.Individuals {
 		return starGraph(s, changed)
@@ -95,7 +98,7 @@ func softmaxGraph(s pairs.Spec, changed int) (*pairgraph.Graph, error) {
 	return pairgraph.New(s.Individuals, list)
 }
 
-// softmaxSide puts individuals where their first pair has them.
+// softmaxSide puts every individual at the place for its first pair.
 func softmaxSide(s pairs.Spec, g *pairgraph.Graph, u, v []float64) PairSide {
 	side := PairSide{make([]float64, s.Individuals*s.Dim), make([]bool, s.Pairs)}
 	for _, e := range slices.Backward(g.Pairs()) {
@@ -119,7 +122,7 @@ func negated(v []float64) []float64 {
 	return out
 }
 
-// randomPlace has the norm of the bound.
+// randomPlace returns a random record whose norm is the bound.
 func randomPlace(r *rand.Rand, s pairs.Spec) []float64 {
 	v, norm := make([]float64, s.Dim), 0.0
 	for k := range v {
@@ -132,15 +135,16 @@ func randomPlace(r *rand.Rand, s pairs.Spec) []float64 {
 	return v
 }
 
-// linearPlaces finds records that a linear map takes to a plane of two coordinates, with a part that it takes to 0.
+// linearPlaces finds records that a linear map takes to a plane of two coordinates. The records also have a part
+// that the map takes to 0.
 type linearPlaces struct {
 	s       pairs.Spec
 	q       [][]float64 // the rows of the map, orthonormal
 	l       [][]float64 // its rows in terms of q
-	outside []float64   // what the map takes to 0, of length 1
+	outside []float64   // a vector of length 1 that the map takes to 0
 }
 
-// newLinearPlaces is nil for a network with hidden layers, or where every record is mapped to something.
+// newLinearPlaces returns nil for a network with hidden layers, or if the map takes no vector to 0.
 func newLinearPlaces(r *rand.Rand, s pairs.Spec) *linearPlaces {
 	in, rows := s.Network.Model.Dims()
 	w := s.Network.Start
@@ -148,7 +152,7 @@ func newLinearPlaces(r *rand.Rand, s pairs.Spec) *linearPlaces {
 		return nil
 	}
 	p := &linearPlaces{s: s}
-	part := func(x []float64) (of []float64) { // takes the parts along q away
+	part := func(x []float64) (of []float64) { // subtracts the parts along q
 		for _, q := range p.q {
 			c := floats.Dot(x, q)
 			floats.AddScaled(x, -c, q)
@@ -176,8 +180,8 @@ func newLinearPlaces(r *rand.Rand, s pairs.Spec) *linearPlaces {
 	return nil
 }
 
-// at is a record of length inside and outside, in units of the bound, that the map takes to the direction of an angle in the plane of the
-// first two coordinates.
+// at returns a record that the map takes to the direction with this angle in the plane of the first two coordinates. The
+// lengths inside and outside are in units of the bound.
 func (p *linearPlaces) at(angle, inside, outside float64) []float64 {
 	target := make([]float64, len(p.q))
 	target[1], target[0] = math.Sincos(angle)

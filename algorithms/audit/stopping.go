@@ -9,8 +9,8 @@ import (
 	"dyad/privacy/account"
 )
 
-// selectionMove is how far the exact vectors of a replayed run of a selection move, in standard deviations of their noise and over
-// the mu that a run was planned for: the largest of all runs.
+// selectionMove returns how far the exact vectors of a replayed run of a selection move. The distance is in standard
+// deviations of their noise, divided by the mu that a run was planned for. The result is the largest of all runs.
 func selectionMove(c attack.Call) (most float64, err error) {
 	for _, run := range c.Runs {
 		square := 0.0
@@ -26,7 +26,7 @@ func selectionMove(c attack.Call) (most float64, err error) {
 	return most, nil
 }
 
-// stopping is the cost of a row that is the best of a secret number of runs, nil if there is none.
+// stopping returns the cost of a row that is the best of a secret number of runs, or nil if there is no such row.
 func (t Target) stopping() *account.RandomStoppingEvent {
 	if t.Program == nil {
 		return nil

@@ -16,30 +16,30 @@ import (
 
 var errMoreReleases = errors.New("audit: the algorithm releases more on one data set than on its neighbour")
 
-// errMoreTold is about a run whose result is another one on the neighbour, with the same releases.
+// errMoreTold is the error for a run with equal releases but a different result on the neighbour.
 var errMoreTold = errors.New("audit: the result depends on the records by more than what is released")
 
-// errJoint is about a plan whose releases share a sensitivity: each of them may move by all of it, and all of them together by no more.
+// errJoint is the error for a plan whose releases share a sensitivity. Each of them may move by all of it, and together
+// they move by at most all of it.
 var errJoint = errors.New("audit: OnPlan compares each release with a certificate of its own, and a row of this plan has one for several together; set Program.Certificate and no Rows")
 
-// Target is what is attacked: a plan and two data sets of its shape that differ in
-// one record.
+// Target is the object of an attack: a plan and two data sets of its shape that differ in one record.
 type Target struct {
 	Algorithm algorithms.Algorithm
 	Plan      *algorithms.Plan
-	// Stream is the plan of an online algorithm, in place of Algorithm and Plan. The
-	// data sets are streams of Horizon records in their order.
+	// Stream is the plan of an online algorithm. It replaces Algorithm and Plan. The data sets are streams of
+	// Horizon records in their order.
 	Stream          *algorithms.Plan
 	Data, Neighbour *engine.Records
-	// Program, in place of all of these, is anything else.
+	// Program replaces Algorithm, Plan and Stream for any other object of an attack.
 	Program *Program
-	// Coins seeds the coins other than noise in white-box runs.
+	// Coins is the seed of the coins other than noise in white-box runs.
 	Coins uint64
 	// Instance describes the two data sets.
 	Instance string
 }
 
-// claim is what is claimed, without what runs it.
+// claim returns the claim under attack.
 func (t Target) claim() Program {
 	if t.Program != nil {
 		return *t.Program
@@ -61,7 +61,7 @@ func (t Target) claim() Program {
 	return c
 }
 
-// claimOf is what a plan claims. The problem is that of a training, with all records of a stream.
+// claimOf returns the claim of a plan. The problem is the problem of the training, with all records of a stream.
 func claimOf(p *algorithms.Plan, of engine.Problem) Program {
 	c := Program{Algorithm: p.Algorithm, Mode: p.Mode.String(), Guarantee: p.Guarantee, Noise: p.Noise(), Certificate: p.Certificate(), Events: p.Events()}
 	if of.Loss != nil {
@@ -105,14 +105,15 @@ func (t Target) check() error {
 	return errors.Join(p.Fits(t.Data), p.Fits(t.Neighbour))
 }
 
-// Move is how far the exact vectors move between the two data sets over what their
-// certificates allow: 1 if they are attained. It is the root of the mean of the squared
-// ratios of all releases, weighted by their shares of the budget, or of their sum where one certificate is for all of them (a
-// stream) or one of them only reads the replaced record (epochs).
+// Move returns the distance that the exact vectors move between the two data sets, divided by the distance that their
+// certificates allow. It is 1 if the certificates are attained. If each release has its own certificate, Move is the root
+// of the mean of the squared ratios of all releases, weighted by their shares of the budget. If one certificate covers all
+// releases (a stream), or one release reads the replaced record (epochs), the squared ratios are summed instead of
+// averaged.
 func (t Target) Move(ctx context.Context) (float64, error) { return t.move(ctx, 0) }
 
-// move is Move of the first releases, at most so many if each has its own certificate and
-// most > 0.
+// move is Move for the first releases only. If each release has its own certificate and most > 0, it uses at
+// most `most` releases.
 func (t Target) move(ctx context.Context, most int) (float64, error) {
 	if t.Program != nil && slices.ContainsFunc(t.Program.Rows, func(r algorithms.Release) bool { return r.Certificate.Releases() > 0 }) {
 		return 0, errJoint
@@ -142,13 +143,14 @@ func (t Target) move(ctx context.Context, most int) (float64, error) {
 	return max(moved, t.released(o.moves, coupled)), nil
 }
 
-// apart reports whether each release of a plan has a certificate of its own, about the same records.
+// apart reports whether each release of a plan has its own certificate and all releases read the same records.
 func (t Target) apart() bool {
 	row := t.plan().Releases[0]
 	return row.Part == 0 && row.Certificate.Releases() == 0
 }
 
-// released is how far releases move over what is allowed. A coupled state may move by so much.
+// released returns how far releases move, divided by the distance that is allowed. If coupled is positive, it
+// is the distance allowed for a coupled state.
 func (t Target) released(moves []attack.Move, coupled float64) float64 {
 	var rows algorithms.Releases
 	if t.Program == nil {
@@ -195,8 +197,8 @@ func (t Target) released(moves []attack.Move, coupled float64) float64 {
 	}
 }
 
-// coupled bounds how far two hidden states that share their noise can be apart (see
-// attack.Replay); 0 for a plan without hidden steps.
+// coupled bounds the distance of two hidden states that share their noise (see attack.Replay). It is 0 for a
+// plan without hidden steps.
 func (t Target) coupled() (float64, error) {
 	if t.Stream != nil || t.Program != nil || t.Plan.Certificate().HiddenSteps() == 0 {
 		return 0, nil
@@ -208,13 +210,13 @@ func (t Target) coupled() (float64, error) {
 	return min(e.Gap*float64(e.Steps), e.Contraction*e.Diameter+e.Gap), nil
 }
 
-// secret reports whether the guarantee of a plan rests on coins or states that stay secret,
-// besides the noise of its releases: a white-box adversary is more than it promises.
+// secret reports whether the guarantee of a plan rests on coins or states that stay secret, in addition to the
+// noise of its releases. The guarantee does not cover a white-box adversary then.
 func (t Target) secret() bool {
 	return t.stopping() != nil || t.sampled() || t.claim().Certificate.HiddenSteps() > 0
 }
 
-// sampled reports whether it rests on secret batches.
+// sampled reports whether the guarantee rests on secret batches.
 func (t Target) sampled() bool {
 	c := t.claim().Certificate
 	batch, _ := c.Batch()

@@ -6,20 +6,23 @@ import (
 	"math"
 )
 
-// keptTrial is what is kept of a run, in a file of a part, too.
+// keptTrial holds the numbers of a run that are kept, in memory and in the file of a part.
 type keptTrial struct {
-	Scores           []float64 // by the campaign's scores
-	Released, Result []float64 // the released coordinates and the returned weights, nil where there are many
-	Gap, Noise       float64   // as in Observation
-	Coordinates      int
-	Values, Off      int
-	Noises           []uint64
+	// Scores are the scores of the campaign.
+	Scores []float64
+	// Released are the released coordinates and Result the returned weights. They are nil if there are too many.
+	Released, Result []float64
+	// Gap and Noise are as in Observation.
+	Gap, Noise  float64
+	Coordinates int
+	Values, Off int
+	Noises      []uint64
 }
 
-// mostNoises bounds how many runs of both sides are searched for noise that repeats.
+// mostNoises is the largest number of runs of both sides that are searched for repeated noise.
 const mostNoises = 40_000
 
-// newTrial sums run number i up.
+// newTrial returns the kept numbers of run i.
 func newTrial(o Observation, scores []score, i int) keptTrial {
 	t := keptTrial{Gap: o.gap, Noise: o.noise, Scores: make([]float64, len(scores))}
 	for k, s := range scores {
@@ -41,9 +44,10 @@ func newTrial(o Observation, scores []score, i int) keptTrial {
 	return t
 }
 
-// OffGrid counts the released coordinates that are not multiples of the grid of their
-// noise. With exact noise there are none: the set of values that can be released is
-// the grid whatever the data (docs/theory.md#noise-grid), up to where float64 itself is coarser.
+// OffGrid counts the released coordinates that are not multiples of the grid of their noise. With exact noise
+// the count is 0, because the set of values that can be released is the grid whatever the data
+// (docs/theory.md#noise-grid). Coordinates for which float64 itself is coarser than the grid count as being on
+// the grid.
 func OffGrid(runs []Observation) (values, off int) {
 	for _, o := range runs {
 		for _, r := range o.Releases {
@@ -60,11 +64,10 @@ func OffGrid(runs []Observation) (values, off int) {
 	return values, off
 }
 
-// Repeated counts the releases whose noise vector is the same as that of another
-// release, to 16 grid steps in each coordinate. Noise of standard deviation sigma has
-// sigma/g >= 2^28 grid steps, so two independent vectors of two coordinates agree with
-// probability below (16 * 2^-28 / (2 sqrt(pi)))^2 * 4 < 2^-49, and 10^5 releases hold
-// such a pair with probability below 10^-5. Vectors of one coordinate are not counted.
+// Repeated counts the releases whose noise vector equals the noise vector of another release, to 16 grid steps
+// in each coordinate. Noise of standard deviation sigma has sigma/g >= 2^28 grid steps. So two independent
+// vectors of two coordinates agree with probability below (16 * 2^-28 / (2 sqrt(pi)))^2 * 4 < 2^-49, and 10^5
+// releases contain such a pair with probability below 10^-5. Vectors of one coordinate are not counted.
 func Repeated(runs []Observation) int {
 	seen := map[uint64]int{}
 	for _, o := range runs {
@@ -84,15 +87,15 @@ func repeats(seen map[uint64]int) (repeated int) {
 	return repeated
 }
 
-// fingerprints are hashes of the noise vectors of two coordinates or more, to 16 grid
-// steps. Two of n have one hash by chance with probability below n^2/2^65.
+// fingerprints returns hashes of the noise vectors with at least two coordinates, rounded to 16 grid steps. The
+// probability that two of n hashes agree by chance is below n^2/2^65.
 func fingerprints(o Observation) []uint64 {
 	var all []uint64
 	for _, r := range o.Releases {
 		if len(r.After) < 2 {
 			continue
 		}
-		// Value - Exact is rounded; the grid is far coarser than its error.
+		// Value - Exact is rounded; the grid is far coarser than the rounding error.
 		grid := r.Noise.GridSize()
 		h := fnv.New64a()
 		var b [8]byte

@@ -19,12 +19,12 @@ type TupleSide struct {
 	Classes []int32
 }
 
-// Clone is a copy.
+// Clone returns a copy.
 func (s TupleSide) Clone() TupleSide { return TupleSide{slices.Clone(s.X), slices.Clone(s.Classes)} }
 
-// Reversing are two neighbours that differ in the class of one record and whose clipped
-// terms are opposite where the clip is small: all other records sit at one place with the
-// given classes in turn, and that one opposite, of class 0 and then 1.
+// Reversing returns two neighbours that differ in the class of one record. Their clipped terms are opposite if
+// the clip is small. All other records are at one point, with the given classes in turn. The differing record
+// is at the opposite point and has class 0 in the data and class 1 in the neighbour.
 func Reversing(s pairs.Spec, victim int, classes ...int32) (data, neighbour TupleSide) {
 	data = TupleSide{make([]float64, s.Individuals*s.Dim), make([]int32, s.Individuals)}
 	for i := range s.Individuals {
@@ -38,17 +38,17 @@ func Reversing(s pairs.Spec, victim int, classes ...int32) (data, neighbour Tupl
 	return data, neighbour
 }
 
-// alone is the neighbour whose victim is of a class of its own: it only pushes the others away, in losses that need a positive, too
-// (triplet, n-pair), while one of a class of theirs pulls.
+// alone returns a neighbour whose victim has a class of its own. In losses that need a positive (triplet, n-pair) this
+// victim only pushes the other records away, while a victim of one of their classes pulls.
 func (s TupleSide) alone(victim int) TupleSide {
 	s = s.Clone()
 	s.Classes[victim] = 1 + slices.Max(s.Classes)
 	return s
 }
 
-// WorstTuples searches the pair of neighbours that differ in one record, and a start, on
-// which the exact vectors of p move most. A network starts where its plan says, and the record
-// that changes its class is tried at several distances from the others.
+// WorstTuples searches the pair of neighbours and the start on which the exact vectors of p move most. The
+// neighbours differ in one record. A network starts as its plan says. If the record changes its class, several
+// distances from the other records are tried.
 func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 	s := p.Spec
 	var targets []Target
@@ -80,8 +80,9 @@ func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 	return furthest(ctx, targets, 0)
 }
 
-// tupleSides are the neighbours that WorstTuples tries: a class turns between two classes of the others, or to one of its own. In tuples of three
-// records the others of the second class may be half way to the victim, as a record then pulls in one class and pushes in the other.
+// tupleSides returns the neighbours that WorstTuples tries. The class of the victim changes between two classes of the
+// other records, or to a class of its own. In tuples of three records, the other records of the second class may also be
+// half way to the victim. A record then pulls in one class and pushes in the other.
 func tupleSides(s pairs.Spec) (all []turnedSides) {
 	for _, victim := range []int{s.Individuals - 1, 0} {
 		for _, classes := range [][]int32{{0}, {1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 0, 1}} {
@@ -102,15 +103,15 @@ func tupleSides(s pairs.Spec) (all []turnedSides) {
 	return all
 }
 
-// turnedSides are neighbours in the class of a victim among others of some classes.
+// turnedSides are neighbours that differ in the class of a victim. The other records have the given classes.
 type turnedSides struct {
 	classes         string
 	victim          int
 	data, neighbour TupleSide
 }
 
-// tupleStarts are norms of W at which both classes pull: distances below the margin, or as
-// large as it starts.
+// tupleStarts returns norms of W at which both classes pull: norms with distances below the margin, and the
+// largest norm at the start.
 func tupleStarts(s pairs.Spec) []float64 {
 	w := 1.0
 	switch l := s.Loss.(type) {
@@ -124,7 +125,7 @@ func tupleStarts(s pairs.Spec) []float64 {
 	return []float64{w, 1}
 }
 
-// OnTuples is the attack on p with these data sets; start is where W starts, nil for a
+// OnTuples returns the attack on p with these data sets. start is the initial W; if it is nil, W starts at a
 // random matrix.
 func OnTuples(p *pairs.Plan, data, neighbour TupleSide, start []float64) (Target, error) {
 	s := p.Spec

@@ -12,19 +12,17 @@ import (
 	"dyad/privacy"
 )
 
-// Worst searches the pair of neighbours, and coins, on which the exact vectors of a
-// plan move most: the structured instance with the replaced record at the ends, in
-// the middle and at random places, the one that moves the gradient of a metric most at the
-// start, equal margins with a label that changes for losses with kinks, and random data
-// sets; then several coins. It
-// knows nothing of the noise but its scale, so what it finds is a choice of attack,
-// not a bound.
+// Worst searches the pair of neighbours and the coins on which the exact vectors of a plan move most. The first
+// candidate is the structured instance with the replaced record at the ends, in the middle and at random
+// places. Other candidates are the record that moves the gradient of a metric most at the start, equal margins
+// with a changing label for losses with kinks, and random data sets. Then Worst tries several coins. It uses
+// only the scale of the noise, so the result only chooses an attack and is not a bound.
 func Worst(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, seed uint64) (Target, error) {
 	return worst(ctx, Target{Algorithm: a, Plan: p}, nil, seed)
 }
 
-// WorstStream is Worst for a stream, with the replaced record also at places that get
-// rarer after the end of the burn-in.
+// WorstStream is Worst for a stream. It also tries the replaced record at places after the end of the burn-in,
+// with growing distances between them.
 func WorstStream(ctx context.Context, p *algorithms.Plan, seed uint64) (Target, error) {
 	first := p.Spec.BurnIn // the first record of the first update
 	indices := []int{first - 1, first + p.Spec.Batch - 1}
@@ -47,7 +45,7 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 		if !metric {
 			continue
 		}
-		// A label decides on which side a pair pulls.
+		// The label decides on which side a pair pulls.
 		flipped := slices.Clone(neighbour.Labels())
 		flipped[k] = -flipped[k]
 		data, err := relabelled(neighbour, flipped)
@@ -77,7 +75,7 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 	}
 	groups := [][]Target{targets}
 	if k := t.constants(); math.IsInf(k.Smoothness, 0) {
-		// Where a slope jumps, one bit of a computed margin decides the whole jump.
+		// If a slope jumps, one bit of a computed margin decides the whole jump.
 		groups = append(groups, nil)
 		for _, u := range attack.KinkNeighbours(n, d, b) {
 			groups[1] = append(groups[1], Target{Data: u.Data, Neighbour: u.Neighbour, Instance: u.Name})
@@ -125,8 +123,9 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 	return furthest(ctx, coins, searchReleases)
 }
 
-// ofPersons gives the persons of targets 1 to the most rows, copies of their record; the one that is
-// replaced has the most on one side and one on the other. Random persons with rows that differ come on top.
+// ofPersons turns the records of targets into persons with 1 to PersonRows rows, all copies of the person's
+// record. The replaced person has PersonRows rows in the data and one row in the neighbour. Targets with random
+// persons whose rows differ are added.
 func ofPersons(groups [][]Target, p engine.Problem, seed uint64) {
 	for _, group := range groups {
 		for i, u := range group {
@@ -155,7 +154,7 @@ func ofPersons(groups [][]Target, p engine.Problem, seed uint64) {
 	}
 }
 
-// copiesOf are persons with so many rows, each a copy of the record at their place.
+// copiesOf returns persons with rows(k) rows each, all copies of record k.
 func copiesOf(r *engine.Records, most int, rows func(k int) int) *engine.Records {
 	counts := make([]int, r.Len())
 	for k := range counts {
@@ -168,8 +167,8 @@ func copiesOf(r *engine.Records, most int, rows func(k int) int) *engine.Records
 }
 
 // worstMoments turns a record by the angle at which the joint release moves most
-// (docs/theory.md#joint-moments), in the class that the signed sum weights no less than the
-// other. The others are opposite pairs of both classes, so that the centre is near the origin.
+// (docs/theory.md#joint-moments). The class of the record is a class with the larger weight in the signed sum.
+// The other records are opposite pairs of both classes, so the centre is near the origin.
 func worstMoments(m *algorithms.MomentsPlan, n, d int, b engine.Bounds) (Target, error) {
 	cos := -1.0
 	if h := m.Scale * m.ClipRadius; h > 0 {
@@ -193,10 +192,10 @@ func worstMoments(m *algorithms.MomentsPlan, n, d int, b engine.Bounds) (Target,
 	return Target{Data: data, Neighbour: neighbour, Instance: "moments, record 0 turned by the worst angle"}, err
 }
 
-// searchReleases is how many releases of a run say which data sets of a kind are worst.
+// searchReleases is the number of releases of a run by which the search compares data sets of one kind.
 const searchReleases = 8
 
-// furthest is the target whose exact vectors move most, as move measures it.
+// furthest returns the target whose exact vectors move most, measured by move.
 func furthest(ctx context.Context, targets []Target, most int) (worst Target, err error) {
 	largest := -1.0
 	for _, t := range targets {
@@ -222,7 +221,7 @@ func (t Target) constants() engine.Constants {
 	return t.Plan.Spec.Constants
 }
 
-// relabelled is r with other labels.
+// relabelled returns r with other labels.
 func relabelled(r *engine.Records, y []float64) (*engine.Records, error) {
 	x := make([]float64, r.Len()*r.Dim())
 	for i := range y {

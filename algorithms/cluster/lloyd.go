@@ -11,10 +11,10 @@ import (
 	"dyad/privacy"
 )
 
-// Job is the clustering of rows for algorithms.Execute. rows returns the mapped records, row-major,
-// Records x Dim: row i is a function of record i and of public or released numbers alone, bit for
-// bit. It is called after the charge, and no error of it may depend on joint properties of the records.
-// Result.Weights are for Read.
+// Job returns the job of the clustering for algorithms.Execute. rows returns the mapped records, row-major,
+// Records x Dim. Row i must be a function of record i and of public or released numbers alone, bit for bit.
+// rows is called after the charge, and its errors must not depend on joint properties of the records. Read
+// decodes Result.Weights.
 func (p *Plan) Job(rows func(context.Context) ([]float64, error)) algorithms.Job {
 	return algorithms.Job{
 		Plan:      &p.Plan,
@@ -32,14 +32,14 @@ func (p *Plan) Job(rows func(context.Context) ([]float64, error)) algorithms.Job
 	}
 }
 
-// Clusters holds the result of a clustering: post-processing of its releases.
+// Clusters holds the result of a clustering, which is post-processing of its releases.
 type Clusters struct {
-	Counts     []float64   // of the records, with noise; at least 0
-	CountNoise float64     // standard deviation of that noise
-	Centres    [][]float64 // k of them, in the coordinates of mapped records
+	Counts     []float64   // noisy number of records of each cluster, at least 0
+	CountNoise float64     // standard deviation of the noise of a count
+	Centres    [][]float64 // the k centres, in the coordinates of mapped records
 }
 
-// Read takes the result of a job apart.
+// Read returns the clusters from the result of a job.
 func (p *Plan) Read(weights []float64) (Clusters, error) {
 	k, r := p.Options.Clusters, p.Options.Dim
 	if len(weights) != k*(1+r)+1 || !(weights[0] >= 1) {
@@ -52,15 +52,16 @@ func (p *Plan) Read(weights []float64) (Clusters, error) {
 	return c, nil
 }
 
-// run makes the rounds: the first half with more centres than are asked for, if noise allows (Plan.Seeds). The
-// result is the mean of the releases of the other half, as far back as no centre started again: how many they are, the
-// numbers of records, and the centres.
+// run makes the rounds. The first half of the rounds has more centres than were asked for, if noise allows
+// (Plan.Seeds). The centres are computed from the mean of the releases of the second half, without releases made
+// before a centre was started again. The result holds the number of releases in this mean, the numbers of records, and
+// the centres.
 func (p *Plan) run(ctx context.Context, q []int32, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
 	o := p.Options
 	rng := rand.New(rand.NewPCG(o.Seed, 27))
 	centres := first(rng, max(p.Seeds, o.Clusters), o.Dim)
 	var mean, counts []float64
-	averaged, again := 0, false // releases in the mean; whether a centre started again after it
+	averaged, again := 0, false // number of releases in the mean; whether a centre was started again after the last round
 	for round := range o.Rounds {
 		v, err := sums(ctx, q, centres, o.Dim)
 		if err != nil {
@@ -94,8 +95,9 @@ func (p *Plan) run(ctx context.Context, q []int32, s privacy.Session, t algorith
 	return result, nil
 }
 
-// whole rounds mapped records to integers of norm at most levels, in units of Radius/levels
-// (docs/theory.md#cluster-sums): a function of each row alone, total, and checked without rounding.
+// whole rounds mapped records to integer vectors of norm at most levels, in units of Radius/levels
+// (docs/theory.md#cluster-sums). Each result is a function of its row alone, is defined for all inputs, and is
+// checked without rounding errors.
 func (p *Plan) whole(rows []float64) []int32 {
 	r := p.Options.Dim
 	q := make([]int32, len(rows))
@@ -126,8 +128,8 @@ func wholeRow(q []int32, x []float64, radius float64) {
 	}
 }
 
-// sums are levels times the number of records of each cluster, then their sums: integers of at
-// most 2^52, so float64 holds them without rounding.
+// sums returns levels times the number of records of each cluster, followed by the sums of the clusters. The
+// values are integers of at most 2^52, so float64 holds them exactly.
 func sums(ctx context.Context, q []int32, centres [][]float64, r int) ([]float64, error) {
 	k := len(centres)
 	total := make([]int64, k*(1+r))
@@ -152,8 +154,8 @@ func sums(ctx context.Context, q []int32, centres [][]float64, r int) ([]float64
 	return out, nil
 }
 
-// nearest is the place of the centre with the smallest distance to x, the first of several: a function
-// of x and the centres alone.
+// nearest returns the index of the centre with the smallest distance to x, and the first index if several are
+// nearest. It is a function of x and the centres alone.
 func nearest(centres [][]float64, x []float64) (place int) {
 	least := math.Inf(1)
 	for c, of := range centres {
@@ -168,13 +170,13 @@ func nearest(centres [][]float64, x []float64) (place int) {
 	return place
 }
 
-// heldCounts is how many standard deviations of noise a released number of records must have for
-// its centre to be moved there.
+// heldCounts is a number of standard deviations of noise. A centre is moved to the mean of its cluster only if
+// the released number of records is at least this large.
 const heldCounts = 3
 
-// update moves the centres, in units of the radius, to the means of a release, or of the mean of several. It returns
-// the released numbers of records and the places of the centres that were moved. A number that does not stand out of
-// its noise gives no mean.
+// update moves the centres, in units of the radius, to the means computed from one release, or from the mean of
+// several releases. It returns the released numbers of records and the indices of the moved centres. A centre is not
+// moved if its number of records does not exceed its noise.
 func (p *Plan) update(centres [][]float64, released []float64, averaged int) (counts []float64, held []int) {
 	k, r := len(centres), p.Options.Dim
 	for c := range centres {
@@ -192,8 +194,8 @@ func (p *Plan) update(centres [][]float64, released []float64, averaged int) (co
 	return counts, held
 }
 
-// Assign is the place of the nearest centre of each mapped record, row-major, as a clustering within a
-// radius assigns them.
+// Assign returns the index of the nearest centre of each mapped record. rows is row-major. Records are
+// shortened to the radius and rounded as in a clustering.
 func Assign(centres [][]float64, rows []float64, radius float64) []int {
 	r := len(centres[0])
 	unit := make([][]float64, len(centres))

@@ -11,29 +11,30 @@ import (
 )
 
 const (
-	levels      = 1 << 26 // integers to which the radius is divided
+	levels      = 1 << 26 // number of integer steps in the radius
 	maxRecords  = 1 << 26 // so that sums are integers of at most 2^52
 	maxDim      = 1 << 10 // so that squared norms are integers of at most 2^62
 	maxClusters = 1 << 8
 	maxRounds   = 1000
 )
 
-// defaultRounds is the number of rounds where Options.Rounds is 0.
+// defaultRounds is the number of rounds if Options.Rounds is 0.
 const defaultRounds = 5
 
-// Options are everything public that a clustering depends on.
+// Options holds all public values that a clustering depends on.
 type Options struct {
-	Records  int     // n, 1 to 2^26; each row is a record
-	Clusters int     // k, 1 to 2^8
-	Dim      int     // r, coordinates of a mapped record, 1 to 2^10
-	Radius   float64 // R: longer mapped records are shortened to it; 2^-500 to 2^500
-	Rounds   int     // T, 1 to 1000; 0 means defaultRounds
-	Seed     uint64  // of the first centres, and of where centres without records start again
-	// Map names the map of the records to the last digit, for example by a hash, so that a run is resumed
-	// with the map of its first attempt.
+	Records  int     // number n of records, 1 to 2^26; each row is a record
+	Clusters int     // number k of clusters, 1 to 2^8
+	Dim      int     // number r of coordinates of a mapped record, 1 to 2^10
+	Radius   float64 // radius R, 2^-500 to 2^500; longer mapped records are shortened to norm R
+	Rounds   int     // number T of rounds, 1 to 1000; 0 means defaultRounds
+	Seed     uint64  // seed of the first centres, and of the places where centres without records start again
+	// Map identifies the map of the records to the last digit, for example by a hash, so that a run is resumed
+	// only with the map of its first attempt.
 	Map string
-	// Individuals states why every record is a different individual, as a metric of labelled pairs assumes. The unit is
-	// then that of its guarantee, one individual, so that a ledger adds both up; "" is one record.
+	// Individuals is the reason why every record is a different individual, as a metric of labelled pairs assumes. The
+	// unit of the guarantee is then one individual, as for the metric, so that a ledger adds up the run of the metric
+	// and this run. If Individuals is "", the unit is one record.
 	Individuals string
 	Budget      privacy.Budget
 	algorithms.Provenance
@@ -43,25 +44,27 @@ type Options struct {
 type Plan struct {
 	algorithms.Plan
 	Options Options
-	// CountNoise is the standard deviation of the noise of the number of records of a cluster, and
-	// CentreNoise the root mean square norm of that of a centre of n/k records, in units of the radius and at
-	// most so much; both of one round.
+	// CountNoise is the standard deviation of the noise of the number of records of a cluster. CentreNoise
+	// bounds the root mean square norm of the noise of a centre of n/k records, in units of the radius. Both
+	// are for one round.
 	CountNoise, CentreNoise float64
-	// Seeds is the number of centres of the first half of the rounds where noise allows more than k of them, else 0: k-means of
-	// the released centres then makes k of them, so that few first centres that lie badly matter less. Pure noise grows with their number, and has none.
+	// Seeds is the number of centres of the first half of the rounds if noise allows more than k, and 0 otherwise.
+	// After the first half, k-means of the released centres reduces their number to k, so that a few badly placed first
+	// centres matter less. Seeds is 0 for pure epsilon, because pure noise grows with the number of centres.
 	Seeds int
 }
 
-// seedNoise is the most CentreNoise, with Seeds for k, and mostSeeds the most Seeds for each cluster.
+// seedNoise is the largest CentreNoise allowed with Seeds in place of k. mostSeeds is the largest number of
+// Seeds for each cluster.
 const (
 	seedNoise = 0.1
 	mostSeeds = 4
 )
 
-// swamped is the CentreNoise from which a plan warns.
+// swamped is the CentreNoise above which a plan has a warning.
 const swamped = 0.25
 
-// New plans a clustering. Errors say which number is out of range.
+// New plans a clustering. It returns an error that names the first number out of range.
 func New(o Options) (*Plan, error) {
 	if o.Rounds == 0 {
 		o.Rounds = defaultRounds
@@ -128,12 +131,12 @@ func (o Options) validate() error {
 	return nil
 }
 
-// objective is what a resumed run must have in common with its first attempt.
+// objective returns the values that a resumed run must share with its first attempt.
 func (o Options) objective() string {
 	return fmt.Sprintf("%d clusters of %d coordinates within %v, %d rounds, seed %d, map %s", o.Clusters, o.Dim, o.Radius, o.Rounds, o.Seed, o.Map)
 }
 
-// remedy returns a warning that noise swamps the centres, with remedies.
+// remedy returns the warning that noise swamps the centres, with remedies.
 func (p *Plan) remedy() string {
 	o, over := p.Options, p.CentreNoise/swamped
 	epsilon := o.Budget.Epsilon * over

@@ -7,17 +7,17 @@ import (
 	"slices"
 )
 
-// The following chooses centres from public seeds and from releases, so it costs nothing.
+// The functions below choose centres from public seeds and from releases, so they have no privacy cost.
 
-// firstRadius is the norm, in units of the radius, within which the first centres lie, and firstDraws how many points are
-// drawn for each of them.
+// firstRadius bounds the norm of the first centres, in units of the radius. firstDraws is the number of points drawn
+// for each first centre.
 const (
 	firstRadius = 0.5
 	firstDraws  = 16
 )
 
-// first are m points of a ball that are far from each other: each is the one of several uniform draws that is
-// farthest from those before it. They do not depend on records.
+// first returns m points of a ball that are far from each other. Each point is the one of several uniform draws
+// that is farthest from the earlier points. The points do not depend on records.
 func first(rng *rand.Rand, m, r int) [][]float64 {
 	centres := make([][]float64, 0, m)
 	for range m {
@@ -42,8 +42,8 @@ func first(rng *rand.Rand, m, r int) [][]float64 {
 	return centres
 }
 
-// restart puts each centre without records next to one of those with the most, which moves by the same
-// distance the other way.
+// restart puts each centre without records next to one of the centres with the most records, which moves by the
+// same distance in the opposite direction.
 func restart(rng *rand.Rand, centres [][]float64, counts []float64, held []int) {
 	large := slices.Clone(held)
 	slices.SortStableFunc(large, func(a, b int) int { return cmp.Compare(counts[b], counts[a]) })
@@ -72,13 +72,13 @@ func restart(rng *rand.Rand, centres [][]float64, counts []float64, held []int) 
 	}
 }
 
-// reductions is how often reduce starts, and its rounds.
+// reductions is the number of starts of reduce, and the number of rounds after each start.
 const reductions = 10
 
-// reduce are k centres of released ones with their numbers of records as weights: the best of
-// several k-means, which read no record.
+// reduce returns k centres computed from released centres, with the released numbers of records as weights. It
+// takes the best of several runs of k-means, which read no record.
 func reduce(rng *rand.Rand, centres [][]float64, counts []float64, held []int, k int) [][]float64 {
-	if len(held) <= k { // the others start again
+	if len(held) <= k { // centres without records start again
 		out := make([][]float64, 0, k)
 		for _, c := range held {
 			out = append(out, centres[c])
@@ -105,8 +105,8 @@ func reduce(rng *rand.Rand, centres [][]float64, counts []float64, held []int, k
 	return best
 }
 
-// spread draws k of the centres, each with a probability that grows with its weight and the squared distance to
-// those before it [Arthur and Vassilvitskii 2007, k-means++].
+// spread draws k of the centres. The probability of a centre is proportional to its weight times the squared
+// distance to the centres drawn before [Arthur and Vassilvitskii 2007, k-means++].
 func spread(rng *rand.Rand, centres [][]float64, counts []float64, held []int, k int) (of [][]float64) {
 	weight, near := make([]float64, len(held)), make([]float64, len(held))
 	for len(of) < k {
@@ -132,8 +132,8 @@ func spread(rng *rand.Rand, centres [][]float64, counts []float64, held []int, k
 	return of
 }
 
-// lloyd moves of to the weighted means of the centres that are nearest to each, and returns the weighted sum of squared
-// distances before.
+// lloyd moves each centre in of to the weighted mean of the centres that are nearest to it. It returns the weighted sum
+// of squared distances before the move.
 func lloyd(of, centres [][]float64, counts []float64, held []int) (cost float64) {
 	sum, total := make([][]float64, len(of)), make([]float64, len(of))
 	for _, c := range held {
@@ -156,7 +156,7 @@ func lloyd(of, centres [][]float64, counts []float64, held []int) (cost float64)
 	return cost
 }
 
-// direction is a uniformly random unit vector.
+// direction returns a uniformly random unit vector.
 func direction(rng *rand.Rand, r int) []float64 {
 	for {
 		x := make([]float64, r)
@@ -181,7 +181,7 @@ func distance(a, b []float64) (d float64) {
 	return math.Sqrt(d)
 }
 
-// within shortens x to a norm.
+// within shortens x to a norm of at most most.
 func within(x []float64, most float64) {
 	norm := 0.0
 	for _, v := range x {

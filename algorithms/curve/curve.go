@@ -1,5 +1,5 @@
-// Package curve plans and draws the points of a curve of private data: every run trains a model on a part of the records and
-// releases private figures of it on the rest.
+// Package curve plans and computes the points of a curve of the AUC against epsilon on private data. Every run
+// trains a model on one part of the records and releases private metrics of the model on the other part.
 package curve
 
 import (
@@ -18,47 +18,48 @@ import (
 	"dyad/privacy"
 )
 
-// Options are everything public that a curve depends on. Labels are of two classes; whoever calls has to refuse others by their
-// schema, as a refusal after the charge would tell of the records.
+// Options holds all public values that a curve depends on. Labels must be of two classes. The caller has to refuse
+// other labels by their schema, because a refusal after the charge would depend on the records.
 type Options struct {
 	Records  int
-	Training int // records that every run trains on; the others give its figures
+	Training int // number of records in each training; the other records are used for the metrics
 	Splits   int
 	Runs     []Run
-	Held     privacy.Budget // of the figures of every run, besides that of its training
+	Held     privacy.Budget // budget of the metrics of each run, in addition to the budget of its training
 	algorithms.Provenance
 }
 
-// Run is a training on its split, 0 to Splits-1.
+// Run is one training on the split with the number Split, 0 to Splits-1.
 type Run struct {
 	Name      string
 	Split     int
-	Algorithm algorithms.Algorithm // private; its Info states that it withholds its releases
+	Algorithm algorithms.Algorithm // a private algorithm whose Info has Withholds
 	Training  *algorithms.Plan
 }
 
-// Plan is everything that all runs release, charged at once before a record is used. The models are not published.
+// Plan describes the releases of all runs. They are charged at once, before a record is used. The models are not
+// published.
 type Plan struct {
 	algorithms.Plan
 	Options Options
 	held    *evaluate.Plan
 }
 
-// Row is the outcome of a run.
+// Row is the result of one run.
 type Row struct {
 	N         int     `json:"n"`
 	HeldOut   int     `json:"held_out"`
-	Epsilon   float64 `json:"epsilon"` // of the training
+	Epsilon   float64 `json:"epsilon"` // epsilon of the training
 	Delta     float64 `json:"delta"`
 	Algorithm string  `json:"algorithm"`
 	Split     int     `json:"split"`
 	Draw      int     `json:"draw"`
 	AUC       float64 `json:"auc"`
-	Low       float64 `json:"auc_low"` // of an interval for sampling and noise of the held-out records
+	Low       float64 `json:"auc_low"` // lower end of a confidence interval for the sampling and the noise of the held-out records
 	High      float64 `json:"auc_high"`
 }
 
-// Released is a curve that was released, and the content of its file. It may be published.
+// Released is a released curve, and the content of its file. It may be published.
 type Released struct {
 	Data      string            `json:"data"`
 	DataID    string            `json:"data_id"`
@@ -83,7 +84,7 @@ func New(o Options) (*Plan, error) {
 	}
 	out := &Plan{Options: o}
 	var err error
-	// Scores are divided by a bound that follows from the released weights.
+	// ScoreBound is 1 because scores are divided by a bound computed from the released weights.
 	if out.held, err = evaluate.New(evaluate.Options{Records: held, Budget: o.Held, Provenance: o.Provenance, ScoreBound: 1}); err != nil {
 		return nil, err
 	}
@@ -114,12 +115,12 @@ func New(o Options) (*Plan, error) {
 	return out, err
 }
 
-// Job is the work on the records for algorithms.Execute, whose Result.Weights are released
-// numbers, for Rows.
+// Job returns the job on the records for algorithms.Execute. Result.Weights are the released numbers, which
+// Rows decodes.
 func (c *Plan) Job(records *engine.Records) algorithms.Job {
 	return algorithms.Job{
 		Plan:      &c.Plan,
-		Withholds: true, // all algorithms do, and models stay here
+		Withholds: true, // all algorithms withhold their releases, and the models stay in this closure
 		Train: func(ctx context.Context, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
 			var out []float64
 			for i, r := range c.Options.Runs {
@@ -147,7 +148,7 @@ func (c *Plan) Job(records *engine.Records) algorithms.Job {
 	}
 }
 
-// scoresOf are scores as evaluate takes them, at most 1 in magnitude.
+// scoresOf returns scores for package evaluate, at most 1 in magnitude.
 func scoresOf(r *engine.Records, w []float64) (d evaluate.Data, err error) {
 	bound := evaluate.ScoreBound(w, r.Bounds().FeatureNorm)
 	if d.Scores, err = metrics.Scores(r, w); err != nil {
@@ -160,7 +161,7 @@ func scoresOf(r *engine.Records, w []float64) (d evaluate.Data, err error) {
 	return d, nil
 }
 
-// Rows are the outcome, from the released numbers alone, with intervals of that level.
+// Rows returns the results, computed from the released numbers alone, with intervals of the given confidence level.
 func (c *Plan) Rows(released []float64, confidence float64) ([]Row, error) {
 	var out []Row
 	draws := map[string]int{}

@@ -10,25 +10,25 @@ import (
 	"dyad/privacy"
 )
 
-// Names of the releases about two models.
+// The names of the releases about two models.
 const (
 	differenceName = "difference of the rank sums of two models and number of positives"
 	disagreeName   = "pairs of classes that two models order differently"
 )
 
-// disagreeShare is the share of the budget of the disagreement, which bounds how far samples
-// move the difference.
+// disagreeShare is the share of the budget for the disagreement. The disagreement bounds the sampling variance
+// of the difference.
 const disagreeShare = 0.25
 
 // differenceLevels bounds the difference of two signs.
 const differenceLevels = 2
 
-// mostCompared bounds n for two models: their sums are twice as large.
+// mostCompared bounds n for two models, because their sums are twice as large.
 const mostCompared = maxRecords / 2
 
-// differenceReleases are what is released about two models: sums over pairs of a positive and a
-// negative record of t = sign(s - s') - sign(r - r'), s and r the scores of the two models, and of
-// t^2 - 2. Both are integers from -2 to 2 (docs/theory.md#two-models).
+// differenceReleases adds the releases about two models. Let s and r be the scores of the two models, and t =
+// sign(s - s') - sign(r - r') for a pair of a positive and a negative record. The releases are the sums over
+// these pairs of t and of t^2 - 2. Both are integers from -2 to 2 (docs/theory.md#two-models).
 func (p *Plan) differenceReleases(add func(name string, coordinates int, share float64, certify interface {
 	Certify() (privacy.Certificate, error)
 })) {
@@ -38,7 +38,7 @@ func (p *Plan) differenceReleases(add func(name string, coordinates int, share f
 	add(disagreeName, 1, disagreeShare, privacy.ClassPairSum{Records: p.Options.Records, Levels: differenceLevels, Manhattan: pure, Name: disagreeName})
 }
 
-// validateCompared refuses what two models have no figures of.
+// validateCompared returns an error for options that cannot be used with two models.
 func (o Options) validateCompared() error {
 	if o.Loss != nil || len(o.Thresholds)+len(o.At)+len(o.Classifiers) > 0 {
 		return fmt.Errorf("%w: evaluation: two models are compared by their AUC alone: leave out thresholds, classifiers and loss", algorithms.ErrAssumption)
@@ -59,12 +59,12 @@ func (p *Plan) differenceFact(f *algorithms.Facts) {
 	f.Line("", "noise of the difference of the AUCs: standard deviation %.3g with classes of the same size, more with others; its 95 %% interval is the difference +- %.2g or more", f.Add("auc_difference_noise_balanced", noise), 1.96*noise)
 }
 
-// difference adds the difference of two AUCs, from the released numbers.
+// difference adds the difference of two AUCs, computed from the released numbers.
 //
-// With h = t/2 in [-1, 1] its mean over pairs of classes is the difference, and its variance over
-// samples is at most (E h^2 - difference^2)/min(n+, n-) [Hoeffding 1948: the variances of its two
-// projections and of the rest add up to that of h]. E h^2 is released, and taken to be two
-// deviations larger.
+// Let h = t/2 in [-1, 1]. The mean of h over pairs of both classes is the difference of the AUCs. Its variance
+// over samples is at most (E h^2 - difference^2)/min(n+, n-) [Hoeffding 1948: the variances of its two
+// projections and of the remainder add up to the variance of h]. E h^2 is released, and two standard deviations
+// of its noise are added.
 func (p *Plan) difference(f *Figures, released []float64) {
 	n, r := float64(p.Options.Records), p.Releases.Find(differenceName)
 	s := &statistics{n: n, laplace: p.Options.Budget.Delta == 0}
@@ -87,7 +87,7 @@ func (p *Plan) difference(f *Figures, released []float64) {
 		sampling: func(theta float64) float64 {
 			more := 0.0
 			if s.wide {
-				more = 1 / (few * few) // few records that agree say little
+				more = 1 / (few * few) // few records that agree are weak evidence
 			}
 			return s.pairs * s.pairs * (max(most-theta*theta, 0)/few + more)
 		},
@@ -98,7 +98,7 @@ func (p *Plan) difference(f *Figures, released []float64) {
 	f.DifferenceNoise = math.Hypot(s.rankNoise, figure.Value*s.pairsNoise) / max(s.pairs, 1)
 }
 
-// Numbers counts the numbers that the plan releases.
+// Numbers returns the number of values that the plan releases.
 func (p *Plan) Numbers() (n int) {
 	for _, r := range p.Releases {
 		n += r.Coordinates
@@ -106,11 +106,11 @@ func (p *Plan) Numbers() (n int) {
 	return n
 }
 
-// differenceSums are the sums over all pairs of a positive and a negative record of t and t^2 - 2,
-// and n+. They are exact for n <= 2^31, and take O(n log n).
+// differenceSums returns the sums of t and t^2 - 2 over all pairs of a positive and a negative record, and n+.
+// The sums are exact for n <= 2^31. The time is O(n log n).
 //
-// t^2 is sign^2 of each model less twice the product of the signs. The sum of products is counted
-// from below in the first score, with a tree of the negatives by their second.
+// t^2 is sign^2 of each model less twice the product of the signs. The sum of products is counted in rising
+// order of the first score, with a tree of the negatives by their second score.
 func differenceSums(first, second []float64, positive []bool) (difference, disagreement int64, positives int) {
 	a, n := rankSum(first, positive)
 	b, _ := rankSum(second, positive)
@@ -120,7 +120,7 @@ func differenceSums(first, second []float64, positive []bool) (difference, disag
 	return a - b, squares - 2*pairs, n
 }
 
-// ties is the number of pairs of classes with equal scores.
+// ties returns the number of pairs of both classes with equal scores.
 func ties(scores []float64, positive []bool) (count int64) {
 	var of [2]map[float64]int64
 	of[0], of[1] = map[float64]int64{}, map[float64]int64{}
@@ -137,7 +137,7 @@ func ties(scores []float64, positive []bool) (count int64) {
 	return count
 }
 
-// signProducts is the sum of sign(s - s') sign(r - r') over the pairs of classes.
+// signProducts returns the sum of sign(s - s') sign(r - r') over the pairs of both classes.
 func signProducts(first, second []float64, positive []bool) (sum int64) {
 	n := len(first)
 	distinct := make([]float64, n)
@@ -155,8 +155,8 @@ func signProducts(first, second []float64, positive []bool) (sum int64) {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(total(first[i]), total(first[j])) })
-	// One pass from below counts negatives with a smaller first score, one from above those with a
-	// larger one.
+	// The rising pass counts negatives with a smaller first score; the falling pass counts negatives with a
+	// larger first score.
 	for _, sign := range []int64{1, -1} {
 		below := make(fenwick, len(distinct)+1)
 		var seen int64
@@ -182,7 +182,7 @@ func signProducts(first, second []float64, positive []bool) (sum int64) {
 	return sum
 }
 
-// fenwick is a tree of counts (Fenwick 1994).
+// fenwick is a binary indexed tree of counts (Fenwick 1994).
 type fenwick []int64
 
 func (f fenwick) add(at int) {
@@ -191,7 +191,7 @@ func (f fenwick) add(at int) {
 	}
 }
 
-// sum is the number of counts at places below at.
+// sum returns the sum of the counts at indices below at.
 func (f fenwick) sum(at int) (s int64) {
 	for ; at > 0; at -= at & -at {
 		s += f[at]

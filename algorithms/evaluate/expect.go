@@ -2,8 +2,9 @@ package evaluate
 
 import "math"
 
-// Expect is the interval of the AUC that an evaluation will have about, if the AUC of the model is auc in (0, 1), a share in (0, 1)
-// of the records is positive, and scores have normal laws. It follows from public numbers alone. The zero Figure without scores.
+// Expect predicts the interval of the AUC of an evaluation from public numbers alone. It assumes that the AUC of the model
+// is auc in (0, 1), that a share in (0, 1) of the records is positive, and that scores have normal laws. If the plan has no
+// scores, it returns the zero Figure.
 func (p *Plan) Expect(auc, share, confidence float64) Figure {
 	if p.Cells == 0 {
 		return Figure{}
@@ -14,7 +15,8 @@ func (p *Plan) Expect(auc, share, confidence float64) Figure {
 		rankNoise: rank / 2, positivesNoise: rank / p.rank.CountWeight()}
 	s.count()
 	s.rank = (auc - 0.5) * s.pairs
-	// Classes N(shift, 1) and N(0, 1), in cells of equal shares of a normal law with the mean and the deviation of both.
+	// The classes are N(shift, 1) and N(0, 1). The cells have equal shares of a normal law with the mean and the
+	// standard deviation of both classes together.
 	shift := 2 * math.Erfinv(2*auc-1)
 	middle, spread := share*shift, math.Sqrt(1+share*(1-share)*shift*shift)
 	below := func(z float64) float64 { return 0.5 * math.Erfc(-z/math.Sqrt2) }

@@ -6,8 +6,7 @@ import (
 	"math"
 )
 
-// Figure is an estimate from released numbers, with an interval that covers the sampling of the
-// records and the noise.
+// Figure is an estimate from released numbers, with an interval that covers the sampling of the records and the noise.
 type Figure struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
@@ -23,53 +22,54 @@ type Point struct {
 	Accuracy    Figure  `json:"accuracy"`
 }
 
-// Right is the share of records that a classifier gets right.
+// Right is the share of records that a classifier classifies correctly.
 type Right struct {
 	Classifier string `json:"classifier"`
 	Figure
 }
 
-// Figures holds the results of an evaluation. All of it is computed from released and public numbers.
+// Figures holds the results of an evaluation. All results are computed from released and public numbers.
 type Figures struct {
-	Records    int     `json:"records"`        // n
+	Records    int     `json:"records"`        // the number n
 	Unit       string  `json:"unit,omitempty"` // "person" if n counts persons
-	Confidence float64 `json:"confidence"`     // of the intervals
+	Confidence float64 `json:"confidence"`     // the confidence of the intervals
 	AUC        *Figure `json:"auc,omitempty"`
-	// AUCNoise is the standard deviation that the noise alone gives to the AUC.
+	// AUCNoise is the standard deviation of the AUC that the noise alone causes.
 	AUCNoise float64 `json:"auc_noise,omitempty"`
-	// Positives is the released number of positives, with the standard deviation of its noise.
+	// Positives is the released number of positives. The next field is the standard deviation of its noise.
 	Positives      float64 `json:"positives,omitempty"`
 	PositivesNoise float64 `json:"positives_noise,omitempty"`
 	Points         []Point `json:"operating_points,omitempty"`
-	// Bend, in [-1, 1], is how far the ROC curve is bent between two operating points: 0 is a straight line, 1 leads through the
-	// corner above it, -1 below. With it the area below the curve is the AUC.
+	// Bend, in [-1, 1], describes how the ROC curve is bent between two operating points. At 0 the curve is a straight
+	// line, at 1 it passes through the corner above the line, at -1 through the corner below. The area below the curve with
+	// this bend is the AUC.
 	Bend float64 `json:"roc_bend,omitempty"`
-	// MeanLoss is over pairs of a positive and a negative record, each loss clamped to
+	// MeanLoss is the mean loss over pairs of a positive and a negative record. Each loss is clamped to
 	// [LossLow, LossHigh].
 	MeanLoss *Figure `json:"mean_loss,omitempty"`
 	LossOf   string  `json:"mean_loss_of,omitempty"`
 	LossLow  float64 `json:"loss_low,omitempty"`
 	LossHigh float64 `json:"loss_high,omitempty"`
 	Right    []Right `json:"right,omitempty"`
-	// Difference is the AUC of the model minus the AUC of the other one. Disagreement is the mean
-	// over pairs of a positive and a negative record of the square of half the difference of their
-	// orders. Without ties it is the share of pairs that the models order differently.
+	// Difference is the AUC of the model minus the AUC of the other model. Disagreement is the mean, over pairs
+	// of a positive and a negative record, of the square of half the difference of the two models' orders of
+	// the pair. Without ties it is the share of pairs that the models order differently.
 	Difference      *Figure `json:"auc_difference,omitempty"`
 	DifferenceNoise float64 `json:"auc_difference_noise,omitempty"`
 	Disagreement    float64 `json:"disagreement,omitempty"`
-	// Wide reports whether the intervals are those for few records or a rare class: they cover
-	// with at least the confidence, and are wider than most would need.
+	// Wide reports whether the intervals are the wide intervals for few records or a rare class. Such intervals
+	// cover with at least the stated confidence and are usually wider than necessary.
 	Wide bool `json:"wide,omitempty"`
 }
 
-// enoughRecords and enoughOfClass are where intervals have the confidence that they state, and
-// not more: from there on the variance of the sampling is estimated.
+// enoughRecords and enoughOfClass are the sizes from which on intervals have about the stated confidence and
+// not a larger one. From these sizes on, the variance of the sampling is estimated.
 const (
 	enoughRecords = 1000
 	enoughOfClass = 50
 )
 
-// Figures computes what the released numbers say, with intervals of a confidence in (0, 1).
+// Figures computes the figures of the released numbers, with intervals of a confidence in (0, 1).
 func (p *Plan) Figures(released []float64, confidence float64) (*Figures, error) {
 	want := p.Numbers()
 	if len(released) != want || !(confidence > 0 && confidence < 1) {
@@ -112,8 +112,8 @@ func (p *Plan) classifiers(f *Figures, released []float64) {
 	}
 }
 
-// binomial is the variance of a count of n with a share. Where few records are there, their
-// discreteness is covered by that of one more on each side.
+// binomial returns the variance of a count of n as a function of the share. For few records, the variance of
+// one additional record on each side covers the discreteness of the count.
 func (f *Figures) binomial(n float64) func(float64) float64 {
 	more := 0.0
 	if f.Wide {
@@ -122,11 +122,11 @@ func (f *Figures) binomial(n float64) func(float64) float64 {
 	return func(share float64) float64 { return max(n, 0)*share*(1-share) + more }
 }
 
-// statistics are the released numbers in the units of the records.
+// statistics holds the released numbers in the units of the records.
 type statistics struct {
 	n, positives, positivesNoise float64
 	rank, rankNoise              float64 // half of the rank sum
-	pairs, pairsNoise            float64 // n+ n-, and the deviation of its noise
+	pairs, pairsNoise            float64 // n+ n-, and the standard deviation of its noise
 	cells                        [2][]float64
 	cellNoise                    float64
 	thresholds                   []float64
@@ -154,7 +154,7 @@ func (p *Plan) read(released []float64) *statistics {
 	return s
 }
 
-// count fills in the pairs of classes from the released number of positives.
+// count computes the number of pairs of both classes from the released number of positives.
 func (s *statistics) count() {
 	s.positives = min(max(s.positives, 0), s.n)
 	// E (n+ + e)(n- - e) = n+ n- - var(e), and its variance is (n- - n+)^2 var(e) + var(e^2).
@@ -164,8 +164,8 @@ func (s *statistics) count() {
 	s.wide = s.n < enoughRecords || min(s.positives, s.n-s.positives)+s.positivesNoise < enoughOfClass
 }
 
-// sizes are the numbers of positives and negatives that sampling variances use, at least 1. Wide
-// intervals take a class to be smaller than it seems.
+// sizes returns the numbers of positives and negatives that sampling variances use, each at least 1. For wide
+// intervals, a class is assumed to be smaller than its released count.
 func (s *statistics) sizes() (positives, negatives float64) {
 	less := 0.0
 	if s.wide {
@@ -174,11 +174,11 @@ func (s *statistics) sizes() (positives, negatives float64) {
 	return max(s.positives-less, 1), max(s.n-s.positives-less, 1)
 }
 
-// projections returns the parts of the sampling variance of a statistic of pairs (Hoeffding
-// 1948), with the mean of its kernel. A part is the variance of the mean of the kernel of two
-// cells over the negatives, as a function of a positive, and the other way around. With
-// spread, scores within a cell are taken to differ, by the same uniform law for both classes.
-// ok is false if the released counts leave a class empty.
+// projections returns the parts of the sampling variance of a statistic of pairs (Hoeffding 1948), and the mean
+// of its kernel. The first part takes the mean of the kernel over the negatives, as a function of a positive,
+// and is the variance of this mean over the positives. The second part exchanges the classes. The kernel is a
+// function of two cells. If spread is true, scores within a cell are assumed to differ, with the same uniform
+// law for both classes. ok is false if a class is empty by the released counts.
 func (s *statistics) projections(kernel func(positive, negative int) float64, spread bool) (mean, ofPositives, ofNegatives float64, ok bool) {
 	var share [2][]float64
 	for class, counts := range s.cells {
@@ -218,12 +218,12 @@ func (s *statistics) projections(kernel func(positive, negative int) float64, sp
 	return mean, ofPositives, ofNegatives, true
 }
 
-// auc adds the AUC: 1/2 plus half of the rank sum over n+ n-.
+// auc adds the AUC: 1/2 plus half of the rank sum divided by n+ n-.
 func (f *Figures) auc(s *statistics) {
 	positives, negatives := s.sizes()
 	few := min(positives, negatives)
-	// The variance of an AUC of value A is at most A (1 - A)/min(n+, n-); what the cells say is
-	// carried over to the A of a hypothesis by this form.
+	// The variance of an AUC of value A is at most A (1 - A)/min(n+, n-). The variance estimated from the cells
+	// is transferred to the A of a hypothesis in this form.
 	share := 1 / few
 	if mean, a, b, ok := s.projections(order, true); ok && !s.wide && mean > 0 && mean < 1 {
 		share += s.known() * (min(share, coarse*(a/positives+b/negatives)/(mean*(1-mean))) - share)
@@ -234,7 +234,7 @@ func (f *Figures) auc(s *statistics) {
 		sampling: func(theta float64) float64 {
 			more := 0.0
 			if s.wide {
-				more = 0.25 / (few * few) // a perfect order of few records says little
+				more = 0.25 / (few * few) // a perfect order of few records is weak evidence
 			}
 			return s.pairs * s.pairs * ((0.25-theta*theta)*share + more)
 		},
@@ -245,12 +245,12 @@ func (f *Figures) auc(s *statistics) {
 	f.AUCNoise = math.Hypot(s.rankNoise, (figure.Value-0.5)*s.pairsNoise) / s.pairs
 }
 
-// personUnit is Figures.Unit of persons.
+// personUnit is the value of Figures.Unit for persons.
 const personUnit = "person"
 
-// acrossPersons widens the interval of a ratio over pairs of persons. The pairs of rows of one person are in n+ n- and
-// not in the numerator, and they are at most n+ n-/n of it. So the ratio without them is larger by a factor of 1 to
-// 1/(1 - 1/n) (docs/theory.md#person-figures).
+// acrossPersons widens the interval of a ratio over pairs of persons. The pairs of rows of one person count in n+ n-
+// but not in the numerator. They are at most n+ n-/n of n+ n-. So the ratio without these pairs is larger by a factor
+// between 1 and 1/(1 - 1/n) (docs/theory.md#person-figures).
 func (f *Figures) acrossPersons(x Figure, r ratio) Figure {
 	if f.Unit == personUnit {
 		factor := 1 / (1 - 1/float64(f.Records))
@@ -259,16 +259,17 @@ func (f *Figures) acrossPersons(x Figure, r ratio) Figure {
 	return x
 }
 
-// known is the weight of the cells' estimate of the sampling variance against its bound: 1 less
-// the fourth power of the relative noise of the cells of the smaller class, at least 0.
+// known returns the weight of the sampling variance that is estimated from the cells; its bound gets the
+// remaining weight. It is 1 less the fourth power of the relative noise of the cells of the smaller class, and
+// at least 0.
 func (s *statistics) known() float64 {
 	few := max(min(s.positives, s.n-s.positives), 1)
 	square := float64(len(s.cells[0])) * s.cellNoise * s.cellNoise / (few * few)
 	return max(1-square*square, 0)
 }
 
-// coarse is a margin for what cells do not show of a sampling variance, as laws of very
-// different widths in few cells.
+// coarse is a safety factor for the part of a sampling variance that cells do not show, for example for laws of
+// very different widths in few cells.
 const coarse = 1.1
 
 // order is the kernel of the AUC.
@@ -332,7 +333,7 @@ func (f *Figures) loss(s *statistics, l *ClampedLoss) {
 	f.LossOf, f.LossLow, f.LossHigh = l.Name, l.Low, l.High
 }
 
-// centres are scores that stand for those of a cell.
+// centres returns one score for each cell that stands for all scores of the cell.
 func (s *statistics) centres() []float64 {
 	t := s.thresholds
 	if len(t) == 0 {

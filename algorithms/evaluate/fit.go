@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// fitted are the laws of the scores of both classes that fit the released numbers best, so that the AUC, the ROC
-// curve and the accuracies are figures of the same laws (docs/theory.md#evaluation-fit). It is a
-// function of released numbers, and costs nothing.
+// fitted holds the laws of the scores of both classes that fit the released numbers best. So the AUC, the ROC
+// curve and the accuracies are figures of the same laws (docs/theory.md#evaluation-fit). It is a function of
+// released numbers, so it needs no privacy budget.
 type fitted struct {
-	share [2][]float64 // of negatives and positives in each cell: not negative, with the sum 1
+	share [2][]float64 // for negatives and positives, the share in each cell; shares are not negative and have the sum 1
 	bend  float64      // see Figures.Bend
 	auc   float64
 }
@@ -17,7 +17,8 @@ type fitted struct {
 // bendWeight is 1 over the variance of a bend that is uniform in [-1, 1].
 const bendWeight = 3
 
-// fitSteps halve the range of the tilt; fitRounds fit each class in turn.
+// fitSteps is the number of halvings of the range of the tilt. fitRounds is the number of times that each class
+// is fitted in turn.
 const (
 	fitSteps  = 50
 	fitRounds = 20
@@ -27,9 +28,9 @@ const (
 //
 //	(a - a^)^2/var a^ + sum of (n_c p_ck - count_ck)^2/var count + 3 b^2,
 //
-// a^ the released AUC and a that of the shares and the bend. With a tilt t = (a^ - a)/var a^ the minimum is, for
-// each class given the other one, the projection onto the simplex of its counts moved by t times the derivative of a.
-// a increases with t, so that the tilt is found by bisection.
+// where a^ is the released AUC and a is the AUC of the shares and the bend. Let the tilt be t = (a^ - a)/var a^. Then
+// the minimum for each class, given the other class, is the projection onto the simplex of its counts moved by t
+// times the derivative of a. a increases with t, so the tilt is found by bisection.
 func (s *statistics) fit() fitted {
 	if s.pairs <= 0 {
 		return s.tilted(0)
@@ -52,7 +53,7 @@ func (s *statistics) fit() fitted {
 	return s.tilted(near)
 }
 
-// tilted is the fit for a tilt.
+// tilted returns the fit for a tilt.
 func (s *statistics) tilted(tilt float64) (f fitted) {
 	sizes := [2]float64{max(s.n-s.positives, 1), max(s.positives, 1)}
 	var counts [2][]float64
@@ -83,7 +84,8 @@ func (s *statistics) tilted(tilt float64) (f fitted) {
 	return f
 }
 
-// order is the share of pairs of classes whose positive is in a higher cell, and half of the share in one cell.
+// order returns the share of pairs of both classes whose positive is in a higher cell, and half of the share of
+// pairs in one cell.
 func (f fitted) order() (above, ties float64) {
 	below := 0.0
 	for k, p := range f.share[1] {
@@ -94,7 +96,7 @@ func (f fitted) order() (above, ties float64) {
 	return above, ties
 }
 
-// slope is the derivative of the AUC by the shares of a class.
+// slope returns the derivative of the AUC in the shares of a class.
 func (f fitted) slope(class int) []float64 {
 	other := f.share[1-class]
 	d, passed := make([]float64, len(other)), 0.0
@@ -109,7 +111,7 @@ func (f fitted) slope(class int) []float64 {
 	return d
 }
 
-// simplex is the nearest vector of shares: none negative, with the sum 1.
+// simplex returns the nearest vector of shares. Shares are not negative and have the sum 1.
 func simplex(v []float64) []float64 {
 	down := slices.Clone(v)
 	slices.SortFunc(down, func(a, b float64) int {
@@ -135,8 +137,8 @@ func simplex(v []float64) []float64 {
 	return out
 }
 
-// agree puts the figures of the fit in the place of the AUC and of the operating points. Intervals stay those of the released
-// numbers and are widened to hold the figure: a fit moves figures, not what they cover.
+// agree replaces the AUC and the operating points by the figures of the fit. Intervals are computed from the released
+// numbers and are only widened to contain the figure, so the fit does not change their coverage.
 func (f *Figures) agree(s *statistics) {
 	fit := s.fit()
 	f.Bend = fit.bend
@@ -151,14 +153,14 @@ func (f *Figures) agree(s *statistics) {
 	}
 }
 
-// move sets the value, and widens the interval to hold it.
+// move sets the value and widens the interval to contain it.
 func (x *Figure) move(value float64) {
 	x.Value, x.Low, x.High = value, min(x.Low, value), max(x.High, value)
 }
 
-// ROC is the fitted ROC curve from (0, 0) to (1, 1): 1 - specificity and sensitivity, both increasing. It passes through the operating points
-// and is bent between two of them towards the corner by Figures.Bend, so that the area below it is the AUC. nil without
-// operating points.
+// ROC returns the fitted ROC curve from (0, 0) to (1, 1). x is 1 - specificity and y is the sensitivity; both increase. The
+// curve passes through the operating points. Between two points it is bent towards the corner by Figures.Bend, so that the
+// area below it is the AUC. ROC returns nil if there are no operating points.
 func (f *Figures) ROC() (x, y []float64) {
 	if len(f.Points) == 0 {
 		return nil, nil
@@ -176,13 +178,14 @@ func (f *Figures) ROC() (x, y []float64) {
 	return x, y
 }
 
-// VagueWidth is the width of an interval of a share, from which on its figure says nothing: it does not tell 0.5 from 0.9.
+// VagueWidth is the width from which on the interval of a share makes its figure useless. An interval of this width does
+// not distinguish 0.5 from 0.9.
 const VagueWidth = 0.4
 
-// Vague reports that the interval of a share is too wide for the figure to be shown.
+// Vague reports whether the interval of a share is too wide for the figure to be shown.
 func (x Figure) Vague() bool { return x.High-x.Low >= VagueWidth }
 
-// Vague reports that the ROC curve says nothing: the AUC is vague, or most sensitivities are.
+// Vague reports whether the ROC curve is useless because the AUC or most sensitivities are vague.
 func (f *Figures) Vague() bool {
 	vague := 0
 	for _, p := range f.Points {

@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// ratio is an unknown share theta of a released numerator in a released denominator, for
-// example true positives in positives, in [low, high].
+// ratio is an unknown share theta of a released numerator in a released denominator, for example of true
+// positives in positives. theta lies in [low, high].
 type ratio struct {
 	numerator, denominator float64
 	low, high              float64
-	// Variances of the noise of both, and that of the numerator without noise, given theta.
+	// The variances of the noise of the numerator and of the denominator. The next field is the variance of the
+	// numerator without noise, given theta.
 	numeratorNoise, denominatorNoise float64
 	sampling                         func(theta float64) float64
 	laplace                          bool // the noise has Laplace tails
@@ -20,9 +21,9 @@ type ratio struct {
 //
 //	|numerator - theta denominator| <= z sqrt(variance at theta)
 //
-// (Fieller 1954 for the noise, Wilson 1927 for the sampling). A denominator that may be zero
-// makes it wide, up to the whole range of theta, and never unstable. Both sides squared are nearly
-// quadratic in theta, so the set is an interval, or all but one: a grid with the estimate finds it.
+// (Fieller 1954 for the noise, Wilson 1927 for the sampling). If the denominator may be zero, the interval is
+// wide, up to the whole range of theta, but never unstable. Both sides squared are nearly quadratic in theta.
+// So the set is an interval or the complement of an interval, and a grid that contains the estimate finds it.
 func (r ratio) interval(confidence float64) Figure {
 	z := math.Sqrt2 * math.Erfinv(confidence)
 	excess := func(theta float64) float64 {
@@ -45,10 +46,10 @@ func (r ratio) interval(confidence float64) Figure {
 	}
 	points[grid] = r.high
 	at, _ := slices.BinarySearch(points, f.Value)
-	points = slices.Insert(points, at, f.Value) // an interval may be narrower than the grid
+	points = slices.Insert(points, at, f.Value) // an interval may be narrower than the grid spacing
 	first := slices.IndexFunc(points, func(theta float64) bool { return excess(theta) <= 0 })
 	f.Low, f.High = f.Value, f.Value
-	if first < 0 { // the numbers fit no theta of the range: noise took them beyond its end
+	if first < 0 { // no theta of the range fits the numbers: the noise moved the estimate beyond an end of the range
 		return f
 	}
 	last := len(points) - 1
@@ -66,8 +67,7 @@ func (r ratio) interval(confidence float64) Figure {
 	return f
 }
 
-// bisect narrows a change of sign between outside, where f > 0, and inside, and returns the
-// outer end.
+// bisect narrows a change of sign between outside, where f > 0, and inside. It returns the outer end.
 func bisect(f func(float64) float64, outside, inside float64) float64 {
 	for range 40 {
 		if middle := (outside + inside) / 2; f(middle) > 0 {
@@ -79,8 +79,8 @@ func bisect(f func(float64) float64, outside, inside float64) float64 {
 	return outside
 }
 
-// quantile turns z, with P(|Z| <= z) = confidence for a normal law of variance 1, into that of a
-// symmetric law with this excess kurtosis, by the term of Cornish and Fisher.
+// quantile converts a normal quantile z, with P(|Z| <= z) = confidence, to the quantile of a symmetric law with
+// variance 1 and this excess kurtosis. It uses the term of Cornish and Fisher.
 func quantile(z, kurtosis float64) float64 {
 	return z + max(kurtosis*(z*z*z-3*z)/24, 0)
 }

@@ -7,14 +7,14 @@ import (
 	"math/bits"
 )
 
-// shareUnit is what the shares of the rows of a person add up to, as integers. It is a multiple of 1 to 16, so
-// that persons with so many rows have equal shares.
+// shareUnit is the sum of the shares of the rows of a person, as integers. It is a multiple of all numbers from
+// 1 to 16, so persons with up to 16 rows have equal shares for their rows.
 const shareUnit = 720720
 
-// shares are the shares of the rows of persons (docs/theory.md#person-figures): of m rows each has
-// the whole part of shareUnit/m, and the first ones of the person one more, until they add up to
-// shareUnit. They are a function of the number of rows of that person alone; with more than
-// shareUnit rows the last ones have none.
+// shares returns the shares of the rows of persons (docs/theory.md#person-figures). Each of m rows has the
+// whole part of shareUnit/m. The first rows of the person have one more, so that all shares add up to
+// shareUnit. The shares are a function of the number of rows of this person alone. If a person has more than
+// shareUnit rows, the last rows have the share 0.
 func shares(first []int) []int64 {
 	weight := make([]int64, first[len(first)-1])
 	for p, from := range first[:len(first)-1] {
@@ -29,7 +29,7 @@ func shares(first []int) []int64 {
 	return weight
 }
 
-// count is the number of rows of the records or persons of a plan, or an error if First does not fit it.
+// count returns the number of rows of the records or persons of a plan, or an error if First does not fit the plan.
 func (d Data) count(o Options) (rows int, err error) {
 	n := o.Records
 	if o.PersonRows == 0 {
@@ -57,8 +57,8 @@ func (d Data) checkScores(o Options) (rows int, err error) {
 	return rows, err
 }
 
-// rounding bounds the error of numbers of persons that add up to at most size n: an exact sum is
-// converted to float64, and divided or multiplied at most twice. It is 0 for rows, which are
+// rounding bounds the error of numbers of persons that add up to at most size n. An exact sum is converted to
+// float64, and divided or multiplied at most twice. The error is 0 if each row is a record, since rows are
 // counted.
 func (o Options) rounding(size float64) float64 {
 	if o.PersonRows == 0 {
@@ -67,7 +67,7 @@ func (o Options) rounding(size float64) float64 {
 	return 4 * 0x1p-53 * size * float64(o.Records) * (1 + 0x1p-40)
 }
 
-// wide is a sum of products of numbers that are not negative, below 2^128.
+// wide is a sum of products of non-negative numbers, below 2^128.
 type wide struct{ hi, lo uint64 }
 
 func (w *wide) add(a, b int64) {
@@ -82,7 +82,7 @@ func (w wide) int() *big.Int {
 	return v.Or(v.Lsh(v, 64), new(big.Int).SetUint64(w.lo))
 }
 
-// rank are the rank sum and the number of positives, of rows or persons.
+// rank returns the rank sum and the number of positives, of rows or persons.
 func (d Data) rank() (sum, positives float64) {
 	r := d.ranks()
 	return r.Sum, r.Positives
@@ -97,14 +97,14 @@ func (d Data) ranks() Ranks {
 	return Ranks{Sum: overUnit(sum, 2), Positives: float64(positives) / shareUnit, Floor: floorUnit(sum)}
 }
 
-// floorUnit is the largest integer that is at most v/shareUnit^2; that of its nearest float64 can be larger.
+// floorUnit returns the largest integer that is at most v/shareUnit^2. The floor of the nearest float64 can be larger.
 func floorUnit(v *big.Int) int64 {
 	return new(big.Int).Div(v, big.NewInt(shareUnit*shareUnit)).Int64()
 }
 
-// personRank is the sum over pairs of rows of different persons, of a positive with score s and
-// share a and a negative with s' and a', of a a' sign(s - s'), in units of 1/shareUnit^2; and the sum of the shares
-// of the positives in units of 1/shareUnit.
+// personRank returns a sum over pairs of rows of different persons and the sum of the shares of the positives. A
+// pair of a positive row with score s and share a and a negative row with score s' and share a' adds a a' sign(s -
+// s'). The first sum is in units of 1/shareUnit^2, the second in units of 1/shareUnit.
 func (d Data) personRank() (sum *big.Int, positives int64) {
 	all, above := d.rankOf(0, len(d.Scores))
 	for p, from := range d.First[:len(d.First)-1] {
@@ -116,15 +116,15 @@ func (d Data) personRank() (sum *big.Int, positives int64) {
 	return all, above
 }
 
-// overUnit is the float64 nearest to v/shareUnit^power.
+// overUnit returns the float64 nearest to v/shareUnit^power.
 func overUnit(v *big.Int, power int64) float64 {
 	unit := new(big.Int).Exp(big.NewInt(shareUnit), big.NewInt(power), nil)
 	f, _ := new(big.Rat).SetFrac(v, unit).Float64()
 	return f
 }
 
-// rankOf is the rank sum of the rows from and to-1 with their shares: at most (n shareUnit)^2/4 <
-// 2^90 in magnitude.
+// rankOf returns the rank sum of the rows from to to-1 with their shares. Its magnitude is at most (n
+// shareUnit)^2/4 < 2^90.
 func (d Data) rankOf(from, to int) (*big.Int, int64) {
 	var plus, minus wide
 	var below [2]int64

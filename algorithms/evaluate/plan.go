@@ -12,49 +12,49 @@ import (
 	"dyad/privacy/account"
 )
 
-// maxRecords bounds n: all counts and rank sums are then integers below 2^53.
+// maxRecords bounds n, so that all counts and rank sums are integers below 2^53.
 const maxRecords = 1 << 26
 
-// Options are everything public that an evaluation depends on.
+// Options are the public inputs of an evaluation.
 type Options struct {
-	Records int // n, 2 to 2^26: of persons, if a record is a person with rows
-	// PersonRows is the public cap of the rows of a person; 0 if each row is a record.
+	Records int // the number n, 2 to 2^26, of records, or of persons if a record is a person with rows
+	// PersonRows is the public maximum number of rows of a person. It is 0 if each row is a record.
 	PersonRows int
 	Budget     privacy.Budget
 	algorithms.Provenance
-	// Model names the model to the last digit, for example by a hash, so that a run is resumed
-	// with the model of its first attempt.
+	// Model identifies the model exactly, for example by a hash, so that a run is resumed only with the model
+	// of its first attempt.
 	Model string
 
-	// ScoreBound is B > 0, at most 2^1000, public or computed from the released model: scores are at most B in
-	// magnitude. Larger ones, if there are any, are clamped where the size of a score matters.
+	// ScoreBound is B > 0, at most 2^1000, a bound of the magnitude of scores. It must be public or computed
+	// from the released model. Larger scores are clamped if the size of a score matters.
 	ScoreBound float64
-	// Thresholds are public, increasing and at most 2^1000 in magnitude: the cells of the ROC curve lie between
-	// them. If there are none they are placed by a released centre and spread of the scores.
+	// Thresholds are the bounds of the cells of the ROC curve. They are public, increasing and at most 2^1000
+	// in magnitude. If there are none, thresholds are placed by a released centre and spread of the scores.
 	Thresholds []float64
-	// At are public thresholds at which operating points and the accuracy are wanted besides.
+	// At holds further public thresholds for operating points and the accuracy.
 	At []float64
-	// Loss is the pair loss whose mean is released; nil for none.
+	// Loss is the pair loss whose mean is released. If it is nil, no loss is released.
 	Loss *ClampedLoss
 
-	// Classifiers names classifiers, which need no scores: then the numbers of records that
-	// they get right are released, and nothing else.
+	// Classifiers are names of classifiers, which need no scores. If there are any, only the numbers of records
+	// that they classify correctly are released.
 	Classifiers []string
 
-	// Compared names another model to the last digit: then the difference of the AUCs of both
-	// models on the same records is released, and nothing else.
+	// Compared identifies another model exactly. If it is set, only the difference of the AUCs of both models
+	// on the same records is released.
 	Compared string
 }
 
-// ClampedLoss is a pair loss phi(2 (s - s')), s the score of a positive and s' that of a negative
-// record, clamped to [Low, High].
+// ClampedLoss is a pair loss phi(2 (s - s')), where s is the score of a positive record and s' the score of a
+// negative record. It is clamped to [Low, High].
 type ClampedLoss struct {
 	Name      string
 	Phi       func(margin float64) float64
 	Low, High float64 // finite, Low < High
 }
 
-// Names of releases.
+// The names of the releases.
 const (
 	centreName = "centre of the scores"
 	spreadName = "spread of the scores"
@@ -64,22 +64,23 @@ const (
 	rightName  = "numbers of records classified correctly"
 )
 
-// Plan describes the releases of an evaluation and their guarantee, from public numbers.
+// Plan describes the releases of an evaluation and their guarantee. It is computed from public numbers.
 type Plan struct {
 	algorithms.Plan
 	Options Options
-	Cells   int // intervals of scores, 0 without scores
+	Cells   int // the number of intervals of scores, 0 without scores
 	rank    privacy.ClassPairSum
 }
 
-// The public rule of shares: of the rest, what the loss leaves.
+// The public rule for shares of the budget. lossShare applies if a loss is released. placeShare and cellsShare
+// are shares of the remaining budget.
 const (
-	placeShare = 0.04 // of each of centre and spread
+	placeShare = 0.04 // for each of centre and spread
 	cellsShare = 0.30
 	lossShare  = 0.20
 )
 
-// fewestCells and mostCells bound the number of cells that are placed by the program.
+// fewestCells and mostCells bound the number of cells that the program places.
 const (
 	fewestCells = 10
 	mostCells   = 24
@@ -201,7 +202,7 @@ func (o Options) validate() error {
 	return nil
 }
 
-// unit names what n counts.
+// unit names the unit that n counts.
 func (o Options) unit() string {
 	if o.PersonRows > 0 {
 		return "persons"
@@ -211,11 +212,10 @@ func (o Options) unit() string {
 
 const maxThresholds = 1000
 
-// largestScore bounds thresholds and the bound of scores, so that no threshold that is placed, and
-// no difference, overflows.
+// largestScore bounds thresholds and the bound of scores, so that no placed threshold and no difference overflows.
 const largestScore = 0x1p1000
 
-// cellsRule is the number of cells that are placed by the program: more where noise allows.
+// cellsRule returns the number of cells that the program places. It is larger if the noise is smaller.
 func cellsRule(n int, b privacy.Budget) int {
 	mu := b.Epsilon / 2
 	if b.Delta > 0 {
@@ -224,7 +224,7 @@ func cellsRule(n int, b privacy.Budget) int {
 	return int(min(max(math.Cbrt(float64(n)*mu), fewestCells), mostCells))
 }
 
-// public says which numbers the guarantee takes as public.
+// public describes the numbers that the guarantee treats as public.
 func (o Options) public() string {
 	if len(o.Classifiers) > 0 {
 		return fmt.Sprintf("public: n = %d, the classifiers (%s) with the records that they consist of, the schema and all options", o.Records, strings.Join(o.Classifiers, ", "))
@@ -239,7 +239,7 @@ func (o Options) public() string {
 	return text
 }
 
-// objective is what a resumed run must have in common with its first attempt.
+// objective describes the inputs that a resumed run must share with its first attempt.
 func (o Options) objective() string {
 	text := fmt.Sprintf("model %s, classifiers %q, bound of scores %v, thresholds %v and %v", o.Model, o.Classifiers, o.ScoreBound, o.Thresholds, o.At)
 	if o.Compared != "" {
@@ -272,7 +272,7 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	return f
 }
 
-// ScoreBound is at least the norm of w times that of records, and positive: no score is larger.
+// ScoreBound returns a positive bound of scores: at least the norm of w times the norm bound of records.
 func ScoreBound(w []float64, featureNorm float64) float64 {
 	norm := 0.0
 	for _, v := range w {

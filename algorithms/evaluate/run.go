@@ -10,18 +10,19 @@ import (
 	"dyad/privacy"
 )
 
-// Data holds the model's scores of the records, one entry a row.
+// Data holds the model's scores of the records, one entry for each row.
 type Data struct {
 	Scores   []float64
 	Positive []bool
-	// Other are the scores of Options.Compared.
+	// Other holds the scores of the model Options.Compared.
 	Other []float64
-	// Correct says for each classifier which rows it gets right, instead of scores.
+	// Correct replaces scores for classifiers. For each classifier it holds whether each row is classified correctly.
 	Correct [][]bool
-	// First are the first rows of persons and, at the end, the number of rows; nil if each row is a record.
+	// First holds the index of the first row of each person and, at the end, the number of rows. It is nil if
+	// each row is a record.
 	First []int
 
-	weight []int64 // shares of rows, nil without persons
+	weight []int64 // the shares of rows, nil without persons
 }
 
 func (d Data) fits(p *Plan) error {
@@ -47,13 +48,13 @@ func (d Data) fits(p *Plan) error {
 	return nil
 }
 
-// Job is the evaluation of data for algorithms.Execute, whose Result.Weights are the released
-// numbers, for Figures. data is called after the charge. No error of it may depend on joint
-// properties of the records.
+// Job returns the evaluation of data as a job for algorithms.Execute. The Result.Weights of this job are the
+// released numbers; pass them to Figures. data is called after the charge. An error of data must not depend on
+// joint properties of the records.
 func (p *Plan) Job(data func(context.Context) (Data, error)) algorithms.Job {
 	return algorithms.Job{
 		Plan:      &p.Plan,
-		Withholds: true, // released numbers leave the closure as its result only
+		Withholds: true, // released numbers leave the closure only as its result
 		Train: func(ctx context.Context, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
 			d, err := data(ctx)
 			if err == nil {
@@ -108,19 +109,19 @@ func (p *Plan) run(ctx context.Context, d Data, s privacy.Session, t algorithms.
 	return out, nil
 }
 
-// centre is the released mean of the scores as a level.
+// centre returns the released mean of the scores as a level.
 func (p *Plan) centre(released []float64) int {
 	mean := released[0] / float64(p.Options.Records)
 	return int(math.RoundToEven(min(max(mean, -scoreLevels), scoreLevels)))
 }
 
-// thresholds are the bounds of the cells: public ones, or those placed at equal shares of a
-// normal law with the released centre and spread, and Options.At. They depend on public and
-// released numbers only.
+// thresholds returns the bounds of the cells. They are public thresholds, or thresholds at equal shares of a
+// normal law with the released centre and spread. Options.At is added. They depend on public and released
+// numbers only.
 func (p *Plan) thresholds(released []float64) []float64 {
 	out := slices.Clone(p.Options.Thresholds)
 	if len(out) == 0 {
-		// The mean distance of a normal law to its mean is sqrt(2/pi) deviations.
+		// The mean distance of a normal law from its mean is sqrt(2/pi) standard deviations.
 		deviation := math.Sqrt(math.Pi/2) * min(max(released[1]/float64(p.Options.Records), leastSpread), 2*scoreLevels)
 		cells := p.Cells - len(p.Options.At)
 		for k := 1; k < cells; k++ {
@@ -133,5 +134,5 @@ func (p *Plan) thresholds(released []float64) []float64 {
 	return out
 }
 
-// leastSpread is the smallest spread of scores, in levels, that cells are placed by.
+// leastSpread is the smallest spread of scores, in levels, that is used to place cells.
 const leastSpread = scoreLevels / 256

@@ -7,9 +7,9 @@ import (
 	"sort"
 )
 
-// scoreLevels and lossLevels are the integers to which scores and losses are rounded where
-// their size matters: a score to a multiple of B/scoreLevels, a loss to one of half its range
-// over lossLevels.
+// scoreLevels and lossLevels set the grids to which scores and losses are rounded when their size matters. A
+// score is rounded to a multiple of B/scoreLevels. A loss is rounded to a multiple of half its range over
+// lossLevels.
 const (
 	scoreLevels = 1 << 12
 	lossLevels  = 1 << 16
@@ -23,21 +23,21 @@ func total(s float64) float64 {
 	return s
 }
 
-// level is the score of one record as an integer in [-scoreLevels, scoreLevels].
+// level returns the score of one record as an integer in [-scoreLevels, scoreLevels].
 func level(s, bound float64) int {
 	t := total(s) / bound // may be infinite, and is never NaN: bound is positive and finite
 	return int(math.RoundToEven(min(max(t, -1), 1) * scoreLevels))
 }
 
-// rankSum is the sum of sign(s - s') over all pairs of a positive score s and a negative score
-// s', which is (2 AUC - 1) n+ n-, and n+. It is exact for n <= 2^31.
+// rankSum returns the sum of sign(s - s') over all pairs of a positive score s and a negative score s', and n+.
+// The sum is (2 AUC - 1) n+ n-. It is exact for n <= 2^31.
 //
 // It equals
 //
 //	for p in positives { for q in negatives { sum += cmp(p, q) } }
 //
-// and takes O(n log n) time: from below, a group of equal scores with a positives and b
-// negatives adds (a)(negatives below) and takes (b)(positives below).
+// and takes O(n log n) time. In rising order, a group of equal scores with a positives and b negatives adds
+// (a)(negatives below) and subtracts (b)(positives below).
 func rankSum(scores []float64, positive []bool) (sum int64, positives int) {
 	var below [2]int64 // negatives and positives
 	eachTie(scores, positive, nil, func(here [2]int64) {
@@ -48,8 +48,8 @@ func rankSum(scores []float64, positive []bool) (sum int64, positives int) {
 	return sum, int(below[1])
 }
 
-// eachTie calls visit with the weights of the negatives and of the positives of each score, from
-// the smallest score on. A nil weight is 1 for each.
+// eachTie calls visit for each distinct score in rising order, with the weights of the negatives and of the
+// positives with this score. If weight is nil, each row has weight 1.
 func eachTie(scores []float64, positive []bool, weight []int64, visit func(here [2]int64)) {
 	type ranked struct {
 		score    float64
@@ -85,8 +85,8 @@ func eachTie(scores []float64, positive []bool, weight []int64, visit func(here 
 	}
 }
 
-// centreSum is the sum of the levels of the scores, and spreadSum that of their distances to a
-// level: exact for n <= 2^40, and for persons for n <= 2^26 but for the conversion to float64.
+// centreSum returns the sum of the levels of the scores, and spreadSum the sum of their distances to a level.
+// Both are exact for n <= 2^40. For persons they are exact for n <= 2^26 except for the conversion to float64.
 func (d Data) centreSum(bound float64) float64 {
 	var sum int64
 	for i, s := range d.Scores {
@@ -104,7 +104,7 @@ func (d Data) spreadSum(bound float64, centre int) float64 {
 	return d.persons(sum)
 }
 
-// weigh is the share of a row as an integer, 1 if each row is a record.
+// weigh returns the share of a row as an integer. It is 1 if each row is a record.
 func (d Data) weigh(i int) int64 {
 	if d.weight == nil {
 		return 1
@@ -112,7 +112,7 @@ func (d Data) weigh(i int) int64 {
 	return d.weight[i]
 }
 
-// persons is a sum of integers times weigh in units of records.
+// persons converts a sum of integers times weigh to units of records.
 func (d Data) persons(sum int64) float64 {
 	if d.weight == nil {
 		return float64(sum)
@@ -120,9 +120,8 @@ func (d Data) persons(sum int64) float64 {
 	return float64(sum) / shareUnit
 }
 
-// cellCounts counts the records by class and score: positives of each cell first, then
-// negatives. A score is in the cell after all thresholds that it reaches; thresholds do not
-// decrease.
+// cellCounts counts the records by class and score. dst has the positives of each cell first, then the
+// negatives. A score belongs to the cell after all thresholds that it reaches. Thresholds must not decrease.
 func (d Data) cellCounts(dst, thresholds []float64) {
 	cells := len(thresholds) + 1
 	counts := make([]int64, len(dst))
@@ -139,8 +138,8 @@ func (d Data) cellCounts(dst, thresholds []float64) {
 	}
 }
 
-// lossTerms are the losses of pairs whose scores differ by a number of levels, index 0 for -2
-// scoreLevels: from -lossLevels at Low to lossLevels at High.
+// lossTerms returns the rounded losses of pairs by the difference of their scores in levels, with index 0 for
+// -2 scoreLevels. The losses range from -lossLevels at Low to lossLevels at High.
 func lossTerms(l *ClampedLoss, bound float64) []int64 {
 	terms := make([]int64, 4*scoreLevels+1)
 	for i := range terms {
@@ -149,8 +148,8 @@ func lossTerms(l *ClampedLoss, bound float64) []int64 {
 	return terms
 }
 
-// at is the loss of a difference of scores, from -1 at Low to 1 at High and where it is not a
-// number.
+// at returns the loss of a difference of scores, from -1 at Low to 1 at High. If the loss is not a number, it
+// returns 1.
 func (l *ClampedLoss) at(difference float64) float64 {
 	v := l.Phi(2 * difference)
 	if math.IsNaN(v) {
@@ -159,10 +158,10 @@ func (l *ClampedLoss) at(difference float64) float64 {
 	return min(max((v-(l.Low/2+l.High/2))/(l.High/2-l.Low/2), -1), 1)
 }
 
-// lossSum is the sum of the terms over all pairs of a positive and a negative record, the
-// float64 nearest to the exact number, which is at most lossLevels n^2/4; for persons, of rows of
-// different ones with their shares. Scores are rounded to levels, so it takes O(n + scoreLevels^2),
-// and for a person with m rows at most m^2 more.
+// lossSum returns the sum of the terms over all pairs of a positive and a negative record. It is the float64
+// nearest to the exact sum, which is at most lossLevels n^2/4. For persons the pairs are pairs of rows of
+// different persons, weighted by their shares. Scores are rounded to levels, so the time is O(n +
+// scoreLevels^2), and at most m^2 more for a person with m rows.
 func (d Data) lossSum(l *ClampedLoss, bound float64) float64 {
 	terms := lossTerms(l, bound)
 	sum := new(levelCounts).of(d, 0, len(d.Scores), bound, terms)
@@ -179,14 +178,14 @@ func (d Data) lossSum(l *ClampedLoss, bound float64) float64 {
 	return overUnit(sum, 2)
 }
 
-// levelCounts are the weights of negatives and positives at each level.
+// levelCounts holds the weights of negatives and positives at each level.
 type levelCounts struct {
 	counts [2][2*scoreLevels + 1]int64
 	seen   [2][]int // levels whose weight is not 0
 }
 
-// of is the sum of the terms over the pairs of rows from and to-1. The counts are empty before and
-// after.
+// of returns the sum of the terms over the pairs of the rows from to to-1. The counts are empty before and
+// after the call.
 func (c *levelCounts) of(d Data, from, to int, bound float64, terms []int64) *big.Int {
 	for i := from; i < to; i++ {
 		if d.weigh(i) == 0 {
@@ -218,7 +217,7 @@ func (c *levelCounts) of(d Data, from, to int, bound float64, terms []int64) *bi
 	return sum
 }
 
-// right counts the records that each classifier gets right.
+// right counts the records that each classifier classifies correctly.
 func (d Data) right(dst []float64) {
 	for k, of := range d.Correct {
 		var sum int64

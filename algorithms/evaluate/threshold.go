@@ -6,7 +6,8 @@ import "fmt"
 type Aim struct {
 	// Name is Balanced, Accuracy, Sensitivity or Specificity.
 	Name string `json:"aim"`
-	// AtLeast is, for the last two, what the lower end of the interval of the figure has to reach, in (0, 1).
+	// AtLeast applies to Sensitivity and Specificity. The lower end of the figure's interval must reach this
+	// value in (0, 1).
 	AtLeast float64 `json:"at_least,omitempty"`
 }
 
@@ -14,11 +15,11 @@ type Aim struct {
 const (
 	Balanced    = "balanced"    // the largest sum of sensitivity and specificity (Youden's index)
 	Accuracy    = "accuracy"    // the largest accuracy
-	Sensitivity = "sensitivity" // the largest specificity among those with enough sensitivity
-	Specificity = "specificity" // the largest sensitivity among those with enough specificity
+	Sensitivity = "sensitivity" // the largest specificity among the points with enough sensitivity
+	Specificity = "specificity" // the largest sensitivity among the points with enough specificity
 )
 
-// Validate refuses an unknown aim, and an AtLeast that does not fit.
+// Validate returns an error for an unknown aim, or for an AtLeast that does not fit the aim.
 func (a Aim) Validate() error {
 	switch a.Name {
 	case Balanced, Accuracy:
@@ -39,15 +40,16 @@ func (a Aim) Validate() error {
 type Chosen struct {
 	Aim
 	Point
-	// Reached is false if no operating point reaches AtLeast; the one that comes nearest is chosen then.
+	// Reached is false if no operating point reaches AtLeast. Then the point that comes nearest to AtLeast is chosen.
 	Reached bool `json:"reached"`
-	// Never is the accuracy of taking every record as negative, from the released number of positives.
+	// Never is the accuracy of classifying every record as negative, computed from the released number of positives.
 	Never float64 `json:"accuracy_of_never"`
 }
 
-// Threshold chooses the operating point that serves an aim best, the one with the smallest threshold among equals.
-// It reads released figures only, so that it costs nothing (docs/theory.md#threshold). The figures of the point
-// were looked at for the choice, and are a little too good on the average.
+// Threshold chooses the operating point that serves an aim best. Among equally good points it chooses the point
+// with the smallest threshold. It reads released figures only, so it needs no privacy budget
+// (docs/theory.md#threshold). The figures of the chosen point were used for the choice, so on average they are
+// slightly too good.
 func (f *Figures) Threshold(a Aim) (*Chosen, error) {
 	if err := a.Validate(); err != nil {
 		return nil, err
@@ -63,7 +65,7 @@ func (f *Figures) Threshold(a Aim) (*Chosen, error) {
 		switch {
 		case c.Reached && !reached:
 			continue
-		case reached && !c.Reached: // the first that does
+		case reached && !c.Reached: // the first point that reaches it
 			c.Reached, first = true, true
 		}
 		if !reached {
@@ -76,7 +78,7 @@ func (f *Figures) Threshold(a Aim) (*Chosen, error) {
 	return c, nil
 }
 
-// of is the figure of a point that has to reach the limit, and what is to be large.
+// of returns the figure of a point that has to reach the limit, and the value to maximise.
 func (a Aim) of(p Point) (limited Figure, value float64) {
 	switch a.Name {
 	case Accuracy:

@@ -14,20 +14,20 @@ import (
 // Choice is a weight lambda that was chosen by cross-validation among users.
 type Choice struct {
 	L2 float64
-	// Accuracies are the estimates for each candidate. They come from randomised
-	// answers and may lie outside of [0, 1]; they are as public as the model.
+	// Accuracies are the estimated accuracies of the candidates. They come from randomised answers and may lie
+	// outside of [0, 1]. They are as public as the model.
 	Accuracies []float64
 	Folds      int
 }
 
-// ChooseL2 chooses lambda by k-fold cross-validation with everything at the users:
-// each candidate is trained by the protocol on all folds but one, and every user of
-// that fold then answers whether the model is right about the record, by a randomised
-// response of p.Epsilon. The candidate with the most right answers wins. Without
-// privacy the answers are exact.
+// ChooseL2 chooses lambda by k-fold cross-validation in which all records stay with their users. For each fold,
+// each candidate is trained by the protocol on all other folds. Every user of the fold then answers whether the
+// model classifies the record correctly, by a randomised response of p.Epsilon. The candidate with the most
+// correct answers wins. Without privacy the answers are exact.
 //
-// A user takes part in len(l2) (folds-1) trainings and gives len(l2) answers:
-// Plan.Messages counts them and Plan.Choosing adds them up. The folds are drawn at random, not by records.
+// A user takes part in len(l2) (folds-1) trainings and gives len(l2) answers. Plan.Messages counts these
+// messages, and Plan.Choosing composes their guarantees. The folds are drawn at random and do not depend on
+// records.
 func ChooseL2(ctx context.Context, p Protocol, l2 []float64, folds int, records *engine.Records, src *privacy.Source) (Choice, error) {
 	if records.ByPerson() {
 		return Choice{}, errPersons
@@ -84,8 +84,8 @@ func ChooseL2(ctx context.Context, p Protocol, l2 []float64, folds int, records 
 	return c, nil
 }
 
-// CheckChoice says, from public numbers, whether ChooseL2 can choose among so many users.
-// It wraps ErrProtocol.
+// CheckChoice returns an error if ChooseL2 cannot choose among this number of users. It uses public numbers
+// only. Its errors wrap ErrProtocol.
 func CheckChoice(p Protocol, l2 []float64, folds, users int) error {
 	if p.Network != nil {
 		return fmt.Errorf("%w: a network has no L2 weight to choose by cross-validation; leave the candidates out", ErrProtocol)
@@ -102,7 +102,7 @@ func CheckChoice(p Protocol, l2 []float64, folds, users int) error {
 	return nil
 }
 
-// correct is how a user answers whether the model is right.
+// correct returns the function by which a user answers whether the model is correct.
 func (p *Plan) correct(src *privacy.Source) func(bool) (int, error) {
 	if !p.Method.private() {
 		return func(right bool) (int, error) { return bit(right), nil }
@@ -111,9 +111,9 @@ func (p *Plan) correct(src *privacy.Source) func(bool) (int, error) {
 	return func(right bool) (int, error) { return r.Answer(bit(right), src) }
 }
 
-// Messages is the number of Epsilon-private messages of a user in one training, and in
-// a cross-validation of so many candidates before it (0: none): Epochs in each training,
-// or 1 for the memoised label of PrestigeLabel, and an answer for each candidate.
+// Messages returns the number of Epsilon-private messages of a user in one training, and in a cross-validation
+// of candidates before it (0: no cross-validation). A training has Epochs messages, or 1 for the memoised label
+// of PrestigeLabel. A cross-validation adds an answer for each candidate.
 func (p *Plan) Messages(candidates, folds int) int {
 	each := p.Epochs
 	if p.Method == PrestigeLabel {
@@ -125,9 +125,8 @@ func (p *Plan) Messages(candidates, folds int) int {
 	return (candidates*(folds-1)+1)*each + candidates
 }
 
-// Choosing is the guarantee of a training whose lambda is c: trainings and answers of
-// the cross-validation are added up by basic composition. A choice without privacy has
-// no guarantee.
+// Choosing returns the guarantee of a training whose lambda is c. It composes the trainings and answers of the
+// cross-validation by basic composition. A choice without privacy has no guarantee.
 func (p *Plan) Choosing(c Choice) privacy.Guarantee {
 	g := p.Guarantee
 	switch g.Kind {
@@ -149,12 +148,13 @@ func (p *Plan) Choosing(c Choice) privacy.Guarantee {
 // Found holds the results of a study.
 type Found struct {
 	*State
-	Plan      *Plan             // with the lambda that was chosen
-	Choice    Choice            // zero without candidates
-	Guarantee privacy.Guarantee // of the messages of one user
+	Plan      *Plan             // the plan with the chosen lambda
+	Choice    Choice            // zero if there are no candidates
+	Guarantee privacy.Guarantee // the guarantee of the messages of one user
 }
 
-// Find is Simulate after ChooseL2 among candidates, if there are any. The tracker is told of thousandths.
+// Find runs ChooseL2 among the candidates, if there are any, and then Simulate. The tracker counts thousandths
+// of the work.
 func Find(ctx context.Context, p *Plan, candidates []float64, folds int, records *engine.Records, src *privacy.Source, t algorithms.Tracker) (f *Found, err error) {
 	f = &Found{Plan: p, Guarantee: p.Guarantee}
 	if len(candidates) > 0 {

@@ -9,30 +9,28 @@ import (
 	"dyad/privacy/local"
 )
 
-// Message is sent by a user on one visit.
+// Message is the message that a user sends on one visit.
 type Message struct {
-	// Takes reports whether the message carries a gradient: always for Prestige and DJW, the
-	// randomised response for PrestigeParticipation.
+	// Takes reports whether the message carries a gradient. It is always true for Prestige and DJW. For
+	// PrestigeParticipation it is the randomised response.
 	Takes bool
-	// Direction is the private sample, if Takes.
+	// Direction is the private sample, if Takes is true.
 	Direction local.DirectionMessage
-	// Gradient is the exact gradient, for methods without privacy only.
+	// Gradient is the exact gradient. It is set only for methods without privacy.
 	Gradient []float64
 }
 
-// Client is a user's side: it makes messages from a record. It is used from one
-// goroutine at a time.
+// Client is the user's side of a protocol: it makes messages from a record. It is used from one goroutine at a time.
 //
-// It trusts the server with nothing but the number of visits: whatever state the server
-// publishes, a message is Epsilon-locally private, and neither whether there is one nor
-// the time that it takes depends on the record. A server can ask for more visits than
-// Plan.Epochs, by a state of an earlier epoch or a message that it calls lost; whoever runs
-// the client must count the visits of its user durably, and send a message again as it was.
+// The client trusts the server only with the number of visits. A message is Epsilon-locally private whatever
+// state the server publishes. Neither the existence of a message nor its computing time depends on the record.
+// A server can ask for more visits than Plan.Epochs, by a state of an earlier epoch or by claiming that a
+// message was lost. The program that runs the client must count the visits of its user durably, and must send a
+// message again unchanged.
 //
-// Time: steps, draws and places in memory are the same for every record, and no
-// arithmetic meets a subnormal number. The one exception is the evaluation of the loss's
-// slope at the margin, whose functions may take a few nanoseconds more at some numbers.
-// For the tanh of a network see docs/theory.md#local-networks.
+// Time: the steps, draws and memory accesses are the same for every record, and no arithmetic uses a subnormal
+// number. The only exception is the evaluation of the loss's slope at the margin, which may take a few
+// nanoseconds longer at some numbers. For the tanh of a network see docs/theory.md#local-networks.
 type Client struct {
 	plan *Plan
 	src  *privacy.Source
@@ -40,19 +38,18 @@ type Client struct {
 	g    []float64
 }
 
-// NewClient returns the client of a plan that draws from src.
+// NewClient returns a client of a plan. The client draws from src.
 func NewClient(p *Plan, src *privacy.Source) *Client {
 	return &Client{plan: p, src: src, pass: p.newPass(), g: make([]float64, p.Parameters)}
 }
 
-// Message is the message of one visit: the only place where a record meets
-// randomness. st is the published state; Epoch and W are used; z has Dim
-// features within the norm bound and label -1 or 1. A state that no server of the plan
-// publishes is refused, for every record.
+// Message returns the message of one visit. It is the only place where a record meets randomness. st is the
+// published state; Epoch and W are used. z has Dim features within the norm bound and label -1 or 1. A state
+// that no server of the plan publishes is an error for every record.
 //
-// A record with another label, or with a feature that is not a number or far beyond the
-// norm bound, contributes nothing: its message is computed like one for a record out of
-// the curriculum with gradient zero, by the same steps. To fail would tell of it.
+// A record with another label, or with a feature that is not a number or far beyond the norm bound, contributes
+// nothing. Its message is computed by the same steps as for a record outside of the curriculum with gradient
+// zero. An error would reveal the property of the record.
 func (c *Client) Message(st *State, z engine.Record) (Message, error) {
 	p := c.plan
 	if err := p.checkPublished(st); err != nil {
@@ -75,7 +72,7 @@ func (c *Client) Message(st *State, z engine.Record) (Message, error) {
 	}
 	if p.Method == PrestigeParticipation {
 		answer, err := p.response.Answer(int(selected), c.src)
-		if err != nil || answer == 0 { // what the server sees anyway
+		if err != nil || answer == 0 { // the server sees this anyway
 			return Message{}, err
 		}
 	}
@@ -89,9 +86,8 @@ func (c *Client) Message(st *State, z engine.Record) (Message, error) {
 	return c.send()
 }
 
-// read sets c.pass.x to the features and returns the label; of a record that cannot be used
-// it sets 0 and returns 1, and usable is 0 instead of 1. Entries below 2^-80 of the norm
-// bound count as 0.
+// read sets c.pass.x to the features and returns the label. For a record that cannot be used it sets 0, returns
+// the label 1, and usable is 0 instead of 1. Entries below 2^-80 of the norm bound count as 0.
 func (c *Client) read(z engine.Record) (y float64, usable uint64) {
 	one := math.Float64bits(1)
 	usable = below(math.Float64bits(z.Y)&^signMask^one, 1) // |y| = 1
@@ -112,26 +108,26 @@ const (
 
 func signBit(v float64) uint64 { return math.Float64bits(v) >> 63 }
 
-// below is 1 if a < b, and 0 if not, without a branch.
+// below returns 1 if a < b and 0 otherwise, without a branch.
 func below(a, b uint64) uint64 {
 	_, borrow := bits.Sub64(a, b, 0)
 	return borrow
 }
 
-// cut is v, or 0 if |v| is below the number of bits least, without a branch.
+// cut returns v, or 0 if the bits of |v| are below least, without a branch.
 func cut(v float64, least uint64) float64 {
 	b := math.Float64bits(v)
 	return math.Float64frombits(b & (below(b&^signMask, least) - 1))
 }
 
-// send sends the private sample of c.g.
+// send returns a message with the private sample of c.g.
 func (c *Client) send() (Message, error) {
 	d, err := c.plan.channel.Send(c.g, c.src)
 	return Message{Takes: err == nil, Direction: d}, err
 }
 
-// printed is [Han19] Algorithm 1: a fresh noisy label decides whether anything is
-// sent, and the sampled gradient has the regulariser in it.
+// printed computes the message of [Han19] Algorithm 1. A fresh noisy label decides whether a gradient is sent,
+// and the sampled gradient contains the regulariser.
 func (c *Client) printed(st *State, z engine.Record) (Message, error) {
 	y, _ := c.read(z)
 	answer, err := c.plan.response.Answer(bit(y > 0), c.src)
@@ -149,9 +145,9 @@ func (c *Client) printed(st *State, z engine.Record) (Message, error) {
 	return c.send()
 }
 
-// Label is the one message of a user of PrestigeLabel: a randomised label, to be
-// kept and used in every epoch. For a label that is neither -1 nor 1 the response is that
-// to a tossed coin, whose law lies between those of the two labels.
+// Label returns the one message of a user of PrestigeLabel: a randomised label that is kept and used in every
+// epoch. For a label that is neither -1 nor 1, it returns the response to a fair coin, whose law lies between
+// the laws of the two labels.
 func (c *Client) Label(y float64) (float64, error) {
 	b := math.Float64bits(y)
 	usable := below(b&^signMask^math.Float64bits(1), 1)
@@ -161,9 +157,9 @@ func (c *Client) Label(y float64) (float64, error) {
 	return float64(2*answer - 1), err
 }
 
-// checkPublished says whether st can have been published by a server of p. It looks at
-// what a client uses, and at no record: with a model of huge numbers w.x overflows for
-// some records and not for others.
+// checkPublished returns an error unless a server of p can have published st. It checks only the fields that a
+// client uses and reads no record. This check is needed because with huge weights w.x would overflow for some
+// records and not for others.
 func (p *Plan) checkPublished(st *State) error {
 	if len(st.W) != p.Parameters {
 		return errShape
@@ -178,13 +174,13 @@ func (p *Plan) checkPublished(st *State) error {
 	return nil
 }
 
-// loss is the factor phi'(v) y of the score's gradient in that of the loss, and v = y (score + b). A
-// slope below 2^-80 of the largest one counts as 0, and so does one that is not a number, as a server's
-// formula may have at some margins: to fail there would tell the margin.
+// loss returns phi'(v) y, the factor between the gradient of the score and the gradient of the loss, and v = y
+// (score + b). A slope below 2^-80 of the largest slope counts as 0. A slope that is not a number, which a
+// server's formula may have at some margins, also counts as 0: an error would reveal the margin.
 func (s *pass) loss(w []float64, y float64) (f, margin float64) {
 	score := s.at(w)
 	f = s.plan.Loss.DPhi(y*score) * y
-	// |phi'| is at most this on the public range; rounding must not exceed it.
+	// |phi'| is at most this number on the public range; rounding must not exceed it.
 	most := s.plan.steepest
 	f = max(-most, min(most, f))
 	number := below(math.Float64bits(f)&^signMask, math.Float64bits(math.Inf(1)))

@@ -9,21 +9,19 @@ import (
 	"dyad/privacy/local"
 )
 
-// guarantee is what a protocol may claim (docs/theory.md#local-protocols, docs/theory.md#local-messages).
+// guarantee returns the guarantee of a protocol (docs/theory.md#local-protocols, docs/theory.md#local-messages).
 //
-// Proof. Prestige and DJW: the message of a visit is one private sample, Epsilon locally
-// private for any two records, whatever their gradients. So it is for a gradient that is
-// zero because of a threshold or an unusable record. State is post-processing of messages,
-// and the visits of a user compose to Epochs Epsilon. None of this asks what function of
-// the record and of State the gradient is: a network's is one
-// (docs/theory.md#local-networks). PrestigeParticipation:
-// local.DirectionChannel.ParticipationEpsilon is at most Epsilon, with the gradient 0 sent
-// whenever the answer should be no. PrestigeLabel: with public x all that depends on y is
-// one response; that to a tossed coin, for another label, is a mixture of both.
-// PrestigePrinted: a record with |w.x + b| below the threshold never sends, one above it
-// does with positive probability, so no finite epsilon holds; for public x whether it
-// sends, and what, are post-processing of one response of y an epoch, and the private
-// sampling of a function of that response adds nothing. QED
+// Proof. Prestige and DJW: the message of a visit is one private sample. It is Epsilon locally private for any
+// two records, whatever their gradients, including a gradient that is zero because of a threshold or an
+// unusable record. State is post-processing of messages, and the visits of a user compose to Epochs Epsilon.
+// The gradient may be any function of the record and of State, so the proof covers a network
+// (docs/theory.md#local-networks). PrestigeParticipation: local.DirectionChannel.ParticipationEpsilon is at
+// most Epsilon if the gradient 0 is sent whenever the answer should be no. PrestigeLabel: with public x, the
+// only message that depends on y is one response. For another label the response to a fair coin is a mixture of
+// the responses to both labels. PrestigePrinted: a record with |w.x + b| below the threshold never sends, and a
+// record above it sends with positive probability, so no finite epsilon holds. For public x, whether and what
+// the record sends is post-processing of one response of y an epoch. The private sampling of a function of this
+// response adds no cost. QED
 func (p *Plan) guarantee() privacy.Guarantee {
 	g := algorithms.UserUnit(p.Method == PrestigeLabel).Guarantee(fmt.Sprintf("the user's messages of %d epochs, and with them every published model", p.Epochs), "",
 		fmt.Sprintf("public: %d users, each visited once an epoch in an order that does not depend on records, %d epochs, d = %d, norm bound %g, %s, all options", p.Users, p.Epochs, p.Dim, p.FeatureNorm, p.shape()))
@@ -73,7 +71,7 @@ func (p *Plan) guarantee() privacy.Guarantee {
 	return g
 }
 
-// shape is what is public about the model.
+// shape describes the public properties of the model.
 func (p *Plan) shape() string {
 	if n := p.Network; n != nil {
 		return fmt.Sprintf("network %s with %d parameters, start of seed %d, clipping norm %.6g", p.NetworkName(), p.Parameters, n.Seed, n.Clip)
@@ -81,13 +79,13 @@ func (p *Plan) shape() string {
 	return fmt.Sprintf("radius %g, lambda = %g", p.Radius, p.L2)
 }
 
-// timesUp is n epsilon as decimals: 5 visits of 0.2 are 1. The randomisers are a little better, which pays for it.
+// timesUp returns n epsilon as decimals: 5 visits of 0.2 are 1. The randomisers have slightly smaller epsilons,
+// which cover the roundings.
 func timesUp(n int, epsilon float64) float64 { return privacy.DecimalTimes(n, epsilon) }
 
-// Shuffled is the guarantee towards an analyst who sees only the messages, in a
-// hidden and fresh random order in every epoch, without knowing who sent which
-// (privacy.ShuffleEpsilon, composed over the epochs by addition). delta is for all
-// epochs together. It wraps ErrProtocol where the theorem does not apply.
+// Shuffled returns the guarantee towards an analyst who sees only the messages, in a hidden and fresh random
+// order in every epoch, without knowing the senders. It uses privacy.ShuffleEpsilon, composed over the epochs
+// by addition. delta is for all epochs together. The error wraps ErrProtocol if the theorem does not apply.
 func (p *Plan) Shuffled(delta float64) (privacy.Guarantee, error) {
 	if p.Method != Prestige && p.Method != DJW || p.Batch != 1 {
 		return privacy.Guarantee{}, fmt.Errorf("%w: shuffle amplification is stated for one message of every user an epoch (methods prestige and djw, batch 1)", ErrProtocol)

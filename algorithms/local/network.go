@@ -13,21 +13,20 @@ import (
 //
 //	f(x) = w_out . tanh(W x + c),   p = Hidden (Dim + 2) parameters,
 //
-// in the place of w.x ([Han19] appendix F names networks as future work). Users send
-// privatised gradients in all p parameters. Zero fields are public defaults; the network of
-// a Plan has none.
+// which replaces w.x ([Han19] appendix F names networks as future work). Users send privatised gradients in all
+// p parameters. Fields that are zero get public defaults, which are filled in for the network of a Plan.
 type Network struct {
-	Hidden int // units, 1 to 2^16; 0 means 8
-	// Clip is C: gradients are clipped to this norm; 0 means the bound of the loss's slope
-	// times sqrt(Hidden/8), about half of the norm of the Jacobian where units are neither small nor
-	// saturated.
+	// Hidden is the number of units, 1 to 2^16. If it is 0, 8 applies.
+	Hidden int
+	// Clip is the clipping norm C of gradients. If it is 0, the default is the bound of the loss's slope times
+	// sqrt(Hidden/8). This is about half of the norm of the Jacobian if units are neither small nor saturated.
 	Clip float64
-	// Gain is the standard deviation of the weights that the hidden layer starts with; 0 means 2.
+	// Gain is the standard deviation of the weights of the hidden layer at the start. If it is 0, 2 applies.
 	Gain float64
-	// Seed draws the start, which is public.
+	// Seed is the seed of the start, which is public.
 	Seed uint64
-	// Rate is a: update t has the step a sqrt(Batch)/(B sqrt t), so that its noise has a norm of
-	// about a/sqrt t; 0 means 2.
+	// Rate is a: update t has the step a sqrt(Batch)/(B sqrt t), so its noise has a norm of about a/sqrt t. If
+	// it is 0, 2 applies.
 	Rate float64
 }
 
@@ -38,8 +37,8 @@ const (
 	defaultRate   = 2
 )
 
-// maxParameters bounds the parameters of a network: the work of a user for a protocol that comes
-// from a server, and the size of a published state.
+// maxParameters is the largest number of parameters of a network. It bounds the work of a user for a protocol
+// that comes from a server, and the size of a published state.
 const maxParameters = 1 << 20
 
 var errPrintedNetwork = errors.New("it is [Han19] Algorithm 1 to the letter, for linear models; networks need prestige, prestige-participation, prestige-label, djw, curriculum or sgd")
@@ -81,18 +80,18 @@ func (p *Protocol) fillNetwork() error {
 	return nil
 }
 
-// model is the function of the network for d features: its layers' balls allow twice the norms of
-// the start, as those of networks that are trained at one place (dyad.Network).
+// model returns the network for d features. The balls of its layers allow twice the norms of the start, like
+// the balls of networks that are trained centrally (dyad.Network).
 func (n Network) model(d int) (embedding.Model, error) {
 	hidden := math.Sqrt(float64(n.Hidden)) * (n.Gain * math.Sqrt(float64(d)))
 	mlp, err := embedding.NewMLP(embedding.MLP{In: d, Hidden: []int{n.Hidden}, Out: 1, Radii: []float64{2 * hidden, 2}})
 	return embedding.Model{Network: mlp}, err
 }
 
-// start is the public start of a model: hidden weights of standard deviation Gain.
+// start returns the public start of a model, with hidden weights of standard deviation Gain.
 func (n Network) start(m embedding.Model) []float64 {
 	theta, d := m.Network.Start(n.Seed), m.Network.Layers()[0].Cols-1
-	scale := n.Gain * math.Sqrt(float64(d)) // they were drawn with variance 1/d
+	scale := n.Gain * math.Sqrt(float64(d)) // the weights were drawn with variance 1/d
 	for k := range theta[:m.Network.Layers()[0].Len()] {
 		theta[k] *= scale
 	}
@@ -100,7 +99,7 @@ func (n Network) start(m embedding.Model) []float64 {
 	return theta
 }
 
-// planNetwork sets what a plan takes from its network: the function, its parameters, the bound C
+// planNetwork sets the fields of a plan that depend on its network: the function, its parameters, the bound C
 // of gradients and the range of margins.
 func (p *Plan) planNetwork() (margin float64, err error) {
 	if p.model, err = p.Network.model(p.Dim); err != nil {
@@ -115,7 +114,7 @@ func (p *Plan) planNetwork() (margin float64, err error) {
 	return p.model.Reach(p.FeatureNorm)*(1+0x1p-40) + math.Abs(p.Bias), nil
 }
 
-// NetworkName says the sizes and the activation of the network; "" for a linear model.
+// NetworkName returns the sizes and the activation of the network, or "" for a linear model.
 func (p *Plan) NetworkName() string {
 	if p.Network == nil {
 		return ""
@@ -123,8 +122,8 @@ func (p *Plan) NetworkName() string {
 	return p.model.Network.Name()
 }
 
-// Fits reports whether w can be a model of the plan, up to slack, a factor of at least 1: within the
-// radius or, of a network, every layer in its ball.
+// Fits reports whether w can be a model of the plan, up to slack, a factor of at least 1. The norm of w must be
+// within the radius. For a network, every layer must be in its ball.
 func (p *Plan) Fits(w []float64, slack float64) bool {
 	if len(w) != p.Parameters {
 		return false
@@ -141,7 +140,7 @@ func (p *Plan) Fits(w []float64, slack float64) bool {
 	return true
 }
 
-// Project moves w, of length Parameters, into the radius or, of a network, every layer into its ball.
+// Project moves w, of length Parameters, into the ball of the radius. For a network it moves every layer into its ball.
 func (p *Plan) Project(w []float64) {
 	if p.Network != nil {
 		p.model.Project(w)
@@ -158,15 +157,15 @@ func within(w []float64, radius float64) bool {
 	return square <= radius*radius
 }
 
-// enoughShare is the share of the largest possible gradient that the noise of the mean of all
-// messages should not exceed; a plan for fewer users has a warning.
+// enoughShare is the recommended maximum of the noise of the mean of all messages, as a share of the largest
+// possible gradient. A plan for fewer users has a warning.
 const enoughShare = 0.1
 
-// usersFor is the number of users whose messages of all epochs together, decoded at one model,
-// have a mean with noise of norm at most share times the largest gradient; 0 for linear models and
-// where no private direction is sent. Decoded messages have norm B and are independent, so the mean of M of
-// them is off by at most B/sqrt M in root mean square, and gradients have norm at most C:
-// M = (B/(share C))^2 (docs/theory.md#local-networks).
+// usersFor returns the number of users for which the mean of all messages of all epochs, decoded at one model,
+// has noise of norm at most share times the largest gradient. It returns 0 for linear models and for methods
+// that send no private direction. Decoded messages have norm B and are independent. So the mean of M messages
+// is off by at most B/sqrt M in root mean square. Gradients have norm at most C, so M = (B/(share C))^2
+// (docs/theory.md#local-networks).
 func (p *Plan) usersFor(share float64) float64 {
 	if p.Network == nil || p.channel == nil {
 		return 0
@@ -175,15 +174,15 @@ func (p *Plan) usersFor(share float64) float64 {
 	return math.Ceil(ratio * ratio / float64(p.Epochs))
 }
 
-// SmallestUsers is the number of users below which a plan of a network is refused, because the
-// noise of the mean of all messages exceeds the largest possible gradient; 0 where no rule holds.
+// SmallestUsers returns the number of users below which a plan of a network is refused, because the noise of
+// the mean of all messages exceeds the largest possible gradient. It returns 0 if there is no such rule.
 func (p *Plan) SmallestUsers() float64 { return p.usersFor(1) }
 
-// EnoughUsers is the number of users below which a plan of a network has a warning (enoughShare); 0
-// where no rule holds.
+// EnoughUsers returns the number of users below which a plan of a network has a warning (enoughShare). It
+// returns 0 if there is no such rule.
 func (p *Plan) EnoughUsers() float64 { return p.usersFor(enoughShare) }
 
-// checkUsers refuses a network whose messages can say nothing.
+// checkUsers returns an error for a network with too few users, whose messages would be mostly noise.
 func (p *Plan) checkUsers() error {
 	if least := p.SmallestUsers(); float64(p.Users) < least {
 		return fmt.Errorf("%d users are too few for %d parameters at epsilon %g in %d epochs: the noise of the mean of all messages would exceed the largest possible gradient; at least %.0f users are needed (%.0f for noise of %g of it): choose fewer hidden units or features, a larger epsilon or more epochs, or a linear model",
@@ -197,8 +196,8 @@ func (p *Plan) checkUsers() error {
 type pass struct {
 	plan  *Plan
 	x     []float64 // record
-	slope []float64 // gradient of the score in the parameters; x itself of a linear model
-	norm  float64   // of slope, of a network
+	slope []float64 // the gradient of the score in the parameters; x itself for a linear model
+	norm  float64   // the norm of slope, for a network
 }
 
 // newPass returns a pass of a plan.
@@ -210,10 +209,10 @@ func (p *Plan) newPass() *pass {
 	return s
 }
 
-// at sets slope for the record s.x and the model w, and returns w.x + b or f(x) + b. Weights below
-// 2^-80 of the radius count as 0. With the same rule for features no subnormal number occurs, since a
-// gradient has products of at most five such factors. A network takes the same steps for every record,
-// which is why it is computed here and not by an embedding.Pass, whose tanh does not.
+// at sets slope for the record s.x and the model w, and returns w.x + b or f(x) + b. Weights below 2^-80 of the
+// radius count as 0. Features have the same rule, so no subnormal number occurs, since a gradient has products
+// of at most five such factors. A network is computed here by the same steps for every record. An
+// embedding.Pass cannot be used, because the steps of its tanh depend on the record.
 func (s *pass) at(w []float64) float64 {
 	score, least := s.plan.Bias, math.Float64bits(s.plan.least)
 	if s.plan.Network == nil {
@@ -244,17 +243,16 @@ func (s *pass) at(w []float64) float64 {
 	return score
 }
 
-// tanh takes the same steps for every finite number, and has an absolute error of a few 2^-53. Beyond 20 it
-// is 1.
+// tanh takes the same steps for every finite number. It has an absolute error of a few 2^-53. Beyond 20 it is 1.
 func tanh(z float64) float64 {
 	e := math.Exp(-2 * min(math.Abs(z), 20))
 	return math.Copysign((1-e)/(1+e), z)
 }
 
-// gradient sets g to f times slope, the gradient of the loss part, of a network clipped to norm C.
+// gradient sets g to f times slope, the gradient of the loss part. For a network the gradient is clipped to norm C.
 func (s *pass) gradient(g []float64, f float64) {
 	if s.plan.Network != nil {
-		f *= min(1, s.plan.Lipschitz/(math.Abs(f)*s.norm)) // of f = 0: 0 times 1
+		f *= min(1, s.plan.Lipschitz/(math.Abs(f)*s.norm)) // if f = 0, this is 0 times 1
 	}
 	for i, v := range s.slope {
 		g[i] = f * v

@@ -14,28 +14,28 @@ import (
 	"dyad/privacy/local"
 )
 
-// ErrProtocol is wrapped by Protocol.Plan when a protocol cannot be carried out.
+// ErrProtocol is wrapped by the errors of Protocol.Plan if a protocol cannot be carried out.
 var ErrProtocol = errors.New("local: protocol not possible")
 
-// Method is a learner.
+// Method selects a learner.
 type Method int
 
 // The methods.
 const (
-	// Prestige is [Han19] Algorithm 1 in the form "send always": every visited user
-	// sends the private sample of the gradient, or of zero if the record is not in
-	// the curriculum (docs/theory.md#local-protocols, R1). The default.
+	// Prestige is [Han19] Algorithm 1 in the form "send always" and the default. Every visited user sends the
+	// private sample of the gradient, or of zero if the record is not in the curriculum
+	// (docs/theory.md#local-protocols, R1).
 	Prestige Method = iota
-	// PrestigeParticipation sends a randomised response whether the record is in the
-	// curriculum, and a private sample if the response is yes (R2).
+	// PrestigeParticipation sends a randomised response about whether the record is in the curriculum, and a
+	// private sample if the response is yes (R2).
 	PrestigeParticipation
-	// PrestigeLabel is for public x: each user answers once with a randomised label,
-	// and the server runs the curriculum on the answers (R3).
+	// PrestigeLabel is for public x. Each user answers once with a randomised label, and the server runs the
+	// curriculum on the answers (R3).
 	PrestigeLabel
-	// DJW is private sampling of every gradient, without a curriculum.
+	// DJW uses private sampling of every gradient, without a curriculum.
 	DJW
-	// PrestigePrinted is Algorithm 1 to the letter: whether a user sends at all
-	// depends on x. It gives no guarantee for a private x (docs/theory.md#local-participation).
+	// PrestigePrinted is Algorithm 1 exactly as printed. Whether a user sends a message depends on x. It gives
+	// no guarantee for a private x (docs/theory.md#local-participation).
 	PrestigePrinted
 	// Curriculum is Prestige without privacy.
 	Curriculum
@@ -45,7 +45,7 @@ const (
 
 var methodNames = []string{"prestige", "prestige-participation", "prestige-label", "djw", "prestige-printed", "curriculum", "sgd"}
 
-// Methods returns all methods, private ones first.
+// Methods returns all methods, with the private methods first.
 func Methods() []Method {
 	return []Method{Prestige, PrestigeParticipation, PrestigeLabel, DJW, PrestigePrinted, Curriculum, SGD}
 }
@@ -58,7 +58,7 @@ func (m Method) String() string {
 	return methodNames[m]
 }
 
-// ParseMethod reads what String writes.
+// ParseMethod parses a name that String returns.
 func ParseMethod(s string) (Method, error) {
 	if m := Method(slices.Index(methodNames, s)); m >= 0 {
 		return m, nil
@@ -75,81 +75,81 @@ func (m Method) protects() bool { return m.private() && m != PrestigePrinted }
 // gradual reports whether the threshold selects records.
 func (m Method) gradual() bool { return m != DJW && m != SGD }
 
-// Protocol is everything public about a learning task.
+// Protocol holds everything public about a learning task.
 type Protocol struct {
 	Method      Method
-	Loss        engine.MarginLoss // of v = y (w.x + b)
-	Dim         int               // d, features of a record
-	FeatureNorm float64           // R_x: ||x||_2 <= R_x, enforced at the user; > 0
-	Radius      float64           // R: the model is projected to ||w||_2 <= R; > 0, and 0 for a network
-	Bias        float64           // b, fixed and public
-	L2          float64           // lambda > 0: the objective has lambda/2 ||w||^2; 0 for a network
-	Users       int               // n, visited once in every epoch; at most 2^40
-	Epochs      int               // T_max, at most MaxEpochs; 0 means 10
-	Batch       int               // messages averaged in one update; 0 means 1
+	Loss        engine.MarginLoss // the loss, a function of v = y (w.x + b)
+	Dim         int               // d, the number of features of a record
+	FeatureNorm float64           // R_x, a bound ||x||_2 <= R_x that the user's client enforces; positive
+	Radius      float64           // R: the model is projected to ||w||_2 <= R; positive, or 0 for a network
+	Bias        float64           // b, a fixed and public number
+	L2          float64           // lambda of the term lambda/2 ||w||^2 of the objective; positive, or 0 for a network
+	Users       int               // n, the number of users, each visited once in every epoch; at most 2^40
+	Epochs      int               // T_max, the number of epochs, at most MaxEpochs; 0 means 10
+	Batch       int               // the number of messages averaged in one update; 0 means 1
 
-	// Epsilon is the local epsilon of one visit, at least 1e-300 and read as a decimal
-	// (privacy.DecimalSum); for PrestigeLabel, of the one answer of a user. Ignored by
-	// methods without privacy.
+	// Epsilon is the local epsilon of one visit. For PrestigeLabel it is the epsilon of the one answer of a
+	// user. It is at least 1e-300 and read as a decimal (privacy.DecimalSum). Methods without privacy ignore
+	// it.
 	Epsilon float64
-	// ResponseShare is the part of Epsilon that a randomised response gets, in
-	// (0, 1), for PrestigeParticipation and PrestigePrinted. 0 means 1/5 for the latter,
-	// the paper's 1:4; for the former that the sample gets Epsilon and the response what
-	// this leaves (local.Direction.Participation).
+	// ResponseShare is the share of Epsilon for a randomised response, in (0, 1). It applies to
+	// PrestigeParticipation and PrestigePrinted. If it is 0, PrestigePrinted uses 1/5, the paper's ratio 1:4.
+	// For PrestigeParticipation 0 means that the sample gets Epsilon and the response gets the remaining budget
+	// (local.Direction.Participation).
 	ResponseShare float64
-	// Pairs are the candidate directions of private sampling
-	// (local.Direction); 0 means 1.
+	// Pairs is the number of pairs of candidate directions of private sampling (local.Direction). If it is 0, 1
+	// applies.
 	Pairs int
 
-	// A record is in the curriculum of epoch T if y (w.x + b) is at least the
-	// threshold D_T: D_1 = Threshold (0 means 1.5), D_(T+1) = D_T - ThresholdStep
-	// sqrt T (0 means 1).
+	// Threshold and ThresholdStep define the curriculum. A record is in the curriculum of epoch T if y (w.x +
+	// b) is at least D_T, where D_1 = Threshold and D_(T+1) = D_T - ThresholdStep sqrt T. If Threshold is 0,
+	// 1.5 applies. If ThresholdStep is 0, 1 applies.
 	Threshold     float64
 	ThresholdStep float64
 
-	// Network makes the model a small network, whose score f(x) then stands in for w.x, also in the
-	// curriculum; nil means a linear model.
+	// Network makes the model a small network, whose score f(x) replaces w.x, also in the curriculum. If it is
+	// nil, the model is linear.
 	Network *Network
 }
 
-// MaxEpochs bounds the epochs of a protocol, so that a user who gets one from a server
-// plans it in a bounded time.
+// MaxEpochs is the largest number of epochs of a protocol. It bounds the time in which a user plans a protocol
+// from a server.
 const MaxEpochs = 1_000_000
 
 const maxUsers = 1 << 40
 
-// Plan is a validated protocol with its constants. It is immutable and public. Its
-// guarantee is for one user, all epochs together; its events belong to a Job, as the
-// noise of messages is drawn by users, not by a session.
+// Plan is a validated protocol with its constants. It is immutable and public. Its guarantee is for one user
+// and all epochs together. Its events belong to a Job, because users draw the noise of messages and no session
+// does.
 type Plan struct {
 	algorithms.Plan
 	Protocol
-	// Parameters is the number of parameters of a model: Dim, or the network's.
+	// Parameters is the number of parameters of a model. It is Dim for a linear model.
 	Parameters int
-	// Lipschitz is L: the gradient of the loss part has norm at most L = R_x sup
-	// |phi'|, and is clipped to it. For a network it is the clipping norm C.
+	// Lipschitz is L. The gradient of the loss part has norm at most L = R_x sup |phi'| and is clipped to L.
+	// For a network L is the clipping norm C.
 	Lipschitz float64
-	// EstimateNorm is B: the norm of a decoded message, or a bound of the gradient
-	// without privacy. Steps are eta_t = R/(lambda B sqrt t).
+	// EstimateNorm is B, the norm of a decoded message. Without privacy it is a bound of the gradient. Steps
+	// are eta_t = R/(lambda B sqrt t).
 	EstimateNorm float64
 
 	channel  *local.DirectionChannel // nil without private sampling
 	response local.RandomizedResponse
 	steepest float64 // sup |phi'| on the public range of margins
-	least    float64 // parameters below it in size count as 0
+	least    float64 // parameters of smaller size count as 0
 
-	model  embedding.Model // of a network
+	model  embedding.Model // the function of a network
 	layers []embedding.Layer
 }
 
-// Plan validates p and computes its constants and guarantee. It wraps ErrProtocol.
+// Plan validates p and computes its constants and guarantee. Its errors wrap ErrProtocol.
 func (p Protocol) Plan() (*Plan, error) {
 	if err := p.fill(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrProtocol, p.Method, err)
 	}
 	q := &Plan{Protocol: p, Plan: algorithms.Plan{Algorithm: "local-" + p.Method.String()}}
-	// From here on p has the epsilon of the randomisers, such that visits of q.Epsilon add up
-	// as decimals do (privacy.DecimalSum).
+	// From here on p.Epsilon is the epsilon of the randomisers, chosen so that visits of q.Epsilon add up as
+	// decimals do (privacy.DecimalSum).
 	p.Epsilon = privacy.BelowDecimal(p.Epsilon)
 	margin := p.Radius*p.FeatureNorm*(1+0x1p-40) + math.Abs(p.Bias)
 	q.Parameters, q.least = p.Dim, p.Radius*leastShare
@@ -211,7 +211,7 @@ func (p *Protocol) fill() error {
 			*d.value = d.fallback
 		}
 	}
-	share := 0.2 // the paper's
+	share := 0.2 // the share of the paper
 	if p.ResponseShare != 0 {
 		share = p.ResponseShare
 	}
@@ -266,7 +266,7 @@ func (p *Protocol) fill() error {
 // Gradual reports whether a threshold selects records.
 func (p *Plan) Gradual() bool { return p.Method.gradual() }
 
-// ThresholdAt is D_T of epoch T = 1, 2, ...
+// ThresholdAt returns D_T of epoch T = 1, 2, ....
 func (p *Plan) ThresholdAt(epoch int) float64 {
 	d := p.Threshold
 	for t := 1; t < epoch; t++ {
@@ -275,7 +275,8 @@ func (p *Plan) ThresholdAt(epoch int) float64 {
 	return d
 }
 
-// StepSize is eta_t = R/(lambda B sqrt t), the paper's rule, and for a network that of Network.Rate.
+// StepSize returns eta_t. It is R/(lambda B sqrt t), the rule of the paper, for a linear model. For a network
+// it follows Network.Rate.
 func (p *Plan) StepSize(t int64) float64 {
 	if p.Network != nil {
 		return p.Network.Rate * math.Sqrt(float64(p.Batch)) / (p.EstimateNorm * math.Sqrt(float64(t)))
@@ -283,10 +284,9 @@ func (p *Plan) StepSize(t int64) float64 {
 	return p.Radius / (p.L2 * p.EstimateNorm * math.Sqrt(float64(t)))
 }
 
-// KWIKEpochs is a number of epochs after the KWIK bound O((r/R) ln(1/delta)) of
-// [Han19] Theorem 2 and Remark 6, with the constant 1: ratio is the paper's r
-// between maximum and virtual complexity, radius its R, delta the failure
-// probability. It is a stopping rule from public numbers, not a guarantee.
+// KWIKEpochs returns a number of epochs by the KWIK bound O((r/R) ln(1/delta)) of [Han19] Theorem 2 and Remark
+// 6, with the constant 1. ratio is the paper's r between maximum and virtual complexity, radius is its R, and
+// delta is the failure probability. The number is a stopping rule from public numbers, not a guarantee.
 func KWIKEpochs(ratio, radius, delta float64) (int, error) {
 	epochs := math.Ceil(ratio / radius * math.Log(1/delta))
 	if !(ratio > 0 && radius > 0 && delta > 0 && delta < 1 && epochs <= MaxEpochs) {

@@ -9,14 +9,14 @@ import (
 	"dyad/privacy/account"
 )
 
-// Restate replaces the guarantee by what a run makes of it, after ChooseL2 among so many candidates (0: none) over folds, and with
-// it what reports say.
+// Restate replaces the guarantee of the plan by g, the guarantee of a run, and updates the facts for reports.
+// candidates and folds describe the choice by ChooseL2 before the run. candidates is 0 if there was no choice.
 func (p *Plan) Restate(g privacy.Guarantee, candidates, folds int) {
 	p.Guarantee, p.Facts = g, p.facts(g)
 	p.Releases = p.messages(candidates, folds)
 }
 
-// messages is what one user releases.
+// messages returns the releases of one user.
 func (p *Plan) messages(candidates, folds int) algorithms.Releases {
 	if p.Guarantee.Kind == privacy.None {
 		return algorithms.Releases{{Name: p.Guarantee.Released, Cost: account.NonPrivateEvent{}}}
@@ -24,7 +24,7 @@ func (p *Plan) messages(candidates, folds int) algorithms.Releases {
 	return algorithms.Releases{{Name: "messages of one user", Times: p.Messages(candidates, folds), Cost: account.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon)}}}
 }
 
-// facts are what the plan says of itself and of a guarantee.
+// facts returns the facts that the plan reports about itself and a guarantee.
 func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
 	trust := "messages are made private at the user; the server is not trusted"
 	switch p.Method {
@@ -76,7 +76,7 @@ func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
 	return f
 }
 
-// networkFacts adds the facts of a network in the place of radius and lambda.
+// networkFacts adds the facts of a network instead of radius and lambda.
 func (p *Plan) networkFacts(f *algorithms.Facts, phi string) {
 	n := p.Network
 	f.Line("model", "%s, %d parameters, start of seed %d with gain %g; every layer within its ball", f.Add("network", p.NetworkName()), f.Add("parameters", p.Parameters), f.Add("network_seed", n.Seed), f.Add("gain", n.Gain))

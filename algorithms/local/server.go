@@ -15,15 +15,15 @@ var (
 	errMessage   = errors.New("local: a message has no private sample, or one that nobody can have sent")
 )
 
-// State is published by the server. It is a function of messages.
+// State is the state that the server publishes. It is a function of messages.
 type State struct {
-	Epoch   int       // 1 .. Epochs; Epochs+1 when done
-	Visits  int64     // users visited in all epochs
-	Updates int64     // t
-	W       []float64 // model, ||w|| <= Radius, or a network's layers in their balls
-	Sum     []float64 // of the models after every update: Updates times Average
+	Epoch   int       // 1 to Epochs, and Epochs+1 when all epochs are over
+	Visits  int64     // the number of visited users in all epochs
+	Updates int64     // the number t of updates
+	W       []float64 // the model: ||w|| <= Radius, or a network's layers in their balls
+	Sum     []float64 // the sum of the models after every update: Updates times Average
 
-	g    []float64 // scratch of one update
+	g    []float64 // scratch space for one update
 	pass *pass     // of Learn
 }
 
@@ -48,9 +48,9 @@ func (st *State) scratch(d int) []float64 {
 // Done reports whether all epochs are over.
 func (p *Plan) Done(st *State) bool { return st.Epoch > p.Epochs }
 
-// Average is the mean of the models after each update, or the model if there was
-// none. Of a network the models count in proportion to the number of the update, as the first ones are
-// near a start that says nothing.
+// Average returns the mean of the models after each update, or the model if there was no update. For a network
+// the models have weights in proportion to the number of the update, because the first models are near an
+// uninformative start.
 func (st *State) Average() []float64 {
 	a := append([]float64(nil), st.W...)
 	if st.Updates > 0 {
@@ -61,12 +61,12 @@ func (st *State) Average() []float64 {
 	return a
 }
 
-// Apply takes the messages of the next Batch users, fewer at the end of an epoch, and makes at most one update. The
-// update is w = Pi_R[w - eta_t (lambda w + mean of the decoded gradients)] over the messages that carry one, lambda = 0
-// and Pi layer by layer for a network. Nothing changes if it fails.
+// Apply takes the messages of the next Batch users, or fewer at the end of an epoch, and makes at most one update. The
+// update is w = Pi_R[w - eta_t (lambda w + mean of the decoded gradients)]. The mean is over the messages that carry a
+// gradient. For a network lambda = 0 and Pi projects each layer. If Apply returns an error, the state is unchanged.
 //
-// Averaging privatised gradients keeps every message locally private; an average
-// privatised afterwards would need a trusted aggregator.
+// Averaging privatised gradients keeps every message locally private. If the average were privatised instead, a
+// trusted aggregator would be needed.
 func (p *Plan) Apply(st *State, batch []Message) error {
 	if p.Done(st) {
 		return errors.New("local: all epochs are over")
@@ -104,8 +104,7 @@ func (p *Plan) sum(g []float64, batch []Message) (taken int, err error) {
 	return taken, nil
 }
 
-// AddEstimate adds the gradient that a message with Takes stands for to g, of length
-// Parameters.
+// AddEstimate adds the decoded gradient of a message with Takes to g, which has length Parameters.
 func (p *Plan) AddEstimate(g []float64, m Message) error {
 	if !p.Method.private() {
 		for i, v := range m.Gradient {
@@ -123,7 +122,7 @@ func (p *Plan) AddEstimate(g []float64, m Message) error {
 	return nil
 }
 
-// Check says whether m is a message that a user can have sent.
+// Check returns an error if no user can have sent m.
 func (p *Plan) Check(m Message) error {
 	switch everybody := p.Method == Prestige || p.Method == DJW; {
 	case !m.Takes && (everybody || m.Gradient != nil):
@@ -147,7 +146,7 @@ func (p *Plan) update(st *State, g []float64, scale float64) {
 	eta := p.StepSize(st.Updates)
 	decay := p.L2
 	if p.Method == PrestigePrinted {
-		decay = 0 // it is in the sampled gradient
+		decay = 0 // the sampled gradient contains it
 	}
 	for i, w := range st.W {
 		st.W[i] = w - eta*(decay*w+scale*g[i])
@@ -165,7 +164,7 @@ func (p *Plan) update(st *State, g []float64, scale float64) {
 	}
 }
 
-// visited counts visits and ends the epoch after its last one.
+// visited counts visits and ends the epoch after its last visit.
 func (p *Plan) visited(st *State, n int) {
 	st.Visits += int64(n)
 	if st.Visits == int64(st.Epoch)*int64(p.Users) {
@@ -173,8 +172,7 @@ func (p *Plan) visited(st *State, n int) {
 	}
 }
 
-// Learn runs the server of PrestigeLabel for one visit: x is public and y the
-// user's one randomised label.
+// Learn runs the server of PrestigeLabel for one visit. x is public and y is the user's one randomised label.
 func (p *Plan) Learn(st *State, x []float64, y float64) error {
 	if p.Method != PrestigeLabel {
 		return fmt.Errorf("local: Learn is for method prestige-label, not %s", p.Method)
@@ -201,7 +199,7 @@ func (p *Plan) Learn(st *State, x []float64, y float64) error {
 	return nil
 }
 
-// Validate says whether st can be a state of p, e.g. one read from a file.
+// Validate returns an error unless st can be a state of p, e.g. a state read from a file.
 func (p *Plan) Validate(st *State) error {
 	if len(st.W) != p.Parameters || len(st.Sum) != p.Parameters {
 		return errShape

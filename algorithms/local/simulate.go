@@ -8,12 +8,12 @@ import (
 	"dyad/privacy"
 )
 
-// Simulate runs a protocol over records, one user each: the users of an epoch are
-// visited in a fresh random order. Labels must be -1 or 1. progress, if not nil, is
-// told the visits done and all visits.
+// Simulate runs a protocol over records of one user each. The users of an epoch are visited in a fresh random
+// order. Labels must be -1 or 1. progress, if not nil, gets the number of finished visits and the number of all
+// visits.
 //
-// src draws what the users and the shuffler would draw. With a seeded source it is
-// an experiment; its guarantee holds only where the noise is secret.
+// src draws the randomness of the users and the shuffler. With a seeded source the run is an experiment. Its
+// guarantee holds only if the noise is secret.
 func Simulate(ctx context.Context, p *Plan, records *engine.Records, src *privacy.Source, progress func(done, total int64)) (*State, error) {
 	if records.ByPerson() {
 		return nil, errPersons
@@ -58,7 +58,7 @@ type simulation struct {
 	client  *Client
 	state   *State
 	x       []float64
-	labels  []float64 // randomised, PrestigeLabel only
+	labels  []float64 // randomised, for PrestigeLabel only
 	batch   []Message
 }
 
@@ -96,10 +96,9 @@ func (s *simulation) visit(users []int32) error {
 	return s.plan.Apply(s.state, s.batch)
 }
 
-// Job is the training of a plan by one program, which sees the records of all users: what leaves
-// is one model, and with it lambda. train draws all noise at the users, by Simulate, after
-// ChooseL2 among so many candidates (0: none) over folds; objective describes the minimised
-// function. The charge is for the messages of one user.
+// Job returns the training of a plan by one program that sees the records of all users. It releases one model
+// and its lambda. train draws all noise at the users, by Simulate, after ChooseL2 among the candidates (0: no
+// choice) over folds. objective describes the minimised function. The charge is for the messages of one user.
 func (p *Plan) Job(objective string, candidates, folds int, train func(ctx context.Context, t algorithms.Tracker) ([]float64, error)) algorithms.Job {
 	q := p.Plan
 	q.Objective, q.Releases = objective, p.messages(candidates, folds)
@@ -108,7 +107,7 @@ func (p *Plan) Job(objective string, candidates, folds int, train func(ctx conte
 			q.Guarantee = p.Choosing(Choice{Accuracies: make([]float64, candidates), Folds: folds})
 		}
 		q.Guarantee.Unit, q.Guarantee.Relation, q.Guarantee.Released = algorithms.OneRecord, "replace-one", "the model of a simulation of all users"
-		q.Guarantee.Warnings = nil // those of the protocol are not the run's
+		q.Guarantee.Warnings = nil // warnings of the protocol do not apply to the run
 	}
 	return algorithms.Job{Plan: &q, Withholds: true, OwnNoise: true, Train: func(ctx context.Context, _ privacy.Session, t algorithms.Tracker) ([]float64, error) {
 		return train(ctx, t)

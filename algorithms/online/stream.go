@@ -19,22 +19,22 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Options say where a stream keeps what must survive. They do not affect its guarantee.
+// Options holds the places of a stream's durable files. The options do not affect the guarantee.
 type Options struct {
-	// State is the file of the state. It holds records: keep it as private as the data.
+	// State is the name of the state file. The file holds records and must be kept as private as the data.
 	State string
-	// Resume continues from the state, at no further cost, with the plan of the start.
+	// Resume continues from the state file without a further charge. The plan must be the plan of the start.
 	Resume bool
-	// Public declares the records public: they are neither charged nor counted.
+	// Public declares the records public. Then there is no charge, and releases are not counted.
 	Public bool
 	// DataID names the data in the ledger.
 	DataID string
-	// Ledger opens the ledger, when the first record arrives or the stream is resumed. It is
-	// not called for public records.
+	// Ledger opens the ledger. It is called when the first record arrives or the stream is resumed. It is not
+	// called for public records.
 	Ledger func() (*ledger.Ledger, error)
-	// Trace, if not nil, is called with the name of each stage when it is done: "state
-	// written" (not yet under its name), "charged", "state saved", "finished". It serves
-	// tests that stop or disturb a stream there.
+	// Trace, if not nil, is called with the name of each stage when the stage is done: "state written" (the
+	// file is not yet under its final name), "charged", "state saved" and "finished". Tests use Trace to stop
+	// or disturb a stream at a stage.
 	Trace func(stage string)
 }
 
@@ -44,11 +44,11 @@ func (o Options) at(stage string) {
 	}
 }
 
-// StateError is the error for a state file that cannot be used as Options ask. No charge
-// or release was made.
+// StateError is the error of a state file that cannot be used as Options require. No charge or release was
+// made.
 type StateError struct{ Err error }
 
-// Error is the message of Err.
+// Error returns the message of Err.
 func (e *StateError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
@@ -58,35 +58,35 @@ func stateError(format string, args ...any) error {
 	return &StateError{fmt.Errorf("online: "+format, args...)}
 }
 
-// ErrLost is wrapped if the state cannot be written: the release that it holds is withheld.
+// ErrLost is wrapped by the error of a state that cannot be written. The release in the state is withheld.
 var ErrLost = errors.New("online: the state cannot be saved, so nothing more was released")
 
 // Update is a released model. It may be published.
 type Update struct {
-	Number  int // from 1
-	Records int // that were taken before it
+	Number  int // number of the update, from 1
+	Records int // number of records taken before the update
 	Weights []float64
-	// Average is the mean of the iterates (algorithms.Online.Average).
+	// Average is the mean of the iterates; see algorithms.Online.Average.
 	Average []float64
 }
 
-// Stream is a durable stream. It is used from one goroutine at a time.
+// Stream is a durable stream. It must be used from one goroutine at a time.
 type Stream struct {
 	o       Options
 	plan    *algorithms.Plan
 	state   *durable.Document
 	ledger  *ledger.Ledger
-	lock    *ledger.RunLock // nil without a charge
-	run     string          // of a state without a record, not charged yet
+	lock    *ledger.RunLock // nil if there is no charge
+	run     string          // run of a state without records, which is not charged yet
 	stream  *algorithms.Online
 	receipt privacy.Receipt
-	failed  error // after which nothing leaves
+	failed  error // the error after which there are no more releases
 }
 
-// Open opens the stream of a plan (algorithms.Stream) and keeps other processes from its state.
-// There is no charge before Begin. Errors that are about the state file are a *StateError, which
-// wraps fs.ErrExist for a new stream whose file exists; those of the ledger wrap
-// ledger.ErrResume if it has not the run of the state.
+// Open opens the stream of a plan (algorithms.Stream) and locks its state against other processes. There is no
+// charge before Begin. An error about the state file is a *StateError, which wraps fs.ErrExist if a new
+// stream's file exists. An error of the ledger wraps ledger.ErrResume if the ledger does not have the run of
+// the state.
 func Open(plan *algorithms.Plan, o Options) (*Stream, error) {
 	if !o.Public && plan.Spec.PaperUnsound {
 		return nil, algorithms.ErrUnsound
@@ -112,27 +112,27 @@ func Open(plan *algorithms.Plan, o Options) (*Stream, error) {
 	return s, nil
 }
 
-// Close gives state and run to other processes. It saves nothing: see Stop.
+// Close unlocks the state and the run for other processes. It does not save the state; Stop does.
 func (s *Stream) Close() {
 	if s.failed = errors.Join(errClosed, s.failed); s.lock != nil {
 		s.lock.Unlock()
 		s.lock = nil
 	}
-	_ = s.state.Close() // the lock ends with the process anyway
+	_ = s.state.Close() // the lock ends with the process at the latest
 }
 
 var errClosed = errors.New("online: the stream is closed; open it again with Resume")
 
-// State is the file of the state, without symbolic links.
+// State returns the name of the state file, with symbolic links resolved.
 func (s *Stream) State() string { return s.state.Name() }
 
 // Begun reports whether the stream is charged and takes records.
 func (s *Stream) Begun() bool { return s.stream != nil }
 
-// Run is the id of the run in the ledger, "" for public records and before Begin.
+// Run returns the id of the run in the ledger. It is "" for public records and before Begin.
 func (s *Stream) Run() string { return s.receipt.Run }
 
-// Taken is the number of records taken, in all attempts.
+// Taken returns the number of records taken in all attempts.
 func (s *Stream) Taken() int {
 	if s.stream == nil {
 		return 0
@@ -140,7 +140,7 @@ func (s *Stream) Taken() int {
 	return s.stream.Count()
 }
 
-// Releases is the number of releases made, in all attempts.
+// Releases returns the number of releases made in all attempts.
 func (s *Stream) Releases() int {
 	if s.stream == nil {
 		return 0
@@ -148,8 +148,8 @@ func (s *Stream) Releases() int {
 	return s.stream.Updates()
 }
 
-// Guarantee covers all releases together. What the charge warned of, in this attempt, is
-// part of Warnings.
+// Guarantee returns the guarantee of all releases together. Its Warnings include the warnings of the charge in
+// this attempt.
 func (s *Stream) Guarantee() privacy.Guarantee {
 	g := s.plan.Guarantee
 	if s.o.Public {
@@ -162,8 +162,8 @@ func (s *Stream) Guarantee() privacy.Guarantee {
 	return g
 }
 
-// Last is the last release, of this attempt or an earlier one; nil before the first, and after an
-// error of Take, when it may not be durable.
+// Last returns the last release of this attempt or an earlier one. It returns nil before the first release, and
+// after an error of Take, because the last release may then not be durable.
 func (s *Stream) Last() *Update {
 	if s.stream == nil || s.failed != nil || s.stream.Last() == nil {
 		return nil
@@ -172,8 +172,8 @@ func (s *Stream) Last() *Update {
 	return &Update{updates, s.plan.Spec.BurnIn + updates*s.plan.Spec.Batch, s.stream.Last(), s.stream.Average()}
 }
 
-// Begin charges the stream, unless it has begun. The state with the run's id is on disk before
-// the charge.
+// Begin charges the stream unless it has begun. The state with the run's id is written to disk before the
+// charge.
 func (s *Stream) Begin() error {
 	if s.stream != nil || s.failed != nil {
 		return s.failed
@@ -205,7 +205,7 @@ func (s *Stream) Begin() error {
 	charge.Run = s.run
 	session, err := s.ledger.Begin(charge, source)
 	if err != nil {
-		// A state of a run that was not charged is of no use.
+		// The state of a run that was not charged is removed, because it cannot be used.
 		if charged, _, read := s.charged(s.run); read == nil && !charged {
 			err = errors.Join(err, os.Remove(s.state.Name()))
 		}
@@ -215,7 +215,7 @@ func (s *Stream) Begin() error {
 	return s.start(session)
 }
 
-// start starts a stream that is paid for.
+// start starts a stream after its charge.
 func (s *Stream) start(session *privacy.LiveSession) (err error) {
 	if s.stream, err = algorithms.NewStream(s.plan, session); err != nil {
 		return err
@@ -225,10 +225,10 @@ func (s *Stream) start(session *privacy.LiveSession) (err error) {
 	return nil
 }
 
-// Take takes the next record, and begins the stream with the first. At the end of a batch it
-// returns the release, which is durable in state and count: it may be published. The error
-// wraps algorithms.ErrStreamEnd if the horizon is reached; the record was not taken then.
-// After any other error nothing more is released; Open with Resume goes on.
+// Take takes the next record. The first record begins the stream. At the end of a batch Take returns the
+// release, which is durable in the state and the count and may be published. The error wraps
+// algorithms.ErrStreamEnd if the horizon is reached; the record was then not taken. After any other error
+// nothing more is released, and Open with Resume continues the stream.
 func (s *Stream) Take(ctx context.Context, x []float64, y float64) (*Update, error) {
 	if err := s.Begin(); err != nil {
 		return nil, err
@@ -246,16 +246,16 @@ func (s *Stream) Take(ctx context.Context, x []float64, y float64) (*Update, err
 	return s.Last(), s.failed
 }
 
-// Stop ends an attempt in order. It saves the state with the records of the unfinished batch,
-// calls publish, where the caller writes the model of the last release (nil writes no model), and
-// then tells the ledger: the run is finished if the horizon is reached, else it counts as
-// resumed, so that copies of the state that were made during the attempt are worthless. If
-// publish fails the ledger is told nothing, and the stream can be resumed.
+// Stop ends an attempt. First it saves the state with the records of the unfinished batch. Then it calls
+// publish, in which the caller writes the model of the last release; a nil publish writes no model. Last it
+// informs the ledger: the run is finished if the horizon is reached. Otherwise the attempt counts as resumed,
+// so that copies of the state made during the attempt cannot be used. If publish fails, the ledger is not
+// informed and the stream can be resumed.
 func (s *Stream) Stop(publish func() error) error {
 	if s.stream == nil || s.failed != nil {
 		return s.failed
 	}
-	s.stream.Session++ // the number of the resume that the ledger is told of
+	s.stream.Session++ // the number of the resume that the ledger records
 	if err := s.write(s.stream); err != nil {
 		return err
 	}
@@ -285,19 +285,19 @@ func (s *Stream) Stop(publish func() error) error {
 // Ended reports whether the horizon is reached.
 func (s *Stream) Ended() bool { return s.Taken() == s.plan.Spec.Horizon }
 
-// charge is what the ledger is told.
+// charge returns the charge of the stream for the ledger.
 func (s *Stream) charge() ledger.Charge {
 	c := s.plan.Charge(s.o.DataID)
 	c.Counted, c.Plan = true, algorithms.RecordHash(s.Record())
 	return c
 }
 
-// Record is the plan that the charge has the hash of (algorithms.Plan.Record); nil on public data.
+// Record returns the record of the plan (algorithms.Plan.Record). Its hash is in the charge. It is nil on public data.
 func (s *Stream) Record() json.RawMessage {
 	if s.o.Public {
 		return nil
 	}
-	record, _ := s.plan.Record() // of events that the ledger encodes, too, or refuses
+	record, _ := s.plan.Record() // the error is ignored because the ledger refuses events that cannot be encoded
 	return record
 }
 
@@ -308,7 +308,7 @@ func (s *Stream) openLedger() (err error) {
 	return err
 }
 
-// charged reports whether the ledger has a charge of a run, and how often it was resumed.
+// charged reports whether the ledger has a charge of the run, and how often the run was resumed.
 func (s *Stream) charged(run string) (charged bool, resumes int, err error) {
 	entries, err := s.ledger.Entries()
 	for _, e := range entries {
@@ -344,7 +344,7 @@ func (s *Stream) resume() error {
 	if s.o.Public {
 		session, err = privacy.NewPublicSession(source, s.plan.Events())
 	} else if session, err = s.resumeCharged(state, source); session == nil && err == nil {
-		return nil // the first record starts it
+		return nil // the first record starts the stream
 	}
 	if err != nil {
 		return err
@@ -356,8 +356,8 @@ func (s *Stream) resume() error {
 	return nil
 }
 
-// resumeCharged continues the run of a state in the ledger. The session is nil if the run was
-// stopped before its charge.
+// resumeCharged continues the run of a state in the ledger. The session is nil if the run was stopped before
+// its charge.
 func (s *Stream) resumeCharged(state *algorithms.StreamState, source *privacy.Source) (*privacy.LiveSession, error) {
 	if err := s.openLedger(); err != nil {
 		return nil, err
@@ -374,7 +374,8 @@ func (s *Stream) resumeCharged(state *algorithms.StreamState, source *privacy.So
 		s.run = state.Run
 		return nil, nil
 	}
-	// A state whose number is one ahead was saved by an attempt that got no further.
+	// If the session number of the state is one ahead, its attempt stopped between saving the state and
+	// informing the ledger.
 	if state.Session == resumes {
 		state.Session++
 		if err := s.write(state); err != nil {
@@ -382,7 +383,7 @@ func (s *Stream) resumeCharged(state *algorithms.StreamState, source *privacy.So
 		}
 	}
 	session, err := s.lock.Resume(s.charge(), state.Position(), state.Session, source)
-	if errors.Is(err, ledger.ErrResume) { // the state may name what differs, where the ledger has a hash
+	if errors.Is(err, ledger.ErrResume) { // the state may name the difference, while the ledger has only a hash
 		if _, e := algorithms.ResumeStream(s.plan, nil, state); e != nil {
 			err = &StateError{e}
 		}

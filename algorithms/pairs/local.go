@@ -11,14 +11,14 @@ import (
 	"dyad/privacy/local"
 )
 
-// local plans methods Input and Labels.
+// local plans the methods Input and Labels.
 //
-// Theorem (docs/theory.md#perturbed-records). Input: an individual in at most Kappa pairs sends its
-// features once, e_x-locally private by the L1 diameter 2 R (local.Vector). It also sends its class
-// once by a randomised response of e_y or, if only pairs have labels, the labels of its pairs, each
-// flipped with e_y/Kappa. All of these messages together are (e_x + e_y)-DP in the individual's
-// record, by composition, and everything else is computed from messages. Labels: every pair's label
-// is flipped once with e/Kappa, and Kappa labels change together. QED
+// Theorem (docs/theory.md#perturbed-records). Input: an individual in at most Kappa pairs sends its features
+// once, e_x-locally private by the L1 diameter 2 R (local.Vector). It also sends its class once by a randomised
+// response of e_y. If only pairs have labels, it sends the labels of its pairs instead, each flipped with
+// e_y/Kappa. By composition, all these messages together are (e_x + e_y)-DP in the individual's record. All
+// other results are computed from messages. Labels: every pair's label is flipped once with e/Kappa, and Kappa
+// labels change together. QED
 func (p *Plan) local() error {
 	s := p.Spec
 	vector, flip := p.vector(), p.flip()
@@ -55,14 +55,14 @@ func (p *Plan) local() error {
 	return nil
 }
 
-// vector is the mechanism for the features of an individual. Its epsilon is rounded
-// down: the difference and the product have relative errors of 2^-53.
+// vector returns the mechanism for the features of an individual. Its epsilon is rounded down, because the
+// difference and the product have relative errors of 2^-53.
 func (p *Plan) vector() local.Vector {
 	s := p.Spec
 	return local.Vector{Dim: s.Dim, Bound: s.Bound, Epsilon: (s.Budget.Epsilon - p.labelEpsilon()) * (1 - 0x1p-51)}
 }
 
-// labelEpsilon is spent on labels.
+// labelEpsilon returns the epsilon that is spent on labels.
 func (p *Plan) labelEpsilon() float64 {
 	s := p.Spec
 	if s.Method == Labels {
@@ -75,8 +75,7 @@ func (p *Plan) labelEpsilon() float64 {
 	return s.Budget.Epsilon * share
 }
 
-// flip is the mechanism for one label. Its epsilon is rounded down, so that Kappa of
-// them stay within the budget.
+// flip returns the mechanism for one label. Its epsilon is rounded down, so that Kappa labels stay within the budget.
 func (p *Plan) flip() local.RandomizedResponse {
 	e := p.labelEpsilon()
 	if p.Spec.Kappa > 1 && !(p.Spec.ByClass && p.Spec.Method == Input) {
@@ -85,11 +84,11 @@ func (p *Plan) flip() local.RandomizedResponse {
 	return local.RandomizedResponse{Epsilon: e}
 }
 
-// Perturb draws every message of methods Input and Labels once and returns what the server
-// knows: all that a training releases is a function of it. Features are scaled down to the bound
-// again afterwards, which is post-processing. classes holds the class of each individual, 0 or
-// 1, for Spec.ByClass. It makes no charge: it is for attacks on public or made-up data, and Run
-// calls it after the charge.
+// Perturb draws every message of methods Input and Labels once and returns the data that the server sees. All
+// releases of a training are functions of these data. Features are scaled down to the bound again after the
+// noise, which is post-processing. classes holds the class of each individual, 0 or 1, for Spec.ByClass.
+// Perturb makes no charge. Call it directly only for attacks on public or made-up data; Run calls it after the
+// charge.
 func (p *Plan) Perturb(data *embedding.Data, classes []int32, source *privacy.Source) (*embedding.Data, error) {
 	s := p.Spec
 	x, labels := data.Copy()

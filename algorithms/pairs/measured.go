@@ -10,20 +10,20 @@ import (
 	"dyad/engine/pairgraph"
 )
 
-// Stated is the loss of a metric that was learned from pairs or tuples, in a model
-// file.
+// Stated describes the loss of a metric that was learned from pairs or tuples, as stated in a model file.
 type Stated struct {
 	Name        string  `json:"name"`
 	Margin      float64 `json:"margin,omitempty"`
 	Temperature float64 `json:"temperature,omitempty"`
-	Tuple       int     `json:"tuple,omitempty"` // records of a tuple; 0: pairs
+	Tuple       int     `json:"tuple,omitempty"` // the number of records of a tuple; 0 for pairs
 }
 
-// evaluationSeed draws the tuples of an evaluation.
+// evaluationSeed is the seed of the tuples of an evaluation.
 const evaluationSeed = 1
 
-// Mean is the mean loss of a metric, a row-major matrix, on records with labels: contrastive over all pairs,
-// the others over tuples drawn from the order of the records. It also names the measure.
+// Mean returns the mean loss of a metric on records with labels, and a description of this measure. matrix is
+// row-major. The contrastive loss is averaged over all pairs. The other losses are averaged over tuples that
+// are drawn from the order of the records.
 func (l Stated) Mean(matrix []float64, r *engine.Records) (float64, string, error) {
 	factor, err := metrics.FactorMetric(matrix, r.Dim())
 	if err != nil {
@@ -69,8 +69,8 @@ func (l Stated) Mean(matrix []float64, r *engine.Records) (float64, string, erro
 	return tuples.Objective(factor.L, members), fmt.Sprintf("mean %s loss of tuples of %d, %s %g", l.Name, l.Tuple, parameter, value), nil
 }
 
-// ClassesOf are the classes of the records in an order: equal labels are one class, counted
-// from 0 as they come.
+// ClassesOf returns the classes of the records in the given order. Equal labels are one class. Classes are
+// numbered from 0 in the order of their first occurrence.
 func ClassesOf(r *engine.Records, order []int32) []int32 {
 	classes, known := make([]int32, len(order)), map[float64]int32{}
 	for to, from := range order {
@@ -83,7 +83,7 @@ func ClassesOf(r *engine.Records, order []int32) []int32 {
 	return classes
 }
 
-// DataOf are records in an order, with pairs and their labels.
+// DataOf returns the records in the given order as embedding.Data, with pairs and their labels.
 func DataOf(r *engine.Records, order []int32, norm embedding.Norm, bound float64, g *pairgraph.Graph, labels []bool) (*embedding.Data, error) {
 	x := make([]float64, len(order)*r.Dim())
 	for to, from := range order {
@@ -96,9 +96,8 @@ func DataOf(r *engine.Records, order []int32, norm embedding.Norm, bound float64
 	return data, nil
 }
 
-// PublicBound is the norm bound of encoded records. They have Euclidean norm at most 1,
-// so L1 norm at most sqrt(d): with these bounds no record is scaled, and a model applies
-// to encoded records as it is.
+// PublicBound returns the norm bound of encoded records. They have Euclidean norm at most 1 and so L1 norm at
+// most sqrt(d). With these bounds no record is scaled, and a model applies to encoded records without scaling.
 func PublicBound(norm embedding.Norm, features int) float64 {
 	if norm == embedding.L1 {
 		return math.Ceil(1e4*math.Sqrt(float64(features))+1) / 1e4

@@ -12,14 +12,14 @@ import (
 	"dyad/privacy"
 )
 
-// countWeight is c over h^2, the weight of the number of similar pairs in the release: it costs
-// 6 % more noise, and the number gets noise of 3 kappa/mu pairs.
+// countWeight is c over h^2, the weight of the number of similar pairs in the release. It costs 6 % more noise,
+// and the number gets noise of 3 kappa/mu pairs.
 const countWeight = 0.5
 
-// second is the coordinates of one sum of second moments.
+// second returns the number of coordinates of one sum of second moments.
 func (s Spec) second() int { return engine.Symmetric{Dim: s.Dim}.Len() }
 
-// certifyMoments certifies the one release of method Moments and chooses its noise: the vector
+// certifyMoments certifies the one release of method Moments and chooses its noise. The release is the vector
 // (c n_S, sum over similar pairs, sum over dissimilar pairs), in units of h^2, with c = countWeight.
 func (p *Plan) certifyMoments() error {
 	s := p.Spec
@@ -27,8 +27,8 @@ func (p *Plan) certifyMoments() error {
 	if err != nil {
 		return err
 	}
-	// In units of h^2, by one division, and by one product for the count. Errors are of either
-	// sum, and so of both with sqrt 2.
+	// Numbers are converted to units of h^2 by one division, and the count by one product. The error bound
+	// holds for either sum, so both sums together have this bound times sqrt 2.
 	m, square := float64(s.Pairs), s.Clip*s.Clip*(1-0x1p-50)
 	second := e.Second/square + 0x1p-51*(m+e.Second/square)
 	count := countWeight * (e.Positives + 0x1p-53*(m+e.Positives))
@@ -50,7 +50,7 @@ func (p *Plan) certifyMoments() error {
 	return p.account(c, noise)
 }
 
-// trainMoments releases the moments of the pairs once, and computes the matrix from them.
+// trainMoments releases the moments of the pairs once and computes the matrix from the released moments.
 func (p *Plan) trainMoments(ctx context.Context, data *embedding.Data, workers int, session privacy.Session, t algorithms.Tracker) ([]float64, error) {
 	s, k := p.Spec, p.Spec.second()
 	sums, err := embedding.NewMoments(data, s.Clip, workers)
@@ -87,9 +87,9 @@ func (p *Plan) trainMoments(ctx context.Context, data *embedding.Data, workers i
 	return w, err
 }
 
-// factor is the matrix of Rows rows whose distances equal a metric's in its Rows longest
-// directions: the roots of its largest eigenvalues times their vectors. The metric has mean
-// squared distance 1 in units of h, the matrix the squared margin.
+// factor returns the matrix with Rows rows whose distances equal the distances of a metric in its Rows longest
+// directions. The rows are the largest eigenvalues' eigenvectors times the roots of the eigenvalues. The metric
+// has mean squared distance 1 in units of h; the matrix has the squared margin.
 func (s Spec) factor(metric []float64) []float64 {
 	values, vectors := engine.Symmetric{Dim: s.Dim}.Eigen(metric)
 	_, margin := s.Loss.Parameter()
@@ -104,7 +104,7 @@ func (s Spec) factor(metric []float64) []float64 {
 	return w
 }
 
-// momentFacts are what a plan of method Moments says of its release.
+// momentFacts adds the facts that a plan of method Moments reports about its release.
 func (p *Plan) momentFacts(f *algorithms.Facts) {
 	s := p.Spec
 	f.Line("moments", "one release of %d numbers: second moments of the differences of similar and of dissimilar pairs, clipped to %g, and the number of similar pairs",
@@ -116,7 +116,7 @@ func (p *Plan) momentFacts(f *algorithms.Facts) {
 	}
 }
 
-// momentObjective is Spec.objective of method Moments.
+// momentObjective is Spec.objective for method Moments.
 func (s Spec) momentObjective() string {
 	return fmt.Sprintf("%s%+v, %d rows, moments of %d pairs, clip %v", s.Loss.Name(), s.Loss, s.Rows, s.Pairs, s.Clip)
 }

@@ -11,22 +11,22 @@ import (
 	"dyad/engine/embedding"
 )
 
-// Network is f_theta: distances are taken between values f_theta(x), the weights are theta, and
-// every layer is projected to its ball after each step. Rows is the dimension of f_theta; StepSize
-// 0 means 0.1, and Epochs 0 means 100, or 5 with embedding.InfoNCE, which compares cosines:
-// Output.Unit.
+// Network is a trained network f_theta. Distances are taken between values f_theta(x), and the weights are
+// theta. Every layer is projected to its ball after each step. Spec.Rows is the dimension of f_theta. If
+// StepSize is 0, 0.1 applies. If Epochs is 0, 100 applies, or 5 with embedding.InfoNCE. InfoNCE compares
+// cosines, so it needs Output.Unit.
 type Network struct {
 	Model embedding.Model
-	Start []float64 // theta before the first step; public
-	// Origin says where Start comes from, for the guarantee.
+	Start []float64 // the public theta before the first step
+	// Origin describes the source of Start for the guarantee.
 	Origin string
-	// Warn says that Start was trained on private data, so that every report has Origin, the short one too.
+	// Warn means that Start was trained on private data. Then every report contains Origin, even a short report.
 	Warn bool
-	// Optimizer makes steps of released means of clipped gradients, in units of the clip.
+	// Optimizer makes steps by released means of clipped gradients, in units of the clip.
 	Optimizer algorithms.Optimizer
 }
 
-// weights is the number of trained numbers.
+// weights returns the number of trained numbers.
 func (s Spec) weights() int {
 	if s.Network != nil {
 		return embedding.Parameters(s.Network.Model.Network)
@@ -34,7 +34,7 @@ func (s Spec) weights() int {
 	return s.Rows * s.Dim
 }
 
-// fillNetwork is fill for what a network is about.
+// fillNetwork sets the defaults of a network and validates it.
 func (s *Spec) fillNetwork() error {
 	n := s.Network
 	_, softmax := s.softmax()
@@ -65,7 +65,7 @@ func (s *Spec) fillNetwork() error {
 	return nil
 }
 
-// checkSoftmax refuses what a loss of whole batches does not go with.
+// checkSoftmax returns an error for options that a loss of whole batches does not support.
 func (s *Spec) checkSoftmax() error {
 	l, _ := s.softmax()
 	switch {
@@ -85,9 +85,10 @@ func (s *Spec) checkSoftmax() error {
 	return err
 }
 
-// identify is what a resumed run needs to be the same: the function, the balls, the start and the steps.
+// identify returns a hash of the inputs that a resumed run must share: the function, the balls, the start and
+// the steps.
 func (n Network) identify() string {
 	h := sha256.New()
-	_ = binary.Write(h, binary.LittleEndian, n.Start) // a hash takes everything
+	_ = binary.Write(h, binary.LittleEndian, n.Start) // a hash accepts all input
 	return fmt.Sprintf("%s %+v, layers %+v, start %x, %s", n.Model.Network.Name(), n.Model.Output, n.Model.Network.Layers(), h.Sum(nil)[:8], n.Optimizer)
 }

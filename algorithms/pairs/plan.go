@@ -11,36 +11,35 @@ import (
 	"dyad/privacy/account"
 )
 
-// Plan describes a training, computed from public numbers. Certificate and Noise describe
-// the releases of batches, in units of the clip.
+// Plan describes a training. It is computed from public numbers. Certificate and Noise describe the releases of
+// batches, in units of the clip.
 type Plan struct {
 	algorithms.Plan
 	Spec    Spec
-	Terms   int // of an epoch: pairs or tuples
-	Batches int // of an epoch
+	Terms   int // the number of pairs or tuples of an epoch
+	Batches int // the number of batches of an epoch
 }
 
-// smallestShrink bounds how far Shrink lowers the clip, relative to h.
+// smallestShrink is the smallest factor by which Shrink lowers the clip h.
 const smallestShrink = 0x1p-40
 
-// Plan validates s and computes certificate, noise and guarantee. It wraps ErrPlan.
+// Plan validates s and computes the certificate, noise and guarantee. Its errors wrap ErrPlan.
 //
-// Every release is q = (sum over a batch of terms clipped to h_t)/(|B| h_t), a mean
-// of terms of norm at most 1 whatever h_t is, and the step uses h_t times the noisy q.
-// As h_t is a function of the public matrix W_t, this is post-processing, and one
-// certificate covers all batches: the noise is a pure function of
-// public numbers, the same for all pairs and graphs (docs/theory.md#pair-groups).
+// Every release is q = (sum over a batch of terms clipped to h_t)/(|B| h_t), a mean of terms of norm at most 1
+// for every h_t. The step uses h_t times the noisy q. h_t is a function of the public matrix W_t, so this
+// product is post-processing, and one certificate covers all batches. The noise is a function of public numbers
+// alone, the same for all pairs and graphs (docs/theory.md#pair-groups).
 //
-// For labelled pairs it comes from privacy.PairGroup (docs/theory.md#pair-batches), or from
-// privacy.PairSample (docs/theory.md#pair-poisson). For individuals with classes the unit is one record,
-// that of an individual who is in at most one tuple of an epoch (privacy.TupleBatches), or in Individuals -
-// 1 pairs of all (privacy.PairGroup). Which pairs and triplets the classes make inside of a tuple changes
-// its own term only, so classes are as private as features (docs/theory.md#tuples,
-// docs/theory.md#all-pairs). A network changes nothing of that: a term is clipped after its gradient is
-// computed (docs/theory.md#network-tuples).
+// For labelled pairs the certificate comes from privacy.PairGroup (docs/theory.md#pair-batches) or from
+// privacy.PairSample (docs/theory.md#pair-poisson). For individuals with classes the unit is one record. Its
+// individual is in at most one tuple of an epoch (privacy.TupleBatches), or in Individuals - 1 of all pairs
+// (privacy.PairGroup). The pairs and triplets that the classes make inside of a tuple change only the term of
+// this tuple. So classes are as private as features (docs/theory.md#tuples, docs/theory.md#all-pairs). A
+// network does not change these certificates, since a term is clipped after its gradient is computed
+// (docs/theory.md#network-tuples).
 //
-// A batch softmax couples the pairs of a batch: its sum, in units of the clip, moves by the sensitivity of
-// privacy.SoftmaxSample when one pair is added (docs/theory.md#batch-softmax).
+// A batch softmax couples the pairs of a batch. If one pair is added, the sum of a batch, in units of the clip,
+// moves by at most the sensitivity of privacy.SoftmaxSample (docs/theory.md#batch-softmax).
 func (s Spec) Plan() (*Plan, error) {
 	if err := s.fill(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
@@ -79,7 +78,7 @@ func (p *Plan) certify() error {
 	_, _, batch := s.epoch()
 	term := 1.0
 	if s.Mode == algorithms.Paper {
-		term = float64(s.Rows) // row by row: the whole has L1 norm up to d' (docs/theory.md#pair-clipping)
+		term = float64(s.Rows) // row by row: the whole gradient has L1 norm up to d' (docs/theory.md#pair-clipping)
 	}
 	manhattan, roundoff := s.Norm() == embedding.L1, p.roundoff(term)
 	var steps interface {
@@ -97,7 +96,7 @@ func (p *Plan) certify() error {
 	var c privacy.Certificate
 	var noise privacy.Mechanism
 	var err error
-	count := 1 // of releases that one certificate is for
+	count := 1 // the number of releases that one certificate covers
 	softmax, ofBatches := s.softmax()
 	switch {
 	case ofBatches:
@@ -118,8 +117,8 @@ func (p *Plan) certify() error {
 	case s.Budget.Delta > 0:
 		noise, err = privacy.CalibrateGaussian(c, s.Budget, count)
 	case s.Mode == algorithms.Paper:
-		// Algorithm 1 line 10 with Delta g = 2 h/|B|: scale 2 kappa h/(|B| eps'), eps' =
-		// eps/T_max; here in units of h.
+		// Algorithm 1 line 10 with Delta g = 2 h/|B|: scale 2 kappa h/(|B| eps'), eps' = eps/T_max. Here the
+		// scale is in units of h.
 		noise = privacy.Laplace{Scale: 2 * float64(s.Kappa) * float64(s.Epochs) / (float64(batch) * s.Budget.Epsilon), Coordinates: s.Rows * s.Dim}
 		err = noise.Validate()
 	default:
@@ -131,9 +130,8 @@ func (p *Plan) certify() error {
 	return p.account(c, noise)
 }
 
-// KnownBatches is the guarantee of the plan's noise if the batches are known and an
-// individual has all its pairs in every batch: full-batch accounting. 0 without Poisson
-// batches.
+// KnownBatches returns the guarantee of the plan's noise if the batches are known and an individual has all its
+// pairs in every batch (full-batch accounting). It returns 0 for plans without Poisson batches.
 func (p *Plan) KnownBatches() float64 {
 	if p.Spec.Sampling != Poisson || p.Noise() == nil {
 		return 0
@@ -145,9 +143,8 @@ func (p *Plan) KnownBatches() float64 {
 	return account.GDPEpsilon(a.Mu(), p.Spec.Budget.Delta)
 }
 
-// roundoff bounds the error of one computed release, relative to the clip: the summation
-// of at most as many terms as the largest batch has, and three roundings a coordinate of
-// the mean.
+// roundoff bounds the error of one computed release, relative to the clip. The error comes from the summation
+// of at most the terms of the largest batch, and from three roundings a coordinate of the mean.
 func (p *Plan) roundoff(term float64) float64 {
 	s := p.Spec
 	count, batches, batch := s.epoch()
@@ -156,11 +153,10 @@ func (p *Plan) roundoff(term float64) float64 {
 		largest = count
 	}
 	softmax, ofBatches := s.softmax()
-	if ofBatches { // coefficients of a pair's row
+	if ofBatches { // the coefficients of a pair's row
 		term = 2 / softmax.Temperature * (1 + 0x1p-40)
 	} else if s.listed() {
-		// SumError is linear in the clip but for underflow, which weighs most at the
-		// smallest one.
+		// SumError is linear in the clip except for underflow, which is relatively largest at the smallest clip.
 		clip *= smallestShrink
 	}
 	rho := 0.0
@@ -183,7 +179,7 @@ func (p *Plan) roundoff(term float64) float64 {
 	return rho * (1 + 0x1p-40)
 }
 
-// account fills in release and guarantee.
+// account computes the fields for release and guarantee.
 func (p *Plan) account(c privacy.Certificate, noise privacy.Mechanism) error {
 	s, releases := p.Spec, p.Batches*p.Spec.Epochs
 	row := algorithms.Release{Name: c.Released(), Coordinates: s.weights(), Share: 1, Certificate: c, Noise: noise}
@@ -228,7 +224,7 @@ func (p *Plan) account(c privacy.Certificate, noise privacy.Mechanism) error {
 	return p.Promise(s.Budget, s.Individuals, s.Provenance, g, algorithms.Releases{row})
 }
 
-// unit is whose data the training protects.
+// unit returns the unit that the training protects.
 func (s Spec) unit() algorithms.Unit {
 	switch {
 	case s.Method == Labels:
@@ -243,13 +239,13 @@ func (s Spec) unit() algorithms.Unit {
 	return algorithms.IndividualUnit(s.Kappa)
 }
 
-// identity is the assumption about who is one individual.
+// identity returns the assumption about which ids are one individual.
 func identity(text string) string {
 	return cmp.Or(text, "ids that differ are different individuals")
 }
 
-// NoiseToSignal is the root mean square norm of the noise of one release over the
-// largest norm of its mean gradient: above 1 a single step is mostly noise.
+// NoiseToSignal returns the root mean square norm of the noise of one release divided by the largest norm of
+// its mean gradient. If it is above 1, a single step is mostly noise.
 func (p *Plan) NoiseToSignal() float64 {
 	if p.Noise() == nil {
 		return 0
@@ -261,7 +257,7 @@ func (p *Plan) NoiseToSignal() float64 {
 	return p.Noise().NoiseNorm(p.Spec.weights()) / largest
 }
 
-// clipAt is h_t at the public matrix w.
+// clipAt returns h_t at the public matrix w.
 func (p *Plan) clipAt(w []float64) float64 {
 	s := p.Spec
 	l, ok := s.Loss.(embedding.ListLoss)

@@ -8,7 +8,7 @@ import (
 	"dyad/privacy"
 )
 
-// facts are what the plan says of itself.
+// facts returns the facts that a plan reports.
 func (p *Plan) facts() (f algorithms.Facts) {
 	s := p.Spec
 	terms, _, size := s.epoch()
@@ -96,8 +96,8 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	if p.Noise() == nil {
 		return f
 	}
-	// The sensitivity covers all releases, in units of the clip; on Poisson batches it is
-	// the move of one release by one added pair.
+	// The sensitivity covers all releases, in units of the clip. For Poisson batches it is the move of one
+	// release by one added pair.
 	sensitivity, known := f.AddSome("sensitivity", p.Certificate().Sensitivity()), f.AddSome("epsilon_of_full_batches", p.KnownBatches())
 	f.Line("noise", "%s on the mean gradient of every batch, in units of the clip, exact; %s sensitivity %.6g%s", f.Add("noise", p.Noise().String()), joint, sensitivity, f.NoiseMultiplier(p.Noise(), p.Certificate()))
 	if s.Sampling == Poisson {
@@ -127,8 +127,8 @@ func (s Spec) StepRule() string {
 	return "eta0/sqrt(tau) at batch tau"
 }
 
-// objective is what makes a resumed run the one that was charged and is not in its
-// events.
+// objective describes all inputs that a resumed run must share with the charged run and that the events of the
+// run do not contain.
 func (s Spec) objective(batches int) string {
 	if s.Method == Moments {
 		return s.momentObjective()
@@ -151,7 +151,7 @@ func (s Spec) objective(batches int) string {
 	return what + fmt.Sprintf(", %d batches of %d, %d epochs, clip %g, steps %g", batches, s.Batch, s.Epochs, s.Clip, s.StepSize)
 }
 
-// counted is a number with its noun.
+// counted returns a number with its noun.
 func counted(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -14,31 +14,30 @@ import (
 	"dyad/privacy/account"
 )
 
-// ErrPlan is wrapped by Spec.Plan when a specification cannot be carried out.
+// ErrPlan is wrapped by the errors of Spec.Plan if a specification cannot be carried out.
 var ErrPlan = errors.New("pairs: plan not possible")
 
-// Unit is whose data is protected.
+// Unit is the unit of privacy: whose data is protected.
 type Unit int
 
-// The units.
+// The units of privacy.
 const (
-	// Individual: the record of one individual, in at most Kappa pairs. Kappa is then a
-	// degree cap, enforced by Run. This is honest replace-one privacy; "Node DP" of
-	// [Li20] with a public cap.
+	// Individual protects the record of one individual in at most Kappa pairs. Kappa is then a degree cap,
+	// enforced by Run. This is replace-one privacy, "Node DP" of [Li20] with a public cap.
 	Individual Unit = iota
-	// Group: any Kappa pairs, [Li20] Definition 6 with a public kappa. An individual in
-	// more pairs is protected less.
+	// Group protects any Kappa pairs: [Li20] Definition 6 with a public kappa. An individual in more pairs has
+	// less protection.
 	Group
-	// OnePair: one pair, as edge-level privacy of graphs; Kappa is 1.
+	// OnePair protects one pair, like edge-level privacy of graphs. Kappa is 1.
 	OnePair
 )
 
 var unitNames = []string{"individual", "group", "pair"}
 
-// String returns the word on the command line.
+// String returns the name on the command line.
 func (u Unit) String() string { return wordOf(unitNames, u) }
 
-// ParseUnit reads what String writes.
+// ParseUnit parses a name that String returns.
 func ParseUnit(s string) (Unit, error) { return parseWord[Unit]("unit", unitNames, s) }
 
 // Method selects the quantity that gets noise.
@@ -46,47 +45,46 @@ type Method int
 
 // The methods.
 const (
-	// Gradients: the mean clipped gradient of every batch.
+	// Gradients adds noise to the mean clipped gradient of every batch.
 	Gradients Method = iota
-	// Input: the features and labels themselves, once for each individual; training on
-	// them is post-processing ("InputPer" of [Li20]; docs/theory.md#perturbed-records).
+	// Input adds noise to the features and labels themselves, once for each individual. Training on them is
+	// post-processing ("InputPer" of [Li20]; docs/theory.md#perturbed-records).
 	Input
-	// Labels: the labels of the pairs are flipped at random, once; features are public
-	// (the coin-flip baseline of [Li20] Section II).
+	// Labels flips the labels of the pairs at random, once. Features are public (the coin-flip baseline of
+	// [Li20] Section II).
 	Labels
-	// Moments: the second moments of the differences of similar and of dissimilar pairs,
-	// once; the matrix is computed from them (algorithms.PairMetric).
+	// Moments adds noise to the second moments of the differences of similar and of dissimilar pairs, once. The
+	// matrix is computed from these moments (algorithms.PairMetric).
 	Moments
 )
 
 var methodNames = []string{"gradients", "input", "labels", "moments"}
 
-// String returns the word on the command line.
+// String returns the name on the command line.
 func (m Method) String() string { return wordOf(methodNames, m) }
 
-// ParseMethod reads what String writes.
+// ParseMethod parses a name that String returns.
 func ParseMethod(s string) (Method, error) { return parseWord[Method]("method", methodNames, s) }
 
 // Sampling selects the rule that forms batches.
 type Sampling int
 
-// The ways.
+// The rules that form batches.
 const (
-	// Fixed: disjoint batches in a random order of the pairs, the same in every epoch,
-	// which need not stay secret.
+	// Fixed forms disjoint batches in a random order of the pairs, the same in every epoch. The order need not
+	// stay secret.
 	Fixed Sampling = iota
-	// Poisson: every pair is in a batch with probability Batch/Pairs, by a secret coin for
-	// each pair and batch. The noise is accounted with the secrecy of the coins
-	// (privacy.PairSample).
+	// Poisson puts every pair into a batch with probability Batch/Pairs, by a secret coin for each pair and
+	// batch. The accounting of the noise uses the secrecy of the coins (privacy.PairSample).
 	Poisson
 )
 
 var samplingNames = []string{"fixed", "poisson"}
 
-// String returns the word on the command line.
+// String returns the name on the command line.
 func (s Sampling) String() string { return wordOf(samplingNames, s) }
 
-// ParseSampling reads what String writes.
+// ParseSampling parses a name that String returns.
 func ParseSampling(s string) (Sampling, error) {
 	return parseWord[Sampling]("sampling", samplingNames, s)
 }
@@ -106,95 +104,92 @@ func parseWord[T ~int](what string, words []string, s string) (T, error) {
 	return T(i), nil
 }
 
-// Spec is everything public about a training. Its terms, whose gradients are clipped and
-// summed over a batch, are one of: labelled pairs (the zero value), tuples of individuals
-// with classes (Tuple > 0), or all pairs of such individuals (AllPairs).
+// Spec holds all public inputs of a training. The gradients of terms are clipped and summed over a batch. The
+// terms are labelled pairs (the zero value), tuples of individuals with classes (Tuple > 0), or all pairs of
+// such individuals (AllPairs).
 type Spec struct {
 	Individuals int
-	Dim         int     // features of an individual
+	Dim         int     // the number of features of an individual
 	Bound       float64 // R: the public norm bound of features, in the norm of Norm
-	Rows        int     // d' of the learned d' x d matrix; 0 means 1, and Dim with Moments
-	// Loss is an embedding.ListLoss or embedding.InfoNCE of labelled pairs, else an embedding.TupleLoss.
+	Rows        int     // d', the number of rows of the learned d' x d matrix; 0 means 1, or Dim with Moments
+	// Loss is an embedding.ListLoss or embedding.InfoNCE for labelled pairs, and an embedding.TupleLoss otherwise.
 	Loss embedding.TermLoss
 
 	algorithms.Provenance
-	// Identity says for the guarantee when two ids are different individuals; empty: when
-	// they differ. Someone with two ids is protected as two individuals, each alone.
+	// Identity states for the guarantee when two ids are different individuals. If it is empty, different ids
+	// are different individuals. A person with two ids is protected as two individuals, each alone.
 	Identity string
 
 	Mode   algorithms.Mode
 	Budget privacy.Budget
-	// Noise is the mechanism of a pure budget (Delta 0): LaplaceNoise clips and bounds in
-	// the L1 norm, as the paper does, KNormNoise in the L2 norm. With Delta > 0 noise is
-	// Gaussian and norms are L2.
+	// Noise is the mechanism of a pure budget (Delta 0). LaplaceNoise clips and bounds in the L1 norm, as the
+	// paper does, and KNormNoise in the L2 norm. With Delta > 0 noise is Gaussian and norms are L2.
 	Noise privacy.PureNoise
 
-	// Batch is the number of terms of a batch, or the expected one; 0 means 50 pairs, and
-	// of tuples all of an epoch, which needs the least noise.
+	// Batch is the number of terms of a batch, or the expected number. If it is 0, a batch has 50 pairs, or all
+	// tuples of an epoch, which needs the least noise.
 	Batch  int
-	Epochs int // T_max; 0 means 5
-	// Clip is h: the gradient of every term, and of every cosine with embedding.InfoNCE, is clipped to
-	// this entrywise norm; 0 means 1/2.
-	// With Moments it is the norm to which differences are clipped; 0 means 0.3 Bound.
+	Epochs int // T_max, the number of epochs; 0 means 5
+	// Clip is the clipping norm h. The gradient of every term, or of every cosine with embedding.InfoNCE, is
+	// clipped to this entrywise norm; 0 means 1/2. With Moments, differences are clipped to this norm; 0 means
+	// 0.3 Bound.
 	Clip float64
-	// StepSize is eta_0 of steps eta_0/sqrt(tau), tau counting batches; 0 means 1.
+	// StepSize is eta_0 of steps eta_0/sqrt(tau), where tau counts batches. If it is 0, 1 applies.
 	StepSize float64
 
-	// Tuple is the number of individuals of a tuple, at least 2. Every epoch draws disjoint
-	// tuples anew from the individuals' numbers and Seed, which is public, and leaves out
-	// the Individuals mod Tuple last ones.
+	// Tuple is the number of individuals of a tuple, at least 2. Every epoch draws new disjoint tuples from the
+	// individuals' numbers and Seed, which is public. Individuals mod Tuple individuals are in no tuple of an
+	// epoch.
 	Tuple int
 	Seed  uint64
-	// Network takes the place of the matrix, for tuples of at most embedding.BlockRows, and for
-	// embedding.InfoNCE, which needs one: a linear map is a network without hidden layers.
+	// Network replaces the matrix for tuples of at most embedding.BlockRows individuals. embedding.InfoNCE
+	// needs a Network; a linear map is a network without hidden layers.
 	Network *Network
-	// AllPairs uses all pairs of individuals in every epoch; the gradient of every pair is
-	// clipped. It needs Loss Contrastive and L2 norms, and Tuple, Seed and Batch stay
-	// zero. An epoch takes O(Individuals^2 (Dim + Rows)) operations.
+	// AllPairs uses all pairs of individuals in every epoch. The gradient of every pair is clipped. It needs
+	// Loss Contrastive and L2 norms, and zero Tuple, Seed and Batch. An epoch takes O(Individuals^2 (Dim +
+	// Rows)) operations.
 	AllPairs bool
 
 	// The following fields are for labelled pairs.
 
-	Pairs int // their number
+	Pairs int // the number of pairs
 	Unit  Unit
-	Kappa int // >= 1; for OnePair 0 or 1
+	Kappa int // at least 1; for OnePair 0 or 1
 
 	Method Method
-	// LabelShare is the part of epsilon that Input spends on labels, in (0, 1); 0 means
-	// 1/2.
+	// LabelShare is the part of epsilon that Input spends on labels, in (0, 1). If it is 0, 1/2 applies.
 	LabelShare float64
-	// ByClass is true if a pair's label compares the classes of its two individuals, so
-	// that Input needs to flip only the class of each individual.
+	// ByClass is true if a pair's label compares the classes of its two individuals. Then Input flips only the
+	// class of each individual.
 	ByClass bool
 
-	// Sampling is the rule that forms batches. With Poisson the noise is Gaussian, so
-	// Delta > 0; an epoch is Pairs/Batch batches, rounded up.
+	// Sampling is the rule that forms batches. With Poisson the noise is Gaussian, so Delta must be positive.
+	// An epoch is then Pairs/Batch batches, rounded up.
 	Sampling Sampling
-	// Shrink clips to min(h, g''(W)) with the bound g'' of gradients at the public
-	// matrix W, which lowers the noise when W is small: the sound form of DPP-S
-	// (docs/theory.md#pair-bounds).
+	// Shrink clips to min(h, g''(W)), where g'' bounds gradients at the public matrix W. This lowers the noise
+	// if W is small. It is the sound form of DPP-S (docs/theory.md#pair-bounds).
 	Shrink bool
-	// PrintedSteps divides steps by sqrt(tau) again and again, as [Li20] Algorithm 1 is
-	// printed: eta_0/sqrt(tau!), about nine useful steps (docs/theory.md#pair-steps).
+	// PrintedSteps divides the step size by sqrt(tau) at every step, as [Li20] Algorithm 1 is printed. This
+	// gives eta_0/sqrt(tau!), about nine useful steps (docs/theory.md#pair-steps).
 	PrintedSteps bool
 }
 
-// mostMoments bounds Dim of Moments, whose matrices are decomposed.
+// mostMoments is the largest Dim for Moments, whose matrices are decomposed.
 const mostMoments = 512
 
-// Local reports whether messages of individuals or pairs get noise, not a sum.
+// Local reports whether the messages of individuals or pairs get noise instead of a sum.
 func (s Spec) Local() bool { return s.Method == Input || s.Method == Labels }
 
 // listed reports whether terms are labelled pairs.
 func (s Spec) listed() bool { return s.Tuple == 0 && !s.AllPairs }
 
-// softmax is the loss, if it is one of whole batches.
+// softmax returns the loss if it is a loss of whole batches.
 func (s Spec) softmax() (embedding.InfoNCE, bool) {
 	l, ok := s.Loss.(embedding.InfoNCE)
 	return l, ok
 }
 
-// Algorithm names the training in ledgers and models.
+// Algorithm returns the name of the training in ledgers and models.
 func (s Spec) Algorithm() string {
 	switch {
 	case s.AllPairs:
@@ -207,7 +202,7 @@ func (s Spec) Algorithm() string {
 	return "pairs-" + s.Method.String()
 }
 
-// Norm is the norm in which features are bounded and gradients clipped.
+// Norm returns the norm in which features are bounded and gradients are clipped.
 func (s Spec) Norm() embedding.Norm {
 	switch {
 	case s.Mode == algorithms.NonPrivate, s.Method == Labels:
@@ -328,7 +323,7 @@ func (s *Spec) fillPairs() error {
 	return nil
 }
 
-// ofClasses checks what is of labelled pairs alone.
+// ofClasses returns an error for options that apply only to labelled pairs.
 func (s *Spec) ofClasses() error {
 	_, ofTuples := s.Loss.(embedding.TupleLoss)
 	switch {
@@ -354,7 +349,7 @@ func (s *Spec) fillTuples() error {
 	return s.ofClasses()
 }
 
-// mostAllPairs is the largest number of individuals whose pairs are counted in 31 bits.
+// mostAllPairs is the largest number of individuals whose pairs can be counted in 31 bits.
 const mostAllPairs = 1 << 16
 
 // fillAllPairs is fill for all pairs.
@@ -376,9 +371,8 @@ func (s *Spec) fillAllPairs() error {
 // rate is the probability that a pair is in a Poisson batch.
 func (s Spec) rate() float64 { return float64(s.Batch) / float64(s.Pairs) }
 
-// epoch are the numbers of terms of an epoch, of its batches, and of terms of a batch;
-// the terms that are left over join the last batch. A Poisson batch is of so many terms
-// on average.
+// epoch returns the numbers of terms of an epoch, of batches of an epoch, and of terms of a batch. The
+// remaining terms join the last batch. A Poisson batch has batch terms on average.
 func (s Spec) epoch() (terms, batches, batch int) {
 	switch {
 	case s.AllPairs:
@@ -395,7 +389,7 @@ func (s Spec) epoch() (terms, batches, batch int) {
 	return terms, terms / s.Batch, s.Batch
 }
 
-// stepSize is eta of batch tau = 1, 2, ... given that of the one before.
+// stepSize returns eta of batch tau = 1, 2, ..., given eta of the batch before.
 func (s Spec) stepSize(tau int, before float64) float64 {
 	if s.PrintedSteps && tau > 1 {
 		return before / math.Sqrt(float64(tau))

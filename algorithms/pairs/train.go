@@ -16,12 +16,11 @@ import (
 	"dyad/privacy/account"
 )
 
-// Train runs a plan over data: W starts at a random point of the ball of radius
-// sqrt(rows), batches are formed as the Spec says, and every batch makes one step W <- W -
-// eta h_t (q + noise). classes holds the class of each individual; labelled pairs need
-// none. What it returns depends on the data through releases of session only. workers
-// changes the time, never the result; progress is told the batches done. If it has a
-// state, which is the matrix and the order of the pairs, the training continues from that.
+// Train runs a plan over data. W starts at a random point of the ball of radius sqrt(rows), and batches are
+// formed as the Spec says. Every batch makes one step W <- W - eta h_t (q + noise). classes holds the class of
+// each individual; labelled pairs need no classes. The result depends on the data only through releases of
+// session. workers changes the time, never the result. progress gets the number of finished batches. If
+// progress has a state, which is the matrix and the order of the pairs, the training continues from this state.
 func Train(ctx context.Context, data *embedding.Data, classes []int32, p *Plan, session privacy.Session, workers int, progress algorithms.Tracker) ([]float64, error) {
 	if err := p.fits(data, classes); err != nil {
 		return nil, err
@@ -37,14 +36,13 @@ func Train(ctx context.Context, data *embedding.Data, classes []int32, p *Plan, 
 	return p.descend(ctx, sum, session, progress)
 }
 
-// batchSum sets dst to the sum at w of the clipped gradients of the terms of a batch, which
-// is number step of the run, from 0. members are the numbers of its pairs, or the
-// individuals of its tuples, one tuple after the other; nil for all pairs.
+// batchSum sets dst to the sum of the clipped gradients at w of the terms of a batch. The batch is number step
+// of the run, counted from 0. members are the indices of its pairs, or the individuals of its tuples, one tuple
+// after another. They are nil for all pairs.
 type batchSum func(ctx context.Context, dst, w []float64, step int, members []int32, clip float64) error
 
-// sums returns the sums of the plan over data, and a function that ends them. That a
-// batch's sum has the sensitivity of the certificate is the contract of pairgraph, so
-// plans do not depend on the device.
+// sums returns the sums of the plan over data, and a function that frees their resources. By the contract of
+// pairgraph, the sum of a batch has the sensitivity of the certificate, so plans do not depend on the device.
 func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batchSum, done func() error, err error) {
 	s := p.Spec
 	done = func() error { return nil }
@@ -99,7 +97,7 @@ func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batch
 	return nil, nil, fmt.Errorf("%w: loss %s is neither of pairs nor of tuples", ErrPlan, s.Loss.Name())
 }
 
-// tuples are the sums over tuples by a matrix or a network.
+// tuples returns the sums over tuples, computed by a matrix or a network.
 func (s Spec) tuples(data *embedding.Data, classes []int32, loss embedding.TupleLoss, o Options) (*embedding.Tuples, error) {
 	switch {
 	case s.Network != nil && o.Networks != nil && s.Mode == algorithms.NonPrivate:
@@ -116,18 +114,18 @@ func (s Spec) tuples(data *embedding.Data, classes []int32, loss embedding.Tuple
 type batches struct {
 	*Plan
 	session privacy.Session
-	// members of all batches of an epoch: the order of fixed pairs, which is part of the
+	// members holds the members of all batches of an epoch: the order of fixed pairs, which is part of the
 	// state, or the tuples of the epoch.
 	members []int32
-	epoch   int // of tuples
+	epoch   int // the epoch of the tuples in members
 	sample  []int32
 }
 
-// next are the members of a batch of the run, and the number that their sum is divided by.
+// next returns the members of a batch of the run, and the number by which their sum is divided.
 func (b *batches) next(step int) (members []int32, count int, err error) {
 	s := b.Spec
 	_, _, count = s.epoch()
-	if s.Sampling == Poisson { // the true number is a secret
+	if s.Sampling == Poisson { // the true number of members is secret
 		b.sample, err = b.session.SamplePoisson(b.sample, s.Pairs, s.rate())
 		return b.sample, count, err
 	}
@@ -210,8 +208,8 @@ func (p *Plan) descend(ctx context.Context, sum batchSum, session privacy.Sessio
 	return w, nil
 }
 
-// mover is what makes step tau = 1, 2, ... of w by a release q in units of the clip, and w with the vectors that
-// the next step depends on. It sees released and public numbers only.
+// mover returns a function that makes step tau = 1, 2, ... of w by a release q in units of the clip. It also
+// returns w and the vectors on which the next step depends. The function reads released and public numbers only.
 func (p *Plan) mover(w []float64) (move func(q []float64, tau int, unit float64), state [][]float64, err error) {
 	s := p.Spec
 	if n := s.Network; n != nil {
@@ -230,16 +228,14 @@ func (p *Plan) mover(w []float64) (move func(q []float64, tau int, unit float64)
 			eta = s.stepSize(last+1, eta)
 		}
 		for k, v := range q {
-			// Noise can drive a matrix out of range; what happens then is a function of
-			// released numbers.
+			// Noise can drive a matrix out of range. The clamped result is a function of released numbers.
 			w[k] = math.Max(-1e100, math.Min(1e100, w[k]-eta*unit*v))
 		}
 	}, [][]float64{w}, nil
 }
 
-// fits checks that data are what the plan was made for. It looks at public properties
-// only: numbers, bounds and, for Individual, how often an id occurs in pairs; and, where
-// pairs come with classes, at how their labels were made.
+// fits checks that data match the plan. It reads public properties only: numbers, bounds and, for Individual,
+// how often an id occurs in pairs. If pairs come with classes, it also reads how their labels were made.
 func (p *Plan) fits(data *embedding.Data, classes []int32) error {
 	s, g := p.Spec, data.Graph()
 	norm, bound := data.Norm()
@@ -263,23 +259,23 @@ func (p *Plan) fits(data *embedding.Data, classes []int32) error {
 	return nil
 }
 
-// Options configure the run of a plan; the fields are as in algorithms.Options.
+// Options configures the run of a plan. The fields are as in algorithms.Options.
 type Options struct {
 	algorithms.Options
-	// Engine sums the gradients of pairs; nil means embedding.CPU with Workers, as tuples and batch softmax losses need.
+	// Engine sums the gradients of pairs. If it is nil, embedding.CPU with Workers is used. It must be nil for tuples
+	// and batch softmax losses.
 	Engine embedding.Engine
-	// Networks computes networks for tuples; nil means the CPU with Workers.
+	// Networks computes networks for tuples. If it is nil, the CPU with Workers is used.
 	Networks embedding.TermAccelerator
 	Workers  int
 }
 
-// Run charges a plan, or resumes a run that was charged, and trains, by
-// algorithms.Execute. The weights are the matrix, row-major, Rows x Dim. Any error after
-// the charge is an *algorithms.ChargedError: the charge stands without a release.
+// Run charges a plan, or resumes a run that was charged, and trains, by algorithms.Execute. The weights are the
+// matrix, row-major, Rows x Dim. Any error after the charge is an *algorithms.ChargedError: the charge stands
+// although no result was released.
 //
-// classes holds the class of each individual. Labelled pairs need none, except for
-// Spec.ByClass: labels then say whether classes differ, and method Input flips classes,
-// which are 0 or 1, and not labels.
+// classes holds the class of each individual. Labelled pairs need classes only for Spec.ByClass. Then labels
+// state whether classes differ, and method Input flips classes, which are 0 or 1, instead of labels.
 func Run(ctx context.Context, data *embedding.Data, classes []int32, p *Plan, o Options) (*algorithms.Result, error) {
 	if err := p.fits(data, classes); err != nil {
 		return nil, err
@@ -293,8 +289,8 @@ func Run(ctx context.Context, data *embedding.Data, classes []int32, p *Plan, o 
 			return nil, err
 		}
 	}
-	// What the device cannot do shows before the charge. Perturbed data are of the same
-	// size as these.
+	// Operations that the device does not support are found before the charge. Perturbed data have the same
+	// size as data.
 	var sum batchSum
 	done := func() error { return nil }
 	if p.Spec.Method != Moments {
@@ -314,7 +310,7 @@ func Run(ctx context.Context, data *embedding.Data, classes []int32, p *Plan, o 
 			if !p.perturbs() {
 				return p.descend(ctx, sum, session, t)
 			}
-			if err := done(); err != nil { // with the data in clear
+			if err := done(); err != nil { // with the data without noise
 				return nil, err
 			}
 			return p.trainPerturbed(ctx, data, classes, t, o)
@@ -322,12 +318,12 @@ func Run(ctx context.Context, data *embedding.Data, classes []int32, p *Plan, o 
 	}, o.Options)
 }
 
-// perturbs reports whether noise is added to the data, not to gradients.
+// perturbs reports whether noise is added to the data instead of the gradients.
 func (p *Plan) perturbs() bool {
 	return p.Spec.Local() && p.Spec.Mode != algorithms.NonPrivate
 }
 
-// trainPerturbed makes all noise, and trains.
+// trainPerturbed draws all noise and trains.
 func (p *Plan) trainPerturbed(ctx context.Context, data *embedding.Data, classes []int32, t algorithms.Tracker, o Options) ([]float64, error) {
 	data, err := p.Perturb(data, classes, o.Source)
 	if err != nil {
@@ -338,7 +334,7 @@ func (p *Plan) trainPerturbed(ctx context.Context, data *embedding.Data, classes
 		return nil, err
 	}
 	defer func() { _ = done() }()
-	// The rest is post-processing of perturbed data.
+	// The training is post-processing of perturbed data.
 	exact, err := privacy.NewPublicSession(o.Source, []account.Event{account.PublicEvent{}})
 	if err != nil {
 		return nil, err
@@ -346,12 +342,12 @@ func (p *Plan) trainPerturbed(ctx context.Context, data *embedding.Data, classes
 	return p.descend(ctx, sum, exact, t)
 }
 
-// hash is the SHA-256 of features, pairs, labels and classes. It stays in files that
-// are as private as they.
+// hash returns the SHA-256 of features, pairs, labels and classes. The hash stays in files that are as private
+// as the data.
 func (p *Plan) hash(data *embedding.Data, classes []int32) string {
 	h := sha256.New()
 	x, labels := data.Copy()
-	_ = binary.Write(h, binary.LittleEndian, x) // a hash takes everything
+	_ = binary.Write(h, binary.LittleEndian, x) // a hash accepts all input
 	_ = binary.Write(h, binary.LittleEndian, data.Graph().Pairs())
 	_ = binary.Write(h, binary.LittleEndian, labels)
 	if p.Spec.listed() {

@@ -10,10 +10,10 @@ import (
 	"dyad/privacy/account"
 )
 
-// Road is a way to choose.
+// Road is a way to choose a candidate.
 type Road string
 
-// The roads; Auto is the rule's choice.
+// These are the roads. Auto means that the rule selects one.
 const (
 	Auto           Road = ""
 	Compose        Road = "compose"
@@ -21,41 +21,41 @@ const (
 	NoisyMax       Road = "noisy-max"
 )
 
-// Setting is a candidate that is trained.
+// Setting is a candidate that the search trains.
 type Setting struct {
 	Name string
-	// Plan plans its training for a budget, from public numbers. The training releases its weights only
+	// Plan plans the training for a budget, from public numbers. The training must release only its weights
 	// (algorithms.Info.Withholds).
 	Plan func(privacy.Budget) (*algorithms.Plan, error)
-	// Features identifies its encoding of the records; "" is the encoding of all features.
+	// Features identifies the setting's encoding of the records. If it is "", all features are encoded.
 	Features string
 }
 
-// Model is a candidate that is public or was released.
+// Model is a candidate that is public or was released before.
 type Model struct {
 	Name string
-	// Digest tells its weights to the last digit, so that a search is resumed with the same.
+	// Digest identifies the weights to the last digit, so that a search is resumed only with the same weights.
 	Digest string
 }
 
-// Options are everything public that a search depends on.
+// Options holds all public values that a search depends on.
 type Options struct {
-	Records int // n, 2 to 2^26: of persons, if a record is a person with rows
-	// PersonRows is the public cap of the rows of a person; 0 if each row is a record.
+	Records int // number n of records, 2 to 2^26; number of persons if a record is a person with rows
+	// PersonRows is the public cap on the number of rows of a person. It is 0 if each row is a record.
 	PersonRows int
 	Budget     privacy.Budget
 	algorithms.Provenance
-	// Settings are the candidates, at least 2 with different names; nil for Models.
+	// Settings are the candidates to train, at least 2 with different names. It is nil if Models is used.
 	Settings []Setting
-	// Models are candidates that are public or were released.
+	// Models are the candidates that are public or were released before.
 	Models []Model
 	Road   Road
-	// Runs is the largest number of runs of RandomStopping, 2 to account.MaxRuns. All of them are made. 0
-	// applies the rule.
+	// Runs is the largest number of runs of RandomStopping, 2 to account.MaxRuns. All of these runs are made.
+	// If Runs is 0, the rule applies.
 	Runs int
 }
 
-// maxRecords bounds n: rank sums are then integers below 2^53.
+// maxRecords bounds n, so that rank sums are integers below 2^53.
 const maxRecords = 1 << 26
 
 // MaxCandidates bounds the number of candidates.
@@ -64,20 +64,20 @@ const MaxCandidates = 64
 // Plan describes a search and its guarantee, from public numbers.
 type Plan struct {
 	algorithms.Plan
-	Options Options // Road and Runs are the chosen ones
-	Reason  string  // why the road was chosen
-	// Trainings are the plans of the settings; nil for models.
+	Options Options // the options; Road and Runs are set to the chosen values
+	Reason  string  // the reason why the road was chosen
+	// Trainings are the plans of the settings. It is nil for Models.
 	Trainings []*algorithms.Plan
-	// Alone is the budget that the training of one setting with the same noise spends: what the
-	// guarantee has above it is paid for choosing.
+	// Alone is the budget that the training of one setting with the same noise spends. The difference to the
+	// guarantee of the search is the cost of choosing.
 	Alone privacy.Budget
 
-	rank      privacy.Certificate  // of a rank sum, an integer
-	counted   privacy.ClassPairSum // with the number of positives, which is free
-	joint     privacy.Certificate  // of counted
-	choice    float64              // epsilon of the choice, 0 for RandomStopping
-	score     privacy.Gaussian     // noise of the score of a run of RandomStopping
-	selection privacy.Selection    // of RandomStopping
+	rank      privacy.Certificate  // the certificate of a rank sum, which is an integer
+	counted   privacy.ClassPairSum // the query of a rank sum with the number of positives, which adds no cost
+	joint     privacy.Certificate  // the certificate of counted
+	choice    float64              // the epsilon of the choice; 0 for RandomStopping
+	score     privacy.Gaussian     // the noise of the score of a run of RandomStopping
+	selection privacy.Selection    // the selection of RandomStopping
 }
 
 // New plans a search.
@@ -153,7 +153,7 @@ func (o Options) validate() error {
 	return nil
 }
 
-// unit names what n counts.
+// unit names the unit that n counts.
 func (o Options) unit() string {
 	if o.PersonRows > 0 {
 		return "persons"
@@ -161,18 +161,19 @@ func (o Options) unit() string {
 	return "records"
 }
 
-// The public rules of shares and runs.
+// These are the constants of the public rules for shares and runs.
 const (
-	// scoreNoise is the standard deviation, of an AUC with classes of the same size, that the noise
-	// of a score should have.
+	// scoreNoise is the target standard deviation of the noise of a score. It is stated for an AUC with classes
+	// of the same size.
 	scoreNoise = 0.005
-	// leastShare and mostShare bound the share of mu^2 (or epsilon) that scores get for it.
+	// leastShare and mostShare bound the share of mu^2 (or epsilon) that scores get to reach this target.
 	leastShare, mostShare = 0.05, 1. / 3
-	// runsPerSetting, fewestRuns and mostRuns are the rule of Runs.
+	// runsPerSetting, fewestRuns and mostRuns are the constants of the rule for Runs.
 	runsPerSetting, fewestRuns, mostRuns = 4, 8, 64
 )
 
-// clampShare is a mu (or epsilon) for scores out of a whole one.
+// clampShare returns the mu (or epsilon) of scores: wanted, but with a share of the whole between leastShare
+// and mostShare.
 func clampShare(wanted, whole float64, root bool) float64 {
 	least, most := leastShare, mostShare
 	if root {

@@ -42,7 +42,7 @@ func (p *Plan) promise() error {
 	if o.PersonRows > 0 {
 		g.Derivation += "; the rank sum of persons moves by as much, and so does its whole part (docs/theory.md#person-figures)"
 	}
-	if len(p.Trainings) > 0 { // what trainings rest on: the same for all but their constants
+	if len(p.Trainings) > 0 { // the assumptions of the trainings, which differ only in their constants
 		seen := map[string]bool{}
 		for _, t := range p.Trainings {
 			for _, a := range t.Guarantee.Assumptions {
@@ -63,7 +63,7 @@ func (p *Plan) promise() error {
 	return nil
 }
 
-// objectives are what a resumed search must have in common with its first attempt.
+// objectives returns the values that a resumed search must share with its first attempt.
 func (p *Plan) objectives() []string {
 	var all []string
 	for _, m := range p.Options.Models {
@@ -80,9 +80,10 @@ func (p *Plan) objectives() []string {
 	return all
 }
 
-// advice is what measurements say against the search (bench/results/search-summary.csv): among settings
-// that differ in algorithm and regularisation alone, the default with the whole budget was better
-// than any search, by .001 to .010 of the AUC. Where features differed, random stopping gained .008 to .018.
+// advice returns the results of measurements against the search (bench/results/search-summary.csv). Among
+// settings that differ in algorithm and regularisation only, the default with the whole budget was better than
+// any search, by .001 to .010 of the AUC. Among settings with different features, random stopping gained .008
+// to .018.
 func (p *Plan) advice() string {
 	for _, s := range p.Options.Settings {
 		if s.Features != p.Options.Settings[0].Features {

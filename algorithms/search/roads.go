@@ -12,8 +12,8 @@ import (
 	"dyad/privacy/account"
 )
 
-// cheapest is the plan of the road whose training has the larger mu, once for each setting that it
-// can be expected to try: random stopping misses a setting with some probability.
+// cheapest returns the plan of the road with the larger product of two numbers: the mu of a training, and the
+// probability that a given setting is tried. The probability is below 1 for random stopping.
 func (p *Plan) cheapest() (*Plan, error) {
 	compose, stopping := *p, *p
 	compose.Options.Road, stopping.Options.Road = Compose, RandomStopping
@@ -45,7 +45,7 @@ func (p *Plan) cheapest() (*Plan, error) {
 	return chosen, nil
 }
 
-// trainingMu is the smallest mu of a training.
+// trainingMu returns the smallest mu of a training.
 func (p *Plan) trainingMu() float64 {
 	least := math.Inf(1)
 	for _, t := range p.Trainings {
@@ -54,7 +54,7 @@ func (p *Plan) trainingMu() float64 {
 	return least
 }
 
-// tried is the probability that random stopping tries a given setting: 1 - E (1 - 1/k)^K.
+// tried returns the probability that random stopping tries a given setting, 1 - E (1 - 1/k)^K.
 func (p *Plan) tried() float64 {
 	missed, power := 0.0, 1.0
 	for range p.Options.Runs {
@@ -64,7 +64,7 @@ func (p *Plan) tried() float64 {
 	return 1 - missed/float64(p.Options.Runs)
 }
 
-// muOf is the mu of events, +Inf if they have none.
+// muOf returns the mu of the composed events, or +Inf if they have no mu.
 func muOf(events ...account.Event) float64 {
 	var total account.Total
 	for _, e := range events {
@@ -75,7 +75,7 @@ func muOf(events ...account.Event) float64 {
 	return total.Mu()
 }
 
-// within says whether events keep a budget.
+// within reports whether the composed events stay within the budget.
 func within(b privacy.Budget, events []account.Event) bool {
 	var total account.Total
 	for _, e := range events {
@@ -108,8 +108,8 @@ func (p *Plan) planChoice(epsilon float64) error {
 	return nil
 }
 
-// choiceNoise is the epsilon of a choice whose scores are about scoreNoise away from exact ones: a score is
-// flipped with the scale 2 (2 (n-1))/epsilon of a rank sum, which is 2 n+ n- times the AUC.
+// choiceNoise returns the epsilon of a choice whose scores have errors of about scoreNoise. A score is a rank
+// sum, which is 2 n+ n- times the AUC, and its noise has the scale 2 (2 (n-1))/epsilon.
 func choiceNoise(n int) float64 { return 8 / (scoreNoise * float64(n)) }
 
 // planCompose plans all trainings and a choice.
@@ -131,7 +131,7 @@ func (p *Plan) planCompose() error {
 		})
 		one.Epsilon = account.GDPEpsilon(mu, b.Delta)
 	}
-	for less := 1e-9; less < 0.5; less *= 2 { // roundings, and trainings that are not Gaussian
+	for less := 1e-9; less < 0.5; less *= 2 { // because of rounding, and of trainings that are not Gaussian
 		if err := p.trainings(privacy.Budget{Epsilon: one.Epsilon * (1 - less), Delta: b.Delta}); err != nil {
 			return err
 		}
@@ -146,10 +146,10 @@ func (p *Plan) planCompose() error {
 	return fmt.Errorf("%w: search: the trainings cannot be composed within epsilon %g; choose algorithms with Gaussian noise", algorithms.ErrAssumption, b.Epsilon)
 }
 
-// errJoint is the reason against composing trainings whose releases a session cannot tell apart.
+// errJoint is the error of composing trainings with releases that a session cannot distinguish.
 var errJoint = errors.New("two settings have hidden steps of the same noise, which one plan cannot list twice; composing needs other options for one of them")
 
-// distinct refuses events that no session can carry out together.
+// distinct returns an error for events that one session cannot carry out together.
 func (p *Plan) distinct() error {
 	joint := map[account.Event]bool{}
 	for _, e := range p.Releases.Events() {
@@ -167,11 +167,11 @@ func (p *Plan) distinct() error {
 	return nil
 }
 
-// largest is the largest number up to most that is good, where smaller ones are, too; 0 if none is
-// found.
+// largest returns the largest number up to most for which good is true. good must be true for all smaller
+// numbers. largest returns 0 if it finds none.
 func largest(most float64, good func(float64) bool) float64 {
 	low, high := 0.0, most
-	for range 28 { // to 4e-9 of most
+	for range 28 { // to a precision of 4e-9 of most
 		if mid := (low + high) / 2; good(mid) {
 			low = mid
 		} else {
@@ -181,12 +181,12 @@ func largest(most float64, good func(float64) bool) float64 {
 	return low
 }
 
-// pureOf is the largest epsilon with PureGDPMu(epsilon) <= mu.
+// pureOf returns the largest epsilon with PureGDPMu(epsilon) <= mu.
 func pureOf(mu float64) float64 {
 	return largest(mu*2+mu*mu, func(epsilon float64) bool { return account.PureGDPMu(epsilon) <= mu })
 }
 
-// errHidden is the reason against random stopping of an algorithm that draws batches in secret.
+// errHidden is the error of random stopping with an algorithm that draws batches in secret.
 var errHidden = errors.New("a setting has no mu of its own, as one with secret batches; random stopping needs one")
 
 type stoppingQuestion struct {
@@ -194,12 +194,13 @@ type stoppingQuestion struct {
 	runs int
 }
 
-// stoppingMus are answers of stoppingMu.
+// stoppingMus caches the results of stoppingMu.
 var stoppingMus memo.Answers[stoppingQuestion, float64]
 
-// stoppingMu is the largest mu of a run with which random stopping meets a budget, 0 if none does.
+// stoppingMu returns the largest mu of a run with which random stopping meets the budget. It returns 0 if there
+// is none.
 func stoppingMu(b privacy.Budget, runs int) float64 {
-	whole, _ := stoppingMus.Get(stoppingQuestion{b, runs}, func() (float64, error) { // it never fails
+	whole, _ := stoppingMus.Get(stoppingQuestion{b, runs}, func() (float64, error) { // the function never returns an error
 		return largest(account.GDPMu(b.Epsilon, b.Delta), func(mu float64) bool {
 			return within(b, []account.Event{account.RandomStoppingEvent{Mu: mu, Runs: runs}})
 		}), nil
@@ -207,7 +208,7 @@ func stoppingMu(b privacy.Budget, runs int) float64 {
 	return whole
 }
 
-// planStopping plans runs of random settings: the best of a secret number of runs is released.
+// planStopping plans runs of random settings. The best of a secret number of runs is released.
 func (p *Plan) planStopping() error {
 	b := p.Options.Budget
 	if p.Options.Runs == 0 {
@@ -217,8 +218,8 @@ func (p *Plan) planStopping() error {
 	if whole == 0 {
 		return fmt.Errorf("%w: search: no noise makes random stopping (%g, %g)-DP", algorithms.ErrAssumption, b.Epsilon, b.Delta)
 	}
-	mu := whole * (1 - 1e-9) // room for the roundings of the trainings
-	// The rank sum is 2 n+ n- times the AUC, and moves by 2 (n-1).
+	mu := whole * (1 - 1e-9) // leaves room for rounding errors of the trainings
+	// The rank sum is 2 n+ n- times the AUC. Its sensitivity is 2 (n-1).
 	paid := clampShare(4/(scoreNoise*float64(p.Options.Records)), mu, true)
 	if err := p.trainings(privacy.Budget{Epsilon: account.GDPEpsilon(math.Sqrt(mu*mu-paid*paid), b.Delta), Delta: b.Delta}); err != nil {
 		return err

@@ -10,29 +10,31 @@ import (
 	"dyad/privacy"
 )
 
-// Records are the private side of a search.
+// Records holds the private inputs of a search.
 type Records struct {
-	// Positive says which rows are positive, in their order. A row is a record, or belongs to a person.
+	// Positive has an element for each row, in order, which is true if the row is positive. A row is a record,
+	// or belongs to a person.
 	Positive []bool
-	// First are the first rows of persons and, at the end, the number of rows; nil if each row is a record.
+	// First has the index of the first row of each person, followed by the number of rows. It is nil if each
+	// row is a record.
 	First []int
 	// Train trains setting i by its plan.
 	Train func(ctx context.Context, i int, p *algorithms.Plan, s privacy.Session) ([]float64, error)
-	// Scores gives each row the score that weights of candidate i have for it: a function of that
-	// row and the weights, bit for bit. weights is nil for Models.
+	// Scores returns the score of each row under candidate i with the given weights. A score must be a function
+	// of its row and the weights only, bit for bit. weights is nil for Models.
 	Scores func(ctx context.Context, i int, weights []float64) ([]float64, error)
 }
 
 // Found holds the releases of a search.
 type Found struct {
-	Winner int // of Options.Settings or Models
-	// AUC of the winner as RandomStopping released it, 0 on other roads. It exceeds the AUC on new
-	// records: it belongs to the best of several models, on the records that they were trained on.
+	Winner int // index in Options.Settings or Models
+	// AUC is the AUC of the winner as RandomStopping released it. It is 0 on other roads. It is larger than the
+	// AUC on new records, because the winner is the best of several models on the records of their training.
 	AUC     float64
-	Weights []float64 // of the winner; nil for Models
+	Weights []float64 // weights of the winner; nil for Models
 }
 
-// Read takes apart the weights of the result of a Job.
+// Read returns the releases from the result of a Job.
 func (p *Plan) Read(result []float64) (Found, error) {
 	head := 1
 	if p.Options.Road == RandomStopping {
@@ -50,9 +52,9 @@ func (p *Plan) Read(result []float64) (Found, error) {
 	return f, nil
 }
 
-// Job is the search for algorithms.Execute. It is started again from its beginning, with fresh
-// noise, when it is resumed: a checkpoint would have to hold the secret number of runs. It reports
-// no progress: a step would tell which setting is trained.
+// Job returns the job of the search for algorithms.Execute. A resumed search starts again from its beginning,
+// with fresh noise, because a checkpoint would have to hold the secret number of runs. The job reports no
+// progress, because a step would reveal the setting in training.
 func (p *Plan) Job(r Records) algorithms.Job {
 	return algorithms.Job{
 		Plan:      &p.Plan,
@@ -66,7 +68,7 @@ func (p *Plan) Job(r Records) algorithms.Job {
 	}
 }
 
-// ranks returns the ranks of candidate i with weights.
+// ranks returns the ranks of the records under candidate i with the given weights.
 func (p *Plan) ranks(ctx context.Context, r Records, i int, weights []float64) (evaluate.Ranks, error) {
 	scores, err := r.Scores(ctx, i, weights)
 	if err != nil {
@@ -76,7 +78,7 @@ func (p *Plan) ranks(ctx context.Context, r Records, i int, weights []float64) (
 	return ranks, errors.Join(err, ctx.Err())
 }
 
-// choose trains all settings, or none for models, and chooses one.
+// choose trains all settings, unless the candidates are models, and chooses a candidate.
 func (p *Plan) choose(ctx context.Context, r Records, s privacy.Session) ([]float64, error) {
 	count := len(p.Options.Settings) + len(p.Options.Models)
 	weights, sums := make([][]float64, count), make([]int64, count)

@@ -13,8 +13,8 @@ import (
 
 type vertex = *gorgonia.Node
 
-// layerBuilder adds layers to the graph of a batch. What a step takes and gives is a matrix with a row for each record. After
-// an error its methods return nil and do nothing.
+// layerBuilder adds layers to the graph of a batch. The operand and the result of a step are matrices with a
+// row for each record. After an error its methods return nil and do nothing.
 type layerBuilder struct {
 	g        *gorgonia.ExprGraph
 	batch    int
@@ -38,19 +38,20 @@ func (b *layerBuilder) binary(op func(x, y vertex) (vertex, error), x, y vertex)
 	return z
 }
 
-// input is a node whose value is the slice, which may be written between runs.
+// input returns a node whose value is the slice, which may be written between runs.
 func (b *layerBuilder) input(value []float64, shape ...int) vertex {
 	b.inputs++
 	return gorgonia.NewTensor(b.g, tensor.Float64, len(shape), gorgonia.WithName(fmt.Sprintf("input %d", b.inputs)), gorgonia.WithShape(shape...),
 		gorgonia.WithValue(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(value))))
 }
 
-// all is an input of one number.
+// all returns an input whose elements all equal v.
 func (b *layerBuilder) all(v float64, shape ...int) vertex {
 	return b.input(slices.Repeat([]float64{v}, layers.Size(shape)), shape...)
 }
 
-// gather is y_k = x_of(k) for the numbers of one record of a shape that begins with records or with their rows.
+// gather returns y_k = x_of(k) for the numbers of one record. The first dimension of shape is the number of
+// records or of their rows.
 func (b *layerBuilder) gather(x vertex, of func(k int) int, shape ...int) vertex {
 	return b.unary(func(x vertex) (vertex, error) {
 		from, to := x.Shape().TotalSize()/b.batch, layers.Size(shape)/b.batch
@@ -64,15 +65,16 @@ func (b *layerBuilder) gather(x vertex, of func(k int) int, shape ...int) vertex
 	}, x)
 }
 
-// reshape leaves the order of numbers.
+// reshape changes the shape and keeps the order of the numbers.
 func (b *layerBuilder) reshape(x vertex, shape ...int) vertex {
-	if b.err == nil && slices.Equal(x.Shape(), shape) { // Shape.Eq takes a column for a vector
+	if b.err == nil && slices.Equal(x.Shape(), shape) { // Shape.Eq accepts a column as equal to a vector
 		return x
 	}
 	return b.copied(x, shape...)
 }
 
-// copied has memory of its own: the tape machine overwrites that of nodes which are not needed any more.
+// copied returns a copy with its own memory, because the tape machine overwrites the memory of nodes that are
+// no longer needed.
 func (b *layerBuilder) copied(x vertex, shape ...int) vertex {
 	if b.err == nil && shape == nil {
 		shape = x.Shape().Clone()
@@ -80,7 +82,7 @@ func (b *layerBuilder) copied(x vertex, shape ...int) vertex {
 	return b.gather(x, func(k int) int { return k }, shape...)
 }
 
-// linear is X W^T + 1 b^T for the rows of X.
+// linear returns X W^T + 1 b^T for the rows of X.
 func (b *layerBuilder) linear(x vertex, index int) vertex {
 	m := &b.matrices[index]
 	m.weights = make([]float64, m.in*m.out)
@@ -88,7 +90,8 @@ func (b *layerBuilder) linear(x vertex, index int) vertex {
 	return b.shift(m, x, func(x vertex) vertex { return b.binary(gorgonia.Mul, x, m.weighted) })
 }
 
-// shift keeps what a matrix multiplies, and adds what derivatives are taken in.
+// shift stores the operand of a matrix, and adds the node of the bias, with respect to which derivatives are
+// taken.
 func (b *layerBuilder) shift(m *matrix, x vertex, multiply func(vertex) vertex) vertex {
 	rows := b.batch * m.rows
 	m.shift = make([]float64, rows*m.out)
@@ -103,7 +106,7 @@ func (b *layerBuilder) shift(m *matrix, x vertex, multiply func(vertex) vertex) 
 	return y
 }
 
-// run adds the steps, each with a row for each record.
+// run adds the steps. Each result has a row for each record.
 func (b *layerBuilder) run(steps []layers.Step, x vertex) vertex {
 	for _, s := range steps {
 		if x = b.reshape(b.step(s, x), b.batch, layers.Size(s.Out)); b.err != nil {
@@ -140,23 +143,25 @@ func (b *layerBuilder) step(s layers.Step, x vertex) vertex {
 		return b.unary(gorgonia.Tanh, x)
 	case "relu":
 		return b.unary(gorgonia.Rectify, x)
-	case "silu": // z/2 (1 + tanh(z/2)); Gorgonia's Sigmoid is 1 from 19 on
+	case "silu": // z/2 (1 + tanh(z/2)); Gorgonia's Sigmoid returns 1 for z from 19 on
 		x = half(x)
 		return b.binary(gorgonia.Add, x, b.binary(gorgonia.HadamardProd, x, b.unary(gorgonia.Tanh, x)))
 	}
-	// softplus: z/2 + |z|/2 + log(1 + e^-|z|), of the slope 1/2 at 0; Gorgonia's Softplus is z from 16 on.
+	// softplus: z/2 + |z|/2 + log(1 + e^-|z|), with slope 1/2 at 0. Gorgonia's Softplus returns z for z from 16
+	// on.
 	abs := b.unary(gorgonia.Abs, x)
 	return b.binary(gorgonia.Add, half(b.binary(gorgonia.Add, x, abs)), b.unary(gorgonia.Log1p, b.unary(gorgonia.Exp, b.unary(gorgonia.Neg, abs))))
 }
 
-// highest is the maximum of each row.
+// highest returns the maximum of each row.
 func (b *layerBuilder) highest(x vertex) vertex {
 	return b.unary(func(x vertex) (vertex, error) {
 		return gorgonia.ApplyOp(highest{rows: x.Shape()[0], long: x.Shape()[1]}, x)
 	}, x)
 }
 
-// windows has the numbers of a window of an image in each row, 0 outside of it.
+// windows returns a matrix with the numbers of one window of an image in each row, and 0 outside of the
+// image.
 func (b *layerBuilder) windows(x vertex, in, out []int, size, stride, padding int) vertex {
 	long := in[0] * size * size
 	return b.gather(x, func(k int) int {
@@ -178,7 +183,7 @@ func (b *layerBuilder) pool(s layers.Step, x vertex) vertex {
 		in, size, stride, places = []int{1, in[0], in[1]}, []int{in[0], 1}, []int{1, 1}, in[1]
 	}
 	long, across := size[0]*size[1], (in[2]-size[1])/stride[1]+1
-	windows := b.gather(x, func(k int) int { // of each channel by itself
+	windows := b.gather(x, func(k int) int { // windows of each channel
 		channel, place, at := k/(places*long), k/long%places, k%long
 		return (channel*in[1]+place/across*stride[0]+at/size[1])*in[2] + place%across*stride[1] + at%size[1]
 	}, b.batch*in[0]*places, long)
@@ -188,10 +193,10 @@ func (b *layerBuilder) pool(s layers.Step, x vertex) vertex {
 	return b.binary(gorgonia.Mul, windows, b.all(1/float64(long), long))
 }
 
-// categories is the sum of what the embeddings and the columns that they leave add to the output.
+// categories returns the output of an embedding step: the embeddings, and the columns that are not embedded.
 func (b *layerBuilder) categories(s layers.Step, x vertex) vertex {
 	out := s.Out[0]
-	left := make([]int, out) // the column of x that a number of the output is, or -1
+	left := make([]int, out) // for each number of the output, its column of x, or -1
 	var parts []vertex
 	from, to := 0, 0
 	leave := func(until int) {
@@ -222,13 +227,13 @@ func (b *layerBuilder) categories(s layers.Step, x vertex) vertex {
 	return y
 }
 
-// normalise is of each row by itself.
+// normalise normalises each row separately.
 func (b *layerBuilder) normalise(s layers.Step, x vertex) vertex {
 	m := &b.matrices[s.First]
 	m.norm = true
 	rows, size := b.batch*m.rows, layers.Size(s.In)/m.rows
 	m.in, m.out = size, size
-	mean := func(x vertex) vertex { // in all columns
+	mean := func(x vertex) vertex { // the mean of a row, in all columns
 		return b.gather(b.binary(gorgonia.Mul, x, b.all(1/float64(size), size)), func(k int) int { return k / size }, rows, size)
 	}
 	x = b.reshape(x, rows, size)
@@ -256,8 +261,9 @@ func (b *layerBuilder) attend(s layers.Step, x vertex) (sum vertex) {
 	return sum
 }
 
-// softmax is of each row of count x count numbers of each record. Gorgonia's own begins the search for the maximum of every row
-// at the first number of the first record, which then moves what is computed for others.
+// softmax returns the softmax of each row of count x count numbers of each record. Gorgonia's own softmax is
+// not used: it starts the search for the maximum of every row at the first number of the first record, so
+// that this number changes the results of other records.
 func (b *layerBuilder) softmax(x vertex, count int) vertex {
 	rows := b.batch * count
 	x = b.reshape(x, rows, count)

@@ -13,7 +13,7 @@ import (
 	"dyad/engine/layers"
 )
 
-// ownOp has what the operations of this file have in common: their results have memory of their own.
+// ownOp has the methods that the operations of this file share: their results have memory of their own.
 type ownOp struct{}
 
 // ReturnsPtr implements gorgonia.Op.
@@ -32,23 +32,25 @@ func hashOf(op gorgonia.Op) uint32 {
 	return h.Sum32()
 }
 
-// tensorOf is the type of tensors of a number of dimensions.
+// tensorOf returns the type of tensors with the given number of dimensions.
 func tensorOf(dims int) hm.Type { return gorgonia.TensorType{Dims: dims, Of: tensor.Float64} }
 
-// gather is the operation y_k = x_of(k), 0 where of(k) is negative: reshaping, transposition, the windows of an image,
-// and what is repeated. Its derivative adds up y_k at of(k), which is gather with back.
+// gather is the operation y_k = x_of(k), with y_k = 0 where of(k) is negative. It implements reshaping,
+// transposition, the windows of an image, and repetition. Its derivative adds y_k to the element of(k), which
+// is gather with back.
 //
-// Gorgonia's own operations for these are not taken. The result of its Reshape shares memory with the operand, and the
-// tape machine lets later operations overwrite the memory of operands that are not needed any more: derivatives then come
-// out wrong without an error. Its OuterProd has a derivative that does not run, and its Repeat overwrites its operand.
+// Gorgonia's own operations for these purposes are not used. The result of its Reshape shares memory with the
+// operand, and the tape machine lets later operations overwrite the memory of operands that are no longer
+// needed. Derivatives are then wrong without an error. The derivative of its OuterProd does not run, and its
+// Repeat overwrites its operand.
 type gather struct {
 	ownOp
 	from, to []int
-	of       []int // for each number of to, or with back of from, its place in the other
+	of       []int // for each element of to, or with back of from, its index in the other shape, or a negative number
 	back     bool
 }
 
-// newGather is the operation from one shape to another.
+// newGather returns the operation from one shape to another.
 func newGather(from, to []int, of func(k int) int) gather {
 	g := gather{from: from, to: to, of: make([]int, layers.Size(to))}
 	for k := range g.of {
@@ -111,7 +113,7 @@ func (g gather) WriteHash(h hash.Hash) {
 // Hashcode implements gorgonia.Op.
 func (g gather) Hashcode() uint32 { return hashOf(g) }
 
-// String names the operation and its shapes.
+// String returns the name of the operation with its shapes.
 func (g gather) String() string { return fmt.Sprintf("gather %v %v %t", g.from, g.to, g.back) }
 
 // DiffWRT implements gorgonia.SDOp.
@@ -123,9 +125,10 @@ func (g gather) SymDiff(_ gorgonia.Nodes, _, gradient *gorgonia.Node) (gorgonia.
 	return gorgonia.Nodes{d}, err
 }
 
-// highest is the maximum of each of rows rows of long numbers, NaN if one is; with back it is the derivative, which goes to the
-// first place of the maximum. Gorgonia's MaxPool2D stops the program at a window without numbers: it panics in a goroutine of
-// its own.
+// highest is the operation that returns the maximum of each of rows rows of long numbers, and NaN for a row
+// with a NaN. With back it is the derivative, which belongs to the first element that attains the maximum.
+// Gorgonia's MaxPool2D is not used: at a window without numbers it panics in a goroutine of its own, which
+// stops the program.
 type highest struct {
 	ownOp
 	rows, long int
@@ -194,7 +197,7 @@ func (o highest) WriteHash(h hash.Hash) { fmt.Fprint(h, o.String()) }
 // Hashcode implements gorgonia.Op.
 func (o highest) Hashcode() uint32 { return hashOf(o) }
 
-// String names the operation and its sizes.
+// String returns the name of the operation with its sizes.
 func (o highest) String() string { return fmt.Sprintf("highest %d %d %t", o.rows, o.long, o.back) }
 
 // DiffWRT implements gorgonia.SDOp.

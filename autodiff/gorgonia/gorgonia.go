@@ -13,32 +13,28 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// graphs serialises the building of graphs. Gorgonia's constant nodes are
-// package variables that cache their hash without a lock, so two graphs that are
-// built at the same time race.
+// graphs serialises the building of graphs. Gorgonia's constant nodes are package variables that cache their
+// hash without a lock. So two graphs that are built at the same time cause a data race.
 var graphs sync.Mutex
 
-// FromGraph reads phi from a Gorgonia graph. build gets an empty graph g and
-// the scalar float64 input u, and returns the node of phi(u); it must use no
-// other input, and must not call gorgonia.Grad. Supported are + - * / and Pow
-// with a constant exponent, Neg, Exp, Log, Log1p, Expm1, Sqrt, Square, Cube,
-// Inverse, Abs, Sin, Cos, Tanh, Sigmoid, Softplus, MaxBetween, MinBetween, the
-// comparisons < <= > >=, and what is composed of these (Rectify, LeakyRelu,
-// Mish).
+// FromGraph reads phi from a Gorgonia graph. build gets an empty graph g and the scalar float64 input u, and
+// returns the node of phi(u). It must use no other input, and must not call gorgonia.Grad. Supported are + -
+// * / and Pow with a constant exponent, Neg, Exp, Log, Log1p, Expm1, Sqrt, Square, Cube, Inverse, Abs, Sin,
+// Cos, Tanh, Sigmoid, Softplus, MaxBetween, MinBetween, the comparisons < <= > >=, and compositions of these
+// (Rectify, LeakyRelu, Mish).
 //
-// The result has not been checked: call Function.Check before using it.
+// The result is not checked: call Function.Check before using it.
 //
-// build runs under a lock of this package, so it must not call FromGraph.
-// Code that builds other Gorgonia graphs at the same time races with it inside
-// Gorgonia. A panic in build becomes an error. An operation that cannot be used
-// gives an *UnsupportedError; InverseSqrt, Log2 and LogSumExp are refused because Gorgonia
-// v0.9.18 builds or differentiates them wrongly.
+// build runs under a lock of this package, so it must not call FromGraph. If other code builds Gorgonia
+// graphs at the same time, there is a data race inside Gorgonia. FromGraph returns an error if build panics.
+// It returns an *UnsupportedError if the graph has an operation that is not supported. InverseSqrt, Log2 and
+// LogSumExp are not supported because Gorgonia v0.9.18 builds or differentiates them wrongly.
 func FromGraph(build func(g *gorgonia.ExprGraph, u *gorgonia.Node) *gorgonia.Node) (*autodiff.Function, error) {
 	return fromGraph(build, false)
 }
 
-// fromGraph is FromGraph; trustAll accepts the operations whose derivative
-// is wrong upstream, so that tests can show that Check catches them.
+// fromGraph is FromGraph. If trustAll is true, it accepts the operations whose derivatives are wrong in
+// Gorgonia, so that tests can show that Check detects them.
 func fromGraph(build func(*gorgonia.ExprGraph, *gorgonia.Node) *gorgonia.Node, trustAll bool) (f *autodiff.Function, err error) {
 	if build == nil {
 		return nil, errors.New("gorgonia: FromGraph: build is nil")
@@ -88,25 +84,25 @@ func fromGraph(build func(*gorgonia.ExprGraph, *gorgonia.Node) *gorgonia.Node, t
 type UnsupportedError struct {
 	// Op is Gorgonia's name of the operation.
 	Op string
-	// Reason says why, and what to write instead.
+	// Reason explains why, and names a replacement.
 	Reason string
 }
 
-// Error names the operation and what to do.
+// Error returns a text with the operation and the remedy.
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("gorgonia: %s is not supported in a loss: %s", e.Op, e.Reason)
 }
 
 type walkOptions struct {
 	trustAll bool
-	gradient bool // the graph is a derivative, which may hold signs and "=="
+	gradient bool // the graph is a derivative, which may contain signs and "=="
 }
 
 type walker struct {
 	walkOptions
 	g    *gorgonia.ExprGraph
 	u    *gorgonia.Node
-	seen map[int64]autodiff.Expr // by node id
+	seen map[int64]autodiff.Expr // translated expressions by node id
 }
 
 // walk translates the part of g that root depends on.
@@ -176,7 +172,7 @@ func (w *walker) translate(n *gorgonia.Node) (e autodiff.Expr, err error) {
 	return e, &UnsupportedError{name, "it has more than two operands"}
 }
 
-// unaryOps are Gorgonia's names of the operations on one number that are supported.
+// unaryOps has the supported operations on one number, by Gorgonia's names.
 var unaryOps = map[string]func(autodiff.Expr) autodiff.Expr{
 	"neg": autodiff.Neg, "exp": autodiff.Exp, "ln": autodiff.Log, "log1p": autodiff.Log1p, "expm1": autodiff.Expm1,
 	"tanh": autodiff.Tanh, "sigmoid": autodiff.Sigmoid, "softplus": autodiff.Softplus, "sqrt": autodiff.Sqrt,
@@ -190,7 +186,7 @@ func (w *walker) unary(name string, x autodiff.Expr) (autodiff.Expr, error) {
 		return build(x), nil
 	}
 	switch {
-	case name == "sign" && w.gradient: // of Abs: 2 [x >= 0] - 1
+	case name == "sign" && w.gradient: // derivative of Abs: 2 [x >= 0] - 1
 		return autodiff.Sub(autodiff.Mul(autodiff.Const(2), autodiff.Ge(x, autodiff.Const(0))), autodiff.Const(1)), nil
 	case name == "sign":
 		return x, &UnsupportedError{"Sign", "it jumps, so phi would have no Lipschitz constant"}
@@ -206,7 +202,7 @@ func (w *walker) unary(name string, x autodiff.Expr) (autodiff.Expr, error) {
 	return x, &UnsupportedError{name, "use the operations listed at FromGraph"}
 }
 
-// binaryOps are Gorgonia's symbols of the operations on two numbers that are supported.
+// binaryOps has the supported operations on two numbers, by Gorgonia's symbols.
 var binaryOps = map[string]func(x, y autodiff.Expr) autodiff.Expr{
 	"+": autodiff.Add, "-": autodiff.Sub, "⊙": autodiff.Mul, "÷": autodiff.Div, "MaxBetween": autodiff.Max, "MinBetween": autodiff.Min,
 	">=": autodiff.Ge, ">": autodiff.Gt, "==": autodiff.Eq,
@@ -215,8 +211,8 @@ var binaryOps = map[string]func(x, y autodiff.Expr) autodiff.Expr{
 }
 
 func (w *walker) binary(name string, x, y autodiff.Expr) (autodiff.Expr, error) {
-	// A comparison is named "<= true" if it returns a number, "<= false" if it
-	// returns a truth value; arithmetic is always "false".
+	// The name of a comparison is "<= true" if it returns a number, and "<= false" if it returns a truth
+	// value. The name of arithmetic always has "false".
 	symbol, number, _ := strings.Cut(name, " ")
 	build, ok := binaryOps[symbol]
 	switch {

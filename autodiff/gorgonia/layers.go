@@ -14,16 +14,19 @@ import (
 	"dyad/engine/layers"
 )
 
-// NewLayers makes the network of a file for records of d features and an output of m numbers: a Gorgonia graph of a batch of
-// records, on values of gorgonia.org/tensor, that gorgonia.Grad differentiates.
+// NewLayers returns the network of a file for records of d features and an output of m numbers. The network
+// is a Gorgonia graph of a batch of records, on values of gorgonia.org/tensor, and gorgonia.Grad
+// differentiates it.
 //
-// Grad in theta would give the sum over the batch, and there would be no Jacobian of a record to clip. So it
-// differentiates in the output of each matrix for each row, z = W x + b. Records share only theta. So the derivative of
-// the sum over the batch in the rows of a record belongs to this record, and its Jacobian is the sum over its rows of
-// the products of dz and (x, 1).
+// Grad with respect to theta would return the sum over the batch, and there would be no Jacobian of a record
+// to clip. So Grad differentiates with respect to the output z = W x + b of each matrix for each row. Records
+// share only theta. So the derivative of the sum over the batch, with respect to the rows of a record,
+// belongs to this record. The record's Jacobian is the sum over its rows of the products of dz and (x, 1).
 //
-// NewLayers compares values with those of layers.Network, which is plain Go, Jacobians with differences of these, and the bits
-// of a record alone with those among others. It wraps autodiff.ErrGradientsDisagree or ErrNotAFunction if they differ.
+// NewLayers makes three comparisons. It compares values with those of layers.Network, which is plain Go. It
+// compares Jacobians with difference quotients of these values. It compares the bits of a record alone with its
+// bits among other records. After a failed comparison the error wraps autodiff.ErrGradientsDisagree or
+// ErrNotAFunction.
 func NewLayers(spec layers.Spec, d, m int) (embedding.Network, error) {
 	net, err := spec.Network(d, m)
 	if err != nil {
@@ -38,20 +41,20 @@ func NewLayers(spec layers.Spec, d, m int) (embedding.Network, error) {
 	return embedding.NewGraph(g), g.check()
 }
 
-// maxBatch is about the most numbers of a batch.
+// maxBatch is approximately the largest number of float64 values in a batch.
 const maxBatch = 1 << 20
 
 // layersGraph implements embedding.Graph.
 type layersGraph struct {
 	*layers.Network
-	counts []int // rows of a record that each matrix maps
+	counts []int // number of rows of a record that each matrix maps
 	batch  int
 }
 
-// Name is the name of the network as Gorgonia computes it.
+// Name returns the name of the network as Gorgonia computes it.
 func (g layersGraph) Name() string { return "gorgonia " + g.Network.Name() }
 
-// rowsOf are the rows of a record that each matrix of the steps maps.
+// rowsOf returns the number of rows of a record that each matrix of the steps maps.
 func rowsOf(steps []layers.Step) (counts []int) {
 	for _, s := range steps {
 		rows, matrices := 1, 1
@@ -76,17 +79,17 @@ func rowsOf(steps []layers.Step) (counts []int) {
 	return counts
 }
 
-// matrix is one of Layers in the graph, for rows rows of a record.
+// matrix is a layer of Layers in the graph, for rows rows of a record.
 type matrix struct {
 	embedding.Layer
-	norm               bool // factors and shifts of a normalisation
+	norm               bool // the layer has the factors and shifts of a normalisation
 	outputs            int
 	rows, in, out      int
-	weights            []float64 // in x out, or factors of all rows of the batch
-	shift              []float64 // of all rows of the batch: the bias
+	weights            []float64 // matrix in x out, or the factors of all rows of the batch
+	shift              []float64 // bias, for all rows of the batch
 	weighted, shifted  vertex
-	x, dz              vertex    // copies of what it multiplies, and the derivative in the result
-	inputs, derivative []float64 // of a batch; derivative for each of m
+	x, dz              vertex    // copies of the operand of the matrix, and of the derivative with respect to its result
+	inputs, derivative []float64 // of a batch; derivative has values for each of the m outputs
 }
 
 // layersTape implements embedding.Blocks.
@@ -165,7 +168,7 @@ func (t *layersTape) Set(theta []float64) error {
 // Rows implements embedding.Blocks.
 func (t *layersTape) Rows() int { return t.batch }
 
-// Block implements embedding.Blocks. If a batch fails, each of its records is computed without the others.
+// Block implements embedding.Blocks. If a batch fails, each of its records is computed separately.
 func (t *layersTape) Block(x []float64, rows int) {
 	clear(t.failed)
 	if t.compute(x, rows, 0) == nil {
@@ -176,7 +179,7 @@ func (t *layersTape) Block(x []float64, rows int) {
 	}
 }
 
-// compute runs the graph for rows records, which are kept as those from record to on.
+// compute runs the graph for rows records and stores the results as those of the records from index to on.
 func (t *layersTape) compute(x []float64, rows, to int) (err error) {
 	defer recovered(&err, t.Name())
 	clear(t.x[copy(t.x, x):])
@@ -241,7 +244,7 @@ func (t *layersTape) Row(g, jac []float64, i int) error {
 	return nil
 }
 
-// add adds the derivative of a row in the parameters: dz times (x, 1).
+// add adds the derivative of a row with respect to the parameters: dz times (x, 1).
 func (m *matrix) add(to, dz, x []float64) {
 	for k, d := range dz {
 		if m.norm {
@@ -266,15 +269,16 @@ func (t *layersTape) Jacobian(g, jac, x []float64) error {
 	return t.Row(g, jac, 0)
 }
 
-// The gate of built-in layers: how far values of a graph may be from plain Go's, relative to their size, and the points
-// that are tried.
+// The parameters of check: the largest difference of a graph's values from plain Go's, relative to their
+// size, and the number of points.
 const (
 	layersTolerance = 1e-10
 	layersTries     = 4
 )
 
-// check compares the graph with plain Go: a difference in a random direction of each matrix takes two values. It may
-// cross a kink of relu or of a maximum, but not at every point that is tried.
+// check compares the graph with plain Go. For each matrix it computes a difference quotient in a random
+// direction, which takes two values. The difference may cross a kink of relu or of a maximum, but not at
+// every point.
 func (g layersGraph) check() error {
 	tapes := make([]*layersTape, 2)
 	for i := range tapes {
@@ -321,7 +325,7 @@ func (g layersGraph) check() error {
 			}
 			from += l.Len()
 		}
-		slices.Reverse(x) // the record is now the last one, in reverse: turn it around
+		slices.Reverse(x) // the record is now the last one, reversed: reverse it again
 		slices.Reverse(x[(g.batch-1)*d:])
 		for _, t := range tapes {
 			err := t.Set(theta)
@@ -340,8 +344,8 @@ func (g layersGraph) check() error {
 	return nil
 }
 
-// difference compares a part of the Jacobian, whose rows are size apart, with a central difference of f in a random
-// direction of block, a part of theta.
+// difference compares a part of the Jacobian, whose rows are size apart, with a central difference of f in a
+// random direction of block, a part of theta.
 func difference(f func(dst []float64), block, jac []float64, size, m int, r *rand.Rand) error {
 	direction, was := make([]float64, len(block)), slices.Clone(block)
 	for k := range direction {

@@ -14,30 +14,33 @@ import (
 	"dyad/engine/embedding"
 )
 
-// Network is a network f_theta that the user builds as a Gorgonia graph. NewNetwork checks it and makes
-// an embedding.Network of it, which trains like a built-in one: the tape machine computes f and, with one
-// backward pass for each of its numbers, the Jacobian of each record by itself.
+// Network is a network f_theta that the user builds as a Gorgonia graph. NewNetwork checks it and makes an
+// embedding.Network from it, which trains like a built-in network. The tape machine computes f. With one
+// backward pass for each output of f, it computes the Jacobian of each record separately.
 type Network struct {
-	// Name identifies the architecture in reports and checkpoints; another graph needs another name.
+	// Name identifies the architecture in reports and checkpoints. A different graph needs a different name.
 	Name string
-	// In and Out are d and m.
+	// In and Out are the numbers d of inputs and m of outputs.
 	In, Out int
-	// Layers are the parameters, each projected to its ball.
+	// Layers describes the parameters. Each layer is projected to its ball.
 	Layers []embedding.Layer
-	// Build adds f_theta(x) to the graph g and returns it, a vector of Out numbers: x is a vector of In
-	// numbers, and theta has a matrix (Rows x Cols) for each of Layers. It is called several times, never
-	// by two goroutines at once, and must build the same function each time.
+	// Build adds f_theta(x) to the graph g and returns it as a vector of Out numbers. x is a vector of In
+	// numbers, and theta has a matrix (Rows x Cols) for each layer of Layers. Build is called several times,
+	// never by two goroutines at once. It must build the same function each time.
 	Build func(g *gorgonia.ExprGraph, x *gorgonia.Node, theta []*gorgonia.Node) (*gorgonia.Node, error)
-	// StartAt is theta before training for a public seed; nil draws each entry from N(0, 1/Cols).
+	// StartAt returns theta before training, for a public seed. If it is nil, each entry is drawn from N(0,
+	// 1/Cols).
 	StartAt func(seed uint64) []float64
 }
 
-// NewNetwork builds the graph twice and compares its Jacobian with differences of f at random points of the balls: some
-// derivatives of Gorgonia are silently wrong. It wraps autodiff.ErrGradientsDisagree for those, and ErrNotAFunction for a graph
-// whose numbers depend on more than record and theta there, such as one that draws nodes of its own, and for operations that can
-// remember a record: those of other packages than Gorgonia, random ones, BatchNorm, Let and Read. A graph that a later call of Build
-// makes differently has no values. The range of f has no proved bound, so a Model
-// needs Output.Unit or Output.Within.
+// NewNetwork builds the graph twice and compares its Jacobian with difference quotients of f at random points
+// of the balls, because some derivatives of Gorgonia are wrong without an error. Its error wraps
+// autodiff.ErrGradientsDisagree if they differ. Its error wraps ErrNotAFunction in two cases. In the first,
+// the graph's numbers at these points depend on more than the record and theta, for example because the graph
+// draws random numbers. In the second, the graph has an operation that can remember a record: an operation of
+// another package than Gorgonia, a random operation, BatchNorm, Let or Read. If a later call of Build makes a
+// different graph, this graph has no values. The range of f has no proved bound, so a Model needs Output.Unit
+// or Output.Within.
 func NewNetwork(n Network) (embedding.Network, error) {
 	switch {
 	case n.Build == nil:
@@ -53,14 +56,14 @@ func NewNetwork(n Network) (embedding.Network, error) {
 	return net, g.check()
 }
 
-// ErrNotAFunction is wrapped by the error about a graph that computes something else for the same record and
-// theta the next time, or when it is built again. No guarantee holds for it.
+// ErrNotAFunction is wrapped by the error about a graph whose result for the same record and theta changes,
+// when it runs again or when it is built again. No guarantee holds for such a graph.
 var ErrNotAFunction = errors.New("gorgonia: the network is not a function of a record and theta alone")
 
 // userGraph implements embedding.Graph.
 type userGraph struct {
 	n    Network
-	made *uint64 // the structure of the first graph, which graphs guards
+	made *uint64 // hash of the structure of the first graph; the lock graphs guards it
 }
 
 func (g userGraph) Name() string              { return "gorgonia " + g.n.Name }
@@ -81,15 +84,17 @@ func (g userGraph) Start(seed uint64) []float64 {
 	return theta
 }
 
-// userTape is the machine of one graph. Inputs keep their backing slices, which are written between runs.
+// userTape is the tape machine of one graph. Inputs keep their backing slices, which are written between
+// runs.
 type userTape struct {
 	n         Network
-	x, picked []float64   // f . picked is what gradients are of
-	theta     [][]float64 // of each layer
+	x, picked []float64   // gradients are of the inner product of f and picked
+	theta     [][]float64 // parameters of each layer
 	f         *gorgonia.Node
 	gradients gorgonia.Nodes
 	machine   gorgonia.VM
-	// operations is the error about those that can remember a record, before derivatives, which have operations of their own.
+	// operations is the error about operations that can remember a record. It is computed before derivatives
+	// are added, because derivatives add operations.
 	operations error
 }
 
@@ -101,14 +106,14 @@ func (g userGraph) NewTape() (made embedding.Tape, err error) {
 	return g.tape()
 }
 
-// recovered makes an error of a panic of Gorgonia or of the user's graph.
+// recovered turns a panic of Gorgonia or of the user's graph into an error.
 func recovered(err *error, name string) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("gorgonia: network %s panicked: %v", name, r)
 	}
 }
 
-// tape builds the graph. The caller holds graphs.
+// tape builds the graph. The caller must hold the lock graphs.
 func (g userGraph) tape() (*userTape, error) {
 	n := g.n
 	t := &userTape{n: n, x: make([]float64, n.In), picked: make([]float64, n.Out)}
@@ -164,8 +169,8 @@ func (t *userTape) Set(theta []float64) error {
 
 // Jacobian implements embedding.Tape: one run of the machine for each number of f.
 //
-// What it computes is a function of x and theta alone, bit for bit: every run reads the inputs, which
-// hold this record and theta, and writes all values of the graph anew, in the order of one program
+// The result is a function of x and theta alone, bit for bit. Every run reads the inputs, which hold this
+// record and theta, and writes all values of the graph again, in the order of one program
 // (TestGraphIsAFunctionOfItsRecord).
 func (t *userTape) Jacobian(f, jac, x []float64) (err error) {
 	defer recovered(&err, t.n.Name)
@@ -200,7 +205,7 @@ func read(dst []float64, of gorgonia.Value) error {
 	return err
 }
 
-// numbers are the count numbers of a value.
+// numbers returns the count numbers of a value.
 func numbers(of gorgonia.Value, count int) ([]float64, error) {
 	switch v := of.Data().(type) {
 	case []float64:
@@ -215,16 +220,16 @@ func numbers(of gorgonia.Value, count int) ([]float64, error) {
 	return nil, fmt.Errorf("gorgonia: a value of shape %v where %d numbers are due", of.Shape(), count)
 }
 
-// The gate: points, the step of differences and what they may differ by from the Jacobian, relative to
-// its norm.
+// The parameters of check: the number of points, the step of difference quotients, and the largest difference
+// between a difference quotient and the Jacobian, relative to the norm of the Jacobian.
 const (
 	gatePoints    = 3
 	gateStep      = 0x1p-18
 	gateTolerance = 1e-6
 )
 
-// check compares the Jacobian with central differences of f in all parameters, and its bits with those of
-// another tape, which has not seen other points.
+// check compares the Jacobian with central differences of f in all parameters. It also compares the bits of
+// the Jacobian with those of another tape, which has not seen other points.
 func (g userGraph) check() error {
 	n := g.n
 	made, err := g.NewTape()

@@ -8,13 +8,15 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// stateful are the operations of Gorgonia that give other numbers for the same operands, or hand numbers of a record to others.
+// stateful has the operations of Gorgonia that can give different numbers for the same operands, or pass
+// numbers of one record to other records.
 var stateful = map[string]string{
 	"randomOp": "draws numbers", "dropoutOp": "draws numbers", "BatchNormOp": "keeps means of the records before", "letOp": "sets a node", "readOp": "copies numbers of records to a variable",
 }
 
-// remembers is an error about an operation of a user's graph that can depend on more than its operands. Those of Gorgonia are functions of
-// them but for the stateful ones; those of other packages may keep anything, which no comparison at points has to show.
+// remembers returns an error about an operation of a user's graph that can depend on more than its operands.
+// Gorgonia's operations are functions of their operands, except for the stateful ones. Operations of other
+// packages may keep any state, which a comparison at points need not reveal.
 func remembers(g *gorgonia.ExprGraph) error {
 	for _, n := range g.AllNodes() {
 		if n.Op() == nil {
@@ -34,7 +36,8 @@ func remembers(g *gorgonia.ExprGraph) error {
 	return nil
 }
 
-// structure identifies what a graph computes: its operations, their operands and shapes, and the numbers that it holds besides the inputs.
+// structure returns a hash of what a graph computes: its operations, their operands and shapes, and the
+// numbers in it besides the inputs.
 func structure(g *gorgonia.ExprGraph, inputs gorgonia.Nodes) uint64 {
 	h := fnv.New64a()
 	place := map[*gorgonia.Node]int{}

@@ -6,8 +6,9 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// wrongOperation is an *UnsupportedError about an operation of a graph whose values or derivatives this version of Gorgonia
-// has wrong without an error. Differences find a wrong derivative only where they are taken, and no wrong value.
+// wrongOperation returns an *UnsupportedError if a graph has an operation whose values or derivatives are
+// wrong in this version of Gorgonia without an error. Difference quotients find a wrong derivative only at
+// the points where they are computed, and they do not find a wrong value.
 func wrongOperation(g *gorgonia.ExprGraph) error {
 	for _, n := range g.AllNodes() {
 		switch name := nameOf(n); {
@@ -26,7 +27,7 @@ func wrongOperation(g *gorgonia.ExprGraph) error {
 	return nil
 }
 
-// isLogSumExp finds what LogSumExp builds: the logarithm of a sum of exponentials and a maximum.
+// isLogSumExp reports whether LogSumExp built the node: the logarithm of a sum of exponentials and a maximum.
 func isLogSumExp(g *gorgonia.ExprGraph, n *gorgonia.Node) bool {
 	if nameOf(n) != "ln" {
 		return false
@@ -49,7 +50,7 @@ func isLogSumExp(g *gorgonia.ExprGraph, n *gorgonia.Node) bool {
 	return false
 }
 
-// nameOf is Gorgonia's name of the operation of a node, "" for an input.
+// nameOf returns Gorgonia's name of a node's operation, "" for an input.
 func nameOf(n *gorgonia.Node) string {
 	if n.Op() == nil {
 		return ""
@@ -57,7 +58,7 @@ func nameOf(n *gorgonia.Node) string {
 	return n.Op().String()
 }
 
-// operands are the nodes that a node is computed from.
+// operands returns the operands of a node.
 func operands(g *gorgonia.ExprGraph, n *gorgonia.Node) (nodes []*gorgonia.Node) {
 	for it := g.From(n.ID()); it.Next(); {
 		if child, ok := it.Node().(*gorgonia.Node); ok {

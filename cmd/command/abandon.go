@@ -11,8 +11,8 @@ import (
 	"dyad/internal/tasks"
 )
 
-// computes is a command that charges nothing and writes nothing but its result at the end. An interrupt
-// leaves its work behind, in whatever computation it is.
+// computes is implemented by commands that charge nothing and write only their result, at the end. After an
+// interrupt, such a command need not be waited for, in whatever computation it is.
 type computes interface{ computes() }
 
 func (planTrainCmd) computes()    {}
@@ -23,20 +23,20 @@ func (pairsPlanCmd) computes()    {}
 func (pairsInspectCmd) computes() {}
 func (localPlanCmd) computes()    {}
 
-// The states of a command that an interrupt may leave behind.
+// The states of a command that the program may stop waiting for after an interrupt.
 const (
-	free     int32 = iota // it loses no result
-	holding               // it is waited for
-	leftBack              // the program ends
+	free     int32 = iota // the command can be left without losing a result
+	holding               // the program waits for the command
+	leftBack              // the program ends without waiting
 )
 
-// grace is how long a command that is free is waited for after an interrupt.
+// grace is the time that the program waits after an interrupt for a command in state free.
 const grace = 600 * time.Millisecond
 
-// hold marks the command as one that must end in good order by itself: it changes a ledger, or runs a stream, a server or a team.
-// If it was left behind it goes no further.
+// hold marks the command as one that must end in order by itself, because it changes a ledger or runs a stream, a
+// server or a team. If the program has already stopped waiting for the command, hold blocks.
 func (a *app) hold() {
-	if a.state == nil { // not started by run
+	if a.state == nil { // the app was not started by run
 		return
 	}
 	if !a.state.CompareAndSwap(free, holding) && a.state.Load() == leftBack {
@@ -44,8 +44,8 @@ func (a *app) hold() {
 	}
 }
 
-// waited is a context that ends when an interrupted command is not waited for any longer: what waits for a pipe, a prompt or a
-// network folder does not see that a.ctx is done.
+// waited returns a context that ends when the program stops waiting for an interrupted command. It is for code that
+// waits for a pipe, a prompt or a network folder and does not notice that a.ctx is done.
 func (a *app) waited() (context.Context, func()) {
 	late, cancel := context.WithCancel(context.WithoutCancel(a.ctx))
 	stop := context.AfterFunc(a.ctx, func() {
@@ -83,7 +83,7 @@ func (a *app) perform(command *kong.Context) error {
 	return err
 }
 
-// door lets what is written pass until it is closed.
+// door passes on all writes until it is closed.
 type door struct {
 	mu     sync.Mutex
 	closed bool

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// absent are the options that other runs share and these commands do not have, with the reason, which the program tells a person who
-// types one.
+// absent lists options that other runs have and the given commands lack, with the reason. The program shows the reason
+// to a person who types such an option.
 var absent = []struct{ options, commands, why string }{
 	{"seed yes ledger data-id resume track", "plan train, plan compare, pairs plan, local plan", "a plan draws nothing, and it releases and charges nothing"},
 	{"force report", "plan compare, pairs plan", "it writes no file; dyad plan --report writes the page that is approved before a training"},
@@ -32,7 +32,8 @@ var absent = []struct{ options, commands, why string }{
 	{"force report", "local audit", "it writes no file"},
 }
 
-// absence is why a command lacks an option that other runs have, "" if it has it, or no reason is known.
+// absence returns the reason why a command lacks an option that other runs have. It returns "" if the command
+// has the option or no reason is known.
 func absence(command, option string) string {
 	for _, a := range absent {
 		if slices.Contains(words(a.options), option) && slices.ContainsFunc(strings.Split(a.commands, ", "), func(c string) bool { return c == command || shortName(c) == command }) {

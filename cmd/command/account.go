@@ -27,7 +27,7 @@ type accountCmd struct {
 	Padded      bool    `help:"The mechanism fills every data set up to a public capacity: then a replace-one guarantee is one for add/remove too."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (accountCmd) Help() string {
 	return `What a number of noisy releases costs, by several accountants side by side: GDP (exact for Gaussian noise),
 PLD (numerical, never below the truth), RDP and zCDP. Each line is a valid bound; the smallest is the guarantee.
@@ -46,13 +46,13 @@ Examples:
 }
 
 type accountResult struct {
-	Epsilon     *float64 `json:"epsilon"` // smallest of Bounds, nil if infinite
+	Epsilon     *float64 `json:"epsilon"` // smallest epsilon in Bounds, nil if infinite
 	Delta       float64  `json:"delta"`
 	Mu          float64  `json:"mu,omitempty"`
 	Relation    string   `json:"relation"`
 	Noise       string   `json:"noise"`
 	Sigma       float64  `json:"sigma,omitempty"`
-	Multiplier  float64  `json:"noise_multiplier,omitempty"` // sigma over the sensitivity
+	Multiplier  float64  `json:"noise_multiplier,omitempty"` // sigma divided by the sensitivity
 	Scale       float64  `json:"scale,omitempty"`
 	Coordinates int      `json:"coordinates,omitempty"`
 	NoiseNorm   float64  `json:"noise_norm,omitempty"`
@@ -64,25 +64,25 @@ type accountResult struct {
 	Converted []accountConversion `json:"converted,omitempty"`
 }
 
-// accountBound is what one accountant says; Epsilon is nil if it is infinite or
-// the accountant does not cover the event.
+// accountBound is the result of one accountant. Epsilon is nil if it is infinite or the accountant does not
+// cover the event.
 type accountBound struct {
 	Accountant string   `json:"accountant"`
 	Epsilon    *float64 `json:"epsilon"`
 	Note       string   `json:"note,omitempty"`
 }
 
-// accountConversion is the guarantee for a group or another relation.
+// accountConversion is the guarantee for a group or for another neighbouring relation.
 type accountConversion struct {
 	For     string  `json:"for"`
 	Epsilon float64 `json:"epsilon,omitempty"`
 	Delta   float64 `json:"delta,omitempty"`
 	Refused string  `json:"refused,omitempty"`
-	// Padded is true if --padded would imply a result.
+	// Padded is true if a result would follow with --padded.
 	Padded bool `json:"-"`
 }
 
-// Run converts in either direction.
+// Run computes the guarantee from the noise or the noise from the guarantee.
 func (c *accountCmd) Run(a *app) error {
 	if c.Noise == "" {
 		c.Noise = "gaussian"
@@ -135,14 +135,14 @@ func (c *accountCmd) check() error {
 	return nil
 }
 
-// event is what the accountants see for an amount of noise, sigma or scale.
+// event returns the event for the accountants, given the amount of noise (sigma or scale).
 func (c *accountCmd) event(amount float64) (account.Event, privacy.Mechanism) {
 	sensitivity, law := c.Sensitivity, account.GaussianLaw
 	var m privacy.Mechanism = privacy.Gaussian{Sigma: amount}
 	var e account.Event = account.Repeat(account.GaussianEvent{Sensitivity: sensitivity, Sigma: amount}, c.Steps)
 	switch c.Noise {
 	case "laplace":
-		if c.Coordinates > 1 { // L1 from L2, rounded up
+		if c.Coordinates > 1 { // L1 sensitivity from L2 sensitivity, rounded up
 			sensitivity *= math.Sqrt(float64(c.Coordinates)) * (1 + 0x1p-51)
 		}
 		law, m = account.LaplaceLaw, privacy.Laplace{Scale: amount, Coordinates: c.Coordinates}
@@ -160,7 +160,7 @@ func (c *accountCmd) event(amount float64) (account.Event, privacy.Mechanism) {
 	return e, m
 }
 
-// accountants are all of them, the most exact first.
+// accountants returns all accountants, the most exact first.
 func accountants() []struct {
 	name string
 	a    account.Accountant
@@ -171,7 +171,7 @@ func accountants() []struct {
 	}{{"GDP", new(account.GDP)}, {"PLD", new(account.PLD)}, {"RDP", new(account.RDP)}, {"zCDP", new(account.ZCDP)}}
 }
 
-// account fills in the bounds and the smallest of them.
+// account sets the bounds and the smallest bound.
 func (r *accountResult) account(e account.Event) error {
 	for _, k := range accountants() {
 		b := accountBound{Accountant: k.name}
@@ -200,8 +200,7 @@ func (r *accountResult) account(e account.Event) error {
 	return nil
 }
 
-// calibrate finds the least noise, within 1e-9, whose smallest bound is at most
-// the target.
+// calibrate returns the smallest noise, within 1e-9, whose smallest bound is at most the target.
 func (c *accountCmd) calibrate() (float64, error) {
 	meets := func(amount float64) bool {
 		e, _ := c.event(amount)
@@ -229,7 +228,7 @@ func (c *accountCmd) calibrate() (float64, error) {
 	return high, nil
 }
 
-// convert adds what the guarantee means for a group and for the other relation.
+// convert adds the guarantees for a group and for the other relation.
 func (c *accountCmd) convert(r *accountResult, event account.Event) error {
 	if r.Epsilon == nil {
 		return nil
@@ -240,7 +239,7 @@ func (c *accountCmd) convert(r *accountResult, event account.Event) error {
 		switch {
 		case err != nil:
 			out.Refused, out.Padded = err.Error(), errors.Is(err, privacy.ErrRelation)
-		case mu > 0: // the curve itself is exact, and better than a point of it
+		case mu > 0: // converting the whole curve is exact and better than converting one point
 			out.Epsilon, out.Delta = account.GDPEpsilon(mu, c.Delta), c.Delta
 		default:
 			out.Epsilon, out.Delta = budget.Epsilon, budget.Delta
@@ -276,12 +275,12 @@ func (c *accountCmd) convert(r *accountResult, event account.Event) error {
 	return nil
 }
 
-// sampledGroup is the guarantee at the same delta for the records of one person on Poisson
-// batches, by the law of how many of them were drawn. It is not ok for other events, where
-// that law is not known here, and if there is no finite epsilon.
+// sampledGroup returns the guarantee, at the same delta, for all records of one person on Poisson batches. It
+// uses the distribution of the number of drawn records. ok is false for other events, for which this
+// distribution is not known here, and if there is no finite epsilon.
 //
-// A PoissonEvent asks of the query how far each record that enters a batch moves it; that
-// bounds k records by k times as much, and says nothing of the relation.
+// A PoissonEvent requires a bound on the change of the query by each record that enters a batch. The change by
+// k records is then at most k times the bound, whatever the neighbouring relation is.
 func (c *accountCmd) sampledGroup(event account.Event, group int, relation account.Relation) (privacy.Budget, bool) {
 	if r, ok := event.(account.RepeatedEvent); ok {
 		event = r.Event

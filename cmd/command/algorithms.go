@@ -12,7 +12,7 @@ type algorithmsCmd struct {
 	Name string `arg:"" optional:"" help:"Algorithm to explain; without it all are listed."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (algorithmsCmd) Help() string {
 	return `Examples:
   dyad lab algorithms
@@ -40,8 +40,8 @@ func describe(i algorithms.Info) algorithmInfo {
 	return out
 }
 
-// catalogue is every algorithm that the program runs, those of dyad train first,
-// then those of dyad online, then those of dyad pairs.
+// catalogue returns all algorithms of the program: first those of dyad train, then those of dyad online, then
+// those of dyad pairs.
 func catalogue() []algorithms.Info {
 	var all []algorithms.Info
 	for _, a := range algorithms.Catalog() {
@@ -53,7 +53,7 @@ func catalogue() []algorithms.Info {
 	return append(all, pairs.Info(), pairs.TuplesInfo())
 }
 
-// Run lists or explains.
+// Run lists the algorithms or explains one algorithm.
 func (c *algorithmsCmd) Run(a *app) error {
 	var all []algorithmInfo
 	var names []string

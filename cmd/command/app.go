@@ -29,7 +29,7 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// cli is the command line. Flags common to all commands come first.
+// cli is the command line. Flags of all commands come first.
 type cli struct {
 	JSON  bool `name:"json" help:"Write the result as JSON on standard output."`
 	Quiet bool `short:"q" help:"Write nothing but errors (and the result with --json)."`
@@ -61,7 +61,7 @@ type cli struct {
 	Lab   labCmd   `cmd:"" group:"More:" help:"Examine algorithms and losses: attacks, curves, speed, the tables of the papers."`
 	Local localCmd `cmd:"" group:"More:" help:"Learn from users who do not trust the server: local differential privacy."`
 
-	// Named at the end of "dyad --help".
+	// The commands below are listed at the end of "dyad --help".
 	Baseline   baselineCmd   `cmd:"" help:"Train without privacy, to compare with."`
 	Online     onlineCmd     `cmd:"" help:"Train on a stream of records and release a model after every batch."`
 	Pairs      pairsCmd      `cmd:"" help:"Train on labelled pairs: similar or dissimilar, or preferred."`
@@ -76,43 +76,43 @@ type cli struct {
 	Docs       docsCmd       `cmd:"" hidden:"" help:"Write the help of all commands as Markdown."`
 }
 
-// app is what a command may use.
+// app holds the resources of a command.
 type app struct {
 	ctx            context.Context
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	logs           *jsonLog // stderr with --log-format json, else nil
+	logs           *jsonLog // log on stderr with --log-format json, else nil
 	json, quiet    bool
 	verbose        bool
-	interactive    bool // progress bars are welcome
-	percentOnly    bool // progress shows no times
+	interactive    bool // progress bars may be shown
+	percentOnly    bool // progress shows percentages and no times
 	began          time.Time
-	args           []string       // of the command line
-	state          *atomic.Int32  // free, holding or leftBack
-	screen         *screen        // standard error if it is a terminal, else nil
-	saved          string         // file of a complete result
-	run            string         // that is charged and not released yet, for a panic
-	told           []string       // warnings that were noted before the charge
-	options        map[string]any // used flags with their values, with --config
-	recipe         map[string]any // what decides the guarantee
-	narrow         bool           // records of a plan are held in float32
-	team           *crew          // nil: this process works alone
+	args           []string       // arguments of the command line
+	state          *atomic.Int32  // state of the command: free, holding or leftBack
+	screen         *screen        // standard error if it is a terminal, otherwise nil
+	saved          string         // name of the file with a complete result
+	run            string         // run that is charged and not released yet, reported after a panic
+	told           []string       // warnings that were shown before the charge
+	options        map[string]any // flags in use, including --config, with their values
+	recipe         map[string]any // options that determine the guarantee
+	narrow         bool           // records of a plan are stored in float32
+	team           *crew          // nil if this process works alone
 	hooks          hooks
 }
 
-// hooks let the tests stop or disturb the program at a stage. They are zero in
-// the program itself, but for with: no flag and no variable of the environment sets them.
+// hooks let tests stop or disturb the program at a stage. In the program itself all fields except with are
+// zero; no flag and no environment variable sets them.
 type hooks struct {
 	stage    func(name string)
-	lockWait time.Duration // for the ledger's lock, 0: the default
-	memory   float64       // bytes that are available, 0: what the system says
-	team     job           // in the place of that of --team
+	lockWait time.Duration // time to wait for the ledger's lock, 0 for the default
+	memory   float64       // available memory in bytes, 0 for the value of the system
+	team     job           // replaces the job of --team
 	with     With
 }
 
-// at reports that a stage was reached.
+// at tells the hooks that a stage was reached.
 func (a *app) at(stage string) {
-	if stage == "locked" { // of a ledger, for a change
+	if stage == "locked" { // a ledger is locked for a change
 		a.hold()
 	}
 	if a.hooks.stage != nil {
@@ -120,26 +120,26 @@ func (a *app) at(stage string) {
 	}
 }
 
-// badInput returns an error with exitInput.
+// badInput returns an error with exit code exitInput.
 func badInput(format string, args ...any) error { return input.Errorf(format, args...) }
 
-// needs returns an error if a model lacks what a command needs.
+// needs returns an error if a model does not have the properties that a command needs.
 func needs(m *model, n input.Needs) error {
 	s := m.Encoder.Schema()
 	return n.Of(input.Lacks{Scores: m.Task != taskAUC, Metric: m.Task != taskMetric, Linear: m.Network != nil, TwoClasses: s.IsGraded(), Rows: s.ByPerson()})
 }
 
-// asInput marks err as exitInput; nil stays nil.
+// asInput gives err the exit code exitInput. It returns nil if err is nil.
 func asInput(err error) error { return input.As(err) }
 
-// errCheckFailed is the error of a check that did not hold: exitFailure.
+// errCheckFailed is the error of a failed check; its exit code is exitFailure.
 var errCheckFailed = errors.New("dyad: a check did not hold")
 
-// errUnavailable is the error of a server or an address that cannot be had now:
+// errUnavailable is the error for a server or an address that is not available now; its exit code is
 // exitResource.
 var errUnavailable = errors.New("dyad: not available")
 
-// exitCode maps an error to the exit codes.
+// exitCode returns the exit code for an error.
 func exitCode(err error) int {
 	var elsewhere *lib.ElsewhereError
 	switch {
@@ -157,10 +157,10 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
-// stopped is what kong's exit becomes, so that run can return the code.
+// stopped is the value that kong's exit function panics with, so that run can return the code.
 type stopped struct{ code int }
 
-// run is the whole program, for main and for tests.
+// run executes the whole program, for main and for tests.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	return runHooked(ctx, args, stdin, stdout, stderr, hooks{})
 }
@@ -168,7 +168,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, h hooks) (code int) {
 	noCores()
 	var c cli
-	// A model says when its command began: the end would tell how long the training took.
+	// A model records the start time of its command. The end time would reveal the duration of the training.
 	began := time.Now().UTC().Truncate(time.Second)
 	a := &app{ctx: ctx, began: began, stdin: stdin, stdout: stdout, hooks: h, state: &atomic.Int32{}}
 	if asksForJSON(args) {
@@ -176,7 +176,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		stderr = a.logs
 	}
 	a.stderr = stderr
-	defer func() { a.team.leave(code) }() // after everything is written
+	defer func() { a.team.leave(code) }() // runs after everything is written
 	defer func() {
 		p := tasks.Caught(recover())
 		if p == nil {
@@ -220,14 +220,14 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		args = []string{"--help"}
 	case args[0] == "help" && len(args) == 2 && helpTopic(stdout, args[1]):
 		return exitOK
-	case args[0] == "help": // what other programs understand too
+	case args[0] == "help": // dyad help NAME, as in other programs
 		args = append(args[1:len(args):len(args)], "--help")
 	case args[0] == "--version":
 		args = append([]string{"version"}, args[1:]...)
 	}
 	var config *config
 	typed := args
-	err, cancelled := tasks.Await(ctx, func() (err error) { args, config, err = withConfig(parser, minusFormula(args)); return err }) // a pipe waits for its writer
+	err, cancelled := tasks.Await(ctx, func() (err error) { args, config, err = withConfig(parser, minusFormula(args)); return err }) // reading a pipe waits for its writer
 	if cancelled != nil {
 		fail(stderr, "dyad: cancelled")
 		return exitCancelled
@@ -236,7 +236,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		fail(stderr, "%s", message(err))
 		return exitInput
 	}
-	if a.logs == nil && asksForJSON(args) { // by the file of --config
+	if a.logs == nil && asksForJSON(args) { // requested in the file of --config
 		a.logs = &jsonLog{to: stderr, began: began}
 		stderr = a.logs
 		a.stderr = stderr
@@ -282,7 +282,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	return exitCode(err)
 }
 
-// newParser is the parser of the command line into c, a *cli or a part of it (grammar).
+// newParser returns a parser of the command line into c, which is a *cli or a part of it (grammar).
 func newParser(c any, stdout, stderr io.Writer, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(c, append(options,
 		kong.Name("dyad"),
@@ -295,8 +295,8 @@ func newParser(c any, stdout, stderr io.Writer, options ...kong.Option) (*kong.K
 	)...)
 }
 
-// message starts with "dyad: " and leaves out the prefixes of packages, which mean
-// nothing to a user.
+// message returns the text of an error for the user. It starts with "dyad: " and leaves out the prefixes of
+// packages.
 func message(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, l := range lines {
@@ -313,8 +313,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// emit writes the result of a command: v as JSON with --json, else text unless
-// --quiet.
+// emit writes the result of a command: v as JSON with --json, otherwise text unless --quiet is set.
 func (a *app) emit(v any, text string) error {
 	a.endLine()
 	if a.json {
@@ -338,15 +337,14 @@ func (a *app) emit(v any, text string) error {
 	return unwritten(v, err)
 }
 
-// note writes a remark for people to standard error.
+// note writes a remark for the user to standard error.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
 		fmt.Fprintf(a.stderr, format+"\n", args...)
 	}
 }
 
-// stateDir is where the ledger lives by default:
-// $XDG_STATE_HOME/dyad, or ~/.local/state/dyad.
+// stateDir returns the default folder of the ledger: $XDG_STATE_HOME/dyad, or ~/.local/state/dyad.
 func stateDir() (string, error) {
 	if d := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(d) {
 		return filepath.Join(d, "dyad"), nil
@@ -363,7 +361,7 @@ type ledgerFlag struct {
 	Ledger string `name:"ledger" private:"default ledger" placeholder:"FILE" help:"Ledger file. Default: $XDG_STATE_HOME/dyad/ledger.jsonl, else ~/.local/state/dyad/ledger.jsonl."`
 }
 
-// path is the file of the flag, or the default one.
+// path returns the file of the flag, or the default file.
 func (f ledgerFlag) path() (string, error) {
 	if f.Ledger != "" {
 		return f.Ledger, nil
@@ -372,8 +370,8 @@ func (f ledgerFlag) path() (string, error) {
 	return filepath.Join(dir, "ledger.jsonl"), err
 }
 
-// openLedger opens the ledger of a private run. A run that resumes needs one; another makes
-// it and says so, since a path with a typing error would leave all earlier charges behind.
+// openLedger opens the ledger of a private run. A resumed run needs an existing ledger. For another run, a
+// missing ledger is created and this is reported, because a mistyped path would ignore all earlier charges.
 func (a *app) openLedger(f ledgerFlag, resume bool) (*ledger.Ledger, string, error) {
 	a.at("opening ledger")
 	o := ledger.Options{LockWait: a.hooks.lockWait, Trace: a.at}
@@ -389,7 +387,7 @@ func (a *app) openLedger(f ledgerFlag, resume bool) (*ledger.Ledger, string, err
 	return l, path, err
 }
 
-// open opens the ledger or makes it, with its folder if it is the default one.
+// open opens the ledger or creates it. It also creates the default folder if the ledger belongs there.
 func (f ledgerFlag) open(o ledger.Options) (*ledger.Ledger, string, error) {
 	path, err := f.path()
 	if err != nil {

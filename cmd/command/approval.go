@@ -21,7 +21,7 @@ import (
 	"dyad/privacy"
 )
 
-// studyFlags are what a page for approval says besides the plan.
+// studyFlags are the flags for the contents of an approval page besides the plan.
 type studyFlags struct {
 	Report      string  `writes:"page" needs:"schema" why:"it shows the columns with their ranges" placeholder:"FILE.html" help:"Write the page that is approved before any data are read, too: study, columns with ranges, risk in one sentence, releases, expected interval of the AUC, place for a signature."`
 	Study       string  `needs:"report" placeholder:"TEXT" help:"Name of the study, for --report."`
@@ -33,12 +33,13 @@ type studyFlags struct {
 	Force       bool    `help:"Replace an existing file."`
 }
 
-// approvedFlag names a page that was approved.
+// approvedFlag is the flag that names an approved page.
 type approvedFlag struct {
 	Approved string `not:"seed public-data exact-figures" why:"the page has noise that is secret, a charge, and figures with noise or none" placeholder:"FILE.html" help:"Page of \"dyad plan --report\" that was approved. A run with another plan or other columns is refused; the SHA-256 of the page goes into the ledger and the model."`
 }
 
-// schemaDigest hashes a schema without its description and without the keys that cut a file into fields.
+// schemaDigest returns the hash of a schema without its description and without the keys for cutting a file
+// into fields.
 func schemaDigest(of *dataset.Schema) (string, error) {
 	s := *of
 	s.Version, s.Description, s.Format, s.CSV, s.Sheet, s.IgnoreOthers, s.Arrays, s.LabelsFile = 0, "", "", dataset.Schema{}.CSV, "", false, nil, ""
@@ -48,8 +49,9 @@ func schemaDigest(of *dataset.Schema) (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
-// figuresDigest is the hash of the record of the plan of an evaluation, which the file of its figures has; "" without one. It does not depend on
-// the model, which is trained later and which the objective names.
+// figuresDigest returns the hash of the recorded plan of an evaluation. The file of the figures has the same hash. It
+// returns "" if there is no evaluation. The hash does not depend on the model, which is trained later and is named by
+// the objective.
 func figuresDigest(held *lib.FigurePlan) (string, error) {
 	if held == nil {
 		return "", nil
@@ -58,7 +60,7 @@ func figuresDigest(held *lib.FigurePlan) (string, error) {
 	return algorithms.RecordHash(record), err
 }
 
-// read is the page, and its digest; nil without the flag.
+// read returns the approved page and its digest, or nil without the flag.
 func (f approvedFlag) read() (*page.Approved, string, error) {
 	if f.Approved == "" {
 		return nil, "", nil
@@ -75,7 +77,7 @@ func (f approvedFlag) read() (*page.Approved, string, error) {
 	return a, hex.EncodeToString(sum[:]), nil
 }
 
-// agrees refuses a run that is not the one that was approved, and returns the digest of the page.
+// agrees returns an error if a run differs from the approved run; otherwise it returns the digest of the page.
 func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Schema, dataID string) (string, error) {
 	a, digest, err := f.read()
 	if a == nil || err != nil {
@@ -109,7 +111,7 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 	return digest, nil
 }
 
-// filled is the approved page with what the run changed; the page of another model is refused.
+// filled returns the approved page with the results of the run filled in. It refuses the page of another model.
 func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
 	a, digest, err := f.read()
 	if err != nil {
@@ -146,7 +148,7 @@ func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
 	return a.Filled(rows), nil
 }
 
-// write writes the page of a plan; held is the plan of the figures, nil without.
+// write writes the page of a plan. held is the plan of the figures, or nil if there are none.
 func (f studyFlags) write(a *app, p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Schema) error {
 	out, err := files.NewOutput(f.Report, f.Force)
 	if err != nil || out == nil {
@@ -166,7 +168,7 @@ func (f studyFlags) write(a *app, p *algorithms.Plan, held *lib.FigurePlan, s *d
 	return err
 }
 
-// page is the page of a plan. It has public numbers only.
+// page returns the page of a plan. It contains public numbers only.
 func (f studyFlags) page(p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Schema) (d page.Approval, err error) {
 	if d.Texts, err = page.TextsOf(f.Language); err != nil {
 		return d, err
@@ -241,7 +243,7 @@ func (f studyFlags) page(p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Sc
 	return d, err
 }
 
-// up rounds a positive number up to three digits.
+// up rounds a positive number up to three significant digits.
 func up(x float64) float64 {
 	if x <= 0 {
 		return x
@@ -252,7 +254,7 @@ func up(x float64) float64 {
 
 var manyDigits = regexp.MustCompile(`\d+\.\d{5,}(e[-+]?\d+)?`)
 
-// shortNumber has four digits.
+// shortNumber shortens a number to four significant digits.
 func shortNumber(text string) string {
 	var x float64
 	if _, err := fmt.Sscan(text, &x); err != nil {
@@ -268,7 +270,7 @@ func shortened(texts []string) (out []string) {
 	return out
 }
 
-// columnsTable are the columns with all that the guarantee takes as public of them.
+// columnsTable returns a table of the columns with all facts about them that the guarantee treats as public.
 func columnsTable(t page.Texts, s *dataset.Schema) page.Table {
 	table := page.Table{Caption: t.Of("columns"), Head: []string{t.Of("column"), t.Of("role"), t.Of("values"), t.Of("known")}}
 	for _, c := range s.Columns {
@@ -297,7 +299,8 @@ func columnsTable(t page.Texts, s *dataset.Schema) page.Table {
 	return table
 }
 
-// releasesTable is the table of releases of the training and of the figures. Names of releases are English.
+// releasesTable returns the table of the releases of the training and of the figures. The names of releases are
+// in English.
 func releasesTable(t page.Texts, p *algorithms.Plan, held *lib.FigurePlan) page.Table {
 	table := page.Table{Caption: t.Of("releases"), Head: []string{"", t.Of("release"), t.Of("numbers"), t.Of("moves"), t.Of("noise")}}
 	add := func(of string, rows algorithms.Releases) {
@@ -321,7 +324,7 @@ func releasesTable(t page.Texts, p *algorithms.Plan, held *lib.FigurePlan) page.
 	return table
 }
 
-// expected adds the interval of the AUC to expect, and the verdict for the purpose.
+// expected adds the expected interval of the AUC and the verdict for the purpose.
 func (f studyFlags) expected(d *page.Approval, held *lib.FigurePlan) {
 	t := d.Texts
 	if held == nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// asker asks a person, line by line. An interrupt ends a question.
+// asker asks a person questions at the terminal, line by line. An interrupt ends a question.
 type asker struct {
 	a     *app
 	lines *bufio.Reader
@@ -17,12 +17,13 @@ func (a *app) asker() *asker {
 	return &asker{a, bufio.NewReader(&liveReader{ctx: a.ctx, r: a.stdin})}
 }
 
-// ask returns the answer without spaces around it. At the end of the input the error is io.EOF, after an interrupt that of the context.
+// ask returns the answer without surrounding spaces. At the end of the input the error is io.EOF. After an interrupt it
+// is the error of the context.
 func (q *asker) ask(format string, args ...any) (string, error) {
 	fmt.Fprintf(q.a.stderr, format, args...)
 	q.a.unfinished(true)
 	answer, err := q.lines.ReadString('\n')
-	q.a.unfinished(err != nil) // the person ended the line
+	q.a.unfinished(err != nil) // the answer has ended the line
 	if err == io.EOF && answer != "" {
 		err = nil
 	}

@@ -21,7 +21,7 @@ type auditCmd struct {
 	Pairs   auditPairsCmd   `cmd:"" help:"Attack training on labelled pairs, tuples or all pairs."`
 }
 
-// auditFlags configure an attack.
+// auditFlags are the flags of an attack.
 type auditFlags struct {
 	BlackBox   bool          `help:"The adversary does not know the coins; every run is whole. Slower and weaker. Always so where the guarantee rests on secret batches or steps."`
 	Runs       int           `positive:"" help:"Runs on each of the two data sets; half of them choose the attack. Default: 40000, 10000 black-box, and with --time up to 200000."`
@@ -67,10 +67,11 @@ type auditRecordsCmd struct {
 	auditFlags
 }
 
-// canaryNumbers are how many canaries there are and how many of their bits are guessed; 0 leaves it to the audit.
+// canaryNumbers are the number of canaries and the number of their bits that are guessed. 0 means that the audit
+// chooses the number.
 type canaryNumbers struct{ made, guessed int }
 
-// UnmarshalText reads M or M/K.
+// UnmarshalText parses M or M/K.
 func (c *canaryNumbers) UnmarshalText(text []byte) error {
 	made, guessed, both := strings.Cut(string(text), "/")
 	for to, s := range map[*int]string{&c.made: made, &c.guessed: guessed} {
@@ -83,7 +84,7 @@ func (c *canaryNumbers) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (auditRecordsCmd) Help() string {
 	return `Runs the algorithm on two data sets that differ in one unit, guesses from the released vectors which one it
 was, and prints a lower bound of epsilon that the rate of right guesses proves. A bound above the claim refutes it
@@ -121,7 +122,7 @@ type auditResult struct {
 	Plot  string `json:"plot,omitempty"`
 }
 
-// Run attacks.
+// Run carries out the attack.
 func (c *auditRecordsCmd) Run(a *app) error {
 	if c.Method == "canaries" {
 		return c.report(a, c.canaries)
@@ -129,7 +130,7 @@ func (c *auditRecordsCmd) Run(a *app) error {
 	return c.attack(a, c.target)
 }
 
-// attack makes the runs against a target, a part of them, or joins parts.
+// attack carries out the runs against a target, or a part of them, or joins the results of parts.
 func (f auditFlags) attack(a *app, of func(context.Context) (audit.Target, error)) error {
 	part, parts, err := f.given()
 	if err != nil {
@@ -154,7 +155,7 @@ func (f auditFlags) attack(a *app, of func(context.Context) (audit.Target, error
 	})
 }
 
-// report prints what an attack finds.
+// report prints the result of an attack.
 func (f auditFlags) report(a *app, attack func(*app) (*audit.Report, error)) error {
 	if f.Plot != "" {
 		if err := checkPlot(f.Plot); err != nil {
@@ -193,7 +194,7 @@ func (f auditFlags) report(a *app, attack func(*app) (*audit.Report, error)) err
 	return stopped
 }
 
-// run attacks a target.
+// run attacks a target and returns the report.
 func (f auditFlags) run(a *app, target audit.Target) (*audit.Report, error) {
 	bar := a.describedTracker("auditing")
 	o := f.options(bar)
@@ -208,7 +209,7 @@ func (f auditFlags) run(a *app, target audit.Target) (*audit.Report, error) {
 	return audit.Run(a.ctx, target, o)
 }
 
-// options of an audit.
+// options returns the options of an audit.
 func (f auditFlags) options(bar *barTracker) audit.Options {
 	o := audit.Options{Runs: f.Runs, Time: f.Time, Confidence: f.Confidence, Seed: f.Seed, Workers: f.Workers, Tracker: algorithms.Tracker{OnStep: bar.Step}}
 	if f.BlackBox {
@@ -217,7 +218,7 @@ func (f auditFlags) options(bar *barTracker) audit.Options {
 	return o
 }
 
-// canaries audits by one run.
+// canaries carries out an audit by a single run with canaries.
 func (c *auditRecordsCmd) canaries(a *app) (*audit.Report, error) {
 	if stream, err := c.stream(); err != nil || stream != nil {
 		return nil, err
@@ -231,7 +232,7 @@ func (c *auditRecordsCmd) canaries(a *app) (*audit.Report, error) {
 	})
 }
 
-// target plans and searches the data sets.
+// target makes the plan and searches for the data sets to attack.
 func (c *auditRecordsCmd) target(ctx context.Context) (audit.Target, error) {
 	stream, err := c.stream()
 	if err != nil {
@@ -251,7 +252,7 @@ func (c *auditRecordsCmd) target(ctx context.Context) (audit.Target, error) {
 	return audit.Worst(ctx, algorithm, plan, c.Seed)
 }
 
-// stream is the online algorithm of that name, nil if it is not one.
+// stream returns the online algorithm with the given name, or nil if there is none.
 func (c *auditRecordsCmd) stream() (algorithms.Stream, error) {
 	online := c.Every != 1 || c.Buffer != 0 || c.Reservoir || c.Secret
 	for _, s := range algorithms.StreamCatalog() {
@@ -279,7 +280,7 @@ func (c *auditRecordsCmd) stream() (algorithms.Stream, error) {
 	return nil, nil
 }
 
-// spec is what the plans of both kinds are made from.
+// spec returns the inputs for the plans of both kinds of algorithms.
 func (c *auditRecordsCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b privacy.Budget, mode algorithms.Mode, err error) {
 	if mode, err = algorithms.ParseMode(c.Mode); err != nil {
 		return p, l2, b, mode, asInput(err)
@@ -323,10 +324,10 @@ func (c *auditRecordsCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b pr
 	return p, l2, b, mode, nil
 }
 
-// One worker per evaluator: the runs themselves are spread over the cores.
+// auditBackend has one worker per evaluator, because the runs themselves are distributed over the cores.
 var auditBackend = cpu.Backend{Workers: 1}
 
-// plan is the plan whose guarantee is attacked.
+// plan returns the plan whose guarantee is attacked.
 func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error) {
 	a, err := algorithms.ByName(c.Algorithm)
 	if err != nil && exists(c.Algorithm) {
@@ -356,7 +357,7 @@ func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error)
 	return a, p, asInput(err)
 }
 
-// streamPlan is plan for an online algorithm.
+// streamPlan returns the plan of an online algorithm.
 func (c *auditRecordsCmd) streamPlan(s algorithms.Stream) (*algorithms.Plan, error) {
 	problem, l2, b, mode, err := c.spec(s.Info().NeedsL2)
 	if err != nil {

@@ -19,7 +19,7 @@ type auditPairsCmd struct {
 	auditFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (auditPairsCmd) Help() string {
 	return `As "dyad lab audit records" does with records: two data sets differ in one unit, and what a guess proves is compared with the
 claim. The options are those of "dyad pairs plan", but the pairs are chosen by the attack: one individual is in --kappa of
@@ -41,12 +41,12 @@ Examples:
   dyad lab audit pairs -n 12 --all-pairs --epsilon 4 --runs 500`
 }
 
-// Run attacks.
+// Run carries out the attack.
 func (c *auditPairsCmd) Run(a *app, command *kong.Context) error {
 	return c.attack(a, func(ctx context.Context) (audit.Target, error) { return c.target(ctx, command) })
 }
 
-// target plans and searches the data sets.
+// target makes the plan and searches for the data sets to attack.
 func (c *auditPairsCmd) target(ctx context.Context, command *kong.Context) (audit.Target, error) {
 	given := func(name string) bool {
 		return slices.ContainsFunc(command.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == name })
@@ -94,7 +94,7 @@ func (c *auditPairsCmd) target(ctx context.Context, command *kong.Context) (audi
 	return audit.WorstPairs(ctx, plan, 0)
 }
 
-// planOf is the plan of a shape with the network of the flags, as a training has it.
+// planOf returns the plan of a shape with the network of the flags, as for a training.
 func (c *auditPairsCmd) planOf(shape lib.PairShape) (*pairs.Plan, error) {
 	source, err := c.source(identityFlag{}, shape.Classes)
 	if err != nil {

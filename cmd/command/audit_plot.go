@@ -12,12 +12,12 @@ import (
 	"dyad/privacy/account"
 )
 
-// checkPlot refuses a plot file that a figure cannot be saved as.
+// checkPlot returns an error if the name of a plot file does not end in a format of figures.
 func checkPlot(path string) error {
 	return cmp.Or(checkPicture("plot", path), checkOut(path, true))
 }
 
-// checkPicture refuses a file of a flag whose name ends neither as a picture nor as one of others.
+// checkPicture returns an error if the name of a flag's file ends neither in a format of pictures nor in one of others.
 func checkPicture(flag, path string, others ...string) error {
 	endings := append(others, experiment.Formats()...)
 	if !slices.ContainsFunc(endings, func(f string) bool { return strings.HasSuffix(strings.ToLower(path), "."+f) }) {
@@ -26,8 +26,8 @@ func checkPicture(flag, path string, others ...string) error {
 	return nil
 }
 
-// rates are the points (false alarms, hits) of the attack that guesses the neighbour
-// when the score reaches a threshold, for all thresholds from the highest down.
+// rates returns the points (false alarms, hits) of the attack that guesses the neighbour if the score reaches a
+// threshold. It uses all thresholds, beginning with the highest.
 func rates(scores [2][]float64) (alarms, hits []float64) {
 	type scored struct {
 		value     float64
@@ -65,7 +65,7 @@ func rates(scores [2][]float64) (alarms, hits []float64) {
 	return alarms, hits
 }
 
-// allowed is the largest rate of hits that the claim allows at a rate of false alarms.
+// allowed returns the largest rate of hits that the claim allows for a given rate of false alarms.
 func allowed(r *audit.Report, alarm float64) float64 {
 	most := min(1, math.Exp(r.Epsilon)*alarm+r.Delta, 1-math.Exp(-r.Epsilon)*(1-r.Delta-alarm))
 	if r.Mu > 0 {
@@ -74,7 +74,8 @@ func allowed(r *audit.Report, alarm float64) float64 {
 	return most
 }
 
-// auditFigure has the rates of the attack on the runs that did not choose it, and the limit of the claim.
+// auditFigure returns a figure with the rates of the attack and the limit of the claim. Runs that chose the
+// attack are excluded.
 func auditFigure(r *audit.Report) *experiment.Figure {
 	var grid, limit []float64
 	for i := range 401 {

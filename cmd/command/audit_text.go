@@ -78,7 +78,7 @@ func writeTightness(b *strings.Builder, r *audit.Report) {
 	line(b, "control", "half the claim, epsilon %.6g, %s", r.Epsilon/2, control)
 }
 
-// auditVerdict is what an audit found, in one line.
+// auditVerdict returns the result of an audit in one line.
 func auditVerdict(r *audit.Report) (verdict string) {
 	switch {
 	case r.Refuted():

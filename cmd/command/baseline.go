@@ -8,10 +8,10 @@ type baselineCmd struct {
 	Algorithm string `placeholder:"NAME" help:"projected-gradient, offgiga, or one of yours. Default: projected-gradient."`
 	holdoutFlags
 	Delta   *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	Epsilon float64  `default:"1" hidden:""` // of a command line that trained with privacy
+	Epsilon float64  `default:"1" hidden:""` // accepted so that a command line of dyad train can be reused
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (baselineCmd) Help() string {
 	return `A model without noise, to compare a private one with. On private data it is charged: the total of the data id has no
 finite epsilon from then on, and the command asks before. A recipe of dyad train is taken without what it spends.

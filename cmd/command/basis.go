@@ -10,11 +10,12 @@ import (
 	"dyad/engine/dataset"
 )
 
-// readBy reads the data of a training by a schema.
+// readBy reads the data of a training with a schema.
 type readBy func(*dataset.Schema) (*dataset.Dataset, error)
 
-// readChosen reads the data by a schema that leaves the basis to the training: without a basis for the number of records to train with,
-// and again where they get one. The line names the choice and the reason; without the key in the schema it is "" where they get none.
+// readChosen reads data whose schema leaves the basis to training. It first reads the data without a basis to find the
+// number of training records. If a basis is then chosen, it reads the data again. line names the choice and the reason.
+// It is "" if the schema does not have the key and no basis is chosen.
 func (c *trainCmd) readChosen(s *dataset.Schema, read readBy) (d *dataset.Dataset, line string, err error) {
 	narrow := s.Decided()
 	if d, err = read(narrow); err != nil || s.Basis == "" && !c.Data.again() {
@@ -32,12 +33,12 @@ func (c *trainCmd) readChosen(s *dataset.Schema, read readBy) (d *dataset.Datase
 	if err != nil || chosen.Basis == narrow.Basis {
 		return d, line, err
 	}
-	d = nil // which the second reading may need the memory of
+	d = nil // frees memory for the second reading
 	d, err = read(chosen)
 	return d, line, err
 }
 
-// again reports whether the files can be read twice, and are not encoded already.
+// again reports whether the files can be read twice and are not already encoded.
 func (f dataFiles) again() bool {
 	return !slices.ContainsFunc(f.names, func(name string) bool {
 		i, err := os.Stat(name)
@@ -45,8 +46,8 @@ func (f dataFiles) again() bool {
 	})
 }
 
-// basisFor returns the schema with the basis for n of all records, which are all encoded, and a line about the choice, "" for a schema
-// without the key that gets none.
+// basisFor returns the schema with the basis for n training records. all is the number of records to encode. line
+// describes the choice; it is "" if the schema does not have the key and no basis is chosen.
 func (f *planFlags) basisFor(s *dataset.Schema, n, all int) (chosen *dataset.Schema, line string, err error) {
 	var reason string
 	o, err := f.decided(engine.Assertion{})
@@ -59,7 +60,7 @@ func (f *planFlags) basisFor(s *dataset.Schema, n, all int) (chosen *dataset.Sch
 		}
 	}
 	switch {
-	case s.Basis == "" && (err != nil || chosen.Basis == ""): // the plan of these options reports their errors
+	case s.Basis == "" && (err != nil || chosen.Basis == ""): // errors of these options are reported by their plan
 		return s, "", nil
 	case err != nil:
 		return nil, "", err
@@ -67,7 +68,7 @@ func (f *planFlags) basisFor(s *dataset.Schema, n, all int) (chosen *dataset.Sch
 	return chosen, fmt.Sprintf("%s, chosen by auto: %s", chosen.Basis, reason), nil
 }
 
-// plannedBasis is basisFor, which notes the line.
+// plannedBasis is like basisFor and shows the line to the user.
 func (f *planFlags) plannedBasis(a *app, s *dataset.Schema, n, all int) (*dataset.Schema, error) {
 	if s.Basis != "" && s.Basis != dataset.BasisAuto {
 		return s, nil
@@ -79,7 +80,7 @@ func (f *planFlags) plannedBasis(a *app, s *dataset.Schema, n, all int) (*datase
 	return chosen, err
 }
 
-// writeBasis writes the choice of auto.
+// writeBasis reports the basis chosen by auto.
 func (r *trainResult) writeBasis(b *strings.Builder) {
 	if r.Basis != "" {
 		line(b, "basis", "%s", r.Basis)

@@ -22,7 +22,7 @@ type benchCmd struct {
 	Records int      `positive:"" within:"[2,]" hidden:"" help:"Records of every line."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (benchCmd) Help() string {
 	return `Measures this machine on synthetic records: exact gradients over all pairs, nearest neighbours, AUC.
 
@@ -48,7 +48,7 @@ type benchResult struct {
 	Lines []cases.Line `json:"lines"`
 }
 
-// Run measures and prints.
+// Run carries out the measurements and prints them.
 func (c *benchCmd) Run(a *app) error {
 	o := cases.Options{Quick: c.Quick, Records: c.Records, Runs: c.Runs, Workers: c.Workers, Only: c.Only}
 	if err := c.readPeers(&o.Peers); err != nil {
@@ -101,7 +101,7 @@ func (c *benchCmd) readPeers(p *cases.Peers) error {
 	return nil
 }
 
-// open sets the devices. The caller must call the function that it returns.
+// open opens the devices. The caller must call the returned function.
 func (c *benchCmd) open(o *cases.Options) (func(), error) {
 	var open []func()
 	done := func() {
@@ -130,7 +130,7 @@ func (c *benchCmd) open(o *cases.Options) (func(), error) {
 	return done, nil
 }
 
-// lastColumn is the heading of what follows the rate.
+// lastColumn returns the heading of the column after the rate.
 func (c *benchCmd) lastColumn() string {
 	if len(c.Peers) > 0 {
 		return "share of peak; ratio to peers"
@@ -138,7 +138,7 @@ func (c *benchCmd) lastColumn() string {
 	return "share of peak"
 }
 
-// benchLine is one line of the table.
+// benchLine returns one line of the table.
 func benchLine(l cases.Line) string {
 	d, share := "", ""
 	if l.D > 0 {

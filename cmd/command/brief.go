@@ -10,7 +10,7 @@ import (
 	"dyad/privacy"
 )
 
-// emitBrief is emit for a result that has a report of a few lines, and a full one with --verbose.
+// emitBrief is like emit for a result that has a brief report, and a full report with --verbose.
 func (a *app) emitBrief(v any, full, brief string) error {
 	if a.verbose {
 		brief = full
@@ -18,11 +18,11 @@ func (a *app) emitBrief(v any, full, brief string) error {
 	return a.emit(v, brief)
 }
 
-// clamped describes the treatment of values outside of the schema's ranges. How many there are
-// would tell about records.
+// clamped describes the treatment of values outside the schema's ranges. The number of such values would reveal
+// facts about records.
 const clamped = "values outside of the schema's ranges count as the nearest end (\"dyad data inspect\" counts them)"
 
-// direction says which records score high by the label of a schema, "" if it has none.
+// direction states which records score high according to the label of a schema. It is "" if the schema has no label.
 func direction(s *dataset.Schema) string {
 	i := slices.IndexFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleLabel })
 	switch {
@@ -34,8 +34,7 @@ func direction(s *dataset.Schema) string {
 	return fmt.Sprintf("a high score means %s = %s", s.Columns[i].Name, s.Columns[i].Positive)
 }
 
-// writeMade writes the line of a model: its file, what it was trained on, and what its numbers
-// mean.
+// writeMade writes the lines about a model: its file, its training data, and the meaning of its numbers.
 func (o *runOutcome) writeMade(b *strings.Builder, task, from string, s *dataset.Schema) {
 	name, visibility := o.Model, "private"
 	if name == "" {
@@ -51,11 +50,11 @@ func (o *runOutcome) writeMade(b *strings.Builder, task, from string, s *dataset
 	line(b, "model", "%s; %s", made, clamped)
 }
 
-// writeWords writes a guarantee in words, with what was spent in all if that is more, and the
-// warnings that nobody has seen yet. planned is what the run would be on private data.
+// writeWords writes a guarantee in words, the total spent if it is larger, and the warnings that were not shown
+// yet. planned is the guarantee that the run would have on private data.
 func (a *app) writeWords(b *strings.Builder, g, planned privacy.Guarantee, spent *spending) {
 	words := g.Words()
-	for w, link := range map[string]string{algorithms.BoundsFromData: "; it would be: ", algorithms.DraftAway: "; if it does: "} { // one of them at most
+	for w, link := range map[string]string{algorithms.BoundsFromData: "; it would be: ", algorithms.DraftAway: "; if it does: "} { // at most one of these warnings occurs
 		if slices.Contains(g.Warnings, w) {
 			words = w + link + words
 		}
@@ -64,7 +63,7 @@ func (a *app) writeWords(b *strings.Builder, g, planned privacy.Guarantee, spent
 		if words += ", and no budget was charged"; planned.Kind != privacy.None && planned.Kind != "" {
 			words += ". On private data: " + planned.Words()
 		}
-		g.Warnings = nil // which say the same
+		g.Warnings = nil // the warnings repeat what was written above
 	}
 	if spent != nil && spent.Runs > 1 {
 		words += "; spent in all: " + spent.text
@@ -83,7 +82,7 @@ func (a *app) writeWords(b *strings.Builder, g, planned privacy.Guarantee, spent
 	}
 }
 
-// brief is the report of a training in a few lines.
+// brief returns a report of a training in a few lines.
 func (r *trainResult) brief(a *app, synthetic bool, planned privacy.Guarantee) string {
 	var b strings.Builder
 	from := fmt.Sprintf("%d %s of %s", r.Records, r.unit(), r.Data)
@@ -93,7 +92,7 @@ func (r *trainResult) brief(a *app, synthetic bool, planned privacy.Guarantee) s
 	r.writeMade(&b, r.Task, from, r.schema)
 	r.writeBasis(&b)
 	r.writeSummary(&b, r.Heldout, r.unit(), r.Public)
-	writeWeights(&b, r.Weights) // asked for by --intervals
+	writeWeights(&b, r.Weights) // requested by --intervals
 	g := r.Guarantee
 	if r.InAll != nil && r.HeldPrivate != nil {
 		warnings, assumptions := g.Warnings, g.Assumptions
@@ -114,7 +113,7 @@ func (r *trainResult) brief(a *app, synthetic bool, planned privacy.Guarantee) s
 	return b.String()
 }
 
-// writeNext suggests uses of the model of a task.
+// writeNext suggests commands for the next use of the model.
 func (o *runOutcome) writeNext(b *strings.Builder, task string) {
 	switch {
 	case o.Model == "":
@@ -126,7 +125,7 @@ func (o *runOutcome) writeNext(b *strings.Builder, task string) {
 	}
 }
 
-// writeSummary writes the one figure that says most about n held-out records or persons.
+// writeSummary writes the most important measure of n held-out records or persons.
 func (r *heldResult) writeSummary(b *strings.Builder, n int, unit string, public bool) {
 	if r.HeldProblem != "" {
 		line(b, "held out", "no figures: %s", r.HeldProblem)
@@ -150,14 +149,14 @@ func (r *heldResult) writeSummary(b *strings.Builder, n int, unit string, public
 	}
 }
 
-// headline is the first exact figure of a model.
+// headline returns the first exact measure of a model.
 func headline(e *evaluation) string {
 	first, _, _ := strings.Cut(figures(e, "%s %s\n"), "\n")
 	return first
 }
 
-// brief is the report of a private evaluation in a few lines. All figures are shown if nobody named a
-// file for them.
+// brief returns a report of a private evaluation in a few lines. If no file was named for the figures, it shows
+// all figures.
 func (r *privateResult) brief(a *app) string {
 	var b strings.Builder
 	if r.Chosen != nil {
@@ -178,7 +177,7 @@ func (r *privateResult) brief(a *app) string {
 		r.writeNextOf(&b)
 	} else if r.Out != "" {
 		line(&b, "next", "all figures and the derivation are in %s", r.Out)
-	} else { // of public data
+	} else { // the data are public
 		line(&b, "next", "--out FILE keeps these figures, with the derivation")
 	}
 	return b.String()

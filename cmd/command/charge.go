@@ -10,48 +10,50 @@ import (
 	"dyad/internal/files"
 )
 
-// charging is a command that charges. The command fills in flags, plan and text of its kind of run; what is done with them, and in
-// which order, is in run alone.
+// charging describes a command that charges a privacy budget. The command sets the flags, the plan and the texts of its
+// kind of run. Method perform alone determines what is done and in which order.
 type charging struct {
 	runFlags
 	as      target
-	inputs  []string      // files that are read; nothing replaces them
-	every   time.Duration // between checkpoints; 0: none
-	doing   string        // for the bar of progress
+	inputs  []string      // input files, which no output may replace
+	every   time.Duration // time between checkpoints, 0 for no checkpoints
+	doing   string        // text for the progress bar
 	page    pageFlag
 	track   trackFlag
 	outcome *runOutcome
 
-	// recovered tells of a result that was released before and has just got its name; nil: it is a model.
+	// recovered reports a result that was released before and has just received its name. If it is nil, the
+	// result is a model.
 	recovered func(saved *lib.Outcome, l *lib.Ledger) error
-	// after is what such a run has to do besides; nil: nothing.
+	// after does the remaining work of a recovered run. If it is nil, there is no such work.
 	after func() error
-	// plan reads and plans. There is no charge.
+	// plan reads the data and makes the plan. It charges nothing.
 	plan func() (planned, error)
-	// begin is what comes with an open ledger, before anything is charged; nil: nothing.
+	// begin is called with the open ledger before anything is charged. It can be nil.
 	begin func(o lib.Run) error
-	// run carries the plan out, and fills in the outcome. done is true if there is a result, even with an error.
+	// run carries out the plan and sets the outcome. done is true if there is a result, even if there is also an error.
 	run func(o lib.Run) (done bool, err error)
-	// tell prints the result, draw writes its page, and tracked is what a run folder has of it.
+	// tell prints the result, draw writes its page, and tracked returns the contents of its run folder.
 	tell    func() error
 	draw    func(out *files.Output, l *lib.Ledger) error
 	tracked func() (file string, r trackedRun)
 }
 
-// planned is what a command has read and planned.
+// planned holds the data that a command has read and its plan.
 type planned struct {
-	plan     *algorithms.Plan // its warnings are told; nil: only the others
+	plan     *algorithms.Plan // plan whose warnings are shown; if nil, only the other warnings are shown
 	warnings []string
-	delta    float64 // of what was spent in all, over n records
+	delta    float64 // delta at which the total spending is stated, over n records
 	n        int
-	ask      []string // what a person has to agree to before a new charge
-	models   []string // files of models that were released before: what they tell of the same records must be in this ledger
-	free     bool     // public data without a file that was asked for: no result is kept
-	close    func()   // nil: closed
+	ask      []string // questions that a person has to confirm before a new charge
+	models   []string // files of models released before; their releases from the same records must be in this ledger
+	free     bool     // public data and no output file requested: no result is kept
+	close    func()   // releases resources; nil if there is nothing to release
 }
 
-// perform is the one way of every command that charges. Names are checked before a file is read, and a result that only lacks its
-// name gets it; then come the plan, warnings, consent, the ledger and what it says, charge and run, the report, the page.
+// perform executes every command that charges. It checks names before it reads a file. If a result exists and only
+// lacks its name, perform gives the result its name. Otherwise it goes through the plan, warnings, consent, the ledger,
+// the charge, the run, the report and the page, in this order.
 func (k charging) perform(a *app) error {
 	if err := k.as.check(k.Force, append(k.inputs, k.Ledger)...); err != nil {
 		return err
@@ -127,7 +129,7 @@ func (k charging) perform(a *app) error {
 	return errors.Join(away, err)
 }
 
-// model tells of a model that has just got its name.
+// model reports a model that has just received its name.
 func (k charging) model(a *app, saved *lib.Outcome, l *lib.Ledger) error {
 	m, err := lib.Load(saved.File)
 	if err != nil {
@@ -141,7 +143,8 @@ func (k charging) model(a *app, saved *lib.Outcome, l *lib.Ledger) error {
 	return a.emit(r, b.String())
 }
 
-// settled is what a run returns that has filled in its outcome: there is a result without an error, and elsewhere than asked for.
+// settled returns the results of a run that has set its outcome. There is a result if there is no error, or if the
+// error only states that the result was saved elsewhere than requested.
 func settled(away error) (done bool, err error) { return away == nil || isElsewhere(away), away }
 
 // writeReleased reports that a run was released before.
@@ -149,7 +152,7 @@ func (o *runOutcome) writeReleased(b *strings.Builder, saved *lib.Outcome) {
 	line(b, "ledger", "run %s was released on %s; nothing more was charged", o.Run, saved.Released.Format("2006-01-02"))
 }
 
-// noteReleased tells of a result that is not a model; what it is, with "is" or "are".
+// noteReleased reports a released result that is not a model. what names the result, followed by "is" or "are".
 func (k charging) noteReleased(a *app, saved *lib.Outcome, what string) error {
 	a.note("dyad: run %s was released on %s, and its %s saved as %s; nothing more was charged", k.Resume, saved.Released.Format("2006-01-02"), what, saved.File)
 	return nil

@@ -29,7 +29,7 @@ type clusterCmd struct {
 	runFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (clusterCmd) Help() string {
 	return `Private k-means: every round releases the numbers and the sums of the records of all clusters with noise, in one charge for
 all rounds. With --metric records are compared by a metric that was learned before, such as one from must-link and
@@ -57,13 +57,13 @@ type clusterResult struct {
 	Report  algorithms.Report `json:"report"`
 }
 
-// Run plans or clusters.
+// Run prints the plan or carries out the clustering.
 func (c *clusterCmd) Run(a *app) error {
 	schema, metric, err := c.schema(a)
 	if err != nil {
 		return err
 	}
-	if schema.ByPerson() { // before rows are read as records
+	if schema.ByPerson() { // refuse persons before rows are read as records
 		_, err := lib.PlanClusters(lib.Shape{PersonRows: schema.PersonCap()}, lib.ClusterOptions{})
 		return err
 	}
@@ -81,7 +81,7 @@ func (c *clusterCmd) Run(a *app) error {
 	return c.cluster(a, schema, metric)
 }
 
-// schema returns the schema of the data, as the metric encodes them if there is one.
+// schema returns the schema of the data. If there is a metric, data are encoded as for the metric.
 func (c *clusterCmd) schema(a *app) (*dataset.Schema, *model, error) {
 	schema, err := dataset.LoadUnlabelledSchema(c.Schema)
 	if err != nil || c.Metric == "" {
@@ -144,7 +144,7 @@ func (c *clusterCmd) cluster(a *app, schema *dataset.Schema, metric *model) erro
 	}.perform(a)
 }
 
-// recovered tells of clusters that an earlier program had released.
+// recovered reports clusters that an earlier command had released.
 func (c *clusterCmd) recovered(a *app, saved *lib.Outcome, l *lib.Ledger, r *clusterResult) error {
 	found, err := lib.LoadClusters(saved.File)
 	if err != nil {
@@ -173,7 +173,7 @@ func (r *clusterResult) writeClusters(b *strings.Builder) {
 	line(b, "model", "%s (assign records: dyad predict %s --data FILE)", r.Model, r.Model)
 }
 
-// brief is the report in a few lines.
+// brief returns the report in a few lines.
 func (r *clusterResult) brief(a *app, planned privacy.Guarantee) string {
 	var b strings.Builder
 	r.writeClusters(&b)

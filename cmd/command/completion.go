@@ -16,7 +16,7 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"Shell: bash, zsh or fish."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (completionCmd) Help() string {
 	return `Prints a script that completes commands, flags, values with a fixed list, and files. It starts no program. The Debian
 package has the scripts in their places. Otherwise, for bash, zsh (a folder of $fpath) and fish:
@@ -41,25 +41,25 @@ func (c *completionCmd) Run(a *app) error {
 	return err
 }
 
-// place is a command line up to a word that is to be completed.
+// place is a command line up to the word that is to be completed.
 type place struct {
-	at    string  // the commands so far, each after a space
-	next  []named // commands that may follow
+	at    string  // commands so far, each preceded by a space
+	next  []named // commands that can follow
 	flags []taken
-	first []string // values of the first argument, if they are known
+	first []string // values of the first argument, if known
 }
 
 type named struct{ name, help string }
 
-// taken is a flag with what it takes.
+// taken is a flag with its possible values.
 type taken struct {
 	named
 	short  rune
-	alone  bool     // without a value
-	values []string // all that it takes, if they are known; else a file or anything
+	alone  bool     // the flag takes no value
+	values []string // all possible values, if known; otherwise a file or any text
 }
 
-// completions are all places of the command line, in the order of the help.
+// completions returns all places of the command line, in the order of the help.
 func completions() ([]place, error) {
 	parser, err := wholeGrammar()
 	if err != nil {
@@ -101,7 +101,7 @@ func completions() ([]place, error) {
 	return out, nil
 }
 
-// valuesOf are the values that a flag or an argument takes, nil if others are taken as well.
+// valuesOf returns the possible values of a flag or an argument. It returns nil if other values are accepted as well.
 func valuesOf(v *kong.Value) []string {
 	var values []string
 	switch v.Name {
@@ -125,14 +125,14 @@ func valuesOf(v *kong.Value) []string {
 	return slices.DeleteFunc(slices.Compact(values), func(s string) bool { return s == "" })
 }
 
-// firstSentence is the begin of a help text, without its full stop.
+// firstSentence returns the first sentence of a help text without its full stop.
 func firstSentence(text string) string {
 	text, _, _ = strings.Cut(text, "; ")
 	text, _, _ = strings.Cut(text, ". ")
 	return strings.TrimSuffix(text, ".")
 }
 
-// names are the words of flags, long and short.
+// flagWords returns the names of the flags, long and short.
 func (p place) flagWords() string {
 	var b strings.Builder
 	for _, f := range p.flags {
@@ -152,7 +152,7 @@ func (p place) nextWords() string {
 	return strings.Join(append(names, p.first...), " ")
 }
 
-// follow writes the patterns of a case that goes one command on.
+// follow returns the patterns of a case statement that moves on by one command.
 func follow(places []place, separator string) string {
 	var all []string
 	for _, p := range places {
@@ -163,7 +163,7 @@ func follow(places []place, separator string) string {
 	return strings.Join(all, separator)
 }
 
-// valueCases writes, for each place and flag with known values, a line of a case.
+// valueCases writes a line of a case statement for each place and flag with known values.
 func valueCases(b *strings.Builder, places []place, line string) {
 	for _, p := range places {
 		for _, f := range p.flags {
@@ -174,7 +174,7 @@ func valueCases(b *strings.Builder, places []place, line string) {
 	}
 }
 
-// bashCompletion is the script for bash 4 and later. An equals sign is a word of its own there.
+// bashCompletion returns the script for bash 4 and later. In bash, an equals sign is a separate word.
 func bashCompletion(places []place) string {
 	var b strings.Builder
 	b.WriteString(`# bash completion of dyad, written by "dyad completion bash"
@@ -210,7 +210,7 @@ complete -o default -F _dyad dyad
 	return b.String()
 }
 
-// zshQuoted is a name with its description for _describe.
+// zshQuoted returns a name with its description for _describe.
 func zshQuoted(n named) string {
 	text := strings.ReplaceAll(n.name, ":", `\:`)
 	if n.help != "" {
@@ -219,7 +219,7 @@ func zshQuoted(n named) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// zshCompletion is the script for zsh, for a folder of $fpath or to be sourced.
+// zshCompletion returns the script for zsh, to be put into a folder of $fpath or to be sourced.
 func zshCompletion(places []place) string {
 	var b strings.Builder
 	b.WriteString(`#compdef dyad
@@ -272,12 +272,12 @@ fi
 	return b.String()
 }
 
-// fishQuoted is a text in single quotes.
+// fishQuoted returns a text in single quotes.
 func fishQuoted(text string) string {
 	return "'" + strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\\`), "'", `\'`) + "'"
 }
 
-// fishCompletion is the script for fish 3 and later.
+// fishCompletion returns the script for fish 3 and later.
 func fishCompletion(places []place) string {
 	var b strings.Builder
 	b.WriteString(`# fish completion of dyad, written by "dyad completion fish"

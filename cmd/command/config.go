@@ -17,11 +17,11 @@ import (
 	"dyad/engine/dataset/strictyaml"
 )
 
-// placeFlags name files and machines of a run, or its seed. A model may be published, so
-// its file has none of them.
+// placeFlags lists flags that name files and machines of a run, or its seed. A model can be published, so its
+// file contains none of them.
 const placeFlags = "config with track report log-format data labels schema out ledger resume seed dir state plot server listen cert key ca token tokens memory plan models candidates recipe users records pairs reference neighbours part-out merge init metric protocol compare figures on pages answers out-schema held-out held-out-schema peers curves witness signature approved"
 
-// setting is a line of a file of --config, or a --set, which has no line.
+// setting is a line of a file of --config, or a --set, which has no line number.
 type setting struct {
 	flag   string
 	line   int
@@ -29,15 +29,15 @@ type setting struct {
 	list   bool
 }
 
-// config is what --set and the file of --config give; nil without them.
+// config holds the settings of --set and of the file of --config. It is nil without them.
 type config struct {
 	path     string
-	settings []setting // those of --set first
+	settings []setting // settings of --set first
 }
 
 var givesSettings = regexp.MustCompile(`^--(config|set)(=|$)`)
 
-// set adds what --set gives.
+// set adds the settings of --set.
 func (c *config) set(all []string) {
 	for _, text := range all {
 		name, value, valued := strings.Cut(text, "=")
@@ -53,7 +53,7 @@ func (c *config) set(all []string) {
 	}
 }
 
-// place is where a setting is.
+// place returns the position of a setting.
 func (c *config) place(s setting) string {
 	if s.line == 0 {
 		return "--set " + s.flag
@@ -61,7 +61,7 @@ func (c *config) place(s setting) string {
 	return fmt.Sprintf("%s:%d", c.path, s.line)
 }
 
-// twice is the error of a setting with several values that takes one.
+// twice returns the error for a setting with several values that takes only one.
 func (c *config) twice(s setting) error {
 	why := " is given twice, or as a flag as well; it takes one value"
 	if s.line > 0 {
@@ -70,8 +70,8 @@ func (c *config) twice(s setting) error {
 	return badInput("%s%s", c.place(s), why)
 }
 
-// withConfig appends to the arguments, as flags, what --set gives and then what the file of --config gives. Those that are given on the
-// command line stay as they are.
+// withConfig appends flags to the arguments: first the settings of --set, then those of the file of --config. Flags
+// that the command line has already are not changed.
 func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 	if !slices.ContainsFunc(args, givesSettings.MatchString) {
 		return args, nil, nil
@@ -125,7 +125,7 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 		switch {
 		case s.flag == "" && s.line == 0:
 			return nil, nil, badInput("--set is %q, want KEY=VALUE", "="+s.values[0])
-		case strings.HasPrefix(command.Path(), "plan ") && s.flag == "report" && s.line > 0: // of the training
+		case strings.HasPrefix(command.Path(), "plan ") && s.flag == "report" && s.line > 0: // flags of the training
 			continue
 		case f == nil && s.flag == "algorithm" && len(command.Positional) > 0 && command.Positional[0].Name == s.flag:
 			if !given["argument"] {
@@ -161,7 +161,7 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 	if at < 0 {
 		at = len(args)
 	}
-	var rest []string // without --set: its settings are flags from here on
+	var rest []string // arguments without --set, whose settings have become flags
 	for i := 0; i < at; i++ {
 		if args[i] == "--set" {
 			i++
@@ -194,7 +194,7 @@ func (c *config) read() error {
 	return badInput("%s: want lines such as \"epsilon: 1\", the names of flags with their values", c.path)
 }
 
-// add adds the settings of a mapping, which are of a part of a recipe if it is not "".
+// add adds the settings of a mapping. If part is not "", the settings belong to this part of a recipe.
 func (c *config) add(pairs []*ast.MappingValueNode, part string) error {
 	for _, p := range pairs {
 		key := p.Key.GetToken()
@@ -227,7 +227,7 @@ func (c *config) add(pairs []*ast.MappingValueNode, part string) error {
 	return nil
 }
 
-// mapping are the lines of a mapping, or nil for another value.
+// mapping returns the lines of a mapping, or nil for a value of another kind.
 func mapping(n ast.Node) []*ast.MappingValueNode {
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -238,7 +238,7 @@ func mapping(n ast.Node) []*ast.MappingValueNode {
 	return nil
 }
 
-// scalar is the text of a value as it would stand on the command line.
+// scalar returns the text of a value in the form that it would have on the command line.
 func scalar(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -253,7 +253,8 @@ func scalar(n ast.Node) (string, bool) {
 
 var flagInMessage = regexp.MustCompile(`--([\w-]+)(?: (\d\S*|[A-Z]+\b))?`)
 
-// spelled writes what --set gave as it was given, in a message: keys alone, as they are never flags, or all of it.
+// spelled restores, in a message, the spelling in which --set was given. If all is false, it restores only keys,
+// because keys are never flags.
 func (c *config) spelled(message string, all bool) string {
 	if c == nil {
 		return message
@@ -267,7 +268,7 @@ func (c *config) spelled(message string, all bool) string {
 	})
 }
 
-// explain adds the line of the file to a message about a flag that came from there.
+// explain adds the line of the file to a message about a flag that came from the file.
 func (c *config) explain(message string) string {
 	m := flagInMessage.FindStringSubmatch(message)
 	if c == nil || m == nil {
@@ -280,7 +281,7 @@ func (c *config) explain(message string) string {
 	return fmt.Sprintf("%s (%s, line %d, unless the command line has it)", c.spelled(message, true), c.path, c.settings[i].line)
 }
 
-// used are the flags of a command line and its file, with their values.
+// used returns the flags of a command line and of its file, with their values.
 func used(command *kong.Context) map[string]any {
 	all := map[string]any{}
 	for _, p := range command.Path {
@@ -299,7 +300,7 @@ func used(command *kong.Context) map[string]any {
 	return all
 }
 
-// withOptions adds the used options to a report in JSON.
+// withOptions adds the options in use to a report in JSON.
 func withOptions(report []byte, options map[string]any) ([]byte, error) {
 	body, isObject := strings.CutSuffix(strings.TrimSpace(string(report)), "\n}")
 	if options == nil || !isObject {

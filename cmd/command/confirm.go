@@ -17,8 +17,8 @@ type confirmFlag struct {
 	Yes bool `short:"y" help:"Do not ask before something is charged that cannot be taken back, or before a training of more than ten minutes."`
 }
 
-// confirm tells what will be done and asks for it on a terminal. Without one, or without
-// agreement, it is bad input, before any charge.
+// confirm shows what will be done and asks for confirmation on a terminal. Without a terminal or without
+// agreement, it returns a bad input error, before any charge.
 func (f confirmFlag) confirm(a *app, what string) error {
 	if f.Yes {
 		return nil
@@ -40,8 +40,8 @@ func (f confirmFlag) confirm(a *app, what string) error {
 	return badInput("not confirmed; no budget was charged")
 }
 
-// unprotected asks before a training without privacy on data that are not public by their schema
-// or a flag. A run that is resumed was asked for before. No data are read.
+// unprotected asks for confirmation before a training without privacy on data that neither their schema nor a
+// flag declares public. A resumed run was confirmed before and is not asked about. No data are read.
 func (f confirmFlag) unprotected(a *app, mode, schema string, public, resumed bool) error {
 	if mode != algorithms.NonPrivate.String() || public || resumed || schema == "" {
 		return nil
@@ -58,7 +58,7 @@ type unsoundFlag struct {
 	PaperUnsound bool `needs:"mode=paper" help:"With --mode paper, and --public-data unless it is a plan: drop the burn-in that keeps offpairstrc, offpairc, onpairstrc and onpairc from taking a step, and take the corrected step of dpgdc2, to see what they would do. The paper's claim does not cover that, and every output says so."`
 }
 
-// checkUnsound refuses the flag where it could touch private data. No data were read.
+// checkUnsound returns an error if the flag could affect private data. No data have been read at this point.
 func (unsoundFlag) checkUnsound(public bool) error {
 	if !public {
 		return badInput("--paper-unsound is for public data: say --public-data, which it needs besides a public schema. The paper proves nothing about its schedule")

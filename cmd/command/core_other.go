@@ -2,5 +2,5 @@
 
 package command
 
-// noCores does nothing: the system dumps no memory of a program into its folder.
+// noCores does nothing on systems that write no core dumps into the folder of a program.
 func noCores() {}

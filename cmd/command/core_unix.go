@@ -4,5 +4,6 @@ package command
 
 import "syscall"
 
-// noCores keeps the records in memory out of core dumps: of this process and of those that it starts.
+// noCores disables core dumps of this process and of processes that it starts, because a core dump would
+// contain the records in memory.
 func noCores() { _ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}) }

@@ -50,12 +50,12 @@ type curveCmd struct {
 	pageFlag
 }
 
-// privateCurve are the flags of a curve on private data.
+// privateCurve holds the flags of a curve on private data.
 type privateCurve struct {
 	HoldoutEpsilon *float64 `placeholder:"E" help:"As for train, of the figures of every run on private data."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (curveCmd) Help() string {
 	return `Draws the AUC against epsilon: the mean over splits with a band of one standard error, and the model without
 privacy as the ceiling, the best of three ridges. Runs that are in PREFIX.csv are kept, so an interrupted command
@@ -82,7 +82,7 @@ type curveResult struct {
 	Failures int                  `json:"runs_without_value"`
 }
 
-// Run draws a curve.
+// Run computes and draws a curve.
 func (c *curveCmd) Run(a *app) error {
 	page, err := c.output(c.Force, c.Data.and(c.Plan, c.Schema, c.Labels, c.Ledger)...)
 	if err != nil {
@@ -164,7 +164,7 @@ func (c *curveCmd) Run(a *app) error {
 	return errors.Join(err, a.curvePage(page, r, p.Figures(r.Means)))
 }
 
-// curveError drops the prefix of the package and marks bad input.
+// curveError removes the prefix of the package from an error and marks bad input.
 func curveError(err error) error {
 	var bad *experiment.InputError
 	if errors.As(err, &bad) {
@@ -173,7 +173,7 @@ func curveError(err error) error {
 	return err
 }
 
-// planned is the plan of a file, of public data.
+// planned returns the plan for a file of public data.
 func (c *curveCmd) planned() (*experiment.Plan, []string, error) {
 	for flag, given := range map[string]bool{
 		"--data": c.Data.given(), "--dataset": c.Dataset != "", "--synthetic": c.Synthetic != "", "-n": c.N != nil, "--epsilon": c.Epsilons != nil,
@@ -194,7 +194,7 @@ func (c *curveCmd) planned() (*experiment.Plan, []string, error) {
 	return p, []string{folder}, err
 }
 
-// source is the data set of the flags, and what was read if it is private.
+// source returns the data set of the flags, and the data that were read if they are private.
 func (c *curveCmd) source(a *app) (experiment.Data, *dataset.Dataset, error) {
 	switch {
 	case c.Data.given():
@@ -211,12 +211,12 @@ func (c *curveCmd) source(a *app) (experiment.Data, *dataset.Dataset, error) {
 		d.Synthetic, d.Name = "clinical", "clinical"
 	}
 	if d.Synthetic != "ar1" && d.Synthetic != "scores" {
-		d.Features = 0 // the generator has its own
+		d.Features = 0 // the generator defines the number of features
 	}
 	return c.sized(d, c.Records), nil, nil
 }
 
-// read reads a file; set is nil if it is public.
+// read reads a file. set is nil if the data are public.
 func (c *curveCmd) read(a *app, name string, from dataFiles, s *dataset.Schema, public bool) (d experiment.Data, set *dataset.Dataset, err error) {
 	grouped := slices.ContainsFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleGroup })
 	if err := (input.Needs{Ungrouped: "the schema has query groups, and a curve compares all records; give the column the role ignore"}).Of(input.Lacks{Ungrouped: grouped}); err != nil {
@@ -238,7 +238,7 @@ func (c *curveCmd) read(a *app, name string, from dataFiles, s *dataset.Schema, 
 	return d, set, nil
 }
 
-// plainName is a name as plans and files have it.
+// plainName returns a name in the form used in plans and file names.
 func plainName(name string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
 		if r < 128 && (r == '-' || r == '.' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
@@ -248,7 +248,7 @@ func plainName(name string) string {
 	}, name), "-._")
 }
 
-// fromCatalog reads the first file of a data set of the catalogue by its ready schema.
+// fromCatalog reads the first file of a data set of the catalogue with its ready-made schema.
 func (c *curveCmd) fromCatalog(a *app) (d experiment.Data, set *dataset.Dataset, err error) {
 	e, ok := catalog.Find(c.Dataset)
 	if !ok || e.Schema == "" {
@@ -276,7 +276,7 @@ func (c *curveCmd) fromCatalog(a *app) (d experiment.Data, set *dataset.Dataset,
 	return c.read(a, e.Name, dataFiles{asked: []string{path}, names: []string{path}}, s, true)
 }
 
-// sized has the numbers of training records of the flags, of n units.
+// sized returns d with the numbers of training records given by the flags, for n units.
 func (c *curveCmd) sized(d experiment.Data, n int) experiment.Data {
 	if d.N = c.N; d.N == nil {
 		d.N = []int{int(float64(n)*(1-c.Holdout) + 0.5)}
@@ -284,11 +284,11 @@ func (c *curveCmd) sized(d experiment.Data, n int) experiment.Data {
 	return d
 }
 
-// ceilingRidges are the ridges of the models without privacy. The best of them is the ceiling: a
-// poor one would flatter private models.
+// ceilingRidges are the L2 coefficients of the models without privacy. The best of these models is the ceiling.
+// A poor ceiling would make private models look better than they are.
 var ceilingRidges = []any{3.0, 0.3, 0.03}
 
-// epsilons returns the epsilons of the trainings, ascending.
+// epsilons returns the epsilons of the trainings in ascending order.
 func (c *curveCmd) epsilons() []float64 {
 	if c.Epsilons == nil {
 		return []float64{0.1, 0.3, 1, 3, 10}
@@ -304,7 +304,7 @@ func (c *curveCmd) names() []string {
 	return c.Algorithms
 }
 
-// plan is the plan of the flags for public data.
+// plan returns the plan of the flags for public data.
 func (c *curveCmd) plan(d experiment.Data) (*experiment.Plan, error) {
 	p := experiment.Plan{Title: d.Name, Task: c.Task, Data: []experiment.Data{d}, Epsilon: c.epsilons(), Delta: c.Delta, Splits: cmp.Or(c.Splits, 10), Noises: c.Noises, Seed: c.PublicSeed}
 	for _, name := range c.names() {
@@ -333,7 +333,7 @@ func (r curveResult) text() string {
 		}
 		fmt.Fprintf(w, "%s\t%d\t%g\t%s\t%s\t%s\t%d\n", s.Data, s.N, s.Epsilon, strings.TrimSpace(s.Algorithm+" "+s.Options), value, deviation, s.Splits)
 	}
-	_ = w.Flush() // to memory
+	_ = w.Flush() // cannot fail: it writes to memory
 	if r.Failures > 0 {
 		fmt.Fprintf(&b, "%d runs gave no value; the column status of %s says why\n", r.Failures, r.CSV)
 	}

@@ -17,7 +17,8 @@ import (
 	"dyad/privacy"
 )
 
-// checkPrivate refuses flags that a curve of private data cannot have, before they are read.
+// checkPrivate returns an error for flags that a curve of private data cannot have. It is called before the
+// data are read.
 func (c *curveCmd) checkPrivate() error {
 	switch {
 	case c.HoldoutEpsilon == nil:
@@ -30,7 +31,8 @@ func (c *curveCmd) checkPrivate() error {
 	return nil
 }
 
-// privateCurveResult is the JSON output of a curve of private data: its file, what was spent, and the files that were drawn of it.
+// privateCurveResult is the JSON output of a curve of private data: the content of its file, the total spending, and
+// the files drawn from it.
 type privateCurveResult struct {
 	runOutcome
 	Report  algorithms.Report `json:"report"`
@@ -42,11 +44,11 @@ type privateCurveResult struct {
 
 func (r privateCurveResult) saved() (run, file string) { return r.Run, r.Out }
 
-// points are the options of a curve of private data with n records to train.
+// points returns the options of a curve of private data with n training records.
 func (c *curveCmd) points(n int) (o lib.CurveOptions, err error) {
 	o = lib.CurveOptions{Epsilons: c.epsilons(), Delta: c.Delta, Training: n, Splits: c.Splits, Draws: c.Noises, HeldEpsilon: *c.HoldoutEpsilon, Confidence: defaultConfidence}
 	o.Names.Data = c.Data.String()
-	o.Names.Ledger, _ = c.path() // opening it reports the error
+	o.Names.Ledger, _ = c.path() // opening the ledger reports the error
 	for _, name := range c.names() {
 		s := lib.Setting{Name: name, Options: lib.Options{Task: c.Task}}
 		if name != algorithms.AutoName {
@@ -59,7 +61,7 @@ func (c *curveCmd) points(n int) (o lib.CurveOptions, err error) {
 	return o, nil
 }
 
-// private releases the curve of private data. Everything is charged at once.
+// private releases the curve of private data. All its points are charged together.
 func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page *files.Output) error {
 	data := lib.NewData(set)
 	units := data.Shape().Records
@@ -94,7 +96,7 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page
 			return false, a.charged(away)
 		}
 		r.Guarantee, r.Run, r.Report, r.Rows, r.Out = found.Guarantee, found.Run, found.Report, found.Rows, found.Out
-		return away == nil, asResult(away) // its files belong together
+		return away == nil, asResult(away) // the files of a curve belong together
 	}
 	figure := func() experiment.Figure { return c.figure(d.Name, o, r.Rows) }
 	k.tell = func() (err error) {
@@ -115,7 +117,7 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page
 	return k.perform(a)
 }
 
-// figure is the mean of the released AUCs of each epsilon, and as a band the mean of their intervals.
+// figure returns the mean of the released AUCs for each epsilon, with the mean of their intervals as a band.
 func (c *curveCmd) figure(name string, o lib.CurveOptions, rows []curve.Row) experiment.Figure {
 	f := experiment.Figure{
 		Title: fmt.Sprintf("%s, n = %d\nreleased privately; band: interval", name, o.Training), X: "epsilon of the training", LogX: true, Ticks: o.Epsilons, Y: "AUC",
@@ -136,7 +138,7 @@ func (c *curveCmd) figure(name string, o lib.CurveOptions, rows []curve.Row) exp
 	return f
 }
 
-// draws are the files that are drawn of a curve of private data: its rows, then pictures.
+// draws returns the names of the files drawn from a curve of private data: the table of its rows, then pictures.
 func (c *curveCmd) draws() []string {
 	names := []string{c.Out + ".csv"}
 	for _, f := range c.Format {
@@ -145,7 +147,7 @@ func (c *curveCmd) draws() []string {
 	return names
 }
 
-// table is the CSV of the rows.
+// table returns the rows as CSV.
 func (r *privateCurveResult) table() []byte {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
@@ -157,7 +159,7 @@ func (r *privateCurveResult) table() []byte {
 			fmt.Sprintf("%.6f", x.AUC), fmt.Sprintf("%.6f", x.Low), fmt.Sprintf("%.6f", x.High),
 		})
 	}
-	_ = w.WriteAll(lines) // to memory
+	_ = w.WriteAll(lines) // cannot fail: it writes to memory
 	return []byte(b.String())
 }
 

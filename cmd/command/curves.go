@@ -15,15 +15,15 @@ import (
 	"dyad/internal/page"
 )
 
-// mostCurves is how many curves a page draws.
+// mostCurves is the largest number of curves on a page.
 const mostCurves = 12
 
-// curvesFlag asks for the curves of a model.
+// curvesFlag is the flag that requests the curves of a model.
 type curvesFlag struct {
 	Curves string `writes:"curves" placeholder:"FILE" help:"Write what each column adds to a linear score: numbers as JSON, or a figure of the columns of numbers as SVG, PDF or PNG, by the ending. Interactions are in JSON only. They follow from the model file alone."`
 }
 
-// check refuses a file or a model without curves.
+// check returns an error if the file cannot be written or the model has no curves.
 func (f curvesFlag) check(m *model, force bool, others ...string) (*files.Output, error) {
 	if f.Curves == "" {
 		return nil, nil
@@ -76,7 +76,7 @@ func (f curvesFlag) write(m *model, out *files.Output) error {
 // bandWords describe the coverage of a band.
 const bandWords = "95 % for the noise that was added to the signed sum, the second moments (to first order) and the gradients, over the whole curve at once, given the matrix, ridge, damping and length as released; not for the noise of the number of positives and the centre, the shrinkage by the ridge, or the sampling of the records"
 
-// curveFigure is the figure of a column of numbers.
+// curveFigure returns the figure of a numeric column.
 func curveFigure(c curves.Curve) experiment.Figure {
 	f := experiment.Figure{Title: c.Name, X: c.Name, Y: "adds to the score"}
 	x := c.X
@@ -96,14 +96,14 @@ func curveFigure(c curves.Curve) experiment.Figure {
 	return f
 }
 
-// curvesSection are the curves of a model whose schema has a basis.
+// curvesSection returns the section of a page with the curves of a model whose schema has a basis.
 func curvesSection(m *model) (s page.Section, err error) {
 	if !m.Encoder.IsCurved() || m.Pairs != nil || m.Tuples != nil {
 		return s, nil
 	}
 	all, err := m.Curves()
 	if err != nil {
-		return s, nil // of a metric or a network
+		return s, nil // a metric or a network has no curves
 	}
 	s = page.Section{ID: "curves", Title: "Curves", Text: []string{
 		"A score is the sum of what the columns and interactions add; of a record longer than 1 it is divided by its norm. Each curve has the mean 0 over its range.",

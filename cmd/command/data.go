@@ -23,20 +23,20 @@ type dataCmd struct {
 	Verify  dataVerifyCmd  `cmd:"" help:"Check files against the catalogue of public data sets."`
 }
 
-// dataFiles are the files of --data, each a file, a folder or a pattern; several are read as
-// one, in this order.
+// dataFiles holds the files of --data. Each is a file, a folder or a pattern. Several are read as one data set,
+// in this order.
 type dataFiles struct {
 	asked []string
-	names []string // of the files that these stand for
+	names []string // names of all files after expansion
 }
 
-// Decode implements kong.MapperValue; a flag that is given again adds files.
+// Decode implements kong.MapperValue. A repeated flag adds files.
 func (f *dataFiles) Decode(c *kong.DecodeContext) error {
 	var name string
 	if err := c.Scan.PopValueInto("file", &name); err != nil {
 		return err
 	}
-	if name == "" { // checkTags refuses it
+	if name == "" { // checkTags refuses an empty name
 		f.asked = append(f.asked, "")
 		return nil
 	}
@@ -50,10 +50,10 @@ func (f *dataFiles) Decode(c *kong.DecodeContext) error {
 
 func (f dataFiles) given() bool { return len(f.names) > 0 }
 
-// String returns the requested value.
+// String returns the value of the flag as it was given.
 func (f dataFiles) String() string { return strings.Join(f.asked, ", ") }
 
-// flags ask for the same again.
+// flags returns the flags that request the same files.
 func (f dataFiles) flags() string {
 	var all []string
 	for _, name := range f.asked {
@@ -65,10 +65,10 @@ func (f dataFiles) flags() string {
 	return strings.Join(all, " ")
 }
 
-// and are the files and others that a command reads.
+// and returns others together with the files.
 func (f dataFiles) and(others ...string) []string { return append(others, f.names...) }
 
-// shared is how many of the files are among others.
+// shared returns the number of files that are also in others.
 func (f dataFiles) shared(others dataFiles) (n int) {
 	for _, name := range f.names {
 		if slices.ContainsFunc(others.names, func(other string) bool { return files.Same(name, other) }) {
@@ -78,12 +78,12 @@ func (f dataFiles) shared(others dataFiles) (n int) {
 	return n
 }
 
-// labelsFlag names the labels of formats that keep them in a second file.
+// labelsFlag is the flag that names the labels file, for formats that keep labels in a second file.
 type labelsFlag struct {
 	Labels string `placeholder:"FILE" help:"File of the labels, for NPY and IDX. Default: what the schema says, else the usual name next to the data."`
 }
 
-// options are o with the flag.
+// options returns o with the flag applied.
 func (f labelsFlag) options(o dataset.Options) dataset.Options {
 	o.LabelsFile = f.Labels
 	return o

@@ -18,7 +18,7 @@ type cacheFlag struct {
 	Dir string `placeholder:"DIR" help:"Folder of the data sets. Default: $XDG_CACHE_HOME/dyad, else ~/.cache/dyad."`
 }
 
-// folder is where the files of a data set are.
+// folder returns the folder of a data set.
 func (f cacheFlag) folder(name string) (string, error) {
 	if f.Dir != "" {
 		return filepath.Join(f.Dir, name), nil
@@ -29,7 +29,7 @@ func (f cacheFlag) folder(name string) (string, error) {
 
 type dataListCmd struct{}
 
-// Help shows examples.
+// Help returns a text with examples.
 func (dataListCmd) Help() string {
 	return `Nothing is fetched. The addresses could not be tried when the catalogue was written; the content is
 checked where its SHA-256 is known.
@@ -47,12 +47,12 @@ func (c *dataListCmd) Run(a *app) error {
 	for _, e := range catalog.Entries() {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Name, e.Rows, e.Features, e.Positive, e.Terms, checkedText(e))
 	}
-	_ = w.Flush() // to memory
+	_ = w.Flush() // cannot fail: it writes to memory
 	b.WriteString("\ndyad data fetch NAME fetches one; ready schemas are in bench/schemas.\n")
 	return a.emit(catalog.Entries(), b.String())
 }
 
-// checkedText says whether what is fetched can be checked.
+// checkedText states whether downloaded files can be checked.
 func checkedText(e catalog.Entry) string {
 	text := "not fetched"
 	for _, f := range e.Files {
@@ -73,7 +73,7 @@ type dataFetchCmd struct {
 	cacheFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (dataFetchCmd) Help() string {
 	return `An interrupted transfer continues where it stopped when the command is run again. HTTPS_PROXY and
 HTTP_PROXY are honoured. What arrives is checked against its SHA-256 where that is known; where it is
@@ -134,7 +134,7 @@ func (c *dataFetchCmd) Run(a *app) error {
 	return a.emit(r, b.String())
 }
 
-// fetchRetries and fetchPause are for transfers that break off.
+// fetchRetries and fetchPause apply to interrupted transfers.
 const (
 	fetchRetries = 3
 	fetchPause   = time.Second
@@ -171,7 +171,7 @@ type dataVerifyCmd struct {
 	cacheFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (dataVerifyCmd) Help() string {
 	return `Compares the SHA-256 of the uncompressed bytes with the catalogue. Exit code 1 if a file differs, or
 if a single file matches none; a file whose SHA-256 the catalogue does not know is reported as such.
@@ -193,7 +193,7 @@ type verifiedFile struct {
 	Is     string `json:"is,omitempty"`
 }
 
-// Run verifies.
+// Run verifies files.
 func (c *dataVerifyCmd) Run(a *app) error {
 	r := verifyResult{Files: []verifiedFile{}}
 	e, isName := catalog.Find(c.What)
@@ -258,7 +258,7 @@ func (c *dataVerifyCmd) verifyEntry(r *verifyResult, e catalog.Entry) error {
 	return nil
 }
 
-// verify compares a file with f, or with the whole catalogue if f is empty.
+// verify compares a file with f. If f is empty, it compares the file with the whole catalogue.
 func verify(path string, f catalog.File) verifiedFile {
 	v := verifiedFile{Path: path, Status: "ok"}
 	var err error

@@ -11,7 +11,7 @@ type dataCheckCmd struct {
 	Schema string `arg:"" help:"Schema file (YAML)."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (dataCheckCmd) Help() string {
 	return `Checks a schema by itself: no data file is read. With --json it prints the schema as the program
 reads it, for other programs.

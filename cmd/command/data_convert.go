@@ -24,7 +24,7 @@ type dataConvertCmd struct {
 	labelsFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (dataConvertCmd) Help() string {
 	return `Rows keep their values; columns with role ignore are left out. The new file with the schema of
 --set out-schema gives the same records. With --encoded, rows are what training sees, for other programs.
@@ -59,7 +59,7 @@ func (c *dataConvertCmd) format() (format string, zip bool, err error) {
 	return format, zip, nil
 }
 
-// Run converts.
+// Run converts a file.
 func (c *dataConvertCmd) Run(a *app) error {
 	format, zip, err := c.format()
 	if err != nil {
@@ -99,13 +99,13 @@ func (c *dataConvertCmd) Run(a *app) error {
 	switch {
 	case a.ctx.Err() != nil:
 		return a.ctx.Err()
-	case errors.As(err, &full), errors.As(err, &link): // of a disk, not of the content
+	case errors.As(err, &full), errors.As(err, &link): // an error of the disk and not of the content
 		return err
 	case err != nil:
 		return asInput(err)
 	}
 	if c.OutSchema != "" {
-		memory := schema.Remember() // of what is marked
+		memory := schema.Remember() // memory of the values marked as taken from the data
 		text, err := schema.YAML()
 		if err != nil {
 			return err

@@ -16,7 +16,7 @@ type dataInspectCmd struct {
 	labelsFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (dataInspectCmd) Help() string {
 	return `Shows classes, missing values and how much of each public range the values use. These figures are
 computed from the records without any protection: look at them, do not publish them, and do not
@@ -39,8 +39,8 @@ type inspectResult struct {
 	Public  bool   `json:"public"`
 	Warning string `json:"warning,omitempty"`
 	*dataset.Summary
-	// MayNamePersons are columns that look like identifiers and whose values come again, without a
-	// column of persons.
+	// MayNamePersons lists columns that look like identifiers and whose values repeat. It is set for a schema
+	// without a column of persons.
 	MayNamePersons []string `json:"may_name_persons,omitempty"`
 }
 
@@ -54,7 +54,7 @@ func (c *dataInspectCmd) Run(a *app) error {
 	m, err := dataset.Summarize(c.File[0], s, c.options(dataset.Options{Progress: progress, Also: c.File[1:]}))
 	var repeats []string
 	if info, e := os.Stat(c.File[0]); len(c.File) == 1 && err == nil && e == nil && info.Mode().IsRegular() && !s.ByPerson() {
-		repeats, _ = dataset.MayNamePersons(c.File[0], progress) // a hint; Summarize has read the file
+		repeats, _ = dataset.MayNamePersons(c.File[0], progress) // only a hint; Summarize has already read the file
 	}
 	done()
 	if a.ctx.Err() != nil {
@@ -73,7 +73,7 @@ func (c *dataInspectCmd) Run(a *app) error {
 	return asInput(m.Problem)
 }
 
-// maxInspected is how many columns the text shows; --json has them all.
+// maxInspected is the largest number of columns in the text. The output of --json has all columns.
 const maxInspected = 60
 
 func (r *inspectResult) text() string {
@@ -122,11 +122,11 @@ func (r *inspectResult) text() string {
 		}
 		fmt.Fprintf(w, "%s\t[%g, %g]%s\t%.6g to %.6g\t%.0f%%\t%d\t%d\n", c.Name, c.Range[0], c.Range[1], scale, c.Min, c.Max, 100*c.Used, c.Clamped, c.Missing)
 	}
-	_ = w.Flush() // to memory
+	_ = w.Flush() // cannot fail: it writes to memory
 	return b.String()
 }
 
-// categoryCounts are the rows of the first categories of the schema.
+// categoryCounts returns the numbers of rows of the first categories of the schema.
 func categoryCounts(c dataset.ColumnSummary) string {
 	const most = 6
 	var parts []string

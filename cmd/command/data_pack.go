@@ -12,12 +12,12 @@ import (
 	"dyad/privacy/durable"
 )
 
-// storeFlag is the type in which dense records are held.
+// storeFlag is the flag for the storage type of dense records.
 type storeFlag struct {
 	Store string `enum:",float64,float32,mmap" default:"" placeholder:"S" help:"How records are held: float64; float32, half the memory, with features rounded toward zero by the encoder, which the model says; mmap, in the file of \"dyad data pack\". The arithmetic stays float64. Default: what the schema says, else float64; mmap for a pack."`
 }
 
-// options are o with the flag, for a file and its schema.
+// options returns o with the flag applied, for a file and its schema.
 func (f storeFlag) options(s *dataset.Schema, from dataFiles, o dataset.Options) (dataset.Options, error) {
 	switch f.Store {
 	case "":
@@ -43,7 +43,7 @@ type dataPackCmd struct {
 	labelsFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (dataPackCmd) Help() string {
 	return `A pack has the records as training sees them, encoded once. Every command that reads a data file with labels
 takes it in place of the file that it was made of, with the same schema: it is mapped, so that records may be larger
@@ -57,11 +57,11 @@ Examples:
   dyad data pack patients.csv --schema patients.yaml -o half.dyadpack --store float32`
 }
 
-// packResult is the output of data pack. What a private file must not tell is left out: the number of
-// rows of persons, and hashes of records.
+// packResult is the output of data pack. For a private file, it omits numbers that would reveal facts about
+// records: the number of rows of persons, and hashes of records.
 type packResult struct {
 	Out      string `json:"out"`
-	Records  int    `json:"records"` // or persons
+	Records  int    `json:"records"` // number of records, or of persons
 	Unit     string `json:"unit"`
 	Features int    `json:"features"`
 	Groups   int    `json:"groups,omitempty"`
@@ -80,7 +80,7 @@ func (r packResult) text() string {
 	return fmt.Sprintf("%d %s of %d features written to %s (%s)\n", r.Records, r.Unit, r.Features, r.Out, r.Store)
 }
 
-// Run packs.
+// Run writes a pack.
 func (c *dataPackCmd) Run(a *app) error {
 	s, err := dataset.LoadSchema(c.Schema)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *dataPackCmd) Run(a *app) error {
 		return err
 	}
 	progress, done := a.rowProgress("packing")
-	if s.ByPerson() { // as in readData
+	if s.ByPerson() { // the same condition as in readData
 		progress = func(int) error { return a.ctx.Err() }
 	}
 	made, err := writePack(a, out, func(w io.Writer, o dataset.PackOptions) (*dataset.Packed, error) {
@@ -109,7 +109,7 @@ func (c *dataPackCmd) Run(a *app) error {
 	return a.emit(r, r.text())
 }
 
-// writePack writes a pack whole or not at all. Content that breaks a rule is bad input, a disk is not.
+// writePack writes a complete pack or none. Content that breaks a rule is a bad input error; a disk error is not.
 func writePack(a *app, out *files.Output, pack func(io.Writer, dataset.PackOptions) (*dataset.Packed, error)) (made *dataset.Packed, err error) {
 	err = out.Fill(files.Private, func(w io.Writer) error {
 		var err error

@@ -13,7 +13,7 @@ import (
 	"dyad/internal/files"
 )
 
-// draftFlags are embedded by commands that draft a schema.
+// draftFlags are the flags of commands that draft a schema.
 type draftFlags struct {
 	File     string `arg:"" help:"Data file: CSV, ARFF, JSON lines, Parquet, an Excel workbook (.xlsx), LIBSVM, NPY, NPZ or IDX, gzip or zstd or neither."`
 	Force    bool
@@ -24,7 +24,7 @@ type draftFlags struct {
 	Answers  string `placeholder:"FILE" help:"YAML file of what is known about columns without the data, lines such as \"age: {range: [18, 110]}\" with the keys of a schema."`
 }
 
-// draft drafts a schema. With ask it asks a person for what the file does not tell.
+// draft drafts a schema. If ask is set, it asks a person for facts that the file does not determine.
 func (f draftFlags) draft(a *app, ask bool) (*dataset.Drafted, error) {
 	o := dataset.DraftOptions{Label: f.Label, Positive: f.Positive, Sheet: f.Sheet, Answers: map[string]dataset.Answer{}}
 	o.Decimal = map[string]string{"point": ".", "comma": ","}[f.Decimal]
@@ -59,7 +59,7 @@ type dataSchemaCmd struct {
 	Ask bool   `help:"Ask on a terminal, as \"dyad start\" does."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (dataSchemaCmd) Help() string {
 	return `Ranges and categories of the draft come from the data and are marked (from_data). They must be replaced by
 public ones (what such a measurement can be) before a guarantee means anything; until then every report says
@@ -77,7 +77,7 @@ Examples:
 type schemaResult struct {
 	Schema string `json:"schema"`
 	Out    string `json:"out,omitempty"`
-	// Label, LabelCandidates, Ignored and FromData are names of columns, what there is to check.
+	// Label, LabelCandidates, Ignored and FromData hold names of columns that the user has to check.
 	Label           string   `json:"label,omitempty"`
 	LabelCandidates []string `json:"label_candidates,omitempty"`
 	Ignored         []string `json:"ignored,omitempty"`
@@ -107,10 +107,11 @@ func (c *dataSchemaCmd) Run(a *app) error {
 	return a.emit(r, "draft written to "+c.Out+"; "+left(draft)+"\n")
 }
 
-// schemaOutput is a schema that may have ranges of the data, and the file next to it that remembers them.
+// schemaOutput is an output file for a schema that may contain ranges from the data, and the file next to it
+// that stores which values these are.
 type schemaOutput struct{ schema, memory *files.Output }
 
-// newSchemaOutput is files.NewOutput for both. It is empty for no path.
+// newSchemaOutput calls files.NewOutput for both files. If path is empty, the result is empty.
 func newSchemaOutput(path string, force bool, inputs ...string) (o schemaOutput, err error) {
 	if path == "" {
 		return o, nil
@@ -120,12 +121,12 @@ func newSchemaOutput(path string, force bool, inputs ...string) (o schemaOutput,
 	}
 	memory := o.schema.Path + dataset.DraftedEnding
 	if o.memory, err = files.NewOutput(memory, force, inputs...); err == nil {
-		err = asInput(dataset.LookDrafted(memory)) // not even force replaces a file of something else
+		err = asInput(dataset.LookDrafted(memory)) // even with force, a file with other content is not replaced
 	}
 	return o, err
 }
 
-// write writes both, for the owner of the data alone. Without a memory it removes that of an earlier draft.
+// write writes both files, readable only by their owner. If memory is nil, it removes the memory of an earlier draft.
 func (o schemaOutput) write(schema, memory []byte) error {
 	if memory != nil {
 		if err := o.memory.Write(files.Private, memory); err != nil {
@@ -141,7 +142,7 @@ func (o schemaOutput) write(schema, memory []byte) error {
 	return nil
 }
 
-// left is what is left to do about the ranges of a draft.
+// left describes the remaining work on the ranges of a draft.
 func left(d *dataset.Drafted) string {
 	switch {
 	case bytes.Contains(d.Schema, []byte("\nbounds_from_data: true")):

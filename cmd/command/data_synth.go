@@ -23,7 +23,7 @@ type dataSynthCmd struct {
 	visitsFlags
 }
 
-// visitsFlags belong to --visits.
+// visitsFlags are the flags that require --visits.
 type visitsFlags struct {
 	Visits        bool   `help:"Visits to a hospital as a German spreadsheet writes them, several of one person."`
 	Persons       int    `positive:"" needs:"visits" help:"With --visits: number of persons. Default: 70000."`
@@ -35,7 +35,7 @@ type visitsFlags struct {
 	HeldOutSchema string `placeholder:"FILE" needs:"held-out" help:"With --visits: the schema of that file."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (dataSynthCmd) Help() string {
 	return `No real person is in the files. The schema of the clinical records marks them public. That of the visits
 says what a hospital would declare, with role: person and the number of persons, and is charged like one of
@@ -55,7 +55,7 @@ type synthResult struct {
 	Visits  *synthVisits `json:"visits,omitempty"`
 }
 
-// synthVisits are facts of the visits, which are public. AUCs belong to the generator.
+// synthVisits holds public facts about the visits. AUCs belong to the generator.
 type synthVisits struct {
 	Persons        int      `json:"persons"`
 	MaxRows        int      `json:"max_rows_per_person"`
@@ -67,7 +67,7 @@ type synthVisits struct {
 	HeldOutAUC     *float64 `json:"held_out_auc_of_generator,omitempty"`
 }
 
-// synthFile is a file to write; one without a path is not.
+// synthFile is a file to write. If the path is empty, it is not written.
 type synthFile struct {
 	path string
 	text []byte
@@ -121,7 +121,7 @@ func (c *dataSynthCmd) Run(a *app) error {
 	return a.emit(r, text)
 }
 
-// pack writes records as a pack, and their schema.
+// pack writes records as a pack and writes their schema.
 func (c *dataSynthCmd) pack(a *app) error {
 	n := cmp.Or(c.N, 2000)
 	s, err := dataset.SyntheticClinicalSchema()
@@ -150,7 +150,7 @@ func (c *dataSynthCmd) pack(a *app) error {
 		writing := tasks.Group{Stop: func() { csv.CloseWithError(io.ErrUnexpectedEOF) }}
 		writing.Go(func() { csv.CloseWithError(dataset.WriteSyntheticClinical(csv, n, c.Seed)) })
 		made, err := dataset.PackReader(w, s.DataID, r, s, o)
-		r.Close() // ends the writer if the reader stopped early
+		r.Close() // if the reader stopped early, the writer ends
 		writing.Wait()
 		return made, err
 	})

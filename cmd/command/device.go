@@ -25,27 +25,27 @@ import (
 type deviceFlag struct {
 	Device string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N, the N-th NVIDIA GPU from 0. The method, and with it the guarantee, can depend on it. Default: auto, the CPU unless a GPU is here and faster by its times, which are measured at the first use, in about 2 s, and kept in gpu-times.json in the folder of the ledger."`
 	device *device.Device
-	crew   engine.Team // nil: this process alone
+	crew   engine.Team // nil if this process works alone
 }
 
-// openDevice opens the device of the flag. The caller must call the function that it
-// returns. A GPU that was asked for and cannot be used is an error with exitResource, a
-// precision that the device does not have one with exitInput.
+// openDevice opens the device of the flag. The caller must call the returned function. If a requested GPU
+// cannot be used, the error has exit code exitResource. If the device does not have the requested precision,
+// the error has exit code exitInput.
 func (f *deviceFlag) openDevice(workers int, precision cuda.Precision) (done func(), err error) {
 	return f.openAs(device.Options{Workers: workers, Precision: precision})
 }
 
-// openAs is openDevice with other options; the flag gives the name.
+// openAs is like openDevice with other options. The flag provides the name of the device.
 func (f *deviceFlag) openAs(o device.Options) (done func(), err error) {
 	o.Name, o.Team = f.Device, f.crew
-	if state, err := stateDir(); err == nil { // else no time is kept, and auto takes the CPU
+	if state, err := stateDir(); err == nil { // otherwise no time is stored, and auto chooses the CPU
 		o.Times = keptTimes(filepath.Join(state, "gpu-times.json"))
 	}
 	f.device, err = device.Open(o)
 	return f.device.Close, err
 }
 
-// keptTimes is a file with the times of GPUs that were measured here.
+// keptTimes returns a store, in a file, of the GPU times measured on this machine.
 func keptTimes(name string) cuda.Kept {
 	return cuda.Kept{
 		Read: func() ([]byte, error) { return durable.Read(name, 1<<20) },
@@ -58,8 +58,8 @@ func keptTimes(name string) cuda.Kept {
 	}
 }
 
-// writeForecast tells what a run takes on the GPU that it is planned for, and says whether it is
-// planned for one. Records are held in float32 if narrow is set.
+// writeForecast writes the estimated needs of a run on the GPU for which it is planned. It reports whether the
+// run is planned for a GPU. narrow means that records are stored in float32.
 func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan, narrow bool) bool {
 	f, ok := cuda.ForecastOf(p.Spec.Kernel)
 	if !ok {
@@ -94,20 +94,20 @@ func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan,
 	return true
 }
 
-// noteDevice says in one line which GPU auto chose for a problem, and why, and with --verbose
-// also why none. Without a problem, as for pairs, it chose the CPU.
+// noteDevice writes one line that states which GPU auto chose for a problem and why. With --verbose it also
+// states why no GPU was chosen. Without a problem, as for pairs, auto chose the CPU.
 func (f *deviceFlag) noteDevice(a *app, p *engine.Problem) {
 	if name, why, ok := f.device.Chosen(p); ok && (a.verbose || name != "cpu") {
 		a.note("device      %s (auto): %s", name, why)
 	}
 }
 
-// plain is the message of an error without the package's prefix.
+// plain returns the message of an error without the prefix of the package.
 func plain(err error) string { return strings.TrimPrefix(err.Error(), "driver: ") }
 
 type devicesCmd struct{}
 
-// Help shows examples.
+// Help returns a text with examples.
 func (devicesCmd) Help() string {
 	return `Lists what --device takes. The GPU's driver is asked; nothing is computed.
 
@@ -159,8 +159,8 @@ func (devicesCmd) Run(a *app) error {
 	return a.emit(lines, b.String())
 }
 
-// gpuCheck compiles the kernels on a GPU and compares gradient sums with the CPU's, over
-// all pairs and over a list of pairs. It reports the outcome, also when it failed.
+// gpuCheck compiles the kernels on a GPU and compares gradient sums with those of the CPU, over all pairs and
+// over a list of pairs. It returns a description of the result, even after a failure.
 func gpuCheck(index int) (string, bool) {
 	opened, err := cuda.OpenNumber(index)
 	if err != nil {
@@ -244,8 +244,8 @@ func pairAgreement(a, b embedding.Engine) (string, bool) {
 	return fmt.Sprintf("sums over pairs agree with the CPU's: %.1g", diff/size), true
 }
 
-// agreement compares two backends on random records: the gradient sums must be within
-// the sum of both bounds.
+// agreement compares two backends on random records. The gradient sums must differ by at most the sum of both
+// error bounds.
 func agreement(a, b engine.Backend) (string, bool) {
 	const n, d = 1000, 8
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -12,13 +12,12 @@ import (
 
 //go:generate go run ../dyad docs ../../docs/commands.md
 
-// docsCmd writes the help of every command as one page; it is hidden because it
-// is for this repository.
+// docsCmd writes the help of every command as one page. It is hidden because only this repository needs it.
 type docsCmd struct {
 	Out string `arg:"" help:"Markdown file to write."`
 }
 
-// commandPaths are the words of every command that a user may type.
+// commandPaths returns the words of every command that a user can type.
 func commandPaths() ([][]string, error) {
 	parser, err := wholeGrammar()
 	if err != nil {
@@ -35,7 +34,7 @@ func commandPaths() ([][]string, error) {
 	return paths, nil
 }
 
-// helpOf is the help of a command with the text of its own flags and the names of the others.
+// helpOf returns the help of a command, with the texts of its own flags and the names of the others.
 func helpOf(a *app, words []string) (string, error) {
 	var out bytes.Buffer
 	if code := run(a.ctx, append(append([]string{}, words...), "--help=reference"), strings.NewReader(""), &out, &out); code != exitOK {

@@ -17,7 +17,7 @@ type doctorCmd struct {
 	ledgerFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (doctorCmd) Help() string {
 	return `Prints what a run on this machine would use, and what is missing. A missing GPU is not an error:
 without --device runs use the CPU. If there is one, the kernels are compiled and compared with the CPU's.
@@ -104,7 +104,7 @@ func cudaState() (string, []cuda.Info) {
 	return strings.Join(names, ", "), devices
 }
 
-// ledgerState opens the ledger if there is one; it creates nothing.
+// ledgerState opens the ledger if it exists. It creates no file.
 func (c *doctorCmd) ledgerState() (path string, ok bool, problem string) {
 	path, err := c.path()
 	if err != nil {
@@ -119,8 +119,8 @@ func (c *doctorCmd) ledgerState() (path string, ok bool, problem string) {
 	return path, true, ""
 }
 
-// noiseState releases zeros with every kind of noise and checks that they moved
-// and are on the grid.
+// noiseState releases zeros with every kind of noise and checks that the results differ from zero and are on
+// the grid.
 func noiseState() (string, bool) {
 	source, err := privacy.NewSource()
 	if err != nil {

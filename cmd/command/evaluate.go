@@ -16,14 +16,14 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// evaluateCmd has a command for each kind of figures.
+// evaluateCmd has a command for each kind of performance figures.
 type evaluateCmd struct {
 	Private evaluatePrivateCmd `cmd:"" help:"Release private figures; \"dyad evaluate MODEL --epsilon EPSILON\" is short for it."`
 	Exact   evaluateExactCmd   `cmd:"" help:"Print exact figures of public records, or of private ones without a guarantee."`
 	Compare evaluateCompareCmd `cmd:"" help:"Evaluate the difference of the AUCs of two models on the same records."`
 }
 
-// evaluatedFlags are the records of an evaluation.
+// evaluatedFlags are the flags for the records of an evaluation.
 type evaluatedFlags struct {
 	Model      string   `arg:"" help:"Model file."`
 	PublicData bool     `help:"The data are public: no budget is charged, and the report says so."`
@@ -35,7 +35,7 @@ type evaluatedFlags struct {
 	trackFlag
 }
 
-// releaseFlags are of figures that are released, or planned.
+// releaseFlags are the flags of figures that are released or planned.
 type releaseFlags struct {
 	Data    dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As for train, in the format of the training data, with labels."`
 	Plan    bool      `required:"" xor:"records" needs:"n" not:"report track" help:"Print what a run on -n records would release and cost. No data are read."`
@@ -52,12 +52,12 @@ type evaluatePrivateCmd struct {
 	figureFlags
 	Threshold float64 `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
 
-	aim  *evaluate.Aim // of dyad threshold; nil: no threshold is chosen
-	held target        // of figures of held-out records that a training asked for; zero: of --out
-	with string        // file of the other model, if two are compared
+	aim  *evaluate.Aim // aim of dyad threshold; nil if no threshold is chosen
+	held target        // target for the figures of held-out records of a training; zero if --out applies
+	with string        // file of the second model, if two models are compared
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (evaluatePrivateCmd) Help() string {
 	return `AUC, operating points of the ROC curve, accuracies and, if asked for, the mean loss are released with noise, with
 intervals that cover the sampling of the records and the noise, and charged to the ledger like a training. --plan
@@ -70,7 +70,7 @@ Examples:
   dyad evaluate metric.json --data patients.csv --epsilon 1 --reference public.csv`
 }
 
-// errCountsAsPrivate refuses an evaluation without a budget if the data were not declared public.
+// errCountsAsPrivate is the error of an evaluation without a budget on data that were not declared public.
 var errCountsAsPrivate = badInput("the data count as private, whatever the model was trained on: --epsilon EPSILON releases private figures, and --plan with -n shows before what it costs; \"dyad evaluate exact\" with --exact-figures prints exact ones, which no guarantee covers; there, --public-data declares the data public")
 
 // Run releases private figures.
@@ -93,12 +93,12 @@ type evaluateExactCmd struct {
 	Neighbours   dataFiles `placeholder:"FILE" help:"Of a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
 	Top          int       `positive:"" default:"10" help:"Ranks that count for NDCG and precision, with graded labels or query groups."`
 	Force        bool
-	Yes          bool   `short:"y" hidden:""` // there is no charge to ask for
+	Yes          bool   `short:"y" hidden:""` // accepted; there is no charge to confirm
 	DataID       string `hidden:"" placeholder:"ID"`
 	ledgerFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (evaluateExactCmd) Help() string {
 	return `Exact figures are computed from the records of the file and carry no privacy guarantee. They are for public data
 (--public-data); of private records they are printed only with --exact-figures.
@@ -120,7 +120,7 @@ func (c *evaluateExactCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	// The schema of the model speaks of the records that it was trained on, not of these.
+	// The schema of the model describes its training records and not these records.
 	if shared := c.Data.shared(c.Neighbours); shared > 0 && (shared < len(c.Data.names) || len(c.Neighbours.names) > len(c.Data.names)) {
 		return badInput("--neighbours and --data share some of their files, and a record must not be its own neighbour; name the same files, or others")
 	}
@@ -185,19 +185,19 @@ func (c *evaluateExactCmd) Run(a *app) error {
 	return a.writePage(page, d)
 }
 
-// reading is how records are read for an evaluation.
+// reading holds the options for reading the records of an evaluation.
 type reading struct {
 	persons dataset.PersonMode
-	n       int  // persons, in the place of the number in the schema; 0: that one
-	public  bool // the declaration of the schema may hold for these records
-	leftOut bool // of the rows of persons each is left out of its own neighbours, and all of them count
+	n       int  // number of persons instead of the number in the schema; 0 for the latter
+	public  bool // the schema's declaration as public may apply to these records
+	leftOut bool // each row is left out of its own neighbours, and all rows of persons count
 }
 
-// read reads the data, or the part of them that a training held out; rest is how many records or persons the
-// split leaves to the training, 0 without one.
+// read reads the data, or the part of the data that a training held out. rest is the number of records or
+// persons that the split leaves to the training, or 0 without a split.
 func (c *evaluatedFlags) read(a *app, m *model, from dataFiles, o reading) (held *lib.Data, rest int, err error) {
 	if c.Holdout != nil {
-		o.persons = dataset.KeepPersons // the split of the training is one of persons
+		o.persons = dataset.KeepPersons // the training splits persons
 	}
 	schema := *m.Encoder.Schema()
 	if o.leftOut {
@@ -209,8 +209,8 @@ func (c *evaluatedFlags) read(a *app, m *model, from dataFiles, o reading) (held
 		}
 		schema.Persons = o.n
 	}
-	schema.Store = cmp.Or(schema.Store, dataset.StoreFloat64) // a pack in float32 has other records than the model encodes
-	schema.Public = schema.Public && o.public                 // for these records
+	schema.Store = cmp.Or(schema.Store, dataset.StoreFloat64) // records of a pack in float32 differ from those that the model encodes
+	schema.Public = schema.Public && o.public                 // whether these records are public
 	data, err := a.readTraining(from, &schema, c.options(dataset.Options{Persons: o.persons}), o.public)
 	if err != nil {
 		return nil, 0, err
@@ -226,12 +226,12 @@ func (c *evaluatedFlags) read(a *app, m *model, from dataFiles, o reading) (held
 	return held, train.Records.Units(), nil
 }
 
-// readAs reads them for private figures by the encoding of a model.
+// readAs reads the records for private figures with the encoding of a model.
 func (c *evaluatePrivateCmd) readAs(a *app, m *model, public bool) (*lib.Data, int, error) {
 	return c.read(a, m, c.Data, reading{persons: dataset.KeepPersons, n: c.N, public: public})
 }
 
-// asks are the options of package dyad for the figures of a model, or of its difference to another one.
+// asks returns the options of package dyad for the figures of a model, or for its difference from another model.
 func (c *evaluatePrivateCmd) asks(m, other *model) lib.FigureOptions {
 	o := c.of(m, c.Epsilon, c.Delta)
 	o.Threshold, o.Aim, o.Confidence, o.Compare = c.Threshold, c.aim, c.Confidence, other
@@ -305,12 +305,12 @@ func (c *evaluatePrivateCmd) private(a *app, m, other *model, public bool) error
 	return k.perform(a)
 }
 
-// figureData reads what private figures are of.
+// figureData reads the records of private figures.
 func (c *evaluatePrivateCmd) figureData(a *app, m, other *model, public bool) (d lib.FigureData, err error) {
 	if d.Data, d.Rest, err = c.readAs(a, m, public); err != nil {
 		return d, err
 	}
-	if other != nil { // the same records by its encoding
+	if other != nil { // the same records, with the encoding of the other model
 		d.Compared, _, err = c.readAs(a, other, public)
 	}
 	if err != nil || m.Task != taskMetric {
@@ -338,14 +338,14 @@ func (c *evaluatePrivateCmd) writePage(a *app, out *files.Output, m *model, r *p
 		if err := d.alsoCharged(l, r); err != nil {
 			return err
 		}
-		if len(d.charges.runs) == 0 { // the model was charged elsewhere
+		if len(d.charges.runs) == 0 { // the model was charged to another ledger
 			d.charges, d.otherCharges = d.otherCharges, nil
 		}
 	}
 	return a.writePage(out, d)
 }
 
-// units are how many records or persons were evaluated.
+// units describes the number of evaluated records or persons.
 func (r *privateResult) units() string {
 	return fmt.Sprintf("%d %ss", r.Figures.Records, cmp.Or(r.Figures.Unit, "record"))
 }
@@ -363,7 +363,7 @@ func (r *privateResult) text() string {
 	return b.String()
 }
 
-// figures are the task's figures, each line by the format of label and text.
+// figures returns the figures of the task. Each line has the given format for label and text.
 func figures(e *evaluation, format string) string {
 	var b strings.Builder
 	for _, k := range e.KNN {

@@ -15,7 +15,7 @@ type evaluateCompareCmd struct {
 	ExactFigures bool `not:"epsilon report track" why:"a page is a release, as is a run folder, and exact figures of private records are not put on one"`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (evaluateCompareCmd) Help() string {
 	return `The difference is private with --epsilon, and else exact, as "dyad evaluate exact" prints figures.
 

@@ -10,7 +10,7 @@ import (
 	"dyad/algorithms/evaluate"
 )
 
-// figureFlags decide which figures a private evaluation releases.
+// figureFlags are the flags that select the figures of a private evaluation.
 type figureFlags struct {
 	Thresholds []float64 `name:"roc-thresholds" placeholder:"T,..." help:"Public thresholds of the ROC curve. Default: placed by a released mean and deviation of the scores."`
 	MeanLoss   bool      `name:"mean-loss" help:"Release the mean loss over pairs of classes, too, for a fifth of the budget."`
@@ -18,7 +18,7 @@ type figureFlags struct {
 	Reference  dataFiles `placeholder:"FILE" help:"For a metric: a public file of labelled records among which the nearest neighbours are looked for."`
 }
 
-// of are the options of package dyad for the figures of a model.
+// of returns the options of package dyad for the figures of a model.
 func (f figureFlags) of(m *model, epsilon, delta *float64) lib.FigureOptions {
 	o := lib.FigureOptions{Model: m, Delta: delta, Thresholds: f.Thresholds, MeanLoss: f.MeanLoss, LossRange: f.LossRange, Reference: f.Reference.String()}
 	if epsilon != nil {
@@ -27,23 +27,23 @@ func (f figureFlags) of(m *model, epsilon, delta *float64) lib.FigureOptions {
 	return o
 }
 
-// privateResult is the JSON output of a private evaluation: its file, and what was spent in all.
+// privateResult is the JSON output of a private evaluation: the content of its file and the total spending.
 type privateResult struct {
 	lib.PrivateFigures
 
 	spent *spending
-	plan  string // hash of the plan in a file, "" for public data
-	whole bool   // all figures are printed without --verbose
+	plan  string // hash of the plan in the file, "" for public data
+	whole bool   // print all figures even without --verbose
 }
 
 func (r privateResult) saved() (run, file string) { return r.Run, r.Out }
 
-// outcome is what every run prints.
+// outcome returns the part of the output that all runs have.
 func (r *privateResult) outcome() *runOutcome {
 	return &runOutcome{Data: r.Name, DataID: r.DataID, Public: r.Public, Guarantee: r.Guarantee, Run: r.Run, Ledger: r.Ledger, Spent: r.spent}
 }
 
-// told adds what was spent in all.
+// told adds the total spending.
 func (r *privateResult) told(s *spending) (err error) {
 	if r.spent = s; s != nil {
 		r.Spent, err = json.Marshal(s)
@@ -51,7 +51,7 @@ func (r *privateResult) told(s *spending) (err error) {
 	return err
 }
 
-// release carries out a plan: it is charged, kept, released and named.
+// release carries out a plan: the plan is charged, and the result is stored, released and named.
 func (a *app) release(p *lib.FigurePlan, d lib.FigureData, o lib.Run) (*privateResult, error) {
 	found, away := p.Run(a.ctx, d, o)
 	if found == nil {
@@ -59,11 +59,11 @@ func (a *app) release(p *lib.FigurePlan, d lib.FigureData, o lib.Run) (*privateR
 	}
 	a.saved = cmp.Or(a.saved, found.Out)
 	r := &privateResult{PrivateFigures: *found}
-	r.Plan = nil // it is in the file
+	r.Plan = nil // the plan is in the file
 	return r, away
 }
 
-// between is a figure with its interval, and the interval alone where it is vague.
+// between returns a figure with its interval. If the figure is too uncertain, it returns the interval alone.
 func between(x evaluate.Figure) string {
 	if x.Vague() {
 		return fmt.Sprintf("%.4f to %.4f", x.Low, x.High)
@@ -71,7 +71,7 @@ func between(x evaluate.Figure) string {
 	return fmt.Sprintf("%.4f (%.4f to %.4f)", x.Value, x.Low, x.High)
 }
 
-// value is a figure without its interval.
+// value returns a figure without its interval.
 func value(x evaluate.Figure) string {
 	if x.Vague() {
 		return "not known"
@@ -79,7 +79,7 @@ func value(x evaluate.Figure) string {
 	return fmt.Sprintf("%.4f", x.Value)
 }
 
-// tooWide ends the line of a vague AUC.
+// tooWide returns the end of the line of an AUC whose interval is too wide.
 func tooWide(auc evaluate.Figure) string {
 	if auc.Vague() {
 		return "; this does not tell a model with an AUC of 0.5 from one of 0.9"
@@ -87,7 +87,7 @@ func tooWide(auc evaluate.Figure) string {
 	return ""
 }
 
-// vague is the sentence about figures that say nothing, "" for others.
+// vague returns a sentence about figures that are too uncertain to be useful, or "" for other figures.
 func vague(f *evaluate.Figures) string {
 	switch {
 	case f.AUC != nil && f.AUC.Vague():

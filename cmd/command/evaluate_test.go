@@ -282,7 +282,7 @@ func TestModelOfPublicRecordsDoesNotMakeOthersPublic(t *testing.T) {
 			t.Errorf("%s: public %v, run %q, %v", world, r.Public, r.Run, r.Guarantee)
 		}
 		// Exact figures need a word, too, and the refusal is the same for all records.
-		if code, out, errs := dyad(t, dir, "evaluate", "model.json", "--data", "r.csv"); code != exitInput || out != "" || !strings.Contains(errs, "--public-data says that the data are public") {
+		if code, out, errs := dyad(t, dir, "evaluate", "model.json", "--data", "r.csv"); code != exitInput || out != "" || !strings.Contains(errs, "--public-data declares the data public") {
 			t.Errorf("%s: exit %d: %s%s", world, code, out, errs)
 		}
 		if world == "mixed" {

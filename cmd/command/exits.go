@@ -5,24 +5,25 @@ import (
 	"strings"
 )
 
-// The exit codes of every command. Go's runtime ends a program with exitDied, so no error of ours has it.
+// The exit codes of every command. The Go runtime ends a dying program with exitDied, so no error of this
+// program has this code.
 const (
 	exitOK        = 0
 	exitFailure   = 1
 	exitDied      = 2
 	exitResource  = 3
 	exitElsewhere = 4
-	exitInput     = 64 // EX_USAGE of sysexits.h
+	exitInput     = 64 // value of EX_USAGE in sysexits.h
 	exitCancelled = 130
 )
 
-// exit is a way in which a command ends. Its name is also that of the Python client.
+// exit is a way in which a command ends. The Python client uses the same name.
 type exit struct {
 	code          int
 	name, meaning string
 }
 
-// exits are all of them. Help, manual pages and documents take theirs from here, or are compared with it.
+// exits returns all exits. The help, manual pages and documents are generated from this list or compared with it.
 func exits() []exit {
 	return []exit{
 		{exitOK, "OK", "fine"},
@@ -35,7 +36,7 @@ func exits() []exit {
 	}
 }
 
-// exitList has all codes with their meanings, and the texts around them.
+// exitList returns all codes with their meanings, joined by the given texts.
 func exitList(before, between, after string) string {
 	var b strings.Builder
 	for _, e := range exits() {

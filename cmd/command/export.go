@@ -21,7 +21,7 @@ type exportCmd struct {
 	Force       bool
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (exportCmd) Help() string {
 	return `Writes what predict or transform computes for another program. The file says what the guarantee of the
 model is, and its checksum. docs/deploy.md has the inputs of each format.
@@ -46,7 +46,7 @@ type exportResult struct {
 	Guarantee string `json:"guarantee"`
 }
 
-// format is the one that was asked for, by a flag or by the ending of the file.
+// format returns the requested format, given by a flag or by the ending of the file's name.
 func (c *exportCmd) format() string {
 	for format, asked := range map[string]bool{"onnx": c.ONNX, "npz": c.NPZ, "safetensors": c.Safetensors, "python": c.Python, "go": c.Go} {
 		if asked {

@@ -24,14 +24,14 @@ const (
 	taskMetric = lib.Metric
 )
 
-// checkOut is files.NewOutput for its error.
+// checkOut returns the error of files.NewOutput.
 func checkOut(path string, force bool, inputs ...string) error {
 	_, err := files.NewOutput(path, force, inputs...)
 	return err
 }
 
-// checkEndings refuses, before anything is read or charged, output files whose names end as another format. A flag
-// tagged "writes" names one, and its tag is a files.Content.
+// checkEndings returns an error if the name of an output file has the ending of another format. It is called
+// before anything is read or charged. Flags tagged "writes" name output files, and the tag is a files.Content.
 func checkEndings(command *kong.Context) error {
 	for _, f := range command.Flags() {
 		if f.Tag.Has("writes") {
@@ -43,17 +43,18 @@ func checkEndings(command *kong.Context) error {
 	return nil
 }
 
-// readModel reads a model whose verdict is known: that this program wrote a moment ago, or that judgeStarts has judged.
+// readModel reads a model that was already judged: a model that this program has just written, or a model judged by
+// judgeStarts.
 func readModel(path string) (*model, error) { return lib.Load(path) }
 
-// log tells this program's hooks and its user.
+// log returns a log that informs the hooks and the user.
 func (a *app) log() files.Log {
 	return files.Log{Trace: a.at, Note: a.remark}
 }
 
 func (a *app) remark(text string) { a.note("%s", message(errors.New(text))) }
 
-// saveModel keeps and names a model that no ledger waits for, and returns its name.
+// saveModel stores and names a model that is not charged to a ledger, and returns its name.
 func (a *app) saveModel(m *model, path string, force bool) (string, error) {
 	name, err := durable.Resolve(path)
 	if err != nil {
@@ -70,7 +71,7 @@ func (a *app) saveModel(m *model, path string, force bool) (string, error) {
 	return name, asResult(err)
 }
 
-// printModel saves a model that no disk takes: time was paid for it.
+// printModel prints a model that cannot be written to a disk, because its training took time.
 func (a *app) printModel(m *model, cause error) error {
 	text, err := m.Text()
 	if err == nil {
@@ -82,7 +83,7 @@ func (a *app) printModel(m *model, cause error) error {
 	return fmt.Errorf("%w\nthe model was written to standard output instead; save it", cause)
 }
 
-// asResult advises the user about a model that is saved elsewhere than asked.
+// asResult adds advice to the error about a model that was saved elsewhere than requested.
 func asResult(err error) error {
 	var e *lib.ElsewhereError
 	if errors.As(err, &e) && e.Run != "" {
@@ -91,16 +92,16 @@ func asResult(err error) error {
 	return err
 }
 
-// isElsewhere reports whether a model is saved under another name than asked for.
+// isElsewhere reports whether err means that a model was saved under another name than requested.
 func isElsewhere(err error) bool {
 	var e *lib.ElsewhereError
 	return errors.As(err, &e)
 }
 
-// needsMemory refuses a model that this machine cannot hold while it trains.
+// needsMemory returns an error if this machine does not have enough memory to train a model.
 func (a *app) needsMemory(params int) error { return memory.Check(params, a.hooks.memory) }
 
-// forced adds to an error about a file that is there what the program offers.
+// forced adds the program's option --force to an error about an existing file.
 func forced(text string) string {
 	taken := lib.ErrTaken.Error()
 	return strings.Replace(text, taken, taken+", or --force to replace it", 1)

@@ -9,14 +9,14 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// formulaType is the kong type of flags whose value is a formula: it may begin with a minus
-// sign, in --loss=-u and in --loss -u.
+// formulaType is the kong type of flags whose value is a formula. A formula can begin with a minus sign, as in
+// --loss=-u and --loss -u.
 const formulaType = "formula"
 
-// longFlag is what starts like a flag and is not a formula that anybody writes.
+// longFlag matches texts that begin like a long flag and are not plausible formulas.
 var longFlag = regexp.MustCompile(`^--[A-Za-z]`)
 
-// decodeFormula takes the next word as it stands.
+// decodeFormula takes the next word without interpreting it.
 func decodeFormula(ctx *kong.DecodeContext, target reflect.Value) error {
 	word := ctx.Scan.Pop()
 	text, ok := word.Value.(string)
@@ -27,13 +27,13 @@ func decodeFormula(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// checkShortFlags are the short flags of "lab losses check", and a value may follow one of them.
+// checkShortFlags matches the short flags of "lab losses check". A value can follow one of them.
 var checkShortFlags = regexp.MustCompile(`^-[qh]*([qh]|[nd](=?[0-9]+)?)$`)
 
-// minusFormula moves a formula with a leading minus behind "--" if it is the argument of
-// "lab losses check", so that it is not taken for flags.
+// minusFormula moves a formula with a leading minus sign after "--" if it is the argument of "lab losses
+// check". The formula is then not taken for flags.
 func minusFormula(args []string) []string {
-	words := 0 // of "lab losses check" found
+	words := 0 // number of words of "lab losses check" found
 	for i, a := range args {
 		switch {
 		case a == "--":

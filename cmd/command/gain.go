@@ -11,22 +11,23 @@ import (
 	"dyad/engine/cuda"
 )
 
-// What a run is compared on: processors, and the numbers of a Parquet file that they read in a second,
-// as bench/results/reading-epyc-idle.csv has them.
+// Assumptions of the comparison: the number of processors, and the numbers of a Parquet file that they read per
+// second, as in bench/results/reading-epyc-idle.csv.
 const (
 	readingProcessors = 2
 	readingNumbers    = 7.61e6 * 21
-	leastGain         = 1.5 // that is worth a word: the estimates are no better
+	leastGain         = 1.5 // smallest gain that is reported, because the estimates are not more accurate
 )
 
-// gain is what a GPU changes about a run: the parts of its time in seconds, all estimated.
+// gain compares a run on a GPU with a run on the CPU: the parts of the time in seconds, all estimated.
 type gain struct {
 	reading, copying, passes float64
-	onCPU                    float64 // the passes there, on readingProcessors
+	onCPU                    float64 // time of the passes on the CPU, with readingProcessors processors
 }
 
-// gainOf is the gain of a plan by its own kernel, or another one for the same problem, if that is one
-// of a GPU whose times are known; narrow: records are held in float32.
+// gainOf returns the gain of a plan with its own kernel, or with another kernel for the same problem. ok is
+// false unless the kernel belongs to a GPU whose times are known. narrow means that records are stored in
+// float32.
 func gainOf(p *algorithms.Plan, gpu engine.Kernel, narrow bool) (g gain, ok bool) {
 	f, ok := cuda.ForecastOf(gpu)
 	if !ok || f.Seconds == 0 || f.Copying == 0 {
@@ -50,12 +51,12 @@ func gainOf(p *algorithms.Plan, gpu engine.Kernel, narrow bool) (g gain, ok bool
 	return g, true
 }
 
-// factor is how many times as fast the run is on a GPU, all of it.
+// factor returns the speed-up of the whole run on a GPU.
 func (g gain) factor() float64 {
 	return (g.reading + g.onCPU) / (g.reading + g.copying + g.passes)
 }
 
-// words are the sentence of whether a GPU pays.
+// words returns a sentence that states whether a GPU is worthwhile.
 func (g gain) words() string {
 	switch f := g.factor(); {
 	case f < leastGain:
@@ -83,7 +84,7 @@ func (g gain) write(b *strings.Builder, r *algorithms.Report) {
 	line(b, "gain", "%s", g.words())
 }
 
-// gainElsewhere says of a long run that is planned for the CPU what a GPU would do.
+// gainElsewhere reports the possible gain by a GPU for a long run that is planned for the CPU.
 func gainElsewhere(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan, narrow bool) {
 	const key = "h200"
 	device, err := cuda.OpenNamed(key)

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// grammar is what kong reads a command line into: c without the flags and arguments of commands that args do not name, or c
-// itself if they name none. Kong spends most of the start of the program on its some thousand flags. settle copies what was
-// read into c.
+// grammar returns the value into which kong parses a command line. It is c without the flags and arguments of commands
+// that args do not name, or c itself if args name no command. The reason is that kong needs most of the program's
+// start-up time for its thousand flags. settle copies the parsed values to c.
 func grammar(c *cli, args []string) (into any, settle func()) {
 	t := pruned(reflect.TypeFor[cli](), args)
 	if t == nil {
@@ -16,11 +16,12 @@ func grammar(c *cli, args []string) (into any, settle func()) {
 	}
 	part := reflect.New(t)
 	whole := reflect.ValueOf(c).Elem()
-	share(part.Elem(), whole) // with the flags of With
+	share(part.Elem(), whole) // includes the flags of With
 	return part.Interface(), func() { share(whole, part.Elem()) }
 }
 
-// pruned is a struct of commands without what is below those that args do not name, nil if they name none. A default command stays.
+// pruned returns a struct type of commands in which commands that args do not name have no contents. It returns nil if
+// args name no command. A default command is kept.
 func pruned(whole reflect.Type, args []string) reflect.Type {
 	fields, any := make([]reflect.StructField, whole.NumField()), false
 	for i := range fields {
@@ -44,7 +45,7 @@ func pruned(whole reflect.Type, args []string) reflect.Type {
 	return reflect.StructOf(fields)
 }
 
-// share copies the fields that two structs of commands have both.
+// share copies the fields that are present in both structs of commands.
 func share(to, from reflect.Value) {
 	for i := range to.NumField() {
 		a, b := to.Field(i), from.Field(i)

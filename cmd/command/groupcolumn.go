@@ -2,7 +2,7 @@ package command
 
 import "dyad/engine/dataset"
 
-// setGroupColumn gives the named column the role group; "" changes nothing.
+// setGroupColumn gives the named column the role group. If name is "", it changes nothing.
 func setGroupColumn(s *dataset.Schema, name string) error {
 	if name == "" {
 		return nil

@@ -10,11 +10,11 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// mostFlags is how many flags the first view of a command's help shows. A command with more has
-// them in sections, and all of them in "dyad COMMAND --help all".
+// mostFlags is the largest number of flags in the first view of a command's help. A command with more flags
+// lists them in sections. "dyad COMMAND --help all" shows all flags.
 const mostFlags = 21
 
-// The parts of a recipe, and what it leaves to each run.
+// The parts of a recipe, and the part that each run sets itself.
 const (
 	guaranteed = "what is guaranteed"
 	computed   = "how it is computed"
@@ -28,9 +28,9 @@ const (
 	sourceOf = "Source of pairs:"
 )
 
-// sections are the sections of the help of commands with many flags, in their order. Their keys are the options that
-// most runs leave as they are: a command line gives one by --set KEY=VALUE, and a file of --config as any other. As a
-// flag, the name is an old one.
+// sections lists, in order, the sections of the help of commands with many flags. The keys of a section are options
+// that most runs leave at their defaults. A command line sets a key by --set KEY=VALUE, and a file of --config sets
+// it like any other option. Its name as a flag is still accepted as an old name.
 var sections = []struct{ part, title, flags, keys string }{
 	{ofRun, "Data:", "data schema n d records labels user pairs public-data group-column dataset follow visits",
 		"row visit-rows pair-columns label-values pair-seed group-sizes look-alike-ids balance public-features synthetic features"},
@@ -53,13 +53,13 @@ var sections = []struct{ part, title, flags, keys string }{
 		"table unknown mirror out-schema study institution purpose responsible language needs decimal sheet encoding max-rows persons held-out held-out-schema envelope only peers variant"},
 }
 
-// firstFlags are in the first view.
+// firstFlags are the flags of the first view.
 var firstFlags = words("data schema n d records state pairs out public-data candidates models k metric splits " +
 	"task algorithm epsilon delta holdout holdout-epsilon max-epsilon with plan reference runs time server dir listen protocol cert key token memory")
 
 func words(s string) []string { return strings.Fields(s) }
 
-// sectionOf is the index of a flag's section, and its place there.
+// sectionOf returns the index of a flag's section and the flag's place in the section.
 func sectionOf(name string) (section, place int) {
 	for i, s := range sections {
 		if p := slices.Index(words(s.flags+" "+s.keys), name); p >= 0 {
@@ -70,25 +70,25 @@ func sectionOf(name string) (section, place int) {
 	return last, len(sections[last].flags)
 }
 
-// keyBut are the options that are a key of some commands and a flag of others: noise, steps and batches are the very question of dyad
-// account.
+// keyBut lists options that are keys of some commands and flags of others. For example, noise, steps and batches are
+// the main inputs of dyad account.
 var keyBut = map[string]string{"noise": "account", "steps": "account", "batch": "account", "person-rows": "account"}
 
-// isKey reports whether an option of a command is given by --set.
+// isKey reports whether an option of a command is set by --set.
 func isKey(command, name string) bool {
 	return !slices.Contains(strings.Split(keyBut[name], ", "), command) && slices.ContainsFunc(sections, func(s struct{ part, title, flags, keys string }) bool { return slices.Contains(words(s.keys), name) })
 }
 
-// view is how much the help of a command shows.
+// view is the amount of text that the help of a command shows.
 type view int
 
 const (
 	firstView view = iota
-	allFlags       // all of them: those that several commands take by name, unless they are in the first view
-	reference      // the same, for the page that has the text of those
+	allFlags       // all flags; flags that several commands take appear by name only, unless they are in the first view
+	reference      // like allFlags, for the page that also has the texts of shared flags
 )
 
-// allHelp takes "all" behind --help out of the arguments, and returns what is asked for.
+// allHelp removes "all" after --help from the arguments and returns the requested view.
 func allHelp(args []string) (rest []string, all view) {
 	for i, a := range args {
 		switch {
@@ -107,20 +107,22 @@ func allHelp(args []string) (rest []string, all view) {
 	return rest, all
 }
 
-// bySection compares flags by their place in the sections.
+// bySection compares flags by their positions in the sections.
 func bySection(a, b *kong.Flag) int {
 	s, p := sectionOf(a.Name)
 	t, q := sectionOf(b.Name)
 	return cmp.Or(cmp.Compare(s, t), cmp.Compare(p, q))
 }
 
-// shared reports whether the help of a command lists a flag by its name, because several commands take it in the same words.
+// shared reports whether the help of a command lists a flag by name only, because several commands take the flag with
+// the same text.
 func shared(f *kong.Flag, all view) bool {
 	return (all == reference || !slices.Contains(firstFlags, f.Name)) && slices.ContainsFunc(whole.keys, func(k key) bool { return k.flag.Name == f.Name && k.flag.Help == f.Help })
 }
 
-// printHelp prints the help of a command: its own flags and those of the first view with their text, keys by name. Without all, a
-// command with many flags shows the first view only. The flags of all commands stand in "dyad --help".
+// printHelp prints the help of a command. Its own flags and the flags of the first view have their texts; keys appear
+// by name. Unless all flags are requested, a command with many flags shows the first view only. The flags of all
+// commands are in "dyad --help".
 func printHelp(all view) kong.HelpPrinter {
 	return func(o kong.HelpOptions, ctx *kong.Context) error {
 		command := ctx.Selected()
@@ -137,7 +139,7 @@ func printHelp(all view) kong.HelpPrinter {
 			f.Hidden = true
 		}
 		for n := command; n != nil; n = n.Parent {
-			n.Group = nil // its job in "dyad --help"
+			n.Group = nil // the group is used only in "dyad --help"
 		}
 		slices.SortStableFunc(command.Flags, bySection)
 		var named, keys []*kong.Flag
@@ -190,10 +192,11 @@ func printHelp(all view) kong.HelpPrinter {
 	}
 }
 
-// writeReference writes the help of a command for the page of all commands, which has the texts of named once.
+// writeReference writes the help of a command for the page of all commands. That page contains the texts of the
+// flags in named only once.
 func writeReference(w io.Writer, command *kong.Node, named, keys []*kong.Flag) error {
 	var b strings.Builder
-	if usage := strings.TrimSuffix(command.Summary(), " [flags]"); usage != command.Path() && command.Parent != nil { // else it is the title
+	if usage := strings.TrimSuffix(command.Summary(), " [flags]"); usage != command.Path() && command.Parent != nil { // otherwise the usage repeats the title
 		fmt.Fprintf(&b, "Usage: dyad %s\n\n", usage)
 	}
 	for text := range strings.SplitSeq(command.Help, "\n\n") {
@@ -228,10 +231,10 @@ func writeReference(w io.Writer, command *kong.Node, named, keys []*kong.Flag) e
 	return err
 }
 
-// behind is a text behind its head.
+// behind returns a text with its heading in front.
 func behind(head, text string) string { return "  " + foldedAt(120, "    ", head+": "+text)[4:] }
 
-// alsoTakes lists names of flags, or keys; it names those of an earlier command together if that is much shorter.
+// alsoTakes lists names of flags, or keys. If it is much shorter, it refers to the flags of an earlier command instead.
 func alsoTakes(command *kong.Node, named []*kong.Flag, keys bool) string {
 	of := func(c *kong.Node) (names []string) {
 		for _, f := range c.Flags {
@@ -277,7 +280,8 @@ func alsoTakes(command *kong.Node, named []*kong.Flag, keys bool) string {
 	return strings.TrimSpace(best)
 }
 
-// printCommands prints the commands of the program by job, and the names of the others; or all of them.
+// printCommands prints the commands of the program grouped by task and only the names of the others. If all is
+// set, it prints all commands.
 func printCommands(all bool, o kong.HelpOptions, ctx *kong.Context) error {
 	o.NoExpandSubcommands = !all
 	var others []string

@@ -16,31 +16,31 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// holdoutFlags configure the use of the records that a training holds out.
+// holdoutFlags are the flags for the use of the records that a training holds out.
 type holdoutFlags struct {
 	HoldoutEpsilon *float64 `not:"task model" why:"it is for linear models of scores; another model is evaluated when it is saved: dyad evaluate MODEL --data FILE --holdout F --epsilon E, of a metric with --reference FILE" placeholder:"E" help:"Release private figures of the held-out records with this epsilon, charged on top of the training."`
 	ExactFigures   bool
 }
 
-// defaultConfidence is the level of the intervals of held-out figures.
+// defaultConfidence is the confidence level of the intervals of held-out figures.
 const defaultConfidence = 0.95
 
-// heldResult is what is printed of held-out records.
+// heldResult is the output about held-out records.
 type heldResult struct {
-	Held *evaluation `json:"held_out,omitempty"` // exact figures
-	// Baseline holds the figures of a model without privacy, on the synthetic records.
+	Held *evaluation `json:"held_out,omitempty"` // exact figures of the held-out records
+	// Baseline holds the figures of a model trained without privacy. It is set for synthetic records.
 	Baseline *evaluation `json:"held_out_without_privacy,omitempty"`
-	// HeldProblem says why the held-out records gave no figures.
+	// HeldProblem is the reason why there are no figures of the held-out records.
 	HeldProblem string `json:"held_out_problem,omitempty"`
-	// HeldPrivate are private figures, with a run of their own in the ledger.
+	// HeldPrivate holds private figures. They are a separate run in the ledger.
 	HeldPrivate *privateResult `json:"held_out_private,omitempty"`
-	// HeldCommand evaluates held-out records that were not looked at.
+	// HeldCommand is a command that evaluates the held-out records if they were not evaluated.
 	HeldCommand string `json:"held_out_command,omitempty"`
-	// InAll is the guarantee of training and private figures together.
+	// InAll is the guarantee of the training and the private figures together.
 	InAll *privacy.Guarantee `json:"in_all,omitempty"`
 }
 
-// planned is the plan of the private figures of held-out records of a shape, nil if there are none.
+// planned returns the plan of the private figures of held-out records with a shape, or nil if there are none.
 func (f holdoutFlags) planned(m *model, s lib.Shape, public bool, delta *float64) (*lib.FigurePlan, error) {
 	switch {
 	case f.HoldoutEpsilon == nil:
@@ -59,8 +59,8 @@ func (f holdoutFlags) figures(m *model, delta *float64) lib.FigureOptions {
 	return figureFlags{}.of(m, f.HoldoutEpsilon, delta)
 }
 
-// inAll is the guarantee of a training and the private figures of its held-out records, added
-// up as the ledger does; nil without figures or without a guarantee.
+// inAll returns the guarantee of a training and the private figures of its held-out records, composed in the
+// same way as in the ledger. It returns nil without figures or without a guarantee.
 func inAll(training *algorithms.Plan, held *lib.FigurePlan) (*privacy.Guarantee, error) {
 	if held == nil || training.Guarantee.Kind == privacy.None {
 		return nil, nil
@@ -73,8 +73,8 @@ func inAll(training *algorithms.Plan, held *lib.FigurePlan) (*privacy.Guarantee,
 	return &g, err
 }
 
-// checkBoth returns an error if the ledger has no room for a new training and the private figures of its
-// held-out records together.
+// checkBoth returns an error if the cap of the ledger does not allow a new training together with the private
+// figures of its held-out records.
 func checkBoth(o lib.Run, training *algorithms.Plan, held *lib.FigurePlan, dataID string) error {
 	if held == nil || o.Ledger == nil || o.Resume != "" {
 		return nil
@@ -87,18 +87,18 @@ func checkBoth(o lib.Run, training *algorithms.Plan, held *lib.FigurePlan, dataI
 	return nil
 }
 
-// heldSuffix makes the id of the run of private figures from the id of their training. A ledger charges an
-// id once, so no attempt charges them a second time.
+// heldSuffix is appended to the id of a training to form the id of the run of its private figures. A ledger
+// charges an id only once, so repeated attempts are not charged again.
 const heldSuffix = ".figures"
 
-// heldTarget is where they are kept: model.figures.json for model.json.
+// heldTarget returns the target of the private figures: model.figures.json for model.json.
 func heldTarget(model, training string) target {
 	return target{name: files.WithRun(model, "figures"), spare: true, id: training + heldSuffix}
 }
 
-// releaseHeld releases private figures of the held-out records of a model that is released and kept and has
-// not got its name yet: a model has its name when its figures have theirs. r.HeldPrivate is nil if
-// there are none.
+// releaseHeld releases private figures of the held-out records of a model. The model is released and stored but
+// not yet named, because it receives its name after its figures have theirs. If there are no figures,
+// r.HeldPrivate is nil.
 func (c *trainCmd) releaseHeld(a *app, r *trainResult, of *model, name string, held *lib.Data) error {
 	flags, o := c.runFlags, c.figures(of, c.Delta)
 	flags.Resume = ""
@@ -122,7 +122,7 @@ func (c *trainCmd) releaseHeld(a *app, r *trainResult, of *model, name string, h
 	return errors.Join(asResult(away), figures.told(as.Spent))
 }
 
-// withoutHeld tells of private figures that are missing next to a model that is saved, and how to get them.
+// withoutHeld reports that private figures are missing for a saved model, and how to get them.
 func (c *trainCmd) withoutHeld(a *app, r *trainResult, err error) error {
 	r.InAll, r.HeldProblem = nil, strings.TrimPrefix(message(err), "dyad: ")
 	r.HeldCommand = c.heldAgain(r.Model, err)
@@ -133,13 +133,13 @@ func (c *trainCmd) withoutHeld(a *app, r *trainResult, err error) error {
 	if code := exitCode(err); code == exitResource || code == exitCancelled {
 		return err
 	}
-	return errNoHeld // not the exit code of bad input, which charges nothing
+	return errNoHeld // not the exit code of bad input, because a run was charged
 }
 
 var errNoHeld = errors.New("dyad: the model is saved without its private figures")
 
-// resumeHeld releases the private figures of a resumed run whose model has just got its name, or gives theirs to
-// those that are kept: a charge that is there is used.
+// resumeHeld releases the private figures of a resumed run whose model has just received its name. If figures
+// are already stored, it gives them their name. An existing charge is used.
 func (c *trainCmd) resumeHeld(a *app, model string) error {
 	e := evaluatePrivateCmd{
 		evaluatedFlags: evaluatedFlags{Model: model, Holdout: c.Holdout, SplitSeed: c.SplitSeed, Confidence: defaultConfidence, labelsFlag: c.labelsFlag},
@@ -168,14 +168,14 @@ func (c *trainCmd) resumeHeld(a *app, model string) error {
 		return err
 	}
 	inner := *a
-	if a.json { // the model was told of
+	if a.json { // the model was already reported
 		inner.stdout = io.Discard
 	}
 	return e.private(&inner, m, nil, false)
 }
 
-// named reports whether the run of --resume released the model that has this name. Then only the figures of its held-out
-// records can be missing.
+// named reports whether the run of --resume released the model that has this name. If it did, only the figures of its
+// held-out records can be missing.
 func (c *trainCmd) named(model string) (bool, error) {
 	path, err := c.path()
 	if c.Resume == "" || c.HoldoutEpsilon == nil || err != nil || !exists(path) || !exists(model) {
@@ -187,14 +187,14 @@ func (c *trainCmd) named(model string) (bool, error) {
 	}
 	run, err := l.Released(c.Resume)
 	if err != nil || run.Kept.Digest == "" {
-		return false, nil // what is wrong with it says who resumes it
+		return false, nil // the resumed run reports what is wrong
 	}
 	text, err := os.ReadFile(model)
 	return err == nil && files.Digest(text) == run.Kept.Digest, nil
 }
 
-// evaluateHeld adds exact figures of the held-out records to the result of a training that is done,
-// charged and saved, or the command for private ones: what cannot be had is told and ends nothing.
+// evaluateHeld adds exact figures of the held-out records to the result of a training that is complete, charged
+// and saved, or it adds the command for private figures. A problem is reported and does not end the run.
 func (c *trainCmd) evaluateHeld(a *app, r *trainResult, run *lib.Trained, held, train *lib.Data) error {
 	switch {
 	case r.Public || c.ExactFigures:
@@ -212,8 +212,8 @@ func (c *trainCmd) evaluateHeld(a *app, r *trainResult, run *lib.Trained, held, 
 	return a.ctx.Err()
 }
 
-// heldAgain is the command for figures that are missing. It continues a run that was charged, or saves what it
-// released; it is "" if that run has ended, as the command would charge again.
+// heldAgain returns the command for missing figures. The command continues a charged run, or saves the figures
+// that the run released. heldAgain returns "" if that run has ended, because the command would charge again.
 func (c *trainCmd) heldAgain(model string, err error) string {
 	command := strings.Replace(c.heldCommand(model), "--epsilon E", fmt.Sprintf("--epsilon %g", *c.HoldoutEpsilon), 1)
 	if c.Delta != nil {
@@ -230,13 +230,13 @@ func (c *trainCmd) heldAgain(model string, err error) string {
 	return command
 }
 
-// heldCommand evaluates the held-out records privately.
+// heldCommand returns a command that evaluates the held-out records privately.
 func (c *trainCmd) heldCommand(model string) string {
 	command := fmt.Sprintf("dyad evaluate %s %s --holdout %g --set split-seed=%d --epsilon E", model, c.Data.flags(), *c.Holdout, c.SplitSeed)
 	if c.Labels != "" {
 		command += " --labels " + c.Labels
 	}
-	if c.Ledger != "" { // both charges are on one account
+	if c.Ledger != "" { // both charges go to one ledger
 		command += " --ledger " + c.Ledger
 	}
 	if c.Task == taskMetric {
@@ -245,7 +245,7 @@ func (c *trainCmd) heldCommand(model string) string {
 	return command
 }
 
-// writeHeld writes what is known of n held-out records or persons.
+// writeHeld writes the results for n held-out records or persons.
 func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bool) {
 	if r.HeldProblem != "" {
 		line(b, "held out", "no figures: %s", r.HeldProblem)
@@ -283,18 +283,18 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 	}
 }
 
-// plannedHoldout asks a plan for the cost of held-out figures, too.
+// plannedHoldout holds the flags of a plan that includes the cost of held-out figures.
 type plannedHoldout struct {
 	Holdout        *float64 `within:"[0,1)" placeholder:"F" xor:"held"`
 	HoldoutEpsilon *float64 `not:"task" why:"a metric is evaluated against a public file when it is saved: dyad evaluate MODEL --reference FILE" placeholder:"E" help:"As for train: the plan of the figures and the sum of both charges are printed, too."`
 
-	// HoldoutRecords is from before --holdout: then -n counts the records that train.
+	// HoldoutRecords is an old flag that --holdout replaced. With it, -n is the number of training records.
 	HoldoutRecords int `hidden:"" positive:"" needs:"holdout-epsilon" not:"holdout" placeholder:"M" help:"Records held out besides the n to train."`
 
-	held int // records that are held out
+	held int // number of held-out records
 }
 
-// split is how many of n records train, by the rule of dataset.Split.
+// split returns the number of training records among n records, by the rule of dataset.Split.
 func (f *plannedHoldout) split(n int) int {
 	if f.held = f.HoldoutRecords; f.Holdout == nil || *f.Holdout == 0 {
 		return n
@@ -311,14 +311,14 @@ type heldPlan struct {
 	InAll    *privacy.Guarantee `json:"in_all,omitempty"`
 }
 
-// heldFigures plans the figures of held-out records, nil without any.
+// heldFigures returns the plan of the figures of held-out records, or nil if there are none.
 func (f plannedHoldout) heldFigures(p *algorithms.Plan, task string, delta *float64) (*lib.FigurePlan, error) {
 	problem := p.Spec.Kernel.Problem()
 	s := lib.Shape{Records: f.held, PersonRows: problem.PersonRows, Provenance: p.Spec.Provenance}
 	return holdoutFlags{HoldoutEpsilon: f.HoldoutEpsilon}.planned(&model{Task: task, Weights: []float64{problem.Radius}}, s, false, delta)
 }
 
-// emit prints the plan of a training, with that of its held-out figures if it is asked for.
+// emit prints the plan of a training, and the plan of its held-out figures if it is requested.
 func (f plannedHoldout) emit(a *app, p *algorithms.Plan, task string, delta *float64) error {
 	if f.HoldoutEpsilon == nil {
 		return a.emitPlan(p)

@@ -30,7 +30,7 @@ type influenceCmd struct {
 	labelsFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (influenceCmd) Help() string {
 	return `Fits the loss of a model to records without noise and says what each record does to the fit: by how much the
 mean loss would change without it (pairwise influence functions), and how far the objective is from flat around
@@ -133,7 +133,7 @@ func (r *influenceResult) write(out *files.Output, path string) error {
 	return out.Write(files.Private, text.Bytes())
 }
 
-// name of a record: its id, or its row.
+// name returns the name of a record: its id, or the number of its row.
 func (r *influenceResult) name(i int) string {
 	if r.IDs != nil {
 		return r.IDs[i]
@@ -181,7 +181,7 @@ func (r *influenceResult) text(top int) string {
 	return b.String()
 }
 
-// figure has the ranking and the records that were left out.
+// figure returns the figure of the ranking and of the records that were left out.
 func (r *influenceResult) figure() experiment.Figure {
 	order := r.Order()
 	place := make([]float64, len(order))

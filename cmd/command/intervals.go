@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// weightInterval is a weight with its interval.
+// weightInterval is a weight with its confidence interval.
 type weightInterval struct {
 	Feature string  `json:"feature"`
 	Weight  float64 `json:"weight"`
@@ -14,9 +14,9 @@ type weightInterval struct {
 	High    float64 `json:"high"`
 }
 
-// weightIntervals returns the intervals of a model with standard errors, nil for others. They
-// cover, with defaultConfidence each, the weights that minimise the released objective in the
-// population (docs/theory.md#weight-intervals).
+// weightIntervals returns the confidence intervals of a model with standard errors, and nil for other models.
+// Each interval covers, with probability defaultConfidence, the weight that minimises the released objective in
+// the population (docs/theory.md#weight-intervals).
 func weightIntervals(m *model) (out []weightInterval) {
 	z := math.Sqrt2 * math.Erfinv(defaultConfidence)
 	for k, e := range m.WeightErrors {

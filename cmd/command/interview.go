@@ -16,23 +16,23 @@ import (
 	"dyad/engine/dataset"
 )
 
-// atTerminal reports whether a person answers at a terminal and questions go to one: values of records may be
-// shown there, and nowhere else.
+// atTerminal reports whether input and questions are both at a terminal. Values of records are shown only
+// there.
 func (a *app) atTerminal() bool {
 	in, ok := a.stdin.(*os.File)
 	return ok && term.IsTerminal(int(in.Fd())) && a.screen != nil && !a.quiet
 }
 
-// interview asks what a draft needs and its file does not tell.
+// interview asks a person for facts that a draft needs and the file does not determine.
 type interview struct {
 	*asker
 	o     *dataset.DraftOptions
 	d     *dataset.Drafted
-	ended bool // the input has, and the rest stays open
+	ended bool // the input has ended; further questions stay open
 }
 
-// interview completes the options of a draft by answers, and returns the draft that they give. failure is the error of the
-// first draft, if its columns are not enough for a schema yet.
+// interview completes the options of a draft by answers and returns the resulting draft. failure is the error of the
+// first draft if its columns do not make a schema yet.
 func (a *app) interview(d *dataset.Drafted, failure error, o *dataset.DraftOptions, draft func() (*dataset.Drafted, error)) (*dataset.Drafted, error) {
 	if !a.atTerminal() {
 		return nil, errors.New("dyad: questions without a terminal")
@@ -57,7 +57,7 @@ func (a *app) interview(d *dataset.Drafted, failure error, o *dataset.DraftOptio
 	return draft()
 }
 
-// read asks, and returns the answer; after the end of the input it is empty.
+// read asks a question and returns the answer. After the end of the input the answer is empty.
 func (i *interview) read(format string, args ...any) (string, error) {
 	if i.ended {
 		return "", nil
@@ -70,7 +70,7 @@ func (i *interview) read(format string, args ...any) (string, error) {
 	return answer, err
 }
 
-// choose asks until the answer is one of some words, or empty.
+// choose repeats a question until the answer is one of the given words or empty.
 func (i *interview) choose(words []string, format string, args ...any) (string, error) {
 	for {
 		answer, err := i.read(format, args...)
@@ -86,7 +86,7 @@ func (i *interview) choose(words []string, format string, args ...any) (string, 
 
 func (i *interview) say(text string) { fmt.Fprintln(i.a.stderr, text) }
 
-// screenText is a text of the file without what a terminal would obey, not too long.
+// screenText returns a text of the file without control sequences of a terminal, shortened if it is too long.
 func screenText(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -103,7 +103,7 @@ func screenText(text string) string {
 	return text
 }
 
-// show writes values of the file next to those that are read.
+// show writes values of the file next to the values that the schema reads.
 func (i *interview) show() {
 	if len(i.d.Columns) == 0 {
 		return
@@ -122,11 +122,11 @@ func (i *interview) show() {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", screenText(c.Name), strings.Join(raw, " | "), as)
 	}
-	_ = w.Flush() // of a terminal
+	_ = w.Flush() // a write error of the terminal is ignored
 	i.say("")
 }
 
-// decimals asks where fractions begin in columns that two notations read.
+// decimals asks for the decimal separator of columns that can be read in two notations.
 func (i *interview) decimals() (asked bool, err error) {
 	all := ""
 	for _, c := range i.d.Columns {
@@ -152,7 +152,7 @@ func (i *interview) decimals() (asked bool, err error) {
 	return asked, nil
 }
 
-// label asks for the outcome and its class that scores high.
+// label asks for the label column and its class that should score high.
 func (i *interview) label() error {
 	named := i.o.Label != ""
 	for name, a := range i.o.Answers {
@@ -187,7 +187,7 @@ func (i *interview) label() error {
 	return err
 }
 
-// persons asks whose rows they are.
+// persons asks whether a column with repeated identifiers names persons, and how many persons there are.
 func (i *interview) persons() error {
 	for _, a := range i.o.Answers {
 		if a.Role == dataset.RolePerson {
@@ -220,7 +220,7 @@ func (i *interview) persons() error {
 	return nil
 }
 
-// parsePersons reads "1500", "public", or either with a cap behind it.
+// parsePersons parses "1500", "public", or either of these followed by a cap.
 func parsePersons(text string) (known dataset.Answer, ok bool) {
 	words := strings.Fields(text)
 	if len(words) == 0 || len(words) > 2 {
@@ -244,7 +244,7 @@ func parsePersons(text string) (known dataset.Answer, ok bool) {
 	return known, true
 }
 
-// open reports whether the values that a column can have are still unknown.
+// open reports whether the possible values of a column are still unknown.
 func (i *interview) open(c dataset.DraftedColumn) bool {
 	known, answered := i.o.Answers[c.Name]
 	if answered && (known.Role != "" || known.Range != nil || known.Date != nil || known.Categories != nil) || c.Name == i.o.Label {
@@ -253,13 +253,13 @@ func (i *interview) open(c dataset.DraftedColumn) bool {
 	return c.FromData || c.Suggested != nil
 }
 
-// merged is an answer with the notation that another one states.
+// merged returns an answer with the notation of another answer.
 func merged(known, notation dataset.Answer) dataset.Answer {
 	known.Decimal = notation.Decimal
 	return known
 }
 
-// codeBook asks whether the suggestions of the code book hold.
+// codeBook asks whether the suggestions of the code book are correct.
 func (i *interview) codeBook() error {
 	var names []string
 	w := tabwriter.NewWriter(i.a.stderr, 0, 0, 2, ' ', 0)
@@ -271,7 +271,7 @@ func (i *interview) codeBook() error {
 			fmt.Fprintf(w, "  %s\t%s\t%s\n", screenText(c.Name), c.Suggested.Quantity, c.Suggested.Text())
 		}
 	}
-	_ = w.Flush() // of a terminal
+	_ = w.Flush() // a write error of the terminal is ignored
 	if names == nil {
 		return nil
 	}
@@ -299,7 +299,7 @@ func (i *interview) codeBook() error {
 	}
 }
 
-// rest asks what each other column can be. An empty line leaves it as it is, marked.
+// rest asks for the possible values of each remaining column. An empty answer leaves the column unchanged and marked.
 func (i *interview) rest() error {
 	told := false
 	for _, c := range i.d.Columns {
@@ -347,7 +347,7 @@ func screenList(list []string) string {
 	return strings.Join(out, ", ")
 }
 
-// parseAnswer reads what somebody typed about a column of a draft.
+// parseAnswer parses a typed answer about a column of a draft.
 func parseAnswer(text string, c dataset.DraftedColumn) (known dataset.Answer, problem string) {
 	switch {
 	case text == "ignore":

@@ -16,14 +16,14 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// judgement is a verdict on a model, and what a ledger says.
+// judgement is a verdict on a model, with the result of the comparison with a ledger.
 type judgement struct {
 	checker.Verdict
-	Ledger    string `json:"ledger,omitempty"`    // what it says, if it was compared
-	Signature string `json:"signature,omitempty"` // what its owner signed, if a key was given
+	Ledger    string `json:"ledger,omitempty"`    // result of the comparison with the ledger, if there was one
+	Signature string `json:"signature,omitempty"` // content of the owner's signature, if a key was given
 }
 
-// load reads a model, whose network may be one of With.
+// load reads a model. Its network can be a network of With.
 func (a *app) load(path string) (*model, error) {
 	m, err := lib.Load(path)
 	if err == nil && m.Network != nil {
@@ -32,9 +32,9 @@ func (a *app) load(path string) (*model, error) {
 	return m, err
 }
 
-// openModel reads a model that a user names and writes first, on standard error, what is not verified about it. With the
-// ledger that the command names, if it knows the run, the record of the run is compared. Every command gets models of others
-// from here (TestEveryCommandJudges).
+// openModel reads a model named by the user. Before that, it reports on standard error which properties of the model
+// are not verified. If the command names a ledger that knows the run, the model is compared with the record of the run.
+// Every command reads models of others through this function (TestEveryCommandJudges).
 func (a *app) openModel(path, ledgerPath string) (*model, error) {
 	m, err := a.load(path)
 	if err != nil {
@@ -54,7 +54,7 @@ func (a *app) openModel(path, ledgerPath string) (*model, error) {
 	return m, nil
 }
 
-// openClusters is openModel for a file of clusters.
+// openClusters is like openModel, for a file of clusters.
 func (a *app) openClusters(path string) (*lib.Clusters, error) {
 	c, err := lib.LoadClusters(path)
 	if err == nil {
@@ -66,7 +66,7 @@ func (a *app) openClusters(path string) (*lib.Clusters, error) {
 	return c, err
 }
 
-// judgeStarts is openModel for the models of --init and --models, which are read where plans are made.
+// judgeStarts is like openModel, for the models of --init and --models, which are read when plans are made.
 func (a *app) judgeStarts(command *kong.Context) error {
 	ledgerPath := ""
 	var models []string
@@ -92,8 +92,8 @@ func (a *app) judgeStarts(command *kong.Context) error {
 	return nil
 }
 
-// trustedModel is openModel for a command whose output others take for a statement about the model: the check has no limit of
-// time, and a file that is refused ends it.
+// trustedModel is like openModel, for a command whose output others take as a statement about the model. The check has
+// no time limit, and a refused file is an error.
 func (a *app) trustedModel(path, ledgerPath string) (*model, judgement, error) {
 	m, err := a.load(path)
 	if err != nil {
@@ -116,7 +116,7 @@ func (a *app) trustedModel(path, ledgerPath string) (*model, judgement, error) {
 	return m, r, nil
 }
 
-// modelText is the content of a model file.
+// modelText returns the content of a model file.
 func modelText(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -127,11 +127,11 @@ func modelText(path string) ([]byte, error) {
 	return text, asInput(err)
 }
 
-// say writes a verdict that is not "verified". Public data have no claim.
+// say writes a verdict other than "verified". A model of public data has no claim to verify.
 func (a *app) say(kind privacy.Kind, path string, v checker.Verdict) {
 	switch {
 	case v.Verdict == checker.Verified || kind == privacy.Public && v.Verdict != checker.Refused:
-	case v.Verdict == checker.Refused: // in spite of --quiet
+	case v.Verdict == checker.Refused: // written even with --quiet
 		fmt.Fprintf(a.stderr, "dyad: warning: %s is refused: %s; what it says about privacy is not true of any run\n", path, v.Why)
 	case v.Verdict == checker.NotChecked:
 		a.note("dyad: %s is not checked: dyad verify %s", path, path)
@@ -140,8 +140,8 @@ func (a *app) say(kind privacy.Kind, path string, v checker.Verdict) {
 	}
 }
 
-// compared is the judgement with what a ledger says about a model and its text. With known a ledger that has no charge of the
-// run is one of other data, and says nothing.
+// compared returns the judgement with the result of comparing a model and its text with a ledger. If known is set and
+// the ledger has no charge of the run, the ledger belongs to other data, and the judgement is unchanged.
 func (r judgement) compared(m *model, text []byte, head, path string, known bool) (judgement, error) {
 	entries, away, err := readLedger(path)
 	if err != nil {
@@ -158,7 +158,7 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 	}
 	r.Ledger = "its chain holds, and it has one charge of this plan and one release, of this file"
 	switch problem := recorded(m, text, head, entries); {
-	case m.Run == "" && m.Plan == nil: // of public data, or of users
+	case m.Run == "" && m.Plan == nil: // a model of public data, or of users of the local protocol
 		r.Ledger = "its chain holds, and the model names no run"
 	case errors.Is(problem, errUnplanned):
 		r = judgement{Verdict: checker.Verdict{Verdict: checker.NotCovered, Why: problem.Error()}, Ledger: "its chain holds, and it has one charge of these releases and one release, of this file"}

@@ -11,21 +11,22 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// key is an option that several commands take in one meaning. Its text stands once, on the page "dyad help keys"; the help of
-// those commands lists its name.
+// key is an option that several commands take with the same meaning. Its text appears once, on the page "dyad help
+// keys". The help of these commands lists only its name.
 type key struct {
 	flag     *kong.Flag
-	commands []string // without "dyad"
-	set      bool     // a command line gives it by --set
+	commands []string // names of the commands, without "dyad"
+	set      bool     // the option is set by --set
 }
 
-// whole is the grammar of all commands, to look at, with its keys: options that two commands or more take in the same words, in the
-// order of sections. A flag without a text means the same as the first one of its name that has one.
+// whole is the grammar of all commands, for look-up, with its keys. A key is an option that at least two commands take
+// with the same text. Keys are in the order of sections. A flag without a text has the meaning of the first flag of the
+// same name that has a text.
 var whole struct {
 	once    sync.Once
 	parser  *kong.Kong
-	options []key             // all, those of one command, too
-	texts   map[string]string // of flags without one
+	options []key             // all options, including options of a single command
+	texts   map[string]string // texts for flags without a text of their own
 	keys    []key
 	err     error
 }
@@ -69,12 +70,12 @@ func optionsOf(app *kong.Application) (all []key, texts map[string]string) {
 	return all, texts
 }
 
-// text is the paragraph of a key: its flag, its meaning, and the commands that take it.
+// text returns the paragraph of a key: its flag, its meaning, and the commands that take it.
 func (k key) text() string {
 	return "  " + k.head() + "\n" + folded("      ", k.flag.Help) + folded("      ", "Of "+strings.Join(k.commands, ", ")+".")
 }
 
-// head is how an option is written.
+// head returns the spelling of an option.
 func (k key) head() string {
 	if k.set {
 		return strings.TrimPrefix(flagHead(k.flag), "--")
@@ -82,7 +83,7 @@ func (k key) head() string {
 	return flagHead(k.flag)
 }
 
-// flagHead is how a flag is written.
+// flagHead returns the spelling of a flag.
 func flagHead(f *kong.Flag) string {
 	head := "--" + f.Name
 	if f.Short != 0 {
@@ -94,7 +95,7 @@ func flagHead(f *kong.Flag) string {
 	return head
 }
 
-// folded are the lines of a text that fit a page, each after an indent.
+// folded returns a text in lines that fit a page, each after an indent.
 func folded(indent, text string) string { return foldedAt(100, indent, text) }
 
 func foldedAt(width int, indent, text string) string {
@@ -113,8 +114,9 @@ func foldedAt(width int, indent, text string) string {
 	return b.String() + line + "\n"
 }
 
-// keysTopic is the page of all keys, with the commands of each. For the page of all commands, which lists the keys of a command, only
-// those with another text than most commands have name theirs.
+// keysTopic returns the page of all keys with the commands of each key. In the version for the page of all commands,
+// which lists the keys of each command, a key names its commands only if its text differs from the text of most
+// commands.
 func keysTopic(all view) string {
 	if _, err := wholeGrammar(); err != nil {
 		return err.Error()
@@ -128,7 +130,7 @@ func keysTopic(all view) string {
 	}
 	for _, k := range whole.keys {
 		if all == reference && len(k.commands) == 1 && most[k.flag.Name] == 1 {
-			continue // its command has the text
+			continue // the help of its command has the text
 		}
 		if i, _ := sectionOf(k.flag.Name); sections[i].title != title {
 			title = sections[i].title
@@ -139,7 +141,7 @@ func keysTopic(all view) string {
 			b.WriteString(k.text())
 		case len(k.commands) == most[k.flag.Name]:
 			b.WriteString(behind(k.head(), k.flag.Help))
-			most[k.flag.Name] = -1 // another of as many names its commands
+			most[k.flag.Name] = -1 // if another text is as frequent, it also names its commands
 		default:
 			b.WriteString(behind(k.head(), k.flag.Help+" Of "+strings.Join(k.commands, ", ")+"."))
 		}
@@ -147,7 +149,8 @@ func keysTopic(all view) string {
 	return b.String()
 }
 
-// keyTopic explains all options of a name, or of the section whose title begins with it, "" if there are none or a command has the name.
+// keyTopic returns the explanation of all options with a name, or of the section whose title begins with the name. It
+// returns "" if there are none or a command has the name.
 func keyTopic(name string) string {
 	parser, err := wholeGrammar()
 	if err != nil || slices.ContainsFunc(parser.Model.Children, func(n *kong.Node) bool { return n.Name == name }) {

@@ -17,16 +17,18 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Reader is a kind that reads less than a schema has.
+// Reader is implemented by a kind that reads only part of a schema.
 type Reader interface {
 	algorithms.Kind
-	// Reads is the kind for data of a schema, and the schema that they are read by: other columns, ranges and categories. It may change s,
-	// which is a copy for this call. A schema with another data id, other persons or caps of their rows, or other marks of what was taken from
-	// the data is refused, as is one that declares public what was not. A kind that leaves out a column with from_data sets BoundsFromData.
+	// Reads returns the kind for data with schema s, and the schema with which the data are read. The returned schema
+	// can have other columns, ranges and categories. Reads may change s, which is a copy made for this call. The
+	// returned schema is refused if it has another data id, another number of persons, another cap on their rows, or
+	// other marks of values taken from the data. It is also refused if it declares public what s does not. A kind that
+	// leaves out a column with from_data must set BoundsFromData.
 	Reads(s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error)
 }
 
-// kindCmd is the command of a kind of one's own.
+// kindCmd is the command of a kind in With.
 type kindCmd struct {
 	ownFlags
 	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As for train; a label is not read."`
@@ -43,7 +45,7 @@ type kindCmd struct {
 	kind algorithms.Kind
 }
 
-// commands are the kinds as commands of a parser.
+// commands returns the kinds as commands for the parser.
 func (w With) commands() (all []kong.Option, err error) {
 	for _, k := range w.Kinds {
 		c := &kindCmd{kind: k}
@@ -55,9 +57,9 @@ func (w With) commands() (all []kong.Option, err error) {
 	return all, nil
 }
 
-// releasedKind is the file of a run of a kind, and its JSON output.
+// releasedKind is the content of the file that a run of a kind writes, and its JSON output.
 type releasedKind struct {
-	Format    string            `json:"format"` // kindFormat
+	Format    string            `json:"format"` // the constant kindFormat
 	Version   string            `json:"dyad_version"`
 	Created   time.Time         `json:"created"`
 	Kind      string            `json:"kind"`
@@ -65,17 +67,17 @@ type releasedKind struct {
 	Run       string            `json:"run,omitempty"`
 	Figures   algorithms.Facts  `json:"figures"`
 	Report    algorithms.Report `json:"report"`
-	Plan      json.RawMessage   `json:"plan,omitempty"` // algorithms.Plan.Record of a charged run
+	Plan      json.RawMessage   `json:"plan,omitempty"` // algorithms.Plan.Record of a run that was charged
 	Options   map[string]any    `json:"options,omitempty"`
 	Guarantee privacy.Guarantee `json:"guarantee"`
 }
 
 const (
 	kindFormat = "dyad-release/1"
-	kindBytes  = 1 << 20 // what every file has room in: whether it can be kept does not depend on its numbers
+	kindBytes  = 1 << 20 // reserved size of a file, so that storing it does not depend on its numbers
 )
 
-// kindResult is what a run prints.
+// kindResult is the output of a run.
 type kindResult struct {
 	runOutcome
 	Kind    string            `json:"kind"`
@@ -83,7 +85,7 @@ type kindResult struct {
 	Report  algorithms.Report `json:"report"`
 }
 
-// Run plans or releases.
+// Run prints the plan or carries out the run.
 func (c *kindCmd) Run(a *app) error {
 	k, err := algorithms.KindWith(c.kind, c.ownOptions()...)
 	if err != nil {
@@ -96,7 +98,7 @@ func (c *kindCmd) Run(a *app) error {
 	if err != nil {
 		return asInput(err)
 	}
-	if c.Plan || schema.ByPerson() { // which no kind takes, so that rows are not read as records
+	if c.Plan || schema.ByPerson() { // persons are refused by every kind; rows must not be read as records
 		e, err := dataset.NewEncoder(schema)
 		if err != nil {
 			return asInput(err)
@@ -110,7 +112,8 @@ func (c *kindCmd) Run(a *app) error {
 	return c.release(a, k, schema)
 }
 
-// reads returns the kind for a schema and a copy of the schema that it reads by. It refuses a schema that protects the records otherwise.
+// reads returns the kind for a schema and a copy of the schema with which it reads. It refuses a schema that would
+// protect the records differently.
 func reads(k Reader, s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error) {
 	name, before := k.Info().Name, protection(s)
 	own, read, err := k.Reads(s)
@@ -125,14 +128,14 @@ func reads(k Reader, s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error
 			return nil, nil, badInput("%s: its Reads changed %s of the schema from %s to %s, and a kind does not decide who is protected: it has to leave that as it is", name, f[0], before[i][1], f[1])
 		}
 	}
-	e, err := dataset.NewEncoder(read) // of a copy
+	e, err := dataset.NewEncoder(read) // validates a copy
 	if err != nil {
 		return nil, nil, err
 	}
 	return own, e.Schema(), nil
 }
 
-// protection lists, as names and values, who a schema protects and how far its ranges can be trusted.
+// protection returns, as names and values, who is protected by a schema and how far its ranges can be trusted.
 func protection(s *dataset.Schema) (all [][2]string) {
 	var persons []dataset.Column
 	for _, c := range s.Columns {
@@ -147,13 +150,13 @@ func protection(s *dataset.Schema) (all [][2]string) {
 		{"public", s.Public}, {"data_id", s.DataID}, {"persons", s.Persons}, {"ids", s.IDs}, {"max_rows_per_person", s.MaxRowsPerPerson}, {"rows_per_person", s.RowsPerPerson},
 		{"the columns of persons", persons}, {"what was taken from the data (from_data)", s.RangesFromData()}, {"draft", s.Draft}, {"others: drop", s.SelectsByLabel()},
 	} {
-		text, _ := json.Marshal(f.is) // texts and whole numbers
+		text, _ := json.Marshal(f.is) // cannot fail for texts and whole numbers
 		all = append(all, [2]string{f.what, string(text)})
 	}
 	return all
 }
 
-// planned is the plan for a shape.
+// planned returns the plan for a shape.
 func (c *kindCmd) planned(k algorithms.Kind, s lib.Shape) (*algorithms.KindPlan, error) {
 	p, err := algorithms.PlanKind(k, algorithms.KindShape{
 		Records: s.Records, Features: s.Features, PersonRows: s.PersonRows, Budget: lib.Options{Epsilon: c.Epsilon, Delta: c.Delta}.Budget(s.Records), Provenance: s.Provenance,
@@ -161,7 +164,7 @@ func (c *kindCmd) planned(k algorithms.Kind, s lib.Shape) (*algorithms.KindPlan,
 	return p, asInput(err)
 }
 
-// release carries a run out.
+// release carries out a run.
 func (c *kindCmd) release(a *app, k algorithms.Kind, schema *dataset.Schema) error {
 	r := kindResult{runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || schema.Public}, Kind: k.Info().Name}
 	var data *lib.Data
@@ -184,7 +187,7 @@ func (c *kindCmd) release(a *app, k algorithms.Kind, schema *dataset.Schema) err
 		return planned{plan: &p.Plan, delta: p.Shape.Budget.Delta, n: p.Shape.Records}, asInput(p.Fits(data.Records))
 	}
 	of.run = func(o lib.Run) (bool, error) {
-		o.Checkpoint = -1 // a run that is resumed begins again
+		o.Checkpoint = -1 // a resumed run starts from the beginning
 		made := func(res *algorithms.Result) (*releasedKind, error) {
 			x := &releasedKind{Format: kindFormat, Version: lib.Version, Created: o.Created, Kind: r.Kind, DataID: cmp.Or(o.DataID, r.DataID), Run: res.Run, Report: p.Report(), Plan: res.Record, Options: o.Options, Guarantee: res.Guarantee}
 			x.Report.Guarantee = res.Guarantee

@@ -26,15 +26,15 @@ type guards struct {
 var guarded = map[string]guards{
 	"dyad train":            {"TestCheckpointCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused"},
 	"dyad online":           {"TestOnlineCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestStreamModelsAreComparedWithTheirCharge"},
-	"dyad search":           {"TestKilledSearchesAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused"},
+	"dyad search":           {"TestKilledRunsAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused"},
 	"dyad pairs train":      {"TestPairsCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused"},
-	"dyad cluster":          {"TestKilledClusteringsAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused"},
+	"dyad cluster":          {"TestKilledRunsAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused"},
 	"dyad local simulate":   {"TestLocalSimulateCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused"},
-	"dyad evaluate private": {"TestKilledEvaluationsAreResumed", "TestHeldOutAndNeighbourFiguresTellNothingElse", "TestGenuineFilesAreNeverRefused"},
-	"dyad evaluate compare": {"TestKilledEvaluationsAreResumed", "TestHeldOutAndNeighbourFiguresTellNothingElse", "TestGenuineFilesAreNeverRefused"},
+	"dyad evaluate private": {"TestKilledRunsAreResumed", "TestHeldOutAndNeighbourFiguresTellNothingElse", "TestGenuineFilesAreNeverRefused"},
+	"dyad evaluate compare": {"TestKilledRunsAreResumed", "TestHeldOutAndNeighbourFiguresTellNothingElse", "TestGenuineFilesAreNeverRefused"},
 	"dyad baseline":         {"TestCheckpointCrashMatrix", "TestBaselineIsTheModeOfTrain", "TestGenuineFilesAreNeverRefused"}, // it promises nothing
-	"dyad threshold":        {"TestKilledEvaluationsAreResumed", "TestThresholdIsAFunctionOfTheRelease", "TestGenuineFilesAreNeverRefused"},
-	"dyad lab curve":        {"TestKilledCurvesAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused"},
+	"dyad threshold":        {"TestKilledRunsAreResumed", "TestThresholdIsAFunctionOfTheRelease", "TestGenuineFilesAreNeverRefused"},
+	"dyad lab curve":        {"TestKilledRunsAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused"},
 }
 
 // TestEveryKindIsGuarded: whatever takes --resume charges, and has a row. Every test that a row names is there, in the tables of sizes and

@@ -1,6 +1,6 @@
 package command
 
-// labCmd groups the commands that examine algorithms and losses, not a user's data.
+// labCmd groups the commands that examine algorithms and losses and do not use a user's data.
 type labCmd struct {
 	Audit      auditCmd      `cmd:"" help:"Attack an algorithm and bound its epsilon from below."`
 	Curve      curveCmd      `cmd:"" help:"Draw the AUC against epsilon: algorithms x epsilons x splits."`

@@ -43,7 +43,7 @@ type ledgerInitCmd struct {
 	ledgerFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (ledgerInitCmd) Help() string {
 	return `A run that would exceed the cap is refused before it reads a record (exit code 3). Without a cap the
 ledger records and never refuses. A cap counts what was spent before it. One that admits no further run is refused
@@ -74,7 +74,7 @@ func (c *ledgerInitCmd) Run(a *app) error {
 		return err
 	}
 	if c.Looking {
-		before.Epsilon = before.Looking // no less than what the cap counts
+		before.Epsilon = before.Looking // at least the spending that the cap counts
 	}
 	if spent := above(before, b); spent != "" && !c.Close {
 		return badInput("%s, so a cap of epsilon = %g would admit no further run: choose a larger one, or add --close to close the data set; the cap is unchanged (%s)", spent, b.Epsilon, capNow(before))
@@ -110,7 +110,7 @@ func (c *ledgerInitCmd) Run(a *app) error {
 	return a.emit(result, text)
 }
 
-// above says in words what was spent if it is more than a cap, and is "" if it is not.
+// above describes in words the spending if it exceeds a cap. Otherwise it returns "".
 func above(s ledger.Summary, b privacy.Budget) string {
 	switch {
 	case s.Runs == 0 || s.Epsilon <= b.Epsilon:
@@ -121,7 +121,7 @@ func above(s ledger.Summary, b privacy.Budget) string {
 	return fmt.Sprintf("epsilon = %s at delta = %g is spent on %q", privacy.FormatUp(s.Epsilon), s.Delta, s.DataID)
 }
 
-// capNow states the cap before a change.
+// capNow returns a text that states the cap before a change.
 func capNow(s ledger.Summary) string {
 	if s.Cap == (privacy.Budget{}) {
 		return "there is no cap yet"
@@ -135,7 +135,7 @@ type ledgerShowCmd struct {
 	ledgerFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (ledgerShowCmd) Help() string {
 	return `Shows the total of each data id at one delta, for budgets that were fixed beforehand and for budgets that were chosen
 by looking at earlier releases, and below it every run with its own epsilon and delta, and whether
@@ -155,10 +155,10 @@ type spending struct {
 	Runs       int             `json:"runs"`
 	SeededRuns int             `json:"seeded_runs,omitempty"`
 	Unit       string          `json:"unit,omitempty"`
-	Mixed      bool            `json:"mixed_units,omitempty"` // there is no total
+	Mixed      bool            `json:"mixed_units,omitempty"` // units differ, so there is no total
 	Mu         float64         `json:"mu,omitempty"`
-	Epsilon    *float64        `json:"epsilon"`           // for budgets that were fixed beforehand
-	Looking    *float64        `json:"epsilon_if_chosen"` // for budgets that were chosen by looking
+	Epsilon    *float64        `json:"epsilon"`           // total epsilon if budgets were fixed beforehand
+	Looking    *float64        `json:"epsilon_if_chosen"` // total epsilon if budgets were chosen after seeing earlier results
 	Delta      float64         `json:"delta"`
 	Cap        *privacy.Budget `json:"cap,omitempty"`
 	CapCounts  string          `json:"cap_counts,omitempty"`
@@ -187,20 +187,20 @@ func spendingOf(l *ledger.Ledger, id string, delta float64) (*spending, error) {
 	return out, nil
 }
 
-// chargedRun is a run as it was charged, at its own delta.
+// chargedRun is a charged run, stated at its own delta.
 type chargedRun struct {
 	Run       string    `json:"run"`
 	Algorithm string    `json:"algorithm"`
 	Charged   time.Time `json:"charged"`
 	Guarantee string    `json:"guarantee"`
-	// FromData is true if ranges were taken from the data, so that the guarantee does not hold.
+	// FromData is true if ranges were taken from the data. The guarantee then does not hold.
 	FromData bool `json:"ranges_from_data,omitempty"`
-	// DraftAway marks ranges that may have been taken from the data: the guarantee then may not hold.
+	// DraftAway is true if ranges may have been taken from the data. The guarantee then may not hold.
 	DraftAway bool `json:"ranges_not_compared,omitempty"`
 	Seeded    bool `json:"seeded,omitempty"`
 }
 
-// chargedRuns are the runs that lines of a ledger charge to a data id.
+// chargedRuns returns the runs that the given lines of a ledger charge to a data id.
 func chargedRuns(entries []ledger.Entry, id string) (runs []chargedRun) {
 	for _, e := range entries {
 		if e.Charge == nil || e.DataID != id {
@@ -229,14 +229,14 @@ func (r chargedRun) text() string {
 	return text + "\n"
 }
 
-// unfinishedRun is a charged run without a finish line.
+// unfinishedRun is a charged run without a line in the ledger that ends it.
 type unfinishedRun struct {
 	Run       string    `json:"run"`
 	Algorithm string    `json:"algorithm"`
 	Guarantee string    `json:"guarantee,omitempty"`
 	Charged   time.Time `json:"charged"`
 	Resumable bool      `json:"resumable"`
-	// Stream is true if it releases as it goes; its state file continues it.
+	// Stream is true if the run releases results continually. Its state file continues the run.
 	Stream bool `json:"stream,omitempty"`
 }
 
@@ -266,22 +266,22 @@ func (r unfinishedRun) text() string {
 	return text + fmt.Sprintf("      released nothing; continue it at no further cost: its own command with --resume %s\n", r.Run)
 }
 
-// keptRun is a file that an attempt at a run kept: the released model, which has no name
-// yet, or what will be removed.
+// keptRun is a file stored by an attempt at a run: the released model, which does not have its name yet, or a
+// file that will be removed.
 type keptRun struct {
 	Run      string `json:"run"`
 	File     string `json:"file"`
 	Released bool   `json:"released"`
 }
 
-// keptRuns looks where the ledger says, next to it and among the temporary files.
+// keptRuns searches the places named in the ledger, the folder of the ledger, and the temporary files.
 func keptRuns(l *ledger.Ledger, id string) (kept []keptRun, err error) {
 	entries, err := l.Entries()
 	if err != nil {
 		return nil, err
 	}
 	folders := []string{filepath.Dir(l.Path()), os.TempDir()}
-	found, charges := map[string][]string{}, map[string]string{} // by run
+	found, charges := map[string][]string{}, map[string]string{} // maps from the id of a run
 	for _, dir := range folders {
 		list, err := os.ReadDir(dir)
 		if err != nil {
@@ -322,7 +322,7 @@ func (r keptRun) text() string {
 	return fmt.Sprintf("    an attempt at run %s left %s, which is as private as the records; if the attempt is dead the next start removes it\n", r.Run, r.File)
 }
 
-// dataIDs are the ids that the ledger knows, in order of appearance.
+// dataIDs returns the data ids in the ledger in the order of their first appearance.
 func dataIDs(l *ledger.Ledger) ([]string, error) {
 	entries, err := l.Entries()
 	if err != nil {
@@ -407,7 +407,7 @@ type ledgerVerifyCmd struct {
 	ledgerFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (ledgerVerifyCmd) Help() string {
 	return `An older copy of a ledger is whole, too. With --witness a file that somebody else keeps, on another machine or in a backup that is
 only added to, has the last head that it was given. If the ledger was put back to an older copy since then, or is another one, the
@@ -447,7 +447,7 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 
 type ledgerCompactCmd struct{ ledgerFlag }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (ledgerCompactCmd) Help() string {
 	return `A ledger is read as a whole by every run. After some thousand runs that takes a second: this command moves the lines of
 finished runs to a file LEDGER.archive-*, and keeps what they cost. Totals and caps stay what they are. Unfinished runs,
@@ -475,12 +475,12 @@ func (c *ledgerCompactCmd) Run(a *app) error {
 	return a.emit(map[string]any{"ledger": path, "runs": done.Runs, "archive": done.File, "lines_before": done.Before, "lines": done.After}, text)
 }
 
-// noLedger refuses to read a ledger that is not there.
+// noLedger returns an error if there is no ledger at path.
 func noLedger(path string) error {
 	return badInput("there is no ledger at %s; the first private run makes one", path)
 }
 
-// openExisting opens a ledger without making one.
+// openExisting opens a ledger and does not create one.
 func (f ledgerFlag) openExisting(o ledger.Options) (*ledger.Ledger, string, error) {
 	path, err := f.path()
 	if err != nil {

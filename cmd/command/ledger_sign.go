@@ -10,7 +10,7 @@ import (
 
 type ledgerKeyCmd struct{ ledgerFlag }
 
-// Help says where the key is.
+// Help returns a text that explains where the key is.
 func (ledgerKeyCmd) Help() string {
 	return `Prints the public key of the ledger, and draws the key if there is none: LEDGER.key, mode 0600, next to the ledger and never
 in it. From then on every file that a private run releases gets a signature FILE.minisig, in the format of minisign, of its hash, its plan,
@@ -40,7 +40,7 @@ type ledgerSignCmd struct {
 	ledgerFlag
 }
 
-// Help says when it is needed.
+// Help returns a text that explains when a signature is needed.
 func (ledgerSignCmd) Help() string {
 	return `Signs a file that a run of the ledger released, as its run does: for files from before the key, and if a run was stopped between its
 release and its signature. It signs no file whose hash the ledger does not have, so no file that was changed.
@@ -49,7 +49,7 @@ Examples:
   dyad ledger sign model.json`
 }
 
-// Run signs.
+// Run signs the head of the ledger.
 func (c *ledgerSignCmd) Run(a *app) error {
 	l, path, err := c.openExisting(ledger.Options{})
 	if err != nil {
@@ -65,7 +65,8 @@ func (c *ledgerSignCmd) Run(a *app) error {
 	return a.emit(map[string]any{"ledger": path, "signature": name}, fmt.Sprintf("%s is the signature of %s\n", name, c.File))
 }
 
-// witnessed hands the head to the second keeper, after it compared the last one.
+// witnessed compares the last head known to the second keeper with the ledger and then passes the new head to
+// the keeper.
 func witnessed(l *ledger.Ledger, file string, answer map[string]any) (string, error) {
 	if file == "" {
 		return "", nil

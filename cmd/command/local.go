@@ -22,7 +22,7 @@ type localCmd struct {
 	Audit    localAuditCmd    `cmd:"" help:"Attack the messages of a method and bound their epsilon from below."`
 }
 
-// localFlags are what is public about a learning task, but for n and d.
+// localFlags are the public parameters of a learning task, except n and d.
 type localFlags struct {
 	Method        string             `default:"prestige" enum:"prestige,prestige-participation,prestige-label,djw,prestige-printed,curriculum,sgd" help:"prestige: every user sends, records outside of the curriculum send noise; prestige-participation: a randomised response says whether a user sends; prestige-label: public features, one randomised label of every user; djw: no curriculum; prestige-printed: the paper's algorithm, which guarantees nothing; curriculum, sgd: without privacy."`
 	Loss          string             `default:"logistic" type:"formula" placeholder:"NAME|EXPR" help:"Loss phi(u) of the margin u = y (w.x + b): a name of \"dyad lab losses\", or a formula."`
@@ -44,7 +44,7 @@ type localFlags struct {
 	localNetworkFlags
 }
 
-// study is the protocol of the flags.
+// study returns the protocol described by the flags.
 func (f localFlags) study() (o lib.StudyOptions, err error) {
 	if o.Loss, err = (lossFlags{f.Loss, f.LossParam, f.LossClip}).definition(); err != nil {
 		return o, err
@@ -60,7 +60,7 @@ func (f localFlags) study() (o lib.StudyOptions, err error) {
 	return o, err
 }
 
-// given is a flag for a field whose zero means its default.
+// given returns the value of a flag for a field in which 0 means the default.
 func given(v *float64) float64 {
 	switch {
 	case v == nil:
@@ -71,7 +71,7 @@ func given(v *float64) float64 {
 	return *v
 }
 
-// plan is the plan of the users of a shape.
+// plan returns the plan for users with a shape.
 func (f localFlags) plan(s lib.Shape) (*lib.Study, error) {
 	o, err := f.study()
 	if err != nil {
@@ -80,7 +80,7 @@ func (f localFlags) plan(s lib.Shape) (*lib.Study, error) {
 	return lib.PlanStudy(s, o)
 }
 
-// shuffled is the guarantee of --shuffle-delta, nil without it.
+// shuffled returns the guarantee of --shuffle-delta, or nil without this flag.
 func (f localFlags) shuffled(p *lib.Study) (*privacy.Guarantee, error) {
 	if f.ShuffleDelta == 0 {
 		return nil, nil
@@ -92,15 +92,15 @@ func (f localFlags) shuffled(p *lib.Study) (*privacy.Guarantee, error) {
 	return &g, nil
 }
 
-// taskFlags are a protocol without data.
+// taskFlags are the flags of a protocol without data.
 type taskFlags struct {
 	Schema string `xor:"features" required:"" placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
 	D      int    `xor:"features" required:"" positive:"" short:"d" help:"Number of features, if there is no schema."`
 	localFlags
 }
 
-// plans is the plan of n users, and its guarantee of --shuffle-delta, nil without it. Both
-// repeat the schema's statements about its data.
+// plans returns the plan of n users and the guarantee of --shuffle-delta, which is nil without this flag. Both
+// include the schema's statements about its data.
 func (f taskFlags) plans(n int) (p *lib.Study, shuffled *privacy.Guarantee, err error) {
 	shape := lib.Shape{Records: n, Features: f.D}
 	if f.Schema != "" {
@@ -118,14 +118,14 @@ func (f taskFlags) plans(n int) (p *lib.Study, shuffled *privacy.Guarantee, err 
 	return p, shuffled, err
 }
 
-// schemaEncoder is the encoder of a schema file.
+// schemaEncoder returns the encoder of a schema file.
 func schemaEncoder(path string) (*dataset.Encoder, error) {
 	s, err := dataset.LoadSchema(path)
 	if err != nil {
 		return nil, asInput(err)
 	}
 	why := input.Needs{Rows: s.DataID + ": its schema has a column with role: person, and the local model protects users with one record each; give the column role: ignore"}
-	if err := why.Of(input.Lacks{Rows: s.ByPerson()}); err != nil { // as reading its data would
+	if err := why.Of(input.Lacks{Rows: s.ByPerson()}); err != nil { // the same error as when reading its data
 		return nil, err
 	}
 	e, err := dataset.NewEncoder(s)
@@ -139,7 +139,7 @@ type localPlanCmd struct {
 	taskFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (localPlanCmd) Help() string {
 	return `Examples:
   dyad local plan -n 10000 -d 20 --epsilon 1
@@ -155,7 +155,8 @@ type localPlan struct {
 	serve.Protocol
 	Lipschitz    float64 `json:"lipschitz"`
 	EstimateNorm float64 `json:"estimate_norm"`
-	// Of a network: its parameters, and the users below which a plan is refused, and has a warning.
+	// The fields below are for a network: the number of its parameters, and the numbers of users below which a
+	// plan is refused or has a warning.
 	Parameters    int                `json:"parameters,omitempty"`
 	SmallestUsers float64            `json:"smallest_users,omitempty"`
 	EnoughUsers   float64            `json:"enough_users,omitempty"`
@@ -186,12 +187,12 @@ func (c *localPlanCmd) Run(a *app) error {
 	return a.emit(r, text+"plan only   no data were read and no message was sent\n")
 }
 
-// hanging is a text whose later lines, which are indented by 2, are below its first one.
+// hanging returns a text whose later lines are indented by 2 columns.
 func hanging(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", 10))
 }
 
-// localText is the report of a protocol, and what it shuffled guarantees, if that is asked for.
+// localText returns the report of a protocol, including the guarantee of shuffled messages if it is requested.
 func localText(p *lib.Study, shuffled *privacy.Guarantee) string {
 	var b strings.Builder
 	b.WriteString(p.Report().Text())

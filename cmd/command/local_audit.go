@@ -24,7 +24,7 @@ type localAuditCmd struct {
 	localNetworkFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (localAuditCmd) Help() string {
 	return `The adversary is the server: it publishes any model, knows two records, and guesses from the messages whose they
 are. A bound above the claim refutes it (exit code 1), as it does for the paper's algorithm as printed, which decides
@@ -47,14 +47,14 @@ type localAuditResult struct {
 	Holds bool `json:"holds"`
 }
 
-// Run attacks.
+// Run carries out the attack.
 func (c *localAuditCmd) Run(a *app) error {
 	f := localFlags{
 		Method: c.Method, Loss: c.Loss, Epsilon: c.Epsilon, Epochs: max(3, c.Epochs), Batch: 1, Pairs: c.Pairs, ResponseShare: c.Share, L2: 1, Radius: c.Radius,
 		localNetworkFlags: c.localNetworkFlags,
 	}
 	users := 1
-	if c.ModelKind == "mlp" { // few users are refused, and an attack is on one
+	if c.ModelKind == "mlp" { // a network requires many users, but an attack concerns one user
 		users, f.L2 = 1<<40, 0
 	}
 	p, err := f.plan(lib.Shape{Records: users, Features: c.D})

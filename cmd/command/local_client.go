@@ -36,12 +36,12 @@ type localClientCmd struct {
 	labelsFlag
 }
 
-// caFlag is the flag of commands that ask a server.
+// caFlag is the flag of commands that send requests to a server.
 type caFlag struct {
 	CA string `placeholder:"FILE" help:"Certificates (PEM) that the server's must come from. Default: those of the system."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (localClientCmd) Help() string {
 	return `Fetches protocol and model, computes constants and guarantee itself, draws the message here and sends it. A
 message is written to the memory file before it is sent, so that it can be sent again, but no second one is made.
@@ -61,22 +61,22 @@ With a server:
 // localAnswer is the JSON output of local client.
 type localAnswer struct {
 	Outcome   serve.Outcome     `json:"outcome"`
-	Unusable  string            `json:"record_unusable,omitempty"` // why the record contributes nothing, for the user's eyes
+	Unusable  string            `json:"record_unusable,omitempty"` // reason why the record contributes nothing, shown to the user only
 	Epoch     int               `json:"epoch,omitempty"`
-	Epsilon   float64           `json:"epsilon_spent"` // of all remembered messages
+	Epsilon   float64           `json:"epsilon_spent"` // total epsilon of all stored messages
 	Guarantee privacy.Guarantee `json:"guarantee"`
 	Message   *serve.Submission `json:"message,omitempty"` // with --protocol
 	Limits    localLimits       `json:"limits"`
 }
 
-// localLimits are what the client accepts of a protocol.
+// localLimits are the limits within which the client accepts a protocol.
 type localLimits struct {
 	Epochs int `json:"epochs"`
 	Pairs  int `json:"direction_pairs"`
 	Loss   int `json:"loss_operations"`
 }
 
-// Run answers.
+// Run answers the server.
 func (c *localClientCmd) Run(a *app) error {
 	encoder, err := schemaEncoder(c.Schema)
 	if err != nil {
@@ -136,7 +136,7 @@ func (c *localClientCmd) answer(ctx context.Context, client *serve.Client, z eng
 	return client.Answer(ctx, z)
 }
 
-// remote is the server at an address.
+// remote returns the server at an address.
 func (c caFlag) remote(address string) (serve.Remote, error) {
 	var roots *x509.CertPool
 	if c.CA != "" {
@@ -152,7 +152,7 @@ func (c caFlag) remote(address string) (serve.Remote, error) {
 	return serve.Remote{URL: address, Client: serve.NewHTTPClient(roots)}, nil
 }
 
-// flagError is an error of package serve in the words of the command line.
+// flagError is an error of package serve, worded with the names of the command-line flags.
 type flagError struct{ error }
 
 var optionFlags = strings.NewReplacer("Limits.Epochs", "--max-epochs", "Limits.Pairs", "--max-direction-pairs", "Limits.Epsilon", "--max-epsilon",
@@ -161,7 +161,7 @@ var optionFlags = strings.NewReplacer("Limits.Epochs", "--max-epochs", "Limits.P
 // Error implements error.
 func (e flagError) Error() string { return optionFlags.Replace(e.error.Error()) }
 
-// Unwrap returns the error of the library.
+// Unwrap returns the original error of the library.
 func (e flagError) Unwrap() error { return e.error }
 
 func (r localAnswer) text() string {

@@ -19,12 +19,12 @@ type localModelCmd struct {
 	caFlag
 }
 
-// iterateFlag is the flag of commands that keep one model of a protocol.
+// iterateFlag is the flag of commands that save one of the two models of a protocol.
 type iterateFlag struct {
 	Iterate string `enum:"average,last" default:"average" placeholder:"WHICH" help:"average of the iterates, or the last one, which private messages leave far noisier; both cost the same. Default: average."`
 }
 
-// of chooses.
+// of returns the last iterate or the average, as the flag requests.
 func (f iterateFlag) of(last, average []float64) []float64 {
 	if f.Iterate == "last" {
 		return last
@@ -32,7 +32,7 @@ func (f iterateFlag) of(last, average []float64) []float64 {
 	return average
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (localModelCmd) Help() string {
 	return `Asks a server of "dyad local server" for its protocol and its model, as they are at the moment, and writes the model
 file that predict and evaluate read. What is published is made of privatised messages alone: this costs nobody anything.

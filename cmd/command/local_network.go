@@ -2,7 +2,7 @@ package command
 
 import lib "dyad"
 
-// localNetworkFlags make the model of a local protocol a network.
+// localNetworkFlags are the flags for a network as the model of a local protocol.
 type localNetworkFlags struct {
 	ModelKind string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" help:"linear, or mlp: a network with one hidden layer of tanh units, where the number of users allows its parameters (docs/local-networks.md)."`
 	Hidden    int     `needs:"model=mlp" positive:"" placeholder:"N" help:"Units of the hidden layer of --model mlp; the noise of a message grows with the root of N (d + 2). Default: 8."`
@@ -12,7 +12,7 @@ type localNetworkFlags struct {
 	StepSize  float64 `needs:"model=mlp" aliases:"rate" positive:"" placeholder:"A" help:"Step length of --model mlp: the noise of update t moves the model by about A/sqrt t. Default: 2."`
 }
 
-// network is the network of the flags, nil for a linear model.
+// network returns the network described by the flags, or nil for a linear model.
 func (f localNetworkFlags) network() (*lib.Network, error) {
 	if f.ModelKind == "mlp" {
 		return &lib.Network{Hidden: []int{f.Hidden}, Clip: f.Clip, Gain: f.Gain, Seed: f.InitSeed}, nil

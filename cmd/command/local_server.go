@@ -34,7 +34,7 @@ type localServerCmd struct {
 	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Open connections at a time. Those without a whole request make room for new ones, and addresses with more than their share for others."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (localServerCmd) Help() string {
 	return `Publishes protocol and model, and takes one privatised message of every user in each epoch. A message counts
 when it is on disk: the server may be killed at any time and started again with the same flags. Interrupt it to stop.
@@ -116,7 +116,7 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	return serve.Run(a.ctx, s, listener, options)
 }
 
-// hosts are the names of the server; certificate is nil without TLS.
+// hosts returns the host names of the server. certificate is nil without TLS.
 func (c *localServerCmd) hosts(certificate *x509.Certificate) []string {
 	hosts := slices.Clone(c.Hosts)
 	if name, err := os.Hostname(); err == nil {
@@ -131,9 +131,8 @@ func (c *localServerCmd) hosts(certificate *x509.Certificate) []string {
 	return hosts
 }
 
-// remarks writes the lines of a log, in which clients have a say, as notes, until it is closed:
-// the server's goroutines write at the same time as the command, and a connection can
-// outlive it.
+// remarks writes the lines of a log as notes until it is closed. Clients can influence these lines. The
+// goroutines of the server write at the same time as the command, and a connection can outlive the command.
 type remarks struct {
 	app    *app
 	mu     sync.Mutex
@@ -154,14 +153,14 @@ func (r *remarks) note(text string) {
 	}
 }
 
-// close ends the notes.
+// close stops the notes.
 func (r *remarks) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
 }
 
-// writeProtocol writes what GET /v1/plan would answer.
+// writeProtocol writes the response of GET /v1/plan to a file.
 func writeProtocol(path string, p serve.Protocol) error {
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
@@ -170,7 +169,7 @@ func writeProtocol(path string, p serve.Protocol) error {
 	return files.Replace(path, append(text, '\n'))
 }
 
-// readProtocol reads what writeProtocol wrote.
+// readProtocol reads a file written by writeProtocol.
 func readProtocol(path string) (p serve.Protocol, err error) {
 	var missing *fs.PathError
 	if err := files.ReadJSON(path, files.MaxSmallBytes, &p); errors.As(err, &missing) {

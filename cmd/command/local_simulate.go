@@ -30,7 +30,7 @@ type localSimulateCmd struct {
 	runFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (localSimulateCmd) Help() string {
 	return `Runs every user's side and the server's side in this program. Whoever runs it sees the records, so private data
 are charged to the ledger: what leaves is the model, which is a function of the private messages. A run that was
@@ -48,16 +48,16 @@ Examples:
 
 // localResult is the JSON output of local simulate.
 type localResult struct {
-	runOutcome                    // the guarantee comes from the protocol, for one user
+	runOutcome                    // the guarantee is the protocol's guarantee for one user
 	Method     string             `json:"method"`
 	Loss       string             `json:"loss"`
 	Users      int                `json:"users"`
 	Features   int                `json:"features"`
 	Epochs     int                `json:"epochs"`
 	Visits     int64              `json:"visits"`
-	Updates    *int64             `json:"updates,omitempty"` // public data: without privacy the number tells of records
+	Updates    *int64             `json:"updates,omitempty"` // for public data only, because without privacy the number depends on the records
 	L2         float64            `json:"l2"`
-	Parameters int                `json:"parameters,omitempty"` // of a network
+	Parameters int                `json:"parameters,omitempty"` // number of parameters of a network
 	Choice     []float64          `json:"cross_validated_accuracies,omitempty"`
 	PerVisit   float64            `json:"epsilon_per_visit,omitempty"`
 	Shuffled   *privacy.Guarantee `json:"shuffled,omitempty"`
@@ -69,11 +69,11 @@ type localResult struct {
 	plan *lib.Study
 }
 
-// localFigures are figures of both iterates on held-out records.
+// localFigures holds performance figures of both iterates on held-out records.
 type localFigures struct {
 	Last    float64 `json:"accuracy_last"`
 	Average float64 `json:"accuracy_average"`
-	AUC     float64 `json:"auc"` // of the one that is kept
+	AUC     float64 `json:"auc"` // AUC of the iterate that is saved
 }
 
 // Run simulates.
@@ -113,7 +113,7 @@ func (c *localSimulateCmd) Run(a *app) error {
 		if !done {
 			return false, away
 		}
-		if found == nil { // another process released it meanwhile
+		if found == nil { // another process released the result meanwhile
 			return false, errors.Join(away, k.model(a, &run.Outcome, o.Ledger))
 		}
 		if r.Public {
@@ -141,7 +141,7 @@ func (c *localSimulateCmd) Run(a *app) error {
 	return k.perform(a)
 }
 
-// split holds out records and balances those to train.
+// split holds out records and balances the training records.
 func (c *localSimulateCmd) split(all *lib.Data, public bool) (train, held *lib.Data, err error) {
 	fraction := 0.0
 	switch {
@@ -161,7 +161,7 @@ func (c *localSimulateCmd) split(all *lib.Data, public bool) (train, held *lib.D
 	return train, held, nil
 }
 
-// evaluate judges both iterates on held-out records.
+// evaluate computes the figures of both iterates on held-out records.
 func (r *localResult) evaluate(last, average []float64, held *engine.Records) error {
 	accuracy := func(w []float64) (float64, []float64, error) {
 		s, err := (&model{Task: taskAUC, Network: r.plan.Network(), Weights: w}).Score(held)
@@ -185,7 +185,7 @@ func (r *localResult) evaluate(last, average []float64, held *engine.Records) er
 	}
 	r.Heldout, r.Held = held.Len(), &f
 	if f.AUC, err = metrics.AUC(scores, held.Labels()); err != nil {
-		r.Held = nil // one class
+		r.Held = nil // the records have only one class
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (r *localResult) evaluate(last, average []float64, held *engine.Records) er
 func (r *localResult) text(folds int) string {
 	var b strings.Builder
 	r.writeData(&b, fmt.Sprintf(": %d users, %d held out", r.Users, r.Heldout))
-	r.plan.Restate(r.Guarantee, len(r.Choice), folds) // with what the run added
+	r.plan.Restate(r.Guarantee, len(r.Choice), folds) // including the statements added by the run
 	b.WriteString(localText(r.plan, r.Shuffled))
 	if len(r.Choice) > 0 {
 		line(&b, "lambda", "%g, chosen by cross-validation; estimated accuracies %.4g", r.L2, r.Choice)

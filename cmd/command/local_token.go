@@ -16,7 +16,7 @@ type localTokenCmd struct {
 	Users        []string `arg:"" name:"user" help:"Ids of users."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (localTokenCmd) Help() string {
 	return `Prints one token for each user. The same key, protocol and id always give the same token, and the server keeps no list:
 only users with a token can take part, once in each epoch. Hand a token to its user in private. A server of another

@@ -26,12 +26,12 @@ type logEntry struct {
 	Time    time.Time   `json:"time"`
 	Level   string      `json:"level"`
 	Message string      `json:"message"`
-	Done    int         `json:"done,omitempty"`  // steps of Total, of progress
-	Total   int         `json:"total,omitempty"` // a public number
-	Place   *brokenRule `json:"place,omitempty"` // of an error in the content of a file
+	Done    int         `json:"done,omitempty"`  // completed steps out of Total, for progress
+	Total   int         `json:"total,omitempty"` // total number of steps, a public number
+	Place   *brokenRule `json:"place,omitempty"` // position of an error in the content of a file
 }
 
-// brokenRule is where a file breaks which rule, for clients that say it in words of their own.
+// brokenRule states where a file breaks a rule and which one, for clients that use their own wording.
 type brokenRule struct {
 	File     string `json:"file,omitempty"`
 	Row      int    `json:"row,omitempty"`
@@ -40,17 +40,18 @@ type brokenRule struct {
 	Rule     string `json:"rule"`
 }
 
-// jsonLog writes what would go to standard error as one JSON object a line. Every line has the time at which
-// the command began: how long a step takes can depend on private records, and on how many rows a person has,
-// and logs are read by others. For the same reason progress is a line for each tenth of a public number of
-// steps, and not one for each second.
+// jsonLog writes the text for standard error as one JSON object on each line. Every line has the start time of
+// the command. The current time would reveal how long a step takes, which can depend on private records and on
+// how many rows a person has, and others read logs. For the same reason, progress is one line for each tenth of
+// a public number of steps, and not one line each second.
 type jsonLog struct {
 	mu    sync.Mutex
 	to    io.Writer
 	began time.Time
 }
 
-// asksForJSON says whether a command line has --log-format json, before it is parsed: errors in it are logged too.
+// asksForJSON reports whether a command line has --log-format json. It is called before the line is parsed, so
+// that parsing errors are logged, too.
 func asksForJSON(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
@@ -59,7 +60,7 @@ func asksForJSON(args []string) bool {
 	return i >= 0 && i+1 < len(args) && args[i+1] == "json" || slices.Contains(args, "--log-format=json")
 }
 
-// Write implements io.Writer: b is one message, such as Fprintf writes it.
+// Write implements io.Writer. b must be one complete message, as written by one call of Fprintf.
 func (l *jsonLog) Write(b []byte) (int, error) {
 	level, text := levelInfo, strings.TrimSpace(string(b))
 	if strings.HasPrefix(text, "dyad: warning: ") {
@@ -93,7 +94,7 @@ func fail(stderr io.Writer, format string, args ...any) {
 	failAt(stderr, nil, format, args...)
 }
 
-// failAt is fail with the place of an error, if it has one.
+// failAt is like fail and adds the position of an error if it has one.
 func failAt(stderr io.Writer, of error, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	l, ok := stderr.(*jsonLog)
@@ -105,10 +106,10 @@ func failAt(stderr io.Writer, of error, format string, args ...any) {
 	if p := (*dataset.ParseError)(nil); errors.As(of, &p) {
 		e.Place = &brokenRule{File: p.File, Row: p.Row, Column: p.Column, Position: p.Position, Rule: p.Rule}
 	}
-	_ = l.log(e) // there is no reader left
+	_ = l.log(e) // nobody reads the log any more
 }
 
-// tenths logs the progress of something: one line for each tenth of it.
+// tenths logs progress: one line for each tenth of the total.
 func (l *jsonLog) tenths(what func() string) func(done, total int) {
 	told := 0
 	return func(done, total int) {
@@ -116,11 +117,11 @@ func (l *jsonLog) tenths(what func() string) func(done, total int) {
 			return
 		}
 		told = 10 * done / total
-		_ = l.log(logEntry{Level: levelInfo, Message: what(), Done: done, Total: total}) // a log that cannot be written to does not stop a run
+		_ = l.log(logEntry{Level: levelInfo, Message: what(), Done: done, Total: total}) // an error of the log does not stop a run
 	}
 }
 
-// logged is a tracker that logs.
+// logged returns a tracker that logs progress.
 func (l *jsonLog) logged(what string) algorithms.Tracker {
 	return algorithms.Tracker{OnStep: l.tenths(func() string { return what })}
 }

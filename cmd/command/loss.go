@@ -8,7 +8,7 @@ import (
 	"dyad/engine"
 )
 
-// lossFlags choose the pair loss.
+// lossFlags are the flags that choose the pair loss.
 type lossFlags struct {
 	Loss      string             `type:"formula" placeholder:"NAME|EXPR" help:"Pair loss phi(u): a name of \"dyad lab losses\", or a formula such as 'log1p(exp(-u))'. u is the margin of a pair, positive if the pair is right. Default: logistic, but for algorithms with a loss of their own."`
 	LossParam map[string]float64 `name:"loss-param" placeholder:"K=V" help:"Value of a name in the formula, or of a parameter of a named loss; may be repeated."`
@@ -18,7 +18,7 @@ type lossFlags struct {
 // named reports whether the user chose a loss.
 func (f lossFlags) named() bool { return f.Loss != "" || f.LossParam != nil || f.LossClip != 0 }
 
-// definition is the loss that the flags describe.
+// definition returns the loss described by the flags.
 func (f lossFlags) definition() (lib.Loss, error) {
 	l, err := lib.NewLoss(cmp.Or(f.Loss, "logistic"), f.LossParam, f.LossClip)
 	if err != nil {
@@ -29,7 +29,7 @@ func (f lossFlags) definition() (lib.Loss, error) {
 	return l, err
 }
 
-// loss is the pair loss of the flags for a task.
+// loss returns the pair loss of the flags for a task.
 func (f lossFlags) loss(task string) (engine.Loss, error) {
 	s, err := f.definition()
 	if err != nil {
@@ -38,7 +38,7 @@ func (f lossFlags) loss(task string) (engine.Loss, error) {
 	return s.Of(task)
 }
 
-// marginText defines u.
+// marginText returns the definition of u for a task.
 func marginText(task string) string {
 	if task == taskMetric {
 		return "u = y y' (1 - (x - x')^T W (x - x'))"

@@ -24,7 +24,7 @@ type lossesListCmd struct {
 	Plot   string  `placeholder:"FILE"`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (lossesListCmd) Help() string {
 	return `Examples:
   dyad lab losses
@@ -47,7 +47,7 @@ type lossCheckFlags struct {
 	Plot      string             `placeholder:"FILE"`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (lossesCheckCmd) Help() string {
 	return "Formulas in u have + - * / ^, the comparisons < <= > >= (1 or 0), pi, e, names of --set loss-param, and\n" +
 		strings.Join(engine.Functions(), " ") + `.
@@ -63,7 +63,7 @@ Examples:
   dyad lab losses check '-log(normcdf(u))'`
 }
 
-// lossConstants are the constants of a loss as plain values.
+// lossConstants holds the constants of a loss as plain values.
 type lossConstants struct {
 	Name       string   `json:"name"`
 	Definition string   `json:"definition"`
@@ -73,27 +73,27 @@ type lossConstants struct {
 	MarginHigh float64  `json:"margin_high"`
 	SlopeMin   float64  `json:"slope_min"`
 	SlopeMax   float64  `json:"slope_max"`
-	Gap        float64  `json:"gap"` // by which the slope bound may exceed the truth, relatively
+	Gap        float64  `json:"gap"` // bound on the relative excess of the slope bound over the true value
 	Lipschitz  float64  `json:"lipschitz"`
 	Diameter   float64  `json:"pair_diameter"`
-	Smoothness *float64 `json:"smoothness"` // null if not smooth
+	Smoothness *float64 `json:"smoothness"` // smoothness constant, null if the loss is not smooth
 	Convex     bool     `json:"convex"`
 	Origin     string   `json:"constants_origin"`
-	SlopeError *float64 `json:"slope_error"` // null if not bounded
+	SlopeError *float64 `json:"slope_error"` // bound on the rounding error of a computed slope, null if there is none
 	Plot       string   `json:"plot,omitempty"`
 
 	Method     string          `json:"method,omitempty"`
 	Algorithms []lossAlgorithm `json:"algorithms,omitempty"`
 }
 
-// lossAlgorithm says whether an algorithm takes a loss.
+// lossAlgorithm states whether an algorithm accepts a loss.
 type lossAlgorithm struct {
 	Name    string `json:"name"`
 	Applies bool   `json:"applies"`
 	Reason  string `json:"reason,omitempty"`
 }
 
-// constantsOf fills in lossConstants without method and algorithms.
+// constantsOf returns the lossConstants of a loss without method and algorithms.
 func constantsOf(loss engine.ScalarLoss, task string, radius float64) (lossConstants, error) {
 	b := engine.UnitBounds()
 	c, err := loss.Constants(b, radius)
@@ -119,7 +119,7 @@ func constantsOf(loss engine.ScalarLoss, task string, radius float64) (lossConst
 	return out, nil
 }
 
-// scalarLoss is the loss of flags as one that can be analysed: the logistic loss too.
+// scalarLoss returns the loss of the flags in a form that can be analysed. This includes the logistic loss.
 func (f lossFlags) scalarLoss(task string) (engine.ScalarLoss, error) {
 	s, err := f.definition()
 	if err != nil {
@@ -191,7 +191,7 @@ func (c *lossesCheckCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	trained, err := f.loss(c.Task) // with kernels of its own, if it has some
+	trained, err := f.loss(c.Task) // the loss with its own kernels, if it has any
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (c *lossesCheckCmd) Run(a *app) error {
 	return a.emit(k, k.text(loss.Scalar(), c.N, c.D))
 }
 
-// text is the analysis as aligned lines.
+// text returns the analysis as aligned lines.
 func (c lossConstants) text(s engine.Scalar, n, d int) string {
 	var b strings.Builder
 	line(&b, "loss", "%s: phi(u) = %s, %s", c.Name, s.Text(), marginText(c.Task))
@@ -247,7 +247,7 @@ func (c lossConstants) text(s engine.Scalar, n, d int) string {
 	return b.String()
 }
 
-// applicable asks every algorithm for a plan with the problem.
+// applicable asks every algorithm for a plan of the problem and returns the results.
 func applicable(p engine.Problem) []lossAlgorithm {
 	var all []lossAlgorithm
 	budget := privacy.Budget{Epsilon: 1, Delta: privacy.DefaultDelta(p.N)}

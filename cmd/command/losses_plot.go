@@ -9,7 +9,7 @@ import (
 // plotReach is the largest |u| of the curves of dyad lab losses.
 const plotReach = 3.0
 
-// sparkline draws f on [-plotReach, plotReach] in one line, scaled to its range there.
+// sparkline draws f on [-plotReach, plotReach] in one line of text, scaled to the range of f there.
 func sparkline(f func(float64) float64) string {
 	const width = 25
 	levels := []rune("▁▂▃▄▅▆▇█")
@@ -56,7 +56,7 @@ func writeLossPlot(path, title string, lo, hi float64, curves []plotted) error {
 		}
 		figure.Curves = append(figure.Curves, drawn)
 	}
-	if len(curves) > 2 { // the steep ones would hide the others
+	if len(curves) > 2 { // steep curves would hide the others
 		figure.Top = 2 * plotReach
 	}
 	return figure.Save(path)

@@ -1,4 +1,5 @@
-// Package command is the body of the program dyad, so that a program of one's own can have all of its commands.
+// Package command implements the program dyad. Another Go program can call Main to have all commands of dyad
+// and commands of its own.
 package command
 
 import (
@@ -9,13 +10,13 @@ import (
 	"syscall"
 )
 
-// Main runs the command line in os.Args, with what a program of one's own adds, and ends the process. The first interrupt cancels what is running, and
-// the second kills the process.
+// Main runs the command line in os.Args, with the additions in with, and ends the process. The first interrupt cancels
+// the running command. The second interrupt kills the process.
 func Main(with With) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
-	signals = slices.DeleteFunc(signals, signal.Ignored) // as by nohup
+	signals = slices.DeleteFunc(signals, signal.Ignored) // signals ignored by the parent, as with nohup
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
-	context.AfterFunc(ctx, stop) // the second one kills
+	context.AfterFunc(ctx, stop) // after this, the second interrupt kills the process
 	code := runHooked(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, hooks{with: with})
 	stop()
 	os.Exit(code)

@@ -98,7 +98,7 @@ func TestPrivateRoad(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"plan", "-n", "400", "--schema", "patients.yaml", "--epsilon", "2"}, []string{"sigma", "guarantee", "nothing"}},
+		{[]string{"plan", "-n", "400", "--schema", "patients.yaml", "--epsilon", "2"}, []string{"sigma", "guarantee", "no budget"}},
 		{[]string{"train", "--verbose", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "2", "--holdout", "0.25", "--exact-figures"}, []string{"differentially private", "charged to", "not covered by the guarantee", "model.json"}},
 		{[]string{"evaluate", "model.json", "--data", "patients.csv", "--exact-figures"}, []string{"AUC", "guarantee  none"}},
 		{[]string{"predict", "model.json", "--data", "patients.csv", "--out", "scores.csv"}, []string{"400 scores"}},

@@ -18,7 +18,7 @@ type manCmd struct {
 	Dir     string   `placeholder:"FOLDER" help:"Write the pages of all commands into this folder, and replace those that are there."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (manCmd) Help() string {
 	return `Prints a manual page in roff, as man(1) shows it. The Debian package has all pages.
 
@@ -80,12 +80,12 @@ func (c *manCmd) Run(a *app) error {
 	return a.emit(map[string]any{"dir": c.Dir, "pages": pages}, fmt.Sprintf("%d pages are in %s\n", len(pages), c.Dir))
 }
 
-// manName is the name of the page of a command.
+// manName returns the name of the manual page of a command.
 func manName(n *kong.Node) string {
 	return strings.ReplaceAll(commandLine(n), " ", "-")
 }
 
-// commandLine is how a command is called.
+// commandLine returns the words that call a command.
 func commandLine(n *kong.Node) string {
 	if n.Parent == nil {
 		return "dyad"
@@ -93,7 +93,7 @@ func commandLine(n *kong.Node) string {
 	return commandLine(n.Parent) + " " + n.Name
 }
 
-// roff escapes a text: backslashes, the hyphens of flags, and lines that begin like a request.
+// roff escapes a text for roff: backslashes, the hyphens of flags, and lines that begin like a request.
 func roff(text string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\e`), "-", `\-`)
 	lines := strings.Split(text, "\n")
@@ -105,7 +105,8 @@ func roff(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// manPage is the page of a command in the macros of man(7). It has no date: the same program writes the same page.
+// manPage returns the manual page of a command in the macros of man(7). The page has no date, so that the same
+// program always writes the same page.
 func manPage(n *kong.Node) string {
 	var b strings.Builder
 	title := strings.ToUpper(manName(n))

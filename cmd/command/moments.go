@@ -1,7 +1,7 @@
 package command
 
-// momentsFlags are the options of algorithms moments and moments-descent; moment-metric has two of
-// them.
+// momentsFlags are the options of the algorithms moments and moments-descent. Algorithm moment-metric has two
+// of these options.
 type momentsFlags struct {
 	SecondMoments string    `enum:"auto,none,diagonal,full" default:"auto" placeholder:"K" help:"Second moments that algorithm moments releases: none, diagonal, full, or auto, the public rule."`
 	ClipRadius    float64   `positive:"" placeholder:"R" help:"Norm to which moments and moment-metric clip records around their centre. Default: the public rule."`

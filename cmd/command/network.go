@@ -9,7 +9,7 @@ import (
 	"dyad/engine"
 )
 
-// networkFlags make a model nonlinear, and choose the rule by which noisy gradients become steps.
+// networkFlags are the flags that choose a nonlinear model and the rule by which noisy gradients become steps.
 type networkFlags struct {
 	ModelKind  string  `name:"model" default:"linear" placeholder:"KIND" help:"linear, or mlp: a network with up to two hidden layers, whose output is a score, or with --task metric an embedding; or FILE.yaml, which describes a network (docs/networks.md)."`
 	Hidden     []int   `needs:"model=mlp" placeholder:"N,..." help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
@@ -30,7 +30,7 @@ type networkFlags struct {
 // nonlinear reports whether the flags ask for a network.
 func (f networkFlags) nonlinear() bool { return f.ModelKind != "" && f.ModelKind != "linear" }
 
-// network is the network of the flags, nil for a linear model.
+// network returns the network described by the flags, or nil for a linear model.
 func (f networkFlags) network(w With) (*lib.Network, error) {
 	if !f.nonlinear() {
 		return nil, nil
@@ -60,7 +60,7 @@ func (f networkFlags) network(w With) (*lib.Network, error) {
 	return n, nil
 }
 
-// optimizerOptions are the options of steps, with their defaults for a network.
+// optimizerOptions returns the options of the step rule, with their defaults for a network.
 func (f networkFlags) optimizerOptions(algorithm string) []algorithms.Option {
 	takes := algorithm == "" || algorithm == algorithms.AutoName || algorithm == algorithms.SubsampledDescent{}.Info().Name || algorithm == algorithms.GradientPerturbation{}.Info().Name
 	if usual := algorithms.NetworkOptimizer(); f.nonlinear() && takes && f.Update == "" && f.Decay == "" {
@@ -72,7 +72,7 @@ func (f networkFlags) optimizerOptions(algorithm string) []algorithms.Option {
 	}
 }
 
-// auditNetworkFlags make the audited model a network.
+// auditNetworkFlags are the flags for a network as the audited model.
 type auditNetworkFlags struct {
 	ModelKind string  `name:"model" default:"linear" placeholder:"KIND" not:"radius worst-start" why:"its layers have balls of their own, and its start is drawn" help:"As for train; gradient-perturbation, dpgdc2 and subsampled-descent train networks."`
 	Hidden    []int   `needs:"model=mlp" placeholder:"N,..."`
@@ -82,7 +82,7 @@ type auditNetworkFlags struct {
 	with With
 }
 
-// network gives the problem of an audit the loss of a network; linear losses are logistic then.
+// network sets the loss of a network in the problem of an audit. Linear losses become logistic in this case.
 func (f auditNetworkFlags) network(c *auditRecordsCmd, p *engine.Problem) error {
 	n, err := networkFlags{ModelKind: f.ModelKind, Hidden: f.Hidden, Dim: f.Dim, Clip: f.Clip}.network(f.with)
 	if n == nil || err != nil {
@@ -101,7 +101,7 @@ func (f auditNetworkFlags) network(c *auditRecordsCmd, p *engine.Problem) error 
 	return err
 }
 
-// builds sets what makes a network of the kind, if With has it.
+// builds sets the function that builds a network of the kind and reports whether With has this kind.
 func (w With) builds(n *lib.Network) bool {
 	i := slices.IndexFunc(w.Networks, func(own lib.Network) bool { return own.Kind == n.Kind })
 	if i < 0 {
@@ -111,7 +111,7 @@ func (w With) builds(n *lib.Network) bool {
 	return true
 }
 
-// networkNames are what --model takes besides.
+// networkNames returns a text with the additional values of --model.
 func (w With) networkNames() (text string) {
 	for _, n := range w.Networks {
 		if n.Kind != "layers" {

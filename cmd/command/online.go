@@ -49,7 +49,7 @@ type onlineCmd struct {
 	ledgerFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (onlineCmd) Help() string {
 	return `Writes JSON lines: first the guarantee of all releases together, then a model after every K records. A release is
 written after the state that holds it and a count of the releases, next to the ledger, are on disk: whatever copy of a state is
@@ -67,12 +67,12 @@ Stopped, each goes on with the same flags and --resume (--set regret cannot).`
 type onlineStart struct {
 	Algorithm string            `json:"algorithm"`
 	Features  []string          `json:"features"`
-	Noise     float64           `json:"sigma"` // of one released query
+	Noise     float64           `json:"sigma"` // sigma of the noise of one released query
 	StepRule  string            `json:"step_sizes"`
 	Guarantee privacy.Guarantee `json:"guarantee"`
 	DataID    string            `json:"data_id"`
 	Run       string            `json:"run,omitempty"`
-	Records   int               `json:"records"` // taken before
+	Records   int               `json:"records"` // number of records processed before
 }
 
 // onlineRelease is a released model.
@@ -81,7 +81,7 @@ type onlineRelease struct {
 	Release int       `json:"release"`
 	Weights []float64 `json:"weights"`
 	Average []float64 `json:"average,omitempty"`
-	AUC     *float64  `json:"prequential_auc,omitempty"` // public data only
+	AUC     *float64  `json:"prequential_auc,omitempty"` // prequential AUC, for public data only
 }
 
 // onlineRegret is the last line with --regret.
@@ -97,15 +97,15 @@ type onlineRun struct {
 	encoder *dataset.Encoder
 	plan    *algorithms.Plan
 	public  bool
-	out     *files.Output // nil without --out
-	page    *files.Output // nil without --report
+	out     *files.Output // output file, nil without --out
+	page    *files.Output // output page, nil without --report
 	stream  *online.Stream
-	skip    int // rows of the file that were taken before
+	skip    int // number of rows of the file that were processed before
 	scores  prequential
-	regret  *experiment.Regret // nil unless measured
+	regret  *experiment.Regret // regret, nil unless it is measured
 }
 
-// Run reads records until they or the horizon end.
+// Run reads records until the input or the horizon ends.
 func (c *onlineCmd) Run(a *app) error {
 	o := &onlineRun{onlineCmd: c, a: a}
 	var state *online.StateError
@@ -148,8 +148,8 @@ func (o *onlineRun) openLedger() (*ledger.Ledger, error) {
 	return l, err
 }
 
-// repeat announces a stream that goes on and writes its last release, which a crash may have
-// kept from its reader.
+// repeat announces a continued stream and writes its last release again, because the reader may not have
+// received it before a crash.
 func (o *onlineRun) repeat() error {
 	if !o.stream.Begun() {
 		return nil
@@ -168,8 +168,8 @@ func (o *onlineRun) repeat() error {
 	return o.line(o.release(last))
 }
 
-// stop ends this attempt in order, after err of the reader: nil, an interrupt or the horizon.
-// Records of the unfinished batch are kept for --resume.
+// stop ends this attempt in order after the error err of the reader, which is nil, an interrupt or the end of
+// the horizon. Records of the incomplete batch are stored for --resume.
 func (o *onlineRun) stop(err error) error {
 	var elsewhere error
 	saved := false
@@ -188,7 +188,7 @@ func (o *onlineRun) stop(err error) error {
 	return errors.Join(elsewhere, err, stopped)
 }
 
-// finish writes what comes after the last release of this attempt.
+// finish writes the output after the last release of this attempt.
 func (o *onlineRun) finish() error {
 	away := o.writeModel()
 	if away != nil && !isElsewhere(away) {
@@ -206,7 +206,7 @@ func (o *onlineRun) finish() error {
 	return away
 }
 
-// prepare reads the schema and plans.
+// prepare reads the schema and makes the plan.
 func (o *onlineRun) prepare() (err error) {
 	if o.schema, err = dataset.LoadSchema(o.Schema); err != nil {
 		return asInput(err)
@@ -250,7 +250,7 @@ func (o *onlineRun) prepare() (err error) {
 	return o.checkPage()
 }
 
-// release is the output of a release.
+// release returns the output of a release.
 func (o *onlineRun) release(r *online.Update) onlineRelease {
 	out := onlineRelease{Records: r.Records, Release: r.Number, Weights: r.Weights}
 	if o.Average {
@@ -272,12 +272,12 @@ func (o *onlineRun) announce() error {
 
 func (o *onlineRun) line(v any) error { return json.NewEncoder(o.a.stdout).Encode(v) }
 
-// read feeds the stream.
+// read passes the records to the stream.
 func (o *onlineRun) read() error {
 	var r io.Reader = o.a.stdin
 	if o.Data != "-" {
 		var f *os.File
-		err, interrupted := tasks.Await(o.a.ctx, func() (err error) { f, err = os.Open(o.Data); return err }) // a pipe waits for its writer
+		err, interrupted := tasks.Await(o.a.ctx, func() (err error) { f, err = os.Open(o.Data); return err }) // reading a pipe waits for its writer
 		if interrupted != nil {
 			return interrupted
 		}
@@ -303,7 +303,7 @@ func (o *onlineRun) read() error {
 	return err
 }
 
-// source names the records in errors.
+// source returns the name of the records for errors.
 func (o *onlineRun) source() string {
 	if o.Data == "-" {
 		return "standard input"
@@ -311,7 +311,7 @@ func (o *onlineRun) source() string {
 	return o.Data
 }
 
-// take is called for every row.
+// take processes a row.
 func (o *onlineRun) take(r *dataset.Row) error {
 	if o.skip > 0 {
 		o.skip--
@@ -357,7 +357,7 @@ func (o *onlineRun) take(r *dataset.Row) error {
 	return nil
 }
 
-// newRegret refuses where a regret cannot be measured or would not be public.
+// newRegret returns an error if a regret cannot be measured or would not be public.
 func (o *onlineRun) newRegret() (*experiment.Regret, error) {
 	problem := o.plan.Spec.Kernel.Problem()
 	parameters := problem.Loss.ParamDim(o.encoder.Dim())

@@ -2,12 +2,13 @@ package command
 
 import "dyad/engine/metrics"
 
-// prequentialWindow bounds the scores that are kept.
+// prequentialWindow is the largest number of scores that are kept.
 const prequentialWindow = 10_000
 
-// prequential are the last scores of records by the model released before them.
+// prequential holds the last scores of records. Each record was scored by the model released before the record
+// was used.
 type prequential struct {
-	w              []float64 // nil before the first release
+	w              []float64 // weights of the last release, nil before the first release
 	scores, labels []float64
 	next           int
 }
@@ -29,7 +30,7 @@ func (p *prequential) add(x []float64, y float64) {
 	p.next = (p.next + 1) % prequentialWindow
 }
 
-// auc is the AUC of the scores in the window, nil while they have one class.
+// auc returns the AUC of the scores in the window, or nil if all their labels are of one class.
 func (p *prequential) auc() *float64 {
 	v, err := metrics.AUC(p.scores, p.labels)
 	if err != nil {

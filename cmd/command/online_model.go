@@ -11,12 +11,11 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// ofAverage ends what the guarantee of a model calls released, where it is not the last release.
+// ofAverage is appended to the description of the release in the guarantee of a model that is not the last release.
 const ofAverage = "; this model is the average of the iterates"
 
-// writeModel writes the model file, if one is asked for and something was released. Its
-// weights were released before and stay in the state until the run ends, so a crash loses
-// nothing.
+// writeModel writes the model file if it is requested and something was released. The weights were released
+// before and stay in the state until the run ends, so a crash loses nothing.
 func (o *onlineRun) writeModel() error {
 	last := o.stream.Last()
 	if o.Out == "" || last == nil {
@@ -28,7 +27,7 @@ func (o *onlineRun) writeModel() error {
 		Features: o.encoder.FeatureNames(), Weights: last.Weights, Encoder: o.encoder,
 		Report: o.plan.Report(), Guarantee: o.stream.Guarantee(), Plan: o.stream.Record(),
 	}
-	if m.Guarantee.Warnings = nil; !o.public { // not those of this attempt
+	if m.Guarantee.Warnings = nil; !o.public { // without the warnings of this attempt
 		m.Guarantee.Warnings = o.plan.Guarantee.Warnings
 	}
 	if o.Average {
@@ -55,8 +54,8 @@ func (o *onlineRun) writeModel() error {
 	return errors.Join(err, o.writePage(&m, name))
 }
 
-// checkPage makes sure, before anything is charged, that the page can be written. A stream that goes on replaces a page
-// only with --force: the page may belong to another.
+// checkPage makes sure, before anything is charged, that the page can be written. A continued stream replaces a page
+// only with --force, because the page may belong to another run.
 func (o *onlineRun) checkPage() (err error) {
 	if o.Report != "" && o.Out == "" {
 		return badInput("--report is the page of the model of the last release: name the file of that with --out")
@@ -65,7 +64,7 @@ func (o *onlineRun) checkPage() (err error) {
 	return err
 }
 
-// writePage writes the page of the model, if one is asked for.
+// writePage writes the page of the model if it is requested.
 func (o *onlineRun) writePage(m *model, file string) (err error) {
 	if o.page == nil {
 		return nil
@@ -79,8 +78,8 @@ func (o *onlineRun) writePage(m *model, file string) (err error) {
 	return o.a.trainedPage(o.page, &runOutcome{Model: file, DataID: o.DataID, Guarantee: m.Guarantee}, m, l, privacy.Guarantee{})
 }
 
-// ownModel reports whether the model file is there, from an earlier attempt at this run.
-// Public runs have no name: theirs are known by what they report.
+// ownModel reports whether the model file exists and comes from an earlier attempt at this run. Public runs
+// have no id; their models are recognised by the contents of their reports.
 func (o *onlineRun) ownModel() bool {
 	m, err := readModel(o.out.Path)
 	if err != nil || m.Run != o.stream.Run() || m.DataID != o.DataID {

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// liveReader reads until ctx is done, and waits at the end if it follows.
+// liveReader reads until ctx is done. If it follows a file, it waits for more data at the end.
 type liveReader struct {
 	ctx    context.Context
 	r      io.Reader
 	follow bool
 	chunks chan chunk
 	rest   []byte
-	err    error // once r has ended; every later Read returns it
+	err    error // error at the end of r, returned by every later Read
 }
 
 type chunk struct {
@@ -21,8 +21,7 @@ type chunk struct {
 	err   error
 }
 
-// Read implements io.Reader. The reads of r happen in a goroutine, which an
-// interrupt leaves behind.
+// Read implements io.Reader. A separate goroutine reads from r; after an interrupt, Read does not wait for it.
 func (l *liveReader) Read(p []byte) (int, error) {
 	if l.chunks == nil {
 		l.chunks = make(chan chunk)

@@ -12,7 +12,7 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// runFlags belong to a training that is charged once and releases its result at the end.
+// runFlags are the flags of a training that is charged once and releases its result at the end.
 type runFlags struct {
 	Force  bool    `help:"Replace an existing model file. Without it no file is replaced: a model whose name was taken meanwhile is saved as m.RUN.json for m.json, with exit code 4."`
 	DataID string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
@@ -22,13 +22,14 @@ type runFlags struct {
 	ledgerFlag
 }
 
-// checkpointFlag is for those that keep their state.
+// checkpointFlag is the flag of trainings that store their state.
 type checkpointFlag struct {
 	Checkpoint time.Duration `name:"checkpoint-every" within:"[0,]" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run next to the ledger this often, for --resume; it is as private as the records. 0: never."`
 }
 
-// execution opens the ledger, unless data are public, and configures a training whose result is kept as a target, with
-// a checkpoint every so often (0: none); doing is for the bar of progress. There is no charge yet.
+// execution opens the ledger, unless the data are public, and configures a training. Its result is stored as the given
+// target, with a checkpoint after each period every (0 for none). doing is the text of the progress bar. It charges no
+// budget.
 func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Duration, doing string) (lib.Run, error) {
 	if f.DataID != "" {
 		out.DataID = f.DataID
@@ -64,8 +65,8 @@ func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Durat
 	return r, err
 }
 
-// noteUnfinished says which runs of a data id were charged and can be continued: a job that was killed and is started again
-// by the same command would be charged twice.
+// noteUnfinished lists the runs of a data id that were charged and can be continued. If a killed job were simply
+// started again by the same command, it would be charged twice.
 func (a *app) noteUnfinished(l *ledger.Ledger, dataID string) error {
 	runs, err := unfinishedRuns(l, dataID)
 	for _, r := range runs {
@@ -76,7 +77,8 @@ func (a *app) noteUnfinished(l *ledger.Ledger, dataID string) error {
 	return err
 }
 
-// kept is the run of --resume, to recover what may be kept of it; ok reports whether there is one.
+// kept returns the run of --resume, so that its stored results can be recovered. ok reports whether there is
+// such a run.
 func (f runFlags) kept(a *app, as target, r *runOutcome) (run lib.Run, ok bool, err error) {
 	path, err := f.path()
 	if f.Resume == "" || r.Public || as.name == "" || err != nil || !exists(path) {
@@ -86,7 +88,7 @@ func (f runFlags) kept(a *app, as target, r *runOutcome) (run lib.Run, ok bool, 
 	return as.of(lib.Run{Ledger: l, Resume: f.Resume, Replace: f.Force, Watch: lib.Watch{Trace: a.at, Note: a.remark}}), err == nil, err
 }
 
-// runOutcome is what every training prints of its run.
+// runOutcome is the part of the output that all trainings have.
 type runOutcome struct {
 	Data      string            `json:"data"`
 	DataID    string            `json:"data_id"`
@@ -96,12 +98,12 @@ type runOutcome struct {
 	Ledger    string            `json:"ledger,omitempty"`
 	Spent     *spending         `json:"spent_in_all,omitempty"`
 	Model     string            `json:"model,omitempty"`
-	// Seconds is given for public data only: a time can depend on records, and
-	// the report is part of what an adversary sees.
+	// Seconds is set for public data only. A running time can depend on records, and an adversary can see the
+	// report.
 	Seconds float64 `json:"training_seconds,omitempty"`
 }
 
-// ran keeps what may be told of a run, and returns its error with what to do about it.
+// ran stores the facts about a run that may be published, and returns the run's error with advice.
 func (o *runOutcome) ran(a *app, m *lib.Trained, err error) error {
 	if m == nil {
 		return a.charged(err)
@@ -114,13 +116,13 @@ func (o *runOutcome) ran(a *app, m *lib.Trained, err error) error {
 	return asResult(err)
 }
 
-// spent reads back what was spent on the data in all, after a run over n records that is complete. If
-// that fails, only this number is missing.
+// spent reads from the ledger the total spending on the data after a complete run over n records. If reading
+// fails, only this number is missing.
 func (o *runOutcome) spent(a *app, l *ledger.Ledger, delta float64, n int) {
 	if l == nil {
 		return
 	}
-	if delta == 0 { // other runs on the data may need one
+	if delta == 0 { // other runs on the data may need a delta
 		delta = privacy.DefaultDelta(n)
 	}
 	var err error
@@ -129,12 +131,12 @@ func (o *runOutcome) spent(a *app, l *ledger.Ledger, delta float64, n int) {
 	}
 }
 
-// released is a result that is charged and saved in files, for which standard output is a second copy.
+// released is a charged result that is saved in files. Standard output is only a second copy of it.
 type released interface{ saved() (run, file string) }
 
 func (o runOutcome) saved() (run, file string) { return o.Run, o.Model }
 
-// unwritten is the error of a result that standard output did not take.
+// unwritten returns the error for a result that could not be written to standard output.
 func unwritten(v any, err error) error {
 	if r, ok := v.(released); ok && err != nil {
 		if run, file := r.saved(); run != "" && file != "" {
@@ -144,14 +146,15 @@ func unwritten(v any, err error) error {
 	return err
 }
 
-// target is where the result of a run is kept.
+// target describes where the result of a run is stored.
 type target struct {
-	name  string // of the file; "" for none
-	spare bool   // the name is a default: if it is taken, the file gets one with the id of the run
-	id    string // of a new run; "" for a generated one
+	name  string // name of the file; "" for none
+	spare bool   // the name is a default; if the file exists, the id of the run is added to the name
+	id    string // id of a new run; "" for a generated id
 }
 
-// targetOf returns the target of a flag, or for private data without one a default name: every charged result is kept.
+// targetOf returns the target given by a flag. For private data without the flag, it returns a default name, because
+// every charged result is stored.
 func targetOf(flag, name string, public bool) target {
 	if flag != "" || public {
 		return target{name: flag}
@@ -159,7 +162,7 @@ func targetOf(flag, name string, public bool) target {
 	return target{name: name, spare: true}
 }
 
-// check makes sure that the file can be written, as checkOut does.
+// check makes sure, like checkOut, that the file can be written.
 func (t target) check(force bool, inputs ...string) (err error) {
 	if t.spare {
 		_, err = files.NewSpare(t.name, force, inputs...)
@@ -168,7 +171,7 @@ func (t target) check(force bool, inputs ...string) (err error) {
 	return checkOut(t.name, force, inputs...)
 }
 
-// of says the target of a run.
+// of returns the run r with this target.
 func (t target) of(r lib.Run) lib.Run {
 	r.Out, r.Spare, r.ID = t.name, t.spare, t.id
 	return r

@@ -31,7 +31,7 @@ const (
 	lossNTXent       = "ntxent"
 )
 
-// pairFlags decide what a run on pairs will do and guarantee.
+// pairFlags are the flags that determine a run on pairs and its guarantee.
 type pairFlags struct {
 	Loss         string   `default:"contrastive" enum:"contrastive,bradley-terry,triplet,npair,infonce,ntxent" help:"contrastive: a metric from similar and dissimilar pairs; infonce, ntxent: an embedding from similar pairs, by a softmax over secret batches; bradley-terry: scores from preferences; triplet, npair: a metric from classes, with --tuple."`
 	Margin       float64  `positive:"" default:"1" help:"Distance that dissimilar pairs should keep, or margin of squared distances of triplet; public. Features have norm at most 1."`
@@ -57,7 +57,7 @@ type pairFlags struct {
 	tupleFlags
 }
 
-// tupleFlags choose to learn from the classes of records instead of pairs.
+// tupleFlags are the flags for learning from the classes of records instead of pairs.
 type tupleFlags struct {
 	Tuple       int     `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with tuples choose contrastive, triplet or npair" positive:"" placeholder:"B" help:"Learn from the labels of the records, without pairs: every epoch draws disjoint tuples of this many records, by ids only."`
 	AllPairs    bool    `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with all pairs choose contrastive" help:"Learn from the labels of the records by all their pairs in every epoch (contrastive); takes time by the square of the records."`
@@ -65,7 +65,7 @@ type tupleFlags struct {
 	tupleNetworkFlags
 }
 
-// tupleNetworkFlags make the metric of tuples nonlinear.
+// tupleNetworkFlags are the flags for a nonlinear metric of tuples.
 type tupleNetworkFlags struct {
 	ModelKind  string  `name:"model" default:"linear" placeholder:"KIND" help:"linear: a matrix; mlp or FILE.yaml, with --tuple, --loss infonce or ntxent: a network whose embeddings of --rows numbers are compared (docs/networks.md)."`
 	Hidden     []int   `needs:"model=mlp" placeholder:"N,..." help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
@@ -78,10 +78,10 @@ type tupleNetworkFlags struct {
 	with With
 }
 
-// softmax reports whether the loss is one of whole batches.
+// softmax reports whether the loss is a loss of whole batches.
 func (f pairFlags) softmax() bool { return f.Loss == lossInfoNCE || f.Loss == lossNTXent }
 
-// ofBatches are the flags with a linear map as a network without hidden layers.
+// ofBatches returns the flags with a linear map represented as a network without hidden layers.
 func (f tupleNetworkFlags) ofBatches() (tupleNetworkFlags, error) {
 	switch {
 	case f.Compare != "" && f.Compare != "cosine":
@@ -93,7 +93,7 @@ func (f tupleNetworkFlags) ofBatches() (tupleNetworkFlags, error) {
 	return f, nil
 }
 
-// network is the network of the flags with embeddings of dim numbers, nil for a matrix.
+// network returns the network of the flags with embeddings of dimension dim, or nil for a matrix.
 func (f tupleNetworkFlags) network(dim int) (*lib.Network, error) {
 	n, err := networkFlags{ModelKind: f.ModelKind, Hidden: f.Hidden, Activation: f.Activation, Compare: f.Compare, Gain: f.Gain, InitSeed: f.InitSeed, Init: f.Init}.network(f.with)
 	if n != nil {
@@ -102,8 +102,7 @@ func (f tupleNetworkFlags) network(dim int) (*lib.Network, error) {
 	return n, err
 }
 
-// fromClasses reports whether no pairs are asked for. Flags that are about pairs are then
-// refused.
+// fromClasses reports whether no pairs are requested. In this case it refuses flags that concern pairs.
 func (f pairFlags) fromClasses(command *kong.Context) (bool, error) {
 	classes := f.Tuple != 0 || f.AllPairs
 	if !classes && (f.Loss == lossTriplet || f.Loss == lossNPair) {
@@ -118,7 +117,7 @@ func (f pairFlags) fromClasses(command *kong.Context) (bool, error) {
 	return classes, nil
 }
 
-// oneSource refuses pairs from two places, or from none.
+// oneSource returns an error unless the pairs come from exactly one source.
 func (f pairFlags) oneSource(listed, classes bool) error {
 	if !classes && listed == (f.Density != 0) {
 		return badInput("name the pairs with --pairs, or draw them with --density and --degree-cap; one of the two; or learn from classes with --tuple or --all-pairs")
@@ -126,14 +125,14 @@ func (f pairFlags) oneSource(listed, classes bool) error {
 	return nil
 }
 
-// tupleOptions are the flags that have a meaning with --tuple and --all-pairs.
+// tupleOptions lists the flags that apply with --tuple and --all-pairs.
 var tupleOptions = []string{
 	"data", "schema", "look-alike-ids", "public-data", "out", "force", "data-id", "workers", "seed", "ledger", "resume", "checkpoint-every", "n", "d", "json", "quiet", "verbose",
 	"loss", "margin", "temperature", "rows", "tuple", "all-pairs", "pair-seed", "model", "hidden", "activation", "similarity", "gain", "init-seed", "init", "mode", "epsilon", "delta", "noise", "batch", "epochs", "clip", "step-size",
 	"runs", "time", "confidence", "black-box", "plot",
 }
 
-// plan builds the plan from public numbers.
+// plan returns the plan, computed from public numbers.
 func (f pairFlags) plan(s lib.PairShape) (*lib.PairTraining, error) {
 	spec := pairs.Spec{Rows: f.Rows, Batch: f.Batch, Epochs: f.Epochs, Clip: f.Clip, StepSize: f.StepSize}
 	var err error
@@ -144,7 +143,7 @@ func (f pairFlags) plan(s lib.PairShape) (*lib.PairTraining, error) {
 		spec.Noise = privacy.LaplaceNoise
 	}
 	if s.Network != nil {
-		spec.Rows = 0 // it has a dimension of its own
+		spec.Rows = 0 // the embedding has its own dimension
 	}
 	if spec.Loss, err = embedding.TermLossOf(f.Loss, f.Margin, f.Temperature); err != nil {
 		return nil, asInput(err)
@@ -169,7 +168,7 @@ func (f pairFlags) plan(s lib.PairShape) (*lib.PairTraining, error) {
 	return lib.PlanPairs(s, spec)
 }
 
-// addPairs adds what a training on labelled pairs needs.
+// addPairs adds the settings of a training on labelled pairs.
 func (f pairFlags) addPairs(spec *pairs.Spec) error {
 	spec.Kappa, spec.Shrink, spec.PrintedSteps, spec.LabelShare = f.Kappa, f.Shrink, f.PrintedSteps, f.LabelShare
 	var errs [3]error
@@ -179,7 +178,7 @@ func (f pairFlags) addPairs(spec *pairs.Spec) error {
 	return asInput(errors.Join(errs[:]...))
 }
 
-// sampling is --sampling with its default.
+// sampling returns the value of --sampling or its default.
 func (f pairFlags) sampling() string {
 	if f.Sampling == "" && f.softmax() {
 		return pairs.Poisson.String()
@@ -197,7 +196,7 @@ type pairsPlanCmd struct {
 	pairFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (pairsPlanCmd) Help() string {
 	return `Everything is computed from public numbers: the report is the one that "dyad pairs train" prints.
 
@@ -252,7 +251,7 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 	return a.emitPlan(&p.Plan.Plan)
 }
 
-// source returns the pairs that the flags compare, without a file.
+// source returns the source of the pairs described by the flags, without a file.
 func (f pairFlags) source(ids identityFlag, classes bool) (lib.PairSource, error) {
 	flags := f.tupleNetworkFlags
 	if f.softmax() {

@@ -5,12 +5,12 @@ import (
 	"dyad/engine/dataset"
 )
 
-// identityFlag says who is one individual.
+// identityFlag is the flag that determines which ids belong to one individual.
 type identityFlag struct {
 	LookAlikeIDs string `name:"look-alike-ids" default:"refuse" enum:"refuse,allow" help:"Ids of records that differ only in case, white space, quotes, invisible characters or forms of the same letters. refuse: they may be one individual; allow: they are different ones."`
 }
 
-// pairSource says where labelled pairs come from.
+// pairSource holds the flags for the source of labelled pairs.
 type pairSource struct {
 	Data        dataFiles `required:"" placeholder:"FILE" help:"As for train: the records of the individuals."`
 	Schema      string    `required:"" placeholder:"FILE" help:"As for train; for --pairs one of its columns has role id, and no label column is needed."`

@@ -17,7 +17,7 @@ type pairsInspectCmd struct {
 	PairSeed  uint64  `default:"1"`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (pairsInspectCmd) Help() string {
 	return `Shows how many pairs the individuals are in, and kappa, the number of pairs that an adversary's knowledge of
 the others leaves open (Li et al. 2020): exactly for small graphs, and its bound kappa'. A number taken from the pairs
@@ -36,8 +36,7 @@ type pairsInspectResult struct {
 	Pairs       int    `json:"pairs"`
 	Dropped     int    `json:"pairs_above_the_cap,omitempty"`
 	LabelTrue   int    `json:"dissimilar_or_first_preferred"`
-	// Degrees are the smallest, the quartiles and the largest number of pairs of an
-	// individual.
+	// Degrees holds the minimum, the three quartiles and the maximum of the number of pairs of an individual.
 	Degrees           [5]int `json:"degrees"`
 	Kappa             *int   `json:"kappa,omitempty"`
 	KappaBound        int    `json:"kappa_bound"`

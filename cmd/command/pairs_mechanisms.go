@@ -8,7 +8,7 @@ import (
 	"dyad/privacy"
 )
 
-// emitMechanisms prints how much noise each mechanism needs for the guarantee of a plan.
+// emitMechanisms prints the amount of noise that each mechanism needs for the guarantee of a plan.
 func (a *app) emitMechanisms(p *pairs.Plan) error {
 	all, err := p.Mechanisms()
 	if err != nil {

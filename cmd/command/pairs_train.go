@@ -30,7 +30,7 @@ type pairsTrainCmd struct {
 	checkpointFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (pairsTrainCmd) Help() string {
 	return `A run is charged to the ledger before any pair is used. No budget is charged when a flag, the schema, the records or the
 pairs are wrong. If a run is interrupted, no result has left the program: the same command with --resume RUN continues it
@@ -55,7 +55,7 @@ Examples:
 
 type pairsTrainResult struct {
 	runOutcome
-	Pairs   *string           `json:"pairs,omitempty"` // of labelled pairs: their file, "" if they were drawn
+	Pairs   *string           `json:"pairs,omitempty"` // file of labelled pairs, "" if the pairs were drawn
 	Dropped int               `json:"pairs_above_the_cap,omitempty"`
 	Report  algorithms.Report `json:"report"`
 }
@@ -104,7 +104,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 		run: func(o lib.Run) (bool, error) {
 			var away error
 			if o.On = c.device; o.On == nil {
-				o.On, _ = device.Open(device.Options{Name: "cpu", Workers: c.Workers}) // a CPU is there
+				o.On, _ = device.Open(device.Options{Name: "cpu", Workers: c.Workers}) // cannot fail for the CPU
 			}
 			m, away = plan.Run(a.ctx, d, o)
 			done, away := settled(r.ran(a, m, away))
@@ -135,7 +135,7 @@ func (a *app) noteRestored(run string, batches, of int) {
 	}
 }
 
-// terms are what the training compared.
+// terms describes the pairs or tuples that the training compared.
 func (r *pairsTrainResult) terms() string {
 	switch {
 	case r.Pairs == nil:
@@ -146,10 +146,10 @@ func (r *pairsTrainResult) terms() string {
 	return "pairs of " + *r.Pairs
 }
 
-// brief is the report of a training in a few lines.
+// brief returns a report of a training in a few lines.
 func (r *pairsTrainResult) brief(a *app, task string, s *dataset.Schema, planned privacy.Guarantee) string {
 	var b strings.Builder
-	r.writeMade(&b, taskMetric, r.terms()+" of "+r.Data, s) // labels of records give no direction to preferences
+	r.writeMade(&b, taskMetric, r.terms()+" of "+r.Data, s) // for preferences, the labels of records give no direction
 	if r.Dropped > 0 {
 		line(&b, "warning", "pairs above the degree cap were dropped")
 	}

@@ -13,13 +13,13 @@ import (
 	"dyad/internal/files"
 )
 
-// partFlag makes a share of many runs, for arrays of jobs.
+// partFlag is the flag for carrying out a part of many runs, for job arrays.
 type partFlag struct {
 	Part  string   `xor:"part" not:"plot report" why:"a part has no page and no plot; say them with --merge" placeholder:"I/N" help:"Make only part I of N, from 1, and write it to a file of its own; auto/N takes I from the job array: SLURM_ARRAY_TASK_ID, from 1, or JOB_COMPLETION_INDEX of Kubernetes, from 0. auto alone is for a Slurm array of tasks 1 to N."`
 	Merge []string `xor:"part" sep:"," placeholder:"FILE,..." help:"Join the files of all parts, or a folder or a pattern of them, in place of runs: the same flags give what one run gives."`
 }
 
-// given says which part, 0 of 0 for none.
+// given returns the number of the part and the number of parts, or 0 and 0 without the flag.
 func (f partFlag) given() (part, parts int, err error) {
 	if f.Part == "" {
 		return 0, 0, nil
@@ -41,7 +41,7 @@ func (f partFlag) given() (part, parts int, err error) {
 		why = "both SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX are set; say I/N"
 	case task != "":
 		if part, err = strconv.Atoi(task); err == nil && !two {
-			// An array of some tasks, such as those that failed, does not tell of how many.
+			// An array of only some tasks, such as the failed ones, does not contain the number of parts.
 			if parts, err = strconv.Atoi(os.Getenv("SLURM_ARRAY_TASK_MAX")); err != nil || os.Getenv("SLURM_ARRAY_TASK_MIN") != "1" || os.Getenv("SLURM_ARRAY_TASK_COUNT") != strconv.Itoa(parts) {
 				why = "this is not a Slurm array of tasks 1 to N (sbatch --array=1-N); say auto/N, which also makes single tasks of it again"
 			}
@@ -63,12 +63,12 @@ func (f partFlag) given() (part, parts int, err error) {
 	return part, parts, nil
 }
 
-// partName is the file of a part.
+// partName returns the name of the file of a part.
 func partName(prefix string, part, parts int, ending string) string {
 	return fmt.Sprintf("%s-%d-of-%d%s", prefix, part, parts, ending)
 }
 
-// merged are the files that --merge names.
+// merged returns the files named by --merge.
 func (f partFlag) merged() ([]string, error) {
 	names, err := dataset.Expand(f.Merge...)
 	return names, asInput(err)
@@ -86,7 +86,7 @@ func (r partResult) text() string {
 	return fmt.Sprintf("part %d of %d is in %s; --merge joins all %d\n", r.Part, r.Parts, r.Out, r.Parts)
 }
 
-// writePart makes part of parts of the runs of an audit.
+// writePart carries out one part of the runs of an audit and writes its file.
 func (f auditFlags) writePart(a *app, target audit.Target, part, parts int) error {
 	out, err := files.NewOutput(partName(f.PartOut, part, parts, ".part"), f.Force)
 	if err != nil {
@@ -111,7 +111,7 @@ func (f auditFlags) writePart(a *app, target audit.Target, part, parts int) erro
 	return a.emit(r, r.text())
 }
 
-// join is the report of the parts that --merge names.
+// join returns the report for the parts named by --merge.
 func (f auditFlags) join(a *app, target audit.Target) (*audit.Report, error) {
 	names, err := f.merged()
 	if err != nil {

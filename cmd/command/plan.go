@@ -15,13 +15,13 @@ import (
 	"dyad/internal/memory"
 )
 
-// planCmd has a command for the plan of one algorithm and one for the ranking of all.
+// planCmd has one command for the plan of an algorithm and one for the ranking of all algorithms.
 type planCmd struct {
 	Train   planTrainCmd   `cmd:"" help:"Print the whole privacy report of a training; \"dyad plan -n N\" is short for it."`
 	Compare planCompareCmd `cmd:"" help:"Rank all algorithms that apply, by the noise that reaches the model."`
 }
 
-// plannedFlags are the public numbers of the records, and what is asserted about a loss.
+// plannedFlags are the flags for the public numbers of the records and for assertions about a loss.
 type plannedFlags struct {
 	Schema string `xor:"features" required:"" placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
 	N      int    `positive:"" short:"n" help:"Number of records of the file; of persons if the schema has a column of role person. Default: what the schema declares."`
@@ -40,7 +40,7 @@ type planTrainCmd struct {
 	streamFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (planTrainCmd) Help() string {
 	return `Everything is computed from public numbers: the report is the one that "dyad train" prints.
 A plan may also name a GPU that is not here, as --device cuda:h100 or cuda:h200. "dyad plan compare" ranks all algorithms.
@@ -83,7 +83,8 @@ func (c *planTrainCmd) Run(a *app) error {
 	return errors.Join(c.plannedHoldout.emit(a, p.Plan, c.Task, c.Delta), c.report(a, p, schema))
 }
 
-// shape is the shape of the records that train, without groups, and their schema if there is one; f gets what is asserted.
+// shape returns the shape of the training records, without groups, and their schema if there is one. It stores
+// assertions in f.
 func (c *plannedFlags) shape(a *app, f *planFlags, held *plannedHoldout) (s *dataset.Schema, shape lib.Shape, err error) {
 	if c.Schema != "" {
 		if s, err = dataset.LoadSchema(c.Schema); err != nil {
@@ -101,7 +102,7 @@ func (c *plannedFlags) shape(a *app, f *planFlags, held *plannedHoldout) (s *dat
 		return nil, shape, badInput("give the number of records with -n")
 	}
 	if s != nil {
-		if len(c.Groups) > 0 { // training gets none within groups, whichever column --group-column names
+		if len(c.Groups) > 0 { // training has no groups, whichever column --group-column names
 			s = s.Decided()
 		} else if s, err = f.plannedBasis(a, s, shape.Records, c.N); err != nil {
 			return nil, shape, err
@@ -115,7 +116,7 @@ func (c *plannedFlags) shape(a *app, f *planFlags, held *plannedHoldout) (s *dat
 	return s, shape, c.resolve(f, shape.Features)
 }
 
-// report writes the page for approval, if one is asked for.
+// report writes the approval page if it is requested.
 func (c *planTrainCmd) report(a *app, p *lib.Training, s *dataset.Schema) error {
 	if c.Report == "" {
 		return nil
@@ -152,10 +153,10 @@ func (a *app) emitPlan(p *algorithms.Plan) error {
 	return a.emit(r, r.Text()+end.String())
 }
 
-// measuredSeconds is the estimated time from which a plan measures how fast this machine is.
+// measuredSeconds is the estimated time of a run from which on the plan measures the speed of this machine.
 const measuredSeconds = 1
 
-// writeNeeds tells what a run takes. All of it is estimated.
+// writeNeeds writes the estimated time and memory of a run.
 func writeNeeds(b *strings.Builder, r *algorithms.Report, z algorithms.Needs, p engine.Problem) {
 	r.Add("estimated_memory_bytes", z.Memory(1))
 	r.Add("estimated_passes", z.Passes)

@@ -18,10 +18,10 @@ type streamFlags struct {
 	Secret    bool `name:"secret-state" help:"Keep a noiseless iterate in the state, to be kept as private as the records, and release noisy copies. Needs --every 1 --buffer 0."`
 }
 
-// secretState is the option behind --secret-state.
+// secretState is the option that --secret-state sets.
 var secretState = algorithms.Option{Name: "--secret-state", Field: "Reading", Value: algorithms.SecretState}
 
-// plan builds the plan of an online algorithm; an option that it does not have is an error.
+// plan returns the plan of an online algorithm. An option that the algorithm does not have is an error.
 func (f streamFlags) plan(p planFlags, s lib.Shape) (*algorithms.Plan, error) {
 	mode, err := algorithms.ParseMode(p.Mode)
 	if err != nil {
@@ -45,7 +45,7 @@ func (f streamFlags) plan(p planFlags, s lib.Shape) (*algorithms.Plan, error) {
 	return o.PlanStream(s, a, algorithms.StreamOptions{Batch: f.Every, Buffer: f.Buffer, Reservoir: f.Reservoir, PerClass: f.PerClass, BurnIn: f.BurnIn})
 }
 
-// streams prints the plan of an online algorithm, if that is asked for.
+// streams prints the plan of an online algorithm if it is requested.
 func (c *planTrainCmd) streams(a *app, shape lib.Shape) (asked bool, err error) {
 	if _, err := algorithms.StreamByName(c.Algorithm); err != nil {
 		if c.streamFlags != (streamFlags{Every: 1, Buffer: defaultBuffer}) {

@@ -15,13 +15,13 @@ type planCompareCmd struct {
 	noiseFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (planCompareCmd) Help() string {
 	return `Examples:
   dyad plan compare -n 5000 -d 20 --epsilon 1`
 }
 
-// Run prints a ranking of all algorithms; all give the guarantee that is asked for.
+// Run prints a ranking of all algorithms. All of them give the requested guarantee.
 func (c *planCompareCmd) Run(a *app) error {
 	f := planFlags{methodFlags: methodFlags{Mode: algorithms.Certified.String()}, budgetFlags: c.budgetFlags, problemFlags: c.problemFlags, noiseFlags: c.noiseFlags}
 	_, shape, err := c.shape(a, &f, &plannedHoldout{})
@@ -76,7 +76,7 @@ func (c *planCompareCmd) Run(a *app) error {
 	return a.emit(comparison, comparisonText(comparison))
 }
 
-// reason is why an algorithm is not ranked, without its name and the prefix of a package.
+// reason returns why an algorithm is not ranked, without the algorithm's name and the prefix of a package.
 func reason(e algorithms.Excluded) string {
 	text := e.Reason
 	for _, prefix := range []string{"algorithms: ", "assumption not met: ", e.Algorithm} {

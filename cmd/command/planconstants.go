@@ -6,9 +6,9 @@ import (
 	"dyad/engine"
 )
 
-// constantFlags replace what is proved about the loss by what the user asserts, to see
-// what an algorithm would do for another loss or for sharper constants. Only plans
-// take them: a run uses what is proved.
+// constantFlags are assertions of the user about the loss that replace the proved constants. They show the plan
+// of an algorithm for another loss or for sharper constants. Only plans accept them; a run always uses proved
+// constants.
 type constantFlags struct {
 	Lipschitz    *float64 `name:"G" placeholder:"G" help:"Assert that pair gradients have norm at most G. Without --Dg, Dg becomes 2 G."`
 	Smoothness   *float64 `name:"L" placeholder:"L" help:"Assert that pair gradients are L-Lipschitz in w."`
@@ -17,13 +17,13 @@ type constantFlags struct {
 	Length       float64  `name:"H" xor:"length" positive:"" placeholder:"H" help:"The same as --total-step."`
 }
 
-// assertion is what the flags state about the loss.
+// assertion returns the assertions of the flags about the loss.
 func (f constantFlags) assertion() engine.Assertion {
 	return engine.Assertion{Lipschitz: f.Lipschitz, Smoothness: f.Smoothness, PairDiameter: f.PairDiameter}
 }
 
-// resolve puts --radius-diameter and --H into the flags that they are other names of;
-// d is the number of features.
+// resolve translates --radius-diameter and --H to the flags for which they are other names. d is the number of
+// features.
 func (f constantFlags) resolve(p *planFlags, d int) error {
 	if f.Length != 0 {
 		p.TotalStep = f.Length

@@ -11,7 +11,7 @@ import (
 	"dyad/engine/device"
 )
 
-// planFlags are the flags that decide what a run will do and guarantee.
+// planFlags are the flags that determine a run and its guarantee.
 type planFlags struct {
 	methodFlags
 	budgetFlags
@@ -19,20 +19,20 @@ type planFlags struct {
 	noiseFlags
 }
 
-// methodFlags name an algorithm and the kind of its noise.
+// methodFlags are the flags that choose an algorithm and the distribution of its noise.
 type methodFlags struct {
 	Algorithm string `placeholder:"NAME" help:"Algorithm, see \"dyad lab algorithms\", or auto, which chooses one by public numbers and says why. Default: auto; dpgdsc with --mode paper, projected-gradient with --mode nonprivate."`
 	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	unsoundFlag
 }
 
-// budgetFlags are what a run may spend.
+// budgetFlags are the flags for the privacy budget of a run.
 type budgetFlags struct {
 	Epsilon float64  `default:"1" help:"Epsilon to spend."`
 	Delta   *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 }
 
-// problemFlags are what is minimised and where, with noise or without.
+// problemFlags are the flags for the objective and its domain, with or without noise.
 type problemFlags struct {
 	Task     string   `default:"auc" enum:"auc,metric" help:"auc: linear scores that rank positives above negatives; metric: a Mahalanobis metric in which equal labels are close."`
 	L2       *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd, moments, moment-metric and moments-descent, or 3/n for projected-gradient without --task metric."`
@@ -47,7 +47,7 @@ type problemFlags struct {
 	Precision string `needs:"task=metric" why:"no other task has a choice" default:"auto" enum:"auto,fp32,bf16x3" placeholder:"P" help:"Arithmetic of the pairs with --task metric: auto, fp32, or on a GPU bf16x3; docs/guide-gpu.md#precision has what each costs. The noise covers the rounding. Default: auto, float64 on a CPU."`
 }
 
-// noiseFlags are options of algorithms with noise.
+// noiseFlags are the options of algorithms with noise.
 type noiseFlags struct {
 	TotalStep float64 `positive:"" xor:"length" aliases:"path" placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
 	Batch     int     `positive:"" name:"batch-records" placeholder:"M" help:"Records drawn for each step of subsampled-descent, which uses all pairs within them. Default: the algorithm's public rule."`
@@ -55,8 +55,8 @@ type noiseFlags struct {
 	networkFlags
 }
 
-// open opens the device in the precision of the flag, as openDevice; a plan may name a GPU that
-// is not here.
+// open opens the device in the precision of the flag, like openDevice. A plan may name a GPU that this machine
+// does not have.
 func (f *planFlags) open(plan bool) (func(), error) {
 	precision, err := cuda.ParsePrecision(f.Precision)
 	if err != nil {
@@ -65,12 +65,12 @@ func (f *planFlags) open(plan bool) (func(), error) {
 	return f.openAs(device.Options{Workers: f.Workers, Precision: precision, ForPlan: plan})
 }
 
-// plan plans from public numbers.
+// plan returns the plan, computed from public numbers.
 func (f planFlags) plan(s lib.Shape) (*lib.Training, error) {
 	return f.assertedPlan(s, engine.Assertion{})
 }
 
-// assertedPlan is plan with constants of the loss as the user asserts them.
+// assertedPlan is like plan, with constants of the loss that the user asserts.
 func (f planFlags) assertedPlan(s lib.Shape, asserted engine.Assertion) (*lib.Training, error) {
 	o, err := f.decided(asserted)
 	if err != nil {
@@ -90,7 +90,7 @@ func (f planFlags) assertedPlan(s lib.Shape, asserted engine.Assertion) (*lib.Tr
 	return o.Plan(c, s)
 }
 
-// decided are the options of the flags; the algorithm has none of its own yet.
+// decided returns the options set by the flags. Options of the algorithm are not included yet.
 func (f planFlags) decided(asserted engine.Assertion) (o lib.Options, err error) {
 	o = lib.Options{Task: f.Task, Epsilon: f.Epsilon, Delta: f.Delta, L2: f.L2, Radius: f.Radius, Assert: asserted, PaperUnsound: f.PaperUnsound, On: f.device}
 	if o.Mode, err = algorithms.ParseMode(f.Mode); err != nil {
@@ -107,7 +107,7 @@ func (f planFlags) decided(asserted engine.Assertion) (o lib.Options, err error)
 	return o, err
 }
 
-// l2 is the weight of the L2 term: the flag's, or the default of an algorithm.
+// l2 returns the coefficient of the L2 term: the value of the flag, or the default of an algorithm.
 func (f planFlags) l2(a algorithms.Algorithm, n int) float64 {
 	if f.L2 != nil {
 		return *f.L2
@@ -115,7 +115,7 @@ func (f planFlags) l2(a algorithms.Algorithm, n int) float64 {
 	return algorithms.DefaultL2(a, n, f.Task == taskMetric)
 }
 
-// algorithmOptions are the options of algorithms that flags set.
+// algorithmOptions returns the options of algorithms that are set by flags.
 func (f planFlags) algorithmOptions() (set []algorithms.Option, err error) {
 	switch {
 	case f.TotalStep == 0:

@@ -12,9 +12,9 @@ import (
 	"dyad/internal/input"
 )
 
-// checkPositive refuses a flag tagged "positive" that was given a value that is zero,
-// negative or not finite. In the flag structs zero means "not given", so an explicit
-// zero would otherwise pass for the default.
+// checkPositive returns an error if a flag tagged "positive" was given a value that is zero, negative or not
+// finite. In the structs of flags, zero means "not given". Without this check, an explicit zero would be taken
+// for the default.
 func checkPositive(command *kong.Context) error {
 	for _, f := range command.Flags() {
 		if !f.Set || !f.Tag.Has("positive") {
@@ -42,12 +42,13 @@ func checkPositive(command *kong.Context) error {
 	return nil
 }
 
-// checkTags refuses what the tags of flags exclude, and tells why by the tag "why":
+// checkTags returns an error if the command line contradicts the tags of its flags. The tag "why" gives the
+// reason for the message.
 //
-//	within:"[0,1)"   the interval of its values
-//	needs:"a|b=x"    a flag that it needs, or one of several, or a value of it
-//	values:"2"       how many values it has
-//	not:"a b=x"      flags that it excludes; flags that all exclude each other have the tag "xor" of the parser
+//	within:"[0,1)"   the value must be in this interval
+//	needs:"a|b=x"    flag a must be set, or flag b must have the value x
+//	values:"2"       the flag must have this number of values
+//	not:"a b=x"      these flags, or this value of a flag, are excluded; flags that all exclude each other have the tag "xor" of the parser
 func checkTags(command *kong.Context) error {
 	flags := map[string]*kong.Flag{}
 	for _, f := range command.Flags() {
@@ -62,15 +63,15 @@ func checkTags(command *kong.Context) error {
 				return false
 			}
 			is := fmt.Sprint(reflect.Indirect(flags[other].Target))
-			return is == value || value == "FILE" && is != "" && is != "mlp" && is != flags[other].Default // the name of a network that is not built in
+			return is == value || value == "FILE" && is != "" && is != "mlp" && is != flags[other].Default // the name of a network from a file
 		}
 		return given(flags[other])
 	}
 	for _, f := range command.Flags() {
-		if f.Set && f.Required && (blank(f.Target) || fmt.Sprint(f.Target) == "[]") { // the parser counts it as given
+		if f.Set && f.Required && (blank(f.Target) || fmt.Sprint(f.Target) == "[]") { // an empty value, which the parser counts as given
 			return badInput("--%s is %s, which is as if it were left out", f.Name, map[bool]string{true: "false", false: "empty"}[f.IsBool()])
 		}
-		if f.Set && f.Name != "set" && !f.IsBool() && f.Tag.Get("default") == "" && f.Enum == "" && (blank(f.Target) || fmt.Sprint(f.Target) == "[]") { // else an unset variable of a script would choose synthetic data, another ledger or a second run
+		if f.Set && f.Name != "set" && !f.IsBool() && f.Tag.Get("default") == "" && f.Enum == "" && (blank(f.Target) || fmt.Sprint(f.Target) == "[]") { // otherwise an unset variable of a script would select synthetic data, another ledger or a second run
 			return badInput("--%s is empty; give it a value, or leave it out", f.Name)
 		}
 		if !given(f) {
@@ -108,7 +109,7 @@ func checkTags(command *kong.Context) error {
 	return nil
 }
 
-// blank reports whether a value is false or empty, as an unset variable of a script is.
+// blank reports whether a value is false or empty, like an unset variable of a script.
 func blank(v reflect.Value) bool {
 	if files, ok := v.Interface().(dataFiles); ok {
 		return !files.given() || slices.Contains(files.asked, "")

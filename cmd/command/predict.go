@@ -25,7 +25,7 @@ type predictCmd struct {
 	unknownFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (predictCmd) Help() string {
 	return `Writes one line per record: its id (or row number) and its score. Higher scores rank as more positive. With a
 file of clusters ("dyad cluster"): the number of its cluster, from 1 on.
@@ -43,12 +43,12 @@ type predictResult struct {
 	Out     string    `json:"out,omitempty"`
 	IDs     []string  `json:"ids,omitempty"`
 	Scores  []float64 `json:"scores,omitempty"`
-	// Probabilities are the probabilities of the positive class, with --probabilities.
+	// Probabilities holds the probabilities of the positive class, with --probabilities.
 	Probabilities []float64 `json:"probabilities,omitempty"`
-	// Classes are the classes of the scores, with --threshold.
+	// Classes holds the predicted classes, with --threshold.
 	Classes   []string `json:"classes,omitempty"`
 	Threshold *float64 `json:"threshold,omitempty"`
-	// Clusters are the clusters of the records, from 1 on, if the model is a file of clusters.
+	// Clusters holds the numbers of the records' clusters, from 1, if the model is a file of clusters.
 	Clusters []int `json:"clusters,omitempty"`
 }
 
@@ -78,7 +78,7 @@ func (c *predictCmd) Run(a *app) error {
 	what := "score"
 	if c.Probabilities {
 		what = "probability"
-		if m.LogOdds == nil { // before the data are read
+		if m.LogOdds == nil { // check before the data are read
 			return asInput(metrics.ErrNoOdds)
 		}
 	}

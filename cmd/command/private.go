@@ -10,11 +10,11 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// warnOfReaders names files that others can read and that are as private as the records, as ssh does for its keys: they
-// come from a backup, or were copied. A flag tagged "private" names such a file; the tag describes it, after "default"
-// if a ledger in the usual place is meant without the flag.
+// warnOfReaders warns of files that are as private as the records and that other users can read, in the same way as ssh
+// does for its keys. Such files come from a backup or were copied. Flags tagged "private" name these files. The tag
+// describes the file, and it is preceded by "default" if the default ledger is meant when the flag is missing.
 func (a *app) warnOfReaders(command *kong.Context) {
-	if runtime.GOOS == "windows" { // access lists, not modes
+	if runtime.GOOS == "windows" { // Windows has access lists instead of modes
 		return
 	}
 	for _, f := range command.Flags() {
@@ -30,7 +30,7 @@ func (a *app) warnOfReaders(command *kong.Context) {
 			continue
 		}
 		a.warnOfReader(what, path)
-		if what == ledgerFile { // with archives, checkpoints, and what a crash left
+		if what == ledgerFile { // include archives, checkpoints, and files left by a crash
 			if resolved, err := filepath.EvalSymlinks(path); err == nil {
 				path = resolved
 			}

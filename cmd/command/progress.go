@@ -13,7 +13,7 @@ import (
 	"dyad/engine/dataset"
 )
 
-// tracker shows a progress bar on an interactive terminal, or logs progress.
+// tracker returns a tracker that shows a progress bar on an interactive terminal or logs progress.
 func (a *app) tracker(what string) algorithms.Tracker {
 	if a.logs != nil && !a.quiet {
 		return a.logs.logged(what)
@@ -24,7 +24,7 @@ func (a *app) tracker(what string) algorithms.Tracker {
 	return algorithms.Tracker{OnStep: (&barTracker{a: a, what: what, plain: a.percentOnly}).Step}
 }
 
-// describedTracker is a tracker whose text can change.
+// describedTracker returns a tracker whose text can change.
 func (a *app) describedTracker(what string) *barTracker {
 	b := &barTracker{a: a, what: what, silent: !a.interactive}
 	if a.logs != nil && !a.quiet {
@@ -34,9 +34,9 @@ func (a *app) describedTracker(what string) *barTracker {
 }
 
 type barTracker struct {
-	logs   func(done, total int) // in the place of the bar
+	logs   func(done, total int) // logs progress instead of the bar
 	silent bool
-	plain  bool // no times: they depend on how many rows persons have
+	plain  bool // show no times, because times depend on how many rows persons have
 	a      *app
 	what   string
 	bar    *progressbar.ProgressBar
@@ -50,7 +50,7 @@ func (b *barTracker) describe(what string) {
 	}
 }
 
-// Step moves the bar; it vanishes when done.
+// Step moves the bar. The bar disappears when all steps are completed.
 func (b *barTracker) Step(done, total int) {
 	if b.logs != nil {
 		b.logs(done, total)
@@ -68,12 +68,12 @@ func (b *barTracker) Step(done, total int) {
 			progressbar.OptionClearOnFinish(),
 		)
 	}
-	_ = b.bar.Set(done) // a terminal that cannot be written to does not stop a run
+	_ = b.bar.Set(done) // an error of the terminal does not stop a run
 	b.a.unfinished(done < total)
 }
 
-// rowProgress shows the rows read so far on an interactive terminal, and lets an
-// interrupt stop the load. done wipes the line.
+// rowProgress returns functions that show the number of rows read so far on an interactive terminal and let an
+// interrupt stop the load. done clears the line.
 func (a *app) rowProgress(what string) (progress func(rows int) error, done func()) {
 	shown := false
 	progress = func(rows int) error {
@@ -93,14 +93,14 @@ func (a *app) rowProgress(what string) (progress func(rows int) error, done func
 	return progress, done
 }
 
-// readData loads files with progress. Bad content is bad input, an interrupt is
-// context.Canceled.
+// readData loads files and shows the progress. Invalid content is a bad input error. After an interrupt the
+// error is context.Canceled.
 func (a *app) readData(from dataFiles, s *dataset.Schema, o dataset.Options) (*dataset.Dataset, error) {
 	if slices.Contains(from.names, standardInput) && !exists(standardInput) {
 		return nil, badInput("this command reads its data from files, and more than once: save what comes on standard input to a file (predict, transform and online take --data %s)", standardInput)
 	}
 	progress, done := a.rowProgress("reading")
-	if o.Progress = progress; s.ByPerson() { // the number of rows is not public, nor is a time, which grows with it
+	if o.Progress = progress; s.ByPerson() { // the number of rows is not public, and neither is the time, which grows with the rows
 		o.Progress, a.percentOnly = func(int) error { return a.ctx.Err() }, true
 	}
 	o.Also = from.names[1:]
@@ -112,7 +112,7 @@ func (a *app) readData(from dataFiles, s *dataset.Schema, o dataset.Options) (*d
 	return d, asInput(err)
 }
 
-// readUnlabelled is readData for records that a model is applied to. They may have columns that the
+// readUnlabelled is like readData, for records to which a model is applied. They can have columns that the
 // model does not know.
 func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema, unknown unknownFlag) (*dataset.Dataset, error) {
 	s = unknown.apply(s)
@@ -124,7 +124,7 @@ func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema, unknown unknownF
 	} else {
 		d, err = a.readData(from, s, o)
 	}
-	if rule := (*dataset.ParseError)(nil); errors.As(err, &rule) { // the schema of a model cannot be changed
+	if rule := (*dataset.ParseError)(nil); errors.As(err, &rule) { // do not advise a change of the schema, because the schema of a model is fixed
 		rule.Rule = strings.Replace(rule.Rule, "correct the value, add it to categories (which are public), or say `unknown: other`", "--set unknown=other counts it as a value outside of the list", 1)
 	}
 	if err == nil && d.Others {
@@ -138,8 +138,8 @@ type unknownFlag struct {
 	Unknown string `enum:"schema,other,error" default:"schema" placeholder:"other|error" help:"What to do about a category that the model does not know: other counts it as none of them, error stops. Default: what the schema of the training data says (unknown: other), else error."`
 }
 
-// apply is a schema with the policy of the flag for every column of categories; what the known ones
-// become does not change.
+// apply returns the schema with the policy of the flag for every categorical column. The encoding of known
+// categories does not change.
 func (f unknownFlag) apply(s *dataset.Schema) *dataset.Schema {
 	if f.Unknown == "schema" {
 		return s
@@ -158,10 +158,10 @@ func (f unknownFlag) apply(s *dataset.Schema) *dataset.Schema {
 	return &out
 }
 
-// standardInput is the name of the data that come on standard input.
+// standardInput is the name that stands for data on standard input.
 const standardInput = "-"
 
-// readInput reads the records to apply a model to from standard input.
+// readInput reads, from standard input, the records to which a model is applied.
 func (a *app) readInput(from dataFiles, s *dataset.Schema, o dataset.Options) (*dataset.Dataset, error) {
 	if len(from.names) > 1 {
 		return nil, badInput("--data %s is standard input, and stands alone; name files instead to read several", standardInput)
@@ -173,9 +173,9 @@ func (a *app) readInput(from dataFiles, s *dataset.Schema, o dataset.Options) (*
 	return d, asInput(err)
 }
 
-// readTraining is readData for training. Public records without anything to compare are bad
-// input. Private ones are trained on: that they have one class is a joint property of
-// well-formed records, which must not end a run or be had for nothing.
+// readTraining is like readData, for training. Public records with nothing to compare are a bad input error.
+// Private records are accepted in any case. Whether they have only one class is a joint property of well-formed
+// records, which must not end a run or be revealed without a charge.
 func (a *app) readTraining(from dataFiles, s *dataset.Schema, o dataset.Options, public bool) (*dataset.Dataset, error) {
 	d, err := a.readData(from, s, o)
 	if err == nil && o.Labels == dataset.LabelsRequired && (public || s.Public) {

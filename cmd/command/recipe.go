@@ -14,19 +14,19 @@ import (
 	"dyad/engine/dataset/strictyaml"
 )
 
-// recipeCommands take each other's recipes.
+// recipeCommands lists the commands that can share a recipe.
 var recipeCommands = []string{"plan train", "plan compare", "train", "baseline", "search", "lab audit records", "lab curve", "pairs plan", "pairs train", "lab audit pairs"}
 
-// recipeParts are the keys of a file of --config under which the options of a part may stand.
+// recipeParts maps the keys of a file of --config under which the options of a part can be grouped.
 var recipeParts = map[string]string{"guarantee": guaranteed, "compute": computed}
 
-// partOf is the part of a recipe that has an option.
+// partOf returns the part of a recipe to which an option belongs.
 func partOf(name string) string {
 	s, _ := sectionOf(name)
 	return sections[s].part
 }
 
-// option is the option of a recipe with a name, nil if none of those commands has it.
+// option returns the option of a recipe with the given name, or nil if none of recipeCommands has it.
 func option(name string) *kong.Flag {
 	if _, err := wholeGrammar(); err != nil {
 		return nil
@@ -39,18 +39,18 @@ func option(name string) *kong.Flag {
 	return nil
 }
 
-// leavesOut reports whether a command has no use for a setting of a recipe: it says where the data and results of another run are,
-// how they are computed, or what holds by default.
+// leavesOut reports whether a command ignores a setting of a recipe. Such a setting names data or results of another
+// run, states how results are computed, or equals the default.
 func leavesOut(command string, s setting) bool {
 	o := option(s.flag)
-	if command == "plan compare" && s.flag == "compare" { // the command says it
+	if command == "plan compare" && s.flag == "compare" { // the command itself implies the option
 		return true
 	}
 	if o == nil || !slices.Contains(recipeCommands, command) {
 		return false
 	}
 	switch part := partOf(s.flag); {
-	case part == computed, part == guaranteed && command == "baseline": // which guarantees nothing
+	case part == computed, part == guaranteed && command == "baseline": // baseline has no guarantee
 		return true
 	case part == guaranteed:
 		return slices.Equal(s.values, []string{o.Default})
@@ -58,7 +58,7 @@ func leavesOut(command string, s setting) bool {
 	return slices.Contains(words(placeFlags), s.flag) || s.flag == "yes" || s.flag == "force" || strings.HasPrefix(command, "lab audit")
 }
 
-// unknown is the error of a setting that a command has no flag for.
+// unknown returns the error for a setting without a flag of the command.
 func (c *config) unknown(command string, s setting, flags map[string]*kong.Flag) error {
 	if o := option(s.flag); o != nil && partOf(s.flag) == guaranteed && slices.ContainsFunc(recipeCommands, func(c string) bool { return shortName(c) == command }) {
 		return badInput("%s: dyad %s has no flag --%s, and it changes what is guaranteed: the run would not be the one of this recipe", c.place(s), command, s.flag)
@@ -72,7 +72,8 @@ func (c *config) unknown(command string, s setting, flags map[string]*kong.Flag)
 	return badInput("%s: dyad %s has no flag --%s%s; \"dyad %s --help all\" shows all", c.place(s), command, s.flag, near, command)
 }
 
-// recipeOf are the options of a command that decide what is guaranteed and are not those by default, and epsilon. They name no file.
+// recipeOf returns epsilon and the options of a command that determine the guarantee and differ from their defaults.
+// None of them names a file.
 func recipeOf(command *kong.Context) map[string]any {
 	all := map[string]any{}
 	for _, f := range command.Flags() {
@@ -91,7 +92,7 @@ func recipeOf(command *kong.Context) map[string]any {
 	return all
 }
 
-// recipeText are the lines of a file of --config with options.
+// recipeText returns the lines of a file of --config with the given options.
 func recipeText(options map[string]any) (lines []string) {
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		value := reflect.ValueOf(options[name])

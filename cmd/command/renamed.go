@@ -9,13 +9,13 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// oldName is a command line of an older version: a command, or a flag of it that is a command of its own now. It is understood, with a
-// note; a short name is understood without one.
+// oldName is a command line of an older version: a command, or a flag that is now a command of its own. It is still
+// accepted, with a note. A short name is accepted without a note.
 type oldName struct {
 	command string
-	flags   string // one of these makes it the other command; "": any command line
-	unless  string // a flag with which it stays
-	drop    bool   // the flag says no more than the command
+	flags   string // flags that select the other command; if "", any command line does
+	unless  string // a flag with which the old command is kept
+	drop    bool   // the flag is dropped because the new command implies it
 	short   bool
 	now     string
 }
@@ -30,7 +30,7 @@ var renamed = []oldName{
 	{command: "evaluate", short: true, now: "evaluate private"}, {command: "plan", short: true, now: "plan train"},
 }
 
-// currentNames are arguments with the name of today of their command, and a note if that is another one.
+// currentNames returns the arguments with the current name of their command, and a note if the name differs.
 func currentNames(args []string) (current []string, note string) {
 	at := 0
 	for ; at < len(args); at++ {
@@ -79,7 +79,7 @@ func currentNames(args []string) (current []string, note string) {
 	return args, ""
 }
 
-// typedKeys is a note about keys that a command line gives as flags, and about other names of flags, as older versions had them.
+// typedKeys returns a note about keys that the command line gives as flags, and about old names of flags, as in older versions.
 func typedKeys(command *kong.Context, args []string) string {
 	var now []string
 	for _, p := range command.Path {
@@ -114,7 +114,7 @@ func typedKeys(command *kong.Context, args []string) string {
 	return "some flags are keys now, or have another name:" + strings.Join(now, "") + "; the old flags work, too"
 }
 
-// shortName is the name of a command as it is typed, such as plan for plan train.
+// shortName returns the name of a command as it is typed, such as plan for plan train.
 func shortName(command string) string {
 	for _, old := range renamed {
 		if old.short && old.now == command {
@@ -124,12 +124,12 @@ func shortName(command string) string {
 	return command
 }
 
-// flagsOf returns the flags of a command line by their place in it, also with their values as --flag=value, and those of its file of
-// --config that it does not have itself, whose place is -1.
+// flagsOf maps the flags of a command line to their positions. A flag with a value also appears as --flag=value. Flags
+// that only the file of --config sets have position -1.
 func flagsOf(args []string) map[string]int {
 	given, file := map[string]int{}, ""
 	add := func(name, value string, at int) {
-		if !slices.Contains(words("false no 0"), strings.ToLower(value)) { // as the parser reads it
+		if !slices.Contains(words("false no 0"), strings.ToLower(value)) { // the same rule as in the parser
 			given[name], given[name+"="+value] = at, at
 		}
 	}
@@ -152,10 +152,10 @@ func flagsOf(args []string) map[string]int {
 			add("--"+key, value, -1)
 		}
 	}
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() { // a pipe is read once
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() { // a pipe can be read only once
 		return given
 	}
-	if c := (config{path: file}); c.read() == nil { // else the parser tells
+	if c := (config{path: file}); c.read() == nil { // otherwise the parser reports the error
 		typed := maps.Clone(given)
 		for _, s := range c.settings {
 			if _, has := typed["--"+s.flag]; !has && len(s.values) == 1 {

@@ -17,13 +17,13 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// pageFlag asks for a page.
+// pageFlag is the flag that requests a page.
 type pageFlag struct {
 	Report string `writes:"page" placeholder:"FILE.html" help:"Write a page, too: the guarantee in words, what was charged and what is left, figures, assumptions. One HTML file. Of private data it has charged releases and public numbers only."`
 }
 
-// output makes sure, before anything is charged, that the page can be written; others are the inputs and
-// the other outputs.
+// output makes sure, before anything is charged, that the page can be written. others are the inputs and the
+// other outputs.
 func (f pageFlag) output(force bool, others ...string) (*files.Output, error) {
 	for _, other := range others {
 		if f.Report != "" && other != "" && filepath.Clean(other) == filepath.Clean(f.Report) {
@@ -33,36 +33,36 @@ func (f pageFlag) output(force bool, others ...string) (*files.Output, error) {
 	return files.NewOutput(f.Report, force, others...)
 }
 
-// document is what a page is made of: released files, the ledger and public numbers. open is for public data
-// only; nothing else here is computed from records but what was released.
+// document holds the contents of a page: released files, the ledger and public numbers. Field open is set for
+// public data only. No other field is computed from records, except by a release.
 type document struct {
 	title     string
 	command   []string
-	seen      string // names the release in a sentence
+	seen      string // name of the release within a sentence
 	guarantee privacy.Guarantee
-	planned   privacy.Guarantee // of public data: what the run would be on private ones
+	planned   privacy.Guarantee // for public data, the guarantee that the run would have on private data
 	report    *algorithms.Report
-	sections  []page.Section // of the command, behind the guarantee
-	figures   *privateResult // that were charged
-	buy       string         // how to buy them
+	sections  []page.Section // sections of the command, after the guarantee
+	figures   *privateResult // charged figures
+	buy       string         // command that releases figures for a charge
 	open      *openFigures
 	charges   *charges
 	model     *model
-	file      string     // of the model
-	judged    *judgement // of a file that others may have made
+	file      string     // file of the model
+	judged    *judgement // verdict on a file that others may have written
 
-	otherCharges *charges // of the figures, if their data id is another one
+	otherCharges *charges // charges of the figures, if they have another data id
 }
 
-// charges are what a data id was charged in all.
+// charges holds all charges of a data id.
 type charges struct {
 	spent *spending
 	left  string
 	runs  []chargedRun
-	away  string // an archive of the ledger, which is not next to it and may have more of them
+	away  string // name of an archive that is missing next to the ledger and may contain more charges
 }
 
-// chargesOf reads the ledger, nil for public data.
+// chargesOf reads the charges from the ledger, which is nil for public data.
 func chargesOf(l *ledger.Ledger, id string, delta float64) (*charges, error) {
 	if l == nil {
 		return nil, nil
@@ -90,7 +90,7 @@ func chargesOf(l *ledger.Ledger, id string, delta float64) (*charges, error) {
 	return c, err
 }
 
-// alsoCharged adds the charges of figures whose data id is not the model's: those of other records.
+// alsoCharged adds the charges of figures whose data id differs from the model's, because they are of other records.
 func (d *document) alsoCharged(l *ledger.Ledger, r *privateResult) error {
 	if d.model == nil || r.DataID == d.model.DataID {
 		return nil
@@ -103,7 +103,7 @@ func (d *document) alsoCharged(l *ledger.Ledger, r *privateResult) error {
 	return nil
 }
 
-// writePage writes the page of a document. The paid result is printed and saved by then.
+// writePage writes the page of a document. The charged result must be printed and saved before.
 func (a *app) writePage(out *files.Output, d document) error {
 	if out == nil {
 		return nil
@@ -124,7 +124,7 @@ func (a *app) writePage(out *files.Output, d document) error {
 	return nil
 }
 
-// text is the page.
+// text returns the page.
 func (d document) text() (_ []byte, err error) {
 	if d.figures != nil && d.model != nil {
 		d.title = "A model, its guarantee and figures"
@@ -134,7 +134,7 @@ func (d document) text() (_ []byte, err error) {
 		return nil, err
 	}
 	r.Verdict, r.Class = d.verdict()
-	if d.guarantee.Kind != "" { // an audit has none of its own
+	if d.guarantee.Kind != "" { // an audit has no guarantee of its own
 		r.Sections = append(r.Sections, d.promise(), d.charged())
 	}
 	r.Sections = append(r.Sections, d.sections...)
@@ -161,10 +161,10 @@ func (d document) text() (_ []byte, err error) {
 	return b.Bytes(), err
 }
 
-// void are the warnings without which a guarantee would hold.
+// void lists the warnings that mean that a guarantee does not hold.
 var void = []string{algorithms.BoundsFromData, privacy.SeededWarning}
 
-// promise is the guarantee, in two sentences and with all that it needs.
+// promise returns the section with the guarantee in two sentences and with all its assumptions.
 func (d document) promise() page.Section {
 	g := d.guarantee
 	s := page.Section{ID: "guarantee", Title: "The guarantee", Quote: g.Sentences(d.seen)}
@@ -181,7 +181,7 @@ func (d document) promise() page.Section {
 			s.Text = append(s.Text, "On private data this run would have this guarantee:")
 			s.Text = append(s.Text, q...)
 		}
-		g.Warnings = nil // which say the same
+		g.Warnings = nil // the warnings repeat the text
 	case s.Quote == nil:
 		s.Text = append(s.Text, "There is no privacy guarantee.")
 	case broken != "":
@@ -216,8 +216,8 @@ func (d document) promise() page.Section {
 	return s
 }
 
-// charged is what was spent, and what is left. It has days and no times: those would tell how long records were
-// read.
+// charged returns the section with the spent and the remaining budget. It contains days and no times of day,
+// because times would reveal how long records were read.
 func (d document) charged() (s page.Section) {
 	s = page.Section{ID: "charges", Title: "Charges and remaining budget"}
 	switch {
@@ -271,7 +271,7 @@ func (c *charges) add(s *page.Section) {
 	s.Tables = append(s.Tables, t)
 }
 
-// again describes how to make the release again and how to check it.
+// again returns the section that describes how to repeat the release and how to check it.
 func (d document) again() page.Section {
 	s := page.Section{ID: "reproduce", Title: "How to reproduce and check it"}
 	rows := [][2]string{{"version", "dyad " + version}}
@@ -297,7 +297,7 @@ func (d document) again() page.Section {
 	return s
 }
 
-// sentence begins with a capital letter.
+// sentence returns the text with a capital first letter.
 func sentence(text string) string {
 	if text == "" {
 		return ""
@@ -305,7 +305,7 @@ func sentence(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// table has a line for each pair of a name and a value.
+// table returns a table with one row for each pair of a name and a value.
 func table(caption string, rows ...[2]string) page.Table {
 	t := page.Table{Caption: caption}
 	for _, r := range rows {
@@ -316,7 +316,7 @@ func table(caption string, rows ...[2]string) page.Table {
 
 var plainArgument = regexp.MustCompile(`^[\w./=,:@%+-]+$`)
 
-// shell is a command line.
+// shell returns a command line.
 func shell(args ...string) string {
 	var quoted []string
 	for _, arg := range args {
@@ -328,7 +328,7 @@ func shell(args ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// glossary are the words of "dyad help words".
+// glossary returns the entries of "dyad help words".
 func glossary() (all []page.Word) {
 	for line := range strings.Lines(wordsTopic) {
 		name, text, found := strings.Cut(strings.TrimRight(line, "\n"), "  ")
@@ -343,7 +343,7 @@ func glossary() (all []page.Word) {
 	return all
 }
 
-// drawn adds a figure to a section. Its numbers are in a table, or said by the description.
+// drawn adds a figure to a section. Its numbers must also be in a table or in the description.
 func drawn(s *page.Section, f experiment.Figure, description string) error {
 	svg, err := page.SVG(&f, strings.ReplaceAll(f.Title, "\n", "; "), description)
 	s.Figures = append(s.Figures, svg)

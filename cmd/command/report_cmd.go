@@ -26,7 +26,7 @@ type reportCmd struct {
 	ledgerFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (reportCmd) Help() string {
 	return `Writes the page of a model: its guarantee in two sentences, what was charged and what is left, weights against the
 noise in them, the schedule, every assumption, and how to check it. It reads the model, the ledger and, with --figures,
@@ -101,7 +101,7 @@ func (c *reportCmd) Run(a *app) error {
 
 // charges returns the charges of the named ledger, or of the default one if it knows the run.
 func (c *reportCmd) charges(m *model) (*charges, error) {
-	if m.Run == "" { // of users, whose messages no ledger of ours has
+	if m.Run == "" { // the model comes from messages of users, which are in no ledger here
 		return nil, nil
 	}
 	path, err := c.path()
@@ -133,7 +133,8 @@ func (c *reportCmd) charges(m *model) (*charges, error) {
 	return nil, nil
 }
 
-// figureCharges adds those of figures of other data, from the ledger that the figures name unless another one is named.
+// figureCharges adds the charges of figures of other data. They come from the ledger that the figures name, unless
+// another ledger is given.
 func (c *reportCmd) figureCharges(d *document) error {
 	if d.charges == nil || d.figures == nil {
 		return nil
@@ -156,11 +157,11 @@ func readFigures(path string, m *model) (*privateResult, error) {
 		return nil, err
 	}
 	plan := algorithms.RecordHash(f.Plan)
-	f.Plan = nil // it is in the file
+	f.Plan = nil // the plan is in the file
 	return &privateResult{PrivateFigures: *f, plan: plan}, nil
 }
 
-// modelDocument is the page of a model file.
+// modelDocument returns the document of a model file.
 func modelDocument(m *model, file string) document {
 	d := document{
 		title: "A model and its guarantee", seen: "this model", guarantee: m.Guarantee, report: reportOf(m), model: m, file: file, buy: buy(m, file),
@@ -171,7 +172,7 @@ func modelDocument(m *model, file string) document {
 	return d
 }
 
-// trainedPage writes the page of a model that was trained.
+// trainedPage writes the page of a trained model.
 func (a *app) trainedPage(out *files.Output, r *runOutcome, m *model, l *ledger.Ledger, planned privacy.Guarantee) (err error) {
 	d := modelDocument(m, r.Model)
 	d.planned = planned
@@ -181,7 +182,7 @@ func (a *app) trainedPage(out *files.Output, r *runOutcome, m *model, l *ledger.
 	return a.writePage(out, d)
 }
 
-// savedPage writes the page of a model that --resume gave its name, if one is asked for.
+// savedPage writes the page of a model that received its name by --resume, if a page is requested.
 func (a *app) savedPage(out *files.Output, r *runOutcome) error {
 	if out == nil || r.Model == "" {
 		return nil

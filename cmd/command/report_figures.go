@@ -15,8 +15,8 @@ import (
 	"dyad/internal/page"
 )
 
-// quality is how well the model does: from charged releases, or exact on public data; else a line on how to
-// buy it.
+// quality returns the sections on the quality of the model, from charged releases, or exact for public data.
+// Without figures, it describes how to release them for a charge.
 func (d document) quality() ([]page.Section, error) {
 	switch {
 	case d.figures != nil:
@@ -34,10 +34,10 @@ func (d document) quality() ([]page.Section, error) {
 	}}, nil
 }
 
-// buy is the command that buys the figures of a model and draws them.
+// buy returns the command that releases the figures of a model for a charge and draws them.
 func buy(m *model, file string) string {
 	if m.Encoder.Schema().IsGraded() {
-		return "" // graded labels have none
+		return "" // graded labels have no such figures
 	}
 	reference := ""
 	if m.Task == taskMetric {
@@ -46,7 +46,8 @@ func buy(m *model, file string) string {
 	return fmt.Sprintf("dyad evaluate %s --data FILE%s --epsilon E --out figures.json --report page.html", shell(file), reference)
 }
 
-// privateQuality has the figures of a private evaluation. They are functions of its release.
+// privateQuality returns the section with the figures of a private evaluation. All contents are functions of
+// its release.
 func privateQuality(r *privateResult) (s page.Section, err error) {
 	f := r.Figures
 	s = page.Section{ID: "quality", Title: "How well it does"}
@@ -74,7 +75,7 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 		add("AUC less that of the other model", *f.Difference)
 	}
 	if f.MeanLoss != nil {
-		l := *f.MeanLoss // it has a unit of its own
+		l := *f.MeanLoss // the mean loss has its own unit
 		t.Rows = append(t.Rows, []page.Cell{{Text: "mean loss, " + f.LossOf, Head: true}, {Text: fmt.Sprintf("%.4f", l.Value)}, {Text: fmt.Sprintf("%.4f", l.Low)}, {Text: fmt.Sprintf("%.4f", l.High)}})
 	}
 	for _, right := range f.Right {
@@ -101,12 +102,13 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 		"For each class the share of records whose score is at least that of the axis, at the thresholds of the table, with intervals.")
 }
 
-// releasedCurve is the ROC curve of released figures with its band: the band alone where the figures say nothing.
+// releasedCurve returns the ROC curve of released figures with its band. If the figures are too uncertain, it
+// returns only the band.
 func releasedCurve(f *evaluate.Figures) experiment.Curve {
 	c := experiment.Curve{Name: "released", Bare: f.Vague(), Low: []float64{0}, High: []float64{0}}
 	c.X, c.Y = f.ROC()
 	last := 0.0
-	for k, p := range slices.Backward(f.Points) { // the middle of two points lies between them
+	for k, p := range slices.Backward(f.Points) { // f.ROC has a midpoint before each point
 		c.Low, c.High = append(c.Low, last, p.Sensitivity.Low), append(c.High, p.Sensitivity.High, p.Sensitivity.High)
 		c.Marks = append(c.Marks, 2*(len(f.Points)-k))
 		last = p.Sensitivity.Low
@@ -115,7 +117,7 @@ func releasedCurve(f *evaluate.Figures) experiment.Curve {
 	return c
 }
 
-// rocFigure is a ROC curve with the line of guessing.
+// rocFigure returns the figure of a ROC curve with the diagonal of random guessing.
 func rocFigure(c experiment.Curve) experiment.Figure {
 	return experiment.Figure{
 		Title: "ROC curve", X: "1 - specificity: negatives above the threshold", Y: "sensitivity: positives above it",
@@ -123,16 +125,16 @@ func rocFigure(c experiment.Curve) experiment.Figure {
 	}
 }
 
-// openFigures are exact figures of public records.
+// openFigures holds exact figures of public records.
 type openFigures struct {
-	evaluation    *evaluation // nil without
-	on            string      // what they are of
+	evaluation    *evaluation // nil if there is no evaluation
+	on            string      // description of the evaluated records
 	scores        [2][]float64
 	before, after *plane
 }
 
-// opened are the exact figures of a model on records, nil if these are not public: a page has none of private
-// ones.
+// opened returns the exact figures of a model on records. It returns nil if the records are not public, because
+// a page has no exact figures of private records.
 func opened(public bool, m *model, e *evaluation, d *lib.Data, on string) (*openFigures, error) {
 	if !public || d == nil {
 		return nil, nil
@@ -188,7 +190,7 @@ func (o *openFigures) sections() ([]page.Section, error) {
 	return []page.Section{s, space}, nil
 }
 
-// exactValues are names and values of exact figures.
+// exactValues returns names and values of exact figures.
 func exactValues(e *evaluation) (all [][2]string) {
 	add := func(name, format string, values ...any) {
 		all = append(all, [2]string{name, fmt.Sprintf(format, values...)})
@@ -218,10 +220,10 @@ func exactValues(e *evaluation) (all [][2]string) {
 	return all
 }
 
-// mostPoints is how many points of a curve a page draws.
+// mostPoints is the largest number of points of a curve on a page.
 const mostPoints = 300
 
-// thin keeps mostPoints of the points of a curve, its ends among them.
+// thin returns at most mostPoints of the points of a curve, including its ends.
 func thin(x []float64) (out []float64) {
 	if len(x) <= mostPoints {
 		return x
@@ -232,7 +234,7 @@ func thin(x []float64) (out []float64) {
 	return out
 }
 
-// histograms are the shares of the scores of each class in parts of their range.
+// histograms returns the figure of the distribution of the scores of each class.
 func histograms(scores [2][]float64) experiment.Figure {
 	const bins = 30
 	low, high := math.Inf(1), math.Inf(-1)
@@ -250,7 +252,7 @@ func histograms(scores [2][]float64) experiment.Figure {
 			}
 		}
 		c := experiment.Curve{Name: name, Smooth: true}
-		for k, count := range counts { // steps
+		for k, count := range counts { // draw steps
 			share := count / float64(len(scores[class]))
 			c.X = append(c.X, low+(high-low)*float64(k)/bins, low+(high-low)*float64(k+1)/bins)
 			c.Y = append(c.Y, share, share)
@@ -260,13 +262,13 @@ func histograms(scores [2][]float64) experiment.Figure {
 	return f
 }
 
-// plane are records along their two principal directions.
+// plane holds records projected to their two principal directions.
 type plane struct {
 	title  string
-	points [2][][2]float64 // of each class
+	points [2][][2]float64 // points of each class
 }
 
-// mostDrawn is how many records a plane shows.
+// mostDrawn is the largest number of records in a plane.
 const mostDrawn = 400
 
 // planes draws public records before and after a metric.
@@ -284,7 +286,7 @@ func (o *openFigures) planes(m *model, r *engine.Records) error {
 	return nil
 }
 
-// projected is nil where the principal directions cannot be found.
+// projected returns the rows along their two principal directions, or nil if these directions cannot be computed.
 func projected(title string, rows []float64, dim int, labels []float64) *plane {
 	n := len(labels)
 	x := mat.NewDense(n, dim, slices.Clone(rows))

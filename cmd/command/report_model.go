@@ -16,10 +16,10 @@ import (
 	"dyad/privacy"
 )
 
-// mostWeights is how many weights a page shows.
+// mostWeights is the largest number of weights on a page.
 const mostWeights = 40
 
-// reportOf is the report of a model of any kind.
+// reportOf returns the report of a model of any kind.
 func reportOf(m *model) *algorithms.Report {
 	switch {
 	case m.Pairs != nil:
@@ -30,8 +30,9 @@ func reportOf(m *model) *algorithms.Report {
 	return &m.Report
 }
 
-// modelNoise is the root mean square of the norm of the noise in the weights, by public numbers; 0 if it is
-// not known. Moments have noise in sums, from which the weights follow in no such way.
+// modelNoise returns the root mean square norm of the noise in the weights, computed from public numbers. It
+// returns 0 if it is unknown. Algorithm moments adds noise to sums, from which the noise of the weights does
+// not follow in this way.
 func modelNoise(m *model) float64 {
 	r := reportOf(m)
 	if strings.HasPrefix(r.Word("algorithm"), "moment") {
@@ -40,8 +41,8 @@ func modelNoise(m *model) float64 {
 	return r.Number("noise_to_radius") * r.Number("radius")
 }
 
-// addedNoise is half of the length of the 95 % interval of the noise of one weight, where noise was added to the
-// weights themselves; else 0.
+// addedNoise returns half the length of the 95 % interval of the noise of one weight if noise was added to the
+// weights themselves; otherwise it returns 0.
 func addedNoise(m *model) float64 {
 	r, n, known := reportOf(m), float64(len(m.Weights)), modelNoise(m)
 	sigma, scale := r.Number("sigma"), r.Number("scale")
@@ -55,7 +56,7 @@ func addedNoise(m *model) float64 {
 	return 0
 }
 
-// weightsSection are the released weights, with the noise that is known to be in them.
+// weightsSection returns the sections with the released weights and the known amount of noise in them.
 func weightsSection(m *model) []page.Section {
 	s := page.Section{ID: "weights", Title: "Weights, and the noise in them"}
 	length := 0.0
@@ -101,7 +102,8 @@ func intervalWords(m *model, each float64) string {
 	return "There are no intervals: this algorithm adds noise to what the weights are computed from (below), and not to the weights. \"dyad train --algorithm moments --set intervals\" releases intervals; without them do not take a single weight, or its sign, for a finding."
 }
 
-// weightTable has the largest weights with intervals of 95 %, by their standard errors, or noise to both sides.
+// weightTable returns a table of the largest weights. The 95 % intervals come from standard errors, or from
+// noise on both sides.
 func weightTable(m *model, noise float64) page.Table {
 	weights, errs := m.Weights, m.WeightErrors
 	if m.Task == taskMetric {
@@ -155,7 +157,7 @@ func compareDown(a, b float64) int {
 	return 0
 }
 
-// facts are the head of the page of a model.
+// facts returns the rows at the top of the page of a model.
 func (d document) facts() ([][2]string, error) {
 	m := d.model
 	if m == nil {
@@ -181,7 +183,7 @@ func (d document) facts() ([][2]string, error) {
 	return append(facts, [2]string{"Page that was approved before", approved}), nil
 }
 
-// verdict says in one sentence whether the figures are enough.
+// verdict states in one sentence whether the figures are accurate enough.
 func (d document) verdict() (says, class string) {
 	switch {
 	case d.model == nil || d.open != nil || d.guarantee.Kind == privacy.Public:
@@ -200,10 +202,10 @@ func (d document) verdict() (says, class string) {
 	return says + "The scores order better than a coin.", "enough"
 }
 
-// usefulWidth is the interval of an AUC that "dyad plan --needs" takes as narrow enough by default.
+// usefulWidth is the largest width of an AUC interval that "dyad plan --needs" accepts as narrow enough by default.
 const usefulWidth = 0.2
 
-// columnsSection are the columns with what the guarantee takes as public of them.
+// columnsSection returns the section on the columns with all facts about them that the guarantee treats as public.
 func columnsSection(m *model) (s page.Section) {
 	t, err := page.TextsOf("en")
 	if err != nil || len(m.Encoder.Schema().Columns) == 0 {
@@ -212,7 +214,7 @@ func columnsSection(m *model) (s page.Section) {
 	return page.Section{ID: "columns", Title: t.Of("columns"), Text: []string{t.Of("columns_why")}, Tables: []page.Table{columnsTable(t, m.Encoder.Schema())}}
 }
 
-// schedule is everything that the plan says of itself; all of it is public.
+// schedule returns the section with all contents of the plan, which are public.
 func (d document) schedule() page.Section {
 	s := page.Section{ID: "plan", Title: "Schedule and noise", Text: []string{"All numbers here follow from public ones: the number of records, the schema and the options."}, List: shortened(d.report.Events)}
 	if d.report.Events != nil {
@@ -224,10 +226,10 @@ func (d document) schedule() page.Section {
 		s.Text = append(s.Text, "The plan cannot be shown.")
 		return s
 	}
-	if d.recomputed() { // the report has numbers besides, which nobody checked
+	if d.recomputed() { // the report also has numbers that were not verified
 		s.List, s.Text = nil, []string{"All numbers here are of the plan, and the checker has recomputed what follows from others; they are public."}
 		var plan bytes.Buffer
-		if json.Compact(&plan, d.model.Plan) == nil { // a file may have it on several lines
+		if json.Compact(&plan, d.model.Plan) == nil { // the plan may span several lines in a file
 			text = plan.Bytes()
 		}
 	}
@@ -236,12 +238,12 @@ func (d document) schedule() page.Section {
 	return s
 }
 
-// recomputed reports whether the page is about a verified file.
+// recomputed reports whether the document describes a verified file.
 func (d document) recomputed() bool {
 	return d.judged != nil && d.judged.Verdict.Verdict == checker.Verified
 }
 
-// flatten adds the members of a JSON object to t, and returns tables of the lists of objects in it.
+// flatten adds the members of a JSON object to t. For each list of objects in it, it returns a table.
 func flatten(t *page.Table, prefix string, text []byte) (more []page.Table) {
 	for _, m := range members(text) {
 		name := prefix + strings.ReplaceAll(m.key, "_", " ")
@@ -269,7 +271,7 @@ func flatten(t *page.Table, prefix string, text []byte) (more []page.Table) {
 	return more
 }
 
-// planWords are names of what a recorded plan has, for people.
+// planWords maps the keys of a recorded plan to readable names.
 var planWords = map[string]string{
 	"format": "format of the plan", "mode": "mode: certified has a proof", "budget: epsilon": "epsilon", "budget: delta": "delta", "bounds from data": "ranges were taken from the data",
 	"problem: records": "records or persons", "problem: max rows per person": "rows of a person that count, at most", "problem: features": "features, encoded", "problem: norm bound": "longest record",
@@ -280,7 +282,7 @@ var planWords = map[string]string{
 	"schedule: average": "the steps are averaged", "clip radius": "records are clipped to length",
 }
 
-// releasedRows is the table of releases of a recorded plan.
+// releasedRows returns the table of the releases of a recorded plan.
 func releasedRows(objects []json.RawMessage) (page.Table, bool) {
 	t := page.Table{Caption: "Releases", Head: []string{"release", "theorem", "one unit moves it by at most", "noise", "times"}}
 	for _, o := range objects {
@@ -305,7 +307,7 @@ func releasedRows(objects []json.RawMessage) (page.Table, bool) {
 	return t, true
 }
 
-// listed is a table of objects, with the keys of the first.
+// listed returns a table of objects with the keys of the first object.
 func listed(name string, objects []json.RawMessage) page.Table {
 	t := page.Table{Caption: name}
 	for _, m := range members(objects[0]) {
@@ -330,7 +332,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// members returns the members of a JSON object in their order, none for another value.
+// members returns the members of a JSON object in their order. It returns nil for a value of another kind.
 func members(text []byte) (all []member) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -350,7 +352,7 @@ func members(text []byte) (all []member) {
 	return all
 }
 
-// scalar is a JSON value for people.
+// jsonScalar returns a JSON value as readable text.
 func jsonScalar(text json.RawMessage) string {
 	var number float64
 	var word string

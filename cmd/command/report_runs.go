@@ -13,7 +13,7 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// auditPage writes the page of an audit, which reads no data.
+// auditPage writes the page of an audit. An audit reads no data.
 func (a *app) auditPage(out *files.Output, r *audit.Report) error {
 	claim := algorithms.Stated(r.Unit, r.Epsilon, r.Delta, r.Mu)
 	s := page.Section{ID: "claim", Title: "The claim, and the attack on it", Text: []string{

@@ -28,7 +28,7 @@ type reproduceCmd struct {
 	cacheFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (reproduceCmd) Help() string {
 	return `Repeats the tables and figures of the papers on public data: what a paper prints, its formulas taken literally, the same
 algorithms with proved noise, the program's own choice and models without privacy, on one page a paper, with a sentence about each item.
@@ -48,7 +48,7 @@ type reproduceResult struct {
 	Pages []string            `json:"pages,omitempty"`
 }
 
-// committedResults are the results of the repository, in its root.
+// committedResults is the folder of the repository's results, relative to its root.
 const committedResults = "bench/results"
 
 // Run runs items and writes pages.
@@ -103,7 +103,7 @@ func (c *reproduceCmd) Run(a *app) error {
 	return result.idle()
 }
 
-// idle is an error if parts were asked for and none has figures.
+// idle returns an error if parts were requested and none of them has figures.
 func (r reproduceResult) idle() error {
 	if len(r.Parts) == 0 || slices.ContainsFunc(r.Parts, func(p reproduce.Outcome) bool { return p.CSV != "" }) {
 		return nil
@@ -116,7 +116,7 @@ func (r reproduceResult) idle() error {
 	return fmt.Errorf("dyad: no item was run: %s: %s%s", r.Parts[first].Part, strings.ReplaceAll(missing(r.Parts[first]), "\n    ", " "), rest)
 }
 
-// missing is why a part has no figures.
+// missing returns the reason why a part has no figures.
 func missing(p reproduce.Outcome) string {
 	if p.Laboratory != "" {
 		return "the laboratory makes it; in the root of a clone of the repository:\n    " + p.Laboratory
@@ -124,7 +124,7 @@ func missing(p reproduce.Outcome) string {
 	return p.Skipped
 }
 
-// work runs what has no result and writes the pages.
+// work runs the items that have no result and writes the pages.
 func (c *reproduceCmd) work(a *app, all, items []reproduce.Item, folder string) (r reproduceResult, err error) {
 	bar := a.describedTracker("")
 	defer bar.Step(1, 1)
@@ -167,7 +167,7 @@ func (r reproduceResult) text(list bool) string {
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Paper, s.Item, s.State, runs, time, s.Title)
 		}
-		_ = w.Flush() // to memory
+		_ = w.Flush() // cannot fail: it writes to memory
 		for _, s := range r.Items {
 			for _, why := range s.Why {
 				fmt.Fprintf(&b, "%s %s: %s\n", s.Paper, s.Item, why)

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// screen is a terminal. A progress bar or a prompt leaves its line unfinished; what is written next begins a new one.
+// screen is a terminal. A progress bar or a prompt leaves its line unfinished; the next output begins a new line.
 type screen struct {
 	io.Writer
 	unfinished atomic.Bool
@@ -19,7 +19,7 @@ func (s *screen) Write(b []byte) (int, error) {
 
 func (s *screen) end() {
 	if s.unfinished.Swap(false) {
-		_, _ = s.Writer.Write([]byte{'\n'}) // the text behind it tells
+		_, _ = s.Writer.Write([]byte{'\n'}) // the following write reports an error
 	}
 }
 
@@ -30,7 +30,8 @@ func (a *app) endLine() {
 	}
 }
 
-// bar is where progress bars are drawn, and unfinished says whether one stands there, or a prompt.
+// bar returns the writer for progress bars. Field unfinished is true while a progress bar or a prompt occupies
+// the current line.
 func (a *app) bar() io.Writer {
 	if a.screen != nil {
 		return a.screen.Writer

@@ -37,7 +37,7 @@ type searchCmd struct {
 	pageFlag
 }
 
-// Help shows the file of candidates and examples.
+// Help returns a text on the file of candidates, with examples.
 func (searchCmd) Help() string {
 	return `The setting with the highest AUC on the private records is chosen privately: training, scoring and choosing are
 one charge. A file of candidates lists settings by name; what a setting leaves out is the default of "dyad train":
@@ -75,16 +75,16 @@ type searchResult struct {
 	runOutcome
 	Records int               `json:"records"`
 	Heldout int               `json:"held_out_records,omitempty"`
-	Command string            `json:"held_out_command,omitempty"` // measures the winner on them
+	Command string            `json:"held_out_command,omitempty"` // command that evaluates the winner on held-out records
 	Winner  string            `json:"winner"`
 	Road    string            `json:"road"`
-	AUC     *float64          `json:"released_auc,omitempty"` // on the training records
+	AUC     *float64          `json:"released_auc,omitempty"` // released AUC on the training records
 	Alone   float64           `json:"epsilon_of_training,omitempty"`
 	Choice  float64           `json:"epsilon_of_choosing,omitempty"`
 	Report  algorithms.Report `json:"report"`
 }
 
-// Run plans or searches.
+// Run prints the plan or carries out the search.
 func (c *searchCmd) Run(a *app) error {
 	closeDevice, err := c.openDevice(c.Workers, cuda.AutoPrecision)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *searchCmd) Run(a *app) error {
 	return c.search(a)
 }
 
-// groupColumns is the number of columns of query groups.
+// groupColumns returns the number of columns of query groups.
 func groupColumns(s *dataset.Schema) (n int) {
 	for _, column := range s.Columns {
 		if column.Role == dataset.RoleGroup {
@@ -193,18 +193,18 @@ func (c *searchCmd) read(a *app, s *dataset.Schema, heldout *int) (*lib.Data, li
 	return all, all.Shape(), nil
 }
 
-// trained is the training of a winner.
+// trained returns the training of a winner.
 func (c *searchCmd) trained() *trainCmd {
 	return &trainCmd{trainedFlags: trainedFlags{Data: c.Data, Holdout: c.Holdout, SplitSeed: c.SplitSeed, labelsFlag: c.labelsFlag, runFlags: c.runFlags}}
 }
 
-// split holds out what a training would; held is nil without --holdout.
+// split holds out the same records as a training. held is nil without --holdout.
 func (c *searchCmd) split(all *lib.Data) (rest, held *lib.Data, err error) {
 	return c.trained().split(all)
 }
 
-// chargedThere refuses models that were released from the data id by a run which the ledger does not
-// have: what they tell of the records would not be counted.
+// chargedThere returns an error if the ledger has no charge of a run that released one of the models from the
+// data id, because that release would not be counted.
 func chargedThere(l *lib.Ledger, id string, models ...string) error {
 	if l == nil || len(models) == 0 {
 		return nil
@@ -229,7 +229,7 @@ func chargedThere(l *lib.Ledger, id string, models ...string) error {
 	return nil
 }
 
-// planned plans the search with the data, or the shapes, that read has for a schema.
+// planned returns the plan of the search. Function read provides the data, or only their shape, for a schema.
 func (c *searchCmd) planned(a *app, read func(*dataset.Schema) (*lib.Data, lib.Shape, error)) (*lib.Search, []*lib.Data, error) {
 	schema, err := dataset.LoadSchema(c.Schema)
 	if err != nil {
@@ -247,7 +247,7 @@ func (c *searchCmd) planned(a *app, read func(*dataset.Schema) (*lib.Data, lib.S
 		return nil, nil, err
 	}
 	var data []*lib.Data
-	seen := map[string]int{} // features of a setting, and the first setting that has them
+	seen := map[string]int{} // maps the features of a setting to the first setting with the same features
 	for i, one := range candidates {
 		setting, err := one.setting()
 		var restricted *dataset.Schema
@@ -304,8 +304,8 @@ func (c *searchCmd) plannedModels(o lib.SearchOptions, schema *dataset.Schema, r
 	return s, data, err
 }
 
-// schemaOf reads records for a model: the model has their encoding, and the schema their meaning and
-// owner.
+// schemaOf returns the schema for reading records for a model. The encoding comes from the model's schema; the
+// meaning and the owner of the data come from the given schema.
 func schemaOf(name string, m, schema *dataset.Schema) (*dataset.Schema, error) {
 	of := *m
 	of.DataID, of.Public, of.RowsPerPerson = schema.DataID, schema.Public, schema.RowsPerPerson
@@ -337,10 +337,10 @@ func (r *searchResult) writeWinner(b *strings.Builder, how string) {
 	}
 }
 
-// brief is the report in a few lines.
+// brief returns the report in a few lines.
 func (r *searchResult) brief(a *app, planned privacy.Guarantee) string {
 	var b strings.Builder
-	how, use := ", a released model", r.Winner // of --models
+	how, use := ", a released model", r.Winner // winner of --models
 	if r.Model != "" {
 		how, use = ", whose model is "+r.Model, r.Model
 	}

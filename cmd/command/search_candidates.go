@@ -56,7 +56,7 @@ func readCandidates(path string) ([]candidate, error) {
 	return all.Candidates, nil
 }
 
-// setting is the candidate for the library; its shape is missing.
+// setting returns the candidate as a setting of the library, without its shape.
 func (c candidate) setting() (s lib.Setting, err error) {
 	if c.Name == "" {
 		return s, asInput(errors.New("it has no name; give each its own"))

@@ -15,7 +15,7 @@ type startCmd struct {
 	Recipe string `writes:"recipe" placeholder:"FILE" help:"File of flags to write, for \"dyad train --config\". Default: the name of the schema with -train."`
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (startCmd) Help() string {
 	return `Asks for what a schema needs and the file does not tell: the outcome and the value that should score high,
 whose rows they are, how numbers are written where two readings fit, and what each column can be. A built-in code
@@ -44,7 +44,7 @@ type startResult struct {
 // Run writes the schema and the recipe.
 func (c *startCmd) Run(a *app) error {
 	stem := filepath.Base(c.File)
-	for range 2 { // .csv.gz
+	for range 2 { // for names such as x.csv.gz
 		stem = strings.TrimSuffix(stem, filepath.Ext(stem))
 	}
 	if c.Out == "" {
@@ -77,7 +77,7 @@ func (c *startCmd) Run(a *app) error {
 	}
 	r := startResult{schemaResult: schemaResult{Out: c.Out, Label: d.Label, LabelCandidates: d.Candidates, Ignored: d.Ignored, FromData: d.FromData}}
 	text := fmt.Sprintf("schema      %s; %s\n", c.Out, left(d))
-	if d.Candidates != nil { // a training needs a label
+	if d.Candidates != nil { // ask for the label, because training needs one
 		return a.emit(r, text+"next        name the outcome: dyad start "+c.File+" --label COLUMN --force\n")
 	}
 	if err := recipe.Write(files.Shared, fmt.Appendf(nil, `# What "dyad train --config %s" does; a flag on the command line overrides a line. Paths are relative to where it runs.
@@ -92,7 +92,7 @@ out: %s
 	}
 	r.Recipe = c.Recipe
 	size := " -n N"
-	if strings.Contains(string(d.Schema), "\npersons: ") { // which the plan takes from the schema
+	if strings.Contains(string(d.Schema), "\npersons: ") { // the plan takes the number of persons from the schema
 		size = ""
 	}
 	return a.emit(r, text+fmt.Sprintf(`recipe      %[1]s
@@ -102,8 +102,8 @@ next        read %[2]s, then
 `, c.Recipe, c.Out, size))
 }
 
-// quoted is a text as YAML reads it.
+// quoted returns a text in quotes for YAML.
 func quoted(text string) string {
-	quoted, _ := json.Marshal(text) // a string cannot fail
+	quoted, _ := json.Marshal(text) // cannot fail for a string
 	return string(quoted)
 }

@@ -10,8 +10,8 @@ import (
 	"dyad/engine/dataset"
 )
 
-// writeNumbers writes a table in the format that the name of the file asks for: without ids as
-// NPY, otherwise as CSV. names has one name for scores, and one for each column of a matrix.
+// writeNumbers writes a table in the format given by the name of the file: NPY if there are no ids, otherwise
+// CSV. names has one name for scores, and one name for each column of a matrix.
 func writeNumbers(w io.Writer, path string, ids []string, values []float64, names []string, matrix bool) error {
 	if filepath.Ext(path) != ".npy" {
 		return writeTable(w, ids, values, names)
@@ -23,8 +23,8 @@ func writeNumbers(w io.Writer, path string, ids []string, values []float64, name
 	return dataset.WriteNPY(w, values, columns)
 }
 
-// writeTable writes a CSV table of row-major numbers, one column a name, after a
-// column of ids, or of row numbers if ids is nil.
+// writeTable writes a CSV table of row-major numbers with one column for each name. The first column has the
+// ids, or the row numbers if ids is nil.
 func writeTable(w io.Writer, ids []string, values []float64, names []string) error {
 	b := bufio.NewWriter(w)
 	out := csv.NewWriter(b)

@@ -12,33 +12,33 @@ import (
 	"dyad/engine/team/mpi"
 )
 
-// teamFlags are the flags of commands that several processes carry out together.
+// teamFlags are the flags of commands that several processes can carry out together.
 type teamFlags struct {
 	Team         string        `enum:",mpi" default:"" placeholder:"mpi" help:"Train with all processes of an MPI job, with the same bits for any number: mpirun -n R dyad train --team mpi ...; docs/several-machines.md."`
 	TeamDeadline time.Duration `within:"[0,]" default:"10m" placeholder:"DURATION" help:"End the job if a process of the team does not answer for so long; 0: wait forever."`
 }
 
-// job is a team that the operating system started.
+// job is a team of processes started by a launcher.
 type job interface {
 	engine.Team
-	// Close leaves the job; all do.
+	// Close leaves the job. All processes must call it.
 	Close() error
-	// Abort ends all processes; it may return if only the end of this process can do that.
+	// Abort ends all processes. It can return if only the end of this process can end the others.
 	Abort(code int)
 }
 
-// crew is this process as one of a team. The zero pointer is a process alone.
+// crew represents this process as a member of a team. A nil pointer represents a process without a team.
 type crew struct {
 	job
-	lead    *team.Leader // of rank 0, after all agreed
-	waiting bool         // others wait to be told whether there is work
-	orderly bool         // all ranks are at the same point, or have ended their work
+	lead    *team.Leader // leader on rank 0, set after all ranks agreed
+	waiting bool         // other ranks are waiting for the message whether there is work
+	orderly bool         // all ranks are at the same point or have completed their work
 }
 
-// errTold marks an error that another rank tells.
+// errTold marks an error that another rank reports.
 var errTold = errors.New("dyad: another process says why")
 
-// openTeam joins the job of the flags; nil without them.
+// openTeam joins the job given by the flags. Without the flags, the team stays nil.
 func (f teamFlags) openTeam(a *app) error {
 	j := a.hooks.team
 	switch {
@@ -56,7 +56,8 @@ func (f teamFlags) openTeam(a *app) error {
 	return nil
 }
 
-// checkAlone refuses a charge by each of several processes that one launcher started, as when --team is forgotten.
+// checkAlone returns an error if one launcher started several processes without --team, because each of them would
+// charge the budget.
 func (f teamFlags) checkAlone() error {
 	if n := mpi.Started(); f.Team == "" && n > 1 {
 		return badInput("the launcher started %d processes, and each would charge the ledger and train by itself; add --team mpi to train one model together, or start one process. For a run apart from its job, unset OMPI_COMM_WORLD_SIZE, PMI_SIZE and SLURM_STEP_NUM_TASKS", n)
@@ -64,10 +65,10 @@ func (f teamFlags) checkAlone() error {
 	return nil
 }
 
-// follows reports whether this process serves another.
+// follows reports whether this process serves rank 0.
 func (c *crew) follows() bool { return c != nil && c.Rank() > 0 }
 
-// member is the team for backends, nil alone.
+// member returns the team for backends, or nil if there is no team.
 func (c *crew) member() engine.Team {
 	if c == nil {
 		return nil
@@ -75,7 +76,7 @@ func (c *crew) member() engine.Team {
 	return c.job
 }
 
-// prefix begins the messages of processes that serve.
+// prefix returns the beginning of messages of serving processes.
 func (c *crew) prefix() string {
 	if !c.follows() {
 		return ""
@@ -83,7 +84,7 @@ func (c *crew) prefix() string {
 	return fmt.Sprintf("rank %d: ", c.Rank())
 }
 
-// begin tells the others that there is work, or hears of it.
+// begin informs the other ranks that there is work, or, on another rank, waits for this message.
 func (c *crew) begin(ctx context.Context) (work bool, err error) {
 	if c == nil {
 		return true, nil
@@ -94,8 +95,8 @@ func (c *crew) begin(ctx context.Context) (work bool, err error) {
 	return word[0] == 1, err
 }
 
-// settle compares how the ranks fared up to here. If any failed, all get an error: those that did
-// not, that of the first rank which did.
+// settle exchanges the errors of all ranks up to this point. If any rank failed, all ranks get an error. A rank
+// without an error of its own gets an error that names the first failed rank.
 func (c *crew) settle(ctx context.Context, err error) error {
 	codes, _, lost := engine.GatherValues(ctx, c, []float64{float64(exitCode(err))})
 	if lost != nil {
@@ -121,7 +122,7 @@ func (c *crew) settle(ctx context.Context, err error) error {
 	return err
 }
 
-// agreed notes the outcome of lib.Training.Join. What all ranks know rank 0 tells.
+// agreed records the result of lib.Training.Join. An error that all ranks have is reported by rank 0.
 func (c *crew) agreed(err error) error {
 	c.orderly = errors.Is(err, team.ErrDisagree)
 	if c.orderly && c.follows() {
@@ -130,7 +131,7 @@ func (c *crew) agreed(err error) error {
 	return err
 }
 
-// leave ends this process's part in the team, after everything is written.
+// leave ends the participation of this process in the team, after everything is written.
 func (c *crew) leave(code int) {
 	switch {
 	case c == nil:
@@ -145,11 +146,11 @@ func (c *crew) leave(code int) {
 	}
 }
 
-// patience is how long a rank that was interrupted waits for rank 0 to end the job.
+// patience is the time that an interrupted rank waits for rank 0 to end the job.
 const patience = 5 * time.Second
 
-// patient is a context for ranks that serve: rank 0 hears of an interrupt, too, and ends the job in
-// good order.
+// patient returns a context for serving ranks that outlives an interrupt for a while. Rank 0 receives the
+// interrupt, too, and ends the job in order.
 func patient(ctx context.Context) (context.Context, func()) {
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })

@@ -35,7 +35,7 @@ type thresholdCmd struct {
 	runFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (thresholdCmd) Help() string {
 	return `Chooses the score from which on a record counts as positive. Operating points of the private ROC curve are released and
 charged as by "dyad evaluate --epsilon", and the choice among them reads released numbers only: it costs nothing more, and
@@ -72,7 +72,7 @@ func (c *thresholdCmd) Run(a *app) error {
 	return e.private(a, m, nil, c.PublicData)
 }
 
-// fromFigures chooses among released figures.
+// fromFigures chooses a threshold from released figures.
 func (c *thresholdCmd) fromFigures(a *app, m *model, aim evaluate.Aim) error {
 	out, err := files.NewOutput(c.Out, c.Force, c.Model, c.Figures, c.Ledger)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *thresholdCmd) fromFigures(a *app, m *model, aim evaluate.Aim) error {
 	if r.Chosen, err = r.Figures.Threshold(aim); err != nil {
 		return badInput("%s: %v", c.Figures, err)
 	}
-	r.Out, r.Plan = c.Out, nil // it follows from the release, and is not that file
+	r.Out, r.Plan = c.Out, nil // the result follows from the release and is another file
 	text, err := indented(r)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (c *thresholdCmd) fromFigures(a *app, m *model, aim evaluate.Aim) error {
 	return a.emit(r, r.brief(a))
 }
 
-// writeChosen writes the threshold of a report.
+// writeChosen writes the chosen threshold of a report.
 func (r *privateResult) writeChosen(b *strings.Builder) {
 	c := r.Chosen
 	if c == nil {
@@ -127,7 +127,7 @@ type decisionFlag struct {
 	Threshold string `placeholder:"T|FILE" help:"Print the class of each record, too: positive from this score on. A number, or a file that \"dyad threshold\" wrote."`
 }
 
-// decision reads the flag for a model; nil without it.
+// decision parses the flag for a model. It returns nil without the flag.
 func (f decisionFlag) decision(m *model) (*decision, error) {
 	if f.Threshold == "" {
 		return nil, nil
@@ -165,7 +165,7 @@ func (f decisionFlag) decision(m *model) (*decision, error) {
 	return d, nil
 }
 
-// classes returns the classes of scores.
+// classes returns the predicted classes for scores.
 func (d *decision) classes(scores []float64) []string {
 	if d == nil {
 		return nil

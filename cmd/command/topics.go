@@ -29,8 +29,8 @@ func topics() []topic {
 	}
 }
 
-// helpTopic prints the page of a name, or what a key means, and reports whether there is one. A name of both a command
-// and a key means the command.
+// helpTopic prints the page with the given name, or the meaning of a key, and reports whether there is one. If a
+// command and a key have the same name, the command is meant.
 func helpTopic(w io.Writer, name string) bool {
 	all := topics()
 	i := slices.IndexFunc(all, func(t topic) bool { return t.name == name })
@@ -44,7 +44,7 @@ func helpTopic(w io.Writer, name string) bool {
 	return text != ""
 }
 
-// topicList is a line for each page.
+// topicList returns a text with one line for each page.
 func topicList() string {
 	var b strings.Builder
 	for _, t := range topics() {

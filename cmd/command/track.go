@@ -24,7 +24,7 @@ import (
 	"dyad/privacy/durable"
 )
 
-// trackFlag asks for a run folder.
+// trackFlag is the flag that requests a run folder.
 type trackFlag struct {
 	Track string `placeholder:"DIR" help:"Write the run for an experiment tracker, too: a folder of runs as MLflow keeps it (mlruns), with params, metrics and artifacts. Of private data it has charged releases and public numbers only."`
 }
@@ -45,17 +45,18 @@ func (f trackFlag) checkTrack() error {
 	return nil
 }
 
-// trackedRun is what a run folder is made of: a released model and figures that were charged, or exact ones of
-// public data. The folder is a function of these and of its own place, so that it tells no more than they do.
+// trackedRun holds the contents of a run folder: a released model, and figures that were charged or, for public
+// data, exact figures. The folder depends only on these contents and on its own path, so it reveals nothing
+// else.
 type trackedRun struct {
 	model   *model
-	text    []byte         // of the model's file
-	figures *privateResult // nil for none
-	open    *evaluation    // of public records only, nil for none
+	text    []byte         // content of the model file
+	figures *privateResult // charged figures, nil if there are none
+	open    *evaluation    // exact figures of public records, nil if there are none
 }
 
-// write writes the run folder; what was paid for is printed and saved by then. file is the model's, "" if it is
-// not saved.
+// write writes the run folder. The charged results must be printed and saved before. file is the name of the
+// model file, or "" if the model is not saved.
 func (f trackFlag) write(a *app, file string, r trackedRun) error {
 	if f.Track == "" {
 		return nil
@@ -81,7 +82,7 @@ func (f trackFlag) write(a *app, file string, r trackedRun) error {
 	return nil
 }
 
-// saved writes the folder of a model that --resume gave its name, if one is asked for.
+// saved writes the folder of a model that received its name by --resume, if a folder is requested.
 func (f trackFlag) saved(a *app, r *runOutcome) error {
 	if f.Track == "" || r.Model == "" {
 		return nil
@@ -93,17 +94,18 @@ func (f trackFlag) saved(a *app, r *runOutcome) error {
 	return f.write(a, r.Model, trackedRun{model: m})
 }
 
-// ids returns the id of the experiment, which is the data id, and of the run, which is the model. MLflow wants
-// digits for the one and hexadecimal digits for the other.
+// ids returns the id of the experiment, which identifies the data, and the id of the run, which identifies the
+// model. MLflow requires decimal digits for the former and hexadecimal digits for the latter.
 func (r trackedRun) ids() (experiment, run string) {
 	of, made := sha256.Sum256([]byte(r.model.DataID)), sha256.Sum256(r.text)
 	return fmt.Sprintf("%018d", binary.BigEndian.Uint64(of[:8])%1e18), hex.EncodeToString(made[:16])
 }
 
-// mostTracked is the size of the largest model that is copied into a run folder.
+// mostTracked is the largest size of a model that is copied to a run folder.
 const mostTracked = files.MaxSmallBytes
 
-// save writes the folder of the run below root, and returns it. A run that is there gets what is new.
+// save writes the folder of the run below root and returns its path. Files in an existing folder are replaced by
+// their new versions.
 func (r trackedRun) save(root string) (string, error) {
 	whole, err := filepath.Abs(root)
 	if err != nil {
@@ -136,7 +138,7 @@ func (r trackedRun) save(root string) (string, error) {
 	if len(r.text) <= mostTracked {
 		out["artifacts/model.json"] = r.text
 	}
-	if r.figures != nil { // without what the ledger says and where files are
+	if r.figures != nil { // leave out the contents of the ledger and the paths of files
 		kept := *r.figures
 		kept.Name, kept.Ledger, kept.Spent, kept.Seconds, kept.Evaluated, kept.Out = "", "", nil, 0, "", ""
 		if out["artifacts/figures.json"], err = indented(kept); err != nil {
@@ -157,7 +159,7 @@ func (r trackedRun) save(root string) (string, error) {
 			return "", err
 		}
 	}
-	// meta.yaml comes last: a tracker sees a folder with it as a run.
+	// meta.yaml is written last, because a tracker recognises a run by this file.
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(out))) {
 		if name != "meta.yaml" {
 			if err := files.Replace(filepath.Join(dir, filepath.FromSlash(name)), out[name]); err != nil {
@@ -177,15 +179,15 @@ func (r trackedRun) name() string {
 	return strings.TrimSpace(name + " " + r.model.Created.UTC().Format("2006-01-02 15:04:05"))
 }
 
-// longestParam is the length of the longest value that a tracker gets; longer ones are in the model.
+// longestParam is the largest length of a value for a tracker. Longer values are only in the model.
 const longestParam = 500
 
 var notInKey = regexp.MustCompile(`[^\w\-. ]`)
 
-// trackKey is a name as trackers take it, which is the name of a file, too.
+// trackKey returns a name in a form that trackers accept and that is a valid file name.
 func trackKey(name string) string { return notInKey.ReplaceAllString(name, "_") }
 
-// params are the public numbers of the run, as its report has them, and its options.
+// params returns the public numbers of the run, as in its report, and its options.
 func (r trackedRun) params() map[string]string {
 	out := map[string]string{"task": r.model.Task, "guarantee_kind": string(r.model.Guarantee.Kind), "unit": r.model.Guarantee.Unit, "features": strconv.Itoa(len(r.model.Features))}
 	add := func(prefix string, text []byte) {
@@ -213,7 +215,7 @@ func (r trackedRun) params() map[string]string {
 	return out
 }
 
-// metrics are the guarantee and the figures: those that were charged, or exact ones of public records.
+// metrics returns the guarantee and the figures, which were charged or are exact figures of public records.
 func (r trackedRun) metrics() map[string]float64 {
 	out := map[string]float64{}
 	guarantee := func(prefix string, g privacy.Guarantee) {
@@ -253,7 +255,7 @@ func fileURI(path string) string {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
 }
 
-// yamlLines are lines of a mapping; values that are not plain are quoted as in JSON, which YAML reads.
+// yamlLines returns the lines of a mapping. Values that are not plain are quoted as in JSON, which is valid YAML.
 func yamlLines(pairs [][2]string) []byte {
 	var b bytes.Buffer
 	for _, p := range pairs {

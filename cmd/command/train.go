@@ -13,7 +13,7 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// trainedFlags are the records of a training, and the name of its model.
+// trainedFlags are the flags for the records of a training and for the name of its model.
 type trainedFlags struct {
 	Data       dataFiles `needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX, text also compressed; or several, read as one: a folder, a pattern in quotes ('part-*.parquet'), or --data again. Without it: synthetic clinical records made by this program, public."`
 	Schema     string    `needs:"data" placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
@@ -38,7 +38,7 @@ type trainCmd struct {
 	planFlags
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (trainCmd) Help() string {
 	return `A private run is charged to the ledger before any record is used. If it is interrupted it stays charged,
 but no result has left the program: the same command with --resume RUN continues it at no further cost, from its
@@ -62,15 +62,15 @@ type trainResult struct {
 	runOutcome
 	Records int               `json:"training_records"`
 	Heldout int               `json:"held_out_records"`
-	Basis   string            `json:"basis,omitempty"`               // that auto chose, and why
-	Pairs   [][]string        `json:"chosen_interactions,omitempty"` // of choose_interactions
+	Basis   string            `json:"basis,omitempty"`               // basis chosen by auto, and the reason
+	Pairs   [][]string        `json:"chosen_interactions,omitempty"` // pairs chosen for choose_interactions
 	Report  algorithms.Report `json:"report"`
 	Weights []weightInterval  `json:"weight_intervals,omitempty"`
 	heldResult
 
-	persons  bool            // Records and Heldout count persons
-	schema   *dataset.Schema // of the data
-	approved string          // the page
+	persons  bool            // Records and Heldout are numbers of persons
+	schema   *dataset.Schema // schema of the data
+	approved string          // digest of the approved page
 }
 
 func (r trainResult) saved() (run, file string) {
@@ -93,7 +93,7 @@ func (c *trainCmd) Run(a *app) error {
 	if name == "" && c.Data.given() {
 		name = "model.json"
 	}
-	if c.HoldoutEpsilon != nil { // one command carries out both runs
+	if c.HoldoutEpsilon != nil { // this command carries out both runs
 		c.Resume = strings.TrimSuffix(c.Resume, heldSuffix)
 	}
 	if named, err := c.named(name); err != nil {
@@ -107,8 +107,8 @@ func (c *trainCmd) Run(a *app) error {
 	r := &trainResult{Task: c.Task, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || !c.Data.given()}}
 	var (
 		ready      preparedRun
-		approved   string          // digest of the page
-		evaluation *lib.FigurePlan // of held-out records
+		approved   string          // digest of the approved page
+		evaluation *lib.FigurePlan // plan for the held-out records
 		run        *lib.Trained
 	)
 	k := charging{
@@ -163,7 +163,7 @@ func (c *trainCmd) Run(a *app) error {
 		if a.team != nil {
 			o.Team = a.team.lead
 		}
-		var missing, away error // of the private figures, of the run
+		var missing, away error // error of the private figures, error of the run
 		if evaluation != nil {
 			o.Released = func(m *model) { missing = c.releaseHeld(a, r, m, name, ready.held) }
 		}
@@ -203,9 +203,10 @@ func (c *trainCmd) Run(a *app) error {
 	return k.perform(a)
 }
 
-// heldPlan plans the private figures of held-out records, nil if there are none, and adds them to the training.
+// heldPlan returns the plan of the private figures of held-out records, or nil if there are none, and adds it
+// to the training.
 func (c *trainCmd) heldPlan(r *trainResult, ready preparedRun) (*lib.FigurePlan, error) {
-	// Releases and cost of an evaluation do not depend on the model: any stands for it.
+	// The releases and the cost of an evaluation do not depend on the model, so any model can be used here.
 	var out lib.Shape
 	if ready.held != nil {
 		out, r.Heldout = ready.held.Shape(), ready.held.Records.Units()
@@ -218,14 +219,14 @@ func (c *trainCmd) heldPlan(r *trainResult, ready preparedRun) (*lib.FigurePlan,
 	return p, err
 }
 
-// errNoExact refuses a page, or a run folder, of exact private figures.
+// errNoExact is the error for a page, or a run folder, with exact private figures.
 var errNoExact = badInput("a page is a release, as is a run folder, and exact figures of private records are not put on one: leave --exact-figures or --report and --track out; private figures are drawn with --epsilon, or --holdout-epsilon")
 
 // writePage writes the page of a training.
 func (c *trainCmd) writePage(a *app, out *files.Output, r *trainResult, m *model, held *lib.Data, l *lib.Ledger, planned privacy.Guarantee) error {
 	file := r.Model
 	if file == "" {
-		file = "model.json" // as if it were saved
+		file = "model.json" // name that the model would have if it were saved
 	}
 	d := modelDocument(m, file)
 	d.planned, d.figures = planned, r.HeldPrivate
@@ -247,7 +248,7 @@ func (c *trainCmd) writePage(a *app, out *files.Output, r *trainResult, m *model
 	return a.writePage(out, d)
 }
 
-// baseline are the figures of a model of the same records without privacy.
+// baseline returns the figures of a model trained on the same records without privacy.
 func (c *trainCmd) baseline(a *app, train, held *lib.Data) (*evaluation, error) {
 	plan, err := planFlags{methodFlags: methodFlags{Mode: algorithms.NonPrivate.String()}, problemFlags: problemFlags{Task: c.Task, deviceFlag: c.deviceFlag}}.plan(train.Shape())
 	if err != nil {
@@ -260,7 +261,7 @@ func (c *trainCmd) baseline(a *app, train, held *lib.Data) (*evaluation, error) 
 	return run.Evaluate(a.ctx, held, lib.EvaluateOptions{Among: train.Records})
 }
 
-// charged tells about the charge of a run that failed, if there is one.
+// charged reports on standard error the charge of a failed run, if there is one, and returns the error.
 func (a *app) charged(err error) error {
 	var c *algorithms.ChargedError
 	if errors.As(err, &c) && c.Resumable {
@@ -276,10 +277,10 @@ func (a *app) charged(err error) error {
 	return err
 }
 
-// longSeconds is the estimated time from which a training asks before it is charged.
+// longSeconds is the estimated time from which on a training asks for confirmation before it is charged.
 const longSeconds = 600
 
-// noteWarnings tells, before anything is charged, what to know of a plan.
+// noteWarnings shows the warnings of a plan before anything is charged.
 func (a *app) noteWarnings(p *algorithms.Plan, public bool, more ...string) {
 	a.told = more
 	if p != nil {
@@ -293,21 +294,21 @@ func (a *app) noteWarnings(p *algorithms.Plan, public bool, more ...string) {
 	}
 }
 
-// chargedRun notes the run of a charge.
+// chargedRun records the id of the run that was charged.
 func (a *app) chargedRun(run string) { a.run = run }
 
-// halfway reports the middle of the training as a stage.
+// halfway reports the middle of the training to the hooks as a stage.
 func (a *app) halfway(done, total int) {
 	if done == (total+1)/2 {
 		a.at("training")
 	}
 }
 
-// syntheticRecords is the size of the embedded default.
+// syntheticRecords is the number of records of the built-in synthetic data.
 const syntheticRecords = 10_000
 
-// loadOr reads the data, or makes n synthetic records.
-// chosen, if not nil, reads by a schema that leaves the basis to the training.
+// loadOr reads the data or generates n synthetic records. If chosen is not nil, it reads data whose schema
+// leaves the basis to training.
 func (c *trainedFlags) loadOr(a *app, n int, persons dataset.PersonMode, chosen func(*dataset.Schema, readBy) (*dataset.Dataset, error)) (*dataset.Dataset, string, error) {
 	if !c.Data.given() {
 		d, err := dataset.SyntheticClinical(n, 1)
@@ -333,8 +334,7 @@ func (c *trainedFlags) loadOr(a *app, n int, persons dataset.PersonMode, chosen 
 	return d, c.Data.String(), err
 }
 
-// split holds out a fraction of the records, or of the groups; held is nil
-// without one.
+// split holds out a fraction of the records, or of the groups. held is nil if the fraction is 0.
 func (c *trainedFlags) split(all *lib.Data) (train, held *lib.Data, err error) {
 	fraction := c.fraction()
 	if fraction == 0 {
@@ -343,7 +343,7 @@ func (c *trainedFlags) split(all *lib.Data) (train, held *lib.Data, err error) {
 	return all.Split(fraction, c.SplitSeed)
 }
 
-// fraction returns the fraction of the records held out.
+// fraction returns the fraction of the records that are held out.
 func (c *trainedFlags) fraction() float64 {
 	switch {
 	case c.Holdout != nil:

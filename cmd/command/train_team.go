@@ -9,13 +9,13 @@ import (
 	"dyad/engine/team"
 )
 
-// preparedRun is what every process of a team has before a charge.
+// preparedRun holds the data that every process of a team has before a charge.
 type preparedRun struct {
-	train, held *lib.Data // held is nil without one
-	share       *lib.Data // of train, what this process trains on
+	train, held *lib.Data // held is nil if no records are held out
+	share       *lib.Data // part of train on which this process trains
 	plan        *lib.Training
 	source      string
-	basis       string // that auto chose, and why
+	basis       string // basis chosen by auto, and the reason
 	done        func()
 }
 
@@ -25,7 +25,7 @@ func (p *preparedRun) close() {
 	}
 }
 
-// prepare reads the data, plans, and agrees with the others of a team.
+// prepare reads the data, makes the plan, and agrees on it with the other processes of a team.
 func (c *trainCmd) prepare(a *app) (preparedRun, error) {
 	if work, err := a.team.begin(a.ctx); !work || err != nil {
 		return preparedRun{}, err
@@ -52,9 +52,9 @@ func (c *trainCmd) prepare(a *app) (preparedRun, error) {
 	return p, nil
 }
 
-// read reads the data and plans.
+// read reads the data and makes the plan.
 func (c *trainCmd) read(a *app) (p preparedRun, err error) {
-	if a.team != nil && !c.Data.given() { // which rank 0 says for all
+	if a.team != nil && !c.Data.given() { // rank 0 reports this for all
 		return p, badInput("--team needs --data: the synthetic records are for one process")
 	}
 	all, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons, func(s *dataset.Schema, read readBy) (d *dataset.Dataset, err error) {
@@ -76,7 +76,8 @@ func (c *trainCmd) read(a *app) (p preparedRun, err error) {
 	return p, err
 }
 
-// serve is Run on the ranks of a team that follow: no ledger, no noise, no model.
+// serve is the counterpart of Run on the other ranks of a team. These ranks use no ledger, add no noise and
+// write no model.
 func (c *trainCmd) serve(a *app) error {
 	ctx, stop := patient(a.ctx)
 	defer stop()

@@ -17,7 +17,7 @@ type transformCmd struct {
 	unknownFlag
 }
 
-// Help shows examples.
+// Help returns a text with examples.
 func (transformCmd) Help() string {
 	return `Maps each record x to L x with L^T L = W: Euclidean distances of the output are the learned distances.
 The output is about the records of the file and carries no privacy guarantee.

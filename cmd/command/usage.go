@@ -13,7 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// otherNames are what other programs call the commands.
+// otherNames maps names in other programs to the commands of this program.
 var otherNames = map[string]string{
 	"fit": "train", "learn": "train", "run": "train", "score": "predict", "transform": "predict", "infer": "predict",
 	"test": "evaluate", "eval": "evaluate", "budget": "ledger", "schema": "data schema", "inspect": "data inspect", "convert": "data convert", "epsilon": "account", "compare": "evaluate compare MODEL --with OTHER", "config": "train --config FILE", "settings": "train --config FILE",
@@ -53,11 +53,12 @@ func usage(err error, args []string) (text, help string) {
 	return slip(err.Error(), command, parse, args), command + " --help"
 }
 
-// thousands are the signs of a whole number with groups of three digits.
+// thousands matches a whole number with separators between groups of three digits.
 var thousands = regexp.MustCompile(`^\d{1,3}([.,'_ ]\d{3})+$`)
 
-// inPlainNumbers is how a number is written that was typed with a comma, a percent sign or as a fraction, or "". A whole one is
-// wanted: then signs between thousands, an exponent and a letter for thousands are written out.
+// inPlainNumbers returns the plain form of a number that was typed with a comma, with a percent sign or as a fraction,
+// or "". If whole is set, a whole number is required; then separators of thousands, an exponent and a letter for
+// thousands are converted, too.
 func inPlainNumbers(text string, whole bool) string {
 	if whole {
 		v, err := strconv.ParseFloat(strings.TrimSuffix(strings.ToLower(text), "k"), 64)
@@ -93,7 +94,7 @@ func inPlainNumbers(text string, whole bool) string {
 	return ""
 }
 
-// valueOfFlag is the flag with its value in front of an argument, or "".
+// valueOfFlag returns the flag and its value that precede an argument, or "".
 func valueOfFlag(args []string, argument string) string {
 	k := slices.Index(args, argument)
 	switch {
@@ -105,7 +106,7 @@ func valueOfFlag(args []string, argument string) string {
 	return ""
 }
 
-// notFlags are what others say by a flag, and Dyad elsewhere.
+// notFlags maps flags of other programs to the way in which Dyad provides their function.
 var notFlags = map[string]string{
 	"--person": "persons are named by the schema, as a column with role: person (docs/data.md), so that all of their rows are protected together",
 	"--unit":   "the schema sets the unit: a column with role: person protects persons, without one a record is protected",
@@ -114,7 +115,7 @@ var notFlags = map[string]string{
 	"--range":  "what a column can be is in the schema (range, categories); dyad start FILE asks for it",
 }
 
-// elsewhere says, for a flag that a command lacks, where the command has what the flag is for.
+// elsewhere returns, for a flag that a command lacks, a hint where the command provides the flag's function.
 func elsewhere(command, flag string) string {
 	switch command + " " + flag {
 	case "dyad plan --data":
@@ -133,7 +134,7 @@ func elsewhere(command, flag string) string {
 	if why := absence(strings.TrimPrefix(command, "dyad "), strings.TrimPrefix(flag, "--")); why != "" {
 		return why
 	}
-	// A mode that excludes others is a command next to them.
+	// A mode that excludes other modes is a command of its own.
 	if _, err := wholeGrammar(); err == nil {
 		group, _, _ := strings.Cut(strings.TrimPrefix(command, "dyad "), " ")
 		for _, o := range whole.options {
@@ -180,14 +181,14 @@ func modelFirst(parse *kong.ParseError) bool {
 	return len(p) > 0 && p[0].Name == "model"
 }
 
-// slip suggests a correction where the text of the parser does not.
+// slip suggests a correction for errors for which the parser suggests none.
 func slip(text, command string, parse *kong.ParseError, args []string) string {
 	switch {
 	case strings.HasPrefix(text, "missing flags: "):
 		return missingShort.ReplaceAllString(text, "-$1 ")
 	case notNumber.MatchString(text):
 		m := notNumber.FindStringSubmatch(text)
-		if m[3] == "EOL" { // kong's name for the end of the line
+		if m[3] == "EOL" { // name that kong uses for the end of the line
 			return m[1] + " needs a value"
 		}
 		what := map[string]string{"float": "a number", "int": "a whole number", "uint": "a whole number that is not negative"}[m[2]]
@@ -207,7 +208,7 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 		name, known := otherNames[strings.ToLower(m[1])]
 		first := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
 		switch info, err := os.Stat(m[1]); {
-		case slices.Contains(args, "--help"): // as "dyad help NAME" is read
+		case slices.Contains(args, "--help"): // the same as "dyad help NAME"
 			return fmt.Sprintf("there is no help on %s; \"dyad --help\" lists the commands, and \"dyad help words\" and \"dyad help choosing\" explain", m[1])
 		case m[2] != "":
 		case known && first >= 0 && args[first] == m[1]:
@@ -243,7 +244,7 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 		name := noFlag.FindStringSubmatch(text)[1]
 		return fmt.Sprintf("%s has no flag %s: %s", command, name, notFlags[name])
 	case manyNear.MatchString(text):
-		// The parser offers every flag that is a few letters away; one that begins alike is meant.
+		// The parser suggests every flag that differs by a few letters. A flag with the same beginning is preferred.
 		m := manyNear.FindStringSubmatch(text)
 		for near := range strings.SplitSeq(m[2], ", ") {
 			if strings.HasPrefix(strings.Trim(near, `"`), m[1]) {

@@ -27,7 +27,7 @@ type verifyCmd struct {
 	Ledger    string `private:"ledger" placeholder:"FILE" help:"Ledger of the run: its chain, the charge of the plan, and the one release of this very file are compared, too."`
 }
 
-// Help explains the verdicts.
+// Help returns a text that explains the verdicts.
 func (verifyCmd) Help() string {
 	return `Recomputes the guarantee of a model from its file: the constants of the loss, the sensitivity of every release,
 epsilon and delta from the noise. This is the code of docs/checker, which shares none with the program that made
@@ -44,7 +44,7 @@ Examples:
   dyad verify model.json --json`
 }
 
-// Run judges.
+// Run verifies a file and prints the verdict.
 func (c *verifyCmd) Run(a *app) error {
 	signature, head := "", ""
 	text, unread := modelText(c.Model)
@@ -54,14 +54,14 @@ func (c *verifyCmd) Run(a *app) error {
 			return err
 		}
 	}
-	m, err := lib.Load(c.Model) // with the checksum
+	m, err := lib.Load(c.Model) // Load also verifies the checksum
 	if errors.Is(err, lib.ErrClusters) {
 		var found *lib.Clusters
 		if found, err = lib.LoadClusters(c.Model); err == nil {
 			m = &model{Run: found.Run, DataID: found.DataID, Plan: found.Plan, Guarantee: found.Guarantee}
 		}
 	}
-	if err != nil && signature != "" && c.Ledger == "" { // figures, a curve
+	if err != nil && signature != "" && c.Ledger == "" { // the file may hold figures or a curve
 		r := judgement{Verdict: checker.Verdict{Verdict: checker.NotCovered, Why: "it is not a model: its signature is checked, and nothing else"}, Signature: signature}
 		return a.emit(r, fmt.Sprintf("signature  %s\nnot known  %s\n", signature, r.Why))
 	}
@@ -115,7 +115,8 @@ func (c *verifyCmd) Run(a *app) error {
 
 func refusedFile(path string, why error) error { return badInput("%s is refused: %v", path, why) }
 
-// signed is the statement that the owner of the key signed about the file of this text, and the head of the ledger in it.
+// signed returns the statement that the owner of the key signed about a file with this text, and the head of the ledger
+// in the statement.
 func (c *verifyCmd) signed(text []byte, unread error) (statement, head string, err error) {
 	key, err := publicKey(c.Key)
 	if err != nil {
@@ -152,7 +153,7 @@ func (c *verifyCmd) signed(text []byte, unread error) (statement, head string, e
 	return fmt.Sprintf("the owner of key %s signed this file: run %s on %s, %s%s; head %s", key, s.Run, s.DataID, cmp.Or(s.Guarantee, "no guarantee"), again, s.Head), s.Head, nil
 }
 
-// said is what the file of any kind of run says of it; nil if it is not JSON.
+// said returns the statements of a file about its run, for any kind of run. It returns nil if the file is not JSON.
 func said(text []byte) *model {
 	var x struct {
 		Run       string            `json:"run"`
@@ -166,8 +167,8 @@ func said(text []byte) *model {
 	return &model{Run: x.Run, DataID: x.DataID, Plan: x.Plan, Guarantee: x.Guarantee}
 }
 
-// releaseIn is a release that is neither a model nor clusters: figures, a curve, or that of a kind of one's own; nil for another file.
-// A model without its format stays a damaged model.
+// releaseIn returns a release that is neither a model nor clusters: figures, a curve, or the release of an additional
+// kind of run. It returns nil for another file. A model without its format counts as a damaged model.
 func releaseIn(text []byte) *model {
 	var x struct {
 		Format           string `json:"format"`
@@ -180,7 +181,7 @@ func releaseIn(text []byte) *model {
 	return m
 }
 
-// publicKey is a key, or that of a file.
+// publicKey parses a key, or reads the key from a file.
 func publicKey(text string) (ledger.PublicKey, error) {
 	key, err := ledger.ParsePublicKey(text)
 	if err == nil {
@@ -195,8 +196,8 @@ func publicKey(text string) (ledger.PublicKey, error) {
 	return nil, badInput("--key %s: %v", text, err)
 }
 
-// readLedger verifies a ledger that is there, and its archives, and returns their lines, and the name of an archive
-// that is away.
+// readLedger verifies an existing ledger and its archives. It returns their lines, and the name of an archive that
+// is missing.
 func readLedger(path string) (entries []ledger.Entry, away string, err error) {
 	if !exists(path) {
 		return nil, "", noLedger(path)
@@ -210,8 +211,9 @@ func readLedger(path string) (entries []ledger.Entry, away string, err error) {
 
 const approvedPage = "hash of the approved page"
 
-// recorded is an error where the ledger is not the one of the model, or has no line with the hash head, unless that is "". Of a model
-// without a plan, what the ledger of its kind or version does not name is not compared.
+// recorded returns an error if the ledger does not belong to the model, or if it has no line with the hash head, unless
+// head is "". For a model without a plan, it compares only the properties that a ledger of this kind and version
+// contains.
 func recorded(m *model, text []byte, head string, entries []ledger.Entry) error {
 	var charges, ends []ledger.Entry
 	if head != "" && !slices.ContainsFunc(entries, func(e ledger.Entry) bool { return e.Hash == head }) {
@@ -230,17 +232,17 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 	}
 	planned, stream := m.Plan != nil, len(charges) == 1 && charges[0].Charge.Counted
 	if len(ends) == 0 && (stream || !planned) {
-		ends = append(ends, ledger.Entry{Status: ledger.StatusReleased}) // a stream that goes on
+		ends = append(ends, ledger.Entry{Status: ledger.StatusReleased}) // a stream that continues
 	}
 	if len(charges) != 1 || len(ends) != 1 || ends[0].Status != ledger.StatusReleased {
 		return fmt.Errorf("the ledger has %d charges and %d ends of run %q, and a model has one charge and one release", len(charges), len(ends), m.Run)
 	}
 	c, g, sum := charges[0].Charge, m.Guarantee, sha256.Sum256(text)
 	plan, hash := algorithms.RecordHash(m.Plan), "sha256:"+hex.EncodeToString(sum[:])
-	if stream { // whose models are functions of many releases, and have no hash in the ledger
+	if stream { // models of a stream are functions of many releases and have no hash in the ledger
 		hash, g.Released = "", strings.TrimSuffix(g.Released, ofAverage)
 	}
-	if c.Algorithm == "search" && !planned { // of an earlier version, which left it out
+	if c.Algorithm == "search" && !planned { // charged by an earlier version, which left it out
 		plan = c.Plan
 	}
 	if strings.HasPrefix(c.Algorithm, "local-") && g.Unit == algorithms.OneUser && c.Unit == algorithms.OneRecord { // of an earlier version, in the words of the protocol
@@ -258,7 +260,7 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 		{"unit", c.Unit, g.Unit},
 		{"relation", c.Relation, g.Relation},
 		{"release", c.Released, g.Released},
-		{approvedPage, c.Approved, m.Approved}, // both "" of earlier versions
+		{approvedPage, c.Approved, m.Approved}, // both are "" for earlier versions
 	} {
 		if f.ledger != f.model && (planned || f.ledger != "" || f.what == approvedPage) {
 			return fmt.Errorf("the %s is %q in the ledger and %q in the model", f.what, f.ledger, f.model)
@@ -275,13 +277,14 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 	return nil
 }
 
-// printedNumbers are epsilon, delta and mu in the words of a guarantee.
+// printedNumbers returns epsilon, delta and mu as written in the words of a guarantee.
 func printedNumbers(guarantee string) string {
 	numbers, _, _ := strings.Cut(guarantee, " for ")
 	return numbers
 }
 
-// errUnplanned is about a charge of an earlier version, which has no hash of a plan. All else equals the model's.
+// errUnplanned is the error for a charge by an earlier version, which stored no hash of a plan. All other
+// properties equal those of the model.
 var errUnplanned = errors.New("the ledger has the hash of this file and every release of its plan, and no hash of the plan: an earlier version charged the run")
 
 // sameEvents compares the events that a plan states with those that were charged.
@@ -301,7 +304,7 @@ func sameEvents(plan json.RawMessage, charged []account.Event) error {
 		var parts []account.Event
 		for ; r.Part > 0 && i < len(p.Releases) && p.Releases[i].Part == r.Part+len(parts); i++ {
 			var text bytes.Buffer
-			_ = json.Compact(&text, p.Releases[i].Event) // of a document that was read
+			_ = json.Compact(&text, p.Releases[i].Event) // cannot fail for a document that was parsed
 			parts = append(parts, account.Decode(text.Bytes()))
 		}
 		if len(parts) == 0 {

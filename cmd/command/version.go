@@ -8,12 +8,12 @@ import (
 	lib "dyad"
 )
 
-// version of the program; models record it.
+// version is the version of the program, which models record.
 const version = lib.Version
 
 type versionCmd struct{}
 
-// Help shows examples.
+// Help returns a text with examples.
 func (versionCmd) Help() string {
 	return `Examples:
   dyad version

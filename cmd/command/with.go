@@ -15,30 +15,33 @@ import (
 	"dyad/algorithms"
 )
 
-// With holds the additions of a program of one's own: commands, and to the commands train and plan. The zero value
-// adds nothing.
+// With holds additions to the program dyad by another Go program. Kinds add commands; the other fields extend
+// the commands train and plan. The zero value adds nothing.
 type With struct {
-	// Algorithms are named by --algorithm, as those of "dyad lab algorithms" are. Every exported field of the struct that is a number,
-	// a string or a bool is an option: Length is the flag --length and the key length of --config. A field such as Steps, whose name is
-	// an option of the catalogue, is set by the flag that is there.
+	// Algorithms are additional algorithms that can be chosen by --algorithm, like those listed by "dyad lab
+	// algorithms". Every exported field of the struct that is a number, a string or a bool is an option. A field
+	// Length, for example, has the flag --length and the key length of --config. If the name of a field, such as Steps,
+	// is an option of the catalogue, the existing flag sets the field.
 	Algorithms []algorithms.Algorithm
-	// Losses are named by --loss. A Loss needs a name and a formula in u.
+	// Losses are additional losses that can be chosen by --loss. A Loss needs a name and a formula in u.
 	Losses []lib.Loss
-	// Kinds are commands of their own, named by Info().Name. Their options are flags as those of algorithms are. A kind
-	// that is also a Reader names the part of a schema that it reads; others read all features.
+	// Kinds are additional kinds of run. Each is a command named by Info().Name, and its options are flags in the same
+	// way as for algorithms. A kind that is also a Reader selects the part of a schema that it reads; other kinds read
+	// all features.
 	Kinds []algorithms.Kind
-	// Networks are named by --model: each has a Kind, which is its name, and Build. That of the kind layers is for all files.
+	// Networks are additional networks that can be chosen by --model. Each has a Kind, which is its name, and Build.
+	// The Kind layers applies to all network files.
 	Networks []lib.Network
-	// Trace, if not nil, is told the stages of a run, so that a test can stop the program at one.
+	// Trace, if not nil, is called at every stage of a run, so that a test can stop the program at a stage.
 	Trace func(stage string)
 }
 
-// Run is the program with With: it runs the command line args, and returns the exit code.
+// Run runs the program with the additions of w on the command line args and returns the exit code.
 func (w With) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return runHooked(ctx, args, stdin, stdout, stderr, hooks{with: w, stage: w.Trace})
 }
 
-// ownFlags are With, in the command line of a command.
+// ownFlags are the flags that With adds to a command.
 type ownFlags struct {
 	Options kong.Plugins `embed:""` // a struct with a field for each option of the algorithms
 
@@ -47,7 +50,7 @@ type ownFlags struct {
 
 var wordStart = regexp.MustCompile(`(.)([A-Z][a-z])|([a-z0-9])([A-Z])`)
 
-// ownFlag is the name of the flag of a field.
+// ownFlag returns the name of the flag of a field.
 func ownFlag(field string) string {
 	return strings.ToLower(wordStart.ReplaceAllString(field, "$1$3-$2$4"))
 }
@@ -55,7 +58,7 @@ func ownFlag(field string) string {
 // described is an algorithm or a kind.
 type described interface{ Info() algorithms.Info }
 
-// optionsFrom are flags of the options of structs that known does not have.
+// optionsFrom returns flags for the options of structs, except for the options in known.
 func optionsFrom[T described](all []T, known []algorithms.Option) (f ownFlags, err error) {
 	taken := map[string]reflect.Type{}
 	for _, o := range known {
@@ -76,7 +79,7 @@ func optionsFrom[T described](all []T, known []algorithms.Option) (f ownFlags, e
 			}
 			have, twice := taken[field.Name]
 			switch {
-			case !field.IsExported() || twice && have == nil || field.Tag.Get("flag") == "-": // an option of plans in Go alone
+			case !field.IsExported() || twice && have == nil || field.Tag.Get("flag") == "-": // an option that only Go programs can set
 				continue
 			case twice && have != field.Type:
 				return f, fmt.Errorf("dyad: option %s of %s is a %v, and that of another algorithm a %v", field.Name, a.Info().Name, field.Type, have)
@@ -94,7 +97,7 @@ func optionsFrom[T described](all []T, known []algorithms.Option) (f ownFlags, e
 	return f, nil
 }
 
-// ownOptions are those that flags set.
+// ownOptions returns the options that were set by flags.
 func (f ownFlags) ownOptions() (set []algorithms.Option) {
 	for _, one := range f.Options {
 		v := reflect.ValueOf(one).Elem()
@@ -107,7 +110,7 @@ func (f ownFlags) ownOptions() (set []algorithms.Option) {
 	return set
 }
 
-// algorithm is one of With, or of the catalogue.
+// algorithm returns the algorithm with the given name, from With or from the catalogue.
 func (f ownFlags) algorithm(name string) (algorithms.Algorithm, error) {
 	for _, a := range f.with.Algorithms {
 		if a.Info().Name == name {
@@ -118,7 +121,7 @@ func (f ownFlags) algorithm(name string) (algorithms.Algorithm, error) {
 	return a, asInput(err)
 }
 
-// ownLoss is one of With, or what the flags describe.
+// ownLoss returns the loss of With with the given name, or otherwise the loss described by the flags.
 func (f ownFlags) ownLoss(flags lossFlags) (lib.Loss, error) {
 	for _, l := range f.with.Losses {
 		if l.Name != flags.Loss {
@@ -134,7 +137,7 @@ func (f ownFlags) ownLoss(flags lossFlags) (lib.Loss, error) {
 	return flags.definition()
 }
 
-// add adds With to a command line, and options of the catalogue for which planFlags has no flag.
+// add adds With to a command line, together with options of the catalogue for which planFlags has no flag.
 func (c *cli) add(w With) error {
 	known, all := planFlags{}.options(), slices.Concat(algorithms.Catalog(), w.Algorithms)
 	for _, to := range []*problemFlags{&c.Train.problemFlags, &c.Plan.Train.problemFlags, &c.Plan.Compare.problemFlags, &c.Baseline.problemFlags} {

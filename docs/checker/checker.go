@@ -1,7 +1,7 @@
 // Package checker recomputes the guarantee of a model file of Dyad from the file alone. It shares no code with the
-// program, and imports the standard library only. It follows docs/formats.md, docs/ledger.md and the sections of
-// docs/theory.md that it names. docs/theory.md#checked-models states what it proves, and docs/verify.md explains the
-// verdicts.
+// program, and imports only the standard library. It follows docs/formats.md, docs/ledger.md and sections of
+// docs/theory.md, which its comments name. docs/theory.md#checked-models states what the checker proves, and
+// docs/verify.md explains the verdicts.
 package checker
 
 import (
@@ -23,18 +23,19 @@ const Verified, NotCovered, Refused = "verified", "not covered", "refused"
 // Verdict is the result of Check for a model.
 type Verdict struct {
 	Verdict   string   `json:"verdict"`
-	Why       string   `json:"why,omitempty"`       // it is not verified
+	Why       string   `json:"why,omitempty"`       // why the file is not verified
 	Statement string   `json:"statement,omitempty"` // what is verified
 	Epsilon   float64  `json:"epsilon,omitempty"`
 	Delta     float64  `json:"delta,omitempty"`
 	Unit      string   `json:"unit,omitempty"`
-	Unknown   []string `json:"unknown,omitempty"` // what the statement rests on and no file can show
+	Unknown   []string `json:"unknown,omitempty"` // assumptions of the statement that no file can show
 }
 
-// Code is the exit code of a program that prints v: 0 for Verified, 1 for NotCovered and 64 for Refused.
+// Code returns the exit code of a program that prints v: 0 for Verified, 1 for NotCovered and 64 for Refused.
 func (v Verdict) Code() int { return map[string]int{NotCovered: 1, Refused: 64}[v.Verdict] }
 
-// stop ends a check where something holds; refuse and pass do so with their verdicts.
+// stop ends a check with the verdict if the condition where is true. refuse and pass end it with the verdicts Refused
+// and NotCovered.
 func stop(where bool, verdict, why string, args []any) {
 	if where {
 		panic(Verdict{Verdict: verdict, Why: fmt.Sprintf(why, args...)})
@@ -44,10 +45,10 @@ func stop(where bool, verdict, why string, args []any) {
 func refuse(where bool, why string, args ...any) { stop(where, Refused, why, args) }
 func pass(where bool, why string, args ...any)   { stop(where, NotCovered, why, args) }
 
-// node is a value of a JSON document. A path is keys with dots between them.
+// node is a value of a JSON document. A path is a list of keys, separated by dots.
 type node struct{ value any }
 
-// get is nil for what is missing.
+// get returns the value at a path, nil if it is missing.
 func (n node) get(path string) any {
 	for key := range strings.SplitSeq(path, ".") {
 		object, _ := n.value.(map[string]any)
@@ -67,16 +68,16 @@ func (n node) list(path string) (all []node) {
 	return all
 }
 
-// num is a number that is not negative, and whole if it counts something.
+// num returns the number at a path. It refuses a negative number, and a count that is not an integer.
 func (n node) num(path string) float64 {
 	x, ok := n.get(path).(float64)
 	refuse(!ok || x < 0 || x != math.Trunc(x) && strings.Contains(" records max_rows_per_person features dim rows cols size number steps schedule.steps levels group batch batches epochs classifiers horizon burn_in buffer ", " "+path+" "), "%s is missing, or not a number of at least 0, or has a fraction where things are counted", path)
 	return x
 }
 
-// once refuses a key that an object has twice, in any spelling, as readers differ in the one that they take. It refuses
-// a key with capital letters, which some readers take for the key that is meant. Only options and schemas have names of
-// their users as keys.
+// once refuses a key that an object has twice, in any spelling, because readers differ in which value they take. It
+// also refuses a key with capital letters, which some readers accept for the lower-case key. Only options and schemas
+// have keys that users choose.
 func once(d *json.Decoder, object, ours bool) {
 	for keys := ""; d.More(); {
 		token, _ := d.Token()
@@ -101,11 +102,11 @@ func same(what string, a, b any) {
 	refuse(!reflect.DeepEqual(a, b), "%s is %v in one place and %v in another", what, a, b)
 }
 
-// Check judges the bytes of a model file.
+// Check returns the verdict on the bytes of a model file.
 func Check(file []byte) (v Verdict) {
 	defer func() {
 		if r := recover(); r != nil {
-			if v, _ = r.(Verdict); v.Verdict == "" { // of math/big, on 0/0
+			if v, _ = r.(Verdict); v.Verdict == "" { // a panic of math/big, on 0/0
 				v = Verdict{Verdict: Refused, Why: fmt.Sprint("a number is out of range: ", r)}
 			}
 		}
@@ -131,7 +132,7 @@ func Check(file []byte) (v Verdict) {
 	return statement(m, p, pr, releases[0])
 }
 
-// theorems are the certificates of the algorithms that are covered.
+// theorems holds the certificates of each covered algorithm.
 var theorems = map[string]string{
 	"dpgdsc": "recursion", "dpgdc": "average", "convergent-descent": "hidden-iterates", "gradient-perturbation": "mean-gradient", "dpgdc2": "mean-gradient", "moment-metric": "signed-sums class-moments",
 	"moments": "class-sums signed-sums second-moments joint-moments group-moments pair-choice", "moments-descent": "class-sums signed-sums second-moments joint-moments mean-gradient",
@@ -142,7 +143,7 @@ func usesLoss(p node) bool {
 	return p.get("problem") != nil && (!moments(p) || p.text("algorithm") == "moments-descent")
 }
 
-// covered are the releases of a plan that this checker recomputes; it passes for others.
+// covered returns the releases of a plan that this checker recomputes. It passes for other plans.
 func covered(m, p node) []node {
 	steps, _ := p.get("schedule.steps").(float64)
 	releases, origin, run := p.list("releases"), p.text("problem.constants.origin"), kinds[p.text("algorithm")]
@@ -169,7 +170,7 @@ func covered(m, p node) []node {
 	return releases
 }
 
-// chosen is how many pairs of columns are chosen, 0 without a choice.
+// chosen returns the number of pairs of columns that were chosen, 0 without a choice.
 func chosen(releases []node) (pairs float64) {
 	for i, r := range releases {
 		if r.text("certificate.theorem") == "pair-choice" {
@@ -181,7 +182,7 @@ func chosen(releases []node) (pairs float64) {
 	return pairs
 }
 
-// agree compares the plan with what else the file says.
+// agree compares the plan with the other statements of the file.
 func agree(m, p, pr node, releases []node) {
 	g, last := m.at("guarantee"), releases[len(releases)-1]
 	same("the guarantee, here and in the report,", g.value, m.get("report.guarantee"))
@@ -198,14 +199,14 @@ func agree(m, p, pr node, releases []node) {
 	same("form of the loss and mode", []any{pr.get("loss.form"), p.get("mode")}, []any{form, map[bool]string{true: "certified", false: "paper"}[g.get("paper_claim") == nil]})
 	same("unit, relation and what is released", []any{g.get("unit"), g.get("relation"), g.get("released")}, []any{unit, relation, released(p, releases)})
 	weights := float64(len(m.list("weights")))
-	if chosen(releases) > 0 && weights <= 512 { // those of products are behind the others
+	if chosen(releases) > 0 && weights <= 512 { // the weights of products come after the others
 		weights = min(weights, coordinates(pr))
 	}
 	same("an average, and the number of weights", []any{p.get("schedule.average"), network || weights == coordinates(pr)}, []any{strings.HasPrefix(p.text("algorithm"), "dpgdc"), true})
-	if p.text("algorithm") != "moments" && !network { // whose plan is about least squares
+	if p.text("algorithm") != "moments" && !network { // the plan of moments is about least squares
 		same("the loss", []any{m.get("loss.formula"), m.get("loss.params"), m.get("loss.clip")}, []any{pr.get("loss.formula"), pr.get("loss.params"), pr.get("loss.clip")})
 	}
-	for key, planned := range map[string]any{ // figures of the report, which has some of them
+	for key, planned := range map[string]any{ // figures that a report may have
 		"algorithm": p.get("algorithm"), "mode": p.get("mode"), "records": pr.get("records"), "persons": pr.get("records"), "features": pr.get("features"), "norm_bound": pr.get("norm_bound"), "radius": pr.get("radius"), "constants_origin": pr.get("constants.origin"),
 		"l2": pr.get("l2"), "lipschitz": pr.get("constants.lipschitz"), "smoothness": pr.get("constants.smoothness"), "pair_diameter": pr.get("constants.pair_diameter"), "noise": last.get("noise.law"),
 		"sensitivity": last.get("certificate.sensitivity"), "sigma": last.get("noise.scale"), "scale": last.get("noise.scale"), "steps": p.get("schedule.steps"), "step_size": p.get("schedule.step_size"),
@@ -220,10 +221,11 @@ func agree(m, p, pr node, releases []node) {
 	}
 }
 
-// spent adds mu^2 of a release with Gaussian noise, or its pure epsilon (sections 5.1 to 5.3).
+// spent adds the cost of a release to the totals: mu^2 for Gaussian noise, otherwise the pure epsilon (sections 5.1
+// to 5.3).
 func spent(p, pr, r node, squares, pure *big.Float) (*big.Float, *big.Float) {
 	e, sensitivity := r.at("event"), r.num("certificate.sensitivity")
-	if r.text("certificate.theorem") == "pair-choice" { // sections 6.3 and 11.22: mu-GDP for the mu of half of its epsilon
+	if r.text("certificate.theorem") == "pair-choice" { // sections 6.3 and 11.22: a choice is mu-GDP for the mu of half of its epsilon
 		same("the sensitivity of scores, and the event of a choice", []any{sensitivity, e.get("kind")}, []any{2 * max(1, r.num("certificate.numbers.levels")), "bounded-range"})
 		mu := pureMu(e.num("epsilon") / 2)
 		return add(squares, mul(mul(mu, mu), real(e.num("count")))), pure
@@ -252,7 +254,7 @@ func spent(p, pr, r node, squares, pure *big.Float) (*big.Float, *big.Float) {
 	return add(squares, square), add(pure, epsilon)
 }
 
-// compose compares the guarantee g with what all releases give together (sections 6.1 to 6.3), and with the budget.
+// compose compares the guarantee g with the composition of all releases (sections 6.1 to 6.3), and with the budget.
 func compose(g, budget node, certified bool, squares, pure *big.Float) {
 	epsilon, delta := g.num("epsilon"), budget.num("delta")
 	if certified {

@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// kinds are the runs whose rows state all numbers of their theorems, those of the loss of a stream aside, and that have no schedule. Each has the formats of
-// its files, the theorems of its rows and their sections in docs/theory.md.
+// kinds holds the kinds of runs without a schedule whose releases state all numbers of their theorems. A stream is an
+// exception: the numbers of its loss are in the problem. Each kind has the formats of its files, the theorems of its
+// releases and their sections in docs/theory.md.
 var kinds = map[string]struct{ formats, theorems, sections string }{
 	"k-means":       {"dyad-clusters/1", "cluster-sums", "11.16"},
 	"pairs":         {"dyad-model/1 dyad-model/2", "pair-batches", "9.2"},
@@ -19,12 +20,13 @@ var kinds = map[string]struct{ formats, theorems, sections string }{
 	"pairs-moments": {"dyad-model/1", "pair-moments", "9.11"},
 	"onpairc":       {"dyad-model/1", "pairwise-stream", "8.3"},
 	"onpairstrc":    {"dyad-model/1", "pairwise-stream", "8.3"},
-	"evaluation":    {"<nil>", "class-pairs cell-counts score-sums", "13.5"}, // whose files name no format
+	"evaluation":    {"<nil>", "class-pairs cell-counts score-sums", "13.5"}, // files of figures name no format
 }
 
 func alone(p node) bool { return kinds[p.text("algorithm")].theorems != "" }
 
-// ofNumbers is the sensitivity that a theorem gives for its numbers x alone, in the norm that the noise needs; nil for other theorems.
+// ofNumbers returns the sensitivity that a theorem gives from its numbers x alone, in the norm that the noise needs.
+// It returns nil for other theorems.
 func ofNumbers(theorem, law string, x, pr node) *big.Float {
 	var exact *big.Float
 	rho := real(2)
@@ -34,14 +36,14 @@ func ofNumbers(theorem, law string, x, pr node) *big.Float {
 		return stream(x, pr)
 	case "cluster-sums": // section 11.16
 		return real(2, x.num("levels"))
-	case "pair-batches": // section 9.2: 2 h kappa/|B| + 2 rho min(kappa, batches) an epoch; squares of epochs add up for Gaussian noise
+	case "pair-batches": // section 9.2: 2 h kappa/|B| + 2 rho min(kappa, batches) for each epoch; for Gaussian noise the squares of the epochs are added
 		kappa, batches, epochs, h := max(1, x.num("group")), x.num("batches"), real(x.num("epochs")), x.num("term_norm")
 		enough("a mean of clipped terms", x.num("roundoff"), 3*h)
 		if law == "Gaussian" {
 			epochs = root(epochs)
 		}
 		exact, rho = mul(epochs, quo(real(2, kappa, h), real(x.num("batch")))), mul(epochs, real(2, min(kappa, batches), x.num("roundoff")))
-	case "pair-moments": // section 9.11: kappa sqrt(2 h^4 + c^2), in units of the clip as above
+	case "pair-moments": // section 9.11: kappa sqrt(2 h^4 + c^2), in units of the clipping norm as above
 		h := x.num("radius")
 		enough(theorem, x.num("error"), h*h)
 		return add(mul(real(max(1, x.num("group"))), root(add(real(2, h, h, h, h), real(x.num("count"), x.num("count"))))), real(2, x.num("error")))
@@ -49,7 +51,7 @@ func ofNumbers(theorem, law string, x, pr node) *big.Float {
 		exact = real(2, x.num("levels"), x.num("records")-1)
 	case "score-sums": // section 13.4
 		exact = real(2, x.num("levels"))
-	case "cell-counts": // section 13.3: of cells, or of classifiers
+	case "cell-counts": // section 13.3: counts of cells, or of classifiers
 		if exact = real(2); x.get("classifiers") != nil {
 			exact = real(x.num("classifiers"))
 		}
@@ -66,9 +68,9 @@ func ofNumbers(theorem, law string, x, pr node) *big.Float {
 	return add(exact, rho)
 }
 
-// stream is the joint sensitivity of the updates of a stream (section 8.3). It is the largest over the records k of the
-// burn-in's end and of the first batch. A record has one pair with each later one, of weight 1/D_t, while it is in the
-// buffer.
+// stream returns the joint sensitivity of the updates of a stream (section 8.3). It is the largest value over the
+// records k from the last record of the burn-in to the last record of the first batch. A record has one pair with
+// each later record, of weight 1/D_t, while it is in the buffer.
 func stream(x, pr node) *big.Float {
 	n, m, first, buffer, dg, p := int(x.num("horizon")), int(x.num("batch")), int(x.num("burn_in")), int(x.num("buffer")), real(pr.num("constants.pair_diameter")), real(1)
 	same("the number of records of a stream", x.get("horizon"), pr.get("records"))
@@ -111,8 +113,9 @@ func stream(x, pr node) *big.Float {
 	return root(most)
 }
 
-// hidden is the joint sensitivity of steps whose last state alone is released (section 3.9): each moves states that are within D
-// by s more, and contracts them by c.
+// hidden returns the joint sensitivity of steps if only the last state is released (section 3.9).
+// Each step increases the distance of two states, which is at most D, by at most s, and contracts
+// it by c.
 func hidden(r node, s, c, diameter *big.Float, steps int) *big.Float {
 	refuse(c.Cmp(real(1)) > 0, "a step of hidden iterates expands by %v", c)
 	for key, number := range map[string]*big.Float{"gap": s, "contraction": c, "diameter": diameter} {
@@ -132,7 +135,8 @@ func hidden(r node, s, c, diameter *big.Float, steps int) *big.Float {
 	return best
 }
 
-// left is how much of the variance of T noises is left where each step keeps a part c of what is there: 1 + c^2 + ... + c^(2(T-1)).
+// left returns the factor by which the variance of T noises exceeds the variance of one, if each step keeps a part c
+// of the state: 1 + c^2 + ... + c^(2(T-1)).
 func left(c, T float64) (sum float64) {
 	for power := 1.; T > 0; T, power = T-1, power*c*c {
 		sum += power
@@ -140,7 +144,8 @@ func left(c, T float64) (sum float64) {
 	return sum
 }
 
-// paid is how often the cost of a release is paid, and what its event says: a count, a kind if noise is Gaussian, and a sensitivity.
+// paid returns how often the cost of a release is paid, and the expected fields of its event: the count, the kind for
+// Gaussian noise, and the sensitivity.
 func paid(p, r node) (times, count float64, kind string, moves any) {
 	times, count, kind, moves = 1, 1, "gaussian", r.get("certificate.sensitivity")
 	x := r.at("certificate.numbers")
@@ -149,7 +154,7 @@ func paid(p, r node) (times, count float64, kind string, moves any) {
 		times, count = p.num("schedule.steps"), p.num("schedule.steps")
 	case theorem == "pairwise-stream":
 		count, kind = math.Floor((x.num("horizon")-x.num("burn_in"))/x.num("batch")), "stream"
-	case theorem == "pair-batches": // all of them together
+	case theorem == "pair-batches": // one event for all batches
 		count, kind = x.num("batches")*x.num("epochs"), "stream"
 	case theorem == "hidden-iterates": // one event for the last state
 		count, kind, moves = p.num("schedule.steps"), "convergent", nil
@@ -157,8 +162,8 @@ func paid(p, r node) (times, count float64, kind string, moves any) {
 	return times, count, kind, moves
 }
 
-// measured are the theorems of what an evaluation and clusters release, with their levels (sections 11.16, 13.1, 13.2 and 13.10), and the figure
-// that is a function of it.
+// measured holds the releases of an evaluation and of clusters (sections 11.16, 13.1, 13.2 and 13.10). Each has its
+// theorem, its levels, and the figure that is a function of it.
 var measured = map[string][3]any{
 	"centre of the scores": {"score-sums", 0x1p12, ""}, "spread of the scores": {"score-sums", 0x1p12, ""}, "numbers and sums of records": {"cluster-sums", 0x1p26, ""},
 	"rank sum and number of positives": {"class-pairs", 1., "auc"}, "sum of losses over pairs of classes": {"class-pairs", 0x1p16, "mean_loss"},
@@ -166,7 +171,7 @@ var measured = map[string][3]any{
 	"difference of the rank sums of two models and number of positives": {"class-pairs", 2., "auc_difference"}, "pairs of classes that two models order differently": {"class-pairs", 2., "disagreement"},
 }
 
-// claims compares what a file says of such a run with its rows.
+// claims compares the statements of a file of such a run with its releases.
 func claims(m, p node, releases []node) {
 	g, algorithm, x, law := m.at("guarantee"), p.text("algorithm"), releases[0].at("certificate.numbers"), releases[0].text("noise.law")
 	kappa, trained := x.text("group"), "the matrix"
@@ -229,7 +234,7 @@ func claims(m, p node, releases []node) {
 	}
 }
 
-// released is what the plan releases, in the words of the program.
+// released returns a description of what the plan releases, in the words of the program.
 func released(p node, releases []node) string {
 	words := map[string]string{
 		"hidden-iterates": "last iterate of noisy projected gradient descent", "recursion": "last iterate of projected gradient descent", "average": "average iterate of projected gradient descent", "mean-gradient": "mean pair gradient of every step",
@@ -263,7 +268,7 @@ func released(p node, releases []node) string {
 	return strings.Join(order, ", ") + each + " with " + releases[0].text("noise.law") + " noise" + map[bool]string{true: ", and the choice by the exponential mechanism"}[chosen(releases) > 0]
 }
 
-// statement is what was proved.
+// statement returns the verdict Verified with what was proved.
 func statement(m, p, pr, r node) Verdict {
 	g, what, units, kernel := m.at("guarantee"), "this model was", "that the number of units and the bounds of their features are as this file says, and were not taken from them", ""
 	sections := map[string]string{"convergent-descent": "3.9", "dpgdsc": "3.4 and 3.6", "dpgdc": "3.5 and 3.6", "gradient-perturbation": "3.7", "dpgdc2": "3.7", "moments": "11.7", "moment-metric": "11.13", "moments-descent": "7.14"}[p.text("algorithm")] + map[bool]string{true: " with 3.11"}[ofNetwork(m, p).value != nil]
@@ -276,7 +281,7 @@ func statement(m, p, pr, r node) Verdict {
 	}
 	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[!alone(p) && pr.num("max_rows_per_person") > 0] + map[bool]string{true: " within query groups (11.20)"}[r.text("certificate.theorem") == "group-moments"] + map[bool]string{true: " with a choice of pairs (11.22)"}[chosen(p.list("releases")) > 0] + map[string]string{"Gaussian": " (noise: 5.1, composition: 6.2)", "K-norm": " (noise: 5.3, composition: 6.3)", "Laplace": " (noise: 5.2, composition: 6.3)"}[r.text("noise.law")]
 	epsilon := fmt.Sprintf("%.9g", g.num("epsilon"))
-	if shown, _ := strconv.ParseFloat(epsilon, 64); shown < g.num("epsilon") { // never less than what is proved
+	if shown, _ := strconv.ParseFloat(epsilon, 64); shown < g.num("epsilon") { // the shown epsilon is never less than the proved one
 		epsilon = g.text("epsilon")
 	}
 	return Verdict{

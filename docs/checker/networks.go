@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ofNetwork is the network that was trained on all pairs of records, nil for other models.
+// ofNetwork returns the network that was trained on all pairs of records, nil for other models.
 func ofNetwork(m, p node) node {
 	if alone(p) {
 		return node{}
@@ -15,7 +15,7 @@ func ofNetwork(m, p node) node {
 	return m.at("network")
 }
 
-// ofProblem compares weights and constants with the problem of a training on records.
+// ofProblem compares the weights and the constants with the problem of a training on records.
 func ofProblem(m, p, pr, last node) {
 	if n := ofNetwork(m, p); n.value != nil {
 		networkWeights(m, n, pr)
@@ -30,17 +30,18 @@ func ofProblem(m, p, pr, last node) {
 	}
 }
 
-// clippedTerms is the origin of constants that clipping enforces.
+// clippedTerms is the origin of the constants that clipping enforces.
 const clippedTerms = "enforced by clipping Jacobians of records or gradients of pairs"
 
-// scoreRange is what scores of a network are projected to unless it is an MLP, whose range is proved.
+// scoreRange is the bound to which the scores of a network are projected. The scores of an MLP are not projected,
+// since their range is proved.
 const scoreRange = 16
 
-// part is a matrix of a network, which is projected to a ball.
+// part is a matrix of a network. It is projected to a ball.
 type part struct{ size, radius float64 }
 
-// parts returns the parts of a network for records within a norm, and a bound of its outputs (section 3.11, "A by
-// intervals").
+// parts returns the parts of a network for records within a norm, and a bound of the network's outputs (section 3.11,
+// "A by intervals").
 func parts(n node, norm float64) (all []part, reach float64) {
 	kind, _ := n.get("kind").(string)
 	same("the kind of a network and what it has,", []any{kind > "", strings.EqualFold(kind, "mlp"), n.get("hidden") != nil, n.get("parts") == nil, n.get("layers") != nil}, []any{true, kind == "mlp", kind == "mlp", kind == "mlp", kind == "layers"})
@@ -105,7 +106,7 @@ func networkConstants(m, n, pr node) {
 		above("what a record moves of a clipped score", pr.num("constants.pair_diameter"), mul(real(4, C, b), add(fall, rise)), slack)
 		return
 	}
-	if F.Cmp(real(1)) > 0 { // distances are of embeddings in the unit ball
+	if F.Cmp(real(1)) > 0 { // distances are between embeddings in the unit ball
 		F = real(1)
 	}
 	A := larger(mul(real(2), F), real(1))

@@ -2,20 +2,21 @@ package checker
 
 import "encoding/json"
 
-// NotChecked is the verdict of a file whose check would take longer than a command that reads it in passing; Check has no limit.
+// NotChecked is the verdict on a file whose check takes too long for a command that only reads the file. Check itself
+// has no time limit.
 const NotChecked = "not checked"
 
-// What a check in passing may cost, by public numbers of the file: some milliseconds.
+// The limits of a quick check, by public numbers of the file. A quick check takes a few milliseconds.
 const (
 	quickBytes = 1 << 18
-	quickSteps = 3000 // of a recursion, 1 to 3 microseconds each
-	quickShift = 12   // epsilon over mu: digits of the normal law
+	quickSteps = 3000 // steps of a recursion, 1 to 3 microseconds each
+	quickShift = 12   // limit of epsilon/mu, which determines the digits of the normal distribution function
 )
 
-// Passing is a model file that is read for another purpose. The text of the file is written to it, and it keeps the first
-// quickBytes and one of them.
+// Passing checks a model file that is read for another purpose. The text of the file is written to it. It stores at
+// most the first quickBytes + 1 bytes.
 type Passing struct {
-	Plan json.RawMessage // of the file
+	Plan json.RawMessage // plan of the file
 	text []byte
 	said *Verdict
 }
@@ -26,10 +27,10 @@ func (p *Passing) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Empty reports whether Passing got no text.
+// Empty reports whether no text was written to Passing.
 func (p *Passing) Empty() bool { return p.text == nil && p.said == nil }
 
-// Verdict returns the verdict of Check, which is called once, or NotChecked.
+// Verdict returns the verdict of Check, or NotChecked. It calls Check at most once.
 func (p *Passing) Verdict() Verdict {
 	if p.said == nil {
 		p.said = &Verdict{Verdict: NotChecked, Why: "that takes longer than this command may"}
@@ -41,7 +42,8 @@ func (p *Passing) Verdict() Verdict {
 	return *p.said
 }
 
-// quick reports whether the checker takes some milliseconds for a plan. A plan that cannot be read costs nothing.
+// quick reports whether checking a plan takes at most a few milliseconds. For a plan that cannot be read it returns
+// true, because the check then ends at once.
 func quick(plan json.RawMessage) bool {
 	var p struct {
 		Problem struct {
@@ -69,6 +71,6 @@ func quick(plan json.RawMessage) bool {
 		ratio := r.Certificate.Sensitivity / r.Noise.Scale
 		squares += ratio * ratio
 	}
-	cover := p.Problem.Loss.Form == "metric" && p.Problem.Loss.Formula == "log1p(exp(-u))" // of the cube of docs/theory.md#metric-diameter
+	cover := p.Problem.Loss.Form == "metric" && p.Problem.Loss.Formula == "log1p(exp(-u))" // the check covers the cube of docs/theory.md#metric-diameter
 	return !cover && (p.Budget.Delta == 0 || p.Budget.Epsilon*p.Budget.Epsilon < quickShift*quickShift*squares) && len(p.Releases) <= quickSteps
 }

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// The program rounds up, finds epsilon by bisection (searched), and takes constants of a loss on a slightly larger range of margins
-// (slack). So a stated number is at least the true one and above it by at most these parts; one that is higher belongs to other
-// numbers than those around it.
+// The program rounds up, finds epsilon by bisection (searched), and computes constants of a loss on a slightly larger
+// range of margins (slack). So a stated number is at least the true number, and exceeds it by at most these relative
+// amounts. A higher number does not belong to the other numbers of the file.
 const rounding, searched, slack = 1e-7, 1e-6, 1e-4
 
-// above refuses a stated number that is below the true one, or above it by more than the part.
+// above refuses a stated number that is below the true number, or exceeds it by more than the relative amount part.
 func above(what string, stated float64, truth *big.Float, part float64) {
 	refuse(real(stated).Cmp(truth) < 0 || real(stated).Cmp(mul(truth, real(1+part))) > 0, "%s is stated as %.9g, and the theorem gives %.9g", what, stated, truth)
 }
@@ -25,7 +25,7 @@ func constants(p node) {
 	m, margin := params["m"].(float64)
 	pass(kind == "" || p.get("loss.clip") != nil || margin != (kind != "logistic") || margin != (len(params) == 1) || m < 0, "the loss %q is not logistic, square or hinge", p.text("loss.formula"))
 	full, q, zero := real(4, R, b), real(b, b), real(0)                             // 2 R l
-	reach, fall, rise, bend, part := mul(full, real(r)), real(1), zero, zero, slack // reach is of |u|
+	reach, fall, rise, bend, part := mul(full, real(r)), real(1), zero, zero, slack // reach is a bound of |u|
 	if p.text("loss.form") == "score" {                                             // |u| <= V = 2 R r l; largest -phi', phi' and phi''
 		switch V := reach; kind {
 		case "logistic":
@@ -77,8 +77,10 @@ func constants(p node) {
 	same("convexity", p.get("constants.convex"), true)
 }
 
-// grouped are the largest share of the pairs that contain one record (section 3.2), and for query groups the largest of their parts of
-// at most 64 records, for persons fewer, and the sum of the weights of the pairs within parts (section 11.20).
+// grouped returns three numbers. The first is the largest share of the pairs that contain one record (section 3.2).
+// The other two are 0 without query groups (section 11.20). The second is the size of the largest part of a query
+// group. A part has at most 64 records, or fewer for persons. The third is the sum of the weights of the pairs within
+// parts.
 func grouped(pr node) [3]*big.Float {
 	n, groups, records, largest, all, part, weight := pr.num("records"), pr.list("groups"), 0., 0., real(0), 0., 0.
 	if len(groups) == 0 {
@@ -94,10 +96,12 @@ func grouped(pr node) [3]*big.Float {
 	return [3]*big.Float{quo(real(2, largest-1), all), real(part), real(weight)}
 }
 
-// certificate is the sensitivity that the theorem of a release gives for its numbers x, the problem and the schedule.
+// certificate returns the sensitivity that the theorem of a release gives for its numbers x, the problem and the
+// schedule.
 func certificate(p, pr, r node) *big.Float {
 	x, theorem, s, law := r.at("certificate.numbers"), r.text("certificate.theorem"), p.at("schedule"), r.text("noise.law")
-	// A root of squares over several releases is the sensitivity for Gaussian noise alone. Laplace noise needs the L1 norm, or the parameter alone.
+	// For several releases, a root of squares is the sensitivity for Gaussian noise alone. Laplace noise needs the L1
+	// norm, or only the parameter.
 	several := theorem == "hidden-iterates" || theorem == "pairwise-stream" || theorem == "mean-gradient" && !moments(p)
 	coordinatewise := strings.Contains("recursion average pair-batches class-pairs score-sums cell-counts", theorem)
 	refuse(several && law != "Gaussian" || law == "Laplace" && !coordinatewise, "the sensitivity of the theorem %s is not in the norm of %s noise", theorem, law)
@@ -120,7 +124,7 @@ func certificate(p, pr, r node) *big.Float {
 	switch theorem {
 	case "recursion", "average", "hidden-iterates": // sections 3.3 to 3.5: delta_t = min(c delta_(t-1) + p Dg eta + 2 rho, diam C)
 		eta, rho, alpha, L := real(s.num("step_size")), x.num("update_error"), real(pr.num("l2")), real(pr.num("constants.smoothness"))
-		// An update is off by the error of a gradient and six roundings of what it adds up (section 4.1).
+		// The error of an update is the error of a gradient plus six roundings of its sums (section 4.1).
 		length := add(real(radius), mul(eta, add(real(pr.num("constants.lipschitz")), mul(alpha, real(radius)))))
 		least := add(mul(eta, real(pr.num("mean_error"))), mul(real(6*0x1p-53), length))
 		refuse(real(rho).Cmp(least) < 0, "the rounding error %v of an update is less than that of its gradient and its sums", rho)
@@ -130,7 +134,7 @@ func certificate(p, pr, r node) *big.Float {
 		if pr.text("loss.form") == "metric" { // semidefinite matrices
 			diameter = mul(root(real(min(2, pr.num("features")))), real(radius))
 		}
-		if theorem == "hidden-iterates" { // rounding to the grid moves both states, and is in s
+		if theorem == "hidden-iterates" { // rounding to the grid moves both states, so that s includes it
 			step := add(move, mul(real(2, r.num("noise.grid")), root(real(coordinates(pr)))))
 			return hidden(r, step, c, diameter, int(s.num("steps")))
 		}
@@ -140,12 +144,12 @@ func certificate(p, pr, r node) *big.Float {
 			}
 			sum = add(sum, delta)
 		}
-		if theorem == "average" { // of iterates of norm r: their partial sums are rounded
+		if theorem == "average" { // the partial sums of iterates of norm r are rounded
 			enough("an average", x.num("output_error"), s.num("steps")/2*radius)
 			return add(quo(sum, real(s.num("steps"))), real(2, x.num("output_error")))
 		}
 		return delta
-	case "mean-gradient": // section 3.7; in float32 but for networks, and in other query groups, neighbours share the error of their kernel (section 4.2)
+	case "mean-gradient": // section 3.7; in float32 (except for networks) and in query groups, neighbours share the error of their kernel (section 4.2)
 		exact, least = mul(grouped(pr)[0], real(pr.num("constants.pair_diameter"))), max(2*(pr.num("constants.lipschitz")+pr.num("mean_error")),
 			map[bool]float64{true: 0x1p53 * pr.num("mean_error")}[(pr.num("mean_error") < 0x1p-36*pr.num("constants.lipschitz") || pr.text("constants.origin") == clippedTerms) && len(pr.list("groups")) == 0])
 	case "signed-sums": // section 11.3, with weights of at most 1
@@ -168,13 +172,13 @@ func certificate(p, pr, r node) *big.Float {
 	return add(exact, real(2, x.num("error")))
 }
 
-// enough refuses a rounding error that is less than one rounding of a number that may be this large (section 4.1).
+// enough refuses a rounding error that is less than one rounding of a number as large as size (section 4.1).
 func enough(what string, stated, size float64) {
 	refuse(stated < 0x1p-53*size*(1-1e-9), "the rounding error of %s, %v, is less than one rounding of it", what, stated)
 }
 
-// weights refuses weights that a run gives with a probability below 1e-12 (section 12.7), and another share of noise in them than
-// that of the plan.
+// weights refuses weights that a run gives with a probability below 1e-12 (section 12.7). It also refuses a share of
+// noise in the weights that differs from the plan's.
 func weights(m, p, pr, r node) {
 	d, T, eta, radius, length := coordinates(pr), p.num("schedule.steps"), p.num("schedule.step_size"), pr.num("radius"), 0.
 	for _, w := range m.list("weights") {
@@ -192,7 +196,7 @@ func weights(m, p, pr, r node) {
 	if r.text("certificate.theorem") == "hidden-iterates" {
 		far, usual = T*far, usual*math.Sqrt(left(1-eta*pr.num("l2"), T))
 	}
-	if !moments(p) && pr.text("loss.form") == "score" && eta*pr.num("l2") <= 2 { // from 0 on, by steps of gradients
+	if !moments(p) && pr.text("loss.form") == "score" && eta*pr.num("l2") <= 2 { // gradient steps that start from 0
 		most = min(radius, T*eta*(pr.num("constants.lipschitz")+pr.num("mean_error"))+far)
 	}
 	if m.get("report.noise_to_radius") != nil && !moments(p) {
@@ -201,8 +205,8 @@ func weights(m, p, pr, r node) {
 	above("the norm that weights of such a run have, but for a probability below 1e-12,", most*(1+1e-6), real(min(length, 1e300)), math.MaxFloat64)
 }
 
-// coordinates is the length of the parameter: d, or for symmetric matrices d (d + 1)/2 (section 2.5); 1 where sensitivities are in the
-// norm of the noise, without a problem.
+// coordinates returns the length of the parameter: d, or d (d + 1)/2 for symmetric matrices (section 2.5). Without a
+// problem it is 1, because the sensitivities are in the norm of the noise.
 func coordinates(pr node) float64 {
 	if pr.value == nil {
 		return 1

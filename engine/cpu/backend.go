@@ -12,9 +12,9 @@ import (
 // Method selects how sums over all pairs are computed.
 type Method int
 
-// The methods.
+// The methods compute the same sums at different costs.
 const (
-	Auto       Method = iota // the cheaper one by a model of cost in public numbers
+	Auto       Method = iota // the cheapest method by a cost model in public numbers
 	Direct                   // every pair, O(n^2)
 	NearLinear               // Chebyshev expansions, O(n)
 	Sorted                   // sorted scores, O(n log n)
@@ -35,34 +35,36 @@ func (m Method) String() string {
 	return "unknown"
 }
 
-// Backend computes on the CPU. The zero value uses all processors and chooses
-// the method.
+// Backend computes sums on the CPU. The zero value uses all processors and chooses the
+// method.
 type Backend struct {
-	// Workers is the number of goroutines of an Evaluator; 0 or less means
-	// GOMAXPROCS. It changes the time, never the result.
+	// Workers is the number of goroutines of an Evaluator. If it is 0 or less, GOMAXPROCS
+	// applies. Workers changes the running time but not the result.
 	Workers int
 	// Method is the method for AllPairs; the zero value is Auto.
 	Method Method
-	// Float32 computes all pairs of an engine.MahalanobisLogistic in float32, which is about
-	// twice as fast. Roundoff grows to some 10^-5 and 10^-6 of a gradient per pair, but what one
-	// record changes of it does not grow with n (engine.QueryBounds.Neighbour). Plan fails for other
-	// metric losses; scores stay in float64.
+	// Float32 makes the backend compute all pairs of an engine.MahalanobisLogistic in float32. This
+	// is about twice as fast. The roundoff grows to about 10^-5 to 10^-6 of a gradient per pair, but
+	// the change of the roundoff by one record does not grow with n (engine.QueryBounds.Neighbour).
+	// Plan fails for other metric losses. Score losses are still computed in float64.
 	Float32 bool
-	// Variant selects the implementation of the inner loops; the zero value is the
-	// fastest one of this processor. Plan fails for one that it lacks. The bits of
-	// results depend on it; the method and Bounds do not.
+	// Variant selects the implementation of the inner loops. The zero value selects the
+	// fastest variant of this processor. Plan fails for a variant that this processor
+	// does not support. The bits of results depend on the variant, but the method and
+	// Bounds do not.
 	Variant kernels.Variant
-	// Team shares the work of each sum among processes, with the same bits for any number of
-	// them; nil is this process alone. Every member plans the same problems, binds its
-	// engine.Share of the same records, and calls the same sums. There are no PrefixPairs and no
-	// sorted method in a team: both go through all records in one order.
+	// Team shares the work of each sum among processes. The bits of results are the same for any
+	// number of processes. If Team is nil, this process computes alone. Every member plans the
+	// same problems, binds its engine.Share of the same records and calls the same sums. A team
+	// has no PrefixPairs and no sorted method, because PrefixPairs and the sorted method process
+	// all records in one order.
 	Team engine.Team
 }
 
 var _ engine.Backend = Backend{}
 
-// Instructions names the fastest kernels.Variant of this processor, which the zero Backend uses: the
-// bits of results depend on it.
+// Instructions returns the name of the fastest kernels.Variant of this processor. The zero Backend
+// uses this variant. The bits of results depend on the variant.
 func Instructions() (string, error) {
 	set, err := kernels.Select(kernels.Best)
 	if err != nil {
@@ -74,12 +76,12 @@ func Instructions() (string, error) {
 // Name returns "cpu".
 func (Backend) Name() string { return "cpu" }
 
-// Plan returns the kernel for a problem with an engine.ScoreLoss or engine.MetricLoss
-// that is smooth or an engine.ScalarLoss, or with any other loss whose Constants have
-// Smoothness +Inf, pair by pair. It wraps engine.ErrUnsupported for other
-// losses, for query groups (see engine.Grouped), for Method NearLinear if the loss is not an engine.AnalyticLoss or its expansion
-// does not converge over the public range, and for Method Sorted if the slope is not
-// piecewise linear there.
+// Plan returns the kernel for a problem. The loss may be an engine.ScoreLoss or an engine.MetricLoss if it is smooth
+// or is an engine.ScalarLoss. Any other loss must have Constants with Smoothness +Inf, and it is computed pair by
+// pair. For other losses and for query groups (see engine.Grouped), Plan returns an error wrapping
+// engine.ErrUnsupported. It also returns such an error for Method NearLinear if the loss is not an
+// engine.AnalyticLoss, or if its expansion does not converge over the public range. For Method Sorted it returns such
+// an error if the slope is not piecewise linear on the public range.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if b.Method < Auto || b.Method > Sorted {
 		return nil, fmt.Errorf("cpu: Backend.Method is %d, want Auto, Direct, NearLinear or Sorted", b.Method)
@@ -132,8 +134,9 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 	case k.logistic:
 		k.dphi = kernels.LogisticSlope
 	case !k.scores.Smooth():
-		// Scores must not depend on what else is in a block (engine.Kernel): the plain
-		// kernels sum every row alike, the vector ones need not.
+		// Scores must not depend on the other rows of a block (engine.QueryBounds.Sum).
+		// The plain kernels sum every row in the same way, but the vector kernels need
+		// not.
 		if k.set, err = kernels.Select(kernels.Generic); err != nil {
 			return nil, err
 		}
@@ -175,9 +178,9 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 // kernel is a planned problem. It is immutable.
 type kernel struct {
 	problem engine.Problem
-	rows    int // at most; in an evaluator the number of rows
+	rows    int // largest number of rows; in an evaluator the number of rows
 	set     *kernels.Set
-	moves   *kernels.Set // of numbers, which rounds nothing
+	moves   *kernels.Set // moves numbers without rounding
 	loss    engine.ScoreLoss
 	dphi    func(u float64) float64 // phi'
 	block   func(u []float64)       // dphi of a slice, nil if there is no faster way
@@ -186,13 +189,14 @@ type kernel struct {
 	workers int
 	method  Method
 	team    engine.Team // nil alone
-	// logistic reports whether dphi is kernels.LogisticSlope; factored, that moreover
-	// LogisticTile and LogisticSlopes cannot overflow on the public range.
+	// logistic reports whether dphi is kernels.LogisticSlope. factored reports whether
+	// dphi is kernels.LogisticSlope and LogisticTile and LogisticSlopes cannot overflow
+	// on the public range.
 	logistic, factored bool
 
-	steps     []engine.Piece   // of phi', sorted only
-	bins      int              // of the score range, near-linear only
-	expansion engine.Expansion // of one bin against any other
+	steps     []engine.Piece   // steps of phi', for the sorted method only
+	bins      int              // bins of the score range, for the near-linear method only
+	expansion engine.Expansion // expansion for one bin and any other bin
 
 	blockRows int // rows summed into one accumulator before it is flushed
 	chunkRows int // rows of one job, a multiple of blockRows
@@ -204,13 +208,13 @@ func (k *kernel) Problem() engine.Problem { return k.problem }
 // Method returns "direct", "near-linear" or "sorted".
 func (k *kernel) Method() string { return k.method.String() }
 
-// terms is the number of Chebyshev terms per bin.
+// terms returns the number of Chebyshev terms per bin.
 func (k *kernel) terms() int { return k.expansion.Terms }
 
 // Limits of the fixed grid.
 const (
 	minBlockRows = 256     // bounds the depth of sums over rows
-	maxBlockRows = 2048    // for rows with few of many features
+	maxBlockRows = 2048    // for rows that store few of many features
 	coefRows     = 4096    // records whose c are computed at a time, blocks of rows
 	leastChunk   = 2048    // rows of a chunk, fewer of more than 32 features
 	maxChunks    = 128     // bounds the number of partial sums
@@ -218,9 +222,9 @@ const (
 	prefixJob    = 32      // blocks of one job of PrefixPairs
 )
 
-// planGrid fixes how rows are cut into blocks and chunks, from their number, d and the
-// number of stored features per row. For fewer rows a chunk has no more blocks. A block costs one pass over d floats, so
-// rows with few stored features get longer blocks.
+// planGrid determines how rows are cut into blocks and chunks. It uses the number of rows, d and the number of stored
+// features per row. The number of blocks of a chunk does not increase if there are fewer rows. A block costs one pass
+// over d floats, so rows with few stored features get longer blocks.
 func (k *kernel) planGrid() {
 	p := k.problem
 	k.blockRows = minBlockRows
@@ -233,8 +237,9 @@ func (k *kernel) planGrid() {
 	k.chunkRows = (rows + k.blockRows - 1) / k.blockRows * k.blockRows
 }
 
-// Share implements engine.Share: of the near-linear method whole chunks. Pairs one by one
-// need all records, and so do persons, whose chunks are cut from the private number of rows.
+// Share is called by engine.Share. For the near-linear method it returns whole chunks.
+// Methods that visit single pairs need all records. Persons also need all records, because
+// their chunks are cut from the private number of rows.
 func (k *kernel) Share(rank int) (from, to int) {
 	if k.method != NearLinear || k.problem.ByPerson() {
 		return 0, k.problem.N
@@ -245,7 +250,7 @@ func (k *kernel) Share(rank int) (from, to int) {
 
 func (k *kernel) chunks() int { return (k.rows + k.chunkRows - 1) / k.chunkRows }
 
-// slopes replaces numbers by phi'.
+// slopes replaces the numbers of u by phi'.
 func (k *kernel) slopes(u []float64) {
 	if k.factored {
 		k.set.LogisticSlopes(u)
@@ -260,5 +265,5 @@ func (k *kernel) slopes(u []float64) {
 	}
 }
 
-// sumsLen is the number of sums of powers of q labels.
+// sumsLen returns the number of sums of powers for q labels.
 func (k *kernel) sumsLen(q int) int { return q * k.bins * k.terms() }

@@ -7,9 +7,9 @@ import (
 	"dyad/engine"
 )
 
-// fits returns an error unless the records have the shape, the bounds and the numbers
-// of stored features per row and of different labels of the problem. The roundoff
-// bound would not hold for others.
+// fits returns an error unless the records have the shape and the bounds of the problem,
+// and no more stored features per row and no more different labels than the problem
+// allows. The roundoff bound would not hold for other records.
 func fits(p engine.Problem, r *engine.Records) error {
 	if r != nil && r.IsShard() {
 		return p.Fits(r)

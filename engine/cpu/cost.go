@@ -6,9 +6,10 @@ import (
 	"dyad/engine"
 )
 
-// Costs in nanoseconds of one core with the best variant, measured by BenchmarkCosts in
-// bench/results/costs-xeon-2.5GHz.txt. Only their ratios matter: they place the crossover
-// between methods; kernel.seconds adds what all methods have in common.
+// These costs are in nanoseconds of one core with the best variant. BenchmarkCosts
+// measured them (bench/results/costs-xeon-2.5GHz.txt). Only the ratios of the costs
+// matter, because they determine the crossover between methods. kernel.seconds adds the
+// costs that all methods have in common.
 const (
 	nsFactoredPair = 0.35  // LogisticTile, per unordered pair
 	nsLogisticPair = 2.9   // LogisticPairTile, per unordered pair
@@ -25,23 +26,24 @@ const (
 	nsStep         = 3.2   // Merge, per record and step
 	nsStepCall     = 530   // a step of a pair of labels
 	nsSortedCall   = 170   // fixed
-	nsFeature      = 0.8   // of a record that is read from memory for a score, and again for the sum
-	nsProduct      = 0.06  // of metrics, per ordered pair and feature
+	nsFeature      = 0.8   // per feature of a record that is read from memory for a score, and again for the sum
+	nsProduct      = 0.06  // metric losses, per ordered pair and feature
 )
 
-// The kernels take 1 + 4k terms of a bin, at most 33. Powers of more would lose digits:
-// noise in Chebyshev coefficients grows by up to (1 + sqrt 2)^p in them, 3e12 for 33 terms.
+// The kernels use 1 + 4k terms for a bin, and at most 33. More powers would lose digits:
+// converting p Chebyshev coefficients to coefficients of powers amplifies errors by up to
+// (1 + sqrt 2)^p, which is 3e12 for 33 terms.
 const maxTerms, termStep = 33, 4
 
-// planExpansion chooses the number of bins that minimises nearCost. It reports
-// false if there is no expansion.
+// planExpansion chooses the number of bins that minimises nearCost. It returns false if
+// there is no expansion.
 //
-// More bins mean fewer terms per record, but a node matrix of (bins terms)^2.
-// The truncation error is set to a quarter unit roundoff of sup |phi'|, so it
-// never decides the bound.
+// More bins mean fewer terms per record, but a node matrix of (bins terms)^2. The
+// truncation error is set to a quarter of a unit roundoff of sup |phi'|, so it never
+// dominates the bound.
 func (k *kernel) planExpansion() bool {
 	loss, ok := k.loss.(engine.AnalyticLoss)
-	if !ok || !k.scores.Smooth() { // a sum of interpolants is not a sum of terms of pairs: engine.Kernel
+	if !ok || !k.scores.Smooth() { // a sum of interpolants is not a sum of terms of pairs: engine.QueryBounds.Sum
 		return false
 	}
 	size := loss.StripBound(k.scores.Margin, 0)
@@ -67,13 +69,13 @@ func (k *kernel) planExpansion() bool {
 	return k.bins > 0
 }
 
-// fewLabels reports whether the near-linear method takes as many labels as the problem has.
+// fewLabels reports whether the near-linear method supports the number of labels of the problem.
 func (k *kernel) fewLabels() bool { return k.problem.LabelLimit() <= maxClasses }
 
-// counts are how often each cost of a method is met.
+// counts holds, for each cost of a method, the number of times that it occurs.
 type counts []float64
 
-// cost is the time at the given costs.
+// cost returns the time at the given costs in nanoseconds.
 func (c counts) cost(ns ...float64) (sum float64) {
 	for i, count := range c {
 		sum += ns[i] * count
@@ -81,9 +83,10 @@ func (c counts) cost(ns ...float64) (sum float64) {
 	return sum
 }
 
-// nearCounts counts, for q labels, records, terms of records, groups of a block, records that
-// are grouped by bin, products of q(q-1) node matrices and calls. A group of a block is
-// filled up by 4 positions.
+// nearCounts returns the counts of the near-linear method for q labels: records, terms of
+// records, groups of blocks, records that are grouped by bin, products of q(q-1) node
+// matrices, rows of these matrices, and calls. On average, padding adds 4 positions to a
+// group of a block.
 func (k *kernel) nearCounts() counts {
 	n, p, q := float64(k.problem.N), float64(k.terms()), float64(k.problem.LabelLimit())
 	groups := math.Ceil(n/min(coefRows, max(leastChunk, n/maxChunks))) * q * float64(k.bins)
@@ -95,14 +98,14 @@ func (k *kernel) nearCounts() counts {
 	return counts{n, (n + 4*groups) * p, groups, grouped, q * (q - 1) * nodes * nodes, q * (q - 1) * nodes, 1}
 }
 
-// nearCost is the cost of c by the near-linear method.
+// nearCost returns the cost of computing c by the near-linear method.
 func (k *kernel) nearCost() float64 {
 	return k.nearCounts().cost(nsPoint, nsTerm, nsGroup, nsGrouped, nsNode, nsNodeRow, nsNearCall)
 }
 
-// directCounts counts pairs of the factored logistic loss, of the logistic loss and of
-// others, for two labels of equal frequency or for any labels, where all pairs are visited,
-// and calls.
+// directCounts returns the counts of the direct method: pairs of the factored logistic
+// loss, pairs of the logistic loss, pairs of other losses, and calls. For two labels it
+// assumes equal frequencies. For more labels all pairs are visited.
 func (k *kernel) directCounts() counts {
 	n := float64(k.problem.N)
 	pairs := n * n / 4
@@ -118,25 +121,26 @@ func (k *kernel) directCounts() counts {
 	return counts{0, 0, pairs, 1}
 }
 
-// directCost is the cost of c by the direct method.
+// directCost returns the cost of computing c by the direct method.
 func (k *kernel) directCost() float64 {
 	return k.directCounts().cost(nsFactoredPair, nsLogisticPair, nsPair, nsDirectCall)
 }
 
-// sortedCounts counts, for q labels, records, records that meet a step with another label,
-// pairs of labels that do, and calls.
+// sortedCounts returns the counts of the sorted method for q labels: records, combinations
+// of a record with a step and another label, combinations of a step with a pair of labels,
+// and calls.
 func (k *kernel) sortedCounts() counts {
 	n, q := float64(k.problem.N), float64(k.problem.LabelLimit())
 	steps := float64(len(k.steps))
 	return counts{n, n * steps * (q - 1), steps * q * (q - 1) / 2, 1}
 }
 
-// sortedCost is the cost of c by the sorted method.
+// sortedCost returns the cost of computing c by the sorted method.
 func (k *kernel) sortedCost() float64 {
 	return k.sortedCounts().cost(nsSorted, nsStep, nsStepCall, nsSortedCall)
 }
 
-// cheapest is the method of least cost of those that the loss has.
+// cheapest returns the method with the least cost among the methods that are available for the loss.
 func (k *kernel) cheapest(nearLinear, sorted bool) Method {
 	method, cost := Direct, k.directCost()
 	if nearLinear {
@@ -185,16 +189,16 @@ func (k *kernel) seconds(p engine.Pairs) float64 {
 	return 1e-9 * (cost + 2*nsFeature*float64(k.problem.N)*float64(features))
 }
 
-// Bytes of a record that evaluators hold, by method (TestBytes).
+// These are the bytes that evaluators hold for each record, by method (TestBytes).
 const (
 	bytesNear    = 10
 	bytesBinned  = 13
 	bytesSorted  = 42
 	bytesDirect  = 50
 	bytesMetric  = 40
-	bytesCommon  = 1 << 17 // whatever n is; of pairs:
+	bytesCommon  = 1 << 17 // for any n; the following constants are for pairs
 	bytesTiles   = 3 << 18
-	bytesStripes = 16 // of a metric, per d^2 and number
+	bytesStripes = 16 // metric losses, for each of d^2 numbers
 )
 
 func (k *kernel) bytes() float64 {

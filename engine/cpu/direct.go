@@ -8,8 +8,8 @@ import (
 	"dyad/kernels"
 )
 
-// The fixed grid of the direct method. A tile stays in the first-level cache;
-// stripes of rows are the jobs; a panel of columns bounds the partial sums.
+// The direct method has a fixed grid. A tile stays in the first-level cache. Stripes of
+// rows are the jobs. A panel of columns bounds the partial sums.
 const (
 	tileRows   = 256
 	tileCols   = 512
@@ -28,8 +28,8 @@ type side struct {
 // direct computes c by visiting every pair of different labels once.
 type direct struct {
 	e *evaluator
-	// slot[i] >= 0 is the place of record i among the rows, -1-slot[i] >= 0 that
-	// among the columns. It is nil when both sides are all records.
+	// If slot[i] >= 0, it is the place of record i among the rows. Otherwise -1-slot[i]
+	// is its place among the columns. slot is nil if each side has all records.
 	slot       []int32
 	rows, cols side
 	factored   bool
@@ -76,7 +76,7 @@ func newDirect(e *evaluator) *direct {
 
 func (m *direct) stripes() int { return (len(m.rows.sum) + m.stripe - 1) / m.stripe }
 
-// prepare computes the scores and the sums over both sides.
+// prepare computes the scores, and the sums over rows and over columns.
 func (m *direct) prepare(ctx context.Context, w []float64) error {
 	e := m.e
 	err := forEach(ctx, e.kernel.workers, e.chunks(), func(worker, chunk int) {
@@ -137,8 +137,8 @@ func (m *direct) place(s []float64, slot []int32) {
 	}
 }
 
-// stripeSums adds the pairs of one stripe of rows and one panel of columns. It
-// returns early when ctx is done.
+// stripeSums adds the pairs of one stripe of rows with one panel of columns. It returns
+// early when ctx is done.
 func (m *direct) stripeSums(ctx context.Context, tile []float64, job, p0, p1 int) {
 	part := m.partial[job*m.panel:][:p1-p0]
 	clear(part)
@@ -183,8 +183,9 @@ func (m *direct) sumTile(col, work []float64, r0, r1, c0, c1 int) {
 	kernels.PairTile(r.sum[r0:r1], col, r.s[r0:r1], r.y[r0:r1], c.s[c0:c1], c.y[c0:c1], skip, m.e.dphi)
 }
 
-// block implements coefficients. LogisticTile sums sigma = -phi', to be
-// multiplied by the label difference; PairTile includes it.
+// block implements coefficients. The sums of LogisticTile are sums of sigma = -phi' and
+// must be multiplied by the label difference. The sums of PairTile include the label
+// difference.
 func (m *direct) block(_ int, c []float64, from int) {
 	row, col := 2.0, 2.0
 	if m.factored {

@@ -8,8 +8,8 @@ import (
 	"dyad/engine"
 )
 
-// evaluator holds the records and all scratch space of a kernel: O(n + d) floats
-// and at most maxPartials of partial sums.
+// evaluator holds the records and all scratch space of a kernel. The scratch space has
+// O(n + d) floats, and at most maxPartials floats of partial sums.
 type evaluator struct {
 	*kernel
 	planned *kernel
@@ -20,12 +20,12 @@ type evaluator struct {
 	first, last int // chunks of this process: from first to last-1
 	base        int // the row of the data set that row 0 of x is
 
-	// values are Problem.LabelLimit labels: those that occur in increasing order, the
-	// last of them repeated. nil if there are too many.
+	// values has Problem.LabelLimit labels: the labels that occur, in increasing order,
+	// with the last label repeated. It is nil if there are too many labels.
 	values []float64
 	class  []uint8 // index into values
 
-	// all prepares c for all pairs; nil until the first call for all pairs.
+	// all computes c for all pairs. It is nil until the first call for all pairs.
 	all     coefficients
 	partial []float64 // chunks * d sums of rows
 	rowWork []rowScratch
@@ -33,21 +33,22 @@ type evaluator struct {
 	jobSums []float64 // partial sums of prefix jobs
 }
 
-// coefficients computes c for all pairs in two steps.
+// coefficients computes c for all pairs in two steps: prepare and block.
 type coefficients interface {
-	// prepare computes from w whatever c depends on.
+	// prepare computes from w the numbers on which c depends.
 	prepare(ctx context.Context, w []float64) error
-	// block sets c to c_from, c_(from+1), ...: coefRows of them, or fewer at the end of a
-	// chunk, from the beginning of the chunk or a multiple of coefRows after it.
+	// block sets c to c_from, c_(from+1), .... It sets coefRows numbers, or fewer at the
+	// end of a chunk. from is the first row of a chunk, or a multiple of coefRows after
+	// it.
 	block(worker int, c []float64, from int)
 }
 
-// rowScratch is what one worker needs for X^T c.
+// rowScratch is the scratch space of one worker for X^T c.
 type rowScratch struct{ c, acc []float64 }
 
-// Bind implements engine.Kernel. Besides shape and bounds it fails if a row
-// stores more features than Problem.NonZerosPerRow, because the roundoff bound
-// would not hold.
+// Bind implements engine.Kernel. It fails if the shape or the bounds of the records
+// differ from the problem. It also fails if a row stores more features than
+// Problem.NonZerosPerRow, because the roundoff bound would not hold.
 func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if err := fitsShard(k.problem, r); err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	return e, e.classify(context.Background())
 }
 
-// bind makes the evaluator of features with the labels and persons of r.
+// bind returns the evaluator for the features x with the labels and persons of r.
 func (k *kernel) bind(x matrix, r *engine.Records) *evaluator {
 	e := &evaluator{kernel: k, planned: k, x: x, y: r.Labels(), persons: newRowsOfPersons(r)}
 	if e.persons != nil {
@@ -84,12 +85,13 @@ func (k *kernel) bind(x matrix, r *engine.Records) *evaluator {
 	return e
 }
 
-// maxClasses is the largest number of different labels that an evaluator sorts
-// records by.
+// maxClasses is the largest number of different labels by which an evaluator sorts
+// records.
 const maxClasses = 16
 
-// classify finds the labels that occur on any rank, if the problem allows at most maxClasses.
-// Its shape and the work per record depend on the problem only, not on the labels that occur.
+// classify finds the labels that occur on any rank, if the problem allows at most maxClasses
+// labels. The length of values and the work per record depend only on the problem, and not on
+// the labels that occur.
 func (e *evaluator) classify(ctx context.Context) error {
 	limit := e.problem.LabelLimit()
 	if limit > maxClasses {
@@ -111,7 +113,7 @@ func (e *evaluator) classify(ctx context.Context) error {
 		e.class[j] = uint8(i)
 	}
 	for len(values) < limit {
-		values = append(values, values[len(values)-1]) // of no record: sums over it are 0
+		values = append(values, values[len(values)-1]) // no record has this label: sums over it are 0
 	}
 	e.values = values
 	return nil
@@ -136,9 +138,8 @@ func (e *evaluator) Close() error {
 	return nil
 }
 
-// Sum implements engine.Evaluator. It fails if W is longer than
-// Problem.Radius by more than engine.RadiusSlack, relatively, because the
-// roundoff bound would not hold.
+// Sum implements engine.Evaluator. It fails if ||W|| exceeds Problem.Radius by a relative
+// amount above engine.RadiusSlack, because the roundoff bound would not hold.
 func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
 	if err := e.problem.CheckGradient(ctx, dst, &q); err != nil {
 		return err
@@ -152,7 +153,7 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 	return e.allPairs(ctx, dst, q.W)
 }
 
-// prepare makes what c of all pairs depends on.
+// prepare computes the numbers on which c of all pairs depends.
 func (e *evaluator) prepare(ctx context.Context, w []float64) error {
 	if e.all == nil {
 		e.all = e.newMethod()
@@ -216,10 +217,10 @@ func (e *evaluator) chunk(i int) (from, to int) {
 	return i*e.chunkRows - e.base, min((i+1)*e.chunkRows, e.kernel.rows) - e.base
 }
 
-// errTeamPrefix is the error of pairs of one record with those before it.
+// errTeamPrefix is the error for PrefixPairs in a team.
 var errTeamPrefix = fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without a team", engine.ErrUnsupported)
 
-// newMethod returns the planned method.
+// newMethod returns the implementation of the planned method.
 func (e *evaluator) newMethod() coefficients {
 	switch e.method {
 	case NearLinear:

@@ -7,9 +7,10 @@ import (
 	"dyad/kernels"
 )
 
-// matrix is the feature matrix of Records: dense, dense in float32, in compressed rows, or rows of a
-// dense one in an order of their own. It is the one place where rows of records are fetched for sums:
-// whatever the storage, these are sums of the same numbers by the same kernels, to the same bits.
+// matrix is the feature matrix of Records. It is dense, dense in float32, in compressed rows, or
+// consists of rows of a dense matrix in another order. All sums read rows of records through a
+// matrix. For every storage, the same kernels sum the same numbers, so the bits of the sums are the
+// same.
 type matrix struct {
 	set    *kernels.Set
 	d      int
@@ -19,11 +20,11 @@ type matrix struct {
 	index  []int32
 	value  []float64
 
-	part []float32 // stored rows, of records in an order of their own
+	part []float32 // stored rows, if the records are in another order
 	at   []int32   // the row of each record in part
 
 	records *engine.Records
-	room    *sync.Pool // of *[]float64, for rows that are copied
+	room    *sync.Pool // pool of *[]float64 for rows that are copied
 }
 
 func newMatrix(r *engine.Records, set *kernels.Set) matrix {
@@ -38,7 +39,7 @@ func newMatrix(r *engine.Records, set *kernels.Set) matrix {
 	return m
 }
 
-// copied calls use with room for rows.
+// copied calls use with scratch space for the given number of rows.
 func (m matrix) copied(rows int, use func(room []float64)) {
 	room := m.room.Get().(*[]float64)
 	if len(*room) < rows*m.d {
@@ -48,11 +49,11 @@ func (m matrix) copied(rows int, use func(room []float64)) {
 	m.room.Put(room)
 }
 
-// copiedRows is how many rows dots copies at a time, a multiple of those that its kernels take
-// together.
+// copiedRows is the number of rows that dots copies at a time. It is a multiple of the number
+// of rows that the kernels process together.
 const copiedRows = 256
 
-// dots sets dst to the scores of len(dst) rows from the given one on.
+// dots sets dst to the scores of len(dst) rows, beginning with row from.
 func (m matrix) dots(dst, w []float64, from int) {
 	switch {
 	case m.dense != nil:
@@ -74,7 +75,7 @@ func (m matrix) dots(dst, w []float64, from int) {
 	}
 }
 
-// add adds len(c) rows from the given one on, times c.
+// add adds len(c) rows, each multiplied by its number in c, beginning with row from.
 func (m matrix) add(acc, c []float64, from int) {
 	switch {
 	case m.dense != nil:
@@ -102,7 +103,7 @@ func (m matrix) gatherDots(dst, w []float64, rows []int32) {
 	}
 }
 
-// gatherAdd adds selected rows times c.
+// gatherAdd adds the selected rows, each multiplied by its number in c.
 func (m matrix) gatherAdd(acc, c []float64, rows []int32) {
 	switch {
 	case m.dense != nil:
@@ -114,7 +115,7 @@ func (m matrix) gatherAdd(acc, c []float64, rows []int32) {
 	}
 }
 
-// gathered calls use with copies of the selected rows and their places there.
+// gathered calls use with copies of the selected rows and with the places of the rows in the copy.
 func (m matrix) gathered(rows []int32, use func(x []float64, rows []int32)) {
 	m.copied(len(rows), func(room []float64) {
 		places := make([]int32, len(rows))
@@ -126,8 +127,9 @@ func (m matrix) gathered(rows []int32, use func(x []float64, rows []int32)) {
 	})
 }
 
-// rows returns count rows from the given one on as a dense count x d matrix, in dst or, if
-// they are stored like that, in place.
+// rows returns count rows, beginning with row from, as a dense count x d matrix. If the
+// rows are stored in this form, the result is a part of the stored matrix. Otherwise it is
+// a copy in dst.
 func (m matrix) rows(dst []float64, from, count int) []float64 {
 	if m.dense != nil {
 		return m.dense[from*m.d:][:count*m.d]
@@ -135,7 +137,7 @@ func (m matrix) rows(dst []float64, from, count int) []float64 {
 	return m.records.Rows(dst, from, count)
 }
 
-// difference sets dst (length d) to row i minus row j.
+// difference sets dst, which has length d, to row i minus row j.
 func (m matrix) difference(dst []float64, i, j int) {
 	switch {
 	case m.dense != nil:

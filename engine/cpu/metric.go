@@ -7,9 +7,10 @@ import (
 	"dyad/kernels"
 )
 
-// metricEvaluator holds the records and all scratch space of a metricKernel:
-// O(n + d^2) floats, tiles of O(d) floats for each worker, partialFloats of partial
-// sums, and X W if it has at most productFloats.
+// metricEvaluator holds the records and all scratch space of a metricKernel. The scratch
+// space has O(n + d^2) floats, tiles of O(d) floats for each worker, and partialFloats
+// floats of partial sums. It also holds X W if this product has at most productFloats
+// floats.
 type metricEvaluator struct {
 	*metricKernel
 	planned *metricKernel
@@ -31,7 +32,7 @@ type metricEvaluator struct {
 	work []metricScratch
 }
 
-// metricScratch is what one worker needs. m is metricRows, or n if that is less.
+// metricScratch is the scratch space of one worker. m is the minimum of metricRows and n.
 type metricScratch struct {
 	x, xw    []float64 // m x d: rows of X, or differences of rows, and their product with W
 	xt       []float64 // d x m: the transpose of x
@@ -49,7 +50,7 @@ type metricScratch struct {
 	failed bool // PrefixPairs.Order has an entry out of range
 }
 
-// scratch makes the scratch space of the given number of workers.
+// scratch allocates the scratch space of the given number of workers.
 func (e *metricEvaluator) scratch(workers int, tiles bool) {
 	d, m := e.x.d, min(metricRows, e.rows)
 	for len(e.work) < workers {
@@ -88,9 +89,9 @@ func (e *metricEvaluator) Close() error {
 	return nil
 }
 
-// Sum implements engine.Evaluator. It fails if W is longer than
-// Problem.Radius by more than engine.RadiusSlack, relatively, because the roundoff
-// bound would not hold. W need not be positive semidefinite.
+// Sum implements engine.Evaluator. It fails if ||W|| exceeds Problem.Radius by a relative
+// amount above engine.RadiusSlack, because the roundoff bound would not hold. W need not
+// be positive semidefinite.
 func (e *metricEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
 	if err := e.problem.CheckGradient(ctx, dst, &q); err != nil {
 		return err
@@ -171,9 +172,10 @@ func (e *metricEvaluator) allPairs(ctx context.Context) error {
 	return nil
 }
 
-// reduce runs jobs that each fill one slot of partial and, if panel is not 0, of partialCol, and
-// adds the slots to sum and to the columns from p0 on in the order of the jobs, so the number of
-// slots does not matter. In a team a rank runs the jobs of its share of the stripes.
+// reduce runs jobs. Each job fills one slot of partial and, if panel is not 0, one slot of
+// partialCol. reduce adds the slots to sum and to the columns in the order of the jobs, so the
+// result does not depend on the number of slots. In a team, a rank runs the jobs of its share of
+// the stripes.
 func (e *metricEvaluator) reduce(ctx context.Context, sum []float64, jobs, slots int, run func(worker, job, slot int), panel int, columns []float64) error {
 	size := len(sum)
 	mine, end := engine.OwnShare(e.team, max(jobs, e.stripes()))
@@ -204,23 +206,23 @@ func (e *metricEvaluator) reduce(ctx context.Context, sum []float64, jobs, slots
 	return nil
 }
 
-// gatherSlots completes the slots of count jobs from the first one on, with a row of length numbers
-// each.
+// gatherSlots completes the slots of count jobs, beginning with job first, from all ranks. The slot
+// of a job is a row of length numbers.
 func (e *metricEvaluator) gatherSlots(ctx context.Context, m []float64, first, count, length int) error {
 	if e.team == nil {
 		return nil
 	}
 	counts, at := make([]int, e.team.Size()), make([]int, e.team.Size())
 	for r := range counts {
-		from, to := engine.ShareOf(e.team, r, e.stripes()) // all pairs have no more jobs
+		from, to := engine.ShareOf(e.team, r, e.stripes()) // the number of jobs of all pairs is at most the number of stripes
 		at[r] = min(max(from-first, 0), count) * length
 		counts[r] = min(max(to-first, 0), count)*length - at[r]
 	}
 	return e.team.AllGather(ctx, m, counts, at)
 }
 
-// ownProducts computes x_i^T W x_i for the rows of a stripe, and keeps X W if there is
-// room.
+// ownProducts computes x_i^T W x_i for the rows of a stripe. It stores X W if memory for
+// X W was allocated.
 func (e *metricEvaluator) ownProducts(worker, job int) {
 	s, d := &e.work[worker], e.x.d
 	for i0 := job * e.stripe; i0 < min((job+1)*e.stripe, e.rows); i0 += metricRows {
@@ -243,9 +245,9 @@ func (e *metricEvaluator) timesW(xw, x []float64, m int) {
 	e.set.AddProducts(xw, e.x.d, x, e.w, m, e.x.d, e.x.d)
 }
 
-// stripePairs adds the part of M = X^T U X of a stripe of rows and the panel of
-// columns from p0 on to sum, sets part to the column sums of U, and adds its row sums
-// to rowSum. It returns early when ctx is done.
+// stripePairs adds to sum the part of M = X^T U X that belongs to a stripe of rows and
+// the panel of columns from p0 on. It sets part to the column sums of this part of U, and
+// adds the row sums to rowSum. It returns early when ctx is done.
 func (e *metricEvaluator) stripePairs(ctx context.Context, s *metricScratch, sum, part []float64, job, p0 int) {
 	d, p1 := e.x.d, p0+len(part)
 	clear(part)
@@ -276,7 +278,7 @@ func (e *metricEvaluator) stripePairs(ctx context.Context, s *metricScratch, sum
 	}
 }
 
-// start begins a block of m rows from i0 on.
+// start returns the sums of a block of m rows from i0 on.
 func (e *metricEvaluator) start(s *metricScratch, xw []float64, i0, m int) interface{ Sums(cx, row []float64) } {
 	own, y := e.own[i0:i0+m], e.y[i0:i0+m]
 	if e.single {
@@ -290,7 +292,7 @@ func (e *metricEvaluator) start(s *metricScratch, xw []float64, i0, m int) inter
 	return s.block
 }
 
-// addColumns adds the pairs of the block in hand with the columns [c0, c1).
+// addColumns adds the pairs of the current block with the columns [c0, c1).
 func (e *metricEvaluator) addColumns(s *metricScratch, col []float64, c0, c1, skip int) {
 	if e.single {
 		r := e.narrow
@@ -303,7 +305,7 @@ func (e *metricEvaluator) addColumns(s *metricScratch, col []float64, c0, c1, sk
 	s.block.Add(col, e.x.rows(s.right, c0, c1-c0), e.own[c0:c1], e.y[c0:c1], skip)
 }
 
-// diagonal adds the upper triangle of X^T diag(C1) X over a stripe to sum, with C1 in
+// diagonal adds the upper triangle of X^T diag(C1) X over a stripe to sum. C1 is in
 // rowSum.
 func (e *metricEvaluator) diagonal(ctx context.Context, s *metricScratch, sum []float64, job int) {
 	d := e.x.d
@@ -314,12 +316,12 @@ func (e *metricEvaluator) diagonal(ctx context.Context, s *metricScratch, sum []
 	}
 }
 
-// triangleBand is the number of rows of a d x d sum that are computed from the same
-// first column on.
+// triangleBand is the number of rows of a d x d sum that are computed from a common first
+// column on.
 const triangleBand = 24
 
-// addWeighted adds sum_i c_i x_i x_i^T to the upper triangle of sum, with x_i in the
-// columns of xt. What it writes below the diagonal has no meaning.
+// addWeighted adds sum_i c_i x_i x_i^T to the upper triangle of sum. The columns of xt
+// are the x_i. The numbers that it writes below the diagonal have no meaning.
 func (s *metricScratch) addWeighted(add func(dst []float64, stride int, a, b []float64, m, n, k int), sum, c []float64, d int) {
 	m := len(c)
 	xt, weighted := s.xt[:d*m], s.weighted[:d*m]

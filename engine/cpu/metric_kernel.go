@@ -8,21 +8,21 @@ import (
 	"dyad/kernels"
 )
 
-// The fixed grid of metric losses. A tile is a few hundred kilobytes for any d
-// below 256; its rows and columns are summed over a panel of columns before they
-// meet other rows.
+// Metric losses have a fixed grid. A tile takes a few hundred kilobytes for any d below
+// 256. Its row and column sums are computed over a panel of columns before other rows are
+// processed.
 const (
 	metricRows    = 96
 	metricCols    = kernels.MetricTileCols
 	metricPanel   = 8160 // columns, a multiple of metricCols
-	metricStripes = 64   // at most, of rows; they are the jobs
+	metricStripes = 64   // largest number of stripes of rows; the stripes are the jobs
 	metricJob     = 16   // blocks of metricRows records of one job of PrefixPairs
 )
 
 // metricKernel is a planned problem with a MetricLoss. It is immutable.
 type metricKernel struct {
 	problem engine.Problem
-	rows    int // at most; in an evaluator the number of rows
+	rows    int // largest number of rows; in an evaluator the number of rows
 	set     *kernels.Set
 	loss    engine.MetricLoss
 	slopes  func(u []float64) // replaces margins by phi'
@@ -35,8 +35,8 @@ type metricKernel struct {
 	panel   int         // columns that are summed together, a multiple of metricCols
 
 	// Limits of memory; they do not change results.
-	partialFloats int // in partial sums of d^2 numbers, if more than one such sum
-	productFloats int // in X W; it is computed again for each panel if it has more
+	partialFloats int // floats in partial sums of d^2 numbers, if there is more than one partial sum
+	productFloats int // floats in X W; a larger X W is computed again for each panel
 }
 
 // planMetric returns the kernel for a valid problem with a MetricLoss.
@@ -68,7 +68,7 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kerne
 		k.slopes = form.Scalar().Slopes
 		k.tiles = k.slopes
 	case scalar:
-		// As for scores: margins must not depend on what else is in a block.
+		// Margins must not depend on the other rows of a block, for the same reason as scores.
 		if k.set, err = kernels.Select(kernels.Generic); err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kerne
 	return k, nil
 }
 
-// planGrid fixes how rows are cut into jobs. For fewer rows neither is longer.
+// planGrid determines how rows are cut into jobs. If there are fewer rows, neither stripes nor panels become longer.
 func (k *metricKernel) planGrid() {
 	blocks := (k.rows + metricRows - 1) / metricRows
 	k.stripe = (blocks + metricStripes - 1) / metricStripes * metricRows
@@ -117,8 +117,8 @@ func (k *metricKernel) Method() string {
 
 func (k *metricKernel) stripes() int { return (k.rows + k.stripe - 1) / k.stripe }
 
-// slots is the number of jobs that run between two reductions. It limits memory
-// and changes no result.
+// slots returns the number of jobs that run between two reductions. It limits memory and
+// does not change results.
 func (k *metricKernel) slots(jobs int) int {
 	d := k.problem.D
 	return min(jobs, max(k.partialFloats/d/d, 1))

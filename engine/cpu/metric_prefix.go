@@ -8,9 +8,9 @@ import (
 	"dyad/kernels"
 )
 
-// prefixPairs sets the upper triangle of total to sum c_i v_i v_i^T with
-// v_i = x_T - x_i, in blocks of metricRows rows and jobs of metricJob blocks, each
-// summed in order. It costs 3 d^2 multiplications per pair.
+// prefixPairs sets the upper triangle of total to sum c_i v_i v_i^T with v_i = x_T - x_i.
+// It sums blocks of metricRows rows in order, and jobs of metricJob blocks in order. It
+// costs 3 d^2 multiplications per pair.
 func (e *metricEvaluator) prefixPairs(ctx context.Context, q engine.PrefixPairs) error {
 	current := int32(q.T)
 	if q.Order != nil {
@@ -50,8 +50,8 @@ func (e *metricEvaluator) prefixJobs(ctx context.Context, q engine.PrefixPairs, 
 	}, 0, nil)
 }
 
-// prefixRun adds sum c_i v_i v_i^T over the rows [from, to) of the order to the upper
-// triangle of sum. It returns early when ctx is done.
+// prefixRun adds sum c_i v_i v_i^T to the upper triangle of sum, where i runs over the
+// places [from, to) of order. It returns early when ctx is done.
 func (e *metricEvaluator) prefixRun(ctx context.Context, s *metricScratch, sum []float64, order []int32, from, to int, current int32) {
 	n, d, label := uint32(len(e.y)), e.x.d, e.y[current]
 	for ; from < to && ctx.Err() == nil; from += metricRows {

@@ -9,12 +9,12 @@ import (
 
 const (
 	u32 = 0x1p-24 // roundoff of float32
-	// spread32 is the range of features and labels whose products are normal numbers of
-	// float32.
+	// spread32 bounds the range of features and labels whose products are normal float32
+	// numbers.
 	spread32 = 0x1p10
 )
 
-// planSingle checks that pairs in float32 are within the range of their proof.
+// planSingle checks that the problem is within the range of the proof for pairs in float32.
 func (k *metricKernel) planSingle(logistic bool) error {
 	b, m := k.problem.Bounds, k.limits
 	if !logistic {
@@ -31,36 +31,39 @@ func (k *metricKernel) planSingle(logistic bool) error {
 	return nil
 }
 
-// singleRoundoff is roundoff over all pairs in float32, without the last summand for
+// singleRoundoff returns roundoff for all pairs in float32, without the last summand for
 // float64.
 //
-// Notation as at roundoff, q Q = largest, and w = 2^-24. x^_j is x_j rounded to float32.
+// The notation is as at roundoff. q Q = largest, w = 2^-24, and x^_j is x_j rounded to float32.
 //
 // A product of a margin takes part in kernels.MetricMarginDepth(d) roundings of float32,
-// besides those of float64. Their absolute values add up to V. So a margin has an error of
-// at most dV + gamma V with gamma the float32 analogue of g(MetricMarginDepth(d)), its slope
-// C times that and 10 w Q (kernels.MetricBlock32), and one label is rounded to float32: a
-// coefficient has an error of at most
+// besides the roundings of float64. The absolute values of the products add up to at most V.
+// So a margin has an error of at most dV + gamma V, where gamma is the float32 analogue of
+// g(MetricMarginDepth(d)). The slope has an error of at most C (dV + gamma V) + 10 w Q
+// (kernels.MetricBlock32). One label is rounded to float32. So a coefficient has an error of
+// at most
 //
 //	E = q (C (dV + gamma V) + 12 w Q).
 //
-// Row sums over a tile, column sums over a block and products over a span, of rounded
-// features, take at most T, T and Z roundings of float32. T is singleDepth and covers the
-// rounding of the label of a row, Z is singleSpanDepth. For an unordered pair with
-// coefficient c the result has
+// Row sums over a tile and column sums over a block take at most T roundings of float32.
+// Products with rounded features over a span take at most Z roundings. T is singleDepth
+// and includes the rounding of the label of a row. Z is singleSpanDepth. For an unordered
+// pair with coefficient c the result has
 //
 //	2 (c x_i x_i^T + c x_j x_j^T - c (x_i x_j^T + x_j x_i^T))
 //
-// with three computed c: of a row, of a column, and in c_ij x_j. So errors of coefficients
-// add at most 8 R^2 E for a pair, the sums 2 R^2 2 T w qQ and 4 R^2 (Z + 1) w qQ, and
-// float64 as at roundoff:
+// with three computed c: in a row sum, in a column sum, and in c_ij x_j. So for a pair,
+// errors of coefficients add at most 8 R^2 E, and the sums add at most 2 R^2 2 T w qQ and
+// 4 R^2 (Z + 1) w qQ. The roundings of float64 add as much as at roundoff. Altogether the
+// bound is
 //
 //	n (n-1) R^2 (4 E + 2 qQ w (T + Z + 1) + 4 qQ g(allDepth)).
 //
-// Underflow of float32 loses at most 2^-149 in an operation. Features and labels are
-// between 1/spread32 and spread32 in size and q (1 + A) <= MaxLogisticMargin32, so no factor
-// of an operand is above 2^37 and that of a margin is within 2^-100 for each feature; the
-// other operations are within that of their unit, too.
+// Underflow of float32 loses at most 2^-149 in an operation. The bounds of features and
+// labels are between 1/spread32 and spread32, and q (1 + A) <= MaxLogisticMargin32. So no
+// factor of an operand is above 2^37, and the loss of a margin is within 2^-100 for each
+// feature. The loss of every other operation is also within 2^-100 of the unit of its
+// result.
 func (k *metricKernel) singleRoundoff() float64 {
 	R, n := k.problem.Bounds.FeatureNorm, float64(k.problem.N)
 	e := 4*k.singleCoefficientError() +
@@ -69,32 +72,35 @@ func (k *metricKernel) singleRoundoff() float64 {
 	return n*(n-1)*R*R*e*k.singleSecondOrder() + k.singleUnderflow()
 }
 
-// neighbourRoundoff is engine.QueryBounds.Neighbour: roundoff but for all pairs in
-// float32. Notation as at singleRoundoff.
+// neighbourRoundoff returns engine.QueryBounds.Neighbour. It is smaller than roundoff
+// only for all pairs in float32, and otherwise equal to roundoff. The notation is as at
+// singleRoundoff.
 //
-// Claim. Where record k changes, the error over all pairs changes by at most twice
+// Claim. If record k changes, the error over all pairs changes by at most twice
 //
 //	(n-1) R^2 (8 E + qQ w (2 T (F_T + 1) + 4 Z (F_Z + 1) + 4)) + 4 n (n-1) R^2 qQ g(allDepth)
 //
-// with F_Z = kernels.MetricSpan32 and F_T = singleTerms, for the numbers of terms of a sum.
+// where F_Z = kernels.MetricSpan32 and F_T = singleTerms are the numbers of terms of sums.
 //
 // Proof. The computed margin and coefficient of a pair are functions of its two records,
-// their order and W. Proof: kernels.MetricBlock32 computes them by the same operations
-// whatever the other rows and columns are, x_i^T W and x_i^T W x_i come from one row, and
-// rounding to float32 does. The same is true of x^_j. So the errors of coefficients and of
-// x^_j of pairs without k are the same in both data sets, and cancel. Those of the n-1
-// unordered pairs with k are at most 8 R^2 E + 4 R^2 qQ w each, in either data set.
+// their order and W. The reasons are as follows. kernels.MetricBlock32 computes margins
+// and coefficients by the same operations whatever the other rows and columns are. x_i^T W
+// and x_i^T W x_i depend on one row only. A number rounded to float32 depends on this
+// number only. The same holds for x^_j. So for pairs without k, the errors of coefficients
+// and of x^_j are the same for the two data sets, and cancel. For each of the n-1
+// unordered pairs with k these errors are at most 8 R^2 E + 4 R^2 qQ w, for each of the
+// two data sets.
 //
-// Which pairs a sum in float32 has depends on n alone. One without k has the same terms in the
-// same order, hence the same bits, in both data sets, and so the same error. Every other
-// record i has one sum of C1 with k, of at most F_T terms: of its row if i < k, of its
-// column if i > k. Its error is at most T w F_T qQ, in either data set. The sums of record k
-// itself have n-1 terms: (n-1) T w qQ. Errors of C1 count 2 R^2 times. Likewise the sum c_ij x_j
-// over the span with k, if i < k, is within Z w F_Z qQ R, those of k together within
-// (n-1) Z w qQ R, and they count 4 R times. The roundings of float64 are bounded in either data set by the
-// last summand. QED
+// The pairs of a sum in float32 depend on n alone. A sum without k has the same terms in the same order
+// for the two data sets, hence the same bits and the same error. Every other record i has one sum of C1
+// that contains k, with at most F_T terms. It is a sum of the row of i if i < k, and of the column of i if
+// i > k. Its error is at most T w F_T qQ for each data set. The sums of record k itself have n-1 terms, so
+// their error is at most (n-1) T w qQ. Errors of C1 are multiplied by 2 R^2. Likewise, if i < k, the sum
+// of c_ij x_j over the span that contains k has an error of at most Z w F_Z qQ R. The sums of record k
+// together have an error of at most (n-1) Z w qQ R. These errors are multiplied by 4 R. For each data set,
+// the last summand bounds the roundings of float64. QED
 //
-// Relatively to the sensitivity 2 (n-1) Dg none of this grows with n but for the last summand.
+// Relative to the sensitivity 2 (n-1) Dg, only the last summand grows with n.
 func (k *metricKernel) neighbourRoundoff(pairs engine.Pairs) float64 {
 	all := k.roundoff(pairs)
 	if q, ok := pairs.(engine.AllPairs); !ok || q.N != k.problem.N || !k.single {
@@ -107,41 +113,42 @@ func (k *metricKernel) neighbourRoundoff(pairs engine.Pairs) float64 {
 	return min(all, (n-1)*R*R*e*k.singleSecondOrder()+2*k.singleUnderflow())
 }
 
-// Sums of pairs in float32 (kernels.MetricBlock32): the depth of a sum of C1, over a tile of
-// a row or a block of a column, and its number of terms; and the depth over a span.
+// These constants describe sums of pairs in float32 (kernels.MetricBlock32). singleDepth is
+// the depth of a sum of C1 over a tile of a row or a block of a column, and singleTerms is
+// its number of terms. singleSpanDepth is the depth of a sum over a span.
 const (
 	singleDepth     = max(metricCols, metricRows/8+8)
 	singleTerms     = max(metricCols, metricRows)
 	singleSpanDepth = metricCols + kernels.MetricSpan32/metricCols + 1
 )
 
-// largest is the largest coefficient.
+// largest returns the bound q Q of coefficients.
 func (k *metricKernel) largest() float64 { return k.limits.Labels * k.limits.Slope }
 
-// singleCoefficientError is E.
+// singleCoefficientError returns E.
 func (k *metricKernel) singleCoefficientError() float64 {
 	m, depth := k.limits, float64(kernels.MetricMarginDepth(k.problem.D))*u32
 	margin := m.MarginErr + depth/(1-depth)*m.Margin
 	return m.Labels * (m.Curvature*margin + 12*u32*m.Slope)
 }
 
-// relativeError is the largest of the first-order errors, relatively to its quantity.
+// relativeError returns the largest of the first-order errors, each relative to its quantity.
 func (k *metricKernel) relativeError() float64 {
 	return max(k.singleCoefficientError()/k.largest(), (singleDepth+singleSpanDepth)*u32, engine.Gamma(k.allDepth()))
 }
 
-// singleSecondOrder covers products of error terms; there are fewer than 16 below
-// 2^-8.
+// singleSecondOrder returns a factor that covers products of error terms. There are fewer
+// than 16 terms, each below 2^-8.
 func (k *metricKernel) singleSecondOrder() float64 { return 1 + 16*k.relativeError() + 0x1p-20 }
 
-// singleUnderflow covers underflow of float32.
+// singleUnderflow returns a bound of the errors by underflow of float32.
 func (k *metricKernel) singleUnderflow() float64 {
 	m, R, n := k.limits, k.problem.Bounds.FeatureNorm, float64(k.problem.N)
 	return 16 * n * n * R * R * float64(k.problem.D+8) * (1 + m.Labels) * (1 + m.Curvature*m.Labels) * 0x1p-100
 }
 
-// narrow holds the inputs of pairs in float32: every number is a function of its own
-// record, rounded.
+// narrow holds the inputs of pairs in float32. Every number is computed from its own
+// record and rounded.
 type narrow struct {
 	matrix
 	dense []float32 // n x d, nil if the records are sparse
@@ -165,7 +172,7 @@ func newNarrow(x matrix, y []float64) *narrow {
 	return r
 }
 
-// rows is matrix.rows in float32.
+// rows is matrix.rows for float32.
 func (r *narrow) rows(dst []float32, from, count int) []float32 {
 	if r.start == nil {
 		return r.dense[from*r.d:][:count*r.d]

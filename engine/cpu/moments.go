@@ -35,12 +35,13 @@ func (b Backend) PlanMoments(p engine.Problem) (engine.Kernel, error) {
 	return k, nil
 }
 
-// The grid depends on n, d and the cap of rows alone: blocks of rows, whose sums are short, in about as
-// many chunks as a chunk has blocks, so that no sum is long. Chunks are cut between records, of
-// persons wherever their rows end.
+// The grid depends only on n, d and the cap on the rows of a person. Rows are summed in blocks, and
+// blocks in chunks. The number of chunks is about the number of blocks of a chunk, so no sum is long.
+// Chunks are cut between records. If records are persons, chunks are cut where the rows of a person
+// end.
 const (
-	momentRows   = 256     // of a block, at most
-	momentFloats = 1 << 20 // of a block, at most
+	momentRows   = 256     // largest number of rows of a block
+	momentFloats = 1 << 20 // largest number of floats of a block
 )
 
 // momentsKernel sums moments. It is immutable.
@@ -49,7 +50,7 @@ type momentsKernel struct {
 	set     *kernels.Set
 	workers int
 	team    engine.Team // nil alone
-	stride  int         // of a row of a block
+	stride  int         // length of a row of a block
 	block   int         // rows
 	chunk   int         // records: rows, a multiple of block, or persons
 	wide    bool        // full second moments are summed over stored features
@@ -58,14 +59,15 @@ type momentsKernel struct {
 // Problem implements engine.Kernel.
 func (k *momentsKernel) Problem() engine.Problem { return k.problem }
 
-// Method implements engine.Kernel.
+// Method implements engine.Kernel. It returns "moments".
 func (*momentsKernel) Method() string { return "moments" }
 
 func (k *momentsKernel) chunks() int { return (k.problem.N + k.chunk - 1) / k.chunk }
 
-// depth bounds the depth of every sum over the rows: a block, the additions per block of
-// a chunk (one, or AddGramAdditions to the sum of the chunk), and one per chunk; for
-// persons also the roundings of weights (docs/theory.md#person-moments).
+// depth returns a bound of the depth of every sum over the rows. It counts the sum of a
+// block, the additions for each block of a chunk (one, or AddGramAdditions to the sum of
+// the chunk), and one addition for each chunk. For persons it also counts the roundings
+// of weights (docs/theory.md#person-moments).
 func (k *momentsKernel) depth() int {
 	depth := max(kernels.AddGramDepth(k.block), kernels.AddRowsDepth(k.block)) + 1 + k.chunks()
 	blocks := k.chunk / k.block
@@ -76,20 +78,22 @@ func (k *momentsKernel) depth() int {
 	return depth + max(1, kernels.AddGramAdditions(k.block))*blocks
 }
 
-// weightRoundings is at least the number of roundings of a term of a sum by the weight of its row:
-// 2 of the weight and its product with another, 5 of two numbers times the root of it.
+// weightRoundings is an upper bound of the number of roundings that the weight of a row adds to a
+// term of a sum. There are 2 roundings for the weight and its product with another weight. There
+// are 5 roundings for two numbers that are multiplied by the root of the weight.
 const weightRoundings = 6
 
 // Bounds implements engine.Kernel (docs/theory.md#computed-moments).
 //
-// Proof. The error of a sum of products of depth k is at most gamma(k) times the sum of
-// their absolute values, and n 2^-1074 more for products that underflow (package kernels).
-// As vectors these absolute values have at most the norm n, n R and n R^2: the norm of a sum
-// is at most the sum of the norms, the vector of |a x~_j| has the norm |a| ||x~|| <= R, and
-// the matrix of |x~_i x~_j|, as its diagonal, at most ||x~||^2 <= R^2. Packing into isometric
-// coordinates adds engine.SymmetricError of the norm. For persons, n counts them: the absolute values
-// of the rows of a person have the weight 1/m each, so that their sum is at most what it is for one
-// row, and the terms that may underflow are as many as rows, with their weights and products. QED
+// Proof. The error of a sum of products of depth k is at most gamma(k) times the sum of their
+// absolute values, and n 2^-1074 more for products that underflow (package kernels). As vectors,
+// these absolute values have norms of at most n, n R and n R^2, because the norm of a sum is at most
+// the sum of the norms. The vector of |a x~_j| has the norm |a| ||x~|| <= R. The matrix of |x~_i
+// x~_j| and its diagonal have norms of at most ||x~||^2 <= R^2. Packing into isometric coordinates
+// adds engine.SymmetricError times the norm. If records are persons, n is the number of persons. The
+// absolute values of the m rows of a person have the weight 1/m, so their sum is at most the bound
+// for one row. The number of terms that may underflow is the number of rows, with their weights and
+// products. QED
 func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 	if q.Pairs != nil {
 		return engine.Unanswered()
@@ -97,7 +101,7 @@ func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 	radius, second := q.Radius, q.Second
 	n, d := float64(k.problem.N), float64(k.problem.D)
 	gamma := engine.Gamma(k.depth())
-	lost := n * 0x1p-1074 // of a coordinate
+	lost := n * 0x1p-1074 // underflow of a coordinate
 	const up = 1 + 0x1p-40
 	e := engine.QueryBounds{Positives: gamma * n * up}
 	if k.problem.ByPerson() {
@@ -108,7 +112,7 @@ func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 	if second != engine.NoSecond {
 		e.Second = ((gamma+2*engine.SymmetricError)*n*radius*radius + lost*d*d) * up
 	}
-	if w := k.wideError(); k.sumsWide(radius, second) { // which of both it is, the other storage decides
+	if w := k.wideError(); k.sumsWide(radius, second) { // the storage of the records decides which sums are used, so Bounds covers sums over all and over stored features
 		e = engine.QueryBounds{Positives: max(e.Positives, w.Positives), Sum: max(e.Sum, w.Sum), Second: max(e.Second, w.Second)}
 	}
 	return e
@@ -125,12 +129,12 @@ func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	return e, err
 }
 
-// Share implements engine.Share: whole chunks.
+// Share is called by engine.Share. It returns whole chunks.
 func (k *momentsKernel) Share(rank int) (from, to int) {
 	return k.units(engine.ShareOf(k.team, rank, k.chunks()))
 }
 
-// units are the records of the chunks from first to last-1.
+// units returns the range of the records in the chunks first to last-1.
 func (k *momentsKernel) units(first, last int) (from, to int) {
 	return min(first*k.chunk, k.problem.N), min(last*k.chunk, k.problem.N)
 }
@@ -145,27 +149,28 @@ type momentsEvaluator struct {
 	work    []momentsWork
 
 	first, last int       // chunks of this process: from first to last-1
-	totals      []float64 // of all chunks, in a team
+	totals      []float64 // totals of all chunks, in a team
 }
 
-// momentsWork is what one worker needs: a block, and the sums of a block and of a chunk.
+// momentsWork is the scratch space of one worker. It holds a block, the sums of a block and the sums of a chunk.
 type momentsWork struct {
 	weight, score, rows, sparse []float64
 	sum, square                 []float64 // of a block
 	total                       momentTotals
 }
 
-// momentTotals are sums whose vectors have stride numbers, and a matrix stride^2 of them.
+// momentTotals holds sums. A vector has stride numbers, and a matrix has stride^2 numbers.
 type momentTotals struct {
-	all         []float64 // what follows
+	all         []float64 // storage of the following slices
 	positives   *float64
 	sum, second []float64
 }
 
-// Holds reports whether evaluators are engine.Holders: a member of a team has a share of the records.
+// Holds reports whether evaluators are engine.Holders. In a team they are not, because a member has
+// only a share of the records.
 func (k *momentsKernel) Holds() bool { return k.team == nil }
 
-// Held implements engine.Holder where the kernel Holds.
+// Held implements engine.Holder if the kernel Holds.
 func (e *momentsEvaluator) Held() *engine.Records { return e.records }
 
 // Kernel implements engine.Evaluator.
@@ -177,8 +182,9 @@ func (e *momentsEvaluator) Close() error {
 	return nil
 }
 
-// Sum implements engine.Evaluator. Workers sum chunks, and add them to the total
-// in the order of the chunks; in a team every rank adds those of all in this order.
+// Sum implements engine.Evaluator. Workers sum chunks and add the sums to the total in
+// the order of the chunks. In a team, every rank adds the sums of all chunks in this
+// order.
 func (e *momentsEvaluator) Sum(ctx context.Context, all []float64, m engine.Query) error {
 	dst, err := e.problem.CheckMoments(ctx, all, m)
 	if err != nil {
@@ -231,7 +237,7 @@ func (e *momentsEvaluator) Sum(ctx context.Context, all []float64, m engine.Quer
 	return nil
 }
 
-// packUpper is engine.Symmetric.Pack for rows that start every stride numbers.
+// packUpper is engine.Symmetric.Pack for a matrix whose rows begin at multiples of stride.
 func packUpper(dst, m []float64, d, stride int) {
 	for i := range d {
 		row := m[i*stride:]
@@ -255,7 +261,7 @@ func (k *momentsKernel) newTotals(second engine.SecondMoments) momentTotals {
 	return momentTotals{all: all, positives: &all[k.stride+length], sum: all[:k.stride], second: all[k.stride:][:length]}
 }
 
-// prepare makes the scratch space of workers.
+// prepare allocates the scratch space of the workers.
 func (e *momentsEvaluator) prepare(workers int, second engine.SecondMoments) {
 	if len(e.work) < workers {
 		e.work = make([]momentsWork, workers)
@@ -283,7 +289,7 @@ type momentPass struct {
 
 	centre []float64
 	model  []float64 // stride numbers, or nil
-	short  float64   // of clip: R, rounded down enough
+	short  float64   // bound used by clip: R, rounded down enough
 }
 
 func newMomentPass(e *momentsEvaluator, m engine.Query) *momentPass {
@@ -369,7 +375,7 @@ func (p *momentPass) add(w *momentsWork, from, count int) {
 	}
 }
 
-// weigh multiplies the weights of terms, of rows from the given one on, by those of persons.
+// weigh multiplies the weights of the terms of rows, beginning with row from, by the weights of their persons.
 func (p *momentPass) weigh(weight []float64, from int) {
 	if p.persons == nil {
 		return
@@ -379,7 +385,7 @@ func (p *momentPass) weigh(weight []float64, from int) {
 	}
 }
 
-// weighRows multiplies count rows by the roots of the weights of persons.
+// weighRows multiplies count rows, beginning with row from, by the square roots of the weights of their persons.
 func (p *momentPass) weighRows(rows []float64, from, count int) {
 	if p.persons == nil {
 		return
@@ -396,13 +402,13 @@ func (p *momentPass) weighRows(rows []float64, from, count int) {
 	}
 }
 
-// clip sets dst, rows of stride numbers, to x~ of the count rows x of d numbers.
+// clip sets the rows of dst to x~ of the count rows x. A row of dst has stride numbers, and a row of x has d numbers.
 //
-// Proof that ||x~|| <= R. Let u = 2^-53, z the computed x - c, q the computed sum of its d
-// squares, of depth at most d/2 + 6 <= d + 8, e = (d + 24) 2^-51 = 4 (d + 24) u < 2^-18, and
-// short <= R (1 - e)(1 + 2u). Numbers are far from overflow (R and the norms of x and c are
-// at most 2^500), and squares that underflow change q by less than d 2^-1074 <= d 2^-74 R^2.
-// So ||z||^2 <= q (1 + 2 (d + 9) u) + d 2^-74 R^2.
+// Proof that ||x~|| <= R. Let u = 2^-53, let z be the computed x - c, and let q be the
+// computed sum of its d squares, of depth at most d/2 + 6 <= d + 8. Let e = (d + 24) 2^-51 =
+// 4 (d + 24) u < 2^-18, and short <= R (1 - e)(1 + 2u). Numbers are far from overflow (R and
+// the norms of x and c are at most 2^500), and squares that underflow change q by less than
+// d 2^-1074 <= d 2^-74 R^2. So ||z||^2 <= q (1 + 2 (d + 9) u) + d 2^-74 R^2.
 //   - The computed short/sqrt(q) is at least 1, and x~ = z: q <= short^2 (1 + 5u), so ||z||^2
 //     <= R^2 (1 - 2e + e^2)(1 + 2 (d + 14) u) <= R^2, as 2e = 8 (d + 24) u.
 //   - Otherwise x~_j is z_j s rounded, s the computed short/sqrt(q): ||x~|| <= R (1 - e)(1 + 6u)
@@ -413,20 +419,21 @@ func (p *momentPass) clip(dst, x []float64, count int) {
 	p.set.ClipRows(dst, x, p.centre, count, p.short)
 }
 
-// dotsGroups is count, rounded up to whole groups of kernels.Dots.
+// dotsGroups returns count, rounded up to a multiple of the group size of kernels.Dots.
 func dotsGroups(count int) int {
 	return (count + kernels.DotsRows - 1) / kernels.DotsRows * kernels.DotsRows
 }
 
 // slopes replaces the shares t in weight by a = sigmoid(w.x~ + c) - t of the clipped rows. rows
-// are whole groups of kernels.Dots: those beyond weight are left from other blocks, and their
-// scores are not used.
+// holds whole groups of kernels.Dots. Rows beyond len(weight) are left over from other blocks,
+// and their scores are not used.
 //
 // Proof that |a| <= 1 and that a is a function of one record, w and c (docs/theory.md#damped-steps).
-// A score is a sum of products of a row and w in an order that d alone decides (kernels.Dots for
-// whole groups, a test over every variant), far from overflow by Query.Validate, so it is a
-// number. kernels.Sigmoid maps it alone to a number in [0, 1], as computed: 1/(1 + e) with e >= 0,
-// or e <= 1. t is in [0, 1], and rounding keeps the order of s - t, -1 and 1. QED
+// A score is a sum of products of a row and w in an order that depends on d alone (kernels.Dots for
+// whole groups; a test checks every variant). Query.Validate keeps scores far from overflow, so a
+// score is a number. kernels.Sigmoid maps each score alone to a number s that is in [0, 1] as
+// computed: 1/(1 + e) with e >= 0, or e with e <= 1. t is in [0, 1], and rounding keeps the order of
+// s - t, -1 and 1. QED
 func (p *momentPass) slopes(weight, score, rows []float64) {
 	p.set.Dots(score, rows, p.model)
 	for i := range score {
@@ -438,7 +445,7 @@ func (p *momentPass) slopes(weight, score, rows []float64) {
 	}
 }
 
-// turnstile lets jobs pass in their order.
+// turnstile lets jobs proceed one after the other, in their order.
 type turnstile struct {
 	sync.Mutex
 	passed *sync.Cond
@@ -447,8 +454,8 @@ type turnstile struct {
 
 func (t *turnstile) init() { t.passed = sync.NewCond(t) }
 
-// take calls f when all jobs before this one have taken their turn. Every job that is
-// started must take its turn, and jobs must be started in order.
+// take calls f after all earlier jobs have taken their turn. Every job that is started
+// must take its turn, and jobs must be started in order.
 func (t *turnstile) take(job int, f func()) {
 	t.Lock()
 	defer t.Unlock()

@@ -7,43 +7,47 @@ import (
 	"dyad/engine"
 )
 
-// Full second moments of wide sparse records are sums over the stored features. A clipped record is x~ = s (x - c) *exactly*, for the
-// centre c and the number s <= 1 that clipScale computes from x, c and R alone, so that
+// Full second moments of wide sparse records are computed as sums over the stored features. A clipped record is x~ = s
+// (x - c) *exactly*, for the centre c and the number s <= 1 that clipScale computes from x, c and R alone, so that
 //
 //	sum a x~ = sum a s x - (sum a s) c,   sum x~ x~^T = G - b c^T - c b^T + S c c^T,   G = sum s^2 x x^T, b = sum s^2 x, S = sum s^2,
 //
 // and every entry of G is summed over the records in their order, by one worker.
 const (
-	leastWide  = 513     // features, from which on it is done
-	wideChunk  = 1 << 14 // records of a sum that is added to the total as one
+	leastWide  = 513     // least number of features for which these sums are used
+	wideChunk  = 1 << 14 // records that are summed before the sum is added to the total
 	wideRounds = 16      // roundings of a term and of the combination with the centre, at most
 
-	leastWideRadius = 0x1p-10 // of the norm bound
+	leastWideRadius = 0x1p-10 // least radius, relative to the norm bound
 )
 
-// isWide reports whether the records of a problem are summed so, in a single process: at least so many features, few of them stored.
+// isWide reports whether full second moments of the problem's records are sums over the stored features. This needs a
+// single process, at least the given number of features, and few stored features.
 func (k *momentsKernel) isWide(least int) bool {
 	p := k.problem
 	return p.D >= least && p.NonZerosPerRow > 0 && 4*p.NonZerosPerRow <= p.D && !p.ByPerson()
 }
 
-// sumsWide reports whether moments may be summed so. The radius is not much below the norm bound B of records, as the error is one of n B^2.
+// sumsWide reports whether moments may be computed as sums over the stored features. The radius must not be much below
+// the norm bound B of records, because the error is relative to n B^2.
 func (k *momentsKernel) sumsWide(radius float64, second engine.SecondMoments) bool {
 	return k.wide && second == engine.FullSecond && radius >= k.problem.Bounds.FeatureNorm*leastWideRadius
 }
 
-// wideDepth bounds the depth of every sum over the records.
+// wideDepth returns a bound of the depth of every sum over the records.
 func (k *momentsKernel) wideDepth() int {
 	return min(k.problem.N, wideChunk) + (k.problem.N+wideChunk-1)/wideChunk + wideRounds
 }
 
-// wideError is Bounds for these sums (docs/theory.md#wide-moments).
+// wideError returns Bounds for sums over the stored features (docs/theory.md#wide-moments).
 //
-// Proof. Let B bound the norms of records and of the centre, which may be longer by RadiusSlack. Each of the sums has terms that are products with at most wideRounds
-// roundings, and wideDepth counts them and the additions. Absolute values: the vector of a s |x_j| + |a| s |c_j| has a norm of at most 2 B,
-// since s <= 1, and the matrix of s^2 (|x_j| + |c_j|)(|x_k| + |c_k|) one of at most (2 B)^2. The sums b and S, of depth one chunk and one
-// more each, enter with c as factors: their errors are within the same absolute values. Off-diagonal entries are multiplied by a rounded
-// sqrt 2, relative to at most these values. Products that underflow lose 2^-1074 each, of at most 4 for an entry and record.
+// Proof. Let B bound the norms of records and of the centre; the norm of the centre may exceed the bound by
+// RadiusSlack. The terms of each sum are products with at most wideRounds roundings. wideDepth counts these roundings
+// and the additions. For the absolute values, the vector of |a| s |x_j| + |a| s |c_j| has a norm of at most 2 B, since
+// s <= 1. The matrix of s^2 (|x_j| + |c_j|)(|x_k| + |c_k|) has a norm of at most (2 B)^2. The sums b and S are
+// multiplied by c, and their errors are within the same absolute values. The depth of each of these sums is one chunk
+// and one more. Off-diagonal entries are multiplied by a rounded sqrt 2, and this error is relative to at most the same
+// values. Each product that underflows loses 2^-1074, and an entry and record have at most 4 such products.
 func (k *momentsKernel) wideError() engine.QueryBounds {
 	n, d, bound := float64(k.problem.N), float64(k.problem.D), 2*k.problem.Bounds.FeatureNorm*(1+engine.RadiusSlack)
 	gamma, lost := engine.Gamma(k.wideDepth()), 4*n*0x1p-1074*(1+bound)*(1+bound)
@@ -55,19 +59,21 @@ func (k *momentsKernel) wideError() engine.QueryBounds {
 	}
 }
 
-// wideRecords are the numbers of each record.
+// wideRecords holds numbers computed from each record.
 type wideRecords struct {
 	signed []float64 // a s
 	square []float64 // s^2
 }
 
-// clipScale returns s <= 1 with s ||x - c|| <= R, by the squared norm of c. near is c over the stored features of x.
+// clipScale returns s <= 1 with s ||x - c|| <= R. It computes s from the squared norm of c and the stored features
+// of x.
 //
-// Proof. u = 2^-53, B >= ||x||, ||c||. The computed q is ||x - c||^2 up to E/2: c's squares, and products x_j (x_j - 2 c_j) of at most three
-// roundings, are summed with depth d and the number of stored features, and their absolute values are at most (||x|| + ||c||)^2 <= 4 B^2; so
-// the error is at most (d + stored + 8) u (1 + 2^-20) 4 B^2, and E = (d + stored + 24) 2^-50 B^2 is more than twice as much. As q <= 5 B^2,
-// E/2 >= u (q + E), so that r = fl(q + E) >= ||x - c||^2. short <= R (1 - 2^-50)(1 + u). If r <= fl(short^2), then r <= R^2. Otherwise s =
-// fl(short/fl(sqrt r)) <= R (1 - 8 u)(1 + u)^4/sqrt r <= R/sqrt r. QED
+// Proof. Let u = 2^-53, and let B bound ||x|| and ||c||. The computed q is ||x - c||^2 up to E/2. The squares of c, and
+// the products x_j (x_j - 2 c_j) with at most three roundings, are summed in a depth of d plus the number of stored
+// features. Their absolute values add up to at most (||x|| + ||c||)^2 <= 4 B^2. So the error is at most (d + stored +
+// 8) u (1 + 2^-20) 4 B^2, and E = (d + stored + 24) 2^-50 B^2 is more than twice as much. As q <= 5 B^2, E/2 >= u (q +
+// E), so that r = fl(q + E) >= ||x - c||^2. short <= R (1 - 2^-50)(1 + u). If r <= fl(short^2), then r <= R^2.
+// Otherwise s = fl(short/fl(sqrt r)) <= R (1 - 8 u)(1 + u)^4/sqrt r <= R/sqrt r. QED
 func clipScale(value []float64, index []int32, centre []float64, centreSquare, bound, radius float64) float64 {
 	q := centreSquare
 	for k, j := range index {
@@ -82,7 +88,7 @@ func clipScale(value []float64, index []int32, centre []float64, centreSquare, b
 	return min(short/math.Sqrt(r), 1)
 }
 
-// sumWide is Sum for FullSecond of wide sparse records. Its bits do not depend on the number of workers.
+// sumWide is Sum for FullSecond of wide sparse records. The bits of the result do not depend on the number of workers.
 func (e *momentsEvaluator) sumWide(ctx context.Context, dst engine.Moments, m engine.Query) error {
 	d, n := e.problem.D, e.problem.N
 	centre := m.Centre
@@ -104,7 +110,7 @@ func (e *momentsEvaluator) sumWide(ctx context.Context, dst engine.Moments, m en
 		y /= e.problem.Bounds.LabelAbs
 		a := 1.0
 		if m.Signed {
-			a = (y - m.Offset) / (1 + math.Abs(m.Offset)) // at most 1, as in add
+			a = (y - m.Offset) / (1 + math.Abs(m.Offset)) // |a| <= 1, as in add
 		}
 		all.signed[i], all.square[i] = a*s, s*s
 		positives.add(i, (1+y)/2)
@@ -157,15 +163,16 @@ func (e *momentsEvaluator) sumWide(ctx context.Context, dst engine.Moments, m en
 	})
 }
 
-// wideTotals are sums before the centre is taken out.
+// wideTotals holds the sums before the centre is subtracted.
 type wideTotals struct{ sum, first, second []float64 }
 
-// row is row i of the upper triangle, from its diagonal on.
+// row returns row i of the upper triangle, beginning with the diagonal entry.
 func (t wideTotals) row(s engine.Symmetric, i int) []float64 {
 	return t.second[s.Index(i, i):][:s.Dim-i]
 }
 
-// addWide adds records from, to, to the rows of the matrix that belong to a worker. It is false when ctx is done.
+// addWide adds the records in [from, to) to the rows of the matrix that belong to a worker. It returns false when
+// ctx is done.
 func (e *momentsEvaluator) addWide(ctx context.Context, t wideTotals, all wideRecords, from, to, worker, workers int) bool {
 	full := engine.Symmetric{Dim: e.problem.D}
 	for i := from; i < to; i++ {
@@ -189,7 +196,7 @@ func (e *momentsEvaluator) addWide(ctx context.Context, t wideTotals, all wideRe
 	return true
 }
 
-// chunkSum sums numbers in chunks of wideChunk, as the vectors are.
+// chunkSum sums numbers in chunks of wideChunk, in the same way as the vectors are summed.
 type chunkSum struct{ total, chunk float64 }
 
 // add adds number i.

@@ -16,53 +16,55 @@ const (
 	runRows = 1024
 	// maxGroups bounds the labels times bins, so that places of positions have 16 bits.
 	maxGroups = 4096
-	// keptRow is the number of stored features from which scores are kept, not computed
-	// twice.
+	// keptRow is the least number of stored features for which scores are kept and not
+	// computed twice.
 	keptRow = 3
-	// keptGroups is the number of groups up to which positions in several bins are kept.
+	// keptGroups is the largest number of groups for which positions in several bins are kept.
 	keptGroups = coefRows / 8
 )
 
-// nearLinear computes c by Chebyshev interpolation in both scores of a pair.
+// nearLinear computes c by Chebyshev interpolation in each of the two scores of a pair.
 //
-// The score range [-S, S] has B bins of half-width S/B with p nodes each. In its bin, a
-// record has a position y in [-1, 1]. The interpolant of phi' between a node and a bin is
-// a polynomial in y, so the sum over all records of a label in the bin needs the sums
-// of their y^i alone. The sums at the p nodes of a bin, one for each label and bin, are
-// interpolated in turn and evaluated at all records.
+// The score range [-S, S] has B bins of half-width S/B. Each bin has p nodes. A record
+// has a position y in [-1, 1] in its bin. The interpolant of phi' between a node and a
+// bin is a polynomial in y. So the sum over all records of a label in the bin depends
+// only on the sums of their y^i. For each label and bin, the sums of phi' at the p nodes
+// of the bin are interpolated in turn, and the interpolant is evaluated at all records.
 //
-// Records are taken in blocks of coefRows whose positions are grouped by label and bin, the
-// group of a record: sums and polynomials then run over contiguous numbers. With one bin,
-// a record's group is its label, and its place in the block never changes; of two labels
-// vector kernels need a bit a record only.
+// Records are processed in blocks of coefRows. The label and the bin of a record determine
+// its group. The positions of a block are ordered by group, so sums and polynomials run
+// over contiguous numbers. If there is only one bin, the group of a record is its label,
+// and its place in the block never changes. If there are only two labels, vector kernels
+// need one bit for each record.
 type nearLinear struct {
 	e      *evaluator
 	q      int       // labels
 	scaled []float64 // w / S, whose products with records are in [-1, 1]
 	scores []float64 // n such products, nil if they are computed twice or not needed again
-	second []uint8   // bit i%8 of number i/8: record i has the second of two labels
-	places []places  // of all blocks, unless told by bits or in too many groups
+	second []uint8   // bit i%8 of number i/8 is 1 if record i has the second of two labels
+	places []places  // places of all blocks, unless bits determine them or there are too many groups
 	kept   []float64 // positions by place of all blocks, if places depend on w
 	sums   []float64 // chunks * sumsLen(q): of powers 0 to p - 1 for each group
 	work   []nearScratch
 
 	toCoefs  []float64 // p * p: Chebyshev coefficient, node
 	toPowers []float64 // p * p: exponent, Chebyshev coefficient
-	// between[a*q+b], a > b, holds for every node m of a bin the polynomials of phi' at
-	// (y_a - y_b) times the score difference of that node and the bins at distance
-	// B-1-t, t = 0 ... 2B-2: float m*(2B-1)*p + t*p + i. The bins seen from one are then
-	// one run of B p floats.
+	// between[a*q+b], for a > b, holds polynomials of phi' for every node m of a bin. The
+	// argument of phi' is (y_a - y_b) times the score difference between the node and the
+	// bins at distance B-1-t, t = 0 ... 2B-2. Coefficient i is float m*(2B-1)*p + t*p +
+	// i. So the polynomials for one bin and all other bins are a contiguous run of B p
+	// floats.
 	between [][]float64
 
 	reversed []float64 // sums for negated scores, of each label
 	coefs    []float64 // sumsLen(q): the polynomials of all groups
 }
 
-// nearScratch is what one worker needs.
+// nearScratch is the scratch space of one worker.
 type nearScratch struct {
-	score, pos []float64 // of a block, in the order of records
+	score, pos []float64 // numbers of a block, in the order of records
 	x          []float64 // positions, then values, by place
-	weight     []float64 // of positions, for persons only
+	weight     []float64 // weights of positions, for persons only
 	places     places
 	key        []int32
 	lanes      []float64 // partial sums of each group
@@ -79,7 +81,7 @@ func newNearLinear(e *evaluator) *nearLinear {
 		reversed: make([]float64, length), coefs: make([]float64, length),
 	}
 	rows := min(coefRows, e.chunkRows)
-	// Plain Go is faster by places than by bits.
+	// Plain Go is faster with places than with bits.
 	bits := e.bins == 1 && q == 2 && e.persons == nil && e.set.Variant() != kernels.Generic
 	room := rows + 8*groups
 	m.work = make([]nearScratch, min(e.kernel.workers, max(e.chunks(), groups)))
@@ -109,7 +111,7 @@ func newNearLinear(e *evaluator) *nearLinear {
 	return m
 }
 
-// positions returns w.x / S for the records of a block, in score if they are not kept.
+// positions returns w.x / S for the records of a block. If the positions are not kept, the result is in score.
 func (m *nearLinear) positions(score []float64, from int, again bool) []float64 {
 	if m.scores != nil {
 		if score = m.scores[from:][:len(score)]; again {
@@ -120,7 +122,7 @@ func (m *nearLinear) positions(score []float64, from int, again bool) []float64 
 	return score
 }
 
-// sum adds the powers of all positions to the sums of a chunk, which are zero.
+// sum adds the powers of all positions to the sums of a chunk, which are zero before.
 func (m *nearLinear) sum(s *nearScratch, chunk int) {
 	e, p := m.e, m.e.terms()
 	length, lanes := e.sumsLen(m.q), 8*(p-1)
@@ -180,7 +182,7 @@ func (m *nearLinear) prepare(ctx context.Context, w []float64) error {
 		return err
 	}
 	sumRows(m.sums, e.sumsLen(m.q))
-	// Negated scores: the bins in reverse, odd powers negated.
+	// Negated scores have the bins in reverse order and negated odd powers.
 	for a := range m.q {
 		for bin := range e.bins {
 			to := m.reversed[(a*e.bins+e.bins-1-bin)*p:][:p]
@@ -205,8 +207,8 @@ func (m *nearLinear) prepare(ctx context.Context, w []float64) error {
 //
 //	g_k = sum_(b != a) (y_a - y_b) sum_(all records j of b) phi'((y_a - y_b)(x_k - s_j))
 //
-// For y_a < y_b the matrix equals the one of (b, a) with both scores negated: nodes and
-// bins reversed.
+// For y_a < y_b, the matrix equals the matrix of (b, a) with negated scores, so nodes and
+// bins are in reverse order.
 func (m *nearLinear) nodeSums(s *nearScratch, a, bin int) {
 	p, bins, q := m.e.terms(), m.e.bins, m.q
 	row, g := (2*bins-1)*p, s.g
@@ -245,7 +247,7 @@ func (m *nearLinear) block(worker int, c []float64, from int) {
 	m.ungroup(s, c, from, at)
 }
 
-// tables computes what does not depend on w.
+// tables computes the tables that do not depend on w.
 func (m *nearLinear) tables(p int) {
 	nodes, t := kernels.ChebyshevNodes(p)
 	powers := kernels.ChebyshevPowers(p)
@@ -253,7 +255,7 @@ func (m *nearLinear) tables(p int) {
 	for k := range p {
 		for a := range p {
 			m.toCoefs[a*p+k] = 2 / float64(p) * t[k*p+a]
-			m.toPowers[k*p+a] = 2 * powers[a*p+k] // with the factor 2 of c
+			m.toPowers[k*p+a] = 2 * powers[a*p+k] // includes the factor 2 of c
 		}
 		m.toCoefs[k] = 1 / float64(p)
 	}
@@ -277,7 +279,7 @@ func (m *nearLinear) table(label float64, nodes, powers []float64) []float64 {
 		}
 	}
 	m.e.slopes(table)
-	cheb := [2][]float64{make([]float64, (p+1)/2), make([]float64, p/2)} // of even and of odd polynomials
+	cheb := [2][]float64{make([]float64, (p+1)/2), make([]float64, p/2)} // coefficients of even and of odd polynomials
 	for v := table; len(v) > 0; v = v[p:] {
 		for a := range p {
 			cheb[a%2][a/2] = compensatedDot(m.toCoefs[a*p:(a+1)*p], v[:p], 1)
@@ -289,8 +291,9 @@ func (m *nearLinear) table(label float64, nodes, powers []float64) []float64 {
 	return table
 }
 
-// compensatedDot returns the sum of x[k*stride] y[k] with an error of u of the sum and
-// (2 n u)^2 of the absolute values, n = len(y) (Ogita, Rump and Oishi 2005, Dot2).
+// compensatedDot returns the sum of x[k*stride] y[k]. With n = len(y), its error is at
+// most u times the sum plus (2 n u)^2 times the sum of the absolute values (Ogita, Rump
+// and Oishi 2005, Dot2).
 func compensatedDot(x, y []float64, stride int) float64 {
 	var hi, lo float64
 	for k, v := range y {

@@ -11,17 +11,17 @@ import (
 	"dyad/engine"
 )
 
-// ownKernel sums the gradients of a loss that is neither an engine.ScoreLoss nor an
-// engine.MetricLoss, as somebody else's package defines it, pair by pair by its AddGrad. It is
+// ownKernel sums the gradients of a loss that another package defines and that is neither an
+// engine.ScoreLoss nor an engine.MetricLoss. It calls AddGrad of the loss for each pair. It is
 // immutable.
 //
-// The roundings of AddGrad are unknown, so no distance to an exact gradient is claimed: terms
-// are the results of AddGrad, and each is clipped to norm G. A term that is not finite counts
-// as 0. So it depends on its two records and w alone, and has norm at most G whatever AddGrad
-// does, which is what QueryBounds.Sum promises for losses that are not smooth
-// (docs/theory.md#pair-clipping). Replacing a record moves a term by at most 2 G; by the loss's
-// Dg only if that holds for its gradients, since clipping is a projection on a ball, which
-// expands no distance.
+// The roundings of AddGrad are unknown, so no distance to an exact gradient is claimed. A term
+// is the result of AddGrad, clipped to norm G. A term that is not finite counts as 0. So a term
+// depends on its two records and w alone, and its norm is at most G for every result of
+// AddGrad. This is the property that QueryBounds.Sum states for losses that are not smooth
+// (docs/theory.md#pair-clipping). Replacing a record moves a term by at most 2 G. It moves the
+// term by at most the Dg of the loss if Dg holds for the loss's gradients, because clipping is
+// a projection onto a ball, and a projection does not increase distances.
 type ownKernel struct {
 	problem engine.Problem
 	limit   float64 // G for Constants.Lipschitz
@@ -30,11 +30,11 @@ type ownKernel struct {
 	team    engine.Team // nil alone
 }
 
-// The fixed grid of own losses.
+// Losses of other packages have a fixed grid.
 const (
-	ownBlock   = 64      // terms in one sum before it meets others
-	ownStripes = 256     // jobs at most
-	ownFloats  = 1 << 24 // in partial sums, at most
+	ownBlock   = 64      // terms in one sum before it is added to other sums
+	ownStripes = 256     // largest number of jobs
+	ownFloats  = 1 << 24 // largest number of floats in partial sums
 )
 
 // planOwn returns the kernel for a valid problem with any loss.
@@ -77,12 +77,13 @@ func (b Backend) planOwn(p engine.Problem) (engine.Kernel, error) {
 // Problem returns the planned problem.
 func (k *ownKernel) Problem() engine.Problem { return k.problem }
 
-// Method returns "pair by pair".
+// Method implements engine.Kernel. It returns "pair by pair".
 func (k *ownKernel) Method() string { return "pair by pair" }
 
-// Bounds implements engine.Kernel. A computed sum of N vectors of norm at most G by a tree
-// of depth D is within gamma_D N G of the exact one, coordinate by coordinate and so in norm
-// (Higham, Accuracy and Stability, (4.4)).
+// Bounds implements engine.Kernel. Let N vectors have norms of at most G, and let a tree of
+// depth D sum them. The computed sum is within gamma_D N G of the exact sum. The bound holds
+// for the norm, because it follows from bounds for each coordinate (Higham, Accuracy and
+// Stability, (4.4)).
 func (k *ownKernel) Bounds(q engine.Query) engine.QueryBounds {
 	depth := 0
 	if !q.IsPlain() {
@@ -129,7 +130,7 @@ type ownEvaluator struct {
 	partial []float64 // stripes * ParamDim
 }
 
-// ownScratch is what one worker needs.
+// ownScratch is the scratch space of one worker.
 type ownScratch struct{ term, block, row, x, xp []float64 }
 
 // Kernel implements engine.Evaluator.
@@ -138,7 +139,7 @@ func (e *ownEvaluator) Kernel() engine.Kernel { return e.ownKernel }
 // Close implements engine.Evaluator.
 func (e *ownEvaluator) Close() error { e.partial = nil; return nil }
 
-// record is record i as the loss sees it; x is used if rows are not dense.
+// record returns record i in the form that the loss takes. It copies the features to x if rows are not dense.
 func (e *ownEvaluator) record(i int, x []float64) engine.Record {
 	return engine.Record{X: slices.Clip(e.records.Rows(x, i, 1)), Y: e.records.Label(i)}
 }
@@ -173,7 +174,7 @@ func (e *ownEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query) e
 		clear(sum)
 		for i := job * e.stripe; i < min((job+1)*e.stripe, n); i++ {
 			if e.addRow(ctx, sum, q.W, s, i, n, func(j int) int { return j }) != nil {
-				return // forEach says so
+				return // forEach returns the error
 			}
 		}
 	})
@@ -188,7 +189,8 @@ func (e *ownEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query) e
 	return nil
 }
 
-// addRow adds the terms of record i with the first records, by at, other than itself.
+// addRow adds the terms of the pairs of record i with the records at(0), ...,
+// at(records-1), except with record i itself.
 func (e *ownEvaluator) addRow(ctx context.Context, dst, w []float64, s ownScratch, i, records int, at func(int) int) error {
 	z := e.record(i, s.x)
 	clear(s.row)
@@ -211,11 +213,12 @@ func (e *ownEvaluator) addRow(ctx context.Context, dst, w []float64, s ownScratc
 	return nil
 }
 
-// clipTerm scales a term to norm at most limit, and replaces one that is not finite by 0.
+// clipTerm scales a term to norm at most limit. It replaces a term that is not finite by 0.
 //
-// The computed norm has a relative error below (len + 4) 2^-53. Terms are scaled whenever it
-// exceeds limit times 1 - slack, slack = (len + 8) 2^-51, and then to that norm with two
-// roundings a coordinate, so that their exact norm is at most limit in both cases.
+// The computed norm has a relative error below (len + 4) 2^-53. Let slack = (len + 8) 2^-51.
+// A term is scaled if its computed norm exceeds limit (1 - slack). It is then scaled to the
+// norm limit (1 - slack), with two roundings for each coordinate. So the exact norm of a
+// term is at most limit, whether the term is scaled or not.
 func clipTerm(term []float64, limit float64) {
 	var largest float64
 	for _, v := range term {
@@ -228,8 +231,8 @@ func clipTerm(term []float64, limit float64) {
 	if largest == 0 {
 		return
 	}
-	// In units of the largest coordinate nothing overflows, and what underflows is below
-	// 2^-537 of the norm.
+	// In units of the largest coordinate nothing overflows, and the numbers that
+	// underflow are below 2^-537 times the norm.
 	var square float64
 	for _, v := range term {
 		square += v / largest * (v / largest)

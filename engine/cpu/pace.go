@@ -8,20 +8,21 @@ import (
 	"dyad/engine"
 )
 
-// Pace of a machine: how long a measurement takes, and the most numbers of the records that
-// it makes up.
+// These constants limit the duration of a measurement by Pace and the number of its
+// synthetic numbers.
 const (
 	paceTime    = 20 * time.Millisecond
-	paceSeconds = 4e-3    // of one gradient, by the cost model
-	paceNumbers = 1 << 18 // and of its gradient
+	paceSeconds = 4e-3    // time of one gradient by the cost model
+	paceNumbers = 1 << 18 // largest number of numbers of the synthetic records, and of the gradient
 )
 
-// Pace measures in about 20 ms how many seconds this machine, with the workers of b, takes for a
-// second of the estimates of engine.QueryBounds, which are for one core at about 2.5 GHz. It
-// computes gradients of a smaller problem like p by the same method, on records that it makes
-// up; where p has none (query groups, moments), it takes the logistic loss. The result is an
-// estimate: a busy machine is slow, and records larger than its caches are read more slowly. It
-// is 1 if nothing can be measured.
+// Pace measures the speed of this machine, with the workers of b, in about 20 ms. It returns the
+// number of seconds that the machine takes for one second of the estimates in
+// engine.QueryBounds, which are for one core at about 2.5 GHz. Pace computes gradients of a
+// smaller problem like p by the same method, on synthetic records. If gradients of p cannot be
+// computed in this way (query groups, moments), Pace uses the logistic loss. The result is an
+// estimate: a busy machine is slower, and reading records that do not fit into its caches is
+// slower. The result is 1 if nothing can be measured.
 func (b Backend) Pace(p engine.Problem) float64 {
 	k, e, seconds := b.paced(p)
 	if e == nil {
@@ -43,10 +44,10 @@ func (b Backend) Pace(p engine.Problem) float64 {
 	return max(least, 1e-9) / seconds
 }
 
-// paced is the largest problem like p whose gradient takes about paceSeconds, bound to records
-// that are made up; nil if there is none.
+// paced returns the largest problem like p whose gradient takes about paceSeconds, bound to
+// synthetic records. It returns nil if there is no such problem.
 func (b Backend) paced(p engine.Problem) (engine.Kernel, engine.Evaluator, float64) {
-	if len(p.Groups) > 0 || p.Loss == nil || p.Loss.ParamDim(p.D) > paceNumbers { // d^2 numbers of a metric
+	if len(p.Groups) > 0 || p.Loss == nil || p.Loss.ParamDim(p.D) > paceNumbers { // a metric loss has about d^2 numbers
 		return nil, nil, 0
 	}
 	if full, err := b.Plan(p); err == nil {

@@ -10,30 +10,30 @@ import (
 	"dyad/kernels"
 )
 
-// PairForm is the form in which the loss of two embeddings f, f' of m numbers depends on them.
+// PairForm is the form of a loss of two embeddings f and f' with m numbers each.
 type PairForm int
 
-// The forms.
+// Inner, SquaredDistance and Differences are the forms, for labels y and y'.
 const (
 	Inner           PairForm = iota // phi(y y' f.f')
 	SquaredDistance                 // phi(y y' (1 - ||f - f'||^2))
-	Differences                     // slope c (f - f') with c of the squared distance and of equal labels
+	Differences                     // the slope is c (f - f'), where c depends on the squared distance and on whether the labels are equal
 )
 
-// EmbeddedPairs holds the public facts about sums over all pairs of embeddings.
+// EmbeddedPairs holds the public numbers that define sums over all pairs of embeddings.
 type EmbeddedPairs struct {
 	N, PersonRows int           // as in engine.Problem
-	Bounds        engine.Bounds // LabelAbs of labels, and FeatureNorm of the embeddings
+	Bounds        engine.Bounds // LabelAbs bounds the labels, and FeatureNorm the norm of the embeddings
 	Dim           int           // m
 	Form          PairForm
 	Of            engine.Scalar // phi; nil for Differences
-	// Coefficient is c, and Size bounds |c| ||f - f'||, for Differences only. c must be a function of its
-	// arguments alone.
+	// Coefficient is the c of Differences, and Size bounds |c| ||f - f'||. They are used for Differences
+	// only. c must be a function of its arguments alone.
 	Coefficient func(square float64, same bool) float64
 	Size        float64
 }
 
-// EmbeddedKernel is a planned EmbeddedPairs. It is immutable.
+// EmbeddedKernel is the planned method for EmbeddedPairs. It is immutable.
 type EmbeddedKernel struct {
 	EmbeddedPairs
 	rows    int // at most
@@ -44,12 +44,12 @@ type EmbeddedKernel struct {
 	panel   int
 }
 
-// panelFloats bounds the sums of the columns that are summed together.
+// panelFloats bounds the number of floats in the sums of one panel of columns.
 const panelFloats = 1 << 18
 
-// PlanEmbedded returns the kernel. It wraps engine.ErrUnsupported for float32: an error of 2^-24 of a
-// term for every pair would not be small next to the share of one record, and no bound of what one record
-// changes of it is proved.
+// PlanEmbedded returns the kernel for p. It returns an error wrapping engine.ErrUnsupported if b.Float32 is
+// set. An error of 2^-24 of a term for every pair would not be small relative to the share of one record, and
+// no bound of the change of this error by one record is proved.
 func (b Backend) PlanEmbedded(p EmbeddedPairs) (*EmbeddedKernel, error) {
 	if b.Float32 {
 		return nil, fmt.Errorf("%w: pairs of embeddings in float32: their error would grow with the number of records; leave out --precision, which is float64", engine.ErrUnsupported)
@@ -77,7 +77,7 @@ func (b Backend) PlanEmbedded(p EmbeddedPairs) (*EmbeddedKernel, error) {
 	case logistic:
 		k.slopes = clampedLogistic(set)
 	case !k.bounds.Smooth():
-		// A margin must not depend on what else is in a tile: engine.Kernel.
+		// A margin must not depend on the other rows of a tile (engine.QueryBounds.Sum).
 		if k.set, err = kernels.Select(kernels.Generic); err != nil {
 			return nil, err
 		}
@@ -92,8 +92,9 @@ func (b Backend) PlanEmbedded(p EmbeddedPairs) (*EmbeddedKernel, error) {
 	return k, nil
 }
 
-// clampedLogistic is kernels.LogisticSlopes for any margins: beyond MaxLogisticMargin the slope is within
-// e^-160 < 2^-230 of that at the clamped margin.
+// clampedLogistic returns kernels.LogisticSlopes for arbitrary margins. It clamps margins to
+// MaxLogisticMargin. Beyond MaxLogisticMargin, the slope differs from the slope at the clamped margin by
+// at most e^-160 < 2^-230.
 func clampedLogistic(set *kernels.Set) func([]float64) {
 	return func(u []float64) {
 		for i, v := range u {
@@ -103,10 +104,10 @@ func clampedLogistic(set *kernels.Set) func([]float64) {
 	}
 }
 
-// labels is q, the bound of y y'.
+// labels returns q, the bound of |y y'|.
 func (p EmbeddedPairs) labels() float64 { return p.Bounds.LabelAbs * p.Bounds.LabelAbs }
 
-// margin bounds |u|, exact and as computed.
+// margin returns a bound of |u| for exact and computed margins u.
 func (p EmbeddedPairs) margin() float64 {
 	reach := p.Bounds.FeatureNorm * p.Bounds.FeatureNorm
 	if p.Form == SquaredDistance {
@@ -115,13 +116,14 @@ func (p EmbeddedPairs) margin() float64 {
 	return p.labels() * reach * (1 + 0x1p-19)
 }
 
-// coefficientError is E: the computed coefficient of a pair, phi'(u) y y', is within q E of the exact one for
-// the embeddings given, or for a loss that is not smooth, of that with the computed slope.
+// coefficientError returns E. For the given embeddings, the computed coefficient phi'(u) y y' of a pair is
+// within q E of the exact coefficient. For a loss that is not smooth, it is within q E of the exact product
+// with the computed slope.
 //
-// A margin p (1 - (s_i + t_j - 2 x_i.x_j)), p = y y', has MetricMarginDepth(m) roundings of products whose
-// absolute values add up to q (2 + 4 F^2) at most, F the bound of embeddings: for Inner s_i = 1, t_j = 0
-// and x_i = f_i/2. s_i = ||f_i||^2 has DotDepth(m) more. The logistic slope has 16 u, see
-// ScoreRange.SlopeErr.
+// A margin is computed as p (1 - (s_i + t_j - 2 x_i.x_j)) with p = y y'. For Inner, s_i = 1, t_j = 0 and
+// x_i = f_i/2. A margin has MetricMarginDepth(m) roundings of products. Their absolute values add up to at
+// most q (2 + 4 F^2), where F is the bound of embeddings. s_i = ||f_i||^2 adds DotDepth(m) roundings. The
+// logistic slope has an error of 16 u, see ScoreRange.SlopeErr.
 func (k *EmbeddedKernel) coefficientError() float64 {
 	q := k.bounds.Slope()
 	if !k.bounds.Smooth() {
@@ -132,16 +134,17 @@ func (k *EmbeddedKernel) coefficientError() float64 {
 	return k.bounds.Curvature*margin + k.bounds.SlopeError + 20*u*q
 }
 
-// Error bounds sum_i ||computed V_i - V_i||, in the sense of engine.QueryBounds.Sum, for every data set
-// within the bounds.
+// Error returns a bound of sum_i ||computed V_i - V_i|| for every data set within the bounds. The exact
+// V_i is meant as in engine.QueryBounds.Sum.
 //
-// Proof. With a_i the weights of rows (1, or 1/m of a person with m rows), whose sum is N, V_i is
-// a_i sum_j a_j c_ij f_j times -2, or a_i sum_j a_j c_ij (f_i - f_j) times 4, or times 2 for Differences. If
-// every c_ij is off by q E, the sum over i of the norms is off by at most N^2 q E times S = 2F or 8F. A
-// product a_i a_j c_ij f_j takes part in at most depth roundings, and these products have norms of at most
-// N^2 q Q S together. For Differences, f_i - f_j rounds once relative to itself in every coordinate, so that
-// products of norm at most N^2 2 Size do. Weights add 8 u. Underflow: fewer than 2^4 rows^2 products in
-// each coordinate. QED
+// Proof. Let a_i be the weights of rows (1, or 1/m for a person with m rows). The a_i add up to N. V_i is
+// a_i sum_j a_j c_ij f_j times -2 for Inner, and a_i sum_j a_j c_ij (f_i - f_j) times 4 for SquaredDistance
+// and times 2 for Differences. If every c_ij has an error of at most q E, the sum over i of the norms of the
+// errors is at most N^2 q E times S = 2F or 8F. A product a_i a_j c_ij f_j takes part in at most depth
+// roundings, and the norms of these products add up to at most N^2 q Q S. For Differences, every coordinate
+// of f_i - f_j is rounded once, relative to itself. So the products, whose norms add up to at most N^2 2
+// Size, have this rounding error. Weights add 8 u. Fewer than 2^4 rows^2 products in each coordinate can
+// underflow. QED
 func (k *EmbeddedKernel) Error() float64 {
 	n, reach, sums := float64(k.N), k.Bounds.FeatureNorm, engine.Gamma(k.depth())
 	tiny := float64(k.rows) * float64(k.rows) * float64(k.Dim) * (1 + reach) * (1 + reach) * (1 + k.labels()) * (1 + k.bounds.Slope() + k.Size) * 0x1p-1000
@@ -155,8 +158,10 @@ func (k *EmbeddedKernel) Error() float64 {
 	return n*n*k.labels()*factor*(k.coefficientError()+(sums+8*u)*k.bounds.Slope())*secondOrder + tiny
 }
 
-// depth bounds the roundings of a product, as a term of a row and as one of a column: tiles of a panel and
-// panels; rows of a block, blocks of a stripe, stripes. It does not decrease with the number of rows.
+// depth returns a bound of the number of roundings of a product. As a term of a row, a product takes part
+// in the sums over the tiles of a panel and over the panels. As a term of a column, it takes part in the
+// sums over the rows of a block, the blocks of a stripe and the stripes. depth is nondecreasing in the
+// number of rows.
 func (k *EmbeddedKernel) depth() int {
 	row := kernels.MetricTileCols + k.panel/metricCols + 4 + (k.rows+k.panel-1)/k.panel
 	blocks := (k.rows + metricRows - 1) / metricRows
@@ -174,9 +179,9 @@ type EmbeddedSums struct {
 	persons      *rowsOfPersons
 
 	own, rowSum, colSum []float64
-	f, half             []float64 // n x m: the embeddings, and what a block multiplies
+	f, half             []float64 // n x m: the embeddings, and the matrix that a block multiplies
 	colx                []float64 // n x stride: sums of columns
-	partial, partialCol []float64 // of slots
+	partial, partialCol []float64 // partial sums of slots
 	work                []pairScratch
 }
 
@@ -199,12 +204,12 @@ func (k *EmbeddedKernel) BindEmbedded(r *engine.Records) (*EmbeddedSums, error) 
 
 func (e *EmbeddedSums) stripes() int { return (e.rows + e.stripe - 1) / e.stripe }
 
-// slots is the number of stripes whose sums of columns are kept at a time; it changes no result.
+// slots returns the number of stripes whose column sums are held at the same time. It does not change results.
 func (e *EmbeddedSums) slots() int {
 	return min(e.stripes(), max(maxPartials/(e.width*kernels.GramStride(e.Dim)), e.workers))
 }
 
-// start makes the scratch space.
+// start allocates the scratch space.
 func (e *EmbeddedSums) start() {
 	n, m, stride := e.rows, e.Dim, kernels.GramStride(e.Dim)
 	e.own, e.rowSum, e.colSum, e.colx = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n*stride)
@@ -235,8 +240,9 @@ func (e *EmbeddedSums) Close() {
 //
 //	V_i = a_i sum over rows j of other records of a_j (a_ij + b_ji),
 //
-// a_ij the slope of the loss of (f_i, f_j) in f_i, b_ji that of (f_j, f_i) in the second argument, which is equal
-// to it. The rows of f are the embeddings, of norm at most Bounds.FeatureNorm. Every pair is met once.
+// where a_ij is the slope of the loss of (f_i, f_j) in f_i, and b_ji is the slope of the loss of (f_j, f_i) in
+// its second argument. The slopes b_ji and a_ij are equal. The rows of f are the embeddings and have norms of
+// at most Bounds.FeatureNorm. Every pair is computed once.
 func (e *EmbeddedSums) Sum(ctx context.Context, v, f []float64) error {
 	n, m, stride := e.rows, e.Dim, kernels.GramStride(e.Dim)
 	if e.work == nil {
@@ -294,8 +300,8 @@ func (e *EmbeddedSums) Sum(ctx context.Context, v, f []float64) error {
 	return nil
 }
 
-// stripePairs adds the pairs of a stripe of rows with the columns from p0 to p1: those of rows to v and
-// rowSum, those of columns to colx and col. It returns early when ctx is done.
+// stripePairs adds the pairs of a stripe of rows with the columns from p0 to p1. It adds the sums of
+// rows to v and rowSum, and the sums of columns to colx and col. It returns early when ctx is done.
 func (e *EmbeddedSums) stripePairs(ctx context.Context, s *pairScratch, v, colx, col []float64, job, p0, p1 int) {
 	m, stride := e.Dim, kernels.GramStride(e.Dim)
 	for i0 := job * e.stripe; i0 < min((job+1)*e.stripe, e.rows, p1); i0 += metricRows {
@@ -344,7 +350,7 @@ func (e *EmbeddedSums) stripePairs(ctx context.Context, s *pairScratch, v, colx,
 	}
 }
 
-// columns are t_j of a tile.
+// columns returns the t_j of a tile.
 func (e *EmbeddedSums) columns(from, count int) []float64 {
 	if e.Form == Inner {
 		return e.zeros[:count]
@@ -352,8 +358,8 @@ func (e *EmbeddedSums) columns(from, count int) []float64 {
 	return e.own[from:][:count]
 }
 
-// differences adds the pairs of a tile for Differences: c (f_i - f_j) to v of row i, and its negative to sum
-// of column j, with pairs of rows of different persons only.
+// differences adds the pairs of a tile for Differences. It adds c (f_i - f_j) to v of row i, and the
+// negative vector to sum of column j. It includes only pairs of rows of different persons.
 func (e *EmbeddedSums) differences(v, sum []float64, i0, c0, count int) {
 	m, stride := e.Dim, kernels.GramStride(e.Dim)
 	for i := 0; i*m < len(v); i++ {

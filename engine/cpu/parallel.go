@@ -11,8 +11,8 @@ func forEach(ctx context.Context, workers, jobs int, work func(worker, job int))
 	return tasks.Each(ctx, workers, jobs, work)
 }
 
-// sumRows replaces the first row of a matrix of the given row length by the sum
-// of its rows, in a binary tree of depth ceil(log2 rows).
+// sumRows replaces the first row of m, a matrix with the given row length, by the sum of
+// its rows. It sums in a binary tree of depth ceil(log2 rows).
 func sumRows(m []float64, length int) {
 	rows := len(m) / length
 	for step := 1; step < rows; step *= 2 {
@@ -22,7 +22,7 @@ func sumRows(m []float64, length int) {
 	}
 }
 
-// addTo is dst[k] += x[k].
+// addTo adds x[k] to dst[k] for every k.
 func addTo(dst, x []float64) {
 	x = x[:len(dst)]
 	for k := range dst {

@@ -9,17 +9,17 @@ import (
 	"dyad/kernels"
 )
 
-// rowsOfPersons are what sums over the rows of persons need besides the rows
-// (docs/theory.md#person-sums).
+// rowsOfPersons holds the numbers that sums over the rows of persons need besides the
+// rows (docs/theory.md#person-sums).
 type rowsOfPersons struct {
-	first  []int     // row of each person, and the number of rows
-	weight []float64 // of each row: 1/m for a person with m rows
+	first  []int     // first row of each person, and the number of rows
+	weight []float64 // weight of each row: 1/m for a person with m rows
 	next   []int32   // for each row, the first row of the next person
-	most   int       // rows of a person
-	own    []float64 // for each row, its part of c within its person; not for the direct method
+	most   int       // largest number of rows of a person
+	own    []float64 // for each row, the part of c from pairs within its person; not for the direct method
 }
 
-// newRowsOfPersons is nil if each row is a record.
+// newRowsOfPersons returns nil if each row is a record.
 func newRowsOfPersons(r *engine.Records) *rowsOfPersons {
 	if !r.ByPerson() {
 		return nil
@@ -35,7 +35,7 @@ func newRowsOfPersons(r *engine.Records) *rowsOfPersons {
 	return p
 }
 
-// refuseForPersons refuses what has no sums with weights.
+// refuseForPersons returns an error for problems and methods that cannot sum with weights.
 func (b Backend) refuseForPersons(p engine.Problem) error {
 	if p.ByPerson() && b.Float32 {
 		return fmt.Errorf("%w: pairs of persons in float32; leave out --precision, which is float64", engine.ErrUnsupported)
@@ -43,11 +43,12 @@ func (b Backend) refuseForPersons(p engine.Problem) error {
 	return nil
 }
 
-// personJob is the number of persons whose own pairs are one job.
+// personJob is the number of persons whose own pairs form one job.
 const personJob = 256
 
 // ownPairs sets own to twice the sums over the pairs of rows within a person, with the
-// weight of the other row: what the sums over all rows have too much.
+// weight of the other row of each pair. The sums over all rows contain these terms, and
+// they must be subtracted.
 func (e *evaluator) ownPairs(ctx context.Context, w []float64) error {
 	p := e.persons
 	persons := len(p.first) - 1
@@ -81,7 +82,7 @@ func (e *evaluator) ownPairs(ctx context.Context, w []float64) error {
 	})
 }
 
-// pairSlope is phi'(d (s - t)) as the method of the kernel takes it.
+// pairSlope returns phi'(d (s - t)) as the method of the kernel computes it.
 func (k *kernel) pairSlope(d, s, t float64) float64 {
 	if k.method != Sorted {
 		return k.dphi(d * (s - t))
@@ -98,8 +99,10 @@ func (k *kernel) pairSlope(d, s, t float64) float64 {
 	return sum
 }
 
-// ownError is E' of docs/theory.md#person-sums: a slope by itself, up to PersonRows of them
-// one after the other. By steps it has their number of roundings more than sortedError.
+// ownError returns E' of docs/theory.md#person-sums. It is the error of a sum of up to
+// PersonRows single slopes, which are added one after the other. For the sorted method, a
+// slope is a sum over the steps. Each step adds one rounding to the roundings of
+// sortedError.
 func (k *kernel) ownError() float64 {
 	depth := engine.Gamma(k.problem.PersonRows+8) * k.scores.Slope
 	switch k.method {
@@ -115,13 +118,13 @@ func (k *kernel) ownError() float64 {
 	return 0
 }
 
-// personTile is sumTile for the pairs of rows of different persons, with both sides all rows.
+// personTile is sumTile for the pairs of rows of different persons. Each side has all rows.
 func (m *direct) personTile(col, work []float64, r0, r1, c0, c1 int) {
 	p, s, y := m.e.persons, m.rows.s, m.e.y
 	kernels.WeightedTile(m.rows.sum[r0:r1], col, s[r0:r1], y[r0:r1], p.weight[r0:r1], p.next[r0:r1], s[c0:c1], y[c0:c1], p.weight[c0:c1], c0, work, m.e.slopes)
 }
 
-// weights puts the weights of the rows of a block in their places; nil without persons.
+// weights puts the weights of the rows of a block in their places. It returns nil without persons.
 func (m *nearLinear) weights(s *nearScratch, at *places, from, count int) []float64 {
 	if m.e.persons == nil {
 		return nil
@@ -130,8 +133,8 @@ func (m *nearLinear) weights(s *nearScratch, at *places, from, count int) []floa
 	return s.weight
 }
 
-// sortWeights puts the weights of all rows in the order of the sorted scores. next are the
-// places of each stripe's rows before the scores were put there.
+// sortWeights puts the weights of all rows in the order of the sorted scores. next holds
+// the places of the rows of each stripe, from before the scores were put there.
 func (m *sorted) sortWeights(ctx context.Context, next []int32) error {
 	groups := len(m.labels)
 	err := forEach(ctx, m.e.kernel.workers, m.stripes, func(_, i int) {
@@ -149,8 +152,8 @@ func (m *sorted) sortWeights(ctx context.Context, next []int32) error {
 	})
 }
 
-// weigh multiplies c of the rows from the given one on by their weights, after their persons'
-// own pairs are taken out.
+// weigh subtracts the pairs within persons from c, and then multiplies c by the weights of
+// the rows. The first number of c belongs to row from.
 func (p *rowsOfPersons) weigh(c []float64, from int) {
 	if p.own != nil {
 		for i, v := range p.own[from:][:len(c)] {

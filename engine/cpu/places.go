@@ -5,24 +5,24 @@ import (
 	"dyad/kernels"
 )
 
-// places say where the positions of a block are.
+// places holds the places of the positions of a block.
 type places struct {
-	start []int32  // of the positions of each group, which are filled up with zeros to a multiple of 8
+	start []int32  // start of each group's positions, which are padded with zeros to a multiple of 8
 	count []int32  // records of each group
-	of    []uint16 // place of each record, unless labels are told by bits
+	of    []uint16 // place of each record, unless bits determine the labels
 }
 
 // group returns the part of x for a group.
 func (p *places) group(x []float64, g int) []float64 { return x[p.start[g]:][:(p.count[g]+7)&^7] }
 
-// put puts the positions of records in their places.
+// put writes the positions of records to their places.
 func (p *places) put(x, positions []float64) {
 	clear(x[:p.start[len(p.count)]])
 	kernels.Put(x, positions, p.of[:len(positions)])
 }
 
-// group returns the positions of a block, by group, in s.x or m.kept. Scores that are not kept
-// are put in score.
+// group returns the positions of a block, ordered by group, in s.x or m.kept. Scores that are
+// not kept are written to score.
 func (m *nearLinear) group(s *nearScratch, score []float64, from int, again bool) ([]float64, *places) {
 	e := m.e
 	switch {
@@ -57,7 +57,7 @@ func (m *nearLinear) locate(s *nearScratch, x []float64, at *places, score []flo
 	at.put(x, pos)
 }
 
-// ungroup puts the values of s.x back in the order of records.
+// ungroup writes the values of s.x to c in the order of the records.
 func (m *nearLinear) ungroup(s *nearScratch, c []float64, from int, at *places) {
 	if m.second != nil {
 		m.e.set.Join(c, s.x, m.second[from/8:])
@@ -66,14 +66,14 @@ func (m *nearLinear) ungroup(s *nearScratch, c []float64, from int, at *places) 
 	kernels.Take(c, s.x, at.of[:len(c)])
 }
 
-// blockAt is the number of the block that starts at a record.
+// blockAt returns the number of the block that starts at a record.
 func (m *nearLinear) blockAt(from int) int {
-	from += m.e.base - m.e.first*m.e.chunkRows // in the first chunk of this process
+	from += m.e.base - m.e.first*m.e.chunkRows // relative to the first chunk of this process
 	chunk := from / m.e.chunkRows
 	return chunk*m.blocks() + (from-chunk*m.e.chunkRows)/coefRows
 }
 
-// blocks is the number of blocks of a chunk.
+// blocks returns the number of blocks of a chunk.
 func (m *nearLinear) blocks() int { return (m.e.chunkRows + coefRows - 1) / coefRows }
 
 // markSecond sets second. Blocks begin at multiples of 8.
@@ -102,8 +102,8 @@ func (m *nearLinear) fixPlaces() {
 	}
 }
 
-// keepPlaces makes room for the places of all blocks, of at most the given rows, and for
-// their positions.
+// keepPlaces allocates memory for the places of all blocks with at most the given number
+// of rows, and for their positions.
 func (m *nearLinear) keepPlaces(rows, room int) {
 	m.places = make([]places, (m.e.last-m.e.first)*m.blocks())
 	for i := range m.places {
@@ -116,7 +116,7 @@ func newPlaces(groups, rows int) places {
 	return places{start: make([]int32, groups+1), count: make([]int32, groups), of: make([]uint16, rows)}
 }
 
-// set sorts the records of a block by their group.
+// set computes the places of the records of a block, ordered by group.
 func (p *places) set(group []int32) {
 	clear(p.count)
 	for _, g := range group {

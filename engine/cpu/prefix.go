@@ -7,9 +7,9 @@ import (
 	"dyad/engine"
 )
 
-// prefixScratch is what one worker needs for PrefixPairs.
+// prefixScratch is the scratch space of one worker for PrefixPairs.
 type prefixScratch struct {
-	rows   []int32   // of a block, those whose label differs
+	rows   []int32   // rows of a block whose label differs
 	diff   []float64 // y_T - y_i
 	v      []float64 // score, then phi'(u) (y_T - y_i)
 	acc    []float64 // d: sum of v_i x_i over a block
@@ -23,8 +23,8 @@ func (k *kernel) newPrefixScratch(rows int) prefixScratch {
 	}
 }
 
-// prefixPairs computes x_T sum_i v_i - sum_i v_i x_i, v_i = phi'(u_i) (y_T - y_i),
-// in blocks of blockRows rows and jobs of prefixJob blocks, each summed in order.
+// prefixPairs computes x_T sum_i v_i - sum_i v_i x_i with v_i = phi'(u_i) (y_T - y_i). It
+// sums blocks of blockRows rows in order, and jobs of prefixJob blocks in order.
 func (e *evaluator) prefixPairs(ctx context.Context, dst, w []float64, q engine.PrefixPairs) error {
 	T, d := q.T, e.x.d
 	current := int32(T)
@@ -71,8 +71,8 @@ func (e *evaluator) prefixPairs(ctx context.Context, dst, w []float64, q engine.
 	return nil
 }
 
-// prefixSerial adds one job after the other. Its sums equal prefixParallel's: the first
-// job starts from zero either way.
+// prefixSerial adds one job after the other. Its sums equal the sums of prefixParallel,
+// because the first job also starts from zero there.
 func (e *evaluator) prefixSerial(ctx context.Context, dst, w []float64, q engine.PrefixPairs, score, label float64) (total float64) {
 	jobRows := prefixJob * e.blockRows
 	if q.T <= jobRows {
@@ -93,7 +93,7 @@ func (e *evaluator) prefixSerial(ctx context.Context, dst, w []float64, q engine
 func (e *evaluator) prefixParallel(ctx context.Context, dst []float64, total *float64, w []float64, q engine.PrefixPairs, score, label float64) error {
 	d, jobRows := e.x.d, prefixJob*e.blockRows
 	jobs := (q.T + jobRows - 1) / jobRows
-	// Jobs in waves of a bounded number of partial sums.
+	// Jobs run in waves with a bounded number of partial sums.
 	wave := min(jobs, max(maxPartials/(d+1), e.kernel.workers))
 	if len(e.jobSums) < wave*(d+1) {
 		e.jobSums = make([]float64, wave*(d+1))
@@ -118,8 +118,8 @@ func (e *evaluator) prefixParallel(ctx context.Context, dst []float64, total *fl
 	return nil
 }
 
-// prefixRun adds sum v_i x_i over the rows [from, to) of the order to sum, which
-// is zero, and returns sum v_i.
+// prefixRun adds sum v_i x_i over the places [from, to) of order to sum, which is zero
+// before. It returns sum v_i.
 func (e *evaluator) prefixRun(s *prefixScratch, sum, w []float64, order []int32, from, to int, score, label float64) (total float64) {
 	n := uint32(len(e.y))
 	single := to-from <= e.blockRows
@@ -135,7 +135,7 @@ func (e *evaluator) prefixRun(s *prefixScratch, sum, w []float64, order []int32,
 			}
 			diff, keep := label-e.y[row], 0
 			if diff != 0 {
-				keep = 1 // not m++: labels in random order defeat branch prediction
+				keep = 1 // without a branch around m++, because labels in random order defeat branch prediction
 			}
 			s.rows[m], s.diff[m] = row, diff
 			m += keep
@@ -155,7 +155,7 @@ func (e *evaluator) prefixRun(s *prefixScratch, sum, w []float64, order []int32,
 }
 
 // prefixTerms replaces the scores s_i in v by v_i = phi'(D_i (score - s_i)) D_i and returns
-// their sum.
+// the sum of the v_i.
 func (k *kernel) prefixTerms(v, diff []float64, score float64) (sum float64) {
 	diff = diff[:len(v)]
 	for i, s := range v {

@@ -7,16 +7,18 @@ import (
 	"dyad/engine"
 )
 
-// ScoreSums computes, for scores s_i that come from elsewhere, the weights
+// ScoreSums computes, for given scores s_i, the weights
 //
 //	c_i = 2 sum over j of phi'(u_ij)(y_i - y_j),   u_ij = (y_i - y_j)(s_i - s_j)
 //
-// of the gradient sum of a score loss, by the method of a planned kernel. For persons a term has the
-// weights of both rows, and pairs within a person are left out. It is used from one goroutine at a time.
+// of the gradient sum of a score loss, by the method of a planned kernel. For persons, a term is
+// multiplied by the weights of its two rows, and pairs within a person are left out. ScoreSums is used
+// from one goroutine at a time.
 type ScoreSums struct{ e *evaluator }
 
-// BindScores returns the sums of a kernel of a Backend that was planned for a ScoreLoss of one feature,
-// with Radius 1 and the bound of the scores as FeatureNorm. Labels and persons come from r.
+// BindScores returns the ScoreSums of a kernel. The kernel must be planned by a Backend for a
+// ScoreLoss with one feature, Radius 1, and the bound of the scores as FeatureNorm. r contains the
+// labels and persons.
 func BindScores(planned engine.Kernel, r *engine.Records) (*ScoreSums, error) {
 	k, ok := planned.(*kernel)
 	if !ok || k.problem.D != 1 || k.problem.Radius != 1 || k.problem.N != r.Units() || k.problem.Bounds.LabelAbs != r.Bounds().LabelAbs {
@@ -29,14 +31,15 @@ func BindScores(planned engine.Kernel, r *engine.Records) (*ScoreSums, error) {
 	return &ScoreSums{e}, e.classify(context.Background())
 }
 
-// ScoreSumsError bounds sum_i |computed c_i - c_i|, in the sense of engine.QueryBounds.Sum, for such a kernel:
-// the proof of that bound is one of this sum, times the bound of the scores.
+// ScoreSumsError returns a bound of sum_i |computed c_i - c_i| for a kernel as in BindScores. "Exact" has the
+// same meaning as at engine.QueryBounds.Sum. The proof for QueryBounds.Sum bounds the same sum and multiplies
+// it by the bound of the scores.
 func ScoreSumsError(planned engine.Kernel) float64 {
 	p := planned.Problem()
 	return planned.Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Sum / p.Bounds.FeatureNorm * (1 + 0x1p-40)
 }
 
-// Sum sets c to the weights. No score may exceed the bound that was planned for.
+// Sum sets c to the weights. The absolute values of the scores must not exceed the planned bound.
 func (s *ScoreSums) Sum(ctx context.Context, c, scores []float64) error {
 	e := s.e
 	e.x.dense = scores

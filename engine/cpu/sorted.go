@@ -10,8 +10,8 @@ import (
 	"dyad/kernels"
 )
 
-// planPieces reports whether the slope is piecewise linear on the public range, and
-// keeps it as a sum of steps: phi'(u) is the sum of Slope + Rise u over the steps with
+// planPieces reports whether the slope is piecewise linear on the public range. It stores
+// the slope as a sum of steps: phi'(u) is the sum of Slope + Rise u over the steps with
 // From <= u.
 func (k *kernel) planPieces() bool {
 	form, ok := k.loss.(engine.ScalarLoss)
@@ -39,7 +39,7 @@ func (k *kernel) planPieces() bool {
 	return true
 }
 
-// sortedError is E of the sorted method: see roundoff.
+// sortedError returns E of the sorted method (see roundoff).
 func (k *kernel) sortedError() float64 {
 	s := k.scores
 	var size, rise float64
@@ -60,43 +60,43 @@ func (k *kernel) sortedError() float64 {
 
 // sorted computes c for a piecewise linear slope from the sorted scores of each label.
 //
-// For records i, j with y_i > y_j, D = y_i - y_j, the pair's steps are those with
-// s_j <= fl(s_i - fl(From/D)). That depends on the two records only and is the same for
-// row sums and column sums.
+// Let records i and j have y_i > y_j, and let D = y_i - y_j. A step applies to the pair
+// if s_j <= fl(s_i - fl(From/D)). This condition depends only on the two records and is
+// the same for row sums and column sums.
 //
-// Scores are distributed to groups by label and place in the range of all scores, and the
-// groups sorted; c goes the way back.
+// Scores are distributed to groups by label and by place in the range of all scores, and
+// each group is sorted. The sums are then written back in the order of the records.
 type sorted struct {
 	e      *evaluator
 	values []float64 // the distinct labels in increasing order
-	// Of each label, in the order of scores: scores, half of c. Those of all labels are
-	// contiguous.
+	// value holds the scores and c holds half of c, for one label after the other, and
+	// for each label in the order of scores.
 	ordered       []kernels.Ordered
 	sums          []kernels.Sums
 	value, c, low []float64
-	weight        []float64 // of persons, in the order of value; nil without
+	weight        []float64 // weights of persons in the order of value; nil without persons
 
-	group   []int32         // of each record
-	labels  []kernels.Label // of each group
+	group   []int32         // group of each record
+	labels  []kernels.Label // label of each group
 	stripes int             // parts of the records
-	next    []int32         // stripes * groups: of the records of a stripe in a group
-	start   []int32         // of groups
+	next    []int32         // stripes * groups: place of the records of a stripe in a group
+	start   []int32         // start of each group
 	jobs    []int32         // first group of each job
-	from    []int32         // of each number, in its group as they came
+	from    []int32         // place of each number in its group before sorting
 
-	score  []float64 // by record, then half of c
-	work   []float64 // by group: scores as they come, then half of c
+	score  []float64 // scores by record, then half of c
+	work   []float64 // unsorted scores by group, then half of c
 	lo, hi []float64 // least and greatest score of each chunk
 	sorter []kernels.Sorter
 	merge  []kernels.Merge
 }
 
-// The grid of the sorted method.
+// The sorted method has a fixed grid.
 const (
-	sortStripes = 32   // at most
-	stripeRows  = 4096 // records of a stripe, at least
-	groupRows   = 2048 // records of the groups of a job, at least
-	plainSums   = 4    // steps of a record that are added without a low part
+	sortStripes = 32   // largest number of stripes
+	stripeRows  = 4096 // least number of records of a stripe
+	groupRows   = 2048 // least number of records in the groups of a job
+	plainSums   = 4    // largest number of steps of a record that are added without a low part
 )
 
 func newSorted(e *evaluator) *sorted {
@@ -107,7 +107,7 @@ func newSorted(e *evaluator) *sorted {
 		labels[i] += 0 // -0 becomes 0
 	}
 	slices.Sort(labels)
-	var first []int // number of each label
+	var first []int // number of records with each label
 	for i, v := range labels {
 		if i == 0 || v != labels[i-1] {
 			m.values, first = append(m.values, v), append(first, i)
@@ -154,7 +154,7 @@ func newSorted(e *evaluator) *sorted {
 	return m
 }
 
-// prepare computes half of c.
+// prepare computes half of c for all records.
 func (m *sorted) prepare(ctx context.Context, w []float64) error {
 	places, err := m.scores(ctx, w)
 	if err != nil {
@@ -192,7 +192,7 @@ func (m *sorted) scores(ctx context.Context, w []float64) (kernels.Places, error
 	return kernels.NewPlaces(slices.Min(m.lo), slices.Max(m.hi)), err
 }
 
-// stripe returns a part of the records and its places in groups.
+// stripe returns a part of the records and the places of this part in the groups.
 func (m *sorted) stripe(i int) (from, to int, next []int32) {
 	n, groups := int64(len(m.score)), len(m.labels)
 	from, to = int(n*int64(i)/int64(m.stripes)), int(n*int64(i+1)/int64(m.stripes))
@@ -232,7 +232,7 @@ func (m *sorted) sort(ctx context.Context, places kernels.Places) error {
 	return m.sortWeights(ctx, next)
 }
 
-// placeGroups turns the counts of stripes into places in work.
+// placeGroups replaces the counts of stripes by places in work.
 func (m *sorted) placeGroups() {
 	groups, at := len(m.labels), int32(0)
 	m.jobs = append(m.jobs[:0], 0)
@@ -258,7 +258,7 @@ func (m *sorted) eachGroup(ctx context.Context, work func(worker, g int)) error 
 	})
 }
 
-// add adds the pairs of labels a > b.
+// add adds the pairs of records with labels a > b.
 func (m *sorted) add(ctx context.Context, a, b int) error {
 	d := m.values[a] - m.values[b]
 	s, t := m.ordered[a], m.ordered[b]
@@ -281,7 +281,7 @@ func (m *sorted) add(ctx context.Context, a, b int) error {
 	return nil
 }
 
-// restore puts half of c in the order of records.
+// restore writes half of c in the order of the records.
 func (m *sorted) restore(ctx context.Context) error {
 	err := m.eachGroup(ctx, func(_, g int) {
 		i, j := m.start[g], m.start[g+1]
@@ -306,7 +306,7 @@ func (m *sorted) block(_ int, c []float64, from int) {
 	}
 }
 
-// extremes are the least and the greatest number.
+// extremes returns the least and the greatest number of x.
 func extremes(x []float64) (lo, hi float64) {
 	lo, hi = x[0], x[0]
 	for _, v := range x {

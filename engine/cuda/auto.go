@@ -9,7 +9,7 @@ import (
 	"dyad/kernels"
 )
 
-// embeddedPTX are the hashes of the embedded programs.
+// embeddedPTX returns the hashes of the embedded programs by name.
 func embeddedPTX() map[string]string {
 	hashes := map[string]string{}
 	for _, name := range kernels.PTXNames() {
@@ -18,17 +18,17 @@ func embeddedPTX() map[string]string {
 	return hashes
 }
 
-// Auto is the backend that plans a problem on the GPU where a measured time model predicts
-// that it is faster, and on the CPU otherwise. Its choice is a function of public numbers and
-// of the machine: the CPU's time is its kernel's, times what a CPU with a method Pace measures
-// of itself, the seconds that it takes for an estimated one.
+// Auto is a backend that plans a problem on the GPU if a measured time model predicts that the GPU is faster,
+// and on the CPU otherwise. The choice is a function of public numbers and of the machine. The predicted time
+// of the CPU is the estimate of the CPU's kernel. If the CPU backend has a method Pace, the estimate is
+// multiplied by the result of Pace: the measured number of seconds per estimated second.
 type Auto struct {
 	CPU    engine.Backend
 	GPU    Backend
 	Models Models
 }
 
-// paced is a CPU that measures how fast it is.
+// paced is a CPU backend that measures its own speed. Pace returns the measured number of seconds per estimated second.
 type paced interface {
 	Pace(p engine.Problem) float64
 }
@@ -42,11 +42,11 @@ func (a Auto) Plan(p engine.Problem) (engine.Kernel, error) {
 	return k, err
 }
 
-// PlanMoments implements engine.Backend on the CPU: moments take a pass or a few over
-// records that a GPU would have to be sent first.
+// PlanMoments implements engine.Backend on the CPU. Moments need only a few passes over the records, and for a
+// GPU the records would have to be copied first.
 func (a Auto) PlanMoments(p engine.Problem) (engine.Kernel, error) { return a.CPU.PlanMoments(p) }
 
-// Choose plans a problem and says on which device and why.
+// Choose plans a problem. It returns the kernel, the name of the chosen device and the reason for the choice.
 func (a Auto) Choose(p engine.Problem) (k engine.Kernel, device, why string, err error) {
 	k, err = engine.Grouped{Backend: a.CPU}.Plan(p)
 	gpu, why := a.faster(p, k)
@@ -56,7 +56,8 @@ func (a Auto) Choose(p engine.Problem) (k engine.Kernel, device, why string, err
 	return k, a.CPU.Name(), why, err
 }
 
-// faster is the kernel of the GPU if the model favours it over the CPU's, and why.
+// faster returns the kernel of the GPU if the time model predicts that it is faster than the CPU's kernel, and
+// nil otherwise. In both cases it returns the reason.
 func (a Auto) faster(p engine.Problem, onCPU engine.Kernel) (k engine.Kernel, why string) {
 	name := a.GPU.Device.Info().Name
 	if _, ok := p.Loss.(engine.Logistic); !ok || len(p.Groups) > 0 {

@@ -15,28 +15,28 @@ type Method int
 
 // The methods.
 const (
-	AnyMethod  Method = iota // near-linear where possible, otherwise direct
+	AnyMethod  Method = iota // the near-linear method where possible, otherwise the direct method
 	Direct                   // visit every pair, in float32
 	NearLinear               // expand phi' in Chebyshev polynomials, in float64
 )
 
-// Backend computes on a GPU.
+// Backend is an engine.Backend that computes on a GPU.
 type Backend struct {
-	// Device runs the kernels. A plan needs only its size.
+	// Device runs the kernels. A plan needs only the device's facts, such as its memory size.
 	Device *Device
-	// Method is the method for AllPairs; the zero value is AnyMethod.
+	// Method is the method for sums over all pairs. The zero value is AnyMethod.
 	Method Method
-	// Memory is the number of bytes of the GPU that a plan may use, 0 for all of them.
-	// With fewer than the records need they stay on the host and are copied to the GPU in
-	// panels, in every call; the results have the same bits.
+	// Memory is the number of bytes of GPU memory that a plan may use. If Memory is 0, a plan may use all of
+	// it. If the records do not fit into Memory, they stay on the host and every call copies them to the GPU in
+	// panels. The results have the same bits in both cases.
 	Memory uint64
-	// Precision is the precision of the pairs of Mahalanobis losses.
+	// Precision is the arithmetic for the pairs of Mahalanobis losses.
 	Precision Precision
-	// Team shares sums among processes with a GPU each, with the bits of one GPU; nil is this process alone. Every
-	// member plans the same problems, with kernels of the same Method and QueryBounds.Make, binds its engine.Share of the same records, and
-	// calls the same sums.
+	// Team shares sums among several processes with one GPU each. The results have the bits of one GPU. If Team is nil,
+	// this process computes alone. Every member must plan the same problems, with kernels of the same Method and the
+	// same QueryBounds.Make, bind its engine.Share of the same records, and call the same sums.
 	Team engine.Team
-	// Models hold the times behind AutoPrecision and forecasts; nil for the models of Measured.
+	// Models are the time models for forecasts. If Models is nil, the models returned by Measured apply.
 	Models *Models
 }
 
@@ -45,34 +45,35 @@ var _ engine.Backend = Backend{}
 // Name returns "cuda:" and the number of the GPU.
 func (b Backend) Name() string { return b.Device.Name() }
 
-// blockThreads is the number of threads of a block of every kernel.
+// blockThreads is the number of threads per block. All kernels use the same number.
 const blockThreads = 256
 
 const (
-	// maxFactoredMargin is the largest public margin V for the factored form: 2 a and b
-	// are within e^(+-V/2), up to the 2, and so the product that two pairs share, also
-	// with padding, does not lose the larger term (kernels/cuda/score.cu).
+	// maxFactoredMargin is the largest public margin V for the factored form. Up to the factor 2, both 2 a and
+	// b are within e^(+-V/2). The product that two pairs share, also with padding, then does not lose the
+	// larger term (kernels/cuda/score.cu).
 	maxFactoredMargin = 48
-	// maxRecords keeps sums of integers below 2^53, where float64 is exact.
+	// maxRecords is the upper limit of the number of records. It keeps sums of integers below 2^53, where
+	// float64 is exact.
 	maxRecords = 1 << 30
-	// spread is the range 2^-spread to 2^spread of scores, labels and terms in float32.
+	// spread limits the size of scores, labels and terms in float32 to the range from 2^-spread to 2^spread.
 	spread = 40
 )
 
-// Plan returns the kernel for a problem with a smooth engine.ScoreLoss that has a
-// near-linear method (see planNearLinear), with an engine.ScoreLoss that is logistic or an
-// Expression with code for GPUs, smooth or not, or with a smooth engine.MetricLoss of that
-// kind. Pairs may be formed within query groups for score losses.
+// Plan returns the kernel for a problem with a smooth engine.ScoreLoss that has a near-linear method (see
+// planNearLinear). Plan also supports the logistic loss and every Expression with code for GPUs, both as an
+// engine.ScoreLoss, smooth or not, and as a smooth engine.MetricLoss. For score losses, pairs may be formed
+// within query groups.
 //
-// It wraps engine.ErrUnsupported for other losses, for records that do not fit into the
-// memory of the GPU (for a score loss: if two panels do not fit) and, where every
-// pair is visited, for bounds outside of the range of float32.
+// The error wraps engine.ErrUnsupported for other losses and for records that do not fit into the memory of the
+// GPU. For a score loss, two panels of records must fit. If the method visits every pair, the error also wraps
+// engine.ErrUnsupported for bounds outside the range of float32.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	k, err := b.plan(p)
 	return k, orCPU(err)
 }
 
-// orCPU adds to an error that wraps engine.ErrUnsupported what to do.
+// orCPU adds the advice to use the CPU to an error that wraps engine.ErrUnsupported.
 func orCPU(err error) error {
 	if errors.Is(err, engine.ErrUnsupported) {
 		return fmt.Errorf("%w; use the CPU (--device cpu)", err)
@@ -123,14 +124,14 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 	return k, nil
 }
 
-// nearGroup is the size of query groups from which on the near-linear method is preferred:
-// its launches and a wait, one group after the other, take some 30 us, in which a GPU visits
-// the pairs of as many records (an estimate).
+// nearGroup is the smallest size of query groups for which the near-linear method is preferred. For one group,
+// the launches of the near-linear method and a wait take about 30 us. In this time a GPU visits the pairs of
+// about nearGroup records (an estimate).
 const nearGroup = 1 << 13
 
-// planMethod chooses the methods. Near-linear is preferred for all pairs wherever it
-// exists, and for large groups: it costs a few launches, and its rounding error is a
-// millionth of the other's. The choice follows from the sizes of groups, which are public.
+// planMethod chooses the methods. The near-linear method is preferred for all pairs and for large groups
+// wherever it exists. It needs only a few launches, and its rounding error is a millionth of the direct
+// method's error. The choice follows from the sizes of groups, which are public.
 func (k *kernel) planMethod(m Method) error {
 	groups := k.groups()
 	k.nearFrom = 2
@@ -159,8 +160,7 @@ func (k *kernel) planMethod(m Method) error {
 	return k.planPairs()
 }
 
-// groups are the sizes of the groups that pairs are formed in: one of all records if there
-// are no query groups.
+// groups returns the sizes of the groups in which pairs are formed. Without query groups, all records form one group.
 func (k *kernel) groups() []int {
 	if len(k.problem.Groups) > 0 {
 		return k.problem.Groups
@@ -168,7 +168,7 @@ func (k *kernel) groups() []int {
 	return []int{k.problem.N}
 }
 
-// memory is what a plan counts with.
+// memory returns the number of bytes of GPU memory that a plan may use.
 func (b Backend) memory() uint64 {
 	have := b.Device.Info().TotalMemory
 	if b.Memory > 0 {
@@ -177,7 +177,7 @@ func (b Backend) memory() uint64 {
 	return have
 }
 
-// fits returns an error unless the GPU has need bytes.
+// fits returns an error unless a plan may use need bytes of GPU memory.
 func (b Backend) fits(p engine.Problem, need uint64) error {
 	if have := b.memory(); need > have {
 		return fmt.Errorf("%w: %d records of %d features need %.1f GiB, %s has %.1f", engine.ErrUnsupported, p.N, p.D, gib(need), b.Name(), gib(have))
@@ -185,7 +185,7 @@ func (b Backend) fits(p engine.Problem, need uint64) error {
 	return nil
 }
 
-// planPairs puts the code of the slope into the kernel.
+// planPairs inserts the code of phi' into the kernel.
 func (k *kernel) planPairs() error {
 	s := k.scores
 	code, err := slopeOf(k.loss, s.Margin, s.SlopeErr)
@@ -217,19 +217,20 @@ type kernel struct {
 	loss    engine.ScoreLoss
 	scores  engine.ScoreRange
 	grid    grid
-	// mostPrompt is promptNumbers.
+	// mostPrompt is promptNumbers. Tests set other values.
 	mostPrompt int
 
-	// Groups of nearFrom records and more are summed by the near-linear method, for which
-	// expansion expands phi' in scores of one class; direct is true if there are smaller
-	// ones, and factored if their terms have that form.
+	// Groups of at least nearFrom records are summed by the near-linear method, and expansion is the expansion
+	// of phi' in the scores of one class. direct is true if there are smaller groups, and factored is true if
+	// the terms of these smaller groups have the factored form.
 	nearFrom         int
 	expansion        engine.Expansion
 	direct, factored bool
 
-	// For pairs that are not factored: terms are in units of 2^-22 unit, of persons of personFixed unit, a power of two
-	// above Slope LabelSpan, and phi' is within slopeError and clamped. ptx has its code,
-	// instructions many.
+	// The following fields are for pairs that are not factored. Terms are in units of 2^-22 unit, and terms of persons
+	// in units of personFixed unit. unit is a power of two above Slope LabelSpan. The computed phi' has an error of at
+	// most slopeError and is clamped to clamps. ptx contains the code of phi', and instructions is the number of
+	// instructions of that code.
 	unit, slopeError float64
 	clamps           clamps
 	ptx              string
@@ -241,8 +242,8 @@ var _ engine.Kernel = (*kernel)(nil)
 // Problem returns the planned problem.
 func (k *kernel) Problem() engine.Problem { return k.problem }
 
-// Method returns "near-linear", "direct, factored" or "direct", or the first and the last
-// for groups of different sizes.
+// Method returns "near-linear", "direct, factored" or "direct". For groups of different sizes it can return a
+// combination of "near-linear" and "direct".
 func (k *kernel) Method() string {
 	name := "direct"
 	switch {
@@ -262,8 +263,8 @@ func (k *kernel) Method() string {
 // nearLinear reports whether some groups are summed by the near-linear method.
 func (k *kernel) nearLinear() bool { return k.expansion.Terms > 0 }
 
-// columnBytes is what an evaluator allocates besides the features, at most: scores,
-// coefficients, and what the method needs for each record.
+// columnBytes returns the largest number of bytes that an evaluator allocates in addition to the features.
+// These bytes hold the scores, the coefficients, and the method's numbers for each record.
 func (k *kernel) columnBytes() uint64 {
 	perRecord := uint64(8 + 8)
 	switch {
@@ -278,7 +279,7 @@ func (k *kernel) columnBytes() uint64 {
 	}
 	bytes := rows*perRecord + 64<<20
 	if k.nearLinear() {
-		bytes += rows / 16 // parts
+		bytes += rows / 16 // for the parts of groups
 	}
 	return bytes
 }

@@ -11,22 +11,22 @@ import (
 	"dyad/kernels"
 )
 
-// Ceilings holds the limits of every run on a GPU, measured through the driver alone.
+// Ceilings holds measured rates and times of the driver and the GPU that limit the speed of every run.
 type Ceilings struct {
-	// ToGPU and FromGPU are copies of page-locked host memory, and Clear is what the GPU writes to
-	// its own memory, in bytes a second.
+	// ToGPU and FromGPU are the rates of copies between page-locked host memory and the GPU, in bytes per
+	// second. Clear is the rate at which the GPU writes its own memory, in bytes per second.
 	ToGPU   float64 `json:"to_gpu_bytes_per_second"`
 	FromGPU float64 `json:"from_gpu_bytes_per_second"`
 	Clear   float64 `json:"clear_bytes_per_second"`
-	// Launch is the time of a launch among many, and RoundTrip that of one and the wait for it, in
-	// seconds.
+	// Launch is the mean time of a launch in a series of many launches, in seconds. RoundTrip is the time of
+	// one launch including the wait for its end, in seconds.
 	Launch    float64 `json:"launch_seconds"`
 	RoundTrip float64 `json:"round_trip_seconds"`
-	// NoGraph says why near-linear sums are not replayed as a CUDA graph, "" if they are.
+	// NoGraph is the reason why near-linear sums are not replayed as a CUDA graph. It is "" if they are replayed.
 	NoGraph string `json:"no_graph,omitempty"`
 }
 
-// String has the numbers in a line.
+// String returns all numbers in one line.
 func (m Ceilings) String() string {
 	graph := "sums are replayed as a CUDA graph"
 	if m.NoGraph != "" {
@@ -37,12 +37,12 @@ func (m Ceilings) String() string {
 }
 
 const (
-	ceilingBytes   = 64 << 20 // of a copy
-	ceilingRepeats = 5        // the fastest counts
+	ceilingBytes   = 64 << 20 // bytes of a copy
+	ceilingRepeats = 5        // number of repetitions; only the fastest counts
 	manyLaunches   = 1000
 )
 
-// Ceilings measures them in about a tenth of a second. The error is the driver's.
+// Ceilings measures the Ceilings of the device in about a tenth of a second. The error comes from the driver.
 func (d *Device) Ceilings(ctx context.Context) (m Ceilings, err error) {
 	return d.ceilingsOf(ctx, ceilingBytes, manyLaunches)
 }
@@ -75,7 +75,7 @@ func (d *Device) ceilings(ctx context.Context, c driver.Context, m *Ceilings, by
 	if err != nil {
 		return err
 	}
-	defer func() { keep(errors.Join(c.SyncStream(stream), c.CloseStream(stream))) }() // before the buffers go
+	defer func() { keep(errors.Join(c.SyncStream(stream), c.CloseStream(stream))) }() // before the buffers are freed
 	launches := func(count int) func() error {
 		return func() error {
 			for range count { // sums of no vectors
@@ -88,7 +88,7 @@ func (d *Device) ceilings(ctx context.Context, c driver.Context, m *Ceilings, by
 	}
 	for _, step := range []struct {
 		to    *float64
-		work  float64 // in time, or time for it
+		work  float64 // work done in the measured time
 		rate  bool
 		start func() error
 	}{
@@ -118,7 +118,8 @@ func (d *Device) ceilings(ctx context.Context, c driver.Context, m *Ceilings, by
 	return nil
 }
 
-// noGraph sums twice over few records, which would capture a graph, and says why it did not.
+// noGraph computes two sums over few records; the second sum normally captures a CUDA graph. If no graph was
+// captured, noGraph returns the reason.
 func (d *Device) noGraph(ctx context.Context) (why string, err error) {
 	const n = 64
 	x, y, dst := make([]float64, n), make([]float64, n), make([]float64, 1)

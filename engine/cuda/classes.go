@@ -6,17 +6,17 @@ import (
 	"dyad/engine"
 )
 
-// classes is the order of the rows on the GPU: groups one after the other, and in those
-// that are sorted the records of each label, which follow each other.
+// classes is the order of the rows on the GPU. Groups follow one another. In a sorted group, the records of
+// each label are contiguous.
 type classes struct {
 	values []float64 // the labels, increasing
-	groups [][]int   // of the sorted groups: len(values)+1 rows at which labels start
+	groups [][]int   // for each sorted group, len(values)+1 rows: the first row of each label and the end
 	order  []int32   // record of a row
 	slot   []int32   // row of a record
 }
 
-// classesOf sorts the records of each group for which sorted holds by their labels, and
-// records of one label in their own order; sizes are the sizes of the groups.
+// classesOf sorts the records of each group for which sorted returns true by label. Records of one label keep
+// their order. sizes holds the sizes of the groups.
 func classesOf(r *engine.Records, sizes []int, sorted func(size int) bool) classes {
 	y := r.Labels()
 	var c classes
@@ -41,7 +41,7 @@ func classesOf(r *engine.Records, sizes []int, sorted func(size int) bool) class
 	return c
 }
 
-// sort places the records from <= i < to in the rows of the same numbers.
+// sort places the records from <= i < to, ordered by label, in the rows from to to-1.
 func (c *classes) sort(y []float64, from, to int) {
 	next := make([]int, len(c.values)+1)
 	for _, v := range y[from:to] {

@@ -9,15 +9,15 @@ import (
 	"dyad/kernels"
 )
 
-// Compiled is an embedded program and the time that the driver took to compile it; a
-// driver that has compiled it before may take it from its cache.
+// Compiled holds the name of an embedded program and the time that the driver took to compile it. If the driver
+// has compiled the program before, it may take the result from its cache.
 type Compiled struct {
 	Name    string  `json:"name"`
 	Seconds float64 `json:"seconds"`
 }
 
-// Compile compiles every embedded program and forgets them. The error names the first that
-// does not compile.
+// Compile compiles every embedded program and unloads it again. The error names the first program that does not
+// compile.
 func (d *Device) Compile() ([]Compiled, error) {
 	var done []Compiled
 	for _, name := range kernels.PTXNames() {

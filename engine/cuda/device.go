@@ -12,10 +12,10 @@ import (
 // Device is an opened GPU and the kernels compiled for it. Its methods may be called
 // from any goroutine.
 type Device struct {
-	gpu  *driver.GPU // nil for a named GPU, which is not here
-	name string      // as on the command line
+	gpu  *driver.GPU // nil for a named GPU, which is not in this machine
+	name string      // name of the device on the command line
 	info driver.Device
-	// modules are compiled PTX by hash. Only jobs use them, which run one at a time.
+	// modules holds the compiled PTX programs by hash. Only jobs access modules, and jobs run one at a time.
 	modules map[[sha256.Size]byte]*module
 }
 
@@ -27,10 +27,10 @@ type module struct {
 // Info holds a driver's facts about a GPU.
 type Info = driver.Device
 
-// ErrUnavailable is wrapped by errors about a GPU or a driver that is not there.
+// ErrUnavailable is wrapped by errors about a missing GPU or a missing driver.
 var ErrUnavailable = driver.ErrUnavailable
 
-// OpenNumber attaches to GPU number index by its driver.
+// OpenNumber opens the installed driver and attaches to GPU number index.
 func OpenNumber(index int) (*Device, error) {
 	d, err := driver.Open()
 	if err != nil {
@@ -39,7 +39,7 @@ func OpenNumber(index int) (*Device, error) {
 	return Open(d, index)
 }
 
-// Devices are the GPUs that the driver knows.
+// Devices returns the GPUs that the driver finds.
 func Devices() ([]driver.Device, error) {
 	d, err := driver.Open()
 	if err != nil {
@@ -49,8 +49,8 @@ func Devices() ([]driver.Device, error) {
 	return d.Devices()
 }
 
-// Usable is nil for a GPU that has what the kernels are compiled for, compute capability 8.0. The
-// error wraps driver.ErrUnavailable and names the GPU and its own.
+// Usable returns nil if the GPU has compute capability 8.0 or more, for which the kernels are compiled.
+// Otherwise the error wraps driver.ErrUnavailable and names the GPU and its compute capability.
 func Usable(g driver.Device) error {
 	if g.Major >= 8 {
 		return nil
@@ -58,8 +58,7 @@ func Usable(g driver.Device) error {
 	return fmt.Errorf("cuda: %w: GPU %d (%s) has compute capability %d.%d, and the kernels need 8.0 or more", driver.ErrUnavailable, g.Index, g.Name, g.Major, g.Minor)
 }
 
-// Open attaches to GPU number index. The error wraps driver.ErrUnavailable if it
-// cannot be used.
+// Open attaches to GPU number index. If the GPU cannot be used, the error wraps driver.ErrUnavailable.
 func Open(d driver.Driver, index int) (*Device, error) {
 	gpu, err := driver.OpenGPU(d, index)
 	if err != nil {
@@ -71,10 +70,10 @@ func Open(d driver.Driver, index int) (*Device, error) {
 	return &Device{gpu: gpu, name: fmt.Sprintf("cuda:%d", index), info: gpu.Device(), modules: map[[sha256.Size]byte]*module{}}, nil
 }
 
-// Name is the device as on the command line, such as "cuda:0".
+// Name returns the name of the device on the command line, such as "cuda:0".
 func (d *Device) Name() string { return d.name }
 
-// Info describes the GPU.
+// Info returns the driver's facts about the GPU.
 func (d *Device) Info() driver.Device { return d.info }
 
 // do runs a job on the GPU's thread.
@@ -85,10 +84,10 @@ func (d *Device) do(ctx context.Context, job func(c driver.Context) error) error
 	return d.gpu.Do(ctx, job)
 }
 
-// release runs a job that gives back what others hold on the GPU.
+// release runs a job that frees memory and other resources on the GPU.
 func (d *Device) release(job func(c driver.Context) error) error { return d.gpu.Release(job) }
 
-// Close gives the GPU back. Evaluators must have been closed.
+// Close releases the GPU. The caller must first close all evaluators on the device.
 func (d *Device) Close() error {
 	if d.gpu == nil {
 		return nil
@@ -108,7 +107,7 @@ func (d *Device) Close() error {
 	return err
 }
 
-// load compiles ptx unless it has been. It is called in a job.
+// load compiles ptx, or returns the module if ptx has been compiled before. It is called in a job.
 func (d *Device) load(c driver.Context, ptx string) (*module, error) {
 	hash := sha256.Sum256([]byte(ptx))
 	if m := d.modules[hash]; m != nil {
@@ -123,7 +122,7 @@ func (d *Device) load(c driver.Context, ptx string) (*module, error) {
 	return m, nil
 }
 
-// launch starts a kernel of blockThreads threads a block in the default stream.
+// launch starts a kernel with blockThreads threads per block in the default stream.
 func (m *module) launch(c driver.Context, name string, x, y int, args ...uint64) error {
 	f, ok := m.functions[name]
 	if !ok {

@@ -17,31 +17,33 @@ const (
 )
 
 const (
-	// padding is 2 a and b in logistic_tiles for a record that is not there, none.
+	// padding is the value of 2 a and of b in logistic_tiles for a missing record. The constant none marks a
+	// missing record.
 	padding = 0x1p62
 	none    = math.MaxUint32
-	// launchWork is how many instructions of a thread a multiprocessor runs in one
-	// launch. A cancelled context is seen between launches: 50 ms at 64 instructions in
-	// a cycle of 1.4 GHz, the slowest GPUs that the kernels run on.
+	// launchWork is the number of instructions, summed over threads, that a multiprocessor runs in one launch.
+	// A cancelled context is noticed between launches. At 64 instructions per cycle and 1.4 GHz, the slowest
+	// GPUs that the kernels run on, a launch takes 50 ms.
 	launchWork = 1 << 32
-	// factoredWork and pairWork are instructions of a pair; pairWork without the code for
-	// phi'. Each instruction of that code counts slopeWork, as a special function does.
+	// factoredWork and pairWork are the numbers of instructions per pair. pairWork excludes the code of phi'.
+	// Each instruction of that code counts as slopeWork instructions, the cost of a special function.
 	factoredWork = 6
 	pairWork     = 16
 	slopeWork    = 8
 )
 
-// direct holds what both methods that visit every pair have on the GPU: the module, the
-// integer sums of terms, and numbers of every record.
+// direct holds the data on the GPU that the factored and the spliced method share: the module, the integer sums
+// of terms, and the numbers of every record.
 type direct struct {
 	e       *evaluator
 	module  *module
 	sums    driver.Pointer
 	numbers driver.Pointer
-	limit   int // pairs of a launch; 0: as many as take 50 ms
+	limit   int // pairs per launch; 0 for as many as take 50 ms
 }
 
-// bind allocates places for sums and numbers, of the given bytes, and words at more.
+// bind allocates memory for the given number of places: 8 bytes each for sums, the given number of bytes each
+// for numbers, and a 4-byte word each at more.
 func (m *direct) bind(c driver.Context, e *evaluator, places, bytes int, more *driver.Pointer) (err error) {
 	m.e = e
 	if m.module, err = e.backend.Device.load(c, kernels.PTX("score")); err != nil {
@@ -50,14 +52,14 @@ func (m *direct) bind(c driver.Context, e *evaluator, places, bytes int, more *d
 	return e.memory.alloc(c, []block{{&m.sums, 8 * places}, {&m.numbers, bytes * places}, {more, 4 * places}})
 }
 
-// blocksFor is the number of blocks with a thread for each of n records.
+// blocksFor returns the number of blocks that have together a thread for each of n records.
 func blocksFor(n int) int { return chunksOf(n, blockThreads) }
 
-// slice is a part of a matrix of pairs.
+// slice is a rectangular part of a matrix of pairs.
 type slice struct{ row, rows, col, cols int }
 
-// slicesOf cuts rows x cols pairs into launches of at most pairs pairs, or one block,
-// in whole blocks of blockRows x blockCols.
+// slicesOf cuts rows x cols pairs into launches of whole blocks of blockRows x blockCols. A launch has at most
+// pairs pairs, but at least one block.
 func slicesOf(rows, cols, blockRows, blockCols, pairs int) (all []slice) {
 	const maxGrid = 65535 // blocks of columns
 	height := max(min(rows, pairs/blockCols/blockRows*blockRows), blockRows)
@@ -88,7 +90,7 @@ func inTurn[T any](ctx context.Context, c driver.Context, all []T, launch func(T
 	return nil
 }
 
-// pairsPerLaunch is the number of pairs that the GPU visits in a launch if each takes this
+// pairsPerLaunch returns the number of pairs that the GPU visits in one launch if each pair takes the given
 // number of instructions.
 func (m *direct) pairsPerLaunch(instructions int) int {
 	if m.limit > 0 {

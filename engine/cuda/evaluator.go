@@ -13,29 +13,31 @@ import (
 
 // evaluator holds records on a GPU.
 type evaluator struct {
-	*kernel // of rows, if planned is one of persons
+	*kernel // of rows, if planned is a kernel of persons
 	planned *kernel
 	persons *persons // nil if each row is a record
 
 	y    []float64 // labels in the order of the records
-	slot []int32   // row of a record, nil for their own order
+	slot []int32   // row of a record, nil if the rows are in the order of the records
 
 	memory memory
 	rows   *rows
 	s, c   driver.Pointer // scores and coefficients of the rows
-	// methods are run one after the other, near among them, nil if it is not.
+	// methods run one after the other. near is the near-linear method among them, or nil if methods has no
+	// near-linear method.
 	methods []method
 	near    *nearLinear
 	replay  replay
 }
 
-// method computes the coefficients of all pairs from the scores: of those groups that are
-// its own, while it may set others to anything, if it is the first.
+// method computes the coefficients of all pairs in its own groups from the scores. The first method may set the
+// coefficients of other groups to arbitrary values.
 type method interface {
 	coefficients(ctx context.Context, c driver.Context) error
 }
 
-// pairMethod visits pairs: terms adds up integers at places, and finish turns them into coefficients.
+// pairMethod is a method that visits pairs. terms adds up the integer terms at places, and finish converts the
+// integer sums to coefficients.
 type pairMethod interface {
 	method
 	terms(ctx context.Context, c driver.Context) error
@@ -43,9 +45,9 @@ type pairMethod interface {
 	finish(c driver.Context) error
 }
 
-// Bind implements engine.Kernel: it copies the records to the GPU, sparse ones as
-// dense rows, or if they do not fit there keeps them, to be copied in every call. Besides
-// Problem.Fits it fails only if the GPU does.
+// Bind implements engine.Kernel. It copies the records to the GPU, sparse records as dense rows. Records that
+// do not fit into the memory of the GPU stay on the host, and every call copies them. Bind fails if
+// Problem.Fits fails or if the GPU fails.
 func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if r == nil {
 		return nil, errors.New("cuda: Bind: no records")
@@ -91,7 +93,7 @@ func (e *evaluator) bind(c driver.Context, r *engine.Records, cl classes) error 
 	if err := e.memory.alloc(c, []block{{&e.s, 8 * n}, {&e.c, 8 * n}}); err != nil {
 		return err
 	}
-	e.s, e.c = e.s-driver.Pointer(8*first), e.c-driver.Pointer(8*first) // where those of row 0 would be
+	e.s, e.c = e.s-driver.Pointer(8*first), e.c-driver.Pointer(8*first) // where the numbers of row 0 would be
 	if r.ByPerson() {
 		if err := e.bindPersons(c, r); err != nil {
 			return err
@@ -148,9 +150,9 @@ func (e *evaluator) Close() error {
 	return e.backend.Device.release(e.free)
 }
 
-// Sum implements engine.Evaluator. It fails if W is longer than Problem.Radius by
-// more than engine.RadiusSlack, relatively, because the roundoff bound would not hold.
-// When ctx is done it returns after the kernel that runs, which takes less than 100 ms.
+// Sum implements engine.Evaluator. It fails if the norm of W exceeds Problem.Radius by a relative amount of
+// more than engine.RadiusSlack, because the roundoff bound would not hold. When ctx is done, Sum returns after
+// the running kernel, which takes less than 100 ms.
 func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
 	if err := e.planned.problem.CheckGradient(ctx, dst, &q); err != nil {
 		return err
@@ -179,7 +181,7 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 				return e.steps(c, stream, func() error { return e.all(ctx, c) })
 			})
 		}
-		// Launches under way use vectors, so they are waited for in any case.
+		// Launches that still run use vectors, so Sum always waits for them.
 		if err := errors.Join(err, c.SyncStream(stream)); err != nil {
 			return err
 		}
@@ -188,7 +190,7 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 	})
 }
 
-// steps runs a gradient sum: w to the GPU, rows.sum from it, and the sum between.
+// steps runs a gradient sum: it copies w to the GPU, calls sum, and copies rows.sum back.
 func (e *evaluator) steps(c driver.Context, stream driver.Stream, sum func() error) error {
 	if err := e.rows.give(c, stream); err != nil {
 		return err
@@ -218,7 +220,7 @@ func (e *evaluator) all(ctx context.Context, c driver.Context) error {
 	return e.sum(ctx, c, func() error { return e.coefficients(ctx, c) })
 }
 
-// sum sets rows.sum from the coefficients that are computed from the scores.
+// sum computes the scores, calls coefficients, and sets rows.sum from the coefficients.
 func (e *evaluator) sum(ctx context.Context, c driver.Context, coefficients func() error) error {
 	if err := e.rows.scores(ctx, c, e.s); err != nil {
 		return err
@@ -229,7 +231,7 @@ func (e *evaluator) sum(ctx context.Context, c driver.Context, coefficients func
 	return e.rows.weightedSums(ctx, c, e.c)
 }
 
-// coefficients computes c for all pairs within groups. Records in no pair have 0.
+// coefficients computes c for all pairs within groups. Records that are in no pair have coefficient 0.
 func (e *evaluator) coefficients(ctx context.Context, c driver.Context) error {
 	if !e.direct && e.near.covered < e.problem.N {
 		if err := c.Clear(e.c, uint64(8*e.problem.N), 0); err != nil {
@@ -244,7 +246,7 @@ func (e *evaluator) coefficients(ctx context.Context, c driver.Context) error {
 	return nil
 }
 
-// prefix computes c for prefix pairs on the host.
+// prefix computes the coefficients for prefix pairs on the host.
 func (e *evaluator) prefix(c driver.Context, q engine.PrefixPairs) error {
 	n := e.problem.N
 	s, coefficient := make([]float64, n), make([]float64, n)
@@ -265,7 +267,7 @@ func (e *evaluator) prefix(c driver.Context, q engine.PrefixPairs) error {
 	}
 	last := record(q.T)
 	sLast, yLast := s[at(last)], e.y[last]
-	var sum, rest float64 // Neumaier
+	var sum, rest float64 // compensated sum (Neumaier)
 	for t := range q.T {
 		i := record(t)
 		if i < 0 || int(i) >= n {

@@ -9,19 +9,19 @@ import (
 	"dyad/engine/cuda/driver"
 )
 
-// factored is the logistic loss of two labels. The records of the smaller one are columns,
-// those of the larger one rows. The numbers of a place are its record and its exponential.
+// factored is the method for the logistic loss of two labels. Records of the smaller label are columns, and
+// records of the larger label are rows. The numbers of a place are its record and its exponential.
 type factored struct {
 	direct
 	records    driver.Pointer
-	step       float64 // difference of the labels, 0 if there is only one
+	step       float64 // difference of the labels, 0 if there is only one label
 	rows, cols int
 }
 
 func bindFactored(c driver.Context, e *evaluator) (*factored, error) {
 	cols, rows, step := sides(e.y)
 	m := &factored{step: step, rows: len(rows), cols: len(cols)}
-	// Each side is padded to tiles, and one row may have no partner: public, as the sum is.
+	// Each side is padded to tiles, and one row may have no partner. The sum of the padded sizes is public.
 	places := e.problem.N + 2*factoredRows
 	if err := m.bind(c, e, places, 4, &m.records); err != nil {
 		return nil, err
@@ -39,9 +39,9 @@ func bindFactored(c driver.Context, e *evaluator) (*factored, error) {
 	return m, c.CopyIn(m.records, at)
 }
 
-// sides are the records of the smaller label, in order, and those of the larger one, where
-// 2k and 2k + 1 are partners; step is the difference of the labels. Without a second label
-// there are no rows.
+// sides returns the records of the smaller label, in order, as cols, and the records of the larger label as
+// rows, where rows 2k and 2k + 1 are partners. step is the difference of the labels. If there is only one
+// label, there are no rows.
 func sides(y []float64) (cols, rows []uint32, step float64) {
 	least, most := math.Inf(1), math.Inf(-1)
 	for _, v := range y {
@@ -55,26 +55,25 @@ func sides(y []float64) (cols, rows []uint32, step float64) {
 	return cols, partners(len(y), func(i int) bool { return y[i] != least }), most - least
 }
 
-// partners puts the records for which row holds, of n, in pairs 2k and 2k + 1; one of them
-// may have the partner none.
+// partners considers the records 0 <= i < n for which row(i) is true. It arranges these records in pairs 2k and
+// 2k + 1. At most one of these records has the partner none.
 //
 // Claim. If row or the number of one record changes, at most partnersMoved(n) other records
 // have another partner.
 //
-// Proof. Consider the binary tree of halves over the places of the records, 2^m >= n of them,
-// m = partnersMoved(n). Every node hands at most one record without a partner up: if both of
-// its halves hand one up they become partners, and it hands none up. So it hands one up if
-// the number of rows below it is odd. Let row of record k change. Off the path from k to the
-// root nothing changes. On it every node hands up none instead of a record, or a record
-// instead of none, since its number of rows changes by one. Let L be this record; at first
-// it is k. At the next node, if the other half hands up none, L goes on. If it hands up s,
-// then s and L are partners in one of the data sets, and in the other one s is what the node
-// hands up: it takes the place of L. So only k and the records s of the m nodes ever have
-// another partner. If row does not change then no partner does, and only the partner of k
-// has one that differs in its numbers. QED
+// Proof. Consider the binary tree of halves over the places of the records, 2^m >= n of them, m =
+// partnersMoved(n). Every node hands at most one record without a partner up. If both halves of a node hand a
+// record up, the two records become partners, and the node hands none up. So a node hands a record up if and
+// only if the number of rows below the node is odd. Let row of record k change. Off the path from k to the root
+// nothing changes. On the path, every node hands up none instead of a record, or a record instead of none,
+// since its number of rows changes by one. Let L be this record; at first L is k. At the next node, if the
+// other half hands up none, L goes on. If the other half hands up s, then s and L are partners in one of the
+// data sets. In the other data set the node hands up s, so s takes the place of L. So only k and the records s
+// of the m nodes ever have another partner. If row does not change, no partner changes, and only the partner of
+// k has a partner with different numbers. QED
 func partners(n int, row func(int) bool) []uint32 {
 	var pairs []uint32
-	var held [64]uint32 // what the first half of a node on the path handed up
+	var held [64]uint32 // records that the first halves of the nodes on the path handed up
 	size := 1 << partnersMoved(n)
 	for i := range size {
 		up := uint32(none)
@@ -99,10 +98,10 @@ func partners(n int, row func(int) bool) []uint32 {
 	return pairs
 }
 
-// partnersMoved is how many other records have another partner, at most, when one of n does.
+// partnersMoved returns the largest number of other records whose partner can change if one of n records changes.
 func partnersMoved(n int) int { return bits.Len(uint(n - 1)) }
 
-// paddedRows is n rounded up to whole tiles.
+// paddedRows returns n rounded up to whole tiles.
 func paddedRows(n int) int { return chunksOf(n, factoredRows) * factoredRows }
 
 // coefficients implements method.
@@ -145,7 +144,8 @@ func (m *factored) terms(ctx context.Context, c driver.Context) error {
 	})
 }
 
-// side is one of the two: the places from from on, and what their numbers are made of.
+// side is one of the two sides: the first of its places, their number n, and the constants from which the
+// kernels compute exponentials and coefficients.
 type side struct {
 	from, n             int
 	scale, factor, unit float64
@@ -153,7 +153,7 @@ type side struct {
 
 func (m *factored) sides() [2]side {
 	first, unit := paddedRows(m.cols), 2*m.step*0x1p-23
-	return [2]side{{0, first, -m.step, 1, unit}, {first, paddedRows(m.rows), m.step, 2, -unit}} // -phi' is summed
+	return [2]side{{0, first, -m.step, 1, unit}, {first, paddedRows(m.rows), m.step, 2, -unit}} // the sums are sums of -phi'
 }
 
 func at(of driver.Pointer, bytes, place int) uint64 { return uint64(of + driver.Pointer(bytes*place)) }

@@ -14,40 +14,41 @@ const (
 )
 
 const (
-	// maxChunks bounds the partial sums over rows.
+	// maxChunks is the largest number of partial sums over rows.
 	maxChunks = 1024
-	// stagingBytes is the least size of each of two buffers of memory that the GPU reads
-	// itself.
+	// stagingBytes limits the size of each of two buffers in page-locked memory. A buffer is larger if a single
+	// record, tile or chunk needs more.
 	stagingBytes = 8 << 20
-	// driverBytes is room for the driver and the programs.
+	// driverBytes is the number of bytes reserved for the driver and the programs.
 	driverBytes = 512 << 20
 )
 
-// grid is how the rows of X are cut into parts. The sums over rows follow from the size
-// of a problem alone; only where the rows lie depends on the memory of the GPU.
+// grid describes how the rows of X are cut into parts. The sums over rows follow from the size of a problem
+// alone. The memory of the GPU only decides where the rows lie.
 type grid struct {
 	n, d     int  // rows on this GPU
-	all      int  // rows of the ranks of a team, or of this process alone
-	first    int  // of all, the one that row 0 here is
-	spans    int  // of a partial sum of X^T c
+	all      int  // rows of all ranks of a team, or of this process if there is no team
+	first    int  // number among all rows of row 0 on this GPU
+	spans    int  // spans of a partial sum of X^T c
 	span     int  // tiles of a span
-	logParts uint // see weighted_sums
+	logParts uint // as in the kernel weighted_sums
 	resident bool // X stays on the GPU
-	panel    int  // tiles that are copied at once, whole chunks unless resident
+	panel    int  // tiles per copy: whole chunks unless resident
 	narrow   bool // X is in float32
 }
 
-// planGrid returns the grid of a problem for which other bytes are needed besides X.
+// planGrid returns the grid of a problem that needs other bytes in addition to X.
 func planGrid(p engine.Problem, other, memory uint64) (grid, error) {
 	return gridOf(p, nil).placed(other, memory)
 }
 
-// gridOf cuts the rows of a problem, and has as many of them here as a rank of a team has at most, for this
-// number of rows and for fewer: with c chunks of m rows, (c/size + 1) m, where c m < rows + m.
+// gridOf cuts the rows of a problem into parts. In a team, n is the largest number of rows of a rank, for this
+// number of rows and for every smaller number. With c chunks of m rows, a rank has at most (c/size + 1) m rows,
+// where c m < rows + m.
 func gridOf(p engine.Problem, t engine.Team) grid {
 	g := grid{n: p.N, all: p.N, d: p.D}
 	g.spans, g.span = cut(p.N)
-	for ; 2<<g.logParts <= g.span; g.logParts++ { // until the 8 warps have nearly equal work
+	for ; 2<<g.logParts <= g.span; g.logParts++ { // until the 8 warps have nearly the same amount of work
 		jobs := min(p.D, maxJobs>>g.logParts) << g.logParts
 		if 10*jobs >= 9*((jobs+7)/8*8) {
 			break
@@ -59,7 +60,7 @@ func gridOf(p engine.Problem, t engine.Team) grid {
 	return g
 }
 
-// own is g with the rows of this process: whole chunks, and maybe none.
+// own returns g with the rows of this process. These rows are whole chunks, and there may be none.
 func (g grid) own(t engine.Team) grid {
 	from, to := engine.OwnShare(t, g.chunks())
 	g.first = from * g.chunkRows()
@@ -67,7 +68,7 @@ func (g grid) own(t engine.Team) grid {
 	return g
 }
 
-// placed decides where the rows lie, if other bytes are needed besides X.
+// placed decides where the rows lie if other bytes are needed in addition to X.
 func (g grid) placed(other, memory uint64) (grid, error) {
 	tile := uint64(g.tileBytes())
 	other += driverBytes + uint64(8*g.d*(g.chunks()+2))
@@ -84,9 +85,9 @@ func (g grid) placed(other, memory uint64) (grid, error) {
 	return g, nil
 }
 
-// cut returns how many spans of how many tiles a partial sum over n rows has: as little as
-// leaves at most maxChunks of them, so that few rows, too, are summed by many blocks. A sum must
-// not depend on the GPU, so n alone decides.
+// cut returns the number of spans of a partial sum over n rows and the number of tiles of a span. The partial
+// sums are as short as possible with at most maxChunks of them, so that even few rows keep many blocks busy. A
+// sum must not depend on the GPU, so the result depends only on n.
 func cut(n int) (spans, span int) {
 	tiles := max(1, chunksOf(n, tileRows*maxChunks))
 	for span = 1; span < min(tiles, maxSpan); span *= 2 {
@@ -94,7 +95,7 @@ func cut(n int) (spans, span int) {
 	return chunksOf(tiles, span), span
 }
 
-// bytes is what a problem takes of the GPU for which other bytes are needed besides X.
+// bytes returns the GPU memory of a problem that needs other bytes in addition to X.
 func (g grid) bytes(other uint64) uint64 {
 	tiles := 2 * g.panel
 	if g.resident {
@@ -116,16 +117,16 @@ func (g grid) number() int {
 func (g grid) chunkRows() int { return g.spans * g.span * tileRows }
 func (g grid) chunks() int    { return chunksOf(g.all, g.chunkRows()) }
 
-// columns is the number of columns of a block of weighted_sums.
+// columns returns the number of columns of a block of weighted_sums.
 func (g grid) columns() int { return maxJobs >> g.logParts }
 
-// depth is the depth of X^T c: weighted_sums and combine.
+// depth returns the depth of the sum X^T c, which the kernels weighted_sums and combine compute.
 func (g grid) depth() int {
 	parts := 1 << g.logParts
 	return 8*g.span/parts + g.spans + 32*parts + combineDepth(g.chunks())
 }
 
-// combineDepth is the depth of the kernel combine.
+// combineDepth returns the depth of the kernel combine for count partial sums.
 func combineDepth(count int) int { return (count+31)/32 + 6 }
 
 func chunksOf(n, chunk int) int { return (n + chunk - 1) / chunk }

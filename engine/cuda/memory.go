@@ -8,7 +8,7 @@ import (
 	"dyad/engine/cuda/driver"
 )
 
-// memory is what is allocated on a GPU.
+// memory holds the allocations on a GPU.
 type memory []driver.Pointer
 
 // block is memory to be allocated.
@@ -38,7 +38,7 @@ func (m *memory) free(c driver.Context) error {
 	return errors.Join(errs...)
 }
 
-// putFloats and floats are numbers in the memory of the GPU's order.
+// putFloats and floats convert numbers to and from the byte order of the GPU.
 func putFloats(to []byte, v []float64) {
 	for i, f := range v {
 		binary.LittleEndian.PutUint64(to[8*i:], math.Float64bits(f))
@@ -51,7 +51,7 @@ func floats(v []float64, from []byte) {
 	}
 }
 
-// copyFloats is how many numbers are copied at once.
+// copyFloats is the number of float64 per copy.
 const copyFloats = 1 << 16
 
 func copyIn(c driver.Context, to driver.Pointer, v []float64) error {

@@ -13,7 +13,7 @@ import (
 
 // metricEvaluator holds records in the memory of a GPU.
 type metricEvaluator struct {
-	*metricKernel // of the rows
+	*metricKernel // kernel of the rows
 	planned       *metricKernel
 	records       *engine.Records
 	full          []float64 // d x d: W, then the result
@@ -21,18 +21,17 @@ type metricEvaluator struct {
 
 	float64s, tile *module
 	memory         memory // everything allocated
-	// x is n x d by columns. z is that for X W in float64, then the integer sums of
-	// products, then the doubles of metric_weigh. left and right are X W and X for the
-	// tiles, and factor is X for their products if it is another packing. q are
-	// x_i^T W x_i, points q and the labels in float32, sums the row and column sums of
-	// coefficients.
+	// x is X, n x d by columns. z is also n x d: it holds X W in float64, then the integer sums of products,
+	// then the doubles of metric_weigh. left and right are X W and X for the tiles. factor is X for their
+	// products if its packing differs from right. q holds x_i^T W x_i. points holds q and the labels in
+	// float32. sums holds the row and column sums of coefficients.
 	x, z, left, right, factor, q, labels, points, sums driver.Pointer
-	// Of d x d, d, d zeros, and chunks x d x d doubles.
+	// w has d x d doubles, origin d doubles, zero d zeros, and part chunks x d x d doubles.
 	w, origin, zero, part driver.Pointer
-	weight, next          driver.Pointer // of rows of persons: as in metric_persons.cu
+	weight, next          driver.Pointer // for rows of persons, as in metric_persons.cu
 }
 
-// load copies the records and prepares what does not depend on W.
+// load copies the records and prepares all data that do not depend on W.
 func (e *metricEvaluator) load(c driver.Context) (err error) {
 	d, device := e.problem.D, e.backend.Device
 	if e.float64s, err = device.load(c, kernels.PTX("metric")); err != nil {
@@ -64,7 +63,7 @@ func (e *metricEvaluator) load(c driver.Context) (err error) {
 	return e.pack(c, "factor", e.factor, e.x, e.tiling.factor, e.features)
 }
 
-// pack makes an operand of the tiles, in units, from n x d doubles by columns.
+// pack converts n x d doubles by columns to an operand of the tiles, in multiples of unit.
 func (e *metricEvaluator) pack(c driver.Context, name string, to, from driver.Pointer, as packing, unit float64) error {
 	n, d := uint64(e.n), uint64(e.problem.D)
 	if e.operand == "" {
@@ -88,8 +87,7 @@ func (e *metricEvaluator) Close() error {
 	return e.backend.Device.release(e.memory.free)
 }
 
-// Sum implements engine.Evaluator. The context is looked at between launches. W need
-// not be positive semidefinite.
+// Sum implements engine.Evaluator. It checks the context between launches. W need not be positive semidefinite.
 func (e *metricEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
 	if err := e.problem.CheckGradient(ctx, dst, &q); err != nil {
 		return err
@@ -146,7 +144,7 @@ func (e *metricEvaluator) distances(c driver.Context, origin driver.Pointer) err
 	return e.float64s.launch(c, "metric_own", blocksFor(n), 1, uint64(e.q), uint64(e.x), uint64(origin), uint64(e.z), uint64(n), uint64(d))
 }
 
-// terms adds up the terms of all pairs, in a team of those that are this rank's.
+// terms adds up the terms of all pairs. In a team it adds up the terms of this rank's pairs only.
 func (e *metricEvaluator) terms(ctx context.Context, c driver.Context) error {
 	n, d := e.n, e.problem.D
 	if err := e.distances(c, e.zero); err != nil {
@@ -168,7 +166,7 @@ func (e *metricEvaluator) terms(ctx context.Context, c driver.Context) error {
 	return e.visitPairs(ctx, c)
 }
 
-// finish sets full to P with P + P^T the sum over all pairs.
+// finish sets full to P, where P + P^T is the sum over all pairs.
 func (e *metricEvaluator) finish(c driver.Context) (err error) {
 	n, d := e.n, e.problem.D
 	zUnit := math.Float64bits(-2 * e.unit * e.features * metricFixed) // c = -phi'(u) t
@@ -184,7 +182,7 @@ func (e *metricEvaluator) finish(c driver.Context) (err error) {
 	return e.gram(c, e.zero)
 }
 
-// visitPairs runs the tiles, in slices of whole spans of columns.
+// visitPairs launches the kernel of the tiles in slices of whole spans of columns.
 func (e *metricEvaluator) visitPairs(ctx context.Context, c driver.Context) error {
 	n, d, pieces := e.n, e.problem.D, e.pieces()
 	slice := max(e.pairsPerLaunch/(n*metricSpan), 1)
@@ -227,7 +225,7 @@ const maxGridY = 65535
 
 func float32Bits(v float64) uint64 { return uint64(math.Float32bits(float32(v))) }
 
-// gram sets full to sum_i (x_i - o) y_i^T with y in z.
+// gram sets full to sum_i (x_i - o) y_i^T, where z holds y.
 func (e *metricEvaluator) gram(c driver.Context, origin driver.Pointer) error {
 	n, d, chunks := e.n, e.problem.D, e.chunks()
 	tiles := (d + metricGram - 1) / metricGram
@@ -241,8 +239,8 @@ func (e *metricEvaluator) gram(c driver.Context, origin driver.Pointer) error {
 	return copyOut(c, e.full, e.part)
 }
 
-// prefix sets full to P with P + P^T the sum over prefix pairs, from differences to the
-// last record; phi' is computed on the host.
+// prefix sets full to P, where P + P^T is the sum over prefix pairs. It uses differences to the last record.
+// The host computes phi'.
 func (e *metricEvaluator) prefix(c driver.Context, q engine.PrefixPairs) error {
 	n := e.n
 	record := func(t int) int {

@@ -14,15 +14,15 @@ import (
 // Sizes of the grid, as in kernels/cuda/metric*.cu.
 const (
 	metricGram  = 64      // features of a tile of the d x d result
-	metricSpan  = 1024    // columns whose products are summed in float32
-	metricFixed = 0x1p-32 // of the sums of products, in units of a coefficient and a feature
+	metricSpan  = 1024    // number of columns whose products are summed in float32
+	metricFixed = 0x1p-32 // fixed-point unit of the sums of products, relative to the units of a coefficient and a feature
 )
 
-// metricPairsPerLaunch is the number of pairs times features that the GPU visits in one
-// launch. By the arithmetic of float32 that is a few milliseconds; it was never measured.
+// metricPairsPerLaunch is the number of pairs times features that the GPU visits in one launch. According to
+// the float32 rate of a GPU, a launch takes a few milliseconds. This time has not been measured.
 const metricPairsPerLaunch = 1 << 36
 
-// metricGramFloats bounds the partial sums of the d x d result.
+// metricGramFloats bounds the number of entries of all partial sums of the d x d result.
 const metricGramFloats = 1 << 22
 
 // metricKernel is a planned problem with a MetricLoss. It is immutable.
@@ -33,18 +33,19 @@ type metricKernel struct {
 	limits  engine.MetricRange
 	tiling
 	tiles string // PTX of the tiles
-	n     int    // rows on the GPU: those of persons at most, until they are bound
-	chunk int    // of them in a partial sum of the d x d result
+	n     int    // rows on the GPU; before Bind, the largest possible number of rows of persons
+	chunk int    // rows in a partial sum of the d x d result
 
-	// Coefficients are in units of grid unit. Features, X W and coefficients are
-	// divided by powers of two, so that they are at most 1 in size.
+	// Coefficients are multiples of grid unit. Features, X W and coefficients are divided by powers of two, so
+	// that their absolute values are at most 1.
 	unit, features, products float64
-	slopeError               float64 // of the code for phi'
+	slopeError               float64 // error of the code for phi'
 
-	pairsPerLaunch int // bounds the time until a cancelled context is seen
+	pairsPerLaunch int // limits the time until a cancelled context is noticed
 }
 
-// planMetric returns the kernel for a valid problem without groups. Rows of persons have tiles of their own, by FP32.
+// planMetric returns the kernel for a valid problem without groups. Rows of persons use the tiling personTiling,
+// which is based on FP32.
 func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Kernel, error) {
 	precision, err := b.precision(p)
 	if err != nil {
@@ -94,7 +95,7 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Ke
 	return k, nil
 }
 
-// powerAbove is a power of two that is at least v (1 + 2^-20).
+// powerAbove returns a power of two that is at least v (1 + 2^-20).
 func powerAbove(v float64) float64 {
 	_, e := math.Frexp(v * (1 + 0x1p-19))
 	return math.Ldexp(1, e)
@@ -103,7 +104,7 @@ func powerAbove(v float64) float64 {
 // Problem returns the planned problem.
 func (k *metricKernel) Problem() engine.Problem { return k.problem }
 
-// Method returns "direct, " and the precision.
+// Method returns "direct, " followed by the precision.
 func (k *metricKernel) Method() string {
 	if k.operand == "" {
 		return "direct, fp32"
@@ -113,20 +114,20 @@ func (k *metricKernel) Method() string {
 
 func (k *metricKernel) chunks() int { return chunksOf(k.n, k.chunk) }
 
-// stride is the number of rows, rounded up to whole tiles.
+// stride returns the number of rows, rounded up to whole tiles.
 func (k *metricKernel) stride() int { return roundUp(k.n, k.align) }
 
-// padded is d rounded up to whole pieces.
+// padded returns d, rounded up to whole pieces.
 func (k *metricKernel) padded() int { return roundUp(k.problem.D, k.piece) }
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-// pieces is the number of blocks that share the products of a tile.
+// pieces returns the number of blocks that share the products of a tile.
 func (k *metricKernel) pieces() int { return k.padded() / k.piece }
 
 func (k *metricKernel) spans() int { return chunksOf(k.n, metricSpan) }
 
-// blocks are what an evaluator allocates.
+// blocks returns the memory blocks that an evaluator allocates.
 func (k *metricKernel) blocks(e *metricEvaluator) []block {
 	n, d, stride := k.n, k.problem.D, k.stride()
 	list := []block{
@@ -143,7 +144,7 @@ func (k *metricKernel) blocks(e *metricEvaluator) []block {
 	return list
 }
 
-// memory is what an evaluator allocates, in bytes, with room for the driver.
+// memory returns the number of bytes that an evaluator allocates, including the memory that the driver needs.
 func (k *metricKernel) memory() uint64 {
 	need := uint64(512 << 20)
 	for _, b := range k.blocks(&metricEvaluator{}) {
@@ -152,8 +153,8 @@ func (k *metricKernel) memory() uint64 {
 	return need
 }
 
-// Bind implements engine.Kernel: it copies the records to the GPU, sparse ones as
-// dense rows. Besides Problem.Fits it fails only if the GPU does.
+// Bind implements engine.Kernel. It copies the records to the GPU, sparse records as dense rows. Bind fails
+// only if Problem.Fits fails or if the GPU fails.
 func (k *metricKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if r == nil {
 		return nil, errors.New("cuda: Bind: no records")

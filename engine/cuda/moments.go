@@ -14,19 +14,20 @@ import (
 
 // Sizes of kernels/cuda/clipped.cu.
 const (
-	smallWidth    = 32 // entries of (x~, a) up to which X is read once
+	smallWidth    = 32 // largest number of entries of (x~, a) for which X is read only once
 	stageRows     = 128
 	passScalars   = 8
 	gramFeatures  = 64
 	weighColumns  = 32
-	positivesRows = 4096 // of a partial sum of labels
-	// maxMomentFeatures keeps pairs of tiles below the largest grid, 65535, and sums below 2^32.
+	positivesRows = 4096 // rows of a partial sum of labels
+	// maxMomentFeatures keeps the number of pairs of tiles below 65535, the largest grid, and the number of
+	// sums below 2^32.
 	maxMomentFeatures = 1 << 14
 )
 
-// PlanMoments implements engine.Backend: sums of clipped records in float64. It wraps
-// engine.ErrUnsupported for records or sums that the GPU has no room for, where persons count with
-// as many rows as they may have.
+// PlanMoments implements engine.Backend. The kernel sums clipped records in float64. The error wraps
+// engine.ErrUnsupported if the records or the sums do not fit into the memory of the GPU. For this check, every
+// person counts with the largest allowed number of rows.
 func (b Backend) PlanMoments(p engine.Problem) (engine.Kernel, error) {
 	k, err := b.planMoments(p)
 	return k, orCPU(err)
@@ -48,7 +49,8 @@ func (b Backend) planMoments(p engine.Problem) (*momentsKernel, error) {
 	return k, err
 }
 
-// over is the kernel for this number of rows in float32 or float64, with this process's share of them.
+// over returns the kernel for the given number of rows in float32 (narrow) or float64, with the share of these
+// rows that belongs to this process.
 func (k *momentsKernel) over(rows int, narrow bool) (*momentsKernel, error) {
 	own := *k
 	own.grid = gridOf(rowsAre(k.problem, rows), nil).own(k.backend.Team)
@@ -58,8 +60,8 @@ func (k *momentsKernel) over(rows int, narrow bool) (*momentsKernel, error) {
 	return &own, err
 }
 
-// Share implements engine.Share: whole chunks. Persons, whose chunks are cut from the private number
-// of rows, are needed by all.
+// Share implements engine.Share. A share consists of whole chunks. With persons, every rank needs all records,
+// because the chunks depend on the private number of rows.
 func (k *momentsKernel) Share(rank int) (from, to int) {
 	if k.problem.ByPerson() {
 		return 0, k.problem.N
@@ -68,9 +70,9 @@ func (k *momentsKernel) Share(rank int) (from, to int) {
 	return min(from*k.grid.chunkRows(), k.problem.N), min(to*k.grid.chunkRows(), k.problem.N)
 }
 
-// momentsKernel sums moments on a GPU. It is immutable. The grid of an evaluator is the grid of its
-// rows, in float32 if they are kept so; the one of a plan is of as many rows as there may be, in
-// float64, and so is what the plan says of errors and memory.
+// momentsKernel sums moments on a GPU. It is immutable. The grid of an evaluator is the grid of its rows, in
+// float32 if the records are kept in float32. The grid of a plan covers the largest possible number of rows in
+// float64, and the plan's bounds on errors and memory refer to this grid.
 type momentsKernel struct {
 	backend Backend
 	problem engine.Problem
@@ -89,7 +91,7 @@ func (k *momentsKernel) programs() []string { return []string{"rows", "clipped"}
 
 func (k *momentsKernel) visited([]float64) int64 { return 0 }
 
-// work counts each time that a number is read, and products of two entries as pairs.
+// work counts every read of a number, and counts products of two entries as pairs.
 func (k *momentsKernel) work() (work, string) {
 	n, d := float64(k.problem.N), k.problem.D
 	jobs, _ := k.jobs()
@@ -105,19 +107,19 @@ func (k *momentsKernel) bytes() uint64 {
 	return k.grid.bytes(k.columnBytes())
 }
 
-// small reports whether X is read once, by blocks that hold whole records. Rows of persons have weights,
-// which only the other kernels know.
+// small reports whether X is read only once, by blocks that hold whole records. It is false for persons,
+// because only the other kernels support the weights of rows.
 func (k *momentsKernel) small() bool { return k.problem.D < smallWidth && !k.problem.ByPerson() }
 
-// jobs are the 4 x 4 blocks of a symmetric matrix of the entries of (x~, a), and lanes the threads
-// for each.
+// jobs returns the number of 4 x 4 blocks of the symmetric matrix of products of entries of (x~, a), and the
+// number of threads (lanes) for each block.
 func (k *momentsKernel) jobs() (jobs, lanes int) {
 	blocks := (k.problem.D + 4) / 4
 	jobs = blocks * (blocks + 1) / 2
 	return jobs, min(blockThreads/jobs, stageRows)
 }
 
-// length is the number of sums of a chunk.
+// length returns the number of sums of a chunk.
 func (k *momentsKernel) length(second engine.SecondMoments) int {
 	switch wide := k.problem.D + 1; {
 	case k.small():
@@ -129,28 +131,29 @@ func (k *momentsKernel) length(second engine.SecondMoments) int {
 	return 2 * k.problem.D
 }
 
-// columnBytes is what an evaluator allocates besides the features: labels, scales and weights of
-// records, roots of the weights of rows of persons, and sums.
+// columnBytes returns the number of bytes that an evaluator allocates in addition to the features. These bytes
+// hold the labels, scales and weights of records, the roots of the weights of rows of persons, and the sums.
 func (k *momentsKernel) columnBytes() uint64 {
 	column, chunks := 24, k.grid.chunks()
 	if k.problem.ByPerson() {
-		column, chunks = 32, maxChunks // not fewer for fewer rows
+		column, chunks = 32, maxChunks // fewer rows may have more chunks
 	}
 	return uint64(column*k.grid.n) + uint64(8*k.length(engine.FullSecond))*uint64(chunks+1) + 64<<20
 }
 
-// weightRoundings is at least the number of roundings that a term of a sum has more by the weight
-// of its row, fl(1/m): half of those of the weight and one of its root r in each of the factors;
-// one of the product of a and r, or in an entry of z two, of s r and of its product with x - c,
-// and one that x~ had: 9 in a product of two entries (docs/theory.md#person-moments).
+// weightRoundings bounds the number of additional roundings of a term of a sum due to the weight fl(1/m) of its
+// row. Each of the two factors has half of the roundings of the weight, one rounding of its root r, and further
+// roundings. For a, the product of a and r has one further rounding. For an entry of z, s r and its product
+// with x - c have one rounding each, and one rounding of x~ is counted, too. The total is 9 for a product of
+// two entries (docs/theory.md#person-moments).
 const weightRoundings = 10
 
-// depth bounds the depth of every sum over the rows: of a thread, of the threads of a block, and of
-// the chunks. For persons it is at least that for any fewer rows: chunks do not get shorter by more
-// rows.
+// depth bounds the depth of every sum over the rows: the sum of a thread, of the threads of a block, and of the
+// chunks. For persons the bound also holds for any smaller number of rows, because chunks do not get shorter if
+// there are more rows.
 func (k *momentsKernel) depth() int {
 	chunk := min(k.grid.chunkRows(), (k.grid.all+tileRows-1)/tileRows*tileRows)
-	depth := chunk // clipped_gram; more than that of clipped_sums
+	depth := chunk // depth of clipped_gram, which is larger than the depth of clipped_sums
 	if k.small() {
 		_, lanes := k.jobs()
 		depth = chunksOf(chunk, stageRows)*chunksOf(stageRows, lanes) + lanes
@@ -163,7 +166,8 @@ func (k *momentsKernel) depth() int {
 	return depth + combineDepth(k.grid.chunks())
 }
 
-// positivesDepth is the depth of the sum of t on the host: of a block, of a chunk, and of the chunks.
+// positivesDepth returns the depth of the sum of t on the host. It adds the depths of the sums over a block,
+// over the blocks of a chunk, and over the chunks.
 func (k *momentsKernel) positivesDepth() int {
 	chunk, chunks := k.grid.chunkRows(), k.grid.chunks()
 	if k.problem.ByPerson() {
@@ -172,11 +176,11 @@ func (k *momentsKernel) positivesDepth() int {
 	return min(chunk, positivesRows) + chunksOf(chunk, positivesRows) + chunks
 }
 
-// Bounds implements engine.Kernel (docs/theory.md#computed-moments): the proof of package cpu with the depth of these
-// sums. Each product is fused with the addition, so that a sum of depth k has an error of at most gamma(k) times the
-// sum of absolute values. The host sums t: blocks of 4096, then the blocks of a chunk, then the chunks. A team adds up
-// the same partial sums in the same order. Seconds are of a pass with second moments. The proof of package cpu covers
-// persons, too.
+// Bounds implements engine.Kernel (docs/theory.md#computed-moments). The proof is the proof of package cpu with the
+// depth of the sums on the GPU. Each product is fused with the addition, so a sum of depth k has an error of at most
+// gamma(k) times the sum of absolute values. The host sums t: first blocks of 4096, then the blocks of a chunk, then
+// the chunks. A team adds up the same partial sums in the same order. Seconds is the time of a pass with second
+// moments. The proof of package cpu also covers persons.
 func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 	if q.Pairs != nil {
 		return engine.Unanswered()
@@ -184,7 +188,7 @@ func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 	radius, second := q.Radius, q.Second
 	n, d := float64(k.problem.N), float64(k.problem.D)
 	gamma := engine.Gamma(k.depth())
-	lost := n * 0x1p-1074 // of a coordinate
+	lost := n * 0x1p-1074 // loss by underflow of a coordinate
 	const up = 1 + 0x1p-40
 	e := engine.QueryBounds{Seconds: secondsOf(k, nil), Positives: engine.Gamma(k.positivesDepth()) * n * up}
 	if k.problem.ByPerson() {
@@ -198,7 +202,8 @@ func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 	return e
 }
 
-// Bind implements engine.Kernel: it copies the records to the GPU, or keeps them for panels.
+// Bind implements engine.Kernel. It copies the records to the GPU, or keeps records that do not fit on the host
+// and copies them in panels.
 func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if r == nil {
 		return nil, errors.New("cuda: Bind: no records")
@@ -242,8 +247,8 @@ func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	return e, nil
 }
 
-// countPositives sets positives from the labels over their bound and the weights of rows: chunk by chunk. A
-// team gathers the sums of these.
+// countPositives sets positives from shares, the labels divided by their bound, and the weights of rows. It
+// sums chunk by chunk, and a team gathers the sums of the chunks.
 func (e *momentsEvaluator) countPositives(shares, weights []float64) error {
 	g := e.grid
 	sums := make([]float64, g.chunks())
@@ -266,7 +271,7 @@ func (e *momentsEvaluator) countPositives(shares, weights []float64) error {
 	return err
 }
 
-// weightsOf are 1/m for the rows of a person with m of them; nil if each row is a record.
+// weightsOf returns the weight 1/m for each row of a person with m rows. It returns nil if each row is a record.
 func weightsOf(r *engine.Records) (weights []float64) {
 	if !r.ByPerson() {
 		return nil
@@ -286,8 +291,8 @@ type momentsEvaluator struct {
 	memory    memory
 	rows      *rows
 	module    *module
-	// y are labels over their bound; scale and weight s and a of every record, unless small; root
-	// the roots of the weights of rows of persons.
+	// y holds the labels divided by their bound. scale and weight hold s and a of every record, unless small is
+	// true. root holds the roots of the weights of rows of persons.
 	y, scale, weight, root, pass, part, sum driver.Pointer
 }
 
@@ -341,13 +346,13 @@ func (e *momentsEvaluator) Close() error {
 	return e.backend.Device.release(e.free)
 }
 
-// passOf are the numbers of a pass as kernels/cuda/clipped.cu has them, and the kind of a.
+// passOf returns the numbers of a pass in the layout of kernels/cuda/clipped.cu, and the kind of a.
 //
-// Proof that ||x~|| <= R: that of package cpu (momentPass.clip), with z the computed x - c, q its
-// squares added in d fused steps, a depth of at most d + 8, and the same R rounded down, since
-// division and root are correctly rounded. So x~ is a function of x, c and R alone. |a| <= 1:
-// rounding keeps the order of |y - b| and 1 + |b|, and a sigmoid is 1/(1 + e) or e/(1 + e) with a
-// computed e >= 0, so both it and t are in [0, 1]. QED
+// Proof that ||x~|| <= R: the proof of package cpu (momentPass.clip) applies. Here z is the computed x - c, and
+// q is the sum of its squares, added in d fused steps with a depth of at most d + 8. R is rounded down in the
+// same way, since division and root are correctly rounded. So x~ is a function of x, c and R alone. Proof that
+// |a| <= 1: rounding keeps the order of |y - b| and 1 + |b|. A sigmoid is 1/(1 + e) or e/(1 + e) with a
+// computed e >= 0, so both the sigmoid and t are in [0, 1]. QED
 func (e *momentsEvaluator) passOf(m engine.Query) (numbers []float64, kind uint64) {
 	d := e.problem.D
 	numbers = make([]float64, passScalars+2*d)
@@ -432,12 +437,12 @@ func (e *momentsEvaluator) add(c driver.Context, x driver.Pointer, tile, tiles i
 	return launch(name, blocks, height, part, uint64(x), at(e.scale), at(e.weight), uint64(e.pass), n, d, uint64(chunk))
 }
 
-// unpack takes the sums of x~ and of x~ x~^T from the sums of a pass.
+// unpack extracts the sums of x~ and of x~ x~^T from the sums of a pass.
 func (e *momentsEvaluator) unpack(dst engine.Moments, sums []float64, second engine.SecondMoments) {
 	d := e.problem.D
 	if !e.small() && second != engine.FullSecond {
 		copy(dst.Sum, sums[:d])
-		copy(dst.Second, sums[d:]) // of DiagonalSecond
+		copy(dst.Second, sums[d:]) // for DiagonalSecond
 		return
 	}
 	entry := func(p, q int) float64 { return sums[p*(d+1)+q] } // p <= q

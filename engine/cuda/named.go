@@ -10,7 +10,8 @@ import (
 	"dyad/engine/cuda/driver"
 )
 
-// named is a GPU that runs can be planned for without having it: what plans need of its data sheet.
+// named holds the numbers from the data sheet of a GPU that plans need. Runs can be planned for a named GPU
+// without access to the GPU.
 type named struct {
 	Key             string  `json:"key"`
 	Name            string  `json:"name"`
@@ -18,7 +19,7 @@ type named struct {
 	Major           int     `json:"major"`
 	Minor           int     `json:"minor"`
 	Multiprocessors int     `json:"multiprocessors"`
-	Link            float64 `json:"link_bytes_per_second"` // of copies from the host, one way
+	Link            float64 `json:"link_bytes_per_second"` // rate of copies from the host to the GPU
 }
 
 //go:embed gpus.json
@@ -32,11 +33,11 @@ func readNamed() ([]named, error) {
 	return all, nil
 }
 
-// ErrNamed is the error of a GPU that is only a name for plans and was asked to compute.
+// ErrNamed is the error of computations on a GPU that was opened by OpenNamed, which is for plans only.
 var ErrNamed = errors.New("cuda: this GPU is a name to plan for, not one that is here; name one that is, such as cuda:0")
 
-// OpenNamed returns the GPU with a name such as h200, for plans: whatever would compute on it
-// fails with ErrNamed. An unknown name is an error that has the known ones.
+// OpenNamed returns the GPU with a name such as h200, for plans only: computations on the device fail with
+// ErrNamed. If the name is unknown, the error lists the known names.
 func OpenNamed(key string) (*Device, error) {
 	all, err := readNamed()
 	if err != nil {
@@ -52,13 +53,14 @@ func OpenNamed(key string) (*Device, error) {
 	return nil, fmt.Errorf("cuda: no GPU is known by the name %q; plans take %s, or cuda:N for a GPU that is here", key, strings.Join(known, ", "))
 }
 
-// linkShare is the part of the data sheet's rate that copies from page-locked memory reach.
+// linkShare is the fraction of the data sheet's link rate that copies from page-locked memory reach.
 const linkShare = 0.8
 
 //go:embed predicted.json
 var predictedModels []byte
 
-// predicted is the time model of a method on a GPU that no kernel has been measured on, from bench/gpu.
+// predicted returns the predicted time model of a method on a GPU on which no kernel has been measured. The
+// predictions come from bench/gpu.
 func (g named) predicted(method string) (TimeModel, bool) {
 	var all Models
 	if err := json.Unmarshal(predictedModels, &all); err != nil {

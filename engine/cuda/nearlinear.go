@@ -14,27 +14,27 @@ import (
 
 // Sizes of kernels/cuda/nearlinear.cu, and limits of the method.
 const (
-	groupTerms   = 32             // of a group of threads
-	maxTerms     = 8 * groupTerms // of an expansion
-	maxClasses   = 16             // labels
+	groupTerms   = 32             // terms of a group of threads
+	maxTerms     = 8 * groupTerms // terms of an expansion
+	maxClasses   = 16             // largest number of labels
 	maxTable     = 8 << 20        // numbers in the matrices of all ordered pairs of labels
-	maxMomentDim = 2048           // columns of score_moments
-	partWords    = 3              // of a part: its rows and their class
-	// tolerance is the truncation error, in units of sup |phi\'|: 64 units of roundoff,
-	// which is little of nearError. Each further digit costs terms of every record.
+	maxMomentDim = 2048           // largest number of columns for score_moments
+	partWords    = 3              // words of a part: first row, end and class
+	// tolerance is the truncation error, in units of sup |phi\'|. It is 64 units of roundoff, a small part of
+	// nearError. Every further digit needs more terms for every record.
 	tolerance = 0x1p-47
 )
 
-// planNearLinear finds the expansion of phi' in the scores of one class. It wraps
-// ErrUnsupported if there is none: for a loss that is not an engine.AnalyticLoss, for
-// margins over which more than 256 terms are needed, and for many labels.
+// planNearLinear finds the expansion of phi' in the scores of one class. The error wraps engine.ErrUnsupported
+// if there is no expansion. This is the case for a loss that is not an engine.AnalyticLoss, for margins that
+// need more than 256 terms, and for many labels.
 //
-// One expansion for the whole range of scores is used. A record then adds to a few dozen
-// sums that a thread holds in registers; parts of the range with shorter expansions would
-// make the sums that it adds to depend on its score.
+// The method uses one expansion for the whole range of scores. A record then adds to a few dozen sums that a
+// thread holds in registers. Shorter expansions on parts of the range would make the choice of these sums
+// depend on the record's score.
 func (k *kernel) planNearLinear() error {
 	loss, ok := k.loss.(engine.AnalyticLoss)
-	if !ok || !k.scores.Smooth() { // a sum of interpolants is not a sum of terms of pairs: engine.Kernel
+	if !ok || !k.scores.Smooth() { // without smoothness a sum must be a sum of terms of pairs (engine.Kernel), and a sum of interpolants is not
 		return fmt.Errorf("%w: loss %q is not analytic, or the error of its slope has no bound, use Direct", engine.ErrUnsupported, k.loss.Name())
 	}
 	if k.problem.LabelLimit() > maxClasses {
@@ -51,27 +51,27 @@ func (k *kernel) planNearLinear() error {
 	return fmt.Errorf("%w: loss %q has no expansion of %d terms over margins up to %.3g, use Direct", engine.ErrUnsupported, k.loss.Name(), maxTerms, k.scores.Margin)
 }
 
-// logGroups is the logarithm of the number of groups of terms: 1, 2, 4 or 8.
+// logGroups returns the base-2 logarithm of the number of groups of terms, which is 1, 2, 4 or 8.
 func (k *kernel) logGroups() uint { return uint(bits.Len(uint(k.expansion.Terms-1) / groupTerms)) }
 
-// momentLen is the number of moments of a class.
+// momentLen returns the number of moments of a class.
 func (k *kernel) momentLen() int { return groupTerms << k.logGroups() }
 
-// momentDepth is the depth of the moments: the kernels moments or score_moments, and
-// class_moments. A group of fewer records has chunks that are no longer, and no more than
-// maxChunks or than it has tiles.
+// momentDepth returns the depth of the moments, which the kernels moments or score_moments and class_moments
+// compute. A group of fewer records has chunks of at most the same length. The number of its chunks is at most
+// maxChunks and at most the number of its tiles.
 func (k *kernel) momentDepth() int {
 	n := k.problem.MaxRows()
 	return chunksOf(chunkOf(n), 2*tileRows>>max(k.logGroups(), 1)) + 9 + combineDepth(min(maxChunks, chunksOf(n, tileRows)))
 }
 
-// chunkOf is the number of rows of a partial sum over n.
+// chunkOf returns the number of rows of a partial sum over n rows.
 func chunkOf(n int) int {
 	spans, span := cut(n)
 	return spans * span * tileRows
 }
 
-// expandDepth is the depth of the two products of the kernel expand.
+// expandDepth returns the depths of the two products of the kernel expand.
 func (k *kernel) expandDepth() (values, coefficients int) {
 	eighth := chunksOf(k.expansion.Terms, 8)
 	return (k.problem.LabelLimit()-1)*eighth + 8, eighth + 8
@@ -80,33 +80,34 @@ func (k *kernel) expandDepth() (values, coefficients int) {
 // nearLinear computes c of the sorted groups by Chebyshev interpolation in both scores of
 // a pair, one group after the other.
 //
-// With M_b the moments of the records of class b, sums of T_j at their positions, and G_ab[k] the
-// coefficients of 2 (y_a - y_b) phi'((y_a - y_b)(x_k - t)) in the positions of t at a node x_k of
-// those of class a, the sum over b != a of G_ab[k] M_b is c at the node. Values at the nodes have
-// a Chebyshev series, which is evaluated at every record.
+// Let M_b be the moments of the records of class b: sums of T_j at the positions of the records. Let G_ab[k] be
+// the coefficients of 2 (y_a - y_b) phi'((y_a - y_b)(x_k - t)), as a function of the position t of a record of
+// class b, at a node x_k of class a. The sum over b != a of G_ab[k] M_b is c at the node. The values at the
+// nodes have a Chebyshev series, and the method evaluates the series at every record.
 //
-// All of it is on the GPU, so that a sum waits for the host once. If all records are one group,
-// neither the second pass over the scores nor c is needed: moments are added up where scores are
-// computed, and the series are evaluated where X^T c is.
+// All steps run on the GPU, so that a sum waits for the host only once. If all records form one group, the
+// method needs neither the second pass over the scores nor c. The kernel that computes scores also adds up the
+// moments, and the kernel that computes X^T c also evaluates the series.
 type nearLinear struct {
 	e       *evaluator
 	module  *module
 	classes classes
 	scale   uint64
 	groups  []sortedGroup
-	covered int // rows in them
+	covered int // number of rows in the groups
 
 	part, moments, coefs, matrices, tables driver.Pointer
 }
 
-// sortedGroup is a group whose moments are summed: its parts, each a run of rows of one class.
+// sortedGroup is a group whose moments are summed. It consists of parts, and each part is a run of rows of one class.
 type sortedGroup struct {
 	parts              []uint32 // partWords numbers each, see kernels/cuda/nearlinear.cu
 	at, first, classes driver.Pointer
 }
 
-// partsOf cuts the rows of classes that start at these rows into parts, which end at multiples
-// of chunk from the first row on, and returns the number of the first part of every class.
+// partsOf cuts the rows of classes into parts. start holds the first row of every class. Parts end at multiples
+// of chunk, counted from the first row. partsOf returns the parts and the number of the first part of every
+// class.
 func partsOf(start []int, chunk int) (parts, first []uint32) {
 	for a, from := range start[:len(start)-1] {
 		first = append(first, uint32(len(parts)/partWords))
@@ -125,7 +126,7 @@ func bindNearLinear(c driver.Context, e *evaluator, cl classes) (*nearLinear, er
 	if m.module, err = e.backend.Device.load(c, kernels.PTX("nearlinear")); err != nil {
 		return nil, err
 	}
-	var table []uint32 // with places in it until its address is known
+	var table []uint32 // holds offsets until the address of the table is known
 	most := 0
 	for _, start := range cl.groups {
 		size := start[len(start)-1] - start[0]
@@ -160,12 +161,12 @@ func bindNearLinear(c driver.Context, e *evaluator, cl classes) (*nearLinear, er
 	return m, copyIn(c, m.matrices, matrices)
 }
 
-// products returns the matrices of the kernel expand, by columns: the coefficients of values at
-// the nodes, and G_ab of a > b, by a and then b.
+// products returns the matrices of the kernel expand by columns. The first matrix converts values at the nodes
+// to coefficients. The matrices G_ab for a > b follow, ordered by a and then by b.
 func (m *nearLinear) products() []float64 {
 	p, q := m.e.expansion.Terms, len(m.classes.values)
 	nodes, t := kernels.ChebyshevNodes(p)
-	cosines := make([]float64, p*p) // of a coefficient, by nodes
+	cosines := make([]float64, p*p) // for each coefficient, its values at the nodes
 	all := make([]float64, p*p, (1+q*(q-1)/2)*p*p)
 	for k := range p {
 		for a := range p {
@@ -195,7 +196,7 @@ func (m *nearLinear) products() []float64 {
 	return all
 }
 
-// whole reports whether all records are one group, whose sums need no c of every record.
+// whole reports whether all records form one group. The sum then does not need c of every record.
 func (m *nearLinear) whole() bool { return len(m.groups) == 1 && m.covered == m.e.problem.N }
 
 // coefficients implements method.
@@ -211,7 +212,7 @@ func (m *nearLinear) coefficients(ctx context.Context, c driver.Context) error {
 	})
 }
 
-// fromScores computes the partial sums of the moments of a group from its scores.
+// fromScores computes the partial sums of the moments of a group from the group's scores.
 func (m *nearLinear) fromScores(c driver.Context, g sortedGroup) error {
 	e := m.e
 	first, parts, at := m.ownParts(g)
@@ -225,14 +226,15 @@ func (m *nearLinear) fromScores(c driver.Context, g sortedGroup) error {
 	return m.module.launch(c, name, parts, 1, args...)
 }
 
-// ownParts are the parts of a group in the rows of this GPU: the number of the first one, how many, and where they are.
+// ownParts returns the parts of a group in the rows of this GPU: the number of the first part, the number of parts, and
+// their address.
 func (m *nearLinear) ownParts(g sortedGroup) (first, parts int, at uint64) {
 	first = g.partAt(m.e.grid.first)
 	return first, g.partAt(m.e.grid.first+m.e.grid.n) - first, uint64(g.at + driver.Pointer(4*partWords*first))
 }
 
-// expand computes the series of a group from the partial sums of its moments. Nothing but its own
-// records enters.
+// expand computes the series of a group from the partial sums of the group's moments. The series depends only
+// on the records of the group.
 func (m *nearLinear) expand(c driver.Context, g sortedGroup) error {
 	e, q := m.e, len(m.classes.values)
 	length, p := e.momentLen(), e.expansion.Terms
@@ -242,7 +244,7 @@ func (m *nearLinear) expand(c driver.Context, g sortedGroup) error {
 	return m.module.launch(c, "expand", 1, q, uint64(m.coefs), uint64(m.moments), uint64(m.matrices), uint64(p), uint64(q), uint64(e.logGroups()))
 }
 
-// series sets c of a group.
+// series sets the coefficients c of a group.
 func (m *nearLinear) series(c driver.Context, g sortedGroup) error {
 	e := m.e
 	_, parts, at := m.ownParts(g)
@@ -252,12 +254,12 @@ func (m *nearLinear) series(c driver.Context, g sortedGroup) error {
 	return m.module.launch(c, "series", parts, 1, uint64(e.c), uint64(e.s), uint64(m.coefs), at, uint64(e.expansion.Terms), m.scale)
 }
 
-// sums sets rows.sum to the sum over all pairs if all records are one group.
+// sums sets rows.sum to the sum over all pairs. All records must form one group.
 func (m *nearLinear) sums(ctx context.Context, c driver.Context) error {
 	if err := m.momentsOfScores(ctx, c); err != nil {
 		return err
 	}
-	if !m.e.prompt() { // the context is asked again after the first half
+	if !m.e.prompt() { // the context is checked again after the first half
 		if err := c.SyncStream(0); err != nil {
 			return err
 		}
@@ -265,10 +267,10 @@ func (m *nearLinear) sums(ctx context.Context, c driver.Context) error {
 	return m.sumOfSeries(ctx, c)
 }
 
-// momentsOfScores computes the scores, and from them the partial sums of moments.
+// momentsOfScores computes the scores, and the partial sums of moments from the scores.
 //
-// Moments are added to the scores while they are in registers, unless there are more than 32
-// of them or the weights do not fit into shared memory.
+// One kernel computes the scores and adds up their moments while the scores are in registers. If there are more
+// than 32 moments or the weights do not fit into shared memory, two kernels are used.
 func (m *nearLinear) momentsOfScores(ctx context.Context, c driver.Context) error {
 	e, g := m.e, m.groups[0]
 	if e.logGroups() == 0 && e.problem.D <= maxMomentDim {
@@ -285,10 +287,11 @@ func (m *nearLinear) momentsOfScores(ctx context.Context, c driver.Context) erro
 	return m.fromScores(c, g)
 }
 
-// sumOfSeries sets rows.sum from the partial sums of moments. c is computed where it is used if a
-// block has all columns. For each further block of 64 columns, which takes 512 bytes of X a
-// record, 25 cycles of a multiprocessor of an H200, p = 31 terms would be computed again, another
-// cycle of its units for float64; writing and reading c takes one for all blocks.
+// sumOfSeries sets rows.sum from the partial sums of moments. If one block has all columns, the kernel that
+// uses c also computes c. Otherwise c is computed once and stored, because every further block of 64 columns
+// would compute the p = 31 terms of c again. For each record such a block reads 512 bytes of X, which takes 25
+// cycles of a multiprocessor of an H200. The terms would take another cycle of the float64 units, whereas
+// writing and reading c takes one cycle for all blocks together.
 func (m *nearLinear) sumOfSeries(ctx context.Context, c driver.Context) error {
 	e, g := m.e, m.groups[0]
 	if err := m.expand(c, g); err != nil {
@@ -306,7 +309,7 @@ func (m *nearLinear) sumOfSeries(ctx context.Context, c driver.Context) error {
 	})
 }
 
-// partAt is the number of parts that begin before a row.
+// partAt returns the number of parts that begin before a row.
 func (g sortedGroup) partAt(row int) int {
 	return sort.Search(len(g.parts)/partWords, func(i int) bool { return int(g.parts[partWords*i]) >= row })
 }

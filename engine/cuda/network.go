@@ -17,30 +17,33 @@ const (
 	networkSide   = 64
 	networkDepth  = 16
 	networkStride = 256
-	// networkChunk is the least number of records of a partial sum, and maxChunks the largest number of chunks.
+	// networkChunk is the smallest number of records of a partial sum. maxChunks is the largest number of chunks.
 	networkChunk = 256
-	// widestNetwork is the largest number of units of a layer, features and outputs: a grid has fewer blocks than 2^16.
+	// widestNetwork limits the numbers of units of a layer, features and outputs, because a grid has fewer than 2^16
+	// blocks.
 	widestNetwork = 1 << 15
-	// mostNetwork bounds the norms of hidden values and of what comes back: nothing overflows in float32 (docs/theory.md#networks-on-a-gpu).
+	// mostNetwork limits the norms of hidden values and of back-propagated values, so that no number overflows in
+	// float32 (docs/theory.md#networks-on-a-gpu).
 	mostNetwork = 0x1p100
 )
 
-// networkBack is the kind of a step backwards of network_layer, and networkKinds are those of activations.
+// networkBack is the kind of a backward step of network_layer. networkKinds holds the kinds of the activations.
 const networkBack = 2
 
 var networkKinds = map[string]int{"tanh": 0, "softplus": 1, "relu": 3, "silu": 4, "": 5}
 
 var _ embedding.Accelerator = Backend{}
 
-// dense is a network of dense layers.
+// dense describes a network of dense layers.
 type dense struct {
 	name    string
 	in, out int
 	layers  []embedding.Layer
-	kinds   []int // of the activations of hidden layers
+	kinds   []int // kinds of the activations of hidden layers
 }
 
-// denseOf is a network as dense layers, false for one with others.
+// denseOf returns the description of a network of dense layers. ok is false if the network has other layers or
+// activations.
 func denseOf(net embedding.Network) (n dense, ok bool) {
 	of, ok := net.(embedding.Dense)
 	if !ok {
@@ -56,7 +59,7 @@ func denseOf(net embedding.Network) (n dense, ok bool) {
 	return n, ok && len(n.layers) == len(names)+1
 }
 
-// units are those of the hidden layers.
+// units returns the numbers of units of the hidden layers.
 func (n dense) units() (units []int) {
 	for _, l := range n.layers[:len(n.kinds)] {
 		units = append(units, l.Rows)
@@ -64,8 +67,9 @@ func (n dense) units() (units []int) {
 	return units
 }
 
-// largest bounds the norms of hidden values with their ones, forwards, and of what comes back of an output, for records of at
-// most norm: |h| <= |z| + log 2 and |D| <= 1.1 for every activation, and 1 + 2^-8 covers the roundings of a layer.
+// largest returns a bound on the norms of hidden values, including the appended constant 1, and on the norms of the
+// values that are back-propagated from one output. The norms of the records must be at most norm. The proof uses |h| <=
+// |z| + log 2 and |D| <= 1.1 for every activation; the factor 1 + 2^-8 covers the roundings of a layer.
 func (n dense) largest(norm float64) float64 {
 	most, back := norm, 1.0
 	for _, l := range n.layers {
@@ -81,11 +85,11 @@ type networkKernel struct {
 	dense
 	backend Backend
 	rows    int     // at most
-	unit    float64 // of sums: integers
+	unit    float64 // unit of the integer sums
 }
 
-// PlanRows implements embedding.Accelerator for an embedding.Dense. It wraps engine.ErrUnsupported for other networks, and
-// for those that do not fit into the memory of the GPU with all records.
+// PlanRows implements embedding.Accelerator for an embedding.Dense. The error wraps engine.ErrUnsupported for other
+// networks, and for a network that does not fit into the memory of the GPU together with all records.
 func (b Backend) PlanRows(p embedding.RowsProblem) (embedding.RowsKernel, error) {
 	k, err := b.planNetwork(p)
 	if err != nil {
@@ -134,22 +138,25 @@ func (k *networkKernel) Seconds() float64 {
 
 func (k *networkKernel) stride() int { return roundUp(max(k.rows, 1), networkStride) }
 
-// chunk is the number of records of a partial sum: a function of public sizes.
+// chunk returns the number of records of a partial sum. It is a function of public sizes.
 func (k *networkKernel) chunk() int {
 	return roundUp(max(networkChunk, chunksOf(k.stride(), maxChunks)), networkDepth)
 }
 
 // PullError implements embedding.RowsKernel.
 //
-// J_i is the matrix of the numbers that the kernels hold in float32: theta, x_i, hidden values h, their slopes D and, before
-// the last hidden layer, what came back of each output. The entries of its part of a layer are products of these, in exact
-// arithmetic. An entry of J_i^T v_i is a sum over m outputs of products of v and such an entry: fused operations with
-// w or what came back, one product with D or none, one operation of a chunk's sum for each of its records, and a conversion of the
-// integer sum to float64: m + 1 + chunk + 1 roundings. Scaling by a power of two is exact. The absolute values of the products form
-// a vector of norm at most ||J_i||_F ||v_i||: |J| has the norm of J. So Size = 0, PerNorm = 1.
+// J_i is the Jacobian that follows in exact arithmetic from the numbers that the kernels hold in float32. These numbers
+// are theta, x_i, the hidden values h, their slopes D and, before the last hidden layer, the back-propagated values of
+// each output. The entries of J_i for a layer are products of these numbers. An entry of J_i^T v_i is a sum over m
+// outputs of products of v and such an entry. Its computation has at most m + 1 + chunk + 1 roundings. There are m
+// fused operations with w or with back-propagated values, and at most one product with D. The sum of a chunk has one
+// operation for each record of the chunk. The conversion of the integer sum to float64 is the last rounding. Scaling by
+// a power of two is exact. The absolute values of the products form a vector of norm at most ||J_i||_F ||v_i||, because
+// |J| has the norm of J. So Size = 0, PerNorm = 1.
 //
-// The sum of a chunk is truncated to a multiple of the unit, in every parameter: less than chunks sqrt(P) units in norm. Sums of
-// integers are exact: those of absolute values stay below 1.01 Most / unit + chunks < 2^63.
+// The sum of a chunk is truncated to a multiple of the unit in each of the P parameters. The norm of this error is less
+// than chunks sqrt(P) units. Sums of integers are exact, because sums of absolute values stay below 1.01 Most / unit +
+// chunks < 2^63.
 func (k *networkKernel) PullError() (embedding.PullError, float64) {
 	parameters := 0.0
 	for _, l := range k.layers {
@@ -159,20 +166,21 @@ func (k *networkKernel) PullError() (embedding.PullError, float64) {
 	return embedding.PullError{Depth: k.out + k.chunk() + 2, PerNorm: 1, Tiny: float64(k.stride()) * parameters * 0x1p-900}, 1.01 * chunks * math.Sqrt(parameters) * k.unit
 }
 
-// networkBuffers are what an evaluator has on the GPU.
+// networkBuffers are the buffers of an evaluator on the GPU.
 type networkBuffers struct {
-	x, own             driver.Pointer // (d + 1) x stride floats, the last column ones; 1 + ||x||^2
-	turned             driver.Pointer // of one output: what comes back to the last hidden layer
-	w, columns         driver.Pointer // of the last layer; squared norms of its columns
+	x, own             driver.Pointer // x: (d + 1) x stride floats, with ones in the last column; own: 1 + ||x||^2
+	turned             driver.Pointer // the values back-propagated from one output to the last hidden layer
+	w, columns         driver.Pointer // w: weights of the last layer; columns: squared norms of its columns
 	g, square, v, left driver.Pointer
 	hidden             []hiddenBuffers
-	sums               []driver.Pointer // of layers
+	sums               []driver.Pointer // sums of each layer
 }
 
-// hiddenBuffers are those of a hidden layer. The last one has no back, and the first one no across.
+// hiddenBuffers are the buffers of a hidden layer. The last hidden layer has no back, and the first hidden
+// layer has no across.
 type hiddenBuffers struct {
-	h, slope, back driver.Pointer // units + 1, units and, for all outputs one after the other, units columns
-	in, across     driver.Pointer // weights by inputs and by units
+	h, slope, back driver.Pointer // h has units + 1 columns, slope has units columns, and back has units columns for each output in turn
+	in, across     driver.Pointer // in: weights by inputs; across: weights by units
 }
 
 func (k *networkKernel) blocks(b *networkBuffers) []block {
@@ -207,7 +215,7 @@ func (k *networkKernel) bytes() uint64 {
 	return need
 }
 
-// networkRows holds records and what a network computes for them on a GPU.
+// networkRows holds records on a GPU and the values that a network computes for the records.
 type networkRows struct {
 	*networkKernel
 	networkBuffers
@@ -217,7 +225,7 @@ type networkRows struct {
 	host   []float64 // m x stride
 }
 
-// Bind implements embedding.RowsKernel: it copies the records to the GPU in float32, sparse ones as dense rows.
+// Bind implements embedding.RowsKernel. It copies the records to the GPU in float32, sparse records as dense rows.
 func (k *networkKernel) Bind(r *engine.Records) (embedding.Rows, error) {
 	if r == nil || r.Dim() != k.in || r.Len() > k.rows {
 		return nil, fmt.Errorf("cuda: Bind: records that network %s was not planned for", k.name)
@@ -250,7 +258,7 @@ func (e *networkRows) load(c driver.Context, r *engine.Records) error {
 	return copyIn(c, e.own, own)
 }
 
-// start allocates memory, and sets what does not depend on records.
+// start allocates memory and sets the values that do not depend on the records.
 func (e *networkRows) start(c driver.Context, blocks []block) (err error) {
 	if e.module, err = e.backend.Device.load(c, kernels.PTX("network")); err != nil {
 		return err
@@ -258,7 +266,7 @@ func (e *networkRows) start(c driver.Context, blocks []block) (err error) {
 	if err := e.memory.alloc(c, blocks); err != nil {
 		return err
 	}
-	for l, units := range e.units() { // the 1 of a bias, for records that are there
+	for l, units := range e.units() { // the 1 of a bias, for existing records
 		if err := putOnes(c, e.hidden[l].h, units, e.stride(), e.n); err != nil {
 			return err
 		}
@@ -266,7 +274,7 @@ func (e *networkRows) start(c driver.Context, blocks []block) (err error) {
 	return nil
 }
 
-// putOnes sets a column of a matrix of floats to ones, and to zeros from n on.
+// putOnes sets the first n entries of a column of a matrix of floats to one and the other entries to zero.
 func putOnes(c driver.Context, at driver.Pointer, column, stride, n int) error {
 	ones := make([]float32, stride)
 	for i := range n {
@@ -275,7 +283,8 @@ func putOnes(c driver.Context, at driver.Pointer, column, stride, n int) error {
 	return copyWords(c, at+driver.Pointer(4*column*stride), ones)
 }
 
-// upload copies the features of len(own) records by columns, and sets own to 1 + ||x||^2 of the features as copied.
+// upload copies the features of len(own) records by columns, in float32. It sets own to 1 + ||x||^2 of the rounded
+// features.
 func (k *networkKernel) upload(c driver.Context, to driver.Pointer, stride int, own []float64, read func(i int, row []float64)) error {
 	d := k.in
 	row, at := make([]float64, d), max(stagingBytes/(4*d), 1)

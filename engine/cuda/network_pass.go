@@ -57,7 +57,8 @@ func (e *networkRows) compute(ctx context.Context, c driver.Context, g, norms []
 	return nil
 }
 
-// networkRoundings covers, as a factor, the relative errors of sums of fewer than 2^30 squares in float64, as on the CPU.
+// networkRoundings is a factor that covers the relative errors of sums of fewer than 2^30 squares in float64, as on the
+// CPU.
 const networkRoundings = 1 + 0x1p-20
 
 // setWeights copies theta in float32, in the layouts of the kernels.
@@ -109,7 +110,7 @@ func (e *networkRows) setLast(c driver.Context, w []float64, rows, cols int) err
 	return copyIn(c, e.columns, columns)
 }
 
-// forward are the steps to g and the squared norms of Jacobians.
+// forward returns the steps that compute g and the squared norms of Jacobians.
 func (e *networkRows) forward() (steps []step) {
 	stride := e.stride()
 	wide := uint64(stride)
@@ -176,7 +177,7 @@ func (e *networkRows) Pull(ctx context.Context, grad, v []float64) error {
 	return nil
 }
 
-// setV copies the rows of v, and zeros for other records.
+// setV copies the rows of v to the GPU, and zeros for records without a row of v.
 func (e *networkRows) setV(c driver.Context, v []float64) error {
 	stride, m := e.stride(), e.out
 	clear(e.host)
@@ -207,19 +208,20 @@ func (e *networkRows) readSums(c driver.Context, to []int64) error {
 	return nil
 }
 
-// gram is the step that sums products of columns of a layer over records.
+// gram returns the step that sums products of columns of a layer over records.
 func (e *networkRows) gram(l int, left, in driver.Pointer) step {
 	stride, chunk, layer := e.stride(), e.chunk(), e.layers[l]
 	return step{"network_gram", tilesOf(layer), chunksOf(stride, chunk), []uint64{uint64(e.sums[l]), uint64(left), uint64(in), uint64(layer.Rows), uint64(layer.Cols),
 		uint64(stride), uint64(chunk), math.Float64bits(1 / e.unit)}}
 }
 
-// tilesOf is the number of tiles of a layer.
+// tilesOf returns the number of tiles of a layer.
 func tilesOf(l embedding.Layer) int {
 	return chunksOf(l.Rows, networkSide) * chunksOf(l.Cols, networkSide)
 }
 
-// backward are the steps from v to the sums of layers, the last one first: product is what is done with the columns of a layer.
+// backward returns the steps that compute the sums of layers from v, beginning with the last layer. product returns the
+// step that processes the columns of a layer.
 func (e *networkRows) backward(product func(l int, left, in driver.Pointer) step) (steps []step) {
 	stride := e.stride()
 	wide, m := uint64(stride), uint64(e.out)

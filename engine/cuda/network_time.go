@@ -4,18 +4,19 @@ import (
 	"dyad/engine"
 )
 
-// networkWork are fused operations in float32 and in float64, and bytes read and written, of a record, besides a copy to the host and back of
-// what it has for every output.
+// networkWork is the work for one record. single and double are the numbers of fused operations in float32 and
+// float64. bytes is the number of bytes that are read and written. copied is the number of bytes that are copied to
+// the host and back for all outputs.
 type networkWork struct{ single, double, bytes, copied float64 }
 
-// work is that of an Embed and a Pull.
+// work returns the work of one Embed and one Pull.
 func (n dense) work() (w networkWork) {
 	in, out := float64(n.in+1), float64(n.out)
 	for l, units := range n.units() {
 		u := float64(units)
 		w.single += in * u
 		w.double += in * u
-		if l > 0 { // what comes back of every output, its norm, and its sum over outputs
+		if l > 0 { // the back-propagated values of every output, their norm, and their sum over outputs
 			w.single += out * (in - 1) * u
 			w.double += 2*out*(in-1) + in
 			w.bytes += 4*out*(3*u+4*in) + 12*in
@@ -30,8 +31,9 @@ func (n dense) work() (w networkWork) {
 	return w
 }
 
-// tupleWork is that of a record in tuples of size: two passes over the entries of the gradient in place of one, and after each tuple a square of
-// every entry, a product, a conversion at a quarter of the rate of float64, and an addition of 64 bits; columns in sectors of 32 bytes are gathered.
+// tupleWork returns the work for a record in tuples of the given size. There are two passes over the entries of
+// the gradient instead of one. After each tuple every entry needs a square, a product, a conversion at a quarter
+// of the rate of float64, and an addition of 64 bits. Columns are gathered in sectors of 32 bytes.
 func (n dense) tupleWork(size float64) networkWork {
 	w := n.work()
 	for _, l := range n.layers {
@@ -43,12 +45,13 @@ func (n dense) tupleWork(size float64) networkWork {
 	return w
 }
 
-// networkMethod is the method of the predicted times of networks: PerRecord is the time of a fused operation in float32, PerPair in float64, and
-// PerNumber of a byte that is read or written.
+// networkMethod is the name of the method in the predicted time models of networks. In these models, PerRecord is the
+// time of a fused operation in float32. PerPair is the time of a fused operation in float64. PerNumber is the time of
+// reading or writing a byte.
 const networkMethod = "networks"
 
-// seconds is the time of the work of rows records on a GPU with a data sheet, 0 on others. faster is how much faster than the kernels
-// operations in float32 are.
+// seconds returns the time of the work for rows records on a GPU with a known data sheet, and 0 on other GPUs.
+// Operations in float32 are faster than in the kernels by the factor faster.
 func (w networkWork) seconds(gpu string, rows, faster float64) float64 {
 	gpus, err := readNamed()
 	if err != nil {
@@ -62,7 +65,7 @@ func (w networkWork) seconds(gpu string, rows, faster float64) float64 {
 	return 0
 }
 
-// forecast is the forecast for the kernel of a loss with this network: sums over pairs are the CPU's.
+// forecast returns the forecast for the kernel of a loss with this network. The CPU computes the sums over pairs.
 func (k *networkKernel) forecast(whole engine.Kernel) Forecast {
 	b, p := k.backend, whole.Problem()
 	f := Forecast{Device: b.Name(), GPU: b.Device.Info().Name, Memory: k.bytes(), Have: b.memory()}

@@ -22,16 +22,17 @@ const (
 )
 
 const (
-	// largestWeight bounds the entries of W, so that no square overflows.
+	// largestWeight limits the absolute values of the entries of W, so that no square overflows.
 	largestWeight = 1e100
-	// largestMargin bounds the coefficients of a contrastive loss, and smallestClip
-	// clips: products of numbers whose squares underflow are then below the unit.
+	// largestMargin limits the margin, and with it the coefficients, of a contrastive loss. smallestClip is the
+	// smallest clipping norm. With these limits, products of numbers whose squares underflow are below the
+	// fixed-point unit.
 	largestMargin, smallestClip = 0x1p100, 0x1p-150
-	// largestSide bounds rows and columns of W.
+	// largestSide limits the numbers of rows and columns of W.
 	largestSide = 1 << 20
 )
 
-// Numbers of the losses in pairs.cu.
+// The numbers of the losses in pairs.cu.
 const (
 	contrastiveLoss = iota
 	bradleyTerryLoss
@@ -41,25 +42,24 @@ const (
 type pairSums struct {
 	device  *Device
 	loss    embedding.ListLoss
-	number  uint64 // of the loss
+	number  uint64 // number of the loss in pairs.cu
 	margin  float64
 	rows, d int
 	pairs   int
-	slice   int // most pairs of a launch
+	slice   int // largest number of pairs of a launch
 	norm    embedding.Norm
 	bound   float64
 
 	module *module
 	memory memory
-	// x is n x d by rows; first, second and label describe the pairs, list a slice of a
-	// batch, v and length its coefficients and lengths; w and sums are rows x d.
+	// x holds the features, n x d by rows. first, second and label describe the pairs. list is a slice of a
+	// batch, and v and length hold the coefficients and lengths of its pairs. w and sums are rows x d.
 	x, w, first, second, label, list, v, length, sums driver.Pointer
 	integers                                          []int64
 }
 
-// Sums implements embedding.Engine: it copies features, pairs and labels to the GPU. It
-// wraps engine.ErrUnsupported for losses without a kernel and for data that do not fit
-// into its memory.
+// Sums implements embedding.Engine. It copies features, pairs and labels to the GPU. The error wraps
+// engine.ErrUnsupported for losses without a kernel and for data that do not fit into the memory of the GPU.
 func (b Backend) Sums(data *embedding.Data, loss embedding.ListLoss, rows int) (embedding.Sums, error) {
 	s, err := b.planSums(data, loss, rows)
 	return s, orCPU(err)
@@ -67,7 +67,7 @@ func (b Backend) Sums(data *embedding.Data, loss embedding.ListLoss, rows int) (
 
 func (b Backend) planSums(data *embedding.Data, loss embedding.ListLoss, rows int) (embedding.Sums, error) {
 	if _, err := embedding.NewGradients(data, loss, rows, 1); err != nil {
-		return nil, err // the checks of the arguments
+		return nil, err // NewGradients checks the arguments
 	}
 	if rows > largestSide || data.Dim() > largestSide {
 		return nil, fmt.Errorf("%w: a matrix of %d x %d on a GPU, want at most %d", engine.ErrUnsupported, rows, data.Dim(), largestSide)
@@ -112,7 +112,7 @@ func (b Backend) planSums(data *embedding.Data, loss embedding.ListLoss, rows in
 // Len implements embedding.Sums.
 func (s *pairSums) Len() int { return s.rows * s.d }
 
-// bytes is what is allocated, with room for the driver.
+// bytes returns the number of bytes that are allocated, including memory for the driver.
 func (s *pairSums) bytes(n int) uint64 {
 	var total uint64 = 512 << 20
 	for _, b := range s.blocks(n) {

@@ -12,44 +12,42 @@ import (
 
 // Sum implements embedding.Sums.
 //
-// Notation: u = 2^-53; c and dx are the computed coefficients and difference of a pair, h
-// the clip, q = 2^e the unit, s = (rows + d + 16) 2^-51, limit = h (1 - s).
+// Notation: u = 2^-53. c and dx are the computed coefficients and the computed difference of a pair. h is the
+// effective clipping norm, and q = 2^e is the unit. s = (rows + d + 16) 2^-51, and limit = h (1 - s).
 //
 // # Every term has norm at most h
 //
-// Claim. The term of a pair is the matrix q T, T_rk = trunc(c_r/q dx_k), a function of
-// its two records, its label, w, h and the number of all pairs. (Not of that of the batch:
-// a Poisson batch has as many as its coins say, and what is accounted for an owner rests
-// on the terms of the others being the same with and without the owner's pairs.) Its exact
-// norm is at most h, or with RowByRow that of each row, for every data set and w. This
-// needs of the hardware only that each operation in float64 errs by at most 3 u relatively
-// (a correctly rounded one errs by u).
+// Claim. The term of a pair is the matrix q T with T_rk = trunc(c_r/q dx_k). It is a function of the two
+// records, the label, w, h and the number of all pairs. The term does not depend on the number of pairs in the
+// batch. A Poisson batch has a random number of pairs, and the accounting for an owner requires that the terms
+// of the other owners are the same with and without the owner's pairs. For every data set and w, the exact norm
+// of the term is at most h, or with RowByRow the norm of each row is at most h. The only requirement on the
+// hardware is that each operation in float64 has a relative error of at most 3 u. (A correctly rounded
+// operation has a relative error of at most u.)
 //
-// Proof. T_rk is rounded towards zero, so the norm of q T is at most (1 + 6 u) ||c|| ||dx||:
-// c dx^T has entrywise norm ||c|| ||dx|| in both norms, and the scaling by 1/q (exact, if
-// rounding is correct) and the product with dx_k are one operation each. The computed
-// ||c|| and ||dx|| are chains of rows and d operations, of squares with a root at the end;
-// dx is computed twice, and the product n of the norms once. So n is ||c|| ||dx|| within a
-// relative 3 (rows + d + 6) u. If n <= limit, c stays and the norm is at most limit (1 + 3
-// (rows + d + 10) u) <= h, as s = 4 (rows + d + 16) u. If not, c becomes c/||c|| (limit/||dx||) by
-// three more operations, and the norm is at most limit (1 + 3 (rows + d + 13) u) <= h.
+// Proof. T_rk is rounded towards zero, so the norm of q T is at most (1 + 6 u) ||c|| ||dx||. The reason is that
+// c dx^T has entrywise norm ||c|| ||dx|| in both norms, and that the scaling by 1/q (exact, if rounding is
+// correct) and the product with dx_k are one operation each. The computed ||c|| and ||dx|| are chains of rows
+// and d operations on squares with a root at the end. dx is computed twice, and the product n of the norms
+// once. So n is ||c|| ||dx|| within a relative 3 (rows + d + 6) u. If n <= limit, c does not change and the
+// norm is at most limit (1 + 3 (rows + d + 10) u) <= h, as s = 4 (rows + d + 16) u. Otherwise three more
+// operations replace c by c/||c|| (limit/||dx||), and the norm is at most limit (1 + 3 (rows + d + 13) u) <= h.
 //
-// Nothing overflows: |w| <= 10^100, |x| <= 2^100, the margin and rows and d are bounded,
-// so |v| < 2^454; n that is not finite gives T = 0. Squares that underflow matter only if
-// ||dx|| < 2^-490 or ||c|| < 2^-490. In the first case |v| < 2^-147, so |c| < 2^111 also for a
-// dissimilar pair whose distance underflowed, and |c_r dx_k| < 2^-379; in the second it is
-// below 2^-389. q >= 2^-352, so T = 0. QED
+// No number overflows: |w| <= 10^100, |x| <= 2^100, and the margin, rows and d are bounded, so |v| < 2^454. If
+// n is not finite, T = 0. Squares that underflow matter only if ||dx|| < 2^-490 or ||c|| < 2^-490. In the first
+// case |v| < 2^-147, so |c| < 2^111 even for a dissimilar pair whose distance underflowed, and |c_r dx_k| <
+// 2^-379. In the second case |c_r dx_k| < 2^-389. Since q >= 2^-352, T = 0 in both cases. QED
 //
 // # Sums are exact (docs/theory.md#exact-sums)
 //
-// |T_rk| <= h/q and h/q times the number of pairs is at most 2^62 by the choice of e, so sums
-// of T are exact in 64 bits, in any order. What Sum returns is q times the sum, rounded once: it is within
-// u len(pairs) h of the sum of terms, in norm, which is less than embedding.SumError.
+// |T_rk| <= h/q, and h/q times the number of pairs is at most 2^62 by the choice of e, so sums of T are exact
+// in 64 bits, in any order. Sum returns q times the sum, rounded once. The norm of the rounding error is at
+// most u len(pairs) h, which is less than embedding.SumError.
 //
-// h is the smaller of clip and the loss's bound of gradients at w: both are public, and
-// the second keeps the unit small where clip is far above every gradient.
+// h is the smaller of clip and the loss's bound on gradients at w. Both numbers are public. The bound keeps the
+// unit small if clip is far above every gradient.
 //
-// It fails if an entry of w is above 10^100 or clip is not between 2^-150 and 2^150.
+// Sum fails if the absolute value of an entry of w is above 10^100, or if clip is not between 2^-150 and 2^150.
 func (s *pairSums) Sum(ctx context.Context, dst, w []float64, pairs []int32, clip float64, how embedding.Clip) error {
 	if len(dst) != s.Len() || len(w) != s.Len() {
 		return fmt.Errorf("cuda: Sum: %d and %d entries, want %d", len(dst), len(w), s.Len())
@@ -102,14 +100,13 @@ func (s *pairSums) Sum(ctx context.Context, dst, w []float64, pairs []int32, cli
 	return nil
 }
 
-// slack is s.
+// slack returns s.
 func (s *pairSums) slack() float64 { return float64(s.rows+s.d+16) * 0x1p-51 }
 
-// smallestPart bounds how far h is below clip.
+// smallestPart is the smallest ratio of h to clip.
 const smallestPart = 0x1p-140
 
-// scale returns h and q for lists of at most pairs pairs, or of all pairs if they are
-// more.
+// scale returns h and q for lists of at most pairs pairs. If the data have more pairs, the number of all pairs applies.
 func (s *pairSums) scale(w []float64, pairs int, clip float64) (h, unit float64) {
 	h = clip
 	if g := s.loss.GradientBound(w, s.d, s.norm, s.bound); g < clip {
@@ -149,8 +146,8 @@ func (s *pairSums) add(c driver.Context, pairs []int32, limit, scale float64, ho
 		count, d, rows, uint64(chunk))
 }
 
-// chunk is the number of pairs of a block, a multiple of the tile: few enough that all
-// multiprocessors have work.
+// chunk returns the number of pairs of a block, a multiple of the tile. The number is small enough to give all
+// multiprocessors work.
 func (s *pairSums) chunk(pairs, tilesOfW int) int {
 	blocks := max(8*s.device.Info().Multiprocessors/tilesOfW, 1)
 	return max((pairs/blocks+pairListPairs-1)/pairListPairs, 1) * pairListPairs

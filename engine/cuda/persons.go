@@ -13,15 +13,16 @@ import (
 	"dyad/internal/tasks"
 )
 
-// rowsAre is the problem of n rows as records of their own, in whose shape those of persons lie on
-// the GPU.
+// rowsAre returns the problem whose records are n single rows. The rows of persons have the layout of this
+// problem on the GPU.
 func rowsAre(p engine.Problem, n int) engine.Problem {
 	p.N, p.PersonRows = n, 0
 	return p
 }
 
-// personRoom is what fewer rows than a plan counts with may take more, as they may have more chunks:
-// so that no number of rows, which is private, decides whether a run has room.
+// personRoom returns the additional bytes that a plan reserves for persons. Fewer rows than planned may have
+// more chunks and so need more memory. With this reserve, the number of rows, which is private, never decides
+// whether the data fit.
 func personRoom(p engine.Problem) uint64 {
 	if !p.ByPerson() {
 		return 0
@@ -29,10 +30,11 @@ func personRoom(p engine.Problem) uint64 {
 	return uint64(8 * p.D * maxChunks)
 }
 
-// mostPersons keeps weighted sums over all persons below 2^53.
+// mostPersons is the largest number of persons for methods that visit pairs. It keeps weighted sums over all
+// persons below 2^53.
 const mostPersons = 1 << 22
 
-// planPersons refuses what has no weights on a GPU.
+// planPersons returns an error for problems that the kernels for persons do not support.
 func (k *kernel) planPersons() error {
 	if k.problem.ByPerson() && k.direct && k.problem.N > mostPersons {
 		return fmt.Errorf("%w: pairs of %d persons, each visited, on a GPU, which takes up to %d", engine.ErrUnsupported, k.problem.N, mostPersons)
@@ -40,7 +42,7 @@ func (k *kernel) planPersons() error {
 	return nil
 }
 
-// splicedName is the program that visits every pair of rows.
+// splicedName returns the name of the program that visits every pair of rows.
 func (k *kernel) splicedName() string {
 	if k.problem.ByPerson() {
 		return "spliced_persons"
@@ -48,7 +50,8 @@ func (k *kernel) splicedName() string {
 	return "spliced"
 }
 
-// termRounding is the rounding of a term, for persons of weighted ones (docs/theory.md#person-terms).
+// termRounding returns the relative and the absolute rounding error of a term. For persons the terms are
+// weighted (docs/theory.md#person-terms).
 func (k *kernel) termRounding() (relative, absolute float64) {
 	if k.problem.ByPerson() {
 		return 3 * u32 * k.scores.Slope, float64(k.problem.PersonRows) * k.unit * (personFixed/2 + 0x1p-100)
@@ -56,7 +59,7 @@ func (k *kernel) termRounding() (relative, absolute float64) {
 	return 0, k.unit * (0x1p-23 + 0x1p-100)
 }
 
-// ofPersons is the kernel for the rows of r.
+// ofPersons returns the kernel for the rows of r.
 func (k *kernel) ofPersons(r *engine.Records) (*kernel, error) {
 	own := *k
 	own.problem = rowsAre(k.problem, r.Len())
@@ -66,8 +69,8 @@ func (k *kernel) ofPersons(r *engine.Records) (*kernel, error) {
 	return &own, err
 }
 
-// personError is 8 u Q + E'/P of docs/theory.md#person-sums, 0 for records. The host computes the
-// slopes of the pairs within persons at scores of the GPU, as for prefix pairs.
+// personError returns 8 u Q + E'/P of docs/theory.md#person-sums for persons, and 0 for records. The host
+// computes the slopes of the pairs within persons from scores of the GPU, as for prefix pairs.
 func (k *kernel) personError() float64 {
 	p, s := k.problem, k.scores
 	if !p.ByPerson() {
@@ -80,8 +83,8 @@ func (k *kernel) personError() float64 {
 	return 8*u64*s.Slope + (own+engine.Gamma(p.PersonRows+8)*s.Slope)/float64(p.N)
 }
 
-// sumDepth is the depth of X^T c; for persons at least that of any fewer rows, whose chunks have
-// no more tiles.
+// sumDepth returns the depth of X^T c. For persons it is at least the depth for any smaller number of rows,
+// whose chunks do not have more tiles.
 func (k *kernel) sumDepth() int {
 	if k.problem.ByPerson() {
 		return 8*maxSpan + k.grid.spans + 32*maxSpan + combineDepth(maxChunks)
@@ -89,13 +92,14 @@ func (k *kernel) sumDepth() int {
 	return k.grid.depth()
 }
 
-// persons are the weights of rows, and what a person's own pairs have too much in a sum over all.
+// persons holds the weights of rows, and the contributions of the pairs within persons, which a sum over all
+// pairs includes and which must be subtracted.
 type persons struct {
 	records     *engine.Records
-	weights     []float64 // of the rows in the order of the records
+	weights     []float64 // weights of the rows in the order of the records
 	weight, own driver.Pointer
 
-	s, sums []float64 // by rows on the GPU, or on those of a team
+	s, sums []float64 // in the order of the rows on the GPU, or on the GPUs of a team
 }
 
 func (e *evaluator) bindPersons(c driver.Context, r *engine.Records) error {
@@ -109,7 +113,7 @@ func (e *evaluator) bindPersons(c driver.Context, r *engine.Records) error {
 		weight[at] = e.persons.weights[i]
 	}
 	err := copyIn(c, e.persons.weight, weight[first:first+rows])
-	e.persons.weight -= driver.Pointer(8 * first) // where that of row 0 would be
+	e.persons.weight -= driver.Pointer(8 * first) // where the weight of row 0 would be
 	return err
 }
 
@@ -118,11 +122,11 @@ func (e *evaluator) ownScores(c driver.Context) error {
 	return copyOut(c, e.persons.s[e.grid.first:][:e.grid.n], e.s+driver.Pointer(8*e.grid.first))
 }
 
-// personJob is the number of persons whose own pairs are one job.
+// personJob is the number of persons per job in weigh.
 const personJob = 256
 
-// weigh takes the pairs within persons out of c, and multiplies it by the weights of the rows. The scores
-// of all rows are there.
+// weigh subtracts the pairs within persons from c and multiplies c by the weights of the rows. The host must
+// have the scores of all rows.
 func (e *evaluator) weigh(ctx context.Context, c driver.Context) error {
 	p, rows, first := e.persons, e.grid.n, driver.Pointer(8*e.grid.first)
 	clear(p.sums)
@@ -145,7 +149,8 @@ func (e *evaluator) weigh(ctx context.Context, c driver.Context) error {
 	return e.near.module.launch(c, "weigh", blocksFor(rows), 1, uint64(e.c+first), uint64(p.own), uint64(p.weight+first), uint64(rows))
 }
 
-// ownPairs adds up twice the slopes of the pairs of a person's rows, with the weight of the other one.
+// ownPairs adds up, for each row of a person, the slopes of its pairs with the person's other rows, times twice
+// the weight of a row. All rows of a person have the same weight.
 func (e *evaluator) ownPairs(ctx context.Context, from, to int) {
 	p := e.persons
 	for i := from; i < to && ctx.Err() == nil; i++ {
@@ -162,7 +167,7 @@ func (e *evaluator) ownPairs(ctx context.Context, from, to int) {
 	}
 }
 
-// nextOf are, as words, the first row of the next person for each row.
+// nextOf returns, for each row, the number of the first row of the next person, as a 32-bit word.
 func nextOf(r *engine.Records) []byte {
 	next := make([]byte, 0, 4*r.Len())
 	for k := range r.Units() {
@@ -173,7 +178,7 @@ func nextOf(r *engine.Records) []byte {
 	return next
 }
 
-// weightWords are the weights of rows, times 2^32, in float32.
+// weightWords returns the weights of rows times 2^32, in float32.
 func weightWords(r *engine.Records) []byte {
 	words := make([]byte, 0, 4*r.Len())
 	for _, w := range weightsOf(r) {

@@ -6,26 +6,27 @@ import (
 	"dyad/engine"
 )
 
-// Precision is the arithmetic of pairs of Mahalanobis losses. The method, and with it
-// QueryBounds.Sum, depends on it.
+// Precision is the arithmetic for the pairs of Mahalanobis losses. The kernel's Method and QueryBounds.Sum
+// depend on the precision.
 type Precision int
 
 // The precisions. The zero value leaves the choice to the backend.
 const (
-	// AutoPrecision is BF16x3, and FP32 for persons.
+	// AutoPrecision means FP32 for persons and BF16x3 otherwise.
 	AutoPrecision Precision = iota
-	// FP32 is float32 on ordinary cores.
+	// FP32 means float32 on ordinary cores.
 	FP32
-	// BF16x3 is three products of numbers of 8 bits on tensor cores, relatively 2^-16.
+	// BF16x3 means that each product is computed as three products of numbers with 8 significant bits on tensor cores.
+	// The relative error is about 2^-16.
 	BF16x3
 )
 
 var precisions = []string{"auto", "fp32", "bf16x3"}
 
-// String is the name that ParsePrecision takes.
+// String returns the name of the precision for ParsePrecision: auto, fp32 or bf16x3.
 func (p Precision) String() string { return precisions[p] }
 
-// ParsePrecision reads auto, fp32 or bf16x3.
+// ParsePrecision returns the precision with the name auto, fp32 or bf16x3.
 func ParsePrecision(name string) (Precision, error) {
 	for p, n := range precisions {
 		if n == name {
@@ -35,7 +36,7 @@ func ParsePrecision(name string) (Precision, error) {
 	return 0, fmt.Errorf("cuda: unknown precision %q, want one of %v", name, precisions)
 }
 
-// precision returns the precision of a problem.
+// precision returns the precision that applies to a problem.
 func (b Backend) precision(p engine.Problem) (Precision, error) {
 	switch {
 	case b.Precision == AutoPrecision && p.ByPerson():
@@ -48,41 +49,41 @@ func (b Backend) precision(p engine.Problem) (Precision, error) {
 	return b.Precision, nil
 }
 
-// tiling is how the tiles of a precision divide their work, as in
-// kernels/cuda/metric_fp32.cu and metric_mma.cu, and their errors.
+// tiling describes how the tiles of a precision divide their work, as in kernels/cuda/metric_fp32.cu and
+// metric_mma.cu, and the errors of the tiles.
 type tiling struct {
 	name, file string // of the tiles
-	operand    string // suffix of the kernels that pack operands
-	rows       int    // of a block of threads
-	align      int    // of the number of records in an operand
+	operand    string // suffix of the names of kernels that pack operands
+	rows       int    // rows of a block of threads
+	align      int    // the number of records in an operand is a multiple of align
 	piece      int    // features of a block of threads
-	columns    int    // whose products are added up at a time
+	columns    int    // number of columns whose products are added up at a time
 
-	// How operands are packed: X W, X, and X as the second factor of the products with
-	// coefficients, unless that is the packing before. With fp32 they are not.
+	// left is the packing of X W, and right is the packing of X. factor is the packing of X as the second
+	// factor of the products with coefficients, if it differs from right. With fp32, operands are not packed.
 	left, right, factor packing
 
-	// Relative errors, in units of the sum of absolute values: of an operand, of a product
-	// because not all of its parts are computed, and of the sum of 16 products, over
-	// features and over columns. (The parts of a number, in size, add up to 1 + 2^-7 of it.)
+	// The following errors are relative to the sum of absolute values. entry is the error of an operand.
+	// dropped is the error of a product because some of its parts are not computed. features16 and span16 are
+	// the errors of the sum of 16 products, over features and over columns. (The absolute values of the parts
+	// of a number add up to at most 1 + 2^-7 times the number.)
 	entry, dropped     float64
 	features16, span16 float64
 	grid               float64 // coefficients are rounded to multiples of it
 }
 
-// packing has the number of records and features of a fragment, and whether all features
-// of a block of threads are packed, with zeros beyond the last.
+// packing holds the numbers of records and features of a fragment. If whole is true, all features of a block of
+// threads are packed, with zeros beyond the last feature.
 type packing struct {
 	records, features int
 	whole             bool
 }
 
-// mmaError is assumed of mma.sync with k terms: the result is within this, relatively to
-// the sum of the absolute values of the k products and the summand, of the exact one.
-// Products are exact and the summands are truncated to at least 24 bits below
-// the largest, in any order (Fasi, Higham, Mikaitis, Pranesh 2021, "Numerical behavior of
-// NVIDIA tensor cores", PeerJ CS 7:e330, for compute capability 7.0 to 8.0). It is an
-// assumption on the hardware, like those on approximate instructions.
+// mmaError returns the assumed error of mma.sync with k terms, relative to the sum of the absolute values of
+// the k products and the summand. Products are exact. The summands are truncated to at least 24 bits below the
+// largest summand, in any order (Fasi, Higham, Mikaitis, Pranesh 2021, "Numerical behavior of NVIDIA tensor
+// cores", PeerJ CS 7:e330, for compute capability 7.0 to 8.0). This is an assumption on the hardware, like the
+// assumptions on approximate instructions.
 func mmaError(k int) float64 { return float64(k+4) * 0x1p-23 }
 
 // tilingOf returns the tiling for d features.
@@ -102,17 +103,18 @@ func tilingOf(p Precision, d int) tiling {
 	return t
 }
 
-// personTiling is FP32 for rows of persons (metric_persons.cu), whose products are in float64.
+// personTiling returns the tiling for rows of persons (metric_persons.cu). It is the tiling of FP32, but
+// products are in float64.
 func personTiling() tiling {
 	t := tilingOf(FP32, 1)
 	t.name, t.file = "metric_tiles_persons", "metric_persons"
 	return t
 }
 
-// spanError is the error of the sum of the products of a span, relatively.
+// spanError returns the relative error of the sum of the products of a span.
 func (t tiling) spanError() float64 {
 	return float64(t.columns/16)*t.span16 + float64(metricSpan/t.columns)*u32
 }
 
-// gramError is the error of a sum over d features, relatively.
+// gramError returns the relative error of a sum over d features.
 func (t tiling) gramError(d int) float64 { return float64((d+15)/16) * t.features16 }

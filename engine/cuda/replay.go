@@ -7,25 +7,25 @@ import (
 	"dyad/engine/cuda/driver"
 )
 
-// promptNumbers is how many numbers of X both passes read in less than a millisecond.
+// promptNumbers is a number of entries of X that both passes together read in less than a millisecond.
 const promptNumbers = 1 << 27
 
-// prompt reports whether a sum over all pairs by the near-linear method is so short that a
-// context need not be asked in the middle.
+// prompt reports whether a sum over all pairs by the near-linear method is so short that checking the context
+// in the middle is unnecessary.
 func (e *evaluator) prompt() bool { return e.grid.resident && e.problem.N*e.problem.D <= e.mostPrompt }
 
-// replay runs the launches and copies of a sum over all pairs as one graph, for which the host
-// calls the driver once: they are the same in every call, but for the numbers in memory. The
-// first sum is launched step by step, which has the driver load the kernels; the second one is
-// captured. Where that does not work all sums are launched step by step.
+// replay runs the launches and copies of a sum over all pairs as one graph, for which the host calls the driver
+// only once. Launches and copies are the same in every call; only the numbers in memory differ. The first sum
+// is launched step by step, so that the driver loads the kernels. The second sum is captured as a graph. If
+// capturing fails, all sums are launched step by step.
 type replay struct {
-	stream  driver.Stream // 0, the default one, if sums are not replayed
+	stream  driver.Stream // 0, the default stream, if sums are not replayed
 	graph   driver.Graph
 	started bool  // a sum has been launched
-	none    error // why there will be no graph, nil if there may be
+	none    error // reason why no graph will be captured, nil if a graph is possible
 }
 
-// inStream is a context whose launches are in a stream.
+// inStream is a context that launches kernels in a given stream.
 type inStream struct {
 	driver.Context
 	stream driver.Stream
@@ -36,7 +36,7 @@ func (c inStream) Launch(l driver.Launch) error {
 	return c.Context.Launch(l)
 }
 
-// open waits for copies in the default stream, for which the new one does not.
+// open waits for copies in the default stream and creates a new stream, which does not wait for the default stream.
 func (r *replay) open(c driver.Context) (err error) {
 	if err := c.SyncStream(0); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (r *replay) close(c driver.Context) error {
 	return errors.Join(errs...)
 }
 
-// run launches the steps, which are the same in every call, and does not wait for them.
+// run launches the steps and does not wait for their end. The steps must be the same in every call.
 func (r *replay) run(ctx context.Context, c driver.Context, steps func(c driver.Context) error) error {
 	if r.stream == 0 {
 		return steps(c)
@@ -74,10 +74,10 @@ func (r *replay) run(ctx context.Context, c driver.Context, steps func(c driver.
 	return steps(inStream{c, r.stream})
 }
 
-// capture sets graph or none. It fails only if ctx is done.
+// capture sets graph, or none if capturing fails. It returns an error only if ctx is done.
 func (r *replay) capture(ctx context.Context, c driver.Context, steps func(c driver.Context) error) error {
 	if err := c.BeginCapture(r.stream); err != nil {
-		r.none = err // another call will say so if the GPU is lost
+		r.none = err // if the GPU is lost, another call will return the error
 		return nil
 	}
 	failed := steps(inStream{c, r.stream})

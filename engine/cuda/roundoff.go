@@ -11,52 +11,48 @@ const (
 	u64 = 0x1p-53 // roundoff of float64
 	u32 = 0x1p-24 // roundoff of float32
 
-	// secondOrder covers products of error terms: each is below 2^-16 of its quantity
-	// (checked by usable) and there are fewer than 30.
+	// secondOrder covers products of error terms. Each error is below 2^-16 of its quantity (checked by
+	// usable), and there are fewer than 30 products.
 	secondOrder = 1.01
 )
 
-// roundoff is engine.QueryBounds.Sum (docs/theory.md#roundoff).
+// roundoff returns engine.QueryBounds.Sum (docs/theory.md#roundoff).
 //
-// Notation: n, d, R as in package engine; l, S, V, ds = ScoreErr as in
-// engine.ScoreRange, for scores of depth d; Q = Slope, C = Curvature;
-// D_ij = y_i - y_j; g(k) = engine.Gamma(k); u = 2^-53 and w = 2^-24.
+// Notation: n, d and R are as in package engine. l, S, V, ds = ScoreErr, Q = Slope and C = Curvature are as in
+// engine.ScoreRange, for scores of depth d. D_ij = y_i - y_j, g(k) = engine.Gamma(k), u = 2^-53 and w = 2^-24.
 //
 // # All pairs within groups
 //
-// Claim. If the computed term of each pair has an error of at most E |D_ij| + A,
-// and sums of terms are exact, then
-// ||error of X^T c|| <= R sum_g s_g^2 (l (E + g(m) Q) + 2 A), with s_g the sizes of the
-// groups, n alone if there are none, and m the depth of sums over rows. E and A may differ
-// between groups.
+// Claim. Let s_g be the sizes of the groups (only n if there are no groups) and m the depth of sums over rows.
+// If the computed term of each pair has an error of at most E |D_ij| + A, and sums of terms are exact, then
+// ||error of X^T c|| <= R sum_g s_g^2 (l (E + g(m) Q) + 2 A). E and A may differ between groups.
 //
-// The claim also holds if only every sum of terms over j is within E sum_j |D_ij|.
+// The claim also holds under a weaker condition: every sum of terms over j has an error of at most E sum_j |D_ij|.
 //
-// Proof. c_i = 2 sum_j v_ij, so ||X^T (c^ - c)|| <= 2 R sum_ij (E |D_ij| + A), i and j of
-// one group. The summation adds at most g(m) R 2 Q sum_ij |D_ij| to first order. Within a
-// group of s, sum_ij |D_ij| is convex in every label, so it is largest for labels at the
-// ends of their interval, where it is 2 l k (s-k) <= l s^2 / 2. QED
+// Proof. c_i = 2 sum_j v_ij, so ||X^T (c^ - c)|| <= 2 R sum_ij (E |D_ij| + A), where i and j are in the same
+// group. The summation adds at most g(m) R 2 Q sum_ij |D_ij| to first order. Within a group of s records,
+// sum_ij |D_ij| is convex in every label, so it is largest for labels at the ends of their interval. With k
+// labels at the upper end it is 2 l k (s-k) <= l s^2 / 2. QED
 //
-// Sums of terms are exact (docs/theory.md#exact-sums): they are integers; a thread's stay below 2^31, a block's
-// and the whole sum below 2^53, since n < 2^30 and a term has at most 23 bits
-// (logistic_tiles and pair_tiles state their counts). They do not depend on the order.
-// A term is a function of its two records, w and public constants, if it is factored also of
-// a third record, and is within [0, 1] or [-1, 1] of its unit.
+// Sums of terms are exact (docs/theory.md#exact-sums), because they are integers. The sums of a thread stay
+// below 2^31. The sums of a block and the whole sum stay below 2^53, since n < 2^30 and a term has at most 23
+// bits (logistic_tiles and pair_tiles state their counts). The sums do not depend on the order. A term is a
+// function of its two records, w and public constants. A factored term is also a function of a third record.
+// Every term is within [0, 1] or [-1, 1] of its unit.
 //
 // # Factored
 //
-// For labels lo < hi, D = hi - lo, a_i = exp(D s_i) of a positive and b_j = exp(-D s_j) of a
-// negative record, and -phi'(u_ij) = sigma = 1/(1 + a_i b_j). The clamp at V/2 and more does
-// not act. The argument of an exponential has error u V (D and the product are rounded), the
-// exponential 4 u, its rounding to float32 w: e = w + u V + 4 u relatively, and a b twice
-// that, which changes sigma by at most 2 e sigma (1 - sigma), since d sigma / d log(a b) =
-// -sigma (1 - sigma). With x = 2 + 2 a_i b_j and y that of the partner of row i, sigma/2 = y
-// / (x y): the roundings of y cancel, those of x and of the product are w each, relatively,
-// that of the reciprocal is reciprocalError = 3 w, and rounding to units of 2^-23 is w. 2 w
-// sigma (1 - sigma) + 5 w sigma + w is largest, 6 w, for sigma = 1. If x y is so large that
-// the reciprocal is flushed or the product infinite, x is above 2^28: the computed sigma is 0
-// and the exact one below 2^-27. Without a partner y belongs to padding, to which all of this
-// applies. With the error of the scores, |D| 2 ds on u,
+// For labels lo < hi, let D = hi - lo, a_i = exp(D s_i) for a positive record and b_j = exp(-D s_j) for a
+// negative record. Then -phi'(u_ij) = sigma = 1/(1 + a_i b_j). The clamp at V/2 and more does not act. The
+// argument of an exponential has error u V (D and the product are rounded), the exponential has error 4 u, and
+// its rounding to float32 has error w. So the relative error of a and b is e = w + u V + 4 u. The relative
+// error of a b is twice e, which changes sigma by at most 2 e sigma (1 - sigma), since d sigma / d log(a b) =
+// -sigma (1 - sigma). With x = 2 + 2 a_i b_j, and y the same number for the partner of row i, sigma/2 = y / (x
+// y). The roundings of y cancel. The relative rounding errors are w each for x and for the product,
+// reciprocalError = 3 w for the reciprocal, and w for rounding to units of 2^-23. The sum 2 w sigma (1 - sigma)
+// + 5 w sigma + w is largest, 6 w, for sigma = 1. If x y is so large that the reciprocal is flushed or the
+// product infinite, x is above 2^28. Then the computed sigma is 0 and the exact sigma is below 2^-27. Without a
+// partner, y belongs to padding, and the same argument applies. With the error of the scores, |D| 2 ds on u,
 //
 //	E = 2 C l ds + (u V + 4 u)/2 + 6 w + 2^-100 + 3 u Q,   A = 0,
 //
@@ -64,45 +60,41 @@ const (
 //
 // # Pairs
 //
-// Scores and labels are scaled by powers of two and split into two floats, with error 2^-47
-// of their largest size.
-// A difference of split numbers has relative error 2 w and, from their low parts and the
-// splitting, an absolute one below 2^-45 of that size; labels that are equal have a
-// difference of exactly 0, and so a term of exactly 0. Hence the argument of phi' has
-// an error of 5 w |u| + 2^-43 V + 2 l ds, and
+// Scores and labels are scaled by powers of two and split into two floats, with error 2^-47 of their largest
+// size. A difference of split numbers has relative error 2 w. Its low parts and the splitting add an absolute
+// error below 2^-45 of the largest size. Labels that are equal have a difference of exactly 0, and so a term of
+// exactly 0. Hence the argument of phi' has an error of 5 w |u| + 2^-43 V + 2 l ds, and
 //
 //	E = min(C 5 w V, Q5) + 2 C l ds + slopeError + 2 w Q,
 //	A = unit 2^-23 + 2^-43 l (Q + C V) + 2^-100 unit
 //
-// where slopeError bounds the code for phi' (autodiff.Expr.PTXRoundoff, plus the loss's own SlopeErr), 2 w is for D,
-// and a term is rounded once, to units of 2^-22 unit. Q5 is 5 w 0.2241 for the logistic loss, as |u sigma'(u)| <=
-// 0.2240.., and infinite for others. The clamps of the argument to [-V, V], which the logistic loss does not need, and
-// of phi' to [-Q, Q] only move values towards exact ones, which are inside. So a term is at most Q l (1 + 2^-21),
-// within the unit (planPairs checks it), whatever the scores and the code for phi' are.
+// where slopeError bounds the error of the code for phi' (autodiff.Expr.PTXRoundoff, plus the loss's own SlopeErr), 2
+// w is the error of D, and a term is rounded once, to units of 2^-22 unit. Q5 is 5 w 0.2241 for the logistic loss, as
+// |u sigma'(u)| <= 0.2240.., and infinite for other losses. The clamps of the argument to [-V, V] (which the logistic
+// loss does not need) and of phi' to [-Q, Q] only move values towards the exact values, which are inside. So a term is
+// at most Q l (1 + 2^-21), which is within the unit (planPairs checks this), for any scores and any code for phi'.
 //
 // # Pairs of a loss that is not smooth
 //
-// There is no such E then, and the bound is the distance to a sum of terms (engine.Kernel),
-// with the E and A of ownError.
+// Such an E does not exist for a loss that is not smooth. The bound is then the distance to a sum of terms
+// (engine.Kernel), with E and A of ownError.
 //
 // # Near-linear
 //
-// See nearError: there E is the error of a sum of phi'(u_ij) D_ij over j in units of
-// sum_j |D_ij|, and A = 0.
+// See nearError. E is the error of a sum of phi'(u_ij) D_ij over j in units of sum_j |D_ij|, and A = 0.
 //
 // # Persons
 //
-// See docs/theory.md#person-sums: the bound of all pairs with persons for records, E + 8 u Q for E,
-// E'/P more, and depths for as many rows as there may be.
+// See docs/theory.md#person-sums. The bound is the bound for all pairs, where persons replace records and E + 8
+// u Q + E'/P replaces E. The depths are for the largest possible number of rows.
 //
 // # Prefix pairs
 //
-// They are computed from scores of the GPU on the host in float64: the T terms
-// v_i = phi'(D (s_T - s_i)) D have norm at most Q l 2R and error
-// C (2 l ds + 4 u V) + SlopeErr + 3 u Q, the sum over i is compensated (error 3 u, Higham
-// 2002, Section 4.3), and X^T c has depth m: T 2 R l (E + g(m + 3) Q). For a loss that is
-// not smooth the terms are those with the computed slopes, clamped as in package cpu, from
-// which only 3 u Q is left.
+// The host computes prefix pairs in float64 from scores of the GPU. The T terms v_i = phi'(D (s_T - s_i)) D
+// have norm at most Q l 2R and error C (2 l ds + 4 u V) + SlopeErr + 3 u Q. The sum over i is compensated
+// (error 3 u, Higham 2002, Section 4.3), and X^T c has depth m. The bound is T 2 R l (E + g(m + 3) Q). For a
+// loss that is not smooth, the terms have the computed slopes, clamped as in package cpu, so only 3 u Q of
+// their error remains.
 //
 // The last summand covers underflow, as in package cpu.
 func (k *kernel) roundoff(pairs engine.Pairs) float64 {
@@ -137,7 +129,7 @@ func (k *kernel) whole(pairs engine.Pairs) bool {
 	return false
 }
 
-// groupRoundoff is the claim of roundoff for a group of size records.
+// groupRoundoff returns the bound of the claim of roundoff for a group of size records.
 func (k *kernel) groupRoundoff(size int, relative, absolute float64) float64 {
 	if size < 2 {
 		return 0
@@ -146,7 +138,7 @@ func (k *kernel) groupRoundoff(size int, relative, absolute float64) float64 {
 	return R * n * n * (l*(relative+k.personError()+engine.Gamma(k.sumDepth())*k.scores.Slope) + 2*absolute)
 }
 
-// termError returns E and A of a group of size records.
+// termError returns E (relative) and A (absolute) of roundoff for a group of size records.
 func (k *kernel) termError(size int) (relative, absolute float64) {
 	s := k.scores
 	switch {
@@ -167,8 +159,7 @@ func (k *kernel) termError(size int) (relative, absolute float64) {
 	return relative + margin + k.slopeError + 2*u32*s.Slope + more, absolute + 0x1p-43*s.LabelSpan*(s.Slope+s.Curvature*s.Margin)
 }
 
-// usable reports that all first-order error terms are small enough for secondOrder to
-// cover their products.
+// usable reports whether all first-order error terms are so small that secondOrder covers their products.
 func (k *kernel) usable() bool {
 	small := func(size int) bool {
 		relative, absolute := k.termError(size)
@@ -177,7 +168,7 @@ func (k *kernel) usable() bool {
 	return (!k.direct || small(2)) && (!k.nearLinear() || small(k.nearFrom))
 }
 
-// underflow covers every underflow, as in package cpu.
+// underflow returns a bound on the effect of all underflows, as in package cpu.
 func (k *kernel) underflow() float64 {
 	n := float64(k.problem.MaxRows())
 	return n * n * float64(k.problem.D) * (1 + k.problem.Bounds.FeatureNorm*k.scores.LabelSpan) * 0x1p-1000

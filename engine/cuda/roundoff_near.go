@@ -5,16 +5,15 @@ import (
 	"dyad/kernels"
 )
 
-// nearError is E of the near-linear method.
+// nearError returns E of roundoff for the near-linear method.
 //
-// For a record i and one other label, put F(x, y) = phi'(D S (x - y)) with x, y the
-// positions s/S of the scores s_i, s_j, p = Terms, L = Lebesgue, A = CoefNorm,
-// A2 = CoefGrowth, tau = Truncation, m = momentDepth, r and r' the depths of expandDepth. The
-// method computes I_x I_y F, interpolation in both variables, summed over j: with f_b(x_k) the
-// coefficients in y of I_y F at the node x_k, sum_b |f_b(x_k)| <= A, and the moments M_b of y,
-// |M_b| <= N for N records, the values v_k = sum_b f_b(x_k) M_b at the nodes of x, |v_k| <= Q N
-// up to first order, from these the coefficients in x, and the series.
-// Errors in units of N |D|, u = 2^-53:
+// For a record i and one other label, put F(x, y) = phi'(D S (x - y)), where x and y are the positions s/S of
+// the scores s_i and s_j. Let p = Terms, L = Lebesgue, A = CoefNorm, A2 = CoefGrowth, tau = Truncation, m =
+// momentDepth, and let r and r' be the depths of expandDepth. The method computes I_x I_y F, interpolation in
+// both variables, summed over j, in four steps. The coefficients in y of I_y F at the node x_k are f_b(x_k),
+// with sum_b |f_b(x_k)| <= A. The moments M_b of y satisfy |M_b| <= N for N records. The values at the nodes of
+// x are v_k = sum_b f_b(x_k) M_b, with |v_k| <= Q N up to first order. The coefficients in x follow from these
+// values, and then the series. Errors in units of N |D|, u = 2^-53:
 //
 //	(1 + L) tau            |F - I_x F| <= tau and |I_x (F - I_y F)| <= L tau
 //	C 2 l (ds + 3 u S)     scores; a position is within 2 u of s/S (1/S and the product
@@ -37,16 +36,15 @@ import (
 //	                       expansion
 //	3 u Q                  D
 //
-// Moments. The kernel sums T_32i T_j, j < 32, with an error of at most
-// N (g(m) + sigma_ij), sigma_ij = (341.5 i^2 + j (j+1)/2) u (the comments of the
-// kernel), and M_(32i+j) = 2 sum - M_(32i-j), where 32i - j is 32 (i-1) + (32 - j), and
-// M_32i = sum. So M_a of a = 32i + j has an error of N times
+// Moments. The kernel sums T_32i T_j, j < 32, with an error of at most N (g(m) + sigma_ij), where sigma_ij =
+// (341.5 i^2 + j (j+1)/2) u (see the comments of the kernel). Then M_(32i+j) = 2 sum - M_(32i-j), where 32i - j
+// is 32 (i-1) + (32 - j), and M_32i = sum. So M_a for a = 32i + j has an error of N times
 //
 //	(2i+1) g(m) + 2 sum_{1<=k<=i} (341.5 k^2 + 496) u + 496 u + i u
 //
-// at most, and N (g(m) + j (j+1)/2 u) for i = 0. Since 2i <= a/16 <= (a+1)(a+2)/2/280
-// for a >= 32, and the rest is below 4.2 u (a+1)(a+2)/2 for every a < 256 (for i = 1, ...,
-// 7 and j = 0, where a is smallest: TestMomentError), the claim follows.
+// at most. For i = 0 the error is N (g(m) + j (j+1)/2 u). Since 2i <= a/16 <= (a+1)(a+2)/2/280 for a >= 32, and
+// the remaining summands are below 4.2 u (a+1)(a+2)/2 for every a < 256 (for i = 1, ..., 7 and j = 0, where a
+// is smallest: TestMomentError), the claim follows.
 func (k *kernel) nearError() float64 {
 	s, e := k.scores, k.expansion
 	p, L, Q, C := float64(e.Terms), e.Lebesgue, s.Slope, s.Curvature

@@ -12,32 +12,31 @@ import (
 	"dyad/internal/tasks"
 )
 
-// rows are the features of bound records, in tiles (kernels/cuda/rows.cu): on the GPU, or
-// on the host and copied to it panel by panel in every pass. Either way all sums have the
-// same bits.
+// rows holds the features of bound records in tiles (kernels/cuda/rows.cu). The features are either on the GPU,
+// or on the host and copied to the GPU panel by panel in every pass. All sums have the same bits in both cases.
 type rows struct {
 	grid
 	records *engine.Records
-	order   []int32 // record of a row, nil for their own order
+	order   []int32 // record of a row, nil if the rows are in the order of the records
 	module  *module
 
-	x            driver.Pointer    // resident: all tiles
-	panels       [2]driver.Pointer // otherwise: two panels
+	x            driver.Pointer    // if resident: all tiles
+	panels       [2]driver.Pointer // if not resident: two panels
 	w, part, sum driver.Pointer
-	vectors      []byte   // w and the sum in memory that the GPU reads and writes itself
+	vectors      []byte   // w and the sum, in page-locked host memory
 	staging      *staging // nil once resident rows are uploaded
 }
 
-// staging is host memory for two panels that the GPU reads itself, and a stream for the
-// copies. free is the end of the last use of a panel on the GPU.
+// staging holds page-locked host memory for two panels, and a stream for the copies. copied marks the end of
+// the copy of a panel. free marks the end of the last use of a panel on the GPU.
 type staging struct {
 	host         [2][]byte
 	copied, free [2]driver.Event
 	stream       driver.Stream
 }
 
-// bindRows allocates memory and, if they stay there, copies the rows to the GPU: those of the
-// grid. r has no others unless there is an order.
+// bindRows allocates memory. If the rows of the grid stay on the GPU, bindRows also copies them. r has only the
+// rows of the grid, unless order is given.
 func bindRows(ctx context.Context, c driver.Context, m *memory, g grid, module *module, r *engine.Records, order []int32) (*rows, error) {
 	x := &rows{grid: g, records: r, order: order, module: module}
 	blocks := []block{{&x.w, 8 * g.d}, {&x.part, 8 * g.d * g.chunks()}, {&x.sum, 8 * g.d}}
@@ -67,7 +66,7 @@ func bindRows(ctx context.Context, c driver.Context, m *memory, g grid, module *
 	return x, errors.Join(err, x.closeStaging(c))
 }
 
-// open makes the staging.
+// open creates the staging.
 func (x *rows) open(c driver.Context) (err error) {
 	s := &staging{}
 	x.staging = s
@@ -88,7 +87,7 @@ func (x *rows) open(c driver.Context) (err error) {
 	return nil
 }
 
-// close gives the memory of the host back.
+// close frees the memory of the host.
 func (x *rows) close(c driver.Context) error {
 	err := x.closeStaging(c)
 	if x.vectors != nil {
@@ -121,12 +120,11 @@ func (x *rows) closeStaging(c driver.Context) error {
 	return errors.Join(errs...)
 }
 
-// transfer copies all tiles to the GPU in panels, and calls use for each one that has
-// arrived: while one panel is used, the next one is copied and the one after it is put
-// together on the host.
+// transfer copies all tiles to the GPU in panels, and calls use for each panel that has arrived. While the GPU
+// uses one panel, the next panel is copied and the host assembles the panel after the next.
 func (x *rows) transfer(ctx context.Context, c driver.Context, to func(buffer, tile int) driver.Pointer, use func(at driver.Pointer, tile, tiles int) error) (err error) {
 	s := x.staging
-	defer func() { err = errors.Join(err, c.SyncStream(s.stream)) }() // before the buffers go
+	defer func() { err = errors.Join(err, c.SyncStream(s.stream)) }() // before the buffers are freed
 	arrived := func(tile int) error {
 		b := tile / x.panel % 2
 		if err := c.SyncEvent(s.copied[b]); err != nil {
@@ -161,7 +159,7 @@ func (x *rows) transfer(ctx context.Context, c driver.Context, to func(buffer, t
 	return arrived((x.tiles() - 1) / x.panel * x.panel)
 }
 
-// fill puts tiles together, on all processors.
+// fill assembles tiles in to, on all processors.
 func (x *rows) fill(to []byte, tile, tiles int) {
 	workers := min(runtime.GOMAXPROCS(0), tiles)
 	var group tasks.Group
@@ -181,7 +179,7 @@ func (x *rows) fill(to []byte, tile, tiles int) {
 						x.records.Row(i, row)
 					}
 					for k, v := range row {
-						if to := at[x.number()*(k*tileRows+r):]; x.narrow { // exact: the records are kept so
+						if to := at[x.number()*(k*tileRows+r):]; x.narrow { // exact, because the records are kept in float32
 							binary.LittleEndian.PutUint32(to, math.Float32bits(float32(v)))
 						} else {
 							binary.LittleEndian.PutUint64(to, math.Float64bits(v))
@@ -194,12 +192,12 @@ func (x *rows) fill(to []byte, tile, tiles int) {
 	group.Wait()
 }
 
-// pass calls use with every panel of X on the GPU.
+// pass calls use for every panel of X on the GPU, or once for all tiles if X is resident.
 func (x *rows) pass(ctx context.Context, c driver.Context, use func(at driver.Pointer, tile, tiles int) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if x.n == 0 { // a team has more ranks than chunks
+	if x.n == 0 { // the team has more ranks than chunks
 		return nil
 	}
 	if x.resident {
@@ -208,7 +206,7 @@ func (x *rows) pass(ctx context.Context, c driver.Context, use func(at driver.Po
 	return x.transfer(ctx, c, func(b, _ int) driver.Pointer { return x.panels[b] }, use)
 }
 
-// scores sets s to X w, w given in x.w. Here and below places in vectors of rows are places in the data set.
+// scores sets s to X w, where x.w holds w. Here and below, places in vectors of rows are places in the data set.
 func (x *rows) scores(ctx context.Context, c driver.Context, s driver.Pointer) error {
 	return x.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
 		from, n := x.first+tile*tileRows, x.rowsOf(tile, tiles)
@@ -216,7 +214,7 @@ func (x *rows) scores(ctx context.Context, c driver.Context, s driver.Pointer) e
 	})
 }
 
-// rowsOf is the number of records in tiles.
+// rowsOf returns the number of records in tiles.
 func (x *rows) rowsOf(tile, tiles int) int { return min(tiles*tileRows, x.n-tile*tileRows) }
 
 // weightedSums sets sum to X^T v.
@@ -227,8 +225,9 @@ func (x *rows) weightedSums(ctx context.Context, c driver.Context, v driver.Poin
 	})
 }
 
-// sumsOf sets sum from partial sums: those of the rows at x, n from number from on, at part. In a
-// team those of the others are missing yet.
+// sumsOf sets sum from partial sums. launch computes at part the partial sums of the n rows at address at,
+// which have the numbers from on. In a team, sumsOf computes only the partial sums of this rank and does not
+// set sum.
 func (x *rows) sumsOf(ctx context.Context, c driver.Context, launch func(part, at driver.Pointer, from, n int) error) error {
 	err := x.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
 		from := x.first + tile*tileRows
@@ -240,13 +239,13 @@ func (x *rows) sumsOf(ctx context.Context, c driver.Context, launch func(part, a
 	return x.combine(c, x.sum, x.part, x.d)
 }
 
-// combine sets sum to that of the vectors of all chunks, of length numbers each.
+// combine sets sum to the sum of the vectors of all chunks. Each vector has length numbers.
 func (x *rows) combine(c driver.Context, sum, part driver.Pointer, length int) error {
 	return x.module.launch(c, "combine", chunksOf(length, 8), 1, uint64(sum), uint64(part), uint64(x.chunks()), uint64(length))
 }
 
-// give starts the copy of w, and take that of the sum, which is there when the stream has come
-// past it.
+// give starts the copy of w to the GPU. take starts the copy of the sum to the host. A copy has ended when the
+// stream has passed it.
 func (x *rows) give(c driver.Context, s driver.Stream) error {
 	return c.CopyInAsync(x.w, x.vectors[:8*x.d], s)
 }

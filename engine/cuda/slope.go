@@ -12,21 +12,21 @@ import (
 	"dyad/kernels"
 )
 
-// slope is code for phi' in float32.
+// slope holds code for phi' in float32 and the error of the code.
 type slope struct {
-	// lines of PTX compute %phi_out from %phi_in, with the registers %phi0, ... and the
-	// predicates %mask0, ..., which are theirs alone.
+	// lines are lines of PTX that compute %phi_out from %phi_in. Only these lines use the registers %phi0, ...
+	// and the predicates %mask0, ....
 	lines            []string
 	registers, masks int
-	// absError bounds |computed - exact| for every float32 in the public range, or, if
-	// anywhere holds, for every finite one.
+	// absError bounds |computed - exact| for every float32 in the public range. If anywhere is true, the bound
+	// holds for every finite float32.
 	absError float64
 	anywhere bool
 }
 
-// slopeOf returns the code for a loss over margins in [-margin, margin]. slopeErr is the
-// difference of the loss's formula from its exact phi', as in engine.ScoreRange: +Inf if
-// the loss is not smooth, and then so is absError, while the code's own error is bounded.
+// slopeOf returns the code for a loss over margins in [-margin, margin]. slopeErr is the difference between the
+// loss's formula and its exact phi', as in engine.ScoreRange. If the loss is not smooth, slopeErr is +Inf and
+// absError is +Inf, too, although the error of the code itself is bounded.
 func slopeOf(loss engine.Loss, margin, slopeErr float64) (slope, error) {
 	switch loss.(type) {
 	case engine.Logistic, engine.MahalanobisLogistic:
@@ -49,11 +49,11 @@ func slopeOf(loss engine.Loss, margin, slopeErr float64) (slope, error) {
 	return slope{lines: lines, registers: registers, masks: masks, absError: bound + slopeErr}, nil
 }
 
-// maxLines bounds the code for phi', which is put into the kernel 16 times.
+// maxLines limits the number of lines of the code for phi', because the kernel contains the code 16 times.
 const maxLines = 200
 
-// logisticSlope is -1 / (1 + 2^(u log2 e)), within kernels.SigmoidError, whose proof is for
-// all numbers.
+// logisticSlope returns code for -1 / (1 + 2^(u log2 e)). Its error is at most kernels.SigmoidError; the proof
+// covers all numbers.
 func logisticSlope() slope {
 	return slope{
 		lines: []string{
@@ -69,7 +69,7 @@ func logisticSlope() slope {
 	}
 }
 
-// singleUp is the smallest float32 that is not below v.
+// singleUp returns the smallest float32 that is not below v.
 func singleUp(v float64) float32 {
 	f := float32(v)
 	if float64(f) < v {
@@ -78,12 +78,13 @@ func singleUp(v float64) float32 {
 	return f
 }
 
-// constant is the float32 nearest to v.
+// constant returns the float32 nearest to v as a PTX constant.
 func constant(v float64) string { return fmt.Sprintf("0f%08X", math.Float32bits(float32(v))) }
 
 var register = regexp.MustCompile(`^%[a-z]+[0-9]+$`)
 
-// clamps are public bounds of what the code for phi' is given and returns.
+// clamps holds public bounds: the argument of the code for phi' is in [-reach, reach], and its result is in
+// [least, most].
 type clamps struct{ reach, least, most float32 }
 
 // clampsOf rounds lo and hi outward to float32 and margin inward.
@@ -98,10 +99,10 @@ func clampsOf(margin, lo, hi float64) (clamps, error) {
 	return c, nil
 }
 
-// splice replaces every marker in ptx by the code. Its argument is clamped to [-reach,
-// reach], which holds every exact one, so that its proofs apply, unless they apply
-// anywhere; what leaves it is clamped to [least, most], whatever the code computes, NaN
-// included. These bounds come from clampsOf, or are registers that the marker names.
+// splice replaces every marker in ptx by the code. The argument of the code is clamped to [-reach, reach], so
+// that the proofs of the code apply. Every exact argument is in this range. If anywhere is true, the proofs
+// apply to all numbers and the argument is not clamped. The result is clamped to [least, most] for any output
+// of the code, including NaN. The bounds come from clampsOf, or are registers that the marker names.
 func splice(ptx string, code slope, margin, lo, hi float64) (string, error) {
 	c, err := clampsOf(margin, lo, hi)
 	if err != nil {

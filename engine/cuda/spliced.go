@@ -8,13 +8,13 @@ import (
 	"dyad/engine/cuda/driver"
 )
 
-// spliced is any loss whose phi' has code, for any labels: the pairs i < j < end[i] of rows,
-// end[i] the end of the group of row i.
+// spliced is the method for any labels and any loss with code for phi'. It visits the pairs i < j < end[i] of
+// rows, where end[i] is the end of the group of row i.
 type spliced struct {
 	direct
 	tiles  *module
 	end    []uint32
-	ends   driver.Pointer // end, of rows of persons the next person's first row, in weight their weights
+	ends   driver.Pointer // end, or for rows of persons the first row of the next person; weight holds the weights of such rows
 	weight driver.Pointer
 }
 
@@ -45,7 +45,7 @@ func bindSpliced(c driver.Context, e *evaluator) (*spliced, error) {
 	if err := c.CopyIn(m.ends, ends); err != nil {
 		return nil, err
 	}
-	// The labels take the place of scores to be split.
+	// The labels are stored in place of the scores, so that split can process them.
 	y := e.y
 	if e.slot != nil {
 		y = make([]float64, n)
@@ -59,8 +59,8 @@ func bindSpliced(c driver.Context, e *evaluator) (*spliced, error) {
 	return m, m.split(c, m.numbers+8, e.problem.Bounds.LabelAbs, 0.25/e.unit)
 }
 
-// split splits scale times the numbers in s, of size at most limit, into pairs of floats: the
-// first or the last two of four floats a record.
+// split splits scale times the numbers in s into pairs of floats. The absolute values of the numbers must be at
+// most limit. A record has four floats, and the pair is the first two or the last two of them.
 func (m *spliced) split(c driver.Context, to driver.Pointer, limit, scale float64) error {
 	n := m.e.problem.N
 	return m.module.launch(c, "split", blocksFor(n), 1, uint64(to), uint64(m.e.s), uint64(n), math.Float64bits(limit), math.Float64bits(scale))
@@ -110,8 +110,7 @@ func (m *spliced) launch(c driver.Context, b band) error {
 	return m.tiles.launch(c, name, b.tiles, b.strips, args...)
 }
 
-// endsOf returns the end of the group of every row; the rows of groups of the given size
-// and more are alone.
+// endsOf returns the end of the group of every row. In groups of size alone or more, every row is a group of its own.
 func endsOf(sizes []int, alone int) []uint32 {
 	var end []uint32
 	for _, size := range sizes {
@@ -127,17 +126,16 @@ func endsOf(sizes []int, alone int) []uint32 {
 	return end
 }
 
-// band is a launch of pair_tiles: strips of columns, counted from the diagonal, of tiles of
-// rows.
+// band is a launch of pair_tiles. It has tiles of rows and, for each tile, strips of columns counted from the diagonal.
 type band struct{ tile, tiles, strip, strips int }
 
-// idleBlocks is how many blocks without pairs take as long as a launch.
+// idleBlocks is the number of blocks without pairs that take as long as one launch.
 const idleBlocks = 4096
 
-// bandsOf cuts the pairs i < j < end[i] into launches of at most blocks blocks, or one.
-// A launch has equally many strips for all of its tiles, so that blocks may have no pair:
-// not many more than have one, or than a launch is worth. So small groups share launches,
-// and large ones have their own.
+// bandsOf cuts the pairs i < j < end[i] into launches. A launch has at most blocks blocks, but at least one
+// block. A launch has the same number of strips for all of its tiles, so some of its blocks may have no pair.
+// The number of such blocks is at most the number of blocks with pairs plus idleBlocks. As a result, small
+// groups share launches, and large groups have their own launches.
 func bandsOf(end []uint32, blocks int) (all []band) {
 	const maxGrid = 65535 // strips
 	blocks = max(blocks, 1)
@@ -165,7 +163,7 @@ func bandsOf(end []uint32, blocks int) (all []band) {
 	return all
 }
 
-// stripsOf is the number of strips with pairs of the rows of a tile.
+// stripsOf returns the number of strips that contain pairs of the rows of a tile.
 func stripsOf(end []uint32, tile int) int {
 	first := tile * pairRows
 	last := min(first+pairRows, len(end))

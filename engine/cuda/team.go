@@ -9,12 +9,13 @@ import (
 	"dyad/engine/cuda/driver"
 )
 
-// In a team every rank has a GPU of its own, with all rows if the team shares pairs, whose terms are integers, and else with
-// whole chunks of the one grid that the number of all rows decides. A kernel writes the sums of its chunks where one GPU would; then the ranks exchange
-// them, and each runs the kernels that add them up on all, in the order of one GPU. So a sum has
-// the bits of one GPU, and its bound is the one proved for that.
+// In a team every rank has its own GPU. If the team shares pairs, whose terms are integers, every GPU has all rows.
+// Otherwise a GPU has whole chunks of a common grid, which depends on the number of all rows. A kernel writes the sums
+// of its chunks to the same places as on a single GPU. Then the ranks exchange these sums, and every rank runs the
+// kernels that add up all sums in the order of a single GPU. So a sum has the bits of a single GPU, and the proved
+// bound for a single GPU applies.
 
-// planTeam refuses what a team does not share: sums within query groups that are all near-linear.
+// planTeam returns an error for sums that a team cannot share: sums within query groups that are all near-linear.
 func (k *kernel) planTeam() error {
 	if k.backend.Team != nil && len(k.problem.Groups) > 0 && !k.direct {
 		return fmt.Errorf("%w: sums within query groups with loss %q on the GPUs of a team, which share moments, near-linear sums over all pairs, and pairs that are visited one by one", engine.ErrUnsupported, k.loss.Name())
@@ -22,7 +23,8 @@ func (k *kernel) planTeam() error {
 	return nil
 }
 
-// rowTeam shares the rows; it is nil if each rank has all rows, as where a team shares pairs.
+// rowTeam returns the team that shares the rows. It is nil if each rank has all rows, which is the case if the
+// team shares pairs.
 func (k *kernel) rowTeam() engine.Team {
 	if k.direct {
 		return nil
@@ -30,8 +32,8 @@ func (k *kernel) rowTeam() engine.Team {
 	return k.backend.Team
 }
 
-// sharers is engine.QueryBounds.Make where a team shares pairs: approximate instructions and the sizes of launches
-// depend on the make of a GPU.
+// sharers returns engine.QueryBounds.Make for a team that shares pairs, and "" without a team. Approximate
+// instructions and the sizes of launches depend on the make of a GPU.
 func (b Backend) sharers() string {
 	if b.Team == nil {
 		return ""
@@ -49,11 +51,11 @@ func (k *kernel) sharers() string {
 
 func (k *metricKernel) sharers() string { return k.backend.sharers() }
 
-// teamLaunches is how many launches a rank has of a sum over pairs, about.
+// teamLaunches is the approximate number of launches per rank for a sum over pairs.
 const teamLaunches = 8
 
-// perLaunch is how many units of work of so many one launch has, at most most of them: in a team few
-// enough that each rank has as much to do.
+// perLaunch returns the number of units of work of one launch, which is at most most. all is the number of
+// units of the whole sum. In a team, launches are so small that all ranks have about the same work.
 func (b Backend) perLaunch(most, all int) int {
 	if b.Team == nil {
 		return most
@@ -61,12 +63,12 @@ func (b Backend) perLaunch(most, all int) int {
 	return max(1, min(most, all/(teamLaunches*b.Team.Size())))
 }
 
-// ownTurn says whether this rank does a launch: they take turns.
+// ownTurn reports whether this rank does the given launch. The ranks take turns.
 func (b Backend) ownTurn(launch int) bool {
 	return b.Team == nil || launch%b.Team.Size() == b.Team.Rank()
 }
 
-// ownTurns are the launches of this rank.
+// ownTurns returns the launches of this rank.
 func ownTurns[T any](b Backend, all []T) (own []T) {
 	for i, part := range all {
 		if b.ownTurn(i) {
@@ -76,11 +78,11 @@ func ownTurns[T any](b Backend, all []T) (own []T) {
 	return own
 }
 
-// addNumbers is how many integers the ranks add up at once.
+// addNumbers is the number of integers that the ranks add up in one exchange.
 const addNumbers = 1 << 18
 
-// addUp adds up the n integers that each rank has at a place on its GPU. Their halves are exchanged as numbers, so
-// that the sums are exact, and the same as if one GPU had added up all.
+// addUp adds up the n integers that each rank has at a place on its GPU. The ranks exchange the upper and lower
+// halves of the integers as float64, so the sums are exact and the same as on a single GPU.
 func (b Backend) addUp(ctx context.Context, at driver.Pointer, n int) error {
 	if b.Team == nil {
 		return nil
@@ -114,7 +116,7 @@ func (b Backend) addUp(ctx context.Context, at driver.Pointer, n int) error {
 	return nil
 }
 
-// pairSum sets dst to the sum over all pairs. Each rank has the scores of all rows, and visits some of the pairs.
+// pairSum sets dst to the sum over all pairs. Each rank has the scores of all rows and visits a part of the pairs.
 func (e *evaluator) pairSum(ctx context.Context, dst, w []float64) error {
 	m := e.methods[0].(pairMethod)
 	err := e.backend.Device.do(ctx, func(c driver.Context) error {
@@ -149,7 +151,7 @@ func (e *evaluator) pairSum(ctx context.Context, dst, w []float64) error {
 	})
 }
 
-// inTeam is the kernel with the rows of this rank.
+// inTeam returns the kernel with the rows of this rank.
 func (k *kernel) inTeam() (*kernel, error) {
 	own := *k
 	own.grid = k.grid.own(k.rowTeam())
@@ -158,7 +160,7 @@ func (k *kernel) inTeam() (*kernel, error) {
 	return &own, err
 }
 
-// fitsRecords is Problem.Fits; in a team also for a shard.
+// fitsRecords calls Problem.Fits, or Problem.FitsShard in a team, where records may be a shard.
 func (b Backend) fitsRecords(p engine.Problem, r *engine.Records) error {
 	if b.Team == nil {
 		return p.Fits(r)
@@ -166,10 +168,10 @@ func (b Backend) fitsRecords(p engine.Problem, r *engine.Records) error {
 	return p.FitsShard(r)
 }
 
-// rowsIn returns the rows of the grid, and of their weights (nil for none), from r.
+// rowsIn returns the rows of r that are in the grid, and their weights (nil if there are no weights).
 func (g grid) rowsIn(r *engine.Records, weights []float64) (*engine.Records, []float64, error) {
 	first, end := g.first, g.first+g.n
-	if !r.ByPerson() { // of these a rank has its shard
+	if !r.ByPerson() { // a rank has only its shard of the records
 		var err error
 		if first, end, err = r.Within(first, end); err != nil {
 			return nil, nil, err
@@ -181,8 +183,8 @@ func (g grid) rowsIn(r *engine.Records, weights []float64) (*engine.Records, []f
 	return r.Range(first, end), weights, nil
 }
 
-// teamSum sets dst to the sum over all pairs. The ranks exchange the moments of their scores, with persons
-// the scores, too, and then the sums over their rows.
+// teamSum sets dst to the sum over all pairs. The ranks exchange the moments of their scores and, with persons,
+// the scores. Then the ranks exchange the sums over their rows.
 func (e *evaluator) teamSum(ctx context.Context, dst, w []float64) error {
 	m, t := e.near, e.backend.Team
 	g := m.groups[0]
@@ -239,7 +241,7 @@ func (e *evaluator) teamSum(ctx context.Context, dst, w []float64) error {
 	return e.backend.halves(ctx, own, total, gather{e.rows.part, e.problem.D, shares})
 }
 
-// shares are the numbers of the first chunk of each rank, and of all chunks.
+// shares returns the number of the first chunk of each rank, followed by the total number of chunks.
 func (g grid) shares(t engine.Team) (starts []int) {
 	if t == nil {
 		return nil
@@ -251,15 +253,15 @@ func (g grid) shares(t engine.Team) (starts []int) {
 	return append(starts, g.chunks())
 }
 
-// gather names the vectors on the GPU that the ranks exchange: from starts[rank] on each has its own, of length
-// numbers.
+// gather describes the vectors on the GPU that the ranks exchange. Each vector has length numbers. The vectors
+// of a rank are those from starts[rank] to starts[rank+1].
 type gather struct {
 	at     driver.Pointer
 	length int
 	starts []int
 }
 
-// exchange has the ranks exchange vectors.
+// exchange gathers the vectors of all ranks on every rank.
 func (b Backend) exchange(ctx context.Context, g gather) error {
 	size, rank := b.Team.Size(), b.Team.Rank()
 	if len(g.starts) != size+1 {
@@ -274,7 +276,7 @@ func (b Backend) exchange(ctx context.Context, g gather) error {
 		return copyOut(c, all[at[rank]:][:counts[rank]], g.at+driver.Pointer(8*at[rank]))
 	})
 	if err == nil {
-		err = b.Team.AllGather(ctx, all, counts, at) // not in a job: others may wait for this GPU
+		err = b.Team.AllGather(ctx, all, counts, at) // not in a job, because other callers may wait for this GPU
 	}
 	if err == nil {
 		err = b.Device.do(ctx, func(c driver.Context) error { return copyIn(c, g.at, all) })
@@ -282,7 +284,8 @@ func (b Backend) exchange(ctx context.Context, g gather) error {
 	return err
 }
 
-// halves runs two parts of a sum on the GPU; between them a team exchanges vectors.
+// halves runs the two parts of a sum, own and total, on the GPU. Between the two parts a team exchanges the
+// vectors of g.
 func (b Backend) halves(ctx context.Context, own, total func(c driver.Context) error, g gather) error {
 	if b.Team == nil {
 		return b.Device.do(ctx, func(c driver.Context) error {

@@ -9,42 +9,43 @@ import (
 	"dyad/engine/embedding"
 )
 
-// TimeModel is the time of a gradient sum over all pairs on a GPU by one method, in seconds:
+// TimeModel models the time of a gradient sum over all pairs on a GPU by one method, in seconds:
 //
 //	Fixed + PerRecord n + PerNumber n d + PerPair v
 //
-// v is the number of pairs that are visited, for metrics times d, rounded up to tiles of 64.
+// n is the number of records, d is the number of features, and v is the number of pairs that are visited. For
+// metrics, v is the number of visited pairs times d, where d is rounded up to tiles of 64.
 type TimeModel struct {
-	GPU    string `json:"gpu"` // name of the product
+	GPU    string `json:"gpu"` // product name of the GPU
 	Method string `json:"method"`
-	// Programs are the hashes of the PTX that was measured, by name; none if it is predicted.
+	// Programs holds the hashes of the measured PTX programs by name. It is empty if the model is predicted.
 	Programs  map[string]string `json:"ptx_sha256,omitempty"`
 	Fixed     float64           `json:"fixed_seconds"`
 	PerRecord float64           `json:"seconds_per_record"`
 	PerNumber float64           `json:"seconds_per_number"`
 	PerPair   float64           `json:"seconds_per_pair"`
-	// Cases is the number of measurements behind the fit, and Off its largest relative
-	// distance from one of them; 0 if it is predicted.
+	// Cases is the number of measurements behind the fit. Off is the largest relative distance of the fit from
+	// a measurement. Both are 0 if the model is predicted.
 	Cases int     `json:"cases,omitempty"`
 	Off   float64 `json:"largest_relative_error,omitempty"`
 }
 
-// Seconds is the time of a sum of that work.
+// Seconds returns the time of a sum with work w.
 func (m TimeModel) Seconds(w work) float64 {
 	return m.Fixed + m.PerRecord*w.records + m.PerNumber*w.numbers + m.PerPair*w.pairs
 }
 
-// work is what a TimeModel counts, from public numbers.
+// work holds the counts that a TimeModel uses. They follow from public numbers.
 type work struct{ records, numbers, pairs float64 }
 
-// Models are measured time models.
+// Models is a list of measured time models.
 type Models []TimeModel
 
 //go:embed auto.json
 var measuredModels []byte
 
-// Measured returns the models in this version, fitted to the results of bench/gpu. There are
-// none until a GPU has been measured, and those of programs that have changed do not count.
+// Measured returns the models of this version, which are fitted to the results of bench/gpu. Models of programs
+// that have changed since the measurement are left out. The list is empty until a GPU has been measured.
 func Measured() (Models, error) { return readModels(measuredModels, embeddedPTX()) }
 
 func readModels(text []byte, embedded map[string]string) (current Models, err error) {
@@ -69,7 +70,7 @@ func (m TimeModel) current(embedded map[string]string) bool {
 	return len(m.Programs) > 0
 }
 
-// Of is the model of a method on a GPU.
+// Of returns the model of a method on a GPU. The second result is false if there is no such model.
 func (all Models) Of(gpu, method string) (TimeModel, bool) {
 	for _, m := range all {
 		if m.GPU == gpu && m.Method == method {
@@ -79,7 +80,7 @@ func (all Models) Of(gpu, method string) (TimeModel, bool) {
 	return TimeModel{}, false
 }
 
-// models are those that a backend goes by.
+// models returns the time models that the backend uses.
 func (b Backend) models() (Models, error) {
 	if b.Models != nil {
 		return *b.Models, nil
@@ -87,26 +88,27 @@ func (b Backend) models() (Models, error) {
 	return Measured()
 }
 
-// A Forecast is what a planned kernel takes on its GPU, from public numbers.
+// A Forecast is the predicted memory and time of a planned kernel on its GPU. It follows from public numbers.
 type Forecast struct {
 	Device string // such as cuda:0, or cuda:h200
-	GPU    string // name of the product
-	Memory uint64 // bytes that are used there, at most, and
-	Have   uint64 // bytes that it has
-	// Seconds is the time of a gradient sum over all pairs, or with Moments of a pass that sums
-	// moments, 0 if there is no model for it. If Measured is false it is predicted from counts of
-	// instructions and the data sheet.
+	GPU    string // product name of the GPU
+	Memory uint64 // largest number of bytes that the kernel uses on the GPU
+	Have   uint64 // number of bytes that a plan may use on the GPU
+	// Seconds is the time of a gradient sum over all pairs. If Moments is true, it is the time of a pass that
+	// sums moments. It is 0 if there is no time model. If Measured is false, Seconds is predicted from counts
+	// of instructions and the data sheet.
 	Seconds  float64
 	Measured bool
 	Moments  bool
-	// Copying is the time in which the records are copied to the GPU, predicted from the data sheet; 0 if
-	// the GPU has none here. CopyingNarrow holds for records in float32, which moments copy as they are.
-	// Panels: they do not fit, and are copied for every pass.
+	// Copying is the time of copying the records to the GPU in seconds, predicted from the data sheet. It is 0
+	// if the package has no data sheet of the GPU. CopyingNarrow is the same time for records in float32, which
+	// moments copy as they are. Panels is true if the records do not fit on the GPU and are copied for every
+	// pass.
 	Copying, CopyingNarrow float64
 	Panels                 bool
 }
 
-// ForecastOf is the forecast of a kernel that this package planned; ok is false for others.
+// ForecastOf returns the forecast of a kernel that this package planned. For other kernels ok is false.
 func ForecastOf(k engine.Kernel) (f Forecast, ok bool) {
 	if r, both := k.(engine.Recentred); both {
 		if f, ok = ForecastOf(r.Moments); ok {

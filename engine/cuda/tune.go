@@ -16,21 +16,23 @@ import (
 	"dyad/engine"
 )
 
-// tuneSizes are the records and features that a GPU is measured with, and tuneTime is about how long
-// that takes, besides the first sum of every size.
+// tuneSizes are the numbers of records and features with which a GPU is measured. tuneTime is the approximate
+// duration of the measurement, without the first sum of every size.
 var tuneSizes = [][2]int{{1000, 4}, {30_000, 4}, {30_000, 32}, {300_000, 8}}
 
 const tuneTime = 2 * time.Second
 
-// Kept stores the times that were measured on this machine, as text. The zero value keeps nothing.
+// Kept reads and writes the stored text of the time models that were measured on this machine. The zero value
+// stores nothing.
 type Kept struct {
 	Read  func() ([]byte, error)
 	Write func(text []byte) error
 }
 
-// OpenAuto opens GPU 0 with the time models that decide between it and the CPU: those of this version
-// or, if it has none, those that were kept or are measured now. Without a GPU or times of it the device
-// is nil, and why gives the reason. The error is one of this version's models.
+// OpenAuto opens GPU 0 and returns the time models that decide between the GPU and the CPU. These are the
+// models of this version. If this version has no models, they are the stored models of times, or models that
+// are measured now. If there is no GPU or there are no times for it, d is nil and why is the reason. The error
+// is nil unless the models of this version cannot be read.
 func OpenAuto(ctx context.Context, times Kept) (d *Device, models Models, why string, err error) {
 	if models, err = Measured(); err != nil {
 		return nil, nil, "", err
@@ -46,19 +48,19 @@ func OpenAuto(ctx context.Context, times Kept) (d *Device, models Models, why st
 		why = d.Info().Name + " is there, but its kernels have no measurement in this version; ask for it with --device cuda:0"
 	}
 	if why != "" {
-		_ = d.Close() // the reason says more
+		_ = d.Close() // why is more informative than an error of Close
 		return nil, nil, why, nil
 	}
 	return d, models, "", nil
 }
 
-// tuned are the time models of the GPU by its own measurements of sums of the logistic loss over random
-// records of public sizes, near-linear and over every pair: those that are kept, of the embedded
-// programs, or else new ones, which are kept then.
+// tuned returns the time models of the GPU that were measured on this machine. If models of the embedded
+// programs are stored in times, they are returned. Otherwise tuned measures sums of the logistic loss over
+// random records of public sizes, by the near-linear method and over every pair, and stores the new models.
 func (d *Device) tuned(ctx context.Context, times Kept, sizes [][2]int) (Models, error) {
 	var kept Models
 	if text, err := times.Read(); err == nil {
-		kept, _ = readModels(text, embeddedPTX()) // what cannot be read is measured again
+		kept, _ = readModels(text, embeddedPTX()) // if the text cannot be read, the GPU is measured again
 	}
 	mine := slices.DeleteFunc(slices.Clone(kept), func(m TimeModel) bool { return m.GPU != d.Info().Name })
 	if len(mine) > 0 {
@@ -78,7 +80,7 @@ func (d *Device) tuned(ctx context.Context, times Kept, sizes [][2]int) (Models,
 	return mine, times.Write(append(text, '\n'))
 }
 
-// tune measures a method.
+// tune measures sums by one method and returns the fitted time model.
 func (d *Device) tune(ctx context.Context, method Method, sizes [][2]int) (TimeModel, error) {
 	var works []work
 	var seconds []float64
@@ -123,8 +125,8 @@ func (d *Device) tune(ctx context.Context, method Method, sizes [][2]int) (TimeM
 	return m, nil
 }
 
-// fastest is the time of the fastest sum in about so much time, and of two or more after the first,
-// for which the driver loads the kernels.
+// fastest returns the time of the fastest sum in seconds. It measures at least two sums and stops after about
+// limit. The first sum, in which the driver loads the kernels, does not count.
 func fastest(ctx context.Context, k engine.Kernel, r *engine.Records, w []float64, limit time.Duration) (float64, error) {
 	e, err := k.Bind(r)
 	if err != nil {
@@ -144,8 +146,8 @@ func fastest(ctx context.Context, k engine.Kernel, r *engine.Records, w []float6
 	return best, errors.Join(err, e.Close())
 }
 
-// fit is the model without negative terms whose squared relative errors are least: the best of
-// the least squares solutions over all sets of terms.
+// fit returns the model with the smallest sum of squared relative errors among the models without negative
+// terms. It compares the least-squares solutions for all sets of terms.
 func fit(w []work, seconds []float64) (best TimeModel, ok bool) {
 	if len(seconds) < 3 {
 		return TimeModel{}, false
@@ -161,7 +163,7 @@ func fit(w []work, seconds []float64) (best TimeModel, ok bool) {
 		if len(terms) > len(seconds) {
 			continue
 		}
-		scale := make([]float64, len(terms)) // columns of size 1
+		scale := make([]float64, len(terms)) // scales the columns to size 1
 		a, one := mat.NewDense(len(seconds), len(terms), nil), mat.NewVecDense(len(seconds), nil)
 		for i, s := range seconds {
 			one.SetVec(i, 1)

@@ -15,20 +15,22 @@ import (
 // Sizes of kernels/cuda/tuples.cu, and limits.
 const (
 	tupleLanes = 8
-	// tupleRoom is about the largest number of records of a launch, and tupleChunk the least number of tuples of a block.
+	// tupleRoom is approximately the largest number of records of a launch. tupleChunk is the smallest number of tuples
+	// of a block.
 	tupleRoom, tupleChunk = 1 << 16, 64
 )
 
 var _ embedding.TermAccelerator = Backend{}
 
-// tupleRows sums gradients of tuples, clipped as a whole, by a network on a GPU (docs/theory.md#networks-on-a-gpu).
+// tupleRows sums gradients of tuples of a network on a GPU. Every gradient is clipped as a whole
+// (docs/theory.md#networks-on-a-gpu).
 type tupleRows struct {
 	*networkRows
-	size, room, total int       // records of a tuple, tuples of a launch, records of the data
+	size, room, total int       // records of a tuple, largest number of tuples of a launch, records of the data
 	theirs            []float64 // 1 + ||x||^2 of all records
-	tuples, begun     int       // of the last Embed, and of all since Begin
-	limit             float64   // the clipping norm, a little smaller
-	sumUnit           float64   // of sums: integers
+	tuples, begun     int       // numbers of tuples in the last Embed and in all Embeds since Begin
+	limit             float64   // the clipping norm, reduced by a factor of 1 - 2^-30
+	sumUnit           float64   // unit of the integer sums
 	products          *module
 
 	all, list, part, scale driver.Pointer
@@ -78,7 +80,7 @@ func (b Backend) planTerms(p embedding.TermsProblem) (*tupleRows, error) {
 	}
 }
 
-// parts is the number of partial sums of the squares of a tuple.
+// parts returns the number of partial sums of the squares of a tuple.
 func (e *tupleRows) parts() (sum int) {
 	for _, l := range e.layers {
 		sum += tupleLanes * tilesOf(l)
@@ -86,7 +88,7 @@ func (e *tupleRows) parts() (sum int) {
 	return sum
 }
 
-// more is memory besides that of the network.
+// more returns the memory blocks that are needed in addition to the blocks of the network.
 func (e *tupleRows) more() []block {
 	return []block{{&e.all, 4 * (e.in + 1) * e.total}, {&e.list, 4 * e.room * e.size}, {&e.part, 8 * e.parts() * e.room}, {&e.scale, 8 * e.room}}
 }
@@ -110,7 +112,7 @@ func (e *tupleRows) Room() int { return e.room }
 
 var errTuplesClosed = errors.New("cuda: tuples after Close")
 
-// Begin implements embedding.TermRows. It fails if clip is not between 2^-150 and 2^150.
+// Begin implements embedding.TermRows. It returns an error if clip is not between 2^-150 and 2^150.
 func (e *tupleRows) Begin(ctx context.Context, theta []float64, clip float64) error {
 	switch {
 	case e.memory == nil:
@@ -141,7 +143,7 @@ func (e *tupleRows) Embed(ctx context.Context, g, norms []float64, members []int
 	}
 	own := make([]float64, e.stride())
 	for i, at := range members {
-		own[i] = e.theirs[at] // ends the program beyond the data, as on the CPU
+		own[i] = e.theirs[at] // panics if a member is outside the data, as on the CPU
 	}
 	stride := e.stride()
 	return e.backend.Device.do(ctx, func(c driver.Context) error {
@@ -156,7 +158,8 @@ func (e *tupleRows) Embed(ctx context.Context, g, norms []float64, members []int
 	})
 }
 
-// chunkOf is the number of tuples of a block: few enough that all multiprocessors have work.
+// chunkOf returns the number of tuples of a block. The number is small enough to give all multiprocessors work,
+// but at least tupleChunk.
 func (e *tupleRows) chunkOf(tiles int) int {
 	blocks := max(8*e.backend.Device.Info().Multiprocessors/tiles, 1)
 	return max(chunksOf(e.tuples, blocks), tupleChunk)
@@ -164,8 +167,9 @@ func (e *tupleRows) chunkOf(tiles int) int {
 
 // Add implements embedding.TermRows.
 //
-// G_t, the gradient of tuple t, is the vector of the numbers that the kernels compute from its columns alone, by the same chains in both passes;
-// a norm N that is at least ||G_t|| and the scale follow, and the entries of scale G_t in units are truncated to integers.
+// The gradient G_t of tuple t is the vector of the numbers that the kernels compute from the tuple's columns alone, by
+// the same operations in both passes. The first pass gives a norm N that is at least ||G_t||, and from N the scale
+// follows. The second pass truncates the entries of scale G_t, in units, to integers.
 func (e *tupleRows) Add(ctx context.Context, v []float64) error {
 	if e.memory == nil {
 		return errTuplesClosed

@@ -8,9 +8,9 @@ import (
 	"dyad/engine/cuda/driver"
 )
 
-// uploadColumns copies the features to x by columns, x[k n + i], sparse ones as zeros and
-// others; order is the order of the rows, nil for their own. While the GPU reads one
-// buffer the other one is filled.
+// uploadColumns copies the features to x by columns: feature k of row i is x[k n + i]. Sparse rows are copied
+// as dense rows. order is the order of the rows; if it is nil, the rows have the order of the records. While
+// the GPU reads one buffer, the host fills the other buffer.
 func uploadColumns(c driver.Context, x driver.Pointer, r *engine.Records, order []int32) (err error) {
 	n, d := r.Len(), r.Dim()
 	keep := func(f error) {
@@ -36,7 +36,7 @@ func uploadColumns(c driver.Context, x driver.Pointer, r *engine.Records, order 
 		}
 		defer func() { keep(c.CloseEvent(events[b])) }()
 	}
-	defer func() { keep(c.SyncStream(stream)) }() // before the buffers go
+	defer func() { keep(c.SyncStream(stream)) }() // before the buffers are freed
 	row := make([]float64, d)
 	for i0, b := 0, 0; i0 < n; i0, b = i0+rows, 1-b {
 		m := min(rows, n-i0)

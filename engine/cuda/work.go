@@ -6,18 +6,19 @@ import (
 	"dyad/engine"
 )
 
-// planned is what a kernel of this package says of the work of a sum over all its pairs.
+// planned is a kernel of this package, with methods that describe the work of a sum over all its pairs.
 type planned interface {
 	engine.Kernel
 	on() Backend
-	// programs are the names of the embedded PTX that it runs.
+	// programs returns the names of the embedded PTX programs that the kernel runs.
 	programs() []string
-	// visited is the number of unordered pairs that the kernels compute for records with these
-	// labels; 0 for the near-linear method.
+	// visited returns the number of unordered pairs that the kernel computes for records with these labels. It
+	// is 0 for the near-linear method.
 	visited(labels []float64) int64
-	// work is what time models count, and their name of the method, "" if they have none.
+	// work returns the counts for time models and the name of the method in time models. The name is "" if
+	// there is no time model for the kernel.
 	work() (w work, method string)
-	// bytes is the memory that it takes on the GPU, with room for the driver.
+	// bytes returns the number of bytes that the kernel needs on the GPU, including memory for the driver.
 	bytes() uint64
 }
 
@@ -30,10 +31,10 @@ var (
 func (k *kernel) on() Backend       { return k.backend }
 func (k *metricKernel) on() Backend { return k.backend }
 
-// Bounds implements engine.Kernel, with the time on the GPU that it is planned for.
+// Bounds implements engine.Kernel. Seconds is the time on the GPU of the plan.
 func (k *kernel) Bounds(q engine.Query) engine.QueryBounds { return boundsOf(k, q) }
 
-// Bounds implements engine.Kernel, likewise.
+// Bounds implements engine.Kernel. Seconds is the time on the GPU of the plan.
 func (k *metricKernel) Bounds(q engine.Query) engine.QueryBounds { return boundsOf(k, q) }
 
 func boundsOf(k interface {
@@ -66,7 +67,7 @@ func (k *kernel) visited(labels []float64) (pairs int64) {
 	if !k.direct {
 		return 0
 	}
-	if k.factored { // the pairs of the smallest label and the other one
+	if k.factored { // the pairs of a record with the smallest label and a record with the other label
 		least := slices.Min(labels)
 		for _, y := range labels {
 			if y == least {
@@ -83,8 +84,8 @@ func (k *kernel) visited(labels []float64) (pairs int64) {
 	return pairs
 }
 
-// work has no model for query groups and, where pairs are visited, for losses other than the
-// logistic one, whose instructions differ.
+// work returns the name "" for query groups, for persons and for losses other than the logistic loss, because
+// there is no time model for these kernels.
 func (k *kernel) work() (work, string) {
 	n := float64(k.problem.N)
 	w := work{records: n, numbers: n * float64(k.problem.D)}
@@ -93,7 +94,7 @@ func (k *kernel) work() (work, string) {
 	case len(k.problem.Groups) > 0 || k.problem.ByPerson() || !logistic:
 		return w, ""
 	case k.factored:
-		w.pairs = n * n / 4 // at most
+		w.pairs = n * n / 4 // upper bound
 	case k.direct:
 		w.pairs = n * (n - 1) / 2
 	}
@@ -112,12 +113,12 @@ func (k *metricKernel) visited([]float64) int64 {
 
 func (k *metricKernel) work() (work, string) {
 	if k.problem.ByPerson() {
-		return metricWork(k.problem), "" // no model
+		return metricWork(k.problem), "" // no time model
 	}
 	return metricWork(k.problem), k.Method()
 }
 
-// metricWork counts pairs by the features of whole tiles.
+// metricWork returns the work for metric losses. A pair counts as often as it has features, rounded up to whole tiles.
 func metricWork(p engine.Problem) work {
 	n, d := float64(p.N), float64(p.D)
 	return work{records: n, numbers: n * d, pairs: n * (n - 1) / 2 * float64(roundUp(p.D, 64))}

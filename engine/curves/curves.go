@@ -1,5 +1,6 @@
-// Package curves reads a linear score as a sum of curves, one for each column, with bands for the noise in them
-// (docs/theory.md#curve-bands). It sees a model file only: the encoder, the weights, and the covariance of their noise.
+// Package curves decomposes a linear score into a sum of curves, one for each column, with confidence bands for the
+// noise in the weights (docs/theory.md#curve-bands). It uses only the contents of a model file: the encoder, the
+// weights, and the covariance of the noise.
 package curves
 
 import (
@@ -11,48 +12,50 @@ import (
 	"dyad/engine/dataset"
 )
 
-// Confidence is the probability with which a band covers.
+// Confidence is the coverage probability of a band.
 const Confidence = 0.95
 
-// places is how many places of its range a curve of a number has.
+// places is the number of points at which the curve of a numeric column is evaluated.
 const places = 101
 
-// The words of Curve.Bend.
+// The values of Curve.Bend.
 const (
-	Straight = "straight"        // no basis: the score is linear in the number (or in its logarithm)
-	NoBend   = "no visible bend" // some straight line is within the band everywhere
-	Bends    = "bends"           // none is
-	NotKnown = "not known"       // a basis without a band
+	Straight = "straight"        // there is no basis, so the score is linear in the number (or in its logarithm)
+	NoBend   = "no visible bend" // some straight line is inside the band everywhere
+	Bends    = "bends"           // no straight line is inside the band everywhere
+	NotKnown = "not known"       // there is a basis and no band
 )
 
-// Axis are the values of a column.
+// Axis holds the values of a column at which a curve is evaluated.
 type Axis struct {
 	Name string `json:"name"`
-	// X are numbers in the units of the file (days from January 1, 1970 for dates), equally far apart where they are logarithms with
-	// LogX: then a straight line is one over log(1 + x). nil for categories.
+	// X holds numbers in the units of the file (days from January 1, 1970 for dates), at equal distances. With LogX,
+	// the logarithms log(1 + x) have equal distances, and a straight line is linear in log(1 + x). X is nil for
+	// categories.
 	X    []float64 `json:"x,omitempty"`
 	LogX bool      `json:"log1p,omitempty"`
 	Date bool      `json:"date,omitempty"`
-	// Categories are the values of a column without numbers.
+	// Categories holds the values of a categorical column.
 	Categories []string `json:"categories,omitempty"`
 }
 
-// Curve is the contribution of a column to the score of a record of norm at most 1; the projection divides longer ones
-// by their norm. A constant added to a curve changes no order of records: over numbers, uniform in their (transformed)
-// range, each has the mean 0.
+// Curve is the contribution of a column to the score of a record with norm at most 1. For longer records, the
+// projection divides the score by the norm. Adding a constant to a curve does not change the order of records, so the
+// curve of a numeric column is shifted to have mean 0 over numbers that are uniform in the (transformed) range.
 type Curve struct {
 	Axis
 	Y []float64 `json:"y"`
-	// Low and High are the band, nil where the noise is not known: of a number for the whole curve at once, of a category for each by
-	// itself, with Confidence, for the noise alone.
+	// Low and High are the confidence band with probability Confidence. They account for the noise alone and are nil if
+	// the noise is not known. For a numeric column, the band covers the whole curve simultaneously. For a categorical
+	// column, each category has an interval of its own.
 	Low  []float64 `json:"low,omitempty"`
 	High []float64 `json:"high,omitempty"`
-	// Bend is Straight, NoBend, Bends or NotKnown; empty for categories.
+	// Bend is Straight, NoBend, Bends or NotKnown. It is empty for categories.
 	Bend string `json:"bend,omitempty"`
 }
 
-// Of are the curves of weights, in the order of the columns. noise are the covariances of Encoder.Blocks (the rows of
-// lower triangles), or nil.
+// Of returns the curves of the given weights, in the order of the columns. noise holds the covariances of the weights
+// in each block of Encoder.Blocks (the rows of lower triangles), or is nil.
 func Of(e *dataset.Encoder, weights, noise []float64) []Curve {
 	var all []Curve
 	for k, in := range e.Inputs() {
@@ -90,7 +93,8 @@ func Of(e *dataset.Encoder, weights, noise []float64) []Curve {
 	return all
 }
 
-// points sets the points of an axis, count of them for a number, and returns the outputs of column k of Inputs at each.
+// points sets the points of an axis and returns the outputs of column k of Inputs at each point. A numeric column has
+// count points.
 func (a *Axis) points(e *dataset.Encoder, k int, in dataset.Input, count int) (outputs [][]float64) {
 	a.Name = in.Name
 	if in.Numeric {
@@ -118,7 +122,7 @@ func (a *Axis) points(e *dataset.Encoder, k int, in dataset.Input, count int) (o
 	return outputs
 }
 
-// names returns the texts of the codes of a column of categories; the code that MissingCategory adds has none.
+// names returns the texts of the codes of a categorical column. The code added by MissingCategory has no text.
 func names(in dataset.Input) []string {
 	all := make([]string, max(in.Width, 2))
 	for k := len(in.Categories) - 1; k >= 0; k-- {
@@ -134,13 +138,15 @@ func names(in dataset.Input) []string {
 	return all
 }
 
-// quantile is the length of the ellipsoid of k coordinates of normal noise, in standard deviations (Scheffe).
+// quantile returns the size of the confidence ellipsoid of k coordinates of normal noise, in standard
+// deviations (Scheffe).
 func quantile(k int) float64 {
 	return math.Sqrt(distuv.ChiSquared{K: float64(k)}.Quantile(Confidence))
 }
 
-// deviation is the standard deviation of the noise of the sum of features times weights. covariance is the lower triangle of the first features by
-// rows, full of them, and the variances of the others, which are not 0 only where all else is: a spike, or a category.
+// deviation returns the standard deviation of the noise in the sum of features times weights. covariance contains the
+// lower triangle of the covariance of the first full features by rows, followed by the variances of the other features.
+// Other features are a spike or categories; only one of them can be nonzero, and then all other features are 0.
 func deviation(covariance, features []float64, full int) float64 {
 	var sum float64
 	for i, x := range features {
@@ -157,7 +163,7 @@ func deviation(covariance, features []float64, full int) float64 {
 	return math.Sqrt(max(sum, 0))
 }
 
-// bend reports, in a word, whether a straight line is within the band.
+// bend returns the value of Curve.Bend, which states whether a straight line is inside the band.
 func bend(c *Curve, basis bool) string {
 	switch {
 	case !basis:
@@ -170,8 +176,8 @@ func bend(c *Curve, basis bool) string {
 	return Bends
 }
 
-// fits reports whether some line a + b k is from low[k] to high[k] at every k. For a slope b it needs max(low - b k) <= min(high - b k), and
-// the difference is convex in b.
+// fits reports whether some line a + b k is between low[k] and high[k] at every k. A slope b is possible if max(low - b
+// k) <= min(high - b k). The difference of the two sides is convex in b.
 func fits(low, high []float64) bool {
 	gap := func(b float64) float64 {
 		most, least := math.Inf(-1), math.Inf(1)
@@ -196,7 +202,7 @@ func fits(low, high []float64) bool {
 	return gap((from+to)/2) <= 1e-9*reach
 }
 
-// Check refuses noise that Of cannot read.
+// Check returns an error if noise does not have the form that Of requires.
 func Check(e *dataset.Encoder, noise []float64) error {
 	want := 0
 	for _, k := range e.Blocks() {

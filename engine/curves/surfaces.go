@@ -2,18 +2,18 @@ package curves
 
 import "dyad/engine/dataset"
 
-// surfacePlaces is how many places of its range a number of a surface has.
+// surfacePlaces is the number of points at which a numeric column of a surface is evaluated.
 const surfacePlaces = 21
 
-// Surface is the contribution of an interaction to the score of a record, above the curves of its two columns: Z[i][j]
-// at value i of A and value j of B. It has no band.
+// Surface is the contribution of an interaction to the score of a record, in addition to the curves of its two
+// columns. Z[i][j] is the contribution at value i of A and value j of B. A surface has no confidence band.
 type Surface struct {
 	A Axis        `json:"a"`
 	B Axis        `json:"b"`
 	Z [][]float64 `json:"z"`
 }
 
-// Surfaces are the interactions of the weights, in the order of the schema.
+// Surfaces returns the surfaces of all interactions, in the order of the schema.
 func Surfaces(e *dataset.Encoder, weights []float64) (all []Surface) {
 	inputs := e.Inputs()
 	for _, p := range e.Interactions() {

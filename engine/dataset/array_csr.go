@@ -10,15 +10,16 @@ import (
 	"dyad/engine/dataset/sparse"
 )
 
-// csrRows are the rows of a matrix that a table reads.
+// csrRows reads the rows of a sparse matrix into a table.
 type csrRows struct {
 	sparse.CSR
 	t     *table
-	start []float64 // indptr: the place of the first pair of each row, and the end
+	start []float64 // the array indptr: the index of the first pair of each row, followed by the number of pairs
 	row   int
 }
 
-// readCSR reads a matrix that scipy.sparse.save_npz wrote, with y, group and person added to the archive.
+// readCSR reads a matrix written by scipy.sparse.save_npz. The archive can have the additional arrays y, group
+// and person.
 func (t *table) readCSR(in *source.Input, z *zip.Reader, m marks) error {
 	start, err := t.memberVector(in, z, "indptr", true, "")
 	if err != nil {
@@ -66,7 +67,7 @@ func (t *table) readCSR(in *source.Input, z *zip.Reader, m marks) error {
 		if err := t.addArrayRow(r.row, m, func() error { return r.addRow(int(n)) }); err != nil {
 			return err
 		}
-		if want := int(start[r.row+1]); r.At < want { // the row was left out by its label
+		if want := int(start[r.row+1]); r.At < want { // the row was skipped because of its label
 			if err := r.skip(want - r.At); err != nil {
 				return err
 			}
@@ -84,7 +85,7 @@ func (r *csrRows) skip(n int) error {
 	return nil
 }
 
-// addRow encodes the n numbers that the row stores.
+// addRow encodes the n numbers stored in the next row.
 func (r *csrRows) addRow(n int) error {
 	t, previous, stored := r.t, -1, 0
 	for range n {

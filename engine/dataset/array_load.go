@@ -16,7 +16,7 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// readArrayFiles reads features from in, and labels from the file next to it.
+// readArrayFiles reads features from in and labels from the separate labels file.
 func readArrayFiles(t *table, format string, in *source.Input, u *source.Unpacked) error {
 	x, err := array.Open(format, in, u)
 	if err != nil {
@@ -29,7 +29,7 @@ func readArrayFiles(t *table, format string, in *source.Input, u *source.Unpacke
 	return t.addArrays(x, marks{y: y})
 }
 
-// labelsPath is the file of the labels that belongs to the data file.
+// labelsPath returns the path of the labels file that belongs to the data file.
 func (t *table) labelsPath(format string) string {
 	switch dir, base := filepath.Split(t.name); {
 	case t.o.LabelsFile != "":
@@ -45,7 +45,7 @@ func (t *table) labelsPath(format string) string {
 	}
 }
 
-// labelArray reads the labels; nil without labels where they are not required.
+// labelArray reads the labels. It returns nil if there are no labels and labels are not required.
 func (t *table) labelArray(format string) (labels []float64, err error) {
 	if t.o.Labels == LabelsIgnored {
 		return nil, nil
@@ -78,13 +78,13 @@ func (t *table) labelArray(format string) (labels []float64, err error) {
 	return a.Vector()
 }
 
-// marks are the arrays besides the features, each nil if it is not there.
+// marks holds the arrays besides the features. An array that is absent is nil.
 type marks struct {
 	y, group, person []float64
-	label            []byte // in place of y
+	label            []byte // labels as bytes, used instead of y
 }
 
-// fit reports whether every array has n numbers.
+// fit reports whether every array that is present has n numbers.
 func (m marks) fit(n int) bool {
 	for _, a := range [][]float64{m.y, m.group, m.person} {
 		if a != nil && len(a) != n {
@@ -103,7 +103,8 @@ func (t *table) memberVector(in *source.Input, z *zip.Reader, name string, requi
 	return a.Vector()
 }
 
-// memberIDs reads the numbers that stand for persons or groups. From 2^53 on, where float64 has not every integer, none is an id.
+// memberIDs reads the array of numbers that identify persons or groups. It refuses numbers from 2^53 on, because
+// float64 cannot represent every integer in that range.
 func (t *table) memberIDs(in *source.Input, z *zip.Reader, name, column string) ([]float64, error) {
 	ids, err := t.memberVector(in, z, name, true, column)
 	for i, v := range ids {
@@ -114,7 +115,7 @@ func (t *table) memberIDs(in *source.Input, z *zip.Reader, name, column string) 
 	return ids, err
 }
 
-// addArrays adds all rows.
+// addArrays adds all rows of the array.
 func (t *table) addArrays(x *array.Array, m marks) error {
 	if len(x.Shape) < 2 || t.e.Schema().Format == schema.FormatNPY && len(x.Shape) != 2 {
 		return x.Refuse(0, array.RuleMatrix)
@@ -140,7 +141,8 @@ func (t *table) addArrays(x *array.Array, m marks) error {
 	})
 }
 
-// appendNumber writes a label, group or person; NaN is empty, which means missing. -0 is 0, or a person would be two.
+// appendNumber appends the text of a label, group or person to b. NaN becomes the empty text, which means missing. -0
+// is written as 0; otherwise one person would count as two.
 func appendNumber(b []byte, v float64) []byte {
 	switch {
 	case math.IsNaN(v):
@@ -151,7 +153,7 @@ func appendNumber(b []byte, v float64) []byte {
 	return strconv.AppendFloat(b, v, 'f', -1, 64)
 }
 
-// addArrayRow adds the row with index i, whose features add encodes.
+// addArrayRow adds the row with index i. The function add encodes its features.
 func (t *table) addArrayRow(i int, m marks, add func() error) error {
 	label := m.label
 	if m.y != nil {
@@ -186,7 +188,7 @@ func (t *table) addArrayRow(i int, m marks, add func() error) error {
 	return t.endRow(i+1, l.Y)
 }
 
-// addNumbers encodes the features of row number, from 1.
+// addNumbers encodes the features of the row with the given number. Rows are numbered from 1.
 func (t *table) addNumbers(number int, values []float64) error {
 	if t.scan != nil {
 		t.scan.row.Value = values

@@ -7,11 +7,11 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// addBatch adds the rows of a batch, as addRow does one after the other. Features and labels
-// of rows that break no rule are encoded in parallel, column by column; addRow takes a batch
-// with another row and reports its first error. Work that depends on earlier rows (ids,
-// groups, persons) is done in order. It also does jobs, which read the batch after this one:
-// nobody waits for the slowest column.
+// addBatch adds the rows of a batch with the same result as calling addRow for each row in order. Features and
+// labels are encoded in parallel, column by column, if all rows of the batch are valid. Otherwise addRow
+// processes the batch and reports the first error. Work that depends on earlier rows (ids, groups, persons) is
+// done in order. addBatch also runs the given jobs, which read the next batch, so that no worker waits for the
+// slowest column.
 func (t *table) addBatch(l *layout, r *parquet.Reader, rows, jobs int, job func(k int)) error {
 	alone := t.scan != nil || t.e.Notations || t.e.Schema().SelectsByLabel()
 	if alone {
@@ -55,10 +55,11 @@ func (t *table) addBatch(l *layout, r *parquet.Reader, rows, jobs int, job func(
 	return nil
 }
 
-// encodeBatch appends features and labels of a batch, or nothing if one breaks a rule, and does jobs.
+// encodeBatch appends the features and labels of a batch and runs the jobs. If a row breaks a rule, it appends
+// nothing and returns false.
 func (t *table) encodeBatch(l *layout, r *parquet.Reader, rows, jobs int, job func(k int)) bool {
 	d := t.e.Dim()
-	piece := min(max((16<<10)/(8*d), 32), pieceRows) // columns are written one by one: 16 KB stay in the first cache
+	piece := min(max((16<<10)/(8*d), 32), pieceRows) // columns are written one by one, and 16 KB fit into the first-level cache
 	x, y := t.dense.grow(rows*d), t.label.grow(rows)
 	var broken atomic.Bool
 	parallel(r.Workers, jobs+(rows+pieceRows-1)/pieceRows, func(k int) {
@@ -83,7 +84,7 @@ func (t *table) encodeBatch(l *layout, r *parquet.Reader, rows, jobs int, job fu
 	return !broken.Load()
 }
 
-// encodePiece encodes the rows from and below to of a batch. It is false if one breaks a rule.
+// encodePiece encodes the rows from, ..., to-1 of a batch. It returns false if a row breaks a rule.
 func (t *table) encodePiece(l *layout, r *parquet.Reader, labels *schema.LabelMemo, from, to int, x, y []float64) bool {
 	for i, f := range l.fields {
 		c := r.Cursors[i]

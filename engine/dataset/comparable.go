@@ -5,14 +5,14 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// labelSpread is what CheckPairs needs of labels in groups with keys of type K.
+// labelSpread collects the facts about labels that CheckPairs needs. K is the type of group keys.
 type labelSpread[K comparable] struct {
 	lo, hi  float64
-	first   map[K]float64 // label of the first record of each group
-	compare bool          // two labels of one group differ
+	first   map[K]float64 // first maps a group to the label of its first record
+	compare bool          // some group has two different labels
 }
 
-// add takes the label y of the next record.
+// add processes the label y of the next record.
 func (s *labelSpread[K]) add(group K, y float64) {
 	if s.first == nil {
 		s.first, s.lo, s.hi = map[K]float64{}, y, y
@@ -25,7 +25,7 @@ func (s *labelSpread[K]) add(group K, y float64) {
 	}
 }
 
-// check is CheckPairs.
+// check returns the error of CheckPairs.
 func (s *labelSpread[K]) check(file string, e *schema.Encoder) error {
 	p := &source.ParseError{File: file, Column: e.LabelColumn.Name}
 	switch {

@@ -9,17 +9,19 @@ import (
 	"slices"
 )
 
-// CopyContents writes what a fingerprint of files is of: their contents, or, if more than one of them has rows (parts), the SHA-256 of each. Packs
-// are read as they are used.
+// CopyContents writes the bytes from which the fingerprint of a list of files is computed. If at most one file has
+// rows (parts), it writes the contents of all files. If several files have rows, it writes the SHA-256 of each file.
+// For an open pack, it writes Used.Content.
 func CopyContents(to io.Writer, files []string, parts int, packs []*Used) error {
 	for _, name := range files {
-		if i := slices.IndexFunc(packs, func(p *Used) bool { return p.Name == name }); i >= 0 { // as it is used, not as its name says now
+		if i := slices.IndexFunc(packs, func(p *Used) bool { return p.Name == name }); i >= 0 { // the name may refer to another file by now
 			if _, err := to.Write(packs[i].Content()); err != nil {
 				return err
 			}
 			continue
 		}
-		// A pipe was read by now: its rest, nothing, would stand for records that a resumed run could replace.
+		// A pipe has already been consumed. Its remaining content is empty and would stand for records that a
+		// resumed run could replace.
 		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 			return cmp.Or(err, fmt.Errorf("%s is a pipe or a device; private data are charged by their content, which must be there to be compared again: store them in a file", name))
 		}

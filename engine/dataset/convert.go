@@ -9,22 +9,21 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// ConvertOptions of Convert. The zero value writes raw rows.
+// ConvertOptions are the options of Convert. The zero value writes raw rows.
 type ConvertOptions struct {
-	// Encoded writes the records as Load makes them: numbers scaled by the
-	// public ranges, within norm 1, labels in [-1, 1]. Otherwise the columns keep
-	// their names and values, and columns with role ignore are left out.
+	// Encoded writes the records as Load encodes them: numbers scaled by the public ranges, norm at most 1,
+	// labels in [-1, 1]. If it is false, the columns keep their names and values, and columns with role ignore
+	// are left out.
 	Encoded bool
-	// Also, LabelsFile and Progress are as in Options.
+	// Also, LabelsFile and Progress have the same meaning as in Options.
 	Also       []string
 	LabelsFile string
 	Progress   func(rows int) error
 }
 
-// Convert reads the file in by s and writes its rows to w in a format: csv or
-// parquet. It returns the number of rows and, unless rows are encoded, the
-// schema that reads the output: to the same records, except where sparse LIBSVM
-// rows become dense ones.
+// Convert reads the file in with schema s and writes its rows to w. format is csv or parquet. It returns the
+// number of rows. If rows are not encoded, it also returns a schema that reads the output. That schema gives
+// the same records, except that sparse LIBSVM rows become dense rows.
 func Convert(in string, s *schema.Schema, w io.Writer, format string, o ConvertOptions) (rows int, out *schema.Schema, err error) {
 	e, err := schema.NewEncoder(s)
 	if err != nil {
@@ -34,7 +33,7 @@ func Convert(in string, s *schema.Schema, w io.Writer, format string, o ConvertO
 		return 0, nil, fmt.Errorf("dataset: cannot write format %q, want csv or parquet: dyad data convert FILE FILE.parquet --schema SCHEMA", format)
 	}
 	c := &converter{e: e, format: format, encoded: o.Encoded, groups: map[string]int{}}
-	// The first pass checks all rows, and sees whether they have labels.
+	// The first pass checks all rows and finds out whether they have labels.
 	load := Options{Labels: LabelsOptional, KeepIDs: true, LabelsFile: o.LabelsFile, Progress: o.Progress, Also: o.Also}
 	labels := false
 	err = Scan(in, s, load, func(r *schema.Row) error {
@@ -74,14 +73,14 @@ func Convert(in string, s *schema.Schema, w io.Writer, format string, o ConvertO
 type converter struct {
 	e       *schema.Encoder
 	format  string
-	encoded bool // features, labels and groups are numbers
+	encoded bool // features, labels and groups are written as numbers
 	columns []outColumn
-	x       []float64 // of a sparse row
+	x       []float64 // numbers of a sparse row
 	groups  map[string]int
 }
 
-// addColumns lists the columns of the output: in the order of the schema, but
-// numbered features first, and columns of numbers as features, label, group, id.
+// addColumns lists the columns of the output in the order of the schema. Two kinds of columns differ from that
+// order: numbered features come first, and encoded columns are ordered features, label, group, id.
 func (c *converter) addColumns(labels bool) {
 	s, features := c.e.Schema(), 0
 	add := func(name string, number bool, of func(r *schema.Row, x []float64) cell) {
@@ -130,12 +129,12 @@ func (c *converter) addColumns(labels bool) {
 		case col.RoleOf() == schema.RoleGroup:
 			add(col.Name, false, func(r *schema.Row, _ []float64) cell { return cell{text: []byte(r.Group)} })
 		case col.RoleOf() == schema.RoleID:
-			add(col.Name, false, func(r *schema.Row, _ []float64) cell { return cell{text: []byte(strings.ToValidUTF8(r.ID, "?"))} }) // as Load keeps it
+			add(col.Name, false, func(r *schema.Row, _ []float64) cell { return cell{text: []byte(strings.ToValidUTF8(r.ID, "?"))} }) // the id as Load keeps it
 		}
 	}
 }
 
-// features are the features of a row as numbers, nil where it has texts.
+// features returns the features of a row as numbers. It returns nil if the row has texts.
 func (c *converter) features(r *schema.Row) ([]float64, error) {
 	switch {
 	case c.encoded:
@@ -148,14 +147,14 @@ func (c *converter) features(r *schema.Row) ([]float64, error) {
 	if c.x == nil {
 		c.x = make([]float64, c.e.Width())
 	}
-	clear(c.x) // indices that the row leaves out are 0
+	clear(c.x) // indices absent from the row stand for 0
 	for j, k := range r.Index {
 		c.x[k] = r.Value[j]
 	}
 	return c.x, nil
 }
 
-// group numbers the groups by first appearance, from 0.
+// group returns the number of a group. Groups are numbered from 0 in the order of their first appearance.
 func (c *converter) group(id string) float64 {
 	k, ok := c.groups[id]
 	if !ok {
@@ -165,7 +164,7 @@ func (c *converter) group(id string) float64 {
 	return float64(k)
 }
 
-// outSchema is the schema of raw output.
+// outSchema returns the schema of raw output.
 func (c *converter) outSchema() *schema.Schema {
 	s := c.e.Schema()
 	out := &schema.Schema{
@@ -173,7 +172,7 @@ func (c *converter) outSchema() *schema.Schema {
 		BoundsFromData: s.BoundsFromData, Draft: s.Draft, Missing: s.Missing, Basis: s.Basis, Interactions: s.Interactions, ChooseInteractions: s.ChooseInteractions,
 	}
 	out.CSV.Header = c.format == schema.FormatCSV
-	if s.ByIndex() { // every feature needs its column
+	if s.ByIndex() { // every numbered feature needs a named column
 		for k := range c.e.Width() {
 			col := schema.Column{Name: c.e.FeatureName(k), Range: s.Range}
 			if i := slices.IndexFunc(s.Columns, func(l schema.Column) bool { return l.RoleOf() == schema.RoleFeature && l.Position == k+1 }); i >= 0 {

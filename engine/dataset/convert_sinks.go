@@ -53,7 +53,7 @@ type orderedGroup struct {
 	order []string
 }
 
-// Fields are the columns in order.
+// Fields returns the columns in order.
 func (g orderedGroup) Fields() []parquet.Field {
 	fields := g.Group.Fields()
 	slices.SortFunc(fields, func(a, b parquet.Field) int {
@@ -62,10 +62,10 @@ func (g orderedGroup) Fields() []parquet.Field {
 	return fields
 }
 
-// parquetRowGroup is how many rows a row group has.
+// parquetRowGroup is the number of rows in a row group.
 const parquetRowGroup = 1 << 17
 
-// parquetSink writes optional columns of doubles and texts, zstd compressed.
+// parquetSink writes optional columns of doubles and texts, compressed with zstd.
 type parquetSink struct {
 	out     *parquet.GenericWriter[any]
 	columns []outColumn
@@ -107,15 +107,16 @@ func (s *parquetSink) write(row []cell) error {
 
 func (s *parquetSink) close() error { return s.out.Close() }
 
-// outColumn is a column of an output file: its value in a row whose features are x, nil where they are texts.
+// outColumn is a column of an output file. Its function computes the column's value for a row with features x,
+// where x is nil if the features are texts.
 type outColumn struct {
 	name   string
 	number bool
 	of     func(r *schema.Row, x []float64) cell
 }
 
-// cell is a value for a sink: a number in columns of numbers, NaN for missing, and a text in the others, nil for missing. With a
-// number of a raw row, text is what the file had.
+// cell is a value for a sink. In columns of numbers it is a number, with NaN for missing. In other columns it is a
+// text, with nil for missing. A number of a raw row also has the original text of the file.
 type cell struct {
 	text   []byte
 	number float64

@@ -11,8 +11,8 @@ import (
 	"dyad/internal/tasks"
 )
 
-// addChunks adds the rest of a file. Chunks are encoded in parallel and added in order by
-// this goroutine, which also reads the file, so that no read follows its return.
+// addChunks adds the remaining rows of a file. Chunks are encoded in parallel and added in order by the calling
+// goroutine. The same goroutine reads the file, so no read happens after addChunks returns.
 func (t *table) addChunks(l *layout, src *source.Lines) error {
 	workers, plan := runtime.GOMAXPROCS(0), t.plan(l)
 	cutter := t.csvReader(src).Cutter()
@@ -52,13 +52,13 @@ func (t *table) addChunks(l *layout, src *source.Lines) error {
 	return nil
 }
 
-// reader reads the rows of a chunk.
+// reader returns a CSV reader of the rows of a chunk.
 func (c *csvChunk) reader(t *table, src *source.Lines) *csv.Reader {
 	return t.csvReader(src.Part(c.text, c.line, c.end))
 }
 
-// encodeChunk encodes features and labels with a table of the chunk's own and keeps the
-// texts of what depends on the rows before.
+// encodeChunk encodes features and labels into a table of the chunk's own. For fields that depend on earlier
+// rows it stores the texts.
 func (t *table) encodeChunk(l *layout, plan *csvPlan, src *source.Lines, c *csvChunk) {
 	if c.part == nil {
 		c.part = newTable(t.name, t.e, Options{Labels: t.o.Labels, Persons: IgnorePersons}, nil)
@@ -110,7 +110,7 @@ func (t *table) encodeChunk(l *layout, plan *csvPlan, src *source.Lines, c *csvC
 	}
 }
 
-// anonymous is l without ids, groups and persons.
+// anonymous returns a copy of l without ids, groups and persons.
 func (l *layout) anonymous() *layout {
 	out := *l
 	out.fields = append([]field(nil), l.fields...)
@@ -122,7 +122,7 @@ func (l *layout) anonymous() *layout {
 	return &out
 }
 
-// addChunk adds the rows of a chunk that was encoded.
+// addChunk adds the rows of an encoded chunk.
 func (t *table) addChunk(l *layout, src *source.Lines, c *csvChunk) error {
 	if c.broken {
 		return t.addCSVRows(l, c.reader(t, src))

@@ -45,8 +45,8 @@ func readCSV(t *table, src *source.Lines, z source.Sizes) error {
 	return t.addChunks(l, src)
 }
 
-// positionLayout lays out a file without a header. Where labels are not
-// required, a file with one field less is one without the label column.
+// positionLayout returns the layout of a file without a header. If labels are not required and the file has one
+// field less than the schema, the label column is taken as absent.
 func (t *table) positionLayout(first [][]byte, row int) (*layout, error) {
 	fields, label := listed(t.e.Schema())
 	place := func(i int) int { return cmp.Or(t.e.Schema().Columns[i].Position, i+1) - 1 }
@@ -66,7 +66,7 @@ func (t *table) positionLayout(first [][]byte, row int) (*layout, error) {
 	return l, nil
 }
 
-// repeatsNames reports whether every field is the name of its column.
+// repeatsNames reports whether every field of the row equals the name of its column.
 func repeatsNames(l *layout, row [][]byte) bool {
 	for i, f := range l.fields {
 		if !strings.EqualFold(string(row[i]), f.name) {
@@ -76,9 +76,9 @@ func repeatsNames(l *layout, row [][]byte) bool {
 	return true
 }
 
-// looksLikeHeader says of a row that the schema refuses that a field is the name of its
-// column, or that every numeric field holds text. Of a row that the schema accepts it is
-// not asked: a record is read in row 1 as in any other.
+// looksLikeHeader reports whether a refused row may be a header: some field is the name of its column, or every
+// numeric field holds text. It is called only for rows that the schema refuses. Valid records are accepted in
+// row 1 like in any other row.
 func (t *table) looksLikeHeader(l *layout, row [][]byte) bool {
 	numeric, texts := 0, 0
 	for i, f := range l.fields {
@@ -100,7 +100,7 @@ func (t *table) looksLikeHeader(l *layout, row [][]byte) bool {
 	return numeric >= 2 && texts == numeric
 }
 
-// inHeader marks an error of a header.
+// inHeader marks an error as an error of the header.
 func inHeader(err error) error {
 	if p, ok := err.(*source.ParseError); ok {
 		p.Header = true

@@ -10,26 +10,26 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// csvPlan reads the lines that most files are made of: no quotes, numbers of few digits in
-// columns that have no missing numbers and no notation. A chunk with another line is read
-// row by row, so that a plan decides nothing but the time.
+// csvPlan is a fast reader for simple lines: lines without quotes, whose numbers have few digits and whose
+// numeric columns have no missing values and no notation. A chunk with any other line is read row by row. So a
+// plan changes the running time and never the result.
 type csvPlan struct {
 	delim  byte
 	fields []quickField
 }
 
-// quickField is one field of a line, with what Feature.Scale needs next to each other.
+// quickField describes one field of a line. The values that Feature.Scale needs are stored next to each other.
 type quickField struct {
 	role   string
-	at     int             // first output
-	column *schema.Feature // of a feature
-	number bool            // a numeric feature without a basis, whose numbers mean themselves
+	at     int             // index of the first output
+	column *schema.Feature // the column if the field is a feature
+	number bool            // a numeric feature without a basis and without a notation
 
-	exact                                 bool    // the inverse of half
-	lo, hi, center, half, inverse, factor float64 // range of a number that needs no clamp, and its map; lo > hi with a transform
+	exact                                 bool    // the inverse of half is exact
+	lo, hi, center, half, inverse, factor float64 // (lo, hi): no clamping needed, empty if there is a transform; the others define the linear map
 }
 
-// plan is how lines of l are read quickly; nil if every line has to be read row by row.
+// plan returns the fast reader for lines of layout l. It returns nil if every line has to be read row by row.
 func (t *table) plan(l *layout) *csvPlan {
 	delim, _ := t.e.Schema().CSV.Separator()
 	if t.e.Notations || t.e.Schema().SelectsByLabel() || t.e.Schema().IsSparse() {
@@ -56,8 +56,8 @@ func (t *table) plan(l *layout) *csvPlan {
 	return p
 }
 
-// addLine adds a line to the table and the chunk that p is of. It is false if the line is not what p
-// expects or breaks a rule: the rows of the chunk are then read one by one.
+// addLine adds a line to the table and the chunk. It returns false if the plan does not cover the line or the
+// line breaks a rule. The caller then reads the rows of the chunk one by one.
 func (p *csvPlan) addLine(t *table, c *csvChunk, line []byte, number int) bool {
 	ends := len(c.ends)
 	y, ok := p.encode(t.e, c, line, t.dense.grow(t.e.Dim()))
@@ -76,10 +76,10 @@ func (p *csvPlan) addLine(t *table, c *csvChunk, line []byte, number int) bool {
 	return true
 }
 
-// encode writes the features of a line to x, which is zero, appends ids, groups and persons to the
-// chunk, and returns the label.
+// encode writes the features of a line to x, appends ids, groups and persons to the chunk, and returns the
+// label. x must be zero on entry.
 func (p *csvPlan) encode(e *schema.Encoder, c *csvChunk, line []byte, x []float64) (y float64, ok bool) {
-	wide := line[:cap(line)] // bytes that a load of 8 may touch
+	wide := line[:cap(line)] // bytes that an 8-byte load may read
 	at := 0
 	for i := range p.fields {
 		f := &p.fields[i]
@@ -91,7 +91,7 @@ func (p *csvPlan) encode(e *schema.Encoder, c *csvChunk, line []byte, x []float6
 				at += n
 				if at == len(line) && i == len(p.fields)-1 || at < len(line) && line[at] == p.delim {
 					at++
-					if v > f.lo && v < f.hi { // as scale does
+					if v > f.lo && v < f.hi { // same formula as Feature.Scale
 						u := v - f.center
 						if f.exact {
 							u *= f.inverse
@@ -134,11 +134,11 @@ func (p *csvPlan) encode(e *schema.Encoder, c *csvChunk, line []byte, x []float6
 	return y, at == len(line)+1
 }
 
-// quickNumber reads the number of at most 8 bytes and a sign that b begins with, and returns how
-// long it is: 0 if b does not begin with one, has less than 9 bytes, or more of the number follows.
-// It is parse.ShortNumber without a loop and without a branch on the digits: the bytes are looked at as one
-// 64-bit word, its digits moved together at the upper end, and added up in three multiplications.
-// The number is m / 10^e with m < 10^8 and e <= 7, so one division rounds it correctly.
+// quickNumber parses the number at the beginning of b. The number has at most 8 bytes, not counting a sign.
+// length is the number of bytes used. It is 0 if b does not begin with a number, has less than 9 bytes, or the
+// number is longer. quickNumber is parse.ShortNumber without a loop and without a branch on the digits. It
+// takes the bytes as one 64-bit word, moves the digits together at the upper end, and adds them up in three
+// multiplications. The number is m / 10^e with m < 10^8 and e <= 7, so one division rounds it correctly.
 func quickNumber(b []byte) (v float64, length int) {
 	const (
 		zeros = 0x3030303030303030
@@ -147,11 +147,11 @@ func quickNumber(b []byte) (v float64, length int) {
 	if len(b) < 9 {
 		return 0, 0
 	}
-	sign := (uint64(b[0]^'-') - 1) >> 63 // 1 for a minus
+	sign := (uint64(b[0]^'-') - 1) >> 63 // 1 for a minus sign
 	word := binary.LittleEndian.Uint64(b[sign:])
 	digits := word ^ zeros                                          // 0 to 9 in the bytes of digits
-	others := ((digits&^tops + 0x7676767676767676) | digits) & tops // the top bit of each other byte: no carry leaves a byte
-	whole := bits.TrailingZeros64(others) &^ 7                      // bits of the digits in front
+	others := ((digits&^tops + 0x7676767676767676) | digits) & tops // the top bit of each byte that is not a digit; no carry leaves a byte
+	whole := bits.TrailingZeros64(others) &^ 7                      // number of bits of the leading digits
 	end, fraction := whole, 0
 	if word>>whole&0xff == '.' {
 		end = bits.TrailingZeros64(others&(others-1)) &^ 7
@@ -177,19 +177,19 @@ func quickNumber(b []byte) (v float64, length int) {
 	return math.Float64frombits(math.Float64bits(v) | sign<<63), end>>3 + int(sign)
 }
 
-// csvChunk is whole rows of a file, which a worker encodes.
+// csvChunk holds whole rows of a file, which one worker encodes.
 type csvChunk struct {
 	text []byte
-	line int   // lines before it
-	end  error // what follows the text: nil for another chunk, io.EOF or an error of reading
+	line int   // number of lines before the chunk
+	end  error // nil if another chunk follows, otherwise io.EOF or a read error
 	done chan struct{}
 
-	// The result of a worker. If a row breaks a rule, broken is set and the rows are read
-	// again in order, which finds the first error.
+	// The fields below are the result of a worker. If a row breaks a rule, broken is set. The rows are then
+	// read again in order, which finds the first error.
 	part    *table
 	broken  bool
-	numbers []int // of the rows, if they have ids, groups or persons
+	numbers []int // numbers of the rows, if the rows have ids, groups or persons
 	texts   []byte
-	ends    []int // in texts, of these fields of each row
+	ends    []int // ends, in texts, of the id, group and person fields of each row
 	labels  schema.LabelMemo
 }

@@ -7,13 +7,13 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// csvReader reads rows as the schema says.
+// csvReader returns a CSV reader with the options of the schema.
 func (t *table) csvReader(src *source.Lines) *csv.Reader {
 	delim, _ := t.e.Schema().CSV.Separator()
 	return csv.NewReader(src, delim, t.e.Schema().CSV.Comment)
 }
 
-// addCSVRows adds the rows that r still has.
+// addCSVRows adds the remaining rows of r.
 func (t *table) addCSVRows(l *layout, r *csv.Reader) error {
 	return source.Each(r.Next, func(row [][]byte) error { return t.addCSVRow(l, row, r.Row) })
 }

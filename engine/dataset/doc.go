@@ -1,49 +1,46 @@
-// Package dataset turns files into engine.Records: loading, scanning, packing,
-// conversion, splits and synthetic data. docs/data.md is the manual of the formats.
+// Package dataset converts data files to engine.Records. It loads, scans, packs, converts and splits data and
+// generates synthetic data. docs/data.md is the manual of the formats.
 //
-// The rooms below it know less. Each format has one (csv, parquet, array, sparse,
-// workbook, jsonl, arff), which gives fields or numbers and knows no schema; source
-// opens, decompresses and cuts files into lines, parse reads the text of a field,
-// sniff tells the format. schema holds what people declare and the one encoder,
-// and reads no data. drafts guesses a schema from one profile of each column.
+// The sub-packages have narrower tasks. The packages csv, parquet, array, sparse, workbook, jsonl and arff each
+// read one format; they return fields or numbers and do not know schemas. Package source opens and decompresses
+// files and cuts them into lines. Package parse parses the text of a field. Package sniff detects the format of
+// a file. Package schema holds the user's declarations and the only encoder; it reads no data. Package drafts
+// guesses a schema from a profile of each column.
 //
-// It is the only step of Dyad that may fail on the content of a file, and it
-// runs before anything is charged to a privacy budget. Its errors name the
-// file, the row, the column and the rule, never the value.
+// Reading data is the only step of Dyad that may fail because of the content of a file. It runs before a
+// privacy budget is charged. Its errors name the file, the row, the column and the rule, and never contain a
+// value.
 //
 // # Data-free scaling
 //
-// A feature is scaled by numbers of the Schema alone, which are public: declared
-// by the user, never computed from the records. (A schema written by Draft is
-// the exception; it says so, see Schema.BoundsFromData.) So the map from a row
-// of the file to a record involves no other row, and a change of one row changes
-// one record.
+// A feature is scaled by numbers of the Schema alone. These numbers are public: the user declares them, and
+// they are never computed from the records. (A schema written by Draft is the exception, which the schema
+// states; see Schema.BoundsFromData.) So the map from a row of the file to a record involves no other row, and
+// a change of one row changes one record.
 //
 // A dense row is encoded as follows.
 //
-//  1. A numeric column is clamped to its range [lo, hi], silently, transformed
-//     (identity or log1p) and mapped to [-1, 1] by its transformed range.
-//  2. A column of two categories is -1 for the first, +1 for the second; of
-//     m > 2 categories it is m columns, one 1 and m-1 zeros.
-//  3. All columns are multiplied by 1/sqrt(V). V adds 1/3 for each numeric
-//     column, the second moment of the uniform distribution on [-1, 1], and 1
-//     for each categorical column. A row that is uniform in its ranges then has
-//     mean square norm 1.
+//  1. A numeric value is clamped to its range [lo, hi] without a message, transformed (identity or log1p),
+//     and mapped linearly from the transformed range to [-1, 1].
+//  2. A column with two categories becomes -1 for the first category and +1 for the second. A column with
+//     m > 2 categories becomes m features: 1 for the category of the row and 0 for the others.
+//  3. All features are multiplied by 1/sqrt(V). V is the sum of 1/3 for each numeric column, which is the
+//     second moment of the uniform distribution on [-1, 1], and 1 for each categorical column. A row that is
+//     uniform in its ranges then has mean square norm 1.
 //  4. engine.NewRecords projects the row to norm R = 1.
 //
-// Where features are numbered (dense LIBSVM, NPY, NPZ, IDX) all are numeric, and a
-// row is encoded in the same way.
+// In formats with numbered features (dense LIBSVM, NPY, NPZ, IDX) all features are numeric, and a row is
+// encoded in the same way.
 //
-// A sparse row (LIBSVM) is not centred, so that zero stays zero: a value is
-// clamped to its range, which must contain 0, transformed, divided by the
-// largest magnitude that the range allows, and multiplied by 1/sqrt(z), where z
-// is the public bound Schema.NonZeros on the features stored in a row. So every
-// row has norm at most 1 and the projection changes nothing but roundoff.
+// A sparse row (LIBSVM) is not centred, so that zero stays zero. Each value is clamped to its range, which must
+// contain 0, and transformed. The result is divided by the largest magnitude that the range allows and
+// multiplied by 1/sqrt(z). Here z is Schema.NonZeros, the public bound on the number of features stored in a
+// row. So every row has norm at most 1, and the projection changes a row only by roundoff.
 //
 // # Labels and groups
 //
-// A label of two classes becomes -1 or +1. A graded one (kind: numeric) is mapped
-// linearly from its public range [lo, hi] to [-1, 1]; outside of it is an error.
-// A column with role group puts rows into public query groups, numbered by first
-// appearance, within which a ranking compares rows.
+// A label with two classes becomes -1 or +1. A graded label (kind: numeric) is mapped linearly from its public
+// range [lo, hi] to [-1, 1]; a label outside the range is an error. A column with role group assigns rows to
+// public query groups, which are numbered in the order of their first appearance. A ranking compares rows only
+// within a query group.
 package dataset

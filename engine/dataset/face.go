@@ -6,7 +6,7 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// What other rooms use of the rooms below has its names here, too.
+// Types of the sub-packages that other packages use.
 type (
 	Answer        = schema.Answer
 	Column        = schema.Column
@@ -24,7 +24,7 @@ type (
 	ParseError    = source.ParseError
 )
 
-// Constants of schemas and files.
+// Constants of the packages schema and source that other packages use.
 const (
 	AllowLookAlikes      = schema.AllowLookAlikes
 	BasisAuto            = schema.BasisAuto
@@ -51,7 +51,7 @@ const (
 	EncodingWindows1252  = source.EncodingWindows1252
 )
 
-// Functions of schemas.
+// Functions of the packages schema and drafts that other packages use.
 var (
 	CheckIDs             = schema.CheckIDs
 	IDKey                = schema.IDKey

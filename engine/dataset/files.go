@@ -12,7 +12,7 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// The rules of names that stand for several files.
+// Rules for names that stand for several files.
 const (
 	ruleNoMatch    = "no file has a name of this pattern; correct it (* stands for any part of a name, ? for one character, [a-c] for one of some)"
 	ruleNoFiles    = "the folder has no files (names that begin with . or _ do not count); correct the name"
@@ -26,13 +26,13 @@ const (
 	ruleListMixed  = "only some files have labels; label all of them or none"
 )
 
-// Expand returns the files that names stand for, in the order in which their rows are read. A
-// name is a file; a folder, which stands for the files in it; or a pattern (path/filepath.Match).
-// Files of one folder or pattern are in the order of their names, byte by byte (part-10 before
-// part-2), which does not depend on the machine. Names that begin with a dot or an underline,
-// such as _SUCCESS, belong to neither unless the pattern begins so, too. A name of no file is
-// returned as it is. A *ParseError is about a folder inside of a folder, and names that stand
-// for no file, or twice for one.
+// Expand returns the files that names stand for, in the order in which their rows are read. A name is the name
+// of a file, the name of a folder, which stands for the files in the folder, or a pattern
+// (path/filepath.Match). Files of one folder or pattern are sorted by name, byte by byte, so part-10 comes
+// before part-2; this order does not depend on the machine. File names that begin with a dot or an underscore,
+// such as _SUCCESS, are skipped unless the pattern begins in the same way. The name of a missing file is
+// returned unchanged. Expand returns a *ParseError for a folder inside of a folder, and for names that stand
+// for no file or for one file twice.
 func Expand(names ...string) ([]string, error) {
 	var files []string
 	for _, name := range names {
@@ -87,8 +87,8 @@ func expand(name string) ([]string, error) {
 	return names, nil
 }
 
-// distinct refuses a file that is there twice: one person's row as two records would make
-// the sensitivity twice what is claimed.
+// distinct returns an error if a file occurs twice. Otherwise one person's row could become two records, and
+// the sensitivity would be twice the claimed value.
 func distinct(files []string) error {
 	if len(files) < 2 {
 		return nil
@@ -119,7 +119,7 @@ func distinct(files []string) error {
 	return nil
 }
 
-// listName names a list in errors about all of its rows.
+// listName returns the name of a list of files for errors about all of its rows.
 func listName(files []string) string {
 	if len(files) == 1 {
 		return files[0]

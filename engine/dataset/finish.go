@@ -6,7 +6,7 @@ import (
 	"dyad/engine"
 )
 
-// finish checks the file as a whole and builds the records.
+// finish runs the checks that concern the whole file and builds the records.
 func (t *table) finish() (*Dataset, error) {
 	if t.packed != nil {
 		return t.packed, nil

@@ -8,9 +8,9 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// formatOf is the format of a file that begins with head. A schema that names
-// its format is believed, but a file that is clearly another one is an error,
-// and so is a format that would be encoded differently than the schema says.
+// formatOf returns the format of a file that begins with head. A format named by the schema is used without a
+// guess. It is an error if the file is clearly of another format, or if its rows would be encoded in another
+// way than the schema describes.
 func formatOf(s *schema.Schema, name string, head []byte) (string, error) {
 	if rule := sniff.OtherSheet(head); rule != "" {
 		return "", &source.ParseError{File: name, Rule: rule}

@@ -7,8 +7,8 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// readImage reads a file that is one row. Its label is the name of the folder that it is in, as for trees of images; where labels
-// are not required, a folder that has the name of no class says nothing.
+// readImage reads a file that is one row. Its label is the name of the folder that contains the file, as usual for
+// trees of images. If labels are not required and the folder's name is not a class, the row has no label.
 func (t *table) readImage(in *source.Input, u *source.Unpacked) error {
 	var m marks
 	if t.o.Labels != LabelsIgnored {

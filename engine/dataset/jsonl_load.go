@@ -8,8 +8,8 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// readJSONL reads an object a line. A column whose key is absent is missing; the
-// first row says whether the file has labels.
+// readJSONL reads one object from each line. If a key is absent, the value of its column is missing. The first
+// row determines whether the file has labels.
 func readJSONL(t *table, src *source.Lines, z source.Sizes) error {
 	s := t.e.Schema()
 	l := &layout{}
@@ -21,7 +21,7 @@ func readJSONL(t *table, src *source.Lines, z source.Sizes) error {
 	t.allocate(z, 1)
 	r := jsonl.NewReader(src)
 	row := make([][]byte, len(l.fields))
-	seen := make([]int, len(l.fields)) // row that had the key last
+	seen := make([]int, len(l.fields)) // number of the last row that had the key
 	known, number := 0, t.seen+1
 	return r.Each(func(key, value []byte, nested bool) error {
 		i, ok := place[string(key)]
@@ -53,7 +53,7 @@ func readJSONL(t *table, src *source.Lines, z source.Sizes) error {
 	})
 }
 
-// jsonLabel settles with the first row whether the file has labels.
+// jsonLabel determines from the first row whether the file has labels.
 func (t *table) jsonLabel(l *layout, has bool, line int) error {
 	switch {
 	case t.o.Labels == LabelsRequired:

@@ -14,17 +14,17 @@ import (
 type field struct {
 	role    string
 	name    string
-	feature int // place among the feature columns
+	feature int // index among the feature columns
 }
 
-// layout is what the fields of a row are, in the order of the file.
+// layout describes the fields of a row in the order of the file.
 type layout struct {
 	fields   []field
-	label    int // place of the label, -1 without
+	label    int // index of the label, -1 without a label
 	hasLabel bool
 }
 
-// listed are the columns of a schema, in its order, and the place of the label.
+// listed returns the columns of a schema in its order, and the index of the label.
 func listed(s *schema.Schema) (all []field, label int) {
 	features := 0
 	for i := range s.Columns {
@@ -39,17 +39,17 @@ func listed(s *schema.Schema) (all []field, label int) {
 	return all, label
 }
 
-// names are the words for the header of a format.
+// names holds the words that errors about the header of a format use.
 type names struct {
-	notHeader string // rule if no name matches
-	header    string // what holds the names
-	ignore    string // the option that allows more names
+	notHeader string // rule that is broken if no name matches
+	header    string // name of the part that holds the column names
+	ignore    string // option that allows additional names
 }
 
 var csvNames = names{ruleNotHeader, "the header", "csv.ignore_others: true"}
 
-// headerLayout finds the schema's columns in a header. Its errors never show a
-// field, because the row may be a record of a file without a header.
+// headerLayout finds the schema's columns in a header. Its errors never contain a field, because the row may be
+// a record of a file without a header.
 func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error) {
 	s := t.e.Schema()
 	byName := make(map[string]field, len(s.Columns))
@@ -84,7 +84,7 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 	if len(at) == 0 {
 		return nil, t.errorf(row, "", 0, n.notHeader)
 	}
-	var lacking []string // names of the schema
+	var lacking []string // names in the schema that the header lacks
 	for i := range s.Columns {
 		c := &s.Columns[i]
 		switch role := c.RoleOf(); {
@@ -111,9 +111,8 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 	return l, nil
 }
 
-// addRow encodes one row with named columns. row[i] is the text of field i,
-// empty for missing; where numbers is not nil and row[i] is nil, numbers[i] is
-// the value, NaN for missing.
+// addRow encodes one row with named columns. row[i] is the text of field i; an empty text means missing. If
+// numbers is not nil and row[i] is nil, numbers[i] is the value, with NaN for missing.
 func (t *table) addRow(l *layout, row [][]byte, numbers []float64, number int) error {
 	if err := t.plainFields(l, row, number); err != nil {
 		return err
@@ -158,7 +157,7 @@ func (t *table) addRow(l *layout, row [][]byte, numbers []float64, number int) e
 	return t.endRow(number, label.Y)
 }
 
-// identifies reports whether a field tells which row, group or person this is.
+// identifies reports whether the layout has a field with an id, a group or a person.
 func (l *layout) identifies() bool {
 	return slices.ContainsFunc(l.fields, func(f field) bool { return identity(f.role) })
 }
@@ -167,7 +166,7 @@ func identity(role string) bool {
 	return role == schema.RoleID || role == schema.RoleGroup || role == schema.RolePerson
 }
 
-// addIdentity notes an id, group or person of a row.
+// addIdentity records the id, the group or the person of a row.
 func (t *table) addIdentity(role string, text []byte, number, position int) error {
 	switch role {
 	case schema.RoleID:
@@ -184,7 +183,7 @@ func (t *table) addIdentity(role string, text []byte, number, position int) erro
 	return t.addPerson(text, number, position)
 }
 
-// setFields notes the texts of a row for a scan.
+// setFields stores the texts of a row for a scan.
 func (s *scanner) setFields(l *layout, row [][]byte, labels bool, features int) {
 	if s.row.Fields == nil {
 		s.row.Fields = make([][]byte, features)
@@ -199,8 +198,8 @@ func (s *scanner) setFields(l *layout, row [][]byte, labels bool, features int) 
 	}
 }
 
-// plainFields replaces the numbers of a row that are written in a notation of their own. The
-// texts are valid until the next row.
+// plainFields replaces numbers of a row in a column's own notation by plain numbers. The texts are valid until
+// the next row.
 func (t *table) plainFields(l *layout, row [][]byte, number int) error {
 	if !t.e.Notations {
 		return nil
@@ -230,7 +229,7 @@ func (t *table) plainFields(l *layout, row [][]byte, number int) error {
 	return nil
 }
 
-// fieldsOf are names as the fields of a header.
+// fieldsOf converts names to the fields of a header.
 func fieldsOf(names []string) [][]byte {
 	all := make([][]byte, len(names))
 	for i, name := range names {

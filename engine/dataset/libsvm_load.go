@@ -10,8 +10,8 @@ import (
 	"dyad/engine/dataset/sparse"
 )
 
-// libsvmReader reads lines "LABEL qid:GROUP INDEX:VALUE ... # comment" with
-// indices that count from 1 and increase.
+// libsvmReader reads lines "LABEL qid:GROUP INDEX:VALUE ... # comment". Indices count from 1 and increase along
+// the line.
 type libsvmReader struct {
 	t   *table
 	src *source.Lines
@@ -92,7 +92,7 @@ func (r *libsvmReader) label(token []byte) (l schema.Label, err error) {
 	return t.readLabel(token, row, 0)
 }
 
-// group takes the query id off a line.
+// group cuts the query id off the beginning of a line.
 func (r *libsvmReader) group(rest []byte) ([]byte, error) {
 	token, more := sparse.CutToken(rest)
 	id, has := bytes.CutPrefix(token, sparse.QueryPrefix)
@@ -107,7 +107,7 @@ func (r *libsvmReader) group(rest []byte) ([]byte, error) {
 	return rest, nil
 }
 
-// pairs calls add for each pair of a line, index from 0, and checks the order.
+// pairs checks the order of a line's indices and calls add for each pair with the index counted from 0.
 func (r *libsvmReader) pairs(rest []byte, add func(k int, v float64) error) error {
 	t := r.t
 	k, rule, err := sparse.EachPair(rest, t.e.Dim(), add)
@@ -134,8 +134,8 @@ func (r *libsvmReader) addSparse(rest []byte) error {
 	return nil
 }
 
-// addPair encodes value v of feature k of a sparse row that has stored others so far, and
-// returns how many it added: 0 for a value of 0.
+// addPair encodes value v of feature k of a sparse row that has stored others so far. It returns the number of
+// values added, which is 0 if v is 0.
 func (t *table) addPair(row, k int, v float64, stored int) (added int, err error) {
 	if t.scan != nil {
 		t.scan.addPair(k, v)
@@ -153,15 +153,15 @@ func (t *table) addPair(row, k int, v float64, stored int) (added int, err error
 	return 1, nil
 }
 
-// endPairs ends the pairs of a sparse row.
+// endPairs ends a sparse row with the given number of stored values.
 func (t *table) endPairs(stored int) {
 	t.start.add(t.start.last[len(t.start.last)-1] + int64(stored))
 }
 
-// absentRow is a dense row whose indices are all left out.
+// absentRow is the encoding of a dense row from which all indices are absent.
 type absentRow struct {
 	x        []float64
-	required []int // columns where 0 is a missing value, which their policy refuses
+	required []int // columns in which 0 means missing and the policy refuses missing values
 }
 
 func (t *table) newAbsentRow() *absentRow {

@@ -8,14 +8,14 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// Load reads a file, gzip or zstd or neither; or several, as if their rows were in one: name
-// is then what Expand takes. Each has the columns of the schema, a header if the schema says so, and
-// any format that one file may have. Content that breaks a rule gives a
-// *ParseError. Every rule is about the number of rows or about one row, by itself and
-// where it stands, never about what the rows have in common: so whether Load succeeds is
-// the same for all files of n rows that the schema accepts. Its memory is about that of the records: lines
-// are counted first, and guessed by the first of them in a compressed file. (A Fortran-ordered array
-// inside a compressed file is held as well.)
+// Load reads a data file, which may be compressed with gzip or zstd. name is expanded by Expand and can stand
+// for several files, which are read as if their rows were in one file. Each file has the columns of the schema,
+// a header if the schema requires one, and any supported format. If the content breaks a rule, Load returns a
+// *ParseError. Every rule concerns either the number of rows, or one row and its position. No rule compares the
+// contents of rows. So whether Load succeeds is the same for all files of n rows that the schema accepts. The
+// memory needed is about the memory of the records, because lines are counted before they are read. In a
+// compressed file, the number of lines is estimated from the first lines. (A Fortran-ordered array inside a
+// compressed file is held in memory in addition.)
 func Load(name string, s *schema.Schema, o Options) (*Dataset, error) {
 	t, err := loadTable(name, s, o, nil)
 	if err != nil {
@@ -29,9 +29,9 @@ func Load(name string, s *schema.Schema, o Options) (*Dataset, error) {
 	return d, nil
 }
 
-// LoadReader is Load from r; name stands for the file in errors, and names the
-// folder of a labels file. Its peak memory is about twice that of the records;
-// formats that are not read in one go (Parquet, NPY, NPZ, IDX) are held as well.
+// LoadReader reads data from r like Load. name stands for the file in errors, and its folder is the folder of a
+// labels file. The peak memory is about twice that of the records. Formats that are not read sequentially
+// (Parquet, NPY, NPZ, IDX) are held in memory in addition.
 func LoadReader(name string, r io.Reader, s *schema.Schema, o Options) (*Dataset, error) {
 	e, err := encoderFor(s, o)
 	if err != nil {
@@ -62,17 +62,16 @@ func loadTable(name string, s *schema.Schema, o Options, scan *scanner) (*table,
 	return t, t.readFiles()
 }
 
-// Draft guesses a schema for the file at path, as drafts.New describes.
+// Draft guesses a schema for the file at path; see drafts.New.
 func Draft(path string, o drafts.Options) (*drafts.Drafted, error) {
 	return drafts.New(path, o, func(path string, s *schema.Schema, show func(*schema.Row) error) error {
 		return Scan(path, s, Options{}, show)
 	})
 }
 
-// Scan calls show for each row that Load would use, in order, after the same
-// checks; an error of show stops it and is returned. Its memory does not grow
-// with the file (except for query groups, and as Load says for compressed
-// Fortran-ordered arrays).
+// Scan calls show for each row that Load would use, in order, after the same checks. If show returns an error,
+// Scan stops and returns the error. The memory needed does not grow with the file, except for query groups and
+// for Fortran-ordered arrays in compressed files (see Load).
 func Scan(path string, s *schema.Schema, o Options, show func(*schema.Row) error) error {
 	t, err := loadTable(path, s, o, &scanner{show: show})
 	if err != nil {
@@ -81,10 +80,9 @@ func Scan(path string, s *schema.Schema, o Options, show func(*schema.Row) error
 	return t.check()
 }
 
-// ScanReader is Scan from r, which is read as its rows are shown, so that r may be
-// a stream that goes on while they are used. name stands for the file in errors.
-// The format is looked for in the first bytes, so the first row is shown once
-// there are 4096 of them, or r ends.
+// ScanReader scans data from r like Scan. Rows are shown while r is read, so r may be a stream that continues
+// to grow. name stands for the file in errors. The format is detected from the first 4096 bytes, so the first
+// row is shown once these bytes have arrived or r ends.
 func ScanReader(name string, r io.Reader, s *schema.Schema, o Options, show func(*schema.Row) error) error {
 	e, err := encoderFor(s, o)
 	if err != nil {

@@ -5,50 +5,51 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// Dataset is a file read by a schema.
+// Dataset holds the data of one or several files, read with a schema.
 type Dataset struct {
-	// Records have labels -1 and +1, or in [-1, 1] if they are graded, or all 0 without
-	// HasLabels. With Options.KeepPersons they are grouped by person.
+	// Records holds the records. Labels are -1 and +1, or in [-1, 1] if they are graded. If HasLabels is false,
+	// all labels are 0. With Options.KeepPersons, records are grouped by person.
 	Records *engine.Records
 	Encoder *schema.Encoder
-	// HasLabels reports whether the file had labels that were read.
+	// HasLabels reports whether the file has labels and they were read.
 	HasLabels bool
-	// Positives and Negatives count the two classes; both are 0 for graded
-	// labels and of persons. They are private like the records; no report may show them
-	// unless the data are public.
+	// Positives and Negatives are the numbers of records of the two classes. Both are 0 if labels are graded or
+	// records are grouped by person. They are private like the records; a report may show them only if the data
+	// are public.
 	Positives, Negatives int
-	// IDs are n texts with Options.KeepIDs and an id column, otherwise and of persons nil.
+	// IDs holds the n texts of the id column. It is nil without Options.KeepIDs, without an id column, and if
+	// records are grouped by person.
 	IDs []string
-	// Groups are the query groups of the n records, or persons, by the column with role group, numbered from
-	// 0 to GroupCount-1 by first appearance, otherwise nil. They are public.
+	// Groups holds the query group of each of the n records, or of each person if records are grouped by
+	// person. Groups come from the column with role group and are numbered from 0 to GroupCount-1 in the order
+	// of their first appearance. Groups is nil without such a column. Query groups are public.
 	Groups     []int32
 	GroupCount int
-	// Files are those that Load read: DataFiles of them with rows, in this order, then those
-	// that the labels came from.
+	// Files lists the files that Load read: first the DataFiles files with rows in this order, then the files
+	// with labels.
 	Files     []string
 	DataFiles int
-	// Pack is the file if that is a pack, else nil.
+	// Pack describes the pack if the data were read from a pack; otherwise it is nil.
 	Pack *Used
-	// Others reports whether Options.IgnoreOthers dropped columns.
+	// Others reports whether columns were dropped because of Options.IgnoreOthers.
 	Others bool
 
-	name string // of the file, for errors
+	name string // name of the file, for errors
 }
 
-// Name is the file, or the files, that the data were read from, for messages.
+// Name returns the name of the file or files that the data were read from, for messages.
 func (d *Dataset) Name() string { return d.name }
 
-// Schema is the schema that the data were read by.
+// Schema returns the schema that the data were read with.
 func (d *Dataset) Schema() *schema.Schema { return d.Encoder.Schema() }
 
-// CheckPairs returns a *ParseError unless a pairwise loss has something to compare: two
-// records whose labels differ, of the same query group if there are groups. Labels must
-// have been read.
+// CheckPairs returns a *ParseError if a pairwise loss has no pair to compare. A pair consists of two records
+// with different labels, of the same query group if there are groups. Labels must have been read.
 //
-// The answer is a joint property of well-formed records: flip one label, and it can be
-// another one. So nobody may ask it about private data before they are charged, nor let it
-// end a run: a private run trains on such records like on all others. Its gradients are 0
-// (or those of pairs of one class), and the noise that is released is the same.
+// The result is a joint property of the records: changing one label can change it. So CheckPairs must not be
+// called for private data before the budget is charged, and its result must not end a run. A private run trains
+// on records without pairs like on all others. Their gradients are 0 (or come from pairs of one class), and the
+// distribution of the noise is the same.
 func (d *Dataset) CheckPairs() error {
 	var spread labelSpread[int32]
 	for k := range d.Records.Units() {

@@ -41,7 +41,7 @@ func readNPZ(t *table, in *source.Input) error {
 	return t.addArrays(x, m)
 }
 
-// npzSizes are the sizes of an archive, from the header of one array.
+// npzSizes returns the sizes of an archive from the header of one array.
 func (t *table) npzSizes(in *source.Input) (source.Sizes, error) {
 	z, err := zip.NewReader(in.At, in.Size)
 	if err != nil {
@@ -49,7 +49,7 @@ func (t *table) npzSizes(in *source.Input) (source.Sizes, error) {
 	}
 	name, extra := t.e.Schema().ArraysOf().X, 0
 	if t.e.Schema().Sparse {
-		name, extra = "indptr", 1 // it has the end of the last row, too
+		name, extra = "indptr", 1 // indptr has one additional entry for the end of the last row
 	}
 	a, closer, err := array.OpenMember(in, z, name, true, "")
 	if err != nil {

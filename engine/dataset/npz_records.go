@@ -12,8 +12,9 @@ import (
 	"dyad/engine"
 )
 
-// WriteNPZ writes records as NumPy's NPZ, stored without compression so that others can map it: X of n rows and d columns
-// and, if labels is set, y of n labels, both float64. Other programs thus read what Dyad trains on.
+// WriteNPZ writes records as an NPZ archive, so that other programs can read the data that Dyad trains on. The array X
+// has n rows and d columns. If labels is set, the array y has n labels. Both are float64 and stored without
+// compression, so that they can be memory-mapped.
 func WriteNPZ(w io.Writer, r *engine.Records, labels bool) error {
 	archive := zip.NewWriter(w)
 	write := func(name, shape string, rows, columns int, row func(i int, x []float64)) error {
@@ -37,8 +38,8 @@ func WriteNPZ(w io.Writer, r *engine.Records, labels bool) error {
 	return errors.Join(err, archive.Close())
 }
 
-// WriteNPY writes numbers as NumPy's NPY, float64: a vector if columns is 0, otherwise a
-// row-major matrix. So a program reads scores without parsing text.
+// WriteNPY writes numbers as an NPY file of float64, from which a program can read scores without parsing text.
+// If columns is 0, the array is a vector; otherwise it is a row-major matrix.
 func WriteNPY(w io.Writer, values []float64, columns int) error {
 	shape := fmt.Sprintf("(%d,)", len(values))
 	if columns > 0 {
@@ -50,7 +51,7 @@ func WriteNPY(w io.Writer, values []float64, columns int) error {
 	return binary.Write(w, binary.LittleEndian, values)
 }
 
-// npyHeader is a header of version 1, padded to 64 bytes as NumPy does.
+// npyHeader returns an NPY header of version 1, padded to a multiple of 64 bytes as in NumPy.
 func npyHeader(descr, shape string) []byte {
 	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape)
 	text += strings.Repeat(" ", 63-(10+len(text))%64) + "\n"

@@ -11,43 +11,42 @@ type LabelMode int
 
 // The label modes.
 const (
-	// LabelsRequired is for training: every row has a label and there are at least
-	// 2 rows. Whether they have anything to compare, Dataset.CheckPairs says.
+	// LabelsRequired is for training: every row must have a label, and there must be at least 2 rows.
+	// Dataset.CheckPairs reports whether the labels allow a comparison.
 	LabelsRequired LabelMode = iota
-	// LabelsOptional is for prediction: the label column may be absent from the
-	// file, in which case Dataset.HasLabels is false; if it is there, every row
-	// must have a valid label. 1 row and 1 class are enough.
+	// LabelsOptional is for prediction: the label column may be absent from the file, and Dataset.HasLabels is
+	// then false. If the column is present, every row must have a valid label. One row and one class are
+	// enough.
 	LabelsOptional
-	// LabelsIgnored is LabelsOptional without reading the labels.
+	// LabelsIgnored is like LabelsOptional, but labels are never read.
 	LabelsIgnored
 )
 
-// Options of Load. The zero value is for training.
+// Options are the options of Load. The zero value is for training.
 type Options struct {
 	Labels LabelMode
 	// KeepIDs fills Dataset.IDs from the column with role id.
 	KeepIDs bool
 	// Persons selects how a column with role person is treated.
 	Persons PersonMode
-	// IgnoreOthers drops named columns that the schema lacks, as its ignore_others does. It is for
-	// a use that is not training, such as scoring.
+	// IgnoreOthers drops named columns that the schema lacks, like ignore_others in the schema. It is for uses
+	// other than training, such as scoring.
 	IgnoreOthers bool
-	// Also are further files, folders or patterns, whose rows follow those of the first name.
+	// Also lists further files, folders or patterns. Their rows follow the rows of the first name.
 	Also []string
-	// LabelsFile is the file of the labels of FormatNPY and FormatIDX. Empty
-	// means what Schema.LabelsFile says.
+	// LabelsFile is the labels file of FormatNPY and FormatIDX. If it is empty, Schema.LabelsFile applies.
 	LabelsFile string
-	// InMemory copies the records of a pack; otherwise they stay in its file, which must not be
-	// changed while the program runs.
+	// InMemory copies the records of a pack to memory. If it is false, the records stay in the file, which must
+	// not be changed while the program runs.
 	InMemory bool
-	// Progress, if not nil, is called now and then with the rows read so far;
-	// an error stops the load and is returned.
+	// Progress, if not nil, is called from time to time with the number of rows read so far. If it returns an
+	// error, the load stops and returns the error.
 	Progress func(rows int) error
 
-	rowByRow bool // CSV is read as rows one after the other, which tests compare with
+	rowByRow bool // CSV rows are read one after the other; tests compare results with this mode
 }
 
-// encoderFor is the encoder of a schema that has the labels that o wants.
+// encoderFor returns the encoder of a schema that has the labels required by o.
 func encoderFor(s *schema.Schema, o Options) (*schema.Encoder, error) {
 	if o.Labels == LabelsRequired && s.Unlabelled() {
 		return nil, fmt.Errorf("dataset: %s: its schema has no label column, as pairs had the labels, and records need labels here; train with a schema that names one (role: label)", s.DataID)
@@ -63,11 +62,11 @@ type PersonMode int
 
 // The person modes.
 const (
-	// RefusePersons is the default: rows that are read one by one would be protected one by
-	// one, while the schema protects persons.
+	// RefusePersons is the default and refuses files with a person column. Rows read one by one would be
+	// protected as single rows, while the schema protects persons.
 	RefusePersons PersonMode = iota
-	// KeepPersons makes records of persons (engine.Records.GroupPersons).
+	// KeepPersons groups the records by person (engine.Records.GroupPersons).
 	KeepPersons
-	// IgnorePersons is for what says nothing of persons, such as prediction.
+	// IgnorePersons ignores persons. It is for uses whose result does not concern persons, such as prediction.
 	IgnorePersons
 )

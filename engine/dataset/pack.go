@@ -20,36 +20,36 @@ import (
 	"dyad/internal/pages"
 )
 
-// A pack is a file of encoded records, which is mapped and not read (docs/data.md#packs). All numbers
+// A pack is a file of encoded records. It is memory-mapped instead of parsed (docs/data.md#packs). All numbers
 // are little-endian, and every section begins at a multiple of packPage:
 //
 //	packMagic, version (4 bytes)
-//	features   rows x dim float32 or float64, as they are used: projected, then rounded
+//	features   rows x dim float32 or float64, projected and then rounded, as used in training
 //	labels     rows float64
-//	persons    persons + 1 int64: the first row of each, and the number of rows; if there are persons
-//	groups     rows (persons, if there are any) int32, ascending; if there are query groups
-//	hashes     SHA-256 of each packChunk bytes of the sections before, one section after the other
+//	persons    only if there are persons: persons + 1 int64, the first row of each person, then the number of rows
+//	groups     only if there are query groups: rows (or persons, if there are any) int32, ascending
+//	hashes     SHA-256 of each packChunk bytes of the sections above, in their order
 //	header     packHeader as JSON
 //	SHA-256 of the header, its length (8 bytes), packMagic
 //
-// Where a section is follows from the header's numbers alone. The header has the hash of the hashes: its
-// own hash identifies the content.
+// The positions of the sections follow from the numbers in the header alone. The header contains the hash of
+// the section of hashes, so the hash of the header identifies the content.
 const (
 	packMagic   = "DYADPACK"
 	packVersion = 1
 	packPage    = 4096
 	packChunk   = 16 << 20
 	packTail    = sha256.Size + 8 + len(packMagic)
-	packLongest = 64 << 20 // of a header
+	packLongest = 64 << 20 // largest length of a header
 )
 
 // packHeader describes the content of a pack.
 type packHeader struct {
 	Version    int             `json:"version"`
-	Schema     json.RawMessage `json:"schema"`      // as a model has it, with store
+	Schema     json.RawMessage `json:"schema"`      // schema in the form that a model file has, with store
 	SchemaHash string          `json:"schema_hash"` // SHA-256 of the schema, in hex
 	Rows       int64           `json:"rows"`
-	Features   int             `json:"features"` // of a record
+	Features   int             `json:"features"` // number of features of a record
 	Persons    int64           `json:"persons,omitempty"`
 	Groups     int             `json:"groups,omitempty"`
 	Bounds     packBounds      `json:"bounds"`
@@ -67,8 +67,8 @@ func boundsOfPack(b engine.Bounds) packBounds { return packBounds{b.FeatureNorm,
 // section is a part of a pack.
 type section struct{ from, bytes int64 }
 
-// packSections are the sections with numbers in order; hashes is the last one, and end where the header
-// begins.
+// packSections holds the sections with numbers in their order. hashes is the last section, and end is the
+// position at which the header begins.
 type packSections struct {
 	features, labels, persons, groups, hashes section
 	end                                       int64
@@ -76,7 +76,7 @@ type packSections struct {
 
 func pageAfter(at int64) int64 { return (at + packPage - 1) / packPage * packPage }
 
-// units are the records: persons, or rows.
+// units returns the number of records: persons if there are persons, otherwise rows.
 func (h *packHeader) units() int64 {
 	if h.Persons > 0 {
 		return h.Persons
@@ -84,7 +84,7 @@ func (h *packHeader) units() int64 {
 	return h.Rows
 }
 
-// sections follow from the numbers of a header, which were checked.
+// sections computes the sections from the numbers of a header. The numbers must have been checked.
 func (h *packHeader) sections(narrow bool) packSections {
 	size := int64(8)
 	if narrow {
@@ -109,10 +109,10 @@ func (h *packHeader) sections(narrow bool) packSections {
 	return s
 }
 
-// hashed are the sections that have hashes.
+// hashed returns the sections that have hashes.
 func (s packSections) hashed() []section { return []section{s.features, s.labels, s.persons, s.groups} }
 
-// packRules are what is wrong with a pack, and what to do.
+// Rules for packs.
 const (
 	rulePackCut      = "the pack is not whole: it was cut off, or is not a pack; make it again with \"dyad data pack\""
 	rulePackHeader   = "the pack's header does not describe what it holds; make it again with \"dyad data pack\""
@@ -128,9 +128,9 @@ const (
 	rulePackOfPack   = "the file is a pack already"
 )
 
-// readPackHeader reads and checks the header of a pack of a size: every number that is a position or a
-// length. content is the header's text, whose hash identifies the whole pack. An error is a *ParseError
-// without a file, or one of reading.
+// readPackHeader reads the header of a pack with the given size and checks every number that is a position or a
+// length. content is the text of the header, whose hash identifies the whole pack. An error is a *ParseError
+// without a file, or a read error.
 func readPackHeader(r io.ReaderAt, size int64) (h *packHeader, e *schema.Encoder, content []byte, err error) {
 	bad := func(rule string) (*packHeader, *schema.Encoder, []byte, error) {
 		return nil, nil, nil, &source.ParseError{Rule: rule}
@@ -183,10 +183,10 @@ func readPackHeader(r io.ReaderAt, size int64) (h *packHeader, e *schema.Encoder
 	return h, e, content, nil
 }
 
-// isPack reports whether a file begins like a pack.
+// isPack reports whether head, the first bytes of a file, is the beginning of a pack.
 func isPack(head []byte) bool { return bytes.HasPrefix(head, []byte(packMagic)) }
 
-// IsPack reports whether a file begins like a pack.
+// IsPack reports whether the file begins like a pack.
 func IsPack(name string) bool {
 	f, err := os.Open(name)
 	if err != nil {
@@ -198,22 +198,22 @@ func IsPack(name string) bool {
 	return isPack(head[:n])
 }
 
-// Used is a pack that records came from.
+// Used is a pack from which records were loaded.
 type Used struct {
-	Name string // of the file
+	Name string // name of the file
 
-	content []byte         // what OpenContent opens
+	content []byte         // content that OpenContent returns
 	file    *pages.Mapping // nil if the records are in memory
 	chunks  [][]byte
-	hashes  []byte // of chunks, as they were when the pack was opened
+	hashes  []byte // hashes of the chunks at the time the pack was opened
 }
 
-// Content is the result of OpenContent when the pack was opened.
+// Content returns the content that OpenContent gave when the pack was opened.
 func (u *Used) Content() []byte { return u.content }
 
-// Unchanged is an error that wraps ErrChanged unless the records are those that Load checked: the file was not written to
-// (pages.Mapping.Unchanged), and its parts have the hashes that they had. It reads the whole pack, on all processors; of records in
-// memory, nothing.
+// Unchanged checks that the records in use are still the records that Load checked. It returns an error wrapping
+// ErrChanged if the file was written to (pages.Mapping.Unchanged) or a chunk has another hash. It reads the whole pack
+// on all processors. If the records were copied to memory, it reads nothing.
 func (u *Used) Unchanged() error {
 	if u.file == nil {
 		return nil
@@ -232,8 +232,9 @@ func (u *Used) Unchanged() error {
 	})
 }
 
-// OpenContent opens what tells the content of a data file: the file, or of a pack its header, which has
-// the hash of everything else and is checked against it when the pack is loaded.
+// OpenContent opens the bytes that identify the content of a data file. For most files these are the bytes of
+// the file. For a pack they are its header, which contains the hash of everything else; the hashes are checked
+// when the pack is loaded.
 func OpenContent(name string) (io.ReadCloser, error) {
 	f, err := os.Open(name)
 	if err != nil || !IsPack(name) {
@@ -251,7 +252,7 @@ func OpenContent(name string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(content)), nil
 }
 
-// inFile names the file in an error of readPackHeader.
+// inFile adds the name of the file to an error of readPackHeader.
 func inFile(name string, err error) error {
 	if e, ok := err.(*source.ParseError); ok {
 		e.File = name
@@ -260,8 +261,8 @@ func inFile(name string, err error) error {
 	return fmt.Errorf("dataset: %s: %w", name, err)
 }
 
-// checkChunks compares the hashes of chunks, on all processors. It tells the outcome of each, one at a time, until an error, which it
-// returns.
+// checkChunks compares the hashes of chunks, on all processors. It calls tell with the outcome for each chunk, one call
+// at a time. If tell returns an error, checkChunks stops and returns the error.
 func checkChunks(chunks [][]byte, hashes []byte, tell func(same bool) error) error {
 	var mu sync.Mutex
 	var stop error

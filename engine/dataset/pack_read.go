@@ -15,8 +15,8 @@ import (
 	"dyad/internal/pages"
 )
 
-// readPack maps a pack and checks all of it: that it is whole, its schema is the one asked for,
-// every hash, every record's norm and every label, persons and groups. Nothing of it is believed.
+// readPack maps a pack and checks all of its content: its length, its schema against the schema asked for,
+// every hash, the norm of every record, every label, the persons and the groups. It trusts no part of the file.
 func (t *table) readPack(in *source.Input) error {
 	bad := func(rule string) error { return t.errorf(0, "", 0, rule) }
 	switch {
@@ -87,7 +87,7 @@ func (t *table) readPack(in *source.Input) error {
 	return t.takePack(e, records, used, pages.Slice[int64](part(s.persons)), pages.Slice[int32](part(s.groups)), h)
 }
 
-// storedRecords are the records of a pack, mapped or copied.
+// storedRecords returns the records of a pack, either mapped or copied.
 func storedRecords[T float32 | float64](x []T, y []float64, e *schema.Encoder, copied bool) (*engine.Records, error) {
 	r, err := engine.StoredRecords(x, y, e.Dim(), e.Bounds())
 	if err != nil || !copied {
@@ -103,9 +103,10 @@ func storedRecords[T float32 | float64](x []T, y []float64, e *schema.Encoder, c
 	return nil, err
 }
 
-// packEncoder is the encoder of the schema that was asked for, in the storage of a pack that was made
-// with a schema. Both encode alike, of the same persons; whether the records are public, how many persons
-// there are and descriptions are what was asked for.
+// packEncoder returns the encoder of the schema that was asked for, with the storage type of the pack. made is
+// the schema that the pack was written with. Both schemas must encode records and persons in the same way.
+// Descriptions, the number of persons and whether the records are public come from the schema that was asked
+// for.
 func (t *table) packEncoder(made *schema.Schema) (*schema.Encoder, error) {
 	asked := *t.e.Schema()
 	if asked.Store != "" && asked.IsNarrow() != made.IsNarrow() {
@@ -122,7 +123,7 @@ func (t *table) packEncoder(made *schema.Schema) (*schema.Encoder, error) {
 		same.Persons = asked.Persons
 	}
 	same.BoundsFromData, same.Draft, same.Columns = asked.BoundsFromData, asked.Draft, slices.Clone(made.Columns)
-	for i := range min(len(same.Columns), len(asked.Columns)) { // where ranges come from changes no record
+	for i := range min(len(same.Columns), len(asked.Columns)) { // the origin of a range does not affect the records
 		same.Columns[i].FromData, same.Columns[i].KnownFrom = asked.Columns[i].FromData, asked.Columns[i].KnownFrom
 	}
 	a, errA := json.Marshal(&asked)
@@ -133,7 +134,7 @@ func (t *table) packEncoder(made *schema.Schema) (*schema.Encoder, error) {
 	return schema.NewEncoder(&asked)
 }
 
-// takePack makes the data set of a pack whose sections were checked.
+// takePack builds the data set of a pack whose sections were checked.
 func (t *table) takePack(e *schema.Encoder, r *engine.Records, used *Used, first []int64, groups []int32, h *packHeader) error {
 	t.e, t.hasLabels = e, true
 	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), Pack: used, name: t.name}
@@ -145,7 +146,7 @@ func (t *table) takePack(e *schema.Encoder, r *engine.Records, used *Used, first
 			d.Positives++
 		}
 	}
-	for i, g := range groups { // 0, 1, ... to the last one: each has rows
+	for i, g := range groups { // groups must be 0, 1, ..., GroupCount-1, each with rows
 		if i == 0 && g != 0 || i > 0 && g != groups[i-1] && int(g) != int(groups[i-1])+1 || i == len(groups)-1 && int(g) != h.Groups-1 {
 			return t.errorf(0, "", 0, rulePackHeader)
 		}

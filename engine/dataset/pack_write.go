@@ -20,28 +20,30 @@ import (
 	"dyad/internal/pages"
 )
 
-// PackOptions configure the writing of a pack.
+// PackOptions are the options of Pack.
 type PackOptions struct {
-	// Folder gets the temporary files, which only this program reads: labels, and rows too if they have
-	// persons or groups, wait there until all features are written. Their names begin with Prefix.
+	// Folder is the folder of the temporary files, which only this program can read. Labels are stored there
+	// until all features are written. If there are persons or groups, rows are stored there, too. The names of
+	// the files begin with Prefix.
 	Folder, Prefix string
-	// LabelsFile and Progress are as in Options.
+	// LabelsFile and Progress have the same meaning as in Options.
 	LabelsFile string
 	Progress   func(rows int) error
 }
 
-// Packed counts the contents of a pack.
+// Packed describes the contents of a pack.
 type Packed struct {
 	Rows, Features  int
-	Persons, Groups int    // 0 without
+	Persons, Groups int    // number of persons and of query groups, 0 if there are none
 	Store           string // StoreFloat64 or StoreFloat32
 	Bytes           int64
-	Hash            string // of the content, in hex
+	Hash            string // hash of the content, in hex
 }
 
-// Pack writes the records of a file as a pack: what Load gives, to the bit. Rows of persons or of a
-// query group are next to each other, and of each person those that training uses. Its memory does not grow with the number
-// of rows, except by what says whose row is whose.
+// Pack writes the records of a file as a pack. The records are equal, to the bit, to the records that Load returns.
+// Rows of one person or one query group are stored next to each other. Of each person, the pack has only the rows that
+// training uses. The memory needed does not grow with the number of rows, except for the assignment of rows to persons
+// and groups.
 func Pack(w io.Writer, path string, s *schema.Schema, o PackOptions) (*Packed, error) {
 	files, err := Expand(path)
 	if err != nil {
@@ -59,7 +61,7 @@ func Pack(w io.Writer, path string, s *schema.Schema, o PackOptions) (*Packed, e
 	return p.finish(t)
 }
 
-// PackReader is Pack of a file that r reads; name stands for it in errors.
+// PackReader writes the records read from r as a pack, like Pack. name stands for the file in errors.
 func PackReader(w io.Writer, name string, r io.Reader, s *schema.Schema, o PackOptions) (*Packed, error) {
 	p, t, err := newPack(w, name, s, o)
 	if err != nil {
@@ -87,12 +89,12 @@ func newPack(w io.Writer, name string, s *schema.Schema, o PackOptions) (*packRo
 	return p, t, err
 }
 
-// packRows writes rows as they come.
+// packRows writes the rows of a pack while the file is read.
 type packRows struct {
 	e       *schema.Encoder
 	out     *packSectionWriter
-	ordered bool     // rows wait until it is known whose they are
-	x, y    *os.File // what waits
+	ordered bool     // rows are stored temporarily until their persons or groups are known
+	x, y    *os.File // temporary files of features and labels
 	narrow  []float32
 	rows    int
 }
@@ -105,7 +107,7 @@ func newPackRows(w io.Writer, e *schema.Encoder, o PackOptions) (*packRows, erro
 			p.close()
 			return nil, err
 		}
-		_ = os.Remove((*f).Name()) // a crash leaves nothing; Windows removes it in close
+		_ = os.Remove((*f).Name()) // a crash leaves no file; Windows removes the file in close
 	}
 	first := append([]byte(packMagic), 0, 0, 0, 0)
 	binary.LittleEndian.PutUint32(first[len(packMagic):], packVersion)
@@ -116,7 +118,7 @@ func newPackRows(w io.Writer, e *schema.Encoder, o PackOptions) (*packRows, erro
 	return p, p.out.pad()
 }
 
-// close removes what waited.
+// close removes the temporary files.
 func (p *packRows) close() {
 	for _, f := range []*os.File{p.x, p.y} {
 		if f != nil {
@@ -149,7 +151,7 @@ func (p *packRows) take(x, y []float64) error {
 	return err
 }
 
-// finish writes what is left.
+// finish writes the remaining sections.
 func (p *packRows) finish(t *table) (*Packed, error) {
 	if t.packed != nil {
 		return nil, &source.ParseError{File: t.name, Rule: rulePackOfPack}
@@ -162,7 +164,7 @@ func (p *packRows) finish(t *table) (*Packed, error) {
 		return nil, err
 	}
 	h := packHeader{Version: packVersion, Rows: int64(p.rows), Features: p.e.Dim(), Bounds: boundsOfPack(p.e.Bounds()), ChunkBytes: packChunk}
-	var rows []int // in order; nil for all
+	var rows []int // rows in the order to write; nil for all
 	var first []int64
 	var groups []int32
 	switch {
@@ -171,7 +173,7 @@ func (p *packRows) finish(t *table) (*Packed, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.e.GroupColumn != nil { // persons of a group are next to each other
+		if p.e.GroupColumn != nil { // the persons of a group are stored next to each other
 			if groups, err = t.personGroups(t.groups.of.join(), of, count); err != nil {
 				return nil, err
 			}
@@ -230,7 +232,7 @@ func (p *packRows) finish(t *table) (*Packed, error) {
 	return p.header(&h)
 }
 
-// header fills the header in, and writes it.
+// header completes the header and writes it.
 func (p *packRows) header(h *packHeader) (*Packed, error) {
 	var err error
 	if h.Schema, err = json.Marshal(p.e.Schema()); err != nil {
@@ -265,7 +267,7 @@ func writePackHeader(out *packSectionWriter, h *packHeader) ([]byte, error) {
 	return sum[:], errors.Join(out.pad(), out.plain(end))
 }
 
-// copy writes the given items of a file, of size bytes each; nil are all.
+// copy writes the given items of a file. Each item has size bytes. If rows is nil, it writes all items.
 func (p *packRows) copy(f *os.File, rows []int, size int) error {
 	buffer := make([]byte, max(1<<22/size, 1)*size)
 	if rows == nil {
@@ -289,7 +291,7 @@ func (p *packRows) copy(f *os.File, rows []int, size int) error {
 	}
 	for i := 0; i < len(rows); {
 		filled := 0
-		for i < len(rows) && filled < len(buffer) { // run by run
+		for i < len(rows) && filled < len(buffer) { // copy runs of consecutive rows
 			j := i + 1
 			for j < len(rows) && rows[j] == rows[j-1]+1 && filled+(j+1-i)*size <= len(buffer) {
 				j++
@@ -311,18 +313,18 @@ type packSectionWriter struct {
 	w      io.Writer
 	at     int64
 	chunk  hash.Hash
-	filled int // bytes of the chunk
+	filled int // number of bytes in the current chunk
 	hashes []byte
 }
 
-// plain writes what has no hash.
+// plain writes bytes that are not hashed.
 func (s *packSectionWriter) plain(b []byte) error {
 	n, err := s.w.Write(b)
 	s.at += int64(n)
 	return err
 }
 
-// write writes a part of a section.
+// write writes a part of a section and hashes it.
 func (s *packSectionWriter) write(b []byte) error {
 	for left := b; len(left) > 0; {
 		n := min(len(left), packChunk-s.filled)

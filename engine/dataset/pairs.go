@@ -14,33 +14,31 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// PairColumns are the names of the columns of a file of pairs; an empty name is the
-// default.
+// PairColumns holds the names of the columns of a file of pairs. If a name is empty, its default applies.
 type PairColumns struct {
-	First  string // id of one individual; default "first"
-	Second string // id of the other; default "second"
-	Label  string // default "label"
+	First  string // column with the id of the first individual; default "first"
+	Second string // column with the id of the second individual; default "second"
+	Label  string // column with the label; default "label"
 }
 
-// PairOptions of LoadPairs.
+// PairOptions are the options of LoadPairs.
 type PairOptions struct {
 	Columns PairColumns
-	// True and False are the two values of the label, matched like categories.
-	// They must differ.
+	// True and False are the two values of the label. They are matched like categories and must differ.
 	True, False string
-	// Oriented reports whether a label is about the order of the two, as of a preference:
-	// (a, b, True) and (b, a, False) then say the same. The file may lack the label
-	// column, and every label is then True.
+	// Oriented reports whether a label depends on the order of the two individuals, as for a preference. The
+	// pairs (a, b, True) and (b, a, False) then have the same meaning. If the file has no label column, every
+	// label is True.
 	Oriented bool
-	// CSV are options of a delimited file; its first row is always a header.
+	// CSV holds the options of a delimited file. The first row of such a file is always a header.
 	CSV schema.CSVOptions
-	// LookAlikes are ids of records that differ only in how they are written. The ids in
-	// the file of pairs must equal ids of records to the byte in any case.
+	// LookAlikes is the treatment of record ids that differ only in how they are written. In any case, an id in
+	// the file of pairs must equal the id of a record to the byte.
 	LookAlikes schema.LookAlikes
 }
 
-// LabelledPair is one pair: the places of two different individuals in the list of
-// ids, and its label.
+// LabelledPair is a pair of two different individuals, given by their indices in the list of ids, and its
+// label.
 type LabelledPair struct {
 	A, B  int32
 	Label bool
@@ -61,14 +59,14 @@ const (
 	rulePairDuplicate = "the pair is also in row %d; keep one of them, with the label that is true"
 )
 
-// LoadPairs reads labelled pairs of the individuals ids from a CSV or Parquet file,
-// gzip or zstd or neither. Content that breaks a rule gives a *ParseError with the row:
-// an id that is missing or not in ids, ids of two records that look alike (IDKey), a pair of an
-// individual with itself, a pair that occurs again, in either order, whatever its labels, and a label
-// that is neither of the two values. file and column name the records' file and its
-// id column in errors about ids.
+// LoadPairs reads labelled pairs of the individuals ids from a CSV or Parquet file, which may be compressed
+// with gzip or zstd. If the content breaks a rule, LoadPairs returns a *ParseError with the row. Rules about
+// ids: each id must be present and in ids, and no two records may have ids that look alike (IDKey). Rules about
+// pairs: a pair must have two different individuals, must not be repeated, and must have one of the two labels.
+// A pair counts as repeated in either order and with any labels. file and column are the name of the records'
+// file and the name of its id column in errors about ids.
 //
-// Memory is O(ids + pairs): a map entry for each, and 16 bytes a pair.
+// The memory needed is O(ids + pairs): a map entry for each id and each pair, and 16 bytes for each pair.
 func LoadPairs(path string, ids []string, file, column string, o PairOptions) ([]LabelledPair, error) {
 	if err := schema.CheckIDs(ids, file, column, o.LookAlikes); err != nil {
 		return nil, err
@@ -100,14 +98,14 @@ func LoadPairs(path string, ids []string, file, column string, o PairOptions) ([
 // pairReader collects the pairs of a file.
 type pairReader struct {
 	name   string
-	names  [3]string // of the columns of the two ids and the label
-	place  [3]int    // of these columns in a row, -1 for none
+	names  [3]string // names of the columns of the two ids and of the label
+	place  [3]int    // indices of these columns in a row, -1 if absent
 	at     map[string]int32
 	values *parse.Set
 	o      PairOptions
-	seen   map[uint64]int32 // 1 + place in pairs, by the two individuals
+	seen   map[uint64]int32 // maps the two individuals to 1 + the index of their pair in pairs
 	pairs  []LabelledPair
-	rows   []int32 // of the pairs in the file
+	rows   []int32 // row of each pair in the file
 }
 
 func (r *pairReader) read(in *source.Input) error {
@@ -116,7 +114,7 @@ func (r *pairReader) read(in *source.Input) error {
 		return err
 	}
 	defer u.Close()
-	head, _ := u.Peek(sniff.Bytes) // an error comes again when the rows are read
+	head, _ := u.Peek(sniff.Bytes) // an error will recur when the rows are read
 	switch sniff.Binary(head) {
 	case "":
 		return r.readCSV(in.Name, u)
@@ -176,7 +174,7 @@ func (r *pairReader) readParquet(in *source.Input) error {
 	return source.Each(p.Next, func(row [][]byte) error { return r.add(row, p.Row) })
 }
 
-// layout finds the columns by name. Its errors never show a field.
+// layout finds the columns by name. Its errors never contain a field.
 func (r *pairReader) layout(header [][]byte, row int, where string) error {
 	r.place = [3]int{-1, -1, -1}
 	for at, name := range header {
@@ -198,7 +196,7 @@ func (r *pairReader) layout(header [][]byte, row int, where string) error {
 	return nil
 }
 
-// add takes the fields of one row.
+// add processes the fields of one row.
 func (r *pairReader) add(row [][]byte, number int) error {
 	var who [2]int32
 	for i := range who {
@@ -228,7 +226,8 @@ func (r *pairReader) add(row [][]byte, number int) error {
 	}
 	key := uint64(min(p.A, p.B))<<32 | uint64(max(p.A, p.B))
 	if k := r.seen[key]; k > 0 {
-		// The pairing is public; whether the two labels agree is not.
+		// Which individuals form a pair is public. Whether the labels of two rows agree is private, so a
+		// repeated pair is refused regardless of its labels.
 		return r.errorf(number, -1, fmt.Sprintf(rulePairDuplicate, r.rows[k-1]))
 	}
 	if len(r.pairs) >= 1<<30 || number > math.MaxInt32 {
@@ -239,7 +238,7 @@ func (r *pairReader) add(row [][]byte, number int) error {
 	return nil
 }
 
-// errorf is a ParseError about column i of ids and label, or the row.
+// errorf returns a ParseError about column i of the two ids and the label, or about the whole row if i is negative.
 func (r *pairReader) errorf(row, i int, rule string) error {
 	e := &source.ParseError{File: r.name, Row: row, Rule: rule}
 	if i >= 0 {

@@ -9,7 +9,8 @@ import (
 	"dyad/engine/pairgraph"
 )
 
-// Drawn pairs individuals by the order of their ids, or by that of the file without ids. Labels are whether their classes differ.
+// Drawn returns the graph of drawn pairs. The indices in pairs refer to individuals in the order of their ids, or in
+// the order of the file if there are no ids. A label reports whether the classes of the two individuals differ.
 func (d *Dataset) Drawn(alike schema.LookAlikes, pairs []pairgraph.Pair) (g *pairgraph.Graph, classes []int32, labels []bool, err error) {
 	order, err := d.Order(alike)
 	if err != nil {
@@ -34,7 +35,8 @@ func (d *Dataset) Drawn(alike schema.LookAlikes, pairs []pairgraph.Pair) (g *pai
 	return g, classes, labels, nil
 }
 
-// Listed takes the pairs of a file, of an individual at most the first cap; 0 takes all. dropped are those that it leaves out.
+// Listed returns the graph of the pairs in a file. It keeps at most the first cap pairs of each individual; if cap is
+// 0, it keeps all. dropped is the number of pairs left out.
 func (d *Dataset) Listed(file string, o PairOptions, cap int) (g *pairgraph.Graph, labels []bool, dropped int, err error) {
 	if d.IDs == nil {
 		return nil, nil, 0, errors.New("dataset: no column of the schema has role id, by which pairs name the individuals; give one this role")
@@ -67,7 +69,7 @@ func (d *Dataset) Listed(file string, o PairOptions, cap int) (g *pairgraph.Grap
 	return g, labels[:len(keep)], len(all) - len(keep), err
 }
 
-// Order are the rows in the order of their ids, or of the file without ids.
+// Order returns the indices of the rows in the order of their ids, or in the order of the file if there are no ids.
 func (d *Dataset) Order(alike schema.LookAlikes) ([]int32, error) {
 	order := make([]int32, d.Records.Len())
 	for i := range order {
@@ -83,7 +85,7 @@ func (d *Dataset) Order(alike schema.LookAlikes) ([]int32, error) {
 	return order, nil
 }
 
-// IDColumn is the name of the column with ids, "" without one.
+// IDColumn returns the name of the column with ids, or "" if there is no such column.
 func (d *Dataset) IDColumn() string {
 	if c := d.Schema().ColumnOf(schema.RoleID); c != nil {
 		return c.Name

@@ -7,7 +7,7 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// addPerson notes the person of the row that the next endRow ends.
+// addPerson records the person of the current row.
 func (t *table) addPerson(field []byte, row, position int) error {
 	p := t.people
 	if p == nil {
@@ -29,7 +29,7 @@ func (t *table) addPerson(field []byte, row, position int) error {
 	return nil
 }
 
-// group makes the records of d those of persons, and its query groups theirs.
+// group groups the records of d by person and assigns query groups to persons.
 func (t *table) group(d *Dataset) error {
 	of, count, err := t.persons()
 	if err != nil {
@@ -44,8 +44,9 @@ func (t *table) group(d *Dataset) error {
 	return nil
 }
 
-// personGroups are the query groups of persons, by those of rows, numbered by first appearance among persons: a function of who is in
-// which group, wherever rows are. They are nil without groups. All rows of a person must be in one, those beyond the cap as well.
+// personGroups returns the query groups of persons, or nil if there are no groups. They are numbered in the order of
+// their first appearance among persons, so the result depends only on which person is in which group and not on the
+// order of rows. All rows of a person must be in one group, including the rows beyond the cap.
 func (t *table) personGroups(rows, of []int32, count int) ([]int32, error) {
 	if t.e.GroupColumn == nil {
 		return nil, nil
@@ -68,9 +69,8 @@ func (t *table) personGroups(rows, of []int32, count int) ([]int32, error) {
 	return groups, nil
 }
 
-// persons are the places of the rows' persons, from 0 to count-1. With public ids they are in the
-// order of these, otherwise in that of their first rows (docs/theory.md#persons). Errors tell
-// neither ids nor numbers.
+// persons returns the index of each row's person, from 0 to count-1. If ids are public, persons are ordered by
+// id; otherwise by their first rows (docs/theory.md#persons). Errors contain neither ids nor numbers.
 func (t *table) persons() (of []int32, count int, err error) {
 	s, p := t.e.Schema(), t.people
 	count, of = len(p.number), p.of.join()

@@ -12,14 +12,14 @@ import (
 	"dyad/engine/dataset/workbook"
 )
 
-// read finds the format and reads all rows.
+// read detects the format and reads all rows.
 func (t *table) read(in *source.Input) error {
 	u, err := source.Unpack(in.Name, in.R)
 	if err != nil {
 		return err
 	}
 	defer func() { u.Close() }()
-	head, _ := u.Peek(sniff.Bytes) // an error comes again when the rows are read
+	head, _ := u.Peek(sniff.Bytes) // an error will recur when the rows are read
 	if isPack(head) {
 		if u.Compressed {
 			return t.errorf(0, "", 0, rulePackStream)
@@ -127,7 +127,7 @@ func (t *table) readFiles() error {
 		inputs = append(inputs, in)
 	}
 	t.name = listName(files)
-	for _, in := range inputs[:len(files)-1] { // files that were closed while others were read
+	for _, in := range inputs[:len(files)-1] { // check the files that were closed while other files were read
 		if now, err := os.Stat(in.Name); in.Opened != nil && (err != nil || in.Changed(now)) {
 			return in.ErrChanged()
 		}
@@ -135,8 +135,8 @@ func (t *table) readFiles() error {
 	return nil
 }
 
-// countRows bounds what a file will need, unless it can be read only once. Errors are
-// left for the reader, but for that of Progress.
+// countRows returns upper bounds of the sizes of a file, unless it can be read only once. Errors are left to
+// the reader, except for errors of Progress.
 func (t *table) countRows(name string) (source.Sizes, error) {
 	var z source.Sizes
 	if info, err := os.Stat(name); t.scan != nil || err != nil || !info.Mode().IsRegular() {
@@ -160,7 +160,7 @@ func (t *table) countRows(name string) (source.Sizes, error) {
 	switch format {
 	case schema.FormatImages:
 		return source.Sizes{Rows: 1, Bytes: in.Size}, nil
-	case schema.FormatXLSX: // its text is made when it is read
+	case schema.FormatXLSX: // the text of a workbook is created when it is read
 		return z, nil
 	case schema.FormatParquet:
 		if r, err := parquet.Open(in); err == nil {
@@ -180,7 +180,7 @@ func (t *table) countRows(name string) (source.Sizes, error) {
 	return z, nil
 }
 
-// countLines bounds what the lines of a regular file need, unless they are only shown.
+// countLines returns upper bounds of the sizes of a regular file's lines, unless they are only shown.
 func (t *table) countLines(name, format string) (source.Sizes, error) {
 	if t.scan != nil {
 		return source.Sizes{}, nil

@@ -1,6 +1,6 @@
 package dataset
 
-// endRow counts row number with label y, whose features and group were added.
+// endRow ends a row whose features and group were added, and stores its label y.
 func (t *table) endRow(number int, y float64) error {
 	t.rows++
 	t.label.add(y)

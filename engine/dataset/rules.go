@@ -1,6 +1,6 @@
 package dataset
 
-// The rules that more than one reader or test names.
+// Rules that several readers or tests use.
 const (
 	ruleTooFew       = "file has 1 row; a pairwise loss needs at least 2"
 	ruleNoPositive   = "no row has the positive class; compare `positive` in the schema with the label column"

@@ -1,6 +1,6 @@
 package dataset
 
-// showRow hands out the row that endRow ends, and forgets it.
+// showRow passes the row that endRow ends to the scan and discards it.
 func (t *table) showRow(number int, y float64) error {
 	r := &t.scan.row
 	r.Number, r.Y = number, y
@@ -23,7 +23,7 @@ func (t *table) showRow(number int, y float64) error {
 	return nil
 }
 
-// addPair notes one numbered feature.
+// addPair stores one numbered feature.
 func (s *scanner) addPair(k int, v float64) {
 	s.row.Index = append(s.row.Index, int32(k))
 	s.row.Value = append(s.row.Value, v)

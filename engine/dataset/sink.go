@@ -6,10 +6,11 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// flushFloats is the number of features, 4 MB, that a table with a sink holds before it hands them over.
+// flushFloats is the number of features, 4 MB, that a table with a sink collects before it passes them on.
 const flushFloats = 1 << 19
 
-// flush hands the rows to the sink if there are least numbers or more, projected as Encode does.
+// flush passes the rows to the sink if there are at least least numbers. The rows are projected in the same way
+// as in Encode.
 func (t *table) flush(least int) error {
 	if t.sink == nil || len(t.dense.last) < least && len(t.dense.full) == 0 {
 		return nil
@@ -26,14 +27,14 @@ func (t *table) flush(least int) error {
 	return err
 }
 
-// narrowRows keeps rows in float32.
+// narrowRows is a sink that stores rows in float32.
 type narrowRows struct {
 	dim int
 	x   *blocks[float32]
 	y   *blocks[float64]
 }
 
-// sinkOf is where a table of the schema puts its rows; nil if it keeps them itself.
+// sinkOf returns the sink of a table with the schema, or nil if the table stores its rows itself.
 func sinkOf(e *schema.Encoder) rowSink {
 	if !e.Schema().IsNarrow() {
 		return nil

@@ -8,27 +8,27 @@ import (
 	"dyad/internal/tasks"
 )
 
-// blocks collects values in blocks that are never moved, so that growing costs
-// no copy: the peak is the values themselves, or twice that when several blocks
-// are joined at the end. With a good size hint there is one block.
+// blocks collects values in blocks that are never moved, so that growing needs no copy. The peak memory is the
+// size of the values. It is twice that size if several blocks are joined at the end. With a good size hint
+// there is only one block.
 type blocks[T pages.Number] struct {
 	full  [][]T
 	last  []T
-	dirty int // length below which last may hold values that were dropped
+	dirty int // length of the part of last that can contain dropped values
 }
 
-// Sizes of a block, in values. They double up to the largest.
+// Sizes of a block, in values. Sizes double up to the largest.
 const (
 	firstBlock   = 1 << 10
 	largestBlock = 1 << 20
 )
 
-// newBlocks expects about hint values.
+// newBlocks returns empty blocks prepared for about hint values.
 func newBlocks[T pages.Number](hint int) *blocks[T] {
 	return &blocks[T]{last: pages.Make[T](max(hint, firstBlock))[:0]}
 }
 
-// grow returns width zeroed values at the end.
+// grow appends width zeros and returns them.
 func (b *blocks[T]) grow(width int) []T {
 	if len(b.last)+width > cap(b.last) {
 		b.full = append(b.full, b.last)
@@ -50,10 +50,10 @@ func (b *blocks[T]) append(a *blocks[T]) {
 	copy(b.grow(len(a.last)), a.last)
 }
 
-// tail is the last n values, of one grow.
+// tail returns the last n values, which must come from one call of grow.
 func (b *blocks[T]) tail(n int) []T { return b.last[len(b.last)-n:] }
 
-// drop forgets the last n values, of one grow.
+// drop removes the last n values, which must come from one call of grow.
 func (b *blocks[T]) drop(n int) {
 	b.dirty = max(b.dirty, len(b.last))
 	b.last = b.last[:len(b.last)-n]
@@ -67,7 +67,7 @@ func (b *blocks[T]) reset() {
 	b.drop(len(b.last))
 }
 
-// all are all values, which stay; reset forgets them.
+// all returns all values without removing them.
 func (b *blocks[T]) all() []T {
 	if len(b.full) > 0 {
 		b.last = b.join()
@@ -75,8 +75,8 @@ func (b *blocks[T]) all() []T {
 	return b.last
 }
 
-// join returns all values and empties b. Copied pieces are given back to the system one by one, so
-// that both together need little more memory than the values where the system takes it.
+// join returns all values and empties b. The memory of copied blocks is returned to the system block by block.
+// So old and new memory together are little more than the values, if the system takes memory back.
 func (b *blocks[T]) join() []T {
 	if len(b.full) == 0 {
 		out := b.last
@@ -106,15 +106,15 @@ func (b *blocks[T]) join() []T {
 	return out
 }
 
-// pieceRows is how many rows a worker encodes at a time: their records stay in its cache.
+// pieceRows is the number of rows that a worker encodes at a time. Their records stay in its cache.
 const pieceRows = 1024
 
 // parallel calls work for each i below n, on up to workers goroutines.
 func parallel(workers, n int, work func(i int)) {
-	_ = tasks.Each(context.Background(), workers, n, func(_, i int) { work(i) }) // never done
+	_ = tasks.Each(context.Background(), workers, n, func(_, i int) { work(i) }) // the context is never cancelled
 }
 
-// narrow converts numbers that float32 holds.
+// narrow converts numbers that are exact in float32.
 func narrow(dst []float32, x []float64) {
 	const piece = 1 << 14
 	parallel(runtime.GOMAXPROCS(0), (len(x)+piece-1)/piece, func(k int) {

@@ -7,42 +7,42 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// Summary describes a data set under a schema. All of it but the names and ranges is
-// computed from the records, and private like them.
+// Summary describes a data set read with a schema. Everything except the names and ranges is computed from the
+// records and private like them.
 type Summary struct {
 	DataID   string `json:"data_id"`
 	Rows     int    `json:"rows"`
-	Features int    `json:"features"` // d, of the records
-	// Label is the name of the label; the counts belong to two classes, or Grades
-	// describes graded labels. Labels is false for a file without.
+	Features int    `json:"features"` // number d of features of a record
+	// Label is the name of the label. For two classes, the counts below are set; for graded labels, Grades is
+	// set. Labels is false for a file without labels.
 	Label     string         `json:"label"`
 	Labels    bool           `json:"has_labels"`
 	Positives int            `json:"positives"`
 	Negatives int            `json:"negatives"`
 	Grades    *ColumnSummary `json:"grades,omitempty"`
-	// Groups is the number of query groups, LargestGroup the rows of the largest.
+	// Groups is the number of query groups, and LargestGroup is the number of rows of the largest group.
 	Groups       int `json:"groups,omitempty"`
 	LargestGroup int `json:"largest_group,omitempty"`
-	// IDs is the name of the column with role id or person, RowsOfID the most rows with one of
-	// its ids (IDKey), if more than one.
+	// IDs is the name of the column with role id or person. RowsOfID is the largest number of rows with the
+	// same id (IDKey), if it is more than one.
 	IDs      string          `json:"ids,omitempty"`
 	RowsOfID int             `json:"largest_rows_of_id,omitempty"`
-	Persons  int             `json:"persons,omitempty"` // different ids of role person
+	Persons  int             `json:"persons,omitempty"` // number of distinct ids in the column with role person
 	Columns  []ColumnSummary `json:"columns"`
-	// Problem is why nothing can be learned from these labels (Dataset.CheckPairs), nil
-	// if something can, or without labels.
+	// Problem is the reason why nothing can be learned from the labels (Dataset.CheckPairs). It is nil if there
+	// is no problem or there are no labels.
 	Problem error `json:"-"`
 }
 
 // ColumnSummary describes a feature column.
 type ColumnSummary struct {
 	Name    string `json:"name"`
-	Kind    string `json:"kind"` // KindNumeric or KindCategorical
+	Kind    string `json:"kind"` // kind of the column: KindNumeric or KindCategorical
 	Missing int    `json:"missing"`
 
-	// Of numeric columns: the public range, the values in the file, how many of
-	// them lie outside the range and are clamped, and the share of the range
-	// (as scaled, after the transform) between the smallest and the largest.
+	// The fields below are for numeric columns. Range is the public range. Min and Max are the smallest and the
+	// largest value in the file. Clamped is the number of values outside the range, which are clamped. Used is
+	// the share of the range, after transform and scaling, that lies between Min and Max.
 	Range     []float64 `json:"range,omitempty"`
 	Transform string    `json:"transform,omitempty"`
 	Min       float64   `json:"min"`
@@ -50,15 +50,16 @@ type ColumnSummary struct {
 	Clamped   int       `json:"clamped"`
 	Used      float64   `json:"used"`
 
-	// Of categorical columns: rows of each category, in the schema's order.
+	// The fields below are for categorical columns. Counts are the numbers of rows of the Categories, in the
+	// schema's order.
 	Categories []string `json:"categories,omitempty"`
 	Counts     []int    `json:"counts,omitempty"`
-	Unknown    int      `json:"unknown,omitempty"` // rows of categories that are not listed
+	Unknown    int      `json:"unknown,omitempty"` // number of rows whose category is not listed
 
 	present int
 }
 
-// Summarize reads the file by s and describes it. Labels may be absent.
+// Summarize reads the file with schema s and describes it. Labels may be absent.
 func Summarize(path string, s *schema.Schema, o Options) (*Summary, error) {
 	s = s.Decided()
 	e, err := schema.NewEncoder(s)
@@ -190,7 +191,7 @@ func (c *ColumnSummary) addNumber(f *schema.Feature, v float64) {
 	}
 }
 
-// addZeros counts the rows that leave a feature out: its value is 0.
+// addZeros counts the rows from which a feature is absent. Its value there is 0.
 func (c *ColumnSummary) addZeros(f *schema.Feature, rows int) {
 	missing, present, clamped := c.Missing, c.present, c.Clamped
 	c.addNumber(f, 0)
@@ -211,7 +212,7 @@ func (c *ColumnSummary) finish(f *schema.Feature) {
 	}
 }
 
-// share is the part of [lo, hi] between a and b; 0 without values.
+// share returns the share of [lo, hi] that lies between a and b. It is 0 if there are no values.
 func share(a, b, lo, hi float64) float64 {
 	if !(a < b) {
 		return 0
@@ -219,7 +220,7 @@ func share(a, b, lo, hi float64) float64 {
 	return min((b-a)/(hi-lo), 1)
 }
 
-// textNumber is the number in a valid field; NaN if it stands for missing.
+// textNumber returns the number in a valid field, or NaN if the field means missing.
 func textNumber(field []byte) float64 {
 	v, rule := parse.Number(field)
 	if rule != "" {

@@ -8,11 +8,12 @@ import (
 	"dyad/engine"
 )
 
-// metricStream separates the coins of SyntheticMetric.
+// metricStream selects the stream of random bits for SyntheticMetric.
 const metricStream = 0x3e7a1c
 
-// metricKinds are the data of SyntheticMetric: features, the public range [-reach, reach] of each,
-// and what makes records. A kind that draws parameters of its own does it when it is called.
+// metricKinds holds the kinds of SyntheticMetric: the number of features, the public range [-reach, reach] of
+// each feature, and the function that draws records. A kind with random parameters draws them when the function
+// is called.
 var metricKinds = map[string]struct {
 	features int
 	reach    float64
@@ -69,7 +70,8 @@ var metricKinds = map[string]struct {
 	}},
 }
 
-// normal makes records of standard normal features, whose label is a function of them that may change them.
+// normal returns a generator of records with standard normal features. The function label computes the label
+// from the features and may change them.
 func normal(label func(c coins, x []float64) (y float64)) func(c coins) func(x []float64) (y float64) {
 	return func(c coins) func(x []float64) float64 {
 		return func(x []float64) float64 {
@@ -79,7 +81,7 @@ func normal(label func(c coins, x []float64) (y float64)) func(c coins) func(x [
 	}
 }
 
-// SyntheticMetricKinds are the kinds of SyntheticMetric, sorted.
+// SyntheticMetricKinds returns the kinds of SyntheticMetric in sorted order.
 func SyntheticMetricKinds() (kinds []string) {
 	for kind := range metricKinds {
 		kinds = append(kinds, kind)
@@ -88,19 +90,20 @@ func SyntheticMetricKinds() (kinds []string) {
 	return kinds
 }
 
-// SyntheticMetric are n >= 2 records for which a metric can matter, each feature encoded by a public
-// range. Features are standard normal unless stated otherwise; a number counts features.
+// SyntheticMetric returns n >= 2 records on which a learned metric can differ from the identity. Each feature
+// is encoded with a public range. Features are standard normal unless stated otherwise. The number in the name
+// of a kind is the number of features.
 //
-//   - lin16: the sign of the sum of two features, a tenth of the labels flipped
-//   - shell20: whether three features are far from 0
-//   - scaled12: a line and a square of three features that use a fifth of their range
-//   - twovar25: two features differ in their means, two in their variances; 30 % positives
-//   - xor10: the sign of a product of two features: nothing in the class means
-//   - clusters8: twelve clusters in four features, their labels alternate: moments mislead
-//   - cubes3: the parity of cells: nothing in the moments, and the identity works
-//   - none12: labels without any relation
+//   - lin16: The label is the sign of the sum of two features. A tenth of the labels is flipped.
+//   - shell20: The label states whether three features are far from 0.
+//   - scaled12: The label depends on a line and a square of three features that use a fifth of their range.
+//   - twovar25: The classes differ in the means of two features and in the variances of two others. 30 % are positive.
+//   - xor10: The label is the sign of the product of two features. The class means carry no information.
+//   - clusters8: Twelve clusters in four features have alternating labels. Moments are misleading.
+//   - cubes3: The label is the parity of a cell. Moments carry no information, and the identity is a good metric.
+//   - none12: The labels are independent of the features.
 //
-// The first two labels are +1 and -1. It needs memory for the records only.
+// The first two labels are +1 and -1. SyntheticMetric allocates memory for the records only.
 func SyntheticMetric(kind string, n int, seed uint64) (*engine.Records, error) {
 	m, ok := metricKinds[kind]
 	if !ok {
@@ -124,7 +127,7 @@ func (c coins) normals(x []float64) {
 	}
 }
 
-// flipped is the sign of a score, -1 for 0, turned around with a probability.
+// flipped returns the sign of a score, -1 for 0. With the given probability it returns the opposite sign.
 func (c coins) flipped(score, share float64) float64 {
 	y := -1.0
 	if score > 0 {
@@ -136,8 +139,9 @@ func (c coins) flipped(score, share float64) float64 {
 	return y
 }
 
-// WithNoise adds columns of uniform noise to records and returns them dense. Features within
-// [-1, 1]/sqrt(d), as those of ranges are encoded, stay so for the new d. The coins are public.
+// WithNoise adds columns of uniform noise to records and returns dense records. Features within [-1,
+// 1]/sqrt(d), such as features encoded by ranges, stay within this bound for the new d. The noise comes from
+// public random bits.
 func WithNoise(r *engine.Records, columns int, seed uint64) (*engine.Records, error) {
 	d := r.Dim()
 	if columns < 0 || columns > 1<<20 {

@@ -9,8 +9,8 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// UniformSchema is the schema of n synthetic records of d numbers in [-1, 1], f1 to fd, and a label y of
-// two classes, marked public.
+// UniformSchema returns the schema of synthetic records of d numbers in [-1, 1], named f1 to fd, and a label y
+// of two classes. It is marked public.
 func UniformSchema(d int) (*schema.Schema, error) {
 	if d < 1 {
 		return nil, fmt.Errorf("dataset: synthetic-uniform: %d features, want at least 1", d)
@@ -23,8 +23,8 @@ func UniformSchema(d int) (*schema.Schema, error) {
 	return s, s.Validate()
 }
 
-// PackUniform writes n synthetic records of UniformSchema as a pack: those of SyntheticScores, up to the
-// rounding of the public factor of the encoder. Its memory does not grow with n.
+// PackUniform writes n synthetic records of UniformSchema as a pack. They are the records of SyntheticScores,
+// up to the rounding of the encoder's public factor. The memory needed does not grow with n.
 func PackUniform(w io.Writer, n int, s *schema.Schema, seed uint64, o PackOptions) (*Packed, error) {
 	if n < 2 || n > math.MaxInt32 {
 		return nil, fmt.Errorf("dataset: synthetic-uniform: %d records, want 2 to %d", n, math.MaxInt32)
@@ -44,7 +44,7 @@ func PackUniform(w io.Writer, n int, s *schema.Schema, seed uint64, o PackOption
 	return p.finish(t)
 }
 
-// uniformRows draws the rows of SyntheticScores.
+// uniformRows generates the rows of SyntheticScores.
 type uniformRows struct {
 	coins
 	v      []float64 // direction of the scores
@@ -60,7 +60,7 @@ func newUniformRows(d int, seed uint64, factor float64) *uniformRows {
 	return r
 }
 
-// next sets the next row and returns its label: the first two are +1 and -1.
+// next sets row to the next row and returns its label. The first two labels are +1 and -1.
 func (r *uniformRows) next(row []float64) float64 {
 	var score float64
 	for k := range row {

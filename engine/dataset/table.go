@@ -9,45 +9,45 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// progressRows is how often Options.Progress is called.
+// progressRows is the number of rows between two calls of Options.Progress.
 const progressRows = 1 << 16
 
-// table collects the rows of a file, or shows them one by one to a scan.
+// table collects the rows of a file, or passes them to a scan one by one.
 type table struct {
 	e         *schema.Encoder
 	o         Options
-	name      string // of the file that is read
+	name      string // name of the file that is read
 	files     []string
-	spare     []*parquet.Column // readers of the Parquet file before
-	labels    []string          // second files that were read for labels
-	hasLabels bool              // of the file; settled by the first row
-	others    bool              // columns that the schema lacks were dropped
-	seen      int               // rows read, with those left out
-	first     int               // of them that came before this file
-	rest      source.Sizes      // of the files after the first one
+	spare     []*parquet.Column // readers of the previous Parquet file
+	labels    []string          // files that were read for labels only
+	hasLabels bool              // whether the file has labels, determined by the first row
+	others    bool              // columns that the schema does not list were dropped
+	seen      int               // number of rows read, including rows left out
+	first     int               // number of rows before the current file
+	rest      source.Sizes      // sizes of the files after the first one
 	rows      int
 	positives int
 	ids       []string
 	groups    grouping
-	people    *people // nil unless records are grouped by person
-	text      []byte  // plain numbers of a row
-	mark      []byte  // label, group or person of a row of arrays
+	people    *people // persons of the rows; nil unless records are grouped by person
+	text      []byte  // texts of a row's numbers in plain notation
+	mark      []byte  // text of a label, group or person from an array
 
 	dense *blocks[float64]
 	label *blocks[float64]
-	start *blocks[int64] // sparse
+	start *blocks[int64] // set for sparse records
 	index *blocks[int32]
 	value *blocks[float64]
 
-	packed *Dataset // what was read, if the file is a pack
+	packed *Dataset // data set read from a pack
 
-	sink rowSink  // takes the rows as they come; nil if they are kept here
-	scan *scanner // nil when loading
+	sink rowSink  // receives the rows while they are read; nil if the table stores them
+	scan *scanner // receives rows in a scan; nil when loading
 }
 
-// grouping numbers the query groups by first appearance.
+// grouping numbers the query groups in the order of their first appearance.
 type grouping struct {
-	of     *blocks[int32] // group of each row
+	of     *blocks[int32] // index of the group of each row
 	number map[string]int32
 }
 
@@ -62,9 +62,8 @@ func newTable(name string, e *schema.Encoder, o Options, scan *scanner) *table {
 	return t
 }
 
-// allocate makes room for what the first pass counted. Every row has at least
-// fields bytes, so that a small file cannot ask for much memory. The first of several files
-// makes room for all.
+// allocate reserves memory for the counts of the first pass. Every row has at least fields bytes, so a small
+// file cannot ask for much memory. With several files, the first one reserves memory for all.
 func (t *table) allocate(z source.Sizes, fields int) {
 	if t.label != nil && t.first > 0 {
 		return
@@ -92,11 +91,11 @@ func (t *table) allocate(z source.Sizes, fields int) {
 	t.dense = newBlocks[float64](rows * t.e.Dim())
 }
 
-// readsLabels reports whether the labels of the file count.
+// readsLabels reports whether the file has labels and they are used.
 func (t *table) readsLabels() bool { return t.hasLabels && t.o.Labels != LabelsIgnored }
 
-// readLabel encodes the label of a row; drop leaves the row out. The column is
-// the label's, position as in ParseError.
+// readLabel encodes the label of a row. If Drop is set in the result, the row must be left out. position is the
+// position of the label as in ParseError.
 func (t *table) readLabel(field []byte, row, position int) (l schema.Label, err error) {
 	if !t.readsLabels() {
 		return l, nil
@@ -108,7 +107,7 @@ func (t *table) readLabel(field []byte, row, position int) (l schema.Label, err 
 	return l, nil
 }
 
-// addGroup notes the group of the row that the next endRow ends.
+// addGroup records the query group of the current row.
 func (t *table) addGroup(field []byte, row, position int) error {
 	if len(field) == 0 {
 		return t.errorf(row, t.e.GroupColumn.Name, position, ruleNoGroup)
@@ -137,7 +136,7 @@ func (t *table) addID(field []byte) {
 	}
 }
 
-// count counts rows read, used or left out.
+// count counts rows that were read, whether they are used or left out.
 func (t *table) count(rows int) error {
 	for rows > 0 {
 		k := min(rows, progressRows-t.seen%progressRows)
@@ -151,13 +150,12 @@ func (t *table) count(rows int) error {
 	return nil
 }
 
-// errorf is a ParseError at a row of this file.
+// errorf returns a ParseError at a row of this file.
 func (t *table) errorf(row int, column string, position int, rule string) error {
 	return &source.ParseError{File: t.name, Row: row, Column: column, Position: position, Rule: rule}
 }
 
-// check holds what must be true of the file as a whole. It looks at the number of rows
-// only, which is public.
+// check tests the conditions on the file as a whole. It uses only the number of rows, which is public.
 func (t *table) check() error {
 	switch {
 	case t.rows == 0:
@@ -168,16 +166,16 @@ func (t *table) check() error {
 	return nil
 }
 
-// people number persons by their normalised ids, by first appearance.
+// people numbers persons by their normalised ids in the order of their first appearance.
 type people struct {
-	of      *blocks[int32]   // person of each row
-	text    map[string]int32 // by the text of the file
-	number  map[string]int32 // by IDKey
-	missing map[string]bool  // IDKeys that are not ids
+	of      *blocks[int32]   // index of the person of each row
+	text    map[string]int32 // index of a person by the text in the file
+	number  map[string]int32 // index of a person by IDKey
+	missing map[string]bool  // IDKeys of texts that are not ids
 }
 
-// newPeople takes no value that the schema declares missing for an id, nor NaN: rows of unknown persons do not belong
-// to one person.
+// newPeople returns an empty list of persons. It refuses as ids NaN and the values that the schema declares missing,
+// because rows of unknown persons do not belong to one person.
 func newPeople(s *schema.Schema) *people {
 	p := &people{of: newBlocks[int32](0), text: map[string]int32{}, number: map[string]int32{}, missing: map[string]bool{"": true, "nan": true}}
 	if s.Missing != nil {
@@ -188,16 +186,16 @@ func newPeople(s *schema.Schema) *people {
 	return p
 }
 
-// scanner shows the rows of a file.
+// scanner passes the rows of a file to a function.
 type scanner struct {
 	row  schema.Row
 	show func(*schema.Row) error
 }
 
-// rowSink takes the rows of a table as they are read, so that the table holds few of them.
+// rowSink receives the rows of a table while they are read, so that the table stores only few of them.
 type rowSink interface {
-	// expect estimates how many rows come; 0 if unknown.
+	// expect announces the estimated number of rows, 0 if unknown.
 	expect(rows int)
-	// take takes rows that were projected, and rounded if the schema says so, with their labels.
+	// take receives rows with their labels. The rows are projected, and rounded if the schema requires it.
 	take(x, y []float64) error
 }

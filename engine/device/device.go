@@ -1,4 +1,4 @@
-// Package device chooses what computes sums over pairs: a CPU, a GPU or a team of processes.
+// Package device selects the hardware that computes sums over pairs: a CPU, a GPU or a team of processes.
 package device
 
 import (
@@ -14,40 +14,45 @@ import (
 	"dyad/internal/input"
 )
 
-// Device does the computations. It changes the speed of a training; the rounding of a device is part of the
-// sensitivity, so a plan is made for one. nil is the CPU in float64 on all cores, for every method.
+// Device computes sums over pairs. The speed of a training depends on the device. The rounding errors of a
+// device are part of the sensitivity, so a plan is made for one device. A nil Device is valid for every
+// method, and represents the CPU in float64 on all cores.
 type Device struct {
 	backend engine.Backend
 	workers int
-	chosen  bool   // by auto
-	reason  string // why auto takes the CPU for everything
-	precise bool   // a precision was asked for
-	team    string // what its members compute on
+	chosen  bool   // the device was chosen by auto
+	reason  string // the reason why auto always uses the CPU
+	precise bool   // the caller chose a precision
+	team    string // the kind of device of the team's members
 	gpu     *cuda.Device
 }
 
-// Options say which device to open. The zero value is auto.
+// Options selects the device to open. The zero value is auto.
 type Options struct {
-	// Name is "auto", "cpu" or "cuda:N", the N-th NVIDIA GPU from 0; "" is auto. That is the
-	// CPU unless there are measured times of GPU 0 by which it is faster. If ForPlan is set it may
-	// also be the name of a product that is not here, such as "cuda:h200".
+	// Name is "auto", "cpu" or "cuda:N", where N is the number of an NVIDIA GPU, counted from 0.
+	// "" means auto. Auto uses GPU 0 if its measured times show that it is faster, and otherwise
+	// the CPU. If ForPlan is set, Name may also be the name of a product that this machine does
+	// not have, such as "cuda:h200".
 	Name    string
 	ForPlan bool
-	// Times keeps the times of GPU 0 that auto measures at its first use, in about 2 s, if this
-	// version has none. The zero value measures nothing.
+	// Times stores the times of GPU 0. If no times are stored for this version, auto measures
+	// them at its first use, which takes about 2 s. The zero value disables the measurement.
 	Times cuda.Kept
-	// Workers are the CPU's; results have the same bits for any number. 0 means all cores.
+	// Workers is the number of workers on the CPU. Results have the same bits for any
+	// number of workers. 0 means all cores.
 	Workers int
-	// Precision is the arithmetic of pairs for metrics; any but cuda.AutoPrecision and
-	// cuda.FP32 needs a GPU.
+	// Precision is the arithmetic of pairs for metric losses. All values except
+	// cuda.AutoPrecision and cuda.FP32 need a GPU.
 	Precision cuda.Precision
-	// Team shares the work with other processes: see dyad.Training.Join. nil is this process alone. All
-	// members compute on CPUs, which auto stands for, or each on a GPU that it names.
+	// Team shares the work with other processes (see dyad.Training.Join). If it is nil, this process
+	// computes alone. Either all members compute on CPUs, or each member computes on a GPU that its
+	// Name selects. In a team, auto means the CPU.
 	Team engine.Team
 }
 
-// Open opens a device, which the caller closes. A GPU that was asked for and cannot be
-// used is an error: there is no silent way back to the CPU, nor to another precision.
+// Open opens a device. The caller must close it. If the caller names a GPU that cannot be
+// used, Open returns an error. It never falls back silently to the CPU or to another
+// precision.
 func Open(o Options) (*Device, error) {
 	if o.Name == "" {
 		o.Name = "auto"
@@ -89,7 +94,7 @@ func Open(o Options) (*Device, error) {
 	return d, nil
 }
 
-// auto leaves the choice to measured times. Whatever stands in the way of a GPU is a reason for the CPU.
+// auto chooses the device by measured times. If GPU 0 cannot be used, auto uses the CPU and stores the reason.
 func (d *Device) auto(o Options) (err error) {
 	var models cuda.Models
 	d.chosen = true
@@ -99,7 +104,7 @@ func (d *Device) auto(o Options) (err error) {
 	return err
 }
 
-// Workers are those that were asked for; 0 means all cores.
+// Workers returns the number of workers in the options. 0 means all cores.
 func (d *Device) Workers() int {
 	if d == nil {
 		return 0
@@ -107,11 +112,11 @@ func (d *Device) Workers() int {
 	return d.workers
 }
 
-// Precise reports whether a precision was asked for.
+// Precise reports whether the options set a precision.
 func (d *Device) Precise() bool { return d != nil && d.precise }
 
-// Shared returns the kind of device of every member of a team, "cpu" or "cuda", and "" without a team. They must be of one kind:
-// their grids differ.
+// Shared returns the kind of device of every member of a team, "cpu" or "cuda", and "" without a team. All members must
+// have the same kind of device, because the grids of CPUs and GPUs differ.
 func (d *Device) Shared() string {
 	if d == nil {
 		return ""
@@ -119,17 +124,17 @@ func (d *Device) Shared() string {
 	return d.team
 }
 
-// Named reports whether a GPU was asked for by its name.
+// Named reports whether the options name the GPU.
 func (d *Device) Named() bool { return d != nil && d.gpu != nil && !d.chosen }
 
-// Close frees the device; results are complete by then.
+// Close releases the device. All computations must be complete before Close is called.
 func (d *Device) Close() {
 	if d != nil && d.gpu != nil {
 		_ = d.gpu.Close()
 	}
 }
 
-// Backend computes gradients of all pairs on the device.
+// Backend returns the backend that computes gradients of all pairs on the device.
 func (d *Device) Backend() engine.Backend {
 	if d == nil {
 		return cpu.Backend{}
@@ -137,8 +142,9 @@ func (d *Device) Backend() engine.Backend {
 	return d.backend
 }
 
-// Networks computes gradients of networks: pairs of embeddings on the CPU, and what every record takes on the GPU that was
-// named. auto takes the CPU: no times of networks are measured.
+// Networks returns the backend that computes gradients of networks. It computes pairs of embeddings on the CPU. If a
+// GPU was named, it computes the work for each record on this GPU. auto uses the CPU, because no times of networks are
+// measured.
 func (d *Device) Networks() embedding.Backend {
 	b := embedding.Backend{Workers: d.Workers()}
 	if d.Named() {
@@ -147,7 +153,7 @@ func (d *Device) Networks() embedding.Backend {
 	return b
 }
 
-// Terms computes networks for tuples on the GPU that was named; nil is the CPU.
+// Terms returns the accelerator that computes networks for tuples on the GPU that was named. nil means the CPU.
 func (d *Device) Terms() embedding.TermAccelerator {
 	if d == nil {
 		return nil
@@ -156,7 +162,7 @@ func (d *Device) Terms() embedding.TermAccelerator {
 	return on
 }
 
-// For is the backend of networks for one, and else b.
+// For returns the backend of networks if l is the loss of a network, and b for any other loss.
 func For(l engine.Loss, b cpu.Backend) engine.Backend {
 	if _, ok := l.(embedding.Loss); ok {
 		return embedding.Backend{Workers: b.Workers}
@@ -164,8 +170,8 @@ func For(l engine.Loss, b cpu.Backend) engine.Backend {
 	return b
 }
 
-// Pairs computes sums over lists of pairs on the device. What they guarantee is the same on
-// every device.
+// Pairs returns the engine that computes sums over lists of pairs on the device. These
+// sums have the same guarantee on every device.
 func (d *Device) Pairs() embedding.Engine {
 	if d == nil {
 		return embedding.CPU{}
@@ -176,8 +182,8 @@ func (d *Device) Pairs() embedding.Engine {
 	return embedding.CPU{Workers: d.workers}
 }
 
-// Chosen is the device that auto chose for a problem, and why; ok is false if the device was
-// named. Without a problem, as for lists of pairs, it chose the CPU.
+// Chosen returns the device that auto chose for a problem, and the reason. ok is false if
+// the device was named. If p is nil, as for lists of pairs, auto uses the CPU.
 func (d *Device) Chosen(p *engine.Problem) (name, why string, ok bool) {
 	if d == nil || !d.chosen {
 		return "", "", false
@@ -186,7 +192,7 @@ func (d *Device) Chosen(p *engine.Problem) (name, why string, ok bool) {
 	if auto, ok := d.backend.(cuda.Auto); ok {
 		why = "there are no measured times for pairs"
 		if p != nil {
-			_, name, why, _ = auto.Choose(*p) // it has been planned
+			_, name, why, _ = auto.Choose(*p) // the problem has been planned, so there is no error
 		}
 	}
 	return name, why, true

@@ -8,19 +8,20 @@ import (
 	"dyad/engine"
 )
 
-// Accelerator computes networks of all records of a problem elsewhere than on the CPU, such as on a GPU
+// Accelerator is a device such as a GPU that computes networks for all records of a problem
 // (docs/theory.md#networks-on-a-gpu). Sums over pairs of embeddings stay on the CPU.
 type Accelerator interface {
-	// Name is the device as on the command line.
+	// Name returns the name of the device as on the command line.
 	Name() string
-	// PlanRows returns what computes a network. It wraps engine.ErrUnsupported for those that it does not.
+	// PlanRows returns a RowsKernel for a network. Its error wraps engine.ErrUnsupported if the device cannot
+	// compute the network.
 	PlanRows(RowsProblem) (RowsKernel, error)
 }
 
 // Dense is a Network of dense layers, such as an MLP. An Accelerator may compute it by its Layers and Activations alone.
 type Dense interface {
-	// Activations are those after the Layers with a bias: tanh, softplus, relu, silu, or "" for none. The last layer has neither.
-	// Of a network with other layers ok is false.
+	// Activations returns the activation after each of the Layers with a bias: tanh, softplus, relu, silu, or "" for no
+	// activation. The last layer has no bias and no activation. ok is false if the network has layers of another kind.
 	Activations() (names []string, ok bool)
 }
 
@@ -29,7 +30,7 @@ func (n MLP) Activations() ([]string, bool) {
 	return slices.Repeat([]string{n.Activation.String()}, len(n.Hidden)), true
 }
 
-// Activations implements Dense for a Graph that does.
+// Activations implements Dense for a Graph that implements it.
 func (g graphNetwork) Activations() ([]string, bool) {
 	if of, ok := g.Graph.(Dense); ok {
 		return of.Activations()
@@ -37,30 +38,33 @@ func (g graphNetwork) Activations() ([]string, bool) {
 	return nil, false
 }
 
-// RowsProblem are the public numbers of a RowsKernel.
+// RowsProblem holds the public numbers of a RowsKernel.
 type RowsProblem struct {
 	Network Network
-	Norm    float64 // of records, at most
-	Rows    int     // at most
+	// Norm is the largest norm of a record.
+	Norm float64
+	// Rows is the largest number of records.
+	Rows int
 	// Most bounds the sum of ||J_i||_F ||v_i|| over the rows of every Pull.
 	Most float64
 }
 
 // RowsKernel is a planned network. It is immutable.
 type RowsKernel interface {
-	// Method names the device and its arithmetic, for reports.
+	// Method returns the names of the device and of its arithmetic for reports.
 	Method() string
-	// PullError bounds a Pull of all rows at once into zeros. Besides, every Pull is off by at most grid.
+	// PullError bounds the error of a Pull of all rows at once into zeros. Every Pull has an additional error
+	// of at most grid.
 	PullError() (e PullError, grid float64)
-	// Seconds predicts the time of an Embed and a Pull, 0 if nothing does.
+	// Seconds predicts the time of an Embed and a Pull in seconds. It is 0 if there is no prediction.
 	Seconds() float64
-	// Bind takes records to the device.
+	// Bind copies records to the device.
 	Bind(r *engine.Records) (Rows, error)
 }
 
-// Rows computes a network for records at one theta after the other. What it promises is what a Pass promises: g_i, the
-// norm and J_i are functions of record i and theta alone, bit for bit, and a norm is at least that of the J_i that Pull
-// multiplies by. g_i may be anywhere. It is used from one goroutine at a time.
+// Rows computes a network for records at one theta after another. It keeps the promises of a Pass: g_i, the norm and
+// J_i are functions of record i and theta alone, bit for bit. The norm is at least the norm of the J_i that Pull
+// multiplies by. The values g_i may lie outside of the proved range. Rows is used from one goroutine at a time.
 type Rows interface {
 	// Embed sets the rows of g to g_theta(x_i) and norms[i] to at least ||J_i||_F, for all records.
 	Embed(ctx context.Context, g, norms, theta []float64) error
@@ -72,11 +76,12 @@ type Rows interface {
 // TermAccelerator is an Accelerator that also sums terms of several records, which are clipped as a whole (engine/terms).
 type TermAccelerator interface {
 	Accelerator
-	// BindTerms takes records to the device. It wraps engine.ErrUnsupported for what the device does not compute.
+	// BindTerms copies records to the device. Its error wraps engine.ErrUnsupported if the device cannot compute
+	// these terms.
 	BindTerms(TermsProblem) (TermRows, error)
 }
 
-// TermsProblem are terms of Size records each, of those of at most Norm in the rows of X.
+// TermsProblem describes terms of Size records each. The records are the rows of X and have norm at most Norm.
 type TermsProblem struct {
 	Network Network
 	Norm    float64
@@ -84,24 +89,25 @@ type TermsProblem struct {
 	Size    int
 }
 
-// TermRows computes sums of terms. g and J_i are as Rows promises, and a term is a function of its own records, their v_i, theta and the
-// clipping norm, bit for bit, no longer than that norm; sums of terms are exact but for a rounding at the end. It is used from one
-// goroutine at a time.
+// TermRows computes sums of clipped terms. g and J_i have the properties that Rows promises. A term is a function of its
+// own records, their v_i, theta and the clipping norm, bit for bit, and its norm is at most the clipping norm. Sums of
+// terms are exact except for one rounding at the end. TermRows is used from one goroutine at a time.
 type TermRows interface {
-	// Room is the largest number of terms of an Embed.
+	// Room returns the largest number of terms of an Embed.
 	Room() int
 	// Begin begins a sum at theta of terms that are clipped to clip.
 	Begin(ctx context.Context, theta []float64, clip float64) error
-	// Embed is Rows.Embed for the members of terms, Size of each, one term after the other.
+	// Embed computes g and norms as Rows.Embed does, for the members of terms. Members lists the Size records
+	// of each term, one term after another.
 	Embed(ctx context.Context, g, norms []float64, members []int32) error
-	// Add adds the terms of the last Embed, the sum of J_i^T v_i over its records each.
+	// Add adds the clipped terms of the last Embed to the sum. A term is the sum of J_i^T v_i over its records.
 	Add(ctx context.Context, v []float64) error
-	// Sum sets dst to what was added.
+	// Sum sets dst to the sum of all added terms.
 	Sum(ctx context.Context, dst []float64) error
 	Close() error
 }
 
-// planRows plans steps 1 and 3 elsewhere. limit and total are as in roundoff.
+// planRows plans steps 1 and 3 on an accelerator. limit and total are as in roundoff.
 func (k *kernel) planRows(on Accelerator, limit, total float64) (err error) {
 	k.elsewhere, err = on.PlanRows(RowsProblem{Network: k.loss.Model.Network, Norm: k.problem.Bounds.FeatureNorm, Rows: k.rows, Most: 1.01 * limit * total})
 	if err == nil {
@@ -110,10 +116,10 @@ func (k *kernel) planRows(on Accelerator, limit, total float64) (err error) {
 	return err
 }
 
-// Elsewhere is what computes the network, nil for here.
+// Elsewhere returns the kernel that computes the network on an accelerator, or nil if the CPU computes the network.
 func (k *kernel) Elsewhere() RowsKernel { return k.elsewhere }
 
-// given is a Pass whose results are there. Its Pull does nothing: v is left as the stage made it.
+// given is a Pass whose results are already computed. Its Pull does nothing: v stays as the stage made it.
 type given struct {
 	g, norms []float64 // from a record on
 	reach    float64
@@ -122,8 +128,8 @@ type given struct {
 // Set implements Pass.
 func (*given) Set([]float64) {}
 
-// Embed implements Pass. Embeddings beyond the proved range, by roundings, are moved into it: that makes them
-// another function of their record.
+// Embed implements Pass. Roundings can put embeddings outside of the proved range; Embed moves such embeddings
+// into the range. An embedding is still a function of its own record.
 func (p *given) Embed(g, norms, _ []float64, rows int) {
 	copy(g, p.g[:len(g)])
 	copy(norms, p.norms[:rows])
@@ -141,14 +147,14 @@ func (p *given) Embed(g, norms, _ []float64, rows int) {
 // Pull implements Pass.
 func (*given) Pull([]float64, []float64, int) {}
 
-// from makes the results of records from one on those of the worker's pass.
+// from sets the results of the worker's pass to the results of the records from this record on.
 func (w *worker) from(e *evaluator, record int) {
 	if p, ok := w.pass.Pass.(*given); ok {
 		p.g, p.norms = e.g[record*e.dim:], e.norms[record:]
 	}
 }
 
-// scaleBlock replaces the V_i of a block by what Rows.Pull takes, 0 for records without a scale.
+// scaleBlock replaces the V_i of a block by the input of Rows.Pull, which is 0 for records without a scale.
 func (e *evaluator) scaleBlock(w *worker, _, from, count int) {
 	for i := from; i < from+count; i++ {
 		v := e.v[i*e.dim:][:e.dim]

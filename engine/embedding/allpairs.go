@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// blockRows is the number of records whose gradients are summed into one partial
-	// sum, and tileRows the number of records that they meet at a time.
+	// blockRows is the number of records whose gradients are summed into one partial sum. tileRows is the
+	// number of records that a block is paired with at a time.
 	blockRows, tileRows = 64, 256
-	// closest is the smallest distance, relative to the norm bound, that clipping takes
-	// two records to have: it bounds the slopes, and with them the floating-point error.
+	// closest is the smallest distance of two records, relative to the norm bound, that clipping assumes. It
+	// bounds the slopes and so the floating-point error.
 	closest = 1.0 / 8
 	// smallestDistance is the distance of W x below which two records count as one point.
 	smallestDistance = 0x1p-600
 )
 
-// AllPairs computes sums over all pairs of records with classes of clipped gradients of
-// the contrastive loss, in O(n^2 (d + d' + d d'/64)) operations and O(n d') memory for each
-// worker. It is used from one goroutine at a time.
+// AllPairs computes sums of clipped gradients of the contrastive loss over all pairs of records with classes. A
+// sum takes O(n^2 (d + d' + d d'/64)) operations and O(n d') memory for each worker. An AllPairs is used from
+// one goroutine at a time.
 type AllPairs struct {
 	data    *Data
 	classes []int32
@@ -43,9 +43,9 @@ type allPairsScratch struct {
 	dots, v []float64
 }
 
-// NewAllPairs returns sums over all pairs of individuals of data, whose own pairs do not
-// matter here, for a matrix of rows x Dim. The norm of data must be L2. workers < 1
-// means 1; it changes the time, never the result.
+// NewAllPairs returns an AllPairs over all pairs of individuals of data for a matrix of rows x Dim. The listed
+// pairs of data are not used. The norm of data must be L2. If workers is below 1, one worker is used; workers
+// changes the time, never the result.
 func NewAllPairs(data *Data, classes []int32, loss Contrastive, rows, workers int) (*AllPairs, error) {
 	n := data.graph.Len()
 	switch {
@@ -64,28 +64,27 @@ func NewAllPairs(data *Data, classes []int32, loss Contrastive, rows, workers in
 	return a, nil
 }
 
-// Len is the number of entries of W.
+// Len returns the number of entries of W.
 func (a *AllPairs) Len() int { return a.rows * a.data.d }
 
 // Sum sets dst to the sum over all pairs i < j of
 //
 //	c (x_i - x_j)^T min(1, clip/(||c|| max(||x_i - x_j||, R/8)))
 //
-// with c the slope of the contrastive loss in v = W x_i - W x_j (Contrastive.Coefficient) and
-// R the norm bound. Each term is a function of its own two records, w and clip and has
-// Frobenius norm at most clip; it differs from the gradient clipped to clip only for
-// records closer than R/8 with ||c|| above 8 clip/R. AllPairsError bounds what
-// the summation adds to the sum of the terms for the computed slopes. A slope that
-// overflows counts as zero. When ctx is done it returns ctx.Err().
+// with c the slope of the contrastive loss in v = W x_i - W x_j (Contrastive.Coefficient) and R the norm bound.
+// Each term is a function of its own two records, w and clip, and has Frobenius norm at most clip. The term
+// differs from the gradient clipped to clip only for records closer than R/8 with ||c|| above 8 clip/R.
+// AllPairsError bounds the error of the summation, for terms with the computed slopes. A slope that overflows
+// counts as zero. When ctx is done, Sum returns ctx.Err().
 //
-// How. Every pair is met once, by the worker that has the block of i. With g_k the sum of
-// the slopes c_kj of the block's pairs (k, j) minus that of the c_ik of its pairs (i, k),
-// the block's sum is sum_k g_k x_k^T.
+// Method. Every pair is computed once, by the worker that has the block of i. Let g_k be the sum of the slopes
+// c_kj of the block's pairs (k, j) minus the sum of the slopes c_ik of its pairs (i, k). Then the block's sum
+// is sum_k g_k x_k^T.
 //
-// Clipping: ||x_i - x_j||^2 is computed as s_i + s_j - 2 x_i.x_j and raised by (depth +
-// 8) 2^-50 R^2, which is more than the errors of the three products, each below
-// gamma(depth) R^2, and of the sums. Scaling has fewer than 8 roundings a coefficient
-// besides those of a norm of rows numbers; the slack (rows + 32) 2^-51 covers them.
+// Clipping: ||x_i - x_j||^2 is computed as s_i + s_j - 2 x_i.x_j and raised by (depth + 8) 2^-50 R^2. This is
+// more than the errors of the three products, each below gamma(depth) R^2, and of the sums. Besides the
+// roundings of a norm of rows numbers, scaling has fewer than 8 roundings a coefficient. The slack (rows + 32)
+// 2^-51 covers all these roundings.
 func (a *AllPairs) Sum(ctx context.Context, dst, w []float64, clip float64) error {
 	n, d := a.data.graph.Len(), a.data.d
 	chunks := (n + blockRows - 1) / blockRows
@@ -168,19 +167,17 @@ func (a *AllPairs) block(s *allPairsScratch, g []float64, from, to int, limit fl
 // AllPairsError bounds the Frobenius distance between the computed Sum over n records
 // and the sum of its terms, for every data set and every w.
 //
-// Proof. ||c_ij|| <= 8 clip/R and ||x_i|| <= R. A product takes part in at most k
-// roundings: n additions of its row of g, those of AddRows over n rows, and those of the
-// tree; so entry (r, e) is off by at most gamma(k) times the sum over all pairs of |c_ij,r|
-// (|x_i,e| + |x_j,e|), and the norm of these sums is at most gamma(k) n (n-1) 8 clip.
-// Underflow adds less than 2^-1020 a product. QED
+// Proof. ||c_ij|| <= 8 clip/R and ||x_i|| <= R. A product takes part in at most k roundings: n additions of its
+// row of g, the additions of AddRows over n rows, and the additions of the tree. So entry (r, e) is off by at
+// most gamma(k) times the sum over all pairs of |c_ij,r| (|x_i,e| + |x_j,e|). The norm of these sums is at most
+// gamma(k) n (n-1) 8 clip. Underflow adds less than 2^-1020 a product. QED
 func AllPairsError(n, rows, dim int, clip float64) float64 {
 	pairs := float64(n) * float64(n-1)
 	k := n + kernels.AddRowsDepth(n) + bits.Len(uint(n/blockRows+1)) + 1
 	return engine.Gamma(k)*pairs*clip/closest*(1+0x1p-40) + pairs*float64(rows)*float64(dim)*0x1p-1020
 }
 
-// Objective is the mean loss over all pairs: a diagnostic for public data, not a
-// release.
+// Objective returns the mean loss over all pairs. It is a diagnostic for public data and is not private.
 func (a *AllPairs) Objective(w []float64) float64 {
 	n, d := a.data.graph.Len(), a.data.d
 	loss := Contrastive{Margin: a.margin}

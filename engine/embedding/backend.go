@@ -12,17 +12,18 @@ import (
 
 // Backend computes gradients of a Loss on the CPU. The zero value uses all processors.
 type Backend struct {
-	// Workers is the number of goroutines of an Evaluator; 0 or less means GOMAXPROCS. It changes the
-	// time, never the result.
+	// Workers is the number of goroutines of an Evaluator. If it is 0 or less, GOMAXPROCS applies. It changes
+	// the time, never the result.
 	Workers int
-	// Method is the method of sums over pairs of scores, for Score losses; the zero value is cpu.Auto.
+	// Method is the method for sums over pairs of scores; it is used for Score losses. The zero value is cpu.Auto.
 	Method cpu.Method
-	// Variant selects the implementation of the inner loops; the zero value is the fastest one. The bits
-	// of results depend on it.
+	// Variant selects the implementation of the inner loops. The zero value selects the fastest implementation.
+	// The bits of results depend on Variant.
 	Variant kernels.Variant
-	// Float32 is refused: Plan says why.
+	// Float32 must be false: Plan returns an error otherwise, and the error states the reason.
 	Float32 bool
-	// On computes networks elsewhere, e.g. on a GPU; nil means here. Sums over pairs are computed here.
+	// On computes networks on another device, e.g. on a GPU. If it is nil, networks are computed on the CPU.
+	// Sums over pairs are always computed on the CPU.
 	On Accelerator
 }
 
@@ -62,8 +63,8 @@ type kernel struct {
 }
 
 // Plan returns the kernel for a problem whose loss is a Loss. It wraps engine.ErrUnsupported for other losses,
-// query groups (see engine.Grouped) and float32. A loss with PairClip that has no clippedPairs is
-// evaluated pair by pair by package cpu, whose clipping is the certificate.
+// query groups (see engine.Grouped) and float32. If a loss has PairClip but clippedPairs cannot compute it,
+// package cpu evaluates it pair by pair, and the clipping of package cpu is the certificate.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -116,7 +117,7 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	return k, nil
 }
 
-// PlanMoments implements engine.Backend: there are none.
+// PlanMoments implements engine.Backend. It returns an error because this backend has no moments.
 func (Backend) PlanMoments(engine.Problem) (engine.Kernel, error) {
 	return nil, fmt.Errorf("%w: moments by the backend of networks", engine.ErrUnsupported)
 }
@@ -150,7 +151,7 @@ func (k *kernel) planPairs(b cpu.Backend) (err error) {
 // Problem returns the planned problem.
 func (k *kernel) Problem() engine.Problem { return k.problem }
 
-// Method names the sums over pairs, and that a backward pass follows for every record.
+// Method returns the name of the method for sums over pairs and states that one backward pass per record follows.
 func (k *kernel) Method() string {
 	if k.loss.PairClip > 0 {
 		return "direct, pairs clipped by products of factors of Jacobians, one backward pass per record"
@@ -165,7 +166,8 @@ func (k *kernel) Method() string {
 	return sums + ", " + pass
 }
 
-// steepest bounds the factor of a record's v before Network.Pull: Clip aside, that of Output.Unit.
+// steepest bounds the factor by which the output stage multiplies a record's v before Network.Pull, without the
+// factor of Clip. It is above 1 only for Output.Unit.
 func (k *kernel) steepest() float64 {
 	if k.loss.Model.Output.Unit {
 		return 1 / SmallestNorm
@@ -173,25 +175,26 @@ func (k *kernel) steepest() float64 {
 	return 1
 }
 
-// roundoff is engine.QueryBounds.Sum for all pairs. "Exact" is the sum of the pairs' terms for the
-// embeddings f_i, the norms and the Jacobians as they are computed: each is a function of its record and
-// theta alone, bit for bit, so such a term depends on its two records and theta alone, and it obeys
+// roundoff is engine.QueryBounds.Sum for all pairs. Here "exact" means the sum of the pairs' terms for the
+// embeddings f_i, the norms and the Jacobians as they are computed. Each of these is a function of its record
+// and theta alone, bit for bit. So a term depends on its two records and theta alone, and the term obeys
 // Constants (docs/theory.md#networks).
 //
-// Proof. Let T = 2 N (N - 1) A bound sum_i a_i ||V_i||, a_i the weights of rows, and C the clipping norm. (1) The
-// computed V_i are within E of theirs, in sum over i, and the matrices q_i J_i^T P_i of step 3 have
-// norms of at most C, q_i being the scale over the stage's factor: C E. (2) Before Pull, v is
-// q_i (v - g (g.v)/r) with ||g||^2 <= r up to roundings: at most DotDepth(m) + 12 roundings of numbers
-// whose absolute values have a norm of at most 2 q_i ||v||, and ||J_i|| q_i <= C. (3) A product of Pull is
-// rounded Depth times, once for each block of a chunk and once for each level of the tree of chunks,
-// and the absolute values of the products have norms of at most (Size + PerNorm ||J_i||) q_i ||V_i||.
-// Each line is raised for the errors of the others. QED
+// Proof. Let a_i be the weights of rows, and let T = 2 N (N - 1) A, which bounds sum_i a_i ||V_i||. Let C be the
+// clipping norm. Let q_i be the scale over the stage's factor. (1) The computed V_i are within E of the exact
+// V_i, in sum over i. The matrices q_i J_i^T P_i of step 3 have norms of at most C. This gives an error of at
+// most C E. (2) Before Pull, v is q_i (v - g (g.v)/r) with ||g||^2 <= r up to roundings. Computing v takes at
+// most DotDepth(m) + 12 roundings of numbers whose absolute values have a norm of at most 2 q_i ||v||, and
+// ||J_i|| q_i <= C. (3) A product of Pull is rounded Depth times, once for each block of a chunk and once for
+// each level of the tree of chunks. The absolute values of the products have norms of at most (Size + PerNorm
+// ||J_i||) q_i ||V_i||. Each line is raised for the errors of the other lines. QED
 //
-// With PairClip: the terms come from clippedPairs for the computed coefficients and factors q_ij. V_i is a sum of
-// fewer products than rows and stripes, and Size times the steepest stage bounds ||J_i||: (1) and (2) with
-// that for C, and E = gamma(rows + clipStripes + 12) 2 T, since a difference of embeddings is two products.
+// With PairClip, the terms come from clippedPairs for the computed coefficients and factors q_ij. V_i is a sum of
+// fewer products than there are rows and stripes, and Size times the steepest stage bounds ||J_i||. So (1) and
+// (2) hold with this bound in the place of C and with E = gamma(rows + clipStripes + 12) 2 T, since a difference
+// of embeddings is two products.
 //
-// With an Accelerator (3) has no blocks, and what it rounds to its grid comes to it.
+// With an Accelerator, (3) has no blocks, and the roundings of the accelerator to its grid are added.
 func (k *kernel) roundoff() float64 {
 	limit, sums, total := k.sizes()
 	stage := engine.Gamma(kernels.DotDepth(k.dim)+12) * 2 * limit * total
@@ -203,7 +206,7 @@ func (k *kernel) roundoff() float64 {
 	return (limit*sums+stage+back+k.grid)*1.01 + tiny*k.pull.Tiny*(1+total)
 }
 
-// sizes are C, E and T, with the errors of the V_i, of the proof of roundoff.
+// sizes returns C, E and T of the proof of roundoff, with the errors of the V_i included.
 func (k *kernel) sizes() (limit, sums, total float64) {
 	n, limit := float64(k.problem.N), k.loss.Clip*up
 	if k.loss.PairClip > 0 {
@@ -269,7 +272,7 @@ func (k *kernel) seconds() float64 {
 	return records + n*n/2*pair*1e-9
 }
 
-// slopeTime is nsFormula, but for the logistic loss.
+// slopeTime is nsFormula, except for the logistic loss, where it is 0.
 func slopeTime(of engine.Scalar) float64 {
 	if _, ok := of.(engine.Logistic); ok {
 		return 0

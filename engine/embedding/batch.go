@@ -7,13 +7,13 @@ import (
 	"dyad/kernels"
 )
 
-// steepest keeps products with numbers that underflow below 2^-800: a term has fewer than 2^40 of them.
+// steepest keeps products with numbers that underflow below 2^-800. A term has fewer than 2^40 such products.
 const steepest = 0x1p200
 
-// Batch computes what sums over the cosines f_i.f_j of a batch of records are made of: their embeddings, bounds of the
-// norms of the gradients of the cosines, and J_1^T v_1 + ... + J_n^T v_n. Embeddings and bounds are functions of one or two
-// records and theta alone, bit for bit, by the promises of Network and with the plain kernels, whose bits are the same on
-// every machine. Cosine and Length may be called from several goroutines; everything else is used from one at a time.
+// Batch computes the embeddings of a batch of records, bounds of the norms of the gradients of the cosines f_i.f_j, and the
+// sums J_1^T v_1 + ... + J_n^T v_n. Embeddings and bounds are functions of one or two records and theta alone, bit for bit.
+// This follows from the promises of Network and from the plain kernels, whose bits are the same on every machine. Cosine
+// and Length may be called from several goroutines. All other methods are used from one goroutine at a time.
 type Batch struct {
 	pass    *modelPass
 	model   Model
@@ -29,9 +29,10 @@ type Batch struct {
 	norms   []float64
 }
 
-// NewBatch returns what computes the model for records of at most norm. Errors: the model cannot be trained, or its outputs
-// are not of unit length (Output.Unit). The norms of gradients are known by factors for an MLP with at most one hidden layer, of at
-// most 8192 inputs and units, and are bounded by those of Jacobians for other networks.
+// NewBatch returns a Batch of the model for records of norm at most norm. It returns an error if the model cannot be
+// trained or its outputs are not of unit length (Output.Unit). For an MLP with at most one hidden layer and at most 8192
+// inputs and units, the norms of gradients are computed from factors. For other networks they are bounded by the norms of
+// the Jacobians.
 func (m Model) NewBatch(norm float64) (*Batch, error) {
 	pass, err := m.plainPass()
 	switch {
@@ -47,8 +48,9 @@ func (m Model) NewBatch(norm float64) (*Batch, error) {
 // Set takes theta, which must not change until the next Set.
 func (b *Batch) Set(theta []float64) { b.pass.Set(theta) }
 
-// Embed takes the n records in the rows of x (n x d), which must not change until the next Embed, and says which are
-// usable: those that are finite, with a finite Jacobian, and without factors one of a norm of at most 2^200. Length and Pull are undefined if a record is not usable.
+// Embed computes the n records in the rows of x (n x d) and reports which are usable. x must not change until the next
+// Embed. A record is usable if its embedding and its Jacobian are finite. Without factors, the norm of its Jacobian must
+// also be at most 2^200. Length and Pull are undefined if a record is not usable.
 func (b *Batch) Embed(x []float64, n int) []bool {
 	if n > b.room {
 		b.room = n
@@ -72,17 +74,17 @@ func (b *Batch) Embed(x []float64, n int) []bool {
 	return b.usable[:n]
 }
 
-// Embedding is f_i, read-only.
+// Embedding returns f_i. The caller must not change it.
 func (b *Batch) Embedding(i int) []float64 { return b.f[i*b.m:][:b.m] }
 
-// Cosine is the computed f_i.f_j, clamped to [-1, 1]; it has the same bits for i and j exchanged.
+// Cosine returns the computed f_i.f_j, clamped to [-1, 1]. It returns the same bits if i and j are exchanged.
 func (b *Batch) Cosine(i, j int) float64 {
 	return kernels.Clamp(dot(b.Embedding(i), b.Embedding(j)), -1, 1)
 }
 
-// Length is at least the norm of the gradient of f_i.f_j in theta, J_i^T f_j + J_j^T f_i, for the embeddings and Jacobians as
-// computed (docs/theory.md#networks). It has the same bits for i and j exchanged. Without factors it is ||J_i|| + ||J_j||, as embeddings
-// have a norm of at most 1 and a rounding.
+// Length returns at least the norm of the gradient of f_i.f_j in theta, J_i^T f_j + J_j^T f_i, for the embeddings and
+// Jacobians as computed (docs/theory.md#networks). It returns the same bits if i and j are exchanged. Without factors it is
+// ||J_i|| + ||J_j||, since embeddings have norm at most 1 up to a rounding.
 func (b *Batch) Length(i, j int) float64 {
 	if !b.exact {
 		return (b.bounds[i] + b.bounds[j]) * (1 + 0x1p-40)
@@ -101,13 +103,16 @@ func (b *Batch) Pull(grad, v []float64) {
 	}
 }
 
-// BatchError bounds the distance of a Pull into zeros from the exact sum of J_i^T v'_i over at most n records of at most
-// norm, for theta in the balls and v' with sum_i ||v'_i|| <= total and sum_i ||v_i - v'_i|| <= off. Without factors the
-// sums of ||J_i|| ||v'_i|| and ||J_i|| ||v_i - v'_i|| are also at most clip total and clip off.
+// BatchError bounds the error of a Pull into zeros: its distance from the exact sum of J_i^T v'_i over at most n records
+// of norm at most norm. The bound holds for theta in the balls and v' with sum_i ||v'_i|| <= total and sum_i ||v_i -
+// v'_i|| <= off. Without factors, the sums of ||J_i|| ||v'_i|| and ||J_i|| ||v_i - v'_i|| must also be at most clip
+// total and clip off.
 //
-// Proof. ||J_i|| of an MLP is at most the Size of PullError times the steepest slope of the stage, 1/SmallestNorm, which gives
-// the first line; of another network Size is not that, but each line is a sum of products of Size/SmallestNorm or ||J_i|| with norms of v, so
-// that clip bounds the second part; what underflows in v, times at most 2^200, is below 2^-50 of the rest for clips from 2^-100. (2) and (3) are as in kernel.roundoff, with one addition to grad for each block. QED
+// Proof. ||J_i|| of an MLP is at most the Size of PullError times the steepest slope of the stage, 1/SmallestNorm. This
+// gives the first line. For other networks Size does not bound ||J_i||. But each line is a sum of products of
+// Size/SmallestNorm or ||J_i|| with norms of v, so clip bounds the second part. The numbers that underflow in v, times at
+// most 2^200, are below 2^-50 of the other errors for clips from 2^-100. (2) and (3) are as in kernel.roundoff, with one
+// addition to grad for each block. QED
 func (m Model) BatchError(norm float64, n int, total, off, clip float64) float64 {
 	pull := m.Network.PullError(norm)
 	_, dim := m.Dims()

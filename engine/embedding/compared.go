@@ -9,11 +9,12 @@ const (
 	ByContrastive = "contrastive" // ||f - f'||^2/2 for equal labels, else max(0, 1 - ||f - f'||)^2/2, ||f|| <= 1
 )
 
-// scoreRange is the ball to which the score of a network is projected if it is no MLP, whose range is proved: a logistic loss of
-// scores that far apart has a slope of 1e-14.
+// scoreRange is the radius of the ball to which the score of a network is projected if the network is not an MLP. The range
+// of an MLP is proved. A logistic loss of scores with this distance has a slope of 1e-14.
 const scoreRange = 16
 
-// OutputOf is the stage of a network whose embeddings are compared in one of these ways, "" for scores.
+// OutputOf returns the output stage of a network whose embeddings are compared by ByCosine, ByDistance or
+// ByContrastive. If how is "", the network computes scores.
 func OutputOf(net Network, how string) (o Output) {
 	switch {
 	case how == ByCosine:
@@ -28,7 +29,8 @@ func OutputOf(net Network, how string) (o Output) {
 	return o
 }
 
-// PairLossOf is phi of embeddings that are compared in one of these ways, "" for scores.
+// PairLossOf returns the loss phi of embeddings that are compared by ByCosine, ByDistance or ByContrastive. If
+// how is "", it returns a Score loss.
 func PairLossOf(how string, phi engine.Scalar) PairLoss {
 	switch how {
 	case ByCosine:

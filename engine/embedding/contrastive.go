@@ -9,29 +9,30 @@ import (
 
 // Contrastive is the contrastive loss of [Li20] equation 7, with D = ||f - f'||,
 //
-//	D^2/2 for equal labels or classes,   max(0, Margin - D)^2/2 for others,
+//	D^2/2 for equal labels or classes,   max(0, Margin - D)^2/2 for others.
 //
-// and the mean of it over all k(k-1)/2 pairs of a tuple. The gradient is taken as 0 at D = 0
-// (docs/theory.md#pair-clipping).
+// The loss of a tuple is the mean of this loss over all k(k-1)/2 pairs of the tuple. The gradient is taken as 0
+// at D = 0 (docs/theory.md#pair-clipping).
 type Contrastive struct {
-	Margin float64 // m > 0, public
+	// Margin is m, which must be positive. It is public.
+	Margin float64
 }
 
 // Name returns "contrastive".
 func (Contrastive) Name() string { return "contrastive" }
 
-// Parameter is the margin.
+// Parameter returns the name "margin" and the margin.
 func (l Contrastive) Parameter() (string, float64) { return "margin", l.Margin }
 
-// Definition is the formula.
+// Definition returns the formula.
 func (l Contrastive) Definition() string {
 	return fmt.Sprintf("||f - f'||^2/2 for equal labels, else max(0, %g - ||f - f'||)^2/2", l.Margin)
 }
 
-// Link is the squared distance.
+// Link returns SquaredDistance.
 func (Contrastive) Link() Link { return SquaredDistance }
 
-// Bounds has A = max(2 reach, Margin).
+// Bounds returns bounds with A = max(2 reach, Margin).
 func (l Contrastive) Bounds(_ engine.Bounds, reach float64, _ int) (PairBounds, error) {
 	if !(l.Margin > 0) || math.IsInf(l.Margin, 0) {
 		return PairBounds{}, fmt.Errorf("embedding: Contrastive.Margin is %v, must be positive and finite", l.Margin)
@@ -41,7 +42,7 @@ func (l Contrastive) Bounds(_ engine.Bounds, reach float64, _ int) (PairBounds, 
 
 func (Contrastive) scalar(engine.Bounds, float64) (engine.Scalar, float64) { return nil, 0 }
 
-// Phi is the loss.
+// Phi returns the loss.
 func (l Contrastive) Phi(square, y, yp float64) float64 {
 	if y == yp {
 		return square / 2
@@ -49,10 +50,11 @@ func (l Contrastive) Phi(square, y, yp float64) float64 {
 	return l.value(square, false)
 }
 
-// DPhi is 1/2 for equal labels, and (D - m)/(2 D) for others of a distance D < m.
+// DPhi returns the derivative: 1/2 for equal labels, (D - m)/(2 D) for different labels with a distance D < m,
+// and 0 for larger distances.
 func (l Contrastive) DPhi(square, y, yp float64) float64 { return l.slope(0.5, square, y == yp) }
 
-// Coefficient is what f - f' is multiplied by, for a squared distance.
+// Coefficient returns the factor of f - f' in the gradient, given the squared distance.
 func (l Contrastive) Coefficient(square float64, same bool) float64 { return l.slope(1, square, same) }
 
 func (l Contrastive) value(square float64, same bool) float64 {
@@ -63,7 +65,7 @@ func (l Contrastive) value(square float64, same bool) float64 {
 	return d * d / 2
 }
 
-// slope is twice the weight times the derivative in the squared distance.
+// slope returns twice the weight times the derivative of the loss in the squared distance.
 func (l Contrastive) slope(weight, square float64, same bool) float64 {
 	if same {
 		return weight
@@ -75,7 +77,7 @@ func (l Contrastive) slope(weight, square float64, same bool) float64 {
 	return weight * (d - l.Margin) / d
 }
 
-// Value is the mean over the pairs of a tuple.
+// Value returns the mean loss over the pairs of a tuple.
 func (l Contrastive) Value(q []float64, classes []int32) float64 {
 	sum, k := 0.0, len(classes)
 	for i := range k {
@@ -86,7 +88,7 @@ func (l Contrastive) Value(q []float64, classes []int32) float64 {
 	return sum / (float64(k) * float64(k-1) / 2)
 }
 
-// Slopes adds those of the mean.
+// Slopes adds the derivatives of Value in the squared distances q to c.
 func (l Contrastive) Slopes(c, q []float64, classes []int32) {
 	k := len(classes)
 	each := 1 / (float64(k) * float64(k-1))
@@ -97,9 +99,9 @@ func (l Contrastive) Slopes(c, q []float64, classes []int32) {
 	}
 }
 
-// GradientBound is max(4 R^2 ||W||, 2 R m k): for L1 with ||W|| the largest column sum of
-// |W| and k = sqrt d', for L2 with the Frobenius norm of W, which bounds its operator norm,
-// and k = 1. Proof: docs/theory.md#pair-bounds.
+// GradientBound returns max(4 R^2 ||W||, 2 R m k). For L1, ||W|| is the largest column sum of |W| and k = sqrt
+// d'. For L2, ||W|| is the Frobenius norm of W, which bounds its operator norm, and k = 1. The proof is in
+// docs/theory.md#pair-bounds.
 func (l Contrastive) GradientBound(w []float64, d int, norm Norm, bound float64) float64 {
 	size, k := 0.0, 1.0
 	if norm == L2 {

@@ -56,13 +56,13 @@ func (b layerBalls) Start() []float64 { return b.start() }
 // StartNorm is the radius.
 func (b layerBalls) StartNorm() float64 { return b.radius() }
 
-// Project projects every layer. A layer that is not finite becomes 0, and never fails.
+// Project projects every layer to its ball. A layer that is not finite becomes 0. Project never fails.
 func (b layerBalls) Project(w []float64, _ float64) error {
 	projectLayers(b.layers, w)
 	return nil
 }
 
-// ProjectError adds up those of the balls.
+// ProjectError returns the sum of the errors of the balls.
 func (b layerBalls) ProjectError(float64) float64 {
 	var sum float64
 	for _, l := range b.layers {

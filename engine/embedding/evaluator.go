@@ -9,8 +9,8 @@ import (
 	"dyad/internal/tasks"
 )
 
-// evaluator holds records and, for n rows, 2 n (m + 1) numbers, the scratch space of sums over pairs and
-// partial sums of parameters.
+// evaluator holds records, the scratch space of sums over pairs and the partial sums of parameters. For n rows
+// the scratch space has 2 n (m + 1) numbers.
 type evaluator struct {
 	*kernel
 	records  *engine.Records
@@ -25,7 +25,7 @@ type evaluator struct {
 	work        []worker
 }
 
-// worker is what one goroutine needs.
+// worker is the scratch space of one goroutine.
 type worker struct {
 	pass  *modelPass
 	x     []float64 // BlockRows x d, for rows that are not dense
@@ -98,7 +98,7 @@ func (e *evaluator) start() {
 	}
 }
 
-// chunk returns the rows of a chunk: a multiple of BlockRows, but for the last one.
+// chunk returns the rows of a chunk. Their number is a multiple of BlockRows, except in the last chunk.
 func (e *evaluator) chunk(i int) (from, to int) {
 	n := e.records.Len()
 	blocks := (n + BlockRows - 1) / BlockRows
@@ -156,8 +156,8 @@ func (e *evaluator) sumPairs(ctx context.Context) error {
 	return e.embedded.Sum(ctx, e.v, e.f)
 }
 
-// embed is step 1 for a block. A record whose embedding or Jacobian is not finite has the embedding 0 and
-// the scale 0.
+// embed computes step 1 for a block. A record whose embedding or Jacobian is not finite gets the embedding 0
+// and the scale 0.
 func (e *evaluator) embed(w *worker, _, from, count int) {
 	f := e.f[from*e.dim:][:count*e.dim]
 	var x []float64
@@ -176,8 +176,8 @@ func (e *evaluator) embed(w *worker, _, from, count int) {
 	}
 }
 
-// pullBlock is step 3 for a block. Runs of records with a scale are pulled together, so that numbers that
-// are not finite multiply nothing.
+// pullBlock computes step 3 for a block. Runs of records with a scale are pulled together, so numbers that are
+// not finite multiply nothing.
 func (e *evaluator) pullBlock(w *worker, chunk, from, count int) {
 	d := e.problem.D
 	x := e.records.Rows(w.x, from, count)
@@ -196,7 +196,7 @@ func (e *evaluator) pullBlock(w *worker, chunk, from, count int) {
 	add(e.partial[chunk*len(w.sum):][:len(w.sum)], w.sum)
 }
 
-// eachBlock runs step for every block, the blocks of a chunk in order by one worker.
+// eachBlock runs step for every block. One worker runs the blocks of a chunk, in their order.
 func (e *evaluator) eachBlock(ctx context.Context, step func(w *worker, chunk, from, count int)) error {
 	return e.jobs(ctx, e.chunks, func(worker, chunk int) {
 		for from, to := e.chunk(chunk); from < to && ctx.Err() == nil; from += BlockRows {
@@ -205,7 +205,7 @@ func (e *evaluator) eachBlock(ctx context.Context, step func(w *worker, chunk, f
 	})
 }
 
-// jobs runs work for every job, by as many goroutines as there are workers.
+// jobs runs work for every job, on as many goroutines as there are workers.
 func (e *evaluator) jobs(ctx context.Context, count int, work func(worker, job int)) error {
 	return tasks.Each(ctx, len(e.work), count, work)
 }

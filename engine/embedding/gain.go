@@ -2,8 +2,8 @@ package embedding
 
 import "math"
 
-// UsualClip is a public clipping norm for networks with these hidden layers: about the norm of the Jacobian in the last layer
-// where units are in their linear range, neither small nor saturated.
+// UsualClip returns a public clipping norm for networks with these hidden layers. It is about the norm of the Jacobian in
+// the last layer if the units are in their linear range, neither small nor saturated.
 func UsualClip(hidden []int) float64 {
 	if len(hidden) == 0 {
 		return 1
@@ -11,7 +11,7 @@ func UsualClip(hidden []int) float64 {
 	return math.Sqrt(float64(hidden[len(hidden)-1]) / 2)
 }
 
-// NewMLPWith is NewMLP of an activation by its name, with the balls of a gain.
+// NewMLPWith returns NewMLP for an activation given by name, with radii for the gain from RadiiFor.
 func NewMLPWith(in int, hidden []int, out int, activation string, gain float64) (n MLP, err error) {
 	n = MLP{In: in, Hidden: hidden, Out: out}
 	if n.Activation, err = ParseActivation(activation); err != nil {
@@ -21,8 +21,8 @@ func NewMLPWith(in int, hidden []int, out int, activation string, gain float64) 
 	return NewMLP(n)
 }
 
-// scaling is the factor of the first hidden layer for a gain: records have norm up to 1, so that a weight of variance 1/In gives
-// numbers of size 1/sqrt(In), and the gain is the size that is wanted.
+// scaling is the factor of the weights of the first hidden layer for a gain. Records have norm at most 1, so weights of
+// variance 1/In give numbers of size 1/sqrt(In). The gain is the wanted size of these numbers.
 func (n MLP) scaling(gain float64) float64 {
 	if len(n.Hidden) == 0 {
 		return 1
@@ -30,7 +30,7 @@ func (n MLP) scaling(gain float64) float64 {
 	return gain * math.Sqrt(float64(n.In))
 }
 
-// RadiiFor are twice the norms that StartWith's layers have on average.
+// RadiiFor returns radii that are twice the average norms of the layers that StartWith draws.
 func (n MLP) RadiiFor(gain float64) (radii []float64) {
 	for _, l := range n.Layers() {
 		radii = append(radii, 2*math.Sqrt(float64(l.Rows)))
@@ -39,7 +39,7 @@ func (n MLP) RadiiFor(gain float64) (radii []float64) {
 	return radii
 }
 
-// StartWith is Start with a first hidden layer whose numbers have about the size gain.
+// StartWith is Start with a first hidden layer whose outputs have about the size gain.
 func (n MLP) StartWith(gain float64, seed uint64) []float64 {
 	theta, scale := n.Start(seed), n.scaling(gain)
 	for k := range theta[:n.Layers()[0].Len()] {
@@ -48,7 +48,7 @@ func (n MLP) StartWith(gain float64, seed uint64) []float64 {
 	return theta
 }
 
-// StartWith is the start of the network, with a gain if it is an MLP.
+// StartWith returns the start of the network. If the network is an MLP, the gain applies; other networks ignore it.
 func (m Model) StartWith(gain float64, seed uint64) []float64 {
 	if n, ok := m.Network.(MLP); ok {
 		return n.StartWith(gain, seed)

@@ -26,8 +26,8 @@ type Gradients struct {
 	origin  []float64   // rows zeros: v is W dx less this
 }
 
-// NewGradients returns sums over data for a matrix of rows x Dim. workers < 1 means 1;
-// it changes the time, never the result.
+// NewGradients returns a Gradients over data for a matrix of rows x Dim. If workers is below 1, one worker is
+// used; workers changes the time, never the result.
 func NewGradients(data *Data, loss ListLoss, rows, workers int) (*Gradients, error) {
 	if loss == nil || rows < 1 || rows > 1<<20 {
 		return nil, fmt.Errorf("embedding: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
@@ -43,30 +43,29 @@ func NewGradients(data *Data, loss ListLoss, rows, workers int) (*Gradients, err
 	return g, nil
 }
 
-// Len is the number of entries of W.
+// Len returns the number of entries of W.
 func (g *Gradients) Len() int { return g.rows * g.data.d }
 
-// Clip selects the clipped terms.
+// Clip selects how gradients are clipped.
 type Clip int
 
 // The ways to clip.
 const (
 	// WholeMatrix clips the entrywise norm of the gradient.
 	WholeMatrix Clip = iota
-	// RowByRow clips every row of the gradient by itself, as [Li20] Algorithm 1 does: the
-	// whole has then up to rows times the clip in the L1 norm (docs/theory.md#pair-clipping).
+	// RowByRow clips every row of the gradient separately, as [Li20] Algorithm 1 does. The L1 norm of the whole
+	// gradient is then at most rows times the clip (docs/theory.md#pair-clipping).
 	RowByRow
 )
 
-// Sum sets dst to the sum over the pairs listed of
+// Sum sets dst to the sum over the listed pairs of
 //
 //	grad l(W; pair) / max(1, ||grad l(W; pair)||/clip)
 //
-// with the norm of the data, for WholeMatrix; for RowByRow the same for every row. w
-// and dst are row-major, rows x Dim. Each term is a function of its own pair, w and
-// clip, and the exact term for the computed slope has norm at most clip, or each row of
-// it; SumError bounds what the summation adds. A gradient that overflows counts as
-// zero. When ctx is done it returns ctx.Err().
+// with the norm of the data, for WholeMatrix. For RowByRow every row of the gradient is clipped to this norm
+// instead. w and dst are row-major, rows x Dim. Each term is a function of its own pair, w and clip. The exact
+// term for the computed slope (for RowByRow, each row of the term) has norm at most clip. SumError bounds the
+// error of the summation. A gradient that overflows counts as zero. When ctx is done, Sum returns ctx.Err().
 func (g *Gradients) Sum(ctx context.Context, dst, w []float64, pairs []int32, clip float64, how Clip) error {
 	chunks := (len(pairs) + chunkPairs - 1) / chunkPairs
 	g.partial = grow(g.partial, chunks*g.Len())
@@ -85,12 +84,12 @@ func (g *Gradients) Sum(ctx context.Context, dst, w []float64, pairs []int32, cl
 	return err
 }
 
-// add adds one clipped gradient: c dx^T has entrywise norm ||c|| ||dx|| in both norms.
+// add adds one clipped gradient. The matrix c dx^T has the entrywise norm ||c|| ||dx||, both for L1 and for L2.
 //
-// Clipping: the computed product n of the computed norms has a relative error below
-// (rows + d + 18) 2^-53. Terms are scaled whenever n exceeds clip times 1 - slack,
-// with slack (rows + d + 16) 2^-51, and then to the norm clip (1 - slack) with four
-// roundings a coefficient; so their exact norm is at most clip in both cases.
+// Clipping: the computed product n of the computed norms has a relative error below (rows + d + 18) 2^-53.
+// Terms are scaled whenever n exceeds clip times 1 - slack, with slack (rows + d + 16) 2^-51. They are scaled
+// to the norm clip (1 - slack) with four roundings a coefficient. So the exact norm of a term is at most clip
+// whether or not it is scaled.
 func (g *Gradients) add(sum, w, scratch []float64, i int32, clip float64, how Clip) {
 	d := g.data.d
 	p := g.data.graph.Pairs()[i]
@@ -132,22 +131,21 @@ func (g *Gradients) add(sum, w, scratch []float64, i int32, clip float64, how Cl
 	}
 }
 
-// SumError bounds, in the norm of the data, the distance between the computed Sum of a
-// batch of pairs and the sum of its exact terms, whose norms are at most clip (for
-// RowByRow pass rows times the clip), for every data set and every w.
+// SumError bounds, in the norm of the data, the distance between the computed Sum of a batch of pairs and the
+// sum of its exact terms. The norms of the terms are at most clip; for RowByRow pass rows times the clip. The
+// bound holds for every data set and every w.
 //
-// Proof. A product takes part in at most k = chunkPairs + 2 + ceil(log2 chunks)
-// roundings, itself and the scaling included, so entry e is off by at most gamma(k)
-// sum_j |term_j,e|; the norm of the vector of these sums is at most the sum of the
-// norms of the terms, batch clip. Underflow adds less than 2^-1020 a product. QED
+// Proof. A product takes part in at most k = chunkPairs + 2 + ceil(log2 chunks) roundings, including its own
+// rounding and the scaling. So the error of entry e is at most gamma(k) sum_j |term_j,e|. The norm of the
+// vector of these sums is at most the sum of the norms of the terms, which is at most batch clip. Underflow
+// adds less than 2^-1020 a product. QED
 func SumError(rows, dim, batch int, clip float64) float64 {
 	chunks := (batch + chunkPairs - 1) / chunkPairs
 	k := chunkPairs + 2 + bits.Len(uint(chunks))
 	return engine.Gamma(k)*float64(batch)*clip*(1+0x1p-40) + float64(batch)*float64(rows)*float64(dim)*0x1p-1020
 }
 
-// Objective is the mean loss over all pairs: a diagnostic for public data, not a
-// release.
+// Objective returns the mean loss over all pairs. It is a diagnostic for public data and is not private.
 func (g *Gradients) Objective(w []float64) float64 {
 	d, sum := g.data.d, 0.0
 	v := make([]float64, g.rows)

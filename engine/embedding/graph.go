@@ -7,19 +7,20 @@ import (
 	"dyad/kernels"
 )
 
-// graphNetwork is a Graph as a Network. Its Jacobians are those that the tape computes, entry by entry, so
-// that nothing needs to be known of how the tape rounds; J^T v is computed from them here.
+// graphNetwork is a Graph as a Network. Its Jacobians are the Jacobians that the tape computes, entry by entry,
+// so its guarantees need no knowledge of how the tape rounds. J^T v is computed from these Jacobians here.
 type graphNetwork struct{ Graph }
 
-// NewGraph returns the Network of a graph. Its range is unknown, so the Model needs Output.Unit or Output.Within. A
-// gradient takes two Jacobians of every record, or three where a block of records has more numbers than are kept.
+// NewGraph returns the Network of a graph. The range of a graph is unknown, so the Model needs Output.Unit or
+// Output.Within. A gradient computes two Jacobians of every record, or three if the Jacobians of a block of records
+// do not fit into the memory that is kept.
 func NewGraph(g Graph) Network { return graphNetwork{g} }
 
-// Reach is +Inf: no bound is proved.
+// Reach returns +Inf because no bound is proved.
 func (graphNetwork) Reach(float64) float64 { return math.Inf(1) }
 
-// PullError implements Network: the products of entries of J_i and v_i have absolute values that form a
-// vector of norm at most ||J_i||_F ||v_i||, and are added one after the other.
+// PullError implements Network. The products of entries of J_i and v_i are added one after another. Their
+// absolute values form a vector of norm at most ||J_i||_F ||v_i||.
 func (g graphNetwork) PullError(float64) PullError {
 	_, m := g.Dims()
 	return PullError{Depth: BlockRows*m + 2, PerNorm: 1, Tiny: float64(Parameters(g)) * float64(BlockRows*m) * 0x1p-1000}
@@ -57,8 +58,8 @@ func (p *graphPass) Set(theta []float64) {
 	}
 }
 
-// each calls visit for the records of x, with p.g and p.jac set unless the tape failed. Rows that are held are not computed
-// again.
+// each calls visit for the records of x, with p.g and p.jac set unless the tape failed. Rows that are held in memory are
+// not computed again.
 func (p *graphPass) each(rows int, visit func(i int, failed bool)) {
 	for i := range rows {
 		if p.err == nil && (i < p.from || i >= p.to) {
@@ -80,7 +81,7 @@ func (p *graphPass) Embed(g, norms, x []float64, rows int) {
 	})
 }
 
-// Pull implements Pass. The Jacobian that it multiplies by has the bits of Embed's.
+// Pull implements Pass. The Jacobian that Pull multiplies by has the same bits as the Jacobian of Embed.
 func (p *graphPass) Pull(grad, v []float64, rows int) {
 	p.each(rows, func(i int, failed bool) {
 		if failed {
@@ -94,7 +95,7 @@ func (p *graphPass) Pull(grad, v []float64, rows int) {
 	})
 }
 
-// oneByOne makes Blocks of a Tape. It keeps the Jacobians of as many records as have maxPartials numbers.
+// oneByOne makes Blocks of a Tape. It keeps the Jacobians of as many records as fit into maxPartials numbers.
 type oneByOne struct {
 	Tape
 	d, m, size int

@@ -9,13 +9,13 @@ import (
 	"dyad/engine/pairgraph"
 )
 
-// Norm is a norm of vectors; of a matrix, that of its entries.
+// Norm is a norm of vectors. For a matrix it is the norm of the vector of all entries.
 type Norm int
 
 // The norms.
 const (
-	L1 Norm = iota + 1 // sum of absolute values, for Laplace noise
-	L2                 // Euclidean, Frobenius for matrices, for Gaussian and K-norm noise
+	L1 Norm = iota + 1 // the sum of absolute values, for Laplace noise
+	L2                 // the Euclidean norm (Frobenius norm of matrices), for Gaussian and K-norm noise
 )
 
 // String returns "l1" or "l2".
@@ -29,8 +29,8 @@ func (n Norm) String() string {
 	return "unknown"
 }
 
-// of is the norm of x as computed: its relative error is below (len(x)+8) 2^-53. It is
-// infinite or NaN if x is not finite.
+// of returns the norm of x as computed. The relative error is below (len(x)+8) 2^-53. The norm is infinite or
+// NaN if x is not finite.
 func (n Norm) of(x []float64) float64 {
 	sum := 0.0
 	if n == L1 {
@@ -45,7 +45,7 @@ func (n Norm) of(x []float64) float64 {
 	if sum >= 0x1p-900 && sum <= math.MaxFloat64 {
 		return math.Sqrt(sum)
 	}
-	// Squares underflowed or overflowed, or x is zero or not finite.
+	// The squares underflowed or overflowed, or x is zero or not finite.
 	largest := 0.0
 	for _, v := range x {
 		largest = max(largest, math.Abs(v))
@@ -60,8 +60,7 @@ func (n Norm) of(x []float64) float64 {
 	return largest * math.Sqrt(sum)
 }
 
-// Data are individuals with features, and labelled pairs of them. They are
-// immutable.
+// Data holds individuals with features, and labelled pairs of individuals. It is immutable.
 type Data struct {
 	graph  *pairgraph.Graph
 	labels []bool
@@ -71,11 +70,10 @@ type Data struct {
 	bound  float64
 }
 
-// NewData takes the features, row-major with d for each individual, and enforces the
-// public bound: a row of a larger norm is scaled down to it, a row that is not
-// finite becomes zero. labels[i] belongs to pair i: true for dissimilar pairs, or
-// for pairs whose first individual is preferred, as the loss says. It takes
-// ownership of x and labels.
+// NewData takes the features, row-major with d numbers for each individual, and enforces the public bound. A
+// row with a larger norm is scaled down to the bound. A row that is not finite becomes zero. labels[i] belongs
+// to pair i. It is true for a dissimilar pair or, for a preference loss, for a pair whose first individual is
+// preferred. NewData takes ownership of x and labels.
 func NewData(x []float64, d int, norm Norm, bound float64, g *pairgraph.Graph, labels []bool) (*Data, error) {
 	switch {
 	case d < 1 || len(x) != g.Len()*d:
@@ -98,9 +96,8 @@ func NewData(x []float64, d int, norm Norm, bound float64, g *pairgraph.Graph, l
 	return &Data{graph: g, labels: labels, x: x, d: d, norm: norm, bound: bound}, nil
 }
 
-// scaleTo divides x by max(1, ||x||_1/bound), so that its exact norm is at most bound
-// (the factor covers the roundings of sum, quotient and products); a row that is not
-// finite becomes zero.
+// scaleTo divides x by max(1, ||x||_1/bound), so that the exact norm of x is at most bound. The factor covers
+// the roundings of sum, quotient and products. A row that is not finite becomes zero.
 func scaleTo(x []float64, bound float64) {
 	sum := L1.of(x)
 	if !(sum <= math.MaxFloat64) {
@@ -125,19 +122,19 @@ func (data *Data) Copy() (x []float64, labels []bool) {
 // Graph returns the graph of the pairs.
 func (data *Data) Graph() *pairgraph.Graph { return data.graph }
 
-// Dim is the number of features.
+// Dim returns the number of features.
 func (data *Data) Dim() int { return data.d }
 
-// Norm returns the norm of the features' bound, and the bound.
+// Norm returns the norm in which the features are bounded, and the bound.
 func (data *Data) Norm() (Norm, float64) { return data.norm, data.bound }
 
-// Row is the features of an individual; the caller must not change it.
+// Row returns the features of an individual. The caller must not change them.
 func (data *Data) Row(v int) []float64 { return data.x[v*data.d : (v+1)*data.d] }
 
-// Label is the label of pair i.
+// Label returns the label of pair i.
 func (data *Data) Label(i int) bool { return data.labels[i] }
 
-// label is the label y of the first individual of pair i, for a LinkLoss; that of the second one is 0.
+// label is the label y of the first individual of pair i, for a LinkLoss. The label of the second individual is 0.
 func (data *Data) label(i int32) float64 {
 	if data.labels[i] {
 		return 1

@@ -9,21 +9,23 @@ import (
 	"dyad/internal/tasks"
 )
 
-// InfoNCE is a softmax loss of a whole batch of similar pairs (a_i, p_i), i = 1..m, with s the cosine of two embeddings
-// and t the temperature: the mean over anchors of
+// InfoNCE is a softmax loss of a whole batch of similar pairs (a_i, p_i), i = 1..m. Let s be the cosine of two
+// embeddings and t the temperature. The loss is the mean over anchors of
 //
 //	-log( exp(s(a_i, p_i)/t) / sum over j of exp(s(a_i, p_j)/t) )
 //
 // (van den Oord, Li and Vinyals 2018, equation 4, with the positives of other pairs as negatives). Symmetric is NT-Xent
-// (Chen, Kornblith, Norouzi and Hinton 2020, equation 1): every record of the 2m of a batch is an anchor, whose candidates
-// are the 2m - 1 others. Dissimilar pairs are in no batch. The release is a sum over anchors, Symmetric over half of them
-// in the mean: its divisor is public, and not m.
+// (Chen, Kornblith, Norouzi and Hinton 2020, equation 1): each of the 2m records of a batch is an anchor, and its
+// candidates are the other 2m - 1 records. Dissimilar pairs are in no batch. The release is a sum over anchors; for
+// Symmetric it is half the sum over all 2m anchors. The divisor of the release is a public number, not m.
 type InfoNCE struct {
-	Temperature float64 // t, 0.02 to 100, public
+	// Temperature is t, between 0.02 and 100. It is public.
+	Temperature float64
 	Symmetric   bool
 }
 
-// TermLossOf is the loss of terms of this name; an error if there is none.
+// TermLossOf returns the loss of terms with this name, or an error if the name is unknown. The margin is used
+// by contrastive and triplet losses, the temperature by npair, infonce and ntxent.
 func TermLossOf(name string, margin, temperature float64) (TermLoss, error) {
 	for _, l := range []TermLoss{
 		Contrastive{margin}, BradleyTerry{}, Triplet{margin}, NPair{temperature}, InfoNCE{Temperature: temperature}, InfoNCE{Temperature: temperature, Symmetric: true},
@@ -35,7 +37,7 @@ func TermLossOf(name string, margin, temperature float64) (TermLoss, error) {
 	return nil, fmt.Errorf("embedding: loss %q of pairs or tuples is unknown", name)
 }
 
-// The temperatures that logarithms and exponentials are far from overflow for.
+// Temperatures in this range keep logarithms and exponentials far from overflow.
 const (
 	leastTemperature = 0.02
 	mostTemperature  = 100
@@ -49,10 +51,10 @@ func (l InfoNCE) Name() string {
 	return "infonce"
 }
 
-// Parameter is the temperature.
+// Parameter returns the name "temperature" and the temperature.
 func (l InfoNCE) Parameter() (string, float64) { return "temperature", l.Temperature }
 
-// Check refuses temperatures outside of 0.02 to 100.
+// Check returns an error unless the temperature is between 0.02 and 100.
 func (l InfoNCE) Check() error {
 	if !(l.Temperature >= leastTemperature && l.Temperature <= mostTemperature) {
 		return fmt.Errorf("embedding: the temperature of a batch softmax is %v, want %g to %g", l.Temperature, leastTemperature, float64(mostTemperature))
@@ -60,7 +62,7 @@ func (l InfoNCE) Check() error {
 	return nil
 }
 
-// weight is what the row of an anchor is multiplied by.
+// weight is the factor of the row of an anchor.
 func (l InfoNCE) weight() float64 {
 	if l.Symmetric {
 		return 1 / (2 * l.Temperature)
@@ -81,8 +83,9 @@ type Softmax struct {
 	totals  []float64 // of rows: sums of exponentials
 }
 
-// NewSoftmax returns sums over data for a model with outputs of unit length. The norm of data must be L2. Errors: the
-// temperature, or a model that Model.NewBatch refuses. workers < 1 means 1; it changes the time, never the result.
+// NewSoftmax returns a Softmax over data for a model with outputs of unit length. It returns an error if the
+// temperature is out of range, if the norm of data is not L2, or if Model.NewBatch refuses the model. If workers is
+// below 1, one worker is used; workers changes the time, never the result.
 func NewSoftmax(data *Data, loss InfoNCE, model Model, workers int) (*Softmax, error) {
 	if err := loss.Check(); err != nil {
 		return nil, err
@@ -100,18 +103,19 @@ func NewSoftmax(data *Data, loss InfoNCE, model Model, workers int) (*Softmax, e
 	return &Softmax{data: data, loss: loss, model: model, workers: max(workers, 1), batch: batch}, nil
 }
 
-// Len is the number of parameters of the network.
+// Len returns the number of parameters of the network.
 func (s *Softmax) Len() int { return Parameters(s.model.Network) }
 
-// Sum sets dst to the sum over the similar pairs among members, which are numbers of pairs,
+// Sum sets dst to the sum over the similar pairs among members. The members are indices of pairs. The sum is
 //
 //	sum over anchors i and candidates j of C_ij g_ij,   C_ij = w (exp(s_ij/t)/sum_k exp(s_ik/t) - [j is the positive of i]),
 //	g_ij = grad s_ij min(1, clip/||grad s_ij||),
 //
-// w = 1/t, or 1/(2t) for NT-Xent. s_ij and the factor of g_ij are functions of the two records, theta and clip, so that one
-// pair more changes the sum by what privacy.SoftmaxSample certifies (docs/theory.md#batch-softmax); SoftmaxError bounds
-// what the summation adds. A pair with a record that is not finite counts as dissimilar. theta is in the balls of the
-// layers. When ctx is done it returns ctx.Err(). O(m^2 (dim + units + features)) operations and O(m) memory.
+// with w = 1/t, or 1/(2t) for NT-Xent. s_ij and the factor of g_ij are functions of the two records, theta and clip. So one
+// more pair changes the sum by at most the change that privacy.SoftmaxSample certifies (docs/theory.md#batch-softmax).
+// SoftmaxError bounds the error of the summation. A pair with a record that is not finite counts as dissimilar. theta must
+// be in the balls of the layers. When ctx is done, Sum returns ctx.Err(). It takes O(m^2 (dim + units + features))
+// operations and O(m) memory.
 func (s *Softmax) Sum(ctx context.Context, dst, theta []float64, members []int32, clip float64) error {
 	clear(dst)
 	if s.embed(theta, members) == 0 {
@@ -154,7 +158,7 @@ func (s *Softmax) rows() int {
 	return m
 }
 
-// embed takes the similar pairs among members, and returns their number.
+// embed computes the embeddings of the similar pairs among members and returns the number of these pairs.
 func (s *Softmax) embed(theta []float64, members []int32) int {
 	s.batch.Set(theta)
 	live := make([]int32, 0, len(members))
@@ -219,7 +223,7 @@ func (s *Softmax) sumTotals(ctx context.Context) error {
 	})
 }
 
-// coefficient is C_ij, 0 if j is not a candidate of i.
+// coefficient is C_ij, or 0 if j is not a candidate of i.
 func (s *Softmax) coefficient(i, j int) float64 {
 	if !s.candidate(i, j) {
 		return 0
@@ -241,8 +245,8 @@ func (s *Softmax) eachView(ctx context.Context, n int, do func(i int)) error {
 	})
 }
 
-// Objective is the loss of the similar pairs among members over their number, not clipped: a diagnostic for public data, not a
-// release. 0 without similar pairs.
+// Objective returns the loss of the similar pairs among members divided by their number, without clipping. It is a
+// diagnostic for public data and is not private. It returns 0 if there are no similar pairs.
 func (s *Softmax) Objective(theta []float64, members []int32) float64 {
 	if s.embed(theta, members) == 0 || s.sumTotals(context.Background()) != nil {
 		return 0
@@ -256,15 +260,16 @@ func (s *Softmax) Objective(theta []float64, members []int32) float64 {
 	return sum / float64(s.pairs)
 }
 
-// SoftmaxError bounds the distance between the computed Sum over at most `pairs` pairs of records of at most norm and the sum of
-// its terms C_ij g_ij, for every data set and every theta in the balls: C_ij those of the computed exponentials, and g_ij
-// those of the computed factors, embeddings and Jacobians.
+// SoftmaxError bounds the distance between the computed Sum and the sum of its terms C_ij g_ij, for at most `pairs` pairs
+// of records of norm at most norm. The bound holds for every data set and every theta in the balls. C_ij are computed from
+// the computed exponentials, and g_ij from the computed factors, embeddings and Jacobians.
 //
-// Proof. The coefficients of the anchors have absolute values of 2 m/t together, each a sum of up to 2m exponentials, a
-// quotient and fewer than 8 more roundings: they are off by gamma(2m + 12) 2 m/t, times clip, which bounds ||g_ij||.
-// The rest is the rounding of v_i = sum_j q_ij (C_ij + C_ji) f_j, of norms 2 (2 m/t) together, by at most 2m + 12
-// roundings a product, and the rounding of Pull (Model.BatchError). For a network that is no MLP q_ij <= clip/(||J_i|| +
-// ||J_j||), so that ||J_i|| ||v_i|| is at most clip times the sum over j of |C_ij + C_ji|. QED
+// Proof. The absolute values of the coefficients of all anchors sum to at most 2 m/t. Each coefficient is a sum of up to
+// 2m exponentials, a quotient and fewer than 8 more roundings. So the coefficients are off by at most gamma(2m + 12) 2
+// m/t in sum; this is multiplied by clip, which bounds ||g_ij||. Two errors remain. The first is the rounding of v_i =
+// sum_j q_ij (C_ij + C_ji) f_j by at most 2m + 12 roundings a product. The norms of the v_i sum to at most 2 (2 m/t).
+// The second is the rounding of Pull (Model.BatchError). For a network other than an MLP, q_ij <= clip/(||J_i|| +
+// ||J_j||), so ||J_i|| ||v_i|| is at most clip times the sum over j of |C_ij + C_ji|. QED
 func SoftmaxError(model Model, loss InfoNCE, norm float64, pairs int, clip float64) float64 {
 	const up = 1 + 0x1p-20
 	weight := 2 * float64(pairs) / loss.Temperature * up

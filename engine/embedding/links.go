@@ -2,61 +2,63 @@ package embedding
 
 import "dyad/engine"
 
-// TermLoss is a loss of terms: of pairs, tuples or batches of records, by what links their embeddings.
+// TermLoss is a loss of terms. A term is a pair, tuple or batch of records, and the loss depends on links
+// between the embeddings of these records.
 type TermLoss interface {
 	// Name identifies the loss in models and reports.
 	Name() string
-	// Parameter is its public parameter, which must be positive; "" if it has none.
+	// Parameter returns the name and value of the public parameter of the loss, which must be positive. The
+	// name is "" if the loss has no parameter.
 	Parameter() (name string, value float64)
 }
 
-// LinkLoss is phi of the link of two embeddings and of their labels.
+// LinkLoss is a function phi of the link u of two embeddings and of the labels of their records.
 type LinkLoss interface {
 	// Name identifies the loss, e.g. "bilinear-logistic".
 	Name() string
-	// Link is u.
+	// Link returns the kind of link that computes u.
 	Link() Link
-	// Phi is the loss at u.
+	// Phi returns the loss at u.
 	Phi(u, y, yp float64) float64
-	// DPhi is its derivative in u.
+	// DPhi returns the derivative of Phi in u.
 	DPhi(u, y, yp float64) float64
 }
 
-// PairLoss is a LinkLoss with proved bounds, for all pairs of records. The kinds are Score, Bilinear,
-// Distance and Contrastive; it is sealed, as every kind has its sums over all pairs in engine/cpu.
+// PairLoss is a LinkLoss with proved bounds, for all pairs of records. The kinds are Score, Bilinear, Distance
+// and Contrastive. The interface is sealed because engine/cpu implements the sums over all pairs of every kind.
 type PairLoss interface {
 	LinkLoss
-	// Definition is the formula, for reports.
+	// Definition returns the formula for reports.
 	Definition() string
-	// Bounds are proved for all embeddings of norm at most reach, of m numbers, and labels within b.
+	// Bounds returns bounds that are proved for all embeddings of m numbers with norm at most reach, and for
+	// all labels within b.
 	Bounds(b engine.Bounds, reach float64, m int) (PairBounds, error)
 
-	// scalar is phi of a margin and a bound of |margin|; nil for Contrastive.
+	// scalar returns phi as a function of a margin and a bound of |margin|. The function is nil for Contrastive.
 	scalar(b engine.Bounds, reach float64) (engine.Scalar, float64)
 }
 
-// ListLoss is a LinkLoss for listed pairs and a linear map W, Contrastive or BradleyTerry. It depends on v = W (x_a - x_b)
-// alone, so that its gradient is c (x_a - x_b)^T with a vector c. A pair with the label true has y = 1, y' = 0, another one
-// has y = y' = 0.
+// ListLoss is a LinkLoss for listed pairs and a linear map W: Contrastive or BradleyTerry. The loss depends on v = W (x_a -
+// x_b) alone, so its gradient is c (x_a - x_b)^T with a vector c. A pair with the label true has y = 1 and y' = 0. A pair
+// with the label false has y = y' = 0.
 type ListLoss interface {
 	TermLoss
 	LinkLoss
-	// GradientBound bounds the entrywise norm of the gradient over all pairs of
-	// individuals within the norm bound, at a W given by rows of length d. It is a
-	// function of public numbers only and lets clipping be tighter than a fixed
-	// bound; clipping, not this number, is what a guarantee rests on.
+	// GradientBound bounds the entrywise norm of the gradient over all pairs of individuals within the norm
+	// bound, at a W given by rows of length d. The bound is a function of public numbers only, so clipping may
+	// use it where it is tighter than a fixed clipping norm. Guarantees rest on the clipping, not on this
+	// bound.
 	GradientBound(w []float64, d int, norm Norm, bound float64) float64
 }
 
-// TupleLoss is a loss of k records that depends on their squared distances q and on
-// which of their classes are equal alone. Matrices are k x k and row-major; only the
-// entries i*k+j with i < j are read and written.
+// TupleLoss is a loss of k records. It depends only on their squared distances q and on which of their classes
+// are equal. Matrices are k x k and row-major. Only the entries i*k+j with i < j are read and written.
 //
-// A loss may divide by any number, the count of its terms included: the gradient of a
-// tuple is clipped as a whole after that.
+// A loss may divide by any number, including the number of its terms, because the gradient of a tuple is
+// clipped as a whole after the division.
 type TupleLoss interface {
 	TermLoss
-	// Value is the loss at q.
+	// Value returns the loss at q.
 	Value(q []float64, classes []int32) float64
 	// Slopes adds the derivatives of Value in q to c.
 	Slopes(c, q []float64, classes []int32)
@@ -66,8 +68,8 @@ type TupleLoss interface {
 type PairBounds struct {
 	// Slope is A: ||a|| <= A and ||b|| <= A for a = dl/df, b = dl/df'.
 	Slope float64
-	// Diameter is how far a term can move when one of its records is replaced, over the clipping norm of Jacobians: 4 A, or less
-	// where b = -a (docs/theory.md#networks).
+	// Diameter bounds how far a term can move when one of its records is replaced, divided by the clipping norm of
+	// Jacobians. It is 4 A, or less where b = -a (docs/theory.md#networks).
 	Diameter float64
 	// Origin is the source of the bounds of phi's slopes.
 	Origin engine.Origin
@@ -83,7 +85,7 @@ const (
 	SquaredDistance             // ||f - f'||^2
 )
 
-// Of is u.
+// Of returns the link u of f and fp.
 func (l Link) Of(f, fp []float64) float64 {
 	switch l {
 	case Difference:
@@ -94,7 +96,7 @@ func (l Link) Of(f, fp []float64) float64 {
 	return squaredDistance(f, fp)
 }
 
-// Pull sets a = c du/df and b = c du/df', which may overwrite f and f'.
+// Pull sets a = c du/df and b = c du/df'. The slices a and b may be f and f' themselves.
 func (l Link) Pull(a, b, f, fp []float64, c float64) {
 	switch l {
 	case Difference:

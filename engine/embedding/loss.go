@@ -10,33 +10,34 @@ import (
 )
 
 // Loss is the pair loss of a model, l(theta; z, z') = Pair(f_theta(x), f_theta(x'), y, y'), with clipped
-// Jacobians: what AddGrad adds is
+// Jacobians. AddGrad adds
 //
 //	s J^T a + s' J'^T b,   s = min(1, Clip/||J||_F),   J the Jacobian of f_theta at x
 //
-// It is an engine.Loss and an engine.ConstrainedLoss. The zero value is not valid.
+// Loss implements engine.Loss and engine.ConstrainedLoss. The zero value is not valid.
 type Loss struct {
 	Model Model
 	Pair  PairLoss
-	// Clip is C > 0, the clipping norm of Jacobians; it is public.
+	// Clip is C > 0, the clipping norm of Jacobians. It is public.
 	Clip float64
-	// Seed draws the start; Start is used instead if it is not nil, e.g. weights that were trained on
-	// public data. Both are public.
+	// Seed is the seed of the random start. If Start is not nil, e.g. weights trained on public data, Start is
+	// used instead. Both are public.
 	Seed  uint64
 	Start []float64
-	// PairClip > 0 clips the whole term of every pair to this norm instead, which is tighter and dearer: G =
-	// PairClip, Dg = 2 PairClip, and n^2 times the widths of the layers for an MLP (scores, or at most one
-	// hidden layer), else a backward pass for every pair. Clip is then ignored.
+	// PairClip is the clipping norm of whole terms. If it is above 0, the whole term of every pair is clipped
+	// to this norm, Jacobians are not clipped, and Clip is ignored. Then G = PairClip and Dg = 2 PairClip,
+	// which is tighter but costs more time. For an MLP with scores as output, or with at most one hidden layer,
+	// the time is n^2 times the widths of the layers. For other networks every pair needs a backward pass.
 	PairClip float64
 }
 
-// Radius bounds ||theta||: the smallest Problem.Radius for this loss.
+// Radius returns a bound of ||theta||. It is the smallest Problem.Radius for this loss.
 func (l Loss) Radius() float64 { return domainOf(l).radius() }
 
 // Score is the bipartite ranking loss phi((y - y')(f - f')) of a network with m = 1.
 type Score struct{ Of engine.Scalar }
 
-// Bilinear is phi(y y' f.f'): with Output.Unit the cosine.
+// Bilinear is phi(y y' f.f'). With Output.Unit, f.f' is the cosine.
 type Bilinear struct{ Of engine.Scalar }
 
 // Distance is phi(y y' (1 - ||f - f'||^2)).
@@ -47,7 +48,7 @@ var _ engine.ConstrainedLoss = Loss{}
 // Name joins the names of the pair loss and of the network.
 func (l Loss) Name() string { return l.Pair.Name() + " of " + l.Model.Network.Name() }
 
-// Definition is the formula of the pair loss, and what f is.
+// Definition returns the formula of the pair loss, the name of the network f and the clipping.
 func (l Loss) Definition() string {
 	clipped := fmt.Sprintf("Jacobians clipped to %g", l.Clip)
 	if l.PairClip > 0 {
@@ -56,14 +57,14 @@ func (l Loss) Definition() string {
 	return fmt.Sprintf("%s, f = %s, %s", l.Pair.Definition(), l.Model.Network.Name(), clipped)
 }
 
-// ParamDim is the number of parameters of the network.
+// ParamDim returns the number of parameters of the network.
 func (l Loss) ParamDim(int) int { return Parameters(l.Model.Network) }
 
-// Domain is the product of the balls of the layers.
+// Domain returns the product of the balls of the layers.
 func (l Loss) Domain(int, float64) engine.Domain { return domainOf(l) }
 
-// Constants are G = 2 A C, Dg = 4 A C or the smaller one of PairBounds, L = +Inf
-// (docs/theory.md#networks); with PairClip c they are G = c and Dg = 2c.
+// Constants returns G = 2 A C, Dg = 4 A C and L = +Inf (docs/theory.md#networks). If PairBounds.Diameter gives
+// a smaller Dg, it returns the smaller Dg. With PairClip c it returns G = c and Dg = 2c.
 func (l Loss) Constants(b engine.Bounds, radius float64) (engine.Constants, error) {
 	if err := l.validate(b, radius); err != nil {
 		return engine.Constants{}, err
@@ -109,7 +110,7 @@ func (l Loss) validate(b engine.Bounds, radius float64) error {
 	return nil
 }
 
-// Value is the loss of a pair at theta; NaN if theta does not fit.
+// Value returns the loss of a pair at theta, or NaN if theta does not fit the network.
 func (l Loss) Value(theta []float64, z, zp engine.Record) float64 {
 	f, fp, err := l.pair(theta, z, zp)
 	if err != nil {
@@ -126,8 +127,8 @@ func (l Loss) pair(theta []float64, z, zp engine.Record) (f, fp []float64, err e
 	return both[:m], both[m:], err
 }
 
-// AddGrad adds the term of a pair with clipped Jacobians, or with PairClip the gradient before it is
-// clipped, which the backend does.
+// AddGrad adds the term of a pair with clipped Jacobians. With PairClip it adds the gradient of the pair
+// without clipping; the backend clips the gradient.
 func (l Loss) AddGrad(dst, theta []float64, z, zp engine.Record) {
 	p, err := l.Model.plainPass()
 	if err != nil {
@@ -158,8 +159,8 @@ func (l Loss) AddGrad(dst, theta []float64, z, zp engine.Record) {
 	}
 }
 
-// scale is min(1, Clip/norm), rounded so that it times norm is at most Clip, for a norm of at least that
-// of the Jacobian; 0 for a record without a Jacobian, and 1 with PairClip.
+// scale is min(1, Clip/norm), rounded so that scale times norm is at most Clip. The norm must be at least the
+// norm of the Jacobian. scale is 0 for a record without a Jacobian, and 1 with PairClip.
 func (l Loss) scale(norm float64) float64 {
 	switch {
 	case !(norm <= math.MaxFloat64):

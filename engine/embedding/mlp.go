@@ -13,15 +13,16 @@ import (
 //
 //	g(x) = W_out h,   h = act(W x + b) of the layer before, h = x for the first,
 //
-// so a linear (low-rank) map without hidden layers. The last layer has no bias: it cancels in losses of
-// differences, where it would be noise alone.
+// which is a linear (low-rank) map if it has no hidden layers. The last layer has no bias. A bias would cancel
+// in losses of differences and would only add noise.
 type MLP struct {
-	In     int   // d
-	Hidden []int // units of the hidden layers, none to two
-	Out    int   // m
+	In     int   // the number d of features
+	Hidden []int // the numbers of units of the hidden layers, at most two
+	Out    int   // the dimension m of the output
 	// Activation is the activation of hidden layers; the zero value is Tanh.
 	Activation Activation
-	// Radii are the radii of the layers' balls, hidden layers first; nil means 2 sqrt(rows) of each.
+	// Radii are the radii of the layers' balls, with the hidden layers first. If it is nil, the radius of each
+	// layer is 2 sqrt(rows).
 	Radii []float64
 }
 
@@ -45,7 +46,7 @@ func (a Activation) String() string {
 	return "unknown"
 }
 
-// ParseActivation reads what String writes.
+// ParseActivation parses a name that String returns, "tanh" or "softplus".
 func ParseActivation(s string) (Activation, error) {
 	for a := Tanh; a <= Softplus; a++ {
 		if a.String() == s {
@@ -61,7 +62,7 @@ const (
 	maxInputs = 1 << 28
 )
 
-// NewMLP returns n after checking it.
+// NewMLP checks n and returns it.
 func NewMLP(n MLP) (MLP, error) {
 	switch {
 	case n.In < 1 || n.In > maxInputs || n.Out < 1 || n.Out > maxDim:
@@ -95,10 +96,10 @@ func (n MLP) Name() string {
 	return b.String()
 }
 
-// Dims are d and m.
+// Dims returns d, the number of features, and m, the dimension of the output.
 func (n MLP) Dims() (d, m int) { return n.In, n.Out }
 
-// Layers are the hidden layers and the last one.
+// Layers returns the hidden layers followed by the last layer.
 func (n MLP) Layers() []Layer {
 	layers := make([]Layer, 0, len(n.Hidden)+1)
 	in := n.In
@@ -116,11 +117,11 @@ func (n MLP) Layers() []Layer {
 	return layers
 }
 
-// roundings covers, as a factor, the relative errors of the sums of nonnegative numbers in bounds of a
-// network: sums of up to 2^28 terms.
+// roundings is a factor that covers the relative errors of sums of nonnegative numbers in the bounds of a
+// network. Such a sum has at most 2^28 terms.
 const roundings = 1 + 0x1p-20
 
-// inputs bounds the norm of what each layer multiplies, its bias included, for records of at most norm.
+// inputs bounds the norm of the input of each layer, including the 1 of its bias, for records of norm at most norm.
 //
 // |tanh z| <= min(1, |z|), 0 <= log(1 + e^z) <= log 2 + |z|, and both derivatives are in [0, 1].
 func (n MLP) inputs(norm float64) []float64 {
@@ -141,7 +142,7 @@ func (n MLP) inputs(norm float64) []float64 {
 	return all
 }
 
-// Reach is the product of the last layer's radius and its input.
+// Reach returns the product of the last layer's radius and the bound of its input.
 func (n MLP) Reach(norm float64) float64 {
 	all, layers := n.inputs(norm), n.Layers()
 	return layers[len(layers)-1].Radius * all[len(all)-1] * roundings
@@ -149,11 +150,12 @@ func (n MLP) Reach(norm float64) float64 {
 
 // PullError implements Network.
 //
-// Proof. The gradient of layer l is the sum over the rows of delta_l in_l^T with delta of the last layer
-// v and delta_l = D_l W_(l+1)^T delta_(l+1). It is a sum of products of entries of v, W, D and in, each in
-// at most the sum of the depths of these products; a matrix of absolute values has the same Frobenius
-// norm, so the absolute values of the products of row i add up to a matrix of norm at most ||v_i|| times
-// the radii of the later layers times ||in_l||. Their root sum of squares is at most the sum. QED
+// Proof. The gradient of layer l is the sum over the rows of delta_l in_l^T. The delta of the last layer is v,
+// and delta_l = D_l W_(l+1)^T delta_(l+1). The gradient is a sum of products of entries of v, W, D and in. Each
+// product is rounded at most as often as the sum of the depths of these products. A matrix of absolute values
+// has the same Frobenius norm. So the absolute values of the products of row i add up to a matrix of norm at
+// most ||v_i|| times the radii of the later layers times ||in_l||. The root sum of squares over the layers is
+// at most the sum over the layers. QED
 func (n MLP) PullError(norm float64) PullError {
 	all, layers := n.inputs(norm), n.Layers()
 	e := PullError{Depth: kernels.AddRowsDepth(BlockRows) + 2}
@@ -168,8 +170,7 @@ func (n MLP) PullError(norm float64) PullError {
 	return e
 }
 
-// Start draws every weight from N(0, 1/inputs) and leaves biases 0; layers outside of their balls are
-// projected.
+// Start draws every weight from N(0, 1/inputs) and sets biases to 0. Layers outside of their balls are projected.
 func (n MLP) Start(seed uint64) []float64 {
 	r := rand.New(rand.NewPCG(seed, 0x6479616d6c700000))
 	theta := make([]float64, 0, Parameters(n))

@@ -6,9 +6,8 @@ import (
 	"dyad/kernels"
 )
 
-// mlpPass computes an MLP. What it computes for a record are calls of the same shape for every record,
-// with this record's numbers: so they are functions of the record and theta, bit for bit, in every
-// kernels.Set.
+// mlpPass computes an MLP. Every record is computed by calls of the same shape with the numbers of this record.
+// So the results are functions of the record and theta alone, bit for bit, in every kernels.Set.
 type mlpPass struct {
 	net    MLP
 	set    *kernels.Set
@@ -100,7 +99,7 @@ func (p *mlpPass) hidden(x []float64, rows int) {
 	}
 }
 
-// activate replaces h by the activation of it, and sets d to its slope.
+// activate replaces h by its activation and sets d to the slope of the activation.
 func (p *mlpPass) activate(h, d []float64) {
 	if p.net.Activation == Softplus {
 		kernels.Sigmoid(d, h, 1, 1)
@@ -113,14 +112,14 @@ func (p *mlpPass) activate(h, d []float64) {
 	}
 }
 
-// Embed implements Pass. With h the input of the last layer, and x' and h' inputs with the 1 of a bias,
+// Embed implements Pass. Let h be the input of the last layer, and let x' and h' be inputs with the 1 of a bias. Then
 //
 //	||J||^2 = m ||h||^2                                             no hidden layer: h = x
 //	        + ||W_out D||^2 ||x'||^2                                one
 //	        + ||W_out D_2||^2 ||h_1'||^2 + ||W_out D_2 W_2 D_1||^2 ||x'||^2    two
 //
-// Sums of squares are raised by a factor that covers their roundings, and the product of matrices by
-// what its roundings add to its norm at most.
+// Each sum of squares is raised by a factor that covers its roundings. The norm of the product of matrices is
+// raised by a bound of the norm of its rounding errors.
 func (p *mlpPass) Embed(g, norms, x []float64, rows int) {
 	p.hidden(x, rows)
 	last, m := len(p.weights)-1, p.net.Out
@@ -145,9 +144,9 @@ func (p *mlpPass) Embed(g, norms, x []float64, rows int) {
 	}
 }
 
-// through is ||W_out D_2 W_2 D_1||^2 and more, out = ||W_out D_2||. An entry of the product of W_out D_2
-// and W_2 is off by at most gamma(depth) times the sum of absolute values, so the matrix by at most
-// gamma(depth) out ||W_2||, and W_out D_2 rounds once; 2^-30 is more, and |D_1| <= 1.
+// through returns at least ||W_out D_2 W_2 D_1||^2, given out = ||W_out D_2||. An entry of the product of W_out
+// D_2 and W_2 is off by at most gamma(depth) times the sum of absolute values. So the matrix is off by at most
+// gamma(depth) out ||W_2||. W_out D_2 itself rounds once. 2^-30 exceeds both errors, and |D_1| <= 1.
 func (p *mlpPass) through(d2, d1 []float64, out float64) float64 {
 	m, in, between := p.net.Out, len(d2), len(d1)
 	kernels.ScaleColumns(p.left, d2, p.weights[2], m)

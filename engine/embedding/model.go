@@ -7,11 +7,11 @@ import (
 	"dyad/kernels"
 )
 
-// SmallestNorm is added, squared, to the squared norm of g by Output.Unit: it keeps the output
-// differentiable and the Jacobian of the stage below 2^8.
+// SmallestNorm is a constant whose square Output.Unit adds to the squared norm of g. It keeps the output
+// differentiable and the norm of the Jacobian of the output stage below 2^8.
 const SmallestNorm = 0x1p-8
 
-// modelPass computes a Model at one theta, block by block, with what the stage of the output does to
+// modelPass computes a Model at one theta, block by block, including the effect of the output stage on
 // Jacobians. It is used from one goroutine at a time.
 type modelPass struct {
 	Pass
@@ -22,17 +22,17 @@ type modelPass struct {
 	norm   []float64 // ||g||
 }
 
-// newPass returns what computes the model.
+// newPass returns a modelPass that uses the kernels of set.
 func (m Model) newPass(set *kernels.Set) *modelPass { return m.passOf(m.Network.NewPass(set)) }
 
-// passOf is what computes the model by a pass of its network.
+// passOf returns a modelPass that computes the model by a pass of its network.
 func (m Model) passOf(p Pass) *modelPass {
 	_, dim := m.Network.Dims()
 	return &modelPass{Pass: p, output: m.Output, m: dim, raw: make([]float64, BlockRows*dim), stage: make([]float64, BlockRows), norm: make([]float64, BlockRows)}
 }
 
-// plainPass is newPass by the plain kernels, whose bits are the same on every machine; an error for a model that
-// cannot be trained.
+// plainPass returns a modelPass that uses the plain kernels, whose bits are the same on every machine. It
+// returns an error if the model cannot be trained.
 func (m Model) plainPass() (*modelPass, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
@@ -44,12 +44,13 @@ func (m Model) plainPass() (*modelPass, error) {
 	return m.newPass(set), nil
 }
 
-// embed sets the rows of f to f_theta(x_i), and norms[i] to at least the Frobenius norm of the Jacobian
-// of f_theta at x_i: +Inf or NaN where the network is not finite, or ||g|| overflows.
+// embed sets the rows of f to f_theta(x_i). It sets norms[i] to at least the Frobenius norm of the Jacobian of
+// f_theta at x_i. norms[i] is +Inf or NaN if the network is not finite for row i or ||g|| overflows.
 //
-// The Jacobian of g/r, r = sqrt(||g||^2 + e^2), is (I - f f^T)/r times that of g, and that of the
-// projection of a g outside of the ball of radius B is (I - g g^T/||g||^2) B/||g||. Symmetric matrices with
-// eigenvalues in [0, 1] do not raise a norm, which leaves the factors 1/r and B/||g||.
+// The Jacobian of g/r, r = sqrt(||g||^2 + e^2), is (I - f f^T)/r times the Jacobian of g. The Jacobian of the
+// projection of a g outside of the ball of radius B is (I - g g^T/||g||^2) B/||g|| times the Jacobian of g.
+// Symmetric matrices with eigenvalues in [0, 1] do not raise a norm. So the norm grows at most by the factors
+// 1/r and B/||g||.
 func (p *modelPass) embed(f, norms, x []float64, rows int) {
 	p.Embed(f, norms, x, rows)
 	copy(p.raw, f[:rows*p.m])
@@ -75,11 +76,11 @@ func (p *modelPass) embed(f, norms, x []float64, rows int) {
 	}
 }
 
-// pull replaces v_i by scale_i, 1 if scale is nil, times the transpose of the stage's Jacobian times v_i, and adds J_i^T of
-// that to grad. The rows belong to the last embed.
+// pull replaces v_i by scale_i times the transpose of the stage's Jacobian times v_i. If scale is nil, scale_i is 1. Then
+// pull adds J_i^T v_i for the new v_i to grad. The rows must be the rows of the last embed.
 //
-// The exact matrix is scale/by (I - g g^T/q), q = by^2 for Unit and ||g||^2 outside of the ball, for the
-// computed by, norm and g.
+// The exact matrix is scale/by (I - g g^T/q), with q = by^2 for Unit and q = ||g||^2 outside of the ball, for
+// the computed by, norm and g.
 func (p *modelPass) pull(grad, v, scale []float64, rows int) {
 	for i := range rows {
 		to, by := v[i*p.m:][:p.m], p.stage[i]
@@ -104,8 +105,8 @@ func (p *modelPass) pull(grad, v, scale []float64, rows int) {
 	p.Pull(grad, v, rows)
 }
 
-// Embed sets row i of dst (rows x m) to f_theta of row i of x (rows x d), for any number of rows: what
-// transform and predict use. The bits of a row depend on that row and theta alone. A row for which the
+// Embed sets row i of dst (rows x m) to f_theta of row i of x (rows x d), for any number of rows. The commands
+// transform and predict use it. The bits of a row depend on this row of x and theta alone. A row for which the
 // network is not finite becomes 0.
 func (m Model) Embed(dst, theta, x []float64, rows int) error {
 	p, err := m.plainPass()

@@ -13,9 +13,9 @@ import (
 //
 //	x~ x~^T,   x~ = clip(x_a - x_b),   clip scales to norm clip what is longer,
 //
-// over the similar and over the dissimilar pairs. A pair is summed as a record that is the
-// difference of its two, labelled by whether it is similar: a function of its own two records
-// and its label, bit for bit.
+// over the similar and over the dissimilar pairs. Each pair is summed as one record: the difference of the two
+// records of the pair, labelled by whether the pair is similar. This record is a function of its two records
+// and the label alone, bit for bit.
 type Moments struct {
 	data    *Data
 	clip    float64
@@ -25,7 +25,7 @@ type Moments struct {
 // momentPairs is the number of pairs whose differences are in memory at a time.
 const momentPairs = 1 << 16
 
-// momentBlocks is the number of blocks of pairs; block i has the pairs from i pairs/blocks.
+// momentBlocks is the number of blocks of pairs. Block i starts at pair i pairs/blocks.
 func momentBlocks(pairs int) int { return (pairs + momentPairs - 1) / momentPairs }
 
 // differenceProblem is the problem of a block of differences of records within bound.
@@ -36,12 +36,12 @@ func differenceProblem(pairs, dim int, bound float64) engine.Problem {
 	}
 }
 
-// MomentsError bounds the errors of Sum for every data set: of the number of similar pairs, and
-// of each of the two sums (engine.QueryBounds).
+// MomentsError bounds the errors of Sum for every data set: the error of the number of similar pairs, and the
+// error of each of the two sums (engine.QueryBounds).
 //
-// Proof. Errors of blocks add up, with those of one addition a block, each at most 2^-53 of the
-// final norm bound m and m clip^2; the blocks' own errors are in proportion to their pairs, with
-// the depth of a longest one. QED
+// Proof. The errors of blocks add up. Each block also adds the error of one addition, which is at most 2^-53 of
+// the final norm bounds m and m clip^2. The errors within blocks are in proportion to their pairs, with the
+// depth of a longest block. QED
 func MomentsError(pairs, dim int, bound, clip float64) (engine.QueryBounds, error) {
 	blocks := momentBlocks(pairs)
 	if pairs < 2 {
@@ -57,7 +57,8 @@ func MomentsError(pairs, dim int, bound, clip float64) (engine.QueryBounds, erro
 	return engine.QueryBounds{Positives: (scale*e.Positives + add*m) * (1 + 0x1p-40), Second: (scale*e.Second + add*m*clip*clip) * (1 + 0x1p-40)}, nil
 }
 
-// NewMoments returns sums over data, whose norm is L2. workers changes the time, never the result.
+// NewMoments returns a Moments over data. It returns an error if the norm of data is not L2 or data has fewer
+// than 2 pairs. workers changes the time, never the result.
 func NewMoments(data *Data, clip float64, workers int) (*Moments, error) {
 	if data.norm != L2 || len(data.graph.Pairs()) < 2 {
 		return nil, fmt.Errorf("embedding: moments are of 2 pairs or more of features of bounded l2 norm, not of %d and %s", len(data.graph.Pairs()), data.norm)
@@ -65,8 +66,8 @@ func NewMoments(data *Data, clip float64, workers int) (*Moments, error) {
 	return &Moments{data: data, clip: clip, workers: max(workers, 1)}, nil
 }
 
-// Sum sets similar and dissimilar, isometric coordinates of engine.Symmetric, to the sums, and
-// returns the number of similar pairs. When ctx is done it returns ctx.Err().
+// Sum sets similar and dissimilar to the sums in the isometric coordinates of engine.Symmetric. It returns the
+// number of similar pairs. When ctx is done it returns ctx.Err().
 func (m *Moments) Sum(ctx context.Context, similar, dissimilar []float64) (count float64, err error) {
 	clear(similar)
 	clear(dissimilar)

@@ -9,8 +9,9 @@ import (
 	"dyad/kernels"
 )
 
-// factored is a Pass whose Jacobian of a network with m = 1 is, layer by layer, the outer product of a
-// vector delta and the layer's input: MLP. Then J_i.J_j is a sum over layers of (delta_i.delta_j)(in_i.in_j).
+// factored is a Pass of a network with m = 1 whose Jacobian is, in each layer, the outer product of a vector
+// delta and the layer's input. An MLP has such a Pass. Then J_i.J_j is a sum over layers of
+// (delta_i.delta_j)(in_i.in_j).
 type factored interface {
 	// widths returns the widths of delta and in of each layer.
 	widths() (delta, in []int)
@@ -57,12 +58,13 @@ const (
 	clipStripes = 32 // of rows, at most; they are the jobs
 )
 
-// clippedPairs are sums over all pairs of scores whose terms c_ij (J_i - J_j), c_ij = phi'(u)(y_i - y_j), are
-// clipped to norm PairClip each: weights v_i = 2 a_i sum_j a_j c_ij q_ij with
+// clippedPairs computes sums over all pairs of scores. Each term c_ij (J_i - J_j), c_ij = phi'(u)(y_i - y_j),
+// is clipped to norm PairClip. The sums are weights v_i = 2 a_i sum_j a_j c_ij q_ij with
 //
 //	q_ij = min(1, PairClip/(|c_ij| ||J_i - J_j||)),   ||J_i - J_j||^2 = ||J_i||^2 + ||J_j||^2 - 2 J_i.J_j.
 //
-// c_ij and q_ij are computed by plain kernels, from the two records' numbers alone, bit for bit.
+// c_ij and q_ij are computed by the plain kernels. They are functions of the numbers of the two records alone,
+// bit for bit.
 type clippedPairs struct {
 	*evaluator
 	delta, in  [][]float64 // of layers, n rows
@@ -77,8 +79,9 @@ type clippedPairs struct {
 	work       [][]float64 // of workers: three tiles
 }
 
-// hasFactors reports whether the pairs of a loss with PairClip are clipped by factors of Jacobians: scores of
-// any MLP as it is, and embeddings of one with at most one hidden layer.
+// hasFactors reports whether the pairs of a loss with PairClip are clipped by factors of Jacobians. This is
+// possible for scores of any MLP without an output stage, and for embeddings of an MLP with at most one hidden
+// layer.
 func (l Loss) hasFactors(b engine.Bounds) bool {
 	if _, score := l.Pair.(Score); score {
 		return l.Model.isNarrow(b.FeatureNorm) && l.Model.Output == Output{} && l.Model.Network.(MLP).Out == 1
@@ -86,20 +89,20 @@ func (l Loss) hasFactors(b engine.Bounds) bool {
 	return l.Model.hasVectorFactors(b.FeatureNorm)
 }
 
-// isNarrow reports whether the network is an MLP whose sums are within widest and whose numbers are far from
-// overflow, for records of at most norm.
+// isNarrow reports whether the network is an MLP whose layers have at most widest inputs and units, and whose
+// numbers are far from overflow for records of norm at most norm.
 func (m Model) isNarrow(norm float64) bool {
 	n, ok := m.Network.(MLP)
 	return ok && n.In <= widest && !slices.ContainsFunc(n.Hidden, func(h int) bool { return h > widest }) &&
 		n.Reach(norm) <= 0x1p200 && n.PullError(norm).Size <= 0x1p200
 }
 
-// hasVectorFactors reports whether vectorFactors fit this model.
+// hasVectorFactors reports whether vectorFactors can be used for this model.
 func (m Model) hasVectorFactors(norm float64) bool {
 	return m.isNarrow(norm) && len(m.Network.(MLP).Hidden) <= 1
 }
 
-// factorWidth is the length of all factors of a record.
+// factorWidth is the total length of the factors of a record.
 func (l Loss) factorWidth() (sum int) {
 	for _, layer := range l.Model.Network.Layers() {
 		sum += layer.Rows + layer.Cols
@@ -126,7 +129,7 @@ func newClippedPairs(e *evaluator) *clippedPairs {
 	return c
 }
 
-// start makes the scratch space, once the workers have theirs.
+// start allocates the scratch space. The workers must have their scratch space before.
 func (c *clippedPairs) start() {
 	n := c.records.Len()
 	if c.partial = make([]float64, (n+c.stripe()-1)/c.stripe()*n*c.dim); !c.score {
@@ -148,9 +151,10 @@ func (c *clippedPairs) close() {
 	c.delta, c.in, c.square, c.most, c.partial, c.work, c.vectors = nil, nil, nil, nil, nil, nil, vectorFactors{}
 }
 
-// clipSlack is added to squared lengths of terms, relative to sums of squares that bound all their products and those of
-// the sums in them: it is more than what products of two sums of up to widest products round, so that no term is
-// longer than PairClip. It shortens only terms of records whose Jacobians are equal up to 2^-18 of these bounds.
+// clipSlack, times a sum of squares, is added to squared lengths of terms. The sum of squares bounds all products in a
+// squared length and all products in the sums that it multiplies. The slack exceeds the roundings of products of two
+// sums of up to widest products, so no term is longer than PairClip. It shortens only terms of records whose Jacobians
+// are equal up to 2^-18 of these bounds.
 const (
 	clipSlack = 0x1p-36
 	widest    = 1 << 13

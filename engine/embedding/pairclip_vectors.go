@@ -6,13 +6,13 @@ import (
 	"dyad/kernels"
 )
 
-// vectorFactors are what the norm of a pair's term depends on, for an MLP with at most one hidden layer: with
-// h the input of the last layer W, D the slopes of the hidden layer, x' its input with a 1, and g = W^T f,
+// vectorFactors hold the numbers that determine the norm of a pair's term, for an MLP with at most one hidden
+// layer. Let h be the input of the last layer W, D the slopes of the hidden layer, and x' the input of the
+// hidden layer with a 1 appended. With g = W^T f,
 //
-//	||J^T a'||^2 = ||a'||^2 ||h||^2 + ||D W^T a'||^2 ||x'||^2,
+//	||J^T a'||^2 = ||a'||^2 ||h||^2 + ||D W^T a'||^2 ||x'||^2.
 //
-// and the product of two such vectors of records i and j is
-// (a'.b')(h_i.h_j) + (D_i W^T a').(D_j W^T b') (x'_i.x'_j).
+// The product of two such vectors of records i and j is (a'.b')(h_i.h_j) + (D_i W^T a').(D_j W^T b') (x'_i.x'_j).
 type vectorFactors struct {
 	net    MLP
 	output Output
@@ -36,7 +36,7 @@ func newVectorFactors(net MLP, output Output, n int) vectorFactors {
 	return v
 }
 
-// set takes the records of the last embed of a block.
+// set computes the factors of the records of the last embed of a block.
 func (v *vectorFactors) set(p *modelPass, f []float64, from, count int) {
 	mlp, m := p.Pass.(*mlpPass), v.net.Out
 	last := len(mlp.weights) - 1
@@ -64,9 +64,9 @@ func (v *vectorFactors) set(p *modelPass, f []float64, from, count int) {
 	}
 }
 
-// staged are the numbers that alpha f_i + beta f_j of a pair has after the stage of record i, and a bound of the
-// first one before what it loses there. The stage is (I - f_i f_i^T)/by for Output.Unit, and (I - f_i
-// f_i^T/||f_i||^2)/by outside of the ball of Output.Within.
+// staged returns the coefficients p and q of alpha f_i + beta f_j after the output stage of record i, and a
+// bound of the first coefficient before cancellation. The stage is (I - f_i f_i^T)/by for Output.Unit, and (I -
+// f_i f_i^T/||f_i||^2)/by outside of the ball of Output.Within.
 func (v *vectorFactors) staged(alpha, beta, u float64, i int) (p, q, most float64) {
 	by := v.size[4][i]
 	most = math.Abs(alpha)
@@ -82,10 +82,11 @@ func (v *vectorFactors) staged(alpha, beta, u float64, i int) (p, q, most float6
 	return alpha / by, beta / by, most / by
 }
 
-// length is at least the norm of J_i^T P_i a + J_j^T P_j b, a = alpha f_i + beta f_j and b = alpha f_j + beta f_i, with beta =
-// 1 for alpha = 0 and -alpha otherwise; u is f_i.f_j. The sum of squares and products is raised by clipSlack of the sum of
-// squares of (|alpha| ||f_i|| + |beta| ||f_j||) ||h|| and of the same with ||W|| and x' in front of f and for h, for both
-// records, which bound all terms and those of the sums g; |D| <= 1. It has fewer than 2^14 roundings for each of them.
+// length returns at least the norm of J_i^T P_i a + J_j^T P_j b, with a = alpha f_i + beta f_j and b = alpha f_j + beta
+// f_i. Here beta is 1 if alpha = 0 and -alpha otherwise, and u is f_i.f_j. The computed sum of squares and products is
+// raised by clipSlack times a bound of all its terms and of the terms of the sums g. This bound is the sum, over both
+// records, of the squares of (|alpha| ||f_i|| + |beta| ||f_j||) ||h|| and of (|alpha| ||f_i|| + |beta| ||f_j||) ||W||
+// ||x'||. It covers the second product because |D| <= 1. Each term has fewer than 2^14 roundings.
 func (v *vectorFactors) length(fa, fb []float64, u, alpha float64, a, b int) float64 {
 	beta := 1.0
 	if alpha != 0 {
@@ -154,7 +155,7 @@ func (v *vectorFactors) most(s, t int, p, q float64, i, j int) float64 {
 	return sum * sum * v.size[t][i]
 }
 
-// coefficient is c of a = c f' (alpha = 0) or c (f - f') (alpha = 1).
+// coefficient returns c and alpha: a is c f' if alpha = 0, and c (f - f') if alpha = 1.
 func (c *clippedPairs) coefficient(fa, fb []float64, u float64, a, b int) (float64, float64) {
 	t := c.records.Label(a) * c.records.Label(b)
 	switch l := c.loss.Pair.(type) {

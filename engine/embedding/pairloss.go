@@ -8,13 +8,13 @@ import (
 	"dyad/engine"
 )
 
-// up covers, as a factor, a few roundings, and those of computed margins and slopes.
+// up is a factor that covers a few roundings, and the roundings of computed margins and slopes.
 const up = 1 + 0x1p-40
 
-// marginSlack widens ranges of margins for those that are computed.
+// marginSlack is a factor that widens ranges of margins, so that they contain the computed margins.
 const marginSlack = 1 + 0x1p-18
 
-// scoreLoss is the loss of a difference of scores, for the engine.
+// scoreLoss returns the loss of a difference of scores for the engine.
 func (s Score) scoreLoss() engine.ScoreLoss {
 	if l, ok := s.Of.(engine.Logistic); ok {
 		return l
@@ -22,18 +22,19 @@ func (s Score) scoreLoss() engine.ScoreLoss {
 	return engine.Score{Of: s.Of}
 }
 
-// Name is "score-" and the name of phi.
+// Name returns "score-" and the name of phi.
 func (s Score) Name() string { return "score-" + s.Of.Name() }
 
-// Definition is the formula.
+// Definition returns the formula.
 func (s Score) Definition() string { return s.Of.Text() + ", u = (y - y')(f - f')" }
 
 func (s Score) scalar(b engine.Bounds, reach float64) (engine.Scalar, float64) {
 	return s.Of, 4 * b.LabelAbs * reach * marginSlack
 }
 
-// Bounds has A = l sup |phi'| and the diameter 2 l (sup max(0, -phi') + sup max(0, phi')), l = 2 b.LabelAbs:
-// docs/theory.md#score-losses with s J^T for x, which lies in a ball of radius C.
+// Bounds returns bounds with A = l sup |phi'| and the diameter 2 l (sup max(0, -phi') + sup max(0, phi')),
+// where l = 2 b.LabelAbs. They follow from docs/theory.md#score-losses with s J^T in the place of x, which lies
+// in a ball of radius C. It returns an error if m is not 1.
 func (s Score) Bounds(b engine.Bounds, reach float64, m int) (PairBounds, error) {
 	if m != 1 {
 		return PairBounds{}, fmt.Errorf("embedding: loss %s is about scores, and the network has %d numbers, want 1", s.Name(), m)
@@ -45,13 +46,13 @@ func (s Score) Bounds(b engine.Bounds, reach float64, m int) (PairBounds, error)
 	return PairBounds{Slope: c.Lipschitz / reach / 2 * up, Diameter: c.PairDiameter / reach * up, Origin: c.Origin}, nil
 }
 
-// Link is the difference of the scores.
+// Link returns Difference: the link is the difference of the scores.
 func (Score) Link() Link { return Difference }
 
-// Phi is l.
+// Phi returns the loss.
 func (s Score) Phi(u, y, yp float64) float64 { return s.Of.Phi((y - yp) * u) }
 
-// DPhi is phi'((y - y') u)(y - y').
+// DPhi returns phi'((y - y') u)(y - y').
 func (s Score) DPhi(u, y, yp float64) float64 {
 	d := y - yp
 	if d == 0 {
@@ -72,7 +73,7 @@ func slopesOn(of engine.Scalar, v float64) (engine.ScalarBounds, error) {
 	return k, err
 }
 
-// general are the bounds of a loss with ||a||, ||b|| <= slope, about which nothing else is used.
+// general returns the bounds of a loss with ||a||, ||b|| <= slope if nothing else is known about the loss.
 func general(slope float64, from engine.Origin) PairBounds {
 	return PairBounds{Slope: slope * up, Diameter: 4 * slope * up, Origin: from}
 }
@@ -81,55 +82,54 @@ func (l Bilinear) scalar(b engine.Bounds, reach float64) (engine.Scalar, float64
 	return l.Of, b.LabelAbs * b.LabelAbs * reach * reach * marginSlack
 }
 
-// Name is "bilinear-" and the name of phi.
+// Name returns "bilinear-" and the name of phi.
 func (l Bilinear) Name() string { return "bilinear-" + l.Of.Name() }
 
-// Definition is the formula.
+// Definition returns the formula.
 func (l Bilinear) Definition() string { return l.Of.Text() + ", u = y y' f.f'" }
 
-// Bounds has A = q reach sup |phi'|, q = b.LabelAbs^2: a = phi'(u) y y' f'.
+// Bounds returns bounds with A = q reach sup |phi'|, where q = b.LabelAbs^2, because a = phi'(u) y y' f'.
 func (l Bilinear) Bounds(b engine.Bounds, reach float64, _ int) (PairBounds, error) {
 	k, err := slopesOn(l.scalar(b, reach))
 	return general(b.LabelAbs*b.LabelAbs*reach*k.Slope(), k.Origin), err
 }
 
-// Link is the inner product.
+// Link returns Inner.
 func (Bilinear) Link() Link { return Inner }
 
-// Phi is l.
+// Phi returns the loss.
 func (l Bilinear) Phi(u, y, yp float64) float64 { return l.Of.Phi(y * yp * u) }
 
-// DPhi is phi'(y y' u) y y'.
+// DPhi returns phi'(y y' u) y y'.
 func (l Bilinear) DPhi(u, y, yp float64) float64 { return l.Of.DPhi(y*yp*u) * (y * yp) }
 
 func (l Distance) scalar(b engine.Bounds, reach float64) (engine.Scalar, float64) {
 	return l.Of, b.LabelAbs * b.LabelAbs * max(1, 4*reach*reach) * marginSlack
 }
 
-// Name is "distance-" and the name of phi.
+// Name returns "distance-" and the name of phi.
 func (l Distance) Name() string { return "distance-" + l.Of.Name() }
 
-// Definition is the formula.
+// Definition returns the formula.
 func (l Distance) Definition() string { return l.Of.Text() + ", u = y y' (1 - ||f - f'||^2)" }
 
-// Bounds has A = 4 q reach sup |phi'|, q = b.LabelAbs^2: a = -2 phi'(u) y y' (f - f').
+// Bounds returns bounds with A = 4 q reach sup |phi'|, where q = b.LabelAbs^2, because a = -2 phi'(u) y y' (f - f').
 func (l Distance) Bounds(b engine.Bounds, reach float64, _ int) (PairBounds, error) {
 	k, err := slopesOn(l.scalar(b, reach))
 	return general(4*b.LabelAbs*b.LabelAbs*reach*k.Slope(), k.Origin), err
 }
 
-// Link is the squared distance.
+// Link returns SquaredDistance.
 func (Distance) Link() Link { return SquaredDistance }
 
-// Phi is l.
+// Phi returns the loss.
 func (l Distance) Phi(q, y, yp float64) float64 { return l.Of.Phi(y * yp * (1 - q)) }
 
-// DPhi is -phi'(y y' (1 - q)) y y'.
+// DPhi returns -phi'(y y' (1 - q)) y y'.
 func (l Distance) DPhi(q, y, yp float64) float64 { return -l.Of.DPhi(y*yp*(1-q)) * (y * yp) }
 
-// BradleyTerry is the logistic loss of a preference, log(1 + exp(-v)) with v = w.(x_a -
-// x_b) if a is preferred to b (y > y') and its opposite if not; d' = 1 (Bradley
-// and Terry 1952).
+// BradleyTerry is the logistic loss of a preference (Bradley and Terry 1952). It is log(1 + exp(-v)) with v =
+// w.(x_a - x_b) if a is preferred to b (y > y'), and log(1 + exp(v)) if not. The dimension d' is 1.
 type BradleyTerry struct{}
 
 // Name returns "bradley-terry".
@@ -138,10 +138,10 @@ func (BradleyTerry) Name() string { return "bradley-terry" }
 // Parameter returns "": the loss has no parameter.
 func (BradleyTerry) Parameter() (string, float64) { return "", 0 }
 
-// Link is the difference of the scores.
+// Link returns Difference: the link is the difference of the scores.
 func (BradleyTerry) Link() Link { return Difference }
 
-// Phi is the loss.
+// Phi returns the loss.
 func (BradleyTerry) Phi(v, y, yp float64) float64 {
 	if !(y > yp) {
 		v = -v
@@ -149,7 +149,7 @@ func (BradleyTerry) Phi(v, y, yp float64) float64 {
 	return max(-v, 0) + math.Log1p(math.Exp(-math.Abs(v)))
 }
 
-// DPhi is the slope in w.(x_a - x_b).
+// DPhi returns the slope of the loss in v = w.(x_a - x_b).
 func (BradleyTerry) DPhi(v, y, yp float64) float64 {
 	if y > yp {
 		return -1 / (1 + math.Exp(v))
@@ -157,7 +157,7 @@ func (BradleyTerry) DPhi(v, y, yp float64) float64 {
 	return 1 / (1 + math.Exp(-v))
 }
 
-// GradientBound is 2 R: slopes are below 1 and ||x_a - x_b|| <= 2 R.
+// GradientBound returns 2 R, since slopes are below 1 and ||x_a - x_b|| <= 2 R.
 func (BradleyTerry) GradientBound(_ []float64, _ int, _ Norm, bound float64) float64 {
 	return 2 * bound
 }

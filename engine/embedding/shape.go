@@ -7,15 +7,15 @@ import (
 	"dyad/kernels"
 )
 
-// Shape is a network whose function a program does not know: it knows the parts of the weights alone, from the model file of another
-// program. Nothing maps a record by it.
+// Shape is a network whose function is unknown to this program. Only the parts of its weights are known, from the model
+// file of another program. A Shape cannot map records.
 type Shape struct {
 	Title   string
 	In, Out int
 	Parts   []Layer
 }
 
-// Validate returns an error for parts that no weights of a file can have.
+// Validate returns an error if no model file can have weights of these parts.
 func (f Shape) Validate() error {
 	size := 0
 	for _, l := range f.Parts {
@@ -27,25 +27,25 @@ func (f Shape) Validate() error {
 	return Model{Network: f, Output: Output{Unit: true}}.Validate()
 }
 
-// Name is the title.
+// Name returns the title.
 func (f Shape) Name() string { return f.Title }
 
-// Dims are d and m.
+// Dims returns d, the number of features, and m, the dimension of the output.
 func (f Shape) Dims() (d, m int) { return f.In, f.Out }
 
-// Layers are the parts.
+// Layers returns the parts.
 func (f Shape) Layers() []Layer { return f.Parts }
 
-// Reach is +Inf: no bound is proved.
+// Reach returns +Inf because no bound is proved.
 func (f Shape) Reach(float64) float64 { return math.Inf(1) }
 
-// PullError is +Inf, too.
+// PullError returns a PullError with Size +Inf because no bound is proved.
 func (f Shape) PullError(float64) PullError { return PullError{Size: math.Inf(1)} }
 
-// Start is zero.
+// Start returns zeros.
 func (f Shape) Start(uint64) []float64 { return make([]float64, Parameters(f)) }
 
-// NewPass panics: the function is unknown.
+// NewPass panics because the function is unknown.
 func (f Shape) NewPass(*kernels.Set) Pass {
 	panic(fmt.Sprintf("embedding: network %s was read without its function", f.Title))
 }

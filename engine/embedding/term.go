@@ -2,29 +2,31 @@ package embedding
 
 import "dyad/kernels"
 
-// TermPass computes what a term of up to BlockRows records is made of, and nothing else: their embeddings,
-// and J_1^T v_1 + ... + J_k^T v_k, for terms that are clipped as a whole. Both are functions of
-// these records and theta alone, bit for bit, by the promises of Network. It is used from one goroutine at a
+// TermPass computes terms of up to BlockRows records that are clipped as a whole. For the records of a term it
+// computes the embeddings and J_1^T v_1 + ... + J_k^T v_k. By the promises of Network, the embeddings and this
+// sum are functions of these records and theta alone, bit for bit. A TermPass is used from one goroutine at a
 // time.
 type TermPass struct {
 	pass  *modelPass
 	norms []float64
 }
 
-// NewTermPass returns what computes the model; an error for one that cannot be trained. It takes the plain
-// kernels, whose bits are the same on every machine.
+// NewTermPass returns a TermPass for the model, or an error if the model cannot be trained. The pass uses the
+// plain kernels, whose bits are the same on every machine.
 func (m Model) NewTermPass() (*TermPass, error) {
 	pass, err := m.plainPass()
 	return &TermPass{pass: pass, norms: make([]float64, BlockRows)}, err
 }
 
-// NewGivenPass is NewTermPass for embeddings and norms that TermRows computed, of records of at most norm: Give takes them, Embed has the
-// stage of the model alone, and Pull sets v to what TermRows.Add takes.
+// NewGivenPass returns a TermPass for embeddings and norms that TermRows computed for records of at most norm. The caller
+// passes the embeddings and norms to Give. Then Embed applies only the output stage of the model, and Pull sets v to the
+// input of TermRows.Add.
 func (m Model) NewGivenPass(norm float64) *TermPass {
 	return &TermPass{pass: m.passOf(&given{reach: m.Network.Reach(norm)}), norms: make([]float64, BlockRows)}
 }
 
-// Give gives the embeddings and norms of the records of the next Embed to a NewGivenPass.
+// Give sets the embeddings and norms of the records of the next Embed. It works only for a pass returned by
+// NewGivenPass.
 func (p *TermPass) Give(g, norms []float64) {
 	given := p.pass.Pass.(*given)
 	given.g, given.norms = g, norms
@@ -34,7 +36,7 @@ func (p *TermPass) Give(g, norms []float64) {
 func (p *TermPass) Set(theta []float64) { p.pass.Set(theta) }
 
 // Embed sets the rows of f (rows x m) to f_theta of the rows of x (rows x d). It returns false if a row or its
-// Jacobian is not finite: the records then have no term, and f is undefined, as it may hold what is left of
+// Jacobian is not finite. In this case the records have no term, and f is undefined: it may hold values of
 // other records.
 func (p *TermPass) Embed(f, x []float64, rows int) bool {
 	p.pass.embed(f, p.norms, x, rows)
@@ -47,24 +49,25 @@ func (p *TermPass) Embed(f, x []float64, rows int) bool {
 	return true
 }
 
-// Pull adds the sum of J_i^T v_i over the rows of the last Embed, whose x has not changed, to grad. It
-// overwrites v (rows x m).
+// Pull adds the sum of J_i^T v_i over the rows of the last Embed to grad. The x of this Embed must not have
+// changed. Pull overwrites v (rows x m).
 func (p *TermPass) Pull(grad, v []float64, rows int) { p.pass.pull(grad, v, nil, rows) }
 
-// Project moves every layer of theta into its ball; a layer that is not finite becomes 0.
+// Project moves every layer of theta into its ball. A layer that is not finite becomes 0.
 func (m Model) Project(theta []float64) { projectLayers(m.Network.Layers(), theta) }
 
-// termMap maps the individuals of one term: a matrix, or a network. What it computes for an individual is a function of
-// its record and the weights alone, bit for bit.
+// termMap maps the individuals of one term by a matrix or a network. The image of an individual is a function of its
+// record and the weights alone, bit for bit.
 type termMap interface {
 	set(weights []float64)
-	// embed sets the rows of z to the images; false if one is not finite, and the term is then 0.
+	// embed sets the rows of z to the images. It returns false if an image is not finite; the term is then 0.
 	embed(z []float64, term []int32) bool
-	// pull adds the sum of J_i^T g_i over the rows of g, of the last embed, to gradient. It overwrites g.
+	// pull adds the sum of J_i^T g_i over the rows of g to gradient, for the individuals of the last embed. It
+	// overwrites g.
 	pull(gradient, g []float64, term []int32)
 }
 
-// linearMap is W x: a network without hidden layers, by kernels that gather records.
+// linearMap is the map W x, a network without hidden layers. It is computed by kernels that gather records.
 type linearMap struct {
 	data   *Data
 	w      []float64 // rows x Dim

@@ -2,22 +2,22 @@ package embedding
 
 import "math"
 
-// Triplet is the mean, over all triplets of an anchor a, a positive p != a of its class
-// and a negative n of another one, of
+// Triplet is the mean over all triplets of an anchor a, a positive p and a negative n. The positive is another
+// record of the class of a, and the negative is a record of another class. The loss of a triplet is
 //
 //	max(0, D(a,p)^2 - D(a,n)^2 + Margin)
 //
-// with squared distances, as in Schroff, Kalenichenko and Philbin 2015, equation 1, and
-// Weinberger and Saul 2009. The slope at the kink is 0. A tuple without triplets has
-// loss 0.
+// with squared distances, as in Schroff, Kalenichenko and Philbin 2015, equation 1, and Weinberger and Saul
+// 2009. The slope at the kink is taken as 0. A tuple without triplets has loss 0.
 type Triplet struct {
-	Margin float64 // m > 0, public; of squared distances
+	// Margin is m > 0, a margin of squared distances. It is public.
+	Margin float64
 }
 
 // Name returns "triplet".
 func (Triplet) Name() string { return "triplet" }
 
-// Parameter is the margin.
+// Parameter returns the name "margin" and the margin.
 func (l Triplet) Parameter() (string, float64) { return "margin", l.Margin }
 
 // Value returns the mean loss.
@@ -30,7 +30,8 @@ func (l Triplet) Value(q []float64, classes []int32) float64 {
 	return sum / float64(max(count, 1))
 }
 
-// Slopes adds 1 and -1 over the number of triplets.
+// Slopes adds 1/t to the entry of (a, p) and -1/t to the entry of (a, n) for every triplet with a positive
+// loss, t being the number of triplets.
 func (l Triplet) Slopes(c, q []float64, classes []int32) {
 	count := 0
 	l.each(q, classes, func(_, _ int) { count++ })
@@ -43,7 +44,7 @@ func (l Triplet) Slopes(c, q []float64, classes []int32) {
 	})
 }
 
-// each calls do with the entries of (a, p) and (a, n) of every triplet.
+// each calls do with the indices of the entries (a, p) and (a, n) of every triplet.
 func (Triplet) each(q []float64, classes []int32, do func(ap, an int)) {
 	k := len(classes)
 	for a := range k {
@@ -60,26 +61,25 @@ func (Triplet) each(q []float64, classes []int32, do func(ap, an int)) {
 	}
 }
 
-// entry is the place of the unordered pair i != j.
+// entry returns the index of the unordered pair i != j.
 func entry(i, j, k int) int { return min(i, j)*k + max(i, j) }
 
-// NPair is the mean, over all ordered pairs of an anchor a and a positive p != a of its
-// class, of
+// NPair is the mean, over all ordered pairs of an anchor a and another record p of its class (the positive), of
 //
 //	log(1 + sum over the negatives n of exp((D(a,p)^2 - D(a,n)^2)/(2 Temperature)))
 //
-// the multi-class N-pair loss of Sohn 2016, equation 6 (InfoNCE), with the records of
-// the tuple that have another class than a as negatives and the similarity -D^2/2, which
-// for vectors W x of one length is the paper's inner product up to a constant. A tuple
-// without pairs of one class has loss 0.
+// This is the multi-class N-pair loss of Sohn 2016, equation 6 (InfoNCE). The negatives are the records of the
+// tuple with another class than a. The similarity is -D^2/2. For vectors W x of equal length it is the paper's
+// inner product up to a constant. A tuple without pairs of one class has loss 0.
 type NPair struct {
-	Temperature float64 // > 0, public
+	// Temperature must be positive. It is public.
+	Temperature float64
 }
 
 // Name returns "npair".
 func (NPair) Name() string { return "npair" }
 
-// Parameter is the temperature.
+// Parameter returns the name "temperature" and the temperature.
 func (l NPair) Parameter() (string, float64) { return "temperature", l.Temperature }
 
 // Value returns the mean loss.
@@ -92,8 +92,8 @@ func (l NPair) Value(q []float64, classes []int32) float64 {
 	return sum / float64(max(count, 1))
 }
 
-// Slopes adds p_n/(2 Temperature) to the entry of (a, p) and subtracts it from that of
-// (a, n), p_n the softmax weight of n, over the number of pairs.
+// Slopes adds p_n/(2 Temperature) to the entry of (a, p) and subtracts it from the entry of (a, n), both
+// divided by the number of pairs. p_n is the softmax weight of n.
 func (l NPair) Slopes(c, q []float64, classes []int32) {
 	k, count := len(classes), 0
 	l.each(q, classes, func(_, _ int, _, _ float64) { count++ })
@@ -111,8 +111,8 @@ func (l NPair) Slopes(c, q []float64, classes []int32) {
 	})
 }
 
-// each calls do with every anchor and positive and its softmax: the sum in Value is
-// exp(top) total, with no exponent above 0 in total.
+// each calls do with every anchor, positive and softmax. The sum in Value is exp(top) total, and no exponent in
+// total is above 0.
 func (l NPair) each(q []float64, classes []int32, do func(a, p int, top, total float64)) {
 	k := len(classes)
 	for a := range k {

@@ -10,11 +10,10 @@ import (
 	"dyad/internal/tasks"
 )
 
-// DrawTuples returns n/size disjoint tuples of different individuals of 0..n-1, one after
-// the other, in random order; the n mod size individuals that are left over are in none.
-// It is a function of n, size, seed and epoch alone: the tuples reveal nothing about any
-// record, and no individual is in two tuples of one epoch. Errors: size is below 2 or
-// above n.
+// DrawTuples returns n/size disjoint tuples of different individuals of 0..n-1, one after another, in random
+// order. The remaining n mod size individuals are in no tuple. The tuples are a function of n, size, seed and
+// epoch alone. So they reveal nothing about any record, and no individual is in two tuples of one epoch.
+// DrawTuples returns an error if size is below 2 or above n.
 func DrawTuples(n, size int, seed uint64, epoch int) ([]int32, error) {
 	if n > math.MaxInt32 || size < 2 || size > n {
 		return nil, fmt.Errorf("embedding: tuples of %d of %d individuals, want 2 to %d", size, n, min(n, math.MaxInt32))
@@ -46,7 +45,7 @@ type Tuples struct {
 	g, norms  []float64
 }
 
-// tupleScratch are the intermediate values of one tuple of k records.
+// tupleScratch holds the intermediate values of one tuple of k records.
 type tupleScratch struct {
 	termMap
 	classes  []int32
@@ -55,9 +54,9 @@ type tupleScratch struct {
 	gradient []float64 // as long as the weights
 }
 
-// NewTuples returns sums over tuples of size individuals of data, whose pairs do not
-// matter here, for a matrix of rows x Dim. classes holds the class of each individual;
-// only equality counts. workers < 1 means 1; it changes the time, never the result.
+// NewTuples returns a Tuples over tuples of size individuals of data, for a matrix of rows x Dim. The listed
+// pairs of data are not used. classes holds the class of each individual; losses only test classes for
+// equality. If workers is below 1, one worker is used; workers changes the time, never the result.
 func NewTuples(data *Data, classes []int32, loss TupleLoss, rows, size, workers int) (*Tuples, error) {
 	if loss == nil || rows < 1 || rows > 1<<20 {
 		return nil, fmt.Errorf("embedding: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
@@ -68,14 +67,15 @@ func NewTuples(data *Data, classes []int32, loss TupleLoss, rows, size, workers 
 	})
 }
 
-// NewNetworkTuples is NewTuples with a network f_theta(x) in the place of W x, for tuples of at most
-// BlockRows individuals: weights are then the parameters of the network (docs/theory.md#network-tuples).
+// NewNetworkTuples is NewTuples with a network f_theta(x) in the place of W x, for tuples of at most BlockRows
+// individuals. The weights are the parameters of the network (docs/theory.md#network-tuples).
 func NewNetworkTuples(data *Data, classes []int32, loss TupleLoss, model Model, size, workers int) (*Tuples, error) {
 	return newNetworkTuples(data, classes, loss, model, size, workers, model.NewTermPass)
 }
 
-// NewNetworkTuplesOn is NewNetworkTuples with a device, which computes the network, clips and sums; the losses of the embeddings are computed
-// here, by one worker. It wraps engine.ErrUnsupported for what the device does not compute. Close frees what it holds.
+// NewNetworkTuplesOn is NewNetworkTuples with a device that computes the network, clips and sums. The losses of the
+// embeddings are computed on the CPU by one worker. The error wraps engine.ErrUnsupported if the device cannot compute the
+// terms. Close frees the resources of the device.
 func NewNetworkTuplesOn(on TermAccelerator, data *Data, classes []int32, loss TupleLoss, model Model, size int) (*Tuples, error) {
 	given := model.NewGivenPass(data.bound)
 	t, err := newNetworkTuples(data, classes, loss, model, size, 1, func() (*TermPass, error) { return given, nil })
@@ -94,7 +94,7 @@ func NewNetworkTuplesOn(on TermAccelerator, data *Data, classes []int32, loss Tu
 	return t, nil
 }
 
-// Close frees what a device holds.
+// Close frees the resources of a device.
 func (t *Tuples) Close() error {
 	if t.elsewhere == nil {
 		return nil
@@ -122,7 +122,7 @@ func newNetworkTuples(data *Data, classes []int32, loss TupleLoss, model Model, 
 	})
 }
 
-// with is t with scratch space for every worker.
+// with returns t with scratch space for every worker.
 func (t *Tuples) with(made func() (termMap, error)) (*Tuples, error) {
 	n, k := t.data.graph.Len(), t.size
 	switch {
@@ -145,24 +145,22 @@ func (t *Tuples) with(made func() (termMap, error)) (*Tuples, error) {
 	return t, nil
 }
 
-// Len is the number of weights: entries of W, or parameters of the network.
+// Len returns the number of weights: the entries of W or the parameters of the network.
 func (t *Tuples) Len() int { return t.length }
 
-// Sum sets dst to the sum over the tuples in members, size individuals each, of
+// Sum sets dst to the sum over the tuples in members, each of size individuals, of
 //
 //	G / max(1, ||G||/clip),  G = grad l(W; tuple)
 //
-// with the entrywise norm of the data. The tuple's gradient is clipped as a whole: its
-// term is a function of its own records, w and clip, and has norm at most clip, however
-// many pairs or triplets the classes make, and whatever the loss divides by. w and dst
-// are row-major, rows x Dim, or parameters of the network. SumError bounds what the
-// summation adds to the sum of these terms. A gradient that is not finite counts as zero. When ctx is done it
-// returns ctx.Err().
+// with the entrywise norm of the data. The gradient of a tuple is clipped as a whole. So its term is a function
+// of its own records, w and clip, and has norm at most clip. This holds for any number of pairs or triplets in
+// the tuple and for any divisor in the loss. w and dst are row-major, rows x Dim, or the parameters of the
+// network. SumError bounds the error of the summation of these terms. A gradient that is not finite counts as
+// zero. When ctx is done, Sum returns ctx.Err().
 //
-// Clipping: the computed norm n of the computed G has a relative error below (Len
-// + 8) 2^-53. G is scaled whenever n exceeds clip times 1 - slack, with slack (Len
-// + 16) 2^-51, to a norm of that size with three roundings an entry; so the exact norm
-// of the term is at most clip in both cases.
+// Clipping: the computed norm n of the computed G has a relative error below (Len + 8) 2^-53. G is scaled
+// whenever n exceeds clip times 1 - slack, with slack (Len + 16) 2^-51. It is scaled to norm clip (1 - slack),
+// with three roundings an entry. So the exact norm of the term is at most clip whether or not G is scaled.
 func (t *Tuples) Sum(ctx context.Context, dst, w []float64, members []int32, clip float64) error {
 	if t.elsewhere != nil {
 		return t.sumElsewhere(ctx, dst, w, members, clip)
@@ -195,7 +193,7 @@ func (t *Tuples) Sum(ctx context.Context, dst, w []float64, members []int32, cli
 	return err
 }
 
-// sumElsewhere is Sum by a device. The g of a slice are replaced by the slopes in them.
+// sumElsewhere computes Sum on a device. It overwrites the embeddings g with the slopes of the loss in g.
 func (t *Tuples) sumElsewhere(ctx context.Context, dst, theta []float64, members []int32, clip float64) error {
 	if err := t.elsewhere.Begin(ctx, theta, clip); err != nil {
 		return err
@@ -230,7 +228,7 @@ func (t *Tuples) set(w []float64) {
 	}
 }
 
-// distances sets s.z, s.q and s.classes; false if a network is not finite for a record.
+// distances sets s.z, s.q and s.classes. It returns false if a network is not finite for a record.
 func (t *Tuples) distances(s *tupleScratch, tuple []int32) bool {
 	k := len(tuple)
 	for i, v := range tuple {
@@ -245,7 +243,8 @@ func (t *Tuples) distances(s *tupleScratch, tuple []int32) bool {
 	return ok
 }
 
-// gradient sets s.gradient to that of one tuple: the sum of J_i^T g_i, or of g_i x_i^T for z_i = W x_i.
+// gradient sets s.gradient to the gradient of one tuple. The gradient is the sum of J_i^T g_i, or of g_i x_i^T
+// for z_i = W x_i.
 func (t *Tuples) gradient(s *tupleScratch, tuple []int32) {
 	clear(s.gradient)
 	if t.slopes(s, tuple) {
@@ -253,8 +252,8 @@ func (t *Tuples) gradient(s *tupleScratch, tuple []int32) {
 	}
 }
 
-// slopes sets s.g to the slopes of the loss of a tuple in the images z_i: with q_ij = ||z_i - z_j||^2 and c_ij the slope in
-// it, g_i = sum_j 2 c_ij (z_i - z_j). It returns false if a network is not finite for a record.
+// slopes sets s.g to the slopes of the loss of a tuple in the images z_i. With q_ij = ||z_i - z_j||^2 and c_ij the slope of
+// the loss in q_ij, g_i = sum_j 2 c_ij (z_i - z_j). It returns false if a network is not finite for a record.
 func (t *Tuples) slopes(s *tupleScratch, tuple []int32) bool {
 	k := len(tuple)
 	if !t.distances(s, tuple) {
@@ -276,8 +275,7 @@ func (t *Tuples) slopes(s *tupleScratch, tuple []int32) bool {
 	return true
 }
 
-// Objective is the mean loss over the tuples in members: a diagnostic for public data,
-// not a release.
+// Objective returns the mean loss over the tuples in members. It is a diagnostic for public data and is not private.
 func (t *Tuples) Objective(w []float64, members []int32) float64 {
 	sum, count := 0.0, 0
 	t.set(w)

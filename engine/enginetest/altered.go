@@ -6,12 +6,13 @@ import (
 	"dyad/engine"
 )
 
-// Altered is a backend with a defect, for tests of what finds it. A nil function changes nothing.
+// Altered is a backend with a defect. It is for tests of checks that must find the defect. A nil function
+// changes nothing.
 type Altered struct {
 	engine.Backend
-	// Records replaces the records that are bound.
+	// Records returns the records that are bound instead of r.
 	Records func(r *engine.Records) *engine.Records
-	// Bounds replaces the bounds of k for q, and Sum the answer of e, which is bound to r.
+	// Bounds replaces the bounds of k for q. Sum replaces the result of e, which is bound to r.
 	Bounds func(k engine.Kernel, q engine.Query) engine.QueryBounds
 	Sum    func(ctx context.Context, e engine.Evaluator, r *engine.Records, dst []float64, q engine.Query) error
 }

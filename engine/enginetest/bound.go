@@ -7,8 +7,8 @@ import (
 	"dyad/engine"
 )
 
-// testBound checks that Roundoff is finite, positive and not vacuous, without
-// data, up to a million records: at most perPair times the Lipschitz constant.
+// testBound checks, without data and up to a million records, that Roundoff is finite, positive and at most
+// perPair times the Lipschitz constant.
 func (s *suite) testBound(loss engine.Loss, radius, perPair float64) {
 	s.Helper()
 	for _, n := range []int{64, 1000, 30000, 1000000} {

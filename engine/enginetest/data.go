@@ -18,8 +18,8 @@ func (s *suite) declined(p engine.Problem, err error) {
 	s.fail("Plan: %v", err)
 }
 
-// makeRecords returns the same records dense and sparse. A third of the features
-// is zero, some rows are all zero or repeat, and most norms are close to R.
+// makeRecords returns the same records in dense and in sparse storage. A third of the features is zero, some
+// rows are all zero or repeat, and most norms are close to R.
 func makeRecords(rng *rand.Rand, p engine.Problem, labels labelling) (dense, sparse *engine.Records, err error) {
 	x := make([]float64, p.N*p.D)
 	start, index, value := []int64{0}, []int32(nil), []float64(nil)
@@ -56,8 +56,8 @@ func makeRecords(rng *rand.Rand, p engine.Problem, labels labelling) (dense, spa
 	return dense, sparse, err
 }
 
-// pairsOf returns the pairs of a problem, first those that its objective averages over: with
-// groups no others, otherwise prefixes of the natural and of a random order.
+// pairsOf returns the pairs of a problem, starting with the pairs that its objective averages over. With groups
+// there are no other pairs. Otherwise prefixes of the natural order and of a random order follow.
 func pairsOf(rng *rand.Rand, p engine.Problem) []engine.Pairs {
 	if len(p.Groups) > 0 {
 		return []engine.Pairs{p.Pairs()}
@@ -74,8 +74,8 @@ func pairsOf(rng *rand.Rand, p engine.Problem) []engine.Pairs {
 	return q
 }
 
-// visit calls pair once for every two records in one of the pairs, and says in how many of
-// them they are, as (i, j) and as (j, i).
+// visit calls pair once for every two records that are in a pair. It returns the number of orders in which two
+// records are in pairs: 2 if both (i, j) and (j, i) are pairs.
 func visit(pairs engine.Pairs, pair func(i, j int)) (orders float64) {
 	group := func(from, size int) {
 		for i := from; i < from+size; i++ {

@@ -5,9 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// RandomFormula is a random formula in u (autodiff.Parse) of about the given depth, with
-// branches on the values of the functions that losses are made of. Its slope is bounded on
-// bounded margins.
+// RandomFormula returns a random formula in u (autodiff.Parse) of about the given depth. It has branches on the
+// values of the functions that losses consist of. Its slope is bounded on bounded margins.
 func RandomFormula(rng *rand.Rand, depth int) string {
 	if depth <= 0 {
 		return []string{"u", "(-u)", "(1 - u)", "(u + 0.3)", fmt.Sprintf("(%.3g*u)", 0.1+2*rng.Float64())}[rng.IntN(5)]
@@ -34,7 +33,7 @@ func RandomFormula(rng *rand.Rand, depth int) string {
 	case 10, 11:
 		return "abs(" + sub() + " - " + constant + ")"
 	case 12:
-		// Continuous: both branches are 0 where they meet.
+		// The formula is continuous: both branches are 0 where they meet.
 		s := sub()
 		return fmt.Sprintf("where(%s >= %s, sigmoid(%s - %s) - 0.5, 2*(%s - %s))", s, constant, s, constant, s, constant)
 	case 13:

@@ -6,19 +6,18 @@ import (
 	"dyad/engine"
 )
 
-// answer is a reference sum and how far from it a correct backend may be besides
-// Roundoff.
+// answer is a reference sum with the distance, in addition to Roundoff, by which a correct backend may differ from it.
 type answer struct {
 	sum   []float64
 	slack float64
 }
 
-// kinkSlack bounds how far the sum over pairs moves when every margin moves by a few
-// roundings, for a ScalarLoss that is not smooth; 0 for any other loss. Roundoff does not
-// cover that move (engine.Kernel): a pair at a kink may get the slope of either side. It
-// is small where no margin is near a kink, so a backend that takes a wrong piece or drops
-// a pair fails. single is the error of margins and slopes of a backend that computes them
-// in less than float64, relatively to the largest.
+// kinkSlack bounds how far the sum over pairs moves if every margin moves by a few roundings. It is for a
+// ScalarLoss that is not smooth and returns 0 for any other loss. Roundoff does not cover this move
+// (engine.Kernel), because a pair at a kink may get the slope of either side. The bound is small if no margin
+// is near a kink, so a backend that takes a wrong piece or drops a pair fails. single is the relative error of
+// margins and slopes, with respect to the largest of them, of a backend that computes them in less than
+// float64.
 func kinkSlack(loss engine.Loss, p engine.Problem, r *engine.Records, w []float64, pairs engine.Pairs, single float64) float64 {
 	form, ok := loss.(engine.ScalarLoss)
 	if !ok {

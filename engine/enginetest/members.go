@@ -10,8 +10,8 @@ import (
 	"dyad/engine"
 )
 
-// Members are the members of a team in this process, for goroutines of their own. A member whose
-// context is done, or that calls something else than the others, ends the team.
+// Members returns the members of a team in this process, each for a separate goroutine. A member whose context
+// is done, or that makes another call than the other members, ends the team.
 func Members(size int) []engine.Team {
 	r := &room{size: size, over: make(chan struct{})}
 	members := make([]engine.Team, size)
@@ -21,7 +21,7 @@ func Members(size int) []engine.Team {
 	return members
 }
 
-// room is what the members of a team share.
+// room holds the state that the members of a team share.
 type room struct {
 	sync.Mutex
 	size  int
@@ -32,7 +32,7 @@ type room struct {
 
 // meeting is one call of all members.
 type meeting struct {
-	call    string // and its public arguments
+	call    string // the call and its public arguments
 	parts   [][]float64
 	arrived int
 	done    chan struct{}
@@ -49,7 +49,7 @@ func (m *member) Rank() int { return m.rank }
 // Size implements engine.Team.
 func (m *member) Size() int { return m.size }
 
-// End ends the team, as the death of a process does.
+// End ends the team, as the end of a process does.
 func (m *member) End(cause error) {
 	m.Lock()
 	defer m.Unlock()
@@ -59,7 +59,7 @@ func (m *member) End(cause error) {
 	}
 }
 
-// meet leaves a part and returns those of all.
+// meet adds a member's part and returns the parts of all members.
 func (m *member) meet(ctx context.Context, call string, part []float64) ([][]float64, error) {
 	m.Lock()
 	if m.now == nil {

@@ -6,14 +6,12 @@ import (
 	"dyad/engine"
 )
 
-// metricReference is the gradient sum over pairs by the definition of a MetricLoss,
-// in Symmetric coordinates,
+// metricReference returns the gradient sum over pairs by the definition of a MetricLoss, in Symmetric coordinates,
 //
 //	sum -phi'(u) y y' v v^T,   u = y y' (1 - v^T W v),   v = x - x',
 //
-// one pair at a time and without any of the identities that backends use, with v, u,
-// the products and all sums in twice the precision. Only phi' itself is evaluated in
-// float64, at u rounded to float64.
+// computed one pair at a time, without any of the identities that backends use. v, u, the products and all sums
+// have twice the precision. Only phi' itself is evaluated in float64, at u rounded to float64.
 func metricReference(loss engine.MetricLoss, r *engine.Records, w []float64, pairs engine.Pairs) []float64 {
 	n, d := r.Len(), r.Dim()
 	x := make([]float64, n*d)
@@ -22,7 +20,7 @@ func metricReference(loss engine.MetricLoss, r *engine.Records, w []float64, pai
 	}
 	s := engine.Symmetric{Dim: d}
 	root := wide{math.Sqrt2, -math.FMA(math.Sqrt2, math.Sqrt2, -2) / (2 * math.Sqrt2)} // sqrt 2
-	// coordinate k of v v^T is v_a v_b, times sqrt 2 off the diagonal.
+	// Coordinate k of v v^T is v_a v_b, times sqrt 2 off the diagonal.
 	weight := make([]wide, len(w))
 	for a := range d {
 		for b := a; b < d; b++ {

@@ -7,7 +7,7 @@ import (
 	"dyad/engine"
 )
 
-// SmoothMetric is SmoothHinge's phi of a Mahalanobis distance,
+// SmoothMetric is the phi of SmoothHinge applied to a Mahalanobis distance,
 //
 //	sqrt(1 + u^2) - u,   u = y y' (1 - (x - x')^T W (x - x')),
 //
@@ -27,15 +27,15 @@ func (SmoothMetric) Definition() string {
 // ParamDim returns d(d+1)/2.
 func (SmoothMetric) ParamDim(d int) int { return engine.Symmetric{Dim: d}.Len() }
 
-// Domain returns the PSDBall of that radius.
+// Domain returns the PSDBall of this radius.
 func (SmoothMetric) Domain(d int, radius float64) engine.Domain {
 	return engine.PSDBall{Dim: d, B: radius}
 }
 
-// Constants returns G = 8 R^2 q, L = 16 R^4 q^2 and Dg = 2 G with q = b.LabelAbs^2.
+// Constants returns G = 8 R^2 q, L = 16 R^4 q^2 and Dg = 2 G, where q = b.LabelAbs^2.
 //
-// Proof. phi' is in (-2, 0) and its slope in (0, 1], |y y'| <= q, and the
-// coordinates of (x - x')(x - x')^T have norm ||x - x'||^2 <= 4 R^2.
+// Proof. phi' is in (-2, 0), its slope is in (0, 1], and |y y'| <= q. The coordinates of (x - x')(x - x')^T
+// have norm ||x - x'||^2 <= 4 R^2.
 func (SmoothMetric) Constants(b engine.Bounds, radius float64) (engine.Constants, error) {
 	if err := b.Validate(); err != nil {
 		return engine.Constants{}, err
@@ -78,7 +78,7 @@ func metricMargin(w []float64, z, zp engine.Record) float64 {
 	return z.Y * zp.Y * (1 - m)
 }
 
-// squareCoordinates are the Symmetric coordinates of (x - x')(x - x')^T.
+// squareCoordinates returns the Symmetric coordinates of (x - x')(x - x')^T.
 func squareCoordinates(z, zp engine.Record) []float64 {
 	d := len(z.X)
 	square := make([]float64, d*d)

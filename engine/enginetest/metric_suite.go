@@ -8,8 +8,8 @@ import (
 	"dyad/engine"
 )
 
-// A weighting makes the Symmetric coordinates of a positive semidefinite d x d matrix
-// of Frobenius norm at most r, up to rounding.
+// A weighting makes the Symmetric coordinates of a positive semidefinite d x d matrix of Frobenius norm at most
+// r, up to rounding.
 type weighting struct {
 	name string
 	make func(rng *rand.Rand, d int, r float64) []float64
@@ -30,7 +30,7 @@ var weightings = []weighting{
 	}},
 }
 
-// semidefinite is a random matrix of that rank and of Frobenius norm r.
+// semidefinite returns a random matrix of this rank and of Frobenius norm r.
 func semidefinite(rng *rand.Rand, d, rank int, r float64) []float64 {
 	m := make([]float64, d*d)
 	for range rank {
@@ -46,7 +46,7 @@ func semidefinite(rng *rand.Rand, d, rank int, r float64) []float64 {
 	return w
 }
 
-// largestMetricSize keeps the reference, which costs n^2 d^2, short.
+// largestMetricSize bounds the time of the reference, which takes n^2 d^2 operations.
 const largestMetricSize = 400
 
 // metricLoss checks all cases of a loss and radius k; number counts cases.

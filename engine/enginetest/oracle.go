@@ -2,12 +2,12 @@ package enginetest
 
 import "dyad/engine"
 
-// reference is the gradient sum over pairs by the definition of a ScoreLoss,
+// reference returns the gradient sum over pairs by the definition of a ScoreLoss,
 //
 //	sum phi'(u) (y - y') (x - x'),   u = (y - y') w.(x - x'),
 //
-// one pair at a time, with u, the products and all sums in twice the precision.
-// Only phi' itself is evaluated in float64, at u rounded to float64.
+// computed one pair at a time, with u, the products and all sums in twice the precision. Only phi' itself is
+// evaluated in float64, at u rounded to float64.
 func reference(loss engine.ScoreLoss, r *engine.Records, w []float64, pairs engine.Pairs) []float64 {
 	n, d := r.Len(), r.Dim()
 	x := make([]float64, n*d)
@@ -36,7 +36,7 @@ func reference(loss engine.ScoreLoss, r *engine.Records, w []float64, pairs engi
 		c[i] = c[i].add(p)
 		c[j] = c[j].add(p.neg())
 	}
-	// (i, j) and (j, i) have opposite v and opposite x - x': the same term.
+	// (i, j) and (j, i) have opposite v and opposite x - x', so both have the same term.
 	orders := visit(rowPairs(r, pairs), pair)
 	for i := range c {
 		c[i] = c[i].scale(orders)
@@ -54,8 +54,7 @@ func reference(loss engine.ScoreLoss, r *engine.Records, w []float64, pairs engi
 	return g
 }
 
-// definition is the gradient sum by Loss.AddGrad over the ordered pairs, in
-// float64.
+// definition returns the gradient sum by Loss.AddGrad over the ordered pairs, in float64.
 func definition(loss engine.Loss, r *engine.Records, w []float64, pairs engine.Pairs) []float64 {
 	rec := make([]engine.Record, r.Len())
 	for i := range rec {

@@ -8,8 +8,8 @@ import (
 	"dyad/engine"
 )
 
-// pairWeight is the weight of a pair of rows: 1, or with persons 1/(m m') for rows of two
-// persons with m and m' rows and 0 within a person, in twice the precision.
+// pairWeight returns the weight of a pair of rows in twice the precision. The weight is 1 if rows are records.
+// With persons it is 1/(m m') for rows of two persons with m and m' rows, and 0 within a person.
 func pairWeight(r *engine.Records) func(i, j int) wide {
 	if !r.ByPerson() {
 		return func(int, int) wide { return wide{hi: 1} }
@@ -33,7 +33,7 @@ func pairWeight(r *engine.Records) func(i, j int) wide {
 	}
 }
 
-// rowPairs are pairs of persons as pairs of their rows.
+// rowPairs returns pairs of persons as pairs of their rows.
 func rowPairs(r *engine.Records, pairs engine.Pairs) engine.Pairs {
 	if r.ByPerson() {
 		return engine.AllPairs{N: r.Len()}
@@ -41,8 +41,8 @@ func rowPairs(r *engine.Records, pairs engine.Pairs) engine.Pairs {
 	return pairs
 }
 
-// personCounts are the cases of Options.Persons: numbers of rows of each person, whose
-// largest is the cap or below it.
+// personCounts are the cases of Options.Persons. Each has the numbers of rows of the persons; the largest
+// number is at most the cap.
 var personCounts = []struct {
 	cap    int
 	counts func(rng *rand.Rand) []int
@@ -62,7 +62,7 @@ func random(rng *rand.Rand, persons, most int) []int {
 	return out
 }
 
-// persons checks the gradient sums over the rows of persons of a loss.
+// persons checks the gradient sums of a loss over the rows of persons.
 func (s *suite) persons(loss engine.Loss, radius float64) {
 	s.Helper()
 	for number, c := range personCounts {

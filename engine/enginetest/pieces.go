@@ -7,28 +7,27 @@ import (
 	"dyad/engine"
 )
 
-// Pieces is a scalar loss with a slope that is linear between knots, written by hand: the
-// counterpart of expressions that are analysed by machine. It exists to test backends.
+// Pieces is a scalar loss whose slope is linear between knots. It is written by hand, in contrast to
+// expressions, which are analysed by a program. It exists to test backends.
 type Pieces struct {
 	Label string
-	// Parts are the pieces of phi' on the whole line; the first has From = -Inf.
+	// Parts are the pieces of phi' on the whole line. The first piece has From = -Inf.
 	Parts []engine.Piece
 }
 
 var _ engine.PiecewiseScalar = Pieces{}
 
-// Hinge is max(0, 1 - u), whose slope jumps from -1 to 0 at 1.
+// Hinge returns max(0, 1 - u), whose slope jumps from -1 to 0 at 1.
 func Hinge() Pieces {
 	return Pieces{"test-hinge", []engine.Piece{{From: math.Inf(-1), Slope: -1}, {From: 1}}}
 }
 
-// SquaredHinge is max(0, 1 - u)^2, which is smooth.
+// SquaredHinge returns max(0, 1 - u)^2, which is smooth.
 func SquaredHinge() Pieces {
 	return Pieces{"test-squared-hinge", []engine.Piece{{From: math.Inf(-1), Slope: -2, Rise: 2}, {From: 1}}}
 }
 
-// Zigzag has a slope that is neither monotone nor of one sign, with two jumps, one of
-// them at 0.
+// Zigzag returns a loss whose slope is neither monotone nor of one sign. The slope has two jumps, one of them at 0.
 func Zigzag() Pieces {
 	return Pieces{"test-zigzag", []engine.Piece{
 		{From: math.Inf(-1), Slope: 0.5}, {From: -0.7, Slope: 1, Rise: 0.5}, {From: 0, Slope: -1, Rise: 0.25}, {From: 0.3, Slope: -0.925}, {From: 2.5, Slope: 0.125}},
@@ -41,7 +40,7 @@ func (p Pieces) Name() string { return p.Label }
 // Text returns the knots.
 func (p Pieces) Text() string { return fmt.Sprintf("pieces %+v", p.Parts) }
 
-// piece is the one that holds at u; a knot belongs to the piece on its right.
+// piece returns the piece that applies at u. A knot belongs to the piece on its right.
 func (p Pieces) piece(u float64) engine.Piece {
 	i := len(p.Parts) - 1
 	for i > 0 && u < p.Parts[i].From {
@@ -50,7 +49,7 @@ func (p Pieces) piece(u float64) engine.Piece {
 	return p.Parts[i]
 }
 
-// Phi is the integral of the slope from 0.
+// Phi returns the integral of the slope from 0.
 func (p Pieces) Phi(u float64) float64 {
 	var sum float64
 	for i, part := range p.Parts {
@@ -66,20 +65,20 @@ func (p Pieces) Phi(u float64) float64 {
 	return math.Copysign(1, u) * sum
 }
 
-// DPhi is phi'.
+// DPhi returns phi'.
 func (p Pieces) DPhi(u float64) float64 {
 	at := p.piece(u)
 	return at.Slope + at.Rise*u
 }
 
-// Slopes replaces every number by DPhi of it.
+// Slopes replaces every number u by DPhi(u).
 func (p Pieces) Slopes(u []float64) {
 	for i, v := range u {
 		u[i] = p.DPhi(v)
 	}
 }
 
-// Pieces returns those that meet [lo, hi].
+// Pieces returns the pieces that meet [lo, hi].
 func (p Pieces) Pieces(lo, hi float64) ([]engine.Piece, bool) {
 	var parts []engine.Piece
 	for i, part := range p.Parts {
@@ -90,7 +89,7 @@ func (p Pieces) Pieces(lo, hi float64) ([]engine.Piece, bool) {
 	return parts, true
 }
 
-// Bounds are attained at the ends of the pieces.
+// Bounds returns bounds that are attained at the ends of the pieces.
 func (p Pieces) Bounds(lo, hi float64) (engine.ScalarBounds, error) {
 	b := engine.ScalarBounds{
 		SlopeMin: math.Inf(1), SlopeMax: math.Inf(-1), Convex: true, Origin: engine.Proved,

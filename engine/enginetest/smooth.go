@@ -7,9 +7,8 @@ import (
 	"dyad/engine"
 )
 
-// SmoothHinge is phi(u) = sqrt(1 + u^2) - u, a smooth loss that is not logistic:
-// its slope is neither odd nor saturating exponentially, and its strip of
-// analyticity has half-height 1. It exists to test backends.
+// SmoothHinge is phi(u) = sqrt(1 + u^2) - u, a smooth loss that is not logistic. Its slope is not odd and does
+// not saturate exponentially. Its strip of analyticity has half-height 1. It exists to test backends.
 type SmoothHinge struct{}
 
 var _ engine.AnalyticLoss = SmoothHinge{}
@@ -23,10 +22,10 @@ func (SmoothHinge) Definition() string { return "sqrt(1 + u^2) - u, u = (y - y')
 // ParamDim returns d.
 func (SmoothHinge) ParamDim(d int) int { return d }
 
-// Constants returns G = 4 R l, L = 4 R^2 l^2 and Dg = 2 G with l = 2 b.LabelAbs.
+// Constants returns G = 4 R l, L = 4 R^2 l^2 and Dg = 2 G, where l = 2 b.LabelAbs.
 //
-// Proof. phi' = u / sqrt(1 + u^2) - 1 is in (-2, 0) and its slope
-// (1 + u^2)^(-3/2) in (0, 1]; |y - y'| <= l and ||x - x'|| <= 2R.
+// Proof. phi' = u / sqrt(1 + u^2) - 1 is in (-2, 0), and its slope (1 + u^2)^(-3/2) is in (0, 1]. Also |y - y'|
+// <= l and ||x - x'|| <= 2R.
 func (SmoothHinge) Constants(b engine.Bounds, radius float64) (engine.Constants, error) {
 	if err := b.Validate(); err != nil {
 		return engine.Constants{}, err
@@ -55,12 +54,10 @@ func (SmoothHinge) DPhi(u float64) float64 {
 	return u/math.Sqrt(1+u*u) - 1
 }
 
-// StripBound returns 1 + max(1, h/sqrt(1 - h^2)) for h < 1, +Inf from the branch
-// points +-i on.
+// StripBound returns 1 + max(1, h/sqrt(1 - h^2)) for h < 1. For h >= 1, from the branch points +-i on, it returns +Inf.
 //
-// Proof. For u = a + ih and x = a^2, |u^2| / |1 + u^2| is (x + h^2) divided by
-// sqrt((x + (1-h)^2)(x + (1+h)^2)) >= x + 1 - h^2, so at most
-// max(1, h^2/(1 - h^2)).
+// Proof. Let u = a + ih and x = a^2. Then |u^2| / |1 + u^2| is (x + h^2) divided by sqrt((x + (1-h)^2)(x +
+// (1+h)^2)) >= x + 1 - h^2. So it is at most max(1, h^2/(1 - h^2)).
 func (SmoothHinge) StripBound(_, h float64) float64 {
 	if h >= 1 {
 		return math.Inf(1)

@@ -12,52 +12,48 @@ import (
 	"dyad/internal/sizes"
 )
 
-// T is the part of *testing.T that Run uses, so that a test of the suite can
-// watch it fail.
+// T is the part of *testing.T that Run uses. A test of the suite can implement T to see the suite fail.
 type T interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Logf(format string, args ...any)
 }
 
-// Options choose what Run covers. The zero value covers everything at full power (sizes.Full). Otherwise every size goes
-// with one of the radii, in turn, and not with each, and with every second labelling, in turn.
+// Options selects the cases of Run. The zero value covers all cases at full power (sizes.Full). Otherwise each size is
+// combined with only one of the radii, in turn, and with every second labelling, in turn.
 type Options struct {
-	// Losses defaults to engine.Logistic{} and SmoothHinge{}; an empty list that is
-	// not nil means none.
+	// Losses are the score losses. If it is nil, engine.Logistic{} and SmoothHinge{} are used. An empty list
+	// that is not nil means no losses.
 	Losses []engine.ScoreLoss
-	// MetricLosses defaults to engine.MahalanobisLogistic{} and SmoothMetric{},
-	// likewise.
+	// MetricLosses are the metric losses. If it is nil, engine.MahalanobisLogistic{} and SmoothMetric{} are
+	// used. An empty list that is not nil means no losses.
 	MetricLosses []engine.MetricLoss
-	// Sizes are the numbers of records; default 2, 3, 17, 64, 129, 500, 1500. Metric
-	// losses take those up to 400; default 2, 3, 17, 65, 129, 400.
+	// Sizes are the numbers of records. The default is 2, 3, 17, 64, 129, 500, 1500. Metric losses use the
+	// sizes up to 400, and the default for them is 2, 3, 17, 65, 129, 400.
 	Sizes []int
-	// Radii default to 0.05, 1, 20 and 200.
+	// Radii are the radii. The default is 0.05, 1, 20 and 200.
 	Radii []float64
-	// Groups are the sizes of query groups that score losses are also tested with, planned
-	// by engine.Grouped; default one data set of groups from 1 to 70 records. An empty
-	// list that is not nil means none.
+	// Groups are the sizes of query groups for further tests of score losses, planned by engine.Grouped. The
+	// default is one data set of groups from 1 to 70 records. An empty list that is not nil means no groups.
 	Groups [][]int
 	// Persons adds data sets whose records are persons with several rows.
 	Persons bool
-	// Short keeps sizes up to 129, and takes fewer sizes and radii where they have their
-	// default.
+	// Short keeps sizes up to 129. Where sizes and radii have their defaults, it also uses fewer of them.
 	Short bool
-	// WithWorkers returns the backend with another number of workers; results
-	// must have the same bits for 1, 2 and 7: for each with every problem at full power,
-	// and otherwise for one in turn. Nil skips that check.
+	// WithWorkers returns the backend with another number of workers. Results must have the same bits for 1, 2
+	// and 7 workers. At full power every problem is checked with each of these numbers, and otherwise with one
+	// of them in turn. If it is nil, this check is skipped.
 	WithWorkers func(workers int) engine.Backend
-	// PerPair limits Roundoff / Pairs.Len in units of the Lipschitz constant,
-	// times max(1, V/8) where V = 4 LabelAbs FeatureNorm Radius is the largest
-	// margin, for 64 records or more; default 6e-13. Metric losses have a third of
-	// it, times max(1, Radius/8): below 1e-12 at Radius 1. A bound that anything
-	// satisfies proves nothing.
+	// PerPair is the limit of Roundoff / Pairs.Len in units of the Lipschitz constant, for 64 records or more.
+	// It is multiplied by max(1, V/8), where V = 4 LabelAbs FeatureNorm Radius is the largest margin. The
+	// default is 6e-13. Metric losses have a third of the limit, times max(1, Radius/8), which is below 1e-12
+	// at Radius 1. Without this limit a backend could pass with a bound too large to be useful.
 	PerPair float64
-	// KinkError is the error of margins and slopes of a loss that is not smooth, relative
-	// to their largest, for a backend that does not compute them in float64.
+	// KinkError is for a backend that does not compute the margins and slopes of a loss that is not smooth in
+	// float64. It is their error relative to the largest of them.
 	KinkError float64
-	// Unsupported is called for a problem that the backend declines with
-	// engine.ErrUnsupported; nil makes that a failure.
+	// Unsupported is called for a problem that the backend declines with engine.ErrUnsupported. If it is nil,
+	// such an error is a failure.
 	Unsupported func(engine.Problem)
 }
 
@@ -99,19 +95,18 @@ func fill(n int, f func(i int) float64) []float64 {
 	return y
 }
 
-// boundsOf cycle with the case number.
+// boundsOf are the bounds of the cases, in turn.
 var boundsOf = []engine.Bounds{
 	{FeatureNorm: 1, LabelAbs: 1},
 	{FeatureNorm: 2, LabelAbs: 0.5},
 	{FeatureNorm: 0.5, LabelAbs: 2.5},
 }
 
-// Run checks that a backend conforms to package engine: for every loss, radius,
-// size, labelling and storage the gradient sums over all pairs and over prefixes
-// are within Roundoff of a sum in twice the precision (for losses that are not
-// smooth, up to the pairs at a kink: see kinkSlack), overwrite dst, leave
-// their inputs alone, honour the context, and have the same bits when repeated
-// and for any number of workers.
+// Run checks that a backend conforms to package engine, for every loss, radius, size, labelling and storage.
+// Gradient sums over all pairs and over prefixes must be within Roundoff of a sum in twice the precision. For
+// losses that are not smooth, pairs at a kink may differ more: see kinkSlack. The sums must overwrite dst,
+// leave their inputs unchanged and honour the context. They must have the same bits when repeated and for any
+// number of workers.
 func Run(t T, b engine.Backend, opts Options) {
 	t.Helper()
 	if opts.Losses == nil {
@@ -150,7 +145,7 @@ func Run(t T, b engine.Backend, opts Options) {
 				}
 				for _, labels := range s.labellings(len(opts.Sizes) * len(opts.Radii)) {
 					if n > 500 && (radius != 1 || labels.name == "one class") {
-						continue // the reference is slow and the sizes below cover them
+						continue // the reference is slow, and the smaller sizes cover these cases
 					}
 					s.testCase(engine.Problem{N: n, Loss: loss, Radius: radius}, labels, number)
 					number++
@@ -190,12 +185,13 @@ func Run(t T, b engine.Backend, opts Options) {
 	}
 }
 
-// thinned reports whether size i is left out with radius k.
+// thinned reports whether size i is skipped for radius k.
 func (s *suite) thinned(i, k int) bool {
 	return !sizes.Full() && i%len(s.opts.Radii) != k && k%len(s.opts.Sizes) != i
 }
 
-// labellings are all of them, or at less than full power, if there are several cases, every second one, in turn.
+// labellings returns all labellings. At less than full power, if there are several cases, it returns every
+// second labelling, in turn.
 func (s *suite) labellings(cases int) (some []labelling) {
 	if sizes.Full() || cases < 2 {
 		return labellings
@@ -215,9 +211,9 @@ type suite struct {
 	opts    Options
 	worst   map[string]float64
 	name    string
-	planned int // problems
-	turn    int // of labellings
-	// repeated counts the sums: every second one is repeated.
+	planned int // the number of planned problems
+	turn    int // the number of labellings so far
+	// repeated counts the sums: every second sum is repeated.
 	repeated int
 }
 
@@ -226,7 +222,7 @@ func (s *suite) fail(format string, args ...any) {
 	s.Errorf("%s: %s", s.name, fmt.Sprintf(format, args...))
 }
 
-// testCase fills in the rest of a problem and checks one data set, dense and sparse.
+// testCase sets the remaining fields of a problem and checks one data set, dense and sparse.
 func (s *suite) testCase(p engine.Problem, labels labelling, number int) {
 	s.Helper()
 	rng := rand.New(rand.NewPCG(uint64(number), 17))
@@ -295,8 +291,8 @@ func (s *suite) testRecords(kernels map[int]engine.Kernel, r *engine.Records, w 
 	}
 }
 
-// plan returns the kernels of the backend, under 0, and of its variants by number
-// of workers; nil if there is none.
+// plan returns the kernels of the backend, under 0, and of its variants by number of workers. It returns nil if
+// there is no kernel.
 func (s *suite) plan(p engine.Problem) map[int]engine.Kernel {
 	s.Helper()
 	backends := map[int]engine.Backend{0: s.backend}
@@ -348,8 +344,9 @@ func (s *suite) testPairs(e engine.Evaluator, workers map[int]engine.Evaluator, 
 			s.fail("Sum over %T with a cancelled context returned %v, want %v", pairs, err, context.Canceled)
 		}
 	}
-	// One repetition checks one of two things: that it follows the first call on dense
-	// records, and a cancelled one on sparse records. At less than full power one of the two is repeated.
+	// A repetition on dense records checks that the result is equal to the first result. A repetition on sparse
+	// records checks that a call after a cancelled call is correct. At less than full power only one of the two
+	// is made.
 	again := fill(len(w), func(int) float64 { return 1e9 })
 	if s.repeated++; sizes.Full() || s.repeated%2 == 0 {
 		if sparse {
@@ -372,7 +369,7 @@ func (s *suite) testPairs(e engine.Evaluator, workers map[int]engine.Evaluator, 
 	}
 }
 
-// testOtherPairs checks that pairs that are not the problem's are refused.
+// testOtherPairs checks that pairs of another problem are refused.
 func (s *suite) testOtherPairs(e engine.Evaluator, w []float64) {
 	s.Helper()
 	p := e.Kernel().Problem()
@@ -388,17 +385,16 @@ func (s *suite) testOtherPairs(e engine.Evaluator, w []float64) {
 	}
 }
 
-// testDefinition compares the reference with Loss.AddGrad, so that a loss whose
-// DPhi contradicts its AddGrad is caught. Both are float64 up to twice the
-// precision, so the tolerance is a wide multiple of the roundoff. margin is the
-// largest |u|.
+// testDefinition compares the reference with Loss.AddGrad, to find losses whose DPhi contradicts their AddGrad.
+// The precision is between float64 and twice float64, so the tolerance is a large multiple of the roundoff.
+// margin is the largest |u|.
 func (s *suite) testDefinition(p engine.Problem, r *engine.Records, w, want []float64, margin float64) {
 	s.Helper()
 	loss := p.Loss
 	if r.Len() > 129 {
 		return
 	}
-	c, err := loss.Constants(r.Bounds(), p.Radius) // which is proved once
+	c, err := loss.Constants(r.Bounds(), p.Radius) // Constants are proved only once
 	if err != nil {
 		s.fail("Constants: %v", err)
 		return

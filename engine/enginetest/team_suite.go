@@ -10,13 +10,12 @@ import (
 	"dyad/internal/sizes"
 )
 
-// TeamSizes are the numbers of members of RunTeams: one alone, few, and more than there are
-// chunks.
+// TeamSizes are the numbers of members of RunTeams: one, a few, and more than there are chunks.
 var TeamSizes = []int{1, 2, 3, 7, 129}
 
-// RunTeams checks that the sums of a backend have the bits of one process for teams of TeamSizes:
-// gradients of p over all pairs, and moments, of records whose shards have different labels, also
-// when they are repeated. of is the backend of a member, of nil that of one process.
+// RunTeams checks that the sums of a backend for teams of TeamSizes have the same bits as the sums of one
+// process. It checks gradients of p over all pairs and moments, also when they are repeated. The shards of the
+// records have different labels. of returns the backend of a member; of(nil) is the backend of one process.
 func RunTeams(t T, of func(engine.Team) engine.Backend, p engine.Problem, r *engine.Records) {
 	t.Helper()
 	name := fmt.Sprintf("%s n=%d d=%d sparse=%v persons=%v groups=%d", p.Loss.Name(), p.N, p.D, r.IsSparse(), r.ByPerson(), len(p.Groups))
@@ -78,7 +77,7 @@ func RunTeams(t T, of func(engine.Team) engine.Backend, p engine.Problem, r *eng
 		}
 		for _, size := range TeamSizes {
 			if size > 100 && i > 0 && i < len(ways)-2 && !sizes.Full() {
-				continue // the last moments have it
+				continue // the last moments include it
 			}
 			got, err := evaluate(planTeam(size, func(t engine.Team) (engine.Kernel, error) { return way.plan(of(t)) }))
 			if err != nil {

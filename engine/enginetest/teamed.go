@@ -11,8 +11,8 @@ import (
 	"dyad/engine/team"
 )
 
-// Teamed is a backend whose every evaluator is a team of so many members in this process; of is the
-// backend of one of them.
+// Teamed returns a backend whose every evaluator is a team of size members in this process. of returns the
+// backend of one member.
 func Teamed(size int, of func(engine.Team) engine.Backend) engine.Backend {
 	return teamed{size, of}
 }
@@ -35,7 +35,7 @@ func (b teamed) PlanMoments(p engine.Problem) (engine.Kernel, error) {
 	return planTeam(b.size, func(t engine.Team) (engine.Kernel, error) { return b.of(t).PlanMoments(p) })
 }
 
-// planTeam is the kernel of a team, from how a member plans its own.
+// planTeam returns the kernel of a team. plan makes the kernel of a member.
 func planTeam(size int, plan func(engine.Team) (engine.Kernel, error)) (engine.Kernel, error) {
 	k, err := plan(Members(size)[0])
 	if err != nil {
@@ -50,7 +50,7 @@ type teamKernel struct {
 	plan func(engine.Team) (engine.Kernel, error)
 }
 
-// Bind implements engine.Kernel: every rank gets its share of r.
+// Bind implements engine.Kernel. Every rank gets its share of r.
 func (k teamKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if err := k.Problem().Fits(r); err != nil {
 		return nil, err

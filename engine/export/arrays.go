@@ -10,7 +10,7 @@ import (
 	"dyad/engine/dataset"
 )
 
-// array is a named array of float64; a vector has 0 columns.
+// array is a named array of float64. A vector has 0 columns.
 type array struct {
 	name          string
 	rows, columns int
@@ -24,7 +24,7 @@ func (a array) shape() []int {
 	return []int{a.rows, a.columns}
 }
 
-// arrays are the numbers of the layers: NAME.weight and NAME.bias, or NAME alone for a single layer.
+// arrays returns the numbers of the layers as arrays NAME.weight and NAME.bias. A single layer is one array NAME.
 func (f *Function) arrays() []array {
 	var all []array
 	for _, l := range f.Layers {
@@ -43,7 +43,7 @@ func (f *Function) arrays() []array {
 	return all
 }
 
-// metadata are the facts, the schema, and what the layers need besides their arrays.
+// metadata returns the facts, the schema, and the data that the layers need besides their arrays.
 func (f *Function) metadata() (map[string]string, error) {
 	schema, err := json.Marshal(f.Encoder)
 	if err != nil {
@@ -78,8 +78,8 @@ func (f *Function) metadata() (map[string]string, error) {
 	return m, nil
 }
 
-// NPZ writes the numbers of the layers as a NumPy archive, with a member metadata.json. The encoder
-// is in it as the schema only: the arrays multiply records that were encoded and projected (dyad
+// NPZ returns the numbers of the layers as a NumPy archive with a member metadata.json. Of the encoder, the
+// archive contains only the schema: the arrays apply to records that are already encoded and projected (dyad
 // data convert --encoded).
 func (f *Function) NPZ() ([]byte, error) {
 	metadata, err := f.metadata()
@@ -111,8 +111,8 @@ func (f *Function) NPZ() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// Safetensors writes what NPZ does in the format of safetensors: the length of a JSON header, the header,
-// the numbers.
+// Safetensors returns the content of NPZ in the format of safetensors: the length of a JSON header, the header,
+// and the numbers.
 func (f *Function) Safetensors() ([]byte, error) {
 	metadata, err := f.metadata()
 	if err != nil {
@@ -134,5 +134,5 @@ func (f *Function) Safetensors() ([]byte, error) {
 	return append(append(out, text...), data...), nil
 }
 
-// number is v as JSON, Go, Python and SQL read it, exactly.
+// number returns a text of v that JSON, Go, Python and SQL parse exactly.
 func number(v float64) string { return fmt.Sprint(v) }

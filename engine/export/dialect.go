@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// dialect is what one SQL engine writes in its own way. DuckDB and PostgreSQL share theirs.
+// dialect describes the syntax of an SQL engine. DuckDB and PostgreSQL share one dialect.
 type dialect struct {
-	double, text, real string // types; real is the type with 32 bits, "" without one
-	number             string // of a literal with an exponent
+	double, text, real string // names of types; real is the 32-bit type, "" if there is none
+	number             string // format of a literal with an exponent
 	ln                 string
-	days               string // from 1970-01-01 to the date
-	nan, infinite      string // conditions on a number; "" where no number is that
-	open, between      string // of a derived table of one row
+	days               string // expression for the days from 1970-01-01 to a date
+	nan, infinite      string // conditions on a number; "" if the engine has no such numbers
+	open, between      string // syntax around a derived table of one row
 	end                string
 	name               func(string) string
 	literal            func(string) string
@@ -21,17 +21,17 @@ type dialect struct {
 
 func equal(column, literal string) string { return column + " = " + literal }
 
-// quoted doubles the mark in a name.
+// quoted returns a function that quotes a name and doubles the quotation marks in it.
 func quoted(mark string) func(string) string {
 	return func(name string) string { return mark + strings.ReplaceAll(name, mark, mark+mark) + mark }
 }
 
-// escaped is a literal in which a backslash escapes.
+// escaped returns a literal for engines in which a backslash is the escape character.
 func escaped(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`).Replace(s) + "'"
 }
 
-// backticks quotes a name; a backtick in it is escaped.
+// backticks quotes a name in backticks and escapes backticks in it.
 func backticks(name string) string {
 	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"
 }
@@ -51,7 +51,7 @@ var dialects = map[string]dialect{
 		double: "FLOAT64", text: "STRING", number: "%s", ln: "ln(%s)", days: "DATE_DIFF(CAST(%s AS DATE), DATE '1970-01-01', DAY)",
 		nan: "IS_NAN(%[1]s)", infinite: "IS_INF(%[1]s)", open: "CROSS JOIN UNNEST([STRUCT(\n  ", between: ",\n  ", end: ")])", name: backticks, literal: escaped, equal: equal,
 	},
-	Snowflake: lateral(dialect{ // a literal with an exponent may be a decimal
+	Snowflake: lateral(dialect{ // a literal with an exponent may have a decimal type
 		double: "DOUBLE", text: "VARCHAR", number: "CAST('%s' AS DOUBLE)", ln: "ln(%s)", days: "DATEDIFF(day, CAST('1970-01-01' AS DATE), CAST(%s AS DATE))",
 		nan: "%[1]s = CAST('NaN' AS DOUBLE)", infinite: "abs(%[1]s) = CAST('inf' AS DOUBLE)", name: quoted(`"`), literal: escaped, equal: equal,
 	}),
@@ -59,7 +59,7 @@ var dialects = map[string]dialect{
 		double: "DOUBLE", text: "STRING", real: "FLOAT", number: "%s", ln: "ln(%s)", days: "DATEDIFF(CAST(%s AS DATE), DATE '1970-01-01')",
 		nan: "isnan(%[1]s)", infinite: "abs(%[1]s) = CAST('Infinity' AS DOUBLE)", name: quoted("`"), literal: escaped, equal: equal,
 	}),
-	SQLServer: { // 2022 and later have LEAST and GREATEST; its comparison of texts ignores blanks at the end
+	SQLServer: { // LEAST and GREATEST need version 2022 or later; comparisons of texts ignore blanks at the end
 		double: "FLOAT", text: "NVARCHAR(4000)", real: "REAL", number: "%s", ln: "LOG(%s)", days: "DATEDIFF(day, '19700101', CAST(%s AS DATE))",
 		open: "CROSS APPLY (SELECT\n  ", between: ",\n  ", end: ")", name: quoted(`"`), literal: func(s string) string { return "N" + sqlText(s) },
 		equal: func(column, literal string) string {
@@ -68,7 +68,7 @@ var dialects = map[string]dialect{
 	},
 }
 
-// is is a condition on a number, and false where no number is that.
+// is returns a condition on a number, or a false condition if the engine has no such numbers.
 func is(condition, c string) string {
 	if condition == "" {
 		return "1 = 0"

@@ -8,14 +8,14 @@ import (
 
 // The formats of Function.Write.
 const (
-	ONNX        = "onnx"        // with the encoder: raw columns to scores or maps
-	NPZ         = "npz"         // the numbers alone, for encoded records
-	Safetensors = "safetensors" // as NPZ
-	Python      = "python"      // a function on NumPy, of linear scores
-	JavaScript  = "javascript"  // a module with the model as plain JSON, of linear scores
-	GoSource    = "go"          // a function on the standard library, of linear scores
-	SQL         = "sql"         // a SELECT for DuckDB and PostgreSQL, of linear scores
-	BigQuery    = "bigquery"    // the same for other engines
+	ONNX        = "onnx"        // with the encoder: maps raw columns to scores or to outputs of a map
+	NPZ         = "npz"         // the numbers only, for encoded records
+	Safetensors = "safetensors" // the numbers only, as in NPZ
+	Python      = "python"      // a NumPy function for linear scores
+	JavaScript  = "javascript"  // a module with the model as plain JSON, for linear scores
+	GoSource    = "go"          // a function that needs only the standard library, for linear scores
+	SQL         = "sql"         // a SELECT for DuckDB and PostgreSQL, for linear scores
+	BigQuery    = "bigquery"    // a SELECT for BigQuery; the formats below are for other engines
 	Snowflake   = "snowflake"
 	Spark       = "spark"
 	SQLServer   = "sqlserver"
@@ -24,7 +24,7 @@ const (
 // formats lists the formats of Function.Write.
 var formats = []string{ONNX, NPZ, Safetensors, Python, GoSource, JavaScript, SQL, BigQuery, Snowflake, Spark, SQLServer}
 
-// Write is the function in a format. table is the one that SQL selects from; "" means records.
+// Write returns the function in a format. table is the table that SQL selects from; if it is "", the table is records.
 func (f *Function) Write(format, table string) ([]byte, error) {
 	switch format {
 	case ONNX:

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// graph is an ONNX graph that grows node by node. Values of it are named by prefix and a number.
+// graph is an ONNX graph that is built node by node. The names of its values consist of prefix and a number.
 type graph struct {
 	prefix    string
 	count     int
@@ -21,7 +21,7 @@ func (g *graph) name() string {
 	return fmt.Sprintf("%s%d", g.prefix, g.count)
 }
 
-// op adds a node with one output, and returns the name of that.
+// op adds a node with one output and returns the name of the output.
 func (g *graph) op(kind string, inputs []string, attributes ...attribute) string {
 	out := g.name()
 	g.node(kind, out, inputs, attributes...)
@@ -47,24 +47,24 @@ func (g *graph) node(kind, out string, inputs []string, attributes ...attribute)
 	g.nodes = append(g.nodes, m)
 }
 
-// on is op for operators without attributes.
+// on is like op, for operators without attributes.
 func (g *graph) on(kind string, inputs ...string) string { return g.op(kind, inputs) }
 
-// doubles adds a constant.
+// doubles adds a constant array of float64.
 func (g *graph) doubles(v []float64, dims ...int) string {
 	name := g.name()
 	g.constants = append(g.constants, tensor(name, typeDouble, dims, floats64(v)))
 	return name
 }
 
-// bools adds a constant of 0 and 1.
+// bools adds a constant boolean array.
 func (g *graph) bools(v []byte, dims ...int) string {
 	name := g.name()
 	g.constants = append(g.constants, tensor(name, typeBool, dims, v))
 	return name
 }
 
-// scalar is a constant number.
+// scalar adds a constant number, once for each value.
 func (g *graph) scalar(v float64) string {
 	key := fmt.Sprint(v)
 	if g.known[key] == "" {
@@ -73,7 +73,7 @@ func (g *graph) scalar(v float64) string {
 	return g.known[key]
 }
 
-// ints adds a constant vector.
+// ints adds a constant vector of integers.
 func (g *graph) ints(v ...int64) string {
 	var raw []byte
 	for _, x := range v {
@@ -84,12 +84,12 @@ func (g *graph) ints(v ...int64) string {
 	return name
 }
 
-// cast converts the type of elements.
+// cast converts the elements to another type.
 func (g *graph) cast(x string, kind int64) string {
 	return g.op("Cast", []string{x}, intAttribute("to", kind))
 }
 
-// rowSum is the sum of every row, as a column.
+// rowSum returns the sums of the rows as a column.
 func (g *graph) rowSum(x string) string {
 	if g.known["axis"] == "" {
 		g.known["axis"] = g.ints(1)

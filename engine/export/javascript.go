@@ -10,7 +10,7 @@ import (
 //go:embed templates/score.mjs.tmpl
 var scriptTemplate string
 
-// orNull is a number in JSON, which has no word for NaN.
+// orNull is a number in JSON that is written as null if it is NaN, because JSON has no NaN.
 type orNull float64
 
 func (x orNull) MarshalJSON() ([]byte, error) {
@@ -28,10 +28,10 @@ func orNulls(xs []float64) []orNull {
 	return out
 }
 
-// JavaScript writes a module with the model as plain JSON and a function of a row.
+// JavaScript returns a module with the model as plain JSON and a function that scores a row.
 func (f *Function) JavaScript() ([]byte, error) {
 	type object = map[string]any
-	same := func(s string) string { return s } // JSON quotes texts
+	same := func(s string) string { return s } // json.Marshal quotes the texts
 	s, err := f.snippet(words{same, same})
 	if err != nil {
 		return nil, err

@@ -7,8 +7,8 @@ import (
 	"dyad/engine/layers"
 )
 
-// AddNetwork adds the layers and the output stage of an MLP with the activation of its hidden layers, or of a network of a file in plain Go, and
-// refuses other networks.
+// AddNetwork adds the layers and the output stage of a network. It supports an MLP, whose hidden layers have the given
+// activation, and a network from a file in plain Go. It returns an error for other networks.
 func (f *Function) AddNetwork(net embedding.Model, hidden Activation, weights []float64) error {
 	switch of := net.Network.(type) {
 	case embedding.MLP:

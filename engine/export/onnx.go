@@ -9,22 +9,22 @@ import (
 	"dyad/engine/dataset"
 )
 
-// What the written graphs need of a runtime.
+// Versions and limits of the written graphs.
 const (
 	onnxIR      = 8
 	opset       = 17
-	mlOpset     = 3 // of the domain ai.onnx.ml
+	mlOpset     = 3 // opset version of the domain ai.onnx.ml
 	mlDomain    = "ai.onnx.ml"
-	maxONNX     = 1<<31 - 1 // bytes of a message
-	oneMatrix   = "X"       // the input of numbered features
+	maxONNX     = 1<<31 - 1 // largest number of bytes of a message
+	oneMatrix   = "X"       // name of the input of numbered features
 	floatRadix  = 0x1p-24 * (1 + 0x1p-20)
 	labelLookup = mlDomain + ":LabelEncoder"
 )
 
-// ONNX writes the function as an ONNX model in float64. It has an input of shape [batch, 1] for every
-// feature column, with the name of the column in the file: float64 for numbers, dates (days from
-// January 1, 1970) and categories that are all numbers, text for other categories. NaN and empty texts are missing. Numbered
-// features are one input X of shape [batch, d], in which features that a sparse row leaves out are 0.
+// ONNX returns the function as an ONNX model in float64. The model has one input of shape [batch, 1] for every feature
+// column, named like the column in the file. Inputs are float64 for numbers, dates (days from January 1, 1970) and
+// categories that are all numbers, and text for other categories. NaN and empty texts mean missing. Numbered features
+// are one input X of shape [batch, d]; features absent from a sparse row are 0.
 func (f *Function) ONNX() ([]byte, error) {
 	inputs := f.Encoder.Inputs()
 	if !f.numbered() {
@@ -59,7 +59,7 @@ func (f *Function) ONNX() ([]byte, error) {
 	return text, nil
 }
 
-// mapped is what the layers make of records.
+// mapped adds the layers and returns their output for records.
 func (f *Function) mapped(g *graph, x string, order []int) string {
 	if f.Steps != nil {
 		return steps{g, f.Layers}.run(f.Steps, g.inOrder(x, order))
@@ -78,7 +78,7 @@ func (f *Function) mapped(g *graph, x string, order []int) string {
 	return x
 }
 
-// file is the ModelProto.
+// file returns the ModelProto.
 func (f *Function) file(g *graph, output string) message {
 	var body, m message
 	for _, n := range g.nodes {
@@ -113,7 +113,7 @@ func operatorSet(domain string, version int64) message {
 	return m
 }
 
-// encoded is the record before its projection, with numbers first; order[k] is the feature in column k, or noFeature.
+// encoded returns the record before its projection, numbers first. order[k] is the feature in column k, or noFeature.
 func (f *Function) encoded(g *graph, inputs []dataset.Input) (x string, order []int) {
 	var numbers []dataset.Input
 	var raw, parts []string
@@ -163,7 +163,8 @@ func (f *Function) encoded(g *graph, inputs []dataset.Input) (x string, order []
 	return x, order
 }
 
-// products are the interactions of the columns of x, in which feature order[k] is in column k; of[k] is the feature in column k of them.
+// products returns the interactions of the columns of x. Column k of x has feature order[k], column k of out feature
+// of[k].
 func (g *graph) products(x string, order []int, inputs []dataset.Input, pairs []dataset.Interaction) (out string, of []int) {
 	column := map[int]int64{}
 	for k, feature := range order {
@@ -182,10 +183,11 @@ func (g *graph) products(x string, order []int, inputs []dataset.Input, pairs []
 	return g.on("Mul", g.on("Mul", g.pick(x, left), g.doubles(scales, 1, len(scales))), g.pick(x, right)), of
 }
 
-// noFeature is a column of zeros: the k-th feature of a number whose basis is smaller than that of another one.
+// noFeature marks a column of zeros instead of the k-th feature of a number with a smaller basis than another
+// number.
 const noFeature = -1
 
-// scaled maps the columns of numbers x. parts[k] has the k-th feature of every column.
+// scaled maps the numeric columns x. parts[k] has the k-th feature of every column.
 func (g *graph) scaled(x string, columns []dataset.Input, factor float64) (parts []string) {
 	row := func(of func(in dataset.Input) float64) []float64 {
 		v := make([]float64, len(columns))
@@ -200,7 +202,7 @@ func (g *graph) scaled(x string, columns []dataset.Input, factor float64) (parts
 	}
 	missing := g.on("IsNaN", x)
 	for _, v := range missingNumbers(columns) {
-		// NaN equals nothing: the value counts in some of the columns only.
+		// Columns in which the value does not mean missing have NaN here, which equals no number.
 		counts := constant(func(in dataset.Input) float64 {
 			if slices.Contains(in.MissingNumbers, v) {
 				return v
@@ -209,12 +211,12 @@ func (g *graph) scaled(x string, columns []dataset.Input, factor float64) (parts
 		})
 		missing = g.on("Or", missing, g.on("Equal", x, counts))
 	}
-	finite := g.on("Sub", x, x) // 0, and NaN for infinities
+	finite := g.on("Sub", x, x) // 0 for finite numbers, NaN for infinite ones
 	u := g.on("Min", g.on("Max", x, constant(func(in dataset.Input) float64 { return in.Lo })), constant(func(in dataset.Input) float64 { return in.Hi }))
 	clamped := u
 	if slices.ContainsFunc(columns, func(in dataset.Input) bool { return in.Log1p }) {
-		// Exact to a few roundings, unlike log(1 + u): log(w) u/(w - 1) for w = 1 + u as it is rounded,
-		// and u where that is 1. In columns without the transform u may be below -1; they take 1 for it.
+		// Exact up to a few roundings, unlike log(1 + u): log(w) u/(w - 1) for the rounded w = 1 + u, and u if
+		// w is 1. Columns without the transform can have u < -1 and use u = 1.
 		logs := constant(func(in dataset.Input) float64 {
 			if in.Log1p {
 				return 1
@@ -245,8 +247,8 @@ func (g *graph) scaled(x string, columns []dataset.Input, factor float64) (parts
 	return parts
 }
 
-// features are, for k = 1 to the largest K, what Coefficients multiply: s, or cos(pi k (1 + s)/2), which it computes as the encoder does. A sine is
-// what runtimes have in float64.
+// features returns, for k = 1 to the largest K, the numbers that Coefficients multiply: s, or cos(pi k (1 + s)/2). It
+// computes the cosines with the same formulas as the encoder. It uses a sine, which runtimes support in float64.
 func (g *graph) features(s string, columns []dataset.Input) []string {
 	most := 1
 	isLine := make([]byte, len(columns))
@@ -269,8 +271,8 @@ func (g *graph) features(s string, columns []dataset.Input) []string {
 	return all
 }
 
-// spiked has the features of columns with a spike at the lower ends of their ranges: there 1 in the last one and 0 in the others, elsewhere 0 in
-// the last one.
+// spiked adds the spikes to features. At the lower end of the range, the last feature of a column with a spike is 1 and
+// its other features are 0. Elsewhere, the last feature is 0.
 func (g *graph) spiked(features []string, clamped string, columns []dataset.Input) []string {
 	where := func(of func(in dataset.Input) bool) string {
 		flags := make([]byte, len(columns))
@@ -296,7 +298,7 @@ func (g *graph) spiked(features []string, clamped string, columns []dataset.Inpu
 	return features
 }
 
-// missingNumbers are all numbers that count as missing somewhere.
+// missingNumbers returns all numbers that count as missing in some column.
 func missingNumbers(columns []dataset.Input) []float64 {
 	var all []float64
 	for _, in := range columns {
@@ -306,7 +308,7 @@ func missingNumbers(columns []dataset.Input) []float64 {
 	return slices.Compact(all)
 }
 
-// category maps a column of categories to its outputs.
+// category maps a categorical column to its outputs.
 func (g *graph) category(in dataset.Input, factor float64) string {
 	code := ""
 	if in.ByNumber {
@@ -343,7 +345,7 @@ func (g *graph) category(in dataset.Input, factor float64) string {
 	return g.on("Add", out, refused)
 }
 
-// projected maps records to the unit ball as engine.ProjectBall does, and rounds them as they are stored.
+// projected projects records to the unit ball in the same way as engine.ProjectBall and rounds them as they are stored.
 func (f *Function) projected(g *graph, x string) string {
 	if bound := f.nonZeros(); bound > 0 {
 		count := g.rowSum(g.cast(g.on("Greater", g.on("Abs", x), g.scalar(0)), typeDouble))
@@ -356,8 +358,8 @@ func (f *Function) projected(g *graph, x string) string {
 	if !f.narrow() {
 		return x
 	}
-	// The nearest float32; where its magnitude is larger, the next one toward zero, which is what
-	// n (1 - 2^-24 (1 + 2^-20)) rounds to: it is 0.5 to 1 units in the last place below n.
+	// If the nearest float32 n has a larger magnitude than x, take the next one toward zero: n (1 - 2^-24 (1 +
+	// 2^-20)) rounded, as the product is 0.5 to 1 units in the last place below n.
 	nearest := g.cast(g.cast(x, typeFloat), typeDouble)
 	below := g.cast(g.cast(g.on("Mul", nearest, g.scalar(1-floatRadix)), typeFloat), typeDouble)
 	return g.on("Where", g.on("Greater", g.on("Abs", nearest), g.on("Abs", x)), below, nearest)
@@ -374,7 +376,7 @@ func (g *graph) activated(x string, a Activation) string {
 	return x
 }
 
-// transposed is W^T, Cols x Rows.
+// transposed returns W^T, a Cols x Rows matrix.
 func transposed(l Layer) []float64 {
 	t := make([]float64, len(l.W))
 	for i := range l.Rows {
@@ -385,7 +387,7 @@ func transposed(l Layer) []float64 {
 	return t
 }
 
-// permuted has row order[k] of t, of the given width, in row k, and zeros for noFeature.
+// permuted returns the matrix with row order[k] of t in row k, and zeros for noFeature. Rows have the given width.
 func permuted(t []float64, width int, order []int) []float64 {
 	out := make([]float64, 0, len(t))
 	for _, k := range order {

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The messages of onnx.proto3 (IR version 8), field by field. Only what graph.go needs is here.
+// The messages of onnx.proto3 (IR version 8), field by field. This file has only the messages that graph.go needs.
 
 // Types of elements, TensorProto.DataType.
 const (
@@ -46,7 +46,7 @@ func (m *message) float(field protowire.Number, v float32) {
 	*m = protowire.AppendFixed32(protowire.AppendTag(*m, field, protowire.Fixed32Type), math.Float32bits(v))
 }
 
-// tensor is a TensorProto.
+// tensor returns a TensorProto.
 func tensor(name string, kind int64, dims []int, raw []byte) message {
 	var m message
 	for _, d := range dims {
@@ -58,7 +58,7 @@ func tensor(name string, kind int64, dims []int, raw []byte) message {
 	return m
 }
 
-// attribute is an AttributeProto.
+// attribute is an encoded AttributeProto.
 type attribute message
 
 func floatAttribute(name string, v float32) attribute {
@@ -108,7 +108,7 @@ func stringsAttribute(name string, v []string) attribute {
 	return attribute(m)
 }
 
-// valueInfo is a ValueInfoProto of a tensor with a batch of rows.
+// valueInfo returns a ValueInfoProto of a tensor with a batch of rows.
 func valueInfo(name string, kind int64, columns int, doc string) message {
 	var batch, width, shape, tensorType, typed, m message
 	batch.text(2, "batch")
@@ -124,7 +124,7 @@ func valueInfo(name string, kind int64, columns int, doc string) message {
 	return m
 }
 
-// floats64 are the little-endian bytes of numbers.
+// floats64 returns the little-endian bytes of numbers.
 func floats64(v []float64) []byte {
 	raw := make([]byte, 0, 8*len(v))
 	for _, x := range v {

@@ -14,7 +14,7 @@ import (
 	"dyad/engine/dataset"
 )
 
-// maxSnippet is the largest number of features of a model as source text.
+// maxSnippet is the largest number of features of a model that can be exported as source text.
 const maxSnippet = 10_000
 
 //go:embed templates/score.py.tmpl
@@ -23,38 +23,38 @@ var pythonTemplate string
 //go:embed templates/score.go.tmpl
 var goTemplate string
 
-// snippet is what the templates are filled with. It holds no text of a model as it is: every text went through
-// the words of its language.
+// snippet holds the data of the templates. It contains no text of a model unchanged: every text was converted
+// by the words of the target language.
 type snippet struct {
-	About      []string // lines of a comment
+	About      []string // lines of the comment at the top
 	Numbered   bool
 	Narrow     bool
 	NonZeros   int
 	Factor     float64
 	Slack      float64
-	Curved     bool // some number has a basis
-	Spiked     bool // with a spike
+	Curved     bool // some numeric column has a basis
+	Spiked     bool // some numeric column has a spike
 	Numbers    []snippetColumn
 	Categories []snippetColumn
 	Pairs      []snippetPair
-	JSON       string // all of it, for JavaScript
+	JSON       string // the whole model as JSON, for JavaScript
 }
 
-// snippetColumn is an input with its weights. Its Field and the Text of its categories are source text, and Name is empty.
+// snippetColumn is an input with its weights. Field and the Text of the categories are source text, and Name is empty.
 type snippetColumn struct {
 	dataset.Input
 	Weights []float64
-	Factors []float64 // of the outputs of a number
+	Factors []float64 // factors of the outputs of a numeric column
 }
 
-// snippetPair is an interaction: A and B are places among Numbers and Categories, the numbers first. Weights has WidthB entries for
-// each output of A.
+// snippetPair is an interaction. A and B are indices among Numbers and Categories, with Numbers first. Weights has
+// WidthB entries for each output of A.
 type snippetPair struct {
 	dataset.Interaction
 	Weights []float64
 }
 
-// words write texts in a language: the name of a column, and a literal.
+// words converts texts to a language: the name of a column, and a literal.
 type words struct{ name, text func(string) string }
 
 // snippet collects the columns of a linear score.
@@ -67,7 +67,7 @@ func (f *Function) snippet(write words) (*snippet, error) {
 		return nil, fmt.Errorf("export: a snippet would have %d features, and at most %d are written as source text; export the model as ONNX", len(w), maxSnippet)
 	}
 	s := &snippet{About: comments(f.About), Numbered: f.numbered(), Narrow: f.narrow(), NonZeros: f.nonZeros(), Factor: f.Encoder.Factor(), Slack: f.slack()}
-	var places []int // of inputs among Numbers and Categories
+	var places []int // indices of the inputs among Numbers and Categories
 	inputs := f.Encoder.Inputs()
 	for _, in := range inputs {
 		in.Name, in.Field = "", write.name(in.Field)
@@ -96,7 +96,7 @@ func (f *Function) snippet(write words) (*snippet, error) {
 	return s, nil
 }
 
-// comments are facts as lines that end no comment: of printable characters, with single blanks.
+// comments returns facts as lines that cannot end a comment: they have printable characters and single blanks only.
 func comments(facts []Fact) []string {
 	lines := make([]string, len(facts))
 	for i, f := range facts {
@@ -110,7 +110,7 @@ func comments(facts []Fact) []string {
 	return lines
 }
 
-// Python writes a function of NumPy columns.
+// Python returns the source of a function of NumPy columns.
 func (f *Function) Python() ([]byte, error) {
 	return f.fill(pythonTemplate, words{pythonText, pythonText}, template.FuncMap{
 		"number": func(v float64) string {
@@ -128,7 +128,7 @@ func (f *Function) Python() ([]byte, error) {
 	}, "")
 }
 
-// pythonText is a string literal of ASCII characters.
+// pythonText returns a string literal of ASCII characters.
 func pythonText(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -146,7 +146,7 @@ func pythonText(s string) string {
 	return b.String() + `"`
 }
 
-// Go writes a file of the standard library only.
+// Go returns a source file that imports only the standard library.
 func (f *Function) Go() ([]byte, error) {
 	text, err := f.fill(goTemplate, words{strconv.Quote, strconv.Quote}, template.FuncMap{
 		"number": func(v float64) string {

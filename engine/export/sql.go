@@ -11,13 +11,13 @@ import (
 	"dyad/engine/dataset"
 )
 
-// maxSQL is the largest number of columns of an expression: PostgreSQL allows 1664 in a SELECT.
+// maxSQL is the largest number of columns in a statement. PostgreSQL allows 1664 in a SELECT.
 const maxSQL = 800
 
 var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
-// SQL writes a SELECT that adds a score to the rows of a table, in one of the SQL formats.
-// Columns have the names of the file. A row that dyad predict refuses has the score NULL.
+// SQL returns a SELECT that adds a score to the rows of a table, in one of the SQL formats. Columns have the
+// names of the file. If dyad predict refuses a row, its score is NULL.
 func (f *Function) SQL(format, table string) ([]byte, error) {
 	d, ok := dialects[format]
 	if !ok {
@@ -106,7 +106,7 @@ func (f *Function) SQL(format, table string) ([]byte, error) {
 	return []byte(strings.TrimSuffix(b.String(), "\n") + ";\n"), nil
 }
 
-// sqlRaw is the column as a number or a text.
+// sqlRaw returns the expression of the column as a number or a text.
 func (d dialect) sqlRaw(in dataset.Input) string {
 	name := "r." + in.Field
 	switch {
@@ -118,7 +118,7 @@ func (d dialect) sqlRaw(in dataset.Input) string {
 	return fmt.Sprintf("CAST(%s AS %s)", name, d.text)
 }
 
-// sqlCategory is the encoded column, before the projection.
+// sqlCategory returns the expression of the encoded categorical column before the projection.
 func (d dialect) sqlCategory(in dataset.Input, c string, factor float64) string {
 	return d.sqlCase(in, c, func(code int) string {
 		if in.Width > 1 {
@@ -128,7 +128,7 @@ func (d dialect) sqlCategory(in dataset.Input, c string, factor float64) string 
 	})
 }
 
-// sqlNumbers are the features of a number, before the projection.
+// sqlNumbers returns the expressions of the features of a number before the projection.
 func (d dialect) sqlNumbers(in snippetColumn, c string) []string {
 	missing := fmt.Sprintf("%s IS NULL OR %s", c, is(d.nan, c))
 	for _, v := range in.MissingNumbers {
@@ -157,18 +157,19 @@ func (d dialect) sqlNumbers(in snippetColumn, c string) []string {
 	return all
 }
 
-// sqlCosine is cos(k t + k pi/2) for t = u pi/2: plus or minus a sine or a cosine of k t.
+// sqlCosine returns cos(k t + k pi/2) for t = u pi/2, which is plus or minus a sine or a cosine of k t.
 func (d dialect) sqlCosine(k int, u string) string {
 	shape := [...]string{"cos(%s*%s)", "-sin(%s*%s)", "-cos(%s*%s)", "sin(%s*%s)"}[k%4]
 	return fmt.Sprintf(shape, u, d.sqlNumber(float64(k)*math.Pi/2))
 }
 
-// sqlWeight is the weight of the category of a row.
+// sqlWeight returns the expression of the weight of a row's category.
 func (d dialect) sqlWeight(col snippetColumn, c string) string {
 	return d.sqlCase(col.Input, c, func(code int) string { return d.sqlNumber(col.Weights[code]) })
 }
 
-// sqlOutputs are the outputs of a column: one place for each, or one for all where a single one, that of the category, is not 0.
+// sqlOutputs holds the outputs of a column: one entry for each output, or a single entry if only the output of the
+// row's category is not 0.
 type sqlOutputs struct {
 	d      dialect
 	in     dataset.Input
@@ -176,10 +177,10 @@ type sqlOutputs struct {
 	places []string
 }
 
-// factors are the places of the first outputs.
+// factors returns the entries of the first outputs.
 func (o sqlOutputs) factors(width int) []string { return o.places[:min(width, len(o.places))] }
 
-// weight is of(k) of output k, or of the one that is not 0.
+// weight returns of(k) for output k, or for the output that is not 0.
 func (o sqlOutputs) weight(k int, of func(k int) string) string {
 	if o.in.Numeric || o.in.Width == 1 {
 		return of(k)
@@ -187,7 +188,7 @@ func (o sqlOutputs) weight(k int, of func(k int) string) string {
 	return o.d.sqlCase(o.in, o.c, of)
 }
 
-// sqlCase maps categories by their codes.
+// sqlCase returns a CASE expression that maps the codes of categories.
 func (d dialect) sqlCase(in dataset.Input, c string, of func(code int) string) string {
 	value := func(code int) string {
 		switch code {
@@ -215,7 +216,7 @@ func (d dialect) sqlCase(in dataset.Input, c string, of func(code int) string) s
 	return b.String()
 }
 
-// sqlNumber is a literal with an exponent, which is a DOUBLE in DuckDB.
+// sqlNumber returns a literal with an exponent, which has type DOUBLE in DuckDB.
 func (d dialect) sqlNumber(v float64) string {
 	if math.IsNaN(v) {
 		return "NULL"
@@ -223,10 +224,10 @@ func (d dialect) sqlNumber(v float64) string {
 	return fmt.Sprintf(d.number, strconv.FormatFloat(v, 'e', -1, 64))
 }
 
-// sqlText is a literal.
+// sqlText returns a text literal.
 func sqlText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// sqlTable is a name, with those of its schema and catalogue.
+// sqlTable returns the quoted name of a table, including the names of its schema and catalogue.
 func (d dialect) sqlTable(name string) string {
 	parts := strings.Split(name, ".")
 	for i, p := range parts {

@@ -7,14 +7,15 @@ import (
 	"dyad/engine/layers"
 )
 
-// steps adds the layers of a file to a graph, by operators that runtimes have in float64: a convolution is a product of the windows and the filters,
-// as Conv is of float32. Between steps a record is one row; within them it may have rows of its own.
+// steps adds the layers of a network file to a graph. It uses only operators that runtimes support in float64. A
+// convolution is a product of the windows and the filters, because Conv is supported for float32 only. Between steps, a
+// record is one row. Within a step, it can have several rows.
 type steps struct {
 	*graph
-	layers []Layer // the matrices of layers.Network, in their order
+	layers []Layer // the matrices of layers.Network in their order
 }
 
-// inOrder has the features of x in the order of the encoder.
+// inOrder returns the features of x in the order of the encoder.
 func (g *graph) inOrder(x string, order []int) string {
 	columns := make([]int64, slices.Max(order)+1)
 	for k, feature := range order {
@@ -25,12 +26,12 @@ func (g *graph) inOrder(x string, order []int) string {
 	return g.pick(x, columns)
 }
 
-// pick are columns of x.
+// pick returns the given columns of x.
 func (g *graph) pick(x string, columns []int64) string {
 	return g.op("Gather", []string{x, g.ints(columns...)}, intAttribute("axis", 1))
 }
 
-// shaped are the numbers of each record as an array.
+// shaped returns the numbers of each record as an array of the given shape.
 func (g *graph) shaped(x string, shape ...int) string {
 	dims := []int64{-1}
 	for _, n := range shape {
@@ -39,12 +40,12 @@ func (g *graph) shaped(x string, shape ...int) string {
 	return g.on("Reshape", x, g.ints(dims...))
 }
 
-// reduced is a mean or maximum over an axis, which has 1 place then.
+// reduced returns the mean or the maximum over an axis, which then has length 1.
 func (g *graph) reduced(how, x string, axis int64) string {
 	return g.op(how, []string{x}, intsAttribute("axes", axis), intAttribute("keepdims", 1))
 }
 
-// affine is W x + b of the last axis of x.
+// affine returns W x + b along the last axis of x.
 func (s steps) affine(matrix int, x string) string {
 	l := s.layers[matrix]
 	x = s.on("MatMul", x, s.doubles(transposed(l), l.Cols, l.Rows))
@@ -87,7 +88,7 @@ func (s steps) step(l layers.Step, x string) string {
 		return s.attend(l, x)
 	}
 	switch l.Activation {
-	case "relu": // Where keeps NaN
+	case "relu": // operator Where keeps NaN
 		return s.on("Where", s.on("Less", x, s.scalar(0)), s.scalar(0), x)
 	case "silu":
 		return s.on("Div", x, s.on("Add", s.on("Exp", s.on("Neg", x)), s.scalar(1)))
@@ -95,7 +96,8 @@ func (s steps) step(l layers.Step, x string) string {
 	return s.activated(x, Activation(l.Activation))
 }
 
-// windows are the pixels of all windows of an image, of each place those of all channels; padding is 0.
+// windows returns the pixels of all windows of an image. At each position it has the pixels of all channels.
+// Padding is 0.
 func (s steps) windows(x string, l layers.Step, size, stride, padding int) string {
 	var columns []int64
 	for place := range l.Out[1] * l.Out[2] {
@@ -103,7 +105,7 @@ func (s steps) windows(x string, l layers.Step, size, stride, padding int) strin
 		for c := range l.In[0] {
 			for i := top; i < top+size; i++ {
 				for j := left; j < left+size; j++ {
-					at := layers.Size(l.In) // of a column of zeros
+					at := layers.Size(l.In) // index of a column of zeros
 					if i >= 0 && i < l.In[1] && j >= 0 && j < l.In[2] {
 						at = (c*l.In[1]+i)*l.In[2] + j
 					}
@@ -119,7 +121,7 @@ func (s steps) windows(x string, l layers.Step, size, stride, padding int) strin
 	return s.pick(x, columns)
 }
 
-// pool is a mean or maximum over windows or items.
+// pool returns the mean or the maximum over windows or items.
 func (s steps) pool(l layers.Step, x string) string {
 	how := map[string]string{"mean": "ReduceMean", "max": "ReduceMax"}[l.Pooling.Kind]
 	if len(l.In) == 2 {
@@ -131,7 +133,7 @@ func (s steps) pool(l layers.Step, x string) string {
 	return s.shaped(x, layers.Size(l.Out))
 }
 
-// categories are vectors in the place of columns, and the other columns times a number.
+// categories replaces categorical columns by vectors and multiplies the other columns by a number.
 func (s steps) categories(l layers.Step, x string) string {
 	var parts []string
 	from := 0
@@ -156,7 +158,7 @@ func (s steps) categories(l layers.Step, x string) string {
 	return s.concat(parts)
 }
 
-// normalise is of each item, or of the whole record.
+// normalise normalises each item, or the whole record.
 func (s steps) normalise(l layers.Step, x string) string {
 	items, size := 1, layers.Size(l.In)
 	if len(l.In) == 2 {
@@ -174,7 +176,7 @@ func (s steps) normalise(l layers.Step, x string) string {
 	return s.shaped(x, items*size)
 }
 
-// attend is the sum over heads of softmax(Q K^T/sqrt(size)) V W^T.
+// attend returns the sum over heads of softmax(Q K^T/sqrt(size)) V W^T.
 func (s steps) attend(l layers.Step, x string) string {
 	x = s.shaped(x, l.In...)
 	root, sum := s.scalar(math.Sqrt(float64(l.Attention.Size))), ""

@@ -5,19 +5,20 @@ import (
 	"errors"
 )
 
-// ErrIndefinite is the error of weights at which F is not strictly convex: no influence function exists.
+// ErrIndefinite is returned if F is not strictly convex at the weights. An influence function then does not exist.
 var ErrIndefinite = errors.New("influence: the objective is not strictly convex at these weights; raise the L2 coefficient")
 
-// solved is the relative residual of systems whose solution is a result.
+// solved is the largest relative residual of a system of equations whose solution is accepted.
 const solved = 1e-6
 
-// Change sets dst to the influence of record i at a stationary point w: the first-order change of the weights
-// when it is left out,
+// Change sets dst to the influence of record i at a stationary point w. The influence is the first-order change
+// of the weights if the record is left out:
 //
 //	H^-1 (2 L2 w/(n-2) + grad T_i/((n-1)(n-2))),
 //
-// T_i the sum over the 2(n-1) ordered pairs of record i and H the Hessian of F at w: one Newton step for
-// the objective of the others with the Hessian of all (docs/theory.md#influence; [Kang21] equation 4).
+// where T_i is the sum over the 2(n-1) ordered pairs of record i, and H is the Hessian of F at w. The influence
+// is one Newton step for the objective of the other records with the Hessian of all records
+// (docs/theory.md#influence; [Kang21] equation 4).
 func (o *Objective) Change(ctx context.Context, dst, w []float64, i int) error {
 	b := make([]float64, len(w))
 	o.recordGradient(b, w, i)
@@ -32,9 +33,9 @@ func (o *Objective) Change(ctx context.Context, dst, w []float64, i int) error {
 	return err
 }
 
-// Changes returns for every record the first-order change of a function of the weights when the record is
-// left out; gradient is its gradient at the stationary point w. One system of equations is solved,
-// whatever n is, and every pair is evaluated four times.
+// Changes returns, for every record, the first-order change of a function of the weights if the record is left
+// out. gradient is the gradient of the function at the stationary point w. For any n, one system of equations
+// is solved and every pair is evaluated four times.
 func (o *Objective) Changes(ctx context.Context, w, gradient []float64) ([]float64, error) {
 	s := make([]float64, len(w))
 	if definite, err := o.solve(ctx, s, w, gradient, solved); err != nil || !definite {
@@ -42,7 +43,7 @@ func (o *Objective) Changes(ctx context.Context, w, gradient []float64) ([]float
 	}
 	changes := make([]float64, o.Len())
 	if size := norm(s); size > 0 {
-		// s . grad T_i is the derivative of T_i along s.
+		// s . grad T_i is the derivative of T_i in direction s.
 		h := 0x1p-14 * max(1, norm(w)) / size
 		at := make([]float64, len(w))
 		axpy(at, w, h, s)
@@ -70,8 +71,8 @@ func indefinite(definite bool) error {
 	return ErrIndefinite
 }
 
-// Refit sets dst to a stationary point of the objective without record i, found from w: what Change predicts,
-// exactly.
+// Refit sets dst to a stationary point of the objective without record i, searched from w. This is the exact
+// result that Change approximates.
 func (o *Objective) Refit(ctx context.Context, dst, w []float64, i int) (err error) {
 	without, err := o.Without(i)
 	if err != nil {

@@ -9,13 +9,14 @@ import (
 // Limits of Minimise.
 const (
 	newtonSteps = 200
-	stationary  = 1e-9 // of the gradient's norm
+	stationary  = 1e-9 // bound on the norm of the gradient
 	shortest    = 0x1p-30
 )
 
-// Minimise sets w to a point at which the gradient of F has a norm of at most 1e-9, by Newton's method with
-// conjugate gradients and backtracking from w: the minimum of a convex F, a stationary point that is not
-// worse than the start for others. It fails if there is none within 200 steps or within the radius.
+// Minimise sets w to a point at which the gradient of F has a norm of at most 1e-9. It uses Newton's method
+// with conjugate gradients and backtracking, starting from w. For a convex F the point is the minimum. For
+// other F it is a stationary point with a value at most the value at the start. Minimise returns an error if it
+// finds no such point within 200 steps or within the radius.
 func (o *Objective) Minimise(ctx context.Context, w []float64) error {
 	g, step, at := make([]float64, len(w)), make([]float64, len(w)), make([]float64, len(w))
 	value, err := o.Value(ctx, w)
@@ -30,7 +31,7 @@ func (o *Objective) Minimise(ctx context.Context, w []float64) error {
 		if size <= stationary {
 			return nil
 		}
-		// The solution is as exact as the distance to the minimum asks for (Nocedal and Wright, section 7.1).
+		// The accuracy of the solution is adapted to the distance to the minimum (Nocedal and Wright, section 7.1).
 		for k := range g {
 			g[k] = -g[k]
 		}
@@ -47,7 +48,8 @@ func (o *Objective) Minimise(ctx context.Context, w []float64) error {
 					return err
 				}
 			}
-			// Values agree to about 1e-12 near the minimum, where full Newton steps are right.
+			// Near the minimum, values differ by about 1e-12 from rounding alone, and full Newton steps must be
+			// accepted there.
 			if next <= value-1e-4*t*fall+1e-12*max(1, math.Abs(value)) {
 				value = next
 				break
@@ -61,9 +63,9 @@ func (o *Objective) Minimise(ctx context.Context, w []float64) error {
 	return errors.New("influence: no stationary point within 200 Newton steps; raise the L2 coefficient")
 }
 
-// solve sets x to an approximate solution of H x = b, H the Hessian of F at w, by conjugate gradients until
-// the residual is at most relative ||b||. Along a direction of negative curvature it stops: x is then what
-// was reached, or b, and definite is false.
+// solve sets x to an approximate solution of H x = b, where H is the Hessian of F at w, by conjugate gradients.
+// It stops when the residual is at most relative ||b||. It also stops at a direction of negative curvature.
+// Then x is the last iterate, or b if there is none, and definite is false.
 func (o *Objective) solve(ctx context.Context, x, w, b []float64, relative float64) (definite bool, err error) {
 	clear(x)
 	r := append([]float64(nil), b...)
@@ -71,7 +73,7 @@ func (o *Objective) solve(ctx context.Context, x, w, b []float64, relative float
 	hp := make([]float64, len(b))
 	square := dot(r, r)
 	goal := relative * relative * square
-	for step := range 2*len(b) + 20 { // roundings lose directions, some more steps find them again
+	for step := range 2*len(b) + 20 { // rounding errors lose directions, and some more steps recover them
 		if square <= goal || square == 0 {
 			return true, nil
 		}

@@ -1,10 +1,10 @@
-// Package influence computes the effect of single records on a model: how it changes without one of
-// them (influence functions, [Kang21] section 5.2 after Koh and Liang 2017), how much any pair's loss
-// then changes (pairwise locally elastic and uniform stability), and how an objective grows away from
-// its minimum (the Polyak-Lojasiewicz ratio).
+// Package influence computes the effect of single records on a model. Influence functions give the change of
+// the model if a record is left out ([Kang21] section 5.2 after Koh and Liang 2017). Pairwise locally elastic
+// and uniform stability give the resulting change of the loss of any pair. The Polyak-Lojasiewicz ratio gives
+// the growth of an objective away from its minimum.
 //
-// Nothing here is private: every number is a function of the records, without noise. Package algorithms may
-// not import it.
+// The results have no privacy guarantee: every number is a function of the records without noise. Package
+// algorithms must not import this package.
 package influence
 
 import (
@@ -20,25 +20,26 @@ import (
 	"dyad/internal/tasks"
 )
 
-// Objective is a regularised mean pair loss of records,
+// Objective is a regularised mean loss over the pairs of records,
 //
 //	F(w) = 1/(n(n-1)) sum over i != j of l(w; z_i, z_j) + L2/2 ||w||^2.
 //
-// It is used from one goroutine at a time.
+// An Objective must be used by one goroutine at a time.
 type Objective struct {
 	backend engine.Backend
 	loss    engine.Loss
-	net     *embedding.Loss // the loss, if it is a network's
+	net     *embedding.Loss // the loss if it is the loss of a network, otherwise nil
 	records *engine.Records
 	l2      float64
 	radius  float64
 	eval    engine.Evaluator
 }
 
-// NewObjective binds records to a loss. The loss is smooth, or a network's without the clipping of Jacobians:
-// influence is about the loss itself. l2 is at least 0. radius bounds ||w|| in all that follows; for a
-// network it is the radius of the layers' balls, and l2 keeps the weights within them. The records are not
-// persons and no shard. The caller closes the objective.
+// NewObjective returns the objective of a loss on records. The loss must be smooth, or the loss of a network.
+// For a network, the clipping of Jacobians is left out, because influence concerns the loss itself. l2 is at
+// least 0. radius is the bound on ||w|| for all methods. For a network, it is the radius of the balls of the
+// layers, and l2 must keep the weights within them. The records must not be grouped by person and must not be a
+// shard. The caller must close the objective.
 func NewObjective(backend engine.Backend, loss engine.Loss, r *engine.Records, l2, radius float64) (*Objective, error) {
 	switch {
 	case r.ByPerson():
@@ -70,13 +71,13 @@ func NewObjective(backend engine.Backend, loss engine.Loss, r *engine.Records, l
 	return o, err
 }
 
-// unclipped is a clipping norm that no Jacobian reaches.
+// unclipped is a clipping norm larger than the norm of any Jacobian.
 const unclipped = 0x1p100
 
 // Close releases the workers of the objective.
 func (o *Objective) Close() error { return o.eval.Close() }
 
-// Definition is the formula of the loss; that of a network is without the clipping.
+// Definition returns the formula of the loss. For a network, it is the formula without clipping.
 func (o *Objective) Definition() string {
 	if o.net != nil {
 		return fmt.Sprintf("%s, f = %s", o.net.Pair.Definition(), o.net.Model.Network.Name())
@@ -84,16 +85,17 @@ func (o *Objective) Definition() string {
 	return o.loss.Definition()
 }
 
-// Len is the number of records.
+// Len returns the number of records.
 func (o *Objective) Len() int { return o.records.Len() }
 
-// Dim is the number of parameters.
+// Dim returns the number of parameters.
 func (o *Objective) Dim() int { return o.loss.ParamDim(o.records.Dim()) }
 
-// Radius bounds ||w||.
+// Radius returns the bound on ||w||.
 func (o *Objective) Radius() float64 { return o.radius }
 
-// Without is the objective of all records but number i, with its own mean. The caller closes it.
+// Without returns the objective of all records except record i. Its mean is over the remaining pairs. The
+// caller must close it.
 func (o *Objective) Without(i int) (*Objective, error) {
 	rows := make([]int, 0, o.Len()-1)
 	for j := range o.Len() {
@@ -104,7 +106,7 @@ func (o *Objective) Without(i int) (*Objective, error) {
 	return NewObjective(o.backend, o.loss, o.records.Subset(rows), o.l2, o.radius)
 }
 
-// Gradient sets dst to the gradient of F at w; both have length Dim.
+// Gradient sets dst to the gradient of F at w. dst and w have length Dim.
 func (o *Objective) Gradient(ctx context.Context, dst, w []float64) error {
 	if err := o.within(w); err != nil {
 		return err
@@ -119,10 +121,10 @@ func (o *Objective) Gradient(ctx context.Context, dst, w []float64) error {
 	return nil
 }
 
-// ErrOutside is the error of weights outside of the objective's radius or a network's balls.
+// ErrOutside is returned if weights are outside the objective's radius or outside the balls of a network's layers.
 var ErrOutside = errors.New("influence: the weights left the ball for which the sums over pairs are planned; raise the L2 coefficient")
 
-// within checks the domain for which sums over pairs are planned.
+// within checks that w is in the domain for which sums over pairs are planned.
 func (o *Objective) within(w []float64) error {
 	if !(norm(w) <= o.radius) {
 		return ErrOutside
@@ -139,7 +141,7 @@ func (o *Objective) within(w []float64) error {
 	return nil
 }
 
-// Value is F(w).
+// Value returns F(w).
 func (o *Objective) Value(ctx context.Context, w []float64) (float64, error) {
 	mean, err := 0.0, error(nil)
 	if o.net == nil {
@@ -147,7 +149,7 @@ func (o *Objective) Value(ctx context.Context, w []float64) (float64, error) {
 	} else {
 		var sums []float64
 		if sums, err = o.recordSums(ctx, w); err == nil {
-			for _, v := range sums { // every ordered pair is in the sums of both of its records
+			for _, v := range sums { // every ordered pair occurs in the sums of both of its records
 				mean += v / 2
 			}
 			mean /= float64(engine.AllPairs{N: o.Len()}.Len())
@@ -156,9 +158,9 @@ func (o *Objective) Value(ctx context.Context, w []float64) (float64, error) {
 	return mean + o.l2/2*dot(w, w), err
 }
 
-// HessianVector sets dst to the Hessian of F at w times v, by a central difference of gradients whose
-// points are 2^-14 max(1, ||w||) from w: its error is near 1e-8 of ||v|| for losses whose third derivatives
-// are near 1.
+// HessianVector sets dst to the Hessian of F at w times v. It uses a central difference of gradients at points
+// at distance 2^-14 max(1, ||w||) from w. The error is near 1e-8 ||v|| for losses whose third derivatives are
+// near 1.
 func (o *Objective) HessianVector(ctx context.Context, dst, w, v []float64) error {
 	length := norm(v)
 	if length == 0 {
@@ -181,7 +183,7 @@ func (o *Objective) HessianVector(ctx context.Context, dst, w, v []float64) erro
 	return nil
 }
 
-// recordSums are the n sums over j != i of l(w; z_i, z_j) + l(w; z_j, z_i).
+// recordSums returns the n sums over j != i of l(w; z_i, z_j) + l(w; z_j, z_i).
 func (o *Objective) recordSums(ctx context.Context, w []float64) ([]float64, error) {
 	value, err := o.pairValues(w)
 	if err != nil {
@@ -200,8 +202,8 @@ func (o *Objective) recordSums(ctx context.Context, w []float64) ([]float64, err
 	return sums, err
 }
 
-// pairValues returns l(w; z_i, z_j) as a function of i and j, safe for concurrent use. Networks and scores
-// see each record once.
+// pairValues returns l(w; z_i, z_j) as a function of i and j, which is safe for concurrent use. Network outputs
+// and scores are computed once for each record.
 func (o *Objective) pairValues(w []float64) (func(i, j int) float64, error) {
 	r, d := o.records, o.records.Dim()
 	x := make([]float64, r.Len()*d)
@@ -233,13 +235,13 @@ func (o *Objective) pairValues(w []float64) (func(i, j int) float64, error) {
 	}, nil
 }
 
-// record is record i; x has length Records.Dim.
+// record returns record i. x is a buffer of length Records.Dim.
 func (o *Objective) record(i int, x []float64) engine.Record {
 	o.records.Row(i, x)
 	return engine.Record{X: x, Y: o.records.Label(i)}
 }
 
-// recordGradient sets dst to the gradient at w of the sum of record i's pairs, both orders.
+// recordGradient sets dst to the gradient at w of the sum over the pairs of record i, in both orders.
 func (o *Objective) recordGradient(dst, w []float64, i int) {
 	clear(dst)
 	x := make([]float64, 2*o.records.Dim())

@@ -13,32 +13,35 @@ import (
 	"dyad/internal/tasks"
 )
 
-// Stability measures the change of the loss of pairs when a record is left out ([Kang21] definitions
-// 6 and 7, on the pairs of the records themselves).
+// Stability holds measures of the change of pair losses if a record is left out ([Kang21] definitions 6 and 7,
+// evaluated on the pairs of the records themselves).
 type Stability struct {
-	// Elastic is beta(., ., z_i): for every record the largest |l(w; z, z') - l(w_i; z, z')| over the pairs of
-	// records, w_i the weights without record i. Mean is the mean over the pairs instead.
+	// Elastic holds beta(., ., z_i) for every record i. This is the largest |l(w; z, z') - l(w_i; z, z')| over
+	// the pairs of records. Here w_i are the weights without record i. Mean holds the mean over the pairs
+	// instead of the largest value.
 	Elastic, Mean []float64
-	// Uniform is the largest of Elastic.
+	// Uniform is the largest value in Elastic.
 	Uniform float64
-	// Expected is the largest over the pairs of the mean of beta(z, z', .) over the records: what stands in [Kang21] Theorem 3
-	// where earlier theorems have Uniform, and at most that.
+	// Expected is the largest value, over the pairs (z, z'), of the mean of beta(z, z', .) over the records. [Kang21]
+	// Theorem 3 uses this quantity where earlier theorems use Uniform. It is at most Uniform.
 	Expected float64
 }
 
-// Progress is told how far Stability is. Its functions may be nil.
+// Progress receives reports on the progress of Stability. Its functions can be nil.
 type Progress struct {
-	// Estimate is told once, when a part of the first record's pairs is evaluated, how many seconds all records take.
+	// Estimate is called once, after part of the first record's pairs was evaluated, with the estimated time in
+	// seconds for all records.
 	Estimate func(seconds float64)
-	// Step is told how many of the records are done.
+	// Step is called with the number of completed records and the number of all records.
 	Step func(done, total int)
 }
 
-// measuredPairs are those by whose time Estimate is computed: a fraction of a second.
+// measuredPairs is the number of pairs that are timed for Estimate. They take a fraction of a second.
 const measuredPairs = 1 << 22
 
-// Stability evaluates every pair with the weights without(dst, i) of every record that is left out: Change
-// added to w, or Refit. It costs n times that and n^3 values of the loss, on all processors, with n^2 numbers in memory.
+// Stability evaluates every pair with the weights obtained when each record is left out. without(dst, i) computes these
+// weights: it is Refit, or Change added to w. It needs n calls of without and n^3 values of the loss, on all
+// processors. The memory is n^2 numbers.
 func (o *Objective) Stability(ctx context.Context, w []float64, without func(dst []float64, i int) error, p Progress) (Stability, error) {
 	n, workers := o.Len(), runtime.GOMAXPROCS(0)
 	s := Stability{Elastic: make([]float64, n), Mean: make([]float64, n)}
@@ -96,25 +99,27 @@ func (o *Objective) Stability(ctx context.Context, w []float64, without func(dst
 	return s, nil
 }
 
-// uniformBound is 4 G^2/(L2 (n-2)): no pair's loss changes by more when a record is left out of the
-// objective, for a convex loss with Lipschitz constant g, l2 > 0 and n > 2 (docs/theory.md#influence). The
-// orders that [Kang21] Lemma 1 assumes have no constants; this has.
+// uniformBound returns 4 G^2/(L2 (n-2)), a bound on the change of any pair's loss if a record is left out of
+// the objective. It holds for a convex loss with Lipschitz constant g, l2 > 0 and n > 2
+// (docs/theory.md#influence). The orders assumed in [Kang21] Lemma 1 have no constants; this bound is explicit.
 func uniformBound(g, l2 float64, n int) float64 { return 4 * g * g / (l2 * float64(n-2)) }
 
 // PL holds observations of the Polyak-Lojasiewicz condition ||grad F(w)||^2 >= 2 mu (F(w) - F*).
 type PL struct {
-	// Smallest is the least ||grad F||^2/(2 (F - F*)) over the points that were looked at: mu is not larger. It
-	// is +Inf if every point was at the minimum.
+	// Smallest is the smallest ||grad F||^2/(2 (F - F*)) over the points that were evaluated. mu is at most
+	// Smallest. It is +Inf if every point was at the minimum.
 	Smallest float64
-	// Points is the number of points that counted: those whose F exceeds F* by more than its roundings.
+	// Points is the number of points that were counted: the points at which F exceeds F* by more than its
+	// rounding error.
 	Points int
-	// Distance is the distance from the minimum at which the smallest was seen.
+	// Distance is the distance from the minimum at which Smallest was found.
 	Distance float64
 }
 
-// PolyakLojasiewicz looks at points around the minimum w: on rays in random directions, at doubling distances up to
-// reach. The directions depend on seed alone. What it finds bounds mu from above and proves no mu; L2 is one
-// for a convex loss. It fails if a point has a smaller value than w, which is then no minimum.
+// PolyakLojasiewicz evaluates points around the minimum w, on rays in random directions at doubling distances up to
+// reach. The directions depend on seed alone. The result is an upper bound on mu and proves no lower bound. For a
+// convex loss, L2 is a lower bound. It returns an error if the value at some point is below the value at w, because
+// w is then not a minimum.
 func (o *Objective) PolyakLojasiewicz(ctx context.Context, w []float64, reach float64, rays int, seed uint64) (PL, error) {
 	const halvings = 8
 	least, err := o.Value(ctx, w)

@@ -15,61 +15,62 @@ import (
 
 // Options select the parts of a study.
 type Options struct {
-	L2       float64 // of the objective, positive
-	Envelope float64 // above 0: phi is replaced by its Moreau envelope with this mu
-	// On are the records whose mean loss is the figure that changes.
+	L2       float64 // coefficient of the objective's L2 term, positive
+	Envelope float64 // if above 0, phi is replaced by its Moreau envelope with this mu
+	// On holds the records on whose mean loss the effects are measured.
 	On *engine.Records
-	// Start are the weights of a network, from which it is fitted; nil for linear scores and metrics, which start at 0.
+	// Start holds the initial weights of a network. It is nil for linear scores and metrics, which start at 0.
 	Start []float64
-	Check int // records that are really left out, the model fitted again
-	// Stability computes the coefficients of pairwise stability, and Rays is in how many random directions the
-	// Polyak-Lojasiewicz ratio is looked for.
+	Check int // number of records for which the model is fitted again without the record
+	// Stability selects the coefficients of pairwise stability. Rays is the number of random directions in
+	// which the Polyak-Lojasiewicz ratio is evaluated.
 	Stability bool
 	Rays      int
-	Guarantee string // what the result says of it
+	Guarantee string // text about the guarantee in the result
 	Progress  func(part string, done, total int)
 	Estimate  func(seconds float64)
 }
 
-// Influences are the effects of single records on a model of the loss of the study. They are not private.
+// Influences holds the effects of single records on a model fitted with the loss of the study. They have no privacy
+// guarantee.
 type Influences struct {
 	Records    int     `json:"records"`
 	Objective  string  `json:"objective"`
 	L2         float64 `json:"l2"`
 	Parameters int     `json:"parameters"`
-	// Mean is the mean loss on the records of Options.On, and Changes are its first-order changes
-	// when a record is left out: positive for records that help.
+	// Mean is the mean loss on the records of Options.On. Changes holds the first-order change of this mean for
+	// each record if the record is left out. It is positive for records that help.
 	Mean    float64   `json:"mean_loss"`
 	Changes []float64 `json:"changes"`
-	// Checked are records that were really left out, by place.
+	// Checked lists the records without which the model was fitted again, by descending predicted change.
 	Checked []Checked `json:"checked,omitempty"`
-	// Pearson and Rank are correlations of predicted and exact changes, with three or more checked records.
+	// Pearson and Rank are correlations of predicted and exact changes. They need at least three checked records.
 	Pearson *float64 `json:"pearson,omitempty"`
 	Rank    *float64 `json:"rank_correlation,omitempty"`
-	// PL is the smallest Polyak-Lojasiewicz ratio that was seen at PLPoints points: its constant mu is not larger;
-	// absent if no point was away from the minimum.
+	// PL is the smallest Polyak-Lojasiewicz ratio at PLPoints evaluated points. The constant mu of the condition
+	// is at most PL. PL is absent if every point was at the minimum.
 	PL       *float64 `json:"polyak_lojasiewicz,omitempty"`
 	PLPoints int      `json:"polyak_lojasiewicz_points"`
-	// Elastic is the largest change of any pair's loss without each record, and Uniform the largest of all, to first
-	// order; UniformBound is what theory allows, for convex losses.
+	// Elastic holds, for each record, the largest change of any pair's loss if the record is left out, to first
+	// order. Uniform is the largest value in Elastic. UniformBound is the theoretical bound for convex losses.
 	Elastic []float64 `json:"elastic_stability,omitempty"`
 	Uniform *float64  `json:"uniform_stability,omitempty"`
-	// Expected is the mean over the records of the change of the pair whose mean is largest: the coefficient of [Kang21] Theorem 3,
-	// at most Uniform.
+	// Expected is the mean, over the records, of the change of a pair's loss, for the pair with the largest mean. It is
+	// the coefficient of [Kang21] Theorem 3 and at most Uniform.
 	Expected     *float64 `json:"expected_elastic_stability,omitempty"`
 	UniformBound *float64 `json:"uniform_stability_bound,omitempty"`
 	Guarantee    string   `json:"guarantee"`
 }
 
-// Checked is a record that was left out.
+// Checked is a record without which the model was fitted again.
 type Checked struct {
-	Record    int     `json:"record"` // its place, from 0
+	Record    int     `json:"record"` // index of the record, from 0
 	Predicted float64 `json:"predicted"`
 	Exact     float64 `json:"exact"`
 }
 
-// Study fits a loss to records without noise, and computes what each record does to the fit. Of r it needs labels. It costs n^2
-// losses of pairs, and as much again for every record that is checked.
+// Study fits a model with a loss to records without noise and computes the effect of each record on the model. The
+// records r must have labels. Study evaluates n^2 losses of pairs, and the same number again for every checked record.
 func Study(ctx context.Context, backend engine.Backend, loss engine.Loss, r *engine.Records, o Options) (*Influences, error) {
 	f, err := fit(ctx, backend, loss, r, o)
 	if err != nil {
@@ -79,7 +80,7 @@ func Study(ctx context.Context, backend engine.Backend, loss engine.Loss, r *eng
 	return f.influences(ctx, o)
 }
 
-// fitted is an objective at its minimum.
+// fitted holds an objective and the weights at its minimum.
 type fitted struct {
 	*Objective
 	loss    engine.Loss
@@ -100,8 +101,8 @@ func fit(ctx context.Context, backend engine.Backend, loss engine.Loss, r *engin
 		}
 	} else {
 		f.weights = make([]float64, loss.ParamDim(r.Dim()))
-		// F falls from w = 0 on, so L2/2 ||w||^2 <= F(0) for losses that are not negative. The search keeps negative
-		// values.
+		// The minimisation starts at w = 0 and F decreases, so L2/2 ||w||^2 <= F(0) for losses that are not
+		// negative. For negative losses, the search stays within the radius.
 		mean, err := objective.Mean(ctx, loss, f.weights, r)
 		if err != nil {
 			return nil, err
@@ -123,7 +124,7 @@ func fit(ctx context.Context, backend engine.Backend, loss engine.Loss, r *engin
 	return f, nil
 }
 
-// widened is the loss of a network whose layers have balls that a fit without noise stays in.
+// widened returns the loss of a network with balls of the layers so large that a fit without noise stays inside them.
 func widened(loss engine.Loss) engine.Loss {
 	net, ok := loss.(embedding.Loss)
 	if !ok {
@@ -142,7 +143,7 @@ func widened(loss engine.Loss) engine.Loss {
 	return net
 }
 
-// envelope is the loss of the Moreau envelope of a loss's phi.
+// envelope returns the loss whose phi is the Moreau envelope of the phi of the given loss.
 func envelope(loss engine.Loss, b engine.Bounds, radius, mu float64) (engine.Loss, error) {
 	var of engine.Scalar
 	var lo, hi float64
@@ -207,7 +208,8 @@ func (f *fitted) influences(ctx context.Context, o Options) (*Influences, error)
 	return out, nil
 }
 
-// check leaves records out, spread over the order of their
+// check leaves out count records, spread evenly over the order of their influence, and fits the model again
+// without each of them.
 func (f *fitted) check(ctx context.Context, out *Influences, on *Objective, count int, step func(done, total int)) error {
 	order := out.Order()
 	n := len(order)
@@ -229,14 +231,14 @@ func (f *fitted) check(ctx context.Context, out *Influences, on *Objective, coun
 	}
 	if count >= 3 {
 		p, r := correlation(predicted, exact), correlation(ranks(predicted), ranks(exact))
-		if !math.IsNaN(p) && !math.IsNaN(r) { // constant
+		if !math.IsNaN(p) && !math.IsNaN(r) { // NaN if the numbers are constant
 			out.Pearson, out.Rank = &p, &r
 		}
 	}
 	return nil
 }
 
-// correlation is Pearson's, NaN for numbers that are all the same.
+// correlation returns Pearson's correlation, or NaN if all numbers of a list are equal.
 func correlation(a, b []float64) float64 {
 	mean := func(v []float64) (sum float64) {
 		for _, x := range v {
@@ -254,7 +256,8 @@ func correlation(a, b []float64) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// Order are the places of the records by what leaving them out changes, the largest first, equal ones by place.
+// Order returns the indices of the records sorted by Changes, the largest first. Records with equal changes are
+// sorted by index.
 func (i *Influences) Order() []int { return order(i.Changes) }
 
 func order(values []float64) []int {
@@ -266,7 +269,7 @@ func order(values []float64) []int {
 	return order
 }
 
-// ranks are the ranks of numbers, equal ones share the mean of theirs.
+// ranks returns the ranks of numbers. Equal numbers get the mean of their ranks.
 func ranks(values []float64) []float64 {
 	order, out := order(values), make([]float64, len(values))
 	for from := 0; from < len(order); {
@@ -282,7 +285,7 @@ func ranks(values []float64) []float64 {
 	return out
 }
 
-// stability adds the coefficients of the first-order changes.
+// stability adds the coefficients of stability, computed from first-order changes.
 func (f *fitted) stability(ctx context.Context, out *Influences, p Progress) error {
 	s, err := f.Stability(ctx, f.weights, func(dst []float64, i int) error {
 		if err := f.Change(ctx, dst, f.weights, i); err != nil {

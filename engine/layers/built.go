@@ -9,13 +9,14 @@ import (
 	"dyad/engine/embedding"
 )
 
-// Kinds of networks in model files: the multilayer perceptron, which has formulas of its own, and what a Spec describes.
+// Kinds of networks in model files. MLP is the multilayer perceptron, whose formulas package embedding has. Kind is a
+// network that a Spec describes.
 const (
 	MLP  = "mlp"
 	Kind = "layers"
 )
 
-// ID is the digest of a Spec, "" for nil.
+// ID returns the digest of a Spec, or "" if s is nil.
 func (s *Spec) ID() string {
 	if s == nil {
 		return ""
@@ -23,10 +24,10 @@ func (s *Spec) ID() string {
 	return s.Digest()
 }
 
-// maxFile is the most that is read of a file.
+// maxFile is the largest number of bytes that Read accepts.
 const maxFile = 1 << 20
 
-// Read reads the Spec of a file.
+// Read reads a Spec from a file.
 func Read(file string) (*Spec, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -41,18 +42,24 @@ func Read(file string) (*Spec, error) {
 	return &s, err
 }
 
-// Own is a network that has no formulas of its own in a program: of a Spec, or what a program of one's own builds.
+// Own is a network without built-in formulas. It comes from a Spec or from the Build function of a user's program.
 type Own struct {
-	Kind  string            // its name
-	Spec  *Spec             // of a file, else nil
-	In    int               // features
-	Out   int               // the dimension of the output
-	Parts []embedding.Layer // its weights as a model file states them, nil for a new one
-	// Build makes it with a Jacobian; nil where that is not known. Then it maps records if it has a Spec.
+	// Kind is the name of the kind of network.
+	Kind string
+	// Spec is the description from a file, or nil.
+	Spec *Spec
+	// In is the number of features.
+	In int
+	// Out is the dimension of the output.
+	Out int
+	// Parts are the layers of the weights as a model file states them, or nil for a new network.
+	Parts []embedding.Layer
+	// Build makes the network with a Jacobian. If it is nil, no Jacobian is known, and the network maps records
+	// only if it has a Spec.
 	Build func() (embedding.Network, error)
 }
 
-// Network is the network, which is refused where it is not the one of Parts.
+// Network returns the network. It returns an error if the layers of the network differ from Parts.
 func (o Own) Network() (net embedding.Network, err error) {
 	switch read := (embedding.Shape{Title: o.Kind, In: o.In, Out: o.Out, Parts: o.Parts}); {
 	case (o.Kind == Kind) != (o.Spec != nil):
@@ -69,7 +76,7 @@ func (o Own) Network() (net embedding.Network, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, proved := net.(embedding.MLP); proved { // a model file with another name does not prove its range, so that its outputs are projected
+	if _, proved := net.(embedding.MLP); proved { // a model file with another name does not prove its range, so its outputs are projected
 		net = struct{ embedding.Network }{net}
 	}
 	if d, m := net.Dims(); d != o.In || m != o.Out || o.Parts != nil && !slices.Equal(o.Parts, net.Layers()) {
@@ -78,7 +85,8 @@ func (o Own) Network() (net embedding.Network, err error) {
 	return net, embedding.Model{Network: net, Output: embedding.Output{Unit: true}}.Validate()
 }
 
-// Known refuses a network whose function, or Jacobian, the program does not have.
+// Known returns an error if the program does not have the function of the network. If jacobian is true, it also
+// returns an error if the program does not have the Jacobian.
 func (o Own) Known(jacobian bool) error {
 	switch {
 	case o.Kind == MLP || o.Build != nil || o.Spec != nil && !jacobian:

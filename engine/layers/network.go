@@ -10,8 +10,8 @@ import (
 	"dyad/engine/embedding"
 )
 
-// Network is a Spec for records of d features and an output of m numbers. It is an embedding.Network that predicts and
-// plans; autodiff/gorgonia.NewLayers makes the one that trains.
+// Network is the network of a Spec for records of d features and an output of m numbers. It is an embedding.Network
+// for predictions and plans. autodiff/gorgonia.NewLayers makes the network for training.
 type Network struct {
 	spec   Spec
 	d, m   int
@@ -21,20 +21,20 @@ type Network struct {
 	name   string
 }
 
-// Step is a layer with its shapes, and what Gorgonia and Network compute one after the other.
+// Step is a layer with its shapes. Gorgonia and Network compute the steps one after another.
 type Step struct {
 	Layer
 	Kind    string // a key of Layer, or "output"
 	In, Out []int
-	// First is the index of its first matrix among Network.Layers.
+	// First is the index of the step's first matrix among Network.Layers.
 	First int
-	// Pass is what columns are multiplied by that an embedding of categories leaves.
+	// Pass is the factor of the columns that an embedding of categories does not replace.
 	Pass float64
 	// Inner are the steps of a residual layer.
 	Inner []Step
 }
 
-// Size is the product of a shape.
+// Size returns the product of the dimensions of a shape.
 func Size(shape []int) int {
 	n := 1
 	for _, v := range shape {
@@ -43,7 +43,7 @@ func Size(shape []int) int {
 	return n
 }
 
-// Network checks the layers for records of d features. Its errors name the layer.
+// Network checks the layers for records of d features and returns the Network. Its errors name the layer.
 func (s Spec) Network(d, m int) (*Network, error) {
 	if err := s.limits(); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (s Spec) gain() float64 {
 	return s.Gain
 }
 
-// text names a step in Name.
+// text returns the name of a step for Name.
 func (s Step) text() string {
 	switch s.Kind {
 	case "dense":
@@ -97,8 +97,8 @@ func (s Step) text() string {
 	return s.Kind
 }
 
-// matrix adds parameters: those of a layer with rows units and cols inputs, whose weights start with the variance
-// scale^2/cols, and its ball, which allows twice the norm of the start, as of embedding.MLP.
+// matrix adds the parameters of a layer with rows units and cols inputs. The weights start with the variance
+// scale^2/cols. The ball of the layer allows twice the norm of the start, as in embedding.MLP.
 func (n *Network) matrix(name string, rows, cols int, bias bool, scale float64) {
 	l := embedding.Layer{Name: name, Rows: rows, Cols: cols, Bias: bias, Radius: 2 * math.Sqrt(float64(rows)) * scale}
 	if bias {
@@ -107,7 +107,8 @@ func (n *Network) matrix(name string, rows, cols int, bias bool, scale float64) 
 	n.theta, n.scales = append(n.theta, l), append(n.scales, scale)
 }
 
-// compile makes steps of layers. scale is the factor of the first layer with weights, and 1 from then on.
+// compile makes steps of layers. scale is the factor of the first layer with weights. Compile sets it to 1
+// after this layer.
 func (n *Network) compile(list []Layer, shape []int, scale *float64, path string) (steps []Step, out []int, err error) {
 	for i, l := range list {
 		s := Step{Layer: l, Kind: l.kind(), In: shape, First: len(n.theta)}
@@ -229,7 +230,7 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 	return steps, shape, nil
 }
 
-// valuesOf is the most numbers that a step makes of a record at once.
+// valuesOf returns the largest number of values that a step computes for a record at once.
 func valuesOf(s Step) int {
 	v := Size(s.Out)
 	switch s.Kind {
@@ -241,7 +242,7 @@ func valuesOf(s Step) int {
 	return v
 }
 
-// windows is the number of places of a window along a side, 0 if it is longer.
+// windows returns the number of positions of a window along a side. It is 0 if the window is longer than the side.
 func windows(side, size, stride int) int {
 	if size > side {
 		return 0
@@ -249,7 +250,7 @@ func windows(side, size, stride int) int {
 	return (side-size)/stride + 1
 }
 
-// items is how many parts of a shape are normalised by themselves.
+// items returns the number of parts of a shape that are normalised separately.
 func items(shape []int) int {
 	if len(shape) == 2 {
 		return shape[0]
@@ -257,20 +258,20 @@ func items(shape []int) int {
 	return 1
 }
 
-// Name has the layers and their digest.
+// Name returns the layers and their digest.
 func (n *Network) Name() string { return n.name }
 
-// Dims are d and m.
+// Dims returns d, the number of features, and m, the dimension of the output.
 func (n *Network) Dims() (d, m int) { return n.d, n.m }
 
-// Layers are the matrices of all layers, in their order.
+// Layers returns the matrices of all layers in their order.
 func (n *Network) Layers() []embedding.Layer { return n.theta }
 
-// Steps are the layers with their shapes.
+// Steps returns the layers with their shapes.
 func (n *Network) Steps() []Step { return n.steps }
 
-// Activations implements embedding.Dense: ok is false unless every layer maps a vector of a record, or its image as one, to a vector, with
-// at most one activation after it.
+// Activations implements embedding.Dense. ok is true only if every layer maps a vector to a vector, with at most one
+// activation after it. The first input is the vector of a record, or its image as a vector.
 func (n *Network) Activations() (names []string, ok bool) {
 	for _, s := range n.steps {
 		switch {
@@ -285,13 +286,13 @@ func (n *Network) Activations() (names []string, ok bool) {
 	return names, true
 }
 
-// Spec is what the network was made of.
+// Spec returns the description of the network.
 func (n *Network) Spec() Spec { return n.spec }
 
-// Reach is +Inf: no bound is proved, so a Model needs Output.Unit or Output.Within.
+// Reach returns +Inf because no bound is proved. So a Model needs Output.Unit or Output.Within.
 func (n *Network) Reach(float64) float64 { return math.Inf(1) }
 
-// PullError is the error of the same network as a graph, which trains.
+// PullError returns the error bounds of the same network as a graph, which is used for training.
 func (n *Network) PullError(norm float64) embedding.PullError {
 	return embedding.NewGraph(graph{n}).PullError(norm)
 }
@@ -300,8 +301,9 @@ type graph struct{ *Network }
 
 func (graph) NewTape() (embedding.Tape, error) { return nil, errNoGradients }
 
-// Start draws every weight from N(0, 1/inputs), times the gain in the first layer, and leaves biases 0; a normalisation
-// starts with factors of 1. It has the bits of the start of an embedding.MLP with the same layers.
+// Start draws every weight from N(0, 1/inputs) and sets biases to 0. In the first layer the weights are multiplied by
+// the gain. The factors of a normalisation start at 1. The start has the same bits as the start of an embedding.MLP
+// with the same layers.
 func (n *Network) Start(seed uint64) []float64 {
 	r := rand.New(rand.NewPCG(seed, 0x6479616d6c700000))
 	theta := make([]float64, 0, embedding.Parameters(n))

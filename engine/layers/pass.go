@@ -8,7 +8,7 @@ import (
 	"dyad/kernels"
 )
 
-// Epsilon is what a normalisation adds to the variance.
+// Epsilon is the constant that a normalisation adds to the variance.
 const Epsilon = 1e-5
 
 var errNoGradients = errors.New("layers: a network in plain Go predicts and plans only; dyad/autodiff/gorgonia makes the one that trains")
@@ -21,7 +21,7 @@ var functions = map[string]func(z float64) float64{
 	"silu":     func(z float64) float64 { return z / (1 + math.Exp(-z)) },
 }
 
-// pass computes a Network record by record, so that a row is a function of this record and theta alone, bit for bit.
+// pass computes a Network record by record, so a row is a function of its record and theta alone, bit for bit.
 type pass struct {
 	*Network
 	theta [][]float64 // of each matrix
@@ -29,8 +29,8 @@ type pass struct {
 	used  int
 }
 
-// NewPass implements embedding.Network. It computes no Jacobian: its bound of a norm is a number that is far above any that
-// occurs and finite, so that rows are taken for usable, and Pull panics.
+// NewPass implements embedding.Network. The pass computes no Jacobian. Its bound of a Jacobian's norm is a finite number
+// far above any norm in practice, so rows count as usable. Pull panics.
 func (n *Network) NewPass(*kernels.Set) embedding.Pass { return &pass{Network: n} }
 
 // noNorm stands for the norm of a Jacobian that is not computed.
@@ -110,7 +110,7 @@ func (p *pass) step(s Step, x []float64) []float64 {
 	return y
 }
 
-// affine is Theta [x; 1] of each of count rows of x, without the 1 for a matrix without a bias.
+// affine returns Theta [x; 1] for each of count rows of x. For a matrix without a bias it returns Theta x.
 func (p *pass) affine(matrix int, x []float64, count, in int) []float64 {
 	l, theta := p.Network.theta[matrix], p.theta[matrix]
 	y := p.take(count * l.Rows)
@@ -222,7 +222,7 @@ func (p *pass) normalise(s Step, x []float64) []float64 {
 	return y
 }
 
-// attend is, over heads, the sum of softmax(Q K^T/sqrt(size)) V W^T, the softmax of each row by itself.
+// attend returns the sum over heads of softmax(Q K^T/sqrt(size)) V W^T. The softmax is taken over each row separately.
 func (p *pass) attend(s Step, x []float64) []float64 {
 	count, features, size := s.In[0], s.In[1], s.Attention.Size
 	y, weights, mixed := p.take(len(x)), p.take(count), p.take(size)

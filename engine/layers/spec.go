@@ -1,6 +1,6 @@
 // Package layers describes a network in a file: the shape of a record and a list of layers. Network computes the values
-// of such a network in plain Go, so that programs without Gorgonia predict with it; autodiff/gorgonia computes its
-// gradients.
+// of such a network in plain Go, so programs without Gorgonia can predict with it. Package autodiff/gorgonia computes
+// its gradients.
 //
 //	input: [1, 28, 28]        # an image: channels, height, width; [k, n] is a set of k vectors; nothing is a vector
 //	layers:
@@ -10,8 +10,8 @@
 //	  - dense: 16
 //	  - activation: tanh
 //
-// The last layer is not in the file: it maps what the layers give to the score or to the embedding, and has no bias, which
-// cancels in losses of differences.
+// The last layer is not in the file. It maps the output of the listed layers to the score or to the embedding. It has no
+// bias, since a bias cancels in losses of differences.
 package layers
 
 import (
@@ -28,39 +28,39 @@ import (
 	"dyad/engine/dataset/strictyaml"
 )
 
-// Spec is a network as a file describes it. It is public: it must not be chosen by looking at the records.
+// Spec describes a network as a file does. It is public: it must not be chosen by looking at the records.
 type Spec struct {
-	// Input is the shape of a record, whose features are in this order, the last dimension next to each other; nil is
-	// a vector of all features.
+	// Input is the shape of a record. The features of a record are in row-major order of this shape: the last
+	// dimension varies fastest. If Input is nil, a record is a vector of all features.
 	Input []int `json:"input,omitempty" yaml:"input"`
-	// Gain is the standard deviation that the numbers of the first layer with weights start with; records have a norm
-	// of at most 1. 0 means 2.
+	// Gain is the standard deviation of the outputs of the first layer with weights at the start of training, for
+	// records of norm at most 1. If it is 0, 2 applies.
 	Gain   float64 `json:"gain,omitempty" yaml:"gain"`
 	Layers []Layer `json:"layers" yaml:"layers"`
 }
 
-// Layer is one of its fields; all others are zero.
+// Layer is one layer. Exactly one of its fields is set.
 type Layer struct {
-	// Dense maps a vector or an image to this number of units, and a set item by item.
+	// Dense is a number of units. The layer maps a vector or an image to this number of units, and a set item by item.
 	Dense int `json:"dense,omitempty" yaml:"dense"`
 	// Convolution maps an image to an image.
 	Convolution *Convolution `json:"convolution,omitempty" yaml:"convolution"`
-	// Pooling makes an image smaller, or a vector of a set.
+	// Pooling makes an image smaller, or makes a vector of a set.
 	Pooling *Pooling `json:"pooling,omitempty" yaml:"pooling"`
-	// Embedding maps columns of a vector that tell categories apart, one column for each, to vectors.
+	// Embedding maps columns that tell categories apart to vectors. A category has one column of the record.
 	Embedding []Categories `json:"embedding,omitempty" yaml:"embedding"`
-	// Residual adds its input to what these layers make of it.
+	// Residual is a list of layers. The layer adds its input to the output of this list.
 	Residual []Layer `json:"residual,omitempty" yaml:"residual"`
-	// LayerNorm takes the mean of a vector, an image or each item of a set away and divides by its standard
-	// deviation, then multiplies and shifts feature by feature (channel by channel in an image).
+	// LayerNorm subtracts the mean of a vector, an image or each item of a set and divides by its standard
+	// deviation. Then it multiplies and shifts each feature (each channel of an image) by parameters.
 	LayerNorm bool `json:"layernorm,omitempty" yaml:"layernorm"`
 	// Attention maps a set to a set.
 	Attention *Attention `json:"attention,omitempty" yaml:"attention"`
-	// Activation is "tanh", "softplus", "relu" or "silu" of every number.
+	// Activation is "tanh", "softplus", "relu" or "silu". The function is applied to every number.
 	Activation string `json:"activation,omitempty" yaml:"activation"`
 }
 
-// Convolution has square filters of Size x Size. Stride 0 means 1.
+// Convolution has square filters of Size x Size. If Stride is 0, the stride is 1.
 type Convolution struct {
 	Channels int `json:"channels" yaml:"channels"`
 	Size     int `json:"size" yaml:"size"`
@@ -68,22 +68,24 @@ type Convolution struct {
 	Padding  int `json:"padding,omitempty" yaml:"padding"`
 }
 
-// Pooling is of Kind "mean" or "max", of an image by squares of Size x Size; Size 0 is the whole image, Stride 0 means
-// Size. Of a set it takes the mean or maximum over its items, feature by feature.
+// Pooling takes means or maxima, as Kind "mean" or "max" says. For an image it pools squares of Size x Size. If Size
+// is 0, it pools the whole image. If Stride is 0, the stride is Size. For a set it pools over the items, feature by
+// feature.
 type Pooling struct {
 	Kind   string `json:"kind" yaml:"kind"`
 	Size   int    `json:"size,omitempty" yaml:"size"`
 	Stride int    `json:"stride,omitempty" yaml:"stride"`
 }
 
-// Categories are the columns of a record from the first to the second of Columns, counted from 1, and the Size of the
-// vector that takes their place.
+// Categories replaces columns of a record by a vector of Size numbers. Columns holds the first and the last column,
+// counted from 1.
 type Categories struct {
 	Columns []int `json:"columns" yaml:"columns"`
 	Size    int   `json:"size" yaml:"size"`
 }
 
-// Attention has Heads (0 means 1) with queries, keys and values of Size numbers; the numbers of an item stay as many.
+// Attention has Heads heads with queries, keys and values of Size numbers. If Heads is 0, one head is used. The
+// number of features of an item does not change.
 type Attention struct {
 	Size  int `json:"size" yaml:"size"`
 	Heads int `json:"heads,omitempty" yaml:"heads"`
@@ -91,14 +93,15 @@ type Attention struct {
 
 // The largest specifications.
 const (
-	maxLayers = 100     // residual ones and what they hold included
+	maxLayers = 100     // residual layers and the layers inside them included
 	maxDepth  = 8       // of residual layers
 	maxWidth  = 1 << 16 // units, channels, sizes
 	maxValues = 1 << 22 // of a record between two layers, or in the windows of a convolution
 	maxTheta  = 1 << 30
 )
 
-// Parse reads a Spec from YAML. Its errors name line and column and, of a wrong key, the right one.
+// Parse reads a Spec from YAML. Its errors state the line and column. For an unknown key they also suggest the
+// right key.
 func Parse(text []byte) (Spec, error) {
 	body, err := strictyaml.Parse(text)
 	if errors.Is(err, strictyaml.ErrEmpty) {
@@ -122,7 +125,7 @@ func Parse(text []byte) (Spec, error) {
 
 var unknownKey = regexp.MustCompile(`unknown field "([^"]*)"`)
 
-// keys are the YAML keys of a type and of what it consists of.
+// keys returns the YAML keys of a type and of the types of its fields.
 func keys(t reflect.Type, seen []reflect.Type) (all []string) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -136,7 +139,7 @@ func keys(t reflect.Type, seen []reflect.Type) (all []string) {
 	return all
 }
 
-// limits refuses what no record fits, before anything is made of it.
+// limits returns an error for a Spec that no record fits. It is called before anything is built from the Spec.
 func (s Spec) limits() error {
 	count := 0
 	var walk func(list []Layer, depth int) error
@@ -165,7 +168,7 @@ func (s Spec) limits() error {
 	return walk(s.Layers, 0)
 }
 
-// Digest identifies a Spec: other layers have another one.
+// Digest identifies a Spec. Different Specs have different digests.
 func (s Spec) Digest() string {
 	text, err := json.Marshal(s)
 	if err != nil { // a gain that is not finite, which limits refuses

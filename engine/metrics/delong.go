@@ -6,36 +6,35 @@ import (
 	"math"
 )
 
-// ErrOneRecord is returned where a variance needs two records of each class.
+// ErrOneRecord is returned if a class has only one record, because the variance needs two records of each class.
 var ErrOneRecord = errors.New("metrics: a class has one record; DeLong's variance needs at least two of each")
 
-// ErrDegenerate is returned where a normal approximation has no meaning because
-// the estimated variance is 0: all records of a class are ranked equally well,
-// for example because the scores separate the classes.
+// ErrDegenerate is returned if a normal approximation has no meaning because the estimated variance is 0. The
+// variance is 0 if all records of a class are ranked equally well, for example if the scores separate the
+// classes.
 var ErrDegenerate = errors.New("metrics: DeLong's variance is 0, so it gives no interval or test; use the Hoeffding interval or more records")
 
 // AUCEstimate is an AUC with DeLong's estimate of its sampling variance.
 type AUCEstimate struct {
-	// AUC is in [0, 1], as by the function AUC.
+	// AUC is the result of the function AUC, in [0, 1].
 	AUC float64
-	// Variance estimates the variance of AUC over samples of this many positive
-	// and negative records; at least 0.
+	// Variance estimates the variance of AUC over samples with Positives positive and Negatives negative
+	// records. It is at least 0.
 	Variance float64
-	// Positives and Negatives are P and N, at least 2 each.
+	// Positives and Negatives are the numbers P and N of records of each class. Each is at least 2.
 	Positives, Negatives int
 }
 
-// DeLong returns the AUC and the variance estimate of DeLong, DeLong &
-// Clarke-Pearson 1988. With k(p, q) = 1, 1/2 or 0 as the positive score p is
-// above, equal to or below the negative score q,
+// DeLong returns the AUC and the variance estimate of DeLong, DeLong & Clarke-Pearson 1988. Let k(p, q) = 1,
+// 1/2 or 0 if the positive score p is above, equal to or below the negative score q. Then
 //
 //	V10_i = 1/N sum_j k(p_i, q_j),   V01_j = 1/P sum_i k(p_i, q_j)
 //	Variance = 1/(P(P-1)) sum_i (V10_i - AUC)^2 + 1/(N(N-1)) sum_j (V01_j - AUC)^2.
 //
-// It is also the sum of the two jackknife variances that leave out one record of a class
-// at a time. It takes O(n log n) time by ranks (Sun & Xu 2014). The sums are integers and
-// exact; AUC and Variance are the nearest float64. Scores must not be NaN, infinite ones
-// are allowed. Errors are AUC's and ErrOneRecord.
+// The variance equals the sum of two jackknife variances, which leave out one record of a class at a time. The
+// computation takes O(n log n) time by ranks (Sun & Xu 2014). The sums are integers and exact; AUC and Variance
+// are the nearest float64. Scores must not be NaN; infinite scores are allowed. DeLong returns the errors of
+// AUC, and ErrOneRecord.
 func DeLong(scores, labels []float64) (AUCEstimate, error) {
 	if err := check(scores, labels); err != nil {
 		return AUCEstimate{}, err
@@ -49,29 +48,28 @@ func DeLong(scores, labels []float64) (AUCEstimate, error) {
 	return AUCEstimate{AUC: quotient(pos.sum, 2*pos.n*neg.n), Variance: variance, Positives: int(pos.n), Negatives: int(neg.n)}, nil
 }
 
-// StandardError is the square root of Variance.
+// StandardError returns the square root of Variance.
 func (e AUCEstimate) StandardError() float64 { return math.Sqrt(e.Variance) }
 
-// IntervalMethod is the method by which a confidence interval of an AUC is formed.
+// IntervalMethod is a method to compute a confidence interval of an AUC.
 type IntervalMethod int
 
-// The methods of AUCEstimate.Interval. z is the normal quantile of (1 + level)/2
-// and s the standard error.
+// The methods of AUCEstimate.Interval. Here z is the normal quantile of (1 + level)/2, and s is the standard
+// error.
 const (
-	// Logit is the image of log(A/(1-A)) -+ z s/(A(1-A)), A = AUC: asymptotic,
-	// always within (0, 1), the better one near 0 and 1 (Pepe 2003, 5.2.4).
+	// Logit is the interval log(A/(1-A)) -+ z s/(A(1-A)) with A = AUC, transformed back to (0, 1). Its coverage
+	// is asymptotic. It is better than Wald near 0 and 1 (Pepe 2003, 5.2.4).
 	Logit IntervalMethod = iota
-	// Wald is AUC -+ z s, cut to [0, 1]: asymptotic.
+	// Wald is the interval AUC -+ z s, cut to [0, 1]. Its coverage is asymptotic.
 	Wald
-	// Hoeffding is AUC -+ sqrt(log(2/(1-level)) / (2 min(P, N))), cut to [0, 1].
-	// It covers the true AUC with at least the level for every sample size and
-	// distribution (Hoeffding 1963, 5.7), given independent records. It is wide.
+	// Hoeffding is the interval AUC -+ sqrt(log(2/(1-level)) / (2 min(P, N))), cut to [0, 1]. If records are
+	// independent, it covers the true AUC with at least the given level for every sample size and distribution
+	// (Hoeffding 1963, 5.7). It is wide.
 	Hoeffding
 )
 
-// Interval returns a two-sided confidence interval for the AUC of the
-// distribution that the records were drawn from, for a level in (0, 1) such as
-// 0.95. Logit and Wald return ErrDegenerate if Variance is 0.
+// Interval returns a two-sided confidence interval for the AUC of the distribution of the records. The level is
+// in (0, 1), such as 0.95. Logit and Wald return ErrDegenerate if Variance is 0.
 func (e AUCEstimate) Interval(level float64, method IntervalMethod) (low, high float64, err error) {
 	z, err := normalQuantile(level)
 	if err != nil {
@@ -102,7 +100,7 @@ func (e AUCEstimate) Interval(level float64, method IntervalMethod) (low, high f
 	return 0, 0, fmt.Errorf("metrics: interval method %d, want Logit, Wald or Hoeffding", method)
 }
 
-// normalQuantile is z with P(|Z| <= z) = level for a standard normal Z.
+// normalQuantile returns z with P(|Z| <= z) = level for a standard normal Z.
 func normalQuantile(level float64) (float64, error) {
 	if !(level > 0 && level < 1) {
 		return 0, fmt.Errorf("metrics: confidence level %v, want one in (0, 1) such as 0.95", level)

@@ -6,17 +6,17 @@ import (
 	"sort"
 )
 
-// AUCDifference is the difference of the AUCs of two scores of the same records, with DeLong's
-// estimate of its sampling variance.
+// AUCDifference is the difference of the AUCs of two scores on the same records, with DeLong's estimate of its
+// sampling variance.
 type AUCDifference struct {
-	Difference float64 // AUC of the first less that of the second, in [-1, 1]
+	Difference float64 // AUC of the first score minus AUC of the second score, in [-1, 1]
 	Variance   float64
 }
 
-// DeLongDifference compares two scores of the same records (DeLong, DeLong & Clarke-Pearson 1988):
-// with V10_i and V01_j the difference of what DeLong has for each of the scores, the variance is
-// again that of V10 over P plus that of V01 over N. It takes O(n log n) time. Errors are as in
-// DeLong.
+// DeLongDifference compares two scores on the same records (DeLong, DeLong & Clarke-Pearson 1988). DeLong
+// defines V10_i and V01_j for one score; here they are the differences of these numbers between the two scores.
+// The variance is again the sample variance of V10 over P plus the sample variance of V01 over N. The
+// computation takes O(n log n) time. The errors are the errors of DeLong.
 func DeLongDifference(first, second, labels []float64) (AUCDifference, error) {
 	if len(first) != len(second) {
 		return AUCDifference{}, errors.New("metrics: two models gave different numbers of scores")
@@ -50,8 +50,8 @@ func DeLongDifference(first, second, labels []float64) (AUCDifference, error) {
 	return d, nil
 }
 
-// Interval is a two-sided interval for the difference, for a level in (0, 1): asymptotic, cut to
-// [-1, 1]. ErrDegenerate is returned for variance 0.
+// Interval returns a two-sided confidence interval for the difference, cut to [-1, 1]. The level is in (0, 1).
+// The coverage is asymptotic. If the variance is 0, Interval returns ErrDegenerate.
 func (d AUCDifference) Interval(level float64) (low, high float64, err error) {
 	z, err := normalQuantile(level)
 	if err != nil {
@@ -64,8 +64,8 @@ func (d AUCDifference) Interval(level float64) (low, high float64, err error) {
 	return max(-1, d.Difference-h), min(1, d.Difference+h), nil
 }
 
-// placements are, for a positive record, the share of negatives below it, for a negative one that
-// of positives above it, ties counted half.
+// placements returns a share for each record: for a positive record, the share of negatives with lower scores,
+// and for a negative record, the share of positives with higher scores. Ties count one half.
 func placements(scores, labels []float64) []float64 {
 	var of [2][]float64
 	for i, s := range scores {
@@ -77,7 +77,7 @@ func placements(scores, labels []float64) []float64 {
 	}
 	sort.Float64s(of[0])
 	sort.Float64s(of[1])
-	share := func(sorted []float64, s float64) float64 { // below, ties half
+	share := func(sorted []float64, s float64) float64 { // share of scores below s, ties counted half
 		below := sort.SearchFloat64s(sorted, s)
 		to := below + sort.Search(len(sorted)-below, func(k int) bool { return sorted[below+k] > s })
 		return (float64(below) + float64(to)) / 2 / float64(len(sorted))

@@ -7,40 +7,41 @@ import (
 	"dyad/engine"
 )
 
-// Evaluation are figures of a model on labelled records.
+// Evaluation holds measures of a model on labelled records.
 type Evaluation struct {
 	Task    string `json:"task"`
 	Records int    `json:"records"`
-	// Objective is a mean loss without the L2 term, ObjectiveOf says which; a model of
-	// pairs that does not name its loss has none, nor has one of moments.
+	// Objective is the mean loss without the L2 term, and ObjectiveOf names the loss. It is absent for a pair
+	// model that does not name its loss and for a model of algorithm moments.
 	Objective   *float64 `json:"objective,omitempty"`
 	ObjectiveOf string   `json:"objective_of,omitempty"`
 
-	// For scores of two classes:
+	// The fields below are for scores of two classes.
 	AUC        *float64 `json:"auc,omitempty"`
-	AUCLow     *float64 `json:"auc_low,omitempty"` // DeLong interval
+	AUCLow     *float64 `json:"auc_low,omitempty"` // AUCLow and AUCHigh are the DeLong interval
 	AUCHigh    *float64 `json:"auc_high,omitempty"`
 	Confidence float64  `json:"confidence,omitempty"`
 	Threshold  float64  `json:"threshold"`
 	Accuracy   *float64 `json:"accuracy,omitempty"`
 
-	// For graded labels or query groups, means over groups:
+	// The fields below are means over groups, for graded labels or query groups.
 	Ranking   *float64 `json:"ranking_accuracy,omitempty"`
 	Top       int      `json:"top,omitempty"`
 	NDCG      *float64 `json:"ndcg,omitempty"`
 	Precision *float64 `json:"precision,omitempty"`
 
-	// For a metric:
+	// KNN is for a metric.
 	KNN []KNNAccuracy `json:"knn,omitempty"`
 
 	Guarantee string `json:"guarantee"`
 }
 
-// relevanceScale maps labels in [-1, 1] to relevances in [0, 4], the usual range
-// of graded judgements.
+// relevanceScale is the largest relevance. Labels in [-1, 1] are mapped to relevances in [0, 4], the usual
+// range of graded judgements.
 const relevanceScale = 4
 
-// Rank adds the figures within groups, or of all records as one group. Graded labels have no precision.
+// Rank adds the ranking measures within groups. Without groups, all records form one group. For graded labels,
+// there is no precision.
 func (e *Evaluation) Rank(scores, labels []float64, g Grouping, graded bool, top int) error {
 	e.Top = top
 	accuracy, err := RankingAccuracy(scores, labels, Equal, g)
@@ -68,7 +69,7 @@ func (e *Evaluation) Rank(scores, labels []float64, g Grouping, graded bool, top
 	return nil
 }
 
-// Classes adds the figures of scores of two classes, with the DeLong interval where the records allow one.
+// Classes adds the measures for scores of two classes, with the DeLong interval if the records allow it.
 func (e *Evaluation) Classes(scores, labels []float64, threshold, confidence float64) error {
 	auc, err := AUC(scores, labels)
 	if err != nil {
@@ -94,11 +95,12 @@ func (e *Evaluation) Classes(scores, labels []float64, threshold, confidence flo
 	return err
 }
 
-// NeighbourRanks are the numbers of neighbours of the classifiers that judge a metric.
+// NeighbourRanks lists the numbers of neighbours of the classifiers with which a metric is evaluated.
 var NeighbourRanks = []int{3, 5}
 
-// Neighbours are the classifications by each of NeighbourRanks, of learned[0] by the metric with neighbours among learned[1], then of raw by the
-// identity. Records among themselves are left out one by one.
+// Neighbours returns two classifications for each number of neighbours in NeighbourRanks. The first classifies the
+// records learned[0] by the metric with neighbours from learned[1]. The second does the same for raw with the identity.
+// If the two sets of records are the same, each record is left out of its own neighbours.
 func Neighbours(ctx context.Context, metric []float64, learned, raw [2]*engine.Records) (all [][2]Classification, err error) {
 	for _, k := range NeighbourRanks {
 		var both [2]Classification
@@ -121,7 +123,7 @@ func Neighbours(ctx context.Context, metric []float64, learned, raw [2]*engine.R
 	return all, nil
 }
 
-// Neighbours adds the accuracies of Neighbours.
+// Neighbours adds the accuracies of the classifications of the function Neighbours.
 func (e *Evaluation) Neighbours(ctx context.Context, metric []float64, learned, raw [2]*engine.Records) error {
 	all, err := Neighbours(ctx, metric, learned, raw)
 	for i, both := range all {

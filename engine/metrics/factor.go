@@ -13,34 +13,32 @@ import (
 	"dyad/kernels"
 )
 
-// MetricFactor is a linear map L with L^T L = W: the Mahalanobis distance of
-// x and x' under W is the Euclidean distance of L x and L x'.
+// MetricFactor is a linear map L with L^T L = W. The Mahalanobis distance of x and x' under W is the Euclidean
+// distance of L x and L x'.
 type MetricFactor struct {
-	// Dim is d, the number of features; Rank is the number of rows of L.
+	// Dim is d, the number of features. Rank is the number of rows of L.
 	Dim, Rank int
-	// L is row-major, Rank x Dim. Its rows are orthogonal and of descending norm:
+	// L is a row-major Rank x Dim matrix. Its rows are orthogonal and have descending norms: row k is
 	// sqrt(lambda_k) times the k-th unit eigenvector of W.
 	L []float64
-	// Norm is the largest eigenvalue of W, ||L||^2; 0 if Rank is 0.
+	// Norm is the largest eigenvalue of W, which equals ||L||^2. It is 0 if Rank is 0.
 	Norm float64
 }
 
-// Relative to the largest eigenvalue: negative eigenvalues down to -negativeSlack
-// are taken for rounding of a positive semidefinite matrix; entries may differ
-// from their mirror image by symmetrySlack of the largest entry.
+// Tolerances. Negative eigenvalues down to -negativeSlack times the largest eigenvalue are treated as rounding
+// errors of a positive semidefinite matrix. Entries may differ from their mirror image by symmetrySlack times
+// the largest entry.
 const (
 	negativeSlack = 0x1p-20
 	symmetrySlack = 0x1p-40
 )
 
-// FactorMetric factors the row-major symmetric positive semidefinite d x d matrix
-// w by its eigenvalues. (engine.Symmetric.Unpack gives w from the coordinates
-// that a metric loss trains.) Eigenvalues below d 2^-52 times the largest,
-// negative ones included, count as 0, so singular matrices need no special case.
-// Then ||L^T L - W||_2 is at most the largest magnitude left out plus the error
-// of the eigensolver, of the order d 2^-52 ||W||_2 (none but rounded roots for a
-// diagonal matrix). It fails if w is not d x d,
-// finite and symmetric within 2^-40, or has an eigenvalue below -2^-20 times the
+// FactorMetric factors the row-major symmetric positive semidefinite d x d matrix w by its eigenvalues.
+// (engine.Symmetric.Unpack computes w from the coordinates that a metric loss trains.) Eigenvalues below d
+// 2^-52 times the largest, including negative ones, count as 0, so singular matrices need no special case. Then
+// ||L^T L - W||_2 is at most the largest omitted magnitude plus the error of the eigensolver, which is of the
+// order d 2^-52 ||W||_2. For a diagonal matrix the only errors are rounded square roots. FactorMetric returns
+// an error if w is not d x d, finite and symmetric within 2^-40, or has an eigenvalue below -2^-20 times the
 // largest.
 func FactorMetric(w []float64, d int) (MetricFactor, error) {
 	if d < 1 || len(w) != d*d {
@@ -58,9 +56,9 @@ func FactorMetric(w []float64, d int) (MetricFactor, error) {
 		return f, nil
 	}
 	_, e := math.Frexp(largest)
-	e += e & 1 // even: the root of 2^e is exact
+	e += e & 1 // make e even, so that the root of 2^e is exact
 	largest = math.Ldexp(largest, -e)
-	scaled := mat.NewSymDense(d, nil) // by 2^-e, exact but for underflow
+	scaled := mat.NewSymDense(d, nil) // scaled by 2^-e, exact except for underflow
 	diagonal := true
 	for i := range d {
 		for j := i; j < d; j++ {
@@ -91,9 +89,8 @@ func FactorMetric(w []float64, d int) (MetricFactor, error) {
 	return f, nil
 }
 
-// eigenpairs returns the eigenvalues of s in ascending order and its eigenvectors
-// as columns. Those of a diagonal matrix are exact, so that distances of equal
-// size stay equal under such a metric.
+// eigenpairs returns the eigenvalues of s in ascending order and its eigenvectors as columns. The eigenpairs of
+// a diagonal matrix are exact, so that equal distances stay equal under such a metric.
 func eigenpairs(s *mat.SymDense, diagonal bool) ([]float64, *mat.Dense, error) {
 	d := s.SymmetricDim()
 	vectors := mat.NewDense(d, d, nil)
@@ -117,11 +114,11 @@ func eigenpairs(s *mat.SymDense, diagonal bool) ([]float64, *mat.Dense, error) {
 	return eigen.Values(nil), vectors, nil
 }
 
-// Transform returns the rows L x of all records, row-major, Len() x f.Rank: their
-// Euclidean distances are the Mahalanobis distances of the records. Each entry is a dot
-// product of depth kernels.DotDepth(d), so a row is within sqrt(Rank) gamma(depth) ||L||
-// ||x|| of the exact product. It needs memory for the result only. It fails if f does not
-// fit the records or a value overflows.
+// Transform returns the rows L x of all records as a row-major Len() x f.Rank matrix. The Euclidean distances
+// of the rows are the Mahalanobis distances of the records. Each entry is a dot product of depth
+// kernels.DotDepth(d). So a row differs from the exact product by at most sqrt(Rank) gamma(depth) ||L|| ||x||.
+// Transform allocates memory for the result only. It returns an error if f does not fit the records or a value
+// overflows.
 func Transform(r *engine.Records, f MetricFactor) ([]float64, error) {
 	if f.Dim != r.Dim() || f.Rank < 0 || len(f.L) != f.Rank*f.Dim {
 		return nil, fmt.Errorf("metrics: a factor of %d x %d with %d entries for records of %d features", f.Rank, f.Dim, len(f.L), r.Dim())

@@ -7,46 +7,45 @@ import (
 	"slices"
 )
 
-// ErrNothingToRank is returned if no group has anything to measure.
+// ErrNothingToRank is returned if the measure is undefined for every group.
 var ErrNothingToRank = errors.New("metrics: no group has anything to rank; every group lacks records of different labels, or a relevant record")
 
-// Undefined is the treatment of a group for which a measure is not defined: one without
-// two different labels for RankingAccuracy, without a record of positive relevance for
-// NDCG, without a positive record for PrecisionAt.
+// Undefined is the treatment of a group for which a measure is not defined. RankingAccuracy needs two different
+// labels, NDCG needs a record of positive relevance, and PrecisionAt needs a positive record.
 type Undefined int
 
 const (
 	// Skip leaves the group out of the mean.
 	Skip Undefined = iota
-	// AsZero counts it as 0.
+	// AsZero counts the group as 0.
 	AsZero
-	// AsOne counts it as 1.
+	// AsOne counts the group as 1.
 	AsOne
 )
 
-// Grouping divides records into query groups; records are compared within their
-// group only. The zero value is one group of all records.
+// Grouping divides records into query groups. Records are compared only within their group. The zero value is
+// one group of all records.
 type Grouping struct {
-	// IDs is the group of each record; nil if all are in one group.
+	// IDs holds the group of each record. If it is nil, all records are in one group.
 	IDs []int
-	// Undefined is the policy for groups that have nothing to measure.
+	// Undefined is the policy for groups for which the measure is not defined.
 	Undefined Undefined
 }
 
 // GroupMean is the unweighted mean of a measure over groups.
 type GroupMean struct {
-	// Mean is in [0, 1].
+	// Mean is the mean, in [0, 1].
 	Mean float64
 	// Groups is the number of groups in Mean.
 	Groups int
-	// Undefined is the number of groups with nothing to measure: not among Groups
-	// under Skip, among them otherwise.
+	// Undefined is the number of groups for which the measure is not defined. Under Skip, these groups are not
+	// counted in Groups; otherwise they are.
 	Undefined int
 }
 
-// mean averages measure over the groups of n records in ascending order of their
-// ids. rows are the records of a group in ascending order; measure may reorder
-// them. It reports false where the group has nothing to measure.
+// mean averages measure over the groups of n records in ascending order of the group ids. rows are the records
+// of a group in ascending order; measure may reorder them. measure returns false if it is not defined for the
+// group.
 func (g Grouping) mean(n int, measure func(rows []int) (value float64, defined bool)) (GroupMean, error) {
 	if g.IDs != nil && len(g.IDs) != n {
 		return GroupMean{}, fmt.Errorf("metrics: %d group ids for %d records", len(g.IDs), n)
@@ -98,8 +97,8 @@ func (g Grouping) mean(n int, measure func(rows []int) (value float64, defined b
 	return m, nil
 }
 
-// compensated is Neumaier's sum: for n values of one sign the relative error is
-// at most u + 2 n^2 u^2 or so, u = 2^-53.
+// compensated is Neumaier's compensated sum. For n values of one sign, the relative error is at most about u +
+// 2 n^2 u^2, u = 2^-53.
 type compensated struct{ sum, low float64 }
 
 func (c *compensated) add(v float64) {

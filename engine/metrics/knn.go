@@ -12,28 +12,26 @@ import (
 	"dyad/kernels"
 )
 
-// KNNOptions sets a nearest neighbour classifier.
+// KNNOptions are the options of a nearest neighbour classifier.
 type KNNOptions struct {
-	// K is the number of neighbours that vote; 0 means 3.
+	// K is the number of neighbours that vote. 0 means 3.
 	K int
-	// Metric is the row-major symmetric positive semidefinite d x d matrix W of the
-	// distance (x - x')^T W (x - x'); nil is the identity. FactorMetric lists the
-	// accepted forms.
+	// Metric is the row-major symmetric positive semidefinite d x d matrix W of the squared distance (x - x')^T
+	// W (x - x'). nil means the identity. See FactorMetric for the accepted matrices.
 	Metric []float64
-	// Workers is the number of goroutines; 0 means GOMAXPROCS. The result is the
-	// same for any number.
+	// Workers is the number of goroutines. 0 means GOMAXPROCS. The result does not depend on it.
 	Workers int
 }
 
-// Classification is the outcome of a classifier on labelled records.
+// Classification is the result of a classifier on labelled records.
 type Classification struct {
-	// Predicted is the label of each test record by the classifier.
+	// Predicted is the predicted label of each test record.
 	Predicted []float64
-	// Correct counts the predictions that equal the label.
+	// Correct is the number of predictions that equal the label.
 	Correct int
 }
 
-// Accuracy is Correct over the number of records, in [0, 1].
+// Accuracy returns Correct divided by the number of records, in [0, 1].
 func (c Classification) Accuracy() float64 {
 	return float64(c.Correct) / float64(max(len(c.Predicted), 1))
 }
@@ -44,34 +42,35 @@ func (c Classification) Accuracy() float64 {
 //	for each test record x {
 //		neighbours = the first K training records, ordered by
 //			((x - x_i)^T W (x - x_i), i)
-//		predicted = the label of most neighbours; of labels with as many votes,
-//			the one whose first neighbour comes first
+//		predicted = the most frequent label of the neighbours; among tied labels,
+//			the label whose first neighbour comes first
 //	}
 //
-// So of equal distances the lower index is nearer, and a tied vote goes to the class with the nearest neighbour.
-// Classes are the distinct label values. Every distance is looked at, O(n m d) for n training and m test records: it is
-// exact but for rounding: inner products by the vector kernels, in float32 where that decides, only rule out pairs, see
-// scan. Distances are taken between rows of Transform (between the features themselves for the identity), each with a
-// relative error below gamma(d/4 + 9); training records with the same features tie exactly.
+// So among equal distances the lower index counts as nearer, and a tied vote goes to the class of the nearest
+// neighbour. Classes are the distinct label values. The result is exact up to rounding, in O(n m d) time for n training
+// and m test records. Inner products by the vector kernels, in float32 if this precision suffices, only exclude pairs;
+// see scan. Distances are computed between rows of Transform, or between the features themselves for the identity. Each
+// distance has a relative error below gamma(d/4 + 9). Training records with the same features tie exactly.
 //
-// Besides the records it holds at most 208 MiB of rows and neighbours, testTile rows and a tile
-// of inner products for each worker, squared norms, and Predicted. It fails if the shapes do not fit, K is above n, the
-// metric is not accepted, distances overflow or ctx is done.
+// Besides the records, KNN allocates at most 208 MiB of rows and neighbours. For each worker, it also allocates
+// testTile rows and a tile of inner products. Squared norms and Predicted need further memory. KNN returns an error if
+// the shapes do not fit, K is above n, the metric is not accepted, distances overflow or ctx is done.
 func KNN(ctx context.Context, train, test *engine.Records, o KNNOptions) (Classification, error) {
 	return classify(ctx, recordPoints(train), recordPoints(test), o, false)
 }
 
-// KNNLeaveOneOut is KNN of each record of r by the others; K is at most n - 1. Of records of persons it is KNN of each row by the
-// rows of other persons, and K at most n less the most rows of a person.
+// KNNLeaveOneOut predicts the label of each record of r from the other records, like KNN. K is at most n - 1. If
+// records are grouped by person, it predicts each row from the rows of other persons. K is then at most n minus the
+// largest number of rows of a person.
 func KNNLeaveOneOut(ctx context.Context, r *engine.Records, o KNNOptions) (Classification, error) {
 	p := unitPoints(r)
 	return classify(ctx, p, p, o, true)
 }
 
 const (
-	blockBytes = 1 << 26                 // of training rows, and of neighbour lists
-	tileRows   = 256                     // training rows of a tile of inner products
-	testTile   = 6 * kernels.PanelCols32 // test rows of a job
+	blockBytes = 1 << 26                 // bytes of a block of training rows, and of the neighbour lists
+	tileRows   = 256                     // number of training rows in a tile of inner products
+	testTile   = 6 * kernels.PanelCols32 // number of test rows of a job
 )
 
 // neighbour is a training record and its squared distance.
@@ -122,21 +121,21 @@ func classify(ctx context.Context, train, test points, o KNNOptions, leaveOneOut
 	return c, nil
 }
 
-// search is one classification. Test rows are split into blocks whose lists of
-// neighbours fit blockBytes, training rows into blocks that fit it; a job is a
-// tile of test rows against one training block. Training rows come in ascending
-// order to each test row, whatever the jobs, so results do not depend on them.
+// search is one classification. Test rows are split into blocks whose lists of neighbours fit into blockBytes,
+// and training rows into blocks that fit into blockBytes. A job compares a tile of test rows with one training
+// block. Each test row meets the training rows in ascending order for any division into jobs, so results do not
+// depend on the jobs.
 type search struct {
 	space
 	set         *kernels.Set
-	slack32     float64 // e32 of scan; 0: no scans in float32
+	slack32     float64 // number e32 of scan; 0 if there are no scans in float32
 	train, test points
 	k           int
 	leaveOneOut bool
 	workers     int
 	predicted   []float64
 
-	trainBlock, testBlock int // rows
+	trainBlock, testBlock int // number of rows of a block
 }
 
 func (q *search) run(ctx context.Context) error {
@@ -172,7 +171,7 @@ func (q *search) run(ctx context.Context) error {
 	return nil
 }
 
-// bufferLen is the length of a buffer for load.
+// bufferLen returns the length of the buffer that load needs.
 func (s space) bufferLen(p points, rows int) int {
 	if s.factor == nil && p.dense != nil {
 		return 0
@@ -196,13 +195,13 @@ func (q *search) loadParallel(ctx context.Context, from, to int, block []float64
 	return block[:(to-from)*q.width], err
 }
 
-// vote returns the label of most neighbours, of tied labels the first to occur.
+// vote returns the most frequent label of the neighbours. Among tied labels, it returns the first to occur.
 func vote(neighbours []neighbour, labels []float64) float64 {
 	var winner float64
 	most := 0
 	for a, n := range neighbours {
 		votes := 0
-		for _, m := range neighbours[a:] { // whole for the first of each label
+		for _, m := range neighbours[a:] { // this counts all neighbours of a label at its first occurrence
 			if labels[m.index] == labels[n.index] {
 				votes++
 			}
@@ -214,8 +213,8 @@ func vote(neighbours []neighbour, labels []float64) float64 {
 	return winner
 }
 
-// forEach runs the jobs on the workers, each with its own work from start, and
-// returns ctx.Err().
+// forEach runs the jobs on the workers and returns ctx.Err(). Each worker calls start to obtain its own job
+// function.
 func (q *search) forEach(ctx context.Context, jobs int, start func() func(job int)) error {
 	var next atomic.Int64
 	var group tasks.Group
@@ -236,7 +235,7 @@ func (q *search) forEach(ctx context.Context, jobs int, start func() func(job in
 	return ctx.Err()
 }
 
-// KNNAccuracy compares a metric with the identity by the accuracy of k nearest neighbours.
+// KNNAccuracy compares the accuracy of k nearest neighbours under a metric with the accuracy under the identity.
 type KNNAccuracy struct {
 	K        int     `json:"k"`
 	Learned  float64 `json:"accuracy"`

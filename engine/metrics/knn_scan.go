@@ -16,15 +16,15 @@ func (q *search) squaredNorms(dst, rows []float64) {
 	}
 }
 
-// trainBlock is a run of training rows with their squared norms and, for scans in float32, the
-// rows of scan.tile32.
+// trainBlock is a run of consecutive training rows with their squared norms. For scans in float32, it also has
+// the rows that scan.tile32 reads.
 type trainBlock struct {
 	first       int
 	rows, norms []float64
-	single      []float32 // nil: no scans in float32
+	single      []float32 // nil if there are no scans in float32
 }
 
-// scanBlock offers the training rows of b to the neighbours of the test rows [lo, hi).
+// scanBlock updates the neighbours of the test rows [lo, hi) by the training rows of b.
 func (q *search) scanBlock(ctx context.Context, b trainBlock, lo, hi int, best []neighbour) error {
 	return q.forEach(ctx, (hi-lo+testTile-1)/testTile, func() func(int) {
 		s := scan{
@@ -51,7 +51,7 @@ func (q *search) scanBlock(ctx context.Context, b trainBlock, lo, hi int, best [
 	})
 }
 
-// slack32 is e32 of scan if float32 holds the squared norms and its kernels are faster, otherwise 0.
+// slack32 returns e32 of scan if float32 can hold the squared norms and its kernels are faster; otherwise it returns 0.
 func slack32(s space, set *kernels.Set) float64 {
 	if set.Variant() == kernels.Generic || s.reach >= 0x1p50 || s.width > 1<<16 {
 		return 0
@@ -74,7 +74,7 @@ func (q *search) toSingle(b trainBlock) {
 	}
 }
 
-// roundDown is the largest float32 that is at most v.
+// roundDown returns the largest float32 that is at most v.
 func roundDown(v float64) float32 {
 	f := float32(v)
 	if float64(f) > v {
@@ -83,56 +83,55 @@ func roundDown(v float64) float32 {
 	return f
 }
 
-// scan looks for the neighbours of one tile of test rows. It computes the inner products
-// c of all pairs and looks only at pairs that can be nearer than the K-th neighbour so
-// far. With squared norms s and t, D the exact squared distance, D' = s + t - 2 c and L
-// the distance of the K-th neighbour, a pair is left out if
+// scan finds the neighbours of one tile of test rows. It computes the inner products c of all pairs and
+// examines only pairs that can be nearer than the K-th neighbour found so far. Let s and t be the squared
+// norms, D the exact squared distance, D' = s + t - 2 c, and L the distance of the K-th neighbour. A pair is
+// skipped if
 //
 //	c < h + g,  h = ((1-e) s - (1+e) L)/2 - tiny,  g = (1-e) t/2,  e = 16 (depth + 16) u
 //
-// where depth bounds that of the products and of a squaredDistance.
+// where depth is a bound on the depth of the products and of a squaredDistance.
 //
-// Claim. Then squaredDistance is at least L, so every pair that squaredDistance would
-// accept is looked at, and the result is the same as for all pairs.
+// Claim. For a skipped pair, squaredDistance is at least L. So every pair that squaredDistance would accept is
+// examined, and the result is the same as if all pairs were examined.
 //
-// Proof. s, t and c have errors of at most gamma(depth) times s, t and (s+t)/2, and
-// h + g has five roundings of terms of at most s + t + 2 L (the last
-// terms exceed s + t only if h + g is far below every c, by |c| <= (s+t)/2). So c < h + g implies
-// D > (1+e) L + e (s+t) - 2 gamma(depth+8) (s+t) - 8 u L > (1 + e/2) L, and the squared distance
-// computed is at least D (1 - gamma(depth)) >= L. tiny covers underflow: newSpace keeps
-// squared norms below 2^1000, and width times 2^-1074 is far below 2^-1000. QED
+// Proof. The numbers s, t and c have errors of at most gamma(depth) times s, t and (s+t)/2. The sum h + g has
+// five roundings of terms of at most s + t + 2 L. (The last terms exceed s + t only if h + g is far below every
+// c, by |c| <= (s+t)/2.) So c < h + g implies D > (1+e) L + e (s+t) - 2 gamma(depth+8) (s+t) - 8 u L > (1 +
+// e/2) L, and the squared distance computed is at least D (1 - gamma(depth)) >= L. tiny covers underflow:
+// newSpace keeps squared norms below 2^1000, and width times 2^-1074 is far below 2^-1000. QED
 //
-// In float32, half the work, c - g - h is one sum of products of width + 2 numbers: the rows rounded to float32,
-// with g and h rounded down and -1; e is e32 = 4 (width + 16) v, v = 2^-24, and tiny is 2^-120. A pair is left
-// out if the sum has a negative sign.
+// In float32, which needs half the work, c - g - h is one sum of products of width + 2 numbers. The factors are
+// the rows rounded to float32, together with g and h rounded down and -1. Here e is e32 = 4 (width + 16) v, v =
+// 2^-24, and tiny is 2^-120. A pair is skipped if the sum has a negative sign.
 //
-// Proof. Let c32 be the exact product of the rounded rows. The sum has an error of at most
-// (width + 4) v (1 + 2^-7) (|c32| + g + |h|), where |c32| <= (1+v)^2 (s+t)/2, g <= t/2 and |h| <= (s + (1+e) L)/2 + tiny, and
-// |c - c32| <= 2.1 v (s+t)/2. So a negative sign implies
-// c < h + g + 1.05 (width + 10) v (s + t + L), up to underflow, and with both sides doubled
-// D > (1+e) L + e (s+t) - 2.1 (width + 10) v (s + t + L) - gamma(depth+8) (s+t+L) > (1 + e/4) L, as e > 3 (width + 10) v
-// and the roundings of float64 are below v. Underflow of a row, g, h or a product changes less than 2^-148 each, together less than
-// (3 width + 8) 2^-148 (1 + reach) <= 2^-127 (1 + 2^50) for the largest width of slack32, if they are not below
-// v (s+t): a feature that underflows has an error of 2^-150, times another of at most sqrt(s+t), and
-// 2^-150 width sqrt(s+t) is at most v (s+t), or s+t is below 2^-220 and all of it below tiny. Nothing
-// overflows, as squared norms are below 2^100; L = +Inf makes the sum +Inf. QED
+// Proof. Let c32 be the exact product of the rounded rows. The error of the sum is at most (width + 4) v (1 + 2^-7)
+// (|c32| + g + |h|). Here |c32| <= (1+v)^2 (s+t)/2, g <= t/2 and |h| <= (s + (1+e) L)/2 + tiny, and |c - c32| <= 2.1 v
+// (s+t)/2. Therefore a negative sign implies c < h + g + 1.05 (width + 10) v (s + t + L), up to underflow. Doubling
+// both sides gives D > (1+e) L + e (s+t) - 2.1 (width + 10) v (s + t + L) - gamma(depth+8) (s+t+L) > (1 + e/4) L, as e
+// > 3 (width + 10) v and the roundings of float64 are below v. Underflow of a row, g, h or a product changes the sum
+// by less than 2^-148 each. All such changes together are less than (3 width + 8) 2^-148 (1 + reach) <= 2^-127 (1 +
+// 2^50) for the largest width of slack32, if they are not below v (s+t). The reason is that a feature that underflows
+// has an error of 2^-150, which is multiplied by another feature of at most sqrt(s+t). Then either 2^-150 width
+// sqrt(s+t) is at most v (s+t), or s+t is below 2^-220 and the whole change is below tiny. Nothing overflows, as
+// squared norms are below 2^100; L = +Inf makes the sum +Inf. QED
 type scan struct {
 	*search
-	x    []float64 // test rows
+	x    []float64 // the test rows
 	best []neighbour
-	skip int // the training row of the first test row, -1 if there is none
+	skip int // index of the training row that equals the first test row, -1 if there is no such row
 
-	products []float64 // tileRows x testTile, allocated when needed
-	norms    []float64 // s
-	least    []float64 // h
-	slack    float64   // e
+	products []float64 // inner products, tileRows x testTile, allocated when needed
+	norms    []float64 // squared norms s
+	least    []float64 // limits h
+	slack    float64   // number e
 
-	panels     []float32 // of PanelCols32 test rows each: the features, 1 and h; nil: scans in float64
-	products32 []float32 // tileRows x PanelCols32
-	wide       int       // so many tiles are scanned in float64, as float32 decided too little
+	panels     []float32 // panels of PanelCols32 test rows each: the features, 1 and h; nil for scans in float64
+	products32 []float32 // inner products in float32, tileRows x PanelCols32
+	wide       int       // number of next tiles to scan in float64, because float32 excluded too few pairs
 }
 
-// start prepares n test rows.
+// start prepares a scan of n test rows.
 func (s *scan) start(n int) {
 	depth := kernels.AddProductsDepth(s.width) + kernels.DotDepth(s.width)
 	s.slack = 16 * float64(depth+16) * 0x1p-53
@@ -142,7 +141,7 @@ func (s *scan) start(n int) {
 		clear(s.panels)
 		for i := range testTile {
 			to := s.column(i)
-			to[s.width*kernels.PanelCols32], to[(s.width+1)*kernels.PanelCols32] = 1, 1 // negative if there is no row
+			to[s.width*kernels.PanelCols32], to[(s.width+1)*kernels.PanelCols32] = 1, 1 // makes the sum negative if there is no row
 			if i < n {
 				for l, v := range s.x[i*s.width:][:s.width] {
 					to[l*kernels.PanelCols32] = float32(v)
@@ -160,7 +159,7 @@ func (s *scan) column(i int) []float32 {
 	return s.panels[i/kernels.PanelCols32*kernels.PanelCols32*(s.width+2)+i%kernels.PanelCols32:]
 }
 
-// limit sets h of a test row.
+// limit updates h of a test row.
 func (s *scan) limit(i int) {
 	far := s.best[(i+1)*s.k-1].distance
 	s.least[i] = ((1-s.slack)*s.norms[i]-(1+s.slack)*far)/2 - 0x1p-1000
@@ -170,7 +169,7 @@ func (s *scan) limit(i int) {
 	}
 }
 
-// tile offers the rows [from, to) of a block.
+// tile scans the rows [from, to) of a block.
 func (s *scan) tile(b trainBlock, from, to int) {
 	w, first := s.width, b.first+from
 	rows, norms := b.rows[from*w:to*w], b.norms[from:to]
@@ -197,7 +196,7 @@ func (s *scan) tile(b trainBlock, from, to int) {
 	}
 }
 
-// full reports whether every test row has K neighbours: before, sums of a tile rule out nothing.
+// full reports whether every test row has K neighbours. Before that, the sums of a tile exclude no pair.
 func (s *scan) full() bool {
 	for i := range s.least {
 		if math.IsInf(s.best[(i+1)*s.k-1].distance, 1) {
@@ -207,8 +206,8 @@ func (s *scan) full() bool {
 	return true
 }
 
-// tile32 is tile in float32, for m rows. Where it lets more than one pair in 16 through that is not nearer, the
-// next 8 tiles are scanned in float64.
+// tile32 is the float32 version of tile, for m rows. If more than one pair in 16 passes the test and is not
+// nearer, the next 8 tiles are scanned in float64.
 func (s *scan) tile32(single []float32, rows []float64, m, first int) {
 	const cols = kernels.PanelCols32
 	w, useless := s.width, 0
@@ -232,7 +231,8 @@ func (s *scan) tile32(single []float32, rows []float64, m, first int) {
 	}
 }
 
-// offer looks at test row i and a training row.
+// offer computes the distance of test row i and a training row and updates the neighbours. It reports whether
+// the training row is a new neighbour.
 func (s *scan) offer(i, train int, row []float64) (nearer bool) {
 	if s.skip >= 0 && s.train.unit[train] == s.train.unit[s.skip+i] {
 		return false
@@ -246,7 +246,7 @@ func (s *scan) offer(i, train int, row []float64) (nearer bool) {
 	return nearer
 }
 
-// insert adds a neighbour nearer than the last one, after those of the same distance.
+// insert adds a neighbour that is nearer than the last one. It comes after neighbours at the same distance.
 func insert(best []neighbour, n neighbour) {
 	at := len(best) - 1
 	for at > 0 && best[at-1].distance > n.distance {

@@ -7,20 +7,22 @@ import (
 	"dyad/engine"
 )
 
-// LogOdds are the log odds of the positive class of a record x with the score w.x, by a model of clipped records:
+// LogOdds is a model of the log odds of the positive class for a record x with the score w.x. It was fitted to
+// clipped records. The log odds are
 //
 //	Intercept + Slope w.x~,  x~ = (x - Centre) min(1, ClipRadius/|x - Centre|),  and at most Limit away from 0
 //
-// in the units of encoded features. They come from a fit of the classes and not from the weights alone.
+// in the units of encoded features. They are fitted to the classes and do not follow from the weights alone.
 type LogOdds struct {
 	Intercept  float64   `json:"intercept"`
 	Slope      float64   `json:"slope"` // at least 0
 	ClipRadius float64   `json:"clip_radius"`
-	Limit      float64   `json:"limit"`  // log(n + 1): n records never show a probability below 1/(n + 2)
-	Centre     []float64 `json:"centre"` // a number for each feature
+	Limit      float64   `json:"limit"`  // log(n + 1), because n records never support a probability below 1/(n + 2)
+	Centre     []float64 `json:"centre"` // one number for each feature
 }
 
-// NewLogOdds has numbers in the order of the fields; nil of none.
+// NewLogOdds returns a LogOdds with the given numbers in the order of the fields. It returns nil if there are
+// no numbers.
 func NewLogOdds(numbers []float64) *LogOdds {
 	if numbers == nil {
 		return nil
@@ -28,7 +30,7 @@ func NewLogOdds(numbers []float64) *LogOdds {
 	return &LogOdds{Intercept: numbers[0], Slope: numbers[1], ClipRadius: numbers[2], Limit: numbers[3], Centre: numbers[4:]}
 }
 
-// Lines returns the number of lines that l takes in a file, 0 for nil.
+// Lines returns the number of lines that l occupies in a file. It is 0 if l is nil.
 func (l *LogOdds) Lines() int {
 	if l == nil {
 		return 0
@@ -36,7 +38,7 @@ func (l *LogOdds) Lines() int {
 	return len(l.Centre) + 8
 }
 
-// Check returns an error if l does not fit records of d features; nil fits.
+// Check returns an error if l does not fit records of d features. A nil l always fits.
 func (l *LogOdds) Check(d int) error {
 	if l == nil {
 		return nil
@@ -55,11 +57,12 @@ func (l *LogOdds) Check(d int) error {
 	return nil
 }
 
-// ErrNoOdds means that a model has no probabilities.
+// ErrNoOdds means that a model has no log odds and thus no probabilities.
 var ErrNoOdds = errors.New("metrics: the model has no probabilities: algorithm moments gives them where it releases second moments, and other algorithms learn an order alone")
 
-// Probabilities returns the probability of the positive class for each record, for the weights w of a score. They are
-// as good as a logistic model of the features; a single one carries no promise. ErrNoOdds if l is nil.
+// Probabilities returns the probability of the positive class for each record. w are the weights of the score. The
+// probabilities are as accurate as a logistic model of the features; there is no guarantee for a single probability.
+// If l is nil, Probabilities returns ErrNoOdds.
 func (l *LogOdds) Probabilities(r *engine.Records, w []float64) ([]float64, error) {
 	if l == nil {
 		return nil, ErrNoOdds

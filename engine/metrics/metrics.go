@@ -1,12 +1,11 @@
-// Package metrics evaluates models: AUC with DeLong's variance, accuracy and the
-// confusion matrix for binary labels; ranking accuracy, NDCG and precision at k
-// for graded labels and query groups; nearest neighbours under a Mahalanobis
-// metric. It draws no noise: a metric of private records is not a release. Print
-// one only for public or test data that may be published.
+// Package metrics evaluates models. For binary labels it computes the AUC with DeLong's variance, accuracy and
+// the confusion matrix. For graded labels and query groups it computes ranking accuracy, NDCG and precision at
+// k. For a Mahalanobis metric it classifies by nearest neighbours. The package adds no noise, so a measure of
+// private records is not a private release. Publish measures only for public data or for test data that may be
+// published.
 //
-// Where labels are binary, a record is positive if its label is above 0 and
-// negative otherwise. Ties in score count as the average over all orders of the
-// tied records, never as the order of the file.
+// For binary labels, a record is positive if its label is above 0 and negative otherwise. Tied scores count as
+// the average over all orders of the tied records, so the order of the file does not matter.
 package metrics
 
 import (
@@ -19,10 +18,10 @@ import (
 	"dyad/internal/pages"
 )
 
-// ErrOneClass is returned where a metric needs both classes and one is empty.
+// ErrOneClass is returned if a measure needs both classes and one class is empty.
 var ErrOneClass = errors.New("metrics: every label is of one class; a measure of ranking needs both")
 
-// Scores returns the n linear scores w.x_i of r. It fails unless w has length
+// Scores returns the n linear scores w.x_i of the records r. It returns an error if the length of w is not
 // r.Dim().
 func Scores(r *engine.Records, w []float64) ([]float64, error) {
 	if len(w) != r.Dim() {
@@ -51,9 +50,9 @@ func Scores(r *engine.Records, w []float64) ([]float64, error) {
 	return out, nil
 }
 
-// AUC is the area under the ROC curve: the share of pairs (positive, negative)
-// in which the positive record scores higher, ties counting one half
-// (Mann-Whitney statistic over the number of pairs). It equals
+// AUC returns the area under the ROC curve. This is the share of pairs (positive, negative) in which the
+// positive record scores higher, with ties counting one half (the Mann-Whitney statistic over the number of
+// pairs). It equals
 //
 //	var u2 int
 //	for p in positives { for q in negatives {
@@ -61,9 +60,9 @@ func Scores(r *engine.Records, w []float64) ([]float64, error) {
 //	} }
 //	return u2 / (2 P N)
 //
-// but takes O(n log n) time. The count is exact and the quotient is the nearest
-// float64. len(scores) must be len(labels), at most 2^31; a NaN score is an
-// error, infinite scores are not. ErrOneClass if a class is empty.
+// but takes O(n log n) time. The count is exact, and the quotient is the nearest float64. len(scores) must
+// equal len(labels) and be at most 2^31. A NaN score is an error; infinite scores are allowed. If a class is
+// empty, AUC returns ErrOneClass.
 func AUC(scores, labels []float64) (float64, error) {
 	if err := check(scores, labels); err != nil {
 		return 0, err
@@ -74,14 +73,14 @@ func AUC(scores, labels []float64) (float64, error) {
 	return quotient(u2, 2*uint64(len(pos))*uint64(len(neg))), nil
 }
 
-// quotient is the float64 nearest to a/b, b > 0.
+// quotient returns the float64 nearest to a/b, b > 0.
 func quotient(a, b uint64) float64 {
 	q, _ := new(big.Rat).SetFrac(new(big.Int).SetUint64(a), new(big.Int).SetUint64(b)).Float64()
 	return q
 }
 
-// Accuracy is the share of records that are right if a record counts as positive where
-// its score is at least threshold. Its errors are AUC's; threshold must not be NaN.
+// Accuracy returns the share of records that are classified correctly if a record with a score of at least
+// threshold is predicted as positive. It returns the errors of AUC. threshold must not be NaN.
 func Accuracy(scores, labels []float64, threshold float64) (float64, error) {
 	if err := check(scores, labels); err != nil {
 		return 0, err

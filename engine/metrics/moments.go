@@ -5,8 +5,7 @@ import (
 	"math/bits"
 )
 
-// wide is an exact sum of products of counts: at most 2^31 products of factors
-// below 2^33 stay far below 2^128.
+// wide is an exact sum of products of counts. At most 2^31 products of factors below 2^33 stay far below 2^128.
 type wide struct{ hi, lo uint64 }
 
 func (w *wide) addProduct(a, b uint64) {
@@ -21,10 +20,9 @@ func (w wide) int() *big.Int {
 	return v.Add(v.Lsh(v, 64), new(big.Int).SetUint64(w.lo))
 }
 
-// moments are exact sums over the records of one class. Each record counts twice the
-// number of records of the other class that it is ranked correctly against, ties
-// counting once: 2 N V10 for a positive and 2 P V01 for a negative in the terms of
-// DeLong et al. 1988.
+// moments holds exact sums over the records of one class. The summand of a record is twice the number of
+// records of the other class against which it is ranked correctly, with ties counting once. In the terms of
+// DeLong et al. 1988, it is 2 N V10 for a positive and 2 P V01 for a negative record.
 type moments struct {
 	n, sum  uint64
 	squares wide
@@ -36,12 +34,12 @@ func (m *moments) add(a uint64) {
 	m.squares.addProduct(a, a)
 }
 
-// variance is the sample variance of the counts over the number of others, in units
-// of the AUC, divided by n:
+// variance returns an estimate of the variance of the mean, in units of the AUC. It is the sample variance of
+// the counts, divided by (2 others)^2 and by n:
 //
 //	(n sum a^2 - (sum a)^2) / (n^2 (n-1) (2 others)^2),
 //
-// exactly. n must be at least 2.
+// computed exactly. n must be at least 2.
 func (m *moments) variance(others uint64) *big.Rat {
 	num := m.squares.int()
 	num.Mul(num, new(big.Int).SetUint64(m.n))
@@ -54,8 +52,8 @@ func (m *moments) variance(others uint64) *big.Rat {
 	return new(big.Rat).SetFrac(num, den)
 }
 
-// eachPlacement visits, for each key of x, the number of other keys below it plus the
-// number of those at most as high. Both slices are sorted.
+// eachPlacement calls visit for each key of x. The argument is the number of keys of others below the key plus
+// the number of keys of others at most as high. Both slices are sorted.
 func eachPlacement(x, others []uint64, visit func(uint64)) {
 	below, upTo := 0, 0
 	for _, key := range x {
@@ -69,7 +67,7 @@ func eachPlacement(x, others []uint64, visit func(uint64)) {
 	}
 }
 
-// classMoments takes O(n log n) time (Sun & Xu 2014).
+// classMoments returns the moments of both classes. It takes O(n log n) time (Sun & Xu 2014).
 func classMoments(scores, labels []float64) (pos, neg moments) {
 	p, n := sortedClasses(scores, labels)
 	eachPlacement(p, n, pos.add)

@@ -7,14 +7,15 @@ import (
 	"dyad/engine"
 )
 
-// points are labelled rows.
+// points holds labelled rows.
 type points struct {
 	n, d   int
-	dense  []float64 // row-major, nil if only row is there
+	dense  []float64 // row-major matrix, nil if only row is set
 	row    func(i int, dst []float64)
 	labels []float64
-	norm   float64 // bounds the Euclidean norms
-	// unit is the record or person of each row, and mostRows the most rows of one; of unitPoints.
+	norm   float64 // bound on the Euclidean norms
+	// unit is the record or person of each row, and mostRows is the largest number of rows of a unit. Both are
+	// set by unitPoints.
 	unit     []int32
 	mostRows int
 }
@@ -23,7 +24,7 @@ func recordPoints(r *engine.Records) points {
 	return points{n: r.Len(), d: r.Dim(), dense: r.Dense(), row: r.Row, labels: r.Labels(), norm: r.Bounds().FeatureNorm}
 }
 
-// unitPoints returns the points of records that are left out of their own neighbours.
+// unitPoints returns the points of records whose rows are excluded from their own neighbours.
 func unitPoints(r *engine.Records) points {
 	p := recordPoints(r)
 	for k := range r.Units() {
@@ -36,15 +37,14 @@ func unitPoints(r *engine.Records) points {
 	return p
 }
 
-// space maps points to rows whose Euclidean distances are to be compared.
+// space maps points to rows, whose Euclidean distances are compared.
 type space struct {
-	factor *MetricFactor // nil: the identity
+	factor *MetricFactor // nil for the identity
 	width  int
-	reach  float64 // bounds distances
+	reach  float64 // bound on distances
 }
 
-// newSpace checks that squared distances of points of norms a and b neither
-// overflow nor lie so low that all underflow.
+// newSpace checks that squared distances of points with norms a and b neither overflow nor all underflow.
 func newSpace(metric []float64, d int, a, b float64) (space, error) {
 	s, norm := space{width: d}, 1.0
 	if metric != nil {
@@ -62,8 +62,8 @@ func newSpace(metric []float64, d int, a, b float64) (space, error) {
 	return s, nil
 }
 
-// load returns the rows [lo, hi) of p in s: part of p.dense where that is enough,
-// otherwise in buffer, of at least (hi-lo) width entries.
+// load returns the rows [lo, hi) of p, mapped to s. It returns a part of p.dense if possible. Otherwise it uses
+// buffer, which must have at least (hi-lo) width entries.
 func (s space) load(p points, lo, hi int, buffer, scratch []float64) []float64 {
 	if s.factor == nil && p.dense != nil {
 		return p.dense[lo*s.width : hi*s.width]
@@ -84,12 +84,11 @@ func (s space) load(p points, lo, hi int, buffer, scratch []float64) []float64 {
 	return out
 }
 
-// squaredDistance is sum_k (a[k] - b[k])^2 of two rows of one length, if it is
-// below limit; otherwise it returns false, as soon as a partial sum is no longer
-// below it. All terms are at least 0 and rounding is monotone, so no partial sum
-// exceeds the final one. Each term has three roundings at most and takes part in
-// at most n/4 + 5 additions: the relative error is below gamma(n/4 + 9). It does not
-// depend on the order of the two rows.
+// squaredDistance returns sum_k (a[k] - b[k])^2 of two rows of equal length if it is below limit. Otherwise it
+// returns false as soon as a partial sum is at least limit. All terms are at least 0 and rounding is monotone,
+// so no partial sum exceeds the final sum. Each term has at most three roundings and takes part in at most n/4
+// + 5 additions, so the relative error is below gamma(n/4 + 9). The result does not depend on the order of the
+// two rows.
 func squaredDistance(a, b []float64, limit float64) (float64, bool) {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float64

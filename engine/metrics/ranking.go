@@ -12,14 +12,14 @@ import (
 type PairWeight int
 
 const (
-	// Equal weighs every pair of different labels 1.
+	// Equal is the weight 1 for every pair of different labels.
 	Equal PairWeight = iota
-	// LabelGap weighs it |y - y'|.
+	// LabelGap is the weight |y - y'|.
 	LabelGap
 )
 
-// RankingAccuracy is the share of pairs with different labels that the scores
-// order as the labels do, ties in score counting one half:
+// RankingAccuracy returns the weighted share of pairs with different labels that the scores order like the
+// labels, with ties in score counting one half:
 //
 //	for i, j with y_i > y_j in the same group {
 //		total += weight
@@ -27,12 +27,10 @@ const (
 //	}
 //	return right / total
 //
-// averaged over the groups. With binary labels and one group it is AUC. A group
-// of m records takes O(m log m) time. Labels are any finite numbers, scores may
-// be infinite but not NaN. For Equal the counts of a group are exact and its
-// quotient is the nearest float64. For LabelGap its relative error is below
-// 2^-49 + A^2 2^-104, A = m ceil(log2 m), barring underflow; labels must be at most
-// 2^900 apart.
+// averaged over the groups. With binary labels and one group it equals AUC. A group of m records takes O(m log
+// m) time. Labels can be any finite numbers. Scores can be infinite but not NaN. For Equal, the counts of a
+// group are exact and its quotient is the nearest float64. For LabelGap, the relative error of the quotient is
+// below 2^-49 + A^2 2^-104, A = m ceil(log2 m), unless there is underflow. Labels must be at most 2^900 apart.
 func RankingAccuracy(scores, labels []float64, weight PairWeight, g Grouping) (GroupMean, error) {
 	if err := checkGraded(scores, labels, "labels"); err != nil {
 		return GroupMean{}, err
@@ -67,7 +65,7 @@ type ranked struct {
 // concordance counts the ordered pairs of one group.
 type concordance struct {
 	records, merged []ranked
-	level           []int // level[l] is the first record of the l-th smallest label
+	level           []int // level[l] is the index of the first record with the l-th smallest label
 
 	pairs, right2  uint64 // at most m^2, m <= 2^31
 	gap, gapRight2 compensated
@@ -93,14 +91,12 @@ func newConcordance(scores, labels []float64, rows []int) *concordance {
 	return c
 }
 
-// split counts the pairs of different labels among the levels [from, to) and
-// leaves their records in the order of the scores. Each pair is counted once,
-// where its levels part. With m the lowest label of the upper half, a pair's gap
-// y_i - y_j is (y_i - m) + (m - y_j): both terms are at least 0, so no sum
-// cancels. Error of LabelGap, with u = 2^-53: a difference, its product with an
-// exact count and the compensated sum of at most A + A terms are each within u,
-// the sum up to 4 A^2 u^2 more (Ogita, Rump & Oishi 2005, Sum2); the quotient
-// doubles that and adds u.
+// split counts the pairs of different labels among the levels [from, to) and leaves their records in the order
+// of the scores. Each pair is counted once, at the step that separates its levels. Let m be the lowest label of
+// the upper half. Then a pair's gap y_i - y_j is (y_i - m) + (m - y_j). Both terms are at least 0, so no sum
+// cancels. The error of LabelGap, with u = 2^-53, is as follows. A difference, its product with an exact count,
+// and the compensated sum of at most A + A terms each have an error within u. The sum has an additional error
+// of up to 4 A^2 u^2 (Ogita, Rump & Oishi 2005, Sum2). The quotient doubles this error and adds u.
 func (c *concordance) split(from, to int) {
 	if to-from < 2 {
 		return
@@ -110,8 +106,8 @@ func (c *concordance) split(from, to int) {
 	c.split(mid, to)
 	lower := c.records[c.level[from]:c.level[mid]]
 	upper := c.records[c.level[mid]:c.level[to]]
-	// After the recursion the halves are in the order of scores, so the lowest
-	// label of the upper half must be searched.
+	// After the recursion, the halves are in the order of the scores, so the lowest label of the upper half has
+	// to be searched.
 	m := math.Inf(1)
 	for _, r := range upper {
 		m = min(m, r.label)

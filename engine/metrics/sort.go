@@ -8,8 +8,7 @@ import (
 	"dyad/internal/tasks"
 )
 
-// orderKey maps the float64 order, without NaN, to the order of integers; -0 and 0
-// have equal keys.
+// orderKey maps float64 numbers other than NaN to integers in the same order. -0 and 0 have equal keys.
 func orderKey(v float64) uint64 {
 	b := math.Float64bits(v + 0) // -0 + 0 is 0
 	if b>>63 != 0 {
@@ -18,14 +17,14 @@ func orderKey(v float64) uint64 {
 	return b | 1<<63
 }
 
-// radixFrom is the length from which radix sort is the faster.
+// radixFrom is the length from which radix sort is faster.
 const radixFrom = 1 << 12
 
-// sortKeys sorts.
+// sortKeys sorts x in ascending order.
 //
-// Above radixFrom it is a radix sort by bytes from the lowest: each pass is
-// stable, so after the pass of byte b the keys are in the order of the lowest
-// b+1 bytes. A pass in which all keys share the byte is left out.
+// From radixFrom on, it is a radix sort by bytes, beginning with the lowest byte. Each pass is stable, so after
+// the pass of byte b the keys are in the order of the lowest b+1 bytes. A pass is skipped if all keys share the
+// byte.
 func sortKeys(x []uint64) {
 	if len(x) < radixFrom {
 		slices.Sort(x)

@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// Gain turns the relevance of a record into its gain in NDCG.
+// Gain maps the relevance of a record to its gain in NDCG.
 type Gain int
 
 const (
-	// Exponential is 2^rel - 1 (Burges et al. 2005); rel is in [0, 512].
+	// Exponential is the gain 2^rel - 1 (Burges et al. 2005) for rel in [0, 512].
 	Exponential Gain = iota
-	// Linear is rel (Jarvelin & Kekalainen 2002); rel is in [0, 2^900].
+	// Linear is the gain rel (Jarvelin & Kekalainen 2002) for rel in [0, 2^900].
 	Linear
 )
 
@@ -21,14 +21,14 @@ func (g Gain) of(relevance float64) float64 {
 	if g == Linear {
 		return relevance
 	}
-	if relevance < 1 { // no cancellation, and no error of relevance*Ln2 magnified
+	if relevance < 1 { // Expm1 avoids cancellation, and the error of relevance*Ln2 is not magnified
 		return math.Expm1(relevance * math.Ln2)
 	}
 	return math.Exp2(relevance) - 1
 }
 
-// Relevance maps labels in [-1, 1] to relevances scale (y + 1)/2 in [0, scale],
-// scale positive and finite: labels -1, -1/2, 0, 1/2, 1 and scale 4 become 0 to 4.
+// Relevance maps labels y in [-1, 1] to relevances scale (y + 1)/2 in [0, scale]. scale must be positive and
+// finite. With scale 4, the labels -1, -1/2, 0, 1/2, 1 become 0 to 4.
 func Relevance(labels []float64, scale float64) ([]float64, error) {
 	if !(scale > 0) || math.IsInf(scale, 0) {
 		return nil, fmt.Errorf("metrics: relevance scale %v, want a positive finite number", scale)
@@ -43,19 +43,17 @@ func Relevance(labels []float64, scale float64) ([]float64, error) {
 	return out, nil
 }
 
-// NDCG is the normalised discounted cumulative gain of the k highest scores,
-// averaged over the groups:
+// NDCG returns the normalised discounted cumulative gain of the k highest scores, averaged over the groups:
 //
 //	DCG = sum_{r=1..k} gain(relevance at rank r) / log2(r + 1)
 //	NDCG = DCG(order of the scores) / DCG(order of the relevances), in [0, 1].
 //
-// k = 0 or above the size of the group means the whole group. Records of equal
-// score count as the exact average of DCG over all their orders: each takes the
-// mean gain of its tie (McSherry & Najork 2008). A group in which every relevance
-// is 0 has no NDCG; see Undefined. A group of m records takes O(m log m) time and
-// its relative error is below (2m + 4k + 100) 2^-53: both DCGs are plain sums of
-// at most m gains of a tie, k discounts and k ties, none negative. Scores may be
-// infinite but not NaN; Gain gives the range of relevances.
+// If k is 0 or above the size of the group, the whole group counts. Records of equal score count as the exact
+// average of DCG over all their orders, so each has the mean gain of its tie (McSherry & Najork 2008). A group
+// in which every relevance is 0 has no NDCG; see Undefined. A group of m records takes O(m log m) time, and its
+// relative error is below (2m + 4k + 100) 2^-53. The reason is that both DCGs are plain sums of non-negative
+// terms: at most m gains of a tie, k discounts and k ties. Scores can be infinite but not NaN. See Gain for the
+// range of relevances.
 func NDCG(scores, relevance []float64, k int, gain Gain, g Grouping) (GroupMean, error) {
 	if err := checkGraded(scores, relevance, "relevances"); err != nil {
 		return GroupMean{}, err
@@ -90,7 +88,7 @@ func NDCG(scores, relevance []float64, k int, gain Gain, g Grouping) (GroupMean,
 	})
 }
 
-// expectedDCG sorts rows by descending score.
+// expectedDCG returns the mean of DCG over all orders of tied records. It sorts rows by descending score.
 func expectedDCG(scores, gains []float64, rows []int, top int) float64 {
 	var dcg float64
 	eachTie(scores, rows, top, func(tied []int, first, slots int) {
@@ -106,15 +104,14 @@ func expectedDCG(scores, gains []float64, rows []int, top int) float64 {
 	return dcg
 }
 
-// eachTie sorts rows by descending score and visits the runs of equal score that
-// reach into the first top ranks: first is the rank of the run, from 0, and slots
-// the number of its ranks below top.
+// eachTie sorts rows by descending score and visits the runs of equal score that have a rank below top. first
+// is the rank of the run, from 0, and slots is the number of its ranks below top.
 func eachTie(scores []float64, rows []int, top int, visit func(tied []int, first, slots int)) {
 	slices.SortFunc(rows, func(a, b int) int {
 		if scores[a] != scores[b] {
 			return cmp.Compare(scores[b], scores[a])
 		}
-		return cmp.Compare(a, b) // a fixed order of the sums
+		return cmp.Compare(a, b) // fixes the order of the sums
 	})
 	for first := 0; first < top; {
 		end := first + 1
@@ -126,13 +123,12 @@ func eachTie(scores []float64, rows []int, top int, visit func(tied []int, first
 	}
 }
 
-// PrecisionAt is the share of positive records (label above 0) among the k
-// highest scores, k at least 1, averaged over the groups. A group of fewer than k
-// records is divided by k all the same, as if padded with negatives. Of a tie in
-// score that crosses rank k the expected number over all orders counts: its share
-// of positives times the ranks left. A group without positives has no precision;
-// see Undefined, where AsZero is the usual choice besides Skip. The error of a
-// group is below 2^-51.
+// PrecisionAt returns the share of positive records (label above 0) among the k highest scores, averaged over
+// the groups. k is at least 1. For a group with fewer than k records, the count is still divided by k, as if
+// the group were padded with negatives. A tie in score can cross rank k. In this case, the expected number of
+// positives over all orders counts: the share of positives in the tie times the number of remaining ranks. A
+// group without positives has no precision; see Undefined, where AsZero is the usual choice besides Skip. The
+// error of a group is below 2^-51.
 func PrecisionAt(scores, labels []float64, k int, g Grouping) (GroupMean, error) {
 	if err := checkGraded(scores, labels, "labels"); err != nil {
 		return GroupMean{}, err

@@ -7,14 +7,14 @@ import (
 	"dyad/engine"
 )
 
-// classes are the scores of two classes times the difference of their labels,
-// so that a pair (p, q) of different classes has the margin u = high_p - low_q.
+// classes holds the scores of two classes, multiplied by the difference of their labels.
+// So a pair (p, q) of different classes has the margin u = high_p - low_q.
 type classes struct {
-	high, low []float64 // of the larger and of the smaller label
-	same      float64   // unordered pairs within a class; each has u = 0
+	high, low []float64 // scores of the larger and of the smaller label
+	same      float64   // number of unordered pairs within a class; each has u = 0
 }
 
-// twoClasses fails if there are more than two different labels.
+// twoClasses returns false if there are more than two different labels.
 func twoClasses(s, y []float64) (classes, bool) {
 	lo, hi := y[0], y[0]
 	for _, v := range y {
@@ -36,7 +36,7 @@ func twoClasses(s, y []float64) (classes, bool) {
 	return c, true
 }
 
-// ends are the least and the largest score times the difference of labels.
+// ends returns the least and the largest score, multiplied by the difference of labels.
 func (c classes) ends() (lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for _, list := range [][]float64{c.high, c.low} {
@@ -47,8 +47,8 @@ func (c classes) ends() (lo, hi float64) {
 	return lo, hi
 }
 
-// sum is the sum over unordered pairs, of up to exact records pair by pair, and of up to
-// tiledTimes as many in tiles if the loss has them.
+// sum returns the sum over unordered pairs. Up to exact records are summed pair by pair.
+// Up to tiledTimes as many records are summed in tiles, if the loss supports tiles.
 func (c classes) sum(ctx context.Context, loss engine.ScoreLoss, workers, exact int) (float64, error) {
 	n := len(c.high) + len(c.low)
 	if _, ok := loss.(engine.Logistic); ok && n <= tiledTimes*exact {
@@ -62,7 +62,7 @@ func (c classes) sum(ctx context.Context, loss engine.ScoreLoss, workers, exact 
 	return c.binned(ctx, loss, workers)
 }
 
-// direct is the sum over unordered pairs, pair by pair.
+// direct returns the sum over unordered pairs, computed pair by pair.
 func (c classes) direct(ctx context.Context, loss engine.ScoreLoss, workers int) (float64, error) {
 	sum, err := sumParts(ctx, len(c.high), workers, func(i int) float64 {
 		var a accumulator
@@ -77,25 +77,24 @@ func (c classes) direct(ctx context.Context, loss engine.ScoreLoss, workers int)
 // The interpolation in a bin, and how its error is checked.
 const (
 	nodes     = 16    // Chebyshev points per bin
-	tests     = 33    // equidistant test points per bin, both ends among them
-	tolerance = 1e-12 // of the largest |phi| at the test points
+	tests     = 33    // equidistant test points per bin, including the two ends
+	tolerance = 1e-12 // relative to the largest |phi| at the test points
 	fewBins   = 32
 	manyBins  = 512
 )
 
-// binned is direct in O(n log n) operations for a phi that is smooth, or smooth
-// apart from a few points.
+// binned returns the same sum as direct in O(n log n) operations, for a phi that is
+// smooth, or smooth apart from a few points.
 //
-// The scores are put into B equal bins of width h. In a bin, a score is replaced
-// by its Lagrange weights on the bin's 16 Chebyshev nodes, so that a pair of
-// bins costs 16 x 16 products with the values of phi between nodes, whatever
-// the number of records (anterpolation; B <= 512). Those values depend only on
-// the distance of the bins. For each distance the interpolant is first compared
-// with phi on a 33 x 33 grid that includes the corners; where it is off by more
-// than 1e-12 of the largest value there, as around the corner of a hinge, the
-// pairs of such bins are summed directly. So a phi that is rough everywhere
-// costs what direct costs, and only a phi with a feature narrower than h/32
-// between the test points would be missed.
+// The scores are put into B equal bins of width h. In a bin, a score is replaced by its
+// Lagrange weights on the bin's 16 Chebyshev nodes (anterpolation; B <= 512). So a pair
+// of bins costs 16 x 16 products with the values of phi between nodes, whatever the
+// number of records. The values of phi depend only on the distance of the bins. For each
+// distance the interpolant is first compared with phi on a 33 x 33 grid that includes the
+// corners. If its error exceeds 1e-12 of the largest value on the grid, as around the
+// corner of a hinge, the pairs of such bins are summed directly. So a phi that is rough
+// everywhere costs as much as with direct. The test misses only a phi with a feature
+// narrower than h/32 between the test points.
 func (c classes) binned(ctx context.Context, loss engine.ScoreLoss, workers int) (float64, error) {
 	if len(c.high) == 0 || len(c.low) == 0 {
 		return c.same * loss.Phi(0), nil
@@ -105,12 +104,12 @@ func (c classes) binned(ctx context.Context, loss engine.ScoreLoss, workers int)
 	if !(span > 0) || math.IsInf(span, 0) {
 		return c.direct(ctx, loss, workers)
 	}
-	// A width of at most 1 suits losses whose nearest singularity is a few
-	// units away; sqrt(n) bins keep the direct part near n^1.5 for others.
+	// A width of at most 1 suits losses whose nearest singularity is a few units away.
+	// For other losses, sqrt(n) bins keep the cost of the direct part near n^1.5.
 	wanted := max(span, math.Sqrt(float64(len(c.high)+len(c.low))))
 	g := newGrid(lo, span, int(min(max(math.Ceil(wanted), fewBins), manyBins)))
 	high, low := g.sort(c.high), g.sort(c.low)
-	kernels := make([]*kernel, 2*g.bins-1) // by distance a - b + bins - 1
+	kernels := make([]*kernel, 2*g.bins-1) // kernels by distance a - b + bins - 1
 	if _, err := sumParts(ctx, len(kernels), workers, func(k int) float64 {
 		kernels[k] = g.kernel(loss, k-g.bins+1)
 		return 0
@@ -139,7 +138,7 @@ func (c classes) binned(ctx context.Context, loss engine.ScoreLoss, workers int)
 	return sum + c.same*loss.Phi(0), err
 }
 
-// grid is a row of equal bins with the interpolation that they share.
+// grid is a row of equal bins. All bins use the same interpolation.
 type grid struct {
 	lo, width float64
 	bins      int
@@ -182,7 +181,7 @@ func (g *grid) lagrange(out *[nodes]float64, x float64) {
 	}
 }
 
-// sorted are scores in the order of their bins.
+// sorted holds scores in the order of their bins.
 type sorted struct {
 	values  []float64
 	start   []int
@@ -222,9 +221,9 @@ func (g *grid) sort(list []float64) *sorted {
 // kernel holds phi between the nodes of two bins.
 type kernel [nodes][nodes]float64
 
-// kernel returns nil if interpolation is not good enough at that distance.
+// kernel returns nil if interpolation is not accurate enough at this distance.
 func (g *grid) kernel(loss engine.ScoreLoss, distance int) *kernel {
-	margin := func(difference float64) float64 { // of two places x - y in [-2, 2]
+	margin := func(difference float64) float64 { // margin of two places with x - y in [-2, 2]
 		return g.width * (float64(distance) + difference/2)
 	}
 	k := new(kernel)
@@ -233,7 +232,7 @@ func (g *grid) kernel(loss engine.ScoreLoss, distance int) *kernel {
 			k[i][j] = loss.Phi(margin(x - y))
 		}
 	}
-	var exact [2*tests - 1]float64 // by the difference of the test points
+	var exact [2*tests - 1]float64 // exact values by the difference of the test points
 	var largest float64
 	for i := range exact {
 		exact[i] = loss.Phi(margin(2 * float64(i-tests+1) / (tests - 1)))
@@ -259,7 +258,7 @@ func (g *grid) kernel(loss engine.ScoreLoss, distance int) *kernel {
 	return k
 }
 
-// product is p^T k q.
+// product returns p^T k q.
 func (k *kernel) product(p, q [nodes]float64) float64 {
 	var sum float64
 	for i := range k {

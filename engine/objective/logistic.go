@@ -9,27 +9,28 @@ import (
 	"dyad/kernels"
 )
 
-// Tiles of logistic: they and their sums stay in the first-level cache, and the pairs of a
-// few thousand records are some jobs.
+// These are the sizes of the tiles of logistic. A tile and its sums stay in the
+// first-level cache, and the pairs of a few thousand records still form several jobs.
 const (
 	logisticRows = 128
 	logisticCols = 512
 )
 
-// leastMean is the least mean loss that logistic returns: below it the error of the loss
-// of a tile, 4 u a pair, would be above 4.5e-13 of it.
+// leastMean is the least mean loss that logistic returns. The error of the loss of a tile
+// is 4 u for each pair. For a smaller mean loss, this error would be above 4.5e-13 of the
+// loss.
 const leastMean = 1e-3
 
-// logistic is direct for engine.Logistic by products of 1 + e^-u instead of a logarithm a
-// pair. It fails if margins are beyond kernels.MaxLogisticMargin, or small losses would
-// have few digits.
+// logistic is direct for engine.Logistic. It uses products of 1 + e^-u instead of one
+// logarithm for each pair. It returns false if margins exceed kernels.MaxLogisticMargin,
+// or if the mean loss is so small that it would have few digits.
 //
-// With a = e^(c-high) and b = e^(low-c), for c in the middle of all scores, |high - c| is at
-// most V/2, V = kernels.MaxLogisticMargin. A rounding of that difference and 3 u of the
-// exponential, u = 2^-53, change log(a b) by at most u V + 6 u, and log(1 + a b) by at most as
-// much of it: the slope of log(1 + e^x) is 1 - 1/(1+e^x), at most log(1 + e^x). With
-// kernels.LogisticLossTile and one rounding a tile, the relative error is below
-// 4 u/leastMean + 200 u < 5e-13.
+// Let c be the middle of all scores, a = e^(c-high), b = e^(low-c), V =
+// kernels.MaxLogisticMargin and u = 2^-53. Then |high - c| is at most V/2. The rounding of
+// this difference and an error of 3 u of the exponential change log(a b) by at most u V + 6 u.
+// The relative change of log(1 + a b) is at most as large, because the slope of log(1 + e^x)
+// is 1 - 1/(1+e^x), which is at most log(1 + e^x). With the error of kernels.LogisticLossTile
+// and one rounding for each tile, the relative error is below 4 u/leastMean + 200 u < 5e-13.
 func (c classes) logistic(ctx context.Context, workers int) (sum float64, ok bool, err error) {
 	lo, hi := c.ends()
 	if !(hi-lo <= kernels.MaxLogisticMargin) {
@@ -50,7 +51,7 @@ func (c classes) logistic(ctx context.Context, workers int) (sum float64, ok boo
 	stripes := (len(a) + logisticRows - 1) / logisticRows
 	sum, err = sumParts(ctx, stripes, workers, func(stripe int) float64 {
 		rows := a[stripe*logisticRows : min((stripe+1)*logisticRows, len(a))]
-		row, col := make([]float64, logisticRows), make([]float64, logisticCols) // slopes, not used
+		row, col := make([]float64, logisticRows), make([]float64, logisticCols) // sums of slopes, which are not used
 		var sum accumulator
 		for j := 0; j < len(b) && ctx.Err() == nil; j += logisticCols {
 			sum.add(set.LogisticLossTile(row, col, rows, b[j:min(j+logisticCols, len(b))]))

@@ -8,21 +8,21 @@ import (
 	"dyad/kernels"
 )
 
-// Rows and columns of a tile of metricPairs.
+// These are the numbers of rows and columns of a tile of metricPairs.
 const (
 	metricRows = 96
 	metricCols = 48
 )
 
-// metricPairs is the sum of phi over i < j for a loss of distances:
+// metricPairs returns the sum of phi over i < j for a loss of distances:
 //
 //	for i := range n { for j := i + 1; j < n; j++ {
 //		sum += loss.MetricPhi(y_i y_j (1 - (x_i^T W x_i + x_j^T W x_j - 2 x_i^T W x_j)))
 //	} }
 //
-// by tiles of inner products: n^2 (d + O(1)) operations where loss.Value takes d^2 a pair.
-// A distance is off by at most a few d u of R^2 ||W||. It holds n numbers and a tile of
-// rows for each worker.
+// It uses tiles of inner products. This takes n^2 (d + O(1)) operations, while loss.Value
+// takes d^2 operations for each pair. The error of a distance is at most a few d u times
+// R^2 ||W||. metricPairs allocates n numbers, and a tile of rows for each worker.
 func metricPairs(ctx context.Context, loss engine.MetricLoss, w []float64, r *engine.Records, workers int) (float64, error) {
 	set, err := kernels.Select(kernels.Best)
 	if err != nil {

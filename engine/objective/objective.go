@@ -1,8 +1,8 @@
-// Package objective evaluates the mean pair loss of a model, for diagnostics on
+// Package objective evaluates the mean pair loss of a model. It is for diagnostics on
 // public, test or synthetic data.
 //
-// It is not private: the value depends on every record and no noise is added.
-// Package algorithms may not import it.
+// The value is not private, because it depends on every record and no noise is added.
+// Package algorithms must not import this package.
 package objective
 
 import (
@@ -16,15 +16,15 @@ import (
 	"dyad/internal/tasks"
 )
 
-// exactRecords is the largest n for which a ScoreLoss with two label values is
-// summed pair by pair. For tiledTimes as many records tiles take as long as bins, and their
-// error is proved.
+// exactRecords is the largest n for which a ScoreLoss with two label values is summed pair
+// by pair. With tiledTimes as many records, tiles take as long as bins. Tiles have a proved
+// error bound.
 const (
 	exactRecords = 2048
 	tiledTimes   = 8
 )
 
-// Mean is the mean of loss over the n(n-1) ordered pairs of different records,
+// Mean returns the mean of loss over the n(n-1) ordered pairs of different records,
 //
 //	var sum float64
 //	for i := range n { for j := range n { if i != j {
@@ -32,18 +32,17 @@ const (
 //	} } }
 //	return sum / (n (n-1))
 //
-// w has length loss.ParamDim(r.Dim()) and is finite; n is at least 2. The value
-// has the same bits for any number of processors. It fails with ctx.Err() when
-// ctx is done.
+// w has length loss.ParamDim(r.Dim()) and is finite, and n is at least 2. The value has
+// the same bits for any number of processors. Mean returns ctx.Err() when ctx is done.
 //
-// A ScoreLoss costs n scores and one phi per pair. With at most two different
-// labels, engine.Logistic takes some operations a pair for n <= 16384, with a relative
-// error that is proved to be below 5e-13 (see logistic). Otherwise two labels and
-// n > 2048 cost O(n log n) in the usual case (see binned): 10^5
-// records take well below a second. That way is exact up to a relative error
-// near 1e-11 that is checked numerically, not proved; use it to compare models,
-// not to prove anything. A MetricLoss costs n^2 d/2 multiplications and one phi per unordered
-// pair. Any other loss costs n(n-1) values of loss.Value.
+// A ScoreLoss costs n scores and one phi per pair. With at most two different labels,
+// engine.Logistic takes a few operations for each pair if n <= 16384, and its relative error
+// is proved to be below 5e-13 (see logistic). In all other cases with at most two different
+// labels and n > 2048, a ScoreLoss costs O(n log n) in the usual case (see binned). 10^5
+// records take well below a second. The relative error is then near 1e-11. This error was
+// checked numerically and is not proved, so the value is suitable for comparing models but
+// not for proofs. A MetricLoss costs n^2 d/2 multiplications and one phi per unordered pair.
+// Any other loss costs n(n-1) calls of loss.Value.
 func Mean(ctx context.Context, loss engine.Loss, w []float64, r *engine.Records) (float64, error) {
 	return mean(ctx, loss, w, r, runtime.GOMAXPROCS(0), exactRecords)
 }
@@ -61,7 +60,7 @@ func mean(ctx context.Context, loss engine.Loss, w []float64, r *engine.Records,
 			return 0, errors.New("objective: a parameter is not finite; the training has diverged")
 		}
 	}
-	var sum float64 // over unordered pairs for symmetric losses
+	var sum float64 // the sum is over unordered pairs for symmetric losses
 	var err error
 	pairs := float64(n) * float64(n-1)
 	if score, ok := loss.(engine.ScoreLoss); ok {
@@ -84,7 +83,7 @@ func mean(ctx context.Context, loss engine.Loss, w []float64, r *engine.Records,
 	return sum / pairs, nil
 }
 
-// scores are the n values w.x_i.
+// scores returns the n values w.x_i.
 func scores(r *engine.Records, w []float64) []float64 {
 	s := make([]float64, r.Len())
 	x := make([]float64, r.Dim())
@@ -96,7 +95,7 @@ func scores(r *engine.Records, w []float64) []float64 {
 	return s
 }
 
-// accumulator adds with a correction term (Neumaier 1974).
+// accumulator adds numbers with a correction term (Neumaier 1974).
 type accumulator struct{ sum, low float64 }
 
 func (a *accumulator) add(v float64) {
@@ -111,13 +110,13 @@ func (a *accumulator) add(v float64) {
 
 func (a *accumulator) value() float64 {
 	if math.IsInf(a.sum, 0) {
-		return a.sum // the correction is NaN then
+		return a.sum // the correction is NaN in this case
 	}
 	return a.sum + a.low
 }
 
-// sumParts adds part(i) for i in [0, n) in a fixed order, with the parts
-// computed by some workers.
+// sumParts adds part(i) for i in [0, n) in a fixed order. The given number of workers
+// compute the parts.
 func sumParts(ctx context.Context, n, workers int, part func(i int) float64) (float64, error) {
 	parts := make([]float64, n)
 	if err := tasks.Each(ctx, max(1, workers), n, func(_, i int) { parts[i] = part(i) }); err != nil {
@@ -130,7 +129,7 @@ func sumParts(ctx context.Context, n, workers int, part func(i int) float64) (fl
 	return a.value(), nil
 }
 
-// gradedPairs is the sum of phi over i < j for any labels.
+// gradedPairs returns the sum of phi over i < j for any labels.
 func gradedPairs(ctx context.Context, loss engine.ScoreLoss, s, y []float64, workers int) (float64, error) {
 	return sumParts(ctx, len(s), workers, func(i int) float64 {
 		var a accumulator
@@ -141,7 +140,7 @@ func gradedPairs(ctx context.Context, loss engine.ScoreLoss, s, y []float64, wor
 	})
 }
 
-// anyPairs is the sum over all ordered pairs.
+// anyPairs returns the sum over all ordered pairs for any loss.
 func anyPairs(ctx context.Context, loss engine.Loss, w []float64, r *engine.Records, workers int) (float64, error) {
 	n, d := r.Len(), r.Dim()
 	return sumParts(ctx, n, workers, func(i int) float64 {

@@ -6,15 +6,16 @@ import (
 	"math/rand/v2"
 )
 
-// Draw returns round(density n) different pairs of n individuals, nobody in more than
-// limit of them, in random order: a topology that is a function of n and the seed alone.
-// The pairing then reveals nothing about any record, kappa' and the degrees are public,
-// and a guarantee for limit replaced pairs is one for a replaced individual
-// (docs/theory.md#pair-groups). Labels of the pairs may come from the records.
+// Draw returns round(density n) different pairs of n individuals in random order. No
+// individual is in more than limit pairs. The pairs are a function of the arguments
+// alone, so they reveal nothing about any record. kappa' and the degrees are public, and
+// a guarantee for limit replaced pairs is also a guarantee for a replaced individual
+// (docs/theory.md#pair-groups). Labels of the pairs may be computed from the records.
 //
-// Pairs are drawn uniformly and kept if they are new and both ends have room. It fails
-// if density is not positive, or above limit/2 or (n-1)/2 where no such graph exists,
-// or so close to it that the draw gets stuck.
+// Pairs are drawn uniformly. A pair is kept if it is new and each of its two individuals
+// is in fewer than limit pairs. Draw fails if density is not positive. It also fails if
+// density is above limit/2 or (n-1)/2, because no such graph exists, or so close to these
+// numbers that the draw gets stuck.
 func Draw(n int, density float64, limit int, seed uint64) ([]Pair, error) {
 	m := math.Round(density * float64(n))
 	most := min(float64(limit), float64(n-1)) * float64(n) / 2

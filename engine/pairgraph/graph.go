@@ -1,10 +1,11 @@
-// Package pairgraph holds pairs of individuals and the graph that they form:
-// how many pairs one individual can be in, and the correlation number kappa of
-// [Li20] that differential pairwise privacy is stated for.
+// Package pairgraph holds pairs of individuals and the graph that they form. It computes
+// the number of pairs that one individual is in, and the correlation number kappa of
+// [Li20], a parameter of differential pairwise privacy.
 //
-// A number that is computed from private pairs must not set noise: one more pair can
-// change it (docs/theory.md#pair-groups). Privacy code receives public numbers only: a degree
-// cap that New or Capped enforces, or a kappa fixed in advance.
+// The scale of noise must not depend on a number that is computed from private pairs, because
+// one more pair can change this number (docs/theory.md#pair-groups). Privacy code receives
+// public numbers only: a degree cap that Capped enforces, or a kappa that is fixed in
+// advance.
 package pairgraph
 
 import (
@@ -13,7 +14,7 @@ import (
 	"math"
 )
 
-// ErrPairs is wrapped by New for pairs that do not form a simple graph.
+// ErrPairs is wrapped by the error of New if the pairs do not form a simple graph.
 var ErrPairs = errors.New("pairgraph: not a simple graph")
 
 // Pair is an unordered pair of two different individuals.
@@ -25,12 +26,12 @@ type Graph struct {
 	pairs []Pair
 	start []int32 // n+1 offsets into near and edge
 	near  []int32 // neighbours
-	edge  []int32 // number of the pair that leads there
+	edge  []int32 // number of the pair that leads to the neighbour
 }
 
-// New returns the graph of the pairs. It wraps ErrPairs, with the number of the first
-// offending pair from 0, if an individual is unknown, paired with itself, or a pair
-// occurs twice in either order.
+// New returns the graph of the pairs. It returns an error wrapping ErrPairs if an
+// individual is unknown or paired with itself, or if a pair occurs twice in either order.
+// The error contains the number of the first invalid pair, counted from 0.
 func New(n int, pairs []Pair) (*Graph, error) {
 	if n < 1 || n > math.MaxInt32 || len(pairs) > math.MaxInt32/2 {
 		return nil, fmt.Errorf("%w: %d individuals and %d pairs, want at least 1 individual and at most 2^30 pairs", ErrPairs, n, len(pairs))
@@ -62,7 +63,7 @@ func New(n int, pairs []Pair) (*Graph, error) {
 	return g, g.findTwice()
 }
 
-// findTwice returns an error for the first pair that occurs again.
+// findTwice returns an error for the first pair that repeats an earlier pair.
 func (g *Graph) findTwice() error {
 	seen := make([]int32, g.n) // 1 + the pair by which a neighbour was reached last
 	owner := make([]int32, g.n)
@@ -82,16 +83,16 @@ func (g *Graph) findTwice() error {
 	return nil
 }
 
-// Len is the number of individuals.
+// Len returns the number of individuals.
 func (g *Graph) Len() int { return g.n }
 
-// Pairs are the pairs in the order given; the caller must not change them.
+// Pairs returns the pairs in the given order. The caller must not change them.
 func (g *Graph) Pairs() []Pair { return g.pairs }
 
-// Degree is the number of pairs that contain v.
+// Degree returns the number of pairs that contain v.
 func (g *Graph) Degree(v int) int { return int(g.start[v+1] - g.start[v]) }
 
-// MaxDegree is the largest Degree.
+// MaxDegree returns the largest Degree of all individuals.
 func (g *Graph) MaxDegree() int {
 	most := 0
 	for v := range g.n {
@@ -100,15 +101,17 @@ func (g *Graph) MaxDegree() int {
 	return most
 }
 
-// Capped returns the numbers of the pairs to keep so that no individual is in more than
-// limit of them: a pair stays if, at both of its ends, it is among the first limit in the
-// order given. Adding or removing one pair changes at most 3 kept pairs (itself and one
-// at each end), which greedy truncation does not offer (docs/theory.md#pair-groups); that
-// is a property of pairs, not of individuals.
+// Capped selects pairs so that no individual is in more than limit selected pairs, and
+// returns the numbers of the selected pairs. A pair is selected if, for each of its two
+// individuals, it is among the individual's first limit pairs in the given order. Adding
+// or removing one pair changes at most 3 selected pairs: the pair itself and one pair of
+// each of its individuals. Greedy truncation does not have this property
+// (docs/theory.md#pair-groups). The property is about pairs and not about individuals.
 //
-// Proof. At one end an added pair pushes at most one other out of the first limit.
-// So the sets of the first limit change, besides the added pair, by one pair at each
-// end, and only these can stop being kept. QED
+// Proof. At each of its individuals, an added pair pushes at most one other pair out of
+// the first limit pairs. So besides the added pair, the set of the first limit pairs of
+// each of its two individuals changes by one pair. Only these pairs can become
+// unselected. QED
 func (g *Graph) Capped(limit int) []int32 {
 	kept := make([]int32, 0, len(g.pairs))
 	for i, p := range g.pairs {
@@ -119,7 +122,7 @@ func (g *Graph) Capped(limit int) []int32 {
 	return kept
 }
 
-// rank is the place of pair i among those of v. The pairs of v are listed in
+// rank returns the place of pair i among the pairs of v. The pairs of v are listed in
 // ascending order.
 func (g *Graph) rank(v, i int32) int {
 	lo, hi := g.start[v], g.start[v+1]

@@ -8,29 +8,32 @@ import (
 // Relationship is the meaning of a pair's label.
 type Relationship int
 
-// The relationships of [Li20] Section IV.
+// Transitive and Intransitive are the relationships of [Li20] Section IV.
 const (
-	// Transitive: a ~ b and b ~ c say something about a and c, e.g. having the same
-	// disease.
+	// Transitive means that a ~ b and b ~ c contain information about a and c. An example
+	// is having the same disease.
 	Transitive Relationship = iota
-	// Intransitive: they do not, e.g. being friends ([Li20] Appendix B).
+	// Intransitive means that a ~ b and b ~ c contain no information about a and c. An
+	// example is being friends ([Li20] Appendix B).
 	Intransitive
 )
 
-// KappaBound is kappa' of [Li20] Proposition 1 for transitive relationships, in O(V +
-// E): max over s of De(s) - Co_+(s), with De the degree and Co_+ >= 0 the number of
-// components that removing s adds. For intransitive ones it is kappa itself. It lies
-// between Kappa and MaxDegree.
+// KappaBound returns kappa' of [Li20] Proposition 1 for transitive relationships. This is
+// the maximum over s of De(s) - Co_+(s), where De is the degree and Co_+ >= 0 is the
+// number of components that removing s adds. kappa' is at least Kappa. For intransitive
+// relationships, KappaBound returns kappa itself. The result is at most MaxDegree. It
+// takes O(V + E) operations.
 //
-// Proof of kappa <= kappa'. Let removing s split its component into k parts, Co_+ =
-// k - 1. Paths from s to t that visit s once stay in the part of t; the pairs from s
-// to each other part are in none of them, so in G - P they lead to at least k - 1
+// Proof of kappa <= kappa'. Let removing s split its component into k parts, Co_+ = k -
+// 1. Paths from s to t that visit s once stay in the part of t. The pairs from s to the
+// other parts are in none of these paths, so in G - P they lead to at least k - 1
 // components. Hence c_s <= (De(s) - |P|) - (k - 1). QED
 //
-// Intransitive: c_s = De(s) - k(s) in G. Without pair (s, t) s loses one pair, and one
-// component if the pair is a bridge. So a bridge gives 1 + min(c_s, c_t), and every
-// other pair of individuals, joined or not, min(c_s, c_t). The maximum is the larger
-// of the best bridge and the second largest c. QED
+// Intransitive relationships: c_s = De(s) - k(s) in G. If the pair (s, t) is removed, s
+// loses one pair, and also one component if the pair is a bridge. So a bridge gives 1 +
+// min(c_s, c_t). Every other two individuals, whether they form a pair or not, give
+// min(c_s, c_t). The maximum is the larger of the best bridge and the second largest c.
+// QED
 func (g *Graph) KappaBound(r Relationship) int {
 	c := g.cut()
 	if r == Transitive {
@@ -58,21 +61,21 @@ func (g *Graph) KappaBound(r Relationship) int {
 	return max(best, second)
 }
 
-// MaxExactPairs is the largest number of pairs for which Kappa computes.
+// MaxExactPairs is the largest number of pairs of a graph for which Kappa computes kappa.
 const MaxExactPairs = 64
 
-// ErrTooLarge is wrapped by Kappa for graphs that it cannot search.
+// ErrTooLarge is wrapped by the error of Kappa for graphs that are too large to search.
 var ErrTooLarge = errors.New("pairgraph: graph too large for the exact kappa")
 
-// Kappa is kappa of [Li20] equation 5 for transitive relationships,
+// Kappa returns kappa of [Li20] equation 5 for transitive relationships,
 //
 //	max over s != t of |P_st| + min(c_s, c_t),
 //
-// P_st a largest set of edge-disjoint paths and c_s the number of pairs at s beyond
-// those that keep it connected in G - P_st. The paper does not say which of several
-// largest sets is meant; Kappa takes the one with the largest value. It searches
-// them all and wraps ErrTooLarge if there are more than MaxExactPairs pairs or the
-// search takes too many steps; KappaBound has no limit.
+// where P_st is a largest set of edge-disjoint paths, and c_s is the number of pairs at s
+// beyond the pairs that keep s connected in G - P_st. If there are several largest sets,
+// the paper does not specify one. Kappa searches all of them and uses the set with the
+// largest value. It returns an error wrapping ErrTooLarge if there are more than
+// MaxExactPairs pairs or the search takes too many steps. KappaBound has no such limit.
 func (g *Graph) Kappa() (int, error) {
 	if len(g.pairs) > MaxExactPairs {
 		return 0, fmt.Errorf("%w: %d pairs, at most %d; use KappaBound", ErrTooLarge, len(g.pairs), MaxExactPairs)
@@ -82,7 +85,7 @@ func (g *Graph) Kappa() (int, error) {
 	for s := range int32(g.n) {
 		for t := s + 1; t < int32(g.n); t++ {
 			if min(g.Degree(int(s)), g.Degree(int(t))) <= best {
-				continue // the value is at most the smaller degree
+				continue // because the value is at most the smaller degree
 			}
 			x := pathSearch{g: g, s: s, t: t, budget: &budget, want: g.disjointPaths(s, t), onPath: make([]bool, g.n)}
 			x.onPath[s] = true
@@ -96,8 +99,8 @@ func (g *Graph) Kappa() (int, error) {
 	return best, nil
 }
 
-// disjointPaths is the largest number of edge-disjoint paths from s to t: unit flow by
-// augmenting paths, at most Degree of them.
+// disjointPaths returns the largest number of edge-disjoint paths from s to t. It
+// computes a unit flow by at most Degree augmenting paths.
 func (g *Graph) disjointPaths(s, t int32) int {
 	flow := make([]int8, len(g.pairs)) // +1 from A to B, -1 from B to A
 	free := func(i int32, from int32) bool {
@@ -135,8 +138,8 @@ func (g *Graph) disjointPaths(s, t int32) int {
 	}
 }
 
-// pathSearch enumerates the sets of want edge-disjoint simple paths from s to t, with
-// first pairs in ascending order so that each set occurs about once.
+// pathSearch enumerates the sets of want edge-disjoint simple paths from s to t. The
+// first pairs of the paths are in ascending order, so each set occurs about once.
 type pathSearch struct {
 	g      *Graph
 	s, t   int32
@@ -146,9 +149,9 @@ type pathSearch struct {
 	onPath []bool // individuals of the current path
 }
 
-// extend continues the current path at v. The bits of used are the pairs of all
-// paths, done is the number of finished ones, first the lowest pair with which the
-// next path may start.
+// extend continues the current path at v. The bits of used are the pairs of all paths.
+// done is the number of finished paths, and first is the lowest pair with which the next
+// path may start.
 func (x *pathSearch) extend(v int32, used uint64, done int, first int32) {
 	if *x.budget--; *x.budget <= 0 {
 		return
@@ -180,8 +183,9 @@ func (x *pathSearch) extend(v int32, used uint64, done int, first int32) {
 	}
 }
 
-// beyond is c_v in the graph without the pairs used: its remaining pairs minus the
-// components that they lead to when v is removed.
+// beyond returns c_v in the graph without the pairs in used. This is the number of
+// remaining pairs of v minus the number of components to which these pairs lead if v is
+// removed.
 func (g *Graph) beyond(v int32, used uint64) int {
 	reached := make([]bool, g.n)
 	reached[v] = true

@@ -11,17 +11,18 @@ import (
 	"dyad/engine"
 )
 
-// ErrDisagree is wrapped by Agree when the ranks do not hold the parts of one run.
+// ErrDisagree is wrapped by the error of Agree if the ranks do not have the parts of one and the same run.
 var ErrDisagree = errors.New("team: the processes do not agree")
 
-// A Statement is what must be the same on every rank: a name for messages, such as "the plan", and
-// a text. Its hash is compared.
+// A Statement has a text that must be the same on every rank. Its name, such as "the plan", is
+// used in messages. The ranks compare the hashes of the texts.
 type Statement struct{ Name, Text string }
 
-// Agree compares what the ranks are about to do, before anything is charged: their statements, the
-// shares of the records that they hold, and whether these fit the problem together. Every rank
-// gets the same answer. An error that wraps ErrDisagree names the first difference and the ranks
-// that have it; any other means that the team is lost or that the records do not fit the problem.
+// Agree compares the ranks before the privacy budget is charged. It compares their statements and
+// the shares of the records that they hold, and checks that all shares together fit the problem.
+// Every rank gets the same answer. An error that wraps ErrDisagree names the first difference and
+// the ranks that differ. Any other error means that the team is lost or that the records do not
+// fit the problem.
 func Agree(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Records, same []Statement) error {
 	p := k.Problem()
 	problem := Statement{Name: "the problem", Text: fmt.Sprint(p.N, p.D, p.Bounds, p.Loss.Name(), p.Radius, p.NonZerosPerRow, p.LabelValues, p.PersonRows, p.Groups, k.Method())}
@@ -67,7 +68,7 @@ func agreeOn(ctx context.Context, t engine.Team, same []Statement) error {
 	return nil
 }
 
-// agreeOnShares decides by numbers that all ranks have, so that none goes on alone.
+// agreeOnShares decides from numbers that all ranks have, so no rank continues alone.
 func agreeOnShares(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Records) error {
 	const facts = 5
 	from, to := engine.Share(k, t.Rank())
@@ -98,7 +99,7 @@ func agreeOnShares(ctx context.Context, t engine.Team, k engine.Kernel, r *engin
 	return nil
 }
 
-// agreeOnRecords is engine.Problem.Fits for all shares together.
+// agreeOnRecords checks engine.Problem.Fits for all shares together.
 func agreeOnRecords(ctx context.Context, t engine.Team, p engine.Problem, r *engine.Records) error {
 	own := p.FitsShard(r)
 	limit := p.LabelLimit()

@@ -1,13 +1,14 @@
-// Package team lets several processes train one model: rank 0 leads, the others serve sums.
+// Package team lets several processes train one model. Rank 0 leads, and the other ranks compute parts of sums.
 //
 // Every rank plans the same problem, holds its engine.Share of the records, and calls Agree. Then
-// rank 0 runs an algorithm on the evaluator of a Leader, and the others call Serve until it stops
-// them. Plan, ledger, noise and release are rank 0's alone: this package has no randomness and can
-// reach no ledger, since package engine imports nothing of privacy (a test over all imports).
+// rank 0 runs an algorithm on the evaluator of a Leader. The other ranks call Serve, which returns
+// when rank 0 stops it. Only rank 0 handles the plan, the ledger, the noise and the release. This
+// package has no randomness and no access to a ledger, because package engine does not import
+// package privacy (a test checks all imports).
 //
-// Numbers that only the curator may see travel between processes: partial sums without noise,
-// labels, for some algorithms secret iterates and batches. All ranks and their network belong to
-// the curator.
+// Processes exchange numbers that only the curator may see: partial sums without noise, labels,
+// and for some algorithms secret iterates and batches. So the curator must control all ranks and
+// their network.
 //
-// A lost rank ends the team without a release, and a charge stays.
+// If a rank is lost, the team ends without a release, and a charge is not refunded.
 package team

@@ -10,7 +10,7 @@ import (
 	"dyad/engine"
 )
 
-// op is what the leader asks of the others.
+// op is an operation that the leader requests from the other ranks.
 type op float64
 
 const (
@@ -22,28 +22,30 @@ const (
 	opInputs
 )
 
-// header is the length of the first message of an op: its number, then what it needs to know of
-// the second.
+// header is the length of the first message of an op. The message contains the number of the
+// op, followed by numbers that describe the second message.
 const header = 8
 
-// Leader is the team as rank 0 sees it. It is used from one goroutine at a time.
+// Leader controls the team from rank 0. It is used from one goroutine at a time.
 type Leader struct {
 	team    engine.Team
 	kernel  engine.Kernel
 	records *engine.Records
 	lost    error
 	stopped bool
-	asked   bool // the others are in an op that this process has not ended, and a panic may have left
+	asked   bool // the other ranks are in an op that this process has not finished, possibly because of a panic
 }
 
-// Lead makes the leader of a team whose other ranks call Serve with the same kernel and with their
-// shares of the same records. It is called on rank 0, after Agree, and must be stopped.
+// Lead returns the leader of a team. The other ranks call Serve with the same kernel and with
+// their shares of the same records. Lead is called on rank 0, after Agree. The caller must call
+// Stop on the leader.
 func Lead(t engine.Team, k engine.Kernel, r *engine.Records) *Leader {
 	return &Leader{team: t, kernel: k, records: r}
 }
 
-// Leads returns an error unless the leader was made for these: the others sum the gradients of its
-// kernel, which another plan does not bound, over its records, which another run is not charged for.
+// Leads returns an error unless the leader was created with k and r. The other ranks sum the
+// gradients of the leader's kernel over the leader's records. The bounds of another plan do not hold
+// for this kernel, and the privacy budget of another run is not charged for these records.
 func (l *Leader) Leads(k engine.Kernel, r *engine.Records) error {
 	if l.records != r || !reflect.ValueOf(k).Comparable() || l.kernel != k {
 		return errors.New("team: the leader is of another plan or of other records; make one for each (Lead), after its ranks agreed")
@@ -51,7 +53,7 @@ func (l *Leader) Leads(k engine.Kernel, r *engine.Records) error {
 	return nil
 }
 
-// ended is why the team cannot go on, or nil.
+// ended returns the reason why the team cannot continue, or nil if it can.
 func (l *Leader) ended() error {
 	if l.asked && l.lost == nil {
 		l.lost = errors.New("a sum was left half done")
@@ -59,7 +61,7 @@ func (l *Leader) ended() error {
 	return l.lost
 }
 
-// Stop ends Serve on the other ranks. A team that is lost hears nothing, and Stop returns why.
+// Stop ends Serve on the other ranks. If the team is lost, Stop sends nothing and returns the reason.
 func (l *Leader) Stop() error {
 	if err := l.ended(); l.stopped || err != nil {
 		return err
@@ -68,7 +70,7 @@ func (l *Leader) Stop() error {
 	return l.ask(context.Background(), opStop, nil, nil)
 }
 
-// ask tells the others what to do: an op with some numbers, and a second message.
+// ask requests an op from the other ranks. It sends the op with the numbers in head, and then body as a second message.
 func (l *Leader) ask(ctx context.Context, o op, head, body []float64) error {
 	if err := l.ended(); err != nil {
 		return fmt.Errorf("team: %w: %w", engine.ErrTeamLost, err)
@@ -90,7 +92,7 @@ func (l *Leader) ask(ctx context.Context, o op, head, body []float64) error {
 	return err
 }
 
-// did ends what was asked. It notes an error after which the ranks may be in different calls.
+// did ends the op that was requested. It stores an error after which the ranks may be in different calls.
 func (l *Leader) did(err error) error {
 	if l.asked = false; err != nil {
 		l.lost = err
@@ -98,7 +100,7 @@ func (l *Leader) did(err error) error {
 	return err
 }
 
-// Digest is the SHA-256 of the engine.Records.Digests of all records, in their order.
+// Digest returns the SHA-256 of the engine.Records.Digests of all records, in their order.
 func (l *Leader) Digest(ctx context.Context) (string, error) {
 	if err := l.ask(ctx, opDigests, nil, nil); err != nil {
 		return "", err
@@ -107,11 +109,11 @@ func (l *Leader) Digest(ctx context.Context) (string, error) {
 	return text, l.did(err)
 }
 
-// ErrInputs is wrapped by an error about input files that a rank read and that changed since.
+// ErrInputs is wrapped by an error about input files that have changed since a rank read them.
 var ErrInputs = errors.New("team: input files changed")
 
-// Inputs is an error unless the input files of all ranks are what they were: own for this rank, what Serve was given for the
-// others, whose errors name the files.
+// Inputs returns an error unless the input files of all ranks are unchanged. It calls own for this rank. Every
+// other rank calls the function that was passed to its Serve. Its error names the files.
 func (l *Leader) Inputs(ctx context.Context, own func() error) error {
 	if err := l.ask(ctx, opInputs, nil, nil); err != nil {
 		return err
@@ -128,7 +130,7 @@ func (l *Leader) Inputs(ctx context.Context, own func() error) error {
 	return nil
 }
 
-// Bind binds the records of all ranks.
+// Bind binds the kernel to the records of all ranks.
 func (l *Leader) Bind(ctx context.Context) (engine.Evaluator, error) {
 	if err := l.ask(ctx, opBind, nil, nil); err != nil {
 		return nil, err
@@ -140,11 +142,11 @@ func (l *Leader) Bind(ctx context.Context) (engine.Evaluator, error) {
 	return &evaluator{Evaluator: e, lead: l}, nil
 }
 
-// evaluator asks the others to do what this process then does, too.
+// evaluator requests each op from the other ranks and then does the op in this process, too.
 type evaluator struct {
 	engine.Evaluator
 	lead *Leader
-	part []int32 // Order of the last SubsetPairs
+	part []int32 // the Order of the last SubsetPairs
 }
 
 // The kinds of pairs that are sent.
@@ -152,13 +154,13 @@ const (
 	noPairs = iota
 	allPairs
 	subsetPairs
-	samePairs // a subset of the same order as before
+	samePairs // a subset with the same order as in the previous query
 )
 
 // Sum implements engine.Evaluator.
 func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
-	// Whatever one rank refuses must be refused before the others hear of it: w depends on noise, and
-	// a process that ends can be resumed with other noise.
+	// A query that a rank would refuse must be refused before it is sent to the other ranks. The
+	// reason is that w depends on noise, and a process that ends can be resumed with other noise.
 	problem := e.Kernel().Problem()
 	kind, from, n, order := noPairs, 0, 0, []int32(nil)
 	if q.Pairs == nil {
@@ -204,7 +206,7 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 	return e.lead.did(e.Evaluator.Sum(ctx, dst, q))
 }
 
-// pack makes numbers of q, but for its pairs, and of the order of a part.
+// pack encodes q without its pairs, and the order of a part, as numbers.
 func pack(q engine.Query, order []int32) []float64 {
 	signed := 0.0
 	if q.Signed {
@@ -221,7 +223,7 @@ func pack(q engine.Query, order []int32) []float64 {
 
 const packed = 8 // numbers before the vectors
 
-// unpack reads what pack wrote, and returns the numbers of the order.
+// unpack decodes the result of pack. It returns the order as numbers.
 func unpack(x []float64) (q engine.Query, order []float64) {
 	q = engine.Query{Radius: x[0], Signed: x[1] != 0, Offset: x[2], Class: x[3], Intercept: x[4], Second: engine.SecondMoments(x[5])}
 	centre, w, rest := int(x[6]), int(x[7]), x[packed:]

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// Program is the SHA-256 of the program that runs.
+// Program returns the SHA-256 of the running program.
 func Program() (string, error) {
 	name, err := os.Executable()
 	if err != nil {

@@ -10,9 +10,10 @@ import (
 	"dyad/engine"
 )
 
-// Serve computes this rank's part of every sum that rank 0 asks for, until it says stop. r is the
-// share of this rank, and unchanged is an error if the input files that it read are not what they were; nil: it read none. An
-// error that wraps ErrInputs comes after the stop. Any other means that the team is lost: the process must end.
+// Serve computes this rank's part of every sum that rank 0 requests, until rank 0 stops it. r is the share of this
+// rank. unchanged returns an error if the input files that this rank read have changed. The function unchanged is nil
+// if this rank read no files. Serve returns an error wrapping ErrInputs only after rank 0 has stopped it. Any other
+// error means that the team is lost, and the process must end.
 func Serve(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Records, unchanged func() error) error {
 	s := &server{team: t, kernel: k, records: r, unchanged: unchanged}
 	defer func() {
@@ -46,13 +47,13 @@ type server struct {
 	records *engine.Records
 	bound   engine.Evaluator
 	sum     []float64
-	order   []int32 // of the last part
+	order   []int32 // the order of the last part
 
 	unchanged func() error
-	changed   error // what it said
+	changed   error // the error that unchanged returned
 }
 
-// do carries out one op.
+// do executes one op.
 func (s *server) do(ctx context.Context, o op, head, body []float64) (err error) {
 	switch o {
 	case opBind:
@@ -101,7 +102,7 @@ func (s *server) answer(ctx context.Context, head, body []float64) error {
 	return s.bound.Sum(ctx, s.sum, q)
 }
 
-// inputs tells every rank on which ranks input files changed; own is what unchanged says here.
+// inputs returns on every rank the ranks whose input files changed. own is the error of unchanged on this rank.
 func inputs(ctx context.Context, t engine.Team, unchanged func() error) (own error, ranks []int, err error) {
 	fact := []float64{0}
 	if unchanged != nil {
@@ -118,8 +119,8 @@ func inputs(ctx context.Context, t engine.Team, unchanged func() error) (own err
 	return own, ranks, err
 }
 
-// digest is the hash of all records: each rank digests the whole runs of its share that no
-// rank before it holds.
+// digest returns the hash of all records. Each rank digests the whole runs of its share,
+// except for runs that an earlier rank holds.
 func digest(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Records) (string, error) {
 	from, to := 0, 0
 	for rank := range t.Rank() + 1 {
@@ -146,7 +147,7 @@ func digest(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Recor
 	return DigestOf(text), nil
 }
 
-// DigestOf is the hash of the engine.Records.Digests of all records.
+// DigestOf returns the hash of the engine.Records.Digests of all records.
 func DigestOf(digests []byte) string {
 	sum := sha256.Sum256(digests)
 	return hex.EncodeToString(sum[:])

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package crash runs a program as a child process that a fault hits at a stage: a kill, an
-// interrupt, a full disk, a read-only folder, or a pause in which the test does what it likes. The
-// program names its stages by a function that it is given.
+// Package crash runs a program as a child process with a fault at a stage. The fault is a kill, an interrupt, a
+// full disk, a read-only folder, or a pause in which the test can act. The program reports its stages by
+// calling a function.
 package crash
 
 import (
@@ -22,29 +22,29 @@ import (
 	"time"
 )
 
-// env makes a test binary run the program as a child with a fault. Only Main reads it.
+// env is the variable that makes a test binary run the program as a child with a fault. Only Main reads it.
 const env = "DYAD_TEST_CRASH_CHILD"
 
-// Spec describes a child's work: the program with Args, and a fault at a stage.
+// Spec describes the run of a child: the program with Args, and a fault at a stage.
 type Spec struct {
 	Args   []string
-	Stage  string // with #n for its n-th occurrence, the first one without; "start" means from the start, or no fault
+	Stage  string // with #n for its n-th occurrence, the first one without; "start" means at the start, or no fault
 	Fault  string // kill, kill rank 1, stop rank 1, interrupt, terminate, full, read-only, calls, pause
-	Limit  uint64 // of "full": no file may grow beyond these bytes
-	Folder string // of "read-only"
-	Calls  string // of "calls": fsync, rename, flock, unlink or chmod, on Linux; they fail from then on
-	Errno  string // with which they fail
-	Also   string // another one, or none
-	Memory uint64 // bytes of address space that the child may take; 0: as many as it likes
-	Nobody bool   // give up root first, as root may write anywhere
-	Then   string // a later stage, at which the program is killed
-	Umask  *int   // nil: that of the tests
-	Bare   bool   // the program by itself, without a fault
+	Limit  uint64 // for "full": no file may grow beyond this number of bytes
+	Folder string // for "read-only"
+	Calls  string // for "calls": fsync, rename, flock, unlink or chmod, on Linux; they fail from then on
+	Errno  string // the error with which the calls fail
+	Also   string // another folder for "read-only", or ""
+	Memory uint64 // bytes of address space that the child may take; 0 means no limit
+	Nobody bool   // gives up root first, because root may write anywhere
+	Then   string // a later stage at which the program is killed
+	Umask  *int   // nil means the umask of the tests
+	Bare   bool   // runs the program directly, without a fault
 	// Terminal, if not nil, is standard input and standard error of the child.
 	Terminal *os.File `json:"-"`
 
-	// Launch is a command that starts the program in several processes, such as mpirun -n 3. Each
-	// leaves its number in the file of its rank in the folder Ranks.
+	// Launch is a command that starts the program in several processes, such as mpirun -n 3. Each process
+	// writes its number to the file of its rank in the folder Ranks.
 	Launch []string
 	Ranks  string
 }
@@ -72,12 +72,12 @@ func (s Spec) With(fault, dir string) Spec {
 // Killed is the exit code of a child that was killed.
 const Killed = -1
 
-// Program runs in a child process and returns its exit code. ctx ends with an interrupt.
+// Program runs in a child process and returns its exit code. An interrupt ends ctx.
 type Program func(ctx context.Context, args []string, stage func(name string)) (code int)
 
-// Main is the TestMain of a package whose tests start children of its own binary. bare is the
-// program for Spec.Bare, or nil. Without TMPDIR, folders of tests are in memory where the system has room
-// for them there: what a fault leaves is the same, and to make a file on a disk takes far more of the processor.
+// Main is the TestMain of a package whose tests start children of its own binary. bare is the program for
+// Spec.Bare, or nil. If TMPDIR is not set, folders of tests are in memory if the system has room for them there.
+// The results of a fault are the same in memory, and making a file on a disk takes far more processor time.
 func Main(m *testing.M, program Program, bare func(args []string)) {
 	if raw := os.Getenv(env); raw != "" {
 		var spec Spec
@@ -94,7 +94,7 @@ func Main(m *testing.M, program Program, bare func(args []string)) {
 	os.Exit(m.Run())
 }
 
-// broke reports that the harness failed, by an exit code of no program.
+// broke reports a failure of the harness by an exit code that no program uses.
 func broke(err error) {
 	fmt.Fprintln(os.Stderr, "crash child:", err)
 	os.Exit(99)
@@ -151,7 +151,7 @@ func (s Spec) run(program Program, bare func([]string)) int {
 
 func (s Spec) rankFile(rank string) string { return filepath.Join(s.Ranks, "rank-"+rank) }
 
-// fault happens. That of another rank ends when the launcher has told this one to stop.
+// fault causes the fault. A fault of another rank ends when the launcher has told this rank to stop.
 func (s Spec) fault(ctx context.Context) error {
 	switch s.Fault {
 	case "kill rank 1", "stop rank 1":
@@ -189,7 +189,7 @@ func (s Spec) fault(ctx context.Context) error {
 		return os.Chmod(s.Folder, 0o555)
 	case "calls":
 		return failCalls(s.Calls, s.Errno)
-	case "pause": // file 3 tells the parent, file 4 waits for it
+	case "pause": // file 3 signals the pause to the parent, and file 4 waits for the parent
 		if _, err := os.NewFile(3, "told").Write([]byte{'\n'}); err != nil {
 			return err
 		}
@@ -199,13 +199,13 @@ func (s Spec) fault(ctx context.Context) error {
 	return fmt.Errorf("unknown fault %q", s.Fault)
 }
 
-// Ended describes the end of a child.
+// Ended describes how a child ended.
 type Ended struct {
-	Code           int // Killed if it was
+	Code           int // Killed if the child was killed
 	Stdout, Stderr string
 }
 
-// Want checks exit code and message.
+// Want checks the exit code and the message.
 func (e Ended) Want(t testing.TB, what string, code int, says string) {
 	t.Helper()
 	if e.Code != code || !strings.Contains(e.Stdout+e.Stderr, says) {
@@ -223,7 +223,7 @@ type Child struct {
 	told, on  *os.File
 }
 
-// Start starts a child that has a minute to end. Its folder for temporary files is tmp.
+// Start starts a child, which must end within a minute. tmp is its folder for temporary files.
 func Start(t testing.TB, tmp string, s Spec) *Child {
 	t.Helper()
 	exe, err := os.Executable()
@@ -246,7 +246,7 @@ func Start(t testing.TB, tmp string, s Spec) *Child {
 	t.Cleanup(cancel)
 	command := append(slices.Clone(s.Launch), exe)
 	c := &Child{Cmd: exec.CommandContext(ctx, command[0], command[1:]...), told: told, on: on}
-	// Built with the race detector, a program sleeps for a second before it ends.
+	// A program built with the race detector sleeps for a second before it ends.
 	c.Env = append(os.Environ(), env+"="+string(raw), "TMPDIR="+tmp, "GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0")
 	c.Cmd.Stdout, c.Cmd.Stderr = &c.out, &c.errs
 	if s.Terminal != nil {
@@ -278,10 +278,10 @@ func (c *Child) While(t testing.TB, do func()) Ended {
 	return c.End()
 }
 
-// End lets a paused child go on, and waits for its end.
+// End continues a paused child and waits for its end.
 func (c *Child) End() Ended {
 	c.on.Close()
-	_ = c.Wait() // the code tells
+	_ = c.Wait() // the exit code reports the failure
 	c.told.Close()
 	return Ended{c.ProcessState.ExitCode(), c.out.String(), c.errs.String()}
 }

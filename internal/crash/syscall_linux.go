@@ -20,8 +20,8 @@ var calls = map[string][]uintptr{
 
 var errnos = map[string]unix.Errno{"EIO": unix.EIO, "ENOSPC": unix.ENOSPC, "EROFS": unix.EROFS, "ENOLCK": unix.ENOLCK, "EDQUOT": unix.EDQUOT, "EINVAL": unix.EINVAL}
 
-// failCalls makes a kind of system call of this process fail from now on, in all threads, as a broken disk or
-// a network folder does. It takes no privilege: a seccomp filter, which nothing can take away again.
+// failCalls makes a kind of system call of this process fail from now on, in all threads, as on a broken disk
+// or network folder. It uses a seccomp filter, which needs no privilege and cannot be removed again.
 func failCalls(kind, errno string) error {
 	numbers, code := calls[kind], errnos[errno]
 	if len(numbers) == 0 || code == 0 {
@@ -44,7 +44,7 @@ func failCalls(kind, errno string) error {
 	return nil
 }
 
-// memoryFolder is a folder in memory with at least 2 GiB of room that may have programs, or "".
+// memoryFolder returns a folder in memory with at least 2 GiB of room in which programs may run, or "".
 func memoryFolder() string {
 	const folder = "/dev/shm"
 	var s unix.Statfs_t

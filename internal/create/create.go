@@ -1,9 +1,9 @@
-// Package create holds the only opens of this module that make a file, and all its locks.
+// Package create holds the only calls of this module that open a file to create it, and all its locks.
 //
-// Somebody who may write to a folder can put a link where a file is going to be made. So a new file is made
-// with O_EXCL and O_NOFOLLOW: whatever has the name is neither followed, opened nor changed. A file that stays
-// between runs, and the file of a lock, are opened with O_NOFOLLOW. Callers resolve the links that a user named
-// first (durable.Resolve).
+// Anyone who may write to a folder can put a link in the place of a new file. So a new file is made with O_EXCL
+// and O_NOFOLLOW: an existing file or link of the same name is neither followed, opened nor changed. A file
+// that stays between runs, and the file of a lock, are opened with O_NOFOLLOW. Callers first resolve the links
+// in a name that a user gave (durable.Resolve).
 package create
 
 import (
@@ -20,13 +20,13 @@ import (
 // Private is the mode of a file that its owner alone may read.
 const Private fs.FileMode = 0o600
 
-// New makes a file for reading and writing, with a mode less the umask. The error wraps fs.ErrExist if
-// anything has the name, a link to nowhere too.
+// New creates a file for reading and writing, with a mode less the umask. The error wraps fs.ErrExist if the
+// name is taken, even by a link to a missing file.
 func New(name string, mode fs.FileMode) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL|noFollow, mode)
 }
 
-// Temporary makes a file as New does, in dir, named prefix, ten random letters and suffix.
+// Temporary creates a file in dir as New does. Its name is prefix, ten random letters and suffix.
 func Temporary(dir, prefix, suffix string, mode fs.FileMode) (*os.File, error) {
 	for {
 		f, err := New(filepath.Join(dir, prefix+rand.Text()[:10]+suffix), mode)
@@ -36,12 +36,12 @@ func Temporary(dir, prefix, suffix string, mode fs.FileMode) (*os.File, error) {
 	}
 }
 
-// ErrIrregular is wrapped by Open for a link, a folder and a device.
+// ErrIrregular is wrapped by the errors of Open for a link, a folder or a device.
 var ErrIrregular = errors.New("it is not a regular file")
 
-// Open opens a regular file that is there, with a flag of package os, and does not follow a link that has its name.
+// Open opens an existing regular file with a flag of package os. It does not follow a link of this name.
 func Open(name string, flag int) (*os.File, error) {
-	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() { // to open a FIFO would wait
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() { // opening a FIFO would block
 		return nil, fmt.Errorf("%s: %w", name, ErrIrregular)
 	}
 	f, err := os.OpenFile(name, flag&^(os.O_CREATE|os.O_TRUNC)|noFollow, 0)
@@ -54,7 +54,7 @@ func Open(name string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// Kept opens a file for reading and writing, as Open does, or makes it, as New does.
+// Kept opens a file for reading and writing as Open does. If the file does not exist, Kept creates it as New does.
 func Kept(name string, mode fs.FileMode) (*os.File, error) {
 	for {
 		f, err := Open(name, os.O_RDWR)
@@ -67,12 +67,12 @@ func Kept(name string, mode fs.FileMode) (*os.File, error) {
 	}
 }
 
-// Lock is the lock of a file of that name, which is made, empty, when the lock is taken.
+// Lock returns the lock of the file with this name. Taking the lock creates the file, empty, if it does not exist.
 func Lock(name string) *flock.Flock {
 	return flock.New(name, flock.SetFlag(os.O_RDONLY|os.O_CREATE|noFollow), flock.SetPermissions(Private))
 }
 
-// LockOf is the lock of a file that is there.
+// LockOf returns the lock of an existing file.
 func LockOf(name string) *flock.Flock {
 	return flock.New(name, flock.SetFlag(os.O_RDWR|noFollow))
 }

@@ -2,5 +2,5 @@
 
 package create
 
-// noFollow is nothing where the system has no such flag; O_EXCL follows no link there either.
+// noFollow is 0 because the system has no such flag. O_EXCL does not follow links there either.
 const noFollow = 0

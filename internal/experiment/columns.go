@@ -14,14 +14,14 @@ import (
 	"dyad/privacy"
 )
 
-// columns are the columns of a file before they are scaled to norm 1, for peers that bin: a number is its place in its public range, from 0
-// to 1, a category its place in the schema.
+// columns holds the columns of a file before they are scaled to norm 1, for peers that bin. A number is given as its place
+// in its public range, from 0 to 1, and a category as its place in the schema.
 type columns struct {
-	kinds  []int     // of each column the number of categories, 0 for a number
+	kinds  []int     // for each column the number of categories, or 0 for a number
 	values []float64 // rows of len(kinds)
 }
 
-// readColumns reads the columns of a file, in the order in which Load has its records.
+// readColumns reads the columns of a file. The rows have the order in which Load returns the records.
 func readColumns(ctx context.Context, path string, s *dataset.Schema) (*columns, error) {
 	e, err := dataset.NewEncoder(s)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *columns) write(path string, rows []int) error {
 	return errors.Join(dataset.WriteNPY(out, values, len(c.kinds)), out.Flush(), f.Close())
 }
 
-// columns are the parts of a request with the columns of this block, whose files are written for its first peer that wants them.
+// columns adds the columns of this block to a request. The files are written when the first peer asks for them.
 func (w *worker) columns(one run, q *request) error {
 	l := w.data[w.at]
 	if l.columns == nil {
@@ -106,7 +106,8 @@ func (w *worker) columns(one run, q *request) error {
 	return errors.Join(l.columns.write(q.TrainColumns, keep), test.write(q.TestColumns, out))
 }
 
-// curved is the worker with the records of the block by the basis that the program's default takes for a run, if it takes one.
+// curved returns the worker with the block's records in the basis that the program uses by default for a run, if it uses a
+// basis.
 func (w *worker) curved(ctx context.Context, one run) (*worker, error) {
 	l := w.data[w.at]
 	if !one.method.settings.curved || l.schema == nil || l.schema.Basis != "" {
@@ -148,7 +149,7 @@ func (w *worker) bend(ctx context.Context, s *dataset.Schema) (loaded, error) {
 	return l, err
 }
 
-// shrinks has moments shrink the bends of a basis, as training by the program does.
+// shrinks sets algorithms of moments to shrink the bends of a basis, as training by the program does.
 func shrinks(a algorithms.Algorithm, e *dataset.Encoder) algorithms.Algorithm {
 	if m, ok := a.(algorithms.Moments); ok && e != nil {
 		m.Blocks, m.Lines = e.Blocks(), e.Lines()

@@ -22,13 +22,13 @@ import (
 
 // loaded is a data set in memory.
 type loaded struct {
-	records, test        *engine.Records // test is nil if it is what a split leaves
-	columns, testColumns *columns        // nil if no peer wants them, or there are none
+	records, test        *engine.Records // test is nil if the test records are the remaining records of a split
+	columns, testColumns *columns        // nil if no peer needs them, or there are none
 	schema               *dataset.Schema // of a file, else nil
 	encoder              *dataset.Encoder
 }
 
-// load reads all data sets of the plan, so that what is missing shows before any run.
+// load reads all data sets of the plan, so that missing data are found before any run.
 func (p *Plan) load(ctx context.Context, folders []string) ([]loaded, error) {
 	out := make([]loaded, len(p.Data))
 	var missing []error
@@ -115,7 +115,8 @@ func (d *Data) readBy(ctx context.Context, schema *dataset.Schema, folders []str
 	return out, err
 }
 
-// UseSchemas takes schemas by the last part of their names from files, not from the folder of the plan.
+// UseSchemas makes the plan read schemas from files, by the last part of their names, instead of from the
+// folder of the plan.
 func (p *Plan) UseSchemas(files fs.FS) { p.schemas = files }
 
 func (p *Plan) schema(name string) (*dataset.Schema, error) {
@@ -129,7 +130,7 @@ func (p *Plan) schema(name string) (*dataset.Schema, error) {
 	return dataset.ParseSchema(text)
 }
 
-// MissingFiles says which data files are not in the folders, and how to get each.
+// MissingFiles returns a sentence for each data file that is not in the folders, with how to get the file.
 func (p *Plan) MissingFiles(folders []string) (out []string) {
 	for _, d := range p.Data {
 		for _, name := range []string{d.File, d.Test} {
@@ -144,11 +145,11 @@ func (p *Plan) MissingFiles(folders []string) (out []string) {
 	return out
 }
 
-// FindData is the path of the file DATASET/NAME in the first of the folders that has it. The error
-// tells the user where to get it.
+// FindData returns the path of the file DATASET/NAME in the first folder that has it. The error states where to
+// get the file.
 func FindData(name string, folders []string) (string, error) { return find(name, folders) }
 
-// find is the file DATASET/NAME in the first folder that has it, or its gzip.
+// find returns the file DATASET/NAME in the first folder that has it, or its gzip.
 func find(name string, folders []string) (string, error) {
 	for _, folder := range folders {
 		for _, path := range []string{filepath.Join(folder, name), filepath.Join(folder, name+".gz")} {
@@ -219,7 +220,7 @@ func (l loaded) describe(name string) string {
 	return fmt.Sprintf("data %s: %s records, %d features, encoded %s", name, size, l.records.Dim(), hex.EncodeToString(h.Sum(nil)[:6]))
 }
 
-// generator makes synthetic data of records, features (0 where there is no choice) and a seed.
+// generator makes synthetic data from the number of records, the number of features (0 if fixed) and a seed.
 type generator struct {
 	features bool // d is free
 	make     func(n, d int, seed uint64) (*engine.Records, error)

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Draw draws the score against epsilon for each data set and n: a line a private method
-// with a band of one standard error up and down, and a horizontal line a method that is
-// not private. The files are prefix-DATA-N.FORMAT, in Formats or only SVG if none is named;
-// it returns their names. Cells with fewer than two epsilons have no picture.
+// Draw draws the score against epsilon for each data set and n. A private method has a line with a band of one
+// standard error up and down, and a method that is not private has a horizontal line. The files are
+// prefix-DATA-N.FORMAT in the named Formats, or in SVG if no format is named. Draw returns their names. Cells
+// with fewer than two epsilons have no picture.
 func (p *Plan) Draw(prefix string, summary []Summary, formats ...string) ([]string, error) {
 	if len(formats) == 0 {
 		formats = []string{"svg"}
@@ -26,7 +26,7 @@ func (p *Plan) Draw(prefix string, summary []Summary, formats ...string) ([]stri
 	return files, nil
 }
 
-// Figures are the pictures that Draw writes.
+// Figures returns the pictures that Draw writes.
 func (p *Plan) Figures(summary []Summary) (figures []Figure) {
 	for _, d := range p.Data {
 		for _, n := range d.N {

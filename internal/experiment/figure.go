@@ -17,45 +17,45 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	_ "gonum.org/v1/plot/vg/vgimg" // formats of Save
+	_ "gonum.org/v1/plot/vg/vgimg" // for the formats of Save
 	_ "gonum.org/v1/plot/vg/vgpdf"
 	_ "gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Figure is a plot of means with bands, its legend outside the axes.
+// Figure is a plot of means with bands. Its legend is outside the axes.
 type Figure struct {
 	Title, X, Y string
-	// LogX and LogY are for axes of positive numbers.
+	// LogX and LogY select logarithmic axes, for positive numbers.
 	LogX, LogY bool
-	// Ticks of the x axis; nil chooses.
+	// Ticks are the ticks of the x axis. If it is nil, they are chosen automatically.
 	Ticks []float64
-	// Top, if it is not 0, cuts the y axis off where curves go higher.
+	// Top, if it is not 0, is the upper end of the y axis if curves go higher.
 	Top    float64
 	Curves []Curve
 
-	name string // of its file, without the prefix
+	name string // the name of its file, without the prefix
 }
 
 // Curve is a line of a figure.
 type Curve struct {
 	Name     string
-	X, Y, SE []float64 // the band is Y - SE to Y + SE; nil: none
-	// Low and High, if they are not nil, are the band instead.
+	X, Y, SE []float64 // the band is Y - SE to Y + SE; nil means no band
+	// Low and High, if they are not nil, are the ends of the band instead.
 	Low, High []float64
 	// Points draws marks without a line and a band.
 	Points bool
-	// Smooth draws a line without marks, each with dashes of its own.
+	// Smooth draws a line without marks. Each such line has different dashes.
 	Smooth bool
-	// Marks are the indices of the points that get a mark; nil: all.
+	// Marks are the indices of the points with a mark. If it is nil, all points have a mark.
 	Marks []int
 	// Bare draws the band alone.
 	Bare bool
-	// Level draws Y[0] across the figure, with its band.
+	// Level draws Y[0] as a line across the figure, with its band.
 	Level bool
 }
 
-// Colours that colour-blind people can tell apart (Okabe and Ito 2008), each with a mark of its
-// own for prints without colour.
+// Colours that colour-blind people can distinguish (Okabe and Ito 2008). Each colour has a different mark, for
+// prints without colour.
 var (
 	palette = [...]color.RGBA{
 		{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {230, 159, 0, 255}, {86, 180, 233, 255}, {0, 0, 0, 255},
@@ -65,10 +65,10 @@ var (
 	}
 )
 
-// Formats are the endings of files that Save writes.
+// Formats returns the file endings that Save supports.
 func Formats() []string { return []string{"svg", "pdf", "png"} }
 
-// Save writes the figure in the format of the file's ending, one of Formats. A file is whole or not there.
+// Save writes the figure in the format of the file's ending, one of Formats. The file is written whole or not at all.
 func (f Figure) Save(path string) error {
 	return save(path, f.Write)
 }
@@ -142,7 +142,7 @@ func (f Figure) plot() (*plot.Plot, plot.Legend, error) {
 		}
 		legend.Add(c.Name, thumbs...)
 	}
-	if p.Add(lines...); f.LogX && left == right { // else the axis would begin at left - 1
+	if p.Add(lines...); f.LogX && left == right { // otherwise the axis would begin at left - 1
 		p.X.Min, p.X.Max = left/2, 2*right
 	}
 	if f.Top != 0 {
@@ -246,8 +246,7 @@ func (f Figure) dots(c Curve, i int) (*plotter.Scatter, error) {
 	return dots, nil
 }
 
-// band goes along the upper edge and back along the lower one, which a logarithmic axis
-// keeps positive.
+// band goes along the upper edge and back along the lower edge, which is kept positive for a logarithmic axis.
 func (f Figure) band(c Curve) plotter.XYs {
 	var down []float64
 	for i, low := range c.Low {
@@ -269,8 +268,8 @@ func points(x, y []float64) plotter.XYs {
 	return out
 }
 
-// write draws the plot with its legend at its right. Programs that show an SVG may have
-// another font, so the legend has room for one that is wider.
+// write draws the plot with its legend on its right. Programs that show an SVG may use another font, so the
+// legend has room for a wider font.
 func write(w io.Writer, format string, p *plot.Plot, legend plot.Legend) error {
 	const width, height = 12.5 * vg.Centimeter, 9.5 * vg.Centimeter
 	scratch, err := draw.NewFormattedCanvas(vg.Centimeter, vg.Centimeter, format)

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Grid are small figures in one, in rows of three, without legends.
+// Grid is a figure of small figures without legends, in rows of three.
 type Grid []Figure
 
 // Write writes the grid in one of Formats.

@@ -21,15 +21,15 @@ const (
 	measureRegret    = "regret"
 )
 
-// measures are the names of Plan.Measure. With L the mean loss of all pairs plus ObjectiveL2/2 ||w||^2:
+// measures are the names of Plan.Measure. L is the mean loss of all pairs plus ObjectiveL2/2 ||w||^2:
 //
 //   - objective is L on the training records,
-//   - excess is L on the test records minus its minimum over the ball of the plan's radius: with many test records the
-//     excess population risk,
-//   - regret is that of a stream ([Huai20] equation 4) divided by its records, for online algorithms.
+//   - excess is L on the test records minus its minimum over the ball of the plan's radius. With many test
+//     records it is the excess population risk,
+//   - regret is the regret of a stream ([Huai20] equation 4) divided by the number of its records, for online algorithms.
 func measures() []string { return []string{measureObjective, measureExcess, measureRegret} }
 
-// measuredRadius is the radius of the ball that holds the minimum of excess; the papers' 1.
+// measuredRadius is the radius of the ball that contains the minimum of excess. It is 1 in the papers.
 const measuredRadius = 1
 
 // measure is the value of a run.
@@ -122,7 +122,7 @@ func (m *method) planStream(task string, backend engine.Backend, problem engine.
 	return m.stream.Plan(s)
 }
 
-// fitStream takes the training records in a random order of the split, the same for all methods. The
+// fitStream takes the training records in a random order of the split, which is the same for all methods. The
 // model is the average of the iterates ([Huai20] equation 6).
 func (w *worker) fitStream(ctx context.Context, one run) (outcome, error) {
 	r := w.train
@@ -168,7 +168,7 @@ func (w *worker) fitStream(ctx context.Context, one run) (outcome, error) {
 	return out, nil
 }
 
-// majorityShare is the share of the test records that are of the larger class of the training records.
+// majorityShare returns the share of the test records that belong to the larger class of the training records.
 func majorityShare(train, test *engine.Records) float64 {
 	positive, same := 0, 0
 	for i := range train.Len() {

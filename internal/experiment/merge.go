@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Merge joins the files of the parts of a plan into the file path: the bytes that one
-// run would have written, but for the times. It fails if runs are missing, or if files
-// disagree about the plan, the data or a run, or two have the same part.
+// Merge joins the files of the parts of a plan into the file path. The result has the bytes that one run would
+// have written, except for the times. Merge returns an error if runs are missing, if files disagree about the
+// plan, the data or a run, or if two files have the same part.
 func (p *Plan) Merge(path string, parts ...string) error {
 	all := &table{rows: map[string]Row{}}
 	files, count := map[string]string{}, "" // of the parts that say which they are, and their number
@@ -63,7 +63,7 @@ func (p *Plan) Merge(path string, parts ...string) error {
 	return p.write(path, all)
 }
 
-// Rows reads the outcome of a plan, in its order.
+// Rows reads the results of a plan from a file, in the order of the plan.
 func (p *Plan) Rows(path string) ([]Row, error) {
 	t, _, err := p.readTable(path)
 	if err != nil {

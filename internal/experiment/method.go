@@ -44,7 +44,7 @@ type settings struct {
 	loss   engine.Loss // nil: the task's
 	// unsound is algorithms.Spec.PaperUnsound; data of a plan are public.
 	unsound bool
-	// curved gives auto the basis that dyad train takes by default.
+	// curved lets auto use the basis that dyad train uses by default.
 	curved bool
 }
 
@@ -140,7 +140,8 @@ func (m *method) setAlgorithm(task string, options map[string]any) error {
 	return nil
 }
 
-// configureMethod is algorithm a with options; they and its modes set those of the method.
+// configureMethod sets the algorithm a with options as the algorithm of the method. The options and modes of a
+// set the fields of the method.
 func configureMethod[A algorithms.Planner](m *method, a A, task string, options map[string]any) (none A, err error) {
 	info := a.Info()
 	if !info.Supports(algorithms.Certified) {
@@ -159,7 +160,7 @@ func configureMethod[A algorithms.Planner](m *method, a A, task string, options 
 	return configured.(A), nil
 }
 
-// reference is the method that the others are compared with, nil if the name is unknown.
+// reference returns the method with which the other methods are compared, or nil if the name is unknown.
 func (p *Plan) reference() *method {
 	for _, named := range []func(m *method) bool{
 		func(m *method) bool { return m.label() == p.Reference },
@@ -197,7 +198,7 @@ func expand(options map[string]any) []map[string]any {
 	return out
 }
 
-// optionText writes options for a row, by name.
+// optionText returns options as the text for a row, by name.
 func optionText(options map[string]any) string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(options)) {
@@ -228,14 +229,13 @@ func toFloat(v any) (float64, bool) {
 	return 0, false
 }
 
-// optionError is about one option.
+// optionError is an error about one option.
 type optionError struct{ option, text string }
 
 func (e *optionError) Error() string { return e.text }
 
-// configure reads the options of an algorithm: its own by the names of its exported
-// fields, which are its options (algorithms.Algorithm), and the settings. Without an algorithm
-// there are only settings.
+// configure reads the options of an algorithm: its own options, by the names of its exported fields
+// (algorithms.Algorithm), and the settings. Without an algorithm there are only settings.
 func (s *settings) configure(name string, a algorithms.Planner, task string, options map[string]any) (algorithms.Planner, error) {
 	var fields reflect.Value
 	own, names := map[string]reflect.Value{}, []string{}
@@ -268,7 +268,7 @@ func (s *settings) configure(name string, a algorithms.Planner, task string, opt
 	return fields.Interface().(algorithms.Planner), nil
 }
 
-// set sets the setting of that name, if there is one.
+// set sets the setting with this name, if there is one.
 func (s *settings) set(key string, value any, task string) (known bool, err error) {
 	text, isText := value.(string)
 	number, isNumber := toFloat(value)
@@ -331,7 +331,7 @@ func set(f reflect.Value, value any) error {
 	return nil
 }
 
-// snake writes StepSize as step_size, and L2 as l2.
+// snake converts StepSize to step_size and L2 to l2.
 func snake(name string) string {
 	var b strings.Builder
 	for i, r := range name {

@@ -15,71 +15,73 @@ import (
 	"dyad/privacy"
 )
 
-// Paper says which table or figure of a paper a plan repeats and what the paper prints there. Package
-// reproduce reads it.
+// Paper describes the table or figure of a paper that a plan repeats, and the numbers that the paper prints.
+// Package reproduce reads it.
 type Paper struct {
-	// Name is of the paper (huai, kang, xue, han, li), Item of the table or figure, Part of this plan where
-	// an item has several.
+	// Name is the key of the paper (huai, kang, xue, han, li). Item is the name of the table or figure. Part is
+	// the name of this plan if an item has several plans.
 	Name string `yaml:"name"`
 	Item string `yaml:"item"`
 	Part string `yaml:"part"`
-	// Setting describes the paper's setting and the differences here, Verdict the outcome, in a sentence.
+	// Setting describes the setting of the paper and the differences here. Verdict describes the result in a sentence.
 	Setting string `yaml:"setting"`
 	Verdict string `yaml:"verdict"`
-	// Seconds is the estimated time of all runs, on one core.
+	// Seconds is the estimated time of all runs on one core.
 	Seconds float64 `yaml:"seconds"`
-	// Axis is n or epsilon, the axis of figures and of Rows; default epsilon.
+	// Axis is n or epsilon, the axis of figures and of Rows. The default is epsilon.
 	Axis string `yaml:"axis"`
-	// Rows hold the paper's printed numbers; without them its figure is not readable.
+	// Rows are the numbers that the paper prints. If there are none, the paper has only a figure whose numbers
+	// cannot be read.
 	Rows []PaperRow `yaml:"rows"`
-	// NotPrinted reports whether the paper has nothing of the plan's algorithms.
+	// NotPrinted reports whether the paper has no results of the plan's algorithms.
 	NotPrinted bool `yaml:"not_printed"`
-	// Ours is the method that stands for the program's default in verdicts; default auto.
+	// Ours is the method that represents the program's default in verdicts. The default is auto.
 	Ours string `yaml:"ours"`
-	// Rates are exponents that theorems claim.
+	// Rates are the exponents that theorems claim.
 	Rates []PaperRate `yaml:"rates"`
-	// Missing are data that the item needs and nobody can get by a command of this program; Impossible says why nothing
-	// of the item can be run.
+	// Missing lists data that the item needs and that no command of this program can get. Impossible is the reason why
+	// no part of the item can be run.
 	Missing    []string `yaml:"missing"`
 	Impossible string   `yaml:"impossible"`
 	// Differs lists the differences from the paper's run: other records, fewer of them, fewer repeats. An item with
-	// such a part is reproduced partly.
+	// such a part counts as partly reproduced.
 	Differs []string `yaml:"differs"`
-	// Command runs an item that is not for the runner of this package, in the root of the
-	// repository, and Table what to read of its result.
+	// Command runs an item that the runner of this package does not run. It is run in the root of the
+	// repository. Table describes how to read its result.
 	Command string     `yaml:"command"`
 	Quick   string     `yaml:"quick"` // a short form of Command
 	Table   PaperTable `yaml:"table"`
 }
 
-// PaperRow is a row of a table: a value for each number of Axis.
+// PaperRow is a row of a table. It has a value for each number of Axis.
 type PaperRow struct {
 	Data      string    `yaml:"data"`
 	Algorithm string    `yaml:"algorithm"`
 	Values    []float64 `yaml:"values"`
-	// Note marks a row whose print is doubtful.
+	// Note is set for a row whose printed values are doubtful.
 	Note string `yaml:"note"`
 }
 
-// PaperRate is the exponent of a rate, against n, d or epsilon.
+// PaperRate is the exponent of a rate in n, d or epsilon.
 type PaperRate struct {
 	Method   string  `yaml:"method"`
 	Against  string  `yaml:"against"`
 	Exponent float64 `yaml:"exponent"`
-	// Less is a method whose values are subtracted: what privacy costs besides what few records cost.
+	// Less is a method whose values are subtracted. The difference is the cost of privacy without the cost of
+	// few records.
 	Less string `yaml:"less"`
 	Of   string `yaml:"of"`
 }
 
-// PaperTable are means of a column of a CSV file, by the values of others.
+// PaperTable describes means of a column of a CSV file, grouped by the values of other columns.
 type PaperTable struct {
-	File  string   `yaml:"file"` // relative to bench/results
+	File  string   `yaml:"file"` // a path relative to bench/results
 	By    []string `yaml:"by"`
 	X     string   `yaml:"x"` // the column of the figure's axis, one of By
 	Value string   `yaml:"value"`
-	// Panels draws the first column of By in a figure each, with a point for every run at X and Value.
+	// Panels draws a figure for each value of the first column of By, with a point for every run at X and Value.
 	Panels bool `yaml:"panels"`
-	// Cells hold the paper's printed row: By's values and the number.
+	// Cells are the printed numbers of the paper, each with the values of By.
 	Cells []PaperCell `yaml:"cells"`
 }
 
@@ -109,7 +111,8 @@ func (p *Paper) check() error {
 	return nil
 }
 
-// Quick is the plan with the first data set, size and epsilon and one split: the same runs, but few.
+// Quick returns the plan with the first data set, size and epsilon and one split. It makes the same kind of
+// runs, but few.
 func (p *Plan) Quick() *Plan {
 	q := *p
 	q.Data = []Data{p.Data[0]}
@@ -118,11 +121,11 @@ func (p *Plan) Quick() *Plan {
 	return &q
 }
 
-// Runs is the number of runs of the plan.
+// Runs returns the number of runs of the plan.
 func (p *Plan) Runs() int { return p.count() }
 
-// Scales are the factors of the encoder, by data set: every range is mapped to [-1, 1] and multiplied by it before a record is
-// projected to norm 1. Data sets without a schema have none.
+// Scales returns the factors of the encoder by data set. The encoder maps every range to [-1, 1] and multiplies it by the
+// factor before it projects a record to norm 1. Data sets without a schema have no factor.
 func (p *Plan) Scales() (map[string]float64, error) {
 	out := map[string]float64{}
 	for _, d := range p.Data {
@@ -142,7 +145,7 @@ func (p *Plan) Scales() (map[string]float64, error) {
 	return out, nil
 }
 
-// Done is the number of runs that a file of the plan has, 0 if it is not there.
+// Done returns the number of runs in a file of the plan. It is 0 if the file does not exist.
 func (p *Plan) Done(path string) (int, error) {
 	if _, err := os.Stat(path); err != nil {
 		return 0, nil
@@ -151,26 +154,26 @@ func (p *Plan) Done(path string) (int, error) {
 	return len(rows), err
 }
 
-// Given holds the actual guarantee of a method's noise in a cell, besides the requested one.
+// Given holds the proved guarantee of a method's noise in a cell, next to the requested guarantee.
 type Given struct {
 	Data               string
 	N                  int
 	Epsilon, Delta     float64
 	Algorithm, Options string
-	// Radius is the radius of the ball, Steps the number of updates and TotalStep the sum of their step sizes.
+	// Radius is the radius of the ball. Steps is the number of updates, and TotalStep is the sum of their step sizes.
 	Radius    float64
 	Steps     int
 	TotalStep float64
-	// Sigma is the noise of one release, per coordinate: of the costliest where they differ, and of a stream that of
-	// release t times alpha t/2.
+	// Sigma is the standard deviation of the noise of one release, per coordinate. If releases differ, it is the
+	// sigma of the release with the highest cost. For a stream it is the sigma of release t times alpha t/2.
 	Sigma float64
-	// Gives is the proved epsilon at delta; +Inf if there is none.
+	// Gives is the proved epsilon at delta. It is +Inf if no epsilon is proved.
 	Gives float64
-	// Refused is why there is no plan.
+	// Refused is the reason why there is no plan.
 	Refused string
 }
 
-// Gives plans every private algorithm on every cell, from public numbers: d are the dimensions of the data sets.
+// Gives plans every private algorithm on every cell, from public numbers. d has the dimensions of the data sets.
 func (p *Plan) Gives(d map[string]int) []Given {
 	var out []Given
 	for _, data := range p.Data {
@@ -208,7 +211,7 @@ func (p *Plan) Gives(d map[string]int) []Given {
 	return out
 }
 
-// WriteGives writes Gives as CSV.
+// WriteGives writes the results of Gives as CSV.
 func WriteGives(path string, all []Given) error {
 	text := csvLine([]string{"data", "n", "epsilon", "delta", "algorithm", "options", "radius", "steps", "total_step", "sigma", "epsilon_given", "refused"})
 	g := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
@@ -222,7 +225,7 @@ func WriteGives(path string, all []Given) error {
 	return replace(path, []byte(text))
 }
 
-// ReadGives reads what WriteGives wrote.
+// ReadGives reads a file that WriteGives wrote.
 func ReadGives(path string) ([]Given, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -248,7 +251,7 @@ func (p *Plan) NonPrivate(algorithm, options string) bool {
 	return p.isNonPrivate(label(algorithm, options))
 }
 
-// PrivateAlgorithms are the names of the plan's private algorithms, each once.
+// PrivateAlgorithms returns the names of the plan's private algorithms, each once.
 func (p *Plan) PrivateAlgorithms() (names []string) {
 	for _, m := range p.all {
 		if !m.nonPrivate && !slices.Contains(names, m.name) {

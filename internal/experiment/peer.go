@@ -22,7 +22,8 @@ type request struct {
 	Delta   float64        `json:"delta"`
 	Seed    uint64         `json:"seed"`
 	Options map[string]any `json:"options"`
-	// For peers that ask for columns: the number of categories of each, 0 for a number, and files of their values.
+	// Columns has the number of categories of each column, or 0 for a number, for peers that ask for columns. The
+	// next fields are the files of their values.
 	Columns      []int  `json:"columns,omitempty"`
 	TrainColumns string `json:"train_columns,omitempty"`
 	TestColumns  string `json:"test_columns,omitempty"`
@@ -48,8 +49,8 @@ type peerProcess struct {
 	stderr  *tail
 }
 
-// startPeer starts a peer in the folder of the plan, on one thread: numerical libraries
-// that add up in threads change the last digits.
+// startPeer starts a peer in the folder of the plan, on one thread, because numerical libraries that add in
+// several threads change the last digits.
 func startPeer(ctx context.Context, p *Peer, dir string, programs map[string]string) (*peerProcess, error) {
 	name := p.Command[0]
 	if other, ok := programs[name]; ok {
@@ -86,8 +87,8 @@ func startPeer(ctx context.Context, p *Peer, dir string, programs map[string]str
 	return process, nil
 }
 
-// ask sends a request and waits for the answer. After an error other than the peer's
-// own word the process is of no more use; died says so.
+// ask sends a request and waits for the answer. After any error that is not reported by the peer itself, the
+// process cannot be used again, and died is true.
 func (p *peerProcess) ask(ctx context.Context, q request, limit time.Duration) (a answer, died bool, err error) {
 	line, err := json.Marshal(q)
 	if err != nil {
@@ -117,7 +118,7 @@ func (p *peerProcess) ask(ctx context.Context, q request, limit time.Duration) (
 	return a, false, nil
 }
 
-// death waits for the end of the process and says why it ended.
+// death waits for the end of the process and returns the reason of its end.
 func (p *peerProcess) death() error {
 	p.in.Close()
 	err := p.cmd.Wait()
@@ -135,7 +136,8 @@ func (p *peerProcess) stop() {
 	_ = p.cmd.Wait()
 }
 
-// check says whether the answer has weights or scores of the right number; test < 0: no scores.
+// check returns an error unless the answer has the right number of weights or scores. If test < 0, no scores
+// are allowed.
 func (a answer) check(d, test int) error {
 	v, want := a.Weights, d
 	if len(v) == 0 && test >= 0 {
@@ -152,7 +154,7 @@ func (a answer) check(d, test int) error {
 	return nil
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of the text that is written to it.
 type tail struct{ text []byte }
 
 func (t *tail) Write(b []byte) (int, error) {

@@ -26,41 +26,42 @@ import (
 	"dyad/privacy"
 )
 
-// Plan is a plan of experiments: every method on every cell, a data set with a number of
-// training records and an epsilon, for every split and draw of noise.
+// Plan is a plan of experiments. It runs every method on every cell, for every split and draw of noise. A cell
+// is a data set with a number of training records and an epsilon.
 type Plan struct {
 	Title string `yaml:"title"`
-	// Task is "auc" (default; linear scores, judged by AUC) or "metric" (Mahalanobis
-	// metrics, judged by the accuracy of nearest neighbours).
+	// Task is "auc" (the default), which learns linear scores and measures their AUC, or "metric", which learns
+	// Mahalanobis metrics and measures the accuracy of nearest neighbours.
 	Task string `yaml:"task"`
-	// Neighbours is the k of k nearest neighbours, default 3.
+	// Neighbours is the k of k nearest neighbours. The default is 3.
 	Neighbours int    `yaml:"neighbours"`
 	Data       []Data `yaml:"data"`
-	// Measure is what a run gives: "" is the task's (AUC, or the accuracy of nearest neighbours), or one of
-	// the figures of Measures, of a loss with the L2 term of ObjectiveL2.
+	// Measure is the result of a run. If it is "", the result is the measure of the task: AUC, or the accuracy
+	// of nearest neighbours. Otherwise it is one of the figures of Measures, for a loss with the L2 term of
+	// ObjectiveL2.
 	Measure     string    `yaml:"measure"`
 	ObjectiveL2 float64   `yaml:"objective_l2"`
 	Epsilon     []float64 `yaml:"epsilon"`
-	// Delta is for all cells; nil is min(1e-5, n^-1.5), or 1/n with DeltaRule "1/n".
+	// Delta is the delta of all cells. If it is nil, min(1e-5, n^-1.5) applies, or 1/n with DeltaRule "1/n".
 	Delta     *float64 `yaml:"delta"`
 	DeltaRule string   `yaml:"delta_rule"`
-	// Splits is the number of random splits, Noises that of draws of noise for each
-	// (default 1).
+	// Splits is the number of random splits. Noises is the number of draws of noise for each split; the default is 1.
 	Splits int `yaml:"splits"`
 	Noises int `yaml:"noises"`
-	// Seed and NoiseSeed: see the package's documentation.
+	// Seed and NoiseSeed are described in the package documentation.
 	Seed      uint64 `yaml:"seed"`
 	NoiseSeed string `yaml:"noise_seed"`
-	// Baselines, Algorithms and Peers are the methods. Baselines are class-means (the exact
-	// difference of the class means, with task auc), identity and majority (the larger class of the
-	// training records, with task metric), and zero (the model 0, with a measure of a loss).
+	// Baselines, Algorithms and Peers are the methods. With task auc, the baseline class-means is the exact
+	// difference of the class means. With task metric, the baselines are identity, and majority, the larger
+	// class of the training records. With a measure of a loss, the baseline zero is the model 0.
 	Baselines  []string    `yaml:"baselines"`
 	Algorithms []Algorithm `yaml:"algorithms"`
 	Peers      []Peer      `yaml:"peers"`
-	// Reference is the algorithm that the others are compared with: its name, or its
-	// name and options as the CSV has them. Default: the first of the plan.
+	// Reference is the algorithm with which other algorithms are compared. It is given by its name, or by its
+	// name and options as in the CSV. The default is the first private batch algorithm of the plan, or the
+	// first method if there is no such algorithm.
 	Reference string `yaml:"reference"`
-	// Paper names the item of a paper that the plan repeats, for package reproduce; nil for other plans.
+	// Paper names the item of a paper that the plan repeats, for package reproduce. It is nil for other plans.
 	Paper *Paper `yaml:"paper"`
 
 	name    string // of the file, without .yaml
@@ -74,55 +75,53 @@ type Plan struct {
 // Data is a data set of a plan.
 type Data struct {
 	Name string `yaml:"name"`
-	// File is a data file: DATASET/NAME in the folders of data (Options.Folders), where
-	// it may also end in .gz. Schema is relative to the plan.
+	// File is a data file: DATASET/NAME in the folders of data (Options.Folders), where its name may also end
+	// in .gz. Schema is a path relative to the plan.
 	File   string `yaml:"file"`
 	Schema string `yaml:"schema"`
-	// Test is a file of test records; without one they are the records that are not
-	// drawn to train.
+	// Test is a file of test records. If it is "", the test records are the records that are not drawn for training.
 	Test string `yaml:"test"`
-	// Synthetic is a generator (ar1, clinical, scores, or a kind of dataset.SyntheticMetric)
-	// instead of a file, with Records to be split, Features where the generator has a choice,
-	// and Seed.
+	// Synthetic is a generator instead of a file: ar1, clinical, scores, or a kind of dataset.SyntheticMetric.
+	// Records is the number of records to be split. Features is the number of features if the generator has a
+	// choice. Seed is the seed of the generator.
 	Synthetic string `yaml:"synthetic"`
 	Records   int    `yaml:"records"`
 	Features  int    `yaml:"features"`
 	Seed      uint64 `yaml:"seed"`
-	// NoiseColumns is the number of columns of uniform noise that are added, drawn by Seed.
+	// NoiseColumns is the number of added columns of uniform noise, drawn with Seed.
 	NoiseColumns int `yaml:"noise_columns"`
 	// N are the numbers of training records.
 	N []int `yaml:"n"`
-	// Splits, if positive, replaces that of the plan.
+	// Splits, if positive, replaces the Splits of the plan.
 	Splits int `yaml:"splits"`
 
-	// Given are records in memory instead of a file, for New. If they are grouped by person,
-	// N counts persons and PersonRows is the largest number of rows of one.
+	// Given holds records in memory instead of a file, for New. If they are grouped by person, N counts
+	// persons, and PersonRows is the largest number of rows of a person.
 	Given      *engine.Records `yaml:"-" json:"-"`
 	PersonRows int             `yaml:"-"`
 }
 
-// Algorithm is one of the catalogue, or auto, the program's choice, with options: mode, l2, radius and loss, which
-// default to those of the program, and the fields of its type (step_size for StepSize).
-// A list of values stands for one algorithm each.
+// Algorithm is an algorithm of the catalogue, or auto, the program's choice, with options. The options mode, l2,
+// radius and loss have the defaults of the program. Further options are the fields of the algorithm's type
+// (step_size for StepSize). A list of values gives one algorithm for each value.
 type Algorithm struct {
 	Name    string         `yaml:"name"`
 	Options map[string]any `yaml:"options"`
 }
 
-// Peer is another program, see the package's documentation.
+// Peer is another program, as described in the package documentation.
 type Peer struct {
 	Name string `yaml:"name"`
-	// Command is a program, by its name for Options.Programs or on the PATH, and its
-	// arguments.
+	// Command is a program and its arguments. The program is given by its name in Options.Programs or on the PATH.
 	Command []string `yaml:"command"`
 	// Options are sent with each request and are part of the rows.
 	Options    map[string]any `yaml:"options"`
 	NonPrivate bool           `yaml:"nonprivate"`
-	// Columns asks for the columns of the file, too, as they are before they are scaled to norm 1.
+	// Columns reports whether the peer also gets the columns of the file before they are scaled to norm 1.
 	Columns bool `yaml:"columns"`
-	// Splits, if positive, are the first splits, the only ones that the peer runs.
+	// Splits, if positive, limits the peer to this number of first splits.
 	Splits int `yaml:"splits"`
-	// Limit ends a run that takes longer, default 10m.
+	// Limit ends a run that takes longer. The default is 10m.
 	Limit string `yaml:"limit"`
 
 	limit time.Duration
@@ -137,16 +136,16 @@ const (
 // maxRuns bounds the number of runs of a plan.
 const maxRuns = 10_000_000
 
-// InputError is the error of a plan, data or a table that cannot be used as they are.
+// InputError is the error for a plan, data or a table that cannot be used.
 type InputError struct{ Err error }
 
-// Error is the message of Err.
+// Error returns the message of Err.
 func (e *InputError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
 func (e *InputError) Unwrap() error { return e.Err }
 
-// Load reads and checks a plan. An error (*InputError) names the file and the line.
+// Load reads and checks a plan. An error is an *InputError and names the file and the line.
 func Load(path string) (*Plan, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -164,8 +163,8 @@ func Load(path string) (*Plan, error) {
 	return p, nil
 }
 
-// Parse reads and checks the text of a plan. The name is for the head of tables; schemas
-// and programs of peers are relative to dir. An error (*InputError) names the line.
+// Parse reads and checks the text of a plan. The name is used in the head of tables. Schemas and programs of
+// peers are relative to dir. An error is an *InputError and names the line.
 func Parse(name, dir string, text []byte) (*Plan, error) {
 	p, err := parse(text)
 	if err != nil {
@@ -175,8 +174,7 @@ func Parse(name, dir string, text []byte) (*Plan, error) {
 	return p, nil
 }
 
-// New checks a plan that was made in Go. The name is for the head of tables. Errors are
-// of type *InputError.
+// New checks a plan that was made in Go. The name is used in the head of tables. Errors are of type *InputError.
 func New(name string, p Plan) (*Plan, error) {
 	text, err := json.Marshal(p) // exported fields: all but the records
 	if err != nil {
@@ -219,8 +217,7 @@ func syntax(err error) error {
 	return errors.New(strictyaml.Describe(err))
 }
 
-// wholeNumbers refuses fractions where a plan has whole numbers: the decoder would cut
-// them off.
+// wholeNumbers refuses fractions where a plan needs whole numbers, because the decoder would truncate them.
 type wholeNumbers struct{ err error }
 
 // Visit implements ast.Visitor.
@@ -246,7 +243,7 @@ func (w *wholeNumbers) Visit(n ast.Node) ast.Visitor {
 	return w
 }
 
-// at is an error with the line of a place in the plan, such as data[0].n.
+// at returns an error with the line of a place in the plan, such as data[0].n.
 func (p *Plan) at(place, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	if p.body == nil { // of New
@@ -393,7 +390,7 @@ func (p *Plan) checkData(i int, names map[string]bool) error {
 	return nil
 }
 
-// block is the work on one training set.
+// block is the set of runs on one training set.
 type block struct {
 	data, n, split int
 	runs           []run
@@ -464,7 +461,7 @@ func (p *Plan) run(m *method, data string, n int, epsilon, delta float64, split,
 	}}
 }
 
-// noiseSeed is below 2^32, as many programs want it.
+// noiseSeed returns a seed below 2^32, the range of seeds of many programs.
 func (p *Plan) noiseSeed(data string, n int, epsilon, delta float64, split, draw int) uint64 {
 	if p.NoiseSeed == "split" {
 		return uint64(split*p.Noises + draw)

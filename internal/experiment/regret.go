@@ -11,8 +11,8 @@ import (
 	"dyad/engine/objective"
 )
 
-// Regret records a public stream and measures what the released models lost
-// against the best fixed one. Nothing of it is private.
+// Regret records a public stream and measures the regret of the released models against the best fixed model.
+// The results are not private.
 type Regret struct {
 	loss             engine.Loss
 	radius, l2       float64
@@ -21,18 +21,17 @@ type Regret struct {
 	played           [][]float64 // the model of each update: the start, then the releases
 }
 
-// RegretReport is measured after the last update. With w_(b-1) the model that update b
-// was made at, t over the N records of all updates, L_t the mean loss of the pairs of
-// record t with all earlier ones and L the mean loss of all pairs of the stream, each
-// plus alpha/2 ||w||^2,
+// RegretReport holds the regrets, measured after the last update. Let w_(b-1) be the model at which update b
+// was made, and t a record among the N records of all updates. L_t is the mean loss of the pairs of record t
+// with all earlier records, and L is the mean loss of all pairs of the stream. Both have the added term alpha/2
+// ||w||^2. The regrets are
 //
 //	Regret      = sum_t L_t(w_(b-1)) - min_C sum_t L_t        ([Huai20] equation 4),
 //	Generalised = sum_t L(w_(b-1)) - N min_C L                ([Huai20] equation 5),
 //
-// where L stands for the expected loss, which nobody has. Minima are computed by
-// accelerated projected gradient descent, and are too large by at most Gap and
-// GeneralisedGap (by convexity, over the whole ball), so that much of the regret may be
-// missing. With a secret state the models are the released, noisy ones.
+// where L stands for the expected loss, which is unknown. Minima are computed by accelerated projected gradient
+// descent. They are too large by at most Gap and GeneralisedGap (by convexity, over the whole ball), so the
+// regret may be too small by this much. With a secret state the models are the released, noisy models.
 type RegretReport struct {
 	Records        int     `json:"records"` // N
 	Updates        int     `json:"updates"`
@@ -45,11 +44,11 @@ type RegretReport struct {
 	Note           string  `json:"note"`
 }
 
-// mostRegretWork bounds the pairs of a stream times the parameters: the minimum takes
-// some hundred gradients of that cost.
+// mostRegretWork bounds the pairs of a stream times the parameters, because the minimum takes some hundred
+// gradients with this cost.
 const mostRegretWork = 3e8
 
-// MostRegretRecords is the length of the longest stream whose regret is measured, for a number of parameters.
+// MostRegretRecords returns the length of the longest stream whose regret is measured, for a number of parameters.
 func MostRegretRecords(parameters int) int {
 	return int(math.Sqrt(2 * mostRegretWork / float64(parameters)))
 }
@@ -70,7 +69,7 @@ func (r *Regret) Take(x []float64, y float64) { r.x, r.y = append(r.x, x...), ap
 // Update adds a release.
 func (r *Regret) Update(w []float64) { r.played = append(r.played, w) }
 
-// Measure is called after the last update.
+// Measure computes the regrets. Call it after the last update.
 func (r *Regret) Measure(ctx context.Context, p *algorithms.Plan) (*RegretReport, error) {
 	updates := len(r.played) - 1
 	n := r.burnIn + updates*r.batch // records of an unfinished batch met no model
@@ -160,9 +159,8 @@ func squaredNorm(w []float64) (sum float64) {
 	return sum
 }
 
-// minimise returns a model of C and how much the mean loss with this gradient can be
-// above its minimum: for convex f, f(w) - f(v) <= <g, w - v> <= <g, w> + r ||g|| for
-// every v of the ball.
+// minimise returns a model of C and a bound of how far the mean loss with this gradient is above its minimum.
+// For convex f, f(w) - f(v) <= <g, w - v> <= <g, w> + r ||g|| for every v of the ball.
 func minimise(problem engine.Problem, c engine.Constants, l2 float64, gradient func(dst, w []float64) error) (best []float64, gap float64, err error) {
 	const steps, enough = 300, 1e-9
 	domain := problem.Domain()

@@ -16,37 +16,37 @@ import (
 	"dyad/privacy/durable"
 )
 
-// Options configure the run of a plan. They do not change a value in a row.
+// Options configures the run of a plan. Options do not change a value in a row.
 type Options struct {
-	// Folders have the data files, each in a folder of its data set. The first that has
-	// a file is taken.
+	// Folders are the folders of the data files. Each file is in a subfolder named after its data set. The
+	// first folder that has a file is used.
 	Folders []string
-	// Programs maps the programs of peers to other names, such as an interpreter of an
-	// environment.
+	// Programs maps the programs of peers to other names, such as the interpreter of an environment.
 	Programs map[string]string
-	// Machine names the CPU in the head of the table.
+	// Machine is the name of the CPU for the head of the table.
 	Machine string
-	// Part i of Parts, from 1, are every Parts-th of the training sets; 0 of 0 are all.
+	// Part and Parts divide the training sets. Part i, from 1, has every Parts-th training set. 0 of 0 means
+	// all training sets.
 	Part, Parts int
-	// Splits, if positive, are the first splits of every data set, the only ones that are run.
+	// Splits, if positive, limits the runs to this number of first splits of every data set.
 	Splits int
-	// Retry repeats the runs that the table has as failed.
+	// Retry repeats the runs that failed according to the table.
 	Retry bool
-	// Parallel is the number of training sets that are worked on at a time, default 1.
+	// Parallel is the number of training sets that are processed at the same time. The default is 1.
 	Parallel int
 	// Progress, if not nil, is called after each run.
 	Progress func(Progress)
-	// Now is the clock, default time.Now.
+	// Now is the clock. The default is time.Now.
 	Now func() time.Time
 }
 
 // Progress counts the finished runs.
 type Progress struct {
 	Done, Total int
-	// Last is the run that was done, in words.
+	// Last describes the last finished run in words.
 	Last string
-	// Left estimates the time that is left, from what the last run of the same method on
-	// as many records of the same data took; where there is none, as the mean of these.
+	// Left estimates the remaining time. The estimate for a run is the time of the last run of the same method
+	// on as many records of the same data. If there was no such run, it is the mean of the known times.
 	Left time.Duration
 }
 
@@ -66,10 +66,10 @@ type runner struct {
 	took     map[string]time.Duration // by the last run of a group
 }
 
-// Run carries out the runs of the plan that are not in the CSV file path yet. Each run
-// adds one whole line, so what was interrupted is continued by the same call. At the end
-// the file is in the order of the plan. Methods that fail give a row that says so; Run
-// fails if the plan, the data or the file are wrong, or ctx ends.
+// Run carries out the runs of the plan that are not yet in the CSV file path. Each run adds one whole line, so
+// an interrupted Run is continued by the same call. At the end the file is in the order of the plan. If a
+// method fails, its row states the failure. Run returns an error only if the plan, the data or the file are
+// wrong, or if ctx ends.
 func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 	if o.Parts < 0 || o.Part < 0 || o.Part > o.Parts || o.Parts > 0 && o.Part == 0 {
 		return &InputError{fmt.Errorf("experiment: part %d of %d, want 1 to the number of parts", o.Part, o.Parts)}
@@ -136,7 +136,7 @@ func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	defer r.file.Close()
-	// What a killed run left of a line goes.
+	// A line that a killed run wrote in part is removed.
 	if err := r.file.Truncate(whole); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
@@ -177,7 +177,7 @@ func (p *Plan) planComments(comments []string) []string {
 	return out
 }
 
-// group is what runs have in common that take the same time.
+// group returns a key that is equal for runs that take about the same time.
 func (r run) group() string { return fmt.Sprint(r.row.Data, " ", r.row.N, " ", r.method.label()) }
 
 // todo lists the blocks of the part with the runs that are not in the table.
@@ -203,7 +203,7 @@ func (r *runner) todo(t *table) []block {
 	return out
 }
 
-// work does blocks, a few at a time.
+// work processes blocks, a few at a time.
 func (r *runner) work(ctx context.Context, blocks []block) error {
 	var err error
 	if r.temp, err = os.MkdirTemp("", "dyad-experiment"); err != nil {

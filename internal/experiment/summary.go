@@ -17,13 +17,13 @@ type Summary struct {
 	Epsilon, Delta float64
 	// Algorithm and Options are the columns of a row.
 	Algorithm, Options string
-	// Splits is the number of splits with a value, Failed that of runs without one.
+	// Splits is the number of splits with a value. Failed is the number of runs without a value.
 	Splits, Failed int
-	// Mean and SE are the mean over splits, each the mean of its draws of noise, and its
-	// standard error; SE is 0 for one split.
+	// Mean is the mean over splits, where the value of a split is the mean of its draws of noise. SE is the
+	// standard error of Mean, and 0 for one split.
 	Mean, SE float64
-	// Paired is the number of splits that the reference has too, Difference the mean of
-	// value minus that of the reference on the same split, DifferenceSE its standard error.
+	// Paired is the number of splits that the reference has, too. Difference is the mean of the value minus the
+	// value of the reference on the same split. DifferenceSE is the standard error of Difference.
 	Paired                   int
 	Difference, DifferenceSE float64
 	// Seconds and Passes are means over runs.
@@ -32,11 +32,11 @@ type Summary struct {
 
 func (s Summary) label() string { return label(s.Algorithm, s.Options) }
 
-// Behind reports whether the reference is behind by more than two standard errors.
+// Behind reports whether the mean of the reference is lower by more than two paired standard errors.
 func (s Summary) Behind() bool { return s.Paired > 1 && s.Difference > 2*s.DifferenceSE }
 
-// Summarise gives a line for each method and cell, in the order of rows. Methods that
-// are not private are compared with the reference at every epsilon.
+// Summarise returns a line for each method and cell, in the order of rows. Methods that are not private are
+// compared with the reference at every epsilon.
 func (p *Plan) Summarise(rows []Row) []Summary {
 	type cell struct {
 		data           string
@@ -114,9 +114,9 @@ func (p *Plan) Summarise(rows []Row) []Summary {
 	return out
 }
 
-// Best keeps, of the settings of an algorithm that is not private, the one with the highest mean on
-// each data set and n: a ceiling that was chosen by looking, so that private models are not
-// flattered.
+// Best keeps one setting of each algorithm that is not private: the setting with the highest mean on each data
+// set and n. The setting is chosen by its results. So the non-private results are a ceiling, and private models
+// do not look better than they are.
 func (p *Plan) Best(summary []Summary) []Summary {
 	type cell struct {
 		data, algorithm string
@@ -149,7 +149,7 @@ func mean(v []float64) float64 {
 	return sum / float64(len(v))
 }
 
-// MeanAndError is the mean of values and its standard error, 0 for fewer than two.
+// MeanAndError returns the mean of values and its standard error, which is 0 for fewer than two values.
 func MeanAndError(v []float64) (m, se float64) {
 	if len(v) == 0 {
 		return 0, 0
@@ -182,9 +182,8 @@ func (p *Plan) WriteSummary(path string, summary []Summary) error {
 	return replace(path, b.Bytes())
 }
 
-// Compare writes what the summary says about each private method against the reference:
-// the mean difference over cells and the cells in which either is ahead by more than two
-// paired standard errors.
+// Compare writes how each private method compares with the reference. It writes the mean difference over cells,
+// and the cells in which either mean is higher by more than two paired standard errors.
 func (p *Plan) Compare(w io.Writer, summary []Summary) {
 	reference := p.reference()
 	if reference == nil {

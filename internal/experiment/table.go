@@ -21,15 +21,15 @@ type Row struct {
 	N, D    int
 	Epsilon float64 // infinite for methods that are not private
 	Delta   float64
-	// Algorithm is the name of an algorithm, a baseline or a peer, Options its options.
+	// Algorithm is the name of an algorithm, a baseline or a peer. Options are its options.
 	Algorithm, Options string
 	Split              int
-	Seed               uint64  // of the noise
+	Seed               uint64  // the seed of the noise
 	Value              float64 // AUC, or accuracy with task metric
-	Seconds            float64 // of planning and training
-	Passes             float64 // gradients over all pairs, or what a peer counts; 0 if unknown
-	// Status is "ok", or why there is no value: "refused: ..." where an assumption of
-	// the algorithm does not hold, or "failed: ...".
+	Seconds            float64 // the time of planning and training
+	Passes             float64 // gradients over all pairs, or the count of a peer; 0 if unknown
+	// Status is "ok", or the reason why there is no value. It is "refused: ..." if an assumption of the
+	// algorithm does not hold, and "failed: ..." otherwise.
 	Status string
 }
 
@@ -38,7 +38,7 @@ func (r Row) ok() bool { return r.Status == statusOK }
 
 const statusOK = "ok"
 
-// key identifies a run: all columns before the outcome but d, which the data give.
+// key identifies a run. It has all columns before the outcome except d, which the data determine.
 func (r Row) key() string {
 	f := r.fields()
 	return strings.Join(append(f[:2], f[3:9]...), "\x00")
@@ -87,9 +87,8 @@ type table struct {
 	rows     map[string]Row
 }
 
-// readTable reads a file of this plan; one that does not exist is empty. whole is the
-// length up to the end of the last whole line: a run that was cut off while it wrote
-// leaves less than a line.
+// readTable reads a file of this plan. If the file does not exist, the table is empty. whole is the length up
+// to the end of the last whole line, because an interrupted run leaves part of a line.
 func (p *Plan) readTable(path string) (t *table, whole int64, err error) {
 	t = &table{rows: map[string]Row{}}
 	text, err := os.ReadFile(path)
@@ -130,7 +129,7 @@ func (p *Plan) readTable(path string) (t *table, whole int64, err error) {
 	return t, int64(len(text)), nil
 }
 
-// part says which part of a plan wrote the file, "" for all of it.
+// part returns the part of a plan that wrote the file, or "" for the whole plan.
 func (t *table) part() string {
 	for _, c := range t.comments {
 		if strings.HasPrefix(c, "part ") {
@@ -178,8 +177,8 @@ func head(comments []string) []string {
 	return slices.Compact(out)
 }
 
-// write replaces the file by the table in the order of the plan. Rows that the plan does
-// not ask for are an error, so that none is lost.
+// write replaces the file by the table in the order of the plan. Rows outside of the plan are an error, so that
+// no row is lost.
 func (p *Plan) write(path string, t *table) error {
 	var b bytes.Buffer
 	for _, c := range head(t.comments) {
@@ -192,7 +191,7 @@ func (p *Plan) write(path string, t *table) error {
 	return replace(path, b.Bytes())
 }
 
-// replace writes a file that is whole or not there.
+// replace writes a file, whole or not at all.
 func replace(path string, text []byte) error {
 	name, err := durable.Resolve(path)
 	if err == nil {
@@ -217,7 +216,7 @@ func (p *Plan) rows(t *table) []Row {
 	return out
 }
 
-// checkTable refuses a table of another plan, or of other data.
+// checkTable returns an error for a table of another plan or of other data.
 func (p *Plan) checkTable(path string, t *table, data []string) error {
 	known := map[string]bool{}
 	for _, b := range p.blocks() {

@@ -21,7 +21,7 @@ import (
 	"dyad/privacy"
 )
 
-// worker does one block after another, with peers of its own.
+// worker processes one block after another. It has its own peers.
 type worker struct {
 	*runner
 	peers       map[*Peer]*peerProcess
@@ -80,7 +80,7 @@ func (w *worker) block(ctx context.Context, b block) error {
 	return nil
 }
 
-// status is an error in a row: one line.
+// status returns an error as one line for a row.
 func status(err error) string {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	if errors.Is(err, algorithms.ErrAssumption) {
@@ -118,7 +118,7 @@ func (w *worker) run(ctx context.Context, one run) (outcome, error) {
 	return out, err
 }
 
-// planned is the algorithm of a run and its plan.
+// planned returns the algorithm of a run and its plan.
 func (w *worker) planned(one run) (algorithms.Algorithm, *algorithms.Plan, error) {
 	r := w.train
 	budget := privacy.Budget{Epsilon: one.row.Epsilon, Delta: one.row.Delta}
@@ -140,7 +140,7 @@ func (w *worker) fit(ctx context.Context, one run) (outcome, error) {
 	return outcome{weights: res.Weights, passes: passes}, nil
 }
 
-// plan plans the method's algorithm for a problem; its loss and radius are the method's.
+// plan plans the method's algorithm for a problem, with the loss and radius of the method.
 func (m *method) plan(task string, backend engine.Backend, problem engine.Problem, budget privacy.Budget) (algorithms.Algorithm, *algorithms.Plan, error) {
 	if problem.Loss = m.settings.loss; problem.Loss == nil {
 		problem.Loss = taskLoss(task)
@@ -169,8 +169,7 @@ func (m *method) plan(task string, backend engine.Backend, problem engine.Proble
 	return choice.Algorithm, p, err
 }
 
-// score is the AUC, or the accuracy of nearest neighbours under a metric (nil weights:
-// the identity).
+// score returns the AUC, or the accuracy of nearest neighbours under a metric (nil weights mean the identity).
 func (w *worker) score(ctx context.Context, m *method, o outcome) (float64, error) {
 	if w.plan.Task == taskAUC {
 		var err error
@@ -193,7 +192,7 @@ func (w *worker) score(ctx context.Context, m *method, o outcome) (float64, erro
 	return c.Accuracy(), err
 }
 
-// ask has a peer do the run. A peer that died is started again for the next one.
+// ask lets a peer do the run. A peer that died is started again for the next run.
 func (w *worker) ask(ctx context.Context, one run) (outcome, error) {
 	if w.folder == "" {
 		folder, err := os.MkdirTemp(w.temp, "split")

@@ -8,11 +8,11 @@ import (
 	"dyad/internal/input"
 )
 
-// Content writes the text of a file.
+// Content is a kind of content of a file, such as "model".
 type Content string
 
-// contents are the endings of each content. Other endings of the table below are refused for it; an ending that is not
-// there is the user's choice.
+// contents are the endings of each content. CheckEnding refuses all other endings of the table below for this content.
+// An ending that is not in the table is the user's choice.
 var contents = map[Content]struct {
 	words   string
 	endings []string
@@ -37,7 +37,8 @@ var contents = map[Content]struct {
 	"safetensors": {"safetensors", []string{".safetensors"}},
 }
 
-// formats are the endings that name a format, with what writes it, or what to write instead.
+// formats are the endings that name a format. Each has the name of the format and a remedy: the command that
+// writes the format, or advice on what to write instead.
 var formats = map[string]struct{ name, remedy string }{
 	".json":        {"JSON", "name a file that ends as what it holds"},
 	".html":        {"an HTML page", `"dyad report MODEL --out FILE.html" writes the page of a model`},
@@ -76,7 +77,8 @@ var formats = map[string]struct{ name, remedy string }{
 	".zip":         {"a compressed file", "leave the ending out, and compress the file afterwards"},
 }
 
-// CheckEnding refuses a name whose ending names another format than the file will have: other programs go by it.
+// CheckEnding returns an error if the ending of a name belongs to a format that the file will not have, because
+// other programs use the ending to choose a format.
 func CheckEnding(path string, content Content) error {
 	ending := strings.ToLower(filepath.Ext(path))
 	format, known := formats[ending]
@@ -87,5 +89,5 @@ func CheckEnding(path string, content Content) error {
 	return input.Errorf("%s would hold %s, and its name says %s; %s", path, is.words, format.name, format.remedy)
 }
 
-// Known reports whether there is such a content.
+// Known reports whether this content exists.
 func (c Content) Known() bool { return len(contents[c].endings) > 0 }

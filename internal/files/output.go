@@ -1,5 +1,5 @@
-// Package files writes what commands and trainings leave: files that are there whole or not
-// at all, and models that are kept privately until the ledger has recorded their release.
+// Package files writes the files of commands and trainings. Files are written whole or not at all. Models are
+// kept privately until the ledger has recorded their release.
 package files
 
 import (
@@ -15,26 +15,26 @@ import (
 	"dyad/privacy/durable"
 )
 
-// Output is a file that will be written, found before the work begins.
+// Output is a file that will be written. It is checked before the work begins.
 type Output struct {
-	Asked string // as the user named it
-	Path  string // resolved
-	Force bool   // what is there is replaced
-	// Spare: the name is a default, which nobody typed. If it is taken the file gets one with the id of its
-	// run instead of an error.
+	Asked string // the name that the user gave
+	Path  string // the path after resolving links
+	Force bool   // an existing file is replaced
+	// Spare means that the name is a default that nobody typed. If it is taken, the file gets a name with the
+	// id of its run, and there is no error.
 	Spare bool
 }
 
-// ErrTaken is wrapped by the error about a file that is there and must not be replaced.
+// ErrTaken is wrapped by the error about an existing file that must not be replaced.
 var ErrTaken = errors.New("choose another name")
 
-// NewOutput makes sure, before anything is charged, that a file can be written. It never
-// is one of the inputs, not even with force. It is nil for no path.
+// NewOutput checks, before anything is charged, that a file can be written. The file must not be one of the
+// inputs, even with force. If path is "", NewOutput returns nil.
 func NewOutput(path string, force bool, inputs ...string) (*Output, error) {
 	return newOutput(Output{Asked: path, Force: force}, inputs)
 }
 
-// NewSpare is NewOutput for a default name (Output.Spare). An existing file is left as it is, unless by force.
+// NewSpare is NewOutput for a default name (Output.Spare). An existing file is replaced only with force.
 func NewSpare(path string, force bool, inputs ...string) (*Output, error) {
 	return newOutput(Output{Asked: path, Force: force, Spare: true}, inputs)
 }
@@ -45,7 +45,7 @@ func newOutput(o Output, inputs []string) (*Output, error) {
 		return nil, nil
 	}
 	if kept && o.Spare {
-		inputs = nil // a spare name replaces none of them
+		inputs = nil // a spare name replaces no input
 	}
 	for _, in := range inputs {
 		if in != "" && Same(path, in) {
@@ -83,16 +83,15 @@ func Same(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// Limits of files in JSON, in bytes.
+// The largest sizes of files in JSON, in bytes.
 const (
-	MaxModelBytes = 32 << 30 // of a model, or the memory of a client
-	MaxSmallBytes = 64 << 20 // of a protocol
+	MaxModelBytes = 32 << 30 // for a model, or the memory of a client
+	MaxSmallBytes = 64 << 20 // for a protocol
 )
 
-// ReadJSON stores the one JSON value of a file in v. It stops at the first byte that no
-// value can begin with, at the end of the first value and at the limit, so that a device or
-// a data file that is named by mistake does not fill the memory. All bytes of a file that it reads to
-// its end are written to copies, too.
+// ReadJSON reads the one JSON value of a file into v. It stops at the first byte that cannot begin a value, at
+// the end of the first value and at the limit. So a device or a data file that is named by mistake does not
+// fill the memory. If the file is read to its end, all its bytes are also written to copies.
 func ReadJSON(path string, limit int64, v any, copies ...io.Writer) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -112,8 +111,8 @@ func ReadJSON(path string, limit int64, v any, copies ...io.Writer) error {
 	return nil
 }
 
-// ReadSmall is the content of a regular file of at most limit bytes. Links that lead to it are followed; a device or a
-// data file that is named by mistake is not read.
+// ReadSmall returns the content of a regular file of at most limit bytes. Links to the file are followed. A device or
+// a data file that is named by mistake is not read.
 func ReadSmall(path string, limit int64) ([]byte, error) {
 	name, err := durable.Resolve(path)
 	if err != nil {
@@ -122,14 +121,14 @@ func ReadSmall(path string, limit int64) ([]byte, error) {
 	return durable.Read(name, limit)
 }
 
-// What may be read by whom.
+// The readers of a file.
 const (
-	Private = true  // by the owner: records, scores, states
-	Shared  = false // by whom the umask lets: what is released, plots, documents
+	Private = true  // only the owner may read it: records, scores, states
+	Shared  = false // readers as the umask allows: releases, plots, documents
 )
 
-// Fill writes the file, whole or not at all. What another program wrote there since
-// NewOutput is replaced only by force.
+// Fill writes the file, whole or not at all. A file that another program wrote there since NewOutput is
+// replaced only with force.
 func (o *Output) Fill(secret bool, fill func(io.Writer) error) error {
 	err := durable.Write(o.Path, secret, o.Force, nil, fill)
 	if errors.Is(err, fs.ErrExist) {
@@ -138,12 +137,12 @@ func (o *Output) Fill(secret bool, fill func(io.Writer) error) error {
 	return err
 }
 
-// Write is Fill by a text.
+// Write calls Fill with a text.
 func (o *Output) Write(secret bool, text []byte) error {
 	return o.Fill(secret, durable.Text(text))
 }
 
-// Replace replaces the file that path leads to by text, which is for everybody, durably.
+// Replace durably replaces the file that path leads to by text, which everybody may read.
 func Replace(path string, text []byte) error {
 	name, err := durable.Resolve(path)
 	if err != nil {

@@ -13,10 +13,11 @@ const (
 	lastKey   = ",\n  \"" // before the last member of an object
 	keySum    = "checksum"
 	kindOfSum = "sha256:"
-	sealBytes = 256 // more than the last member takes, if that is the checksum
+	sealBytes = 256 // longer than the last member, if that is the checksum
 )
 
-// Sealed is the JSON of an object with a checksum as its last member: the SHA-256 of the text without it.
+// Sealed returns the JSON of an object with a checksum as its last member. The checksum is the SHA-256 of the
+// text without this member.
 func Sealed(v any) ([]byte, error) {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -27,27 +28,27 @@ func Sealed(v any) ([]byte, error) {
 	return append(text[:len(text)-len(sealedEnd)], checksum(sum[:])...), nil
 }
 
-// SumOf is the checksum of a text of Sealed, as it stands there.
+// SumOf returns the checksum of a text of Sealed, as written in the text.
 func SumOf(text []byte) string {
 	at := len(text) - len(sealedEnd) - 1 - 2*sha256.Size // hexadecimal digits, a quotation mark
 	return kindOfSum + string(text[at:][:2*sha256.Size])
 }
 
-// checksum is the end of a text of Sealed, for the SHA-256 of the text without that member.
+// checksum returns the end of a text of Sealed, for the SHA-256 of the text without its last member.
 func checksum(sum []byte) []byte {
 	return []byte(lastKey + keySum + `": "` + kindOfSum + hex.EncodeToString(sum) + `"` + sealedEnd)
 }
 
 // Seal computes the checksum of a text that is written to it.
 type Seal struct {
-	sum  hash.Hash // of all but last
-	last []byte    // bytes
+	sum  hash.Hash // of all bytes except last
+	last []byte    // the last bytes
 }
 
-// NewSeal is a Seal before the first byte.
+// NewSeal returns a Seal before the first byte.
 func NewSeal() *Seal { return &Seal{sum: sha256.New()} }
 
-// ReadSealed reads a small file of JSON into v, and its seal, for Intact.
+// ReadSealed reads a small file of JSON into v. It returns the seal of the file for Intact.
 func ReadSealed(path string, v any) (*Seal, error) {
 	s := NewSeal()
 	return s, ReadJSON(path, MaxSmallBytes, v, s)
@@ -63,8 +64,9 @@ func (s *Seal) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Intact says, once and after the whole text, whether it is as it was sealed, or was never sealed and need not be.
-// Whatever any one byte was changed to, the end still looks like that of a sealed text.
+// Intact reports, once and after the whole text, whether the text is unchanged since it was sealed. A text without
+// a seal is intact only if needed is false. If any one byte was changed, the end still looks like the end of a
+// sealed text, so the change is found.
 func (s *Seal) Intact(needed bool) bool {
 	if !s.Present() {
 		return !needed
@@ -80,7 +82,7 @@ func (s *Seal) Present() bool {
 	return bytes.Contains(s.last, []byte(keySum)) || bytes.Contains(s.last, []byte(kindOfSum))
 }
 
-// Sum is the checksum of a text that is Intact, as it stands there; "" if it has none.
+// Sum returns the checksum of a text that is Intact, as written in the text. It returns "" if the text has no checksum.
 func (s *Seal) Sum() string {
 	if !s.Present() {
 		return ""

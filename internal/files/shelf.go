@@ -20,33 +20,34 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Shelf keeps the model of a run under a private name until the ledger has recorded its
-// release, and then gives it its own: see algorithms.Shelf.
+// Shelf keeps the model of a run under a private name until the ledger has recorded its release. Then it gives
+// the model its final name: see algorithms.Shelf.
 //
-// The private name is .dyad-RUN-xxxx.model, of mode 0600, in the folder of Out, or if that
-// cannot be written, or Out is nil, in that of the ledger, or in the one for temporary files. A program
-// holds the lock of what it keeps, so nobody removes it while a release may be under way;
-// and a file whose hash the ledger names is never removed, only published: by this program,
-// or by one that resumes the run.
+// The private name is .dyad-RUN-xxxx.model, of mode 0600, in the folder of Out. If this folder cannot be
+// written, or Out is nil, the file is in the folder of the ledger or in the folder for temporary files. A
+// program holds the lock of the file that it keeps, so no other program removes the file while a release may be
+// under way. A file whose hash is in the ledger is never removed. It is only published, by this program or by a
+// program that resumes the run.
 type Shelf struct {
-	Out *Output // nil: the result is kept until the caller has it, and not saved
-	// Text is the model file of a result, and a length that is never less than its own and
+	Out *Output // nil means that the result is kept until the caller has it, and is not saved
+	// Text returns the model file of a result. most is a length that is at least the length of the text and
 	// does not depend on the weights.
 	Text func(*algorithms.Result) (text []byte, most int, err error)
 	Log  Log
-	// Inputs is an error if a file that the run uses changed: its result is not kept. It may be nil.
+	// Inputs returns an error if a file that the run uses has changed. The result of the run is then not kept.
+	// Inputs may be nil.
 	Inputs func() error
 
 	book  *ledger.Ledger
-	other []string // folders, if that of Out fails
+	other []string // folders to try if the folder of Out fails
 	file  *durable.File
 	run   string
 }
 
-// Log is told what happens to files. Its functions may be nil.
+// Log is informed of the handling of files. Its functions may be nil.
 type Log struct {
 	Trace func(stage string) // see algorithms.Options.Trace
-	Note  func(text string)  // a remark for people
+	Note  func(text string)  // gets a remark for people
 }
 
 func (l Log) at(stage string) {
@@ -66,15 +67,14 @@ const (
 	keptSuffix = ".model"
 )
 
-// ErrNowhere is wrapped if no folder takes a model; it was not released.
+// ErrNowhere is wrapped if no folder accepts a model. The model was not released.
 var ErrNowhere = errors.New("dyad: not available")
 
-// ElsewhereError is the error for a model that is trained and charged, but saved under
-// another name.
+// ElsewhereError is the error for a model that is trained and charged, but saved under another name.
 type ElsewhereError struct {
-	Name string // of its file
-	// Run is the run that has to be resumed to give the model the name that was asked for; ""
-	// if the name was taken meanwhile, or if the run is not in a ledger.
+	Name string // the name of its file
+	// Run is the run that has to be resumed to give the model the requested name. It is "" if the name was
+	// taken meanwhile, or if the run is not in a ledger.
 	Run string
 	Err error
 }
@@ -105,7 +105,7 @@ func (s *Shelf) Keep(o *algorithms.Result) (k ledger.Kept, err error) {
 	return ledger.Kept{Digest: Digest(text), Place: s.file.Name()}, nil
 }
 
-// folders are where a result may be kept, the best one first.
+// folders returns the folders where a result may be kept, the preferred folder first.
 func (s *Shelf) folders() []string {
 	if s.Out == nil {
 		return s.other
@@ -127,10 +127,10 @@ func Digest(text []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Keep writes and syncs a text in the first folder that takes it. Before the length of
-// the text can matter, most bytes are written: whether they fit says nothing about it.
+// Keep writes and syncs a text in the first folder that accepts it. Most bytes are written before the length of
+// the text can matter, so an error for lack of space does not depend on the text.
 func (l Log) Keep(run string, text []byte, most int, folders ...string) (f *durable.File, err error) {
-	prefix := durable.TempPrefix // of a run without a name: nobody misses it
+	prefix := durable.TempPrefix // for a run without a name: such a file may be removed
 	if run != "" {
 		prefix = KeptName(run)
 	}
@@ -154,10 +154,10 @@ func (l Log) Keep(run string, text []byte, most int, folders ...string) (f *dura
 	return nil, errors.Join(failed...)
 }
 
-// KeptName begins the names of what is kept of a run.
+// KeptName returns the beginning of the names of the files that are kept for a run.
 func KeptName(run string) string { return keptPrefix + url.PathEscape(run) + "-" }
 
-// RunOfKept is the run of a file that Keep wrote.
+// RunOfKept returns the run of a file that Keep wrote.
 func RunOfKept(name string) (run string, ok bool) {
 	text, ok := strings.CutPrefix(name, keptPrefix)
 	text, model := strings.CutSuffix(text, keptSuffix)
@@ -169,9 +169,9 @@ func RunOfKept(name string) (run string, ok bool) {
 	return run, err == nil
 }
 
-// Saved gives the model of a run that is released its name, or saves that of a run that
-// nobody charged. The error is an *ElsewhereError if it has another name than asked; with any
-// other one, of a run without a charge, no file has the model.
+// Saved gives the model of a released run its name, or saves the model of a run that was not charged. The error
+// is an *ElsewhereError if the name differs from the requested name. After any other error, for a run without a
+// charge, no file has the model.
 func (s *Shelf) Saved(o *algorithms.Result) (name string, err error) {
 	switch {
 	case s.Out == nil:
@@ -187,7 +187,7 @@ func (s *Shelf) Saved(o *algorithms.Result) (name string, err error) {
 	return s.Log.Save(text, most, s.Out)
 }
 
-// Save writes a model that no ledger waits for, and returns its name, as Shelf.Saved.
+// Save writes a model for which no ledger waits, and returns its name as Shelf.Saved does.
 func (l Log) Save(text []byte, most int, out *Output) (name string, err error) {
 	f, err := l.Keep("", text, most, filepath.Dir(out.Path), os.TempDir())
 	if err != nil {
@@ -196,8 +196,9 @@ func (l Log) Save(text []byte, most int, out *Output) (name string, err error) {
 	return l.publish(f, out, "", nil)
 }
 
-// publish renames a kept file as Rename does, and signs it by the key of the ledger, if it has one; if it cannot be renamed it
-// stays as it is, for Recover. Every file of a charged run gets its name here, so every kind of them is signed.
+// publish renames a kept file as Rename does. It signs the file by the key of the ledger, if the ledger has one. If the
+// file cannot be renamed, it stays unchanged for Recover. Every file of a charged run is named here, so files of every kind
+// are signed.
 func (l Log) publish(f *durable.File, out *Output, run string, book *ledger.Ledger) (name string, err error) {
 	defer f.Close()
 	why := errors.New("its folder could not be written")
@@ -212,9 +213,9 @@ func (l Log) publish(f *durable.File, out *Output, run string, book *ledger.Ledg
 	return f.Name(), &ElsewhereError{f.Name(), run, fmt.Errorf("cannot write %s (%w)", out.Asked, why)}
 }
 
-// Rename gives a kept file the name of out. If that is taken, and not to be replaced, it
-// gets one with the name of the run, and the error is an *ElsewhereError. No name: the file
-// has its private one still.
+// Rename gives a kept file the name of out. If this name is taken and must not be replaced, the file gets a
+// name with the name of the run, and the error is an *ElsewhereError. If the returned name is "", the file
+// still has its private name.
 func (l Log) Rename(f *durable.File, out *Output, run string) (name string, err error) {
 	if run == "" {
 		run = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(f.Name()), durable.TempPrefix), keptSuffix)
@@ -232,7 +233,7 @@ func (l Log) Rename(f *durable.File, out *Output, run string) (name string, err 
 				l.note("%s is written, but may not survive a power cut: %v", as.Asked, err)
 			}
 			if as.Path != out.Path {
-				if !Same(as.Asked, as.Path) { // asked is a link into another folder
+				if !Same(as.Asked, as.Path) { // as.Asked is a link into another folder
 					as.Asked = as.Path
 				}
 				if out.Spare {
@@ -248,14 +249,14 @@ func (l Log) Rename(f *durable.File, out *Output, run string) (name string, err 
 	return "", fmt.Errorf("%s and %s exist", out.Asked, WithRun(out.Asked, run))
 }
 
-// WithRun puts the name of a run before the ending of a file name.
+// WithRun inserts the name of a run before the ending of a file name.
 func WithRun(path, run string) string {
 	ending := filepath.Ext(path)
 	return strings.TrimSuffix(path, ending) + "." + url.PathEscape(run) + ending
 }
 
-// Attach makes a run use the shelf, and removes what dead attempts at runs left where this
-// one may keep its model.
+// Attach makes a run use the shelf. It removes files that dead attempts at runs left in the folders where this
+// run may keep its model.
 func (s *Shelf) Attach(o *algorithms.Options) {
 	s.book, s.other = o.Ledger, []string{filepath.Dir(o.Ledger.Path()), os.TempDir()}
 	o.Shelf = s
@@ -263,9 +264,9 @@ func (s *Shelf) Attach(o *algorithms.Options) {
 	SweepKept(o.Ledger, s.folders()...)
 }
 
-// SweepKept removes from folders what was kept by attempts of this ledger that came to
-// nothing: their run is not released, or another attempt was. What a living program holds,
-// what the ledger names and what it does not know stays.
+// SweepKept removes from folders the files that failed attempts of this ledger kept: their run was not
+// released, or another attempt was released. It keeps files that a living program holds, files that are named
+// in the ledger, and files of runs that are not in the ledger.
 func SweepKept(l *ledger.Ledger, dirs ...string) {
 	for _, dir := range dirs {
 		durable.Sweep(dir, func(name string) bool {
@@ -288,8 +289,8 @@ func SweepKept(l *ledger.Ledger, dirs ...string) {
 	}
 }
 
-// findKept opens the file that was kept of a released run, in the place that the ledger
-// names or in folders. It is nil if there is none: the model has its name.
+// findKept opens the kept file of a released run, in the place that the ledger names or in folders. It returns
+// nil if there is no such file because the model already has its name.
 func findKept(e ledger.Entry, folders ...string) (*durable.File, error) {
 	names := []string{e.Kept.Place}
 	for _, dir := range folders {
@@ -325,12 +326,12 @@ func findKept(e ledger.Entry, folders ...string) (*durable.File, error) {
 	return nil, other
 }
 
-// Recover gives the model of a run its name if the run was released by a program that could
-// not do so: the name of its file and what the ledger says of it, or "" if there is no such
-// model. It neither draws nor charges: the model is the one whose hash the ledger has.
+// Recover gives the model of a run its name if the program that released the run could not. It returns the name
+// of the file and the entry of the ledger, or "" if there is no such model. It neither draws noise nor charges:
+// the model is the file whose hash is in the ledger.
 func (l Log) Recover(book *ledger.Ledger, run string, out *Output) (name string, e ledger.Entry, err error) {
 	if e, err = book.Released(run); err != nil || e.Kept.Digest == "" {
-		if errors.Is(err, ledger.ErrResume) { // what it is says who resumes it
+		if errors.Is(err, ledger.ErrResume) { // a caller that resumes the run reports its kind
 			err = nil
 		}
 		return "", e, err

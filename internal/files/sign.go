@@ -11,10 +11,11 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// SignatureOf is the name of the signature of a file.
+// SignatureOf returns the name of the signature of a file.
 func SignatureOf(name string) string { return name + ".minisig" }
 
-// signed signs a file that has its name. The release is complete by then: what fails can be done again at any time (Sign).
+// signed signs a file that has its final name. The release is already complete, so signing can be repeated at any time if
+// it fails (Sign).
 func (l Log) signed(book *ledger.Ledger, name string) {
 	_, err := Sign(book, name)
 	switch {
@@ -25,7 +26,8 @@ func (l Log) signed(book *ledger.Ledger, name string) {
 	}
 }
 
-// Sign writes the signature of a file that a ledger released next to it, and returns its name. It replaces an earlier signature and no other file.
+// Sign writes the signature of a file that a ledger released. The signature is next to the file; Sign returns its name. It
+// replaces an earlier signature and no other file.
 func Sign(book *ledger.Ledger, name string) (string, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

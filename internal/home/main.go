@@ -1,10 +1,10 @@
-// Command home gives the module another path, in place:
+// Command home changes the path of the module in place:
 //
 //	go run ./internal/home example.org/team/dyad
 //
-// It rewrites go.mod, the imports and the comments of Go files, and the package paths
-// that documents and scripts name. Other uses of the old path's words, such as the name
-// of the program and of its folders, stay. A second run can give yet another path.
+// It rewrites go.mod, the imports and the comments of Go files, and the package paths in documents and scripts.
+// It does not change other uses of the words of the old path, such as the name of the program and of its
+// folders. A second run can set yet another path.
 //
 // With -proxy it writes the module to a folder that GOPROXY=file://FOLDER serves:
 //
@@ -71,7 +71,7 @@ func readModule(dir string) (*modfile.File, error) {
 
 // move renames the module in dir.
 func move(dir, to string) error {
-	// A path without a dot, such as ours until it is hosted, is fine for go but not for a proxy.
+	// The go command accepts a path without a dot, such as ours until it is hosted, but a proxy does not.
 	if err := module.CheckPath(to); err != nil {
 		return fmt.Errorf("%w: want a path that a proxy can serve, such as example.org/team/dyad", err)
 	}
@@ -121,9 +121,9 @@ func move(dir, to string) error {
 	return nil
 }
 
-// sources lists the files of dir in which the path of the module may stand, and the
-// packages, "" for that in dir itself. Raw results are left out, and other modules but for
-// those that use the module, such as examples.
+// sources lists the files of dir that may contain the path of the module, and the packages, with "" for the
+// package in dir itself. Raw results are left out. Other modules are left out unless they use the module, such
+// as examples.
 func sources(dir, module string) (files []string, packages map[string]bool, err error) {
 	packages = make(map[string]bool)
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Texts are strings that some language, terminal, page, path or data base could take for more than a text.
+// Texts are strings that some language, terminal, page, path or database could interpret as more than text.
 var Texts = []string{
 	"", "x", `"""; print("PWNED"); """`, `'''; import os; '''`, "\"); os.Exit(1) //", "*/ x /*", "`", "\\", `\"`, "line\nbreak()\n", "a\r\nb", "--\nDROP TABLE r;", "'; DROP TABLE r; --",
 	"$$", "{{.}}", "%s%n", "\x00", "\x1b[2J", "\u202eabc", "\u2028", "\u0085", "<script>alert(1)</script>", `"onmouseover="x`, "</style><img onerror=x>", "../../etc/passwd",

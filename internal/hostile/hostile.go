@@ -1,7 +1,8 @@
-// Package hostile changes files as an attacker would, who computes their checksums again. It is for tests.
+// Package hostile changes files as an attacker would who recomputes their checksums. It is for tests.
 //
-// A file is a tree of values in the order of the file. Changes of it are bytes, so that the inputs of a fuzz target are
-// small: which value, and what becomes of it. Each format writes the changed tree by its own writer, which seals it.
+// A file is a tree of values in the order of the file. A change is described by bytes, so the inputs of a fuzz target
+// are small. The bytes select a value and its replacement. Each format has its own writer, which writes and seals the
+// changed tree.
 package hostile
 
 import (
@@ -12,13 +13,13 @@ import (
 	"unicode/utf8"
 )
 
-// Value is a value of a document, as json.Marshaler and as a block of YAML. Objects keep the order of their members,
-// and may have a key twice.
+// Value is a value of a document. It implements json.Marshaler and can be written as a block of YAML. Objects keep
+// the order of their members and may have a key twice.
 type Value struct {
-	Leaf  string   // as the file has it; "" for a list or an object
-	Keys  []string // of an object, one for each item
+	Leaf  string   // the text in the file; "" for a list or an object
+	Keys  []string // the keys of an object, one for each item
 	Items []*Value
-	list  bool // and no object
+	list  bool // a list, not an object
 }
 
 // Parse reads a document in JSON.
@@ -61,10 +62,10 @@ func read(d *json.Decoder) (*Value, error) {
 	return v, err
 }
 
-// List is a list of values.
+// List returns a list of values.
 func List(items ...*Value) *Value { return &Value{Items: items, list: true} }
 
-// Get is the member of an object with a key, nil without one.
+// Get returns the member of an object with a key, or nil if there is no such member.
 func (v *Value) Get(key string) *Value {
 	if i := slices.Index(v.Keys, key); i >= 0 {
 		return v.Items[i]
@@ -72,7 +73,7 @@ func (v *Value) Get(key string) *Value {
 	return nil
 }
 
-// Without is a copy of an object without the members of a key.
+// Without returns a copy of an object without the members of a key.
 func (v *Value) Without(key string) *Value {
 	v = v.clone()
 	for i := slices.Index(v.Keys, key); i >= 0; i = slices.Index(v.Keys, key) {
@@ -117,7 +118,7 @@ func (v *Value) kind() int {
 	return 0
 }
 
-// YAML is the document with a line for each leaf. Texts are quoted as in JSON, which YAML reads, too.
+// YAML returns the document in YAML with a line for each leaf. Texts are quoted as in JSON, which is valid YAML.
 func (v *Value) YAML() []byte {
 	if v.Leaf != "" || len(v.Items) == 0 {
 		return append(v.json(nil), '\n')
@@ -142,7 +143,7 @@ func (v *Value) yaml(b []byte, depth int) []byte {
 	return b
 }
 
-// key is a key of YAML, in quotes where it needs them.
+// key returns a key of YAML, in quotes if it needs them.
 func key(text string) string {
 	for _, c := range text {
 		if (c < 'a' || c > 'z') && c != '_' {
@@ -155,7 +156,7 @@ func key(text string) string {
 	return text
 }
 
-// quoted is a text in JSON. One that is not UTF-8 stays as it is.
+// quoted returns a text in JSON. A text that is not UTF-8 is unchanged.
 func quoted(text string) string {
 	if !utf8.ValidString(text) {
 		return `"` + text + `"`

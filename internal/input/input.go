@@ -1,6 +1,6 @@
-// Package input marks errors about what somebody gave a program or a function: a file, a
-// schema, an option, a plan that cannot be honoured. Such an error needs no further search,
-// and it comes before any charge or change.
+// Package input marks errors about the input of a program or a function: a file, a schema, an option, or a plan
+// that cannot be honoured. The message of such an error is sufficient to correct the input. The error occurs
+// before any charge or change.
 package input
 
 import (
@@ -8,22 +8,22 @@ import (
 	"fmt"
 )
 
-// Err is what every marked error is.
+// Err is the target with which errors.Is finds every marked error.
 var Err = errors.New("the input cannot be used")
 
-// Error is a marked error, with the message of the error that it wraps.
+// Error is a marked error. It has the message of the error that it wraps.
 type Error struct{ error }
 
 // Unwrap returns the error without the mark.
 func (e Error) Unwrap() error { return e.error }
 
-// Is reports whether Err is meant.
+// Is reports whether target is Err.
 func (e Error) Is(target error) bool { return target == Err }
 
 // Errorf is fmt.Errorf with the mark.
 func Errorf(format string, args ...any) error { return Error{fmt.Errorf(format, args...)} }
 
-// As marks err; nil stays nil.
+// As marks err. nil stays nil.
 func As(err error) error {
 	if err == nil {
 		return nil

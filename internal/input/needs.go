@@ -1,16 +1,19 @@
 package input
 
-// Needs lists the needs of a computation. A field is the error for records or a model that lack it; "" requires nothing.
+// Needs lists the needs of a computation. A field is the text of the error for records or a model that do not meet the
+// need. If a field is "", there is no such need.
 type Needs struct {
-	Labels, TwoClasses, Ungrouped, Rows string // of records
-	Scores, Metric, Linear              string // of a model
+	Labels, TwoClasses, Ungrouped, Rows string // needs of records
+	Scores, Metric, Linear              string // needs of a model
 }
 
-// Lacks lists what records and a model lack: the labels, two classes in place of grades, pairs of all records in place of query groups,
-// one row for each person, scores or a metric, and a linear map in place of a network.
+// Lacks lists properties that records and a model do not have. Records may lack labels, two classes instead of grades,
+// pairs of all records instead of query groups, or one row for each person. A model may lack scores, a metric, or a linear
+// map instead of a network.
 type Lacks struct{ Labels, TwoClasses, Ungrouped, Rows, Scores, Metric, Linear bool }
 
-// Of returns an error if something is needed that is lacking: the first one in the order of the fields.
+// Of returns an error if a needed property is missing. The error is for the first missing property in the order
+// of the fields.
 func (n Needs) Of(l Lacks) error {
 	for _, one := range []struct {
 		lacks bool

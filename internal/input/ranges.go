@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Ranges returns an error for a number of a struct outside of the interval of its tag, such as within:"[0,1)". The tag called names the
-// option, by default its field does.
+// Ranges returns an error if a number in a struct is outside of the interval of its tag, such as within:"[0,1)". The tag
+// called contains the name of the option; the default is the name of the field.
 func Ranges(options any) error {
 	v := reflect.ValueOf(options)
 	for i := range v.NumField() {
@@ -33,7 +33,7 @@ func Ranges(options any) error {
 	return nil
 }
 
-// Numbers are the numbers of a value, in seconds if they are durations.
+// Numbers returns the numbers of a value. Durations are returned in seconds.
 func Numbers(v reflect.Value) iter.Seq[float64] {
 	return func(yield func(float64) bool) {
 		v = reflect.Indirect(v)
@@ -56,7 +56,7 @@ func Numbers(v reflect.Value) iter.Seq[float64] {
 	}
 }
 
-// Ends are the ends of an interval such as "(0,1]"; an end that is not there is infinite and left out.
+// Ends returns the ends of an interval such as "(0,1]". An end that is left out is infinite.
 func Ends(interval string) (low, high float64) {
 	l, h, _ := strings.Cut(interval[1:len(interval)-1], ",")
 	low, high = math.Inf(-1), math.Inf(1)
@@ -69,13 +69,13 @@ func Ends(interval string) (low, high float64) {
 	return low, high
 }
 
-// Within reports whether an interval such as "(0,1]" has v.
+// Within reports whether v is in an interval such as "(0,1]".
 func Within(interval string, v float64) bool {
 	low, high := Ends(interval)
 	return (v > low || v == low && interval[0] == '[') && (v < high || v == high && strings.HasSuffix(interval, "]"))
 }
 
-// IntervalWords is an interval in words.
+// IntervalWords describes an interval in words.
 func IntervalWords(interval string) string {
 	low, high := Ends(interval)
 	var all []string

@@ -6,5 +6,5 @@ import "time"
 
 var start = time.Now()
 
-// ProcessorTime is the wall clock where the system's processor time is not read.
+// ProcessorTime returns the wall clock time, because the processor time of this system is not read.
 func ProcessorTime() float64 { return time.Since(start).Seconds() }

@@ -4,8 +4,8 @@ package machine
 
 import "syscall"
 
-// ProcessorTime is the time that all threads of this process have run, in seconds. It
-// does not count the time that other programs take.
+// ProcessorTime returns the time, in seconds, that all threads of this process have run. It excludes the time
+// of other programs.
 func ProcessorTime() float64 {
 	var r syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {

@@ -6,9 +6,9 @@ import (
 	"dyad/kernels"
 )
 
-// NearLinear returns the work of engine/cpu between n scores of two labels in random order and
-// their coefficients by the near-linear method in one bin: the sums of powers of the scores of
-// each label, then a polynomial of as many terms at each score.
+// NearLinear returns a function that does the work of engine/cpu between n scores of two labels in random order
+// and their coefficients, by the near-linear method in one bin. It computes the sums of powers of the scores of
+// each label, then a polynomial with this number of terms at each score.
 func NearLinear(set *kernels.Set, n, terms int) func() {
 	const block, room, run = 4096, 4096 + 16, 1024
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -1,17 +1,16 @@
-// Package machine measures the time of the processor that this process has used, and the
-// peaks of a core. Package cases measures the methods of Dyad against them.
+// Package machine measures the processor time that this process has used, and the peak speeds of a core.
+// Package cases measures the methods of Dyad against these peaks.
 package machine
 
 import "dyad/kernels"
 
-// window is the processor time that Rate takes, in seconds.
+// window is the processor time of a call of Rate, in seconds.
 const window = 4e-3
 
-// peakRounds is the length of one call: some tenths of a millisecond, as Rate reads the clock after each.
+// peakRounds is the length of one call: some tenths of a millisecond, because Rate reads the clock after each call.
 const peakRounds = 100_000
 
-// FMAPeak measures the operations per second of one core in the widest multiply-adds of
-// set, on registers.
+// FMAPeak measures the operations per second of one core, for the widest multiply-adds of set on registers.
 func FMAPeak(set *kernels.Set) float64 {
 	return Rate(func() float64 { return set.Peak(peakRounds) })
 }
@@ -21,8 +20,8 @@ func FMAPeak32(set *kernels.Set) float64 {
 	return Rate(func() float64 { return set.Peak32(peakRounds) })
 }
 
-// CopyPeak returns a measurement of the bytes read and written per second by one core
-// that copies more than fits its caches. It holds 128 MB.
+// CopyPeak returns a function that measures the bytes read and written per second by one core when it copies
+// more than fits into its caches. The function holds 128 MB.
 func CopyPeak() func() float64 {
 	const size = 8 << 20 // numbers
 	from, to := make([]float64, size), make([]float64, size)
@@ -34,8 +33,7 @@ func CopyPeak() func() float64 {
 	}
 }
 
-// Rate returns the work per second of processor time of a function that returns its work,
-// called for a few milliseconds.
+// Rate calls f for a few milliseconds of processor time and returns the work per second. f returns the work of a call.
 func Rate(f func() float64) float64 {
 	start, sum := ProcessorTime(), 0.0
 	for {

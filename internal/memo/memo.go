@@ -1,18 +1,19 @@
-// Package memo keeps answers that take long to compute.
+// Package memo keeps results that take long to compute.
 package memo
 
 import "sync"
 
-// Answers keeps at least the last Most answers, 64 if that is 0. The zero value is ready. Several goroutines may use it.
+// Answers keeps at least the last Most results. If Most is 0, 64 applies. The zero value is ready for use. Several
+// goroutines may use it.
 type Answers[K comparable, V any] struct {
 	Most int
 
 	lock       sync.Mutex
-	young, old map[K]V // at most so many each
+	young, old map[K]V // each holds at most this number of results
 }
 
-// Get is the answer to key: the one that is kept, or what compute returns, which depends on key alone. An error is not kept.
-// Goroutines that ask at the same time may all compute.
+// Get returns the result for key: the kept result, or the result of compute, which must depend on key alone. An error is
+// not kept. Goroutines that call Get at the same time may all compute the result.
 func (a *Answers[K, V]) Get(key K, compute func() (V, error)) (V, error) {
 	a.lock.Lock()
 	v, known := a.young[key]

@@ -1,15 +1,15 @@
-// Package memory refuses models that a machine cannot hold.
+// Package memory refuses models that do not fit into the memory of a machine.
 package memory
 
 import "dyad/internal/input"
 
-// matrixCopies is how often training holds the parameters at once, garbage included: up to
-// 26 times were seen for metrics of 600 to 2,000 features, most of it in eigensolvers.
+// matrixCopies is the number of copies of the parameters that training holds at once, including garbage. Up to
+// 26 copies were measured for metrics of 600 to 2,000 features, most of them in eigensolvers.
 const matrixCopies = 32
 
-// Check refuses a model that this machine cannot hold while it trains, before anything is
-// charged: a process that runs out of memory can only die. least is the number of bytes that
-// this process may still take, 0 for what the system says.
+// Check returns an error for a model that does not fit into the memory of this machine during training. It is
+// called before anything is charged, because a process that runs out of memory dies without an error. least is
+// the number of bytes that this process may still use. If it is 0, the number of the system applies.
 func Check(params int, least float64) error {
 	if least == 0 {
 		least = Available()

@@ -2,5 +2,5 @@
 
 package memory
 
-// Available is not known here.
+// Available returns 0 because the available memory is not known here.
 func Available() float64 { return 0 }

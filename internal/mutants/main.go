@@ -1,5 +1,6 @@
-// Command mutants seeds known defects, one at a time, and fails unless the named test finds each (docs/design.md). The
-// defects are the files of patches. The tree is not touched: go test gets the files with the defect as an overlay.
+// Command mutants seeds known defects, one at a time, and fails unless the named test finds each of them
+// (docs/design.md). The defects are the files in patches. The source tree is not changed: go test gets the files with
+// the defect as an overlay.
 //
 //	go run ./internal/mutants              every mutant
 //	go run ./internal/mutants -base REF    those whose code, test or patch changed since REF
@@ -21,7 +22,7 @@ import (
 	"time"
 )
 
-// folder has the mutants, below the root of the module.
+// folder is the folder of the mutants, relative to the root of the module.
 const folder = "internal/mutants/patches"
 
 func main() {
@@ -87,7 +88,7 @@ func runAll(ctx context.Context, base, log string, names []string) error {
 	return nil
 }
 
-// run is nil if the test of the mutant fails, and not merely the build.
+// run returns nil if the test of the mutant fails. It returns an error if only the build fails.
 func (m Mutant) run(ctx context.Context, root string) error {
 	files, err := m.Apply(root)
 	if err != nil {

@@ -11,14 +11,15 @@ import (
 	"strings"
 )
 
-// Mutant is a seeded defect: a patch of one or more files, and the test that must fail with it. A file of the folder
-// "patches" has the lines
+// Mutant is a seeded defect: a patch of one or more files, and the test that must fail with the patch. A file of the
+// folder "patches" has the lines
 //
 //	Defect: what is wrong.
 //	Test: ./package TestName
 //
-// and then hunks of unified diffs. Their line numbers are not read: the lines that a hunk removes and keeps must stand in the
-// file exactly once, so that a mutant follows code that moves within its file, and fails with code that changes.
+// and then hunks of unified diffs. Their line numbers are not read. Instead, the lines that a hunk removes and keeps must
+// occur in the file exactly once. So a mutant still applies if code moves within its file, and it fails if the code
+// changes.
 type Mutant struct {
 	Name, Defect  string
 	Package, Test string
@@ -86,7 +87,7 @@ func parseMutant(name, text string) (Mutant, error) {
 	return m, nil
 }
 
-// Files are those that the mutant changes.
+// Files returns the files that the mutant changes.
 func (m Mutant) Files() (all []string) {
 	for _, h := range m.hunks {
 		if !slices.Contains(all, h.file) {
@@ -96,7 +97,7 @@ func (m Mutant) Files() (all []string) {
 	return all
 }
 
-// Apply is the text of each file with the defect. root is the module's.
+// Apply returns the text of each file with the defect. root is the root of the module.
 func (m Mutant) Apply(root string) (map[string]string, error) {
 	changed := map[string]string{}
 	for _, h := range m.hunks {
@@ -116,7 +117,8 @@ func (m Mutant) Apply(root string) (map[string]string, error) {
 	return changed, nil
 }
 
-// touched reports whether a change of files can decide whether the mutant is found: of the code, its test or itself.
+// touched reports whether a change of files can affect whether the mutant is found, because it changes the code, the
+// test or the mutant.
 func (m Mutant) touched(files []string) bool {
 	return slices.ContainsFunc(files, func(f string) bool {
 		return slices.Contains(m.Files(), f) || path.Dir(f) == path.Clean(m.Package) || f == "internal/mutants/patches/"+m.Name+".patch"

@@ -30,13 +30,13 @@ var approvalTexts []byte
 // languages lists the languages of an approval page.
 func languages() []string { return []string{"en", "de", "fr"} }
 
-// Texts are the texts of one language by their keys; those of another one if it has none.
+// Texts are the texts of one language by their keys.
 type Texts struct {
 	language string
 	texts    map[string]map[string]string
 }
 
-// TextsOf are the texts of a language, one of Languages.
+// TextsOf returns the texts of a language, one of Languages.
 func TextsOf(language string) (t Texts, err error) {
 	if !slices.Contains(languages(), language) {
 		return t, fmt.Errorf("page: the language is %q, want one of %s", language, strings.Join(languages(), ", "))
@@ -48,7 +48,7 @@ func TextsOf(language string) (t Texts, err error) {
 	return t, nil
 }
 
-// Of is the text of a key, with values in the place of each {}.
+// Of returns the text of a key. Each {} in the text is replaced by one of the values.
 func (t Texts) Of(key string, values ...string) string {
 	text := t.texts[key][t.language]
 	for _, v := range values {
@@ -57,7 +57,7 @@ func (t Texts) Of(key string, values ...string) string {
 	return text
 }
 
-// Release is the name of a release, and the language that it is in: that of the texts, or English.
+// Release returns the name of a release and the language of this name: the language of the texts, or English.
 func (t Texts) Release(name string) (text, language string) {
 	base := strings.TrimRight(name, " 0123456789")
 	if text = t.Of("release " + base); text != "" {
@@ -82,13 +82,13 @@ func (t Texts) Number(x float64) string {
 	return text
 }
 
-// Approval is a page that is agreed to before any data are read: plain facts of a plan in the words of one language.
+// Approval is a page that people approve before any data are read. It states the facts of a plan in one language.
 type Approval struct {
 	Texts       Texts
-	Facts       [][2]string // names and values; "" is left for the pen
-	Class       string      // of the verdict: enough, short or ""
+	Facts       [][2]string // names and values; a value "" leaves space for handwriting
+	Class       string      // the class of the verdict: enough, short or ""
 	Verdict     string
-	Broken      []string // why the guarantee does not hold
+	Broken      []string // reasons why the guarantee does not hold
 	Risk, Terms string
 	Warnings    []string
 	Columns     Table
@@ -99,25 +99,26 @@ type Approval struct {
 	Derivations []template.HTML // made by Cited
 	Assumptions []string
 	Theorems    []Theorem
-	// Plan and Schema are digests of what was planned, by which a run is compared with the page.
-	// Figures is the digest of the plan of an evaluation, "" without one. Record is the hash of the record of the plan, which the model has.
+	// Plan and Schema are digests of the plan and its schema. A run is compared with the page by these digests. Figures is
+	// the digest of the plan of an evaluation, or "" if there is no evaluation. Record is the hash of the record of the
+	// plan, which the model contains.
 	Plan, Record, Schema, Figures string
 	Version                       string
 }
 
-// Theorem is one of the appendix.
+// Theorem is a theorem in the appendix.
 type Theorem struct{ Anchor, Title, Text string }
 
 // Language returns the language of the page.
 func (a Approval) Language() string { return a.Texts.language }
 
-// T is the text of a key.
+// T returns the text of a key.
 func (a Approval) T(key string) string { return a.Texts.Of(key) }
 
-// Style is the style sheet of the page.
+// Style returns the style sheet of the page.
 func (Approval) Style() template.CSS { return template.CSS(style + reportStyle + approvalStyle) } //nolint:gosec // our own
 
-// Bytes is the page.
+// Bytes returns the page.
 func (a Approval) Bytes() ([]byte, error) {
 	t, err := template.New("approval").Parse(approvalText)
 	if err != nil {
@@ -127,14 +128,14 @@ func (a Approval) Bytes() ([]byte, error) {
 	if err := t.Execute(&b, a); err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}
-	// A template drops comments; these mark the part that Filled replaces.
+	// A template drops comments; these comments mark the part that Filled replaces.
 	open := a.Texts.afterOpen()
 	text := bytes.Replace(b.Bytes(), open, slices.Concat([]byte(afterBegins), open, []byte(afterEnds)), 1)
 	head, rest, _ := bytes.Cut(text, []byte("<title>"))
 	return slices.Concat(head, fmt.Appendf(nil, sealMeta, sealOf(text)), []byte("<title>"), rest), nil
 }
 
-// afterOpen is the text that opens the part for after the run.
+// afterOpen returns the text that opens the part for after the run.
 func (t Texts) afterOpen() []byte {
 	return []byte("<p>" + template.HTMLEscapeString(t.Of("after_open")) + "</p>")
 }
@@ -142,7 +143,7 @@ func (t Texts) afterOpen() []byte {
 // sealMeta is the line of the seal of a page.
 const sealMeta = "<meta name=\"dyad-page\" content=\"%x\">\n"
 
-// sealOf is the SHA-256 of a page without its seal, which is not in text, and without the part for after the run.
+// sealOf returns the SHA-256 of a page without its seal, which is not in text, and without the part for after the run.
 func sealOf(text []byte) [sha256.Size]byte {
 	before, rest, _ := bytes.Cut(text, []byte(afterBegins))
 	_, after, _ := bytes.Cut(rest, []byte(afterEnds))
@@ -157,7 +158,7 @@ const (
 var (
 	// citation is a reference to a theorem in a derivation.
 	citation = regexp.MustCompile(`docs/theory\.md#([A-Za-z0-9-]+)`)
-	// cited are references by number, as the checker states them.
+	// cited are references by number, in the form that the checker states them.
 	cited  = regexp.MustCompile(`docs/theory\.md (section .*? gives )`)
 	number = regexp.MustCompile(`\b\d+(\.\d+)+\b`)
 	// section is the head of a section with its anchor.
@@ -173,8 +174,8 @@ var anchorOf = sync.OnceValue(func() map[string]string {
 	return all
 })
 
-// Cited is a derivation whose references lead to the theorems of the same page, and the theorems that it names. A reference to
-// none of docs/theory.md stays as it is.
+// Cited returns a derivation whose references are links to the theorems of the same page, and the anchors of these
+// theorems. References to other texts than docs/theory.md are unchanged.
 func Cited(text string) (linked template.HTML, anchors []string) {
 	link := func(anchor, words string) string {
 		if _, ok := TheoremOf(anchor); !ok {
@@ -193,7 +194,7 @@ func Cited(text string) (linked template.HTML, anchors []string) {
 	return template.HTML(escaped), anchors //nolint:gosec // escaped
 }
 
-// TheoremOf is the section of docs/theory.md that begins with an anchor.
+// TheoremOf returns the section of docs/theory.md that begins with an anchor.
 func TheoremOf(anchor string) (t Theorem, ok bool) {
 	_, rest, ok := strings.Cut(docs.Theory, `<a id="`+anchor+`"></a>`)
 	if !ok || anchor == "" {
@@ -208,19 +209,20 @@ func TheoremOf(anchor string) (t Theorem, ok bool) {
 	return t, true
 }
 
-// Approved is the content of a file that was written by Approval.Bytes.
+// Approved holds the content of a file that Approval.Bytes wrote.
 type Approved struct {
 	Language, Plan, Record, Schema, Figures string
 	text                                    []byte
 }
 
-// mostApproved bounds the size of the file of an approved page.
+// mostApproved is the largest size of the file of an approved page.
 const mostApproved = 4 << 20
 
 var approvedMarks = regexp.MustCompile(`(?s)\A<!doctype html>\n<html lang="([a-z]{2})">\n.*?<meta name="dyad-plan" content="([0-9a-f]{64})">\n<meta name="dyad-record" content="([0-9a-f]{64})">\n<meta name="dyad-schema" content="([0-9a-f]{64})">\n<meta name="dyad-figures" content="([0-9a-f]{64}|)">\n(<meta name="dyad-page" content="[0-9a-f]{64}">\n)<title>`)
 
-// ReadApproved reads an approved page that is as it was written: a page with another byte, or filled in already, is refused. Whoever edits a page
-// can make its seal again; what was signed is told by the SHA-256 in ledger and model.
+// ReadApproved reads an unchanged approved page. It refuses a page with any changed byte, or a page that is already filled
+// in. Anyone who edits a page can make a new seal. The SHA-256 in the ledger and the model identifies the page that was
+// signed.
 func ReadApproved(text []byte) (*Approved, error) {
 	m := approvedMarks.FindSubmatchIndex(text[:min(len(text), 4096)])
 	if m == nil || len(text) > mostApproved || bytes.Count(text, []byte(afterBegins)) != 1 || bytes.Count(text, []byte(afterEnds)) != 1 {
@@ -241,7 +243,8 @@ func ReadApproved(text []byte) (*Approved, error) {
 	return a, nil
 }
 
-// Filled is the page with what there is to say after the run, each a name and a value. Nothing else of it is changed.
+// Filled returns the page with the rows of names and values that are known after the run. The remaining page is
+// unchanged.
 func (a *Approved) Filled(rows [][2]string) []byte {
 	var b bytes.Buffer
 	b.WriteString(afterBegins + `<dl class="facts">`)

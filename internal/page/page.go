@@ -1,5 +1,6 @@
-// Package page writes self-contained HTML pages: one file, nothing to load and no script, for light and dark
-// screens, phones, keyboards and screen readers. It escapes the texts of callers.
+// Package page writes self-contained HTML pages. A page is one file without scripts that loads no other files.
+// It is made for light and dark screens, phones, keyboards and screen readers. The texts of callers are
+// escaped.
 package page
 
 import (
@@ -23,21 +24,21 @@ var reportStyle string
 //go:embed report.html
 var reportText string
 
-// Style is the style sheet that all pages share.
+// Style returns the style sheet that all pages share.
 func Style() template.CSS { return template.CSS(style) } //nolint:gosec // our own
 
 // Report is a page of sections with a glossary.
 type Report struct {
 	Title, About string
 	Facts        [][2]string // names and values, at the top
-	// Verdict is a sentence in a box, "" without one. Class is enough, short or "".
+	// Verdict is a sentence in a box. If it is "", there is no box. Class is enough, short or "".
 	Verdict, Class string
 	Sections       []Section
 	Words          []Word
 }
 
-// Section is a part of a report, its contents in the order of the fields. ID is a word that no
-// other section has.
+// Section is a part of a report. Its contents are shown in the order of the fields. ID is a word that no other
+// section has.
 type Section struct {
 	ID, Title string
 	Warnings  []string
@@ -59,34 +60,35 @@ type Table struct {
 	Rows    [][]Cell
 }
 
-// Cell is one of a table; Class is won or lost, or "". Head is for the first of a row.
+// Cell is a cell of a table. Class is won, lost or "". Head is set for the first cell of a row.
 type Cell struct {
 	Text, Class string
 	Head        bool
-	Bar         *Bar // instead of the text
+	Bar         *Bar // shown instead of the text
 }
 
-// Bar is a value in [-1, 1] with an interval, none if Low = High. It only repeats what other cells say.
+// Bar is a value in [-1, 1] with an interval. If Low = High, there is no interval. A bar only repeats the
+// content of other cells.
 type Bar struct{ Value, Low, High float64 }
 
 func (b Bar) at(x float64) string { return fmt.Sprintf("%.4g", 100*max(-1, min(1, x))) }
 
-// X is the left end of the bar in hundredths, as the others are.
+// X returns the left end of the bar in hundredths. The following methods also return hundredths.
 func (b Bar) X() string { return b.at(min(0, b.Value)) }
 
 // Width returns the width of the bar.
 func (b Bar) Width() string { return b.at(max(b.Value, -b.Value)) }
 
-// Interval reports whether there is one.
+// Interval reports whether the bar has an interval.
 func (b Bar) Interval() bool { return b.Low < b.High }
 
-// From is the left end of the interval.
+// From returns the left end of the interval.
 func (b Bar) From() string { return b.at(b.Low) }
 
-// To is the right end of the interval.
+// To returns the right end of the interval.
 func (b Bar) To() string { return b.at(b.High) }
 
-// Write writes the page. References to docs/theory.md lead to the text of the theorem in its appendix.
+// Write writes the page. References to docs/theory.md are links to the text of the theorem in the appendix of the page.
 func (r Report) Write(w io.Writer) error {
 	var theorems []Theorem // that the page names, for its appendix
 	cite := func(text string) template.HTML {
@@ -112,7 +114,7 @@ func (r Report) Write(w io.Writer) error {
 	return nil
 }
 
-// SVG is a figure for a page. Readers of screens get the label; description, if it is not "", says more.
+// SVG returns a figure for a page. Screen readers read the label and the description, if it is not "".
 func SVG(f *experiment.Figure, label, description string) (template.HTML, error) {
 	var b bytes.Buffer
 	if err := f.Write(&b, "svg"); err != nil {

@@ -18,18 +18,18 @@ type Number interface {
 // ErrChanged means that a file was written to while it was mapped.
 var ErrChanged = errors.New("pages: the file changed while it was used")
 
-// Mapping is a regular file as bytes.
+// Mapping is the content of a regular file as bytes.
 type Mapping struct {
-	// Bytes are mapped where the system can, and else read into memory. They are address space that the system fills on use,
-	// which stays until the program ends, so that no slice of it can outlive it. Reading them where the file was made shorter
-	// is a fault (debug.SetPanicOnFault makes it a panic).
+	// Bytes are mapped if the system supports it, and read into memory otherwise. A mapping is address space that the
+	// system fills on use. It stays until the program ends, so that no slice of Bytes can outlive it. If the file was made
+	// shorter, reading the missing bytes is a fault (debug.SetPanicOnFault makes it a panic).
 	Bytes []byte
 
-	file *os.File    // open as long as it is mapped, so that a file that takes its name is not taken for it; nil if it was read
-	was  os.FileInfo // before it was mapped
+	file *os.File    // open as long as it is mapped, so that Unchanged does not confuse a file with the same name with it; nil if the file was read
+	was  os.FileInfo // the state of the file before it was mapped
 }
 
-// File maps a regular file, which nobody may change; Unchanged tells. The caller may close f.
+// File maps a regular file. The file must not be changed meanwhile; Unchanged checks this. The caller may close f.
 func File(f *os.File) (*Mapping, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -59,9 +59,10 @@ func File(f *os.File) (*Mapping, error) {
 	return &Mapping{Bytes: b}, nil
 }
 
-// Unchanged is an error that wraps ErrChanged if the file was written to since it was mapped, by its size, its time of modification
-// and, on Linux, its time of change, which no program can set. A file whose name another one took has another time of change
-// because of that: it is compared without. What a program writes through a mapping of its own can leave all times as they are.
+// Unchanged returns an error that wraps ErrChanged if the file was written to since it was mapped. It compares the size,
+// the modification time and, on Linux, the change time, which no program can set. If another file took the name of the
+// file, the change time differs for this reason and is not compared. A program that writes through its own mapping can
+// leave all times unchanged.
 func (m *Mapping) Unchanged() error {
 	if m.file == nil {
 		return nil
@@ -83,8 +84,9 @@ func (m *Mapping) Unchanged() error {
 // littleEndian reports whether numbers lie in memory as they lie in files.
 func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
 
-// Slice are the little-endian numbers of b: b itself, or a copy where this machine stores numbers
-// otherwise or b does not start at a multiple of their size. It panics if b has a part of a number.
+// Slice returns the little-endian numbers of b. It returns b itself, or a copy if this machine stores numbers
+// in another order or b does not start at a multiple of their size. It panics if the length of b is not a
+// multiple of the size of a number.
 func Slice[T Number](b []byte) []T {
 	size := int(unsafe.Sizeof(T(0)))
 	if len(b)%size != 0 {
@@ -103,8 +105,8 @@ func Slice[T Number](b []byte) []T {
 	return x
 }
 
-// Bytes are the numbers of x as a file stores them: x itself where they lie in memory so. Both must
-// not be changed while the other is used.
+// Bytes returns the numbers of x as a file stores them. It returns x itself if memory has the same format.
+// Neither may be changed while the other is used.
 func Bytes[T Number](x []T) []byte {
 	if len(x) == 0 {
 		return nil
@@ -119,7 +121,7 @@ func Bytes[T Number](x []T) []byte {
 	return raw
 }
 
-// swap turns the bytes of each number around unless this machine is little-endian.
+// swap reverses the bytes of each number unless this machine is little-endian.
 func swap(raw []byte, size int) {
 	if littleEndian() {
 		return

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// mapped fails: File reads instead.
+// mapped returns an error, so File reads the file instead.
 func mapped(*os.File, int) ([]byte, error) { return nil, errors.ErrUnsupported }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// mapped maps a file for reading. A write to it is a fault.
+// mapped maps a file for reading. Writing to the mapping is a fault.
 func mapped(f *os.File, size int) ([]byte, error) {
 	return syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ, syscall.MAP_SHARED)
 }

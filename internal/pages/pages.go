@@ -1,17 +1,17 @@
-// Package pages makes and maps large memory: slices on large pages, files as slices.
+// Package pages allocates slices on large pages and maps files as slices.
 package pages
 
 import "unsafe"
 
-// Sizes of a page that Make asks for, and of the slices that are worth it.
+// The size of a page that Make asks for, and the size of slices from which on large pages are used.
 const (
 	hugePage  = 2 << 20
 	worthHuge = 2 * hugePage
 )
 
-// Make is make([]T, n) for numbers. A slice of 4 MB or more starts at a multiple of 64 bytes and
-// lies, where the system has them, on pages of 2 MB: passes over it miss fewer translations of
-// addresses. Its values are the same as make's, and so are all results.
+// Make is make([]T, n) for numbers. A slice of 4 MB or more starts at a multiple of 64 bytes and is on pages of
+// 2 MB if the system has them. Passes over such a slice have fewer misses in the translation of addresses. The
+// values are the same as for make, so all results are the same.
 func Make[T Number](n int) []T {
 	x := make([]T, n)
 	if size := uintptr(n) * unsafe.Sizeof(T(0)); size >= worthHuge {
@@ -20,18 +20,18 @@ func Make[T Number](n int) []T {
 	return x
 }
 
-// worthDropping is the least memory that Drop gives back.
+// worthDropping is the least memory that Drop returns to the system.
 const worthDropping = 64 << 10
 
-// Drop marks the values of x, which must have no other reader, as never read again: the system may take their memory
-// back at once rather than after a collection. The values of x are undefined from here on.
+// Drop marks the values of x as never read again. x must have no other reader. The system may take their memory back
+// at once, before the next garbage collection. The values of x are undefined afterwards.
 func Drop[T Number](x []T) {
 	if size := uintptr(len(x)) * unsafe.Sizeof(T(0)); size >= worthDropping {
 		drop(unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), size))
 	}
 }
 
-// whole is the part of b that is made of whole pages of a size, a power of two.
+// whole returns the part of b that consists of whole pages of a size, which is a power of two.
 func whole(b []byte, page int) []byte {
 	skip := -uintptr(unsafe.Pointer(&b[0])) % uintptr(page)
 	if uintptr(len(b)) < skip {

@@ -5,15 +5,15 @@ import (
 	"syscall"
 )
 
-// advise asks for large pages before memory is used first. A system without any returns an
-// error, which does no harm.
+// advise asks for large pages before memory is used first. A system without large pages returns an error, which
+// has no consequences.
 func advise(b []byte) {
 	if inside := whole(b, hugePage); len(inside) > 0 {
 		_ = syscall.Madvise(inside, syscall.MADV_HUGEPAGE)
 	}
 }
 
-// changeTime is when a file's content, links or rights changed, in nanoseconds.
+// changeTime returns the time of the last change of a file's content, links or rights, in nanoseconds.
 func changeTime(info os.FileInfo) int64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return s.Ctim.Nano()
@@ -21,7 +21,7 @@ func changeTime(info os.FileInfo) int64 {
 	return 0
 }
 
-// drop gives whole pages back. They read as zeros afterwards, which Go allows for in memory that was used.
+// drop returns whole pages to the system. They read as zeros afterwards; Go permits this for memory that was used.
 func drop(b []byte) {
 	if inside := whole(b, os.Getpagesize()); len(inside) > 0 {
 		_ = syscall.Madvise(inside, syscall.MADV_DONTNEED)

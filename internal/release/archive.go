@@ -23,7 +23,7 @@ type file struct {
 // epoch is the time of everything in an archive.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// pack makes the archive of a target: .zip for Windows, .tar.gz for the others.
+// pack returns the archive of a target: .zip for Windows, .tar.gz for other systems.
 func pack(name string, t target, files []file) (file, error) {
 	if t.system != "windows" {
 		for i := range files {
@@ -51,7 +51,7 @@ func pack(name string, t target, files []file) (file, error) {
 	return file{name: name + ".zip", text: b.Bytes()}, err
 }
 
-// tarball is a .tar.gz of files, and of the folders that they are in.
+// tarball returns a .tar.gz of files and of their folders.
 func tarball(files []file) ([]byte, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -89,7 +89,7 @@ func tarball(files []file) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// debianPlaces are where a Debian package has what an archive has in folders.
+// debianPlaces are the folders of a Debian package for the folders of an archive.
 var debianPlaces = map[string]string{
 	"man1/":            "./usr/share/man/man1/",
 	"completion/bash/": "./usr/share/bash-completion/completions/",
@@ -97,7 +97,7 @@ var debianPlaces = map[string]string{
 	"completion/fish/": "./usr/share/fish/vendor_completions.d/",
 }
 
-// debian is a package of the program (deb(5)): an ar archive of a version, the control files and the files.
+// debian returns a package of the program (deb(5)): an ar archive of a version, the control files and the files.
 func debian(t target, program []byte, papers []file) (file, error) {
 	files := []file{{"./usr/bin/dyad", program, 0o755}}
 	size := len(program)

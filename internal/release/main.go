@@ -1,5 +1,5 @@
-// Command release makes what is given to people: NOTICE (the licences of everything in the program), a list of parts
-// (CycloneDX), and archives that are the same bytes wherever they are made.
+// Command release makes the files of a release: NOTICE (the licences of everything in the program), a list of parts
+// (CycloneDX), and archives that have the same bytes on every machine.
 //
 //	go run ./internal/release notice        # writes NOTICE
 //	go run ./internal/release sbom          # prints the parts
@@ -76,8 +76,8 @@ func root() (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// build compiles the program for a target to a file. Neither folders nor times, nor anything else
-// of the machine, get into it.
+// build compiles the program for a target to a file. The file contains no folders, times or other properties of
+// the machine.
 func build(root, file string, t target, tags string) error {
 	c := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-ldflags", "-s -w -buildid=", "-o", file, "./cmd/dyad")
 	c.Dir = root
@@ -88,8 +88,8 @@ func build(root, file string, t target, tags string) error {
 	return nil
 }
 
-// helpers are the manual pages and completion scripts, as the program of this machine writes them. They are the same
-// on every system.
+// helpers returns the manual pages and completion scripts, as the program of this machine writes them. They are the
+// same on every system.
 func helpers(root, work string) ([]file, error) {
 	at := filepath.Join(work, "here")
 	if err := build(root, at, target{runtime.GOOS, runtime.GOARCH}, "static"); err != nil {
@@ -121,7 +121,8 @@ func helpers(root, work string) ([]file, error) {
 	return files, nil
 }
 
-// dist fills a folder: an archive for each target, for Linux also a program that needs no library and a Debian package.
+// dist fills a folder with an archive for each target. For Linux it also adds a program that needs no library, and a
+// Debian package.
 func dist(root, folder string, targets []target, parts []part) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err

@@ -26,8 +26,8 @@ type part struct {
 	texts         map[string]string // the licence files, by their path below the module
 }
 
-// partsOf lists the parts of the program in the module at root, on all targets, by name. It fails at a part without
-// a licence file, or with one that is not known to let the program be given away.
+// partsOf lists the parts of the program in the module at root, on all targets, by name. It returns an error for a
+// part without a licence file, or with a licence that is not known to permit distribution.
 func partsOf(root string) ([]part, error) {
 	all := map[string]part{}
 	for _, t := range targets {
@@ -88,7 +88,7 @@ func partsOf(root string) ([]part, error) {
 
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)`)
 
-// read adds the licence files of a folder of the module and of those above it.
+// read adds the licence files of a folder of the module and of the folders above it.
 func (p *part) read(module, dir string) error {
 	for at := dir; strings.HasPrefix(at, module); at = filepath.Dir(at) {
 		files, err := os.ReadDir(at)
@@ -118,7 +118,8 @@ func (p *part) read(module, dir string) error {
 	return nil
 }
 
-// licences are the ones that let a program be given away with its parts, with words that only they have.
+// licences are the licences that permit distributing a program with its parts, each with words that occur only
+// in this licence.
 var licences = []struct{ spdx, words string }{
 	{"Apache-2.0", "Apache License"},
 	{"MIT", "Permission is hereby granted, free of charge"},
@@ -130,7 +131,7 @@ var licences = []struct{ spdx, words string }{
 	{"CC-BY-4.0", "Creative Commons Attribution 4.0 International Public License"},
 }
 
-// licence is the SPDX expression of a part.
+// licence returns the SPDX expression of a part.
 func (p *part) licence() (string, error) {
 	var found []string
 	for name, text := range p.texts {
@@ -160,7 +161,7 @@ func (p *part) licence() (string, error) {
 	return strings.Join(found, " AND "), nil
 }
 
-// notice is the text of NOTICE: every part, then every licence text once.
+// notice returns the text of NOTICE: every part, then every licence text once.
 func notice(parts []part) []byte {
 	var b, texts strings.Builder
 	b.WriteString("The program dyad contains the modules below, each under its own licence; the texts follow. This file is generated:\ngo generate ./internal/release\n\n")
@@ -189,8 +190,8 @@ func notice(parts []part) []byte {
 	return []byte(b.String() + texts.String())
 }
 
-// sbom is the list of parts in CycloneDX 1.5. It has no time, and its serial number is a hash of the rest, so
-// that it is the same wherever it is made.
+// sbom returns the list of parts in CycloneDX 1.5. It contains no time, and its serial number is a hash of the
+// other content. So the list is the same wherever it is made.
 func sbom(parts []part) ([]byte, error) {
 	type licence struct {
 		Expression string `json:"expression"`

@@ -5,11 +5,12 @@ import (
 	"testing"
 )
 
-// Full reports whether tests run at full power: the variable DYAD_FULL is set, as .ci/nightly sets it. Ordinarily a
-// statistical test draws a tenth of its samples, and a table of cases is thinned; the defects that it must find stay.
+// Full reports whether tests run at full power, that is whether the variable DYAD_FULL is set. .ci/nightly sets it.
+// Otherwise a statistical test draws a tenth of its samples, and a table of cases has fewer cases. The tests must
+// find the same defects in both modes.
 func Full() bool { return os.Getenv("DYAD_FULL") != "" }
 
-// Of is full at full power, and ordinary otherwise.
+// Of returns full at full power and ordinary otherwise.
 func Of[T any](ordinary, full T) T {
 	if Full() {
 		return full
@@ -17,7 +18,7 @@ func Of[T any](ordinary, full T) T {
 	return ordinary
 }
 
-// Trials is the number of samples of a statistical test: n at full power, and a tenth of it, rounded up, otherwise.
+// Trials returns the number of samples of a statistical test: n at full power, and a tenth of n, rounded up, otherwise.
 func Trials(n int) int { return Of((n+9)/10, n) }
 
 // NotShort skips a test if the tests are run with -short.

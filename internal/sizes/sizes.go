@@ -1,5 +1,6 @@
-// Package sizes has the sizes at which certificates and laws are attacked, and the places of what is attacked. A defect of a
-// formula shows at any size. One that begins at a coordinate, at a record or at the end of a block shows at some only.
+// Package sizes has the sizes at which certificates and laws are tested, and the places of the tested record. A defect of a
+// formula shows at any size. A defect that begins at a coordinate, at a record or at the end of a block shows only at some
+// sizes.
 package sizes
 
 import (
@@ -11,7 +12,7 @@ import (
 	"testing"
 )
 
-// Cell is a number of features, or coordinates, a number of records and the place of one that is attacked.
+// Cell is a number D of features or coordinates, a number N of records, and the place Unit of the tested record.
 type Cell struct{ D, N, Unit int }
 
 func (c Cell) String() string { return fmt.Sprintf("d=%d,n=%d,unit=%d", c.D, c.N, c.Unit) }
@@ -24,10 +25,10 @@ var (
 // place is the first, a middle or the last of n.
 func place(which, n int) int { return []int{0, n / 2, n - 1}[which%3] }
 
-// Cells returns every pair of the sizes d in {1, 3, 65, 257} and n in {3, 33, 300, 4097}, with the places first, middle
-// and last, where d n^k is at most work. k is 1 or more, and work is the work of a test in multiplications. With the
-// variable DYAD_SIZES=SEED they are as many cells at random: sizes log-uniform on 1 to 2000 and 3 to 20000, by the
-// seed.
+// Cells returns every pair of the sizes d in {1, 3, 65, 257} and n in {3, 33, 300, 4097} for which d n^k is at most
+// work. The places are first, middle and last in turn. k is at least 1, and work is the work of a test in
+// multiplications. With the variable DYAD_SIZES=SEED, each pair is replaced by random sizes before this condition is
+// checked. These sizes are log-uniform on 1 to 2000 and 3 to 20000, drawn with the seed.
 func Cells(t testing.TB, work float64, k int) (cells []Cell) {
 	t.Helper()
 	seed := os.Getenv("DYAD_SIZES")
@@ -52,7 +53,7 @@ func Cells(t testing.TB, work float64, k int) (cells []Cell) {
 	return cells
 }
 
-// Dims are the numbers of coordinates of Cells.
+// Dims returns the numbers of coordinates of Cells.
 func Dims(t testing.TB, most float64) (all []int) {
 	t.Helper()
 	for _, c := range Cells(t, math.Inf(1), 1) {

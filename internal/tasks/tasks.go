@@ -1,7 +1,7 @@
-// Package tasks runs goroutines whose panics are their caller's. A panic that nobody recovers in a
-// goroutine ends the program at once with exit code 2 and a stack
-// whose arguments can be values of records; the caller's is reported with the name of the run that it belongs to.
-// What Go calls fatal errors (no memory, concurrent use of a map) end a program in any case.
+// Package tasks runs goroutines whose panics become panics of their caller. A panic that is not recovered in a
+// goroutine ends the program at once with exit code 2 and a stack whose arguments can be values of records. A
+// panic of the caller is reported with the name of its run. Go's fatal errors (no memory, concurrent use of a
+// map) end a program in any case.
 package tasks
 
 import (
@@ -16,9 +16,9 @@ import (
 	"sync/atomic"
 )
 
-// Group is goroutines that are waited for. The zero value is ready for use.
+// Group is a group of goroutines that Wait waits for. The zero value is ready for use.
 type Group struct {
-	// Stop, if not nil, is called when a goroutine panics, before the others have ended.
+	// Stop, if not nil, is called when a goroutine panics, before the other goroutines have ended.
 	Stop  func()
 	all   sync.WaitGroup
 	first atomic.Pointer[Panic]
@@ -27,7 +27,7 @@ type Group struct {
 // Go runs f in a goroutine.
 func (g *Group) Go(f func()) { g.all.Go(func() { g.Try(f) }) }
 
-// Try runs f and keeps its panic for Wait. A fault in a mapped file that was cut short is a panic, too.
+// Try runs f and keeps its panic for Wait. A fault in a mapped file that was cut short counts as a panic, too.
 func (g *Group) Try(f func()) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -41,10 +41,10 @@ func (g *Group) Try(f func()) {
 	f()
 }
 
-// Panicked reports whether a goroutine panicked: the others may stop.
+// Panicked reports whether a goroutine panicked. Other goroutines may then stop.
 func (g *Group) Panicked() bool { return g.first.Load() != nil }
 
-// Wait waits for all goroutines. If some panicked it panics with the *Panic of the first.
+// Wait waits for all goroutines. If some panicked, it panics with the *Panic of the first.
 func (g *Group) Wait() {
 	g.all.Wait()
 	if p := g.first.Load(); p != nil {
@@ -52,9 +52,9 @@ func (g *Group) Wait() {
 	}
 }
 
-// Each calls work once for every job in [0, jobs) on up to workers goroutines, the caller's among
-// them, and returns ctx.Err(). When ctx is done, or a call panics, it starts no further
-// jobs. worker is in [0, workers) and never used by two calls at a time.
+// Each calls work once for every job in [0, jobs), on up to workers goroutines including the caller's, and
+// returns ctx.Err(). When ctx is done, or a call panics, it starts no further jobs. worker is in [0, workers)
+// and is never used by two calls at the same time.
 func Each(ctx context.Context, workers, jobs int, work func(worker, job int)) error {
 	workers = min(workers, jobs)
 	if workers <= 1 {
@@ -85,8 +85,8 @@ func Each(ctx context.Context, workers, jobs int, work func(worker, job int)) er
 	return ctx.Err()
 }
 
-// Await is the result of f, or the error of ctx if that is done first: f, which cannot be
-// interrupted, is then left behind.
+// Await returns the result of f, or the error of ctx if ctx is done first. f cannot be interrupted, so in the
+// second case it continues to run in its goroutine.
 func Await[T any](ctx context.Context, f func() T) (T, error) {
 	var result T
 	var group Group
@@ -105,16 +105,16 @@ func Await[T any](ctx context.Context, f func() T) (T, error) {
 	}
 }
 
-// Panic is a panic and where it happened.
+// Panic is a panic with the place where it happened.
 type Panic struct {
 	Value any
-	// Frames are the functions, files and lines of the stack, innermost first. They have no arguments,
+	// Frames are the functions, files and lines of the stack, with the innermost first. They have no arguments,
 	// which could be values of records.
 	Frames []string
 }
 
-// Caught is the Panic of what recover returned, nil for nil. It is called by the deferred function
-// that recovers; a *Panic of another goroutine keeps its own frames.
+// Caught returns the Panic for a value that recover returned, or nil for nil. The deferred function that
+// recovers must call it. A *Panic of another goroutine keeps its own frames.
 func Caught(recovered any) *Panic {
 	if p, ok := recovered.(*Panic); ok || recovered == nil {
 		return p
@@ -131,7 +131,8 @@ func Caught(recovered any) *Panic {
 	return p
 }
 
-// IsFault reports whether memory could not be read: of a mapped file that was cut short, or whose disk failed.
+// IsFault reports whether the panic is a fault of memory that cannot be read: memory of a mapped file that was
+// cut short, or whose disk failed.
 func (p *Panic) IsFault() bool {
 	_, ok := p.Value.(interface{ Addr() uintptr }) // of the runtime's errors those have one (debug.SetPanicOnFault)
 	return ok
@@ -139,8 +140,8 @@ func (p *Panic) IsFault() bool {
 
 var digits = regexp.MustCompile(`-?[0-9]+`)
 
-// String is the text for an error report, on several lines. It has no value that the program worked on: of errors of the runtime
-// the text without its numbers, of other panics the type.
+// String returns the text for an error report, in several lines. The text contains no value that the program worked on. For
+// errors of the runtime it has the message without its numbers, and for other panics the type.
 func (p *Panic) String() string {
 	what := fmt.Sprintf("a value of type %T", p.Value)
 	if err, ok := p.Value.(error); ok {

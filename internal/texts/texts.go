@@ -13,18 +13,20 @@ import (
 	"dyad/engine/dataset"
 )
 
-// Texts of a file are for people and other programs, and a file may come from anybody. Each has at most mostText bytes, in UTF-8,
-// and no control character except a tab and the end of a line. Those that programs compare, by their keys, are in shapes;
-// the schema has rules of its own (dataset.Schema.Validate).
+// Texts of a file are for people and other programs, and a file may come from anybody. Each text has at most mostText
+// bytes, in UTF-8, and no control character except a tab and the end of a line. Texts that programs compare must match a
+// shape, which depends on their key. The schema has its own rules (dataset.Schema.Validate).
 const mostText = 1 << 16
 
-// shape is at most so many characters, all of a class. A count in the expression would be compiled at each start.
+// shape is a largest number of characters, all of a class. A count in the regular expression would be compiled at
+// each start.
 type shape struct {
 	most int
 	of   *regexp.Regexp
 }
 
-// phrase is one line without quotation marks, backslashes and markup. Individuals have an apostrophe.
+// phrase is one line without quotation marks, backslashes and markup. Apostrophes are allowed, because texts about
+// individuals contain them.
 var phrase = shape{1000, regexp.MustCompile("^[^\"\\\\<>`\n\t]*$")}
 
 var shapes = map[string]shape{

@@ -1,7 +1,8 @@
 // Package words compares words that people type.
 package words
 
-// Distance is the number of bytes that are inserted, deleted or replaced to turn a into b (Levenshtein 1966).
+// Distance returns the smallest number of bytes that must be inserted, deleted or replaced to turn a into b
+// (Levenshtein 1966).
 func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -8,42 +8,42 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// ErrUnsupported is wrapped by Accountant.Compose for an event that the
-// accountant does not know.
+// ErrUnsupported is wrapped by the error of Compose for an event that the accountant does not support.
 var ErrUnsupported = errors.New("account: the accountant does not support this event")
 
-// Accountant composes events adaptively and states what they cost together.
-// Both answers are upper bounds: never below the real number.
+// Accountant computes the privacy cost of an adaptive composition of events. Epsilon and Delta are upper
+// bounds: they are never below the exact value.
 type Accountant interface {
-	// Compose adds an event. On error (wrapping ErrUnsupported for an event that it does
-	// not know) the accountant is unchanged; no part of a ComposedEvent is added.
+	// Compose adds an event. If it returns an error, the accountant is unchanged, and no part of a
+	// ComposedEvent is added. The error wraps ErrUnsupported for an event that the accountant does not
+	// support.
 	Compose(Event) error
-	// Epsilon is an epsilon >= 0 such that everything composed is (epsilon,
-	// delta)-DP, +Inf if there is none.
+	// Epsilon returns an epsilon >= 0 for which the whole composition is (epsilon, delta)-DP. It is +Inf if
+	// there is none.
 	Epsilon(delta float64) float64
-	// Delta is a delta of [0, 1] such that everything composed is (epsilon,
-	// delta)-DP.
+	// Delta returns a delta in [0, 1] for which the whole composition is (epsilon, delta)-DP.
 	Delta(epsilon float64) float64
 }
 
-// GDP accounts by Gaussian differential privacy: releases with parameters mu_t compose
-// adaptively to mu^2 = sum mu_t^2, and this is exact for Gaussian noise [Dong, Roth and
-// Su 2022, Corollary 3.3; docs/theory.md#gdp]. A release with pure epsilon is
-// PureGDPMu(epsilon)-GDP, which is proved but not tight. So the answers are the better of
-// two bounds that both hold: everything as GDP, or the pure epsilons added to the epsilon
-// of the rest. The second is basic composition: an (e1, 0)-DP and an (e2, delta)-DP
-// release are (e1+e2, delta)-DP together. The zero value has composed nothing.
+// GDP is an accountant for Gaussian differential privacy. Releases with parameters mu_t compose adaptively to
+// mu^2 = sum mu_t^2, which is exact for Gaussian noise [Dong, Roth and Su 2022, Corollary 3.3;
+// docs/theory.md#gdp]. A release with pure epsilon is PureGDPMu(epsilon)-GDP; this is proved but not tight.
+//
+// So Epsilon and Delta return the smaller of two valid bounds. The first bound treats every release as a GDP
+// release. The second bound adds the pure epsilons to the epsilon of the releases that are not pure. It is
+// basic composition: an (e1, 0)-DP release and an (e2, delta)-DP release are (e1+e2, delta)-DP together. The
+// zero value is an empty composition.
 type GDP struct {
-	mu2  float64 // sum of mu_t^2 over all releases, rounded up; +Inf: no guarantee
-	rest float64 // the same without the pure releases
-	pure upSum   // of the pure epsilons
+	mu2  float64 // sum of mu_t^2 over all releases, rounded up; +Inf means no guarantee
+	rest float64 // the same sum without the pure releases
+	pure upSum   // sum of the pure epsilons
 
 	sampled bool // batches were counted as if they were known
 }
 
 var _ Accountant = (*GDP)(nil)
 
-// Compose adds the event. It knows all events but those about secret batches.
+// Compose adds the event. It supports all events except those about secret batches.
 func (a *GDP) Compose(e Event) error {
 	next := *a
 	if err := next.compose(e, false); err != nil {
@@ -53,9 +53,9 @@ func (a *GDP) Compose(e Event) error {
 	return nil
 }
 
-// Mu is a mu such that everything composed is mu-GDP, rounded up: 0 for nothing,
-// +Inf for a non-private release. Epsilon and Delta can be better than what
-// follows from it if pure releases were composed.
+// Mu is a value for which the whole composition is mu-GDP, rounded up. It is 0 for an empty composition and
+// +Inf after a non-private release. If pure releases were composed, Epsilon and Delta can be smaller than the
+// values that follow from Mu.
 func (a *GDP) Mu() float64 { return rootUp(a.mu2) }
 
 func rootUp(mu2 float64) float64 {
@@ -65,9 +65,9 @@ func rootUp(mu2 float64) float64 {
 	return round.Up(math.Sqrt(mu2), 1)
 }
 
-// Epsilon is the smaller of GDPEpsilon(Mu, delta) and, with the pure releases
-// counted by their epsilons, the sum of these and GDPEpsilon of the rest. At
-// delta = 0 it is finite if all releases are pure.
+// Epsilon is the smaller of two bounds. The first is GDPEpsilon(Mu, delta). The second is the sum of the pure
+// epsilons plus GDPEpsilon for the releases that are not pure. At delta = 0 it is finite if all releases are
+// pure.
 func (a *GDP) Epsilon(delta float64) float64 {
 	all, pure := GDPEpsilon(a.Mu(), delta), a.pure.value()
 	if pure == 0 {
@@ -76,8 +76,8 @@ func (a *GDP) Epsilon(delta float64) float64 {
 	return min(all, addUp(pure, GDPEpsilon(rootUp(a.rest), delta)))
 }
 
-// Delta is the smaller of GDPDelta(epsilon, Mu) and GDPDelta of what the pure
-// releases leave of epsilon for the rest.
+// Delta is the smaller of two bounds. The first is GDPDelta(epsilon, Mu). The second is GDPDelta for the
+// releases that are not pure, at epsilon minus the sum of the pure epsilons.
 func (a *GDP) Delta(epsilon float64) float64 {
 	all, pure := GDPDelta(epsilon, a.Mu()), a.pure.value()
 	if pure == 0 || !(epsilon >= pure) {
@@ -90,7 +90,7 @@ func (a *GDP) Delta(epsilon float64) float64 {
 	return min(all, GDPDelta(left, rootUp(a.rest)))
 }
 
-// compose adds e; with known, batches count as if they were known.
+// compose adds e. If known is true, batches count as if they were known.
 func (a *GDP) compose(e Event, known bool) error {
 	f, err := describe(e)
 	if err != nil {
@@ -127,8 +127,8 @@ func (a *GDP) compose(e Event, known bool) error {
 	return nil
 }
 
-// composePure adds count releases of pure epsilon each, which are mu-GDP. Uniform randomised
-// response has epsilon 0 and costs nothing.
+// composePure adds count releases of pure epsilon each, which are mu-GDP. Uniform randomised response has
+// epsilon 0 and costs nothing.
 func (a *GDP) composePure(epsilon, mu float64, count int) {
 	if epsilon == 0 {
 		return

@@ -1,7 +1,8 @@
 package account
 
-// largest is about the largest number that holds, for holds that is true up to some number
-// and false from there on. lo > 0 holds by proof; every other result was checked.
+// largest returns approximately the largest number for which holds is true. The function holds must be true
+// up to some number and false above it. The number lo > 0 satisfies holds by proof. Every other result was
+// checked by a call of holds.
 func largest(lo float64, holds func(float64) bool) float64 {
 	hi := 2 * lo
 	for ; holds(hi); hi *= 2 {
@@ -11,15 +12,16 @@ func largest(lo float64, holds func(float64) bool) float64 {
 	return lo
 }
 
-// smallest is about the smallest number above lo that holds, for holds that is false up to
-// some number and true from there on. hi holds by proof; every other result was checked.
+// smallest returns approximately the smallest number above lo for which holds is true. The function holds
+// must be false up to some number and true above it. The number hi satisfies holds by proof. Every other
+// result was checked by a call of holds.
 func smallest(lo, hi float64, holds func(float64) bool) float64 {
 	_, hi = bisect(lo, hi, holds)
 	return hi
 }
 
-// bisect halves (lo, hi] until the two are neighbours or nearly so; upper says of a number
-// that it belongs to hi.
+// bisect halves (lo, hi] until lo and hi are neighbouring float64 numbers or nearly so. If upper is true for
+// the midpoint, the midpoint becomes hi.
 func bisect(lo, hi float64, upper func(float64) bool) (float64, float64) {
 	for hi-lo > 0x1p-52*lo {
 		mid := lo + (hi-lo)/2

@@ -13,37 +13,37 @@ const MaxDepth = 64
 
 var errDepth = fmt.Errorf("account: events are nested more than %d deep", MaxDepth)
 
-// UnknownEvent is returned by Decode for an event that this program cannot read exactly.
-// No accountant composes it.
+// UnknownEvent is the result of Decode for an event that this program cannot read exactly. No accountant
+// composes it.
 type UnknownEvent struct{ Kind string }
 
-// String names the kind.
+// String returns a text with the kind of the event.
 func (e UnknownEvent) String() string {
 	return fmt.Sprintf("event of kind %q, unknown to this version", e.Kind)
 }
 func (e UnknownEvent) validate() error { return fmt.Errorf("%w: %v", ErrUnsupported, e) }
 func (e UnknownEvent) facts() facts    { return facts{event: e} }
 
-// recorded has a method for every kind of event that ledgers record, next to the type of the
-// event: all of them are found by reflection, so that an event is one file.
+// recorded has one method for every kind of event that ledgers record. Each method is next to the type of its
+// event, so that all code of an event is in one file. The methods are found by reflection.
 type recorded struct{}
 
-// A kind is how ledgers record events of one type: {"kind":NAME,FIELDS}, with "count" at the
-// end for releases that can be repeated and "events" for parts. Names and fields never change.
+// A kind defines how ledgers record events of one type: as {"kind":NAME,FIELDS}, with "count" at the end for
+// releases that can be repeated and "events" for the parts of a composition. Names and fields never change.
 type kind struct {
 	name   string
 	event  reflect.Type
-	encode func(Event) any             // what has the fields
+	encode func(Event) any             // returns the value that has the fields
 	decode func([]byte) (Event, error) // nil for containers
-	with   func(parts []Event) Event   // of containers
+	with   func(parts []Event) Event   // for containers
 }
 
-// record is the kind of an event whose own fields are recorded.
+// record returns the kind of an event whose own fields are recorded.
 func record[E Event](name string) kind {
 	return recordAs(name, func(e E) E { return e }, func(e E) Event { return e })
 }
 
-// recordAs is the kind of an event that is recorded as another type.
+// recordAs returns the kind of an event that is recorded by the fields of another type.
 func recordAs[E Event, R any](name string, write func(E) R, read func(R) Event) kind {
 	return kind{
 		name: name, event: reflect.TypeFor[E](),
@@ -56,12 +56,12 @@ func recordAs[E Event, R any](name string, write func(E) R, read func(R) Event) 
 	}
 }
 
-// container is the kind of an event that is nothing but its parts.
+// container returns the kind of an event that consists of its parts only.
 func container[E Event](name string, with func(parts []Event) Event) kind {
 	return kind{name: name, event: reflect.TypeFor[E](), encode: func(Event) any { return struct{}{} }, with: with}
 }
 
-// kinds are all methods of recorded.
+// kinds lists the kinds of all methods of recorded.
 var kinds = func() (all []kind) {
 	v := reflect.ValueOf(recorded{})
 	for i := range v.NumMethod() {
@@ -70,8 +70,8 @@ var kinds = func() (all []kind) {
 	return all
 }()
 
-// Encode writes e exactly: encoding/json prints the shortest decimal that
-// reads back as the same float64. It fails for events out of range.
+// Encode returns the JSON encoding of e. The encoding is exact, because encoding/json writes the shortest
+// decimal that reads back as the same float64. Encode returns an error for events with numbers out of range.
 func Encode(e Event) (json.RawMessage, error) { return encode(e, 0) }
 
 func encode(e Event, depth int) (json.RawMessage, error) {
@@ -91,7 +91,7 @@ func encode(e Event, depth int) (json.RawMessage, error) {
 }
 
 func (k kind) append(f facts, depth int) ([]byte, error) {
-	if f.neighbours() == AddRemove { // records stand for the other one
+	if f.neighbours() == AddRemove { // ledger records stand for ReplaceOne
 		return nil, fmt.Errorf("account: ledgers count replaced records, not %v", f.event)
 	}
 	fields, err := json.Marshal(k.encode(f.event))
@@ -118,9 +118,9 @@ func (k kind) append(f facts, depth int) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// Decode reads an event. It trusts nothing that it would not have written
-// itself: if encoding the result does not give the same bytes (another kind, a
-// field added by a later version, a number out of range) the event is unknown.
+// Decode reads an event. It accepts only input that Encode would have written: if the encoding of the result
+// differs from raw in any byte, it returns an UnknownEvent. Examples are another kind, a field added by a
+// later version, and a number out of range.
 func Decode(raw []byte) Event {
 	if e := decode(raw, 0); e != nil {
 		if again, err := Encode(e); err == nil && bytes.Equal(again, raw) {
@@ -134,7 +134,7 @@ func Decode(raw []byte) Event {
 	return UnknownEvent{Kind: named.Kind}
 }
 
-// decode returns nil for what it cannot read.
+// decode returns nil for input that it cannot read.
 func decode(raw []byte, depth int) Event {
 	var head struct {
 		Kind   string            `json:"kind"`

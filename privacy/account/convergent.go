@@ -6,23 +6,23 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// ConvergentMu is a mu such that the last of steps noisy contractive updates of a secret
-// state is mu-GDP [Bok, Su and Altschuler 2024, Theorems 3.3 and 3.4;
-// docs/theory.md#hidden-iterates], rounded up. The updates are u_t = F(u_{t-1}) + N(0,
-// sigma^2 I) from a public start, with two neighbours' maps that satisfy
+// ConvergentMu returns a value mu, rounded up, for which the last value of a secret state is mu-GDP after
+// noisy contractive updates [Bok, Su and Altschuler 2024, Theorems 3.3 and 3.4;
+// docs/theory.md#hidden-iterates]. The argument steps is the number of updates. The updates are u_t =
+// F(u_{t-1}) + N(0, sigma^2 I) from a public start. The maps F and F' of two neighbouring data sets satisfy
 //
 //	||F(u) - F'(v)|| <= contraction min(||u - v||, diameter) + gap.
 //
-// With c = contraction, D = diameter, s = gap and T = steps, mu^2 is 1/sigma^2 times
-// the smaller of
+// With c = contraction, D = diameter, s = gap and T = steps, mu^2 is 1/sigma^2 times the smaller of
 //
 //	s^2 [(1-c^T)/(1-c)]^2 (1-c^2)/(1-c^2T)
 //	min over 1 <= k <= T of (c^k D + s (1-c^k)/(1-c))^2 (1-c^2)/(1-c^2k)
 //
-// and for c = 1 of T s^2 and the minimum of (D + k s)^2/k. The first term is exact
-// for quadratic losses. c is in [0, 1], D > 0 may be +Inf; other arguments give +Inf.
+// For c = 1 the two terms are T s^2 and the minimum over k of (D + k s)^2/k. The first term is exact for
+// quadratic losses. The argument contraction is in [0, 1], and diameter > 0 may be +Inf. For other arguments
+// the result is +Inf.
 //
-// For states on a grid see ConvergentEvent.
+// See ConvergentEvent for states on a grid.
 func ConvergentMu(gap, contraction, diameter float64, steps int, sigma float64) float64 {
 	if !(sigma > 0) || math.IsInf(sigma, 1) {
 		return math.Inf(1)
@@ -30,13 +30,13 @@ func ConvergentMu(gap, contraction, diameter float64, steps int, sigma float64) 
 	return round.Up(ConvergentSensitivity(gap, contraction, diameter, steps)/sigma, 1)
 }
 
-// ConvergentSensitivity is ConvergentMu for sigma = 1: with noise of standard deviation
-// sigma in every step the last state is (ConvergentSensitivity/sigma)-GDP.
+// ConvergentSensitivity returns ConvergentMu for sigma = 1. With noise of standard deviation sigma in every
+// step, the last state is (ConvergentSensitivity/sigma)-GDP.
 //
-// The computed value is raised by 1e-12 relative: c^k = exp(k log c) loses |k log c| <=
-// 745 roundings before it underflows, 1-c and log c none that matter, and the other
-// operations are a few roundings of nonnegative numbers. Every k is a proved bound, so
-// a search that missed the smallest would only cost tightness.
+// The computed value is raised by 1e-12 relative. The power c^k = exp(k log c) loses |k log c| <= 745
+// roundings before it underflows. The roundings of 1-c and log c are negligible, and the other operations are
+// a few roundings of nonnegative numbers. Every k gives a proved bound, so a search that missed the smallest
+// bound would only make the result less tight.
 func ConvergentSensitivity(gap, c, diameter float64, steps int) float64 {
 	if !(gap > 0) || math.IsInf(gap, 1) || !(c >= 0 && c <= 1) || !(diameter > 0) || steps < 1 {
 		return math.Inf(1)

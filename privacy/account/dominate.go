@@ -6,56 +6,55 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// A dominatingPair is a pair (P, Q) of laws on the line whose hockey-stick
-// divergence H(a) = sup over sets S of P(S) - a Q(S) is, for every a > 0, at least
-// that of a mechanism on any two neighbours. Dominating pairs of releases compose
-// adaptively [Zhu, Dong and Wang 2022, Theorem 10], so an accountant needs nothing
-// else.
+// A dominatingPair is a pair (P, Q) of laws on the line that dominates a mechanism. Its hockey-stick
+// divergence H(a) = sup over sets S of P(S) - a Q(S) is, for every a > 0, at least the divergence of the
+// mechanism on any two neighbouring data sets. Dominating pairs of releases compose adaptively [Zhu, Dong and
+// Wang 2022, Theorem 10], so an accountant needs no other property of a release.
 //
-// f is the noise density of its law at scale 1, m the sensitivity over the scale,
-// q the probability that the record in question is in the batch (1 without
-// subsampling), and mix the law (1-q) f(x) + q f(x-m).
+// Let f be the noise density of its law at scale 1, and m the sensitivity divided by the scale. Let q be the
+// probability that the record in question is in the batch (1 without subsampling), and mix the law (1-q) f(x)
+// + q f(x-m).
 //
-// removed, a record is in the first data set only, is (mix, f); the reversed pair covers an
-// added record. replaced, on Poisson batches, is (mix(x), mix(-x)). Proof:
-// docs/theory.md#poisson.
+// Kind removed is (mix, f): a record is in the first data set only. The reversed pair covers an added record.
+// Kind replaced, on Poisson batches, is (mix(x), mix(-x)). Proof: docs/theory.md#poisson.
 //
-// subset, on batches without replacement, has H equal to that of (mix, f) for a >= 1 and of (f, mix) for a < 1, and no
-// pair that dominates is smaller. Proof: docs/theory.md#without-replacement. On Poisson batches where a replaced record
-// moves a query by r times the scale, m <= r <= 2m, it has H equal to that of (mix, other), other the law (1-q) f(x) +
-// q f(x-m+r), for a >= 1, and of (other, mix) for a < 1: r = m is the first case, and r = 2m is replaced. Proof:
-// docs/theory.md#poisson-replaced. Its losses above 0, which begin at c = m - r/2, equal the losses of mix with their
-// probabilities, its losses below 0 mirror the losses above 0 with the probabilities of other, and the rest, (1-q)(F(c)
-// - F(-c)), is an atom at loss 0.
+// Kind subset, on batches without replacement, has the divergence H of (mix, f) for a >= 1 and of (f, mix)
+// for a < 1. No smaller pair dominates. Proof: docs/theory.md#without-replacement.
+//
+// Kind subset also covers Poisson batches in which a replaced record moves a query by r times the scale, m <=
+// r <= 2m. Let other be the law (1-q) f(x) + q f(x-m+r). Then H equals the divergence of (mix, other) for a
+// >= 1 and of (other, mix) for a < 1. The case r = m is the case of batches without replacement, and r = 2m
+// is replaced. Proof: docs/theory.md#poisson-replaced. Losses above 0 begin at c = m - r/2, and are the
+// losses of mix with their probabilities. Losses below 0 mirror the losses above 0, with the probabilities of
+// other. The remaining probability (1-q)(F(c) - F(-c)) is an atom at loss 0.
 type dominatingPair struct {
 	law  NoiseLaw
 	kind pairKind
 	m, q float64 // m > 0, q in (0, 1]
-	r    float64 // of subset with Gaussian noise, in [m, 2m]; 0 means m
-	// weights are B(0), B(1), ... of PoissonEvent, for removed and replaced with Gaussian
-	// noise, and their logarithms; nil for one record, where they are 1-q and q.
+	r    float64 // for subset with Gaussian noise, in [m, 2m]; 0 means m
+	// weights are the B(0), B(1), ... of PoissonEvent for removed and replaced with Gaussian noise, and
+	// logWeights are their logarithms. Both are nil for one record, where B(0) = 1-q and B(1) = q.
 	weights, logWeights []float64
 }
 
 type pairKind int
 
 const (
-	removed  pairKind = iota // (mix, f); q = 1: (f(x-m), f)
+	removed  pairKind = iota // (mix, f), or (f(x-m), f) for q = 1
 	replaced                 // (mix(x), mix(-x))
-	subset                   // see above
+	subset                   // see dominatingPair
 )
 
-// beyond is how far the centre of other lies beyond 0, opposite to that of mix: r - m.
+// beyond is r - m: how far the centre of other is from 0, in the direction opposite to the centre of mix.
 func (d dominatingPair) beyond() float64 { return max(0, d.r-d.m) }
 
-// even is where the loss of a subset is 0.
+// even is the point at which the loss of a subset is 0.
 func (d dominatingPair) even() float64 { return (d.m - d.beyond()) / 2 }
 
 // symmetric reports whether the reversed pair has the same losses.
 func (d dominatingPair) symmetric() bool { return d.kind != removed || d.q == 1 }
 
-// farthest is a centre of mix beyond which there are parts of probability less than
-// smallestParts together, or none.
+// farthest is a centre of mix. The parts of mix beyond it have a total probability below smallestParts.
 func (d dominatingPair) farthest() float64 {
 	if d.weights == nil {
 		return d.m
@@ -67,12 +66,12 @@ func (d dominatingPair) farthest() float64 {
 	return d.m * float64(j)
 }
 
-// smallestParts is what a loss distribution may put at infinity for the parts of a
-// mixture, as much as for the tails beyond gaussianReach.
+// smallestParts bounds the probability that a loss distribution may put at infinity for parts of a mixture.
+// It is as much as for the tails beyond gaussianReach.
 const smallestParts = 1e-31
 
-// lossBound is the largest loss under Laplace noise, rounded up; +Inf for
-// Gaussian noise. The loss of the reversed pair is not larger.
+// lossBound is the largest loss under Laplace noise, rounded up, and +Inf for Gaussian noise. The loss of the
+// reversed pair is not larger.
 func (d dominatingPair) lossBound() float64 {
 	if d.law != LaplaceLaw {
 		return math.Inf(1)
@@ -87,7 +86,7 @@ func (d dominatingPair) lossBound() float64 {
 	return round.Up(top, 8)
 }
 
-// loss is log of dP/dQ at x, of (mix, other) for a subset. Nondecreasing.
+// loss is log of dP/dQ at x. For a subset it is the loss of (mix, other). It is nondecreasing.
 func (d dominatingPair) loss(x float64) float64 {
 	l := d.mixLoss(x)
 	switch beyond := d.beyond(); {
@@ -106,7 +105,7 @@ func (d dominatingPair) mixLoss(x float64) float64 {
 		l, _ := d.groupMixLoss(x)
 		return l
 	}
-	base := d.m * (x - d.m/2) // of f(x-m) to f(x)
+	base := d.m * (x - d.m/2) // log of f(x-m)/f(x)
 	if d.law == LaplaceLaw {
 		base = min(d.m, max(-d.m, 2*x-d.m))
 	}
@@ -119,11 +118,11 @@ func (d dominatingPair) mixLoss(x float64) float64 {
 	return math.Log1p(d.q * math.Expm1(base))
 }
 
-// quantile is sup{x: loss(x) <= eps}, -Inf or +Inf where the loss is always above
-// or never above eps.
+// quantile is sup{x: loss(x) <= eps}. It is -Inf if the loss is always above eps, and +Inf if the loss is
+// never above eps.
 func (d dominatingPair) quantile(eps float64) float64 { return d.quantileFrom(eps, 0) }
 
-// quantileFrom is quantile; a quantile of a loss near eps makes it faster.
+// quantileFrom returns quantile(eps). It is faster if near is a quantile of a loss close to eps.
 func (d dominatingPair) quantileFrom(eps, near float64) float64 {
 	if d.weights != nil {
 		return d.groupQuantile(eps, near)
@@ -134,7 +133,7 @@ func (d dominatingPair) quantileFrom(eps, near float64) float64 {
 	if d.beyond() > 0 {
 		return d.betweenQuantile(eps, near)
 	}
-	base := eps // the loss of f(x-m) to f(x) there
+	base := eps // the value of log f(x-m)/f(x) at the quantile
 	switch {
 	case d.q == 1:
 	case eps > 1:
@@ -188,8 +187,9 @@ func (d dominatingPair) replacedQuantile(eps float64) float64 {
 	return eps/(2*d.m) + v/d.m
 }
 
-// betweenQuantile solves loss(x) = eps >= 0 for r above m: the loss increases, and is 0 at even. Newton's method from near comes
-// close, floats ever farther from there bracket the solution, and bisection ends at neighbouring float64 whatever Newton found.
+// betweenQuantile solves loss(x) = eps >= 0 for r above m. The loss increases and is 0 at even. Newton's
+// method from near finds a close approximation. Points at increasing distances from it bracket the solution.
+// The bisection ends at neighbouring float64 numbers, whether or not Newton's method converged.
 func (d dominatingPair) betweenQuantile(eps, near float64) float64 {
 	even := d.even()
 	if d.q == 1 || eps == 0 {
@@ -234,8 +234,8 @@ func (d dominatingPair) betweenQuantile(eps, near float64) float64 {
 	}
 }
 
-// masses returns the probabilities of (a, b] under P and Q, of (mix, other) for a
-// subset, within massMargin relative.
+// masses returns the probabilities of (a, b] under P and Q, within massMargin relative. For a subset, these
+// are the probabilities under mix and other.
 func (d dominatingPair) masses(a, b float64) (p, q float64) {
 	if d.weights != nil {
 		return d.groupMasses(a, b)
@@ -264,9 +264,9 @@ func (d dominatingPair) mass(a, b float64) float64 {
 	return laplaceMass(a, b)
 }
 
-// delta is the hockey-stick divergence of order exp(eps), eps >= 0, of the pair
-// or of the reversed pair: P(x > t) - exp(eps) Q(x > t) at the quantile t. Rounded
-// up: the difference gets massMargin of its larger part.
+// delta is the hockey-stick divergence of order exp(eps), eps >= 0, of the pair or of the reversed pair. It
+// is P(x > t) - exp(eps) Q(x > t) at the quantile t. To round up, massMargin times the larger term is added
+// to the difference.
 func (d dominatingPair) delta(eps float64, reversed bool) float64 {
 	var p, q float64
 	if reversed && !d.symmetric() {

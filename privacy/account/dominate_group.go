@@ -2,23 +2,24 @@ package account
 
 import "math"
 
-// The pairs of PoissonEvent for an owner of k records, Gaussian noise.
+// This file has the dominating pairs of PoissonEvent for an owner of k records and Gaussian noise.
 //
-// Theorem (proof: docs/theory.md#poisson). Fix what was released before and two neighbours
-// that differ in the at most k records of one owner. Every one of these enters the batch
-// with probability at most q, by coins of their own that are the same for both. Then
-// (mix(x), mix(-x)) dominates the release for ReplaceOne, and (mix, f), (f, mix) do for
-// AddRemove; it is tight.
+// Theorem (proof: docs/theory.md#poisson). Fix the earlier releases and two neighbouring data sets that
+// differ in the at most k records of one owner. Each of these records enters the batch with probability at
+// most q, by a coin of its own that is the same for both data sets. Then (mix(x), mix(-x)) dominates the
+// release for ReplaceOne, and (mix, f) and (f, mix) dominate it for AddRemove. The result is tight.
 //
-// Roundings of the query: if no record of the owner is in the batch, both sides compute
-// the same bits. Otherwise |J| >= 1, and Sensitivity pays for both computed c_J and c_0.
+// Roundings of the query: if no record of the owner is in the batch, both sides compute the same bits.
+// Otherwise |J| >= 1, and Sensitivity covers the errors of both computed c_J and c_0.
 
-// binomialWeights are the probabilities of 0..k of k coins of probability q, 0 < q < 1,
-// within 8 (k+1) 2^-53 relative, which is below massMargin/8 for MaxGroup: from the mode
-// outwards a step multiplies by a factor of at most 6 roundings, and the sum has k more.
-// Below smallestWeight they are near their underflow. What they change in a probability is
-// nothing, but in a loss far out they are all that there is: there their logarithms count,
-// which are within 1e-14 (4 MaxGroup - logarithm).
+// binomialWeights returns the probabilities of 0..k successes of k coins of probability q, 0 < q < 1, and
+// their logarithms. The probabilities are within 8 (k+1) 2^-53 relative, which is below massMargin/8 for
+// MaxGroup: from the mode outwards, a step multiplies by a factor of at most 6 roundings, and the sum has k
+// more.
+//
+// Weights below smallestWeight are near underflow. Their effect on a probability is negligible, but far out
+// in the tail they determine the loss. So the loss uses their logarithms there, which are within 1e-14 (4
+// MaxGroup - logarithm).
 func binomialWeights(k int, q float64) (w, logs []float64) {
 	w, logs = make([]float64, k+1), make([]float64, k+1)
 	mode := min(k, int(float64(k+1)*q))
@@ -49,9 +50,9 @@ func binomialWeights(k int, q float64) (w, logs []float64) {
 
 const smallestWeight = 1e-200
 
-// exponents bounds, in units of 1e-14, what the roundings of weights (as much in both
-// laws) and of the exponents' parts j m x and (j m)^2/2, with x up to the reach of the
-// grid, change in a loss; 0 for one record.
+// exponents bounds the effect of roundings on a loss, in units of 1e-14; it is 0 for one record. It covers
+// the roundings of the weights, which are the same in both laws. It also covers the roundings of the parts j
+// m x and (j m)^2/2 of the exponents, where x is up to the reach of the grid.
 func (d dominatingPair) exponents() float64 {
 	if d.weights == nil {
 		return 0
@@ -64,8 +65,8 @@ func (d dominatingPair) exponents() float64 {
 	return sum
 }
 
-// top is the j of the largest B(j) f(x - jm), up to rounding. The logarithms of these parts
-// are concave in j: the binomial law is log-concave, and so is f.
+// top is the index j of the largest B(j) f(x - jm), up to rounding. The logarithms of these parts are concave
+// in j, because the binomial law and f are log-concave.
 func (d dominatingPair) top(x float64) int {
 	at, end := 0, len(d.logWeights)-1
 	for at < end {
@@ -79,7 +80,7 @@ func (d dominatingPair) top(x float64) int {
 	return at
 }
 
-// around returns the j next to at, from below to above, whose logPart is more than least.
+// around returns the range from..to of indices j next to at whose logPart is more than least.
 func around(at, parts int, least float64, logPart func(j int) float64) (from, to int) {
 	for from = at; from > 0 && logPart(from-1) > least; from-- {
 	}
@@ -88,10 +89,9 @@ func around(at, parts int, least float64, logPart func(j int) float64) (from, to
 	return from, to
 }
 
-// groupMixLoss is log sum_j B(j) exp(j m x - (j m)^2/2), with its derivative, m times the
-// mean of j given x. Parts of less than exp(-45) of the largest are left out: at most
-// MaxGroup exp(-45) < 1e-17 of the sum. As the parts are log-concave in j, those that
-// count are next to each other.
+// groupMixLoss returns log sum_j B(j) exp(j m x - (j m)^2/2) and its derivative, which is m times the mean of
+// j given x. Parts below exp(-45) of the largest part are omitted: together they are at most MaxGroup
+// exp(-45) < 1e-17 of the sum. The parts are log-concave in j, so the remaining parts are adjacent.
 func (d dominatingPair) groupMixLoss(x float64) (loss, slope float64) {
 	const least = 45
 	exponent := func(j int) float64 {
@@ -115,7 +115,7 @@ func (d dominatingPair) groupMixLoss(x float64) (loss, slope float64) {
 	if math.Abs(loss) > 0.5 {
 		return loss, slope
 	}
-	sum = 0 // of the loss less 1: around 0 it has more digits
+	sum = 0 // the sum is exp(loss) - 1, which has more digits for a loss near 0
 	for j, b := range d.logWeights {
 		if e := exponent(j); b+max(e, 0) > -least {
 			sum += d.weights[j] * math.Expm1(e)
@@ -124,7 +124,7 @@ func (d dominatingPair) groupMixLoss(x float64) (loss, slope float64) {
 	return math.Log1p(sum), slope
 }
 
-// groupLoss is loss with its derivative.
+// groupLoss returns the loss and its derivative.
 func (d dominatingPair) groupLoss(x float64) (loss, slope float64) {
 	loss, slope = d.groupMixLoss(x)
 	if d.kind == replaced {
@@ -134,8 +134,8 @@ func (d dominatingPair) groupLoss(x float64) (loss, slope float64) {
 	return loss, slope
 }
 
-// groupQuantile solves loss(x) = eps by Newton steps in a bracket, from a point near the
-// solution if near is finite. The loss at what it returns is at most eps.
+// groupQuantile solves loss(x) = eps by Newton steps in a bracket. It starts from near, a point near the
+// solution, if near is finite. The loss at the returned point is at most eps.
 func (d dominatingPair) groupQuantile(eps, near float64) float64 {
 	if d.kind == removed && eps <= d.logWeights[0] {
 		return math.Inf(-1)
@@ -147,7 +147,7 @@ func (d dominatingPair) groupQuantile(eps, near float64) float64 {
 	for i := range 300 {
 		v, slope := d.groupLoss(x)
 		tolerance := 0x1p-50 * max(1, math.Abs(x))
-		// A step goes a little too far, so that the solution is soon in between.
+		// A step is slightly too long, so that the bracket soon encloses the solution.
 		next := x + (eps-v)/slope
 		if v <= eps {
 			lo, next = x, next+tolerance/2
@@ -169,7 +169,7 @@ func (d dominatingPair) groupQuantile(eps, near float64) float64 {
 	return lo
 }
 
-// groupMasses is masses for mixtures.
+// groupMasses computes masses for mixtures.
 func (d dominatingPair) groupMasses(a, b float64) (p, q float64) {
 	p = d.groupMass(a, b)
 	switch d.kind {
@@ -181,9 +181,9 @@ func (d dominatingPair) groupMasses(a, b float64) (p, q float64) {
 	return p, q
 }
 
-// groupMass is the probability of (a, b] under mix. Its parts B(j) F(interval - jm) are
-// log-concave in j, too (Prekopa 1973): from the first one, away from the largest, that is
-// below 1e-20 of another the rest are smaller still, together below MaxGroup 1e-20 of the sum.
+// groupMass is the probability of (a, b] under mix. Its parts B(j) F(interval - jm) are log-concave in j, too
+// (Prekopa 1973). Consider the parts in order, away from the largest part. From the first part below 1e-20 of
+// another part on, all parts are smaller still, and together they are below MaxGroup 1e-20 of the sum.
 func (d dominatingPair) groupMass(a, b float64) float64 {
 	const least = 1e-20
 	part := func(j int) float64 {

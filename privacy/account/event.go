@@ -1,14 +1,14 @@
-// Package account computes the joint cost of releases of private data. An Event describes
-// a release, with public numbers only; an Accountant composes events and answers with an
-// upper bound of epsilon or delta, roundoff included:
+// Package account computes the joint privacy cost of releases of private data. An Event describes a release
+// with public numbers only. An Accountant composes events and returns an upper bound of epsilon or delta that
+// includes rounding errors:
 //
 //	GDP    exact for Gaussian noise; pure releases by their epsilon or their mu
 //	PLD    privacy loss distributions: the tightest, and the one for sampled batches
 //	RDP    Renyi divergences
 //	ZCDP   zero-concentrated differential privacy
-//	Total  what plans and ledgers use: GDP, and PLD as well where batches were drawn
+//	Total  for plans and ledgers: GDP, and PLD as well if batches were drawn
 //
-// Encode and Decode are the record of an event in a ledger.
+// Encode and Decode convert events to and from the records of a ledger.
 package account
 
 import (
@@ -21,55 +21,54 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// Event describes what a run releases, completely enough that an accountant can
-// be written without knowing any other implementation. The meaning of an event
-// never changes. It is sealed.
+// Event describes a release of a run. The description is complete: an accountant can be written without
+// knowledge of any other implementation. The meaning of an event never changes. The interface is sealed.
 //
-// An event is one file: its type says in facts what accountants, sessions and ledgers have to
-// know, and a method of recorded how ledgers write it.
+// All code of an event is in one file. The method facts of its type returns the information that accountants,
+// sessions and ledgers need, and a method of recorded defines how ledgers write it.
 type Event interface {
-	// String is one line for reports.
+	// String returns a line for reports.
 	String() string
-	// validate returns an error unless all numbers of the event itself are in range; parts
-	// are looked at one by one.
+	// validate returns an error unless all numbers of the event itself are in range. Parts are validated
+	// separately.
 	validate() error
 	facts() facts
 }
 
-// facts are what an event says of itself. What it leaves out is not known, and whoever needs
-// it refuses the event: nothing that is forgotten here makes an event cheaper.
+// facts is the information about an event. An omitted field means that the information is not known, and code
+// that needs it refuses the event. So an omission never makes an event cheaper.
 type facts struct {
 	shape shape
-	parts []Event // of a composition or of releases on disjoint records
+	parts []Event // parts of a composition, or of releases on disjoint records
 
-	event Event // one release; of a joint event all of it
-	count int   // how many of them; of a joint event how many releases it covers
+	event Event // the event of one release, or of all releases if joint
+	count int   // number of releases; for a joint event, the number that it covers
 	joint bool  // mu and pure hold for all releases together
 
-	relation Relation // of the neighbours; "" means ReplaceOne
-	noise    *noise   // what is added; sampling needs to know
-	mu       float64  // > 0: the release is dominated by N(mu, 1) against N(0, 1)
-	pure     *purity  // the release is pure
+	relation Relation // relation of the neighbours; "" means ReplaceOne
+	noise    *noise   // the added noise; needed for sampling
+	mu       float64  // if positive, N(mu, 1) against N(0, 1) dominates the release
+	pure     *purity  // epsilon of a pure release, or nil
 	law      func() releaseLaw
-	renyi    func(alpha float64) float64 // divergence of one release, rounded up
-	noRenyi  string                      // why it is not known, if it could be
-	known    Event                       // of a release about a secret batch: if the batch were known
-	stopped  bool                        // the number of runs is secret, and renyi is much less than that of mu
-	barred   string                      // why no session can make the release, "" if one can
+	renyi    func(alpha float64) float64 // Renyi divergence of one release, rounded up
+	noRenyi  string                      // reason if the divergence is not known
+	known    Event                       // for a release about a secret batch: the release if the batch were known
+	stopped  bool                        // the number of runs is secret, and renyi is much smaller than the divergence that follows from mu
+	barred   string                      // reason why no session can make the release, or ""
 }
 
-// shape is how the cost of an event follows from facts.
+// shape determines how the cost of an event follows from its facts.
 type shape int
 
 const (
-	release    shape = iota // from its bounds
-	composed                // the parts add up
-	parallel                // the costliest part
-	public                  // nothing
-	nonPrivate              // no finite cost
+	release    shape = iota // the cost follows from the bounds
+	composed                // the costs of the parts add up
+	parallel                // the cost is the largest cost of a part
+	public                  // there is no cost
+	nonPrivate              // there is no finite cost
 )
 
-// noise is what a release adds to its query.
+// noise is the noise that a release adds to its query.
 type noise struct {
 	law                NoiseLaw
 	sensitivity, scale float64
@@ -79,7 +78,7 @@ func (n noise) String() string {
 	return fmt.Sprintf("%s(sensitivity %.6g, scale %.6g)", n.law, n.sensitivity, n.scale)
 }
 
-// textOf is the noise of a release about a batch, for its text.
+// textOf returns the noise of a release about a batch, for the text of the event.
 func textOf(e Event) any {
 	if n, err := noiseOf("", e); err == nil {
 		return n
@@ -90,19 +89,19 @@ func textOf(e Event) any {
 // ratio is an upper bound of sensitivity/scale.
 func (n noise) ratio() float64 { return round.Up(n.sensitivity/n.scale, 1) }
 
-// muOf is sensitivity/sigma for facts, where 0 would mean that it is not known.
+// muOf returns sensitivity/sigma for facts, where 0 would mean that mu is not known.
 func muOf(sensitivity, sigma float64) float64 {
 	return max(sensitivity/sigma, math.SmallestNonzeroFloat64)
 }
 
-// purity is a pure epsilon: that of the real number which epsilon approximates after ops
-// roundings, or epsilon itself for ops = 0.
+// purity is a pure epsilon. If ops > 0, epsilon approximates the true value with ops roundings. If ops = 0,
+// epsilon is the true value.
 type purity struct {
 	epsilon float64
 	ops     int
 }
 
-// one is the epsilon of one release.
+// one returns the epsilon of one release.
 func (p *purity) one() float64 {
 	if p.ops == 0 || p.epsilon == 0 {
 		return p.epsilon
@@ -110,8 +109,7 @@ func (p *purity) one() float64 {
 	return round.Up(p.epsilon, p.ops)
 }
 
-// times is the epsilon of n releases by basic composition, rounded up, or +Inf if there is
-// none.
+// times returns the epsilon of n releases by basic composition, rounded up, or +Inf if there is none.
 func (p *purity) times(n int) float64 {
 	switch {
 	case p == nil:
@@ -122,7 +120,7 @@ func (p *purity) times(n int) float64 {
 	return round.Up(float64(n)*p.epsilon, max(1, p.ops))
 }
 
-// times is how often the cost of the facts counts.
+// times returns how often the cost of the facts counts.
 func (f facts) times() int {
 	if f.joint {
 		return 1
@@ -130,10 +128,10 @@ func (f facts) times() int {
 	return f.count
 }
 
-// repeatable reports whether several releases of the kind can be counted.
+// repeatable reports whether the event can be counted several times.
 func (f facts) repeatable() bool { return f.shape == release && f.count == 1 && !f.joint }
 
-// neighbours is the relation, "" if the event has the same cost for both.
+// neighbours returns the relation, or "" if the event has the same cost for both relations.
 func (f facts) neighbours() Relation {
 	switch {
 	case f.shape == nonPrivate:
@@ -144,9 +142,8 @@ func (f facts) neighbours() Relation {
 	return f.relation
 }
 
-// joinRelation returns the relation of a composition that had relation r when an event is
-// added: neighbours of one relation are not neighbours of the other, so the costs of
-// different relations do not add up.
+// joinRelation returns the relation of a composition of relation r after the event is added. Neighbours of
+// one relation are not neighbours of the other relation, so costs of different relations do not add up.
 func (f facts) joinRelation(r Relation) (Relation, error) {
 	switch other := f.neighbours(); {
 	case other == "" || other == r:
@@ -160,9 +157,9 @@ func (f facts) joinRelation(r Relation) (Relation, error) {
 
 func (f facts) unsupported() error { return fmt.Errorf("%w: %T", ErrUnsupported, f.event) }
 
-// describe is the entrance to an event: its facts, if it is one of this package and in range.
-// An interface alone is not a seal: a struct of another package that embeds an Event has its
-// methods, and could replace some of them.
+// describe returns the facts of an event, if the event is of this package and in range. An interface alone
+// does not seal a type: a struct of another package that embeds an Event has the methods of the Event, and
+// could replace some of them.
 func describe(e Event) (facts, error) {
 	if t := reflect.TypeOf(e); t == nil || t.PkgPath() != reflect.TypeFor[PublicEvent]().PkgPath() {
 		return facts{}, fmt.Errorf("%w: %T", ErrUnsupported, e)
@@ -177,7 +174,7 @@ func describe(e Event) (facts, error) {
 	return f, nil
 }
 
-// each calls visit for every part, in order, and says which part an error is about.
+// each calls visit for every part, in order. An error of visit is returned with the number of its part.
 func each(parts []Event, visit func(Event) error) error {
 	for i, part := range parts {
 		if err := visit(part); err != nil {
@@ -187,8 +184,8 @@ func each(parts []Event, visit func(Event) error) error {
 	return nil
 }
 
-// leaves calls add for every event of e that is not composed, in order, and stops
-// at the first error. It leaves out public releases and refuses parallel ones.
+// leaves calls add for every event of e that is not composed, in order, and stops at the first error. It
+// omits public releases and refuses parallel events.
 func leaves(e Event, add func(facts) error) error {
 	f, err := describe(e)
 	if err != nil {
@@ -207,15 +204,15 @@ func leaves(e Event, add func(facts) error) error {
 
 // Release describes the releases that a session may make for an event.
 type Release struct {
-	// Event describes one release, as its mechanism states it. A joint event stands for all
-	// of its releases together, and can be planned once.
+	// Event describes one release, as its mechanism defines it. A joint event stands for all of its releases
+	// together, and can be planned once.
 	Event Event
-	Count int // 0 for a PublicEvent and a NonPrivateEvent, which have no noise
-	Joint bool
+	Count int  // Count is the number of releases, or 0 for a PublicEvent or a NonPrivateEvent, which have no noise.
+	Joint bool // Joint reports whether Event is a joint event.
 }
 
-// Releases calls yield for every kind of release that e lists. It fails for events out of
-// range, for those that no session can carry out, and if yield does.
+// Releases calls yield for every kind of release in e. It returns an error if an event is out of range, if no
+// session can make a release of e, or if yield returns an error.
 func Releases(e Event, yield func(Release) error) error { return releases(e, yield, 0) }
 
 func releases(e Event, yield func(Release) error, depth int) error {
@@ -239,14 +236,15 @@ func releases(e Event, yield func(Release) error, depth int) error {
 	return yield(Release{Event: f.event, Count: f.count, Joint: f.joint})
 }
 
-// RepeatedEvent is Count adaptive releases of one kind, each with coins of its own. Repeat
-// makes it.
+// RepeatedEvent is an event of Count adaptive releases of one kind, each with independent randomness. Repeat
+// returns it.
 type RepeatedEvent struct {
-	Event Event // of one release: no joint, composed, parallel, public or non-private event
-	Count int   // >= 1
+	Event Event // Event is one release; it is not joint, composed, parallel, public or non-private.
+	Count int   // Count is >= 1.
 }
 
-// Repeat is count adaptive releases of an event, a ComposedEvent if it is not one release.
+// Repeat returns the event of count adaptive releases of one. If one is not a single release, Repeat returns
+// a ComposedEvent.
 func Repeat(one Event, count int) Event {
 	if count == 1 {
 		return one
@@ -257,7 +255,7 @@ func Repeat(one Event, count int) Event {
 	return RepeatedEvent{Event: one, Count: count}
 }
 
-// String describes one release, with the count at its end.
+// String returns the text of one release with the count at its end.
 func (e RepeatedEvent) String() string {
 	return fmt.Sprintf("%s x %d", strings.TrimSuffix(fmt.Sprint(e.Event), " x 1"), e.Count)
 }
@@ -279,7 +277,7 @@ func (e RepeatedEvent) facts() facts {
 	return f
 }
 
-// NonPrivateEvent is a release of private data without noise: no finite epsilon.
+// NonPrivateEvent is a release of private data without noise. It has no finite epsilon.
 type NonPrivateEvent struct{}
 
 // String returns "non-private release".
@@ -288,7 +286,7 @@ func (NonPrivateEvent) validate() error { return nil }
 func (e NonPrivateEvent) facts() facts  { return facts{shape: nonPrivate, event: e} }
 func (recorded) NonPrivate() kind       { return record[NonPrivateEvent]("non-private") }
 
-// PublicEvent is a release computed from public data: it costs nothing.
+// PublicEvent is a release computed from public data. It costs nothing.
 type PublicEvent struct{}
 
 // String returns "release of public data".
@@ -300,7 +298,7 @@ func (recorded) Public() kind       { return record[PublicEvent]("public") }
 // ComposedEvent is the adaptive composition of its parts, in any order.
 type ComposedEvent struct{ Events []Event }
 
-// String lists the parts.
+// String returns a list of the parts.
 func (e ComposedEvent) String() string {
 	s := "composition of"
 	for i, p := range e.Events {
@@ -327,7 +325,7 @@ func positive(name string, v float64) error {
 	return nil
 }
 
-// addUp adds two nonnegative numbers, rounded up; adding 0 changes nothing.
+// addUp adds two nonnegative numbers and rounds up. Adding 0 changes nothing.
 func addUp(a, b float64) float64 {
 	if b == 0 {
 		return a

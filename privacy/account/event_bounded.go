@@ -5,13 +5,14 @@ import (
 	"math"
 )
 
-// BoundedRangeEvent is one draw whose log probabilities under two neighbours differ by numbers within an interval of length Epsilon, such
-// as that of the exponential mechanism. It is Epsilon-differentially private and, with less than that takes for any such mechanism,
-// mu-GDP for mu = PureGDPMu(Epsilon/2).
+// BoundedRangeEvent is a random draw, such as a draw of the exponential mechanism. Its log probabilities
+// under two neighbouring data sets differ by numbers within an interval of length Epsilon. The draw is
+// Epsilon-differentially private. It is also mu-GDP for mu = PureGDPMu(Epsilon/2), which is less than
+// PureGDPMu(Epsilon), the mu for an arbitrary mechanism with the same epsilon.
 //
 // Proof: docs/theory.md#bounded-range.
 type BoundedRangeEvent struct {
-	Epsilon float64 `json:"epsilon"` // > 0
+	Epsilon float64 `json:"epsilon"` // Epsilon is > 0.
 }
 
 // String returns e.g. "exponential mechanism(epsilon 0.5) x 1".
@@ -28,7 +29,7 @@ func (e BoundedRangeEvent) facts() facts {
 		event: e, count: 1,
 		mu:   max(PureGDPMu(e.Epsilon/2), math.SmallestNonzeroFloat64),
 		pure: &purity{epsilon: e.Epsilon},
-		// PLD and RDP know it as any pure event of Epsilon.
+		// PLD and RDP treat the event as a pure event of the same epsilon.
 		law:   PureEvent(e).facts().law,
 		renyi: func(alpha float64) float64 { return pureRenyi(alpha, e.Epsilon) },
 	}

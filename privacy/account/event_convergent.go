@@ -6,31 +6,29 @@ import (
 	"math"
 )
 
-// ConvergentEvent is a secret state on the grid h Z^d, h = Grid, that is updated Steps
-// times from a public start, with nothing but the last value released:
+// ConvergentEvent describes a secret state on the grid h Z^d, h = Grid, that is updated Steps times from a
+// public start. Only the last value is released:
 //
 //	u_t = F(u_{t-1}) + xi_t.
 //
-// F maps into the grid, and xi_t is exact continuous N(0, Sigma^2) noise in every
-// coordinate, rounded to the nearest point of the grid. For two neighbours' maps F, F'
-// and all u, v
+// F maps into the grid, and xi_t is exact continuous N(0, Sigma^2) noise in every coordinate, rounded to the
+// nearest point of the grid. The maps F and F' of two neighbouring data sets satisfy, for all u and v,
 //
 //	||F(u) - F'(v)|| <= Contraction min(||u - v||, Diameter) + Gap - h sqrt(d).
 //
-// The last state is mu-GDP with mu = ConvergentMu(Gap, Contraction, Diameter, Steps,
-// Sigma).
+// The last state is mu-GDP with mu = ConvergentMu(Gap, Contraction, Diameter, Steps, Sigma).
 //
 // Proof: docs/theory.md#hidden-iterates.
 //
-// Without the rounding of F to the grid, or with a Gap that does not pay for it, the
-// statement is false: the low digits of u_T then tell the noise of all steps apart.
+// The statement is false if F is not rounded to the grid, or if Gap does not include the rounding: the low
+// digits of u_T then reveal the noise of every step.
 type ConvergentEvent struct {
-	Sigma       float64 `json:"sigma"`       // > 0
-	Gap         float64 `json:"gap"`         // > 0, roundoff and the grid included
-	Contraction float64 `json:"contraction"` // in [0, 1]
-	Diameter    float64 `json:"diameter"`    // > 0, finite
-	Grid        float64 `json:"grid"`        // a power of two
-	Steps       int     `json:"count"`       // >= 1
+	Sigma       float64 `json:"sigma"`       // Sigma is > 0.
+	Gap         float64 `json:"gap"`         // Gap is > 0 and includes roundoff and the grid.
+	Contraction float64 `json:"contraction"` // Contraction is in [0, 1].
+	Diameter    float64 `json:"diameter"`    // Diameter is > 0 and finite.
+	Grid        float64 `json:"grid"`        // Grid is a power of two.
+	Steps       int     `json:"count"`       // Steps is >= 1.
 }
 
 // String returns e.g. "last of 1000 hidden Gaussian steps(gap 0.016, sigma 0.7,

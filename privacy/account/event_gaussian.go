@@ -5,12 +5,11 @@ import (
 	"fmt"
 )
 
-// GaussianEvent is one release of a query with replace-one L2 sensitivity Sensitivity plus
-// exact continuous Gaussian noise of standard deviation Sigma in every coordinate, rounded to
-// a grid after the addition.
+// GaussianEvent is one release of a query with replace-one L2 sensitivity Sensitivity. Exact continuous
+// Gaussian noise of standard deviation Sigma is added to every coordinate, and the sum is rounded to a grid.
 type GaussianEvent struct {
-	Sensitivity float64 `json:"sensitivity"` // > 0, roundoff included
-	Sigma       float64 `json:"sigma"`       // > 0
+	Sensitivity float64 `json:"sensitivity"` // Sensitivity is > 0 and includes roundoff.
+	Sigma       float64 `json:"sigma"`       // Sigma is > 0.
 }
 
 // String returns e.g. "Gaussian(sensitivity 0.01, sigma 0.05) x 1".

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// LaplaceEvent is one release of a query with replace-one L1 sensitivity Sensitivity plus
-// exact independent Laplace noise of density exp(-|x|/Scale)/(2 Scale) in every coordinate,
-// rounded to a grid after the addition. It is (Sensitivity/Scale)-DP.
+// LaplaceEvent is one release of a query with replace-one L1 sensitivity Sensitivity. Exact independent
+// Laplace noise of density exp(-|x|/Scale)/(2 Scale) is added to every coordinate, and the sum is rounded to
+// a grid. The release is (Sensitivity/Scale)-DP.
 type LaplaceEvent struct {
-	Sensitivity float64 `json:"sensitivity"` // L1, > 0, roundoff included
-	Scale       float64 `json:"scale"`       // > 0
+	Sensitivity float64 `json:"sensitivity"` // Sensitivity is in the L1 norm, > 0, and includes roundoff.
+	Scale       float64 `json:"scale"`       // Scale is > 0.
 }
 
 // String returns e.g. "Laplace(sensitivity 1, scale 2) x 1".

@@ -2,17 +2,17 @@ package account
 
 import "errors"
 
-// ParallelEvent is adaptive releases on disjoint sets of records: part i is all
-// releases that read set i, and the sets are a function of the records' indices and of
-// coins that do not depend on the data. Releases may depend on the outputs of earlier
-// ones, of every part. It is made for replace-one with a public number of records.
+// ParallelEvent is a list of adaptive releases on disjoint sets of records. Part i contains all releases that
+// read set i. The sets are a function of the records' indices and of coins that do not depend on the data.
+// Releases may depend on the outputs of earlier releases of every part. The event is for replace-one with a
+// public number of records.
 //
-// It costs what its costliest part costs (proof: docs/theory.md#parallel). It fails if labels or
-// features decide who is in which set, and under add/remove if the sizes follow from the
-// number of records: one changed record then changes several sets.
+// The event costs as much as its costliest part (proof: docs/theory.md#parallel). The statement does not hold
+// if labels or features decide the set of a record. It does not hold under add/remove either, if the sizes of
+// the sets follow from the number of records. In both cases one changed record changes several sets.
 type ParallelEvent struct{ Parts []Event }
 
-// String lists the parts.
+// String returns a list of the parts.
 func (e ParallelEvent) String() string {
 	s := "on disjoint records:"
 	for i, p := range e.Parts {
@@ -37,8 +37,8 @@ func (recorded) Parallel() kind {
 	return container[ParallelEvent]("parallel", func(parts []Event) Event { return ParallelEvent{Parts: parts} })
 }
 
-// composeParallel adds the largest cost of a part. The three sums of a GDP account are
-// maximised one by one, which can only overstate the cost of a part.
+// composeParallel adds the largest cost of a part. It maximises the three sums of a GDP account separately,
+// which can only overstate the cost of a part.
 func (a *GDP) composeParallel(parts []Event, known bool) error {
 	var worst GDP
 	pure := 0.0

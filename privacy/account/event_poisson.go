@@ -7,19 +7,19 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// NoiseLaw is the law of the noise of a subsampled release. The zero value is not
-// a law.
+// NoiseLaw is the distribution of the noise of a subsampled release. The zero value is invalid.
 type NoiseLaw string
 
 const (
-	// GaussianLaw: N(0, Scale^2) in every coordinate, sensitivity in L2.
+	// GaussianLaw is N(0, Scale^2) noise in every coordinate. The sensitivity is in the L2 norm.
 	GaussianLaw NoiseLaw = "gaussian"
-	// LaplaceLaw: density exp(-|x|/Scale)/(2 Scale) in every coordinate,
-	// sensitivity in L1.
+	// LaplaceLaw is noise of density exp(-|x|/Scale)/(2 Scale) in every coordinate. The sensitivity is in the
+	// L1 norm.
 	LaplaceLaw NoiseLaw = "laplace"
 )
 
-// Event is one release with noise of the law; any other text stands for GaussianLaw.
+// Event returns the event of one release with noise of the law l. Any text except LaplaceLaw stands for
+// GaussianLaw.
 func (l NoiseLaw) Event(sensitivity, scale float64) Event {
 	if l == LaplaceLaw {
 		return LaplaceEvent{Sensitivity: sensitivity, Scale: scale}
@@ -27,7 +27,7 @@ func (l NoiseLaw) Event(sensitivity, scale float64) Event {
 	return GaussianEvent{Sensitivity: sensitivity, Sigma: scale}
 }
 
-// noiseOf returns the noise of a release that can be made about a batch.
+// noiseOf returns the noise of a release, if such a release can be made about a batch.
 func noiseOf(what string, e Event) (noise, error) {
 	f, err := describe(e)
 	if _, repeated := e.(RepeatedEvent); err == nil && (f.noise == nil || repeated) {
@@ -39,7 +39,7 @@ func noiseOf(what string, e Event) (noise, error) {
 	return *f.noise, nil
 }
 
-// sampledBounds fills in the bounds that a dominating pair gives to a release about a batch.
+// sampledBounds sets the bounds that follow from the dominating pair of a release about a batch.
 func (f *facts) sampledBounds(law NoiseLaw, pair func() dominatingPair) {
 	f.law = func() releaseLaw { return releaseLaw{pair: pair()} }
 	if law == LaplaceLaw {
@@ -48,56 +48,57 @@ func (f *facts) sampledBounds(law NoiseLaw, pair func() dominatingPair) {
 	}
 }
 
-// PoissonEvent is Event, a release with Gaussian or Laplace noise, made about a batch: every
-// record enters it with probability Rate, independently of everything else and of other
-// releases; which records entered stays secret, also how many. The query moves by at most j
-// times the sensitivity of Event when j of the records of one owner are added to the batch
-// or taken out of it. A sum over the batch divided by a public constant is such a query, a
-// mean over the random batch size is not.
+// PoissonEvent is Event, a release with Gaussian or Laplace noise, about a Poisson batch. Every record enters
+// the batch with probability Rate, independently of everything else and of other releases. The members of the
+// batch and their number stay secret. If j records of one owner are added to the batch or removed from it,
+// the query moves by at most j times the sensitivity of Event. A sum over the batch divided by a public
+// constant is such a query. A mean over the random batch size is not such a query.
 //
-// One owner has at most Group records, and neighbours differ in all of them: pairs of
-// individuals are records of two owners each, and Group is the degree cap. Relation
-// refers to the whole data sets. Under AddRemove a neighbour lacks the owner's records.
-// Under ReplaceOne every one of them is replaced and enters the batch with the same coin,
-// so the batches with j of them differ by up to 2 j sensitivities.
+// One owner has at most Group records, and neighbouring data sets differ in all records of one owner. For
+// example, pairs of individuals are records of two owners each, and Group is the degree cap. Relation refers
+// to the whole data sets. Under AddRemove, a neighbouring data set lacks the owner's records. Under
+// ReplaceOne, every record of the owner is replaced and enters the batch with the same coin. So batches with
+// j of these records differ by up to 2 j sensitivities.
 //
-// With f the noise density in one dimension, m = sensitivity/scale, k = Group and B the
-// binomial law of k coins of probability Rate, let mix(x) = sum_j B(j) f(x-jm), which is
-// (1-Rate) f(x) + Rate f(x-m) for k = 1. The releases are dominated by
+// Let f be the noise density in one dimension, m = sensitivity/scale, k = Group, and B the binomial law of k
+// coins of probability Rate. Let mix(x) = sum_j B(j) f(x-jm), which is (1-Rate) f(x) + Rate f(x-m) for k = 1.
+// The releases are dominated by the following pairs (proof: docs/theory.md#poisson):
 //
 //	AddRemove, records removed:  (mix(x), f(x))
 //	AddRemove, records added:    (f(x), mix(x))
 //	ReplaceOne:                  (mix(x), mix(-x))
 //
-// (proof: docs/theory.md#poisson), and no smaller pair dominates
-// them: terms of that norm in one direction, opposite in the two data sets, reach
-// it. If it is known that a query moves by at most Replaced when one record of the batch is
-// replaced by another, r = Replaced/scale, then for ReplaceOne and k = 1 the hockey-stick
-// divergence of every order exp(epsilon) >= 1 is at most that of
+// No smaller pair dominates them: terms of norm equal to the sensitivity, in one direction and opposite in
+// the two data sets, attain the bound. The two cases of AddRemove compose separately, because the case does
+// not change from release to release.
+//
+// A smaller bound holds if a query moves by at most Replaced when one record of the batch is replaced. Let r
+// = Replaced/scale. For ReplaceOne and k = 1, the hockey-stick divergence of every order exp(epsilon) >= 1 is
+// then at most the divergence of
 //
 //	((1-Rate) f(x) + Rate f(x-m),  (1-Rate) f(x) + Rate f(x-m+r))
 //
-// and, the relation being symmetric, this gives the orders below 1 too (proof:
-// docs/theory.md#poisson-replaced). For k > 1 that is used at Rate 1 only, where all records
-// are in the batch: below, the same pair with k r is not valid. The two cases of AddRemove compose separately: which one it is does not change from
-// release to release.
+// The relation is symmetric, so this pair also determines the orders below 1 (proof:
+// docs/theory.md#poisson-replaced). For k > 1 this bound is used only at Rate 1, where all records are in the
+// batch. At a rate below 1, the same pair with k r is not valid.
 type PoissonEvent struct {
 	Event    Event
-	Rate     float64 // in (0, 1]; 1 means all records
+	Rate     float64 // Rate is in (0, 1]. The value 1 means all records.
 	Relation Relation
-	// Group is the largest number of records of one owner, at most MaxGroup; 0 means 1.
-	// Above 1 the noise must be Gaussian.
+	// Group is the largest number of records of one owner, at most MaxGroup. The value 0 means 1. If Group is
+	// above 1, the noise must be Gaussian.
 	Group int
-	// Replaced bounds the move of the query when one record of the batch is replaced: from one
-	// to two sensitivities of Event, with Gaussian noise under ReplaceOne; 0 means two.
+	// Replaced bounds the move of the query when one record of the batch is replaced. It is between one and
+	// two sensitivities of Event, and requires Gaussian noise under ReplaceOne. The value 0 means two
+	// sensitivities.
 	Replaced float64
 }
 
-// MaxGroup bounds PoissonEvent.Group, and with it the cost of accounting.
+// MaxGroup is the largest value of PoissonEvent.Group. It bounds the cost of accounting.
 const MaxGroup = 256
 
-// String returns e.g. "gaussian(sensitivity 1, scale 2) on Poisson batches of
-// rate 0.01 (add/remove) x 1", with "8 of one owner" after the rate for a group.
+// String returns e.g. "gaussian(sensitivity 1, scale 2) on Poisson batches of rate 0.01 (add/remove) x 1".
+// For a group, "8 of one owner" follows the rate.
 func (e PoissonEvent) String() string {
 	group := ""
 	if e.group() > 1 {
@@ -109,11 +110,11 @@ func (e PoissonEvent) String() string {
 	return fmt.Sprintf("%v on Poisson batches of rate %.6g%s (%s) x 1", textOf(e.Event), e.Rate, group, e.Relation)
 }
 
-// group is Group with its zero value read.
+// group returns Group, or 1 if Group is 0.
 func (e PoissonEvent) group() int { return max(1, e.Group) }
 
-// KnownSensitivity bounds the move of the query under ReplaceOne if all records of the
-// owner are in the batch.
+// KnownSensitivity is an upper bound of the move of the query under ReplaceOne if all records of the owner
+// are in the batch.
 func (e PoissonEvent) KnownSensitivity() float64 {
 	n, err := noiseOf("a Poisson event", e.Event)
 	if err != nil {
@@ -122,7 +123,7 @@ func (e PoissonEvent) KnownSensitivity() float64 {
 	return round.Up(float64(e.group())*e.replaced(n), 1)
 }
 
-// replaced is Replaced with its zero value read.
+// replaced returns Replaced, or two sensitivities if Replaced is 0.
 func (e PoissonEvent) replaced(n noise) float64 {
 	if e.Replaced == 0 {
 		return 2 * n.sensitivity
@@ -173,15 +174,15 @@ func (e PoissonEvent) pair() dominatingPair {
 	}
 	switch {
 	case k > 1 && e.Rate == 1:
-		d.m = round.Up(d.m*float64(k), 1) // all of them, always
+		d.m = round.Up(d.m*float64(k), 1) // all records of the owner are always in the batch
 	case k > 1:
 		d.weights, d.logWeights = binomialWeights(k, e.Rate)
 	}
-	d.r = min(d.r, 2*d.m) // what rounding up may exceed it by
+	d.r = min(d.r, 2*d.m) // rounding up may exceed 2 d.m
 	return d
 }
 
-// poissonRecord stands for ReplaceOne.
+// poissonRecord is the ledger record of a PoissonEvent under ReplaceOne.
 type poissonRecord struct {
 	Sensitivity float64  `json:"sensitivity"`
 	Scale       float64  `json:"scale"`

@@ -6,11 +6,11 @@ import (
 	"math"
 )
 
-// PureEvent is one release by a mechanism that is Epsilon-differentially private under
-// replace-one, with nothing else known: K-norm noise of scale sensitivity/Epsilon,
-// randomised response, a sum of such parts.
+// PureEvent is one release by an arbitrary mechanism that is Epsilon-differentially private under
+// replace-one. Examples are K-norm noise of scale sensitivity/Epsilon, randomised response, and a composition
+// of such mechanisms.
 type PureEvent struct {
-	Epsilon float64 `json:"epsilon"` // > 0
+	Epsilon float64 `json:"epsilon"` // Epsilon is > 0.
 }
 
 // String returns e.g. "pure DP(epsilon 0.5) x 1".
@@ -33,13 +33,13 @@ func (e PureEvent) facts() facts {
 
 func (recorded) Pure() kind { return record[PureEvent]("pure") }
 
-// PureStreamEvent is at most Count adaptive releases which together are
-// Epsilon-differentially private: for every pair of neighbours there are public numbers
-// e_1 + e_2 + ... <= Epsilon such that, whatever was released before, release i is
-// e_i-DP. So are all together, by adaptive composition.
+// PureStreamEvent is a sequence of at most Count adaptive releases that together are Epsilon-differentially
+// private. For every pair of neighbouring data sets there are public numbers e_1 + e_2 + ... <= Epsilon such
+// that release i is e_i-DP for every outcome of the earlier releases. By adaptive composition, all releases
+// together are Epsilon-DP.
 type PureStreamEvent struct {
-	Epsilon float64 `json:"epsilon"` // of all releases, > 0
-	Count   int     `json:"count"`   // >= 1
+	Epsilon float64 `json:"epsilon"` // Epsilon covers all releases and is > 0.
+	Count   int     `json:"count"`   // Count is >= 1.
 }
 
 // String returns e.g. "pure DP stream(epsilon 0.5 in all) x 1000".

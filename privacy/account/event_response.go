@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// RandomizedResponseEvent is the answer of one record to a question with Buckets possible
-// answers: uniform over all of them with probability Uniform, else the true one. Under
-// replace-one the true answer may change into any other.
+// RandomizedResponseEvent is the randomised answer of one record to a question with Buckets possible answers.
+// With probability Uniform the answer is uniform over all possible answers. Otherwise it is the true answer.
+// Under replace-one, the true answer may change into any other answer.
 type RandomizedResponseEvent struct {
-	Buckets int     // >= 2
-	Uniform float64 // in (0, 1]
+	Buckets int     // Buckets is >= 2.
+	Uniform float64 // Uniform is in (0, 1].
 }
 
 // String returns e.g. "randomized response(10 buckets, uniform 0.3) x 1".
@@ -29,10 +29,10 @@ func (e RandomizedResponseEvent) validate() error {
 }
 
 func (e RandomizedResponseEvent) facts() facts {
-	other := e.Uniform / float64(e.Buckets) // the chance of each false answer
+	other := e.Uniform / float64(e.Buckets) // the probability of each false answer
 	same, rest := 1-e.Uniform+other, float64(e.Buckets-2)*other
-	// (same-other)/other = (1-Uniform) Buckets/Uniform; in this form nothing cancels:
-	// 1-Uniform is exact from 1/2 on and within 2 ulp below. It is 0 for Uniform = 1.
+	// (same-other)/other = (1-Uniform) Buckets/Uniform; the right-hand form has no cancellation. 1-Uniform is
+	// exact for Uniform >= 1/2 and within 2 ulp for smaller values. The expression is 0 for Uniform = 1.
 	return facts{
 		event: e, count: 1,
 		pure: &purity{math.Log1p((1 - e.Uniform) * float64(e.Buckets) / e.Uniform), 16},

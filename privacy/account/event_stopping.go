@@ -9,18 +9,18 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// RandomStoppingEvent is the release of the best of K runs of a mechanism that is Mu-GDP under
-// replace-one, with what the run released and a score that is computed from it. K is uniform on
-// 1..Runs, drawn in secret and independently of everything else, and nothing else is known of
-// the runs. Runs are independent, and ties of scores go to the first.
+// RandomStoppingEvent is the release of the best of K runs of a mechanism that is Mu-GDP under replace-one.
+// The result of the best run and its score, which is computed from the result, are released. K is uniform on
+// 1..Runs, drawn in secret and independently of everything else. Nothing else about the runs is released. The
+// runs are independent. Among equal scores the first run is the best.
 //
-// Proof of its profile, of its Renyi divergences and of its mu: docs/theory.md#random-stopping.
+// docs/theory.md#random-stopping proves the profile, the Renyi divergences and the mu of the event.
 type RandomStoppingEvent struct {
-	Mu   float64 `json:"mu"`   // of one run, training and scoring included, > 0
-	Runs int     `json:"runs"` // 1 to MaxRuns
+	Mu   float64 `json:"mu"`   // Mu is the mu of one run, including training and scoring, > 0.
+	Runs int     `json:"runs"` // Runs is between 1 and MaxRuns.
 }
 
-// MaxRuns bounds the runs of a RandomStoppingEvent.
+// MaxRuns is the largest value of RandomStoppingEvent.Runs.
 const MaxRuns = 256
 
 // String returns e.g. "best of 1 to 32 runs (mu 0.1 each, number secret) x 1".
@@ -40,26 +40,28 @@ func (e RandomStoppingEvent) facts() facts {
 	mu := max(e.Mu, 1e-150) // mu^2 does not underflow
 	return facts{
 		event: e, count: 1, stopped: true,
-		mu:    round.Up(math.Sqrt(float64(e.Runs))*mu, 3), // of all runs, if everything were released
+		mu:    round.Up(math.Sqrt(float64(e.Runs))*mu, 3), // this mu would hold if the results of all runs were released
 		renyi: stoppedRenyi(mu, e.Runs),
 	}
 }
 
 func (recorded) RandomStopping() kind { return record[RandomStoppingEvent]("random-stopping") }
 
-// stoppedRenyi is the smaller one of the divergence of all runs, runs alpha mu^2/2, and
+// stoppedRenyi returns a bound of the Renyi divergence as a function of alpha. It is the smaller of the
+// divergence of all runs, runs alpha mu^2/2, and
 //
 //	alpha mu^2/2 + max over t of (alpha log f(u(t)) - (alpha-1) log f(t))/(alpha-1),
 //
-// f the derivative of the generating function of the number of runs and u(t) = Phi(Phi^-1(t) + mu).
-// f and u do not decrease, so on an interval of t the maximum is at most the one with u at its
-// upper and t at its lower end. Whatever the intervals are, the answer is an upper bound.
+// where f is the derivative of the generating function of the number of runs and u(t) = Phi(Phi^-1(t) + mu).
+// The functions f and u do not decrease. So on an interval of t, the maximum is at most the value with u at
+// the upper end and t at the lower end of the interval. The result is an upper bound for every choice of
+// intervals.
 func stoppedRenyi(mu float64, runs int) func(alpha float64) float64 {
 	logs := &stoppedLogs{mu: mu, runs: runs}
 	return func(alpha float64) float64 {
 		one := gaussianRenyi(alpha, mu)
 		all := round.Up(float64(runs)*one, 1)
-		if mu > 30 { // where the logarithms are less exact, and privacy is lost anyway
+		if mu > 30 { // the logarithms are less exact here, and there is no useful privacy
 			return all
 		}
 		worst := logs.most(alpha)
@@ -69,20 +71,21 @@ func stoppedRenyi(mu float64, runs int) func(alpha float64) float64 {
 	}
 }
 
-// stoppedCells is the number of intervals; with 2^13 the answer is within 1 % of the maximum.
+// stoppedCells is the number of intervals. With 2^13 intervals, the result is within 1 % of the maximum.
 const stoppedCells = 1 << 13
 
-// stoppedLogs are log f(u) and log f(t) at the ends of intervals that cover [0, 1], within 1e-10 for
-// mu <= 30: f is a sum of at most MaxRuns positive terms, and the relative error of Phi(z), below
-// (z^2 + 10) 2^-52, enters it at most MaxRuns times. They are computed when they are asked for.
+// stoppedLogs holds log f(u) and log f(t) at the ends of intervals that cover [0, 1]. They are within 1e-10
+// for mu <= 30: f is a sum of at most MaxRuns positive terms, and the relative error of Phi(z), below (z^2 +
+// 10) 2^-52, enters f at most MaxRuns times. They are computed on demand.
 type stoppedLogs struct {
 	mu           float64
 	runs         int
-	upper, lower []float64 // NaN: not computed
-	peak         int       // the interval of the last largest bound
+	upper, lower []float64 // NaN means not computed
+	peak         int       // the interval with the largest bound of the previous alpha
 }
 
-// at fills in end i: t = 0 and 1 first and last, and in between Phi of equally spaced z.
+// at returns the logarithms at end i, and computes them if necessary. The first end is t = 0 and the last end
+// is t = 1. The other t are Phi of equally spaced z.
 func (s *stoppedLogs) at(i int) (upper, lower float64) {
 	if s.upper == nil {
 		none := slices.Repeat([]float64{math.NaN()}, 2*(stoppedCells+3))
@@ -100,7 +103,7 @@ func (s *stoppedLogs) at(i int) (upper, lower float64) {
 		z := low + (high-low)*float64(i-1)/stoppedCells
 		t, u = math.Erfc(-z/math.Sqrt2)/2, math.Erfc(-(z+s.mu)/math.Sqrt2)/2
 	}
-	log := func(x float64) float64 { // of sum over k of k x^(k-1)/runs, by Horner's rule
+	log := func(x float64) float64 { // logarithm of the sum over k of k x^(k-1)/runs, by Horner's rule
 		sum := 0.0
 		for k := s.runs; k >= 1; k-- {
 			sum = sum*x + float64(k)
@@ -111,8 +114,9 @@ func (s *stoppedLogs) at(i int) (upper, lower float64) {
 	return s.upper[i], s.lower[i]
 }
 
-// most is the largest bound of an interval between neighbouring ends. Longer intervals have larger bounds,
-// so one whose bound is not above what was found already is not divided. The interval of the last alpha comes first.
+// most returns the largest bound of an interval between neighbouring ends. Longer intervals have larger
+// bounds, so an interval is not divided if its bound is not above the largest bound found so far. The search
+// starts at the peak interval of the previous alpha.
 func (s *stoppedLogs) most(alpha float64) float64 {
 	_, lower := s.at(s.peak)
 	upper, _ := s.at(s.peak + 1)

@@ -5,22 +5,21 @@ import (
 	"fmt"
 )
 
-// StreamEvent is at most Count adaptive releases with one joint sensitivity: for
-// every pair of neighbours there are public numbers s_1, s_2, ... with
+// StreamEvent is a sequence of at most Count adaptive releases with one joint sensitivity. For every pair of
+// neighbouring data sets there are public numbers s_1, s_2, ... with
 //
 //	s_1^2 + s_2^2 + ... <= Sensitivity^2
 //
-// such that, whatever was released before, query i moves by at most s_i in the L2
-// norm. Each gets exact continuous Gaussian noise of standard deviation Sigma in
-// every coordinate, rounded to a grid after the addition.
+// such that, for every outcome of the earlier releases, query i moves by at most s_i in the L2 norm. Exact
+// continuous Gaussian noise of standard deviation Sigma is added to every coordinate of each query, and the
+// sum is rounded to a grid.
 //
-// All together are (Sensitivity/Sigma)-GDP by adaptive composition
-// (docs/theory.md#composition). GDP, and with it the ledger, composes it; the other accountants
-// refuse it.
+// By adaptive composition, all releases together are (Sensitivity/Sigma)-GDP (docs/theory.md#composition).
+// GDP, and therefore the ledger, composes the event. PLD, RDP and ZCDP refuse it.
 type StreamEvent struct {
-	Sensitivity float64 // joint, > 0, roundoff included
-	Sigma       float64 // > 0
-	Count       int     // >= 1
+	Sensitivity float64 // Sensitivity is the joint sensitivity, > 0, and includes roundoff.
+	Sigma       float64 // Sigma is > 0.
+	Count       int     // Count is >= 1.
 }
 
 // String returns e.g. "Gaussian stream(joint sensitivity 1.3, sigma 5) x 1000".
@@ -36,7 +35,7 @@ func (e StreamEvent) facts() facts {
 	return facts{event: e, count: e.Count, joint: true, mu: muOf(e.Sensitivity, e.Sigma)}
 }
 
-// streamRecord has names of its own: saved states of streams hold a StreamEvent as JSON.
+// streamRecord has its own field names, because saved states of streams contain a StreamEvent as JSON.
 type streamRecord struct {
 	Sensitivity float64 `json:"sensitivity"`
 	Sigma       float64 `json:"sigma"`
@@ -47,7 +46,7 @@ func (recorded) Stream() kind {
 	return recordAs("stream", func(e StreamEvent) streamRecord { return streamRecord(e) }, func(r streamRecord) Event { return StreamEvent(r) })
 }
 
-// counted returns an error unless a joint event covers a release.
+// counted returns an error unless a joint event covers at least one release.
 func counted(what string, count int) error {
 	if count < 1 {
 		return fmt.Errorf("account: count of %s is %d, must be at least 1", what, count)

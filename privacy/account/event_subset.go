@@ -6,24 +6,23 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// WithoutReplacementEvent is Event, a release with Gaussian or Laplace noise, made about a
-// batch of Batch of the Records records, uniform over all subsets of this size, independent
-// of everything else and of other releases; the batch stays secret. The query moves by at
-// most the sensitivity of Event when one record of the batch is replaced by any other. The
-// relation is ReplaceOne: Records is public.
+// WithoutReplacementEvent is Event, a release with Gaussian or Laplace noise, about a batch of Batch of the
+// Records records. The batch is uniform over all subsets of this size, and independent of everything else and
+// of other releases. It stays secret. The query moves by at most the sensitivity of Event when one record of
+// the batch is replaced. The relation is ReplaceOne, and Records is public.
 //
-// With f the noise density in one dimension, m = sensitivity/scale and gamma =
-// Batch/Records, the hockey-stick divergence of every order exp(epsilon) >= 1
-// between neighbours is at most that of
+// Let f be the noise density in one dimension, m = sensitivity/scale and gamma = Batch/Records. The
+// hockey-stick divergence of every order exp(epsilon) >= 1 between neighbouring data sets is at most the
+// divergence of
 //
 //	((1-gamma) f(x) + gamma f(x-m),  f(x))
 //
-// and, the relation being symmetric, this gives the orders below 1 too
-// (proof: docs/theory.md#without-replacement).
+// The relation is symmetric, so this pair also determines the orders below 1 (proof:
+// docs/theory.md#without-replacement).
 type WithoutReplacementEvent struct {
 	Event   Event
-	Batch   int // >= 1
-	Records int // >= Batch
+	Batch   int // Batch is >= 1.
+	Records int // Records is >= Batch.
 }
 
 // String returns e.g. "gaussian(sensitivity 1, scale 2) on batches of 16 of 256

@@ -6,23 +6,21 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// minDelta is the smallest delta that is computed by the exact formula. Below it
-// float64 gets near its underflow and the closed forms of zCDP take over.
+// minDelta is the smallest delta that the exact formula computes. Below minDelta float64 numbers approach
+// underflow, and the closed forms of zCDP are used.
 const minDelta = 1e-300
 
-// gdpMargin is a bound on the relative error of hockeyStick. The parts: the
-// difference of Mills ratios 2^-43 (millsDrop; or for mu >= 1/2 the errors of two
-// ratios, amplified by the subtraction 80 times for 1 <= p <= 37.6, 5 times
-// below); exp(-p^2/2) 2^-43, as p^2/2 <= 707 is rounded; a few roundings.
-// Together below 2^-41 = 4.6e-13. Against 2400-bit arithmetic
-// TestHockeyStickAccuracy sees 3e-15.
+// gdpMargin is a bound on the relative error of hockeyStick. The error has the following parts. The
+// difference of Mills ratios contributes 2^-43, from millsDrop. For mu >= 1/2, it contributes the errors of
+// two ratios, which the subtraction amplifies 80 times for 1 <= p <= 37.6 and 5 times below. The factor
+// exp(-p^2/2) contributes 2^-43, because p^2/2 <= 707 is rounded. A few roundings remain. The total is below
+// 2^-41 = 4.6e-13. The largest error that TestHockeyStickAccuracy finds against 2400-bit arithmetic is 3e-15.
 const gdpMargin = 1e-12
 
-// hockeyStick is E[max(0, 1 - exp(-mu (Z - p)))], Z standard normal, for mu > 0
-// and p + mu > 0, within gdpMargin relative. With p = epsilon/mu - mu/2 it is the
-// delta(epsilon) of mu-GDP: phi(p) exp(0) integral over x > 0 of
-// exp(-p x - x^2/2)(1 - exp(-mu x)) = phi(p) (J_0(p) - J_0(p+mu)) (see mills.go),
-// which is Phi(-p) - exp(epsilon) Phi(-p-mu). It grows with mu and falls with p.
+// hockeyStick is E[max(0, 1 - exp(-mu (Z - p)))] for a standard normal Z, mu > 0 and p + mu > 0, within
+// gdpMargin relative. With p = epsilon/mu - mu/2 it is the delta(epsilon) of mu-GDP: phi(p) exp(0) integral
+// over x > 0 of exp(-p x - x^2/2)(1 - exp(-mu x)) = phi(p) (J_0(p) - J_0(p+mu)) (see mills.go). This equals
+// Phi(-p) - exp(epsilon) Phi(-p-mu). The result increases with mu and decreases with p.
 func hockeyStick(p, mu float64) float64 {
 	density := math.Exp(-p*p/2) / (2 * sqrtHalfPi) // phi(p)
 	switch {
@@ -35,15 +33,14 @@ func hockeyStick(p, mu float64) float64 {
 	}
 }
 
-// GDPDelta is the delta of a mu-GDP mechanism at epsilon >= 0, mu >= 0:
+// GDPDelta returns the delta of a mu-GDP mechanism at epsilon >= 0, for mu >= 0:
 //
 //	Phi(-epsilon/mu + mu/2) - exp(epsilon) Phi(-epsilon/mu - mu/2)
 //
-// [Balle and Wang 2018, Theorem 8; Dong, Roth and Su 2022, Corollary 2.13;
-// docs/theory.md#gdp]. It is rounded up: never below the real number, and above it by
-// at most 2e-12 relative plus what a relative error of 1e-15 in mu changes. Values
-// below 1e-300 are returned as 1e-300 (0 for mu = 0). Arguments out of range give
-// 1, which promises nothing.
+// Sources are Balle and Wang 2018, Theorem 8; Dong, Roth and Su 2022, Corollary 2.13; and docs/theory.md#gdp.
+// The result is rounded up, so it is never below the exact value. It exceeds the exact value by at most 2e-12
+// relative, plus the change that a relative error of 1e-15 in mu causes. Values below 1e-300 are returned as
+// 1e-300 (0 for mu = 0). Arguments out of range give 1, which promises nothing.
 func GDPDelta(epsilon, mu float64) float64 {
 	if !(epsilon >= 0) || !(mu >= 0) || math.IsInf(mu, 1) {
 		return 1
@@ -64,10 +61,10 @@ func GDPDelta(epsilon, mu float64) float64 {
 	return min(1, max(minDelta, hockeyStick(p, mu)*(1+gdpMargin)))
 }
 
-// GDPMu is the largest mu for which mu-GDP gives (epsilon, delta)-DP, rounded
-// down: in real arithmetic delta(epsilon; GDPMu(epsilon, delta)) <= delta. Noise
-// of standard deviation sensitivity/GDPMu meets the budget. epsilon >= 0 and
-// finite, delta in (0, 1); other arguments give 0, the mu of infinite noise.
+// GDPMu returns the largest mu for which mu-GDP implies (epsilon, delta)-DP, rounded down. In real arithmetic
+// delta(epsilon; GDPMu(epsilon, delta)) <= delta. Noise of standard deviation sensitivity/GDPMu meets the
+// budget (epsilon, delta). The argument epsilon is >= 0 and finite, and delta is in (0, 1). Other arguments
+// give 0, the mu of infinite noise.
 func GDPMu(epsilon, delta float64) float64 {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) || !(delta > 0 && delta < 1) {
 		return 0
@@ -81,9 +78,8 @@ func GDPMu(epsilon, delta float64) float64 {
 	return largest(lo, func(mu float64) bool { return GDPDelta(epsilon, mu) <= delta })
 }
 
-// gdpMuClosedForm is epsilon / sqrt(2 (ln(1/delta) + epsilon)), rounded down, a
-// mu that meets (epsilon, delta) for every epsilon >= 0, delta in (0, 1)
-// (proof: docs/theory.md#gdp).
+// gdpMuClosedForm returns epsilon / sqrt(2 (ln(1/delta) + epsilon)), rounded down. This mu meets (epsilon,
+// delta) for every epsilon >= 0 and delta in (0, 1) (proof: docs/theory.md#gdp).
 func gdpMuClosedForm(epsilon, delta float64) float64 {
 	root := math.Sqrt(2 * (-math.Log(delta) + epsilon))
 	if epsilon == 0 || math.IsInf(root, 1) {
@@ -92,10 +88,9 @@ func gdpMuClosedForm(epsilon, delta float64) float64 {
 	return epsilon / root * (1 - 0x1p-49)
 }
 
-// GDPEpsilon is the smallest epsilon >= 0 for which mu-GDP gives (epsilon,
-// delta)-DP, rounded up: in real arithmetic delta(GDPEpsilon(mu, delta); mu) <=
-// delta. It is +Inf for delta <= 0 (unless mu = 0), mu = +Inf and arguments out
-// of range, and 0 for delta >= 1.
+// GDPEpsilon returns the smallest epsilon >= 0 for which mu-GDP implies (epsilon, delta)-DP, rounded up. In
+// real arithmetic delta(GDPEpsilon(mu, delta); mu) <= delta. The result is +Inf for delta <= 0 (unless mu =
+// 0), for mu = +Inf and for arguments out of range. It is 0 for delta >= 1.
 func GDPEpsilon(mu, delta float64) float64 {
 	switch {
 	case !(mu >= 0) || math.IsNaN(delta):

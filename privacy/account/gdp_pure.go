@@ -6,19 +6,17 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// PureGDPMu returns a mu such that every epsilon-differentially private
-// mechanism is mu-GDP:
+// PureGDPMu returns the mu for which every epsilon-differentially private mechanism is mu-GDP:
 //
-//	mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)),
+//	mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)).
 //
-// rounded up, by at most 1e-11 relative. No smaller mu holds for all of them:
-// randomised response attains it. It is near epsilon sqrt(pi/2) for small and at
-// most 2 sqrt(2 epsilon) for all epsilon. It is 0 for 0 and +Inf for +Inf and for
-// arguments out of range.
+// The result is rounded up, by at most 1e-11 relative. No smaller mu holds for all such mechanisms:
+// randomised response attains it. The value is near epsilon sqrt(pi/2) for small epsilon, and at most 2
+// sqrt(2 epsilon) for all epsilon. It is 0 for epsilon = 0. It is +Inf for epsilon = +Inf and for arguments
+// out of range.
 //
-// Proof: docs/theory.md#pure. The composition theorem needs lower bounds of trade-off
-// functions only, so such mu compose adaptively with those of Gaussian releases: mu^2 = sum
-// of mu_t^2.
+// Proof: docs/theory.md#pure. The composition theorem needs only lower bounds of trade-off functions. So such
+// a mu composes adaptively with the mu of Gaussian releases: mu^2 = sum of mu_t^2.
 func PureGDPMu(epsilon float64) float64 {
 	switch {
 	case epsilon == 0:
@@ -48,10 +46,10 @@ func PureGDPMu(epsilon float64) float64 {
 	return hi // a proved bound, or coversPure(hi, epsilon) was checked
 }
 
-// coversPure reports whether 2 Phi^-1(e^epsilon/(1+e^epsilon)) <= mu is proved. With
-// total variation for epsilon < 1: 2 Phi(mu/2) - 1 >= tanh(epsilon/2); with tails
-// above, where the total variation is near 1: Phi(-mu/2) <= 1/(1+e^epsilon).
-// Assumed: math.Exp and math.Tanh are within 4 units in the last place.
+// coversPure reports whether 2 Phi^-1(e^epsilon/(1+e^epsilon)) <= mu is proved. For epsilon < 1 it uses the
+// total variation: 2 Phi(mu/2) - 1 >= tanh(epsilon/2). For larger epsilon, where the total variation is near
+// 1, it uses the tails: Phi(-mu/2) <= 1/(1+e^epsilon). It assumes that math.Exp and math.Tanh are within 4
+// units in the last place.
 func coversPure(mu, epsilon float64) bool {
 	if epsilon < 1 {
 		return hockeyStick(-mu/2, mu)*(1-2*gdpMargin) >= math.Tanh(epsilon/2)

@@ -7,35 +7,33 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// PLD accounts by privacy loss distributions: the loss log dP/dQ of a dominating
-// pair, on a grid, convolved by Fourier transforms. It is the tightest accountant
-// here, and its answers are upper bounds that include discretisation, truncation
-// and roundoff.
+// PLD is an accountant for privacy loss distributions. It represents the loss log dP/dQ of a dominating pair
+// on a grid and composes losses by Fourier transforms. It is the tightest accountant of this package. Its
+// answers are upper bounds that include discretisation, truncation and roundoff.
 //
-// It knows all events but joint ones (StreamEvent, PureStreamEvent, ConvergentEvent) and
-// ParallelEvent, in any mixture of one relation. Gaussian releases without
-// subsampling are merged into one (mu^2 adds up), single releases are exact, and
-// no answer is above the sum of pure epsilons. Any other event, and an event of
-// another relation than those before it, is an error that wraps ErrUnsupported.
+// PLD supports all events of one relation, in any mixture, except joint events (StreamEvent, PureStreamEvent,
+// ConvergentEvent) and ParallelEvent. Any other event, and an event of another relation than the events
+// before it, is an error that wraps ErrUnsupported. Gaussian releases without subsampling are merged into one
+// release (mu^2 adds up). A composition of a single release is exact. No answer is above the sum of pure
+// epsilons.
 //
-// Sources: docs/theory.md#pld; Koskela, Jalko and Honkela 2020; Gopi, Lee and Wutschitz
-// 2021; the discretisation follows Doroshenko et al. 2022 and the proofs are at
-// discretise, tilt and dominatingPair. The zero value has composed nothing. Not safe for
-// concurrent use: answers are cached.
+// Sources: docs/theory.md#pld; Koskela, Jalko and Honkela 2020; Gopi, Lee and Wutschitz 2021. The
+// discretisation follows Doroshenko et al. 2022. The proofs are at discretise, tilt and dominatingPair. The
+// zero value is an empty composition. A PLD is not safe for concurrent use, because it caches answers.
 type PLD struct {
-	// Interval is the grid interval of losses; 0 chooses about 1/64 of the
-	// standard deviation of one loss. Any value is sound, a smaller one tighter
-	// and slower. It must not change after the first event.
+	// Interval is the grid interval of losses. The value 0 chooses about 1/64 of the standard deviation of
+	// one loss. Every value is sound; a smaller value is tighter and slower. Interval must not change after
+	// the first event.
 	Interval float64
 
 	releases   []countedLaw
-	index      map[Event]int // of releases, by the event of one
-	mu2        float64       // of the Gaussian releases, rounded up
+	index      map[Event]int // index into releases, by the event of one release
+	mu2        float64       // sum of mu^2 of the merged Gaussian releases, rounded up
 	pure       float64       // sum of pure epsilons, +Inf if there is none
 	relation   Relation
 	nonPrivate bool
 
-	sums []lossSum // one for each direction; nil: not computed
+	sums []lossSum // one sum for each direction; nil means not computed
 }
 
 type countedLaw struct {
@@ -45,8 +43,7 @@ type countedLaw struct {
 
 var _ Accountant = (*PLD)(nil)
 
-// maxLoss is the largest loss that the grid follows; a single release with more is
-// accounted as non-private.
+// maxLoss is the largest loss on the grid. A single release with a larger loss is accounted as non-private.
 const maxLoss = 1e4
 
 // Compose implements Accountant.
@@ -74,7 +71,7 @@ func (a *PLD) Compose(e Event) error {
 	return nil
 }
 
-// add adds what Compose has checked.
+// add adds an event that Compose has checked.
 func (a *PLD) add(f facts) {
 	a.sums = nil
 	a.pure = addUp(a.pure, f.pure.times(f.count))
@@ -116,8 +113,8 @@ func (a *PLD) gaussian() dominatingPair {
 	return dominatingPair{law: GaussianLaw, kind: removed, m: round.Up(math.Sqrt(a.mu2), 1), q: 1}
 }
 
-// Delta implements Accountant. Values below 1e-300 are returned as 1e-300, unless
-// the sum of pure epsilons is at most epsilon, which makes them 0.
+// Delta implements Accountant. Values below 1e-300 are returned as 1e-300. If the sum of pure epsilons is at
+// most epsilon, Delta returns 0.
 func (a *PLD) Delta(epsilon float64) float64 {
 	switch {
 	case !(epsilon >= 0) || a.nonPrivate:
@@ -156,9 +153,9 @@ func (a *PLD) Epsilon(delta float64) float64 {
 	}
 	worst := 0.0
 	for _, s := range a.compose() {
-		s = s.cut(10 * cutShare * delta) // more than Delta cuts at the result
-		// First the tilt for the bound by moments (see RDP), then
-		// that of Delta at the result, so that the two agree.
+		s = s.cut(10 * cutShare * delta) // this is more than Delta cuts at the resulting epsilon
+		// The first tilt is the tilt of the bound by moments (see RDP). The next tilt is the one that Delta
+		// uses at the result, so that Epsilon and Delta agree.
 		bound := func(theta float64) float64 { return renyiEpsilon(1+theta, s.logMGF(theta)/theta, delta) }
 		epsilon := max(bound(minimise(s.thetaLo, s.thetaHi, bound)), s.h)
 		for range 2 {
@@ -172,9 +169,8 @@ func (a *PLD) Epsilon(delta float64) float64 {
 	return min(worst, a.pure)
 }
 
-// smallestEpsilon returns an epsilon with delta(epsilon) <= want for a falling
-// function, close to the smallest; guess is where the search starts. +Inf if there
-// is none.
+// smallestEpsilon returns an epsilon with delta(epsilon) <= want for a decreasing function delta. The result
+// is close to the smallest such epsilon, or +Inf if there is none. The search starts at guess.
 func smallestEpsilon(want, guess float64, delta func(float64) float64) float64 {
 	if delta(0) <= want {
 		return 0
@@ -198,7 +194,8 @@ func smallestEpsilon(want, guess float64, delta func(float64) float64) float64 {
 		}
 	}
 	for hi-lo > 1e-14*hi {
-		// Close to both sides of the secant of log delta; the middle where that fails.
+		// The tried points are close to both sides of the secant of log delta. If they fail, the midpoint is
+		// tried.
 		width := hi - lo
 		secant := lo + width*(overLo/(overLo-overHi))
 		try(secant + width/1000)
@@ -214,7 +211,7 @@ func smallestEpsilon(want, guess float64, delta func(float64) float64) float64 {
 	return hi
 }
 
-// single reports whether there is exactly one release and no Gaussian one.
+// single reports whether the composition has exactly one release and no Gaussian release.
 func (a *PLD) single() bool {
 	return a.mu2 == 0 && len(a.releases) == 1 && a.releases[0].count == 1
 }
@@ -224,7 +221,7 @@ func (a *PLD) singleDelta(epsilon float64) float64 {
 	return max(law.delta(epsilon, false), law.delta(epsilon, true))
 }
 
-// tooLarge reports whether the Gaussian part is beyond the grid.
+// tooLarge reports whether the losses of the merged Gaussian releases exceed the grid.
 func (a *PLD) tooLarge() bool {
 	if a.mu2 == 0 {
 		return false
@@ -233,8 +230,8 @@ func (a *PLD) tooLarge() bool {
 	return !(hi < maxLoss)
 }
 
-// compose returns the sum of losses for each direction of the relation; one is
-// enough if all releases are symmetric.
+// compose returns the sum of losses for each direction of the relation. If all releases are symmetric, it
+// returns one sum.
 func (a *PLD) compose() []lossSum {
 	if a.sums != nil {
 		return a.sums
@@ -271,10 +268,10 @@ func discretiseAll(laws []countedLaw, h float64, reversed bool) []lossPMF {
 	return parts
 }
 
-// chooseInterval returns 1/64 of the root mean square standard deviation of one
-// loss, a little coarser for very many releases (the variance that the grid adds
-// is below h^2/6 for each). The variance is taken from a coarser grid first. If
-// the largest of the losses of positive probability matter, h divides that one.
+// chooseInterval returns 1/64 of the root mean square standard deviation of one loss. For very many releases
+// it returns a slightly larger interval: the grid adds a variance below h^2/6 for each release. The variance
+// is computed on a coarser grid first. If the largest of the losses of positive probability matters, h
+// divides that loss.
 func chooseInterval(laws []countedLaw) float64 {
 	width, count, atom := 0.0, 0.0, 0.0
 	for _, l := range laws {

@@ -5,12 +5,12 @@ import (
 	"math/cmplx"
 )
 
-// A lossSum is the sum of independent losses, each of a lossPMF on the grid h Z.
+// A lossSum is the sum of independent losses. Each loss has a lossPMF on the grid h Z.
 type lossSum struct {
 	h     float64
 	parts []lossPMF
-	// Tilts are searched in this range: from next to nothing on the scale of
-	// the whole sum to beyond what a single loss can use.
+	// thetaLo and thetaHi are the range in which tilts are searched: from a negligible tilt on the scale of
+	// the whole sum to a tilt larger than a single loss can use.
 	thetaLo, thetaHi float64
 }
 
@@ -26,11 +26,12 @@ func newLossSum(h float64, parts []lossPMF) lossSum {
 // maxWindow bounds the length of a transform.
 const maxWindow = 1 << 22
 
-// windowLog is -log of the tilted probability that a window may leave out.
+// windowLog is -log of the tilted probability that a window may omit.
 const windowLog = 28
 
-// cut turns large losses, of probability at most most together, into infinite ones, which only
-// raises a divergence (docs/theory.md#pld-tails). Without it one rare large loss decides how long a transform must be.
+// cut turns the largest losses into infinite losses. The total probability of these losses is at most the
+// argument most. This only raises a divergence (docs/theory.md#pld-tails). Without cut, a single rare large
+// loss would determine the length of a transform.
 func (s lossSum) cut(most float64) lossSum {
 	parts := make([]lossPMF, len(s.parts))
 	for i, p := range s.parts {
@@ -48,15 +49,15 @@ func (s lossSum) logMGF(theta float64) float64 {
 	return k
 }
 
-// momentError bounds the error of a sum of three logMGF: a part adds up at most maxCells
-// positive numbers with two roundings each, and the logarithm and the shift add less.
+// momentError bounds the error of a sum of three logMGF. A part adds up at most maxCells positive numbers
+// with two roundings each. The logarithm and the shift add less.
 func (s lossSum) momentError() float64 {
 	_, _, count := s.rest()
 	return 1e-6 + 3*2.1*maxCells*0x1p-53*count
 }
 
-// shift, inf and count add up what the parts leave: the rounding of losses, the
-// probability of an infinite loss (union bound) and the number of releases.
+// rest returns the sums over the parts of shift (the rounding of losses), of inf (a union bound of the
+// probability of an infinite loss), and of count (the number of releases).
 func (s lossSum) rest() (shift, inf, count float64) {
 	for _, p := range s.parts {
 		n := float64(p.count)
@@ -67,9 +68,9 @@ func (s lossSum) rest() (shift, inf, count float64) {
 	return shift * (1 + 1e-9), inf * (1 + 1e-9), count
 }
 
-// minimise returns the place of the minimum of a function that first falls and
-// then rises, over the logarithms of lo..hi, by golden section. Every use of it is
-// sound at any place; the minimum is only tight.
+// minimise returns the point of the minimum of a function that first decreases and then increases. It uses
+// golden section search over the logarithms of lo..hi. Every caller is sound at any point; the minimum only
+// makes a bound tight.
 func minimise(lo, hi float64, f func(float64) float64) float64 {
 	const ratio = 0.61803398874989485
 	a, b := math.Log(lo), math.Log(hi)
@@ -89,9 +90,9 @@ func minimise(lo, hi float64, f func(float64) float64) float64 {
 	return math.Exp((a + b) / 2)
 }
 
-// saddle is a tilt for epsilon. The one that makes the Chernoff bound smallest has the smallest error
-// of a transform. It gives most weight to rare large losses; where they make the window more than twice as long,
-// a smaller tilt with e^2 of that bound is taken.
+// saddle returns a tilt for epsilon. The tilt that minimises the Chernoff bound has the smallest error of a
+// transform, but it gives most weight to rare large losses. If such losses make the window more than twice as
+// long, saddle returns a smaller tilt with e^2 times the minimal bound.
 func (s lossSum) saddle(epsilon float64) float64 {
 	chernoff := func(theta float64) float64 { return s.logMGF(theta) - theta*epsilon }
 	best := minimise(s.thetaLo, s.thetaHi, chernoff)
@@ -113,37 +114,34 @@ func (s lossSum) saddle(epsilon float64) float64 {
 	return hi
 }
 
-// tiltedSum is the law of a lossSum, computed under the tilt exp(theta loss): node
-// (first+i) h has probability exp(k - theta (first+i) h) (q[i] + e[i]), where the
-// Euclidean norm of e is at most err.
+// tiltedSum is the law of a lossSum, computed under the tilt exp(theta loss). Node (first+i) h has
+// probability exp(k - theta (first+i) h) (q[i] + e[i]), where the Euclidean norm of e is at most err.
 //
-// The tilt is what makes small deltas possible: rounding errors of a transform are
-// small against the largest value, and the tilt puts that near the epsilon of
-// interest [the saddle point; Esscher 1932].
+// The tilt makes small deltas possible. Rounding errors of a transform are small relative to the largest
+// value, and the tilt moves the largest value near the epsilon of interest [the saddle point; Esscher 1932].
 type tiltedSum struct {
 	h, theta, k float64
 	first       int
 	q           []float64
 	err         float64
 	relative    float64 // factor for relative errors, > 1
-	outside     float64 // probability of losses above the window, infinite ones too
+	outside     float64 // probability of losses above the window, including infinite losses
 	below       float64 // tilted probability of losses below the window
 	shift       float64
 }
 
 // tilt computes the sum under the tilt theta > 0.
 //
-// With q_e the tilted losses of part e, d_e a bound of the error of each of their
-// computed transforms phi_e (the bound of the whole vector), the error of the
-// product of powers at frequency k is at most prod (|phi_e|+d_e)^n_e - prod
-// |phi_e|^n_e, plus its own rounding. The backward transform is linear, so the
-// squares add up by Parseval.
+// Let q_e be the tilted losses of part e, and let d_e bound the error of each value of their computed
+// transform phi_e (it is the bound of the whole vector). The error of the product of powers at frequency k is
+// at most prod (|phi_e|+d_e)^n_e - prod |phi_e|^n_e, plus the rounding of the product itself. The backward
+// transform is linear, so the squares of the errors add up by Parseval.
 //
-// The transform is cyclic of length N. Losses below the window come back at its
-// top, which only raises a delta at epsilons within it. Below it they would be missed,
-// as without the tilt they may be most of the probability: delta adds their tilted one.
-// Losses above the window would be lost: their probability
-// is at most exp(K(theta+eta) - (theta+eta) top) for every eta >= 0 (Chernoff).
+// The transform is cyclic of length N. Losses below the window reappear at its top, which only raises a delta
+// at epsilons within the window. For epsilons below the window such losses would be missed, although without
+// the tilt they may be most of the probability. So delta adds their tilted probability. Losses above the
+// window would be lost. Their probability is at most exp(K(theta+eta) - (theta+eta) top) for every eta >= 0
+// (Chernoff).
 func (s lossSum) tilt(theta float64) tiltedSum {
 	k := s.logMGF(theta)
 	jlo, jhi, below := s.window(theta, k)
@@ -186,7 +184,7 @@ func (s lossSum) tilt(theta float64) tiltedSum {
 		transform.forward(x)
 		d := 1.01 * transform.relativeError() * root * math.Sqrt(norm)
 		power := float64(p.count)
-		for i, v := range x[:n/2+1] { // the rest is conjugate, the input being real
+		for i, v := range x[:n/2+1] { // the other half is conjugate, because the input is real
 			a := cmplx.Abs(v)
 			logAbs[i] += power * math.Log(a)
 			logUpper[i] += power * math.Log(a+d)
@@ -205,9 +203,9 @@ func (s lossSum) tilt(theta float64) tiltedSum {
 		if size > 0 {
 			e = size * math.Expm1(logUpper[i]-logAbs[i])
 		}
-		// A power n by logarithm and phase: relative error below 16 n u.
+		// A power n is computed by logarithm and phase, with relative error below 16 n u.
 		e += size * (16*count + 16) * 0x1p-53
-		errSq += 2 * e * e // with its conjugate
+		errSq += 2 * e * e // includes the conjugate value
 		sizeSq += 2 * size * size
 		product[(n-i)&(n-1)] = cmplx.Conj(product[i])
 	}
@@ -232,8 +230,8 @@ func (s lossSum) endsBelow(top float64) bool {
 	return end+1e-12*math.Abs(end) < top
 }
 
-// window returns nodes between which all but about exp(-windowLog) of the tilted
-// probability lies, by Chernoff bounds on both sides, and a bound of what lies below.
+// window returns the first and last node of a range that contains all but about exp(-windowLog) of the tilted
+// probability, by Chernoff bounds on both sides. It also returns a bound of the probability below the range.
 func (s lossSum) window(theta, k float64) (jlo, jhi int, below float64) {
 	over := func(eta float64) float64 { return (s.logMGF(theta+eta) - k + windowLog) / eta }
 	under := func(eta float64) float64 { return (s.logMGF(theta-eta) - k + windowLog) / eta }
@@ -251,10 +249,9 @@ func (s lossSum) window(theta, k float64) (jlo, jhi int, below float64) {
 	return max(jlo, int(least)), min(jhi, int(most)+2), below
 }
 
-// delta is an upper bound of the hockey-stick divergence of order exp(eps). Where
-// exp(-theta (loss - eps)) is below 1e-30 the rest of the sum is replaced by that
-// weight, the tilted probabilities being at most 1 together. So is the sum over losses
-// between eps and the window, by the weight 1.
+// delta is an upper bound of the hockey-stick divergence of order exp(eps). From the point where exp(-theta
+// (loss - eps)) is below 1e-30, this weight replaces the remaining sum, because the tilted probabilities are
+// at most 1 together. In the same way, the weight 1 replaces the sum over losses between eps and the window.
 func (t tiltedSum) delta(eps float64) float64 {
 	eps -= t.shift + 1e-15*math.Abs(eps)
 	start := max(0, int(math.Floor(eps/t.h))+1-t.first)
@@ -265,7 +262,7 @@ func (t tiltedSum) delta(eps float64) float64 {
 	tiltStep, step := math.Exp(-t.theta*t.h), math.Exp(-t.h)
 	tilt, ratio := 0.0, 0.0
 	for i := start; i < len(t.q); i++ {
-		if (i-start)%256 == 0 { // below, 256 roundings at most
+		if (i-start)%256 == 0 { // in between, there are at most 256 roundings
 			above := float64(t.first+i)*t.h - eps
 			tilt, ratio = math.Exp(-t.theta*above), math.Exp(-above)
 			if tilt < 1e-30 {
@@ -300,5 +297,5 @@ func (s lossSum) delta(eps float64) float64 {
 	return s.tilt(s.saddle(eps)).delta(eps)
 }
 
-// cutShare is the part of a delta that large losses may be: what a cut may add to it.
+// cutShare is the fraction of a delta that a cut of large losses may add.
 const cutShare = 1e-10

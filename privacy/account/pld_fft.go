@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// fft is the discrete Fourier transform of a length n = 2^k >= 2: a plain radix-2
-// transform, because the error bound below is a theorem about it.
+// fft is the discrete Fourier transform of a length n = 2^k >= 2. It is a plain radix-2 transform, because
+// the error bound of relativeError is a theorem about this transform.
 type fft struct {
 	n int
 	w []complex128 // exp(-pi i j/half), j < half, at half-1, for half = 1, 2, 4, ..., n/2
@@ -27,10 +27,9 @@ func newFFT(n int) fft {
 	return t
 }
 
-// relativeError bounds |computed - exact| / |exact| in the Euclidean norm, for forward
-// and for backward. It is, with L = log2 n and twiddle factors within 5 units of roundoff
-// u = 2^-53, L eta/(1 - L eta), eta = 5u + gamma_4 (sqrt 2 + 5u) < 12u [Higham 2002,
-// Theorem 24.2].
+// relativeError bounds |computed - exact| / |exact| in the Euclidean norm, for forward and for backward. Let
+// L = log2 n, and let the twiddle factors be within 5 units of roundoff u = 2^-53. The bound is L eta/(1 - L
+// eta), eta = 5u + gamma_4 (sqrt 2 + 5u) < 12u [Higham 2002, Theorem 24.2].
 func (t fft) relativeError() float64 {
 	l := float64(bits.Len(uint(t.n))-1) * 12 * 0x1p-53
 	return l / (1 - l)
@@ -59,7 +58,7 @@ func (t fft) forward(x []complex128) {
 // backward replaces x by (1/n) sum over k of x[k] exp(2 pi i j k/n).
 func (t fft) backward(x []complex128) {
 	for i, v := range x {
-		x[i] = complex(imag(v), real(v)) // swapped parts: the conjugate up to i
+		x[i] = complex(imag(v), real(v)) // swapping the parts gives the conjugate times i
 	}
 	t.forward(x)
 	scale := 1 / float64(t.n) // a power of two: exact

@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// A lossPMF is a privacy loss distribution on the grid h Z: p[i] is (an upper
-// bound of) the probability of loss nodes[i] h, inf that of an infinite loss. It
-// dominates the pair that it was made of, if every loss is taken to be larger by
-// shift, which covers rounding errors of the nodes.
+// A lossPMF is a privacy loss distribution on the grid h Z. The value p[i] is an upper bound of the
+// probability of loss nodes[i] h, and inf is an upper bound of the probability of an infinite loss. The
+// distribution dominates its pair if every loss is increased by shift, which covers rounding errors of the
+// nodes.
 type lossPMF struct {
 	nodes []int // ascending, at most maxCells+4
 	p     []float64
 	inf   float64
 	shift float64
-	count int // how often it is composed
+	count int // number of times that it is composed
 }
 
-// first and last are the ends of the nodes.
+// first and last return the first and the last node.
 func (l lossPMF) first() int { return l.nodes[0] }
 func (l lossPMF) last() int  { return l.nodes[len(l.nodes)-1] }
 
-// fineNodes is where cells become wider: from node fineNodes 2^k on they have 2^k intervals.
+// fineNodes determines the width of cells: from node fineNodes 2^k on, cells have 2^k intervals.
 const fineNodes = 512
 
-// lossNodes returns nodes that cover jlo..jhi, jlo < 0 < jhi: all of them or, if tails are coarse,
-// with cells at most 1/fineNodes of their loss wide. Then the nodes of -jhi..-jlo equal the negated
-// nodes of jlo..jhi.
+// lossNodes returns nodes that cover jlo..jhi, jlo < 0 < jhi. It returns all of them or, if coarse is true,
+// nodes whose cells are at most 1/fineNodes of their loss wide. In both cases, the nodes of -jhi..-jlo equal
+// the negated nodes of jlo..jhi.
 func lossNodes(jlo, jhi int, coarse bool) (nodes []int) {
 	step := func(j int) int {
 		if !coarse {
@@ -49,20 +49,20 @@ func lossNodes(jlo, jhi int, coarse bool) (nodes []int) {
 	return nodes
 }
 
-// gaussianReach is where Gaussian tails are cut: beyond it lies less than 3e-31.
+// gaussianReach is the point at which Gaussian tails are cut. The probability beyond it is less than 3e-31.
 const gaussianReach = 11.6
 
 // maxCells bounds the cells of one loss distribution.
 const maxCells = 1 << 18
 
-// releaseLaw is what the PLD accountant knows about one release: a dominating
-// pair on the line or, if atoms is not nil, a finite symmetric one.
+// releaseLaw is the information of the PLD accountant about one release. It is a dominating pair on the line
+// or, if atoms is not nil, a finite symmetric pair.
 type releaseLaw struct {
 	pair  dominatingPair
 	atoms []lossAtom
 }
 
-// lossAtom is a loss with its probability under P; under Q it is p exp(-loss).
+// lossAtom is a loss with its probability p under P. Its probability under Q is p exp(-loss).
 type lossAtom struct{ loss, p float64 }
 
 func (l releaseLaw) symmetric() bool { return l.atoms != nil || l.pair.symmetric() }
@@ -81,7 +81,7 @@ func (l releaseLaw) delta(eps float64, reversed bool) float64 {
 	return min(1, sum)
 }
 
-// atom is the largest loss of positive probability, 0 if there is none.
+// atom is the largest loss of positive probability, or 0 if there is none.
 func (l releaseLaw) atom() float64 {
 	if l.atoms != nil {
 		return l.atoms[0].loss
@@ -111,23 +111,24 @@ func (l releaseLaw) span() (lo, hi float64) {
 	return lo, hi
 }
 
-// discretise returns the loss distribution on the grid of interval h, of the reversed pair if asked. In
-// every cell (a h, b h] between two nodes it keeps the probabilities of the cell under P and Q and moves
-// them to the two nodes. Under P this spreads exp(-loss) without moving its mean, and the hockey-stick
-// divergence of every composition is a convex function of each exp(-loss), so it can only grow ["connect
-// the dots": Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022]. That holds for cells of any width
-// (docs/theory.md#pld-tails): those of batches with Gaussian noise are wide in the tails. Mass above all
-// cells becomes an infinite loss; mass below them is lifted to the lowest node.
+// discretise returns the loss distribution on the grid of interval h. If reversed is true, it is the
+// distribution of the reversed pair. Every cell (a h, b h] between two nodes keeps its probabilities under P
+// and Q, and discretise moves them to the two nodes. Under P, this spreads exp(-loss) without moving its
+// mean. The hockey-stick divergence of every composition is a convex function of each exp(-loss), so the
+// divergence can only grow ["connect the dots": Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022].
 //
-// Nodes: the computed quantile of node j belongs to a loss within tau of j h, where tau covers
-// the roundings of j h, of the quantile and of the noise argument. So the cell lies in [a h -
-// tau, b h + tau]; spreading to these ends and moving the lower mass up by 2 tau gives nodes a h
-// + tau, b h + tau: shift is tau. For mixtures of many parts tau also covers the rounding of
-// their exponents (dominatingPair.exponents).
+// This holds for cells of any width (docs/theory.md#pld-tails). The cells of batches with Gaussian noise are
+// wide in the tails. Mass above all cells becomes an infinite loss. Mass below all cells is lifted to the
+// lowest node.
+//
+// Nodes: the computed quantile of node j belongs to a loss within tau of j h, where tau covers the roundings
+// of j h, of the quantile and of the noise argument. So the cell lies in [a h - tau, b h + tau]. Spreading to
+// these ends and moving the lower mass up by 2 tau gives the nodes a h + tau, b h + tau, so shift is tau. For
+// mixtures of many parts, tau also covers the rounding of their exponents (dominatingPair.exponents).
 func (l releaseLaw) discretise(h float64, reversed bool) lossPMF {
 	lo, hi := l.span()
 	d := l.pair
-	coarse := l.atoms == nil && d.law == GaussianLaw && d.q < 1 // other laws have few nodes, or atoms that lie on one
+	coarse := l.atoms == nil && d.law == GaussianLaw && d.q < 1 // other laws have few nodes, or atoms that lie on a node
 	nodes := lossNodes(int(math.Floor(lo/h))-1, int(math.Ceil(hi/h))+1, coarse)
 	zero, last := -nodes[0], len(nodes)-1
 	if coarse {
@@ -189,11 +190,11 @@ func (l releaseLaw) discretise(h float64, reversed bool) lossPMF {
 	return out
 }
 
-// cellMass is a probability under P and under Q.
+// cellMass is the probability of a cell under P and under Q.
 type cellMass struct{ p, q float64 }
 
-// cells calls add for every cell between nodes i-1 and i, i > from (the
-// first starts at the point first), and returns what lies above.
+// cells calls add for every cell between nodes i-1 and i, i > from, and returns the probabilities above the
+// last cell. The first cell starts at the point first.
 func (d dominatingPair) cells(h, first float64, nodes []int, from int, add func(i int, p, q float64)) (above cellMass) {
 	last := first
 	for i := from + 1; i < len(nodes); i++ {
@@ -211,12 +212,13 @@ func (d dominatingPair) cells(h, first float64, nodes []int, from int, add func(
 	return above
 }
 
-// splitter moves the mass of a cell to its nodes; lo is the lower loss, step 1 - exp(-width).
+// splitter moves the mass of a cell to the two nodes of the cell. The lower loss is lo, and step is 1 -
+// exp(-width).
 type splitter struct{ lo, step, tau float64 }
 
-// split returns the parts of p that go to the lower and the upper node so that the probability
-// under Q is q. The upper part is rounded up by what the errors of p and q (of
-// massMargin) and the nodes (of tau) can change, the whole by massMargin.
+// split returns the parts of p for the lower and the upper node, such that the probability under Q is q. The
+// upper part is rounded up by the largest effect of the errors of p and q (massMargin) and of the nodes
+// (tau). The sum is rounded up by massMargin.
 func (s splitter) split(p, q float64) (low, high float64) {
 	const tiny = 1e-290 // below it relative errors are not bounded
 	p *= 1 + 2*massMargin
@@ -245,7 +247,7 @@ func (l lossPMF) variance(h float64) float64 {
 
 // logMGF is log E exp(theta loss) over the finite losses, within 1e-9.
 func (l lossPMF) logMGF(theta, h float64) float64 {
-	var powers [64]float64 // of exp(-|theta| h): the widths of cells are powers of two
+	var powers [64]float64 // powers of exp(-|theta| h), because the widths of cells are powers of two
 	step := func(i int) float64 {
 		width := uint(l.nodes[i] - l.nodes[i-1])
 		k := bits.TrailingZeros(width)
@@ -254,7 +256,7 @@ func (l lossPMF) logMGF(theta, h float64) float64 {
 		}
 		return powers[k]
 	}
-	if theta >= 0 { // Horner's rule from the smallest term on
+	if theta >= 0 { // Horner's rule, starting with the smallest term
 		sum := l.p[0]
 		for i := 1; i < len(l.p); i++ {
 			sum = sum*step(i) + l.p[i]
@@ -269,7 +271,8 @@ func (l lossPMF) logMGF(theta, h float64) float64 {
 	return theta*float64(l.first())*h + math.Log(sum)
 }
 
-// cut turns the largest losses, of probability at most most together, into infinite ones.
+// cut turns the largest losses into infinite losses. The total probability of these losses is at most the
+// argument most.
 func (l lossPMF) cut(most float64) lossPMF {
 	above, k := 0.0, len(l.p)
 	for k > 1 && above+l.p[k-1] <= most {

@@ -5,24 +5,22 @@ import (
 	"math"
 )
 
-// RDP accounts by Renyi differential privacy: at every order alpha > 1 the Renyi
-// divergences of adaptive releases add up [Mironov 2017, Proposition 1; docs/theory.md#rdp].
+// RDP is an accountant for Renyi differential privacy. At every order alpha > 1, the Renyi divergences of
+// adaptive releases add up [Mironov 2017, Proposition 1; docs/theory.md#rdp].
 //
-// It knows GaussianEvent, LaplaceEvent, PureEvent,
-// RandomizedResponseEvent, PoissonEvent with Gaussian noise under AddRemove,
-// WithoutReplacementEvent with Gaussian noise, NonPrivateEvent, PublicEvent and
-// ComposedEvent, all of one relation. Any other event, and an event of another
-// relation than those before it, is an error that wraps ErrUnsupported. No answer
-// is above the sum of pure epsilons (the divergence of order infinity).
+// RDP supports GaussianEvent, LaplaceEvent, PureEvent, BoundedRangeEvent, RandomStoppingEvent,
+// RandomizedResponseEvent, PoissonEvent with Gaussian noise under AddRemove, WithoutReplacementEvent with
+// Gaussian noise, NonPrivateEvent, PublicEvent and ComposedEvent, all of one relation. Any other event, and
+// an event of another relation than the events before it, is an error that wraps ErrUnsupported. No answer is
+// above the sum of pure epsilons, which is the divergence of order infinity.
 //
-// The zero value has composed nothing and uses defaultOrders.
+// The zero value is an empty composition and uses defaultOrders.
 type RDP struct {
-	// Orders are the alpha > 1 at which divergences are kept; nil means
-	// defaultOrders. Every choice is sound. It must not change after the first
-	// event.
+	// Orders are the orders alpha > 1 at which divergences are computed. If Orders is nil, defaultOrders are
+	// used. Every choice is sound. Orders must not change after the first event.
 	Orders []float64
 
-	divergence []float64 // of everything composed, at each order, rounded up
+	divergence []float64 // divergence of the whole composition at each order, rounded up
 	pure       float64   // sum of pure epsilons, +Inf if there is none
 	relation   Relation
 }
@@ -74,14 +72,14 @@ func (a *RDP) Compose(e Event) error {
 	return err
 }
 
-// Divergence returns the orders and, for each, an upper bound of the Renyi
-// divergence of everything composed.
+// Divergence returns the orders and, for each order, an upper bound of the Renyi divergence of the whole
+// composition.
 func (a *RDP) Divergence() (orders, divergence []float64) {
 	return append([]float64(nil), a.Orders...), append([]float64(nil), a.divergence...)
 }
 
-// Epsilon implements Accountant: the smallest epsilon over all orders [Canonne,
-// Kamath and Steinke 2020, Proposition 12].
+// Epsilon implements Accountant. It returns the smallest epsilon over all orders [Canonne, Kamath and Steinke
+// 2020, Proposition 12].
 func (a *RDP) Epsilon(delta float64) float64 {
 	best := a.pure
 	for i, order := range a.Orders {
@@ -95,8 +93,8 @@ func (a *RDP) Epsilon(delta float64) float64 {
 	return best
 }
 
-// Delta implements Accountant: the smallest delta over all orders [Canonne, Kamath
-// and Steinke 2020, Proposition 12].
+// Delta implements Accountant. It returns the smallest delta over all orders [Canonne, Kamath and Steinke
+// 2020, Proposition 12].
 func (a *RDP) Delta(epsilon float64) float64 {
 	if !(epsilon >= 0) {
 		return 1
@@ -113,12 +111,11 @@ func (a *RDP) Delta(epsilon float64) float64 {
 	return best
 }
 
-// renyiEpsilon is the epsilon >= 0 at delta of a mechanism with Renyi divergence d
-// at order alpha:
+// renyiEpsilon returns the epsilon >= 0 at delta of a mechanism with Renyi divergence d at order alpha:
 //
 //	d + log(1 - 1/alpha) - (log delta + log alpha)/(alpha-1),
 //
-// rounded up, or 0 if delta >= sqrt(1 - exp(-d)), which bounds the total variation
+// rounded up. It returns 0 if delta >= sqrt(1 - exp(-d)), which is a bound of the total variation
 // [Bretagnolle and Huber 1979; the divergence of order 1 is at most d].
 func renyiEpsilon(alpha, d, delta float64) float64 {
 	switch {
@@ -132,14 +129,14 @@ func renyiEpsilon(alpha, d, delta float64) float64 {
 	return max(0, epsilon+renyiMargin*(d+1/(alpha-1)+math.Abs(math.Log(delta))/(alpha-1)+1))
 }
 
-// renyiMargin is relative to the terms that are added up.
+// renyiMargin is a margin for rounding errors, relative to the terms of a sum.
 const renyiMargin = 4e-16
 
 // renyiDelta is the inverse of renyiEpsilon:
 //
 //	exp((alpha-1)(d - epsilon + log(1 - 1/alpha)))/alpha,
 //
-// or the bound on the total variation if that is smaller; rounded up.
+// or the bound of the total variation if this bound is smaller. The result is rounded up.
 func renyiDelta(alpha, d, epsilon float64) float64 {
 	if !(d < math.Inf(1)) {
 		return 1

@@ -7,8 +7,8 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// divergence returns the Renyi divergence of all releases of the facts as a function of the
-// order; the function rounds up.
+// divergence returns the Renyi divergence of all releases of the facts as a function of the order. The
+// function rounds up.
 func (f facts) divergence() (func(alpha float64) float64, error) {
 	switch {
 	case f.shape == nonPrivate:
@@ -30,14 +30,13 @@ func (f facts) divergence() (func(alpha float64) float64, error) {
 // gaussianRenyi is alpha ratio^2/2 [Mironov 2017, Corollary 3].
 func gaussianRenyi(alpha, ratio float64) float64 { return round.Up(alpha*ratio*ratio/2, 6) }
 
-// laplaceRenyi is the divergence of Laplace laws of scale 1 shifted by loss
-// [Mironov 2017, Proposition 6]:
+// laplaceRenyi is the divergence of Laplace laws of scale 1 that are shifted by loss [Mironov 2017,
+// Proposition 6]:
 //
 //	log(alpha/(2 alpha-1) exp((alpha-1) loss) + (alpha-1)/(2 alpha-1) exp(-alpha loss))/(alpha-1)
 //
-// The argument of the logarithm minus 1 is computed without cancellation for small
-// losses, as alpha (alpha-1)/(2 alpha-1) times the integral of exp((alpha-1) y) -
-// exp(-alpha y) over 0..loss.
+// For small losses, the argument of the logarithm minus 1 is computed without cancellation. It is alpha
+// (alpha-1)/(2 alpha-1) times the integral of exp((alpha-1) y) - exp(-alpha y) over 0..loss.
 func laplaceRenyi(alpha, loss float64) float64 {
 	t := alpha - 1
 	if t*loss > 1 {
@@ -60,14 +59,13 @@ func laplaceRenyi(alpha, loss float64) float64 {
 	return math.Log1p(excess) / t * (1 + 1e-12)
 }
 
-// pureRenyi is the largest divergence of an epsilon-DP mechanism, that of
-// randomised response [Kairouz, Oh and Viswanath 2015; Mironov 2017, Proposition
-// 5]: with t = alpha-1,
+// pureRenyi is the largest divergence of an epsilon-DP mechanism, which randomised response attains [Kairouz,
+// Oh and Viswanath 2015; Mironov 2017, Proposition 5]. With t = alpha-1 it is
 //
 //	log((exp(alpha epsilon) + exp(-t epsilon))/(1 + exp(epsilon)))/t
 //
-// which is log(cosh((alpha-1/2) epsilon)/cosh(epsilon/2))/t. For orders near 1 the
-// difference of the two logarithms cancels: its roundings are added.
+// This equals log(cosh((alpha-1/2) epsilon)/cosh(epsilon/2))/t. For orders near 1 the difference of the two
+// logarithms cancels, so a bound of its roundings is added.
 func pureRenyi(alpha, epsilon float64) float64 {
 	t := alpha - 1
 	a, b := (alpha-0.5)*epsilon, epsilon/2
@@ -79,9 +77,9 @@ func pureRenyi(alpha, epsilon float64) float64 {
 	return math.Log1p(2*math.Sinh(alpha*epsilon/2)*math.Sinh(t*epsilon/2)/math.Cosh(b)) / t * (1 + 1e-13)
 }
 
-// finiteRenyi is the divergence of the law p from the law q on finitely many
-// outcomes, log(sum of p_i^alpha q_i^(1-alpha))/(alpha-1); outcomes of probability
-// 0 under both do not count. It is +Inf where q is 0 and p is not.
+// finiteRenyi is the divergence of the law p from the law q on finitely many outcomes, log(sum of p_i^alpha
+// q_i^(1-alpha))/(alpha-1). Outcomes of probability 0 under both laws do not count. The divergence is +Inf if
+// an outcome has probability 0 under q but not under p.
 func finiteRenyi(alpha float64, p, q []float64) float64 {
 	largest := math.Inf(-1)
 	logs := make([]float64, 0, len(p))

@@ -6,30 +6,27 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// quadratureMargin is a relative bound on the errors of the two integrals below:
-// method, truncation and roundoff. TestPoissonRenyi and TestSubsetRenyi compare
-// with exact values.
+// quadratureMargin is a relative bound on the errors of the two integrals of this file: method, truncation
+// and roundoff. TestPoissonRenyi and TestSubsetRenyi compare them with exact values.
 const quadratureMargin = 1e-11
 
-// poissonRenyi is the Renyi divergence, of order alpha > 1, of Gaussian noise with
-// sensitivity/sigma = m on Poisson batches of rate q, of the two directions the
-// larger one: that of (1-q) N(0,1) + q N(m,1) from N(0,1) [Mironov, Talwar and
-// Zhang 2019, Theorem 5]. With u = q (exp(m x - m^2/2) - 1),
+// poissonRenyi is the Renyi divergence, of order alpha > 1, of Gaussian noise with sensitivity/sigma = m on
+// Poisson batches of rate q. The larger one of the two directions is the divergence of (1-q) N(0,1) + q
+// N(m,1) from N(0,1) [Mironov, Talwar and Zhang 2019, Theorem 5]. With u = q (exp(m x - m^2/2) - 1) it is
 //
 //	log(1 + integral of phi(x) g(u(x)))/(alpha-1),  g(u) = (1+u)^alpha - 1 - alpha u >= 0
 //
-// for every real order, since u has mean 0. Nothing cancels.
+// for every real order, because u has mean 0. There is no cancellation.
 //
-// The integral is a trapezoidal sum, which converges exponentially for a function
-// that is analytic and integrable in the strip |Im x| < b: the error is at most
-// 2 M/(exp(2 pi b/step) - 1), M a bound of the integral over any line of the strip
-// [Trefethen and Weideman 2014, Theorem 5.1]. For b = min(pi/(2m), 6) the real part
-// of 1 + t u is at least 1-q on the strip and |1 + t u| at most its value on the
-// real line plus 2q, so M exceeds the integral by a factor exp(b^2/2) (1 +
-// 1/m^2)/(1-q)^2 up to a constant; step makes the bound exp(-45) of the integral
-// with this factor. Beyond 13 standard deviations outside [0, max(alpha, 2) m] the
-// integrand falls faster than a Gaussian density: where u is small, g is near
-// alpha (alpha-1) u^2/2, which with phi has its peak at 2 m.
+// The integral is computed as a trapezoidal sum. The sum converges exponentially for a function that is
+// analytic and integrable in the strip |Im x| < b. Its error is at most 2 M/(exp(2 pi b/step) - 1), where M
+// bounds the integral over any line of the strip [Trefethen and Weideman 2014, Theorem 5.1]. For b =
+// min(pi/(2m), 6), the real part of 1 + t u is at least 1-q on the strip, and |1 + t u| is at most its value
+// on the real line plus 2q. So M exceeds the integral by a factor exp(b^2/2) (1 + 1/m^2)/(1-q)^2 up to a
+// constant. With this factor, the choice of step makes the bound exp(-45) of the integral.
+//
+// Beyond 13 standard deviations outside [0, max(alpha, 2) m], the integrand decreases faster than a Gaussian
+// density. Where u is small, g is near alpha (alpha-1) u^2/2, and its product with phi has its peak at 2 m.
 func poissonRenyi(alpha, m, q float64) float64 {
 	t := alpha - 1
 	if q == 1 {
@@ -53,13 +50,13 @@ func poissonRenyi(alpha, m, q float64) float64 {
 		for i := range points + 1 {
 			x := -reach + float64(i)*step
 			l := m*x - m*m/2
-			if power := alpha * logMix(l, q); power > 300 { // the rest would lower the sum, for orders near 1 by a few percent
+			if power := alpha * logMix(l, q); power > 300 { // the omitted terms would lower the sum, by a few percent for orders near 1
 				sum += math.Exp(power - x*x/2)
 			} else {
 				sum += math.Exp(-x*x/2) * bernoulliExcess(alpha, q*math.Expm1(l))
 			}
 		}
-		// Where u is near 0.1/alpha, the difference in g cancels up to 20/(alpha-1).
+		// Where u is near 0.1/alpha, the difference in g amplifies relative errors by up to 20/(alpha-1).
 		margin := quadratureMargin + 1e-13/t
 		return math.Log1p(sum*step/(2*sqrtHalfPi)*(1+margin)) / t * (1 + 1e-15)
 	}
@@ -79,8 +76,8 @@ func logMix(l, q float64) float64 {
 	return math.Log1p(q * math.Expm1(l))
 }
 
-// bernoulliExcess is (1+u)^alpha - 1 - alpha u for u > -1, alpha > 1. Near 0 it is
-// the binomial series from the square on, where the difference would cancel.
+// bernoulliExcess is (1+u)^alpha - 1 - alpha u for u > -1, alpha > 1. Near 0, where the difference would
+// cancel, it is the binomial series from the square on.
 func bernoulliExcess(alpha, u float64) float64 {
 	if math.Abs(u) > 0.1/alpha {
 		return math.Expm1(alpha*math.Log1p(u)) - alpha*u
@@ -94,20 +91,18 @@ func bernoulliExcess(alpha, u float64) float64 {
 	return sum
 }
 
-// subsetRenyi is the Renyi divergence, of order alpha > 1, of the dominating pair
-// of Gaussian noise with sensitivity/sigma = m on batches drawn without
-// replacement, a share q of the records (see dominatingPair). Losses l > 0 of mix
-// to f, r = exp(l) = 1 - q + q exp(m x - m^2/2) for x > m/2, come with Q
-// probability f and their mirror images -l with Q probability mix = r f, so the
-// moment is
+// subsetRenyi is the Renyi divergence, of order alpha > 1, of a dominating pair of kind subset with Gaussian
+// noise and sensitivity/sigma = m. The batches are drawn without replacement and contain a fraction q of the
+// records (see dominatingPair). Losses l > 0 of mix to f, r = exp(l) = 1 - q + q exp(m x - m^2/2) for x >
+// m/2, have Q probability f. Their mirror images -l have Q probability mix = r f. So the moment is
 //
 //	1 + integral over x > m/2 of phi(x) [(r^alpha - 1) + r (r^-alpha - 1)]
 //
-// where the bracket is (r^(alpha-1) - 1)(r - r^(1-alpha)) >= 0: nothing cancels.
+// where the bracket is (r^(alpha-1) - 1)(r - r^(1-alpha)) >= 0. There is no cancellation.
 //
-// The integral is a sum of 10-point Gauss-Legendre rules on panels of length
-// w = 1/(2 + m), where the integrand is analytic well beyond the panel: the
-// nearest zero of r is at distance pi/m of the real line. They end as in poissonRenyi.
+// The integral is a sum of 10-point Gauss-Legendre rules on panels of length w = 1/(2 + m). The integrand is
+// analytic well beyond each panel, because the nearest zero of r is at distance pi/m of the real line. The
+// panels end as in poissonRenyi.
 func subsetRenyi(alpha, m, q float64) float64 {
 	const reach = 13
 	t := alpha - 1
@@ -129,7 +124,7 @@ func subsetRenyi(alpha, m, q float64) float64 {
 			switch l := logMix(m*x-m*m/2, q); {
 			case large:
 				sum += n[1] * math.Exp(alpha*l-x*x/2-largest)
-			case t*l > 300: // the rest of the bracket is lost in the margin
+			case t*l > 300: // the margin covers the rest of the bracket
 				sum += n[1] * math.Exp(alpha*l-x*x/2)
 			default:
 				sum += n[1] * math.Exp(l-x*x/2) * math.Expm1(t*l) * -math.Expm1(-alpha*l)
@@ -137,14 +132,14 @@ func subsetRenyi(alpha, m, q float64) float64 {
 		}
 	}
 	sum *= w / 2 / (2 * sqrtHalfPi)
-	if large { // the bracket is at most r^alpha, and the 1 is lost in the margin
+	if large { // the bracket is at most r^alpha, and the margin covers the term 1
 		return (largest + math.Log(sum)) / t * (1 + quadratureMargin)
 	}
 	return math.Log1p(sum*(1+quadratureMargin)) / t * (1 + 1e-15)
 }
 
-// gauss10 are the nodes and weights of the 10-point Gauss-Legendre rule on [-1, 1]
-// [Abramowitz and Stegun, 25.4.30].
+// gauss10 holds the nodes and weights of the 10-point Gauss-Legendre rule on [-1, 1] [Abramowitz and Stegun,
+// 25.4.30].
 var gauss10 = [10][2]float64{
 	{-0.14887433898163121088, 0.29552422471475287017},
 	{0.14887433898163121088, 0.29552422471475287017},

@@ -2,19 +2,18 @@ package account
 
 import "fmt"
 
-// Relation says which pairs of data sets are neighbours. The zero value is not a
-// relation.
+// Relation determines which pairs of data sets are neighbours. The zero value is invalid.
 type Relation string
 
 const (
-	// ReplaceOne: the same public number of records, one of them replaced.
+	// ReplaceOne means that both data sets have the same public number of records and one record is replaced.
 	ReplaceOne Relation = "replace-one"
-	// AddRemove: one data set is the other without one record. The number of
-	// records is protected.
+	// AddRemove means that one data set is the other data set without one record. The number of records is
+	// protected.
 	AddRemove Relation = "add/remove"
 )
 
-// Validate returns an error unless r is one of the relations.
+// Validate returns an error unless r is ReplaceOne or AddRemove.
 func (r Relation) Validate() error {
 	if r == ReplaceOne || r == AddRemove {
 		return nil

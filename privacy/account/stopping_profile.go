@@ -6,29 +6,32 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// stoppedProfile bounds delta of random stopping at every epsilon. Its edges form a polygon from (0, 0) that is nowhere below the
-// points (f(t), f(u(t))), f and u as at stoppedRenyi: an edge rises by the share of its height over the breadth exp(log). Then
+// stoppedProfile bounds the delta of random stopping at every epsilon. Its edges form a polygon from (0, 0)
+// that is nowhere below the points (f(t), f(u(t))), with f and u as at stoppedRenyi. Let log be the logarithm
+// of the breadth of an edge over its height rise. Then
 //
-//	delta(epsilon) <= sum over edges of rise delta_mu(epsilon + log),
+//	delta(epsilon) <= sum over edges of rise delta_mu(epsilon + log).
 //
-// and with everything else, which is a release of another mu, the same with the root of the sum of the squares
-// (docs/theory.md#stopping-profile).
+// If the composition contains other releases with another mu, the same bound holds for the root of the sum of
+// the squares of both mu (docs/theory.md#stopping-profile).
 type stoppedProfile struct {
 	mu    float64
 	edges []stoppedEdge
 }
 
-// stoppedEdge has the height of an edge, the height of it and all after it together, and the logarithm of its breadth over its height, which does not fall.
+// stoppedEdge is an edge of a stoppedProfile. Its height is rise, and rest is the height of the edge and all
+// later edges together. The logarithm log of its breadth over its height does not decrease from edge to edge.
 type stoppedEdge struct{ rise, rest, log float64 }
 
 // profileCells is the number of intervals of t.
 const profileCells = 1 << 11
 
-// widestProfile is the largest mu of a profile: beyond it slopes leave the range of numbers, and privacy is lost
-// anyway.
+// widestProfile is the largest mu of a profile. For a larger mu, slopes leave the range of float64, and there
+// is no useful privacy.
 const widestProfile = 8
 
-// profile returns the profile of a random stopping and other releases of mu; ok is false if a mu is out of range.
+// profile returns the profile of a random stopping and of other releases with total mu. It returns false if
+// one of the two mu is out of range.
 func (e RandomStoppingEvent) profile(mu float64) (p stoppedProfile, ok bool) {
 	if !(e.Mu <= widestProfile && mu < maxMu) {
 		return p, false
@@ -64,7 +67,7 @@ func (p stoppedProfile) delta(epsilon float64) float64 {
 		if at < 0 {
 			d = -math.Expm1(at) + math.Exp(at)*d
 		}
-		if e.rest*d <= 1e-7*sum { // what is left falls
+		if e.rest*d <= 1e-7*sum { // the remaining terms decrease
 			sum += e.rest * d
 			break
 		}
@@ -75,12 +78,14 @@ func (p stoppedProfile) delta(epsilon float64) float64 {
 
 type corner struct{ x, y float64 }
 
-// polygon is one whose upper convex hull is nowhere below the points (f(t), f(u(t))). It begins at (0, 0).
+// polygon returns a polygon from (0, 0) whose upper convex hull is nowhere below the points (f(t), f(u(t))).
 //
-// Between two neighbouring t the slope of the curve is f'(u)/f'(t) exp(-mu z - mu^2/2) at z = Phi^-1(t), and f' does not decrease. So
-// the curve is below a line of the largest slope through its first point, and below one of the least slope through its
-// last: for every c the corner at c as high as both is enough. The best c is where they meet.
-// Each f, f' and Phi is within 1e-10 for mu <= 30 (stoppedLogs), so x is rounded down and y up by more than that, slopes outwards.
+// Between two neighbouring t, the slope of the curve is f'(u)/f'(t) exp(-mu z - mu^2/2) at z = Phi^-1(t), and
+// f' does not decrease. So the curve is below the line of the largest slope through its first point, and
+// below the line of the smallest slope through its last point. For every c, a corner at c is sufficient if it
+// is as high as both lines. The best c is the intersection of the lines. Each of f, f' and Phi is within
+// 1e-10 for mu <= 30 (stoppedLogs). So x is rounded down, y is rounded up, and slopes are rounded outwards,
+// each by more than this error.
 func (e RandomStoppingEvent) polygon(mu float64) []corner {
 	const off = 2e-10
 	hull := []corner{{0, 0}}
@@ -121,7 +126,7 @@ func (e RandomStoppingEvent) polygon(mu float64) []corner {
 	return hull
 }
 
-// weights are f(t), the mean of k t^(k-1) over the numbers k of runs, and its derivative.
+// weights returns f(t), which is the mean of k t^(k-1) over the numbers k of runs, and its derivative.
 func (e RandomStoppingEvent) weights(t float64) (value, slope float64) {
 	for k := e.Runs; k >= 1; k-- {
 		slope = slope*t + value

@@ -2,9 +2,9 @@ package account
 
 import "math"
 
-// upSum adds up numbers and rounds once, upwards: hi + lo is at least the sum of what was
-// added, and above it by a relative 2^-100 or so for each. Rounding every addition up would
-// make ten runs of 0.1 cost more than 1. The zero value is 0.
+// upSum adds up numbers and rounds once, upwards. The value hi + lo is at least the exact sum, and exceeds it
+// by about a relative 2^-100 for each added number. If every addition were rounded up, ten runs of 0.1 would
+// cost more than 1. The zero value is 0.
 type upSum struct{ hi, lo float64 }
 
 // add adds x, which may be +Inf.
@@ -30,7 +30,7 @@ func (s *upSum) addTimes(n int, x float64) {
 	}
 }
 
-// value is the sum, rounded up.
+// value returns the sum, rounded up.
 func (s upSum) value() float64 {
 	sum, low := twoSum(s.hi, s.lo)
 	if low > 0 {
@@ -39,8 +39,8 @@ func (s upSum) value() float64 {
 	return sum
 }
 
-// twoSum is a + b and its rounding error, exactly (Knuth, The Art of Computer Programming 2,
-// 4.2.2, Theorem B), if the sum is finite.
+// twoSum returns a + b and its exact rounding error (Knuth, The Art of Computer Programming 2, 4.2.2, Theorem
+// B), if the sum is finite.
 func twoSum(a, b float64) (sum, low float64) {
 	sum = a + b
 	part := sum - a

@@ -6,32 +6,35 @@ import (
 	"slices"
 )
 
-// Total is the accountant of plans and ledgers: GDP, and where batches were drawn in
-// secret PLD as well, and RDP where the number of runs was, whichever answer is smaller. All are
-// bounds for everything composed.
+// Total is the accountant of plans and ledgers. It uses GDP for all events. It also uses PLD if batches were
+// drawn in secret, and RDP if a number of runs is secret. Its answer is the smallest of these bounds; each of
+// them holds for the whole composition.
 //
-// GDP counts a release about a batch as if the batch were known. It may
-// (docs/theory.md#total): given the coins, which are the same for two neighbours, it is a
-// Gaussian release whose query moves by at most its sensitivity (on Poisson batches twice
-// that for every record of the owner), or does not move. PLD counts the release with its
-// amplification, and everything else by a Gaussian release of the same mu (a mu-GDP release
-// is dominated by one: Dong, Roth and Su 2022, Corollary 2.13 and Theorem 2.10). RDP, and the profile if there is one
-// random stopping, count everything but random stopping by a Gaussian release of the same mu, which dominates it as well.
+// GDP counts a release about a batch as if the batch were known, which is valid (docs/theory.md#total). Given
+// the coins, which are the same for two neighbouring data sets, the release is Gaussian. Its query does not
+// move, or moves by at most its sensitivity. On Poisson batches it moves by at most twice the sensitivity for
+// every record of the owner.
 //
-// The zero value has composed nothing. Not safe for concurrent use.
+// PLD counts the release with its amplification. It counts every other event that it does not support as a
+// Gaussian release of the same mu, because a Gaussian release dominates every mu-GDP release [Dong, Roth and
+// Su 2022, Corollary 2.13 and Theorem 2.10]. RDP counts everything except random stopping as a Gaussian
+// release of the same mu, for the same reason. With exactly one random stopping, its profile is used in the
+// same way.
+//
+// The zero value is an empty composition. A Total is not safe for concurrent use.
 type Total struct {
 	gdp GDP
 	pld PLD
 
-	stopped    RDP // of what has a secret number of runs
+	stopped    RDP // events with a secret number of runs
 	selection  RandomStoppingEvent
-	selections int // how many, 2 for more; selection is the last
-	others     GDP // of the rest
+	selections int // number of these events, 2 for more; selection is the last of them
+	others     GDP // all other events
 }
 
 var _ Accountant = (*Total)(nil)
 
-// Compose adds the event. It knows every event that a ledger records.
+// Compose adds the event. It supports every event that a ledger records.
 func (a *Total) Compose(e Event) error {
 	next := a.gdp
 	if err := next.compose(e, true); err != nil {
@@ -44,7 +47,7 @@ func (a *Total) Compose(e Event) error {
 	return a.split(e)
 }
 
-// split adds e, which is known to be valid, to stopped and others.
+// split adds e, which is known to be valid, to stopped or to others.
 func (a *Total) split(e Event) error {
 	switch f := e.facts(); {
 	case f.shape == composed:
@@ -57,7 +60,7 @@ func (a *Total) split(e Event) error {
 	return a.others.compose(e, true)
 }
 
-// stoppedOrders are 1 + 1.08^k from 1.2 to about 5000.
+// stoppedOrders are the orders 1 + 0.2 1.08^k from 1.2 to about 5000.
 var stoppedOrders = func() (orders []float64) {
 	for t := 0.2; t < 5000; t *= 1.08 {
 		orders = append(orders, 1+t)
@@ -65,7 +68,8 @@ var stoppedOrders = func() (orders []float64) {
 	return orders
 }()
 
-// renyi is random stopping and a release of mu, which stands for the rest.
+// renyi returns an accountant of random stopping and of one Gaussian release of mu, which stands for all
+// other events.
 func (a *Total) renyi(mu float64) *RDP {
 	all := a.stopped
 	switch {
@@ -78,7 +82,8 @@ func (a *Total) renyi(mu float64) *RDP {
 	return &all
 }
 
-// stoppedEpsilon is the epsilon of random stopping and a release of mu, by Renyi divergences or the profile.
+// stoppedEpsilon returns the epsilon of random stopping and a release of mu, by Renyi divergences or by the
+// profile.
 func (a *Total) stoppedEpsilon(mu, delta float64) float64 {
 	best := a.renyi(mu).Epsilon(delta)
 	if a.selections == 1 && best > 0 && delta > 0 {
@@ -89,7 +94,8 @@ func (a *Total) stoppedEpsilon(mu, delta float64) float64 {
 	return best
 }
 
-// stoppedDelta is the delta of the same.
+// stoppedDelta returns the delta of random stopping and a release of mu, by Renyi divergences or by the
+// profile.
 func (a *Total) stoppedDelta(mu, epsilon float64) float64 {
 	best := a.renyi(mu).Delta(epsilon)
 	if a.selections == 1 {
@@ -102,12 +108,13 @@ func (a *Total) stoppedDelta(mu, epsilon float64) float64 {
 
 func (a *Total) hidesRuns() bool { return a.selections > 0 }
 
-// Mu is a mu such that everything composed is mu-GDP, rounded up. If Sampled, it holds
-// even for batches and numbers of runs that become known, and Epsilon and Delta are better.
+// Mu is a value for which the whole composition is mu-GDP, rounded up. If Sampled reports true, the
+// composition is mu-GDP even if batches and numbers of runs become known, and Epsilon and Delta can be
+// smaller than the values that follow from Mu.
 func (a *Total) Mu() float64 { return a.gdp.Mu() }
 
-// Sampled reports whether a release about a secret batch, or with a secret number of runs, was
-// composed.
+// Sampled reports whether the composition contains a release about a secret batch or with a secret number of
+// runs.
 func (a *Total) Sampled() bool { return a.gdp.sampled || a.hidesRuns() }
 
 // Epsilon implements Accountant.
@@ -140,8 +147,8 @@ func (a *Total) Delta(epsilon float64) float64 {
 	return best
 }
 
-// composeByGDP composes e, with events that PLD does not know counted by their mu or
-// their pure epsilon. GDP has composed e: it is valid.
+// composeByGDP composes e. It counts events that PLD does not support by their mu or their pure epsilon. GDP
+// has composed e before, so e is valid.
 func (a *PLD) composeByGDP(e Event) error {
 	f := e.facts()
 	if f.shape == composed {
@@ -172,5 +179,5 @@ func (a *PLD) composeByGDP(e Event) error {
 	}
 }
 
-// maxMu is more than any guarantee is worth.
+// maxMu is a mu so large that the guarantee is worthless.
 const maxMu = 1e6

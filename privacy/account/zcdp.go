@@ -6,16 +6,14 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// ZCDP accounts by zero-concentrated differential privacy: a release is rho-zCDP if its
-// Renyi divergence of every order alpha > 1 is at most alpha rho, and rho adds up under
-// adaptive composition [Bun and Steinke 2016, Lemma 2.3; docs/theory.md#zcdp]. The zero
-// value has composed nothing.
+// ZCDP is an accountant for zero-concentrated differential privacy. A release is rho-zCDP if its Renyi
+// divergence of every order alpha > 1 is at most alpha rho, and rho adds up under adaptive composition [Bun
+// and Steinke 2016, Lemma 2.3; docs/theory.md#zcdp]. The zero value is an empty composition.
 //
-// It knows GaussianEvent (rho = Sensitivity^2/(2 Sigma^2): Bun and Steinke 2016,
-// Proposition 1.6), LaplaceEvent, PureEvent and RandomizedResponseEvent (epsilon
-// of pure DP gives rho = epsilon^2/2: Bun and Steinke 2016, Proposition 1.4),
-// NonPrivateEvent, PublicEvent and ComposedEvent. No answer is above the sum of
-// pure epsilons.
+// ZCDP supports GaussianEvent (rho = Sensitivity^2/(2 Sigma^2): Bun and Steinke 2016, Proposition 1.6), and
+// LaplaceEvent, PureEvent and RandomizedResponseEvent (epsilon of pure DP gives rho = epsilon^2/2: Bun and
+// Steinke 2016, Proposition 1.4). It also supports BoundedRangeEvent and RandomStoppingEvent (mu-GDP gives
+// rho = mu^2/2), NonPrivateEvent, PublicEvent and ComposedEvent. No answer is above the sum of pure epsilons.
 type ZCDP struct {
 	rho  float64 // rounded up; +Inf: no guarantee
 	pure float64 // sum of pure epsilons, +Inf if there is none
@@ -38,8 +36,8 @@ func (a *ZCDP) Compose(e Event) error {
 	return err
 }
 
-// rho is the rho of all releases of the facts, rounded up. Pure epsilon is as good as a
-// Gaussian release of that mu.
+// rho returns the rho of all releases of the facts, rounded up. A release of pure epsilon counts as a
+// Gaussian release of mu = epsilon.
 func (f facts) rho() (float64, error) {
 	ratio := f.mu
 	switch {
@@ -53,14 +51,13 @@ func (f facts) rho() (float64, error) {
 	return round.Up(float64(f.times())*ratio*ratio/2, 6), nil
 }
 
-// Rho is the rho of everything composed, rounded up; +Inf for a non-private
-// release.
+// Rho returns the rho of the whole composition, rounded up. It is +Inf after a non-private release.
 func (a *ZCDP) Rho() float64 { return a.rho }
 
-// Epsilon is min(ZCDPEpsilon(Rho, delta), sum of pure epsilons).
+// Epsilon returns min(ZCDPEpsilon(Rho, delta), sum of pure epsilons).
 func (a *ZCDP) Epsilon(delta float64) float64 { return min(ZCDPEpsilon(a.rho, delta), a.pure) }
 
-// Delta is ZCDPDelta(epsilon, Rho), or 0 from the sum of pure epsilons on.
+// Delta returns ZCDPDelta(epsilon, Rho), or 0 if epsilon is at least the sum of pure epsilons.
 func (a *ZCDP) Delta(epsilon float64) float64 {
 	if epsilon >= a.pure {
 		return 0
@@ -68,19 +65,17 @@ func (a *ZCDP) Delta(epsilon float64) float64 {
 	return ZCDPDelta(epsilon, a.rho)
 }
 
-// zcdpMargin covers the roundings of zcdpLogDelta, whose terms may be much larger
-// than their sum.
+// zcdpMargin covers the roundings of zcdpLogDelta, whose terms may be much larger than their sum.
 const zcdpMargin = 1e-14
 
-// ZCDPDelta is the smallest delta for which every rho-zCDP mechanism is known to
-// be (epsilon, delta)-DP:
+// ZCDPDelta returns the smallest delta for which every rho-zCDP mechanism is known to be (epsilon, delta)-DP:
 //
 //	min over alpha > 1 of exp((alpha-1)(alpha rho - epsilon)) (1 - 1/alpha)^alpha / (alpha-1)
 //
-// [Canonne, Kamath and Steinke 2020, Proposition 12, with the Renyi divergence of
-// order alpha at most alpha rho], rounded up; every alpha is a proved bound, so a
-// minimum that is not found exactly only costs tightness. It is 1 for arguments
-// out of range and for rho = +Inf, 0 for rho = 0, at least 1e-300 otherwise.
+// The source is Canonne, Kamath and Steinke 2020, Proposition 12, with the Renyi divergence of order alpha at
+// most alpha rho. The result is rounded up. Every alpha gives a proved bound, so an inexact minimum only
+// makes the result less tight. The result is 1 for arguments out of range and for rho = +Inf, 0 for rho = 0,
+// and at least 1e-300 otherwise.
 func ZCDPDelta(epsilon, rho float64) float64 {
 	if !(epsilon >= 0) || !(rho >= 0) || math.IsInf(rho, 1) {
 		return 1
@@ -119,9 +114,9 @@ func ZCDPDelta(epsilon, rho float64) float64 {
 	return max(d, minDelta)
 }
 
-// ZCDPEpsilon is the smallest epsilon >= 0 with ZCDPDelta(epsilon, rho) <= delta,
-// rounded up. It is +Inf for delta <= 0 (unless rho = 0), for rho = +Inf and for
-// arguments out of range, and 0 for delta >= 1.
+// ZCDPEpsilon returns the smallest epsilon >= 0 with ZCDPDelta(epsilon, rho) <= delta, rounded up. The result
+// is +Inf for delta <= 0 (unless rho = 0), for rho = +Inf and for arguments out of range. It is 0 for delta
+// >= 1.
 func ZCDPEpsilon(rho, delta float64) float64 {
 	switch {
 	case !(rho >= 0) || math.IsNaN(delta) || delta < 0:
@@ -139,6 +134,6 @@ func ZCDPEpsilon(rho, delta float64) float64 {
 	if ZCDPDelta(0, rho) <= delta {
 		return 0
 	}
-	// The classic bound is a theorem whatever ZCDPDelta says.
+	// The classic bound is a theorem that does not depend on ZCDPDelta.
 	return smallest(0, classic, func(epsilon float64) bool { return ZCDPDelta(epsilon, rho) <= delta })
 }

@@ -14,15 +14,15 @@ import (
 	"dyad/internal/create"
 )
 
-// Document is a file that one process at a time owns and replaces whole, readable by its
-// owner only: the state of a stream, the memory of a client.
+// Document is a file that only its owner can read. One process at a time owns it and replaces it as a whole.
+// Examples are the state of a stream and the memory of a client.
 type Document struct {
 	name string
 	lock *flock.Flock
 }
 
-// Own locks the document that path leads to (Resolve), by a file NAME.lock, until Close or the end of the process. The
-// document need not exist. The error wraps ErrBusy if another process owns it.
+// Own locks the document that path leads to (see Resolve) with a lock file NAME.lock, until Close or the end
+// of the process. The document need not exist. The error wraps ErrBusy if another process owns the document.
 func Own(path string) (*Document, error) {
 	name, err := Resolve(path)
 	if err != nil {
@@ -32,17 +32,18 @@ func Own(path string) (*Document, error) {
 	return &Document{name, lock}, err
 }
 
-// Name is the name of the file.
+// Name returns the name of the file.
 func (d *Document) Name() string { return d.name }
 
-// Replace replaces the file by text, durably: a crash leaves the old text or the new one. A
-// symbolic link that took the name meanwhile is replaced and not followed. beforeRename is the argument of Write.
+// Replace replaces the content of the file by text, durably: after a crash the file has the old text or the
+// new text. If a symbolic link has taken the name in the meantime, Replace replaces the link and does not
+// follow it. beforeRename is the argument of Write.
 func (d *Document) Replace(text []byte, beforeRename func() error) error {
 	return Write(d.name, true, true, beforeRename, Text(text))
 }
 
-// Alone fails if the file has another name than its own, or is not a regular file: Replace would
-// leave the other name with the older text.
+// Alone returns an error if the file has more than one name (hard links), or is not a regular file. Replace
+// would leave the older text under the other names.
 func (d *Document) Alone() error {
 	info, err := os.Lstat(d.name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,13 +62,14 @@ func (d *Document) Alone() error {
 	return err
 }
 
-// Close gives the document to other processes.
+// Close releases the lock, so that other processes can own the document.
 func (d *Document) Close() error { return d.lock.Unlock() }
 
-// Write writes, syncs and renames: a crash leaves name as it was or with all that fill wrote. A secret file is readable
-// by its owner only; others get the permissions of the umask. Without replace it fails with an error wrapping
-// fs.ErrExist if the name is taken. beforeRename, if not nil, is called when the content is on disk under another name;
-// if it fails, name stays as it was.
+// Write creates a temporary file with the content that fill writes, syncs it, and renames it to name. After a
+// crash, name is unchanged or has the whole content. A secret file is readable by its owner only. Other files
+// get the permissions of the umask. If replace is false and the name is taken, the error wraps fs.ErrExist.
+// If beforeRename is not nil, Write calls it when the content is on disk under the temporary name. If
+// beforeRename returns an error, name is unchanged.
 func Write(name string, secret, replace bool, beforeRename func() error, fill func(io.Writer) error) error {
 	f, err := Create(filepath.Dir(name), TempPrefix, "")
 	if err != nil {
@@ -93,7 +95,7 @@ func Write(name string, secret, replace bool, beforeRename func() error, fill fu
 	return err
 }
 
-// Text is a fill of Write.
+// Text returns a function for the argument fill of Write that writes text.
 func Text(text []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(text)
@@ -101,11 +103,12 @@ func Text(text []byte) func(io.Writer) error {
 	}
 }
 
-// ErrTooLong is wrapped for a file that is longer than its kind can be.
+// ErrTooLong is wrapped by the error for a file that is longer than the limit of its kind.
 var ErrTooLong = errors.New("it is too long")
 
-// Read returns the content of a regular file of at most limit bytes, and reads no other: a device or a data file that
-// is named by mistake would fill the memory. A link that has the name is not followed: see Resolve.
+// Read returns the content of a regular file of at most limit bytes. It refuses all other files, because a
+// device or a data file that is named by mistake would fill the memory. If name is a symbolic link, Read does
+// not follow the link; see Resolve.
 func Read(name string, limit int64) ([]byte, error) {
 	f, err := create.Open(name, os.O_RDONLY)
 	if err != nil {
@@ -118,7 +121,7 @@ func Read(name string, limit int64) ([]byte, error) {
 	}
 	size := info.Size()
 	if size <= limit {
-		text, err := io.ReadAll(io.LimitReader(f, limit+1)) // it may grow
+		text, err := io.ReadAll(io.LimitReader(f, limit+1)) // the file may grow meanwhile
 		if size = int64(len(text)); err != nil || size <= limit {
 			return text, err
 		}
@@ -126,7 +129,7 @@ func Read(name string, limit int64) ([]byte, error) {
 	return nil, fmt.Errorf("%s has %d bytes, at most %d are read: %w", name, size, limit, ErrTooLong)
 }
 
-// SweepTemporary removes what killed programs left in dir of files that they were writing.
+// SweepTemporary removes the temporary files of killed programs from dir.
 func SweepTemporary(dir string) {
 	Sweep(dir, func(name string) bool { return strings.HasPrefix(name, TempPrefix) })
 }

@@ -1,9 +1,9 @@
-// Package durable writes files that a crash leaves whole or absent, and that nobody else
-// can read before they are meant to be read.
+// Package durable writes files that are whole or absent after a crash. Other users cannot read a file before
+// it has its final name and mode.
 //
-// A file is written under a temporary name (Create), readable by its owner only, synced,
-// and gets its name by a rename (Publish). A temporary file is locked while its program
-// lives, so that Sweep can tell what a dead one left.
+// Create makes a file under a temporary name, readable by its owner only. The program writes and syncs the
+// file, and Publish renames it to its final name. A temporary file is locked while its program runs, so that
+// Sweep can recognise the files of dead programs.
 package durable
 
 import (
@@ -20,14 +20,13 @@ import (
 	"dyad/internal/create"
 )
 
-// maxLinks is how many symbolic links Resolve follows, as Linux does.
+// maxLinks is the largest number of symbolic links that Resolve follows, as in Linux.
 const maxLinks = 40
 
-// Resolve returns the absolute name of the file that path leads to. Symbolic links are
-// followed, also the last one if its target does not exist yet. So every name of a file
-// gives one lock, and a rename replaces the file and never a link to it. The folder must
-// exist. No path is cleaned before its links are resolved: in "link/../file", ".." is the
-// folder above what the link names.
+// Resolve returns the absolute name of the file that path leads to. It follows all symbolic links, including
+// the last one if its target does not exist yet. So all names of a file lead to one lock, and a rename
+// replaces the file and never a link to the file. The folder must exist. Resolve does not clean a path before
+// it has resolved the links of the path: in "link/../file", ".." is the folder above the target of the link.
 func Resolve(path string) (string, error) {
 	folder, err := os.Getwd()
 	if err != nil {
@@ -60,9 +59,9 @@ func Resolve(path string) (string, error) {
 	return "", errors.New("too many symbolic links")
 }
 
-// SyncDir makes renames in a folder durable. Where a folder cannot be synced (EINVAL,
-// ENOSYS, EOPNOTSUPP of some FUSE, SMB and 9p servers, and Windows) a rename is as durable
-// as that file system makes it, and SyncDir succeeds.
+// SyncDir makes renames in a folder durable. Some file systems cannot sync folders (EINVAL, ENOSYS,
+// EOPNOTSUPP of some FUSE, SMB and 9p servers, and Windows). On these systems SyncDir succeeds, and a rename
+// is as durable as the file system makes it.
 func SyncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -78,20 +77,20 @@ func SyncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-// unsyncable reports whether a file system cannot sync folders. ENOSYS and EOPNOTSUPP are
-// errors.ErrUnsupported; EINVAL is not an error of package errors.
+// unsyncable reports whether the error means that a file system cannot sync folders. ENOSYS and EOPNOTSUPP
+// are errors.ErrUnsupported. EINVAL is not an error of package errors.
 func unsyncable(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
 }
 
-// File is a file under a temporary name.
+// File is an open and locked file under a temporary name.
 type File struct {
 	*os.File
-	lock *flock.Flock // nil where there are no locks
+	lock *flock.Flock // nil on file systems without locks
 }
 
-// Create makes a file of mode 0600 in dir, named prefix, random letters and suffix, and
-// locks it until Publish, Close or Remove, or the end of the program.
+// Create makes a file of mode 0600 in dir. Its name is prefix, random letters and suffix. The file is locked
+// until Publish, Close or Remove, or the end of the program.
 func Create(dir, prefix, suffix string) (*File, error) {
 	for {
 		file, err := create.Temporary(dir, prefix, suffix, create.Private)
@@ -100,13 +99,13 @@ func Create(dir, prefix, suffix string) (*File, error) {
 		}
 		f := &File{File: file, lock: create.LockOf(file.Name())}
 		switch ok, err := f.lock.TryLock(); {
-		case err != nil && sameFile(f.File, f.Name()): // no locks here: nobody can sweep here either
+		case err != nil && sameFile(f.File, f.Name()): // without locks on this file system, Sweep removes no files
 			f.lock = nil
 			return f, nil
 		case ok && sameFile(f.File, f.Name()):
 			return f, nil
 		}
-		f.Remove() // Sweep was between the two calls
+		f.Remove() // Sweep ran between the two calls
 	}
 }
 
@@ -116,10 +115,9 @@ func sameFile(f *os.File, name string) bool {
 	return err == nil && errAt == nil && os.SameFile(is, at)
 }
 
-// Open opens an existing file and locks it. It fails with ErrBusy if the program that
-// wrote it is alive, and without reason to wait. It treats anything but a regular file as
-// absent: reading a FIFO would wait for ever, and anyone who may write to the folder can
-// make one.
+// Open opens an existing file and locks it. It does not wait: if the program that wrote the file is running,
+// the error wraps ErrBusy. Open treats anything but a regular file as absent, because reading a FIFO would
+// wait for ever, and anyone who may write to the folder can make a FIFO.
 func Open(name string) (*File, error) {
 	file, err := create.Open(name, os.O_RDWR)
 	if errors.Is(err, create.ErrIrregular) {
@@ -143,8 +141,8 @@ func Open(name string) (*File, error) {
 	return f, nil
 }
 
-// Keep is Open of a file that is made if need be, readable by its owner only. It locks the file that has the name,
-// even if another process sweeps meanwhile.
+// Keep opens and locks a file as Open does, but creates the file if it does not exist, readable by its owner
+// only. The locked file is the one that has the name, even if another process sweeps in the meantime.
 func Keep(name string) (*File, error) {
 	for {
 		made, err := create.Kept(name, create.Private)
@@ -158,10 +156,10 @@ func Keep(name string) (*File, error) {
 	}
 }
 
-// ErrBusy is wrapped if another process holds the lock of a file.
+// ErrBusy is wrapped by the error if another process holds the lock of a file.
 var ErrBusy = errors.New("it is in use by another process")
 
-// Close closes the file and gives up the lock. The file stays.
+// Close closes the file and releases the lock. It does not remove the file.
 func (f *File) Close() error {
 	err := f.File.Close()
 	if f.lock != nil {
@@ -176,15 +174,15 @@ func (f *File) Remove() {
 	_ = f.Close()
 }
 
-// SharedMode is the mode of a new file in dir that everybody may read who may read new
-// files there: 0666 less the umask. An empty file is made and removed to find it.
+// SharedMode returns the mode of a new file in dir for all users who may read new files there: 0666 less the
+// umask. To determine the mode, SharedMode creates and removes an empty file.
 func SharedMode(dir string) (fs.FileMode, error) {
 	probe, err := create.Temporary(dir, TempPrefix, "", 0o666)
 	if err != nil {
 		return 0, err
 	}
 	info, err := probe.Stat()
-	// What cannot be removed is empty; Sweep removes it.
+	// If the file cannot be removed here, Sweep removes it later; it is empty.
 	_, _ = probe.Close(), os.Remove(probe.Name())
 	if err != nil {
 		return 0, err
@@ -192,18 +190,18 @@ func SharedMode(dir string) (fs.FileMode, error) {
 	return info.Mode().Perm(), nil
 }
 
-// TempPrefix begins the names of temporary files that nobody misses.
+// TempPrefix is the prefix of the names of temporary files that may be deleted.
 const TempPrefix = ".dyad-tmp-"
 
-// Publish gives a synced file its name, and then the mode, in that order: under a
-// temporary name it never is readable by others. Without replace it fails with an error
-// wrapping fs.ErrExist if the name is taken, and the file keeps its temporary name. After
-// any other error of the rename it keeps it as well. If renamed is true, the file has its
-// name, and an error concerns its mode or the durability of the name.
+// Publish renames a synced file to path and then sets its mode. This order ensures that other users can never
+// read the file under its temporary name. If replace is false and the name is taken, the error wraps
+// fs.ErrExist. After this error and any other error of the rename, the file keeps its temporary name. If
+// renamed is true, the file has its new name, and an error concerns its mode or the durability of the name.
 //
-// The file is closed if it has its name, and stays open and locked if not.
+// Publish closes the file if the rename succeeds. Otherwise the file stays open and locked. On Windows,
+// Publish closes the file before the rename.
 func (f *File) Publish(path string, mode fs.FileMode, replace bool) (renamed bool, err error) {
-	if runtime.GOOS == "windows" { // no rename of an open file
+	if runtime.GOOS == "windows" { // Windows cannot rename an open file
 		_ = f.Close()
 	}
 	if replace {
@@ -220,9 +218,9 @@ func (f *File) Publish(path string, mode fs.FileMode, replace bool) (renamed boo
 	return true, errors.Join(err, f.Close(), SyncDir(filepath.Dir(path)))
 }
 
-// linkNoReplace is a rename that replaces nothing, for file systems with hard links. A crash
-// in between leaves both names. Where there are no links it looks and renames, and does
-// not see what is made between the two.
+// linkNoReplace renames a file without replacing an existing file, on file systems with hard links. A crash
+// between its two steps leaves both names. Without hard links, linkNoReplace checks that the name is free and
+// then renames. It does not notice a file that is made between the check and the rename.
 func linkNoReplace(from, to string) error {
 	switch err := os.Link(from, to); {
 	case err == nil:
@@ -236,8 +234,8 @@ func linkNoReplace(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// Sweep removes the files of dir for which stale says so and which no living program
-// holds. Where files cannot be locked it removes none.
+// Sweep removes those files of dir for which stale returns true and which no running program has locked. If
+// files cannot be locked, Sweep removes none.
 func Sweep(dir string, stale func(name string) bool) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -248,7 +246,7 @@ func Sweep(dir string, stale func(name string) bool) {
 			continue
 		}
 		if f, err := Open(filepath.Join(dir, file.Name())); err == nil {
-			if stale(file.Name()) { // it may have changed before the lock
+			if stale(file.Name()) { // the answer may have changed before the lock
 				_ = os.Remove(f.Name())
 			}
 			_ = f.Close()

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// links is the number of hard links to a file.
+// links returns the number of hard links to a file.
 func links(_ string, info fs.FileInfo) (int, error) {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(s.Nlink), nil

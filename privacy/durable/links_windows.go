@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// links is the number of hard links to a file.
+// links returns the number of hard links to a file.
 func links(path string, _ fs.FileInfo) (int, error) {
 	f, err := os.Open(path)
 	if err != nil {

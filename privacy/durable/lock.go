@@ -6,11 +6,12 @@ import (
 	"syscall"
 )
 
-// ErrNoLocks is wrapped where a file system does not lock files between processes.
+// ErrNoLocks is wrapped by the error if a file system cannot lock files between processes.
 var ErrNoLocks = errors.New("this file system refuses locks between programs, as some network folders do; keep the file on a local disk, or have the server of the folder allow locks")
 
-// lockError says of an error of locking a file whether its file system has no locks at all. A network folder that grants
-// locks and keeps them on each machine by itself cannot be told from one that shares them.
+// lockError returns an error that wraps ErrNoLocks if err, the error of locking a file, means that the file
+// system has no locks. Otherwise it returns err. Some network folders grant locks, but only within each
+// machine. They cannot be distinguished from folders that share locks.
 func lockError(err error) error {
 	if errors.Is(err, syscall.ENOLCK) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
 		return fmt.Errorf("%w (%w)", ErrNoLocks, err)

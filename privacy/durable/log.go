@@ -11,24 +11,26 @@ import (
 	"dyad/internal/create"
 )
 
-// Log is a file that only grows, under a lock that its user holds: the lines of a ledger, the messages of a server.
-// What Append returned nil for is on disk. A crash leaves a part of one Append behind it at most, which the next user
-// recognises by what it wrote, and cuts off.
+// Log is a file that only grows, such as the lines of a ledger or the messages of a server. The user of a Log
+// holds a lock on it. If Append returned nil for a text, the text is on disk. A crash leaves at most a part
+// of one appended text at the end of the file. The next user recognises this part by its content and cuts it
+// off.
 type Log struct {
 	*os.File
-	size   int64 // of what is whole
+	size   int64 // number of bytes of the whole texts
 	broken error
 }
 
-// NewLog is the log in a file whose first size bytes are whole.
+// NewLog returns the log in a file. The first size bytes of the file are whole texts.
 func NewLog(f *os.File, size int64) *Log { return &Log{File: f, size: size} }
 
-// ErrUncertain is wrapped if a text that was not acknowledged may be in a log.
+// ErrUncertain is wrapped by the error if a text that was not acknowledged may be in a log.
 var ErrUncertain = errors.New("it may be written all the same")
 
-// Append adds a text and syncs. If the sync fails the text must go: the kernel may have dropped its pages, so that a later
-// read shows it and a power cut removes it. If it cannot be removed, the error wraps ErrUncertain, and so do all later
-// ones. A file whose size another program changed is refused. written, if not nil, is called before the sync.
+// Append adds a text and syncs the file. If the sync fails, Append removes the text, because the kernel may
+// have dropped its pages: a later read would return the text, and a power cut would remove it. If the text
+// cannot be removed, this error and the errors of all later calls wrap ErrUncertain. Append refuses a file
+// whose size another program changed. If written is not nil, Append calls it before the sync.
 func (l *Log) Append(text []byte, written func()) error {
 	if l.broken != nil {
 		return l.broken
@@ -57,7 +59,8 @@ func (l *Log) Append(text []byte, written func()) error {
 	return err
 }
 
-// Cut removes what follows the whole part, syncs that part, and returns how many bytes it removed.
+// Cut removes everything after the whole texts, syncs the file, and returns the number of bytes that it
+// removed.
 func (l *Log) Cut() (int64, error) {
 	info, err := l.Stat()
 	if err != nil {
@@ -66,14 +69,15 @@ func (l *Log) Cut() (int64, error) {
 	return info.Size() - l.size, errors.Join(l.Truncate(l.size), l.Sync())
 }
 
-// Break lets every later Append fail.
+// Break makes every later Append return err.
 func (l *Log) Break(err error) { l.broken = err }
 
 const lockRetry = 5 * time.Millisecond
 
-// Lock takes the lock of that name and waits so long for another process that has it. The lock file is
-// made if need be. Each call opens it anew, so it also excludes other goroutines of this process. The error wraps
-// ErrBusy if another process has it.
+// Lock takes the lock with the given name. If another process holds the lock, Lock waits for at most the
+// duration wait. Lock creates the lock file if it does not exist. Each call opens the lock file anew, so the
+// lock also excludes other goroutines of this process. The error wraps ErrBusy if another process holds the
+// lock.
 func Lock(name string, wait time.Duration) (*flock.Flock, error) {
 	lock := create.Lock(name)
 	for end := time.Now().Add(wait); ; time.Sleep(lockRetry) {

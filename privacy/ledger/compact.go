@@ -18,14 +18,15 @@ import (
 
 const archiveInfix = ".archive-"
 
-// Archive is a line that stands for finished runs, whose own lines are in a file next to the ledger.
+// Archive is a line of the ledger that replaces the lines of finished runs. Their own lines are in a file
+// next to the ledger.
 type Archive struct {
-	// Lines and Hash describe the whole ledger before: its chain ends in Hash, which identifies
-	// the file of the archive to the byte.
+	// Lines and Hash describe the whole ledger before the compaction. Hash is the end of its chain and
+	// identifies the archive file byte by byte.
 	Lines int    `json:"lines"`
 	Hash  string `json:"hash"`
-	File  string `json:"file"` // its name in the folder of the ledger
-	// Totals holds the costs of all archived runs, of earlier archives too.
+	File  string `json:"file"` // name of the archive file, which is in the folder of the ledger
+	// Totals holds the costs of all archived runs, including the runs of earlier archives.
 	Totals []ArchivedTotal `json:"totals"`
 }
 
@@ -35,13 +36,14 @@ type ArchivedTotal struct {
 	Unit       string `json:"unit,omitempty"`
 	Runs       int    `json:"runs"`
 	SeededRuns int    `json:"seeded_runs,omitempty"`
-	// Fingerprint belongs to the last of them; it serves to warn of other data as before.
+	// Fingerprint is the fingerprint of the last archived run that has one. It still serves to warn of other
+	// data.
 	Fingerprint string          `json:"fingerprint,omitempty"`
 	LastRun     string          `json:"last_run"`
 	Events      []ArchivedEvent `json:"events"`
 }
 
-// ArchivedEvent is an event that runs were charged for, and how often.
+// ArchivedEvent is an event that archived runs were charged for, with the number of charges.
 type ArchivedEvent struct {
 	Times int             `json:"times"`
 	Event json.RawMessage `json:"event"`
@@ -49,23 +51,26 @@ type ArchivedEvent struct {
 
 // Compacted is the result of Compact.
 type Compacted struct {
-	Runs          int    // that were archived
-	Before, After int    // lines
-	File          string // with all lines of before; "" if there was nothing to archive
+	Runs          int    // number of runs that were archived
+	Before, After int    // numbers of lines before and after
+	File          string // file with all lines of before; "" if there was nothing to archive
 }
 
-// Compact moves finished runs out of the ledger: the whole file is copied to PATH.archive-*, and begins again with its
-// header and one line that has their events with how often each was charged, and the hash at which the old chain ends. So
-// totals stay what they are (the same events are composed), caps hold, and the chain goes on: it commits to that hash, which commits to
-// every byte of the archive.
+// Compact moves finished runs out of the ledger. It copies the whole file to PATH.archive-*. The new ledger
+// begins with the old header and one archive line. The archive line has the events of the archived runs, the
+// number of charges of each event, and the hash at which the old chain ends. So totals do not change, because
+// the same events are composed, and caps still hold. The chain continues: it commits to that hash, and the
+// hash commits to every byte of the archive.
 //
-// A run stays, with all its lines, while it is unfinished, is a stream, or released a model that is kept and has no
-// name yet. The program forgets the ids of the others: to resume one is refused, as before, since its id has no charge.
+// A run stays in the ledger with all its lines if it is unfinished, is a stream, or released a model that is
+// stored and has no name yet. The program forgets the ids of the other runs. Resuming such a run is refused
+// as before, since its id has no charge.
 //
-// A crash leaves the old ledger or the new one. In order: the archive is written durably; the new ledger is
-// written durably under another name; the head is replaced by one that admits both; the new ledger
-// gets its name; the head is replaced by its own. The next change finishes or undoes what a crash left. Programs that do
-// not know archives refuse the ledger: they compute no total of it.
+// A crash leaves the old ledger or the new one. Compact makes these steps in this order. It writes the
+// archive durably. It writes the new ledger durably under another name. It replaces the head by a head that
+// admits both ledgers. It renames the new ledger to PATH. It replaces the head by the head of the new ledger.
+// The next change finishes or undoes what a crash left. Programs that do not know archives refuse the ledger
+// and compute no total of it.
 func (l *Ledger) Compact() (Compacted, error) {
 	unlock, err := l.lock()
 	if err != nil {
@@ -121,7 +126,7 @@ func (l *Ledger) Compact() (Compacted, error) {
 	return done, err
 }
 
-// archivable are the runs that a ledger may forget.
+// archivable returns the runs that a ledger may forget.
 func (st *ledgerState) archivable() map[string]bool {
 	runs := map[string]bool{}
 	streams := map[string]bool{}
@@ -138,11 +143,12 @@ func (st *ledgerState) archivable() map[string]bool {
 	return runs
 }
 
-// compact is the text of the ledger, and its head, without the runs that it may forget, whose number it counts.
+// compact returns the text and the head of the ledger without the runs that it may forget. It counts these
+// runs in done.
 func (st *ledgerState) compact(text []byte, done *Compacted) (out []byte, head ledgerHead, err error) {
 	archive := Archive{Lines: st.lines, Hash: st.last.String(), File: done.File}
 	runs := st.archivable()
-	caps := map[string]int{} // the last of each data id
+	caps := map[string]int{} // the last cap of each data id
 	for _, e := range st.entries {
 		switch {
 		case !e.Known:
@@ -229,11 +235,12 @@ func (a *Archive) add(c Charge) error {
 	return nil
 }
 
-// maxArchived is the largest number of charged events that an archive stands for. They are composed one after the other, so that
-// totals stay what they were to the last bit, and a million takes about a second.
+// maxArchived is the largest number of charged events that an archive may replace. Events are composed one
+// after the other, so that totals do not change in the last bit. Composing a million events takes about a
+// second.
 const maxArchived = 1 << 22
 
-// few reports whether the archive stands for no more than maxArchived events.
+// few reports whether the archive replaces at most maxArchived events.
 func (a *Archive) few() bool {
 	events := 0
 	for _, t := range a.Totals {
@@ -247,8 +254,9 @@ func (a *Archive) few() bool {
 	return true
 }
 
-// known reports whether every number and event of an archive was read exactly, none of them is
-// negative, since such a line would take back what was spent, and totals of them end.
+// known reports whether every number and event of an archive was read exactly and no number is negative. A
+// negative number would give back what was spent. It also checks that the archive has at most maxArchived
+// events, so that totals take bounded time.
 func (a *Archive) known() bool {
 	hash, err := hex.DecodeString(a.Hash)
 	ok := err == nil && len(hash) == len(lineHash{}) && a.few() && a.Lines > 1 && a.File == filepath.Base(a.File)
@@ -262,7 +270,7 @@ func (a *Archive) known() bool {
 	return ok
 }
 
-// charge is a charge like those that a total stands for, with each event once.
+// charge returns a charge with each event of the archived total once.
 func (t *ArchivedTotal) charge() *Charge {
 	c := &Charge{DataID: t.DataID, Run: t.LastRun, Unit: t.Unit, Fingerprint: t.Fingerprint}
 	for _, e := range t.Events {
@@ -285,8 +293,8 @@ func (st *ledgerState) archived(dataID string, f func(*ArchivedTotal)) {
 	}
 }
 
-// sameTotals compares everything that totals and caps follow from: the events of each data id and unit with
-// how often they were charged, the runs, and the caps.
+// sameTotals compares everything that totals and caps depend on: the events of each data id and unit with the
+// number of their charges, the runs, and the caps.
 func (st *ledgerState) sameTotals(other *ledgerState) error {
 	if !maps.Equal(st.tally(), other.tally()) {
 		return errors.New("the totals would not be the same; this is an error of the program")
@@ -294,7 +302,7 @@ func (st *ledgerState) sameTotals(other *ledgerState) error {
 	return nil
 }
 
-// tally counts charged events, runs and seeded runs by data id and unit, and has the caps.
+// tally counts charged events, runs, seeded runs and caps, by data id and unit.
 func (st *ledgerState) tally() map[string]int {
 	n := map[string]int{}
 	key := func(parts ...string) string { return fmt.Sprintf("%q", parts) }
@@ -330,8 +338,10 @@ func (st *ledgerState) tally() map[string]int {
 	return n
 }
 
-// archives reads the files of archives, the newest first, and compares them with what the ledger knows of them: each must be there
-// with the very bytes whose chain ends in the recorded hash, or be away. It calls f with the lines of each, and returns the name of one that is away.
+// archives reads the archive files, the newest first, and compares each with its line in the ledger. An
+// archive file may be missing. If it is there, it must have exactly the bytes whose chain ends in the
+// recorded hash. archives calls f with the entries of each file, and returns the name of a missing file in
+// away.
 func (l *Ledger) archives(st *ledgerState, f func([]Entry)) (away string, err error) {
 	for {
 		at := slices.IndexFunc(st.entries, func(e Entry) bool { return e.Archive != nil })

@@ -18,29 +18,29 @@ import (
 
 const runPrefix = ".run-"
 
-// RunLock keeps other processes from a run that releases as it goes, also those with a copy
-// of its state, under whatever name: two processes would draw noise of their own for the
-// same releases, and only one is paid for. And it counts the releases of the run, so that
-// no older copy of its state is continued: see Resume.
+// RunLock locks a run that releases as it goes. It excludes other processes, including processes that have a
+// copy of the run's state under any name. Two processes would draw separate noise for the same releases,
+// although only one was paid for. RunLock also counts the releases of the run, so that an older copy of its
+// state is not continued: see Resume.
 //
-// Both are one file PATH.run-RUN.lock next to the ledger, since whoever can charge can lock
-// there. It has two slots, each a line that ends in its SHA-256, in sectors of
-// their own and written in turn: a write that a crash tears leaves the other one. A torn
-// slot can only be the one after it, so the count is then that of the whole one and 1.
+// The lock and the count are one file PATH.run-RUN.lock next to the ledger, because everybody who can charge
+// can also lock there. The file has two slots in separate sectors, and each slot is a line that ends in its
+// SHA-256. The slots are written in turn, so a torn write leaves the other slot intact. Only the slot with
+// the higher count can be torn. The count is then the count of the intact slot plus 1.
 //
-// A RunLock is used from one goroutine at a time.
+// A RunLock must be used from one goroutine at a time.
 type RunLock struct {
 	ledger *Ledger
 	run    string
 	file   *durable.File
-	slot   int // that of the count
+	slot   int // slot that holds the count
 	at     StreamPosition
 	torn   bool // at.Digest is unknown
-	older  bool // charged by an older program: no count yet, any state is the latest
-	synced bool // this process wrote the count: what a failed one wrote may not be on disk
+	older  bool // charged by an older program: there is no count yet, and any state is the latest
+	synced bool // this process wrote the count; a count that a failed process wrote may not be on disk
 }
 
-// slotSize is at least a sector of every disk, so that a torn write spoils one slot.
+// slotSize is at least the size of a sector of every disk, so that a torn write damages one slot.
 const slotSize = 4096
 
 // countLine is the text of a slot.
@@ -50,10 +50,10 @@ type countLine struct {
 	Digest   string `json:"digest,omitempty"`
 }
 
-// LockRun locks a run until Unlock is called or the process ends, and reads its count. A
-// run that is not charged yet gets the count 0, durably. The error wraps ErrResume if
-// another process has the run, and if the count of a charged run is missing or damaged: it
-// then is unknown what was released.
+// LockRun locks a run until Unlock is called or the process ends, and reads its count. A run that is not
+// charged yet gets the count 0, durably. The error wraps ErrResume if another process holds the lock. It also
+// wraps ErrResume if the count of a charged run is missing or damaged, because it is then unknown what was
+// released.
 func (l *Ledger) LockRun(run string) (*RunLock, error) {
 	file, err := durable.Keep(l.runFile(run))
 	switch {
@@ -74,7 +74,7 @@ func (l *Ledger) runFile(run string) string {
 	return l.path + runPrefix + url.PathEscape(run) + lockSuffix
 }
 
-// open reads the count, or begins it.
+// open reads the count, or starts it at 0.
 func (r *RunLock) open() error {
 	st, err := r.ledger.load()
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *RunLock) open() error {
 	return r.begin()
 }
 
-// each calls f for the charges of a run: there is one at most.
+// each calls f for the charges of a run. A run has at most one charge.
 func (st *ledgerState) each(run string, f func(*Charge)) {
 	for _, e := range st.entries {
 		if e.Charge != nil && e.Run == run {
@@ -145,7 +145,7 @@ func (r *RunLock) text(at StreamPosition) ([]byte, error) {
 	return []byte(text + strings.Repeat(" ", slotSize-1-len(text)) + "\n"), nil
 }
 
-// read takes up the count. It says whether there is one.
+// read reads the count and reports whether there is one.
 func (r *RunLock) read() bool {
 	whole := 0
 	for slot := range 2 {
@@ -169,7 +169,7 @@ func (r *RunLock) read() bool {
 	return whole > 0
 }
 
-// admits says why a stream cannot go on from a position.
+// admits returns an error if a stream cannot continue from a position.
 func (r *RunLock) admits(at StreamPosition) error {
 	switch {
 	case r.older:
@@ -181,9 +181,9 @@ func (r *RunLock) admits(at StreamPosition) error {
 	return nil
 }
 
-// Count counts the releases of the run up to a position, durably, with one write and one
-// sync. They may leave the program when it has returned nil. The state that holds the last
-// of them must be durable before.
+// Count counts the releases of the run up to a position, durably, with one write and one sync. The releases
+// may leave the program when Count has returned nil. The state that holds the last release must be durable
+// before the call.
 func (r *RunLock) Count(at StreamPosition) error {
 	if err := r.admits(at); err != nil {
 		return err
@@ -208,8 +208,8 @@ func (r *RunLock) Count(at StreamPosition) error {
 	return nil
 }
 
-// Unlock gives the run to other processes. It removes the file if the run is finished or
-// was not charged.
+// Unlock releases the lock, so that other processes can use the run. It removes the file if the run is
+// finished or was not charged.
 func (r *RunLock) Unlock() {
 	if st, err := r.ledger.load(); err == nil {
 		if _, err := st.unfinished(r.run); errors.Is(err, ErrResume) {
@@ -219,8 +219,8 @@ func (r *RunLock) Unlock() {
 	_ = r.file.Close()
 }
 
-// SweepRuns removes what killed processes left next to the ledger of runs that are finished:
-// their locks and counts, and heads that did not become one.
+// SweepRuns removes files of killed processes next to the ledger: the locks and counts of finished runs, and
+// temporary files of heads that were not renamed.
 func (l *Ledger) SweepRuns() {
 	durable.SweepTemporary(filepath.Dir(l.path))
 	files, err := filepath.Glob(escapeGlob(l.path) + runPrefix + "*" + lockSuffix)

@@ -2,19 +2,20 @@ package ledger
 
 import "dyad/privacy/account"
 
-// Counted names the total that a cap uses, as a cap line does. Lines of earlier versions have none: Planned.
+// Counted is the name of the total that a cap is compared with, as it is written in a cap line. Cap lines of
+// earlier versions have no name, which means Planned.
 type Counted string
 
-// The totals, and what they may claim (docs/theory.md#looking).
+// The totals and the budgets for which they are valid (docs/theory.md#looking).
 const (
-	Planned  Counted = ""         // of budgets that were fixed beforehand: account.Total.Planned
-	Filtered Counted = "filter"   // of budgets chosen by looking, under a cap from before the first charge: Filter
-	Odometer Counted = "odometer" // of budgets chosen by looking, under any cap: Odometer
+	Planned  Counted = ""         // for budgets that were fixed beforehand: account.Total.Planned
+	Filtered Counted = "filter"   // for budgets chosen by looking, under a cap from before the first charge: Filter
+	Odometer Counted = "odometer" // for budgets chosen by looking, under any cap: Odometer
 )
 
 func (c Counted) known() bool { return c == Planned || c == Filtered || c == Odometer }
 
-// String is the total in words.
+// String returns the total in words.
 func (c Counted) String() string {
 	switch c {
 	case Filtered:
@@ -25,7 +26,7 @@ func (c Counted) String() string {
 	return "budgets that were fixed beforehand"
 }
 
-// spent is the epsilon of everything composed, as the cap counts.
+// spent returns the epsilon of a composition by the total of the cap.
 func (c limit) spent(t *account.Total) float64 {
 	switch c.by {
 	case Filtered:

@@ -22,22 +22,23 @@ const (
 	headSuffix = ".head"
 	tornSuffix = ".torn-"
 
-	maxLedger = 1 << 30 // bytes: some 500,000 runs
+	maxLedger = 1 << 30 // bytes: about 500,000 runs
 	maxHead   = 1 << 12
 )
 
-// ledgerHead is PATH.head: how many lines are acknowledged, header included, and
-// the hash of the last one, which commits to all their bytes.
+// ledgerHead is the content of PATH.head: the number of acknowledged lines, header included, and the hash of
+// the last one, which commits to all their bytes.
 type ledgerHead struct {
 	Lines int    `json:"lines"`
 	Hash  string `json:"hash"`
-	// While the ledger is compacted these describe the new file, which may be there already.
+	// NextLines and NextHash describe the new file while the ledger is compacted. The new file may already be
+	// there.
 	NextLines int    `json:"next_lines,omitempty"`
 	NextHash  string `json:"next_hash,omitempty"`
 }
 
-// resolveLedger returns one name per ledger, so that two processes that reach it
-// by different links use the same lock.
+// resolveLedger returns one name for each ledger, so that two processes that use different links to a ledger
+// use the same lock.
 func resolveLedger(path string) (string, error) {
 	name, err := durable.Resolve(path)
 	if err == nil {
@@ -51,7 +52,7 @@ func resolveLedger(path string) (string, error) {
 	return name, nil
 }
 
-// lock takes the exclusive lock, also against other goroutines and other Ledgers of this process.
+// lock takes the exclusive lock. It also excludes other goroutines and other Ledgers of this process.
 func (l *Ledger) lock() (unlock func(), err error) {
 	name := l.path + lockSuffix
 	f, err := durable.Lock(name, l.lockWait)
@@ -64,9 +65,9 @@ func (l *Ledger) lock() (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// createIfAbsent writes the header line and its head. The file appears by a
-// rename, so it is never seen without its whole header. A crash before the head
-// is written leaves a lone header, which counts as created.
+// createIfAbsent writes the header line and its head if the ledger does not exist. The file appears by a
+// rename, so it is never seen without its whole header. A crash before the head is written leaves a file with
+// only the header, which is valid.
 func (l *Ledger) createIfAbsent() error {
 	if _, err := os.Lstat(l.path); err == nil {
 		return nil
@@ -134,8 +135,8 @@ func readLines(name string) ([]byte, error) {
 	return text, err
 }
 
-// repair undoes what a crash left, and returns a sentence for the user if bytes
-// were moved. Doing it twice, or crashing within, changes nothing more.
+// repair undoes what a crash left. It returns a sentence for the user if it moved bytes. A second repair, or
+// a crash during a repair, changes nothing more.
 func (l *Ledger) repair(st *ledgerState) (string, error) {
 	note := ""
 	if len(st.torn) > 0 {
@@ -148,7 +149,8 @@ func (l *Ledger) repair(st *ledgerState) (string, error) {
 		note = fmt.Sprintf("ledger %s ended in an unfinished line of %d bytes, from a program that stopped while it wrote; its run was never started; the bytes are in %s", l.path, len(st.torn), aside)
 	}
 	if len(st.torn) > 0 || st.headBehind {
-		// A line that the head does not know was written but perhaps not synced: Cut syncs it before the head.
+		// A line after those of the head was written but perhaps not synced: Cut syncs it before the head is
+		// written.
 		file, err := l.open(st.size)
 		if err == nil {
 			_, err = file.Cut()
@@ -162,14 +164,14 @@ func (l *Ledger) repair(st *ledgerState) (string, error) {
 		if err := l.writeHead(ledgerHead{Lines: st.lines, Hash: st.last.String()}); err != nil {
 			return "", err
 		}
-		durable.SweepTemporary(filepath.Dir(l.path)) // of a change that did not come to its end
+		durable.SweepTemporary(filepath.Dir(l.path)) // files of a change that was not completed
 	}
 	st.torn, st.headBehind = nil, false
 	return note, nil
 }
 
-// append adds a line, following the steps in the comment of Ledger. On an error
-// before the line is durable it removes what it wrote.
+// append adds a line by the steps in the comment of Ledger. If an error occurs before the line is durable,
+// append removes what it wrote.
 func (l *Ledger) append(st *ledgerState, kind string, at time.Time, body []byte) error {
 	line, hash, err := formatLine(st.last, st.lines, kind, at, body)
 	if err != nil {
@@ -182,7 +184,7 @@ func (l *Ledger) append(st *ledgerState, kind string, at time.Time, body []byte)
 		if err != nil {
 			return err
 		}
-		defer file.Close() // what counts is synced
+		defer file.Close() // the line is already synced
 		err = file.Append(line, func() { l.at("line written") })
 		if counts = err == nil || errors.Is(err, durable.ErrUncertain); err == nil {
 			l.at("line durable")
@@ -200,14 +202,14 @@ func (l *Ledger) append(st *ledgerState, kind string, at time.Time, body []byte)
 	return nil
 }
 
-// open opens the file for a change behind its first size bytes.
+// open opens the file for a change after its first size bytes.
 func (l *Ledger) open(size int64) (*durable.Log, error) {
 	f, err := create.Open(l.path, os.O_WRONLY)
 	return durable.NewLog(f, size), err
 }
 
-// replaceHead replaces the head. prepared, if not nil, is called when the next one is on disk under another name; if it
-// fails the head stays.
+// replaceHead replaces the head. If prepared is not nil, it is called when the next head is on disk under
+// another name. If prepared fails, the head does not change.
 func (l *Ledger) replaceHead(h ledgerHead, prepared func() error) error {
 	raw, err := json.Marshal(h)
 	if err != nil {

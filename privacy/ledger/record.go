@@ -41,7 +41,7 @@ type lineContent struct {
 
 type headerBody struct {
 	Format int    `json:"format"`
-	Key    string `json:"key"` // of Fingerprint, hex
+	Key    string `json:"key"` // key of Fingerprint, in hex
 }
 
 type chargeBody struct {
@@ -78,7 +78,7 @@ type finishBody struct {
 
 type resumeBody struct {
 	Run string `json:"run"`
-	// Released are the releases that a stream had made before.
+	// Released is the number of releases that a stream had made before it was resumed.
 	Released int `json:"released,omitempty"`
 }
 
@@ -86,23 +86,23 @@ type resumeBody struct {
 type Entry struct {
 	Seq  int
 	Time time.Time // zero if not readable; informative
-	Type string    // "charge", "cap", "finish", "resume", "archive", or one unknown to this version
-	// Known is false for a line that this version cannot read exactly. A ledger with such
-	// a line is not composed.
+	Type string    // "charge", "cap", "finish", "resume", "archive", or a type unknown to this version
+	// Known is false for a line that this version cannot read exactly. A ledger with such a line is not
+	// composed: it has no total.
 	Known bool
 
 	DataID string         // of a charge or a cap
 	Run    string         // of a charge, a finish or a resume
 	Charge *Charge        // of a charge
-	Cap    privacy.Budget // of a cap
-	CapBy  Counted        // the total that a cap uses
+	Cap    privacy.Budget // budget of a cap
+	CapBy  Counted        // the total that a cap is compared with
 	Status string         // of a finish
-	Kept   Kept           // of a finish; zero if it names nothing
+	Kept   Kept           // of a finish; zero if the line names nothing
 	// Released is the number of releases that a stream had made when it was
 	// resumed.
 	Released int
 	Archive  *Archive // of an archive
-	Hash     string   // of the line, in hex; it commits to all before it
+	Hash     string   // hash of the line, in hex; it commits to all lines before it
 }
 
 func hashContent(prev lineHash, content []byte) lineHash {
@@ -126,7 +126,7 @@ func formatContent(prev lineHash, c lineContent) ([]byte, lineHash, error) {
 	return line, hash, nil
 }
 
-// chained is the line of a content that follows another line.
+// chained returns the line of a content that follows the line with hash prev.
 func chained(prev lineHash, content []byte) ([]byte, lineHash) {
 	hash := hashContent(prev, content)
 	line := append(content[:len(content)-1:len(content)-1], hashSuffix(hash)...)
@@ -137,8 +137,7 @@ func hashSuffix(h lineHash) string { return `,"hash":"` + h.String() + `"}` }
 
 var errChain = errors.New("its hash does not match: the line or one before it was edited, removed or moved")
 
-// parseLine verifies a line without its newline. Only the very bytes that
-// formatLine wrote are accepted.
+// parseLine verifies a line without its newline. It accepts only the exact bytes that formatLine wrote.
 func parseLine(prev lineHash, seq int, line []byte) (lineContent, lineHash, error) {
 	cut := len(line) - len(hashSuffix(lineHash{}))
 	if cut < 1 {
@@ -162,8 +161,8 @@ func parseLine(prev lineHash, seq int, line []byte) (lineContent, lineHash, erro
 	return c, hash, nil
 }
 
-// decodeExact reads body into v and says whether encoding v gives body again. A
-// later version's extra field, a duplicate or a differently spelled key fails.
+// decodeExact reads body into v and reports whether encoding v gives body again. The result is false for an
+// additional field of a later version, a duplicate key, or a key that is spelled differently.
 func decodeExact(body []byte, v any) bool {
 	if json.Unmarshal(body, v) != nil {
 		return false
@@ -237,7 +236,8 @@ func parseEntry(c lineContent) Entry {
 	return e
 }
 
-// possible reports whether the program writes such a line: totals and compactions hold for no other, such as a charge without a data id.
+// possible reports whether the program writes such a line. It rejects a charge without a data id, for
+// example. Totals and compactions are correct only for possible lines.
 func (e *Entry) possible() bool {
 	switch e.Type {
 	case typeCharge:
@@ -265,8 +265,8 @@ func encodeCharge(c Charge) ([]byte, error) {
 	return encodeBody(typeCharge, b, c.DataID, c.Run, c.Algorithm, c.Guarantee, c.Unit, c.Relation, c.Released, c.Objective, c.Plan, c.Approved, c.Fingerprint)
 }
 
-// encodeBody writes a body whose texts are given once more, the first being its
-// key: texts must survive the round trip through JSON.
+// encodeBody encodes a body. texts holds the texts of the body again, with its key first. They must be valid
+// UTF-8, so that they survive the round trip through JSON.
 func encodeBody(kind string, body any, texts ...string) ([]byte, error) {
 	if texts[0] == "" {
 		return nil, fmt.Errorf("ledger: a %s needs the id that it is about", kind)

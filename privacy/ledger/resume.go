@@ -12,44 +12,43 @@ import (
 	"dyad/privacy/account"
 )
 
-// ErrResume is wrapped when a run cannot be resumed or finished: it was never
-// charged, is finished already, or differs from what was charged.
+// ErrResume is wrapped if a run cannot be resumed or finished: it was never charged, is finished already, or
+// differs from its charge.
 var ErrResume = errors.New("ledger: the run cannot go on")
 
-// ErrUnacknowledged is wrapped, besides ErrUnavailable, if a line was written and may count, but
-// the ledger could not take note of it. After any other error the line does not count.
+// ErrUnacknowledged is wrapped, besides ErrUnavailable, if a line was written and may count, but its
+// acknowledgement failed. After any other error the line does not count.
 var ErrUnacknowledged = errors.New("the line is written and counts")
 
 // StatusReleased is the status of a run whose results left the program.
 const StatusReleased = "released"
 
-// Finish ends a charged run. The status says why the run can never release anything, e.g.
-// "failed"; or it is StatusReleased, of a stream, which released as it went. A run with one
-// result ends by Release. Finish changes no total.
+// Finish ends a charged run. The status tells why the run can never release anything, for example "failed".
+// For a stream, which released as it went, the status is StatusReleased. A run with one result must end with
+// Release. Finish changes no total.
 //
-// A run can be finished once, whatever the status and whoever asks: the check and the
-// line are one change under the lock. So of all processes that carry out one run, resumed
-// or not, at most one gets nil; the others get an error wrapping ErrResume and must
-// withhold what they computed. After an error wrapping ErrUnacknowledged the line may
-// count all the same: withhold as well, until Released confirms it.
+// A run can be finished only once, with any status and by any caller: the check and the line are one change
+// under the lock. So of all processes that carry out one run, resumed or not, at most one gets nil. The
+// others get an error wrapping ErrResume and must withhold what they computed. After an error wrapping
+// ErrUnacknowledged the line may still count: withhold the results until Released confirms the line.
 //
-// It fails with ErrUnsupported if a line after the charge is unknown to this
-// version: that line might have ended the run.
+// Finish fails with ErrUnsupported if a line after the charge is unknown to this version: that line might have
+// ended the run.
 func (l *Ledger) Finish(run, status string) error { return l.finish(run, status, Kept{}) }
 
-// Kept names what a run released, for whoever kept it before the ledger said that it may
-// leave the program. To the ledger both are opaque texts.
+// Kept identifies what a run released, for a program that stored it before the ledger permitted its release.
+// Both fields are opaque texts to the ledger.
 type Kept struct {
-	Digest string // of the result: a hash
-	Place  string // where it was kept
+	Digest string // hash of the result
+	Place  string // where the result was stored
 }
 
-// Release is Finish with StatusReleased, and records what was released. What k names must be
-// stored durably and privately: it leaves the program only if the ledger has this line.
-// After an error that wraps ErrUnacknowledged that may be so; Released then tells.
+// Release is Finish with StatusReleased. It records what was released. The result that k identifies must be
+// stored durably and privately before the call: it may leave the program only if the ledger has this line.
+// After an error that wraps ErrUnacknowledged the ledger may have the line; call Released to find out.
 //
-// A release without a digest is refused without a line: a full disk, a closed pipe or a kill would
-// lose a result that is stored nowhere. Earlier versions wrote such lines; they are read as ever.
+// A release without a digest is refused and writes no line: a full disk, a closed pipe or a kill would lose a
+// result that is stored nowhere. Lines without a digest from earlier versions are still read.
 func (l *Ledger) Release(run string, k Kept) error { return l.finish(run, StatusReleased, k) }
 
 func (l *Ledger) finish(run, status string, k Kept) error {
@@ -67,38 +66,36 @@ func (l *Ledger) finish(run, status string, k Kept) error {
 	return err
 }
 
-// stream reports whether a run releases as it goes, so that no single digest identifies its release.
+// stream reports whether a run releases as it goes. No single digest identifies the releases of such a run.
 func (c *Charge) stream() bool {
 	return c.Counted || slices.ContainsFunc(c.Events, func(e account.Event) bool {
 		switch e.(type) {
 		case account.StreamEvent:
 			return true
-		case account.NonPrivateEvent: // of a version that counted no releases
+		case account.NonPrivateEvent: // from a version that did not count releases
 			return !c.Resumable
 		}
 		return false
 	})
 }
 
-// Resume continues a run that was charged with Charge.Resumable and is not
-// finished, without a new charge. It returns a session for the whole plan again,
-// with its Receipt naming the old charge, and leaves a "resume" line in the
-// ledger, which is informative.
+// Resume continues a run that was charged with Charge.Resumable and is not finished, without a new charge. It
+// returns a new session for the whole plan. The Receipt of the session names the old charge. Resume leaves a
+// "resume" line in the ledger, which is informative.
 //
-// The data id, algorithm, unit, relation and events of c must equal the charge exactly; so must
-// the objective, the plan and the fingerprint if they were recorded, and the noise must be secret
-// or not as before. Otherwise, and if the run is unknown, finished or not resumable, the ledger
-// is unchanged and the error wraps ErrResume; it wraps ErrUnsupported if a later version wrote
-// lines after the charge. A cap is not checked: the total does not change.
+// The data id, algorithm, unit, relation, approved page and events of c must equal the charge exactly. The
+// objective, the plan and the fingerprint must be equal if they were recorded. The noise must be secret if
+// and only if it was secret before. If one of these differs, or if the run is unknown, finished or not
+// resumable, the ledger is unchanged and the error wraps ErrResume. The error wraps ErrUnsupported if a later
+// version wrote lines after the charge. A cap is not checked, since the total does not change.
 //
-// Why no charge is needed. By the promise of Charge.Resumable all that leaves a program
-// is what its attempt computed, and it leaves after Finish. Finish succeeds for at most
-// one attempt, so of all attempts, dead or alive at the same time, one at most is seen.
-// Each attempt draws fresh noise, independent of the others, by the plan that was
-// charged. An observer then sees one execution of the plan, or none; whether it is the
-// first or the fifth attempt depends on crashes, interrupts and locks, not on records or
-// noise. (An attempt that fails by itself after it drew noise could break that last
-// point. Its caller must finish the run: see algorithms.Run.)
+// Why no charge is needed. By the promise of Charge.Resumable, everything that leaves a program is what its
+// attempt computed, and it leaves after Finish. Finish succeeds for at most one attempt. So of all attempts,
+// dead or alive at the same time, at most one is seen. Each attempt draws fresh noise, independent of the
+// others, by the plan that was charged. An observer then sees one execution of the plan, or none. Whether it
+// is the first or the fifth attempt depends on crashes, interrupts and locks, not on records or noise. (An
+// attempt that fails by itself after it drew noise could break that last point. Its caller must finish the
+// run: see algorithms.Run.)
 func (l *Ledger) Resume(run string, c Charge, src *privacy.Source) (*privacy.LiveSession, error) {
 	if src == nil {
 		return nil, errors.New("ledger: Resume needs a source of randomness: call privacy.NewSource")
@@ -126,10 +123,10 @@ func (l *Ledger) Resume(run string, c Charge, src *privacy.Source) (*privacy.Liv
 	})
 }
 
-// Released returns the line that records the release of a run. The line is durable and
-// acknowledged when Released returns: what it names may leave the program, as often as it
-// is asked for, since it is one result. The error wraps ErrResume if the ledger has no such
-// line: the run is unknown, unfinished, or ended otherwise.
+// Released returns the line that records the release of a run. The line is durable and acknowledged when
+// Released returns. The result that the line names may leave the program, and may leave it repeatedly, since
+// it is one result. The error wraps ErrResume if the ledger has no such line: the run is unknown, unfinished,
+// or ended with another status.
 func (l *Ledger) Released(run string) (Entry, error) {
 	unlock, err := l.lock()
 	if err != nil {
@@ -149,9 +146,8 @@ func (l *Ledger) Released(run string) (Entry, error) {
 	return Entry{}, fmt.Errorf("%w: the ledger has no release of run %q", ErrResume, run)
 }
 
-// Unfinished returns the charges of the data id ("" means all) that have no finish line,
-// in order. Those with Charge.Resumable released nothing and can be resumed; the state of
-// the others is unknown.
+// Unfinished returns the charges of the data id ("" means all) that have no finish line, in order. Runs with
+// Charge.Resumable released nothing and can be resumed. It is unknown what other runs released.
 func (l *Ledger) Unfinished(dataID string) ([]Entry, error) {
 	st, err := l.load()
 	if err != nil {
@@ -195,8 +191,8 @@ func (st *ledgerState) unfinished(run string) (charged *Entry, err error) {
 
 func (e *Entry) day() string { return e.Time.Format(time.DateOnly) }
 
-// sameRun says whether c is what was charged. Events are compared by their
-// encoding, which is exact.
+// sameRun returns an error if c differs from the charge. Events are compared by their encoding, which is
+// exact.
 func sameRun(charged, c Charge) error {
 	refuse := func(what, was, is string) error {
 		if was == is {
@@ -223,7 +219,7 @@ func sameRun(charged, c Charge) error {
 		return fmt.Errorf("%w: run %q was charged by a program that may have released its results already; start a new run", ErrResume, c.Run)
 	}
 	releases := func(what string, was, is any) error {
-		// People know epsilon and delta, from which the noise follows.
+		// the user knows epsilon and delta, from which the noise follows
 		if before, now := budgetOf(charged), budgetOf(c); before != "" && before != now {
 			return refuse("the guarantee", before, now)
 		}
@@ -248,7 +244,7 @@ func sameRun(charged, c Charge) error {
 	return nil
 }
 
-// budgetOf is what the text of a guarantee says of epsilon and delta.
+// budgetOf returns the epsilon and delta part of the text of a guarantee.
 func budgetOf(c Charge) string {
 	text, _, _ := strings.Cut(c.Guarantee, " for ")
 	return text

@@ -23,11 +23,12 @@ const (
 	maxWitnesses = 1 << 20
 )
 
-// ErrNoKey is wrapped if a ledger has no key to sign with.
+// ErrNoKey is wrapped if a ledger has no signing key.
 var ErrNoKey = errors.New("ledger: it has no key; \"dyad ledger key\" makes one")
 
-// CreateKey returns the public key of the ledger, and draws the key if there is none: PATH.key, mode 0600, next to the ledger and
-// never in it. Whoever has it can sign any file.
+// CreateKey returns the public key of the ledger, and draws a key pair if there is none. The private key is
+// in PATH.key, mode 0600, next to the ledger and never in it. Anyone who has the private key can sign any
+// file.
 func (l *Ledger) CreateKey() (PublicKey, error) {
 	unlock, err := l.lock()
 	if err != nil {
@@ -48,7 +49,7 @@ func (l *Ledger) CreateKey() (PublicKey, error) {
 	return PublicKey(key.Public().(ed25519.PublicKey)), nil
 }
 
-// signingKey reads the key. The error wraps ErrNoKey if there is none.
+// signingKey reads the private key. The error wraps ErrNoKey if there is none.
 func (l *Ledger) signingKey() (ed25519.PrivateKey, error) {
 	if info, err := os.Stat(l.path + keySuffix); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("%s can be read or written by others, and whoever has it can sign any file: if nobody had it, chmod 600; else move it away and draw another", l.path+keySuffix)
@@ -68,9 +69,10 @@ func (l *Ledger) signingKey() (ed25519.PrivateKey, error) {
 	return ed25519.NewKeyFromSeed(seed), nil
 }
 
-// Sign returns the signature of a file that the ledger says was released. It rests on the ledger's lines alone, and Ed25519 draws nothing: it
-// can be asked for again, and a crash between a release and its signature loses nothing. The error wraps ErrNoKey if the
-// ledger has no key, and ErrResume if it released no such file.
+// Sign returns the signature of a file that the ledger records as released. The signature depends only on the
+// lines of the ledger and the key, since Ed25519 draws no randomness. So Sign can be repeated, and a crash
+// between a release and its signature loses nothing. The error wraps ErrNoKey if the ledger has no key, and
+// ErrResume if it released no such file.
 func (l *Ledger) Sign(file []byte) ([]byte, error) {
 	key, err := l.signingKey()
 	if err != nil {
@@ -81,10 +83,10 @@ func (l *Ledger) Sign(file []byte) ([]byte, error) {
 		return nil, err
 	}
 	s := Statement{Digest: digestOf(file)}
-	var names struct { // a search among models releases a copy of one, which names the run of its training
+	var names struct { // a search among models releases a copy of a model, and the copy names the run of its training
 		Run string `json:"run"`
 	}
-	_ = json.Unmarshal(file, &names) // what names no run is of the run that released it
+	_ = json.Unmarshal(file, &names) // a file that names no run belongs to the run that released it
 	by := ""
 	for _, e := range entries {
 		if e.Known && e.Type == typeFinish && e.Status == StatusReleased && e.Kept.Digest == s.Digest && (by == "" || e.Run == names.Run) {
@@ -110,9 +112,11 @@ func (l *Ledger) Sign(file []byte) ([]byte, error) {
 	return nil, fmt.Errorf("%w: it released no file with the hash %s", ErrResume, s.Digest)
 }
 
-// Witness compares the ledger with the last head that a second keeper was given, in a file elsewhere, and hands it the head of
-// today. It fails with ErrUnavailable, and leaves the file, if the ledger does not go on from that head: it was put back to an older copy, or is another
-// one. It looks for the head in archives, too, and reports the one that is away, if the head may be there.
+// Witness compares the ledger with its last head that another person keeps in a file elsewhere, and then
+// writes the current head to this file. If the ledger does not continue from the recorded head, it was
+// replaced by an older copy or by another ledger. Witness then fails with ErrUnavailable and does not change
+// the file. It searches for the head in archives, too. If the head may be in a missing archive, the error
+// names the archive.
 func (l *Ledger) Witness(file string) (lines int, err error) {
 	st, err := l.load()
 	if err != nil {
@@ -142,7 +146,7 @@ func (l *Ledger) Witness(file string) (lines int, err error) {
 	return st.lines, nil
 }
 
-// witness is a head that somebody else keeps.
+// witness is a head that another person keeps.
 type witness struct {
 	Format string `json:"format"`
 	Lines  int    `json:"lines"`
@@ -151,7 +155,7 @@ type witness struct {
 
 const witnessFormat = "dyad-witness/1"
 
-// goesOn is an error unless a line of the ledger, or of its archives, has the hash of the head.
+// goesOn returns an error unless a line of the ledger, or of its archives, has the hash of the recorded head.
 func (l *Ledger) goesOn(st *ledgerState, was witness) error {
 	found := st.header == was.Hash
 	look := func(entries []Entry) {

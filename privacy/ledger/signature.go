@@ -13,21 +13,21 @@ import (
 	"strings"
 )
 
-// ErrSignature is wrapped by everything that a signature does not vouch for.
+// ErrSignature is wrapped by every error about a signature that is not valid for its file and key.
 var ErrSignature = errors.New("ledger: the signature does not hold")
 
-// Statement holds the facts about a released file that the owner of a ledger signs. All of it was in the
+// Statement holds the facts about a released file that the owner of a ledger signs. All of them were in the
 // ledger when the release was recorded.
 type Statement struct {
-	Digest     string `json:"digest"`         // of the file: "sha256:" and hex
-	Plan       string `json:"plan,omitempty"` // as Charge.Plan
+	Digest     string `json:"digest"`         // digest of the file: "sha256:" and hex
+	Plan       string `json:"plan,omitempty"` // equals Charge.Plan
 	DataID     string `json:"data_id"`
 	Run        string `json:"run"`
-	ReleasedBy string `json:"released_by,omitempty"` // the run that released the file, if it is a copy of one of Run
+	ReleasedBy string `json:"released_by,omitempty"` // the run that released the file, if the file is a copy of a file of Run
 	Unit       string `json:"unit,omitempty"`
-	Epsilon    string `json:"epsilon,omitempty"` // as privacy.FormatUp writes it; none without a finite guarantee
-	Delta      string `json:"delta,omitempty"`   // none for a pure or local guarantee
-	Guarantee  string `json:"guarantee"`         // as Charge.Guarantee
+	Epsilon    string `json:"epsilon,omitempty"` // in the form of privacy.FormatUp; "" without a finite guarantee
+	Delta      string `json:"delta,omitempty"`   // "" for a pure or local guarantee
+	Guarantee  string `json:"guarantee"`         // equals Charge.Guarantee
 	Seeded     bool   `json:"seeded,omitempty"`  // the noise is not secret: the guarantee does not hold
 	// Head is the hash of the line of the ledger that recorded the release. It commits to every line before.
 	Head string `json:"head"`
@@ -43,27 +43,27 @@ const (
 	statementHeader = "dyad-signature/1 "
 	minisignScheme  = "Ed" // Ed25519 of the whole file
 
-	// MaxSignature bounds the bytes of a signature, and of a public key.
+	// MaxSignature is the largest number of bytes of a signature, and of a public key.
 	MaxSignature = 1 << 14
 )
 
-// id names a key, in minisign's place for it.
+// id returns the first 8 bytes of the key's SHA-256, which minisign's format has as the key number.
 func (k PublicKey) id() []byte {
 	sum := sha256.Sum256(k)
 	return sum[:8]
 }
 
-// String is the key in one line, as minisign writes it.
+// String returns the key in one line, in minisign's format.
 func (k PublicKey) String() string {
 	return base64.StdEncoding.EncodeToString(append(append([]byte(minisignScheme), k.id()...), k...))
 }
 
-// File is the content of a file of the key, which minisign reads.
+// File returns the content of a public key file that minisign reads.
 func (k PublicKey) File() string {
 	return publicHeader + hex.EncodeToString(k.id()) + "\n" + k.String() + "\n"
 }
 
-// ParsePublicKey reads what String or File wrote.
+// ParsePublicKey parses the output of String or of File.
 func ParsePublicKey(text string) (PublicKey, error) {
 	if comment, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(comment, "untrusted comment: ") {
 		text = rest
@@ -79,8 +79,8 @@ func ParsePublicKey(text string) (PublicKey, error) {
 	return k, nil
 }
 
-// signature is the text of a signature file in the format of minisign: its first signature is of the file, its second of the
-// first and the trusted comment, which is the statement.
+// signature returns the text of a signature file in the format of minisign. Its first signature is of the
+// file. Its second signature is of the first signature and the trusted comment, which contains the statement.
 func signature(key ed25519.PrivateKey, file []byte, s Statement) ([]byte, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -95,10 +95,11 @@ func signature(key ed25519.PrivateKey, file []byte, s Statement) ([]byte, error)
 		trustedHeader, comment, base64.StdEncoding.EncodeToString(second)), nil
 }
 
-// IsSignature reports whether a file begins as signatures of ledgers do.
+// IsSignature reports whether a file begins with the header of a ledger's signature.
 func IsSignature(text []byte) bool { return bytes.HasPrefix(text, []byte(signatureHeader)) }
 
-// Signed reads a signature of a file and returns its statement if the key made both. It needs no ledger. Errors wrap ErrSignature.
+// Signed reads a signature of a file. It returns its statement if the key made both signatures in it. It
+// needs no ledger. Errors wrap ErrSignature.
 func (k PublicKey) Signed(file, sig []byte) (s Statement, err error) {
 	no := func(format string, args ...any) (Statement, error) {
 		return Statement{}, fmt.Errorf("%w: %s", ErrSignature, fmt.Sprintf(format, args...))
@@ -127,7 +128,7 @@ func (k PublicKey) Signed(file, sig []byte) (s Statement, err error) {
 	return s, nil
 }
 
-// digestOf is the digest of a released file.
+// digestOf returns the digest of a released file.
 func digestOf(file []byte) string {
 	sum := sha256.Sum256(file)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -138,7 +139,8 @@ var (
 	purely      = regexp.MustCompile(`^([0-9.e+-]+)-(?:locally )?differentially private`)
 )
 
-// Budget is the epsilon and delta of a guarantee in words, as privacy.Guarantee writes them; "" for what it does not state.
+// Budget returns the epsilon and delta of a guarantee in words, as privacy.Guarantee writes it. A value that
+// the guarantee does not state is "".
 func Budget(guarantee string) (epsilon, delta string) {
 	if m := approximate.FindStringSubmatch(guarantee); m != nil {
 		return m[1], m[2]
@@ -149,8 +151,9 @@ func Budget(guarantee string) (epsilon, delta string) {
 	return "", ""
 }
 
-// About is an error wrapping ErrSignature unless a file that states these things of itself is the one that the statement
-// is about: a signature by the right key under a file whose own words differ from those that were charged.
+// About returns an error wrapping ErrSignature if the facts that a file states about itself differ from the
+// statement. A valid signature does not exclude this: the signed file can state other facts than those that
+// were charged.
 func (s Statement) About(run, dataID, unit, guarantee, plan string) error {
 	epsilon, delta := Budget(guarantee)
 	for _, f := range []struct{ what, signed, file string }{

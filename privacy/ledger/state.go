@@ -20,18 +20,17 @@ type ledgerState struct {
 	lines   int     // header included
 	last    lineHash
 	size    int64 // bytes of the lines
-	// torn are the bytes after the lines: an append that did not complete.
+	// torn holds the bytes after the last whole line, which are an append that did not complete.
 	torn       []byte
-	headBehind bool // the last line is not covered by the head
+	headBehind bool // the head does not cover the last line
 }
 
-// parseLedger verifies data against its chain and its head (nil if there is no
-// head file) by the rules in the comment of Ledger. The head's hash commits to
-// every byte of the acknowledged lines, so what is accepted starts with exactly
-// the bytes that were acknowledged.
+// parseLedger verifies data against its chain and its head (nil if there is no head file) by the rules in the
+// comment of Ledger. The head's hash commits to every byte of the acknowledged lines. So accepted data start
+// with exactly the bytes that were acknowledged.
 func parseLedger(data []byte, head *ledgerHead) (*ledgerState, error) {
 	st := &ledgerState{}
-	acknowledged := 1 // a lone header is how a crash during creation looks
+	acknowledged := 1 // a crash during creation leaves a file with only the header
 	if head != nil {
 		acknowledged = head.Lines
 	}
@@ -44,7 +43,7 @@ func parseLedger(data []byte, head *ledgerHead) (*ledgerState, error) {
 		content, hash, err := parseLine(st.last, st.lines, line)
 		if err != nil {
 			if head != nil && st.lines == acknowledged && len(after) == 0 {
-				break // part of the pages of one line reached the disk
+				break // only some pages of one line reached the disk
 			}
 			return nil, fmt.Errorf("line %d is not valid: %w; restore the ledger and its head from a backup", st.lines+1, err)
 		}
@@ -97,7 +96,7 @@ func (st *ledgerState) charged(dataID string) (charged bool) {
 	return charged
 }
 
-// limit is a cap and the total that it is compared with.
+// limit is a cap, with the name of the total that the cap is compared with.
 type limit struct {
 	privacy.Budget
 	by Counted
@@ -116,7 +115,8 @@ func (st *ledgerState) cap(dataID string) (c limit, ok bool) {
 // errUnits is wrapped by compose for charges about different units.
 var errUnits = fmt.Errorf("%w: costs of different units do not add up", account.ErrUnsupported)
 
-// protects is the unit by which the charge adds up with others: a run about labels alone does not protect the records that its unit names.
+// protects returns the unit for the composition with other charges. A run that protects labels alone does not
+// protect the records that its unit names.
 func (c *Charge) protects() string {
 	if c.Unit != "" && privacy.LabelsOnly(c.Relation) {
 		return "the label of " + c.Unit
@@ -124,9 +124,9 @@ func (c *Charge) protects() string {
 	return c.Unit
 }
 
-// units are the different units that the charges of the data id and extra (nil: none)
-// protect, in order. A charge without a unit, or of exact releases only, which protect
-// nobody and make every total infinite, has none.
+// units returns the distinct units that the charges of the data id and extra (nil: none) protect, in order. A
+// charge without a unit adds no unit. A charge of exact releases only adds no unit either: it protects
+// nothing, and it makes every total infinite.
 func (st *ledgerState) units(dataID string, extra *Charge) (units []string) {
 	private := func(e account.Event) bool {
 		_, exact := e.(account.NonPrivateEvent)
@@ -145,10 +145,10 @@ func (st *ledgerState) units(dataID string, extra *Charge) (units []string) {
 	return units
 }
 
-// compose adds all charged events of the data id and then those of extra (nil: none). It
-// refuses if any line of the ledger is unknown to this version: such a line might
-// concern the data id. It refuses to add up costs of different units: a person who is in
-// several pairs may lose several times the epsilon of one pair.
+// compose composes all charged events of the data id, and then the events of extra (nil: none). It refuses if
+// any line of the ledger is unknown to this version: such a line might concern the data id. It refuses to
+// compose costs of different units: a person who is in several pairs may lose several times the epsilon of
+// one pair.
 func (st *ledgerState) compose(dataID string, extra *Charge) (*account.Total, error) {
 	for _, e := range st.entries {
 		if !e.Known {
@@ -184,7 +184,7 @@ func (st *ledgerState) compose(dataID string, extra *Charge) (*account.Total, er
 	return total, nil
 }
 
-// admit decides whether c may be charged, and warns.
+// admit returns an error if c must not be charged, and otherwise warnings.
 func (st *ledgerState) admit(c Charge) (warnings []string, err error) {
 	for _, e := range st.entries {
 		if e.Charge != nil && e.Run == c.Run {
@@ -208,8 +208,8 @@ func (st *ledgerState) admit(c Charge) (warnings []string, err error) {
 	return st.warnings(c, total, err), nil
 }
 
-// warnings are what the user of run c should know. The total is of its data id,
-// c included; err says why it cannot be computed.
+// warnings returns the warnings for the user of run c. total is the total of its data id, c included. If
+// there is no total, err is the reason.
 func (st *ledgerState) warnings(c Charge, total *account.Total, err error) (warnings []string) {
 	if err != nil {
 		warnings = append(warnings, "the total of data id "+c.DataID+" cannot be computed: "+err.Error())
@@ -260,25 +260,26 @@ func epsilonText(eps float64) string {
 // Summary is the spending on one data id.
 type Summary struct {
 	DataID     string
-	Runs       int // charged, finished or not
-	SeededRuns int // of these, runs whose noise is not secret
-	// Unit is the protected unit of the runs, "" if none states it. Mixed: they protect
-	// different units, listed in Unit. Their costs do not add up: there is no total, and
-	// Mu, Epsilon and Pure are +Inf.
+	Runs       int // number of charged runs, finished or not
+	SeededRuns int // number of these runs whose noise is not secret
+	// Unit is the protected unit of the runs, "" if no run states one. If Mixed is true, the runs protect
+	// different units, which Unit lists. Their costs do not compose: there is no total, and Mu, Epsilon,
+	// Looking and Pure are +Inf.
 	Unit  string
 	Mixed bool
-	// Mu holds for all charged events together; +Inf means no guarantee. It is 0 if a run
-	// drew batches in secret: Epsilon is then smaller than what follows from a mu.
+	// Mu is a value for which the composition of all charged events is mu-GDP. It is +Inf if there is no
+	// guarantee. It is 0 if a run drew batches in secret: Epsilon is then smaller than the value that follows
+	// from any mu.
 	Mu      float64
 	Delta   float64
-	Epsilon float64        // at Delta, rounded up, for budgets that were fixed beforehand; +Inf: no finite epsilon
-	Looking float64        // the same for budgets chosen by looking, and a total read at a time chosen by looking
-	Pure    float64        // epsilon at delta 0; +Inf unless all noise is pure
+	Epsilon float64        // at Delta, rounded up, for budgets that were fixed beforehand; +Inf means that no epsilon is finite
+	Looking float64        // epsilon for budgets chosen by looking, and for a total read at a time chosen by looking
+	Pure    float64        // epsilon at delta 0; +Inf unless all noise is pure-DP
 	Cap     privacy.Budget // zero if no cap is set
-	CapBy   Counted        // the total that the cap uses
+	CapBy   Counted        // the total that the cap is compared with
 }
 
-// String is the summary in one line.
+// String returns the summary in one line.
 func (s Summary) String() string {
 	runs := fmt.Sprintf("%d runs", s.Runs)
 	if s.Runs == 1 {
@@ -312,11 +313,10 @@ func (s Summary) String() string {
 	return text
 }
 
-// Summary composes everything that was charged to the data id, and states it at
-// delta in (0, 1), or at the cap's delta if delta is 0 and a cap is set. An id
-// that was never charged has mu 0, and one whose runs protect different units has no
-// total. It fails with ErrUnsupported if the ledger
-// holds events or lines that this version does not know: they are never left out.
+// Summary composes everything that was charged to the data id and states the total at delta, which must be in
+// (0, 1). If delta is 0 and a cap is set, it uses the cap's delta. An id that was never charged has mu 0. An
+// id whose runs protect different units has no total. It fails with ErrUnsupported if the ledger holds events
+// or lines that this version does not know: they are never left out.
 func (l *Ledger) Summary(dataID string, delta float64) (Summary, error) {
 	st, err := l.load()
 	if err != nil {
@@ -367,8 +367,9 @@ func (l *Ledger) Entries() ([]Entry, error) {
 	return st.entries, nil
 }
 
-// History returns the lines of Entries, and before them those of each archived run, as far as the archives are there; away is the
-// name of one that is not. An archive that is not the one that the ledger knows is an error wrapping ErrUnavailable.
+// History returns the lines of the archived runs, as far as the archive files exist, followed by the lines of
+// Entries. away is the name of a missing archive file. A file that differs from the archive recorded in the
+// ledger is an error wrapping ErrUnavailable.
 func (l *Ledger) History() (entries []Entry, away string, err error) {
 	st, err := l.load()
 	if err != nil {
@@ -376,7 +377,7 @@ func (l *Ledger) History() (entries []Entry, away string, err error) {
 	}
 	entries = st.entries
 	away, err = l.archives(st, func(archived []Entry) {
-		known := map[string]bool{"": true} // runs that stayed are in both
+		known := map[string]bool{"": true} // runs that stayed in the ledger are in both files
 		for _, e := range entries {
 			known[e.Run] = true
 		}
@@ -385,21 +386,22 @@ func (l *Ledger) History() (entries []Entry, away string, err error) {
 	return entries, away, err
 }
 
-// Verification is the outcome of Verify for a ledger that is sound.
+// Verification is the result of Verify for a valid ledger.
 type Verification struct {
-	Lines int // all valid lines, header included
-	// HeadBehind: the last line was written by a program that stopped before it
-	// was acknowledged. It counts. The next change repairs the head.
+	Lines int // number of valid lines, header included
+	// HeadBehind is true if the last line was written by a program that stopped before it acknowledged the
+	// line. The line counts. The next change repairs the head.
 	HeadBehind bool
-	// TornBytes after the last line belong to a write that did not complete. The
-	// next change moves them to a file of their own.
+	// TornBytes is the number of bytes after the last line, from a write that did not complete. The next
+	// change moves them to a file of their own.
 	TornBytes int
-	// Away is the file of an archive that is not next to the ledger, "" if all are. Totals do not need it.
+	// Away is the name of an archive file that is not next to the ledger, "" if all are there. Totals do not
+	// need archives.
 	Away string
 }
 
-// Verify checks every line and the head, and changes nothing. Damage that no
-// crash can cause is an error wrapping ErrUnavailable.
+// Verify checks every line, the head and the archives, and changes nothing. Damage that a crash cannot cause
+// is an error wrapping ErrUnavailable.
 func (l *Ledger) Verify() (Verification, error) {
 	st, err := l.load()
 	if err != nil {

@@ -10,41 +10,40 @@ import (
 
 // StreamPosition is the progress of a stream.
 type StreamPosition struct {
-	Releases int // that were made
-	// Digest identifies the last release: a hash of all that is published of it, in hex.
+	Releases int // number of releases that were made
+	// Digest identifies the last release: it is a hash, in hex, of everything that is published of the
+	// release.
 	Digest string
 }
 
-// Resume continues a charged run that releases as it goes, without a new charge. at is
-// where its state stands: the releases counted there may have left the program.
-// The session may make the rest of the releases of a plan in which every event
-// must be a StreamEvent; there is one of them. A run of one NonPrivateEvent, which
-// is charged as infinite, may be continued too.
+// Resume continues a charged run that releases as it goes, without a new charge. at is the position of the
+// caller's state: the releases up to at may have left the program. The session may make the remaining
+// releases of the plan. The plan must have exactly one event, a StreamEvent. A plan of one NonPrivateEvent,
+// whose charge is infinite, is also accepted.
 //
-// The caller promises that a release leaves the program only after the state that
-// holds it is durable and Count succeeded, in this order. Then a run has one release for
-// one number, whatever is killed or copied:
+// The caller promises this order for every release: the state that holds the release is durable, Count
+// succeeds, and then the release leaves the program. Then a run has one release for each number, whatever is
+// killed or copied:
 //
-//   - For each number at most one digest is ever counted, since the count only grows, and
-//     what leaves has been counted. A state below the count is refused, and one at the
-//     count with another digest.
-//   - A state above the count, which a kill before Count leaves, is one ahead of it, and up
-//     to the count its history is the counted one: it was written by an attempt that the
-//     count admitted. It was seen by nobody. Resume counts it; if a stream that continued
-//     from an older copy counts that number first, it is refused from then on.
+//   - For each number at most one digest is ever counted, since the count only grows and every release was
+//     counted before it left. Resume refuses a state below the count, and a state at the count with another
+//     digest.
+//   - A kill before Count leaves a state above the count. The state is one release ahead of the count. Its
+//     history up to the count is the counted history, because an attempt that the count admitted wrote it.
+//     Nobody has seen its last release. Resume counts this release. If a stream that continued from an older
+//     copy counts the same number first, the state is refused from then on.
 //
-// So all that is seen is one path from the start, with every release drawn once, by the
-// argument of Ledger.Resume. It fails if the count itself is put back, with the
-// ledger's folder. A run that an older program charged (Charge.Counted is false) is counted
-// from its first Resume on.
+// So everything that is seen is one path from the start, in which every release is drawn once, by the
+// argument of Ledger.Resume. The argument fails if somebody restores an old count together with the ledger's
+// folder. A run that an older program charged (Charge.Counted is false) is counted from its first Resume on.
 //
-// session is the number of this resume, from 1; the caller keeps it in the state
-// and makes it durable before this call. It is refused unless the ledger has
-// session - 1 resumes of the run, so no copy from before a resume is continued. An
-// attempt that stops in order should resume the run for the next one.
+// session is the number of this resume, starting at 1. The caller stores session in the state and makes the
+// state durable before this call. Resume refuses the call unless the ledger has session - 1 resumes of the
+// run, so that no copy from before a resume is continued. An attempt that stops in an orderly way should
+// resume the run for the next attempt.
 //
-// Errors wrap ErrResume as those of Ledger.Resume do. A run that was charged as
-// resumable promised to release nothing before its end and is refused.
+// Errors wrap ErrResume as the errors of Ledger.Resume do. Resume refuses a run that was charged as
+// resumable, since it promised to release nothing before its end.
 func (r *RunLock) Resume(c Charge, at StreamPosition, session int, src *privacy.Source) (*privacy.LiveSession, error) {
 	run := r.run
 	if src == nil {

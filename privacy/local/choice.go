@@ -1,6 +1,7 @@
-// Package local has randomisers that run at a user, whose message is private against
-// everybody who receives it: an answer (RandomizedResponse), a direction (Direction) and a
-// whole vector (Vector). Each costs its user an event of pure epsilon.
+// Package local has local randomisers. They run at a user, and the user's message is private
+// against everybody who receives it. The randomisers send an answer (RandomizedResponse), a
+// direction (Direction) or a whole vector (Vector). Each message costs its user an event of pure
+// epsilon.
 package local
 
 import (
@@ -12,9 +13,9 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// MaxEpsilon bounds the epsilon of one local randomiser: beyond it there is
-// no protection left to speak of. MinEpsilon bounds it from below: an answer
-// says nothing there, and the proof of placeLaw needs room for rounding.
+// MaxEpsilon is the largest epsilon of one local randomiser; a larger one gives negligible
+// protection. MinEpsilon is the smallest epsilon: below it an answer has negligible information,
+// and the proof of placeLaw needs room for rounding.
 const (
 	MaxEpsilon = 50
 	MinEpsilon = 0x1p-30
@@ -27,33 +28,33 @@ func checkLocalEpsilon(epsilon float64) error {
 	return nil
 }
 
-// placeLaw is a law on the places 0..n-1: the places below k are equally likely, the
-// others are equally likely, and one of the former is at most e^epsilon times as likely
-// as one of the latter. All local randomisers draw a place and send the answer that
-// stands there; what is private decides only which answers stand below k.
+// placeLaw is a probability law on the places 0..n-1. The places below k are equally likely, and
+// the other places are equally likely. A place below k is at most e^epsilon times as likely as
+// another place. All local randomisers draw a place and send the answer at this place. Private data
+// only decide which answers are at the places below k.
 //
-// Guarantee: if every input puts the n answers at the n places in some order, and a
-// mixture of orders is allowed, the answer sent is epsilon-locally private for any two
-// inputs, exactly, also in floating point.
+// Guarantee: suppose that every input puts the n answers at the n places in some order, or in a
+// mixture of orders. Then the sent answer is epsilon-locally private for any two inputs, exactly,
+// in floating point, too.
 //
-// Proof. Place and order are independent. Given the order an answer has one of two
-// probabilities, that of a place below k or that of another, at most e^epsilon apart;
-// a mixture stays between the two. With q the probability of a place not below k, the
-// odds are ((1-q)/k)/(q/(n-k)), which fall with q, and are e^epsilon at
-// q = (n-k)r/(k + (n-k)r), r = e^-epsilon. Whichever of q and 1-q is at most 1/2 is
-// computed with a relative error below 2^-45, q rounded up and 1-q rounded down, so that
-// the odds are at most e^epsilon, and at least e^epsilon (1 - 2^-43) >= e^-epsilon. The
-// number drawn is an integer multiple of 2^-128 and is compared exactly. QED
+// Proof. Place and order are independent. Given the order, an answer has one of two probabilities:
+// the probability of a place below k, or the probability of another place. The two are at most
+// e^epsilon apart, and a mixture stays between them. Let q be the probability of a place not below
+// k. The odds are ((1-q)/k)/(q/(n-k)). They fall with q, and are e^epsilon at q = (n-k)r/(k +
+// (n-k)r), r = e^-epsilon. The smaller of q and 1-q is computed with a relative error below 2^-45.
+// q is rounded up and 1-q is rounded down. So the odds are at most e^epsilon, and at least
+// e^epsilon (1 - 2^-43) >= e^-epsilon. The number drawn is an integer multiple of 2^-128 and is
+// compared exactly. QED
 //
-// Work: draw takes four words of the stream (but for the rejections of Uint64n, which
-// look at the stream alone) and has no branch, so its time tells neither the place nor
+// Work: draw takes four words of the stream and has no branch. Only the rejections of Uint64n take
+// more, and they depend on the stream alone. So the time of draw reveals neither the place nor
 // anything else.
 type placeLaw struct {
 	n, k   uint64
 	hi, lo uint64 // 2^128 (1-q)
 }
 
-// newPlaceLaw is the law for 1 <= k <= n/2, n <= 2^31 and epsilon within the bounds of
+// newPlaceLaw returns the law for 1 <= k <= n/2, n <= 2^31 and epsilon within the bounds of
 // checkLocalEpsilon.
 func newPlaceLaw(n, k int, epsilon float64) placeLaw {
 	l := placeLaw{n: uint64(n), k: uint64(k)}
@@ -68,7 +69,7 @@ func newPlaceLaw(n, k int, epsilon float64) placeLaw {
 	return l
 }
 
-// fixed128 is 2^128 x for 2^-75 <= x < 1, exactly.
+// fixed128 returns 2^128 x for 2^-75 <= x < 1, exactly.
 func fixed128(x float64) (hi, lo uint64) {
 	x *= 0x1p64
 	hi = uint64(x)
@@ -83,7 +84,7 @@ func (l *placeLaw) draw(s *privacy.Source) uint64 {
 	return pick(below128(hi, lo, l.hi, l.lo), low, high)
 }
 
-// below is 1 if a < b, and 0 if not, without a branch.
+// below returns 1 if a < b and 0 otherwise, without a branch.
 func below(a, b uint64) uint64 {
 	_, borrow := bits.Sub64(a, b, 0)
 	return borrow
@@ -96,5 +97,5 @@ func below128(aHigh, aLow, bHigh, bLow uint64) uint64 {
 	return borrow
 }
 
-// pick is a if bit is 1, and b if it is 0, without a branch.
+// pick returns a if bit is 1 and b if bit is 0, without a branch.
 func pick(bit, a, b uint64) uint64 { return b ^ (a^b)&-bit }

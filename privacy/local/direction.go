@@ -14,55 +14,54 @@ import (
 	"dyad/privacy/account"
 )
 
-// Direction turns a vector g of norm at most Bound into an unbiased message of a few
-// bytes, at the user. It is private sampling on the sphere ([Han19] Proposition 1, after
-// Duchi, Jordan and Wainwright) and its sharper form with several directions, an exact
-// relative of PrivUnit (Bhowmick et al. 2018).
+// Direction is a local randomiser that turns a vector g of norm at most Bound into an unbiased
+// message of a few bytes. It is private sampling on the sphere ([Han19] Proposition 1, after Duchi,
+// Jordan and Wainwright), and its sharper form with several directions, an exact relative of
+// PrivUnit (Bhowmick et al. 2018).
 //
-// A seed, independent of g, gives Pairs random unit vectors v_1..v_m; the 2m
-// candidates are these and their opposites. With g~ = +-g/||g||, positive with
-// probability 1/2 + ||g||/(2 Bound), the Favoured candidates with the largest
-// inner products with g~ are each e^Epsilon times as likely as each other one.
-// The message is the seed and the number of the chosen candidate; the server
-// decodes it to Scale times that candidate. For g = 0 the first unit vector stands in for
-// g/||g||, and the chosen pair is moved on by a number of pairs that is uniform on
-// 0..m-1, in a circle.
+// A seed, independent of g, gives Pairs random unit vectors v_1..v_m. The 2m candidates are these
+// vectors and their opposites. Let g~ = +-g/||g||, with the positive sign with probability 1/2 +
+// ||g||/(2 Bound). The Favoured candidates are those with the largest inner products with g~. Each
+// is e^Epsilon times as likely as each other candidate. The message is the seed and the number of
+// the chosen candidate. The server decodes it to Scale times that candidate. For g = 0 the first
+// unit vector replaces g/||g||, and the chosen pair is shifted cyclically by a number of pairs that
+// is uniform on 0..m-1.
 //
-// Guarantee: Epsilon-local DP of the message for any two vectors g, whatever their norms, exactly, also in
-// floating point (docs/theory.md#local-messages). Proof: the seed does not depend on g. Given the seed, placeLaw
-// draws the message from an order of the candidates, which g, g~ and the circle decide. So the conditional law of
-// the number changes by at most e^Epsilon, and a mixture over seeds keeps this (docs/theory.md#local-direction).
-// No assumption is made about the law of the seed, the directions made from it or rounding in the inner products:
-// these can only bias the estimate. QED
+// Guarantee: the message is Epsilon-locally private for any two vectors g, whatever their norms.
+// This holds exactly, in floating point, too (docs/theory.md#local-messages). Proof: the seed does
+// not depend on g. Given the seed, placeLaw draws the message from an order of the candidates,
+// which g, g~ and the shift decide. So the conditional law of the number changes by at most
+// e^Epsilon, and a mixture over seeds keeps this bound (docs/theory.md#local-direction). The proof
+// assumes nothing about the law of the seed, the directions made from it or rounding in the inner
+// products: they can only bias the estimate. QED
 //
-// The law of g = 0, given the seed: all 2m candidates are equally likely, exactly, for
-// every k. Proof: the pair of the candidate drawn is moved by a uniform number of pairs.
-// The other one of its two candidates is drawn if g~ has the other sign or, for an
-// unfavoured pair, if the place is the neighbouring one. Each happens with probability
-// 1/2. QED The bound of a message from g against one from 0 is therefore smaller than
-// Epsilon: DirectionChannel.EpsilonAgainstZero.
+// The law of g = 0, given the seed: all 2m candidates are equally likely, exactly, for every k.
+// Proof: the pair of the drawn candidate is shifted by a uniform number of pairs. The opposite
+// candidate of the pair is drawn if g~ has the other sign. For an unfavoured pair it is drawn if
+// the place is the neighbouring place. Each event has probability 1/2. QED The bound of a message
+// from g against a message from 0 is therefore smaller than Epsilon:
+// DirectionChannel.EpsilonAgainstZero.
 //
-// Work: all vectors take the same steps. The draws do not depend on g. g is scaled, and
-// small entries are cut, in integers, so that no subnormal number is computed with.
-// Candidates are sorted by a network that is a function of Pairs; and no branch or place
-// in a table follows g, g~ or the choice but reads within the few kilobytes just written.
+// Work: all vectors take the same steps. The draws do not depend on g. Scaling g and setting its
+// small entries to 0 use integer operations, so that no subnormal number is computed with.
+// Candidates are sorted by a network that is a function of Pairs. No branch depends on g, g~ or the
+// choice. Table indices that depend on them only read within the few kilobytes just written.
 // (Whether g is finite decides on an error.)
 //
-// Unbiasedness, for a uniform seed: E[decoded | g] = g. Proof. Inner products t_i
-// of u = g~ with uniform unit vectors have a law that does not depend on u, and by
-// rotation about u the mean of the chosen candidate is a multiple s of u. All
-// candidates add up to 0, so with S the sum of the favoured inner products
-// s = E[S] (e^Epsilon - 1)/(k e^Epsilon + 2m - k), k = Favoured. The favoured are
-// the k largest of +-t_i, which for k <= m are the k largest |t_i|. Scale is
-// Bound/s, and E[g~] = g/Bound. QED
+// Unbiasedness, for a uniform seed: E[decoded | g] = g. Proof. Let u = g~. The law of the inner
+// products t_i of u with uniform unit vectors does not depend on u. By rotation about u, the mean
+// of the chosen candidate is a multiple s of u. All candidates add up to 0. So with S the sum of
+// the favoured inner products, s = E[S] (e^Epsilon - 1)/(k e^Epsilon + 2m - k), k = Favoured. The
+// favoured inner products are the k largest of +-t_i, which for k <= m are the k largest |t_i|.
+// Scale is Bound/s, and E[g~] = g/Bound. QED
 type Direction struct {
 	Dim     int     // d >= 1
-	Bound   float64 // longer vectors are clipped to this norm; > 0, finite
+	Bound   float64 // clipping norm of vectors, from 2^-500 to 2^500
 	Epsilon float64 // in [MinEpsilon, MaxEpsilon]
-	// Pairs is m, at most 1024; 0 means 1, the sphere sampling of Duchi et al. More
-	// pairs lower the variance from epsilon of about 2 on, for m times the work.
+	// Pairs is m, at most 1024. 0 means 1, which is the sphere sampling of Duchi et al. More pairs
+	// reduce the variance if epsilon is about 2 or larger; the work grows with m.
 	Pairs int
-	// Favoured is k <= m; 0 means one that nearly minimises Scale.
+	// Favoured is k <= m. 0 chooses a k that nearly minimises Scale.
 	Favoured int
 }
 
@@ -70,12 +69,12 @@ const maxDirectionPairs = 1024
 
 // DirectionMessage is the message of a user.
 type DirectionMessage struct {
-	Seed   [32]byte // of the directions
+	Seed   [32]byte // seed of the directions
 	Choice uint16   // 2i for v_i, 2i+1 for -v_i
 }
 
-// DirectionChannel is a validated Direction with its constants. It may be used by
-// several goroutines at once; Send and AddDecoded allocate nothing in the long run.
+// DirectionChannel is a validated Direction with its constants. It may be used by several goroutines at once. Send
+// and AddDecoded reuse memory, so that in the long run they do not allocate.
 type DirectionChannel struct {
 	m       Direction
 	scale   float64
@@ -122,20 +121,20 @@ func (m Direction) Channel() (*DirectionChannel, error) {
 	return c, nil
 }
 
-// scaleFor is Bound/s for k favoured candidates.
+// scaleFor returns Bound/s for k favoured candidates.
 func (m Direction) scaleFor(k int) float64 {
 	n := 2 * float64(m.Pairs)
 	weight := math.Expm1(m.Epsilon) / (float64(k)*math.Exp(m.Epsilon) + n - float64(k))
 	return m.Bound / (favouredSum(m.Dim, m.Pairs, k) * weight)
 }
 
-// favouredSum is the expected sum of the k largest of m independent |t|, t a
+// favouredSum returns the expected sum of the k largest of m independent |t|, where t is a
 // coordinate of a uniform unit vector of dimension d.
 //
-// For k = m it is m E|t| = m Gamma(d/2)/(sqrt(pi) Gamma((d+1)/2)). Otherwise it is
-// the integral of m a f(a) P(fewer than k of the other m-1 exceed a), with |t| =
-// cos theta, theta of density proportional to sin^(d-2) on [0, pi/2] and
-// P(|t| <= a) the regularised incomplete beta function I_{a^2}(1/2, (d-1)/2).
+// For k = m it is m E|t| = m Gamma(d/2)/(sqrt(pi) Gamma((d+1)/2)). Otherwise it is the integral of
+// m a f(a) P(fewer than k of the other m-1 exceed a), with |t| = cos theta. The density of theta is
+// proportional to sin^(d-2) on [0, pi/2], and P(|t| <= a) is the regularised incomplete beta
+// function I_{a^2}(1/2, (d-1)/2).
 func favouredSum(d, m, k int) float64 {
 	if d == 1 { // |t| = 1
 		return float64(k)
@@ -165,8 +164,8 @@ func favouredSum(d, m, k int) float64 {
 	return sum
 }
 
-// gammaRatio is Gamma((d+1)/2)/Gamma(d/2), from d = 1 or 2 by the recurrence
-// ratio(d+2) = ratio(d) (d+1)/d, with a relative error of d units in the last place.
+// gammaRatio returns Gamma((d+1)/2)/Gamma(d/2). It uses the recurrence ratio(d+2) = ratio(d)
+// (d+1)/d from d = 1 or 2, with a relative error of d units in the last place.
 func gammaRatio(d int) float64 {
 	r, from := 1/math.SqrtPi, 1
 	if d%2 == 0 {
@@ -186,9 +185,9 @@ func (c *DirectionChannel) Event() account.Event {
 	return account.PureEvent{Epsilon: c.m.Epsilon}
 }
 
-// Scale is B, the norm of every decoded message. For one pair it is
-// Bound sqrt(pi) (e^eps + 1)/(e^eps - 1) Gamma((d+1)/2)/Gamma(d/2), half of the B
-// of [Han19] Lemma 2, whose estimate has mean 2g (docs/theory.md#local-direction).
+// Scale returns B, the norm of every decoded message. For one pair it is Bound sqrt(pi) (e^eps +
+// 1)/(e^eps - 1) Gamma((d+1)/2)/Gamma(d/2). That is half of the B of [Han19] Lemma 2, whose
+// estimate has mean 2g (docs/theory.md#local-direction).
 func (c *DirectionChannel) Scale() float64 { return c.scale }
 
 var errNotFiniteVector = errors.New("local: a vector to be sent is not finite or has another length than its channel; no message was drawn")
@@ -216,10 +215,10 @@ func (c *DirectionChannel) Send(g []float64, src *privacy.Source) (DirectionMess
 	return msg, nil
 }
 
-// arrange orders the pairs by the size of their inner product with d.u, largest first, of
-// the same size the later one. An entry of d.order ends with the number of the candidate
-// of that pair that has a positive inner product with +-d.u. If all pairs are favoured
-// the order does not matter, and they stay as they are.
+// arrange sorts the pairs by the absolute value of their inner product with d.u, largest first. Of
+// two equal values the later pair comes first. An entry of d.order ends with the number of the
+// candidate of the pair that has a positive inner product with +-d.u. If all pairs are favoured,
+// the order does not matter and arrange does not change it.
 func (c *DirectionChannel) arrange(d *directions, positive uint64) {
 	for i := range d.order {
 		d.fill(d.v)
@@ -238,12 +237,12 @@ func (c *DirectionChannel) arrange(d *directions, positive uint64) {
 	}
 }
 
-// numberMask are the bits of a candidate's number, below 2 maxDirectionPairs.
+// numberMask has the bits of a candidate's number, which is below 2 maxDirectionPairs.
 const numberMask = 2*maxDirectionPairs - 1
 
-// candidate is the number of the candidate at a place, of the pair that comes shift pairs
-// later. The favoured candidates of the k first pairs stand at the places 0..k-1, their
-// opposites at k..2k-1, and both of each further pair at two places that follow.
+// candidate returns the number of the candidate at a place, from the pair that comes shift pairs
+// later. The favoured candidates of the first k pairs are at the places 0..k-1, and their opposites
+// are at k..2k-1. The two candidates of each other pair are at two consecutive places after these.
 func (c *DirectionChannel) candidate(d *directions, place, shift uint64) uint64 {
 	k, m := uint64(c.m.Favoured), uint64(c.m.Pairs)
 	favoured, among := below(place, k), below(place, 2*k)
@@ -286,35 +285,34 @@ func (c *DirectionChannel) AddDecoded(dst []float64, weight float64, msg Directi
 	return nil
 }
 
-// seed fills key with bits of the stream. Those that are published say nothing of
-// the others.
+// seed fills key with bits of the stream. The published bits reveal nothing about the other bits.
 func seed(key *[32]byte, s *privacy.Source) {
 	for i := range 4 {
 		binary.LittleEndian.PutUint64(key[8*i:], s.Uint64())
 	}
 }
 
-// directions are the vectors of a seed, one call of fill each, up to their norms. It
-// belongs to one call of Send or AddDecoded at a time.
+// directions generates the vectors of a seed, up to their norms: each call of fill gives one
+// vector. It must be used by one call of Send or AddDecoded at a time.
 type directions struct {
 	normals
 	v     []float64 // of length Dim
 	u     []float64 // +-g, scaled
-	order []uint64  // of the pairs, see arrange
+	order []uint64  // order of the pairs, see arrange
 }
 
-// tiny is the number of powers of two by which an entry, or a vector, may be smaller than
-// the largest entry, or the bound, before it counts as zero.
+// tiny is a number of powers of two. An entry that is smaller than 2^-tiny times the largest entry
+// counts as zero, and so does a vector relative to the bound.
 const tiny = 80
 
-// point sets d.u to g times a power of two, with entries below 2 in size and those cut to 0
-// that are below 2^-tiny of the largest one, or of 2^-tiny bound; or to the first unit
-// vector if no entry is left. zero is 1 in that case, and 0 otherwise; share is
-// ||g||/bound, at most 1; ok reports whether g is finite. To cut changes g by 2^(1-tiny) of
-// its norm, or of 2^-tiny bound, for each coordinate at most.
+// point sets d.u to g times a power of two, with entries below 2 in absolute value. Entries below
+// 2^-tiny times the largest entry, or below 2^-tiny bound, become 0. If no entry is left, d.u is
+// the first unit vector. zero is 1 in this case, and 0 otherwise. share is ||g||/bound, at most 1.
+// ok reports whether g is finite. Setting entries to 0 changes g by at most 2^(1-tiny) of its norm,
+// or of 2^-tiny bound, for each coordinate.
 //
-// Powers of two are handled as integers: arithmetic with subnormal numbers takes many
-// processors longer.
+// Powers of two are handled as integers, because arithmetic with subnormal numbers is slower on many
+// processors.
 func (d *directions) point(g []float64, bound float64) (zero uint64, share float64, ok bool) {
 	const sign, ones = 1 << 63, 0x3ff << 52 // of 1
 	largest := math.Float64bits(bound) - tiny<<52
@@ -337,9 +335,9 @@ func (d *directions) point(g []float64, bound float64) (zero uint64, share float
 // exchange puts the larger of two entries first.
 type exchange struct{ i, j uint16 }
 
-// mergeExchange is Batcher's network that sorts n entries, largest first (Knuth, The Art
-// of Computer Programming 3, 5.2.2, Algorithm M): which entries are compared does not
-// depend on them.
+// mergeExchange returns Batcher's network that sorts n entries, largest first (Knuth, The Art of
+// Computer Programming 3, 5.2.2, Algorithm M). Which entries are compared does not depend on their
+// values.
 func mergeExchange(n int) (network []exchange) {
 	top := 1
 	for 2*top < n {
@@ -360,15 +358,15 @@ func mergeExchange(n int) (network []exchange) {
 	return network
 }
 
-// directions returns the vectors of a seed, to be put back into the pool.
+// directions returns the vectors of a seed. The caller must put the result back into the pool.
 func (c *DirectionChannel) directions(seed *[32]byte) *directions {
 	d := c.scratch.Get().(*directions)
 	d.bits.Seed(*seed)
 	return d
 }
 
-// dot is the inner product of two vectors of one length, in four sums that are added up
-// at the end, with every product rounded.
+// dot returns the inner product of two vectors of equal length. It adds four partial sums at the
+// end and rounds every product.
 func dot(a, b []float64) float64 {
 	var s [4]float64
 	b = b[:len(a)]

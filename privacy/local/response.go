@@ -8,13 +8,13 @@ import (
 	"dyad/privacy/account"
 )
 
-// RandomizedResponse answers a question with Categories possible answers: the
-// true one with probability e^Epsilon/(e^Epsilon + Categories - 1), else one of
-// the others, each equally likely (Warner 1965; [Han19] Proposition 2).
+// RandomizedResponse answers a question with Categories possible answers. It gives the true answer
+// with probability e^Epsilon/(e^Epsilon + Categories - 1), and otherwise one of the other answers,
+// each equally likely (Warner 1965; [Han19] Proposition 2).
 //
-// Guarantee: Epsilon-local DP of the answer, exactly (placeLaw with one favoured
-// place). It is drawn at the user, in a time that does not depend on the answer; only
-// the answer leaves.
+// Guarantee: the answer is Epsilon-locally private, exactly (placeLaw with one favoured place). It
+// is drawn at the user, in a time that does not depend on the answer. Only the answer leaves the
+// user.
 type RandomizedResponse struct {
 	Epsilon    float64 // in [MinEpsilon, MaxEpsilon]
 	Categories int     // 0 means 2
@@ -40,7 +40,7 @@ func (m RandomizedResponse) Event() account.Event {
 	return account.PureEvent{Epsilon: m.Epsilon}
 }
 
-// Truth is the probability of the true answer.
+// Truth returns the probability of the true answer.
 func (m RandomizedResponse) Truth() float64 {
 	return 1 / (1 + float64(m.categories()-1)*math.Exp(-m.Epsilon))
 }

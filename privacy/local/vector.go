@@ -11,22 +11,22 @@ import (
 	"dyad/privacy/internal/sampler"
 )
 
-// Vector perturbs a whole vector at the user, once: the input perturbation of [Li20] Section
-// VII, with the sensitivity that it leaves open (docs/theory.md#perturbed-records). A vector
-// is scaled down to L1 norm Bound and gets Laplace noise of scale 2 Bound/Epsilon in every
-// coordinate.
+// Vector is a local randomiser that perturbs a whole vector once. It is the input perturbation of
+// [Li20] Section VII, with the sensitivity that the paper does not give
+// (docs/theory.md#perturbed-records). A vector is scaled down to L1 norm Bound and gets Laplace
+// noise of scale 2 Bound/Epsilon in every coordinate.
 //
-// Guarantee: Epsilon-local DP of the result for any two vectors, exactly, also in
-// floating point: two vectors of L1 norm at most Bound are at most 2 Bound apart (Bound
-// alone, the radius, would be a violation), and the noise has the Laplace law. Computations on
-// the result cost nothing more.
+// Guarantee: the result is Epsilon-locally private for any two vectors, exactly, in floating point,
+// too. Two vectors of L1 norm at most Bound are at most 2 Bound apart, and the noise has the
+// Laplace law. (With the radius Bound as the sensitivity, the guarantee would not hold.)
+// Computations on the result cost nothing more.
 type Vector struct {
 	Dim     int     // >= 1
-	Bound   float64 // L1 norm, > 0, finite
-	Epsilon float64 // in (0, MaxEpsilon]
+	Bound   float64 // bound of the L1 norm, from 2^-500 to 2^500
+	Epsilon float64 // in [MinEpsilon, MaxEpsilon]
 }
 
-// Laplace is the noise.
+// Laplace returns the noise.
 func (m Vector) Laplace() privacy.Laplace {
 	return privacy.Laplace{Scale: round.Up(2*m.Bound/m.Epsilon, 2), Coordinates: m.Dim}
 }
@@ -45,8 +45,8 @@ func (m Vector) Validate() error {
 // Event returns the cost of one vector to its user.
 func (m Vector) Event() account.Event { return account.PureEvent{Epsilon: m.Epsilon} }
 
-// Perturb replaces x, of length Dim, by its perturbed form. A vector that is not finite
-// counts as zero. On an error x is zeroed.
+// Perturb replaces x, of length Dim, by its perturbed form. A vector that is not finite counts as
+// zero. If Perturb returns an error, x is zero.
 func (m Vector) Perturb(x []float64, src *privacy.Source) error {
 	if err := m.Validate(); err != nil {
 		clear(x)
@@ -66,9 +66,9 @@ func (m Vector) Perturb(x []float64, src *privacy.Source) error {
 	return nil
 }
 
-// clipManhattan divides x by max(1, ||x||_1/bound), rounded so that its exact norm is at
-// most bound: the factor covers the len(x) roundings of the sum, the quotient and the
-// products. A vector that is not finite becomes zero.
+// clipManhattan divides x by max(1, ||x||_1/bound), rounded so that its exact norm is at most
+// bound. The factor covers the len(x) roundings of the sum, the quotient and the products. A vector
+// that is not finite becomes zero.
 func clipManhattan(x []float64, bound float64) {
 	sum := 0.0
 	for _, v := range x {

@@ -6,31 +6,29 @@ import (
 	"sync"
 )
 
-// ziggurat is the table of Marsaglia and Tsang's method (Journal of Statistical
-// Software 5(8), 2000) for the standard normal law: the area under f(x) =
-// exp(-x^2/2), x >= 0, lies within 256 layers of equal area. Layer i >= 1 is
-// the box [0, x_i] x [f(x_i), f(x_(i+1))], with x_1 = zigguratTail, falling to
-// x_256 = 0; layer 0 is what lies below f(x_1), the tail beyond x_1 with it, and is
-// taken as a box of width x_0 = area/f(x_1).
+// ziggurat is the table of Marsaglia and Tsang's method (Journal of Statistical Software 5(8),
+// 2000) for the standard normal law. The area under f(x) = exp(-x^2/2), x >= 0, lies within 256
+// layers of equal area. Layer i >= 1 is the box [0, x_i] x [f(x_i), f(x_(i+1))], where the x_i fall
+// from x_1 = zigguratTail to x_256 = 0. Layer 0 is the area below f(x_1), including the tail beyond
+// x_1. It is treated as a box of width x_0 = area/f(x_1).
 //
-// It is computed with additions, products, quotients and square roots alone, each
-// rounded by itself, so that it has the same bits on every platform; math.Exp and
-// math.Log have not.
+// The table is computed only with additions, products, quotients and square roots, each rounded
+// separately. So it has the same bits on every platform; math.Exp and math.Log do not.
 type ziggurat struct {
 	layers  [256]zigguratLayer
-	density [257]float64 // f(x_i); of layer 0 that of x_1
+	density [257]float64 // f(x_i); layer 0 has f(x_1)
 }
 
 type zigguratLayer struct {
-	cell  float64 // x_i 2^-23, a cell's width
-	inner uint32  // cells that lie in [0, x_(i+1)]
+	cell  float64 // width of a cell, x_i 2^-23
+	inner uint32  // number of cells within [0, x_(i+1)]
 }
 
 // zigguratTail is the x_1 for which 256 layers end at x_256 = 0.
 const zigguratTail = 3.6541528853610088
 
-// zigguratTailArea is the integral of f beyond zigguratTail, by its continued fraction
-// f(x)/(x + 1/(x + 2/(x + ...))).
+// zigguratTailArea returns the integral of f beyond zigguratTail, by its continued fraction f(x)/(x
+// + 1/(x + 2/(x + ...))).
 func zigguratTailArea() float64 {
 	c := zigguratTail
 	for k := 60.0; k > 0; k-- {
@@ -39,7 +37,7 @@ func zigguratTailArea() float64 {
 	return expMinus(zigguratTail*zigguratTail/2) / c
 }
 
-// constZiggurat is the table, computed when it is first needed.
+// constZiggurat returns the table, which is computed at the first call.
 var constZiggurat = sync.OnceValue(newZiggurat)
 
 func newZiggurat() *ziggurat {
@@ -64,8 +62,8 @@ func (t *ziggurat) setLayer(i int, width, next float64) {
 	t.layers[i] = zigguratLayer{cell: cell, inner: uint32(next / cell)}
 }
 
-// expMinus is exp(-v), with a relative error below 2^-40 for 0 <= v < 8 and below 2^-20
-// for v < 64: the 256th power of seven terms of the series of exp(-v/256).
+// expMinus returns exp(-v), with a relative error below 2^-40 for 0 <= v < 8 and below 2^-20 for v
+// < 64. It is the 256th power of seven terms of the series of exp(-v/256).
 func expMinus(v float64) float64 {
 	v *= -0x1p-8
 	e := 1 + float64(v*(1.0/7))
@@ -81,7 +79,7 @@ func expMinus(v float64) float64 {
 	return e
 }
 
-// minusLog is -log(y), by Newton's method from v.
+// minusLog returns -log(y), by Newton's method from v.
 func minusLog(y, v float64) float64 {
 	for range 8 {
 		v += 1 - y/expMinus(v)
@@ -91,22 +89,21 @@ func minusLog(y, v float64) float64 {
 
 // normals is the stream of standard normals of a seed: the ziggurat on ChaCha8.
 //
-// A number takes 32 bits: 8 for the layer i, 1 for the sign, 23 for a cell of the layer's
-// width. In a cell within [0, x_(i+1)], as all but 1.2 % are, the number is the middle of
-// the cell. In the others it is drawn with 53 bits more, and is accepted as in the exact
-// method: by comparison with f in the wedge, by an exponential in the tail.
+// A number takes 32 bits: 8 for the layer i, 1 for the sign, 23 for a cell of the layer's width. If
+// the cell is within [0, x_(i+1)], the number is the middle of the cell; all but 1.2 % of the cells
+// are. In the other cells the number is drawn with 53 more bits. It is accepted as in the exact
+// method: by comparison with f in the wedge, and by an exponential in the tail.
 //
-// So a number agrees with the exact method up to half a cell, at most 2^-22, rounded
-// without bias; what this does to the mean of a decoded message is of second order, 2^-44
-// relative. No step depends on math.Exp or math.Log, and sums of products are rounded
-// explicitly: user and server compute the same numbers on any two machines.
+// So a number agrees with the exact method up to half a cell, at most 2^-22, rounded without bias.
+// The effect on the mean of a decoded message is of second order, 2^-44 relative. No step depends
+// on math.Exp or math.Log, and sums of products are rounded explicitly. So user and server compute
+// the same numbers on any two machines.
 type normals struct {
 	table *ziggurat
 	bits  rand.ChaCha8
 }
 
-// fill sets z to the next numbers. Of the last word the upper half is dropped if len(z)
-// is odd.
+// fill sets z to the next numbers. If len(z) is odd, the upper half of the last word is dropped.
 func (n *normals) fill(z []float64) {
 	t := n.table
 	var w uint64
@@ -124,7 +121,7 @@ func (n *normals) fill(z []float64) {
 	}
 }
 
-// outer is the number of 32 bits whose cell does not lie within the next layer.
+// outer returns the number for 32 bits whose cell does not lie within the next layer.
 func (n *normals) outer(w uint32) float64 {
 	for {
 		i, s := w&255, int32(w)>>8
@@ -147,7 +144,7 @@ func (n *normals) outer(w uint32) float64 {
 	}
 }
 
-// tail is a normal beyond x_1: f(x_1 + e) is proportional to exp(-x_1 e) exp(-e^2/2).
+// tail returns a normal beyond x_1: f(x_1 + e) is proportional to exp(-x_1 e) exp(-e^2/2).
 func (n *normals) tail() float64 {
 	for {
 		e := n.exponential() / zigguratTail
@@ -157,9 +154,9 @@ func (n *normals) tail() float64 {
 	}
 }
 
-// exponential is a standard exponential by von Neumann's comparisons: uniforms that
-// follow u and descend from it, u included, are an odd number with probability exp(-u).
-// If they are not, 1 is added and all starts again.
+// exponential returns a standard exponential by von Neumann's comparisons. Draw u and then uniforms
+// as long as they descend. The descending run, u included, has an odd length with probability
+// exp(-u). If the length is even, 1 is added and the draw starts again.
 func (n *normals) exponential() float64 {
 	for k := 0.0; ; k++ {
 		u := n.uniform()
@@ -173,7 +170,7 @@ func (n *normals) exponential() float64 {
 	}
 }
 
-// uniform is in (0, 1), with 53 bits.
+// uniform returns a number in (0, 1), with 53 bits.
 func (n *normals) uniform() float64 {
 	return (float64(n.bits.Uint64()>>11) + 0.5) * 0x1p-53
 }

@@ -11,19 +11,19 @@ import (
 // unknownEvent is an event that no accountant can know.
 type unknownEvent struct{ account.Event }
 
-// CheckAccountant runs the checks that every account.Accountant must pass; fresh
-// returns an accountant that has composed nothing. The accountant must support
-// GaussianEvent, NonPrivateEvent, PublicEvent and ComposedEvent. Checked:
-//   - nothing composed, or public events only, costs epsilon 0 and delta 0;
-//   - a non-private release costs epsilon +Inf and delta 1, from then on;
-//   - an unknown or invalid event is an error (unknown: wrapping ErrUnsupported)
-//     that changes nothing, also as the last part of a ComposedEvent;
-//   - epsilon falls with delta, delta falls with epsilon, both grow with every
+// CheckAccountant runs the checks that every account.Accountant must pass. The function fresh returns an
+// accountant with an empty composition. The accountant must support GaussianEvent, NonPrivateEvent,
+// PublicEvent and ComposedEvent. The checks are:
+//   - an empty composition, or public events only, costs epsilon 0 and delta 0;
+//   - after a non-private release, the cost is epsilon +Inf and delta 1;
+//   - an unknown or invalid event is an error that changes nothing, even as the last part
+//     of a ComposedEvent; for an unknown event the error wraps ErrUnsupported;
+//   - epsilon decreases with delta, delta decreases with epsilon, both increase with every
 //     event, and less noise costs more;
 //   - Delta(Epsilon(delta)) <= delta up to 1e-9 relative;
-//   - the same cost in any order, nested or flat, and for Count as for repetition,
+//   - the cost is the same in any order, nested or flat, and for Count as for repetition,
 //     up to 1e-9 relative;
-//   - one and many Gaussian releases cost no less than the exact value.
+//   - one and many Gaussian releases cost at least the exact value.
 func CheckAccountant(fresh func() account.Accountant) error {
 	for _, check := range []struct {
 		name string
@@ -57,7 +57,7 @@ func compose(a account.Accountant, events ...account.Event) error {
 	return nil
 }
 
-// curve is what the accountant says at fixed points.
+// curve returns the answers of the accountant at fixed points.
 func curve(a account.Accountant) []float64 {
 	var v []float64
 	for _, d := range deltas {
@@ -220,9 +220,9 @@ func checkComposition(fresh func() account.Accountant) error {
 	return nil
 }
 
-// checkLowerBounds compares with docs/theory.md#gdp: mu = sqrt(Count)
-// Sensitivity/Sigma is exact for Gaussian releases, so no sound accountant is
-// below these (epsilon, delta, mu) reference values by more than their rounding.
+// checkLowerBounds compares with docs/theory.md#gdp. For Gaussian releases mu = sqrt(Count) Sensitivity/Sigma
+// is exact. So no sound accountant is below these (epsilon, delta, mu) reference values by more than their
+// rounding.
 func checkLowerBounds(fresh func() account.Accountant) error {
 	for _, r := range []struct{ epsilon, delta, mu float64 }{
 		{1, 1. / 64, .577560}, {1, 1. / 512, .419846}, {1, 1e-5, .268051},

@@ -7,13 +7,12 @@ import (
 	"dyad/privacy/account"
 )
 
-// CheckPureAccountant runs the checks that every account.Accountant must pass
-// that supports PureEvent and LaplaceEvent; fresh returns an accountant that has
-// composed nothing. Checked, against the exact cost of randomised response, which
-// is a mechanism of that epsilon, and of Laplace noise:
-//   - k pure releases cost no less than k answers of randomised response, in
-//     epsilon at any delta, 0 included, and in delta at any epsilon;
-//   - one Laplace release costs no less than its exact curve;
+// CheckPureAccountant runs the checks that every account.Accountant must pass that supports PureEvent and
+// LaplaceEvent. The function fresh returns an accountant with an empty composition. The checks use the exact
+// cost of randomised response, which is a mechanism of the given epsilon, and of Laplace noise:
+//   - k pure releases cost at least as much as k answers of randomised response, in
+//     epsilon at any delta, including 0, and in delta at any epsilon;
+//   - one Laplace release costs at least its exact curve;
 //   - an event that is out of range is an error that changes nothing.
 func CheckPureAccountant(fresh func() account.Accountant) error {
 	for _, epsilon := range []float64{0.01, 0.3, 1, 3} {
@@ -57,8 +56,8 @@ func CheckPureAccountant(fresh func() account.Accountant) error {
 	return nil
 }
 
-// checkAgainstCurve compares with the exact delta(epsilon) of one mechanism of
-// pure epsilon total.
+// checkAgainstCurve compares the accountant with the exact delta(epsilon) of one mechanism of pure epsilon
+// total.
 func checkAgainstCurve(a account.Accountant, exact func(float64) float64, total float64) error {
 	if e := a.Epsilon(0); e < total*(1-1e-12) {
 		return fmt.Errorf("epsilon %v at delta 0, want at least %v", e, total)
@@ -77,9 +76,8 @@ func checkAgainstCurve(a account.Accountant, exact func(float64) float64, total 
 	return nil
 }
 
-// responseDelta is the exact delta(e) of k answers of binary randomised response
-// with P(true answer) = p = exp(epsilon)/(1+exp(epsilon)): with j false answers
-// the loss is (k - 2j) epsilon.
+// responseDelta is the exact delta(e) of k answers of binary randomised response with P(true answer) = p =
+// exp(epsilon)/(1+exp(epsilon)). With j false answers the loss is (k - 2j) epsilon.
 func responseDelta(epsilon float64, k int, e float64) float64 {
 	sum, binomial := 0.0, 1.0
 	logNorm := float64(k) * math.Log1p(math.Exp(epsilon))

@@ -19,10 +19,9 @@ func xlogy(x, y float64) float64 {
 	return x * math.Log(y)
 }
 
-// CheckBinomial tests that successes out of n were drawn with probability p each,
-// false-alarm rate alpha. It rejects if n KL(successes/n || p) > ln(2/alpha): by
-// Chernoff's bound each of the two tails has probability at most
-// exp(-n KL) <= alpha/2.
+// CheckBinomial tests whether successes out of n were drawn with probability p each. Its false-alarm rate is
+// alpha. It rejects if n KL(successes/n || p) > ln(2/alpha): by Chernoff's bound, each of the two tails has
+// probability at most exp(-n KL) <= alpha/2.
 func CheckBinomial(successes, n int, p, alpha float64) error {
 	if n <= 0 || successes < 0 || successes > n || !(p >= 0 && p <= 1) || !(alpha > 0 && alpha < 1) {
 		return fmt.Errorf("privtest: binomial check of %d of %d, p %v, alpha %v: out of range", successes, n, p, alpha)
@@ -34,17 +33,17 @@ func CheckBinomial(successes, n int, p, alpha float64) error {
 	return nil
 }
 
-// CheckMultinomial tests that counts are independent draws from the law probs,
-// false-alarm rate alpha. probs must sum to 1 within 1e-9; cells with probability
-// 0 must be empty. A third of alpha each goes to
+// CheckMultinomial tests whether counts are independent draws from the law probs. Its false-alarm rate is
+// alpha. probs must sum to 1 within 1e-9, and cells with probability 0 must be empty. Each of the following
+// tests uses a = alpha/3:
 //   - the distribution function: sup |F_n - F| <= sqrt(ln(2/a)/(2n))
 //     (Dvoretzky-Kiefer-Wolfowitz with Massart's constant, valid for every law);
 //   - the likelihood-ratio chi-square: n KL(counts/n || probs) <= t, where
 //     exp(-t+m) (t/m)^m = a for m = cells-1 (Agrawal 2020, "Finite-sample
 //     concentration of the multinomial in relative entropy", IEEE Trans. Inf.
-//     Theory 66(10): n KL has the moment generating function of a Gamma(m, 1)
-//     variable as an upper bound, and this is its Chernoff bound);
-//   - every cell by CheckBinomial, with a/cells.
+//     Theory 66(10): the moment generating function of n KL is at most the one of
+//     a Gamma(m, 1) variable, and the limit t is the Chernoff bound for it);
+//   - CheckBinomial for every cell, with rate a/cells.
 func CheckMultinomial(counts []int, probs []float64, alpha float64) error {
 	n, total := 0, 0.0
 	for i, c := range counts {
@@ -79,9 +78,8 @@ func CheckMultinomial(counts []int, probs []float64, alpha float64) error {
 	return nil
 }
 
-// CheckCDF tests that samples were drawn independently with the continuous
-// distribution function cdf, false-alarm rate alpha, by the
-// Dvoretzky-Kiefer-Wolfowitz-Massart bound.
+// CheckCDF tests whether samples were drawn independently with the continuous distribution function cdf. Its
+// false-alarm rate is alpha. It uses the Dvoretzky-Kiefer-Wolfowitz-Massart bound.
 func CheckCDF(samples []float64, cdf func(float64) float64, alpha float64) error {
 	n := len(samples)
 	if n == 0 {
@@ -103,7 +101,7 @@ func dkw(n int, alpha float64) float64 {
 	return math.Sqrt(math.Log(2/alpha) / (2 * float64(n)))
 }
 
-// gammaLimit is the t > m with -t + m + m ln(t/m) = ln(alpha), rounded up.
+// gammaLimit returns the t > m with -t + m + m ln(t/m) = ln(alpha), rounded up.
 func gammaLimit(m int, alpha float64) float64 {
 	k := float64(m)
 	lo, hi := k, 2*k+1

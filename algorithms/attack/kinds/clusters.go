@@ -11,7 +11,8 @@ import (
 	"dyad/algorithms/cluster"
 )
 
-// clusters replaces a mapped record by its opposite at the radius, a long one, a short one, or any.
+// clusters replaces a mapped record by its opposite at the radius, by a long record, by a short record, or by a
+// random record.
 func clusters(rng *rand.Rand, at Size) (string, int, int, Pair) {
 	o := cluster.Options{
 		Records: 1 + rng.IntN(40), Clusters: 1 + rng.IntN(6), Dim: 1 + rng.IntN(5), Radius: pick(rng, 0x1p-40, 1, 3, 1e9), Rounds: 1 + rng.IntN(4), Seed: rng.Uint64(), Budget: budget(rng),

@@ -9,8 +9,8 @@ import (
 	"dyad/algorithms/evaluate"
 )
 
-// figuresOf has rows for the figures of an evaluation, of a threshold and of two models; a record moves from below all scores to above them, or
-// turns its label; a person has another number of rows then.
+// figuresOf draws neighbours for the figures of an evaluation, of a threshold or of two models. A record moves from below
+// all scores to above them, or its label is flipped. A person then has another number of rows.
 func figuresOf(of string) Draw {
 	return func(rng *rand.Rand, at Size) (string, int, int, Pair) {
 		o := evaluate.Options{Records: 2 + rng.IntN(40), Budget: budget(rng)}
@@ -34,7 +34,7 @@ func figuresOf(of string) Draw {
 			if of == "mean loss" {
 				o.Loss = &evaluate.ClampedLoss{Name: "step", Phi: func(u float64) float64 { return -1e6 * u }, Low: -1, High: pick(rng, 1.0, 3)}
 			}
-		case "threshold": // placed by a released centre and spread
+		case "threshold": // cells are placed by a released centre and spread
 			o.ScoreBound, o.At = pick(rng, 1e-3, 1, 50), []float64{0}
 		case "classifiers":
 			for d = range number(1 + rng.IntN(4)) {
@@ -52,7 +52,7 @@ func figuresOf(of string) Draw {
 				return data, neighbour, err
 			}
 			victim, turned, positive, seed := rng.IntN(o.Records), rng.IntN(3) == 0, rng.IntN(2) == 0, rng.Uint64()
-			others := pick(rng, 0, 1, 2) // all of the other class, all alike, any
+			others := pick(rng, 0, 1, 2) // all of the other class, all equal, or random
 			if !at.drawn() {
 				victim, others, turned = at.Unit, 0, rng.IntN(2) == 0
 			}

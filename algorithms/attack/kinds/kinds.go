@@ -1,6 +1,7 @@
-// Package kinds has a row for every kind of run: neighbours of it, of a drawn size or of a given one, and how far they move what it releases;
-// or the test that attacks it elsewhere, or why there is nothing to attack. The tests of this package attack every row at every size, and with
-// defects. A command that charges has a row (TestEveryKindIsGuarded in cmd/command).
+// Package kinds has a table with a row for every kind of run. A row draws neighbours of a drawn or given size, and the
+// releases of the kind are compared on them. Otherwise the row names the test that attacks the kind elsewhere, or the
+// reason why there is no claim to attack. The tests of this package attack every row at every size, and with defects. Every
+// command that charges has a row (TestEveryKindIsGuarded in cmd/command).
 package kinds
 
 import (
@@ -13,35 +14,39 @@ import (
 	"dyad/privacy"
 )
 
-// Size is at what size a kind of run is attacked, and the place of the record that is replaced. The zero value leaves it to the draw.
+// Size is the size at which a kind of run is attacked, with the place of the replaced record. If it is zero, the size is
+// drawn.
 type Size struct{ Records, Features, Unit int }
 
-// drawn reports whether the size is left to the draw.
+// drawn reports whether the size is drawn at random.
 func (s Size) drawn() bool { return s.Records == 0 }
 
-// Pair draws jobs of one plan on two data sets that differ in a record.
+// Pair draws jobs of one plan on two data sets that differ in one record.
 type Pair func(rng *rand.Rand) (data, neighbour algorithms.Job, err error)
 
-// Draw draws the options of a kind of run, and describes them with the numbers of records and of what is released each time.
+// Draw draws the options of a kind of run. It returns a description of the options, the number n of records, the number d
+// of values in each release, and a Pair.
 type Draw func(rng *rand.Rand, at Size) (text string, n, d int, pair Pair)
 
-// Row attacks a kind of run.
+// Row is an attack on one kind of run.
 type Row struct {
 	Name     string
-	Commands []string // that run it
-	// Draw has the neighbours of kinds that are a job. Otherwise Test is the test of their neighbours, DIRECTORY:NAME, or Refused says
-	// that there is no claim to attack.
+	Commands []string // the commands that run this kind
+	// Draw draws neighbours of a kind that is a job. If Draw is nil, Test names the test of its neighbours as
+	// DIRECTORY:NAME, or Refused states why there is no claim to attack.
 	Draw          Draw
 	Test, Refused string
-	// Work bounds records times features of the sizes, Least their records. Tries are drawn at each size.
+	// Work bounds records times features of the sizes. Least is the smallest number of records. Tries is the
+	// number of draws at each size.
 	Work         float64
 	Least, Tries int
-	// Reach is the part of its certificate by which every release moves at every size. Loose releases need not.
+	// Reach is the share of its certificate by which every release must move at every size. Loose names the
+	// releases without this requirement.
 	Reach float64
 	Loose []string
 }
 
-// Table are all kinds of run.
+// Table returns the rows of all kinds of run.
 func Table() []Row {
 	figures := []string{"dyad evaluate private", "dyad threshold"}
 	searches := []string{"dyad search"}
@@ -65,7 +70,7 @@ func Table() []Row {
 	}
 }
 
-// Jobs are the rows whose kind is a job.
+// Jobs returns the rows whose kind is a job.
 func Jobs() (all []Row) {
 	for _, r := range Table() {
 		if r.Draw != nil {
@@ -75,11 +80,12 @@ func Jobs() (all []Row) {
 	return all
 }
 
-// tried is how many neighbours are drawn for an audit.
+// tried is the number of neighbours that are drawn for an audit.
 const tried = 40
 
-// Audited draws neighbours for an audit of what a plan prints and returns the strongest, whose instance is the options. Power has four times the
-// runs that half of the claim needs, and 10,000 where that is not known.
+// Audited draws neighbours for an audit of the guarantee that a plan prints. It returns the strongest target; the instance
+// of the target describes the options. The returned Power has four times the number of runs that half of the claim needs,
+// or 10,000 runs if this number is unknown.
 func (r Row) Audited(ctx context.Context, seed uint64) (audit.Target, audit.Power, error) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	var targets []audit.Target

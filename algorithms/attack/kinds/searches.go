@@ -14,7 +14,8 @@ import (
 	"dyad/privacy"
 )
 
-// choice is a private choice among released models by their ranks: a positive moves from below all others to above them, for every model.
+// choice draws a private choice among released models by their ranks. A positive record moves from below all other records
+// to above them, for every model.
 func choice(rng *rand.Rand, at Size) (string, int, int, Pair) {
 	o := search.Options{Records: 3 + rng.IntN(40), Budget: privacy.Budget{Epsilon: pick(rng, 0.1, 1, 4), Delta: 1e-6}}
 	count := 2 + rng.IntN(4)
@@ -56,10 +57,11 @@ func choice(rng *rand.Rand, at Size) (string, int, int, Pair) {
 	}
 }
 
-// trainings is a search among trainings that release the sum of a public score of the records, by a road. The attacked unit, a record or a person at any
-// place, moves that sum and the ranks of every model by all that is certified: it is a positive below all others, or above them. The
-// ranks of the others fall with the weight, in steps where its noise is: so the best run is the least likely one of the attacked side
-// (docs/theory.md#stopping-profile).
+// trainings draws a search among trainings that release the sum of a public score of the records; road selects the kind of
+// search. The attacked unit is a record or a person at any place. It is a positive below all other records, or above all of
+// them. So it moves the released sum and the ranks of every model by the whole certificate. The ranks of the other records
+// fall in steps as the released weight grows, and the steps lie within three standard deviations of its noise. So the best
+// run is the least likely run of the attacked side (docs/theory.md#stopping-profile).
 func trainings(road search.Road) Draw {
 	return func(rng *rand.Rand, at Size) (string, int, int, Pair) {
 		o := search.Options{
@@ -83,7 +85,7 @@ func trainings(road search.Road) Draw {
 			positives := max(2, o.Records/8)
 			victim := pick(rng, 0, o.Records/2, o.Records-1, rng.IntN(o.Records))
 			if !at.drawn() {
-				victim, positives = at.Unit, 0 // besides the attacked one
+				victim, positives = at.Unit, 0 // without the attacked unit
 			}
 			job := func(above bool) algorithms.Job {
 				side := 1.0
@@ -91,7 +93,7 @@ func trainings(road search.Road) Draw {
 					side = -1
 				}
 				r := search.Records{}
-				steps := make([]float64, 0, o.Records) // of each row: where a positive falls below the negatives
+				steps := make([]float64, 0, o.Records) // weights, in standard deviations, at which positives fall below the negatives
 				for i, count := 0, 0; i < o.Records; i++ {
 					rows := 1
 					if o.PersonRows > 0 {
@@ -144,7 +146,7 @@ func trainings(road search.Road) Draw {
 	}
 }
 
-// planSum plans the release of a sum of one score of every record, -1 or 1.
+// planSum plans the release of a sum of one score of every record. A score is -1 or 1.
 func planSum(b privacy.Budget) (*algorithms.Plan, error) {
 	c, err := privacy.ScoreSum{Levels: 1, Name: "scores"}.Certify()
 	if err != nil {
@@ -154,8 +156,8 @@ func planSum(b privacy.Budget) (*algorithms.Plan, error) {
 	return &algorithms.Plan{Algorithm: "sum", Releases: rows}, rows.Calibrate(b)
 }
 
-// curves is a curve of private data: trainings on a part of the records and figures of the models on the rest, on which the replaced record, at any place, is
-// in some splits trained on and in some held out.
+// curves draws a learning curve of private data: trainings on a part of the records, and figures of the models on the other
+// records. The replaced record, at any place, is trained on in some splits and held out in others.
 func curves(rng *rand.Rand, at Size) (string, int, int, Pair) {
 	n, d, splits := 30+rng.IntN(40), 1+rng.IntN(3), 1+rng.IntN(3)
 	if !at.drawn() {

@@ -1,10 +1,10 @@
-// Package localaudit attacks the messages of local learners: it draws many messages of
-// two records, guesses from them which record it was, and bounds the epsilon of the
-// method from below (Clopper-Pearson, see algorithms/audit).
+// Package localaudit attacks the messages of local learners. It draws many messages of two records and guesses
+// from each message which record it came from. The guesses give a lower bound on the epsilon of the method
+// (Clopper-Pearson, see algorithms/audit).
 //
-// The adversary is the server. It publishes any state, knows both records and sees
-// whether a user sends, and what. A state, two records and an event are chosen on
-// messages that the bound does not use.
+// The adversary is the server. It publishes any state, knows both records and sees whether a user sends a
+// message, and the message. A state, two records and an event are chosen on messages that the bound does not
+// use.
 package localaudit
 
 import (
@@ -19,11 +19,15 @@ import (
 	"dyad/privacy"
 )
 
-// Options of an attack.
+// Options are the options of an attack.
 type Options struct {
-	Runs       int     // on each of the two records; half of them choose the event; >= 100
-	Visits     int     // of a user in one run, at the same state; >= 1, 1 for prestige-label
-	Confidence float64 // of the bound, in (0, 1)
+	// Runs is the number of runs on each of the two records, at least 100. Half of them choose the event.
+	Runs int
+	// Visits is the number of visits of a user in one run, at the same state. It is at least 1, and 1 for
+	// prestige-label.
+	Visits int
+	// Confidence is the confidence of the bound, in (0, 1).
+	Confidence float64
 	Seed       uint64
 }
 
@@ -32,63 +36,63 @@ type Report struct {
 	Method   string `json:"method"`
 	Loss     string `json:"loss"`
 	Features int    `json:"features"`
-	Network  string `json:"network,omitempty"` // "" for a linear model
+	Network  string `json:"network,omitempty"` // the name of the network, "" for a linear model
 	// Parameters is the number of parameters of a network.
 	Parameters int    `json:"parameters,omitempty"`
 	Instance   string `json:"instance"`
 	Runs       int    `json:"runs"`
 	Visits     int    `json:"visits"`
 	Seed       uint64 `json:"seed"`
-	// Claim is the epsilon that is attacked: the one that a plan of so many visits prints, or the
-	// paper's if there is no guarantee.
+	// Claim is the attacked epsilon. It is the epsilon that a plan with this number of visits prints, or the
+	// epsilon of the paper if there is no guarantee.
 	Claim      float64 `json:"claimed_epsilon"`
 	Source     string  `json:"claimed_by"`
 	Confidence float64 `json:"confidence"`
 	LowerBound float64 `json:"audited_epsilon"`
-	// Estimate is the logarithm of the ratio of the event's two frequencies, and
-	// StandardError its standard error: how near the attack comes to the claim, without the
-	// margin of a bound. 0 if the event never came for one of the records.
+	// Estimate is the logarithm of the ratio of the event's two frequencies, and StandardError its standard
+	// error. It shows how near the attack comes to the claim, without the margin of a bound. It is 0 if the
+	// event never happened for one of the records.
 	Estimate      float64      `json:"estimated_epsilon"`
 	StandardError float64      `json:"standard_error"`
-	Sends         [2]float64   `json:"sends"` // frequency with which each record sends a gradient
+	Sends         [2]float64   `json:"sends"` // the frequency with which each record sends a gradient
 	Guarantee     privacy.Kind `json:"guarantee"`
 	Event         audit.Event  `json:"event"`
-	// HalfRefuted is the control: the same attack refutes a claim of half as much. If it
-	// does not, a leak of twice the claim would not be seen, and Holds says little.
+	// HalfRefuted reports the control: whether the same attack refutes a claim of half the size. If it is
+	// false, the attack would miss a leak of twice the claim, and Holds is weak evidence.
 	HalfRefuted bool         `json:"half_claim_refuted"`
-	plan        *local.Plan  // attacked
-	state       *local.State // published
+	plan        *local.Plan  // the attacked plan
+	state       *local.State // the published state
 	records     [2]engine.Record
-	// along are the directions by which candidates are ranked; the second is nil for their order
-	// in the message.
+	// along holds the directions by which candidates are ranked. If the second direction is nil, the second
+	// rank is by the order in the message.
 	along [2][]float64
 }
 
 // Holds reports whether the claim is not refuted.
 func (r *Report) Holds() bool { return r.LowerBound <= r.Claim }
 
-// A visit shows either no message or two ranks of the chosen direction.
+// A visit is recorded as either no message or two ranks of the chosen direction.
 const (
 	silent = 0
-	// maxRanks and maxPlaces bound the ranks that are told apart.
+	// maxRanks and maxPlaces are the largest numbers of ranks that are distinguished.
 	maxRanks  = 16
 	maxPlaces = 2
 	shows     = 1 + maxRanks*maxPlaces
 )
 
-// sender is a user's side: local.Client, or one with a defect in a test.
+// sender is a user's side: a local.Client, or in a test a client with a defect.
 type sender interface {
 	Message(*local.State, engine.Record) (local.Message, error)
 	Label(y float64) (float64, error)
 }
 
-// Attack attacks plan p. Methods without privacy are refused: their messages are exact.
+// Attack attacks plan p. It returns an error for methods without privacy, whose messages are exact.
 func Attack(ctx context.Context, p *local.Plan, o Options) (*Report, error) {
 	src := privacy.NewSeededSource(o.Seed)
 	return attack(ctx, p, o, local.NewClient(p, src))
 }
 
-// attack attacks a sender, which draws from a source of its own.
+// attack attacks a sender. The sender draws from its own source.
 func attack(ctx context.Context, p *local.Plan, o Options, client sender) (*Report, error) {
 	if o.Runs < 100 || o.Visits < 1 || !(o.Confidence > 0 && o.Confidence < 1) {
 		return nil, fmt.Errorf("localaudit: %d runs of %d visits at confidence %v: want at least 100 runs, 1 visit and a confidence in (0, 1)", o.Runs, o.Visits, o.Confidence)
@@ -109,7 +113,7 @@ func attack(ctx context.Context, p *local.Plan, o Options, client sender) (*Repo
 		if err != nil {
 			return nil, err
 		}
-		r.attack(pilot, 0.95) // a choice, no claim
+		r.attack(pilot, 0.95) // this choice makes no claim
 		if best == nil || r.LowerBound > best.LowerBound {
 			best = r
 		}
@@ -131,8 +135,9 @@ func attack(ctx context.Context, p *local.Plan, o Options, client sender) (*Repo
 	return best, nil
 }
 
-// printed is the epsilon that a plan of so many visits prints, and who claims it. Only the paper's, which stands for one
-// visit, is multiplied here: an audit of options would not see a guarantee that counts visits wrongly.
+// printed returns the epsilon that a plan with this number of visits prints, and its source. The epsilon of the paper
+// is for one visit, so it is multiplied here. The epsilon of a guarantee is taken from the plan, because an audit of
+// a recomputed number would miss a guarantee that counts visits wrongly.
 func printed(p *local.Plan, visits int) (epsilon float64, source string, err error) {
 	if visits != p.Epochs {
 		shorter := p.Protocol
@@ -155,10 +160,10 @@ func instances(p *local.Plan) ([]*Report, error) {
 	return linearInstances(p), nil
 }
 
-// linearInstances are the states and pairs of records that the adversary tries: records
-// with opposite gradients, and one in the curriculum against one out of it, with gradients
-// along the first axis, for which that of zero stands in, and across it, at a model of norm
-// 0 or R, in the first and the last epoch.
+// linearInstances returns the states and pairs of records that the adversary tries. One pair has opposite
+// gradients. Another pair has one record in the curriculum and one outside of it, whose gradient is replaced by
+// zero. Gradients are along the first axis or across it. The model has norm 0 or R, in the first or the last
+// epoch.
 func linearInstances(p *local.Plan) []*Report {
 	var all []*Report
 	add := func(epoch int, w float64, text string, a, b engine.Record) {
@@ -183,7 +188,7 @@ func linearInstances(p *local.Plan) []*Report {
 	for _, epoch := range epochs {
 		for _, w := range []float64{0, p.Radius} {
 			add(epoch, w, "x of norm R_x with label 1 against label -1", at(1, 1), at(1, -1))
-			if p.Gradual() && p.Method != local.PrestigeLabel { // x is public there
+			if p.Gradual() && p.Method != local.PrestigeLabel { // x is public for that method
 				add(epoch, w, "x of norm R_x against R_x/100, label 1", at(1, 1), at(0.01, 1))
 				if p.Dim > 1 {
 					add(epoch, w, "x of norm R_x along the last axis against the opposite of the first, label 1", across, at(-1, 1))
@@ -195,7 +200,7 @@ func linearInstances(p *local.Plan) []*Report {
 	return all
 }
 
-// axis is a unit vector.
+// axis returns a unit vector.
 func axis(d, i int) []float64 {
 	v := make([]float64, d)
 	v[i] = 1
@@ -209,7 +214,7 @@ func dot(a, b []float64) (sum float64) {
 	return sum
 }
 
-// draw draws the visits of runs of both records: what each shows.
+// draw makes the visits of runs of both records and returns their codes.
 func (r *Report) draw(ctx context.Context, runs, visits int, client sender) (out [2][][]uint8, err error) {
 	estimate := make([]float64, r.plan.Parameters)
 	for k, z := range r.records {
@@ -230,11 +235,12 @@ func (r *Report) draw(ctx context.Context, runs, visits int, client sender) (out
 	return out, nil
 }
 
-// visit is one visit: silent, or 1 and two ranks of the chosen direction: by its inner
-// product with the first direction, among all that the seed of the message offers, and of its
-// pair by the size of that with the second one, or by its number. The user prefers a fixed
-// number of the highest or of the lowest first ranks; the second ones tell whether the
-// directions of a zero gradient are all equally likely. High ranks share a value.
+// visit makes one visit. It returns a code for silence, or for a message and two ranks of the chosen direction.
+// The first rank is by the inner product with the first direction, among all candidates that the seed of the
+// message offers. The second rank is by the size of the inner product of its pair with the second direction, or
+// by the number of the pair. The user prefers a fixed number of the highest or of the lowest first ranks. The
+// second ranks show whether the directions of a zero gradient are all equally likely. High ranks share one
+// code.
 func (r *Report) visit(client sender, z engine.Record, estimate []float64) (uint8, error) {
 	if r.plan.Method == local.PrestigeLabel {
 		y, err := client.Label(z.Y)
@@ -287,8 +293,8 @@ func (r *Report) visit(client sender, z engine.Record, estimate []float64) (uint
 	return uint8(1 + rank*maxPlaces + place), nil
 }
 
-// attack sets the bound: one half of the runs gives the log-likelihood ratios of what a
-// visit shows and the threshold for their sum, the other half the counts.
+// attack sets the bound. One half of the runs gives the log-likelihood ratios of the codes of a visit and the
+// threshold for their sum. The other half gives the counts.
 func (r *Report) attack(shown [2][][]uint8, confidence float64) {
 	half := len(shown[0]) / 2
 	alpha := 1 - confidence

@@ -8,12 +8,13 @@ import (
 	"dyad/privacy"
 )
 
-// networkInstances are the states and pairs of records that the adversary tries against a network. The pairs are
-// one record with both labels and, for prestige-participation, one along the last axis against the opposite of the
-// first. The states are the public start with two other output layers. One is as large as it may be along the
-// hidden values of the first record, so that its score is large and one of its labels is in the curriculum. The
-// other is zero: its scores are 0, so that both labels are in the curriculum or neither is. Candidates are ranked
-// along the gradients of the two records, which the adversary computes.
+// networkInstances returns the states and pairs of records that the adversary tries against a network. One pair is
+// one record with both labels. For prestige-participation, another pair has a record along the last axis and the
+// opposite of the first record. The states are the public start with two other output layers. One output layer is
+// as large as possible along the hidden values of the first record. Then the score of this record is large, and
+// one of its labels is in the curriculum. The other output layer is zero. Then scores are 0, and either both
+// labels are in the curriculum or neither is. Candidates are ranked along the gradients of the two records, which
+// the adversary computes.
 func networkInstances(p *local.Plan) ([]*Report, error) {
 	exact := p.Protocol
 	exact.Method, exact.Network = local.SGD, &local.Network{}
@@ -22,7 +23,7 @@ func networkInstances(p *local.Plan) ([]*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := local.NewClient(q, privacy.NewSeededSource(0)) // which draws nothing
+	client := local.NewClient(q, privacy.NewSeededSource(0)) // the client draws nothing
 	gradient := func(st *local.State, z engine.Record) ([]float64, error) {
 		m, err := client.Message(st, z)
 		return m.Gradient, err
@@ -68,7 +69,7 @@ func networkInstances(p *local.Plan) ([]*Report, error) {
 				}
 				all = append(all, r)
 				if p.Method != local.PrestigeParticipation {
-					break // the first pair is as far apart as any, and x is public for prestige-label
+					break // no pair is farther apart than the first pair, and x is public for prestige-label
 				}
 			}
 		}

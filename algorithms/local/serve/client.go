@@ -17,14 +17,15 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Limits bound the protocols that a client accepts.
+// Limits bounds the protocols that a client accepts.
 type Limits struct {
-	// Epsilon is the most that the messages of a protocol, with those that the memory has of
-	// others, may cost in all. It is required.
+	// Epsilon is the largest total cost of the messages of a protocol and of the messages of other protocols in
+	// the memory. It is required.
 	Epsilon float64
-	// Epochs and Pairs of random directions are work; 0 means DefaultEpochs and DefaultPairs.
+	// Epochs and Pairs bound the epochs and the pairs of random directions of a protocol, and so its work. If
+	// they are 0, DefaultEpochs and DefaultPairs apply.
 	Epochs, Pairs int
-	// PublicFeatures reports whether the features may be sent in clear, for prestige-label.
+	// PublicFeatures reports whether the features may be sent in clear, which prestige-label needs.
 	PublicFeatures bool
 }
 
@@ -35,21 +36,21 @@ const (
 	DefaultBeat   = 100 * time.Millisecond
 )
 
-// Client answers a server for one user and one record, durably: a message is in the memory
-// before it is sent, and none is drawn twice. It is used from one goroutine at a time.
+// Client answers a server for one user and one record. It works durably: a message is in the memory before it
+// is sent, and no message is drawn twice. It is used from one goroutine at a time.
 type Client struct {
 	Remote Remote
-	User   string // id, 1 to 128 bytes
+	User   string // the id of the user, 1 to 128 bytes
 	Memory *Memory
 	Limits Limits
-	// Beat is the time at whose multiples, after the state arrived, a new message is sent; 0
-	// means DefaultBeat.
+	// Beat is a time interval. A new message is sent at a multiple of Beat after the state arrived. If it is 0,
+	// DefaultBeat applies.
 	Beat time.Duration
-	// Trace, if not nil, is called with the name of each stage when it is done: "planned",
-	// "message remembered", "message sent". It serves tests that stop a client there.
+	// Trace, if not nil, is called with the name of each stage when the stage is done: "planned", "message
+	// remembered", "message sent". Tests use it to stop a client at a stage.
 	Trace func(stage string)
 
-	// A plan is work, and a client that follows asks every second.
+	// The plan is kept because planning takes time and Follow asks the server every poll.
 	planned struct {
 		key  string
 		plan *local.Plan
@@ -62,42 +63,42 @@ func (c *Client) at(stage string) {
 	}
 }
 
-// Outcome is the fate of a message.
+// Outcome is the outcome of an Answer.
 type Outcome string
 
 // The outcomes of an Answer.
 const (
 	Accepted Outcome = "accepted"
-	Before   Outcome = "answered before" // the message was with the server; nothing new was drawn
-	Late     Outcome = "too late"        // the epoch ended before the message arrived; it counts as spent
-	Over     Outcome = "over"            // of all epochs; without a message
-	Printed  Outcome = "printed"         // not sent: see Draw
+	Before   Outcome = "answered before" // the server already had the message; nothing new was drawn
+	Late     Outcome = "too late"        // the epoch ended before the message arrived; the message counts as spent
+	Over     Outcome = "over"            // all epochs are over; there is no message
+	Printed  Outcome = "printed"         // the message was drawn and not sent: see Draw
 )
 
 // Answer reports the actions of a client.
 type Answer struct {
 	Outcome   Outcome
 	Epoch     int
-	Epsilon   float64           // of all remembered messages
-	Guarantee privacy.Guarantee // of the whole protocol
-	Message   *Submission       // of Draw
+	Epsilon   float64           // the epsilon of all remembered messages
+	Guarantee privacy.Guarantee // the guarantee of the whole protocol
+	Message   *Submission       // the message that Draw drew
 }
 
-// ErrInput is wrapped by every error about an unusable protocol, address, file or record,
-// where trying again would not help. Nothing had been drawn or sent.
+// ErrInput is wrapped by every error about an unusable protocol, address, file or record. Trying again does not
+// help. No message was drawn or sent.
 var ErrInput = input.Err
 
 func inputError(format string, args ...any) error {
 	return input.Errorf("serve: "+format, args...)
 }
 
-// ErrAway is wrapped if a later attempt can succeed: the server cannot be reached or is busy,
-// or another client has the memory.
+// ErrAway is wrapped by errors after which a later attempt can succeed: the server cannot be reached or is
+// busy, or another client uses the memory.
 var ErrAway = errors.New("serve: not available")
 
-// NewHTTPClient is a client that goes nowhere but to the address that it is given: the server
-// sends nobody elsewhere, and a token must not follow who does. roots are the authorities of the
-// server's certificate; nil means those of the system.
+// NewHTTPClient returns an HTTP client that does not follow redirects, because a token must not be sent to
+// another address. roots are the authorities for the server's certificate. If roots is nil, the authorities of
+// the system are used.
 func NewHTTPClient(roots *x509.CertPool) *http.Client {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	client := &http.Client{Timeout: 30 * time.Second, CheckRedirect: stay}
@@ -109,8 +110,8 @@ func NewHTTPClient(roots *x509.CertPool) *http.Client {
 	return client
 }
 
-// Follow answers in every epoch until all are over, and looks at the server every poll. It waits
-// while the server is away.
+// Follow answers in every epoch until all epochs are over. It asks the server for the state every poll. It
+// waits while the server cannot be reached.
 func (c *Client) Follow(ctx context.Context, z engine.Record, poll time.Duration) (Answer, error) {
 	for {
 		a, err := c.Answer(ctx, z)
@@ -125,9 +126,8 @@ func (c *Client) Follow(ctx context.Context, z engine.Record, poll time.Duration
 	}
 }
 
-// Answer makes and sends the message of the present epoch, unless there is one. Errors are an
-// ErrInput, or wrap ErrAway, ledger.ErrBudget if the protocol costs more than
-// Limits.Epsilon, or a *RefusedError.
+// Answer makes and sends the message of the present epoch unless the memory has one. Its errors wrap ErrInput,
+// ErrAway, or ledger.ErrBudget if the protocol costs more than Limits.Epsilon, or are a *RefusedError.
 func (c *Client) Answer(ctx context.Context, z engine.Record) (Answer, error) {
 	protocol, st, err := c.Remote.Published(ctx)
 	if err != nil {
@@ -136,7 +136,7 @@ func (c *Client) Answer(ctx context.Context, z engine.Record) (Answer, error) {
 	return c.answer(ctx, protocol, st, z, true)
 }
 
-// Draw is the message of the first epoch of a protocol, remembered and not sent.
+// Draw draws the message of the first epoch of a protocol and remembers it without sending it.
 func (c *Client) Draw(ctx context.Context, p Protocol, z engine.Record) (Answer, error) {
 	if p.Dim < 1 || p.Dim > 1<<24 {
 		return Answer{}, inputError("the protocol has %d features", p.Dim)
@@ -199,7 +199,7 @@ func (c *Client) answer(ctx context.Context, protocol Protocol, st PublicState, 
 	switch {
 	case err == nil:
 		a.Outcome = Accepted
-	case errors.As(err, &refused) && refused.Code == CodeTwice: // it arrived, its receipt did not
+	case errors.As(err, &refused) && refused.Code == CodeTwice: // the message arrived, but its receipt did not
 		a.Outcome = Before
 	case errors.As(err, &refused) && (refused.Code == CodeEpoch || refused.Code == CodeOver):
 		a.Outcome = Late
@@ -211,7 +211,7 @@ func (c *Client) answer(ctx context.Context, protocol Protocol, st PublicState, 
 	return a, c.Memory.write()
 }
 
-// accept is the plan of a protocol that this user may answer.
+// accept returns the plan of a protocol, or an error if this user may not answer the protocol.
 func (c *Client) accept(protocol Protocol, z engine.Record) (*local.Plan, error) {
 	epochs, pairs := cmp.Or(c.Limits.Epochs, DefaultEpochs), cmp.Or(c.Limits.Pairs, DefaultPairs)
 	switch {
@@ -246,7 +246,7 @@ func (c *Client) accept(protocol Protocol, z engine.Record) (*local.Plan, error)
 	return p, nil
 }
 
-// message draws the message: the only place where the record meets randomness.
+// message draws the message. It is the only place where the record meets randomness.
 func (c *Client) message(p *local.Plan, st PublicState, z engine.Record) (Submission, error) {
 	src, err := privacy.NewSource()
 	if err != nil {
@@ -271,12 +271,11 @@ func (c *Client) message(p *local.Plan, st PublicState, z engine.Record) (Submis
 
 // wait waits for the next beat after the state arrived.
 //
-// What a server can see of a message besides its bytes is when it comes. Between the arrival
-// of the state and this call, only the arithmetic of local.Client depends on the record, and
-// it does the same work for every record. Planning, drawing and writing to disk do not look
-// at it, and the record was read before the server was asked. A fixed beat hides what is
-// left, and scheduling and the disk too, unless the work crosses a beat; a random delay
-// would only add noise that an average over epochs takes away.
+// In addition to the bytes of a message, a server can see its time of arrival. Between the arrival of the state
+// and this call, only the arithmetic of local.Client depends on the record, and it does the same work for every
+// record. Planning, drawing and writing to disk do not read the record, and the record was read before the
+// server was asked. A fixed beat hides the remaining time differences, including scheduling and the disk,
+// unless the work crosses a beat. A random delay would only add noise, which an average over epochs removes.
 func (c *Client) wait(ctx context.Context, arrived time.Time) error {
 	beat := cmp.Or(c.Beat, DefaultBeat)
 	gone := time.Since(arrived)
@@ -288,7 +287,7 @@ func (c *Client) wait(ctx context.Context, arrived time.Time) error {
 	}
 }
 
-// Published fetches protocol and state. Errors are as those of Client.Answer.
+// Published fetches the protocol and the state. Its errors are like the errors of Client.Answer.
 func (r Remote) Published(ctx context.Context) (p Protocol, st PublicState, err error) {
 	if p, err = r.Plan(ctx); err == nil {
 		st, err = r.State(ctx)
@@ -299,7 +298,7 @@ func (r Remote) Published(ctx context.Context) (p Protocol, st PublicState, err 
 // Fits reports whether w can be a published model of a plan.
 func Fits(p *local.Plan, w []float64) bool { return p.Fits(w, 1+1e-9) }
 
-// away marks errors after which a later attempt can succeed.
+// away makes an error wrap ErrAway if a later attempt can succeed.
 func away(ctx context.Context, err error) error {
 	var refused *RefusedError
 	var stranger *tls.CertificateVerificationError

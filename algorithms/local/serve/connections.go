@@ -9,23 +9,25 @@ import (
 	"sync"
 )
 
-// connections keeps a server's connections to a number, whatever its clients do. When a new one comes to a full
-// table, the oldest one without a whole request is closed, of the address that has most of them. So idle ones,
-// and those that send headers or a body slowly, make room for clients with a request. If all have a request in
-// work, which time-outs bound, the address with most of them gives one up to an address that has at least two
-// fewer, so that each has its share; among equals the new one waits.
+// connections limits the number of a server's connections, whatever its clients do. If a new connection comes
+// to a full table, one connection is closed. It belongs to the address with the most connections without a
+// whole request, and it is the oldest of them. So idle connections, and connections that send headers or a body
+// slowly, make room for clients with a request. If all connections have a request in work, which time-outs
+// bound, the address with the most connections gives one up to an address that has at least two fewer. So each
+// address has its share. If there is no such address, the new connection waits.
 type connections struct {
 	most int
 
 	mu    sync.Mutex
-	freed *sync.Cond // a place, or a quiet connection
+	freed *sync.Cond // signals a free place, or a quiet connection
 	open  map[net.Conn]*list.Element
-	quiet list.List      // of net.Conn without a whole request, the longest first
-	busy  list.List      // of the other ones
-	of    map[string]int // open connections of an address
+	quiet list.List      // of net.Conn without a whole request, the longest waiting first
+	busy  list.List      // of all other net.Conn
+	of    map[string]int // the number of open connections of an address
 }
 
-// address is what counts as one: an IPv4 address, or a network of IPv6 of 64 bits, as one customer gets.
+// address returns the address that connections are counted by. It is an IPv4 address or a 64-bit IPv6 network,
+// which is what one customer gets.
 func address(conn net.Conn) string {
 	text := conn.RemoteAddr().String()
 	at, err := netip.ParseAddrPort(text)
@@ -48,8 +50,8 @@ func newConnections(most int) *connections {
 	return c
 }
 
-// watch is the ConnState of an http.Server, which calls it for a new connection before it
-// accepts the next one.
+// watch is the ConnState of an http.Server. The server calls it for a new connection before it accepts the next
+// connection.
 func (c *connections) watch(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,7 +76,7 @@ func (c *connections) watch(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// gives is the connection that makes room for one of an address, nil if none does.
+// gives returns the connection that makes room for a connection of an address, or nil if there is no such connection.
 func (c *connections) gives(to string) (conn net.Conn) {
 	most := 0
 	for e := c.quiet.Front(); e != nil; e = e.Next() {
@@ -97,10 +99,10 @@ func (c *connections) gives(to string) (conn net.Conn) {
 // move puts a connection into one of the lists.
 func (c *connections) move(conn net.Conn, to *list.List) {
 	place := c.open[conn]
-	if place == nil { // it was forgotten
+	if place == nil { // the connection was closed by forget
 		return
 	}
-	c.quiet.Remove(place) // whichever has it
+	c.quiet.Remove(place) // only one of the lists has it
 	c.busy.Remove(place)
 	c.open[conn] = to.PushBack(conn)
 	if to == &c.quiet {
@@ -123,7 +125,7 @@ func (c *connections) remove(conn net.Conn) {
 	}
 }
 
-// forget closes a connection. Below TLS, whose goodbye could wait for the client.
+// forget closes a connection. It closes the connection below TLS, because the goodbye of TLS could wait for the client.
 func (c *connections) forget(conn net.Conn) {
 	c.remove(conn)
 	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
@@ -132,7 +134,7 @@ func (c *connections) forget(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// place is a connection in its table, for the handler of its requests.
+// place is a connection in its table. The handler of its requests uses it.
 type place struct {
 	table *connections
 	conn  net.Conn
@@ -145,7 +147,8 @@ func (c *connections) context(ctx context.Context, conn net.Conn) context.Contex
 	return context.WithValue(ctx, placeKey{}, place{c, conn})
 }
 
-// awaits reports whether the body of a request is still awaited: its connection then makes room for others.
+// awaits sets whether the body of a request is still awaited. While it is awaited, the connection makes room
+// for others.
 func awaits(ctx context.Context, body bool) {
 	p, ok := ctx.Value(placeKey{}).(place)
 	if !ok {

@@ -27,7 +27,7 @@ import (
 	"dyad/internal/tasks"
 )
 
-// maxBody bounds the body of a message in bytes: 32 for a number.
+// maxBody is the largest size of the body of a message in bytes, with 32 bytes for a number.
 func maxBody(p *local.Plan) int64 {
 	if p.Method == local.PrestigeLabel {
 		return 4096 + 32*int64(p.Dim)
@@ -35,40 +35,42 @@ func maxBody(p *local.Plan) int64 {
 	return 4096
 }
 
-// HandlerOptions bound what a server does for its clients.
+// HandlerOptions bounds the work and memory that a server spends on its clients.
 type HandlerOptions struct {
-	// MessagesPerSecond limits the messages of all users together that are accepted; 0 means
-	// no limit. Messages refused for another reason do not count.
+	// MessagesPerSecond limits the accepted messages of all users together. If it is 0, there is no limit.
+	// Messages that are refused for another reason do not count.
 	MessagesPerSecond float64
-	// Tokens, if not nil, are asked for: a message, and a look at a user's visits, need
-	// the token of that user's id in this study (TokenKey.Study). Every user may then make userRate requests a second.
+	// Tokens, if not nil, makes tokens required. A message, and a query for a user's visits, need the token of the
+	// user's id in this study (TokenKey.Study). Every user may then make userRate requests a second.
 	Tokens *TokenKey
-	// Connections is the number of connections that NewServer keeps open at a time; 0 means DefaultConnections.
+	// Connections is the largest number of connections that NewServer keeps open at a time. If it is 0,
+	// DefaultConnections applies.
 	Connections int
-	// BodyWait is the longest time for the body of a request to arrive; 0 means DefaultBodyWait.
+	// BodyWait is the longest time for the body of a request to arrive. If it is 0, DefaultBodyWait applies.
 	BodyWait time.Duration
-	// Hosts are the names under which clients reach the server, as in the header Host without a port; *.example.org stands for one
-	// label in the place of *. IP addresses and localhost are always served. Others are refused: a page could give its own name the
-	// address of the server (DNS rebinding), and read what a browser on its network may read.
+	// Hosts are the names under which clients reach the server, as in the header Host without a port. In *.example.org the
+	// star stands for one label. IP addresses and localhost are always accepted. Requests for other hosts are refused.
+	// Otherwise a page could give its own name the address of the server (DNS rebinding) and read all that a browser on its
+	// network may read.
 	Hosts []string
-	// ErrorLog gets NewServer's reports of broken connections, and Run's report that it
-	// stops; nil means standard error.
+	// ErrorLog gets NewServer's reports of broken connections, and Run's report that it stops. If it is nil,
+	// standard error is used.
 	ErrorLog *log.Logger
 }
 
-// DefaultConnections leaves room below the usual limit of 1024 open files.
+// DefaultConnections is below the usual limit of 1024 open files.
 const DefaultConnections = 512
 
-// DefaultBodyWait is enough for a message of some kilobytes.
+// DefaultBodyWait is long enough for a message of some kilobytes.
 const DefaultBodyWait = 2 * time.Second
 
-// The requests of one user, where tokens say who it is: an honest one makes two an epoch.
+// The rate limit for the requests of one user with a token. An honest user makes two requests an epoch.
 const (
-	userRate  rate.Limit = 1 // a second
+	userRate  rate.Limit = 1 // requests a second
 	userBurst int        = 20
 )
 
-// userLimits has a limiter for every user that showed a token.
+// userLimits has a rate limiter for every user that showed a token.
 type userLimits struct {
 	mu sync.Mutex
 	of map[string]*rate.Limiter
@@ -85,7 +87,7 @@ func (u *userLimits) allow(user string) bool {
 	return l.Allow()
 }
 
-// Handler serves s. Every answer is JSON.
+// Handler returns an HTTP handler for s. Every response is JSON.
 func Handler(s *Service, o HandlerOptions) http.Handler {
 	limit := rate.NewLimiter(rate.Inf, 0)
 	if o.MessagesPerSecond > 0 {
@@ -98,7 +100,7 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 	if o.Tokens != nil {
 		shows = o.Tokens.Study(PublicPlan(s.Plan())).shown
 	}
-	// allowed answers requests that may not speak for a user, or not now.
+	// allowed reports whether a request may act for a user now. If not, it writes the response.
 	allowed := func(w http.ResponseWriter, r *http.Request, user string) bool {
 		err := shows(r, user)
 		switch {
@@ -122,7 +124,7 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 		defer st.release()
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(st.body)))
-		_, _ = w.Write(st.body) // an error is the client's broken connection
+		_, _ = w.Write(st.body) // an error means that the client's connection is broken
 	})
 	mux.HandleFunc("GET /v1/users/{id}", func(w http.ResponseWriter, r *http.Request) {
 		if !allowed(w, r, r.PathValue("id")) {
@@ -192,13 +194,14 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 	return o.guarded(o.bounded(mux))
 }
 
-// userHeader names the user of a message, escaped as a part of a path, so that it can be refused before its body is read.
+// userHeader is the name of the header that names the user of a message, escaped as a part of a path. With it a message
+// can be refused before its body is read.
 const userHeader = "Dyad-User"
 
 // bounded refuses requests that no client of this package sends, before any body is read. It refuses requests of web
-// pages, which a browser makes in the name of its user wherever a page tells it to. It refuses bodies of unknown
-// length, by which an old proxy and this server could see other requests in the same bytes. A body that is awaited has
-// a time of its own.
+// pages, which a browser makes in the name of its user to any address that a page names. It refuses bodies of unknown
+// length, because an old proxy and this server could see different requests in the same bytes. An awaited body has a
+// separate deadline.
 func (o HandlerOptions) bounded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -209,20 +212,20 @@ func (o HandlerOptions) bounded(h http.Handler) http.Handler {
 			refuse(w, http.StatusForbidden, CodeMessage, errors.New("web pages may not send requests to this server"))
 			return
 		case len(r.TransferEncoding) > 0:
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // nothing more is read of it
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // no more is read of it
 			w.Header().Set("Connection", "close")
 			refuse(w, http.StatusLengthRequired, CodeMessage, errors.New("a message needs Content-Length, and may not be chunked"))
 			return
 		}
 		if r.ContentLength != 0 {
 			awaits(r.Context(), true)
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(o.bodyWait())) // of what is refused, too
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(o.bodyWait())) // also for refused requests
 		}
 		if r.ContentLength == 0 {
 			h.ServeHTTP(w, r)
 			return
 		}
-		w.Header().Set("Connection", "close") // or the server would read the body of what is refused, until bodyArrived
+		w.Header().Set("Connection", "close") // otherwise the server would read the body of a refused request until bodyArrived
 		h.ServeHTTP(w, r)
 		if w.Header().Get("Connection") != "" {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
@@ -230,7 +233,7 @@ func (o HandlerOptions) bounded(h http.Handler) http.Handler {
 	})
 }
 
-// serves reports whether a header Host names the server. HTTP/1.0 may leave it out; no browser does.
+// serves reports whether a header Host names the server. HTTP/1.0 allows requests without Host; no browser sends them.
 func (o HandlerOptions) serves(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -247,16 +250,16 @@ func (o HandlerOptions) serves(host string) bool {
 	})
 }
 
-// bodyArrived ends the time of a body: what waits now is a request in work.
+// bodyArrived ends the deadline of a body. From then on the request counts as a request in work.
 func bodyArrived(w http.ResponseWriter, r *http.Request) {
 	awaits(r.Context(), false)
 	w.Header().Del("Connection")
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the server sets that of the next request
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the server sets the deadline of the next request
 }
 
 func (o HandlerOptions) bodyWait() time.Duration { return cmp.Or(o.BodyWait, DefaultBodyWait) }
 
-// guarded answers a request that panics, and logs where, without a value of the request.
+// guarded responds to a request that panics, and logs the place of the panic without any value of the request.
 func (o HandlerOptions) guarded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -281,7 +284,7 @@ var (
 	errOldToken = errors.New(`this token is of an earlier version of Dyad and belongs to no study; ask whoever runs the server for a new one, which "dyad local token --protocol" makes`)
 )
 
-// shown is nil if a request shows the token of a user.
+// shown returns nil if a request shows the token of a user.
 func (s Study) shown(r *http.Request, user string) error {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	switch {
@@ -295,11 +298,11 @@ func (s Study) shown(r *http.Request, user string) error {
 
 // The codes of refusals.
 const (
-	CodeMessage = "message" // malformed, or one that nobody can have sent
+	CodeMessage = "message" // malformed, or a message that nobody can have sent
 	CodeEpoch   = "epoch"   // made for another epoch
-	CodeTwice   = "twice"   // the user's message of this epoch is there already
-	CodeOver    = "over"    // no more messages are taken
-	CodeToken   = "token"   // not that of the user
+	CodeTwice   = "twice"   // the user's message of this epoch was already accepted
+	CodeOver    = "over"    // no more messages are accepted
+	CodeToken   = "token"   // the token is not the token of the user
 	CodeBusy    = "busy"    // try again later
 )
 
@@ -320,21 +323,21 @@ func statusOf(err error) (status int, code string) {
 func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // an error is the client's broken connection
+	_ = json.NewEncoder(w).Encode(v) // an error means that the client's connection is broken
 }
 
 func refuse(w http.ResponseWriter, status int, code string, err error) {
 	answer(w, status, map[string]string{"error": err.Error(), "code": code})
 }
 
-// refuseForNow refuses what may be accepted later.
+// refuseForNow refuses a request that may be accepted later.
 func refuseForNow(w http.ResponseWriter, status int, err error) {
 	w.Header().Set("Retry-After", "1")
 	refuse(w, status, CodeBusy, err)
 }
 
-// NewServer is an HTTP server for s with timeouts that a slow or hostile client cannot
-// stretch, and a bounded number of connections.
+// NewServer returns an HTTP server for s with a bounded number of connections. A slow or hostile client cannot
+// extend its timeouts.
 func NewServer(s *Service, o HandlerOptions) *http.Server {
 	if o.Connections == 0 {
 		o.Connections = DefaultConnections
@@ -353,25 +356,25 @@ func NewServer(s *Service, o HandlerOptions) *http.Server {
 	}
 }
 
-// shutdownWait bounds how long requests in work may take after an interrupt.
+// shutdownWait is the longest time for requests in work after an interrupt.
 const shutdownWait = 10 * time.Second
 
-// Run serves s on l until ctx ends. Requests in work are then finished; later ones find no
-// server. The caller closes s. A panic of s is one of Run; one of a request is its answer 500.
+// Run serves s on l until ctx ends. Then requests in work are finished, and later requests find no server. The
+// caller closes s. A panic of s becomes a panic of Run. A panic of a request becomes its response 500.
 func Run(ctx context.Context, s *Service, l net.Listener, o HandlerOptions) error {
 	return serve(ctx, s, l, NewServer(s, o), o)
 }
 
 func serve(ctx context.Context, s *Service, l net.Listener, server *http.Server, o HandlerOptions) error {
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }() // which recovers the panics of requests
+	go func() { failed <- server.Serve(l) }() // Serve recovers the panics of requests
 	select {
 	case err := <-failed:
 		return err
 	case <-s.done:
 		_ = server.Close()
 		s.working.Wait()
-		return ErrUnavailable // it was closed
+		return ErrUnavailable // the server was closed
 	case <-ctx.Done():
 	}
 	o.logger().Print("stopping")
@@ -383,33 +386,33 @@ func serve(ctx context.Context, s *Service, l net.Listener, server *http.Server,
 	return nil
 }
 
-// Remote is the client's side of a server.
+// Remote is the client's side of a connection to a server.
 type Remote struct {
 	URL    string       // e.g. https://learn.example.org
 	Client *http.Client // nil means NewHTTPClient(nil)
-	// Token of the user, "" for a server that asks for none. It is sent over https, and
-	// over http to this machine only.
+	// Token is the token of the user, or "" for a server that requires no tokens. It is sent over https. Over
+	// http it is sent only to this machine.
 	Token string
 }
 
-// ErrAddress is wrapped for a Remote whose URL is not an address, or one to which a token
-// would go in clear.
+// ErrAddress is wrapped by errors about a Remote whose URL is not an address, or to which a token would be sent
+// in clear.
 var ErrAddress = errors.New("serve: no server address")
 
-// readable reports whether others on the way can read what is sent to an address.
+// readable reports whether others on the network path can read requests to an address.
 func readable(u *url.URL) bool {
 	ip := net.ParseIP(u.Hostname())
 	return u.Scheme != "https" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
 }
 
-// RefusedError is the server's answer to a request that it did not accept.
+// RefusedError is the server's response to a request that it did not accept.
 type RefusedError struct {
 	Status  int
-	Code    string // of the list above, "" if the answer is not one of this server
-	Message string // as it came: print it with Printable
+	Code    string // one of the codes above, or "" if this server did not write the response
+	Message string // as received: print it with Printable
 }
 
-// Error is the server's message, in quotes, with its status.
+// Error returns the server's message in quotes, with the status.
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf(`serve: the server answered %d: "%s"`, e.Status, Printable(e.Message))
 }
@@ -432,7 +435,7 @@ func (r Remote) Submit(ctx context.Context, m Submission) (receipt Receipt, err 
 	return receipt, err
 }
 
-// maxAnswer bounds what is read of an answer: a model of 2^20 features in decimal.
+// maxAnswer is the largest number of bytes that is read of a response: a model of 2^20 features in decimal.
 const maxAnswer = 64 << 20
 
 func (r Remote) do(ctx context.Context, method, path string, body, into any, user ...string) error {
@@ -443,7 +446,7 @@ func (r Remote) do(ctx context.Context, method, path string, body, into any, use
 	if r.Token != "" && readable(base) {
 		return fmt.Errorf("%w: a token would be sent to %s in clear; use https", ErrAddress, base.Host)
 	}
-	var content io.Reader // none for GET
+	var content io.Reader // nil for GET
 	if body != nil {
 		text, err := json.Marshal(body)
 		if err != nil {
@@ -457,8 +460,8 @@ func (r Remote) do(ctx context.Context, method, path string, body, into any, use
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
-		// Sending a message twice is safe: over a connection that the server closed meanwhile
-		// it may be sent again. The empty value is not sent.
+		// Sending a message twice is safe, so the empty header value allows net/http to send it again if the
+		// server closed the connection meanwhile. The header is not sent.
 		request.Header["Idempotency-Key"] = []string{}
 	}
 	for _, u := range user {

@@ -18,26 +18,25 @@ import (
 	"dyad/privacy/durable"
 )
 
-// messageLog is the durable list of accepted submissions: a header line that names the
-// plan, then for each batch a line that begins it and one line for each submission, all
-// "crc text". A batch is acknowledged when it is on disk, and the next one begins after
-// that. One process holds the log at a time.
+// messageLog is the durable list of accepted submissions. A header line names the plan. Each batch has a line
+// that begins it, and then one line for each submission. All lines have the form "crc text". A batch is
+// acknowledged when it is on disk, and the next batch begins after that. Only one process can hold the log at a
+// time.
 type messageLog struct {
 	*durable.Log
 	lock *flock.Flock
-	cut  int64 // bytes of an interrupted write that openLog removed
+	cut  int64 // the number of bytes of an interrupted write that openLog removed
 }
 
 var (
-	// ErrBusy: another process has the log open.
+	// ErrBusy means that another process has the log open.
 	ErrBusy    = errors.New("serve: another server uses this directory; stop it, or choose another one")
 	errLogPlan = errors.New("serve: this directory holds messages of another protocol; choose another one, or start with the options of its first start")
 )
 
-// openLog opens or creates the log in dir for a plan and calls each for every
-// submission. Damage in the last batch is what an interrupted write leaves, whose
-// messages were not acknowledged: it is removed. Damage that a later batch follows is an
-// error, because messages that were acknowledged would be lost.
+// openLog opens or creates the log in dir for a plan and calls each for every submission. An interrupted write
+// can damage the last batch; its messages were not acknowledged, so the damaged part is removed. If a later
+// batch follows the damage, openLog returns an error, because acknowledged messages would be lost.
 func openLog(dir string, plan []byte, each func(Submission) error) (_ *messageLog, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
@@ -73,17 +72,17 @@ func openLog(dir string, plan []byte, each func(Submission) error) (_ *messageLo
 	return l, nil
 }
 
-// batchLine begins a batch. No submission has this text: they are JSON.
+// batchLine begins a batch. Submissions are JSON, so no submission has this text.
 var batchLine = line([]byte("batch"))
 
-// replay reads a log and returns the number of bytes that are whole.
+// replay reads a log and returns the number of bytes of its whole lines.
 func replay(file io.Reader, plan []byte, each func(Submission) error) (size int64, err error) {
 	r := bufio.NewReaderSize(file, 1<<20)
-	begun := false // a batch
+	begun := false // whether a batch has begun
 	for number := 0; ; number++ {
 		text, err := r.ReadBytes('\n')
 		if err == io.EOF {
-			return size, nil // nothing, or a line cut short
+			return size, nil // the end, or a line that was cut short
 		}
 		if err != nil {
 			return size, err
@@ -114,7 +113,7 @@ func replay(file io.Reader, plan []byte, each func(Submission) error) (size int6
 	}
 }
 
-// batchFollows reads the rest of a log and says whether a batch begins in it.
+// batchFollows reads the remaining log and reports whether a batch begins in it.
 func batchFollows(r *bufio.Reader) (bool, error) {
 	for {
 		text, err := r.ReadBytes('\n')
@@ -130,7 +129,7 @@ func batchFollows(r *bufio.Reader) (bool, error) {
 	}
 }
 
-// append writes a batch of lines and returns when they are on disk.
+// append writes a batch of lines. It returns when they are on disk.
 func (l *messageLog) append(lines [][]byte) error {
 	if err := l.Append(slices.Concat(append([][]byte{batchLine}, lines...)...), nil); err != nil {
 		return fmt.Errorf("serve: the log could not be written: %w", err)
@@ -148,7 +147,7 @@ func (l *messageLog) close() error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// line is a body with its checksum, one line.
+// line returns a body with its checksum as one line.
 func line(body []byte) []byte {
 	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(body, castagnoli), body)
 }

@@ -9,18 +9,18 @@ import (
 	"dyad/engine"
 )
 
-// Bounds of a loss that came from elsewhere.
+// The bounds of a loss from another program.
 const (
 	maxFormula = 1000 // bytes of a formula, and of each name
 	maxParams  = 100
-	// MaxOperations bounds the size of the slope of a formula. A plan then takes about a second
-	// at worst, and a millisecond for every loss of the library, whose slopes have at most 40.
+	// MaxOperations is the largest size of the slope of a formula. With this bound a plan takes about a second
+	// at worst. The slopes of all losses of the library have at most 40 operations and take a millisecond.
 	MaxOperations = 128
 )
 
-// loss builds the loss of a definition that came from elsewhere. The server is free to spoil
-// the model, but privacy does not rest on its loss: a gradient is clipped to the bound of the
-// slope, and zero if it is not finite.
+// loss builds the loss of a definition from another program. A server can spoil the model by its loss, but
+// privacy does not depend on the loss. A gradient is clipped to the bound of the slope, and it is zero if it is
+// not finite.
 func (l Loss) loss() (engine.MarginLoss, error) {
 	names := []string{l.Name, l.Formula}
 	for k := range l.Params {

@@ -20,17 +20,16 @@ const (
 	plainMemoryFormat = "dyad-local-client/1"
 )
 
-// Memory is the file in which a user keeps every message that was drawn from a
-// record. A message is there, durably, before it is sent; so after any crash the same
-// one is sent again, and no second one of an epoch is ever drawn.
+// Memory is the file in which a user keeps every message that was drawn from a record. A message is durably in
+// the file before it is sent. So after any crash the same message is sent again, and no second message of an
+// epoch is ever drawn.
 //
-// That holds for one file, by whatever name it is reached: symbolic links are resolved
-// once, before the lock, and a file with two hard links is refused, because the rename
-// that replaces one name would leave the other with an older memory. A copy of the file is
-// another memory.
+// This property holds for one file, whatever name it is opened by. Symbolic links are resolved once, before the
+// lock. A file with two hard links is refused, because the rename that replaces one name would leave an older
+// memory under the other name. A copy of the file is a different memory.
 //
-// The file has a checksum: a digit of it that a disk or an editor changed could hide a message that was sent, and a second
-// one of the epoch would be drawn.
+// The file has a checksum. Without it, a digit changed by a disk or an editor could hide a message that was sent, and a
+// second message of the epoch would be drawn.
 type Memory struct {
 	file *durable.Document
 	kept remembered
@@ -44,15 +43,15 @@ type remembered struct {
 
 // Remembered is one message.
 type Remembered struct {
-	Protocol string     `json:"protocol"` // hash
+	Protocol string     `json:"protocol"` // the hash of the protocol
 	Epoch    int        `json:"epoch"`
 	Epsilon  float64    `json:"epsilon"`
 	Accepted bool       `json:"accepted"`
 	Message  Submission `json:"message"`
 }
 
-// key identifies a protocol by what it asks for; the text of the server's
-// guarantee is not part of it.
+// key returns an identifier of a protocol by its requests to users. The text of the server's guarantee does not
+// change the identifier.
 func (p Protocol) key() string {
 	p.Guarantee = privacy.Guarantee{}
 	text, err := json.Marshal(p)
@@ -63,8 +62,8 @@ func (p Protocol) key() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// OpenMemory reads the file, or starts an empty one, and keeps other processes out until Close:
-// the error then wraps ErrAway. Other errors are ErrInput.
+// OpenMemory reads the file, or starts an empty memory, and locks out other processes until Close. If another
+// process has the file, the error wraps ErrAway. Other errors wrap ErrInput.
 func OpenMemory(name string) (*Memory, error) {
 	file, err := durable.Own(name)
 	switch {
@@ -111,10 +110,10 @@ func (m *Memory) read(path string) error {
 	return nil
 }
 
-// Messages are all messages that were drawn, in their order.
+// Messages returns all messages that were drawn, in the order of their drawing.
 func (m *Memory) Messages() []Remembered { return m.kept.Answers }
 
-// find is the message of an epoch, nil if none was drawn.
+// find returns the message of an epoch, or nil if no message was drawn.
 func (m *Memory) find(protocol string, epoch int) *Remembered {
 	for i := range m.kept.Answers {
 		if a := &m.kept.Answers[i]; a.Protocol == protocol && a.Epoch == epoch {
@@ -124,10 +123,10 @@ func (m *Memory) find(protocol string, epoch int) *Remembered {
 	return nil
 }
 
-// Spent is the epsilon of all messages.
+// Spent returns the epsilon of all messages.
 func (m *Memory) Spent() float64 { return m.spent("") }
 
-// spent is the epsilon of all messages, but those of one protocol, and more in all.
+// spent returns the sum of more and the epsilon of all messages, except the messages of one protocol.
 func (m *Memory) spent(except string, more ...float64) float64 {
 	for _, a := range m.kept.Answers {
 		if a.Protocol != except {
@@ -137,7 +136,7 @@ func (m *Memory) spent(except string, more ...float64) float64 {
 	return privacy.DecimalSum(more...)
 }
 
-// add keeps a message, durably.
+// add stores a message durably.
 func (m *Memory) add(a Remembered) (*Remembered, error) {
 	m.kept.Answers = append(m.kept.Answers, a)
 	if err := m.write(); err != nil {
@@ -157,5 +156,5 @@ func (m *Memory) write() error {
 	return m.file.Replace(text, nil)
 }
 
-// Close gives the memory to other processes.
+// Close releases the memory for other processes.
 func (m *Memory) Close() { _ = m.file.Close() } // the lock ends with the process anyway

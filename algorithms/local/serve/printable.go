@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxPrinted bounds the text of somebody else in a message, in bytes.
+// maxPrinted is the largest number of bytes of untrusted text in a message.
 const maxPrinted = 300
 
-// Printable is text of somebody who is not trusted, fit for a terminal: one line of ASCII
-// of bounded length, everything else as escapes of Go, so that it can neither move the
-// cursor, nor look like a line of this program.
+// Printable makes untrusted text safe for a terminal. It returns one line of ASCII of bounded length, with all
+// other characters as escapes of Go. So the text can neither move the cursor nor look like a line of this
+// program.
 func Printable(text string) string {
 	cut := ""
 	if len(text) > maxPrinted {
@@ -25,14 +25,14 @@ func Printable(text string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`) + cut
 }
 
-// foreignError is an error with text of somebody who is not trusted.
+// foreignError is an error with untrusted text.
 type foreignError struct{ error }
 
 func (e foreignError) Error() string { return Printable(e.error.Error()) }
 
 func (e foreignError) Unwrap() error { return e.error }
 
-// asForeign marks err; nil stays nil.
+// asForeign marks err as untrusted. nil stays nil.
 func asForeign(err error) error {
 	if err == nil {
 		return nil

@@ -8,15 +8,15 @@ import (
 	"dyad/privacy"
 )
 
-// Loss is a margin loss on the wire.
+// Loss is a margin loss in the JSON of a protocol.
 type Loss struct {
 	Name    string             `json:"name"`
-	Formula string             `json:"formula"` // of phi(u), see engine.NewExpression
+	Formula string             `json:"formula"` // the formula of phi(u), see engine.NewExpression
 	Params  map[string]float64 `json:"params,omitempty"`
 	Clip    float64            `json:"clip,omitempty"`
 }
 
-// lossOf is the definition of a plan's loss.
+// lossOf returns the definition of a plan's loss.
 func lossOf(l engine.MarginLoss) Loss {
 	if e, ok := l.(*engine.Expression); ok {
 		return Loss{Name: e.Name(), Formula: e.Formula(), Params: e.Params(), Clip: e.Clip()}
@@ -24,24 +24,24 @@ func lossOf(l engine.MarginLoss) Loss {
 	return Loss{Name: l.Name()}
 }
 
-// protocolVersion changes with anything that both sides must agree on: also with the
-// directions of a seed (privacy.DirectionMessage), which a server decodes from its log.
+// protocolVersion changes with everything that client and server must agree on. This includes the directions of
+// a seed (privacy.DirectionMessage), which a server decodes from its log.
 const protocolVersion = 3
 
-// networkVersion is the version of protocols for networks, which programs of version 3 would take
-// for linear ones. Messages are the same.
+// networkVersion is the version of protocols for networks. Programs of version 3 would read such protocols as
+// linear. Messages are the same.
 const networkVersion = 4
 
-// Network is local.Network on the wire.
+// Network is local.Network in the JSON of a protocol.
 type Network struct {
-	Hidden int     `json:"hidden"` // units of the one hidden layer, tanh
+	Hidden int     `json:"hidden"` // the number of units of the one hidden layer, tanh
 	Clip   float64 `json:"clip"`
 	Gain   float64 `json:"gain"`
 	Seed   uint64  `json:"seed"`
 	Rate   float64 `json:"rate"`
 }
 
-// Protocol is the body of GET /v1/plan: everything public about a learning task.
+// Protocol is the body of GET /v1/plan. It holds everything public about a learning task.
 type Protocol struct {
 	Version       int     `json:"version"` // protocolVersion, or networkVersion
 	Method        string  `json:"method"`
@@ -59,13 +59,13 @@ type Protocol struct {
 	Pairs         int     `json:"direction_pairs"`
 	Threshold     float64 `json:"threshold"`
 	ThresholdStep float64 `json:"threshold_step"`
-	// Network makes the model a network; nil for a linear one.
+	// Network makes the model a network. It is nil for a linear model.
 	Network *Network `json:"network,omitempty"`
 
 	Guarantee privacy.Guarantee `json:"guarantee"`
 }
 
-// PublicPlan is the protocol of a plan.
+// PublicPlan returns the protocol of a plan.
 func PublicPlan(p *local.Plan) Protocol {
 	q := Protocol{
 		Version: protocolVersion, Method: p.Method.String(), Loss: lossOf(p.Loss), Dim: p.Dim, FeatureNorm: p.FeatureNorm, Radius: p.Radius, Bias: p.Bias,
@@ -78,8 +78,8 @@ func PublicPlan(p *local.Plan) Protocol {
 	return q
 }
 
-// Plan recomputes the plan at the user's side: constants and guarantee come from this
-// program, not from the server. Its errors are Printable.
+// Plan recomputes the plan at the user's side. Constants and guarantee come from this program, not from the
+// server. Its errors are Printable.
 func (p Protocol) Plan() (*local.Plan, error) {
 	q, err := p.plan()
 	return q, asForeign(err)

@@ -12,21 +12,21 @@ import (
 	"dyad/internal/input"
 )
 
-// RecordFile says where the record of a user is.
+// RecordFile describes the location of the record of a user.
 type RecordFile struct {
 	Path    string
-	Reader  io.Reader // in place of the file, if not nil
-	Row     int       // of the record, from 1
+	Reader  io.Reader // read instead of the file, if not nil
+	Row     int       // the number of the record, from 1
 	Encoder *dataset.Encoder
-	Options dataset.Options // but for Labels
+	Options dataset.Options // all options except Labels
 }
 
-// Read reads the one record. unusable says why it cannot be used, "" if it can: it then
-// has no label, and its features or zeros, and local.Client makes a message of it that
-// contributes nothing. Only what the record does not decide is an error, ErrInput but for
-// that of ctx: a file that cannot be opened, is not in the schema's format or lacks the
-// schema's columns in its header, or too few rows. To fail where the server waits for a
-// message would tell of the record, so every doubt is decided for a message.
+// Read reads the one record. unusable is the reason why the record cannot be used, or "" if it can be used. An
+// unusable record has no label, and its features or zeros. local.Client makes a message of it that contributes
+// nothing. Errors must not depend on the record, because an error while the server waits for a message would
+// reveal the record. So only these cases are errors: a file that cannot be opened, is not in the schema's
+// format or lacks the schema's columns in its header, or too few rows. These errors wrap ErrInput, and an error
+// of ctx is returned unchanged. In all doubtful cases Read makes a record.
 func (f RecordFile) Read(ctx context.Context) (z engine.Record, unusable string, err error) {
 	schema := f.Encoder.Schema()
 	if schema.IsGraded() {
@@ -36,8 +36,8 @@ func (f RecordFile) Read(ctx context.Context) (z engine.Record, unusable string,
 	if z, unusable, err = scan.read(ctx, dataset.LabelsRequired); unusable == "" {
 		return z, "", err
 	}
-	// The features may still be there; prestige-label sends them in clear. Rows that a
-	// schema leaves out by their label count again here, so that another row could come.
+	// The features may still be readable; prestige-label sends them in clear. Rows that a schema leaves out by
+	// their label count again here, so another row could be selected.
 	if z.X == nil && (f.Row == 1 || !schema.SelectsByLabel()) {
 		again, _, err := scan.read(ctx, dataset.LabelsIgnored)
 		if ctx.Err() != nil {
@@ -52,15 +52,15 @@ func (f RecordFile) Read(ctx context.Context) (z engine.Record, unusable string,
 	return z, unusable, nil
 }
 
-// recordScan looks for the record of a client.
+// recordScan searches the record of a client.
 type recordScan struct {
 	RecordFile
-	input bytes.Buffer // what was read from Reader
+	input bytes.Buffer // the bytes read from Reader
 }
 
 var errRecordFound = errors.New("record found")
 
-// read reads the record with its label or, with LabelsIgnored, without.
+// read reads the record with its label, or without it for LabelsIgnored.
 func (r *recordScan) read(ctx context.Context, labels dataset.LabelMode) (z engine.Record, unusable string, err error) {
 	s, count := r.Encoder.Schema(), 0
 	show := func(row *dataset.Row) error {
@@ -72,7 +72,7 @@ func (r *recordScan) read(ctx context.Context, labels dataset.LabelMode) (z engi
 			return rowError(err, row.Number)
 		}
 		z = engine.Record{X: x, Y: row.Y}
-		return errRecordFound // what follows is about other records
+		return errRecordFound // the following rows are other records
 	}
 	o := r.Options
 	o.Labels = labels

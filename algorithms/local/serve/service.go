@@ -12,36 +12,36 @@ import (
 	"dyad/internal/tasks"
 )
 
-// Errors of Submit. Nothing has changed when one is returned.
+// Errors of Submit. The state is unchanged when Submit returns one of them.
 var (
-	// ErrMessage: the message is malformed or one that nobody can have sent.
+	// ErrMessage means that the message is malformed or that nobody can have sent it.
 	ErrMessage = errors.New("message refused")
-	// ErrEpoch: the message was made for another epoch; fetch the state and make a new
-	// one only if the user has not sent in the present epoch.
+	// ErrEpoch means that the message was made for another epoch. Fetch the state, and make a new message only
+	// if the user has not sent in the present epoch.
 	ErrEpoch = errors.New("message is for another epoch")
-	// ErrTwice: this user's message of this epoch is there already.
+	// ErrTwice means that this user's message of this epoch was already accepted.
 	ErrTwice = errors.New("user has sent a message in this epoch")
-	// ErrFull: all users of the epoch have been visited, or all epochs are over.
+	// ErrFull means that all users of the epoch have been visited, or that all epochs are over.
 	ErrFull = errors.New("no more messages are taken")
-	// ErrUnavailable: the log cannot be written, or the service is closing.
+	// ErrUnavailable means that the log cannot be written, or that the service is closing.
 	ErrUnavailable = errors.New("service unavailable")
-	// errRate: the message would be accepted, but too many are.
+	// errRate means that the message is acceptable, but that too many messages arrive.
 	errRate = errors.New("too many messages; try again in a second")
 )
 
-// Service holds the state of a protocol and applies messages one after the other. Its
-// methods may be called by several goroutines.
+// Service holds the state of a protocol and applies messages one after another. Its methods may be called by
+// several goroutines.
 type Service struct {
 	plan *local.Plan
 	log  *messageLog
 
 	mu     sync.RWMutex
 	state  *local.State
-	batch  []local.Message   // of an update that waits for more messages
-	public []labelled        // of prestige-label, in order of arrival
-	last   map[string]int    // epoch of a user's last message that was applied
-	visits map[string]int    // of a user, applied
-	known  map[string]string // user by dataset.IDKey, applied; nil if look-alike ids are allowed
+	batch  []local.Message   // messages of an update that waits for more messages
+	public []labelled        // users of prestige-label, in order of arrival
+	last   map[string]int    // the epoch of a user's last applied message
+	visits map[string]int    // the number of applied messages of a user
+	known  map[string]string // the user of each dataset.IDKey whose message was applied; nil if look-alike ids are allowed
 
 	queue   chan *pending
 	stopped chan struct{}
@@ -58,23 +58,22 @@ type labelled struct {
 
 type pending struct {
 	submission Submission
-	admit      func() bool // asked once, for a message that would be accepted
+	admit      func() bool // called once, for a message that would be accepted
 	receipt    Receipt
 	err        error
 	ready      chan struct{}
 }
 
-// maxGroup bounds how many messages share one write to disk.
+// maxGroup is the largest number of messages in one write to disk.
 const maxGroup = 256
 
-// Open starts a service whose log is in dir, creating or replaying it. The protocol must
-// privatise every message.
+// Open starts a service whose log is in dir. It creates or replays the log. The protocol must privatise every message.
 func Open(dir string, plan *local.Plan) (*Service, error) {
 	return OpenWith(dir, plan, dataset.RefuseLookAlikes)
 }
 
-// OpenWith is Open with a choice for users whose ids look alike (dataset.IDKey): Open
-// refuses the messages of all but the first of them, who may be one person.
+// OpenWith is Open with a choice for users whose ids look alike (dataset.IDKey). Open accepts messages only of
+// the first of such users, since they may be one person.
 func OpenWith(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service, error) {
 	switch plan.Method {
 	case local.Prestige, local.PrestigeParticipation, local.PrestigeLabel, local.DJW:
@@ -120,8 +119,8 @@ func OpenWith(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service,
 // Plan returns the protocol.
 func (s *Service) Plan() *local.Plan { return s.plan }
 
-// Repaired is the number of bytes of an interrupted write that Open removed from the log.
-// Their messages were not acknowledged, so their users send them again.
+// Repaired returns the number of bytes of an interrupted write that Open removed from the log. Their messages
+// were not acknowledged, so their users send them again.
 func (s *Service) Repaired() int64 { return s.log.cut }
 
 // State returns the published state.
@@ -135,33 +134,32 @@ func (s *Service) State() PublicState {
 	}
 }
 
-// position is the epoch and the number of messages of State.
+// position returns the epoch and the number of messages of State.
 func (s *Service) position() (epoch int, visits int64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.state.Epoch, s.accepted()
 }
 
-// accepted counts messages, those of an unfinished batch included.
+// accepted returns the number of accepted messages, including the messages of an unfinished batch.
 func (s *Service) accepted() int64 { return s.state.Visits + int64(len(s.batch)) }
 
-// User returns the visits of a user and their local epsilon.
+// User returns the number of visits of a user and their local epsilon.
 func (s *Service) User(id string) (visits int, epsilon float64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.visits[id], s.epsilon(s.visits[id])
 }
 
-// Submit applies a message once it is durable, and returns its receipt. If ctx ends
-// first the message may or may not have been applied: sending it again then gives
-// ErrTwice or applies it, never both.
+// Submit applies a message once it is durable and returns its receipt. If ctx ends first, the message may or
+// may not have been applied. Sending the message again then returns ErrTwice or applies it, never both.
 func (s *Service) Submit(ctx context.Context, m Submission) (Receipt, error) {
 	return s.submit(ctx, m, func() bool { return true })
 }
 
-// submit asks admit once the message is known to be acceptable, and refuses it with errRate
-// if it says no. A message that is not acceptable, such as one that was accepted before, is
-// answered from the state, without waiting for the messages of others.
+// submit calls admit once the message is known to be acceptable. If admit returns false, submit refuses the
+// message with errRate. A message that is not acceptable, such as a message that was accepted before, is
+// refused at once from the state. It does not wait for other messages.
 func (s *Service) submit(ctx context.Context, m Submission, admit func() bool) (Receipt, error) {
 	s.mu.RLock()
 	_, err := s.check(m)
@@ -192,8 +190,8 @@ func (s *Service) submit(ctx context.Context, m Submission, admit func() bool) (
 	}
 }
 
-// commit is the only goroutine that changes the state: it takes the messages that wait,
-// writes those that are acceptable in one go, and applies them.
+// commit is the only goroutine that changes the state. It takes the waiting messages, writes the acceptable
+// messages in one write, and applies them.
 func (s *Service) commit() {
 	defer close(s.done)
 	for {
@@ -217,19 +215,19 @@ func (s *Service) commit() {
 	}
 }
 
-// commitGroup may need several writes: a message of the next epoch can be checked only
-// when those before it are applied.
+// commitGroup may need several writes, because a message of the next epoch can be checked only when all
+// messages before it are applied.
 func (s *Service) commitGroup(group []*pending) {
 	for len(group) > 0 {
 		var lines [][]byte
 		var messages []local.Message
 		var accepted []*pending
-		writing := map[string]bool{} // individuals with a message among these
+		writing := map[string]bool{} // individuals with a message in this write
 		room := s.plan.Users*s.state.Epoch - int(s.accepted())
 		for len(group) > 0 && len(accepted) < max(room, 1) {
 			p := group[0]
 			if writing[s.individual(p.submission.User)] {
-				break // twice, or an id that looks like it, if the first one can be written
+				break // a second message of the user, or of an id that looks like it, waits until the first message is written
 			}
 			group = group[1:]
 			m, err := s.check(p.submission)
@@ -261,7 +259,7 @@ func (s *Service) commitGroup(group []*pending) {
 	}
 }
 
-// settle applies messages that were written, unless that failed with err.
+// settle applies messages that were written, unless the write failed with err.
 func (s *Service) settle(accepted []*pending, messages []local.Message, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,8 +268,8 @@ func (s *Service) settle(accepted []*pending, messages []local.Message, err erro
 			p.err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 			continue
 		}
-		// check has decided everything that apply refuses; an error here would be
-		// one of this program, and the log is as it was.
+		// check has already found every reason for which apply returns an error. An error here would be a bug
+		// of this program, and the log is unchanged.
 		if p.err = s.apply(p.submission, messages[i]); p.err != nil {
 			s.log.Break(p.err)
 			err = p.err
@@ -282,8 +280,8 @@ func (s *Service) settle(accepted []*pending, messages []local.Message, err erro
 	}
 }
 
-// check says whether a message can be accepted now. It needs the state: the caller is the
-// one goroutine that changes it, or holds mu.
+// check returns an error unless a message can be accepted now. It reads the state, so the caller must hold mu
+// or be the goroutine that changes the state.
 func (s *Service) check(m Submission) (local.Message, error) {
 	if s.plan.Done(s.state) {
 		return local.Message{}, fmt.Errorf("%w: all %d epochs are over", ErrFull, s.plan.Epochs)
@@ -315,7 +313,7 @@ func (s *Service) check(m Submission) (local.Message, error) {
 	return message, nil
 }
 
-// individual is what is the same for all ids that count as one user.
+// individual returns an identifier that is equal for all ids that count as one user.
 func (s *Service) individual(user string) string {
 	if s.known == nil {
 		return user
@@ -323,8 +321,7 @@ func (s *Service) individual(user string) string {
 	return dataset.IDKey(user)
 }
 
-// apply changes the state by a checked message. An update waits until its batch is
-// complete or the epoch ends.
+// apply changes the state by a checked message. An update waits until its batch is complete or the epoch ends.
 func (s *Service) apply(m Submission, message local.Message) error {
 	s.visits[m.User]++
 	s.last[m.User] = m.Epoch
@@ -343,8 +340,8 @@ func (s *Service) apply(m Submission, message local.Message) error {
 	return err
 }
 
-// learn visits a user of prestige-label when the label arrives, and after the last one
-// all users in the other epochs, in the order of their arrival.
+// learn visits a user of prestige-label when the label arrives. After the last label it visits all users in the
+// remaining epochs, in the order of their arrival.
 func (s *Service) learn(m Submission) error {
 	x, y, err := m.labelled(s.plan)
 	if err != nil {
@@ -365,7 +362,7 @@ func (s *Service) learn(m Submission) error {
 	return nil
 }
 
-// ahead is the epsilon of the messages that a user still has to send after an epoch.
+// ahead returns the epsilon of the messages that a user still has to send after an epoch.
 func (s *Service) ahead(epoch int) float64 {
 	if s.plan.Method == local.PrestigeLabel {
 		return 0
@@ -373,8 +370,7 @@ func (s *Service) ahead(epoch int) float64 {
 	return s.epsilon(s.plan.Epochs - epoch)
 }
 
-// Close stops the service: messages in work are finished, later ones are refused. The
-// state is in the log.
+// Close stops the service. Messages in work are finished, and later messages are refused. The state is in the log.
 func (s *Service) Close() error {
 	var err error
 	s.stop.Do(func() {

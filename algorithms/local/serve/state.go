@@ -10,18 +10,18 @@ import (
 // epsilon returns the cost of a number of visits.
 func (s *Service) epsilon(visits int) float64 { return privacy.DecimalTimes(visits, s.plan.Epsilon) }
 
-// maxHeld bounds the memory of encoded states that are on their way to clients, in bytes;
-// two are always possible.
+// maxHeld bounds the memory, in bytes, of encoded states that are being sent to clients. Two states are always
+// possible.
 const maxHeld = 64 << 20
 
-// states encodes the published state once for all requests between two messages, and
-// bounds what slow readers hold.
+// states encodes the published state once for all requests between two messages, and bounds the memory that
+// slow readers hold.
 type states struct {
 	service *Service
 
-	mu     sync.Mutex // also while one is encoded
+	mu     sync.Mutex // also held while a state is encoded
 	newest *encodedState
-	held   int // encodings that are being read
+	held   int // the number of encodings that are being read
 }
 
 type encodedState struct {
@@ -32,8 +32,8 @@ type encodedState struct {
 	readers int
 }
 
-// read returns the state, to be released after use. If readers hold too many older ones it
-// is the newest of them, which is as good for a message of the same epoch, or nil.
+// read returns the state, which must be released after use. If readers hold too many older states, it returns
+// the newest held state, which serves equally well for a message of the same epoch, or nil.
 func (c *states) read() (*encodedState, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,14 +13,14 @@ import (
 	"dyad/privacy/durable"
 )
 
-// TokenKey makes and checks the tokens of users. Anyone holding the key can impersonate every user;
-// a token speaks for one user in one study.
+// TokenKey makes and checks the tokens of users. Anyone holding the key can impersonate every user. A token
+// authenticates one user in one study.
 //
-// A token is the HMAC-SHA256 of a hash of the study's protocol and the user's id. Without the key it cannot be
-// told from random bits, even by somebody who knows the tokens of other ids and studies (HMAC is a pseudorandom
-// function: Bellare, CRYPTO 2006). So a server needs no list of users; to revoke a token
-// takes another key. Two studies of the same protocol are one to a key. Tokens say who sends. Privacy does not
-// rest on them.
+// A token is the HMAC-SHA256 of a hash of the study's protocol and the user's id. Without the key a token
+// cannot be distinguished from random bits, even by somebody who knows the tokens of other ids and studies
+// (HMAC is a pseudorandom function: Bellare, CRYPTO 2006). So a server needs no list of users, and revoking a
+// token needs another key. Two studies with the same protocol have the same tokens for a key. Tokens
+// authenticate senders. Privacy does not rest on tokens.
 type TokenKey struct {
 	secret [32]byte
 }
@@ -36,7 +36,7 @@ func NewTokenKey() (*TokenKey, error) {
 	return k, nil
 }
 
-// ReadTokenKey reads a file that Create wrote. It wraps fs.ErrNotExist if there is none.
+// ReadTokenKey reads a file that Create wrote. Its error wraps fs.ErrNotExist if there is no file.
 func ReadTokenKey(path string) (*TokenKey, error) {
 	text, err := files.ReadSmall(path, maxTokenFile)
 	if err != nil {
@@ -52,8 +52,7 @@ func ReadTokenKey(path string) (*TokenKey, error) {
 	return k, nil
 }
 
-// Create writes the key, durably, to a file that its owner alone can read. It fails if
-// the file exists.
+// Create writes the key durably to a file that its owner alone can read. It fails if the file exists.
 func (k *TokenKey) Create(path string) error {
 	if err := durable.Write(path, true, false, nil, durable.Text(fmt.Appendf(nil, "%s%x\n", tokenKeyHeader, k.secret))); err != nil {
 		return fmt.Errorf("serve: %w", err)
@@ -61,16 +60,16 @@ func (k *TokenKey) Create(path string) error {
 	return nil
 }
 
-// Study makes and checks the tokens of one protocol.
+// Study returns the Study of one protocol.
 func (k *TokenKey) Study(p Protocol) Study { return Study{k, p.key()} }
 
-// Study is a TokenKey for the users of one protocol.
+// Study makes and checks the tokens of the users of one protocol.
 type Study struct {
 	key      *TokenKey
-	protocol string // hash, of a fixed length
+	protocol string // a hash of a fixed length
 }
 
-// Token is the token of a user, 43 letters, digits, "-" and "_".
+// Token returns the token of a user: 43 letters, digits, "-" and "_".
 func (s Study) Token(user string) (string, error) {
 	if err := checkUser(user); err != nil {
 		return "", err
@@ -78,14 +77,13 @@ func (s Study) Token(user string) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.key.sum("dyad local token 2\x00" + s.protocol + user)), nil
 }
 
-// Valid reports whether token is the one of user in the study, in a time that does not depend on where they
-// differ.
+// Valid reports whether token is the token of user in the study. Its time does not depend on where the tokens differ.
 func (s Study) Valid(user, token string) bool {
 	return s.key.made(token, "dyad local token 2\x00"+s.protocol+user)
 }
 
-// old reports whether token is one of user that an earlier version made: for all studies of a key. It is known only to be
-// refused by name: whoever got hold of it in one study could use it in the others.
+// old reports whether token is a token of user for all studies of a key, as an earlier version made it. It is used only
+// for the error message: such a token is refused, because anyone who got it in one study could use it in other studies.
 func (s Study) old(user, token string) bool {
 	return s.key.made(token, "dyad local token 1\x00"+user)
 }
@@ -101,7 +99,7 @@ func (k *TokenKey) sum(of string) []byte {
 	return h.Sum(nil)
 }
 
-// maxTokenFile bounds the file of a token or a key in bytes.
+// maxTokenFile is the largest size of the file of a token or a key in bytes.
 const maxTokenFile = 4096
 
 // ReadToken reads a file that holds one token.

@@ -13,32 +13,31 @@ import (
 	"dyad/algorithms/local"
 )
 
-// maxUserID bounds the length of a user's id in bytes.
+// maxUserID is the largest length of a user's id in bytes.
 const maxUserID = 128
 
-// Submission is the body of POST /v1/messages. It carries nothing of a record but the
-// privatised message.
+// Submission is the body of POST /v1/messages. From a record it carries only the privatised message.
 type Submission struct {
 	User  string `json:"user"`
-	Epoch int    `json:"epoch"` // of the state that the message was made for
+	Epoch int    `json:"epoch"` // the epoch of the state that the message was made for
 	Takes bool   `json:"takes"`
-	// Seed, 32 bytes in base64, and Choice are privacy.DirectionMessage, if Takes.
+	// Seed, 32 bytes in base64, and Choice are the fields of privacy.DirectionMessage. They are set if Takes is true.
 	Seed   string `json:"seed,omitempty"`
 	Choice uint16 `json:"choice,omitempty"`
 
-	// For method prestige-label, instead: the public features, and the user's one
-	// randomised label, -1 or 1.
+	// Features and Label are set only for method prestige-label. They are the public features and the user's
+	// one randomised label, -1 or 1.
 	Features []float64 `json:"features,omitempty"`
 	Label    int       `json:"label,omitempty"`
 }
 
-// NewLabelSubmission is the submission of a user of prestige-label.
+// NewLabelSubmission returns the submission of a user of prestige-label.
 func NewLabelSubmission(user string, features []float64, label float64) (Submission, error) {
 	s := Submission{User: user, Epoch: 1, Features: features, Label: int(label)}
 	return s, s.validate()
 }
 
-// labelled is the public features and the randomised label of a validated submission.
+// labelled returns the public features and the randomised label of a validated submission.
 func (s Submission) labelled(p *local.Plan) ([]float64, float64, error) {
 	switch {
 	case s.Takes || s.Seed != "" || s.Choice != 0:
@@ -58,7 +57,7 @@ func (s Submission) labelled(p *local.Plan) ([]float64, float64, error) {
 	return s.Features, float64(s.Label), nil
 }
 
-// NewSubmission is the submission of a message that was made for a state.
+// NewSubmission returns the submission of a message that was made for a state.
 func NewSubmission(user string, epoch int, m local.Message) (Submission, error) {
 	s := Submission{User: user, Epoch: epoch, Takes: m.Takes}
 	if m.Gradient != nil {
@@ -70,8 +69,8 @@ func NewSubmission(user string, epoch int, m local.Message) (Submission, error) 
 	return s, s.validate()
 }
 
-// checkUser returns an error if id cannot name a user. U+FFFD is what invalid UTF-8
-// becomes when JSON is decoded, so it could stand for several users.
+// checkUser returns an error if id cannot name a user. Invalid UTF-8 becomes U+FFFD when JSON is decoded, so
+// U+FFFD could stand for several users and is refused.
 func checkUser(id string) error {
 	if id == "" || len(id) > maxUserID || !utf8.ValidString(id) {
 		return fmt.Errorf("user must have 1 to %d bytes of UTF-8", maxUserID)
@@ -97,7 +96,7 @@ func (s Submission) validate() error {
 	return nil
 }
 
-// message is the message of a validated submission.
+// message returns the message of a validated submission.
 func (s Submission) message() (local.Message, error) {
 	m := local.Message{Takes: s.Takes}
 	if s.Features != nil || s.Label != 0 {
@@ -130,7 +129,7 @@ func decodeOne(d *json.Decoder, v any) error {
 type PublicState struct {
 	Epoch   int       `json:"epoch"`
 	Epochs  int       `json:"epochs"`
-	Visits  int64     `json:"visits"` // in all epochs
+	Visits  int64     `json:"visits"` // the number of messages in all epochs
 	Users   int       `json:"users"`
 	Updates int64     `json:"updates"`
 	Done    bool      `json:"done"`
@@ -138,10 +137,10 @@ type PublicState struct {
 	Average []float64 `json:"average"`
 }
 
-// Receipt is the answer to an accepted message.
+// Receipt is the response to an accepted message.
 type Receipt struct {
-	Visit   int64   `json:"visit"`         // number of the message, from 1
-	Visits  int     `json:"user_visits"`   // of this user
-	Epsilon float64 `json:"user_epsilon"`  // local epsilon of all of them together
-	Left    float64 `json:"epsilon_ahead"` // of the epochs still to come
+	Visit   int64   `json:"visit"`         // the number of the message, from 1
+	Visits  int     `json:"user_visits"`   // the number of visits of this user
+	Epsilon float64 `json:"user_epsilon"`  // the local epsilon of all visits of this user together
+	Left    float64 `json:"epsilon_ahead"` // the local epsilon of the remaining epochs
 }

@@ -1,7 +1,8 @@
 //go:build unix
 
-// Package kindtest tests kinds of run as those of the program are tested: plan, charge, faults, silence, files, page, verify, sizes and audit.
-// A program of one's own calls Main and Check with the With that it hands to command.Main, so that a kind is tested by being in it.
+// Package kindtest tests kinds of run in the same way as the built-in kinds of the program. It checks the plan, the
+// charge, faults, output, files, the page, verify, sizes and an audit. A program that extends dyad calls Main and Check
+// with the same With that it passes to command.Main, so that every kind in With is tested.
 package kindtest
 
 import (
@@ -27,14 +28,14 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Example holds the arguments of a kind for the records of Check: columns x in [-1, 1], z in [0, 10], c of a, b and c,
-// and the label y of 0 and 1.
+// Example holds the arguments of a kind for the records of Check. The records have the columns x in [-1, 1], z in
+// [0, 10], c with the categories a, b and c, and the label y with the values 0 and 1.
 type Example struct {
-	Kind  algorithms.Kind // with its options
-	Flags []string        // that set these options
+	Kind  algorithms.Kind // the kind with its options set
+	Flags []string        // flags that set the same options
 }
 
-// Main is the TestMain of a package that calls Check.
+// Main implements TestMain of a package that calls Check.
 func Main(m *testing.M, w command.With) {
 	crash.Main(m, func(ctx context.Context, args []string, stage func(string)) int {
 		with := w
@@ -43,7 +44,7 @@ func Main(m *testing.M, w command.With) {
 	}, nil)
 }
 
-// Check tests every kind of w, each by its example.
+// Check tests every kind of w with its example.
 func Check(t *testing.T, w command.With, examples ...Example) {
 	for _, k := range w.Kinds {
 		name := k.Info().Name
@@ -81,7 +82,7 @@ columns:
 `
 )
 
-// worlds are files of well-formed records that a program could stumble over.
+// worlds generates files of well-formed records that could cause errors in a program.
 var worlds = []func(i int) string{
 	func(i int) string { return fmt.Sprintf("%.3f,%d,%c,%d", float64(i%7)/7-0.4, i%11, 'a'+i%3, i%2) },
 	func(int) string { return "0.25,3,a,1" },
@@ -91,7 +92,7 @@ var worlds = []func(i int) string{
 	func(i int) string { return fmt.Sprintf(",,c,%d", i/12) },
 }
 
-// folder has the files of a world.
+// folder returns a folder with the files of a world.
 func folder(t *testing.T, world int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -121,7 +122,7 @@ func (s suite) run(args ...string) crash.Ended {
 	return crash.Ended{Code: code, Stdout: out.String(), Stderr: errs.String()}
 }
 
-// A plan reads no data, charges nothing and prints the rows and the guarantee.
+// plan checks that a plan reads no data, charges nothing, and prints the rows and the guarantee.
 func (s suite) plan(t *testing.T) {
 	dir := folder(t, 0)
 	args := append([]string{s.name, "--plan", "-n", "24", "--schema", filepath.Join(dir, "s.yaml"), "--ledger", filepath.Join(dir, "l.jsonl")}, s.Flags...)
@@ -133,8 +134,8 @@ func (s suite) plan(t *testing.T) {
 	}
 }
 
-// A run that is killed at any stage is charged at most once, and tells nothing before its release. --resume begins it again at no cost, or gives
-// its file the name; other options are refused.
+// crash checks that a run killed at any stage is charged at most once and shows nothing before its release. --resume
+// restarts the run without a charge, or gives its file the final name. Other options are refused.
 func (s suite) crash(t *testing.T) {
 	stages := map[string]int{"trained": 1, "released": 1}
 	if sizes.Full() {
@@ -170,7 +171,8 @@ func (s suite) crash(t *testing.T) {
 	}
 }
 
-// history is the run that was charged last, and how many lines of the ledger charge or end one.
+// history returns the run that was charged last and the numbers of lines of the ledger that charge a run and
+// that end a run.
 func history(t *testing.T, dir string) (run string, charges, finished int) {
 	t.Helper()
 	name := filepath.Join(dir, "l.jsonl")
@@ -199,7 +201,8 @@ var unlike = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)"figures": \{.*?\n  \}`), regexp.MustCompile(`[A-Z2-7]{26}`), regexp.MustCompile(`"created": "[^"]*"`), regexp.MustCompile(`"checksum": "[^"]*"`),
 }
 
-// Nothing but the figures tells of the records: on all files a run prints the same, leaves the same files and charges the same.
+// silence checks that only the released figures depend on the records. For all files, a run prints the same text,
+// leaves the same files and charges the same budget.
 func (s suite) silence(t *testing.T) {
 	told := func(world int) string {
 		dir := folder(t, world)
@@ -222,7 +225,8 @@ func (s suite) silence(t *testing.T) {
 	}
 }
 
-// A run has a file, a page and a charge that verify compares with the file; a changed file is refused, and public data are not charged.
+// files checks that a run has a file, a page and a charge that verify compares with the file. A changed file is
+// refused, and public data are not charged.
 func (s suite) files(t *testing.T) {
 	dir := folder(t, 0)
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -252,7 +256,8 @@ func (s suite) files(t *testing.T) {
 	}
 }
 
-// attacked is a plan of records of a cell, the records, and neighbours in one record: every unit vector and its opposite, zero, and random ones.
+// attacked returns a plan for the records of a cell, the records, and neighbouring data that differ in one record. The
+// replacement records are every unit vector and its opposite, zero, and random vectors.
 func (s suite) attacked(t *testing.T, n, unit int) (p *algorithms.KindPlan, data *engine.Records, others []*engine.Records) {
 	t.Helper()
 	d := s.features(t)
@@ -286,7 +291,7 @@ func (s suite) attacked(t *testing.T, n, unit int) (p *algorithms.KindPlan, data
 	return p, data, others
 }
 
-// features are those that the kind reads of the schema.
+// features returns the number of features that the kind reads.
 func (s suite) features(t *testing.T) int {
 	t.Helper()
 	e := s.run(append([]string{s.name, "--plan", "-n", "24", "--json", "--schema", filepath.Join(folder(t, 0), "s.yaml")}, s.Flags...)...)
@@ -300,7 +305,8 @@ func (s suite) features(t *testing.T) int {
 	return d
 }
 
-// At every size, and at every place of the record that is replaced, no row moves by more than its certificate allows.
+// sizes checks, for every size and every position of the replaced record, that no row changes by more than its
+// certificate allows.
 func (s suite) sizes(t *testing.T) {
 	closest := 0.0
 	for _, c := range sizes.Cells(t, 2e4, 1) {
@@ -321,7 +327,7 @@ func (s suite) sizes(t *testing.T) {
 	}
 }
 
-// The guarantee that is printed holds in an audit of the worst neighbours of those that are tried.
+// audit checks that the printed guarantee holds in an audit of the worst of the tried neighbours.
 func (s suite) audit(t *testing.T) {
 	p, data, others := s.attacked(t, records, records-1)
 	var targets []audit.Target

@@ -12,16 +12,16 @@ import (
 	"gorgonia.org/cu"
 )
 
-// gorgoniaContext is a primary context through gorgonia.org/cu. That package has no
-// pinned memory, no graphs and no function attributes to set: AllocHost returns ordinary
-// memory, CopyInAsync and CopyOutAsync wait, and BeginCapture and SetAttribute fail.
+// gorgoniaContext is a primary context through gorgonia.org/cu. This package does not support pinned memory,
+// graphs or setting function attributes. So AllocHost returns ordinary memory, CopyInAsync and CopyOutAsync
+// wait, and BeginCapture and SetAttribute fail.
 type gorgoniaContext struct {
 	device    cu.Device
 	streams   map[Stream]*cu.Stream
 	events    map[Event]*cu.Event
 	modules   map[Module]cu.Module
 	functions map[Function]cu.Function
-	next      uintptr // handle
+	next      uintptr // last handle that was returned
 }
 
 // Attach implements Driver.
@@ -44,8 +44,8 @@ func (g *gorgonia) Attach(index int) (Context, error) {
 		modules: map[Module]cu.Module{}, functions: map[Function]cu.Function{}}, nil
 }
 
-// result turns an error of package cu into a Result. The type of its codes is not
-// exported, but it is an integer with the values of CUresult.
+// result converts an error of package cu to a Result. The type of the errors of package cu is not exported, but
+// it is an integer type with the values of CUresult.
 func result(err error) error {
 	if v := reflect.ValueOf(err); v.IsValid() && v.CanInt() {
 		return Result(v.Int())
@@ -110,7 +110,7 @@ func (c *gorgoniaContext) CopyInAsync(dst Pointer, src []byte, s Stream) error {
 	if err := c.CopyIn(dst, src); err != nil {
 		return err
 	}
-	return c.SyncStream(0) // a copy may be on its way when cuMemcpyHtoD returns, and other streams do not wait for it
+	return c.SyncStream(0) // a copy may still be in progress when cuMemcpyHtoD returns, and other streams do not wait for the copy
 }
 
 // CopyOutAsync implements Context.
@@ -240,7 +240,7 @@ func (c *gorgoniaContext) NewEvent() (Event, error) {
 	return h, nil
 }
 
-// event is an event of NewEvent, or none, which the driver refuses.
+// event returns an event of NewEvent. If there is no such event, it returns the zero event, which the driver refuses.
 func (c *gorgoniaContext) event(e Event) cu.Event {
 	if found := c.events[e]; found != nil {
 		return *found

@@ -17,9 +17,8 @@ import (
 type primary struct {
 	*library
 	device uintptr
-	// words and params are the arguments of a launch; the driver reads them during
-	// the call. They are fields, so that they are on the heap, which does not move,
-	// and a launch allocates nothing.
+	// words and params are the arguments of a launch. The driver reads them during the call. As fields they are
+	// on the heap, so they do not move and a launch does not allocate memory.
 	words  [maxLaunchWords]uint64
 	params [maxLaunchWords]uintptr
 	launch [11]uintptr
@@ -43,7 +42,7 @@ func (l *library) Attach(index int) (Context, error) {
 		return nil, fmt.Errorf("cuDevicePrimaryCtxRetain: %w", err)
 	}
 	if err := call(l.cuCtxSetCurrent, ctx); err != nil {
-		_ = call(l.cuDevicePrimaryCtxRelease, c.device) // the first error says more
+		_ = call(l.cuDevicePrimaryCtxRelease, c.device) // the first error is more informative
 		return nil, fmt.Errorf("cuCtxSetCurrent: %w", err)
 	}
 	return c, nil
@@ -78,7 +77,7 @@ func (c *primary) Free(p Pointer) error { return named("cuMemFree", call(c.cuMem
 
 // AllocHost implements Context.
 func (c *primary) AllocHost(bytes int) ([]byte, error) {
-	var p unsafe.Pointer // the driver's memory, which the collector ignores
+	var p unsafe.Pointer // memory of the driver, which the garbage collector ignores
 	if err := call(c.cuMemAllocHost, uintptr(unsafe.Pointer(&p)), uintptr(max(bytes, 1))); err != nil {
 		return nil, fmt.Errorf("driver: cuMemAllocHost of %d bytes: %w", bytes, outOfPinned(err))
 	}
@@ -137,7 +136,7 @@ const (
 func (c *primary) Load(ptx []byte) (Module, error) {
 	image := append(ptx[:len(ptx):len(ptx)], 0)
 	log := make([]byte, jitLogBytes)
-	var pin runtime.Pinner // its address is inside values
+	var pin runtime.Pinner // pinned because values contains its address
 	pin.Pin(&log[0])
 	defer pin.Unpin()
 	options := []uint32{jitErrorLog, jitErrorLogBytes}
@@ -240,7 +239,7 @@ func (c *primary) SyncEvent(e Event) error {
 
 // Elapsed implements Context.
 func (c *primary) Elapsed(from, to Event) (float64, error) {
-	var bits uint32 // of a C float
+	var bits uint32 // bits of a C float
 	err := call(c.cuEventElapsedTime, uintptr(unsafe.Pointer(&bits)), uintptr(from), uintptr(to))
 	return float64(math.Float32frombits(bits)), named("cuEventElapsedTime", err)
 }

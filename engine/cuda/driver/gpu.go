@@ -10,13 +10,13 @@ import (
 	"dyad/internal/tasks"
 )
 
-// GPU runs jobs on one device, one after the other, on a thread of its own. Its
-// methods may be called from any goroutine.
+// GPU runs jobs on one device, one after the other, on its own operating-system thread. Its methods may be
+// called from any goroutine.
 //
-// The thread is locked for the life of the GPU because the driver keeps its
-// current context per thread: a goroutine that moves between threads would find
-// none, or another GPU's. A job is a whole computation, not a call, since the way
-// to the thread and back costs as much as several kernel launches.
+// The thread is locked for the life of the GPU, because the driver keeps its current context per thread. A
+// goroutine that moves between threads would find no context, or the context of another GPU. A job is a whole
+// computation instead of a single call, because switching to the thread and back takes as long as several
+// kernel launches.
 type GPU struct {
 	device Device
 	jobs   chan func(Context)
@@ -24,12 +24,12 @@ type GPU struct {
 
 	mu     sync.Mutex
 	closed bool
-	users  sync.WaitGroup // callers between the check of closed and their send
+	users  sync.WaitGroup // callers that have checked closed and have not returned
 	detach error
-	lost   error // the first error after which nothing on this GPU works; only its thread writes
+	lost   error // the first error after which no call for this GPU works; only the GPU's thread writes lost
 }
 
-// OpenGPU attaches to GPU number index.
+// OpenGPU attaches to GPU number index. If there is no such GPU or attaching fails, the error wraps ErrUnavailable.
 func OpenGPU(d Driver, index int) (*GPU, error) {
 	devices, err := d.Devices()
 	if err != nil {
@@ -48,8 +48,7 @@ func OpenGPU(d Driver, index int) (*GPU, error) {
 }
 
 func (g *GPU) serve(d Driver, attached chan<- error) {
-	// Never unlocked: the thread ends with the goroutine, so no other goroutine
-	// inherits its context.
+	// The thread is never unlocked. It ends with the goroutine, so no other goroutine inherits its context.
 	runtime.LockOSThread()
 	defer close(g.done)
 	c, err := d.Attach(g.device.Index)
@@ -65,8 +64,8 @@ func (g *GPU) serve(d Driver, attached chan<- error) {
 	}
 }
 
-// run runs a job on the GPU's thread. An error that loses the context is kept, alone: what frees
-// and waits report after it is the same error of other calls.
+// run runs a job on the GPU's thread. If an error loses the context, run stores and returns this error alone,
+// because later calls that free memory or wait report the same error again.
 func (g *GPU) run(c Context, job func(c Context) error) error {
 	if g.lost != nil {
 		return afterLoss{g.lost}
@@ -79,13 +78,13 @@ func (g *GPU) run(c Context, job func(c Context) error) error {
 	return err
 }
 
-// afterLoss is the error of a job that did not run because an earlier one lost the context.
+// afterLoss is the error of a job that did not run because an earlier job lost the context.
 type afterLoss struct{ error }
 
 func (a afterLoss) Unwrap() error { return a.error }
 
-// cause is the first error of a tree after which the context is lost, with what it is wrapped in
-// as long as that is one line; nil if there is none.
+// cause returns the first error in a tree of errors after which the context is lost, or nil if there is none.
+// The result includes the wrapping errors as long as their text is one line.
 func cause(err error) error {
 	var inner []error
 	switch e := err.(type) {
@@ -109,13 +108,13 @@ func cause(err error) error {
 	return nil
 }
 
-// Device describes the GPU.
+// Device returns the facts about the GPU.
 func (g *GPU) Device() Device { return g.device }
 
-// Do runs job on the GPU's thread and returns its error. If ctx is done before the
-// job starts it returns ctx.Err(); a job that has started is waited for. The job
-// must not keep c, and must not call Do. After a Result that is Lost no job runs any more, and the
-// error is that one, in one line.
+// Do runs job on the GPU's thread and returns the error of job. If ctx is done before the job starts, Do
+// returns ctx.Err(). If the job has started, Do waits for its end. The job must not keep c, and must not call
+// Do. After a Result for which Lost returns true, no further job runs, and Do returns this first error in one
+// line.
 func (g *GPU) Do(ctx context.Context, job func(c Context) error) error {
 	g.mu.Lock()
 	if g.closed {
@@ -134,16 +133,16 @@ func (g *GPU) Do(ctx context.Context, job func(c Context) error) error {
 	select {
 	case g.jobs <- func(c Context) { defer close(done); thread.Try(func() { failed = g.run(c, job) }) }:
 		<-done
-		thread.Wait() // a panic is the caller's
+		thread.Wait() // passes a panic of the job on to the caller
 		return failed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// Release is Do for a job that only gives back what others hold on the GPU. If the context was lost
-// before, it is gone already: Release does not run the job, and the job that lost it reported the
-// error.
+// Release is Do for a job that only frees memory and other resources on the GPU. If the context was lost
+// before, the resources are already gone. Release then does not run the job and returns nil, because the job
+// that lost the context has reported the error.
 func (g *GPU) Release(job func(c Context) error) error {
 	err := g.Do(context.Background(), job)
 	if _, gone := err.(afterLoss); gone {
@@ -152,8 +151,7 @@ func (g *GPU) Release(job func(c Context) error) error {
 	return err
 }
 
-// Close waits for running jobs and gives the GPU back. Later calls return
-// ErrClosed.
+// Close waits for running jobs and releases the GPU. Later calls return ErrClosed.
 func (g *GPU) Close() error {
 	g.mu.Lock()
 	if g.closed {

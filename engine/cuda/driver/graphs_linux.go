@@ -10,7 +10,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// findGraphs looks up the functions of graphs, all or none.
+// findGraphs looks up the functions of graphs. If one of them is missing, findGraphs sets all of them to 0.
 func (l *library) findGraphs(handle uintptr) {
 	type symbol struct {
 		name string
@@ -35,8 +35,8 @@ func (l *library) findGraphs(handle uintptr) {
 	}
 }
 
-// captureThreadLocal is a mode of cuStreamBeginCapture: what other threads call, such as those
-// of other GPUs, does not disturb it.
+// captureThreadLocal is a mode of cuStreamBeginCapture. In this mode, calls of other threads, such as the
+// threads of other GPUs, do not disturb the capture.
 const captureThreadLocal = 1
 
 // BeginCapture implements Context.

@@ -11,9 +11,9 @@ import (
 	"gorgonia.org/cu"
 )
 
-// OpenGorgonia is Open through gorgonia.org/cu. A program that contains it ends
-// with exit status 1 before main where there is no GPU; if there is one, an error
-// here wraps ErrUnavailable. See the package documentation for how to build it and choose it.
+// OpenGorgonia is Open through gorgonia.org/cu. If there is no GPU, a program that contains this binding ends
+// with exit status 1 before main. If there is a GPU, an error of OpenGorgonia wraps ErrUnavailable. The package
+// documentation describes how to build and choose this binding.
 func OpenGorgonia() (Driver, error) {
 	n, err := cu.NumDevices()
 	switch {

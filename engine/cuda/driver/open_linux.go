@@ -15,8 +15,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// openLibrary loads the installed NVIDIA driver and initialises it. The library named by
-// the environment variable DYAD_LIBCUDA, if set, is the only one tried.
+// openLibrary loads the installed NVIDIA driver and initialises it. If the environment variable DYAD_LIBCUDA is
+// set, openLibrary tries only the library that the variable names.
 func openLibrary() (Driver, error) {
 	if path := os.Getenv("DYAD_LIBCUDA"); path != "" {
 		return open([]string{path})
@@ -28,9 +28,9 @@ func openLibrary() (Driver, error) {
 	})
 }
 
-// library is libcuda through the dynamic loader. Its fields are the addresses of
-// the C functions. Names with a suffix are explicit versions: without it the
-// loader finds the 32-bit functions of CUDA 3.
+// library is libcuda, loaded by the dynamic loader. Its fields are the addresses of the C functions. Symbol
+// names with a suffix such as _v2 are explicit versions. Without the suffix, the loader finds the 32-bit
+// functions of CUDA 3.
 type library struct {
 	closed atomic.Bool
 
@@ -46,15 +46,15 @@ type library struct {
 
 	cuStreamCreate, cuStreamDestroy, cuStreamSynchronize uintptr
 
-	// Of CUDA 11.4; all are 0 in a driver that lacks one of them.
+	// These functions exist since CUDA 11.4. If the driver lacks one of them, all are 0.
 	cuStreamBeginCapture, cuStreamEndCapture, cuGraphInstantiateWithFlags, cuGraphLaunch, cuGraphDestroy, cuGraphExecDestroy uintptr
 
 	cuEventCreate, cuEventDestroy, cuEventRecord, cuEventSynchronize, cuEventElapsedTime uintptr
 }
 
-// open tries the paths in turn.
+// open loads the first library of paths that can be loaded.
 func open(paths []string) (Driver, error) {
-	runtime.LockOSThread() // dlerror answers for its own thread
+	runtime.LockOSThread() // dlerror returns the last error of the calling thread
 	defer runtime.UnlockOSThread()
 	var handle uintptr
 	var failed error
@@ -64,7 +64,7 @@ func open(paths []string) (Driver, error) {
 			handle = h
 			break
 		}
-		if failed == nil { // the loader's answer for the usual name
+		if failed == nil { // keeps the loader's error for the usual name
 			failed = err
 		}
 	}
@@ -137,11 +137,10 @@ func open(paths []string) (Driver, error) {
 	return l, nil
 }
 
-// call calls a driver function and turns its CUresult into an error.
+// call calls a driver function and converts its CUresult to an error.
 //
-// The directive is needed because callers pass uintptr(unsafe.Pointer(&x)): it
-// moves x to the heap and keeps it alive for the call. Without it a growing
-// stack could move x while C writes to the old place.
+// The directive is needed because callers pass uintptr(unsafe.Pointer(&x)). It moves x to the heap and keeps x
+// alive during the call. Without the directive, a growing stack could move x while C writes to the old address.
 //
 //go:uintptrescapes
 func call(fn uintptr, args ...uintptr) error {
@@ -152,8 +151,7 @@ func call(fn uintptr, args ...uintptr) error {
 	return nil
 }
 
-// locked runs f on one operating system thread, since the driver keeps its
-// current context per thread.
+// locked runs f on one operating-system thread, because the driver keeps its current context per thread.
 func locked(f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Result is a CUresult other than success.
+// Result is a CUresult (an error code of the CUDA driver API) other than success.
 type Result int
 
-// Error names the code, explains it and, for codes that users meet, suggests a remedy.
+// Error returns the code and an explanation. For codes that users meet, it also suggests a remedy.
 func (r Result) Error() string {
 	if known, ok := results[r]; ok {
 		return fmt.Sprintf("CUDA error %d: %s", int(r), known.text)
@@ -17,14 +17,14 @@ func (r Result) Error() string {
 	return fmt.Sprintf("CUDA error %d", int(r))
 }
 
-// Lost reports whether after this Result every call of the context fails: only a new process helps.
+// Lost reports whether every call of the context fails after this Result. Only a new process can then use the GPU.
 func (r Result) Lost() bool { return slices.Contains(lost, r) }
 
-// lost are the errors after which, as cuda.h says of them, the process must be started again.
+// lost holds the errors after which, according to cuda.h, the process must be restarted.
 var lost = []Result{4, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911}
 
-// pinned is a failed allocation of host memory, for which the text of its Result, which is about
-// the GPU, would be wrong.
+// pinned is the error of a failed allocation of page-locked host memory. It replaces the text of its Result,
+// which is about GPU memory.
 type pinned struct{ Result }
 
 func (p pinned) Unwrap() error { return p.Result }
@@ -33,7 +33,7 @@ func (p pinned) Error() string {
 	return fmt.Sprintf("CUDA error %d: the host has not enough memory that can be locked for the GPU; free some, or raise the container's limit of memory", int(p.Result))
 }
 
-// outOfPinned is the error of an allocation of host memory.
+// outOfPinned converts an error of an allocation of host memory: out of memory becomes pinned.
 func outOfPinned(err error) error {
 	if code := Result(0); errors.As(err, &code) && code == 2 {
 		return pinned{code}
@@ -41,8 +41,8 @@ func outOfPinned(err error) error {
 	return err
 }
 
-// results are the errors of cuda.h up to CUDA 13.5: the name after CUDA_ERROR_, and a text. 35 is
-// one of the runtime's, which libraries of the driver return, too.
+// results holds the errors of cuda.h up to CUDA 13.5. The name is the part after CUDA_ERROR_. Code 35 is an
+// error of the CUDA runtime that libraries of the driver return, too.
 var results = map[Result]struct{ name, text string }{
 	1:   {"INVALID_VALUE", "an argument is invalid"},
 	2:   {"OUT_OF_MEMORY", "the GPU has not enough free memory"},

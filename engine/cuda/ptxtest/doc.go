@@ -1,20 +1,20 @@
-// Package ptxtest runs the PTX of package kernels without a GPU, for tests. It knows
-// the instructions that those kernels use and refuses any other.
+// Package ptxtest runs the PTX of package kernels without a GPU, for tests. It supports the instructions that
+// these kernels use, and returns an error for any other instruction.
 //
-// It is stricter than a GPU. These are errors: reading a register or shared memory that
-// was never set, an address outside every buffer, a barrier that not all threads of a
-// block reach, and two threads that touch the same word of shared memory between
-// barriers, one of them writing. Instructions with a documented error can be given the
-// largest one, in either direction (Machine.Skew), each in its own (Machine.Signs), and
-// operations of float64 can be off by units in the last place (Machine.Ulps).
+// The interpreter is stricter than a GPU. The following are errors: reading a register or shared memory that
+// was never set, an address outside every buffer, a barrier that not all threads of a block reach, and a race.
+// In a race, two threads access the same word of shared memory between barriers, and at least one of them
+// writes. Instructions with a documented error can have the largest error in either direction (Machine.Skew),
+// with a separate sign for each instruction (Machine.Signs). Operations of float64 can have errors of units in
+// the last place (Machine.Ulps).
 //
-// What cp.async and wgmma read or write changes when it is waited for, and may not be
-// touched before; wgmma without a fence of the registers or of the memory that were
-// written, and warps of a group that do not begin the same products, are errors.
+// The results of cp.async and wgmma appear when a thread waits for them. Before this wait, an access to memory
+// or registers that these instructions read or write is an error. It is also an error if wgmma follows a write
+// to its registers or memory without a fence, or if the warps of a group do not begin the same products.
 //
-// Arithmetic follows the PTX manual bit for bit, but for the approximate instructions,
-// which are computed in float64. It says nothing about time.
+// Arithmetic follows the PTX manual bit for bit. The exception are approximate instructions, which are computed
+// in float64. The interpreter does not model time.
 //
-// The race detector does not look into a launch (//go:norace), which would take ten times
-// as long: it is one goroutine, and what enters and leaves it is copied by the caller.
+// The race detector does not check the code of a launch (//go:norace), because a launch would take ten times as
+// long. A launch runs in one goroutine, and the caller copies its inputs and outputs.
 package ptxtest

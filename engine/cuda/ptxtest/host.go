@@ -19,43 +19,44 @@ import (
 	"dyad/kernels"
 )
 
-// Sanitizer selects the checks that are compiled into a Host.
+// Sanitizer selects the runtime checks that a Host compiles into the kernels.
 type Sanitizer string
 
-// Addresses finds accesses outside of buffers and undefined behaviour, with the threads of a
-// block as fibres. Races finds data races, with the threads of a block as threads.
+// Addresses finds accesses outside of buffers and undefined behaviour. The threads of a block run as fibres.
+// Races finds data races. The threads of a block run as operating-system threads.
 const (
 	Addresses Sanitizer = "address,undefined"
 	Races     Sanitizer = "thread"
 )
 
-// Edit replaces text in a source: a defect. Kernels of other programs than the named .cu file's
-// run by the interpreter.
+// Edit replaces text in a source file to introduce a defect. If Program is not empty, only the kernels of the
+// .cu file named Program run on the host, and the interpreter runs all other kernels.
 type Edit struct{ Program, File, Old, New string }
 
-// Host compiles the sources of kernels for the CPU and launches them there: an oracle of the
-// interpreter, which is one of it. The functions with assembly are left out of the sources;
-// kernels/cuda/host has models of them (device.h and tensor.h), with the logistic loss. A new
-// function with assembly needs one. It is used from one goroutine.
+// Host compiles the sources of kernels for the CPU and runs them on the CPU. Host and the interpreter check
+// each other. Functions with assembly are removed from the sources and replaced by models in kernels/cuda/host
+// (device.h and tensor.h), with the logistic loss. A new function with assembly needs such a model. A Host must
+// be used from only one goroutine.
 type Host struct {
 	compiler string
 	source   string // the folder kernels/cuda
-	dir      string // what is compiled
+	dir      string // folder of the compiled files
 	flags    []string
 	edit     Edit
-	copies   int               // of a kernel, with shared memory of its own
+	copies   int               // number of copies of a kernel, each with its own shared memory
 	programs map[string]string // executables, by name of the .cu file
 	launches int
 
-	// Launched counts the kernels that ran.
+	// Launched is the number of launches of each kernel by name.
 	Launched map[string]int
 }
 
-// ErrNoCompiler means that there is no compiler of C++ with sanitizers, for Linux on amd64.
+// ErrNoCompiler means that there is no C++ compiler with sanitizers for Linux on amd64.
 var ErrNoCompiler = errors.New("ptx: no compiler of C++ with sanitizers for Linux on amd64; install clang-19 and libclang-rt-19-dev, or g++")
 
-// NewHost returns a Host for the sources in folder kernels/cuda, which compiles into dir, with
-// an edit of a source unless it is the zero value.
+// NewHost returns a Host that compiles the sources in source, the folder kernels/cuda, into dir. If edit is not
+// the zero value, it is applied to a source file. The error wraps ErrNoCompiler if there is no suitable
+// compiler.
 func NewHost(source, dir string, s Sanitizer, edit Edit) (*Host, error) {
 	h := &Host{source: source, dir: dir, edit: edit, copies: 1, programs: map[string]string{}, Launched: map[string]int{}}
 	for _, name := range []string{"clang++-19", "clang++", "g++"} {
@@ -86,7 +87,7 @@ var (
 	entry          = regexp.MustCompile(`\.entry (\w+)\(`)
 )
 
-// prepare writes the sources without the functions with assembly.
+// prepare writes copies of the sources without the functions that contain assembly.
 func (h *Host) prepare() error {
 	edited := h.edit == Edit{}
 	for _, pattern := range []string{"*.cu", "*.h", "host/*"} {
@@ -96,7 +97,7 @@ func (h *Host) prepare() error {
 		}
 		for _, file := range files {
 			if file == filepath.Join(h.source, "device.h") {
-				continue // the one of host takes its place
+				continue // the file device.h of host replaces this file
 			}
 			b, err := os.ReadFile(file)
 			if err != nil {
@@ -166,7 +167,7 @@ func (h *Host) build(name string) error {
 	return nil
 }
 
-// known writes a file with the kernels of a program, in a copy, and returns its name.
+// known writes a C++ file with one copy of the kernels of a program, and returns the name of the file.
 func (h *Host) known(program string, copy int) (file string, err error) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "#include \"launch.h\"\nnamespace own_%s_%d {\n#include \"%[1]s.cu\"\n", program, copy)
@@ -178,7 +179,8 @@ func (h *Host) known(program string, copy int) (file string, err error) {
 	return file, os.WriteFile(file, []byte(text.String()), 0o600)
 }
 
-// Executor compiles the kernels, without sanitizers, into a library for the libcuda of bench/gpu/sim, whose folder has its header.
+// Executor compiles the kernels, without sanitizers, into a library for the simulated libcuda of bench/gpu/sim. header
+// is the folder of the header of this libcuda.
 func (h *Host) Executor(header, library string) error {
 	args := []string{"-std=c++17", "-O2", "-mfma", "-ffp-contract=off", "-w", "-fPIC", "-shared", "-pthread", "-I" + header, "-o", library, filepath.Join(h.dir, "executor.cc")}
 	for _, program := range kernels.PTXNames() {
@@ -193,7 +195,8 @@ func (h *Host) Executor(header, library string) error {
 	return plain.compile(args...)
 }
 
-// Run compiles a program of the folder kernels/cuda/host that includes the kernels itself, and returns what it prints.
+// Run compiles and runs a program of the folder kernels/cuda/host that includes the kernels itself, and returns the
+// program's output. A non-zero exit status of the program is not an error.
 func (h *Host) Run(name string) (string, error) {
 	file := filepath.Join(h.dir, "program")
 	if err := h.compile("-o", file, filepath.Join(h.dir, name)); err != nil {
@@ -201,12 +204,12 @@ func (h *Host) Run(name string) (string, error) {
 	}
 	out, err := exec.Command(file).CombinedOutput()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		err = nil // a sanitizer ends it, or its own check
+		err = nil // a sanitizer or a check of the program ended the program
 	}
 	return string(out), err
 }
 
-// Kernels are the names of the kernels of a .cu file.
+// Kernels returns the names of the kernels of a .cu file.
 func Kernels(program string) (names []string) {
 	for _, m := range entry.FindAllStringSubmatch(kernels.PTX(program), -1) {
 		names = append(names, m[1])
@@ -223,8 +226,8 @@ func programOf(kernel string) string {
 	return ""
 }
 
-// launch runs a kernel on copies of the buffers of a machine that its arguments name, and
-// returns the copies by their numbers. The threads run in either order in turn.
+// launch runs a kernel on copies of the machine's buffers to which the arguments point. It returns the copies
+// by the numbers of the buffers. The order of threads alternates between launches.
 func (h *Host) launch(m *Machine, name string, gridX, gridY int, args []uint64) (map[int][]byte, error) {
 	program := programOf(name)
 	if err := h.build(program); err != nil {
@@ -272,8 +275,8 @@ func (h *Host) launch(m *Machine, name string, gridX, gridY int, args []uint64) 
 	return after, nil
 }
 
-// runOnHost runs a kernel on the host and, unless HostOnly, by the interpreter, too, and
-// compares all that they leave in the buffers.
+// runOnHost runs a kernel on the host. Unless HostOnly is true, it also runs the kernel by the interpreter and
+// compares the contents of all buffers.
 func (m *Machine) runOnHost(module *Module, name string, gridX, gridY int, args []uint64) error {
 	if other := m.Host.edit.Program; other != "" && other != programOf(name) {
 		return m.interpret(module, name, gridX, gridY, args)

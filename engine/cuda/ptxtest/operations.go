@@ -18,7 +18,7 @@ func truth(b bool) uint64 {
 	return 0
 }
 
-// flush is the .ftz modifier: subnormal numbers become zeros of their sign.
+// flush is the .ftz modifier. It returns a zero with the same sign for a subnormal number.
 func flush(v float32) float32 {
 	if v != 0 && v > -0x1p-126 && v < 0x1p-126 {
 		return float32(math.Copysign(0, float64(v)))
@@ -26,16 +26,16 @@ func flush(v float32) float32 {
 	return v
 }
 
-// saturate is the .sat modifier.
+// saturate is the .sat modifier, which clamps to [0, 1].
 func saturate(v float32) float32 {
-	if !(v > 0) { // NaN, too
+	if !(v > 0) { // or NaN
 		return 0
 	}
 	return min(v, 1)
 }
 
-// fused is a b + c, rounded once. The float64 product is exact; the sum is rounded
-// to odd, so that rounding it to float32 rounds correctly.
+// fused returns a b + c, rounded once. The float64 product is exact, and the sum is rounded to odd, so that the
+// conversion to float32 rounds correctly.
 func fused(a, b, c float32) float32 {
 	p, q := float64(a)*float64(b), float64(c)
 	s := p + q
@@ -54,7 +54,7 @@ func fusedSaturated(a, b, c uint64) uint64 {
 	return bits32(saturate(flush(fused(flush(f32(a)), flush(f32(b)), flush(f32(c))))))
 }
 
-// maximum and minimum return the other operand if one is NaN.
+// maximum and minimum return the other operand if one operand is NaN.
 func maximum[T float32 | float64](a, b T) T {
 	if a != a || b > a {
 		return b
@@ -69,8 +69,7 @@ func minimum[T float32 | float64](a, b T) T {
 	return a
 }
 
-// truncate is a conversion to a signed integer of 64 bits, which saturates; NaN becomes
-// the smallest.
+// truncate converts v to a signed integer of 64 bits, with saturation. NaN becomes the smallest integer.
 func truncate(v float64) uint64 {
 	switch {
 	case v >= 0x1p63:
@@ -81,8 +80,8 @@ func truncate(v float64) uint64 {
 	return uint64(int64(v))
 }
 
-// disturb moves the result of an instruction that rounds float64 by ulps units in the
-// last place, to a side that the bits of its operands choose.
+// disturb moves the result of an instruction that rounds float64 by ulps units in the last place. The bits of
+// the operands choose the direction.
 func disturb(f op, ulps int) op {
 	return func(a, b, c uint64) uint64 {
 		v := f64(f(a, b, c))
@@ -98,7 +97,7 @@ func disturb(f op, ulps int) op {
 	}
 }
 
-// divide has no defined result for b = 0.
+// divide returns a / b. For b = 0 PTX defines no result, and divide returns the largest uint32.
 func divide(a, b uint32) uint32 {
 	if b == 0 {
 		return math.MaxUint32
@@ -106,7 +105,7 @@ func divide(a, b uint32) uint32 {
 	return a / b
 }
 
-// nearestInt rounds to the nearest integer, ties to even, and clamps; NaN is 0.
+// nearestInt rounds to the nearest integer, ties to even, and clamps. NaN becomes 0.
 func nearestInt(v float64) uint64 {
 	switch r := math.RoundToEven(v); {
 	case r != r:
@@ -136,10 +135,10 @@ func f64op(f func(a, b float64) float64) op {
 
 func copyOp(a, _, _ uint64) uint64 { return a }
 
-// copy32 keeps registers of 32 bits in the lower half.
+// copy32 copies the lower 32 bits of a register and clears the upper half.
 func copy32(a, _, _ uint64) uint64 { return uint64(uint32(a)) }
 
-// compare makes setp of a type whose values less compares.
+// compare returns the setp instructions of a type, by the name of the comparison.
 func compare[T int32 | uint32 | int64 | uint64 | float32 | float64](of func(uint64) T) map[string]op {
 	return map[string]op{
 		"lt": func(a, b, _ uint64) uint64 { return truth(of(a) < of(b)) },
@@ -148,7 +147,7 @@ func compare[T int32 | uint32 | int64 | uint64 | float32 | float64](of func(uint
 		"ge": func(a, b, _ uint64) uint64 { return truth(of(a) >= of(b)) },
 		"eq": func(a, b, _ uint64) uint64 { return truth(of(a) == of(b)) },
 		"ne": func(a, b, _ uint64) uint64 { x, y := of(a), of(b); return truth(x < y || x > y) },
-		// Or one of them is NaN.
+		// The following are also true if an operand is NaN.
 		"ltu": func(a, b, _ uint64) uint64 { return truth(!(of(a) >= of(b))) },
 		"leu": func(a, b, _ uint64) uint64 { return truth(!(of(a) > of(b))) },
 		"gtu": func(a, b, _ uint64) uint64 { return truth(!(of(a) <= of(b))) },
@@ -158,7 +157,7 @@ func compare[T int32 | uint32 | int64 | uint64 | float32 | float64](of func(uint
 	}
 }
 
-// operations are the instructions without memory, by their whole name.
+// operations holds the instructions without memory access, by their full names.
 var operations = build()
 
 func build() map[string]op {
@@ -240,7 +239,7 @@ func build() map[string]op {
 		"fma.rn.f32":         func(a, b, c uint64) uint64 { return bits32(fused(f32(a), f32(b), f32(c))) },
 		"fma.rn.ftz.sat.f32": fusedSaturated,
 
-		// Replaced by Machine, which knows the error to add.
+		// Machine replaces these instructions, because it knows the error to add.
 		"rcp.approx.ftz.f32": nil, "ex2.approx.ftz.f32": nil, "lg2.approx.ftz.f32": nil,
 	}
 	for _, name := range []string{"selp.b32", "selp.u32", "selp.f32"} {
@@ -278,10 +277,10 @@ func build() map[string]op {
 // relative elsewhere (PTX ISA 9.1, section 9.7.3.20).
 const logarithmError = 0x1p-22
 
-// approximate returns an approximate instruction that is off by skew times its
-// documented error; 0 rounds correctly.
+// approximate returns an approximate instruction with an error of skew times its documented error. If skew is
+// 0, the instruction rounds correctly.
 func approximate(name string, skew float64) op {
-	// step is ulps of the correctly rounded result away from it.
+	// step moves the correctly rounded result by skew times ulps units.
 	step := func(exact float64, ulps int) uint64 {
 		v := float32(exact)
 		to := float32(math.Copysign(math.Inf(1), skew))

@@ -7,38 +7,38 @@ import (
 	"strings"
 )
 
-// Module is parsed PTX.
+// Module is a parsed PTX program.
 type Module struct {
 	kernels map[string]*kernel
 }
 
 type kernel struct {
 	name      string
-	params    map[string]int // by name: position
-	threads   int            // .maxntid
+	params    map[string]int // position of each parameter by name
+	threads   int            // number of threads of a block (.maxntid)
 	code      []instruction
-	registers []uint64 // initial values: those of constants, which are registers too
+	registers []uint64 // initial values; constants are registers, too
 	set       []bool   // registers that have a value from the start
-	shared    int      // bytes
-	matrices  bool     // it uses wgmma
+	shared    int      // bytes of shared memory
+	matrices  bool     // the kernel uses wgmma
 }
 
-// instruction is one instruction with its operands as numbers of registers. What every
-// thread reads at every step comes first and is small: the code does not fit into caches.
+// instruction is one instruction with its operands as numbers of registers. The fields that every thread reads
+// at every step come first and are small, because the code does not fit into caches.
 type instruction struct {
-	pure    op    // for kind pure
+	pure    op    // function of an instruction of kind pure
 	guard   int32 // register of the predicate, or -1
 	dst     int32
 	src     [3]int32
 	kind    kind
 	negated bool
 	signed  bool
-	vector  bool  // operands in braces
-	target  int32 // of a branch
-	size    int32 // bytes of a memory access
+	vector  bool  // the instruction has operands in braces
+	target  int32 // index of the target of a branch
+	size    int32 // size of a memory access in bytes
 
-	offset    int64   // of an address
-	many      []int32 // operands of kind warp and of vectors, in order
+	offset    int64   // constant offset of an address
+	many      []int32 // operands of instructions of kind warp and of vector instructions, in order
 	name      string
 	line      int
 	parameter int
@@ -55,8 +55,8 @@ const (
 	reduceGlobal
 	loadShared
 	storeShared
-	warp        // all lanes of a warp together
-	matrix      // wgmma: likewise
+	warp        // all lanes of a warp run it together
+	matrix      // wgmma; all lanes of a warp run it together
 	copyAsync   // cp.async
 	waitCopies  // cp.async.wait_all
 	showToAsync // fence.proxy.async
@@ -80,15 +80,15 @@ var specials = map[string]int{"%tid.x": tidX, "%tid.y": tidY, "%ctaid.x": ctaidX
 // parser holds the state of one kernel.
 type parser struct {
 	*kernel
-	names   []map[string]int32 // scopes, innermost last: registers
-	ranges  []map[string]int   // declared: prefix to count
+	names   []map[string]int32 // registers of each scope, innermost scope last
+	ranges  []map[string]int   // declared registers of each scope: prefix to count
 	labels  map[string]int
-	jumps   map[int]string // instruction to label
+	jumps   map[int]string // number of the instruction to label
 	symbols map[string]int // shared variables
 	consts  map[string]int32
 }
 
-// Parse reads PTX.
+// Parse parses PTX. It returns an error for text that it does not support.
 func Parse(text string) (*Module, error) {
 	m := &Module{kernels: map[string]*kernel{}}
 	var p *parser
@@ -190,7 +190,7 @@ func (p *parser) statement(line string, number int) error {
 	return err
 }
 
-// decode fills in the kind and the operands.
+// decode sets the kind and the operands of an instruction.
 func (p *parser) decode(i *instruction, operands []string) (err error) {
 	parts := strings.Split(i.name, ".")
 	switch base := parts[0]; {
@@ -242,7 +242,7 @@ func (p *parser) decode(i *instruction, operands []string) (err error) {
 	return nil
 }
 
-// memory decodes ld, st and red.
+// memory decodes the instructions ld, st and red.
 func (p *parser) memory(i *instruction, parts, operands []string) (err error) {
 	kinds := map[string]kind{"ld.param": loadParam, "ld.global": loadGlobal, "st.global": storeGlobal, "red.global": reduceGlobal, "ld.shared": loadShared, "st.shared": storeShared}
 	var ok bool
@@ -250,7 +250,7 @@ func (p *parser) memory(i *instruction, parts, operands []string) (err error) {
 		return fmt.Errorf("unknown memory instruction")
 	}
 	last := parts[len(parts)-1]
-	if i.kind == loadGlobal && parts[2] == "nc" && len(parts) > 3 { // memory that no one writes
+	if i.kind == loadGlobal && parts[2] == "nc" && len(parts) > 3 { // memory that no thread writes
 		parts = append(parts[:2:2], parts[3:]...)
 	}
 	width := 1
@@ -295,7 +295,7 @@ func (p *parser) memory(i *instruction, parts, operands []string) (err error) {
 	return err
 }
 
-// register is the number of a declared register.
+// register returns the number of a declared register.
 func (p *parser) register(name string) (int32, error) {
 	for s := len(p.names) - 1; s >= 0; s-- {
 		if r, ok := p.names[s][name]; ok {
@@ -317,7 +317,7 @@ func (p *parser) newRegister(v uint64, set bool) int32 {
 	return int32(len(p.registers) - 1)
 }
 
-// operand is a register, or a register that holds a constant.
+// operand returns the number of a register. For a constant it returns a register that holds the constant.
 func (p *parser) operand(o string) (int32, error) {
 	if r, ok := p.consts[o]; ok {
 		return r, nil

@@ -6,35 +6,36 @@ import (
 	"strings"
 )
 
-// Machine is a memory and counters. It is used from one goroutine at a time.
+// Machine holds the memory of a simulated GPU, the settings of the interpreter, and counters. It must be used
+// from one goroutine at a time.
 type Machine struct {
-	// Skew gives the approximate instructions that multiple of their documented error,
-	// upwards if positive.
+	// Skew is the error of approximate instructions as a multiple of their documented error. If it is positive,
+	// the error is upwards.
 	Skew float64
-	// Signs multiply Skew for single instructions, by name: errors that cancel with one
-	// sign add up with another.
+	// Signs holds factors of Skew for single instructions, by name. Errors that cancel with equal signs can add
+	// up with different signs.
 	Signs map[string]float64
-	// Ulps disturbs the result of every instruction that rounds float64 by this number of
-	// units in the last place, up or down: for claims that hold whatever rounding does.
+	// Ulps is the number of units in the last place by which the result of every instruction that rounds
+	// float64 is moved, up or down. It tests claims that do not depend on correct rounding.
 	Ulps int
-	// Host, if not nil, runs what the interpreter runs, too, and the results must have the same
-	// bits, if Skew and Ulps are 0. With HostOnly it runs alone.
+	// If Host is not nil and Skew and Ulps are 0, Host runs the same kernels as the interpreter, and the
+	// results must have the same bits. If HostOnly is true, the interpreter does not run.
 	Host     *Host
 	HostOnly bool
-	// Counts are the executed instructions by name, over all threads.
+	// Counts holds the numbers of executed instructions by name, summed over all threads.
 	Counts map[string]int64
 
 	buffers [][]byte
 }
 
-// Alloc returns the address of a new buffer of zeros. Addresses of different buffers
-// are 2^32 apart, so no index that is wrong reaches another one.
+// Alloc returns the address of a new buffer of zeros. Addresses of different buffers are 2^32 apart, so that a
+// wrong index does not reach another buffer.
 func (m *Machine) Alloc(bytes int) uint64 {
 	m.buffers = append(m.buffers, make([]byte, bytes))
 	return uint64(len(m.buffers)) << 32
 }
 
-// Free forgets a buffer and reports whether there was one.
+// Free frees the buffer at address and reports whether there was such a buffer.
 func (m *Machine) Free(address uint64) bool {
 	b := m.Bytes(address, 0)
 	if b == nil || uint32(address) != 0 {
@@ -44,7 +45,7 @@ func (m *Machine) Free(address uint64) bool {
 	return true
 }
 
-// Live is the number of buffers.
+// Live returns the number of buffers that have not been freed.
 func (m *Machine) Live() int {
 	n := 0
 	for _, b := range m.buffers {
@@ -55,7 +56,7 @@ func (m *Machine) Live() int {
 	return n
 }
 
-// Bytes is the memory at an address, nil if size bytes are not in one buffer.
+// Bytes returns the memory of size bytes at an address. It returns nil if these bytes are not in one buffer.
 func (m *Machine) Bytes(address uint64, size int) []byte {
 	id, offset := int(address>>32)-1, int(uint32(address))
 	if id < 0 || id >= len(m.buffers) || m.buffers[id] == nil || size < 0 || offset+size > len(m.buffers[id]) {
@@ -64,9 +65,9 @@ func (m *Machine) Bytes(address uint64, size int) []byte {
 	return m.buffers[id][offset:][:size:size]
 }
 
-// Run launches a kernel on a grid of blocks with the threads it was compiled for.
-// Arguments are words as for the driver. Blocks run one after the other in an order
-// that tells from the usual one, so that results that depend on it differ.
+// Run launches a kernel on a grid of blocks with the number of threads that the kernel was compiled for.
+// Arguments are words as for the driver. Blocks run one after the other in reverse order, so that results that
+// depend on the order of blocks differ.
 func (m *Machine) Run(module *Module, name string, gridX, gridY int, args ...uint64) error {
 	if m.Host != nil && m.Skew == 0 && m.Ulps == 0 {
 		return m.runOnHost(module, name, gridX, gridY, args)
@@ -124,43 +125,44 @@ type block struct {
 	gridY   int
 	threads []state
 	shared  []byte
-	// For each word of shared memory: the phase between barriers, from 1, of the last
-	// write and read, and by which thread; many if more than one read.
+	// words has an element for each word of shared memory. It holds the phases of the last write and of the
+	// last read, and the threads that wrote and read; the reader is many if several threads read. phase is the
+	// number of the current phase between barriers, from 1.
 	words []word
 	phase int32
-	warps []products // wgmma of each warp
+	warps []products // wgmma products of each warp
 }
 
 type word struct {
 	written, read  int32
 	writer, reader int32
 
-	reading int32 // products in flight that read it
-	copying bool  // by cp.async, which was not waited for
-	hidden  bool  // written, and not shown to wgmma
+	reading int32 // number of products in flight that read the word
+	copying bool  // cp.async writes the word and was not waited for
+	hidden  bool  // written, and not yet visible to wgmma
 }
 
 const many = -1
 
-// state is one thread.
+// state is the state of one thread.
 type state struct {
 	registers []uint64
 	set       []status
 	pc        int
 	done      bool
-	barrier   bool // waits at the one before pc
+	barrier   bool // waits at the barrier before pc
 
 	copies  []copying
-	written []int // words of shared memory since the last fence of proxies
+	written []int // words of shared memory written since the last fence.proxy.async
 }
 
-// status is what is known of a register.
+// status is the state of a register.
 type status uint8
 
 const (
-	known status = 1 << iota // it has a value
-	fresh                    // it was written since the last wgmma.fence
-	busy                     // a product in flight reads or writes it
+	known status = 1 << iota // the register has a value
+	fresh                    // the register was written since the last wgmma.fence
+	busy                     // a product in flight reads or writes the register
 )
 
 //go:norace
@@ -189,7 +191,7 @@ func (b *block) run(x, y int) error {
 	}
 	for {
 		at, running := -1, 0
-		for w := (len(b.threads) - 1) / lanes; w >= 0; w-- { // from the last: order must not matter
+		for w := (len(b.threads) - 1) / lanes; w >= 0; w-- { // from the last warp, because the order must not matter
 			if err := b.advanceWarp(w); err != nil {
 				return err
 			}
@@ -218,8 +220,8 @@ func (b *block) run(x, y int) error {
 	}
 }
 
-// advance runs a thread to its end, past the next barrier or up to an instruction of
-// the warp.
+// advance runs a thread to its end, past the next barrier, or up to an instruction that all lanes of the warp
+// run together.
 //
 //go:norace
 func (b *block) advance(s *state, t int) error {
@@ -241,7 +243,7 @@ func (b *block) advance(s *state, t int) error {
 		b.counts[s.pc]++
 		switch i.kind {
 		case pure:
-			// Operands that an instruction does not have are its first.
+			// Missing operands of an instruction are copies of its first operand.
 			if set[i.src[0]]&set[i.src[1]]&set[i.src[2]]&known == 0 {
 				return fmt.Errorf("an operand of %s is not set", i.name)
 			}

@@ -5,14 +5,14 @@ import (
 	"math"
 )
 
-// lanes are the threads of a warp.
+// lanes is the number of threads of a warp.
 const lanes = 32
 
 // collective is an instruction that all lanes of a warp run together.
 type collective struct {
-	operands int // registers and constants, those of vectors one by one
-	results  int // the first of them are set
-	// run computes the results of all lanes from the operands after them; v[lane][operand].
+	operands int // number of registers and constants; each element of a vector counts
+	results  int // number of leading operands that are set
+	// run computes the results of all lanes from the operands that follow the results. v[lane][operand] holds both.
 	run func(v *[lanes][16]uint64, skew float64)
 }
 
@@ -26,7 +26,7 @@ var collectives = map[string]collective{
 	}},
 }
 
-// collective decodes such an instruction.
+// collective decodes a collective instruction.
 func (p *parser) collective(i *instruction, operands []string) error {
 	if len(operands) != collectives[i.name].operands || i.guard >= 0 {
 		return fmt.Errorf("%d operands, or a predicate", len(operands))
@@ -123,8 +123,8 @@ func (b *block) together(threads []state, i *instruction) error {
 	return nil
 }
 
-// butterfly exchanges values between lanes whose numbers differ in the bits of an
-// operand. Only whole warps are known.
+// butterfly exchanges values between lanes whose numbers differ in the bits of an operand. It supports only
+// whole warps.
 //
 //go:norace
 func butterfly(v *[lanes][16]uint64, _ float64) {
@@ -137,12 +137,12 @@ func butterfly(v *[lanes][16]uint64, _ float64) {
 	}
 }
 
-// Fragments: where element e of a lane's registers is in a matrix, after the PTX manual,
+// Fragments map the elements in a lane's registers to the elements of a matrix, according to the PTX manual,
 // "Matrix Fragments for mma.m16n8k16" and "mma.m16n8k8". g = lane / 4, t = lane % 4.
 type (
-	// rowFragment gives the element in row r and column k of the 16 x K matrix A.
+	// rowFragment returns the element in row r and column k of the 16 x K matrix A.
 	rowFragment func(v *[lanes][16]uint64, r, k int) float64
-	// columnFragment gives the element in row k and column c of the K x 8 matrix B.
+	// columnFragment returns the element in row k and column c of the K x 8 matrix B.
 	columnFragment func(v *[lanes][16]uint64, k, c int) float64
 )
 
@@ -153,8 +153,8 @@ const (
 	operandC = 10
 )
 
-// Two bf16 numbers a register: a0, a1 are in row g and columns 2t, 2t+1; a2, a3 in row
-// g + 8; a4 to a7 likewise in columns + 8.
+// A register holds two bf16 numbers. a0 and a1 are in row g and columns 2t and 2t+1, and a2 and a3 are in row g
+// + 8 of the same columns. a4 to a7 are in the same rows, 8 columns further.
 //
 //go:norace
 func bf16Row(v *[lanes][16]uint64, r, k int) float64 {
@@ -162,21 +162,21 @@ func bf16Row(v *[lanes][16]uint64, r, k int) float64 {
 	return bf16Half(v[lane][operandA+r/8+k/8*2], k%2)
 }
 
-// b0, b1 are in rows 2t, 2t+1 and column g; b2, b3 in rows + 8.
+// b0 and b1 are in rows 2t and 2t+1 of column g. b2 and b3 are 8 rows further.
 //
 //go:norace
 func bf16Column(v *[lanes][16]uint64, k, c int) float64 {
 	return bf16Half(v[c*4+k%8/2][operandB+k/8], k%2)
 }
 
-// a0 is in row g and column t, a1 in row g + 8, a2 and a3 likewise in column t + 4.
+// a0 and a1 are in column t, in rows g and g + 8. a2 and a3 are in column t + 4, in rows g and g + 8.
 //
 //go:norace
 func tf32Row(v *[lanes][16]uint64, r, k int) float64 {
 	return truncateTF32(v[r%8*4+k%4][operandA+r/8+k/4*2])
 }
 
-// b0 is in row t and column g, b1 in row t + 4.
+// b0 is in row t and column g. b1 is in row t + 4 and column g.
 //
 //go:norace
 func tf32Column(v *[lanes][16]uint64, k, c int) float64 {
@@ -187,18 +187,18 @@ func bf16Half(register uint64, half int) float64 {
 	return float64(math.Float32frombits(uint32(register) >> (16 * half) << 16))
 }
 
-// truncateTF32 is what tensor cores see of a register: its upper 19 bits.
+// truncateTF32 returns the upper 19 bits of a register, which are the bits that tensor cores use.
 func truncateTF32(register uint64) float64 {
 	return float64(math.Float32frombits(uint32(register) &^ 0x1fff))
 }
 
-// productError is what is assumed of a matrix product of k terms: relatively to the sum
-// of the absolute values of its k + 1 summands.
+// productError returns the assumed error of a matrix product of k terms, relative to the sum of the absolute
+// values of its k + 1 summands.
 func productError(k int) float64 { return float64(k+4) * 0x1p-23 }
 
-// multiply sets D to A B + C, with D and C in rows g and g + 8 and columns 2t, 2t+1. The sum
-// is exact before it is rounded to nearest, or it is off by skew times productError:
-// silicon truncates the summands in its own order.
+// multiply sets D to A B + C. D and C are in rows g and g + 8 and in columns 2t and 2t+1. The sum is exact
+// before it is rounded to nearest. If skew is not 0, an error of skew times productError is added, because
+// hardware truncates the summands in its own order.
 //
 //go:norace
 func multiply(v *[lanes][16]uint64, depth int, skew float64, row rowFragment, column columnFragment) {
@@ -227,7 +227,7 @@ func multiply(v *[lanes][16]uint64, depth int, skew float64, row rowFragment, co
 	}
 }
 
-// bf16 is v rounded to 8 significant bits, ties to even.
+// bf16 returns v rounded to 8 significant bits, ties to even.
 func bf16(v float32) uint32 {
 	u := math.Float32bits(v)
 	if v != v {

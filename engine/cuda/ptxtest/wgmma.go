@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Asynchronous instructions: copies to shared memory, and matrix products of four warps
-// with the second factor in shared memory. What they read or write may not be touched
-// until they were waited for: a copy and a product change nothing before.
+// This file implements asynchronous instructions: copies to shared memory, and matrix products of four warps
+// with the second factor in shared memory. Until a thread has waited for such an instruction, an access to its
+// operands is an error. The interpreter changes memory and registers only at this wait.
 
-// asynchronous decodes such an instruction.
+// asynchronous decodes an asynchronous instruction.
 func (p *parser) asynchronous(i *instruction, operands []string) (err error) {
 	p.matrices = true
 	shape, product := strings.CutPrefix(i.name, "wgmma.mma_async.sync.aligned.m64n")
@@ -47,8 +47,8 @@ func (p *parser) asynchronous(i *instruction, operands []string) (err error) {
 	if i.parameter, err = strconv.Atoi(columns); !ok || err != nil || i.parameter%8 != 0 || i.parameter > 256 {
 		return fmt.Errorf("unknown shape")
 	}
-	// D, A in registers, the descriptor of B, whether D is a summand, the signs of A and
-	// B, and whether B is stored by rows.
+	// The operands are D, A in registers, the descriptor of B, whether D is a summand, the signs of A and B,
+	// and whether B is stored by rows.
 	n := i.parameter / 2
 	if len(operands) != n+4+1+1+3 || operands[n+6] != "1" || operands[n+7] != "1" {
 		return fmt.Errorf("operands %v", operands)
@@ -110,25 +110,25 @@ func (b *block) finishCopies(s *state) {
 	s.copies = s.copies[:0]
 }
 
-// products are the products of one warp.
+// products holds the products of one warp that are in flight.
 type products struct {
 	fenced bool
-	open   []*product   // not committed
-	groups [][]*product // committed and not waited for
-	trace  uint64       // of what was begun: the same for the four warps of a group
+	open   []*product   // products that are not committed
+	groups [][]*product // groups of products that are committed and not waited for
+	trace  uint64       // hash of the products that were begun, equal for the four warps of a group
 }
 
-// product is D = A B + D in flight.
+// product is a product D = A B + D in flight.
 type product struct {
 	*instruction
 	a      [lanes][4]uint64
 	add    bool
-	at     [16][]int // byte of shared memory of row k and column n of B
+	at     [16][]int // at[k][n] is the byte of shared memory of row k and column n of B
 	shared []byte
 	words  []word
 }
 
-// matrixProductError is assumed of wgmma with 16 terms: twice that of mma.sync.
+// matrixProductError is the assumed error of wgmma with 16 terms. It is twice the assumed error of mma.sync.
 var matrixProductError = 2 * productError(16)
 
 // run runs a wgmma instruction on the lanes of a warp.
@@ -219,9 +219,9 @@ func (p *products) begin(b *block, threads []state, i *instruction) (*product, e
 	return m, nil
 }
 
-// locate finds the numbers of B by its descriptor: PTX ISA, "Matrix Descriptor Format" and
-// "Canonical Layouts". T = 8 numbers have 16 bytes, and a swizzle of 16 2^s bytes exchanges
-// those with bits 7 to 7 + s - 1 of their address.
+// locate finds the numbers of B from the descriptor of B, according to PTX ISA, "Matrix Descriptor Format" and
+// "Canonical Layouts". T = 8 numbers have 16 bytes. A swizzle of 16 2^s bytes exchanges such pieces of 16 bytes
+// according to bits 7 to 7 + s - 1 of their address.
 //
 //go:norace
 func (m *product) locate(descriptor uint64, phase int32) error {
@@ -230,8 +230,8 @@ func (m *product) locate(descriptor uint64, phase int32) error {
 	if swizzle == 0 || field(49, 3) != 0 || descriptor&(3<<14|3<<30|7<<46|0x3ff<<52) != 0 {
 		return fmt.Errorf("the descriptor %#x is unknown", descriptor)
 	}
-	bits := 4 - swizzle // 3 is a swizzle of 32 bytes, 2 of 64 and 1 of 128
-	row := 16 << bits   // bytes
+	bits := 4 - swizzle // swizzle 3 has 32 bytes, 2 has 64 and 1 has 128
+	row := 16 << bits   // bytes of a row
 	for k := range m.at {
 		m.at[k] = make([]int, m.parameter)
 		for n := range m.parameter {
@@ -262,7 +262,7 @@ func (m *product) locate(descriptor uint64, phase int32) error {
 	return nil
 }
 
-// read visits the words of B, those of two numbers twice.
+// read visits the words of B. A word with two numbers of B is visited twice.
 //
 //go:norace
 func (m *product) read(visit func(w *word)) {
@@ -334,8 +334,8 @@ func (m *product) finish(threads []state, skew float64, phase int32) {
 	})
 }
 
-// checkGroups is called where the warps wait for each other: groups of four have begun the
-// same products, and those that have ended have waited for all.
+// checkGroups is called when the warps wait for each other. It checks that the four warps of each group have
+// begun the same products, and that warps that have ended have waited for all of their products.
 //
 //go:norace
 func (b *block) checkGroups() error {

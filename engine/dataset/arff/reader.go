@@ -16,14 +16,14 @@ type Attribute struct {
 	Name    string
 	Line    int
 	Nominal []string   // the values of a nominal attribute
-	Set     *parse.Set // of nominal
-	Other   bool       // a date or a relation
-	Text    bool       // a string
+	Set     *parse.Set // Set holds the values of Nominal for look-up
+	Other   bool       // the type is date or relational
+	Text    bool       // the type is string
 }
 
-// Reader reads ARFF (Weka's format): a header of attributes, then delimited
-// rows. Fields and names may stand in single or double quotes, with backslash
-// escapes; an unquoted question mark is a missing value.
+// Reader reads ARFF (Weka's format): a header of attributes, then delimited rows. Fields and names can be
+// enclosed in single or double quotes, with backslash escapes inside. An unquoted question mark is a missing
+// value.
 type Reader struct {
 	src        *source.Lines
 	Attributes []Attribute
@@ -31,7 +31,7 @@ type Reader struct {
 	text       []byte // unescaped text of quoted fields
 }
 
-// NewReader reads the header, up to and with @data.
+// NewReader returns a reader of the rows of src. It reads the header, up to and including the line @data.
 func NewReader(src *source.Lines) (*Reader, error) {
 	r := &Reader{src: src}
 	for {
@@ -62,7 +62,7 @@ func NewReader(src *source.Lines) (*Reader, error) {
 	}
 }
 
-// attribute reads NAME TYPE.
+// attribute parses the text "NAME TYPE" of an attribute line.
 func (r *Reader) attribute(text string) (a Attribute, ok bool) {
 	a.Line = r.src.Line
 	if text == "" {
@@ -112,8 +112,8 @@ func (r *Reader) attribute(text string) (a Attribute, ok bool) {
 	return a, a.Name != ""
 }
 
-// Next returns the fields of the next row, valid until the next call, or io.EOF.
-// A missing value is an empty field.
+// Next returns the fields of the next row, or io.EOF. The fields are valid until the next call. A missing value
+// is an empty field.
 func (r *Reader) Next() ([][]byte, error) {
 	for {
 		line, err := r.src.Next()
@@ -135,7 +135,7 @@ func (r *Reader) Next() ([][]byte, error) {
 	}
 }
 
-// split cuts a row at commas, or at tabs where there is no comma.
+// split cuts a row at commas. A row without commas is cut at tabs.
 func (r *Reader) split(line []byte) (fields [][]byte, position int, rule string) {
 	r.fields = r.fields[:0]
 	if cap(r.text) < len(line) {
@@ -180,7 +180,7 @@ func (r *Reader) split(line []byte) (fields [][]byte, position int, rule string)
 	}
 }
 
-// quoted reads up to the closing quote q.
+// quoted reads the text up to the closing quote q.
 func (r *Reader) quoted(line []byte, q byte) (text, rest []byte, ok bool) {
 	begin := len(r.text)
 	for i := 0; i < len(line); i++ {
@@ -205,7 +205,7 @@ func (r *Reader) errorf(position int, rule string) error {
 	return &source.ParseError{File: r.src.Name, Row: r.src.Line, Position: position, Rule: rule}
 }
 
-// HasWord reports whether a line begins with a word, in any case.
+// HasWord reports whether a line begins with a word. Case is ignored.
 func HasWord(line []byte, word string) bool {
 	return len(line) >= len(word) && strings.EqualFold(string(line[:len(word)]), word) &&
 		(len(line) == len(word) || line[len(word)] == ' ' || line[len(word)] == '\t')

@@ -13,18 +13,18 @@ import (
 
 // Element is the type of the numbers of an array.
 type Element struct {
-	Kind byte // 'f' float, 'i' signed, 'u' unsigned, 'b' bool
-	Size int  // bytes
+	Kind byte // 'f' floating point, 'i' signed integer, 'u' unsigned integer, 'b' boolean
+	Size int  // size of a number in bytes
 	big  bool // big endian
 }
 
-// decoders read numbers by the kind and the size of an element.
+// decoders maps the kind and the size of an element to the function that decodes its numbers.
 var decoders = map[string]func(dst []float64, src []byte){
 	"f4": widen[float32], "f8": widen[float64], "i1": widen[int8], "i2": widen[int16], "i4": widen[int32], "i8": widen[int64],
 	"b1": widen[uint8], "u1": widen[uint8], "u2": widen[uint16], "u4": widen[uint32], "u8": widen[uint64],
 }
 
-// widen reads little-endian numbers. Whole numbers beyond 2^53 are rounded.
+// widen decodes little-endian numbers. Integers beyond 2^53 are rounded.
 func widen[T pages.Number](dst []float64, src []byte) {
 	for i, v := range pages.Slice[T](src) {
 		dst[i] = float64(v)
@@ -48,26 +48,26 @@ func (a *Array) read(dst []float64, src []byte) {
 
 // Array is an array of numbers in a file, read in blocks of rows.
 type Array struct {
-	name    string // of the file, and of the array in an archive
+	name    string // name of the file, followed by the array's name if the file is an archive
 	Element Element
 	Shape   []int
-	fortran bool  // column by column
-	Size    int64 // bytes that the file has from the first element on
+	fortran bool  // the numbers are stored column by column
+	Size    int64 // Size is the number of bytes from the first element to the end of the file
 
-	r      io.Reader   // at the first element
-	at     io.ReaderAt // for fortran; nil: held is read from r
-	offset int64       // of the first element in at
+	r      io.Reader   // reader positioned at the first element
+	at     io.ReaderAt // source of a Fortran-ordered array; if nil, the array is read from r into held
+	offset int64       // position of the first element in at
 	held   []byte
 
-	Rows, Width int // rows, numbers in a row
-	row         int // rows read
+	Rows, Width int // Rows is the number of rows, Width the number of values in a row
+	row         int // number of rows read so far
 	decode      func(dst []float64, src []byte)
 	buf         []byte
 	col         []float64
 	out         []float64
 }
 
-// Refuse is a ParseError at the array.
+// Refuse returns a ParseError with the location of the array.
 func (a *Array) Refuse(row int, rule string) error {
 	return &source.ParseError{File: a.name, Row: row, Rule: rule}
 }
@@ -94,11 +94,11 @@ func (a *Array) check() error {
 	return nil
 }
 
-// blockValues bounds the numbers of a block of rows.
+// blockValues is the largest number of values in a block of rows.
 const blockValues = 1 << 16
 
-// Next returns the next block of whole rows, row-major, valid until the next
-// call, or io.EOF.
+// Next returns the next block of whole rows in row-major order, or io.EOF. The block is valid until the next
+// call.
 func (a *Array) Next() ([]float64, error) {
 	if a.row == a.Rows || a.Width == 0 {
 		return nil, io.EOF
@@ -150,7 +150,7 @@ func (a *Array) readColumns(k int) error {
 	return nil
 }
 
-// Vector reads an array of one number a row.
+// Vector reads an array that has one number in each row.
 func (a *Array) Vector() ([]float64, error) {
 	if len(a.Shape) > 2 || len(a.Shape) == 2 && a.Shape[1] != 1 {
 		return nil, a.Refuse(0, RuleVector)

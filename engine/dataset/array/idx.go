@@ -5,10 +5,10 @@ import (
 	"io"
 )
 
-// maxIDXAxes is the most axes of an IDX file; images have 3.
+// maxIDXAxes is the largest number of axes accepted in an IDX file. A file of images has 3 axes.
 const maxIDXAxes = 8
 
-// idxTypes are the element types by their code.
+// idxTypes maps the type codes of the format to element types.
 var idxTypes = [256]Element{
 	0x08: {Kind: 'u', Size: 1},
 	0x09: {Kind: 'i', Size: 1},
@@ -18,13 +18,13 @@ var idxTypes = [256]Element{
 	0x0e: {Kind: 'f', Size: 8, big: true},
 }
 
-// IsIDX reports whether a file begins as an IDX file does.
+// IsIDX reports whether head, the first bytes of a file, is the beginning of an IDX file.
 func IsIDX(head []byte) bool {
 	return len(head) >= 4 && head[0] == 0 && head[1] == 0 && idxTypes[head[2]].Size > 0 && head[3] > 0 && head[3] <= maxIDXAxes
 }
 
-// readIDXHeader reads the header of an IDX file (the format of MNIST), in which
-// size bytes are there, and leaves r at the first element.
+// readIDXHeader reads the header of an IDX file (the format of MNIST) and leaves r at the first element. size
+// is the length of the file in bytes.
 func readIDXHeader(name string, r io.Reader, size int64) (*Array, error) {
 	a := &Array{name: name, r: r}
 	var start [4]byte

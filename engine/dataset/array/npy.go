@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// MaxNPYHeader bounds the header of an NPY file; NumPy writes about 100 bytes.
+// MaxNPYHeader is the largest accepted length of the header of an NPY file, in bytes. Headers written by NumPy
+// have about 100 bytes.
 const MaxNPYHeader = 1 << 16
 
 var (
@@ -18,8 +19,8 @@ var (
 	npyType    = regexp.MustCompile(`^([<>|=]?)([fiub])([1248])$`)
 )
 
-// readNPYHeader reads the header of an NPY file (NumPy's format, versions 1 to
-// 3), in which size bytes are there, and leaves r at the first element.
+// readNPYHeader reads the header of an NPY file (NumPy's format, versions 1 to 3) and leaves r at the first
+// element. size is the length of the file in bytes.
 func readNPYHeader(name string, r io.Reader, size int64) (*Array, error) {
 	a := &Array{name: name, r: r}
 	var start [12]byte
@@ -48,7 +49,7 @@ func readNPYHeader(name string, r io.Reader, size int64) (*Array, error) {
 	}
 	a.fortran = string(fortran[1]) == "True"
 	ok := false
-	if descr != nil { // a structured type has none of this form
+	if descr != nil { // a structured type has no descr of this form
 		a.Element, ok = npyElement(string(descr[1]))
 	}
 	if !ok {
@@ -70,7 +71,7 @@ func readNPYHeader(name string, r io.Reader, size int64) (*Array, error) {
 	return a, a.check()
 }
 
-// npyElement reads a type such as "<f8".
+// npyElement parses a type such as "<f8".
 func npyElement(descr string) (e Element, ok bool) {
 	m := npyType.FindStringSubmatch(descr)
 	if m == nil {

@@ -8,7 +8,7 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// Open reads the header of an array file.
+// Open opens an array file and reads its header.
 func Open(format string, in *source.Input, u *source.Unpacked) (*Array, error) {
 	switch {
 	case in.At == nil:
@@ -42,7 +42,7 @@ func openAt(format string, in *source.Input, r io.Reader) (*Array, error) {
 	return a, nil
 }
 
-// unpackedSize reads a compressed file once, to know how long it is.
+// unpackedSize returns the uncompressed length of a compressed file. It reads the file once.
 func unpackedSize(in *source.Input) (int64, error) {
 	u, err := source.Unpack(in.Name, io.NewSectionReader(in.At, 0, in.Size))
 	if err != nil {
@@ -56,10 +56,10 @@ func unpackedSize(in *source.Input) (int64, error) {
 	return n, nil
 }
 
-// maxDeflate is the most that deflate expands: a match of 258 bytes in 2 bits.
+// maxDeflate is the largest expansion factor of deflate: 2 bits can stand for a match of 258 bytes.
 const maxDeflate = 1032
 
-// OpenMember opens one array of an archive, nil if it is absent and not required. Errors name the column.
+// OpenMember opens one array of an archive. If the array is absent and not required, a is nil. Errors name the column.
 func OpenMember(in *source.Input, z *zip.Reader, name string, required bool, column string) (a *Array, closer func(), err error) {
 	refuse := func(rule string) (*Array, func(), error) {
 		return nil, nil, &source.ParseError{File: in.Name, Column: column, Rule: rule}

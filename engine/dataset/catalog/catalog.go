@@ -11,37 +11,37 @@ import (
 	"dyad/engine/dataset/catalog/schemas"
 )
 
-// Schemas are the ready schemas, NAME.yaml.
+// Schemas holds the ready-made schemas as files NAME.yaml.
 var Schemas fs.FS = schemas.Files
 
 // Entry is a public data set.
 type Entry struct {
-	Name     string // what the program calls it
+	Name     string // name of the data set in commands
 	Title    string
-	Rows     string // rows of each part
+	Rows     string // number of rows of each part
 	Features string
-	Positive string // the class that scores high, and its count
-	Terms    string // licence
-	Page     string // where its owner describes it
-	Schema   string // ready schema in package schemas (and bench/schemas), without .yaml; "" if there is none
-	Note     string // what to know before use; "" for nothing
-	Files    []File // none if it cannot be fetched without an account
+	Positive string // the positive class and its number of rows
+	Terms    string // licence terms
+	Page     string // address of the owner's description
+	Schema   string // name of the ready-made schema in package schemas (and bench/schemas), without .yaml; "" if there is no schema
+	Note     string // advice to read before use; "" if there is no advice
+	Files    []File // files to download; empty if a download needs an account
 }
 
 // File is one file of a data set.
 type File struct {
-	Name   string // in the cache, after unpacking
-	URL    string // "" for a file that has no public address
-	Member string // of the archive at a URL that ends in .zip
-	SHA256 string // of the uncompressed bytes, in hex; "" if not known
-	Bytes  int64  // of the same; 0 if not known
+	Name   string // name in the cache, after unpacking
+	URL    string // download address; "" if the file has no public address
+	Member string // name inside the archive if URL ends in .zip
+	SHA256 string // SHA-256 of the uncompressed bytes, in hex; "" if unknown
+	Bytes  int64  // number of uncompressed bytes; 0 if unknown
 }
 
-// Known reports whether the content can be checked.
+// Known reports whether the catalogue has the SHA-256 of the file, so that its content can be checked.
 func (f File) Known() bool { return f.SHA256 != "" }
 
-// packing is how the address packs the file: ".zip" and ".bz2" are unpacked on
-// arrival; gzip stays, because readers look through it.
+// packing returns the compression of the file at its address. Files with ".zip" and ".bz2" are unpacked after
+// the download. Gzip files are kept as they are, because readers decompress them.
 func (f File) packing() string {
 	switch ext := strings.ToLower(path.Ext(f.URL)); ext {
 	case ".zip", ".bz2":
@@ -56,7 +56,7 @@ const (
 	mnist  = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 )
 
-// Entries are all data sets, in the order of a listing.
+// Entries returns all data sets in the order in which they are listed.
 func Entries() []Entry {
 	return []Entry{
 		{
@@ -140,7 +140,7 @@ func Entries() []Entry {
 	}
 }
 
-// Find returns the data set of that name.
+// Find returns the data set with the given name.
 func Find(name string) (Entry, bool) {
 	for _, e := range Entries() {
 		if strings.EqualFold(e.Name, name) {
@@ -150,8 +150,8 @@ func Find(name string) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Match returns the file of the catalogue with that SHA-256 of the uncompressed
-// bytes, and its data set.
+// Match returns the file of the catalogue whose uncompressed bytes have the given SHA-256, and the data set of
+// the file.
 func Match(sha256 string) (Entry, File, bool) {
 	for _, e := range Entries() {
 		for _, f := range e.Files {
@@ -163,8 +163,8 @@ func Match(sha256 string) (Entry, File, bool) {
 	return Entry{}, File{}, false
 }
 
-// Cache is the folder of fetched data sets: $XDG_CACHE_HOME/dyad, else ~/.cache/dyad. Each
-// data set has a folder of its name in it.
+// Cache returns the folder of downloaded data sets: $XDG_CACHE_HOME/dyad if the variable is set, otherwise
+// ~/.cache/dyad. Each data set has its own sub-folder, named after the data set.
 func Cache() (string, error) {
 	if d := os.Getenv("XDG_CACHE_HOME"); filepath.IsAbs(d) {
 		return filepath.Join(d, "dyad"), nil

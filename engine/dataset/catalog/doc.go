@@ -1,8 +1,7 @@
-// Package catalog knows public data sets: where they are, on what terms, what
-// they must contain, and how to fetch and check them. It comes with no data.
+// Package catalog lists public data sets. For each one it gives the addresses and the licence terms, and it
+// downloads and checks the files. The package contains no data.
 //
-// A file is checked by the SHA-256 of its uncompressed bytes, so that it does
-// not matter how an address packs it. Where that number is not known, the
-// catalogue says so: Fetch then reports what it got, and does not call it
-// checked.
+// A file is checked by the SHA-256 of its uncompressed bytes, so the compression at the address does not
+// matter. If the catalogue does not have the SHA-256 of a file, Fetch reports the SHA-256 of the downloaded
+// bytes and does not mark the file as checked.
 package catalog

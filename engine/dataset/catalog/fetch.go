@@ -18,44 +18,44 @@ import (
 	"dyad/internal/create"
 )
 
-// Errors of Fetch.
+// Errors returned by Fetch.
 var (
-	// ErrUnreachable: the server cannot be reached; try again online.
+	// ErrUnreachable means that the server cannot be reached.
 	ErrUnreachable = errors.New("catalog: cannot reach the server")
-	// ErrWrongContent: what arrived is not the file of the catalogue.
+	// ErrWrongContent means that the downloaded bytes differ from the file of the catalogue.
 	ErrWrongContent = errors.New("catalog: wrong content")
-	// ErrNoAddress: the file has no public address.
+	// ErrNoAddress means that the file has no public address.
 	ErrNoAddress = errors.New("catalog: no public address")
 )
 
 // Fetcher downloads files. The zero value is ready to use.
 type Fetcher struct {
-	// Client, nil for one that honours HTTP_PROXY and HTTPS_PROXY and waits at
-	// most a minute for an answer.
+	// Client sends the requests. If it is nil, a client is used that honours HTTP_PROXY and HTTPS_PROXY and
+	// waits at most one minute for a response.
 	Client *http.Client
-	// Mirror, if set, is the address of a folder that has the files, under the
-	// last part of their address.
+	// Mirror, if set, is the address of a folder with copies of the files. A file's name there is the last part
+	// of its original address.
 	Mirror string
-	// Progress, if not nil, gets the bytes so far and in all (0 if not known).
+	// Progress, if not nil, is called with the number of bytes received and the total number, which is 0 if unknown.
 	Progress func(done, total int64)
-	// Retries after an interrupted transfer, each from where it stopped, with
-	// Pause before it.
+	// Retries is the number of further attempts after an interrupted transfer. Each attempt continues where the
+	// transfer stopped, after waiting for Pause.
 	Retries int
 	Pause   time.Duration
 }
 
-// Result is a file in the cache.
+// Result describes a file in the cache.
 type Result struct {
 	Path    string `json:"path"`
-	SHA256  string `json:"sha256"`  // of the uncompressed bytes
-	Bytes   int64  `json:"bytes"`   // of the same
-	Checked bool   `json:"checked"` // against the catalogue
-	Cached  bool   `json:"cached"`  // was there before
+	SHA256  string `json:"sha256"`  // SHA-256 of the uncompressed bytes, in hex
+	Bytes   int64  `json:"bytes"`   // number of uncompressed bytes
+	Checked bool   `json:"checked"` // the SHA-256 agrees with the catalogue
+	Cached  bool   `json:"cached"`  // the file was already in the cache
 }
 
-// Fetch makes sure that folder dir has the file, downloading it if need be: to a
-// name that ends in .part, continued if it is there already, checked, unpacked
-// and then renamed. A file with wrong content is never kept under its name.
+// Fetch makes sure that folder dir has the file. It downloads a missing file under a name that ends in .part,
+// checks it, unpacks it and then renames it. If a .part file exists already, the download continues it. A file
+// with wrong content is never kept under its final name.
 func (f *Fetcher) Fetch(ctx context.Context, file File, dir string) (Result, error) {
 	final := filepath.Join(dir, file.Name)
 	if _, err := os.Stat(final); err == nil {
@@ -119,7 +119,7 @@ func check(file File, path string) (Result, error) {
 	return r, nil
 }
 
-// tagFile keeps the version (ETag) of a partial file.
+// tagFile returns the name of the file that stores the version (ETag) of a partial download.
 func tagFile(part string) string { return part + ".etag" }
 
 func discard(part string) {
@@ -159,7 +159,7 @@ func (f *Fetcher) client() *http.Client {
 	return &http.Client{Transport: t}
 }
 
-// transfer appends to part what it lacks. again reports whether another try may help.
+// transfer downloads the missing bytes and appends them to part. again reports whether another attempt may help.
 func (f *Fetcher) transfer(ctx context.Context, address, part string) (again bool, err error) {
 	out, err := create.Kept(part, 0o644)
 	if err != nil {
@@ -171,14 +171,14 @@ func (f *Fetcher) transfer(ctx context.Context, address, part string) (again boo
 		return false, fmt.Errorf("catalog: %w", err)
 	}
 	tag, _ := os.ReadFile(tagFile(part))
-	if len(tag) == 0 && have > 0 { // nothing says which version this part is of
+	if len(tag) == 0 && have > 0 { // the version of this part is unknown
 		have = 0
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return false, fmt.Errorf("catalog: %w", err)
 	}
-	request.Header.Set("Accept-Encoding", "identity") // the bytes as they are stored
+	request.Header.Set("Accept-Encoding", "identity") // without a content encoding
 	if have > 0 {
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
 		request.Header.Set("If-Range", string(tag))
@@ -226,8 +226,8 @@ func (f *Fetcher) transfer(ctx context.Context, address, part string) (again boo
 	return false, nil
 }
 
-// saveTag keeps what a later Range request needs to get the same version. A weak
-// ETag does not promise the same bytes (RFC 9110, 13.1.5).
+// saveTag stores the ETag, with which a later Range request asks for the same version. A weak ETag is not
+// stored, because it does not guarantee identical bytes (RFC 9110, 13.1.5).
 func saveTag(part string, h http.Header) error {
 	tag := h.Get("ETag")
 	if tag == "" || strings.HasPrefix(tag, "W/") {
@@ -253,7 +253,7 @@ func unreachable(address string, err error) error {
 	return fmt.Errorf("%w: %s: %w; behind a proxy, set HTTPS_PROXY", ErrUnreachable, host, err)
 }
 
-// meter reports what passes through.
+// meter is a writer that reports the number of bytes written.
 type meter struct {
 	w           io.Writer
 	done, total int64
@@ -269,12 +269,12 @@ func (m *meter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// maxUnpacked bounds what a packed download may become.
+// maxUnpacked is the largest accepted size of an unpacked file, in bytes.
 const maxUnpacked = 16 << 30
 
-// unpack writes the content of an archive to ready.
+// unpack writes the content of the packed file to the file ready.
 func unpack(file File, packed, ready string) (err error) {
-	_ = os.Remove(ready) // of a program that was killed
+	_ = os.Remove(ready) // a killed program may have left the file
 	out, err := create.New(ready, 0o644)
 	if err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// Hash returns the SHA-256, in hex, and the length of the uncompressed bytes of
-// a file: it looks through gzip and zstd.
+// Hash returns the SHA-256, in hex, and the length of the uncompressed bytes of a file. Files compressed by
+// gzip or zstd are decompressed.
 func Hash(path string) (sum string, size int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -6,19 +6,19 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// chunkBytes is the text of a chunk, unless a row is longer; text and records stay in
+// chunkBytes is the size of a chunk's text, unless a single row is longer. The text and its records fit into
 // the cache of a processor.
 const chunkBytes = 1 << 16
 
-// Cutter cuts a file into chunks at the ends of rows.
+// Cutter cuts a file into chunks that end at the ends of rows.
 type Cutter struct {
 	src  *source.Lines
-	rows *Reader // defines rows
-	rest []byte  // read and not handed out yet
+	rows *Reader // reader that defines where rows end
+	rest []byte  // bytes that were read and not yet returned
 }
 
-// Next returns the next whole rows, in the memory of text, the number of lines before them, and what follows: nil
-// for more rows, io.EOF or an error of reading.
+// Next returns the next whole rows, stored in the memory of text, and the number of lines before them. end is nil
+// if more rows follow, otherwise io.EOF or a read error.
 func (k *Cutter) Next(text []byte) (rows []byte, line int, end error) {
 	buffer := append(text[:0], k.rest...)
 	for size := chunkBytes; ; size *= 2 {
@@ -29,7 +29,7 @@ func (k *Cutter) Next(text []byte) (rows []byte, line int, end error) {
 			if cut, long = k.rows.cut(buffer); cut == 0 && !long {
 				continue
 			} else if long && cut == 0 {
-				cut = len(buffer) // holds the row that is too long
+				cut = len(buffer) // include the row that is too long
 			}
 		}
 		rows, line = buffer[:cut], k.src.Line
@@ -39,7 +39,7 @@ func (k *Cutter) Next(text []byte) (rows []byte, line int, end error) {
 	}
 }
 
-// read reads until there are size bytes, or to the end.
+// read reads until size bytes are available or the file ends.
 func (k *Cutter) read(b []byte, size int) ([]byte, error) {
 	if cap(b) < size {
 		b = append(make([]byte, 0, size), b...)
@@ -53,8 +53,8 @@ func (k *Cutter) read(b []byte, size int) ([]byte, error) {
 	return b, nil
 }
 
-// cut is the length of the whole rows of a text that goes on. long reports that the row after
-// them is longer than a row may be.
+// cut returns the length of the whole rows of a text that is not complete. long reports that the following row
+// exceeds the maximum length of a row.
 func (r *Reader) cut(text []byte) (end int, long bool) {
 	if bytes.IndexByte(text, '"') < 0 {
 		end = bytes.LastIndexByte(text, '\n') + 1
@@ -76,5 +76,5 @@ func (r *Reader) cut(text []byte) (end int, long bool) {
 	}
 }
 
-// Cutter cuts what the reader has not read.
+// Cutter returns a cutter for the part of the source that the reader has not read.
 func (r *Reader) Cutter() *Cutter { return &Cutter{src: r.src, rows: r} }

@@ -9,24 +9,23 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// Reader cuts delimited text into fields (RFC 4180, with these liberties:
-// blanks around a field are dropped, lines without any text in a field are skipped, as
-// spreadsheets leave them below a table, and a quote inside an unquoted field is an ordinary
-// character).
+// Reader cuts delimited text into fields according to RFC 4180, with three extensions. Blanks around a field
+// are dropped. Lines without text in any field are skipped, because spreadsheets write such lines below a
+// table. A quote inside an unquoted field is an ordinary character.
 type Reader struct {
 	src     *source.Lines
 	delim   byte
 	comment [][]byte
-	Skip    func(prefix string, row int) error // told of comments, if not nil
+	Skip    func(prefix string, row int) error // called for each comment line, if not nil
 
-	Row    int    // line where the last row begins
-	Line   []byte // that line, until the next one is read
+	Row    int    // number of the line on which the last row begins
+	Line   []byte // text of that line, valid until the next row is read
 	fields [][]byte
-	joined []byte // a row with quotes that spans lines
+	joined []byte // a quoted row that spans several lines
 	text   []byte // unquoted text of quoted fields
 }
 
-// NewReader reads the rows of a source. Lines with one of the prefixes are comments.
+// NewReader returns a reader of the rows of a source. Lines that begin with one of the comment prefixes are skipped.
 func NewReader(src *source.Lines, delim byte, comment []string) *Reader {
 	r := &Reader{src: src, delim: delim}
 	for _, c := range comment {
@@ -35,7 +34,7 @@ func NewReader(src *source.Lines, delim byte, comment []string) *Reader {
 	return r
 }
 
-// Next returns the fields of the next row, valid until the next call, or io.EOF.
+// Next returns the fields of the next row, or io.EOF. The fields are valid until the next call.
 func (r *Reader) Next() ([][]byte, error) {
 	line, err := r.NextLine()
 	if err != nil {
@@ -44,7 +43,7 @@ func (r *Reader) Next() ([][]byte, error) {
 	return r.CutFields(line)
 }
 
-// NextLine returns the line that the next row begins with, or io.EOF.
+// NextLine returns the first line of the next row, or io.EOF.
 func (r *Reader) NextLine() ([]byte, error) {
 	for {
 		line, err := r.src.Next()
@@ -67,7 +66,8 @@ func (r *Reader) NextLine() ([]byte, error) {
 	}
 }
 
-// CutFields returns the fields of the row that begins with a line.
+// CutFields returns the fields of the row whose first line is given. If the row spans several lines, it reads
+// the following lines.
 func (r *Reader) CutFields(line []byte) (_ [][]byte, err error) {
 	if bytes.IndexByte(line, '"') < 0 {
 		r.splitPlain(line)
@@ -79,7 +79,7 @@ func (r *Reader) CutFields(line []byte) (_ [][]byte, err error) {
 	return r.fields, r.splitQuoted(line)
 }
 
-// isEmpty reports whether a line has blanks and delimiters only.
+// isEmpty reports whether a line consists of blanks and delimiters only.
 func (r *Reader) isEmpty(line []byte) bool {
 	k := parse.SkipBlanks(line, r.delim)
 	for k < len(line) && line[k] == r.delim {
@@ -91,7 +91,7 @@ func (r *Reader) isEmpty(line []byte) bool {
 
 func (r *Reader) isComment(line []byte) bool { return r.commentOf(line) != nil }
 
-// commentOf is the prefix by which a line is a comment, nil for other lines.
+// commentOf returns the comment prefix that a line begins with, or nil if the line is not a comment.
 func (r *Reader) commentOf(line []byte) []byte {
 	for _, c := range r.comment {
 		if bytes.HasPrefix(line, c) {
@@ -104,7 +104,7 @@ func (r *Reader) commentOf(line []byte) []byte {
 func (r *Reader) splitPlain(line []byte) {
 	r.fields = r.fields[:0]
 	start := 0
-	for i, c := range line { // fields are short: faster than a search for each
+	for i, c := range line { // fields are short, so one loop is faster than a search for each delimiter
 		if c == r.delim {
 			r.fields = append(r.fields, parse.TrimBlanks(line[start:i], r.delim))
 			start = i + 1
@@ -117,10 +117,10 @@ func (r *Reader) splitPlain(line []byte) {
 type quoteState int
 
 const (
-	atStart  quoteState = iota // of a field, only blanks so far
+	atStart  quoteState = iota // at the start of a field, after blanks only
 	plain                      // in an unquoted field
 	quoted                     // inside quotes
-	afterEnd                   // after a closing quote, or the first of a doubled one
+	afterEnd                   // after a closing quote or the first quote of a doubled quote
 )
 
 func (r *Reader) scan(state quoteState, part []byte) quoteState {
@@ -142,8 +142,8 @@ func (r *Reader) scan(state quoteState, part []byte) quoteState {
 	return state
 }
 
-// join appends lines to a row until its quotes are closed. Each byte is looked
-// at once here and once in splitQuoted, however many lines there are.
+// join appends lines to a row until its quotes are closed. Each byte is examined once here and once in
+// splitQuoted, regardless of the number of lines.
 func (r *Reader) join(line []byte) ([]byte, error) {
 	state := r.scan(atStart, line)
 	if state != quoted {
@@ -167,7 +167,7 @@ func (r *Reader) join(line []byte) ([]byte, error) {
 	return r.joined, nil
 }
 
-// Split returns the fields of a row on one line; ok is false if its quotes are wrong.
+// Split returns the fields of a row on one line. ok is false if the quotes are not balanced.
 func Split(line []byte, delim byte) (fields [][]byte, ok bool) {
 	r := Reader{src: &source.Lines{}, delim: delim}
 	err := r.splitQuoted(line)

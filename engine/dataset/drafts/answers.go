@@ -9,7 +9,7 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// labelAnswer takes the label of the answers for that of the options.
+// labelAnswer sets the label of the options from the answers.
 func (p *profile) labelAnswer() error {
 	for name, a := range p.o.Answers {
 		if a.Role != schema.RoleLabel || p.o.Label == name {
@@ -26,8 +26,8 @@ func (p *profile) labelAnswer() error {
 	return nil
 }
 
-// checkAnswers refuses answers about columns that are not there, of persons where none are, and
-// a label that cannot be one.
+// checkAnswers refuses answers about columns that the file lacks, answers about persons if the file has no
+// person column, and answers whose label column cannot be a label.
 func (p *profile) checkAnswers() error {
 	if err := p.labelAnswer(); err != nil {
 		return err

@@ -10,13 +10,13 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// The code book has quantities of clinical files: how German, French and English files name them, their usual
-// units, and what a value in each unit can be. The ranges are wider than what laboratories report and patients
-// survive; they come from no file. Which unit of a quantity is meant is seen from the name of the column or the text after its
-// numbers, otherwise from the mean of its values. So a suggestion tells of the data which unit they are in, and a
-// person has to confirm it.
+// The code book lists quantities of clinical files: their names in German, French and English files, their usual units,
+// and the range of values in each unit. The ranges are wider than what laboratories report and patients survive, and
+// they were not computed from a file. The unit of a quantity is found from the name of the column or from the text
+// after its numbers, otherwise from the mean of its values. So a suggestion reveals the unit of the data, and a person
+// has to confirm it.
 
-// Suggestion holds the code book's knowledge of a column.
+// Suggestion holds facts of the code book about a column.
 type Suggestion struct {
 	Quantity, Unit string
 	Answer         schema.Answer
@@ -25,14 +25,14 @@ type Suggestion struct {
 // quantity is an entry of the code book.
 type quantity struct {
 	name  string
-	words string // names, lower case, separated by commas: each a word or several that all stand in the column's name
+	words string // names in lower case, separated by commas; every word of a name must occur in the column's name
 	log   bool   // most values are far below the largest
 	units []unitRange
 }
 
-// unitRange is what a quantity can be in a unit.
+// unitRange is the range of a quantity in a unit.
 type unitRange struct {
-	units       string // spellings, separated by blanks; the first one is shown
+	units       string // spellings of the unit, separated by blanks; messages use the first spelling
 	lo, hi, mid float64
 }
 
@@ -83,7 +83,7 @@ var codeBook = [...]quantity{
 	{"previous stays", "previous stays,prior admissions,voraufenthalte,séjours antérieurs,hospitalisations antérieures", true, []unitRange{{"", 0, 100, 1}}},
 }
 
-// codedTexts are the values of texts that files share.
+// codedTexts lists sets of category texts that are common in data files.
 var codedTexts = [...][]string{
 	{"ja", "nein"}, {"j", "n"}, {"oui", "non"}, {"o", "n"}, {"yes", "no"}, {"y", "n"}, {"true", "false"}, {"wahr", "falsch"}, {"vrai", "faux"},
 	{"nie", "früher", "ja"}, {"never", "former", "current"}, {"jamais", "ancien", "actuel"},
@@ -92,7 +92,8 @@ var codedTexts = [...][]string{
 
 var bracketed = regexp.MustCompile(`[(\[]([^)\]]*)[)\]]`)
 
-// nameWords are the words of a name, lower case, without what is in brackets, and that, which is a unit or "".
+// nameWords splits a column's name into lower-case words without the part in brackets. unit is the text in
+// brackets, or "".
 func nameWords(name string) (words []string, unit string) {
 	if m := bracketed.FindStringSubmatch(name); m != nil {
 		unit = m[1]
@@ -101,7 +102,7 @@ func nameWords(name string) (words []string, unit string) {
 	return strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), unit
 }
 
-// find returns the entry whose longest name stands in words, or nil.
+// findQuantity returns the entry with the longest name whose words all occur in words, or nil.
 func findQuantity(words []string) (found *quantity) {
 	most := 0
 	for i := range codeBook {
@@ -115,8 +116,8 @@ func findQuantity(words []string) (found *quantity) {
 	return found
 }
 
-// in is the range of a quantity in the unit that a text names; without one, in the unit whose usual value is
-// nearest to the mean. nil if the text is not one of its units.
+// in returns the range of a quantity in the given unit. If unit is empty, it chooses the unit whose usual value
+// is nearest to the mean. It returns nil if unit is not a unit of the quantity.
 func (q *quantity) in(unit string, mean float64) (best *unitRange) {
 	distance := math.Inf(1)
 	for i := range q.units {
@@ -134,7 +135,7 @@ func (q *quantity) in(unit string, mean float64) (best *unitRange) {
 	return best
 }
 
-// suggest looks a column up.
+// suggest looks up a column in the code book.
 func suggest(c *draftColumn, s *columnStats) *Suggestion {
 	if c.Categories != nil && len(s.nominal) == 0 {
 		return suggestTexts(c.Categories)
@@ -159,7 +160,7 @@ func suggest(c *draftColumn, s *columnStats) *Suggestion {
 	return out
 }
 
-// suggestTexts returns the list that has all of some texts, in their capitals, or nil.
+// suggestTexts returns the list of codedTexts that contains all given texts, in the spelling of those texts, or nil.
 func suggestTexts(texts []string) *Suggestion {
 	title := func(w string) string {
 		r := []rune(w)

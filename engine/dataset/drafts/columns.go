@@ -13,13 +13,13 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// draftColumn is a column of a draft and why it is what it is.
+// draftColumn is a column of a draft together with the reasons for its kind.
 type draftColumn struct {
 	schema.Column
 	comment string
 }
 
-// columns decides on every column that has a name.
+// columns decides on the kind of every column that has a name.
 func (p *profile) columns() []draftColumn {
 	p.decideNumbers()
 	label, positive := p.o.Label, p.o.Positive
@@ -130,12 +130,12 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 	}
 }
 
-// writes states how the numbers of a column are written, where the file alone does not tell.
+// writes adds the notation of a column's numbers to the draft if the file alone does not determine it.
 func (c *draftColumn) writes(s *columnStats) {
 	c.Prefix, c.Suffix, c.Decimal, c.Thousands = s.units.prefix, s.units.suffix, s.decimal, s.thousands
 }
 
-// words makes the texts among numbers or dates missing values, and says so.
+// words treats the texts among numbers or dates as missing values and returns a note about them.
 func (c *draftColumn) words(s *columnStats) string {
 	if len(s.words) == 0 {
 		return ""
@@ -148,7 +148,7 @@ func (c *draftColumn) words(s *columnStats) string {
 	return "; the texts among the values count as missing, check each (a detection limit can be a value)"
 }
 
-// answer combines an answer with what the draft finds: the answer wins.
+// answer combines an answer with the findings of the draft. The answer takes precedence.
 func (p *profile) answer(c *draftColumn, s *columnStats, known schema.Answer) {
 	name := c.Name
 	if known.Decimal != "" {
@@ -178,7 +178,7 @@ func (p *profile) answer(c *draftColumn, s *columnStats, known schema.Answer) {
 	c.missing(s)
 }
 
-// from marks what was taken from the data.
+// from marks a column whose range or categories were taken from the data.
 func (c *draftColumn) from(note string) {
 	c.FromData = true
 	c.comment = "FROM THE DATA"
@@ -187,14 +187,14 @@ func (c *draftColumn) from(note string) {
 	}
 }
 
-// missing gives a feature with gaps a policy.
+// missing sets a policy for the missing values of a feature.
 func (c *draftColumn) missing(s *columnStats) {
 	if c.RoleOf() == schema.RoleFeature && len(s.missing) > 0 && c.Missing == nil {
 		c.Missing = &schema.Missing{Policy: schema.MissingMiddle, Values: slices.DeleteFunc(slices.Clone(s.missing), func(w string) bool { return w == "" })}
 	}
 }
 
-// labelCandidates are the columns with exactly two values, capitals aside, and no gaps.
+// labelCandidates returns the columns that have exactly two values, ignoring case, and no missing values.
 func (p *profile) labelCandidates() (out []int) {
 	for i, s := range p.stats {
 		if classes, _ := s.classes(); p.names[i] != "" && s.values == p.rows && classes != nil && validTexts(s.texts) {
@@ -204,7 +204,7 @@ func (p *profile) labelCandidates() (out []int) {
 	return out
 }
 
-// nearLabel names a column that would have two values without its gaps.
+// nearLabel returns the name of a column that has missing values and would otherwise be a label candidate.
 func (p *profile) nearLabel() string {
 	for i, s := range p.stats {
 		if classes, _ := s.classes(); p.names[i] != "" && classes != nil && s.values < p.rows {
@@ -214,7 +214,7 @@ func (p *profile) nearLabel() string {
 	return ""
 }
 
-// line is the column as a line of YAML.
+// line returns the column as a line of YAML.
 func (c *draftColumn) line() []byte {
 	text := fmt.Appendf(nil, "  - {name: %s", schema.QuoteYAML(c.Name))
 	addIf := func(holds bool, format string, args ...any) {

@@ -1,4 +1,5 @@
-// Package drafts guesses schemas: every format feeds one profile of each column, and the profiles decide.
+// Package drafts guesses schemas. It reads a file of any format, builds a profile of each column, and decides
+// from the profiles.
 package drafts
 
 import (
@@ -22,50 +23,49 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// Options of Draft. The zero value asks nothing of the user.
+// Options are the options of New. The zero value needs no input from the user.
 type Options struct {
-	// Label names the label, Positive its class that should score high. Without them a
-	// column with two values is the label if there is only one, by words that such classes
-	// often have.
+	// Label is the name of the label column, and Positive is the class that should score high. If Label is
+	// empty and only one column has two values, that column is the label. If Positive is empty, the positive
+	// class is guessed by words that often name it.
 	Label, Positive string
-	// Sheet names the sheet of a workbook to read. Empty means its only sheet with cells.
+	// Sheet is the name of the sheet of a workbook to read. If it is empty, the workbook must have only one
+	// sheet with cells.
 	Sheet string
-	// Decimal is "." or ",", what separates the fraction of a number, where the file does
-	// not tell.
+	// Decimal is the decimal separator, "." or ",". It is used where the file does not determine it.
 	Decimal string
-	// Answers holds the facts known about columns without the data, by name.
+	// Answers maps the name of a column to facts about the column that are known without the data.
 	Answers map[string]schema.Answer
-	// Progress, if not nil, is called now and then with the rows read so far; an error stops
-	// the draft and is returned.
+	// Progress, if not nil, is called from time to time with the number of rows read so far. If it returns an
+	// error, the draft stops and New returns the error.
 	Progress func(rows int) error
 }
 
-// Drafted is a draft.
+// Drafted is the result of New.
 type Drafted struct {
-	Schema []byte // in YAML
-	// Memory is the text of the file that remembers what the schema took from the data, for the folder of the schema
-	// under its name and DraftedEnding. It is private like the data, and nil if the draft took no value.
+	Schema []byte // the drafted schema in YAML
+	// Memory is the content of the file that records which values of the schema were taken from the data. The file
+	// belongs into the folder of the schema, under the schema's name and DraftedEnding. Memory is private like the
+	// data. It is nil if the draft took no value from the data.
 	Memory []byte
-	// Label is the column that was named or is the only one with two values, "" if there are
-	// several (Candidates) or the columns have no names.
+	// Label is the column that was given as label or is the only one with two values. It is "" if several
+	// columns have two values (then see Candidates) or the columns have no names.
 	Label      string
 	Candidates []string
-	Ignored    []string // columns that are left out; the draft says why
+	Ignored    []string // columns that are left out; the draft states the reasons
 	FromData   []string // columns whose range or categories were taken from the data
-	// Columns are all columns of a file whose columns have names, with what a person needs to check them. They show
-	// values of records: they are for the screen of whoever may see the file.
+	// Columns lists all columns of a file with named columns, together with the facts that a person needs to check
+	// them. It contains values of records, so show it only to people who may see the file.
 	Columns []DraftedColumn
 }
 
-// New guesses a schema for the file at path, with comments on what to check
-// and why a column is left out. The draft loads as
-// it is, unless several columns can be the label: then none is. Ranges and
-// categories without an answer are taken from the data and marked from_data, and
-// they reveal the data that they show: treat the draft like the file until they are
-// replaced by public ones. If the columns that are left make no schema, the draft comes without one, with the error,
-// so that Columns can be asked about.
+// New guesses a schema for the file at path. Comments in the schema list what to check and why a column is left out.
+// The draft loads without changes, unless several columns can be the label; then the draft has no label. Ranges and
+// categories without an answer are taken from the data and marked from_data. They reveal values of the data, so
+// treat the draft like the file until they are replaced by public values. If the remaining columns do not make a
+// valid schema, New returns an error and a draft without a schema, so that the caller can ask about Columns.
 //
-// scan shows the rows of a file whose features are numbered.
+// scan reads the rows of a file with numbered features.
 func New(path string, o Options, scan Scan) (*Drafted, error) {
 	p := &profile{path: path, o: o, scan: scan}
 	if err := p.read(p.sniff); err != nil {
@@ -81,7 +81,7 @@ func New(path string, o Options, scan Scan) (*Drafted, error) {
 	}
 	text := append(p.head(), body...)
 	s, err := schema.ParseText(text, true)
-	if err != nil { // a name or category that YAML cannot carry
+	if err != nil { // a name or a category cannot be written in YAML
 		why := ""
 		for line := range strings.Lines(string(body)) {
 			if column, reason, ok := strings.Cut(line, ", role: ignore} # "); ok {
@@ -100,7 +100,7 @@ func New(path string, o Options, scan Scan) (*Drafted, error) {
 
 var notDataID = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// head is the beginning of a draft.
+// head returns the first lines of a draft.
 func (p *profile) head() []byte {
 	id := filepath.Base(p.path)
 	id = strings.TrimSuffix(strings.TrimSuffix(id, ".gz"), ".zst")
@@ -128,34 +128,34 @@ func (p *profile) head() []byte {
 	return fmt.Appendf(text, "data_id: %s # names the data in the privacy ledger: one name for the same people, whatever the file is called\n%s", schema.QuoteYAML(id[:min(len(id), 128)]), line)
 }
 
-// Scan calls show for each row of a file, after the checks of a schema.
+// Scan is a function that checks each row of a file against a schema and then calls show for it.
 type Scan func(path string, s *schema.Schema, show func(*schema.Row) error) error
 
-// profile is what a draft learns about a file.
+// profile collects the facts about a file from which a draft is made.
 type profile struct {
 	scan    Scan
 	path    string
-	sheet   []byte // of a workbook, as CSV
+	sheet   []byte // the sheet of a workbook, converted to CSV
 	o       Options
 	draft   Drafted
 	format  string
 	csv     schema.CSVOptions
-	grouped bool // LIBSVM rows have a query id
-	typed   bool // the type of an array gives the range
+	grouped bool // the rows of a LIBSVM file have query ids
+	typed   bool // the element type of an array determines the range
 
-	// Of formats with named columns; a column without a name is left out.
+	// The fields below are set for formats with named columns. A column without a name is left out.
 	names []string
 	stats []*columnStats
 	rows  int
-	bytes bool             // a field is not UTF-8
+	bytes bool             // some field is not valid UTF-8
 	odd   []oddRow         // rows of a CSV file that are not records
-	skips map[string][]int // prefixes of csv.Comment that stand for such rows, and these rows
+	skips map[string][]int // maps a prefix in csv.Comment that was added for such rows to the numbers of the rows
 }
 
-// read opens the file, compressed or not, for one look at it.
+// read opens the file, decompresses it if needed, and calls look.
 func (p *profile) read(look func(in *source.Input, u *source.Unpacked) error) error {
 	pipe := p.errorf(0, "a draft looks at the file several times, and this is a pipe; store it first")
-	if info, err := os.Stat(p.path); err == nil && info.Mode()&os.ModeNamedPipe != 0 { // opening it would wait for a writer
+	if info, err := os.Stat(p.path); err == nil && info.Mode()&os.ModeNamedPipe != 0 { // opening a pipe would wait for a writer
 		return pipe
 	}
 	in, err := source.OpenInput(p.path, "data")
@@ -181,9 +181,9 @@ func (p *profile) errorf(row int, rule string) error {
 	return &source.ParseError{File: p.path, Row: row, Rule: rule}
 }
 
-// sniff finds the format by the first bytes, the name and the first lines.
+// sniff detects the format from the first bytes, the file name and the first lines.
 func (p *profile) sniff(in *source.Input, u *source.Unpacked) error {
-	head, _ := u.Peek(sniff.Bytes) // an error comes again when the rows are read
+	head, _ := u.Peek(sniff.Bytes) // an error will recur when the rows are read
 	if rule := sniff.OtherSheet(head); rule != "" {
 		return p.errorf(0, rule)
 	}
@@ -200,7 +200,7 @@ func (p *profile) sniff(in *source.Input, u *source.Unpacked) error {
 	return p.sniffCSV(source.NewLines(p.path, u, ""))
 }
 
-// openWorkbook makes a sheet the text that is read.
+// openWorkbook converts a sheet to the text that is read.
 func (p *profile) openWorkbook(in *source.Input) error {
 	text, err := workbook.Text(in, p.o.Sheet, ',')
 	if err != nil {
@@ -210,10 +210,10 @@ func (p *profile) openWorkbook(in *source.Input) error {
 	return p.read(func(_ *source.Input, u *source.Unpacked) error { return p.sniffCSV(source.NewLines(p.path, u, "")) })
 }
 
-// sniffCSV looks at the first lines of text for what cuts it into fields.
+// sniffCSV determines the delimiter of a text from its first lines.
 func (p *profile) sniffCSV(src *source.Lines) error {
 	var lines []string
-	var rows []int // of lines
+	var rows []int // numbers of the lines
 	for len(lines) < 100 {
 		line, err := src.Next()
 		if err == io.EOF {
@@ -242,7 +242,7 @@ func (p *profile) sniffCSV(src *source.Lines) error {
 	if p.csv.Encoding == source.EncodingWindows1252 {
 		for _, list := range [][]string{lines, p.csv.Comment} {
 			for i := range list {
-				list[i], _ = charmap.Windows1252.NewDecoder().String(list[i]) // every byte is a character
+				list[i], _ = charmap.Windows1252.NewDecoder().String(list[i]) // Windows-1252 decodes every byte
 			}
 		}
 	}
@@ -285,7 +285,7 @@ func looksLikeLIBSVM(lines []string) (is, grouped bool) {
 	return is, grouped
 }
 
-// countDelimiters counts those outside of quotes.
+// countDelimiters counts the delimiters outside quotes.
 func countDelimiters(line string, delim byte) (n int) {
 	quoted := false
 	for i := range len(line) {
@@ -298,8 +298,8 @@ func countDelimiters(line string, delim byte) (n int) {
 	return n
 }
 
-// commentPrefix returns the beginning of a file's comments, given one of them: the mark with the blanks after it, or
-// the first word, so that no value such as #NV is taken for a comment.
+// commentPrefix returns the prefix of a file's comments, given one comment line. The prefix is the comment mark with
+// the blanks after it, or the first word, so that a value such as #NV is not taken for a comment.
 func commentPrefix(line string) string {
 	if k := strings.IndexFunc(line, func(r rune) bool { return !strings.ContainsRune("@%#| ", r) }); k > 1 || k < 0 {
 		return line[:max(k, 1)]
@@ -308,7 +308,7 @@ func commentPrefix(line string) string {
 	return word
 }
 
-// guessDelimiter prefers a character that occurs equally often in most lines.
+// guessDelimiter returns the most plausible delimiter. It prefers a character that occurs equally often in most lines.
 func guessDelimiter(lines []string) string {
 	best, bestScore := ",", 0.
 	for _, d := range []string{",", ";", "\t", "|", " "} {
@@ -323,7 +323,7 @@ func guessDelimiter(lines []string) string {
 	return best
 }
 
-// usualDelimiters is how many delimiters the most lines have, and the share of these lines.
+// usualDelimiters returns the most frequent number of delimiters in a line and the share of lines with this number.
 func usualDelimiters(lines []string, delim byte) (n int, share float64) {
 	counts := map[int]int{}
 	for _, line := range lines {

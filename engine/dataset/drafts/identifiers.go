@@ -7,11 +7,11 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// codeNames are words of names that identifiers have, lower case: a name ends in one of them, or
-// begins with one of codeBeginnings.
+// codeNames are lower-case words that occur in the names of identifiers. Such a name ends in one of these words
+// or begins with one of codeBeginnings.
 var codeNames = [...]string{"id", "index", "nr", "code", "number", "nummer", "numéro", "numero", "zip", "plz", "mrn", "patient", "subject", "ipp", "nip", "fallnr", "patnr"}
 
-// codeEndings end words that name identifiers.
+// codeEndings are endings of words that name identifiers.
 var codeEndings = [...]string{"nummer", "nr", "kennung", "_id", "schlüssel"}
 
 func hasCodeName(name string) bool {
@@ -25,7 +25,7 @@ func hasCodeName(name string) bool {
 		slices.ContainsFunc(codeEndings[:], func(e string) bool { return strings.HasSuffix(last, e) && len(last) > len(e)+2 })
 }
 
-// mayNamePersons returns a hint if the name of the column suggests an identifier and values repeat.
+// mayNamePersons returns a hint if the name of the column suggests an identifier and some values repeat.
 func (s *columnStats) mayNamePersons(name string) string {
 	if s.repeats > 0 && (hasCodeName(name) || s.hasOneLength()) {
 		return "; its values come again: if it names persons, give it role: person, so that persons are protected, not rows"
@@ -33,9 +33,9 @@ func (s *columnStats) mayNamePersons(name string) string {
 	return ""
 }
 
-// MayNamePersons are the columns of the file with the name of an identifier whose values come again: rows
-// of one person, perhaps. Which they are is private like the records. Formats without names of columns have none.
-// progress may be nil; see DraftOptions.
+// MayNamePersons returns the names of columns that may identify persons: the column has the name of an
+// identifier, and some of its values repeat. The result is private like the records. For formats without column
+// names it is empty. progress may be nil; it is called like Options.Progress.
 func MayNamePersons(path string, progress func(rows int) error) (names []string, err error) {
 	p := &profile{path: path, o: Options{Progress: progress}}
 	if err := p.read(p.sniff); err != nil {
@@ -55,19 +55,20 @@ func MayNamePersons(path string, progress func(rows int) error) (names []string,
 	return names, nil
 }
 
-// codeValues is how many different whole numbers make identifiers, at least.
+// codeValues is the smallest number of distinct whole numbers for which a column counts as identifiers.
 const codeValues = 20
 
-// codeDigits is the least length of whole numbers that may be identifiers whatever their column is called.
+// codeDigits is the smallest number of digits from which whole numbers may be identifiers regardless of the
+// column's name.
 const codeDigits = 5
 
-// hasOneLength reports whether all values are whole numbers of one length, and many different ones.
+// hasOneLength reports whether all values are whole numbers with the same number of digits and many are distinct.
 func (s *columnStats) hasOneLength() bool {
 	return s.digits >= codeDigits && s.texted == 0 && len(s.texts) > codeValues
 }
 
-// isCode reports whether whole numbers are likely identifiers: by the name, by their common length, or since
-// nearly every row has another one.
+// isCode reports whether whole numbers are likely identifiers. The evidence is the column's name, a common
+// number of digits, or a different value in nearly every row.
 func (s *columnStats) isCode(name string) bool {
 	if s.measured || s.values == 0 || s.numbers != s.values || s.integers != s.values || len(s.texts) <= codeValues {
 		return false
@@ -75,8 +76,8 @@ func (s *columnStats) isCode(name string) bool {
 	return hasCodeName(name) || s.hasOneLength() || len(s.texts) > draftCategories && s.repeats*10 < s.values && s.hi-s.lo > 10*float64(s.values)
 }
 
-// isID reports whether the column of n rows has a different text or whole number in
-// every row, and more of them than a measurement would have.
+// isID reports whether every one of the n rows has a different text or whole number, and there are more
+// distinct values than a measurement would have.
 func (s *columnStats) isID(name string, first bool, n int) bool {
 	if s.repeats > 0 || s.values < n || s.numbers != s.integers {
 		return false

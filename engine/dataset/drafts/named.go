@@ -16,7 +16,7 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// named drafts the schema of a format whose columns have names.
+// named drafts the schema of a file whose columns have names.
 func (p *profile) named() ([]byte, error) {
 	if err := p.read(p.readColumns); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (p *profile) named() ([]byte, error) {
 	columns := p.columns()
 	var text []byte
 	for _, a := range p.o.Answers {
-		text = append(text, a.PersonLines()...) // of one column: another is refused with the draft
+		text = append(text, a.PersonLines()...) // lines for one person column; a second one is refused when the draft is checked
 	}
 	addIf := func(holds bool, format string, args ...any) {
 		if holds {
@@ -71,7 +71,7 @@ func (p *profile) named() ([]byte, error) {
 	return text, nil
 }
 
-// readColumns gathers the statistics of all columns.
+// readColumns collects the statistics of all columns.
 func (p *profile) readColumns(in *source.Input, u *source.Unpacked) error {
 	if p.format == schema.FormatParquet {
 		return p.readParquet(in)
@@ -94,10 +94,11 @@ func (p *profile) addColumn(name string) {
 	p.names, p.stats = append(p.names, name), append(p.stats, s)
 }
 
-// draftProgressRows is how often DraftOptions.Progress is called: text of unknown kind is read slowly.
+// draftProgressRows is the number of rows between two calls of Options.Progress. It is small because text of
+// unknown kind is read slowly.
 const draftProgressRows = 1 << 12
 
-// addRow adds a row. Its error comes from Progress.
+// addRow adds a row to the statistics. An error is the error of Progress.
 func (p *profile) addRow(row [][]byte, number int) error {
 	p.rows++
 	for i, field := range row {
@@ -111,7 +112,7 @@ func (p *profile) addRow(row [][]byte, number int) error {
 	return nil
 }
 
-// addRows adds the rows of a reader; *line is where the last one begins.
+// addRows adds the rows of a reader. *line is the line on which the last row begins.
 func (p *profile) addRows(next func() ([][]byte, error), line *int, header string) error {
 	return source.Each(next, func(row [][]byte) error {
 		if len(row) != len(p.stats) {
@@ -168,8 +169,8 @@ func (p *profile) readCSV(src *source.Lines) error {
 	return nil
 }
 
-// hasHeader reports whether the first row is text above numbers, perhaps with a row of units between, or, where the whole
-// file is text, that none of its fields comes again in its column.
+// hasHeader reports whether the first row is a header. It is one if it is text above numbers, perhaps with a row of
+// units between. If the whole file is text, it is one if none of its fields occurs again in its column.
 func (p *profile) hasHeader(o *oddRows) bool {
 	seen := map[string]bool{}
 	names := true
@@ -205,12 +206,12 @@ func (p *profile) readARFF(src *source.Lines) error {
 	return nil
 }
 
-// readJSONL finds new columns as it reads; they were missing so far.
+// readJSONL reads the rows of a JSONL file. If a new key appears, its column is taken as missing in all earlier rows.
 func (p *profile) readJSONL(src *source.Lines) error {
 	r := jsonl.NewReader(src)
 	place := map[string]int{}
 	var row [][]byte
-	var seen []int // row that had the key last, from 1
+	var seen []int // number of the last row that had the key, from 1
 	nested := map[int]bool{}
 	err := r.Each(func(key, value []byte, isNested bool) error {
 		i, ok := place[string(key)]
@@ -242,7 +243,7 @@ func (p *profile) readJSONL(src *source.Lines) error {
 	return err
 }
 
-// readParquet leaves columns that cannot be read without values, so that the draft
+// readParquet reads the columns of a Parquet file. Columns that cannot be read get no values, so that the draft
 // ignores them.
 func (p *profile) readParquet(in *source.Input) error {
 	r, err := parquet.Open(in)

@@ -12,8 +12,8 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// numbered drafts the schema of LIBSVM files and arrays: reading them by the widest
-// schema checks them and finds d, the range and the labels.
+// numbered drafts the schema of LIBSVM files and arrays. It reads the file with the widest possible schema,
+// which checks the rows and finds the number of features, the range and the labels.
 func (p *profile) numbered() ([]byte, error) {
 	probe := &schema.Schema{
 		DataID: "draft", Format: p.format, Features: schema.MaxColumns, Range: []float64{-math.MaxFloat64 / 4, math.MaxFloat64 / 4},
@@ -24,7 +24,7 @@ func (p *profile) numbered() ([]byte, error) {
 		probe.Columns = append(probe.Columns, schema.Column{Name: "query", Role: schema.RoleGroup})
 		group = "  - {name: query, role: group} # the qid of a row\n"
 	}
-	var lo, hi float64 // 0 is among the values of LIBSVM: it is what a row leaves out
+	var lo, hi float64 // the range includes 0, because indices absent from a LIBSVM row stand for 0
 	var kind array.Element
 	if p.format != schema.FormatLIBSVM {
 		err := p.read(func(in *source.Input, u *source.Unpacked) (err error) {
@@ -89,8 +89,8 @@ columns:
 %s`, p.format, arrays, width, parse.Format(lo), parse.Format(hi), comment, schema.QuoteYAML(positive), schema.QuoteYAML(negative), group), nil
 }
 
-// openArrays sets the features and the arrays of the probe, and returns the type of the
-// features. Of an archive it takes the first matrix and the first vector.
+// openArrays sets the features and the arrays of the probe and returns the element type of the features. In an
+// archive it uses the first matrix and the first vector.
 func (p *profile) openArrays(in *source.Input, u *source.Unpacked, probe *schema.Schema) (array.Element, error) {
 	if p.format != schema.FormatNPZ {
 		x, err := array.Open(p.format, in, u)
@@ -110,7 +110,7 @@ func (p *profile) openArrays(in *source.Input, u *source.Unpacked, probe *schema
 		name := strings.TrimSuffix(f.Name, ".npy")
 		a, closer, err := array.OpenMember(in, z, name, true, "")
 		if err != nil {
-			continue // not an array of numbers
+			continue // the member is not an array of numbers
 		}
 		closer()
 		switch axes := len(a.Shape); {

@@ -8,21 +8,21 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// A draft decides for each column how its numbers are written: in 24,5 and 1.234,5 the fraction
-// begins at the comma, in 24.5 and 1,234.5 at the point, and 1.234 can be either. It counts what
-// each value can be. A value that only one of the two signs reads is evidence; texts that neither
-// reads are put aside first. Where a column has values with two readings, evidence of the column or of
-// the whole file has to decide. Otherwise the draft leaves the column out and asks.
+// A draft decides for each column which decimal separator its numbers have. In 24,5 and 1.234,5 it is the
+// comma, in 24.5 and 1,234.5 the point; 1.234 can be read with either. The draft first sets aside texts that
+// are not numbers with either separator. A value that is a number with only one separator is evidence for that
+// separator. If a column has values with two readings, the evidence of the column or of the whole file has to
+// decide. Otherwise the draft leaves the column out and asks.
 
-// numberForm is what the values of a column are with one sign of fractions.
+// numberForm counts the values of a column that are numbers if one decimal separator is assumed.
 type numberForm struct {
-	count, only, integers int    // values that are numbers; of these, with this sign alone, and whole
-	styles                [3]int // values with groups of three digits, by thousandsStyles
-	first                 int    // row of the first value that is a number with this sign alone
+	count, only, integers int    // numbers with this separator; numbers with this separator only; whole numbers
+	styles                [3]int // values with groups of three digits, for each style in thousandsStyles
+	first                 int    // row of the first value that is a number with this separator only
 	lo, hi, sum           float64
 }
 
-// addNumber notes what a value can be, and reports whether it is a number.
+// addNumber updates the counts by a value and reports whether the value is a number.
 func (s *columnStats) addNumber(field []byte) bool {
 	core, prefix, suffix := field, "", ""
 	isNumber := func(text []byte) bool {
@@ -67,7 +67,8 @@ func (s *columnStats) addNumber(field []byte) bool {
 	return true
 }
 
-// plainDigits notes how many digits whole numbers without any sign have: identifiers have one length.
+// plainDigits records the number of digits of whole numbers without a sign, because identifiers often have a
+// common length.
 func (s *columnStats) plainDigits(core []byte) {
 	length := len(core)
 	if !parse.AllDigits(core) {
@@ -80,10 +81,10 @@ func (s *columnStats) plainDigits(core []byte) {
 	}
 }
 
-// units counts the texts before and after numbers.
+// units records the texts before and after numbers.
 type units struct {
-	prefix, suffix string // of the first number
-	others         bool   // another number has other ones
+	prefix, suffix string // texts before and after the first number
+	others         bool   // another number has different texts
 	any            bool
 }
 
@@ -104,8 +105,8 @@ func isNumberText(text string) bool {
 // looksNumeric reports whether every value is a number.
 func (s *columnStats) looksNumeric() bool { return s.values > 0 && s.texted == 0 && !s.units.others }
 
-// isNumbers reports whether the values are numbers but for a few texts, which may stand for missing or for a
-// detection limit.
+// isNumbers reports whether the values are numbers except for a few texts. Such texts may mean missing values
+// or values below a detection limit.
 func (s *columnStats) isNumbers() bool {
 	if s.values == 0 || s.texted == s.values {
 		return false
@@ -113,8 +114,8 @@ func (s *columnStats) isNumbers() bool {
 	return s.texted == 0 || len(s.words) <= draftWords && len(s.texts)-len(s.words) >= draftNumbers
 }
 
-// evidence is the sign of fractions that the values of the column need; ok is false if they need
-// neither, mixed is true if they need both.
+// evidence returns the decimal separator that the values of the column need. ok is false if the values are
+// compatible with either separator. mixed is true if some values need the point and others the comma.
 func (s *columnStats) evidence() (form int, ok, mixed bool) {
 	point, comma := s.forms[parse.PointForm].only > 0, s.forms[parse.CommaForm].only > 0
 	if comma && !point {
@@ -140,7 +141,7 @@ func (p *profile) decideNumbers() {
 		if votes[parse.CommaForm] > votes[parse.PointForm] {
 			file = parse.CommaForm
 		}
-		// In other formats, numbers do not show how texts write theirs.
+		// In other formats, stored numbers give no evidence for the notation of texts.
 		decided = p.format == schema.FormatCSV && (votes[parse.PointForm] > 0) != (votes[parse.CommaForm] > 0)
 	}
 	if p.format != schema.FormatCSV && p.o.Decimal == "" {
@@ -184,7 +185,7 @@ func (p *profile) decideNumbers() {
 	}
 }
 
-// settle makes the statistics those of the notation of the column, or says why it has none.
+// settle fixes the notation of the column and its statistics, or records why the column has no notation.
 func (s *columnStats) settle(file int, decided, told bool) {
 	s.form, s.style = -1, -1
 	if !s.isNumbers() {
@@ -221,7 +222,7 @@ func (s *columnStats) settle(file int, decided, told bool) {
 	s.numbers, s.integers, s.lo, s.hi, s.sum = f.count, f.integers, f.lo, f.hi, f.sum
 }
 
-// read makes the column one of numbers whose fraction begins at a sign that an answer gives.
+// read makes the column numeric with the decimal separator given by an answer.
 func (s *columnStats) read(decimal string) {
 	form := parse.PointForm
 	if decimal == "," {
@@ -234,7 +235,7 @@ func (s *columnStats) read(decimal string) {
 	}
 }
 
-// isCount reports whether most values are far below the largest.
+// isCount reports whether most values are far below the largest value, as for counts.
 func (s *columnStats) isCount() bool {
 	return s.lo >= 0 && s.hi > 20 && s.hi > 10*s.sum/float64(s.numbers)
 }

@@ -10,11 +10,13 @@ import (
 	"dyad/engine/dataset/parse"
 )
 
-// Some rows of a spreadsheet are not records: titles above the header, units below it, totals at the end.
-// A draft names their beginnings under csv.comment, which skips them in this and in later files.
+// Some rows of a spreadsheet are not records: titles above the header, units below the header, and totals at
+// the end. A draft lists the beginnings of these rows under csv.comment. Readers skip such rows, in this file
+// and in later files.
 
-// titles adds the lines before the header to the comments: those with fewer fields than the lines
-// below, or with text in the first field only. lines are the first ones of the file, trimmed, and rows their numbers.
+// titles adds the lines before the header to the comments. These are lines that have fewer fields than the lines
+// below, or text in the first field only. lines are the first lines of the file without surrounding blanks, and rows
+// are their numbers.
 func (p *profile) titles(lines []string, rows []int) {
 	delim, ok := p.csv.Separator()
 	if !ok || delim == ' ' {
@@ -33,7 +35,7 @@ func (p *profile) titles(lines []string, rows []int) {
 		if len(fields) > 1 {
 			first = strings.TrimRight(line, string(delim)+parse.Blanks)
 		}
-		if n := strings.IndexAny(first, "0123456789"); n > 3 { // a date or a number of the title changes
+		if n := strings.IndexAny(first, "0123456789"); n > 3 { // a date or a number in a title differs between files
 			first = first[:n]
 		}
 		if first == "" || slices.ContainsFunc(lines[i+1:], func(l string) bool { return strings.HasPrefix(l, first) }) {
@@ -43,7 +45,7 @@ func (p *profile) titles(lines []string, rows []int) {
 	}
 }
 
-// skipRow makes a row a comment, by what its line begins with.
+// skipRow adds the beginning of the row's line to the comment prefixes.
 func (p *profile) skipRow(o oddRow) {
 	if p.skips == nil {
 		p.skips = map[string][]int{}
@@ -54,7 +56,7 @@ func (p *profile) skipRow(o oddRow) {
 	p.skips[o.prefix] = append(p.skips[o.prefix], o.row)
 }
 
-// skipped refuses a row that csv.comment takes for a title, units or a total and that is not one.
+// skipped returns an error if a row that csv.comment skips is not a title, units or a total.
 func (p *profile) skipped(prefix string, row int) error {
 	rows := p.skips[prefix]
 	if rows == nil || slices.Contains(rows, row) {
@@ -63,26 +65,26 @@ func (p *profile) skipped(prefix string, row int) error {
 	return p.errorf(row, fmt.Sprintf("the row begins as row %d does, which is a title, units or a total and no record, so that csv.comment cannot tell them apart: remove row %d from the file", rows[0], rows[0]))
 }
 
-// totalWords begin rows that add up others, lower case.
+// totalWords are lower-case words at the beginning of rows with totals.
 var totalWords = [...]string{"summe", "gesamt", "total", "totaux", "somme", "sum", "mittelwert", "moyenne", "mean", "average", "durchschnitt", "ergebnis"}
 
-// lastRows are the rows from the end among which totals are looked for.
+// lastRows is the number of last rows in which totals are looked for.
 const lastRows = 3
 
-// oddRows are the rows that may not be records, as the draft sees them go by.
+// oddRows collects, while the file is read, the rows that may not be records.
 type oddRows struct {
 	second []string // fields of the row below the header
-	units  oddRow   // that row
+	units  oddRow   // the row below the header
 	totals []oddRow
-	most   int // records before the first total
+	most   int // number of records before the first total
 }
 
 type oddRow struct {
-	row    int    // of the file
-	prefix string // of its line
+	row    int    // number of the row in the file
+	prefix string // beginning of the row's line
 }
 
-// look remembers a row that may not be a record: the number-th below the header.
+// look records a row that may not be a record. number is the position of the row below the header, from 1.
 func (o *oddRows) look(number, row int, fields [][]byte, line []byte) {
 	if number == 1 {
 		o.units = oddRow{row, string(line)}
@@ -105,8 +107,8 @@ func (o *oddRows) look(number, row int, fields [][]byte, line []byte) {
 	}
 }
 
-// comments returns the rows that are not records: units below the header where numbers or
-// dates follow, and totals among the last rows.
+// comments returns the rows that are not records. These are units below the header, if numbers or dates follow
+// them, and totals among the last rows.
 func (p *profile) comments(o *oddRows) (rows []oddRow) {
 	units := false
 	for i, s := range p.stats {
@@ -114,7 +116,7 @@ func (p *profile) comments(o *oddRows) (rows []oddRow) {
 		case word == "":
 		case s.values > s.texted || s.values > 1 && s.isDates():
 			if s.words[word] != 1 || len([]rune(word)) > parse.MaxUnit {
-				return p.totals(o) // a value of its own
+				return p.totals(o) // the text is a value and not a unit
 			}
 			units = true
 		case s.texts[word] > 1:
@@ -127,7 +129,8 @@ func (p *profile) comments(o *oddRows) (rows []oddRow) {
 	return append(rows, p.totals(o)...)
 }
 
-// totals are rows of totals, none if one stands above the last rows: it is a value like others.
+// totals returns the rows with totals. If a candidate stands above the last rows, its word is an ordinary
+// value, and the result is empty.
 func (p *profile) totals(o *oddRows) []oddRow {
 	if o.most < p.rows-lastRows {
 		return nil

@@ -9,28 +9,28 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// DraftedColumn is a column as a draft decided on it, next to texts of the file.
+// DraftedColumn describes the decision of a draft about a column and shows texts of the file.
 type DraftedColumn struct {
 	schema.Column
-	Why     string   // why the draft leaves the column out, or what to check
-	Samples []Sample // up to draftSamples different values from the top of the file, and the longest
-	Classes []string // of a column that can be the label: the likely positive class and the other one
-	// Asks reports whether the column has numbers whose fraction begins at a point or at a comma, and that the file
-	// does not tell; an answer with decimal does.
+	Why     string   // reason why the draft leaves the column out, or advice on what to check
+	Samples []Sample // up to draftSamples different values from the top of the file, and the longest value
+	Classes []string // if the column can be the label: the likely positive class, then the negative class
+	// Asks reports whether the file leaves open if the decimal separator of the column is the point or the comma.
+	// An answer with decimal decides this.
 	Asks bool
-	// MayNamePersons reports whether the values look like identifiers, and come again. Persons is how many different ones
-	// there are by IDKey, or 0 if that was not counted.
+	// MayNamePersons reports whether the values look like identifiers and some of them repeat. Persons is the number of
+	// distinct values by IDKey, or 0 if they were not counted.
 	MayNamePersons bool
 	Persons        int
-	// Suggested is the built-in code book's knowledge of such a column, or nil. It is not used unless it comes back as
-	// an Answer.
+	// Suggested is the suggestion of the built-in code book for the column, or nil. The draft uses it only if the
+	// caller returns it as an Answer.
 	Suggested *Suggestion
 }
 
-// Sample is a value as the file writes it, and as the schema reads it.
+// Sample holds a value of the file. Raw is the text in the file, and Read is the value that the schema reads.
 type Sample struct{ Raw, Read string }
 
-// shown is what a person sees of a column.
+// shown returns the description of a column for a person.
 func (p *profile) shown(c *draftColumn, s *columnStats, label bool) DraftedColumn {
 	out := DraftedColumn{Column: c.Column, Why: c.comment, Asks: s.asks}
 	if out.MayNamePersons = s.repeats > 0 && s.values > 0 && (hasCodeName(c.Name) || s.isCode(c.Name) || s.hasOneLength()); out.MayNamePersons {
@@ -55,7 +55,7 @@ func (p *profile) shown(c *draftColumn, s *columnStats, label bool) DraftedColum
 	return out
 }
 
-// reads is how a schema with the column reads a text.
+// reads returns the value that a schema with the column reads from a text.
 func (p *profile) reads(c *draftColumn, s *columnStats, raw string) string {
 	switch {
 	case s.asks:
@@ -99,7 +99,7 @@ func (p *profile) reads(c *draftColumn, s *columnStats, raw string) string {
 	return parse.Format(v)
 }
 
-// Text is the suggestion in words.
+// Text returns the suggestion in words.
 func (s *Suggestion) Text() string {
 	if s.Answer.Categories != nil {
 		return strings.Join(s.Answer.Categories, ", ")

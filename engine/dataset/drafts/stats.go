@@ -15,54 +15,54 @@ import (
 
 // Limits of what a draft looks at.
 const (
-	draftCategories = 50      // a column with more texts is not categorical
-	draftUnique     = 1 << 20 // values compared to find a column of ids
-	draftWords      = 5       // texts that may stand among numbers, at most
-	draftSamples    = 3       // values shown to a person, besides the longest
-	draftNumbers    = 10      // different numbers that make a column with such texts one of numbers, at least
+	draftCategories = 50      // largest number of texts in a categorical column
+	draftUnique     = 1 << 20 // number of values compared to detect a column of ids
+	draftWords      = 5       // largest number of different texts among numbers
+	draftSamples    = 3       // number of values shown to a person, besides the longest
+	draftNumbers    = 10      // smallest number of distinct numbers for which a column with texts is numeric
 )
 
-// missingWords are texts that a draft takes for missing.
+// missingWords are texts that a draft treats as missing values.
 var missingWords = [...]string{"?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None"}
 
-// columnStats is what a draft learns about one column. It knows the data: a
-// schema made from it is not private.
+// columnStats collects statistics of one column. It is computed from the data, so a schema made from it is not
+// private.
 type columnStats struct {
-	values   int            // not missing
-	missing  []string       // words that stood for missing, "" for an empty field
-	nominal  []string       // of the header of an ARFF file
+	values   int            // number of values that are not missing
+	missing  []string       // texts that were read as missing, "" for an empty field
+	nominal  []string       // nominal values in the header of an ARFF file
 	texts    map[string]int // up to draftCategories+1 different values and their counts
-	words    map[string]int // up to draftWords+1 of those that are neither a number nor a date, and their counts
-	first    []string       // different values in the order of the file, up to draftSamples
-	longest  string         // of the values that texts counts
-	texted   int            // values that are not numbers
+	words    map[string]int // up to draftWords+1 texts that are neither a number nor a date, and their counts
+	first    []string       // up to draftSamples different values in the order of the file
+	longest  string         // longest of the values in texts
+	texted   int            // number of values that are not numbers
 	seed     maphash.Seed
-	unique   map[uint64]struct{} // of the first draftUnique values
-	repeats  int                 // values that came before
+	unique   map[uint64]struct{} // hashes of the first draftUnique values
+	repeats  int                 // number of values that occurred before
 	persons  map[string]struct{} // IDKeys of a column with the name of an identifier, else nil
-	row, gap int                 // of the value that is added, and of the first that is missing
+	row, gap int                 // number of the current row, and of the first row with a missing value
 
 	forms     [2]numberForm
-	ambiguous int // values that both signs of fractions read, as different numbers
+	ambiguous int // number of values that are different numbers with the two decimal separators
 	units     units
-	digits    int // of every value, if all are whole numbers without a sign and as long; otherwise -1
+	digits    int // number of digits if all values are unsigned whole numbers of the same length; otherwise -1
 	dates     [len(parse.DateLayouts)]dateForm
 
-	// What settle decides on a column of numbers: their notation and what they are in it.
-	form, style int // -1 for none
-	numbers     int // finite numbers
-	integers    int // of these, whole
+	// Results of settle for a column of numbers: the notation and the statistics of the numbers.
+	form, style int // -1 if undecided
+	numbers     int // number of finite numbers
+	integers    int // number of whole numbers
 	lo, hi, sum float64
 
-	decimal, thousands string             // where they differ from the file's
-	date               *schema.DateFormat // of a column of dates
-	asks               bool               // why: only an answer can say where fractions begin
-	why                string             // a column of numbers or dates cannot be read
-	measured           bool               // the user answered that it has numbers
-	refused            bool               // its type cannot be a feature
+	decimal, thousands string             // set if they differ from the separators of the file
+	date               *schema.DateFormat // format of a column of dates
+	asks               bool               // the decimal separator is open, and only an answer can decide it
+	why                string             // reason why a column of numbers or dates cannot be read
+	measured           bool               // the user answered that the column has numbers
+	refused            bool               // a column of this type cannot be a feature
 }
 
-// dateForm is what the values are in one format of dates.
+// dateForm counts the values that are dates in one format, and holds the first and the last day.
 type dateForm struct{ count, from, to int }
 
 func newColumnStats() *columnStats {
@@ -124,7 +124,7 @@ func (s *columnStats) add(field []byte) {
 	}
 }
 
-// addDate notes which date a value can be, and says whether it is one.
+// addDate updates the counts of each date format and reports whether the value is a date.
 func (s *columnStats) addDate(field []byte) (ok bool) {
 	if len(field) > 32 {
 		return false
@@ -142,7 +142,8 @@ func (s *columnStats) addDate(field []byte) (ok bool) {
 	return ok
 }
 
-// worded counts the values that are words: all of them, unless there are too many different ones.
+// worded returns the number of values that are words. The number is too small if there are more than
+// draftWords+1 different words.
 func (s *columnStats) worded() (n int) {
 	for _, k := range s.words {
 		n += k
@@ -150,7 +151,7 @@ func (s *columnStats) worded() (n int) {
 	return n
 }
 
-// settleDate makes the column one of dates if its values are, but for a few words.
+// settleDate makes the column a column of dates if its values are dates except for a few words.
 func (s *columnStats) settleDate() {
 	var formats []string
 	for i, d := range s.dates {
@@ -164,12 +165,12 @@ func (s *columnStats) settleDate() {
 	}
 }
 
-// isNumeric reports whether the column is one of numbers whose notation is known, but for a few words.
+// isNumeric reports whether the values are numbers in a known notation, except for a few words.
 func (s *columnStats) isNumeric() bool { return s.numbers > 0 }
 
 func (s *columnStats) isCategorical() bool { return len(s.texts) <= draftCategories }
 
-// categories are the texts in a fixed order.
+// categories returns the texts in a fixed order.
 func (s *columnStats) categories() []string {
 	out := make([]string, 0, len(s.texts))
 	for t := range s.texts {
@@ -179,15 +180,15 @@ func (s *columnStats) categories() []string {
 	return out
 }
 
-// positiveWords are label values that suggest the positive class, lower case.
+// positiveWords are lower-case label values that suggest the positive class.
 var positiveWords = [...]string{"1", "+1", "1.0", "yes", "ja", "oui", "sí", "si", "true", "wahr", "vrai", "positive", "positiv", "pos", "y", "j", "o", "t", "case", "m", "malignant", ">50k", ">50k."}
 
-// guessPositive returns which of two texts of a label is likely the positive
-// class: a usual word, else the larger number, else the rarer value.
+// guessPositive returns the likely positive class of two label texts: a usual word for it, otherwise the larger
+// number, otherwise the rarer value.
 func (s *columnStats) guessPositive(texts []string) string {
 	for _, w := range positiveWords {
 		for _, t := range texts {
-			if strings.ToLower(t) == w && !(w == "1" && s.lo == 1) { // of 1 and 2, 2 is likely "yes"
+			if strings.ToLower(t) == w && !(w == "1" && s.lo == 1) { // if the values are 1 and 2, then 2 likely means "yes"
 				return t
 			}
 		}
@@ -201,7 +202,7 @@ func (s *columnStats) guessPositive(texts []string) string {
 	return texts[0]
 }
 
-// count is how often a text of a label stands, in any spelling.
+// count returns how often a label text occurs, in any spelling.
 func (s *columnStats) count(text string) (n int) {
 	for t, k := range s.texts {
 		if bytes.Equal(schema.Fold(t), schema.Fold(text)) {
@@ -211,8 +212,8 @@ func (s *columnStats) count(text string) (n int) {
 	return n
 }
 
-// classes are the two values of a label, by their most frequent spelling; nil if there are not two. fold
-// is true if there are two only without capitals and surrounding blanks.
+// classes returns the two values of a label, each in its most frequent spelling, or nil if there are not two.
+// fold is true if only ignoring case and surrounding blanks leaves two values.
 func (s *columnStats) classes() (texts []string, fold bool) {
 	if len(s.texts) > draftCategories {
 		return nil, false
@@ -230,7 +231,7 @@ func (s *columnStats) classes() (texts []string, fold bool) {
 	return slices.Sorted(maps.Values(best)), len(s.texts) > 2
 }
 
-// guessClasses is the likely positive class of two, and the other one.
+// guessClasses returns the likely positive class and the likely negative class.
 func (s *columnStats) guessClasses() (positive, negative string, fold bool) {
 	c, fold := s.classes()
 	if positive = s.guessPositive(c); c[0] == positive {

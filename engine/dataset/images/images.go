@@ -1,4 +1,5 @@
-// Package images reads a file as one image of a public size: PNG, and PGM and PPM of one byte a number.
+// Package images reads a file as one image of a public size. It supports PNG, and PGM and PPM with one byte for
+// each number.
 package images
 
 import (
@@ -13,8 +14,8 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// Shape returns the shape of square images with a number of features: grey, or red, green and blue one after the other.
-// No number of features is both.
+// Shape returns the shape of square images with the given number of features. Grey images have 1 channel. Colour images
+// have 3 channels: red, green and blue. No number of features fits both kinds.
 func Shape(features int) (channels, side int, ok bool) {
 	for _, channels := range []int{1, 3} {
 		if side := int(math.Round(math.Sqrt(float64(features / channels)))); side > 0 && channels*side*side == features {
@@ -24,18 +25,20 @@ func Shape(features int) (channels, side int, ok bool) {
 	return 0, 0, false
 }
 
-// The rules of images. None says how large the image is.
+// The rules of images. Their texts never contain the size of an image.
 const (
 	ruleKind   = "this is not an image of a kind that is read: PNG, or PGM (P5) and PPM (P6) with numbers up to 255; convert it"
 	ruleBroken = "the image is damaged, or cut off; write it again"
 	ruleSize   = "the image is not %d x %d, the size that the features of the schema are of; scale it, or correct features"
 )
 
-// maxPerNumber bounds how long a file may be: what PNG takes for a number that does not compress, and its text.
+// The length of a file is at most maxPerNumber bytes for each number plus maxText bytes. maxPerNumber covers
+// PNG data that do not compress; maxText covers the texts in a PNG file.
 const maxPerNumber, maxText = 16, 1 << 20
 
-// Read sets row to the numbers of the image in r, from 0 to 255: channel by channel, each from the top, line by line. A
-// colour image is read as grey if the schema has grey ones. A *source.ParseError has the name of the file.
+// Read sets row to the numbers of the image in r, from 0 to 255. They are ordered by channel, then from the top line to
+// the bottom line. A colour image is converted to grey if the schema has grey images. A *source.ParseError contains the
+// name of the file.
 func Read(name string, r io.Reader, row []float64) error {
 	channels, side, ok := Shape(len(row))
 	refuse := func(rule string) error { return &source.ParseError{File: name, Rule: rule} }
@@ -75,7 +78,7 @@ func Read(name string, r io.Reader, row []float64) error {
 		}
 		return nil
 	}
-	size, err := png.DecodeConfig(bytes.NewReader(text)) // before its pixels are made
+	size, err := png.DecodeConfig(bytes.NewReader(text)) // check the size before the pixels are decoded
 	switch {
 	case err != nil:
 		return refuse(ruleKind)
@@ -92,7 +95,7 @@ func Read(name string, r io.Reader, row []float64) error {
 	return nil
 }
 
-// netpbm reads the head of a PGM or PPM file; wide is the numbers of a pixel.
+// netpbm parses the header of a PGM or PPM file. wide is the number of values of a pixel.
 func netpbm(text []byte) (wide, width, height, most int, rest []byte, ok bool) {
 	r := bufio.NewReader(bytes.NewReader(text[2:]))
 	number := func() (n int, ok bool) {
@@ -109,7 +112,7 @@ func netpbm(text []byte) (wide, width, height, most int, rest []byte, ok bool) {
 				n, digits = 10*n+int(c-'0'), digits+1
 			case bytes.IndexByte([]byte(" \t\r\n"), c) < 0:
 				return 0, false
-			case digits > 0: // one blank ends the head
+			case digits > 0: // one blank ends the header
 				return n, true
 			}
 		}

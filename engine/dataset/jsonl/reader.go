@@ -1,4 +1,4 @@
-// Package jsonl reads lines that are one JSON object each.
+// Package jsonl reads files with one JSON object on each line.
 package jsonl
 
 import (
@@ -8,18 +8,18 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// Reader reads lines that are one JSON object each. Numbers and words keep
-// their text; null is an empty field.
+// Reader reads JSON objects, one from each line. Numbers and words keep their text. null is an empty field.
 type Reader struct {
 	src    *source.Lines
-	text   []byte // unescaped strings
-	Native bool   // the value that add is called with is not a string
+	text   []byte // text of unescaped strings
+	Native bool   // the value passed to add is not a JSON string
 }
 
-// NewReader reads the lines of a source.
+// NewReader returns a reader of the lines of a source.
 func NewReader(src *source.Lines) *Reader { return &Reader{src: src} }
 
-// Each calls add for each key of a line that is not empty, in order, and then end. nested marks an object or a list.
+// Each processes each line that is not empty: it calls add for each key in order, and then end. nested reports
+// whether the value is an object or a list.
 func (r *Reader) Each(add func(key, value []byte, nested bool) error, end func() error) error {
 	return source.Each(r.src.Next, func(line []byte) error {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
@@ -35,16 +35,16 @@ func (r *Reader) Each(add func(key, value []byte, nested bool) error, end func()
 	})
 }
 
-// object walks over one valid object.
+// object calls add for each key of one valid object.
 func (r *Reader) object(line []byte, add func(key, value []byte, nested bool) error) error {
 	r.text = r.text[:0]
 	if cap(r.text) < 3*len(line) {
-		r.text = make([]byte, 0, 6*len(line)) // appends below never move it: an escape or a bad byte grows to 3 bytes at most
+		r.text = make([]byte, 0, 6*len(line)) // the appends below never reallocate: an escape or an invalid byte grows to at most 3 bytes
 	}
 	line = skipSpace(line[1:])
 	for line[0] != '}' {
 		key, rest := r.str(line)
-		line = skipSpace(skipSpace(rest)[1:]) // the colon
+		line = skipSpace(skipSpace(rest)[1:]) // skip the colon
 		var value []byte
 		nested := false
 		r.Native = line[0] != '"'
@@ -71,20 +71,20 @@ func (r *Reader) object(line []byte, add func(key, value []byte, nested bool) er
 	return nil
 }
 
-// str reads a valid JSON string.
+// str unescapes a valid JSON string.
 func (r *Reader) str(line []byte) (text, rest []byte) {
 	end := stringEnd(line)
 	if bytes.IndexByte(line[:end], '\\') < 0 {
 		return line[1 : end-1], line[end:]
 	}
 	var s string
-	_ = json.Unmarshal(line[:end], &s) // valid, as the whole line is
+	_ = json.Unmarshal(line[:end], &s) // cannot fail, because the whole line is valid
 	begin := len(r.text)
 	r.text = append(r.text, s...)
 	return r.text[begin:len(r.text):len(r.text)], line[end:]
 }
 
-// stringEnd is the index after the closing quote of a valid JSON string.
+// stringEnd returns the index after the closing quote of a valid JSON string.
 func stringEnd(line []byte) int {
 	for i := 1; ; i++ {
 		switch line[i] {
@@ -96,7 +96,7 @@ func stringEnd(line []byte) int {
 	}
 }
 
-// skipNested returns what follows a valid object or list.
+// skipNested returns the text after a valid object or list.
 func skipNested(line []byte) []byte {
 	depth := 0
 	for i := 0; ; {
@@ -122,8 +122,8 @@ func skipSpace(b []byte) []byte {
 	return b
 }
 
-// RuleLine is a rule of a JSON line.
+// RuleLine is the rule broken by a line that is not one JSON object.
 const RuleLine = "not one JSON object; want {\"NAME\": VALUE, ...} on each line"
 
-// RuleTwice is a rule of an object.
+// RuleTwice is the rule broken by an object with a repeated key.
 const RuleTwice = "the object has this key twice; remove one"

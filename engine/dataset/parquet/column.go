@@ -11,56 +11,57 @@ import (
 	"dyad/engine/dataset/parse"
 )
 
-// valueBatch is how many values that are not numbers are read at a time.
+// valueBatch is the number of non-numeric values read at a time.
 const valueBatch = 1024
 
-// Column reads one column of one row group in batches. Numbers come from the
-// slices of a page, the others as texts.
+// Column reads one column of one row group in batches. Numbers are taken from the slices of a page; other
+// values are converted to texts.
 type Column struct {
 	kind    valueType
 	numeric bool // the column is a numeric feature
-	Numbers bool // values are filled and not texts
+	Numbers bool // batches have values instead of texts
 	pages   parquet.Pages
-	page    parquet.Page // nil before the first and after the last
-	left    int          // values of the page that are not read yet
+	page    parquet.Page // nil before the first page and after the last page
+	left    int          // number of values of the page that are not read yet
 
-	decoded    []float64          // numbers that are left of the page, NaN for null
-	buffer     []float64          // of decoded, unless the page has float64
-	index      []int32            // of the numbers that are left in dictionary, if they are not decoded
-	dictionary []float64          // numbers of the dictionary of the row group
-	from       parquet.Dictionary // that dictionary was taken from
+	decoded    []float64          // remaining numbers of the page, NaN for null
+	buffer     []float64          // memory of decoded, unless the page has float64
+	index      []int32            // indices of the remaining numbers in dictionary, if they are not decoded
+	dictionary []float64          // numbers in the dictionary of the row group
+	from       parquet.Dictionary // source of the field dictionary
 
-	reader parquet.ValueReader // values of the page that are not numbers, nor whole numbers without null
+	reader parquet.ValueReader // values of the page other than numbers and whole numbers without null
 	batch  []parquet.Value
-	whole  []int64 // whole numbers that are left of the page and are read as texts
+	whole  []int64 // remaining whole numbers of the page, which are read as texts
 	known  [4]knownText
 
-	columnBatch             // that is shown
-	ahead       columnBatch // that is filled
+	columnBatch             // the batch that is shown
+	ahead       columnBatch // the batch that is filled
 }
 
-// columnBatch is n rows of either values, NaN for null, or texts, nil for null.
+// columnBatch holds n rows, either as values, with NaN for null, or as texts, with nil for null.
 type columnBatch struct {
 	n      int
 	Values []float64
 	Texts  [][]byte
 	arena  []byte
-	spans  []span // of the texts in arena
+	spans  []span // positions of the texts in arena
 }
 
 type span struct{ from, to int }
 
-// knownText is where the text of a whole number is in the arena; nowhere if it is empty.
+// knownText is the position of a whole number's text in the arena. An empty position means that the arena does
+// not have the text.
 type knownText struct {
 	value int64
 	span
 }
 
-// start begins with the pages of another row group, nil for none.
+// start continues with the pages of another row group; nil if there are none.
 func (c *Column) start(pages parquet.Pages) {
 	c.release()
 	if c.pages != nil {
-		_ = c.pages.Close() // reading is over
+		_ = c.pages.Close() // reading has ended
 	}
 	c.pages, c.from, c.dictionary = pages, nil, nil
 }
@@ -72,7 +73,8 @@ func (c *Column) release() {
 	c.page, c.left, c.decoded, c.index, c.whole, c.reader = nil, 0, nil, nil, nil, nil
 }
 
-// Fill reads the next batch to ahead; its n stays below rows if the file is damaged.
+// Fill reads the next batch of rows, which becomes current by Reader.Finish. If the file is damaged, the batch
+// has fewer rows than requested.
 func (c *Column) Fill(rows int) {
 	b := &c.ahead
 	b.n, b.arena, b.spans, c.known = 0, b.arena[:0], b.spans[:0], [4]knownText{}
@@ -87,7 +89,7 @@ func (c *Column) Fill(rows int) {
 		b.Texts = make([][]byte, rows)
 	}
 	b.Texts = b.Texts[:cap(b.Texts)]
-	for i, s := range b.spans[:b.n] { // the arena no longer moves
+	for i, s := range b.spans[:b.n] { // the arena is no longer reallocated
 		b.Texts[i] = nil
 		if s.to > s.from {
 			b.Texts[i] = parse.TrimBlanks(b.arena[s.from:s.to:s.to], 0)
@@ -95,8 +97,8 @@ func (c *Column) Fill(rows int) {
 	}
 }
 
-// read counts the rows that it reads in n. The Parquet library panics at some damaged
-// files, which then end early.
+// read adds rows to a batch and counts them in n. The Parquet library panics for some damaged files; the column
+// then ends early.
 func (c *Column) read(b *columnBatch, rows int) {
 	defer func() { _ = recover() }()
 	for b.n < rows {
@@ -142,7 +144,8 @@ func (c *Column) read(b *columnBatch, rows int) {
 	}
 }
 
-// textOf is appendText of a whole number, which equal ones that are not far apart share.
+// textOf returns the text of a whole number as appendText writes it. Equal numbers that are close together
+// share one text.
 func (c *Column) textOf(b *columnBatch, v int64) span {
 	known := &c.known[v&3]
 	if known.value != v || known.to == 0 {
@@ -157,7 +160,7 @@ func (c *Column) textOf(b *columnBatch, v int64) span {
 	return known.span
 }
 
-// nextPage is false at the end of the row group or of what is readable of it.
+// nextPage moves to the next page. It returns false at the end of the row group or of its readable part.
 func (c *Column) nextPage() bool {
 	c.release()
 	page, err := c.pages.ReadPage()
@@ -177,7 +180,7 @@ func (c *Column) nextPage() bool {
 	return true
 }
 
-// wholeNumbers returns the whole numbers of a page without nulls, nil if it has others.
+// wholeNumbers returns the whole numbers of a page without nulls. It returns nil for other pages.
 func (c *Column) wholeNumbers() []int64 {
 	data := c.page.Data()
 	if d := c.page.Dictionary(); d != nil {
@@ -198,7 +201,7 @@ func (c *Column) wholeNumbers() []int64 {
 	return nil
 }
 
-// widenWhole are the whole numbers of a page, nil if they are not of the type of the column.
+// widenWhole returns the whole numbers of a page as int64. It returns nil if they are not of the type of the column.
 func (c *Column) widenWhole(data encoding.Values) []int64 {
 	switch kind := data.Kind(); {
 	case kind == encoding.Int64 && (c.kind == int64s || c.kind == uint64s):
@@ -211,7 +214,7 @@ func (c *Column) widenWhole(data encoding.Values) []int64 {
 	return nil
 }
 
-// decode makes the numbers of the page. It is false if the page is not what its header says.
+// decode decodes the numbers of the page. It returns false if the page does not match its header.
 func (c *Column) decode() bool {
 	nulls := int(c.page.NumNulls())
 	if nulls == c.left {
@@ -256,7 +259,7 @@ func (c *Column) decode() bool {
 	return c.spread(nulls)
 }
 
-// room makes decoded n numbers of any value.
+// room sets the length of decoded to n. The values are undefined.
 func (c *Column) room(n int) {
 	if cap(c.buffer) < n {
 		c.buffer = make([]float64, n)
@@ -264,7 +267,7 @@ func (c *Column) room(n int) {
 	c.decoded = c.buffer[:n]
 }
 
-// spread moves the numbers at the front of decoded to their rows, from the last one on.
+// spread moves the numbers at the front of decoded to their rows, beginning with the last number.
 func (c *Column) spread(nulls int) bool {
 	if nulls == 0 {
 		return true
@@ -284,8 +287,7 @@ func (c *Column) spread(nulls int) bool {
 	return true
 }
 
-// widen appends the numbers of a page to dst. It is false if they are not of the type of
-// the column.
+// widen appends the numbers of a page to dst. It returns false if they are not of the type of the column.
 func (c *Column) widen(dst []float64, data encoding.Values) ([]float64, bool) {
 	switch kind := data.Kind(); {
 	case kind == encoding.Double && c.kind == doubles:

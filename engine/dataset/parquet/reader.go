@@ -18,7 +18,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// valueType is how the values of a Parquet column are read.
+// valueType is the way in which the values of a Parquet column are read.
 type valueType int
 
 const (
@@ -33,8 +33,8 @@ const (
 	doubles
 )
 
-// typeOf is the type of a column; parquetRefused where the stored number
-// or bytes are not the value.
+// typeOf returns the type of a column. It returns refused if the stored number or bytes are not the value
+// itself.
 func typeOf(c *parquet.Column) valueType {
 	if !c.Leaf() || c.Repeated() {
 		return refused
@@ -72,13 +72,13 @@ func typeOf(c *parquet.Column) valueType {
 	return types[kind].signed
 }
 
-// types are those of the stored kinds; the others are refused.
+// types maps the stored kinds that are supported to value types.
 var types = [...]struct{ signed, unsigned valueType }{
 	parquet.ByteArray: {texts, texts}, parquet.Boolean: {bools, bools}, parquet.Float: {floats, floats}, parquet.Double: {doubles, doubles},
 	parquet.Int32: {int32s, uint32s}, parquet.Int64: {int64s, uint64s},
 }
 
-// appendText writes a value as CSV would have it. NaN is missing.
+// appendText appends the text that a CSV file would have for a value. NaN is written as missing.
 func (c *Column) appendText(b []byte, v parquet.Value) []byte {
 	switch c.kind {
 	case texts:
@@ -87,7 +87,7 @@ func (c *Column) appendText(b []byte, v parquet.Value) []byte {
 		return strconv.AppendBool(b, v.Boolean())
 	case floats:
 		bits := 32
-		if c.numeric { // a scan sees the number that a load reads
+		if c.numeric { // a scan has to show the number that a load reads
 			bits = 64
 		}
 		return AppendFloat(b, float64(v.Float()), bits)
@@ -103,8 +103,8 @@ func (c *Column) appendText(b []byte, v parquet.Value) []byte {
 	return strconv.AppendInt(b, v.Int64(), 10)
 }
 
-// AppendFloat writes a number so that whole numbers match categories such as "2";
-// NaN is empty, and -0 is 0, or a person would be two.
+// AppendFloat appends a number in a form that lets whole numbers match categories such as "2". NaN becomes the
+// empty text. -0 is written as 0; otherwise one person would count as two.
 func AppendFloat(b []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):
@@ -117,31 +117,31 @@ func AppendFloat(b []byte, v float64, bits int) []byte {
 	return strconv.AppendFloat(b, v, 'f', -1, bits)
 }
 
-// Reader reads the columns of a file in step, in batches of rows.
+// Reader reads the columns of a file together, in batches of rows.
 type Reader struct {
 	name    string
 	file    *parquet.File
 	columns []*parquet.Column
 	used    []bool
 	numeric []bool
-	AsTexts bool      // numeric columns are read as texts
-	Workers int       // that read columns
-	Cursors []*Column // of the current row group; nil if not used
-	Spare   []*Column // of the file before, whose memory is used again
-	Reading []*Column // columns of the batch that is filled
-	group   int       // next row group
-	left    int64     // rows left in the current one
-	filled  int       // rows of all batches that were filled
-	Row     int       // rows read, without those of the batch that is shown
-	rows    int       // of the batch that next shows, which is at row at
+	AsTexts bool      // read numeric columns as texts
+	Workers int       // number of goroutines that read columns
+	Cursors []*Column // columns of the current row group; nil for unused columns
+	Spare   []*Column // columns of the previous file, whose memory is reused
+	Reading []*Column // columns of the batch that is being filled
+	group   int       // index of the next row group
+	left    int64     // number of remaining rows in the current row group
+	filled  int       // number of rows of all filled batches
+	Row     int       // number of rows before the current batch
+	rows    int       // number of rows of the batch that Next returns; at is the current row
 	at      int
-	end     error    // of fill
-	Texts   [][]byte // of one row
+	end     error    // error of Fill
+	Texts   [][]byte // texts of one row
 	Values  []float64
 }
 
-// Open reads the footer. The library believes the page sizes of a file, so
-// a damaged one may cost up to 2 GiB of memory for a moment before it is refused.
+// Open opens a Parquet file and reads its footer. The library trusts the page sizes in a file, so a damaged
+// file may need up to 2 GiB of memory for a moment before it is refused.
 func Open(in *source.Input) (r *Reader, err error) {
 	r = &Reader{name: in.Name, Workers: runtime.GOMAXPROCS(0)}
 	defer r.caught(&err)
@@ -159,8 +159,8 @@ func Open(in *source.Input) (r *Reader, err error) {
 	return r, nil
 }
 
-// HasFooter checks the length of the footer, for which the Parquet library
-// would allocate memory unseen.
+// HasFooter reports whether the length of the footer is plausible. The Parquet library would allocate that
+// length of memory without a check.
 func HasFooter(in *source.Input) bool {
 	var end [8]byte
 	if in.Size < 12 {
@@ -172,15 +172,15 @@ func HasFooter(in *source.Input) bool {
 	return int64(binary.LittleEndian.Uint32(end[:4])) <= in.Size-12
 }
 
-// caught turns a panic of the Parquet library, which some damaged files cause,
-// into an error about the file.
+// caught converts a panic of the Parquet library to an error about the file. Some damaged files cause such
+// panics.
 func (r *Reader) caught(err *error) {
 	if p := recover(); p != nil {
 		*err = r.errorf(r.filled+1, RuleDamaged)
 	}
 }
 
-// Names are the names of all columns.
+// Names returns the names of all columns.
 func (r *Reader) Names() []string {
 	all := make([]string, len(r.columns))
 	for i, c := range r.columns {
@@ -189,8 +189,8 @@ func (r *Reader) Names() []string {
 	return all
 }
 
-// Use reads column i; the values of a numeric one as numbers if they are stored so. It is false, and the column is not
-// read, where the stored number or bytes are not the value.
+// Use selects column i for reading. If numeric is set and the column stores numbers, its values are read as numbers.
+// If the stored number or bytes are not the value itself, Use returns false and the column is not read.
 func (r *Reader) Use(i int, numeric bool) bool {
 	r.numeric[i] = numeric
 	r.used[i] = typeOf(r.columns[i]) != refused
@@ -200,8 +200,9 @@ func (r *Reader) Use(i int, numeric bool) bool {
 // IsText reports whether column i holds texts.
 func (r *Reader) IsText(i int) bool { return typeOf(r.columns[i]) == texts }
 
-// Begin prepares the next batch, which fill of each column in reading fills with up to rows rows. The
-// error is about the row after those before, or io.EOF.
+// Begin prepares the next batch and returns the maximum number of its rows. The caller then calls Column.Fill
+// with this number for each column in Reading. The error concerns the row after the previous batches, or is
+// io.EOF.
 func (r *Reader) Begin() (rows int, err error) {
 	defer r.caught(&err)
 	for r.left == 0 {
@@ -213,7 +214,8 @@ func (r *Reader) Begin() (rows int, err error) {
 	return int(min(r.left, int64(batchRows(len(r.Reading))))), nil
 }
 
-// Finish shows the batch that was filled and returns its rows. The error is about the row after them.
+// Finish makes the filled batch the current batch and returns the number of its rows. The error concerns the
+// row after the batch.
 func (r *Reader) Finish(want int) (rows int, err error) {
 	rows = want
 	for _, c := range r.Reading {
@@ -228,18 +230,18 @@ func (r *Reader) Finish(want int) (rows int, err error) {
 	return rows, err
 }
 
-// Fill reads and shows the next batch and returns its rows. The error is about the row after
-// them, or io.EOF.
+// Fill reads the next batch, makes it the current batch and returns the number of its rows. The error concerns
+// the row after the batch, or is io.EOF.
 func (r *Reader) Fill() (rows int, err error) {
 	want, err := r.Begin()
 	if err != nil {
 		return 0, err
 	}
-	_ = tasks.Each(context.Background(), r.Workers, len(r.Reading), func(_, k int) { r.Reading[k].Fill(want) }) // never done
+	_ = tasks.Each(context.Background(), r.Workers, len(r.Reading), func(_, k int) { r.Reading[k].Fill(want) }) // the context is never cancelled
 	return r.Finish(want)
 }
 
-// Next reads one row, as Take does, and returns its texts.
+// Next reads the next row like Take and returns its texts.
 func (r *Reader) Next() ([][]byte, error) {
 	for r.at == r.rows {
 		if r.end != nil {
@@ -254,13 +256,13 @@ func (r *Reader) Next() ([][]byte, error) {
 	return r.Texts, nil
 }
 
-// Opened are the columns that are read.
+// Opened returns the columns that are read.
 func (r *Reader) Opened() []*Column {
 	return slices.DeleteFunc(slices.Clone(r.Cursors), func(c *Column) bool { return c == nil })
 }
 
-// Take sets texts and values to those of row i of the batch: values[k] holds a number
-// where texts[k] is nil, NaN for null.
+// Take sets the texts and values to row i of the current batch. If texts[k] is nil, values[k] is a number, with
+// NaN for null.
 func (r *Reader) Take(i int) {
 	for k, c := range r.Cursors {
 		switch {
@@ -317,17 +319,18 @@ func (r *Reader) errorf(row int, rule string) error {
 	return &source.ParseError{File: r.name, Row: row, Rule: rule}
 }
 
-// Sizes returns the sizes in the footer. Equal values take next to no bytes in a page, so one
-// byte a row is not a bound here; memory that is promised but no row fills is not touched.
+// Sizes returns the sizes given in the footer. Equal values need almost no bytes in a page, so the length of
+// the file does not bound the number of rows. Memory that is allocated for rows that never come is not touched.
 func (r *Reader) Sizes(in *source.Input) source.Sizes {
 	return source.Sizes{Rows: int(min(max(r.file.NumRows(), 0), in.Size*64)), Bytes: in.Size * 64}
 }
 
-// batchRows is how many rows of a number of columns are decoded before they are encoded:
-// enough to keep all workers busy, and few enough to find most of them in the caches: 2 MB of numbers.
+// batchRows returns the number of rows that are decoded before they are encoded, for a given number of columns.
+// The numbers of a batch have 2 MB: enough to keep all workers busy, and few enough to stay mostly in the
+// caches.
 func batchRows(columns int) int {
 	return min(max((1<<18)/max(columns, 1), 1<<10), 1<<16)
 }
 
-// RuleDamaged is a rule of a Parquet file.
+// RuleDamaged is the rule broken by a damaged Parquet file.
 const RuleDamaged = "the file is damaged, or no Parquet file; fetch or write it again"

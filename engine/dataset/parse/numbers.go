@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// ThousandsSpace is a separator of thousands that is not one character.
-const ThousandsSpace = "space" // a blank, thin or not, that breaks or does not
+// ThousandsSpace stands for any blank as the separator of thousands.
+const ThousandsSpace = "space" // any blank: thin or not, breaking or not
 
-// DateLayouts are the layouts of package time for each format, in the order of messages.
+// DateLayouts lists the date formats with their layouts for package time, in the order of messages.
 var DateLayouts = [...]struct{ Format, Layout string }{
 	{"YYYY-MM-DD", "2006-1-2"}, {"YYYY/MM/DD", "2006/1/2"}, {"DD.MM.YYYY", "2.1.2006"},
 	{"DD/MM/YYYY", "2/1/2006"}, {"DD-MM-YYYY", "2-1-2006"}, {"MM/DD/YYYY", "1/2/2006"},
 }
 
-// DateLayout is the layout of package time of a format, "" for another text.
+// DateLayout returns the layout for package time of a date format, or "" if the format is unknown.
 func DateLayout(format string) string {
 	for _, l := range DateLayouts {
 		if l.Format == format {
@@ -26,7 +26,7 @@ func DateLayout(format string) string {
 	return ""
 }
 
-// Date returns the days from January 1, 1970.
+// Date parses a date and returns the number of days since January 1, 1970.
 func Date(layout string, field []byte) (days int, ok bool) {
 	if k := bytes.IndexAny(field, " T"); k > 0 && isTimeOfDay(field[k+1:]) {
 		field = field[:k]
@@ -41,19 +41,19 @@ func isTimeOfDay(text []byte) bool {
 	return ok && len(hours) >= 1 && len(hours) <= 2 && AllDigits(hours) && len(rest) >= 2 && AllDigits(rest[:2])
 }
 
-// Notation describes the numbers of a column in a file, where they differ from strconv's.
+// Notation describes the numbers of a column that are written in another form than strconv accepts.
 type Notation struct {
 	Decimal   byte
-	Thousands string // "" for none
+	Thousands string // separator of thousands, "" for none
 	Prefix    []byte
 	Suffix    []byte
-	Layout    string // of dates, "" for numbers
-	From      int    // first day
+	Layout    string // layout of dates, "" for numbers
+	From      int    // first day of a date's range
 }
 
-// Plain appends the number of a field, as strconv reads it, to dst. The rule is empty on
-// success. A separator that is not where the notation has it breaks a rule: a number is never
-// read as another one.
+// Plain appends the number of a field, in a form that strconv accepts, to dst. The rule is empty on success. A
+// separator in a place where the notation does not allow it breaks a rule, so that a number is never read as a
+// different number.
 func (n *Notation) Plain(dst, field []byte) (out []byte, rule string) {
 	if n.Layout != "" {
 		days, ok := Date(n.Layout, field)
@@ -85,14 +85,15 @@ func (n *Notation) Plain(dst, field []byte) (out []byte, rule string) {
 	if len(rest) > 0 && rest[0] == n.Decimal {
 		dst, rest = append(dst, '.'), rest[1:]
 	}
-	if bytes.ContainsAny(rest, ".,_xXpP") { // what strconv would read otherwise
+	if bytes.ContainsAny(rest, ".,_xXpP") { // characters that strconv would interpret differently
 		return dst, ruleNotation
 	}
 	return append(dst, rest...), ""
 }
 
-// OtherNotation is the rule that a text breaks where the schema has plain numbers: if the text is a number in another
-// notation, it names the keys that read it, since to list a number as missing loses it.
+// OtherNotation returns the rule that a text breaks in a column with plain numbers. If the text is a number in
+// another notation, the rule names the keys that declare this notation, because listing the number as a missing value
+// would lose it.
 func OtherNotation(field []byte) string {
 	v, style, point := Reading(PointForm, field)
 	w, _, comma := Reading(CommaForm, field)
@@ -114,10 +115,10 @@ func OtherNotation(field []byte) string {
 	return RuleNotNumber
 }
 
-// Blanks are the blanks that stand within numbers and before units.
+// Blanks are the blank characters that can occur within numbers and before units.
 const Blanks = " \u00a0\u202f\u2009"
 
-// groups cuts the whole part of a number at the thousands separators.
+// groups splits the integer part of a number at the separators of thousands.
 func (n *Notation) groups(whole []byte) [][]byte {
 	switch n.Thousands {
 	case "":
@@ -133,15 +134,15 @@ func (n *Notation) groups(whole []byte) [][]byte {
 	return bytes.Split(whole, []byte(n.Thousands))
 }
 
-// AllDigits reports whether a text has digits only.
+// AllDigits reports whether a text consists of digits only.
 func AllDigits(b []byte) bool {
 	return !slices.ContainsFunc(b, func(c byte) bool { return c < '0' || c > '9' })
 }
 
-// DayText is a day, in days since January 1, 1970, as YYYY-MM-DD.
+// DayText formats a day, given in days since January 1, 1970, as YYYY-MM-DD.
 func DayText(day int) string { return time.Unix(int64(day)*24*3600, 0).UTC().Format(time.DateOnly) }
 
-// Format writes a number so that it is read back to the bit.
+// Format writes a number so that parsing the text gives the same bits.
 func Format(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // The rules of a number in some notation.

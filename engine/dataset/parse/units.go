@@ -7,16 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// Signs of fractions.
+// Decimal separators.
 const (
 	PointForm = iota
 	CommaForm
 )
 
-// ThousandsStyles are the signs of thousands with each sign of fractions.
+// ThousandsStyles lists the possible separators of thousands for each decimal separator.
 var ThousandsStyles = [2][3]string{PointForm: {",", ThousandsSpace, "'"}, CommaForm: {".", ThousandsSpace, "'"}}
 
-// Reading reads a number with a sign of fractions and any one sign of thousands. style is -1 without groups.
+// Reading parses a number with the given decimal separator and any one separator of thousands. style is the
+// index of the latter in ThousandsStyles, or -1 if the number has no groups.
 func Reading(form int, core []byte) (v float64, style int, ok bool) {
 	decimal := [2]byte{'.', ','}[form]
 	for style, thousands := range ThousandsStyles[form] {
@@ -37,14 +38,14 @@ func Reading(form int, core []byte) (v float64, style int, ok bool) {
 	return 0, -1, false
 }
 
-// currencies may stand before a number.
+// currencies are texts that can stand before a number.
 var currencies = [...]string{"€", "$", "£", "¥", "CHF", "EUR", "USD", "GBP", "Fr."}
 
-// MaxUnit bounds the bytes of a unit.
+// MaxUnit is the maximum length of a unit in bytes.
 const MaxUnit = 16
 
-// CutUnits cuts a currency off the beginning and a unit off the end. A single letter is a unit
-// only after a blank: 5a is a code.
+// CutUnits cuts a currency off the beginning and a unit off the end of a field. A single letter is a unit only
+// after a blank, because a text such as 5a is a code.
 func CutUnits(field []byte) (core []byte, prefix, suffix string) {
 	core = field
 	for _, c := range currencies {
@@ -76,7 +77,8 @@ func CutUnits(field []byte) (core []byte, prefix, suffix string) {
 	return number, prefix, string(unit)
 }
 
-// Native writes a number that is stored as one so that it has one reading, by the point.
+// Native rewrites a number that is stored as a number in its file, so that it has only one reading, with a
+// decimal point.
 func Native[T string | []byte](text T) T {
 	point, digits := -1, 0
 	for i := range len(text) {
@@ -85,7 +87,7 @@ func Native[T string | []byte](text T) T {
 			point = i
 		case c < '0' || c > '9':
 			if i > 0 {
-				return text // an exponent
+				return text // the number has an exponent
 			}
 		case point >= 0:
 			digits++

@@ -1,4 +1,4 @@
-// Package parse reads the texts of fields: numbers in every notation, dates, units, and sets of public values.
+// Package parse parses the texts of fields: numbers in every notation, dates, units, and sets of public values.
 package parse
 
 import (
@@ -7,17 +7,17 @@ import (
 	"strconv"
 )
 
-// Set finds which of some public values a field holds: by its text, or, for
-// plain decimal numbers, by value, so that "2" finds "2.0". If two of the values
-// are the same number ("07" and "7"), only the text counts.
+// Set finds which of a list of public values a field holds. Values match by their text. Plain decimal numbers
+// also match by value, so that "2" matches "2.0". If two values of the list are the same number ("07" and "7"),
+// these two match by text only.
 type Set struct {
 	Text    map[string]int
-	Numbers []float64 // NaN for a value that is not a plain decimal; nil: text only
-	// numeric is true if findNumber finds each short number that find finds.
+	Numbers []float64 // NaN for a value that is not a plain decimal number; nil if values match by text only
+	// Numeric is true if FindNumber finds each short number that Find finds.
 	Numeric bool
 }
 
-// NewSet is the set of some values.
+// NewSet returns the set of the given values.
 func NewSet(values []string) *Set {
 	s := &Set{Text: make(map[string]int, len(values)), Numbers: make([]float64, len(values))}
 	seen := map[float64]bool{}
@@ -68,8 +68,8 @@ func (s *Set) FindNumber(f float64) int {
 	return -1
 }
 
-// IsPlainDecimal accepts an optional sign, digits and at most one point, with at
-// least one digit; no exponent, which codes such as "1E2" would be mistaken for.
+// IsPlainDecimal reports whether b consists of an optional sign, digits and at most one point, with at least
+// one digit. Exponents are not accepted, because codes such as "1E2" would be taken for numbers.
 func IsPlainDecimal[T string | []byte](b T) bool {
 	digits, points := 0, 0
 	for i := 0; i < len(b); i++ {
@@ -86,7 +86,7 @@ func IsPlainDecimal[T string | []byte](b T) bool {
 	return digits > 0
 }
 
-// Number reads a finite number. The rule is empty on success.
+// Number parses a finite number. The rule is empty on success.
 func Number(b []byte) (f float64, rule string) {
 	if f, ok := ShortNumber(b); ok {
 		return f, ""
@@ -101,14 +101,13 @@ func Number(b []byte) (f float64, rule string) {
 	return f, ""
 }
 
-// PowersOfTen are exact: 5^22 < 2^53.
+// PowersOfTen holds powers of ten. They are exact, since 5^22 < 2^53.
 var PowersOfTen = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
-// ShortNumber reads the decimal numbers that one rounding makes: m 10^e with a whole number
-// m < 2^53 and |e| <= 22. Both m and 10^|e| are float64 numbers, so that their product or
-// quotient is the number rounded correctly (IEEE 754, section 4.3; Clinger, "How to read
-// floating point numbers accurately", PLDI 1990), which is what strconv.ParseFloat returns.
-// ok is false for all others, numbers or not.
+// ShortNumber parses decimal numbers that need only one rounding: m 10^e with a whole number m < 2^53 and |e|
+// <= 22. Both m and 10^|e| are float64 numbers. So their product or quotient is the correctly rounded number
+// (IEEE 754, section 4.3; Clinger, "How to read floating point numbers accurately", PLDI 1990), which
+// strconv.ParseFloat returns as well. ok is false for all other texts, whether they are numbers or not.
 func ShortNumber(b []byte) (f float64, ok bool) {
 	var m uint64
 	i, exponent, digits := 0, 0, 0
@@ -116,7 +115,7 @@ func ShortNumber(b []byte) (f float64, ok bool) {
 	if negative || len(b) > 0 && b[0] == '+' {
 		i = 1
 	}
-	if len(b)-i > 19 { // m below stays under 10^19 < 2^64
+	if len(b)-i > 19 { // m, computed below, stays under 10^19 < 2^64
 		return 0, false
 	}
 	for ; i < len(b) && b[i]-'0' < 10; i++ {
@@ -163,7 +162,7 @@ func ShortNumber(b []byte) (f float64, ok bool) {
 	return f, true
 }
 
-// AllNumbers reports whether every value is a plain decimal that is found by its value.
+// AllNumbers reports whether every value is a plain decimal number that matches by value.
 func (s *Set) AllNumbers() bool {
 	return len(s.Numbers) > 0 && !slices.ContainsFunc(s.Numbers, math.IsNaN)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Answer holds the facts known about a column without the data: one of Range, Date and Categories of a feature, or
-// another Role. With role label, Positive is the class that should score high, or empty for a guess. With role
-// person, Persons or IDs and MaxRowsPerPerson are what Schema says of persons.
+// Answer holds facts about a column that are known without the data: one of Range, Date and Categories for a
+// feature, or another Role. With role label, Positive is the class that should score high; if it is empty, the
+// class is guessed. With role person, Persons, IDs and MaxRowsPerPerson have the same meaning as in Schema.
 type Answer struct {
 	Role       string      `yaml:"role,omitempty"`
 	Range      []float64   `yaml:"range,omitempty"`
@@ -33,7 +33,7 @@ type Answer struct {
 	MaxRowsPerPerson int    `yaml:"max_rows_per_person,omitempty"`
 }
 
-// ParseAnswers reads a file of answers: a mapping from column names to Answer.
+// ParseAnswers parses a file of answers, which maps column names to Answer.
 func ParseAnswers(text []byte) (map[string]Answer, error) {
 	body, err := strictyaml.Parse(text)
 	if err == nil {
@@ -59,15 +59,15 @@ func ParseAnswers(text []byte) (map[string]Answer, error) {
 	return answers, nil
 }
 
-// Check holds an answer to the rules of a schema's column.
+// Check checks an answer against the rules for a column of a schema.
 func (a Answer) Check(name string) error {
 	v := &validator{s: &Schema{}}
 	c := a.Column(name)
 	if c.RoleOf() == RoleFeature && c.Range == nil && c.Date == nil && c.Categories == nil {
-		c.Range = []float64{0, 1} // that of the data will do
+		c.Range = []float64{0, 1} // placeholder; the draft uses the range of the data
 	}
 	if c.Role == RoleLabel {
-		c.Positive = cmp.Or(c.Positive, "1") // that of the draft will do
+		c.Positive = cmp.Or(c.Positive, "1") // placeholder; the draft guesses the class
 	}
 	v.column(&c)
 	if len(v.problems) == 0 {
@@ -80,18 +80,18 @@ func (a Answer) Check(name string) error {
 	return fmt.Errorf("dataset: answers: %w%s", errors.Join(v.problems...), hint)
 }
 
-// Column is the column of the schema that an answer gives.
+// Column returns the column of a schema described by the answer.
 func (a Answer) Column(name string) Column {
 	return Column{Name: name, Role: a.Role, Range: a.Range, Transform: a.Transform, Suffix: a.Suffix, Prefix: a.Prefix, Decimal: a.Decimal, Thousands: a.Thousands, Date: a.Date, Categories: a.Categories, Unknown: a.Unknown, Missing: a.Missing, Positive: a.Positive}
 }
 
-// WritesNumbers reports whether the answer states how the column writes its numbers; then the column has numbers.
+// WritesNumbers reports whether the answer states the notation of the column's numbers. The column is then numeric.
 func (a Answer) WritesNumbers() bool {
 	c := a.Column("")
 	return c.writesNumbers()
 }
 
-// PersonLines are the lines of a draft about the persons of a column.
+// PersonLines returns the lines of a draft about persons.
 func (a Answer) PersonLines() (text []byte) {
 	if a.Persons != 0 {
 		text = fmt.Appendf(text, "persons: %d\n", a.Persons)

@@ -12,25 +12,27 @@ import (
 
 // Bases of numeric columns (Schema.Basis, Column.Basis): docs/theory.md#public-basis.
 const (
-	// BasisAuto leaves the choice to training (dyad.Options.ChooseBasis), which knows how many records there are. No encoder has it.
+	// BasisAuto leaves the choice of the basis to training (dyad.Options.ChooseBasis), which knows the number of
+	// records. An encoder never has BasisAuto.
 	BasisAuto   = "auto"
-	BasisNone   = "none"    // one feature, the number scaled to [-1, 1]; the default
-	basisCosine = "cosine:" // followed by K: K features cos(pi k u)/k, k = 1..K, of the place u of the number in its range, in [0, 1]
-	basisCurve  = "curve:"  // followed by K: the same with the line sqrt(1.5) (2u - 1) in place of the first cosine, so that it has every linear score
-	// basisSpike is basisCosine, but for a number with log1p whose range begins at 0: there the K features are for numbers above 0, and another
-	// one is for 0 itself, which most records of such a quantity may have.
+	BasisNone   = "none"    // one feature, the number scaled to [-1, 1]; this is the default
+	basisCosine = "cosine:" // followed by K: K features cos(pi k u)/k, k = 1..K, where u in [0, 1] is the position of the number in its range
+	basisCurve  = "curve:"  // followed by K: like basisCosine with the line sqrt(1.5) (2u - 1) instead of the first cosine, so that every linear score can be represented
+	// basisSpike is like basisCosine, except for a number with log1p whose range begins at 0. There the K features are
+	// for numbers above 0, and one additional feature is for 0 itself, because most records may have the value 0.
 	basisSpike = "spike:"
 )
 
 const (
-	// A single cosine has as many features as none: a program that does not know bases would score a model of it without a word.
+	// A basis of one cosine would have as many features as BasisNone. A program that does not know bases would then
+	// score a model of it without an error.
 	minCosines = 2
 	maxCosines = 32
-	// maxBasisDim bounds d with a basis: up to there moments release full second moments.
+	// maxBasisDim is the largest d of a schema with a basis. Up to this d, moment releases contain full second moments.
 	maxBasisDim = 512
 )
 
-// cosines is the kind of a valid basis and its K, 0 for none.
+// cosines returns the kind and the number K of a valid basis. K is 0 if there is no basis.
 func cosines(basis string) (kind string, k int, ok bool) {
 	if basis == "" || basis == BasisNone {
 		return "", 0, true
@@ -42,19 +44,19 @@ func cosines(basis string) (kind string, k int, ok bool) {
 	return kind, k, known && err == nil && strconv.Itoa(k) == text && minCosines <= k && k <= maxCosines
 }
 
-// basisOf is the basis of a numeric column.
+// basisOf returns the basis of a numeric column.
 func (s *Schema) basisOf(c *Column) string {
 	return cmp.Or(c.Basis, s.Basis)
 }
 
-// WithBasis is s with another basis of the numbers that have none of their own.
+// WithBasis returns a copy of s with another basis for the numeric features that have no basis of their own.
 func (s *Schema) WithBasis(basis string) *Schema {
 	out := *s
 	out.Basis = basis
 	return &out
 }
 
-// DimWith returns the number of features with another basis; ok is false where there is no encoder with it.
+// DimWith returns the number of features with another basis. ok is false if there is no encoder with this basis.
 func (s *Schema) DimWith(basis string) (d int, ok bool) {
 	e, err := NewEncoder(s.WithBasis(basis))
 	if err != nil {
@@ -63,7 +65,7 @@ func (s *Schema) DimWith(basis string) (d int, ok bool) {
 	return e.Dim(), true
 }
 
-// Decided returns s with BasisNone in place of BasisAuto, for what does not depend on the basis.
+// Decided returns s with BasisNone instead of BasisAuto, for uses that do not depend on the basis.
 func (s *Schema) Decided() *Schema {
 	if s.Basis == BasisAuto {
 		return s.WithBasis(BasisNone)
@@ -71,7 +73,7 @@ func (s *Schema) Decided() *Schema {
 	return s
 }
 
-// basis checks one key.
+// basis checks the value of one basis key.
 func (v *validator) basis(where, basis string) {
 	switch _, _, ok := cosines(basis); {
 	case basis == BasisAuto && where == "" && !v.s.ByIndex():
@@ -84,7 +86,7 @@ func (v *validator) basis(where, basis string) {
 	}
 }
 
-// basisDim refuses a basis that makes more features than it may. It needs a schema that is valid otherwise.
+// basisDim refuses a basis that leads to more than maxBasisDim features. The schema must be valid otherwise.
 func (v *validator) basisDim() {
 	dim, curved := 0, len(v.s.Interactions) > 0 || v.s.ChooseInteractions != 0
 	columns := map[string]Feature{}
@@ -105,9 +107,10 @@ func (v *validator) basisDim() {
 	}
 }
 
-// setCosines sets the basis of a numeric column. The mean square norm of the block over u in [0, 1] is 1, as large as that of a
-// category: each cos^2(pi k u) has the mean 1/2, as has the square of the line. With a spike it is 2, as is the square of the spike: numbers
-// above 0 are rare, and shorter blocks would be lost in the noise.
+// setCosines sets the basis of a numeric column. The mean square norm of the block over u in [0, 1] is 1, as large as
+// for a category. In the sum, each cos^2(pi k u) has the mean 1/2, and the square of the line has the same mean. With a
+// spike, the mean square norm is 2, equal to the square of the spike. The reason is that numbers above 0 are rare, and
+// shorter blocks would be lost in the noise.
 func (f *Feature) setCosines(k int, kind string) {
 	f.Cosines, f.Width, f.line = k, k, kind == basisCurve
 	f.shrink = math.Sqrt(2 / squares(k))
@@ -116,7 +119,7 @@ func (f *Feature) setCosines(k int, kind string) {
 	}
 }
 
-// squares is the sum of 1/j^2 for j = 1 to k.
+// squares returns the sum of 1/j^2 for j = 1 to k.
 func squares(k int) (sum float64) {
 	for j := k; j >= 1; j-- {
 		sum += 1 / float64(j*j)
@@ -124,14 +127,14 @@ func squares(k int) (sum float64) {
 	return sum
 }
 
-// encodeScaled writes the outputs of v, which is finite.
+// encodeScaled writes the outputs of the finite number v.
 func (f *Feature) encodeScaled(v float64, dst []float64) {
 	if f.Cosines == 0 {
 		dst[0] = f.Scale(v)
 		return
 	}
-	// u = (1 + s)/2, so that cos(pi u) = -sin(pi s/2), which is 0 in the middle of the range. The others are
-	// Chebyshev polynomials of it: cos(pi (k+1) u) = 2 cos(pi u) cos(pi k u) - cos(pi (k-1) u).
+	// u = (1 + s)/2, so cos(pi u) = -sin(pi s/2), which is 0 in the middle of the range. The other cosines are
+	// Chebyshev polynomials of this number: cos(pi (k+1) u) = 2 cos(pi u) cos(pi k u) - cos(pi (k-1) u).
 	s := f.place(v)
 	if f.Spike {
 		clear(dst[:f.Width])
@@ -151,7 +154,7 @@ func (f *Feature) encodeScaled(v float64, dst []float64) {
 	}
 }
 
-// names are the names of the outputs of a numeric column.
+// names returns the names of the outputs of a numeric column.
 func (f *Feature) names(column string) []string {
 	if f.Cosines == 0 {
 		return []string{column}

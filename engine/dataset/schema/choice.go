@@ -7,13 +7,14 @@ import (
 	"dyad/engine"
 )
 
-// widestCandidate bounds the products of a pair that training may choose: a release of more coordinates has more noise.
+// widestCandidate is the largest number of products of a pair that training may choose. A release with more coordinates
+// has more noise.
 const widestCandidate = 64
 
-// candidate is a pair of columns of the encoder, by their places, that interactions do not name.
+// candidate is a pair of columns, given by their indices in the encoder, that interactions do not name.
 type candidate struct{ a, b int }
 
-// candidatePairs are all of them, in the order of the columns; none without ChooseInteractions.
+// candidatePairs returns all candidates in the order of the columns. It returns nil without ChooseInteractions.
 func (e *Encoder) candidatePairs() (all []candidate) {
 	if e.schema.ChooseInteractions == 0 {
 		return nil
@@ -30,7 +31,8 @@ func (e *Encoder) candidatePairs() (all []candidate) {
 	return all
 }
 
-// largest is the largest square norm of the first width outputs of f for any value, in units of the factor.
+// largest returns the largest square norm of the first width outputs of f over all values, in units of the
+// squared factor.
 func (f *Feature) largest(width int) float64 {
 	if !f.Numeric || f.Cosines == 0 {
 		return 1
@@ -39,13 +41,14 @@ func (f *Feature) largest(width int) float64 {
 	if f.line {
 		sum = 1.5
 	}
-	for k := 2; k <= min(width, f.Cosines); k++ { // a spike, whose square is 2, is shorter than the cosines near it
+	for k := 2; k <= min(width, f.Cosines); k++ { // a spike has the square 2, less than the cosines near it
 		sum += 1 / float64(k*k)
 	}
 	return f.shrink * f.shrink * sum
 }
 
-// unprojected is the factor with which no row is longer than 1: products of a chosen pair are then those of the row as it is.
+// unprojected returns the factor for which every row has norm at most 1. The projection then changes no row, so
+// products of a chosen pair are products of the original row.
 func (e *Encoder) unprojected() float64 {
 	sum := 0.0
 	for i := range e.columns {
@@ -57,13 +60,14 @@ func (e *Encoder) unprojected() float64 {
 	return 1 / math.Sqrt(sum*(1+0x1p-40))
 }
 
-// Candidates are the products among which a training with ChooseInteractions chooses; zero without.
+// Candidates returns the products among which training with ChooseInteractions chooses. Without
+// ChooseInteractions it returns the zero value.
 func (e *Encoder) Candidates() engine.Candidates {
 	pairs := e.candidatePairs()
 	if len(pairs) == 0 {
 		return engine.Candidates{}
 	}
-	after := e.projectedFactor(e.schema.ChooseInteractions) // with the pairs named
+	after := e.projectedFactor(e.schema.ChooseInteractions) // factor after the chosen pairs are named
 	c := engine.Candidates{Choose: e.schema.ChooseInteractions, Ratio: after / e.factor, Plain: e.projectedFactor(0) / e.factor}
 	for _, p := range pairs {
 		a, b := e.columns[p.a], e.columns[p.b]
@@ -75,8 +79,8 @@ func (e *Encoder) Candidates() engine.Candidates {
 	return c
 }
 
-// Chosen is the encoder of the same columns whose schema names the candidates, by their places, as interactions, and leaves the choice out:
-// that of a model. It is e for nil.
+// Chosen returns the encoder of a model: it has the same columns, its schema names the candidates with the given
+// indices as interactions, and ChooseInteractions is 0. If places is nil, Chosen returns e.
 func (e *Encoder) Chosen(places []int) *Encoder {
 	if places == nil {
 		return e
@@ -86,10 +90,11 @@ func (e *Encoder) Chosen(places []int) *Encoder {
 	for _, k := range places {
 		s.Interactions = append(s.Interactions, []string{e.columns[pairs[k].a].Name, e.columns[pairs[k].b].Name})
 	}
-	return newEncoder(&s) // valid, as choice found room for the widest pairs
+	return newEncoder(&s) // valid, because choice checked that the widest pairs fit
 }
 
-// choice checks ChooseInteractions of a schema whose columns make dim features, with and without the products that it names.
+// choice checks ChooseInteractions. dim is the number of features of the schema's columns. The check covers the schema
+// with and without the products of its named interactions.
 func (v *validator) choice(columns map[string]Feature, dim int) {
 	s, widths, listed := v.s, []int{}, []Feature{}
 	if s.ChooseInteractions == 0 {
@@ -126,10 +131,11 @@ func (v *validator) choice(columns map[string]Feature, dim int) {
 	}
 }
 
-// mostChosen bounds the pairs that are chosen.
+// mostChosen is the largest number of chosen pairs.
 const mostChosen = 8
 
-// Records are records of e for a model whose encoder Chosen made of e: with the products of its pairs. Others are returned as they are.
+// Records converts records of e for a model whose encoder is the result of e.Chosen: it adds the products of the chosen
+// pairs. For other models it returns the records unchanged.
 func (e *Encoder) Records(r *engine.Records, model *Encoder) (*engine.Records, error) {
 	if e == nil || model == nil || e.schema.ChooseInteractions == 0 || model.schema.ChooseInteractions != 0 || r.Dim() != e.dim {
 		return r, nil

@@ -21,46 +21,48 @@ import (
 	"dyad/internal/create"
 )
 
-// DraftedEnding ends the name of the file that remembers what a draft took from the data. It stands in the folder of
-// the schema: of patients.yaml it is patients.yaml.drafted.
+// DraftedEnding is the ending of the name of the file that stores which values a draft took from the data. The file
+// is in the folder of the schema. For patients.yaml it is patients.yaml.drafted.
 const DraftedEnding = ".drafted"
 
-// draftedFormat is the version of such a file (docs/formats.md).
+// draftedFormat is the format version of this file (docs/formats.md).
 const draftedFormat = "dyad-drafted/1"
 
-// draftedHead begins such a file.
+// draftedHead is the beginning of this file.
 const draftedHead = `# PRIVATE. These ranges and categories were taken from the data. Keep this file like the data, in the folder of the schema.
 # The program compares the schema with it, and so knows which of its ranges nobody has replaced. Do not edit it.
 `
 
-// Memory holds the facts that a draft took from the data. A schema has none of it, as anyone who has a digest of a range can guess the range.
+// Memory holds the values that a draft took from the data. A schema does not contain any digest of them, because anyone
+// with a digest of a range could guess the range.
 type Memory struct {
 	Format  string         `json:"format"`
-	Draft   string         `json:"draft"`           // Schema.Draft
-	Range   []float64      `json:"range,omitempty"` // Schema.Range
+	Draft   string         `json:"draft"`           // value of Schema.Draft
+	Range   []float64      `json:"range,omitempty"` // value of Schema.Range
 	Columns []MemoryColumn `json:"columns,omitempty"`
 }
 
-// MemoryColumn has one of Range, From and To, and Categories.
+// MemoryColumn holds the values of one column: Range, or From and To, or Categories.
 type MemoryColumn struct {
-	Field      string    `json:"field,omitempty"`    // in the file
-	Position   int       `json:"position,omitempty"` // from 1, where columns have no names in the file
+	Field      string    `json:"field,omitempty"`    // name in the file
+	Position   int       `json:"position,omitempty"` // position from 1, if columns have no names in the file
 	Range      []float64 `json:"range,omitempty"`
 	From       string    `json:"from,omitempty"`
 	To         string    `json:"to,omitempty"`
 	Categories []string  `json:"categories,omitempty"`
 }
 
-// newDraftID is the name of a draft. It is random and tells nothing.
+// newDraftID returns a random name for a draft. It contains no information about the data.
 func newDraftID() string { return strings.ToLower(rand.Text()) }
 
-// isDraftID reports whether a text can be the name of a draft.
+// isDraftID reports whether a text has the form of a draft's name.
 func isDraftID(id string) bool {
 	return len(id) <= 64 && id != "" && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
-// Remember returns the text of the file that remembers which ranges and categories of s are marked as taken from the
-// data, and sets s.Draft, which names it, unless it names a draft that is away. The text is nil without marks.
+// Remember returns the text of the file that stores which ranges and categories of s are marked as taken from the
+// data. It returns nil if there are no marks. Remember sets s.Draft to the name of the draft, unless s.Draft already
+// names a draft whose memory is missing.
 func (s *Schema) Remember() []byte {
 	m := Memory{Format: draftedFormat, Draft: newDraftID()}
 	if s.BoundsFromData {
@@ -87,14 +89,14 @@ func (s *Schema) Remember() []byte {
 	return m.text()
 }
 
-// byPosition reports whether columns are found by their place, not by a name.
+// byPosition reports whether columns are found by position instead of by name.
 func (s *Schema) byPosition() bool {
 	return s.ByIndex() || (s.format() == FormatCSV || s.format() == FormatXLSX) && !s.CSV.Header
 }
 
-// text is the file, with the SHA-256 of all that stands before it in its last line.
+// text returns the content of the file. Its last line has the SHA-256 of all text before this line.
 func (m *Memory) text() []byte {
-	body, _ := json.MarshalIndent(m, "", " ") // finite numbers and texts cannot fail
+	body, _ := json.MarshalIndent(m, "", " ") // cannot fail for finite numbers and texts
 	text := append([]byte(draftedHead), append(body, '\n')...)
 	return append(text, memorySum(text)...)
 }
@@ -104,7 +106,7 @@ func memorySum(text []byte) string {
 	return "# sha256: " + hex.EncodeToString(sum[:]) + "\n"
 }
 
-// parseMemory reads what Remember wrote, and nothing else.
+// parseMemory parses a text written by Remember and refuses any other text.
 func parseMemory(text []byte) (*Memory, error) {
 	rest, ok := bytes.CutPrefix(text, []byte(draftedHead))
 	if !ok {
@@ -117,13 +119,14 @@ func parseMemory(text []byte) (*Memory, error) {
 	return &m, nil
 }
 
-// LookDrafted returns an error about a file with the name of a draft's memory that is not one. That there is no such file is not an error.
+// LookDrafted returns an error if the file at path, which has the name of a draft's memory, has other content. A
+// missing file is not an error.
 func LookDrafted(path string) error {
 	_, err := readMemory(path)
 	return err
 }
 
-// readMemory is nil if there is no such file.
+// readMemory reads the memory of a draft. It returns nil if there is no such file.
 func readMemory(path string) (*Memory, error) {
 	f, err := create.Open(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -144,8 +147,9 @@ func readMemory(path string) (*Memory, error) {
 	return m, nil
 }
 
-// remember marks what a schema that was read from path still has of its draft, however the marks went away. Draft is then
-// empty. It stays if the memory of that draft is not there, and what was replaced is then unknown.
+// remember compares a schema read from path with the memory of its draft and marks the ranges and categories that are
+// still equal, even if the marks were removed. It then empties Draft. If the memory of the draft is missing, Draft
+// stays, because it is unknown which values were replaced.
 func (s *Schema) remember(path string) error {
 	m, err := readMemory(path + DraftedEnding)
 	if at, e := filepath.EvalSymlinks(path); err == nil && m == nil && e == nil {
@@ -174,7 +178,7 @@ func (s *Schema) remember(path string) error {
 	return nil
 }
 
-// is reports whether a column still has what the draft gave it.
+// is reports whether a column still has the values from the draft.
 func (k *MemoryColumn) is(c *Column) bool {
 	switch {
 	case k.Range != nil:
@@ -185,7 +189,8 @@ func (k *MemoryColumn) is(c *Column) bool {
 	return c.Date != nil && c.Date.From == k.From && c.Date.To == k.To
 }
 
-// sameValues compares two lists of categories without their order. Numbers are compared as numbers, as in a file.
+// sameValues reports whether two lists of categories are equal up to their order. Numbers are compared as
+// numbers, as in a file.
 func sameValues(a, b []string) bool {
 	if len(a) != len(b) {
 		return false
@@ -194,7 +199,7 @@ func sameValues(a, b []string) bool {
 	return !slices.ContainsFunc(a, func(v string) bool { return set.Find([]byte(v)) < 0 })
 }
 
-// FromDataColumns are the features whose range or categories were taken from the data, by name.
+// FromDataColumns returns the names of the features whose range or categories were taken from the data.
 func (s *Schema) FromDataColumns() (names []string) {
 	for i := range s.Columns {
 		if c := &s.Columns[i]; c.RoleOf() == RoleFeature && (c.FromData || s.BoundsFromData) {

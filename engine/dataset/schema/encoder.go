@@ -10,28 +10,28 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// Encoder maps a row of a file to the features of a record by the public numbers
-// of a Schema (see the package comment for the map). Its JSON form, which models
-// carry, is the schema, from which everything else follows.
+// Encoder maps a row of a file to the features of a record, using only the public numbers of a Schema. See
+// package dataset for the map. Its JSON form, which model files contain, is the schema, from which everything
+// else follows.
 type Encoder struct {
 	schema       *Schema
-	columns      []Feature   // the feature columns that the schema lists, in its order
-	listed       map[int]int // numbered features: index - 1 to a place in columns
-	common       Feature     // numbered features: every other index
+	columns      []Feature   // feature columns listed in the schema, in its order
+	listed       map[int]int // for numbered features, maps index - 1 to an index in columns
+	common       Feature     // for numbered features, the encoding of every index that is not listed
 	dim          int
 	factor       float64
 	LabelColumn  *Column
-	GroupColumn  *Column // nil without query groups
-	PersonColumn *Column // nil without persons
+	GroupColumn  *Column // column of query groups, nil if there is none
+	PersonColumn *Column // column of persons, nil if there is none
 	positive     *parse.Set
-	negative     *parse.Set      // nil: every value that is not positive
-	Grades       *parse.Notation // of graded labels
-	// notations reports whether a column of numbers has one.
+	negative     *parse.Set      // if nil, every value that is not positive is negative
+	Grades       *parse.Notation // notation of graded labels
+	// Notations reports whether a numeric column has a notation.
 	Notations    bool
 	interactions []interaction
 }
 
-// NewEncoder validates s and builds its encoder. s is copied.
+// NewEncoder validates a copy of s and returns its encoder.
 func NewEncoder(s *Schema) (*Encoder, error) {
 	if s == nil {
 		return nil, fmt.Errorf("dataset: schema is nil; load one, or write one with Draft")
@@ -53,7 +53,7 @@ func NewEncoder(s *Schema) (*Encoder, error) {
 	return newEncoder(clone), nil
 }
 
-// newEncoder is NewEncoder of a schema that is valid and not copied.
+// newEncoder returns the encoder of a valid schema without copying it.
 func newEncoder(clone *Schema) *Encoder {
 	e := &Encoder{schema: clone}
 	for i := range clone.Columns {
@@ -110,8 +110,8 @@ func (e *Encoder) addFeatures() {
 	e.addInteractions()
 }
 
-// featureEncoder builds the encoder of c without offset and factor. sets keeps
-// the values of each policy.
+// featureEncoder builds the encoder of c without offset and factor. sets caches the set of missing values of
+// each policy.
 func (s *Schema) featureEncoder(c *Column, sets map[*Missing]*parse.Set) Feature {
 	m := s.missingOf(c)
 	f := Feature{Name: c.Name, Width: 1, Policy: m.PolicyOf()}
@@ -149,7 +149,7 @@ func (s *Schema) featureEncoder(c *Column, sets map[*Missing]*parse.Set) Feature
 	return f
 }
 
-// centerAndHalf are the shift and the divisor of a numeric column.
+// centerAndHalf returns the shift and the divisor of a numeric column.
 func centerAndHalf(lo, hi float64, transform string, sparse bool) (center, half float64) {
 	a, b := Transform(lo, transform), Transform(hi, transform)
 	if sparse {
@@ -178,9 +178,9 @@ func (e *Encoder) setFactor() {
 	}
 }
 
-// projectedFactor is the factor of columns and interactions with so many more of these.
+// projectedFactor returns the factor of columns and interactions. more is the number of interactions to be added.
 func (e *Encoder) projectedFactor(more int) float64 {
-	thirds := 3 * (len(e.interactions) + more) // V counted in thirds
+	thirds := 3 * (len(e.interactions) + more) // three times V
 	for _, f := range e.columns {
 		switch {
 		case f.Numeric && f.Cosines == 0:
@@ -194,7 +194,7 @@ func (e *Encoder) projectedFactor(more int) float64 {
 	return 1 / math.Sqrt(float64(thirds)/3)
 }
 
-// Width is the number of feature fields of a row.
+// Width returns the number of feature fields of a row.
 func (e *Encoder) Width() int {
 	if e.schema.ByIndex() {
 		return e.dim
@@ -202,7 +202,7 @@ func (e *Encoder) Width() int {
 	return len(e.columns)
 }
 
-// Feature is the encoder of feature field k, from 0, and its first output.
+// Feature returns the encoder of feature field k, counted from 0, and the index of its first output.
 func (e *Encoder) Feature(k int) (f *Feature, offset int) {
 	if !e.schema.ByIndex() {
 		return &e.columns[k], e.columns[k].Offset
@@ -213,7 +213,7 @@ func (e *Encoder) Feature(k int) (f *Feature, offset int) {
 	return &e.common, k
 }
 
-// FeatureName is the name of feature field k, from 0.
+// FeatureName returns the name of feature field k, counted from 0.
 func (e *Encoder) FeatureName(k int) string {
 	if f, _ := e.Feature(k); f.Name != "" {
 		return f.Name
@@ -221,20 +221,20 @@ func (e *Encoder) FeatureName(k int) string {
 	return fmt.Sprintf("f%d", k+1)
 }
 
-// Schema returns the schema; the caller must not change it.
+// Schema returns the schema. The caller must not change it.
 func (e *Encoder) Schema() *Schema { return e.schema }
 
-// Dim is d, the number of features of a record.
+// Dim returns d, the number of features of a record.
 func (e *Encoder) Dim() int { return e.dim }
 
-// Factor is the public factor that all columns share.
+// Factor returns the public factor of all columns.
 func (e *Encoder) Factor() float64 { return e.factor }
 
-// Bounds are the bounds of the records: R = 1, |y| <= 1.
+// Bounds returns the bounds of the records: R = 1 and |y| <= 1.
 func (e *Encoder) Bounds() engine.Bounds { return engine.UnitBounds() }
 
-// LabelValues is the public bound on the number of different labels: 2 for two
-// classes, engine.AnyLabels for graded ones (engine.Problem.LabelValues).
+// LabelValues returns the public bound on the number of distinct labels (engine.Problem.LabelValues). It is 2
+// for two classes and engine.AnyLabels for graded labels.
 func (e *Encoder) LabelValues() int {
 	if e.schema.IsGraded() {
 		return engine.AnyLabels
@@ -242,8 +242,8 @@ func (e *Encoder) LabelValues() int {
 	return 2
 }
 
-// NonZerosPerRow is the public bound on the stored features of a record; 0 if
-// records are dense (engine.Problem.NonZerosPerRow).
+// NonZerosPerRow returns the public bound on the number of stored features of a record
+// (engine.Problem.NonZerosPerRow). It is 0 if records are dense.
 func (e *Encoder) NonZerosPerRow() int {
 	switch s := e.schema; {
 	case !s.IsSparse():
@@ -254,10 +254,10 @@ func (e *Encoder) NonZerosPerRow() int {
 	return e.schema.Features
 }
 
-// FeatureNames are the Dim names of the features: the name of the column,
-// "column=category" for the category that a feature (or its +1) stands for,
-// "column~k" for the k-th feature of the basis of a number, or "column=0" for its spike. A product has the names of its factors
-// with " * " between them.
+// FeatureNames returns the names of the Dim features. A number has the name of its column. A feature of a
+// categorical column is named "column=category" after the category for which the feature is positive. The k-th
+// feature of the basis of a number is "column~k", and its spike is "column=0". A product has the names of its
+// factors with " * " between them.
 func (e *Encoder) FeatureNames() []string {
 	names := make([]string, 0, e.dim)
 	for k := range e.Width() {
@@ -283,7 +283,7 @@ func (e *Encoder) FeatureNames() []string {
 	return names
 }
 
-// Columns are the names of the feature columns in the order that Encode wants.
+// Columns returns the names of the feature columns in the order in which Encode takes them.
 func (e *Encoder) Columns() []string {
 	names := make([]string, e.Width())
 	for k := range names {
@@ -292,10 +292,10 @@ func (e *Encoder) Columns() []string {
 	return names
 }
 
-// Encode returns the record of one row, with norm at most 1: the same bits as
-// Load gives. fields are the texts of the columns that Columns names, in that
-// order and in the schema's notation; for a LIBSVM schema, "0" where the row has no such index. An error is a
-// *ParseError without file and row.
+// Encode returns the record of one row, with norm at most 1. It has the same bits as the record that Load
+// returns. fields are the texts of the columns given by Columns, in that order and in the schema's notation.
+// For a LIBSVM schema, an index that is absent from the row has the text "0". An error is a *ParseError without
+// file and row.
 func (e *Encoder) Encode(fields []string) ([]float64, error) {
 	if len(fields) != e.Width() {
 		return nil, &source.ParseError{Rule: fmt.Sprintf("row has %d feature fields, want %d", len(fields), e.Width())}
@@ -313,7 +313,7 @@ func (e *Encoder) Encode(fields []string) ([]float64, error) {
 	return e.EncodeRow(&Row{Fields: texts})
 }
 
-// project projects one encoded row in place, just as Load does.
+// project projects one encoded row in place, in the same way as Load.
 func (e *Encoder) project(x []float64) error {
 	if !e.schema.IsSparse() {
 		e.ProjectDense(x)
@@ -337,8 +337,9 @@ func (e *Encoder) project(x []float64) error {
 	return nil
 }
 
-// ProjectDense finishes a dense row whose columns are encoded: it writes the products of interactions, projects the row to norm at most
-// 1, and rounds it toward zero if records are stored in float32 (docs/theory.md#stored-records): a map of one row alone.
+// ProjectDense completes a dense row whose columns are encoded. It writes the products of interactions, projects the
+// row to norm at most 1, and rounds it toward zero if records are stored in float32 (docs/theory.md#stored-records).
+// The result depends on this row alone.
 func (e *Encoder) ProjectDense(x []float64) {
 	e.Multiply(x)
 	engine.ProjectBall(x, e.Bounds().FeatureNorm)
@@ -349,15 +350,15 @@ func (e *Encoder) ProjectDense(x []float64) {
 	}
 }
 
-// TooManyNonZeros is the rule of a row with more stored features than the schema allows.
+// TooManyNonZeros returns the rule broken by a row with more stored features than the schema allows.
 func TooManyNonZeros(bound int) string {
 	return fmt.Sprintf("row has more than %d features that are not 0; raise nonzeros in the schema", bound)
 }
 
-// MarshalJSON writes the schema.
+// MarshalJSON returns the schema as JSON.
 func (e *Encoder) MarshalJSON() ([]byte, error) { return json.Marshal(e.schema) }
 
-// UnmarshalJSON reads what MarshalJSON wrote and validates it.
+// UnmarshalJSON parses a schema written by MarshalJSON and validates it.
 func (e *Encoder) UnmarshalJSON(text []byte) error {
 	var s Schema
 	if err := json.Unmarshal(text, &s); err != nil {
@@ -371,5 +372,5 @@ func (e *Encoder) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Listed is the encoder of feature column k, from 0, of those that the schema lists.
+// Listed returns the encoder of feature column k of the columns that the schema lists, counted from 0.
 func (e *Encoder) Listed(k int) *Feature { return &e.columns[k] }

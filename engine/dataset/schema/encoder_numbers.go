@@ -2,10 +2,11 @@ package schema
 
 import "math"
 
-// EncodeNumbers encodes the numbers of a numeric column, NaN for missing, to every stride-th
-// place of dst. It is false if one breaks a rule.
+// EncodeNumbers encodes the numbers of a numeric column, with NaN for missing, and writes the results to every
+// stride-th element of dst. It returns false if a number breaks a rule.
 func (f *Feature) EncodeNumbers(values, dst []float64, stride int) bool {
-	// Most values take the first branch of scale, which has no call here; a NaN and what a clamp changes do not.
+	// Most values take the fast branch below, which repeats the first branch of Scale without a call. A NaN and
+	// values that would be clamped take the other branch.
 	plain := f.Transform == "" && f.Cosines == 0 && len(f.Missing.Numbers) == 0
 	lo, hi, center, half, factor := f.Lo, f.Hi, f.Center, f.Half, f.Factor
 	inverse, exact := f.Inverse()

@@ -8,32 +8,32 @@ import (
 	"dyad/engine/dataset/parse"
 )
 
-// Feature encodes one column.
+// Feature is the encoder of one column.
 type Feature struct {
 	Name      string
-	Offset    int // first output
-	Width     int // outputs: 1, m for m > 2 categories, K for K cosines, K + 1 with a spike
+	Offset    int // index of the first output
+	Width     int // number of outputs: 1, m for m > 2 categories, K for K cosines, K + 1 with a spike
 	Factor    float64
 	Numeric   bool
 	Transform string
-	Lo, Hi    float64 // range, before the transform
-	Center    float64 // of the transformed range; 0 if sparse
-	Half      float64 // half its length; the largest magnitude if sparse
-	Cosines   int     // K of its basis, 0 for none
-	line      bool    // the first of them is the line
-	Spike     bool    // an output of its own follows them, of the lower end of the range, where they are 0
-	shrink    float64 // makes the mean square norm of K cosines 1, or 2 with a spike
+	Lo, Hi    float64 // range before the transform
+	Center    float64 // centre of the transformed range; 0 if sparse
+	Half      float64 // half the length of the transformed range; the largest magnitude if sparse
+	Cosines   int     // number K of the basis, 0 without a basis
+	line      bool    // the first feature of the basis is the line
+	Spike     bool    // an additional output follows the cosines; at the lower end of the range it is set and the cosines are 0
+	shrink    float64 // scales the mean square norm of K cosines to 1, or to 2 with a spike
 	Cats      *parse.Set
 	CatNames  []string
 	Missing   *parse.Set
 	Policy    string
-	value     float64 // for MissingValue
+	value     float64 // number used by the policy MissingValue
 	Notation  *parse.Notation
-	unknown   bool // other categories become all 0
+	unknown   bool // categories that are not listed become all 0
 }
 
-// Encode writes the outputs of a trimmed field to dst, which must be zero. The
-// rule is empty on success.
+// Encode writes the outputs of a field without surrounding blanks to dst, which must be zero. The rule is empty
+// on success.
 func (f *Feature) Encode(field []byte, dst []float64) (rule string) {
 	if f.Numeric && f.Missing.Numeric {
 		if v, ok := parse.ShortNumber(field); ok {
@@ -57,7 +57,7 @@ func (f *Feature) Encode(field []byte, dst []float64) (rule string) {
 	}
 	k := f.Cats.Find(field)
 	if k < 0 && !utf8.Valid(field) {
-		return RuleNotUTF8 // also with unknown: other, which would drop every letter of another encoding
+		return RuleNotUTF8 // also with unknown: other; otherwise every letter of another encoding would be dropped
 	}
 	if k < 0 && f.unknown {
 		return "" // dst is zero
@@ -69,7 +69,7 @@ func (f *Feature) Encode(field []byte, dst []float64) (rule string) {
 	return ""
 }
 
-// EncodeNumber is encode for a number v of a numeric column.
+// EncodeNumber is like Encode for a number v of a numeric column.
 func (f *Feature) EncodeNumber(v float64, dst []float64) (rule string) {
 	if f.Missing.FindNumber(v) >= 0 {
 		return f.EncodeMissing(dst)
@@ -78,7 +78,7 @@ func (f *Feature) EncodeNumber(v float64, dst []float64) (rule string) {
 	return ""
 }
 
-// EncodeMissing is Encode for a missing value.
+// EncodeMissing is like Encode for a missing value.
 func (f *Feature) EncodeMissing(dst []float64) (rule string) {
 	switch f.Policy {
 	case MissingMiddle:
@@ -102,9 +102,9 @@ func (f *Feature) SetCategory(k int, dst []float64) {
 	dst[k] = f.Factor
 }
 
-// Scale maps v, which is finite, to [-factor, factor].
+// Scale maps the finite number v to [-factor, factor].
 func (f *Feature) Scale(v float64) float64 {
-	if f.Transform == "" && v > f.Lo && v < f.Hi { // most values: nothing below clamps them
+	if f.Transform == "" && v > f.Lo && v < f.Hi { // fast branch for most values, which need no clamping
 		if u := (v - f.Center) / f.Half; u > -1 && u < 1 {
 			return u * f.Factor
 		}
@@ -112,20 +112,21 @@ func (f *Feature) Scale(v float64) float64 {
 	return f.place(v) * f.Factor
 }
 
-// place maps v, which is finite, to [-1, 1].
+// place maps the finite number v to [-1, 1].
 func (f *Feature) place(v float64) float64 {
 	u := (Transform(min(max(v, f.Lo), f.Hi), f.Transform) - f.Center) / f.Half
 	return min(max(u, -1), 1)
 }
 
-// Inverse is 1/half where half is a power of two, as for ranges of [-1, 1] and [0, 1]: a product with it
-// is then the quotient by half to the bit, as both round the same number, and takes a fourth of the time.
+// Inverse returns 1/half. exact is true if half is a power of two, as for the ranges [-1, 1] and [0, 1].
+// Multiplying by the inverse then gives the same bits as dividing by half, because both operations round the
+// same number, and takes a quarter of the time.
 func (f *Feature) Inverse() (inverse float64, exact bool) {
 	mantissa, exponent := math.Frexp(f.Half)
 	return 1 / f.Half, mantissa == 0.5 && -1000 < exponent && exponent < 1000
 }
 
-// Transform is v after a transform of a schema.
+// Transform applies a transform of a schema to v.
 func Transform(v float64, transform string) float64 {
 	if transform == TransformLog1p {
 		return math.Log1p(v)

@@ -15,22 +15,21 @@ import (
 type LookAlikes string
 
 const (
-	// RefuseLookAlikes is the default, also as the empty text: two ids with one IDKey
-	// are an error, because they are probably one person, whom a guarantee for one id
-	// then protects half.
+	// RefuseLookAlikes is the default; the empty text has the same meaning. Two different ids with the same
+	// IDKey are an error, because they probably belong to one person. A guarantee for each id would then
+	// protect this person only half.
 	RefuseLookAlikes LookAlikes = "refuse"
-	// AllowLookAlikes makes ids different individuals if their bytes differ.
+	// AllowLookAlikes treats ids as different individuals if their bytes differ.
 	AllowLookAlikes LookAlikes = "allow"
 )
 
-// IDKey returns an id without the differences that keyboards, spreadsheets and exports
-// make: it is equal for ids that are equal after compatibility normalisation (NFKC), full
-// case folding, and removal of control, format and other invisible characters, of white
-// space and quotation marks around it, and of repeated white space inside (Unicode
-// Standard Annex 15, and NFKC_Casefold in chapter 3.13 of the standard).
+// IDKey returns an id without the differences that keyboards, spreadsheets and exports introduce. IDKey applies
+// compatibility normalisation (NFKC) and full case folding. It removes control, format and other invisible
+// characters, surrounding white space and quotation marks, and repeated white space inside. See Unicode
+// Standard Annex 15, and NFKC_Casefold in chapter 3.13 of the standard.
 //
-// It is not told by IDKey that letters of two alphabets look the same (Latin and Cyrillic
-// a), or that 007 and 7 are one number.
+// IDKey does not detect letters of different alphabets that look alike (Latin and Cyrillic a), and it does not
+// treat 007 and 7 as the same number.
 func IDKey(id string) string {
 	visible := func(s string) string {
 		return strings.Map(func(r rune) rune {
@@ -43,8 +42,8 @@ func IDKey(id string) string {
 			return r
 		}, s)
 	}
-	// Folding may leave what another round changes; a second one is stable (Unicode
-	// Standard, definition D147: toNFKC_Casefold is idempotent after one on NFD text).
+	// Folding may produce characters that a second round changes. After two rounds the text is stable (Unicode
+	// Standard, definition D147: toNFKC_Casefold is idempotent after one round on NFD text).
 	for range 2 {
 		id = visible(norm.NFKC.String(cases.Fold().String(norm.NFD.String(visible(id)))))
 	}
@@ -54,9 +53,9 @@ func IDKey(id string) string {
 	return strings.Join(strings.Fields(id), " ")
 }
 
-// CheckIDs returns an error if two of the ids, of the records in order, are equal or,
-// unless look-alikes are allowed, have the same IDKey; or if one is empty. It names the
-// records and not the ids, for which file and column are what the *ParseError says.
+// CheckIDs returns an error if an id is empty, if two ids are equal, or if two ids have the same IDKey and
+// look-alikes are not allowed. ids are in the order of the records. The error contains the numbers of the
+// records and never an id. file and column are the file and the column of the *ParseError.
 func CheckIDs(ids []string, file, column string, alike LookAlikes) error {
 	refuse := func(rule string, numbers ...any) error {
 		return &source.ParseError{File: file, Column: column, Rule: fmt.Sprintf(rule, numbers...)}

@@ -8,56 +8,56 @@ import (
 	"dyad/engine/dataset/parse"
 )
 
-// Codes of a categorical Input that are not one of its outputs.
+// Codes of a categorical Input that are not the index of an output.
 const (
-	CodeZero    = -1 // every output is 0
+	CodeZero    = -1 // all outputs are 0
 	CodeRefused = -2 // Encode refuses the value
 )
 
-// Input describes the map of one feature column by Encode, for programs that do the same elsewhere. A numeric value v
-// becomes s = (min(max(t(v - Shift), t(Lo)), t(Hi)) - Center)/Half times Encoder.Factor, with t(x) = log(1 + x) if
-// Log1p is set and t(x) = x otherwise; with Cosines > 0 it becomes, in place of s, the numbers Shrink cos(pi k (1 +
-// s)/2)/k for k = 1 to Cosines, the first of them Shrink sqrt(1.5) s if Line is set. With Spike a v - Shift
-// of at most Lo has zeros in their place, and the last output is sqrt(2) there and 0 elsewhere. Coefficients has what
-// these outputs are multiplied by. A category has a code: with Width 1, code 0 becomes -Factor and code 1 becomes Factor;
-// otherwise output number code is Factor and the others are 0.
+// Input describes how Encode maps one feature column, for programs that implement the same map elsewhere. A numeric
+// value v becomes s = (min(max(t(v - Shift), t(Lo)), t(Hi)) - Center)/Half times Encoder.Factor. Here t(x) = log(1 + x)
+// if Log1p is set, and t(x) = x otherwise. With Cosines > 0, the outputs are the numbers Shrink cos(pi k (1 + s)/2)/k
+// for k = 1 to Cosines instead of s. If Line is set, the first of them is Shrink sqrt(1.5) s. If Spike is set and v -
+// Shift is at most Lo, these outputs are 0. The last output is then sqrt(2); it is 0 for larger v. Coefficients returns
+// the factors of these outputs. A category has a code. With Width 1, code 0 becomes -Factor and code 1 becomes Factor.
+// With a larger Width, the output whose index is the code becomes Factor and the others are 0.
 type Input struct {
-	Name   string // of the schema
-	Field  string // in the file
-	Offset int    // first output
-	Width  int    // outputs
+	Name   string // name in the schema
+	Field  string // name in the file
+	Offset int    // index of the first output
+	Width  int    // number of outputs
 
 	Numeric      bool
 	Date         bool    // v is the number of days from January 1, 1970
-	Shift        float64 // days from then to the first day of a date's range, else 0
+	Shift        float64 // for a date, the days from January 1, 1970 to the first day of its range; otherwise 0
 	Lo, Hi       float64
 	Log1p        bool
 	Center, Half float64
-	Cosines      int     // 0: no basis
+	Cosines      int     // number of cosines of the basis, 0 without a basis
 	Line         bool    // with Cosines
 	Spike        bool    // with Cosines
 	Shrink       float64 // with Cosines
-	// MissingNumbers are the numbers v - Shift that count as missing; NaN and empty fields always do.
+	// MissingNumbers lists the numbers v - Shift that count as missing. NaN and empty fields always count as missing.
 	MissingNumbers []float64
-	// MissingOutputs are the outputs of a missing number, NaN where Encode refuses it.
+	// MissingOutputs holds the outputs of a missing number. They are NaN if Encode refuses missing numbers.
 	MissingOutputs []float64
 
-	// Categories are the values with a code, each once.
+	// Categories lists the values that have a code. Each value occurs once.
 	Categories []InputCategory
-	// ByNumber reports whether every category is a number, and is found by its value.
+	// ByNumber reports whether every category is a number that matches by value.
 	ByNumber    bool
-	MissingCode int // of an empty field
-	UnknownCode int // of any other value
+	MissingCode int // code of an empty field
+	UnknownCode int // code of a value that is not in Categories
 }
 
 // InputCategory is a value of a categorical Input.
 type InputCategory struct {
 	Text   string
-	Number float64 // with Input.ByNumber
+	Number float64 // value of the number, with Input.ByNumber
 	Code   int
 }
 
-// Inputs describes the map of every feature column, in the order of Columns.
+// Inputs returns a description of every feature column, in the order of Columns.
 func (e *Encoder) Inputs() []Input {
 	all := make([]Input, e.Width())
 	for k := range all {
@@ -96,8 +96,9 @@ func (f *Feature) describeNumber(in *Input) {
 	}
 }
 
-// Coefficients are the factors, with that of the encoder, of the outputs of a number: of s without a basis, else of cos(pi k (1 + s)/2)
-// for k = 1 to Cosines, the first of them that of s with Line, and then of the spike.
+// Coefficients returns the factors of the outputs of a number, including the given factor of the encoder. Without a
+// basis, there is one factor, for s. With a basis, there are factors for cos(pi k (1 + s)/2), k = 1 to Cosines, the
+// first for s if Line is set, and then the factor of the spike.
 func (in *Input) Coefficients(factor float64) []float64 {
 	if in.Cosines == 0 {
 		return []float64{factor}
@@ -115,7 +116,7 @@ func (in *Input) Coefficients(factor float64) []float64 {
 	return all
 }
 
-// Features are the outputs of a finite number in column k of Inputs, which is numeric.
+// Features returns the outputs of the finite number v in column k of Inputs, which must be numeric.
 func (e *Encoder) Features(k int, v float64) []float64 {
 	f, _ := e.Feature(k)
 	out := make([]float64, f.Width)
@@ -123,7 +124,8 @@ func (e *Encoder) Features(k int, v float64) []float64 {
 	return out
 }
 
-// Blocks are the widths of neighbouring outputs that are read as one: all of a number but a spike, and each of a category or a product.
+// Blocks returns the widths of blocks of neighbouring outputs that belong together. All outputs of a number except its
+// spike form one block. Each output of a category or a product is a block of its own.
 func (e *Encoder) Blocks() (widths []int) {
 	for k := range e.Width() {
 		f, _ := e.Feature(k)
@@ -144,8 +146,9 @@ func (e *Encoder) Blocks() (widths []int) {
 	return widths
 }
 
-// Lines are, for each of Blocks, the weights of its outputs that make a straight line, or come next to one: of cosines those of the series
-// of a line, 1/k for odd k, and 1 of what has no basis and of a spike.
+// Lines returns, for each block of Blocks, weights of the outputs whose sum is a straight line or close to one. For
+// cosines, they are the coefficients of the cosine series of a line: 1/k for odd k. If the basis has a line, only
+// the line has a nonzero weight. For a spike and for all outputs without a basis, the weight is 1.
 func (e *Encoder) Lines() (all []float64) {
 	for k := range e.Width() {
 		f, _ := e.Feature(k)
@@ -166,7 +169,7 @@ func (e *Encoder) Lines() (all []float64) {
 	return all
 }
 
-// IsCurved reports whether some number has a basis, or some pair of columns interacts, or may after training.
+// IsCurved reports whether some number has a basis, or some pair of columns interacts or may interact after training.
 func (e *Encoder) IsCurved() bool {
 	if e.interactions != nil || e.schema.ChooseInteractions > 0 {
 		return true
@@ -201,7 +204,7 @@ func (f *Feature) describeCategories(in *Input) {
 				v.Number = s.Numbers[s.Text[text]]
 			}
 			known := slices.ContainsFunc(in.Categories, func(c InputCategory) bool { return c.Text == text || in.ByNumber && c.Number == v.Number })
-			if !known && (!in.ByNumber || !math.IsNaN(v.Number)) { // a text that counts as missing is not among numbers
+			if !known && (!in.ByNumber || !math.IsNaN(v.Number)) { // with ByNumber, texts that count as missing are not listed
 				in.Categories = append(in.Categories, v)
 			}
 		}

@@ -9,20 +9,23 @@ import (
 	"dyad/internal/tasks"
 )
 
-// lowFrequencies is how many features of a number with a basis an interaction multiplies: the lowest frequencies.
+// lowFrequencies is the number of features of a number with a basis that an interaction multiplies. They are the
+// features with the lowest frequencies.
 const lowFrequencies = 3
 
-// interaction is the block of products of two columns that Schema.Interactions names (docs/theory.md#interactions): the outer product
-// of their outputs, of a number with a basis the first lowFrequencies ones.
+// interaction is the block of products of two columns that Schema.Interactions names (docs/theory.md#interactions). It
+// is the outer product of the outputs of the two columns. For a number with a basis, only the first lowFrequencies
+// outputs are used.
 type interaction struct {
-	a, b   int // places in Encoder.columns
-	offset int // first output
-	wa, wb int // outputs of a and b that are multiplied
+	a, b   int // indices in Encoder.columns
+	offset int // index of the first output
+	wa, wb int // numbers of outputs of a and b that are multiplied
 	scale  float64
 }
 
-// low is how many outputs of f an interaction multiplies, and what makes their mean square norm that of a block, factor^2: a category
-// has it, a number without a basis a third of its square, and of K cosines the first ones have less than all.
+// low returns the number of outputs of f that an interaction multiplies, and the scale that makes their mean square
+// norm equal to that of a block, factor^2. A category has this norm already. A number without a basis has a third of
+// it. With K cosines, the first outputs alone have less than all K.
 func (f *Feature) low() (width int, scale float64) {
 	switch {
 	case !f.Numeric:
@@ -38,14 +41,15 @@ func (f *Feature) low() (width int, scale float64) {
 	return width, math.Sqrt(squares(f.Cosines) / some)
 }
 
-// lowest is low of the columns of a pair, and the product of the scales.
+// lowest returns the results of low for the columns of a pair, and the product of the scales.
 func lowest(a, b Feature) (wa, wb int, scale float64) {
 	wa, sa := a.low()
 	wb, sb := b.low()
 	return wa, wb, sa * sb
 }
 
-// addInteractions adds the blocks behind the features of the columns. Scales are without the factor of the encoder.
+// addInteractions adds the blocks after the features of the columns. The scales do not include the factor of the
+// encoder.
 func (e *Encoder) addInteractions() {
 	place := func(name string) int {
 		return slices.IndexFunc(e.columns, func(f Feature) bool { return f.Name == name })
@@ -72,30 +76,30 @@ func (e *Encoder) Multiply(x []float64) {
 	}
 }
 
-// MultiplyRows is multiply for all rows of x.
+// MultiplyRows applies Multiply to all rows of x.
 func (e *Encoder) MultiplyRows(x []float64) {
 	if e.interactions == nil {
 		return
 	}
 	rows := len(x) / e.dim
 	const piece = 1 << 10
-	_ = tasks.Each(context.Background(), runtime.GOMAXPROCS(0), (rows+piece-1)/piece, func(_, k int) { // never done
+	_ = tasks.Each(context.Background(), runtime.GOMAXPROCS(0), (rows+piece-1)/piece, func(_, k int) { // the context is never cancelled
 		for i := k * piece; i < min((k+1)*piece, rows); i++ {
 			e.Multiply(x[i*e.dim:][:e.dim])
 		}
 	})
 }
 
-// Interaction is the block of products of two columns of Inputs: output Offset + i*WidthB + j is Scale times output i of A times
-// output j of B, all before the projection.
+// Interaction is the block of products of two columns of Inputs. Output Offset + i*WidthB + j is Scale times output i
+// of A times output j of B. The outputs are those before the projection.
 type Interaction struct {
-	A, B           int // places in Inputs
-	Offset         int // first output
-	WidthA, WidthB int // outputs of A and B that are multiplied, the first ones
+	A, B           int // indices in Inputs
+	Offset         int // index of the first output
+	WidthA, WidthB int // the first WidthA outputs of A and the first WidthB outputs of B are multiplied
 	Scale          float64
 }
 
-// Interactions are the blocks in the order of the schema. They follow the outputs of all columns.
+// Interactions returns the blocks of products in the order of the schema. They come after the outputs of all columns.
 func (e *Encoder) Interactions() []Interaction {
 	all := make([]Interaction, len(e.interactions))
 	for k, p := range e.interactions {
@@ -104,7 +108,7 @@ func (e *Encoder) Interactions() []Interaction {
 	return all
 }
 
-// interactions checks the pairs of a schema.
+// interactions checks the interactions of a schema.
 func (v *validator) interactions() {
 	s := v.s
 	if len(s.Interactions) > 0 && s.ByIndex() {
@@ -134,12 +138,13 @@ func (v *validator) interactions() {
 	}
 }
 
-// products is how many features the interactions of s add to those of its columns, or some number above maxBasisDim.
+// products returns the number of features that the interactions of s add to the features of its columns. If there
+// are more than maxBasisDim, it may return any larger number.
 func (s *Schema) products(columns map[string]Feature) (dim int) {
 	for _, names := range s.Interactions {
 		wa, wb, _ := lowest(columns[names[0]], columns[names[1]])
 		if dim += wa * wb; dim > maxBasisDim {
-			break // before the sum of many overflows
+			break // stop before the sum can overflow
 		}
 	}
 	return dim

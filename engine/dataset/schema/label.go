@@ -6,14 +6,14 @@ import (
 	"dyad/engine/dataset/parse"
 )
 
-// Label is the outcome of reading the label of a row.
+// Label is the encoded label of a row.
 type Label struct {
-	Y    float64 // in [-1, 1]
-	Drop bool    // leave the row out
+	Y    float64 // label in [-1, 1]
+	Drop bool    // the row must be left out
 }
 
-// EncodeLabel returns -1 or +1, or the place in the range of a graded label. The
-// rule is empty on success.
+// EncodeLabel returns -1 or +1 for a label with two classes. For a graded label it returns the position in the
+// range, scaled to [-1, 1]. The rule is empty on success.
 func (e *Encoder) EncodeLabel(field []byte) (l Label, rule string) {
 	if suffix := e.LabelColumn.TrimSuffix; suffix != "" {
 		field = bytes.TrimSuffix(field, []byte(suffix))
@@ -36,12 +36,12 @@ func (e *Encoder) EncodeLabel(field []byte) (l Label, rule string) {
 	return l, RuleLabel
 }
 
-// Fold makes texts that differ in capitals and in blanks around them one text.
+// Fold maps texts that differ only in case and in surrounding blanks to the same text.
 func Fold[T string | []byte](text T) []byte {
 	return bytes.ToLower(bytes.TrimSpace([]byte(text)))
 }
 
-// class is the text that a value of the label is compared with.
+// class returns the text with which a value of the label is compared.
 func (c *Column) class(value string) string {
 	if c.Fold {
 		return string(Fold(value))
@@ -49,14 +49,14 @@ func (c *Column) class(value string) string {
 	return value
 }
 
-// LabelMemo remembers the labels of some texts: those of two classes find a place each, so that no branch
+// LabelMemo caches the labels of some texts. Each of two classes has a slot of its own, so that no branch
 // depends on the label.
 type LabelMemo [8]struct {
-	text  string // empty: no label has this text
+	text  string // empty if the slot is unused, because no label has an empty text
 	label Label
 }
 
-// Encode is e.EncodeLabel. A memo is of one encoder.
+// Encode returns the result of e.EncodeLabel. A memo must be used with one encoder only.
 func (m *LabelMemo) Encode(e *Encoder, field []byte) (l Label, rule string) {
 	if len(field) == 0 {
 		return e.EncodeLabel(field)
@@ -71,7 +71,7 @@ func (m *LabelMemo) Encode(e *Encoder, field []byte) (l Label, rule string) {
 	return l, rule
 }
 
-// encodeGrade maps the range linearly to [-1, 1].
+// encodeGrade maps the range of a graded label linearly to [-1, 1].
 func (e *Encoder) encodeGrade(field []byte) (l Label, rule string) {
 	v, rule := parse.Number(field)
 	if rule != "" {
@@ -85,7 +85,7 @@ func (e *Encoder) encodeGrade(field []byte) (l Label, rule string) {
 	return Label{Y: min(max(u, -1), 1)}, ""
 }
 
-// TrimLabel cuts the suffix that the schema names.
+// TrimLabel removes the suffix declared by the schema.
 func (e *Encoder) TrimLabel(label string) string {
 	if n := len(label) - len(e.LabelColumn.TrimSuffix); n >= 0 && label[n:] == e.LabelColumn.TrimSuffix {
 		return label[:n]

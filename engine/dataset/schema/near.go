@@ -11,8 +11,8 @@ import (
 
 var unknownKey = regexp.MustCompile(`unknown field "([^"]*)"`)
 
-// nearKey is a hint about a key that a type has no field for: the one that was probably meant. "" if err is about
-// something else, or no key is near.
+// nearKey returns a hint about the valid key that was probably meant if err is about an unknown key of type t. It
+// returns "" if err is about something else or no valid key is similar.
 func nearKey(err error, t reflect.Type) string {
 	m := unknownKey.FindStringSubmatch(strictyaml.Describe(err))
 	if m == nil {
@@ -21,7 +21,7 @@ func nearKey(err error, t reflect.Type) string {
 	return strictyaml.Near(m[1], keysOf(t))
 }
 
-// keysOf are the YAML keys of a type and of what it consists of, in a fixed order.
+// keysOf returns the YAML keys of a type and of its component types, in a fixed order.
 func keysOf(t reflect.Type) (keys []string) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()

@@ -6,34 +6,33 @@ import (
 	"dyad/engine/dataset/parse"
 )
 
-// UnknownOther encodes a category that the schema does not list as none of them: every
-// output of the column is 0.
+// UnknownOther encodes a category that the schema does not list by 0 in every output of the column.
 const UnknownOther = "other"
 
-// DateFormat describes how a column writes dates, which become days from From.
+// DateFormat describes the dates of a column. A date is encoded as the number of days since From.
 type DateFormat struct {
-	// Format is one of YYYY-MM-DD, YYYY/MM/DD, DD.MM.YYYY, DD/MM/YYYY, DD-MM-YYYY and
-	// MM/DD/YYYY. Leading zeros may be left out; a time of day after the date is dropped.
+	// Format is one of YYYY-MM-DD, YYYY/MM/DD, DD.MM.YYYY, DD/MM/YYYY, DD-MM-YYYY and MM/DD/YYYY. Dates may
+	// lack leading zeros. A time of day after the date is ignored.
 	Format string `yaml:"format" json:"format"`
-	// From and To are the public range, as YYYY-MM-DD; dates outside are clamped.
+	// From and To are the public range, as YYYY-MM-DD. Dates outside the range are clamped.
 	From string `yaml:"from" json:"from"`
 	To   string `yaml:"to" json:"to"`
 }
 
-// bounds are the first and the last day; ok is false unless both are dates and in order.
+// bounds returns the first and the last day. ok is false unless both are dates and the first is not after the last.
 func (d *DateFormat) bounds() (from, to int, ok bool) {
 	from, a := parse.Date("2006-1-2", []byte(d.From))
 	to, b := parse.Date("2006-1-2", []byte(d.To))
 	return from, to, a && b && from < to
 }
 
-// Valid reports whether From and To are days in order.
+// Valid reports whether From and To are valid dates in order.
 func (d *DateFormat) Valid() bool {
 	_, _, ok := d.bounds()
 	return ok
 }
 
-// NotationOf is the notation of a numeric column, nil for plain numbers.
+// NotationOf returns the notation of a numeric column, or nil for plain numbers.
 func (s *Schema) NotationOf(c *Column) *parse.Notation {
 	n := parse.Notation{Decimal: cmp.Or(c.Decimal, s.CSV.Decimal, ".")[0], Thousands: c.Thousands, Prefix: []byte(c.Prefix), Suffix: []byte(c.Suffix)}
 	if c.Thousands == "" && (c.Decimal == "" || c.Decimal == s.CSV.Decimal) {
@@ -49,8 +48,8 @@ func (s *Schema) NotationOf(c *Column) *parse.Notation {
 	return &n
 }
 
-// Writes reports whether a field is a number in the column's notation. One that is missing is found
-// by its text: 9.999 may stand for 9999.
+// Writes reports whether a field has to be read in the column's notation. Fields that the schema declares
+// missing are recognised by their text first, because 9.999 may stand for 9999.
 func (f *Feature) Writes(field []byte) bool {
 	if f.Notation == nil || len(field) == 0 {
 		return false

@@ -18,15 +18,16 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// noLabel names the label column of a schema that has none.
+// noLabel is the name of the added label column of a schema without a label.
 const noLabel = "no label"
 
-// LoadSchema reads and validates a schema file. What it still has of its draft is marked as taken from the data (Schema.Draft).
+// LoadSchema reads and validates a schema file. Ranges and categories that are still equal to those of its draft are
+// marked as taken from the data (Schema.Draft).
 func LoadSchema(path string) (*Schema, error) { return loadSchema(path, false) }
 
-// LoadUnlabelledSchema is LoadSchema for records that are read with LabelsIgnored, as
-// their labels are elsewhere: the schema may have no label column. It then gets one, by a
-// name that the file must not have.
+// LoadUnlabelledSchema is like LoadSchema, for records whose labels are elsewhere and which are read with
+// LabelsIgnored. The schema may lack a label column. LoadUnlabelledSchema then adds one, under a name that the
+// file must not have.
 func LoadUnlabelledSchema(path string) (*Schema, error) { return loadSchema(path, true) }
 
 func loadSchema(path string, unlabelled bool) (*Schema, error) {
@@ -49,12 +50,11 @@ func loadSchema(path string, unlabelled bool) (*Schema, error) {
 	return s, nil
 }
 
-// ParseSchema reads a schema from YAML and validates it. A syntax error or an
-// unknown key is reported with its line; problems found by Validate are
-// reported all at once.
+// ParseSchema parses a schema in YAML and validates it. A syntax error or an unknown key is reported with its
+// line. Problems found by Validate are all reported together.
 func ParseSchema(text []byte) (*Schema, error) { return ParseText(text, false) }
 
-// ParseText is ParseSchema; an unlabelled schema may lack the label column and then gets one.
+// ParseText is like ParseSchema. If unlabelled is set, the schema may lack a label column, and ParseText then adds one.
 func ParseText(text []byte, unlabelled bool) (*Schema, error) {
 	body, err := strictyaml.Parse(text)
 	if errors.Is(err, strictyaml.ErrEmpty) {
@@ -85,7 +85,7 @@ func ParseText(text []byte, unlabelled bool) (*Schema, error) {
 	return &s, nil
 }
 
-// schemaError adds the prefix to the message, which has no excerpt of the text.
+// schemaError adds the prefix to the message of an error. The message contains no excerpt of the text.
 func schemaError(err error) error {
 	if key := nearKey(err, reflect.TypeFor[Schema]()); key != "" {
 		return fmt.Errorf("dataset: schema: %s; %s", strictyaml.Describe(err), key)
@@ -93,9 +93,9 @@ func schemaError(err error) error {
 	return fmt.Errorf("dataset: schema: %s; the file must be a schema in YAML, not data: \"dyad data schema FILE\" drafts one from data", strictyaml.Describe(err))
 }
 
-// textFixer undoes YAML's typing where the schema wants the text of the file
-// (`positive: +1`, `categories: [007, no]`), and refuses fractions where it wants
-// a whole number, which the decoder would cut off.
+// textFixer restores the original text of values where the schema takes texts (`positive: +1`, `categories:
+// [007, no]`), because YAML would convert them. It refuses fractions where the schema takes a whole number,
+// because the decoder would truncate them.
 type textFixer struct{ err error }
 
 // Visit implements ast.Visitor.
@@ -124,7 +124,7 @@ func (f *textFixer) Visit(n ast.Node) ast.Visitor {
 	return f
 }
 
-// textsOf is asText for the entries of a list.
+// textsOf applies asText to the entries of a list.
 func textsOf(n ast.Node) {
 	if list, ok := n.(*ast.SequenceNode); ok {
 		for i, v := range list.Values {
@@ -133,7 +133,7 @@ func textsOf(n ast.Node) {
 	}
 }
 
-// asText replaces a number, boolean or null that is written out by its text.
+// asText replaces a number, boolean or null in the YAML text by its text.
 func asText(n ast.Node) ast.Node {
 	switch n.(type) {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NullNode, *ast.InfinityNode, *ast.NanNode:
@@ -149,7 +149,7 @@ func asText(n ast.Node) ast.Node {
 	return n
 }
 
-// YAML is the text of the schema; ParseSchema reads it back.
+// YAML returns the text of the schema, which ParseSchema can parse.
 func (s *Schema) YAML() ([]byte, error) {
 	text, err := yaml.MarshalWithOptions(s, yaml.IndentSequence(true))
 	if err != nil {
@@ -158,12 +158,12 @@ func (s *Schema) YAML() ([]byte, error) {
 	return text, nil
 }
 
-// QuoteYAML quotes a text; JSON strings are YAML.
+// QuoteYAML quotes a text as a JSON string, which is valid YAML.
 func QuoteYAML(s string) string {
 	var b bytes.Buffer
 	w := json.NewEncoder(&b)
 	w.SetEscapeHTML(false)
-	_ = w.Encode(s) // a string cannot fail
+	_ = w.Encode(s) // cannot fail for a string
 	return strings.TrimSuffix(b.String(), "\n")
 }
 

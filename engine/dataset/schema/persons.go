@@ -1,15 +1,15 @@
 package schema
 
-// IDsPublic is Schema.IDs of a file whose person ids are public.
+// IDsPublic is the value of Schema.IDs for a file whose person ids are public.
 const IDsPublic = "public"
 
-// DefaultRowsPerPerson is the cap of a schema with persons that declares none.
+// DefaultRowsPerPerson is the cap on the rows of a person if a schema with persons does not declare a cap.
 const DefaultRowsPerPerson = 1000
 
 // ByPerson reports whether a column has role person.
 func (s *Schema) ByPerson() bool { return s.ColumnOf(RolePerson) != nil }
 
-// PersonCap is the public cap of the rows of a person, 0 without persons.
+// PersonCap returns the public cap on the rows of a person, or 0 if there are no persons.
 func (s *Schema) PersonCap() int {
 	switch {
 	case !s.ByPerson():

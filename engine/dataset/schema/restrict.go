@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Restrict is the schema with these features alone, named as the schema names its columns; other
-// feature columns are ignored. Without names it is the schema itself.
+// Restrict returns the schema with only the given features, which are the names of columns in the schema. Other
+// feature columns are ignored. If features is empty, Restrict returns the schema itself.
 func (s *Schema) Restrict(features []string) (*Schema, error) {
 	if len(features) == 0 {
 		return s, nil

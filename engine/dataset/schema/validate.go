@@ -16,14 +16,15 @@ import (
 
 var dataID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
-// IsDataID reports whether a text may name data in a ledger: 1 to 128 letters, digits, dots, hyphens or underscores.
+// IsDataID reports whether a text is a valid name of data in a ledger: 1 to 128 letters, digits, dots, hyphens or
+// underscores.
 func IsDataID(id string) bool { return dataID.MatchString(id) }
 
-// maxText bounds a text of a schema, in bytes.
+// maxText is the maximum length of a text in a schema, in bytes.
 const maxText = 1 << 14
 
-// texts refuses names, categories and other texts that are too long or have control characters other than a tab and the end
-// of a line.
+// texts refuses names, categories and other texts that are too long or contain control characters. Tabs and line ends
+// are allowed.
 func (v *validator) texts(what string, all ...string) {
 	for _, s := range all {
 		if len(s) > maxText || !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }) {
@@ -33,14 +34,14 @@ func (v *validator) texts(what string, all ...string) {
 	}
 }
 
-// MaxColumns bounds d and the columns of a schema, so that a mistyped number
-// cannot ask for unbounded memory.
+// MaxColumns is the maximum of d and of the number of columns of a schema, so that a mistyped number cannot
+// lead to unbounded memory use.
 const MaxColumns = 1 << 27
 
-// formats are all formats, in the order of messages.
+// formats lists all formats in the order of messages.
 var formats = [...]string{FormatCSV, FormatARFF, FormatJSONL, FormatParquet, FormatXLSX, FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX, FormatImages}
 
-// Validate returns every problem of the schema, joined, or nil.
+// Validate returns an error that joins all problems of the schema, or nil.
 func (s *Schema) Validate() error {
 	v := &validator{s: s}
 	v.check()
@@ -256,7 +257,7 @@ func (v *validator) date(where string, c *Column) {
 	}
 }
 
-// Bounds are the range of a numeric column, of dates in days from the first.
+// Bounds returns the range of a numeric column. For dates, it is in days from the first day.
 func (c *Column) Bounds() (lo, hi float64) {
 	if c.Date != nil {
 		from, to, _ := c.Date.bounds()
@@ -295,8 +296,8 @@ func (v *validator) numericRange(where string, r []float64, transform string) {
 	}
 }
 
-// missing checks one policy; kind is empty for the default of the schema, which
-// must suit the columns that use it.
+// missing checks one policy. kind is the kind of the column. It is empty for the default policy of the schema,
+// which must suit the columns that use it.
 func (v *validator) missing(where string, m *Missing, kind string) {
 	if m == nil {
 		return
@@ -323,12 +324,12 @@ func (v *validator) missing(where string, m *Missing, kind string) {
 	}
 }
 
-// writesNumbers reports whether the column states how its numbers are written.
+// writesNumbers reports whether the column declares the notation of its numbers.
 func (c *Column) writesNumbers() bool {
 	return c.Suffix != "" || c.Prefix != "" || c.Decimal != "" || c.Thousands != ""
 }
 
-// notation checks the signs of numbers; decimal is the sign that holds where they do.
+// notation checks the separators of numbers. decimal is the decimal separator in effect.
 func (v *validator) notation(where, decimal, ownDecimal, thousands string) {
 	if d := ownDecimal; d != "" && d != "." && d != "," {
 		v.addf("%sdecimal is %q, want a point or a comma", where, d)
@@ -340,7 +341,7 @@ func (v *validator) notation(where, decimal, ownDecimal, thousands string) {
 	}
 }
 
-// RoleOf is the role, by default RoleFeature.
+// RoleOf returns the role, by default RoleFeature.
 func (c *Column) RoleOf() string { return cmp.Or(c.Role, RoleFeature) }
 
 func (c *Column) kind() string {
@@ -353,7 +354,7 @@ func (c *Column) kind() string {
 	return KindNumeric
 }
 
-// PolicyOf is the policy, by default MissingError.
+// PolicyOf returns the policy, by default MissingError.
 func (m *Missing) PolicyOf() string {
 	if m == nil || m.Policy == "" {
 		return MissingError
@@ -361,7 +362,7 @@ func (m *Missing) PolicyOf() string {
 	return m.Policy
 }
 
-// missingOf is the policy that holds for c, possibly nil.
+// missingOf returns the policy that applies to c, which can be nil.
 func (s *Schema) missingOf(c *Column) *Missing { return cmp.Or(c.Missing, s.Missing) }
 
 // IsZero reports whether no option is set.
@@ -369,7 +370,7 @@ func (o *CSVOptions) IsZero() bool {
 	return o.Delimiter == "" && !o.Header && o.Comment == nil && !o.IgnoreOthers && o.Decimal == "" && o.Thousands == "" && o.Encoding == ""
 }
 
-// Separator returns the byte between fields; ok is false if it is not usable.
+// Separator returns the delimiter as a byte. ok is false if the delimiter is not valid.
 func (o *CSVOptions) Separator() (b byte, ok bool) {
 	switch {
 	case o.Delimiter == "":

@@ -4,7 +4,7 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// byName checks the keys of formats whose columns have names.
+// byName checks the keys of formats with named columns.
 func (v *validator) byName() {
 	s := v.s
 	if s.Features != 0 || s.NonZeros != 0 || s.Range != nil || s.Dense || s.Sparse {
@@ -38,7 +38,7 @@ func (v *validator) byName() {
 	}
 }
 
-// asCSV reports whether the format is named and that rows are read as those of a CSV file.
+// asCSV reports whether the schema names a format whose rows are read like rows of a CSV file.
 func (s *Schema) asCSV() bool { return s.Format == FormatCSV || s.Format == FormatXLSX }
 
 func (v *validator) csv() {
@@ -86,7 +86,7 @@ func (v *validator) csv() {
 	}
 }
 
-// byIndex checks the keys of formats that number their features.
+// byIndex checks the keys of formats with numbered features.
 func (v *validator) byIndex() {
 	s := v.s
 	if s.Features < 1 || s.Features > MaxColumns {
@@ -107,7 +107,7 @@ func (v *validator) byIndex() {
 	if !s.CSV.IsZero() || s.IgnoreOthers {
 		v.addf("csv options are for format: csv or xlsx, and ignore_others for files with column names")
 	}
-	// Without a format, a dense schema may meet any of the formats.
+	// Without a format, a dense schema may be used with any of these formats.
 	open := s.Format == "" && s.Dense
 	if s.Arrays != nil && s.format() != FormatNPZ && !open {
 		v.addf("arrays is for format: npz")
@@ -127,7 +127,7 @@ func (v *validator) byIndex() {
 	}
 }
 
-// indexColumns checks the listed columns and counts the features among them.
+// indexColumns checks the listed columns and returns the number of features among them.
 func (v *validator) indexColumns() (listed int) {
 	s := v.s
 	positions := map[int]bool{}

@@ -1,4 +1,4 @@
-// Package sniff tells the format of a file by its first bytes and its name.
+// Package sniff detects the format of a file from its first bytes and its name.
 package sniff
 
 import (
@@ -13,10 +13,10 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// OtherSheet is the rule that a spreadsheet of another kind breaks, "" for all other files.
+// OtherSheet returns the rule broken by a spreadsheet of an unsupported kind, or "" for all other files.
 func OtherSheet(head []byte) string {
 	switch {
-	case bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")): // a compound file
+	case bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")): // a compound file (the format of .xls)
 		return RuleExcel
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")) && bytes.Contains(head[:min(len(head), 128)], []byte("mimetypeapplication/vnd.oasis.opendocument")):
 		return ruleODS
@@ -24,10 +24,10 @@ func OtherSheet(head []byte) string {
 	return ""
 }
 
-// workbookParts are names in the archives of workbooks. Writers put them in different orders.
+// workbookParts are names of parts in the archives of workbooks. Different programs write them in different orders.
 var workbookParts = [...]string{"[Content_Types].xml", "_rels/.rels", "docProps/", "xl/"}
 
-// excel reports whether a file is a workbook, by the name of the first part of its archive.
+// excel reports whether a file is a workbook, judged by the name of the first part of its archive.
 func excel(head []byte) bool {
 	if len(head) < 30 || !bytes.HasPrefix(head, []byte("PK\x03\x04")) {
 		return false
@@ -36,10 +36,10 @@ func excel(head []byte) bool {
 	return slices.ContainsFunc(workbookParts[:], func(part string) bool { return strings.HasPrefix(name, part) })
 }
 
-// Bytes is the length of the part of a file that is read to find its format.
+// Bytes is the number of bytes that are read from the beginning of a file to detect its format.
 const Bytes = 4096
 
-// Binary recognises a format by its first bytes; "" if none matches.
+// Binary returns the format detected from the first bytes of a file, or "" if no format matches.
 func Binary(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("PAR1")):
@@ -56,8 +56,7 @@ func Binary(head []byte) string {
 	return ""
 }
 
-// Text tells ARFF and JSON lines from CSV, by the extension first and then
-// by the content.
+// Text distinguishes ARFF, JSON lines and CSV, first by the file extension and then by the content.
 func Text(name string, head []byte) string {
 	name = strings.ToLower(filepath.Base(name))
 	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
@@ -85,7 +84,7 @@ func Text(name string, head []byte) string {
 	return schema.FormatCSV
 }
 
-// The rules of other spreadsheets.
+// The rules of unsupported spreadsheets.
 const (
 	RuleExcel = "the file is a workbook of Excel before 2007, or one with a password; save it as .xlsx without a password, or save the sheet as \"CSV UTF-8\""
 	ruleODS   = "the file is an OpenDocument spreadsheet; save it as .xlsx, or the sheet as CSV in UTF-8"

@@ -15,21 +15,21 @@ import (
 	"dyad/internal/tasks"
 )
 
-// maxZstdWindow bounds the memory of the zstd decoder; it is what
-// "zstd --long=27" needs.
+// maxZstdWindow is the maximum window, and thus memory, of the zstd decoder. It is the window of "zstd
+// --long=27".
 const maxZstdWindow = 1 << 27
 
-// Unpacked is the content of a file that may be compressed.
+// Unpacked reads the decompressed content of a file that may be compressed.
 type Unpacked struct {
 	*bufio.Reader
 	Compressed bool
 	raw        *watched
-	packed     *bufio.Reader // of the bytes before they are decompressed
+	packed     *bufio.Reader // reader of the bytes before decompression
 	Close      func()
 }
 
-// watched remembers the error of the file below a decompressor, so that a broken
-// disk is not taken for damaged content, and counts the bytes.
+// watched is a reader that counts bytes and stores the error of the file under a decompressor, so that a disk
+// error is not taken for damaged content.
 type watched struct {
 	r     io.Reader
 	err   error
@@ -45,8 +45,8 @@ func (w *watched) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Unpack looks through gzip and zstd, by their magic bytes. The caller closes
-// the result, which leaves r open.
+// Unpack decompresses gzip and zstd, which it detects by their magic bytes. The caller must close the result.
+// Closing it leaves r open.
 func Unpack(name string, r io.Reader) (*Unpacked, error) {
 	raw := &watched{r: r}
 	u := &Unpacked{Reader: bufio.NewReaderSize(raw, 1<<16), raw: raw, Close: func() {}}
@@ -72,20 +72,20 @@ func Unpack(name string, r io.Reader) (*Unpacked, error) {
 	return u, nil
 }
 
-// ahead is text that a goroutine decompresses while what comes before it is used.
+// ahead reads text that a goroutine decompresses while the caller uses earlier text.
 type ahead struct {
-	full  chan aheadBlock // in order; closed after the last
+	full  chan aheadBlock // blocks in order; closed after the last block
 	empty chan []byte
 	stop  chan struct{}
-	rest  []byte // of the block that is read
+	rest  []byte // remaining text of the current block
 	block []byte
-	err   error // that follows
+	err   error // error after the current block
 	all   tasks.Group
 }
 
 type aheadBlock struct {
 	text []byte
-	err  error // what comes after it
+	err  error // error after the block
 }
 
 // Sizes of the text that is decompressed ahead.
@@ -94,8 +94,8 @@ const (
 	aheadBlocks = 4
 )
 
-// ReadAhead decompresses in a goroutine of its own from now on, until close. It is for files: close
-// waits for a read that is under way, which a stream could let it do for ever.
+// ReadAhead decompresses in a separate goroutine from now on, until Close. It is meant for files, because Close
+// waits for a pending read, and a read from a stream could take any time.
 func (u *Unpacked) ReadAhead() {
 	a := &ahead{full: make(chan aheadBlock, aheadBlocks), empty: make(chan []byte, aheadBlocks), stop: make(chan struct{}), err: io.ErrUnexpectedEOF}
 	for range aheadBlocks {
@@ -110,7 +110,7 @@ func (u *Unpacked) ReadAhead() {
 				return
 			case b := <-a.empty:
 				n, err := 0, error(nil)
-				for n < len(b) && err == nil { // io.ReadFull would change the error
+				for n < len(b) && err == nil { // not io.ReadFull, which would change the error
 					var k int
 					k, err = from.Read(b[n:])
 					n += k
@@ -130,7 +130,7 @@ func (u *Unpacked) ReadAhead() {
 	u.Reader = bufio.NewReaderSize(a, 1<<16)
 }
 
-// Read gives what is left of a block. Its error comes from the decompressor.
+// Read returns the remaining text of a block. Its error comes from the decompressor.
 func (a *ahead) Read(b []byte) (int, error) {
 	for len(a.rest) == 0 {
 		if a.block != nil {
@@ -139,7 +139,7 @@ func (a *ahead) Read(b []byte) (int, error) {
 		}
 		next, ok := <-a.full
 		if !ok {
-			return 0, a.err // also after a panic, which close passes on
+			return 0, a.err // also after a panic, which close propagates
 		}
 		a.block, a.rest = next.text, next.text
 		if next.err != nil {
@@ -151,13 +151,13 @@ func (a *ahead) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// decode turns the text of an encoding into UTF-8.
+// decode converts text of an encoding to UTF-8.
 func (u *Unpacked) decode(e encoding.Encoding) {
 	u.Reader = bufio.NewReaderSize(transform.NewReader(u.Reader, e.NewDecoder()), 1<<16)
 }
 
-// ReadError turns a failure of the decompressor after some rows into a
-// ParseError; an error of the file itself stays one.
+// ReadError converts a failure of the decompressor after some rows to a ParseError. An error of the file itself
+// is returned as such.
 func (u *Unpacked) ReadError(name string, rows int, err error) error {
 	rule := RuleBadPacked
 	switch {

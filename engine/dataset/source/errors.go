@@ -7,22 +7,21 @@ import (
 	"strings"
 )
 
-// ErrChanged means that a file was written to while it was read.
+// ErrChanged means that the file was modified while it was read.
 var ErrChanged = errors.New("dataset: the file changed while it was read")
 
-// ParseError is a rule that the content of a file breaks. Its text contains
-// names from the schema and positions, never a value of the file.
+// ParseError reports that the content of a file breaks a rule. Its text contains names from the schema and
+// positions, and never a value of the file.
 type ParseError struct {
-	File     string // as given to Load; the name given to LoadReader
-	Row      int    // line of the file where the row begins, from 1; 0: the whole file
-	Column   string // name in the schema, "" if the row as a whole is meant
-	Position int    // field of the row or LIBSVM index, from 1; 0 if not applicable
-	Rule     string // what is wrong and what to do about it
-	Header   bool   // the header of a CSV file is meant, so that no row decides on the error
+	File     string // file name as given to Load or LoadReader
+	Row      int    // line of the file on which the row begins, from 1; 0 for the whole file
+	Column   string // name in the schema; "" if the error concerns the whole row
+	Position int    // number of the field in the row, or LIBSVM index, from 1; 0 if not applicable
+	Rule     string // what is wrong and how to correct it
+	Header   bool   // the error concerns the header of a CSV file and does not depend on any row
 }
 
-// Error returns "dataset: FILE: row R, column "NAME" (number P): RULE" without
-// the parts that do not apply.
+// Error returns "dataset: FILE: row R, column "NAME" (number P): RULE". Parts that do not apply are left out.
 func (e *ParseError) Error() string {
 	var place []string
 	if e.Row > 0 {
@@ -46,5 +45,5 @@ func (e *ParseError) Error() string {
 	return strings.Join(append(parts, e.Rule), ": ")
 }
 
-// RuleEmpty is a rule of a whole file.
+// RuleEmpty is the rule broken by a file without rows.
 const RuleEmpty = "file has no rows; give a file with at least 2"

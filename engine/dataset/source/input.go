@@ -1,5 +1,5 @@
-// Package source reads files as they come: opened once, decompressed, cut into lines, with the errors that name file, row and
-// column. Every room of a format stands on it.
+// Package source reads files: it opens a file once, decompresses it, cuts it into lines, and reports errors with file,
+// row and column. The packages of all formats are based on it.
 package source
 
 import (
@@ -10,17 +10,17 @@ import (
 	"os"
 )
 
-// Input is a file as it comes: at is nil unless it can be read twice.
+// Input is an open file. At is nil unless the file can be read twice.
 type Input struct {
 	Name   string
 	R      io.Reader
 	At     io.ReaderAt
 	Size   int64
-	File   *os.File    // nil unless openInput opened it
-	Opened fs.FileInfo // nil unless it is a regular file
+	File   *os.File    // file opened by OpenInput, otherwise nil
+	Opened fs.FileInfo // state of a regular file when it was opened; nil for other files
 }
 
-// OpenInput opens the file of data, labels or pairs, which close closes.
+// OpenInput opens a file of data, labels or pairs. The caller must close it with Close.
 func OpenInput(path, what string) (*Input, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -38,8 +38,8 @@ func OpenInput(path, what string) (*Input, error) {
 	return in, nil
 }
 
-// Close returns err, the outcome of reading, or ErrChanged if the file was written to
-// meanwhile: what was read may be half of the old and half of the new file.
+// Close closes the file and returns err, the result of reading it. If the file was modified meanwhile, it
+// returns ErrChanged, because the data may be half of the old and half of the new content.
 func (in *Input) Close(err error) error {
 	defer in.File.Close()
 	if in.Opened == nil {
@@ -51,17 +51,17 @@ func (in *Input) Close(err error) error {
 	return err
 }
 
-// Changed reports whether the file is another one than when it was opened, by its size or its time.
+// Changed reports whether the size or the modification time of the file differs from the time when it was opened.
 func (in *Input) Changed(now fs.FileInfo) bool {
 	return now.Size() != in.Opened.Size() || !now.ModTime().Equal(in.Opened.ModTime())
 }
 
-// ErrChanged is the error about a file that was written to.
+// ErrChanged returns the error for a file that was modified.
 func (in *Input) ErrChanged() error {
 	return fmt.Errorf("%w: %s; read a copy that nothing writes to", ErrChanged, in.Name)
 }
 
-// Each calls add for all that next returns before io.EOF.
+// Each calls add for every value that next returns before io.EOF.
 func Each[T any](next func() (T, error), add func(T) error) error {
 	for {
 		item, err := next()
@@ -77,7 +77,7 @@ func Each[T any](next func() (T, error), add func(T) error) error {
 	}
 }
 
-// Hold reads what is left of u into memory.
+// Hold reads the remaining content of u into memory.
 func (in *Input) Hold(u *Unpacked) (*Input, error) {
 	b, err := io.ReadAll(u)
 	if err != nil {
@@ -86,5 +86,5 @@ func (in *Input) Hold(u *Unpacked) (*Input, error) {
 	return &Input{Name: in.Name, R: bytes.NewReader(b), At: bytes.NewReader(b), Size: int64(len(b))}, nil
 }
 
-// RuleFolder is a rule of a name.
+// RuleFolder is the rule broken by a name that is a folder.
 const RuleFolder = "this is a folder; give a file"

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// MaxRowBytes bounds one row, so that an unclosed quote cannot read a whole file
+// MaxRowBytes is the maximum length of a row, so that an unclosed quote cannot lead to reading a whole file
 // into memory.
 const MaxRowBytes = 64 << 20
 
@@ -23,26 +23,27 @@ type Lines struct {
 	Name string
 	r    *Unpacked
 	Line int    // number of the last line read, from 1
-	long []byte // a line longer than the buffer of r
+	long []byte // memory for a line longer than the buffer of r
 
-	blocked bool   // lines count block and not r
-	block   []byte // what is left of it
-	end     error  // what comes after block
+	blocked bool   // lines are read from block instead of r
+	block   []byte // remaining text of the block
+	end     error  // error after the block
 }
 
-// Part is a source of text that stands in the file after some lines, and before what err says.
+// Part returns a source of lines for a text that comes after the given number of lines in the file. err is the
+// error after the text.
 func (s *Lines) Part(text []byte, lines int, err error) *Lines {
 	return &Lines{Name: s.Name, r: s.r, Line: lines, block: text, end: err, blocked: true}
 }
 
-// NewLines decodes a file of an encoding. It looks through a byte order mark, which also
-// tells UTF-16 where the encoding is empty.
+// NewLines returns the lines of a file with the given encoding. It skips a byte order mark. If encoding is
+// empty, a byte order mark of UTF-16 selects UTF-16.
 func NewLines(name string, r *Unpacked, encoding string) *Lines {
 	head, _ := r.Peek(3)
 	marked := len(head) >= 2 && (head[0] == 0xff && head[1] == 0xfe || head[0] == 0xfe && head[1] == 0xff)
 	switch {
 	case bytes.Equal(head, []byte{0xef, 0xbb, 0xbf}):
-		_, _ = r.Discard(3) // buffered, cannot fail
+		_, _ = r.Discard(3) // cannot fail, because the bytes are buffered
 	case marked, encoding == EncodingUTF16:
 		r.decode(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM))
 	case encoding == EncodingWindows1252:
@@ -51,8 +52,8 @@ func NewLines(name string, r *Unpacked, encoding string) *Lines {
 	return &Lines{Name: name, r: r}
 }
 
-// Next returns the next line without its end (LF or CRLF). It is valid until
-// the next call. At the end of the file the error is io.EOF.
+// Next returns the next line without its end (LF or CRLF). The line is valid until the next call. At the end of
+// the file the error is io.EOF.
 func (s *Lines) Next() ([]byte, error) {
 	if s.blocked {
 		return s.nextOfBlock()
@@ -80,7 +81,7 @@ func (s *Lines) Next() ([]byte, error) {
 	return bytes.TrimSuffix(part, []byte{'\r'}), nil
 }
 
-// nextOfBlock is next from memory.
+// nextOfBlock returns the next line of the block in memory.
 func (s *Lines) nextOfBlock() ([]byte, error) {
 	k := bytes.IndexByte(s.block, '\n')
 	part := s.block[:max(k, 0)]
@@ -103,20 +104,21 @@ func (s *Lines) nextOfBlock() ([]byte, error) {
 	return bytes.TrimSuffix(part, []byte{'\r'}), nil
 }
 
-// Sizes holds the counts of a first look; each bounds the stored amount, but for compressed files.
+// Sizes holds the counts of a first pass over a file. Each count is an upper bound of the amount that will be
+// stored, except for compressed files.
 type Sizes struct {
-	Rows   int // lines
+	Rows   int // number of lines
 	Bytes  int64
-	Colons int // LIBSVM pairs
+	Colons int // number of LIBSVM pairs
 }
 
-// How much of a file is counted at a time, and how much text of a compressed one.
+// Number of bytes of a file that are counted at a time, and of text that is used to estimate a compressed file.
 const (
 	countBlock  = 1 << 17
 	guessedText = 1 << 20
 )
 
-// Count adds what a piece of text has.
+// Count adds the counts of a piece of text.
 func (z *Sizes) Count(text []byte, colons bool) {
 	z.Rows += bytes.Count(text, []byte{'\n'})
 	z.Bytes += int64(len(text))
@@ -125,10 +127,10 @@ func (z *Sizes) Count(text []byte, colons bool) {
 	}
 }
 
-// CountLines bounds what the lines of a regular file need: it counts the ends of lines, in parallel, and
-// the colons if asked to. In an encoding other than UTF-8 it counts at least as many. A compressed file is
-// not decompressed twice for it: guessLines. Errors are left for the second pass to report, but for that of
-// progress, which is called now and then.
+// CountLines returns upper bounds of the sizes of a regular file. It counts line ends in parallel, and colons
+// if colons is set. In an encoding other than UTF-8 it counts at least as many. For a compressed file it uses
+// an estimate (guessLines), so that the file is not decompressed twice. Errors are left to the second pass,
+// except for errors of progress, which is called from time to time.
 func CountLines(path string, colons bool, progress func() error) (z Sizes, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -165,34 +167,34 @@ func CountLines(path string, colons bool, progress func() error) (z Sizes, err e
 	for _, c := range counts {
 		z.Rows, z.Bytes, z.Colons = z.Rows+c.Rows, z.Bytes+c.Bytes, z.Colons+c.Colons
 	}
-	z.Rows++ // the last line may have no end
+	z.Rows++ // the last line may lack a line end
 	return z, nil
 }
 
-// guessLines estimates the size of a compressed file from its beginning, with a margin. If the guess is
-// too low, blocks are joined in the end, within the memory of the records.
+// guessLines estimates the sizes of a compressed file from its beginning, with a margin. If the estimate is too
+// low, blocks are joined in the end, within the memory of the records.
 func (u *Unpacked) guessLines(size int64, colons bool) (z Sizes) {
 	text := make([]byte, guessedText)
 	n, err := io.ReadFull(u, text)
 	z.Count(text[:n], colons)
 	z.Rows++
 	if err != nil {
-		return z // that was all
+		return z // the text has ended
 	}
-	used := max(u.raw.count-u.packed.Buffered(), guessedText/64) // at most 64 times as much text as there are bytes
+	used := max(u.raw.count-u.packed.Buffered(), guessedText/64) // assume at most 64 bytes of text for each compressed byte
 	times := float64(size) / float64(used) * (1 + 1./32)
 	z.Rows, z.Bytes, z.Colons = int(times*float64(z.Rows)), int64(times*float64(z.Bytes)), int(times*float64(z.Colons))
 	return z
 }
 
-// RuleTooLong is a rule of a line.
+// RuleTooLong is the rule broken by a row that is too long.
 const RuleTooLong = "row is longer than 64 MiB; look for a quote that is never closed"
 
-// Encodings of a text file that is not UTF-8.
+// Encodings of text files other than UTF-8.
 const (
 	EncodingUTF16       = "utf-16"       // with or without a byte order mark; without one, little-endian
 	EncodingWindows1252 = "windows-1252" // also reads latin-1 (ISO 8859-1)
 )
 
-// Read reads text that no line has yet.
+// Read reads text that Next has not returned.
 func (s *Lines) Read(b []byte) (int, error) { return s.r.Read(b) }

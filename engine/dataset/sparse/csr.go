@@ -10,11 +10,11 @@ import (
 // CSR reads the pairs (index, value) of a SciPy CSR matrix in the order in which they are stored.
 type CSR struct {
 	Indices, Data *array.Array
-	index, value  []float64 // what is left of the last blocks
-	At            int       // pairs that were read
+	index, value  []float64 // remaining entries of the last blocks
+	At            int       // number of pairs read so far
 }
 
-// Pair returns the next stored number; ok is false where the arrays end early.
+// Pair returns the next stored pair. ok is false if the arrays end early.
 func (r *CSR) Pair() (index, value float64, ok bool) {
 	if len(r.index) == 0 {
 		var errIndex, errValue error
@@ -29,7 +29,7 @@ func (r *CSR) Pair() (index, value float64, ok bool) {
 	return index, value, true
 }
 
-// IsCSR reports whether the archive names no other format than CSR; older SciPy names none.
+// IsCSR reports whether the archive names the format CSR or no format. Old versions of SciPy write no format.
 func IsCSR(z *zip.Reader) bool {
 	for _, f := range z.File {
 		if f.Name != "format.npy" {

@@ -1,4 +1,4 @@
-// Package sparse reads pairs of index and value: lines of LIBSVM files, and CSR matrices of SciPy.
+// Package sparse reads pairs of index and value from lines of LIBSVM files and from CSR matrices of SciPy.
 package sparse
 
 import (
@@ -8,10 +8,10 @@ import (
 	"dyad/engine/dataset/parse"
 )
 
-// QueryPrefix begins the query id of a row.
+// QueryPrefix is the text before the query id of a row.
 var QueryPrefix = []byte("qid:")
 
-// pair reads INDEX:VALUE. With a rule, index is 0 unless it could be read.
+// pair parses "INDEX:VALUE". If it returns a rule, index is 0 unless the index could be parsed.
 func pair(token []byte) (index int, v float64, rule string) {
 	colon := bytes.IndexByte(token, ':')
 	if colon < 0 {
@@ -28,8 +28,9 @@ func pair(token []byte) (index int, v float64, rule string) {
 	return index, v, rule
 }
 
-// EachPair calls add for each pair of a line, index from 0, and checks the order and that no index is above dim. A rule that a
-// pair breaks comes with its index from 1, or 0 where it has none.
+// EachPair calls add for each pair of a line, with the index counted from 0. It checks that indices increase and that
+// no index is above dim. If a pair breaks a rule, EachPair returns the rule and the index counted from 1, or 0 if the
+// pair has no index.
 func EachPair(rest []byte, dim int, add func(k int, v float64) error) (index int, rule string, err error) {
 	previous := 0
 	for {
@@ -56,7 +57,7 @@ func EachPair(rest []byte, dim int, add func(k int, v float64) error) (index int
 	}
 }
 
-// CutToken returns the first run of bytes that are not blanks, and what follows.
+// CutToken returns the first run of non-blank bytes and the text after it.
 func CutToken(b []byte) (token, rest []byte) {
 	start := parse.SkipBlanks(b, 0)
 	end := start

@@ -1,7 +1,7 @@
-// Package strictyaml reads the YAML of files that people write by hand: one document
-// without tags, anchors, aliases and merge keys, of few levels. It refuses everything else
-// before it is parsed, since the parser needs memory that is quadratic in the depth of a
-// text and dereferences nil at some tags.
+// Package strictyaml parses YAML files that people write by hand. A file must be one document without tags,
+// anchors, aliases and merge keys, and with few levels. Everything else is refused before it is parsed. The
+// reasons are that the memory of the parser is quadratic in the depth of a text, and that the parser
+// dereferences nil at some tags.
 package strictyaml
 
 import (
@@ -18,17 +18,17 @@ import (
 	"dyad/internal/words"
 )
 
-// MaxBytes is the longest text that Parse reads. The lexer needs up to 250 bytes for one.
+// MaxBytes is the maximum length of a text for Parse. The lexer needs up to 250 bytes of memory for each byte of text.
 const MaxBytes = 4 << 20
 
 // MaxLevels is the largest number of nested lists and mappings.
 const MaxLevels = 20
 
-// ErrEmpty is returned for a text without a document.
+// ErrEmpty is returned if a text has no document.
 var ErrEmpty = errors.New("the file is empty")
 
-// Parse returns the body of the only document in text. Pass errors of Parse and Decode to
-// Describe for a message with line and column.
+// Parse returns the body of the only document in text. Pass errors of Parse and Decode to Describe to get a
+// message with line and column.
 func Parse(text []byte) (ast.Node, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("the file is longer than %d bytes", MaxBytes)
@@ -66,20 +66,18 @@ func Parse(text []byte) (ast.Node, error) {
 	return body, nil
 }
 
-// Decode stores n in the value that v points to. Keys that v has no field for are errors.
+// Decode stores n in the value that v points to. A key without a field in v is an error.
 func Decode(n ast.Node, v any) error {
 	return guarded(func() error { return yaml.NodeToValue(n, v, yaml.Strict()) })
 }
 
-// Describe returns the message of an error of this package or of the YAML library with
-// line and column, and without an excerpt of the text: somebody who names a data file by
-// mistake must not find records in the message.
+// Describe returns the message of an error of this package or of the YAML library, with line and column. The
+// message has no excerpt of the text, so that it contains no records if the file is a data file by mistake.
 func Describe(err error) string {
 	return strings.TrimSpace(yaml.FormatError(err, false, false))
 }
 
-// guarded turns a panic of the library into an error: the text is input, not a fault of
-// the program.
+// guarded converts a panic of the library to an error, because an invalid input is not a fault of the program.
 func guarded(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -89,11 +87,11 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// levels are the lists and mappings that are open at a token. A level begins at a bracket,
-// and in block form at a dash or a key that stands to the right of all open ones.
+// levels holds the lists and mappings that are open at a token. A level begins at a bracket. In block form, it
+// begins at a dash or a key to the right of all open levels.
 type levels struct {
 	brackets int
-	columns  []int // of block lists and mappings, increasing
+	columns  []int // columns of block lists and mappings, in increasing order
 }
 
 func (l *levels) check(tk *token.Token) error {
@@ -131,7 +129,7 @@ func at(tk *token.Token, message string) error {
 	return &yaml.SyntaxError{Message: message, Token: tk}
 }
 
-// Near asks whether the nearest of keys was meant by a wrong one, "" if none is near.
+// Near returns a question whether the key most similar to the wrong one was meant, or "" if no key is similar.
 func Near(wrong string, keys []string) string {
 	best, least := "", min(3, len(wrong)/2+1)
 	for _, key := range keys {

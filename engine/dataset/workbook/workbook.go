@@ -1,4 +1,4 @@
-// Package workbook writes a sheet of an Excel workbook (Office Open XML) as the text of a CSV file.
+// Package workbook converts a sheet of an Excel workbook (Office Open XML) to the text of a CSV file.
 package workbook
 
 import (
@@ -13,16 +13,16 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// maxWorkbook bounds the unpacked bytes of a workbook: all of them are held in memory.
+// maxWorkbook is the maximum size of an unpacked workbook in bytes. The unpacked workbook is held in memory.
 const maxWorkbook = 1 << 30
 
-// Text is a sheet of a workbook as the text of a CSV file, a line for each row, so that everything
-// that holds for CSV files holds for workbooks. Cells of texts keep their text, but for ends of lines.
-// Cells of numbers are written with a point, dates as YYYY-MM-DD. No cell of numbers has two readings: a fraction
-// of three digits gets a fourth.
+// Text returns a sheet of a workbook as the text of a CSV file, with one line for each row. So everything that
+// holds for CSV files also holds for workbooks. Cells with texts keep their text, except for line ends. Cells
+// with numbers are written with a decimal point, dates as YYYY-MM-DD. A cell with a number never has two
+// readings: if its fraction has three digits, a fourth digit is added.
 func Text(in *source.Input, sheet string, delim byte) (text []byte, err error) {
 	refuse := func(rule string) ([]byte, error) { return nil, &source.ParseError{File: in.Name, Rule: rule} }
-	// A limit of its own for each part would make the library write records to a folder for temporary files.
+	// With a separate limit for each part, the library would write records to a folder for temporary files.
 	book, err := excelize.OpenReader(io.NewSectionReader(in.At, 0, in.Size), excelize.Options{UnzipSizeLimit: maxWorkbook, UnzipXMLSizeLimit: maxWorkbook})
 	if err != nil {
 		return refuse(RuleDamaged)
@@ -81,14 +81,14 @@ func Text(in *source.Input, sheet string, delim byte) (text []byte, err error) {
 	return b.Bytes(), nil
 }
 
-// workbook is a workbook that is read.
+// workbook is an open workbook.
 type workbook struct {
 	*excelize.File
-	dates map[int]bool // which styles are of dates
-	stale bool         // a library wrote it, and the results of its formulas are not computed yet
+	dates map[int]bool // styles of dates
+	stale bool         // the file was written by a library, and the results of its formulas are not computed yet
 }
 
-// read returns the cells of a sheet, up to the last one with text; nil if there are none.
+// read returns the cells of a sheet up to the last cell with text, or nil if there are no such cells.
 func (w *workbook) read(sheet string) (cells [][]string, err error) {
 	raw, err := w.Rows(sheet)
 	if err != nil {
@@ -114,7 +114,7 @@ func (w *workbook) read(sheet string) (cells [][]string, err error) {
 	return cells[:last], raw.Error()
 }
 
-// cell is the text of a cell whose stored value is raw.
+// cell returns the text of a cell with the stored value raw.
 func (w *workbook) cell(sheet string, x, y int, raw string) (string, error) {
 	name, err := excelize.CoordinatesToCellName(x, y)
 	if err != nil {
@@ -169,8 +169,8 @@ func (w *workbook) cell(sheet string, x, y int, raw string) (string, error) {
 	return t.Format("2006-01-02 15:04:05"), nil
 }
 
-// isDateStyle reports whether a style shows numbers as days: the formats of ECMA-376, part 1, section
-// 18.8.30, and those with a year or a day outside of quotes and brackets.
+// isDateStyle reports whether a style displays numbers as days. These styles are the date formats of ECMA-376,
+// part 1, section 18.8.30, and formats with a year or a day outside quotes and brackets.
 func isDateStyle(s *excelize.Style) bool {
 	switch n := s.NumFmt; {
 	case n >= 14 && n <= 17, n == 22, n >= 27 && n <= 31, n >= 34 && n <= 36, n >= 50 && n <= 58:

@@ -1,7 +1,8 @@
-// Package mpi is an engine.Team of the processes that mpirun, srun or a Kubernetes MPIJob started.
+// Package mpi implements engine.Team for the processes that mpirun, srun or a Kubernetes MPIJob started.
 //
-// The MPI library of the machine is opened at run time: the program needs no C compiler and is the
-// same with and without MPI. Three binary interfaces are known: Open MPI, MPICH and its derivatives,
-// and the standard one of MPI 5. Numbers are moved by MPI_Allgatherv and MPI_Bcast; no reduction of
-// MPI is used, since the order of its sums depends on the number of processes.
+// The package opens the MPI library of the machine at run time. So building the program needs no C
+// compiler, and the same program runs with and without MPI. The package supports three binary
+// interfaces: Open MPI, MPICH and its derivatives, and the standard interface of MPI 5. It transfers
+// numbers by MPI_Allgatherv and MPI_Bcast. It does not use the reductions of MPI, because the order
+// of their sums depends on the number of processes.
 package mpi

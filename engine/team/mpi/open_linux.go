@@ -19,13 +19,13 @@ import (
 	"dyad/engine"
 )
 
-// Team is all processes of the job.
+// Team is an engine.Team of all processes of the job.
 type Team struct {
 	abi
 	library    string
 	rank, size int
 	deadline   time.Duration
-	calls      chan call // to the one thread that calls MPI
+	calls      chan call // to the only thread that calls MPI
 	lost       atomic.Bool
 
 	init, commRank, commSize, allgatherv, bcast, finalize, abort uintptr
@@ -38,8 +38,8 @@ type call struct {
 
 var _ engine.Team = (*Team)(nil)
 
-// Open opens the library and joins the job. It is called once in a process. Without mpirun it
-// makes a team of one, as MPI does.
+// Open opens the MPI library and joins the job. It may be called only once in a process. If
+// mpirun did not start the process, the team consists of this process.
 func Open(o Options) (*Team, error) {
 	t := &Team{deadline: o.Deadline, calls: make(chan call)}
 	handle, err := t.load(o.Library)
@@ -75,19 +75,19 @@ func Open(o Options) (*Team, error) {
 	}
 	t.rank, t.size = int(rank), int(size)
 	if n := started(os.Getenv); t.size == 1 && n > 1 {
-		// Each process would train and charge by itself.
+		// Each process would train and charge the privacy budget separately.
 		return nil, unavailable("the launcher started %d processes, and %s sees one: it belongs to another MPI; name the launcher's library (DYAD_LIBMPI)", n, t.library)
 	}
 	return t, nil
 }
 
-// load opens the first library that is there and recognises its interface.
+// load opens the first library that exists and detects its interface.
 func (t *Team) load(only string) (uintptr, error) {
 	names := libraries(os.Getenv)
 	if only != "" {
 		names = []string{only}
 	}
-	runtime.LockOSThread() // dlerror answers for its own thread
+	runtime.LockOSThread() // dlerror reports errors of its own thread only
 	defer runtime.UnlockOSThread()
 	var handle uintptr
 	var failed error
@@ -121,7 +121,7 @@ func (t *Team) load(only string) (uintptr, error) {
 	return 0, unavailable("%s has no known binary interface", t.library)
 }
 
-// thread makes all calls, on one thread of the operating system.
+// thread makes all calls on one thread of the operating system.
 func (t *Team) thread() {
 	runtime.LockOSThread()
 	for c := range t.calls {
@@ -129,8 +129,8 @@ func (t *Team) thread() {
 	}
 }
 
-// invoke is purego.SyscallN of a function that returns an int. Arguments that are addresses stay
-// where they are for the call.
+// invoke is purego.SyscallN for a function that returns an int. The objects at addresses in args
+// are not moved during the call.
 //
 //go:uintptrescapes
 func invoke(fn uintptr, args ...uintptr) int32 {
@@ -138,8 +138,8 @@ func invoke(fn uintptr, args ...uintptr) int32 {
 	return int32(r) // the upper half is undefined
 }
 
-// do makes a call. If ctx is done or the time is up before it returns, it goes on in its thread and
-// the team is lost.
+// do makes a call. If ctx is done or the deadline passes before the call returns, the call
+// continues in its thread and the team is lost.
 func (t *Team) do(ctx context.Context, name string, deadline time.Duration, run func() int32) error {
 	if t.lost.Load() {
 		return fmt.Errorf("mpi: %s: %w", name, engine.ErrTeamLost)
@@ -178,7 +178,7 @@ func (t *Team) Rank() int { return t.rank }
 // Size implements engine.Team.
 func (t *Team) Size() int { return t.size }
 
-// String names the library, its interface and the team.
+// String returns a description of the library, its interface and the team.
 func (t *Team) String() string {
 	return fmt.Sprintf("rank %d of %d, %s (%s)", t.rank, t.size, t.name, t.library)
 }
@@ -186,7 +186,7 @@ func (t *Team) String() string {
 // AllGather implements engine.Team.
 func (t *Team) AllGather(ctx context.Context, x []float64, counts, at []int) error {
 	if len(x) == 0 {
-		return nil // for everybody: the length is the same on every rank
+		return nil // every rank returns here, because the length is the same on every rank
 	}
 	if len(x) > math.MaxInt32 {
 		return fmt.Errorf("mpi: a gather of %d numbers, want fewer than 2^31", len(x))
@@ -221,7 +221,7 @@ func (t *Team) Broadcast(ctx context.Context, x []float64) error {
 	})
 }
 
-// Close leaves the job, which every process must do. It does nothing if the team is lost.
+// Close leaves the job. Every process must call it. It does nothing if the team is lost.
 func (t *Team) Close() error {
 	if t.lost.Load() {
 		return nil
@@ -231,8 +231,9 @@ func (t *Team) Close() error {
 	return err
 }
 
-// Abort ends all processes of the job with an exit code. It returns only if a call is under way,
-// during which MPI cannot be told; the end of this process then tells mpirun.
+// Abort ends all processes of the job with an exit code. Abort returns only if an MPI call is in
+// progress, because MPI cannot abort during a call. The caller then ends this process, and
+// mpirun notices the end.
 func (t *Team) Abort(code int) {
 	c := call{func() int32 { return invoke(t.abort, t.world, uintptr(code)) }, make(chan int32, 1)}
 	select {

@@ -7,27 +7,27 @@ import (
 	"runtime"
 )
 
-// Team is all processes of the job.
+// Team is an engine.Team of all processes of the job. This platform has no such team.
 type Team struct{}
 
-// Open returns an error that wraps ErrUnavailable: MPI is opened on Linux (amd64 and arm64) only.
+// Open returns an error wrapping ErrUnavailable, because MPI is supported only on Linux (amd64 and arm64).
 func Open(Options) (*Team, error) {
 	return nil, unavailable("this program, for %s/%s, has none: MPI is supported on linux/amd64 and linux/arm64, by builds without the tag static", runtime.GOOS, runtime.GOARCH)
 }
 
-// Rank implements engine.Team.
+// Rank returns 0.
 func (*Team) Rank() int { return 0 }
 
-// Size implements engine.Team.
+// Size returns 1.
 func (*Team) Size() int { return 1 }
 
-// String names the team.
+// String returns "no team".
 func (*Team) String() string { return "no team" }
 
-// AllGather implements engine.Team.
+// AllGather returns ErrUnavailable.
 func (*Team) AllGather(context.Context, []float64, []int, []int) error { return ErrUnavailable }
 
-// Broadcast implements engine.Team.
+// Broadcast returns ErrUnavailable.
 func (*Team) Broadcast(context.Context, []float64) error { return ErrUnavailable }
 
 // Close does nothing.

@@ -29,10 +29,10 @@ type cell struct {
 	command command
 	call    call
 	fault   string
-	places  []int // numbers of the call in its thread, tried until one is hit; none if the command makes no such call
+	places  []int // occurrences of the call in its thread, tried until one is hit; none if the command never makes the call
 }
 
-// result is a line of the table. why names the rule that does not hold, or why the cell was left out.
+// result is a line of the table. why names the rule that does not hold, or the reason why the cell was left out.
 type result struct {
 	cell
 	verdict verdict
@@ -41,17 +41,17 @@ type result struct {
 	why     string
 }
 
-// delta is the one at which totals are compared.
+// delta is the delta at which totals are compared.
 const delta = 1e-5
 
-// books are what the ledger has of the runs that the template did not have.
+// books holds the entries of the ledger for the runs that are not in the template.
 type books struct {
 	charges  []string          // runs, in order
 	digests  map[string]string // of finished runs: what the finish line has
 	epsilons map[string]float64
 }
 
-// read opens the ledger of a folder, verifies it, and leaves out the runs before.
+// read opens the ledger of a folder, verifies it, and leaves out the runs that before contains.
 func read(dir string, before *books) (*books, error) {
 	l, err := ledger.Open(filepath.Join(dir, "led"))
 	if err != nil {
@@ -86,7 +86,7 @@ func read(dir string, before *books) (*books, error) {
 	return b, nil
 }
 
-// digestsOf are the SHA-256 of all files of a folder, as finish lines have them, by their names.
+// digestsOf returns the SHA-256 of all files of a folder by their names, in the form of finish lines.
 func digestsOf(dir string) (map[string]string, error) {
 	all := map[string]string{}
 	return all, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -100,8 +100,9 @@ func digestsOf(dir string) (map[string]string, error) {
 	})
 }
 
-// paid reports whether what was charged is there: every charge has its finish line, and the result of each has the digest of
-// that line. The result is the named file, or with anywhere any file; of a line without a digest it is what was printed.
+// paid reports whether the charged results exist: every charge has its finish line, and the result of each charge has the
+// digest of this line. The result is the named file, or any file if anywhere is true. If the line has no digest, the result
+// is the printed output.
 func (c command) paid(dir string, b *books, e ended, anywhere bool) (bool, error) {
 	all, err := digestsOf(dir)
 	if err != nil {
@@ -120,7 +121,8 @@ func (c command) paid(dir string, b *books, e ended, anywhere bool) (bool, error
 	return len(b.charges) == c.charges && (named || anywhere), nil
 }
 
-// judge looks at what a run left, goes on as the program tells to, and returns the rule that does not hold, "" if all do.
+// judge checks what a run left, continues the run as the program's message says, and returns the rule that does not hold,
+// or "" if all rules hold.
 func (c command) judge(p program, t *template, e ended) (rule string, err error) {
 	if e.hung {
 		return "it hangs", nil
@@ -162,7 +164,7 @@ func (c command) judge(p program, t *template, e ended) (rule string, err error)
 	return "", nil
 }
 
-// left judges what the run itself left, and reports whether the result is complete.
+// left checks the files that the run itself left, and reports whether the result is complete.
 func (c command) left(p program, t *template, b *books, e ended) (rule string, whole bool, err error) {
 	if len(b.charges) > c.charges {
 		return fmt.Sprintf("%d charges, want at most %d", len(b.charges), c.charges), false, nil
@@ -179,7 +181,7 @@ func (c command) left(p program, t *template, b *books, e ended) (rule string, w
 	return rule, whole, err
 }
 
-// open is the run to resume: the first without its named result.
+// open returns the run to resume: the first run without its named result.
 func (c command) open(p program, b *books) string {
 	all, _ := digestsOf(p.dir)
 	for _, run := range b.charges {
@@ -190,7 +192,8 @@ func (c command) open(p program, b *books) string {
 	return b.charges[0]
 }
 
-// code is the rule for exit codes: 0 and exitElsewhere only with a complete result, exitInput only without a charge.
+// code checks the rule for exit codes. 0 and exitElsewhere are allowed only with a complete result, and exitInput
+// only without a charge.
 func (c command) code(p program, b *books, e ended, whole bool) (rule string, err error) {
 	untrue := func(what string) (string, error) {
 		return fmt.Sprintf("untrue exit code %d: %s: %s", e.code, what, strings.TrimSpace(e.stderr)), nil
@@ -241,7 +244,7 @@ func (c command) whole(p program, t *template, b *books, e ended) (bool, error) 
 	return string(text) == want || want == "" && len(text) > 0, err // "": two runs differ, as times are in it
 }
 
-// run tries the places of a cell until the fault hits one.
+// run tries the places of a cell until the fault hits one of them.
 func (c cell) run(path, work string, t *template) (r result, err error) {
 	r = result{cell: c, verdict: leftOut, why: "the command makes no such call"}
 	for _, nth := range c.places {
@@ -254,7 +257,7 @@ func (c cell) run(path, work string, t *template) (r result, err error) {
 
 const notReached = "not reached" // by the same thread as in the run without a fault
 
-// at runs the cell in a folder of its own below work.
+// at runs the cell in a new folder below work.
 func (c cell) at(nth int, path, work string, t *template) (r result, err error) {
 	dir, err := os.MkdirTemp(work, "cell")
 	if err != nil {

@@ -1,7 +1,7 @@
 // Command syscalls runs the program under strace with a fault at a system call, for every command x call x fault.
-// Then it judges the remains: the ledger verifies, no run is charged twice, no charged result is lost, files are
-// whole or absent, and the exit code is true. Then it goes on with --resume, or the same command, which must end with
-// the result.
+// Then it checks what the run left: the ledger verifies, no run is charged twice, no charged result is lost, files
+// are whole or absent, and the exit code is correct. Then it continues with --resume, or with the same command, which
+// must end with the result.
 //
 //	go run ./internal/crash/syscalls -program ./dyad -out cells.csv
 //	go run ./internal/crash/syscalls -program ./dyad -part 0.1 -seed 7 -limit 3m

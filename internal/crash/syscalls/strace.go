@@ -54,7 +54,8 @@ var (
 	resumed = regexp.MustCompile(`^(\d+) +<\.\.\. (\w+) resumed>(.*)`)
 )
 
-// traced is a call in a log of strace: its number among those of its name in its thread, and the text of its arguments and result.
+// traced is a call in a log of strace. It has the number of the call among the calls of the same name in its thread, and
+// the text of its arguments and result.
 type traced struct {
 	name, text string
 	nth        int
@@ -79,7 +80,7 @@ func readTrace(log string) (all []*traced, err error) {
 	return all, nil
 }
 
-// places are the numbers, in their threads, of the calls of the command's own in a run without a fault.
+// places returns the numbers, in their threads, of the command's own calls in a run without a fault.
 func (p program) places(args, log string) (map[string][]int, error) {
 	var names []string
 	for _, c := range calls {
@@ -104,7 +105,7 @@ func (p program) places(args, log string) (map[string][]int, error) {
 	return at, err
 }
 
-// straced is the command line of strace, with an injection unless it is "".
+// straced returns the command line of strace, with an injection unless it is "".
 func straced(log, calls, injection string) []string {
 	words := []string{"strace", "-f", "-y", "-qq", "--seccomp-bpf", "-e", "signal=none", "-s", "0", "-o", log, "-e", "trace=" + calls}
 	if injection != "" {
@@ -113,7 +114,7 @@ func straced(log, calls, injection string) []string {
 	return words
 }
 
-// hitBy is the call that a fault hit, nil if none was.
+// hitBy returns the call that a fault hit, or nil if no call was hit.
 func hitBy(log, fault string, nth int) (*traced, error) {
 	trace, err := readTrace(log)
 	if err != nil {

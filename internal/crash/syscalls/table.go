@@ -1,6 +1,6 @@
 package main
 
-// Exit codes of the program. Bad input is refused before anything is charged.
+// The exit codes of the program. Bad input is refused before anything is charged.
 const (
 	exitOK        = 0
 	exitFailure   = 1
@@ -76,10 +76,11 @@ var noRow = map[string]string{
 	"lab curve":        "a plan of runs that are each charged as train and evaluate are, and minutes of work",
 }
 
-// kill is a fault: SIGKILL before the call. The others are errors of the call, of all calls and one of its own.
+// kill is the fault SIGKILL before the call. The other faults are errors of the call: errors for all calls and
+// an error of this call.
 const kill = "kill"
 
-// call is a system call by the names that strace has for it, and an error of its own.
+// call is a system call, by its names in strace, with an error of its own.
 type call struct{ name, all, own string }
 
 func (c call) faults() []string { return []string{kill, "EIO", "ENOSPC", c.own} }

@@ -10,7 +10,7 @@ import (
 )
 
 // dataIDs are the data ids of the schemas of a template: records, individuals of pairs, users. Costs of different units
-// do not add up.
+// cannot be added.
 var dataIDs = []string{"clinic", "people", "users"}
 
 // template is the folder that every cell starts from a copy of: private data, a ledger with a finished run, and its model.

@@ -46,7 +46,7 @@ type point struct {
 	epsilon float64
 }
 
-// kind is how a method stands to the paper.
+// kind is the relation of a method to the paper.
 type kind int
 
 const (
@@ -71,7 +71,7 @@ func (r results) kindOf(s experiment.Summary) kind {
 	return certified
 }
 
-// ours is the method that stands for the program.
+// ours returns the method that represents the program.
 func (r results) ours() string {
 	if r.Paper.Ours == "" {
 		return "auto"
@@ -79,7 +79,7 @@ func (r results) ours() string {
 	return r.Paper.Ours
 }
 
-// at are the means at a point, of methods of a kind; of algorithm, or of all if it is "".
+// at returns the means at a point of the methods of a kind. If algorithm is not "", only this algorithm is used.
 func (r results) at(p point, k kind, algorithm string) []experiment.Summary {
 	var out []experiment.Summary
 	for _, s := range r.summary {
@@ -90,7 +90,7 @@ func (r results) at(p point, k kind, algorithm string) []experiment.Summary {
 	return out
 }
 
-// given is what the noise of a method proves at a point.
+// given returns the guarantee that the noise of a method proves at a point.
 func (r results) given(p point, algorithm, options string) (experiment.Given, bool) {
 	i := slices.IndexFunc(r.gives, func(g experiment.Given) bool {
 		return g.Data == p.data && g.N == p.n && g.Epsilon == p.epsilon && g.Algorithm == algorithm && g.Options == options
@@ -101,7 +101,7 @@ func (r results) given(p point, algorithm, options string) (experiment.Given, bo
 	return r.gives[i], true
 }
 
-// comparison is a line of a table: what the paper has of an algorithm at a point, and what comes out here.
+// comparison is a line of a table. It compares the paper's number for an algorithm at a point with the results here.
 type comparison struct {
 	point
 	algorithm string
@@ -112,13 +112,13 @@ type comparison struct {
 	certified *experiment.Summary
 	ours      *experiment.Summary
 	baselines []experiment.Summary
-	// proved is the epsilon that the literal noise gives, or why there is none, changedProved that of the
-	// changed schedule.
+	// proved is the epsilon that the literal noise proves, or the reason why it proves none. changedProved is
+	// the epsilon for the changed schedule.
 	proved, changedProved string
 }
 
-// compare lists the comparisons of a part: for every row of the paper and every number of its axis, or, where
-// the paper has a figure only, for every algorithm at every point.
+// compare lists the comparisons of a part. There is one for every row of the paper and every number of its
+// axis. If the paper has only a figure, there is one for every algorithm at every point.
 func (r results) compare() []comparison {
 	var out []comparison
 	add := func(p point, algorithm string, paper float64, note string) {
@@ -158,7 +158,7 @@ func (r results) compare() []comparison {
 	return out
 }
 
-// axisOf are the points of the axis of a data set.
+// axisOf returns the points of the axis of a data set.
 func (r results) axisOf(data string) (out []point) {
 	for _, d := range r.Plan.Data {
 		if d.Name != data {
@@ -177,7 +177,7 @@ func (r results) axisOf(data string) (out []point) {
 	return out
 }
 
-// provedBy describes the guarantee that the noise of the literal algorithm gives.
+// provedBy describes the guarantee of the literal algorithm's noise.
 func (r results) provedBy(p point, s *experiment.Summary) string {
 	if s == nil {
 		return ""
@@ -192,7 +192,7 @@ func (r results) provedBy(p point, s *experiment.Summary) string {
 	return strconv.FormatFloat(g.Gives, 'g', 3, 64)
 }
 
-// refusal is the reason of a refusal in a few words.
+// refusal returns the reason of a refusal in a few words.
 func refusal(why string) string {
 	switch {
 	case strings.Contains(why, "never takes a step"):
@@ -203,7 +203,7 @@ func refusal(why string) string {
 	return "refused"
 }
 
-// ceiling is the best of the models without privacy, of those that are higher when better.
+// ceiling returns the best model without privacy. It applies to measures where higher is better.
 func (c comparison) ceiling() (best experiment.Summary, ok bool) {
 	for _, b := range c.baselines {
 		if b.Splits > 0 && (!ok || b.Mean > best.Mean) {
@@ -213,7 +213,8 @@ func (c comparison) ceiling() (best experiment.Summary, ok bool) {
 	return best, ok
 }
 
-// outcome compares ours with the paper's number and explains a lost cell; won is false without a number.
+// outcome compares our result with the paper's number and explains a lost cell. won is false if the paper has
+// no number.
 func (c comparison) outcome(lower bool) (text string, won, compared bool) {
 	if math.IsNaN(c.paper) || c.ours == nil || c.ours.Splits == 0 {
 		return "", false, false
@@ -249,7 +250,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'f', 3, 64)
 }
 
-// mean is a mean with its standard error, or why there is none.
+// mean returns a mean with its standard error, or why if there is no mean.
 func mean(s *experiment.Summary, why string) string {
 	switch {
 	case s == nil:

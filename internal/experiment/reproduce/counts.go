@@ -7,7 +7,8 @@ import (
 	"dyad/internal/experiment"
 )
 
-// counts says in how many cells of each data set ours is ahead of the paper's number.
+// counts returns sentences with the number of cells of each data set in which our result is better than the
+// paper's number.
 func (r results) counts(all []comparison) []string {
 	var order []string
 	won, cells := map[string]int{}, map[string]int{}
@@ -48,8 +49,8 @@ func (r results) nothing(c comparison) (value float64, name string, ok bool) {
 	return 0, "", false
 }
 
-// learned says in how many cells each kind of method is better than a model that learned nothing, by more than two
-// standard errors.
+// learned returns sentences with the number of cells in which each kind of method is better, by more than two
+// standard errors, than a model that learned nothing.
 func (r results) learned(all []comparison) []string {
 	type count struct{ better, cells int }
 	counts := map[string]*count{}

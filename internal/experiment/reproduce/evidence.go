@@ -2,11 +2,11 @@ package reproduce
 
 import "strings"
 
-// evidence is a command that anybody can run in a minute, and what it prints if a verdict is true.
+// evidence is a command that anybody can run in a minute, with the output that it prints if a verdict is true.
 type evidence struct{ command, prints string }
 
-// evidenceOf has the evidence of the verdict on every algorithm of the catalogue. Commands of dyad need the program alone,
-// those of go test a copy of the repository. TestVerdictsHaveEvidence runs the former.
+// evidenceOf has the evidence for the verdict on every algorithm of the catalogue. Commands of dyad need only the program,
+// and commands of go test need a copy of the repository. TestVerdictsHaveEvidence runs the commands of dyad.
 var evidenceOf = map[string][]evidence{
 	"dpgdsc": {
 		{"dyad plan --algorithm dpgdsc --mode paper -n 256 -d 8 --epsilon 1 --delta 1e-5", "(0.00797598, 1e-05)-differentially private"},

@@ -1,9 +1,10 @@
-// Package reproduce repeats the tables and figures of papers. A plan of package experiment with a paper
-// block is an item, or a part of one; Items finds them, Run runs what has no result, and writePage and
+// Package reproduce repeats the tables and figures of papers. A plan of package experiment with a paper block
+// is an item or a part of an item. Items finds the items. Run makes the runs that have no result. writePage and
 // Verdicts make pages from results alone.
 //
-// Results of an item are, for every part, NAME.csv (a line a run), NAME.parquet (the same), NAME-summary.csv (means)
-// and NAME-gives.csv (what the noise of every method proves), where NAME is the plan's.
+// The results of an item are four files for every part, where NAME is the name of the plan. NAME.csv has a line for
+// each run, NAME.parquet has the same lines, NAME-summary.csv has means, and NAME-gives.csv has the guarantee that
+// the noise of every method proves.
 package reproduce
 
 import (
@@ -27,11 +28,11 @@ type Item struct {
 
 // Part is a plan of an item.
 type Part struct {
-	Name string // of the plan
+	Name string // the name of the plan
 	*experiment.Plan
 }
 
-// Papers are the papers in the order of their years.
+// Papers returns the papers in the order of their years.
 func Papers() []Paper {
 	return []Paper{
 		{"huai", "Huai, Wang, Miao, Xu, Zhang. Pairwise learning with differential privacy guarantees. AAAI 2020"},
@@ -42,13 +43,13 @@ func Papers() []Paper {
 	}
 }
 
-// Paper is a paper and its key.
+// Paper is the title of a paper with its key.
 type Paper struct{ Name, Title string }
 
 // Plans holds the plans of the papers.
 var Plans fs.FS = plans.Files
 
-// Items returns the items of the plans in files, by paper and name. Schemas are taken by name from schemas.
+// Items returns the items of the plans in files, by paper and name. Schemas are read by name from schemas.
 func Items(files, schemas fs.FS) ([]Item, error) {
 	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {
@@ -111,8 +112,8 @@ func compareNames(a, b string) int {
 	return cmp.Or(cmp.Compare(at, bt), cmp.Compare(an, bn), cmp.Compare(a, b))
 }
 
-// Select are the items of a paper and of a name, or the part of one such as figure4-susy; "" is all. It fails if there are
-// none.
+// Select returns the items of a paper and of a name, or the part of an item such as figure4-susy. An empty paper or name
+// selects all. Select returns an error if there are no such items.
 func Select(all []Item, paper, name string) ([]Item, error) {
 	var out []Item
 	var names []string
@@ -158,15 +159,16 @@ type State struct {
 	Item  string `json:"item"`
 	Title string `json:"title"`
 	State string `json:"state"`
-	// Why says which data are missing and how to get them, or why the item cannot be run.
+	// Why lists missing data with how to get them, or the reason why the item cannot be run.
 	Why        []string `json:"why,omitempty"`
 	Done       int      `json:"runs_done"`
 	Runs       int      `json:"runs"`
-	Seconds    float64  `json:"estimated_seconds"` // of all runs, on one core
-	Repeatable string   `json:"command,omitempty"` // what runs an item that is not for the runner
+	Seconds    float64  `json:"estimated_seconds"` // for all runs, on one core
+	Repeatable string   `json:"command,omitempty"` // the command of an item that the runner does not run
 }
 
-// State looks at the results in a folder and at the data in others; results of commands are in committed.
+// State reads the results in the folder out and looks for the data in folders. Results of commands may be in
+// committed instead.
 func (i Item) State(out, committed string, folders []string) (State, error) {
 	s := State{Paper: i.Paper, Item: i.Name, Title: i.title()}
 	incomplete := false
@@ -212,7 +214,7 @@ func (i Item) State(out, committed string, folders []string) (State, error) {
 	return s, nil
 }
 
-// title is what the titles of the parts have in common.
+// title returns the common beginning of the titles of the parts.
 func (i Item) title() string {
 	title := i.Parts[0].Title
 	whole := true
@@ -229,7 +231,8 @@ func (i Item) title() string {
 	return strings.TrimRight(title, " ,:(")
 }
 
-// resultOf is the result of a command: a new one if it was run again, or that of the repository.
+// resultOf returns the result of a command: the new result if the command was run again, or else the result in
+// the repository.
 func (p Part) resultOf(out, committed string) string {
 	own := filepath.Join(out, p.Name+".csv")
 	if _, err := os.Stat(own); err == nil {

@@ -20,7 +20,7 @@ type group struct {
 	paper    float64 // NaN if it is only in a figure
 }
 
-// lines reads the result of a command; nil if it is not there. Lines that begin with # are comments.
+// lines reads the result of a command. It returns nil if there is no result. Lines that begin with # are comments.
 func (p Part) lines(out, committed string) ([][]string, string, error) {
 	path := p.resultOf(out, committed)
 	f, err := os.Open(path)
@@ -37,7 +37,7 @@ func (p Part) lines(out, committed string) ([][]string, string, error) {
 	return lines, path, nil
 }
 
-// groups are the means of the result of a command; nil if it is not there.
+// groups returns the means of the result of a command, or nil if there is no result.
 func (p Part) groups(out, committed string) ([]group, string, error) {
 	t := p.Paper.Table
 	lines, path, err := p.lines(out, committed)
@@ -84,8 +84,8 @@ func (p Part) groups(out, committed string) ([]group, string, error) {
 	return all, path, nil
 }
 
-// figureOf draws the groups against the column X, a curve for each value of the others; nil if the column is not of
-// numbers or has one.
+// figureOf draws the groups against the column X, with a curve for each value of the other columns. It returns nil
+// if the column has no numbers or only one.
 func (p Part) figureOf(all []group) *experiment.Figure {
 	x := slices.Index(p.Paper.Table.By, p.Paper.Table.X)
 	if x < 0 {
@@ -115,8 +115,8 @@ func (p Part) figureOf(all []group) *experiment.Figure {
 	return f
 }
 
-// panels draws every run as a point, a figure for each value of the first column of By and a mark for each of the
-// others.
+// panels draws every run as a point. There is a figure for each value of the first column of By, and a mark for
+// each value of the other columns.
 func (p Part) panels(out, committed string) ([]*experiment.Figure, error) {
 	t := p.Paper.Table
 	lines, _, err := p.lines(out, committed)
@@ -154,8 +154,8 @@ func (p Part) panels(out, committed string) ([]*experiment.Figure, error) {
 	return all, nil
 }
 
-// sameBudgets names the groups of private results whose mean is the same at every budget, to the digits of the table: the
-// records then have no part in them.
+// sameBudgets names the groups of private results whose mean is the same at every budget, to the digits of the table. The
+// records then have no influence on the result.
 func (p Part) sameBudgets(all []group) []string {
 	k := slices.Index(p.Paper.Table.By, "budget")
 	if k < 0 {

@@ -49,7 +49,7 @@ type paperPage struct {
 	First    string // the item that the page begins with, "" for the order of the paper
 }
 
-// Glossary explains the papers' names of data sets.
+// Glossary returns explanations of the papers' names for data sets.
 func Glossary() []page.Word {
 	return []page.Word{
 		{Name: "Diabetes", Means: "in Huai 2020 and Xue 2021 the Pima Indians set (768 records, 8 features); in Han 2019 a set from the MarketScan databases, which nobody can get without a licence"},
@@ -64,8 +64,8 @@ func Glossary() []page.Word {
 	}
 }
 
-// writePage writes the page of a paper: its items with what the paper has and what came out, from results alone. The page
-// begins with the item first, unless that is "".
+// writePage writes the page of a paper from results alone. The page has the paper's items, with the paper's numbers and
+// the results here. It begins with the item first, unless first is "".
 func writePage(w io.Writer, paper Paper, items []Item, first, out, committed string) error {
 	t, err := template.New("page").Parse(pageText)
 	if err != nil {
@@ -293,7 +293,7 @@ func (r results) hasOurs() bool {
 	return slices.ContainsFunc(r.summary, func(s experiment.Summary) bool { return r.kindOf(s) == ours })
 }
 
-// figures are one for each data set and value of the other axis.
+// figures returns a figure for each data set and value of the other axis.
 func (r results) figures() (out []*experiment.Figure) {
 	byN := r.Paper.Axis == "n"
 	for _, d := range r.Plan.Data {
@@ -377,7 +377,7 @@ func tableOfSlopes(all []slope) table {
 	return t
 }
 
-// tableOf has a line for each group of a command's result.
+// tableOf returns a table with a line for each group of a command's result.
 func (p Part) tableOf(all []group) table {
 	t := table{Caption: p.Title + ": " + p.Paper.Table.Value, Head: append(slices.Clone(p.Paper.Table.By), "paper", "mean here", "runs")}
 	for _, g := range all {
@@ -396,7 +396,7 @@ func (p Part) tableOf(all []group) table {
 	return t
 }
 
-// Duration is a time in words.
+// Duration returns a time in words.
 func Duration(seconds float64) string {
 	switch {
 	case seconds < 90:

@@ -9,7 +9,7 @@ import (
 	"dyad/internal/experiment"
 )
 
-// slope is the measured exponent of a rate next to that of a theorem.
+// slope is the measured exponent of a rate next to the exponent of a theorem.
 type slope struct {
 	experiment.PaperRate
 	Slope, Low, High float64 // with a 95 % bootstrap interval over splits; NaN without one
@@ -17,11 +17,11 @@ type slope struct {
 	X, Mean, SE      []float64
 }
 
-// resamples of the bootstrap; its seed is fixed, so that a page is a function of its results.
+// resamples is the number of resamples of the bootstrap. Its seed is fixed, so a page is a function of its results.
 const resamples = 1000
 
-// slopes fits log mean against log x for every rate of a part. The values of a rate with Less are differences to
-// that method on the same splits.
+// slopes fits log mean against log x for every rate of a part. The values of a rate with Less are differences
+// from the results of this method on the same splits.
 func (r results) slopes() []slope {
 	var out []slope
 	for _, rate := range r.Paper.Rates {
@@ -86,7 +86,7 @@ func (r results) slopes() []slope {
 	return out
 }
 
-// lessX is the x of the row that is subtracted: one that is not private has no epsilon.
+// lessX returns x of the row that is subtracted. A row that is not private has no epsilon.
 func lessX(rate experiment.PaperRate, x float64) float64 {
 	if rate.Against == "epsilon" {
 		return 0
@@ -103,7 +103,7 @@ func sortedKeys[V any](m map[int]V) []int {
 	return keys
 }
 
-// fit is the slope of log y against log x by least squares, NaN if a y is not positive.
+// fit returns the slope of log y against log x by least squares, or NaN if a y is not positive.
 func fit(x, y []float64) float64 {
 	var sx, sy, sxx, sxy float64
 	for i := range x {
@@ -114,7 +114,7 @@ func fit(x, y []float64) float64 {
 	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
 }
 
-// interval covers 95 % of the slopes of resampled splits.
+// interval returns an interval that covers 95 % of the slopes of resampled splits.
 func interval(x []float64, values [][]float64) (low, high float64) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var all []float64

@@ -15,18 +15,18 @@ import (
 	"dyad/privacy/durable"
 )
 
-// Options configure the run of items.
+// Options configures the run of items.
 type Options struct {
-	// Out has the results, Committed those that are part of the repository (bench/results).
+	// Out is the folder of results. Committed is the folder of results in the repository (bench/results).
 	Out, Committed string
 	// Folders and Machine are as in experiment.Options.
 	Folders  []string
 	Machine  string
 	Parallel int
 	Splits   int
-	// Quick runs the first data set, size and epsilon of every plan, once, and names commands in a short form.
+	// Quick runs only the first data set, size and epsilon of every plan, once. Commands are given in a short form.
 	Quick bool
-	// Progress is told how far a part is.
+	// Progress is informed of the progress of a part.
 	Progress func(part string, p experiment.Progress)
 }
 
@@ -34,14 +34,14 @@ type Options struct {
 type Outcome struct {
 	Part string `json:"part"`
 	CSV  string `json:"csv,omitempty"`
-	// Skipped is the reason why the item was not run: missing data, or another obstacle.
+	// Skipped is the reason why the item was not run, such as missing data.
 	Skipped string `json:"skipped,omitempty"`
-	// Laboratory is the command that makes the result, in the root of the repository.
+	// Laboratory is the command that makes the result. It is run in the root of the repository.
 	Laboratory string `json:"laboratory,omitempty"`
 }
 
-// Run runs the parts of an item that have no result yet, and the runs of a part that its file has not. A
-// part whose data are missing is skipped and says so.
+// Run runs the parts of an item that have no result yet, and the missing runs of a part with an incomplete
+// file. A part with missing data is skipped, with the reason in its Outcome.
 func (i Item) Run(ctx context.Context, o Options) ([]Outcome, error) {
 	var all []Outcome
 	for _, p := range i.Parts {
@@ -82,7 +82,7 @@ func (p Part) run(ctx context.Context, o Options) (Outcome, error) {
 	if stopped != nil && ctx.Err() == nil {
 		return out, stopped
 	}
-	// An interrupted run has tables of what is done.
+	// An interrupted run has tables of its finished runs.
 	rows, err := plan.Rows(path)
 	if err != nil || len(rows) == 0 {
 		return out, errors.Join(stopped, err)
@@ -104,7 +104,7 @@ func (p Part) run(ctx context.Context, o Options) (Outcome, error) {
 	return out, errors.Join(stopped, experiment.WriteGives(base+"-gives.csv", plan.Gives(dims)))
 }
 
-// command tells the user how to make a part with a program of the laboratory, unless its result is there.
+// command returns how to make a part with a program of the laboratory, unless its result exists.
 func (p Part) command(o Options, path string) (Outcome, error) {
 	out := Outcome{Part: p.Name}
 	line := p.Paper.Command

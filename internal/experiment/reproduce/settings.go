@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// settingsItems are the items whose methods all have radius 1: those of scores, of metrics and of streams.
+// settingsItems are the items whose methods all have radius 1: items of scores, of metrics and of streams.
 var settingsItems = []string{"huai-figure1", "huai-figure2", "huai-figure5", "huai-figure6", "xue-table2", "xue-table3", "xue-table4-radius1"}
 
-// writeSettings writes the comparison under the papers' own settings as Markdown: for each algorithm what the paper claims,
-// what its formulas give, what the algorithm gives with proved noise, and what the program chooses.
+// writeSettings writes the comparison under the papers' own settings as Markdown. For each algorithm it lists the claim of
+// the paper, the results of the paper's formulas, the results with proved noise, and the results of the program's choice.
 func writeSettings(w io.Writer, items []Item, out string) error {
 	var b strings.Builder
 	b.WriteString(`# Under the papers' own settings

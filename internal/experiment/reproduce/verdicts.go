@@ -16,7 +16,8 @@ import (
 	"dyad/privacy/durable"
 )
 
-// WritePages writes the pages of the papers of some items, PAPER.html with the prefix reproduce-, papers.md and verdicts.md.
+// WritePages writes the pages of the papers of some items: PAPER.html with the prefix reproduce-, papers.md and
+// verdicts.md.
 func WritePages(dir string, all, items []Item, out, committed string, catalogue []algorithms.Info) (paths []string, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("reproduce: %w", err)
@@ -63,7 +64,7 @@ func WritePages(dir string, all, items []Item, out, committed string, catalogue 
 	return paths, write("verdicts.md", func(w io.Writer) error { return WriteVerdicts(w, all, out, committed, catalogue) })
 }
 
-// Quick are the items with the plans that Options.Quick runs.
+// Quick returns the items with the plans that Options.Quick runs.
 func Quick(all []Item) []Item {
 	out := make([]Item, len(all))
 	for k, i := range all {
@@ -78,7 +79,7 @@ func Quick(all []Item) []Item {
 	return out
 }
 
-// measured is what results have of an algorithm, in the first item that has its figures.
+// measured holds the results of an algorithm from the first item that has its figures.
 type measured struct {
 	where              string // data, n, epsilon
 	certified, literal string
@@ -88,8 +89,8 @@ type measured struct {
 	least              string // smallest n at which paper mode takes a step
 }
 
-// verdictItems are where the utility of the verdicts is taken from, the first that has the algorithm: Xue Table 4 for
-// scores, Huai Figure 2 for streams, Xue Table 2 for metrics.
+// verdictItems are the items whose results the verdicts use; the first item that has the algorithm is used. They are
+// Xue Table 4 for scores, Huai Figure 2 for streams, and Xue Table 2 for metrics.
 var verdictItems = []string{"xue-table4", "xue-table4-others", "huai-figure1", "huai-figure2", "xue-table2", "xue-table1"}
 
 // leastN is in the text of a refusal.
@@ -149,7 +150,7 @@ func measure(all []results, name string) measured {
 	return m
 }
 
-// WriteVerdicts writes what is true of every algorithm of a catalogue, as Markdown.
+// WriteVerdicts writes the verdict on every algorithm of a catalogue as Markdown.
 func WriteVerdicts(w io.Writer, items []Item, out, committed string, catalogue []algorithms.Info) error {
 	var all []results
 	for _, name := range verdictItems {
@@ -205,8 +206,8 @@ the repository.
 	return err
 }
 
-// commandVerdict is a table of what a command of the repository measured for learners that the runner of plans
-// does not run.
+// commandVerdict is a table of the results of a command of the repository, for learners that the runner of
+// plans does not run.
 type commandVerdict struct {
 	title, part string
 	keep        func(at []string) bool // by the values of the table's By

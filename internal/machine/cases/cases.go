@@ -70,8 +70,8 @@ func onCPU(c prepare) prepare {
 	}
 }
 
-// gradient is the sum over all pairs, with count operations for a metric loss and bytes
-// for a score loss, of weights at the edge of a ball of the radius. Its unit is an unordered pair that contributes. on sets the method and
+// gradient is the sum over all pairs at weights on the boundary of a ball of this radius. count is the number of operations
+// for a metric loss, and of bytes for a score loss. The unit is an unordered pair that contributes. on sets the method and
 // the precision of the CPU.
 func gradient(name string, loss engine.Loss, on cpu.Backend, n, d int, radius float64, count func(n, d float64) float64) prepare {
 	method := on.Method
@@ -133,8 +133,7 @@ func gradient(name string, loss engine.Loss, on cpu.Backend, n, d int, radius fl
 	}
 }
 
-// sums runs the near-linear method alone, from n scores of two labels to their
-// coefficients, with one worker.
+// sums runs the near-linear method alone, from n scores of two labels to their coefficients, with one worker.
 func sums(n int) prepare {
 	return func(_ context.Context, _ Options, t target) (*prepared, error) {
 		if t.Backend != nil {
@@ -177,8 +176,8 @@ func knn(n, d int) prepare {
 	})
 }
 
-// auc is the exact AUC of normal scores of two classes. It sorts the classes on two
-// goroutines whatever Options.Workers is.
+// auc is the exact AUC of normal scores of two classes. It sorts the classes on two goroutines whatever
+// Options.Workers is.
 func auc(n int) prepare {
 	return once(func(context.Context, Options) (*prepared, error) {
 		rng := rand.New(rand.NewPCG(1, 1))

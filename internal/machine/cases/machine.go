@@ -1,5 +1,5 @@
-// Package cases measures how fast this machine runs the methods of Dyad, and which
-// share of its own peak that is: the lines of dyad lab bench.
+// Package cases measures the speed of the methods of Dyad on this machine, and the speed as a share of the
+// machine's own peak. dyad lab bench prints these measurements.
 package cases
 
 import (
@@ -15,31 +15,31 @@ import (
 	"dyad/kernels"
 )
 
-// Options sets a measurement.
+// Options sets the options of a measurement.
 type Options struct {
-	// Quick takes smaller sizes and fewer runs.
+	// Quick selects smaller sizes and fewer runs.
 	Quick bool
-	// Only keeps the cases whose method contains it; empty keeps all.
+	// Only selects the cases whose method contains this text. If it is empty, all cases are measured.
 	Only string
-	// Records replaces the number of records of every case; 0 keeps them.
+	// Records replaces the number of records of every case. If it is 0, each case keeps its number.
 	Records int
-	// Runs is the number of timed runs, after one to warm up; 0 means 11, or 3 if Quick.
+	// Runs is the number of timed runs after one warm-up run. If it is 0, 11 applies, or 3 if Quick is set.
 	Runs int
-	// Workers is the number of goroutines; 0 means 1, so that lines show one core.
+	// Workers is the number of goroutines. If it is 0, one is used, so that lines show one core.
 	Workers int
-	// Variants are the kernel variants to measure; nil means all that this processor has.
+	// Variants are the kernel variants to measure. If it is nil, all variants of this processor are measured.
 	Variants []kernels.Variant
-	// Devices are where gradients are measured, one after the other for each case; nil
-	// means the CPU. Those that have no kernel for a case are left out of it.
+	// Devices are the devices on which gradients are measured, one after another for each case. If it is nil,
+	// the CPU is measured. Devices without a kernel for a case are skipped for this case.
 	Devices []Device
-	// Peers are times of other programs to compare the CPU's with.
+	// Peers are times of other programs for comparison with the CPU's times.
 	Peers Peers
 }
 
 // Device is a backend to measure.
 type Device struct {
 	Name string
-	// Backend computes on the device; nil is the CPU, with its variants.
+	// Backend computes on the device. If it is nil, the device is the CPU with its variants.
 	Backend engine.Backend
 }
 
@@ -51,9 +51,9 @@ type Line struct {
 	Workers int    `json:"workers,omitempty"`
 	N       int    `json:"n"`
 	D       int    `json:"d,omitempty"`
-	// Radius of the weights of a gradient, 0 where there are none.
+	// Radius is the radius of the weights of a gradient. It is 0 for other cases.
 	Radius float64 `json:"radius,omitempty"`
-	// Seconds is the median wall clock time of a run; Least the shortest.
+	// Seconds is the median wall clock time of a run. Least is the shortest time.
 	Seconds float64 `json:"seconds"`
 	Least   float64 `json:"least_seconds"`
 	// Processor is the median processor time of a run over all threads, in seconds.
@@ -61,17 +61,17 @@ type Line struct {
 	// Rate is the work per second of Seconds, in units of Unit: "pairs" or "scores".
 	Rate float64 `json:"rate"`
 	Unit string  `json:"unit"`
-	// Share is the median share of the peak of the kind Of: operations, or bytes read
-	// and written, per second of processor time, over the peak of one core measured right
-	// before and after the run. Other programs slow both. BestShare is the largest, from
-	// the least disturbed run. 0: the work is not counted in operations or bytes.
+	// Share is the median share of the peak of the kind Of. It is the number of operations, or of bytes read
+	// and written, per second of processor time, divided by the peak of one core. The peak is measured right
+	// before and after the run, because other programs slow both. BestShare is the largest share, from the
+	// least disturbed run. Share is 0 if the work is not counted in operations or bytes.
 	Share     float64 `json:"share_of_peak,omitempty"`
 	BestShare float64 `json:"best_share_of_peak,omitempty"`
 	Of        string  `json:"peak,omitempty"` // "FMA", "FMA fp32" or "copy"
-	// Peak is the median of that peak: Gflop/s or GB/s of one core.
+	// Peak is the median of this peak in Gflop/s or GB/s of one core.
 	Peak float64 `json:"peak_rate,omitempty"`
-	// PeerRatio is the processor time of the fastest of Options.Peers for the same method
-	// and sizes over Processor, and Peer names it.
+	// PeerRatio is the processor time of the fastest of Options.Peers for the same method and sizes, divided by
+	// Processor. Peer is the name of this program.
 	PeerRatio float64 `json:"ratio_to_peer,omitempty"`
 	Peer      string  `json:"peer,omitempty"`
 }
@@ -85,7 +85,7 @@ type prepared struct {
 	close func()
 }
 
-// Choose measures one variant of the CPU's, by its name; other names leave all.
+// Choose selects one variant of the CPU by its name. Other names select all variants.
 func (o *Options) Choose(name string) error {
 	for _, v := range []kernels.Variant{kernels.Best, kernels.Generic, kernels.AVX2, kernels.AVX512} {
 		if v.String() == name {
@@ -97,8 +97,8 @@ func (o *Options) Choose(name string) error {
 	return nil
 }
 
-// Run measures all cases in a fixed order and hands each line to show. It stops with the
-// first error of a case or of show, or when ctx is done.
+// Run measures all cases in a fixed order and passes each line to show. It stops at the first error of a case
+// or of show, or when ctx is done.
 func Run(ctx context.Context, o Options, show func(Line) error) error {
 	if o.Runs < 0 || o.Records < 0 || o.Workers < 0 || o.Records == 1 {
 		return errors.New("cases: runs and workers must be at least 1, records at least 2")

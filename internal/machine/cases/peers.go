@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Peers are times of other programs for the same work as lines of a measurement, made on
-// one machine. The zero value has none.
+// Peers holds times of other programs for the same work as the lines of a measurement, measured on one machine.
+// The zero value is empty.
 type Peers struct {
-	// CPU names the processor, as CPUModel does.
+	// CPU is the name of the processor, as CPUModel returns it.
 	CPU  string
 	best map[work]peer
 }
@@ -31,9 +31,9 @@ type peer struct {
 // peerColumns is the first line of a file that is not a comment.
 const peerColumns = "peer,method,n,d,wall_s,cpu_s"
 
-// Read adds the times of a file of bench/peers: lines of peerColumns, d empty where the
-// line has none, and a comment "# cpu: NAME". It fails on other lines, without that
-// comment, and if the peers so far are of another processor.
+// Read adds the times of a file of bench/peers. The file has lines in the columns of peerColumns, where d may
+// be empty, and a comment "# cpu: NAME". Read returns an error for other lines, for a file without this
+// comment, and if the times so far are of another processor.
 func (p *Peers) Read(r io.Reader) error {
 	cpu, started, s := "", false, bufio.NewScanner(r)
 	for line := 1; s.Scan(); line++ {
@@ -89,8 +89,8 @@ func parsePeer(text string) (work, peer, bool) {
 	return work{f[1], n, d}, peer{f[0], seconds}, true
 }
 
-// fastest returns the fastest peer of a line and its processor time over the line's, zeros
-// if there is none.
+// fastest returns the fastest peer of a line, and its processor time divided by the line's. It returns zeros if
+// there is no peer.
 func (p Peers) fastest(l Line) (string, float64) {
 	best, ok := p.best[work{l.Method, l.N, l.D}]
 	if !ok {

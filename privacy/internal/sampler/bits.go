@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// bitsBuffer is the number of 64-bit words that Bits draws at a time.
+// bitsBuffer is the number of 64-bit words that Bits generates at a time.
 const bitsBuffer = 128
 
 // Bits is a stream of uniform random bits from ChaCha8 (math/rand/v2). It is not safe
@@ -16,12 +16,13 @@ type Bits struct {
 	bits  uint64
 	nbits uint // unused low bits of bits
 	fill  func(*[bitsBuffer]uint64)
-	// secret says where the key is from. It is a part of the stream: who replaces the stream
-	// of a source replaces what it says of its secrecy.
+	// secret reports whether the key is secret. It is a part of the stream, so code that replaces the stream
+	// of a source also replaces this information.
 	secret bool
 }
 
-// NewBits returns the stream of a key, which is secret or one that others may know.
+// NewBits returns the stream of a key. The argument secret states whether the key is secret or may be known
+// to others.
 func NewBits(key [32]byte, secret bool) *Bits {
 	c := rand.NewChaCha8(key)
 	return &Bits{next: bitsBuffer, secret: secret, fill: func(buf *[bitsBuffer]uint64) {
@@ -31,7 +32,7 @@ func NewBits(key [32]byte, secret bool) *Bits {
 	}}
 }
 
-// BitsFrom returns a stream of the words that word returns, for tests.
+// BitsFrom returns a stream of the words that the function word returns, for tests.
 func BitsFrom(word func() uint64) *Bits {
 	return &Bits{next: bitsBuffer, fill: func(buf *[bitsBuffer]uint64) {
 		for i := range buf {
@@ -58,8 +59,8 @@ func (b *Bits) refill() {
 	b.next = 0
 }
 
-// Bit returns one uniform bit, 0 or 1. Bits are taken from words of their own,
-// so every bit of the stream is used at most once.
+// Bit returns one uniform bit, 0 or 1. It takes bits from words of its own, so every bit of the stream is
+// used at most once.
 func (b *Bits) Bit() uint64 {
 	if b.nbits == 0 {
 		b.bits, b.nbits = b.Uint64(), 64
@@ -72,11 +73,10 @@ func (b *Bits) Bit() uint64 {
 
 // Uint64n returns an exactly uniform integer of [0, n), n >= 1, by rejection.
 //
-// With v uniform on 64 bits, the high word of v*n is i for those v with
-// i*2^64 <= v*n < (i+1)*2^64. Rejecting v when the low word is below
-// t = 2^64 mod n leaves for every i exactly (2^64-t)/n values: among the
-// multiples of n in [i*2^64 + t, (i+1)*2^64), an interval whose length
-// is a multiple of n. [Lemire 2019, ACM TOMACS 29(1)]
+// With v uniform on 64 bits, the high word of v*n is i for those v with i*2^64 <= v*n < (i+1)*2^64. Uint64n
+// rejects v if the low word is below t = 2^64 mod n. For every i, exactly (2^64-t)/n values remain: the
+// multiples of n in [i*2^64 + t, (i+1)*2^64), an interval whose length is a multiple of n. [Lemire 2019, ACM
+// TOMACS 29(1)]
 func (b *Bits) Uint64n(n uint64) uint64 {
 	hi, lo := bits.Mul64(b.Uint64(), n)
 	if lo < n {

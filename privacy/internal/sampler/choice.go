@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// PermuteAndFlip returns the place of a score: scores are looked at in a uniformly random order,
-// and score q is taken with probability exp(-(largest - q) num/den), until one is. It is exact: no
-// rounded operation takes part. scores is not empty, differences fit in an int64, num > 0, and
-// den is positive and below 2^63.
+// PermuteAndFlip returns the index of a score. It visits the scores in a uniformly random order and takes
+// score q with probability exp(-(largest - q) num/den), until it takes one. The result is exact, because no
+// rounded operation is used. scores must not be empty, differences of scores must fit in an int64, num must
+// be positive, and den must be positive and below 2^63.
 func PermuteAndFlip(scores []int64, num, den uint64, src *Bits) int {
 	largest := scores[0]
 	order := make([]int, len(scores))
@@ -25,8 +25,9 @@ func PermuteAndFlip(scores []int64, num, den uint64, src *Bits) int {
 	return order[len(order)-1] // not reached: the largest score is taken with probability 1
 }
 
-// Exponential returns place i of the scores with a probability in proportion to exp(q_i num/den): places are drawn uniformly until one is
-// taken with probability exp(-(largest - q_i) num/den). It is as exact as PermuteAndFlip, for the same arguments.
+// Exponential returns index i of the scores with probability proportional to exp(q_i num/den). It draws
+// indices uniformly until it takes one, which has probability exp(-(largest - q_i) num/den). It is exact, and
+// the conditions on its arguments are as for PermuteAndFlip.
 func Exponential(scores []int64, num, den uint64, src *Bits) int {
 	largest := slices.Max(scores)
 	for {
@@ -36,10 +37,10 @@ func Exponential(scores []int64, num, den uint64, src *Bits) int {
 	}
 }
 
-// flip is true with probability exp(-gap num/den).
+// flip returns true with probability exp(-gap num/den).
 func flip(gap, num, den uint64, src *Bits) bool {
 	hi, lo := bits.Mul64(gap, num)
-	if hi >= den { // exp(-2^64) or less: the trials of the whole part would not end in a lifetime otherwise
+	if hi >= den { // the probability is exp(-2^64) or less; without this limit the trials of the whole part would not end in a lifetime
 		hi, lo = den-1, ^uint64(0)
 	}
 	whole, rest := bits.Div64(hi, lo, den)
@@ -51,10 +52,10 @@ func flip(gap, num, den uint64, src *Bits) bool {
 	return rest == 0 || expMinusPart(rest, den, src)
 }
 
-// expMinusPart is true with probability exp(-a/b), 0 < a <= b. Draw coins of probability (a/b)/k for
-// k = 1, 2, ... until one fails: the probability that the first failure is at k > j is
-// (a/b)^j/j!, so that it is at an odd k is the alternating series of exp(-a/b)
-// [Canonne, Kamath and Steinke 2020, Algorithm 1].
+// expMinusPart returns true with probability exp(-a/b), 0 < a <= b. It tosses coins of probability (a/b)/k
+// for k = 1, 2, ... until one fails. The probability that the first failure is at k > j is (a/b)^j/j!. So the
+// probability of a first failure at an odd k is the alternating series of exp(-a/b) [Canonne, Kamath and
+// Steinke 2020, Algorithm 1].
 func expMinusPart(a, b uint64, src *Bits) bool {
 	k := uint64(1)
 	for src.Uint64n(k) == 0 && src.Uint64n(b) < a {

@@ -12,5 +12,5 @@ func (s karney) exponential() lazyReal {
 	}
 }
 
-// expMinus is true with probability exp(-x).
+// expMinus returns true with probability exp(-x).
 func (s karney) expMinus(x *urand) bool { return s.trial(&target{num: 1, den: 1}, x) }

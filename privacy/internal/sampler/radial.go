@@ -2,7 +2,7 @@ package sampler
 
 import "math"
 
-// radial is the noise vector of one KNorm release, as lazily drawn reals:
+// radial is the noise vector of one KNorm release, represented by lazily drawn reals:
 //
 //	z = scale (E_1 + ... + E_m) (N_1, ..., N_m) / sqrt(N_1^2 + ... + N_m^2)
 //
@@ -10,12 +10,11 @@ import "math"
 //
 // Law: docs/theory.md#k-norm-noise and #cells.
 //
-// The cell of x_i + z_i is a function of these reals. It is decided by an
-// enclosure that contains the real number: first in float64 from the first
-// digits (fast), then in big integers with as many digits as it takes (slow).
-// Both are true statements about the same reals, so which of them decides has no
-// influence on the law (see urand for why digits may be drawn late, also where
-// several coordinates share them).
+// The cell of x_i + z_i is a function of these reals. It is decided by an enclosure that contains the real
+// number. The method fast computes an enclosure in float64 from the first digits. If it does not decide the
+// cell, slow computes enclosures in big integers with as many digits as necessary. Both enclosures are true
+// statements about the same reals, so the choice between fast and slow does not change the law. See urand for
+// the reason that digits may be drawn late, even where several coordinates share them.
 type radial struct {
 	draw         karney
 	scale        float64
@@ -24,8 +23,8 @@ type radial struct {
 	grid         float64
 	normals      []lazyReal
 	exponentials []lazyReal
-	factor       float64     // of fast; 0: fast cannot be used
-	bounds       []normBound // of slow, by the number of digits less one
+	factor       float64     // factor of fast; 0 means that fast cannot be used
+	bounds       []normBound // bounds of slow, by the number of digits less one
 }
 
 func newRadial(scale, grid float64, m int, draw karney) *radial {

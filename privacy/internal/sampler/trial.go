@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// target is a probability that falls with a real x of [0, 1]:
+// target is a probability that decreases with a real x of [0, 1]:
 //
 //	p(x) = num 2^shift/den exp(-t),  t = k + x, or (k+x)^2/2 if square.
 //
-// Whoever makes one proves that it is at most 1 for all x. num, den >= 1.
+// Code that makes a target must guarantee that p(x) is at most 1 for all x, and that num, den >= 1.
 type target struct {
 	k        uint64
 	square   bool
@@ -17,13 +17,13 @@ type target struct {
 	shift    uint
 }
 
-// trial is true with probability p(x), independent of everything else.
+// trial returns true with probability p(x), independently of everything else.
 //
-// It is the event U < p(x) for a uniform real U of its own, decided from the first
-// digits in float64 where these settle it beyond every rounding (near), else by
-// enclosures in integers from as many digits as it takes (exact). Both are true
-// statements about the same two reals, so which of them decides has no influence on
-// the law, and the digits of x that are not recorded stay uniform (see urand).
+// It decides the event U < p(x) for a uniform real U of its own. If the first digits decide the event beyond
+// every rounding, the decision is made in float64 (near). Otherwise it is made by enclosures in integers from
+// as many digits as necessary (exact). Both are true statements about the same two reals, so the choice
+// between near and exact does not change the law. The digits of x that are not recorded stay uniform (see
+// urand).
 func (s karney) trial(p *target, x *urand) bool {
 	u := s.fresh()
 	if s.width == 64 && p.k < nearLimit {
@@ -38,26 +38,24 @@ func (s karney) trial(p *target, x *urand) bool {
 }
 
 const (
-	// nearLimit bounds k for near; the targets of the samplers have shift <= k there.
+	// nearLimit bounds k for near. The targets of the samplers below this limit have shift <= k.
 	nearLimit = 8
 	// nearError bounds |near(head) - p(x)|.
 	nearError = 0x1p-33
-	// nearSlack is 8 times that. It also covers the error of U by its first digit, at
+	// nearSlack is 8 times nearError. It also covers the error of using the first digit of U, which is at
 	// most 2^-53 + 2^-64.
 	nearSlack = 8 * nearError
 )
 
-// near is p(x) from the first digit of x, of 64 bits, within nearError.
+// near returns p(x) from the first digit of x, of 64 bits, within nearError.
 //
-// Proof. exp(-t) is exp(-y)^(2^m) with y = t 2^-m <= 1/32 and m <= 11. Of exp(-y): the
-// terms beyond the sixth are below y^7/5040 < 2^-47; the Horner form adds less than
-// 2^-51, as all of it but the last operation corrects by at most 1/31; t has four
-// roundings at most, two of them squared, so y is off by less than 2^-50 y <= 2^-55, and
-// by less than 2^-60 for the digits of x not drawn. Together these stay below 2^-46
-// relative. The m squarings multiply that by 2^m <= 2^11 and add less than 2^11 2^-53 by
-// their own roundings; the factor adds 2^-51. That is less than 2^-34 in all, and
-// p(x) <= 1. QED Where a compiler fuses a multiplication and an addition, there is a
-// rounding less.
+// Proof. exp(-t) is exp(-y)^(2^m) with y = t 2^-m <= 1/32 and m <= 11. In the series of exp(-y), the terms
+// beyond the sixth are below y^7/5040 < 2^-47. The Horner form adds less than 2^-51, because all operations
+// except the last one correct the result by at most 1/31. t has four roundings at most, two of them squared.
+// So y is off by less than 2^-50 y <= 2^-55, and by less than 2^-60 for the digits of x not drawn. Together
+// these errors stay below 2^-46 relative. The m squarings multiply this error by 2^m <= 2^11 and add less
+// than 2^11 2^-53 by their own roundings. The factor adds 2^-51. The total is less than 2^-34, and p(x) <= 1.
+// QED If a compiler fuses a multiplication and an addition, there is one rounding less.
 func (p *target) near(head uint64) float64 {
 	t, m := float64(p.k)+float64(head)*0x1p-64, 5+bits.Len64(p.k)
 	if p.square {
@@ -72,10 +70,10 @@ func (p *target) near(head uint64) float64 {
 	return e * (float64(p.num<<p.shift) / float64(p.den))
 }
 
-// exact decides U < p(x) from more and more digits of both. It ends with probability
-// 1: whatever x is, U differs from p(x).
+// exact decides U < p(x) from more and more digits of both reals. It ends with probability 1, because for
+// every x the probability of U = p(x) is 0.
 func (s karney) exact(p *target, x, u *urand) bool {
-	// From 8 bits on, so that small digits do not waste rounds.
+	// The first round uses 8 bits, so that small digits do not waste rounds.
 	for n := (7 + int(s.width)) / int(s.width); ; n *= 2 {
 		least, most, unit := p.enclose(s.prefix(x, n), uint(n)*s.width)
 		near := s.prefix(u, n) // U is in [near, near+1] B^-n
@@ -111,15 +109,14 @@ func (p *target) enclose(head *big.Int, bits uint) (least, most *big.Int, unit u
 	return least.Mul(least, num), most.Mul(most, num), unit
 }
 
-// expBound returns a lower (side -1) or upper (side 1) bound of exp(-t 2^-unit) 2^unit,
-// t >= 0, whose distance to it relative to 2^unit goes to 0 as unit grows.
+// expBound returns a lower bound (side -1) or an upper bound (side 1) of exp(-t 2^-unit) 2^unit, t >= 0. The
+// distance of the bound to the exact value, relative to 2^unit, goes to 0 as unit grows.
 //
-// Proof. With y = t 2^-m <= 2^(unit-5), rounded to the side that the bound asks for, the
-// terms y^i/i! of the alternating series are cut to integers one from the other: the
-// error of each is at most 1 plus 1/32 of that before, so below 2. The loop ends at a
-// term that is cut to 0, so what is left of the series is below 2. Hence the sum of j
-// terms is off by at most 2j + 2. Squaring keeps the order of nonnegative numbers, and
-// each is cut to its side. QED
+// Proof. Let y = t 2^-m <= 2^(unit-5), rounded to the side of the bound. The terms y^i/i! of the alternating
+// series are cut to integers, each computed from the term before it. The error of each term is at most 1 plus
+// 1/32 of the error of the term before it, so it is below 2. The loop ends at a term that is cut to 0, so the
+// remainder of the series is below 2. Hence the sum of j terms is off by at most 2j + 2. Squaring keeps the
+// order of nonnegative numbers, and each square is cut to its side. QED
 func expBound(t *big.Int, unit uint, side int64) *big.Int {
 	m := uint(max(0, t.BitLen()-int(unit)+5))
 	y := new(big.Int).Rsh(t, m)

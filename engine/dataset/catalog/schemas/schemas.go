@@ -1,9 +1,9 @@
-// Package schemas has the ready schemas of public data sets (dyad data list).
+// Package schemas embeds the ready-made schemas of public data sets (dyad data list).
 package schemas
 
 import "embed"
 
-// Files are the schemas, NAME.yaml.
+// Files holds the schemas as files NAME.yaml.
 //
 //go:embed *.yaml
 var Files embed.FS

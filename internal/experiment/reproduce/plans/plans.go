@@ -1,5 +1,5 @@
-// Package plans has the plans of the tables and figures of the papers, PAPER-ITEM.yaml, for package
-// experiment/reproduce.
+// Package plans has the plans of the tables and figures of the papers for package experiment/reproduce. Their
+// names are PAPER-ITEM.yaml.
 package plans
 
 import "embed"
