@@ -51,7 +51,7 @@ import (
 	"dyad/privacy"
 )
 
-// ErrInput is wrapped by errors about an unusable file, schema, option or plan, which come before any charge or change.
+// ErrInput is wrapped by every error about an unusable file, schema, option or plan, before any charge or change.
 var ErrInput = input.Err
 
 // prefixed adds the prefix of this package to an error of a package whose errors have no prefix.

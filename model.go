@@ -110,7 +110,7 @@ func (m *Model) Size() (text []byte, most int, err error) {
 	return text, max(len(text), most), err
 }
 
-// weightText is the length of the longest line of a weight: four blanks, up to 24 bytes, a comma and a line feed.
+// weightText is the length of the longest line of a weight: 4 blanks, a float64 of up to 24 bytes, comma and line feed.
 const weightText = 32
 
 // Save writes the model to a file, completely or not at all. It does not replace an existing file. For a private run,

@@ -44,7 +44,7 @@ type Options struct {
 // Unlike a score, a metric has a scale: the loss compares distances with 1.
 const metricRadius = 1
 
-// Training is a planned training. Print Report().Text() before anything is charged.
+// Training is a planned training and its guarantee, from public numbers. Print Report().Text() before any charge.
 type Training struct {
 	*algorithms.Plan
 

@@ -154,7 +154,7 @@ type Chosen struct {
 	ChargedRun string
 	Promise    privacy.Guarantee
 
-	size func() ([]byte, int, error) // content of the model's file, with its length
+	size func() ([]byte, int, error) // content of the model's file, and an upper bound of its length
 }
 
 // Run carries out a planned search. data has one element for each candidate: the same records as this candidate encodes

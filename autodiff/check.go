@@ -8,8 +8,9 @@ import (
 
 // The tolerances of Check. Values that should be equal may differ by exactTolerance relatively, plus a
 // multiple of their estimated rounding errors. A difference quotient must agree with the derivative to
-// differenceTolerance, relative to the largest |phi'| nearby. The estimated error of a difference quotient
-// must be at most resolvedTolerance of its size.
+// differenceTolerance, relative to the sum of their magnitudes, plus a multiple of their estimated errors.
+// The estimated error of a difference quotient must be at most resolvedTolerance of that sum, or at most
+// differenceTolerance of the largest |phi'| on the grid.
 const (
 	exactTolerance      = 1e-10
 	differenceTolerance = 1e-6

@@ -136,9 +136,9 @@ func (e Expr) prove(on Interval, work effort) Properties {
 	return p
 }
 
-// tolerance returns the largest allowed Slack: rounding errors of phi', and of the constants that
-// place its kinks, do not count as kinks. A larger tolerance would also be sound, since it is part
-// of Slack.
+// tolerance returns the largest part of Slack that convexity may take, and that Smoothness may
+// take: rounding errors of phi', and of the constants that place its kinks, do not count as kinks.
+// A larger tolerance would also be sound, since it is part of Slack.
 func (a *analysis) tolerance(slope, curvature float64) float64 {
 	t := slackTolerance * slope
 	if finite(curvature) {

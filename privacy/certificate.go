@@ -78,7 +78,8 @@ func (f poissonOf) gaussian(one account.GaussianEvent, _ Gaussian) account.Event
 func (c Certificate) Manhattan() bool { return c.manhattan }
 
 // Sensitivity is the replace-one sensitivity of the computed query, in the L2 norm unless Manhattan reports
-// true. It includes the floating-point errors on both data sets. Noise is scaled to this number.
+// true. For Poisson batches it is the sensitivity to one added record. It includes the floating-point
+// errors on both data sets. Noise is scaled to this number.
 func (c Certificate) Sensitivity() float64 { return c.total }
 
 // ExactSensitivity is the sensitivity of the query in real arithmetic, without floating-point errors.

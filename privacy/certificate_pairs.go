@@ -113,8 +113,9 @@ type PairMoments struct {
 //
 // Proof. A pair that stays similar, or stays dissimilar, moves one sum by at most sqrt(2) Radius^2
 // (docs/theory.md#second-moments). A pair whose label changes moves both sums, by |dx|^4 + |dx'|^4 <= 2
-// Radius^4 in squares, and the count. The moves of kappa pairs add up. The bound is attained by an individual
-// whose distance to the others is at least Radius, if the labels of its kappa pairs change together. QED
+// Radius^4 in squares, and the count. Together kappa pairs move the vector by at most the sum of their moves.
+// The bound is attained by an individual whose distance to the others is at least Radius, if the labels of
+// its kappa pairs change together. QED
 //
 // Checked by Coq: Pairs.pair_moments.
 func (m PairMoments) Certify() (Certificate, error) {

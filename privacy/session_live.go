@@ -190,9 +190,10 @@ func (s *LiveSession) SamplePoisson(dst []int32, n int, rate float64) ([]int32, 
 }
 
 // Release implements Session. If m.Event(c) equals a planned release that is still unused, in all its
-// numbers, Release uses up that release and adds the noise of m to x. Otherwise, or after Close, Release sets
-// x to zero and returns an error that wraps ErrUnplanned. If x is not finite, Release sets x to zero, still
-// uses up the planned release, and returns an error that describes the problem.
+// numbers, Release uses up that release and adds the noise of m to x. A release about a batch also needs a
+// batch that was drawn, as planned, since the last release. Otherwise, or after Close, Release sets x to zero
+// and returns an error that wraps ErrUnplanned. If x is not finite, Release sets x to zero, still uses up the
+// planned release, and returns an error that describes the problem.
 func (s *LiveSession) Release(x []float64, c Certificate, m Mechanism) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,11 +15,11 @@ import (
 // move, or moves by at most its sensitivity. On Poisson batches it moves by at most twice the sensitivity for
 // every record of the owner.
 //
-// PLD counts the release with its amplification. It counts every other event that it does not support as a
-// Gaussian release of the same mu, because a Gaussian release dominates every mu-GDP release [Dong, Roth and
-// Su 2022, Corollary 2.13 and Theorem 2.10]. RDP counts everything except random stopping as a Gaussian
-// release of the same mu, for the same reason. With exactly one random stopping, its profile is used in the
-// same way.
+// PLD counts the release with its amplification. It counts an event that it does not support as a pure
+// release of the same epsilon if the event is pure. Otherwise it counts the event as a Gaussian release of
+// the same mu, because a Gaussian release dominates every mu-GDP release [Dong, Roth and Su 2022, Corollary
+// 2.13 and Theorem 2.10]. RDP counts everything except random stopping as a Gaussian release of the same mu,
+// for the same reason. With exactly one random stopping, its profile is used in the same way.
 //
 // The zero value is an empty composition. A Total is not safe for concurrent use.
 type Total struct {

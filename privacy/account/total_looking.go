@@ -37,11 +37,12 @@ func (a *Total) Filter(delta float64) float64 {
 // Odometer returns an epsilon that may be read at any time, and after any budgets that were chosen by looking
 // at earlier releases. For the whole composition so far, on every path, P(S) <= integral over S of e^Odometer
 // dQ + delta. So a composition that stops before Odometer exceeds a bound keeps this bound, even if the bound
-// was chosen or raised by looking at releases. Odometer is +Inf if mu is above 16, the last mu of its grid.
+// was chosen or raised by looking at releases. Odometer is +Inf if both of its readings are.
 //
 // The result is the smaller of two readings on one grid of mu, which share delta. The first reading counts
 // all releases by their mu. The second reading counts the pure releases by the sum of their epsilons and the
-// other releases by their mu (docs/theory.md#looking).
+// other releases by their mu (docs/theory.md#looking). A reading is +Inf if its mu is above 16, the last mu
+// of the grid.
 func (a *Total) Odometer(delta float64) float64 {
 	share := math.Nextafter(delta/(2*odometerCells), 0)
 	return min(odometer(a.Mu(), share), addUp(a.gdp.pure.value(), odometer(rootUp(a.gdp.rest), share)))

@@ -268,8 +268,8 @@ type Summary struct {
 	Unit  string
 	Mixed bool
 	// Mu is a value for which the composition of all charged events is mu-GDP. It is +Inf if there is no
-	// guarantee. It is 0 if a run drew batches in secret: Epsilon is then smaller than the value that follows
-	// from any mu.
+	// guarantee. It is 0 if a run kept its batches, or its number of runs, secret: Epsilon is then smaller
+	// than the value that follows from any mu.
 	Mu      float64
 	Delta   float64
 	Epsilon float64        // at Delta, rounded up, for budgets that were fixed beforehand; +Inf means that no epsilon is finite

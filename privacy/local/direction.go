@@ -59,7 +59,7 @@ type Direction struct {
 	Bound   float64 // clipping norm of vectors, from 2^-500 to 2^500
 	Epsilon float64 // in [MinEpsilon, MaxEpsilon]
 	// Pairs is m, at most 1024. 0 means 1, which is the sphere sampling of Duchi et al. More pairs
-	// reduce the variance if epsilon is about 2 or larger; the work grows with m.
+	// reduce the variance if epsilon is about 2 or larger, for m times the work.
 	Pairs int
 	// Favoured is k <= m. 0 chooses a k that nearly minimises Scale.
 	Favoured int
