@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// mostTogether bounds the number of rows in the parts of query groups within which records are compared. A group of s
-// records has ceil(s/most) parts, where most is mostTogether divided by the cap on the rows of a person. Part i has the
-// places i, i + parts, i + 2 parts and so on of its group. So the parts depend only on public sizes, on places and on
-// the cap on rows.
+// mostTogether bounds the number of rows in the parts of query groups within which records are compared, except that a
+// part may always have 2 records. A group of s records has ceil(s/most) parts, where most is mostTogether divided by
+// the cap on the rows of a person, but at least 2. Part i has the places i, i + parts, i + 2 parts and so on of its
+// group. So the parts depend only on public sizes, on places and on the cap on rows.
 const mostTogether = 64
 
 // groupPart is a part with size records, at the places first, first + step, first + 2 step and so on.

@@ -15,7 +15,8 @@ type persons struct{ first []int }
 // order of r. of[i], from 0 to count-1, is the person of row i. Every person has at least
 // one row. The position of a person must not depend on the rows of other persons
 // (docs/theory.md#persons). GroupPersons keeps only the first most rows of each person.
-// GroupPersons fails if of does not fit r and count, if count < 1, or if most < 1.
+// GroupPersons fails if of does not fit r and count, if a person has no row, if count <
+// 1, or if most < 1.
 func (r *Records) GroupPersons(of []int32, count, most int) (*Records, error) {
 	if len(of) != r.n {
 		return nil, fmt.Errorf("engine: GroupPersons: %d persons of rows, for %d rows", len(of), r.n)
@@ -76,7 +77,7 @@ func (r *Records) WithPersons(first []int, most int) (*Records, error) {
 }
 
 // PersonsOf returns the rows of r grouped into the persons of like. Row i of r belongs to the person of row i of
-// like. If like has no persons, PersonsOf returns r. It fails if the numbers of rows differ.
+// like. If like has no persons, each row of the result is a record. It fails if the numbers of rows differ.
 func (r *Records) PersonsOf(like *Records) (*Records, error) {
 	if r.n != like.n {
 		return nil, fmt.Errorf("engine: PersonsOf: %d rows for the persons of %d", r.n, like.n)

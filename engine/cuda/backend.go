@@ -66,8 +66,8 @@ const (
 // within query groups.
 //
 // The error wraps engine.ErrUnsupported for other losses and for records that do not fit into the memory of the
-// GPU. For a score loss, two panels of records must fit. If the method visits every pair, the error also wraps
-// engine.ErrUnsupported for bounds outside the range of float32.
+// GPU. For a score loss, it is enough that two panels of records fit. If the method visits every pair, the
+// error also wraps engine.ErrUnsupported for bounds outside the range of float32.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	k, err := b.plan(p)
 	return k, orCPU(err)
@@ -243,7 +243,7 @@ var _ engine.Kernel = (*kernel)(nil)
 func (k *kernel) Problem() engine.Problem { return k.problem }
 
 // Method returns "near-linear", "direct, factored" or "direct". For groups of different sizes it can return a
-// combination of "near-linear" and "direct".
+// combination of "near-linear" and "direct". With query groups the number of groups follows.
 func (k *kernel) Method() string {
 	name := "direct"
 	switch {

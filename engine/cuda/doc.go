@@ -12,7 +12,7 @@
 //     The method computes one exponential per record instead of one per pair, and one reciprocal for two pairs.
 //   - direct: for any labels and any loss that is an expression. Every pair is computed in float32, and the code
 //     of phi' is inserted into the kernel. The loss need not be smooth: a term is clamped to the bounds of phi'
-//     and depends only on its own two records (engine.Kernel).
+//     and depends only on its own two records (engine.QueryBounds.Sum).
 //
 // Query groups are runs of rows. The direct method visits the triangles above the diagonal that the groups cut out.
 // A block has 64 rows and up to 1024 columns, so small groups share blocks and large groups have many blocks.

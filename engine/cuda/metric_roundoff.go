@@ -210,7 +210,7 @@ func (k *metricKernel) relativeError() float64 {
 	return max((k.coefficientError()+k.weightError())/(m.Labels*m.Slope), k.gramError(k.problem.D)+2*k.entry+k.dropped, k.pairError()+k.spanError(), engine.Gamma(k.gramDepth()))
 }
 
-// secondOrder returns a factor that covers products of error terms. There are fewer than 16 such products.
+// secondOrder returns a factor that covers products of error terms. There are fewer than 16 error terms.
 func (k *metricKernel) secondOrder() float64 { return 1 + 16*k.relativeError() + 0x1p-20 }
 
 // usable reports whether secondOrder also covers products of more than two error terms.

@@ -34,7 +34,7 @@ const (
 // depend on the record's score.
 func (k *kernel) planNearLinear() error {
 	loss, ok := k.loss.(engine.AnalyticLoss)
-	if !ok || !k.scores.Smooth() { // without smoothness a sum must be a sum of terms of pairs (engine.Kernel), and a sum of interpolants is not
+	if !ok || !k.scores.Smooth() { // without smoothness a sum must be a sum of terms of pairs (engine.QueryBounds.Sum), and a sum of interpolants is not
 		return fmt.Errorf("%w: loss %q is not analytic, or the error of its slope has no bound, use Direct", engine.ErrUnsupported, k.loss.Name())
 	}
 	if k.problem.LabelLimit() > maxClasses {

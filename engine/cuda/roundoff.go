@@ -11,8 +11,8 @@ const (
 	u64 = 0x1p-53 // roundoff of float64
 	u32 = 0x1p-24 // roundoff of float32
 
-	// secondOrder covers products of error terms. Each error is below 2^-16 of its quantity (checked by
-	// usable), and there are fewer than 30 products.
+	// secondOrder covers products of error terms. Each error term is below 2^-16 of its quantity
+	// (checked by usable), and there are fewer than 30 terms.
 	secondOrder = 1.01
 )
 
@@ -77,7 +77,7 @@ const (
 // # Pairs of a loss that is not smooth
 //
 // Such an E does not exist for a loss that is not smooth. The bound is then the distance to a sum of terms
-// (engine.Kernel), with E and A of ownError.
+// (engine.QueryBounds.Sum), with E and A of ownError.
 //
 // # Near-linear
 //

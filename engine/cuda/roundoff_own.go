@@ -20,9 +20,9 @@ func (k *kernel) slopeRange() (lo, hi float64) {
 // within E |D_ij| + A of q_ij D_ij. The slope q_ij depends only on the two records and w and is in the range
 // that Constants relies on. The notation is the notation of roundoff.
 //
-// So q_ij D_ij (x_i - x_j) is a term as engine.Kernel requires for losses that are not smooth, and as
-// engine.QueryBounds.Neighbour requires for all losses. Constants hold for slopes in this range at any margin
-// (engine.Score, engine.Logistic).
+// So q_ij D_ij (x_i - x_j) is a term as engine.QueryBounds.Sum requires for losses that are not smooth, and
+// as engine.QueryBounds.Neighbour requires for all losses. Constants hold for slopes in this range at any
+// margin (engine.Score, engine.Logistic).
 //
 // Pairs. Let p_ij be the slope that the kernel computes, with any error, clamped to slopeRange rounded outward
 // to float32. Let q_ij be the nearest number of slopeRange itself, so that |p_ij - q_ij| <= 2 w Q. One thread

@@ -226,8 +226,8 @@ func (x *rows) weightedSums(ctx context.Context, c driver.Context, v driver.Poin
 }
 
 // sumsOf sets sum from partial sums. launch computes at part the partial sums of the n rows at address at,
-// which have the numbers from on. In a team, sumsOf computes only the partial sums of this rank and does not
-// set sum.
+// which have the numbers from on. If a team shares the rows, sumsOf computes only the partial sums of this
+// rank and does not set sum.
 func (x *rows) sumsOf(ctx context.Context, c driver.Context, launch func(part, at driver.Pointer, from, n int) error) error {
 	err := x.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
 		from := x.first + tile*tileRows

@@ -130,7 +130,8 @@ func (e *tupleRows) Begin(ctx context.Context, theta []float64, clip float64) er
 	})
 }
 
-// Embed implements embedding.TermRows.
+// Embed implements embedding.TermRows. It returns an error if the sum since Begin has more tuples than disjoint tuples
+// of the data.
 func (e *tupleRows) Embed(ctx context.Context, g, norms []float64, members []int32) error {
 	if e.memory == nil {
 		return errTuplesClosed

@@ -73,7 +73,7 @@ type Rows interface {
 	Close() error
 }
 
-// TermAccelerator is an Accelerator that also sums terms of several records, which are clipped as a whole (engine/terms).
+// TermAccelerator is an Accelerator that also sums terms of several records, which are clipped as a whole (Tuples).
 type TermAccelerator interface {
 	Accelerator
 	// BindTerms copies records to the device. Its error wraps engine.ErrUnsupported if the device cannot compute

@@ -1,7 +1,8 @@
 package embedding
 
-// joinChunks sets dst to the sum of the partial sums of chunks, one after another, in the order of a
-// binary tree of depth ceil(log2 chunks). It overwrites partial.
+// joinChunks takes partial sums of len(dst) numbers each, one after another in partial. It sets dst to the sum
+// of the first ones, whose number is chunks, in the order of a binary tree of depth ceil(log2 chunks). It
+// overwrites partial.
 func joinChunks(dst, partial []float64, chunks int) {
 	n := len(dst)
 	for step := 1; step < chunks; step *= 2 {

@@ -51,7 +51,7 @@ func (l Contrastive) Phi(square, y, yp float64) float64 {
 }
 
 // DPhi returns the derivative: 1/2 for equal labels, (D - m)/(2 D) for different labels with a distance D < m,
-// and 0 for larger distances.
+// and 0 for larger distances. For different labels at D = 0 it is taken as 0.
 func (l Contrastive) DPhi(square, y, yp float64) float64 { return l.slope(0.5, square, y == yp) }
 
 // Coefficient returns the factor of f - f' in the gradient, given the squared distance.

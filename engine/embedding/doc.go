@@ -18,7 +18,7 @@
 //	          replay and audits as any other loss
 //	Backend   an engine.Backend for these losses: Plan -> Kernel (Bounds) -> Evaluator
 //	Accelerator   steps 1 and 3 below on another device, such as a GPU (engine/cuda): PlanRows -> RowsKernel -> Rows
-//	TermAccelerator   an Accelerator that also computes tuples clipped as a whole (engine/terms)
+//	TermAccelerator   an Accelerator that also computes tuples clipped as a whole (Tuples)
 //
 // A caller uses such a loss as any other loss:
 //

@@ -23,7 +23,7 @@ type Gradients struct {
 	workers int
 	partial []float64
 	scratch [][]float64 // of a worker: v, its opposite and dx
-	origin  []float64   // rows zeros: v is W dx less this
+	origin  []float64   // zeros, as many as rows: v is W dx minus origin
 }
 
 // NewGradients returns a Gradients over data for a matrix of rows x Dim. If workers is below 1, one worker is
@@ -62,7 +62,7 @@ const (
 //
 //	grad l(W; pair) / max(1, ||grad l(W; pair)||/clip)
 //
-// with the norm of the data, for WholeMatrix. For RowByRow every row of the gradient is clipped to this norm
+// with the norm of the data, for WholeMatrix. For RowByRow every row of the gradient is clipped to norm clip
 // instead. w and dst are row-major, rows x Dim. Each term is a function of its own pair, w and clip. The exact
 // term for the computed slope (for RowByRow, each row of the term) has norm at most clip. SumError bounds the
 // error of the summation. A gradient that overflows counts as zero. When ctx is done, Sum returns ctx.Err().

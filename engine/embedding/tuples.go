@@ -33,15 +33,15 @@ type Tuples struct {
 	data    *Data
 	classes []int32
 	loss    TupleLoss
-	rows    int // of a matrix, or m of a network
+	rows    int // rows of a matrix, or m of a network
 	length  int // of the weights
 	size    int // records of a tuple
 	workers int
 	partial []float64
 	scratch []tupleScratch // of a worker
 
-	elsewhere TermRows  // nil: here
-	given     *TermPass // of the embeddings from there
+	elsewhere TermRows  // nil if the CPU computes the network
+	given     *TermPass // pass over the embeddings from elsewhere
 	g, norms  []float64
 }
 

@@ -119,7 +119,7 @@ type scan struct {
 	*search
 	x    []float64 // the test rows
 	best []neighbour
-	skip int // index of the training row that equals the first test row, -1 if there is no such row
+	skip int // index of the first test row among the training rows; -1 if the test rows are not training rows
 
 	products []float64 // inner products, tileRows x testTile, allocated when needed
 	norms    []float64 // squared norms s
