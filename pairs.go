@@ -271,7 +271,7 @@ func (p *PairTraining) Fits(d *Pairs) error {
 	return nil
 }
 
-// Run is Training.Run for pairs. Run.On sums what it can; moments and batches are summed on its CPU, with one worker if it names none.
+// Run is Training.Run for pairs. Run.On sums what it can; moments are summed on its CPU, with one worker if it names none.
 func (p *PairTraining) Run(ctx context.Context, d *Pairs, o Run) (*Trained, error) {
 	if err := p.Fits(d); err != nil {
 		return nil, err
