@@ -146,7 +146,7 @@ func TestSoftmaxNeighbours(t *testing.T) {
 	model := embedding.Model{Network: must.Get(embedding.NewMLP(embedding.MLP{In: d, Out: 2}))(t), Output: embedding.Output{Unit: true}}
 	x := make([]float64, 2*m*d)
 	for i := range 2 * m {
-		if x[i*d], x[i*d+1] = 0.9, 1e-4*rng.NormFloat64(); i%2 == 1 && i > 48 { // records from 64 on of a batch
+		if x[i*d], x[i*d+1] = 0.01, 1e-4*rng.NormFloat64(); i%2 == 1 && i > 48 { // records from 64 on of a batch
 			x[i*d], x[i*d+1] = 1e-4*rng.NormFloat64(), 0.9
 		}
 	}
