@@ -18,7 +18,7 @@
 //	          and audits of every other loss work as they are
 //	Backend   an engine.Backend for these losses: Plan -> Kernel (Bounds) -> Evaluator
 //	Accelerator   steps 1 and 3 below elsewhere, such as on a GPU (engine/cuda): PlanRows -> RowsKernel -> Rows
-//	TermAccelerator   tuples that are clipped as a whole (engine/terms) elsewhere, too
+//	TermAccelerator   tuples that are clipped as a whole (engine/terms), and records of batches (Softmax), elsewhere, too
 //
 // A caller does what it does for any loss:
 //
