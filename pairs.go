@@ -272,8 +272,7 @@ func (p *PairTraining) Fits(d *Pairs) error {
 	return nil
 }
 
-// Run carries out the plan on pairs, as Training.Run does on records. Run.On computes the sums that it supports.
-// Moments and batches are summed on its CPU, with one worker if it names no number of workers.
+// Run is Training.Run for pairs. Run.On sums what it can; moments are summed on its CPU, with one worker if it names none.
 func (p *PairTraining) Run(ctx context.Context, d *Pairs, o Run) (*Trained, error) {
 	if err := p.Fits(d); err != nil {
 		return nil, err

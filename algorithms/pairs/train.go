@@ -46,6 +46,9 @@ type batchSum func(ctx context.Context, dst, w []float64, step int, members []in
 func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batchSum, done func() error, err error) {
 	s := p.Spec
 	done = func() error { return nil }
+	if s.Network != nil && o.Networks != nil && s.Mode == algorithms.NonPrivate {
+		return nil, nil, fmt.Errorf("%w: gradients of networks without clipping on %s, which sums integers in units of the clipping norm; use the CPU (--device cpu)", engine.ErrUnsupported, o.Networks.Name())
+	}
 	if loss, ok := s.Loss.(embedding.TupleLoss); ok && !s.listed() {
 		switch {
 		case o.Engine != nil:
@@ -84,24 +87,30 @@ func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batch
 		}, gradients.Close, nil
 	case embedding.InfoNCE:
 		if o.Engine != nil {
-			return nil, nil, fmt.Errorf("%w: a batch softmax is summed on the CPU; leave Options.Engine out", ErrPlan)
+			return nil, nil, fmt.Errorf("%w: no engine of pairs sums a batch softmax; leave Options.Engine out", ErrPlan)
 		}
-		softmax, err := embedding.NewSoftmax(data, loss, s.Network.Model, o.Workers)
+		softmax, err := s.batches(data, loss, o)
 		if err != nil {
 			return nil, nil, err
 		}
 		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
 			return softmax.Sum(ctx, dst, w, members, clip)
-		}, done, nil
+		}, softmax.Close, nil
 	}
 	return nil, nil, fmt.Errorf("%w: loss %s is neither of pairs nor of tuples", ErrPlan, s.Loss.Name())
 }
 
-// tuples returns the sums over tuples, computed by a matrix or a network.
+// batches are the sums over batches of a softmax.
+func (s Spec) batches(data *embedding.Data, loss embedding.InfoNCE, o Options) (*embedding.Softmax, error) {
+	if o.Networks != nil {
+		return embedding.NewSoftmaxOn(o.Networks, data, loss, s.Network.Model, o.Workers)
+	}
+	return embedding.NewSoftmax(data, loss, s.Network.Model, o.Workers)
+}
+
+// tuples are the sums over tuples by a matrix or a network.
 func (s Spec) tuples(data *embedding.Data, classes []int32, loss embedding.TupleLoss, o Options) (*embedding.Tuples, error) {
 	switch {
-	case s.Network != nil && o.Networks != nil && s.Mode == algorithms.NonPrivate:
-		return nil, fmt.Errorf("%w: tuples without clipping on %s, which sums integers in units of the clipping norm; use the CPU (--device cpu)", engine.ErrUnsupported, o.Networks.Name())
 	case s.Network != nil && o.Networks != nil:
 		return embedding.NewNetworkTuplesOn(o.Networks, data, classes, loss, s.Network.Model, s.Tuple)
 	case s.Network != nil:
@@ -265,7 +274,7 @@ type Options struct {
 	// Engine sums the gradients of pairs. If it is nil, embedding.CPU with Workers is used. It must be nil for tuples
 	// and batch softmax losses.
 	Engine embedding.Engine
-	// Networks computes networks for tuples. If it is nil, the CPU with Workers is used.
+	// Networks computes networks for tuples and batch softmax losses; nil means the CPU with Workers.
 	Networks embedding.TermAccelerator
 	Workers  int
 }

@@ -161,9 +161,16 @@ func TestPairsDevice(t *testing.T) {
 		t.Errorf("no device: exit %d: %s", code, errs)
 	}
 	fakeCUDA(t, "-DINIT=0", "-DCOUNT=1", "-DBROKEN=-1")
-	code, _, errs = dyad(t, dir, args("cuda:0")...)
-	if code == exitOK || !strings.Contains(errs, "the PTX does not compile") || strings.Contains(errs, "charged") {
-		t.Errorf("kernels that do not compile: exit %d: %s", code, errs)
+	softmax := []string{"--loss", "infonce", "--model", "mlp", "--hidden", "3", "--rows", "2"}
+	for _, more := range [][]string{nil, softmax} {
+		code, _, errs = dyad(t, dir, append(args("cuda:0"), more...)...)
+		if code == exitOK || !strings.Contains(errs, "the PTX does not compile") || strings.Contains(errs, "charged") {
+			t.Errorf("kernels that do not compile: exit %d: %s", code, errs)
+		}
+	}
+	softmax = append(softmax, "--mode", "nonprivate", "--public-data")
+	if code, _, errs = dyad(t, dir, append(args("cuda:0"), softmax...)...); code == exitOK || !strings.Contains(errs, "use the CPU (--device cpu)") {
+		t.Errorf("a softmax without clipping: exit %d: %s", code, errs)
 	}
 	if code, out, _ := dyad(t, dir, "ledger", "show", "--ledger", "ledger"); strings.Contains(out, "people") {
 		t.Errorf("the failed run was charged: exit %d: %s", code, out)

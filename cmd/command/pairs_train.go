@@ -92,9 +92,10 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 				r.Pairs = nil
 			}
 			p = planned{plan: &plan.Plan.Plan, delta: plan.Spec.Budget.Delta, n: plan.Spec.Individuals}
-			if moments := plan.Spec.Method == pairs.Moments; (moments || c.softmax()) && c.Device != "auto" && c.Device != "cpu" {
-				return p, badInput("--device %s: moments of pairs and softmax losses of batches are summed on the CPU in this version", c.Device)
-			} else if (!classes || plan.Spec.Network != nil) && !moments && !c.softmax() {
+			named := c.Device != "auto" && c.Device != "cpu"
+			if moments := plan.Spec.Method == pairs.Moments; moments && named {
+				return p, badInput("--device %s: moments of pairs are summed on the CPU in this version", c.Device)
+			} else if (!classes || plan.Spec.Network != nil) && !moments && (named || !c.softmax()) {
 				if p.close, err = c.openDevice(workers, cuda.AutoPrecision); err == nil {
 					c.noteDevice(a, nil)
 				}

@@ -22,8 +22,7 @@ const (
 
 var _ embedding.TermAccelerator = Backend{}
 
-// tupleRows sums gradients of tuples of a network on a GPU. Every gradient is clipped as a whole
-// (docs/theory.md#networks-on-a-gpu).
+// tupleRows sums gradients of tuples, clipped as a whole, by a network on a GPU, or those of single records as they are (docs/theory.md#networks-on-a-gpu).
 type tupleRows struct {
 	*networkRows
 	size, room, total int       // records of a tuple, largest number of tuples of a launch, records of the data
@@ -58,10 +57,14 @@ func (b Backend) BindTerms(p embedding.TermsProblem) (embedding.TermRows, error)
 func (b Backend) planTerms(p embedding.TermsProblem) (*tupleRows, error) {
 	d, _ := p.Network.Dims()
 	total := len(p.X) / d
-	if p.Size < 2 || p.Size > total {
+	if p.Size < 1 || p.Size > total {
 		return nil, fmt.Errorf("cuda: tuples of %d of %d records", p.Size, total)
 	}
-	for room := min(total, max(tupleRoom, p.Size)) / p.Size; ; room /= 2 {
+	room, least := min(total, max(tupleRoom, p.Size))/p.Size, 1
+	if p.Size == 1 { // embedding.SinglesError
+		room, least = roundUp(room, networkChunk), networkChunk
+	}
+	for ; ; room = max(room/2, least) {
 		k, err := b.planNetwork(embedding.RowsProblem{Network: p.Network, Norm: p.Norm, Rows: room * p.Size, Most: 1})
 		if err == nil {
 			e := &tupleRows{networkRows: &networkRows{networkKernel: k, n: k.stride()}, size: p.Size, room: room, total: total, theirs: make([]float64, total)}
@@ -74,7 +77,7 @@ func (b Backend) planTerms(p embedding.TermsProblem) (*tupleRows, error) {
 			}
 			err = fmt.Errorf("%w: %d records in tuples of %d by %s need %.1f GiB, %s has %.1f", engine.ErrUnsupported, total, p.Size, k.name, gib(need), b.Name(), gib(have))
 		}
-		if room == 1 {
+		if room == least {
 			return nil, err
 		}
 	}
@@ -90,7 +93,11 @@ func (e *tupleRows) parts() (sum int) {
 
 // more returns the memory blocks that are needed in addition to the blocks of the network.
 func (e *tupleRows) more() []block {
-	return []block{{&e.all, 4 * (e.in + 1) * e.total}, {&e.list, 4 * e.room * e.size}, {&e.part, 8 * e.parts() * e.room}, {&e.scale, 8 * e.room}}
+	all := []block{{&e.all, 4 * (e.in + 1) * e.total}, {&e.list, 4 * e.room * e.size}}
+	if e.size > 1 {
+		all = append(all, block{&e.part, 8 * e.parts() * e.room}, block{&e.scale, 8 * e.room})
+	}
+	return all
 }
 
 func (e *tupleRows) load(c driver.Context, x []float64) (err error) {
@@ -120,8 +127,13 @@ func (e *tupleRows) Begin(ctx context.Context, theta []float64, clip float64) er
 	case !(clip >= smallestClip && clip <= 1/smallestClip):
 		return fmt.Errorf("cuda: the clip of tuples is %v, want %g to %g", clip, float64(smallestClip), 1/float64(smallestClip))
 	}
-	_, exponent := math.Frexp(clip * float64(e.total/e.size)) // at most 2^exponent
+	most := 1.01 * clip
+	if e.size > 1 {
+		most = clip * float64(e.total/e.size)
+	}
+	_, exponent := math.Frexp(most) // at most 2^exponent
 	e.limit, e.sumUnit, e.tuples, e.begun = clip*(1-0x1p-30), math.Ldexp(1, exponent-62), 0, 0
+	e.unit = e.sumUnit // of gram
 	return e.backend.Device.do(ctx, func(c driver.Context) error {
 		if err := e.setWeights(c, theta); err != nil {
 			return err
@@ -139,7 +151,7 @@ func (e *tupleRows) Embed(ctx context.Context, g, norms []float64, members []int
 	if e.tuples = len(members) / e.size; e.tuples*e.size != len(members) || e.tuples < 1 || e.tuples > e.room {
 		return fmt.Errorf("cuda: %d records of tuples of %d, want 1 to %d tuples", len(members), e.size, e.room)
 	}
-	if e.begun += e.tuples; e.begun > e.total/e.size {
+	if e.begun += e.tuples; e.size > 1 && e.begun > e.total/e.size {
 		return fmt.Errorf("cuda: a sum of %d tuples of %d, and %d records have %d disjoint ones", e.begun, e.size, e.total, e.total/e.size)
 	}
 	own := make([]float64, e.stride())
@@ -168,12 +180,20 @@ func (e *tupleRows) chunkOf(tiles int) int {
 
 // Add implements embedding.TermRows.
 //
-// The gradient G_t of tuple t is the vector of the numbers that the kernels compute from the tuple's columns alone, by
-// the same operations in both passes. The first pass gives a norm N that is at least ||G_t||, and from N the scale
-// follows. The second pass truncates the entries of scale G_t, in units, to integers.
+// G_t, the gradient of tuple t, is the vector of the numbers that the kernels compute from its columns alone, by the same chains in both passes;
+// a norm N that is at least ||G_t|| and the scale follow, and the entries of scale G_t in units are truncated to integers.
+// J_i^T v_i of single records are summed as networkRows does.
 func (e *tupleRows) Add(ctx context.Context, v []float64) error {
 	if e.memory == nil {
 		return errTuplesClosed
+	}
+	if e.size == 1 {
+		return e.backend.Device.do(ctx, func(c driver.Context) error {
+			if err := e.setV(c, v[:e.tuples*e.out]); err != nil {
+				return err
+			}
+			return e.launchAll(ctx, c, e.backward(e.gram))
+		})
 	}
 	stride, at := uint64(e.stride()), e.part
 	pass := func(kernel string, layer embedding.Layer, first []uint64, left, in driver.Pointer) step {

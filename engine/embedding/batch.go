@@ -1,6 +1,7 @@
 package embedding
 
 import (
+	"context"
 	"fmt"
 
 	"dyad/engine"
@@ -27,6 +28,15 @@ type Batch struct {
 	bounds  []float64 // of the norms of Jacobians, in the place of factors
 	again   []float64 // BlockRows x m
 	norms   []float64
+	there   *remote // nil: here
+}
+
+// remote is a device with the records of a Batch.
+type remote struct {
+	TermRows
+	given
+	members  []int32   // of the last Embed
+	g, norms []float64 // what the device has for them
 }
 
 // NewBatch returns a Batch of the model for records of norm at most norm. It returns an error if the model cannot be
@@ -45,6 +55,28 @@ func (m Model) NewBatch(norm float64) (*Batch, error) {
 	return &Batch{pass: pass, model: m, d: d, m: dim, exact: m.hasVectorFactors(norm), again: make([]float64, BlockRows*dim), norms: make([]float64, BlockRows)}, nil
 }
 
+// NewBatchOn is NewBatch for the records in the rows of x, by a device that computes the network: EmbedOn and PullOn take the places of
+// Set, Embed and Pull. The norms of gradients are bounded by those of Jacobians for every network. It wraps engine.ErrUnsupported for
+// what the device does not compute. Close frees what it holds.
+func (m Model) NewBatchOn(on TermAccelerator, norm float64, x []float64) (*Batch, error) {
+	b, err := m.NewBatch(norm)
+	if err != nil {
+		return nil, err
+	}
+	b.exact, b.there = false, &remote{given: given{reach: m.Network.Reach(norm)}}
+	b.pass = m.passOf(&b.there.given)
+	b.there.TermRows, err = on.BindTerms(TermsProblem{Network: m.Network, Norm: norm, X: x, Size: 1})
+	return b, err
+}
+
+// Close frees what a device holds.
+func (b *Batch) Close() error {
+	if b.there == nil {
+		return nil
+	}
+	return b.there.Close()
+}
+
 // Set takes theta, which must not change until the next Set.
 func (b *Batch) Set(theta []float64) { b.pass.Set(theta) }
 
@@ -52,6 +84,51 @@ func (b *Batch) Set(theta []float64) { b.pass.Set(theta) }
 // Embed. A record is usable if its embedding and its Jacobian are finite. Without factors, the norm of its Jacobian must
 // also be at most 2^200. Length and Pull are undefined if a record is not usable.
 func (b *Batch) Embed(x []float64, n int) []bool {
+	b.x, b.n = x, n
+	b.embed()
+	return b.usable[:n]
+}
+
+// EmbedOn is Embed on a device for the members, numbers of records. One of them may come several times.
+func (b *Batch) EmbedOn(ctx context.Context, members []int32) ([]bool, error) {
+	t := b.there
+	b.n, t.members = len(members), members
+	t.g, t.norms = grow(t.g, b.n*b.m), grow(t.norms, b.n)
+	if err := b.slices(func(from, to int) error { return b.embedSlice(ctx, from, to) }); err != nil {
+		return nil, err
+	}
+	b.embed()
+	return b.usable[:b.n], nil
+}
+
+// slices calls do for the parts of a batch that the device has room for.
+func (b *Batch) slices(do func(from, to int) error) error {
+	for from := 0; from < b.n; from += b.there.Room() {
+		if err := do(from, min(from+b.there.Room(), b.n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Batch) embedSlice(ctx context.Context, from, to int) error {
+	t := b.there
+	return t.TermRows.Embed(ctx, t.g[from*b.m:to*b.m], t.norms[from:to], t.members[from:to])
+}
+
+// block computes count records of the batch, f of them.
+func (b *Batch) block(f []float64, from, count int) {
+	var x []float64
+	if t := b.there; t != nil {
+		t.given.g, t.given.norms = t.g[from*b.m:], t.norms[from:]
+	} else {
+		x = b.x[from*b.d:]
+	}
+	b.pass.embed(f, b.norms, x, count)
+}
+
+func (b *Batch) embed() {
+	n := b.n
 	if n > b.room {
 		b.room = n
 		b.f, b.usable = make([]float64, n*b.m), make([]bool, n)
@@ -59,11 +136,10 @@ func (b *Batch) Embed(x []float64, n int) []bool {
 			b.factors = newVectorFactors(b.model.Network.(MLP), b.model.Output, n)
 		}
 	}
-	b.x, b.n = x, n
 	for from := 0; from < n; from += BlockRows {
 		count := min(BlockRows, n-from)
 		f := b.f[from*b.m:][:count*b.m]
-		b.pass.embed(f, b.norms, x[from*b.d:], count)
+		b.block(f, from, count)
 		if copy(b.bounds[from:], b.norms[:count]); b.exact {
 			b.factors.set(b.pass, f, from, count)
 		}
@@ -71,7 +147,6 @@ func (b *Batch) Embed(x []float64, n int) []bool {
 			b.usable[from+i] = usable(f[i*b.m:][:b.m], b.norms[i]) && (b.exact || b.norms[i] <= steepest)
 		}
 	}
-	return b.usable[:n]
 }
 
 // Embedding returns f_i. The caller must not change it.
@@ -98,21 +173,43 @@ func (b *Batch) Length(i, j int) float64 {
 func (b *Batch) Pull(grad, v []float64) {
 	for from := 0; from < b.n; from += BlockRows {
 		count := min(BlockRows, b.n-from)
-		b.pass.embed(b.again, b.norms, b.x[from*b.d:], count)
+		b.block(b.again[:count*b.m], from, count)
 		b.pass.pull(grad, v[from*b.m:], nil, count)
 	}
 }
 
-// BatchError bounds the error of a Pull into zeros: its distance from the exact sum of J_i^T v'_i over at most n records
-// of norm at most norm. The bound holds for theta in the balls and v' with sum_i ||v'_i|| <= total and sum_i ||v_i -
-// v'_i|| <= off. Without factors, the sums of ||J_i|| ||v'_i|| and ||J_i|| ||v_i - v'_i|| must also be at most clip
-// total and clip off.
+// BeginOn begins a batch on a device, at theta: the sum of ||J_i|| ||v_i|| over the rows of its Pull is at most total.
+func (b *Batch) BeginOn(ctx context.Context, theta []float64, total float64) error {
+	return b.there.Begin(ctx, theta, total*1.01)
+}
+
+// PullOn sets grad to what Pull adds, at the theta of the last BeginOn.
+func (b *Batch) PullOn(ctx context.Context, grad, v []float64) error {
+	b.Pull(nil, v) // the stage of the output
+	err := b.slices(func(from, to int) (err error) {
+		if b.n > b.there.Room() { // the device has the last slice
+			err = b.embedSlice(ctx, from, to)
+		}
+		if err == nil {
+			err = b.there.Add(ctx, v[from*b.m:to*b.m])
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return b.there.Sum(ctx, grad)
+}
+
+// BatchError bounds the distance of a Pull into zeros from the exact sum of J_i^T v'_i over at most n records of at most
+// norm, for theta in the balls and v' with sum_i ||v'_i|| <= total and sum_i ||v_i - v'_i|| <= off. Without factors the
+// sums of ||J_i|| ||v'_i|| and ||J_i|| ||v_i - v'_i|| are also at most clip total and clip off. A device bounds as without factors, and
+// the bound is for PullOn, too, so that plans do not depend on the device.
 //
-// Proof. ||J_i|| of an MLP is at most the Size of PullError times the steepest slope of the stage, 1/SmallestNorm. This
-// gives the first line. For other networks Size does not bound ||J_i||. But each line is a sum of products of
-// Size/SmallestNorm or ||J_i|| with norms of v, so clip bounds the second part. The numbers that underflow in v, times at
-// most 2^200, are below 2^-50 of the other errors for clips from 2^-100. (2) and (3) are as in kernel.roundoff, with one
-// addition to grad for each block. QED
+// Proof. ||J_i|| of an MLP is at most the Size of PullError times the steepest slope of the stage, 1/SmallestNorm, which gives
+// the first line; of another network Size is not that, but each line is a sum of products of Size/SmallestNorm or ||J_i|| with norms of v, so
+// that clip bounds the second part; what underflows in v, times at most 2^200, is below 2^-50 of the rest for clips from 2^-100. (2) and (3) are as in kernel.roundoff, with one addition to grad for each block. On a device the
+// lines are the first two with clip alone, and what TermRows promises of terms of one record. QED
 func (m Model) BatchError(norm float64, n int, total, off, clip float64) float64 {
 	pull := m.Network.PullError(norm)
 	_, dim := m.Dims()
@@ -121,9 +218,10 @@ func (m Model) BatchError(norm float64, n int, total, off, clip float64) float64
 	if !m.hasVectorFactors(norm) {
 		limit += clip
 	}
-	first := limit * off
-	stage := engine.Gamma(kernels.DotDepth(dim)+12) * 2 * limit * total
+	stage := engine.Gamma(kernels.DotDepth(dim)+12) * 2
 	blocks := (n + BlockRows - 1) / BlockRows
 	back := engine.Gamma(pull.Depth+blocks+2) * (limit + pull.PerNorm*limit) * total
-	return (first+stage+back)*1.01 + float64(blocks+1)*pull.Tiny*(1+total)
+	here := (limit*off+stage*limit*total+back)*1.01 + float64(blocks+1)*pull.Tiny*(1+total)
+	there := clip * (off + (stage+SinglesError(m.Network, n))*total) * 1.01
+	return max(here, there)
 }

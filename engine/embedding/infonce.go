@@ -2,6 +2,7 @@ package embedding
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -70,6 +71,11 @@ func (l InfoNCE) weight() float64 {
 	return 1 / l.Temperature
 }
 
+// most bounds the sum over i and j of |C_ij + C_ji| for so many pairs.
+func (l InfoNCE) most(pairs int) float64 {
+	return 4 * float64(pairs) / l.Temperature * (1 + 0x1p-20)
+}
+
 // Softmax computes sums of gradients of InfoNCE over batches of the similar pairs of one data set, with clipped gradients
 // of cosines. It is used from one goroutine at a time.
 type Softmax struct {
@@ -87,18 +93,32 @@ type Softmax struct {
 // temperature is out of range, if the norm of data is not L2, or if Model.NewBatch refuses the model. If workers is
 // below 1, one worker is used; workers changes the time, never the result.
 func NewSoftmax(data *Data, loss InfoNCE, model Model, workers int) (*Softmax, error) {
-	if err := loss.Check(); err != nil {
+	return newSoftmax(data, loss, model, workers, func() (*Batch, error) { return model.NewBatch(data.bound) })
+}
+
+// NewSoftmaxOn is NewSoftmax with a device, which computes the network and sums; softmax and coefficients are computed here. Every gradient
+// of a cosine is clipped by a bound of its length. It wraps engine.ErrUnsupported for what the device does not compute. Close frees
+// what it holds.
+func NewSoftmaxOn(on TermAccelerator, data *Data, loss InfoNCE, model Model, workers int) (*Softmax, error) {
+	return newSoftmax(data, loss, model, workers, func() (*Batch, error) { return model.NewBatchOn(on, data.bound, data.x) })
+}
+
+// Close frees what a device holds.
+func (s *Softmax) Close() error { return s.batch.Close() }
+
+func newSoftmax(data *Data, loss InfoNCE, model Model, workers int, made func() (*Batch, error)) (*Softmax, error) {
+	if err := errors.Join(loss.Check(), model.Validate()); err != nil {
 		return nil, err
 	}
 	if data.norm != L2 {
 		return nil, fmt.Errorf("embedding: gradients of cosines are clipped in the l2 norm, not %s", data.norm)
 	}
-	batch, err := model.NewBatch(data.bound)
-	if err != nil {
-		return nil, err
-	}
 	if d, _ := model.Dims(); d != data.d {
 		return nil, fmt.Errorf("embedding: network %s takes %d features, the individuals have %d", model.Network.Name(), d, data.d)
+	}
+	batch, err := made()
+	if err != nil {
+		return nil, err
 	}
 	return &Softmax{data: data, loss: loss, model: model, workers: max(workers, 1), batch: batch}, nil
 }
@@ -118,8 +138,8 @@ func (s *Softmax) Len() int { return Parameters(s.model.Network) }
 // operations and O(m) memory.
 func (s *Softmax) Sum(ctx context.Context, dst, theta []float64, members []int32, clip float64) error {
 	clear(dst)
-	if s.embed(theta, members) == 0 {
-		return ctx.Err()
+	if err := s.embed(ctx, theta, members, clip); err != nil || s.pairs == 0 {
+		return errors.Join(err, ctx.Err())
 	}
 	n, m := 2*s.pairs, s.rows()
 	if len(s.v) < n*m {
@@ -148,6 +168,9 @@ func (s *Softmax) Sum(ctx context.Context, dst, theta []float64, members []int32
 	if err != nil {
 		return err
 	}
+	if s.batch.there != nil {
+		return s.batch.PullOn(ctx, dst, s.v[:n*m])
+	}
 	s.batch.Pull(dst, s.v[:n*m])
 	return ctx.Err()
 }
@@ -158,9 +181,16 @@ func (s *Softmax) rows() int {
 	return m
 }
 
-// embed computes the embeddings of the similar pairs among members and returns the number of these pairs.
-func (s *Softmax) embed(theta []float64, members []int32) int {
-	s.batch.Set(theta)
+// embed takes the similar pairs among members.
+func (s *Softmax) embed(ctx context.Context, theta []float64, members []int32, clip float64) error {
+	if s.pairs = 0; len(members) == 0 {
+		return nil
+	}
+	if s.batch.there == nil {
+		s.batch.Set(theta)
+	} else if err := s.batch.BeginOn(ctx, theta, clip*s.loss.most(len(members))); err != nil {
+		return err
+	}
 	live := make([]int32, 0, len(members))
 	for _, p := range members {
 		if !s.data.Label(int(p)) {
@@ -168,26 +198,39 @@ func (s *Softmax) embed(theta []float64, members []int32) int {
 		}
 	}
 	for {
-		d, m := s.data.d, len(live)
-		if len(s.x) < 2*m*d {
-			s.x = make([]float64, 2*m*d)
-		}
+		m := len(live)
+		records := make([]int32, 2*m)
 		for i, p := range live {
 			e := s.data.graph.Pairs()[p]
-			copy(s.x[i*d:], s.data.Row(int(e.A)))
-			copy(s.x[(m+i)*d:], s.data.Row(int(e.B)))
+			records[i], records[m+i] = e.A, e.B
 		}
-		usable, kept := s.batch.Embed(s.x, 2*m), live[:0]
+		usable, err := s.embedRecords(ctx, records)
+		if err != nil {
+			return err
+		}
+		kept := live[:0]
 		for i, p := range live {
 			if usable[i] && usable[m+i] {
 				kept = append(kept, p)
 			}
 		}
 		if s.pairs = len(kept); len(kept) == m {
-			return m
+			return nil
 		}
 		live = kept
 	}
+}
+
+func (s *Softmax) embedRecords(ctx context.Context, records []int32) ([]bool, error) {
+	if s.batch.there != nil {
+		return s.batch.EmbedOn(ctx, records)
+	}
+	d, n := s.data.d, len(records)
+	s.x = grow(s.x, n*d)
+	for i, at := range records {
+		copy(s.x[i*d:], s.data.Row(int(at)))
+	}
+	return s.batch.Embed(s.x, n), nil
 }
 
 // candidate reports whether j is in the softmax of anchor i.
@@ -248,7 +291,8 @@ func (s *Softmax) eachView(ctx context.Context, n int, do func(i int)) error {
 // Objective returns the loss of the similar pairs among members divided by their number, without clipping. It is a
 // diagnostic for public data and is not private. It returns 0 if there are no similar pairs.
 func (s *Softmax) Objective(theta []float64, members []int32) float64 {
-	if s.embed(theta, members) == 0 || s.sumTotals(context.Background()) != nil {
+	ctx := context.Background()
+	if s.embed(ctx, theta, members, 1) != nil || s.pairs == 0 || s.sumTotals(ctx) != nil {
 		return 0
 	}
 	sum := 0.0
@@ -264,15 +308,14 @@ func (s *Softmax) Objective(theta []float64, members []int32) float64 {
 // of records of norm at most norm. The bound holds for every data set and every theta in the balls. C_ij are computed from
 // the computed exponentials, and g_ij from the computed factors, embeddings and Jacobians.
 //
-// Proof. The absolute values of the coefficients of all anchors sum to at most 2 m/t. Each coefficient is a sum of up to
-// 2m exponentials, a quotient and fewer than 8 more roundings. So the coefficients are off by at most gamma(2m + 12) 2
-// m/t in sum; this is multiplied by clip, which bounds ||g_ij||. Two errors remain. The first is the rounding of v_i =
-// sum_j q_ij (C_ij + C_ji) f_j by at most 2m + 12 roundings a product. The norms of the v_i sum to at most 2 (2 m/t).
-// The second is the rounding of Pull (Model.BatchError). For a network other than an MLP, q_ij <= clip/(||J_i|| +
-// ||J_j||), so ||J_i|| ||v_i|| is at most clip times the sum over j of |C_ij + C_ji|. QED
+// Proof. The coefficients of the anchors have absolute values of 2 m/t together, each a sum of up to 2m exponentials, a
+// quotient and fewer than 8 more roundings: they are off by gamma(2m + 12) 2 m/t, times clip, which bounds ||g_ij||.
+// The rest is the rounding of v_i = sum_j q_ij (C_ij + C_ji) f_j, of norms 2 (2 m/t) together, by at most 2m + 12
+// roundings a product, and the rounding of Pull (Model.BatchError). For a network that is no MLP q_ij <= clip/(||J_i|| +
+// ||J_j||), so that ||J_i|| ||v_i|| is at most clip times the sum over j of |C_ij + C_ji|. So it is for every network on a device. QED
 func SoftmaxError(model Model, loss InfoNCE, norm float64, pairs int, clip float64) float64 {
 	const up = 1 + 0x1p-20
-	weight := 2 * float64(pairs) / loss.Temperature * up
+	most := loss.most(pairs)
 	g := engine.Gamma(2*pairs + 12)
-	return (g*weight*clip + model.BatchError(norm, 2*pairs, 2*weight, g*2*weight, clip)) * up
+	return (g*most/2*clip + model.BatchError(norm, 2*pairs, most, g*most, clip)) * up
 }
