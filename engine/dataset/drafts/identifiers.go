@@ -55,7 +55,7 @@ func MayNamePersons(path string, progress func(rows int) error) (names []string,
 	return names, nil
 }
 
-// codeValues is the smallest number of distinct whole numbers for which a column counts as identifiers.
+// A column counts as identifiers only if it has more than codeValues distinct whole numbers.
 const codeValues = 20
 
 // codeDigits is the smallest number of digits from which whole numbers may be identifiers regardless of the
