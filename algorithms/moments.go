@@ -17,10 +17,10 @@ import (
 //	v = sum (y - b) x~,   M = sum x~ x~^T,   w = (Xi + lambda I)^-1 v, scaled to norm r
 //
 // where Xi is M with eigenvalues that were cleaned of noise. b may be shrunk towards 0 if its noise is large
-// (momentsFilter, momentsOffset). Without noise w minimises the least-squares loss (w.(x - x') - (y - y')/2)^2
-// over all pairs of clipped records, with a ridge (docs/theory.md#least-squares-auc). Scores w.x order records
-// as the scores of other algorithms do. Labels may be grades. The loss is then the least-squares loss of the
-// differences of grades.
+// (moments_filter.go, momentsOffset). Without noise w minimises the least-squares loss (w.(x - x') - (y -
+// y')/2)^2 over all pairs of clipped records, with a ridge (docs/theory.md#least-squares-auc). Scores w.x
+// order records as the scores of other algorithms do. Labels may be grades. The loss is then the least-squares
+// loss of the differences of grades.
 //
 // If Steps > 0, this model is the start. Each step then releases one gradient of the pointwise logistic loss of
 // the clipped records:

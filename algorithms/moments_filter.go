@@ -53,7 +53,7 @@ func (m *MomentsPlan) offset(balance, X, keep float64) float64 {
 // which is 0 up to the error of the centre. The move saves noise, as the sum of (y - b) x~ has noise (1 + |b|) s1.
 // The expected square error is
 //
-//	d ((1 + |b|)^2 s1^2 + (|k| - |b|)^2 keep sc^2 (R/rho)^2),  rho: distance of records to the centre,
+//	d ((1 + |b|)^2 s1^2 + (|k| - |b|)^2 keep sc^2 (R/rho)^2),  rho: distance of records to the centre.
 //
 // The error is smallest at |b| = (|k| - r)/(1 + r) with r = (s1 rho/(R sc))^2/keep; the rule uses rho = X/2. If
 // the centre is not usable, b = 0. If the centre is declared, b = k.

@@ -27,8 +27,8 @@ func (a Moments) checkSteps(s Spec, second engine.SecondMoments) error {
 }
 
 // momentsLogit is a logistic model of clipped records with log odds w.x~/R + intercept. w is given along the vectors of
-// a spectrum. As in momentsFilter, its functions use only releases, the levels of their noise and public numbers, so
-// they are post-processing. inUnits bounds the releases, so all numbers are finite for all releases.
+// a spectrum. Like the functions of moments_filter.go, its functions use only releases, the levels of their noise and
+// public numbers, so they are post-processing. inUnits bounds the releases, so all numbers are finite for all releases.
 type momentsLogit struct {
 	w            []float64
 	intercept, h float64

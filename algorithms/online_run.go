@@ -96,7 +96,7 @@ func (o *Online) Count() int { return o.count }
 // Updates returns the number of releases made.
 func (o *Online) Updates() int { return o.updates }
 
-// Last returns the latest release, or nil before the first update.
+// Last returns the latest release. It returns nil before the first update, and after an error of an update.
 func (o *Online) Last() []float64 {
 	if o.updates == 0 || o.failed != nil {
 		return nil
@@ -105,10 +105,10 @@ func (o *Online) Last() []float64 {
 }
 
 // Average returns the mean of the iterates w_0, ..., w_(b-1) at which the gradients of the b updates so far
-// were taken. It returns nil before the first update. This mean is the model of online-to-batch conversion
-// ([Huai20] equation 6 and Theorem 4), whose expected excess risk on independent records is at most the mean
-// regret. With a secret state the mean is over the noisy copies. It is a function of the releases and the
-// start, so it has no privacy cost.
+// were taken. It returns nil before the first update, and after an error of an update. This mean is the
+// model of online-to-batch conversion ([Huai20] equation 6 and Theorem 4), whose expected excess risk on
+// independent records is at most the mean regret. With a secret state the mean is over the noisy copies. It
+// is a function of the releases and the start, so it has no privacy cost.
 func (o *Online) Average() []float64 {
 	if o.updates == 0 || o.failed != nil {
 		return nil

@@ -63,7 +63,7 @@ func (o Optimizer) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// averages reports whether a step uses a mean of earlier gradients.
+// averages reports whether steps follow a running mean of the gradients.
 func (o Optimizer) averages() bool { return o.Update == momentum || o.Update == adam }
 
 func (o Optimizer) weight() float64 {

@@ -191,7 +191,7 @@ func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 
 // Promise fills in Releases and Guarantee. The guarantee is g with the privacy parameters of the composed
 // releases at the budget b. If g has no derivation, the derivation is the certificate's. Promise also adds the
-// warnings that follow from a budget for n units and from the provenance of the records.
+// assumptions and warnings that follow from a budget for n units and from the provenance of the records.
 func (p *Plan) Promise(b privacy.Budget, n int, from Provenance, g privacy.Guarantee, rows Releases) (err error) {
 	p.Releases, p.Spec.Budget = rows, b
 	g.Derivation = cmp.Or(g.Derivation, p.Certificate().Derivation())

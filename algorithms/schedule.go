@@ -9,7 +9,7 @@ import (
 // same influence on the last iterate (docs/theory.md#equalising-schedule):
 //
 //	eta_t = (t-1) / (v + alpha (t^2-t-2)/2),   v = alpha n^2 / (2 (e^(alpha H) - 1)),
-//	eta_t = 2 H (t-1) / (n(n-1))               if alpha = 0,
+//	eta_t = 2 H (t-1) / (n(n-1))               if alpha = 0.
 //
 // The sum of the step sizes is about H.
 //

@@ -170,7 +170,7 @@ func (s startSession) UniformBall(dst []float64, _ float64) { copy(dst, s.start)
 
 // starGraph returns a graph of the plan's size in which individual 0 is in `degree` pairs with 1, 2, .... These
 // pairs come first in the order that seed 0 draws. The other pairs join individuals outside the star if there
-// are enough. If an individual is the unit, no individual is in more pairs than 0.
+// are enough. If an individual is the unit, no individual is in more pairs than individual 0.
 func starGraph(s pairs.Spec, degree int) (*pairgraph.Graph, error) {
 	n, count := s.Individuals, s.Pairs
 	if degree >= n || degree > count {

@@ -106,10 +106,10 @@ func (t Target) check() error {
 }
 
 // Move returns the distance that the exact vectors move between the two data sets, divided by the distance that their
-// certificates allow. It is 1 if the certificates are attained. If each release has its own certificate, Move is the root
-// of the mean of the squared ratios of all releases, weighted by their shares of the budget. If one certificate covers all
-// releases (a stream), or one release reads the replaced record (epochs), the squared ratios are summed instead of
-// averaged.
+// certificates allow. It is 1 if the certificates are attained. If each release has its own certificate, Move is the
+// root of the mean of the squared ratios of all releases, weighted by their shares of the budget. If one certificate
+// covers all releases (a stream), or only one release reads the replaced record (epochs), the squared ratios are summed
+// instead of averaged.
 func (t Target) Move(ctx context.Context) (float64, error) { return t.move(ctx, 0) }
 
 // move is Move for the first releases only. If each release has its own certificate and most > 0, it uses at

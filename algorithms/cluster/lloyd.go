@@ -176,7 +176,7 @@ const heldCounts = 3
 
 // update moves the centres, in units of the radius, to the means computed from one release, or from the mean of
 // several releases. It returns the released numbers of records and the indices of the moved centres. A centre is not
-// moved if its number of records does not exceed its noise.
+// moved if its released number of records is below 1, or below heldCounts standard deviations of its noise.
 func (p *Plan) update(centres [][]float64, released []float64, averaged int) (counts []float64, held []int) {
 	k, r := len(centres), p.Options.Dim
 	for c := range centres {

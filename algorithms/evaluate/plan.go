@@ -32,7 +32,8 @@ type Options struct {
 	// Thresholds are the bounds of the cells of the ROC curve. They are public, increasing and at most 2^1000
 	// in magnitude. If there are none, thresholds are placed by a released centre and spread of the scores.
 	Thresholds []float64
-	// At holds further public thresholds for operating points and the accuracy.
+	// At holds further public thresholds for operating points and the accuracy. They are
+	// increasing, at most 2^1000 in magnitude, and not in Thresholds.
 	At []float64
 	// Loss is the pair loss whose mean is released. If it is nil, no loss is released.
 	Loss *ClampedLoss

@@ -113,7 +113,7 @@ func (p *Plan) correct(src *privacy.Source) func(bool) (int, error) {
 
 // Messages returns the number of Epsilon-private messages of a user in one training, and in a cross-validation
 // of candidates before it (0: no cross-validation). A training has Epochs messages, or 1 for the memoised label
-// of PrestigeLabel. A cross-validation adds an answer for each candidate.
+// of PrestigeLabel. A cross-validation adds folds - 1 trainings and one answer for each candidate.
 func (p *Plan) Messages(candidates, folds int) int {
 	each := p.Epochs
 	if p.Method == PrestigeLabel {

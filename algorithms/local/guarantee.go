@@ -84,8 +84,9 @@ func (p *Plan) shape() string {
 func timesUp(n int, epsilon float64) float64 { return privacy.DecimalTimes(n, epsilon) }
 
 // Shuffled returns the guarantee towards an analyst who sees only the messages, in a hidden and fresh random
-// order in every epoch, without knowing the senders. It uses privacy.ShuffleEpsilon, composed over the epochs
-// by addition. delta is for all epochs together. The error wraps ErrProtocol if the theorem does not apply.
+// order in every epoch, without knowing the senders. It uses local.ShuffleEpsilon of package privacy/local,
+// composed over the epochs by addition. delta is for all epochs together. The error wraps ErrProtocol if the
+// theorem does not apply.
 func (p *Plan) Shuffled(delta float64) (privacy.Guarantee, error) {
 	if p.Method != Prestige && p.Method != DJW || p.Batch != 1 {
 		return privacy.Guarantee{}, fmt.Errorf("%w: shuffle amplification is stated for one message of every user an epoch (methods prestige and djw, batch 1)", ErrProtocol)

@@ -124,7 +124,8 @@ const maxUsers = 1 << 40
 type Plan struct {
 	algorithms.Plan
 	Protocol
-	// Parameters is the number of parameters of a model. It is Dim for a linear model.
+	// Parameters is the number of parameters of a model. It is Dim for a linear model and
+	// Hidden (Dim + 2) for a network.
 	Parameters int
 	// Lipschitz is L. The gradient of the loss part has norm at most L = R_x sup |phi'| and is clipped to L.
 	// For a network L is the clipping norm C.

@@ -26,7 +26,8 @@
 //     m > 2 categories becomes m features: 1 for the category of the row and 0 for the others.
 //  3. All features are multiplied by 1/sqrt(V). V is the sum of 1/3 for each numeric column, which is the
 //     second moment of the uniform distribution on [-1, 1], and 1 for each categorical column. A row that is
-//     uniform in its ranges then has mean square norm 1.
+//     uniform in its ranges then has mean square norm 1. A numeric column with a basis adds 1, or 2 if the basis
+//     has a spike. Each pair of interacting columns adds 1.
 //  4. engine.NewRecords projects the row to norm R = 1.
 //
 // In formats with numbered features (dense LIBSVM, NPY, NPZ, IDX) all features are numeric, and a row is

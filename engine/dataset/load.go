@@ -11,11 +11,12 @@ import (
 // Load reads a data file, which may be compressed with gzip or zstd. name is expanded by Expand and can stand
 // for several files, which are read as if their rows were in one file. Each file has the columns of the schema,
 // a header if the schema requires one, and any supported format. If the content breaks a rule, Load returns a
-// *ParseError. Every rule concerns either the number of rows, or one row and its position. No rule compares the
-// contents of rows. So whether Load succeeds is the same for all files of n rows that the schema accepts. The
-// memory needed is about the memory of the records, because lines are counted before they are read. In a
-// compressed file, the number of lines is estimated from the first lines. (A Fortran-ordered array inside a
-// compressed file is held in memory in addition.)
+// *ParseError. Two rules concern persons: their number, which is public, must be the declared one, and all rows
+// of a person must be in one public query group. Every other rule concerns either the number of rows, or one
+// row and its position. No other rule compares the contents of rows. So whether Load succeeds is the same for
+// all files of n rows that the schema accepts. The memory needed is about the memory of the records, because
+// lines are counted before they are read. In a compressed file, the number of lines is estimated from the first
+// lines. (A Fortran-ordered array inside a compressed file is held in memory in addition.)
 func Load(name string, s *schema.Schema, o Options) (*Dataset, error) {
 	t, err := loadTable(name, s, o, nil)
 	if err != nil {

@@ -83,9 +83,9 @@ func Jobs() (all []Row) {
 // tried is the number of neighbours that are drawn for an audit.
 const tried = 40
 
-// Audited draws neighbours for an audit of the guarantee that a plan prints. It returns the strongest target; the instance
-// of the target describes the options. The returned Power has four times the number of runs that half of the claim needs,
-// or 10,000 runs if this number is unknown.
+// Audited draws neighbours for an audit of the guarantee that a plan prints. It returns the strongest target; the
+// instance of the target describes the options. The returned Power has four times the number of runs that half of the
+// claim needs, but at least 1,000. It has 10,000 runs if this number is unknown.
 func (r Row) Audited(ctx context.Context, seed uint64) (audit.Target, audit.Power, error) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	var targets []audit.Target

@@ -10,11 +10,11 @@ import (
 )
 
 // connections limits the number of a server's connections, whatever its clients do. If a new connection comes
-// to a full table, one connection is closed. It belongs to the address with the most connections without a
-// whole request, and it is the oldest of them. So idle connections, and connections that send headers or a body
-// slowly, make room for clients with a request. If all connections have a request in work, which time-outs
-// bound, the address with the most connections gives one up to an address that has at least two fewer. So each
-// address has its share. If there is no such address, the new connection waits.
+// to a full table, one connection is closed. It is the oldest connection without a whole request of the address
+// with the most open connections. So idle connections, and connections that send headers or a body slowly, make
+// room for clients with a request. If all connections have a request in work, which time-outs bound, the
+// address with the most connections gives one up to an address that has at least two fewer. So each address has
+// its share. If there is no such address, the new connection waits.
 type connections struct {
 	most int
 

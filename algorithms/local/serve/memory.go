@@ -50,8 +50,8 @@ type Remembered struct {
 	Message  Submission `json:"message"`
 }
 
-// key returns an identifier of a protocol by its requests to users. The text of the server's guarantee does not
-// change the identifier.
+// key returns the SHA-256, in hex, that identifies a protocol. The hash covers the whole protocol except the
+// server's guarantee.
 func (p Protocol) key() string {
 	p.Guarantee = privacy.Guarantee{}
 	text, err := json.Marshal(p)

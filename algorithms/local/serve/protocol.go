@@ -25,7 +25,7 @@ func lossOf(l engine.MarginLoss) Loss {
 }
 
 // protocolVersion changes with everything that client and server must agree on. This includes the directions of
-// a seed (privacy.DirectionMessage), which a server decodes from its log.
+// a seed (DirectionMessage of package privacy/local), which a server decodes from its log.
 const protocolVersion = 3
 
 // networkVersion is the version of protocols for networks. Programs of version 3 would read such protocols as

@@ -21,7 +21,8 @@ type Submission struct {
 	User  string `json:"user"`
 	Epoch int    `json:"epoch"` // the epoch of the state that the message was made for
 	Takes bool   `json:"takes"`
-	// Seed, 32 bytes in base64, and Choice are the fields of privacy.DirectionMessage. They are set if Takes is true.
+	// Seed, 32 bytes in base64, and Choice are the fields of local.DirectionMessage in package privacy/local. They
+	// are set if Takes is true.
 	Seed   string `json:"seed,omitempty"`
 	Choice uint16 `json:"choice,omitempty"`
 

@@ -149,7 +149,7 @@ type profile struct {
 	rows  int
 	bytes bool             // some field is not valid UTF-8
 	odd   []oddRow         // rows of a CSV file that are not records
-	skips map[string][]int // maps a prefix in csv.Comment that was added for such rows to the numbers of the rows
+	skips map[string][]int // maps a prefix in CSVOptions.Comment that was added for such rows to the numbers of the rows
 }
 
 // read opens the file, decompresses it if needed, and calls look.

@@ -7,8 +7,8 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// codeNames are lower-case words that occur in the names of identifiers. Such a name ends in one of these words
-// or begins with one of codeBeginnings.
+// codeNames are lower-case words that occur in the names of identifiers. The last word of such a name is one of
+// these words or has one of codeEndings, or its first word is "id" or "nr".
 var codeNames = [...]string{"id", "index", "nr", "code", "number", "nummer", "numéro", "numero", "zip", "plz", "mrn", "patient", "subject", "ipp", "nip", "fallnr", "patnr"}
 
 // codeEndings are endings of words that name identifiers.
@@ -55,7 +55,7 @@ func MayNamePersons(path string, progress func(rows int) error) (names []string,
 	return names, nil
 }
 
-// codeValues is the smallest number of distinct whole numbers for which a column counts as identifiers.
+// A column counts as identifiers only if it has more than codeValues distinct whole numbers.
 const codeValues = 20
 
 // codeDigits is the smallest number of digits from which whole numbers may be identifiers regardless of the

@@ -17,7 +17,7 @@ import (
 // numberForm counts the values of a column that are numbers if one decimal separator is assumed.
 type numberForm struct {
 	count, only, integers int    // numbers with this separator; numbers with this separator only; whole numbers
-	styles                [3]int // values with groups of three digits, for each style in thousandsStyles
+	styles                [3]int // values with groups of three digits, for each style in parse.ThousandsStyles
 	first                 int    // row of the first value that is a number with this separator only
 	lo, hi, sum           float64
 }

@@ -9,7 +9,7 @@ import (
 
 // Set finds which of a list of public values a field holds. Values match by their text. Plain decimal numbers
 // also match by value, so that "2" matches "2.0". If two values of the list are the same number ("07" and "7"),
-// these two match by text only.
+// all values of the list match by text only.
 type Set struct {
 	Text    map[string]int
 	Numbers []float64 // NaN for a value that is not a plain decimal number; nil if values match by text only
