@@ -100,7 +100,7 @@ func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batch
 	return nil, nil, fmt.Errorf("%w: loss %s is neither of pairs nor of tuples", ErrPlan, s.Loss.Name())
 }
 
-// batches are the sums over batches of a softmax.
+// batches returns the sums over batches of a softmax.
 func (s Spec) batches(data *embedding.Data, loss embedding.InfoNCE, o Options) (*embedding.Softmax, error) {
 	if o.Networks != nil {
 		return embedding.NewSoftmaxOn(o.Networks, data, loss, s.Network.Model, o.Workers)
@@ -108,7 +108,7 @@ func (s Spec) batches(data *embedding.Data, loss embedding.InfoNCE, o Options) (
 	return embedding.NewSoftmax(data, loss, s.Network.Model, o.Workers)
 }
 
-// tuples are the sums over tuples by a matrix or a network.
+// tuples returns the sums over tuples, computed by a matrix or a network.
 func (s Spec) tuples(data *embedding.Data, classes []int32, loss embedding.TupleLoss, o Options) (*embedding.Tuples, error) {
 	switch {
 	case s.Network != nil && o.Networks != nil:
@@ -274,7 +274,7 @@ type Options struct {
 	// Engine sums the gradients of pairs. If it is nil, embedding.CPU with Workers is used. It must be nil for tuples
 	// and batch softmax losses.
 	Engine embedding.Engine
-	// Networks computes networks for tuples and batch softmax losses; nil means the CPU with Workers.
+	// Networks computes networks for tuples and batch softmax losses. If it is nil, the CPU with Workers is used.
 	Networks embedding.TermAccelerator
 	Workers  int
 }

@@ -22,7 +22,8 @@ const (
 
 var _ embedding.TermAccelerator = Backend{}
 
-// tupleRows sums gradients of tuples, clipped as a whole, by a network on a GPU, or those of single records as they are (docs/theory.md#networks-on-a-gpu).
+// tupleRows sums gradients of a network on a GPU: gradients of tuples, each clipped as a whole, or gradients of single
+// records without clipping (docs/theory.md#networks-on-a-gpu).
 type tupleRows struct {
 	*networkRows
 	size, room, total int       // records of a tuple, largest number of tuples of a launch, records of the data
@@ -180,9 +181,10 @@ func (e *tupleRows) chunkOf(tiles int) int {
 
 // Add implements embedding.TermRows.
 //
-// G_t, the gradient of tuple t, is the vector of the numbers that the kernels compute from its columns alone, by the same chains in both passes;
-// a norm N that is at least ||G_t|| and the scale follow, and the entries of scale G_t in units are truncated to integers.
-// J_i^T v_i of single records are summed as networkRows does.
+// The gradient G_t of tuple t is the vector of the numbers that the kernels compute from the tuple's columns alone, by
+// the same operations in both passes. The first pass gives a norm N that is at least ||G_t||, and from N the scale
+// follows. The second pass truncates the entries of scale G_t, in units, to integers. J_i^T v_i of single records are
+// summed as networkRows does.
 func (e *tupleRows) Add(ctx context.Context, v []float64) error {
 	if e.memory == nil {
 		return errTuplesClosed

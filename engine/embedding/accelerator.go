@@ -81,7 +81,8 @@ type TermAccelerator interface {
 	BindTerms(TermsProblem) (TermRows, error)
 }
 
-// TermsProblem are terms of Size records each, of those of at most Norm in the rows of X. Terms of one record are not clipped.
+// TermsProblem describes terms of Size records each. The records are the rows of X and have norm at most Norm. Terms of
+// one record are not clipped.
 type TermsProblem struct {
 	Network Network
 	Norm    float64
@@ -89,12 +90,13 @@ type TermsProblem struct {
 	Size    int
 }
 
-// TermRows computes sums of terms. g and J_i are as Rows promises, and a term is a function of its own records, their v_i, theta and the
-// clipping norm, bit for bit, no longer than that norm; sums of terms are exact but for a rounding at the end. It is used from one
-// goroutine at a time.
+// TermRows computes sums of terms. g and J_i have the properties that Rows promises. A term is a function of its own
+// records, their v_i, theta and the clipping norm, bit for bit, and its norm is at most the clipping norm. Sums of
+// terms are exact except for one rounding at the end. TermRows is used from one goroutine at a time.
 //
-// Terms of one record are J_i^T v_i as they are, in any number, and a record may come several times. In place of the clipping norm Begin
-// takes a number that the sum of ||J_i||_F ||v_i|| of all terms does not exceed, and Sum is off by at most SinglesError of that.
+// A term of one record is J_i^T v_i without clipping. There may be any number of such terms, and a record may come
+// several times. For them, Begin takes an upper bound of the sum of ||J_i||_F ||v_i|| over all terms in place of the
+// clipping norm. The error of Sum is at most SinglesError times this bound.
 type TermRows interface {
 	// Room returns the largest number of terms of an Embed.
 	Room() int
@@ -110,12 +112,12 @@ type TermRows interface {
 	Close() error
 }
 
-// SinglesError bounds the error of TermRows.Sum for n terms of one record, relatively to the number that Begin takes.
+// SinglesError bounds the error of TermRows.Sum for n terms of one record, relative to the bound that Begin takes.
 //
-// Proof (docs/theory.md#networks-on-a-gpu). An entry of J_i^T v_i is a sum of m fused operations, with a product or without, to which chunks of
-// up to 256 records add one operation for each record; the sum of integers is converted at the end. What an entry of a chunk is truncated
-// by is less than 2^-60 of that number. Chunks whose v are zeros add nothing, and slices have room for 256 records or more but for the last,
-// so that there are at most n/128 + 2 others. QED
+// Proof (docs/theory.md#networks-on-a-gpu). An entry of J_i^T v_i is a sum of m fused operations, with a product or
+// without, to which chunks of up to 256 records add one operation for each record; the sum of integers is converted at
+// the end. Truncation changes an entry of a chunk by less than 2^-60 of the bound. Chunks whose v are zeros add
+// nothing. All slices but the last have room for at least 256 records, so there are at most n/128 + 2 other chunks. QED
 func SinglesError(net Network, n int) float64 {
 	_, m := net.Dims()
 	return engine.Gamma(m+singleChunk+4) + math.Sqrt(float64(Parameters(net)))*(float64(n)/(singleChunk/2)+2)*0x1p-60
@@ -124,7 +126,7 @@ func SinglesError(net Network, n int) float64 {
 // singleChunk is the largest number of records that TermRows sum in floating point, one after the other.
 const singleChunk = 256
 
-// planRows plans steps 1 and 3 elsewhere. limit and total are as in roundoff.
+// planRows plans steps 1 and 3 on an accelerator. limit and total are as in roundoff.
 func (k *kernel) planRows(on Accelerator, limit, total float64) (err error) {
 	k.elsewhere, err = on.PlanRows(RowsProblem{Network: k.loss.Model.Network, Norm: k.problem.Bounds.FeatureNorm, Rows: k.rows, Most: 1.01 * limit * total})
 	if err == nil {

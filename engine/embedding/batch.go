@@ -89,7 +89,7 @@ func (b *Batch) Embed(x []float64, n int) []bool {
 	return b.usable[:n]
 }
 
-// EmbedOn is Embed on a device for the members, numbers of records. One of them may come several times.
+// EmbedOn is Embed on a device for the records with the numbers in members. A number may occur several times.
 func (b *Batch) EmbedOn(ctx context.Context, members []int32) ([]bool, error) {
 	t := b.there
 	b.n, t.members = len(members), members
@@ -178,7 +178,8 @@ func (b *Batch) Pull(grad, v []float64) {
 	}
 }
 
-// BeginOn begins a batch on a device, at theta: the sum of ||J_i|| ||v_i|| over the rows of its Pull is at most total.
+// BeginOn begins a batch on a device, at theta. The sum of ||J_i|| ||v_i|| over the rows of its Pull must be at most
+// total.
 func (b *Batch) BeginOn(ctx context.Context, theta []float64, total float64) error {
 	return b.there.Begin(ctx, theta, total*1.01)
 }
@@ -201,15 +202,18 @@ func (b *Batch) PullOn(ctx context.Context, grad, v []float64) error {
 	return b.there.Sum(ctx, grad)
 }
 
-// BatchError bounds the distance of a Pull into zeros from the exact sum of J_i^T v'_i over at most n records of at most
-// norm, for theta in the balls and v' with sum_i ||v'_i|| <= total and sum_i ||v_i - v'_i|| <= off. Without factors the
-// sums of ||J_i|| ||v'_i|| and ||J_i|| ||v_i - v'_i|| are also at most clip total and clip off. A device bounds as without factors, and
-// the bound is for PullOn, too, so that plans do not depend on the device.
+// BatchError bounds the error of a Pull into zeros: its distance from the exact sum of J_i^T v'_i over at most n
+// records of norm at most norm. The bound holds for theta in the balls and v' with sum_i ||v'_i|| <= total and sum_i
+// ||v_i - v'_i|| <= off. Without factors, the sums of ||J_i|| ||v'_i|| and ||J_i|| ||v_i - v'_i|| must also be at most
+// clip total and clip off. A device works without factors. The bound holds for PullOn, too, so plans do not depend on
+// the device.
 //
-// Proof. ||J_i|| of an MLP is at most the Size of PullError times the steepest slope of the stage, 1/SmallestNorm, which gives
-// the first line; of another network Size is not that, but each line is a sum of products of Size/SmallestNorm or ||J_i|| with norms of v, so
-// that clip bounds the second part; what underflows in v, times at most 2^200, is below 2^-50 of the rest for clips from 2^-100. (2) and (3) are as in kernel.roundoff, with one addition to grad for each block. On a device the
-// lines are the first two with clip alone, and what TermRows promises of terms of one record. QED
+// Proof. ||J_i|| of an MLP is at most the Size of PullError times the steepest slope of the stage, 1/SmallestNorm. This
+// gives the first line. For other networks Size does not bound ||J_i||. But each line is a sum of products of
+// Size/SmallestNorm or ||J_i|| with norms of v, so clip bounds the second part. The numbers that underflow in v, times
+// at most 2^200, are below 2^-50 of the other errors for clips from 2^-100. (2) and (3) are as in kernel.roundoff, with
+// one addition to grad for each block. On a device, the error consists of the first two lines with clip alone and of
+// the error that TermRows states for terms of one record. QED
 func (m Model) BatchError(norm float64, n int, total, off, clip float64) float64 {
 	pull := m.Network.PullError(norm)
 	_, dim := m.Dims()

@@ -17,8 +17,8 @@
 //	Loss      Model + PairLoss + Clip: an engine.Loss, so it works with the same Problem, Spec, Plan, ledger,
 //	          replay and audits as any other loss
 //	Backend   an engine.Backend for these losses: Plan -> Kernel (Bounds) -> Evaluator
-//	Accelerator   steps 1 and 3 below elsewhere, such as on a GPU (engine/cuda): PlanRows -> RowsKernel -> Rows
-//	TermAccelerator   tuples that are clipped as a whole (engine/terms), and records of batches (Softmax), elsewhere, too
+//	Accelerator   steps 1 and 3 below on another device, such as a GPU (engine/cuda): PlanRows -> RowsKernel -> Rows
+//	TermAccelerator   an Accelerator that also computes tuples clipped as a whole (Tuples) and records of batches (Softmax)
 //
 // A caller uses such a loss as any other loss:
 //

@@ -96,9 +96,9 @@ func NewSoftmax(data *Data, loss InfoNCE, model Model, workers int) (*Softmax, e
 	return newSoftmax(data, loss, model, workers, func() (*Batch, error) { return model.NewBatch(data.bound) })
 }
 
-// NewSoftmaxOn is NewSoftmax with a device, which computes the network and sums; softmax and coefficients are computed here. Every gradient
-// of a cosine is clipped by a bound of its length. It wraps engine.ErrUnsupported for what the device does not compute. Close frees
-// what it holds.
+// NewSoftmaxOn is NewSoftmax with a device, which computes the network and the sums. Softmax and coefficients are
+// computed on the CPU. Every gradient of a cosine is clipped by a bound of its length. It returns an error wrapping
+// engine.ErrUnsupported if the device does not compute the model. Close frees the memory of the device.
 func NewSoftmaxOn(on TermAccelerator, data *Data, loss InfoNCE, model Model, workers int) (*Softmax, error) {
 	return newSoftmax(data, loss, model, workers, func() (*Batch, error) { return model.NewBatchOn(on, data.bound, data.x) })
 }
