@@ -69,7 +69,7 @@ func TestReproduceOfNothingFails(t *testing.T) {
 		dir := t.TempDir()
 		args := append(append([]string{"lab", "reproduce"}, strings.Fields(item)...), "--out", "q", "--dir", dir)
 		code, out, errs := dyad(t, dir, args...)
-		if code != exitFailure || !strings.Contains(errs, want) || !strings.Contains(errs, "nothing was run") {
+		if code != exitFailure || !strings.Contains(errs, want) || !strings.Contains(errs, "no item was run") {
 			t.Errorf("%s: code %d: %s%s", item, code, out, errs)
 		}
 		page := filepath.Join("q", "reproduce-"+strings.Fields(item)[0]+".html")

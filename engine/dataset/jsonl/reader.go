@@ -126,4 +126,4 @@ func skipSpace(b []byte) []byte {
 const RuleLine = "not one JSON object; want {\"NAME\": VALUE, ...} on each line"
 
 // RuleTwice is a rule of an object.
-const RuleTwice = "the object has this key twice; remove one"
+const RuleTwice = "the object has this key twice; remove one of the two"
