@@ -27,7 +27,7 @@ const clustersFormat = "dyad-clusters/1"
 const clustersTask = "clusters"
 
 // ErrClusters is wrapped by the error of Load for a file that LoadClusters reads.
-var ErrClusters = errors.New("dyad: a file of clusters, and no model of scores or distances")
+var ErrClusters = errors.New("dyad: this is a file of clusters, not a model of scores or distances")
 
 // ClusterOptions decides what a clustering does and guarantees. All options are public.
 type ClusterOptions struct {
@@ -57,7 +57,7 @@ type Clustering struct {
 // PlanClusters plans private k-means of records of a shape. It reads no data and makes no charge. It refuses persons
 // with several rows: in this version a record is a row.
 func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
-	if err := (input.Needs{Rows: "clusters protect a row, and the schema has persons with several rows: sums over their rows have no certificate in this version; make a table of one row for each person, and give the column the role ignore"}).Of(s.lacks()); err != nil {
+	if err := (input.Needs{Rows: "clusters protect a row, and the schema has persons with several rows: this version has no certificate for sums over their rows; make a table of one row for each person, and give the column of the persons the role ignore"}).Of(s.lacks()); err != nil {
 		return nil, err
 	}
 	radius, dim, err := mappedShape(o.Metric, s.Features)
@@ -124,9 +124,9 @@ func mappedShape(m *Model, features int) (radius float64, dim int, err error) {
 	case m == nil:
 		return norm, features, nil
 	case m.Task != Metric:
-		return 0, 0, input.Errorf("dyad: a model of task %q gives scores; clusters need a metric (dyad pairs train, dyad train --task metric)", m.Task)
+		return 0, 0, input.Errorf("dyad: a model of task %q gives scores, but clusters need a metric (dyad pairs train, dyad train --task metric)", m.Task)
 	case m.Encoder.Dim() != features:
-		return 0, 0, input.Errorf("dyad: the metric is for %d features, and the records have %d: read them by the encoder of the metric", m.Encoder.Dim(), features)
+		return 0, 0, input.Errorf("dyad: the metric is for %d features, but the records have %d: read the records by the encoder of the metric", m.Encoder.Dim(), features)
 	case m.Network != nil:
 		radius, err = m.reach()
 		return radius, m.Network.Dim, err
@@ -270,7 +270,7 @@ func (c *Clusters) complete() error {
 	_, dim, err := mappedShape(c.Metric, c.Encoder.Dim())
 	for _, row := range c.Centres {
 		if err == nil && len(row) != dim {
-			err = fmt.Errorf("a centre has %d coordinates, and mapped records have %d", len(row), dim)
+			err = fmt.Errorf("a centre has %d coordinates, but mapped records have %d", len(row), dim)
 		}
 	}
 	return err
@@ -280,7 +280,7 @@ func (c *Clusters) complete() error {
 // be encoded by Encoder. The result is information about the records and has no guarantee.
 func (c *Clusters) Assign(r *engine.Records) ([]int, error) {
 	if r.Dim() != c.Encoder.Dim() {
-		return nil, input.Errorf("dyad: the clusters are of records with %d features, not %d; read them by the encoder of the clusters", c.Encoder.Dim(), r.Dim())
+		return nil, input.Errorf("dyad: the clusters are for records with %d features, not %d; read the records by the encoder of the clusters", c.Encoder.Dim(), r.Dim())
 	}
 	rows, err := mapped(c.Metric, r)
 	if err != nil {

@@ -54,7 +54,7 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*metr
 	}
 	if m.Task == Metric {
 		if o.Among == nil {
-			return nil, input.Errorf("dyad: a metric is evaluated by nearest neighbours: name the records to look among (EvaluateOptions.Among)")
+			return nil, input.Errorf("dyad: a metric is evaluated by nearest neighbours: give the records of the neighbours (EvaluateOptions.Among)")
 		}
 		if m.Network == nil {
 			return e, input.As(e.Neighbours(ctx, metricMatrix(m.Weights, r.Dim()), [2]*engine.Records{r, o.Among}, [2]*engine.Records{r, o.Among}))
@@ -155,7 +155,7 @@ type Influences = influence.Influences
 func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*Influences, error) {
 	o.L2, o.Rays = cmp.Or(o.L2, 0.01), cmp.Or(o.Rays, 20)
 	for _, d := range []*Data{d, cmp.Or(o.On, d)} {
-		if err := (input.Needs{Labels: "influence needs labels; read the data with Open", Ungrouped: "influence is for pairs of all records, and these data have query groups"}).Of(d.lacks()); err != nil {
+		if err := (input.Needs{Labels: "influence needs labels; read the data with Open", Ungrouped: "influence is for pairs of all records, but these data have query groups"}).Of(d.lacks()); err != nil {
 			return nil, err
 		}
 	}

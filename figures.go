@@ -158,14 +158,14 @@ func (o FigureOptions) Check() error {
 func (o FigureOptions) check(groups, graded bool) error {
 	lacks := input.Lacks{Scores: o.Model.Task == Metric, Metric: o.Model.Task != Metric, TwoClasses: graded, Ungrouped: groups} // a model that is not trained yet has no encoder
 	needs := input.Needs{
-		TwoClasses: "private figures need two classes, and the labels are grades: NDCG and the ranking accuracy of graded labels have no certificate in this version",
-		Ungrouped:  "private figures compare all records, and the schema has query groups: NDCG and precision would protect whole query groups only, which this version does not offer; give the column the role ignore",
+		TwoClasses: "private figures need two classes, but the labels are grades: this version has no certificate for NDCG and the ranking accuracy of graded labels",
+		Ungrouped:  "private figures compare all records, but the schema has query groups: NDCG and precision could only protect whole query groups, which this version does not offer; give the column of the groups the role ignore",
 	}
 	switch {
 	case o.Reference == "":
 		needs.Scores = "a metric is evaluated privately against a public file, --reference FILE: a nearest neighbour classifier of private records consists of these records, so its accuracy depends on all of them at once"
 	case o.Thresholds != nil || o.MeanLoss || o.LossRange != nil:
-		needs.Scores = "--roc-thresholds, --mean-loss and --loss-range are for scores; a metric has none"
+		needs.Scores = "--roc-thresholds, --mean-loss and --loss-range are for scores; a metric has no scores"
 		fallthrough
 	default:
 		needs.Metric = fmt.Sprintf("--reference is for a metric, and the model has task %s", o.Model.Task)
@@ -179,10 +179,10 @@ func (o FigureOptions) check(groups, graded bool) error {
 // Comparable refuses two models whose AUCs cannot be compared, and options that a comparison does not have.
 func (o FigureOptions) Comparable() error {
 	needs := input.Needs{
-		Scores:     "models of scores are compared, and a metric has none",
-		Linear:     "linear models of scores are compared in this version; evaluate a network alone: both evaluations are charged",
+		Scores:     "only models of scores are compared, and a metric has no scores",
+		Linear:     "this version compares only linear models of scores; evaluate each network alone: both evaluations are charged",
 		Rows:       "the private difference of two models compares rows, and the schema has persons with several; evaluate each model alone: both are charged",
-		TwoClasses: "models of two classes are compared, and the labels are grades",
+		TwoClasses: "only models of two classes are compared, but the labels are grades",
 	}
 	if err := cmp.Or(needs.Of(o.Model.lacks()), needs.Of(o.Compare.lacks())); err != nil {
 		return err
@@ -225,7 +225,7 @@ func (o FigureOptions) meanLoss(m judged) (*evaluate.ClampedLoss, error) {
 	}
 	score, ok := m.loss.(engine.ScoreLoss)
 	if !ok {
-		return nil, input.Errorf("dyad: --mean-loss is for models whose loss is a function of a difference of scores and was learned from records; the length of a model of moments has no meaning")
+		return nil, input.Errorf("dyad: --mean-loss is for models whose loss is a function of a difference of scores and was learned from records; the norm of a model of moments has no meaning")
 	}
 	l := &evaluate.ClampedLoss{Name: score.Name(), Phi: score.Phi, High: 2 * score.Phi(0)}
 	switch {
@@ -234,7 +234,7 @@ func (o FigureOptions) meanLoss(m judged) (*evaluate.ClampedLoss, error) {
 	case o.LossRange != nil:
 		return nil, input.Errorf("dyad: --loss-range wants two numbers, LOW,HIGH")
 	case !(l.High > 0):
-		return nil, input.Errorf("dyad: the loss %s of equal scores is not positive; say its public range with --loss-range LOW,HIGH", l.Name)
+		return nil, input.Errorf("dyad: the loss %s of equal scores is not positive; give the public range of the loss with --loss-range LOW,HIGH", l.Name)
 	}
 	return l, nil
 }
@@ -256,9 +256,9 @@ func (p *FigurePlan) Fits(d FigureData) error {
 	case m.Task != Metric:
 		return nil
 	case d.Reference == nil:
-		return input.Errorf("dyad: a metric is evaluated among public records (FigureData.Reference)")
+		return input.Errorf("dyad: a metric is evaluated with public records as neighbours (FigureData.Reference)")
 	case d.Reference.Records.Len() < slices.Max(metrics.NeighbourRanks):
-		return input.Errorf("dyad: %s has %d records, and up to %d neighbours vote", o.Reference, d.Reference.Records.Len(), slices.Max(metrics.NeighbourRanks))
+		return input.Errorf("dyad: %s has %d records, but up to %d neighbours vote", o.Reference, d.Reference.Records.Len(), slices.Max(metrics.NeighbourRanks))
 	case m.Network != nil:
 		return nil
 	}
@@ -376,13 +376,13 @@ func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
 	note := func(format string, args ...any) { o.note(fmt.Sprintf("dyad: warning: "+format, args...)) }
 	switch same, trained := print == entries[at].Charge.Fingerprint, int(m.Report.Number(unit)); {
 	case same && d.Rest == 0:
-		note("the model was trained on records of this file (run %s), so these figures are too good; if the training had --holdout F, the same --holdout F evaluates the records that it left out", m.Run)
+		note("the model was trained on records of this file (run %s), so these figures are too good; if the training had --holdout F, the same --holdout F evaluates only the records that the training left out", m.Run)
 	case same && trained != 0 && trained != d.Rest:
-		note("run %s trained the model on %d %s of this file, and this --holdout leaves %d: it is not that of the training, so that some of those trained on may be evaluated, and these figures are too good", m.Run, trained, unit, d.Rest)
+		note("run %s trained the model on %d %s of this file, but this --holdout leaves %d, so it differs from the --holdout of the training: training records may be evaluated, and these figures are too good", m.Run, trained, unit, d.Rest)
 	case !same && d.Rest > 0 && m.Encoder.Schema().Persons > 0:
 		return input.Errorf("dyad: the ids of the persons are private, so --holdout splits them by their order in the file, and this is not the file of run %s, which trained the model: persons of the training could be held out here; name that file, unchanged, or train with ids: public, whose split depends on the ids alone", m.Run)
 	case !same && d.Rest > 0:
-		note("this is not the file of run %s, which trained the model: --holdout gives what that training held out only if both files have the same %s; otherwise some of those trained on may be evaluated, and these figures are too good", m.Run, map[string]string{"persons": "ids", "records": "records, in one order"}[unit])
+		note("this is not the file of run %s, which trained the model: --holdout gives what that training held out only if both files have the same %s; otherwise training records may be evaluated, and these figures are too good", m.Run, map[string]string{"persons": "ids", "records": "records, in one order"}[unit])
 	}
 	return nil
 }
@@ -431,7 +431,7 @@ func LoadFigures(path string, m *Model) (*PrivateFigures, error) {
 	f := &PrivateFigures{}
 	seal, err := files.ReadSealed(path, f)
 	if err == nil && (f.Figures == nil || f.Figures.Records < 1 || !seal.Intact(f.Plan != nil)) {
-		err = errors.New("it has no figures or was changed since")
+		err = errors.New("it has no figures or was changed after the release")
 	}
 	if err != nil {
 		return nil, input.Errorf("dyad: %s is not the report of a private evaluation, as \"dyad evaluate --epsilon E --out FILE\" writes it: %v", path, err)
@@ -441,7 +441,7 @@ func LoadFigures(path string, m *Model) (*PrivateFigures, error) {
 		return nil, err
 	}
 	if f.Digest != of.identity() {
-		return nil, input.Errorf("dyad: %s has figures of another model", path)
+		return nil, input.Errorf("dyad: the figures in %s are of another model", path)
 	}
 	return f, nil
 }

@@ -170,7 +170,7 @@ func Load(path string) (*Model, error) {
 		return files.Damaged(m.complete())
 	})
 	if errors.Is(err, ErrClusters) {
-		err = input.As(fmt.Errorf("%w: %s; dyad predict assigns records with it", ErrClusters, path))
+		err = input.As(fmt.Errorf("%w: %s; dyad predict assigns records to the clusters", ErrClusters, path))
 	}
 	if err != nil {
 		return nil, err
@@ -193,7 +193,7 @@ func (m *Model) complete() error {
 		return errors.New("it needs an encoder and as many weights as its features ask for")
 	}
 	if len(m.WeightErrors) > 0 && len(m.WeightErrors) != len(m.Weights) {
-		return fmt.Errorf("it has standard errors of %d weights and %d weights", len(m.WeightErrors), len(m.Weights))
+		return fmt.Errorf("it has standard errors for %d weights, but %d weights", len(m.WeightErrors), len(m.Weights))
 	}
 	wrong := func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat64) }
 	if slices.ContainsFunc(m.WeightErrors, func(e float64) bool { return wrong(e) || e < 0 }) {
@@ -239,7 +239,7 @@ func (m *Model) Open(path string) (*Data, error) {
 // Score returns one score for each record, in the order of the records. Records with a higher score rank as more
 // positive. The scores are information about the records and have no guarantee.
 func (m *Model) Score(r *engine.Records) ([]float64, error) {
-	if err := (input.Needs{Scores: fmt.Sprintf("a model of task %q gives distances, not scores; Transform maps records by it", m.Task)}).Of(input.Lacks{Scores: m.Task != AUC}); err != nil {
+	if err := (input.Needs{Scores: fmt.Sprintf("a model of task %q gives distances, not scores; Transform maps records by the metric", m.Task)}).Of(input.Lacks{Scores: m.Task != AUC}); err != nil {
 		return nil, err
 	}
 	r, linear, err := m.embedded(r)
@@ -253,7 +253,7 @@ func (m *Model) Score(r *engine.Records) ([]float64, error) {
 // Euclidean distances of the output are the learned distances. It returns n rows of dim numbers each, row-major; dim is
 // 0 for the zero metric. The rows are information about the records and have no guarantee.
 func (m *Model) Transform(r *engine.Records) (rows []float64, dim int, err error) {
-	if err := (input.Needs{Metric: fmt.Sprintf("a model of task %q is not a metric; Score scores records with it", m.Task)}).Of(input.Lacks{Metric: m.Task != Metric}); err != nil {
+	if err := (input.Needs{Metric: fmt.Sprintf("a model of task %q is not a metric; Score scores records with the model", m.Task)}).Of(input.Lacks{Metric: m.Task != Metric}); err != nil {
 		return nil, 0, err
 	}
 	if m.Network != nil {

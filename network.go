@@ -91,7 +91,7 @@ func (n *Network) fill() (err error) {
 		return nil
 	}
 	if n.Hidden != nil || n.Activation != "" || n.Gain != 0 {
-		return input.Errorf("dyad: hidden units, activation and gain belong to --model %s; network %q has its own", mlp, n.Kind)
+		return input.Errorf("dyad: hidden units, activation and gain belong to --model %s; network %q has its own values", mlp, n.Kind)
 	}
 	if n.made == nil {
 		if n.made, err = n.own().Network(); err != nil {
@@ -212,7 +212,7 @@ func (m *Model) carries(what string) error {
 			return nil
 		}
 	}
-	return input.Errorf("dyad: %s was trained on private data without a guarantee, and would carry its records into this one; train it on public data (--public-data) or with a budget", what)
+	return input.Errorf("dyad: %s was trained on private data without a guarantee, and would carry its records into this model; train the start on public data (--public-data) or with a budget", what)
 }
 
 // checkPublic refuses initial weights from a model of private data for a run on public data: the guarantee of the new
@@ -221,7 +221,7 @@ func (n *Network) checkPublic() error {
 	if n == nil || n.Init == nil || n.Init.Guarantee.Kind == privacy.Public {
 		return nil
 	}
-	return input.Errorf("dyad: the model to start from (--init) was trained on private data %q, and the model of a run on public data would not say so; train on the public data first and start the private run there", n.Init.DataID)
+	return input.Errorf("dyad: the model to start from (--init) was trained on private data %q, but the model of a run on public data would not state this; train on the public data first, and start the private run from that model", n.Init.DataID)
 }
 
 // origin states the origin of the initial weights of a network, for the guarantee and for checkpoints.
@@ -236,11 +236,11 @@ func (n Network) origin() string {
 func (o *Options) fillNetwork(c algorithms.Choice, s Shape) error {
 	switch {
 	case o.Mode != algorithms.Certified:
-		return input.Errorf("dyad: networks are trained in certified mode, not %s: no paper states noise for them, and without privacy use a library for that; on public data a large epsilon (1000) leaves noise that does not matter", o.Mode)
+		return input.Errorf("dyad: networks are trained in certified mode, not %s: no paper states noise for them, and without privacy other libraries train networks; on public data, the noise at a large epsilon (1000) is negligible", o.Mode)
 	case o.Radius != 0:
 		return input.Errorf("dyad: a network takes no radius (--radius): every layer has a public ball of its own, set by its size and the gain")
 	case o.asserts():
-		return input.Errorf("dyad: a network takes no asserted constants (--G, --L, --Dg): clipping enforces them")
+		return input.Errorf("dyad: a network takes no asserted constants (--G, --L, --Dg): clipping enforces its constants")
 	case o.On.Precise():
 		return input.Errorf("dyad: a network takes no precision (--precision): pairs are summed in float64, and a GPU (--device cuda:N) computes Jacobians in float32, which changes no guarantee (docs/theory.md#networks-on-a-gpu)")
 	}
@@ -252,7 +252,7 @@ func (o *Options) fillNetwork(c algorithms.Choice, s Shape) error {
 		return err
 	}
 	if net.Compare == embedding.ByContrastive && o.Loss.Named() {
-		return input.Errorf("dyad: contrastive embeddings have a loss of their own; leave the loss (--loss) out")
+		return input.Errorf("dyad: contrastive embeddings have their own loss; leave the loss (--loss) out")
 	}
 	o.Network = &net
 	return net.checkInit()
@@ -370,9 +370,9 @@ func (n *Network) ofTuples(d int) (*Network, error) {
 	case n == nil:
 		return nil, nil
 	case n.Clip != 0:
-		return nil, input.Errorf("dyad: the gradient of a tuple, or of a cosine, is clipped as a whole (--clip), and its Jacobians are not")
+		return nil, input.Errorf("dyad: the gradient of a tuple or cosine is clipped as a whole (--clip); its Jacobians are not clipped")
 	case n.Compare == embedding.ByContrastive:
-		return nil, input.Errorf("dyad: the loss of tuples or batches determines how embeddings are compared; choose --similarity %s or %s", embedding.ByCosine, embedding.ByDistance)
+		return nil, input.Errorf("dyad: the loss of tuples or batches limits how embeddings are compared; choose --similarity %s or %s", embedding.ByCosine, embedding.ByDistance)
 	}
 	net, err := n.filled(Metric, d)
 	if err != nil {

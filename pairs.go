@@ -91,7 +91,7 @@ func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape
 		return p, err
 	}
 	if schema != nil {
-		if err := (input.Needs{Rows: schema.DataID + ": its schema has a column with role: person, and pairs protect individuals with one record each; give the column role: ignore to work on rows"}).Of(input.Lacks{Rows: schema.ByPerson()}); err != nil {
+		if err := (input.Needs{Rows: schema.DataID + ": its schema has a column with role: person, but pairs protect individuals with one record each; give the column role: ignore to work on rows"}).Of(input.Lacks{Rows: schema.ByPerson()}); err != nil {
 			return p, err
 		}
 		p.Provenance = provenanceOf(schema)
@@ -120,7 +120,7 @@ func (s PairSource) draw(n int) (*pairgraph.Graph, error) {
 // OpenPairs reads records by a schema file, and reads or draws their pairs. It makes no charge.
 func OpenPairs(path, schema string, s PairSource) (*Pairs, error) {
 	if (s.File != "") != (s.Density == 0 && !s.Classes) || s.Density != 0 && s.Classes {
-		return nil, input.Errorf("dyad: name a file of pairs, or draw pairs, or learn from classes: one of the three")
+		return nil, input.Errorf("dyad: choose one of three: name a file of pairs, draw pairs, or learn from classes")
 	}
 	read, err := s.LoadSchema(schema)
 	if err != nil {
@@ -139,7 +139,7 @@ func OpenPairs(path, schema string, s PairSource) (*Pairs, error) {
 // Of reads or draws the pairs of records that dataset.Load read with LoadOptions.
 func (s PairSource) Of(d *dataset.Dataset) (*Pairs, error) {
 	n := d.Records.Len()
-	if err := (input.Needs{TwoClasses: "drawn pairs and tuples compare two classes, and the labels of this schema are graded"}).Of(input.Lacks{TwoClasses: s.labelled() && d.Schema().IsGraded()}); err != nil {
+	if err := (input.Needs{TwoClasses: "drawn pairs and tuples compare two classes, but the labels of this schema are graded"}).Of(input.Lacks{TwoClasses: s.labelled() && d.Schema().IsGraded()}); err != nil {
 		return nil, err
 	}
 	p := &Pairs{data: &Data{Records: d.Records, IDs: d.IDs, encoder: d.Encoder, labelled: d.HasLabels, files: d.Files, parts: d.DataFiles, pack: d.Pack}, order: make([]int32, n)}
@@ -213,7 +213,7 @@ func PlanPairs(s PairShape, spec pairs.Spec) (*PairTraining, error) {
 	case s.Network != nil && !s.Classes && !softmax:
 		return nil, input.Errorf("dyad: pairs of individuals train a matrix; a network learns from tuples (--tuple), from similar pairs by a batch softmax (--loss infonce), or with dyad train --model mlp from all pairs of records")
 	case s.Network != nil && (spec.Rows != 0 || spec.Network != nil):
-		return nil, input.Errorf("dyad: the dimension of a network is its own (PairSource.Network)")
+		return nil, input.Errorf("dyad: the dimension of a network is set by the network (PairSource.Network)")
 	case s.Network != nil:
 		if err := s.Network.describeTuples(&spec); err != nil {
 			return nil, err
@@ -263,11 +263,11 @@ func (p *PairTraining) Fits(d *Pairs) error {
 	spec, s := p.Spec, d.shape
 	switch {
 	case spec.Provenance != s.Provenance || spec.Identity != s.Identity || spec.ByClass != (s.Drawn != nil):
-		return input.Errorf("dyad: the plan is for other pairs than these; plan with Pairs.Shape")
+		return input.Errorf("dyad: the plan is for other pairs; plan with Pairs.Shape")
 	case (spec.Network != nil) != (s.Network != nil) || spec.Network != nil && spec.Network.Origin != s.Network.origin():
-		return input.Errorf("dyad: the plan is for another network than that of the source; plan with Pairs.Shape")
+		return input.Errorf("dyad: the plan and the source have different networks; plan with Pairs.Shape")
 	case !s.Classes && spec.Unit == pairs.Individual && p.Mode != algorithms.NonPrivate && d.Graph.MaxDegree() > spec.Kappa:
-		return input.Errorf("dyad: an individual is in more than kappa = %d pairs; cap them (--degree-cap), or plan for a larger --kappa", spec.Kappa)
+		return input.Errorf("dyad: an individual is in more than kappa = %d pairs; cap the pairs of an individual (--degree-cap), or plan for a larger --kappa", spec.Kappa)
 	}
 	return nil
 }

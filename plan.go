@@ -116,7 +116,7 @@ func (o Options) ChooseBasis(s *dataset.Schema, n int) (chosen *dataset.Schema, 
 func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 	t := &Training{Task: cmp.Or(o.Task, AUC), algorithm: c.Algorithm, shape: s, asserted: o.asserts(), team: o.On.Shared()}
 	if o.On.Precise() && t.Task != Metric {
-		return nil, input.Errorf("dyad: a precision is for task %q (--task metric): no other task has a choice", Metric)
+		return nil, input.Errorf("dyad: a precision is only for task %q (--task metric)", Metric)
 	}
 	if o.Network != nil {
 		if o.On.Shared() != "" {
@@ -142,7 +142,7 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 			return nil, err
 		}
 		if o.Loss.Named() && (o.Loss.Name != square || o.Loss.Clip != 0 || o.Loss.Params != nil && !maps.Equal(o.Loss.Params, own.Params)) {
-			return nil, input.Errorf("dyad: moments minimises the square loss and no other; leave the loss (--loss) and its parameters out, or choose moments-descent, which starts at the moments")
+			return nil, input.Errorf("dyad: moments minimises the square loss only; leave the loss (--loss) and its parameters out, or choose moments-descent, which starts at the moments")
 		}
 		o.Loss = own
 	}
@@ -151,7 +151,7 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 	spec, err := o.Spec(s)
 	if err != nil {
 		if c.Reason != "" { // Choose had a specification, with the radius of other algorithms
-			err = input.Errorf("%w; %s was chosen by auto: %s. Give a smaller radius (--radius) than its default, or name another algorithm (--algorithm)", err, c.Algorithm.Info().Name, c.Reason)
+			err = input.Errorf("%w; %s was chosen by auto: %s. Give a radius (--radius) below the default, or name another algorithm (--algorithm)", err, c.Algorithm.Info().Name, c.Reason)
 		}
 		return nil, err
 	}
@@ -262,20 +262,20 @@ func (o Options) trained(task string, d int) (engine.Loss, float64, engine.Backe
 // fits refuses data that the plan is not for, by number of records, features and all else that the guarantee states.
 func (t *Training) fits(d *Data) error {
 	if t.asserted {
-		return input.Errorf("dyad: this plan rests on asserted constants; a training uses what is proved")
+		return input.Errorf("dyad: this plan rests on asserted constants, but a training uses proved constants")
 	}
 	return t.shape.same(d)
 }
 
 // same refuses data that a plan for p was not made for.
 func (p Shape) same(d *Data) error {
-	if err := (input.Needs{Labels: "the plan needs labels, and these data were read without them; read them with Open"}).Of(d.lacks()); err != nil {
+	if err := (input.Needs{Labels: "the plan needs labels, but these data were read without labels; read the data with Open"}).Of(d.lacks()); err != nil {
 		return err
 	}
 	s, other := d.Shape(), ""
 	switch {
 	case s.Records != p.Records || s.Features != p.Features:
-		other = fmt.Sprintf("%d records of %d features, and the data have %d of %d", p.Records, p.Features, s.Records, s.Features)
+		other = fmt.Sprintf("%d records of %d features, but the data have %d of %d", p.Records, p.Features, s.Records, s.Features)
 	case !slices.Equal(s.Groups, p.Groups):
 		other = "other query groups than those of the data"
 	default:

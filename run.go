@@ -201,9 +201,9 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 	inputs := of.Files
 	switch {
 	case p.Public && o.Resume != "":
-		return nil, "", input.Errorf("dyad: a resumed run was charged, but these data are public and no budget is charged; leave it out")
+		return nil, "", input.Errorf("dyad: Run.Resume continues a charged run, but runs on public data are not charged; leave Run.Resume out")
 	case !p.Public && (o.Ledger == nil || p.DataID == ""):
-		return nil, "", input.Errorf("dyad: a run on private data needs Run.Ledger (OpenLedger) and a data id; data that are public have to be declared so (Run.Public)")
+		return nil, "", input.Errorf("dyad: a run on private data needs Run.Ledger (OpenLedger) and a data id; public data must be declared public (Run.Public)")
 	case !p.Public && !dataset.IsDataID(p.DataID):
 		return nil, "", input.Errorf("dyad: a data id is 1 to 128 letters, digits, dots, hyphens or underscores; it names the data in the ledger, and readers of models refuse others")
 	case !p.Public:
@@ -246,7 +246,7 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 // saved its result. Read the file with Load, LoadClusters or LoadFigures.
 func (o Run) Recover() (*Outcome, error) {
 	if o.Ledger == nil || o.Resume == "" {
-		return nil, input.Errorf("dyad: a run is recovered by its ledger and its id (Run.Ledger, Run.Resume)")
+		return nil, input.Errorf("dyad: recovering a run needs its ledger and its id (Run.Ledger, Run.Resume)")
 	}
 	out, err := o.output(o.Ledger.Path())
 	if out == nil || err != nil {

@@ -98,7 +98,7 @@ func searchable(s Setting, first Shape) error {
 	case s.Options.Mode != algorithms.Certified:
 		return input.Errorf("dyad: setting %s has mode %s; a search trains in certified mode only", s.Name, s.Options.Mode)
 	case s.Shape.Records != first.Records || s.Shape.PersonRows != first.PersonRows:
-		return input.Errorf("dyad: setting %s is for %d records, of persons with up to %d rows (0: of rows), the search for %d and %d; all are compared on the same records", s.Name, s.Shape.Records, s.Shape.PersonRows, first.Records, first.PersonRows)
+		return input.Errorf("dyad: setting %s is for %d records, of persons with up to %d rows (0: of rows), the search for %d and %d; all settings are compared on the same records", s.Name, s.Shape.Records, s.Shape.PersonRows, first.Records, first.PersonRows)
 	}
 	return wholeRecords("a search", s.Shape)
 }
@@ -106,8 +106,8 @@ func searchable(s Setting, first Shape) error {
 // wholeRecords refuses records whose private score has no certificate in this version.
 func wholeRecords(what string, s Shape) error {
 	return input.Needs{
-		Ungrouped:  what + " needs the AUC over all records, and the schema has query groups; give the column the role ignore",
-		TwoClasses: what + " needs the AUC of two classes, and the labels are grades",
+		Ungrouped:  what + " needs the AUC over all records, but the schema has query groups; give the column of the groups the role ignore",
+		TwoClasses: what + " needs the AUC of two classes, but the labels are grades",
 	}.Of(s.lacks())
 }
 
@@ -119,7 +119,7 @@ func (s Shape) lacks() input.Lacks {
 // scoring refuses models that have no scores, and models whose scores a search does not compute.
 func scoring(task string, n *Network) error {
 	return input.Needs{
-		Scores: "a search compares settings by the AUC of their scores, and a metric has none",
+		Scores: "a search compares settings by the AUC of their scores, but a metric has no scores",
 		Linear: "a search compares linear models of scores in this version; evaluate a network alone: both are charged",
 	}.Of(input.Lacks{Scores: task == Metric, Linear: n != nil})
 }
@@ -316,7 +316,7 @@ type Curve struct {
 // PlanCurve plans the curve of records of a shape. It reads no data and makes no charge. The whole curve is charged at
 // once and released at the end.
 func PlanCurve(s Shape, o CurveOptions) (*Curve, error) {
-	if err := (input.Needs{Rows: "a curve of private data protects rows, and the schema has persons with several; make the curve on synthetic visits (dyad data synth --visits), which are public"}).Of(s.lacks()); err != nil {
+	if err := (input.Needs{Rows: "a curve of private data protects rows, but the schema has persons with several rows; make the curve on synthetic visits (dyad data synth --visits), which are public"}).Of(s.lacks()); err != nil {
 		return nil, err
 	}
 	if err := wholeRecords("a curve", s); err != nil {
@@ -362,11 +362,11 @@ func PlanCurve(s Shape, o CurveOptions) (*Curve, error) {
 
 // curved refuses settings that a curve of private data cannot have.
 func curved(s Setting) error {
-	if err := (input.Needs{Scores: "the curve of a metric needs the accuracy of neighbours among private records, which depends on all of them at once; draw it on public data"}).Of(input.Lacks{Scores: s.Options.Task == Metric}); err != nil {
+	if err := (input.Needs{Scores: "the curve of a metric needs the accuracy of neighbours among private records, which depends on all records at once; draw the curve on public data"}).Of(input.Lacks{Scores: s.Options.Task == Metric}); err != nil {
 		return err
 	}
 	if a := s.Options.Algorithm; s.Options.Mode != algorithms.Certified || a != nil && !a.Info().Supports(algorithms.Certified) {
-		return input.Errorf("dyad: %s is not private and would publish exact figures; leave it out on private data", s.Name)
+		return input.Errorf("dyad: %s is not private and would publish exact figures; leave this algorithm out on private data", s.Name)
 	}
 	return scoring(s.Options.Task, s.Options.Network)
 }

@@ -170,7 +170,7 @@ type Study struct {
 
 // PlanStudy plans a protocol of users with one record each. It reads no data and sends no message.
 func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
-	if err := (input.Needs{Rows: "the schema has a column with role: person, and the local model protects users with one record each; give the column role: ignore"}).Of(s.lacks()); err != nil {
+	if err := (input.Needs{Rows: "the schema has a column with role: person, but the local model protects users with one record each; give the column role: ignore"}).Of(s.lacks()); err != nil {
 		return nil, err
 	}
 	p, t := o.Protocol, &Study{options: o}
@@ -241,17 +241,17 @@ func (t *Study) Model(e *dataset.Encoder, w []float64, visits int64, g privacy.G
 // Fits refuses records that the protocol is not for. It refuses private records if the protocol does not protect whole
 // records.
 func (t *Study) Fits(d *Data, public bool) error {
-	const classes = "local learners need labels of two classes, and these data have none, or grades"
+	const classes = "local learners need labels of two classes, but these data have no labels, or grades"
 	if err := (input.Needs{Labels: classes, TwoClasses: classes}).Of(d.lacks()); err != nil {
 		return err
 	}
 	switch {
 	case t.options.Balanced && !public:
-		return input.Errorf("dyad: --balance would ask a user or not by the label, which tells the label: it is only for data declared public")
+		return input.Errorf("dyad: --balance would select users by their labels, which reveals the labels: the option is only for data declared public")
 	case t.Guarantee.Kind != privacy.LocalDP && !public:
-		return input.Errorf("dyad: method %s does not protect whole records, so it runs on private data only if they are declared public: --public-data", t.Method)
+		return input.Errorf("dyad: method %s does not protect whole records, so it needs data that are declared public: --public-data", t.Method)
 	case d.Records.Units() != t.Users || d.Records.Dim() != t.Dim:
-		return input.Errorf("dyad: the study is planned for %d users with %d features, and the data have %d with %d; plan with Data.Shape", t.Users, t.Dim, d.Records.Units(), d.Records.Dim())
+		return input.Errorf("dyad: the study is planned for %d users with %d features, but the data have %d with %d; plan with Data.Shape", t.Users, t.Dim, d.Records.Units(), d.Records.Dim())
 	}
 	return nil
 }

@@ -166,7 +166,7 @@ func (s Spec) Validate() error {
 		return errors.New("algorithms: Spec.Kernel is nil, use NewSpec")
 	}
 	if s.Constants.Origin < engine.Proved || s.Constants.Origin > engine.Asserted {
-		return fmt.Errorf("algorithms: the constants of loss %s have no Origin; say Proved, Derived, Clipped, ClippedTerms or Asserted", s.Kernel.Problem().Loss.Name())
+		return fmt.Errorf("algorithms: the constants of loss %s have no Origin; set Proved, Derived, Clipped, ClippedTerms or Asserted", s.Kernel.Problem().Loss.Name())
 	}
 	if err := s.Constants.Validate(); err != nil {
 		return fmt.Errorf("algorithms: loss %s: %w", s.Kernel.Problem().Loss.Name(), err)

@@ -134,18 +134,18 @@ func newKeeper(ctx context.Context, j Job, secret bool, o Options) (*keeper, err
 	case err != nil:
 		return refuse(err)
 	case from.Format != checkpointFormat && from.Format != oldCheckpoint:
-		return refuse(fmt.Sprintf("it has format %q, this program reads %q and %q", from.Format, oldCheckpoint, checkpointFormat))
+		return refuse(fmt.Sprintf("it has format %q, but this program reads %q and %q", from.Format, oldCheckpoint, checkpointFormat))
 	case from.Run != o.Resume:
 		return refuse(fmt.Sprintf("it is of run %q", from.Run))
 	case from.Plan != k.plan:
-		return nil, fmt.Errorf("%w: %s: it is of another plan; use the options of the first attempt", ErrCheckpoint, k.path)
+		return nil, fmt.Errorf("%w: %s: the checkpoint is for another plan; use the options of the first attempt", ErrCheckpoint, k.path)
 	}
 	records, err := j.Records(ctx, from.Format)
 	switch {
 	case err != nil:
 		return nil, err
 	case from.Records != records:
-		return nil, fmt.Errorf("%w: %s: it was made from other records, or from these in another order; use the data and the split of the first attempt", ErrCheckpoint, k.path)
+		return nil, fmt.Errorf("%w: %s: the checkpoint is for other records or another order of the records; use the data and the split of the first attempt", ErrCheckpoint, k.path)
 	}
 	if k.from = from; from.Format == checkpointFormat {
 		k.next.Records = records
@@ -221,7 +221,7 @@ func (k *keeper) restore(order []int32, vectors ...[]float64) (int, error) {
 		fits = len(vectors[i]) == len(k.from.Vectors[i])
 	}
 	if !fits {
-		return 0, fmt.Errorf("%w: %s: its sizes are not those of the algorithm", ErrCheckpoint, k.path)
+		return 0, fmt.Errorf("%w: %s: the sizes of the checkpoint do not fit the algorithm", ErrCheckpoint, k.path)
 	}
 	copy(order, k.from.Order)
 	for i := range vectors {

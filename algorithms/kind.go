@@ -62,7 +62,7 @@ func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 	name := k.Info().Name
 	switch {
 	case s.PersonRows != 0:
-		return nil, fmt.Errorf("%w: %s protects a row, and the schema has persons with several; make a table of one row for each person", ErrAssumption, name)
+		return nil, fmt.Errorf("%w: %s protects rows, but the schema has persons with several rows; make a table of one row for each person", ErrAssumption, name)
 	case s.Records < 1 || s.Features < 1:
 		return nil, fmt.Errorf("%w: %s of %d records with %d features", ErrAssumption, name, s.Records, s.Features)
 	}
@@ -100,7 +100,7 @@ func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 // are equal. For this reason an ambiguous string is quoted, and no String method is called.
 func fieldsOf(v reflect.Value) (string, error) {
 	if v.Kind() != reflect.Struct {
-		return "", fmt.Errorf("it is a %v, and must be a struct by value: no plan names what a pointer leads to", v.Kind())
+		return "", fmt.Errorf("it is a %v, but must be a struct by value: a plan cannot name the target of a pointer", v.Kind())
 	}
 	var all []string
 	for i := range v.NumField() {

@@ -45,7 +45,7 @@ func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o
 		o.Confidence = 0.999
 	}
 	if o.Canaries < 1 || o.Canaries > most || o.Guesses < 1 || o.Guesses > o.Canaries {
-		return nil, fmt.Errorf("audit: %d canaries and %d guesses; want 1 to min(d, n/2) = %d canaries and at most as many guesses", o.Canaries, o.Guesses, most)
+		return nil, fmt.Errorf("audit: %d canaries and %d guesses; want 1 to min(d, n/2) = %d canaries and no more guesses than canaries", o.Canaries, o.Guesses, most)
 	}
 	if !(o.Confidence >= 0.5 && o.Confidence < 1) {
 		return nil, fmt.Errorf("audit: the confidence is %v, want at least 0.5 and below 1", o.Confidence)

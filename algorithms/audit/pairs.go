@@ -174,7 +174,7 @@ func (s startSession) UniformBall(dst []float64, _ float64) { copy(dst, s.start)
 func starGraph(s pairs.Spec, degree int) (*pairgraph.Graph, error) {
 	n, count := s.Individuals, s.Pairs
 	if degree >= n || degree > count {
-		return nil, fmt.Errorf("audit: an individual in %d pairs needs more than %d individuals and at least %d pairs, and there are %d and %d", degree, degree, degree, n, count)
+		return nil, fmt.Errorf("audit: an individual in %d pairs needs more than %d individuals and at least %d pairs, but there are %d individuals and %d pairs", degree, degree, degree, n, count)
 	}
 	var rest []pairgraph.Pair
 	others := func(from int) {

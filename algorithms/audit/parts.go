@@ -108,7 +108,7 @@ func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, er
 func (t Target) divided(ctx context.Context, o *Options) (*campaign, [sha256.Size]byte, *Report, error) {
 	var hash [sha256.Size]byte
 	if o.Time != 0 {
-		return nil, hash, nil, errors.New("audit: an audit in parts makes all its runs; it takes no time limit")
+		return nil, hash, nil, errors.New("audit: an audit in parts makes all its runs, so it takes no time limit")
 	}
 	r, err := t.prepared(o)
 	if err != nil {

@@ -96,7 +96,7 @@ func (t Target) check() error {
 	c := t.claim()
 	local := t.Program != nil && (t.Program.Draw != nil || t.Program.Rows != nil) // which need no noise
 	if kind := c.Guarantee.Kind; !local && c.Noise == nil || kind == privacy.None || !local && kind != privacy.ApproxDP && kind != privacy.PureDP {
-		return fmt.Errorf("audit: %s in %s mode claims no privacy: there is nothing to refute", c.Algorithm, c.Mode)
+		return fmt.Errorf("audit: %s in %s mode claims no privacy, so there is nothing to refute", c.Algorithm, c.Mode)
 	}
 	if t.Program != nil {
 		return nil

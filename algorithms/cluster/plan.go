@@ -122,7 +122,7 @@ func (o Options) validate() error {
 	case o.Clusters < 1 || o.Clusters > maxClusters:
 		return bad("%d clusters, want 1 to %d", o.Clusters, maxClusters)
 	case o.Dim < 1 || o.Dim > maxDim:
-		return bad("records of %d dimensions, want 1 to %d: map them by a metric with fewer rows", o.Dim, maxDim)
+		return bad("records of %d dimensions, want 1 to %d: map the records by a metric with fewer rows", o.Dim, maxDim)
 	case o.Rounds < 1 || o.Rounds > maxRounds:
 		return bad("%d rounds, want 1 to %d", o.Rounds, maxRounds)
 	case !(o.Radius >= 0x1p-500 && o.Radius <= 0x1p500):

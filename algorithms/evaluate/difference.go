@@ -41,10 +41,10 @@ func (p *Plan) differenceReleases(add func(name string, coordinates int, share f
 // validateCompared returns an error for options that cannot be used with two models.
 func (o Options) validateCompared() error {
 	if o.Loss != nil || len(o.Thresholds)+len(o.At)+len(o.Classifiers) > 0 {
-		return fmt.Errorf("%w: evaluation: two models are compared by their AUC alone: leave out thresholds, classifiers and loss", algorithms.ErrAssumption)
+		return fmt.Errorf("%w: evaluation: two models are compared by their AUC only: leave out thresholds, classifiers and loss", algorithms.ErrAssumption)
 	}
 	if o.PersonRows > 0 {
-		return fmt.Errorf("%w: evaluation: the difference of two models compares rows, and the records are persons with several; evaluate each model alone, both are charged", algorithms.ErrAssumption)
+		return fmt.Errorf("%w: evaluation: the difference of two models compares rows, but the records are persons with several rows; evaluate each model alone: both evaluations are charged", algorithms.ErrAssumption)
 	}
 	if o.Records > mostCompared {
 		return fmt.Errorf("%w: evaluation: %d records, want at most 2^25 to compare two models", algorithms.ErrAssumption, o.Records)

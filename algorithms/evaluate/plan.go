@@ -173,7 +173,7 @@ func (o Options) validate() error {
 	}
 	if len(o.Classifiers) > 0 {
 		if o.Loss != nil || len(o.Thresholds)+len(o.At) > 0 {
-			return bad("classifiers have no scores: leave out thresholds and loss")
+			return bad("classifiers have no scores, so leave out thresholds and loss")
 		}
 		return nil
 	}

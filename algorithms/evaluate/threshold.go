@@ -28,7 +28,7 @@ func (a Aim) Validate() error {
 		}
 	case Sensitivity, Specificity:
 		if !(a.AtLeast > 0 && a.AtLeast < 1) {
-			return fmt.Errorf("evaluate: the aim %s needs what it has to be at least, strictly between 0 and 1", a.Name)
+			return fmt.Errorf("evaluate: the aim %s needs a lower limit, strictly between 0 and 1", a.Name)
 		}
 	default:
 		return fmt.Errorf("evaluate: the aim is %q, want %s, %s, %s or %s", a.Name, Balanced, Accuracy, Sensitivity, Specificity)

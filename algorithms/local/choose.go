@@ -88,7 +88,7 @@ func ChooseL2(ctx context.Context, p Protocol, l2 []float64, folds int, records 
 // only. Its errors wrap ErrProtocol.
 func CheckChoice(p Protocol, l2 []float64, folds, users int) error {
 	if p.Network != nil {
-		return fmt.Errorf("%w: a network has no L2 weight to choose by cross-validation; leave the candidates out", ErrProtocol)
+		return fmt.Errorf("%w: a network has no L2 weight, so leave out the candidates of cross-validation", ErrProtocol)
 	}
 	if len(l2) < 2 || folds < 2 || folds > users/2 {
 		return fmt.Errorf("%w: cross-validation of %d candidates in %d folds of %d users: want at least 2 candidates and 2 folds of 2 users", ErrProtocol, len(l2), folds, users)

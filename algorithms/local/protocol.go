@@ -255,7 +255,7 @@ func (p *Protocol) fill() error {
 	case p.Dim < 1:
 		return fmt.Errorf("the number of features is %d, must be at least 1", p.Dim)
 	case p.Users < 1 || p.Epochs < 1 || p.Batch < 1:
-		return fmt.Errorf("%d users, %d epochs and batches of %d, all must be at least 1", p.Users, p.Epochs, p.Batch)
+		return fmt.Errorf("%d users, %d epochs and batches of %d: all three must be at least 1", p.Users, p.Epochs, p.Batch)
 	case p.Users > maxUsers || p.Epochs > MaxEpochs:
 		return fmt.Errorf("%d users and %d epochs, must be at most %d and %d", p.Users, p.Epochs, maxUsers, MaxEpochs)
 	case p.Method.private() && !(p.Epsilon >= local.MinEpsilon && p.Epsilon <= local.MaxEpsilon):

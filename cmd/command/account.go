@@ -17,21 +17,21 @@ type accountCmd struct {
 	Delta       float64 `within:"[0,1)" default:"1e-5" help:"Delta of the guarantee; 0 for pure epsilon, by Laplace or K-norm noise."`
 	Noise       string  `default:"" enum:",gaussian,laplace,knorm" help:"gaussian, laplace in every coordinate, or knorm with density exp(-||z||/scale). Default: gaussian, or knorm with --delta 0."`
 	Coordinates int     `positive:"" default:"1" help:"Number of released coordinates, for laplace and knorm."`
-	Sensitivity float64 `positive:"" default:"1" help:"L2 sensitivity of one release. With --rate: how far one record that enters or leaves the batch moves it, for both relations."`
+	Sensitivity float64 `positive:"" default:"1" help:"L2 sensitivity of one release. With --rate: how far one record that enters or leaves the batch moves the release, for both relations."`
 	Steps       int     `positive:"" default:"1" help:"Number of adaptive releases."`
 	Rate        float64 `xor:"sampling" within:"(0,1]" positive:"" placeholder:"Q" help:"Each release uses a Poisson sample of the records with this rate."`
 	Batch       int     `xor:"sampling" needs:"records" positive:"" placeholder:"M" help:"Each release uses M records drawn without replacement out of --records."`
 	Records     int     `needs:"batch" positive:"" placeholder:"N" help:"Number of records, with --batch."`
-	Relation    string  `default:"replace-one" enum:"replace-one,add/remove" help:"Neighbours of the guarantee, and without --rate of the sensitivity: replace-one or add/remove."`
+	Relation    string  `default:"replace-one" enum:"replace-one,add/remove" help:"Neighbours for the guarantee and, without --rate, for the sensitivity: replace-one or add/remove."`
 	Group       int     `name:"person-rows" aliases:"group" positive:"" default:"1" placeholder:"K" help:"Also state the guarantee for the K records of one person."`
-	Padded      bool    `help:"The mechanism fills every data set up to a public capacity: then a replace-one guarantee is one for add/remove too."`
+	Padded      bool    `help:"The mechanism pads every data set to a public capacity, so a replace-one guarantee also holds for add/remove."`
 }
 
 // Help returns a text with examples.
 func (accountCmd) Help() string {
-	return `What a number of noisy releases costs, by several accountants side by side: GDP (exact for Gaussian noise),
-PLD (numerical, never below the truth), RDP and zCDP. Each line is a valid bound; the smallest is the guarantee.
-Give --epsilon or the noise, --sigma or --scale.
+	return `Computes the cost of noisy releases by several accountants: GDP (exact for Gaussian noise), PLD (numerical,
+never below the truth), RDP and zCDP. Each line is a valid bound; the smallest is the guarantee. Give --epsilon
+or the noise, --sigma or --scale.
 
 Examples:
   dyad account --epsilon 1 --delta 1e-5
@@ -125,9 +125,9 @@ func (c *accountCmd) check() error {
 	case c.Batch > c.Records:
 		return badInput("--batch is %d, want at most --records", c.Batch)
 	case c.Batch != 0 && c.Relation != string(account.ReplaceOne):
-		return badInput("a batch of fixed size is accounted for replace-one neighbours; leave --relation out")
+		return badInput("batches of fixed size are accounted for replace-one neighbours only; leave --relation out")
 	case (c.Rate != 0 || c.Batch != 0) && c.Noise == "knorm":
-		return badInput("sampled releases are accounted for gaussian and laplace noise")
+		return badInput("sampled releases are accounted for gaussian and laplace noise only")
 	}
 	if c.Epsilon != 0 {
 		return asInput((privacy.Budget{Epsilon: c.Epsilon, Delta: c.Delta}).Validate())

@@ -67,7 +67,7 @@ func (c *algorithmsCmd) Run(a *app) error {
 		fmt.Fprintf(&text, "%s  (%s; %s)\n  %s\n  released: %s\n  verdict: %s\n\n", i.Name, i.Paper, strings.Join(i.Modes, ", "), i.Title, i.Released, i.Verdict)
 	}
 	if c.Name != "" {
-		return badInput("%q is not in the catalogue; choose one of %s", c.Name, strings.Join(names, ", "))
+		return badInput("%q is not an algorithm of the catalogue; choose one of %s", c.Name, strings.Join(names, ", "))
 	}
 	text.WriteString("\"dyad lab algorithms NAME\" shows assumptions and maths.\n")
 	return a.emit(all, text.String())

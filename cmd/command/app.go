@@ -39,9 +39,9 @@ type cli struct {
 	Verbose bool `name:"verbose" short:"v" help:"Write the whole report, with the proof."`
 
 	Set       []string `sep:"none" placeholder:"KEY=VALUE" help:"A key of the recipe, an option that most runs leave as it is; \"dyad help keys\" explains all. May repeat."`
-	LogFormat string   `name:"log-format" enum:"text,json" default:"text" placeholder:"text|json" help:"What standard error gets: text for people, or JSON, one object a line with time (when the command began), level and message."`
+	LogFormat string   `name:"log-format" enum:"text,json" default:"text" placeholder:"text|json" help:"Format of standard error: text, or JSON with one object per line: time (when the command began), level and message."`
 
-	Start startCmd `cmd:"" group:"Prepare data:" help:"Begin with a file of your own: questions become a schema and a recipe for a training."`
+	Start startCmd `cmd:"" group:"Prepare data:" help:"Begin with your own file: answer questions to get a schema and a recipe for a training."`
 	Data  dataCmd  `cmd:"" group:"Prepare data:" help:"Work with data files."`
 
 	Plan   planCmd   `cmd:"" group:"Decide:" help:"Print the whole privacy report of a training run without reading any data."`
@@ -69,7 +69,7 @@ type cli struct {
 	Threshold  thresholdCmd  `cmd:"" help:"Choose a decision threshold with budget, so that predict prints classes."`
 	Transform  transformCmd  `cmd:"" help:"Map records by a learned metric."`
 	Account    accountCmd    `cmd:"" help:"Convert between noise and epsilon."`
-	Devices    devicesCmd    `cmd:"" help:"List what --device takes."`
+	Devices    devicesCmd    `cmd:"" help:"List the values of --device."`
 	Completion completionCmd `cmd:"" help:"Print a completion script for bash, zsh or fish."`
 	Man        manCmd        `cmd:"" help:"Print a manual page, or write all of them."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
@@ -187,7 +187,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 			code = end.code
 		default:
 			if p.IsFault() {
-				fail(stderr, "dyad: a file that is mapped, such as a pack, was cut short while it was used, or its disk failed; put it back as it was")
+				fail(stderr, "dyad: a mapped file, such as a pack, was cut short while it was in use, or its disk failed; restore the file")
 			} else {
 				fail(stderr, "dyad: internal error, please report it: %v", p)
 			}
@@ -351,7 +351,7 @@ func stateDir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("%w: no home folder for it, name a file with --ledger FILE or set XDG_STATE_HOME: %v", ledger.ErrUnavailable, err)
+		return "", fmt.Errorf("%w: there is no home folder for the ledger; name a file with --ledger FILE or set XDG_STATE_HOME: %v", ledger.ErrUnavailable, err)
 	}
 	return filepath.Join(home, ".local", "state", "dyad"), nil
 }

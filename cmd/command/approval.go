@@ -23,7 +23,7 @@ import (
 
 // studyFlags are the flags for the contents of an approval page besides the plan.
 type studyFlags struct {
-	Report      string  `writes:"page" needs:"schema" why:"it shows the columns with their ranges" placeholder:"FILE.html" help:"Write the page that is approved before any data are read, too: study, columns with ranges, risk in one sentence, releases, expected interval of the AUC, place for a signature."`
+	Report      string  `writes:"page" needs:"schema" why:"it shows the columns with their ranges" placeholder:"FILE.html" help:"Also write the page that is approved before any data are read: study, columns with ranges, risk in one sentence, releases, expected interval of the AUC, place for a signature."`
 	Study       string  `needs:"report" placeholder:"TEXT" help:"Name of the study, for --report."`
 	Institution string  `needs:"report" placeholder:"TEXT" help:"Institution, for --report."`
 	Purpose     string  `needs:"report" placeholder:"TEXT" help:"Purpose of the analysis, for --report."`
@@ -35,7 +35,7 @@ type studyFlags struct {
 
 // approvedFlag is the flag that names an approved page.
 type approvedFlag struct {
-	Approved string `not:"seed public-data exact-figures" why:"the page has noise that is secret, a charge, and figures with noise or none" placeholder:"FILE.html" help:"Page of \"dyad plan --report\" that was approved. A run with another plan or other columns is refused; the SHA-256 of the page goes into the ledger and the model."`
+	Approved string `not:"seed public-data exact-figures" why:"the page states secret noise, a charge, and either private figures or none" placeholder:"FILE.html" help:"Page of \"dyad plan --report\" that was approved. A run with another plan or other columns is refused; the SHA-256 of the page goes into the ledger and the model."`
 }
 
 // schemaDigest returns the hash of a schema without its description and without the keys for cutting a file
@@ -100,7 +100,7 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 		name, with, remedy string
 	}{
 		{dataID != "" && dataID != s.DataID, "data id", fmt.Sprintf("%q, and --data-id is %q", s.DataID, dataID), "leave --data-id out"},
-		{figures != "" && figures != a.Figures, "figures of held-out records", "another number of them, or another epsilon", "repeat --holdout and --holdout-epsilon of \"dyad plan\""},
+		{figures != "" && figures != a.Figures, "figures of held-out records", "another number of held-out records, or another epsilon", "repeat --holdout and --holdout-epsilon of \"dyad plan\""},
 		{columns != a.Schema, "schema", "other columns, ranges or categories, missing values, persons, basis, interactions or --store", "restore the schema"},
 		{plan != a.Plan, fmt.Sprintf("plan of this run (n = %d)", p.Spec.Kernel.Problem().N), "another number of records, epsilon, delta or option", "repeat the flags of \"dyad plan\""},
 	} {
@@ -131,7 +131,7 @@ func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
 	changed := t.Of("nothing")
 	// A result of public data has no plan.
 	if columns != a.Schema || m.DataID != m.Encoder.Schema().DataID || m.Plan != nil && algorithms.RecordHash(m.Plan) != a.Record {
-		return nil, badInput("--approved %s: the plan or the schema of the model is not that of the page, though the model names it; \"dyad verify\" checks the model", f.Approved)
+		return nil, badInput("--approved %s: the model names this page, but has another plan or schema than the page; \"dyad verify\" checks the model", f.Approved)
 	}
 	if figures != nil && figures.plan != "" && figures.plan != a.Figures {
 		changed = t.Of("other_figures", t.Number(up(figures.Guarantee.Epsilon)))

@@ -23,13 +23,13 @@ type auditCmd struct {
 
 // auditFlags are the flags of an attack.
 type auditFlags struct {
-	BlackBox   bool          `help:"The adversary does not know the coins; every run is whole. Slower and weaker. Always so where the guarantee rests on secret batches or steps."`
-	Runs       int           `positive:"" help:"Runs on each of the two data sets; half of them choose the attack. Default: 40000, 10000 black-box, and with --time up to 200000."`
-	Time       time.Duration `positive:"" placeholder:"30s" help:"End after that time with the bound reached so far, which holds with the same confidence."`
+	BlackBox   bool          `help:"The adversary does not know the random draws; every run is a complete run. Slower and weaker. Always on if the guarantee rests on secret batches or steps."`
+	Runs       int           `positive:"" help:"Runs on each of the two data sets; half of them choose the attack. Default: 40000, or 10000 with --black-box, or up to 200000 with --time."`
+	Time       time.Duration `positive:"" placeholder:"30s" help:"Stop after this time with the bound so far, which holds with the same confidence."`
 	Confidence float64       `positive:"" default:"0.999" help:"Confidence of the bound."`
 	Seed       uint64        `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`
 	Workers    int           `positive:""`
-	Plot       string        `placeholder:"FILE" help:"Picture of the result, as SVG, PDF or PNG by the ending."`
+	Plot       string        `placeholder:"FILE" help:"File for a picture of the result: SVG, PDF or PNG, by its ending."`
 	pageFlag
 	PartOut string `default:"audit" placeholder:"PREFIX" help:"With --part: prefix of the file, PREFIX-I-of-N.part."`
 	Force   bool
@@ -51,18 +51,18 @@ type auditRecordsCmd struct {
 	StepSize   float64  `positive:"" placeholder:"ETA"`
 	TotalStep  float64  `positive:"" aliases:"path" placeholder:"H"`
 	Batch      int      `positive:"" name:"batch-records" placeholder:"M"`
-	Loss       string   `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"linear: the loss of the task on which sensitivity bounds are attained; or any loss of train."`
+	Loss       string   `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"linear: the loss that attains the sensitivity bounds of the task; or any loss of train."`
 
 	LossParam  map[string]float64 `name:"loss-param" placeholder:"K=V"`
 	LossClip   float64            `positive:"" name:"loss-clip" placeholder:"C"`
-	WorstStart bool               `needs:"task=metric" why:"scores start at 0" help:"Losses of --task metric: start at the matrix at which one record moves the gradient most, not at a multiple of the identity. Guarantees hold for every public start."`
+	WorstStart bool               `needs:"task=metric" why:"scores start at 0" help:"With --task metric: start at the matrix where one record moves the gradient most, not at a multiple of the identity. The guarantee holds for every public start."`
 	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that w lives in. Default: 1, or the public rule for other losses than linear."`
 	Every      int                `positive:"" default:"1" placeholder:"K"`
 	Buffer     int                `help:"As for online; 0, all of few records."`
 	Reservoir  bool
 	Secret     bool          `name:"secret-state"`
 	Method     string        `not:"plot person-rows part merge" why:"canaries are one run, which inserts rows one by one" default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`
-	Canaries   canaryNumbers `placeholder:"M[/K]" help:"Canary records, at most min(d, n/2), which is the default, and how many of their bits are guessed, by default a quarter."`
+	Canaries   canaryNumbers `placeholder:"M[/K]" help:"M canary records, at most min(d, n/2), and K guesses of their bits. Default: min(d, n/2), and a quarter of M."`
 	auditNetworkFlags
 	auditFlags
 }
@@ -260,13 +260,13 @@ func (c *auditRecordsCmd) stream() (algorithms.Stream, error) {
 			continue
 		}
 		if c.PersonRows > 0 {
-			return nil, badInput("--person-rows is for batch algorithms: rows of one person that come at several times are several records of a stream")
+			return nil, badInput("--person-rows is for batch algorithms: rows that one person adds at several times are several records of a stream")
 		}
 		if c.Method == "canaries" {
 			return nil, badInput("--method canaries is for batch algorithms; leave it out")
 		}
 		if c.Steps != 0 || c.StepSize != 0 || c.TotalStep != 0 || c.Batch != 0 {
-			return nil, badInput("--steps, --step-size, --total-step and --batch-records are not for online algorithms, and %s is one", c.Algorithm)
+			return nil, badInput("--steps, --step-size, --total-step and --batch-records are not for online algorithms such as %s", c.Algorithm)
 		}
 		if !c.Secret {
 			return s, nil
@@ -331,7 +331,7 @@ var auditBackend = cpu.Backend{Workers: 1}
 func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error) {
 	a, err := algorithms.ByName(c.Algorithm)
 	if err != nil && exists(c.Algorithm) {
-		return nil, nil, badInput("%s is a file, and dyad lab audit attacks an algorithm by its name, such as moments; \"dyad verify\" checks a model", c.Algorithm)
+		return nil, nil, badInput("%s is a file; dyad lab audit takes the name of an algorithm, such as moments, and \"dyad verify\" checks a model", c.Algorithm)
 	}
 	if err != nil {
 		return nil, nil, asInput(err)

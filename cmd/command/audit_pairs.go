@@ -21,10 +21,10 @@ type auditPairsCmd struct {
 
 // Help returns a text with examples.
 func (auditPairsCmd) Help() string {
-	return `As "dyad lab audit records" does with records: two data sets differ in one unit, and what a guess proves is compared with the
-claim. The options are those of "dyad pairs plan", but the pairs are chosen by the attack: one individual is in --kappa of
-them. Clip and steps do not enter a guarantee; by default they are so small (--set clip=0.0001, --set step-size=1e-9) that
-the worst case is attained. Give those of a training to attack it as it is.
+	return `Like "dyad lab audit records", but for pairs: two data sets differ in one unit, and the bound that guesses prove is compared
+with the claim. The options are those of "dyad pairs plan", but the pairs are chosen by the attack: one individual is in
+--kappa of them. Clip and steps do not enter a guarantee; by default they are so small (--set clip=0.0001, --set
+step-size=1e-9) that the worst case is attained. Give those of a training to attack it as it is.
 
 Examples:
   dyad lab audit pairs --kappa 4 --epsilon 4 --runs 1000
@@ -65,7 +65,7 @@ func (c *auditPairsCmd) target(ctx context.Context, command *kong.Context) (audi
 	}
 	if shape.Classes {
 		if c.PairCount != 0 {
-			return audit.Target{}, badInput("--pairs is about pairs that are listed; leave it out with --tuple and --all-pairs")
+			return audit.Target{}, badInput("--pairs is for listed pairs; leave it out with --tuple and --all-pairs")
 		}
 		plan, err := c.planOf(shape)
 		if err != nil {
@@ -74,7 +74,7 @@ func (c *auditPairsCmd) target(ctx context.Context, command *kong.Context) (audi
 		return audit.WorstTuples(ctx, plan)
 	}
 	if c.Density != 0 {
-		return audit.Target{}, badInput("--density draws pairs, and an audit chooses them: give their number with --pairs")
+		return audit.Target{}, badInput("--density draws pairs, but an audit chooses its pairs: give their number with --pairs")
 	}
 	if c.Kappa == 0 {
 		if c.Kappa = c.DegreeCap; c.Kappa == 0 {

@@ -19,7 +19,7 @@ func auditText(r *audit.Report, plot string) string {
 		line(&b, "", "%d runs on each of two neighbours, half of them to choose the attack; seed %d", r.Runs, r.Seed)
 	}
 	if r.Stopped != "" {
-		line(&b, "", "stopped before %d runs (%s): these are the bounds of the last look before, which hold with the same confidence", r.Planned, r.Stopped)
+		line(&b, "", "stopped before %d runs (%s): these are the bounds of the last check before the stop, which hold with the same confidence", r.Planned, r.Stopped)
 	}
 	if r.Move > 0 {
 		line(&b, "", "the exact vectors move %.4g of what the certificate allows", r.Move)
@@ -84,9 +84,9 @@ func auditVerdict(r *audit.Report) (verdict string) {
 	case r.Refuted():
 		verdict = "THE CLAIM IS REFUTED"
 	case r.Exceeds():
-		verdict = "THE CERTIFICATE IS EXCEEDED, so the noise is for less than what moves: the claim does not hold"
+		verdict = "THE CERTIFICATE IS EXCEEDED: the vectors move further than the noise is made for, and the claim does not hold"
 	case !r.Holds():
-		verdict = "THE NOISE IS NOT WHAT IT SHOULD BE: it is off its grid or repeats, so the claim does not hold"
+		verdict = "THE NOISE IS WRONG: it is off its grid or repeats, so the claim does not hold"
 	case r.HalfRefuted:
 		verdict = "the claim is not refuted (which does not prove it)"
 	default:

@@ -54,7 +54,7 @@ func (o *runOutcome) writeMade(b *strings.Builder, task, from string, s *dataset
 // yet. planned is the guarantee that the run would have on private data.
 func (a *app) writeWords(b *strings.Builder, g, planned privacy.Guarantee, spent *spending) {
 	words := g.Words()
-	for w, link := range map[string]string{algorithms.BoundsFromData: "; it would be: ", algorithms.DraftAway: "; if it does: "} { // at most one of these warnings occurs
+	for w, link := range map[string]string{algorithms.BoundsFromData: "; the guarantee would be: ", algorithms.DraftAway: "; if it does: "} { // at most one of these warnings occurs
 		if slices.Contains(g.Warnings, w) {
 			words = w + link + words
 		}
@@ -70,7 +70,7 @@ func (a *app) writeWords(b *strings.Builder, g, planned privacy.Guarantee, spent
 	}
 	line(b, "guarantee", "%s", words)
 	if c := g.Claim; c != nil && !c.Holds {
-		line(b, "warning", "%s claims epsilon = %.6g, and its noise does not give that", c.Source, c.Epsilon)
+		line(b, "warning", "%s claims epsilon = %.6g, but its noise does not give this guarantee", c.Source, c.Epsilon)
 	}
 	for _, w := range g.Warnings {
 		if !slices.Contains(a.told, w) && w != algorithms.BoundsFromData && w != algorithms.DraftAway {
@@ -102,7 +102,7 @@ func (r *trainResult) brief(a *app, synthetic bool, planned privacy.Guarantee) s
 	a.writeWords(&b, g, planned, r.Spent)
 	switch {
 	case r.Model == "" && synthetic:
-		line(&b, "next", "dyad data schema FILE --out schema.yaml for data of your own, edit it, dyad train --data FILE --schema schema.yaml")
+		line(&b, "next", "for your own data: dyad data schema FILE --out schema.yaml, edit the schema, dyad train --data FILE --schema schema.yaml")
 	case r.approved != "" && r.HeldPrivate != nil:
 		line(&b, "next", "%s fills the approved page in", shell("dyad", "report", r.Model, "--figures", r.HeldPrivate.Out, "--approved", r.approved, "--out", "after.html"))
 	case r.HeldCommand != "":
@@ -117,7 +117,7 @@ func (r *trainResult) brief(a *app, synthetic bool, planned privacy.Guarantee) s
 func (o *runOutcome) writeNext(b *strings.Builder, task string) {
 	switch {
 	case o.Model == "":
-		line(b, "next", "dyad plan prints the derivation, as does --verbose")
+		line(b, "next", "dyad plan and --verbose print the derivation")
 	case task == taskMetric:
 		line(b, "next", "dyad transform %s --data FILE --out FILE maps records by the metric; the derivation is in %[1]s, and printed with --verbose", o.Model)
 	default:
@@ -136,10 +136,10 @@ func (r *heldResult) writeSummary(b *strings.Builder, n int, unit string, public
 			text += fmt.Sprintf("; without privacy %.4f", *r.Baseline.AUC)
 		}
 		if unit == "persons" {
-			text += "; it counts rows, so that a person with many weighs more"
+			text += "; it counts rows, so that a person with many rows weighs more"
 		}
 		if !public {
-			text += "; exact, and not covered by the guarantee"
+			text += "; an exact figure, not covered by the guarantee"
 		}
 		line(b, "held out", "%s", text)
 	}

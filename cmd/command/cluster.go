@@ -14,13 +14,13 @@ type clusterCmd struct {
 	K          int       `positive:"" short:"k" required:"" help:"Number of clusters."`
 	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As for train; a label is not read."`
 	Schema     string    `required:"" placeholder:"FILE"`
-	Metric     string    `placeholder:"MODEL" help:"Model file of a metric (dyad pairs train, dyad train --task metric) that maps the records first; its own charge stays. Default: records as they are encoded."`
+	Metric     string    `placeholder:"MODEL" help:"Model file of a metric (dyad pairs train, dyad train --task metric) that maps the records first; it has a charge of its own. Default: the encoded records, not mapped."`
 	Out        string    `writes:"clusters" short:"o" default:"clusters.json" placeholder:"FILE" help:"File of the clusters."`
 	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
 	Epsilon    float64   `positive:"" default:"1"`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Rounds     int       `positive:"" placeholder:"T" help:"Rounds of k-means, which share the budget. Default: 5."`
-	Clip       float64   `positive:"" placeholder:"R" help:"Norm to which mapped records are shortened; public, and noise grows with it. Default: the bound that holds for every record."`
+	Clip       float64   `positive:"" placeholder:"R" help:"Public norm to which mapped records are clipped; noise grows with it. Default: the bound that holds for every record."`
 	StartSeed  uint64    `name:"init-seed" aliases:"start-seed" default:"1" help:"Public seed of the first centres."`
 	Plan       bool      `required:"" xor:"records" needs:"n" `
 	N          int       `positive:"" needs:"plan" short:"n" help:"As for plan, with --plan."`
@@ -32,8 +32,8 @@ type clusterCmd struct {
 // Help returns a text with examples.
 func (clusterCmd) Help() string {
 	return `Private k-means: every round releases the numbers and the sums of the records of all clusters with noise, in one charge for
-all rounds. With --metric records are compared by a metric that was learned before, such as one from must-link and
-cannot-link pairs ("dyad pairs train"); what that cost is a charge of its own, in the same ledger if the records are the
+all rounds. With --metric records are compared by a metric that was learned before, for example from must-link and
+cannot-link pairs ("dyad pairs train"). That training has a charge of its own, in the same ledger if the records are the
 same. "dyad predict" assigns records to the clusters.
 
 The first centres depend on --set init-seed and on no record. Do not try seeds, k or rounds on the private records: every

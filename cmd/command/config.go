@@ -63,7 +63,7 @@ func (c *config) place(s setting) string {
 
 // twice returns the error for a setting with several values that takes only one.
 func (c *config) twice(s setting) error {
-	why := " is given twice, or as a flag as well; it takes one value"
+	why := " is given twice, or also as a flag; it takes one value"
 	if s.line > 0 {
 		why = ": --" + s.flag + " takes one value, not a list"
 	}
@@ -191,7 +191,7 @@ func (c *config) read() error {
 	if err := c.add(mapping(body), ""); err != nil || len(c.settings) > before {
 		return err
 	}
-	return badInput("%s: want lines such as \"epsilon: 1\", the names of flags with their values", c.path)
+	return badInput("%s: want lines such as \"epsilon: 1\": names of flags with their values", c.path)
 }
 
 // add adds the settings of a mapping. If part is not "", the settings belong to this part of a recipe.
@@ -201,7 +201,7 @@ func (c *config) add(pairs []*ast.MappingValueNode, part string) error {
 		s := setting{flag: key.Value, line: key.Position.Line}
 		if under := recipeParts[key.Value]; under != "" && part == "" {
 			if _, empty := p.Value.(*ast.NullNode); mapping(p.Value) == nil && !empty {
-				return badInput("%s:%d: %s: want options under it, such as \"epsilon: 1\"", c.path, s.line, s.flag)
+				return badInput("%s:%d: %s: want options below this line, such as \"epsilon: 1\"", c.path, s.line, s.flag)
 			}
 			if err := c.add(mapping(p.Value), under); err != nil {
 				return err
@@ -209,7 +209,7 @@ func (c *config) add(pairs []*ast.MappingValueNode, part string) error {
 			continue
 		}
 		if o := option(s.flag); part != "" && o != nil && partOf(s.flag) != part {
-			return badInput("%s:%d: %s is under \"%s\", and belongs to \"%s\"", c.path, s.line, s.flag, part, partOf(s.flag))
+			return badInput("%s:%d: %s is under \"%s\", but belongs to \"%s\"", c.path, s.line, s.flag, part, partOf(s.flag))
 		}
 		items := []ast.Node{p.Value}
 		if list, ok := p.Value.(*ast.SequenceNode); ok {

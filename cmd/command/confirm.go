@@ -14,7 +14,7 @@ import (
 
 // confirmFlag is the --yes flag of commands that charge.
 type confirmFlag struct {
-	Yes bool `short:"y" help:"Do not ask before something is charged that cannot be taken back, or before a training of more than ten minutes."`
+	Yes bool `short:"y" help:"Do not ask before a charge that cannot be taken back, or before a training of more than ten minutes."`
 }
 
 // confirm shows what will be done and asks for confirmation on a terminal. Without a terminal or without
@@ -55,13 +55,13 @@ func (f confirmFlag) unprotected(a *app, mode, schema string, public, resumed bo
 
 // unsoundFlag is the --paper-unsound flag.
 type unsoundFlag struct {
-	PaperUnsound bool `needs:"mode=paper" help:"With --mode paper, and --public-data unless it is a plan: drop the burn-in that keeps offpairstrc, offpairc, onpairstrc and onpairc from taking a step, and take the corrected step of dpgdc2, to see what they would do. The paper's claim does not cover that, and every output says so."`
+	PaperUnsound bool `needs:"mode=paper" help:"With --mode paper, and --public-data unless it is a plan: drop the burn-in that keeps offpairstrc, offpairc, onpairstrc and onpairc from taking a step, and take the corrected step of dpgdc2, to see what they would do. The paper's claim does not cover these changes, and every output says so."`
 }
 
 // checkUnsound returns an error if the flag could affect private data. No data have been read at this point.
 func (unsoundFlag) checkUnsound(public bool) error {
 	if !public {
-		return badInput("--paper-unsound is for public data: say --public-data, which it needs besides a public schema. The paper proves nothing about its schedule")
+		return badInput("--paper-unsound is for public data: add --public-data, which it needs even with a public schema. The paper proves nothing about this schedule")
 	}
 	return nil
 }

@@ -170,7 +170,7 @@ func TestStandardOutputFails(t *testing.T) {
 			code     int
 			says     string
 		}{
-			"full":   {`exec "$@" >/dev/full`, exitFailure, "is complete, and all of its result is in " + c.file},
+			"full":   {`exec "$@" >/dev/full`, exitFailure, "is complete, and its whole result is in " + c.file},
 			"pipe":   {`set -o pipefail; "$@" | true`, 128 + 13, ""},
 			"closed": {`exec "$@" >&-`, exitOK, ""},
 		} {

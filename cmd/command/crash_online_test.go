@@ -204,7 +204,7 @@ func (f *fixture) checkOnline(t testing.TB, c onlineCell, e ended) {
 			t.Errorf("the state: %v, %v", info, err)
 		}
 		if charges > 0 {
-			f.dyad(f.online()...).Want(t, "a start over the state", exitInput, "continue it with --resume")
+			f.dyad(f.online()...).Want(t, "a start over the state", exitInput, "continue its stream with --resume")
 		}
 		next = f.dyad(f.online("--resume")...)
 	} else {

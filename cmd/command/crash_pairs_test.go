@@ -198,7 +198,7 @@ func TestPairsCrashCheckNotices(t *testing.T) {
 	whole := f.get(t, "in/patients.csv")
 	name := "ledger/ledger.jsonl." + run + ".checkpoint"
 	checkpoint := f.get(t, name)
-	resume("leave it out", "--public-data")
+	resume("leave --resume out", "--public-data")
 	resume("another plan", "--margin", "0.5")
 	resume("another plan", "--shrink")
 	must.Do(t, os.Remove(f.in(name))) // without it the charge must match

@@ -93,8 +93,8 @@ func TestResumeFlagRefusals(t *testing.T) {
 		"another id":        {resume("--data-id", "other"), `charged for data id "`},
 		"another algorithm": {resume("--algorithm", "offpairc"), `charged for algorithm "dpgdsc", now it is "offpairc"`},
 		"a seed":            {resume("--seed", "3"), `charged for noise "from the operating system", now it is "from a seed"`},
-		"public data":       {resume("--public-data"), "leave it out"},
-		"synthetic data":    {f.dyad("train", "--resume", run), "leave it out"},
+		"public data":       {resume("--public-data"), "leave --resume out"},
+		"synthetic data":    {f.dyad("train", "--resume", run), "leave --resume out"},
 		"an unknown run":    {f.dyad(f.train("--resume", "NOBODY")...), `the ledger has no run "NOBODY"`},
 		"no ledger":         {f.dyad(f.train("--resume", run, "--ledger", f.in("ledger/none.jsonl"))...), "there is no ledger"},
 	} {

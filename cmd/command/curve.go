@@ -21,26 +21,26 @@ import (
 
 type curveCmd struct {
 	Plan       string    `arg:"" optional:"" name:"plan" help:"Plan of experiments (YAML, see bench/plans) on public data, instead of the flags about data, epsilons and algorithms."`
-	Data       dataFiles `xor:"data" needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"As for train, with --schema; private data are charged: --holdout-epsilon."`
+	Data       dataFiles `xor:"data" needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"As for train, with --schema. Private data need --holdout-epsilon and are charged."`
 	Schema     string    `needs:"data" placeholder:"FILE"`
 	PublicData bool      `help:"As for train; the figures are exact."`
 	Dataset    string    `xor:"data" placeholder:"NAME" help:"Public data set of the catalogue (\"dyad data list\"), fetched before."`
 	Synthetic  string    `xor:"data" placeholder:"KIND" help:"Synthetic data: ar1, clinical, scores, or a kind for --task metric. Default, without other data: clinical."`
 	Records    int       `positive:"" default:"5000" help:"Number of synthetic records."`
 	Features   int       `positive:"" default:"20" help:"Features of synthetic ar1 and scores."`
-	N          []int     `short:"n" placeholder:"N,..." help:"Numbers of training records; the others test. Default: what --holdout leaves."`
-	Holdout    float64   `within:"(0,1)" positive:"" default:"0.3" placeholder:"F" help:"Fraction of the records that test."`
+	N          []int     `short:"n" placeholder:"N,..." help:"Numbers of training records; all other records are test records. Default: what --holdout leaves."`
+	Holdout    float64   `within:"(0,1)" positive:"" default:"0.3" placeholder:"F" help:"Fraction of test records."`
 	Epsilons   []float64 `name:"epsilon" within:"(0,)" aliases:"epsilons" placeholder:"E,..." help:"Epsilons. Default: 0.1,0.3,1,3,10."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Algorithms []string  `name:"algorithm" aliases:"algorithms" placeholder:"NAME,..." help:"Algorithms with their defaults, see \"dyad lab algorithms\", or auto. Default: auto."`
-	NoCeiling  bool      `help:"Leave out the models without privacy. They are never drawn of private data."`
+	NoCeiling  bool      `help:"Leave out the models without privacy. Curves of private data never have them."`
 	Task       string    `default:"auc" enum:"auc,metric" help:"As for train; metrics are judged by nearest neighbours."`
 	Splits     int       `positive:"" help:"Random splits into training and test records. Default: 10, or 1 on private data, where each is charged."`
 	Noises     int       `positive:"" default:"1" help:"Draws of noise for each split."`
 	PublicSeed uint64    `aliases:"split-seed" default:"1" help:"Seed of synthetic data and of the noise on public data."`
 	Out        string    `short:"o" default:"curve" placeholder:"PREFIX" help:"Prefix of the files: PREFIX.csv, PREFIX-summary.csv and the pictures."`
 	Format     []string  `enum:"svg,pdf,png" default:"svg,pdf" placeholder:"FORMAT,..." help:"Formats of the pictures: svg, pdf, png."`
-	Parallel   int       `positive:"" default:"1" help:"Training sets that are worked on at a time."`
+	Parallel   int       `positive:"" default:"1" help:"Number of training sets processed at a time."`
 	Retry      bool      `help:"Repeat runs that failed."`
 	partFlag
 	privateCurve
@@ -52,7 +52,7 @@ type curveCmd struct {
 
 // privateCurve holds the flags of a curve on private data.
 type privateCurve struct {
-	HoldoutEpsilon *float64 `placeholder:"E" help:"As for train, of the figures of every run on private data."`
+	HoldoutEpsilon *float64 `placeholder:"E" help:"As for train, for the figures of every run on private data."`
 }
 
 // Help returns a text with examples.
@@ -103,7 +103,7 @@ func (c *curveCmd) Run(a *app) error {
 		}
 		if from = data.Name; set != nil {
 			if o.Parts > 0 || c.Merge != nil {
-				return badInput("a curve of private data is one charge and one release, so it has no parts; leave --part and --merge out")
+				return badInput("a curve of private data is one charge and one release, and cannot be split into parts; leave --part and --merge out")
 			}
 			return c.private(a, data, set, page)
 		}
@@ -134,7 +134,7 @@ func (c *curveCmd) Run(a *app) error {
 		}
 	} else if err := p.Run(a.ctx, r.CSV, o); err != nil {
 		if errors.Is(err, context.Canceled) {
-			a.note("dyad: the runs that are done are in %s; the same command continues", r.CSV)
+			a.note("dyad: the finished runs are in %s; the same command continues with the other runs", r.CSV)
 		}
 		return curveError(err)
 	}
@@ -185,7 +185,7 @@ func (c *curveCmd) planned() (*experiment.Plan, []string, error) {
 	}
 	p, err := experiment.Load(c.Plan)
 	if err == nil && !c.PublicData && slices.ContainsFunc(p.Data, func(d experiment.Data) bool { return d.File != "" }) {
-		err = badInput("%s names data files, and a plan is for public data; say --public-data", c.Plan)
+		err = badInput("%s names data files, and a plan of experiments is for public data; add --public-data", c.Plan)
 	}
 	folder := c.Dir
 	if err == nil && folder == "" {
@@ -219,7 +219,7 @@ func (c *curveCmd) source(a *app) (experiment.Data, *dataset.Dataset, error) {
 // read reads a file. set is nil if the data are public.
 func (c *curveCmd) read(a *app, name string, from dataFiles, s *dataset.Schema, public bool) (d experiment.Data, set *dataset.Dataset, err error) {
 	grouped := slices.ContainsFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleGroup })
-	if err := (input.Needs{Ungrouped: "the schema has query groups, and a curve compares all records; give the column the role ignore"}).Of(input.Lacks{Ungrouped: grouped}); err != nil {
+	if err := (input.Needs{Ungrouped: "the schema has query groups, but a curve compares all records; give the column of the groups the role ignore"}).Of(input.Lacks{Ungrouped: grouped}); err != nil {
 		return d, nil, err
 	}
 	public = public || s.Public
@@ -269,7 +269,7 @@ func (c *curveCmd) fromCatalog(a *app) (d experiment.Data, set *dataset.Dataset,
 	path := filepath.Join(folder, e.Files[0].Name)
 	if _, err := os.Stat(path); err != nil {
 		if _, packed := os.Stat(path + ".gz"); packed != nil {
-			return d, nil, badInput("%s is not there; \"dyad data fetch %s\" fetches it", path, e.Name)
+			return d, nil, badInput("%s does not exist; \"dyad data fetch %s\" fetches the data set", path, e.Name)
 		}
 		path += ".gz"
 	}
@@ -341,6 +341,6 @@ func (r curveResult) text() string {
 	for _, f := range r.Figures {
 		fmt.Fprintf(&b, "picture   %s\n", f)
 	}
-	b.WriteString("guarantee none: the data count as public and the noise is seeded; do not choose options for private data of the same people by this\n")
+	b.WriteString("guarantee none: the data count as public and the noise is seeded. Do not use these figures to choose options for private data of the same people\n")
 	return b.String()
 }

@@ -22,7 +22,7 @@ import (
 func (c *curveCmd) checkPrivate() error {
 	switch {
 	case c.HoldoutEpsilon == nil:
-		return badInput("%s is private: its schema does not say public: true. Every point of a curve then costs a training and private figures of the held-out records; say their epsilon with --holdout-epsilon, or --public-data if the data are public", c.Data)
+		return badInput("%s is private: its schema does not say public: true. Every point of a curve then costs a training and private figures of the held-out records; give the epsilon of the figures with --holdout-epsilon, or add --public-data if the data are public", c.Data)
 	case len(c.N) > 1:
 		return badInput("a curve of private data has one number of training records, and -n gives %d", len(c.N))
 	case c.Retry || c.Parallel != 1:
@@ -83,11 +83,11 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page
 	k.recovered = func(saved *lib.Outcome, _ *lib.Ledger) error { return k.noteReleased(a, saved, "rows are") }
 	k.plan = func() (planned, error) {
 		if c.Resume == "" {
-			a.note("dyad: %d trainings and their private figures cost together: %s", len(p.Options.Runs), p.Guarantee.String())
+			a.note("dyad: the cost of %d trainings with their private figures is: %s", len(p.Options.Runs), p.Guarantee.String())
 		}
 		return planned{
 			warnings: p.Warnings(), delta: max(p.Guarantee.Delta, privacy.DefaultDelta(units)), n: units,
-			ask: []string{fmt.Sprintf("all of it is charged to %q at once", cmp.Or(c.DataID, r.DataID))},
+			ask: []string{fmt.Sprintf("the whole cost is charged to %q at once", cmp.Or(c.DataID, r.DataID))},
 		}, nil
 	}
 	k.run = func(o lib.Run) (bool, error) {

@@ -78,7 +78,7 @@ func TestCurveOfPrivateDataIsCharged(t *testing.T) {
 		t.Fatal("a ledger was written")
 	}
 	code, out, errs := dyad(t, dir, append(args, "--holdout-epsilon", "1", "--yes", "--json")...)
-	if code != exitOK || !strings.Contains(errs, "cost together") {
+	if code != exitOK || !strings.Contains(errs, "the cost of") {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	var r privateCurveResult

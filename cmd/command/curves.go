@@ -20,7 +20,7 @@ const mostCurves = 12
 
 // curvesFlag is the flag that requests the curves of a model.
 type curvesFlag struct {
-	Curves string `writes:"curves" placeholder:"FILE" help:"Write what each column adds to a linear score: numbers as JSON, or a figure of the columns of numbers as SVG, PDF or PNG, by the ending. Interactions are in JSON only. They follow from the model file alone."`
+	Curves string `writes:"curves" placeholder:"FILE" help:"Write what each column adds to a linear score: numbers as JSON, or a figure of the columns of numbers as SVG, PDF or PNG, by the ending. Interactions are in JSON only. They are computed from the model file alone."`
 }
 
 // check returns an error if the file cannot be written or the model has no curves.
@@ -106,7 +106,7 @@ func curvesSection(m *model) (s page.Section, err error) {
 		return s, nil // a metric or a network has no curves
 	}
 	s = page.Section{ID: "curves", Title: "Curves", Text: []string{
-		"A score is the sum of what the columns and interactions add; of a record longer than 1 it is divided by its norm. Each curve has the mean 0 over its range.",
+		"A score is the sum of what the columns and interactions add. If a record has a norm above 1, the sum is divided by this norm. Each curve has the mean 0 over its range.",
 	}}
 	if m.CurveNoise != nil {
 		s.Text = append(s.Text, "The bands are "+bandWords+". \""+curves.NoBend+"\": a straight line is within the band.")
@@ -116,7 +116,7 @@ func curvesSection(m *model) (s page.Section, err error) {
 	all = slices.DeleteFunc(all, func(c curves.Curve) bool { return c.X == nil })
 	span := func(c curves.Curve) float64 { return slices.Max(c.Y) - slices.Min(c.Y) }
 	slices.SortStableFunc(all, func(a, b curves.Curve) int { return compareDown(span(a), span(b)) })
-	t := page.Table{Caption: "Columns of numbers, the one that moves scores furthest first", Head: []string{"column", "from lowest to highest", "shape"}}
+	t := page.Table{Caption: "Columns of numbers, in the order of how far they move scores", Head: []string{"column", "from lowest to highest", "shape"}}
 	for k, c := range all {
 		t.Rows = append(t.Rows, []page.Cell{{Text: c.Name, Head: true}, {Text: fmt.Sprintf("%.4g", span(c))}, {Text: c.Bend}})
 		if k < mostCurves {

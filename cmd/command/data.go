@@ -16,7 +16,7 @@ type dataCmd struct {
 	Check   dataCheckCmd   `cmd:"" help:"Check a schema without reading any data."`
 	Inspect dataInspectCmd `cmd:"" help:"Describe a data file as its schema reads it. The figures are private."`
 	Convert dataConvertCmd `cmd:"" help:"Write the rows of a data file in another format."`
-	Pack    dataPackCmd    `cmd:"" help:"Encode a data file once, into a file that is mapped in place of being read."`
+	Pack    dataPackCmd    `cmd:"" help:"Encode a data file once, into a file that is mapped instead of read."`
 	Synth   dataSynthCmd   `cmd:"" help:"Write synthetic clinical records, or visits of persons to a hospital, and their schema."`
 	List    dataListCmd    `cmd:"" help:"List the public data sets that can be fetched."`
 	Fetch   dataFetchCmd   `cmd:"" help:"Fetch a public data set into the cache."`

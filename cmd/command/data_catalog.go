@@ -31,7 +31,7 @@ type dataListCmd struct{}
 
 // Help returns a text with examples.
 func (dataListCmd) Help() string {
-	return `Nothing is fetched. The addresses could not be tried when the catalogue was written; the content is
+	return `Nothing is fetched. The addresses were not tested when the catalogue was written; the content is
 checked where its SHA-256 is known.
 
 Examples:
@@ -76,8 +76,8 @@ type dataFetchCmd struct {
 // Help returns a text with examples.
 func (dataFetchCmd) Help() string {
 	return `An interrupted transfer continues where it stopped when the command is run again. HTTPS_PROXY and
-HTTP_PROXY are honoured. What arrives is checked against its SHA-256 where that is known; where it is
-not, the SHA-256 found is printed and the file is called unchecked.
+HTTP_PROXY are honoured. A file is checked against its SHA-256 if the catalogue knows it; if not, the
+SHA-256 found is printed and the file is called unchecked.
 
 Examples (without --dry-run they need the network):
   dyad data fetch wdbc --dry-run

@@ -50,11 +50,11 @@ func (c *dataConvertCmd) format() (format string, zip bool, err error) {
 	}
 	switch {
 	case format == "":
-		return "", false, badInput("%s has no ending that names a format; add --format csv or parquet", c.Out)
+		return "", false, badInput("the name %s does not end in a known format; add --format csv or parquet", c.Out)
 	case format != dataset.FormatCSV && format != dataset.FormatParquet:
 		return "", false, badInput("convert writes CSV and Parquet, not %s; type: dyad data convert %s %s.parquet --schema %s", format, c.In.names[0], strings.TrimSuffix(name, filepath.Ext(name)), c.Schema)
 	case zip && format == dataset.FormatParquet:
-		return "", false, badInput("%s files are compressed inside; leave out .gz", format)
+		return "", false, badInput("%s files are already compressed; leave out .gz", format)
 	}
 	return format, zip, nil
 }

@@ -97,11 +97,11 @@ func (r *inspectResult) text() string {
 	case r.Persons > 0:
 		fmt.Fprintf(&b, "persons %d in %s, with up to %d rows each, all of them protected together\n", r.Persons, r.IDs, max(r.RowsOfID, 1))
 	case r.RowsOfID > 0:
-		fmt.Fprintf(&b, "ids     %s: up to %d rows with one id; if it names persons, role: person protects all rows of one, and without it a guarantee is for one row\n", r.IDs, r.RowsOfID)
+		fmt.Fprintf(&b, "ids     %s: up to %d rows with one id; if an id names a person, role: person protects all rows of a person; without this role a guarantee is for one row\n", r.IDs, r.RowsOfID)
 	}
 	for _, name := range r.MayNamePersons {
 		if name != r.IDs {
-			fmt.Fprintf(&b, "repeats %s: values come again; if it names persons, role: person protects all rows of one, and without it a guarantee is for one row\n", name)
+			fmt.Fprintf(&b, "repeats %s: values occur more than once; if the column names persons, role: person protects all rows of a person; without this role a guarantee is for one row\n", name)
 		}
 	}
 	b.WriteByte('\n')

@@ -14,7 +14,7 @@ import (
 
 // storeFlag is the flag for the storage type of dense records.
 type storeFlag struct {
-	Store string `enum:",float64,float32,mmap" default:"" placeholder:"S" help:"How records are held: float64; float32, half the memory, with features rounded toward zero by the encoder, which the model says; mmap, in the file of \"dyad data pack\". The arithmetic stays float64. Default: what the schema says, else float64; mmap for a pack."`
+	Store string `enum:",float64,float32,mmap" default:"" placeholder:"S" help:"How records are held: float64; float32, which halves the memory and rounds features toward zero, as the model states; mmap, in the file of \"dyad data pack\". The arithmetic stays float64. Default: what the schema says, else float64; mmap for a pack."`
 }
 
 // options returns o with the flag applied, for a file and its schema.
@@ -23,7 +23,7 @@ func (f storeFlag) options(s *dataset.Schema, from dataFiles, o dataset.Options)
 	case "":
 	case "mmap":
 		if len(from.names) != 1 || !dataset.IsPack(from.names[0]) {
-			return o, badInput("--store mmap is for a pack, and %s is not one; \"dyad data pack %s --schema FILE -o NAME.dyadpack\" makes one", from, from)
+			return o, badInput("--store mmap is for packs, and %s is not a pack; \"dyad data pack %s --schema FILE -o NAME.dyadpack\" makes a pack", from, from)
 		}
 	default:
 		s.Store, o.InMemory = f.Store, true
@@ -45,12 +45,12 @@ type dataPackCmd struct {
 
 // Help returns a text with examples.
 func (dataPackCmd) Help() string {
-	return `A pack has the records as training sees them, encoded once. Every command that reads a data file with labels
-takes it in place of the file that it was made of, with the same schema: it is mapped, so that records may be larger
-than the memory, and checked in full when it is opened (schema, hashes, norms, labels), at the speed of SHA-256. The
-results are those of the file, to the bit; with float32 those of --store float32. Rows of a person, or of a query
-group, are stored next to each other; ids are left out. Nothing may write to a pack while it is in use. It is as
-private as the data: only its owner can read it.
+	return `A pack has the records as training sees them, encoded once. Every command that reads a data file with labels takes
+the pack instead, with the same schema. The pack is mapped, so that records may be larger than the memory, and
+checked in full when it is opened (schema, hashes, norms, labels), at the speed of SHA-256. The results have the
+same bits as with the file, or with float32 as with --store float32. Rows of a person, or of a query group, are
+stored next to each other; ids are left out. Nothing may write to a pack while it is in use. The pack is as private
+as the data: only its owner can read it.
 
 Examples:
   dyad data pack patients.csv --schema patients.yaml -o patients.dyadpack

@@ -64,12 +64,12 @@ func TestPackTrainsAsItsFile(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"train", "--data", "c.csv", "--schema", "c.yaml", "--store", "mmap", "--out", "x.json"}, "c.csv is not one; \"dyad data pack c.csv"},
-		{[]string{"train", "--data", "narrow.dyadpack", "--schema", "c.yaml", "--store", "float64", "--out", "x.json"}, "stores float32, and float64 is asked for"},
-		{[]string{"evaluate", "wide.json", "--data", "narrow.dyadpack", "--public-data"}, "stores float32, and float64 is asked for"},
-		{[]string{"predict", "narrow.json", "--data", "narrow.dyadpack"}, "give the file that it was made of"},
-		{[]string{"data", "inspect", "narrow.dyadpack", "--schema", "c.yaml"}, "give the file that it was made of"},
-		{[]string{"data", "convert", "narrow.dyadpack", "y.csv", "--schema", "c.yaml"}, "give the file that it was made of"},
+		{[]string{"train", "--data", "c.csv", "--schema", "c.yaml", "--store", "mmap", "--out", "x.json"}, "c.csv is not a pack; \"dyad data pack c.csv"},
+		{[]string{"train", "--data", "narrow.dyadpack", "--schema", "c.yaml", "--store", "float64", "--out", "x.json"}, "stores float32, but float64 was requested"},
+		{[]string{"evaluate", "wide.json", "--data", "narrow.dyadpack", "--public-data"}, "stores float32, but float64 was requested"},
+		{[]string{"predict", "narrow.json", "--data", "narrow.dyadpack"}, "give the file that the pack was made from"},
+		{[]string{"data", "inspect", "narrow.dyadpack", "--schema", "c.yaml"}, "give the file that the pack was made from"},
+		{[]string{"data", "convert", "narrow.dyadpack", "y.csv", "--schema", "c.yaml"}, "give the file that the pack was made from"},
 		{[]string{"data", "pack", "narrow.dyadpack", "--schema", "c.yaml", "-o", "y.dyadpack"}, "is a pack already"},
 		{[]string{"data", "pack", "c.csv", "--schema", "c.yaml", "-o", "narrow.dyadpack"}, "exists"},
 		{[]string{"data", "pack", "c.csv", "--schema", "c.yaml", "-o", "c.csv", "--force"}, "its name says CSV"},

@@ -15,11 +15,11 @@ import (
 
 // draftFlags are the flags of commands that draft a schema.
 type draftFlags struct {
-	File     string `arg:"" help:"Data file: CSV, ARFF, JSON lines, Parquet, an Excel workbook (.xlsx), LIBSVM, NPY, NPZ or IDX, gzip or zstd or neither."`
+	File     string `arg:"" help:"Data file: CSV, ARFF, JSON lines, Parquet, an Excel workbook (.xlsx), LIBSVM, NPY, NPZ or IDX, also compressed by gzip or zstd."`
 	Force    bool
 	Label    string `placeholder:"COLUMN" help:"The label. Default: the column with two values, if there is only one."`
 	Positive string `placeholder:"VALUE" help:"The value of the label that should score high. Default: a guess, to be checked."`
-	Decimal  string `enum:"auto,point,comma" default:"auto" placeholder:"SIGN" help:"What separates the fraction of a number in a CSV file: point, comma, or auto, where the file tells."`
+	Decimal  string `enum:"auto,point,comma" default:"auto" placeholder:"SIGN" help:"Decimal separator of numbers in a CSV file: point, comma, or auto, which takes it from the file."`
 	Sheet    string `placeholder:"NAME" help:"The sheet of a workbook. Default: its only sheet with cells."`
 	Answers  string `placeholder:"FILE" help:"YAML file of what is known about columns without the data, lines such as \"age: {range: [18, 110]}\" with the keys of a schema."`
 }
@@ -91,7 +91,7 @@ func (c *dataSchemaCmd) Run(a *app) error {
 		return err
 	}
 	if c.Ask && !a.atTerminal() {
-		return badInput("--ask needs a terminal as standard input and standard error, since it shows values of records; give what is known by --answers FILE")
+		return badInput("--ask needs a terminal as standard input and standard error, since it shows values of records; without a terminal use --answers FILE")
 	}
 	draft, err := c.draft(a, c.Ask)
 	if err != nil {
@@ -150,7 +150,7 @@ func left(d *dataset.Drafted) string {
 	case len(d.FromData) == 0:
 		return "every range in it is an answer"
 	}
-	return "replace its ranges by public ones, then delete their marks (from_data); what the draft took from the data is remembered in the file next to it that ends in " + dataset.DraftedEnding
+	return "replace its ranges by public ones, then delete their marks (from_data); a file next to the schema keeps what the draft took from the data; its name ends in " + dataset.DraftedEnding
 }
 
 func readAnswers(path string) (map[string]dataset.Answer, error) {
@@ -171,11 +171,11 @@ func readAnswers(path string) (map[string]dataset.Answer, error) {
 func (a *app) guesses(d *dataset.Drafted, o dataset.DraftOptions) {
 	switch {
 	case d.Candidates != nil:
-		a.note("dyad: several columns have two values, and the draft has no label: name it with --label: %s", strings.Join(d.Candidates, ", "))
+		a.note("dyad: several columns have two values, so the draft has no label; name the label column with --label: %s", strings.Join(d.Candidates, ", "))
 	case d.Label != "" && o.Label == "" && o.Answers[d.Label].Role == "":
 		a.note("dyad: check the draft: label guessed: %s", d.Label)
 	}
 	if len(d.Ignored) > 0 {
-		a.note("dyad: check the draft: columns ignored, the reasons are in it: %s", strings.Join(d.Ignored, ", "))
+		a.note("dyad: check the draft: columns are ignored for reasons that the draft states: %s", strings.Join(d.Ignored, ", "))
 	}
 }

@@ -24,7 +24,7 @@ func TestSchemaAssistant(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "h.csv", hospital)
 	code, _, errs := dyad(t, dir, "data", "schema", "h.csv", "--out", "draft.yaml")
-	if code != exitOK || !strings.Contains(errs, "name it with --label: Geschlecht, Raucher, Verstorben") {
+	if code != exitOK || !strings.Contains(errs, "name the label column with --label: Geschlecht, Raucher, Verstorben") {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	ends(t, dir, exitInput, "--force", "data", "schema", "h.csv", "--out", "draft.yaml")

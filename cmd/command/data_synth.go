@@ -18,28 +18,28 @@ type dataSynthCmd struct {
 	N        int    `positive:"" within:"[2,]" not:"visits" why:"visits take --persons and --visit-rows" short:"n" help:"Number of records. Default: 2000."`
 	Seed     uint64 `default:"1" help:"Seed; the file is the same for the same seed and numbers."`
 	Force    bool
-	Features int    `positive:"" placeholder:"D" help:"Into a pack: records of D uniform numbers and a label instead of clinical ones, as many as the disk takes."`
-	Store    string `enum:",float64,float32" default:"" placeholder:"S" help:"As for data pack, of a pack."`
+	Features int    `positive:"" placeholder:"D" help:"For a pack: write records of D uniform numbers and a label instead of clinical records, as many as fit on the disk."`
+	Store    string `enum:",float64,float32" default:"" placeholder:"S" help:"As for data pack, if a pack is written."`
 	visitsFlags
 }
 
 // visitsFlags are the flags that require --visits.
 type visitsFlags struct {
-	Visits        bool   `help:"Visits to a hospital as a German spreadsheet writes them, several of one person."`
+	Visits        bool   `help:"Write hospital visits as a German spreadsheet does, several of one person."`
 	Persons       int    `positive:"" needs:"visits" help:"With --visits: number of persons. Default: 70000."`
 	VisitRows     int    `aliases:"rows" positive:"" needs:"visits" help:"With --visits: number of rows. Default: 10/7 of the persons."`
-	MaxRows       int    `positive:"" needs:"visits" help:"With --visits: the most rows of a person. Default: 40."`
+	MaxRows       int    `positive:"" needs:"visits" help:"With --visits: maximum number of rows of a person. Default: 40."`
 	Encoding      string `enum:",utf-8,windows-1252" default:"" placeholder:"NAME" needs:"visits" help:"With --visits: utf-8 (default) or windows-1252, which is Latin-1 for this file."`
 	Answers       string `placeholder:"FILE" needs:"visits" help:"With --visits: also write what the hospital knows of its columns, for \"dyad data schema --answers\"."`
-	HeldOut       string `placeholder:"FILE" needs:"visits" help:"With --visits: also write a file of other persons, a quarter of the number."`
+	HeldOut       string `placeholder:"FILE" needs:"visits" help:"With --visits: also write a file of other persons, a quarter as many."`
 	HeldOutSchema string `placeholder:"FILE" needs:"held-out" help:"With --visits: the schema of that file."`
 }
 
 // Help returns a text with examples.
 func (dataSynthCmd) Help() string {
-	return `No real person is in the files. The schema of the clinical records marks them public. That of the visits
-says what a hospital would declare, with role: person and the number of persons, and is charged like one of
-private data; the AUC printed with it is that of the score which the labels were drawn by, over pairs of persons.
+	return `No real person is in the files. The schema of the clinical records marks them public. The schema of the visits
+declares what a hospital would, with role: person and the number of persons, and its runs are charged like those
+on private data. The printed AUC is that of the score that drew the labels, over pairs of persons.
 
 Examples:
   dyad data synth clinic.csv --schema clinic.yaml

@@ -23,7 +23,7 @@ import (
 
 // deviceFlag is the --device flag of the commands that compute or plan gradients.
 type deviceFlag struct {
-	Device string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N, the N-th NVIDIA GPU from 0. The method, and with it the guarantee, can depend on it. Default: auto, the CPU unless a GPU is here and faster by its times, which are measured at the first use, in about 2 s, and kept in gpu-times.json in the folder of the ledger."`
+	Device string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N, the N-th NVIDIA GPU from 0. The method and its guarantee can depend on the device. Default: auto, a GPU if one is here and measured as faster, else the CPU. Times are measured at the first use, in about 2 s, and kept in gpu-times.json in the folder of the ledger."`
 	device *device.Device
 	crew   engine.Team // nil if this process works alone
 }
@@ -65,7 +65,7 @@ func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan,
 	if !ok {
 		return false
 	}
-	from := "predicted from counts of instructions and the data sheet: no run on this GPU was measured"
+	from := "predicted from instruction counts and the data sheet: no run on this GPU was measured"
 	if f.Measured {
 		from = "by times that were measured on such a GPU"
 	}

@@ -72,7 +72,7 @@ func TestPlanForAnAbsentGPU(t *testing.T) {
 	dir := t.TempDir()
 	plan := []string{"plan", "-n", "1000000", "-d", "20", "--device", "cuda:h200"}
 	code, out, errs := dyad(t, dir, plan...)
-	for _, want := range []string{"guarantee ", "gpu         NVIDIA H200 (cuda:h200)", "gpu memory  790 MB of 150 GB", "for a pass over the records", "passes ", "predicted from counts", "plan only "} {
+	for _, want := range []string{"guarantee ", "gpu         NVIDIA H200 (cuda:h200)", "gpu memory  790 MB of 150 GB", "for a pass over the records", "passes ", "predicted from instruction counts", "plan only "} {
 		if code != exitOK || !strings.Contains(out, want) || strings.Contains(out, "one core") {
 			t.Errorf("exit %d, want %q: %s%s", code, want, out, errs)
 		}

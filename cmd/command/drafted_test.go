@@ -134,7 +134,7 @@ func TestDraftsMemory(t *testing.T) {
 	}
 	memory := filepath.Join(dir, "p.yaml"+dataset.DraftedEnding)
 	run(exitOK, "data synth p.csv -n 300", "")
-	run(exitOK, "data schema p.csv --label outcome --out p.yaml", "remembered")
+	run(exitOK, "data schema p.csv --label outcome --out p.yaml", "keeps what the draft took")
 	if info, err := os.Stat(memory); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("%v, %v", info, err)
 	}
@@ -146,14 +146,14 @@ func TestDraftsMemory(t *testing.T) {
 	}
 	write(t, dir, "p.yaml", strings.ReplaceAll(schema, ", from_data: true", "")) // of the first draft
 	run(exitOK, "data check p.yaml", algorithms.DraftAway)
-	run(exitOK, "data check p.yaml", "taken from the data are the ranges") // which the second draft knows as well
+	run(exitOK, "data check p.yaml", "were taken from the data") // which the second draft knows as well
 
 	for what, text := range map[string]string{"a changed range": strings.Replace(kept, "[", "[1", 1), "a cut": kept[:len(kept)/2], "nothing": "", "another text": "# notes\n"} {
 		write(t, dir, "p.yaml.drafted", text)
-		if run(exitInput, "train --data p.csv --schema p.yaml --out m.json", "p.yaml.drafted: it "); t.Failed() {
+		if run(exitInput, "train --data p.csv --schema p.yaml --out m.json", "p.yaml.drafted: the file "); t.Failed() {
 			t.Fatal(what)
 		}
-		run(exitInput, "data schema p.csv --label outcome --out p.yaml --force", "p.yaml.drafted: it ")
+		run(exitInput, "data schema p.csv --label outcome --out p.yaml --force", "p.yaml.drafted: the file ")
 	}
 	must.Do(t, os.Remove(memory))
 	must.Do(t, os.Symlink("p.csv", memory))
@@ -163,14 +163,14 @@ func TestDraftsMemory(t *testing.T) {
 	write(t, dir, "p.yaml", strings.ReplaceAll(schema, ", from_data: true", ""))
 	must.Do(t, os.MkdirAll(filepath.Join(dir, "elsewhere"), 0o700))
 	must.Do(t, os.Symlink(filepath.Join("..", "p.yaml"), filepath.Join(dir, "elsewhere", "link.yaml")))
-	run(exitOK, "data check elsewhere/link.yaml", "taken from the data are")
+	run(exitOK, "data check elsewhere/link.yaml", "were taken from the data")
 
 	run(exitOK, "data convert p.csv q.csv --schema p.yaml --out-schema q.yaml", "") // has marks again, and a memory of its own
 	converted := read(t, dir, "q.yaml")
 	if write(t, dir, "q.yaml", strings.ReplaceAll(converted, "from_data: true", "")); !strings.Contains(converted, "from_data: true") {
 		t.Errorf("%s", converted)
 	}
-	run(exitOK, "data check q.yaml", "taken from the data are")
+	run(exitOK, "data check q.yaml", "were taken from the data")
 
 	write(t, dir, "known.yaml", "age: {range: [0, 120]}\nsex: {categories: [female, male]}\nsmoker: {role: ignore}\n"+
 		"bmi: {range: [5, 90]}\nsystolic: {range: [40, 300]}\nglucose: {range: [10, 2000]}\nhba1c: {range: [2, 20]}\ncholesterol: {range: [20, 1000]}\nhdl: {range: [1, 200]}\ncreatinine: {range: [0, 30]}\n")

@@ -27,7 +27,7 @@ type evaluateCmd struct {
 type evaluatedFlags struct {
 	Model      string   `arg:"" help:"Model file."`
 	PublicData bool     `help:"The data are public: no budget is charged, and the report says so."`
-	Holdout    *float64 `within:"(0,1)" placeholder:"F" help:"Take the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
+	Holdout    *float64 `within:"(0,1)" placeholder:"F" help:"Use only the records that \"dyad train\" held out with the same --holdout and --split-seed."`
 	SplitSeed  uint64   `default:"1" help:"Seed of the split into training and held-out records."`
 	Confidence float64  `within:"(0,1)" default:"0.95" help:"Level of the intervals."`
 	labelsFlag
@@ -39,10 +39,10 @@ type evaluatedFlags struct {
 type releaseFlags struct {
 	Data    dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As for train, in the format of the training data, with labels."`
 	Plan    bool      `required:"" xor:"records" needs:"n" not:"report track" help:"Print what a run on -n records would release and cost. No data are read."`
-	N       int       `positive:"" needs:"epsilon" short:"n" help:"As for plan, with --plan; or of persons in a file whose number is not that of the schema."`
+	N       int       `positive:"" needs:"epsilon" short:"n" help:"As for plan, with --plan. Or the number of persons in the file, if the schema has another number."`
 	Epsilon *float64  `placeholder:"EPSILON" help:"Release private figures with this epsilon, charged to the ledger."`
 	Delta   *float64  `needs:"epsilon" placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	Out     string    `writes:"figures" needs:"epsilon" short:"o" placeholder:"FILE" help:"File of the report of a private evaluation (JSON), which is kept through any crash after its release. Default: evaluation.json on private data, or evaluation.RUN.json if that exists."`
+	Out     string    `writes:"figures" needs:"epsilon" short:"o" placeholder:"FILE" help:"File of the report of a private evaluation (JSON). After its release the report survives any crash. Default: evaluation.json on private data, or evaluation.RUN.json if that exists."`
 	runFlags
 }
 
@@ -71,7 +71,7 @@ Examples:
 }
 
 // errCountsAsPrivate is the error of an evaluation without a budget on data that were not declared public.
-var errCountsAsPrivate = badInput("the data count as private, whatever the model was trained on: --epsilon EPSILON releases private figures, and --plan with -n shows before what it costs; \"dyad evaluate exact\" with --exact-figures prints exact ones, which no guarantee covers; there, --public-data declares the data public")
+var errCountsAsPrivate = badInput("the data count as private, whatever the model was trained on: --epsilon EPSILON releases private figures, and --plan with -n shows their cost first. \"dyad evaluate exact\" with --exact-figures prints exact figures, which no guarantee covers, and with --public-data it declares the data public")
 
 // Run releases private figures.
 func (c *evaluatePrivateCmd) Run(a *app) error {
@@ -88,9 +88,9 @@ func (c *evaluatePrivateCmd) Run(a *app) error {
 type evaluateExactCmd struct {
 	evaluatedFlags
 	Data         dataFiles `required:"" placeholder:"FILE" help:"As for train, in the format of the training data, with labels."`
-	ExactFigures bool      `not:"report track" why:"a page is a release, as is a run folder, and exact figures of private records are not put on one; private figures are drawn with --epsilon" help:"Exact figures of private records. No guarantee covers them; do not publish them."`
+	ExactFigures bool      `not:"report track" why:"a page or a run folder is a release, and must not have exact figures of private records; --epsilon draws private figures" help:"Exact figures of private records. No guarantee covers them; do not publish them."`
 	Threshold    float64   `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
-	Neighbours   dataFiles `placeholder:"FILE" help:"Of a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
+	Neighbours   dataFiles `placeholder:"FILE" help:"For a metric: file of labelled records to search for nearest neighbours, e.g. the training file. If it is the data file, a record is not its own neighbour."`
 	Top          int       `positive:"" default:"10" help:"Ranks that count for NDCG and precision, with graded labels or query groups."`
 	Force        bool
 	Yes          bool   `short:"y" hidden:""` // accepted; there is no charge to confirm
@@ -122,7 +122,7 @@ func (c *evaluateExactCmd) Run(a *app) error {
 	}
 	// The schema of the model describes its training records and not these records.
 	if shared := c.Data.shared(c.Neighbours); shared > 0 && (shared < len(c.Data.names) || len(c.Neighbours.names) > len(c.Data.names)) {
-		return badInput("--neighbours and --data share some of their files, and a record must not be its own neighbour; name the same files, or others")
+		return badInput("--neighbours and --data have some but not all files in common, and a record must not be its own neighbour; name exactly the same files, or only different files")
 	}
 	page, err := c.output(c.Force, c.Data.and(c.Neighbours.and(c.Labels, c.Model, c.Ledger)...)...)
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *evaluateExactCmd) Run(a *app) error {
 	if c.Neighbours.given() {
 		err = needs(m, input.Needs{Metric: fmt.Sprintf("--neighbours is for a metric, and %s is a model of task %s", c.Model, m.Task)})
 	} else {
-		err = needs(m, input.Needs{Scores: "a metric is evaluated by nearest neighbours: name the records to look among with --neighbours FILE"})
+		err = needs(m, input.Needs{Scores: "a metric is evaluated by nearest neighbours: name the file of the neighbours with --neighbours FILE"})
 	}
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (c *evaluatedFlags) read(a *app, m *model, from dataFiles, o reading) (held
 	}
 	if o.n > 0 {
 		if schema.Persons == 0 {
-			return nil, 0, badInput("-n is for --plan, and for files of persons with private ids; otherwise the file gives the number of records")
+			return nil, 0, badInput("-n is only for --plan and for files of persons with private ids; for other files the number of records comes from the file")
 		}
 		schema.Persons = o.n
 	}
@@ -263,13 +263,13 @@ func (c *evaluatePrivateCmd) private(a *app, m, other *model, public bool) error
 	k := charging{runFlags: c.runFlags, as: as, inputs: c.Data.and(c.Reference.and(c.Labels, c.Model)...), doing: "evaluating", page: c.pageFlag, track: c.trackFlag, outcome: &of}
 	k.recovered = func(saved *lib.Outcome, _ *lib.Ledger) error {
 		if err := k.noteReleased(a, saved, "report is"); c.Report != "" && err == nil {
-			a.note("dyad: \"dyad report %s --figures %s\" makes its page", c.Model, saved.File)
+			a.note("dyad: \"dyad report %s --figures %s\" makes the page of these figures", c.Model, saved.File)
 		}
 		return nil
 	}
 	k.plan = func() (planned, error) {
 		if m.Task == taskMetric && c.Reference.given() && c.Data.shared(c.Reference) > 0 {
-			return planned{}, badInput("%s is both data and public reference", c.Reference)
+			return planned{}, badInput("%s is given both as the data and as the public reference", c.Reference)
 		}
 		err := o.Check()
 		if err == nil {

@@ -9,10 +9,10 @@ import (
 )
 
 type evaluateCompareCmd struct {
-	With string `required:"" aliases:"compare" placeholder:"MODEL" help:"The other model: what is evaluated is the AUC of the first one less its AUC."`
+	With string `required:"" aliases:"compare" placeholder:"MODEL" help:"The other model. The result is the AUC of the first model minus the AUC of this model."`
 	evaluatedFlags
 	releaseFlags
-	ExactFigures bool `not:"epsilon report track" why:"a page is a release, as is a run folder, and exact figures of private records are not put on one"`
+	ExactFigures bool `not:"epsilon report track" why:"a page or a run folder is a release, and must not have exact figures of private records"`
 }
 
 // Help returns a text with examples.
@@ -27,7 +27,7 @@ Examples:
 // Run evaluates the difference.
 func (c *evaluateCompareCmd) Run(a *app) error {
 	if c.Epsilon == nil && (c.Resume != "" || c.Seed != nil) {
-		return badInput("--resume and --seed are for a private difference; say --epsilon")
+		return badInput("--resume and --seed are for a private difference; add --epsilon")
 	}
 	m, err := a.openModel(c.Model, c.Ledger)
 	if err != nil {

@@ -29,11 +29,11 @@ func TestCompareTwoModels(t *testing.T) {
 	if math.Abs(f.Difference.Value-exact.Difference) > 5*f.DifferenceNoise || f.DifferenceNoise <= 0 || f.AUC != nil || private.Guarantee.Epsilon > 8 || private.Guarantee.Epsilon < 7.9 {
 		t.Errorf("private %+v, exact %+v", f.Difference, exact)
 	}
-	ends(t, dir, exitOK, "less that of the other model", append(compare, "--epsilon", "8", "--seed", "1")...)
+	ends(t, dir, exitOK, "minus the AUC of the other model", append(compare, "--epsilon", "8", "--seed", "1")...)
 	ends(t, dir, exitOK, "+0.000000", "evaluate", "compare", "a.json", "--with", "a.json", "--data", "patients.csv", "--exact-figures")
 	ends(t, dir, exitOK, "no budget was charged", "evaluate", "compare", "a.json", "--with", "b.json", "--plan", "-n", "1000", "--epsilon", "1")
 	for want, args := range map[string][]string{
-		"a metric has none":            {"evaluate", "compare", "a.json", "--with", "metric.json", "--data", "patients.csv", "--epsilon", "1"},
+		"a metric has no scores":       {"evaluate", "compare", "a.json", "--with", "metric.json", "--data", "patients.csv", "--epsilon", "1"},
 		"dyad evaluate private has it": append(compare, "--epsilon", "1", "--mean-loss"),
 		"exclude each other":           append(compare, "--epsilon", "1", "--exact-figures"),
 		"no page":                      append(compare, "--public-data", "--report", "p.html"),

@@ -13,9 +13,9 @@ import (
 // figureFlags are the flags that select the figures of a private evaluation.
 type figureFlags struct {
 	Thresholds []float64 `name:"roc-thresholds" placeholder:"T,..." help:"Public thresholds of the ROC curve. Default: placed by a released mean and deviation of the scores."`
-	MeanLoss   bool      `name:"mean-loss" help:"Release the mean loss over pairs of classes, too, for a fifth of the budget."`
-	LossRange  []float64 `name:"loss-range" placeholder:"LOW,HIGH" help:"Public range to which the loss of every pair is clipped. Default: 0 to twice that of equal scores."`
-	Reference  dataFiles `placeholder:"FILE" help:"For a metric: a public file of labelled records among which the nearest neighbours are looked for."`
+	MeanLoss   bool      `name:"mean-loss" help:"Also release the mean loss over pairs of classes, for a fifth of the budget."`
+	LossRange  []float64 `name:"loss-range" placeholder:"LOW,HIGH" help:"Public range to which the loss of every pair is clipped. Default: 0 to twice the loss of equal scores."`
+	Reference  dataFiles `placeholder:"FILE" help:"For a metric: public file of labelled records to search for nearest neighbours."`
 }
 
 // of returns the options of package dyad for the figures of a model.
@@ -82,7 +82,7 @@ func value(x evaluate.Figure) string {
 // tooWide returns the end of the line of an AUC whose interval is too wide.
 func tooWide(auc evaluate.Figure) string {
 	if auc.Vague() {
-		return "; this does not tell a model with an AUC of 0.5 from one of 0.9"
+		return "; this cannot tell a model with an AUC of 0.5 from a model with an AUC of 0.9"
 	}
 	return ""
 }
@@ -91,7 +91,7 @@ func tooWide(auc evaluate.Figure) string {
 func vague(f *evaluate.Figures) string {
 	switch {
 	case f.AUC != nil && f.AUC.Vague():
-		return fmt.Sprintf("The %g %% interval of the AUC is %.2f to %.2f: with this epsilon %d records do not tell a model with an AUC of 0.5 from one of 0.9. The figures are shown as intervals only.", 100*f.Confidence, f.AUC.Low, f.AUC.High, f.Records)
+		return fmt.Sprintf("The %g %% interval of the AUC is %.2f to %.2f: with this epsilon %d records cannot tell a model with an AUC of 0.5 from a model with an AUC of 0.9. The figures are shown as intervals only.", 100*f.Confidence, f.AUC.Low, f.AUC.High, f.Records)
 	case f.Vague():
 		return fmt.Sprintf("Most sensitivities have an interval of %.1f or more: with this epsilon there are too few positive records for a ROC curve, and only its band is drawn.", evaluate.VagueWidth)
 	}
@@ -109,7 +109,7 @@ func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 		line(b, "positives", "about %.0f of %d %s, noise %.2g", f.Positives, f.Records, of, f.PositivesNoise)
 	}
 	if f.Difference != nil {
-		line(b, "AUC", "less that of the other model: %s; the noise alone has standard deviation %.2g", between(*f.Difference), f.DifferenceNoise)
+		line(b, "AUC", "minus the AUC of the other model: %s; the noise alone has standard deviation %.2g", between(*f.Difference), f.DifferenceNoise)
 		line(b, "order", "they disagree on %.3g of the pairs of a positive and a negative", f.Disagreement)
 	}
 	for i, p := range f.Points {
@@ -127,6 +127,6 @@ func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 	}
 	line(b, "intervals", "%g %%, covering the sampling of the records and the noise", 100*f.Confidence)
 	if f.Wide {
-		line(b, "", "few records or a rare class: the intervals are wider than they would be with more")
+		line(b, "", "few records or a rare class make the intervals wide")
 	}
 }

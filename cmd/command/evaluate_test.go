@@ -112,7 +112,7 @@ func TestEvaluationRefusals(t *testing.T) {
 		{"AUC", exitOK, []string{"evaluate", "model.json", "--data", "patients.csv", "--exact-figures"}},
 		{"AUC", exitOK, []string{"evaluate", "model.json", "--data", "patients.csv", "--public-data"}},
 		{"--reference", exitInput, []string{"evaluate", "metric.json", "--data", "patients.csv", "--epsilon", "1"}},
-		{"both data and public reference", exitInput, []string{"evaluate", "metric.json", "--data", "patients.csv", "--epsilon", "1", "--reference", "patients.csv"}},
+		{"both as the data and as the public reference", exitInput, []string{"evaluate", "metric.json", "--data", "patients.csv", "--epsilon", "1", "--reference", "patients.csv"}},
 		{"for a metric", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "1", "--reference", "public.csv"}},
 		{"dyad evaluate exact has it", exitInput, []string{"evaluate", "metric.json", "--data", "patients.csv", "--epsilon", "1", "--neighbours", "public.csv"}},
 		{"dyad evaluate exact has it", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "1", "--exact-figures"}},
@@ -282,7 +282,7 @@ func TestModelOfPublicRecordsDoesNotMakeOthersPublic(t *testing.T) {
 			t.Errorf("%s: public %v, run %q, %v", world, r.Public, r.Run, r.Guarantee)
 		}
 		// Exact figures need a word, too, and the refusal is the same for all records.
-		if code, out, errs := dyad(t, dir, "evaluate", "model.json", "--data", "r.csv"); code != exitInput || out != "" || !strings.Contains(errs, "--public-data declares the data public") {
+		if code, out, errs := dyad(t, dir, "evaluate", "model.json", "--data", "r.csv"); code != exitInput || out != "" || !strings.Contains(errs, "with --public-data it declares the data public") {
 			t.Errorf("%s: exit %d: %s%s", world, code, out, errs)
 		}
 		if world == "mixed" {

@@ -27,10 +27,10 @@ type exit struct {
 func exits() []exit {
 	return []exit{
 		{exitOK, "OK", "fine"},
-		{exitFailure, "FAILURE", "a failure, or a check that did not hold; if standard error names a run, --resume continues it"},
-		{exitDied, "DIED", "the program died, for instance of too little memory: ask the ledger (dyad ledger show)"},
+		{exitFailure, "FAILURE", "a failure, or a failed check; if standard error names a run, --resume continues it"},
+		{exitDied, "DIED", "the program died, for instance for lack of memory: see the ledger (dyad ledger show)"},
 		{exitResource, "UNAVAILABLE", "device, budget or ledger unavailable"},
-		{exitElsewhere, "ELSEWHERE", "trained and charged, but the model is saved elsewhere than asked"},
+		{exitElsewhere, "ELSEWHERE", "trained and charged, but the model is saved under another name than asked for"},
 		{exitInput, "INPUT", "bad input, flag, schema or plan"},
 		{exitCancelled, "CANCELLED", "cancelled; if standard error names a run, --resume continues it"},
 	}

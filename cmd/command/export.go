@@ -98,6 +98,6 @@ func (c *exportCmd) Run(a *app) error {
 	}
 	var b strings.Builder
 	line(&b, "export", "%s", fmt.Sprintf("%s, %d bytes, written to %s", format, len(text), c.Out))
-	line(&b, "guarantee", "%s; what the function computes for a record tells about that record, and nothing protects it", m.Guarantee.Words())
+	line(&b, "guarantee", "%s; the result of the function for a record reveals something about this record, and nothing protects that", m.Guarantee.Words())
 	return a.emit(r, b.String())
 }

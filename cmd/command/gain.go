@@ -64,7 +64,7 @@ func (g gain) words() string {
 		if share < 50 {
 			return "this run gains little from a GPU: the copies and passes there take nearly as long as the passes on the CPU"
 		}
-		return fmt.Sprintf("this run gains little from a GPU: %g %% of it is reading", share)
+		return fmt.Sprintf("this run gains little from a GPU: %g %% of its time is reading", share)
 	case f < 10:
 		return fmt.Sprintf("a GPU makes this run about %.1f times as fast, reading included; predicted", f)
 	default:

@@ -121,7 +121,7 @@ func TestPrivateDataAreAFile(t *testing.T) {
 		go func() { w.Write(text); w.Close() }()
 		return fmt.Sprintf("/proc/self/fd/%d", r.Fd())
 	}
-	ends(t, dir, exitInput, "store them in a file", "train", "--data", pipe(), "--schema", "patients.yaml", "--epsilon", "1", "--out", "m.json")
+	ends(t, dir, exitInput, "store the data in a file", "train", "--data", pipe(), "--schema", "patients.yaml", "--epsilon", "1", "--out", "m.json")
 	if ledger, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")); err == nil && bytes.Contains(ledger, []byte(`"charge"`)) {
 		t.Errorf("something was charged: %s", ledger)
 	}

@@ -18,7 +18,7 @@ import (
 
 // holdoutFlags are the flags for the use of the records that a training holds out.
 type holdoutFlags struct {
-	HoldoutEpsilon *float64 `not:"task model" why:"it is for linear models of scores; another model is evaluated when it is saved: dyad evaluate MODEL --data FILE --holdout F --epsilon E, of a metric with --reference FILE" placeholder:"E" help:"Release private figures of the held-out records with this epsilon, charged on top of the training."`
+	HoldoutEpsilon *float64 `not:"task model" why:"it is for linear models of scores; evaluate another model after it is saved: dyad evaluate MODEL --data FILE --holdout F --epsilon E, with --reference FILE for a metric" placeholder:"E" help:"Release private figures of the held-out records with this epsilon, charged on top of the training."`
 	ExactFigures   bool
 }
 
@@ -48,7 +48,7 @@ func (f holdoutFlags) planned(m *model, s lib.Shape, public bool, delta *float64
 	case s.Records == 0:
 		return nil, badInput("--holdout-epsilon needs held-out records: --holdout F")
 	case s.Candidates.Choose > 0:
-		return nil, badInput("--holdout-epsilon is not for choose_interactions, whose pairs are known after the training: evaluate the model when it is saved (dyad evaluate MODEL --data FILE --holdout F --epsilon E)")
+		return nil, badInput("--holdout-epsilon is not for choose_interactions, whose pairs are known only after the training: evaluate the saved model (dyad evaluate MODEL --data FILE --holdout F --epsilon E)")
 	case f.ExactFigures || public:
 		return nil, badInput("--holdout-epsilon is for private data without --exact-figures")
 	}
@@ -261,7 +261,7 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 			line(b, "", "AUC without privacy: %.4f", *r.Baseline.AUC)
 		}
 		if unit == "persons" {
-			line(b, "", "these figures count rows: a person with many rows weighs more")
+			line(b, "", "these figures count rows, so a person with many rows weighs more")
 		}
 		if !public {
 			line(b, "", "computed from private records: these figures are not covered by the guarantee")
@@ -286,7 +286,7 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 // plannedHoldout holds the flags of a plan that includes the cost of held-out figures.
 type plannedHoldout struct {
 	Holdout        *float64 `within:"[0,1)" placeholder:"F" xor:"held"`
-	HoldoutEpsilon *float64 `not:"task" why:"a metric is evaluated against a public file when it is saved: dyad evaluate MODEL --reference FILE" placeholder:"E" help:"As for train: the plan of the figures and the sum of both charges are printed, too."`
+	HoldoutEpsilon *float64 `not:"task" why:"a metric is evaluated against a public file when it is saved: dyad evaluate MODEL --reference FILE" placeholder:"E" help:"As for train; also print the plan of the figures and the sum of both charges."`
 
 	// HoldoutRecords is an old flag that --holdout replaced. With it, -n is the number of training records.
 	HoldoutRecords int `hidden:"" positive:"" needs:"holdout-epsilon" not:"holdout" placeholder:"M" help:"Records held out besides the n to train."`

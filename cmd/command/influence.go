@@ -14,9 +14,9 @@ import (
 )
 
 type influenceCmd struct {
-	Model        string    `arg:"" help:"Model file: its loss, its encoding and, for a network, its weights as a start are used."`
+	Model        string    `arg:"" help:"Model file. Its loss, its encoding and, for a network, its weights as a start are used."`
 	Data         dataFiles `required:"" placeholder:"FILE" help:"As for train, with labels: the records that are left out one by one."`
-	On           dataFiles `placeholder:"FILE" help:"Records on which the mean loss is looked at. Default: those of --data."`
+	On           dataFiles `placeholder:"FILE" help:"Records over which the mean loss is computed. Default: those of --data."`
 	L2           float64   `name:"l2" default:"0.01" help:"Coefficient of the L2 term of the objective."`
 	Envelope     float64   `positive:"" placeholder:"MU" help:"Replace phi by its Moreau envelope, for a loss with kinks."`
 	LeaveOut     int       `aliases:"check" positive:"" placeholder:"N" help:"Really leave out N records, spread over the ranking, and compare."`
@@ -60,7 +60,7 @@ func (c *influenceCmd) Run(a *app) error {
 	case err != nil:
 		return err
 	case !c.PublicData && !c.ExactFigures:
-		return badInput("the data count as private, and an influence is an exact figure of a record: --public-data declares them public, --exact-figures prints what no guarantee covers")
+		return badInput("the data count as private, and an influence is an exact figure of a record: --public-data declares the data public, --exact-figures prints figures that no guarantee covers")
 	case c.Plot != "":
 		if err := checkPlot(c.Plot); err != nil {
 			return err
@@ -71,7 +71,7 @@ func (c *influenceCmd) Run(a *app) error {
 		return err
 	}
 	schema := *m.Encoder.Schema()
-	if err := needs(m, input.Needs{Rows: "influence is of single records, and the model counts persons; give the columns of a record a schema without role: person, and train on public data"}); err != nil {
+	if err := needs(m, input.Needs{Rows: "influence is computed for single records, but the model protects persons; write a schema without role: person, and train on public data"}); err != nil {
 		return err
 	}
 	data, err := a.readTraining(c.Data, &schema, c.options(dataset.Options{KeepIDs: true}), c.PublicData)
@@ -168,7 +168,7 @@ func (r *influenceResult) text(top int) string {
 		if r.UniformBound != nil {
 			bound = fmt.Sprintf(" (at most %.3g is proved)", *r.UniformBound)
 		}
-		line(&b, "stability", "no pair's loss changes by more than %.3g without one record, to first order%s", *r.Uniform, bound)
+		line(&b, "stability", "leaving out one record changes no pair's loss by more than %.3g, to first order%s", *r.Uniform, bound)
 		line(&b, "", "%.3g in the mean over the records, for the pair that changes most, which is %.2g times as much; Theorem 3 of Kang et al. gains that factor over uniform stability", *r.Expected, *r.Expected / *r.Uniform)
 	}
 	if r.PL != nil {

@@ -108,7 +108,7 @@ func (i *interview) show() {
 	if len(i.d.Columns) == 0 {
 		return
 	}
-	i.say("Values of the file and how they are read. If one is read wrongly, stop here (Ctrl-C) and correct that by --decimal, --sheet or --answers.\n")
+	i.say("Values of the file and how they are read. If a value is read wrongly, stop here (Ctrl-C) and correct the reading by --decimal, --sheet or --answers.\n")
 	w := tabwriter.NewWriter(i.a.stderr, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "column\tin the file\tread as")
 	for _, c := range i.d.Columns {
@@ -203,7 +203,7 @@ func (i *interview) persons() error {
 			count = fmt.Sprintf(" (the file has %d)", c.Persons)
 		}
 		for {
-			answer, err := i.read("The values of %s come again. If it names the person of a row, all rows of a person are protected together.\nHow many persons are there, a number that becomes public%s? [a number; \"public\" if the ids are public; n: it names no persons; a second number caps the rows of a person, default %d] ", screenText(c.Name), count, dataset.DefaultRowsPerPerson)
+			answer, err := i.read("Values of %s occur more than once. If the column names the person of a row, all rows of a person are protected together.\nHow many persons are there, a number that becomes public%s? [a number; \"public\" if the ids are public; n: it names no persons; a second number caps the rows of a person, default %d] ", screenText(c.Name), count, dataset.DefaultRowsPerPerson)
 			if err != nil {
 				return err
 			}
@@ -214,7 +214,7 @@ func (i *interview) persons() error {
 				i.o.Answers[c.Name] = known
 				return nil
 			}
-			i.say("  want n, or a whole number of at least 2, or public; then, if you like, another whole number")
+			i.say("  want n, public, or a whole number of at least 2; after public or the number, optionally another whole number")
 		}
 	}
 	return nil
@@ -287,7 +287,7 @@ func (i *interview) codeBook() error {
 			}
 		}
 		if k := slices.IndexFunc(ask, func(name string) bool { return !slices.Contains(names, name) }); k >= 0 {
-			i.say("  " + ask[k] + " is not one of these columns")
+			i.say("  " + ask[k] + " is not a column of this list")
 			continue
 		}
 		for _, c := range i.d.Columns {

@@ -110,7 +110,7 @@ func (a *app) trustedModel(path, ledgerPath string) (*model, judgement, error) {
 		}
 	}
 	if r.Verdict.Verdict == checker.Refused {
-		return nil, r, badInput("%s is refused: %s. No page is written about it; \"dyad verify %s\" has the whole verdict", path, r.Why, path)
+		return nil, r, badInput("%s is refused: %s. No page is written about this file; \"dyad verify %s\" prints the whole verdict", path, r.Why, path)
 	}
 	a.say(m.Guarantee.Kind, path, r.Verdict)
 	return m, r, nil
@@ -132,7 +132,7 @@ func (a *app) say(kind privacy.Kind, path string, v checker.Verdict) {
 	switch {
 	case v.Verdict == checker.Verified || kind == privacy.Public && v.Verdict != checker.Refused:
 	case v.Verdict == checker.Refused: // written even with --quiet
-		fmt.Fprintf(a.stderr, "dyad: warning: %s is refused: %s; what it says about privacy is not true of any run\n", path, v.Why)
+		fmt.Fprintf(a.stderr, "dyad: warning: %s is refused: %s; its statements on privacy are true of no run\n", path, v.Why)
 	case v.Verdict == checker.NotChecked:
 		a.note("dyad: %s is not checked: dyad verify %s", path, path)
 	default:
@@ -163,14 +163,14 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 	case errors.Is(problem, errUnplanned):
 		r = judgement{Verdict: checker.Verdict{Verdict: checker.NotCovered, Why: problem.Error()}, Ledger: "its chain holds, and it has one charge of these releases and one release, of this file"}
 	case problem != nil && away != "":
-		r.Verdict = checker.Verdict{Verdict: checker.NotCovered, Why: fmt.Sprintf("%v; the run may be in the archive %s, which is not next to the ledger", problem, away)}
+		r.Verdict = checker.Verdict{Verdict: checker.NotCovered, Why: fmt.Sprintf("%v; the run may be in the archive %s, which is missing next to the ledger", problem, away)}
 		r.Ledger = ""
 	case problem != nil:
 		r = judgement{Verdict: checker.Verdict{Verdict: checker.Refused, Why: problem.Error()}}
 	case m.Plan == nil:
 		r.Ledger = "its chain holds, and it has one charge of the model's run"
 	case slices.ContainsFunc(entries, func(e ledger.Entry) bool { return e.Run == m.Run && e.Charge != nil && e.Charge.Counted }):
-		r.Ledger = "its chain holds, and it has one charge of this plan; it has no hash of the file of a stream, so weights, schema, texts and figures are not compared"
+		r.Ledger = "its chain holds, and it has one charge of this plan; as it has no hash of a stream's file, weights, schema, texts and figures are not compared"
 	}
 	return r, nil
 }

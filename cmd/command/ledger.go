@@ -36,9 +36,9 @@ type ledgerCmd struct {
 
 type ledgerInitCmd struct {
 	DataID  string  `arg:"" help:"Data id, as in the schema."`
-	Epsilon float64 `required:"" placeholder:"EPSILON" help:"Most epsilon over all runs, past ones included."`
-	Delta   float64 `within:"(0,1)" required:"" placeholder:"DELTA" help:"Delta at which it is counted."`
-	Looking bool    `help:"Count for budgets that are chosen by looking at earlier releases; without it for budgets fixed beforehand."`
+	Epsilon float64 `required:"" placeholder:"EPSILON" help:"Maximum epsilon of all runs together, past runs included."`
+	Delta   float64 `within:"(0,1)" required:"" placeholder:"DELTA" help:"Delta at which epsilon is counted."`
+	Looking bool    `help:"Count for budgets that are chosen by looking at earlier releases. Default: for budgets fixed beforehand."`
 	Close   bool    `help:"Accept a cap below what was spent: no further run is admitted."`
 	ledgerFlag
 }
@@ -105,7 +105,7 @@ func (c *ledgerInitCmd) Run(a *app) error {
 		text += spent + ": no further run is admitted\n"
 	}
 	if before.Runs == 0 {
-		text += fmt.Sprintf("no run on %q is recorded yet; the id is the data_id of the schema\n", c.DataID)
+		text += fmt.Sprintf("no run on %q is recorded yet; this id is the data_id of a schema\n", c.DataID)
 	}
 	return a.emit(result, text)
 }
@@ -138,10 +138,9 @@ type ledgerShowCmd struct {
 // Help returns a text with examples.
 func (ledgerShowCmd) Help() string {
 	return `Shows the total of each data id at one delta, for budgets that were fixed beforehand and for budgets that were chosen
-by looking at earlier releases, and below it every run with its own epsilon and delta, and whether
-its ranges came from the data. Runs that have not released their result can be continued at no further cost with
-"dyad train --resume RUN". So can released runs that were stopped before their model had its name: it is kept, and
---resume saves it.
+by looking at earlier releases, and below it every run with its own epsilon and delta, and whether its ranges came
+from the data. Runs that have not released their result can be continued at no further cost with "dyad train --resume
+RUN". If a released run was stopped before its model had its name, --resume saves the model.
 
 Examples:
   dyad ledger show
@@ -258,7 +257,7 @@ func (r unfinishedRun) text() string {
 		text += "      charged for " + r.Guarantee + "\n"
 	}
 	if r.Stream && !r.Resumable {
-		return text + "      it releases as it goes; its state file continues it at no further cost: its online command with --resume\n"
+		return text + "      it releases during the stream; its online command with --resume continues it from its state file at no further cost\n"
 	}
 	if !r.Resumable {
 		return text + "      it may have released its results; it cannot be resumed\n"
@@ -317,9 +316,9 @@ func keptRuns(l *ledger.Ledger, id string) (kept []keptRun, err error) {
 
 func (r keptRun) text() string {
 	if r.Released {
-		return fmt.Sprintf("    run %s is released, and its result has no name yet: it is kept as %s; its own command with --resume %s saves it\n", r.Run, r.File, r.Run)
+		return fmt.Sprintf("    run %s is released, but its result has no name yet and is kept as %s; the command of the run with --resume %s saves it\n", r.Run, r.File, r.Run)
 	}
-	return fmt.Sprintf("    an attempt at run %s left %s, which is as private as the records; if the attempt is dead the next start removes it\n", r.Run, r.File)
+	return fmt.Sprintf("    an attempt at run %s left %s, which is as private as the records; if the attempt has ended, the next start removes the file\n", r.Run, r.File)
 }
 
 // dataIDs returns the data ids in the ledger in the order of their first appearance.
@@ -403,15 +402,15 @@ func (c *ledgerShowCmd) Run(a *app) error {
 }
 
 type ledgerVerifyCmd struct {
-	Witness string `placeholder:"FILE" help:"File of a second keeper, elsewhere: the ledger must go on from the head in it, and then it gets the head of today."`
+	Witness string `placeholder:"FILE" help:"File that somebody else keeps. The ledger must continue from the head in this file, which then gets today's head."`
 	ledgerFlag
 }
 
 // Help returns a text with examples.
 func (ledgerVerifyCmd) Help() string {
-	return `An older copy of a ledger is whole, too. With --witness a file that somebody else keeps, on another machine or in a backup that is
-only added to, has the last head that it was given. If the ledger was put back to an older copy since then, or is another one, the
-exit code is 3, and the file stays. What was charged after the last head was given cannot be missed.
+	return `An older copy of a ledger passes this check, too. For --witness somebody else keeps a file with the last head that it was given,
+on another machine or in a backup that is only added to. If the ledger was since replaced by an older copy or another ledger, the
+exit code is 3, and the file does not change. The loss of charges after the last head is not noticed.
 
 Examples:
   dyad ledger verify
@@ -434,7 +433,7 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 	}
 	answer := map[string]any{"ledger": path, "ok": true, "lines": v.Lines, "torn_bytes": v.TornBytes}
 	if v.Away != "" {
-		text += fmt.Sprintf("the archive %s is not next to it, so its lines were not checked; totals do not need it\n", v.Away)
+		text += fmt.Sprintf("the archive %s is not next to the ledger, so its lines were not checked; totals do not need the archive\n", v.Away)
 		answer["archive_away"] = v.Away
 	}
 	more, err := witnessed(l, c.Witness, answer)
@@ -449,10 +448,10 @@ type ledgerCompactCmd struct{ ledgerFlag }
 
 // Help returns a text with examples.
 func (ledgerCompactCmd) Help() string {
-	return `A ledger is read as a whole by every run. After some thousand runs that takes a second: this command moves the lines of
-finished runs to a file LEDGER.archive-*, and keeps what they cost. Totals and caps stay what they are. Unfinished runs,
-streams, and runs whose model has no name yet stay in the ledger. "dyad ledger verify" checks the archives as long
-as they are next to it; keep them as private as the ledger.
+	return `Every run reads the whole ledger. After some thousand runs this takes a second. This command moves the lines of finished
+runs to a file LEDGER.archive-* and keeps their costs. Totals and caps do not change. Unfinished runs, streams, and runs
+whose model has no name yet stay in the ledger. "dyad ledger verify" checks the archives as long as they are next to it;
+keep them as private as the ledger.
 
 Examples:
   dyad ledger compact`

@@ -42,8 +42,8 @@ type ledgerSignCmd struct {
 
 // Help returns a text that explains when a signature is needed.
 func (ledgerSignCmd) Help() string {
-	return `Signs a file that a run of the ledger released, as its run does: for files from before the key, and if a run was stopped between its
-release and its signature. It signs no file whose hash the ledger does not have, so no file that was changed.
+	return `Signs a file that a run of the ledger released, if the file is older than the key or the run was stopped before it signed the
+file. A file whose hash is not in the ledger, such as a changed file, is not signed.
 
 Examples:
   dyad ledger sign model.json`
@@ -76,5 +76,5 @@ func witnessed(l *ledger.Ledger, file string, answer map[string]any) (string, er
 		return "", err
 	}
 	answer["witness"] = file
-	return fmt.Sprintf("it goes on from the head that %s had, which now has line %d\n", file, lines), nil
+	return fmt.Sprintf("it continues from the head that %s had; the file now has line %d\n", file, lines), nil
 }

@@ -24,7 +24,7 @@ type localCmd struct {
 
 // localFlags are the public parameters of a learning task, except n and d.
 type localFlags struct {
-	Method        string             `default:"prestige" enum:"prestige,prestige-participation,prestige-label,djw,prestige-printed,curriculum,sgd" help:"prestige: every user sends, records outside of the curriculum send noise; prestige-participation: a randomised response says whether a user sends; prestige-label: public features, one randomised label of every user; djw: no curriculum; prestige-printed: the paper's algorithm, which guarantees nothing; curriculum, sgd: without privacy."`
+	Method        string             `default:"prestige" enum:"prestige,prestige-participation,prestige-label,djw,prestige-printed,curriculum,sgd" help:"prestige: every user sends a message, which is noise for records outside of the curriculum; prestige-participation: a randomised response says whether a user sends; prestige-label: public features, one randomised label of every user; djw: no curriculum; prestige-printed: the paper's algorithm, which guarantees nothing; curriculum, sgd: without privacy."`
 	Loss          string             `default:"logistic" type:"formula" placeholder:"NAME|EXPR" help:"Loss phi(u) of the margin u = y (w.x + b): a name of \"dyad lab losses\", or a formula."`
 	LossParam     map[string]float64 `name:"loss-param" placeholder:"K=V" help:"Value of a name in the formula, or of a parameter of a named loss; may be repeated."`
 	LossClip      float64            `positive:"" name:"loss-clip" placeholder:"C"`
@@ -32,15 +32,15 @@ type localFlags struct {
 	Epochs        int                `positive:"" default:"10" help:"Epochs; every user is visited once in each."`
 	Batch         int                `positive:"" default:"1" help:"Messages averaged in one update."`
 	Pairs         int                `positive:"" name:"direction-pairs" default:"1" help:"Random directions of a message; more of them give less noise from epsilon 2 on, for as much more work at the user."`
-	ResponseShare float64            `positive:"" name:"response-share" placeholder:"F" help:"Part of epsilon for the randomised response, where there is one. Default: prestige-participation all that the sample leaves of the proven total; prestige-printed 0.2."`
+	ResponseShare float64            `positive:"" name:"response-share" placeholder:"F" help:"Part of epsilon for the randomised response, if there is one. Default: for prestige-participation all of the proven total that the sample leaves; for prestige-printed 0.2."`
 	Curriculum    *float64           `aliases:"threshold" placeholder:"D" help:"Margin that a record needs to be in the curriculum of the first epoch. Default: 1.5."`
-	ThresholdStep *float64           `name:"threshold-step" placeholder:"MU" help:"By which that margin falls after epoch t, times sqrt t. Default: 1."`
+	ThresholdStep *float64           `name:"threshold-step" placeholder:"MU" help:"After epoch t that margin falls by MU sqrt t. Default: 1."`
 	Bias          *float64           `placeholder:"B" help:"Public bias b. Default: 0."`
 	L2            float64            `positive:"" name:"l2" placeholder:"LAMBDA" help:"Weight lambda of the term lambda/2 ||w||^2 of a linear model. Choose it from public knowledge. Default: 0.1."`
 	Radius        float64            `positive:"" placeholder:"R" help:"Radius of the ball that w of a linear model lives in; margins are at most R. Default: 5."`
 	KWIKRatio     float64            `positive:"" name:"kwik-ratio" placeholder:"r" help:"Epochs by the KWIK bound ceil((r/R) ln(1/delta)) in place of --epochs; r is the ratio of maximum and virtual complexity ([Han19] Theorem 2). Needs --kwik-delta."`
 	KWIKDelta     float64            `positive:"" name:"kwik-delta" placeholder:"DELTA" help:"Failure probability of the KWIK bound; no privacy parameter."`
-	ShuffleDelta  float64            `not:"l2-grid" why:"it is stated for the messages of one training, and a grid makes more of them" positive:"" name:"shuffle-delta" placeholder:"DELTA" help:"Also print what holds, at this delta for all epochs, towards an analyst behind a trusted shuffler."`
+	ShuffleDelta  float64            `not:"l2-grid" why:"it is stated for the messages of one training, and a grid makes more of them" positive:"" name:"shuffle-delta" placeholder:"DELTA" help:"Also print the guarantee, at this delta for all epochs, against an analyst behind a trusted shuffler."`
 	localNetworkFlags
 }
 
@@ -124,7 +124,7 @@ func schemaEncoder(path string) (*dataset.Encoder, error) {
 	if err != nil {
 		return nil, asInput(err)
 	}
-	why := input.Needs{Rows: s.DataID + ": its schema has a column with role: person, and the local model protects users with one record each; give the column role: ignore"}
+	why := input.Needs{Rows: s.DataID + ": its schema has a column with role: person, but the local model protects users with one record each; give the column role: ignore"}
 	if err := why.Of(input.Lacks{Rows: s.ByPerson()}); err != nil { // the same error as when reading its data
 		return nil, err
 	}

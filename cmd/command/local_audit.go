@@ -11,12 +11,12 @@ import (
 
 type localAuditCmd struct {
 	Method     string  `arg:"" enum:"prestige,prestige-participation,prestige-label,djw,prestige-printed" help:"Method to attack: prestige, prestige-participation, prestige-label, djw or prestige-printed."`
-	Loss       string  `default:"-u" type:"formula" placeholder:"NAME|EXPR" help:"Loss; of -u, all gradients are as large as they may be."`
+	Loss       string  `default:"-u" type:"formula" placeholder:"NAME|EXPR" help:"Loss. With -u all gradients are as large as possible."`
 	Epsilon    float64 `positive:"" default:"1" help:"Local epsilon of one visit."`
-	Epochs     int     `aliases:"visits" positive:"" default:"1" help:"Epochs whose messages of the user the adversary sees; the claim is the epsilon that a plan of as many prints."`
+	Epochs     int     `aliases:"visits" positive:"" default:"1" help:"Epochs in which the adversary sees the user's message. The claim is the epsilon that a plan of as many epochs prints."`
 	D          int     `positive:"" short:"d" default:"2"`
 	Pairs      int     `positive:"" name:"direction-pairs" default:"1"`
-	Share      float64 `positive:"" name:"response-share" placeholder:"F" help:"Part of epsilon for the randomised response, where there is one. Default: prestige-participation all that the sample leaves of the proven total; prestige-printed 0.2."`
+	Share      float64 `positive:"" name:"response-share" placeholder:"F" help:"Part of epsilon for the randomised response, if there is one. Default: for prestige-participation all of the proven total that the sample leaves; for prestige-printed 0.2."`
 	Radius     float64 `positive:"" placeholder:"R" help:"Radius of the ball that w of a linear model lives in; margins are at most R. Default: 5."`
 	Runs       int     `positive:"" default:"20000" help:"Runs with each of the two records; half of them choose the attack."`
 	Confidence float64 `positive:"" default:"0.999" help:"Confidence of the bound."`
@@ -98,7 +98,7 @@ func localAuditText(r *localaudit.Report) string {
 	case r.HalfRefuted:
 		line(&b, "control", "a claim of half as much is refuted: a leak of twice the claim would be seen")
 	default:
-		line(&b, "control", "a claim of half as much is NOT refuted: this attack has too little power to say much; try more --runs, fewer epochs or a smaller --epsilon")
+		line(&b, "control", "a claim of half as much is NOT refuted: this attack has too little power; try more --runs, fewer epochs or a smaller --epsilon")
 	}
 	verdict := "the claim is not refuted (which does not prove it)"
 	if !r.Holds() {

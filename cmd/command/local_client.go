@@ -21,32 +21,32 @@ type localClientCmd struct {
 	Protocol string        `xor:"server" required:"" placeholder:"FILE" help:"Protocol file of \"dyad local plan --out\", in place of a server: the message of the first epoch is printed, not sent."`
 	Data     string        `required:"" placeholder:"FILE" help:"Data file with the record; - is standard input."`
 	Schema   string        `required:"" placeholder:"FILE"`
-	Row      int           `positive:"" default:"1" help:"Row of the record among those of the file."`
+	Row      int           `positive:"" default:"1" help:"Row of the record in the file."`
 	User     string        `required:"" placeholder:"ID" help:"Name of the user for the server, 1 to 128 bytes."`
-	Memory   string        `private:"memory" required:"" placeholder:"FILE" help:"File that remembers what was answered; keep it: without it a user could answer twice. One for each record."`
-	Most     float64       `positive:"" name:"max-epsilon" required:"" placeholder:"EPSILON" help:"Refuse protocols whose messages, with those remembered, cost more in all."`
-	Public   bool          `name:"public-features" help:"The features may be sent in clear, for method prestige-label."`
+	Memory   string        `private:"memory" required:"" placeholder:"FILE" help:"File that remembers the answers; one for each record. Keep it: without it a user could answer twice."`
+	Most     float64       `positive:"" name:"max-epsilon" required:"" placeholder:"EPSILON" help:"Refuse protocols whose messages and the remembered ones together cost more."`
+	Public   bool          `name:"public-features" help:"Allow the features to be sent in clear, for method prestige-label."`
 	Follow   bool          `needs:"server" help:"Answer in every epoch until all are over; wait while the server is away."`
-	Poll     time.Duration `default:"1s" positive:"" placeholder:"DURATION" help:"With --follow: time between two looks at the server."`
+	Poll     time.Duration `default:"1s" positive:"" placeholder:"DURATION" help:"With --follow: time between two requests to the server."`
 	Token    string        `private:"token" placeholder:"FILE" help:"File with the user's token, for a server that asks for one."`
 	Epochs   int           `positive:"" name:"max-epochs" default:"1000" placeholder:"N" help:"Refuse protocols of more epochs."`
-	Pairs    int           `positive:"" name:"max-direction-pairs" default:"64" placeholder:"N" help:"Refuse protocols of more random directions, which are work for every message."`
-	Beat     time.Duration `name:"beat" default:"100ms" positive:"" placeholder:"DURATION" help:"A new message is sent at a multiple of this time after the model arrived, so that its time does not tell how long it took to make."`
+	Pairs    int           `positive:"" name:"max-direction-pairs" default:"64" placeholder:"N" help:"Refuse protocols of more random directions, each of which adds work to every message."`
+	Beat     time.Duration `name:"beat" default:"100ms" positive:"" placeholder:"DURATION" help:"Send a new message at a multiple of this time after the model arrived, so that its time does not reveal how long the computation took."`
 	caFlag
 	labelsFlag
 }
 
 // caFlag is the flag of commands that send requests to a server.
 type caFlag struct {
-	CA string `placeholder:"FILE" help:"Certificates (PEM) that the server's must come from. Default: those of the system."`
+	CA string `placeholder:"FILE" help:"Certificates (PEM) that the server's certificate must come from. Default: the certificates of the system."`
 }
 
 // Help returns a text with examples.
 func (localClientCmd) Help() string {
 	return `Fetches protocol and model, computes constants and guarantee itself, draws the message here and sends it. A
 message is written to the memory file before it is sent, so that it can be sent again, but no second one is made.
-A record with a missing value, an unknown category or another label is answered for, too, by a message that
-contributes nothing and looks like any other; a note on standard error tells you, and the exit code does not.
+For a record with a missing value, an unknown category or another label the message contributes nothing and looks
+like any other; a note on standard error tells you, the exit code does not.
 
 Exit codes: 0 the message of this epoch is with the server, or all epochs are over; 1 the server refused it; 3 the
 server is away, or the protocol costs too much; 64 bad input or protocol.
@@ -168,7 +168,7 @@ func (r localAnswer) text() string {
 	epoch := map[serve.Outcome]string{
 		serve.Accepted: "the message of epoch %d is with the server",
 		serve.Before:   "the message of epoch %d was with the server before; nothing new was drawn",
-		serve.Late:     "epoch %d ended before the message arrived; it counts as spent and is not used",
+		serve.Late:     "epoch %d ended before the message arrived; the message counts as spent and is not used",
 		serve.Printed:  "message of epoch %d, not sent:",
 	}[r.Outcome]
 	text := "all epochs are over; no message was sent\n"

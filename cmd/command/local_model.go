@@ -12,7 +12,7 @@ import (
 
 type localModelCmd struct {
 	Server string `required:"" placeholder:"URL" help:"Address of the server, http:// or https://."`
-	Schema string `required:"" placeholder:"FILE" help:"As for train: the one that users have."`
+	Schema string `required:"" placeholder:"FILE" help:"As for train: the schema that users have."`
 	Out    string `writes:"model" short:"o" default:"local.json" placeholder:"FILE" help:"Model file."`
 	Force  bool
 	iterateFlag
@@ -21,7 +21,7 @@ type localModelCmd struct {
 
 // iterateFlag is the flag of commands that save one of the two models of a protocol.
 type iterateFlag struct {
-	Iterate string `enum:"average,last" default:"average" placeholder:"WHICH" help:"average of the iterates, or the last one, which private messages leave far noisier; both cost the same. Default: average."`
+	Iterate string `enum:"average,last" default:"average" placeholder:"WHICH" help:"average of the iterates, or the last iterate, which is far noisier with private messages; both cost the same. Default: average."`
 }
 
 // of returns the last iterate or the average, as the flag requests.
@@ -34,8 +34,8 @@ func (f iterateFlag) of(last, average []float64) []float64 {
 
 // Help returns a text with examples.
 func (localModelCmd) Help() string {
-	return `Asks a server of "dyad local server" for its protocol and its model, as they are at the moment, and writes the model
-file that predict and evaluate read. What is published is made of privatised messages alone: this costs nobody anything.
+	return `Asks a server of "dyad local server" for its protocol and its current model, and writes the model file that predict and
+evaluate read. The model is made of privatised messages alone: this costs nobody anything.
 
 With a server:
   $ dyad local model --server https://study.example.org --schema patients.yaml --out study.json
@@ -81,7 +81,7 @@ func (c *localModelCmd) Run(a *app) error {
 	w := c.of(st.Model, st.Average)
 	switch {
 	case encoder.Dim() != p.Dim:
-		return badInput("the schema gives %d features and the protocol has %d; use the schema that users have", encoder.Dim(), p.Dim)
+		return badInput("the schema gives %d features, but the protocol has %d; use the schema of the users", encoder.Dim(), p.Dim)
 	case !serve.Fits(p, w) || st.Epoch < 1 || st.Visits < 0 || st.Visits > math.MaxInt32*int64(p.Epochs):
 		return badInput("the server's state does not match its protocol")
 	case st.Visits == 0:

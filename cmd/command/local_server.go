@@ -26,7 +26,7 @@ type localServerCmd struct {
 	Listen       string   `default:"127.0.0.1:8377" placeholder:"ADDRESS" help:"Address to listen on; port 0 chooses one."`
 	Cert         string   `needs:"key" placeholder:"FILE" help:"TLS certificate chain (PEM). Without it: plain HTTP, for use behind a proxy or on one machine."`
 	Key          string   `needs:"cert" private:"TLS key" placeholder:"FILE" help:"TLS private key (PEM)."`
-	Rate         float64  `positive:"" name:"messages-per-second" placeholder:"N" help:"Refuse more messages in a second with status 429. Default: no limit."`
+	Rate         float64  `positive:"" name:"messages-per-second" placeholder:"N" help:"Refuse more messages than N per second with status 429. Default: no limit."`
 	Tokens       string   `private:"key of tokens" placeholder:"FILE" help:"Key file of \"dyad local token\": take messages only with the token of their user. Default: an id is enough."`
 	Hosts        []string `name:"host" placeholder:"NAME,..." help:"Names under which clients reach the server, for example through a proxy that passes the header Host on. IP addresses, localhost, the name of this machine, and those of --listen and --cert are served without it; other requests get status 421."`
 	Check        bool     `help:"Open the directory, print protocol and state, and stop."`
@@ -93,7 +93,7 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if n := s.Repaired(); n > 0 {
-		a.note("dyad: %d bytes of a write that was interrupted were removed from the log; the messages in them were not acknowledged, so their clients send them again", n)
+		a.note("dyad: %d bytes of an interrupted write were removed from the log; the messages in these bytes were not acknowledged, so their clients send them again", n)
 	}
 	st := s.State()
 	progress := fmt.Sprintf("%-11s epoch %d of %d, %d messages\n", "state", min(st.Epoch, st.Epochs), st.Epochs, st.Visits)

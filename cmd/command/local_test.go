@@ -337,7 +337,7 @@ func TestLocalSimulate(t *testing.T) {
 		t.Errorf("sgd has guarantee %v", r.Guarantee)
 	}
 	// Balancing by label, and methods that do not protect records, need public data.
-	simulate(exitInput, "tells the label", with("--balance")...)
+	simulate(exitInput, "reveals the labels", with("--balance")...)
 	simulate(exitOK, "NOT PRIVATE: users were left out by their labels", with("--balance", "--public-data")...)
 	for _, m := range []string{"sgd", "curriculum", "prestige-printed", "prestige-label"} {
 		simulate(exitInput, "--public-data", with("--method", m)...)

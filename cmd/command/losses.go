@@ -277,7 +277,7 @@ func applicable(p engine.Problem) []lossAlgorithm {
 		case plan.Aim.Loss == "no loss":
 			err = fmt.Errorf("%s minimises no loss", info.Name)
 		default:
-			err = fmt.Errorf("%s minimises the %s loss and no other", info.Name, plan.Aim.Loss)
+			err = fmt.Errorf("%s minimises the %s loss only", info.Name, plan.Aim.Loss)
 		}
 		add(info.Name, err)
 	}

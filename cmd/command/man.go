@@ -52,7 +52,7 @@ func (c *manCmd) Run(a *app) error {
 		return err
 	}
 	if len(c.Command) > 0 {
-		return badInput("--dir writes the pages of all commands: leave %s out", strings.Join(c.Command, " "))
+		return badInput("--dir writes the pages of all commands, so leave %s out", strings.Join(c.Command, " "))
 	}
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return asInput(err)

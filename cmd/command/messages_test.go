@@ -96,7 +96,7 @@ func TestNewcomersMistakes(t *testing.T) {
 		{36, "Latin-1, a name", "train --data latin-name.csv --schema patients.yaml", exitInput, "latin-name.csv: row 1, column 1: the file is not UTF-8; set csv.encoding: windows-1252"},
 		{36, "Latin-1, a value", "train --data latin-value.csv --schema patients.yaml", exitInput, "the file is not UTF-8; set csv.encoding: windows-1252"},
 		{37, "a damaged workbook", "data schema sheet.xlsx", exitInput, `the workbook is damaged, too large or not one of Office Open XML; save it as .xlsx again, or save the sheet as "CSV UTF-8"`},
-		{38, "a folder as data", "train --data . --schema patients.yaml", exitInput, "this is a folder, inside of one that is read"},
+		{38, "a folder as data", "train --data . --schema patients.yaml", exitInput, "this is a folder inside a folder of data"},
 		{42, "epsilon in words", train + "--epsilon one", exitInput, "--epsilon is \"one\", want a number\n"},
 		{46, "a file by its place", "train patients.csv", exitInput, "dyad train takes the file patients.csv with a flag only, such as --data patients.csv"},
 		{47, "the command of another program", "fit --data patients.csv", exitInput, "there is no command fit; dyad train does that"},

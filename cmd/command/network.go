@@ -24,7 +24,7 @@ type networkFlags struct {
 	Update   string  `enum:",plain,momentum,adam" default:"" placeholder:"RULE" help:"How gradient-perturbation and subsampled-descent make steps of released gradients: plain, momentum or adam, which subtracts the variance of the noise. Default: plain, and adam with a network."`
 	Momentum float64 `positive:"" placeholder:"B" help:"Weight of earlier gradients with --update momentum or adam, below 1. Default: 0.9."`
 	Decay    string  `enum:",constant,linear,cosine,root,step" default:"" placeholder:"HOW" help:"How their step sizes fall: constant, linear, cosine, root (1/sqrt t) or step (halved three times). Default: constant, and linear with a network."`
-	Tail     float64 `name:"tail-average" positive:"" placeholder:"F" help:"Fraction of their last iterates whose mean is the model, below 1. Default: only the last one."`
+	Tail     float64 `name:"tail-average" positive:"" placeholder:"F" help:"Fraction of the last iterates, below 1, whose mean is the model. Default: only the last iterate."`
 }
 
 // nonlinear reports whether the flags ask for a network.

@@ -24,11 +24,11 @@ import (
 type onlineCmd struct {
 	Data      string `default:"-" placeholder:"FILE" help:"Records, CSV, JSON lines or LIBSVM; - is standard input."`
 	Schema    string `required:"" placeholder:"FILE"`
-	Records   int    `positive:"" required:"" short:"n" help:"Public maximum of the number of records; all of them are paid for at the start."`
+	Records   int    `positive:"" required:"" short:"n" help:"Public maximum of the number of records; the start is charged for all of them."`
 	State     string `private:"state of a stream" required:"" placeholder:"FILE" help:"File of the state, for --resume. It holds the records of the buffer, and with dpftrl or --secret-state functions of all records: keep it private."`
-	Resume    bool   `help:"Continue from the state file, at no further cost, with the flags of the start. Records of a FILE that were taken before are skipped; standard input goes on with new ones."`
-	Follow    bool   `needs:"data" why:"standard input ends when its writer says so" help:"Wait for more at the end of FILE, until interrupted."`
-	Algorithm string `placeholder:"NAME" help:"onpairc (convex), onpairstrc (strongly convex, needs --l2), dpftrl (correlated noise, less of it from about 64 updates on) or ongiga (not private). Default: onpairc, or ongiga with --mode nonprivate."`
+	Resume    bool   `help:"Continue from the state file, at no further cost, with the flags of the start. Records of a FILE that were already used are skipped; standard input must begin with new records."`
+	Follow    bool   `needs:"data" why:"standard input ends when its writer closes it" help:"Wait for more records at the end of FILE, until interrupted."`
+	Algorithm string `placeholder:"NAME" help:"onpairc (convex), onpairstrc (strongly convex, needs --l2), dpftrl (correlated noise, which is smaller from about 64 updates on) or ongiga (not private). Default: onpairc, or ongiga with --mode nonprivate."`
 	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Task      string `default:"auc" enum:"auc,metric"`
 	lossFlags
@@ -51,10 +51,10 @@ type onlineCmd struct {
 
 // Help returns a text with examples.
 func (onlineCmd) Help() string {
-	return `Writes JSON lines: first the guarantee of all releases together, then a model after every K records. A release is
-written after the state that holds it and a count of the releases, next to the ledger, are on disk: whatever copy of a state is
-resumed, no release is drawn twice. A resumed stream first repeats the last release, which a crash may have kept from its reader. The charge is made when the first record arrives, for
---records of them.
+	return `Writes JSON lines: first the guarantee of all releases together, then a model after every K records. Before a release is written,
+the state with this release and a count of releases, next to the ledger, are on disk: no release is drawn twice, whatever copy of
+a state is resumed. A resumed stream first repeats the last release, since a crash may have kept it from its reader. When the
+first record arrives, --records of them are charged.
 
 Examples:
   dyad online --data patients.csv --schema patients.yaml --records 100000 --set every=100 --state patients.state
@@ -116,7 +116,7 @@ func (c *onlineCmd) Run(a *app) error {
 	o.stream, err = online.Open(o.plan, online.Options{State: c.State, Resume: c.Resume, Public: o.public, DataID: c.DataID, Ledger: o.openLedger, Trace: a.at})
 	switch {
 	case !c.Resume && errors.Is(err, fs.ErrExist):
-		return badInput("%s exists; continue it with --resume, or name another --state", c.State)
+		return badInput("%s exists; continue its stream with --resume, or name another file with --state", c.State)
 	case errors.As(err, &state), errors.Is(err, ledger.ErrResume):
 		return asInput(err)
 	case err != nil:
@@ -318,7 +318,7 @@ func (o *onlineRun) take(r *dataset.Row) error {
 		return nil
 	}
 	if r.Label == "" {
-		return badInput("%s: row %d has no label; a stream learns from labelled records", o.source(), r.Number)
+		return badInput("%s: row %d has no label, but a stream needs labelled records", o.source(), r.Number)
 	}
 	x, err := o.encoder.EncodeRow(r)
 	if err != nil {
@@ -363,7 +363,7 @@ func (o *onlineRun) newRegret() (*experiment.Regret, error) {
 	parameters := problem.Loss.ParamDim(o.encoder.Dim())
 	switch most := experiment.MostRegretRecords(parameters); {
 	case !o.public:
-		return nil, badInput("--regret compares with the best model for these very records, a figure without noise that no guarantee covers; it is for records declared public (--public-data)")
+		return nil, badInput("--regret compares with the best model for these records; this figure has no noise, and no guarantee covers it, so --regret is for records declared public (--public-data)")
 	case o.Records > most:
 		return nil, badInput("--regret sums over all pairs of the stream several hundred times; with %d parameters at most %d --records, not %d", parameters, most, o.Records)
 	}

@@ -41,14 +41,14 @@ func (o *onlineRun) writeModel() error {
 	}
 	file, err := o.a.log().Keep(m.Run, text, most, filepath.Dir(o.out.Path))
 	if err != nil {
-		return fmt.Errorf("cannot write the model to %s; the state has it, so --resume writes it: %w", o.Out, err)
+		return fmt.Errorf("cannot write the model to %s; the state file holds the model, so --resume writes it: %w", o.Out, err)
 	}
 	out := *o.out
 	out.Force = o.Force || o.Resume && o.ownModel()
 	name, err := o.a.log().Rename(file, &out, m.Run)
 	if name == "" {
 		file.Remove()
-		return fmt.Errorf("cannot write the model to %s; the state has it, so --resume writes it: %w", o.Out, err)
+		return fmt.Errorf("cannot write the model to %s; the state file holds the model, so --resume writes it: %w", o.Out, err)
 	}
 	o.a.note("dyad: the model of release %d is in %s", last.Number, name)
 	return errors.Join(err, o.writePage(&m, name))
@@ -58,7 +58,7 @@ func (o *onlineRun) writeModel() error {
 // only with --force, because the page may belong to another run.
 func (o *onlineRun) checkPage() (err error) {
 	if o.Report != "" && o.Out == "" {
-		return badInput("--report is the page of the model of the last release: name the file of that with --out")
+		return badInput("--report writes the page of the model of the last release: name the file of this model with --out")
 	}
 	o.page, err = o.output(o.Force, o.Data, o.Schema, o.State, o.Ledger, o.Out)
 	return err

@@ -14,9 +14,9 @@ import (
 
 // runFlags are the flags of a training that is charged once and releases its result at the end.
 type runFlags struct {
-	Force  bool    `help:"Replace an existing model file. Without it no file is replaced: a model whose name was taken meanwhile is saved as m.RUN.json for m.json, with exit code 4."`
+	Force  bool    `help:"Replace an existing model file. Without this flag no file is replaced: if the name m.json was taken meanwhile, the model is saved as m.RUN.json, with exit code 4."`
 	DataID string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
-	Resume string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt; or save the result of one that was stopped between its release and the name of its file."`
+	Resume string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt; or save the result of a run that was stopped after its release and before its file had its name."`
 	Seed   *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`
 	confirmFlag
 	ledgerFlag
@@ -54,7 +54,7 @@ func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Durat
 	var err error
 	switch {
 	case out.Public && f.Resume != "":
-		err = badInput("--resume continues a charged run, but these data are public and no budget is charged; leave it out")
+		err = badInput("--resume continues a charged run, but runs on public data are not charged; leave --resume out")
 	case out.Public:
 		err = a.ctx.Err()
 	default:
@@ -71,7 +71,7 @@ func (a *app) noteUnfinished(l *ledger.Ledger, dataID string) error {
 	runs, err := unfinishedRuns(l, dataID)
 	for _, r := range runs {
 		if r.Resumable {
-			a.note("dyad: run %s (%s) of data id %s is charged and not finished; if this is the same run again, stop it: --resume %s continues that one at no further cost", r.Run, r.Algorithm, dataID, r.Run)
+			a.note("dyad: run %s (%s) of data id %s is charged and not finished; if you meant to repeat that run, stop now: --resume %s continues it at no further cost", r.Run, r.Algorithm, dataID, r.Run)
 		}
 	}
 	return err
@@ -127,7 +127,7 @@ func (o *runOutcome) spent(a *app, l *ledger.Ledger, delta float64, n int) {
 	}
 	var err error
 	if o.Spent, err = spendingOf(l, o.DataID, delta); err != nil {
-		a.note("dyad: warning: run %s is complete and its result is saved; what was spent in all is not known, because the ledger cannot be read back: %s", o.Run, strings.TrimPrefix(message(err), "dyad: "))
+		a.note("dyad: warning: run %s is complete and its result is saved; the total spent is not known, because the ledger cannot be read back: %s", o.Run, strings.TrimPrefix(message(err), "dyad: "))
 	}
 }
 
@@ -140,7 +140,7 @@ func (o runOutcome) saved() (run, file string) { return o.Run, o.Model }
 func unwritten(v any, err error) error {
 	if r, ok := v.(released); ok && err != nil {
 		if run, file := r.saved(); run != "" && file != "" {
-			return fmt.Errorf("standard output cannot be written: %w; run %s is complete, and all of its result is in %s", err, run, file)
+			return fmt.Errorf("standard output cannot be written: %w; run %s is complete, and its whole result is in %s", err, run, file)
 		}
 	}
 	return err

@@ -37,23 +37,23 @@ type pairFlags struct {
 	Margin       float64  `positive:"" default:"1" help:"Distance that dissimilar pairs should keep, or margin of squared distances of triplet; public. Features have norm at most 1."`
 	Rows         int      `positive:"" placeholder:"D'" help:"Dimensions that the metric maps to. Default: 16, or the number of features if that is smaller or with --method moments."`
 	Unit         string   `default:"individual" enum:"individual,group,pair" help:"Who is protected: one individual in at most --kappa pairs; any group of --kappa pairs; one pair."`
-	Kappa        int      `positive:"" placeholder:"K" help:"Public number of pairs that may change together, fixed before the pairs are seen. Default: --degree-cap; for --unit group and drawn pairs kappa' of their public graph."`
-	DegreeCap    int      `positive:"" placeholder:"D" help:"Draw or keep at most this many pairs of an individual; of a file the first ones."`
+	Kappa        int      `positive:"" placeholder:"K" help:"Public number of pairs that may change together, fixed before the pairs are seen. Default: --degree-cap, or for drawn pairs with --unit group the kappa' of their public graph."`
+	DegreeCap    int      `positive:"" placeholder:"D" help:"Draw at most this many pairs of an individual, or keep as many, the first ones, of a file."`
 	Density      float64  `positive:"" placeholder:"F" help:"Draw this many pairs per individual, by ids only, and label them by whether the labels of the records differ."`
 	PairSeed     uint64   `default:"1" help:"Seed of drawn pairs and tuples; public."`
-	Method       string   `default:"gradients" enum:"gradients,input,labels,moments" help:"What gets noise: gradients; moments: second moments of similar and of dissimilar pairs, once, from which the metric is computed; input: the features and labels, once; labels: a coin flip for each label, features being public."`
+	Method       string   `default:"gradients" enum:"gradients,input,labels,moments" help:"What gets noise. gradients: all gradients; moments: once, the second moments of similar and of dissimilar pairs, which give the metric; input: once, the features and labels; labels: each label, by a coin flip, with public features."`
 	Mode         string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Epsilon      float64  `default:"1" help:"Epsilon to spend."`
 	Delta        *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5), or 0 with --noise, --mode paper or --method input or labels."`
 	Noise        string   `default:"" enum:",laplace,knorm" help:"Noise of pure epsilon: laplace or knorm (less of it). Default: knorm, or laplace with --mode paper."`
 	LabelShare   float64  `positive:"" placeholder:"F" help:"Part of epsilon that --method input spends on labels. Default: 0.5."`
-	Sampling     string   `default:"" enum:",fixed,poisson" placeholder:"HOW" help:"How batches are formed. fixed: disjoint ones, the same in every epoch; poisson: every pair by a secret coin of its own, accounted with the secrecy of the coins (Gaussian noise). Default: fixed, and poisson with --loss infonce or ntxent, which take nothing else."`
-	Batch        int      `positive:"" placeholder:"B" help:"Pairs in a batch, or expected in one. Default: a twentieth of the pairs, but at least 50; 50 with --mode paper. With --tuple: tuples, all of an epoch."`
-	Epochs       int      `positive:"" placeholder:"T" help:"How often every pair is used, or tuples are drawn. Default: 5, and 100 with --tuple and --model mlp."`
-	Clip         float64  `positive:"" placeholder:"H" help:"Norm that the gradient of a pair or tuple, or of a cosine with --loss infonce or ntxent, is clipped to, or with --method moments the difference of a pair. Default: 0.5, or 0.3 with --method moments."`
-	Shrink       bool     `help:"Clip to the bound of gradients at the public matrix where that is smaller, which lowers the noise."`
-	StepSize     float64  `positive:"" placeholder:"ETA0" help:"First step eta0 of steps eta0/sqrt(tau), or of Adam with --model mlp, --loss infonce or ntxent, which falls linearly. Default: 1, and 0.1 of Adam."`
-	PrintedSteps bool     `help:"Steps as printed in the paper, eta0/sqrt(tau!): about nine useful ones."`
+	Sampling     string   `default:"" enum:",fixed,poisson" placeholder:"HOW" help:"How batches are formed. fixed: disjoint batches, the same in every epoch; poisson: a secret coin for every pair, whose secrecy the accounting uses (Gaussian noise). Default: fixed, or poisson with --loss infonce or ntxent, which need it."`
+	Batch        int      `positive:"" placeholder:"B" help:"Pairs in a batch, or their expected number. Default: a twentieth of the pairs, but at least 50; 50 with --mode paper. With --tuple: tuples in a batch, by default all of an epoch."`
+	Epochs       int      `positive:"" placeholder:"T" help:"How often every pair is used, or tuples are drawn. Default: 5, or 100 with --tuple and --model mlp."`
+	Clip         float64  `positive:"" placeholder:"H" help:"Norm to which gradients of pairs or tuples are clipped; with --loss infonce or ntxent: gradients of cosines; with --method moments: differences of pairs. Default: 0.5, or 0.3 with --method moments."`
+	Shrink       bool     `help:"Clip to the bound of gradients at the public matrix if this bound is smaller; it lowers the noise."`
+	StepSize     float64  `positive:"" placeholder:"ETA0" help:"eta0 of the step sizes eta0/sqrt(tau), or with --model mlp, --loss infonce or ntxent of those of Adam, which fall linearly. Default: 1, or 0.1 for Adam."`
+	PrintedSteps bool     `help:"Step sizes as printed in the paper, eta0/sqrt(tau!): about nine steps are useful."`
 	tupleFlags
 }
 
@@ -61,7 +61,7 @@ type pairFlags struct {
 type tupleFlags struct {
 	Tuple       int     `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with tuples choose contrastive, triplet or npair" positive:"" placeholder:"B" help:"Learn from the labels of the records, without pairs: every epoch draws disjoint tuples of this many records, by ids only."`
 	AllPairs    bool    `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with all pairs choose contrastive" help:"Learn from the labels of the records by all their pairs in every epoch (contrastive); takes time by the square of the records."`
-	Temperature float64 `positive:"" default:"1" help:"Temperature of the softmax of npair, infonce and ntxent; public. The sensitivity of the last two grows like exp(2/T)/T: 0.5 or more."`
+	Temperature float64 `positive:"" default:"1" help:"Temperature of the softmax of npair, infonce and ntxent; public. The sensitivity of infonce and ntxent grows like exp(2/T)/T: choose 0.5 or more."`
 	tupleNetworkFlags
 }
 
@@ -111,7 +111,7 @@ func (f pairFlags) fromClasses(command *kong.Context) (bool, error) {
 	network := f.Tuple != 0 && f.ModelKind != "" && f.ModelKind != "linear"
 	for _, given := range command.Path {
 		if f := given.Flag; classes && f != nil && !slices.Contains(tupleOptions, f.Name) && !(network && f.Name == "device") {
-			return false, badInput("--%s is about pairs that are listed or drawn; leave it out with --tuple and --all-pairs", f.Name)
+			return false, badInput("--%s is for listed or drawn pairs; leave it out with --tuple and --all-pairs", f.Name)
 		}
 	}
 	return classes, nil
@@ -120,7 +120,7 @@ func (f pairFlags) fromClasses(command *kong.Context) (bool, error) {
 // oneSource returns an error unless the pairs come from exactly one source.
 func (f pairFlags) oneSource(listed, classes bool) error {
 	if !classes && listed == (f.Density != 0) {
-		return badInput("name the pairs with --pairs, or draw them with --density and --degree-cap; one of the two; or learn from classes with --tuple or --all-pairs")
+		return badInput("give exactly one source of pairs: name them with --pairs, draw them with --density and --degree-cap, or learn from classes with --tuple or --all-pairs")
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (f pairFlags) plan(s lib.PairShape) (*lib.PairTraining, error) {
 	spec.Budget.Epsilon = f.Epsilon
 	switch {
 	case f.Delta != nil && *f.Delta > 0 && f.Noise != "":
-		return nil, badInput("--noise is for pure epsilon; leave it out, or --delta")
+		return nil, badInput("--noise is for pure epsilon; leave out --noise or --delta")
 	case f.Delta != nil:
 		spec.Budget.Delta = *f.Delta
 	case f.Noise == "":

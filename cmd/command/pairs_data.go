@@ -7,7 +7,7 @@ import (
 
 // identityFlag is the flag that determines which ids belong to one individual.
 type identityFlag struct {
-	LookAlikeIDs string `name:"look-alike-ids" default:"refuse" enum:"refuse,allow" help:"Ids of records that differ only in case, white space, quotes, invisible characters or forms of the same letters. refuse: they may be one individual; allow: they are different ones."`
+	LookAlikeIDs string `name:"look-alike-ids" default:"refuse" enum:"refuse,allow" help:"What to do with ids that differ only in case, white space, quotes, invisible characters or forms of the same letters. refuse: stop, as they may name one individual; allow: treat them as different individuals."`
 }
 
 // pairSource holds the flags for the source of labelled pairs.
@@ -16,7 +16,7 @@ type pairSource struct {
 	Schema      string    `required:"" placeholder:"FILE" help:"As for train; for --pairs one of its columns has role id, and no label column is needed."`
 	Pairs       string    `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
 	PairColumns []string  `values:"3" placeholder:"A,B,L" help:"Names of these three columns in the file."`
-	LabelValues []string  `values:"2" placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar; for preferences first,second, the one that is preferred, and without a label column it is the first."`
+	LabelValues []string  `values:"2" placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar. For preferences: first,second, which names the preferred individual; without a label column it is the first."`
 	PublicData  bool      `help:"The data are public: no budget is charged, and the report says so."`
 	identityFlag
 }

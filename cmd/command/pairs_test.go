@@ -247,7 +247,7 @@ func TestPairsInspect(t *testing.T) {
 	people(t, dir)
 	inspect := []string{"pairs", "inspect", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv"}
 	code, out, errs := dyad(t, dir, inspect...)
-	for _, want := range []string{"60 pairs of 60 individuals", "PRIVATE", "must not set the noise", "kappa       2; kappa' = 2"} {
+	for _, want := range []string{"60 pairs of 60 individuals", "PRIVATE", "must not determine the noise", "kappa       2; kappa' = 2"} {
 		if code != exitOK || !strings.Contains(out, want) { // i to i + 7 mod 60 is one cycle
 			t.Errorf("exit %d: the output lacks %q: %s%s", code, want, out, errs)
 		}
@@ -276,16 +276,16 @@ func TestBadPairsAreRefusedAndNothingCharged(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{pairsTrain("twice.csv", "--kappa", "2"), []string{"twice.csv: row 3", "also in row 2; keep one"}},
+		{pairsTrain("twice.csv", "--kappa", "2"), []string{"twice.csv: row 3", "also in row 2; keep only one"}},
 		{pairsTrain("contra.csv", "--kappa", "2"), []string{"contra.csv: row 3", "also in row 2"}},
-		{pairsTrain("self.csv", "--kappa", "2"), []string{"self.csv: row 3", "with itself"}},
-		{pairsTrain("unknown.csv", "--kappa", "2"), []string{"unknown.csv: row 3", `column "second"`, "add the record"}},
+		{pairsTrain("self.csv", "--kappa", "2"), []string{"self.csv: row 3", "the same individual twice"}},
+		{pairsTrain("unknown.csv", "--kappa", "2"), []string{"unknown.csv: row 3", `column "second"`, "add its record"}},
 		{pairsTrain("label.csv", "--kappa", "2"), []string{"label.csv: row 3", `column "label"`}},
 		{pairsTrain("star.csv", "--kappa", "2"), []string{"star.csv", "--degree-cap"}},
 		{pairsTrain("pairs.csv"), []string{"kappa is missing"}},
 		{pairsTrain("none.csv", "--kappa", "2"), []string{"none.csv"}},
 		{pairsTrain("pairs.csv", "--kappa", "2", "--mode", "paper", "--shrink"), []string{"no guarantee"}},
-		{pairsTrain("pairs.csv", "--kappa", "2", "--density", "2"), []string{"one of the two"}},
+		{pairsTrain("pairs.csv", "--kappa", "2", "--density", "2"), []string{"exactly one source"}},
 		{pairsTrain("pairs.csv", "--kappa", "2", "--label-values", "a"), []string{"want 2"}},
 		{pairsTrain("pairs.csv", "--kappa", "2", "--pair-columns", "a,b"), []string{"want 3"}},
 		{pairsTrain("pairs.csv", "--kappa", "2", "--out", "pairs.csv"), []string{"its name says CSV"}},

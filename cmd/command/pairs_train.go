@@ -132,7 +132,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 
 func (a *app) noteRestored(run string, batches, of int) {
 	if batches > 0 {
-		a.note("dyad: run %s continued after batch %d of %d, that of its last checkpoint", run, batches, of)
+		a.note("dyad: run %s continued after batch %d of %d, at its last checkpoint", run, batches, of)
 	}
 }
 

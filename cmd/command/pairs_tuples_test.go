@@ -127,11 +127,11 @@ func TestTupleFlagsAreRefused(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		{[]string{"--tuple", "4", "--kappa", "2"}, "--kappa is about pairs"},
-		{[]string{"--tuple", "4", "--density", "2"}, "--density is about pairs"},
-		{[]string{"--tuple", "4", "--unit", "individual"}, "--unit is about pairs"},
-		{[]string{"--tuple", "4", "--shrink"}, "--shrink is about pairs"},
-		{[]string{"--tuple", "4", "--pairs", "patients.csv"}, "--pairs is about pairs"},
+		{[]string{"--tuple", "4", "--kappa", "2"}, "--kappa is for listed or drawn pairs"},
+		{[]string{"--tuple", "4", "--density", "2"}, "--density is for listed or drawn pairs"},
+		{[]string{"--tuple", "4", "--unit", "individual"}, "--unit is for listed or drawn pairs"},
+		{[]string{"--tuple", "4", "--shrink"}, "--shrink is for listed or drawn pairs"},
+		{[]string{"--tuple", "4", "--pairs", "patients.csv"}, "--pairs is for listed or drawn pairs"},
 		{[]string{"--tuple", "4", "--loss", "bradley-terry"}, "contrastive, triplet or npair"},
 		{[]string{"--tuple", "4", "--mode", "paper"}, "certified"},
 		{[]string{"--tuple", "61"}, "tuples of 61 of 60"},

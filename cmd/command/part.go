@@ -15,8 +15,8 @@ import (
 
 // partFlag is the flag for carrying out a part of many runs, for job arrays.
 type partFlag struct {
-	Part  string   `xor:"part" not:"plot report" why:"a part has no page and no plot; say them with --merge" placeholder:"I/N" help:"Make only part I of N, from 1, and write it to a file of its own; auto/N takes I from the job array: SLURM_ARRAY_TASK_ID, from 1, or JOB_COMPLETION_INDEX of Kubernetes, from 0. auto alone is for a Slurm array of tasks 1 to N."`
-	Merge []string `xor:"part" sep:"," placeholder:"FILE,..." help:"Join the files of all parts, or a folder or a pattern of them, in place of runs: the same flags give what one run gives."`
+	Part  string   `xor:"part" not:"plot report" why:"a part has no page and no plot; ask for them with --merge" placeholder:"I/N" help:"Make only part I of N, from 1, and write it to a file of its own; auto/N takes I from the job array: SLURM_ARRAY_TASK_ID, from 1, or JOB_COMPLETION_INDEX of Kubernetes, from 0. auto alone is for a Slurm array of tasks 1 to N."`
+	Merge []string `xor:"part" sep:"," placeholder:"FILE,..." help:"Join the files of all parts, or a folder or a pattern of them, instead of running: the same flags give the result of a single run."`
 }
 
 // given returns the number of the part and the number of parts, or 0 and 0 without the flag.
@@ -38,21 +38,21 @@ func (f partFlag) given() (part, parts int, err error) {
 	case share != "auto":
 		part, err = strconv.Atoi(share)
 	case task != "" && index != "":
-		why = "both SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX are set; say I/N"
+		why = "both SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX are set; write the part as I/N"
 	case task != "":
 		if part, err = strconv.Atoi(task); err == nil && !two {
 			// An array of only some tasks, such as the failed ones, does not contain the number of parts.
 			if parts, err = strconv.Atoi(os.Getenv("SLURM_ARRAY_TASK_MAX")); err != nil || os.Getenv("SLURM_ARRAY_TASK_MIN") != "1" || os.Getenv("SLURM_ARRAY_TASK_COUNT") != strconv.Itoa(parts) {
-				why = "this is not a Slurm array of tasks 1 to N (sbatch --array=1-N); say auto/N, which also makes single tasks of it again"
+				why = "this is not a Slurm array of tasks 1 to N (sbatch --array=1-N); write auto/N, which also repeats single tasks of an array"
 			}
 		}
 	case index != "" && !two:
-		why = "Kubernetes tells a job its index and not how many there are; say auto/N with the completions of the job"
+		why = "Kubernetes gives a job its index but not the number of indexes; write auto/N with N the completions of the job"
 	case index != "":
 		part, err = strconv.Atoi(index)
 		part++
 	default:
-		why = "neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; say I/N"
+		why = "neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; write the part as I/N"
 	}
 	if why == "" && (err != nil || part < 1 || part > parts) {
 		why = fmt.Sprintf("part %d of %d, want 1 to the number of parts; tasks of a Slurm array are numbered from 1 (sbatch --array=1-%d)", part, parts, max(parts, 1))

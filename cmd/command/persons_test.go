@@ -115,7 +115,7 @@ func TestTrainPersons(t *testing.T) {
 		}
 	}
 	// A plan for the number of rows would be approved for a run that cannot be.
-	ends(t, dir, exitInput, "counts persons, not rows; leave -n out", "plan", "-n", "41", "--schema", "declared.yaml")
+	ends(t, dir, exitInput, "is a number of persons, not of rows; leave -n out", "plan", "-n", "41", "--schema", "declared.yaml")
 	ends(t, dir, exitOK, "figures of the 10 held-out persons: dyad evaluate m.json", "train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json")
 	// The cap has room for the training alone: with its figures nothing is charged.
 	mustRun(t, dir, "ledger", "init", "capped", "--epsilon", "2.5", "--delta", "1e-5")
@@ -156,7 +156,7 @@ func TestTrainPersons(t *testing.T) {
 	if code, out, errs := dyad(t, dir, held...); code != exitOK || strings.Contains(errs, "this file") {
 		t.Errorf("the file of the training: exit %d: %s%s", code, out, errs)
 	}
-	if _, _, errs := dyad(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.5", "--epsilon", "1"); !strings.Contains(errs, "trained the model on 30 persons of this file, and this --holdout leaves 20") {
+	if _, _, errs := dyad(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.5", "--epsilon", "1"); !strings.Contains(errs, "trained the model on 30 persons of this file, but this --holdout leaves 20") {
 		t.Errorf("another holdout than that of the training: %s", errs)
 	}
 	mustRun(t, dir, "train", "--data", "visits.csv", "--schema", "public.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json")
@@ -167,7 +167,7 @@ func TestTrainPersons(t *testing.T) {
 	if code, out, errs := dyad(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml"); code != exitOK || !strings.Contains(out, "persons 40 in patient, with up to 8 rows each, all of them protected together\n") || strings.Contains(out, "if it names persons") {
 		t.Errorf("inspect: exit %d: %s%s", code, out, errs)
 	}
-	ends(t, dir, exitOK, "repeats patient: values come again; if it names persons, role: person", "data", "inspect", "visits.csv", "--schema", "rows.yaml")
+	ends(t, dir, exitOK, "repeats patient: values occur more than once; if the column names persons, role: person", "data", "inspect", "visits.csv", "--schema", "rows.yaml")
 	for _, c := range []struct {
 		args []string
 		want string

@@ -24,9 +24,9 @@ type planCmd struct {
 // plannedFlags are the flags for the public numbers of the records and for assertions about a loss.
 type plannedFlags struct {
 	Schema string `xor:"features" required:"" placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
-	N      int    `positive:"" short:"n" help:"Number of records of the file; of persons if the schema has a column of role person. Default: what the schema declares."`
+	N      int    `positive:"" short:"n" help:"Number of records, or of persons if the schema has a column with role person. Default: as the schema declares."`
 	D      int    `positive:"" xor:"features" required:"" short:"d" help:"Number of features, if there is no schema."`
-	Groups []int  `name:"group-sizes" xor:"held" placeholder:"S,..." help:"Sizes of the public query groups, if pairs are formed within groups; of those that train."`
+	Groups []int  `name:"group-sizes" xor:"held" placeholder:"S,..." help:"Sizes of the public query groups that train, if pairs are formed within groups."`
 	constantFlags
 	storeFlag
 	teamFlags
@@ -94,7 +94,7 @@ func (c *plannedFlags) shape(a *app, f *planFlags, held *plannedHoldout) (s *dat
 	shape = lib.Shape{Features: c.D}
 	if s != nil && s.Persons > 0 {
 		if c.N != 0 && c.N != s.Persons {
-			return nil, shape, badInput("-n %d: %s declares %d persons, and -n counts persons, not rows; leave -n out", c.N, c.Schema, s.Persons)
+			return nil, shape, badInput("-n %d: %s declares %d persons, and -n is a number of persons, not of rows; leave -n out", c.N, c.Schema, s.Persons)
 		}
 		c.N = s.Persons
 	}

@@ -11,7 +11,7 @@ const defaultBuffer = 1000
 // streamFlags are the flags of online algorithms.
 type streamFlags struct {
 	Every     int  `positive:"" default:"1" placeholder:"K" help:"New records per update and release of an online algorithm."`
-	Buffer    int  `default:"1000" help:"Earlier records that a new one is paired with, of an online algorithm; 0: all, in memory."`
+	Buffer    int  `default:"1000" help:"Number of earlier records that an online algorithm pairs with a new one; 0: all, in memory."`
 	Reservoir bool `help:"Keep a uniform sample of all earlier records in the buffer, not the last ones."`
 	PerClass  bool `help:"Keep the last BUFFER/2 records with a positive label and the last BUFFER/2 others."`
 	BurnIn    int  `positive:"" placeholder:"T1" help:"First records, which only fill the buffer. Default: K."`

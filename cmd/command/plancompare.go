@@ -63,7 +63,7 @@ func (c *planCompareCmd) Run(a *app) error {
 	for _, s := range algorithms.StreamCatalog() {
 		comparison.Excluded = append(comparison.Excluded, algorithms.Excluded{
 			Algorithm: s.Info().Name,
-			Reason:    "a stream pays for a model after every batch of records; these figures are about one model at the end (dyad online)",
+			Reason:    "a stream is charged for a model after every batch of records (dyad online), but these figures are for one model at the end",
 		})
 	}
 	if len(comparison.Rows) == 0 {

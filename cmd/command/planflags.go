@@ -44,7 +44,7 @@ type problemFlags struct {
 	ownFlags
 	Workers int `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
-	Precision string `needs:"task=metric" why:"no other task has a choice" default:"auto" enum:"auto,fp32,bf16x3" placeholder:"P" help:"Arithmetic of the pairs with --task metric: auto, fp32, or on a GPU bf16x3; docs/guide-gpu.md#precision has what each costs. The noise covers the rounding. Default: auto, float64 on a CPU."`
+	Precision string `needs:"task=metric" why:"no other task has a choice" default:"auto" enum:"auto,fp32,bf16x3" placeholder:"P" help:"Arithmetic of the pairs with --task metric: auto, fp32, or on a GPU bf16x3; docs/guide-gpu.md#precision has their costs. The noise covers the rounding. Default: auto, float64 on a CPU."`
 }
 
 // noiseFlags are the options of algorithms with noise.

@@ -14,12 +14,12 @@ import (
 )
 
 type predictCmd struct {
-	Model string    `arg:"" help:"Model file, or file of clusters; nothing else is needed, it holds the preprocessing."`
+	Model string    `arg:"" help:"Model file, or file of clusters. It holds the preprocessing, too."`
 	Data  dataFiles `required:"" placeholder:"FILE" help:"As for train, in the format of the training data; the label may be missing. - is standard input."`
 	Out   string    `writes:"scores" short:"o" placeholder:"FILE" help:"File for the scores: CSV, or NPY without ids if its name ends in .npy. Default: standard output."`
 	Force bool
 
-	Probabilities bool `not:"threshold" why:"a threshold is one of scores" help:"Write the probability of the positive class in the place of the score. Models of moments have it, from what their training released: no budget is charged."`
+	Probabilities bool `not:"threshold" why:"a threshold is one of scores" help:"Write the probability of the positive class instead of the score. Models of moments have it, computed from their releases: no budget is charged."`
 
 	decisionFlag
 	unknownFlag

@@ -59,11 +59,11 @@ func TestWrongKeysOfARecipe(t *testing.T) {
 	for _, c := range []struct{ command, text, want string }{
 		{"plan -n 100 -d 5", "epsilon: 1\nradus: 2\n", "run.yaml:2: dyad plan has no flag --radus; did you mean radius?"},
 		{"plan -n 100 -d 5", "guarantee:\n  epsilon: 1\n  step: 2\n", "run.yaml:3: dyad plan has no flag --step; did you mean steps?"},
-		{"plan -n 100 -d 5", "guarantee:\n  epsilon: 1\n  workers: 2\n", "run.yaml:3: workers is under \"what is guaranteed\", and belongs to \"how it is computed\""},
-		{"plan -n 100 -d 5", "compute: {epsilon: 1}\n", "run.yaml:1: epsilon is under \"how it is computed\", and belongs to \"what is guaranteed\""},
+		{"plan -n 100 -d 5", "guarantee:\n  epsilon: 1\n  workers: 2\n", "run.yaml:3: workers is under \"what is guaranteed\", but belongs to \"how it is computed\""},
+		{"plan -n 100 -d 5", "compute: {epsilon: 1}\n", "run.yaml:1: epsilon is under \"how it is computed\", but belongs to \"what is guaranteed\""},
 		{"lab curve", "epsilon: 1\nradius: 2\n", "run.yaml:2: dyad lab curve has no flag --radius, and it changes what is guaranteed"},
 		{"search --candidates c.yaml", "mode: paper\n", "run.yaml:1: dyad search has no flag --mode, and it changes what is guaranteed"},
-		{"plan -n 100 -d 5", "guarantee: epsilon=2\n", "run.yaml:1: guarantee: want options under it"},
+		{"plan -n 100 -d 5", "guarantee: epsilon=2\n", "run.yaml:1: guarantee: want options below this line"},
 		{"plan -n 100 -d 5", "guarantee: {epsilon: 1}\nepsilon: 3\n", "run.yaml:2: epsilon is in line 1 already"},
 		{"plan -n 100 -d 5", "l2: 1\nalpha: 3\n", "run.yaml:2: l2 is in line 1 already"},
 		{"predict m.json", "workers: 2\n", "run.yaml:1: dyad predict has no flag --workers"},
@@ -94,9 +94,9 @@ func TestKeysAreSet(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"--set stps=3":                          "--set stps: dyad plan has no flag --stps; did you mean steps?",
-		"--set steps=3 --steps 4":               "--set steps is given twice, or as a flag as well",
-		"--set steps=3 --set steps=4":           "--set steps is given twice, or as a flag as well",
-		"--set algorithm=moments":               "--set algorithm is given twice, or as a flag as well",
+		"--set steps=3 --steps 4":               "--set steps is given twice, or also as a flag",
+		"--set steps=3 --set steps=4":           "--set steps is given twice, or also as a flag",
+		"--set algorithm=moments":               "--set algorithm is given twice, or also as a flag",
 		"--set =3":                              "--set is \"=3\", want KEY=VALUE",
 		"--set report=":                         "--set report is empty",
 		"--set ridge=1":                         "gradient-perturbation does not take --set ridge;",

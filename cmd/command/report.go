@@ -19,7 +19,7 @@ import (
 
 // pageFlag is the flag that requests a page.
 type pageFlag struct {
-	Report string `writes:"page" placeholder:"FILE.html" help:"Write a page, too: the guarantee in words, what was charged and what is left, figures, assumptions. One HTML file. Of private data it has charged releases and public numbers only."`
+	Report string `writes:"page" placeholder:"FILE.html" help:"Also write a page: the guarantee in words, what was charged and what is left, figures, assumptions. One HTML file. Of private data it has only charged releases and public numbers."`
 }
 
 // output makes sure, before anything is charged, that the page can be written. others are the inputs and the
@@ -198,7 +198,7 @@ func (d document) promise() page.Section {
 		}
 	}
 	if c := g.Claim; c != nil && !c.Holds {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("%s claims epsilon = %.6g, and its noise does not give that.", c.Source, c.Epsilon))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%s claims epsilon = %.6g, but its noise does not give this guarantee.", c.Source, c.Epsilon))
 	}
 	if d.judged != nil {
 		s.Text = append(s.Text, "The independent checker (dyad verify) says: "+d.judged.Verdict.Verdict+". "+manyDigits.ReplaceAllStringFunc(sentence(d.judged.Statement+d.judged.Why), shortNumber)+".")

@@ -19,21 +19,22 @@ type reproduceCmd struct {
 	Paper     string `arg:"" optional:"" help:"Paper: huai, kang, xue, han or li. Default: all."`
 	Item      string `arg:"" optional:"" help:"Table or figure, such as table4, or a part of one, such as table4-pure. Default: all of the paper."`
 	List      bool   `help:"Say of each item whether it is reproduced, which data are missing, and how long it takes."`
-	PagesOnly bool   `help:"Write the pages of the results that are there; run nothing."`
+	PagesOnly bool   `help:"Write the pages of existing results; run nothing."`
 	Quick     bool   `help:"Run the first data set, size and epsilon of each plan once, in seconds, to see that it works. Give it a folder of its own."`
 	Out       string `short:"o" placeholder:"DIR" help:"Folder of the results. Default: bench/results/reproduce in a clone of the repository, else reproduce; reproduce-quick with --quick."`
 	Pages     string `placeholder:"DIR" help:"Folder of the pages. Default: docs in a clone, without --quick and for whole papers; else the folder of the results. The page of one item begins with it."`
 	Splits    int    `positive:"" help:"Run the first splits only; the others can be run later."`
-	Parallel  int    `positive:"" default:"1" help:"Training sets that are worked on at a time."`
+	Parallel  int    `positive:"" default:"1" help:"Number of training sets processed at a time."`
 	cacheFlag
 }
 
 // Help returns a text with examples.
 func (reproduceCmd) Help() string {
 	return `Repeats the tables and figures of the papers on public data: what a paper prints, its formulas taken literally, the same
-algorithms with proved noise, the program's own choice and models without privacy, on one page a paper, with a sentence about each item.
-Runs that have a result are kept, so an interrupted command continues. The command of the laboratory (bench) that makes an item which
-is not for this program is printed instead. If no part has figures, the exit code is 1. Nothing here is private: data count as public and noise is seeded.
+algorithms with proved noise, the program's own choice and models without privacy, on one page a paper, with a sentence about each
+item. Runs that have a result are kept, so an interrupted command continues. For an item that is not for this program, the command
+of the laboratory (bench) is printed. If no part has figures, the exit code is 1. Nothing here is private: data count as public
+and noise is seeded.
 
 Examples:
   dyad lab reproduce --list
@@ -138,7 +139,7 @@ func (c *reproduceCmd) work(a *app, all, items []reproduce.Item, folder string) 
 			parts, err := i.Run(a.ctx, o)
 			r.Parts = append(r.Parts, parts...)
 			if errors.Is(err, context.Canceled) {
-				a.note("dyad: the runs that are done are in %s; the same command continues", c.Out)
+				a.note("dyad: the finished runs are in %s; the same command continues with the other runs", c.Out)
 			}
 			if err != nil {
 				return r, curveError(err)

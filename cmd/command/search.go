@@ -16,10 +16,10 @@ import (
 
 type searchCmd struct {
 	Candidates string    `required:"" xor:"settings" placeholder:"FILE" help:"Settings to try (YAML), see below."`
-	Models     []string  `required:"" xor:"settings" placeholder:"FILE,..." help:"Instead of settings: model files that are public or were released, to choose one of."`
+	Models     []string  `required:"" xor:"settings" placeholder:"FILE,..." help:"Instead of settings: model files, public or released, to choose one of them."`
 	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As for train: a data file, or several."`
 	Schema     string    `required:"" placeholder:"FILE"`
-	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json; with --models winner.json, a copy of the model."`
+	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json, or with --models winner.json, a copy of the chosen model."`
 	Holdout    *float64  `within:"[0,1)" not:"plan" why:"-n counts the records that are used" placeholder:"F" help:"As for train; \"dyad evaluate\" with the same flags measures the winner on them. Default: 0."`
 	SplitSeed  uint64    `default:"1"`
 	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
@@ -55,10 +55,10 @@ one charge. A file of candidates lists settings by name; what a setting leaves o
 The keys are name, algorithm, radius, l2, loss, features (columns of the schema), steps, step_size, total_step, batch_records,
 ridge, clip_radius and second_moments. They must not be chosen by looking at the private records.
 
-A search costs noise: with epsilon 1 and five settings each is trained with about half the mu that a single setting
-would get. It pays where settings differ by more than that, as by their features; among algorithms and ridges of the
-same features the default with the whole budget was better wherever it was measured. The AUC that random-stopping reports is that of
-the best of several on the records that they were trained on; "dyad evaluate" measures it on others.
+A search costs noise: with epsilon 1 and five settings each is trained with about half the mu that a single setting would get. It
+pays if settings differ by more than that, for example in their features. Among algorithms and ridges of the same features the
+default with the whole budget was better in every measurement. random-stopping reports the AUC of the best of several models on
+their training records; "dyad evaluate" measures it on others.
 
 With random-stopping the number of runs that count stays secret: there is no progress and no checkpoint, and a search
 that is resumed begins again at no further cost.

@@ -19,18 +19,18 @@ import (
 type thresholdCmd struct {
 	Model      string    `arg:"" help:"Model file."`
 	Data       dataFiles `required:"" xor:"records" needs:"epsilon" placeholder:"FILE" help:"As for train, in the format of the training data, with labels."`
-	Figures    string    `required:"" xor:"records" not:"epsilon delta roc-thresholds holdout n labels resume seed public-data" why:"they are released, and nothing else is read" placeholder:"FILE" help:"As for report, in the place of --data: no budget is charged."`
-	Aim        string    `enum:"balanced,accuracy,sensitivity,specificity" default:"balanced" placeholder:"AIM" help:"balanced: the largest sum of sensitivity and specificity. accuracy: the largest share that is right. sensitivity, specificity: the largest of the other one among thresholds that reach --at-least."`
-	AtLeast    float64   `positive:"" name:"at-least" placeholder:"F" help:"With --aim sensitivity or specificity: what the lower end of its interval has to reach."`
+	Figures    string    `required:"" xor:"records" not:"epsilon delta roc-thresholds holdout n labels resume seed public-data" why:"the figures are released, and nothing else is read" placeholder:"FILE" help:"As for report, in the place of --data: no budget is charged."`
+	Aim        string    `enum:"balanced,accuracy,sensitivity,specificity" default:"balanced" placeholder:"AIM" help:"balanced: the largest sum of sensitivity and specificity. accuracy: the largest accuracy. sensitivity: the largest specificity among thresholds whose sensitivity reaches --at-least; specificity: the reverse."`
+	AtLeast    float64   `positive:"" name:"at-least" placeholder:"F" help:"With --aim sensitivity or specificity: minimum of the lower end of its interval."`
 	Epsilon    *float64  `placeholder:"EPSILON" help:"Release the operating points with this epsilon, charged to the ledger."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Thresholds []float64 `name:"roc-thresholds" placeholder:"T,..." help:"Public thresholds to choose among. Default: placed by a released mean and deviation of the scores, and 0."`
 	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
-	Holdout    *float64  `within:"(0,1)" placeholder:"F" help:"Take the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
+	Holdout    *float64  `within:"(0,1)" placeholder:"F" help:"Use only the records that \"dyad train\" held out with the same --holdout and --split-seed."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
-	N          int       `positive:"" short:"n" help:"As for plan: of persons in a file whose number is not that of the schema."`
+	N          int       `positive:"" short:"n" help:"As for plan: the number of persons in the file, if the schema has another number."`
 	Confidence float64   `within:"(0,1)" default:"0.95" help:"Level of the intervals."`
-	Out        string    `writes:"figures" short:"o" default:"threshold.json" placeholder:"FILE" help:"File of the threshold, for dyad predict --threshold FILE. It is a report of dyad evaluate with the threshold, kept through any crash after its release."`
+	Out        string    `writes:"figures" short:"o" default:"threshold.json" placeholder:"FILE" help:"File of the threshold, for dyad predict --threshold FILE. It is a report of dyad evaluate with the threshold, and survives any crash after its release."`
 	labelsFlag
 	runFlags
 }
@@ -38,9 +38,9 @@ type thresholdCmd struct {
 // Help returns a text with examples.
 func (thresholdCmd) Help() string {
 	return `Chooses the score from which on a record counts as positive. Operating points of the private ROC curve are released and
-charged as by "dyad evaluate --epsilon", and the choice among them reads released numbers only: it costs nothing more, and
-nothing at all with --figures. The figures of the chosen threshold were looked at to choose it, so they are a little too
-good. Choose on records that did not train the model: --holdout.
+charged as by "dyad evaluate --epsilon", and the choice among them reads released numbers only: it costs nothing more, or
+nothing at all with --figures. The figures of the chosen threshold are a little too good, as the choice used them. Choose
+on records that did not train the model: --holdout.
 
 Examples:
   dyad threshold model.json --data patients.csv --epsilon 1
@@ -124,7 +124,7 @@ type decision struct {
 
 // decisionFlag is the --threshold flag of predict.
 type decisionFlag struct {
-	Threshold string `placeholder:"T|FILE" help:"Print the class of each record, too: positive from this score on. A number, or a file that \"dyad threshold\" wrote."`
+	Threshold string `placeholder:"T|FILE" help:"Also print the class of each record: positive from this score on. A number, or a file that \"dyad threshold\" wrote."`
 }
 
 // decision parses the flag for a model. It returns nil without the flag.

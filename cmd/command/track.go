@@ -26,7 +26,7 @@ import (
 
 // trackFlag is the flag that requests a run folder.
 type trackFlag struct {
-	Track string `placeholder:"DIR" help:"Write the run for an experiment tracker, too: a folder of runs as MLflow keeps it (mlruns), with params, metrics and artifacts. Of private data it has charged releases and public numbers only."`
+	Track string `placeholder:"DIR" help:"Also write the run for an experiment tracker: a folder of runs as MLflow keeps it (mlruns), with params, metrics and artifacts. Of private data it has only charged releases and public numbers."`
 }
 
 // checkTrack makes sure, before anything is charged, that the folder can be written.

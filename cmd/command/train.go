@@ -18,7 +18,7 @@ type trainedFlags struct {
 	Data       dataFiles `needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX, text also compressed; or several, read as one: a folder, a pattern in quotes ('part-*.parquet'), or --data again. Without it: synthetic clinical records made by this program, public."`
 	Schema     string    `needs:"data" placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
-	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"Fraction of the records held out. Of public ones exact figures are printed; private ones are scored only with --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
+	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"Fraction of the records held out. Exact figures of public records are printed; private records are scored only with --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
 	Group      string    `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
@@ -40,11 +40,11 @@ type trainCmd struct {
 
 // Help returns a text with examples.
 func (trainCmd) Help() string {
-	return `A private run is charged to the ledger before any record is used. If it is interrupted it stays charged,
-but no result has left the program: the same command with --resume RUN continues it at no further cost, from its
-last checkpoint if it ran for a minute ("dyad ledger show" lists such runs). No budget is charged when a flag, the
-schema or a record is wrong. Whether private records have both classes is not looked at, because the answer would
-tell about them: a run on one class is charged and releases noise. "dyad data inspect" tells before.
+	return `A private run is charged to the ledger before any record is used. If it is interrupted it stays charged, but no
+result has left the program: the same command with --resume RUN continues it at no further cost, from its last
+checkpoint if it ran for a minute ("dyad ledger show" lists such runs). No budget is charged when a flag, the
+schema or a record is wrong. A run does not check that private records have both classes, because the answer would
+tell about them: a run on one class is charged and releases noise. "dyad data inspect" shows the classes.
 
 Examples:
   dyad train
@@ -174,7 +174,7 @@ func (c *trainCmd) Run(a *app) error {
 			return false, away
 		}
 		if run.Restored > 0 {
-			a.note("dyad: run %s continued after step %d of %d, that of its last checkpoint", run.Run, run.Restored, ready.plan.Schedule.Steps)
+			a.note("dyad: run %s continued after step %d of %d, at its last checkpoint", run.Run, run.Restored, ready.plan.Schedule.Steps)
 		}
 		r.Report, r.Weights = run.Report, weightIntervals(run.Model)
 		if s := ready.train.Schema(); s.ChooseInteractions > 0 {

@@ -22,19 +22,20 @@ import (
 
 type verifyCmd struct {
 	Model     string `arg:"" help:"Model file, or another release of a charged run: clusters, figures, a curve."`
-	Key       string `placeholder:"KEY" help:"Public key of the ledger of the run, or a file that has it: the file must be the one that its owner signed."`
+	Key       string `placeholder:"KEY" help:"Public key of the run's ledger, or a file with the key: MODEL must be the file that the owner signed."`
 	Signature string `needs:"key" why:"it is checked with the public key of its owner" placeholder:"FILE" help:"Signature of the file (default: MODEL.minisig)."`
-	Ledger    string `private:"ledger" placeholder:"FILE" help:"Ledger of the run: its chain, the charge of the plan, and the one release of this very file are compared, too."`
+	Ledger    string `private:"ledger" placeholder:"FILE" help:"Ledger of the run: also compare its chain, the charge of the plan, and the one release of this file."`
 }
 
 // Help returns a text that explains the verdicts.
 func (verifyCmd) Help() string {
 	return `Recomputes the guarantee of a model from its file: the constants of the loss, the sensitivity of every release,
-epsilon and delta from the noise. This is the code of docs/checker, which shares none with the program that made
+epsilon and delta from the noise. The code is that of docs/checker and shares nothing with the program that made
 the plan. docs/verify.md says what is proved, and what no file can show.
 
-With --key it first checks the signature that the owner's ledger gave the file ("dyad ledger key"). No ledger is needed, and no changed file
-passes. Every file that a charged run releases may have one; of one that is not a model only the signature is checked.
+With --key it first checks the signature that the owner's ledger gave the file ("dyad ledger key"). No ledger is needed, and no
+changed file passes. Every file that a charged run releases may have a signature; if it is not a model, only the signature is
+checked.
 
 Exit code 0: verified. 1: not covered, with the reason; nothing is wrong with such a model. 64: refused, as the file was
 changed or its numbers do not belong together. 3: the ledger is damaged.

@@ -209,7 +209,7 @@ func TestBasisRefused(t *testing.T) {
 		strings.Replace(basisSchema, "categories: [f, m]", "categories: [f, m], basis: cosine:2", 1):                   "categorical column has no",
 		strings.Replace(basisSchema, "positive: 1", "positive: 1, basis: none", 1):                                     "are for features",
 		"data_id: t\nfeatures: 3\nrange: [0, 1]\nbasis: cosine:6\ncolumns:\n  - {name: y, role: label, positive: 1}\n": "columns with names",
-		wide: "544 features, and at most 512",
+		wide: "544 features, but at most 512",
 	} {
 		if _, err := ParseSchema([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error with %q", err, want)

@@ -28,7 +28,7 @@ func (t *table) addCSVRow(l *layout, row [][]byte, number int) error {
 func (t *table) widthError(got, want, row int) error {
 	rule := fmt.Sprintf("row has %d fields, want %d", got, want)
 	if want-got == 1 && t.o.Labels == LabelsRequired {
-		rule += "; if the label is what is missing, add it (dyad predict needs none)"
+		rule += "; if the label is missing, add it (dyad predict needs no label)"
 	} else if got == 1 {
 		rule += "; check csv.delimiter, or remove the row"
 	} else {

@@ -50,7 +50,7 @@ func TestDraftReadsSpreadsheets(t *testing.T) {
 		{"day or month", spreadsheet("a;b;y", 9, "1/2/2024;3.25;%d", "2/3/2024;4;%d", "3/4/2024;5;%d"), DraftOptions{},
 			[]string{`{name: "a", role: ignore} # dates that can be DD/MM/YYYY or MM/DD/YYYY`}, 1},
 		{"percent of some", spreadsheet("a;b;y", 9, "1%%;3;%d", "2;4;%d", "3%%;5;%d"), DraftOptions{},
-			[]string{`{name: "a", role: ignore} # the numbers have different units, or only some have one`}, 1},
+			[]string{`{name: "a", role: ignore} # the numbers have different units, or only some have a unit`}, 1},
 		{"identifiers", ids.String(), DraftOptions{},
 			[]string{`{name: "mrn", role: ignore} # looks like an identifier; its values come again: if it names persons`, `{name: "case", role: ignore} # looks like an identifier`, `{name: "visits", range: [0, 402], transform: log1p`}, 1},
 		{"no label among many", spreadsheet("drug,died,age,y", 8, "a,no,50,%d", "b,yes,61,%d", "a,yes,70,%d", "b,no,30,%d"), DraftOptions{},
@@ -105,7 +105,7 @@ func TestDraftAnswerErrors(t *testing.T) {
 	}{
 		{"a,y\n1,0\n2,\n3,1\n", DraftOptions{}, `column "y" has two values and gaps, the first in row 3: fill them in`},
 		{content, DraftOptions{Label: "a"}, `the label "a" is not a column with exactly two values`},
-		{content, DraftOptions{Answers: map[string]Answer{"c": {}}}, `the answers name the column "c", which the file lacks`},
+		{content, DraftOptions{Answers: map[string]Answer{"c": {}}}, `the answers name the column "c", but the file has no such column`},
 		{"a,y\n1,0\n2,1\n", DraftOptions{Label: "y", Positive: "2"}, `the label "y" has no value "2"`},
 	} {
 		_, err := Draft(writeFile(t, "x.csv", c.content), c.o)
@@ -148,8 +148,8 @@ func TestDraftSkipsNoRecords(t *testing.T) {
 		return b.String()
 	}
 	for name, c := range map[string]struct{ content, want string }{
-		"a title that is a value":        {"Spital Ost\nSpital;Wert;y\n" + rows("Nord", 150) + rows("Spital Ost", 20), `row 153: the row begins as row 1 does`},
-		"a total that begins a value":    {"Spital;Wert;y\n" + rows("Nord", 150) + rows("Summerau", 20) + "Summe;9999,5;\n", `row 152: the row begins as row 172 does`},
+		"a title that is a value":        {"Spital Ost\nSpital;Wert;y\n" + rows("Nord", 150) + rows("Spital Ost", 20), `row 153: the row begins like row 1`},
+		"a total that begins a value":    {"Spital;Wert;y\n" + rows("Nord", 150) + rows("Summerau", 20) + "Summe;9999,5;\n", `row 152: the row begins like row 172`},
 		"a title that is no value":       {"Spital West\nSpital;Wert;y\n" + rows("Nord", 150) + rows("Ost", 20), ""},
 		"a title and a total, both once": {"Spital West\nSpital;Wert;y\n" + rows("Nord", 150) + "Summe;9999,5;\n", ""},
 	} {

@@ -129,7 +129,7 @@ func TestDraftErrors(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
-	if _, err := Draft(os.DevNull, DraftOptions{}); err == nil || !strings.Contains(err.Error(), "store it first") {
+	if _, err := Draft(os.DevNull, DraftOptions{}); err == nil || !strings.Contains(err.Error(), "store its data") {
 		t.Errorf("got %v for a file that can be read only once", err)
 	}
 	if _, err := Draft(filepath.Join(t.TempDir(), "absent"), DraftOptions{}); !errors.Is(err, os.ErrNotExist) {

@@ -199,7 +199,7 @@ func TestInteractionsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		with("[[age]]"):                    "interaction 1 names 1 columns",
 		with("[[age, area, sex]]"):         "want a pair",
-		with("[[age, age]]"):               "or one twice",
+		with("[[age, age]]"):               "or the same column twice",
 		with("[[age, year]]"):              `interaction 1: "year" is not a feature`,
 		with("[[y, age]]"):                 `"y" is not a feature`,
 		with("[[age, area], [area, age]]"): "are named twice",

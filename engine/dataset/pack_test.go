@@ -157,7 +157,7 @@ func TestPackIsChecked(t *testing.T) {
 		if d, err := Load(name, mine, Options{Persons: KeepPersons}); err != nil || d.Schema().Public {
 			t.Errorf("%s: a pack made records public: %v", role, err)
 		}
-		refused("store", name, storeSchema(t, StoreFloat64, role), Options{}, "stores float32, and float64 is asked for")
+		refused("store", name, storeSchema(t, StoreFloat64, role), Options{}, "stores float32, but float64 was requested")
 		if err := Scan(name, s, Options{Persons: KeepPersons}, func(*Row) error { return nil }); err == nil || !strings.Contains(err.Error(), rulePackScan) {
 			t.Errorf("Scan: %v", err)
 		}

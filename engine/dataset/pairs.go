@@ -46,17 +46,17 @@ type LabelledPair struct {
 
 // The rules of a file of pairs.
 const (
-	rulePairNoID      = "id is missing; give both individuals of a pair"
-	rulePairUnknown   = "id is not in the features file; add the record there, or remove the pair"
-	rulePairSelf      = "the pair joins an individual with itself; remove the row"
+	rulePairNoID      = "an id is missing; give the ids of both individuals of the pair"
+	rulePairUnknown   = "the id is not in the features file; add its record to that file, or remove the pair"
+	rulePairSelf      = "the pair has the same individual twice; remove the row"
 	rulePairLabel     = "label is neither of the two values of a pair's label; correct the value, or say which values the file uses"
 	rulePairNoLabel   = "label is missing; every pair needs one"
 	rulePairHeader    = "lacks this column; correct the name in the file, or give the name that the file uses"
-	rulePairTwice     = "names this column twice; rename one"
+	rulePairTwice     = "names this column twice; rename one of the two"
 	rulePairEmpty     = "file has no pairs"
-	rulePairFormat    = "file is neither CSV nor Parquet; convert it (dyad data convert)"
-	rulePairTooMany   = "file has more than 2^30 pairs"
-	rulePairDuplicate = "the pair is also in row %d; keep one of them, with the label that is true"
+	rulePairFormat    = "the file is neither CSV nor Parquet; convert it (dyad data convert)"
+	rulePairTooMany   = "the file has more than 2^30 pairs"
+	rulePairDuplicate = "the pair is also in row %d; keep only one of the rows, with the true label"
 )
 
 // LoadPairs reads labelled pairs of the individuals ids from a CSV or Parquet file, which may be compressed

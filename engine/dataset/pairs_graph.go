@@ -39,7 +39,7 @@ func (d *Dataset) Drawn(alike schema.LookAlikes, pairs []pairgraph.Pair) (g *pai
 // 0, it keeps all. dropped is the number of pairs left out.
 func (d *Dataset) Listed(file string, o PairOptions, cap int) (g *pairgraph.Graph, labels []bool, dropped int, err error) {
 	if d.IDs == nil {
-		return nil, nil, 0, errors.New("dataset: no column of the schema has role id, by which pairs name the individuals; give one this role")
+		return nil, nil, 0, errors.New("dataset: no column of the schema has role id, but pairs name individuals by their id; give the id column this role")
 	}
 	switch {
 	case o.True != "" || o.False != "":

@@ -61,12 +61,12 @@ func TestLoadPairsErrors(t *testing.T) {
 		column  string
 		says    string
 	}{
-		{head + good + "ben,anna,same\n", likeness, 3, "", "also in row 2; keep one of them, with the label that is true"},
-		{head + good + "\nben,anna,different\n", likeness, 4, "", "also in row 2; keep one of them, with the label that is true"},
-		{head + "anna,ben,first\nben,anna,second\n", preference, 3, "", "also in row 2; keep one of them, with the label that is true"},
-		{head + "anna,ben,first\nben,anna,first\n", preference, 3, "", "also in row 2; keep one of them, with the label that is true"},
-		{"first,second\nanna,ben\nben,anna\n", preference, 3, "", "also in row 2; keep one of them, with the label that is true"},
-		{head + good + "dan,dan,same\n", likeness, 3, "", "with itself"},
+		{head + good + "ben,anna,same\n", likeness, 3, "", "also in row 2; keep only one of the rows, with the true label"},
+		{head + good + "\nben,anna,different\n", likeness, 4, "", "also in row 2; keep only one of the rows, with the true label"},
+		{head + "anna,ben,first\nben,anna,second\n", preference, 3, "", "also in row 2; keep only one of the rows, with the true label"},
+		{head + "anna,ben,first\nben,anna,first\n", preference, 3, "", "also in row 2; keep only one of the rows, with the true label"},
+		{"first,second\nanna,ben\nben,anna\n", preference, 3, "", "also in row 2; keep only one of the rows, with the true label"},
+		{head + good + "dan,dan,same\n", likeness, 3, "", "the same individual twice"},
 		{head + good + "dan,zoe,same\n", likeness, 3, "second", "not in the features file"},
 		{head + "zoe,dan,same\n", likeness, 2, "first", "not in the features file"},
 		{head + "anna,,same\n", likeness, 2, "second", "id is missing"},

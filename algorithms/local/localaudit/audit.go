@@ -98,7 +98,7 @@ func attack(ctx context.Context, p *local.Plan, o Options, client sender) (*Repo
 		return nil, fmt.Errorf("localaudit: %d runs of %d visits at confidence %v: want at least 100 runs, 1 visit and a confidence in (0, 1)", o.Runs, o.Visits, o.Confidence)
 	}
 	if p.Method == local.SGD || p.Method == local.Curriculum {
-		return nil, fmt.Errorf("localaudit: method %s sends exact gradients, there is nothing to attack", p.Method)
+		return nil, fmt.Errorf("localaudit: method %s sends exact gradients, so there is nothing to attack", p.Method)
 	}
 	if p.Method == local.PrestigeLabel && o.Visits != 1 {
 		return nil, errors.New("localaudit: a user of prestige-label answers once; attack one visit")

@@ -57,7 +57,7 @@ RULES: dict[str, tuple[str, str]] = {
     "labels and groups must be one number a row": ("", "give y and group with one dimension"),
     "features and labels (or groups) have different numbers of rows": ("", "give X, y, group and person of one length"),
     "an index of the matrix is not a whole number from 0 to features - 1": ("", "build the SciPy matrix again"),
-    "the archive is not a CSR matrix of SciPy: save it by scipy.sparse.save_npz(FILE, scipy.sparse.csr_matrix(X))": ("X is dense, and the schema says sparse: true", "give scipy.sparse.csr_matrix(X)"),
+    "the archive is not a CSR matrix of SciPy: save the matrix by scipy.sparse.save_npz(FILE, scipy.sparse.csr_matrix(X))": ("X is dense, and the schema says sparse: true", "give scipy.sparse.csr_matrix(X)"),
     "the archive has no such array": ("an array that the schema names is not there", "give X, y, group and person by their parameters, and leave arrays out of the schema"),
     "the file has none of the schema's column names": ("the DataFrame has none of the declared columns", "correct the names in bounds= (or schema=), or those of the DataFrame"),
     "column is a date, a decimal, a list or another type that is neither a number, a text nor a boolean": ("", "convert the column, or leave it out"),

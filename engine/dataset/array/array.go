@@ -175,6 +175,6 @@ const (
 	RuleMatrix     = "features must be a matrix, rows by features"
 	RuleArrayShort = "the array ends early: its header promises more values; the file is truncated, fetch or write it again"
 	RuleArrayLong  = "the file goes on after the array that its header describes; write it again"
-	RuleNPZArray   = "the archive has no such array; name its arrays under arrays in the schema"
+	RuleNPZArray   = "the archive has no such array; give the names of its arrays under arrays in the schema"
 	RuleBadZip     = "the archive is damaged, or is not an NPZ file; fetch or write it again"
 )

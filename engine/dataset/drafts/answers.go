@@ -35,11 +35,11 @@ func (p *profile) checkAnswers() error {
 	for name, a := range p.o.Answers {
 		switch {
 		case !slices.Contains(p.names, name) || name == "":
-			return p.errorf(0, fmt.Sprintf("the answers name the column %q, which the file lacks; its columns are %s", name, strings.Join(p.names, ", ")))
+			return p.errorf(0, fmt.Sprintf("the answers name the column %q, but the file has no such column; its columns are %s", name, strings.Join(p.names, ", ")))
 		case a.Role == schema.RolePerson && a.Persons == 0 && a.IDs == "":
 			return p.errorf(0, fmt.Sprintf("the answer %q has role: person; add persons: N, the public number of different ids, or ids: public", name))
 		case a.Role != schema.RolePerson && len(a.PersonLines()) > 0:
-			return p.errorf(0, fmt.Sprintf("the answer %q has persons, ids or max_rows_per_person, which are for role: person", name))
+			return p.errorf(0, fmt.Sprintf("the answer %q has persons, ids or max_rows_per_person, but these keys are for role: person", name))
 		}
 	}
 	candidates := p.labelCandidates()
@@ -57,7 +57,7 @@ func (p *profile) checkAnswers() error {
 		return nil
 	}
 	if len(candidates) == 0 {
-		return fmt.Errorf("dataset: %s: no column has exactly two values and no gaps, so none can be the label%s; correct the file, or write the schema by hand", p.path, p.nearLabel())
+		return fmt.Errorf("dataset: %s: no column has exactly two values and no gaps, so no column can be the label%s; correct the file, or write the schema by hand", p.path, p.nearLabel())
 	}
 	return nil
 }

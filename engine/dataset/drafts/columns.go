@@ -114,7 +114,7 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 		ignore("numbers that are too large, or too close together, to scale")
 	case !s.isCategorical():
 		if n := s.values - s.texted; n > 0 {
-			ignore("%d of %d values are numbers, the others are not: list the others under missing, or correct them", n, s.values)
+			ignore("%d of %d values are numbers: list the other values under missing, or correct them", n, s.values)
 		} else {
 			ignore("text with more than %d different values%s", draftCategories, s.mayNamePersons(c.Name))
 		}

@@ -154,7 +154,7 @@ type profile struct {
 
 // read opens the file, decompresses it if needed, and calls look.
 func (p *profile) read(look func(in *source.Input, u *source.Unpacked) error) error {
-	pipe := p.errorf(0, "a draft looks at the file several times, and this is a pipe; store it first")
+	pipe := p.errorf(0, "a draft reads the file several times, but this is a pipe; store its data in a file first")
 	if info, err := os.Stat(p.path); err == nil && info.Mode()&os.ModeNamedPipe != 0 { // opening a pipe would wait for a writer
 		return pipe
 	}

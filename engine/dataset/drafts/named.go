@@ -162,7 +162,7 @@ func (p *profile) readCSV(src *source.Lines) error {
 		case name == "":
 			p.csv.IgnoreOthers = true
 		case seen[name]:
-			return &source.ParseError{File: p.path, Row: 1, Position: i + 1, Rule: "the header has a name twice; rename one"}
+			return &source.ParseError{File: p.path, Row: 1, Position: i + 1, Rule: "the header has a name twice; rename one of the two columns"}
 		}
 		seen[name] = true
 	}

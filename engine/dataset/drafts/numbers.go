@@ -195,7 +195,7 @@ func (s *columnStats) settle(file int, decided, told bool) {
 	form, own, mixed := s.evidence()
 	switch {
 	case mixed:
-		s.refuseNumbers("numbers of two notations, such as in row %d and in row %d: write them alike", s.forms[parse.PointForm].first, s.forms[parse.CommaForm].first)
+		s.refuseNumbers("numbers in two notations, such as in row %d and in row %d: use the same notation for all", s.forms[parse.PointForm].first, s.forms[parse.CommaForm].first)
 		return
 	case !own && s.ambiguous > 0 && !decided,
 		own && s.ambiguous > 0 && form != file && (decided || told):
@@ -208,14 +208,14 @@ func (s *columnStats) settle(file int, decided, told bool) {
 	f := s.forms[form]
 	for i, n := range f.styles {
 		if n > 0 && s.style >= 0 {
-			s.refuseNumbers("thousands are separated by different signs: write them alike")
+			s.refuseNumbers("thousands are separated by different signs: use the same sign for all")
 			return
 		} else if n > 0 {
 			s.style = i
 		}
 	}
 	if s.units.others {
-		s.refuseNumbers("the numbers have different units, or only some have one: write them alike")
+		s.refuseNumbers("the numbers have different units, or only some have a unit: use the same unit for all")
 		return
 	}
 	s.form = form

@@ -27,9 +27,9 @@ func Shape(features int) (channels, side int, ok bool) {
 
 // The rules of images. Their texts never contain the size of an image.
 const (
-	ruleKind   = "this is not an image of a kind that is read: PNG, or PGM (P5) and PPM (P6) with numbers up to 255; convert it"
+	ruleKind   = "this is not an image in a supported format (PNG, PGM P5 or PPM P6, with numbers up to 255); convert it"
 	ruleBroken = "the image is damaged, or cut off; write it again"
-	ruleSize   = "the image is not %d x %d, the size that the features of the schema are of; scale it, or correct features"
+	ruleSize   = "the image is not %d x %d, the size for the features of the schema; scale the image, or correct features"
 )
 
 // The length of a file is at most maxPerNumber bytes for each number plus maxText bytes. maxPerNumber covers

@@ -126,4 +126,4 @@ func skipSpace(b []byte) []byte {
 const RuleLine = "not one JSON object; want {\"NAME\": VALUE, ...} on each line"
 
 // RuleTwice is the rule broken by an object with a repeated key.
-const RuleTwice = "the object has this key twice; remove one"
+const RuleTwice = "the object has this key twice; remove one of the two"

@@ -101,7 +101,7 @@ func (v *validator) basisDim() {
 	v.choice(columns, dim+products)
 	switch {
 	case curved && dim > maxBasisDim:
-		v.addf("the basis or the columns of interactions make %d features, and at most %d are allowed; choose a smaller K, basis: %s for some columns, or fewer categories", dim, maxBasisDim, BasisNone)
+		v.addf("the basis or the columns of interactions make %d features, but at most %d are allowed; choose a smaller K, basis: %s for some columns, or fewer categories", dim, maxBasisDim, BasisNone)
 	case dim+products > maxBasisDim && products > 0:
 		v.addf("the products of interactions make more than the %d features that are left of %d; name fewer pairs, columns with fewer categories, or a smaller K", maxBasisDim-dim, maxBasisDim)
 	}

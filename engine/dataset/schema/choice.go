@@ -120,7 +120,7 @@ func (v *validator) choice(columns map[string]Feature, dim int) {
 	case s.ByIndex():
 		v.addf("choose_interactions is for columns with names; the features of this format have numbers: leave it out, or convert the file to CSV (dyad data convert)")
 	case left < 0:
-		v.addf("choose_interactions is %d, and there are fewer other pairs of columns with at most %d products", s.ChooseInteractions, widestCandidate)
+		v.addf("choose_interactions is %d, but fewer other pairs of columns have at most %d products", s.ChooseInteractions, widestCandidate)
 	default:
 		for _, w := range widths[len(widths)-s.ChooseInteractions:] {
 			dim += w

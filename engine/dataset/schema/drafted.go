@@ -110,11 +110,11 @@ func memorySum(text []byte) string {
 func parseMemory(text []byte) (*Memory, error) {
 	rest, ok := bytes.CutPrefix(text, []byte(draftedHead))
 	if !ok {
-		return nil, errors.New("it is not a file that a draft wrote; give it another name")
+		return nil, errors.New("the file was not written by a draft; give it another name")
 	}
 	var m Memory
 	if json.NewDecoder(bytes.NewReader(rest)).Decode(&m) != nil || m.Format != draftedFormat || !isDraftID(m.Draft) || !bytes.Equal(m.text(), text) {
-		return nil, errors.New("it was changed or cut since a draft wrote it, or another version of the program wrote it; restore it, or move it away and draft the schema again")
+		return nil, errors.New("the file was changed or cut off after a draft wrote it, or another version of the program wrote it; restore the file, or move it away and draft the schema again")
 	}
 	return &m, nil
 }

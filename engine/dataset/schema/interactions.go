@@ -122,7 +122,7 @@ func (v *validator) interactions() {
 	seen := map[[2]string]bool{}
 	for k, names := range s.Interactions {
 		if len(names) != 2 || names[0] == names[1] {
-			v.addf("interaction %d names %d columns, or one twice; want a pair of columns, such as [day, month]", k+1, len(names))
+			v.addf("interaction %d names %d columns, or the same column twice; want a pair of columns, such as [day, month]", k+1, len(names))
 			continue
 		}
 		for _, name := range names {

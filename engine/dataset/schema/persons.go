@@ -23,7 +23,7 @@ func (s *Schema) PersonCap() int {
 func (v *validator) persons(count int) {
 	s := v.s
 	if label := s.ColumnOf(RoleLabel); count == 1 && label != nil && label.Others != "" {
-		v.addf("role: person and others: drop together; whether a person has a row left would depend on labels")
+		v.addf("role: person and others: drop together; labels would then determine whether a person has any row left")
 	}
 	if s.IDs != "" && s.IDs != IDsPublic {
 		v.addf("ids is %q, want public, or leave it out and declare persons", s.IDs)
@@ -38,10 +38,10 @@ func (v *validator) persons(count int) {
 	}
 	switch {
 	case count == 0 && (s.Persons != 0 || s.IDs != "" || s.MaxRowsPerPerson != 0):
-		v.addf("persons, ids and max_rows_per_person are for a schema with a column of role: person")
+		v.addf("persons, ids and max_rows_per_person are only for a schema with a column of role: person")
 	case count == 0:
 	case s.RowsPerPerson != 0:
-		v.addf("rows_per_person is for a schema without role: person, where one row is protected; the cap of the rows of a person is max_rows_per_person")
+		v.addf("rows_per_person is for a schema without role: person, where one row is protected; the maximum number of rows of a person is max_rows_per_person")
 	case s.Persons != 0 && s.IDs != "":
 		v.addf("persons and ids: public together; give the public number of persons, or declare the ids public")
 	case s.Persons == 0 && s.IDs == "" && !s.Public:

@@ -66,7 +66,7 @@ func (v *validator) check() {
 		v.addf("data_id must be 1 to 128 letters, digits, dots, hyphens or underscores; it names the data in the privacy ledger")
 	}
 	if s.Draft != "" && !isDraftID(s.Draft) {
-		v.addf("draft is a name that a draft wrote; take the line as it was, or draft the schema again")
+		v.addf("only a draft writes the key draft; restore the line, or draft the schema again")
 	}
 	if s.Format != "" && !slices.Contains(formats[:], s.Format) {
 		v.addf("format is %q, want %s", s.Format, strings.Join(formats[:], ", "))
@@ -75,7 +75,7 @@ func (v *validator) check() {
 	case s.Store != "" && s.Store != StoreFloat64 && s.Store != StoreFloat32:
 		v.addf("store is %q, want %s or %s; how a file is read into memory is for --store", s.Store, StoreFloat64, StoreFloat32)
 	case s.IsNarrow() && s.IsSparse():
-		v.addf("store: %s is for dense records; sparse ones are float64 (or set dense: true)", StoreFloat32)
+		v.addf("store: %s is for dense records; sparse records are float64 (or set dense: true)", StoreFloat32)
 	}
 	if s.Sheet != "" && s.Format != FormatXLSX {
 		v.addf("sheet is for format: xlsx")
@@ -160,7 +160,7 @@ func (v *validator) label(where string, c *Column) {
 		v.addf("%s: range is for a label of kind: numeric", where)
 	}
 	if c.Positive == "" {
-		v.addf("%s: positive is missing; it is the value of the class that should score high (or give kind: numeric and a range for graded labels)", where)
+		v.addf("%s: positive is missing; give the value of the class that should score high (or give kind: numeric and a range for graded labels)", where)
 	} else if c.Negative != "" && parse.NewSet([]string{c.class(c.Positive)}).Find([]byte(c.class(c.Negative))) >= 0 {
 		v.addf("%s: positive and negative are the same value", where)
 	}
@@ -171,7 +171,7 @@ func (v *validator) label(where string, c *Column) {
 	case c.Others != "" && c.Others != OthersDrop:
 		v.addf("%s: others is %q, want drop or none", where, c.Others)
 	case c.Others != "" && c.Negative == "":
-		v.addf("%s: others needs negative; without it every other value is negative", where)
+		v.addf("%s: others needs negative; without negative, every other value counts as negative", where)
 	}
 }
 
@@ -180,7 +180,7 @@ func (v *validator) gradedLabel(where string, c *Column) {
 		v.addf("%s: kind of a label is %q, want numeric or none", where, c.Kind)
 	}
 	if c.Positive != "" || c.Negative != "" || c.Others != "" || c.Fold {
-		v.addf("%s: a graded label has a range; positive, negative, fold and others are for two classes", where)
+		v.addf("%s: a graded label takes only a range; positive, negative, fold and others are for two classes", where)
 	}
 	if len(c.Range) != 2 {
 		v.addf("%s: a graded label needs its public range: [lo, hi]", where)
@@ -292,7 +292,7 @@ func (v *validator) numericRange(where string, r []float64, transform string) {
 		}
 	}
 	if v.s.IsSparse() && (lo > 0 || hi < 0) {
-		v.addf("%s: a sparse range must contain 0, because features left out are 0; use dense: true", where)
+		v.addf("%s: a sparse range must contain 0, because omitted features are 0; otherwise use dense: true", where)
 	}
 }
 
@@ -337,7 +337,7 @@ func (v *validator) notation(where, decimal, ownDecimal, thousands string) {
 	if !slices.Contains([]string{"", ".", ",", "'", parse.ThousandsSpace}, thousands) {
 		v.addf("%sthousands is %q, want a point, a comma, an apostrophe or space", where, thousands)
 	} else if thousands != "" && thousands == cmp.Or(decimal, ".") {
-		v.addf("%sthousands is what decimal is; set decimal: \",\" for numbers such as 1.234,5", where)
+		v.addf("%sthousands and decimal are the same sign; set decimal: \",\" for numbers such as 1.234,5", where)
 	}
 }
 

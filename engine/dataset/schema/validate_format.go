@@ -44,15 +44,15 @@ func (s *Schema) asCSV() bool { return s.Format == FormatCSV || s.Format == Form
 func (v *validator) csv() {
 	s := v.s
 	if _, ok := s.CSV.Separator(); !ok {
-		v.addf("csv.delimiter is %q, want one ASCII character other than a quote, a letter, a digit or a point, or tab", s.CSV.Delimiter)
+		v.addf("csv.delimiter is %q, want tab or one ASCII character that is not a quote, a letter, a digit or a point", s.CSV.Delimiter)
 	}
 	v.notation("csv.", s.CSV.Decimal, s.CSV.Decimal, s.CSV.Thousands)
 	if e := s.CSV.Encoding; e != "" && e != source.EncodingUTF16 && e != source.EncodingWindows1252 {
-		v.addf("csv.encoding is %q, want utf-16, windows-1252 (also for latin-1), or none for UTF-8", e)
+		v.addf("csv.encoding is %q, want utf-16, or windows-1252 (also for latin-1), or no encoding for UTF-8", e)
 	}
 	for _, p := range s.CSV.Comment {
 		if p == "" {
-			v.addf("csv.comment has an empty prefix, which every line begins with")
+			v.addf("csv.comment has an empty prefix, and every line begins with an empty prefix")
 		}
 	}
 	if s.CSV.IgnoreOthers && !s.CSV.Header {
@@ -75,14 +75,14 @@ func (v *validator) csv() {
 		case s.CSV.Header:
 			v.addf("column %q has a position, but the header already says where it is", c.Name)
 		case c.Position < 1 || c.Position > len(s.Columns):
-			v.addf("position of column %q is %d, want 1 to %d; list every column of the file (role: ignore drops one)", c.Name, c.Position, len(s.Columns))
+			v.addf("the position of column %q is %d, want 1 to %d; list every column of the file (role: ignore drops one)", c.Name, c.Position, len(s.Columns))
 		case positions[c.Position]:
 			v.addf("position %d is used twice", c.Position)
 		}
 		positions[c.Position] = true
 	}
 	if given != 0 && given != len(s.Columns) {
-		v.addf("%d of %d columns have a position; give all of them or none", given, len(s.Columns))
+		v.addf("%d of %d columns have a position; give all columns a position, or no column", given, len(s.Columns))
 	}
 }
 

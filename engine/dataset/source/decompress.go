@@ -173,7 +173,7 @@ func (u *Unpacked) ReadError(name string, rows int, err error) error {
 
 // The rules of a compressed file.
 const (
-	RuleTruncated  = "the compressed file ends early; it is truncated, fetch it again"
+	RuleTruncated  = "the compressed file is truncated; fetch it again"
 	RuleBadPacked  = "the compressed file is damaged; fetch it again"
 	ruleZstdWindow = "the zstd window is larger than 128 MiB; compress the file with --long=27 or less"
 )
