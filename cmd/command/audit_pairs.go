@@ -22,7 +22,7 @@ type auditPairsCmd struct {
 // Help returns a text with examples.
 func (auditPairsCmd) Help() string {
 	return `Like "dyad lab audit records", but for pairs: two data sets differ in one unit, and the bound that guesses prove is compared
-with the claim. The options are those of "dyad pairs plan", but the pairs are chosen by the attack: one individual is in
+with the claim. The options are as for "dyad pairs plan", but the attack chooses the pairs: one individual is in
 --kappa of them. Clip and steps do not enter a guarantee; by default they are so small (--set clip=0.0001, --set
 step-size=1e-9) that the worst case is attained. Give those of a training to attack it as it is.
 

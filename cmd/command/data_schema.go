@@ -63,7 +63,7 @@ type dataSchemaCmd struct {
 func (dataSchemaCmd) Help() string {
 	return `Ranges and categories of the draft come from the data and are marked (from_data). They must be replaced by
 public ones (what such a measurement can be) before a guarantee means anything; until then every report says
-"bounds not private". What was taken from the data is also remembered in SCHEMA.drafted, a private file next to the
+"bounds not private". Values taken from the data are also remembered in SCHEMA.drafted, a private file next to the
 schema, so that a range which is still the draft's counts as such without its mark; known_from: "code book of 2019"
 says that it is known without the data. Answers, from a file or asked for, are not marked. To compare them with
 the data is not private: "dyad data inspect" does, and says so.

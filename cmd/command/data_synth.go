@@ -39,7 +39,7 @@ type visitsFlags struct {
 func (dataSynthCmd) Help() string {
 	return `No real person is in the files. The schema of the clinical records marks them public. The schema of the visits
 declares what a hospital would, with role: person and the number of persons, and its runs are charged like those
-on private data. The printed AUC is that of the score that drew the labels, over pairs of persons.
+on private data. The printed AUC belongs to the score that drew the labels, over pairs of persons.
 
 Examples:
   dyad data synth clinic.csv --schema clinic.yaml

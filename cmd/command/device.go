@@ -109,7 +109,7 @@ type devicesCmd struct{}
 
 // Help returns a text with examples.
 func (devicesCmd) Help() string {
-	return `Lists what --device takes. The GPU's driver is asked; nothing is computed.
+	return `Lists what --device takes. It asks the GPU's driver and computes nothing.
 
 Examples:
   dyad devices

@@ -34,7 +34,7 @@ type pairsTrainCmd struct {
 func (pairsTrainCmd) Help() string {
 	return `A run is charged to the ledger before any pair is used. No budget is charged when a flag, the schema, the records or the
 pairs are wrong. If a run is interrupted, no result has left the program: the same command with --resume RUN continues it
-at no further cost ("dyad ledger show" lists such runs). Who is paired with whom is public, and so is --kappa; features and labels are private.
+at no further cost ("dyad ledger show" lists such runs). The pairing is public, and so is --kappa; features and labels are private.
 With --tuple or --all-pairs no pairs are named: a metric is learned from the classes of the records.
 
 The model of a metric is used by "dyad transform" and "dyad evaluate", that of preferences by "dyad predict".

@@ -44,7 +44,7 @@ type planTrainCmd struct {
 func (planTrainCmd) Help() string {
 	return `Everything is computed from public numbers: the report is the one that "dyad train" prints.
 A plan may also name a GPU that is not here, as --device cuda:h100 or cuda:h200. "dyad plan compare" ranks all algorithms.
---store and --team do not change a plan, and are taken so that the flags of a training are those of its plan.
+--store and --team do not change a plan, and are taken so that a plan takes the flags of its training.
 
 Examples:
   dyad plan -n 512 -d 8 --epsilon 1 --delta 1e-5

@@ -106,7 +106,7 @@ noise       root mean square length of the noise in the model; per radius r of t
             the model can get from its start, G times the total step (half of it for an average), at most the domain
 cost        gradient sums are evaluated one after the other, over pair gradients in all. Visits are to records where
             a sum is near-linear and to pairs where it is not; sums over all pairs are %s here;
-            seconds are those of one core at 2.5 GHz
+            seconds are for one core at 2.5 GHz
 utility     proved bound of the expected objective above its minimum, where a theorem gives a number; the objective
             varies by at most %.3g over the domain, so a larger bound says nothing
 `, c.Method, c.Variation)

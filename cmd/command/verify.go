@@ -30,8 +30,8 @@ type verifyCmd struct {
 // Help returns a text that explains the verdicts.
 func (verifyCmd) Help() string {
 	return `Recomputes the guarantee of a model from its file: the constants of the loss, the sensitivity of every release,
-epsilon and delta from the noise. The code is that of docs/checker and shares nothing with the program that made
-the plan. docs/verify.md says what is proved, and what no file can show.
+epsilon and delta from the noise. The code is docs/checker, which shares nothing with the program that made the plan.
+docs/verify.md lists what is proved, and what no file can show.
 
 With --key it first checks the signature that the owner's ledger gave the file ("dyad ledger key"). No ledger is needed, and no
 changed file passes. Every file that a charged run releases may have a signature; if it is not a model, only the signature is

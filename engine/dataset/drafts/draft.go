@@ -121,7 +121,7 @@ func (p *profile) head() []byte {
 # !!! Replace each by what is known without the data (a code book, what the
 # !!! instrument can show, what is possible), then delete its mark (%s).
 # !!! Where that is what the draft has, say where it is known from, in the place of
-# !!! the mark: known_from: "code book of 2019". What is left as it is counts as taken
+# !!! the mark: known_from: "code book of 2019". A value left as it is counts as taken
 # !!! from the data, with or without its mark: every report says "bounds not private".
 `, mark)
 	}
