@@ -48,7 +48,7 @@ func (p Provenance) Records(personRows int) Unit {
 	u.Relation += withLabel
 	if personRows > 0 {
 		u = Unit{Name: OnePerson, Relation: "same number n of persons, all rows of one person replaced: how many they are, features and labels"}
-		u.Assumption = fmt.Sprintf("n counts persons, each with at least one row; of a person the first %d rows count; rows of one human under two ids count as two persons; the person that replaces another takes its place in the order of persons (the order of their first rows in the data if ids are private); how long the run takes, which depends on the number of rows, is not seen (docs/theory.md#persons); %s", personRows, secretBits)
+		u.Assumption = fmt.Sprintf("n counts persons, each with at least one row; of a person the first %d rows count; rows of one human under two ids count as two persons; the person that replaces another takes its place in the order of persons, which is that of their first rows in the data if ids are private; how long the run takes, which depends on the number of rows, is not seen (docs/theory.md#persons); %s", personRows, secretBits)
 	}
 	return u
 }
