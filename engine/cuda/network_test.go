@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -174,6 +175,25 @@ func hostNetworks(t *testing.T, b Backend, large bool) error {
 // TestNetworkSums compares the sums of every kind of network that a GPU takes with those of the CPU.
 func TestNetworkSums(t *testing.T) {
 	must.CheckDo(t, hostNetworks(t, openFake(t, newFake()), false))
+}
+
+// TestNetworkSumsFill64Bits: where all records add one entry, and their sum is all that a plan allows, nearly a power of two, the integers hold it.
+func TestNetworkSumsFill64Bits(t *testing.T) {
+	const n, d, slope = 40, 5, 0.79 // together 31.6
+	x, y := make([]float64, n*d), make([]float64, n)
+	for i := range n {
+		x[i*d] = 1
+	}
+	r := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
+	k := must.Get(openFake(t, newFake()).PlanRows(embedding.RowsProblem{Network: networkCases()[4].loss(t, d).Model.Network, Norm: 1, Rows: n, Most: n * slope}))(t)
+	rows := must.Get(k.Bind(r))(t)
+	theta, v, sum := make([]float64, d), slices.Repeat([]float64{slope}, n), make([]float64, d)
+	must.Do(t, rows.Embed(t.Context(), make([]float64, n), make([]float64, n), theta))
+	must.Do(t, rows.Pull(t.Context(), sum, v))
+	if !(math.Abs(sum[0]/(n*slope)-1) < 1e-5) || norm2(sum) != sum[0] {
+		t.Errorf("records that add one entry have the sum %v, want about %v", sum, n*slope)
+	}
+	must.Do(t, rows.Close())
 }
 
 // TestCompareNetworks: the comparison of dyad doctor passes, and finds sums without a part.
