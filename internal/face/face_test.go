@@ -87,7 +87,7 @@ func TestMisuseIsRefused(t *testing.T) {
 		{"a file that is there", data, plan, dyad.Run{Ledger: book, Out: "taken.json"}, "taken.json exists"},
 		{"the data as output", data, plan, dyad.Run{Ledger: book, Out: "patients.csv", Replace: true}, "is an input"},
 		{"the ledger as output", data, plan, dyad.Run{Ledger: book, Out: "ledger.jsonl", Replace: true}, "is an input"},
-		{"resume of public data", data, plan, dyad.Run{Public: true, Resume: "X"}, "no budget is charged"},
+		{"resume of public data", data, plan, dyad.Run{Public: true, Resume: "X"}, "are not charged"},
 	} {
 		m, err := c.plan.Run(t.Context(), c.data, c.run)
 		if m != nil || !errors.Is(err, dyad.ErrInput) || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "dyad: ") {

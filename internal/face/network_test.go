@@ -129,7 +129,7 @@ func TestNetworkRefusals(t *testing.T) {
 		"gives one score":           {change: func(o *dyad.Options) { o.Network.Dim = 2 }},
 		"GB of memory":              {change: func(o *dyad.Options) { o.Network.Hidden = []int{65536, 65536} }},
 		"at most 2":                 {change: func(o *dyad.Options) { o.Network.Hidden = []int{2, 2, 2} }},
-		"loss of their own":         {change: func(o *dyad.Options) { o.Task, o.Network.Compare, o.Loss.Name = dyad.Metric, "contrastive", "hinge" }},
+		"have their own loss":        {change: func(o *dyad.Options) { o.Task, o.Network.Compare, o.Loss.Name = dyad.Metric, "contrastive", "hinge" }},
 		"without a guarantee":       {change: func(o *dyad.Options) { o.Network.Init = secret }},
 		"not a network of the same": {change: func(o *dyad.Options) { o.Network.Init = &dyad.Model{} }},
 		"in float64":                {func(o *dyad.Options) { o.Task = dyad.Metric }, float32s},
@@ -196,7 +196,7 @@ func TestPublicRunsTakePublicStarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = plan.Run(context.Background(), data, dyad.Run{Public: true, Source: privacy.NewSeededSource(4)})
-		if refused := err != nil && strings.Contains(err.Error(), "would not say so"); refused != (kind != privacy.Public) {
+		if refused := err != nil && strings.Contains(err.Error(), "would not state this"); refused != (kind != privacy.Public) {
 			t.Errorf("a start with the guarantee %s: %v", kind, err)
 		}
 	}
