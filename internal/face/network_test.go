@@ -129,7 +129,7 @@ func TestNetworkRefusals(t *testing.T) {
 		"gives one score":           {change: func(o *dyad.Options) { o.Network.Dim = 2 }},
 		"GB of memory":              {change: func(o *dyad.Options) { o.Network.Hidden = []int{65536, 65536} }},
 		"at most 2":                 {change: func(o *dyad.Options) { o.Network.Hidden = []int{2, 2, 2} }},
-		"have their own loss":        {change: func(o *dyad.Options) { o.Task, o.Network.Compare, o.Loss.Name = dyad.Metric, "contrastive", "hinge" }},
+		"have their own loss":       {change: func(o *dyad.Options) { o.Task, o.Network.Compare, o.Loss.Name = dyad.Metric, "contrastive", "hinge" }},
 		"without a guarantee":       {change: func(o *dyad.Options) { o.Network.Init = secret }},
 		"not a network of the same": {change: func(o *dyad.Options) { o.Network.Init = &dyad.Model{} }},
 		"in float64":                {func(o *dyad.Options) { o.Task = dyad.Metric }, float32s},

@@ -76,7 +76,7 @@ func TestPrivateCurveRefuses(t *testing.T) {
 		"persons with several":  func(s *dyad.Shape, _ *dyad.CurveOptions) { s.PersonRows = 3 },
 		"the labels are grades": func(s *dyad.Shape, _ *dyad.CurveOptions) { s.LabelValues = 5 },
 		"query groups":          func(s *dyad.Shape, _ *dyad.CurveOptions) { s.Groups = []int{5000} },
-		"no records are left":         func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Training = 5000 },
+		"no records are left":   func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Training = 5000 },
 		"1 is there twice":      func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Epsilons = []float64{1, 1} },
 		"a is there twice":      func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Settings = append(o.Settings, o.Settings[0]) },
 		"appends standard errors": func(_ *dyad.Shape, o *dyad.CurveOptions) {
