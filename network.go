@@ -372,7 +372,7 @@ func (n *Network) ofTuples(d int) (*Network, error) {
 	case n.Clip != 0:
 		return nil, input.Errorf("dyad: the gradient of a tuple or cosine is clipped as a whole (--clip); its Jacobians are not clipped")
 	case n.Compare == embedding.ByContrastive:
-		return nil, input.Errorf("dyad: the loss of tuples or batches limits how embeddings are compared; choose --similarity %s or %s", embedding.ByCosine, embedding.ByDistance)
+		return nil, input.Errorf("dyad: the loss of tuples or batches limits how embeddings are compared; choose --similarity=%s or --similarity=%s", embedding.ByCosine, embedding.ByDistance)
 	}
 	net, err := n.filled(Metric, d)
 	if err != nil {

@@ -70,7 +70,7 @@ func (s *Spec) checkSoftmax() error {
 	l, _ := s.softmax()
 	switch {
 	case s.Sampling != Poisson:
-		return fmt.Errorf("loss %s couples all pairs of a batch, and its certificate is for secret batches: choose Poisson sampling (--sampling poisson)", l.Name())
+		return fmt.Errorf("loss %s couples all pairs of a batch, and its certificate is for secret batches: choose Poisson sampling (--sampling=poisson)", l.Name())
 	case s.Method != Gradients || s.Shrink || s.PrintedSteps:
 		return fmt.Errorf("loss %s is for method gradients with a fixed clip and the steps of a network: leave the others out", l.Name())
 	case s.Mode == algorithms.Paper:

@@ -119,7 +119,7 @@ func (c *accountCmd) Run(a *app) error {
 func (c *accountCmd) check() error {
 	switch {
 	case c.Noise == "gaussian" && c.Delta == 0:
-		return badInput("Gaussian noise has no finite epsilon at delta 0; give a positive --delta, or --noise knorm")
+		return badInput("Gaussian noise has no finite epsilon at delta 0; give a positive --delta, or --noise=knorm")
 	case c.Noise == "gaussian" && c.Scale != 0, c.Noise != "gaussian" && c.Sigma != 0:
 		return badInput("--sigma is for Gaussian noise and --scale for Laplace and K-norm noise; this is %s", c.Noise)
 	case c.Batch > c.Records:

@@ -85,7 +85,7 @@ func (f pairFlags) softmax() bool { return f.Loss == lossInfoNCE || f.Loss == lo
 func (f tupleNetworkFlags) ofBatches() (tupleNetworkFlags, error) {
 	switch {
 	case f.Compare != "" && f.Compare != "cosine":
-		return f, badInput("infonce and ntxent compare cosines: leave out --similarity %s", f.Compare)
+		return f, badInput("infonce and ntxent compare cosines: leave out --similarity=%s", f.Compare)
 	case f.ModelKind != "linear":
 		return f, nil
 	}

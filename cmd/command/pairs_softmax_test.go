@@ -59,7 +59,7 @@ func TestSoftmaxFlagsAreRefused(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		{append(drawn, "--sampling", "fixed"), "--sampling poisson"},
+		{append(drawn, "--sampling", "fixed"), "sampling=poisson"},
 		{append(drawn, "--delta", "0"), "delta > 0"},
 		{append(drawn, "--mode", "paper"), "certified mode"},
 		{append(drawn, "--temperature", "0.001"), "0.02 to 100"},
