@@ -208,7 +208,7 @@ class _Estimator(_raw.Private):
             self._adopt(out.read_bytes())
         self.model_file_ = None if schema["public"] else str(out)
         self.guarantee_ = Guarantee.of(result)
-        self.report_ = result.get("report", self.report_)  # of a run that was released before and got its name now
+        self.report_ = result.get("report") or self.model_.get("report")  # of the model if the run was released before and got its name now
         self.n_features_in_ = X.shape[1]
         if _handover.is_frame(X):
             self.feature_names_in_ = np.array([str(c) for c in X.columns], dtype=object)
