@@ -102,6 +102,9 @@ func (c *plannedFlags) shape(a *app, f *planFlags, held *plannedHoldout) (s *dat
 		return nil, shape, badInput("give the number of records with -n")
 	}
 	if s != nil {
+		if len(c.Groups) == 0 && s.ColumnOf(dataset.RoleGroup) != nil {
+			a.note("dyad: warning: %s has query groups (role: group), and this plan has none; the plan of their training takes their sizes: --set group-sizes=S,...", c.Schema)
+		}
 		if len(c.Groups) > 0 { // training has no groups, whichever column --group-column names
 			s = s.Decided()
 		} else if s, err = f.plannedBasis(a, s, shape.Records, c.N); err != nil {
