@@ -35,7 +35,6 @@ type moves struct {
 	mu2     float64   // sum of (moved / sigma)^2 over Gaussian releases
 	pure    float64   // sum of moved / scale over K-norm and Laplace releases
 	square  float64   // sum of moved^2
-	joint   float64   // the distance certified for all releases of a stream together
 	apart   float64   // distance of the secret states of the two runs
 }
 
