@@ -24,7 +24,7 @@ import (
 //
 // The state holds noiseless sums of gradients, about 20 vectors of the model's size for any number of records
 // (docs/theory.md#toeplitz-factor). It holds no noise, because the noise of every row is independent and was
-// released with the row. A resumed stream draws fresh noise for rows that nobody has seen.
+// released with the row. A resumed stream draws fresh noise for rows that were never released.
 type DPFTRL struct{}
 
 // Info describes the algorithm.

@@ -37,8 +37,9 @@ type Job struct {
 // a result that was charged.
 //
 // A stored result is as private as a checkpoint until the ledger names it or Execute has returned the same
-// result: only its owner can read it, and nobody uses it. The ledger names the result of one attempt at a run.
-// The results of the other attempts are dropped, or removed by whoever finds them (ledger.Ledger.Released).
+// result: only its owner can read it, and no program uses it. The ledger names the result of one attempt at a
+// run. The results of the other attempts are dropped, or removed by whoever finds them
+// (ledger.Ledger.Released).
 type Shelf interface {
 	// Keep stores a result durably and returns the entry that the ledger records about it. If Keep fails it
 	// leaves nothing behind. Whether it fails must not depend on the weights.
@@ -66,10 +67,10 @@ type Result struct {
 //  5. Execute returns the weights, which may be used from then on.
 //
 // Weights are used only after step 5, or by somebody who finds the digest of the stored weights in the ledger.
-// So a run whose ledger entry lacks the line of step 4 released nothing: nobody saw the noise that it drew,
-// whatever stopped the run. Ledger.Resume is sound for this reason, and Charge.Resumable promises it. If step 4
-// fails, Execute drops the weights and returns the error. If the ledger nevertheless names the stored result,
-// the result stays, and ChargedError.Kept holds its entry.
+// So a run whose ledger entry lacks the line of step 4 released nothing: no observer saw the noise that it
+// drew, whatever stopped the run. Ledger.Resume is sound for this reason, and Charge.Resumable promises it. If
+// step 4 fails, Execute drops the weights and returns the error. If the ledger nevertheless names the stored
+// result, the result stays, and ChargedError.Kept holds its entry.
 //
 // If the weights are not finite, the algorithm failed.
 //

@@ -143,7 +143,8 @@ func TestGroupMomentsOfPersonsAttainTheirCertificate(t *testing.T) {
 	}
 }
 
-// Random persons within groups, by every algorithm that takes both: the certificate is that of as many records (docs/theory.md#persons).
+// Random persons within groups, by every algorithm that takes both: the certificate equals the certificate of as many
+// records (docs/theory.md#persons).
 func TestPersonsWithinGroupsReplay(t *testing.T) {
 	const most = 5
 	groups := []int{7, 1, 12, 3}

@@ -154,8 +154,8 @@ func participation(t *testing.T, q *local.Plan, x, y float64, n int) (sent int) 
 	return sent
 }
 
-// The frequencies of participation, for a record above the threshold and one below, are those of a response of epsilon ln((1 + e^0.2)/2). Package
-// localaudit refutes the printed form.
+// A record above the threshold and one below participate as often as a randomised response answers, of epsilon ln((1 +
+// e^0.2)/2). Package localaudit refutes the printed form.
 func TestParticipationIsAResponse(t *testing.T) {
 	const n = 20000
 	p := protocol(local.PrestigeParticipation)

@@ -302,7 +302,7 @@ func TestProtocolsOfNetworksRefuse(t *testing.T) {
 	}
 	// A message carries no dimension; an exact gradient does, and public features do.
 	st := q.Start()
-	must.ErrDo(t, q.Apply(st, []local.Message{{Takes: true, Direction: randomiser.DirectionMessage{Choice: 9}}}), "a choice that nobody has was applied")
+	must.ErrDo(t, q.Apply(st, []local.Message{{Takes: true, Direction: randomiser.DirectionMessage{Choice: 9}}}), "a choice that no user can have was applied")
 	exact := plan(t, networkProtocol(local.SGD, 4))
 	for _, n := range []int{3, exact.Parameters + 1} {
 		if err := exact.Apply(exact.Start(), []local.Message{{Takes: true, Gradient: make([]float64, n)}}); err == nil {

@@ -172,7 +172,7 @@ func TestDefectsOfKindsAreFound(t *testing.T) {
 	}
 }
 
-// A row says how a kind is attacked in one way, and no two rows have a name.
+// A row is attacked in exactly one way, and all rows have different names.
 func TestRowsAreWhole(t *testing.T) {
 	names := map[string]bool{}
 	for _, r := range Table() {

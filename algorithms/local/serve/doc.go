@@ -35,8 +35,8 @@
 // # Identity
 //
 // A user is an id. With HandlerOptions.Tokens, every request that names a user needs the token of this id in
-// the study (TokenKey). So nobody can take another user's place in an epoch or see how often another user took
-// part. Without tokens, anyone who knows an id can do both. Then ids should be hard to guess, or a proxy that
-// knows the users should stand in front of the server. In both cases a user pays only for the messages that the
-// user drew. Guarantees are about messages: they do not hide who takes part.
+// the study (TokenKey). So a user cannot take another user's place in an epoch or see how often another user
+// took part. Without tokens, anyone who knows an id can do both. Then ids should be hard to guess, or a proxy
+// that knows the users should stand in front of the server. In both cases a user pays only for the messages
+// that the user drew. Guarantees are about messages: they do not hide who takes part.
 package serve
