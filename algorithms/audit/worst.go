@@ -86,7 +86,7 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 		return Target{}, fmt.Errorf("audit: %d pairs are to be chosen, but there are %d", c.Choose, len(c.Products))
 	} else if c.Choose > 0 {
 		if m := t.Plan.Moments(); m.NoPairs != "" {
-			return Target{}, fmt.Errorf("audit: the plan chooses no pairs: %s", m.NoPairs)
+			return Target{}, fmt.Errorf("audit: the plan chooses no pairs: %s; more records (-n) or a larger epsilon allow a choice", m.NoPairs)
 		}
 		groups = [][]Target{targets, nil, nil} // the choice comes after other releases
 		for _, u := range attack.PairNeighbours(n, d, b) {

@@ -216,6 +216,9 @@ func (s Spec) Norm() embedding.Norm {
 // fill sets defaults and validates.
 func (s *Spec) fill() error {
 	if s.Method == Moments {
+		if _, softmax := s.softmax(); softmax {
+			return s.checkSoftmax()
+		}
 		if s.Batch != 0 || s.Epochs != 0 || s.StepSize != 0 || s.Shrink || s.PrintedSteps || s.Sampling != Fixed {
 			return errors.New("method moments is one release without batches, epochs, sampling or steps: leave them out")
 		}
@@ -286,7 +289,7 @@ func (s *Spec) fillPairs() error {
 	case s.Sampling == Poisson && (s.Method != Gradients || s.Mode == algorithms.Paper):
 		return errors.New("batches by Poisson sampling are for method gradients in certified mode")
 	case s.Sampling == Poisson && s.Mode == algorithms.Certified && !(s.Budget.Delta > 0):
-		return errors.New("batches by Poisson sampling are accounted for Gaussian noise: choose delta > 0, or fixed batches")
+		return errors.New("batches by Poisson sampling are accounted for Gaussian noise: choose delta > 0, or fixed batches if the loss takes them")
 	case s.Sampling == Poisson && s.Kappa > account.MaxGroup:
 		return fmt.Errorf("kappa is %d, and Poisson batches are accounted for at most %d; cap the pairs, or choose fixed batches", s.Kappa, account.MaxGroup)
 	case s.Method == Moments && s.Mode == algorithms.Paper:
