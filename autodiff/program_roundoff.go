@@ -109,7 +109,7 @@ func (r *rounding) step(i int, in instr, on Interval) {
 	if !r.mayBeNaN(in) {
 		c = r.float.value(in, on)
 	}
-	relative, absolute := r.own(i, in)
+	relative, absolute := r.own(in)
 	if !in.op.mask() && in.op != opWhere {
 		c = Interval{
 			addDown(c.Lo, -(mulUp(relative, math.Abs(c.Lo)) + absolute)),
@@ -166,7 +166,7 @@ func (r *rounding) mayBeNaN(in instr) bool {
 
 // own returns bounds of the error of the operation itself on exact operands: one relative to the
 // result, and one absolute. The error is at most their sum.
-func (r *rounding) own(i int, in instr) (relative, absolute float64) {
+func (r *rounding) own(in instr) (relative, absolute float64) {
 	if r.single {
 		return r.ownSingle(in)
 	}

@@ -49,11 +49,12 @@ func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batch
 	if s.Network != nil && o.Networks != nil && s.Mode == algorithms.NonPrivate {
 		return nil, nil, fmt.Errorf("%w: gradients of networks without clipping on %s, which sums integers in units of the clipping norm; use the CPU (--device cpu)", engine.ErrUnsupported, o.Networks.Name())
 	}
+	_, softmax := s.softmax()
+	if o.Engine != nil && (softmax || !s.listed()) {
+		return nil, nil, fmt.Errorf("%w: no engine of pairs sums loss %s of tuples or batches; leave Options.Engine out", ErrPlan, s.Loss.Name())
+	}
 	if loss, ok := s.Loss.(embedding.TupleLoss); ok && !s.listed() {
-		switch {
-		case o.Engine != nil:
-			return nil, nil, fmt.Errorf("%w: tuples are summed on the CPU; leave Options.Engine out", ErrPlan)
-		case s.AllPairs:
+		if s.AllPairs {
 			contrastive, _ := loss.(embedding.Contrastive)
 			all, err := embedding.NewAllPairs(data, classes, contrastive, s.Rows, o.Workers)
 			return func(ctx context.Context, dst, w []float64, _ int, _ []int32, clip float64) error {
@@ -86,9 +87,6 @@ func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batch
 			return gradients.Sum(ctx, dst, w, members, clip, how)
 		}, gradients.Close, nil
 	case embedding.InfoNCE:
-		if o.Engine != nil {
-			return nil, nil, fmt.Errorf("%w: no engine of pairs sums a batch softmax; leave Options.Engine out", ErrPlan)
-		}
 		softmax, err := s.batches(data, loss, o)
 		if err != nil {
 			return nil, nil, err

@@ -28,9 +28,9 @@ func remembers(g *gorgonia.ExprGraph) error {
 		}
 		switch why := stateful[of.Name()]; {
 		case of.PkgPath() != reflect.TypeFor[gorgonia.Node]().PkgPath():
-			return fmt.Errorf("%w: the operation %v is not one of Gorgonia, so that what it keeps of records is not known; build it of Gorgonia's", ErrNotAFunction, of)
+			return fmt.Errorf("%w: %v is not an operation of Gorgonia, so it may keep numbers of records; use operations of Gorgonia", ErrNotAFunction, of)
 		case why != "":
-			return fmt.Errorf("%w: the operation %s %s; what is drawn or kept belongs outside of Build, or into theta", ErrNotAFunction, of.Name(), why)
+			return fmt.Errorf("%w: the operation %s %s; draw or keep numbers outside of Build, or put them into theta", ErrNotAFunction, of.Name(), why)
 		}
 	}
 	return nil

@@ -54,7 +54,7 @@ func TestGraphsThatRememberAreRefused(t *testing.T) {
 	}
 	var seen gorgonia.Value
 	for want, change := range map[string]func(g *gorgonia.ExprGraph, z *gorgonia.Node) *gorgonia.Node{
-		"not one of Gorgonia": func(_ *gorgonia.ExprGraph, z *gorgonia.Node) *gorgonia.Node {
+		"not an operation of Gorgonia": func(_ *gorgonia.ExprGraph, z *gorgonia.Node) *gorgonia.Node {
 			return mustNode(gorgonia.ApplyOp(trap{mustNode(gorgonia.Tanh(z)).Op(), new(bool)}, z))
 		},
 		"copies numbers": func(_ *gorgonia.ExprGraph, z *gorgonia.Node) *gorgonia.Node {

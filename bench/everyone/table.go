@@ -278,12 +278,17 @@ func (t *everyone) comparison() string {
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "\nEvery cell in which a private method with the guarantee is more than %g ahead of `auto`; differences are paired by split, with their standard errors:\n\n| data | n | epsilon | `auto` | first | ahead by | splits |\n|---|---|---|---|---|---|---|\n", limit)
+	var ahead strings.Builder
 	for _, c := range t.cells {
 		if k, e := t.lead(c, ranked); k > 0 && e.Difference > limit {
-			fmt.Fprintf(&b, "| %s | %d | %g | %.4f | %s | %s | %d |\n", c.data, c.n, c.epsilon, t.entries[c][0].Mean, methods[k].name, spread(4, e.Difference, e.DifferenceSE, e.Paired), e.Paired)
+			fmt.Fprintf(&ahead, "| %s | %d | %g | %.4f | %s | %s | %d |\n", c.data, c.n, c.epsilon, t.entries[c][0].Mean, methods[k].name, spread(4, e.Difference, e.DifferenceSE, e.Paired), e.Paired)
 		}
 	}
+	if ahead.Len() == 0 {
+		fmt.Fprintf(&b, "\nNo private method with the guarantee is more than %g ahead of `auto` in any cell.\n", limit)
+		return b.String()
+	}
+	fmt.Fprintf(&b, "\nEvery cell in which a private method with the guarantee is more than %g ahead of `auto`; differences are paired by split, with their standard errors:\n\n| data | n | epsilon | `auto` | first | ahead by | splits |\n|---|---|---|---|---|---|---|\n%s", limit, &ahead)
 	return b.String()
 }
 

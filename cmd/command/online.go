@@ -24,7 +24,7 @@ import (
 type onlineCmd struct {
 	Data      string `default:"-" placeholder:"FILE" help:"Records, CSV, JSON lines or LIBSVM; - is standard input."`
 	Schema    string `required:"" placeholder:"FILE"`
-	Records   int    `positive:"" required:"" short:"n" help:"Public maximum of the number of records; the start is charged for all of them."`
+	Records   int    `positive:"" required:"" short:"n" help:"Public maximum of the number of records; all of them are charged at the start."`
 	State     string `private:"state of a stream" required:"" placeholder:"FILE" help:"File of the state, for --resume. It holds the records of the buffer, and with dpftrl or --secret-state functions of all records: keep it private."`
 	Resume    bool   `help:"Continue from the state file, at no further cost, with the flags of the start. Records of a FILE that were already used are skipped; standard input must begin with new records."`
 	Follow    bool   `needs:"data" why:"standard input ends when its writer closes it" help:"Wait for more records at the end of FILE, until interrupted."`

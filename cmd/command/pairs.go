@@ -23,7 +23,6 @@ type pairsCmd struct {
 
 // The losses of pairs.
 const (
-	lossContrastive  = "contrastive"
 	lossBradleyTerry = "bradley-terry"
 	lossTriplet      = "triplet"
 	lossNPair        = "npair"
@@ -49,10 +48,10 @@ type pairFlags struct {
 	LabelShare   float64  `positive:"" placeholder:"F" help:"Part of epsilon that --method input spends on labels. Default: 0.5."`
 	Sampling     string   `default:"" enum:",fixed,poisson" placeholder:"HOW" help:"How batches are formed. fixed: disjoint batches, the same in every epoch; poisson: a secret coin for every pair, whose secrecy the accounting uses (Gaussian noise). Default: fixed, or poisson with --loss infonce or ntxent, which need it."`
 	Batch        int      `positive:"" placeholder:"B" help:"Pairs in a batch, or their expected number. Default: a twentieth of the pairs, but at least 50; 50 with --mode paper. With --tuple: tuples in a batch, by default all of an epoch."`
-	Epochs       int      `positive:"" placeholder:"T" help:"How often every pair is used, or tuples are drawn. Default: 5, or 100 with --tuple and --model mlp."`
+	Epochs       int      `positive:"" placeholder:"T" help:"How often every pair is used, or tuples are drawn. Default: 5, or 100 with --tuple and a network."`
 	Clip         float64  `positive:"" placeholder:"H" help:"Norm to which gradients of pairs or tuples are clipped; with --loss infonce or ntxent: gradients of cosines; with --method moments: differences of pairs. Default: 0.5, or 0.3 with --method moments."`
 	Shrink       bool     `help:"Clip to the bound of gradients at the public matrix if this bound is smaller; it lowers the noise."`
-	StepSize     float64  `positive:"" placeholder:"ETA0" help:"eta0 of the step sizes eta0/sqrt(tau), or with --model mlp, --loss infonce or ntxent of those of Adam, which fall linearly. Default: 1, or 0.1 for Adam."`
+	StepSize     float64  `positive:"" placeholder:"ETA0" help:"First step size: of eta0/sqrt(tau), or of Adam with a network, infonce or ntxent, where step sizes fall linearly. Default: 1, or 0.1 for Adam."`
 	PrintedSteps bool     `help:"Step sizes as printed in the paper, eta0/sqrt(tau!): about nine steps are useful."`
 	tupleFlags
 }
@@ -70,7 +69,7 @@ type tupleNetworkFlags struct {
 	ModelKind  string  `name:"model" default:"linear" placeholder:"KIND" help:"linear: a matrix; mlp or FILE.yaml, with --tuple, --loss infonce or ntxent: a network whose embeddings of --rows numbers are compared (docs/networks.md)."`
 	Hidden     []int   `needs:"model=mlp" placeholder:"N,..." help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
 	Activation string  `needs:"model=mlp" enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
-	Compare    string  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" name:"similarity" enum:",cosine,distance" default:"" placeholder:"HOW" help:"Embeddings of --model mlp have unit length (cosine) or lie in the unit ball (distance). Default: cosine."`
+	Compare    string  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" name:"similarity" enum:",cosine,distance" default:"" placeholder:"HOW" help:"Embeddings of a network have unit length (cosine) or lie in the unit ball (distance). Default: cosine."`
 	Gain       float64 `needs:"model=mlp" positive:"" placeholder:"S"`
 	InitSeed   uint64  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" placeholder:"SEED" help:"Public seed of the start of a network. Default: 0."`
 	Init       string  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" placeholder:"MODEL" help:"Model file whose weights are the start of a network: trained on public data, or with a guarantee of its own. The report says so."`

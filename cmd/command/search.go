@@ -92,7 +92,7 @@ func (c *searchCmd) Run(a *app) error {
 	}
 	defer closeDevice()
 	if c.Plan {
-		s, _, err := c.planned(a, func(s *dataset.Schema) (*lib.Data, lib.Shape, error) {
+		s, _, err := c.planned(func(s *dataset.Schema) (*lib.Data, lib.Shape, error) {
 			e, err := dataset.NewEncoder(s)
 			if err != nil {
 				return nil, lib.Shape{}, asInput(err)
@@ -134,7 +134,7 @@ func (c *searchCmd) search(a *app) error {
 	return charging{
 		runFlags: c.runFlags, as: as, inputs: c.Data.and(append(c.Models, c.Schema, c.Labels, c.Candidates)...), doing: "training", page: c.pageFlag, outcome: &r.runOutcome,
 		plan: func() (p planned, err error) {
-			if s, data, err = c.planned(a, func(of *dataset.Schema) (*lib.Data, lib.Shape, error) { return c.read(a, of, &r.Heldout) }); err != nil {
+			if s, data, err = c.planned(func(of *dataset.Schema) (*lib.Data, lib.Shape, error) { return c.read(a, of, &r.Heldout) }); err != nil {
 				return p, err
 			}
 			schema := data[0].Schema()
@@ -230,7 +230,7 @@ func chargedThere(l *lib.Ledger, id string, models ...string) error {
 }
 
 // planned returns the plan of the search. Function read provides the data, or only their shape, for a schema.
-func (c *searchCmd) planned(a *app, read func(*dataset.Schema) (*lib.Data, lib.Shape, error)) (*lib.Search, []*lib.Data, error) {
+func (c *searchCmd) planned(read func(*dataset.Schema) (*lib.Data, lib.Shape, error)) (*lib.Search, []*lib.Data, error) {
 	schema, err := dataset.LoadSchema(c.Schema)
 	if err != nil {
 		return nil, nil, asInput(err)

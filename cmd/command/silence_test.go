@@ -271,11 +271,11 @@ func silentRuns() map[string][]string {
 	pairs("moments", append(file[:4:4], "--kappa", "2", "--method", "moments", "--json")...)
 	pairs("drawn moments, pure", append(drawn[:4:4], "--method", "moments", "--delta", "0", "--clip", "1.5", "--rows", "1")...)
 	pairs("input", append(file[:4:4], "--kappa", "2", "--method", "input")...)
-	for _, loss := range []string{lossContrastive, lossTriplet, lossNPair} {
+	for _, loss := range []string{"contrastive", lossTriplet, lossNPair} {
 		pairs("tuples "+loss, "--tuple", "4", "--loss", loss)
 		pairs("pure tuples "+loss, "--tuple", "5", "--loss", loss, "--noise", "laplace", "--step-size", "1e30", "--temperature", "1e-30")
 	}
-	for _, loss := range []string{lossContrastive, lossTriplet, lossNPair} {
+	for _, loss := range []string{"contrastive", lossTriplet, lossNPair} {
 		pairs("network tuples "+loss, "--tuple", "4", "--loss", loss, "--model", "mlp", "--hidden", "3", "--rows", "2", "--epochs", "3")
 	}
 	pairs("network tuples, huge steps", "--tuple", "5", "--loss", lossNPair, "--model", "mlp", "--hidden", "3,2", "--similarity", "distance", "--noise", "laplace", "--step-size", "1e30", "--temperature", "1e-30", "--epochs", "3")
@@ -426,7 +426,7 @@ func TestLabelsWithoutPairsAreAnErrorOnPublicData(t *testing.T) {
 // Who is paired with whom is public, so a pair that is there twice is refused; whether its two
 // labels agree is not.
 func TestRepeatedPairsDoNotTellTheirLabels(t *testing.T) {
-	for _, loss := range []string{lossContrastive, lossBradleyTerry} {
+	for _, loss := range []string{"contrastive", lossBradleyTerry} {
 		var want string
 		for _, again := range []string{"p00,p01,1", "p00,p01,0", "p01,p00,1", "p01,p00,0"} {
 			dir := silentFolder(t, silentWorlds["mixed"])

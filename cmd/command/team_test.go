@@ -160,7 +160,7 @@ func TestTeamRefusals(t *testing.T) {
 		says string
 		told int // rank that says it
 	}{
-		"another epsilon":         {base, only(1, "--epsilon", "2"), "ranks [1] have another one than rank 0", 0},
+		"another epsilon":         {base, only(1, "--epsilon", "2"), "ranks [1] differ from rank 0", 0},
 		"another split":           {append(base, "--holdout", "0.2"), only(2, "--set", "split-seed=9"), "do not agree on the flags of the split", 0},
 		"a row less":              {unread, others(1, "shorter.csv"), "do not agree on the problem", 0},
 		"another record":          {unread, others(1, "changed.csv"), "do not agree on the contents of the records, or their order", 0},

@@ -67,7 +67,7 @@ func (e *networkRows) setWeights(c driver.Context, theta []float64) error {
 		w, cols := theta[:layer.Len()], layer.Cols
 		theta = theta[layer.Len():]
 		if !layer.Bias {
-			return e.setLast(c, w, layer.Rows, cols)
+			return e.setLast(c, w, cols)
 		}
 		width := roundUp(layer.Rows, networkSide)
 		turned := make([]float32, roundUp(cols, networkDepth)*width)
@@ -98,7 +98,7 @@ func (e *networkRows) setWeights(c driver.Context, theta []float64) error {
 }
 
 // setLast copies the weights of the last layer and the squared norms of its columns.
-func (e *networkRows) setLast(c driver.Context, w []float64, rows, cols int) error {
+func (e *networkRows) setLast(c driver.Context, w []float64, cols int) error {
 	last, columns := make([]float32, len(w)), make([]float64, cols)
 	for i, v := range w {
 		last[i] = float32(v)

@@ -30,7 +30,6 @@ type tupleRows struct {
 	theirs            []float64 // 1 + ||x||^2 of all records
 	tuples, begun     int       // numbers of tuples in the last Embed and in all Embeds since Begin
 	limit             float64   // the clipping norm, reduced by a factor of 1 - 2^-30
-	sumUnit           float64   // unit of the integer sums
 	products          *module
 
 	all, list, part, scale driver.Pointer
@@ -133,8 +132,7 @@ func (e *tupleRows) Begin(ctx context.Context, theta []float64, clip float64) er
 		most = clip * float64(e.total/e.size)
 	}
 	_, exponent := math.Frexp(most) // at most 2^exponent
-	e.limit, e.sumUnit, e.tuples, e.begun = clip*(1-0x1p-30), math.Ldexp(1, exponent-62), 0, 0
-	e.unit = e.sumUnit // of gram
+	e.limit, e.unit, e.tuples, e.begun = clip*(1-0x1p-30), math.Ldexp(1, exponent-62), 0, 0
 	return e.backend.Device.do(ctx, func(c driver.Context) error {
 		if err := e.setWeights(c, theta); err != nil {
 			return err
@@ -209,7 +207,7 @@ func (e *tupleRows) Add(ctx context.Context, v []float64) error {
 		return pass("tuple_squares", e.layers[l], []uint64{uint64(to)}, left, in)
 	})
 	steps = append(steps, step{"tuple_clip", blocksFor(e.tuples), 1, []uint64{uint64(e.scale), uint64(e.part), uint64(e.parts()), uint64(e.tuples),
-		math.Float64bits(e.limit), math.Float64bits(1 / e.sumUnit)}})
+		math.Float64bits(e.limit), math.Float64bits(1 / e.unit)}})
 	steps = append(steps, e.backward(func(l int, left, in driver.Pointer) step {
 		return pass("tuple_sums", e.layers[l], []uint64{uint64(e.sums[l]), uint64(e.scale)}, left, in)
 	})...)
@@ -237,7 +235,7 @@ func (e *tupleRows) Sum(ctx context.Context, dst []float64) error {
 		return err
 	}
 	for k, s := range integers {
-		dst[k] = float64(s) * e.sumUnit
+		dst[k] = float64(s) * e.unit
 	}
 	return nil
 }

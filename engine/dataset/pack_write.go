@@ -178,11 +178,11 @@ func (p *packRows) finish(t *table) (*Packed, error) {
 				return nil, err
 			}
 			h.Groups = len(t.groups.number)
-			order, place := make([]int, count), make([]int32, count)
-			for k := range order {
-				order[k] = k
+			place := make([]int32, count)
+			order, _, err := engine.GroupRows(groups, h.Groups, count)
+			if err != nil {
+				return nil, err
 			}
-			slices.SortStableFunc(order, func(a, b int) int { return int(groups[a]) - int(groups[b]) })
 			for at, k := range order {
 				place[k] = int32(at)
 			}

@@ -23,7 +23,7 @@ func (l Triplet) Parameter() (string, float64) { return "margin", l.Margin }
 // Value returns the mean loss.
 func (l Triplet) Value(q []float64, classes []int32) float64 {
 	sum, count := 0.0, 0
-	l.each(q, classes, func(ap, an int) {
+	l.each(classes, func(ap, an int) {
 		sum += max(0, q[ap]-q[an]+l.Margin)
 		count++
 	})
@@ -34,9 +34,9 @@ func (l Triplet) Value(q []float64, classes []int32) float64 {
 // loss, t being the number of triplets.
 func (l Triplet) Slopes(c, q []float64, classes []int32) {
 	count := 0
-	l.each(q, classes, func(_, _ int) { count++ })
+	l.each(classes, func(_, _ int) { count++ })
 	each := 1 / float64(max(count, 1))
-	l.each(q, classes, func(ap, an int) {
+	l.each(classes, func(ap, an int) {
 		if q[ap]-q[an]+l.Margin > 0 {
 			c[ap] += each
 			c[an] -= each
@@ -45,7 +45,7 @@ func (l Triplet) Slopes(c, q []float64, classes []int32) {
 }
 
 // each calls do with the indices of the entries (a, p) and (a, n) of every triplet.
-func (Triplet) each(q []float64, classes []int32, do func(ap, an int)) {
+func (Triplet) each(classes []int32, do func(ap, an int)) {
 	k := len(classes)
 	for a := range k {
 		for p := range k {

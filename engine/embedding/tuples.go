@@ -275,12 +275,18 @@ func (t *Tuples) slopes(s *tupleScratch, tuple []int32) bool {
 	return true
 }
 
-// Objective returns the mean loss over the tuples in members. It is a diagnostic for public data and is not private.
+// Objective returns the mean loss over the tuples in members. It is a diagnostic for public data and is not private. It
+// returns NaN on a device, and if a network is not finite for a record.
 func (t *Tuples) Objective(w []float64, members []int32) float64 {
+	if t.elsewhere != nil {
+		return math.NaN()
+	}
 	sum, count := 0.0, 0
 	t.set(w)
 	for ; len(members) >= t.size; members = members[t.size:] {
-		t.distances(&t.scratch[0], members[:t.size])
+		if !t.distances(&t.scratch[0], members[:t.size]) {
+			return math.NaN()
+		}
 		sum += t.loss.Value(t.scratch[0].q, t.scratch[0].classes)
 		count++
 	}

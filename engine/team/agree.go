@@ -62,7 +62,7 @@ func agreeOn(ctx context.Context, t engine.Team, same []Statement) error {
 			}
 		}
 		if len(other) > 0 {
-			return fmt.Errorf("%w on %s: ranks %v have another one than rank 0; start every process with the same program, flags, schema and data, on machines with the same instruction set; no budget was charged", ErrDisagree, what, other)
+			return fmt.Errorf("%w on %s: ranks %v differ from rank 0; start every process with the same program, flags, schema and data, on machines with the same instruction set; no budget was charged", ErrDisagree, what, other)
 		}
 	}
 	return nil
@@ -87,7 +87,7 @@ func agreeOnShares(ctx context.Context, t engine.Team, k engine.Kernel, r *engin
 		case total != n:
 			return fmt.Errorf("%w on the records: rank %d has a share of %d, the plan is for %d; no budget was charged", ErrDisagree, rank, total, n)
 		case from < to && (first != from || end != to):
-			return fmt.Errorf("%w on the records: rank %d holds numbers %d to %d, its share are %d to %d; a part is missing or there twice; no budget was charged", ErrDisagree, rank, first, end-1, from, to-1)
+			return fmt.Errorf("%w on the records: rank %d holds numbers %d to %d, but its share is %d to %d; a part is missing or held twice; no budget was charged", ErrDisagree, rank, first, end-1, from, to-1)
 		case from < to && from > covered:
 			return missing(from)
 		}
