@@ -149,7 +149,7 @@ func TestPersonsWithinGroupsReplay(t *testing.T) {
 	const most = 5
 	groups := []int{7, 1, 12, 3}
 	data := RandomPersons(23, most, 3, engine.UnitBounds(), 7)
-	near := PersonNeighbours(data, sizes.Of(3, 12), most, 8)
+	near, replayed := PersonNeighbours(data, sizes.Of(3, 12), most, 8), 0
 	for _, loss := range []engine.Loss{engine.Logistic{}, engine.MahalanobisLogistic{}} {
 		for _, a := range algorithms.Catalog() {
 			i := a.Info()
@@ -177,10 +177,14 @@ func TestPersonsWithinGroupsReplay(t *testing.T) {
 				r, e := Replay(a, p, worst, []*engine.Records{other}, 9)
 				ratio, err = max(ratio, r), errors.Join(err, e)
 			}
-			if err != nil || ratio < 0.05 || p.Guarantee.Unit != "one person" {
+			if err != nil || ratio < 0.3 || p.Guarantee.Unit != "one person" {
 				t.Errorf("%s, %s: attains %.3g for %s, %v", loss.Name(), i.Name, ratio, p.Guarantee.Unit, err)
 			}
+			replayed++
 			t.Logf("%s, %s: %.3g of the certificate", loss.Name(), i.Name, ratio)
 		}
+	}
+	if replayed < 11 {
+		t.Errorf("%d algorithms and losses take persons within groups", replayed)
 	}
 }

@@ -100,8 +100,8 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 		name, with, remedy string
 	}{
 		{dataID != "" && dataID != s.DataID, "data id", fmt.Sprintf("%q, and --data-id is %q", s.DataID, dataID), "leave --data-id out"},
-		{figures != "" && figures != a.Figures, "figures of held-out records", "another number of held-out records, or another epsilon", "repeat --holdout and --holdout-epsilon of \"dyad plan\""},
 		{columns != a.Schema, "schema", "other columns, ranges or categories, missing values, persons, basis, interactions or --store", "restore the schema"},
+		{figures != "" && figures != a.Figures, "evaluation of held-out records", "another number of held-out records, or another epsilon", "repeat --holdout and --holdout-epsilon of \"dyad plan\""},
 		{plan != a.Plan, fmt.Sprintf("plan of this run (n = %d)", p.Spec.Kernel.Problem().N), "another number of records, epsilon, delta or option", "repeat the flags of \"dyad plan\""},
 	} {
 		if part.differs {

@@ -102,7 +102,7 @@ func (r *trainResult) brief(a *app, synthetic bool, planned privacy.Guarantee) s
 	a.writeWords(&b, g, planned, r.Spent)
 	switch {
 	case r.Model == "" && synthetic:
-		line(&b, "next", "for your own data: dyad data schema FILE --out schema.yaml, edit the schema, dyad train --data FILE --schema schema.yaml")
+		line(&b, "next", "for your own data: dyad start FILE")
 	case r.approved != "" && r.HeldPrivate != nil:
 		line(&b, "next", "%s fills the approved page in", shell("dyad", "report", r.Model, "--figures", r.HeldPrivate.Out, "--approved", r.approved, "--out", "after.html"))
 	case r.HeldCommand != "":
@@ -167,6 +167,9 @@ func (r *privateResult) brief(a *app) string {
 		covering := fmt.Sprintf("(%g %% interval, covering sampling and noise) on %s", 100*r.Figures.Confidence, r.units())
 		if f := r.Figures.AUC; f != nil {
 			line(&b, "AUC", "%s %s%s", between(*f), covering, tooWide(*f))
+		}
+		if f := r.Figures.Difference; f != nil {
+			line(&b, "AUC", "minus the AUC of the other model: %s %s", between(*f), covering)
 		}
 		for _, right := range r.Figures.Right {
 			line(&b, "accuracy", "%s %s, %s", between(right.Figure), covering, right.Classifier)

@@ -4,6 +4,7 @@ package command
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,17 +21,19 @@ type killable struct {
 	tells   string   // what it prints at its end
 	middle  string   // a stage within its work
 	others  []string // options that make it another run
+	holds   string   // what its file has, as a regular expression
+	verdict int      // the exit code of dyad verify
 }
 
 const searchLine = "search --candidates in/settings.yaml --schema in/patients.yaml --road random-stopping --out out/best.json"
 
 var killables = map[string]killable{
-	"cluster":  {"cluster -k 2 --schema in/patients.yaml --out out/clusters.json", "out/clusters.json", "clusters", "training#1", []string{"--rounds 9", "--start-seed 9"}},
-	"evaluate": {"evaluate out/model.json --epsilon 1 --out out/figures.json", "out/figures.json", "AUC", "trained#1", []string{"--threshold 0.1", "--epsilon 2"}},
-	"search":   {searchLine, "out/best.json", "winner", "trained#1", []string{"--runs 9", "--epsilon 2"}},
-	"persons":  {searchLine, "out/best.json", "for one person", "trained#1", []string{"--holdout 0.2"}},
+	"cluster":  {"cluster -k 2 --schema in/patients.yaml --out out/clusters.json", "out/clusters.json", "clusters", "training#1", []string{"--rounds 9", "--start-seed 9"}, `"centres": \[(\s*\[[^\]]+\],?){2}\s*\]`, exitOK},
+	"evaluate": {"evaluate out/model.json --epsilon 1 --out out/figures.json", "out/figures.json", "AUC", "trained#1", []string{"--threshold 0.1", "--epsilon 2"}, `"auc": \{\s*"value": [0-9]`, exitOK},
+	"search":   {searchLine, "out/best.json", "winner", "trained#1", []string{"--runs 9", "--epsilon 2"}, `"weights": \[\s*-?[0-9]`, exitFailure},
+	"persons":  {searchLine, "out/best.json", "for one person", "trained#1", []string{"--holdout 0.2"}, `"weights": \[\s*-?[0-9]`, exitFailure},
 	"lab curve": {"lab curve --epsilon 1 --splits 1 --algorithm moments --holdout-epsilon 1 --yes --schema in/patients.yaml --out out/curve", "out/curve.json", "AUC", "trained#1",
-		[]string{"--epsilon 2"}},
+		[]string{"--epsilon 2"}, `"auc": [\[{]?\s*("value": )?[0-9]`, exitFailure},
 }
 
 // line is a command line on the records and the ledger of the fixture.
@@ -93,18 +96,20 @@ func TestKilledRunsAreResumed(t *testing.T) {
 				case "pending":
 					for _, other := range k.others {
 						name := words(other)[0] + " "
-						f.dyad(f.line(strings.ReplaceAll(k.command, name+"1 ", ""), other+" --resume "+run)...).Want(t, other, exitInput, "")
+						f.dyad(f.line(strings.ReplaceAll(k.command, name+"1 ", ""), other+" --resume "+run)...).Want(t, other, exitInput, "the run cannot go on")
 					}
 				}
 				if want != "done" {
-					f.dyad(f.line(k.command, "--resume "+run)...).Want(t, "resume", exitOK, "")
+					says := map[string]string{"pending": k.tells}[want]
+					f.dyad(f.line(k.command, "--resume "+run)...).Want(t, "resume", exitOK, says)
 				}
 				if again, charges, finished := f.attacked(t); again != run || charges != 1 || !slices.Equal(finished, []string{ledger.StatusReleased}) {
 					t.Errorf("after --resume: %d charges, finish lines %q", charges, finished)
 				}
-				if e := f.dyad("verify", f.in(k.file), "--ledger", f.in("ledger/ledger.jsonl")); !strings.Contains(e.Stdout, "one charge of this plan and one release, of this file") {
-					t.Errorf("verify: exit %d: %s%s", e.Code, e.Stdout, e.Stderr)
+				if text := f.get(t, k.file); !strings.Contains(text, run) || !regexp.MustCompile(k.holds).MatchString(text) {
+					t.Errorf("the file of run %s, want %s: %s", run, k.holds, text)
 				}
+				f.dyad("verify", f.in(k.file), "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "verify", k.verdict, "one charge of this plan and one release, of this file")
 				f.wantClean(t)
 			})
 		}

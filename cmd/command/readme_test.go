@@ -24,10 +24,10 @@ func TestReadmeRoad(t *testing.T) {
 	more := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "persons.md")))(t)
 	text = append(text, more...)
 	dir := t.TempDir()
-	if !strings.Contains(string(text), "./dyad data synth patients.csv") {
+	if !strings.Contains(string(text), "./dyad data synth patients.csv -n 5000`") {
 		t.Fatal("the README suggests no file")
 	}
-	mustRun(t, dir, "data", "synth", "patients.csv")
+	mustRun(t, dir, "data", "synth", "patients.csv", "-n", "5000")
 	_, settings, _ := strings.Cut(string(text), "```yaml\n")
 	settings, _, _ = strings.Cut(settings, "```")
 	write(t, dir, "settings.yaml", settings)

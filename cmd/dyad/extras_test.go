@@ -159,8 +159,12 @@ func TestModelsOfFilesAreReadByTheLibrary(t *testing.T) {
 	scores := says(t, 0, "row,score", "predict m.json --data r.csv")
 	m := must.Get(dyad.Load("m.json"))(t)
 	d := must.Get(m.Open("r.csv"))(t)
-	if got, err := m.Score(d.Records); err != nil || len(got) != 60 || !strings.Contains(scores, "\n1,") {
-		t.Errorf("%d scores, %v", len(got), err)
+	want := "row,score\n"
+	for i, score := range must.Get(m.Score(d.Records))(t) {
+		want += fmt.Sprintf("%d,%v\n", i+1, score)
+	}
+	if scores != want || strings.Count(want, "\n") != 61 {
+		t.Errorf("the program scores %s, the library %s", scores, want)
 	}
 	o := dyad.Options{Epsilon: 1, Network: &dyad.Network{}}
 	must.Do(t, o.Network.Read("net.yaml"))

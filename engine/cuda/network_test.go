@@ -141,7 +141,7 @@ func networkApart(t *testing.T, b Backend, at, d, n, most, calls int) (what stri
 		return "", 0, err
 	}
 	constants, err := l.Constants(p.Bounds, p.Radius)
-	if away = apartBy(got, want) / (float64(p.N) * float64(p.N) * constants.Lipschitz); norm2(got) == 0 {
+	if away = apartBy(got, want) / (float64(p.N) * float64(p.N) * constants.Lipschitz); !(apartBy(got, want) <= tupleError*norm2(want)) || norm2(got) == 0 {
 		away = math.Inf(1)
 	}
 	return fmt.Sprintf("%s, %d units", l.Name(), n), away, err

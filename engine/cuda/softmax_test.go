@@ -154,7 +154,7 @@ func TestSoftmaxNeighbours(t *testing.T) {
 		x[k] *= -1
 	}
 	steep := apartOfPairs(t, b, softmaxData(t, rng, m, d, x), embedding.InfoNCE{Temperature: 5}, model, []float64{1, 0, 0, 1e-3}, m, 3)
-	if t.Logf("the largest moves are %.3g and %.3g of the certificate", worst, steep); !(worst > 0.05 && worst <= 1 && steep > 0.2 && steep <= 1) {
+	if t.Logf("the largest moves are %.3g and %.3g of the certificate", worst, steep); !(worst > 0.08 && worst <= 1 && steep > 0.3 && steep <= 1) {
 		t.Errorf("the largest moves are %v and %v of the certificate", worst, steep)
 	}
 }
@@ -253,7 +253,7 @@ func TestSoftmaxTraining(t *testing.T) {
 	here, there := must.Get(run(spec, pairs.Options{}, 5))(t), must.Get(run(spec, pairs.Options{Networks: openFake(t, f)}, 5))(t)
 	control := must.Get(run(spec, pairs.Options{}, 6))(t)
 	off, other := apartBy(here, there)/norm2(here), apartBy(here, control)/norm2(here)
-	if t.Logf("off by %.2g, another seed by %.2g", off, other); !(off > 0 && off <= 1e-5 && other > 1e-2) || f.machine.Counts["cvt.rzi.s64.f64"] == 0 {
+	if t.Logf("off by %.2g, another seed by %.2g", off, other); !(off > 0 && off <= 1e-8 && other > 1e-2) || f.machine.Counts["cvt.rzi.s64.f64"] == 0 {
 		t.Errorf("the weights of a GPU are off by %g, those of another seed by %g", off, other)
 	}
 	free, small, shape := spec, openFake(t, newFake()), *spec.Network

@@ -98,7 +98,7 @@ func tuplesApart(t *testing.T, b Backend, at, d, n int) (what string, away float
 }
 
 // tupleError is how far float32 may move a sum of tuples, relatively.
-const tupleError = 1e-4
+const tupleError = 1e-5
 
 // hostTuples are sums of tuples by networks of several kinds, compared with those of the CPU.
 func hostTuples(t *testing.T, b Backend, large bool) error {
@@ -290,7 +290,7 @@ func TestTupleNeighbours(t *testing.T) {
 		certified := 2*c.clip + 2*embedding.SumError(1, len(theta), len(members)/c.size, c.clip)
 		worst = max(worst, apartBy(sums[0], sums[1])/certified)
 	}
-	if t.Logf("the largest move is %.3g of the certificate", worst); !(worst > 0.2 && worst <= 1) {
+	if t.Logf("the largest move is %.3g of the certificate", worst); !(worst > 0.5 && worst <= 1) {
 		t.Errorf("the largest move is %v of the certificate", worst)
 	}
 }
@@ -355,7 +355,7 @@ func TestTupleTraining(t *testing.T) {
 	f := newFake()
 	here, there, control := run(pairs.Options{}, 5), run(pairs.Options{Networks: openFake(t, f)}, 5), run(pairs.Options{}, 6)
 	off, other := apartBy(here, there)/norm2(here), apartBy(here, control)/norm2(here)
-	if t.Logf("off by %.2g, another seed by %.2g", off, other); !(off > 0 && off <= 1e-5 && other > 1e-2) || f.machine.Counts["cvt.rzi.s64.f64"] == 0 {
+	if t.Logf("off by %.2g, another seed by %.2g", off, other); !(off > 0 && off <= 1e-6 && other > 1e-2) || f.machine.Counts["cvt.rzi.s64.f64"] == 0 {
 		t.Errorf("the weights of a GPU are off by %g, those of another seed by %g", off, other)
 	}
 	spec.Mode, spec.Budget = algorithms.NonPrivate, privacy.Budget{}

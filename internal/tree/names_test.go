@@ -2,6 +2,7 @@ package tree
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,7 +18,13 @@ var merged = map[string]string{
 	"TestClustersAreAudited":             "TestKindsAreAudited",
 	"TestEvaluationIsAudited":            "TestKindsAreAudited",
 	"TestEvaluationOfNeighbours":         "TestKindsOfEverySize", // one table of neighbours by kind of run
-	"TestFullBatchRecursions":            "TestRecursions",       // of passes and baselines, too
+	"TestClustersOfEverySize":            "TestKindsOfEverySize",
+	"TestCurvesOfEverySize":              "TestKindsOfEverySize",
+	"TestFiguresOfEverySize":             "TestKindsOfEverySize",
+	"TestThresholdsOfEverySize":          "TestKindsOfEverySize",
+	"TestRandomStoppingOfEverySize":      "TestKindsOfEverySize",
+	"TestKilledCurvesAreResumed":         "TestKilledRunsAreResumed",
+	"TestFullBatchRecursions":            "TestRecursions", // of passes and baselines, too
 	"TestOffGIGAIsTheRecursion":          "TestRecursions",
 	"TestParticipationLeakIsCaught":      "TestParticipationLeakIsCaught", // of the audit of messages; the other one had bounds of its own
 	"TestKilledClusteringsAreResumed":    "TestKilledRunsAreResumed",      // one table for every kind
@@ -34,12 +41,13 @@ var testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w+)\(`)
 
 // lost returns the names that stand more often in want than in have, and names of today that are not there.
 func lost(want []string, have map[string]int) (out []string) {
+	left := maps.Clone(have)
 	for _, name := range want {
 		if today := merged[name]; today != "" { // several may be one today
 			if have[today] < 1 {
 				out = append(out, today)
 			}
-		} else if have[name]--; have[name] < 0 {
+		} else if left[name]--; left[name] < 0 {
 			out = append(out, name)
 		}
 	}

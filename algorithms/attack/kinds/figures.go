@@ -3,11 +3,15 @@ package kinds
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"dyad/algorithms"
 	"dyad/algorithms/evaluate"
 )
+
+// mostNumbers is the largest number of thresholds of an evaluation.
+const mostNumbers = 1000
 
 // figuresOf draws neighbours for the figures of an evaluation, of a threshold or of two models. A record moves from below
 // all scores to above them, or its label is flipped. A person then has another number of rows.
@@ -22,7 +26,7 @@ func figuresOf(of string) Draw {
 			if at.drawn() {
 				return drawn
 			}
-			return at.Features
+			return min(at.Features, mostNumbers)
 		}
 		switch of {
 		case "figures", "mean loss":
@@ -53,6 +57,7 @@ func figuresOf(of string) Draw {
 			}
 			victim, turned, positive, seed := rng.IntN(o.Records), rng.IntN(3) == 0, rng.IntN(2) == 0, rng.Uint64()
 			others := pick(rng, 0, 1, 2) // all of the other class, all equal, or random
+			ties, far := rng.IntN(3) == 0, pick(rng, 10+o.ScoreBound, math.Inf(1))
 			if !at.drawn() {
 				victim, others, turned = at.Unit, 0, rng.IntN(2) == 0
 			}
@@ -71,8 +76,11 @@ func figuresOf(of string) Draw {
 					for range rows {
 						s, class := o.ScoreBound*rng.NormFloat64()*0.1, [3]bool{!positive, positive, rng.IntN(2) == 0}[others]
 						right := rng.IntN(2) == 0
+						if ties {
+							s = 0
+						}
 						if i == victim {
-							s, class, right = -10-o.ScoreBound, positive, second
+							s, class, right = -far, positive, second
 							if second && turned {
 								class = !class
 							} else if second {

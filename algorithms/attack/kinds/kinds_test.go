@@ -99,7 +99,7 @@ func TestKindsOfEverySize(t *testing.T) {
 				sized++
 				largest := map[string]float64{}
 				most, err := worst(t, pair, row.Tries, uint64(i), largest, sound)
-				if err != nil || most > 1+computed || most < max(row.Reach, 0.05) {
+				if err != nil || most > 1+computed || most < max(row.Reach, 0.25) {
 					t.Errorf("%v, %s: a release moves by %v of its certificate, %v", c, text, most, err)
 				}
 				for name, share := range largest {
@@ -130,7 +130,7 @@ func TestKindsAreAudited(t *testing.T) {
 			t.Errorf("%s, %s: audited epsilon %v of %v, moves %v, half refuted: %t", row.Name, at.Instance, r.LowerBound, r.Epsilon, r.Move, r.HalfRefuted)
 		}
 	}
-	if refuted < 5 {
+	if refuted < 7 {
 		t.Errorf("half of the claims of %d kinds are refuted", refuted)
 	}
 }
