@@ -81,7 +81,7 @@ func (s *Spec) checkSoftmax() error {
 	if err := l.Check(); err != nil {
 		return err
 	}
-	_, err := s.Network.Model.NewBatch(s.Bound)
+	_, err := s.Network.Model.NewBatch(s.Bound, nil)
 	return err
 }
 

@@ -11,16 +11,18 @@ import (
 // steepest keeps products with numbers that underflow below 2^-800. A term has fewer than 2^40 such products.
 const steepest = 0x1p200
 
-// Batch computes the embeddings of a batch of records, bounds of the norms of the gradients of the cosines f_i.f_j, and the
-// sums J_1^T v_1 + ... + J_n^T v_n. Embeddings and bounds are functions of one or two records and theta alone, bit for bit.
-// This follows from the promises of Network and from the plain kernels, whose bits are the same on every machine. Cosine
-// and Length may be called from several goroutines. All other methods are used from one goroutine at a time.
+// Batch computes the embeddings of batches of the records of one data set, bounds of the norms of the gradients of the
+// cosines f_i.f_j, and the sums J_1^T v_1 + ... + J_n^T v_n. Embeddings and bounds are functions of one or two records and
+// theta alone, bit for bit. This follows from the promises of Network and from the plain kernels, whose bits are the same on
+// every machine. Cosine and Length may be called from several goroutines. All other methods are used from one goroutine at a
+// time.
 type Batch struct {
 	pass    *modelPass
 	model   Model
 	d, m, n int
-	room    int // records that there is space for
-	x       []float64
+	room    int       // records that there is space for
+	data    []float64 // rows of all records
+	x       []float64 // n x d, of the last Embed
 	f       []float64 // n x m
 	usable  []bool
 	factors vectorFactors
@@ -39,37 +41,46 @@ type remote struct {
 	g, norms []float64 // what the device has for them
 }
 
-// NewBatch returns a Batch of the model for records of norm at most norm. It returns an error if the model cannot be
-// trained or its outputs are not of unit length (Output.Unit). For an MLP with at most one hidden layer and at most 8192
-// inputs and units, the norms of gradients are computed from factors. For other networks they are bounded by the norms of
-// the Jacobians.
-func (m Model) NewBatch(norm float64) (*Batch, error) {
+// NewBatch returns a Batch of the model for the records in the rows of x, which have norm at most norm. It returns an error
+// if the model cannot be trained or its outputs are not of unit length (Output.Unit). For an MLP with at most one hidden
+// layer and at most 8192 inputs and units, the norms of gradients are computed from factors. For other networks they are
+// bounded by the norms of the Jacobians.
+func (m Model) NewBatch(norm float64, x []float64) (*Batch, error) {
 	pass, err := m.plainPass()
-	switch {
-	case err != nil:
-		return nil, err
-	case !m.Output.Unit:
-		return nil, fmt.Errorf("embedding: a batch softmax compares cosines, and the outputs of network %s are not of unit length; set Output.Unit", m.Network.Name())
-	}
-	d, dim := m.Dims()
-	return &Batch{pass: pass, model: m, d: d, m: dim, exact: m.hasVectorFactors(norm), again: make([]float64, BlockRows*dim), norms: make([]float64, BlockRows)}, nil
-}
-
-// NewBatchOn is NewBatch for the records in the rows of x, by a device that computes the network: EmbedOn and PullOn take the places of
-// Set, Embed and Pull. The norms of gradients are bounded by those of Jacobians for every network. It wraps engine.ErrUnsupported for
-// what the device does not compute. Close frees what it holds.
-func (m Model) NewBatchOn(on TermAccelerator, norm float64, x []float64) (*Batch, error) {
-	b, err := m.NewBatch(norm)
 	if err != nil {
 		return nil, err
 	}
-	b.exact, b.there = false, &remote{given: given{reach: m.Network.Reach(norm)}}
-	b.pass = m.passOf(&b.there.given)
-	b.there.TermRows, err = on.BindTerms(TermsProblem{Network: m.Network, Norm: norm, X: x, Size: 1})
-	return b, err
+	return m.newBatch(pass, x, m.hasVectorFactors(norm))
 }
 
-// Close frees what a device holds.
+func (m Model) newBatch(pass *modelPass, x []float64, exact bool) (*Batch, error) {
+	if !m.Output.Unit {
+		return nil, fmt.Errorf("embedding: a batch softmax compares cosines, and the outputs of network %s are not of unit length; set Output.Unit", m.Network.Name())
+	}
+	d, dim := m.Dims()
+	return &Batch{pass: pass, model: m, d: d, m: dim, data: x, exact: exact, again: make([]float64, BlockRows*dim), norms: make([]float64, BlockRows)}, nil
+}
+
+// NewBatchOn is NewBatch with a device that computes the network. The norms of gradients are bounded by the norms of the
+// Jacobians for every network. It returns an error wrapping engine.ErrUnsupported if the device does not compute the model.
+// Close frees the memory of the device.
+func (m Model) NewBatchOn(on TermAccelerator, norm float64, x []float64) (*Batch, error) {
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	there := &remote{given: given{reach: m.Network.Reach(norm)}}
+	b, err := m.newBatch(m.passOf(&there.given), x, false)
+	if err != nil {
+		return nil, err
+	}
+	if there.TermRows, err = on.BindTerms(TermsProblem{Network: m.Network, Norm: norm, X: x, Size: 1}); err != nil {
+		return nil, err
+	}
+	b.there = there
+	return b, nil
+}
+
+// Close frees the memory of a device.
 func (b *Batch) Close() error {
 	if b.there == nil {
 		return nil
@@ -77,25 +88,31 @@ func (b *Batch) Close() error {
 	return b.there.Close()
 }
 
-// Set takes theta, which must not change until the next Set.
-func (b *Batch) Set(theta []float64) { b.pass.Set(theta) }
-
-// Embed computes the n records in the rows of x (n x d) and reports which are usable. x must not change until the next
-// Embed. A record is usable if its embedding and its Jacobian are finite. Without factors, the norm of its Jacobian must
-// also be at most 2^200. Length and Pull are undefined if a record is not usable.
-func (b *Batch) Embed(x []float64, n int) []bool {
-	b.x, b.n = x, n
-	b.embed()
-	return b.usable[:n]
+// Begin begins a batch at theta, which must not change until the next Begin. The sum of ||J_i|| ||v_i|| over the rows of its
+// Pull must be at most total; a device takes the unit of its integers from it.
+func (b *Batch) Begin(ctx context.Context, theta []float64, total float64) error {
+	if b.there != nil {
+		return b.there.Begin(ctx, theta, total*1.01)
+	}
+	b.pass.Set(theta)
+	return nil
 }
 
-// EmbedOn is Embed on a device for the records with the numbers in members. A number may occur several times.
-func (b *Batch) EmbedOn(ctx context.Context, members []int32) ([]bool, error) {
-	t := b.there
-	b.n, t.members = len(members), members
-	t.g, t.norms = grow(t.g, b.n*b.m), grow(t.norms, b.n)
-	if err := b.slices(func(from, to int) error { return b.embedSlice(ctx, from, to) }); err != nil {
-		return nil, err
+// Embed computes the records with the numbers in members, one of which may occur several times, and reports which are
+// usable. A record is usable if its embedding and its Jacobian are finite. Without factors, the norm of its Jacobian must
+// also be at most 2^200. Length and Pull are undefined if a record is not usable.
+func (b *Batch) Embed(ctx context.Context, members []int32) ([]bool, error) {
+	if b.n = len(members); b.there == nil {
+		b.x = grow(b.x, b.n*b.d)
+		for i, at := range members {
+			copy(b.x[i*b.d:], b.data[int(at)*b.d:][:b.d])
+		}
+	} else {
+		t := b.there
+		t.members, t.g, t.norms = members, grow(t.g, b.n*b.m), grow(t.norms, b.n)
+		if err := b.slices(func(from, to int) error { return b.embedSlice(ctx, from, to) }); err != nil {
+			return nil, err
+		}
 	}
 	b.embed()
 	return b.usable[:b.n], nil
@@ -169,24 +186,17 @@ func (b *Batch) Length(i, j int) float64 {
 	return b.factors.length(f, g, dot(f, g), 0, i, j)
 }
 
-// Pull adds the sum of J_i^T v_i over the records of the last Embed to grad. It overwrites v (n x m).
-func (b *Batch) Pull(grad, v []float64) {
-	for from := 0; from < b.n; from += BlockRows {
+// Pull sets grad to the sum of J_i^T v_i over the records of the last Embed, at the theta of Begin. It overwrites v (n x m).
+func (b *Batch) Pull(ctx context.Context, grad, v []float64) error {
+	clear(grad)
+	for from := 0; from < b.n; from += BlockRows { // on a device only the stage of the output
 		count := min(BlockRows, b.n-from)
 		b.block(b.again[:count*b.m], from, count)
 		b.pass.pull(grad, v[from*b.m:], nil, count)
 	}
-}
-
-// BeginOn begins a batch on a device, at theta. The sum of ||J_i|| ||v_i|| over the rows of its Pull must be at most
-// total.
-func (b *Batch) BeginOn(ctx context.Context, theta []float64, total float64) error {
-	return b.there.Begin(ctx, theta, total*1.01)
-}
-
-// PullOn sets grad to what Pull adds, at the theta of the last BeginOn.
-func (b *Batch) PullOn(ctx context.Context, grad, v []float64) error {
-	b.Pull(nil, v) // the stage of the output
+	if b.there == nil {
+		return ctx.Err()
+	}
 	err := b.slices(func(from, to int) (err error) {
 		if b.n > b.there.Room() { // the device has the last slice
 			err = b.embedSlice(ctx, from, to)
@@ -202,10 +212,10 @@ func (b *Batch) PullOn(ctx context.Context, grad, v []float64) error {
 	return b.there.Sum(ctx, grad)
 }
 
-// BatchError bounds the error of a Pull into zeros: its distance from the exact sum of J_i^T v'_i over at most n
+// BatchError bounds the error of a Pull: its distance from the exact sum of J_i^T v'_i over at most n
 // records of norm at most norm. The bound holds for theta in the balls and v' with sum_i ||v'_i|| <= total and sum_i
 // ||v_i - v'_i|| <= off. Without factors, the sums of ||J_i|| ||v'_i|| and ||J_i|| ||v_i - v'_i|| must also be at most
-// clip total and clip off. A device works without factors. The bound holds for PullOn, too, so plans do not depend on
+// clip total and clip off. A device works without factors. The bound holds on a device, too, so plans do not depend on
 // the device.
 //
 // Proof. ||J_i|| of an MLP is at most the Size of PullError times the steepest slope of the stage, 1/SmallestNorm. This

@@ -13,15 +13,25 @@ import (
 // batchOf is a batch of a model at theta over the rows of x.
 func batchOf(t *testing.T, m Model, theta, x []float64) *Batch {
 	t.Helper()
-	b := must.Get(m.NewBatch(1))(t)
+	b := must.Get(m.NewBatch(1, x))(t)
 	d, _ := m.Dims()
-	b.Set(theta)
-	for i, ok := range b.Embed(x, len(x)/d) {
+	for i, ok := range embedAll(t, b, theta, len(x)/d) {
 		if !ok {
 			t.Fatalf("record %d is not usable", i)
 		}
 	}
 	return b
+}
+
+// embedAll embeds all n records of a batch at theta, in their order.
+func embedAll(t *testing.T, b *Batch, theta []float64, n int) []bool {
+	t.Helper()
+	must.Do(t, b.Begin(t.Context(), theta, 1))
+	members := make([]int32, n)
+	for i := range members {
+		members[i] = int32(i)
+	}
+	return must.Get(b.Embed(t.Context(), members))(t)
 }
 
 // The length of the gradient of a cosine is at least its norm, by a backward pass of the two records, and with factors little more, also for records
@@ -68,9 +78,8 @@ func TestLengthsOfCosines(t *testing.T) {
 			}
 		}
 	}
-	b := must.Get(Model{Network: NewGraph(slope{}), Output: Output{Unit: true}}.NewBatch(1))(t)
-	b.Set([]float64{1})
-	if got := b.Embed([]float64{1, 0x1p190, 0x1p205, math.Inf(1)}, 4); !slices.Equal(got, []bool{true, true, false, false}) {
+	b := must.Get(Model{Network: NewGraph(slope{}), Output: Output{Unit: true}}.NewBatch(1, []float64{1, 0x1p190, 0x1p205, math.Inf(1)}))(t)
+	if got := embedAll(t, b, []float64{1}, 4); !slices.Equal(got, []bool{true, true, false, false}) {
 		t.Errorf("records with slopes of 1, 2^190, 2^205 and infinity are usable: %v", got)
 	}
 }
@@ -115,7 +124,7 @@ func TestBatchError(t *testing.T) {
 		off float64
 	}{{v, 0}, {off, errors}} {
 		clear(got)
-		batchOf(t, model, theta, x).Pull(got, slices.Clone(c.v))
+		must.Do(t, batchOf(t, model, theta, x).Pull(t.Context(), got, slices.Clone(c.v)))
 		distance := 0.0
 		for k := range got {
 			distance = math.Hypot(distance, got[k]-want[k])
@@ -138,7 +147,7 @@ func TestBatchError(t *testing.T) {
 		exact.Add(exact, term.Mul(term, number(x[i])).Mul(term, number(v[i])).Quo(term, number(by)))
 	}
 	b := batchOf(t, graph, theta, x)
-	b.Pull(got, v)
+	must.Do(t, b.Pull(t.Context(), got, v))
 	away, _ := exact.Sub(exact, number(got[0])).Float64()
 	if bound := graph.BatchError(1, count, total, 0, 1); !(math.Abs(away) <= bound) || away == 0 || bound > 1e-10 {
 		t.Errorf("the sum of a graph is off by %v, bounded by %v", away, bound)

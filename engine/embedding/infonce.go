@@ -85,7 +85,7 @@ type Softmax struct {
 	workers int
 	batch   *Batch
 	pairs   int       // m of the last batch
-	x, v    []float64 // 2m rows: the first records of the pairs, then the second ones
+	v       []float64 // 2m rows: the first records of the pairs, then the second ones
 	totals  []float64 // of rows: sums of exponentials
 }
 
@@ -93,7 +93,7 @@ type Softmax struct {
 // temperature is out of range, if the norm of data is not L2, or if Model.NewBatch refuses the model. If workers is
 // below 1, one worker is used; workers changes the time, never the result.
 func NewSoftmax(data *Data, loss InfoNCE, model Model, workers int) (*Softmax, error) {
-	return newSoftmax(data, loss, model, workers, func() (*Batch, error) { return model.NewBatch(data.bound) })
+	return newSoftmax(data, loss, model, workers, func() (*Batch, error) { return model.NewBatch(data.bound, data.x) })
 }
 
 // NewSoftmaxOn is NewSoftmax with a device, which computes the network and the sums. Softmax and coefficients are
@@ -153,7 +153,7 @@ func (s *Softmax) Sum(ctx context.Context, dst, theta []float64, members []int32
 		v := s.v[i*m:][:m]
 		clear(v)
 		for j := range n {
-			c := s.coefficient(i, j) + s.coefficient(j, i)
+			c := s.coefficients(i, j)
 			if c == 0 {
 				continue
 			}
@@ -168,11 +168,7 @@ func (s *Softmax) Sum(ctx context.Context, dst, theta []float64, members []int32
 	if err != nil {
 		return err
 	}
-	if s.batch.there != nil {
-		return s.batch.PullOn(ctx, dst, s.v[:n*m])
-	}
-	s.batch.Pull(dst, s.v[:n*m])
-	return ctx.Err()
+	return s.batch.Pull(ctx, dst, s.v[:n*m])
 }
 
 // rows is the dimension of embeddings.
@@ -186,9 +182,7 @@ func (s *Softmax) embed(ctx context.Context, theta []float64, members []int32, c
 	if s.pairs = 0; len(members) == 0 {
 		return nil
 	}
-	if s.batch.there == nil {
-		s.batch.Set(theta)
-	} else if err := s.batch.BeginOn(ctx, theta, clip*s.loss.most(len(members))); err != nil {
+	if err := s.batch.Begin(ctx, theta, clip*s.loss.most(len(members))); err != nil {
 		return err
 	}
 	live := make([]int32, 0, len(members))
@@ -204,7 +198,7 @@ func (s *Softmax) embed(ctx context.Context, theta []float64, members []int32, c
 			e := s.data.graph.Pairs()[p]
 			records[i], records[m+i] = e.A, e.B
 		}
-		usable, err := s.embedRecords(ctx, records)
+		usable, err := s.batch.Embed(ctx, records)
 		if err != nil {
 			return err
 		}
@@ -219,18 +213,6 @@ func (s *Softmax) embed(ctx context.Context, theta []float64, members []int32, c
 		}
 		live = kept
 	}
-}
-
-func (s *Softmax) embedRecords(ctx context.Context, records []int32) ([]bool, error) {
-	if s.batch.there != nil {
-		return s.batch.EmbedOn(ctx, records)
-	}
-	d, n := s.data.d, len(records)
-	s.x = grow(s.x, n*d)
-	for i, at := range records {
-		copy(s.x[i*d:], s.data.Row(int(at)))
-	}
-	return s.batch.Embed(s.x, n), nil
 }
 
 // candidate reports whether j is in the softmax of anchor i.
@@ -266,12 +248,25 @@ func (s *Softmax) sumTotals(ctx context.Context) error {
 	})
 }
 
-// coefficient is C_ij, or 0 if j is not a candidate of i.
-func (s *Softmax) coefficient(i, j int) float64 {
-	if !s.candidate(i, j) {
+// coefficients is C_ij + C_ji. C_ij is 0 if j is not a candidate of i. The exponential is the same for both, bit for bit.
+func (s *Softmax) coefficients(i, j int) (sum float64) {
+	of, by := s.candidate(i, j), s.candidate(j, i)
+	if !of && !by {
 		return 0
 	}
-	p := s.exponential(i, j) / s.totals[i]
+	e := s.exponential(i, j)
+	if of {
+		sum = s.coefficient(e, i, j)
+	}
+	if by {
+		sum += s.coefficient(e, j, i)
+	}
+	return sum
+}
+
+// coefficient is C_ij for the exponential e of a candidate j.
+func (s *Softmax) coefficient(e float64, i, j int) float64 {
+	p := e / s.totals[i]
 	if j == s.positive(i) {
 		p--
 	}
