@@ -57,7 +57,8 @@ type Clustering struct {
 // PlanClusters plans private k-means of records of a shape. It reads no data and makes no charge. It refuses persons
 // with several rows: in this version a record is a row.
 func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
-	if err := (input.Needs{Rows: "clusters protect a row, and the schema has persons with several rows: this version has no certificate for sums over their rows; make a table of one row for each person, and give the column of the persons the role ignore"}).Of(s.lacks()); err != nil {
+	if err := (input.Needs{Rows: "clusters protect a row, and the schema has persons with several rows: this version has " +
+		"no certificate for sums over their rows; make a table of one row for each person, and give the column of the persons the role ignore"}).Of(s.lacks()); err != nil {
 		return nil, err
 	}
 	radius, dim, err := mappedShape(o.Metric, s.Features)
@@ -78,7 +79,8 @@ func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
 	}
 	p, err := cluster.New(cluster.Options{
 		Individuals: who,
-		Records:     s.Records, Clusters: o.Clusters, Dim: dim, Radius: cmp.Or(o.Clip, radius), Rounds: o.Rounds, Seed: o.Seed, Map: mapDigest(o.Metric),
+		Records:     s.Records, Clusters: o.Clusters, Dim: dim, Radius: cmp.Or(o.Clip, radius), Rounds: o.Rounds,
+		Seed: o.Seed, Map: mapDigest(o.Metric),
 		Budget: Options{Epsilon: o.Epsilon, Delta: o.Delta}.Budget(s.Records), Provenance: s.Provenance,
 	})
 	if err != nil {
@@ -124,9 +126,11 @@ func mappedShape(m *Model, features int) (radius float64, dim int, err error) {
 	case m == nil:
 		return norm, features, nil
 	case m.Task != Metric:
-		return 0, 0, input.Errorf("dyad: a model of task %q gives scores, but clusters need a metric (dyad pairs train, dyad train --task metric)", m.Task)
+		return 0, 0, input.Errorf("dyad: a model of task %q gives scores, but clusters need a metric (dyad pairs train, "+
+			"dyad train --task metric)", m.Task)
 	case m.Encoder.Dim() != features:
-		return 0, 0, input.Errorf("dyad: the metric is for %d features, but the records have %d: read the records by the encoder of the metric", m.Encoder.Dim(), features)
+		return 0, 0, input.Errorf("dyad: the metric is for %d features, but the records have %d: read the records by the "+
+			"encoder of the metric", m.Encoder.Dim(), features)
 	case m.Network != nil:
 		radius, err = m.reach()
 		return radius, m.Network.Dim, err
@@ -185,7 +189,8 @@ type Clustered struct {
 func (c *Clustering) Run(ctx context.Context, d *Data, o Run) (*Clustered, error) {
 	switch {
 	case d.Records.ByPerson() || d.Records.Units() != c.Plan.Options.Records || d.Records.Dim() != c.features:
-		return nil, input.Errorf("dyad: the plan is for %d records of %d features, of one row each; plan with Data.Shape", c.Plan.Options.Records, c.features)
+		return nil, input.Errorf("dyad: the plan is for %d records of %d features, of one row each; plan with Data.Shape",
+			c.Plan.Options.Records, c.features)
 	case o.Team != nil:
 		return nil, input.Errorf("dyad: clusters are computed by one process in this version; leave the team out")
 	}
@@ -193,7 +198,10 @@ func (c *Clustering) Run(ctx context.Context, d *Data, o Run) (*Clustered, error
 		of: d.Source(), fresh: true, text: (*Clusters).size, load: LoadClusters,
 		made: func(o Run, r *algorithms.Result) (*Clusters, error) { return c.clusters(d, r, o) },
 		work: func(p algorithms.Options) (*algorithms.Result, error) {
-			return algorithms.Execute(ctx, c.Job(func(context.Context) ([]float64, error) { return mapped(c.metric, d.Records) }), p)
+			return algorithms.Execute(ctx, c.Job(func(context.Context) ([]float64,
+				error) {
+				return mapped(c.metric, d.Records)
+			}), p)
 		},
 	}.run(ctx, o)
 	if end == nil {
@@ -212,8 +220,10 @@ func (c *Clustering) clusters(d *Data, r *algorithms.Result, o Run) (*Clusters, 
 	report.Guarantee = r.Guarantee
 	return &Clusters{
 		Format: clustersFormat, Version: Version, Created: o.Created.UTC().Truncate(time.Second), Task: clustersTask,
-		DataID: cmp.Or(o.DataID, d.Source().DataID), Run: r.Run, Encoder: d.encoder, Metric: c.metric, Radius: c.Plan.Options.Radius,
-		Counts: found.Counts, CountNoise: found.CountNoise, Centres: found.Centres, Report: report, Plan: r.Record, Options: o.Options, Guarantee: r.Guarantee,
+		DataID: cmp.Or(o.DataID, d.Source().DataID), Run: r.Run, Encoder: d.encoder, Metric: c.metric,
+		Radius: c.Plan.Options.Radius,
+		Counts: found.Counts, CountNoise: found.CountNoise, Centres: found.Centres, Report: report, Plan: r.Record,
+		Options: o.Options, Guarantee: r.Guarantee,
 	}, nil
 }
 
@@ -254,7 +264,8 @@ func LoadClusters(path string) (*Clusters, error) {
 
 // complete reports a missing part of loaded clusters.
 func (c *Clusters) complete() error {
-	if c.Encoder == nil || len(c.Centres) == 0 || len(c.Counts) != len(c.Centres) || !(c.Radius > 0) || math.IsInf(c.Radius, 0) {
+	if c.Encoder == nil || len(c.Centres) == 0 || len(c.Counts) != len(c.Centres) || !(c.Radius > 0) ||
+		math.IsInf(c.Radius, 0) {
 		return errors.New("it needs an encoder, centres with a number of records each, and a radius")
 	}
 	blank := *c
@@ -280,7 +291,8 @@ func (c *Clusters) complete() error {
 // be encoded by Encoder. The result is information about the records and has no guarantee.
 func (c *Clusters) Assign(r *engine.Records) ([]int, error) {
 	if r.Dim() != c.Encoder.Dim() {
-		return nil, input.Errorf("dyad: the clusters are for records with %d features, not %d; read the records by the encoder of the clusters", c.Encoder.Dim(), r.Dim())
+		return nil, input.Errorf("dyad: the clusters are for records with %d features, not %d; read the records by the "+
+			"encoder of the clusters", c.Encoder.Dim(), r.Dim())
 	}
 	rows, err := mapped(c.Metric, r)
 	if err != nil {

@@ -104,7 +104,8 @@ func open(path string, s *dataset.Schema) (*Data, error) {
 // NewData returns the labelled records of a data set. The ledger compares the files of the data set with the files of
 // earlier runs on the same data id.
 func NewData(d *dataset.Dataset) *Data {
-	all := &Data{Records: d.Records, encoder: d.Encoder, graded: d.Schema().IsGraded(), labelled: d.HasLabels, files: d.Files, parts: d.DataFiles, pack: d.Pack}
+	all := &Data{Records: d.Records, encoder: d.Encoder, graded: d.Schema().IsGraded(), labelled: d.HasLabels,
+		files: d.Files, parts: d.DataFiles, pack: d.Pack}
 	if d.Groups == nil {
 		return all
 	}
@@ -152,14 +153,16 @@ func (s Shape) graded() bool { return s.LabelValues == engine.AnyLabels || s.Lab
 
 // provenanceOf returns the statements of a schema about the origin of its records.
 func provenanceOf(s *dataset.Schema) algorithms.Provenance {
-	return algorithms.Provenance{BoundsFromData: s.RangesFromData(), DraftAway: s.Draft != "", SelectedByLabel: s.SelectsByLabel(), RowsPerPerson: s.RowsPerPerson}
+	return algorithms.Provenance{BoundsFromData: s.RangesFromData(), DraftAway: s.Draft != "",
+		SelectedByLabel: s.SelectsByLabel(), RowsPerPerson: s.RowsPerPerson}
 }
 
 // ShapeOf returns the facts that a schema's encoder makes public about n records without query groups. If the schema
 // has a column for persons, n is the number of persons.
 func ShapeOf(e *dataset.Encoder, n int) Shape {
 	s := Shape{
-		Records: n, Features: e.Dim(), LabelValues: e.LabelValues(), PersonRows: e.Schema().PersonCap(), Candidates: e.Candidates(),
+		Records: n, Features: e.Dim(), LabelValues: e.LabelValues(), PersonRows: e.Schema().PersonCap(),
+		Candidates: e.Candidates(),
 		Provenance: provenanceOf(e.Schema()),
 	}
 	if nz := e.NonZerosPerRow(); nz < s.Features {
@@ -286,7 +289,8 @@ func (c *Clusters) Verdict() checker.Verdict {
 }
 
 // verdict evaluates the text of the file that was read, or the text that the function returns if no file was read.
-func verdict(read *checker.Passing, text func() ([]byte, error), g privacy.Guarantee, plan json.RawMessage) checker.Verdict {
+func verdict(read *checker.Passing, text func() ([]byte, error), g privacy.Guarantee,
+	plan json.RawMessage) checker.Verdict {
 	if g.Kind == privacy.Public {
 		return checker.Verdict{Verdict: checker.NotCovered, Why: "its data were declared public"}
 	}

@@ -54,10 +54,12 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*metr
 	}
 	if m.Task == Metric {
 		if o.Among == nil {
-			return nil, input.Errorf("dyad: a metric is evaluated by nearest neighbours: give the records of the neighbours (EvaluateOptions.Among)")
+			return nil, input.Errorf("dyad: a metric is evaluated by nearest neighbours: give the records of the neighbours " +
+				"(EvaluateOptions.Among)")
 		}
 		if m.Network == nil {
-			return e, input.As(e.Neighbours(ctx, metricMatrix(m.Weights, r.Dim()), [2]*engine.Records{r, o.Among}, [2]*engine.Records{r, o.Among}))
+			return e, input.As(e.Neighbours(ctx, metricMatrix(m.Weights, r.Dim()), [2]*engine.Records{r, o.Among},
+				[2]*engine.Records{r, o.Among}))
 		}
 		among := seen
 		if o.Among != r {
@@ -96,7 +98,8 @@ func (m *Model) ownLoss() *pairs.Stated {
 }
 
 // meanLoss adds the mean of the loss that w was trained with.
-func meanLoss(ctx context.Context, e *metrics.Evaluation, loss engine.Loss, w []float64, r *engine.Records, own *pairs.Stated) error {
+func meanLoss(ctx context.Context, e *metrics.Evaluation, loss engine.Loss, w []float64, r *engine.Records,
+	own *pairs.Stated) error {
 	var mean float64
 	var err error
 	switch {
@@ -155,7 +158,8 @@ type Influences = influence.Influences
 func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*Influences, error) {
 	o.L2, o.Rays = cmp.Or(o.L2, 0.01), cmp.Or(o.Rays, 20)
 	for _, d := range []*Data{d, cmp.Or(o.On, d)} {
-		if err := (input.Needs{Labels: "influence needs labels; read the data with Open", Ungrouped: "influence is for pairs of all records, but these data have query groups"}).Of(d.lacks()); err != nil {
+		if err := (input.Needs{Labels: "influence needs labels; read the data with Open",
+			Ungrouped: "influence is for pairs of all records, but these data have query groups"}).Of(d.lacks()); err != nil {
 			return nil, err
 		}
 	}
@@ -174,7 +178,8 @@ func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*In
 	}
 	var backend engine.Backend = cpu.Backend{}
 	with := influence.Options{
-		L2: o.L2, Envelope: o.Envelope, On: o.On.Records, Check: o.Check, Stability: o.Stability, Rays: o.Rays, Guarantee: notCovered, Progress: o.Progress, Estimate: o.Estimate,
+		L2: o.L2, Envelope: o.Envelope, On: o.On.Records, Check: o.Check, Stability: o.Stability, Rays: o.Rays,
+		Guarantee: notCovered, Progress: o.Progress, Estimate: o.Estimate,
 	}
 	if m.Network != nil {
 		backend, with.Start = embedding.Backend{}, m.Weights

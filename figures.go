@@ -28,8 +28,9 @@ type FigureOptions struct {
 	// scores place them. The operating point at Threshold is always released.
 	Thresholds []float64
 	Threshold  float64
-	Aim        *evaluate.Aim // aim of a threshold that is chosen among the operating points, without further charge; nil chooses none
-	Confidence float64       // level of the confidence intervals; 0 means 0.95
+	// aim of a threshold that is chosen among the operating points, without further charge; nil chooses none
+	Aim        *evaluate.Aim
+	Confidence float64 // level of the confidence intervals; 0 means 0.95
 	// MeanLoss also releases the mean loss over pairs of a positive and a negative record. Each loss is clipped to
 	// LossRange, which holds low and high. A nil LossRange means 0 to twice the loss of equal scores.
 	MeanLoss  bool
@@ -118,12 +119,14 @@ func PlanFigures(s Shape, o FigureOptions) (*FigurePlan, error) {
 		return nil, err
 	}
 	e := evaluate.Options{
-		Records: s.Records, PersonRows: s.PersonRows, Provenance: s.Provenance, Model: m.identity(), Budget: Options{Epsilon: o.Epsilon, Delta: o.Delta}.Budget(s.Records),
+		Records: s.Records, PersonRows: s.PersonRows, Provenance: s.Provenance, Model: m.identity(),
+		Budget: Options{Epsilon: o.Epsilon, Delta: o.Delta}.Budget(s.Records),
 	}
 	switch {
 	case m.Task == Metric:
 		for _, k := range metrics.NeighbourRanks {
-			e.Classifiers = append(e.Classifiers, fmt.Sprintf("%d-NN with the metric", k), fmt.Sprintf("%d-NN with the identity", k))
+			e.Classifiers = append(e.Classifiers, fmt.Sprintf("%d-NN with the metric", k),
+				fmt.Sprintf("%d-NN with the identity", k))
 		}
 	case o.Compare != nil: // identified by its exact weights and its encoding
 		text, err := o.Compare.Encoder.MarshalJSON()
@@ -156,14 +159,19 @@ func (o FigureOptions) Check() error {
 }
 
 func (o FigureOptions) check(groups, graded bool) error {
-	lacks := input.Lacks{Scores: o.Model.Task == Metric, Metric: o.Model.Task != Metric, TwoClasses: graded, Ungrouped: groups} // a model that is not trained yet has no encoder
+	// a model that is not trained yet has no encoder
+	lacks := input.Lacks{Scores: o.Model.Task == Metric, Metric: o.Model.Task != Metric, TwoClasses: graded,
+		Ungrouped: groups}
 	needs := input.Needs{
-		TwoClasses: "private figures need two classes, but the labels are grades: this version has no certificate for NDCG and the ranking accuracy of graded labels",
-		Ungrouped:  "private figures compare all records, but the schema has query groups: NDCG and precision could only protect whole query groups, which this version does not offer; give the column of the groups the role ignore",
+		TwoClasses: "private figures need two classes, but the labels are grades: this version has no certificate for NDCG " +
+			"and the ranking accuracy of graded labels",
+		Ungrouped: "private figures compare all records, but the schema has query groups: NDCG and precision could only " +
+			"protect whole query groups, which this version does not offer; give the column of the groups the role ignore",
 	}
 	switch {
 	case o.Reference == "":
-		needs.Scores = "a metric is evaluated privately against a public file, --reference FILE: a nearest neighbour classifier of private records consists of these records, so its accuracy depends on all of them at once"
+		needs.Scores = "a metric is evaluated privately against a public file, --reference FILE: a nearest neighbour " +
+			"classifier of private records consists of these records, so its accuracy depends on all of them at once"
 	case o.Thresholds != nil || o.MeanLoss || o.LossRange != nil:
 		needs.Scores = "--roc-thresholds, --mean-loss and --loss-range are for scores; a metric has no scores"
 		fallthrough
@@ -179,9 +187,11 @@ func (o FigureOptions) check(groups, graded bool) error {
 // Comparable refuses two models whose AUCs cannot be compared, and options that a comparison does not have.
 func (o FigureOptions) Comparable() error {
 	needs := input.Needs{
-		Scores:     "only models of scores are compared, and a metric has no scores",
-		Linear:     "this version compares only linear models of scores; evaluate each network alone: both evaluations are charged",
-		Rows:       "the private difference of two models compares rows, and the schema has persons with several; evaluate each model alone: both are charged",
+		Scores: "only models of scores are compared, and a metric has no scores",
+		Linear: "this version compares only linear models of scores; evaluate each network alone: both evaluations " +
+			"are charged",
+		Rows: "the private difference of two models compares rows, and the schema has persons with several; evaluate " +
+			"each model alone: both are charged",
 		TwoClasses: "only models of two classes are compared, but the labels are grades",
 	}
 	if err := cmp.Or(needs.Of(o.Model.lacks()), needs.Of(o.Compare.lacks())); err != nil {
@@ -189,9 +199,11 @@ func (o FigureOptions) Comparable() error {
 	}
 	switch {
 	case !o.Model.SameClasses(o.Compare):
-		return input.Errorf("dyad: %s and %s take other labels for the two classes: one AUC cannot compare them", o.Names.Model, o.Names.Compare)
+		return input.Errorf("dyad: %s and %s take other labels for the two classes: one AUC cannot compare them",
+			o.Names.Model, o.Names.Compare)
 	case o.Threshold != 0 || o.Thresholds != nil || o.MeanLoss || o.LossRange != nil || o.Reference != "":
-		return input.Errorf("dyad: a comparison gives the difference of two AUCs alone; leave out threshold, thresholds, loss and reference")
+		return input.Errorf("dyad: a comparison gives the difference of two AUCs alone; leave out threshold, thresholds, " +
+			"loss and reference")
 	}
 	return nil
 }
@@ -199,7 +211,8 @@ func (o FigureOptions) Comparable() error {
 // lacks returns what a model and the records of its schema lack.
 func (m *Model) lacks() input.Lacks {
 	s := m.Encoder.Schema()
-	return input.Lacks{Scores: m.Task != AUC, Metric: m.Task != Metric, Linear: m.Network != nil, TwoClasses: s.IsGraded(), Rows: s.ByPerson()}
+	return input.Lacks{Scores: m.Task != AUC, Metric: m.Task != Metric, Linear: m.Network != nil, TwoClasses: s.IsGraded(),
+		Rows: s.ByPerson()}
 }
 
 // SameClasses reports whether two models use the same labels for the same class, and leave out the same rows.
@@ -225,7 +238,8 @@ func (o FigureOptions) meanLoss(m judged) (*evaluate.ClampedLoss, error) {
 	}
 	score, ok := m.loss.(engine.ScoreLoss)
 	if !ok {
-		return nil, input.Errorf("dyad: --mean-loss is for models whose loss is a function of a difference of scores and was learned from records; the norm of a model of moments has no meaning")
+		return nil, input.Errorf("dyad: --mean-loss is for models whose loss is a function of a difference of scores and " +
+			"was learned from records; the norm of a model of moments has no meaning")
 	}
 	l := &evaluate.ClampedLoss{Name: score.Name(), Phi: score.Phi, High: 2 * score.Phi(0)}
 	switch {
@@ -234,7 +248,8 @@ func (o FigureOptions) meanLoss(m judged) (*evaluate.ClampedLoss, error) {
 	case o.LossRange != nil:
 		return nil, input.Errorf("dyad: --loss-range wants two numbers, LOW,HIGH")
 	case !(l.High > 0):
-		return nil, input.Errorf("dyad: the loss %s of equal scores is not positive; give the public range of the loss with --loss-range LOW,HIGH", l.Name)
+		return nil, input.Errorf("dyad: the loss %s of equal scores is not positive; give the public range of the loss with "+
+			"--loss-range LOW,HIGH", l.Name)
 	}
 	return l, nil
 }
@@ -247,18 +262,23 @@ func (p *FigurePlan) Fits(d FigureData) error {
 		return err
 	}
 	switch got := d.Shape(); {
-	case got.Records != p.Options.Records || got.PersonRows != p.Options.PersonRows || got.Provenance != p.Options.Provenance:
-		return input.Errorf("dyad: the plan is for %d records, of persons with up to %d rows (0: of rows), of another schema or number; plan with Data.Shape", p.Options.Records, p.Options.PersonRows)
+	case got.Records != p.Options.Records || got.PersonRows != p.Options.PersonRows ||
+		got.Provenance != p.Options.Provenance:
+		return input.Errorf("dyad: the plan is for %d records, of persons with up to %d rows (0: of rows), of another "+
+			"schema or number; plan with Data.Shape", p.Options.Records, p.Options.PersonRows)
 	case (o.Compare != nil) != (d.Compared != nil):
-		return input.Errorf("dyad: records for a second model (FigureData.Compared) come with a plan that compares it (FigureOptions.Compare)")
+		return input.Errorf("dyad: records for a second model (FigureData.Compared) come with a plan that compares it " +
+			"(FigureOptions.Compare)")
 	case d.Compared != nil && d.Compared.Records.Len() != d.Records.Len():
-		return input.Errorf("dyad: the schemas of %s and %s take different rows of %s", o.Names.Model, o.Names.Compare, o.Names.Data)
+		return input.Errorf("dyad: the schemas of %s and %s take different rows of %s", o.Names.Model,
+			o.Names.Compare, o.Names.Data)
 	case m.Task != Metric:
 		return nil
 	case d.Reference == nil:
 		return input.Errorf("dyad: a metric is evaluated with public records as neighbours (FigureData.Reference)")
 	case d.Reference.Records.Len() < slices.Max(metrics.NeighbourRanks):
-		return input.Errorf("dyad: %s has %d records, but up to %d neighbours vote", o.Reference, d.Reference.Records.Len(), slices.Max(metrics.NeighbourRanks))
+		return input.Errorf("dyad: %s has %d records, but up to %d neighbours vote", o.Reference, d.Reference.Records.Len(),
+			slices.Max(metrics.NeighbourRanks))
 	case m.Network != nil:
 		return nil
 	}
@@ -288,10 +308,12 @@ func (p *FigurePlan) Run(ctx context.Context, d FigureData, o Run) (*PrivateFigu
 	}
 	public := o.Public || of.Public
 	f, end, err := kind[*PrivateFigures]{
-		of: of, fresh: true, text: func(f *PrivateFigures) ([]byte, int, error) { return reported(f) }, load: func(file string) (*PrivateFigures, error) { return LoadFigures(file, p.model.Model) },
+		of: of, fresh: true, text: func(f *PrivateFigures) ([]byte, int, error) { return reported(f) },
+		load: func(file string) (*PrivateFigures, error) { return LoadFigures(file, p.model.Model) },
 		made: func(o Run, r *algorithms.Result) (*PrivateFigures, error) {
 			f := &PrivateFigures{
-				Task: p.model.Task, Name: p.options.Names.Data, DataID: cmp.Or(o.DataID, of.DataID), Public: public, Guarantee: r.Guarantee, Run: r.Run,
+				Task: p.model.Task, Name: p.options.Names.Data, DataID: cmp.Or(o.DataID, of.DataID), Public: public,
+				Guarantee: r.Guarantee, Run: r.Run,
 				Evaluated: p.options.Names.Model, Digest: p.model.identity(), Report: p.Report(), Plan: r.Record,
 			}
 			if f.Report.Guarantee = r.Guarantee; public {
@@ -340,7 +362,8 @@ func (p *FigurePlan) checkReference(l *Ledger, d FigureData) error {
 	entries, _, err := l.History()
 	for _, e := range entries {
 		if e.Charge != nil && e.Charge.Fingerprint == print {
-			return input.Errorf("dyad: --reference %s: run %s was charged for this file, so it is private, and the accuracy of its nearest neighbours would depend on all of its records; name a public file", from.Files[0], e.Run)
+			return input.Errorf("dyad: --reference %s: run %s was charged for this file, so it is private, and the accuracy of "+
+				"its nearest neighbours would depend on all of its records; name a public file", from.Files[0], e.Run)
 		}
 	}
 	return err
@@ -376,13 +399,20 @@ func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
 	note := func(format string, args ...any) { o.note(fmt.Sprintf("dyad: warning: "+format, args...)) }
 	switch same, trained := print == entries[at].Charge.Fingerprint, int(m.Report.Number(unit)); {
 	case same && d.Rest == 0:
-		note("the model was trained on records of this file (run %s), so these figures are too good; if the training had --holdout F, the same --holdout F evaluates only the records that the training left out", m.Run)
+		note("the model was trained on records of this file (run %s), so these figures are too good; if the training had "+
+			"--holdout F, the same --holdout F evaluates only the records that the training left out", m.Run)
 	case same && trained != 0 && trained != d.Rest:
-		note("run %s trained the model on %d %s of this file, but this --holdout leaves %d, so it differs from the --holdout of the training: training records may be evaluated, and these figures are too good", m.Run, trained, unit, d.Rest)
+		note("run %s trained the model on %d %s of this file, but this --holdout leaves %d, so it differs from the "+
+			"--holdout of the training: training records may be evaluated, and these figures are too good", m.Run,
+			trained, unit, d.Rest)
 	case !same && d.Rest > 0 && m.Encoder.Schema().Persons > 0:
-		return input.Errorf("dyad: the ids of the persons are private, so --holdout splits them by their order in the file, and this is not the file of run %s, which trained the model: persons of the training could be held out here; name that file, unchanged, or train with ids: public, whose split depends on the ids alone", m.Run)
+		return input.Errorf("dyad: the ids of the persons are private, so --holdout splits them by their order in the file, "+
+			"and this is not the file of run %s, which trained the model: persons of the training could be held out here; name "+
+			"that file, unchanged, or train with ids: public, whose split depends on the ids alone", m.Run)
 	case !same && d.Rest > 0:
-		note("this is not the file of run %s, which trained the model: --holdout gives what that training held out only if both files have the same %s; otherwise training records may be evaluated, and these figures are too good", m.Run, map[string]string{"persons": "ids", "records": "records, in one order"}[unit])
+		note("this is not the file of run %s, which trained the model: --holdout gives what that training held out only if "+
+			"both files have the same %s; otherwise training records may be evaluated, and these figures are too good", m.Run,
+			map[string]string{"persons": "ids", "records": "records, in one order"}[unit])
 	}
 	return nil
 }
@@ -413,7 +443,8 @@ func (p *FigurePlan) data(ctx context.Context, d FigureData) (out evaluate.Data,
 			return out, err
 		}
 	}
-	found, err := metrics.Neighbours(ctx, m.Matrix(), [2]*engine.Records{seen, among}, [2]*engine.Records{raw, d.Reference.Records})
+	found, err := metrics.Neighbours(ctx, m.Matrix(), [2]*engine.Records{seen, among},
+		[2]*engine.Records{raw, d.Reference.Records})
 	for _, both := range found {
 		for _, by := range both {
 			var correct []bool
@@ -434,7 +465,8 @@ func LoadFigures(path string, m *Model) (*PrivateFigures, error) {
 		err = errors.New("it has no figures or was changed after the release")
 	}
 	if err != nil {
-		return nil, input.Errorf("dyad: %s is not the report of a private evaluation, as \"dyad evaluate --epsilon E --out FILE\" writes it: %v", path, err)
+		return nil, input.Errorf("dyad: %s is not the report of a private evaluation, as \"dyad evaluate --epsilon E --out "+
+			"FILE\" writes it: %v", path, err)
 	}
 	of, err := m.judged()
 	if err != nil {

@@ -181,7 +181,9 @@ func Load(path string) (*Model, error) {
 // complete reports a missing part of a loaded model, and refuses texts and numbers that a model cannot have.
 func (m *Model) complete() error {
 	blank := *m
-	blank.Weights, blank.WeightErrors, blank.LogOdds, blank.CurveNoise, blank.Encoder, blank.Features = nil, nil, nil, nil, nil, nil // the schema has the names of features
+	// the schema has the names of features
+	blank.Weights, blank.WeightErrors, blank.LogOdds, blank.CurveNoise, blank.Encoder, blank.Features = nil, nil,
+		nil, nil, nil, nil
 	if err := cmp.Or(texts.Check(blank), m.Guarantee.Validate()); err != nil {
 		return err
 	}
@@ -189,7 +191,8 @@ func (m *Model) complete() error {
 	if err != nil {
 		return fmt.Errorf("the loss of the model: %w", err)
 	}
-	if m.Encoder == nil || len(m.Weights) != loss.ParamDim(m.Encoder.Dim()) || m.Network != nil && m.Network.Features != m.Encoder.Dim() {
+	if m.Encoder == nil || len(m.Weights) != loss.ParamDim(m.Encoder.Dim()) ||
+		m.Network != nil && m.Network.Features != m.Encoder.Dim() {
 		return errors.New("it needs an encoder and as many weights as its features ask for")
 	}
 	if len(m.WeightErrors) > 0 && len(m.WeightErrors) != len(m.Weights) {
@@ -212,7 +215,8 @@ func (m *Model) complete() error {
 // curves have bands of their noise. The curves follow from the model alone, so its guarantee covers them.
 func (m *Model) Curves() ([]curves.Curve, error) {
 	if m.Task != AUC || m.Network != nil || m.Encoder.Schema().Features > 0 {
-		return nil, input.Errorf("dyad: curves are of linear scores of columns with names, and this model has task %q, a network, or numbered features", m.Task)
+		return nil, input.Errorf("dyad: curves are of linear scores of columns with names, and this model has task %q, a "+
+			"network, or numbered features", m.Task)
 	}
 	return curves.Of(m.Encoder, m.Weights, m.CurveNoise), nil
 }
@@ -229,7 +233,8 @@ func (m *Model) Surfaces() ([]curves.Surface, error) {
 // Open reads a data file in the format of the training data, to be scored or mapped. It does not read labels, and they
 // may be missing. The records keep the order of the file.
 func (m *Model) Open(path string) (*Data, error) {
-	d, err := dataset.Load(path, m.Encoder.Schema(), dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true, Persons: dataset.IgnorePersons})
+	d, err := dataset.Load(path, m.Encoder.Schema(),
+		dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true, Persons: dataset.IgnorePersons})
 	if err != nil {
 		return nil, input.As(err)
 	}
@@ -239,7 +244,8 @@ func (m *Model) Open(path string) (*Data, error) {
 // Score returns one score for each record, in the order of the records. Records with a higher score rank as more
 // positive. The scores are information about the records and have no guarantee.
 func (m *Model) Score(r *engine.Records) ([]float64, error) {
-	if err := (input.Needs{Scores: fmt.Sprintf("a model of task %q gives distances, not scores; Transform maps records by the metric", m.Task)}).Of(input.Lacks{Scores: m.Task != AUC}); err != nil {
+	if err := (input.Needs{Scores: fmt.Sprintf("a model of task %q gives distances, not scores; Transform maps records "+
+		"by the metric", m.Task)}).Of(input.Lacks{Scores: m.Task != AUC}); err != nil {
 		return nil, err
 	}
 	r, linear, err := m.embedded(r)
@@ -253,7 +259,8 @@ func (m *Model) Score(r *engine.Records) ([]float64, error) {
 // Euclidean distances of the output are the learned distances. It returns n rows of dim numbers each, row-major; dim is
 // 0 for the zero metric. The rows are information about the records and have no guarantee.
 func (m *Model) Transform(r *engine.Records) (rows []float64, dim int, err error) {
-	if err := (input.Needs{Metric: fmt.Sprintf("a model of task %q is not a metric; Score scores records with the model", m.Task)}).Of(input.Lacks{Metric: m.Task != Metric}); err != nil {
+	if err := (input.Needs{Metric: fmt.Sprintf("a model of task %q is not a metric; Score scores records with the model",
+		m.Task)}).Of(input.Lacks{Metric: m.Task != Metric}); err != nil {
 		return nil, 0, err
 	}
 	if m.Network != nil {

@@ -70,13 +70,17 @@ func (n Network) filled(task string, d int) (Network, error) {
 	}
 	switch {
 	case task == AUC && (n.Dim != 1 || n.Compare != ""):
-		return n, input.Errorf("dyad: a network for task %q gives one score; an embedding (--dim, --similarity) is for task %q (--task metric)", AUC, Metric)
-	case task == Metric && !slices.Contains([]string{embedding.ByCosine, embedding.ByDistance, embedding.ByContrastive}, n.Compare):
-		return n, input.Errorf("dyad: embeddings are compared by %s, %s or %s, not %q", embedding.ByCosine, embedding.ByDistance, embedding.ByContrastive, n.Compare)
+		return n, input.Errorf("dyad: a network for task %q gives one score; an embedding (--dim, --similarity) is for task "+
+			"%q (--task metric)", AUC, Metric)
+	case task == Metric && !slices.Contains([]string{embedding.ByCosine, embedding.ByDistance, embedding.ByContrastive},
+		n.Compare):
+		return n, input.Errorf("dyad: embeddings are compared by %s, %s or %s, not %q", embedding.ByCosine,
+			embedding.ByDistance, embedding.ByContrastive, n.Compare)
 	case slices.ContainsFunc(n.Hidden, func(units int) bool { return units < 1 }):
 		return n, input.Errorf("dyad: hidden layers of %v units, want at least 1 each", n.Hidden)
 	case !(n.Clip > 0x1p-100 && n.Clip < 0x1p100) || !(n.Gain > 0x1p-100 && n.Gain < 0x1p100) && n.Kind == mlp:
-		return n, input.Errorf("dyad: the clipping norm %v and the gain %v of a network, want numbers from 2^-100 to 2^100", n.Clip, n.Gain)
+		return n, input.Errorf("dyad: the clipping norm %v and the gain %v of a network, want numbers from 2^-100 to 2^100",
+			n.Clip, n.Gain)
 	}
 	return n, nil
 }
@@ -87,11 +91,13 @@ func (n *Network) fill() (err error) {
 		if n.Hidden == nil {
 			n.Hidden = []int{defaultHidden}
 		}
-		n.Activation, n.Clip, n.Gain = cmp.Or(n.Activation, embedding.Tanh.String()), cmp.Or(n.Clip, embedding.UsualClip(n.Hidden)), cmp.Or(n.Gain, defaultGain)
+		n.Activation, n.Clip, n.Gain = cmp.Or(n.Activation, embedding.Tanh.String()),
+			cmp.Or(n.Clip, embedding.UsualClip(n.Hidden)), cmp.Or(n.Gain, defaultGain)
 		return nil
 	}
 	if n.Hidden != nil || n.Activation != "" || n.Gain != 0 {
-		return input.Errorf("dyad: hidden units, activation and gain belong to --model %s; network %q has its own values", mlp, n.Kind)
+		return input.Errorf("dyad: hidden units, activation and gain belong to --model %s; network %q has its own values",
+			mlp, n.Kind)
 	}
 	if n.made == nil {
 		if n.made, err = n.own().Network(); err != nil {
@@ -155,7 +161,8 @@ func (n Network) loss(of Loss) (l embedding.Loss, err error) {
 	if err != nil {
 		return l, err
 	}
-	return embedding.Loss{Model: model, Clip: n.Clip, Seed: n.Seed, Start: n.start(model), Pair: embedding.PairLossOf(n.Compare, phi)}, nil
+	return embedding.Loss{Model: model, Clip: n.Clip, Seed: n.Seed, Start: n.start(model),
+		Pair: embedding.PairLossOf(n.Compare, phi)}, nil
 }
 
 // PairLoss returns the loss of pairs of records that a network is trained with for a task, for engine.Problem.
@@ -179,7 +186,8 @@ func (n Network) PairLoss(task string, features int, of Loss) (embedding.Loss, e
 
 // identity returns the text that identifies a network in plans and in files of figures.
 func (n Network) identity() string {
-	text := fmt.Sprintf("{%s %d %v %d %s %s %v %v %d <nil>}", n.Kind, n.Features, n.Hidden, n.Dim, n.Activation, n.Compare, n.Clip, n.Gain, n.Seed)
+	text := fmt.Sprintf("{%s %d %v %d %s %s %v %v %d <nil>}", n.Kind, n.Features, n.Hidden, n.Dim, n.Activation, n.Compare,
+		n.Clip, n.Gain, n.Seed)
 	if n.Kind != mlp {
 		text += fmt.Sprint(n.Parts, n.Layers.ID())
 	}
@@ -188,7 +196,9 @@ func (n Network) identity() string {
 
 // same reports whether two networks are the same function of their weights and their input.
 func (n Network) same(m *Network) bool {
-	return m != nil && n.Kind == m.Kind && n.Features == m.Features && slices.Equal(n.Hidden, m.Hidden) && n.Dim == m.Dim && n.Activation == m.Activation && n.Compare == m.Compare && slices.Equal(n.Parts, m.Parts) && n.Layers.ID() == m.Layers.ID()
+	return m != nil && n.Kind == m.Kind && n.Features == m.Features && slices.Equal(n.Hidden, m.Hidden) &&
+		n.Dim == m.Dim && n.Activation == m.Activation && n.Compare == m.Compare && slices.Equal(n.Parts, m.Parts) &&
+		n.Layers.ID() == m.Layers.ID()
 }
 
 // checkInit refuses initial weights that depend on more than public numbers and released models.
@@ -197,7 +207,8 @@ func (n Network) checkInit() error {
 	case m == nil:
 		return nil
 	case !n.same(m.Network):
-		return input.Errorf("dyad: the model to start from (--init) is not a network of the same shape: this training needs the same features, hidden layers, dimension, activation and comparison")
+		return input.Errorf("dyad: the model to start from (--init) is not a network of the same shape: this training needs " +
+			"the same features, hidden layers, dimension, activation and comparison")
 	}
 	return n.Init.carries("the model to start from (--init)")
 }
@@ -212,7 +223,8 @@ func (m *Model) carries(what string) error {
 			return nil
 		}
 	}
-	return input.Errorf("dyad: %s was trained on private data without a guarantee, and would carry its records into this model; train the start on public data (--public-data) or with a budget", what)
+	return input.Errorf("dyad: %s was trained on private data without a guarantee, and would carry its records into this "+
+		"model; train the start on public data (--public-data) or with a budget", what)
 }
 
 // checkPublic refuses initial weights from a model of private data for a run on public data: the guarantee of the new
@@ -221,7 +233,9 @@ func (n *Network) checkPublic() error {
 	if n == nil || n.Init == nil || n.Init.Guarantee.Kind == privacy.Public {
 		return nil
 	}
-	return input.Errorf("dyad: the model to start from (--init) was trained on private data %q, but the model of a run on public data would not state this; train on the public data first, and start the private run from that model", n.Init.DataID)
+	return input.Errorf("dyad: the model to start from (--init) was trained on private data %q, but the model of a run "+
+		"on public data would not state this; train on the public data first, and start the private run from that model",
+		n.Init.DataID)
 }
 
 // origin states the origin of the initial weights of a network, for the guarantee and for checkpoints.
@@ -236,13 +250,17 @@ func (n Network) origin() string {
 func (o *Options) fillNetwork(c algorithms.Choice, s Shape) error {
 	switch {
 	case o.Mode != algorithms.Certified:
-		return input.Errorf("dyad: networks are trained in certified mode, not %s: no paper states noise for them, and without privacy other libraries train networks; on public data, the noise at a large epsilon (1000) is negligible", o.Mode)
+		return input.Errorf("dyad: networks are trained in certified mode, not %s: no paper states noise for them, and "+
+			"without privacy other libraries train networks; on public data, the noise at a large epsilon (1000) is negligible",
+			o.Mode)
 	case o.Radius != 0:
-		return input.Errorf("dyad: a network takes no radius (--radius): every layer has a public ball of its own, set by its size and the gain")
+		return input.Errorf("dyad: a network takes no radius (--radius): every layer has a public ball of its own, set by " +
+			"its size and the gain")
 	case o.asserts():
 		return input.Errorf("dyad: a network takes no asserted constants (--G, --L, --Dg): clipping enforces its constants")
 	case o.On.Precise():
-		return input.Errorf("dyad: a network takes no precision (--precision): pairs are summed in float64, and a GPU (--device cuda:N) computes Jacobians in float32, which changes no guarantee (docs/theory.md#networks-on-a-gpu)")
+		return input.Errorf("dyad: a network takes no precision (--precision): pairs are summed in float64, and a GPU " +
+			"(--device cuda:N) computes Jacobians in float32, which changes no guarantee (docs/theory.md#networks-on-a-gpu)")
 	}
 	if err := algorithms.TakesNetworks(c.Algorithm); err != nil {
 		return input.As(prefixed(err))
@@ -370,9 +388,11 @@ func (n *Network) ofTuples(d int) (*Network, error) {
 	case n == nil:
 		return nil, nil
 	case n.Clip != 0:
-		return nil, input.Errorf("dyad: the gradient of a tuple or cosine is clipped as a whole (--clip); its Jacobians are not clipped")
+		return nil, input.Errorf("dyad: the gradient of a tuple or cosine is clipped as a whole (--clip); its Jacobians are " +
+			"not clipped")
 	case n.Compare == embedding.ByContrastive:
-		return nil, input.Errorf("dyad: the loss of tuples or batches limits how embeddings are compared; choose --similarity=%s or --similarity=%s", embedding.ByCosine, embedding.ByDistance)
+		return nil, input.Errorf("dyad: the loss of tuples or batches limits how embeddings are compared; choose "+
+			"--similarity=%s or --similarity=%s", embedding.ByCosine, embedding.ByDistance)
 	}
 	net, err := n.filled(Metric, d)
 	if err != nil {
@@ -388,6 +408,7 @@ func (n Network) describeTuples(s *pairs.Spec) error {
 	if err != nil {
 		return err
 	}
-	s.Network = &pairs.Network{Model: model, Start: n.start(model), Origin: n.origin(), Warn: n.Init != nil && n.Init.Guarantee.Kind != privacy.Public, Optimizer: algorithms.NetworkOptimizer()}
+	s.Network = &pairs.Network{Model: model, Start: n.start(model), Origin: n.origin(),
+		Warn: n.Init != nil && n.Init.Guarantee.Kind != privacy.Public, Optimizer: algorithms.NetworkOptimizer()}
 	return nil
 }

@@ -86,12 +86,14 @@ func (s PairSource) labelled() bool { return s.Density != 0 || s.Classes }
 // Shape returns the shape of n individuals of d features with the given number of listed pairs in a file, for a plan
 // without data. If schema is nil, the origin of the records is unknown.
 func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape, err error) {
-	p = PairShape{Individuals: n, Features: d, Pairs: listed, Classes: s.Classes, DegreeCap: s.DegreeCap, Identity: identity(s.Options.LookAlikes)}
+	p = PairShape{Individuals: n, Features: d, Pairs: listed, Classes: s.Classes, DegreeCap: s.DegreeCap,
+		Identity: identity(s.Options.LookAlikes)}
 	if p.Network, err = s.Network.ofTuples(d); err != nil {
 		return p, err
 	}
 	if schema != nil {
-		if err := (input.Needs{Rows: schema.DataID + ": its schema has a column with role: person, but pairs protect individuals with one record each; give the column role: ignore to work on rows"}).Of(input.Lacks{Rows: schema.ByPerson()}); err != nil {
+		if err := (input.Needs{Rows: schema.DataID +
+			": its schema has a column with role: person, but pairs protect individuals with one record each; give the column role: ignore to work on rows"}).Of(input.Lacks{Rows: schema.ByPerson()}); err != nil {
 			return p, err
 		}
 		p.Provenance = provenanceOf(schema)
@@ -139,10 +141,12 @@ func OpenPairs(path, schema string, s PairSource) (*Pairs, error) {
 // Of reads or draws the pairs of records that dataset.Load read with LoadOptions.
 func (s PairSource) Of(d *dataset.Dataset) (*Pairs, error) {
 	n := d.Records.Len()
-	if err := (input.Needs{TwoClasses: "drawn pairs and tuples compare two classes, but the labels of this schema are graded"}).Of(input.Lacks{TwoClasses: s.labelled() && d.Schema().IsGraded()}); err != nil {
+	if err := (input.Needs{TwoClasses: "drawn pairs and tuples compare two classes, but the labels of this " +
+		"schema are graded"}).Of(input.Lacks{TwoClasses: s.labelled() && d.Schema().IsGraded()}); err != nil {
 		return nil, err
 	}
-	p := &Pairs{data: &Data{Records: d.Records, IDs: d.IDs, encoder: d.Encoder, labelled: d.HasLabels, files: d.Files, parts: d.DataFiles, pack: d.Pack}, order: make([]int32, n)}
+	p := &Pairs{data: &Data{Records: d.Records, IDs: d.IDs, encoder: d.Encoder, labelled: d.HasLabels, files: d.Files,
+		parts: d.DataFiles, pack: d.Pack}, order: make([]int32, n)}
 	for i := range p.order {
 		p.order[i] = int32(i)
 	}
@@ -181,7 +185,8 @@ func identity(l dataset.LookAlikes) string {
 	if l == dataset.AllowLookAlikes {
 		return "ids that differ in a byte are different individuals, also those that look alike (--look-alike-ids allow)"
 	}
-	return "every record is a different individual: ids, if records have them, differ after NFKC, case folding and removal of invisible characters, quotes and white space around them"
+	return "every record is a different individual: ids, if records have them, differ after NFKC, case folding and " +
+		"removal of invisible characters, quotes and white space around them"
 }
 
 const bradleyTerry = "bradley-terry"
@@ -207,11 +212,13 @@ func PlanPairs(s PairShape, spec pairs.Spec) (*PairTraining, error) {
 	_, softmax := spec.Loss.(embedding.InfoNCE)
 	switch {
 	case preferences && (spec.Rows > 1 || s.Drawn != nil || s.Classes):
-		return nil, input.Errorf("dyad: bradley-terry learns one row of weights from preferences: give them with --pairs, without --rows and --density")
+		return nil, input.Errorf("dyad: bradley-terry learns one row of weights from preferences: give them with --pairs, " +
+			"without --rows and --density")
 	case preferences:
 		spec.Rows = 1
 	case s.Network != nil && !s.Classes && !softmax:
-		return nil, input.Errorf("dyad: pairs of individuals train a matrix; a network learns from tuples (--tuple), from similar pairs by a batch softmax (--loss infonce), or with dyad train --model mlp from all pairs of records")
+		return nil, input.Errorf("dyad: pairs of individuals train a matrix; a network learns from tuples (--tuple), from " +
+			"similar pairs by a batch softmax (--loss infonce), or with dyad train --model mlp from all pairs of records")
 	case s.Network != nil && (spec.Rows != 0 || spec.Network != nil):
 		return nil, input.Errorf("dyad: the dimension of a network is set by the network (PairSource.Network)")
 	case s.Network != nil:
@@ -266,13 +273,16 @@ func (p *PairTraining) Fits(d *Pairs) error {
 		return input.Errorf("dyad: the plan is for other pairs; plan with Pairs.Shape")
 	case (spec.Network != nil) != (s.Network != nil) || spec.Network != nil && spec.Network.Origin != s.Network.origin():
 		return input.Errorf("dyad: the plan and the source have different networks; plan with Pairs.Shape")
-	case !s.Classes && spec.Unit == pairs.Individual && p.Mode != algorithms.NonPrivate && d.Graph.MaxDegree() > spec.Kappa:
-		return input.Errorf("dyad: an individual is in more than kappa = %d pairs; cap the pairs of an individual (--degree-cap), or plan for a larger --kappa", spec.Kappa)
+	case !s.Classes && spec.Unit == pairs.Individual && p.Mode != algorithms.NonPrivate &&
+		d.Graph.MaxDegree() > spec.Kappa:
+		return input.Errorf("dyad: an individual is in more than kappa = %d pairs; cap the pairs of an individual "+
+			"(--degree-cap), or plan for a larger --kappa", spec.Kappa)
 	}
 	return nil
 }
 
-// Run is Training.Run for pairs. Run.On sums what it can; moments are summed on its CPU, with one worker if it names none.
+// Run is Training.Run for pairs. Run.On sums what it can; moments are summed on its CPU, with one worker if it names
+// none.
 func (p *PairTraining) Run(ctx context.Context, d *Pairs, o Run) (*Trained, error) {
 	if err := p.Fits(d); err != nil {
 		return nil, err

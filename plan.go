@@ -131,18 +131,23 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 	_, metric := c.Algorithm.(algorithms.MomentMetric)
 	switch {
 	case (moments || metric) && t.asserted:
-		return nil, input.Errorf("dyad: %s does not take --G, --L and --Dg: no constant of a loss is in its guarantee", c.Algorithm.Info().Name)
+		return nil, input.Errorf("dyad: %s does not take --G, --L and --Dg: no constant of a loss is in its guarantee",
+			c.Algorithm.Info().Name)
 	case metric && o.On.Precise():
-		return nil, input.Errorf("dyad: moment-metric does not take a precision (--precision): its sums are in float64, and it has no pair gradients")
+		return nil, input.Errorf("dyad: moment-metric does not take a precision (--precision): its sums are in float64, and " +
+			"it has no pair gradients")
 	case metric && o.Loss.Named():
-		return nil, input.Errorf("dyad: moment-metric minimises no loss; leave the loss (--loss) and its parameters out, or choose another algorithm")
+		return nil, input.Errorf("dyad: moment-metric minimises no loss; leave the loss (--loss) and its parameters out, or " +
+			"choose another algorithm")
 	case moments:
 		own, err := NewLoss(square, nil, 0)
 		if err != nil {
 			return nil, err
 		}
-		if o.Loss.Named() && (o.Loss.Name != square || o.Loss.Clip != 0 || o.Loss.Params != nil && !maps.Equal(o.Loss.Params, own.Params)) {
-			return nil, input.Errorf("dyad: moments minimises the square loss only; leave the loss (--loss) and its parameters out, or choose moments-descent, which starts at the moments")
+		if o.Loss.Named() && (o.Loss.Name != square || o.Loss.Clip != 0 ||
+			o.Loss.Params != nil && !maps.Equal(o.Loss.Params, own.Params)) {
+			return nil, input.Errorf("dyad: moments minimises the square loss only; leave the loss (--loss) and its parameters " +
+				"out, or choose moments-descent, which starts at the moments")
 		}
 		o.Loss = own
 	}
@@ -151,7 +156,8 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 	spec, err := o.Spec(s)
 	if err != nil {
 		if c.Reason != "" { // Choose had a specification, with the radius of other algorithms
-			err = input.Errorf("%w; %s was chosen by auto: %s. Give a radius (--radius) below the default, or name another algorithm (--algorithm)", err, c.Algorithm.Info().Name, c.Reason)
+			err = input.Errorf("%w; %s was chosen by auto: %s. Give a radius (--radius) below the default, or name another "+
+				"algorithm (--algorithm)", err, c.Algorithm.Info().Name, c.Reason)
 		}
 		return nil, err
 	}
@@ -214,7 +220,8 @@ func (o Options) Spec(s Shape) (algorithms.Spec, error) {
 	}
 	spec, err := algorithms.NewSpec(backend, engine.Problem{
 		N: s.Records, D: s.Features, Bounds: engine.UnitBounds(), Loss: loss,
-		Radius: radius, NonZerosPerRow: s.NonZeros, Groups: s.Groups, LabelValues: s.LabelValues, PersonRows: s.PersonRows, Candidates: s.Candidates,
+		Radius: radius, NonZerosPerRow: s.NonZeros, Groups: s.Groups, LabelValues: s.LabelValues, PersonRows: s.PersonRows,
+		Candidates: s.Candidates,
 	}, 0, budget, o.Mode)
 	if err != nil {
 		return algorithms.Spec{}, input.As(err)
@@ -231,7 +238,8 @@ func (o Options) PlanStream(s Shape, a algorithms.Stream, with algorithms.Stream
 	if err != nil {
 		return nil, err
 	}
-	l2, problem := 0.0, engine.Problem{N: 2, D: s.Features, Bounds: engine.UnitBounds(), Loss: loss, Radius: cmp.Or(o.Radius, 1), PersonRows: s.PersonRows}
+	l2, problem := 0.0, engine.Problem{N: 2, D: s.Features, Bounds: engine.UnitBounds(), Loss: loss,
+		Radius: cmp.Or(o.Radius, 1), PersonRows: s.PersonRows}
 	if o.L2 != nil {
 		l2 = *o.L2
 	}
@@ -269,13 +277,15 @@ func (t *Training) fits(d *Data) error {
 
 // same refuses data that a plan for p was not made for.
 func (p Shape) same(d *Data) error {
-	if err := (input.Needs{Labels: "the plan needs labels, but these data were read without labels; read the data with Open"}).Of(d.lacks()); err != nil {
+	if err := (input.Needs{Labels: "the plan needs labels, but these data were read without labels; read the " +
+		"data with Open"}).Of(d.lacks()); err != nil {
 		return err
 	}
 	s, other := d.Shape(), ""
 	switch {
 	case s.Records != p.Records || s.Features != p.Features:
-		other = fmt.Sprintf("%d records of %d features, but the data have %d of %d", p.Records, p.Features, s.Records, s.Features)
+		other = fmt.Sprintf("%d records of %d features, but the data have %d of %d", p.Records, p.Features,
+			s.Records, s.Features)
 	case !slices.Equal(s.Groups, p.Groups):
 		other = "other query groups than those of the data"
 	default:

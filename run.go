@@ -49,8 +49,9 @@ type Run struct {
 	// Spare is true if Out is a default name. If Out exists, the run adds its id to the name instead of failing.
 	Spare bool
 	// ID is the id of a new run in the ledger; "" generates one. A ledger accepts each id once.
-	ID       string
-	Approved string // SHA-256, in hex, of the page that was approved before the run, for ledger and model; "" without approval
+	ID string
+	// SHA-256, in hex, of the page that was approved before the run, for ledger and model; "" without approval
+	Approved string
 
 	// Checkpoint is the interval between checkpoints of a private run, which Resume uses. They are stored next to the
 	// ledger and are as private as the records. 0 is a minute; a negative interval makes no checkpoints.
@@ -175,7 +176,8 @@ func (k kind[T]) run(ctx context.Context, o Run) (made T, end *Outcome, err erro
 
 // do carries out a training as Training.Run does. The argument model makes the model of a result; do fills in the
 // model's format, run, data id and times.
-func (o Run) do(ctx context.Context, of Source, model func(*algorithms.Result) *Model, train func(algorithms.Options) (*algorithms.Result, error)) (*Trained, error) {
+func (o Run) do(ctx context.Context, of Source, model func(*algorithms.Result) *Model,
+	train func(algorithms.Options) (*algorithms.Result, error)) (*Trained, error) {
 	m, end, err := kind[*Model]{of: of, work: train, text: (*Model).Size, load: Load, released: o.Released, made: func(o Run, r *algorithms.Result) (*Model, error) {
 		m := model(r)
 		m.Format, m.Version, m.Created = m.format(), Version, o.Created.UTC().Truncate(time.Second)
@@ -193,19 +195,24 @@ func (o Run) do(ctx context.Context, of Source, model func(*algorithms.Result) *
 // this order. The argument train may use any means that obey algorithms.Options, such as algorithms.Execute. text
 // returns the content of the result's file, and an upper bound of its length that does not depend on what was released.
 // Keep reserves this number of bytes before the release. It returns the result and the name of the file.
-func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) (text []byte, most int, err error), train func(algorithms.Options) (*algorithms.Result, error)) (*algorithms.Result, string, error) {
+func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) (text []byte, most int, err error),
+	train func(algorithms.Options) (*algorithms.Result, error)) (*algorithms.Result, string, error) {
 	p := algorithms.Options{
 		DataID: cmp.Or(o.DataID, of.DataID), Public: of.Public || o.Public,
-		Run: o.ID, Resume: o.Resume, Source: o.Source, Tracker: algorithms.Tracker{OnStep: o.Progress}, Trace: o.Trace, Charged: o.Charged, Approved: o.Approved,
+		Run: o.ID, Resume: o.Resume, Source: o.Source, Tracker: algorithms.Tracker{OnStep: o.Progress}, Trace: o.Trace,
+		Charged: o.Charged, Approved: o.Approved,
 	}
 	inputs := of.Files
 	switch {
 	case p.Public && o.Resume != "":
-		return nil, "", input.Errorf("dyad: Run.Resume continues a charged run, but runs on public data are not charged; leave Run.Resume out")
+		return nil, "", input.Errorf("dyad: Run.Resume continues a charged run, but runs on public data are not charged; " +
+			"leave Run.Resume out")
 	case !p.Public && (o.Ledger == nil || p.DataID == ""):
-		return nil, "", input.Errorf("dyad: a run on private data needs Run.Ledger (OpenLedger) and a data id; public data must be declared public (Run.Public)")
+		return nil, "", input.Errorf("dyad: a run on private data needs Run.Ledger (OpenLedger) and a data id; public data " +
+			"must be declared public (Run.Public)")
 	case !p.Public && !dataset.IsDataID(p.DataID):
-		return nil, "", input.Errorf("dyad: a data id is 1 to 128 letters, digits, dots, hyphens or underscores; it names the data in the ledger, and readers of models refuse others")
+		return nil, "", input.Errorf("dyad: a data id is 1 to 128 letters, digits, dots, hyphens or underscores; it names " +
+			"the data in the ledger, and readers of models refuse others")
 	case !p.Public:
 		p.Ledger, inputs = o.Ledger, append([]string{o.Ledger.Path()}, inputs...)
 	}
@@ -221,7 +228,8 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 	if !p.Public {
 		shelf.Attach(&p)
 		if every := cmp.Or(o.Checkpoint, time.Minute); every > 0 {
-			p.Checkpoints = algorithms.Checkpoints{Prefix: o.Ledger.Path() + ".", Every: every, Failed: func(err error) { o.note(err.Error()) }}
+			p.Checkpoints = algorithms.Checkpoints{Prefix: o.Ledger.Path() + ".", Every: every,
+				Failed: func(err error) { o.note(err.Error()) }}
 		}
 		if p.Fingerprint, err = of.fingerprint(o.Ledger); err != nil {
 			return nil, "", err

@@ -24,7 +24,8 @@ type Setting struct {
 	Name    string
 	Options Options             // without Epsilon and Delta, which the search sets
 	With    []algorithms.Option // options of the algorithm
-	Shape   Shape               // shape of the records as this setting encodes them; the zero value is the shape of the search
+	// shape of the records as this setting encodes them; the zero value is the shape of the search
+	Shape Shape
 	// Features are the names of the columns that the setting uses; nil for all. Only the advice of the plan depends on
 	// them: Shape and data must come from the schema with these features (dataset.Schema.Restrict).
 	Features []string
@@ -53,7 +54,9 @@ type Search struct {
 // PlanSearch plans a private choice among settings or models. It reads no data and makes no charge.
 func PlanSearch(shape Shape, o SearchOptions) (*Search, error) {
 	s := &Search{options: o, shape: shape, planned: map[*algorithms.Plan]*Training{}}
-	so := search.Options{Records: shape.Records, PersonRows: shape.PersonRows, Budget: Options{Epsilon: o.Epsilon, Delta: o.Delta}.Budget(shape.Records), Provenance: shape.Provenance, Road: o.Road, Runs: o.Runs}
+	so := search.Options{Records: shape.Records, PersonRows: shape.PersonRows,
+		Budget: Options{Epsilon: o.Epsilon, Delta: o.Delta}.Budget(shape.Records), Provenance: shape.Provenance,
+		Road: o.Road, Runs: o.Runs}
 	for _, setting := range o.Settings {
 		if setting.Shape.Records == 0 {
 			setting.Shape = shape
@@ -98,7 +101,9 @@ func searchable(s Setting, first Shape) error {
 	case s.Options.Mode != algorithms.Certified:
 		return input.Errorf("dyad: setting %s has mode %s; a search trains in certified mode only", s.Name, s.Options.Mode)
 	case s.Shape.Records != first.Records || s.Shape.PersonRows != first.PersonRows:
-		return input.Errorf("dyad: setting %s is for %d records, of persons with up to %d rows (0: of rows), the search for %d and %d; all settings are compared on the same records", s.Name, s.Shape.Records, s.Shape.PersonRows, first.Records, first.PersonRows)
+		return input.Errorf("dyad: setting %s is for %d records, of persons with up to %d rows (0: of rows), the search for "+
+			"%d and %d; all settings are compared on the same records", s.Name, s.Shape.Records, s.Shape.PersonRows,
+			first.Records, first.PersonRows)
 	}
 	return wholeRecords("a search", s.Shape)
 }
@@ -106,7 +111,8 @@ func searchable(s Setting, first Shape) error {
 // wholeRecords refuses records whose private score has no certificate in this version.
 func wholeRecords(what string, s Shape) error {
 	return input.Needs{
-		Ungrouped:  what + " needs the AUC over all records, but the schema has query groups; give the column of the groups the role ignore",
+		Ungrouped: what + " needs the AUC over all records, but the schema has query groups; give the column of the groups " +
+			"the role ignore",
 		TwoClasses: what + " needs the AUC of two classes, but the labels are grades",
 	}.Of(s.lacks())
 }
@@ -181,7 +187,8 @@ func (s *Search) Run(ctx context.Context, data []*Data, o Run) (*Chosen, error) 
 				return nil, err
 			}
 			return &Chosen{
-				Trained: &Trained{Model: s.model(data, found, r, o)}, Winner: s.name(found.Winner), Index: found.Winner, AUC: found.AUC, ChargedRun: r.Run, Promise: r.Guarantee,
+				Trained: &Trained{Model: s.model(data, found, r, o)}, Winner: s.name(found.Winner), Index: found.Winner,
+				AUC: found.AUC, ChargedRun: r.Run, Promise: r.Guarantee,
 				size: func() ([]byte, int, error) { return s.size(data, found, r, o) },
 			}, nil
 		},
@@ -213,7 +220,8 @@ func (s *Search) fits(data []*Data) error {
 	for i, d := range data {
 		if len(s.options.Models) > 0 {
 			if got, want := d.Shape(), s.shape; got.Records != want.Records || got.PersonRows != want.PersonRows || !d.labelled {
-				return input.Errorf("dyad: the plan is for %d labelled records, of persons with up to %d rows (0: of rows)", want.Records, want.PersonRows)
+				return input.Errorf("dyad: the plan is for %d labelled records, of persons with up to %d rows (0: of rows)",
+					want.Records, want.PersonRows)
 			}
 			continue
 		}
@@ -264,7 +272,8 @@ func (s *Search) model(data []*Data, f search.Found, r *algorithms.Result, o Run
 	d := data[i]
 	m := d.model(AUC, &algorithms.Result{Weights: f.Weights, Guarantee: r.Guarantee})
 	m.Loss, m.Report, m.Plan = &s.training(i).Loss, report, r.Record
-	m.Format, m.Version, m.Created, m.DataID, m.Run = modelFormat, Version, o.Created.UTC().Truncate(time.Second), o.DataID, r.Run
+	m.Format, m.Version, m.Created, m.DataID, m.Run = modelFormat, Version, o.Created.UTC().Truncate(time.Second),
+		o.DataID, r.Run
 	if m.DataID == "" {
 		m.DataID = d.Source().DataID
 	}
@@ -273,7 +282,8 @@ func (s *Search) model(data []*Data, f search.Found, r *algorithms.Result, o Run
 
 // size returns the content of the model's file, and an upper bound of the lengths for all candidates: whether there is
 // room must not depend on the chosen candidate.
-func (s *Search) size(data []*Data, found search.Found, r *algorithms.Result, o Run) (text []byte, most int, err error) {
+func (s *Search) size(data []*Data, found search.Found, r *algorithms.Result,
+	o Run) (text []byte, most int, err error) {
 	if text, most, err = s.model(data, found, r, o).Size(); err != nil {
 		return nil, 0, err
 	}
@@ -294,11 +304,12 @@ func (s *Search) size(data []*Data, found search.Found, r *algorithms.Result, o 
 // CurveOptions decides what a learning curve of private data shows and guarantees. Every setting is trained with every
 // epsilon, and the private AUC on the remaining records is released. All options are public.
 type CurveOptions struct {
-	Settings      []Setting // without Shape and Features, which are not used
-	Epsilons      []float64 // epsilons of the trainings
-	Delta         *float64  // delta of each training and of its figures; nil is privacy.DefaultDelta of their numbers of records
-	Training      int       // number of records that each run trains on
-	Splits, Draws int       // numbers of splits of the records, and of noise draws for each split; 0 means 1
+	Settings []Setting // without Shape and Features, which are not used
+	Epsilons []float64 // epsilons of the trainings
+	// delta of each training and of its figures; nil is privacy.DefaultDelta of their numbers of records
+	Delta         *float64
+	Training      int // number of records that each run trains on
+	Splits, Draws int // numbers of splits of the records, and of noise draws for each split; 0 means 1
 	// HeldEpsilon is the epsilon of the figures of every run. It is spent in addition to the epsilon of the training.
 	HeldEpsilon float64
 	Confidence  float64 // level of the confidence intervals; 0 means 0.95
@@ -316,7 +327,8 @@ type Curve struct {
 // PlanCurve plans the curve of records of a shape. It reads no data and makes no charge. The whole curve is charged at
 // once and released at the end.
 func PlanCurve(s Shape, o CurveOptions) (*Curve, error) {
-	if err := (input.Needs{Rows: "a curve of private data protects rows, but the schema has persons with several rows; make the curve on synthetic visits (dyad data synth --visits), which are public"}).Of(s.lacks()); err != nil {
+	if err := (input.Needs{Rows: "a curve of private data protects rows, but the schema has persons with several rows; " +
+		"make the curve on synthetic visits (dyad data synth --visits), which are public"}).Of(s.lacks()); err != nil {
 		return nil, err
 	}
 	if err := wholeRecords("a curve", s); err != nil {
@@ -362,11 +374,14 @@ func PlanCurve(s Shape, o CurveOptions) (*Curve, error) {
 
 // curved refuses settings that a curve of private data cannot have.
 func curved(s Setting) error {
-	if err := (input.Needs{Scores: "the curve of a metric needs the accuracy of neighbours among private records, which depends on all records at once; draw the curve on public data"}).Of(input.Lacks{Scores: s.Options.Task == Metric}); err != nil {
+	if err := (input.Needs{Scores: "the curve of a metric needs the accuracy of neighbours among private records, which " +
+		"depends on all records at once; draw the curve on public data"}).Of(input.Lacks{Scores: s.Options.Task == Metric}); err != nil {
 		return err
 	}
-	if a := s.Options.Algorithm; s.Options.Mode != algorithms.Certified || a != nil && !a.Info().Supports(algorithms.Certified) {
-		return input.Errorf("dyad: %s is not private and would publish exact figures; leave this algorithm out on private data", s.Name)
+	if a := s.Options.Algorithm; s.Options.Mode != algorithms.Certified ||
+		a != nil && !a.Info().Supports(algorithms.Certified) {
+		return input.Errorf("dyad: %s is not private and would publish exact figures; leave this algorithm out on "+
+			"private data", s.Name)
 	}
 	return scoring(s.Options.Task, s.Options.Network)
 }
@@ -389,7 +404,9 @@ func (c *Curve) Run(ctx context.Context, d *Data, o Run) (*curve.Released, error
 			return r, input.As(err)
 		},
 		made: func(o Run, r *algorithms.Result) (*curve.Released, error) {
-			out := &curve.Released{Data: c.options.Names.Data, DataID: cmp.Or(o.DataID, of.DataID), Public: r.Guarantee.Kind == privacy.Public, Guarantee: r.Guarantee, Run: r.Run, Report: c.Report(), Plan: r.Record, Out: o.Out}
+			out := &curve.Released{Data: c.options.Names.Data, DataID: cmp.Or(o.DataID, of.DataID),
+				Public: r.Guarantee.Kind == privacy.Public, Guarantee: r.Guarantee, Run: r.Run, Report: c.Report(),
+				Plan: r.Record, Out: o.Out}
 			if out.Report.Guarantee = r.Guarantee; o.Ledger != nil {
 				out.Ledger = cmp.Or(c.options.Names.Ledger, o.Ledger.Path())
 			}

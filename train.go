@@ -40,9 +40,11 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 	}
 	switch {
 	case t.team != "" && o.Team == nil: // this process would take part in sums that no other process was asked for
-		return nil, input.Errorf("dyad: the plan is for a team; name its leader (Run.Team), or plan without device.Options.Team")
+		return nil, input.Errorf("dyad: the plan is for a team; name its leader (Run.Team), or plan without " +
+			"device.Options.Team")
 	case o.Team != nil && o.Team.Leads(t.Spec.Kernel, d.Records) != nil:
-		return nil, input.Errorf("dyad: Run.Team leads another plan or other records; make it by Training.Lead of this plan and this share, after Join")
+		return nil, input.Errorf("dyad: Run.Team leads another plan or other records; make it by Training.Lead of this plan " +
+			"and this share, after Join")
 	}
 	if err := memory.Check(t.Coordinates(), 0); err != nil {
 		return nil, prefixed(err)
@@ -54,7 +56,8 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 	}
 	algorithm := t.algorithm
 	if moments, ok := algorithm.(algorithms.Moments); ok {
-		if moments.LogOdds = t.Plan.Moments().Second != engine.NoSecond && t.Plan.Moments().Group == 0 && !d.graded; d.encoder.IsCurved() {
+		if moments.LogOdds = t.Plan.Moments().Second != engine.NoSecond && t.Plan.Moments().Group == 0 &&
+			!d.graded; d.encoder.IsCurved() {
 			moments.Blocks, moments.Lines = d.encoder.Blocks(), d.encoder.Lines()
 		}
 		algorithm = moments
@@ -84,7 +87,8 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 
 // model returns the model of a result, without report and loss.
 func (d *Data) model(task string, r *algorithms.Result) *Model {
-	return &Model{Task: task, Features: d.encoder.FeatureNames(), Weights: r.Weights, Encoder: d.encoder, Guarantee: r.Guarantee}
+	return &Model{Task: task, Features: d.encoder.FeatureNames(), Weights: r.Weights, Encoder: d.encoder,
+		Guarantee: r.Guarantee}
 }
 
 // Join must be called by every process of a team between the plan and the training. d holds all records, and Join
@@ -95,7 +99,8 @@ func (d *Data) model(task string, r *algorithms.Result) *Model {
 //
 // An error that wraps ErrInput names the difference between the ranks. Every rank gets this error, before any charge.
 // After any other error the team cannot continue.
-func (t *Training) Join(ctx context.Context, crew engine.Team, d *Data, more ...team.Statement) (share *Data, err error) {
+func (t *Training) Join(ctx context.Context, crew engine.Team, d *Data,
+	more ...team.Statement) (share *Data, err error) {
 	if err := t.fits(d); err != nil {
 		return nil, err
 	}
@@ -122,7 +127,8 @@ func (t *Training) Join(ctx context.Context, crew engine.Team, d *Data, more ...
 		{Name: "the schema", Text: string(schema)},
 		{Name: "the plan", Text: t.Report().Text()},
 	}, more...)
-	same = append(same, team.Statement{Name: "the contents of the records, or their order", Text: team.DigestOf(d.Records.Digests(0, d.Records.Units()))})
+	same = append(same, team.Statement{Name: "the contents of the records, or their order",
+		Text: team.DigestOf(d.Records.Digests(0, d.Records.Units()))})
 	if err = team.Agree(ctx, crew, t.Spec.Kernel, share.Records, same); errors.Is(err, team.ErrDisagree) {
 		err = input.As(err)
 	}
@@ -170,7 +176,8 @@ type Study struct {
 
 // PlanStudy plans a protocol of users with one record each. It reads no data and sends no message.
 func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
-	if err := (input.Needs{Rows: "the schema has a column with role: person, but the local model protects users with one record each; give the column role: ignore"}).Of(s.lacks()); err != nil {
+	if err := (input.Needs{Rows: "the schema has a column with role: person, but the local model protects users with one " +
+		"record each; give the column role: ignore"}).Of(s.lacks()); err != nil {
 		return nil, err
 	}
 	p, t := o.Protocol, &Study{options: o}
@@ -189,7 +196,8 @@ func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
 	case n == nil:
 		p.Radius, p.L2 = cmp.Or(p.Radius, 5), cmp.Or(p.L2, 0.1)
 	case o.KWIKRatio != 0 || p.Radius != 0 || p.L2 != 0:
-		return nil, input.Errorf("dyad: --model mlp takes no --radius, --l2 and --kwik-ratio: every layer has a public ball of its own, set by its size and --gain, and --rate sets the steps")
+		return nil, input.Errorf("dyad: --model mlp takes no --radius, --l2 and --kwik-ratio: every layer has a public ball " +
+			"of its own, set by its size and --gain, and --rate sets the steps")
 	case len(n.Hidden) != 1:
 		return nil, input.Errorf("dyad: a network of users has one hidden layer, not %d", len(n.Hidden))
 	default:
@@ -228,14 +236,16 @@ func (t *Study) Network() *Network {
 	if n == nil {
 		return nil
 	}
-	return &Network{Kind: mlp, Features: t.Dim, Hidden: []int{n.Hidden}, Dim: 1, Activation: embedding.Tanh.String(), Clip: n.Clip, Gain: n.Gain, Seed: n.Seed}
+	return &Network{Kind: mlp, Features: t.Dim, Hidden: []int{n.Hidden}, Dim: 1, Activation: embedding.Tanh.String(),
+		Clip: n.Clip, Gain: n.Gain, Seed: n.Seed}
 }
 
 // Model returns the model file of an iterate after the given number of visits.
 func (t *Study) Model(e *dataset.Encoder, w []float64, visits int64, g privacy.Guarantee) *Model {
 	r := algorithms.Report{Facts: t.Facts.Values(), Guarantee: g}
 	r.Add("steps", visits)
-	return &Model{Network: t.Network(), Version: Version, Task: AUC, Loss: &t.Loss, DataID: e.Schema().DataID, Features: e.FeatureNames(), Weights: w, Encoder: e, Guarantee: g, Report: r}
+	return &Model{Network: t.Network(), Version: Version, Task: AUC, Loss: &t.Loss, DataID: e.Schema().DataID,
+		Features: e.FeatureNames(), Weights: w, Encoder: e, Guarantee: g, Report: r}
 }
 
 // Fits refuses records that the protocol is not for. It refuses private records if the protocol does not protect whole
@@ -247,11 +257,14 @@ func (t *Study) Fits(d *Data, public bool) error {
 	}
 	switch {
 	case t.options.Balanced && !public:
-		return input.Errorf("dyad: --balance would select users by their labels, which reveals the labels: the option is only for data declared public")
+		return input.Errorf("dyad: --balance would select users by their labels, which reveals the labels: the option is " +
+			"only for data declared public")
 	case t.Guarantee.Kind != privacy.LocalDP && !public:
-		return input.Errorf("dyad: method %s does not protect whole records, so it needs data that are declared public: --public-data", t.Method)
+		return input.Errorf("dyad: method %s does not protect whole records, so it needs data that are declared public: "+
+			"--public-data", t.Method)
 	case d.Records.Units() != t.Users || d.Records.Dim() != t.Dim:
-		return input.Errorf("dyad: the study is planned for %d users with %d features, but the data have %d with %d; plan with Data.Shape", t.Users, t.Dim, d.Records.Units(), d.Records.Dim())
+		return input.Errorf("dyad: the study is planned for %d users with %d features, but the data have %d with %d; plan "+
+			"with Data.Shape", t.Users, t.Dim, d.Records.Units(), d.Records.Dim())
 	}
 	return nil
 }
@@ -279,9 +292,12 @@ func (t *Study) Run(ctx context.Context, d *Data, o Run) (*Trained, *local.Found
 		iterate = "last"
 	}
 	var found *local.Found
-	objective := fmt.Sprintf("%s: %s %v, clip %v; lambda = %v of %v; radius = %v; bias = %v; %s of the iterates%s", t.Loss.Name, t.Loss.Formula, t.Loss.Params, t.Loss.Clip, t.L2, t.options.Candidates, t.Radius, t.Bias, iterate, network)
+	objective := fmt.Sprintf("%s: %s %v, clip %v; lambda = %v of %v; radius = %v; bias = %v; %s of the iterates%s",
+		t.Loss.Name, t.Loss.Formula, t.Loss.Params, t.Loss.Clip, t.L2, t.options.Candidates, t.Radius, t.Bias,
+		iterate, network)
 	job := t.Job(objective, len(t.options.Candidates), t.options.Folds, func(ctx context.Context, tracker algorithms.Tracker) (w []float64, err error) {
-		if found, err = local.Find(ctx, t.Plan, t.options.Candidates, t.options.Folds, d.Records, o.Source, tracker); err != nil {
+		if found, err = local.Find(ctx, t.Plan, t.options.Candidates, t.options.Folds, d.Records, o.Source,
+			tracker); err != nil {
 			return nil, err
 		}
 		return t.Iterate(found.State), nil
@@ -290,14 +306,16 @@ func (t *Study) Run(ctx context.Context, d *Data, o Run) (*Trained, *local.Found
 		g := found.Guarantee
 		if public { // the guarantee covers the messages, which are private whatever the data are
 			if seeded {
-				g.Warnings = append(slices.Clone(g.Warnings), "reproducible, noise is not secret: the guarantee holds for users who draw their own")
+				g.Warnings = append(slices.Clone(g.Warnings),
+					"reproducible, noise is not secret: the guarantee holds for users who draw their own")
 			}
 		} else { // the guarantee covers the charged release, the model, in the words of the charge
 			g.Warnings = append(slices.Clone(g.Warnings), r.Guarantee.Warnings...)
 			g.Unit, g.Relation, g.Released = r.Guarantee.Unit, r.Guarantee.Relation, r.Guarantee.Released
 		}
 		if t.options.Balanced {
-			g.Warnings = append(slices.Clone(g.Warnings), "NOT PRIVATE: users were left out by their labels; a deployment that did so would tell labels")
+			g.Warnings = append(slices.Clone(g.Warnings),
+				"NOT PRIVATE: users were left out by their labels; a deployment that did so would tell labels")
 		}
 		of := *t
 		of.Plan = found.Plan

@@ -119,27 +119,34 @@ func (p Provenance) Persons(g *privacy.Guarantee) {
 	if mu, e := privacy.GroupMu(g.Mu, p.RowsPerPerson); e == nil && mu > 0 {
 		group, err = privacy.Budget{Epsilon: account.GDPEpsilon(mu, g.Delta), Delta: g.Delta}, nil
 	}
-	gives := fmt.Sprintf("it is (%s, %s)-differentially private", privacy.FormatUp(group.Epsilon), privacy.FormatUp(group.Delta))
+	gives := fmt.Sprintf("it is (%s, %s)-differentially private", privacy.FormatUp(group.Epsilon),
+		privacy.FormatUp(group.Delta))
 	if err != nil {
 		gives = "it promises nothing"
 	}
-	g.Warnings = append(g.Warnings, fmt.Sprintf(oneRow+"%d rows: for all rows of one person %s; role: person in the schema protects persons", p.RowsPerPerson, gives))
+	g.Warnings = append(g.Warnings, fmt.Sprintf(oneRow+
+		"%d rows: for all rows of one person %s; role: person in the schema protects persons", p.RowsPerPerson, gives))
 }
 
 // wellFormed is an assumption of every guarantee. The neighbour relation is between data sets without records
 // that the schema refuses. A run never ends because of what well-formed records have in common
 // (docs/theory.md#silence).
-const wellFormed = "every record is one that the schema accepts, and so is a record that replaces it: a run ends with an error at a record that the schema refuses, which others can see"
+const wellFormed = "every record is one that the schema accepts, and so is a record that replaces it: a run ends with " +
+	"an error at a record that the schema refuses, which others can see"
 
 // SelectedByLabel is an assumption of the guarantee if the records are the rows of a file that have one of two
 // labels.
-const SelectedByLabel = "public: which rows of the data have a label of one of the two classes; the others were left out, so a record is replaced by one of these classes, and whether somebody's label is among them is not protected"
+const SelectedByLabel = "public: which rows of the data have a label of one of the two classes; the others were left " +
+	"out, so a record is replaced by one of these classes, and whether somebody's label is among them is not protected"
 
 // BoundsFromData is the warning of a guarantee if its bounds were taken from the data.
-const BoundsFromData = "BOUNDS NOT PRIVATE: ranges were taken from the data, so this guarantee does not hold; declare public ranges in the schema"
+const BoundsFromData = "BOUNDS NOT PRIVATE: ranges were taken from the data, so this guarantee does not hold; declare " +
+	"public ranges in the schema"
 
 // DraftAway is the warning of a guarantee if its bounds may have been taken from the data.
-const DraftAway = "RANGES NOT COMPARED: the schema was made from the data and its draft is not here, so it is not known whether its ranges were replaced, nor whether this guarantee holds; put the file of the draft (.drafted) next to the schema, or draft it again"
+const DraftAway = "RANGES NOT COMPARED: the schema was made from the data and its draft is not here, so it is not " +
+	"known whether its ranges were replaced, nor whether this guarantee holds; put the file of the draft (.drafted) next " +
+	"to the schema, or draft it again"
 
 // NewSpec plans the kernel on the backend, within the problem's query groups if it has any, and fills in the
 // constants of the loss.
@@ -166,7 +173,8 @@ func (s Spec) Validate() error {
 		return errors.New("algorithms: Spec.Kernel is nil, use NewSpec")
 	}
 	if s.Constants.Origin < engine.Proved || s.Constants.Origin > engine.Asserted {
-		return fmt.Errorf("algorithms: the constants of loss %s have no Origin; set Proved, Derived, Clipped, ClippedTerms or Asserted", s.Kernel.Problem().Loss.Name())
+		return fmt.Errorf("algorithms: the constants of loss %s have no Origin; set Proved, Derived, Clipped, ClippedTerms "+
+			"or Asserted", s.Kernel.Problem().Loss.Name())
 	}
 	if err := s.Constants.Validate(); err != nil {
 		return fmt.Errorf("algorithms: loss %s: %w", s.Kernel.Problem().Loss.Name(), err)

@@ -27,15 +27,19 @@ func checkApplies(i Info, s Spec) error {
 	case !i.Supports(s.Mode):
 		return refused("%s has no %s mode; it offers %v", i.Name, s.Mode, i.Modes)
 	case s.PaperUnsound && (s.Mode != Paper || i.Unsound == ""):
-		return refused("--paper-unsound changes the schedule of paper mode of offpairstrc, offpairc, onpairstrc, onpairc and dpgdc2, not %s in %s mode; leave it out", i.Name, s.Mode)
+		return refused("--paper-unsound changes the schedule of paper mode of offpairstrc, offpairc, onpairstrc, onpairc "+
+			"and dpgdc2, not %s in %s mode; leave it out", i.Name, s.Mode)
 	case p.Candidates.Choose > 0 && i.Name != (Moments{}).Info().Name:
-		return refused("%s chooses no pairs of columns, but the schema has choose_interactions; leave out choose_interactions, name pairs in interactions, or choose moments", i.Name)
+		return refused("%s chooses no pairs of columns, but the schema has choose_interactions; leave out "+
+			"choose_interactions, name pairs in interactions, or choose moments", i.Name)
 	case p.ByPerson() && i.NoPersons != "":
-		return refused("%s does not learn from persons with several rows: %s; use dpgdsc, dpgdc or gradient-perturbation, or give each person one row and leave the role out", i.Name, i.NoPersons)
+		return refused("%s does not learn from persons with several rows: %s; use dpgdsc, dpgdc or gradient-perturbation, "+
+			"or give each person one row and leave the role out", i.Name, i.NoPersons)
 	case !i.Learns(p.Loss) && i.ScoresOnly:
 		return refused("%s learns linear scores, but loss %s is for a metric; use dpgdsc", i.Name, p.Loss.Name())
 	case !i.Learns(p.Loss):
-		return refused("%s learns a metric, but loss %s is for linear scores; use --task metric, or moments", i.Name, p.Loss.Name())
+		return refused("%s learns a metric, but loss %s is for linear scores; use --task metric, or moments",
+			i.Name, p.Loss.Name())
 	case i.NeedsSmooth && checkSmooth(i.Name, s) != nil:
 		return checkSmooth(i.Name, s)
 	case i.NeedsL2 && s.L2 == 0:
@@ -45,11 +49,14 @@ func checkApplies(i Info, s Spec) error {
 		if len(i.PureModes) > 0 {
 			pure = fmt.Sprintf("with delta = 0 it offers %v", i.PureModes)
 		}
-		return refused("%s adds Gaussian noise in %s mode and needs delta > 0, the default is min(1e-5, n^-1.5) = %.3g; %s", i.Name, s.Mode, privacy.DefaultDelta(p.N), pure)
+		return refused("%s adds Gaussian noise in %s mode and needs delta > 0, the default is min(1e-5, n^-1.5) = %.3g; %s",
+			i.Name, s.Mode, privacy.DefaultDelta(p.N), pure)
 	case s.L2 != 0 && i.NoL2 == certifiedMode && s.Mode == Paper:
-		return refused("the paper's %s is for objectives without an L2 term, but alpha is %.6g; set alpha to 0 or use certified mode", i.Name, s.L2)
+		return refused("the paper's %s is for objectives without an L2 term, but alpha is %.6g; set alpha to 0 or use "+
+			"certified mode", i.Name, s.L2)
 	case s.L2 != 0 && i.NoL2 != certifiedMode && i.NoL2 != "":
-		return refused("%s is for objectives without an L2 term, but alpha is %.6g; set alpha to 0 or use %s", i.Name, s.L2, i.NoL2)
+		return refused("%s is for objectives without an L2 term, but alpha is %.6g; set alpha to 0 or use %s",
+			i.Name, s.L2, i.NoL2)
 	case len(p.Groups) > 0 && i.NoGroups != "":
 		return refused("%s %s", i.Name, i.NoGroups)
 	case len(p.Groups) > 0 && s.Mode == Paper:
@@ -79,5 +86,7 @@ func checkSmooth(name string, s Spec) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: %s releases the result of a descent, which is stable for convex smooth losses only, and loss %s is %s; use gradient-perturbation or dpgdc2, which add noise to every gradient, or a smoothed convex loss", ErrAssumption, name, s.Kernel.Problem().Loss.Name(), lacks)
+	return fmt.Errorf("%w: %s releases the result of a descent, which is stable for convex smooth losses only, and loss "+
+		"%s is %s; use gradient-perturbation or dpgdc2, which add noise to every gradient, or a smoothed convex loss",
+		ErrAssumption, name, s.Kernel.Problem().Loss.Name(), lacks)
 }

@@ -60,9 +60,11 @@ func Choose(q Question) Choice {
 	}
 	switch {
 	case len(p.Groups) > 0 && (!scores || q.LossNamed || !sums):
-		return q.descent("query groups: moments within groups are for scores without a loss that was asked for, on a device that sums moments")
+		return q.descent("query groups: moments within groups are for scores without a loss that was asked for, on a device " +
+			"that sums moments")
 	case len(p.Groups) > 0:
-		return q.choice(Moments{}, "query groups, and no loss was asked for: the moments of clipped differences within groups are one release")
+		return q.choice(Moments{},
+			"query groups, and no loss was asked for: the moments of clipped differences within groups are one release")
 	case p.LabelLimit() > 2:
 		return q.descent("graded labels: moments are for two classes")
 	case !sums:
@@ -70,19 +72,24 @@ func Choose(q Question) Choice {
 	case !scores && q.LossNamed:
 		return q.descent("the loss of a metric was asked for, and moments minimise none")
 	case !scores && (s.Budget.Delta == 0 || p.D > maxRuleMoments || q.L2 != nil && *q.L2 > 0):
-		return q.descent(fmt.Sprintf("a metric from moments needs delta > 0, at most %d features and no L2 term", maxRuleMoments))
+		return q.descent(fmt.Sprintf("a metric from moments needs delta > 0, at most %d features and no L2 term",
+			maxRuleMoments))
 	case !scores:
 		return q.choice(MomentMetric{}, "a metric, and no loss was asked for: the moments of both classes have one")
 	case q.LossNamed && !isLeastSquares(p.Loss):
-		return q.choice(MomentsDescent{}, fmt.Sprintf("the %s loss was asked for, and the moments are a start for any loss", p.Loss.Name()))
+		return q.choice(MomentsDescent{}, fmt.Sprintf("the %s loss was asked for, and the moments are a start for any loss",
+			p.Loss.Name()))
 	case q.LossNamed:
-		return q.choice(Moments{}, "the square loss was asked for, and moments minimise it over all pairs, those of one class included")
+		return q.choice(Moments{},
+			"the square loss was asked for, and moments minimise it over all pairs, those of one class included")
 	case t <= mostSignal:
 		return q.choice(Moments{}, fmt.Sprintf("no loss was asked for, and %s is at most %d", ratio, mostSignal))
 	case s.Budget.Delta == 0 || p.D > maxRuleMoments || q.L2 != nil && *q.L2 > 0:
-		return q.choice(Moments{}, fmt.Sprintf("no loss was asked for; logistic steps need delta > 0, at most %d features and no L2 term", maxRuleMoments))
+		return q.choice(Moments{}, fmt.Sprintf("no loss was asked for; logistic steps need delta > 0, at most %d features "+
+			"and no L2 term", maxRuleMoments))
 	}
-	return q.choice(Moments{Steps: 2}, fmt.Sprintf("no loss was asked for, and %s is above %d, which pays for two logistic steps", ratio, mostSignal))
+	return q.choice(Moments{Steps: 2}, fmt.Sprintf("no loss was asked for, and %s is above %d, which pays for two "+
+		"logistic steps", ratio, mostSignal))
 }
 
 // choice returns the Choice of an algorithm, with its L2 weight.

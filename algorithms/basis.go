@@ -36,11 +36,13 @@ func ChooseBasis(n, rows int, b privacy.Budget, dim func(basis string) (d int, o
 		return noBasis, "no column has numbers that a basis could bend"
 	}
 	if numbers := float64(rows) * float64(d); numbers > mostCurved {
-		return noBasis, fmt.Sprintf("%s makes %.3g numbers of %d rows, and by default it makes at most %d (1 GiB); name it to have it", curvedBasis, numbers, rows, mostCurved)
+		return noBasis, fmt.Sprintf("%s makes %.3g numbers of %d rows, and by default it makes at most %d (1 GiB); name "+
+			"it to have it", curvedBasis, numbers, rows, mostCurved)
 	}
 	t := float64(n) * noiseMu(b, d) / math.Sqrt(float64(d))
 	if t >= leastCurved {
 		return curvedBasis, fmt.Sprintf("n mu/sqrt d = %.3g with its %d features is at least %d", t, d, leastCurved)
 	}
-	return noBasis, fmt.Sprintf("n mu/sqrt d = %.3g with the %d features of %s, and %d would pay for them", t, d, curvedBasis, leastCurved)
+	return noBasis, fmt.Sprintf("n mu/sqrt d = %.3g with the %d features of %s, and %d would pay for them", t, d,
+		curvedBasis, leastCurved)
 }

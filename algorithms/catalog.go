@@ -40,13 +40,15 @@ func ByName(name string) (Algorithm, error) {
 		names = append(names, a.Info().Name)
 	}
 	if _, err := StreamByName(name); err == nil {
-		return nil, fmt.Errorf("algorithms: %s is an online algorithm, which takes its records one by one (dyad online)", name)
+		return nil, fmt.Errorf("algorithms: %s is an online algorithm, which takes its records one by one (dyad online)",
+			name)
 	}
 	var online []string
 	for _, s := range StreamCatalog() {
 		online = append(online, s.Info().Name)
 	}
-	return nil, fmt.Errorf("algorithms: %q is not in the catalogue; choose one of %s, or of the online algorithms %s", name, strings.Join(names, ", "), strings.Join(online, ", "))
+	return nil, fmt.Errorf("algorithms: %q is not in the catalogue; choose one of %s, or of the online algorithms %s",
+		name, strings.Join(names, ", "), strings.Join(online, ", "))
 }
 
 // paperOf returns Info.Paper of an algorithm of either catalogue, or "" for any other name.
@@ -70,7 +72,8 @@ var described = sync.OnceValue(func() map[string]Info {
 		var rest string
 		i.Name, rest, _ = strings.Cut(words, "\n")
 		fields := map[string]*string{
-			"Title": &i.Title, "Paper": &i.Paper, "Released": &i.Released, "Claim": &i.Claim, "Verdict": &i.Verdict, "Unsound": &i.Unsound, "Persons": &i.NoPersons,
+			"Title": &i.Title, "Paper": &i.Paper, "Released": &i.Released, "Claim": &i.Claim, "Verdict": &i.Verdict,
+			"Unsound": &i.Unsound, "Persons": &i.NoPersons,
 			"Groups": &i.NoGroups, "Paper mode": &i.NoPaper, "L2 term": &i.NoL2,
 		}
 		for line := range strings.Lines(rest) {
@@ -90,7 +93,8 @@ var described = sync.OnceValue(func() map[string]Info {
 // Described returns i with the text fields filled in from the section of docs/catalogue.md about the named algorithm.
 func Described(name string, i Info) Info {
 	d := described()[name]
-	d.Modes, d.PureModes, d.NeedsL2, d.DefaultL2, d.NeedsSmooth = i.Modes, i.PureModes, i.NeedsL2, i.DefaultL2, i.NeedsSmooth
+	d.Modes, d.PureModes, d.NeedsL2, d.DefaultL2, d.NeedsSmooth = i.Modes, i.PureModes, i.NeedsL2,
+		i.DefaultL2, i.NeedsSmooth
 	d.ScoresOnly, d.MetricsOnly, d.Withholds = i.ScoresOnly, i.MetricsOnly, i.Withholds
 	return d
 }

@@ -123,7 +123,8 @@ func newKeeper(ctx context.Context, j Job, secret bool, o Options) (*keeper, err
 		return k, nil
 	}
 	refuse := func(why any) (*keeper, error) {
-		return nil, fmt.Errorf("%w: %s: %v; remove it to start the run from step 1, at no further cost", ErrCheckpoint, k.path, why)
+		return nil, fmt.Errorf("%w: %s: %v; remove it to start the run from step 1, at no further cost",
+			ErrCheckpoint, k.path, why)
 	}
 	if err != nil {
 		return refuse(err)
@@ -134,18 +135,21 @@ func newKeeper(ctx context.Context, j Job, secret bool, o Options) (*keeper, err
 	case err != nil:
 		return refuse(err)
 	case from.Format != checkpointFormat && from.Format != oldCheckpoint:
-		return refuse(fmt.Sprintf("it has format %q, but this program reads %q and %q", from.Format, oldCheckpoint, checkpointFormat))
+		return refuse(fmt.Sprintf("it has format %q, but this program reads %q and %q", from.Format, oldCheckpoint,
+			checkpointFormat))
 	case from.Run != o.Resume:
 		return refuse(fmt.Sprintf("it is of run %q", from.Run))
 	case from.Plan != k.plan:
-		return nil, fmt.Errorf("%w: %s: the checkpoint is for another plan; use the options of the first attempt", ErrCheckpoint, k.path)
+		return nil, fmt.Errorf("%w: %s: the checkpoint is for another plan; use the options of the first attempt",
+			ErrCheckpoint, k.path)
 	}
 	records, err := j.Records(ctx, from.Format)
 	switch {
 	case err != nil:
 		return nil, err
 	case from.Records != records:
-		return nil, fmt.Errorf("%w: %s: the checkpoint is for other records or another order of the records; use the data and the split of the first attempt", ErrCheckpoint, k.path)
+		return nil, fmt.Errorf("%w: %s: the checkpoint is for other records or another order of the records; use the data "+
+			"and the split of the first attempt", ErrCheckpoint, k.path)
 	}
 	if k.from = from; from.Format == checkpointFormat {
 		k.next.Records = records

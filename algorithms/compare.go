@@ -85,7 +85,8 @@ type Candidate struct {
 // function of public numbers, as a plan is.
 func Compare(s Spec, candidates []Candidate) (*Comparison, error) {
 	if s.Mode != Certified {
-		return nil, fmt.Errorf("algorithms: plans in %s mode do not share a guarantee, so their noise cannot be compared; use certified mode", s.Mode)
+		return nil, fmt.Errorf("algorithms: plans in %s mode do not share a guarantee, so their noise cannot be compared; "+
+			"use certified mode", s.Mode)
 	}
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -109,7 +110,8 @@ func Compare(s Spec, candidates []Candidate) (*Comparison, error) {
 				if plan.Aim.Loss == "no loss" {
 					name = "moment-metric --task metric"
 				}
-				reason = errors.New(plan.Aim.apart + ": its noise has no length that compares with these; see dyad plan --algorithm " + name)
+				reason = errors.New(plan.Aim.apart + ": its noise has no length that compares with these; see dyad plan " +
+					"--algorithm " + name)
 			}
 			if reason == nil {
 				c.Rows = append(c.Rows, plan.compared())
@@ -155,7 +157,8 @@ func (p *Plan) compared() Compared {
 	return Compared{
 		Algorithm: p.Algorithm, L2: s.L2,
 		Noise: noise, NoiseToRadius: noise / s.Kernel.Problem().Radius, NoiseToReach: noise / min(reach, s.startDistance()),
-		TotalStep: p.Schedule.TotalStep, Sums: p.Schedule.Steps, Pairs: p.Work.Gradients, Visits: p.visits(), Seconds: p.Seconds(),
+		TotalStep: p.Schedule.TotalStep, Sums: p.Schedule.Steps, Pairs: p.Work.Gradients, Visits: p.visits(),
+		Seconds: p.Seconds(),
 		Utility: p.Utility.Excess, UtilitySource: p.Utility.Source,
 	}
 }

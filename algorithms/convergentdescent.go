@@ -35,7 +35,8 @@ type ConvergentDescent struct {
 
 // Info describes the algorithm.
 func (ConvergentDescent) Info() Info {
-	return Described("convergent-descent", Info{Modes: []Mode{Certified}, DefaultL2: usualL2, NeedsSmooth: true, Withholds: true})
+	return Described("convergent-descent", Info{Modes: []Mode{Certified}, DefaultL2: usualL2, NeedsSmooth: true,
+		Withholds: true})
 }
 
 // Plan computes the schedule, the certificate and the noise.
@@ -64,7 +65,8 @@ func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	full := schedule.Constant * composed.Sensitivity() * math.Sqrt(steps) / account.GDPMu(s.Budget.Epsilon, s.Budget.Delta)
-	p.Guarantee.Derivation += fmt.Sprintf("; %d steps that could all be seen would need sigma = %.6g", schedule.Steps, full)
+	p.Guarantee.Derivation += fmt.Sprintf("; %d steps that could all be seen would need sigma = %.6g",
+		schedule.Steps, full)
 	return p, nil
 }
 
@@ -97,7 +99,8 @@ func (a ConvergentDescent) noise(s Spec, schedule Schedule) (privacy.Certificate
 	l.Grid = privacy.GridFor(sigma)
 	state := s.newHiddenState(schedule.Constant, l.Grid)
 	if !(state.room <= 0x1p53*l.Grid) {
-		return c, privacy.Gaussian{}, fmt.Errorf("%w: convergent-descent: noise of %.3g a step is too small for steps of %.3g for a state on a grid; lower epsilon", ErrAssumption, sigma, state.reach(schedule.Constant))
+		return c, privacy.Gaussian{}, fmt.Errorf("%w: convergent-descent: noise of %.3g a step is too small for steps of "+
+			"%.3g for a state on a grid; lower epsilon", ErrAssumption, sigma, state.reach(schedule.Constant))
 	}
 	l.UpdateError = state.roundoff(schedule.Constant)
 	if c, err = l.Certify(); err != nil {
@@ -121,7 +124,8 @@ func (s Spec) newHiddenState(eta, grid float64) hiddenState {
 	problem := s.Kernel.Problem()
 	mean := meanRoundoff(s.Kernel, problem.Pairs())
 	u := s.newUpdate(mean)
-	return hiddenState{update: u, dim: problem.Loss.ParamDim(problem.D), room: u.reach(eta) + 64*0x1p29*grid, meanRoundoff: mean}
+	return hiddenState{update: u, dim: problem.Loss.ParamDim(problem.D), room: u.reach(eta) + 64*0x1p29*grid,
+		meanRoundoff: mean}
 }
 
 // project replaces u by its projection onto the cube |u_k| <= room and then onto C. Both projections are onto

@@ -56,7 +56,8 @@ func (d descent) newPlan(i Info, s Spec, schedule Schedule) *Plan {
 }
 
 // planNoisy plans a release of every mean gradient. Each release has the certificate c and the noise.
-func (d descent) planNoisy(i Info, s Spec, schedule Schedule, c privacy.Certificate, noise privacy.Gaussian, theorem string) (*Plan, error) {
+func (d descent) planNoisy(i Info, s Spec, schedule Schedule, c privacy.Certificate, noise privacy.Gaussian,
+	theorem string) (*Plan, error) {
 	if err := noise.Validate(); err != nil {
 		return nil, err
 	}
@@ -113,7 +114,8 @@ func (d descent) planOutput(i Info, s Spec, schedule Schedule, by interface {
 type descends struct{}
 
 // Train runs the descent that Plan planned.
-func (descends) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+func (descends) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session,
+	t Tracker) ([]float64, error) {
 	d, ok := p.own.(*descent)
 	if !ok {
 		return nil, fmt.Errorf("algorithms: the plan of %s was not made by its Plan", p.Algorithm)

@@ -28,7 +28,8 @@ type DPEGD struct {
 
 // Info describes the algorithm.
 func (DPEGD) Info() Info {
-	return Described("dpegd", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified, Paper}, NeedsSmooth: true, Withholds: true})
+	return Described("dpegd", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified, Paper}, NeedsSmooth: true,
+		Withholds: true})
 }
 
 // epochSizes returns the sizes of the parts of n >= 2 records: floor(n/2^i) for i < k = floor(log2 n), and one
@@ -80,9 +81,11 @@ func (a DPEGD) stepSize(s Spec) (eta float64, rule string, err error) {
 		remedy := ""
 		if a.StepSize == 0 { // eta falls with n and grows with epsilon
 			most := limit * s.Constants.Lipschitz / p.Domain().Diameter()
-			remedy = fmt.Sprintf("; with the rest as it is n = %.0f or epsilon = %.3g would do", math.Ceil(16/(most*most)), most/privacyTerm*b.Epsilon*(1-1e-3))
+			remedy = fmt.Sprintf("; with the rest as it is n = %.0f or epsilon = %.3g would do", math.Ceil(16/(most*most)),
+				most/privacyTerm*b.Epsilon*(1-1e-3))
 		}
-		return 0, "", fmt.Errorf("%w: dpegd: eta = %.6g exceeds %s = %.6g (L = %.6g)%s%s; give a smaller step size", ErrAssumption, eta, what, limit, s.Constants.Smoothness, sigma, remedy)
+		return 0, "", fmt.Errorf("%w: dpegd: eta = %.6g exceeds %s = %.6g (L = %.6g)%s%s; give a smaller step size",
+			ErrAssumption, eta, what, limit, s.Constants.Smoothness, sigma, remedy)
 	}
 	return eta, rule, nil
 }
@@ -110,7 +113,8 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	schedule := Schedule{Average: true, Name: fmt.Sprintf("%s = %.6g, epoch i of %d with steps 4^-i eta", rule, eta, len(sizes))}
+	schedule := Schedule{Average: true, Name: fmt.Sprintf("%s = %.6g, epoch i of %d with steps 4^-i eta", rule,
+		eta, len(sizes))}
 	var rows Releases
 	var noise float64
 	for i, size := range sizes {
@@ -131,8 +135,10 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 	if err := p.account("[Xue21] Theorem 3", rows...); err != nil {
 		return nil, err
 	}
-	p.Guarantee.Released = fmt.Sprintf("average iterate of each of %d epochs on disjoint records, with %s noise", len(sizes), p.Noise().Name())
-	p.Guarantee.Derivation = fmt.Sprintf("epoch %d, as costly as any; the others read other records: %s", p.Releases.main().Part, p.Guarantee.Derivation)
+	p.Guarantee.Released = fmt.Sprintf("average iterate of each of %d epochs on disjoint records, with %s noise",
+		len(sizes), p.Noise().Name())
+	p.Guarantee.Derivation = fmt.Sprintf("epoch %d, as costly as any; the others read other records: %s",
+		p.Releases.main().Part, p.Guarantee.Derivation)
 	return p, nil
 }
 

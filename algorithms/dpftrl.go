@@ -67,11 +67,14 @@ func (a DPFTRL) Plan(s Spec) (*Plan, error) {
 	length := math.Sqrt(float64(updates) * gradient * (gradient + 2*noise))
 	eta := pr.Domain().Diameter() / length
 	p.stream().eta, p.stream().last = func(int) float64 { return eta }, last*eta
-	p.Schedule.Name = fmt.Sprintf("eta = ||C||/sqrt(T G~(G~ + 2 N)) = %.6g, G~ = G + alpha r, N = mean noise of a prefix sum = %.6g", eta, noise)
+	p.Schedule.Name = fmt.Sprintf("eta = ||C||/sqrt(T G~(G~ + 2 N)) = %.6g, G~ = G + alpha r, N = mean noise of a "+
+		"prefix sum = %.6g", eta, noise)
 	if s.Constants.Convex {
 		p.Regret = pr.Domain().Diameter() * length
 	}
-	return p, p.finish("what is released at update b is row b of C g with noise of its own, and everything else follows from such rows; the sums of gradients are secret, and a saved state of the stream must be kept as private as the records", nil)
+	return p, p.finish("what is released at update b is row b of C g with noise of its own, and everything else follows "+
+		"from such rows; the sums of gradients are secret, and a saved state of the stream must be kept as private as "+
+		"the records", nil)
 }
 
 // prefixState is the state of DPFTRL between updates.

@@ -26,7 +26,8 @@ type DPGDC struct {
 
 // Info describes the algorithm.
 func (DPGDC) Info() Info {
-	return Described("dpgdc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified, Paper}, NeedsSmooth: true, Withholds: true})
+	return Described("dpgdc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified, Paper}, NeedsSmooth: true,
+		Withholds: true})
 }
 
 // Plan computes the schedule, the certificate and the noise.
@@ -42,7 +43,8 @@ func (a DPGDC) Plan(s Spec) (*Plan, error) {
 	// paper is the noise of [Xue21] Algorithm 4, line 5 for delta > 0 and line 6 for delta = 0 (where "+ zeta" is
 	// missing in print), for the sensitivity 4 G eta T/n.
 	paper := classicalNoise(s, 4*s.Constants.Lipschitz*schedule.TotalStep/float64(s.Kernel.Problem().N))
-	return descent{}.planOutput(a.Info(), s, schedule, s.averageDescent(schedule.Steps, schedule.Constant, s.Kernel.Problem().Pairs()), paper, "[Xue21] Theorem 4")
+	return descent{}.planOutput(a.Info(), s, schedule,
+		s.averageDescent(schedule.Steps, schedule.Constant, s.Kernel.Problem().Pairs()), paper, "[Xue21] Theorem 4")
 }
 
 // classicalNoise returns the noise of the papers for an L2 sensitivity. For delta > 0 it is Gaussian with

@@ -24,7 +24,8 @@ type DPGDSC struct {
 
 // Info describes the algorithm.
 func (DPGDSC) Info() Info {
-	return Described("dpgdsc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified, Paper}, NeedsL2: true, DefaultL2: usualL2, NeedsSmooth: true, Withholds: true})
+	return Described("dpgdsc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified, Paper}, NeedsL2: true,
+		DefaultL2: usualL2, NeedsSmooth: true, Withholds: true})
 }
 
 // Plan computes the schedule, the certificate and the noise.
@@ -39,7 +40,8 @@ func (a DPGDSC) Plan(s Spec) (*Plan, error) {
 	// paper is the noise of [Xue21] Algorithm 1, line 4 for delta > 0 and line 5 for delta = 0, for the
 	// sensitivity 8G/(alpha n).
 	paper := classicalNoise(s, 8*s.Constants.Lipschitz/(s.L2*float64(s.Kernel.Problem().N)))
-	return descent{}.planOutput(a.Info(), s, schedule, s.gradientDescent(schedule.Steps, schedule.Constant, s.Kernel.Problem().Pairs()), paper, "[Xue21] Theorem 1")
+	return descent{}.planOutput(a.Info(), s, schedule,
+		s.gradientDescent(schedule.Steps, schedule.Constant, s.Kernel.Problem().Pairs()), paper, "[Xue21] Theorem 1")
 }
 
 // schedule returns the schedule of the options. In Paper mode [Xue21] Theorem 1 gives the numbers that the

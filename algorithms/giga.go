@@ -52,7 +52,8 @@ func (a OffGIGA) Plan(s Spec) (*Plan, error) {
 	}
 	problem := s.Kernel.Problem()
 	n := problem.N
-	schedule := Schedule{Name: "eta_t = ||C||/(G~ sqrt(t-1)), at most 1/(alpha (t-1))", Steps: n - 1, Eta: make([]float64, n+1), Average: true}
+	schedule := Schedule{Name: "eta_t = ||C||/(G~ sqrt(t-1)), at most 1/(alpha (t-1))", Steps: n - 1,
+		Eta: make([]float64, n+1), Average: true}
 	for t := 2; t <= n; t++ {
 		b := float64(t - 1)
 		eta := problem.Domain().Diameter() / ((s.Constants.Lipschitz + s.L2*problem.Radius) * math.Sqrt(b))

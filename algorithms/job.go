@@ -110,7 +110,8 @@ func Execute(ctx context.Context, j Job, o Options) (*Result, error) {
 	}
 	tracker, err := keeper.attach(session, o.Tracker)
 	out.Restored = keeper.restored()
-	watched := &watchedSession{Session: session, drew: j.OwnNoise || slices.ContainsFunc(session.Releases(), func(n int) bool { return n > 0 })}
+	watched := &watchedSession{Session: session, drew: j.OwnNoise ||
+		slices.ContainsFunc(session.Releases(), func(n int) bool { return n > 0 })}
 	if err == nil {
 		start := time.Now()
 		out.Weights, err = j.Train(ctx, watched, tracker)
@@ -120,7 +121,8 @@ func Execute(ctx context.Context, j Job, o Options) (*Result, error) {
 		o.at("trained")
 		err = ctx.Err() // an interrupt counts until the release is recorded
 	}
-	if err == nil && o.Shelf != nil && slices.ContainsFunc(out.Weights, func(w float64) bool { return math.IsNaN(w) || math.IsInf(w, 0) }) {
+	if err == nil && o.Shelf != nil && slices.ContainsFunc(out.Weights,
+		func(w float64) bool { return math.IsNaN(w) || math.IsInf(w, 0) }) {
 		err = errors.New("algorithms: the training left the range of numbers; choose smaller steps")
 	}
 	session.Close()
@@ -234,7 +236,8 @@ func (s *watchedSession) Choose(scores []int64, c privacy.Certificate, epsilon f
 }
 
 // Best implements privacy.Session.
-func (s *watchedSession) Best(x privacy.Selection, run func(int, privacy.Session) ([]float64, error)) (int, []float64, error) {
+func (s *watchedSession) Best(x privacy.Selection,
+	run func(int, privacy.Session) ([]float64, error)) (int, []float64, error) {
 	s.drew = true
 	return s.Session.Best(x, run)
 }
@@ -250,7 +253,8 @@ func (r *Result) begin(j Job, source *privacy.Source, o Options) (*privacy.LiveS
 	case p.Spec.PaperUnsound && !o.Public:
 		return nil, ErrUnsound
 	case o.Public && o.Resume != "":
-		return nil, errors.New("algorithms: Options.Resume continues a charged run, but a run on public data is never charged; leave Options.Resume out")
+		return nil, errors.New("algorithms: Options.Resume continues a charged run, but a run on public data is never " +
+			"charged; leave Options.Resume out")
 	case o.Public:
 		r.Guarantee = PublicData(g.Released)
 		if p.Spec.PaperUnsound {
@@ -261,7 +265,8 @@ func (r *Result) begin(j Job, source *privacy.Source, o Options) (*privacy.LiveS
 		}
 		return privacy.NewPublicSession(source, p.Events())
 	case o.Ledger == nil:
-		return nil, errors.New("algorithms: a run on private data needs Options.Ledger (ledger.Open), or Public for public data")
+		return nil, errors.New("algorithms: a run on private data needs Options.Ledger (ledger.Open), or Public for " +
+			"public data")
 	}
 	charge := p.Charge(o.DataID)
 	charge.Run, charge.Approved = cmp.Or(o.Resume, o.Run, rand.Text()), o.Approved
@@ -270,11 +275,13 @@ func (r *Result) begin(j Job, source *privacy.Source, o Options) (*privacy.LiveS
 	if r.Record, err = p.Record(); err != nil {
 		return nil, err
 	}
-	charge.Objective, charge.Fingerprint, charge.Resumable, charge.Plan = p.objective(), o.Fingerprint, j.Withholds, RecordHash(r.Record)
+	charge.Objective, charge.Fingerprint, charge.Resumable, charge.Plan = p.objective(), o.Fingerprint, j.Withholds,
+		RecordHash(r.Record)
 	var session *privacy.LiveSession
 	if o.Resume != "" {
 		session, err = o.Ledger.Resume(o.Resume, charge, source)
-		if old, e := p.oldRecord(); errors.Is(err, ledger.ErrResume) && e == nil { // an earlier version of this program may have charged the run
+		// an earlier version of this program may have charged the run
+		if old, e := p.oldRecord(); errors.Is(err, ledger.ErrResume) && e == nil {
 			charge.Plan = RecordHash(old)
 			if again, e := o.Ledger.Resume(o.Resume, charge, source); e == nil {
 				r.Record, session, err = old, again, nil

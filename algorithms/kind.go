@@ -62,7 +62,8 @@ func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 	name := k.Info().Name
 	switch {
 	case s.PersonRows != 0:
-		return nil, fmt.Errorf("%w: %s protects rows, but the schema has persons with several rows; make a table of one row for each person", ErrAssumption, name)
+		return nil, fmt.Errorf("%w: %s protects rows, but the schema has persons with several rows; make a table of one row "+
+			"for each person", ErrAssumption, name)
 	case s.Records < 1 || s.Features < 1:
 		return nil, fmt.Errorf("%w: %s of %d records with %d features", ErrAssumption, name, s.Records, s.Features)
 	}
@@ -88,11 +89,14 @@ func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 		return nil, err
 	}
 	p := &KindPlan{Shape: s, kind: k}
-	p.Plan = Plan{Algorithm: name, Mode: Certified, Objective: fmt.Sprintf("%s %s of %d records, %d features", name, fields, s.Records, s.Features)}
+	p.Plan = Plan{Algorithm: name, Mode: Certified,
+		Objective: fmt.Sprintf("%s %s of %d records, %d features", name, fields, s.Records, s.Features)}
 	p.Facts.Line("kind", "%s: %s", p.Facts.Add("kind", name), k.Info().Title)
-	p.Facts.Line("records", "n = %d of %d features", p.Facts.Add("records", s.Records), p.Facts.Add("features", s.Features))
+	p.Facts.Line("records", "n = %d of %d features", p.Facts.Add("records", s.Records),
+		p.Facts.Add("features", s.Features))
 	released, why := rows.Told()
-	g := s.Rows().Guarantee(released+", with noise", why, fmt.Sprintf("public: n = %d, the schema and all options", s.Records))
+	g := s.Rows().Guarantee(released+", with noise", why,
+		fmt.Sprintf("public: n = %d, the schema and all options", s.Records))
 	return p, p.Promise(s.Budget, s.Records, s.Provenance, g, rows)
 }
 
@@ -100,7 +104,8 @@ func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 // are equal. For this reason an ambiguous string is quoted, and no String method is called.
 func fieldsOf(v reflect.Value) (string, error) {
 	if v.Kind() != reflect.Struct {
-		return "", fmt.Errorf("it is a %v, but must be a struct by value: a plan cannot name the target of a pointer", v.Kind())
+		return "", fmt.Errorf("it is a %v, but must be a struct by value: a plan cannot name the target of a pointer",
+			v.Kind())
 	}
 	var all []string
 	for i := range v.NumField() {
@@ -122,7 +127,8 @@ func fieldsOf(v reflect.Value) (string, error) {
 				return "", err
 			}
 		default:
-			return "", fmt.Errorf("field %s of %v is a %v, want bool, int, float64, string or a struct of these: a plan could not tell two values apart", v.Type().Field(i).Name, v.Type(), f.Type())
+			return "", fmt.Errorf("field %s of %v is a %v, want bool, int, float64, string or a struct of these: a plan could "+
+				"not tell two values apart", v.Type().Field(i).Name, v.Type(), f.Type())
 		}
 		all = append(all, v.Type().Field(i).Name+":"+text)
 	}
@@ -134,7 +140,8 @@ func (p *KindPlan) Release(ctx context.Context, r *engine.Records, s privacy.Ses
 	return p.release(ctx, r, s, Tracker{})
 }
 
-func (p *KindPlan) release(ctx context.Context, r *engine.Records, s privacy.Session, t Tracker) (flat []float64, err error) {
+func (p *KindPlan) release(ctx context.Context, r *engine.Records, s privacy.Session,
+	t Tracker) (flat []float64, err error) {
 	var released [][]float64
 	for i, row := range p.Releases {
 		if err := ctx.Err(); err != nil {
@@ -142,7 +149,9 @@ func (p *KindPlan) release(ctx context.Context, r *engine.Records, s privacy.Ses
 		}
 		x := p.kind.Exact(r, i, released)
 		if len(x) != row.Coordinates {
-			return nil, fmt.Errorf("algorithms: row %d of %s does not have the %d numbers of its plan", i+1, p.Algorithm, row.Coordinates) // the message leaves out len(x), which may depend on records
+			// the message leaves out len(x), which may depend on records
+			return nil, fmt.Errorf("algorithms: row %d of %s does not have the %d numbers of its plan", i+1, p.Algorithm,
+				row.Coordinates)
 		}
 		if err := s.Release(x, row.Certificate, row.Noise); err != nil {
 			return nil, err
@@ -164,7 +173,8 @@ func (p *KindPlan) Job(r *engine.Records) Job {
 // Fits returns an error if the records do not have the shape of the plan.
 func (p *KindPlan) Fits(r *engine.Records) error {
 	if r.ByPerson() || r.Len() != p.Shape.Records || r.Dim() != p.Shape.Features {
-		return fmt.Errorf("algorithms: the plan of %s is for %d records of %d features, a row each", p.Algorithm, p.Shape.Records, p.Shape.Features)
+		return fmt.Errorf("algorithms: the plan of %s is for %d records of %d features, a row each", p.Algorithm,
+			p.Shape.Records, p.Shape.Features)
 	}
 	return nil
 }

@@ -56,9 +56,11 @@ func (a MomentMetric) Plan(s Spec) (*Plan, error) {
 	}
 	switch bound := problem.Bounds.FeatureNorm; {
 	case problem.LabelValues != 0 && problem.LabelLimit() > 2:
-		return bad("the moments need two classes, and the labels have up to %d values; use dpgdsc, which takes graded labels, or name two classes in the schema", problem.LabelLimit())
+		return bad("the moments need two classes, and the labels have up to %d values; use dpgdsc, which takes graded "+
+			"labels, or name two classes in the schema", problem.LabelLimit())
 	case problem.D > maxMetricMoments:
-		return bad("%d features are more than the %d whose moments this version decomposes; use gradient-perturbation, or fewer features", problem.D, maxMetricMoments)
+		return bad("%d features are more than the %d whose moments this version decomposes; use gradient-perturbation, or "+
+			"fewer features", problem.D, maxMetricMoments)
 	case s.L2 > 0:
 		return bad("it minimises no objective, so that an L2 term has no effect; leave it out, or use dpgdsc")
 	case !(a.CentreShare >= 0 && a.CentreShare < 1):
@@ -94,8 +96,10 @@ func (a MomentMetric) releases(s Spec, kernel engine.Kernel) (*MomentsPlan, Rele
 	if err := (engine.Query{Radius: clip, Class: 1, Second: engine.FullSecond}).Validate(d, problem.Bounds); err != nil {
 		return nil, nil, fmt.Errorf("%w: moment-metric: %w", ErrAssumption, err)
 	}
-	m := &MomentsPlan{Passes: 3, Classes: true, CentreReleased: true, ClipRadius: clip, Second: engine.FullSecond, Scale: 1 / (math.Sqrt2 * clip)}
-	centre, err := privacy.RecordSum{Radius: bound, Weight: 1, Error: kernel.Bounds(engine.Query{Radius: bound}).Sum, Name: "sum of records"}.Certify()
+	m := &MomentsPlan{Passes: 3, Classes: true, CentreReleased: true, ClipRadius: clip, Second: engine.FullSecond,
+		Scale: 1 / (math.Sqrt2 * clip)}
+	centre, err := privacy.RecordSum{Radius: bound, Weight: 1, Error: kernel.Bounds(engine.Query{Radius: bound}).Sum,
+		Name: "sum of records"}.Certify()
 	// The errors hold for each class, so the factor sqrt 2 covers both classes. Multiplication by h and by the
 	// weight of the count rounds once more.
 	e := kernel.Bounds(engine.Query{Radius: clip, Second: engine.FullSecond})
@@ -120,7 +124,8 @@ func (a MomentMetric) releases(s Spec, kernel engine.Kernel) (*MomentsPlan, Rele
 
 // Train releases the moments and computes the metric from them. Its state between the passes, which a
 // checkpoint may keep, is the released sum and the exact moments of the class of the second pass.
-func (MomentMetric) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+func (MomentMetric) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session,
+	t Tracker) ([]float64, error) {
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()
 	n, d, R := float64(problem.N), problem.D, m.ClipRadius
 	first, last := p.Releases[0], p.Releases[1]

@@ -80,13 +80,15 @@ type Moments struct {
 
 // Info describes the algorithm.
 func (Moments) Info() Info {
-	return Described("moments", Info{Modes: []Mode{Certified}, PureModes: []Mode{Certified}, ScoresOnly: true, Withholds: true})
+	return Described("moments", Info{Modes: []Mode{Certified}, PureModes: []Mode{Certified}, ScoresOnly: true,
+		Withholds: true})
 }
 
 // Train releases the moments, and the gradients of the steps at models computed from earlier releases, and
 // computes the model. After each pass it may save the released values, which are the state of the training, in
 // a checkpoint.
-func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session,
+	t Tracker) ([]float64, error) {
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()
 	if m.Pairs == nil && m.NoPairs == "" {
 		return a.train(ctx, ev, m, problem, p.Releases, m.released(problem.D), s, t)
@@ -102,7 +104,8 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 }
 
 // train implements Train for the rows of m. It stores the released moments in released.
-func (a Moments) train(ctx context.Context, ev engine.Evaluator, m *MomentsPlan, problem engine.Problem, rows Releases, released *releasedMoments, s privacy.Session, t Tracker) ([]float64, error) {
+func (a Moments) train(ctx context.Context, ev engine.Evaluator, m *MomentsPlan, problem engine.Problem, rows Releases,
+	released *releasedMoments, s privacy.Session, t Tracker) ([]float64, error) {
 	n, d := float64(problem.N), problem.D
 	gradients := make([]float64, m.Steps*d)
 	// Without steps no state is needed after the last pass.
@@ -145,7 +148,8 @@ func (a Moments) train(ctx context.Context, ev engine.Evaluator, m *MomentsPlan,
 			g := gradients[i*d:][:d]
 			if pass := m.Passes - m.Steps + i + 1; pass > done {
 				sum := engine.NewMoments(d, engine.NoSecond)
-				if err := ev.Sum(ctx, sum.All, engine.Query{W: over(fit.sum(model.w), m.ClipRadius), Intercept: model.intercept, Centre: released.centre, Radius: m.ClipRadius}); err != nil {
+				if err := ev.Sum(ctx, sum.All, engine.Query{W: over(fit.sum(model.w), m.ClipRadius), Intercept: model.intercept,
+					Centre: released.centre, Radius: m.ClipRadius}); err != nil {
 					return nil, err
 				}
 				copy(g, sum.Sum)
@@ -186,7 +190,8 @@ func (a Moments) train(ctx context.Context, ev engine.Evaluator, m *MomentsPlan,
 // logit returns the model of the log odds at the start of the steps, or of a model without steps.
 func (m *MomentsPlan) logit(fit momentsFit, r *releasedMoments, n float64) momentsLogit {
 	s, p := 0.0, (1+r.balance)/2
-	if m.Steps == 0 { // no step corrects the start, so its noise is removed here; a share below its noise counts as the noise
+	// no step corrects the start, so its noise is removed here; a share below its noise counts as the noise
+	if m.Steps == 0 {
 		least := min(0.5, m.CountNoise/n)
 		s, p = m.SumNoise/m.ClipRadius, max(least, min(1-least, p))
 	}
@@ -217,7 +222,8 @@ func (m *MomentsPlan) released(d int) *releasedMoments {
 
 // collect releases the moments of the passes after the first done passes, except the gradients of steps. The moments
 // of earlier passes are in r. After each pass it calls after with the number of passes made so far.
-func (m *MomentsPlan) collect(ctx context.Context, ev engine.Evaluator, s privacy.Session, all Releases, r *releasedMoments, done int, after func(done int)) error {
+func (m *MomentsPlan) collect(ctx context.Context, ev engine.Evaluator, s privacy.Session, all Releases,
+	r *releasedMoments, done int, after func(done int)) error {
 	problem := ev.Kernel().Problem()
 	n, bound := float64(problem.N), problem.Bounds.FeatureNorm
 	rows := all
@@ -263,7 +269,8 @@ func (m *MomentsPlan) collect(ctx context.Context, ev engine.Evaluator, s privac
 	}
 	rows = all[m.firstReleases():]
 	v, second := r.sum(), r.second()
-	if err := ev.Sum(ctx, r.sums.All, engine.Query{Centre: r.centre, Radius: m.ClipRadius, Signed: true, Offset: r.offset, Second: m.Second}); err != nil {
+	if err := ev.Sum(ctx, r.sums.All, engine.Query{Centre: r.centre, Radius: m.ClipRadius, Signed: true, Offset: r.offset,
+		Second: m.Second}); err != nil {
 		return err
 	}
 	r.sums.All[0] = 0 // the count

@@ -19,7 +19,8 @@ func (f *momentsFit) straighten(e weightNoise, lines []float64, blocks []int) (k
 	if m >= d || f.vectors == nil || math.IsInf(f.lambda, 1) {
 		return 1 // there is no bend, or no spectrum that weights the directions
 	}
-	root, w, p := make([]float64, d), mat.NewVecDense(d, nil), mat.NewDense(d, m, nil) // A^(1/2), A^(1/2) w and A^(1/2) P along the vectors
+	// A^(1/2), A^(1/2) w and A^(1/2) P along the vectors
+	root, w, p := make([]float64, d), mat.NewVecDense(d, nil), mat.NewDense(d, m, nil)
 	for i, x := range f.values {
 		root[i] = math.Sqrt(x + f.lambda)
 		w.SetVec(i, root[i]*f.w[i])

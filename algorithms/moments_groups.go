@@ -20,7 +20,8 @@ func (a Moments) withinGroups(s Spec) (Moments, error) {
 	case a.Steps != 0 || a.StepShare > 0:
 		return bad("have no logistic steps; leave them out")
 	case a.CountShare > 0 || a.Balance > 0 || a.CentreShare > 0 || a.Centre != nil:
-		return bad("release neither the number of positives nor a centre; leave out their shares, the share of positives and the centre")
+		return bad("release neither the number of positives nor a centre; leave out their shares, the share of positives " +
+			"and the centre")
 	case a.Intervals:
 		return bad("have no intervals in this version; leave them out")
 	case s.Budget.Delta == 0 && a.Second != "" && a.Second != engine.NoSecond.String():

@@ -68,7 +68,8 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 	problem := s.Kernel.Problem()
 	c := &PairsPlan{Candidates: problem.Candidates, Features: problem.Candidates.Dim(problem.D)}
 	refuse := func(why string) (*MomentsPlan, Releases, error) {
-		return nil, nil, fmt.Errorf("%w: choose_interactions: %s; leave it out of the schema, or name pairs in interactions", ErrAssumption, why)
+		return nil, nil, fmt.Errorf("%w: choose_interactions: %s; leave it out of the schema, or name pairs in interactions",
+			ErrAssumption, why)
 	}
 	holds, ok := s.Kernel.(interface{ Holds() bool })
 	switch {
@@ -114,10 +115,12 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 		more[i].Share *= 1 - firstPairsShare
 	}
 	mu, one := account.GDPMu(s.Budget.Epsilon, s.Budget.Delta), account.PureGDPMu(c.Epsilon/2)
-	choice := Release{Name: chooseName, Coordinates: 1, Times: c.Choose, Share: one * one / mu / mu, Certificate: certificate, Cost: account.BoundedRangeEvent{Epsilon: c.Epsilon}}
+	choice := Release{Name: chooseName, Coordinates: 1, Times: c.Choose, Share: one * one / mu / mu,
+		Certificate: certificate, Cost: account.BoundedRangeEvent{Epsilon: c.Epsilon}}
 	noisy, left := append(rows.Of(beforePairs), more...), math.Sqrt(mu*mu-float64(c.Choose)*one*one)
 	for less := 1e-12; less < 1e-7; less *= 4 { // leaves room for rounding errors
-		if err := noisy.Calibrate(privacy.Budget{Epsilon: account.GDPEpsilon(left*(1-less), s.Budget.Delta), Delta: s.Budget.Delta}); err != nil {
+		if err := noisy.Calibrate(privacy.Budget{Epsilon: account.GDPEpsilon(left*(1-less), s.Budget.Delta),
+			Delta: s.Budget.Delta}); err != nil {
 			return nil, nil, err
 		}
 		all := slices.Insert(slices.Clone(noisy), c.Rows, choice)
@@ -139,7 +142,8 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 		}
 		return after, all, nil
 	}
-	return refuse(fmt.Sprintf("epsilon %v with delta %v is beyond the precision of float64", s.Budget.Epsilon, s.Budget.Delta))
+	return refuse(fmt.Sprintf("epsilon %v with delta %v is beyond the precision of float64", s.Budget.Epsilon,
+		s.Budget.Delta))
 }
 
 // covers returns an error unless the rounding errors for the largest number of features, which certificates state, also
@@ -198,7 +202,8 @@ func (m *MomentsPlan) passes() int {
 // trainPairs releases moments, chooses pairs by the residuals, and trains on the records with the products of the
 // pairs. It returns the places of the pairs, followed by the weights. A choice is drawn only once, because every
 // checkpoint contains it.
-func (a Moments) trainPairs(ctx context.Context, holder engine.Holder, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+func (a Moments) trainPairs(ctx context.Context, holder engine.Holder, p *Plan, s privacy.Session,
+	t Tracker) ([]float64, error) {
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()
 	c := m.Pairs
 	room := m.released(c.Features)
@@ -211,7 +216,8 @@ func (a Moments) trainPairs(ctx context.Context, holder engine.Holder, p *Plan, 
 	total, before := m.passes(), c.First.Passes+1
 	if done == 0 {
 		first, moments := Moments{Steps: c.First.Steps, LogOdds: true}, c.First.released(problem.D)
-		w, err := first.train(ctx, holder, c.First, problem, p.Releases[:c.Rows], moments, s, Tracker{OnStep: func(done, _ int) { t.Step(done, total) }})
+		w, err := first.train(ctx, holder, c.First, problem, p.Releases[:c.Rows], moments, s,
+			Tracker{OnStep: func(done, _ int) { t.Step(done, total) }})
 		if err != nil {
 			return nil, err
 		}
@@ -262,7 +268,8 @@ func (a Moments) trainPairs(ctx context.Context, holder engine.Holder, p *Plan, 
 }
 
 // trainPlain trains if the rule makes no choice. The records are encoded as without the schema key choose_interactions.
-func (a Moments) trainPlain(ctx context.Context, holder engine.Holder, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+func (a Moments) trainPlain(ctx context.Context, holder engine.Holder, p *Plan, s privacy.Session,
+	t Tracker) ([]float64, error) {
 	m := p.Moments()
 	plain, problem, err := p.bindProducts(holder, p.Spec.Kernel.Problem().Candidates.Plain, nil)
 	if err != nil {
@@ -273,7 +280,8 @@ func (a Moments) trainPlain(ctx context.Context, holder engine.Holder, p *Plan, 
 }
 
 // bindProducts returns an evaluator of the records with products, and the problem of this evaluator.
-func (p *Plan) bindProducts(ev engine.Holder, ratio float64, products []engine.Product) (engine.Evaluator, engine.Problem, error) {
+func (p *Plan) bindProducts(ev engine.Holder, ratio float64,
+	products []engine.Product) (engine.Evaluator, engine.Problem, error) {
 	problem := p.Spec.Kernel.Problem()
 	records, err := ev.Held().WithProducts(ratio, products)
 	if err != nil {
@@ -290,7 +298,8 @@ func (p *Plan) bindProducts(ev engine.Holder, ratio float64, products []engine.P
 
 // draw draws the places of the pairs into chosen. all holds a model and its log odds as train returns them; second
 // holds the released second moments.
-func (c *PairsPlan) draw(ctx context.Context, ev engine.Holder, p *Plan, s privacy.Session, all, second, chosen []float64) error {
+func (c *PairsPlan) draw(ctx context.Context, ev engine.Holder, p *Plan, s privacy.Session, all, second,
+	chosen []float64) error {
 	problem := p.Spec.Kernel.Problem()
 	q := engine.Query{W: make([]float64, problem.D), Radius: c.First.ClipRadius}
 	if len(all) > problem.D { // otherwise training found no direction
@@ -324,7 +333,8 @@ func (c *PairsPlan) draw(ctx context.Context, ev engine.Holder, p *Plan, s priva
 // blocks also cost more noise after the choice, so a weight grows only with the root of sqrt(w). A weight falls with V,
 // the correlation of both columns (Cramer's V of categories), because the product of dependent columns is nearly a
 // function of one column. second is released, so this is post-processing.
-func (m *MomentsPlan) pairWeights(products []engine.Product, second []float64, n float64, d int) (by, weights []float64) {
+func (m *MomentsPlan) pairWeights(products []engine.Product, second []float64, n float64,
+	d int) (by, weights []float64) {
 	at := func(i, j int) float64 { // i <= j; isometric coordinates
 		return second[i*d-i*(i-1)/2+j-i]
 	}
@@ -337,7 +347,8 @@ func (m *MomentsPlan) pairWeights(products []engine.Product, second []float64, n
 		}
 	}
 	most := n * m.ClipRadius * m.ClipRadius // the largest possible trace
-	deviation := make([]float64, d)         // noise alone could make a deviation arbitrarily small, so each mean square is at least a tenth of the average
+	// noise alone could make a deviation arbitrarily small, so each mean square is at least a tenth of the average
+	deviation := make([]float64, d)
 	for i := range deviation {
 		deviation[i] = math.Sqrt(min(max(at(i, i), most/float64(10*d)), most) / n)
 	}

@@ -127,7 +127,8 @@ func (s Spec) checkMoments(name, instead string, grouped bool) error {
 	case s.Backend == nil:
 		return fmt.Errorf("%w: %s plans a kernel of its own and needs Spec.Backend; use NewSpec", ErrAssumption, name)
 	case len(s.Kernel.Problem().Groups) > 0 && !grouped:
-		return fmt.Errorf("%w: %s compares all records, and pairs within query groups need the moments of each group; use %s", ErrAssumption, name, instead)
+		return fmt.Errorf("%w: %s compares all records, and pairs within query groups need the moments of each group; use %s",
+			ErrAssumption, name, instead)
 	}
 	return nil
 }
@@ -135,7 +136,8 @@ func (s Spec) checkMoments(name, instead string, grouped bool) error {
 // noMoments adds a remedy to the error of a backend that does not compute moments.
 func (s Spec) noMoments(err error) error {
 	if errors.Is(err, engine.ErrUnsupported) {
-		return fmt.Errorf("%w: moments are not summed on %s; use the CPU (--device cpu): %w", ErrAssumption, s.Backend.Name(), err)
+		return fmt.Errorf("%w: moments are not summed on %s; use the CPU (--device cpu): %w", ErrAssumption,
+			s.Backend.Name(), err)
 	}
 	return err
 }
@@ -168,7 +170,8 @@ func (m *MomentsPlan) work(s Spec) Work {
 		}
 		if w.Seconds = nsEigen * 1e-9 * d * d * d; d >= leastTopVectors {
 			w.Seconds = nsWide * 1e-9 * d * d
-			w.Bytes = 4 * 8 * float64(m.Second.Len(problem.D)) // four copies: the released matrix, the matrix in units of R, the sums of a chunk, and the noise
+			// four copies: the released matrix, the matrix in units of R, the sums of a chunk, and the noise
+			w.Bytes = 4 * 8 * float64(m.Second.Len(problem.D))
 		}
 	}
 	w.Seconds += each * 1e-9 * n
@@ -178,7 +181,8 @@ func (m *MomentsPlan) work(s Spec) Work {
 // plan returns the Plan of calibrated releases for the kernel of s.
 func (m *MomentsPlan) plan(i Info, s Spec, rows Releases) (*Plan, error) {
 	p := &Plan{
-		Algorithm: i.Name, Mode: s.Mode, Spec: s, own: m, Work: m.work(s), Aim: Aim{Loss: "square", apart: "minimises the square loss, and its model is a direction"},
+		Algorithm: i.Name, Mode: s.Mode, Spec: s, own: m, Work: m.work(s),
+		Aim:      Aim{Loss: "square", apart: "minimises the square loss, and its model is a direction"},
 		Schedule: Schedule{Name: "passes over the records", Steps: m.passes()},
 	}
 	if m.Classes {
@@ -221,7 +225,8 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	}
 	for _, share := range []float64{a.CountShare, a.CentreShare, a.SecondShare, a.StepShare, a.Balance} {
 		if !(share == 0 || share >= 0x1p-40 && share < 1) { // the noise of a smaller share may overflow
-			return bad("shares and the share of positives are at least 0 and below 1, and not below 2^-40 unless they are left out: %v", share)
+			return bad("shares and the share of positives are at least 0 and below 1, and not below 2^-40 unless they are "+
+				"left out: %v", share)
 		}
 	}
 	if !(a.Ridge >= 0) || math.IsInf(a.Ridge, 0) {
@@ -277,7 +282,8 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	case a.SecondShare > 0 && c.Kind == engine.NoSecond:
 		return bad("a share for second moments, and none are released: say diagonal or full")
 	case (a.Ridge > 0 || s.L2 > 0) && c.Kind == engine.NoSecond:
-		return bad("a ridge or an L2 term, and no second moments are released, so that neither has an effect: say diagonal or full, or leave it out")
+		return bad("a ridge or an L2 term, and no second moments are released, so that neither has an effect: say diagonal " +
+			"or full, or leave it out")
 	}
 	if err := a.checkIntervals(c.Kind, a.Steps); err != nil {
 		return bad("%w", err)
@@ -296,7 +302,8 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 		return bad("the shares of count, centre, second moments and steps are %v, %v, %v and %v: the signed sum gets no share", c.Count, c.Centre, c.Second, c.Steps)
 	}
 	if c.Kind == engine.FullSecond && problem.D > maxFullMoments {
-		return bad("full second moments of %d features are more than this version decomposes (%d); choose diagonal or none", problem.D, maxFullMoments)
+		return bad("full second moments of %d features are more than this version decomposes (%d); choose diagonal or none",
+			problem.D, maxFullMoments)
 	}
 	return c, nil
 }
@@ -306,7 +313,8 @@ func (a Moments) origin() bool { return len(a.Centre) == 1 && a.Centre[0] == 0 }
 
 // releases returns the calibrated releases, and the plan of the computations on them. The releases more follow,
 // with shares of the whole budget; the moments share the rest of the budget.
-func (a Moments) releases(s Spec, kernel engine.Kernel, c momentsChoice, more ...Release) (*MomentsPlan, Releases, error) {
+func (a Moments) releases(s Spec, kernel engine.Kernel, c momentsChoice,
+	more ...Release) (*MomentsPlan, Releases, error) {
 	m, rows, levels, err := a.rows(s, kernel, c)
 	if err != nil {
 		return nil, nil, err
@@ -327,10 +335,12 @@ func (a Moments) releases(s Spec, kernel engine.Kernel, c momentsChoice, more ..
 }
 
 // rows returns the releases before their noise is calibrated. levels fills in the fields of m that depend on the noise.
-func (a Moments) rows(s Spec, kernel engine.Kernel, c momentsChoice) (m *MomentsPlan, rows Releases, levels func(Releases), err error) {
+func (a Moments) rows(s Spec, kernel engine.Kernel,
+	c momentsChoice) (m *MomentsPlan, rows Releases, levels func(Releases), err error) {
 	problem := s.Kernel.Problem()
 	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
-	m = &MomentsPlan{Passes: 1 + a.Steps, Steps: a.Steps, CentreReleased: c.Centre > 0, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind}
+	m = &MomentsPlan{Passes: 1 + a.Steps, Steps: a.Steps, CentreReleased: c.Centre > 0, Balance: a.Balance,
+		ClipRadius: c.Clip, Second: c.Kind}
 	if !a.origin() {
 		m.Centre = slices.Clone(a.Centre)
 	}
@@ -358,7 +368,8 @@ func (a Moments) rows(s Spec, kernel engine.Kernel, c momentsChoice) (m *Moments
 	}
 	e := kernel.Bounds(sums)
 	rest := 1 - c.Count - c.Centre - c.Steps
-	whole, joint := e.Sum, c.Kind != engine.NoSecond && s.Budget.Delta > 0 // whole is the rounding error of a joint release
+	// whole is the rounding error of a joint release
+	whole, joint := e.Sum, c.Kind != engine.NoSecond && s.Budget.Delta > 0
 	if joint {
 		// h follows from the shares that separate releases would have, (2 R/sigma)^2 and (sqrt 2 R^2/sigma)^2.
 		m.Scale = math.Sqrt(2*c.Second/(rest-c.Second)) / c.Clip
@@ -414,9 +425,11 @@ func (m *MomentsPlan) guarantee(rows Releases, persons bool) (released, derivati
 		theory += ", docs/theory.md#damped-steps"
 	}
 	if persons && m.Group > 0 {
-		theory += "; the terms of two persons are means over pairs of their rows, in the convex hull of those of two rows: docs/theory.md#person-moments"
+		theory += "; the terms of two persons are means over pairs of their rows, in the convex hull of those of two rows: " +
+			"docs/theory.md#person-moments"
 	} else if persons {
-		theory += "; the terms of a person are means over its rows, in the convex hull of those of a row: docs/theory.md#person-moments"
+		theory += "; the terms of a person are means over its rows, in the convex hull of those of a row: " +
+			"docs/theory.md#person-moments"
 	}
 	if c := m.Pairs; c != nil {
 		rows = slices.Clone(rows)
@@ -469,14 +482,17 @@ func (m *MomentsPlan) objective() string {
 		return fmt.Sprintf("clip radius %v, moments of both classes, centre released", m.ClipRadius)
 	}
 	if m.Group > 0 {
-		return fmt.Sprintf("clip radius %v, second moments %v, ridge %v, within parts of %d records of query groups", m.ClipRadius, m.Second, m.Ridge, m.Group)
+		return fmt.Sprintf("clip radius %v, second moments %v, ridge %v, within parts of %d records of query groups",
+			m.ClipRadius, m.Second, m.Ridge, m.Group)
 	}
-	text := fmt.Sprintf("clip radius %v, second moments %v, ridge %v, share of positives %v, centre ", m.ClipRadius, m.Second, m.Ridge, m.Balance)
+	text := fmt.Sprintf("clip radius %v, second moments %v, ridge %v, share of positives %v, centre ", m.ClipRadius,
+		m.Second, m.Ridge, m.Balance)
 	if m.Steps > 0 {
 		text = fmt.Sprintf("%d logistic steps, %s", m.Steps, text)
 	}
 	if c := m.Pairs; c != nil {
-		text = fmt.Sprintf("%d of %d pairs (%.8x) by residuals, %s", c.Choose, len(c.Products), sha256.Sum256(fmt.Append(nil, c.Candidates)), text)
+		text = fmt.Sprintf("%d of %d pairs (%.8x) by residuals, %s", c.Choose, len(c.Products),
+			sha256.Sum256(fmt.Append(nil, c.Candidates)), text)
 	}
 	switch {
 	case m.CentreReleased:

@@ -19,10 +19,13 @@ func (p *Plan) momentsFacts() Facts {
 	var own Facts
 	if m.Gradients > 0 {
 		own.Add("gradients", m.Gradients)
-		f.Line("objective", "%s", own.Add("objective", fmt.Sprintf("that of the loss, over records that are moved to the centre, clipped and scaled to norm %g", p.Spec.Kernel.Problem().Bounds.FeatureNorm)))
+		f.Line("objective", "%s", own.Add("objective",
+			fmt.Sprintf("that of the loss, over records that are moved to the centre, clipped and scaled to norm %g",
+				p.Spec.Kernel.Problem().Bounds.FeatureNorm)))
 		return p.momentsReleases(f, own)
 	}
-	objective := fmt.Sprintf("least squares over all pairs, (w.(x - x') - (y - y')/2)^2 + alpha/2 ||w||^2, alpha = %g; w is then", p.Spec.L2)
+	objective := fmt.Sprintf("least squares over all pairs, (w.(x - x') - (y - y')/2)^2 + alpha/2 ||w||^2, alpha = "+
+		"%g; w is then", p.Spec.L2)
 	switch {
 	case m.Classes:
 		objective = "none is minimised: W is computed from the moments of both classes,"
@@ -30,19 +33,26 @@ func (p *Plan) momentsFacts() Facts {
 		objective = "none is minimised: w is the released signed sum, along the difference of the class means,"
 	}
 	if m.Group > 0 {
-		objective = strings.Replace(objective, "over all pairs", "over all pairs within query groups, with the weight 1/m in parts of m records", 1)
-		objective = strings.Replace(objective, "along the difference of the class means,", "of the differences within query groups,", 1)
+		objective = strings.Replace(objective, "over all pairs",
+			"over all pairs within query groups, with the weight 1/m in parts of m records", 1)
+		objective = strings.Replace(objective, "along the difference of the class means,",
+			"of the differences within query groups,", 1)
 	}
 	if m.Steps > 0 {
-		objective = fmt.Sprintf("no single loss: w starts where the least squares over all pairs, (w.(x - x') - (y - y')/2)^2, are minimal, and makes %d damped Newton-like steps of the pointwise logistic loss with a fixed intercept; w is then", m.Steps)
+		objective = fmt.Sprintf("no single loss: w starts where the least squares over all pairs, (w.(x - x') - (y - "+
+			"y')/2)^2, are minimal, and makes %d damped Newton-like steps of the pointwise logistic loss with a fixed "+
+			"intercept; w is then", m.Steps)
 	}
 	switch {
 	case p.Spec.Kernel.Problem().ByPerson() && m.Group > 0:
-		objective = "a record is a person, a pair of persons counts by the mean over pairs of their rows, and pairs of rows of one person do not count: " + objective
+		objective = "a record is a person, a pair of persons counts by the mean over pairs of their rows, and pairs of rows " +
+			"of one person do not count: " + objective
 	case p.Spec.Kernel.Problem().ByPerson():
-		objective = "a record is a person, its moments are the means over its rows; pairs of rows have the weights of their persons, and those of one person count: " + objective
+		objective = "a record is a person, its moments are the means over its rows; pairs of rows have the weights of their " +
+			"persons, and those of one person count: " + objective
 	}
-	f.Line("objective", "%s", own.Add("objective", fmt.Sprintf("%s scaled to norm r = %.6g", objective, p.Spec.Kernel.Problem().Radius)))
+	f.Line("objective", "%s", own.Add("objective",
+		fmt.Sprintf("%s scaled to norm r = %.6g", objective, p.Spec.Kernel.Problem().Radius)))
 	return p.momentsReleases(f, own)
 }
 
@@ -68,7 +78,8 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 	balance := own.AddSome("declared_share_of_positives", m.Balance)
 	of := fmt.Sprintf("the records, which are clipped to norm %.6g around the %s centre", clip, centre)
 	if m.Group > 0 {
-		of = fmt.Sprintf("the differences of records of a query, in parts of at most %d, clipped to norm %.6g", own.Add("largest_part", m.Group), clip)
+		of = fmt.Sprintf("the differences of records of a query, in parts of at most %d, clipped to norm %.6g",
+			own.Add("largest_part", m.Group), clip)
 	}
 	f.Line("moments", "%s over %s; second moments: %s", passes, of, own.Add("second_moments", m.Second.String()))
 	if balance != 0.0 {
@@ -78,7 +89,8 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 	// |b|) and of an isometric coordinate of the second moments, and the public part of the ridge.
 	if m.Classes {
 		f.Line("noise", "class sums: %.6g an entry; second moments: %.6g an isometric coordinate; number of positives: %.6g",
-			own.Add("class_sum_noise", m.SumNoise), own.Add("second_moments_noise", m.SecondNoise), own.Add("count_noise", m.CountNoise))
+			own.Add("class_sum_noise", m.SumNoise), own.Add("second_moments_noise", m.SecondNoise),
+			own.Add("count_noise", m.CountNoise))
 	} else {
 		ridge := own.Add("ridge", m.Ridge)
 		f.Line("noise", "signed sum over 1 + |b|: %.6g an entry", own.Add("signed_sum_noise", m.SumNoise))
@@ -94,7 +106,8 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 	}
 	switch c := m.Pairs; {
 	case c != nil:
-		f.Line("pairs", "%d of %d pairs of columns are chosen in private, by what a model of the columns alone leaves unexplained, and join the features: at most %d then",
+		f.Line("pairs", "%d of %d pairs of columns are chosen in private, by what a model of the columns alone leaves "+
+			"unexplained, and join the features: at most %d then",
 			own.Add("pairs", c.Choose), own.Add("candidates", len(c.Products)), own.Add("most_features", c.Features))
 	case m.NoPairs != "":
 		f.Line("pairs", "none are chosen: %s", own.Add("no_pairs", m.NoPairs))

@@ -17,11 +17,14 @@ func (a Moments) checkSteps(s Spec, second engine.SecondMoments) error {
 	case a.Steps < 1 || a.Steps > maxMomentsSteps:
 		return fmt.Errorf("%d steps, want at least 1 for a share of steps and at most %d", a.Steps, maxMomentsSteps)
 	case s.Budget.Delta == 0:
-		return errors.New("steps need delta > 0: pure epsilon adds up over releases and leaves too little for each; leave the steps out")
+		return errors.New("steps need delta > 0: pure epsilon adds up over releases and leaves too little for each; leave " +
+			"the steps out")
 	case s.L2 > 0:
-		return errors.New("an L2 term has no place in the steps, whose loss is not that of the start; leave it or the steps out")
+		return errors.New("an L2 term has no place in the steps, whose loss is not that of the start; leave it or " +
+			"the steps out")
 	case second == engine.NoSecond:
-		return errors.New("steps need second moments, and none are released here; say diagonal or full, or leave the steps out")
+		return errors.New("steps need second moments, and none are released here; say diagonal or full, or leave " +
+			"the steps out")
 	}
 	return nil
 }
@@ -129,7 +132,8 @@ func (f *momentsFit) take(l momentsLogit) (taken bool) {
 // odds returns the numbers of a metrics.LogOdds for the model w.x~/R + c of n records: intercept, slope for scores of
 // norm r, R, limit and centre.
 func (l momentsLogit) odds(centre []float64, n float64, d int, r, R float64) []float64 {
-	out := append([]float64{l.intercept, min(normAbove(l.w)/(r*R), mostError), R, math.Log(n + 1)}, make([]float64, d)...) // a run must not fail because of its noise
+	// a run must not fail because of its noise
+	out := append([]float64{l.intercept, min(normAbove(l.w)/(r*R), mostError), R, math.Log(n + 1)}, make([]float64, d)...)
 	copy(out[4:], centre)
 	return out
 }

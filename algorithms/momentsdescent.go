@@ -39,12 +39,14 @@ const MaxMomentsSteps = 20
 
 // Info describes the algorithm.
 func (MomentsDescent) Info() Info {
-	return Described("moments-descent", Info{Modes: []Mode{Certified}, PureModes: []Mode{Certified}, ScoresOnly: true, Withholds: true})
+	return Described("moments-descent", Info{Modes: []Mode{Certified}, PureModes: []Mode{Certified}, ScoresOnly: true,
+		Withholds: true})
 }
 
 // Train releases the moments and then the gradients, and returns the last iterate. After every release it may
 // save the released values, which are the state of the training, in a checkpoint.
-func (a MomentsDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+func (a MomentsDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session,
+	t Tracker) ([]float64, error) {
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()
 	released, w, errors := m.released(problem.D), make([]float64, problem.D), make([]float64, problem.D)
 	total := m.Passes + m.Gradients
@@ -84,7 +86,8 @@ func (a MomentsDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan,
 	pairs := problem.Pairs()
 	gradient, count := make([]float64, len(w)), float64(pairs.Len())
 	for done = max(done, m.Passes); done < total; done++ {
-		if err := ev.Sum(ctx, gradient, engine.Query{Pairs: pairs, W: w, Centre: released.centre, Radius: m.ClipRadius}); err != nil {
+		if err := ev.Sum(ctx, gradient, engine.Query{Pairs: pairs, W: w, Centre: released.centre,
+			Radius: m.ClipRadius}); err != nil {
 			return nil, err
 		}
 		for k := range gradient {
@@ -129,7 +132,8 @@ func newMarginModel(ctx context.Context, p *Plan, r *releasedMoments) (*marginMo
 	if err != nil {
 		return nil, err
 	}
-	if slices.Max(basis.values) == 0 { // nothing exceeds the noise: use the multiple of the identity with the largest trace
+	// nothing exceeds the noise: use the multiple of the identity with the largest trace
+	if slices.Max(basis.values) == 0 {
 		basis.values = slices.Repeat([]float64{n / float64(problem.D)}, problem.D)
 	}
 	a := basis.along(r.sum())

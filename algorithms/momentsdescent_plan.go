@@ -26,16 +26,21 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	}
 	switch {
 	case problem.NonZerosPerRow > 0 && problem.MaxRows() > maxMovedRecords/problem.D:
-		return nil, fmt.Errorf("%w: %s moves records to a centre, after which they are dense: %d rows of %d features are more than this version keeps; use gradient-perturbation or dpgdsc", ErrAssumption, name, problem.MaxRows(), problem.D)
+		return nil, fmt.Errorf("%w: %s moves records to a centre, after which they are dense: %d rows of %d features are "+
+			"more than this version keeps; use gradient-perturbation or dpgdsc", ErrAssumption, name,
+			problem.MaxRows(), problem.D)
 	case a.Steps < 0 || a.Steps > MaxMomentsSteps:
-		return nil, fmt.Errorf("%w: %s takes 1 to %d gradients, not %d, as each gets a share of the budget; use gradient-perturbation for more", ErrAssumption, name, MaxMomentsSteps, a.Steps)
+		return nil, fmt.Errorf("%w: %s takes 1 to %d gradients, not %d, as each gets a share of the budget; use "+
+			"gradient-perturbation for more", ErrAssumption, name, MaxMomentsSteps, a.Steps)
 	case a.Moments.Steps != 0 || a.Moments.StepShare != 0:
-		return nil, fmt.Errorf("%w: %s has gradients of its loss in place of the steps of moments; leave those out", ErrAssumption, name)
+		return nil, fmt.Errorf("%w: %s has gradients of its loss in place of the steps of moments; leave those out",
+			ErrAssumption, name)
 	}
 	if err := ranged(name, a); err != nil {
 		return nil, err
 	}
-	rule := momentsDescentRule(problem.N, problem.D, s.Budget, problem.Loss.(engine.ScoreLoss), problem.Bounds, s.Constants)
+	rule := momentsDescentRule(problem.N, problem.D, s.Budget, problem.Loss.(engine.ScoreLoss),
+		problem.Bounds, s.Constants)
 	if a.Steps > 0 {
 		rule.Steps = a.Steps
 	}
@@ -60,7 +65,8 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	}
 	steps := make(Releases, rule.Steps)
 	for i := range steps {
-		steps[i] = Release{Name: gradientName, Coordinates: problem.D, Share: rule.GradientShare / float64(rule.Steps), Certificate: certificate}
+		steps[i] = Release{Name: gradientName, Coordinates: problem.D, Share: rule.GradientShare / float64(rule.Steps),
+			Certificate: certificate}
 	}
 	m, rows, err := a.Moments.releases(plain, kernel, choice, steps...)
 	if err != nil {
@@ -69,9 +75,10 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	s.Kernel, m.Gradients, m.GradientNoise = kernel, rule.Steps, rows[len(rows)-1].Deviation()
 	p := &Plan{
 		Algorithm: name, Mode: s.Mode, Spec: s, own: m,
-		Schedule: Schedule{Name: fmt.Sprintf("%d over the records for moments, then %d gradients", m.Passes, m.Gradients), Steps: m.Passes + m.Gradients},
-		Work:     m.work(s).Sum(m.Gradients, pairs),
-		Aim:      Aim{apart: "starts at the model of moments and damps the noise of its gradients"},
+		Schedule: Schedule{Name: fmt.Sprintf("%d over the records for moments, then %d gradients", m.Passes, m.Gradients),
+			Steps: m.Passes + m.Gradients},
+		Work: m.work(s).Sum(m.Gradients, pairs),
+		Aim:  Aim{apart: "starts at the model of moments and damps the noise of its gradients"},
 	}
 	return p, p.promiseMoments(rows, s.constants(), m.assumption())
 }
@@ -85,7 +92,8 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 // slopes, which decides the noise. It is 1 for the hinge. For the logistic loss it is at least 1/2, which is its value
 // on a large ball. It is near 0 for losses that are steep at the edge of the ball; the gradients of these losses drown
 // in noise and are worth no budget. The evidence is in docs/moments.md: 1 to 8 gradients gave equal results.
-func momentsDescentRule(n, d int, b privacy.Budget, loss engine.ScoreLoss, bounds engine.Bounds, c engine.Constants) MomentsDescent {
+func momentsDescentRule(n, d int, b privacy.Budget, loss engine.ScoreLoss, bounds engine.Bounds,
+	c engine.Constants) MomentsDescent {
 	s := math.Abs(loss.DPhi(0)) * 2 * bounds.FeatureNorm * 2 * bounds.LabelAbs / c.PairDiameter
 	t := float64(n) * noiseMu(b, d) / math.Sqrt(float64(d)) * s
 	return MomentsDescent{Steps: 3, GradientShare: max(0.02, 0.3*t/(t+200))}

@@ -21,7 +21,8 @@ func NetworkChoice(l2 *float64, n, d int, scores bool) Choice {
 		Reason:    "a network: its loss is not convex, so every gradient gets noise; Adam chooses the steps",
 	}
 	if scores && d > fewFeatures && n < manyRecords {
-		c.Reason += fmt.Sprintf("; with d > %d and n < %d a linear score (--model linear) had the higher AUC in every comparison of docs/networks.md", fewFeatures, manyRecords)
+		c.Reason += fmt.Sprintf("; with d > %d and n < %d a linear score (--model linear) had the higher AUC in every "+
+			"comparison of docs/networks.md", fewFeatures, manyRecords)
 	}
 	if l2 != nil {
 		c.L2 = *l2
@@ -36,7 +37,8 @@ func TakesNetworks(a Algorithm) error {
 	case GradientPerturbation, SubsampledDescent, DPGDC2:
 		return nil
 	}
-	return fmt.Errorf("%s does not train networks: they are trained by noisy gradients, with gradient-perturbation, dpgdc2 or, on secret batches of records, subsampled-descent", a.Info().Name)
+	return fmt.Errorf("%s does not train networks: they are trained by noisy gradients, with gradient-perturbation, "+
+		"dpgdc2 or, on secret batches of records, subsampled-descent", a.Info().Name)
 }
 
 // StartOf describes the origin of the start of a network, for the guarantee and for checkpoints. The start is drawn
@@ -49,7 +51,9 @@ func StartOf(seed uint64, weights []float64, dataID string, g privacy.Guarantee)
 	sum := sha256.Sum256(text)
 	from := "public data"
 	if g.Kind != privacy.Public {
-		from = fmt.Sprintf("data %q that has a guarantee of its own, epsilon %s at delta %s", dataID, privacy.FormatUp(g.Epsilon), privacy.FormatUp(g.Delta))
+		from = fmt.Sprintf("data %q that has a guarantee of its own, epsilon %s at delta %s", dataID,
+			privacy.FormatUp(g.Epsilon), privacy.FormatUp(g.Delta))
 	}
-	return fmt.Sprintf("the start is a model of %s (weights %s), which was not chosen by looking at these records; what it cost is not in this guarantee", from, hex.EncodeToString(sum[:8]))
+	return fmt.Sprintf("the start is a model of %s (weights %s), which was not chosen by looking at these records; what "+
+		"it cost is not in this guarantee", from, hex.EncodeToString(sum[:8]))
 }

@@ -44,7 +44,9 @@ func (o onePass) plan(s Spec) (*Plan, error) {
 	errors := make([]float64, n+1)
 	mean := worstMeanRoundoff(s.Kernel, n)
 	if math.IsInf(mean, 1) {
-		return nil, fmt.Errorf("%w: %s sums the pairs of one record with those before it, which %s does not do in this problem: a team of processes, for one, has no such order; use gradient-perturbation or dpgdsc, or train in one process", ErrAssumption, o.info.Name, s.Kernel.Method())
+		return nil, fmt.Errorf("%w: %s sums the pairs of one record with those before it, which %s does not do in this "+
+			"problem: a team of processes, for one, has no such order; use gradient-perturbation or dpgdsc, or train in "+
+			"one process", ErrAssumption, o.info.Name, s.Kernel.Method())
 	}
 	u := s.newUpdate(mean)
 	for t := max(2, schedule.BurnIn+1); t <= n; t++ {
@@ -54,7 +56,8 @@ func (o onePass) plan(s Spec) (*Plan, error) {
 	if schedule.Average {
 		outputError = averageError(n, problem.Radius)
 	}
-	by := privacy.PairwiseRecursion{Curvature: s.curvature(), Eta: schedule.Eta, UpdateError: errors, Average: schedule.Average, OutputError: outputError}
+	by := privacy.PairwiseRecursion{Curvature: s.curvature(), Eta: schedule.Eta, UpdateError: errors,
+		Average: schedule.Average, OutputError: outputError}
 	return descent{pass: true}.planOutput(o.info, s, schedule, by, privacy.Gaussian{Sigma: sigma}, "[Huai20] Theorem 5")
 }
 
@@ -64,7 +67,9 @@ func (o onePass) paperSchedule(s Spec, sigma float64) (Schedule, error) {
 	n := s.Kernel.Problem().N
 	burn := s.printedBurnIn(o.smoothness, o.alpha)
 	if burn >= float64(n) {
-		return Schedule{}, fmt.Errorf("%w: %s as printed never takes a step here: its burn-in is T1 = max(ceil(16 L^2/alpha^2), 7) = %.0f of n = %d records (L = %.6g, alpha = %.6g), so it would return the average of random points with noise sigma = %.6g; %s; certified mode works",
+		return Schedule{}, fmt.Errorf("%w: %s as printed never takes a step here: its burn-in is T1 = max(ceil(16 "+
+			"L^2/alpha^2), 7) = %.0f of n = %d records (L = %.6g, alpha = %.6g), so it would return the average of random "+
+			"points with noise sigma = %.6g; %s; certified mode works",
 			ErrAssumption, o.info.Name, burn, n, o.smoothness, o.alpha, sigma, o.remedy(n, burn))
 	}
 	schedule := Schedule{
@@ -96,7 +101,8 @@ type OffPairStrC struct {
 
 // Info describes the algorithm.
 func (OffPairStrC) Info() Info {
-	return Described("offpairstrc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified}, NeedsL2: true, DefaultL2: usualL2, NeedsSmooth: true, Withholds: true})
+	return Described("offpairstrc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified}, NeedsL2: true,
+		DefaultL2: usualL2, NeedsSmooth: true, Withholds: true})
 }
 
 // Plan computes the schedule, the certificate and the noise.
@@ -104,7 +110,8 @@ func (a OffPairStrC) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	o := onePass{info: a.Info(), total: a.TotalStep, alpha: s.L2, lipschitz: s.Constants.Lipschitz, smoothness: s.Constants.Smoothness}
+	o := onePass{info: a.Info(), total: a.TotalStep, alpha: s.L2, lipschitz: s.Constants.Lipschitz,
+		smoothness: s.Constants.Smoothness}
 	o.remedy = func(n int, burnIn float64) string {
 		text := fmt.Sprintf("it needs n >= %.0f at this alpha", burnIn+1)
 		if n > 7 {
@@ -132,7 +139,8 @@ type OffPairC struct {
 
 // Info describes the algorithm.
 func (OffPairC) Info() Info {
-	return Described("offpairc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified}, NeedsSmooth: true, Withholds: true})
+	return Described("offpairc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified}, NeedsSmooth: true,
+		Withholds: true})
 }
 
 // Plan computes the schedule, the certificate and the noise.

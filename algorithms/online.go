@@ -89,15 +89,20 @@ type StreamOptions struct {
 // NewStreamSpec is NewSpec for a stream of records like the records of p. It ignores p.N, p.Groups and
 // p.LabelValues. The kernel is for the records that one update reads; with a buffer they are fewer than
 // Horizon.
-func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2 float64, b privacy.Budget, m Mode) (Spec, error) {
+func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2 float64, b privacy.Budget,
+	m Mode) (Spec, error) {
 	if o.Batch == 0 {
 		o.Batch = 1
 	}
-	if o.Horizon < 2 || o.Batch < 1 || o.Buffer < 0 || o.BurnIn < 0 || o.Batch >= o.Horizon || o.Reservoir && o.Buffer == 0 {
-		return Spec{}, fmt.Errorf("%w: a stream of at most %d records in batches of %d with a buffer of %d after a burn-in of %d; want at least 2 records, a smaller batch, no negative number, and a buffer for a reservoir", ErrAssumption, o.Horizon, o.Batch, o.Buffer, o.BurnIn)
+	if o.Horizon < 2 || o.Batch < 1 || o.Buffer < 0 || o.BurnIn < 0 || o.Batch >= o.Horizon ||
+		o.Reservoir && o.Buffer == 0 {
+		return Spec{}, fmt.Errorf("%w: a stream of at most %d records in batches of %d with a buffer of %d after a burn-in "+
+			"of %d; want at least 2 records, a smaller batch, no negative number, and a buffer for a reservoir", ErrAssumption,
+			o.Horizon, o.Batch, o.Buffer, o.BurnIn)
 	}
 	if o.PerClass && (o.Reservoir || o.Buffer < 2 || o.Buffer%2 != 0) {
-		return Spec{}, fmt.Errorf("%w: a buffer of %d records for two classes; want an even number, half for each, and no reservoir", ErrAssumption, o.Buffer)
+		return Spec{}, fmt.Errorf("%w: a buffer of %d records for two classes; want an even number, half for each, and "+
+			"no reservoir", ErrAssumption, o.Buffer)
 	}
 	if o.Buffer >= o.Horizon {
 		o.Buffer, o.Reservoir, o.PerClass = 0, false, false
@@ -106,7 +111,8 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 		o.BurnIn = max(1, min(o.Batch, o.Horizon-o.Batch))
 	}
 	if p.ByPerson() {
-		return Spec{}, fmt.Errorf("%w: a stream takes rows one by one, and a person who comes several times takes part several times; online algorithms protect one row", ErrAssumption)
+		return Spec{}, fmt.Errorf("%w: a stream takes rows one by one, and a person who comes several times takes part "+
+			"several times; online algorithms protect one row", ErrAssumption)
 	}
 	p.Groups = nil
 	p.LabelValues = engine.AnyLabels // because free slots of the buffer have label 0
@@ -122,10 +128,12 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 // streamRule holds the update rule of an online algorithm.
 type streamRule struct {
 	reading Reading
-	says    string                  // the reading, for reports; "" if the algorithm has only one
-	secret  bool                    // whether a saved state holds noiseless functions of all records, not only of those in the buffer
-	eta     func(b int) float64     // step size of update b = 1, 2, ...
-	last    float64                 // norm of the noise in the last iterate divided by the norm in a release; 0: the noise of all steps is a random walk
+	says    string // the reading, for reports; "" if the algorithm has only one
+	// whether a saved state holds noiseless functions of all records, not only of those in the buffer
+	secret bool
+	eta    func(b int) float64 // step size of update b = 1, 2, ...
+	// norm of the noise in the last iterate divided by the norm in a release; 0: the noise of all steps is a random walk
+	last    float64
 	factor  *privacy.ToeplitzFactor // the factor of prefix sums; nil if there is none
 	centre  int                     // number of coordinates of the centre that the state keeps
 	start   func(*Online) error     // draws the start; nil: the start is the start of the domain
@@ -176,11 +184,14 @@ func checkStream(i Info, s Spec, r Reading) error {
 	whole := s.Batch == 1 && s.Buffer == 0
 	switch {
 	case s.Mode == Paper && (!whole || r != NoiseFedBack):
-		return fmt.Errorf("%w: %s as printed pairs every record with all earlier ones and overwrites the iterate; paper mode needs batch 1, buffer 0 (all earlier records) and no other reading", ErrAssumption, i.Name)
+		return fmt.Errorf("%w: %s as printed pairs every record with all earlier ones and overwrites the iterate; paper "+
+			"mode needs batch 1, buffer 0 (all earlier records) and no other reading", ErrAssumption, i.Name)
 	case r == SecretState && (!whole || s.BurnIn > 1):
-		return fmt.Errorf("%w: %s with a secret state needs batch 1, burn-in 1 and no buffer; its certificate is the recursion over all earlier records", ErrAssumption, i.Name)
+		return fmt.Errorf("%w: %s with a secret state needs batch 1, burn-in 1 and no buffer; its certificate is the "+
+			"recursion over all earlier records", ErrAssumption, i.Name)
 	case r == SecretState && s.Horizon > privacy.MaxStreamOutputs:
-		return fmt.Errorf("%w: %s with a secret state is certified for at most %d records, not %d; use the other reading", ErrAssumption, i.Name, privacy.MaxStreamOutputs, s.Horizon)
+		return fmt.Errorf("%w: %s with a secret state is certified for at most %d records, not %d; use the other reading",
+			ErrAssumption, i.Name, privacy.MaxStreamOutputs, s.Horizon)
 	}
 	return nil
 }
@@ -197,7 +208,8 @@ func planFedBack(i Info, s Spec, decay bool) (*Plan, error) {
 		return nil, err
 	}
 	p.descend(p.Noise().NoiseNorm(s.coordinates()), decay)
-	return p, p.finish("noise is fed back: what is released at each update is one noisy mean gradient, and everything else follows from it", nil)
+	return p, p.finish("noise is fed back: what is released at each update is one noisy mean gradient, and everything "+
+		"else follows from it", nil)
 }
 
 // descend sets the step sizes and the regret bound of online gradient descent with unbiased gradients. noise is
@@ -250,7 +262,8 @@ func meanOfMeansError(rho float64, s Spec) float64 {
 
 // planSecret plans reading A with step sizes eta[2..n] (docs/theory.md#stream-outputs).
 func planSecret(i Info, s Spec, rule string, eta []float64) (*Plan, error) {
-	p := newStreamPlan(i, s, streamRule{reading: SecretState, says: SecretState.String(), secret: true, eta: func(b int) float64 { return eta[b+1] }})
+	p := newStreamPlan(i, s, streamRule{reading: SecretState, says: SecretState.String(), secret: true,
+		eta: func(b int) float64 { return eta[b+1] }})
 	p.Schedule.Name = rule
 	mean := worstMeanRoundoff(s.Kernel, s.Horizon)
 	u := s.newUpdate(mean)
@@ -269,15 +282,19 @@ func planSecret(i Info, s Spec, rule string, eta []float64) (*Plan, error) {
 	}
 	p.stream().last = scale[p.Schedule.Steps+1]
 	p.stream().release = func(o *Online) ([]float64, error) { return o.secret(scale[o.updates+1]) }
-	return p, p.finish("the noiseless iterate is secret: it is never released, and a saved state of the stream must be kept as private as the records", nil)
+	return p, p.finish("the noiseless iterate is secret: it is never released, and a saved state of the stream must be "+
+		"kept as private as the records", nil)
 }
 
 // finish fills in the guarantee of the releases and the sums over all updates.
 func (p *Plan) finish(assumption string, claim *privacy.Claim) error {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
 	p.addUp()
-	g := s.StreamUnit().Guarantee(fmt.Sprintf("%s, up to %d of them, with Gaussian noise", p.Certificate().Released(), p.Schedule.Steps), "",
-		fmt.Sprintf("public: at most n = %d records and when they arrive, batch %d, burn-in %d, %s, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema and all options; every row was projected to R", s.Horizon, s.Batch, s.BurnIn, s.bufferText(), pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
+	g := s.StreamUnit().Guarantee(fmt.Sprintf("%s, up to %d of them, with Gaussian noise", p.Certificate().Released(),
+		p.Schedule.Steps), "",
+		fmt.Sprintf("public: at most n = %d records and when they arrive, batch %d, burn-in %d, %s, d = %d, norm bound R = "+
+			"%g, label bound %g, radius r = %g, alpha = %g, the schema and all options; every row was projected to R", s.Horizon,
+			s.Batch, s.BurnIn, s.bufferText(), pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
 		s.constants(), assumption)
 	g.Claim, g.Warnings = claim, s.unsoundWarning()
 	return p.Promise(s.Budget, s.Horizon, s.Provenance, g, p.Releases)

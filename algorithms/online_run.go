@@ -46,7 +46,8 @@ type Online struct {
 // Events), or s is a session on public data.
 func NewStream(p *Plan, s privacy.Session) (*Online, error) {
 	if p.stream() == nil {
-		return nil, fmt.Errorf("algorithms: the plan of %s is for records that are all there; plan one of StreamCatalog", p.Algorithm)
+		return nil, fmt.Errorf("algorithms: the plan of %s is for records that are all there; plan one of StreamCatalog",
+			p.Algorithm)
 	}
 	o := newOnline(p, s)
 	if p.stream().start != nil {

@@ -120,7 +120,8 @@ func ReadStreamState(r io.Reader) (*StreamState, error) {
 		return nil, fmt.Errorf("algorithms: the state of the stream cannot be read: %w", err)
 	}
 	if s.Format != streamFormat {
-		return nil, fmt.Errorf("algorithms: the state of the stream has format %q, this program reads %q", s.Format, streamFormat)
+		return nil, fmt.Errorf("algorithms: the state of the stream has format %q, this program reads %q",
+			s.Format, streamFormat)
 	}
 	return s, nil
 }
@@ -166,12 +167,14 @@ func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, erro
 		prefix = len(o.prefix.gradients.Memory)
 	}
 	if len(state.W) != len(o.w) || len(state.Released) != len(o.w) || len(state.Played) != len(o.w) ||
-		len(state.Gradients) != prefix || len(state.Noisy) != prefix || prefix > 0 && len(state.Total) != len(o.w) || prefix == 0 && len(state.Total) > 0 ||
+		len(state.Gradients) != prefix || len(state.Noisy) != prefix || prefix > 0 && len(state.Total) != len(o.w) ||
+		prefix == 0 && len(state.Total) > 0 ||
 		len(state.Centre) != p.stream().centre ||
 		!finite(state.W) || !finite(state.Centre) || !finite(state.Released) || !finite(state.Played) ||
 		!finite(state.Gradients) || !finite(state.Noisy) || !finite(state.Total) || !finite(state.X) || !finite(state.Y) ||
 		state.Count < 0 || state.Count > spec.Horizon || state.Updates != updates || len(state.Fresh) != fresh ||
-		!spec.PerClass && len(state.Held) != min(state.Count-fresh, o.cap) || len(state.Held) > min(state.Count-fresh, o.cap) ||
+		!spec.PerClass && len(state.Held) != min(state.Count-fresh, o.cap) ||
+		len(state.Held) > min(state.Count-fresh, o.cap) ||
 		len(state.Held) == 0 && state.Count > fresh || len(state.X) != len(rows)*d || len(state.Y) != len(rows) {
 		return nil, errors.New("algorithms: the saved state is damaged: its sizes do not fit its own numbers")
 	}
@@ -179,7 +182,8 @@ func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, erro
 	for i, r := range rows {
 		place := int(r)
 		if o.ring() {
-			place = (state.Count - len(rows) + i) % o.rows // a record in any other place would be overwritten while it is in the buffer
+			// a record in any other place would be overwritten while it is in the buffer
+			place = (state.Count - len(rows) + i) % o.rows
 		}
 		if r < 0 || int(r) >= o.rows || used[r] || int(r) != place {
 			return nil, errors.New("algorithms: the saved state is damaged: its rows are not those of a buffer")

@@ -29,7 +29,8 @@ func (a OnPairStrC) Plan(s Spec) (*Plan, error) {
 	}
 	if s.Mode == Paper {
 		return planPrinted(a.Info(), s, s.Constants.Lipschitz, s.Constants.Smoothness, "[Huai20] Theorem 1", func(burnIn float64) string {
-			return fmt.Sprintf("it needs n >= %.0f at this alpha, or an alpha above %.6g at this n (and n > 7)", burnIn+1, 4*s.Constants.Smoothness/math.Sqrt(float64(s.Horizon-1)))
+			return fmt.Sprintf("it needs n >= %.0f at this alpha, or an alpha above %.6g at this n (and n > 7)", burnIn+1,
+				4*s.Constants.Smoothness/math.Sqrt(float64(s.Horizon-1)))
 		})
 	}
 	if a.Reading == NoiseFedBack {
@@ -74,7 +75,8 @@ func (a OnPairC) Plan(s Spec) (*Plan, error) {
 		s.L2 = c / math.Sqrt(float64(s.Horizon))
 		smooth := s.Constants.Smoothness + s.L2
 		p, err := planPrinted(a.Info(), s, s.Constants.Lipschitz+s.L2*s.Kernel.Problem().Domain().Diameter(), smooth, "[Huai20] Theorem 3", func(float64) string {
-			return fmt.Sprintf("with alpha = c/sqrt(n) it never takes a step unless c > 4(L+alpha) = %.6g, here c = %.6g", 4*smooth, c)
+			return fmt.Sprintf("with alpha = c/sqrt(n) it never takes a step unless c > 4(L+alpha) = %.6g, here c = %.6g",
+				4*smooth, c)
 		})
 		if p != nil {
 			p.stream().centre = s.coordinates()
@@ -99,18 +101,22 @@ func (a OnPairC) Plan(s Spec) (*Plan, error) {
 // Multiplied by alpha t/2, which is public, the noise has the same sigma for all t, G sqrt(8 (n-T1)/rho). The
 // multiplied release moves by at most (t-1)/(t-2) times the change of the gradient, because a projection is
 // non-expansive. So privacy.PairwiseStream with these weights is its certificate.
-func planPrinted(i Info, s Spec, lipschitz, smooth float64, theorem string, remedy func(burnIn float64) string) (*Plan, error) {
+func planPrinted(i Info, s Spec, lipschitz, smooth float64, theorem string,
+	remedy func(burnIn float64) string) (*Plan, error) {
 	n, alpha := s.Horizon, s.L2
 	burn := s.printedBurnIn(smooth, alpha)
 	l := math.Log(1 / s.Budget.Delta)
 	root := s.Budget.Epsilon / (math.Sqrt(l+s.Budget.Epsilon) + math.Sqrt(l)) // the square root of rho
 	if burn >= float64(n) {
-		return nil, fmt.Errorf("%w: %s as printed never takes a step here: its burn-in is T1 = max(ceil(16 L^2/alpha^2), 7) = %.0f of n = %d records (L = %.6g, alpha = %.6g), so it would output random points only; at t = n, n - T1 = 1 its formula gives sigma = %.6g; %s; certified mode works",
+		return nil, fmt.Errorf("%w: %s as printed never takes a step here: its burn-in is T1 = max(ceil(16 L^2/alpha^2), 7) "+
+			"= %.0f of n = %d records (L = %.6g, alpha = %.6g), so it would output random points only; at t = n, n - T1 = 1 "+
+			"its formula gives sigma = %.6g; %s; certified mode works",
 			ErrAssumption, i.Name, burn, n, smooth, alpha, math.Sqrt(32)*lipschitz/(alpha*float64(n)*root), remedy(burn))
 	}
 	s.BurnIn = int(burn)
 	sigma := lipschitz * math.Sqrt(8*float64(n-s.BurnIn)) / root
-	p := newStreamPlan(i, s, streamRule{says: NoiseFedBack.String(), last: 2 / (alpha * float64(n)), start: (*Online).startPrinted, release: (*Online).printed})
+	p := newStreamPlan(i, s, streamRule{says: NoiseFedBack.String(), last: 2 / (alpha * float64(n)),
+		start: (*Online).startPrinted, release: (*Online).printed})
 	p.Schedule.Name = s.unsoundly("paper: eta_t = (t-1)/(t-2) 2/(alpha t) after burn-in T1 = max(ceil(16 L^2/alpha^2), 7)",
 		"eta_t = (t-1)/(t-2) 2/(alpha t) from t = 3 on, without the paper's burn-in")
 	mean := worstMeanRoundoff(s.Kernel, n)

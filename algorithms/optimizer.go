@@ -77,9 +77,11 @@ func (o Optimizer) weight() float64 {
 func (o Optimizer) validate(name string) error {
 	switch {
 	case o.Update != "" && !slices.Contains(updateRules(), o.Update):
-		return fmt.Errorf("%w: %s: the update %q is unknown, want one of %s", ErrAssumption, name, o.Update, strings.Join(updateRules(), ", "))
+		return fmt.Errorf("%w: %s: the update %q is unknown, want one of %s", ErrAssumption, name, o.Update,
+			strings.Join(updateRules(), ", "))
 	case o.Decay != "" && !slices.Contains(decays(), o.Decay):
-		return fmt.Errorf("%w: %s: the decay %q is unknown, want one of %s", ErrAssumption, name, o.Decay, strings.Join(decays(), ", "))
+		return fmt.Errorf("%w: %s: the decay %q is unknown, want one of %s", ErrAssumption, name, o.Decay,
+			strings.Join(decays(), ", "))
 	case o.Momentum > 0 && !o.averages():
 		return fmt.Errorf("%w: %s: plain steps have no momentum; choose the update momentum or adam", ErrAssumption, name)
 	}

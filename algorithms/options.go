@@ -42,7 +42,8 @@ func configured[A interface{ Info() Info }](a A, options []Option) (none A, err 
 		}
 		value := reflect.ValueOf(o.Value)
 		if !value.IsValid() || value.Type() != field.Type() {
-			return none, fmt.Errorf("algorithms: option %s of %s is a %v, not a %T", o.Field, a.Info().Name, field.Type(), o.Value)
+			return none, fmt.Errorf("algorithms: option %s of %s is a %v, not a %T", o.Field, a.Info().Name,
+				field.Type(), o.Value)
 		}
 		field.Set(value)
 	}
@@ -111,13 +112,15 @@ func (c Choice) With(options ...Option) (Choice, error) {
 	if f := optionField(reflect.ValueOf(c.Algorithm), "Steps"); f.IsValid() && c.Reason != "" {
 		chosen = int(f.Int())
 	}
-	if chosen > 0 && (set("StepSize") != nil || set("TotalStep") != nil || set("Second") == engine.NoSecond.String()) && set("Steps") == nil {
+	if chosen > 0 && (set("StepSize") != nil || set("TotalStep") != nil || set("Second") == engine.NoSecond.String()) &&
+		set("Steps") == nil {
 		options = append(slices.Clone(options), Option{Field: "Steps", Value: 0})
 	}
 	a, err := With(c.Algorithm, options...)
 	if err != nil {
 		if c.Reason != "" {
-			err = fmt.Errorf("%w; %s was chosen by auto: %s. Leave the option out, or name an algorithm that has it (--algorithm; \"dyad lab algorithms\")", err, c.Algorithm.Info().Name, c.Reason)
+			err = fmt.Errorf("%w; %s was chosen by auto: %s. Leave the option out, or name an algorithm that has it "+
+				"(--algorithm; \"dyad lab algorithms\")", err, c.Algorithm.Info().Name, c.Reason)
 		}
 		return c, err
 	}

@@ -145,14 +145,16 @@ func (p *Plan) releasePlan(c privacy.Certificate, noise privacy.Mechanism, theor
 
 // release returns the row of a parameter vector, or of a gradient, that is released the given number of times.
 func (s Spec) release(c privacy.Certificate, noise privacy.Mechanism, times int) Release {
-	return Release{Name: c.Released(), Coordinates: s.coordinates(), Times: times, Share: 1 / float64(times), Certificate: c, Noise: noise}
+	return Release{Name: c.Released(), Coordinates: s.coordinates(), Times: times, Share: 1 / float64(times),
+		Certificate: c, Noise: noise}
 }
 
 // account fills in the guarantee of releases. In Paper mode the guarantee is the one that the releases provably
 // give, next to the theorem's claim, which is the budget.
 func (p *Plan) account(theorem string, rows ...Release) error {
 	p.Releases, p.Aim.least = rows, leastDescentSignal
-	return p.Promise(p.Spec.Budget, p.Spec.Kernel.Problem().N, p.Spec.Provenance, p.words(theorem, p.Spec.constants()), rows)
+	return p.Promise(p.Spec.Budget, p.Spec.Kernel.Problem().N, p.Spec.Provenance,
+		p.words(theorem, p.Spec.constants()), rows)
 }
 
 // PromiseOneRecord fills in Releases and Guarantee of a plan in Certified mode, for replacing one record or
@@ -167,14 +169,17 @@ func (p *Plan) PromiseOneRecord(c privacy.Certificate, noise privacy.Mechanism, 
 func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
 	g := s.Records(pr.PersonRows).Guarantee(p.Certificate().Released()+" with "+p.Noise().Name()+" noise", "",
-		fmt.Sprintf("public: n = %d, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema (ranges, categories) and all options; every row was projected to R", pr.N, pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
+		fmt.Sprintf("public: n = %d, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema "+
+			"(ranges, categories) and all options; every row was projected to R", pr.N, pr.D, pr.Bounds.FeatureNorm,
+			pr.Bounds.LabelAbs, pr.Radius, s.L2),
 		rests)
 	if len(pr.Groups) > 0 {
 		unit := "record"
 		if pr.ByPerson() {
 			unit = "person"
 		}
-		g.Assumptions = append(g.Assumptions, fmt.Sprintf("public: which of the %d query groups each %[2]s belongs to; a replaced %[2]s stays in its group", len(pr.Groups), unit))
+		g.Assumptions = append(g.Assumptions, fmt.Sprintf("public: which of the %d query groups each %[2]s belongs to; a "+
+			"replaced %[2]s stays in its group", len(pr.Groups), unit))
 	}
 	g.Warnings = s.unsoundWarning()
 	if s.Mode == Paper {
@@ -214,13 +219,15 @@ func (p *Plan) Charge(dataID string) ledger.Charge {
 			text += "; " + w
 		}
 	}
-	return ledger.Charge{DataID: dataID, Algorithm: p.Algorithm, Events: p.Events(), Guarantee: text, Unit: g.Unit, Relation: g.Relation, Released: g.Released}
+	return ledger.Charge{DataID: dataID, Algorithm: p.Algorithm, Events: p.Events(), Guarantee: text, Unit: g.Unit,
+		Relation: g.Relation, Released: g.Released}
 }
 
 // constants returns the assumption about the constants of the loss.
 func (s Spec) constants() string {
 	c := s.Constants
-	return fmt.Sprintf("constants of loss %s: G = %.6g, L = %.6g, Dg = %.6g, %s", s.Kernel.Problem().Loss.Name(), c.Lipschitz, c.Smoothness, c.PairDiameter, c.Origin)
+	return fmt.Sprintf("constants of loss %s: G = %.6g, L = %.6g, Dg = %.6g, %s", s.Kernel.Problem().Loss.Name(),
+		c.Lipschitz, c.Smoothness, c.PairDiameter, c.Origin)
 }
 
 // calibrated returns one release of a parameter vector with the noise of Certified mode.

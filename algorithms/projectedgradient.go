@@ -75,7 +75,8 @@ func (a ProjectedGradient) Plan(s Spec) (*Plan, error) {
 	case a.Plain:
 		name = "constant step size"
 	}
-	p := descent{noise: nowhere, accelerate: true, plain: a.Plain}.newPlan(a.Info(), s, Schedule{Name: name, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)})
+	p := descent{noise: nowhere, accelerate: true, plain: a.Plain}.newPlan(a.Info(), s,
+		Schedule{Name: name, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)})
 	p.PromiseNothing("exact iterate", revealsRecords)
 	return p, nil
 }

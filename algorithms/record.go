@@ -36,14 +36,17 @@ func (p *Plan) oldRecord() (json.RawMessage, error) {
 
 func (p *Plan) record(format string, releases []Releases) (json.RawMessage, error) {
 	r := planRecord{
-		Format: format, Algorithm: p.Algorithm, Mode: p.Mode.String(), Budget: recordedBudget{p.Spec.Budget.Epsilon, p.Spec.Budget.Delta},
+		Format: format, Algorithm: p.Algorithm, Mode: p.Mode.String(),
+		Budget:    recordedBudget{p.Spec.Budget.Epsilon, p.Spec.Budget.Delta},
 		DraftAway: slices.Contains(p.Guarantee.Warnings, DraftAway),
 	}
-	r.Voided = r.DraftAway || slices.Contains(p.Guarantee.Warnings, BoundsFromData) // so that a checker without the field DraftAway refuses the record, too
+	// so that a checker without the field DraftAway refuses the record, too
+	r.Voided = r.DraftAway || slices.Contains(p.Guarantee.Warnings, BoundsFromData)
 	old := format == oldPlanFormat
 	if p.Spec.Kernel != nil {
 		r.Problem = p.Spec.recordProblem()
-		r.Schedule = &recordedSchedule{p.Schedule.Steps, p.Schedule.Constant, p.Schedule.Average, p.Schedule.BurnIn, p.Schedule.Update}
+		r.Schedule = &recordedSchedule{p.Schedule.Steps, p.Schedule.Constant, p.Schedule.Average, p.Schedule.BurnIn,
+			p.Schedule.Update}
 	} else if old {
 		r.Budget = recordedBudget{}
 	}

@@ -12,8 +12,9 @@ import (
 // Release is a row of a plan: a released vector and its privacy cost.
 type Release struct {
 	Name        string
-	Coordinates int     // number of values in each release
-	Times       int     // how often the cost is charged; 0 means once; a certificate for several releases together is charged once
+	Coordinates int // number of values in each release
+	// how often the cost is charged; 0 means once; a certificate for several releases together is charged once
+	Times       int
 	Share       float64 // share of mu^2, or of epsilon for delta = 0, of each release
 	Certificate privacy.Certificate
 	Noise       privacy.Mechanism

@@ -38,7 +38,8 @@ func (r Releases) table(f *Facts) {
 			norm := x.Noise.NoiseNorm(x.Coordinates)
 			v.Add("variance", norm*norm) // E ||Z||^2
 		}
-		fmt.Fprintf(w, "%-11s %s\t%s\t%d\t%s\t%s\t%s\t%s\n", "", x.Name, some(float64(x.Coordinates)), times, some(share), some(v.Number("sensitivity")), noise, some(v.Number("noise_multiplier")))
+		fmt.Fprintf(w, "%-11s %s\t%s\t%d\t%s\t%s\t%s\t%s\n", "", x.Name, some(float64(x.Coordinates)), times, some(share),
+			some(v.Number("sensitivity")), noise, some(v.Number("noise_multiplier")))
 		values = append(values, v)
 	}
 	_ = w.Flush() // to memory
@@ -55,5 +56,6 @@ func some(x float64) string {
 
 // like reports whether y repeats x, so that the table has one line for both.
 func (x Release) like(y Release) bool {
-	return x.Noise != nil && x.Noise == y.Noise && x.Name == y.Name && x.Share == y.Share && x.Part == y.Part && x.Certificate.Sensitivity() == y.Certificate.Sensitivity()
+	return x.Noise != nil && x.Noise == y.Noise && x.Name == y.Name && x.Share == y.Share && x.Part == y.Part &&
+		x.Certificate.Sensitivity() == y.Certificate.Sensitivity()
 }

@@ -20,12 +20,15 @@ func (p *Plan) trainingFacts() Facts {
 // recordFacts returns the facts about the algorithm and the records.
 func (p *Plan) recordFacts() (f Facts) {
 	problem := p.Spec.Kernel.Problem()
-	f.Line("algorithm", "%s, %[3]s mode (%[2]s)", f.Add("algorithm", p.Algorithm), f.Add("paper", paperOf(p.Algorithm)), f.Add("mode", p.Mode.String()))
+	f.Line("algorithm", "%s, %[3]s mode (%[2]s)", f.Add("algorithm", p.Algorithm), f.Add("paper", paperOf(p.Algorithm)),
+		f.Add("mode", p.Mode.String()))
 	units, each := "records", ""
 	if problem.ByPerson() {
-		units, each = "persons", fmt.Sprintf(" persons with up to %d rows each", f.Add("max_rows_per_person", problem.PersonRows))
+		units, each = "persons", fmt.Sprintf(" persons with up to %d rows each",
+			f.Add("max_rows_per_person", problem.PersonRows))
 	}
-	f.Line(units, "n = %d%s, d = %d features, ||x|| <= %g", f.Add(units, p.Spec.units()), each, f.Add("features", problem.D), f.Add("norm_bound", problem.Bounds.FeatureNorm))
+	f.Line(units, "n = %d%s, d = %d features, ||x|| <= %g", f.Add(units, p.Spec.units()), each,
+		f.Add("features", problem.D), f.Add("norm_bound", problem.Bounds.FeatureNorm))
 	return f
 }
 
@@ -33,9 +36,11 @@ func (p *Plan) recordFacts() (f Facts) {
 func (p *Plan) lossFacts() (f Facts) {
 	problem, c := p.Spec.Kernel.Problem(), p.Spec.Constants
 	f.Line("loss", "%[4]s: %[5]s; objective + alpha/2 ||w||^2, alpha = %[2]g; %[3]s, r = %.6[1]g",
-		f.Add("radius", problem.Radius), f.Add("l2", p.Spec.L2), f.Add("domain", problem.Domain().Text()), f.Add("loss", problem.Loss.Name()), f.Add("loss_definition", problem.Loss.Definition()))
+		f.Add("radius", problem.Radius), f.Add("l2", p.Spec.L2), f.Add("domain", problem.Domain().Text()),
+		f.Add("loss", problem.Loss.Name()), f.Add("loss_definition", problem.Loss.Definition()))
 	f.Line("constants", "G = %.6g, L = %.6g, Dg = %.6g (%s)",
-		f.Add("lipschitz", c.Lipschitz), f.Add("smoothness", Number(c.Smoothness)), f.Add("pair_diameter", c.PairDiameter), f.Add("constants_origin", c.Origin.String()))
+		f.Add("lipschitz", c.Lipschitz), f.Add("smoothness", Number(c.Smoothness)), f.Add("pair_diameter", c.PairDiameter),
+		f.Add("constants_origin", c.Origin.String()))
 	return f
 }
 
@@ -60,7 +65,8 @@ func (p *Plan) scheduleFacts() (f Facts) {
 	var lines Facts
 	for i, e := range p.Schedule.Epochs {
 		var part Facts
-		lines.Line("", "epoch %d: %d %s, %d steps of %.6g", i+1, part.Add("records", e.Records), units, part.Add("steps", e.Steps), part.Add("step_size", e.StepSize))
+		lines.Line("", "epoch %d: %d %s, %d steps of %.6g", i+1, part.Add("records", e.Records), units,
+			part.Add("steps", e.Steps), part.Add("step_size", e.StepSize))
 		parts = append(parts, part)
 	}
 	f.AddSome("epochs", parts)
@@ -76,7 +82,8 @@ func (p *Plan) scheduleFacts() (f Facts) {
 
 // noiseFacts adds the facts about the noise of a release and in the model.
 func (p *Plan) noiseFacts(f *Facts) {
-	sensitivity, roundoff := f.AddSome("sensitivity", p.Certificate().Sensitivity()), f.AddSome("roundoff_share", p.Certificate().RoundoffShare())
+	sensitivity, roundoff := f.AddSome("sensitivity", p.Certificate().Sensitivity()),
+		f.AddSome("roundoff_share", p.Certificate().RoundoffShare())
 	var size string
 	switch f.Add("noise", p.Noise().Name()); m := p.Noise().(type) {
 	case privacy.Gaussian:
@@ -89,10 +96,13 @@ func (p *Plan) noiseFacts(f *Facts) {
 	if part := p.Releases.main().Part; part > 0 {
 		size = fmt.Sprintf("of epoch %d, as costly as any: %s", part, size)
 	}
-	f.Line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g, including rounding error (relative %.2g)%s", size, f.AddSome("grid", p.Noise().GridSize()), sensitivity, roundoff, f.NoiseMultiplier(p.Noise(), p.Certificate()))
+	f.Line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g, including rounding error (relative %.2g)%s", size,
+		f.AddSome("grid", p.Noise().GridSize()), sensitivity, roundoff, f.NoiseMultiplier(p.Noise(), p.Certificate()))
 	// ratio is the root mean square norm of the noise in the model, divided by the radius.
-	if ratio := p.modelNoise() / p.Spec.Kernel.Problem().Radius; !math.IsInf(ratio, 1) && f.AddSome("noise_to_radius", ratio).(float64) > 1 && p.leastSignal() == 0 {
-		f.Line("", "the noise is about %.2g times the radius of the model's domain: expect a model near chance; more records, a larger epsilon or fewer features would help", ratio)
+	if ratio := p.modelNoise() / p.Spec.Kernel.Problem().Radius; !math.IsInf(ratio, 1) &&
+		f.AddSome("noise_to_radius", ratio).(float64) > 1 && p.leastSignal() == 0 {
+		f.Line("", "the noise is about %.2g times the radius of the model's domain: expect a model near chance; more "+
+			"records, a larger epsilon or fewer features would help", ratio)
 	}
 }
 
@@ -107,7 +117,8 @@ func (r *streamRule) facts(p *Plan, to *Facts) {
 	f.Add("buffer", s.Buffer) // 0: all earlier records
 	f.AddSome("reservoir", s.Reservoir)
 	f.AddSome("per_class", s.PerClass)
-	text := fmt.Sprintf("a release after every %d records, the first %d only fill the buffer; %s", batch, s.BurnIn, f.Add("pairing", s.bufferText()))
+	text := fmt.Sprintf("a release after every %d records, the first %d only fill the buffer; %s", batch, s.BurnIn,
+		f.Add("pairing", s.bufferText()))
 	if says := f.AddSome("reading", r.says); says != "" {
 		text += fmt.Sprint("; ", says)
 	}
@@ -128,7 +139,8 @@ func (p *Plan) objective() string {
 		return p.Objective
 	}
 	pr := p.Spec.Kernel.Problem()
-	return fmt.Sprintf("%s: %s; alpha = %v; %s, r = %v", pr.Loss.Name(), pr.Loss.Definition(), p.Spec.L2, pr.Domain().Text(), pr.Radius)
+	return fmt.Sprintf("%s: %s; alpha = %v; %s, r = %v", pr.Loss.Name(), pr.Loss.Definition(), p.Spec.L2,
+		pr.Domain().Text(), pr.Radius)
 }
 
 // identity returns the part of a plan that a checkpoint must match, as a value for JSON. This part determines

@@ -63,7 +63,8 @@ func (s Spec) gradientDescent(steps int, eta float64, pairs engine.Pairs) privac
 // planParts plans the kernel for sums over parts of the records. sizes are the sizes of the parts.
 func (s *Spec) planParts(name string, sizes ...int) (err error) {
 	if s.Backend == nil {
-		return fmt.Errorf("%w: %s plans a kernel for parts of the records and needs Spec.Backend; use NewSpec", ErrAssumption, name)
+		return fmt.Errorf("%w: %s plans a kernel for parts of the records and needs Spec.Backend; use NewSpec",
+			ErrAssumption, name)
 	}
 	s.Kernel, err = engine.Parts{Backend: s.Backend, Sizes: sizes}.Plan(s.Kernel.Problem())
 	return err
@@ -71,7 +72,8 @@ func (s *Spec) planParts(name string, sizes ...int) (err error) {
 
 // averageDescent returns the certificate of the average iterate of a descent over pairs.
 func (s Spec) averageDescent(steps int, eta float64, pairs engine.Pairs) privacy.AverageDescent {
-	return privacy.AverageDescent{GradientDescent: s.gradientDescent(steps, eta, pairs), OutputError: averageError(steps, s.Kernel.Problem().Radius)}
+	return privacy.AverageDescent{GradientDescent: s.gradientDescent(steps, eta, pairs),
+		OutputError: averageError(steps, s.Kernel.Problem().Radius)}
 }
 
 // meanRoundoff bounds the error of a computed mean gradient over pairs, without the error of the division.

@@ -41,7 +41,8 @@ func (a SubsampledDescent) batch(s Spec, steps int) (int, error) {
 	case m < 2:
 		return 0, fmt.Errorf("%w: subsampled-descent: a batch of %d records has no pair; draw at least 2", ErrAssumption, m)
 	case m >= n:
-		return 0, fmt.Errorf("%w: subsampled-descent: a batch of %d of %d records is not a sample; draw fewer, or use gradient-perturbation for full batches", ErrAssumption, m, n)
+		return 0, fmt.Errorf("%w: subsampled-descent: a batch of %d of %d records is not a sample; draw fewer, or use "+
+			"gradient-perturbation for full batches", ErrAssumption, m, n)
 	}
 	return m, nil
 }
@@ -68,7 +69,9 @@ func (a SubsampledDescent) Plan(s Spec) (*Plan, error) {
 	}
 	c := p.Certificate()
 	p.Guarantee.Assumptions = append(p.Guarantee.Assumptions, "which records were in which batch stays secret")
-	p.Guarantee.Derivation += fmt.Sprintf("; %d releases on secret batches of %d of %d records, composed by privacy loss distributions; basic composition of amplified steps would need sigma = %.6g, known batches %.6g",
-		schedule.Steps, d.batch, s.Kernel.Problem().N, privacy.BasicBatchSigma(c, s.Budget, schedule.Steps), privacy.UnsampledSigma(c, s.Budget, schedule.Steps))
+	p.Guarantee.Derivation += fmt.Sprintf("; %d releases on secret batches of %d of %d records, composed by privacy loss "+
+		"distributions; basic composition of amplified steps would need sigma = %.6g, known batches %.6g",
+		schedule.Steps, d.batch, s.Kernel.Problem().N, privacy.BasicBatchSigma(c, s.Budget, schedule.Steps),
+		privacy.UnsampledSigma(c, s.Budget, schedule.Steps))
 	return p, nil
 }

@@ -47,8 +47,12 @@ func (p Provenance) Records(personRows int) Unit {
 	u := p.Rows()
 	u.Relation += withLabel
 	if personRows > 0 {
-		u = Unit{Name: OnePerson, Relation: "same number n of persons, all rows of one person replaced: how many they are, features and labels"}
-		u.Assumption = fmt.Sprintf("n counts persons, each with at least one row; of a person the first %d rows count; rows of one human under two ids count as two persons; the person that replaces another takes its place in the order of persons, which is that of their first rows in the data if ids are private; how long the run takes, which depends on the number of rows, is not seen (docs/theory.md#persons); %s", personRows, secretBits)
+		u = Unit{Name: OnePerson, Relation: "same number n of persons, all rows of one person replaced: how many they are, " +
+			"features and labels"}
+		u.Assumption = fmt.Sprintf("n counts persons, each with at least one row; of a person the first %d rows count; rows "+
+			"of one human under two ids count as two persons; the person that replaces another takes its place in the order of "+
+			"persons, which is that of their first rows in the data if ids are private; how long the run takes, which depends "+
+			"on the number of rows, is not seen (docs/theory.md#persons); %s", personRows, secretBits)
 	}
 	return u
 }
@@ -56,7 +60,8 @@ func (p Provenance) Records(personRows int) Unit {
 // StreamUnit returns the unit of records that arrive one by one.
 func (p Provenance) StreamUnit() Unit {
 	return Unit{Name: OneRecord, Relation: "same stream, one record replaced" + withLabel,
-		Assumption: p.Contribution() + "; records may be chosen after seeing earlier releases; " + secretBits + "; a release leaves only after the state that counts it is durable"}
+		Assumption: p.Contribution() + "; records may be chosen after seeing earlier releases; " + secretBits +
+			"; a release leaves only after the state that counts it is durable"}
 }
 
 // IdentifiedUnit returns the unit of labelled records that all have ids, which are compared.
@@ -67,14 +72,16 @@ func IdentifiedUnit() Unit { // it has the name that other runs on the same reco
 // IndividualUnit returns the unit of individuals who are in at most kappa pairs each.
 func IndividualUnit(kappa int) Unit {
 	return Unit{Name: OneIndividual, Assumption: secretBits,
-		Relation: fmt.Sprintf("same ids and pairs, at most %d of an individual, one individual's record replaced: features and the labels of its pairs", kappa)}
+		Relation: fmt.Sprintf("same ids and pairs, at most %d of an individual, one individual's record replaced: features "+
+			"and the labels of its pairs", kappa)}
 }
 
 // MappedUnit returns the unit of records that are mapped by a metric of pairs. The unit is one individual, so
 // that a ledger adds up the run of the metric and the run on the mapped records.
 func (p Provenance) MappedUnit() Unit {
 	u := p.Rows()
-	u.Name, u.Relation = OneIndividual, "same ids, one individual's record replaced: features, and labels of its pairs, which clusters do not read"
+	u.Name, u.Relation = OneIndividual,
+		"same ids, one individual's record replaced: features, and labels of its pairs, which clusters do not read"
 	return u
 }
 
@@ -84,15 +91,18 @@ func PairsUnit(kappa int) Unit {
 		return Unit{Name: onePair, Relation: "same ids and pairs, one pair's record replaced", Assumption: secretBits,
 			Warnings: []string{"this is not privacy of an individual: one in k pairs has a loss of up to k times epsilon"}}
 	}
-	return Unit{Name: pairsName(kappa), Relation: "same ids and pairs, the records of at most kappa pairs replaced", Assumption: secretBits,
-		Warnings: []string{fmt.Sprintf("this is not privacy of an individual: one in k > %d pairs has a loss of up to k/%d times epsilon", kappa, kappa)}}
+	return Unit{Name: pairsName(kappa), Relation: "same ids and pairs, the records of at most kappa pairs replaced",
+		Assumption: secretBits,
+		Warnings: []string{fmt.Sprintf("this is not privacy of an individual: one in k > %d pairs has a loss of up to k/%d "+
+			"times epsilon", kappa, kappa)}}
 }
 
 func pairsName(kappa int) string { return fmt.Sprintf("a group of %d pairs", kappa) }
 
 // PairLabelsUnit returns the unit of the labels of up to kappa pairs with public features.
 func PairLabelsUnit(kappa int) Unit {
-	u := Unit{Name: onePair, Relation: "same features, ids and pairs, one pair's label replaced", Assumption: secretBits, Warnings: []string{publicInputs}}
+	u := Unit{Name: onePair, Relation: "same features, ids and pairs, one pair's label replaced", Assumption: secretBits,
+		Warnings: []string{publicInputs}}
 	if kappa > 1 {
 		u.Name, u.Relation = pairsName(kappa), "same features, ids and pairs, the labels of at most kappa pairs replaced"
 	}
@@ -102,7 +112,8 @@ func PairLabelsUnit(kappa int) Unit {
 // UserUnit returns the unit of users who send messages about their record. If labelOnly is true, features are
 // public and the messages are about the label only.
 func UserUnit(labelOnly bool) Unit {
-	u := Unit{Name: OneUser, Relation: "any two records of that user" + withLabel, Assumption: "each user has one record and draws the noise at home; the server need not be trusted"}
+	u := Unit{Name: OneUser, Relation: "any two records of that user" + withLabel,
+		Assumption: "each user has one record and draws the noise at home; the server need not be trusted"}
 	if labelOnly {
 		u.Relation, u.Warnings = "the two labels of that user", []string{publicInputs}
 	}
@@ -116,7 +127,8 @@ func (u Unit) Guarantee(released, derivation string, assumptions ...string) priv
 	if u.Assumption != "" {
 		assumptions = append(assumptions, u.Assumption)
 	}
-	return privacy.Guarantee{Unit: u.Name, Relation: u.Relation, Released: released, Derivation: derivation, Assumptions: assumptions, Warnings: u.Warnings}
+	return privacy.Guarantee{Unit: u.Name, Relation: u.Relation, Released: released, Derivation: derivation,
+		Assumptions: assumptions, Warnings: u.Warnings}
 }
 
 // NoGuarantee returns the empty guarantee of a release without noise. reveals describes the information that

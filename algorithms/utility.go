@@ -53,7 +53,8 @@ func (s Spec) descentUtility(steps int, eta float64, average bool) Utility {
 	}
 	if average {
 		diameter := s.Kernel.Problem().Domain().Diameter()
-		return u.better(Utility{diameter*diameter/(2*eta*t) + eta*slope*slope/2, "projected subgradient descent, D^2/(2 eta T) + eta G~^2/2 (Bubeck 2015, Theorem 3.2)"})
+		return u.better(Utility{diameter*diameter/(2*eta*t) + eta*slope*slope/2,
+			"projected subgradient descent, D^2/(2 eta T) + eta G~^2/2 (Bubeck 2015, Theorem 3.2)"})
 	}
 	if c := max(math.Abs(1-eta*s.L2), math.Abs(1-eta*smooth)); c < 1 {
 		u = u.better(Utility{slope * far * math.Pow(c, t), "contraction, G~ c^T D0 (docs/theory.md#utility-bounds)"})
@@ -84,7 +85,8 @@ func (s Spec) noisyUtility(steps int, eta, noise float64, average bool) Utility 
 	}
 	far, slope := s.startDistance(), s.objectiveLipschitz()
 	square := slope*slope + noise*noise
-	u := Utility{far*far/(2*eta*float64(steps+1)) + eta*square/2, "projected stochastic gradients, D0^2/(2 eta (T+1)) + eta B^2/2 (Bubeck 2015, Theorem 6.1)"}
+	u := Utility{far*far/(2*eta*float64(steps+1)) + eta*square/2,
+		"projected stochastic gradients, D0^2/(2 eta (T+1)) + eta B^2/2 (Bubeck 2015, Theorem 6.1)"}
 	if average {
 		return u
 	}

@@ -93,7 +93,8 @@ func (b *builder) diffUnary(o op, v, x int, c float64) int {
 	case opErf: // 2/sqrt(pi) e^(-x^2)
 		return b.binary(opMul, b.constant(2/sqrtPi), b.unary(opExp, b.neg(b.unary(opSquare, x))))
 	case opNormCDF: // e^(-x^2/2) / sqrt(2 pi)
-		return b.binary(opMul, b.constant(1/(math.Sqrt2*sqrtPi)), b.unary(opExp, b.binary(opMul, b.constant(-0.5), b.unary(opSquare, x))))
+		return b.binary(opMul, b.constant(1/(math.Sqrt2*sqrtPi)),
+			b.unary(opExp, b.binary(opMul, b.constant(-0.5), b.unary(opSquare, x))))
 	case opLogNormCDF:
 		return b.unary(opHazard, x)
 	case opHazard: // -h (x + h)

@@ -59,7 +59,8 @@ func Parse(text string, params map[string]float64) (Expr, error) {
 		case !isName(name):
 			return Expr{}, fmt.Errorf("autodiff: parameter %q: a name is a letter followed by letters, digits and _", name)
 		case p.reserved(name):
-			return Expr{}, fmt.Errorf("autodiff: parameter %q: the name has a meaning of its own in formulas; choose another", name)
+			return Expr{}, fmt.Errorf("autodiff: parameter %q: the name has a meaning of its own in formulas; choose another",
+				name)
 		case !finite(params[name]):
 			return Expr{}, fmt.Errorf("autodiff: parameter %q is %v, must be finite", name, params[name])
 		}

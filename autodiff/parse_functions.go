@@ -84,7 +84,8 @@ func Functions() []string {
 var synonyms = map[string]string{
 	"ln": "log", "fabs": "abs", "maximum": "max", "minimum": "min", "clip": "clamp",
 	"logistic": "sigmoid", "expit": "sigmoid", "if": "where", "ifelse": "where", "sqr": "square",
-	"arctan": "atan", "phi": "normcdf", "cdf": "normcdf", "ndtr": "normcdf", "pnorm": "normcdf", "norm_cdf": "normcdf", "log_ndtr": "lognormcdf", "logcdf": "lognormcdf",
+	"arctan": "atan", "phi": "normcdf", "cdf": "normcdf", "ndtr": "normcdf", "pnorm": "normcdf", "norm_cdf": "normcdf",
+	"log_ndtr": "lognormcdf", "logcdf": "lognormcdf",
 	"heaviside": "where", "sign": "where", "select": "where", "power": "pow", "log2": "log", "log10": "log",
 }
 
@@ -139,7 +140,8 @@ func (p *parser) call(name string, at int) (int, error) {
 	case "pow":
 		return p.power(args[0], args[1], places[1])
 	case "where":
-		if c, constant := p.b.isConst(args[0]); !p.b.code[args[0]].op.mask() && !(constant && (c == 0 || c == 1)) && !p.masks(args[0]) {
+		if c, constant := p.b.isConst(args[0]); !p.b.code[args[0]].op.mask() && !(constant && (c == 0 || c == 1)) &&
+			!p.masks(args[0]) {
 			return 0, p.fail(places[0], "the first argument of where must be a comparison, such as u > 0")
 		}
 	}

@@ -236,7 +236,8 @@ func (p pieces) rounded() (PiecewisePolynomial, bool) {
 	for i, k := range p.knot {
 		f := float(k)
 		left, right := p.poly[i].at(k).Cmp(p.value[i]) == 0, p.poly[i+1].at(k).Cmp(p.value[i]) == 0
-		ok = ok && finite(f) && (k.Sign() == 0 || math.Abs(f) > 0x1p-1000) && (left || right) && (i == 0 || f > out.Knots[i-1])
+		ok = ok && finite(f) && (k.Sign() == 0 || math.Abs(f) > 0x1p-1000) && (left || right) &&
+			(i == 0 || f > out.Knots[i-1])
 		out.Knots = append(out.Knots, f)
 		out.RightAt = append(out.RightAt, right)
 	}

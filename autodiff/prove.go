@@ -110,7 +110,8 @@ func validRange(on Interval) bool {
 func (e Expr) Prove(on Interval) Properties { return e.prove(on, fullEffort) }
 
 func (e Expr) prove(on Interval, work effort) Properties {
-	p := Properties{On: on, Slope: whole, Curvature: whole, SlopeFound: zero, CurvatureFound: zero, Smoothness: inf, Slack: inf, Jump: inf}
+	p := Properties{On: on, Slope: whole, Curvature: whole, SlopeFound: zero, CurvatureFound: zero, Smoothness: inf,
+		Slack: inf, Jump: inf}
 	if !validRange(on) {
 		return p
 	}
@@ -263,7 +264,8 @@ func (a *analysis) curvatureRange(kinks Interval) (bound, found Interval) {
 
 // extremes returns bounds of both ends of a range. at encloses the range on an interval and,
 // closely, at one point of the interval.
-func (a *analysis) extremes(parts []Interval, at func(Interval) (enclosure, sample Interval), relative float64) (bound, found Interval) {
+func (a *analysis) extremes(parts []Interval, at func(Interval) (enclosure, sample Interval),
+	relative float64) (bound, found Interval) {
 	scale := 0.0
 	for _, p := range parts {
 		for k := range 33 {

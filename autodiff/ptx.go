@@ -112,7 +112,8 @@ func (p *ptxEmitter) binary(o op, a, b string) string {
 	if name, ok := map[op]string{opGe: "ge", opGt: "gt", opEq: "eq"}[o]; ok {
 		return p.op("selp.f32", single(1), single(0), p.mask(name, a, b))
 	}
-	return p.op(map[op]string{opAdd: "add.rn.f32", opSub: "sub.rn.f32", opMul: "mul.rn.f32", opDiv: "div.rn.f32", opMax: "max.f32", opMin: "min.f32"}[o], a, b)
+	return p.op(map[op]string{opAdd: "add.rn.f32", opSub: "sub.rn.f32", opMul: "mul.rn.f32", opDiv: "div.rn.f32",
+		opMax: "max.f32", opMin: "min.f32"}[o], a, b)
 }
 
 func (p *ptxEmitter) nextMask() string {

@@ -37,7 +37,8 @@ func (a Interval) halves() (l, r Interval, ok bool) {
 // returns an upper bound of the function on an interval, and a lower bound of its value somewhere
 // in the interval. maximise stops when the bound is within tolerance(best) of the largest value
 // found, and after work evaluations. The bound is valid in both cases.
-func maximise(parts []Interval, at func(Interval) (upper, found float64), tolerance func(best float64) float64, work int) (bound, best float64) {
+func maximise(parts []Interval, at func(Interval) (upper, found float64), tolerance func(best float64) float64,
+	work int) (bound, best float64) {
 	var open cells
 	best = -inf
 	push := func(c Interval) {

@@ -26,5 +26,6 @@ func Header(w io.Writer, program string, args []string) {
 		short[i] = a[strings.LastIndexByte(a, '/')+1:]
 	}
 	fmt.Fprintf(w, "# %s %s\n", program, strings.Join(short, " "))
-	fmt.Fprintf(w, "# %s %s/%s, %d threads, %s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), cases.CPUModel())
+	fmt.Fprintf(w, "# %s %s/%s, %d threads, %s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0),
+		cases.CPUModel())
 }

@@ -81,7 +81,8 @@ func (p Problem) Validate() error {
 	case p.Loss == nil:
 		return errors.New("engine: Problem.Loss is nil, choose a loss such as Logistic{}")
 	case p.Loss.ParamDim(p.D) > maxParams:
-		return fmt.Errorf("engine: a model of %d features has %d parameters, want at most %d; choose fewer features or a loss of scores", p.D, p.Loss.ParamDim(p.D), maxParams)
+		return fmt.Errorf("engine: a model of %d features has %d parameters, want at most %d; choose fewer features or a "+
+			"loss of scores", p.D, p.Loss.ParamDim(p.D), maxParams)
 	case !(p.Radius >= smallestScale && p.Radius <= largestScale):
 		return fmt.Errorf("engine: Problem.Radius is %v, want between 2^-500 and 2^500", p.Radius)
 	case !(p.Bounds.FeatureNorm >= smallestScale && p.Bounds.FeatureNorm <= largestScale):
@@ -89,7 +90,8 @@ func (p Problem) Validate() error {
 	case p.NonZerosPerRow < 0 || p.NonZerosPerRow > p.D:
 		return fmt.Errorf("engine: Problem.NonZerosPerRow is %d, want 0 (dense) to %d", p.NonZerosPerRow, p.D)
 	case p.LabelValues < AnyLabels:
-		return fmt.Errorf("engine: Problem.LabelValues is %d, want a number of labels, 0 (two classes) or AnyLabels", p.LabelValues)
+		return fmt.Errorf("engine: Problem.LabelValues is %d, want a number of labels, 0 (two classes) or AnyLabels",
+			p.LabelValues)
 	}
 	if err := p.validatePersons(); err != nil {
 		return err
@@ -125,7 +127,8 @@ func (p Problem) FitsShard(r *Records) error {
 		return fmt.Errorf("engine: a row stores more than the %d features of Problem.NonZerosPerRow", p.NonZerosPerRow)
 	}
 	if limit := p.LabelLimit(); limit < p.MaxRows() && r.MoreLabelsThan(limit) {
-		return fmt.Errorf("engine: the records have more than the %d different labels of Problem.LabelValues; declare more, or engine.AnyLabels for graded labels", limit)
+		return fmt.Errorf("engine: the records have more than the %d different labels of Problem.LabelValues; declare more, "+
+			"or engine.AnyLabels for graded labels", limit)
 	}
 	return nil
 }

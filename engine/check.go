@@ -38,18 +38,21 @@ func (p *Problem) CheckGradient(ctx context.Context, dst []float64, q *Query) er
 	switch q := q.Pairs.(type) {
 	case AllPairs:
 		if q.N != p.N || len(p.Groups) > 0 {
-			return fmt.Errorf("engine: gradient: AllPairs.N is %d, the problem has %d records in %d query groups", q.N, p.N, len(p.Groups))
+			return fmt.Errorf("engine: gradient: AllPairs.N is %d, the problem has %d records in %d query groups", q.N,
+				p.N, len(p.Groups))
 		}
 	case GroupPairs:
 		if len(p.Groups) == 0 || !slices.Equal(q.Sizes, p.Groups) {
-			return fmt.Errorf("engine: gradient: GroupPairs of %d groups, which are not the %d query groups of the problem", len(q.Sizes), len(p.Groups))
+			return fmt.Errorf("engine: gradient: GroupPairs of %d groups, which are not the %d query groups of the problem",
+				len(q.Sizes), len(p.Groups))
 		}
 	case PrefixPairs:
 		if len(p.Groups) > 0 || p.ByPerson() {
 			return fmt.Errorf("%w: prefix pairs of records in query groups or of persons", ErrUnsupported)
 		}
 		if q.T < 1 || q.T >= p.N || q.Order != nil && len(q.Order) <= q.T {
-			return fmt.Errorf("engine: gradient: PrefixPairs with T = %d and %d entries of Order for %d records", q.T, len(q.Order), p.N)
+			return fmt.Errorf("engine: gradient: PrefixPairs with T = %d and %d entries of Order for %d records", q.T,
+				len(q.Order), p.N)
 		}
 		if q.Order != nil && (q.Order[q.T] < 0 || int(q.Order[q.T]) >= p.N) {
 			return fmt.Errorf("engine: gradient: PrefixPairs.Order[%d] is %d, want 0 to %d", q.T, q.Order[q.T], p.N-1)

@@ -46,7 +46,8 @@ func Define(text string, params map[string]float64, clip float64) (Definition, e
 		for _, l := range Library() {
 			names = append(names, l.Name)
 		}
-		return s, input.Errorf("engine: loss %q is neither a built-in loss (%s) nor a formula in u", text, strings.Join(names, ", "))
+		return s, input.Errorf("engine: loss %q is neither a built-in loss (%s) nor a formula in u", text,
+			strings.Join(names, ", "))
 	}
 	s.Name, s.Formula = "custom", text
 	_, err := s.Scalar()

@@ -37,7 +37,8 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 		return nil, err
 	}
 	if !(mu >= 0x1p-100 && mu <= 0x1p100) {
-		return nil, fmt.Errorf("engine: the parameter mu of the Moreau envelope of %s is %v, want a number between 2^-100 and 2^100", of.Name(), mu)
+		return nil, fmt.Errorf("engine: the parameter mu of the Moreau envelope of %s is %v, want a number between "+
+			"2^-100 and 2^100", of.Name(), mu)
 	}
 	// If phi is convex, phi'(v) lies between 0 and phi'(u), so the slopes on [lo, hi] bound phi'(v). Otherwise the loop
 	// looks for a reach that is at least mu times the largest slope on [lo - reach, hi + reach]. Then v is in [lo -
@@ -50,7 +51,8 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 	for range 8 {
 		wide, err := BoundsOn(of, lo-reach, hi+reach)
 		if err != nil {
-			return nil, fmt.Errorf("%w; its Moreau envelope needs phi up to mu sup |phi'| = %.3g beyond the margins: choose a smaller mu", err, reach)
+			return nil, fmt.Errorf("%w; its Moreau envelope needs phi up to mu sup |phi'| = %.3g beyond the margins: choose "+
+				"a smaller mu", err, reach)
 		}
 		if wide.Convex {
 			b = wide
@@ -70,10 +72,12 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 		modulus = 1 - mu*b.Curvature*(1+0x1p-40)
 	}
 	if !(modulus >= 0.5) {
-		return nil, fmt.Errorf("engine: the Moreau envelope of %s with mu = %v is not unique: phi is not convex on [%g, %g] and its slope changes faster than 1/(2 mu); choose a smaller mu or a convex loss", of.Name(), mu, lo, hi)
+		return nil, fmt.Errorf("engine: the Moreau envelope of %s with mu = %v is not unique: phi is not convex on [%g, %g] "+
+			"and its slope changes faster than 1/(2 mu); choose a smaller mu or a convex loss", of.Name(), mu, lo, hi)
 	}
 	if math.IsInf(b.SlopeError, 1) {
-		return nil, fmt.Errorf("engine: the error of computing the slope of %s is not proved, so that of its Moreau envelope is not either; choose another formula", of.Name())
+		return nil, fmt.Errorf("engine: the error of computing the slope of %s is not proved, so that of its Moreau "+
+			"envelope is not either; choose another formula", of.Name())
 	}
 	e := &Envelope{of: of, mu: mu, lo: lo, hi: hi, from: lo - reach, to: hi + reach, within: b}
 	size := max(math.Abs(lo), math.Abs(hi)) + reach

@@ -83,7 +83,8 @@ func NewFunctionExpression(name string, f *autodiff.Function, clip float64) (*Ex
 		return nil, fmt.Errorf("engine: loss %s: Clip is %v, want a finite bound of the slope, or 0 for none", name, clip)
 	}
 	slope := f.Phi.Derivative()
-	e := &Expression{name: name, text: f.Phi.String(), clip: clip, f: f, dphi: slope, slope: slope.Compile(), proved: new(sync.Map)}
+	e := &Expression{name: name, text: f.Phi.String(), clip: clip, f: f, dphi: slope, slope: slope.Compile(),
+		proved: new(sync.Map)}
 	if p, ok := slope.Piecewise(); ok && clip == 0 {
 		e.pieces = piecesOf(p)
 	}
@@ -246,9 +247,11 @@ func (e *Expression) Bounds(lo, hi float64) (ScalarBounds, error) {
 	}
 	switch {
 	case math.IsInf(b.SlopeMin, 0) || math.IsInf(b.SlopeMax, 0) || math.IsNaN(b.SlopeMin) || math.IsNaN(b.SlopeMax):
-		return ScalarBounds{}, fmt.Errorf("engine: loss %s: no bound of its slope is proved for margins of %.6g to %.6g; clip the slope (Clip, --loss-clip), or use a smaller radius", e.name, lo, hi)
+		return ScalarBounds{}, fmt.Errorf("engine: loss %s: no bound of its slope is proved for margins of %.6g to %.6g; "+
+			"clip the slope (Clip, --loss-clip), or use a smaller radius", e.name, lo, hi)
 	case !(p.Jump <= largestJump*(1+b.Slope()*(hi-lo))):
-		return ScalarBounds{}, fmt.Errorf("engine: loss %s may jump between margins of %.6g and %.6g, and then descent along its slope does not minimise it", e.name, lo, hi)
+		return ScalarBounds{}, fmt.Errorf("engine: loss %s may jump between margins of %.6g and %.6g, and then descent "+
+			"along its slope does not minimise it", e.name, lo, hi)
 	}
 	e.proved.Store(on, b)
 	return b, nil

@@ -69,7 +69,8 @@ func PlanGroupMoments(b Backend, p Problem) (Kernel, error) {
 		if k.inner[n] != nil {
 			continue
 		}
-		of := Problem{N: n, D: p.D, PersonRows: p.PersonRows * p.PersonRows, Radius: 1, Loss: Logistic{}, LabelValues: AnyLabels, Bounds: Bounds{FeatureNorm: 2 * p.Bounds.FeatureNorm * (1 + 0x1p-40), LabelAbs: 1}}
+		of := Problem{N: n, D: p.D, PersonRows: p.PersonRows * p.PersonRows, Radius: 1, Loss: Logistic{},
+			LabelValues: AnyLabels, Bounds: Bounds{FeatureNorm: 2 * p.Bounds.FeatureNorm * (1 + 0x1p-40), LabelAbs: 1}}
 		var err error
 		if k.inner[n], err = b.PlanMoments(of); err != nil {
 			return nil, err
@@ -197,7 +198,8 @@ func (e *groupMomentsEvaluator) sum(ctx context.Context, dst []float64, q Query,
 	}
 	x, y := make([]float64, 0, differences*d), make([]float64, 0, differences)
 	var rows []float64
-	starts, first := make([]int, block[0].size+1), make([]int, 1, n+1) // first row of each record of a part, and first difference of each pair
+	// first row of each record of a part, and first difference of each pair
+	starts, first := make([]int, block[0].size+1), make([]int, 1, n+1)
 	for _, p := range block {
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -55,7 +55,8 @@ func (Logistic) Constants(b Bounds, radius float64) (Constants, error) {
 		Origin:       Proved,
 	}
 	if math.IsInf(c.Smoothness, 0) || math.IsInf(g, 0) {
-		return Constants{}, errors.New("engine: Logistic.Constants: bounds too large, the constants overflow; rescale the features")
+		return Constants{}, errors.New("engine: Logistic.Constants: bounds too large, the constants overflow; rescale " +
+			"the features")
 	}
 	return c, nil
 }

@@ -80,13 +80,15 @@ func scalarConstants(of Scalar, k ScalarBounds, full, hessian, slope, spread flo
 		Origin:       k.Origin,
 	}
 	if c.Lipschitz == 0 {
-		return Constants{}, fmt.Errorf("engine: loss %s is constant on the range of margins, there is nothing to learn", of.Name())
+		return Constants{}, fmt.Errorf("engine: loss %s is constant on the range of margins, there is nothing to learn",
+			of.Name())
 	}
 	if k.Smooth() {
 		c.Smoothness = mulUp(hessian, k.Curvature)
 	}
 	if math.IsInf(c.PairDiameter, 0) || k.Smooth() && math.IsInf(c.Smoothness, 0) {
-		return Constants{}, fmt.Errorf("engine: loss %s: bounds too large, the constants overflow; rescale the features", of.Name())
+		return Constants{}, fmt.Errorf("engine: loss %s: bounds too large, the constants overflow; rescale the features",
+			of.Name())
 	}
 	if c.Lipschitz < 0x1p-1000 {
 		return Constants{}, fmt.Errorf("engine: loss %s: bounds too small for float64; rescale the features", of.Name())

@@ -33,7 +33,8 @@ func metricDiameter(slope func(x float64) float64, A, s float64) float64 {
 	if !(m.best >= 0x1p-900 && m.best < math.Inf(1)) {
 		return math.Inf(1) // relative errors of subnormal numbers have no bound
 	}
-	boxes := []diameterBox{{lo: [3]float64{-math.Pi / 2, -math.Pi / 2, 0}, hi: [3]float64{math.Pi / 2, math.Pi / 2, math.Pi / 2}}}
+	boxes := []diameterBox{{lo: [3]float64{-math.Pi / 2, -math.Pi / 2, 0},
+		hi: [3]float64{math.Pi / 2, math.Pi / 2, math.Pi / 2}}}
 	// The float64 number for pi/2 is below pi/2 by 6e-17. cosSquared has room for this difference.
 	bound := m.best
 	for used := 0; len(boxes) > 0; {

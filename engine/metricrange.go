@@ -58,7 +58,8 @@ func (m MetricRange) Smooth() bool { return !math.IsInf(m.Curvature, 0) }
 func NewMetricRange(p Problem, loss MetricLoss, depth int) (MetricRange, error) {
 	up := 1 + 16*unitRoundoff
 	R, r, b := p.Bounds.FeatureNorm, p.Radius, p.Bounds.LabelAbs
-	outside := errors.New("engine: FeatureNorm, LabelAbs or Radius is outside the range of float64 products; rescale the features or labels")
+	outside := errors.New("engine: FeatureNorm, LabelAbs or Radius is outside the range of float64 products; rescale the " +
+		"features or labels")
 	reach := (r + 1/(2*R*R)) * (1 + 0x1p-19)
 	if !(reach < math.MaxFloat64) || !(R*R > 0x1p-500) || !(b*b > 0x1p-500) || !(4*R*R*r > 0x1p-500) {
 		return MetricRange{}, outside
@@ -77,7 +78,8 @@ func NewMetricRange(p Problem, loss MetricLoss, depth int) (MetricRange, error) 
 	d := float64(p.D)
 	m.DistanceErr = g*m.Distance*up + d*d*d*(1+R)*(1+R)*0x1p-1060
 	m.MarginErr = g*m.Margin*up + d*d*d*(1+R)*(1+R)*(1+m.Labels)*0x1p-1060
-	if !(m.Margin < math.MaxFloat64/16) || !(full*full < math.MaxFloat64) || m.DistanceErr > m.Distance*0x1p-21 || m.MarginErr > m.Margin*0x1p-21 {
+	if !(m.Margin < math.MaxFloat64/16) || !(full*full < math.MaxFloat64) || m.DistanceErr > m.Distance*0x1p-21 ||
+		m.MarginErr > m.Margin*0x1p-21 {
 		return MetricRange{}, outside
 	}
 	if within.Smooth() {
@@ -110,7 +112,8 @@ func (m *MetricRange) slopes(p Problem, loss MetricLoss, reach, full, up float64
 		return none, err
 	}
 	if math.IsInf(c.Smoothness, 0) {
-		return none, fmt.Errorf("%w: loss %q is neither smooth nor an ScalarLoss, so its rounding error has no bound", ErrUnsupported, loss.Name())
+		return none, fmt.Errorf("%w: loss %q is neither smooth nor an ScalarLoss, so its rounding error has no bound",
+			ErrUnsupported, loss.Name())
 	}
 	m.Slope = c.Lipschitz / full * up
 	m.Curvature = c.Smoothness / full / full * up

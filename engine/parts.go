@@ -138,7 +138,8 @@ func (e *partsEvaluator) bind(s SubsetPairs) error {
 	n := e.records.Units()
 	inner := e.kernel.inner[s.N]
 	if inner == nil || s.From < 0 || s.From > n-s.N || s.Order != nil && len(s.Order) != n {
-		return fmt.Errorf("engine: SubsetPairs of records %d to %d of an order of %d do not fit a kernel for %d records, or the size was not planned", s.From, s.From+s.N-1, len(s.Order), n)
+		return fmt.Errorf("engine: SubsetPairs of records %d to %d of an order of %d do not fit a kernel for %d records, or "+
+			"the size was not planned", s.From, s.From+s.N-1, len(s.Order), n)
 	}
 	row := func(i int) int {
 		if s.Order == nil {

@@ -182,9 +182,11 @@ func (p Problem) MaxRows() int { return p.N * max(p.PersonRows, 1) }
 func (p Problem) validatePersons() error {
 	switch {
 	case p.PersonRows < 0:
-		return fmt.Errorf("engine: Problem.PersonRows is %d, want the largest number of rows of a person, or 0 if each row is a record", p.PersonRows)
+		return fmt.Errorf("engine: Problem.PersonRows is %d, want the largest number of rows of a person, or 0 if each row "+
+			"is a record", p.PersonRows)
 	case p.PersonRows > 0 && p.N > math.MaxInt32/p.PersonRows:
-		return fmt.Errorf("%w: %d persons with up to %d rows each, want fewer than 2^31 rows; declare a smaller cap (max_rows_per_person)", ErrUnsupported, p.N, p.PersonRows)
+		return fmt.Errorf("%w: %d persons with up to %d rows each, want fewer than 2^31 rows; declare a smaller cap "+
+			"(max_rows_per_person)", ErrUnsupported, p.N, p.PersonRows)
 	}
 	return nil
 }
@@ -195,7 +197,8 @@ func (p Problem) validatePersons() error {
 func (p Problem) fitsPersons(r *Records) error {
 	switch {
 	case p.ByPerson() != r.ByPerson():
-		return fmt.Errorf("engine: persons on one side only: the problem was planned with up to %d rows a person (0: none), and records of persons is %t", p.PersonRows, r.ByPerson())
+		return fmt.Errorf("engine: persons on one side only: the problem was planned with up to %d rows a person (0: none), "+
+			"and records of persons is %t", p.PersonRows, r.ByPerson())
 	case r.mostRows() > p.PersonRows:
 		return fmt.Errorf("engine: a person has more than the %d rows of Problem.PersonRows", p.PersonRows)
 	}

@@ -109,9 +109,11 @@ func (r *Records) WithProducts(ratio float64, products []Product) (*Records, err
 // number in by. Weights are from 0 to 1. The term of a person is the mean over the rows of the person. Each term has
 // norm at most levels. It is a function of one record and of the arguments, bit for bit, and the arguments are public
 // or were released before. The sums are exact.
-func (r *Records) ResidualScores(ctx context.Context, q Query, by []float64, products []Product, weights []float64, levels int) ([]int64, error) {
+func (r *Records) ResidualScores(ctx context.Context, q Query, by []float64, products []Product, weights []float64,
+	levels int) ([]int64, error) {
 	if len(q.W) != r.d || len(by) != r.d || len(weights) != len(products) || q.Validate(r.d, r.bounds) != nil {
-		return nil, errors.New("engine: ResidualScores: want a query with W and a number for each feature of the records, and a weight for each product")
+		return nil, errors.New("engine: ResidualScores: want a query with W and a number for each feature of the records, " +
+			"and a weight for each product")
 	}
 	first, widest := make([]int, len(products)+1), 0
 	for k, p := range products {
@@ -123,7 +125,8 @@ func (r *Records) ResidualScores(ctx context.Context, q Query, by []float64, pro
 	units := r.Units()
 	var lock sync.Mutex
 	err := tasks.Each(ctx, runtime.GOMAXPROCS(0), (units+piece-1)/piece, func(_, job int) {
-		own, term, block, x := make([]int64, len(sums)), make([]float64, len(sums)), make([]float64, widest), make([]float64, r.d)
+		own, term, block, x := make([]int64, len(sums)), make([]float64, len(sums)), make([]float64, widest),
+			make([]float64, r.d)
 		rounded := make([]int64, widest)
 		for unit := job * piece; unit < min(units, (job+1)*piece); unit++ {
 			from, to := r.UnitRows(unit)

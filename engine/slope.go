@@ -44,7 +44,8 @@ func (s *Slope) DPhi(v float64) float64 { return s.clipped(s.dphi.Eval(v)) }
 // Bounds returns bounds of the slope, and no other bounds.
 func (s *Slope) Bounds(lo, hi float64) (ScalarBounds, error) {
 	r := s.dphi.Range(autodiff.Interval{Lo: lo, Hi: hi})
-	return ScalarBounds{SlopeMin: s.clipped(r.Lo), SlopeMax: s.clipped(r.Hi), Curvature: math.Inf(1), SlopeError: math.Inf(1), Origin: Derived}, nil
+	return ScalarBounds{SlopeMin: s.clipped(r.Lo), SlopeMax: s.clipped(r.Hi), Curvature: math.Inf(1),
+		SlopeError: math.Inf(1), Origin: Derived}, nil
 }
 
 func (s *Slope) clipped(v float64) float64 {

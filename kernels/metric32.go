@@ -52,7 +52,8 @@ type MetricBlock32 interface {
 // newMetricBlock32 returns a MetricBlock32 for blocks of up to the given number of rows
 // with d features. It holds O(rows d) numbers.
 func newMetricBlock32(rows, d int) MetricBlock32 {
-	return &plainBlock32{d: d, left: make([]float32, rows*(bias32+d)), part: make([]float32, d), cx: make([]float32, rows*d), wide: make([]float64, rows*d), row: make([]float64, rows)}
+	return &plainBlock32{d: d, left: make([]float32, rows*(bias32+d)), part: make([]float32, d),
+		cx: make([]float32, rows*d), wide: make([]float64, rows*d), row: make([]float64, rows)}
 }
 
 // bias32 is the number of factors of a row that precede the factors of features.

@@ -67,7 +67,8 @@ type plainBlock struct {
 	cx, row  []float64
 	tile, xt []float64
 
-	right, turned, colx []float64 // for PairBlock: features by row, the transposed tile, the sums of columns; nil otherwise
+	// for PairBlock: features by row, the transposed tile, the sums of columns; nil otherwise
+	right, turned, colx []float64
 
 	persons MetricPersons // for a MetricPersonBlock
 }

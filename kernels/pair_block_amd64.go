@@ -31,6 +31,7 @@ func (b *panelBlock) AddPairs(col, colx, x, t, z []float64, skip int) {
 func (b *panelBlock) couple(p, from, n int) {
 	wide := GramStride(b.d)
 	for q := 0; q < wide; q += panelCols {
-		panelMulAdd(b.wide, b.colx[from*wide+q:], wide, b.tile, panelCols, 1, b.right[(p*wide+q)*panelCols:], n, panelCols, true)
+		panelMulAdd(b.wide, b.colx[from*wide+q:], wide, b.tile, panelCols, 1, b.right[(p*wide+q)*panelCols:], n,
+			panelCols, true)
 	}
 }

@@ -13,11 +13,14 @@ func (s *Set) accelerateScore() {
 	lanes := pick(wide, 4, 8)
 	s.ClipRows = clipRowsBy(pick(wide, clipRowsAVX2, clipRowsAVX512))
 	s.Dot = dotBy(pick(wide, dotAVX2, dotAVX512), lanes*dotColumns)
-	s.Dots = dotsBy(pick(wide, dotsAVX2, dotsAVX512), pick(wide, dots1AVX2, dots1AVX512), pick(wide, dots2AVX2, dots2AVX512), lanes*dotColumns)
+	s.Dots = dotsBy(pick(wide, dotsAVX2, dotsAVX512), pick(wide, dots1AVX2, dots1AVX512),
+		pick(wide, dots2AVX2, dots2AVX512), lanes*dotColumns)
 	s.NarrowDots = narrowDotsBy(pick(wide, narrowDotsAVX2, narrowDotsAVX512), s.Dots, lanes*dotColumns)
 	s.NarrowAddRows = narrowAddRowsBy(pick(wide, narrowAddRowsAVX2, narrowAddRowsAVX512), s.Dot, lanes*dotColumns)
-	s.GatherNarrowDots = gatherNarrowDotsBy(pick(wide, gatherNarrowDotsAVX2, gatherNarrowDotsAVX512), s.Dots, lanes*dotColumns)
-	s.GatherNarrowAddRows = gatherNarrowAddRowsBy(pick(wide, gatherNarrowAddRowsAVX2, gatherNarrowAddRowsAVX512), s.Dot, lanes*dotColumns)
+	s.GatherNarrowDots = gatherNarrowDotsBy(pick(wide, gatherNarrowDotsAVX2, gatherNarrowDotsAVX512), s.Dots,
+		lanes*dotColumns)
+	s.GatherNarrowAddRows = gatherNarrowAddRowsBy(pick(wide, gatherNarrowAddRowsAVX2, gatherNarrowAddRowsAVX512), s.Dot,
+		lanes*dotColumns)
 	s.GatherDots = gatherDotsBy(pick(wide, gatherDotsAVX2, gatherDotsAVX512), lanes*dotColumns)
 	s.AddRows = addRowsBy(pick(wide, addRowsAVX2, addRowsAVX512), s.Dot)
 	s.GatherAddRows = gatherAddRowsBy(pick(wide, gatherAddRowsAVX2, gatherAddRowsAVX512))
@@ -47,7 +50,8 @@ func dotBy(f func(x, y *float64, n int) float64, block int) func(x, y []float64)
 	}
 }
 
-func clipRowsBy(f func(dst, x, c *float64, rows, d, stride int, short float64)) func(dst, x, c []float64, rows int, short float64) {
+func clipRowsBy(f func(dst, x, c *float64, rows, d, stride int,
+	short float64)) func(dst, x, c []float64, rows int, short float64) {
 	return func(dst, x, c []float64, rows int, short float64) {
 		if rows == 0 {
 			return
@@ -59,7 +63,8 @@ func clipRowsBy(f func(dst, x, c *float64, rows, d, stride int, short float64)) 
 	}
 }
 
-func dotsBy(f func(dst, x, w *float64, rows, d, stride, add int), one, two func(dst, x, w *float64, rows int), block int) func(dst, x, w []float64) {
+func dotsBy(f func(dst, x, w *float64, rows, d, stride, add int), one, two func(dst, x, w *float64, rows int),
+	block int) func(dst, x, w []float64) {
 	return func(dst, x, w []float64) {
 		d := len(w)
 		if d <= shortRow {
@@ -81,7 +86,8 @@ func dotsBy(f func(dst, x, w *float64, rows, d, stride, add int), one, two func(
 		}
 		x = x[:len(dst)*d]
 		for from := 0; from < d; from += block {
-			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), len(dst), min(block, d-from), d, from)
+			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), len(dst),
+				min(block, d-from), d, from)
 		}
 	}
 }
@@ -97,7 +103,8 @@ func mustHold[T any](x []T, d int, rows []int32) {
 	}
 }
 
-func gatherDotsBy(f func(dst, x, w *float64, index *int32, rows, d, stride, add int), block int) func(dst, x, w []float64, rows []int32) {
+func gatherDotsBy(f func(dst, x, w *float64, index *int32, rows, d, stride, add int),
+	block int) func(dst, x, w []float64, rows []int32) {
 	return func(dst, x, w []float64, rows []int32) {
 		d := len(w)
 		mustHold(x, d, rows)
@@ -107,12 +114,14 @@ func gatherDotsBy(f func(dst, x, w *float64, index *int32, rows, d, stride, add 
 			return
 		}
 		for from := 0; from < d; from += block {
-			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), unsafe.SliceData(rows), len(dst), min(block, d-from), d, from)
+			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), unsafe.SliceData(rows), len(dst),
+				min(block, d-from), d, from)
 		}
 	}
 }
 
-func addRowsBy(f func(acc, c, x *float64, rows, d, stride int), dot func(x, y []float64) float64) func(acc, c, x []float64) {
+func addRowsBy(f func(acc, c, x *float64, rows, d, stride int),
+	dot func(x, y []float64) float64) func(acc, c, x []float64) {
 	return func(acc, c, x []float64) {
 		d := len(acc)
 		if d == 1 {
@@ -124,7 +133,8 @@ func addRowsBy(f func(acc, c, x *float64, rows, d, stride int), dot func(x, y []
 	}
 }
 
-func gatherAddRowsBy(f func(acc, c, x *float64, index *int32, rows, d, stride int)) func(acc, c, x []float64, rows []int32) {
+func gatherAddRowsBy(f func(acc, c, x *float64, index *int32, rows, d,
+	stride int)) func(acc, c, x []float64, rows []int32) {
 	return func(acc, c, x []float64, rows []int32) {
 		d := len(acc)
 		mustHold(x, d, rows)
@@ -133,7 +143,8 @@ func gatherAddRowsBy(f func(acc, c, x *float64, index *int32, rows, d, stride in
 	}
 }
 
-func narrowDotsBy(f func(dst *float64, x *float32, w *float64, rows, d, stride, add int), dots func(dst, x, w []float64), block int) func(dst []float64, x []float32, w []float64) {
+func narrowDotsBy(f func(dst *float64, x *float32, w *float64, rows, d, stride, add int),
+	dots func(dst, x, w []float64), block int) func(dst []float64, x []float32, w []float64) {
 	return func(dst []float64, x []float32, w []float64) {
 		d := len(w)
 		if d <= shortRow || len(dst) == 0 {
@@ -142,12 +153,14 @@ func narrowDotsBy(f func(dst *float64, x *float32, w *float64, rows, d, stride, 
 		}
 		x = x[:len(dst)*d]
 		for from := 0; from < d; from += block {
-			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), len(dst), min(block, d-from), d, from)
+			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), len(dst),
+				min(block, d-from), d, from)
 		}
 	}
 }
 
-func gatherNarrowDotsBy(f func(dst *float64, x *float32, w *float64, index *int32, rows, d, stride, add int), dots func(dst, x, w []float64), block int) func(dst []float64, x []float32, w []float64, rows []int32) {
+func gatherNarrowDotsBy(f func(dst *float64, x *float32, w *float64, index *int32, rows, d, stride, add int),
+	dots func(dst, x, w []float64), block int) func(dst []float64, x []float32, w []float64, rows []int32) {
 	return func(dst []float64, x []float32, w []float64, rows []int32) {
 		d := len(w)
 		rows = rows[:len(dst)]
@@ -157,12 +170,14 @@ func gatherNarrowDotsBy(f func(dst *float64, x *float32, w *float64, index *int3
 		}
 		mustHold(x, d, rows)
 		for from := 0; from < d; from += block {
-			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), unsafe.SliceData(rows), len(dst), min(block, d-from), d, from)
+			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), unsafe.SliceData(rows), len(dst),
+				min(block, d-from), d, from)
 		}
 	}
 }
 
-func narrowAddRowsBy(f func(acc, c *float64, x *float32, rows, d, stride int), dot func(x, y []float64) float64, block int) func(acc, c []float64, x []float32) {
+func narrowAddRowsBy(f func(acc, c *float64, x *float32, rows, d, stride int), dot func(x, y []float64) float64,
+	block int) func(acc, c []float64, x []float32) {
 	return func(acc, c []float64, x []float32) {
 		d := len(acc)
 		if d == 1 {
@@ -174,7 +189,8 @@ func narrowAddRowsBy(f func(acc, c *float64, x *float32, rows, d, stride int), d
 	}
 }
 
-func gatherNarrowAddRowsBy(f func(acc, c *float64, x *float32, index *int32, rows, d, stride int), dot func(x, y []float64) float64, block int) func(acc, c []float64, x []float32, rows []int32) {
+func gatherNarrowAddRowsBy(f func(acc, c *float64, x *float32, index *int32, rows, d, stride int),
+	dot func(x, y []float64) float64, block int) func(acc, c []float64, x []float32, rows []int32) {
 	return func(acc, c []float64, x []float32, rows []int32) {
 		d := len(acc)
 		rows = rows[:len(c)]
@@ -198,7 +214,8 @@ func logisticTileBy(f func(row, col, a, b *float64, m, n int)) func(row, col, a,
 // lane. f returns the product of the lanes, the sum of the biased exponents that were removed, and the number
 // of removals. The assembly may multiply two products of four, so (1 + a b)^8 must not overflow. The generic
 // loop processes the few tiles with larger margins.
-func logisticLossTileBy(f func(row, col, a, b *float64, m, n int) (product float64, exponents, taken int), lanes int) func(row, col, a, b []float64) float64 {
+func logisticLossTileBy(f func(row, col, a, b *float64, m, n int) (product float64, exponents, taken int),
+	lanes int) func(row, col, a, b []float64) float64 {
 	const most = 0x1p127
 	return func(row, col, a, b []float64) float64 {
 		row, col = row[:len(a)], col[:len(b)]
@@ -208,7 +225,8 @@ func logisticLossTileBy(f func(row, col, a, b *float64, m, n int) (product float
 		if !(largest(a)*largest(b) < most) {
 			return LogisticLossTile(row, col, a, b)
 		}
-		product, exponents, taken := f(unsafe.SliceData(row), unsafe.SliceData(col), unsafe.SliceData(a), unsafe.SliceData(b), len(a), len(b))
+		product, exponents, taken := f(unsafe.SliceData(row), unsafe.SliceData(col), unsafe.SliceData(a), unsafe.SliceData(b),
+			len(a), len(b))
 		return logProduct(product, exponents, taken*lanes)
 	}
 }
@@ -222,7 +240,8 @@ func largest(x []float64) (m float64) {
 	return m
 }
 
-func logisticPairTileBy(f func(row, col, s, y, t, z *float64, m, n, skip int)) func(row, col, s, y, t, z []float64, skip int) {
+func logisticPairTileBy(f func(row, col, s, y, t, z *float64, m, n,
+	skip int)) func(row, col, s, y, t, z []float64, skip int) {
 	return func(row, col, s, y, t, z []float64, skip int) {
 		row, y = row[:len(s)], y[:len(s)]
 		col, z = col[:len(t)], z[:len(t)]
@@ -237,11 +256,13 @@ func logisticSlopesBy(f func(x *float64, n int)) func(v []float64) {
 
 // The assembly for points processes multiples of the number of lanes. The generic loop processes the last few points.
 
-func locateBy(f func(pos *float64, key *int32, x *float64, class *uint8, n int, half float64, bins int32), lanes int) func(pos []float64, key []int32, x []float64, class []uint8, bins int) {
+func locateBy(f func(pos *float64, key *int32, x *float64, class *uint8, n int, half float64, bins int32),
+	lanes int) func(pos []float64, key []int32, x []float64, class []uint8, bins int) {
 	return func(pos []float64, key []int32, x []float64, class []uint8, bins int) {
 		pos, key, class = pos[:len(x)], key[:len(x)], class[:len(x)]
 		n := len(x) / lanes * lanes
-		f(unsafe.SliceData(pos), unsafe.SliceData(key), unsafe.SliceData(x), unsafe.SliceData(class), n, float64(bins)/2, int32(bins))
+		f(unsafe.SliceData(pos), unsafe.SliceData(key), unsafe.SliceData(x), unsafe.SliceData(class), n,
+			float64(bins)/2, int32(bins))
 		locate(pos[n:], key[n:], x[n:], class[n:], bins)
 	}
 }

@@ -13,7 +13,8 @@ package kernels
 //
 // The sums add len(t) + 1 roundings to a row and len(s) roundings to a column, in addition to the roundings of
 // products with weights.
-func WeightedTile(row, col, s, y, a []float64, next []int32, t, z, b []float64, from int, work []float64, f func([]float64)) {
+func WeightedTile(row, col, s, y, a []float64, next []int32, t, z, b []float64, from int, work []float64,
+	f func([]float64)) {
 	y, row, a, next = y[:len(s)], row[:len(s)], a[:len(s)], next[:len(s)]
 	for i, si := range s {
 		first := max(int(next[i])-from, 0)

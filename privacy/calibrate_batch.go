@@ -65,7 +65,8 @@ func calibrateBatch(c Certificate, b Budget, releases int) (Gaussian, error) {
 		return math.Log(max(a.Delta(b.Epsilon), 1e-300)) - math.Log(b.Delta)
 	}
 	most := math.Log(UnsampledSigma(c, b, releases)) + 1e-9 // this noise is known to be sufficient
-	hi := min(most, math.Log(1.2*c.knownSensitivity()*math.Sqrt(float64(releases))*c.share()/account.GDPMu(b.Epsilon, b.Delta)))
+	hi := min(most, math.Log(1.2*c.knownSensitivity()*math.Sqrt(float64(releases))*c.share()/account.GDPMu(b.Epsilon,
+		b.Delta)))
 	overHi := over(hi)
 	lo, overLo := hi, overHi
 	for step := 0.1; overHi > 0 && hi < most; step *= 1.5 {
@@ -96,7 +97,8 @@ func calibrateBatch(c Certificate, b Budget, releases int) (Gaussian, error) {
 	for step := 0x1p-40; step < 0x1p-6; step *= 2 {
 		m := Gaussian{Sigma: sigma, Grid: GridFor(sigma)}
 		if err := m.Validate(); err != nil {
-			return Gaussian{}, fmt.Errorf("privacy: calibrating noise on batches for epsilon %v, delta %v: %w", b.Epsilon, b.Delta, err)
+			return Gaussian{}, fmt.Errorf("privacy: calibrating noise on batches for epsilon %v, delta %v: %w",
+				b.Epsilon, b.Delta, err)
 		}
 		var a account.Total
 		if err := a.Compose(account.Repeat(m.Event(c), releases)); err != nil {
@@ -107,7 +109,8 @@ func calibrateBatch(c Certificate, b Budget, releases int) (Gaussian, error) {
 		}
 		sigma *= 1 + step
 	}
-	return Gaussian{}, fmt.Errorf("privacy: calibrating noise on batches: epsilon %v with delta %v is beyond the precision of the accountant", b.Epsilon, b.Delta)
+	return Gaussian{}, fmt.Errorf("privacy: calibrating noise on batches: epsilon %v with delta %v is beyond the "+
+		"precision of the accountant", b.Epsilon, b.Delta)
 }
 
 type batchQuestion struct {

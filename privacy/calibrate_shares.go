@@ -75,5 +75,6 @@ func CalibrateShares(certificates []Certificate, shares []float64, b Budget) ([]
 			return noise, nil
 		}
 	}
-	return nil, fmt.Errorf("privacy: calibrating noise: epsilon %v with delta %v is beyond the precision of float64", b.Epsilon, b.Delta)
+	return nil, fmt.Errorf("privacy: calibrating noise: epsilon %v with delta %v is beyond the precision of float64",
+		b.Epsilon, b.Delta)
 }

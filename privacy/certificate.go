@@ -71,7 +71,8 @@ type poissonOf struct {
 }
 
 func (f poissonOf) gaussian(one account.GaussianEvent, _ Gaussian) account.Event {
-	return account.PoissonEvent{Event: one, Rate: f.rate, Relation: account.ReplaceOne, Group: f.group, Replaced: f.replaced}
+	return account.PoissonEvent{Event: one, Rate: f.rate, Relation: account.ReplaceOne, Group: f.group,
+		Replaced: f.replaced}
 }
 
 // Manhattan reports whether the sensitivity is in the L1 norm. Otherwise it is in the L2 norm.
@@ -193,7 +194,8 @@ func (c Certificate) Equal(o Certificate) bool { return c == o }
 
 func newCertificate(exact, total float64, released, derivation string) (Certificate, error) {
 	if !(exact > 0) || !(total >= exact) || math.IsInf(total, 0) {
-		return Certificate{}, fmt.Errorf("privacy: certificate of %s is %v (exact) and %v (computed), want positive finite numbers: a step size, bound or constant overflows or is zero", released, exact, total)
+		return Certificate{}, fmt.Errorf("privacy: certificate of %s is %v (exact) and %v (computed), want positive finite "+
+			"numbers: a step size, bound or constant overflows or is zero", released, exact, total)
 	}
 	return Certificate{exact: exact, total: total, derivation: derivation, released: released}, nil
 }

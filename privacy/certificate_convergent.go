@@ -40,16 +40,19 @@ type LastIterate struct {
 func (l LastIterate) Certify() (Certificate, error) {
 	err := errors.Join(l.validate(), positive("step size", l.StepSize), nonNegative("update error", l.UpdateError))
 	if !(l.PairFraction > 0 && l.PairFraction <= 1) || l.Steps < 1 || l.Coordinates < 1 {
-		err = errors.Join(err, fmt.Errorf("%w: fraction %v of the pairs, %d steps and %d coordinates, want a fraction in (0, 1] and at least 1 of each", errCertificate, l.PairFraction, l.Steps, l.Coordinates))
+		err = errors.Join(err, fmt.Errorf("%w: fraction %v of the pairs, %d steps and %d coordinates, want a fraction in "+
+			"(0, 1] and at least 1 of each", errCertificate, l.PairFraction, l.Steps, l.Coordinates))
 	}
 	if math.IsInf(l.Diameter, 1) {
 		err = errors.Join(err, fmt.Errorf("%w: the diameter must be finite", errCertificate))
 	}
 	if f, _ := math.Frexp(l.Grid); f != 0.5 {
-		err = errors.Join(err, fmt.Errorf("%w: the state's grid is %v, must be a power of two: only a state on a grid is known to hide its past", errCertificate, l.Grid))
+		err = errors.Join(err, fmt.Errorf("%w: the state's grid is %v, must be a power of two: only a state on a grid is "+
+			"known to hide its past", errCertificate, l.Grid))
 	}
 	if limit := l.StepSize * (l.Smoothness + 2*l.StrongConvexity) * (1 + 0x1p-50); !(limit <= 2) {
-		err = errors.Join(err, fmt.Errorf("%w: step size %v exceeds 2/(L + 2 alpha) = %v: a longer step can expand", errCertificate, l.StepSize, 2/(l.Smoothness+2*l.StrongConvexity)))
+		err = errors.Join(err, fmt.Errorf("%w: step size %v exceeds 2/(L + 2 alpha) = %v: a longer step can expand",
+			errCertificate, l.StepSize, 2/(l.Smoothness+2*l.StrongConvexity)))
 	}
 	if err != nil {
 		return Certificate{}, err
@@ -67,7 +70,10 @@ func (l LastIterate) Certify() (Certificate, error) {
 	total := max(exact, account.ConvergentSensitivity(h.gap, h.contraction, h.diameter, h.steps))
 	c, err := newCertificate(exact, total,
 		"last iterate of noisy projected gradient descent",
-		fmt.Sprintf("all iterates but the last stay secret: two runs contract by c = %.9g a step, gap s = p Dg eta + 2 rho + 2 h sqrt(d) = %.6g, and are within D = %.6g of each other; sensitivity = sigma mu of the convergent bound; Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, grid h = %.3g (docs/theory.md#hidden-iterates)",
+		fmt.Sprintf("all iterates but the last stay secret: two runs contract by c = %.9g a step, gap s = p Dg eta + 2 rho "+
+			"+ 2 h sqrt(d) = %.6g, and are within D = %.6g of each other; sensitivity = sigma mu of the convergent bound; Dg = "+
+			"%.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, grid h = %.3g "+
+			"(docs/theory.md#hidden-iterates)",
 			h.contraction, h.gap, h.diameter, l.PairDiameter, l.StepSize, l.PairFraction, l.Steps, l.UpdateError, l.Grid))
 	c.form = h
 	return stated("hidden-iterates", l, c, err)
@@ -83,5 +89,6 @@ func (h hiddenSteps) gaussian(_ account.GaussianEvent, m Gaussian) account.Event
 	if m.GridSize() != h.grid {
 		return account.NonPrivateEvent{} // no bound is known for another grid
 	}
-	return account.ConvergentEvent{Gap: h.gap, Contraction: h.contraction, Diameter: h.diameter, Sigma: m.Sigma, Grid: h.grid, Steps: h.steps}
+	return account.ConvergentEvent{Gap: h.gap, Contraction: h.contraction, Diameter: h.diameter, Sigma: m.Sigma,
+		Grid: h.grid, Steps: h.steps}
 }

@@ -84,7 +84,8 @@ type GradientDescent struct {
 func (g GradientDescent) Certify() (Certificate, error) {
 	err := errors.Join(g.validate(), positive("step size", g.StepSize), nonNegative("update error", g.UpdateError))
 	if !(g.PairFraction > 0 && g.PairFraction <= 1) || g.Steps < 1 {
-		err = errors.Join(err, fmt.Errorf("%w: fraction %v of the pairs and %d steps, want a fraction in (0, 1] and at least 1 step", errCertificate, g.PairFraction, g.Steps))
+		err = errors.Join(err, fmt.Errorf("%w: fraction %v of the pairs and %d steps, want a fraction in (0, 1] and at "+
+			"least 1 step", errCertificate, g.PairFraction, g.Steps))
 	}
 	if err != nil {
 		return Certificate{}, err
@@ -100,7 +101,9 @@ func (g GradientDescent) Certify() (Certificate, error) {
 		}
 	}
 	certified, err := newCertificate(exact, total, "last iterate of projected gradient descent",
-		fmt.Sprintf("delta_t = c delta_(t-1) + p Dg eta + 2 rho, at most diam C; c = %.9g, Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, diam C = %.6g (docs/theory.md#recursion; [Xue21] Lemma 1, tightened)",
+		fmt.Sprintf("delta_t = c delta_(t-1) + p Dg eta + 2 rho, at most diam C; c = %.9g, Dg = %.6g, eta = %.6g, p = %.6g "+
+			"of the pairs contain one record, T = %d, rho = %.3g, diam C = %.6g (docs/theory.md#recursion; [Xue21] Lemma "+
+			"1, tightened)",
 			c, g.PairDiameter, g.StepSize, g.PairFraction, g.Steps, g.UpdateError, g.Diameter))
 	return stated("recursion", g, certified, err)
 }

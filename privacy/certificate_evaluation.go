@@ -53,19 +53,23 @@ func (s ClassPairSum) CountWeight() float64 {
 //
 // Checked by Coq: ClassPairs.class_pair_sum, ClassPairs.class_pair_sum_manhattan.
 func (s ClassPairSum) Certify() (Certificate, error) {
-	if s.Records < 2 || s.Records > 1<<31 || s.Levels < 1 || s.Levels > 1<<20 { // beyond these limits 2 L (n-1) would be rounded
-		return Certificate{}, fmt.Errorf("%w: sums over pairs of classes of %d records with %d levels, want 2 to 2^31 and 1 to 2^20", errCertificate, s.Records, s.Levels)
+	// beyond these limits 2 L (n-1) would be rounded
+	if s.Records < 2 || s.Records > 1<<31 || s.Levels < 1 || s.Levels > 1<<20 {
+		return Certificate{}, fmt.Errorf("%w: sums over pairs of classes of %d records with %d levels, want 2 to 2^31 "+
+			"and 1 to 2^20", errCertificate, s.Records, s.Levels)
 	}
 	if err := nonNegative("error of a sum over pairs", s.Error); err != nil {
 		return Certificate{}, err
 	}
-	why := fmt.Sprintf("one record is in at most n - 1 = %d pairs of classes with terms of at most %d", s.Records-1, s.Levels)
+	why := fmt.Sprintf("one record is in at most n - 1 = %d pairs of classes with terms of at most %d",
+		s.Records-1, s.Levels)
 	length := 1
 	if s.Counted {
 		length = 2
 		why += ", and the number of positives is free"
 	}
-	return evaluationCertificate(s, 2*float64(s.Levels)*float64(s.Records-1), 2*s.Error, s.Manhattan, length, s.Name, why, "class-pairs")
+	return evaluationCertificate(s, 2*float64(s.Levels)*float64(s.Records-1), 2*s.Error, s.Manhattan, length, s.Name,
+		why, "class-pairs")
 }
 
 // CellCounts describes the vector of the numbers of records in disjoint cells that cover all records. Every
@@ -92,7 +96,8 @@ func (c CellCounts) Certify() (Certificate, error) {
 	if c.Manhattan {
 		exact = 2
 	}
-	return evaluationCertificate(c, exact, 2*c.Error, c.Manhattan, c.Cells, c.Name, "one record leaves one cell and enters another", "cell-counts")
+	return evaluationCertificate(c, exact, 2*c.Error, c.Manhattan, c.Cells, c.Name,
+		"one record leaves one cell and enters another", "cell-counts")
 }
 
 // RightCounts describes a vector with one number for each of several classifiers: the number of records that
@@ -117,7 +122,9 @@ func (r RightCounts) Certify() (Certificate, error) {
 	if r.Manhattan {
 		exact = float64(r.Classifiers)
 	}
-	return evaluationCertificate(r, exact, 2*r.Error, r.Manhattan, r.Classifiers, "numbers of records that are classified correctly", fmt.Sprintf("one record is right or wrong for each of %d classifiers", r.Classifiers), "cell-counts")
+	return evaluationCertificate(r, exact, 2*r.Error, r.Manhattan, r.Classifiers,
+		"numbers of records that are classified correctly",
+		fmt.Sprintf("one record is right or wrong for each of %d classifiers", r.Classifiers), "cell-counts")
 }
 
 // ScoreSum describes a sum over records of an integer in a fixed interval of length 2 Levels. The integers
@@ -139,12 +146,14 @@ func (s ScoreSum) Certify() (Certificate, error) {
 	if err := nonNegative("error of a sum of scores", s.Error); err != nil {
 		return Certificate{}, err
 	}
-	return evaluationCertificate(s, 2*float64(s.Levels), 2*s.Error, s.Manhattan, 1, s.Name, fmt.Sprintf("integers in an interval of length %d", 2*s.Levels), "score-sums")
+	return evaluationCertificate(s, 2*float64(s.Levels), 2*s.Error, s.Manhattan, 1, s.Name,
+		fmt.Sprintf("integers in an interval of length %d", 2*s.Levels), "score-sums")
 }
 
 // evaluationCertificate returns the certificate of a query that is a vector of the given length. The argument
 // numbers is its statement.
-func evaluationCertificate(numbers any, exact, errors float64, manhattan bool, length int, released, why, section string) (Certificate, error) {
+func evaluationCertificate(numbers any, exact, errors float64, manhattan bool, length int, released, why,
+	section string) (Certificate, error) {
 	total := exact
 	if errors > 0 {
 		total = round.Up(exact+errors, 1)

@@ -32,7 +32,8 @@ type GroupMoments struct {
 //
 // Checked by Coq: Spread.groups, Spread.clipped_differences, Spread.clipped_squares, Spread.clipped_jointly.
 func (g GroupMoments) Certify() (Certificate, error) {
-	if err := errors.Join(positive("clip radius R", g.Radius), nonNegative("scale of second moments", g.Scale), nonNegative("error of moments", g.Error)); err != nil {
+	if err := errors.Join(positive("clip radius R", g.Radius), nonNegative("scale of second moments", g.Scale),
+		nonNegative("error of moments", g.Error)); err != nil {
 		return Certificate{}, err
 	}
 	if g.Group < 2 || g.Group > math.MaxInt32 {
@@ -40,9 +41,11 @@ func (g GroupMoments) Certify() (Certificate, error) {
 	}
 	one, what := round.Up(2*g.Radius, 1), "signed sum"
 	if g.Scale > 0 {
-		one, what = jointBound(round.Up(g.Radius, 1), round.Up(g.Scale*g.Radius*g.Radius, 2)), "signed sum and second moments, jointly,"
+		one, what = jointBound(round.Up(g.Radius, 1), round.Up(g.Scale*g.Radius*g.Radius, 2)),
+			"signed sum and second moments, jointly,"
 	}
 	exact := round.Up(one*(float64(g.Group-1)/float64(g.Group)), 2)
 	return momentCertificate(g, exact, 2*g.Error, what+" of the clipped differences within groups",
-		fmt.Sprintf("(1 - 1/m) J(alpha, beta) for the terms (a x, %.6g xx^T)/m of pairs, |a| <= 1, ||x|| <= R = %.6g, m at most %d", g.Scale, g.Radius, g.Group), "group-moments")
+		fmt.Sprintf("(1 - 1/m) J(alpha, beta) for the terms (a x, %.6g xx^T)/m of pairs, |a| <= 1, ||x|| <= R = %.6g, "+
+			"m at most %d", g.Scale, g.Radius, g.Group), "group-moments")
 }

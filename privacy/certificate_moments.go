@@ -46,11 +46,13 @@ type RecordSum struct {
 //
 // Checked by Coq: Moments.signed_sum.
 func (s RecordSum) Certify() (Certificate, error) {
-	if err := errors.Join(positive("clip radius R", s.Radius), positive("largest weight", s.Weight), nonNegative("error of a sum", s.Error)); err != nil {
+	if err := errors.Join(positive("clip radius R", s.Radius), positive("largest weight", s.Weight),
+		nonNegative("error of a sum", s.Error)); err != nil {
 		return Certificate{}, err
 	}
 	return momentCertificate(s, round.Up(2*s.Weight*s.Radius, 1), 2*s.Error, s.Name,
-		fmt.Sprintf("terms a x with |a| <= %.6g, ||x|| <= R = %.6g are at most 2 |a| R apart", s.Weight, s.Radius), "signed-sums")
+		fmt.Sprintf("terms a x with |a| <= %.6g, ||x|| <= R = %.6g are at most 2 |a| R apart", s.Weight, s.Radius),
+		"signed-sums")
 }
 
 // ClassSums describes a vector of three parts: the sum S+ of x over the positives, the sum S- of x over the
@@ -96,14 +98,16 @@ type SecondMomentSum struct {
 // Checked by Coq: Moments.second_moments, Moments.diagonal_moments, Moments.second_moment_line,
 // Classes.class_second_moments.
 func (s SecondMomentSum) Certify() (Certificate, error) {
-	if err := errors.Join(positive("clip radius R", s.Radius), positive("dimension", float64(s.Dim)), nonNegative("error of second moments", s.Error)); err != nil {
+	if err := errors.Join(positive("clip radius R", s.Radius), positive("dimension", float64(s.Dim)),
+		nonNegative("error of second moments", s.Error)); err != nil {
 		return Certificate{}, err
 	}
 	exact, why := round.Up(math.Sqrt2*s.Radius*s.Radius, 3), "sqrt(2) R^2"
 	if s.Dim == 1 && !s.ClassWise {
 		exact, why = round.Up(s.Radius*s.Radius, 1), "R^2, as d = 1"
 	}
-	return momentCertificate(s, exact, 2*s.Error, "second moments", fmt.Sprintf("||xx^T - zz^T|| <= %s, R = %.6g", why, s.Radius), "second-moments")
+	return momentCertificate(s, exact, 2*s.Error, "second moments",
+		fmt.Sprintf("||xx^T - zz^T|| <= %s, R = %.6g", why, s.Radius), "second-moments")
 }
 
 // JointMoments describes a vector of two parts: the sum of a x with |a| <= Weight, and Scale times the sum of
@@ -131,12 +135,14 @@ type JointMoments struct {
 //
 // Checked by Coq: Moments.joint_moments, Moments.joint_moments_diagonal.
 func (m JointMoments) Certify() (Certificate, error) {
-	if err := errors.Join(positive("clip radius R", m.Radius), positive("largest weight", m.Weight), positive("scale of second moments", m.Scale), nonNegative("error of moments", m.Error)); err != nil {
+	if err := errors.Join(positive("clip radius R", m.Radius), positive("largest weight", m.Weight),
+		positive("scale of second moments", m.Scale), nonNegative("error of moments", m.Error)); err != nil {
 		return Certificate{}, err
 	}
 	exact := jointBound(round.Up(m.Weight*m.Radius, 1), round.Up(m.Scale*m.Radius*m.Radius, 2))
 	return momentCertificate(m, exact, 2*m.Error, "signed sum and second moments, jointly",
-		fmt.Sprintf("J(alpha, beta) for terms (a x, %.6g xx^T), |a| <= %.6g, ||x|| <= R = %.6g", m.Scale, m.Weight, m.Radius), "joint-moments")
+		fmt.Sprintf("J(alpha, beta) for terms (a x, %.6g xx^T), |a| <= %.6g, ||x|| <= R = %.6g", m.Scale, m.Weight, m.Radius),
+		"joint-moments")
 }
 
 // jointBound is J(first^2, second^2), rounded up.
@@ -172,13 +178,16 @@ type ClassMoments struct {
 //
 // Checked by Coq: Classes.class_moments.
 func (m ClassMoments) Certify() (Certificate, error) {
-	if err := errors.Join(positive("clip radius R", m.Radius), positive("scale of second moments", m.Scale), nonNegative("weight of the number of positives", m.Count), nonNegative("error of moments", m.Error)); err != nil {
+	if err := errors.Join(positive("clip radius R", m.Radius), positive("scale of second moments", m.Scale),
+		nonNegative("weight of the number of positives", m.Count), nonNegative("error of moments", m.Error)); err != nil {
 		return Certificate{}, err
 	}
 	second := round.Up(m.Scale*m.Radius*m.Radius, 2)
 	change := round.Up(math.Sqrt(2*m.Radius*m.Radius+2*second*second+m.Count*m.Count), 8)
-	return momentCertificate(m, max(jointBound(m.Radius, second), change), 2*m.Error, "sums and second moments of both classes, number of positives",
-		fmt.Sprintf("same class: J(alpha, beta); other class: 2 alpha + 2 beta + c^2 (c = %.6g); R = %.6g, scale %.6g", m.Count, m.Radius, m.Scale), "class-moments")
+	return momentCertificate(m, max(jointBound(m.Radius, second), change), 2*m.Error,
+		"sums and second moments of both classes, number of positives",
+		fmt.Sprintf("same class: J(alpha, beta); other class: 2 alpha + 2 beta + c^2 (c = %.6g); R = %.6g, scale %.6g",
+			m.Count, m.Radius, m.Scale), "class-moments")
 }
 
 // ResidualScores describes a list of scores, one for each candidate of a choice. A score is the norm, rounded
@@ -196,7 +205,8 @@ func (s ResidualScores) Certify() (Certificate, error) {
 		return Certificate{}, fmt.Errorf("%w: terms of norm %d, want 1 to 2^30", errCertificate, s.Levels)
 	}
 	c, err := newCertificate(2*float64(s.Levels), 2*float64(s.Levels), "choice of pairs",
-		fmt.Sprintf("a score is the norm of a sum of integer vectors of norm at most N = %d, rounded down, and moves by at most 2 N (docs/theory.md#pair-choice)", s.Levels))
+		fmt.Sprintf("a score is the norm of a sum of integer vectors of norm at most N = %d, rounded down, and moves by at "+
+			"most 2 N (docs/theory.md#pair-choice)", s.Levels))
 	return stated("pair-choice", s, c, err)
 }
 

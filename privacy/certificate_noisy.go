@@ -49,7 +49,8 @@ func (g MeanGradient) Certify() (Certificate, error) {
 		err = errors.Join(err, fmt.Errorf("%w: fraction %v of the pairs, want one in (0, 1]", errCertificate, g.PairFraction))
 	}
 	if g.Batch < 0 || g.Batch > 0 && (g.Batch < 2 || g.Batch > g.Records) {
-		err = errors.Join(err, fmt.Errorf("%w: batches of %d of %d records, want 2 or more and at most all", errCertificate, g.Batch, g.Records))
+		err = errors.Join(err, fmt.Errorf("%w: batches of %d of %d records, want 2 or more and at most all", errCertificate,
+			g.Batch, g.Records))
 	}
 	if err != nil {
 		return Certificate{}, err
@@ -60,7 +61,8 @@ func (g MeanGradient) Certify() (Certificate, error) {
 		released = fmt.Sprintf("mean pair gradient of every step, within %d records drawn from %d", g.Batch, g.Records)
 	}
 	c, err := newCertificate(exact, round.Up(exact+2*g.Error, 2), released,
-		fmt.Sprintf("given the releases before, a mean gradient moves by p Dg + 2 rho; Dg = %.6g, p = %.6g of the pairs contain one record, rho = %.3g (docs/theory.md#mean-gradient)", g.PairDiameter, g.PairFraction, g.Error))
+		fmt.Sprintf("given the releases before, a mean gradient moves by p Dg + 2 rho; Dg = %.6g, p = %.6g of the pairs "+
+			"contain one record, rho = %.3g (docs/theory.md#mean-gradient)", g.PairDiameter, g.PairFraction, g.Error))
 	if g.Batch > 0 {
 		c.form = subsetOf{batch{size: g.Batch, records: g.Records}}
 	}

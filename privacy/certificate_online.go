@@ -51,13 +51,15 @@ func (r PairwiseRecursion) Certify() (Certificate, error) {
 	n := len(r.Eta) - 1
 	err := r.validate()
 	if n < 2 || r.UpdateError != nil && len(r.UpdateError) != n+1 {
-		return Certificate{}, errors.Join(err, fmt.Errorf("%w: %d step sizes and %d update errors, want n+1 >= 3 of each", errCertificate, len(r.Eta), len(r.UpdateError)))
+		return Certificate{}, errors.Join(err, fmt.Errorf("%w: %d step sizes and %d update errors, want n+1 >= 3 of each",
+			errCertificate, len(r.Eta), len(r.UpdateError)))
 	}
 	err = errors.Join(err, nonNegative("output error", r.OutputError))
 	var largest, path float64
 	for t := 2; t <= n; t++ {
 		if r.Eta[t] == 0 && path > 0 {
-			err = errors.Join(err, fmt.Errorf("%w: step size %d is 0 after a positive one; only a burn-in may have no updates", errCertificate, t))
+			err = errors.Join(err, fmt.Errorf("%w: step size %d is 0 after a positive one; only a burn-in may have no updates",
+				errCertificate, t))
 		}
 		err = errors.Join(err, nonNegative(fmt.Sprintf("step size %d", t), r.Eta[t]))
 		if r.UpdateError != nil {
@@ -83,7 +85,9 @@ func (r PairwiseRecursion) Certify() (Certificate, error) {
 		limit = r.Diameter
 	}
 	return newCertificate(min(exact, r.Diameter), min(total, limit), released,
-		fmt.Sprintf("max_k of delta_t(k) = c_t delta_(t-1)(k) + Dg eta_t/(t-1) (Dg eta_k at t = k) + 2 rho_t, at most diam C; Dg = %.6g, n = %d, sum eta = %.6g, max eta = %.6g, L = %.6g, alpha = %.6g, diam C = %.6g (docs/theory.md#pairwise-recursion)",
+		fmt.Sprintf("max_k of delta_t(k) = c_t delta_(t-1)(k) + Dg eta_t/(t-1) (Dg eta_k at t = k) + 2 rho_t, at most diam "+
+			"C; Dg = %.6g, n = %d, sum eta = %.6g, max eta = %.6g, L = %.6g, alpha = %.6g, diam C = %.6g "+
+			"(docs/theory.md#pairwise-recursion)",
 			r.PairDiameter, n, path, largest, r.Smoothness, r.StrongConvexity, r.Diameter))
 }
 

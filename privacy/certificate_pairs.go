@@ -68,7 +68,8 @@ func (g PairGroup) certify(epochs float64, total string, added bool) (Certificat
 	err := nonNegative("roundoff of a batch", g.Roundoff)
 	for _, v := range []int{g.Group, g.Batch, g.Batches, g.Epochs} {
 		if v < 1 || v > math.MaxInt32 {
-			err = errors.Join(err, fmt.Errorf("%w: a group of %d pairs in %d batches of %d pairs and %d epochs, all must be at least 1", errCertificate, g.Group, g.Batches, g.Batch, g.Epochs))
+			err = errors.Join(err, fmt.Errorf("%w: a group of %d pairs in %d batches of %d pairs and %d epochs, all must "+
+				"be at least 1", errCertificate, g.Group, g.Batches, g.Batch, g.Epochs))
 			break
 		}
 	}
@@ -91,8 +92,11 @@ func (g PairGroup) certify(epochs float64, total string, added bool) (Certificat
 	if g.Manhattan {
 		norm = "L1"
 	}
-	c, err := newCertificate(round.Up(epochs*exact, 2), round.Up(epochs*(exact+2*touched*g.Roundoff), 4), "mean clipped pair gradient of every batch",
-		fmt.Sprintf("%s of the %s sensitivities of all batches, %d epochs: 2 h kappa/|B| + 2 rho min(kappa, batches) an epoch; kappa = %d replaced pairs, |B| = %d, terms of norm h = %.6g, rho = %.3g (docs/theory.md#pair-batches)", total, norm, g.Epochs, g.Group, g.Batch, term, g.Roundoff))
+	c, err := newCertificate(round.Up(epochs*exact, 2), round.Up(epochs*(exact+2*touched*g.Roundoff), 4),
+		"mean clipped pair gradient of every batch",
+		fmt.Sprintf("%s of the %s sensitivities of all batches, %d epochs: 2 h kappa/|B| + 2 rho min(kappa, batches) an "+
+			"epoch; kappa = %d replaced pairs, |B| = %d, terms of norm h = %.6g, rho = %.3g (docs/theory.md#pair-batches)",
+			total, norm, g.Epochs, g.Group, g.Batch, term, g.Roundoff))
 	c.form, c.manhattan = stream{releases: g.Batches * g.Epochs, added: added}, added && g.Manhattan
 	g.TermNorm = term
 	return stated("pair-batches", g, c, err)
@@ -119,7 +123,8 @@ type PairMoments struct {
 //
 // Checked by Coq: Pairs.pair_moments.
 func (m PairMoments) Certify() (Certificate, error) {
-	err := errors.Join(positive("clip radius", m.Radius), nonNegative("weight of the number of similar pairs", m.Count), nonNegative("error of moments", m.Error))
+	err := errors.Join(positive("clip radius", m.Radius), nonNegative("weight of the number of similar pairs", m.Count),
+		nonNegative("error of moments", m.Error))
 	if m.Group < 1 || m.Group > math.MaxInt32 {
 		err = errors.Join(err, fmt.Errorf("%w: a group of %d pairs, want at least 1", errCertificate, m.Group))
 	}
@@ -128,8 +133,10 @@ func (m PairMoments) Certify() (Certificate, error) {
 	}
 	square := round.Up(m.Radius*m.Radius, 1)
 	exact := round.Up(float64(m.Group)*math.Sqrt(2*square*square+m.Count*m.Count), 8)
-	return momentCertificate(m, exact, 2*m.Error, "second moments of similar and of dissimilar pairs, number of similar pairs",
-		fmt.Sprintf("kappa sqrt(2 h^4 + c^2): a pair moves one sum by sqrt(2) h^2, or both if its label changes; kappa = %d replaced pairs, h = %.6g, c = %.6g", m.Group, m.Radius, m.Count), "pair-moments")
+	return momentCertificate(m, exact, 2*m.Error,
+		"second moments of similar and of dissimilar pairs, number of similar pairs",
+		fmt.Sprintf("kappa sqrt(2 h^4 + c^2): a pair moves one sum by sqrt(2) h^2, or both if its label changes; kappa = %d "+
+			"replaced pairs, h = %.6g, c = %.6g", m.Group, m.Radius, m.Count), "pair-moments")
 }
 
 // PairSample holds the public numbers of training on labelled pairs in Poisson batches. Every release is the
@@ -161,7 +168,8 @@ type PairSample struct {
 func (g PairSample) Certify() (Certificate, error) {
 	err := errors.Join(nonNegative("roundoff of a batch", g.Roundoff), positive("expected size of a batch", g.Expected))
 	if g.Group < 1 || g.Group > account.MaxGroup || g.Pairs < 1 || g.Pairs > math.MaxInt32 {
-		err = errors.Join(err, fmt.Errorf("%w: a group of %d of %d pairs in Poisson batches, want at least 1 pair and a group of at most %d", errCertificate, g.Group, g.Pairs, account.MaxGroup))
+		err = errors.Join(err, fmt.Errorf("%w: a group of %d of %d pairs in Poisson batches, want at least 1 pair and a "+
+			"group of at most %d", errCertificate, g.Group, g.Pairs, account.MaxGroup))
 	}
 	if !(g.Rate > 0 && g.Rate <= 1) {
 		err = errors.Join(err, fmt.Errorf("%w: rate %v of a Poisson batch, want one in (0, 1]", errCertificate, g.Rate))
@@ -174,8 +182,12 @@ func (g PairSample) Certify() (Certificate, error) {
 		return Certificate{}, err
 	}
 	exact := round.Up(term/g.Expected, 1)
-	c, err := newCertificate(exact, round.Up(exact+2*g.Roundoff, 2), "sum of clipped pair gradients of a Poisson batch over its expected size",
-		fmt.Sprintf("given the releases before, one pair in the batch moves the sum by h/E|B| + 2 rho; each of %d pairs is in it with probability %.6g by a secret coin, and an owner has at most kappa = %d, all replaced: the sum moves by twice as much for each of those drawn, a mixture of Gaussians (docs/theory.md#pair-poisson); E|B| = %.6g, h = %.6g, rho = %.3g", g.Pairs, g.Rate, g.Group, g.Expected, term, g.Roundoff))
+	c, err := newCertificate(exact, round.Up(exact+2*g.Roundoff, 2),
+		"sum of clipped pair gradients of a Poisson batch over its expected size",
+		fmt.Sprintf("given the releases before, one pair in the batch moves the sum by h/E|B| + 2 rho; each of %d pairs is "+
+			"in it with probability %.6g by a secret coin, and an owner has at most kappa = %d, all replaced: the sum moves by "+
+			"twice as much for each of those drawn, a mixture of Gaussians (docs/theory.md#pair-poisson); E|B| = %.6g, h = "+
+			"%.6g, rho = %.3g", g.Pairs, g.Rate, g.Group, g.Expected, term, g.Roundoff))
 	c.form = poissonOf{batch: batch{records: g.Pairs, rate: g.Rate}, group: g.Group}
 	g.TermNorm = term
 	return stated("pair-poisson", g, c, err)

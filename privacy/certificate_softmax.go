@@ -83,23 +83,32 @@ func (g SoftmaxSample) parts() (x, others, own float64) {
 func (g SoftmaxSample) Certify() (Certificate, error) {
 	err := errors.Join(nonNegative("roundoff of a batch", g.Roundoff), positive("expected size of a batch", g.Expected))
 	if g.Group < 1 || g.Group > account.MaxGroup || g.Pairs < 2 || g.Pairs > math.MaxInt32 {
-		err = errors.Join(err, fmt.Errorf("%w: a group of %d of %d pairs in Poisson batches of a softmax, want at least 2 pairs and a group of 1 to %d", errCertificate, g.Group, g.Pairs, account.MaxGroup))
+		err = errors.Join(err, fmt.Errorf("%w: a group of %d of %d pairs in Poisson batches of a softmax, want at least 2 "+
+			"pairs and a group of 1 to %d", errCertificate, g.Group, g.Pairs, account.MaxGroup))
 	}
 	if !(g.Rate > 0 && g.Rate <= 1) {
 		err = errors.Join(err, fmt.Errorf("%w: rate %v of a Poisson batch, want one in (0, 1]", errCertificate, g.Rate))
 	}
 	if !(g.Temperature >= 0x1p-6 && g.Temperature <= 0x1p10) {
-		err = errors.Join(err, fmt.Errorf("%w: temperature %v of a softmax, want 2^-6 to 2^10", errCertificate, g.Temperature))
+		err = errors.Join(err, fmt.Errorf("%w: temperature %v of a softmax, want 2^-6 to 2^10", errCertificate,
+			g.Temperature))
 	}
 	if err != nil {
 		return Certificate{}, err
 	}
 	one := g.Sensitivity()
 	exact := round.Up(one/g.Expected, 1)
-	c, err := newCertificate(exact, round.Up(exact+2*g.Roundoff, 2), "sum of a softmax loss's clipped gradients over a Poisson batch, over its expected size",
-		fmt.Sprintf("given the releases before, one pair in the batch moves the sum by s/E|B| + 2 rho, s = %.6g times the clip: its own softmax and its share of all others, at temperature %g and up to %d other pairs (docs/theory.md#batch-softmax), and one that is replaced by r/E|B| + 2 rho, r = %.6g times the clip (docs/theory.md#softmax-replaced); each of %d pairs is in it with probability %.6g by a secret coin, and an owner has at most kappa = %d, all replaced, a mixture of Gaussians (docs/theory.md#pair-poisson, docs/theory.md#poisson-replaced); E|B| = %.6g, rho = %.3g",
+	c, err := newCertificate(exact, round.Up(exact+2*g.Roundoff, 2),
+		"sum of a softmax loss's clipped gradients over a Poisson batch, over its expected size",
+		fmt.Sprintf("given the releases before, one pair in the batch moves the sum by s/E|B| + 2 rho, s = %.6g times the "+
+			"clip: its own softmax and its share of all others, at temperature %g and up to %d other pairs "+
+			"(docs/theory.md#batch-softmax), and one that is replaced by r/E|B| + 2 rho, r = %.6g times the clip "+
+			"(docs/theory.md#softmax-replaced); each of %d pairs is in it with probability %.6g by a secret coin, and an owner "+
+			"has at most kappa = %d, all replaced, a mixture of Gaussians (docs/theory.md#pair-poisson, "+
+			"docs/theory.md#poisson-replaced); E|B| = %.6g, rho = %.3g",
 			one, g.Temperature, g.Pairs-1, g.Replaced(), g.Pairs, g.Rate, g.Group, g.Expected, g.Roundoff))
 	replaced := round.Up(round.Up(g.Replaced()/g.Expected, 1)+2*g.Roundoff, 2)
-	c.form = poissonOf{batch{records: g.Pairs, rate: g.Rate}, g.Group, min(max(replaced, c.total), 2*c.total)} // replaced is in this range except for rounding
+	// replaced is in this range except for rounding
+	c.form = poissonOf{batch{records: g.Pairs, rate: g.Rate}, g.Group, min(max(replaced, c.total), 2*c.total)}
 	return stated("batch-softmax", g, c, err)
 }

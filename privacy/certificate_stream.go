@@ -120,7 +120,8 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 		case s.Reservoir:
 			kept = fmt.Sprintf("a reservoir of %d records", s.Buffer)
 		case s.PerClass:
-			kept = fmt.Sprintf("the last %d records of each class, p = %.6g for what one record changes in both", s.Buffer/2, s.exchanged())
+			kept = fmt.Sprintf("the last %d records of each class, p = %.6g for what one record changes in both",
+				s.Buffer/2, s.exchanged())
 		}
 	}
 	horizon := fmt.Sprintf("n = %d", s.Horizon)
@@ -128,17 +129,20 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 		horizon = "any n"
 	}
 	ratio := exact / s.PairDiameter
-	released, what, source := "every iterate of pairwise online descent", "noise is fed back, so given the past an update moves by s_b(k) = Dg u_k(b) + 2 rho", "docs/theory.md#pairwise-stream"
+	released, what, source := "every iterate of pairwise online descent",
+		"noise is fed back, so given the past an update moves by s_b(k) = Dg u_k(b) + 2 rho", "docs/theory.md#pairwise-stream"
 	if s.Factor != nil {
 		released, source = "every noisy prefix sum of pairwise gradients", "docs/theory.md#prefix-sums"
-		what = fmt.Sprintf("given the past, row b of C g moves by s_b(k) = Dg (C u_k)_b + 2 rho, C the Toeplitz factor of %d exponentials", len(s.Factor.Decay))
+		what = fmt.Sprintf("given the past, row b of C g moves by s_b(k) = Dg (C u_k)_b + 2 rho, C the Toeplitz factor of "+
+			"%d exponentials", len(s.Factor.Decay))
 	}
 	later := "1/D_t"
 	if s.PerClass {
 		later = "p/D_t"
 	}
 	c, err := newCertificate(exact, max(exact, total), released,
-		fmt.Sprintf("%s, u_k(b) = 1/m ([k in batch b] + sum_(t > k in b, k in B_t) %s); joint sensitivity sqrt(max_k sum_b s_b(k)^2) = Dg sqrt(S), S = %.6g; Dg = %.6g, %s, m = %d, T1 = %d, pairs with %s, rho = %.3g (%s)",
+		fmt.Sprintf("%s, u_k(b) = 1/m ([k in batch b] + sum_(t > k in b, k in B_t) %s); joint sensitivity sqrt(max_k sum_b "+
+			"s_b(k)^2) = Dg sqrt(S), S = %.6g; Dg = %.6g, %s, m = %d, T1 = %d, pairs with %s, rho = %.3g (%s)",
 			what, later, ratio*ratio, s.PairDiameter, horizon, s.Batch, s.BurnIn, kept, s.Roundoff, source))
 	c.form = stream{releases: updates}
 	if s.Horizon == 0 {
@@ -147,7 +151,8 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 	if s.Horizon == 0 || s.Weights != nil || s.Factor != nil {
 		return c, err
 	}
-	return stated("pairwise-stream", streamNumbers{s.Horizon, s.Batch, s.BurnIn, s.Buffer, s.Reservoir, s.PerClass, s.Roundoff}, c, err)
+	return stated("pairwise-stream", streamNumbers{s.Horizon, s.Batch, s.BurnIn, s.Buffer, s.Reservoir, s.PerClass,
+		s.Roundoff}, c, err)
 }
 
 // streamNumbers holds those numbers of a PairwiseStream that the other parts of a plan do not contain.
@@ -165,19 +170,26 @@ func (s PairwiseStream) validate() error {
 	err := errors.Join(positive("pair diameter Dg", s.PairDiameter), nonNegative("roundoff", s.Roundoff))
 	switch {
 	case s.Batch < 1 || s.BurnIn < 1 || s.Buffer < 0 || s.Horizon < 0:
-		err = errors.Join(err, fmt.Errorf("%w: batch %d, burn-in %d, buffer %d, horizon %d; want batch and burn-in of at least 1 and no negative number", errCertificate, s.Batch, s.BurnIn, s.Buffer, s.Horizon))
+		err = errors.Join(err, fmt.Errorf("%w: batch %d, burn-in %d, buffer %d, horizon %d; want batch and burn-in of at "+
+			"least 1 and no negative number", errCertificate, s.Batch, s.BurnIn, s.Buffer, s.Horizon))
 	case s.Horizon == 0 && (s.Roundoff > 0 || s.Weights != nil || s.Reservoir || s.PerClass):
-		err = errors.Join(err, fmt.Errorf("%w: with roundoff, weights, a reservoir or buffers per class the bound grows with the number of records; declare a public maximum of it", errCertificate))
+		err = errors.Join(err, fmt.Errorf("%w: with roundoff, weights, a reservoir or buffers per class the bound grows "+
+			"with the number of records; declare a public maximum of it", errCertificate))
 	case s.Horizon > 0 && s.Updates() < 1:
-		err = errors.Join(err, fmt.Errorf("%w: %d records after a burn-in of %d make no update of %d records", errCertificate, s.Horizon, s.BurnIn, s.Batch))
+		err = errors.Join(err, fmt.Errorf("%w: %d records after a burn-in of %d make no update of %d records", errCertificate,
+			s.Horizon, s.BurnIn, s.Batch))
 	case max(s.Updates(), s.Batch, s.Buffer) > maxStreamUpdates:
-		err = errors.Join(err, fmt.Errorf("%w: %d updates, batch %d, buffer %d; want at most %d of each", errCertificate, s.Updates(), s.Batch, s.Buffer, maxStreamUpdates))
+		err = errors.Join(err, fmt.Errorf("%w: %d updates, batch %d, buffer %d; want at most %d of each", errCertificate,
+			s.Updates(), s.Batch, s.Buffer, maxStreamUpdates))
 	case s.Reservoir && s.Buffer == 0:
 		err = errors.Join(err, fmt.Errorf("%w: a reservoir needs a size", errCertificate))
-	case s.PerClass && (s.Buffer < 2 || s.Buffer%2 != 0 || s.Reservoir || !(s.Lipschitz > 0) || math.IsInf(s.Lipschitz, 0)):
-		err = errors.Join(err, fmt.Errorf("%w: buffers per class share an even number of records equally, without a reservoir, and need the Lipschitz constant; have %d records and G = %v", errCertificate, s.Buffer, s.Lipschitz))
+	case s.PerClass && (s.Buffer < 2 || s.Buffer%2 != 0 || s.Reservoir || !(s.Lipschitz > 0) ||
+		math.IsInf(s.Lipschitz, 0)):
+		err = errors.Join(err, fmt.Errorf("%w: buffers per class share an even number of records equally, without a "+
+			"reservoir, and need the Lipschitz constant; have %d records and G = %v", errCertificate, s.Buffer, s.Lipschitz))
 	case s.Factor != nil && (s.Horizon == 0 || s.Weights != nil):
-		err = errors.Join(err, fmt.Errorf("%w: a Toeplitz factor needs a public maximum of the number of records and takes no weights", errCertificate))
+		err = errors.Join(err, fmt.Errorf("%w: a Toeplitz factor needs a public maximum of the number of records and "+
+			"takes no weights", errCertificate))
 	case s.Weights != nil && len(s.Weights) != s.Updates():
 		err = errors.Join(err, fmt.Errorf("%w: %d weights for %d updates", errCertificate, len(s.Weights), s.Updates()))
 	}
@@ -186,7 +198,8 @@ func (s PairwiseStream) validate() error {
 	}
 	for i, w := range s.Weights {
 		if !(w > 0) || math.IsInf(w, 0) || i > 0 && w > s.Weights[i-1] {
-			return errors.Join(err, fmt.Errorf("%w: weight %d is %v; weights must be positive and must not increase", errCertificate, i+1, w))
+			return errors.Join(err, fmt.Errorf("%w: weight %d is %v; weights must be positive and must not increase",
+				errCertificate, i+1, w))
 		}
 	}
 	return err

@@ -49,7 +49,8 @@ func (b TupleBatches) CertifyPure() (Certificate, error) {
 }
 
 func (b TupleBatches) group() PairGroup {
-	return PairGroup{Group: 1, Batch: b.Batch, Batches: b.Batches, Epochs: b.Epochs, Manhattan: b.Manhattan, Roundoff: b.Roundoff}
+	return PairGroup{Group: 1, Batch: b.Batch, Batches: b.Batches, Epochs: b.Epochs, Manhattan: b.Manhattan,
+		Roundoff: b.Roundoff}
 }
 
 func (b TupleBatches) describe(c Certificate, total string) Certificate {
@@ -61,6 +62,8 @@ func (b TupleBatches) describe(c Certificate, total string) Certificate {
 		norm = "L1"
 	}
 	c.released = "mean clipped tuple gradient of every batch"
-	c.derivation = fmt.Sprintf("%s of the %s sensitivities of all epochs, %d of them: 2 h/|B| + 2 rho an epoch, in which one individual is in at most one tuple; |B| = %d tuples, each clipped as a whole to h, rho = %.3g (docs/theory.md#tuples)", total, norm, b.Epochs, b.Batch, b.Roundoff)
+	c.derivation = fmt.Sprintf("%s of the %s sensitivities of all epochs, %d of them: 2 h/|B| + 2 rho an epoch, in which "+
+		"one individual is in at most one tuple; |B| = %d tuples, each clipped as a whole to h, rho = %.3g "+
+		"(docs/theory.md#tuples)", total, norm, b.Epochs, b.Batch, b.Roundoff)
 	return c
 }

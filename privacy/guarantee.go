@@ -70,8 +70,10 @@ func (g Guarantee) Validate() error {
 	case !slices.Contains(known, g.Kind):
 		return fmt.Errorf("privacy: a guarantee is one of %q, not %.80q", known, g.Kind)
 	case !finite(g.Epsilon) || !finite(g.Mu) || !(g.Delta >= 0 && g.Delta < 1) || g.Kind != ApproxDP && g.Delta != 0:
-		return fmt.Errorf("privacy: a guarantee of kind %q has epsilon %v, mu %v and delta %v", g.Kind, g.Epsilon, g.Mu, g.Delta)
-	case g.Claim != nil && (!finite(g.Claim.Epsilon) || !(g.Claim.Delta >= 0 && g.Claim.Delta < 1) || !finite(g.Claim.Sigma) || !finite(g.Claim.Scale)):
+		return fmt.Errorf("privacy: a guarantee of kind %q has epsilon %v, mu %v and delta %v", g.Kind,
+			g.Epsilon, g.Mu, g.Delta)
+	case g.Claim != nil && (!finite(g.Claim.Epsilon) || !(g.Claim.Delta >= 0 && g.Claim.Delta < 1) ||
+		!finite(g.Claim.Sigma) || !finite(g.Claim.Scale)):
 		return errors.New("privacy: the claim of a paper has a number that is negative, not finite, or a delta of 1 or more")
 	}
 	return nil
@@ -85,13 +87,17 @@ func (g Guarantee) String() string {
 		if g.Mu > 0 {
 			curve = " (" + FormatUp(g.Mu) + "-GDP)"
 		}
-		return fmt.Sprintf("(%s, %s)-differentially private%s for %s (neighbours: %s); released: %s", FormatUp(g.Epsilon), FormatUp(g.Delta), curve, g.Unit, g.Relation, g.Released)
+		return fmt.Sprintf("(%s, %s)-differentially private%s for %s (neighbours: %s); released: %s", FormatUp(g.Epsilon),
+			FormatUp(g.Delta), curve, g.Unit, g.Relation, g.Released)
 	case PureDP:
-		return fmt.Sprintf("%s-differentially private (pure: delta = 0) for %s (neighbours: %s); released: %s", FormatUp(g.Epsilon), g.Unit, g.Relation, g.Released)
+		return fmt.Sprintf("%s-differentially private (pure: delta = 0) for %s (neighbours: %s); released: %s",
+			FormatUp(g.Epsilon), g.Unit, g.Relation, g.Released)
 	case LocalDP:
-		return fmt.Sprintf("%s-locally differentially private for %s (neighbours: %s); released: %s", FormatUp(g.Epsilon), g.Unit, g.Relation, g.Released)
+		return fmt.Sprintf("%s-locally differentially private for %s (neighbours: %s); released: %s", FormatUp(g.Epsilon),
+			g.Unit, g.Relation, g.Released)
 	case LabelLDP:
-		return fmt.Sprintf("%s-locally differentially private for the LABEL of %s only (neighbours: %s); released: %s", FormatUp(g.Epsilon), g.Unit, g.Relation, g.Released)
+		return fmt.Sprintf("%s-locally differentially private for the LABEL of %s only (neighbours: %s); released: %s",
+			FormatUp(g.Epsilon), g.Unit, g.Relation, g.Released)
 	case Public:
 		return "none: the data are declared public"
 	}

@@ -51,8 +51,9 @@ func known(m Mechanism) bool {
 }
 
 var (
-	errNotFinite = errors.New("privacy: the vector to release is not finite: a step size or bound overflows; the vector was not released")
-	errNoSource  = errors.New("privacy: no source of randomness: call NewSource")
+	errNotFinite = errors.New("privacy: the vector to release is not finite: a step size or bound overflows; the vector " +
+		"was not released")
+	errNoSource = errors.New("privacy: no source of randomness: call NewSource")
 )
 
 // checkRelease returns an error unless m can be added to x.

@@ -59,7 +59,8 @@ func conversionFactor(from, to account.Relation, padded bool) (int, error) {
 	case padded:
 		return 1, nil
 	}
-	return 0, fmt.Errorf("%w: a replace-one guarantee protects no data set of another size; fill up to a public capacity with blank records, or account under add/remove", ErrRelation)
+	return 0, fmt.Errorf("%w: a replace-one guarantee protects no data set of another size; fill up to a public capacity "+
+		"with blank records, or account under add/remove", ErrRelation)
 }
 
 // GroupBudget returns the guarantee for k >= 1 changed records when one changed record has the guarantee
@@ -73,7 +74,8 @@ func conversionFactor(from, to account.Relation, padded bool) (int, error) {
 // resulting delta is 1 or more, because such a guarantee promises nothing.
 func GroupBudget(b Budget, k int) (Budget, error) {
 	if !(b.Epsilon >= 0) || math.IsInf(b.Epsilon, 1) || !(b.Delta >= 0 && b.Delta < 1) {
-		return Budget{}, fmt.Errorf("privacy: epsilon %v and delta %v are not a guarantee: want epsilon >= 0 and delta in [0, 1)", b.Epsilon, b.Delta)
+		return Budget{}, fmt.Errorf("privacy: epsilon %v and delta %v are not a guarantee: want epsilon >= 0 and "+
+			"delta in [0, 1)", b.Epsilon, b.Delta)
 	}
 	if k < 1 {
 		return Budget{}, fmt.Errorf("privacy: a group of %d records, must be at least 1", k)
@@ -94,7 +96,8 @@ func GroupBudget(b Budget, k int) (Budget, error) {
 		out.Delta = round.Up(b.Delta*ratio, 16+int(min(out.Epsilon, 1000)))
 	}
 	if !(out.Delta < 1) || math.IsInf(out.Epsilon, 1) {
-		return Budget{}, fmt.Errorf("privacy: epsilon %v and delta %v for one record promise nothing for %d records: delta would be 1 or more", b.Epsilon, b.Delta, k)
+		return Budget{}, fmt.Errorf("privacy: epsilon %v and delta %v for one record promise nothing for %d records: delta "+
+			"would be 1 or more", b.Epsilon, b.Delta, k)
 	}
 	return out, nil
 }

@@ -210,7 +210,8 @@ func (s *LiveSession) HiddenStep(x []float64, c Certificate, m Mechanism) error 
 func (s *LiveSession) add(x []float64, c Certificate, m Mechanism, hidden bool) error {
 	err := s.open()
 	if b, sampled := c.sampled(); err == nil && sampled && s.drawn != b {
-		err = fmt.Errorf("%w: a release about a batch of %d records needs a Sample or SamplePoisson as planned, a new one for each", ErrUnplanned, b.records)
+		err = fmt.Errorf("%w: a release about a batch of %d records needs a Sample or SamplePoisson as planned, a new "+
+			"one for each", ErrUnplanned, b.records)
 	}
 	s.drawn = batch{}
 	if err == nil {
@@ -272,7 +273,8 @@ func (s *LiveSession) Skip(made []int) error {
 		fits = made[i] >= 0 && made[i] <= s.plan.left[s.plan.order[i]]
 	}
 	if !fits {
-		return fmt.Errorf("%w: %d kinds of releases cannot be skipped in a plan of %d", ErrUnplanned, len(made), len(s.plan.order))
+		return fmt.Errorf("%w: %d kinds of releases cannot be skipped in a plan of %d", ErrUnplanned, len(made),
+			len(s.plan.order))
 	}
 	for i, e := range s.plan.order {
 		s.plan.left[e] -= made[i]

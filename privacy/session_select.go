@@ -70,7 +70,8 @@ func (x Selection) validate() error {
 			}
 		}
 		if mu := total.Mu(); !(mu <= x.Event.Mu) {
-			return fmt.Errorf("%w: candidate %d of a selection is %v-GDP, and its runs were planned for %v", ErrUnplanned, i+1, mu, x.Event.Mu)
+			return fmt.Errorf("%w: candidate %d of a selection is %v-GDP, and its runs were planned for %v", ErrUnplanned, i+1,
+				mu, x.Event.Mu)
 		}
 	}
 	return nil
@@ -124,7 +125,8 @@ func (o outcome) above(p outcome) bool {
 }
 
 // run makes one run. Its error does not depend on the records. It is about the plan, or an interrupt.
-func (s *LiveSession) run(events []account.Event, candidate int, run func(int, Session) ([]float64, error)) (outcome, error) {
+func (s *LiveSession) run(events []account.Event, candidate int,
+	run func(int, Session) ([]float64, error)) (outcome, error) {
 	plan, err := newReleasePlan(events)
 	if err != nil {
 		return outcome{}, err

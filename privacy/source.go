@@ -81,7 +81,8 @@ func (s *Source) Sample(order []int32, m int) error {
 // SamplePoisson returns an error unless 0 < rate <= 1 and 0 < n <= 2^31-1.
 func (s *Source) SamplePoisson(dst []int32, n int, rate float64) ([]int32, error) {
 	if !(rate > 0 && rate <= 1) || n < 1 || n > math.MaxInt32 {
-		return nil, fmt.Errorf("privacy: a Poisson batch of rate %v of %d records, want a rate in (0, 1] and at least 1 record", rate, n)
+		return nil, fmt.Errorf("privacy: a Poisson batch of rate %v of %d records, want a rate in (0, 1] and at "+
+			"least 1 record", rate, n)
 	}
 	dst = dst[:0]
 	below := uint64(math.MaxUint64)

@@ -35,7 +35,8 @@ func (g Guarantee) Words() string {
 	case LocalDP:
 		return fmt.Sprintf("epsilon = %s for %s: %s", inWords(g.Epsilon), g.Unit, g.guess("the message"))
 	}
-	return fmt.Sprintf("epsilon = %s, delta = %s for %s: %s", inWords(g.Epsilon), inWords(g.Delta), g.Unit, g.guess("the result"))
+	return fmt.Sprintf("epsilon = %s, delta = %s for %s: %s", inWords(g.Epsilon), inWords(g.Delta), g.Unit,
+		g.guess("the result"))
 }
 
 // Sentences returns two sentences for readers who do not know the run. The first sentence explains what
@@ -70,7 +71,8 @@ func (g Guarantee) guess(seen string) string {
 	case single:
 		used = "a given " + one + " was used, or another in its place,"
 	}
-	return fmt.Sprintf("an attacker who knows everyone else's data and sees %s can guess whether %s with at most %s %% success; a coin has 50 %%", seen, used, percentUp(g.Success()))
+	return fmt.Sprintf("an attacker who knows everyone else's data and sees %s can guess whether %s with at most %s "+
+		"%% success; a coin has 50 %%", seen, used, percentUp(g.Success()))
 }
 
 // percentUp formats a probability in percent, rounded up: to a whole number, or to a tenth if it is above 99.

@@ -32,10 +32,10 @@ type Instance struct {
 	Name            string
 }
 
-// KinkNeighbours returns data sets of n >= 4 records whose pairs have few different margins. The positive records are all
-// (R, 0, ..., 0) and the negative records all (-R, 0, ..., 0), except for record k. Only the label of record k differs
-// between the two data sets. One class has few records. If a record changes its class, all records of the other class move
-// to other places of blocks that hold one class only.
+// KinkNeighbours returns data sets of n >= 4 records whose pairs have few different margins. The positive records
+// are all (R, 0, ..., 0) and the negative records all (-R, 0, ..., 0), except for record k. Only the label of record
+// k differs between the two data sets. One class has few records. If a record changes its class, all records of the
+// other class move to other places of blocks that hold one class only.
 func KinkNeighbours(n, d int, b engine.Bounds) []Instance {
 	var all []Instance
 	for _, few := range []int{1, 4, 5, 8} {

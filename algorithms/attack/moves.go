@@ -37,14 +37,15 @@ func Apart(c privacy.Certificate, a, b []float64) float64 {
 	return math.Sqrt(square)
 }
 
-// Moves returns how far a replay moves from the run that answers it: its releases, hidden steps, choices, and the releases
-// of each run of a selection.
+// Moves returns how far a replay moves from the run that answers it: its releases, hidden steps, choices, and the
+// releases of each run of a selection.
 func (r *Recorder) Moves() (all []Move) {
 	for i, c := range r.Calls {
 		was := r.Of.Calls[i]
 		switch c.Kind {
 		case Release, Hidden:
-			all = append(all, Move{Call: c, Was: was.Before, By: Apart(c.Certificate, c.Before, was.Before), Bound: c.Certificate.Sensitivity()})
+			all = append(all, Move{Call: c, Was: was.Before, By: Apart(c.Certificate, c.Before, was.Before),
+				Bound: c.Certificate.Sensitivity()})
 		case Choice:
 			m := Move{Call: c, Bound: math.Ceil(c.Certificate.Sensitivity())}
 			for k, q := range c.Scores {
@@ -80,8 +81,8 @@ func Joint(all []Move) (far float64) {
 	return far
 }
 
-// Jobs runs two jobs of one plan, on a data set and on a neighbour, and returns how far their requests move. The error is a
-// Violation if the second job makes other requests or returns other bits.
+// Jobs runs two jobs of one plan, on a data set and on a neighbour, and returns how far their requests move. The
+// error is a Violation if the second job makes other requests or returns other bits.
 func Jobs(ctx context.Context, data, neighbour algorithms.Job, seed uint64) ([]Move, error) {
 	session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), data.Plan.Events())
 	if err != nil {

@@ -71,9 +71,9 @@ func WorstCase(n, d, k int, b engine.Bounds) (data, neighbour *engine.Records) {
 	return data, mustRecords(x, y, d, b)
 }
 
-// PairNeighbours returns instances for a private choice of products of features. The features determine the labels, so a
-// model is certain. For a few records the model is certain and wrong, so sums of residuals times products are not near 0.
-// The replaced record has the largest possible residuals and products.
+// PairNeighbours returns instances for a private choice of products of features. The features determine the labels,
+// so a model is certain. For a few records the model is certain and wrong, so sums of residuals times products are
+// not near 0. The replaced record has the largest possible residuals and products.
 func PairNeighbours(n, d int, b engine.Bounds) (all []Instance) {
 	x, y := make([]float64, n*d), make([]float64, n)
 	size := b.FeatureNorm / math.Sqrt(float64(d))

@@ -89,7 +89,8 @@ func WorstPersons(counts []int, d, k int, b engine.Bounds) (data, neighbour *eng
 
 // PersonRecords returns records of persons with the given numbers of rows, at most `most` each. row makes a
 // row: it fills in the features and returns the label.
-func PersonRecords(counts []int, most, d int, b engine.Bounds, row func(person int, row []float64) float64) *engine.Records {
+func PersonRecords(counts []int, most, d int, b engine.Bounds,
+	row func(person int, row []float64) float64) *engine.Records {
 	var x, y []float64
 	var of []int32
 	for k, m := range counts {

@@ -95,9 +95,10 @@ func (r *Recorder) Made(kinds ...string) (all []Call) {
 	return all
 }
 
-// Both records a run on a data set (side 0) and replays it on a neighbour (side 1). The error is a Violation if the second
-// run makes other calls or returns other bits.
-func Both(s privacy.Session, run func(side int, s privacy.Session) ([]float64, error)) (first, second *Recorder, err error) {
+// Both records a run on a data set (side 0) and replays it on a neighbour (side 1). The error is a Violation if the
+// second run makes other calls or returns other bits.
+func Both(s privacy.Session, run func(side int, s privacy.Session) ([]float64,
+	error)) (first, second *Recorder, err error) {
 	first = &Recorder{Session: s}
 	second = &Recorder{Session: s, Of: first}
 	want, err := run(0, first)
@@ -219,9 +220,9 @@ func (r *Recorder) batch(c Call, dst []int32, draw func(s coins, dst []int32) ([
 	return append(dst[:0], c.Order...), nil
 }
 
-// HiddenStep implements privacy.Session. A replay gets the recorded noise. If the coins are fresh, it gets the negative of
-// the recorded noise, since the law of the noise is symmetric. The state of a replay is its own state, so the two runs show
-// how far their states drift apart.
+// HiddenStep implements privacy.Session. A replay gets the recorded noise. If the coins are fresh, it gets the
+// negative of the recorded noise, since the law of the noise is symmetric. The state of a replay is its own state,
+// so the two runs show how far their states drift apart.
 func (r *Recorder) HiddenStep(x []float64, cert privacy.Certificate, m privacy.Mechanism) error {
 	return r.noisy(Hidden, x, cert, m)
 }
@@ -289,7 +290,8 @@ func (r *Recorder) ReleaseExact(x []float64) error {
 
 // Choose implements privacy.Session.
 func (r *Recorder) Choose(scores []int64, cert privacy.Certificate, epsilon float64) (int, error) {
-	c := Call{Kind: Choice, Detail: fmt.Sprint(len(scores), epsilon), Certificate: cert, Scores: slices.Clone(scores), Epsilon: epsilon}
+	c := Call{Kind: Choice, Detail: fmt.Sprint(len(scores), epsilon), Certificate: cert, Scores: slices.Clone(scores),
+		Epsilon: epsilon}
 	if p := r.past(c); p != nil {
 		c.Chosen = p.Chosen
 	} else if r.Of != nil {
@@ -304,7 +306,8 @@ func (r *Recorder) Choose(scores []int64, cert privacy.Certificate, epsilon floa
 }
 
 // Best implements privacy.Session. A replay makes the recorded runs, which must return the same results.
-func (r *Recorder) Best(x privacy.Selection, run func(candidate int, s privacy.Session) ([]float64, error)) (int, []float64, error) {
+func (r *Recorder) Best(x privacy.Selection, run func(candidate int, s privacy.Session) ([]float64,
+	error)) (int, []float64, error) {
 	c := Call{Kind: Selection, Detail: fmt.Sprint(len(x.Candidates), x.Event), Mu: x.Event.Mu}
 	one := func(candidate int, s privacy.Session, of *Recorder) ([]float64, error) {
 		seen := &Recorder{Session: s, Coins: r.Coins, Of: of}
@@ -330,7 +333,8 @@ func (r *Recorder) Best(x privacy.Selection, run func(candidate int, s privacy.S
 	} else if r.Of != nil {
 		return 0, nil, r.err
 	} else {
-		c.Chosen, c.After, c.err = r.Session.Best(x, func(candidate int, s privacy.Session) ([]float64, error) { return one(candidate, s, nil) })
+		c.Chosen, c.After, c.err = r.Session.Best(x,
+			func(candidate int, s privacy.Session) ([]float64, error) { return one(candidate, s, nil) })
 	}
 	r.note(c)
 	return c.Chosen, slices.Clone(c.After), c.err

@@ -1,7 +1,7 @@
-// Package attack compares runs on neighbouring data sets (docs/design.md#one-attack-room). It has neighbours for each kind
-// of input, and a session that records a run and answers the run on a neighbour with the recorded answers. The score of an
-// attack is the distance between the requests of both runs, divided by the certified distance. Audits, the tables of tests
-// and the search for neighbours in bench/attacks use this package.
+// Package attack compares runs on neighbouring data sets (docs/design.md#one-attack-room). It has neighbours for
+// each kind of input, and a session that records a run and answers the run on a neighbour with the recorded answers.
+// The score of an attack is the distance between the requests of both runs, divided by the certified distance.
+// Audits, the tables of tests and the search for neighbours in bench/attacks use this package.
 //
 // Record/replay: a run on D is recorded, and the run on a neighbour D' is answered with the recorded releases. A sound
 // algorithm then makes the same calls in the same order and moves each released vector by at most its certificate. It
@@ -119,7 +119,8 @@ func (m *moves) together(p *algorithms.Plan) {
 		m.run.Fail("all releases together move %.6g standard deviations, and the guarantee is %.6g-GDP", mu, total.Mu())
 	}
 	if g.Kind == privacy.PureDP && m.pure > g.Epsilon*slack {
-		m.run.Fail("all releases together move the log-likelihood by up to %.6g, and the guarantee is epsilon = %.6g", m.pure, g.Epsilon)
+		m.run.Fail("all releases together move the log-likelihood by up to %.6g, and the guarantee is epsilon = %.6g",
+			m.pure, g.Epsilon)
 	}
 }
 
@@ -143,20 +144,23 @@ func (w watched) Sum(ctx context.Context, dst []float64, q engine.Query) error {
 // Replay runs plan p of a on data and replays it on every neighbour. Each neighbour must have the same shape
 // and bounds. It returns the largest moved/certified ratio of all releases, and a Violation if the algorithm is
 // not sound on these data sets.
-func Replay(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, neighbours []*engine.Records, seed uint64) (float64, error) {
+func Replay(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, neighbours []*engine.Records,
+	seed uint64) (float64, error) {
 	return replayAll(p, false, data, neighbours, seed, func(data *engine.Records, r *Recorder) ([]float64, error) {
 		ev, err := p.Spec.Kernel.Bind(data)
 		if err != nil {
 			return nil, err
 		}
-		step := func(done, total int) { r.Note("step", fmt.Sprint(done, total)) } // the number of steps may not depend on data
+		// the number of steps may not depend on data
+		step := func(done, total int) { r.Note("step", fmt.Sprint(done, total)) }
 		w, err := a.Train(context.Background(), watched{ev, r}, p, r, algorithms.Tracker{OnStep: step})
 		return w, errors.Join(err, ev.Close())
 	})
 }
 
 // replayAll replays a run on every neighbour. All releases of a stream have one certificate.
-func replayAll(p *algorithms.Plan, stream bool, data *engine.Records, neighbours []*engine.Records, seed uint64, run func(*engine.Records, *Recorder) ([]float64, error)) (largest float64, err error) {
+func replayAll(p *algorithms.Plan, stream bool, data *engine.Records, neighbours []*engine.Records, seed uint64,
+	run func(*engine.Records, *Recorder) ([]float64, error)) (largest float64, err error) {
 	session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events())
 	if err != nil {
 		return 0, err
@@ -187,12 +191,14 @@ func replayAll(p *algorithms.Plan, stream bool, data *engine.Records, neighbours
 		return nil
 	}
 	if batch, _ := p.Certificate().Batch(); !stream && (batch > 0 || p.Certificate().HiddenSteps() > 0) {
-		if err := again(data, &Recorder{Session: session, Of: record, Fresh: true}, "other secret coins", "batches or steps that must stay secret"); err != nil {
+		if err := again(data, &Recorder{Session: session, Of: record, Fresh: true}, "other secret coins",
+			"batches or steps that must stay secret"); err != nil {
 			return 0, err
 		}
 	}
 	for i, neighbour := range neighbours {
-		if err := again(neighbour, &Recorder{Session: session, Of: record}, fmt.Sprintf("neighbour %d", i), "an unreleased value"); err != nil {
+		if err := again(neighbour, &Recorder{Session: session, Of: record}, fmt.Sprintf("neighbour %d", i),
+			"an unreleased value"); err != nil {
 			return largest, err
 		}
 	}

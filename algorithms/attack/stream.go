@@ -17,7 +17,8 @@ type Stepper interface {
 // have the same shape and bounds. ReplayStream returns the largest joint ratio moved/certified. It returns a
 // Violation if the releases together move by more than the joint certificate, or if the result of a step does
 // not follow from releases.
-func ReplayStream(p *algorithms.Plan, start func(privacy.Session) (Stepper, error), data *engine.Records, neighbours []*engine.Records, seed uint64) (float64, error) {
+func ReplayStream(p *algorithms.Plan, start func(privacy.Session) (Stepper, error), data *engine.Records,
+	neighbours []*engine.Records, seed uint64) (float64, error) {
 	return replayAll(p, true, data, neighbours, seed, func(data *engine.Records, r *Recorder) (all []float64, err error) {
 		s, err := start(r)
 		if err != nil {

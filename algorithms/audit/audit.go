@@ -174,8 +174,10 @@ func (r *Report) look(c *campaign, alpha float64) {
 			break
 		}
 		r.add(Bound{
-			Method: "Gaussian model", Attack: c.scores[0].name, Epsilon: gdpEpsilonLower(s.Lower, r.Delta), Confidence: 1 - alpha,
-			Runs: r.Runs, Assumes: "scores are normal with one standard deviation, as they are for one release with Gaussian noise",
+			Method: "Gaussian model", Attack: c.scores[0].name, Epsilon: gdpEpsilonLower(s.Lower, r.Delta),
+			Confidence: 1 - alpha,
+			Runs:       r.Runs, Assumes: "scores are normal with one standard deviation, as they are for one release with " +
+				"Gaussian noise",
 		})
 		r.RunsForHalf = 0
 		if half := account.GDPMu(r.Epsilon/2, r.Delta); !r.HalfRefuted && s.Mu-half > 2*s.StandardError {

@@ -45,7 +45,8 @@ func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o
 		o.Confidence = 0.999
 	}
 	if o.Canaries < 1 || o.Canaries > most || o.Guesses < 1 || o.Guesses > o.Canaries {
-		return nil, fmt.Errorf("audit: %d canaries and %d guesses; want 1 to min(d, n/2) = %d canaries and no more guesses than canaries", o.Canaries, o.Guesses, most)
+		return nil, fmt.Errorf("audit: %d canaries and %d guesses; want 1 to min(d, n/2) = %d canaries and no more guesses "+
+			"than canaries", o.Canaries, o.Guesses, most)
 	}
 	if !(o.Confidence >= 0.5 && o.Confidence < 1) {
 		return nil, fmt.Errorf("audit: the confidence is %v, want at least 0.5 and below 1", o.Confidence)
@@ -62,7 +63,8 @@ func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o
 		return nil, err
 	}
 	var recorded attack.Recorder
-	if _, err := algorithms.Run(ctx, records, spy{a, &recorded}, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(o.Seed), Tracker: o.Tracker}); err != nil {
+	if _, err := algorithms.Run(ctx, records, spy{a, &recorded}, p,
+		algorithms.Options{Public: true, Source: privacy.NewSeededSource(o.Seed), Tracker: o.Tracker}); err != nil {
 		return nil, err
 	}
 	seen := Observation{Releases: recorded.Made(attack.Release)}

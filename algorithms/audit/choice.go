@@ -7,9 +7,9 @@ import (
 	"dyad/algorithms/attack"
 )
 
-// logChance returns the log of the probability that permute-and-flip chooses a place. Give each candidate a uniform time.
-// The place is reached at time u if all earlier candidates were refused, which has the probability of the product of 1 -
-// p_i u. The result is a score for attacks; bounds rest on the choices of the session.
+// logChance returns the log of the probability that permute-and-flip chooses a place. Give each candidate a uniform
+// time. The place is reached at time u if all earlier candidates were refused, which has the probability of the
+// product of 1 - p_i u. The result is a score for attacks; bounds rest on the choices of the session.
 func logChance(c attack.Call, place int) float64 {
 	best := slices.Max(c.Scores)
 	chance := func(i int) float64 {

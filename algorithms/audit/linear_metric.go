@@ -39,7 +39,8 @@ func (LinearMetric) Constants(b engine.Bounds, radius float64) (engine.Constants
 		return engine.Constants{}, err
 	}
 	if !(radius > 0) || math.IsInf(radius, 0) {
-		return engine.Constants{}, fmt.Errorf("audit: LinearMetric.Constants: radius is %v, must be positive and finite", radius)
+		return engine.Constants{}, fmt.Errorf("audit: LinearMetric.Constants: radius is %v, must be positive and finite",
+			radius)
 	}
 	g := 4 * b.FeatureNorm * b.FeatureNorm * b.LabelAbs * b.LabelAbs * (1 + 0x1p-49)
 	if math.IsInf(2*g, 0) {

@@ -48,7 +48,8 @@ type metricMove struct {
 func FromWorstStart(l engine.MetricLoss, b engine.Bounds, d int, radius float64) (engine.Loss, error) {
 	if c, err := l.Constants(b, radius); err != nil || math.IsInf(c.Smoothness, 0) {
 		if err == nil {
-			err = fmt.Errorf("audit: loss %s is not smooth, and a worst start is searched for smooth ones; leave it out", l.Name())
+			err = fmt.Errorf("audit: loss %s is not smooth, and a worst start is searched for smooth ones; leave it out",
+				l.Name())
 		}
 		return nil, err
 	}

@@ -73,7 +73,8 @@ func onPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 			return Target{}, err
 		}
 	}
-	program := programOf(p, fmt.Sprintf("%s of %d of %d pairs, %s batches of %d, %d epochs, %d rows", s.Unit, s.Kappa, s.Pairs, s.Sampling, s.Batch, s.Epochs, s.Rows))
+	program := programOf(p, fmt.Sprintf("%s of %d of %d pairs, %s batches of %d, %d epochs, %d rows", s.Unit, s.Kappa,
+		s.Pairs, s.Sampling, s.Batch, s.Epochs, s.Rows))
 	program.Train = func(ctx context.Context, neighbour bool, session privacy.Session) ([]float64, error) {
 		if in.Start != nil {
 			session = startAt(session, in.Start)
@@ -85,7 +86,8 @@ func onPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 		program.EachMoves = p.Noise().Event(p.Certificate()).(account.PoissonEvent).KnownSensitivity()
 	}
 	if s.Method == pairs.Moments {
-		program.Variant = fmt.Sprintf("%s of %d of %d pairs, moments clipped to %g, %d rows", s.Unit, s.Kappa, s.Pairs, s.Clip, s.Rows)
+		program.Variant = fmt.Sprintf("%s of %d of %d pairs, moments clipped to %g, %d rows", s.Unit, s.Kappa, s.Pairs,
+			s.Clip, s.Rows)
 	}
 	if s.Local() {
 		program.Variant = fmt.Sprintf("%s of %d of %d pairs", s.Unit, s.Kappa, s.Pairs)
@@ -122,7 +124,8 @@ func programOf(p *pairs.Plan, variant string) *Program {
 }
 
 func (in PairInstance) data(s pairs.Spec, side int) (*embedding.Data, error) {
-	return embedding.NewData(slices.Clone(in.Sides[side].X), s.Dim, s.Norm(), s.Bound, in.Graph, slices.Clone(in.Sides[side].Labels))
+	return embedding.NewData(slices.Clone(in.Sides[side].X), s.Dim, s.Norm(), s.Bound, in.Graph,
+		slices.Clone(in.Sides[side].Labels))
 }
 
 // classes returns classes of individuals that give the labels of the pairs of individual 0 by comparison. All
@@ -174,7 +177,8 @@ func (s startSession) UniformBall(dst []float64, _ float64) { copy(dst, s.start)
 func starGraph(s pairs.Spec, degree int) (*pairgraph.Graph, error) {
 	n, count := s.Individuals, s.Pairs
 	if degree >= n || degree > count {
-		return nil, fmt.Errorf("audit: an individual in %d pairs needs more than %d individuals and at least %d pairs, but there are %d individuals and %d pairs", degree, degree, degree, n, count)
+		return nil, fmt.Errorf("audit: an individual in %d pairs needs more than %d individuals and at least %d pairs, but "+
+			"there are %d individuals and %d pairs", degree, degree, degree, n, count)
 	}
 	var rest []pairgraph.Pair
 	others := func(from int) {
@@ -207,7 +211,8 @@ func starGraph(s pairs.Spec, degree int) (*pairgraph.Graph, error) {
 		others(1)
 	}
 	if len(rest) < count-degree {
-		return nil, fmt.Errorf("audit: this search finds %d pairs of %d individuals, each in at most %d, and not %d; take fewer pairs or more individuals", degree+len(rest), n, degree, count)
+		return nil, fmt.Errorf("audit: this search finds %d pairs of %d individuals, each in at most %d, and not %d; take "+
+			"fewer pairs or more individuals", degree+len(rest), n, degree, count)
 	}
 	order := privacy.NewSeededSource(0).Permutation(count)
 	list := make([]pairgraph.Pair, count)

@@ -73,7 +73,8 @@ func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, er
 	for _, p := range parts {
 		switch {
 		case p.Plan != hash:
-			return nil, fmt.Errorf("%w: part %d of %d is of another audit: other options, another version, or a processor whose instructions give other bits", ErrParts, p.Part, p.Parts)
+			return nil, fmt.Errorf("%w: part %d of %d is of another audit: other options, another version, or a processor "+
+				"whose instructions give other bits", ErrParts, p.Part, p.Parts)
 		case p.Parts != count || p.Runs != o.Runs || p.Part < 1 || p.Part > count:
 			return nil, fmt.Errorf("%w: part %d of %d next to parts of %d", ErrParts, p.Part, p.Parts, count)
 		case seen[p.Part]:
@@ -82,7 +83,8 @@ func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, er
 		seen[p.Part] = true
 		for side, trials := range p.Trials {
 			if len(trials) != (o.Runs-p.Part+count)/count {
-				return nil, fmt.Errorf("%w: part %d of %d has %d runs of %d", ErrParts, p.Part, count, len(trials), (o.Runs-p.Part+count)/count)
+				return nil, fmt.Errorf("%w: part %d of %d has %d runs of %d", ErrParts, p.Part, count, len(trials),
+					(o.Runs-p.Part+count)/count)
 			}
 			for i, k := range trials {
 				c.trials[side][p.Part-1+i*count] = k

@@ -28,9 +28,11 @@ func (p Power) String() string {
 	case p.Move == 0:
 		return fmt.Sprintf("power: not known before the %d runs on each data set", p.Runs)
 	case p.RunsForHalf == 0:
-		return fmt.Sprintf("power: the exact vectors move %.3g of what the certificate allows; how many runs refute half of the claim is not known, or none do", p.Move)
+		return fmt.Sprintf("power: the exact vectors move %.3g of what the certificate allows; how many runs refute half of "+
+			"the claim is not known, or none do", p.Move)
 	}
-	return fmt.Sprintf("power: the exact vectors move %.3g of what the certificate allows; half of the claim needs about %d runs on each data set, and %d are made", p.Move, p.RunsForHalf, p.Runs)
+	return fmt.Sprintf("power: the exact vectors move %.3g of what the certificate allows; half of the claim needs about "+
+		"%d runs on each data set, and %d are made", p.Move, p.RunsForHalf, p.Runs)
 }
 
 // mostRuns is larger than the number of runs of any audit.
@@ -72,8 +74,8 @@ func (t Target) Power(ctx context.Context, o Options) (p Power, err error) {
 	return p, nil
 }
 
-// Strongest returns the target for which half of the claim needs the fewest runs. If this number is unknown, it returns the
-// target whose exact vectors move most.
+// Strongest returns the target for which half of the claim needs the fewest runs. If this number is unknown, it
+// returns the target whose exact vectors move most.
 func Strongest(ctx context.Context, targets []Target, o Options) (best Target, power Power, err error) {
 	for i, t := range targets {
 		p, err := t.Power(ctx, o)
@@ -91,8 +93,9 @@ func Strongest(ctx context.Context, targets []Target, o Options) (best Target, p
 	return best, power, nil
 }
 
-// runsForTails returns the number of runs on each side that refutes epsilon at delta by the best threshold between N(0, 1)
-// and N(mu, 1). Each of the two tail probabilities is bounded at level alpha. It returns 0 if no number refutes epsilon.
+// runsForTails returns the number of runs on each side that refutes epsilon at delta by the best threshold between
+// N(0, 1) and N(mu, 1). Each of the two tail probabilities is bounded at level alpha. It returns 0 if no number
+// refutes epsilon.
 func runsForTails(mu, epsilon, delta, alpha float64) int {
 	for runs := fewestRuns; runs < mostRuns; runs *= 2 {
 		held := runs / 2 // the runs that did not choose the attack

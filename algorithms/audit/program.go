@@ -37,9 +37,10 @@ type Program struct {
 }
 
 // OnPlan returns an attack on the guarantee of a plan, as the plan prints it, by runs on two neighbouring data sets. It
-// uses no other property of the plan, so every kind of run is attacked by the same call. train must release the rows of the
-// plan through the session, in their order and each once.
-func OnPlan(p *algorithms.Plan, instance string, train func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error)) Target {
+// uses no other property of the plan, so every kind of run is attacked by the same call. train must release the rows
+// of the plan through the session, in their order and each once.
+func OnPlan(p *algorithms.Plan, instance string,
+	train func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error)) Target {
 	c := claimOf(p, engine.Problem{})
 	c.Rows, c.Train = p.Releases, train
 	return Target{Instance: instance, Program: &c}

@@ -52,5 +52,6 @@ func scaleModel(trials [2][]keptTrial, alpha float64) (epsilon, standardError, l
 		return unlimited, 0, unlimited
 	}
 	epsilon = gap * n / sum
-	return min(unlimited, epsilon), epsilon / math.Sqrt(n), min(unlimited, gap*distuv.ChiSquared{K: 2 * n}.Quantile(alpha)/(2*sum))
+	return min(unlimited, epsilon), epsilon / math.Sqrt(n),
+		min(unlimited, gap*distuv.ChiSquared{K: 2 * n}.Quantile(alpha)/(2*sum))
 }

@@ -44,7 +44,8 @@ type spy struct {
 	seen *attack.Recorder
 }
 
-func (s spy) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, session privacy.Session, t algorithms.Tracker) ([]float64, error) {
+func (s spy) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, session privacy.Session,
+	t algorithms.Tracker) ([]float64, error) {
 	s.seen.Session = session
 	return s.Algorithm.Train(ctx, ev, p, s.seen, t)
 }
@@ -88,7 +89,8 @@ func (l *lookup) Sum(ctx context.Context, dst []float64, q engine.Query) error {
 }
 
 func sameGradient(a, b engine.Query) bool {
-	return attack.SameBits(a.W, b.W) && attack.SameBits(a.Centre, b.Centre) && a.Radius == b.Radius && samePairs(a.Pairs, b.Pairs)
+	return attack.SameBits(a.W, b.W) && attack.SameBits(a.Centre, b.Centre) && a.Radius == b.Radius &&
+		samePairs(a.Pairs, b.Pairs)
 }
 
 func samePairs(a, b engine.Pairs) bool {

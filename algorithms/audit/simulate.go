@@ -192,7 +192,8 @@ func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (Observ
 		return o, err
 	}
 	records := w.records(neighbour)
-	r, err := algorithms.Run(ctx, records, spy{w.t.Algorithm, &seen}, w.t.Plan, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
+	r, err := algorithms.Run(ctx, records, spy{w.t.Algorithm, &seen}, w.t.Plan,
+		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
 	if err != nil {
 		return Observation{}, err
 	}

@@ -20,14 +20,14 @@ const (
 	softmaxCoins  = 8
 )
 
-// worstSoftmax is WorstPairs for a batch softmax (docs/theory.md#batch-softmax). All anchors except individual 0 are at one
-// point u, and their positives are at -v. Individual 0 is at -u, and the positives of its pairs are at v. So the positives
-// of individual 0 dominate the softmax of every anchor, and the other positives dominate the softmax of individual 0. In
-// the first kind of neighbour the labels of the pairs of individual 0 are flipped, which removes these pairs from every
-// batch. In the second kind individual 0 moves to u. If pairs are the unit, the third kind moves the positives of
-// individual 0 to -v. For a linear map, u and v are mapped to directions with a small angle. Then individual 0 also moves
-// past v. If pairs are the unit, their positives move to the other side of u. These moves reverse the gradients in both
-// softmaxes (docs/theory.md#softmax-replaced).
+// worstSoftmax is WorstPairs for a batch softmax (docs/theory.md#batch-softmax). All anchors except individual 0 are
+// at one point u, and their positives are at -v. Individual 0 is at -u, and the positives of its pairs are at v. So
+// the positives of individual 0 dominate the softmax of every anchor, and the other positives dominate the softmax
+// of individual 0. In the first kind of neighbour the labels of the pairs of individual 0 are flipped, which removes
+// these pairs from every batch. In the second kind individual 0 moves to u. If pairs are the unit, the third kind
+// moves the positives of individual 0 to -v. For a linear map, u and v are mapped to directions with a small angle.
+// Then individual 0 also moves past v. If pairs are the unit, their positives move to the other side of u. These
+// moves reverse the gradients in both softmaxes (docs/theory.md#softmax-replaced).
 func worstSoftmax(ctx context.Context, p *pairs.Plan, changed int) (Target, error) {
 	s := p.Spec
 	g, err := softmaxGraph(s, changed)
@@ -73,7 +73,8 @@ func worstSoftmax(ctx context.Context, p *pairs.Plan, changed int) (Target, erro
 			}
 		}
 		for _, says := range slices.Sorted(maps.Keys(sides)) {
-			t, err := onPairs(p, PairInstance{Graph: g, Sides: [2]PairSide{data, sides[says]}, Text: fmt.Sprintf("%d of %d pairs opposite to the others, place %d, %s", changed, s.Pairs, place, says)})
+			t, err := onPairs(p, PairInstance{Graph: g, Sides: [2]PairSide{data, sides[says]},
+				Text: fmt.Sprintf("%d of %d pairs opposite to the others, place %d, %s", changed, s.Pairs, place, says)})
 			if err != nil {
 				return Target{}, err
 			}
@@ -85,8 +86,8 @@ func worstSoftmax(ctx context.Context, p *pairs.Plan, changed int) (Target, erro
 	return furthest(ctx, targets, 0)
 }
 
-// softmaxGraph returns a graph with individual 0 in `changed` pairs. It is a graph of disjoint pairs if changed is 1 and
-// there are enough individuals.
+// softmaxGraph returns a graph with individual 0 in `changed` pairs. It is a graph of disjoint pairs if changed is 1
+// and there are enough individuals.
 func softmaxGraph(s pairs.Spec, changed int) (*pairgraph.Graph, error) {
 	if changed > 1 || 2*s.Pairs > s.Individuals {
 		return starGraph(s, changed)
@@ -180,8 +181,8 @@ func newLinearPlaces(r *rand.Rand, s pairs.Spec) *linearPlaces {
 	return nil
 }
 
-// at returns a record that the map takes to the direction with this angle in the plane of the first two coordinates. The
-// lengths inside and outside are in units of the bound.
+// at returns a record that the map takes to the direction with this angle in the plane of the first two coordinates.
+// The lengths inside and outside are in units of the bound.
 func (p *linearPlaces) at(angle, inside, outside float64) []float64 {
 	target := make([]float64, len(p.q))
 	target[1], target[0] = math.Sincos(angle)

@@ -21,7 +21,8 @@ var errMoreTold = errors.New("audit: the result depends on the records by more t
 
 // errJoint is the error for a plan whose releases share a sensitivity. Each of them may move by all of it, and together
 // they move by at most all of it.
-var errJoint = errors.New("audit: OnPlan compares each release with a certificate of its own, and a row of this plan has one for several together; set Program.Certificate and no Rows")
+var errJoint = errors.New("audit: OnPlan compares each release with a certificate of its own, and a row of this plan " +
+	"has one for several together; set Program.Certificate and no Rows")
 
 // Target is the object of an attack: a plan and two data sets of its shape that differ in one record.
 type Target struct {
@@ -63,7 +64,8 @@ func (t Target) claim() Program {
 
 // claimOf returns the claim of a plan. The problem is the problem of the training, with all records of a stream.
 func claimOf(p *algorithms.Plan, of engine.Problem) Program {
-	c := Program{Algorithm: p.Algorithm, Mode: p.Mode.String(), Guarantee: p.Guarantee, Noise: p.Noise(), Certificate: p.Certificate(), Events: p.Events()}
+	c := Program{Algorithm: p.Algorithm, Mode: p.Mode.String(), Guarantee: p.Guarantee, Noise: p.Noise(),
+		Certificate: p.Certificate(), Events: p.Events()}
 	if of.Loss != nil {
 		c.Loss, c.Records, c.Features = of.Loss.Name(), of.N, of.D
 	}
@@ -90,12 +92,15 @@ func (t Target) problem() engine.Problem {
 
 // check returns an error unless there is a claim to attack.
 func (t Target) check() error {
-	if t.Program == nil && (t.Stream == nil && (t.Plan == nil || t.Algorithm == nil) || t.Data == nil || t.Neighbour == nil) {
-		return errors.New("audit: the target needs an algorithm and its plan, or the plan of a stream, and two data sets, or a program")
+	if t.Program == nil && (t.Stream == nil && (t.Plan == nil || t.Algorithm == nil) || t.Data == nil ||
+		t.Neighbour == nil) {
+		return errors.New("audit: the target needs an algorithm and its plan, or the plan of a stream, and two data sets, " +
+			"or a program")
 	}
 	c := t.claim()
 	local := t.Program != nil && (t.Program.Draw != nil || t.Program.Rows != nil) // which need no noise
-	if kind := c.Guarantee.Kind; !local && c.Noise == nil || kind == privacy.None || !local && kind != privacy.ApproxDP && kind != privacy.PureDP {
+	if kind := c.Guarantee.Kind; !local && c.Noise == nil || kind == privacy.None ||
+		!local && kind != privacy.ApproxDP && kind != privacy.PureDP {
 		return fmt.Errorf("audit: %s in %s mode claims no privacy, so there is nothing to refute", c.Algorithm, c.Mode)
 	}
 	if t.Program != nil {
@@ -115,7 +120,8 @@ func (t Target) Move(ctx context.Context) (float64, error) { return t.move(ctx, 
 // move is Move for the first releases only. If each release has its own certificate and most > 0, it uses at
 // most `most` releases.
 func (t Target) move(ctx context.Context, most int) (float64, error) {
-	if t.Program != nil && slices.ContainsFunc(t.Program.Rows, func(r algorithms.Release) bool { return r.Certificate.Releases() > 0 }) {
+	if t.Program != nil && slices.ContainsFunc(t.Program.Rows,
+		func(r algorithms.Release) bool { return r.Certificate.Releases() > 0 }) {
 		return 0, errJoint
 	}
 	w, err := newWorker(t)
@@ -158,7 +164,8 @@ func (t Target) released(moves []attack.Move, coupled float64) float64 {
 	} else {
 		rows = t.Program.Rows
 	}
-	rows = slices.DeleteFunc(slices.Clone(rows), func(r algorithms.Release) bool { return r.Noise == nil }) // a choice has none
+	// a choice has none
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r algorithms.Release) bool { return r.Noise == nil })
 	sum, squares, largest, weights, i := 0.0, 0.0, 0.0, 0.0, 0
 	for _, m := range moves {
 		if m.Kind != attack.Release || m.Name == attack.Selection {

@@ -63,7 +63,8 @@ func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 			for _, place := range []float64{-1, 0, 0.5, 0.9} {
 				data, neighbour := at.data.Clone(), at.neighbour.Clone()
 				data.X[at.victim*s.Dim], neighbour.X[at.victim*s.Dim] = place*s.Bound, place*s.Bound
-				if err := add(fmt.Sprintf("class of record %d at %.3g turned, the others at 1 of classes %s", at.victim, place, at.classes), data, neighbour, nil); err != nil {
+				if err := add(fmt.Sprintf("class of record %d at %.3g turned, the others at 1 of classes %s", at.victim, place,
+					at.classes), data, neighbour, nil); err != nil {
 					return Target{}, err
 				}
 			}
@@ -72,7 +73,8 @@ func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 		for _, w := range tupleStarts(s) {
 			start := make([]float64, s.Rows*s.Dim)
 			start[0] = w
-			if err := add(fmt.Sprintf("class of record %d turned, the others of classes %s, W = (%.3g, 0, ...)", at.victim, at.classes, w), at.data, at.neighbour, start); err != nil {
+			if err := add(fmt.Sprintf("class of record %d turned, the others of classes %s, W = (%.3g, 0, ...)", at.victim,
+				at.classes, w), at.data, at.neighbour, start); err != nil {
 				return Target{}, err
 			}
 		}
@@ -81,13 +83,14 @@ func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 }
 
 // tupleSides returns the neighbours that WorstTuples tries. The class of the victim changes between two classes of the
-// other records, or to a class of its own. In tuples of three records, the other records of the second class may also be
-// half way to the victim. A record then pulls in one class and pushes in the other.
+// other records, or to a class of its own. In tuples of three records, the other records of the second class may
+// also be half way to the victim. A record then pulls in one class and pushes in the other.
 func tupleSides(s pairs.Spec) (all []turnedSides) {
 	for _, victim := range []int{s.Individuals - 1, 0} {
 		for _, classes := range [][]int32{{0}, {1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 0, 1}} {
 			data, neighbour := Reversing(s, victim, classes...)
-			all = append(all, turnedSides{fmt.Sprint(classes), victim, data, neighbour}, turnedSides{fmt.Sprint(classes, ", then of its own class"), victim, data, data.alone(victim)})
+			all = append(all, turnedSides{fmt.Sprint(classes), victim, data, neighbour},
+				turnedSides{fmt.Sprint(classes, ", then of its own class"), victim, data, data.alone(victim)})
 			if s.Tuple != 3 || len(classes) != 2 {
 				continue
 			}

@@ -41,7 +41,8 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 	_, metric := problem.Loss.(engine.MetricLoss)
 	for _, k := range indices {
 		data, neighbour := attack.WorstCase(n, d, k, b)
-		targets = append(targets, Target{Data: data, Neighbour: neighbour, Instance: fmt.Sprintf("structured, record %d replaced", k)})
+		targets = append(targets, Target{Data: data, Neighbour: neighbour,
+			Instance: fmt.Sprintf("structured, record %d replaced", k)})
 		if !metric {
 			continue
 		}
@@ -52,7 +53,8 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 		if err != nil {
 			return Target{}, err
 		}
-		targets = append(targets, Target{Data: data, Neighbour: neighbour, Instance: fmt.Sprintf("structured, label of record %d flipped", k)})
+		targets = append(targets, Target{Data: data, Neighbour: neighbour,
+			Instance: fmt.Sprintf("structured, label of record %d flipped", k)})
 	}
 	data := attack.RandomRecords(n, d, b, seed)
 	for i, neighbour := range attack.Neighbours(data, 3, seed) {
@@ -86,7 +88,8 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 		return Target{}, fmt.Errorf("audit: %d pairs are to be chosen, but there are %d", c.Choose, len(c.Products))
 	} else if c.Choose > 0 {
 		if m := t.Plan.Moments(); m.NoPairs != "" {
-			return Target{}, fmt.Errorf("audit: the plan chooses no pairs: %s; more records (-n) or a larger epsilon allow a choice", m.NoPairs)
+			return Target{}, fmt.Errorf("audit: the plan chooses no pairs: %s; more records (-n) or a larger epsilon "+
+				"allow a choice", m.NoPairs)
 		}
 		groups = [][]Target{targets, nil, nil} // the choice comes after other releases
 		for _, u := range attack.PairNeighbours(n, d, b) {
@@ -150,7 +153,8 @@ func ofPersons(groups [][]Target, p engine.Problem, seed uint64) {
 	}
 	data := attack.RandomPersons(p.N, p.PersonRows, p.D, p.Bounds, seed)
 	for i, neighbour := range attack.PersonNeighbours(data, 3, p.PersonRows, seed) {
-		groups[0] = append(groups[0], Target{Data: data, Neighbour: neighbour, Instance: fmt.Sprintf("random persons, neighbour %d", i)})
+		groups[0] = append(groups[0], Target{Data: data, Neighbour: neighbour,
+			Instance: fmt.Sprintf("random persons, neighbour %d", i)})
 	}
 }
 

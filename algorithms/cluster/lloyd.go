@@ -25,7 +25,8 @@ func (p *Plan) Job(rows func(context.Context) ([]float64, error)) algorithms.Job
 				return nil, err
 			}
 			if len(mapped) != p.Options.Records*p.Options.Dim {
-				return nil, fmt.Errorf("cluster: %d coordinates for a plan of %d records of %d", len(mapped), p.Options.Records, p.Options.Dim)
+				return nil, fmt.Errorf("cluster: %d coordinates for a plan of %d records of %d", len(mapped),
+					p.Options.Records, p.Options.Dim)
 			}
 			return p.run(ctx, p.whole(mapped), s, t)
 		},
@@ -43,7 +44,8 @@ type Clusters struct {
 func (p *Plan) Read(weights []float64) (Clusters, error) {
 	k, r := p.Options.Clusters, p.Options.Dim
 	if len(weights) != k*(1+r)+1 || !(weights[0] >= 1) {
-		return Clusters{}, fmt.Errorf("cluster: %d numbers that are not a result of a plan of %d clusters of %d coordinates", len(weights), k, r)
+		return Clusters{}, fmt.Errorf("cluster: %d numbers that are not a result of a plan of %d clusters of %d coordinates",
+			len(weights), k, r)
 	}
 	c := Clusters{CountNoise: p.CountNoise / math.Sqrt(weights[0]), Counts: slices.Clone(weights[1:][:k])}
 	for j := range k {

@@ -77,7 +77,8 @@ func New(o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := slices.Repeat(algorithms.Releases{{Name: "numbers and sums of records", Coordinates: query.Coordinates(), Share: 1 / float64(o.Rounds), Certificate: c}}, o.Rounds)
+	rows := slices.Repeat(algorithms.Releases{{Name: "numbers and sums of records", Coordinates: query.Coordinates(),
+		Share: 1 / float64(o.Rounds), Certificate: c}}, o.Rounds)
 	if err := rows.Calibrate(o.Budget); err != nil {
 		return nil, err
 	}
@@ -87,7 +88,8 @@ func New(o Options) (*Plan, error) {
 	if o.Individuals != "" {
 		unit = o.MappedUnit()
 	}
-	g := unit.Guarantee(fmt.Sprintf("numbers and sums of the records of %d clusters, %d times, with %s noise", o.Clusters, o.Rounds, rows[0].Noise.Name()),
+	g := unit.Guarantee(fmt.Sprintf("numbers and sums of the records of %d clusters, %d times, with %s noise", o.Clusters,
+		o.Rounds, rows[0].Noise.Name()),
 		c.Derivation()+"; clusters follow from releases, so rounds compose (docs/theory.md#cluster-sums)",
 		fmt.Sprintf("public: n = %d, k = %d, the radius %.6g, the schema and all options", o.Records, o.Clusters, o.Radius),
 		"the map of the records is public, or what it tells of these records is charged to the same data id")
@@ -102,7 +104,8 @@ func New(o Options) (*Plan, error) {
 	if p.CentreNoise > swamped {
 		p.Cautions = []string{p.remedy()}
 	}
-	if seeds := min(float64(mostSeeds*o.Clusters), float64(o.Clusters)*seedNoise/p.CentreNoise); o.Budget.Delta > 0 && o.Rounds > 1 && seeds >= float64(o.Clusters+1) {
+	if seeds := min(float64(mostSeeds*o.Clusters), float64(o.Clusters)*seedNoise/p.CentreNoise); o.Budget.Delta > 0 &&
+		o.Rounds > 1 && seeds >= float64(o.Clusters+1) {
 		p.Seeds = int(seeds)
 	}
 	p.Facts = p.facts()
@@ -133,7 +136,8 @@ func (o Options) validate() error {
 
 // objective returns the values that a resumed run must share with its first attempt.
 func (o Options) objective() string {
-	return fmt.Sprintf("%d clusters of %d coordinates within %v, %d rounds, seed %d, map %s", o.Clusters, o.Dim, o.Radius, o.Rounds, o.Seed, o.Map)
+	return fmt.Sprintf("%d clusters of %d coordinates within %v, %d rounds, seed %d, map %s", o.Clusters, o.Dim, o.Radius,
+		o.Rounds, o.Seed, o.Map)
 }
 
 // remedy returns the warning that noise swamps the centres, with remedies.
@@ -147,7 +151,9 @@ func (p *Plan) remedy() string {
 	if epsilon <= 10 {
 		enough += fmt.Sprintf(", or epsilon = %.2g", epsilon)
 	}
-	return fmt.Sprintf("noise swamps the centres: that of a centre of n/k = %.3g records is %.2g of the radius; with the rest as it is, %s gives %g of it; fewer clusters or rounds, a smaller radius that records fit in, or a metric of fewer dimensions help, too",
+	return fmt.Sprintf("noise swamps the centres: that of a centre of n/k = %.3g records is %.2g of the radius; with the "+
+		"rest as it is, %s gives %g of it; fewer clusters or rounds, a smaller radius that records fit in, or a metric of "+
+		"fewer dimensions help, too",
 		float64(o.Records)/float64(o.Clusters), p.CentreNoise, enough, swamped)
 }
 
@@ -155,13 +161,18 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	o := p.Options
 	f.Line("clusters", "k = %d, of n = %d records mapped to %d dimensions, within the radius %.6g",
 		f.Add("clusters", o.Clusters), f.Add("records", o.Records), f.Add("dimensions", o.Dim), f.Add("radius", o.Radius))
-	f.Line("rounds", "%d, each releases the number and the sum of the records of every cluster, %d numbers at the end; first centres by public seed %d",
+	f.Line("rounds", "%d, each releases the number and the sum of the records of every cluster, %d numbers at the end; "+
+		"first centres by public seed %d",
 		f.Add("rounds", o.Rounds), f.Add("coordinates", o.Clusters*(1+o.Dim)), f.Add("start_seed", o.Seed))
 	if p.Seeds > 0 {
-		f.Line("", "the first %d rounds with %d centres, which k-means of the released ones makes %d", o.Rounds/2, f.Add("seeds", p.Seeds), o.Clusters)
+		f.Line("", "the first %d rounds with %d centres, which k-means of the released ones makes %d", o.Rounds/2,
+			f.Add("seeds", p.Seeds), o.Clusters)
 	}
-	f.Line("noise", "%s in units of 2^-26 of the radius, exact; sensitivity %.6g%s", f.Add("noise", p.Noise().String()), f.Add("sensitivity", p.Certificate().Sensitivity()), f.NoiseMultiplier(p.Noise(), p.Certificate()))
-	f.Line("", "of a number of records: standard deviation %.3g in each round; a cluster has n/k = %.3g on average", f.Add("count_noise", p.CountNoise), f.Add("expected_count", float64(o.Records)/float64(o.Clusters)))
-	f.Line("", "of a centre of n/k records: at most %.3g of the radius in each round, by its root mean square norm; the rounds of the second half are averaged", f.Add("centre_noise", p.CentreNoise))
+	f.Line("noise", "%s in units of 2^-26 of the radius, exact; sensitivity %.6g%s", f.Add("noise", p.Noise().String()),
+		f.Add("sensitivity", p.Certificate().Sensitivity()), f.NoiseMultiplier(p.Noise(), p.Certificate()))
+	f.Line("", "of a number of records: standard deviation %.3g in each round; a cluster has n/k = %.3g on average",
+		f.Add("count_noise", p.CountNoise), f.Add("expected_count", float64(o.Records)/float64(o.Clusters)))
+	f.Line("", "of a centre of n/k records: at most %.3g of the radius in each round, by its root mean square norm; the "+
+		"rounds of the second half are averaged", f.Add("centre_noise", p.CentreNoise))
 	return f
 }

@@ -85,13 +85,15 @@ func New(o Options) (*Plan, error) {
 	out := &Plan{Options: o}
 	var err error
 	// ScoreBound is 1 because scores are divided by a bound computed from the released weights.
-	if out.held, err = evaluate.New(evaluate.Options{Records: held, Budget: o.Held, Provenance: o.Provenance, ScoreBound: 1}); err != nil {
+	if out.held, err = evaluate.New(evaluate.Options{Records: held, Budget: o.Held, Provenance: o.Provenance,
+		ScoreBound: 1}); err != nil {
 		return nil, err
 	}
 	var rows algorithms.Releases
 	delta, objective := o.Held.Delta, fmt.Sprintf("curve of %d records, %d to train", o.Records, o.Training)
 	unit, pr := o.Provenance.Records(0), o.Runs[0].Training.Spec.Kernel.Problem()
-	rests := []string{fmt.Sprintf("public: n = %d, %d of them to train, d = %d, the seed of the splits, the schema and all options", o.Records, o.Training, pr.D)}
+	rests := []string{fmt.Sprintf("public: n = %d, %d of them to train, d = %d, the seed of the splits, the schema and "+
+		"all options", o.Records, o.Training, pr.D)}
 	for i, r := range o.Runs {
 		name := fmt.Sprintf("run %d", i+1)
 		rows = slices.Concat(rows, r.Training.Releases.Of(name), out.held.Releases.Of(name))
@@ -103,15 +105,20 @@ func New(o Options) (*Plan, error) {
 			}
 		}
 	}
-	rests = append(rests, fmt.Sprintf("public: norm bound R = %g, label bound %g and every radius; every row was projected to R", pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs))
+	rests = append(rests, fmt.Sprintf("public: norm bound R = %g, label bound %g and every radius; every row was "+
+		"projected to R", pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs))
 	out.Plan = algorithms.Plan{Algorithm: "curve", Mode: algorithms.Certified, Objective: objective}
-	g := unit.Guarantee(fmt.Sprintf("figures of %d models on records that they did not learn from, with noise; the models, also with noise, count as released", len(o.Runs)),
-		"every training and every evaluation has a certificate of its own, each holds given the releases before, and all add up (docs/theory.md#composition)", rests...)
+	g := unit.Guarantee(fmt.Sprintf("figures of %d models on records that they did not learn from, with noise; the "+
+		"models, also with noise, count as released", len(o.Runs)),
+		"every training and every evaluation has a certificate of its own, each holds given the releases before, and all "+
+			"add up (docs/theory.md#composition)", rests...)
 	err = out.Promise(privacy.Budget{Delta: delta}, o.Records, o.Provenance, g, rows)
 	f := &out.Facts
 	f.Line("curve", "%d runs on n = %d records, %d to train and %d held out in each of %d public splits",
-		f.Add("runs", len(o.Runs)), f.Add("records", o.Records), f.Add("training_records", o.Training), f.Add("held_out_records", held), f.Add("splits", o.Splits))
-	f.Line("figures", "epsilon = %g of every run for the AUC of its model on the records held out", f.Add("held_out_epsilon", o.Held.Epsilon))
+		f.Add("runs", len(o.Runs)), f.Add("records", o.Records), f.Add("training_records", o.Training),
+		f.Add("held_out_records", held), f.Add("splits", o.Splits))
+	f.Line("figures", "epsilon = %g of every run for the AUC of its model on the records held out",
+		f.Add("held_out_epsilon", o.Held.Epsilon))
 	return out, err
 }
 
@@ -124,7 +131,8 @@ func (c *Plan) Job(records *engine.Records) algorithms.Job {
 		Train: func(ctx context.Context, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
 			var out []float64
 			for i, r := range c.Options.Runs {
-				keep, rest, err := dataset.Split(c.Options.Records, float64(c.Options.Training)/float64(c.Options.Records), uint64(r.Split))
+				keep, rest, err := dataset.Split(c.Options.Records, float64(c.Options.Training)/float64(c.Options.Records),
+					uint64(r.Split))
 				if err != nil {
 					return nil, err
 				}
@@ -136,7 +144,10 @@ func (c *Plan) Job(records *engine.Records) algorithms.Job {
 				if err = errors.Join(err, ev.Close()); err != nil {
 					return nil, err
 				}
-				figures, err := c.held.Job(func(context.Context) (evaluate.Data, error) { return scoresOf(records.UnitSubset(rest), w) }).Train(ctx, s, algorithms.Tracker{})
+				figures, err := c.held.Job(func(context.Context) (evaluate.Data,
+					error) {
+					return scoresOf(records.UnitSubset(rest), w)
+				}).Train(ctx, s, algorithms.Tracker{})
 				if err != nil {
 					return nil, err
 				}
@@ -177,7 +188,8 @@ func (c *Plan) Rows(released []float64, confidence float64) ([]Row, error) {
 		released = released[k:]
 		budget := r.Training.Spec.Budget
 		row := Row{
-			N: c.Options.Training, HeldOut: c.held.Options.Records, Epsilon: budget.Epsilon, Delta: budget.Delta, Algorithm: r.Name, Split: r.Split,
+			N: c.Options.Training, HeldOut: c.held.Options.Records, Epsilon: budget.Epsilon, Delta: budget.Delta,
+			Algorithm: r.Name, Split: r.Split,
 			AUC: f.AUC.Value, Low: f.AUC.Low, High: f.AUC.High,
 		}
 		cell := fmt.Sprint(row.Epsilon, row.Algorithm, row.Split)

@@ -33,21 +33,26 @@ func (p *Plan) differenceReleases(add func(name string, coordinates int, share f
 	Certify() (privacy.Certificate, error)
 })) {
 	pure := p.Options.Budget.Delta == 0
-	p.rank = privacy.ClassPairSum{Records: p.Options.Records, Levels: differenceLevels, Counted: true, Manhattan: pure, Name: differenceName}
+	p.rank = privacy.ClassPairSum{Records: p.Options.Records, Levels: differenceLevels, Counted: true, Manhattan: pure,
+		Name: differenceName}
 	add(differenceName, 2, 1-disagreeShare, p.rank)
-	add(disagreeName, 1, disagreeShare, privacy.ClassPairSum{Records: p.Options.Records, Levels: differenceLevels, Manhattan: pure, Name: disagreeName})
+	add(disagreeName, 1, disagreeShare, privacy.ClassPairSum{Records: p.Options.Records, Levels: differenceLevels,
+		Manhattan: pure, Name: disagreeName})
 }
 
 // validateCompared returns an error for options that cannot be used with two models.
 func (o Options) validateCompared() error {
 	if o.Loss != nil || len(o.Thresholds)+len(o.At)+len(o.Classifiers) > 0 {
-		return fmt.Errorf("%w: evaluation: two models are compared by their AUC only: leave out thresholds, classifiers and loss", algorithms.ErrAssumption)
+		return fmt.Errorf("%w: evaluation: two models are compared by their AUC only: leave out thresholds, "+
+			"classifiers and loss", algorithms.ErrAssumption)
 	}
 	if o.PersonRows > 0 {
-		return fmt.Errorf("%w: evaluation: the difference of two models compares rows, but the records are persons with several rows; evaluate each model alone: both evaluations are charged", algorithms.ErrAssumption)
+		return fmt.Errorf("%w: evaluation: the difference of two models compares rows, but the records are persons with "+
+			"several rows; evaluate each model alone: both evaluations are charged", algorithms.ErrAssumption)
 	}
 	if o.Records > mostCompared {
-		return fmt.Errorf("%w: evaluation: %d records, want at most 2^25 to compare two models", algorithms.ErrAssumption, o.Records)
+		return fmt.Errorf("%w: evaluation: %d records, want at most 2^25 to compare two models",
+			algorithms.ErrAssumption, o.Records)
 	}
 	return nil
 }
@@ -56,7 +61,9 @@ func (o Options) validateCompared() error {
 func (p *Plan) differenceFact(f *algorithms.Facts) {
 	n := float64(p.Options.Records)
 	noise := 2 * p.Releases.Find(differenceName).Deviation() / (n * n)
-	f.Line("", "noise of the difference of the AUCs: standard deviation %.3g with classes of the same size, more with others; its 95 %% interval is the difference +- %.2g or more", f.Add("auc_difference_noise_balanced", noise), 1.96*noise)
+	f.Line("", "noise of the difference of the AUCs: standard deviation %.3g with classes of the same size, more with "+
+		"others; its 95 %% interval is the difference +- %.2g or more",
+		f.Add("auc_difference_noise_balanced", noise), 1.96*noise)
 }
 
 // difference adds the difference of two AUCs, computed from the released numbers.

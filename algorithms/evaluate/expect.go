@@ -2,16 +2,17 @@ package evaluate
 
 import "math"
 
-// Expect predicts the interval of the AUC of an evaluation from public numbers alone. It assumes that the AUC of the model
-// is auc in (0, 1), that a share in (0, 1) of the records is positive, and that scores have normal laws. If the plan has no
-// scores, it returns the zero Figure.
+// Expect predicts the interval of the AUC of an evaluation from public numbers alone. It assumes that the AUC of the
+// model is auc in (0, 1), that a share in (0, 1) of the records is positive, and that scores have normal laws. If
+// the plan has no scores, it returns the zero Figure.
 func (p *Plan) Expect(auc, share, confidence float64) Figure {
 	if p.Cells == 0 {
 		return Figure{}
 	}
 	rank := p.Releases.Find(rankName).Deviation()
 	n := float64(p.Options.Records)
-	s := &statistics{n: n, positives: share * n, laplace: p.Options.Budget.Delta == 0, cellNoise: p.Releases.Find(cellsName).Deviation(),
+	s := &statistics{n: n, positives: share * n, laplace: p.Options.Budget.Delta == 0,
+		cellNoise: p.Releases.Find(cellsName).Deviation(),
 		rankNoise: rank / 2, positivesNoise: rank / p.rank.CountWeight()}
 	s.count()
 	s.rank = (auc - 0.5) * s.pairs

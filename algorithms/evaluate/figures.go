@@ -41,8 +41,8 @@ type Figures struct {
 	PositivesNoise float64 `json:"positives_noise,omitempty"`
 	Points         []Point `json:"operating_points,omitempty"`
 	// Bend, in [-1, 1], describes how the ROC curve is bent between two operating points. At 0 the curve is a straight
-	// line, at 1 it passes through the corner above the line, at -1 through the corner below. The area below the curve with
-	// this bend is the AUC.
+	// line, at 1 it passes through the corner above the line, at -1 through the corner below. The area below the curve
+	// with this bend is the AUC.
 	Bend float64 `json:"roc_bend,omitempty"`
 	// MeanLoss is the mean loss over pairs of a positive and a negative record. Each loss is clamped to
 	// [LossLow, LossHigh].
@@ -73,7 +73,8 @@ const (
 func (p *Plan) Figures(released []float64, confidence float64) (*Figures, error) {
 	want := p.Numbers()
 	if len(released) != want || !(confidence > 0 && confidence < 1) {
-		return nil, fmt.Errorf("evaluate: %d released numbers and confidence %v, want %d numbers and a confidence between 0 and 1", len(released), confidence, want)
+		return nil, fmt.Errorf("evaluate: %d released numbers and confidence %v, want %d numbers and a confidence "+
+			"between 0 and 1", len(released), confidence, want)
 	}
 	for _, v := range released {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -107,7 +108,8 @@ func (p *Plan) classifiers(f *Figures, released []float64) {
 	n, noise := float64(p.Options.Records), p.Releases[0].Deviation()
 	f.Wide = p.Options.Records < enoughRecords
 	for k, name := range p.Options.Classifiers {
-		r := ratio{numerator: released[k], denominator: n, numeratorNoise: noise * noise, high: 1, laplace: p.Options.Budget.Delta == 0, sampling: f.binomial(n)}
+		r := ratio{numerator: released[k], denominator: n, numeratorNoise: noise * noise, high: 1,
+			laplace: p.Options.Budget.Delta == 0, sampling: f.binomial(n)}
 		f.Right = append(f.Right, Right{name, r.interval(f.Confidence)})
 	}
 }
@@ -136,7 +138,8 @@ type statistics struct {
 }
 
 func (p *Plan) read(released []float64) *statistics {
-	s := &statistics{n: float64(p.Options.Records), thresholds: p.thresholds(released), bound: p.Options.ScoreBound, laplace: p.Options.Budget.Delta == 0}
+	s := &statistics{n: float64(p.Options.Records), thresholds: p.thresholds(released), bound: p.Options.ScoreBound,
+		laplace: p.Options.Budget.Delta == 0}
 	for _, r := range p.Releases {
 		v := released[:r.Coordinates]
 		released = released[r.Coordinates:]
@@ -179,7 +182,8 @@ func (s *statistics) sizes() (positives, negatives float64) {
 // and is the variance of this mean over the positives. The second part exchanges the classes. The kernel is a
 // function of two cells. If spread is true, scores within a cell are assumed to differ, with the same uniform
 // law for both classes. ok is false if a class is empty by the released counts.
-func (s *statistics) projections(kernel func(positive, negative int) float64, spread bool) (mean, ofPositives, ofNegatives float64, ok bool) {
+func (s *statistics) projections(kernel func(positive, negative int) float64,
+	spread bool) (mean, ofPositives, ofNegatives float64, ok bool) {
 	var share [2][]float64
 	for class, counts := range s.cells {
 		sum := 0.0

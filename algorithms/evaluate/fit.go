@@ -158,9 +158,9 @@ func (x *Figure) move(value float64) {
 	x.Value, x.Low, x.High = value, min(x.Low, value), max(x.High, value)
 }
 
-// ROC returns the fitted ROC curve from (0, 0) to (1, 1). x is 1 - specificity and y is the sensitivity; both increase. The
-// curve passes through the operating points. Between two points it is bent towards the corner by Figures.Bend, so that the
-// area below it is the AUC. ROC returns nil if there are no operating points.
+// ROC returns the fitted ROC curve from (0, 0) to (1, 1). x is 1 - specificity and y is the sensitivity; both
+// increase. The curve passes through the operating points. Between two points it is bent towards the corner by
+// Figures.Bend, so that the area below it is the AUC. ROC returns nil if there are no operating points.
 func (f *Figures) ROC() (x, y []float64) {
 	if len(f.Points) == 0 {
 		return nil, nil
@@ -178,8 +178,8 @@ func (f *Figures) ROC() (x, y []float64) {
 	return x, y
 }
 
-// VagueWidth is the width from which on the interval of a share makes its figure useless. An interval of this width does
-// not distinguish 0.5 from 0.9.
+// VagueWidth is the width from which on the interval of a share makes its figure useless. An interval of this width
+// does not distinguish 0.5 from 0.9.
 const VagueWidth = 0.4
 
 // Vague reports whether the interval of a share is too wide for the figure to be shown.

@@ -120,18 +120,21 @@ func New(o Options) (*Plan, error) {
 		} else {
 			p.Cells = cellsRule(o.Records, o.Budget)
 			for _, name := range []string{centreName, spreadName} {
-				add(name, 1, place, privacy.ScoreSum{Levels: scoreLevels, Manhattan: pure, Error: o.rounding(2 * scoreLevels), Name: name})
+				add(name, 1, place, privacy.ScoreSum{Levels: scoreLevels, Manhattan: pure,
+					Error: o.rounding(2 * scoreLevels), Name: name})
 			}
 		}
 		p.Cells += len(o.At)
 		n := float64(o.Records)
 		p.rank = RankQuery(o.Records, o.PersonRows, pure)
 		add(rankName, 2, rest*(1-cellsShare)-2*place, p.rank)
-		add(cellsName, 2*p.Cells, rest*cellsShare, privacy.CellCounts{Cells: 2 * p.Cells, Manhattan: pure, Error: o.rounding(1), Name: cellsName})
+		add(cellsName, 2*p.Cells, rest*cellsShare, privacy.CellCounts{Cells: 2 * p.Cells, Manhattan: pure,
+			Error: o.rounding(1), Name: cellsName})
 		if o.Loss != nil {
 			// n+ n- <= n^2/4 terms, and one conversion to float64.
 			add(lossName, 1, lossShare, privacy.ClassPairSum{
-				Records: o.Records, Levels: lossLevels, Manhattan: pure, Error: n * n * lossLevels * 0x1p-55 * (1 + 0x1p-40), Name: lossName})
+				Records: o.Records, Levels: lossLevels, Manhattan: pure, Error: n * n * lossLevels * 0x1p-55 * (1 + 0x1p-40),
+				Name: lossName})
 		}
 	}
 	if err != nil {
@@ -142,9 +145,11 @@ func New(o Options) (*Plan, error) {
 	}
 	p.Plan = algorithms.Plan{Algorithm: "evaluation", Mode: algorithms.Certified, Objective: o.objective()}
 	released, why := rows.Told()
-	composed := "; each holds given the releases before, and shares that are fixed beforehand compose (docs/theory.md#evaluation-budget)"
+	composed := "; each holds given the releases before, and shares that are fixed beforehand compose " +
+		"(docs/theory.md#evaluation-budget)"
 	if o.PersonRows > 0 {
-		composed += "; what a person adds is the mean over its rows, in the convex hull of what a row would add (docs/theory.md#person-figures)"
+		composed += "; what a person adds is the mean over its rows, in the convex hull of what a row would add " +
+			"(docs/theory.md#person-figures)"
 	}
 	g := o.Provenance.Records(o.PersonRows).Guarantee(released+", with "+rows[0].Noise.Name()+" noise", why+composed,
 		o.public(), "the model is public, or what it tells of these records is charged to the same data id")
@@ -166,7 +171,8 @@ func (o Options) validate() error {
 		return bad("%d %s, want from 2 to 2^26", o.Records, o.unit())
 	}
 	if o.PersonRows < 0 || o.PersonRows > math.MaxInt32/o.Records {
-		return bad("%d persons with up to %d rows each, want fewer than 2^31 rows; declare a smaller cap (max_rows_per_person)", o.Records, o.PersonRows)
+		return bad("%d persons with up to %d rows each, want fewer than 2^31 rows; declare a smaller cap "+
+			"(max_rows_per_person)", o.Records, o.PersonRows)
 	}
 	if o.Compared != "" {
 		return o.validateCompared()
@@ -181,7 +187,8 @@ func (o Options) validate() error {
 		return bad("the bound of scores is %v, want positive and at most 2^1000", o.ScoreBound)
 	}
 	if len(o.Thresholds)+len(o.At) > maxThresholds {
-		return bad("%d thresholds, want at most %d: the noise of a figure grows with them", len(o.Thresholds)+len(o.At), maxThresholds)
+		return bad("%d thresholds, want at most %d: the noise of a figure grows with them",
+			len(o.Thresholds)+len(o.At), maxThresholds)
 	}
 	for _, list := range [][]float64{o.Thresholds, o.At} {
 		for i, t := range list {
@@ -228,7 +235,8 @@ func cellsRule(n int, b privacy.Budget) int {
 // public describes the numbers that the guarantee treats as public.
 func (o Options) public() string {
 	if len(o.Classifiers) > 0 {
-		return fmt.Sprintf("public: n = %d, the classifiers (%s) with the records that they consist of, the schema and all options", o.Records, strings.Join(o.Classifiers, ", "))
+		return fmt.Sprintf("public: n = %d, the classifiers (%s) with the records that they consist of, the schema and "+
+			"all options", o.Records, strings.Join(o.Classifiers, ", "))
 	}
 	if o.Compared != "" {
 		return fmt.Sprintf("public: n = %d, the schemas and all options", o.Records)
@@ -242,7 +250,8 @@ func (o Options) public() string {
 
 // objective describes the inputs that a resumed run must share with its first attempt.
 func (o Options) objective() string {
-	text := fmt.Sprintf("model %s, classifiers %q, bound of scores %v, thresholds %v and %v", o.Model, o.Classifiers, o.ScoreBound, o.Thresholds, o.At)
+	text := fmt.Sprintf("model %s, classifiers %q, bound of scores %v, thresholds %v and %v", o.Model, o.Classifiers,
+		o.ScoreBound, o.Thresholds, o.At)
 	if o.Compared != "" {
 		text += ", compared with model " + o.Compared
 	}
@@ -255,7 +264,8 @@ func (o Options) objective() string {
 func (p *Plan) facts() (f algorithms.Facts) {
 	f.Line("evaluation", "of a released model on n = %d %s", f.Add("records", p.Options.Records), p.Options.unit())
 	if rows := f.AddSome("max_rows_per_person", p.Options.PersonRows); rows != 0 {
-		f.Line("persons", "up to %d rows each, which share the weight of one record; pairs of rows of one person count in no pair", rows)
+		f.Line("persons", "up to %d rows each, which share the weight of one record; pairs of rows of one person "+
+			"count in no pair", rows)
 	}
 	if bound := f.AddSome("score_bound", p.Options.ScoreBound); bound != 0.0 {
 		f.Line("scores", "at most %.6g in magnitude, in %d cells", bound, f.Add("cells", p.Cells))
@@ -266,7 +276,8 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	case p.Cells > 0:
 		// V/(n+ n-) at n+ = n/2, where V is half of the rank sum.
 		noise := 2 * p.Releases.Find(rankName).Deviation() / (n * n)
-		f.Line("", "noise of the AUC: standard deviation %.3g with classes of the same size, more with others; its 95 %% interval is the AUC +- %.2g or more", f.Add("auc_noise_balanced", noise), 1.96*noise)
+		f.Line("", "noise of the AUC: standard deviation %.3g with classes of the same size, more with others; its 95 "+
+			"%% interval is the AUC +- %.2g or more", f.Add("auc_noise_balanced", noise), 1.96*noise)
 	default:
 		f.Line("", "noise of an accuracy: standard deviation %.3g", f.Add("accuracy_noise", p.Releases[0].Deviation()/n))
 	}

@@ -42,7 +42,8 @@ func (d Data) fits(p *Plan) error {
 	}
 	for _, of := range d.Correct {
 		if len(of) != rows {
-			return fmt.Errorf("evaluate: a classifier judges other rows than those of a plan of %d %s", p.Options.Records, p.Options.unit())
+			return fmt.Errorf("evaluate: a classifier judges other rows than those of a plan of %d %s", p.Options.Records,
+				p.Options.unit())
 		}
 	}
 	return nil

@@ -31,7 +31,8 @@ func (a Aim) Validate() error {
 			return fmt.Errorf("evaluate: the aim %s needs a lower limit, strictly between 0 and 1", a.Name)
 		}
 	default:
-		return fmt.Errorf("evaluate: the aim is %q, want %s, %s, %s or %s", a.Name, Balanced, Accuracy, Sensitivity, Specificity)
+		return fmt.Errorf("evaluate: the aim is %q, want %s, %s, %s or %s", a.Name, Balanced, Accuracy,
+			Sensitivity, Specificity)
 	}
 	return nil
 }

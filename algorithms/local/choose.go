@@ -28,7 +28,8 @@ type Choice struct {
 // A user takes part in len(l2) (folds-1) trainings and gives len(l2) answers. Plan.Messages counts these
 // messages, and Plan.Choosing composes their guarantees. The folds are drawn at random and do not depend on
 // records.
-func ChooseL2(ctx context.Context, p Protocol, l2 []float64, folds int, records *engine.Records, src *privacy.Source) (Choice, error) {
+func ChooseL2(ctx context.Context, p Protocol, l2 []float64, folds int, records *engine.Records,
+	src *privacy.Source) (Choice, error) {
 	if records.ByPerson() {
 		return Choice{}, errPersons
 	}
@@ -91,7 +92,8 @@ func CheckChoice(p Protocol, l2 []float64, folds, users int) error {
 		return fmt.Errorf("%w: a network has no L2 weight, so leave out the candidates of cross-validation", ErrProtocol)
 	}
 	if len(l2) < 2 || folds < 2 || folds > users/2 {
-		return fmt.Errorf("%w: cross-validation of %d candidates in %d folds of %d users: want at least 2 candidates and 2 folds of 2 users", ErrProtocol, len(l2), folds, users)
+		return fmt.Errorf("%w: cross-validation of %d candidates in %d folds of %d users: want at least 2 candidates and 2 "+
+			"folds of 2 users", ErrProtocol, len(l2), folds, users)
 	}
 	for _, lambda := range l2 {
 		p.L2 = lambda
@@ -134,13 +136,16 @@ func (p *Plan) Choosing(c Choice) privacy.Guarantee {
 		candidates := len(c.Accuracies)
 		n := p.Messages(candidates, c.Folds)
 		g.Epsilon = timesUp(n, p.Epsilon)
-		g.Released = fmt.Sprintf("the user's %d messages, those of the cross-validation included, and with them lambda and every published model", n)
+		g.Released = fmt.Sprintf("the user's %d messages, those of the cross-validation included, and with them lambda and "+
+			"every published model", n)
 		if g.Kind == privacy.LabelLDP {
 			g.Released = "the user's features, in clear, and " + g.Released
 		}
-		g.Derivation += fmt.Sprintf("; lambda by %d-fold cross-validation: %d further trainings and %d randomised answers of a user", c.Folds, candidates*(c.Folds-1), candidates)
+		g.Derivation += fmt.Sprintf("; lambda by %d-fold cross-validation: %d further trainings and %d randomised "+
+			"answers of a user", c.Folds, candidates*(c.Folds-1), candidates)
 	default:
-		g.Warnings = append(append([]string(nil), g.Warnings...), fmt.Sprintf("NOT PRIVATE: lambda = %g was chosen by cross-validation of records", c.L2))
+		g.Warnings = append(append([]string(nil), g.Warnings...),
+			fmt.Sprintf("NOT PRIVATE: lambda = %g was chosen by cross-validation of records", c.L2))
 	}
 	return g
 }
@@ -155,7 +160,8 @@ type Found struct {
 
 // Find runs ChooseL2 among the candidates, if there are any, and then Simulate. The tracker counts thousandths
 // of the work.
-func Find(ctx context.Context, p *Plan, candidates []float64, folds int, records *engine.Records, src *privacy.Source, t algorithms.Tracker) (f *Found, err error) {
+func Find(ctx context.Context, p *Plan, candidates []float64, folds int, records *engine.Records, src *privacy.Source,
+	t algorithms.Tracker) (f *Found, err error) {
 	f = &Found{Plan: p, Guarantee: p.Guarantee}
 	if len(candidates) > 0 {
 		if f.Choice, err = ChooseL2(ctx, p.Protocol, candidates, folds, records, src); err != nil {

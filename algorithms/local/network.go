@@ -41,7 +41,8 @@ const (
 // that comes from a server, and the size of a published state.
 const maxParameters = 1 << 20
 
-var errPrintedNetwork = errors.New("it is [Han19] Algorithm 1 to the letter, for linear models; networks need prestige, prestige-participation, prestige-label, djw, curriculum or sgd")
+var errPrintedNetwork = errors.New("it is [Han19] Algorithm 1 to the letter, for linear models; networks need " +
+	"prestige, prestige-participation, prestige-label, djw, curriculum or sgd")
 
 // fillNetwork sets defaults and validates.
 func (p *Protocol) fillNetwork() error {
@@ -61,9 +62,12 @@ func (p *Protocol) fillNetwork() error {
 	case p.Method == PrestigePrinted:
 		return errPrintedNetwork
 	case p.Radius != 0 || p.L2 != 0:
-		return fmt.Errorf("a network has neither a radius nor an L2 weight (%v and %v are given): every layer has a public ball of its own, set by its size and the gain, and steps are set by the rate", p.Radius, p.L2)
-	case n.Hidden < 1 || n.Hidden > maxParameters || p.Dim < 1 || p.Dim > maxParameters || n.Hidden*(p.Dim+2) > maxParameters:
-		return fmt.Errorf("a network of %d hidden units for %d features, want at least 1 of each and at most %d parameters; choose fewer hidden units", n.Hidden, p.Dim, maxParameters)
+		return fmt.Errorf("a network has neither a radius nor an L2 weight (%v and %v are given): every layer has a public "+
+			"ball of its own, set by its size and the gain, and steps are set by the rate", p.Radius, p.L2)
+	case n.Hidden < 1 || n.Hidden > maxParameters || p.Dim < 1 || p.Dim > maxParameters ||
+		n.Hidden*(p.Dim+2) > maxParameters:
+		return fmt.Errorf("a network of %d hidden units for %d features, want at least 1 of each and at most %d parameters; "+
+			"choose fewer hidden units", n.Hidden, p.Dim, maxParameters)
 	}
 	for _, c := range []struct {
 		name  string
@@ -185,7 +189,9 @@ func (p *Plan) EnoughUsers() float64 { return p.usersFor(enoughShare) }
 // checkUsers returns an error for a network with too few users, whose messages would be mostly noise.
 func (p *Plan) checkUsers() error {
 	if least := p.SmallestUsers(); float64(p.Users) < least {
-		return fmt.Errorf("%d users are too few for %d parameters at epsilon %g in %d epochs: the noise of the mean of all messages would exceed the largest possible gradient; at least %.0f users are needed (%.0f for noise of %g of it): choose fewer hidden units or features, a larger epsilon or more epochs, or a linear model",
+		return fmt.Errorf("%d users are too few for %d parameters at epsilon %g in %d epochs: the noise of the mean of all "+
+			"messages would exceed the largest possible gradient; at least %.0f users are needed (%.0f for noise of %g of it): "+
+			"choose fewer hidden units or features, a larger epsilon or more epochs, or a linear model",
 			p.Users, p.Parameters, p.Epsilon, p.Epochs, least, p.EnoughUsers(), enoughShare)
 	}
 	return nil

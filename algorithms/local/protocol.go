@@ -43,7 +43,8 @@ const (
 	SGD
 )
 
-var methodNames = []string{"prestige", "prestige-participation", "prestige-label", "djw", "prestige-printed", "curriculum", "sgd"}
+var methodNames = []string{"prestige", "prestige-participation", "prestige-label", "djw", "prestige-printed",
+	"curriculum", "sgd"}
 
 // Methods returns all methods, with the private methods first.
 func Methods() []Method {
@@ -162,7 +163,8 @@ func (p Protocol) Plan() (*Plan, error) {
 	}
 	bounds, err := engine.BoundsOn(p.Loss, -margin, margin)
 	if q.Lipschitz = p.FeatureNorm * bounds.Slope(); err != nil || !(q.Lipschitz > 0 && q.Lipschitz < 1e150) {
-		return nil, fmt.Errorf("%w: %s: the slope of loss %s is not bounded for margins up to %g; choose a smaller radius or another loss", ErrProtocol, p.Method, p.Loss.Name(), margin)
+		return nil, fmt.Errorf("%w: %s: the slope of loss %s is not bounded for margins up to %g; choose a smaller radius "+
+			"or another loss", ErrProtocol, p.Method, p.Loss.Name(), margin)
 	}
 	q.steepest = q.Lipschitz / p.FeatureNorm
 	if p.Network != nil {
@@ -243,8 +245,10 @@ func (p *Protocol) fill() error {
 		value     float64
 		low, high float64
 	}{
-		{"the feature norm", p.FeatureNorm, 1e-100, 1e100}, {"the radius", radius, 1e-100, 1e100}, {"the L2 weight", l2, 1e-100, 1e100},
-		{"the bias", p.Bias, -1e100, 1e100}, {"the threshold", p.Threshold, -1e100, 1e100}, {"the threshold's step", p.ThresholdStep, 0, 1e100},
+		{"the feature norm", p.FeatureNorm, 1e-100, 1e100}, {"the radius", radius, 1e-100, 1e100},
+		{"the L2 weight", l2, 1e-100, 1e100},
+		{"the bias", p.Bias, -1e100, 1e100}, {"the threshold", p.Threshold, -1e100, 1e100},
+		{"the threshold's step", p.ThresholdStep, 0, 1e100},
 		{"the share of the response", share, 0x1p-20, 1 - 0x1p-20},
 	} {
 		if !(c.value >= c.low && c.value <= c.high) {
@@ -291,7 +295,8 @@ func (p *Plan) StepSize(t int64) float64 {
 func KWIKEpochs(ratio, radius, delta float64) (int, error) {
 	epochs := math.Ceil(ratio / radius * math.Log(1/delta))
 	if !(ratio > 0 && radius > 0 && delta > 0 && delta < 1 && epochs <= MaxEpochs) {
-		return 0, fmt.Errorf("%w: the KWIK bound of ratio %v, radius %v and delta %v: want positive numbers, delta below 1 and at most %d epochs", ErrProtocol, ratio, radius, delta, MaxEpochs)
+		return 0, fmt.Errorf("%w: the KWIK bound of ratio %v, radius %v and delta %v: want positive numbers, delta below 1 "+
+			"and at most %d epochs", ErrProtocol, ratio, radius, delta, MaxEpochs)
 	}
 	return max(1, int(epochs)), nil
 }

@@ -21,7 +21,8 @@ func (p *Plan) messages(candidates, folds int) algorithms.Releases {
 	if p.Guarantee.Kind == privacy.None {
 		return algorithms.Releases{{Name: p.Guarantee.Released, Cost: account.NonPrivateEvent{}}}
 	}
-	return algorithms.Releases{{Name: "messages of one user", Times: p.Messages(candidates, folds), Cost: account.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon)}}}
+	return algorithms.Releases{{Name: "messages of one user", Times: p.Messages(candidates, folds),
+		Cost: account.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon)}}}
 }
 
 // facts returns the facts that the plan reports about itself and a guarantee.
@@ -45,7 +46,8 @@ func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
 	}
 	if p.Network == nil {
 		radius := f.Add("radius", p.Radius)
-		f.Line("loss", "%s, u = y (w.x + b), b = %g; objective + lambda/2 ||w||^2, lambda = %g; ||w|| <= %g", phi, p.Bias, f.Add("l2", p.L2), radius)
+		f.Line("loss", "%s, u = y (w.x + b), b = %g; objective + lambda/2 ||w||^2, lambda = %g; ||w|| <= %g", phi, p.Bias,
+			f.Add("l2", p.L2), radius)
 	} else {
 		p.networkFacts(&f, phi)
 	}
@@ -79,9 +81,13 @@ func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
 // networkFacts adds the facts of a network instead of radius and lambda.
 func (p *Plan) networkFacts(f *algorithms.Facts, phi string) {
 	n := p.Network
-	f.Line("model", "%s, %d parameters, start of seed %d with gain %g; every layer within its ball", f.Add("network", p.NetworkName()), f.Add("parameters", p.Parameters), f.Add("network_seed", n.Seed), f.Add("gain", n.Gain))
-	f.Line("loss", "%s, u = y (f(x) + b), b = %g; gradients are clipped to norm C = %.6g", phi, p.Bias, f.Add("clip", n.Clip))
+	f.Line("model", "%s, %d parameters, start of seed %d with gain %g; every layer within its ball",
+		f.Add("network", p.NetworkName()), f.Add("parameters", p.Parameters), f.Add("network_seed", n.Seed),
+		f.Add("gain", n.Gain))
+	f.Line("loss", "%s, u = y (f(x) + b), b = %g; gradients are clipped to norm C = %.6g", phi, p.Bias,
+		f.Add("clip", n.Clip))
 	if least := p.SmallestUsers(); least > 0 {
-		f.Line("users needed", "at least %.0f; from %.0f the noise of the mean of all messages is below %g of the largest possible gradient", f.Add("smallest_users", least), f.Add("enough_users", p.EnoughUsers()), enoughShare)
+		f.Line("users needed", "at least %.0f; from %.0f the noise of the mean of all messages is below %g of the largest "+
+			"possible gradient", f.Add("smallest_users", least), f.Add("enough_users", p.EnoughUsers()), enoughShare)
 	}
 }

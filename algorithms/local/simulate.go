@@ -14,7 +14,8 @@ import (
 //
 // src draws the randomness of the users and the shuffler. With a seeded source the run is an experiment. Its
 // guarantee holds only if the noise is secret.
-func Simulate(ctx context.Context, p *Plan, records *engine.Records, src *privacy.Source, progress func(done, total int64)) (*State, error) {
+func Simulate(ctx context.Context, p *Plan, records *engine.Records, src *privacy.Source,
+	progress func(done, total int64)) (*State, error) {
 	if records.ByPerson() {
 		return nil, errPersons
 	}
@@ -99,14 +100,16 @@ func (s *simulation) visit(users []int32) error {
 // Job returns the training of a plan by one program that sees the records of all users. It releases one model
 // and its lambda. train draws all noise at the users, by Simulate, after ChooseL2 among the candidates (0: no
 // choice) over folds. objective describes the minimised function. The charge is for the messages of one user.
-func (p *Plan) Job(objective string, candidates, folds int, train func(ctx context.Context, t algorithms.Tracker) ([]float64, error)) algorithms.Job {
+func (p *Plan) Job(objective string, candidates, folds int,
+	train func(ctx context.Context, t algorithms.Tracker) ([]float64, error)) algorithms.Job {
 	q := p.Plan
 	q.Objective, q.Releases = objective, p.messages(candidates, folds)
 	if p.Guarantee.Kind != privacy.None {
 		if candidates > 0 {
 			q.Guarantee = p.Choosing(Choice{Accuracies: make([]float64, candidates), Folds: folds})
 		}
-		q.Guarantee.Unit, q.Guarantee.Relation, q.Guarantee.Released = algorithms.OneRecord, "replace-one", "the model of a simulation of all users"
+		q.Guarantee.Unit, q.Guarantee.Relation, q.Guarantee.Released = algorithms.OneRecord, "replace-one",
+			"the model of a simulation of all users"
 		q.Guarantee.Warnings = nil // warnings of the protocol do not apply to the run
 	}
 	return algorithms.Job{Plan: &q, Withholds: true, OwnNoise: true, Train: func(ctx context.Context, _ privacy.Session, t algorithms.Tracker) ([]float64, error) {

@@ -334,7 +334,8 @@ func (s *Stream) resume() error {
 		return stateError("%s: %w", s.state.Name(), err)
 	}
 	if s.o.Public != (state.Run == "") {
-		return stateError("the state %s is of a run on %s data", s.state.Name(), map[bool]string{true: "public", false: "private"}[state.Run == ""])
+		return stateError("the state %s is of a run on %s data", s.state.Name(),
+			map[bool]string{true: "public", false: "private"}[state.Run == ""])
 	}
 	source, err := privacy.NewSource()
 	if err != nil {

@@ -19,6 +19,6 @@
 // # Batch softmax losses
 //
 // embedding.InfoNCE couples all similar pairs of a Poisson batch: an added pair adds one softmax and changes all other
-// softmaxes. The gradients of cosines are clipped separately, and privacy.SoftmaxSample certifies how far one pair moves
-// the sum (docs/theory.md#batch-softmax, docs/softmax.md).
+// softmaxes. The gradients of cosines are clipped separately, and privacy.SoftmaxSample certifies how far one pair
+// moves the sum (docs/theory.md#batch-softmax, docs/softmax.md).
 package pairs

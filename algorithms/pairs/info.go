@@ -4,10 +4,12 @@ import "dyad/algorithms"
 
 // Info describes the learner for catalogues.
 func Info() algorithms.Info {
-	return algorithms.Described("pairs", algorithms.Info{Modes: []algorithms.Mode{algorithms.Certified, algorithms.Paper, algorithms.NonPrivate}, PureModes: []algorithms.Mode{algorithms.Certified, algorithms.Paper}})
+	return algorithms.Described("pairs", algorithms.Info{Modes: []algorithms.Mode{algorithms.Certified, algorithms.Paper,
+		algorithms.NonPrivate}, PureModes: []algorithms.Mode{algorithms.Certified, algorithms.Paper}})
 }
 
 // TuplesInfo describes the learner from classes for catalogues.
 func TuplesInfo() algorithms.Info {
-	return algorithms.Described("tuples", algorithms.Info{Modes: []algorithms.Mode{algorithms.Certified, algorithms.NonPrivate}, PureModes: []algorithms.Mode{algorithms.Certified}})
+	return algorithms.Described("tuples", algorithms.Info{Modes: []algorithms.Mode{algorithms.Certified,
+		algorithms.NonPrivate}, PureModes: []algorithms.Mode{algorithms.Certified}})
 }

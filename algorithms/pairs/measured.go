@@ -66,7 +66,8 @@ func (l Stated) Mean(matrix []float64, r *engine.Records) (float64, string, erro
 	if err != nil {
 		return 0, "", err
 	}
-	return tuples.Objective(factor.L, members), fmt.Sprintf("mean %s loss of tuples of %d, %s %g", l.Name, l.Tuple, parameter, value), nil
+	return tuples.Objective(factor.L, members), fmt.Sprintf("mean %s loss of tuples of %d, %s %g", l.Name, l.Tuple,
+		parameter, value), nil
 }
 
 // ClassesOf returns the classes of the records in the given order. Equal labels are one class. Classes are
@@ -84,7 +85,8 @@ func ClassesOf(r *engine.Records, order []int32) []int32 {
 }
 
 // DataOf returns the records in the given order as embedding.Data, with pairs and their labels.
-func DataOf(r *engine.Records, order []int32, norm embedding.Norm, bound float64, g *pairgraph.Graph, labels []bool) (*embedding.Data, error) {
+func DataOf(r *engine.Records, order []int32, norm embedding.Norm, bound float64, g *pairgraph.Graph,
+	labels []bool) (*embedding.Data, error) {
 	x := make([]float64, len(order)*r.Dim())
 	for to, from := range order {
 		r.Row(int(from), x[to*r.Dim():(to+1)*r.Dim()])

@@ -33,7 +33,8 @@ func (p *Plan) certifyMoments() error {
 	second := e.Second/square + 0x1p-51*(m+e.Second/square)
 	count := countWeight * (e.Positives + 0x1p-53*(m+e.Positives))
 	c, err := privacy.PairMoments{
-		Group: s.Kappa, Radius: 1 + 0x1p-50, Count: countWeight, Error: math.Sqrt(2*second*second+count*count) * (1 + 0x1p-40),
+		Group: s.Kappa, Radius: 1 + 0x1p-50, Count: countWeight,
+		Error: math.Sqrt(2*second*second+count*count) * (1 + 0x1p-40),
 	}.Certify()
 	if err != nil {
 		return err
@@ -51,7 +52,8 @@ func (p *Plan) certifyMoments() error {
 }
 
 // trainMoments releases the moments of the pairs once and computes the matrix from the released moments.
-func (p *Plan) trainMoments(ctx context.Context, data *embedding.Data, workers int, session privacy.Session, t algorithms.Tracker) ([]float64, error) {
+func (p *Plan) trainMoments(ctx context.Context, data *embedding.Data, workers int, session privacy.Session,
+	t algorithms.Tracker) ([]float64, error) {
 	s, k := p.Spec, p.Spec.second()
 	sums, err := embedding.NewMoments(data, s.Clip, workers)
 	if err != nil {
@@ -78,7 +80,8 @@ func (p *Plan) trainMoments(ctx context.Context, data *embedding.Data, workers i
 	}
 	w, err := tasks.Await(ctx, func() []float64 { // a decomposition may take seconds
 		return s.factor(algorithms.PairMetric(algorithms.PairMoments{
-			Dim: s.Dim, Pairs: s.Pairs, Similar: v[0] / countWeight, SumS: v[1 : 1+k], SumD: v[1+k:], Noise: noise, OfCount: noise / countWeight,
+			Dim: s.Dim, Pairs: s.Pairs, Similar: v[0] / countWeight, SumS: v[1 : 1+k], SumD: v[1+k:], Noise: noise,
+			OfCount: noise / countWeight,
 		}))
 	})
 	if err == nil {
@@ -107,12 +110,16 @@ func (s Spec) factor(metric []float64) []float64 {
 // momentFacts adds the facts that a plan of method Moments reports about its release.
 func (p *Plan) momentFacts(f *algorithms.Facts) {
 	s := p.Spec
-	f.Line("moments", "one release of %d numbers: second moments of the differences of similar and of dissimilar pairs, clipped to %g, and the number of similar pairs",
+	f.Line("moments", "one release of %d numbers: second moments of the differences of similar and of dissimilar pairs, "+
+		"clipped to %g, and the number of similar pairs",
 		f.Add("coordinates", 1+2*s.second()), f.Add("clip", s.Clip))
 	if p.Noise() != nil {
 		norm := p.Noise().NoiseNorm(1 + 2*s.second())
-		f.Line("noise", "%s, in units of the squared clip, exact; sensitivity %.6g%s; %.6g an isometric coordinate of %d pairs",
-			f.Add("noise", p.Noise().String()), f.AddSome("sensitivity", p.Certificate().Sensitivity()), f.NoiseMultiplier(p.Noise(), p.Certificate()), f.Add("second_moments_noise", norm/math.Sqrt(float64(1+2*s.second()))), s.Pairs)
+		f.Line("noise", "%s, in units of the squared clip, exact; sensitivity %.6g%s; %.6g an isometric coordinate "+
+			"of %d pairs",
+			f.Add("noise", p.Noise().String()), f.AddSome("sensitivity", p.Certificate().Sensitivity()),
+			f.NoiseMultiplier(p.Noise(), p.Certificate()),
+			f.Add("second_moments_noise", norm/math.Sqrt(float64(1+2*s.second()))), s.Pairs)
 	}
 }
 

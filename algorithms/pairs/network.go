@@ -40,7 +40,8 @@ func (s *Spec) fillNetwork() error {
 	_, softmax := s.softmax()
 	if n == nil {
 		if softmax {
-			return fmt.Errorf("loss %s compares embeddings of unit length: give a network (Spec.Network); one without hidden layers is a linear map", s.Loss.Name())
+			return fmt.Errorf("loss %s compares embeddings of unit length: give a network (Spec.Network); one without hidden "+
+				"layers is a linear map", s.Loss.Name())
 		}
 		return nil
 	}
@@ -50,13 +51,15 @@ func (s *Spec) fillNetwork() error {
 	d, m := n.Model.Dims()
 	switch {
 	case s.Tuple == 0 && !softmax:
-		return errors.New("a network learns from tuples: give their size (--tuple), or from similar pairs by a batch softmax (--loss infonce); all pairs of records are for dyad train --task metric --model mlp")
+		return errors.New("a network learns from tuples: give their size (--tuple), or from similar pairs by a batch " +
+			"softmax (--loss infonce); all pairs of records are for dyad train --task metric --model mlp")
 	case s.Tuple > embedding.BlockRows:
 		return fmt.Errorf("tuples of %d, want at most %d for a network", s.Tuple, embedding.BlockRows)
 	case d != s.Dim || s.Rows != 0 && s.Rows != m:
 		return fmt.Errorf("network %s for %d features and %d rows", n.Model.Network.Name(), s.Dim, s.Rows)
 	case len(n.Start) != s.weights():
-		return fmt.Errorf("a start of %d numbers for network %s of %d parameters", len(n.Start), n.Model.Network.Name(), s.weights())
+		return fmt.Errorf("a start of %d numbers for network %s of %d parameters", len(n.Start),
+			n.Model.Network.Name(), s.weights())
 	}
 	s.Rows, s.StepSize = m, cmp.Or(s.StepSize, 0.1)
 	if !softmax {
@@ -70,7 +73,8 @@ func (s *Spec) checkSoftmax() error {
 	l, _ := s.softmax()
 	switch {
 	case s.Sampling != Poisson:
-		return fmt.Errorf("loss %s couples all pairs of a batch, and its certificate is for secret batches: choose Poisson sampling (--sampling=poisson)", l.Name())
+		return fmt.Errorf("loss %s couples all pairs of a batch, and its certificate is for secret batches: choose Poisson "+
+			"sampling (--sampling=poisson)", l.Name())
 	case s.Method != Gradients || s.Shrink || s.PrintedSteps:
 		return fmt.Errorf("loss %s is for method gradients with a fixed clip and the steps of a network: leave the others out", l.Name())
 	case s.Mode == algorithms.Paper:
@@ -90,5 +94,6 @@ func (s *Spec) checkSoftmax() error {
 func (n Network) identify() string {
 	h := sha256.New()
 	_ = binary.Write(h, binary.LittleEndian, n.Start) // a hash accepts all input
-	return fmt.Sprintf("%s %+v, layers %+v, start %x, %s", n.Model.Network.Name(), n.Model.Output, n.Model.Network.Layers(), h.Sum(nil)[:8], n.Optimizer)
+	return fmt.Sprintf("%s %+v, layers %+v, start %x, %s", n.Model.Network.Name(), n.Model.Output,
+		n.Model.Network.Layers(), h.Sum(nil)[:8], n.Optimizer)
 }

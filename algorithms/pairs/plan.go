@@ -89,9 +89,11 @@ func (p *Plan) certify() error {
 	case s.AllPairs:
 		steps = privacy.PairGroup{Group: s.Individuals - 1, Batch: batch, Batches: 1, Epochs: s.Epochs, Roundoff: roundoff}
 	case s.Tuple > 0:
-		steps = privacy.TupleBatches{Batch: batch, Batches: p.Batches, Epochs: s.Epochs, Manhattan: manhattan, Roundoff: roundoff}
+		steps = privacy.TupleBatches{Batch: batch, Batches: p.Batches, Epochs: s.Epochs, Manhattan: manhattan,
+			Roundoff: roundoff}
 	default:
-		steps = privacy.PairGroup{Group: s.Kappa, Batch: batch, Batches: p.Batches, Epochs: s.Epochs, TermNorm: term, Manhattan: manhattan, Roundoff: roundoff}
+		steps = privacy.PairGroup{Group: s.Kappa, Batch: batch, Batches: p.Batches, Epochs: s.Epochs, TermNorm: term,
+			Manhattan: manhattan, Roundoff: roundoff}
 	}
 	var c privacy.Certificate
 	var noise privacy.Mechanism
@@ -101,10 +103,12 @@ func (p *Plan) certify() error {
 	switch {
 	case ofBatches:
 		count = p.Batches * s.Epochs
-		c, err = privacy.SoftmaxSample{Group: s.Kappa, Pairs: s.Pairs, Rate: s.rate(), Expected: float64(batch), Temperature: softmax.Temperature, Symmetric: softmax.Symmetric, Roundoff: roundoff}.Certify()
+		c, err = privacy.SoftmaxSample{Group: s.Kappa, Pairs: s.Pairs, Rate: s.rate(), Expected: float64(batch),
+			Temperature: softmax.Temperature, Symmetric: softmax.Symmetric, Roundoff: roundoff}.Certify()
 	case s.Sampling == Poisson:
 		count = p.Batches * s.Epochs
-		c, err = privacy.PairSample{Group: s.Kappa, Pairs: s.Pairs, Rate: s.rate(), Expected: float64(batch), Roundoff: roundoff}.Certify()
+		c, err = privacy.PairSample{Group: s.Kappa, Pairs: s.Pairs, Rate: s.rate(), Expected: float64(batch),
+			Roundoff: roundoff}.Certify()
 	case s.Budget.Delta > 0:
 		c, err = steps.Certify()
 	default:
@@ -119,7 +123,8 @@ func (p *Plan) certify() error {
 	case s.Mode == algorithms.Paper:
 		// Algorithm 1 line 10 with Delta g = 2 h/|B|: scale 2 kappa h/(|B| eps'), eps' = eps/T_max. Here the
 		// scale is in units of h.
-		noise = privacy.Laplace{Scale: 2 * float64(s.Kappa) * float64(s.Epochs) / (float64(batch) * s.Budget.Epsilon), Coordinates: s.Rows * s.Dim}
+		noise = privacy.Laplace{Scale: 2 * float64(s.Kappa) * float64(s.Epochs) / (float64(batch) * s.Budget.Epsilon),
+			Coordinates: s.Rows * s.Dim}
 		err = noise.Validate()
 	default:
 		noise, err = privacy.CalibratePure(c, s.Budget.Epsilon, s.weights(), s.Noise)
@@ -184,34 +189,43 @@ func (p *Plan) roundoff(term float64) float64 {
 func (p *Plan) account(c privacy.Certificate, noise privacy.Mechanism) error {
 	s, releases := p.Spec, p.Batches*p.Spec.Epochs
 	row := algorithms.Release{Name: c.Released(), Coordinates: s.weights(), Share: 1, Certificate: c, Noise: noise}
-	released, derivation := fmt.Sprintf("the matrix after each of %d batches in %d epochs, with %s noise", releases, s.Epochs, noise.Name()), c.Derivation()
-	options := fmt.Sprintf("%d rows, loss %s with its parameters, clip h = %g, batches and all options", s.Rows, s.Loss.Name(), s.Clip)
-	who, kappa, formed := fmt.Sprintf("%d records and their ids", s.Individuals), "", "all pairs are used, whatever the records are"
+	released, derivation := fmt.Sprintf("the matrix after each of %d batches in %d epochs, with %s noise", releases,
+		s.Epochs, noise.Name()), c.Derivation()
+	options := fmt.Sprintf("%d rows, loss %s with its parameters, clip h = %g, batches and all options", s.Rows,
+		s.Loss.Name(), s.Clip)
+	who, kappa, formed := fmt.Sprintf("%d records and their ids", s.Individuals), "",
+		"all pairs are used, whatever the records are"
 	if s.Tuple > 0 {
 		formed = fmt.Sprintf("tuples of %d drawn by ids and a public seed, whatever the records are", s.Tuple)
 	}
 	if s.listed() {
-		who, kappa = fmt.Sprintf("%d individuals, %d pairs and who is paired with whom", s.Individuals, s.Pairs), fmt.Sprintf("kappa = %d, ", s.Kappa)
+		who, kappa = fmt.Sprintf("%d individuals, %d pairs and who is paired with whom", s.Individuals, s.Pairs),
+			fmt.Sprintf("kappa = %d, ", s.Kappa)
 		formed = "kappa was fixed without looking at private pairs; batches are formed by pair numbers"
 	}
 	if s.Method == Moments {
 		formed, row.Coordinates = "kappa was fixed without looking at private pairs", 1+2*s.second()
-		released = fmt.Sprintf("the second moments of similar and of dissimilar pairs and the number of similar pairs, with %s noise", noise.Name())
+		released = fmt.Sprintf("the second moments of similar and of dissimilar pairs and the number of similar pairs, "+
+			"with %s noise", noise.Name())
 		options = fmt.Sprintf("%d rows, margin, clip h = %g and all options", s.Rows, s.Clip)
 	}
 	if s.Sampling == Poisson {
 		row.Times, row.Share = releases, 1/float64(releases)
 		p.Releases = algorithms.Releases{row}
 		formed += " and secret coins; which pairs were in which batch, and how many, stays secret"
-		derivation += fmt.Sprintf("; %d releases composed by privacy loss distributions; full batches with this noise would have epsilon = %.4g, and for this epsilon need sigma = %.6g",
+		derivation += fmt.Sprintf("; %d releases composed by privacy loss distributions; full batches with this noise would "+
+			"have epsilon = %.4g, and for this epsilon need sigma = %.6g",
 			releases, p.KnownBatches(), privacy.UnsampledSigma(c, s.Budget, releases))
 	}
 	if s.Network != nil {
-		options = fmt.Sprintf("%s, loss %s with its parameters, clip h = %g, batches and all options; %s", s.Network.Model.Network.Name(), s.Loss.Name(), s.Clip, s.Network.Origin)
-		released = fmt.Sprintf("the parameters of the network after each of %d batches in %d epochs, with %s noise", releases, s.Epochs, noise.Name())
+		options = fmt.Sprintf("%s, loss %s with its parameters, clip h = %g, batches and all options; %s",
+			s.Network.Model.Network.Name(), s.Loss.Name(), s.Clip, s.Network.Origin)
+		released = fmt.Sprintf("the parameters of the network after each of %d batches in %d epochs, with %s noise", releases,
+			s.Epochs, noise.Name())
 	}
 	g := s.unit().Guarantee(released, derivation,
-		fmt.Sprintf("public: %s, d = %d, %s norm bound R = %g, %s%s; rows were scaled down to R", who, s.Dim, s.Norm(), s.Bound, kappa, options),
+		fmt.Sprintf("public: %s, d = %d, %s norm bound R = %g, %s%s; rows were scaled down to R", who, s.Dim, s.Norm(),
+			s.Bound, kappa, options),
 		identity(s.Identity), formed)
 	if s.Network != nil && s.Network.Warn {
 		g.Warnings = append(g.Warnings, s.Network.Origin)

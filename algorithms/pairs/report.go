@@ -27,16 +27,20 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	f.Add("individuals", s.Individuals)
 	switch {
 	case listed:
-		f.Line("pairs", "%d pairs of %d individuals, kappa = %d, unit %s", f.Add("pairs", s.Pairs), s.Individuals, f.Add("kappa", s.Kappa), s.Unit)
+		f.Line("pairs", "%d pairs of %d individuals, kappa = %d, unit %s", f.Add("pairs", s.Pairs), s.Individuals,
+			f.Add("kappa", s.Kappa), s.Unit)
 	case s.AllPairs:
 		f.Line("pairs", "all %d of %d records", terms, s.Individuals)
 	default:
-		f.Line("tuples", "%d of %d records in every epoch, drawn from %d by ids and seed %d", terms, s.Tuple, s.Individuals, s.Seed)
+		f.Line("tuples", "%d of %d records in every epoch, drawn from %d by ids and seed %d", terms, s.Tuple,
+			s.Individuals, s.Seed)
 	}
-	f.Line("features", "d = %d, %s norm at most %g", f.Add("features", s.Dim), f.Add("norm", s.Norm().String()), f.Add("norm_bound", s.Bound))
+	f.Line("features", "d = %d, %s norm at most %g", f.Add("features", s.Dim), f.Add("norm", s.Norm().String()),
+		f.Add("norm_bound", s.Bound))
 	f.Add("rows", s.Rows)
 	if s.Network != nil {
-		f.Line("network", "%s, %d parameters; %s", f.Add("network", s.Network.Model.Network.Name()), f.Add("parameters", s.weights()), s.Network.Origin)
+		f.Line("network", "%s, %d parameters; %s", f.Add("network", s.Network.Model.Network.Name()),
+			f.Add("parameters", s.weights()), s.Network.Origin)
 	}
 	loss := f.Add("loss", s.Loss.Name())
 	if name, value := s.Loss.Parameter(); name != "" {
@@ -46,7 +50,8 @@ func (p *Plan) facts() (f algorithms.Facts) {
 		}
 	}
 	if s.Method == Moments {
-		f.Line("metric", "%s: the root mean square distance of pairs, matrix of %d x %d; no loss is minimised", loss, s.Rows, s.Dim)
+		f.Line("metric", "%s: the root mean square distance of pairs, matrix of %d x %d; no loss is minimised",
+			loss, s.Rows, s.Dim)
 		p.momentFacts(&f)
 		return f
 	}
@@ -87,7 +92,8 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	if _, ok := s.softmax(); ok {
 		each = "the gradient of each cosine"
 	}
-	f.Line("batches", "%s of %s of %d %s; %s is %s", counted(s.Epochs, "epoch", "epochs"), counted(p.Batches, "batch", "batches"), size, of, each, clip)
+	f.Line("batches", "%s of %s of %d %s; %s is %s", counted(s.Epochs, "epoch", "epochs"),
+		counted(p.Batches, "batch", "batches"), size, of, each, clip)
 	eta, rule := f.Add("step_size", s.StepSize), any(s.StepRule())
 	if listed || s.Network != nil {
 		f.Add("step_sizes", rule)
@@ -98,17 +104,21 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	}
 	// The sensitivity covers all releases, in units of the clip. For Poisson batches it is the move of one
 	// release by one added pair.
-	sensitivity, known := f.AddSome("sensitivity", p.Certificate().Sensitivity()), f.AddSome("epsilon_of_full_batches", p.KnownBatches())
-	f.Line("noise", "%s on the mean gradient of every batch, in units of the clip, exact; %s sensitivity %.6g%s", f.Add("noise", p.Noise().String()), joint, sensitivity, f.NoiseMultiplier(p.Noise(), p.Certificate()))
+	sensitivity, known := f.AddSome("sensitivity", p.Certificate().Sensitivity()),
+		f.AddSome("epsilon_of_full_batches", p.KnownBatches())
+	f.Line("noise", "%s on the mean gradient of every batch, in units of the clip, exact; %s sensitivity %.6g%s",
+		f.Add("noise", p.Noise().String()), joint, sensitivity, f.NoiseMultiplier(p.Noise(), p.Certificate()))
 	if s.Sampling == Poisson {
-		f.Line("", "the guarantee rests on the secrecy of the batches: full batches with this noise would have epsilon %s", privacy.FormatUp(known.(float64)))
+		f.Line("", "the guarantee rests on the secrecy of the batches: full batches with this noise would have epsilon %s",
+			privacy.FormatUp(known.(float64)))
 	}
 	if ratio := f.AddSome("noise_to_signal", p.NoiseToSignal()).(float64); ratio > 1 {
 		more := "more records, smaller tuples"
 		if listed {
 			more = "more pairs in a batch"
 		}
-		f.Line("", "the noise of one batch is about %.2g times the largest gradient: %s, fewer epochs, fewer rows or a larger epsilon would help", ratio, more)
+		f.Line("", "the noise of one batch is about %.2g times the largest gradient: %s, fewer epochs, fewer rows or a "+
+			"larger epsilon would help", ratio, more)
 	}
 	return f
 }
@@ -139,7 +149,8 @@ func (s Spec) objective(batches int) string {
 		if s.Network != nil {
 			what += s.Network.identify() + ", "
 		}
-		return what + fmt.Sprintf("%s batches of %d of %d pairs, %d epochs, clip %g, shrinking %t, steps %g, as printed %t", s.Sampling, s.Batch, s.Pairs, s.Epochs, s.Clip, s.Shrink, s.StepSize, s.PrintedSteps)
+		return what + fmt.Sprintf("%s batches of %d of %d pairs, %d epochs, clip %g, shrinking %t, steps %g, as printed %t",
+			s.Sampling, s.Batch, s.Pairs, s.Epochs, s.Clip, s.Shrink, s.StepSize, s.PrintedSteps)
 	case s.AllPairs:
 		what += "all pairs"
 	default:
@@ -148,7 +159,8 @@ func (s Spec) objective(batches int) string {
 			what += ", " + s.Network.identify()
 		}
 	}
-	return what + fmt.Sprintf(", %d batches of %d, %d epochs, clip %g, steps %g", batches, s.Batch, s.Epochs, s.Clip, s.StepSize)
+	return what + fmt.Sprintf(", %d batches of %d, %d epochs, clip %g, steps %g", batches, s.Batch, s.Epochs,
+		s.Clip, s.StepSize)
 }
 
 // counted returns a number with its noun.

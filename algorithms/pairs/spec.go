@@ -279,7 +279,8 @@ func (s *Spec) fillPairs() error {
 	case !ofPairs:
 		return fmt.Errorf("loss %s is of tuples: give their size, or choose a loss of pairs", s.Loss.Name())
 	case s.Individuals < 2 || s.Pairs < 1 || s.Batch < 1:
-		return fmt.Errorf("%d individuals and %d pairs in batches of %d, want at least 2, 1 and 1", s.Individuals, s.Pairs, s.Batch)
+		return fmt.Errorf("%d individuals and %d pairs in batches of %d, want at least 2, 1 and 1", s.Individuals,
+			s.Pairs, s.Batch)
 	case s.Unit < Individual || s.Unit > OnePair:
 		return errors.New("the unit is unknown")
 	case s.Method < Gradients || s.Method > Moments:
@@ -289,17 +290,21 @@ func (s *Spec) fillPairs() error {
 	case s.Sampling == Poisson && (s.Method != Gradients || s.Mode == algorithms.Paper):
 		return errors.New("batches by Poisson sampling are for method gradients in certified mode")
 	case s.Sampling == Poisson && s.Mode == algorithms.Certified && !(s.Budget.Delta > 0):
-		return errors.New("batches by Poisson sampling are accounted for Gaussian noise: choose delta > 0, or fixed batches if the loss takes them")
+		return errors.New("batches by Poisson sampling are accounted for Gaussian noise: choose delta > 0, or fixed batches " +
+			"if the loss takes them")
 	case s.Sampling == Poisson && s.Kappa > account.MaxGroup:
-		return fmt.Errorf("kappa is %d, and Poisson batches are accounted for at most %d; cap the pairs, or choose fixed batches", s.Kappa, account.MaxGroup)
+		return fmt.Errorf("kappa is %d, and Poisson batches are accounted for at most %d; cap the pairs, or choose "+
+			"fixed batches", s.Kappa, account.MaxGroup)
 	case s.Method == Moments && s.Mode == algorithms.Paper:
 		return errors.New("no paper gives noise for moments: choose certified mode")
 	case s.Method == Moments && s.Pairs < 2:
 		return errors.New("moments need at least 2 pairs")
 	case s.Method == Moments && (s.Loss.Name() != embedding.Contrastive{}.Name() || s.Rows > s.Dim):
-		return fmt.Errorf("method moments learns a metric of at most %d rows from similar and dissimilar pairs: choose the contrastive loss, whose margin is then the root mean square distance", s.Dim)
+		return fmt.Errorf("method moments learns a metric of at most %d rows from similar and dissimilar pairs: choose the "+
+			"contrastive loss, whose margin is then the root mean square distance", s.Dim)
 	case s.Method == Moments && s.Dim > mostMoments:
-		return fmt.Errorf("method moments decomposes matrices of at most %d features, not %d; choose method gradients", mostMoments, s.Dim)
+		return fmt.Errorf("method moments decomposes matrices of at most %d features, not %d; choose method gradients",
+			mostMoments, s.Dim)
 	case s.Method == Moments && s.Norm() != embedding.L2:
 		return errors.New("moments get K-norm noise, or Gaussian with delta > 0")
 	case s.Local() && s.Mode != algorithms.Certified:
@@ -311,7 +316,8 @@ func (s *Spec) fillPairs() error {
 	case s.Method != Input && s.LabelShare != 0, !(s.LabelShare >= 0 && s.LabelShare < 1):
 		return fmt.Errorf("the label share is %v, want a number between 0 and 1, and only for method input", s.LabelShare)
 	case s.Kappa < 1 && s.Mode != algorithms.NonPrivate:
-		return errors.New("kappa is missing: give the largest number of pairs of an individual, fixed before the pairs are seen, or draw pairs with a degree cap")
+		return errors.New("kappa is missing: give the largest number of pairs of an individual, fixed before the pairs are " +
+			"seen, or draw pairs with a degree cap")
 	case s.Unit == OnePair && s.Kappa > 1:
 		return fmt.Errorf("kappa is %d, but the unit is one pair; choose unit group", s.Kappa)
 	case s.Mode != algorithms.Paper:
@@ -319,7 +325,8 @@ func (s *Spec) fillPairs() error {
 	case s.Budget.Delta > 0:
 		return errors.New("paper mode is Algorithm 1 with Laplace noise: choose delta 0")
 	case s.Shrink:
-		return errors.New("the printed DPP-S scales its noise by the largest gradient of the private batch, which gives no guarantee for any epsilon (docs/theory.md#pair-bounds); certified mode has the sound form")
+		return errors.New("the printed DPP-S scales its noise by the largest gradient of the private batch, which gives no " +
+			"guarantee for any epsilon (docs/theory.md#pair-bounds); certified mode has the sound form")
 	case s.Noise != privacy.LaplaceNoise:
 		return errors.New("paper mode is Algorithm 1 with Laplace noise")
 	}
@@ -333,9 +340,12 @@ func (s *Spec) ofClasses() error {
 	case s.Mode == algorithms.Paper:
 		return errors.New("no paper gives a formula for tuples: choose certified mode")
 	case !ofTuples:
-		return fmt.Errorf("loss %s is of labelled pairs, and tuples have classes: choose contrastive, triplet or npair", s.Loss.Name())
-	case s.Pairs != 0 || s.Unit != Individual || s.Kappa != 0 || s.Method != Gradients || s.LabelShare != 0 || s.ByClass || s.Sampling != Fixed || s.Shrink || s.PrintedSteps:
-		return errors.New("the unit, kappa, the method, the sampling, shrinking clips and printed steps are of labelled pairs: leave them out")
+		return fmt.Errorf("loss %s is of labelled pairs, and tuples have classes: choose contrastive, triplet or npair",
+			s.Loss.Name())
+	case s.Pairs != 0 || s.Unit != Individual || s.Kappa != 0 || s.Method != Gradients || s.LabelShare != 0 || s.ByClass ||
+		s.Sampling != Fixed || s.Shrink || s.PrintedSteps:
+		return errors.New("the unit, kappa, the method, the sampling, shrinking clips and printed steps are of labelled " +
+			"pairs: leave them out")
 	}
 	return nil
 }
@@ -343,7 +353,8 @@ func (s *Spec) ofClasses() error {
 // fillTuples is fill for tuples.
 func (s *Spec) fillTuples() error {
 	if s.Tuple < 2 || s.Individuals < s.Tuple || s.Individuals > math.MaxInt32 {
-		return fmt.Errorf("tuples of %d of %d individuals, want at least 2 and no more than there are", s.Tuple, s.Individuals)
+		return fmt.Errorf("tuples of %d of %d individuals, want at least 2 and no more than there are",
+			s.Tuple, s.Individuals)
 	}
 	tuples := s.Individuals / s.Tuple
 	if s.Batch = min(cmp.Or(s.Batch, tuples), tuples); s.Batch < 1 {

@@ -21,7 +21,8 @@ import (
 // each individual; labelled pairs need no classes. The result depends on the data only through releases of
 // session. workers changes the time, never the result. progress gets the number of finished batches. If
 // progress has a state, which is the matrix and the order of the pairs, the training continues from this state.
-func Train(ctx context.Context, data *embedding.Data, classes []int32, p *Plan, session privacy.Session, workers int, progress algorithms.Tracker) ([]float64, error) {
+func Train(ctx context.Context, data *embedding.Data, classes []int32, p *Plan, session privacy.Session, workers int,
+	progress algorithms.Tracker) ([]float64, error) {
 	if err := p.fits(data, classes); err != nil {
 		return nil, err
 	}
@@ -47,11 +48,13 @@ func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batch
 	s := p.Spec
 	done = func() error { return nil }
 	if s.Network != nil && o.Networks != nil && s.Mode == algorithms.NonPrivate {
-		return nil, nil, fmt.Errorf("%w: gradients of networks without clipping on %s, which sums integers in units of the clipping norm; use the CPU (--device cpu)", engine.ErrUnsupported, o.Networks.Name())
+		return nil, nil, fmt.Errorf("%w: gradients of networks without clipping on %s, which sums integers in units of the "+
+			"clipping norm; use the CPU (--device cpu)", engine.ErrUnsupported, o.Networks.Name())
 	}
 	_, softmax := s.softmax()
 	if o.Engine != nil && (softmax || !s.listed()) {
-		return nil, nil, fmt.Errorf("%w: no engine of pairs sums loss %s of tuples or batches; leave Options.Engine out", ErrPlan, s.Loss.Name())
+		return nil, nil, fmt.Errorf("%w: no engine of pairs sums loss %s of tuples or batches; leave Options.Engine out",
+			ErrPlan, s.Loss.Name())
 	}
 	if loss, ok := s.Loss.(embedding.TupleLoss); ok && !s.listed() {
 		if s.AllPairs {
@@ -107,7 +110,8 @@ func (s Spec) batches(data *embedding.Data, loss embedding.InfoNCE, o Options) (
 }
 
 // tuples returns the sums over tuples, computed by a matrix or a network.
-func (s Spec) tuples(data *embedding.Data, classes []int32, loss embedding.TupleLoss, o Options) (*embedding.Tuples, error) {
+func (s Spec) tuples(data *embedding.Data, classes []int32, loss embedding.TupleLoss,
+	o Options) (*embedding.Tuples, error) {
 	switch {
 	case s.Network != nil && o.Networks != nil:
 		return embedding.NewNetworkTuplesOn(o.Networks, data, classes, loss, s.Network.Model, s.Tuple)
@@ -152,7 +156,8 @@ func (b *batches) next(step int) (members []int32, count int, err error) {
 	return b.members[from*each : (from+count)*each], count, nil
 }
 
-func (p *Plan) descend(ctx context.Context, sum batchSum, session privacy.Session, progress algorithms.Tracker) ([]float64, error) {
+func (p *Plan) descend(ctx context.Context, sum batchSum, session privacy.Session,
+	progress algorithms.Tracker) ([]float64, error) {
 	s := p.Spec
 	w, q := make([]float64, s.weights()), make([]float64, s.weights())
 	move, state, err := p.mover(w)
@@ -246,8 +251,10 @@ func (p *Plan) mover(w []float64) (move func(q []float64, tau int, unit float64)
 func (p *Plan) fits(data *embedding.Data, classes []int32) error {
 	s, g := p.Spec, data.Graph()
 	norm, bound := data.Norm()
-	if g.Len() != s.Individuals || s.listed() && len(g.Pairs()) != s.Pairs || data.Dim() != s.Dim || norm != s.Norm() || bound != s.Bound {
-		return fmt.Errorf("%w: the data are %d individuals, %d pairs and %d features of %s norm %g, the plan is for %d, %d and %d of %s norm %g", ErrPlan,
+	if g.Len() != s.Individuals || s.listed() && len(g.Pairs()) != s.Pairs || data.Dim() != s.Dim || norm != s.Norm() ||
+		bound != s.Bound {
+		return fmt.Errorf("%w: the data are %d individuals, %d pairs and %d features of %s norm %g, the plan is for %d, %d "+
+			"and %d of %s norm %g", ErrPlan,
 			g.Len(), len(g.Pairs()), data.Dim(), norm, bound, s.Individuals, s.Pairs, s.Dim, s.Norm(), s.Bound)
 	}
 	if len(classes) != s.Individuals && (classes != nil || !s.listed()) {
@@ -255,7 +262,8 @@ func (p *Plan) fits(data *embedding.Data, classes []int32) error {
 	}
 	if s.listed() {
 		if d := g.MaxDegree(); s.Mode != algorithms.NonPrivate && s.Unit == Individual && d > s.Kappa {
-			return fmt.Errorf("%w: an individual is in %d pairs, more than kappa = %d; cap the pairs (pairgraph.Graph.Capped, pairgraph.Draw) or plan for a larger kappa", ErrPlan, d, s.Kappa)
+			return fmt.Errorf("%w: an individual is in %d pairs, more than kappa = %d; cap the pairs (pairgraph.Graph.Capped, "+
+				"pairgraph.Draw) or plan for a larger kappa", ErrPlan, d, s.Kappa)
 		}
 		for i, e := range g.Pairs() {
 			if classes != nil && data.Label(i) != (classes[e.A] != classes[e.B]) {
@@ -331,7 +339,8 @@ func (p *Plan) perturbs() bool {
 }
 
 // trainPerturbed draws all noise and trains.
-func (p *Plan) trainPerturbed(ctx context.Context, data *embedding.Data, classes []int32, t algorithms.Tracker, o Options) ([]float64, error) {
+func (p *Plan) trainPerturbed(ctx context.Context, data *embedding.Data, classes []int32, t algorithms.Tracker,
+	o Options) ([]float64, error) {
 	data, err := p.Perturb(data, classes, o.Source)
 	if err != nil {
 		return nil, err

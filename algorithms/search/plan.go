@@ -132,7 +132,8 @@ func (o Options) validate() error {
 	case o.Records < 2 || o.Records > maxRecords:
 		return bad("%d %s, want from 2 to 2^26", o.Records, o.unit())
 	case o.PersonRows < 0 || o.PersonRows > math.MaxInt32/o.Records:
-		return bad("%d persons with up to %d rows each, want fewer than 2^31 rows; declare a smaller cap (max_rows_per_person)", o.Records, o.PersonRows)
+		return bad("%d persons with up to %d rows each, want fewer than 2^31 rows; declare a smaller cap "+
+			"(max_rows_per_person)", o.Records, o.PersonRows)
 	case len(o.Settings) > 0 && len(o.Models) > 0:
 		return bad("settings that are trained and models that are released are chosen in two searches; leave one kind out")
 	case count < 2 || count > MaxCandidates:
@@ -142,13 +143,15 @@ func (o Options) validate() error {
 	case len(o.Models) > 0 && o.Road != Auto && o.Road != NoisyMax:
 		return bad("models are chosen by %s, not by %s: they are not trained again", NoisyMax, o.Road)
 	case len(o.Settings) > 0 && o.Road == NoisyMax:
-		return bad("%s chooses among models that are public or released; settings have to be trained, by %s or %s", NoisyMax, Compose, RandomStopping)
+		return bad("%s chooses among models that are public or released; settings have to be trained, by %s or %s", NoisyMax,
+			Compose, RandomStopping)
 	case o.Road != Auto && o.Road != Compose && o.Road != RandomStopping && o.Road != NoisyMax:
 		return bad("road %q is unknown, want %s, %s or %s", o.Road, Compose, RandomStopping, NoisyMax)
 	case o.Runs != 0 && (o.Road == Compose || o.Road == NoisyMax):
 		return bad("a number of runs is for %s", RandomStopping)
 	case o.Budget.Delta == 0 && o.Road == RandomStopping:
-		return bad("%s has no guarantee with delta = 0: it is proved for a positive one; give that, or take %s", RandomStopping, Compose)
+		return bad("%s has no guarantee with delta = 0: it is proved for a positive one; give that, or take %s",
+			RandomStopping, Compose)
 	}
 	return nil
 }

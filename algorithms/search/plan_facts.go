@@ -25,22 +25,29 @@ func (p *Plan) promise() error {
 	p.Algorithm, p.Mode = "search", algorithms.Certified
 	p.Objective = fmt.Sprintf("%s of at most %d runs; candidates %s", o.Road, o.Runs, strings.Join(p.objectives(), "; "))
 	g := o.Provenance.Records(o.PersonRows).Guarantee("", "",
-		fmt.Sprintf("public: n = %d, the candidates (%s) with all their options, the schema and all options", o.Records, strings.Join(p.names(), ", ")))
+		fmt.Sprintf("public: n = %d, the candidates (%s) with all their options, the schema and all options", o.Records,
+			strings.Join(p.names(), ", ")))
 	switch o.Road {
 	case NoisyMax:
 		g.Released = "which of the models is chosen"
-		g.Derivation = fmt.Sprintf("a choice by permute-and-flip with epsilon %.6g: %s (docs/theory.md#choice)", p.choice, p.rank.Derivation())
-		g.Assumptions = append(g.Assumptions, "each model is public, or what it tells of these records is charged to the same data id")
+		g.Derivation = fmt.Sprintf("a choice by permute-and-flip with epsilon %.6g: %s (docs/theory.md#choice)", p.choice,
+			p.rank.Derivation())
+		g.Assumptions = append(g.Assumptions,
+			"each model is public, or what it tells of these records is charged to the same data id")
 	case Compose:
 		g.Released = "the models of all settings, and which of them is chosen"
-		g.Derivation = fmt.Sprintf("%d trainings and a choice by permute-and-flip with epsilon %.6g compose; scores are rank sums: %s (docs/theory.md#choice)", len(p.Trainings), p.choice, p.rank.Derivation())
+		g.Derivation = fmt.Sprintf("%d trainings and a choice by permute-and-flip with epsilon %.6g compose; scores are "+
+			"rank sums: %s (docs/theory.md#choice)", len(p.Trainings), p.choice, p.rank.Derivation())
 	case RandomStopping:
 		g.Released = "the model and the score of the best of a secret number of runs"
-		g.Derivation = fmt.Sprintf("the best of K runs, K uniform on 1 to %d and secret, each %.6g-GDP with training and score: by the profile of random stopping (docs/theory.md#stopping-profile)", o.Runs, p.selection.Event.Mu)
-		g.Assumptions = append(g.Assumptions, fmt.Sprintf("all %d runs are made, so that time does not tell how many count; how long the search takes, which tells how often each setting was drawn, is not seen", o.Runs))
+		g.Derivation = fmt.Sprintf("the best of K runs, K uniform on 1 to %d and secret, each %.6g-GDP with training and "+
+			"score: by the profile of random stopping (docs/theory.md#stopping-profile)", o.Runs, p.selection.Event.Mu)
+		g.Assumptions = append(g.Assumptions, fmt.Sprintf("all %d runs are made, so that time does not tell how many count; "+
+			"how long the search takes, which tells how often each setting was drawn, is not seen", o.Runs))
 	}
 	if o.PersonRows > 0 {
-		g.Derivation += "; the rank sum of persons moves by as much, and so does its whole part (docs/theory.md#person-figures)"
+		g.Derivation += "; the rank sum of persons moves by as much, and so does its whole part " +
+			"(docs/theory.md#person-figures)"
 	}
 	if len(p.Trainings) > 0 { // the assumptions of the trainings, which differ only in their constants
 		seen := map[string]bool{}
@@ -93,15 +100,19 @@ func (p *Plan) advice() string {
 	if len(p.Options.Settings) == 0 {
 		return ""
 	}
-	return "all settings have the same features: where that was measured, the default setting with the whole budget (dyad train) beat every search; a search pays where settings differ by more than the noise that it adds, as with other features"
+	return "all settings have the same features: where that was measured, the default setting with the whole budget " +
+		"(dyad train) beat every search; a search pays where settings differ by more than the noise that it adds, as with " +
+		"other features"
 }
 
 func (p *Plan) facts() (f algorithms.Facts) {
 	o := p.Options
 	n := float64(o.Records)
-	f.Line("search", "among %d candidates by the AUC on n = %d %s: %s", f.Add("candidates", len(p.names())), f.Add("records", o.Records), o.unit(), f.Add("road", string(o.Road)))
+	f.Line("search", "among %d candidates by the AUC on n = %d %s: %s", f.Add("candidates", len(p.names())),
+		f.Add("records", o.Records), o.unit(), f.Add("road", string(o.Road)))
 	if rows := f.AddSome("max_rows_per_person", o.PersonRows); rows != 0 {
-		f.Line("persons", "up to %d rows each, which share the weight of one record; pairs of rows of one person count in no pair", rows)
+		f.Line("persons", "up to %d rows each, which share the weight of one record; pairs of rows of one person "+
+			"count in no pair", rows)
 	}
 	f.Line("", "%s", f.Add("reason", p.Reason))
 	if advice := p.advice(); f.AddSome("advice", advice) != "" {
@@ -127,13 +138,18 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	}
 	f.Add("settings", settings)
 	if o.Road == RandomStopping {
-		f.Line("runs", "%d are made, and the best of the first K is released; K is uniform on 1 to %[1]d and secret; a setting is tried with probability %.2[2]g", f.Add("runs", o.Runs), f.Add("tried", p.tried()))
-		f.Line("score", "rank sum and number of positives with %s: standard deviation %.3g of an AUC with classes of the same size", f.Add("score_noise", p.score.String()), f.Add("auc_noise_balanced", 2*p.score.Sigma/(n*n)))
+		f.Line("runs", "%d are made, and the best of the first K is released; K is uniform on 1 to %[1]d and secret; a "+
+			"setting is tried with probability %.2[2]g", f.Add("runs", o.Runs), f.Add("tried", p.tried()))
+		f.Line("score", "rank sum and number of positives with %s: standard deviation %.3g of an AUC with classes of "+
+			"the same size", f.Add("score_noise", p.score.String()), f.Add("auc_noise_balanced", 2*p.score.Sigma/(n*n)))
 	} else {
-		f.Line("choice", "epsilon %.6g: a candidate is passed over with probability 1 - exp(-gap/%.3g), gap its distance in AUC from the best with classes of the same size", f.Add("choice_epsilon", p.choice), f.Add("choice_gap", 4*p.rank.Sensitivity()/p.choice/(n*n)))
+		f.Line("choice", "epsilon %.6g: a candidate is passed over with probability 1 - exp(-gap/%.3g), gap its distance in "+
+			"AUC from the best with classes of the same size", f.Add("choice_epsilon", p.choice),
+			f.Add("choice_gap", 4*p.rank.Sensitivity()/p.choice/(n*n)))
 	}
 	if len(p.Trainings) > 0 {
-		f.Line("paid", "for choosing: one setting alone with this noise has epsilon %.6g at delta %s", f.Add("alone_epsilon", p.Alone.Epsilon), privacy.FormatUp(p.Alone.Delta))
+		f.Line("paid", "for choosing: one setting alone with this noise has epsilon %.6g at delta %s",
+			f.Add("alone_epsilon", p.Alone.Epsilon), privacy.FormatUp(p.Alone.Delta))
 	}
 	return f
 }

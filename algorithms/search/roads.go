@@ -36,7 +36,8 @@ func (p *Plan) cheapest() (*Plan, error) {
 		return &stopping, nil
 	}
 	a, b, tried := compose.trainingMu(), stopping.trainingMu(), stopping.tried()
-	comparison := fmt.Sprintf("with %s each of the %d trainings is %.4g-GDP; with %s a run is %.4g-GDP, and a setting is tried with probability %.2g", Compose, len(p.Options.Settings), a, RandomStopping, b, tried)
+	comparison := fmt.Sprintf("with %s each of the %d trainings is %.4g-GDP; with %s a run is %.4g-GDP, and a setting is "+
+		"tried with probability %.2g", Compose, len(p.Options.Settings), a, RandomStopping, b, tried)
 	chosen := &compose
 	if b*tried > a {
 		chosen = &stopping
@@ -104,7 +105,8 @@ func (p *Plan) planChoice(epsilon float64) error {
 	if p.choice = privacy.ChoiceEpsilon(epsilon); !(p.choice > 0) {
 		return fmt.Errorf("%w: search: epsilon %v of the choice is below 2^-20", algorithms.ErrAssumption, epsilon)
 	}
-	p.Releases = algorithms.Releases{{Name: "choice", Coordinates: 1, Certificate: p.rank, Cost: account.PureEvent{Epsilon: p.choice}}}
+	p.Releases = algorithms.Releases{{Name: "choice", Coordinates: 1, Certificate: p.rank,
+		Cost: account.PureEvent{Epsilon: p.choice}}}
 	return nil
 }
 
@@ -143,11 +145,13 @@ func (p *Plan) planCompose() error {
 			return p.distinct()
 		}
 	}
-	return fmt.Errorf("%w: search: the trainings cannot be composed within epsilon %g; choose algorithms with Gaussian noise", algorithms.ErrAssumption, b.Epsilon)
+	return fmt.Errorf("%w: search: the trainings cannot be composed within epsilon %g; choose algorithms with "+
+		"Gaussian noise", algorithms.ErrAssumption, b.Epsilon)
 }
 
 // errJoint is the error of composing trainings with releases that a session cannot distinguish.
-var errJoint = errors.New("two settings have hidden steps of the same noise, which one plan cannot list twice; composing needs other options for one of them")
+var errJoint = errors.New("two settings have hidden steps of the same noise, which one plan cannot list twice; " +
+	"composing needs other options for one of them")
 
 // distinct returns an error for events that one session cannot carry out together.
 func (p *Plan) distinct() error {
@@ -216,12 +220,14 @@ func (p *Plan) planStopping() error {
 	}
 	whole := stoppingMu(b, p.Options.Runs)
 	if whole == 0 {
-		return fmt.Errorf("%w: search: no noise makes random stopping (%g, %g)-DP", algorithms.ErrAssumption, b.Epsilon, b.Delta)
+		return fmt.Errorf("%w: search: no noise makes random stopping (%g, %g)-DP", algorithms.ErrAssumption,
+			b.Epsilon, b.Delta)
 	}
 	mu := whole * (1 - 1e-9) // leaves room for rounding errors of the trainings
 	// The rank sum is 2 n+ n- times the AUC. Its sensitivity is 2 (n-1).
 	paid := clampShare(4/(scoreNoise*float64(p.Options.Records)), mu, true)
-	if err := p.trainings(privacy.Budget{Epsilon: account.GDPEpsilon(math.Sqrt(mu*mu-paid*paid), b.Delta), Delta: b.Delta}); err != nil {
+	if err := p.trainings(privacy.Budget{Epsilon: account.GDPEpsilon(math.Sqrt(mu*mu-paid*paid), b.Delta),
+		Delta: b.Delta}); err != nil {
 		return err
 	}
 	p.score = privacy.Gaussian{Sigma: p.joint.Sensitivity() / paid}

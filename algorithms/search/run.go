@@ -74,7 +74,8 @@ func (p *Plan) ranks(ctx context.Context, r Records, i int, weights []float64) (
 	if err != nil {
 		return evaluate.Ranks{}, err
 	}
-	ranks, err := evaluate.Data{Scores: scores, Positive: r.Positive, First: r.First}.Ranks(p.Options.Records, p.Options.PersonRows)
+	ranks, err := evaluate.Data{Scores: scores, Positive: r.Positive, First: r.First}.Ranks(p.Options.Records,
+		p.Options.PersonRows)
 	return ranks, errors.Join(err, ctx.Err())
 }
 

@@ -41,7 +41,8 @@ func (b *layerBuilder) binary(op func(x, y vertex) (vertex, error), x, y vertex)
 // input returns a node whose value is the slice, which may be written between runs.
 func (b *layerBuilder) input(value []float64, shape ...int) vertex {
 	b.inputs++
-	return gorgonia.NewTensor(b.g, tensor.Float64, len(shape), gorgonia.WithName(fmt.Sprintf("input %d", b.inputs)), gorgonia.WithShape(shape...),
+	return gorgonia.NewTensor(b.g, tensor.Float64, len(shape), gorgonia.WithName(fmt.Sprintf("input %d", b.inputs)),
+		gorgonia.WithShape(shape...),
 		gorgonia.WithValue(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(value))))
 }
 
@@ -150,7 +151,8 @@ func (b *layerBuilder) step(s layers.Step, x vertex) vertex {
 	// softplus: z/2 + |z|/2 + log(1 + e^-|z|), with slope 1/2 at 0. Gorgonia's Softplus returns z for z from 16
 	// on.
 	abs := b.unary(gorgonia.Abs, x)
-	return b.binary(gorgonia.Add, half(b.binary(gorgonia.Add, x, abs)), b.unary(gorgonia.Log1p, b.unary(gorgonia.Exp, b.unary(gorgonia.Neg, abs))))
+	return b.binary(gorgonia.Add, half(b.binary(gorgonia.Add, x, abs)),
+		b.unary(gorgonia.Log1p, b.unary(gorgonia.Exp, b.unary(gorgonia.Neg, abs))))
 }
 
 // highest returns the maximum of each row.
@@ -220,7 +222,8 @@ func (b *layerBuilder) categories(s layers.Step, x vertex) vertex {
 		from = c.Columns[1]
 	}
 	leave(s.In[0])
-	y := b.binary(gorgonia.HadamardProd, b.gather(x, func(k int) int { return left[k] }, b.batch, out), b.all(s.Pass, b.batch, out))
+	y := b.binary(gorgonia.HadamardProd, b.gather(x, func(k int) int { return left[k] }, b.batch, out),
+		b.all(s.Pass, b.batch, out))
 	for _, p := range parts {
 		y = b.binary(gorgonia.Add, y, p)
 	}
@@ -234,14 +237,17 @@ func (b *layerBuilder) normalise(s layers.Step, x vertex) vertex {
 	rows, size := b.batch*m.rows, layers.Size(s.In)/m.rows
 	m.in, m.out = size, size
 	mean := func(x vertex) vertex { // the mean of a row, in all columns
-		return b.gather(b.binary(gorgonia.Mul, x, b.all(1/float64(size), size)), func(k int) int { return k / size }, rows, size)
+		return b.gather(b.binary(gorgonia.Mul, x, b.all(1/float64(size), size)),
+			func(k int) int { return k / size }, rows, size)
 	}
 	x = b.reshape(x, rows, size)
 	x = b.binary(gorgonia.Sub, x, mean(x))
-	by := b.unary(gorgonia.Sqrt, b.binary(gorgonia.Add, mean(b.unary(gorgonia.Square, x)), b.all(layers.Epsilon, rows, size)))
+	by := b.unary(gorgonia.Sqrt, b.binary(gorgonia.Add, mean(b.unary(gorgonia.Square, x)),
+		b.all(layers.Epsilon, rows, size)))
 	m.weights = make([]float64, rows*size)
 	m.weighted = b.input(m.weights, rows, size)
-	return b.shift(m, b.binary(gorgonia.HadamardDiv, x, by), func(x vertex) vertex { return b.binary(gorgonia.HadamardProd, x, m.weighted) })
+	return b.shift(m, b.binary(gorgonia.HadamardDiv, x, by),
+		func(x vertex) vertex { return b.binary(gorgonia.HadamardProd, x, m.weighted) })
 }
 
 func (b *layerBuilder) attend(s layers.Step, x vertex) (sum vertex) {
@@ -269,5 +275,6 @@ func (b *layerBuilder) softmax(x vertex, count int) vertex {
 	x = b.reshape(x, rows, count)
 	spread := func(x vertex) vertex { return b.gather(x, func(k int) int { return k / count }, rows, count) }
 	x = b.unary(gorgonia.Exp, b.binary(gorgonia.Sub, x, spread(b.highest(x))))
-	return b.reshape(b.binary(gorgonia.HadamardDiv, x, spread(b.binary(gorgonia.Mul, x, b.all(1, count)))), b.batch, count, count)
+	return b.reshape(b.binary(gorgonia.HadamardDiv, x, spread(b.binary(gorgonia.Mul, x, b.all(1, count)))),
+		b.batch, count, count)
 }

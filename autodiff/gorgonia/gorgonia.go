@@ -35,7 +35,8 @@ func FromGraph(build func(g *gorgonia.ExprGraph, u *gorgonia.Node) *gorgonia.Nod
 
 // fromGraph is FromGraph. If trustAll is true, it accepts the operations whose derivatives are wrong in
 // Gorgonia, so that tests can show that Check detects them.
-func fromGraph(build func(*gorgonia.ExprGraph, *gorgonia.Node) *gorgonia.Node, trustAll bool) (f *autodiff.Function, err error) {
+func fromGraph(build func(*gorgonia.ExprGraph, *gorgonia.Node) *gorgonia.Node,
+	trustAll bool) (f *autodiff.Function, err error) {
 	if build == nil {
 		return nil, errors.New("gorgonia: FromGraph: build is nil")
 	}
@@ -54,13 +55,15 @@ func fromGraph(build func(*gorgonia.ExprGraph, *gorgonia.Node) *gorgonia.Node, t
 	case root == nil:
 		return nil, errors.New("gorgonia: FromGraph: build returned no node")
 	case root.Graph() != g:
-		return nil, errors.New("gorgonia: FromGraph: build returned a node that is not in the graph it was given (a constant phi is not a loss)")
+		return nil, errors.New("gorgonia: FromGraph: build returned a node that is not in the graph it was given (a " +
+			"constant phi is not a loss)")
 	case !root.IsScalar() || root.Dtype() != tensor.Float64:
 		return nil, fmt.Errorf("gorgonia: FromGraph: phi has type %v, must be a float64 scalar", root.Type())
 	}
 	for _, n := range g.AllNodes() {
 		if n.Deriv() != nil {
-			return nil, &UnsupportedError{"Grad", "a gradient inside a loss would be differentiated twice, which Gorgonia does wrongly; write the derivative out"}
+			return nil, &UnsupportedError{"Grad",
+				"a gradient inside a loss would be differentiated twice, which Gorgonia does wrongly; write the derivative out"}
 		}
 	}
 
@@ -131,7 +134,8 @@ func (w *walker) translate(n *gorgonia.Node) (e autodiff.Expr, err error) {
 	case n == w.u:
 		return autodiff.U(), nil
 	case n.Op() == nil:
-		return e, &UnsupportedError{"input " + n.Name(), "phi may depend on u and constants only; use gorgonia.NewConstant for a number"}
+		return e, &UnsupportedError{"input " + n.Name(),
+			"phi may depend on u and constants only; use gorgonia.NewConstant for a number"}
 	}
 	name := n.Op().String()
 	var nodes []*gorgonia.Node
@@ -165,7 +169,8 @@ func (w *walker) translate(n *gorgonia.Node) (e autodiff.Expr, err error) {
 		_, constant := args[0].Constant()
 		if strings.HasPrefix(name, "- ") && nodes[0] == nodes[1] && !constant && !w.gradient {
 			// LogSumExp of a scalar builds log(a + exp(a-a)) instead of a.
-			return e, &UnsupportedError{"x - x", "it is 0, and comes from LogSumExp, which Gorgonia builds wrongly; write Log(Add(Exp(a), Exp(b)))"}
+			return e, &UnsupportedError{"x - x",
+				"it is 0, and comes from LogSumExp, which Gorgonia builds wrongly; write Log(Add(Exp(a), Exp(b)))"}
 		}
 		return w.binary(name, args[0], args[1])
 	}
@@ -204,8 +209,9 @@ func (w *walker) unary(name string, x autodiff.Expr) (autodiff.Expr, error) {
 
 // binaryOps has the supported operations on two numbers, by Gorgonia's symbols.
 var binaryOps = map[string]func(x, y autodiff.Expr) autodiff.Expr{
-	"+": autodiff.Add, "-": autodiff.Sub, "⊙": autodiff.Mul, "÷": autodiff.Div, "MaxBetween": autodiff.Max, "MinBetween": autodiff.Min,
-	">=": autodiff.Ge, ">": autodiff.Gt, "==": autodiff.Eq,
+	"+": autodiff.Add, "-": autodiff.Sub, "⊙": autodiff.Mul, "÷": autodiff.Div, "MaxBetween": autodiff.Max,
+	"MinBetween": autodiff.Min,
+	">=":         autodiff.Ge, ">": autodiff.Gt, "==": autodiff.Eq,
 	"<=": func(x, y autodiff.Expr) autodiff.Expr { return autodiff.Ge(y, x) },
 	"<":  func(x, y autodiff.Expr) autodiff.Expr { return autodiff.Gt(y, x) },
 }

@@ -122,7 +122,8 @@ func (g layersGraph) NewTape() (made embedding.Tape, err error) {
 	}
 	b := &layerBuilder{g: gorgonia.NewGraph(), batch: g.batch, matrices: t.matrices}
 	t.value = b.run(g.Steps(), b.input(t.x, g.batch, t.d))
-	cost := b.unary(func(x vertex) (vertex, error) { return gorgonia.Sum(x) }, b.binary(gorgonia.HadamardProd, t.value, b.input(t.picked, g.batch, t.m)))
+	cost := b.unary(func(x vertex) (vertex, error) { return gorgonia.Sum(x) },
+		b.binary(gorgonia.HadamardProd, t.value, b.input(t.picked, g.batch, t.m)))
 	if err := errors.Join(b.err, wrongOperation(b.g)); err != nil {
 		return nil, fmt.Errorf("gorgonia: network %s: %w", g.Name(), err)
 	}
@@ -313,7 +314,8 @@ func (g layersGraph) check() error {
 		at(value)
 		for k, v := range f {
 			if !(math.Abs(v-value[k]) <= layersTolerance*(1+math.Abs(v))) {
-				return fmt.Errorf("%w: network %s: the graph has the value %v, and plain Go %v", autodiff.ErrGradientsDisagree, g.Name(), v, value[k])
+				return fmt.Errorf("%w: network %s: the graph has the value %v, and plain Go %v", autodiff.ErrGradientsDisagree,
+					g.Name(), v, value[k])
 			}
 		}
 		from := 0

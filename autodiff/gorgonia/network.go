@@ -119,12 +119,14 @@ func (g userGraph) tape() (*userTape, error) {
 	t := &userTape{n: n, x: make([]float64, n.In), picked: make([]float64, n.Out)}
 	made := gorgonia.NewGraph()
 	vector := func(name string, of []float64) *gorgonia.Node {
-		return gorgonia.NewVector(made, tensor.Float64, gorgonia.WithName(name), gorgonia.WithShape(len(of)), gorgonia.WithValue(tensor.New(tensor.WithShape(len(of)), tensor.WithBacking(of))))
+		return gorgonia.NewVector(made, tensor.Float64, gorgonia.WithName(name), gorgonia.WithShape(len(of)),
+			gorgonia.WithValue(tensor.New(tensor.WithShape(len(of)), tensor.WithBacking(of))))
 	}
 	var theta []*gorgonia.Node
 	for i, l := range n.Layers {
 		t.theta = append(t.theta, make([]float64, l.Len()))
-		theta = append(theta, gorgonia.NewMatrix(made, tensor.Float64, gorgonia.WithName(fmt.Sprintf("theta %d", i)), gorgonia.WithShape(l.Rows, l.Cols),
+		theta = append(theta, gorgonia.NewMatrix(made, tensor.Float64, gorgonia.WithName(fmt.Sprintf("theta %d", i)),
+			gorgonia.WithShape(l.Rows, l.Cols),
 			gorgonia.WithValue(tensor.New(tensor.WithShape(l.Rows, l.Cols), tensor.WithBacking(t.theta[i])))))
 	}
 	x := vector("x", t.x)
@@ -273,14 +275,17 @@ func (g userGraph) check() error {
 			}
 		}
 		if norm = math.Sqrt(norm); !(off <= gateTolerance*max(norm, 1)) {
-			return fmt.Errorf("%w: network %s: an entry of the Jacobian differs from differences of f by %.3g of its norm %.3g", autodiff.ErrGradientsDisagree, n.Name, off, norm)
+			return fmt.Errorf("%w: network %s: an entry of the Jacobian differs from differences of f by %.3g of its norm %.3g",
+				autodiff.ErrGradientsDisagree, n.Name, off, norm)
 		}
 		for _, again := range []embedding.Tape{made, other} {
 			if err := errors.Join(again.Set(theta), again.Jacobian(above, scratch, x)); err != nil {
 				return err
 			}
 			if !slices.EqualFunc(f, above, sameBits) || !slices.EqualFunc(jac, scratch, sameBits) {
-				return fmt.Errorf("%w: network %s gives other numbers the next time; it must not draw nodes of its own, drop units out, normalise over records or keep a state: what is drawn belongs outside of Build, or into theta", ErrNotAFunction, n.Name)
+				return fmt.Errorf("%w: network %s gives other numbers the next time; it must not draw nodes of its own, drop "+
+					"units out, normalise over records or keep a state: what is drawn belongs outside of Build, or into theta",
+					ErrNotAFunction, n.Name)
 			}
 		}
 	}

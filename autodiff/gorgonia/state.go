@@ -11,7 +11,8 @@ import (
 // stateful has the operations of Gorgonia that can give different numbers for the same operands, or pass
 // numbers of one record to other records.
 var stateful = map[string]string{
-	"randomOp": "draws numbers", "dropoutOp": "draws numbers", "BatchNormOp": "keeps means of the records before", "letOp": "sets a node", "readOp": "copies numbers of records to a variable",
+	"randomOp": "draws numbers", "dropoutOp": "draws numbers", "BatchNormOp": "keeps means of the records before",
+	"letOp": "sets a node", "readOp": "copies numbers of records to a variable",
 }
 
 // remembers returns an error about an operation of a user's graph that can depend on more than its operands.
@@ -28,9 +29,11 @@ func remembers(g *gorgonia.ExprGraph) error {
 		}
 		switch why := stateful[of.Name()]; {
 		case of.PkgPath() != reflect.TypeFor[gorgonia.Node]().PkgPath():
-			return fmt.Errorf("%w: %v is not an operation of Gorgonia, so it may keep numbers of records; use operations of Gorgonia", ErrNotAFunction, of)
+			return fmt.Errorf("%w: %v is not an operation of Gorgonia, so it may keep numbers of records; use operations "+
+				"of Gorgonia", ErrNotAFunction, of)
 		case why != "":
-			return fmt.Errorf("%w: the operation %s %s; draw or keep numbers outside of Build, or put them into theta", ErrNotAFunction, of.Name(), why)
+			return fmt.Errorf("%w: the operation %s %s; draw or keep numbers outside of Build, or put them into theta",
+				ErrNotAFunction, of.Name(), why)
 		}
 	}
 	return nil

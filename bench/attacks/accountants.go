@@ -41,12 +41,14 @@ func events() []struct {
 		{"Gaussian", func(rng *rand.Rand) accounted {
 			n := count(rng)
 			m := move(rng, n)
-			return accounted{account.Repeat(account.GaussianEvent{Sensitivity: m, Sigma: 1}, n), []outcomes{binned(at("", one, m), at("", one, 0))}, n}
+			return accounted{account.Repeat(account.GaussianEvent{Sensitivity: m, Sigma: 1}, n),
+				[]outcomes{binned(at("", one, m), at("", one, 0))}, n}
 		}},
 		{"Laplace", func(rng *rand.Rand) accounted {
 			n := count(rng)
 			m := move(rng, n)
-			return accounted{account.Repeat(account.LaplaceEvent{Sensitivity: m, Scale: 1}, n), []outcomes{binned(at(account.LaplaceLaw, one, m), at(account.LaplaceLaw, one, 0))}, n}
+			return accounted{account.Repeat(account.LaplaceEvent{Sensitivity: m, Scale: 1}, n),
+				[]outcomes{binned(at(account.LaplaceLaw, one, m), at(account.LaplaceLaw, one, 0))}, n}
 		}},
 		{"pure epsilon", func(rng *rand.Rand) accounted {
 			n := count(rng)
@@ -83,7 +85,8 @@ func events() []struct {
 			n, k := count(rng), 2+rng.IntN(6)
 			m, rate := move(rng, 1)/float64(k), pick(rng, 1, rng.Float64(), 0.02)
 			relation := pick(rng, account.ReplaceOne, account.AddRemove)
-			e := account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: m, Sigma: 1}, Rate: rate, Relation: relation, Group: k}, n)
+			e := account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: m, Sigma: 1}, Rate: rate,
+				Relation: relation, Group: k}, n)
 			weights, up, down := make([]float64, k+1), make([]float64, k+1), make([]float64, k+1)
 			for j := range weights {
 				weights[j] = binomial(k, j) * math.Pow(rate, float64(j)) * math.Pow(1-rate, float64(k-j))
@@ -121,7 +124,8 @@ func binomial(n, k int) float64 {
 
 // ledgers are the accountants.
 func ledgers() map[string]account.Accountant {
-	return map[string]account.Accountant{"total": &account.Total{}, "GDP": &account.GDP{}, "PLD": &account.PLD{}, "RDP": &account.RDP{}, "zCDP": &account.ZCDP{}}
+	return map[string]account.Accountant{"total": &account.Total{}, "GDP": &account.GDP{}, "PLD": &account.PLD{},
+		"RDP": &account.RDP{}, "zCDP": &account.ZCDP{}}
 }
 
 // accountantJobs compare every accountant with every kind of event.
@@ -131,7 +135,8 @@ func accountantJobs(_ []candidate, round int) []job {
 		for _, name := range []string{"total", "GDP", "PLD", "RDP", "zCDP"} {
 			jobs = append(jobs, job{fmt.Sprintf("accountant|%s|%s|%d", name, e.name, round), func(*rand.Rand) configuration {
 				return configuration{
-					area: "accountant", algorithm: name, loss: e.name, options: "delta of a worst pair over delta(epsilon), and at epsilon(delta)", cost: 5,
+					area: "accountant", algorithm: name, loss: e.name,
+					options: "delta of a worst pair over delta(epsilon), and at epsilon(delta)", cost: 5,
 					plan: func() (hunt, error) {
 						return accountant(e.draw, func() account.Accountant { return ledgers()[name] }), nil
 					},

@@ -38,10 +38,12 @@ func trained(a algorithms.Algorithm, c candidate, t task, rng *rand.Rand) config
 }
 
 // trainedWith is trained with options that are set.
-func trainedWith(a algorithms.Algorithm, c candidate, t task, mode algorithms.Mode, options string, coins uint64) configuration {
+func trainedWith(a algorithms.Algorithm, c candidate, t task, mode algorithms.Mode, options string,
+	coins uint64) configuration {
 	t.describe()
 	return configuration{
-		area: "batch", algorithm: a.Info().Name, loss: c.name, options: fmt.Sprintf("%s %s %s", mode, options, t.text), n: t.n, d: t.d, cost: float64(t.n*t.n) / 2000,
+		area: "batch", algorithm: a.Info().Name, loss: c.name, options: fmt.Sprintf("%s %s %s", mode, options, t.text),
+		n: t.n, d: t.d, cost: float64(t.n*t.n) / 2000,
 		plan: func() (hunt, error) {
 			spec, err := algorithms.NewSpec(t.engine(), t.problem, t.l2, t.budget, mode)
 			if err != nil {
@@ -64,7 +66,8 @@ func (t task) replays(replay func(data, neighbour *engine.Records) (attempt, err
 }
 
 // searches is replays from instances of another kind.
-func (t task) searches(propose func(i int, rng *rand.Rand) instance, replay func(data, neighbour *engine.Records) (attempt, error)) hunt {
+func (t task) searches(propose func(i int, rng *rand.Rand) instance,
+	replay func(data, neighbour *engine.Records) (attempt, error)) hunt {
 	return func(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
 		return climb(ctx, tries, rng,
 			func(i int) instance { return propose(i, rng) }, t.change,

@@ -26,7 +26,8 @@ func sensitivity(naive exact, c privacy.Certificate, err error) (exact, float64,
 func certificates() []recomputed {
 	descent := func(rng *rand.Rand) privacy.GradientDescent {
 		c := curvature(rng)
-		g := privacy.GradientDescent{Curvature: c, PairFraction: pick(rng, 1, 2./(2+float64(rng.IntN(1000)))), Steps: 1 + rng.IntN(60), StepSize: pick(rng, longest(c, rng), scale(rng))}
+		g := privacy.GradientDescent{Curvature: c, PairFraction: pick(rng, 1, 2./(2+float64(rng.IntN(1000)))),
+			Steps: 1 + rng.IntN(60), StepSize: pick(rng, longest(c, rng), scale(rng))}
 		g.UpdateError = nothing(rng, g.StepSize*g.PairDiameter)
 		return g
 	}
@@ -97,7 +98,8 @@ func certificates() []recomputed {
 			return sensitivity(num(g.PairDiameter).times(num(g.PairFraction)).plus(num(2*g.Error)), c, err)
 		}},
 		{"LastIterate", func(rng *rand.Rand) (exact, float64, error) {
-			l := privacy.LastIterate{Curvature: curvature(rng), PairFraction: pick(rng, 1, rng.Float64()), Steps: 1 + rng.IntN(60), Coordinates: 1 + rng.IntN(9), Grid: math.Ldexp(1, -rng.IntN(60))}
+			l := privacy.LastIterate{Curvature: curvature(rng), PairFraction: pick(rng, 1, rng.Float64()),
+				Steps: 1 + rng.IntN(60), Coordinates: 1 + rng.IntN(9), Grid: math.Ldexp(1, -rng.IntN(60))}
 			if math.IsInf(l.Diameter, 1) {
 				l.Diameter = scale(rng)
 			}
@@ -110,12 +112,15 @@ func certificates() []recomputed {
 			return sensitivity(convergent(g, max(f, 0), l.Diameter, l.Steps), c, err)
 		}},
 		{"ConvergentMu", func(rng *rand.Rand) (exact, float64, error) {
-			gap, c, diameter, count := scale(rng), pick(rng, 0, 1, rng.Float64(), 1-1e-9*rng.Float64(), 1-0x1p-53), pick(rng, math.Inf(1), scale(rng)), 1+rng.IntN(100)
+			gap, c, diameter, count := scale(rng), pick(rng, 0, 1, rng.Float64(), 1-1e-9*rng.Float64(), 1-0x1p-53),
+				pick(rng, math.Inf(1), scale(rng)), 1+rng.IntN(100)
 			sigma := scale(rng)
-			return convergent(gap, c, diameter, count).over(num(sigma)), account.ConvergentMu(gap, c, diameter, count, sigma), nil
+			return convergent(gap, c, diameter, count).over(num(sigma)),
+				account.ConvergentMu(gap, c, diameter, count, sigma), nil
 		}},
 		{"PairGroup", func(rng *rand.Rand) (exact, float64, error) {
-			g := privacy.PairGroup{Group: 1 + rng.IntN(50), Batch: 1 + rng.IntN(999), Batches: 1 + rng.IntN(60), Epochs: 1 + rng.IntN(40), TermNorm: scale(rng), Roundoff: pick(rng, 0, 1e-15, 1e-4)}
+			g := privacy.PairGroup{Group: 1 + rng.IntN(50), Batch: 1 + rng.IntN(999), Batches: 1 + rng.IntN(60),
+				Epochs: 1 + rng.IntN(40), TermNorm: scale(rng), Roundoff: pick(rng, 0, 1e-15, 1e-4)}
 			epoch := num(2 * g.TermNorm).times(num(float64(g.Group))).over(num(float64(g.Batch))).plus(num(2 * g.Roundoff * float64(min(g.Group, g.Batches))))
 			if rng.IntN(2) == 0 {
 				c, err := g.CertifyPure()
@@ -133,12 +138,14 @@ func certificates() []recomputed {
 			return sensitivity(num(float64(g.Group)).times(term).plus(num(2*g.Error)), c, err)
 		}},
 		{"PairSample", func(rng *rand.Rand) (exact, float64, error) {
-			g := privacy.PairSample{Group: 1 + rng.IntN(8), Pairs: 1 + rng.IntN(999), Rate: 1 - rng.Float64(), Expected: 1 + 99*rng.Float64(), TermNorm: scale(rng), Roundoff: pick(rng, 0, 1e-15, 1e-4)}
+			g := privacy.PairSample{Group: 1 + rng.IntN(8), Pairs: 1 + rng.IntN(999), Rate: 1 - rng.Float64(),
+				Expected: 1 + 99*rng.Float64(), TermNorm: scale(rng), Roundoff: pick(rng, 0, 1e-15, 1e-4)}
 			c, err := g.Certify()
 			return sensitivity(num(g.TermNorm).over(num(g.Expected)).plus(num(2*g.Roundoff)), c, err)
 		}},
 		{"TupleBatches", func(rng *rand.Rand) (exact, float64, error) {
-			b := privacy.TupleBatches{Batch: 1 + rng.IntN(999), Batches: 1 + rng.IntN(60), Epochs: 1 + rng.IntN(40), Roundoff: pick(rng, 0, 1e-15, 1e-4)}
+			b := privacy.TupleBatches{Batch: 1 + rng.IntN(999), Batches: 1 + rng.IntN(60), Epochs: 1 + rng.IntN(40),
+				Roundoff: pick(rng, 0, 1e-15, 1e-4)}
 			epoch := num(2).over(num(float64(b.Batch))).plus(num(2 * b.Roundoff))
 			if rng.IntN(2) == 0 {
 				c, err := b.CertifyPure()
@@ -152,7 +159,8 @@ func certificates() []recomputed {
 
 // drawStream draws the public numbers of a stream.
 func drawStream(rng *rand.Rand) privacy.PairwiseStream {
-	s := privacy.PairwiseStream{PairDiameter: scale(rng), Batch: 1 + rng.IntN(7), BurnIn: 1 + rng.IntN(9), Buffer: pick(rng, 0, 1, 2, 6, 10, 40), Lipschitz: scale(rng)}
+	s := privacy.PairwiseStream{PairDiameter: scale(rng), Batch: 1 + rng.IntN(7), BurnIn: 1 + rng.IntN(9),
+		Buffer: pick(rng, 0, 1, 2, 6, 10, 40), Lipschitz: scale(rng)}
 	s.Horizon = s.BurnIn + s.Batch*(1+rng.IntN(9)) + rng.IntN(s.Batch)
 	switch rng.IntN(3) {
 	case 0:

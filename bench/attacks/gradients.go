@@ -24,7 +24,8 @@ type query struct {
 // possible past.
 func gradient(c candidate, t task) configuration {
 	return configuration{
-		area: "gradient", algorithm: "mean gradient", loss: c.name, options: t.text, n: t.n, d: t.d, cost: float64(t.n*t.n) / 4000,
+		area: "gradient", algorithm: "mean gradient", loss: c.name, options: t.text, n: t.n, d: t.d,
+		cost: float64(t.n*t.n) / 4000,
 		plan: func() (hunt, error) {
 			spec, err := algorithms.NewSpec(t.engine(), t.problem, t.l2, t.budget, algorithms.Certified)
 			if err != nil {

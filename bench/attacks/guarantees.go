@@ -215,7 +215,8 @@ func guaranteeJobs(_ []candidate, round int) []job {
 				if err != nil {
 					return privacy.Guarantee{}, false, err
 				}
-				data, err := embedding.NewData(make([]float64, s.Individuals*s.Dim), s.Dim, p.Spec.Norm(), s.Bound, g, make([]bool, s.Pairs))
+				data, err := embedding.NewData(make([]float64, s.Individuals*s.Dim), s.Dim, p.Spec.Norm(), s.Bound, g,
+					make([]bool, s.Pairs))
 				if err != nil {
 					return privacy.Guarantee{}, false, err
 				}

@@ -57,20 +57,23 @@ func softmaxConfiguration(rng *rand.Rand) configuration {
 		m := 4 + rng.IntN(12)
 		temperature, both := pick(rng, 0.2, 0.5, 1, 2), rng.IntN(2) == 0
 		s := pairs.Spec{
-			Individuals: 2 * m, Pairs: m, Dim: 4, Bound: 1, Kappa: 1, Sampling: pairs.Poisson, Batch: m, Epochs: 1, Clip: 1e-5, Loss: embedding.InfoNCE{Temperature: temperature, Symmetric: both},
+			Individuals: 2 * m, Pairs: m, Dim: 4, Bound: 1, Kappa: 1, Sampling: pairs.Poisson, Batch: m, Epochs: 1, Clip: 1e-5,
+			Loss: embedding.InfoNCE{Temperature: temperature, Symmetric: both},
 			Unit: pick(rng, pairs.Individual, pairs.OnePair), Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5},
 		}
 		net := embedding.MLP{In: 4, Out: 2}
 		if rng.IntN(2) == 0 {
 			net.Hidden = []int{3}
 		}
-		c := configuration{area: "kinds", algorithm: "softmax", loss: s.Loss.Name(), n: s.Individuals, d: s.Dim, options: fmt.Sprintf("t=%g unit=%s pairs=%d hidden=%v", temperature, s.Unit, m, net.Hidden)}
+		c := configuration{area: "kinds", algorithm: "softmax", loss: s.Loss.Name(), n: s.Individuals, d: s.Dim,
+			options: fmt.Sprintf("t=%g unit=%s pairs=%d hidden=%v", temperature, s.Unit, m, net.Hidden)}
 		c.plan = func() (hunt, error) {
 			network, err := embedding.NewMLP(net)
 			if err != nil {
 				return nil, err
 			}
-			s.Network = &pairs.Network{Model: embedding.Model{Network: network, Output: embedding.Output{Unit: true}}, Start: network.Start(3), Origin: "public start of seed 3"}
+			s.Network = &pairs.Network{Model: embedding.Model{Network: network, Output: embedding.Output{Unit: true}},
+				Start: network.Start(3), Origin: "public start of seed 3"}
 			p, err := s.Plan()
 			if err != nil {
 				return nil, refusal(err)
@@ -92,7 +95,8 @@ func softmaxConfiguration(rng *rand.Rand) configuration {
 // encodedConfiguration looks for raw rows that an encoder with a basis and interactions maps outside of the unit ball, on which every certificate
 // rests.
 func encodedConfiguration(rng *rand.Rand) configuration {
-	s := dataset.Schema{Version: 1, DataID: "d", Basis: pick(rng, "curve:2", "curve:6", "cosine:8", "none"), Missing: &dataset.Missing{Policy: dataset.MissingMiddle}}
+	s := dataset.Schema{Version: 1, DataID: "d", Basis: pick(rng, "curve:2", "curve:6", "cosine:8", "none"),
+		Missing: &dataset.Missing{Policy: dataset.MissingMiddle}}
 	d := 2 + rng.IntN(3)
 	for k := range d {
 		s.Columns = append(s.Columns, dataset.Column{Name: fmt.Sprint("c", k), Range: []float64{-1, pick(rng, 1.0, 1e6)}})
@@ -106,7 +110,8 @@ func encodedConfiguration(rng *rand.Rand) configuration {
 		name = "interactions of curves"
 	}
 	return configuration{
-		area: "kinds", algorithm: name, options: fmt.Sprintf("basis=%q interactions=%d", s.Basis, len(s.Interactions)), n: 1, d: d,
+		area: "kinds", algorithm: name, options: fmt.Sprintf("basis=%q interactions=%d", s.Basis, len(s.Interactions)), n: 1,
+		d: d,
 		plan: func() (hunt, error) {
 			e, err := dataset.NewEncoder(&s)
 			if err != nil {
@@ -117,7 +122,8 @@ func encodedConfiguration(rng *rand.Rand) configuration {
 				for range tries {
 					row := make([]string, d)
 					for k := range row {
-						row[k] = pick(rng, "-1", "1", "1e300", "-1e300", "0", "", fmt.Sprint(rng.NormFloat64()), fmt.Sprint(1e6*rng.Float64()))
+						row[k] = pick(rng, "-1", "1", "1e300", "-1e300", "0", "", fmt.Sprint(rng.NormFloat64()),
+							fmt.Sprint(1e6*rng.Float64()))
 					}
 					x, err := e.Encode(row)
 					if err != nil {

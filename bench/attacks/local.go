@@ -18,8 +18,9 @@ func protocol(method local.Method, epsilon float64, rng *rand.Rand) (local.Proto
 	loss, err := engine.NewExpression("formula", text, engine.ExpressionOptions{})
 	p := local.Protocol{
 		Method: method, Loss: loss, Dim: 1 + rng.IntN(3), FeatureNorm: 1, Radius: 1, L2: 0.1, Users: 100, Epochs: 3,
-		Epsilon: epsilon, ResponseShare: pick(rng, 0, 0, 0.5, 0.9), Pairs: pick(rng, 1, 1, 2, 8), Threshold: pick(rng, -2, 0.3, 0.3),
-		Bias: pick(rng, 0, 2.0), // 2 selects by the label alone
+		Epsilon: epsilon, ResponseShare: pick(rng, 0, 0, 0.5, 0.9), Pairs: pick(rng, 1, 1, 2, 8),
+		Threshold: pick(rng, -2, 0.3, 0.3),
+		Bias:      pick(rng, 0, 2.0), // 2 selects by the label alone
 	}
 	return p, text, err
 }
@@ -33,7 +34,8 @@ func messages(c configuration, p local.Protocol) configuration {
 			return nil, refusal(err)
 		}
 		return func(ctx context.Context, tries int, rng *rand.Rand) (found finding, err error) {
-			r, err := localaudit.Attack(ctx, plan, localaudit.Options{Runs: 300 * tries, Visits: 1, Confidence: 0.999999, Seed: rng.Uint64()})
+			r, err := localaudit.Attack(ctx, plan, localaudit.Options{Runs: 300 * tries, Visits: 1, Confidence: 0.999999,
+				Seed: rng.Uint64()})
 			if err != nil {
 				return found, err
 			}
@@ -52,11 +54,13 @@ func localNetwork(rng *rand.Rand) configuration {
 		return configuration{plan: func() (hunt, error) { return nil, err }}
 	}
 	p := local.Protocol{
-		Method: method, Loss: linear, Users: 1 << 20, Dim: 2, FeatureNorm: 1, Epochs: 3, Epsilon: pick(rng, 0.5, 1, 2), Pairs: pick(rng, 1, 8),
+		Method: method, Loss: linear, Users: 1 << 20, Dim: 2, FeatureNorm: 1, Epochs: 3, Epsilon: pick(rng, 0.5, 1, 2),
+		Pairs:   pick(rng, 1, 8),
 		Network: &local.Network{Hidden: 4, Seed: rng.Uint64(), Clip: 0.5},
 	}
 	return messages(configuration{
-		area: "kinds", algorithm: "local network", options: fmt.Sprintf("%s eps=%g pairs=%d hidden=%d", method, p.Epsilon, p.Pairs, p.Network.Hidden), cost: 10,
+		area: "kinds", algorithm: "local network", options: fmt.Sprintf("%s eps=%g pairs=%d hidden=%d", method, p.Epsilon,
+			p.Pairs, p.Network.Hidden), cost: 10,
 	}, p)
 }
 
@@ -154,7 +158,8 @@ func localJobs(_ []candidate, round int) []job {
 						}
 						return messages(configuration{
 							area: "local", algorithm: method.String(), loss: text,
-							options: fmt.Sprintf("eps=%g share=%g pairs=%d threshold=%g bias=%g", p.Epsilon, p.ResponseShare, p.Pairs, p.Threshold, p.Bias),
+							options: fmt.Sprintf("eps=%g share=%g pairs=%d threshold=%g bias=%g", p.Epsilon, p.ResponseShare, p.Pairs,
+								p.Threshold, p.Bias),
 						}, p)
 					})
 				}})

@@ -75,7 +75,8 @@ func series(values int) []formula {
 	var all []formula
 	for i := range values {
 		m := 3 * float64(i+1) / float64(values)
-		for _, text := range []string{"max(0, sigmoid(%[1]g - u) - sigmoid(%[1]g))", "abs(sigmoid(%[1]g - u) - sigmoid(%[1]g))"} {
+		for _, text := range []string{"max(0, sigmoid(%[1]g - u) - sigmoid(%[1]g))",
+			"abs(sigmoid(%[1]g - u) - sigmoid(%[1]g))"} {
 			all = append(all, formula{text: fmt.Sprintf(text, m), kinks: []float64{0}})
 		}
 	}
@@ -160,9 +161,11 @@ func of(name string, s engine.Scalar, metric bool, kinks []float64) candidate {
 func library(metric bool) ([]candidate, error) {
 	var all []candidate
 	if metric {
-		all = append(all, candidate{name: "metric: linear", loss: audit.LinearMetric{}}, candidate{name: "metric: logistic kernel", loss: engine.MahalanobisLogistic{}})
+		all = append(all, candidate{name: "metric: linear", loss: audit.LinearMetric{}},
+			candidate{name: "metric: logistic kernel", loss: engine.MahalanobisLogistic{}})
 	} else {
-		all = append(all, candidate{name: "linear", loss: audit.Linear{}}, candidate{name: "logistic kernel", loss: engine.Logistic{}})
+		all = append(all, candidate{name: "linear", loss: audit.Linear{}},
+			candidate{name: "logistic kernel", loss: engine.Logistic{}})
 	}
 	for _, l := range engine.Library() {
 		for _, factor := range []float64{1, 0.3} {

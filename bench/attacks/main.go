@@ -35,7 +35,9 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of all randomness")
 	flag.IntVar(&o.neighbours, "neighbours", 60, "neighbours of a configuration; fewer of expensive ones")
 	flag.IntVar(&o.budget, "budget", 250_000, "configurations times neighbours, all together; the first round runs whole")
-	flag.BoolVar(&o.quick, "quick", false, "a fifth of the neighbours, one round, few losses of each kind and half of their pairs with algorithms: under a minute on two idle cores")
+	flag.BoolVar(&o.quick, "quick", false,
+		"a fifth of the neighbours, one round, few losses of each kind and half of their pairs with algorithms: under a "+
+			"minute on two idle cores")
 	flag.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "attacks at a time; it changes the time, never the result")
 	areas := flag.String("area", "", "only these areas, with commas between: "+strings.Join(names(), ", "))
 	only := flag.String("only", "", "only algorithms whose name contains this")

@@ -34,7 +34,8 @@ var momentsKinds = []struct {
 	{"all releases", false, false, everything},
 	{"all releases, pure", false, true, everything},
 	{"both classes", true, false, func(t task, rng *rand.Rand) algorithms.Algorithm {
-		return algorithms.MomentMetric{CentreShare: 0.05 + 0.9*rng.Float64(), ClipRadius: (0.05 + 0.9*rng.Float64()) * t.bounds.FeatureNorm}
+		return algorithms.MomentMetric{CentreShare: 0.05 + 0.9*rng.Float64(),
+			ClipRadius: (0.05 + 0.9*rng.Float64()) * t.bounds.FeatureNorm}
 	}},
 }
 
@@ -58,7 +59,8 @@ func linearFor(i algorithms.Info) engine.Loss {
 // lastPass releases nothing before the last pass.
 func lastPass(second string) func(task, *rand.Rand) algorithms.Algorithm {
 	return func(t task, rng *rand.Rand) algorithms.Algorithm {
-		a := algorithms.Moments{Second: second, Centre: make([]float64, t.d), Balance: pick(rng, 0.5, 0.1, 0.93), ClipRadius: (0.1 + 0.9*rng.Float64()) * t.bounds.FeatureNorm}
+		a := algorithms.Moments{Second: second, Centre: make([]float64, t.d), Balance: pick(rng, 0.5, 0.1, 0.93),
+			ClipRadius: (0.1 + 0.9*rng.Float64()) * t.bounds.FeatureNorm}
 		if second != "none" {
 			a.SecondShare = pick(rng, 0.05, 0.3, 0.5, 0.7, 0.95)
 		}
@@ -68,11 +70,14 @@ func lastPass(second string) func(task, *rand.Rand) algorithms.Algorithm {
 
 // logisticSteps spends nearly all on gradients, at models that are sure about the rare class.
 func logisticSteps(t task, rng *rand.Rand) algorithms.Algorithm {
-	return algorithms.Moments{Second: pick(rng, "diagonal", "full"), Centre: make([]float64, t.d), Balance: pick(rng, 0.5, 0.02, 0.98), ClipRadius: (0.1 + 0.9*rng.Float64()) * t.bounds.FeatureNorm, SecondShare: 0.02, Steps: 1 + rng.IntN(4), StepShare: 0.95}
+	return algorithms.Moments{Second: pick(rng, "diagonal", "full"), Centre: make([]float64, t.d),
+		Balance: pick(rng, 0.5, 0.02, 0.98), ClipRadius: (0.1 + 0.9*rng.Float64()) * t.bounds.FeatureNorm, SecondShare: 0.02,
+		Steps: 1 + rng.IntN(4), StepShare: 0.95}
 }
 
 func everything(t task, rng *rand.Rand) algorithms.Algorithm {
-	return algorithms.Moments{Second: pick(rng, "none", "diagonal", "full"), CentreShare: 0.3 * rng.Float64(), CountShare: 0.3 * rng.Float64(), ClipRadius: (0.05 + 1.5*rng.Float64()) * t.bounds.FeatureNorm}
+	return algorithms.Moments{Second: pick(rng, "none", "diagonal", "full"), CentreShare: 0.3 * rng.Float64(),
+		CountShare: 0.3 * rng.Float64(), ClipRadius: (0.05 + 1.5*rng.Float64()) * t.bounds.FeatureNorm}
 }
 
 // momentsJobs attack every kind of release of moments, of persons or of rows.
@@ -118,7 +123,8 @@ func momentsAttack(name string, a algorithms.Algorithm, t task, coins uint64) co
 	options := t.text
 	switch a := a.(type) {
 	case algorithms.Moments:
-		options = fmt.Sprintf("clip=%.3g balance=%g steps=%d shares=%.3g,%.3g %s", a.ClipRadius, a.Balance, a.Steps, a.CentreShare, a.SecondShare, t.text)
+		options = fmt.Sprintf("clip=%.3g balance=%g steps=%d shares=%.3g,%.3g %s", a.ClipRadius, a.Balance, a.Steps,
+			a.CentreShare, a.SecondShare, t.text)
 	case algorithms.MomentMetric:
 		options = fmt.Sprintf("clip=%.3g share=%.3g %s", a.ClipRadius, a.CentreShare, t.text)
 	}

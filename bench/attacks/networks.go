@@ -40,7 +40,8 @@ func drawNetwork(rng *rand.Rand) (candidate, task, error) {
 	for range len(net.Hidden) + 1 {
 		net.Radii = append(net.Radii, pick(rng, 0.3, 1, 4))
 	}
-	model := embedding.Model{Output: pick(rng, embedding.Output{}, embedding.Output{Unit: true}, embedding.Output{Within: 0.5})}
+	model := embedding.Model{Output: pick(rng, embedding.Output{}, embedding.Output{Unit: true},
+		embedding.Output{Within: 0.5})}
 	var of engine.Scalar = engine.Logistic{}
 	if text := pick(rng, scalars...); text != scalars[0] {
 		var err error
@@ -48,7 +49,8 @@ func drawNetwork(rng *rand.Rand) (candidate, task, error) {
 			return candidate{}, t, err
 		}
 	}
-	pairs := []embedding.PairLoss{embedding.Bilinear{Of: of}, embedding.Distance{Of: of}, embedding.Contrastive{Margin: pick(rng, 0.5, 2)}}
+	pairs := []embedding.PairLoss{embedding.Bilinear{Of: of}, embedding.Distance{Of: of},
+		embedding.Contrastive{Margin: pick(rng, 0.5, 2)}}
 	if rng.IntN(2) == 0 {
 		net.Out, pairs = 1, []embedding.PairLoss{embedding.Score{Of: of}}
 	}
@@ -56,14 +58,16 @@ func drawNetwork(rng *rand.Rand) (candidate, task, error) {
 	if model.Network, err = embedding.NewMLP(net); err != nil {
 		return candidate{}, t, err
 	}
-	loss := embedding.Loss{Model: model, Pair: pick(rng, pairs...), Clip: t.bounds.FeatureNorm * pick(rng, 0.1, 0.5, 1, 10), Seed: rng.Uint64()}
+	loss := embedding.Loss{Model: model, Pair: pick(rng, pairs...),
+		Clip: t.bounds.FeatureNorm * pick(rng, 0.1, 0.5, 1, 10), Seed: rng.Uint64()}
 	if rng.IntN(3) == 0 {
 		loss.PairClip = loss.Clip
 	}
 	t.problem = engine.Problem{N: t.n, D: t.d, Bounds: t.bounds, Loss: loss, Radius: loss.Radius(), PersonRows: t.persons}
 	t.backend = cpu.Backend{Workers: 1 + rng.IntN(2), Variant: pick(rng, kernels.Variants()...)}
 	t.budget = privacy.Budget{Epsilon: 1, Delta: 1e-5}
-	t.network = fmt.Sprintf("%s unit=%t within=%g radii=%v C=%.3g pair-clip=%.3g", model.Network.Name(), model.Output.Unit, model.Output.Within, net.Radii, loss.Clip, loss.PairClip)
+	t.network = fmt.Sprintf("%s unit=%t within=%g radii=%v C=%.3g pair-clip=%.3g", model.Network.Name(), model.Output.Unit,
+		model.Output.Within, net.Radii, loss.Clip, loss.PairClip)
 	t.describe()
 	return candidate{name: loss.Pair.Name(), loss: loss}, t, nil
 }
@@ -86,10 +90,15 @@ func networkJobs(_ []candidate, round int) []job {
 	}
 	var jobs []job
 	for i := range 30 {
-		jobs = append(jobs, add(fmt.Sprintf("gradient %d", i), func(c candidate, t task, _ *rand.Rand) configuration { return gradient(c, t) }))
+		jobs = append(jobs, add(fmt.Sprintf("gradient %d", i),
+			func(c candidate, t task, _ *rand.Rand) configuration { return gradient(c, t) }))
 	}
-	for _, a := range []algorithms.Algorithm{algorithms.GradientPerturbation{}, algorithms.DPGDC2{}, algorithms.SubsampledDescent{}} {
-		jobs = append(jobs, add(a.Info().Name, func(c candidate, t task, rng *rand.Rand) configuration { return trained(a, c, t, rng) }))
+	for _, a := range []algorithms.Algorithm{algorithms.GradientPerturbation{}, algorithms.DPGDC2{},
+		algorithms.SubsampledDescent{}} {
+		jobs = append(jobs, add(a.Info().Name, func(c candidate, t task,
+			rng *rand.Rand) configuration {
+			return trained(a, c, t, rng)
+		}))
 	}
 	return jobs
 }

@@ -74,7 +74,8 @@ func draw(c candidate, groups bool, rng *rand.Rand) task {
 	if rng.IntN(10) == 0 {
 		t.levels, p.LabelValues = 0, engine.AnyLabels
 	}
-	t.backend = cpu.Backend{Workers: 1 + rng.IntN(2), Method: pick(rng, methods(c)...), Variant: pick(rng, kernels.Variants()...)}
+	t.backend = cpu.Backend{Workers: 1 + rng.IntN(2), Method: pick(rng, methods(c)...),
+		Variant: pick(rng, kernels.Variants()...)}
 	switch c.loss.(type) { // the losses with pairs in float32
 	case engine.Logistic:
 		if t.backend.Float32 = rng.IntN(2) == 0; t.backend.Float32 {
@@ -85,7 +86,8 @@ func draw(c candidate, groups bool, rng *rand.Rand) task {
 	}
 	t.problem = p
 	t.l2 = pick(rng, 0, 0, 0.001, 0.1, 1)
-	t.budget = pick(rng, privacy.Budget{Epsilon: 1, Delta: 1e-5}, privacy.Budget{Epsilon: 4, Delta: 1e-5}, privacy.Budget{Epsilon: 0.1, Delta: 1e-7})
+	t.budget = pick(rng, privacy.Budget{Epsilon: 1, Delta: 1e-5}, privacy.Budget{Epsilon: 4, Delta: 1e-5},
+		privacy.Budget{Epsilon: 0.1, Delta: 1e-7})
 	t.describe()
 	return t
 }
@@ -119,7 +121,8 @@ func (t *task) describe() {
 	if t.network != "" {
 		say("%s", t.network)
 	}
-	say("R=%g b=%g r=%g l2=%g eps=%g delta=%g", p.Bounds.FeatureNorm, p.Bounds.LabelAbs, p.Radius, t.l2, t.budget.Epsilon, t.budget.Delta)
+	say("R=%g b=%g r=%g l2=%g eps=%g delta=%g", p.Bounds.FeatureNorm, p.Bounds.LabelAbs, p.Radius, t.l2, t.budget.Epsilon,
+		t.budget.Delta)
 	say("method=%s variant=%s workers=%d", b.Method, b.Variant, b.Workers)
 	if b.Float32 {
 		say("fp32")

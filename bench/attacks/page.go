@@ -40,7 +40,8 @@ func closestOf(commit string, seed uint64, results []result) (lines [][]string) 
 	slices.SortFunc(order, func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 	for _, key := range order {
 		s := sums[key]
-		lines = append(lines, []string{commit, strconv.FormatUint(seed, 10), key[0], key[1], strconv.Itoa(s.configurations), strconv.Itoa(s.neighbours), strconv.FormatFloat(s.ratio, 'f', 6, 64), strconv.Itoa(s.refuted)})
+		lines = append(lines, []string{commit, strconv.FormatUint(seed, 10), key[0], key[1], strconv.Itoa(s.configurations),
+			strconv.Itoa(s.neighbours), strconv.FormatFloat(s.ratio, 'f', 6, 64), strconv.Itoa(s.refuted)})
 	}
 	return lines
 }
@@ -92,7 +93,8 @@ Commit `+"`%s`"+`, seed %s.
 |---|---|---|---|---|---|---|
 `, last[0], last[1])
 	for _, row := range now {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", row[2], row[3], row[4], row[5], row[6], row[7], before[row[2]+","+row[3]])
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", row[2], row[3], row[4], row[5], row[6], row[7],
+			before[row[2]+","+row[3]])
 	}
 	return b.String(), nil
 }

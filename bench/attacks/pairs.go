@@ -31,7 +31,8 @@ type pairInstance struct {
 
 // drawPairs draws the specification of a training and a graph for it: a star, a path,
 // disjoint pairs, all pairs or a random one.
-func drawPairs(unit pairs.Unit, sampling pairs.Sampling, loss embedding.ListLoss, rng *rand.Rand) (pairs.Spec, []pairgraph.Pair) {
+func drawPairs(unit pairs.Unit, sampling pairs.Sampling, loss embedding.ListLoss,
+	rng *rand.Rand) (pairs.Spec, []pairgraph.Pair) {
 	n := 3 + rng.IntN(12)
 	var list []pairgraph.Pair
 	pair := func(a, b int) { list = append(list, pairgraph.Pair{A: int32(a), B: int32(b)}) }
@@ -75,7 +76,8 @@ func drawPairs(unit pairs.Unit, sampling pairs.Sampling, loss embedding.ListLoss
 	}
 	s := pairs.Spec{
 		Individuals: n, Pairs: len(list), Dim: 1 + rng.IntN(3), Bound: pick(rng, 1, 0.3, 4), Loss: loss, Unit: unit,
-		Kappa: slices.Max(degree), Batch: 1 + rng.IntN(len(list)), Epochs: 1 + rng.IntN(3), Clip: pick(rng, 1e-6, 0.05, 0.5, 3),
+		Kappa: slices.Max(degree), Batch: 1 + rng.IntN(len(list)), Epochs: 1 + rng.IntN(3),
+		Clip:   pick(rng, 1e-6, 0.05, 0.5, 3),
 		Shrink: rng.IntN(4) == 0, StepSize: pick(rng, 1e-3, 1, 7), PrintedSteps: rng.IntN(6) == 0, Sampling: sampling,
 		Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}, Rows: 1,
 	}
@@ -99,7 +101,8 @@ func drawPairs(unit pairs.Unit, sampling pairs.Sampling, loss embedding.ListLoss
 
 // ofPairMoments is a specification with one release of moments in the place of gradients.
 func ofPairMoments(s pairs.Spec, rng *rand.Rand) pairs.Spec {
-	s.Mode, s.Method, s.Loss, s.Noise = algorithms.Certified, pairs.Moments, embedding.Contrastive{Margin: 1}, privacy.KNormNoise
+	s.Mode, s.Method, s.Loss, s.Noise = algorithms.Certified, pairs.Moments, embedding.Contrastive{Margin: 1},
+		privacy.KNormNoise
 	s.Batch, s.Epochs, s.StepSize, s.Shrink, s.PrintedSteps, s.Sampling, s.Rows = 0, 0, 0, false, false, pairs.Fixed, 0
 	s.Clip = s.Bound * pick(rng, 1e-6, 0.3, 1, 3)
 	return s
@@ -118,7 +121,8 @@ func pairConfiguration(s pairs.Spec, list []pairgraph.Pair, coins uint64) config
 	}
 	return configuration{
 		area: "pairs", algorithm: how, loss: fmt.Sprintf("%s%+v", s.Loss.Name(), s.Loss), n: s.Individuals, d: s.Dim,
-		options: fmt.Sprintf("%s %s kappa=%d pairs=%d batch=%d epochs=%d clip=%g shrink=%t steps=%g printed=%t rows=%d R=%g", s.Mode, noise, s.Kappa, s.Pairs, s.Batch, s.Epochs, s.Clip, s.Shrink, s.StepSize, s.PrintedSteps, s.Rows, s.Bound),
+		options: fmt.Sprintf("%s %s kappa=%d pairs=%d batch=%d epochs=%d clip=%g shrink=%t steps=%g printed=%t rows=%d R=%g",
+			s.Mode, noise, s.Kappa, s.Pairs, s.Batch, s.Epochs, s.Clip, s.Shrink, s.StepSize, s.PrintedSteps, s.Rows, s.Bound),
 		plan: func() (hunt, error) {
 			p, err := s.Plan()
 			if err != nil {
@@ -291,7 +295,8 @@ func pairJobs(_ []candidate, round int) []job {
 	var jobs []job
 	for _, unit := range []pairs.Unit{pairs.Individual, pairs.Group, pairs.OnePair} {
 		for _, sampling := range []pairs.Sampling{pairs.Fixed, pairs.Poisson} {
-			for _, loss := range []embedding.ListLoss{embedding.Contrastive{Margin: 1}, embedding.Contrastive{Margin: 1e6}, embedding.BradleyTerry{}} {
+			for _, loss := range []embedding.ListLoss{embedding.Contrastive{Margin: 1}, embedding.Contrastive{Margin: 1e6},
+				embedding.BradleyTerry{}} {
 				for again := range 4 {
 					jobs = append(jobs, job{fmt.Sprintf("pairs|%s|%s|%+v|%d|%d", unit, sampling, loss, again, round), func(rng *rand.Rand) configuration {
 						return planned(func() configuration {

@@ -22,7 +22,8 @@ func regressions([]candidate, int) []job {
 		jobs = append(jobs, job{fmt.Sprintf("regression|%s|%s|%d", name, f.text, n), func(*rand.Rand) configuration {
 			c, err := f.candidate(false)
 			if err != nil {
-				return configuration{area: "regression", algorithm: name, loss: f.text, n: n, plan: func() (hunt, error) { return nil, err }}
+				return configuration{area: "regression", algorithm: name, loss: f.text, n: n,
+					plan: func() (hunt, error) { return nil, err }}
 			}
 			radius := 0.1
 			if f.kinks[0] != 0 {
@@ -62,6 +63,7 @@ func regressions([]candidate, int) []job {
 	add("onpairc", hinge, 304, stream(algorithms.OnPairC{}, wide))
 	add("onpairc", hinge, 520, stream(algorithms.OnPairC{}, algorithms.StreamOptions{Batch: 52}))
 	add("dpftrl", hinge, 304, stream(algorithms.DPFTRL{}, wide))
-	add("onpairc", formula{text: "max(0.3, sigmoid(-u))", kinks: kinked()[0].kinks}, 250, stream(algorithms.OnPairC{}, algorithms.StreamOptions{Batch: 50}))
+	add("onpairc", formula{text: "max(0.3, sigmoid(-u))", kinks: kinked()[0].kinks}, 250,
+		stream(algorithms.OnPairC{}, algorithms.StreamOptions{Batch: 50}))
 	return jobs
 }

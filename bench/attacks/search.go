@@ -133,7 +133,8 @@ func verdict(ratio float64, err error) (attempt, error) {
 
 // climb searches: the first half of the tries are fresh proposals, the others changes of
 // the best one so far; the better ones stay.
-func climb[T any](ctx context.Context, tries int, rng *rand.Rand, propose func(i int) T, change func(T, *rand.Rand) T, try func(T) (attempt, error)) (finding, error) {
+func climb[T any](ctx context.Context, tries int, rng *rand.Rand, propose func(i int) T, change func(T, *rand.Rand) T,
+	try func(T) (attempt, error)) (finding, error) {
 	var found finding
 	var best T
 	highest := math.Inf(-1)
@@ -175,7 +176,8 @@ func (r result) refutes() bool {
 
 // run attacks all configurations with that number of workers. A context that ends leaves
 // the results that are there.
-func run(ctx context.Context, all []job, neighbours, workers int, seed uint64, progress func(result)) ([]result, error) {
+func run(ctx context.Context, all []job, neighbours, workers int, seed uint64,
+	progress func(result)) ([]result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	results := make([]result, len(all))
@@ -202,7 +204,8 @@ func run(ctx context.Context, all []job, neighbours, workers int, seed uint64, p
 				case ctx.Err() != nil:
 					continue // unfinished, unless another ended the run
 				case err != nil:
-					cancel(fmt.Errorf("%s, %s, loss %s, %s, n = %d, d = %d: %w", r.area, r.algorithm, r.loss, r.options, r.n, r.d, err))
+					cancel(fmt.Errorf("%s, %s, loss %s, %s, n = %d, d = %d: %w", r.area, r.algorithm, r.loss, r.options,
+						r.n, r.d, err))
 					continue
 				}
 				r.done = true

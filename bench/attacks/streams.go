@@ -63,7 +63,8 @@ func drawOnline(a algorithms.Stream, t *task, rng *rand.Rand) online {
 
 func (o *online) describe(t *task) {
 	t.describe()
-	o.options = fmt.Sprintf("%s %s batch=%d buffer=%d reservoir=%t perclass=%t burnin=%d", o.mode, o.options, o.Batch, o.Buffer, o.Reservoir, o.PerClass, o.BurnIn)
+	o.options = fmt.Sprintf("%s %s batch=%d buffer=%d reservoir=%t perclass=%t burnin=%d", o.mode, o.options, o.Batch,
+		o.Buffer, o.Reservoir, o.PerClass, o.BurnIn)
 }
 
 // streamed attacks an online algorithm by whole streams, all releases together
@@ -71,7 +72,8 @@ func (o *online) describe(t *task) {
 // that was published before it: the certificate is for whatever the other records are.
 func streamed(o online, c candidate, t task, coins uint64) configuration {
 	return configuration{
-		area: "stream", algorithm: o.Info().Name, loss: c.name, options: o.options + " " + t.text, n: t.n, d: t.d, cost: float64(t.n*t.n) / 1000,
+		area: "stream", algorithm: o.Info().Name, loss: c.name, options: o.options + " " + t.text, n: t.n, d: t.d,
+		cost: float64(t.n*t.n) / 1000,
 		plan: func() (hunt, error) {
 			spec, err := algorithms.NewStreamSpec(t.backend, t.problem, o.StreamOptions, t.l2, t.budget, o.mode)
 			if err != nil {

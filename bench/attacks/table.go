@@ -19,7 +19,8 @@ func write(w io.Writer, args []string, results []result) error {
 	bench.Header(w, "attacks", args)
 	fmt.Fprintln(w, "# closest ratio moved/certified of each configuration; above 1 a guarantee is refuted")
 	t := csv.NewWriter(w)
-	rows := [][]string{{"area", "algorithm", "loss", "options", "n", "d", "neighbours", "closest_ratio", "verdict", "seed"}}
+	rows := [][]string{{"area", "algorithm", "loss", "options", "n", "d", "neighbours", "closest_ratio",
+		"verdict", "seed"}}
 	refused := map[string]int{}
 	for _, r := range results {
 		if r.refused != "" {
@@ -27,7 +28,9 @@ func write(w io.Writer, args []string, results []result) error {
 			continue
 		}
 		ratio := strconv.FormatFloat(r.ratio, 'g', 12, 64)
-		rows = append(rows, []string{r.area, r.algorithm, r.loss, strings.Join(strings.Fields(r.options), " "), strconv.Itoa(r.n), strconv.Itoa(r.d), strconv.Itoa(r.neighbours), ratio, r.verdict(), strconv.FormatUint(r.seed, 10)})
+		rows = append(rows, []string{r.area, r.algorithm, r.loss, strings.Join(strings.Fields(r.options), " "),
+			strconv.Itoa(r.n), strconv.Itoa(r.d), strconv.Itoa(r.neighbours), ratio, r.verdict(),
+			strconv.FormatUint(r.seed, 10)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(refused)) {
 		fmt.Fprintf(w, "# %s: %d configurations that the library does not plan are left out\n", name, refused[name])
@@ -78,16 +81,20 @@ func summarise(w io.Writer, results []result, jobs int) int {
 			}
 		}
 	}
-	fmt.Fprintf(w, "%-34s %14s %8s %11s %16s %8s\n", "area, algorithm", "configurations", "refused", "neighbours", "closest ratio", "refuted")
+	fmt.Fprintf(w, "%-34s %14s %8s %11s %16s %8s\n", "area, algorithm", "configurations", "refused", "neighbours",
+		"closest ratio", "refuted")
 	for _, l := range lines {
-		fmt.Fprintf(w, "%-34s %14d %8d %11d %16.12f %8d\n", l.name, l.configurations, l.refused, l.neighbours, l.closest.ratio, l.refuted)
+		fmt.Fprintf(w, "%-34s %14d %8d %11d %16.12f %8d\n", l.name, l.configurations, l.refused, l.neighbours,
+			l.closest.ratio, l.refuted)
 	}
-	fmt.Fprintf(w, "%d of %d configurations, %d neighbours, %d refused, closest ratio %.12f, %d refuted\n", all.configurations+all.refused, jobs, all.neighbours, all.refused, all.closest.ratio, all.refuted)
+	fmt.Fprintf(w, "%d of %d configurations, %d neighbours, %d refused, closest ratio %.12f, %d refuted\n",
+		all.configurations+all.refused, jobs, all.neighbours, all.refused, all.closest.ratio, all.refuted)
 	worst := slices.Clone(results)
 	worst = slices.DeleteFunc(worst, func(r result) bool { return !r.refutes() })
 	slices.SortStableFunc(worst, func(a, b result) int { return cmp.Compare(b.ratio, a.ratio) })
 	for _, r := range worst[:min(len(worst), 12)] {
-		fmt.Fprintf(w, "%s: %s, %s, loss %s, %s, n = %d, d = %d: ratio %.6g\n", r.verdict(), r.area, r.algorithm, r.loss, r.options, r.n, r.d, r.ratio)
+		fmt.Fprintf(w, "%s: %s, %s, loss %s, %s, n = %d, d = %d: ratio %.6g\n", r.verdict(), r.area, r.algorithm, r.loss,
+			r.options, r.n, r.d, r.ratio)
 	}
 	return all.refuted
 }
@@ -116,7 +123,8 @@ func (p *progress) report(r result) {
 	p.last = time.Now()
 	spent := time.Since(p.start)
 	left := time.Duration(float64(spent) / float64(p.done) * float64(p.total-p.done))
-	fmt.Fprintf(p.w, "\r%d of %d configurations, %d neighbours, closest ratio %.9f, %s left  ", p.done, p.total, p.neighbours, p.closest, left.Round(time.Second))
+	fmt.Fprintf(p.w, "\r%d of %d configurations, %d neighbours, closest ratio %.9f, %s left  ", p.done, p.total,
+		p.neighbours, p.closest, left.Round(time.Second))
 }
 
 func (p *progress) end() {

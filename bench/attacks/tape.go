@@ -30,13 +30,15 @@ func (q quiet) HiddenStep(x []float64, c privacy.Certificate, m privacy.Mechanis
 
 // quietly is a session of that kind with coins of a seed.
 func quietly(seed uint64) (privacy.Session, error) {
-	session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), []account.Event{account.PureEvent{Epsilon: 1}}) // never asked for
+	// never asked for
+	session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), []account.Event{account.PureEvent{Epsilon: 1}})
 	return quiet{session, rand.New(rand.NewPCG(seed, 3))}, err
 }
 
 // replayed trains on a data set, side 0, and on its neighbour with the same past and coins. It returns the recorded run, the moves, and
 // a violation if the runs differ in anything else.
-func replayed(seed uint64, train func(side int, s privacy.Session) ([]float64, error)) (first *attack.Recorder, moves []attack.Move, violation string, err error) {
+func replayed(seed uint64, train func(side int, s privacy.Session) ([]float64,
+	error)) (first *attack.Recorder, moves []attack.Move, violation string, err error) {
 	session, err := quietly(seed)
 	if err != nil {
 		return nil, nil, "", err

@@ -57,7 +57,8 @@ func tupleConfiguration(s pairs.Spec, coins uint64) configuration {
 	}
 	return configuration{
 		area: "tuples", algorithm: name, loss: fmt.Sprintf("%s%+v", s.Loss.Name(), s.Loss), n: s.Individuals, d: s.Dim,
-		options: fmt.Sprintf("%s tuple=%d batch=%d epochs=%d clip=%g steps=%g rows=%d R=%g", noise, s.Tuple, s.Batch, s.Epochs, s.Clip, s.StepSize, s.Rows, s.Bound),
+		options: fmt.Sprintf("%s tuple=%d batch=%d epochs=%d clip=%g steps=%g rows=%d R=%g", noise, s.Tuple, s.Batch,
+			s.Epochs, s.Clip, s.StepSize, s.Rows, s.Bound),
 		plan: func() (hunt, error) {
 			p, err := s.Plan()
 			if err != nil {
@@ -92,7 +93,8 @@ func attackTuples(p *pairs.Plan, coins uint64, certified float64) hunt {
 // proposePeople draws records: at random, or all at one place and one opposite, whose
 // class then turns all gradients of its tuple around.
 func proposePeople(s pairs.Spec, rng *rand.Rand) people {
-	p := people{x: make([]float64, s.Individuals*s.Dim), classes: make([]int32, s.Individuals), k: rng.IntN(s.Individuals), row: make([]float64, s.Dim)}
+	p := people{x: make([]float64, s.Individuals*s.Dim), classes: make([]int32, s.Individuals), k: rng.IntN(s.Individuals),
+		row: make([]float64, s.Dim)}
 	kinds := int32(1 + rng.IntN(3))
 	place := rng.IntN(2) == 0
 	for v := range p.classes {
@@ -160,7 +162,8 @@ func tupleJobs(_ []candidate, round int) []job {
 		}
 	}
 	for _, loss := range []embedding.TupleLoss{
-		embedding.Triplet{Margin: 1}, embedding.Triplet{Margin: 1e6}, embedding.NPair{Temperature: 0.2}, embedding.NPair{Temperature: 1e3},
+		embedding.Triplet{Margin: 1}, embedding.Triplet{Margin: 1e6}, embedding.NPair{Temperature: 0.2},
+		embedding.NPair{Temperature: 1e3},
 		embedding.Contrastive{Margin: 1}, embedding.Contrastive{Margin: 1e6},
 	} {
 		add(loss, false)

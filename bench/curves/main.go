@@ -43,7 +43,9 @@ var (
 func main() {
 	shared := flag.String("shared", "../../shared/data", "folder of the data sets")
 	names := flag.String("data", "adult,bank,wdbc,hepatitis,clinical,linear,bent", "data sets")
-	bases := flag.String("bases", "none,curve:2,cosine:6", "bases, with interactions as in none+day*month, a clip radius as in none@0.8, or shrunk bends as in cosine:6/shrunk; none among them")
+	bases := flag.String("bases", "none,curve:2,cosine:6",
+		"bases, with interactions as in none+day*month, a clip radius as in none@0.8, or shrunk bends as in "+
+			"cosine:6/shrunk; none among them")
 	least, most := flag.Int("least", 0, "smallest n"), flag.Int("most", math.MaxInt, "largest n")
 	from, splits := flag.Int("from", 1, "first split"), flag.Int("splits", 20, "last split")
 	noises := flag.Int("noises", 3, "noises of a split")
@@ -52,7 +54,8 @@ func main() {
 	summary := flag.String("summary", "", "write this summary of -out, and measure nothing")
 	pairs := flag.Bool("interactions", false, "a summary compares with the same basis without interactions, not with none")
 	spread := flag.Bool("spreads", false, "write how far records are from their mean, and measure nothing")
-	flag.BoolVar(&oracle, "accuracy", false, "measure the accuracy of the best threshold for the test records in place of AUC")
+	flag.BoolVar(&oracle, "accuracy", false,
+		"measure the accuracy of the best threshold for the test records in place of AUC")
 	only := flag.Float64("epsilon", 0, "measure this budget only; 1000 is next to no noise")
 	flag.Parse()
 	if *only > 0 {
@@ -85,7 +88,8 @@ type study struct {
 // measures reports whether a basis has a large enough n mu/sqrt d, or, for none, whether one of the others has.
 func (s study) measures(encoded []*engine.Records, i, n int, mu float64) bool {
 	for k, r := range encoded {
-		if (k == i || s.bases[i] == dataset.BasisNone) && s.bases[k] != dataset.BasisNone && float64(n)*mu >= s.t*math.Sqrt(float64(r.Dim())) {
+		if (k == i || s.bases[i] == dataset.BasisNone) && s.bases[k] != dataset.BasisNone &&
+			float64(n)*mu >= s.t*math.Sqrt(float64(r.Dim())) {
 			return true
 		}
 	}
@@ -138,7 +142,8 @@ func (s study) cell(w *csv.Writer, name string, encoded []*engine.Records, n, sp
 			return err
 		}
 		if test.Len() > mostTest {
-			keep := make([]int, mostTest) // positions are independent of the records: the order of the file is the same for all bases
+			// positions are independent of the records: the order of the file is the same for all bases
+			keep := make([]int, mostTest)
 			for k := range keep {
 				keep[k] = k * test.Len() / mostTest
 			}
@@ -157,7 +162,8 @@ func (s study) cell(w *csv.Writer, name string, encoded []*engine.Records, n, sp
 				if err != nil {
 					return err
 				}
-				err = w.Write([]string{name, strconv.Itoa(n), fmt.Sprint(epsilon), fmt.Sprintf("%.5f", account.GDPMu(epsilon, delta)), basis, strconv.Itoa(train.Dim()),
+				err = w.Write([]string{name, strconv.Itoa(n), fmt.Sprint(epsilon),
+					fmt.Sprintf("%.5f", account.GDPMu(epsilon, delta)), basis, strconv.Itoa(train.Dim()),
 					strconv.Itoa(split), strconv.Itoa(noise + 1), fmt.Sprintf("%.6f", auc)})
 				if err != nil {
 					return err
@@ -177,7 +183,8 @@ func radius(basis string) (r float64) {
 }
 
 // measure trains the default of dyad train, with a clip radius if it is not 0, and with the bends of an encoder shrunk if it is not nil.
-func measure(train, test *engine.Records, epsilon, radius float64, bends *dataset.Encoder, seed uint64) (float64, error) {
+func measure(train, test *engine.Records, epsilon, radius float64, bends *dataset.Encoder,
+	seed uint64) (float64, error) {
 	limit := delta
 	shape := lib.Shape{Records: train.Len(), Features: train.Dim(), LabelValues: 2}
 	on, err := device.Open(device.Options{Name: "cpu", Workers: 1})
@@ -200,7 +207,8 @@ func measure(train, test *engine.Records, epsilon, radius float64, bends *datase
 	if err != nil {
 		return 0, err
 	}
-	r, err := algorithms.Run(context.Background(), train, choice.Algorithm, t.Plan, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
+	r, err := algorithms.Run(context.Background(), train, choice.Algorithm, t.Plan,
+		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
 	if err != nil {
 		return 0, err
 	}

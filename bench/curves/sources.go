@@ -23,7 +23,8 @@ type source struct {
 }
 
 var sources = map[string]source{
-	"adult":     {sizes: []int{500, 2000, 5000, 30000}, schema: "adult", files: []string{"adult/adult.data.gz", "adult/adult.test.gz"}},
+	"adult": {sizes: []int{500, 2000, 5000, 30000}, schema: "adult",
+		files: []string{"adult/adult.data.gz", "adult/adult.test.gz"}},
 	"bank":      {sizes: []int{500, 2000, 5000, 30000}, schema: "bank", files: []string{"bank/bank-full.csv.gz"}},
 	"wdbc":      {sizes: []int{90, 200, 380}, schema: "wdbc", files: []string{"wdbc/wdbc.data"}},
 	"hepatitis": {sizes: []int{90}, schema: "hepatitis", files: []string{"hepatitis/hepatitis.data"}},
@@ -58,7 +59,8 @@ var sources = map[string]source{
 	"weather": {sizes: []int{5000, 20000}, own: true}, "pension": {sizes: []int{2000, 7000}, own: true},
 	"chemistry": {sizes: []int{2000, 5000, 25000}, own: true},
 	"straight": {sizes: []int{2000, 10000}, write: func(b *bytes.Buffer) (string, error) {
-		return drawn(b, 26, 16, 0, 1, (*rand.Rand).Float64, func(j int, x float64) float64 { return (x - 0.5) * float64(j%4) }), nil
+		return drawn(b, 26, 16, 0, 1, (*rand.Rand).Float64,
+			func(j int, x float64) float64 { return (x - 0.5) * float64(j%4) }), nil
 	}},
 	"steps": {sizes: []int{2000, 10000}, write: func(b *bytes.Buffer) (string, error) {
 		return drawn(b, 27, 6, 0, 1, (*rand.Rand).Float64, func(j int, x float64) float64 {
@@ -69,22 +71,31 @@ var sources = map[string]source{
 		}), nil
 	}},
 	"skewed": {sizes: []int{2000, 10000}, write: func(b *bytes.Buffer) (string, error) {
-		return drawn(b, 28, 12, 0, 20, func(r *rand.Rand) float64 { return math.Exp(r.NormFloat64()) }, func(j int, x float64) float64 { return 0.4 * math.Log(x) }), nil
+		return drawn(b, 28, 12, 0, 20, func(r *rand.Rand) float64 { return math.Exp(r.NormFloat64()) },
+			func(j int, x float64) float64 { return 0.4 * math.Log(x) }), nil
 	}},
 
 	// Confirm the constants that those led to.
-	"lending": {sizes: []int{7500}, own: true}, "hotel": {sizes: []int{5000, 12000}, own: true}, "union": {sizes: []int{5000, 20000}, own: true},
-	"rand": {sizes: []int{5000, 15000}, own: true}, "vote": {sizes: []int{5000, 30000}, own: true}, "happy": {sizes: []int{5000, 13000}, own: true},
-	"labour": {sizes: []int{5000, 25000}, own: true}, "liver": {sizes: []int{5000, 13000}, own: true}, "films": {sizes: []int{5000, 30000}, own: true},
-	"insured": {sizes: []int{5000, 15000}, own: true}, "fight": {sizes: []int{5000, 7500}, own: true}, "covid": {sizes: []int{5000, 12000}, own: true},
-	"smoker": {sizes: []int{5000, 8000}, own: true}, "stops": {sizes: []int{5000, 30000}, own: true}, "fertility": {sizes: []int{5000, 24000}, own: true},
-	"words": {sizes: []int{5000, 23000}, own: true}, "obese": {sizes: []int{5000, 11000}, own: true},
+	"lending": {sizes: []int{7500}, own: true}, "hotel": {sizes: []int{5000, 12000}, own: true},
+	"union": {sizes: []int{5000, 20000}, own: true},
+	"rand":  {sizes: []int{5000, 15000}, own: true}, "vote": {sizes: []int{5000, 30000}, own: true},
+	"happy":  {sizes: []int{5000, 13000}, own: true},
+	"labour": {sizes: []int{5000, 25000}, own: true}, "liver": {sizes: []int{5000, 13000}, own: true},
+	"films":   {sizes: []int{5000, 30000}, own: true},
+	"insured": {sizes: []int{5000, 15000}, own: true}, "fight": {sizes: []int{5000, 7500}, own: true},
+	"covid":  {sizes: []int{5000, 12000}, own: true},
+	"smoker": {sizes: []int{5000, 8000}, own: true}, "stops": {sizes: []int{5000, 30000}, own: true},
+	"fertility": {sizes: []int{5000, 24000}, own: true},
+	"words":     {sizes: []int{5000, 23000}, own: true}, "obese": {sizes: []int{5000, 11000}, own: true},
 	// Confirm the rule with shrunk bends: fixed before they were run.
-	"banana": {sizes: []int{2000, 4000}, own: true}, "texture": {sizes: []int{4000}, own: true}, "segment0": {sizes: []int{1800}, own: true},
+	"banana": {sizes: []int{2000, 4000}, own: true}, "texture": {sizes: []int{4000}, own: true},
+	"segment0":                 {sizes: []int{1800}, own: true},
 	"shuttle-2_vs_5":           {sizes: []int{2600}, own: true},
 	"winequality-white-9_vs_4": {sizes: []int{130}, own: true}, "storms": {sizes: []int{5000, 15000}, own: true},
-	"products": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) { // bends that depend on the number itself, of a few columns
-		return drawn(b, 33, 12, -3, 3, (*rand.Rand).NormFloat64, func(j int, x float64) float64 { return []float64{0.5 * x, 0, 0.4 * x * x * x / 3}[j%3] }), nil
+	// bends that depend on the number itself, of a few columns
+	"products": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
+		return drawn(b, 33, 12, -3, 3, (*rand.Rand).NormFloat64,
+			func(j int, x float64) float64 { return []float64{0.5 * x, 0, 0.4 * x * x * x / 3}[j%3] }), nil
 	}},
 	"one-bend": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
 		return drawn(b, 34, 10, 0, 1, (*rand.Rand).Float64, func(j int, x float64) float64 {
@@ -95,15 +106,23 @@ var sources = map[string]source{
 		}), nil
 	}},
 	"rare-bend": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) { // 5 % positives
-		return drawn(b, 35, 8, 0, 1, (*rand.Rand).Float64, func(j int, x float64) float64 { return 3*(x-0.5)*(x-0.5) - 0.65 + 0.5*(x-0.5) }), nil
+		return drawn(b, 35, 8, 0, 1, (*rand.Rand).Float64,
+			func(j int, x float64) float64 { return 3*(x-0.5)*(x-0.5) - 0.65 + 0.5*(x-0.5) }), nil
 	}},
 	"long-tail": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
-		return drawn(b, 36, 10, 0, 50, func(r *rand.Rand) float64 { return math.Exp(1.5 * r.NormFloat64()) }, func(j int, x float64) float64 { return 0.1 * min(x, 10) / float64(1+j%3) }), nil
+		return drawn(b, 36, 10, 0, 50, func(r *rand.Rand) float64 { return math.Exp(1.5 * r.NormFloat64()) },
+			func(j int, x float64) float64 { return 0.1 * min(x, 10) / float64(1+j%3) }), nil
 	}},
 	// For spikes at 0 (basis: spike:K): nine columns with log1p. They are straight in the logarithm, with and without zeros, bent with few zeros, or
 	// say something by their zeros alone, or by them and a threshold.
-	"log-straight": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) { return skewed(b, 41, 0, straightLog) }},
-	"log-zeros":    {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) { return skewed(b, 42, 0.7, straightLog) }},
+	"log-straight": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string,
+		error) {
+		return skewed(b, 41, 0, straightLog)
+	}},
+	"log-zeros": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string,
+		error) {
+		return skewed(b, 42, 0.7, straightLog)
+	}},
 	"log-bent": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
 		return skewed(b, 43, 0.1, func(_ int, x float64) float64 { return math.Abs(math.Log1p(x)-4)/2 - 0.5 })
 	}},
@@ -131,7 +150,8 @@ var sources = map[string]source{
 		return drawn(b, 30, 8, 0, 1, (*rand.Rand).Float64, func(j int, x float64) float64 { return 2*(x-0.5) - 0.43 }), nil
 	}},
 	"saturating": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
-		return drawn(b, 31, 10, -4, 4, (*rand.Rand).NormFloat64, func(j int, x float64) float64 { return math.Tanh(x) / 2 }), nil
+		return drawn(b, 31, 10, -4, 4, (*rand.Rand).NormFloat64, func(j int, x float64) float64 { return math.Tanh(x) / 2 }),
+			nil
 	}},
 }
 
@@ -257,7 +277,8 @@ func lengths(b *bytes.Buffer) (schema string, err error) {
 func straightLog(j int, x float64) float64 { return 0.2 * float64(j%3) * (math.Log1p(x) - 2) }
 
 // skewed are nine columns with log1p in [0, 9999], a share of zeros and log-normal numbers else.
-func skewed(b *bytes.Buffer, seed uint64, zeros float64, term func(j int, x float64) float64) (schema string, err error) {
+func skewed(b *bytes.Buffer, seed uint64, zeros float64,
+	term func(j int, x float64) float64) (schema string, err error) {
 	schema = drawn(b, seed, 9, 0, 9999, func(r *rand.Rand) float64 {
 		if r.Float64() < zeros {
 			return 0
@@ -268,7 +289,8 @@ func skewed(b *bytes.Buffer, seed uint64, zeros float64, term func(j int, x floa
 }
 
 // drawn are 20,000 records of d independent columns in a range; term adds the log odds of a column.
-func drawn(b *bytes.Buffer, seed uint64, d int, lo, hi float64, draw func(*rand.Rand) float64, term func(j int, x float64) float64) (schema string) {
+func drawn(b *bytes.Buffer, seed uint64, d int, lo, hi float64, draw func(*rand.Rand) float64,
+	term func(j int, x float64) float64) (schema string) {
 	rng := rand.New(rand.NewPCG(seed, 40))
 	schema = "data_id: drawn\npublic: true\nformat: csv\ncsv: {header: true}\ncolumns:\n"
 	for j := range d {

@@ -44,7 +44,8 @@ func spreads(shared string, names []string, out string) error {
 		}
 		line := []string{name, strconv.Itoa(d)}
 		whole := (square[0] + square[1]) / n
-		for _, v := range []float64{math.Sqrt(whole), math.Sqrt(fourth/(whole*whole) - 1), math.Sqrt(square[0] / count[0]), math.Sqrt(square[1] / count[1])} {
+		for _, v := range []float64{math.Sqrt(whole), math.Sqrt(fourth/(whole*whole) - 1), math.Sqrt(square[0] / count[0]),
+			math.Sqrt(square[1] / count[1])} {
 			line = append(line, fmt.Sprintf("%.3f", v))
 		}
 		rows = append(rows, line)

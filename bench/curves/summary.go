@@ -61,7 +61,8 @@ func summarize(in, out string, interactions bool) error {
 		order = append(order, k)
 	}
 	slices.SortFunc(order, func(a, b cell) int {
-		return cmp.Or(cmp.Compare(a.data, b.data), a.n-b.n, cmp.Compare(a.epsilon, b.epsilon), cells[a].d-cells[b].d, cmp.Compare(a.basis, b.basis))
+		return cmp.Or(cmp.Compare(a.data, b.data), a.n-b.n, cmp.Compare(a.epsilon, b.epsilon), cells[a].d-cells[b].d,
+			cmp.Compare(a.basis, b.basis))
 	})
 	rows := [][]string{{"data", "n", "epsilon", "basis", "d", "t", "splits", "runs", "auc", "gain", "standard_error"}}
 	for _, k := range order {
@@ -79,8 +80,10 @@ func summarize(in, out string, interactions bool) error {
 			mean += a / float64(len(m.auc))
 		}
 		t := float64(k.n) * m.mu / math.Sqrt(float64(m.d))
-		rows = append(rows, []string{k.data, strconv.Itoa(k.n), fmt.Sprint(k.epsilon), k.basis, strconv.Itoa(m.d), fmt.Sprintf("%.1f", t),
-			strconv.Itoa(splits), strconv.Itoa(len(m.auc)), fmt.Sprintf("%.4f", mean), fmt.Sprintf("%.4f", gain), fmt.Sprintf("%.4f", se)})
+		rows = append(rows, []string{k.data, strconv.Itoa(k.n), fmt.Sprint(k.epsilon), k.basis, strconv.Itoa(m.d),
+			fmt.Sprintf("%.1f", t),
+			strconv.Itoa(splits), strconv.Itoa(len(m.auc)), fmt.Sprintf("%.4f", mean), fmt.Sprintf("%.4f", gain),
+			fmt.Sprintf("%.4f", se)})
 	}
 	o, err := os.Create(out)
 	if err != nil {

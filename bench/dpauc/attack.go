@@ -22,9 +22,10 @@ type attackCase struct {
 	N, Positives                           int
 	Claimed, Delta                         float64
 	Move                                   float64 // of the clipped sum by one record, in clips; NaN if there is none
-	Above                                  string  // number of records that move it by more than a clip, where all were tried
-	Warnings                               string
-	With, Without                          []float64
+	// number of records that move it by more than a clip, where all were tried
+	Above         string
+	Warnings      string
+	With, Without []float64
 	// Bound is the lower bound on epsilon, Most what so many samples can show, and Gap the distance of the means over the
 	// standard deviation without the record.
 	Bound, Most, Gap float64
@@ -52,7 +53,8 @@ func readAttacks(folder string) ([]attackCase, error) {
 }
 
 func newAttackCase(row map[string]string) (attackCase, error) {
-	c := attackCase{Library: row["library"], Case: row["case"], Loss: row["loss"], Relation: row["relation"], Above: row["above"], Warnings: row["warnings"], Move: math.NaN()}
+	c := attackCase{Library: row["library"], Case: row["case"], Loss: row["loss"], Relation: row["relation"],
+		Above: row["above"], Warnings: row["warnings"], Move: math.NaN()}
 	numbers := []struct {
 		name string
 		to   *float64

@@ -35,7 +35,8 @@ func (c cell) plan(p *experiment.Plan, dir string) (*experiment.Plan, error) {
 	if d.Schema != "" {
 		d.Schema = filepath.Join(dir, d.Schema)
 	}
-	part := experiment.Plan{Title: p.Title, Data: []experiment.Data{d}, Epsilon: p.Epsilon, Delta: p.Delta, Splits: p.Splits, Seed: p.Seed}
+	part := experiment.Plan{Title: p.Title, Data: []experiment.Data{d}, Epsilon: p.Epsilon, Delta: p.Delta,
+		Splits: p.Splits, Seed: p.Seed}
 	if k := c.method - len(p.Algorithms); k < 0 {
 		part.Algorithms = p.Algorithms[c.method : c.method+1]
 	} else {
@@ -56,7 +57,8 @@ var columns = []string{"data", "n", "d", "epsilon", "delta", "method", "split", 
 
 // runCells runs every cell in a process of its own, this program with -cell, and adds its runs to the raw file, with the
 // peak memory of the larger of that process and its peer.
-func runCells(ctx context.Context, w io.Writer, p *experiment.Plan, dir, work string, args []string, path string) error {
+func runCells(ctx context.Context, w io.Writer, p *experiment.Plan, dir, work string, args []string,
+	path string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -73,7 +75,8 @@ func runCells(ctx context.Context, w io.Writer, p *experiment.Plan, dir, work st
 		return err
 	}
 	for _, c := range cells(p) {
-		process := exec.CommandContext(ctx, self, append(args[:len(args):len(args)], "-cell", fmt.Sprintf("%d,%d", c.data, c.method), "-work", work, path)...)
+		process := exec.CommandContext(ctx, self, append(args[:len(args):len(args)], "-cell",
+			fmt.Sprintf("%d,%d", c.data, c.method), "-work", work, path)...)
 		process.Stdout, process.Stderr = os.Stderr, os.Stderr
 		if err := process.Run(); err != nil {
 			return fmt.Errorf("data %s, method %d: %w", p.Data[c.data].Name, c.method, err)
@@ -104,7 +107,8 @@ func runCells(ctx context.Context, w io.Writer, p *experiment.Plan, dir, work st
 				auc, seconds = strconv.FormatFloat(r.Value, 'f', 6, 64), strconv.FormatFloat(r.Seconds, 'g', 4, 64)
 			}
 			g := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-			if err := out.Write([]string{r.Data, strconv.Itoa(r.N), strconv.Itoa(r.D), g(r.Epsilon), g(r.Delta), r.Algorithm, strconv.Itoa(r.Split), auc, seconds, r.Status, peak}); err != nil {
+			if err := out.Write([]string{r.Data, strconv.Itoa(r.N), strconv.Itoa(r.D), g(r.Epsilon), g(r.Delta), r.Algorithm,
+				strconv.Itoa(r.Split), auc, seconds, r.Status, peak}); err != nil {
 				return err
 			}
 		}
@@ -135,7 +139,8 @@ func missing(p *experiment.Plan, folder string) []string {
 				continue
 			}
 			if _, err := os.Stat(filepath.Join(folder, name+".gz")); err != nil {
-				out = append(out, fmt.Sprintf("%s is not in the folder of data; dyad data fetch %s gets it", name, filepath.Dir(name)))
+				out = append(out, fmt.Sprintf("%s is not in the folder of data; dyad data fetch %s gets it", name,
+					filepath.Dir(name)))
 			}
 		}
 	}

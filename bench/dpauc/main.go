@@ -39,11 +39,13 @@ func main() {
 var errUsage = errors.New("see -help")
 
 // attackers are the programs of the attacks, with the name of their interpreter.
-var attackers = []struct{ library, program string }{{"opacus", "python-opacus"}, {"jax", "python-jax"}, {"diffprivlib", "python-diffprivlib"}}
+var attackers = []struct{ library, program string }{{"opacus", "python-opacus"}, {"jax", "python-jax"},
+	{"diffprivlib", "python-diffprivlib"}}
 
 func run(ctx context.Context) error {
 	programs := map[string]string{}
-	data := flag.String("data", "", "folder that has a folder for each data set; default: where \"dyad data fetch\" puts them")
+	data := flag.String("data", "",
+		"folder that has a folder for each data set; default: where \"dyad data fetch\" puts them")
 	results := flag.String("results", "results", "folder of the raw files")
 	docs := flag.String("docs", "../docs", "folder of the pages")
 	pages := flag.Bool("pages", false, "only write the pages, from the raw files")
@@ -84,7 +86,8 @@ func run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return part.Run(ctx, c.path(*work), experiment.Options{Folders: []string{*data}, Programs: programs, Machine: cases.CPUModel()})
+		return part.Run(ctx, c.path(*work), experiment.Options{Folders: []string{*data}, Programs: programs,
+			Machine: cases.CPUModel()})
 	}
 	if gone := missing(p, *data); len(gone) > 0 {
 		return errors.New(strings.Join(gone, "\n"))

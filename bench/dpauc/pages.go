@@ -99,7 +99,8 @@ func attackPage(cases []attackCase) (any, error) {
 		case c.Case == "control":
 			v.N, v.Runs, v.Most, v.Warnings = c.N, len(c.With), c.Most, c.Warnings
 		case strings.HasPrefix(c.Case, "ordinary"):
-			ordinary = append(ordinary, fmt.Sprintf("with %s by %s (records above one clip: %s)", strings.TrimPrefix(c.Name(), "ordinary, "), c.Moves(), c.Above))
+			ordinary = append(ordinary, fmt.Sprintf("with %s by %s (records above one clip: %s)",
+				strings.TrimPrefix(c.Name(), "ordinary, "), c.Moves(), c.Above))
 		}
 	}
 	if v.N == 0 {
@@ -111,13 +112,19 @@ func attackPage(cases []attackCase) (any, error) {
 
 // methods of the plan, in the order of the page, with what a raw file does not have.
 var methods = []method{
-	{"auto", "", "least-squares AUC, then logistic steps where its rule wants them", "exact, replace one", "", "anyone; Apache-2.0, one Go program"},
+	{"auto", "", "least-squares AUC, then logistic steps where its rule wants them", "exact, replace one", "",
+		"anyone; Apache-2.0, one Go program"},
 	{"moments", "", "least-squares AUC, from moments", "exact, replace one", "", "anyone; Apache-2.0, one Go program"},
-	{"gradient-perturbation", "", "logistic AUC loss over all pairs", "exact, replace one", "", "anyone; Apache-2.0, one Go program"},
-	{"opacus-dpsgd", "opacus", "pointwise logistic loss, DP-SGD", "add or remove one; replace one by group privacy", "", "anyone; Apache-2.0, Python with PyTorch"},
-	{"jax-privacy", "jax-privacy", "pointwise logistic loss, full batches", "replace one", "", "anyone; Apache-2.0, Python with JAX"},
-	{"diffprivlib", "diffprivlib", "pointwise logistic loss, objective perturbation", "replace one, pure epsilon: no help from delta", "", "anyone; MIT, Python with scikit-learn 1.2"},
-	{"projected-gradient", "", "logistic AUC loss over all pairs", "not private", "", "only people who may see the data, as nothing protects them; Apache-2.0"},
+	{"gradient-perturbation", "", "logistic AUC loss over all pairs", "exact, replace one", "",
+		"anyone; Apache-2.0, one Go program"},
+	{"opacus-dpsgd", "opacus", "pointwise logistic loss, DP-SGD", "add or remove one; replace one by group privacy", "",
+		"anyone; Apache-2.0, Python with PyTorch"},
+	{"jax-privacy", "jax-privacy", "pointwise logistic loss, full batches", "replace one", "",
+		"anyone; Apache-2.0, Python with JAX"},
+	{"diffprivlib", "diffprivlib", "pointwise logistic loss, objective perturbation",
+		"replace one, pure epsilon: no help from delta", "", "anyone; MIT, Python with scikit-learn 1.2"},
+	{"projected-gradient", "", "logistic AUC loss over all pairs", "not private", "",
+		"only people who may see the data, as nothing protects them; Apache-2.0"},
 	{"logistic-regression", "", "pointwise logistic loss", "not private", "", "as above; BSD-3, scikit-learn"},
 }
 
@@ -236,7 +243,8 @@ func auditedEpsilon(results string) (map[string]float64, error) {
 			return nil, err
 		}
 		for _, r := range rows {
-			if r["mode"] != "certified" || r["variant"] != "" || r["method"] != "Clopper-Pearson" || r["claimed_epsilon"] != "1" || r["delta"] != "1e-05" {
+			if r["mode"] != "certified" || r["variant"] != "" || r["method"] != "Clopper-Pearson" ||
+				r["claimed_epsilon"] != "1" || r["delta"] != "1e-05" {
 				continue
 			}
 			e, err := strconv.ParseFloat(r["audited_epsilon"], 64)

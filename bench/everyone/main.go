@@ -49,8 +49,10 @@ func run(ctx context.Context) error {
 		raw = filepath.Join(*results, strings.TrimSuffix(filepath.Base(*of), ".yaml")+".csv")
 	}
 	if !*pages {
-		o := experiment.Options{Machine: cases.CPUModel(), Folders: []string{*data}, Programs: map[string]string{}, Retry: *retry, Splits: *splits, Progress: progress()}
-		for program, name := range map[string]string{"python3": "boosting", "python-opacus": "opacus", "python-jax": "jax", "python-mst": "mst"} {
+		o := experiment.Options{Machine: cases.CPUModel(), Folders: []string{*data}, Programs: map[string]string{},
+			Retry: *retry, Splits: *splits, Progress: progress()}
+		for program, name := range map[string]string{"python3": "boosting", "python-opacus": "opacus", "python-jax": "jax",
+			"python-mst": "mst"} {
 			o.Programs[program] = filepath.Join(*environments, name, "bin", "python")
 		}
 		if err := p.Run(ctx, raw, o); err != nil {

@@ -39,7 +39,8 @@ var methods = []method{
 	{"opacus-dpsgd", "", "Opacus, DP-SGD", "replace one, as two hops of its add or remove one", ranked},
 	{"jax-privacy", "", "JAX-Privacy", "replace one", ranked},
 	{"mst-lightgbm", "", "MST, then LightGBM", "replace one, of its noise", ranked},
-	{"dp-ebm", "claim=own settings=tuned", "DP-EBM, tuned, at its own claim", "its claim: add or remove one; it uses n", own},
+	{"dp-ebm", "claim=own settings=tuned", "DP-EBM, tuned, at its own claim",
+		"its claim: add or remove one; it uses n", own},
 	{"logistic-regression", "", "logistic regression", "not private", open},
 	{"lightgbm", "", "LightGBM", "not private", open},
 }
@@ -131,7 +132,9 @@ func (t *everyone) summary() string {
 			if e.rank > 0 {
 				rank = fmt.Sprint(e.rank)
 			}
-			fmt.Fprintf(&b, "%s,%d,%g,%g,%q,%q,%d,%d,%.4f,%.4f,%.4f,%.4f,%s\n", c.data, c.n, c.epsilon, e.Delta, strings.ReplaceAll(m.name, "`", ""), m.guarantee, e.Splits, e.Failed, e.Mean, e.SE, e.Difference, e.DifferenceSE, rank)
+			fmt.Fprintf(&b, "%s,%d,%g,%g,%q,%q,%d,%d,%.4f,%.4f,%.4f,%.4f,%s\n", c.data, c.n, c.epsilon, e.Delta,
+				strings.ReplaceAll(m.name, "`", ""), m.guarantee, e.Splits, e.Failed, e.Mean, e.SE, e.Difference,
+				e.DifferenceSE, rank)
 		}
 	}
 	return b.String()
@@ -199,7 +202,9 @@ func (t *everyone) row() string {
 	for _, c := range t.cells {
 		least, most = min(least, c.n), max(most, c.n)
 	}
-	return fmt.Sprintf("%s%d private methods of others, one guarantee for all, n from %d to %d, epsilon from 0.5 to 4 | of %d cells, first in %d and within %g of AUC of the first in %d: [the table](docs/comparison.md#everyone) | [everyone.csv](bench/results/everyone.csv) (`sh bench/everyone/run.sh`) |\n",
+	return fmt.Sprintf("%s%d private methods of others, one guarantee for all, n from %d to %d, epsilon from 0.5 to 4 | "+
+		"of %d cells, first in %d and within %g of AUC of the first in %d: [the table](docs/comparison.md#everyone) | "+
+		"[everyone.csv](bench/results/everyone.csv) (`sh bench/everyone/run.sh`) |\n",
 		row, t.others(), least, most, len(t.cells), first, limit, within)
 }
 
@@ -218,7 +223,8 @@ func (t *everyone) others() int {
 
 func (t *everyone) comparison() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "| method | guarantee | cells | splits | first | mean rank | mean AUC minus `auto` | cells more than %g ahead of `auto` | largest lead |\n|---|---|---|---|---|---|---|---|---|\n", limit)
+	fmt.Fprintf(&b, "| method | guarantee | cells | splits | first | mean rank | mean AUC minus `auto` | cells more than "+
+		"%g ahead of `auto` | largest lead |\n|---|---|---|---|---|---|---|---|---|\n", limit)
 	for k, m := range methods {
 		cells, first, ahead, ranks, sum, splits, lead := 0, 0, 0, 0, 0.0, []int{math.MaxInt, 0}, math.Inf(-1)
 		for _, c := range t.cells {
@@ -281,14 +287,17 @@ func (t *everyone) comparison() string {
 	var ahead strings.Builder
 	for _, c := range t.cells {
 		if k, e := t.lead(c, ranked); k > 0 && e.Difference > limit {
-			fmt.Fprintf(&ahead, "| %s | %d | %g | %.4f | %s | %s | %d |\n", c.data, c.n, c.epsilon, t.entries[c][0].Mean, methods[k].name, spread(4, e.Difference, e.DifferenceSE, e.Paired), e.Paired)
+			fmt.Fprintf(&ahead, "| %s | %d | %g | %.4f | %s | %s | %d |\n", c.data, c.n, c.epsilon, t.entries[c][0].Mean,
+				methods[k].name, spread(4, e.Difference, e.DifferenceSE, e.Paired), e.Paired)
 		}
 	}
 	if ahead.Len() == 0 {
 		fmt.Fprintf(&b, "\nNo private method with the guarantee is more than %g ahead of `auto` in any cell.\n", limit)
 		return b.String()
 	}
-	fmt.Fprintf(&b, "\nEvery cell in which a private method with the guarantee is more than %g ahead of `auto`; differences are paired by split, with their standard errors:\n\n| data | n | epsilon | `auto` | first | ahead by | splits |\n|---|---|---|---|---|---|---|\n%s", limit, &ahead)
+	fmt.Fprintf(&b, "\nEvery cell in which a private method with the guarantee is more than %g ahead of `auto`; "+
+		"differences are paired by split, with their standard errors:\n\n| data | n | epsilon | `auto` | first | ahead by | "+
+		"splits |\n|---|---|---|---|---|---|---|\n%s", limit, &ahead)
 	return b.String()
 }
 

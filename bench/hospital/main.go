@@ -32,7 +32,9 @@ func main() {
 	draws := flag.Int("draws", 3, "draws of the noise for each file")
 	epsilon := flag.Float64("epsilon", 1, "epsilon for one person")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: hospital [flags] PERSONS ...\nTrains on so many persons; a quarter as many others, at least 5000, are held out.")
+		fmt.Fprintln(os.Stderr,
+			"usage: hospital [flags] PERSONS ...\nTrains on so many persons; a quarter as many others, at least 5000, "+
+				"are held out.")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -109,7 +111,8 @@ func compare(out io.Writer, persons int, seed uint64, draws int, epsilon float64
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 		for draw := range uint64(repeat) {
-			model, err := plan.Run(context.Background(), data, dyad.Run{Public: true, Source: privacy.NewSeededSource(1000*seed + draw)})
+			model, err := plan.Run(context.Background(), data,
+				dyad.Run{Public: true, Source: privacy.NewSeededSource(1000*seed + draw)})
 			if err != nil {
 				return fmt.Errorf("%s: %w", m.name, err)
 			}
@@ -117,7 +120,8 @@ func compare(out io.Writer, persons int, seed uint64, draws int, epsilon float64
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(out, "%d,%s,%s,%d,%s,%.3g,%d,%d,%.4f\n", persons, m.name, plan.Algorithm, data.Shape().Records, strings.TrimPrefix(strings.ToLower(privacy.FormatUp(m.person)), "+"), delta, seed, draw, personAUC(held, scores))
+			fmt.Fprintf(out, "%d,%s,%s,%d,%s,%.3g,%d,%d,%.4f\n", persons, m.name, plan.Algorithm, data.Shape().Records,
+				strings.TrimPrefix(strings.ToLower(privacy.FormatUp(m.person)), "+"), delta, seed, draw, personAUC(held, scores))
 		}
 	}
 	return nil
@@ -143,7 +147,8 @@ func read(v dataset.Visits, schema string) (*dataset.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dataset.LoadReader("visits.csv", bytes.NewReader(text), s, dataset.Options{Persons: dataset.KeepPersons, KeepIDs: true})
+	return dataset.LoadReader("visits.csv", bytes.NewReader(text), s,
+		dataset.Options{Persons: dataset.KeepPersons, KeepIDs: true})
 }
 
 // oneOfEach are the places of one row of each person. Spellings of an id have the same digits.

@@ -42,11 +42,16 @@ type set struct {
 }
 
 var sets = []set{
-	{name: "digits", file: "digits/digits.csv", schema: "digits/digits.yaml", network: "imagegain/digits.yaml", n: 1257, clip: 2, steps: 60, basis: true},
-	{name: "mnist38", file: "mnist38/mnist38-train-images-idx3-ubyte.gz", schema: "schemas/mnist38.yaml", network: "imagegain/mnist38.yaml", n: 2000, clip: 2, steps: 60},
-	{name: "mnist38", file: "mnist38/mnist38-train-images-idx3-ubyte.gz", schema: "schemas/mnist38.yaml", network: "imagegain/mnist38.yaml", n: 8000, clip: 2, steps: 60},
-	{name: "frozen-mnist38", file: "frozen/mnist38.csv", schema: "frozen/mnist38.yaml", network: "imagegain/head.yaml", n: 2000, clip: 1, steps: 100, basis: true, vectors: true},
-	{name: "frozen-mnist38", file: "frozen/mnist38.csv", schema: "frozen/mnist38.yaml", network: "imagegain/head.yaml", n: 8000, clip: 1, steps: 100, basis: true, vectors: true},
+	{name: "digits", file: "digits/digits.csv", schema: "digits/digits.yaml", network: "imagegain/digits.yaml", n: 1257,
+		clip: 2, steps: 60, basis: true},
+	{name: "mnist38", file: "mnist38/mnist38-train-images-idx3-ubyte.gz", schema: "schemas/mnist38.yaml",
+		network: "imagegain/mnist38.yaml", n: 2000, clip: 2, steps: 60},
+	{name: "mnist38", file: "mnist38/mnist38-train-images-idx3-ubyte.gz", schema: "schemas/mnist38.yaml",
+		network: "imagegain/mnist38.yaml", n: 8000, clip: 2, steps: 60},
+	{name: "frozen-mnist38", file: "frozen/mnist38.csv", schema: "frozen/mnist38.yaml", network: "imagegain/head.yaml",
+		n: 2000, clip: 1, steps: 100, basis: true, vectors: true},
+	{name: "frozen-mnist38", file: "frozen/mnist38.csv", schema: "frozen/mnist38.yaml", network: "imagegain/head.yaml",
+		n: 8000, clip: 1, steps: 100, basis: true, vectors: true},
 }
 
 // The methods. The first two are of files, for images and for vectors, and compared with the others.
@@ -151,8 +156,10 @@ func (s set) train(ctx context.Context, data, method string, epsilon float64, se
 	if err != nil {
 		return nil, err
 	}
-	return []string{s.name, strconv.Itoa(train.Shape().Records), fmt.Sprint(epsilon), fmt.Sprint(o.Budget(train.Shape().Records).Delta), fmt.Sprint(seed), method,
-		fmt.Sprintf("%s, %d parameters", p.Spec.Kernel.Problem().Loss.Name(), p.Coordinates()), p.Algorithm, fmt.Sprintf("%.6f", *e.AUC)}, nil
+	return []string{s.name, strconv.Itoa(train.Shape().Records), fmt.Sprint(epsilon),
+		fmt.Sprint(o.Budget(train.Shape().Records).Delta), fmt.Sprint(seed), method,
+		fmt.Sprintf("%s, %d parameters", p.Spec.Kernel.Problem().Loss.Name(), p.Coordinates()), p.Algorithm,
+		fmt.Sprintf("%.6f", *e.AUC)}, nil
 }
 
 // summarise prints the mean AUC of each method with its standard error, and how much more the network of the file has, paired by split.

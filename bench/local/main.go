@@ -46,17 +46,24 @@ func main() {
 	flag.IntVar(&e.users, "n", 0, "users, the first ones of a random order; 0: all records")
 	flag.IntVar(&e.repeats, "repeats", 20, "runs of each setting, with a seed each")
 	flag.IntVar(&e.from, "from", 1, "the first seed, to add repeats to a file; the others follow it")
-	flag.IntVar(&e.parallel, "parallel", 1, "runs at a time; lines come in the same order, times are those of a shared machine")
+	flag.IntVar(&e.parallel, "parallel", 1,
+		"runs at a time; lines come in the same order, times are those of a shared machine")
 	flag.DurationVar(&e.limit, "limit", 24*time.Hour, "start no further repeat after this time")
 	flag.IntVar(&e.epochs, "epochs", 10, "T_max")
 	flag.Float64Var(&e.l2, "l2", 0.01, "lambda")
 	flag.Float64Var(&e.radius, "radius", 5, "R")
-	flag.IntVar(&e.features, "synthetic", 0, "features of synthetic records (generator scores) in the place of data and test files: -n users and as many others")
-	grid := flag.String("cv", "", "lambdas, comma separated: each run takes the one with the least error in a cross-validation of -folds parts of its records, the smallest of equal ones; -l2 is then that of nothing")
+	flag.IntVar(&e.features, "synthetic", 0,
+		"features of synthetic records (generator scores) in the place of data and test files: -n users and as many others")
+	grid := flag.String("cv", "",
+		"lambdas, comma separated: each run takes the one with the least error in a cross-validation of -folds parts of its "+
+			"records, the smallest of equal ones; -l2 is then that of nothing")
 	flag.IntVar(&e.folds, "folds", 5, "parts of -cv, at least 2")
-	batches := flag.String("batches", "1", "messages averaged in one update, comma separated; the name of a method then has it in parentheses, as the paper")
-	methods := flag.String("methods", "", "private methods, comma separated; default: all, with SGD and the curriculum without privacy")
-	budgets := flag.String("epsilon", "paper,0.5,1,2,4", "epsilon of a visit, comma separated; paper:B is the paper's total B = epsilon n T_max")
+	batches := flag.String("batches", "1",
+		"messages averaged in one update, comma separated; the name of a method then has it in parentheses, as the paper")
+	methods := flag.String("methods", "",
+		"private methods, comma separated; default: all, with SGD and the curriculum without privacy")
+	budgets := flag.String("epsilon", "paper,0.5,1,2,4",
+		"epsilon of a visit, comma separated; paper:B is the paper's total B = epsilon n T_max")
 	losses := flag.String("losses", "logistic,hinge,gompertz,ramp", "comma separated")
 	flag.Parse()
 	if *methods != "" {
@@ -100,7 +107,8 @@ type experiment struct {
 	features           int // of synthetic records, 0: files
 }
 
-var private = []local.Method{local.DJW, local.Prestige, local.PrestigeParticipation, local.PrestigeLabel, local.PrestigePrinted}
+var private = []local.Method{local.DJW, local.Prestige, local.PrestigeParticipation, local.PrestigeLabel,
+	local.PrestigePrinted}
 
 func (e *experiment) run(w io.Writer) error {
 	train, test, err := e.load()
@@ -113,7 +121,8 @@ func (e *experiment) run(w io.Writer) error {
 		}
 	}
 	bench.Header(w, "local", os.Args[1:])
-	fmt.Fprintf(w, "# n = %d, d = %d, T_max = %d, lambda = %s, R = %g; data treated as public; error rate and AUC on %d other records; noise and order seeded by the repeat\n",
+	fmt.Fprintf(w, "# n = %d, d = %d, T_max = %d, lambda = %s, R = %g; data treated as public; error rate and AUC on %d "+
+		"other records; noise and order seeded by the repeat\n",
 		train.Len(), train.Dim(), e.epochs, e.lambdas(), e.radius, test.Len())
 	fmt.Fprintln(w, "repeat,loss,method,budget,epsilon_per_visit,guarantee,epsilon_per_record,updates,error_last,error_average,auc_last,auc_average,lambda,seconds")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -252,7 +261,9 @@ func (e *experiment) one(ctx context.Context, train, test *engine.Records, r run
 	if g := f.plan.Guarantee; g.Kind != privacy.None {
 		epsilon = privacy.FormatUp(g.Epsilon)
 	}
-	return fmt.Sprintf("%d,%s,%s,%s,%.6g,%s,%s,%d,%.6f,%.6f,%.6f,%.6f,%g,%.2f\n", r.seed, r.loss, r.name(), r.budget, f.plan.Epsilon, f.plan.Guarantee.Kind, epsilon, f.updates, f.errors[0], f.errors[1], f.auc[0], f.auc[1], lambda, seconds), nil
+	return fmt.Sprintf("%d,%s,%s,%s,%.6g,%s,%s,%d,%.6f,%.6f,%.6f,%.6f,%g,%.2f\n", r.seed, r.loss, r.name(), r.budget,
+		f.plan.Epsilon, f.plan.Guarantee.Kind, epsilon, f.updates, f.errors[0], f.errors[1], f.auc[0], f.auc[1],
+		lambda, seconds), nil
 }
 
 // lambda is l2, or the one of the grid with the least error of the last model over the parts of a
@@ -289,7 +300,8 @@ type fitted struct {
 }
 
 // fit simulates a run with a lambda and judges its models on the test records.
-func (e *experiment) fit(ctx context.Context, train, test *engine.Records, r run, lambda float64, seed uint64) (f fitted, err error) {
+func (e *experiment) fit(ctx context.Context, train, test *engine.Records, r run, lambda float64,
+	seed uint64) (f fitted, err error) {
 	definition, ok := engine.LibraryByName(r.loss)
 	if !ok {
 		return f, fmt.Errorf("loss %q is unknown", r.loss)
@@ -299,7 +311,8 @@ func (e *experiment) fit(ctx context.Context, train, test *engine.Records, r run
 		return f, err
 	}
 	p := local.Protocol{
-		Method: r.method, Loss: phi, Dim: train.Dim(), FeatureNorm: 1, Radius: e.radius, L2: lambda, Users: train.Len(), Epochs: e.epochs, Batch: r.batch,
+		Method: r.method, Loss: phi, Dim: train.Dim(), FeatureNorm: 1, Radius: e.radius, L2: lambda, Users: train.Len(),
+		Epochs: e.epochs, Batch: r.batch,
 	}
 	if text, total := strings.CutPrefix(r.budget, "paper"); r.budget != "none" {
 		if text == "" {

@@ -39,7 +39,8 @@ func main() {
 	if err != nil || n < 10 {
 		log.Fatal("want a number of at least 10")
 	}
-	work := map[string]func(dir string, n int, at func(int)) error{"online": streams, "local": messages, "ledger": runs}[os.Args[1]]
+	work := map[string]func(dir string, n int, at func(int)) error{"online": streams, "local": messages,
+		"ledger": runs}[os.Args[1]]
 	if work == nil {
 		log.Fatal("want online, local or ledger")
 	}
@@ -80,7 +81,9 @@ func main() {
 // streams is a durable, private stream of n records with a release after each 1000.
 func streams(dir string, n int, at func(int)) error {
 	problem := engine.Problem{D: 10, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
-	spec, err := algorithms.NewStreamSpec(cpu.Backend{}, problem, algorithms.StreamOptions{Horizon: n, Batch: min(1000, n/10), Buffer: 100}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-6}, algorithms.Certified)
+	spec, err := algorithms.NewStreamSpec(cpu.Backend{}, problem,
+		algorithms.StreamOptions{Horizon: n, Batch: min(1000, n/10), Buffer: 100}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-6},
+		algorithms.Certified)
 	if err != nil {
 		return err
 	}
@@ -117,7 +120,8 @@ func messages(dir string, n int, at func(int)) error {
 		return err
 	}
 	users := min(1000, n/10)
-	plan, err := local.Protocol{Method: local.DJW, Loss: e, Dim: 3, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: users, Epochs: n / users, Epsilon: 1}.Plan()
+	plan, err := local.Protocol{Method: local.DJW, Loss: e, Dim: 3, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: users,
+		Epochs: n / users, Epsilon: 1}.Plan()
 	if err != nil {
 		return err
 	}
@@ -130,7 +134,8 @@ func messages(dir string, n int, at func(int)) error {
 		failed := make(chan error, users)
 		state := s.State()
 		for u := range users {
-			m, err := client.Message(&local.State{Epoch: epoch, W: state.Model}, engine.Record{X: []float64{0.5, -0.2, 0.1}, Y: 1})
+			m, err := client.Message(&local.State{Epoch: epoch, W: state.Model},
+				engine.Record{X: []float64{0.5, -0.2, 0.1}, Y: 1})
 			if err != nil {
 				return err
 			}
@@ -182,8 +187,9 @@ func runs(dir string, n int, at func(int)) error {
 			}
 		}
 		s, err := l.Begin(ledger.Charge{
-			DataID: "longhaul", Algorithm: "moments", Unit: "one record", Relation: "replacement", Guarantee: "(1, 1e-05)-DP", Resumable: true,
-			Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1000}},
+			DataID: "longhaul", Algorithm: "moments", Unit: "one record", Relation: "replacement", Guarantee: "(1, 1e-05)-DP",
+			Resumable: true,
+			Events:    []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1000}},
 		}, privacy.NewSeededSource(1))
 		if err != nil {
 			return err

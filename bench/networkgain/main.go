@@ -59,8 +59,9 @@ type set struct {
 	hidden             int
 	gain               float64
 	steps              int
-	make               func(r *rand.Rand) (x []float64, positive bool) // synthetic, with labels flipped with probability 0.05
-	dim                int
+	// synthetic, with labels flipped with probability 0.05
+	make func(r *rand.Rand) (x []float64, positive bool)
+	dim  int
 }
 
 var sets = []set{
@@ -76,7 +77,8 @@ var sets = []set{
 		x := uniform(r, 2)
 		return x, math.Sin(2*math.Pi*math.Hypot(x[0], x[1])) > 0
 	}},
-	{name: "adult-numbers", file: "adult/adult.data", schema: "adult-numbers.yaml", n: []int{2000, 8000, 27000}, hidden: 16, gain: 3, steps: 100},
+	{name: "adult-numbers", file: "adult/adult.data", schema: "adult-numbers.yaml", n: []int{2000, 8000, 27000},
+		hidden: 16, gain: 3, steps: 100},
 	{name: "adult", file: "adult/adult.data", schema: "adult.yaml", n: []int{27000}, hidden: 8, gain: 1, steps: 50},
 	{name: "bank", file: "bank/bank-full.csv", schema: "bank.yaml", n: []int{38000}, hidden: 8, gain: 1, steps: 50},
 }
@@ -234,7 +236,8 @@ func (s set) write(file, schema string, n int, seed uint64) error {
 		}
 		fmt.Fprintf(&rows, "%t\n", positive)
 	}
-	text := fmt.Sprintf("data_id: %s\nformat: csv\ncsv: {header: true}\ncolumns:\n%s  - {name: label, role: label, positive: \"true\", negative: \"false\"}\n", s.name, columns.String())
+	text := fmt.Sprintf("data_id: %s\nformat: csv\ncsv: {header: true}\ncolumns:\n%s  - {name: label, role: label, "+
+		"positive: \"true\", negative: \"false\"}\n", s.name, columns.String())
 	if err := os.WriteFile(schema, []byte(text), 0o600); err != nil {
 		return err
 	}
@@ -247,7 +250,8 @@ func (m method) train(ctx context.Context, train, test *dyad.Data, epsilon float
 		epsilon = m.epsilon
 	}
 	delta := 1e-5
-	o := dyad.Options{Epsilon: epsilon, Delta: &delta, Network: m.network, Algorithm: m.choose, Loss: dyad.Loss{Name: m.loss}}
+	o := dyad.Options{Epsilon: epsilon, Delta: &delta, Network: m.network, Algorithm: m.choose,
+		Loss: dyad.Loss{Name: m.loss}}
 	if m.loss != "" {
 		l, err := dyad.NewLoss(m.loss, nil, 0)
 		if err != nil {
@@ -274,7 +278,8 @@ func (m method) train(ctx context.Context, train, test *dyad.Data, epsilon float
 		name = fmt.Sprintf("mlp %v gain %g clip %g", p.Network.Hidden, p.Network.Gain, p.Network.Clip)
 	}
 	steps := fmt.Sprintf("%s %d steps %s", p.Algorithm, p.Schedule.Steps, p.Schedule.Update)
-	return []string{fmt.Sprint(epsilon), fmt.Sprint(delta), fmt.Sprint(seed), m.name, name, strings.TrimSpace(steps), fmt.Sprintf("%.6f", *e.AUC), fmt.Sprintf("%.2f", seconds)}, nil
+	return []string{fmt.Sprint(epsilon), fmt.Sprint(delta), fmt.Sprint(seed), m.name, name, strings.TrimSpace(steps),
+		fmt.Sprintf("%.6f", *e.AUC), fmt.Sprintf("%.2f", seconds)}, nil
 }
 
 // summarise prints means, and the paired difference of the network and the best private linear model.
@@ -316,7 +321,8 @@ func summarise(path string) error {
 		difference, se := meanOf(of["network"], of[name])
 		up, _ := meanOf(of["network-ceiling"], nil)
 		low, _ := meanOf(of["linear-ceiling"], nil)
-		fmt.Printf("%s,%d,%.4f,%.4f,%s,%.4f,%.4f,%.4f,%.4f\n", cell, len(of["network"]), network, best, name, difference, se, up, low)
+		fmt.Printf("%s,%d,%.4f,%.4f,%s,%.4f,%.4f,%.4f,%.4f\n", cell, len(of["network"]), network, best, name,
+			difference, se, up, low)
 	}
 	return nil
 }

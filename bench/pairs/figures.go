@@ -26,7 +26,10 @@ var methods = []method{
 	{"DPP Gaussian", func(s *pairs.Spec) { s.Budget.Delta = 1e-5 }},
 	{"Node DP Laplace", func(s *pairs.Spec) { s.Unit, s.Kappa = pairs.Individual, degreeCap }},
 	{"edge DP Laplace", func(s *pairs.Spec) { s.Unit, s.Kappa = pairs.OnePair, 1 }},
-	{"label flips, edge", func(s *pairs.Spec) { s.Method, s.Unit, s.Kappa, s.StepSize = pairs.Labels, pairs.OnePair, 1, exactStep }},
+	{"label flips, edge", func(s *pairs.Spec) {
+		s.Method, s.Unit, s.Kappa, s.StepSize = pairs.Labels, pairs.OnePair,
+			1, exactStep
+	}},
 	{"InputPer", func(s *pairs.Spec) {
 		s.Method, s.Unit, s.Kappa, s.StepSize = pairs.Input, pairs.Individual, degreeCap, exactStep
 	}},
@@ -101,7 +104,8 @@ func (t *task) measurePlan(name string, x float64, p *pairs.Plan, repeat int) ([
 }
 
 // sweep varies one option at epsilon = 4 and T = 3 (Figure 11).
-func (s settings) sweep(a axes, values []float64, methods []method, curve bool, set func(spec *pairs.Spec, v float64)) ([]row, axes, error) {
+func (s settings) sweep(a axes, values []float64, methods []method, curve bool,
+	set func(spec *pairs.Spec, v float64)) ([]row, axes, error) {
 	tasks, err := s.tasks()
 	if err != nil {
 		return nil, a, err
@@ -152,31 +156,36 @@ var laplace = methods[1:2]
 
 // clips is Figure 11a.
 func (s settings) clips() ([]row, axes, error) {
-	return s.sweep(axes{"Objective by clip h, DPP Laplace, epsilon 4", "epoch", "objective", "h"}, []float64{0.05, 0.1, 0.5, 2}, laplace, true,
+	return s.sweep(axes{"Objective by clip h, DPP Laplace, epsilon 4", "epoch", "objective", "h"},
+		[]float64{0.05, 0.1, 0.5, 2}, laplace, true,
 		func(spec *pairs.Spec, v float64) { spec.Clip = v })
 }
 
 // batches is Figure 11b.
 func (s settings) batches() ([]row, axes, error) {
-	return s.sweep(axes{"Objective by batch |B|, DPP Laplace, epsilon 4", "epoch", "objective", "batch"}, []float64{50, 200, 1000, 4000}, laplace, true,
+	return s.sweep(axes{"Objective by batch |B|, DPP Laplace, epsilon 4", "epoch", "objective", "batch"},
+		[]float64{50, 200, 1000, 4000}, laplace, true,
 		func(spec *pairs.Spec, v float64) { spec.Batch = int(v) })
 }
 
 // margins is Figure 11c, not private as in the paper, and private.
 func (s settings) margins() ([]row, axes, error) {
-	return s.sweep(axes{"Accuracy by margin ratio rho", "rho", "accuracy", "objective"}, []float64{0.25, 0.5, 1, 2, 4}, []method{methods[0], methods[1], methods[3]}, false,
+	return s.sweep(axes{"Accuracy by margin ratio rho", "rho", "accuracy", "objective"}, []float64{0.25, 0.5, 1, 2, 4},
+		[]method{methods[0], methods[1], methods[3]}, false,
 		func(spec *pairs.Spec, v float64) { spec.Loss = embedding.Contrastive{Margin: v * margin} })
 }
 
 // dimensions is Figure 11d.
 func (s settings) dimensions() ([]row, axes, error) {
-	return s.sweep(axes{"Accuracy by dimensions d'", "rows", "accuracy", "objective"}, []float64{2, 4, 8, 16, 32}, []method{methods[0], methods[1], methods[3]}, false,
+	return s.sweep(axes{"Accuracy by dimensions d'", "rows", "accuracy", "objective"}, []float64{2, 4, 8, 16, 32},
+		[]method{methods[0], methods[1], methods[3]}, false,
 		func(spec *pairs.Spec, v float64) { spec.Rows = int(v) })
 }
 
 // steps is a sweep that the paper does not show: the first step eta0, which it does not
 // give.
 func (s settings) steps() ([]row, axes, error) {
-	return s.sweep(axes{"Accuracy by first step eta0, epsilon 4", "eta0", "accuracy", "objective"}, []float64{0.2, 1, 5, 20, 80, 320}, []method{methods[0], methods[1], methods[3]}, false,
+	return s.sweep(axes{"Accuracy by first step eta0, epsilon 4", "eta0", "accuracy", "objective"},
+		[]float64{0.2, 1, 5, 20, 80, 320}, []method{methods[0], methods[1], methods[3]}, false,
 		func(spec *pairs.Spec, v float64) { spec.StepSize = v })
 }

@@ -36,19 +36,22 @@ type settings struct {
 func main() {
 	log.SetFlags(0)
 	var s settings
-	flag.StringVar(&s.figure, "figure", "", "toy, scatter, table1, 9, 10, 11a, 11b, 11c, 11d, steps, sampled, tuples, moments or mechanisms")
+	flag.StringVar(&s.figure, "figure", "",
+		"toy, scatter, table1, 9, 10, 11a, 11b, 11c, 11d, steps, sampled, tuples, moments or mechanisms")
 	flag.StringVar(&s.data, "data", "", "data file")
 	flag.StringVar(&s.schema, "schema", "", "schema file")
 	flag.StringVar(&s.plot, "plot", "", "SVG file to write")
 	flag.IntVar(&s.repeats, "repeats", 20, "repeats, each with records, pairs, start and noise of its own")
-	flag.IntVar(&s.pairs, "pairs", 16928, "pairs to draw, two per individual (Table I of the paper: Adult 37400, Bank 16928)")
+	flag.IntVar(&s.pairs, "pairs", 16928,
+		"pairs to draw, two per individual (Table I of the paper: Adult 37400, Bank 16928)")
 	flag.IntVar(&s.test, "test", 1500, "records outside all pairs that are classified")
 	flag.IntVar(&s.parallel, "parallel", 2, "runs at a time")
 	flag.Parse()
 	bench.Header(os.Stdout, "pairs", os.Args[1:])
 	figures := map[string]func() ([]row, axes, error){
 		"toy": s.toy, "9": s.privacyBudgets, "10": s.mechanismsTrained, "mechanisms": s.mechanismTable,
-		"11a": s.clips, "11b": s.batches, "11c": s.margins, "11d": s.dimensions, "steps": s.steps, "sampled": s.sampled, "tuples": s.tuples, "moments": s.pairMoments,
+		"11a": s.clips, "11b": s.batches, "11c": s.margins, "11d": s.dimensions, "steps": s.steps, "sampled": s.sampled,
+		"tuples": s.tuples, "moments": s.pairMoments,
 		"table1": s.statistics, "scatter": s.scatter,
 	}
 	figure, known := figures[s.figure]

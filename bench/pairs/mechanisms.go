@@ -53,12 +53,15 @@ func (s settings) mechanismTable() ([]row, axes, error) {
 		}
 		return rms * coordinates
 	}
-	fmt.Printf("# root mean square of the noise of one of %d coordinates of the mean gradient of %d pairs, in units of the clip; kappa = 1, one release, so L1 (or L2) sensitivity 2/%d\n", coordinates, batch, batch)
-	fmt.Println("# scdf and duchi get epsilon/528 for each coordinate; printed: the whole epsilon for each (SCDF, Duchi) or for each row (Laplace), which gives 528 and 16 times epsilon")
+	fmt.Printf("# root mean square of the noise of one of %d coordinates of the mean gradient of %d pairs, in units of "+
+		"the clip; kappa = 1, one release, so L1 (or L2) sensitivity 2/%d\n", coordinates, batch, batch)
+	fmt.Println("# scdf and duchi get epsilon/528 for each coordinate; printed: the whole epsilon for each (SCDF, Duchi) " +
+		"or for each row (Laplace), which gives 528 and 16 times epsilon")
 	var out []row
 	for _, e := range []float64{0.5, 1, 2, 4} {
 		spec := pairs.Spec{
-			Individuals: 100, Pairs: batch, Dim: 33, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 16, Unit: pairs.OnePair,
+			Individuals: 100, Pairs: batch, Dim: 33, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 16,
+			Unit:  pairs.OnePair,
 			Batch: batch, Epochs: 1, Budget: privacy.Budget{Epsilon: e}, Noise: privacy.LaplaceNoise,
 		}
 		for _, m := range methods[1:4] {
@@ -92,7 +95,8 @@ func (s settings) mechanismsTrained() ([]row, axes, error) {
 	if err != nil {
 		return nil, a, err
 	}
-	fmt.Println("# SCDF and Duchi get their share of epsilon for each coordinate, and Duchi, whose noise does not shrink with |B|, for each of kappa batches")
+	fmt.Println("# SCDF and Duchi get their share of epsilon for each coordinate, and Duchi, whose noise does not shrink " +
+		"with |B|, for each of kappa batches")
 	var jobs []func() ([]row, error)
 	for i, t := range tasks {
 		for _, e := range []float64{0.5, 1, 2, 4} {

@@ -26,7 +26,8 @@ const (
 // synthetic data where a metric matters, by the accuracy of 3 nearest neighbours among the
 // individuals. x is epsilon, 0 without noise.
 func (s settings) pairMoments() ([]row, axes, error) {
-	a := axes{title: "Metrics from pairs", x: "epsilon", value: "accuracy of 3 nearest neighbours", other: "that of the identity"}
+	a := axes{title: "Metrics from pairs", x: "epsilon", value: "accuracy of 3 nearest neighbours",
+		other: "that of the identity"}
 	var jobs []func() ([]row, error)
 	for _, c := range []struct {
 		kind string
@@ -82,7 +83,8 @@ func pairMomentsOf(kind string, n, repeat int) ([]row, error) {
 	for _, method := range []pairs.Method{pairs.Moments, pairs.Gradients} {
 		for _, epsilon := range []float64{0.5, 1, 2, 4, 0} {
 			spec := pairs.Spec{
-				Individuals: n, Pairs: len(list), Dim: d, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Kappa: momentDegree, Method: method,
+				Individuals: n, Pairs: len(list), Dim: d, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Kappa: momentDegree,
+				Method: method,
 				Budget: privacy.Budget{Epsilon: epsilon, Delta: momentDelta},
 			}
 			if method == pairs.Gradients {
@@ -95,7 +97,8 @@ func pairMomentsOf(kind string, n, repeat int) ([]row, error) {
 			if err != nil {
 				return nil, err
 			}
-			r, err := pairs.Run(context.Background(), data, nil, p, pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(repeat) + 1)}})
+			r, err := pairs.Run(context.Background(), data, nil, p,
+				pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(repeat) + 1)}})
 			if err != nil {
 				return nil, err
 			}
@@ -103,7 +106,8 @@ func pairMomentsOf(kind string, n, repeat int) ([]row, error) {
 			if err != nil {
 				return nil, err
 			}
-			rows = append(rows, row{method: fmt.Sprintf("%s-%d %s", kind, n, method), x: epsilon, repeat: repeat, value: got, other: plain})
+			rows = append(rows, row{method: fmt.Sprintf("%s-%d %s", kind, n, method), x: epsilon, repeat: repeat,
+				value: got, other: plain})
 		}
 	}
 	return rows, nil

@@ -42,5 +42,6 @@ func plotRows(path string, rows []row, a axes) error {
 	for _, r := range rows {
 		lowest, highest = min(lowest, r.value), max(highest, r.value)
 	}
-	return experiment.Figure{Title: a.title, X: a.x, Y: a.value, LogY: lowest > 0 && highest > 100*lowest, Curves: curves(rows)}.Save(path)
+	return experiment.Figure{Title: a.title, X: a.x, Y: a.value, LogY: lowest > 0 && highest > 100*lowest,
+		Curves: curves(rows)}.Save(path)
 }

@@ -43,7 +43,8 @@ func (s settings) sampled() ([]row, axes, error) {
 		if err != nil {
 			return nil, a, err
 		}
-		fmt.Printf("# epsilon %g: sigma %.5g on fixed batches and %.5g on Poisson ones; the noise of fixed batches gives epsilon %.4g on Poisson ones, that of Poisson ones %.4g on full batches\n",
+		fmt.Printf("# epsilon %g: sigma %.5g on fixed batches and %.5g on Poisson ones; the noise of fixed batches gives "+
+			"epsilon %.4g on Poisson ones, that of Poisson ones %.4g on full batches\n",
 			e, fixed.Noise().NoiseNorm(1), secret.Noise().NoiseNorm(1), less.Guarantee.Epsilon, secret.KnownBatches())
 		for _, m := range []struct {
 			name string

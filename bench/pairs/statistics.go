@@ -38,7 +38,8 @@ func (s settings) statistics() ([]row, axes, error) {
 func toySpec(t *task, m method) pairs.Spec {
 	spec := pairs.Spec{
 		Individuals: t.graph.Len(), Pairs: len(t.labels), Dim: 2, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 2,
-		Unit: pairs.Group, Kappa: 1, Batch: 30, Epochs: 10, Clip: clip, Budget: privacy.Budget{Epsilon: 2}, Noise: privacy.LaplaceNoise,
+		Unit: pairs.Group, Kappa: 1, Batch: 30, Epochs: 10, Clip: clip, Budget: privacy.Budget{Epsilon: 2},
+		Noise: privacy.LaplaceNoise,
 	}
 	m.change(&spec)
 	spec.StepSize = 1
@@ -46,12 +47,14 @@ func toySpec(t *task, m method) pairs.Spec {
 }
 
 // toyPanels are those of Figure 7.
-var toyPanels = []method{{"DPP Laplace", func(*pairs.Spec) {}}, {"DPP-S Laplace (sound)", func(s *pairs.Spec) { s.Shrink = true }}, methods[0]}
+var toyPanels = []method{{"DPP Laplace", func(*pairs.Spec) {}},
+	{"DPP-S Laplace (sound)", func(s *pairs.Spec) { s.Shrink = true }}, methods[0]}
 
 // scatter is Figure 7: the 200 points of the toy, and where three metrics move them. The value is the second
 // coordinate, a repeat a point; an odd one is of the second class.
 func (s settings) scatter() ([]row, axes, error) {
-	a := axes{title: "Toy data under metrics, epsilon 2", x: "first_coordinate", value: "second_coordinate", other: "class"}
+	a := axes{title: "Toy data under metrics, epsilon 2", x: "first_coordinate", value: "second_coordinate",
+		other: "class"}
 	t, err := toyTask(0)
 	if err != nil {
 		return nil, a, err

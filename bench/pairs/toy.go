@@ -62,7 +62,8 @@ func toyTask(seed int) (*task, error) {
 // T = 10.
 func (s settings) toy() ([]row, axes, error) {
 	a := axes{title: "Toy data, epsilon 2", x: "epoch", value: "objective"}
-	fmt.Println("# Section VII-A: 200 points, 150 pairs without a cycle: kappa = 1; d' = 2, epsilon 2, m = 1, h = 0.5, |B| = 30, T = 10, eta0 = 1")
+	fmt.Println("# Section VII-A: 200 points, 150 pairs without a cycle: kappa = 1; d' = 2, epsilon 2, m = 1, h = 0.5, " +
+		"|B| = 30, T = 10, eta0 = 1")
 	var jobs []func() ([]row, error)
 	for i := range s.repeats {
 		t, err := toyTask(i)
@@ -70,7 +71,8 @@ func (s settings) toy() ([]row, axes, error) {
 			return nil, a, err
 		}
 		if i == 0 {
-			fmt.Printf("# kappa' = %d, largest degree %d in the first repeat\n", t.graph.KappaBound(pairgraph.Transitive), t.graph.MaxDegree())
+			fmt.Printf("# kappa' = %d, largest degree %d in the first repeat\n", t.graph.KappaBound(pairgraph.Transitive),
+				t.graph.MaxDegree())
 		}
 		for _, m := range []method{
 			methods[0], methods[1], {"DPP-S Laplace (sound)", func(s *pairs.Spec) { s.Shrink = true }}, methods[2],

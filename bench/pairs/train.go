@@ -62,7 +62,8 @@ func (s settings) task(all *engine.Records, seed int) (*task, error) {
 		}
 	}
 	if taken[0]+taken[1] != n/2*2 {
-		return nil, fmt.Errorf("%d pairs need %d individuals of each class, and the data have only %d and %d", s.pairs, n/2, taken[1], taken[0])
+		return nil, fmt.Errorf("%d pairs need %d individuals of each class, and the data have only %d and %d", s.pairs, n/2,
+			taken[1], taken[0])
 	}
 	// The test set is balanced too: with the classes of the file, guessing the larger
 	// one would score 0.76 to 0.88.
@@ -155,9 +156,11 @@ func withFeatures(r *engine.Records, x []float64) (*engine.Records, error) {
 // spec is the common part of all methods.
 func (t *task) spec() pairs.Spec {
 	return pairs.Spec{
-		Individuals: t.graph.Len(), Pairs: len(t.labels), Dim: t.d, Bound: 1, Loss: embedding.Contrastive{Margin: margin}, Rows: rowsOfW,
-		Unit: pairs.Group, Kappa: t.graph.KappaBound(pairgraph.Transitive), Batch: 2000, Epochs: 3, Clip: clip, StepSize: noisyStep,
-		ByClass: true, Budget: privacy.Budget{Epsilon: 1}, Noise: privacy.LaplaceNoise,
+		Individuals: t.graph.Len(), Pairs: len(t.labels), Dim: t.d, Bound: 1,
+		Loss: embedding.Contrastive{Margin: margin}, Rows: rowsOfW,
+		Unit: pairs.Group, Kappa: t.graph.KappaBound(pairgraph.Transitive), Batch: 2000, Epochs: 3, Clip: clip,
+		StepSize: noisyStep,
+		ByClass:  true, Budget: privacy.Budget{Epsilon: 1}, Noise: privacy.LaplaceNoise,
 	}
 }
 
@@ -193,7 +196,8 @@ func (t *task) trainPlan(p *pairs.Plan, seed int, replace noiser, points int) (*
 				classes[v] = 1
 			}
 		}
-		r, err := pairs.Run(context.Background(), data, classes, p, pairs.Options{Options: algorithms.Options{Public: true, Source: source}})
+		r, err := pairs.Run(context.Background(), data, classes, p,
+			pairs.Options{Options: algorithms.Options{Public: true, Source: source}})
 		if err != nil {
 			return nil, err
 		}
@@ -339,7 +343,9 @@ func (s settings) tasks() ([]*task, error) {
 	if s.encoded {
 		margin = tupleMargin
 	}
-	fmt.Printf("# %d pairs of %d individuals, d = %d, kappa' = %d, largest degree %d; margin %g (public; the mean distance of dissimilar pairs is %.3g); %d balanced test records; data treated as public, noise seeded\n",
-		len(t.labels), t.graph.Len(), t.d, t.graph.KappaBound(pairgraph.Transitive), t.graph.MaxDegree(), margin, mean, t.test.Len())
+	fmt.Printf("# %d pairs of %d individuals, d = %d, kappa' = %d, largest degree %d; margin %g (public; the mean "+
+		"distance of dissimilar pairs is %.3g); %d balanced test records; data treated as public, noise seeded\n",
+		len(t.labels), t.graph.Len(), t.d, t.graph.KappaBound(pairgraph.Transitive), t.graph.MaxDegree(), margin,
+		mean, t.test.Len())
 	return out, nil
 }

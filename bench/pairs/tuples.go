@@ -49,8 +49,10 @@ var learners = []struct {
 // spec is the common part of all learners.
 func (c *classed) spec(epsilon float64) pairs.Spec {
 	s := pairs.Spec{
-		Individuals: len(c.classes), Dim: c.d, Bound: 1, Rows: rowsOfW, Loss: embedding.Contrastive{Margin: tupleMargin}, Tuple: tupleSize,
-		Epochs: tupleEpochs, Clip: tupleClip, StepSize: tupleStep, Budget: privacy.Budget{Epsilon: epsilon, Delta: tupleDelta},
+		Individuals: len(c.classes), Dim: c.d, Bound: 1, Rows: rowsOfW, Loss: embedding.Contrastive{Margin: tupleMargin},
+		Tuple:  tupleSize,
+		Epochs: tupleEpochs, Clip: tupleClip, StepSize: tupleStep,
+		Budget: privacy.Budget{Epsilon: epsilon, Delta: tupleDelta},
 	}
 	if epsilon == 0 {
 		s.Mode = algorithms.NonPrivate
@@ -68,7 +70,8 @@ func (c *classed) learn(s pairs.Spec, seed int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	r, err := pairs.Run(context.Background(), data, c.classes, p, pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(seed) + 1)}})
+	r, err := pairs.Run(context.Background(), data, c.classes, p,
+		pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(seed) + 1)}})
 	if err != nil {
 		return 0, err
 	}

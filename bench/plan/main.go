@@ -50,14 +50,16 @@ func main() {
 
 func run(ctx context.Context) error {
 	o := experiment.Options{Machine: cases.CPUModel(), Programs: map[string]string{}}
-	data := flag.String("data", "", "folder that has a folder for each data set; default: where \"dyad data fetch\" puts them")
+	data := flag.String("data", "",
+		"folder that has a folder for each data set; default: where \"dyad data fetch\" puts them")
 	out := flag.String("out", "", "CSV file; default: the plan's name in this folder. Summary and plots stand next to it")
 	part := flag.String("part", "", "i/N: only this part of the plan")
 	merge := flag.String("merge", "", "files of parts, comma separated, to join into -out")
 	check := flag.Bool("check", false, "only check the plans")
 	only := flag.Bool("report", false, "only write summary and plots of the runs that -out has")
 	flag.BoolVar(&o.Retry, "retry", false, "repeat runs that failed")
-	flag.IntVar(&o.Parallel, "parallel", 1, "training sets that are worked on at a time; times are then those of a shared machine")
+	flag.IntVar(&o.Parallel, "parallel", 1,
+		"training sets that are worked on at a time; times are then those of a shared machine")
 	flag.Func("program", "NAME=PATH: where a program of the peers is; may be repeated", func(s string) error {
 		name, path, ok := strings.Cut(s, "=")
 		if !ok {

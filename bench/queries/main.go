@@ -30,7 +30,9 @@ var header = []string{"data", "queries", "n", "epsilon", "method", "split", "noi
 func main() {
 	shared := flag.String("shared", "../../shared/data", "folder of the data sets")
 	names := flag.String("data", "grades,clicks,long,education", "data sets")
-	methods := flag.String("methods", "descent,moments,none,exact", "descent: on the logistic loss; moments: the rule, @R with a clip radius R; none: without second moments; exact: without privacy")
+	methods := flag.String("methods", "descent,moments,none,exact",
+		"descent: on the logistic loss; moments: the rule, @R with a clip radius R; none: without second moments; exact: "+
+			"without privacy")
 	splits, noises := flag.Int("splits", 10, "splits"), flag.Int("noises", 2, "noises of a split")
 	out := flag.String("out", "results/queries.csv", "file that raw rows are appended to")
 	summary := flag.String("summary", "", "write this summary of -out, and measure nothing")
@@ -117,7 +119,8 @@ func measure(train, test set, method string, epsilon float64, seed uint64) (ndcg
 	if err != nil {
 		return 0, 0, err
 	}
-	shape := lib.Shape{Records: train.records.Len(), Features: train.records.Dim(), LabelValues: train.labels, Groups: train.sizes()}
+	shape := lib.Shape{Records: train.records.Len(), Features: train.records.Dim(), LabelValues: train.labels,
+		Groups: train.sizes()}
 	o.On, err = device.Open(device.Options{Name: "cpu", Workers: 1})
 	if err != nil {
 		return 0, 0, err
@@ -130,7 +133,8 @@ func measure(train, test set, method string, epsilon float64, seed uint64) (ndcg
 	if err != nil {
 		return 0, 0, err
 	}
-	r, err := algorithms.Run(context.Background(), train.records, choice.Algorithm, t.Plan, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
+	r, err := algorithms.Run(context.Background(), train.records, choice.Algorithm, t.Plan,
+		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -174,7 +178,8 @@ func summarize(in, out string) error {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b cell) int { return slices.Compare(a[:3], b[:3]) })
-	lines := [][]string{{"data", "queries", "epsilon", "method", "splits", "runs", "ndcg_at_10", "gain", "standard_error", "pair_accuracy", "gain", "standard_error"}}
+	lines := [][]string{{"data", "queries", "epsilon", "method", "splits", "runs", "ndcg_at_10", "gain", "standard_error",
+		"pair_accuracy", "gain", "standard_error"}}
 	for _, c := range order {
 		base := c
 		base[3] = "descent"
@@ -190,7 +195,8 @@ func summarize(in, out string) error {
 				}
 			}
 			line[5] = strconv.Itoa(runs)
-			line = append(line, fmt.Sprintf("%.4f", mean(values)), fmt.Sprintf("%+.4f", mean(gains)), fmt.Sprintf("%.4f", standardError(gains)))
+			line = append(line, fmt.Sprintf("%.4f", mean(values)), fmt.Sprintf("%+.4f", mean(gains)),
+				fmt.Sprintf("%.4f", standardError(gains)))
 		}
 		lines = append(lines, line)
 	}

@@ -59,7 +59,8 @@ func main() {
 		slices.Sort(cpu)
 		slices.Sort(wall)
 		c, w := cpu[len(cpu)/2], wall[len(wall)/2]
-		fmt.Printf("dyad,%s,%d,%.3f,%.3f,%.2f,%d,%d\n", filepath.Base(file), runtime.GOMAXPROCS(0), c, w, float64(rows)/w/1e6, used().peak, numbers*8/1_000_000)
+		fmt.Printf("dyad,%s,%d,%.3f,%.3f,%.2f,%d,%d\n", filepath.Base(file), runtime.GOMAXPROCS(0), c, w, float64(rows)/w/1e6,
+			used().peak, numbers*8/1_000_000)
 	}
 }
 

@@ -97,7 +97,8 @@ func trainings() []lib.Setting {
 	return []lib.Setting{
 		named("default", ""),
 		named("moments, full", "moments", algorithms.Option{Field: "Second", Value: "full"}),
-		named("moments, full, ridge 4", "moments", algorithms.Option{Field: "Second", Value: "full"}, algorithms.Option{Field: "Ridge", Value: 4.}),
+		named("moments, full, ridge 4", "moments", algorithms.Option{Field: "Second", Value: "full"},
+			algorithms.Option{Field: "Ridge", Value: 4.}),
 		named("moments, none", "moments", algorithms.Option{Field: "Second", Value: "none"}),
 		named("gradient-perturbation", "gradient-perturbation"),
 	}
@@ -208,7 +209,8 @@ func (p *problem) measure(split int, epsilon float64) (rows []row, err error) {
 	add := func(method, winner string, m *lib.Model, at int) error {
 		e, err := m.Evaluate(ctx, test[at], lib.EvaluateOptions{})
 		if err == nil {
-			rows = append(rows, row{data: p.name, records: train[at].Records.Len(), epsilon: epsilon, split: split + 1, method: method, winner: winner, auc: *e.AUC})
+			rows = append(rows, row{data: p.name, records: train[at].Records.Len(), epsilon: epsilon, split: split + 1,
+				method: method, winner: winner, auc: *e.AUC})
 		}
 		return err
 	}
@@ -235,7 +237,8 @@ func (p *problem) measure(split int, epsilon float64) (rows []row, err error) {
 		if m, err = plan.Run(ctx, reference[i], noise(50)); err != nil {
 			return nil, err
 		}
-		models.Models, models.ModelNames = append(models.Models, m.Model), append(models.ModelNames, fmt.Sprintf("public, setting %d, l2 %g", i+1, l2))
+		models.Models, models.ModelNames = append(models.Models, m.Model),
+			append(models.ModelNames, fmt.Sprintf("public, setting %d, l2 %g", i+1, l2))
 	}
 	for k, road := range []search.Road{search.Compose, search.RandomStopping, search.NoisyMax} {
 		so := lib.SearchOptions{Settings: settings, Epsilon: epsilon, Road: road}
@@ -273,7 +276,8 @@ func write(path string, rows []row) error {
 	return save(path, func(w *csv.Writer) error {
 		lines := [][]string{{"data", "training_records", "epsilon", "split", "method", "winner", "test_auc"}}
 		for _, r := range rows {
-			lines = append(lines, []string{r.data, strconv.Itoa(r.records), fmt.Sprint(r.epsilon), strconv.Itoa(r.split), r.method, r.winner, fmt.Sprintf("%.5f", r.auc)})
+			lines = append(lines, []string{r.data, strconv.Itoa(r.records), fmt.Sprint(r.epsilon), strconv.Itoa(r.split),
+				r.method, r.winner, fmt.Sprintf("%.5f", r.auc)})
 		}
 		return w.WriteAll(lines)
 	})
@@ -306,7 +310,8 @@ func writeSummary(path string, rows []row) error {
 		return strings.Compare(a.data, b.data)*2 + int(math.Copysign(1, a.epsilon-b.epsilon))
 	})
 	return save(path, func(w *csv.Writer) error {
-		lines := [][]string{{"data", "epsilon", "method", "oracle", "splits", "mean_auc", "standard_error", "above_default", "standard_error_of_difference"}}
+		lines := [][]string{{"data", "epsilon", "method", "oracle", "splits", "mean_auc", "standard_error", "above_default",
+			"standard_error_of_difference"}}
 		for _, k := range order {
 			oracle := ""
 			if best[key{k.data, k.epsilon, ""}] == k {
@@ -317,7 +322,8 @@ func writeSummary(path string, rows []row) error {
 			for i, v := range values[k] {
 				gain = append(gain, v-base[i])
 			}
-			lines = append(lines, []string{k.data, fmt.Sprint(k.epsilon), k.method, oracle, strconv.Itoa(len(gain)), fmt.Sprintf("%.4f", mean(values[k])), fmt.Sprintf("%.4f", deviation(values[k])),
+			lines = append(lines, []string{k.data, fmt.Sprint(k.epsilon), k.method, oracle, strconv.Itoa(len(gain)),
+				fmt.Sprintf("%.4f", mean(values[k])), fmt.Sprintf("%.4f", deviation(values[k])),
 				fmt.Sprintf("%.4f", mean(gain)), fmt.Sprintf("%.4f", deviation(gain))})
 		}
 		return w.WriteAll(lines)

@@ -74,7 +74,8 @@ func run(n, d, steps int) error {
 	}
 	slices.Sort(seconds)
 	if team.Rank() == 0 {
-		fmt.Printf("%d,%d,%d,%d,%.2f,%.2f,%x\n", team.Size(), n, d, steps, 1e3*seconds[len(seconds)/2], 1e3*seconds[0], hash.Sum(nil))
+		fmt.Printf("%d,%d,%d,%d,%.2f,%.2f,%x\n", team.Size(), n, d, steps, 1e3*seconds[len(seconds)/2],
+			1e3*seconds[0], hash.Sum(nil))
 	}
 	return team.Close()
 }

@@ -8,27 +8,42 @@ import (
 // absent lists options that other runs have and the given commands lack, with the reason. The program shows the reason
 // to a person who types such an option.
 var absent = []struct{ options, commands, why string }{
-	{"seed yes ledger data-id resume track", "plan train, plan compare, pairs plan, local plan", "a plan draws no noise, releases nothing and charges nothing"},
-	{"force report", "plan compare, pairs plan", "it writes no file; dyad plan --report writes the page that is approved before a training"},
-	{"report", "local plan", "the file of --out is what is published; dyad plan --report writes the page that is approved before a training"},
+	{"seed yes ledger data-id resume track", "plan train, plan compare, pairs plan, local plan",
+		"a plan draws no noise, releases nothing and charges nothing"},
+	{"force report", "plan compare, pairs plan",
+		"it writes no file; dyad plan --report writes the page that is approved before a training"},
+	{"report", "local plan",
+		"the file of --out is what is published; dyad plan --report writes the page that is approved before a training"},
 	{"holdout", "plan compare, pairs plan, local plan", "-n is the number of records that train"},
-	{"holdout", "pairs train", "individuals in one part would lack their pairs with individuals in the other; dyad transform maps other individuals"},
+	{"holdout", "pairs train",
+		"individuals in one part would lack their pairs with individuals in the other; dyad transform maps other individuals"},
 	{"holdout", "cluster", "clusters cannot be evaluated on other records"},
-	{"seed", "online", "a seeded run must continue from its seed, and the state file that --resume reads has no seed; the noise is always secret"},
-	{"holdout", "online", "a stream uses every record when it arrives, so no records are held out; dyad evaluate measures the model on other records"},
-	{"store", "pairs plan, pairs train, evaluate private, evaluate exact, evaluate compare, threshold, lab curve", "the schema decides how records are held (store: float32)"},
+	{"seed", "online", "a seeded run must continue from its seed, and the state file that --resume reads has no seed; " +
+		"the noise is always secret"},
+	{"holdout", "online", "a stream uses every record when it arrives, so no records are held out; dyad evaluate " +
+		"measures the model on other records"},
+	{"store", "pairs plan, pairs train, evaluate private, evaluate exact, evaluate compare, threshold, lab curve",
+		"the schema decides how records are held (store: float32)"},
 	{"store", "online, local plan, local simulate, local server", "records are taken one at a time"},
-	{"team", "search, evaluate private, evaluate exact, evaluate compare, threshold, cluster, online, pairs plan, pairs train, lab curve, local plan, local simulate, local server", "this command runs in one process; dyad train and dyad baseline take a team"},
-	{"paper-unsound", "plan compare, baseline, search, evaluate private, evaluate exact, evaluate compare, threshold, cluster, pairs plan, pairs train, lab curve, local plan, local simulate, local server", "it is for a training on public data in mode paper: dyad train, dyad online, and dyad plan"},
-	{"model hidden", "baseline", "networks are trained with noise only; dyad train --model at a large --epsilon shows how much the noise costs"},
+	{"team", "search, evaluate private, evaluate exact, evaluate compare, threshold, cluster, online, pairs plan, pairs " +
+		"train, lab curve, local plan, local simulate, local server",
+		"this command runs in one process; dyad train and dyad baseline take a team"},
+	{"paper-unsound", "plan compare, baseline, search, evaluate private, evaluate exact, evaluate compare, threshold, " +
+		"cluster, pairs plan, pairs train, lab curve, local plan, local simulate, local server",
+		"it is for a training on public data in mode paper: dyad train, dyad online, and dyad plan"},
+	{"model hidden", "baseline",
+		"networks are trained with noise only; dyad train --model at a large --epsilon shows how much the noise costs"},
 	{"seed resume", "evaluate exact", "no random number is drawn and no budget is charged"},
 	{"report", "threshold", "dyad report MODEL --figures FILE has a page with the file of the threshold"},
 	{"report", "cluster", "a page is about a model of scores or distances"},
 	{"report", "local simulate", "dyad report MODEL writes the page of the saved model"},
 	{"track", "search, online, local simulate", "dyad report MODEL --track writes the run of the saved model"},
-	{"track", "threshold, cluster, lab curve", "a run of a tracker is about one model or its figures: dyad train, dyad evaluate and dyad report have it"},
-	{"seed holdout yes ledger data-id resume force report track", "local server", "the server holds no records: each user adds the noise and keeps the account, and the folder of --dir is the run"},
-	{"holdout yes store team paper-unsound ledger data-id resume track", "lab audit records, lab audit pairs, local audit", "an attack makes its own records, and no budget is charged"},
+	{"track", "threshold, cluster, lab curve",
+		"a run of a tracker is about one model or its figures: dyad train, dyad evaluate and dyad report have it"},
+	{"seed holdout yes ledger data-id resume force report track", "local server",
+		"the server holds no records: each user adds the noise and keeps the account, and the folder of --dir is the run"},
+	{"holdout yes store team paper-unsound ledger data-id resume track", "lab audit records, lab audit pairs, local audit",
+		"an attack makes its own records, and no budget is charged"},
 	{"force report", "local audit", "it writes no file"},
 }
 
@@ -36,7 +51,8 @@ var absent = []struct{ options, commands, why string }{
 // has the option or no reason is known.
 func absence(command, option string) string {
 	for _, a := range absent {
-		if slices.Contains(words(a.options), option) && slices.ContainsFunc(strings.Split(a.commands, ", "), func(c string) bool { return c == command || shortName(c) == command }) {
+		if slices.Contains(words(a.options), option) &&
+			slices.ContainsFunc(strings.Split(a.commands, ", "), func(c string) bool { return c == command || shortName(c) == command }) {
 			return a.why
 		}
 	}

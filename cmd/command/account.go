@@ -101,7 +101,8 @@ func (c *accountCmd) Run(a *app) error {
 		}
 	}
 	event, mechanism := c.event(amount)
-	r := accountResult{Delta: c.Delta, Relation: c.Relation, Noise: mechanism.Name(), Sensitivity: c.Sensitivity, Steps: c.Steps, Event: event.String()}
+	r := accountResult{Delta: c.Delta, Relation: c.Relation, Noise: mechanism.Name(), Sensitivity: c.Sensitivity,
+		Steps: c.Steps, Event: event.String()}
 	if c.Noise == "gaussian" {
 		r.Sigma, r.Multiplier = amount, amount/c.Sensitivity
 	} else {
@@ -153,9 +154,11 @@ func (c *accountCmd) event(amount float64) (account.Event, privacy.Mechanism) {
 	}
 	switch {
 	case c.Rate != 0:
-		e = account.Repeat(account.PoissonEvent{Event: law.Event(sensitivity, amount), Rate: c.Rate, Relation: account.Relation(c.Relation)}, c.Steps)
+		e = account.Repeat(account.PoissonEvent{Event: law.Event(sensitivity, amount), Rate: c.Rate,
+			Relation: account.Relation(c.Relation)}, c.Steps)
 	case c.Batch != 0:
-		e = account.Repeat(account.WithoutReplacementEvent{Event: law.Event(sensitivity, amount), Batch: c.Batch, Records: c.Records}, c.Steps)
+		e = account.Repeat(account.WithoutReplacementEvent{Event: law.Event(sensitivity, amount), Batch: c.Batch,
+			Records: c.Records}, c.Steps)
 	}
 	return e, m
 }
@@ -211,7 +214,8 @@ func (c *accountCmd) calibrate() (float64, error) {
 	for !meets(high) {
 		high *= 2
 		if math.IsInf(high, 1) || high > 1e12*c.Sensitivity {
-			return 0, badInput("no noise below 1e12 times the sensitivity reaches epsilon = %g at delta = %g", c.Epsilon, c.Delta)
+			return 0, badInput("no noise below 1e12 times the sensitivity reaches epsilon = %g at delta = %g",
+				c.Epsilon, c.Delta)
 		}
 	}
 	low := high / 2
@@ -321,7 +325,8 @@ func (c *accountCmd) text(r *accountResult, m privacy.Mechanism) string {
 	if r.Mu > 0 {
 		curve = ", " + privacy.FormatUp(r.Mu) + "-GDP"
 	}
-	fmt.Fprintf(&b, "guarantee   (%s, %s)-DP%s for %s neighbours\n", privacy.FormatUp(*r.Epsilon), privacy.FormatUp(r.Delta), curve, r.Relation)
+	fmt.Fprintf(&b, "guarantee   (%s, %s)-DP%s for %s neighbours\n", privacy.FormatUp(*r.Epsilon),
+		privacy.FormatUp(r.Delta), curve, r.Relation)
 	for _, k := range r.Converted {
 		if k.Refused != "" {
 			hint := ""

@@ -64,7 +64,8 @@ func (c *algorithmsCmd) Run(a *app) error {
 			return a.emit(i, i.explain())
 		}
 		all, names = append(all, i), append(names, i.Name)
-		fmt.Fprintf(&text, "%s  (%s; %s)\n  %s\n  released: %s\n  verdict: %s\n\n", i.Name, i.Paper, strings.Join(i.Modes, ", "), i.Title, i.Released, i.Verdict)
+		fmt.Fprintf(&text, "%s  (%s; %s)\n  %s\n  released: %s\n  verdict: %s\n\n", i.Name, i.Paper,
+			strings.Join(i.Modes, ", "), i.Title, i.Released, i.Verdict)
 	}
 	if c.Name != "" {
 		return badInput("%q is not an algorithm of the catalogue; choose one of %s", c.Name, strings.Join(names, ", "))

@@ -42,7 +42,8 @@ type approvedFlag struct {
 // into fields.
 func schemaDigest(of *dataset.Schema) (string, error) {
 	s := *of
-	s.Version, s.Description, s.Format, s.CSV, s.Sheet, s.IgnoreOthers, s.Arrays, s.LabelsFile = 0, "", "", dataset.Schema{}.CSV, "", false, nil, ""
+	s.Version, s.Description, s.Format, s.CSV, s.Sheet, s.IgnoreOthers, s.Arrays, s.LabelsFile = 0, "", "",
+		dataset.Schema{}.CSV, "", false, nil, ""
 	s.Store = cmp.Or(s.Store, dataset.StoreFloat64)
 	text, err := json.Marshal(s)
 	sum := sha256.Sum256(text)
@@ -78,7 +79,8 @@ func (f approvedFlag) read() (*page.Approved, string, error) {
 }
 
 // agrees returns an error if a run differs from the approved run; otherwise it returns the digest of the page.
-func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Schema, dataID string) (string, error) {
+func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Schema,
+	dataID string) (string, error) {
 	a, digest, err := f.read()
 	if a == nil || err != nil {
 		return "", err
@@ -99,13 +101,19 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 		differs            bool
 		name, with, remedy string
 	}{
-		{dataID != "" && dataID != s.DataID, "data id", fmt.Sprintf("%q, and --data-id is %q", s.DataID, dataID), "leave --data-id out"},
-		{columns != a.Schema, "schema", "other columns, ranges or categories, missing values, persons, basis, interactions or --store", "restore the schema"},
-		{figures != "" && figures != a.Figures, "evaluation of held-out records", "another number of held-out records, or another epsilon", "repeat --holdout and --holdout-epsilon of \"dyad plan\""},
-		{plan != a.Plan, fmt.Sprintf("plan of this run (n = %d)", p.Spec.Kernel.Problem().N), "another number of records, epsilon, delta or option", "repeat the flags of \"dyad plan\""},
+		{dataID != "" && dataID != s.DataID, "data id", fmt.Sprintf("%q, and --data-id is %q", s.DataID, dataID),
+			"leave --data-id out"},
+		{columns != a.Schema, "schema",
+			"other columns, ranges or categories, missing values, persons, basis, interactions or --store",
+			"restore the schema"},
+		{figures != "" && figures != a.Figures, "evaluation of held-out records",
+			"another number of held-out records, or another epsilon", "repeat --holdout and --holdout-epsilon of \"dyad plan\""},
+		{plan != a.Plan, fmt.Sprintf("plan of this run (n = %d)", p.Spec.Kernel.Problem().N),
+			"another number of records, epsilon, delta or option", "repeat the flags of \"dyad plan\""},
 	} {
 		if part.differs {
-			return "", badInput("--approved %s: the page has another %s: %s; %s, or make a new page and have it approved", f.Approved, part.name, part.with, part.remedy)
+			return "", badInput("--approved %s: the page has another %s: %s; %s, or make a new page and have it approved",
+				f.Approved, part.name, part.with, part.remedy)
 		}
 	}
 	return digest, nil
@@ -118,7 +126,9 @@ func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
 		return nil, err
 	}
 	if m.Approved != digest {
-		return nil, badInput("--approved %s: the model %s; its SHA-256 is %s", f.Approved, map[bool]string{true: "was trained without an approved page", false: "was trained with the page " + m.Approved}[m.Approved == ""], digest)
+		return nil, badInput("--approved %s: the model %s; its SHA-256 is %s", f.Approved,
+			map[bool]string{true: "was trained without an approved page", false: "was trained with the page " +
+				m.Approved}[m.Approved == ""], digest)
 	}
 	columns, err := schemaDigest(m.Encoder.Schema())
 	if err != nil {
@@ -130,13 +140,16 @@ func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
 	}
 	changed := t.Of("nothing")
 	// A result of public data has no plan.
-	if columns != a.Schema || m.DataID != m.Encoder.Schema().DataID || m.Plan != nil && algorithms.RecordHash(m.Plan) != a.Record {
-		return nil, badInput("--approved %s: the model names this page, but has another plan or schema than the page; \"dyad verify\" checks the model", f.Approved)
+	if columns != a.Schema || m.DataID != m.Encoder.Schema().DataID ||
+		m.Plan != nil && algorithms.RecordHash(m.Plan) != a.Record {
+		return nil, badInput("--approved %s: the model names this page, but has another plan or schema than the page; "+
+			"\"dyad verify\" checks the model", f.Approved)
 	}
 	if figures != nil && figures.plan != "" && figures.plan != a.Figures {
 		changed = t.Of("other_figures", t.Number(up(figures.Guarantee.Epsilon)))
 	}
-	rows := [][2]string{{t.Of("changed"), changed}, {t.Of("run"), m.Run}, {t.Of("made"), m.Created.Format(time.DateOnly)}, {t.Of("page_digest"), digest}}
+	rows := [][2]string{{t.Of("changed"), changed}, {t.Of("run"), m.Run}, {t.Of("made"), m.Created.Format(time.DateOnly)},
+		{t.Of("page_digest"), digest}}
 	if figures != nil && figures.Figures.AUC != nil {
 		x := *figures.Figures.AUC
 		text := t.Of("to", t.Number(x.Low), t.Number(x.High))
@@ -190,7 +203,8 @@ func (f studyFlags) page(p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Sc
 		about += ": " + s.Description
 	}
 	d.Facts = [][2]string{
-		{t.Of("study"), f.Study}, {t.Of("institution"), f.Institution}, {t.Of("purpose"), f.Purpose}, {t.Of("responsible"), f.Responsible},
+		{t.Of("study"), f.Study}, {t.Of("institution"), f.Institution}, {t.Of("purpose"), f.Purpose},
+		{t.Of("responsible"), f.Responsible},
 		{t.Of("date"), time.Now().Format(time.DateOnly)}, {t.Of("data"), about}, {t.Of("unit"), unit},
 	}
 	if s.Public {
@@ -272,7 +286,8 @@ func shortened(texts []string) (out []string) {
 
 // columnsTable returns a table of the columns with all facts about them that the guarantee treats as public.
 func columnsTable(t page.Texts, s *dataset.Schema) page.Table {
-	table := page.Table{Caption: t.Of("columns"), Head: []string{t.Of("column"), t.Of("role"), t.Of("values"), t.Of("known")}}
+	table := page.Table{Caption: t.Of("columns"),
+		Head: []string{t.Of("column"), t.Of("role"), t.Of("values"), t.Of("known")}}
 	for _, c := range s.Columns {
 		role := c.Role
 		if role == "" {
@@ -294,7 +309,8 @@ func columnsTable(t page.Texts, s *dataset.Schema) page.Table {
 		case known == "" && values != "":
 			known = t.Of("schema")
 		}
-		table.Rows = append(table.Rows, []page.Cell{{Text: c.Name, Head: true}, {Text: t.Of("role_" + role)}, {Text: values}, {Text: known}})
+		table.Rows = append(table.Rows, []page.Cell{{Text: c.Name, Head: true}, {Text: t.Of("role_" + role)}, {Text: values},
+			{Text: known}})
 	}
 	return table
 }
@@ -302,7 +318,8 @@ func columnsTable(t page.Texts, s *dataset.Schema) page.Table {
 // releasesTable returns the table of the releases of the training and of the figures. The names of releases are
 // in English.
 func releasesTable(t page.Texts, p *algorithms.Plan, held *lib.FigurePlan) page.Table {
-	table := page.Table{Caption: t.Of("releases"), Head: []string{"", t.Of("release"), t.Of("numbers"), t.Of("moves"), t.Of("noise")}}
+	table := page.Table{Caption: t.Of("releases"),
+		Head: []string{"", t.Of("release"), t.Of("numbers"), t.Of("moves"), t.Of("noise")}}
 	add := func(of string, rows algorithms.Releases) {
 		for _, r := range rows {
 			moves, noise := "–", "–"
@@ -314,7 +331,8 @@ func releasesTable(t page.Texts, p *algorithms.Plan, held *lib.FigurePlan) page.
 			if r.Times > 1 {
 				numbers = fmt.Sprintf("%d × %d", r.Times, r.Coordinates)
 			}
-			table.Rows = append(table.Rows, []page.Cell{{Text: of, Head: true}, {Text: name, Class: language}, {Text: numbers}, {Text: moves}, {Text: noise}})
+			table.Rows = append(table.Rows, []page.Cell{{Text: of, Head: true}, {Text: name, Class: language}, {Text: numbers},
+				{Text: moves}, {Text: noise}})
 		}
 	}
 	add(t.Of("training"), p.Releases)

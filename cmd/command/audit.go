@@ -211,7 +211,8 @@ func (f auditFlags) run(a *app, target audit.Target) (*audit.Report, error) {
 
 // options returns the options of an audit.
 func (f auditFlags) options(bar *barTracker) audit.Options {
-	o := audit.Options{Runs: f.Runs, Time: f.Time, Confidence: f.Confidence, Seed: f.Seed, Workers: f.Workers, Tracker: algorithms.Tracker{OnStep: bar.Step}}
+	o := audit.Options{Runs: f.Runs, Time: f.Time, Confidence: f.Confidence, Seed: f.Seed, Workers: f.Workers,
+		Tracker: algorithms.Tracker{OnStep: bar.Step}}
 	if f.BlackBox {
 		o.Access = audit.BlackBox
 	}
@@ -228,7 +229,8 @@ func (c *auditRecordsCmd) canaries(a *app) (*audit.Report, error) {
 		return nil, err
 	}
 	return audit.Canaries(a.ctx, algorithm, plan, audit.CanaryOptions{
-		Canaries: c.Canaries.made, Guesses: c.Canaries.guessed, Confidence: c.Confidence, Seed: c.Seed, Tracker: a.tracker("auditing"),
+		Canaries: c.Canaries.made, Guesses: c.Canaries.guessed, Confidence: c.Confidence, Seed: c.Seed,
+		Tracker: a.tracker("auditing"),
 	})
 }
 
@@ -260,13 +262,15 @@ func (c *auditRecordsCmd) stream() (algorithms.Stream, error) {
 			continue
 		}
 		if c.PersonRows > 0 {
-			return nil, badInput("--person-rows is for batch algorithms: rows that one person adds at several times are several records of a stream")
+			return nil, badInput("--person-rows is for batch algorithms: rows that one person adds at several times are " +
+				"several records of a stream")
 		}
 		if c.Method == "canaries" {
 			return nil, badInput("--method canaries is for batch algorithms; leave it out")
 		}
 		if c.Steps != 0 || c.StepSize != 0 || c.TotalStep != 0 || c.Batch != 0 {
-			return nil, badInput("--steps, --step-size, --total-step and --batch-records are not for online algorithms such as %s", c.Algorithm)
+			return nil, badInput("--steps, --step-size, --total-step and --batch-records are not for online "+
+				"algorithms such as %s", c.Algorithm)
 		}
 		if !c.Secret {
 			return s, nil
@@ -275,13 +279,15 @@ func (c *auditRecordsCmd) stream() (algorithms.Stream, error) {
 		return s, asInput(err)
 	}
 	if online {
-		return nil, badInput("--every, --buffer, --reservoir and --secret-state apply to online algorithms only; %s is a batch algorithm", c.Algorithm)
+		return nil, badInput("--every, --buffer, --reservoir and --secret-state apply to online algorithms only; %s is a "+
+			"batch algorithm", c.Algorithm)
 	}
 	return nil, nil
 }
 
 // spec returns the inputs for the plans of both kinds of algorithms.
-func (c *auditRecordsCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b privacy.Budget, mode algorithms.Mode, err error) {
+func (c *auditRecordsCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b privacy.Budget,
+	mode algorithms.Mode, err error) {
 	if mode, err = algorithms.ParseMode(c.Mode); err != nil {
 		return p, l2, b, mode, asInput(err)
 	}
@@ -295,7 +301,8 @@ func (c *auditRecordsCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b pr
 	if c.L2 != nil {
 		l2 = *c.L2
 	}
-	p = engine.Problem{N: c.N, D: c.D, Bounds: engine.UnitBounds(), Loss: audit.Linear{}, Radius: 1, PersonRows: c.PersonRows}
+	p = engine.Problem{N: c.N, D: c.D, Bounds: engine.UnitBounds(), Loss: audit.Linear{}, Radius: 1,
+		PersonRows: c.PersonRows}
 	switch linear := c.Loss == "linear"; {
 	case c.Task == taskMetric && linear:
 		p.Loss = audit.LinearMetric{}
@@ -331,13 +338,16 @@ var auditBackend = cpu.Backend{Workers: 1}
 func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error) {
 	a, err := algorithms.ByName(c.Algorithm)
 	if err != nil && exists(c.Algorithm) {
-		return nil, nil, badInput("%s is a file; dyad lab audit takes the name of an algorithm, such as moments, and \"dyad verify\" checks a model", c.Algorithm)
+		return nil, nil, badInput("%s is a file; dyad lab audit takes the name of an algorithm, such as moments, and \"dyad "+
+			"verify\" checks a model", c.Algorithm)
 	}
 	if err != nil {
 		return nil, nil, asInput(err)
 	}
 	options, err := planFlags{
-		methodFlags: methodFlags{Algorithm: c.Algorithm, Mode: c.Mode}, problemFlags: problemFlags{Steps: c.Steps, StepSize: c.StepSize}, noiseFlags: noiseFlags{TotalStep: c.TotalStep, Batch: c.Batch},
+		methodFlags:  methodFlags{Algorithm: c.Algorithm, Mode: c.Mode},
+		problemFlags: problemFlags{Steps: c.Steps, StepSize: c.StepSize},
+		noiseFlags:   noiseFlags{TotalStep: c.TotalStep, Batch: c.Batch},
 	}.algorithmOptions()
 	if err != nil {
 		return nil, nil, err

@@ -74,7 +74,8 @@ func (c *auditPairsCmd) target(ctx context.Context, command *kong.Context) (audi
 		return audit.WorstTuples(ctx, plan)
 	}
 	if c.Density != 0 {
-		return audit.Target{}, badInput("--density draws pairs, but an audit chooses its pairs: give their number with --pairs")
+		return audit.Target{}, badInput("--density draws pairs, but an audit chooses its pairs: give their number " +
+			"with --pairs")
 	}
 	if c.Kappa == 0 {
 		if c.Kappa = c.DegreeCap; c.Kappa == 0 {

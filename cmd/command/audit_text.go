@@ -13,13 +13,15 @@ func auditText(r *audit.Report, plot string) string {
 	if r.Variant != "" {
 		variant = ", " + r.Variant
 	}
-	line(&b, "algorithm", "%s, %s mode%s, %s loss, n = %d, d = %d", r.Algorithm, r.Mode, variant, r.Loss, r.Records, r.Features)
+	line(&b, "algorithm", "%s, %s mode%s, %s loss, n = %d, d = %d", r.Algorithm, r.Mode, variant, r.Loss,
+		r.Records, r.Features)
 	line(&b, "attack", "%s; %s", r.Access, r.Instance)
 	if r.Planned > 0 {
 		line(&b, "", "%d runs on each of two neighbours, half of them to choose the attack; seed %d", r.Runs, r.Seed)
 	}
 	if r.Stopped != "" {
-		line(&b, "", "stopped before %d runs (%s): these are the bounds of the last check before the stop, which hold with the same confidence", r.Planned, r.Stopped)
+		line(&b, "", "stopped before %d runs (%s): these are the bounds of the last check before the stop, which hold with "+
+			"the same confidence", r.Planned, r.Stopped)
 	}
 	if r.Move > 0 {
 		line(&b, "", "the exact vectors move %.4g of what the certificate allows", r.Move)
@@ -34,11 +36,13 @@ func auditText(r *audit.Report, plot string) string {
 	line(&b, "claimed", "%s for %s", claim, r.Unit)
 	line(&b, "audited", "epsilon >= %.6g with confidence %g", r.LowerBound, r.Confidence)
 	for _, bound := range r.Bounds {
-		line(&b, "", "%s: epsilon >= %.6g with confidence %.6g; assumes %s", bound.Method, bound.Epsilon, bound.Confidence, bound.Assumes)
+		line(&b, "", "%s: epsilon >= %.6g with confidence %.6g; assumes %s", bound.Method, bound.Epsilon,
+			bound.Confidence, bound.Assumes)
 		line(&b, "", "  %s", bound.Attack)
 	}
 	writeTightness(&b, r)
-	line(&b, "low bits", "%d released values, %d off the noise grid; %d noise vectors repeat", r.Values, r.OffGrid, r.Repeated)
+	line(&b, "low bits", "%d released values, %d off the noise grid; %d noise vectors repeat", r.Values,
+		r.OffGrid, r.Repeated)
 	line(&b, "verdict", "%s", auditVerdict(r))
 	if plot != "" {
 		line(&b, "plot", "%s", plot)
@@ -56,9 +60,11 @@ func writeTightness(b *strings.Builder, r *audit.Report) {
 		if t.Quantity != "gap/sd" {
 			of = "epsilon"
 		}
-		line(b, "tightness", "%.3f +- %.3f (standard error) of the claim: %s is %.4f, the claimed %s %.4f", share, standardError, t.Quantity, t.Estimate, of, t.Claim)
+		line(b, "tightness", "%.3f +- %.3f (standard error) of the claim: %s is %.4f, the claimed %s %.4f", share,
+			standardError, t.Quantity, t.Estimate, of, t.Claim)
 	} else if s := r.Shift; s != nil {
-		line(b, "", "gap/sd of the scores: %.4f, standard error %.4f (the claim has no mu to compare with)", s.Mu, s.StandardError)
+		line(b, "", "gap/sd of the scores: %.4f, standard error %.4f (the claim has no mu to compare with)", s.Mu,
+			s.StandardError)
 	}
 	if !r.Holds() {
 		return
@@ -84,7 +90,8 @@ func auditVerdict(r *audit.Report) (verdict string) {
 	case r.Refuted():
 		verdict = "THE CLAIM IS REFUTED"
 	case r.Exceeds():
-		verdict = "THE CERTIFICATE IS EXCEEDED: the vectors move further than the noise is made for, and the claim does not hold"
+		verdict = "THE CERTIFICATE IS EXCEEDED: the vectors move further than the noise is made for, and the claim " +
+			"does not hold"
 	case !r.Holds():
 		verdict = "THE NOISE IS WRONG: it is off its grid or repeats, so the claim does not hold"
 	case r.HalfRefuted:

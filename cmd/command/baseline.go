@@ -24,6 +24,7 @@ Examples:
 func (c *baselineCmd) Run(a *app) error {
 	return (&trainCmd{
 		trainedFlags: c.trainedFlags, holdoutFlags: c.holdoutFlags,
-		planFlags: planFlags{methodFlags: methodFlags{Algorithm: c.Algorithm, Mode: algorithms.NonPrivate.String()}, budgetFlags: budgetFlags{Epsilon: 1, Delta: c.Delta}, problemFlags: c.problemFlags},
+		planFlags: planFlags{methodFlags: methodFlags{Algorithm: c.Algorithm, Mode: algorithms.NonPrivate.String()},
+			budgetFlags: budgetFlags{Epsilon: 1, Delta: c.Delta}, problemFlags: c.problemFlags},
 	}).Run(a)
 }

@@ -66,7 +66,8 @@ func (c *benchCmd) Run(a *app) error {
 	live := !a.json && !a.quiet
 	if live {
 		fmt.Fprintf(a.stdout, "%s, %d cores, %s, %s/%s\n", r.CPU, r.Cores, r.Go, runtime.GOOS, runtime.GOARCH)
-		fmt.Fprintf(a.stdout, "%-21s %-8s %9s %4s %10s %13s  %s\n", "method", "variant", "n", "d", "time", "rate", c.lastColumn())
+		fmt.Fprintf(a.stdout, "%-21s %-8s %9s %4s %10s %13s  %s\n", "method", "variant", "n", "d", "time", "rate",
+			c.lastColumn())
 	}
 	err = cases.Run(a.ctx, o, func(l cases.Line) error {
 		r.Lines = append(r.Lines, l)
@@ -95,7 +96,8 @@ func (c *benchCmd) readPeers(p *cases.Peers) error {
 			return badInput("--peers %s: %v", name, err)
 		}
 		if p.CPU != cases.CPUModel() {
-			return badInput("--peers %s: made on %q, this machine is %q; run the scripts of bench/peers here", name, p.CPU, cases.CPUModel())
+			return badInput("--peers %s: made on %q, this machine is %q; run the scripts of bench/peers here", name, p.CPU,
+				cases.CPUModel())
 		}
 	}
 	return nil
@@ -161,5 +163,6 @@ func benchLine(l cases.Line) string {
 	if variant == "" {
 		variant = l.Device
 	}
-	return strings.TrimRight(fmt.Sprintf("%-21s %-8s %9d %4s %8.4g s %7.3g %s/s  %s", l.Method, variant, l.N, d, l.Seconds, l.Rate, l.Unit, share), " ")
+	return strings.TrimRight(fmt.Sprintf("%-21s %-8s %9d %4s %8.4g s %7.3g %s/s  %s", l.Method, variant, l.N, d, l.Seconds,
+		l.Rate, l.Unit, share), " ")
 }

@@ -54,7 +54,9 @@ func (o *runOutcome) writeMade(b *strings.Builder, task, from string, s *dataset
 // yet. planned is the guarantee that the run would have on private data.
 func (a *app) writeWords(b *strings.Builder, g, planned privacy.Guarantee, spent *spending) {
 	words := g.Words()
-	for w, link := range map[string]string{algorithms.BoundsFromData: "; the guarantee would be: ", algorithms.DraftAway: "; if it does: "} { // at most one of these warnings occurs
+	// at most one of these warnings occurs
+	for w, link := range map[string]string{algorithms.BoundsFromData: "; the guarantee would be: ",
+		algorithms.DraftAway: "; if it does: "} {
 		if slices.Contains(g.Warnings, w) {
 			words = w + link + words
 		}
@@ -104,7 +106,8 @@ func (r *trainResult) brief(a *app, synthetic bool, planned privacy.Guarantee) s
 	case r.Model == "" && synthetic:
 		line(&b, "next", "for your own data: dyad start FILE")
 	case r.approved != "" && r.HeldPrivate != nil:
-		line(&b, "next", "%s fills the approved page in", shell("dyad", "report", r.Model, "--figures", r.HeldPrivate.Out, "--approved", r.approved, "--out", "after.html"))
+		line(&b, "next", "%s fills the approved page in",
+			shell("dyad", "report", r.Model, "--figures", r.HeldPrivate.Out, "--approved", r.approved, "--out", "after.html"))
 	case r.HeldCommand != "":
 		line(&b, "next", "figures of the %d held-out %s: %s", r.Heldout, r.unit(), r.HeldCommand)
 	default:
@@ -119,9 +122,11 @@ func (o *runOutcome) writeNext(b *strings.Builder, task string) {
 	case o.Model == "":
 		line(b, "next", "dyad plan and --verbose print the derivation")
 	case task == taskMetric:
-		line(b, "next", "dyad transform %s --data FILE --out FILE maps records by the metric; the derivation is in %[1]s, and printed with --verbose", o.Model)
+		line(b, "next", "dyad transform %s --data FILE --out FILE maps records by the metric; the derivation is in %[1]s, "+
+			"and printed with --verbose", o.Model)
 	default:
-		line(b, "next", "dyad predict %s --data FILE scores records; the derivation is in %[1]s, and printed with --verbose", o.Model)
+		line(b, "next", "dyad predict %s --data FILE scores records; the derivation is in %[1]s, and printed with --verbose",
+			o.Model)
 	}
 }
 

@@ -154,6 +154,7 @@ func (o *runOutcome) writeReleased(b *strings.Builder, saved *lib.Outcome) {
 
 // noteReleased reports a released result that is not a model. what names the result, followed by "is" or "are".
 func (k charging) noteReleased(a *app, saved *lib.Outcome, what string) error {
-	a.note("dyad: run %s was released on %s, and its %s saved as %s; nothing more was charged", k.Resume, saved.Released.Format("2006-01-02"), what, saved.File)
+	a.note("dyad: run %s was released on %s, and its %s saved as %s; nothing more was charged", k.Resume,
+		saved.Released.Format("2006-01-02"), what, saved.File)
 	return nil
 }

@@ -97,7 +97,8 @@ func (c *clusterCmd) schema(a *app) (*dataset.Schema, *model, error) {
 
 func (c *clusterCmd) options(metric *model) lib.ClusterOptions {
 	return lib.ClusterOptions{
-		Clusters: c.K, Rounds: c.Rounds, Seed: c.StartSeed, Clip: c.Clip, Metric: metric, LookAlikes: dataset.LookAlikes(c.LookAlikeIDs), Epsilon: c.Epsilon, Delta: c.Delta,
+		Clusters: c.K, Rounds: c.Rounds, Seed: c.StartSeed, Clip: c.Clip, Metric: metric,
+		LookAlikes: dataset.LookAlikes(c.LookAlikeIDs), Epsilon: c.Epsilon, Delta: c.Delta,
 	}
 }
 
@@ -107,7 +108,8 @@ func (c *clusterCmd) cluster(a *app, schema *dataset.Schema, metric *model) erro
 	var data *lib.Data
 	var p *lib.Clustering
 	return charging{
-		runFlags: c.runFlags, as: target{name: c.Out}, inputs: c.Data.and(c.Schema, c.Metric), doing: "clustering", outcome: &r.runOutcome,
+		runFlags: c.runFlags, as: target{name: c.Out}, inputs: c.Data.and(c.Schema, c.Metric), doing: "clustering",
+		outcome:   &r.runOutcome,
 		recovered: func(saved *lib.Outcome, l *lib.Ledger) error { return c.recovered(a, saved, l, &r) },
 		plan: func() (planned, error) {
 			o, err := c.storeFlag.options(schema, c.Data, c.options(metric).LoadOptions())
@@ -169,7 +171,8 @@ func (r *clusterResult) writeClusters(b *strings.Builder) {
 	for j, n := range r.Counts {
 		counts[j] = fmt.Sprintf("%.0f", n)
 	}
-	line(b, "clusters", "of about %s records; the noise of each number has standard deviation %.2g", strings.Join(counts, ", "), r.Noise)
+	line(b, "clusters", "of about %s records; the noise of each number has standard deviation %.2g",
+		strings.Join(counts, ", "), r.Noise)
 	line(b, "model", "%s (assign records: dyad predict %s --data FILE)", r.Model, r.Model)
 }
 

@@ -33,7 +33,8 @@ func (c *completionCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	text := map[string]func([]place) string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[c.Shell](places)
+	text := map[string]func([]place) string{"bash": bashCompletion, "zsh": zshCompletion,
+		"fish": fishCompletion}[c.Shell](places)
 	if a.json {
 		return a.emit(map[string]string{"shell": c.Shell, "script": text}, "")
 	}
@@ -76,7 +77,8 @@ func completions() ([]place, error) {
 					keys = append(keys, f.Name+"=")
 					continue
 				}
-				p.flags = append(p.flags, taken{named: named{f.Name, firstSentence(f.Help)}, short: f.Short, alone: f.IsBool(), values: valuesOf(f.Value)})
+				p.flags = append(p.flags, taken{named: named{f.Name, firstSentence(f.Help)}, short: f.Short, alone: f.IsBool(),
+					values: valuesOf(f.Value)})
 			}
 		}
 		if i := slices.IndexFunc(p.flags, func(f taken) bool { return f.name == "set" }); i >= 0 {
@@ -188,7 +190,8 @@ _dyad() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$at ${COMP_WORDS[i]}" in
 `)
-	fmt.Fprintf(&b, "    %s) at+=\" ${COMP_WORDS[i]}\" ;;\n    esac\n  done\n  case \"$at $prev\" in\n", follow(places, "|"))
+	fmt.Fprintf(&b, "    %s) at+=\" ${COMP_WORDS[i]}\" ;;\n    esac\n  done\n  case \"$at $prev\" in\n",
+		follow(places, "|"))
 	valueCases(&b, places, "  '%s') values='%s' ;;\n")
 	b.WriteString("  esac\n  case \"$at\" in\n")
 	for _, p := range places {

@@ -19,7 +19,10 @@ import (
 
 // placeFlags lists flags that name files and machines of a run, or its seed. A model can be published, so its
 // file contains none of them.
-const placeFlags = "config with track report log-format data labels schema out ledger resume seed dir state plot server listen cert key ca token tokens memory plan models candidates recipe users records pairs reference neighbours part-out merge init metric protocol compare figures on pages answers out-schema held-out held-out-schema peers curves witness signature approved"
+const placeFlags = "config with track report log-format data labels schema out ledger resume seed dir state plot " +
+	"server listen cert key ca token tokens memory plan models candidates recipe users records pairs reference " +
+	"neighbours part-out merge init metric protocol compare figures on pages answers out-schema held-out held-out-schema " +
+	"peers curves witness signature approved"
 
 // setting is a line of a file of --config, or a --set, which has no line number.
 type setting struct {
@@ -261,7 +264,10 @@ func (c *config) spelled(message string, all bool) string {
 	}
 	return flagInMessage.ReplaceAllStringFunc(message, func(flag string) string {
 		m := flagInMessage.FindStringSubmatch(flag)
-		if !slices.ContainsFunc(c.settings, func(s setting) bool { return s.flag == m[1] && s.line == 0 && (all || isKey("-", s.flag)) }) {
+		if !slices.ContainsFunc(c.settings, func(s setting) bool {
+			return s.flag == m[1] && s.line == 0 &&
+				(all || isKey("-", s.flag))
+		}) {
 			return flag
 		}
 		return "--set " + m[1] + strings.Replace(flag[len("--"+m[1]):], " ", "=", 1)
@@ -278,7 +284,8 @@ func (c *config) explain(message string) string {
 	if i < 0 || c.settings[i].line == 0 {
 		return c.spelled(message, true)
 	}
-	return fmt.Sprintf("%s (%s, line %d, unless the command line has it)", c.spelled(message, true), c.path, c.settings[i].line)
+	return fmt.Sprintf("%s (%s, line %d, unless the command line has it)", c.spelled(message, true), c.path,
+		c.settings[i].line)
 }
 
 // used returns the flags of a command line and of its file, with their values.

@@ -50,7 +50,8 @@ func (f confirmFlag) unprotected(a *app, mode, schema string, public, resumed bo
 	if err != nil || s.Public {
 		return asInput(err)
 	}
-	return f.confirm(a, fmt.Sprintf("a training without privacy on the private data %q protects nobody: the model may reveal records, and the total of this data id has no finite epsilon from then on", s.DataID))
+	return f.confirm(a, fmt.Sprintf("a training without privacy on the private data %q protects nobody: the model may "+
+		"reveal records, and the total of this data id has no finite epsilon from then on", s.DataID))
 }
 
 // unsoundFlag is the --paper-unsound flag.
@@ -61,7 +62,8 @@ type unsoundFlag struct {
 // checkUnsound returns an error if the flag could affect private data. No data have been read at this point.
 func (unsoundFlag) checkUnsound(public bool) error {
 	if !public {
-		return badInput("--paper-unsound is for public data: add --public-data, which it needs even with a public schema. The paper proves nothing about this schedule")
+		return badInput("--paper-unsound is for public data: add --public-data, which it needs even with a public schema. " +
+			"The paper proves nothing about this schedule")
 	}
 	return nil
 }

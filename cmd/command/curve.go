@@ -103,7 +103,8 @@ func (c *curveCmd) Run(a *app) error {
 		}
 		if from = data.Name; set != nil {
 			if o.Parts > 0 || c.Merge != nil {
-				return badInput("a curve of private data is one charge and one release, and cannot be split into parts; leave --part and --merge out")
+				return badInput("a curve of private data is one charge and one release, and cannot be split into parts; leave " +
+					"--part and --merge out")
 			}
 			return c.private(a, data, set, page)
 		}
@@ -176,7 +177,8 @@ func curveError(err error) error {
 // planned returns the plan for a file of public data.
 func (c *curveCmd) planned() (*experiment.Plan, []string, error) {
 	for flag, given := range map[string]bool{
-		"--data": c.Data.given(), "--dataset": c.Dataset != "", "--synthetic": c.Synthetic != "", "-n": c.N != nil, "--epsilon": c.Epsilons != nil,
+		"--data": c.Data.given(), "--dataset": c.Dataset != "", "--synthetic": c.Synthetic != "", "-n": c.N != nil,
+		"--epsilon":   c.Epsilons != nil,
 		"--algorithm": c.Algorithms != nil, "--delta": c.Delta != nil, "--splits": c.Splits != 0,
 	} {
 		if given {
@@ -202,11 +204,13 @@ func (c *curveCmd) source(a *app) (experiment.Data, *dataset.Dataset, error) {
 		if err != nil {
 			return experiment.Data{}, nil, asInput(err)
 		}
-		return c.read(a, strings.TrimSuffix(filepath.Base(c.Data.names[0]), filepath.Ext(c.Data.names[0])), c.Data, s, c.PublicData)
+		return c.read(a, strings.TrimSuffix(filepath.Base(c.Data.names[0]), filepath.Ext(c.Data.names[0])), c.Data,
+			s, c.PublicData)
 	case c.Dataset != "":
 		return c.fromCatalog(a)
 	}
-	d := experiment.Data{Name: c.Synthetic, Synthetic: c.Synthetic, Records: c.Records, Features: c.Features, Seed: c.PublicSeed}
+	d := experiment.Data{Name: c.Synthetic, Synthetic: c.Synthetic, Records: c.Records, Features: c.Features,
+		Seed: c.PublicSeed}
 	if d.Synthetic == "" {
 		d.Synthetic, d.Name = "clinical", "clinical"
 	}
@@ -217,9 +221,11 @@ func (c *curveCmd) source(a *app) (experiment.Data, *dataset.Dataset, error) {
 }
 
 // read reads a file. set is nil if the data are public.
-func (c *curveCmd) read(a *app, name string, from dataFiles, s *dataset.Schema, public bool) (d experiment.Data, set *dataset.Dataset, err error) {
+func (c *curveCmd) read(a *app, name string, from dataFiles, s *dataset.Schema,
+	public bool) (d experiment.Data, set *dataset.Dataset, err error) {
 	grouped := slices.ContainsFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleGroup })
-	if err := (input.Needs{Ungrouped: "the schema has query groups, but a curve compares all records; give the column of the groups the role ignore"}).Of(input.Lacks{Ungrouped: grouped}); err != nil {
+	if err := (input.Needs{Ungrouped: "the schema has query groups, but a curve compares all records; give the column of " +
+		"the groups the role ignore"}).Of(input.Lacks{Ungrouped: grouped}); err != nil {
 		return d, nil, err
 	}
 	public = public || s.Public
@@ -241,7 +247,8 @@ func (c *curveCmd) read(a *app, name string, from dataFiles, s *dataset.Schema, 
 // plainName returns a name in the form used in plans and file names.
 func plainName(name string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
-		if r < 128 && (r == '-' || r == '.' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
+		if r < 128 && (r == '-' || r == '.' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' ||
+			r >= 'a' && r <= 'z') {
 			return r
 		}
 		return '-'
@@ -306,7 +313,8 @@ func (c *curveCmd) names() []string {
 
 // plan returns the plan of the flags for public data.
 func (c *curveCmd) plan(d experiment.Data) (*experiment.Plan, error) {
-	p := experiment.Plan{Title: d.Name, Task: c.Task, Data: []experiment.Data{d}, Epsilon: c.epsilons(), Delta: c.Delta, Splits: cmp.Or(c.Splits, 10), Noises: c.Noises, Seed: c.PublicSeed}
+	p := experiment.Plan{Title: d.Name, Task: c.Task, Data: []experiment.Data{d}, Epsilon: c.epsilons(), Delta: c.Delta,
+		Splits: cmp.Or(c.Splits, 10), Noises: c.Noises, Seed: c.PublicSeed}
 	for _, name := range c.names() {
 		p.Algorithms = append(p.Algorithms, experiment.Algorithm{Name: name})
 	}
@@ -331,7 +339,8 @@ func (r curveResult) text() string {
 		if s.Splits > 0 {
 			value, deviation = fmt.Sprintf("%.4f", s.Mean), fmt.Sprintf("%.4f", s.SE)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%g\t%s\t%s\t%s\t%d\n", s.Data, s.N, s.Epsilon, strings.TrimSpace(s.Algorithm+" "+s.Options), value, deviation, s.Splits)
+		fmt.Fprintf(w, "%s\t%d\t%g\t%s\t%s\t%s\t%d\n", s.Data, s.N, s.Epsilon, strings.TrimSpace(s.Algorithm+" "+s.Options),
+			value, deviation, s.Splits)
 	}
 	_ = w.Flush() // cannot fail: it writes to memory
 	if r.Failures > 0 {
@@ -341,6 +350,7 @@ func (r curveResult) text() string {
 	for _, f := range r.Figures {
 		fmt.Fprintf(&b, "picture   %s\n", f)
 	}
-	b.WriteString("guarantee none: the data count as public and the noise is seeded. Do not use these figures to choose options for private data of the same people\n")
+	b.WriteString("guarantee none: the data count as public and the noise is seeded. Do not use these figures to choose " +
+		"options for private data of the same people\n")
 	return b.String()
 }

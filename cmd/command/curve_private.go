@@ -22,7 +22,9 @@ import (
 func (c *curveCmd) checkPrivate() error {
 	switch {
 	case c.HoldoutEpsilon == nil:
-		return badInput("%s is private: its schema does not say public: true. Every point of a curve then costs a training and private figures of the held-out records; give the epsilon of the figures with --holdout-epsilon, or add --public-data if the data are public", c.Data)
+		return badInput("%s is private: its schema does not say public: true. Every point of a curve then costs a training "+
+			"and private figures of the held-out records; give the epsilon of the figures with --holdout-epsilon, or add "+
+			"--public-data if the data are public", c.Data)
 	case len(c.N) > 1:
 		return badInput("a curve of private data has one number of training records, and -n gives %d", len(c.N))
 	case c.Retry || c.Parallel != 1:
@@ -46,7 +48,8 @@ func (r privateCurveResult) saved() (run, file string) { return r.Run, r.Out }
 
 // points returns the options of a curve of private data with n training records.
 func (c *curveCmd) points(n int) (o lib.CurveOptions, err error) {
-	o = lib.CurveOptions{Epsilons: c.epsilons(), Delta: c.Delta, Training: n, Splits: c.Splits, Draws: c.Noises, HeldEpsilon: *c.HoldoutEpsilon, Confidence: defaultConfidence}
+	o = lib.CurveOptions{Epsilons: c.epsilons(), Delta: c.Delta, Training: n, Splits: c.Splits, Draws: c.Noises,
+		HeldEpsilon: *c.HoldoutEpsilon, Confidence: defaultConfidence}
 	o.Names.Data = c.Data.String()
 	o.Names.Ledger, _ = c.path() // opening the ledger reports the error
 	for _, name := range c.names() {
@@ -79,7 +82,8 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page
 			return err
 		}
 	}
-	k := charging{runFlags: c.runFlags, as: target{name: r.Out}, inputs: c.Data.and(c.Schema, c.Labels), doing: "training", page: c.pageFlag, outcome: &r.runOutcome}
+	k := charging{runFlags: c.runFlags, as: target{name: r.Out}, inputs: c.Data.and(c.Schema, c.Labels), doing: "training",
+		page: c.pageFlag, outcome: &r.runOutcome}
 	k.recovered = func(saved *lib.Outcome, _ *lib.Ledger) error { return k.noteReleased(a, saved, "rows are") }
 	k.plan = func() (planned, error) {
 		if c.Resume == "" {
@@ -120,7 +124,8 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page
 // figure returns the mean of the released AUCs for each epsilon, with the mean of their intervals as a band.
 func (c *curveCmd) figure(name string, o lib.CurveOptions, rows []curve.Row) experiment.Figure {
 	f := experiment.Figure{
-		Title: fmt.Sprintf("%s, n = %d\nreleased privately; band: interval", name, o.Training), X: "epsilon of the training", LogX: true, Ticks: o.Epsilons, Y: "AUC",
+		Title: fmt.Sprintf("%s, n = %d\nreleased privately; band: interval", name, o.Training), X: "epsilon of the training",
+		LogX: true, Ticks: o.Epsilons, Y: "AUC",
 	}
 	for _, s := range o.Settings {
 		line := experiment.Curve{Name: s.Name}
@@ -131,7 +136,8 @@ func (c *curveCmd) figure(name string, o lib.CurveOptions, rows []curve.Row) exp
 					sum, low, high, n = sum+r.AUC, low+r.Low, high+r.High, n+1
 				}
 			}
-			line.X, line.Y, line.Low, line.High = append(line.X, e), append(line.Y, sum/n), append(line.Low, low/n), append(line.High, high/n)
+			line.X, line.Y, line.Low, line.High = append(line.X, e), append(line.Y, sum/n), append(line.Low, low/n),
+				append(line.High, high/n)
 		}
 		f.Curves = append(f.Curves, line)
 	}
@@ -152,10 +158,12 @@ func (r *privateCurveResult) table() []byte {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	lines := [][]string{{"n", "held_out", "epsilon", "delta", "algorithm", "options", "split", "draw", "auc", "auc_low", "auc_high"}}
+	lines := [][]string{{"n", "held_out", "epsilon", "delta", "algorithm", "options", "split", "draw", "auc",
+		"auc_low", "auc_high"}}
 	for _, x := range r.Rows {
 		lines = append(lines, []string{
-			strconv.Itoa(x.N), strconv.Itoa(x.HeldOut), number(x.Epsilon), number(x.Delta), x.Algorithm, "", strconv.Itoa(x.Split), strconv.Itoa(x.Draw),
+			strconv.Itoa(x.N), strconv.Itoa(x.HeldOut), number(x.Epsilon), number(x.Delta), x.Algorithm, "",
+			strconv.Itoa(x.Split), strconv.Itoa(x.Draw),
 			fmt.Sprintf("%.6f", x.AUC), fmt.Sprintf("%.6f", x.Low), fmt.Sprintf("%.6f", x.High),
 		})
 	}
@@ -171,7 +179,8 @@ func (r *privateCurveResult) text() string {
 	for _, x := range r.Rows {
 		line(&b, "AUC", "epsilon %-6g %s: %.4f (%.4f to %.4f)", x.Epsilon, x.Algorithm, x.AUC, x.Low, x.High)
 	}
-	line(&b, "intervals", "%g %%, covering the sampling of the held-out records and the noise of their figures, for the model of that run", 100*defaultConfidence)
+	line(&b, "intervals", "%g %%, covering the sampling of the held-out records and the noise of their figures, for the "+
+		"model of that run", 100*defaultConfidence)
 	for _, f := range slices.Concat([]string{r.Out, r.CSV}, r.Figures) {
 		line(&b, "file", "%s", f)
 	}

@@ -74,7 +74,9 @@ func (f curvesFlag) write(m *model, out *files.Output) error {
 }
 
 // bandWords describe the coverage of a band.
-const bandWords = "95 % for the noise that was added to the signed sum, the second moments (to first order) and the gradients, over the whole curve at once, given the matrix, ridge, damping and length as released; not for the noise of the number of positives and the centre, the shrinkage by the ridge, or the sampling of the records"
+const bandWords = "95 % for the noise that was added to the signed sum, the second moments (to first order) and the " +
+	"gradients, over the whole curve at once, given the matrix, ridge, damping and length as released; not for the noise " +
+	"of the number of positives and the centre, the shrinkage by the ridge, or the sampling of the records"
 
 // curveFigure returns the figure of a numeric column.
 func curveFigure(c curves.Curve) experiment.Figure {
@@ -106,7 +108,8 @@ func curvesSection(m *model) (s page.Section, err error) {
 		return s, nil // a metric or a network has no curves
 	}
 	s = page.Section{ID: "curves", Title: "Curves", Text: []string{
-		"A score is the sum of what the columns and interactions add. If a record has a norm above 1, the sum is divided by this norm. Each curve has the mean 0 over its range.",
+		"A score is the sum of what the columns and interactions add. If a record has a norm above 1, the sum is divided by " +
+			"this norm. Each curve has the mean 0 over its range.",
 	}}
 	if m.CurveNoise != nil {
 		s.Text = append(s.Text, "The bands are "+bandWords+". \""+curves.NoBend+"\": a straight line is within the band.")
@@ -116,7 +119,8 @@ func curvesSection(m *model) (s page.Section, err error) {
 	all = slices.DeleteFunc(all, func(c curves.Curve) bool { return c.X == nil })
 	span := func(c curves.Curve) float64 { return slices.Max(c.Y) - slices.Min(c.Y) }
 	slices.SortStableFunc(all, func(a, b curves.Curve) int { return compareDown(span(a), span(b)) })
-	t := page.Table{Caption: "Columns of numbers, in the order of how far they move scores", Head: []string{"column", "from lowest to highest", "shape"}}
+	t := page.Table{Caption: "Columns of numbers, in the order of how far they move scores",
+		Head: []string{"column", "from lowest to highest", "shape"}}
 	for k, c := range all {
 		t.Rows = append(t.Rows, []page.Cell{{Text: c.Name, Head: true}, {Text: fmt.Sprintf("%.4g", span(c))}, {Text: c.Bend}})
 		if k < mostCurves {
@@ -126,17 +130,21 @@ func curvesSection(m *model) (s page.Section, err error) {
 		}
 	}
 	if len(all) > mostCurves {
-		s.Text = append(s.Text, fmt.Sprintf("The first %d of %d are drawn; \"dyad report --curves FILE\" writes all.", mostCurves, len(all)))
+		s.Text = append(s.Text, fmt.Sprintf("The first %d of %d are drawn; \"dyad report --curves FILE\" writes all.",
+			mostCurves, len(all)))
 	}
 	s.Tables = append(s.Tables, t)
 	if pairs := curves.Surfaces(m.Encoder, m.Weights); pairs != nil {
-		t := page.Table{Caption: "Interactions: what a pair of columns adds to the curves of both", Head: []string{"columns", "from lowest to highest"}}
+		t := page.Table{Caption: "Interactions: what a pair of columns adds to the curves of both",
+			Head: []string{"columns", "from lowest to highest"}}
 		for _, p := range pairs {
 			values := slices.Concat(p.Z...)
-			t.Rows = append(t.Rows, []page.Cell{{Text: p.A.Name + " and " + p.B.Name, Head: true}, {Text: fmt.Sprintf("%.4g", slices.Max(values)-slices.Min(values))}})
+			t.Rows = append(t.Rows, []page.Cell{{Text: p.A.Name + " and " + p.B.Name, Head: true},
+				{Text: fmt.Sprintf("%.4g", slices.Max(values)-slices.Min(values))}})
 		}
 		s.Tables = append(s.Tables, t)
-		s.Text = append(s.Text, "Interactions are not drawn and have no bands; \"dyad report --curves FILE.json\" writes their values as tables.")
+		s.Text = append(s.Text,
+			"Interactions are not drawn and have no bands; \"dyad report --curves FILE.json\" writes their values as tables.")
 	}
 	return s, nil
 }

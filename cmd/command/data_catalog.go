@@ -227,7 +227,8 @@ func (c *dataVerifyCmd) Run(a *app) error {
 		if is == "" {
 			is = "in no entry of the catalogue"
 		}
-		fmt.Fprintf(&b, "%-10s  %s\n            SHA-256 %s, %d bytes uncompressed (%s)\n", v.Status, v.Path, v.SHA256, v.Bytes, is)
+		fmt.Fprintf(&b, "%-10s  %s\n            SHA-256 %s, %d bytes uncompressed (%s)\n", v.Status, v.Path,
+			v.SHA256, v.Bytes, is)
 		bad = bad || v.Status == "differs" || v.Status == "unreadable" || v.Status == "unknown" && c.What != "" && !isName
 	}
 	if len(r.Files) == 0 {

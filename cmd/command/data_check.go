@@ -48,7 +48,8 @@ func (c *dataCheckCmd) Run(a *app) error {
 		r.Unit = algorithms.OnePerson
 	}
 	var b strings.Builder
-	line(&b, "schema", "%s is valid: %d encoded features from %d columns; protected is %s", c.Schema, e.Dim(), len(e.Columns()), r.Unit)
+	line(&b, "schema", "%s is valid: %d encoded features from %d columns; protected is %s", c.Schema, e.Dim(),
+		len(e.Columns()), r.Unit)
 	if auto {
 		line(&b, "basis", "auto: dyad train and dyad plan choose a basis; the number of features above is without a basis")
 	}
@@ -57,7 +58,8 @@ func (c *dataCheckCmd) Run(a *app) error {
 	}
 	line(&b, "label", "%s", direction(s))
 	if from := s.FromDataColumns(); len(from) > 0 {
-		line(&b, "warning", "the ranges or categories of %s were taken from the data: replace them by what is known without the data, and add known_from where nothing changes", strings.Join(from, ", "))
+		line(&b, "warning", "the ranges or categories of %s were taken from the data: replace them by what is known without "+
+			"the data, and add known_from where nothing changes", strings.Join(from, ", "))
 	}
 	if s.Draft != "" {
 		line(&b, "warning", "%s", algorithms.DraftAway)

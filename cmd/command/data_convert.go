@@ -82,7 +82,8 @@ func (c *dataConvertCmd) Run(a *app) error {
 	var schema *dataset.Schema
 	fill := func(w io.Writer) error {
 		var err error
-		r.Rows, schema, err = dataset.Convert(c.In.names[0], s, w, format, dataset.ConvertOptions{Also: c.In.names[1:], Encoded: c.Encoded, LabelsFile: c.Labels, Progress: progress})
+		r.Rows, schema, err = dataset.Convert(c.In.names[0], s, w, format,
+			dataset.ConvertOptions{Also: c.In.names[1:], Encoded: c.Encoded, LabelsFile: c.Labels, Progress: progress})
 		return err
 	}
 	if zip {

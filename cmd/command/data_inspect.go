@@ -53,7 +53,8 @@ func (c *dataInspectCmd) Run(a *app) error {
 	progress, done := a.rowProgress("reading")
 	m, err := dataset.Summarize(c.File[0], s, c.options(dataset.Options{Progress: progress, Also: c.File[1:]}))
 	var repeats []string
-	if info, e := os.Stat(c.File[0]); len(c.File) == 1 && err == nil && e == nil && info.Mode().IsRegular() && !s.ByPerson() {
+	if info, e := os.Stat(c.File[0]); len(c.File) == 1 && err == nil && e == nil && info.Mode().IsRegular() &&
+		!s.ByPerson() {
 		repeats, _ = dataset.MayNamePersons(c.File[0], progress) // only a hint; Summarize has already read the file
 	}
 	done()
@@ -63,7 +64,8 @@ func (c *dataInspectCmd) Run(a *app) error {
 	if err != nil {
 		return asInput(err)
 	}
-	r := inspectResult{File: strings.Join(c.File, ", "), Public: c.PublicData || s.Public, Summary: m, MayNamePersons: repeats}
+	r := inspectResult{File: strings.Join(c.File, ", "), Public: c.PublicData || s.Public, Summary: m,
+		MayNamePersons: repeats}
 	if !r.Public {
 		r.Warning = strings.ReplaceAll(strings.TrimSpace(privateFigures), "\n", " ")
 	}
@@ -81,12 +83,14 @@ func (r *inspectResult) text() string {
 	if !r.Public {
 		b.WriteString(privateFigures)
 	}
-	fmt.Fprintf(&b, "data    %s (data id %s): %d rows, %d columns, %d features\n", r.File, r.DataID, r.Rows, len(r.Columns), r.Features)
+	fmt.Fprintf(&b, "data    %s (data id %s): %d rows, %d columns, %d features\n", r.File, r.DataID, r.Rows,
+		len(r.Columns), r.Features)
 	switch {
 	case !r.Labels:
 		fmt.Fprintf(&b, "label   %s: not in the file\n", r.Label)
 	case r.Grades != nil:
-		fmt.Fprintf(&b, "label   %s: graded, %g to %g in the range [%g, %g]\n", r.Label, r.Grades.Min, r.Grades.Max, r.Grades.Range[0], r.Grades.Range[1])
+		fmt.Fprintf(&b, "label   %s: graded, %g to %g in the range [%g, %g]\n", r.Label, r.Grades.Min, r.Grades.Max,
+			r.Grades.Range[0], r.Grades.Range[1])
 	default:
 		fmt.Fprintf(&b, "label   %s: %d positive, %d negative\n", r.Label, r.Positives, r.Negatives)
 	}
@@ -95,13 +99,16 @@ func (r *inspectResult) text() string {
 	}
 	switch {
 	case r.Persons > 0:
-		fmt.Fprintf(&b, "persons %d in %s, with up to %d rows each, all of them protected together\n", r.Persons, r.IDs, max(r.RowsOfID, 1))
+		fmt.Fprintf(&b, "persons %d in %s, with up to %d rows each, all of them protected together\n", r.Persons, r.IDs,
+			max(r.RowsOfID, 1))
 	case r.RowsOfID > 0:
-		fmt.Fprintf(&b, "ids     %s: up to %d rows with one id; if an id names a person, role: person protects all rows of a person; without this role a guarantee is for one row\n", r.IDs, r.RowsOfID)
+		fmt.Fprintf(&b, "ids     %s: up to %d rows with one id; if an id names a person, role: person protects all rows of "+
+			"a person; without this role a guarantee is for one row\n", r.IDs, r.RowsOfID)
 	}
 	for _, name := range r.MayNamePersons {
 		if name != r.IDs {
-			fmt.Fprintf(&b, "repeats %s: values occur more than once; if the column names persons, role: person protects all rows of a person; without this role a guarantee is for one row\n", name)
+			fmt.Fprintf(&b, "repeats %s: values occur more than once; if the column names persons, role: person protects all "+
+				"rows of a person; without this role a guarantee is for one row\n", name)
 		}
 	}
 	b.WriteByte('\n')
@@ -120,7 +127,8 @@ func (r *inspectResult) text() string {
 		if c.Transform != "" {
 			scale = " " + c.Transform
 		}
-		fmt.Fprintf(w, "%s\t[%g, %g]%s\t%.6g to %.6g\t%.0f%%\t%d\t%d\n", c.Name, c.Range[0], c.Range[1], scale, c.Min, c.Max, 100*c.Used, c.Clamped, c.Missing)
+		fmt.Fprintf(w, "%s\t[%g, %g]%s\t%.6g to %.6g\t%.0f%%\t%d\t%d\n", c.Name, c.Range[0], c.Range[1], scale, c.Min, c.Max,
+			100*c.Used, c.Clamped, c.Missing)
 	}
 	_ = w.Flush() // cannot fail: it writes to memory
 	return b.String()

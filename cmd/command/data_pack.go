@@ -23,7 +23,8 @@ func (f storeFlag) options(s *dataset.Schema, from dataFiles, o dataset.Options)
 	case "":
 	case "mmap":
 		if len(from.names) != 1 || !dataset.IsPack(from.names[0]) {
-			return o, badInput("--store mmap is for packs, and %s is not a pack; \"dyad data pack %s --schema FILE -o NAME.dyadpack\" makes a pack", from, from)
+			return o, badInput("--store mmap is for packs, and %s is not a pack; \"dyad data pack %s --schema FILE -o "+
+				"NAME.dyadpack\" makes a pack", from, from)
 		}
 	default:
 		s.Store, o.InMemory = f.Store, true
@@ -110,7 +111,8 @@ func (c *dataPackCmd) Run(a *app) error {
 }
 
 // writePack writes a complete pack or none. Content that breaks a rule is a bad input error; a disk error is not.
-func writePack(a *app, out *files.Output, pack func(io.Writer, dataset.PackOptions) (*dataset.Packed, error)) (made *dataset.Packed, err error) {
+func writePack(a *app, out *files.Output, pack func(io.Writer, dataset.PackOptions) (*dataset.Packed,
+	error)) (made *dataset.Packed, err error) {
 	err = out.Fill(files.Private, func(w io.Writer) error {
 		var err error
 		made, err = pack(w, dataset.PackOptions{Folder: filepath.Dir(out.Path), Prefix: durable.TempPrefix})

@@ -91,13 +91,15 @@ func (c *dataSchemaCmd) Run(a *app) error {
 		return err
 	}
 	if c.Ask && !a.atTerminal() {
-		return badInput("--ask needs a terminal as standard input and standard error, since it shows values of records; without a terminal use --answers FILE")
+		return badInput("--ask needs a terminal as standard input and standard error, since it shows values of records; " +
+			"without a terminal use --answers FILE")
 	}
 	draft, err := c.draft(a, c.Ask)
 	if err != nil {
 		return err
 	}
-	r := schemaResult{Schema: string(draft.Schema), Out: c.Out, Label: draft.Label, LabelCandidates: draft.Candidates, Ignored: draft.Ignored, FromData: draft.FromData}
+	r := schemaResult{Schema: string(draft.Schema), Out: c.Out, Label: draft.Label, LabelCandidates: draft.Candidates,
+		Ignored: draft.Ignored, FromData: draft.FromData}
 	if c.Out == "" {
 		return a.emit(r, string(draft.Schema))
 	}
@@ -150,7 +152,8 @@ func left(d *dataset.Drafted) string {
 	case len(d.FromData) == 0:
 		return "every range in it is an answer"
 	}
-	return "replace its ranges by public ones, then delete their marks (from_data); a file next to the schema keeps what the draft took from the data; its name ends in " + dataset.DraftedEnding
+	return "replace its ranges by public ones, then delete their marks (from_data); a file next to the schema keeps what " +
+		"the draft took from the data; its name ends in " + dataset.DraftedEnding
 }
 
 func readAnswers(path string) (map[string]dataset.Answer, error) {
@@ -171,11 +174,13 @@ func readAnswers(path string) (map[string]dataset.Answer, error) {
 func (a *app) guesses(d *dataset.Drafted, o dataset.DraftOptions) {
 	switch {
 	case d.Candidates != nil:
-		a.note("dyad: several columns have two values, so the draft has no label; name the label column with --label: %s", strings.Join(d.Candidates, ", "))
+		a.note("dyad: several columns have two values, so the draft has no label; name the label column with --label: %s",
+			strings.Join(d.Candidates, ", "))
 	case d.Label != "" && o.Label == "" && o.Answers[d.Label].Role == "":
 		a.note("dyad: check the draft: label guessed: %s", d.Label)
 	}
 	if len(d.Ignored) > 0 {
-		a.note("dyad: check the draft: columns are ignored for reasons that the draft states: %s", strings.Join(d.Ignored, ", "))
+		a.note("dyad: check the draft: columns are ignored for reasons that the draft states: %s",
+			strings.Join(d.Ignored, ", "))
 	}
 }

@@ -175,7 +175,8 @@ func (c *dataSynthCmd) clinic(r *synthResult) ([]synthFile, string, error) {
 }
 
 func (c *dataSynthCmd) visits(r *synthResult) ([]synthFile, string, error) {
-	v := dataset.Visits{Persons: cmp.Or(c.Persons, 70_000), MaxRows: cmp.Or(c.MaxRows, 40), Seed: c.Seed, Windows1252: c.Encoding == dataset.EncodingWindows1252}
+	v := dataset.Visits{Persons: cmp.Or(c.Persons, 70_000), MaxRows: cmp.Or(c.MaxRows, 40), Seed: c.Seed,
+		Windows1252: c.Encoding == dataset.EncodingWindows1252}
 	v.Rows = cmp.Or(c.VisitRows, min(v.Persons*10/7, v.Persons*v.MaxRows))
 	csv, auc, err := v.Generate()
 	if err != nil {
@@ -184,7 +185,8 @@ func (c *dataSynthCmd) visits(r *synthResult) ([]synthFile, string, error) {
 	r.Records, r.Visits = v.Rows, &synthVisits{Persons: v.Persons, MaxRows: v.MaxRows, AUC: auc, Answers: c.Answers}
 	out := []synthFile{{c.File, csv}, {c.Schema, []byte(v.Schema())}, {c.Answers, []byte(v.Answers())}}
 	written := func(v dataset.Visits, file string, auc float64) string {
-		return fmt.Sprintf("%d synthetic visits of %d persons written to %s\nAUC of the score that drew the labels, over pairs of persons: %.4f\n", v.Rows, v.Persons, file, auc)
+		return fmt.Sprintf("%d synthetic visits of %d persons written to %s\nAUC of the score that drew the labels, over "+
+			"pairs of persons: %.4f\n", v.Rows, v.Persons, file, auc)
 	}
 	text := written(v, c.File, auc)
 	if c.HeldOut != "" {
@@ -193,7 +195,8 @@ func (c *dataSynthCmd) visits(r *synthResult) ([]synthFile, string, error) {
 		if err != nil {
 			return nil, "", asInput(err)
 		}
-		r.Visits.HeldOut, r.Visits.HeldOutSchema, r.Visits.HeldOutPersons, r.Visits.HeldOutAUC = c.HeldOut, c.HeldOutSchema, v.Persons, &auc
+		r.Visits.HeldOut, r.Visits.HeldOutSchema, r.Visits.HeldOutPersons, r.Visits.HeldOutAUC = c.HeldOut, c.HeldOutSchema,
+			v.Persons, &auc
 		out = append(out, synthFile{c.HeldOut, later}, synthFile{c.HeldOutSchema, []byte(v.Schema())})
 		text += written(v, c.HeldOut, auc)
 	}

@@ -76,7 +76,8 @@ func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan,
 	r.Add("gpu", f.GPU)
 	r.Add("gpu_memory_bytes", f.Memory)
 	line(b, "gpu", "%s (%s)", f.GPU, f.Device)
-	line(b, "gpu memory", "%s of %s; on the host about %s", algorithms.Size(float64(f.Memory)), algorithms.Size(float64(f.Have)), algorithms.Size(z.Memory(1)))
+	line(b, "gpu memory", "%s of %s; on the host about %s", algorithms.Size(float64(f.Memory)),
+		algorithms.Size(float64(f.Have)), algorithms.Size(z.Memory(1)))
 	line(b, "passes", "about %g over the records, %s each", algorithms.Roughly(z.Passes), algorithms.Size(z.Records))
 	if f.Seconds > 0 {
 		r.Add("gpu_seconds_per_sum", f.Seconds)
@@ -136,9 +137,11 @@ func (devicesCmd) Run(a *app) error {
 		if cuda.Usable(d) != nil {
 			paths = "none: compute capability below 8.0"
 		}
-		lines = append(lines, deviceLine{Name: fmt.Sprintf("cuda:%d", d.Index), Kind: d.Name, Memory: d.TotalMemory, Paths: paths})
+		lines = append(lines, deviceLine{Name: fmt.Sprintf("cuda:%d", d.Index), Kind: d.Name,
+			Memory: d.TotalMemory, Paths: paths})
 	}
-	lines = append(lines, deviceLine{Name: "cpu", Kind: "CPU", Paths: "near-linear, sorted, direct; metric; pairs", Default: true})
+	lines = append(lines, deviceLine{Name: "cpu", Kind: "CPU", Paths: "near-linear, sorted, direct; metric; pairs",
+		Default: true})
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-8s %-24s %-9s %-46s %s\n", "NAME", "KIND", "MEMORY", "PATHS", "DEFAULT")
 	for _, l := range lines {
@@ -149,9 +152,11 @@ func (devicesCmd) Run(a *app) error {
 		if l.Default {
 			mark = "*"
 		}
-		b.WriteString(strings.TrimRight(fmt.Sprintf("%-8s %-24s %-9s %-46s %s", l.Name, l.Kind, memory, l.Paths, mark), " ") + "\n")
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%-8s %-24s %-9s %-46s %s", l.Name, l.Kind, memory, l.Paths, mark), " ") +
+			"\n")
 	}
-	b.WriteString("A GPU pays for metrics, custom losses and many gradients. Moments gain little: reading is most of such a run.\n" +
+	b.WriteString("A GPU pays for metrics, custom losses and many gradients. Moments gain little: reading is most of " +
+		"such a run.\n" +
 		"\"dyad plan\" for a GPU gives reading, copies and passes apart.\n")
 	if missing != nil {
 		fmt.Fprintf(&b, "%s\n", plain(missing))
@@ -230,7 +235,8 @@ func pairAgreement(a, b embedding.Engine) (string, bool) {
 			return plain(err), false
 		}
 		sums[i] = make([]float64, s.Len())
-		if err := errors.Join(s.Sum(context.Background(), sums[i], w, batch, clip, embedding.WholeMatrix), s.Close()); err != nil {
+		if err := errors.Join(s.Sum(context.Background(), sums[i], w, batch, clip, embedding.WholeMatrix),
+			s.Close()); err != nil {
 			return plain(err), false
 		}
 	}
@@ -261,7 +267,8 @@ func agreement(a, b engine.Backend) (string, bool) {
 		value  float64
 		groups []int
 	}{
-		{engine.Logistic{}, 2, 1, -0.8, nil}, {engine.Logistic{}, 5, 1, -0.8, nil}, {engine.Logistic{}, 5, 1, -0.8, slices.Repeat([]int{100}, n/100)},
+		{engine.Logistic{}, 2, 1, -0.8, nil}, {engine.Logistic{}, 5, 1, -0.8, nil},
+		{engine.Logistic{}, 5, 1, -0.8, slices.Repeat([]int{100}, n/100)},
 		{engine.MahalanobisLogistic{}, 2, engine.Symmetric{Dim: d}.Index(1, 1), 0.8, nil},
 	} {
 		for i := range y {
@@ -269,7 +276,8 @@ func agreement(a, b engine.Backend) (string, bool) {
 		}
 		w := make([]float64, c.loss.ParamDim(d))
 		w[0], w[c.second] = 0.6, c.value
-		p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: c.loss, Radius: 1, LabelValues: c.labels, Groups: c.groups}
+		p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: c.loss, Radius: 1, LabelValues: c.labels,
+			Groups: c.groups}
 		r, err := engine.NewRecords(x, y, d, p.Bounds)
 		if err != nil {
 			return err.Error(), false
@@ -293,7 +301,8 @@ func agreement(a, b engine.Backend) (string, bool) {
 			diff, size = math.Hypot(diff, sums[0][k]-sums[1][k]), math.Hypot(size, sums[0][k])
 		}
 		if !(diff <= bound) {
-			return fmt.Sprintf("%s: the gradient differs from the CPU's by %.2g, relatively, more than the proved %.2g", method, diff/size, bound/size), false
+			return fmt.Sprintf("%s: the gradient differs from the CPU's by %.2g, relatively, more than the proved %.2g", method,
+				diff/size, bound/size), false
 		}
 		report = append(report, fmt.Sprintf("%s %.1g (bound %.1g)", method, diff/size, bound/size))
 	}

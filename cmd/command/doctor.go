@@ -45,7 +45,8 @@ type doctorResult struct {
 
 // Run checks the machine.
 func (c *doctorCmd) Run(a *app) error {
-	r := doctorResult{Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Cores: runtime.GOMAXPROCS(0), CPU: cpuFeatures()}
+	r := doctorResult{Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Cores: runtime.GOMAXPROCS(0),
+		CPU: cpuFeatures()}
 	r.CUDA, r.Devices = cudaState()
 	if len(r.Devices) > 0 {
 		r.Kernels, r.KernelsOK = gpuCheck(0)
@@ -99,7 +100,8 @@ func cudaState() (string, []cuda.Info) {
 	}
 	var names []string
 	for _, v := range devices {
-		names = append(names, fmt.Sprintf("cuda:%d %s (compute capability %d.%d, %d multiprocessors, %.0f GiB)", v.Index, v.Name, v.Major, v.Minor, v.Multiprocessors, float64(v.TotalMemory)/(1<<30)))
+		names = append(names, fmt.Sprintf("cuda:%d %s (compute capability %d.%d, %d multiprocessors, %.0f GiB)", v.Index,
+			v.Name, v.Major, v.Minor, v.Multiprocessors, float64(v.TotalMemory)/(1<<30)))
 	}
 	return strings.Join(names, ", "), devices
 }

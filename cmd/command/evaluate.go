@@ -71,7 +71,9 @@ Examples:
 }
 
 // errCountsAsPrivate is the error of an evaluation without a budget on data that were not declared public.
-var errCountsAsPrivate = badInput("the data count as private, whatever the model was trained on: --epsilon EPSILON releases private figures, and --plan with -n shows their cost first. \"dyad evaluate exact\" with --exact-figures prints exact figures, which no guarantee covers, and with --public-data it declares the data public")
+var errCountsAsPrivate = badInput("the data count as private, whatever the model was trained on: --epsilon EPSILON " +
+	"releases private figures, and --plan with -n shows their cost first. \"dyad evaluate exact\" with --exact-figures " +
+	"prints exact figures, which no guarantee covers, and with --public-data it declares the data public")
 
 // Run releases private figures.
 func (c *evaluatePrivateCmd) Run(a *app) error {
@@ -121,8 +123,10 @@ func (c *evaluateExactCmd) Run(a *app) error {
 		return err
 	}
 	// The schema of the model describes its training records and not these records.
-	if shared := c.Data.shared(c.Neighbours); shared > 0 && (shared < len(c.Data.names) || len(c.Neighbours.names) > len(c.Data.names)) {
-		return badInput("--neighbours and --data have some but not all files in common, and a record must not be its own neighbour; name exactly the same files, or only different files")
+	if shared := c.Data.shared(c.Neighbours); shared > 0 &&
+		(shared < len(c.Data.names) || len(c.Neighbours.names) > len(c.Data.names)) {
+		return badInput("--neighbours and --data have some but not all files in common, and a record must not be its own " +
+			"neighbour; name exactly the same files, or only different files")
 	}
 	page, err := c.output(c.Force, c.Data.and(c.Neighbours.and(c.Labels, c.Model, c.Ledger)...)...)
 	if err != nil {
@@ -141,9 +145,11 @@ func (c *evaluateExactCmd) Run(a *app) error {
 	}
 	var among *engine.Records
 	if c.Neighbours.given() {
-		err = needs(m, input.Needs{Metric: fmt.Sprintf("--neighbours is for a metric, and %s is a model of task %s", c.Model, m.Task)})
+		err = needs(m, input.Needs{Metric: fmt.Sprintf("--neighbours is for a metric, and %s is a model of task %s",
+			c.Model, m.Task)})
 	} else {
-		err = needs(m, input.Needs{Scores: "a metric is evaluated by nearest neighbours: name the file of the neighbours with --neighbours FILE"})
+		err = needs(m, input.Needs{Scores: "a metric is evaluated by nearest neighbours: name the file of the neighbours " +
+			"with --neighbours FILE"})
 	}
 	if err != nil {
 		return err
@@ -152,14 +158,16 @@ func (c *evaluateExactCmd) Run(a *app) error {
 		if c.Data.shared(c.Neighbours) > 0 {
 			among = held.Records
 		} else {
-			neighbours, err := a.readTraining(c.Neighbours, m.Encoder.Schema(), dataset.Options{Persons: dataset.IgnorePersons}, true)
+			neighbours, err := a.readTraining(c.Neighbours, m.Encoder.Schema(),
+				dataset.Options{Persons: dataset.IgnorePersons}, true)
 			if err != nil {
 				return err
 			}
 			among = neighbours.Records
 		}
 	}
-	e, err := m.Evaluate(a.ctx, held, lib.EvaluateOptions{Threshold: c.Threshold, Confidence: c.Confidence, Top: c.Top, Among: among})
+	e, err := m.Evaluate(a.ctx, held, lib.EvaluateOptions{Threshold: c.Threshold, Confidence: c.Confidence,
+		Top: c.Top, Among: among})
 	if err != nil {
 		return err
 	}
@@ -201,16 +209,19 @@ func (c *evaluatedFlags) read(a *app, m *model, from dataFiles, o reading) (held
 	}
 	schema := *m.Encoder.Schema()
 	if o.leftOut {
-		o.persons, schema.Persons, schema.IDs, schema.MaxRowsPerPerson = dataset.KeepPersons, 0, dataset.IDsPublic, math.MaxInt32
+		o.persons, schema.Persons, schema.IDs, schema.MaxRowsPerPerson = dataset.KeepPersons, 0,
+			dataset.IDsPublic, math.MaxInt32
 	}
 	if o.n > 0 {
 		if schema.Persons == 0 {
-			return nil, 0, badInput("-n is only for --plan and for files of persons with private ids; for other files the number of records comes from the file")
+			return nil, 0, badInput("-n is only for --plan and for files of persons with private ids; for other files the " +
+				"number of records comes from the file")
 		}
 		schema.Persons = o.n
 	}
-	schema.Store = cmp.Or(schema.Store, dataset.StoreFloat64) // records of a pack in float32 differ from those that the model encodes
-	schema.Public = schema.Public && o.public                 // whether these records are public
+	// records of a pack in float32 differ from those that the model encodes
+	schema.Store = cmp.Or(schema.Store, dataset.StoreFloat64)
+	schema.Public = schema.Public && o.public // whether these records are public
 	data, err := a.readTraining(from, &schema, c.options(dataset.Options{Persons: o.persons}), o.public)
 	if err != nil {
 		return nil, 0, err
@@ -260,7 +271,8 @@ func (c *evaluatePrivateCmd) private(a *app, m, other *model, public bool) error
 	var p *lib.FigurePlan
 	var r *privateResult
 	d := lib.FigureData{}
-	k := charging{runFlags: c.runFlags, as: as, inputs: c.Data.and(c.Reference.and(c.Labels, c.Model)...), doing: "evaluating", page: c.pageFlag, track: c.trackFlag, outcome: &of}
+	k := charging{runFlags: c.runFlags, as: as, inputs: c.Data.and(c.Reference.and(c.Labels, c.Model)...),
+		doing: "evaluating", page: c.pageFlag, track: c.trackFlag, outcome: &of}
 	k.recovered = func(saved *lib.Outcome, _ *lib.Ledger) error {
 		if err := k.noteReleased(a, saved, "report is"); c.Report != "" && err == nil {
 			a.note("dyad: \"dyad report %s --figures %s\" makes the page of these figures", c.Model, saved.File)
@@ -316,7 +328,8 @@ func (c *evaluatePrivateCmd) figureData(a *app, m, other *model, public bool) (d
 	if err != nil || m.Task != taskMetric {
 		return d, err
 	}
-	reference, err := a.readTraining(c.Reference, m.Encoder.Schema(), dataset.Options{Persons: dataset.IgnorePersons}, true)
+	reference, err := a.readTraining(c.Reference, m.Encoder.Schema(),
+		dataset.Options{Persons: dataset.IgnorePersons}, true)
 	if err == nil {
 		d.Reference = lib.NewData(reference)
 	}
@@ -367,7 +380,8 @@ func (r *privateResult) text() string {
 func figures(e *evaluation, format string) string {
 	var b strings.Builder
 	for _, k := range e.KNN {
-		fmt.Fprintf(&b, format, fmt.Sprintf("%d-NN", k.K), fmt.Sprintf("accuracy %.4f with the metric, %.4f with the identity", k.Learned, k.Identity))
+		fmt.Fprintf(&b, format, fmt.Sprintf("%d-NN", k.K),
+			fmt.Sprintf("accuracy %.4f with the metric, %.4f with the identity", k.Learned, k.Identity))
 	}
 	line := func(label, text string, args ...any) {
 		fmt.Fprintf(&b, format, label, fmt.Sprintf(text, args...))

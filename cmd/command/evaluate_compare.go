@@ -90,7 +90,8 @@ func (c *evaluateCompareCmd) exactDifference(a *app, m, other *model) error {
 	if err != nil {
 		return asInput(err)
 	}
-	r := differenceResult{Model: c.Model, Compared: c.With, Records: held.Records.Len(), Difference: d.Difference, Guarantee: "none: computed from the records"}
+	r := differenceResult{Model: c.Model, Compared: c.With, Records: held.Records.Len(), Difference: d.Difference,
+		Guarantee: "none: computed from the records"}
 	text := fmt.Sprintf("records    %d\nAUC        %s less %s: %+.6f", r.Records, c.Model, c.With, d.Difference)
 	low, high, err := d.Interval(c.Confidence)
 	if err == nil {

@@ -20,7 +20,8 @@ type figureFlags struct {
 
 // of returns the options of package dyad for the figures of a model.
 func (f figureFlags) of(m *model, epsilon, delta *float64) lib.FigureOptions {
-	o := lib.FigureOptions{Model: m, Delta: delta, Thresholds: f.Thresholds, MeanLoss: f.MeanLoss, LossRange: f.LossRange, Reference: f.Reference.String()}
+	o := lib.FigureOptions{Model: m, Delta: delta, Thresholds: f.Thresholds, MeanLoss: f.MeanLoss, LossRange: f.LossRange,
+		Reference: f.Reference.String()}
 	if epsilon != nil {
 		o.Epsilon = *epsilon
 	}
@@ -40,7 +41,8 @@ func (r privateResult) saved() (run, file string) { return r.Run, r.Out }
 
 // outcome returns the part of the output that all runs have.
 func (r *privateResult) outcome() *runOutcome {
-	return &runOutcome{Data: r.Name, DataID: r.DataID, Public: r.Public, Guarantee: r.Guarantee, Run: r.Run, Ledger: r.Ledger, Spent: r.spent}
+	return &runOutcome{Data: r.Name, DataID: r.DataID, Public: r.Public, Guarantee: r.Guarantee, Run: r.Run,
+		Ledger: r.Ledger, Spent: r.spent}
 }
 
 // told adds the total spending.
@@ -91,9 +93,12 @@ func tooWide(auc evaluate.Figure) string {
 func vague(f *evaluate.Figures) string {
 	switch {
 	case f.AUC != nil && f.AUC.Vague():
-		return fmt.Sprintf("The %g %% interval of the AUC is %.2f to %.2f: with this epsilon %d records cannot tell a model with an AUC of 0.5 from a model with an AUC of 0.9. The figures are shown as intervals only.", 100*f.Confidence, f.AUC.Low, f.AUC.High, f.Records)
+		return fmt.Sprintf("The %g %% interval of the AUC is %.2f to %.2f: with this epsilon %d records cannot tell a model "+
+			"with an AUC of 0.5 from a model with an AUC of 0.9. The figures are shown as intervals only.", 100*f.Confidence,
+			f.AUC.Low, f.AUC.High, f.Records)
 	case f.Vague():
-		return fmt.Sprintf("Most sensitivities have an interval of %.1f or more: with this epsilon there are too few positive records for a ROC curve, and only its band is drawn.", evaluate.VagueWidth)
+		return fmt.Sprintf("Most sensitivities have an interval of %.1f or more: with this epsilon there are too few "+
+			"positive records for a ROC curve, and only its band is drawn.", evaluate.VagueWidth)
 	}
 	return ""
 }
@@ -109,7 +114,8 @@ func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 		line(b, "positives", "about %.0f of %d %s, noise %.2g", f.Positives, f.Records, of, f.PositivesNoise)
 	}
 	if f.Difference != nil {
-		line(b, "AUC", "minus the AUC of the other model: %s; the noise alone has standard deviation %.2g", between(*f.Difference), f.DifferenceNoise)
+		line(b, "AUC", "minus the AUC of the other model: %s; the noise alone has standard deviation %.2g",
+			between(*f.Difference), f.DifferenceNoise)
 		line(b, "order", "they disagree on %.3g of the pairs of a positive and a negative", f.Disagreement)
 	}
 	for i, p := range f.Points {
@@ -117,7 +123,8 @@ func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 		if i == 0 {
 			label = "ROC"
 		}
-		line(b, label, "score >= %-10.4g sensitivity %s, specificity %s, accuracy %s", p.Threshold, between(p.Sensitivity), between(p.Specificity), between(p.Accuracy))
+		line(b, label, "score >= %-10.4g sensitivity %s, specificity %s, accuracy %s", p.Threshold, between(p.Sensitivity),
+			between(p.Specificity), between(p.Accuracy))
 	}
 	if f.MeanLoss != nil {
 		line(b, "mean loss", "%.4f (%.4f to %.4f) of %s over pairs of a positive and a negative, each clipped to %.4g to %.4g", f.MeanLoss.Value, f.MeanLoss.Low, f.MeanLoss.High, f.LossOf, f.LossLow, f.LossHigh)

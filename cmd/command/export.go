@@ -48,22 +48,26 @@ type exportResult struct {
 
 // format returns the requested format, given by a flag or by the ending of the file's name.
 func (c *exportCmd) format() string {
-	for format, asked := range map[string]bool{"onnx": c.ONNX, "npz": c.NPZ, "safetensors": c.Safetensors, "python": c.Python, "go": c.Go} {
+	for format, asked := range map[string]bool{"onnx": c.ONNX, "npz": c.NPZ, "safetensors": c.Safetensors,
+		"python": c.Python, "go": c.Go} {
 		if asked {
 			return format
 		}
 	}
 	if c.SQL != "" {
-		return map[string]string{"duckdb": "sql", "postgres": "sql", "bigquery": "bigquery", "snowflake": "snowflake", "spark": "spark", "sqlserver": "sqlserver"}[c.SQL]
+		return map[string]string{"duckdb": "sql", "postgres": "sql", "bigquery": "bigquery", "snowflake": "snowflake",
+			"spark": "spark", "sqlserver": "sqlserver"}[c.SQL]
 	}
-	return map[string]string{".onnx": "onnx", ".npz": "npz", ".safetensors": "safetensors", ".py": "python", ".go": "go", ".mjs": "javascript", ".js": "javascript", ".sql": "sql"}[filepath.Ext(c.Out)]
+	return map[string]string{".onnx": "onnx", ".npz": "npz", ".safetensors": "safetensors", ".py": "python", ".go": "go",
+		".mjs": "javascript", ".js": "javascript", ".sql": "sql"}[filepath.Ext(c.Out)]
 }
 
 // Run writes the file.
 func (c *exportCmd) Run(a *app) error {
 	format := c.format()
 	if format == "" {
-		return badInput("name a format (--onnx, --sql duckdb, postgres, bigquery, snowflake, spark or sqlserver, --python, --go, --npz, --safetensors), or with --out a file that ends in .onnx, .sql, .py, .go, .mjs, .npz or .safetensors")
+		return badInput("name a format (--onnx, --sql duckdb, postgres, bigquery, snowflake, spark or sqlserver, --python, " +
+			"--go, --npz, --safetensors), or with --out a file that ends in .onnx, .sql, .py, .go, .mjs, .npz or .safetensors")
 	}
 	m, _, err := a.trustedModel(c.Model, "")
 	if err != nil {
@@ -98,6 +102,7 @@ func (c *exportCmd) Run(a *app) error {
 	}
 	var b strings.Builder
 	line(&b, "export", "%s", fmt.Sprintf("%s, %d bytes, written to %s", format, len(text), c.Out))
-	line(&b, "guarantee", "%s; the result of the function for a record reveals something about this record, and nothing protects that", m.Guarantee.Words())
+	line(&b, "guarantee", "%s; the result of the function for a record reveals something about this record, and nothing "+
+		"protects that", m.Guarantee.Words())
 	return a.emit(r, b.String())
 }

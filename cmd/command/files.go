@@ -87,7 +87,8 @@ func (a *app) printModel(m *model, cause error) error {
 func asResult(err error) error {
 	var e *lib.ElsewhereError
 	if errors.As(err, &e) && e.Run != "" {
-		return fmt.Errorf("%w; the same command with --resume %s gives the file the name that you asked for, at no cost", err, e.Run)
+		return fmt.Errorf("%w; the same command with --resume %s gives the file the name that you asked for, at no cost", err,
+			e.Run)
 	}
 	return err
 }

@@ -38,7 +38,8 @@ func gainOf(p *algorithms.Plan, gpu engine.Kernel, narrow bool) (g gain, ok bool
 	if err != nil {
 		return g, false
 	}
-	g = gain{reading: float64(problem.N) * float64(problem.D+1) / readingNumbers, copying: f.Copying, onCPU: p.SecondsBy(host) / readingProcessors}
+	g = gain{reading: float64(problem.N) * float64(problem.D+1) / readingNumbers, copying: f.Copying,
+		onCPU: p.SecondsBy(host) / readingProcessors}
 	if g.passes = p.SecondsBy(gpu); f.Moments {
 		g.passes = z.Passes * f.Seconds
 	}
@@ -79,7 +80,8 @@ func (g gain) write(b *strings.Builder, r *algorithms.Report) {
 	r.Add("estimated_passes_seconds", g.passes)
 	r.Add("estimated_passes_cpu_seconds", g.onCPU)
 	r.Add("gpu_gain", g.factor())
-	line(b, "parts", "reading %g s (Parquet, %d processors), copies to the GPU %g s, passes %g s; passes on these processors %g s", algorithms.Roughly(g.reading), readingProcessors,
+	line(b, "parts", "reading %g s (Parquet, %d processors), copies to the GPU %g s, passes %g s; passes on these "+
+		"processors %g s", algorithms.Roughly(g.reading), readingProcessors,
 		algorithms.Roughly(g.copying), algorithms.Roughly(g.passes), algorithms.Roughly(g.onCPU))
 	line(b, "gain", "%s", g.words())
 }

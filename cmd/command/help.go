@@ -33,29 +33,41 @@ const (
 // it like any other option. Its name as a flag is still accepted as an old name.
 var sections = []struct{ part, title, flags, keys string }{
 	{ofRun, "Data:", "data schema n d records labels user pairs public-data group-column dataset follow visits",
-		"row visit-rows pair-columns label-values pair-seed group-sizes look-alike-ids balance public-features synthetic features"},
+		"row visit-rows pair-columns label-values pair-seed group-sizes look-alike-ids balance public-features " +
+			"synthetic features"},
 	{ofRun, sourceOf, "density degree-cap tuple all-pairs", ""},
 	{ofRun, "Candidates:", "candidates models", "road"},
-	{guaranteed, "Model:", "model k metric task algorithm method loss rows", "radius loss-param loss-clip margin temperature l2 l2-grid folds bias average iterate"},
+	{guaranteed, "Model:", "model k metric task algorithm method loss rows",
+		"radius loss-param loss-clip margin temperature l2 l2-grid folds bias average iterate"},
 	{guaranteed, "Network, with --model:", "", "init hidden activation dim similarity gain init-seed jacobian-clip"},
-	{guaranteed, "Privacy:", "mode paper-unsound epsilon delta unit kappa max-epsilon holdout-epsilon exact-figures", "max-epochs max-direction-pairs shuffle-delta"},
-	{guaranteed, "Noise and steps; they change the mechanism:", "mechanisms rate", "curriculum noise sampling noises steps rounds step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink printed-steps every buffer reservoir per-class burn-in secret-state " +
-		"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre class-balance label-share response-share direction-pairs threshold-step kwik-ratio kwik-delta"},
+	{guaranteed, "Privacy:", "mode paper-unsound epsilon delta unit kappa max-epsilon holdout-epsilon exact-figures",
+		"max-epochs max-direction-pairs shuffle-delta"},
+	{guaranteed, "Noise and steps; they change the mechanism:", "mechanisms rate",
+		"curriculum noise sampling noises steps rounds step-size total-step update momentum decay tail-average " +
+			"batch-records batch epochs clip shrink printed-steps every buffer reservoir per-class burn-in secret-state " +
+			"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre " +
+			"class-balance label-share response-share direction-pairs threshold-step kwik-ratio kwik-delta"},
 	{guaranteed, "Constants of the loss, as you assert them:", "", "G L Dg H radius-diameter"},
-	{ofRun, "Evaluation:", "figures plan holdout splits with neighbours aim at-least reference threshold", "confidence split-seed public-seed intervals no-ceiling regret top leave-out roc-thresholds mean-loss loss-range"},
+	{ofRun, "Evaluation:", "figures plan holdout splits with neighbours aim at-least reference threshold",
+		"confidence split-seed public-seed intervals no-ceiling regret top leave-out roc-thresholds mean-loss loss-range"},
 	{ofRun, "Trials:", "runs time", "black-box canaries worst-start person-rows choose-interactions"},
-	{ofRun, "Server:", "server listen protocol cert key ca token tokens memory", "host check poll beat messages-per-second max-connections"},
+	{ofRun, "Server:", "server listen protocol cert key ca token tokens memory",
+		"host check poll beat messages-per-second max-connections"},
 	{computed, "Device; rounding depends on it, and so does the noise that covers rounding:", "device store", "precision"},
-	{computed, "Performance; results and guarantees do not depend on it:", "workers parallel team part merge", "team-deadline part-out retry checkpoint-every"},
+	{computed, "Performance; results and guarantees do not depend on it:", "workers parallel team part merge",
+		"team-deadline part-out retry checkpoint-every"},
 	{ofRun, charge, "ledger data-id yes resume seed", ""},
 	{ofRun, pagesOf, "force report track plot", ""},
-	{ofRun, "Output:", "out onnx sql python go npz safetensors curves format dir state approved encoded stability pages pages-only relation coordinates padded",
-		"table unknown mirror out-schema study institution purpose responsible language needs decimal sheet encoding max-rows persons held-out held-out-schema envelope only peers variant"},
+	{ofRun, "Output:", "out onnx sql python go npz safetensors curves format dir state approved encoded stability pages " +
+		"pages-only relation coordinates padded",
+		"table unknown mirror out-schema study institution purpose responsible language needs decimal sheet encoding " +
+			"max-rows persons held-out held-out-schema envelope only peers variant"},
 }
 
 // firstFlags are the flags of the first view.
 var firstFlags = words("data schema n d records state pairs out public-data candidates models k metric splits " +
-	"task algorithm epsilon delta holdout holdout-epsilon max-epsilon with plan reference runs time server dir listen protocol cert key token memory")
+	"task algorithm epsilon delta holdout holdout-epsilon max-epsilon with plan reference runs time server dir listen " +
+	"protocol cert key token memory")
 
 func words(s string) []string { return strings.Fields(s) }
 
@@ -76,7 +88,13 @@ var keyBut = map[string]string{"noise": "account", "steps": "account", "batch": 
 
 // isKey reports whether an option of a command is set by --set.
 func isKey(command, name string) bool {
-	return !slices.Contains(strings.Split(keyBut[name], ", "), command) && slices.ContainsFunc(sections, func(s struct{ part, title, flags, keys string }) bool { return slices.Contains(words(s.keys), name) })
+	return !slices.Contains(strings.Split(keyBut[name], ", "), command) &&
+		slices.ContainsFunc(sections, func(s struct {
+			part, title, flags,
+			keys string
+		}) bool {
+			return slices.Contains(words(s.keys), name)
+		})
 }
 
 // view is the amount of text that the help of a command shows.
@@ -117,7 +135,8 @@ func bySection(a, b *kong.Flag) int {
 // shared reports whether the help of a command lists a flag by name only, because several commands take the flag with
 // the same text.
 func shared(f *kong.Flag, all view) bool {
-	return (all == reference || !slices.Contains(firstFlags, f.Name)) && slices.ContainsFunc(whole.keys, func(k key) bool { return k.flag.Name == f.Name && k.flag.Help == f.Help })
+	return (all == reference || !slices.Contains(firstFlags, f.Name)) &&
+		slices.ContainsFunc(whole.keys, func(k key) bool { return k.flag.Name == f.Name && k.flag.Help == f.Help })
 }
 
 // printHelp prints the help of a command. Its own flags and the flags of the first view have their texts; keys appear
@@ -145,7 +164,8 @@ func printHelp(all view) kong.HelpPrinter {
 		var named, keys []*kong.Flag
 		count, hidden := 0, 0
 		path := strings.TrimPrefix(command.FullPath(), "dyad ")
-		flags := slices.DeleteFunc(slices.Clone(command.Flags), func(f *kong.Flag) bool { return f.Hidden || isKey(path, f.Name) })
+		flags := slices.DeleteFunc(slices.Clone(command.Flags),
+			func(f *kong.Flag) bool { return f.Hidden || isKey(path, f.Name) })
 		many := len(flags) > mostFlags
 		for _, f := range command.Flags {
 			if f.Hidden {
@@ -177,13 +197,17 @@ func printHelp(all view) kong.HelpPrinter {
 		}
 		if many && all == firstView {
 			count, hidden, named = count-hidden-len(named), count, nil
-			fmt.Fprintf(ctx.Stdout, "\nThese are %d of %d flags; \"%s --help all\" shows all.\n", count, hidden, command.FullPath())
+			fmt.Fprintf(ctx.Stdout, "\nThese are %d of %d flags; \"%s --help all\" shows all.\n", count, hidden,
+				command.FullPath())
 		}
 		writeNames(ctx.Stdout, "Also, explained by \"dyad help NAME\"", "--", named)
 		if len(keys) > 0 && (all != firstView || !many && len(keys) <= mostFlags) {
-			writeNames(ctx.Stdout, "Keys, given by --set KEY=VALUE or a file of --config and explained by \"dyad help KEY\"", "", keys)
+			writeNames(ctx.Stdout, "Keys, given by --set KEY=VALUE or a file of --config and explained by \"dyad help KEY\"", "",
+				keys)
 		} else if len(keys) > 0 {
-			fmt.Fprintf(ctx.Stdout, "\nIts %d keys are given by --set KEY=VALUE or a file of --config; \"%s --help all\" lists them.\n", len(keys), command.FullPath())
+			fmt.Fprintf(ctx.Stdout,
+				"\nIts %d keys are given by --set KEY=VALUE or a file of --config; \"%s --help all\" lists them.\n", len(keys),
+				command.FullPath())
 		}
 		if all == firstView {
 			fmt.Fprint(ctx.Stdout, "\n\"dyad --help\" has the flags of every command, such as --json.\n")
@@ -196,7 +220,8 @@ func printHelp(all view) kong.HelpPrinter {
 // flags in named only once.
 func writeReference(w io.Writer, command *kong.Node, named, keys []*kong.Flag) error {
 	var b strings.Builder
-	if usage := strings.TrimSuffix(command.Summary(), " [flags]"); usage != command.Path() && command.Parent != nil { // otherwise the usage repeats the title
+	// otherwise the usage repeats the title
+	if usage := strings.TrimSuffix(command.Summary(), " [flags]"); usage != command.Path() && command.Parent != nil {
 		fmt.Fprintf(&b, "Usage: dyad %s\n\n", usage)
 	}
 	for text := range strings.SplitSeq(command.Help, "\n\n") {
@@ -296,6 +321,7 @@ func printCommands(all bool, o kong.HelpOptions, ctx *kong.Context) error {
 	if err := kong.DefaultHelpPrinter(o, ctx); err != nil || all {
 		return err
 	}
-	_, err := fmt.Fprint(ctx.Stdout, folded("", "Others are "+strings.Join(others, ", ")+"; \"dyad --help all\" lists every command."))
+	_, err := fmt.Fprint(ctx.Stdout, folded("", "Others are "+strings.Join(others, ", ")+
+		"; \"dyad --help all\" lists every command."))
 	return err
 }

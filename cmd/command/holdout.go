@@ -48,7 +48,8 @@ func (f holdoutFlags) planned(m *model, s lib.Shape, public bool, delta *float64
 	case s.Records == 0:
 		return nil, badInput("--holdout-epsilon needs held-out records: --holdout F")
 	case s.Candidates.Choose > 0:
-		return nil, badInput("--holdout-epsilon is not for choose_interactions, whose pairs are known only after the training: evaluate the saved model (dyad evaluate MODEL --data FILE --holdout F --epsilon E)")
+		return nil, badInput("--holdout-epsilon is not for choose_interactions, whose pairs are known only after the " +
+			"training: evaluate the saved model (dyad evaluate MODEL --data FILE --holdout F --epsilon E)")
 	case f.ExactFigures || public:
 		return nil, badInput("--holdout-epsilon is for private data without --exact-figures")
 	}
@@ -68,7 +69,8 @@ func inAll(training *algorithms.Plan, held *lib.FigurePlan) (*privacy.Guarantee,
 	g := training.Guarantee
 	g.Released += "; of the held-out records: " + held.Guarantee.Released
 	g.Derivation, g.Claim = "", nil
-	g, err := privacy.Account(append(slices.Clone(training.Events()), held.Events()...), privacy.Budget{Delta: max(training.Guarantee.Delta, held.Guarantee.Delta)}, g)
+	g, err := privacy.Account(append(slices.Clone(training.Events()), held.Events()...),
+		privacy.Budget{Delta: max(training.Guarantee.Delta, held.Guarantee.Delta)}, g)
 	training.Spec.Persons(&g)
 	return &g, err
 }
@@ -126,7 +128,8 @@ func (c *trainCmd) releaseHeld(a *app, r *trainResult, of *model, name string, h
 func (c *trainCmd) withoutHeld(a *app, r *trainResult, err error) error {
 	r.InAll, r.HeldProblem = nil, strings.TrimPrefix(message(err), "dyad: ")
 	r.HeldCommand = c.heldAgain(r.Model, err)
-	fail(a.stderr, "dyad: run %s is complete, and its model is saved as %s; the private figures of its held-out records are missing: %s", r.Run, r.Model, r.HeldProblem)
+	fail(a.stderr, "dyad: run %s is complete, and its model is saved as %s; the private figures of its held-out records "+
+		"are missing: %s", r.Run, r.Model, r.HeldProblem)
 	if r.HeldCommand != "" {
 		fail(a.stderr, "dyad: for them: %s", r.HeldCommand)
 	}
@@ -142,8 +145,10 @@ var errNoHeld = errors.New("dyad: the model is saved without its private figures
 // are already stored, it gives them their name. An existing charge is used.
 func (c *trainCmd) resumeHeld(a *app, model string) error {
 	e := evaluatePrivateCmd{
-		evaluatedFlags: evaluatedFlags{Model: model, Holdout: c.Holdout, SplitSeed: c.SplitSeed, Confidence: defaultConfidence, labelsFlag: c.labelsFlag},
-		releaseFlags:   releaseFlags{Data: c.Data, Epsilon: c.HoldoutEpsilon, Delta: c.Delta, runFlags: c.runFlags}, held: heldTarget(model, c.Resume),
+		evaluatedFlags: evaluatedFlags{Model: model, Holdout: c.Holdout, SplitSeed: c.SplitSeed,
+			Confidence: defaultConfidence, labelsFlag: c.labelsFlag},
+		releaseFlags: releaseFlags{Data: c.Data, Epsilon: c.HoldoutEpsilon, Delta: c.Delta, runFlags: c.runFlags},
+		held:         heldTarget(model, c.Resume),
 	}
 	l, _, err := c.openExisting(ledger.Options{LockWait: a.hooks.lockWait})
 	if err != nil {
@@ -232,7 +237,8 @@ func (c *trainCmd) heldAgain(model string, err error) string {
 
 // heldCommand returns a command that evaluates the held-out records privately.
 func (c *trainCmd) heldCommand(model string) string {
-	command := fmt.Sprintf("dyad evaluate %s %s --holdout %g --set split-seed=%d --epsilon E", model, c.Data.flags(), *c.Holdout, c.SplitSeed)
+	command := fmt.Sprintf("dyad evaluate %s %s --holdout %g --set split-seed=%d --epsilon E", model, c.Data.flags(),
+		*c.Holdout, c.SplitSeed)
 	if c.Labels != "" {
 		command += " --labels " + c.Labels
 	}
@@ -315,7 +321,8 @@ type heldPlan struct {
 func (f plannedHoldout) heldFigures(p *algorithms.Plan, task string, delta *float64) (*lib.FigurePlan, error) {
 	problem := p.Spec.Kernel.Problem()
 	s := lib.Shape{Records: f.held, PersonRows: problem.PersonRows, Provenance: p.Spec.Provenance}
-	return holdoutFlags{HoldoutEpsilon: f.HoldoutEpsilon}.planned(&model{Task: task, Weights: []float64{problem.Radius}}, s, false, delta)
+	return holdoutFlags{HoldoutEpsilon: f.HoldoutEpsilon}.planned(&model{Task: task, Weights: []float64{problem.Radius}},
+		s, false, delta)
 }
 
 // emit prints the plan of a training, and the plan of its held-out figures if it is requested.

@@ -60,7 +60,8 @@ func (c *influenceCmd) Run(a *app) error {
 	case err != nil:
 		return err
 	case !c.PublicData && !c.ExactFigures:
-		return badInput("the data count as private, and an influence is an exact figure of a record: --public-data declares the data public, --exact-figures prints figures that no guarantee covers")
+		return badInput("the data count as private, and an influence is an exact figure of a record: --public-data declares " +
+			"the data public, --exact-figures prints figures that no guarantee covers")
 	case c.Plot != "":
 		if err := checkPlot(c.Plot); err != nil {
 			return err
@@ -71,7 +72,8 @@ func (c *influenceCmd) Run(a *app) error {
 		return err
 	}
 	schema := *m.Encoder.Schema()
-	if err := needs(m, input.Needs{Rows: "influence is computed for single records, but the model protects persons; write a schema without role: person, and train on public data"}); err != nil {
+	if err := needs(m, input.Needs{Rows: "influence is computed for single records, but the model protects persons; " +
+		"write a schema without role: person, and train on public data"}); err != nil {
 		return err
 	}
 	data, err := a.readTraining(c.Data, &schema, c.options(dataset.Options{KeepIDs: true}), c.PublicData)
@@ -94,7 +96,8 @@ func (c *influenceCmd) Run(a *app) error {
 		bar.Step(done, total)
 	}
 	o.Estimate = func(seconds float64) {
-		a.note("dyad: --stability takes %s for the losses of %d records left out, by a measurement of the first pairs", algorithms.Duration(seconds), data.Records.Len())
+		a.note("dyad: --stability takes %s for the losses of %d records left out, by a measurement of the first pairs",
+			algorithms.Duration(seconds), data.Records.Len())
 	}
 	i, err := m.Influence(a.ctx, lib.NewData(data), o)
 	if err != nil {
@@ -159,7 +162,8 @@ func (r *influenceResult) text(top int) string {
 	}
 	fmt.Fprintln(&b)
 	if r.Pearson != nil {
-		line(&b, "check", "%d records left out: correlation of predicted and exact changes %.4f, of their ranks %.4f", len(r.Checked), *r.Pearson, *r.Rank)
+		line(&b, "check", "%d records left out: correlation of predicted and exact changes %.4f, of their ranks %.4f",
+			len(r.Checked), *r.Pearson, *r.Rank)
 	} else if len(r.Checked) > 0 {
 		line(&b, "check", "%d records left out; see --json", len(r.Checked))
 	}
@@ -168,8 +172,10 @@ func (r *influenceResult) text(top int) string {
 		if r.UniformBound != nil {
 			bound = fmt.Sprintf(" (at most %.3g is proved)", *r.UniformBound)
 		}
-		line(&b, "stability", "leaving out one record changes no pair's loss by more than %.3g, to first order%s", *r.Uniform, bound)
-		line(&b, "", "%.3g in the mean over the records, for the pair that changes most, which is %.2g times as much; Theorem 3 of Kang et al. gains that factor over uniform stability", *r.Expected, *r.Expected / *r.Uniform)
+		line(&b, "stability", "leaving out one record changes no pair's loss by more than %.3g, to first order%s",
+			*r.Uniform, bound)
+		line(&b, "", "%.3g in the mean over the records, for the pair that changes most, which is %.2g times as much; "+
+			"Theorem 3 of Kang et al. gains that factor over uniform stability", *r.Expected, *r.Expected / *r.Uniform)
 	}
 	if r.PL != nil {
 		line(&b, "PL ratio", "smallest seen %.4g at %d points; the constant mu is not larger", *r.PL, r.PLPoints)
@@ -190,7 +196,8 @@ func (r *influenceResult) figure() experiment.Figure {
 		place[i] = float64(k + 1)
 		ranking.X, ranking.Y = append(ranking.X, float64(k+1)), append(ranking.Y, r.Changes[i])
 	}
-	f := experiment.Figure{Title: "What single records do", X: "rank", Y: "change of the mean loss without the record", Curves: []experiment.Curve{ranking}}
+	f := experiment.Figure{Title: "What single records do", X: "rank", Y: "change of the mean loss without the record",
+		Curves: []experiment.Curve{ranking}}
 	if len(r.Checked) > 0 {
 		left := experiment.Curve{Name: "left out", Points: true}
 		for _, c := range r.Checked {

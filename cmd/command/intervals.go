@@ -38,7 +38,9 @@ func writeWeights(b *strings.Builder, of []weightInterval) {
 		line(b, label, "%-24s %+.4f (%+.4f to %+.4f)%s", w.Feature, w.Weight, w.Low, w.High, mark)
 	}
 	if of != nil {
-		line(b, "", "%s", fmt.Sprintf("%g %% intervals, each for itself, of the weights that minimise the released objective in the population: noise and", 100*defaultConfidence))
-		line(b, "", "sampling of the signed sum, with the second moments, centre and ridge as they were released; * excludes 0")
+		line(b, "", "%s", fmt.Sprintf("%g %% intervals, each for itself, of the weights that minimise the released "+
+			"objective in the population: noise and", 100*defaultConfidence))
+		line(b, "", "sampling of the signed sum, with the second moments, centre and ridge as they were released; "+
+			"* excludes 0")
 	}
 }

@@ -33,7 +33,8 @@ type interview struct {
 
 // interview completes the options of a draft by answers and returns the resulting draft. failure is the error of the
 // first draft if its columns do not make a schema yet.
-func (a *app) interview(d *dataset.Drafted, failure error, o *dataset.DraftOptions, draft func() (*dataset.Drafted, error)) (*dataset.Drafted, error) {
+func (a *app) interview(d *dataset.Drafted, failure error, o *dataset.DraftOptions,
+	draft func() (*dataset.Drafted, error)) (*dataset.Drafted, error) {
 	if !a.atTerminal() {
 		return nil, errors.New("dyad: questions without a terminal")
 	}
@@ -108,7 +109,8 @@ func (i *interview) show() {
 	if len(i.d.Columns) == 0 {
 		return
 	}
-	i.say("Values of the file and how they are read. If a value is read wrongly, stop here (Ctrl-C) and correct the reading by --decimal, --sheet or --answers.\n")
+	i.say("Values of the file and how they are read. If a value is read wrongly, stop here (Ctrl-C) and correct the " +
+		"reading by --decimal, --sheet or --answers.\n")
 	w := tabwriter.NewWriter(i.a.stderr, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "column\tin the file\tread as")
 	for _, c := range i.d.Columns {
@@ -136,7 +138,9 @@ func (i *interview) decimals() (asked bool, err error) {
 		answer := all
 		if answer == "" {
 			example := c.Samples[0]
-			answer, err = i.choose([]string{"point", "comma", "point all", "comma all"}, "%s: where does the fraction begin in %s, which can be %s? [point, comma; \"comma all\" answers for all such columns] ", screenText(c.Name), screenText(example.Raw), screenText(example.Read))
+			answer, err = i.choose([]string{"point", "comma", "point all", "comma all"},
+				"%s: where does the fraction begin in %s, which can be %s? [point, comma; \"comma all\" answers for all "+
+					"such columns] ", screenText(c.Name), screenText(example.Raw), screenText(example.Read))
 			if err != nil {
 				return asked, err
 			}
@@ -177,12 +181,16 @@ func (i *interview) label() error {
 		}
 		i.o.Label = answer
 	}
-	k := slices.IndexFunc(i.d.Columns, func(c dataset.DraftedColumn) bool { return c.Name == i.o.Label && c.Classes != nil })
+	k := slices.IndexFunc(i.d.Columns, func(c dataset.DraftedColumn) bool {
+		return c.Name == i.o.Label &&
+			c.Classes != nil
+	})
 	if k < 0 || i.o.Positive != "" {
 		return nil
 	}
 	classes := i.d.Columns[k].Classes
-	answer, err := i.choose(classes, "Which value of %s%s should score high (%s or %s; Enter: %s)? ", screenText(i.o.Label), only, screenText(classes[0]), screenText(classes[1]), screenText(classes[0]))
+	answer, err := i.choose(classes, "Which value of %s%s should score high (%s or %s; Enter: %s)? ",
+		screenText(i.o.Label), only, screenText(classes[0]), screenText(classes[1]), screenText(classes[0]))
 	i.o.Positive = answer
 	return err
 }
@@ -203,7 +211,10 @@ func (i *interview) persons() error {
 			count = fmt.Sprintf(" (the file has %d)", c.Persons)
 		}
 		for {
-			answer, err := i.read("Values of %s occur more than once. If the column names the person of a row, all rows of a person are protected together.\nHow many persons are there, a number that becomes public%s? [a number; \"public\" if the ids are public; n: it names no persons; a second number caps the rows of a person, default %d] ", screenText(c.Name), count, dataset.DefaultRowsPerPerson)
+			answer, err := i.read("Values of %s occur more than once. If the column names the person of a row, all rows of a "+
+				"person are protected together.\nHow many persons are there, a number that becomes public%s? [a number; "+
+				"\"public\" if the ids are public; n: it names no persons; a second number caps the rows of a person, default %d] ",
+				screenText(c.Name), count, dataset.DefaultRowsPerPerson)
 			if err != nil {
 				return err
 			}
@@ -214,7 +225,8 @@ func (i *interview) persons() error {
 				i.o.Answers[c.Name] = known
 				return nil
 			}
-			i.say("  want n, public, or a whole number of at least 2; after public or the number, optionally another whole number")
+			i.say("  want n, public, or a whole number of at least 2; after public or the number, optionally another " +
+				"whole number")
 		}
 	}
 	return nil
@@ -247,7 +259,8 @@ func parsePersons(text string) (known dataset.Answer, ok bool) {
 // open reports whether the possible values of a column are still unknown.
 func (i *interview) open(c dataset.DraftedColumn) bool {
 	known, answered := i.o.Answers[c.Name]
-	if answered && (known.Role != "" || known.Range != nil || known.Date != nil || known.Categories != nil) || c.Name == i.o.Label {
+	if answered && (known.Role != "" || known.Range != nil || known.Date != nil || known.Categories != nil) ||
+		c.Name == i.o.Label {
 		return false
 	}
 	return c.FromData || c.Suggested != nil
@@ -276,7 +289,8 @@ func (i *interview) codeBook() error {
 		return nil
 	}
 	for {
-		answer, err := i.read("Take these? [y: all, n: ask for each, or the names of columns to ask for, separated by commas] ")
+		answer, err := i.read("Take these? [y: all, n: ask for each, or the names of columns to ask for, separated " +
+			"by commas] ")
 		if err != nil || answer == "" || answer == "n" {
 			return err
 		}
@@ -307,7 +321,8 @@ func (i *interview) rest() error {
 			continue
 		}
 		if !told {
-			i.say("\nWhat can the values of each column be? Answer from what is known without the data.\nAn empty line decides later; \"ignore\" leaves the column out.")
+			i.say("\nWhat can the values of each column be? Answer from what is known without the data.\nAn empty line decides " +
+				"later; \"ignore\" leaves the column out.")
 			told = true
 		}
 		kind := "a number; smallest and largest value"
@@ -315,7 +330,8 @@ func (i *interview) rest() error {
 		case c.Date != nil:
 			kind = "a date; first and last day, YYYY-MM-DD"
 		case c.Categories != nil:
-			kind = "a text, in the file " + screenList(c.Categories) + "; its values, separated by commas, or y if these are known without the file"
+			kind = "a text, in the file " + screenList(c.Categories) +
+				"; its values, separated by commas, or y if these are known without the file"
 		}
 		if c.Suggested != nil {
 			kind += "; y: " + c.Suggested.Text()

@@ -41,7 +41,8 @@ func (a *app) openModel(path, ledgerPath string) (*model, error) {
 		return nil, err
 	}
 	r := judgement{Verdict: m.Verdict()}
-	if ledgerPath != "" && exists(ledgerPath) && m.Guarantee.Kind != privacy.Public && r.Verdict.Verdict != checker.Refused {
+	if ledgerPath != "" && exists(ledgerPath) && m.Guarantee.Kind != privacy.Public &&
+		r.Verdict.Verdict != checker.Refused {
 		text, err := modelText(path)
 		if err != nil {
 			return nil, err
@@ -110,7 +111,8 @@ func (a *app) trustedModel(path, ledgerPath string) (*model, judgement, error) {
 		}
 	}
 	if r.Verdict.Verdict == checker.Refused {
-		return nil, r, badInput("%s is refused: %s. No page is written about this file; \"dyad verify %s\" prints the whole verdict", path, r.Why, path)
+		return nil, r, badInput("%s is refused: %s. No page is written about this file; \"dyad verify %s\" prints the "+
+			"whole verdict", path, r.Why, path)
 	}
 	a.say(m.Guarantee.Kind, path, r.Verdict)
 	return m, r, nil
@@ -161,16 +163,22 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 	case m.Run == "" && m.Plan == nil: // a model of public data, or of users of the local protocol
 		r.Ledger = "its chain holds, and the model names no run"
 	case errors.Is(problem, errUnplanned):
-		r = judgement{Verdict: checker.Verdict{Verdict: checker.NotCovered, Why: problem.Error()}, Ledger: "its chain holds, and it has one charge of these releases and one release, of this file"}
+		r = judgement{Verdict: checker.Verdict{Verdict: checker.NotCovered, Why: problem.Error()},
+			Ledger: "its chain holds, and it has one charge of these releases and one release, of this file"}
 	case problem != nil && away != "":
-		r.Verdict = checker.Verdict{Verdict: checker.NotCovered, Why: fmt.Sprintf("%v; the run may be in the archive %s, which is missing next to the ledger", problem, away)}
+		r.Verdict = checker.Verdict{Verdict: checker.NotCovered,
+			Why: fmt.Sprintf("%v; the run may be in the archive %s, which is missing next to the ledger", problem, away)}
 		r.Ledger = ""
 	case problem != nil:
 		r = judgement{Verdict: checker.Verdict{Verdict: checker.Refused, Why: problem.Error()}}
 	case m.Plan == nil:
 		r.Ledger = "its chain holds, and it has one charge of the model's run"
-	case slices.ContainsFunc(entries, func(e ledger.Entry) bool { return e.Run == m.Run && e.Charge != nil && e.Charge.Counted }):
-		r.Ledger = "its chain holds, and it has one charge of this plan; as it has no hash of a stream's file, weights, schema, texts and figures are not compared"
+	case slices.ContainsFunc(entries, func(e ledger.Entry) bool {
+		return e.Run == m.Run && e.Charge != nil &&
+			e.Charge.Counted
+	}):
+		r.Ledger = "its chain holds, and it has one charge of this plan; as it has no hash of a stream's file, weights, " +
+			"schema, texts and figures are not compared"
 	}
 	return r, nil
 }

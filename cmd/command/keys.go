@@ -72,7 +72,8 @@ func optionsOf(app *kong.Application) (all []key, texts map[string]string) {
 
 // text returns the paragraph of a key: its flag, its meaning, and the commands that take it.
 func (k key) text() string {
-	return "  " + k.head() + "\n" + folded("      ", k.flag.Help) + folded("      ", "Of "+strings.Join(k.commands, ", ")+".")
+	return "  " + k.head() + "\n" + folded("      ", k.flag.Help) + folded("      ", "Of "+
+		strings.Join(k.commands, ", ")+".")
 }
 
 // head returns the spelling of an option.
@@ -122,8 +123,11 @@ func keysTopic(all view) string {
 		return err.Error()
 	}
 	b := strings.Builder{}
-	b.WriteString(folded("", "Options that several commands take, and keys. In a file of --config, --epsilon 2 is \"epsilon: 2\". A key is written without dashes: "+
-		"a command line gives it by --set, so that --set steps=5 is \"steps: 5\". \"dyad help steps\" prints one of them, \"dyad help charge\" a group."))
+	b.WriteString(folded("",
+		"Options that several commands take, and keys. In a file of --config, --epsilon 2 is \"epsilon: 2\". A key is "+
+			"written without dashes: "+
+			"a command line gives it by --set, so that --set steps=5 is \"steps: 5\". \"dyad help steps\" prints one of them, "+
+			"\"dyad help charge\" a group."))
 	title, most := "", map[string]int{}
 	for _, k := range whole.keys {
 		most[k.flag.Name] = max(most[k.flag.Name], len(k.commands))

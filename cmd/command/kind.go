@@ -125,7 +125,8 @@ func reads(k Reader, s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error
 	}
 	for i, f := range protection(read) {
 		if f != before[i] {
-			return nil, nil, badInput("%s: its Reads changed %s of the schema from %s to %s, and a kind does not decide who is protected, and has to leave these keys unchanged", name, f[0], before[i][1], f[1])
+			return nil, nil, badInput("%s: its Reads changed %s of the schema from %s to %s, and a kind does not decide who is "+
+				"protected, and has to leave these keys unchanged", name, f[0], before[i][1], f[1])
 		}
 	}
 	e, err := dataset.NewEncoder(read) // validates a copy
@@ -147,8 +148,10 @@ func protection(s *dataset.Schema) (all [][2]string) {
 		what string
 		is   any
 	}{
-		{"public", s.Public}, {"data_id", s.DataID}, {"persons", s.Persons}, {"ids", s.IDs}, {"max_rows_per_person", s.MaxRowsPerPerson}, {"rows_per_person", s.RowsPerPerson},
-		{"the columns of persons", persons}, {"what was taken from the data (from_data)", s.RangesFromData()}, {"draft", s.Draft}, {"others: drop", s.SelectsByLabel()},
+		{"public", s.Public}, {"data_id", s.DataID}, {"persons", s.Persons}, {"ids", s.IDs},
+		{"max_rows_per_person", s.MaxRowsPerPerson}, {"rows_per_person", s.RowsPerPerson},
+		{"the columns of persons", persons}, {"what was taken from the data (from_data)", s.RangesFromData()},
+		{"draft", s.Draft}, {"others: drop", s.SelectsByLabel()},
 	} {
 		text, _ := json.Marshal(f.is) // cannot fail for texts and whole numbers
 		all = append(all, [2]string{f.what, string(text)})
@@ -159,19 +162,22 @@ func protection(s *dataset.Schema) (all [][2]string) {
 // planned returns the plan for a shape.
 func (c *kindCmd) planned(k algorithms.Kind, s lib.Shape) (*algorithms.KindPlan, error) {
 	p, err := algorithms.PlanKind(k, algorithms.KindShape{
-		Records: s.Records, Features: s.Features, PersonRows: s.PersonRows, Budget: lib.Options{Epsilon: c.Epsilon, Delta: c.Delta}.Budget(s.Records), Provenance: s.Provenance,
+		Records: s.Records, Features: s.Features, PersonRows: s.PersonRows,
+		Budget: lib.Options{Epsilon: c.Epsilon, Delta: c.Delta}.Budget(s.Records), Provenance: s.Provenance,
 	})
 	return p, asInput(err)
 }
 
 // release carries out a run.
 func (c *kindCmd) release(a *app, k algorithms.Kind, schema *dataset.Schema) error {
-	r := kindResult{runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || schema.Public}, Kind: k.Info().Name}
+	r := kindResult{runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || schema.Public},
+		Kind: k.Info().Name}
 	var data *lib.Data
 	var p *algorithms.KindPlan
 	var record *releasedKind
 	of := charging{
-		runFlags: c.runFlags, as: targetOf(c.Out, r.Kind+".json", r.Public), inputs: c.Data.and(c.Schema), doing: "releasing", page: c.pageFlag, outcome: &r.runOutcome,
+		runFlags: c.runFlags, as: targetOf(c.Out, r.Kind+".json", r.Public), inputs: c.Data.and(c.Schema), doing: "releasing",
+		page: c.pageFlag, outcome: &r.runOutcome,
 	}
 	of.recovered = func(saved *lib.Outcome, _ *lib.Ledger) error { return of.noteReleased(a, saved, "figures are") }
 	of.plan = func() (planned, error) {
@@ -189,7 +195,9 @@ func (c *kindCmd) release(a *app, k algorithms.Kind, schema *dataset.Schema) err
 	of.run = func(o lib.Run) (bool, error) {
 		o.Checkpoint = -1 // a resumed run starts from the beginning
 		made := func(res *algorithms.Result) (*releasedKind, error) {
-			x := &releasedKind{Format: kindFormat, Version: lib.Version, Created: o.Created, Kind: r.Kind, DataID: cmp.Or(o.DataID, r.DataID), Run: res.Run, Report: p.Report(), Plan: res.Record, Options: o.Options, Guarantee: res.Guarantee}
+			x := &releasedKind{Format: kindFormat, Version: lib.Version, Created: o.Created, Kind: r.Kind,
+				DataID: cmp.Or(o.DataID, r.DataID), Run: res.Run, Report: p.Report(), Plan: res.Record, Options: o.Options,
+				Guarantee: res.Guarantee}
 			x.Report.Guarantee = res.Guarantee
 			var err error
 			x.Figures, err = p.Figures(res.Weights)
@@ -245,8 +253,10 @@ func (r *kindResult) writeFile(b *strings.Builder) {
 }
 
 // writePage writes the page of a release.
-func (r *kindResult) writePage(a *app, out *files.Output, i algorithms.Info, l *ledger.Ledger, planned privacy.Guarantee) (err error) {
-	d := document{title: i.Title, guarantee: r.Guarantee, planned: planned, seen: "this release", report: &r.Report, file: r.Model}
+func (r *kindResult) writePage(a *app, out *files.Output, i algorithms.Info, l *ledger.Ledger,
+	planned privacy.Guarantee) (err error) {
+	d := document{title: i.Title, guarantee: r.Guarantee, planned: planned, seen: "this release",
+		report: &r.Report, file: r.Model}
 	var rows [][2]string
 	for text := range strings.Lines(r.Figures.Text()) {
 		label, value, _ := strings.Cut(strings.TrimSpace(text), " ")

@@ -77,7 +77,8 @@ func (c *ledgerInitCmd) Run(a *app) error {
 		before.Epsilon = before.Looking // at least the spending that the cap counts
 	}
 	if spent := above(before, b); spent != "" && !c.Close {
-		return badInput("%s, so a cap of epsilon = %g would admit no further run: choose a larger one, or add --close to close the data set; the cap is unchanged (%s)", spent, b.Epsilon, capNow(before))
+		return badInput("%s, so a cap of epsilon = %g would admit no further run: choose a larger one, or add --close to "+
+			"close the data set; the cap is unchanged (%s)", spent, b.Epsilon, capNow(before))
 	}
 	set := l.SetCap
 	if c.Looking {
@@ -89,7 +90,8 @@ func (c *ledgerInitCmd) Run(a *app) error {
 		}
 		return err
 	}
-	text := fmt.Sprintf("runs on %q may spend at most epsilon = %g at delta = %g in all; recorded in %s\n", c.DataID, b.Epsilon, b.Delta, path)
+	text := fmt.Sprintf("runs on %q may spend at most epsilon = %g at delta = %g in all; recorded in %s\n", c.DataID,
+		b.Epsilon, b.Delta, path)
 	after, err := l.Summary(c.DataID, b.Delta)
 	if err != nil {
 		return err
@@ -173,7 +175,8 @@ func spendingOf(l *ledger.Ledger, id string, delta float64) (*spending, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &spending{DataID: id, Runs: s.Runs, SeededRuns: s.SeededRuns, Unit: s.Unit, Mixed: s.Mixed, Delta: s.Delta, text: s.String()}
+	out := &spending{DataID: id, Runs: s.Runs, SeededRuns: s.SeededRuns, Unit: s.Unit, Mixed: s.Mixed, Delta: s.Delta,
+		text: s.String()}
 	if !math.IsInf(s.Epsilon, 0) {
 		out.Mu, out.Epsilon = s.Mu, &s.Epsilon
 	}
@@ -208,7 +211,8 @@ func chargedRuns(entries []ledger.Entry, id string) (runs []chargedRun) {
 		guarantee, _, _ := strings.Cut(e.Charge.Guarantee, " (neighbours: ")
 		runs = append(runs, chargedRun{
 			Run: e.Run, Algorithm: e.Charge.Algorithm, Charged: e.Time, Guarantee: guarantee,
-			FromData: strings.Contains(e.Charge.Guarantee, algorithms.BoundsFromData), DraftAway: strings.Contains(e.Charge.Guarantee, algorithms.DraftAway), Seeded: e.Charge.SeededNoise,
+			FromData:  strings.Contains(e.Charge.Guarantee, algorithms.BoundsFromData),
+			DraftAway: strings.Contains(e.Charge.Guarantee, algorithms.DraftAway), Seeded: e.Charge.SeededNoise,
 		})
 	}
 	return runs
@@ -242,7 +246,8 @@ type unfinishedRun struct {
 func unfinishedRuns(l *ledger.Ledger, id string) (runs []unfinishedRun, err error) {
 	entries, err := l.Unfinished(id)
 	for _, e := range entries {
-		r := unfinishedRun{Run: e.Run, Algorithm: e.Charge.Algorithm, Guarantee: e.Charge.Guarantee, Charged: e.Time, Resumable: e.Charge.Resumable}
+		r := unfinishedRun{Run: e.Run, Algorithm: e.Charge.Algorithm, Guarantee: e.Charge.Guarantee, Charged: e.Time,
+			Resumable: e.Charge.Resumable}
 		if len(e.Charge.Events) == 1 {
 			_, r.Stream = e.Charge.Events[0].(account.StreamEvent)
 		}
@@ -257,12 +262,14 @@ func (r unfinishedRun) text() string {
 		text += "      charged for " + r.Guarantee + "\n"
 	}
 	if r.Stream && !r.Resumable {
-		return text + "      it releases during the stream; its online command with --resume continues it from its state file at no further cost\n"
+		return text + "      it releases during the stream; its online command with --resume continues it from its state " +
+			"file at no further cost\n"
 	}
 	if !r.Resumable {
 		return text + "      it may have released its results; it cannot be resumed\n"
 	}
-	return text + fmt.Sprintf("      released nothing; continue it at no further cost: its own command with --resume %s\n", r.Run)
+	return text + fmt.Sprintf("      released nothing; continue it at no further cost: its own command with --resume %s\n",
+		r.Run)
 }
 
 // keptRun is a file stored by an attempt at a run: the released model, which does not have its name yet, or a
@@ -316,9 +323,11 @@ func keptRuns(l *ledger.Ledger, id string) (kept []keptRun, err error) {
 
 func (r keptRun) text() string {
 	if r.Released {
-		return fmt.Sprintf("    run %s is released, but its result has no name yet and is kept as %s; the command of the run with --resume %s saves it\n", r.Run, r.File, r.Run)
+		return fmt.Sprintf("    run %s is released, but its result has no name yet and is kept as %s; the command of the "+
+			"run with --resume %s saves it\n", r.Run, r.File, r.Run)
 	}
-	return fmt.Sprintf("    an attempt at run %s left %s, which is as private as the records; if the attempt has ended, the next start removes the file\n", r.Run, r.File)
+	return fmt.Sprintf("    an attempt at run %s left %s, which is as private as the records; if the attempt has ended, "+
+		"the next start removes the file\n", r.Run, r.File)
 }
 
 // dataIDs returns the data ids in the ledger in the order of their first appearance.
@@ -433,7 +442,8 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 	}
 	answer := map[string]any{"ledger": path, "ok": true, "lines": v.Lines, "torn_bytes": v.TornBytes}
 	if v.Away != "" {
-		text += fmt.Sprintf("the archive %s is not next to the ledger, so its lines were not checked; totals do not need the archive\n", v.Away)
+		text += fmt.Sprintf("the archive %s is not next to the ledger, so its lines were not checked; totals do not need "+
+			"the archive\n", v.Away)
 		answer["archive_away"] = v.Away
 	}
 	more, err := witnessed(l, c.Witness, answer)
@@ -469,9 +479,11 @@ func (c *ledgerCompactCmd) Run(a *app) error {
 	}
 	text := fmt.Sprintf("%s has no finished run to archive\n", path)
 	if done.Runs > 0 {
-		text = fmt.Sprintf("%s: %d finished runs are in %s, next to it; %d lines became %d; totals are the same\n", path, done.Runs, done.File, done.Before, done.After)
+		text = fmt.Sprintf("%s: %d finished runs are in %s, next to it; %d lines became %d; totals are the same\n", path,
+			done.Runs, done.File, done.Before, done.After)
 	}
-	return a.emit(map[string]any{"ledger": path, "runs": done.Runs, "archive": done.File, "lines_before": done.Before, "lines": done.After}, text)
+	return a.emit(map[string]any{"ledger": path, "runs": done.Runs, "archive": done.File, "lines_before": done.Before,
+		"lines": done.After}, text)
 }
 
 // noLedger returns an error if there is no ledger at path.

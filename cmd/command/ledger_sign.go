@@ -62,7 +62,8 @@ func (c *ledgerSignCmd) Run(a *app) error {
 	case err != nil:
 		return asInput(err)
 	}
-	return a.emit(map[string]any{"ledger": path, "signature": name}, fmt.Sprintf("%s is the signature of %s\n", name, c.File))
+	return a.emit(map[string]any{"ledger": path, "signature": name},
+		fmt.Sprintf("%s is the signature of %s\n", name, c.File))
 }
 
 // witnessed compares the last head known to the second keeper with the ledger and then passes the new head to

@@ -51,7 +51,8 @@ func (f localFlags) study() (o lib.StudyOptions, err error) {
 	}
 	o.Method, o.KWIKRatio, o.KWIKDelta, o.Rate = f.Method, f.KWIKRatio, f.KWIKDelta, f.StepSize
 	p := &o.Protocol
-	p.Radius, p.L2, p.Epochs, p.Batch, p.Epsilon, p.ResponseShare, p.Pairs = f.Radius, f.L2, f.Epochs, f.Batch, f.Epsilon, f.ResponseShare, f.Pairs
+	p.Radius, p.L2, p.Epochs, p.Batch, p.Epsilon, p.ResponseShare, p.Pairs = f.Radius, f.L2, f.Epochs, f.Batch, f.Epsilon,
+		f.ResponseShare, f.Pairs
 	p.Threshold, p.ThresholdStep = given(f.Curriculum), given(f.ThresholdStep)
 	if f.Bias != nil {
 		p.Bias = *f.Bias
@@ -124,7 +125,8 @@ func schemaEncoder(path string) (*dataset.Encoder, error) {
 	if err != nil {
 		return nil, asInput(err)
 	}
-	why := input.Needs{Rows: s.DataID + ": its schema has a column with role: person, but the local model protects users with one record each; give the column role: ignore"}
+	why := input.Needs{Rows: s.DataID + ": its schema has a column with role: person, but the local model protects users " +
+		"with one record each; give the column role: ignore"}
 	if err := why.Of(input.Lacks{Rows: s.ByPerson()}); err != nil { // the same error as when reading its data
 		return nil, err
 	}
@@ -173,7 +175,8 @@ func (c *localPlanCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	r := localPlan{Protocol: serve.PublicPlan(p.Plan), Lipschitz: p.Lipschitz, EstimateNorm: p.EstimateNorm, Shuffled: shuffled, Out: c.Out}
+	r := localPlan{Protocol: serve.PublicPlan(p.Plan), Lipschitz: p.Lipschitz, EstimateNorm: p.EstimateNorm,
+		Shuffled: shuffled, Out: c.Out}
 	if p.Network() != nil {
 		r.Parameters, r.SmallestUsers, r.EnoughUsers = p.Parameters, p.SmallestUsers(), p.EnoughUsers()
 	}

@@ -50,7 +50,8 @@ type localAuditResult struct {
 // Run carries out the attack.
 func (c *localAuditCmd) Run(a *app) error {
 	f := localFlags{
-		Method: c.Method, Loss: c.Loss, Epsilon: c.Epsilon, Epochs: max(3, c.Epochs), Batch: 1, Pairs: c.Pairs, ResponseShare: c.Share, L2: 1, Radius: c.Radius,
+		Method: c.Method, Loss: c.Loss, Epsilon: c.Epsilon, Epochs: max(3, c.Epochs), Batch: 1, Pairs: c.Pairs,
+		ResponseShare: c.Share, L2: 1, Radius: c.Radius,
 		localNetworkFlags: c.localNetworkFlags,
 	}
 	users := 1
@@ -61,7 +62,8 @@ func (c *localAuditCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	r, err := localaudit.Attack(a.ctx, p.Plan, localaudit.Options{Runs: c.Runs, Visits: c.Epochs, Confidence: c.Confidence, Seed: c.Seed})
+	r, err := localaudit.Attack(a.ctx, p.Plan, localaudit.Options{Runs: c.Runs, Visits: c.Epochs,
+		Confidence: c.Confidence, Seed: c.Seed})
 	if err != nil {
 		if a.ctx.Err() != nil {
 			return a.ctx.Err()
@@ -85,20 +87,24 @@ func localAuditText(r *localaudit.Report) string {
 	}
 	line(&b, "method", "%s, %s loss, d = %d%s", r.Method, r.Loss, r.Features, network)
 	line(&b, "attack", "%s", r.Instance)
-	line(&b, "", "%d visits in each of %d runs of both records, half of them to choose the event; seed %d", r.Visits, r.Runs, r.Seed)
+	line(&b, "", "%d visits in each of %d runs of both records, half of them to choose the event; seed %d", r.Visits,
+		r.Runs, r.Seed)
 	line(&b, "", "the records send with frequencies %.4f and %.4f", r.Sends[0], r.Sends[1])
 	line(&b, "claimed", "epsilon %s by %s", privacy.FormatUp(r.Claim), r.Source)
-	line(&b, "audited", "epsilon >= %.6g with confidence %g (Clopper-Pearson; %d of %d against %d of %d)", r.LowerBound, r.Confidence,
+	line(&b, "audited", "epsilon >= %.6g with confidence %g (Clopper-Pearson; %d of %d against %d of %d)",
+		r.LowerBound, r.Confidence,
 		r.Event.Likely, r.Event.LikelyRuns, r.Event.Rare, r.Event.RareRuns)
 	if r.Estimate != 0 {
-		line(&b, "", "estimate %.4f with standard error %.4f: %.3f of the claim", r.Estimate, r.StandardError, r.Estimate/r.Claim)
+		line(&b, "", "estimate %.4f with standard error %.4f: %.3f of the claim", r.Estimate, r.StandardError,
+			r.Estimate/r.Claim)
 	}
 	switch {
 	case !r.Holds():
 	case r.HalfRefuted:
 		line(&b, "control", "a claim of half as much is refuted: a leak of twice the claim would be seen")
 	default:
-		line(&b, "control", "a claim of half as much is NOT refuted: this attack has too little power; try more --runs, fewer epochs or a smaller --epsilon")
+		line(&b, "control", "a claim of half as much is NOT refuted: this attack has too little power; try more --runs, "+
+			"fewer epochs or a smaller --epsilon")
 	}
 	verdict := "the claim is not refuted (which does not prove it)"
 	if !r.Holds() {

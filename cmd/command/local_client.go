@@ -91,7 +91,8 @@ func (c *localClientCmd) Run(a *app) error {
 		return flagError{err}
 	}
 	if unusable != "" {
-		a.note("dyad: the record cannot be used: %s\nThe server does not learn this: it gets a message all the same, of a record that contributes nothing, at the usual cost.", unusable)
+		a.note("dyad: the record cannot be used: %s\nThe server does not learn this: it gets a message all the same, of a "+
+			"record that contributes nothing, at the usual cost.", unusable)
 	}
 	client := serve.Client{
 		User: c.User, Beat: c.Beat, Trace: a.at,
@@ -114,7 +115,8 @@ func (c *localClientCmd) Run(a *app) error {
 		return flagError{err}
 	}
 	r := localAnswer{
-		Outcome: answer.Outcome, Unusable: unusable, Epoch: answer.Epoch, Epsilon: answer.Epsilon, Guarantee: answer.Guarantee, Message: answer.Message,
+		Outcome: answer.Outcome, Unusable: unusable, Epoch: answer.Epoch, Epsilon: answer.Epsilon,
+		Guarantee: answer.Guarantee, Message: answer.Message,
 		Limits: localLimits{c.Epochs, c.Pairs, serve.MaxOperations},
 	}
 	r.Guarantee = lib.ShapeOf(encoder, 1).OfUsers(r.Guarantee)
@@ -155,8 +157,10 @@ func (c caFlag) remote(address string) (serve.Remote, error) {
 // flagError is an error of package serve, worded with the names of the command-line flags.
 type flagError struct{ error }
 
-var optionFlags = strings.NewReplacer("Limits.Epochs", "--max-epochs", "Limits.Pairs", "--max-direction-pairs", "Limits.Epsilon", "--max-epsilon",
-	"Limits.PublicFeatures", "--public-features", "Remote.URL", "--server", "give its certificates to NewHTTPClient", "give its certificates with --ca")
+var optionFlags = strings.NewReplacer("Limits.Epochs", "--max-epochs", "Limits.Pairs", "--max-direction-pairs",
+	"Limits.Epsilon", "--max-epsilon",
+	"Limits.PublicFeatures", "--public-features", "Remote.URL", "--server", "give its certificates to NewHTTPClient",
+	"give its certificates with --ca")
 
 // Error implements error.
 func (e flagError) Error() string { return optionFlags.Replace(e.error.Error()) }
@@ -182,6 +186,7 @@ func (r localAnswer) text() string {
 		}
 		text += string(message) + "\n"
 	}
-	return text + fmt.Sprintf("epsilon %s spent by all remembered messages\nguarantee of the whole protocol: %saccepted are protocols of at most %d epochs, %d direction pairs and a loss of %d operations\n",
+	return text + fmt.Sprintf("epsilon %s spent by all remembered messages\nguarantee of the whole protocol: %saccepted "+
+		"are protocols of at most %d epochs, %d direction pairs and a loss of %d operations\n",
 		privacy.FormatUp(r.Epsilon), r.Guarantee.Report(), r.Limits.Epochs, r.Limits.Pairs, r.Limits.Loss)
 }

@@ -81,14 +81,16 @@ func (c *localModelCmd) Run(a *app) error {
 	w := c.of(st.Model, st.Average)
 	switch {
 	case encoder.Dim() != p.Dim:
-		return badInput("the schema gives %d features, but the protocol has %d; use the schema of the users", encoder.Dim(), p.Dim)
+		return badInput("the schema gives %d features, but the protocol has %d; use the schema of the users",
+			encoder.Dim(), p.Dim)
 	case !serve.Fits(p, w) || st.Epoch < 1 || st.Visits < 0 || st.Visits > math.MaxInt32*int64(p.Epochs):
 		return badInput("the server's state does not match its protocol")
 	case st.Visits == 0:
 		return badInput("no user has answered yet, so there is no model")
 	}
 	g := lib.ShapeOf(encoder, p.Users).OfUsers(p.Guarantee)
-	r := localModelResult{Iterate: c.Iterate, Epoch: min(st.Epoch, p.Epochs), Epochs: p.Epochs, Done: st.Done, Visits: st.Visits, Guarantee: g}
+	r := localModelResult{Iterate: c.Iterate, Epoch: min(st.Epoch, p.Epochs), Epochs: p.Epochs, Done: st.Done,
+		Visits: st.Visits, Guarantee: g}
 	m := (&lib.Study{Plan: p, Loss: lib.Loss(protocol.Loss)}).Model(encoder, w, st.Visits, g)
 	m.Created = a.began
 	if r.Model, err = a.saveModel(m, c.Out, c.Force); err != nil {
@@ -98,5 +100,6 @@ func (c *localModelCmd) Run(a *app) error {
 	if r.Done {
 		state = "all epochs are over"
 	}
-	return a.emit(r, fmt.Sprintf("model       %s: %s of the iterates after %d messages, %s (score new records: dyad predict %s --data FILE)\nguarantee   %s\n", r.Model, r.Iterate, r.Visits, state, r.Model, hanging(g.Report())))
+	return a.emit(r, fmt.Sprintf("model       %s: %s of the iterates after %d messages, %s (score new records: dyad "+
+		"predict %s --data FILE)\nguarantee   %s\n", r.Model, r.Iterate, r.Visits, state, r.Model, hanging(g.Report())))
 }

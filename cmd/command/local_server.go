@@ -74,7 +74,8 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	}
 	notes := &remarks{app: a}
 	defer notes.close()
-	options := serve.HandlerOptions{Hosts: c.hosts(pair.Leaf), MessagesPerSecond: c.Rate, Connections: c.MaxConnections, ErrorLog: log.New(notes, "", 0)}
+	options := serve.HandlerOptions{Hosts: c.hosts(pair.Leaf), MessagesPerSecond: c.Rate, Connections: c.MaxConnections,
+		ErrorLog: log.New(notes, "", 0)}
 	if c.Tokens != "" {
 		if options.Tokens, err = serve.ReadTokenKey(c.Tokens); err != nil {
 			return asInput(err)
@@ -93,7 +94,8 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if n := s.Repaired(); n > 0 {
-		a.note("dyad: %d bytes of an interrupted write were removed from the log; the messages in these bytes were not acknowledged, so their clients send them again", n)
+		a.note("dyad: %d bytes of an interrupted write were removed from the log; the messages in these bytes were not "+
+			"acknowledged, so their clients send them again", n)
 	}
 	st := s.State()
 	progress := fmt.Sprintf("%-11s epoch %d of %d, %d messages\n", "state", min(st.Epoch, st.Epochs), st.Epochs, st.Visits)
@@ -109,7 +111,8 @@ func (c *localServerCmd) Run(a *app) (err error) {
 		address = "https://" + listener.Addr().String()
 		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
 	}
-	if err := a.emit(map[string]any{"address": address, "protocol": serve.PublicPlan(p.Plan)}, localText(p, shuffled)+progress+fmt.Sprintf("%-11s %s\n", "listening", address)); err != nil {
+	if err := a.emit(map[string]any{"address": address, "protocol": serve.PublicPlan(p.Plan)},
+		localText(p, shuffled)+progress+fmt.Sprintf("%-11s %s\n", "listening", address)); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	a.hold()
@@ -175,7 +178,8 @@ func readProtocol(path string) (p serve.Protocol, err error) {
 	if err := files.ReadJSON(path, files.MaxSmallBytes, &p); errors.As(err, &missing) {
 		return p, asInput(fmt.Errorf("cannot read the protocol: %w", err))
 	} else if err != nil {
-		return p, badInput("%s is not a protocol written by \"dyad local plan --out\": %s", path, serve.Printable(err.Error()))
+		return p, badInput("%s is not a protocol written by \"dyad local plan --out\": %s", path,
+			serve.Printable(err.Error()))
 	}
 	return p, nil
 }

@@ -78,12 +78,15 @@ type localFigures struct {
 
 // Run simulates.
 func (c *localSimulateCmd) Run(a *app) error {
-	r := localResult{Iterate: c.Iterate, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || !c.Data.given()}}
+	r := localResult{Iterate: c.Iterate, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData ||
+		!c.Data.given()}}
 	as := targetOf(c.Out, "local.json", r.Public)
 	var train, held *lib.Data
-	k := charging{runFlags: c.runFlags, as: as, inputs: c.Data.and(c.Schema, c.Labels), doing: "visiting users", outcome: &r.runOutcome}
+	k := charging{runFlags: c.runFlags, as: as, inputs: c.Data.and(c.Schema, c.Labels), doing: "visiting users",
+		outcome: &r.runOutcome}
 	k.plan = func() (p planned, err error) {
-		data, source, err := (&trainedFlags{Data: c.Data, Schema: c.Schema, PublicData: c.PublicData, labelsFlag: c.labelsFlag}).loadOr(a, c.Users, dataset.RefusePersons, nil)
+		data, source, err := (&trainedFlags{Data: c.Data, Schema: c.Schema, PublicData: c.PublicData,
+			labelsFlag: c.labelsFlag}).loadOr(a, c.Users, dataset.RefusePersons, nil)
 		if err != nil {
 			return p, err
 		}
@@ -205,7 +208,8 @@ func (r *localResult) text(folds int) string {
 	}
 	r.writeLedger(&b)
 	if r.Held != nil {
-		line(&b, "held out", "%d records: accuracy %.6f of the last iterate, %.6f of the average; AUC %.6f of the %s", r.Heldout, r.Held.Last, r.Held.Average, r.Held.AUC, r.Iterate)
+		line(&b, "held out", "%d records: accuracy %.6f of the last iterate, %.6f of the average; AUC %.6f of the %s",
+			r.Heldout, r.Held.Last, r.Held.Average, r.Held.AUC, r.Iterate)
 		if !r.Public {
 			line(&b, "", "computed from private records: these figures are not covered by the guarantee")
 		}

@@ -42,7 +42,8 @@ func (c *localTokenCmd) Run(a *app) error {
 		for i, u := range c.Users {
 			k := dataset.IDKey(u)
 			if j, ok := first[k]; ok && c.Users[j] != u {
-				return badInput("users %d and %d have ids that look alike; if they are one person, use one id; otherwise allow such ids (--look-alike-ids allow)", j+1, i+1)
+				return badInput("users %d and %d have ids that look alike; if they are one person, use one id; otherwise allow "+
+					"such ids (--look-alike-ids allow)", j+1, i+1)
 			}
 			first[k] = i
 		}

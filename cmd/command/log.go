@@ -117,7 +117,8 @@ func (l *jsonLog) tenths(what func() string) func(done, total int) {
 			return
 		}
 		told = 10 * done / total
-		_ = l.log(logEntry{Level: levelInfo, Message: what(), Done: done, Total: total}) // an error of the log does not stop a run
+		// an error of the log does not stop a run
+		_ = l.log(logEntry{Level: levelInfo, Message: what(), Done: done, Total: total})
 	}
 }
 

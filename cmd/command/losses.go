@@ -162,10 +162,13 @@ func (c *lossesListCmd) Run(a *app) error {
 			return err
 		}
 		all, curves = append(all, k), append(curves, plotted{l.Name, loss.Scalar().Phi})
-		fmt.Fprintf(&text, "%-16s %s  phi(u) = %s\n%16s %s\n%16s G = %.6g, L = %s, Dg = %.6g, %s, %s\n", l.Name, sparkline(loss.Scalar().Phi), loss.Scalar().Text(),
-			"", l.Title, "", k.Lipschitz, k.smooth(), k.Diameter, either(k.Convex, "convex", "not convex"), either(k.Smoothness != nil, "smooth", "not smooth"))
+		fmt.Fprintf(&text, "%-16s %s  phi(u) = %s\n%16s %s\n%16s G = %.6g, L = %s, Dg = %.6g, %s, %s\n", l.Name,
+			sparkline(loss.Scalar().Phi), loss.Scalar().Text(),
+			"", l.Title, "", k.Lipschitz, k.smooth(), k.Diameter, either(k.Convex, "convex", "not convex"),
+			either(k.Smoothness != nil, "smooth", "not smooth"))
 	}
-	fmt.Fprintf(&text, "\nconstants for --task %s, radius %g, ||x|| <= 1 and labels in [-1, 1]; curves for u from %g to %g\n\"dyad lab losses check NAME|EXPR\" proves the constants of any loss, \"dyad train --loss NAME|EXPR\" uses it.\n", c.Task, c.Radius, -plotReach, plotReach)
+	fmt.Fprintf(&text, "\nconstants for --task %s, radius %g, ||x|| <= 1 and labels in [-1, 1]; curves for u from %g to "+
+		"%g\n\"dyad lab losses check NAME|EXPR\" proves the constants of any loss, \"dyad train --loss NAME|EXPR\" uses it.\n", c.Task, c.Radius, -plotReach, plotReach)
 	if c.Plot != "" {
 		if err := writeLossPlot(c.Plot, "Built-in losses", -plotReach, plotReach, curves); err != nil {
 			return err
@@ -205,7 +208,8 @@ func (c *lossesCheckCmd) Run(a *app) error {
 	if c.Plot != "" {
 		k.Plot = c.Plot
 		s := loss.Scalar()
-		if err := writeLossPlot(c.Plot, loss.Name()+": "+s.Text(), k.MarginLow, k.MarginHigh, []plotted{{"phi", s.Phi}, {"phi'", s.DPhi}}); err != nil {
+		if err := writeLossPlot(c.Plot, loss.Name()+": "+s.Text(), k.MarginLow, k.MarginHigh,
+			[]plotted{{"phi", s.Phi}, {"phi'", s.DPhi}}); err != nil {
 			return err
 		}
 	}
@@ -217,7 +221,8 @@ func (c lossConstants) text(s engine.Scalar, n, d int) string {
 	var b strings.Builder
 	line(&b, "loss", "%s: phi(u) = %s, %s", c.Name, s.Text(), marginText(c.Task))
 	line(&b, "", "%s  u from %g to %g", sparkline(s.Phi), -plotReach, plotReach)
-	line(&b, "margins", "u in [%.6g, %.6g] for r = %g, ||x|| <= 1, labels in [-1, 1], with a slack of 2^-18", c.MarginLow, c.MarginHigh, c.Radius)
+	line(&b, "margins", "u in [%.6g, %.6g] for r = %g, ||x|| <= 1, labels in [-1, 1], with a slack of 2^-18", c.MarginLow,
+		c.MarginHigh, c.Radius)
 	line(&b, "slope", "phi' in [%.6g, %.6g], at most %.2g %% above the truth", c.SlopeMin, c.SlopeMax, 100*c.Gap)
 	line(&b, "constants", "G = %.6g, L = %s, Dg = %.6g (%s)", c.Lipschitz, c.smooth(), c.Diameter, c.Origin)
 	smooth := "smooth"

@@ -38,7 +38,10 @@ func (c *manCmd) Run(a *app) error {
 		node := parser.Model.Node
 		c.Command, _ = currentNames(c.Command)
 		for i, word := range c.Command {
-			next := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Type == kong.CommandNode && n.Name == word })
+			next := slices.IndexFunc(node.Children, func(n *kong.Node) bool {
+				return n.Type == kong.CommandNode &&
+					n.Name == word
+			})
 			if next < 0 {
 				return badInput("there is no command %s; dyad --help lists all", strings.Join(c.Command[:i+1], " "))
 			}

@@ -35,7 +35,8 @@ func (f networkFlags) network(w With) (*lib.Network, error) {
 	if !f.nonlinear() {
 		return nil, nil
 	}
-	n := &lib.Network{Hidden: f.Hidden, Dim: f.Dim, Activation: f.Activation, Compare: f.Compare, Clip: f.Clip, Gain: f.Gain, Seed: f.InitSeed}
+	n := &lib.Network{Hidden: f.Hidden, Dim: f.Dim, Activation: f.Activation, Compare: f.Compare, Clip: f.Clip,
+		Gain: f.Gain, Seed: f.InitSeed}
 	if f.ModelKind != "mlp" {
 		if n.Kind = f.ModelKind; !w.builds(n) {
 			if !strings.ContainsAny(f.ModelKind, "./\\") {
@@ -62,7 +63,8 @@ func (f networkFlags) network(w With) (*lib.Network, error) {
 
 // optimizerOptions returns the options of the step rule, with their defaults for a network.
 func (f networkFlags) optimizerOptions(algorithm string) []algorithms.Option {
-	takes := algorithm == "" || algorithm == algorithms.AutoName || algorithm == algorithms.SubsampledDescent{}.Info().Name || algorithm == algorithms.GradientPerturbation{}.Info().Name
+	takes := algorithm == "" || algorithm == algorithms.AutoName ||
+		algorithm == algorithms.SubsampledDescent{}.Info().Name || algorithm == algorithms.GradientPerturbation{}.Info().Name
 	if usual := algorithms.NetworkOptimizer(); f.nonlinear() && takes && f.Update == "" && f.Decay == "" {
 		f.Update, f.Decay = usual.Update, usual.Decay
 	}

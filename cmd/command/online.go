@@ -113,7 +113,8 @@ func (c *onlineCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	o.stream, err = online.Open(o.plan, online.Options{State: c.State, Resume: c.Resume, Public: o.public, DataID: c.DataID, Ledger: o.openLedger, Trace: a.at})
+	o.stream, err = online.Open(o.plan, online.Options{State: c.State, Resume: c.Resume, Public: o.public,
+		DataID: c.DataID, Ledger: o.openLedger, Trace: a.at})
 	switch {
 	case !c.Resume && errors.Is(err, fs.ErrExist):
 		return badInput("%s exists; continue its stream with --resume, or name another file with --state", c.State)
@@ -134,7 +135,8 @@ func (c *onlineCmd) Run(a *app) error {
 	case err == nil || ended || errors.Is(err, context.Canceled):
 		return o.stop(err)
 	case !o.public:
-		fail(a.stderr, "dyad: run %s is charged; the same command with --resume continues it at no further cost", o.stream.Run())
+		fail(a.stderr, "dyad: run %s is charged; the same command with --resume continues it at no further cost",
+			o.stream.Run())
 	}
 	return err
 }
@@ -174,7 +176,8 @@ func (o *onlineRun) stop(err error) error {
 	var elsewhere error
 	saved := false
 	stopped := o.stream.Stop(func() error {
-		o.a.note("dyad: %d records taken, %d releases; the state is in %s", o.stream.Taken(), o.stream.Releases(), o.stream.State())
+		o.a.note("dyad: %d records taken, %d releases; the state is in %s", o.stream.Taken(), o.stream.Releases(),
+			o.stream.State())
 		err := o.finish()
 		if isElsewhere(err) {
 			elsewhere, err = err, nil
@@ -229,7 +232,8 @@ func (o *onlineRun) prepare() (err error) {
 		return badInput("--data-id is 1 to 128 letters, digits, dots, hyphens or underscores")
 	}
 	flags := planFlags{
-		methodFlags: methodFlags{Algorithm: o.Algorithm, Mode: o.Mode, unsoundFlag: o.unsoundFlag}, budgetFlags: budgetFlags{Epsilon: o.Epsilon, Delta: o.Delta},
+		methodFlags:  methodFlags{Algorithm: o.Algorithm, Mode: o.Mode, unsoundFlag: o.unsoundFlag},
+		budgetFlags:  budgetFlags{Epsilon: o.Epsilon, Delta: o.Delta},
 		problemFlags: problemFlags{Task: o.Task, lossFlags: o.lossFlags, L2: &o.L2, Radius: o.Radius},
 	}
 	if o.plan, err = o.streamFlags.plan(flags, lib.ShapeOf(o.encoder, o.Records)); err != nil {
@@ -277,7 +281,8 @@ func (o *onlineRun) read() error {
 	var r io.Reader = o.a.stdin
 	if o.Data != "-" {
 		var f *os.File
-		err, interrupted := tasks.Await(o.a.ctx, func() (err error) { f, err = os.Open(o.Data); return err }) // reading a pipe waits for its writer
+		// reading a pipe waits for its writer
+		err, interrupted := tasks.Await(o.a.ctx, func() (err error) { f, err = os.Open(o.Data); return err })
 		if interrupted != nil {
 			return interrupted
 		}
@@ -363,9 +368,11 @@ func (o *onlineRun) newRegret() (*experiment.Regret, error) {
 	parameters := problem.Loss.ParamDim(o.encoder.Dim())
 	switch most := experiment.MostRegretRecords(parameters); {
 	case !o.public:
-		return nil, badInput("--regret compares with the best model for these records; this figure has no noise, and no guarantee covers it, so --regret is for records declared public (--public-data)")
+		return nil, badInput("--regret compares with the best model for these records; this figure has no noise, and no " +
+			"guarantee covers it, so --regret is for records declared public (--public-data)")
 	case o.Records > most:
-		return nil, badInput("--regret sums over all pairs of the stream several hundred times; with %d parameters at most %d --records, not %d", parameters, most, o.Records)
+		return nil, badInput("--regret sums over all pairs of the stream several hundred times; with %d parameters at most "+
+			"%d --records, not %d", parameters, most, o.Records)
 	}
 	return experiment.NewRegret(o.plan), nil
 }

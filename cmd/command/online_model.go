@@ -41,14 +41,16 @@ func (o *onlineRun) writeModel() error {
 	}
 	file, err := o.a.log().Keep(m.Run, text, most, filepath.Dir(o.out.Path))
 	if err != nil {
-		return fmt.Errorf("cannot write the model to %s; the state file holds the model, so --resume writes it: %w", o.Out, err)
+		return fmt.Errorf("cannot write the model to %s; the state file holds the model, so --resume writes it: %w", o.Out,
+			err)
 	}
 	out := *o.out
 	out.Force = o.Force || o.Resume && o.ownModel()
 	name, err := o.a.log().Rename(file, &out, m.Run)
 	if name == "" {
 		file.Remove()
-		return fmt.Errorf("cannot write the model to %s; the state file holds the model, so --resume writes it: %w", o.Out, err)
+		return fmt.Errorf("cannot write the model to %s; the state file holds the model, so --resume writes it: %w", o.Out,
+			err)
 	}
 	o.a.note("dyad: the model of release %d is in %s", last.Number, name)
 	return errors.Join(err, o.writePage(&m, name))
@@ -75,7 +77,8 @@ func (o *onlineRun) writePage(m *model, file string) (err error) {
 			return err
 		}
 	}
-	return o.a.trainedPage(o.page, &runOutcome{Model: file, DataID: o.DataID, Guarantee: m.Guarantee}, m, l, privacy.Guarantee{})
+	return o.a.trainedPage(o.page, &runOutcome{Model: file, DataID: o.DataID, Guarantee: m.Guarantee}, m, l,
+		privacy.Guarantee{})
 }
 
 // ownModel reports whether the model file exists and comes from an earlier attempt at this run. Public runs

@@ -71,7 +71,8 @@ func (a *app) noteUnfinished(l *ledger.Ledger, dataID string) error {
 	runs, err := unfinishedRuns(l, dataID)
 	for _, r := range runs {
 		if r.Resumable {
-			a.note("dyad: run %s (%s) of data id %s is charged and not finished; if you meant to repeat that run, stop now: --resume %s continues it at no further cost", r.Run, r.Algorithm, dataID, r.Run)
+			a.note("dyad: run %s (%s) of data id %s is charged and not finished; if you meant to repeat that run, stop now: "+
+				"--resume %s continues it at no further cost", r.Run, r.Algorithm, dataID, r.Run)
 		}
 	}
 	return err
@@ -85,7 +86,8 @@ func (f runFlags) kept(a *app, as target, r *runOutcome) (run lib.Run, ok bool, 
 		return run, false, nil
 	}
 	l, _, err := f.openExisting(ledger.Options{LockWait: a.hooks.lockWait, Trace: a.at})
-	return as.of(lib.Run{Ledger: l, Resume: f.Resume, Replace: f.Force, Watch: lib.Watch{Trace: a.at, Note: a.remark}}), err == nil, err
+	return as.of(lib.Run{Ledger: l, Resume: f.Resume, Replace: f.Force, Watch: lib.Watch{Trace: a.at, Note: a.remark}}),
+		err == nil, err
 }
 
 // runOutcome is the part of the output that all trainings have.
@@ -127,7 +129,8 @@ func (o *runOutcome) spent(a *app, l *ledger.Ledger, delta float64, n int) {
 	}
 	var err error
 	if o.Spent, err = spendingOf(l, o.DataID, delta); err != nil {
-		a.note("dyad: warning: run %s is complete and its result is saved; the total spent is not known, because the ledger cannot be read back: %s", o.Run, strings.TrimPrefix(message(err), "dyad: "))
+		a.note("dyad: warning: run %s is complete and its result is saved; the total spent is not known, because the ledger "+
+			"cannot be read back: %s", o.Run, strings.TrimPrefix(message(err), "dyad: "))
 	}
 }
 
@@ -140,7 +143,8 @@ func (o runOutcome) saved() (run, file string) { return o.Run, o.Model }
 func unwritten(v any, err error) error {
 	if r, ok := v.(released); ok && err != nil {
 		if run, file := r.saved(); run != "" && file != "" {
-			return fmt.Errorf("standard output cannot be written: %w; run %s is complete, and its whole result is in %s", err, run, file)
+			return fmt.Errorf("standard output cannot be written: %w; run %s is complete, and its whole result is in %s",
+				err, run, file)
 		}
 	}
 	return err

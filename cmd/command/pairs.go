@@ -94,7 +94,8 @@ func (f tupleNetworkFlags) ofBatches() (tupleNetworkFlags, error) {
 
 // network returns the network of the flags with embeddings of dimension dim, or nil for a matrix.
 func (f tupleNetworkFlags) network(dim int) (*lib.Network, error) {
-	n, err := networkFlags{ModelKind: f.ModelKind, Hidden: f.Hidden, Activation: f.Activation, Compare: f.Compare, Gain: f.Gain, InitSeed: f.InitSeed, Init: f.Init}.network(f.with)
+	n, err := networkFlags{ModelKind: f.ModelKind, Hidden: f.Hidden, Activation: f.Activation, Compare: f.Compare,
+		Gain: f.Gain, InitSeed: f.InitSeed, Init: f.Init}.network(f.with)
 	if n != nil {
 		n.Dim = dim
 	}
@@ -109,7 +110,8 @@ func (f pairFlags) fromClasses(command *kong.Context) (bool, error) {
 	}
 	network := f.Tuple != 0 && f.ModelKind != "" && f.ModelKind != "linear"
 	for _, given := range command.Path {
-		if f := given.Flag; classes && f != nil && !slices.Contains(tupleOptions, f.Name) && !(network && f.Name == "device") {
+		if f := given.Flag; classes && f != nil && !slices.Contains(tupleOptions, f.Name) &&
+			!(network && f.Name == "device") {
 			return false, badInput("--%s is for listed or drawn pairs; leave it out with --tuple and --all-pairs", f.Name)
 		}
 	}
@@ -119,15 +121,18 @@ func (f pairFlags) fromClasses(command *kong.Context) (bool, error) {
 // oneSource returns an error unless the pairs come from exactly one source.
 func (f pairFlags) oneSource(listed, classes bool) error {
 	if !classes && listed == (f.Density != 0) {
-		return badInput("give exactly one source of pairs: name them with --pairs, draw them with --density and --degree-cap, or learn from classes with --tuple or --all-pairs")
+		return badInput("give exactly one source of pairs: name them with --pairs, draw them with --density and " +
+			"--degree-cap, or learn from classes with --tuple or --all-pairs")
 	}
 	return nil
 }
 
 // tupleOptions lists the flags that apply with --tuple and --all-pairs.
 var tupleOptions = []string{
-	"data", "schema", "look-alike-ids", "public-data", "out", "force", "data-id", "workers", "seed", "ledger", "resume", "checkpoint-every", "n", "d", "json", "quiet", "verbose",
-	"loss", "margin", "temperature", "rows", "tuple", "all-pairs", "pair-seed", "model", "hidden", "activation", "similarity", "gain", "init-seed", "init", "mode", "epsilon", "delta", "noise", "batch", "epochs", "clip", "step-size",
+	"data", "schema", "look-alike-ids", "public-data", "out", "force", "data-id", "workers", "seed", "ledger", "resume",
+	"checkpoint-every", "n", "d", "json", "quiet", "verbose",
+	"loss", "margin", "temperature", "rows", "tuple", "all-pairs", "pair-seed", "model", "hidden", "activation",
+	"similarity", "gain", "init-seed", "init", "mode", "epsilon", "delta", "noise", "batch", "epochs", "clip", "step-size",
 	"runs", "time", "confidence", "black-box", "plot",
 }
 

@@ -80,7 +80,8 @@ func (c *pairsInspectCmd) Run(a *app) error {
 		r.Warning = strings.ReplaceAll(strings.TrimSpace(privateFigures), "\n", " ")
 	}
 	if c.Density == 0 {
-		r.KappaWarning = "kappa and the degrees are computed from these pairs: unless it is public who is paired with whom, they must not determine the noise (give --kappa a number fixed in advance, or draw pairs with --density)"
+		r.KappaWarning = "kappa and the degrees are computed from these pairs: unless it is public who is paired with whom, " +
+			"they must not determine the noise (give --kappa a number fixed in advance, or draw pairs with --density)"
 	}
 	return a.emit(r, r.text())
 }
@@ -95,12 +96,14 @@ func (r *pairsInspectResult) text() string {
 		line(&b, "", "%d more pairs were dropped by the degree cap", r.Dropped)
 	}
 	line(&b, "labels", "%d dissimilar (or first preferred), %d similar (or second)", r.LabelTrue, r.Pairs-r.LabelTrue)
-	line(&b, "degrees", "smallest %d, quartiles %d, %d and %d, largest %d", r.Degrees[0], r.Degrees[1], r.Degrees[2], r.Degrees[3], r.Degrees[4])
+	line(&b, "degrees", "smallest %d, quartiles %d, %d and %d, largest %d", r.Degrees[0], r.Degrees[1], r.Degrees[2],
+		r.Degrees[3], r.Degrees[4])
 	kappa := fmt.Sprintf("not computed for more than %d pairs", pairgraph.MaxExactPairs)
 	if r.Kappa != nil {
 		kappa = fmt.Sprint(*r.Kappa)
 	}
-	line(&b, "kappa", "%s; kappa' = %d, for intransitive relationships kappa = %d", kappa, r.KappaBound, r.KappaIntransitive)
+	line(&b, "kappa", "%s; kappa' = %d, for intransitive relationships kappa = %d", kappa, r.KappaBound,
+		r.KappaIntransitive)
 	if r.KappaWarning != "" {
 		line(&b, "warning", "%s", r.KappaWarning)
 	}

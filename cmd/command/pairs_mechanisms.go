@@ -15,7 +15,8 @@ func (a *app) emitMechanisms(p *pairs.Plan) error {
 		return asInput(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "root mean square noise of one coordinate of the mean gradient of a batch, which is at most 1, at epsilon %g:\n", p.Spec.Budget.Epsilon)
+	fmt.Fprintf(&b, "root mean square noise of one coordinate of the mean gradient of a batch, which is at most 1, at "+
+		"epsilon %g:\n", p.Spec.Budget.Epsilon)
 	for _, m := range all {
 		note := ""
 		switch {

@@ -72,8 +72,9 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	var m *lib.Trained
 	workers := cmp.Or(c.Workers, runtime.GOMAXPROCS(0))
 	return charging{
-		runFlags: c.runFlags, as: target{name: c.Out}, inputs: c.Data.and(c.Schema, c.pairSource.Pairs), every: c.Checkpoint, doing: "training",
-		page: c.pageFlag, track: c.trackFlag, outcome: &r.runOutcome,
+		runFlags: c.runFlags, as: target{name: c.Out}, inputs: c.Data.and(c.Schema, c.pairSource.Pairs), every: c.Checkpoint,
+		doing: "training",
+		page:  c.pageFlag, track: c.trackFlag, outcome: &r.runOutcome,
 		plan: func() (p planned, err error) {
 			if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
 				return p, err

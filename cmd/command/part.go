@@ -42,8 +42,10 @@ func (f partFlag) given() (part, parts int, err error) {
 	case task != "":
 		if part, err = strconv.Atoi(task); err == nil && !two {
 			// An array of only some tasks, such as the failed ones, does not contain the number of parts.
-			if parts, err = strconv.Atoi(os.Getenv("SLURM_ARRAY_TASK_MAX")); err != nil || os.Getenv("SLURM_ARRAY_TASK_MIN") != "1" || os.Getenv("SLURM_ARRAY_TASK_COUNT") != strconv.Itoa(parts) {
-				why = "this is not a Slurm array of tasks 1 to N (sbatch --array=1-N); write auto/N, which also repeats single tasks of an array"
+			if parts, err = strconv.Atoi(os.Getenv("SLURM_ARRAY_TASK_MAX")); err != nil ||
+				os.Getenv("SLURM_ARRAY_TASK_MIN") != "1" || os.Getenv("SLURM_ARRAY_TASK_COUNT") != strconv.Itoa(parts) {
+				why = "this is not a Slurm array of tasks 1 to N (sbatch --array=1-N); write auto/N, which also repeats single " +
+					"tasks of an array"
 			}
 		}
 	case index != "" && !two:
@@ -55,7 +57,8 @@ func (f partFlag) given() (part, parts int, err error) {
 		why = "neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; write the part as I/N"
 	}
 	if why == "" && (err != nil || part < 1 || part > parts) {
-		why = fmt.Sprintf("part %d of %d, want 1 to the number of parts; tasks of a Slurm array are numbered from 1 (sbatch --array=1-%d)", part, parts, max(parts, 1))
+		why = fmt.Sprintf("part %d of %d, want 1 to the number of parts; tasks of a Slurm array are numbered from 1 (sbatch "+
+			"--array=1-%d)", part, parts, max(parts, 1))
 	}
 	if why != "" {
 		return 0, 0, badInput("--part %s: %s", f.Part, why)

@@ -85,7 +85,8 @@ func (c *planTrainCmd) Run(a *app) error {
 
 // shape returns the shape of the training records, without groups, and their schema if there is one. It stores
 // assertions in f.
-func (c *plannedFlags) shape(a *app, f *planFlags, held *plannedHoldout) (s *dataset.Schema, shape lib.Shape, err error) {
+func (c *plannedFlags) shape(a *app, f *planFlags,
+	held *plannedHoldout) (s *dataset.Schema, shape lib.Shape, err error) {
 	if c.Schema != "" {
 		if s, err = dataset.LoadSchema(c.Schema); err != nil {
 			return nil, shape, asInput(err)
@@ -103,7 +104,8 @@ func (c *plannedFlags) shape(a *app, f *planFlags, held *plannedHoldout) (s *dat
 	}
 	if s != nil {
 		if len(c.Groups) == 0 && s.ColumnOf(dataset.RoleGroup) != nil {
-			a.note("dyad: warning: %s has query groups (role: group), and this plan has none; the plan of their training takes their sizes: --set group-sizes=S,...", c.Schema)
+			a.note("dyad: warning: %s has query groups (role: group), and this plan has none; the plan of their training takes "+
+				"their sizes: --set group-sizes=S,...", c.Schema)
 		}
 		if len(c.Groups) > 0 { // training has no groups, whichever column --group-column names
 			s = s.Decided()
@@ -165,9 +167,12 @@ func writeNeeds(b *strings.Builder, r *algorithms.Report, z algorithms.Needs, p 
 	r.Add("estimated_passes", z.Passes)
 	r.Add("estimated_bytes_per_pass", z.Records)
 	r.Add("estimated_seconds", z.Seconds)
-	line(b, "memory", "about %s: records %s, numbers of each record %s, program and reader %s", algorithms.Size(z.Memory(1)), algorithms.Size(z.Records), algorithms.Size(z.Vectors), algorithms.Size(z.Memory(1)-z.Records-z.Vectors))
+	line(b, "memory", "about %s: records %s, numbers of each record %s, program and reader %s",
+		algorithms.Size(z.Memory(1)), algorithms.Size(z.Records), algorithms.Size(z.Vectors),
+		algorithms.Size(z.Memory(1)-z.Records-z.Vectors))
 	line(b, "passes", "about %g over the records, %s each", algorithms.Roughly(z.Passes), algorithms.Size(z.Records))
-	line(b, "time", "%s on one core at 2.5 GHz, estimated from costs that were measured there", algorithms.Duration(z.Seconds))
+	line(b, "time", "%s on one core at 2.5 GHz, estimated from costs that were measured there",
+		algorithms.Duration(z.Seconds))
 	if z.Seconds >= measuredSeconds {
 		here := z.Seconds * cpu.Backend{}.Pace(p)
 		r.Add("estimated_seconds_here", here)

@@ -27,7 +27,8 @@ func (f streamFlags) plan(p planFlags, s lib.Shape) (*algorithms.Plan, error) {
 	if err != nil {
 		return nil, asInput(err)
 	}
-	o := lib.Options{Task: p.Task, Mode: mode, Epsilon: p.Epsilon, Delta: p.Delta, L2: p.L2, Radius: p.Radius, PaperUnsound: p.PaperUnsound}
+	o := lib.Options{Task: p.Task, Mode: mode, Epsilon: p.Epsilon, Delta: p.Delta, L2: p.L2, Radius: p.Radius,
+		PaperUnsound: p.PaperUnsound}
 	if o.Loss, err = p.definition(); err != nil {
 		return nil, err
 	}
@@ -42,19 +43,22 @@ func (f streamFlags) plan(p planFlags, s lib.Shape) (*algorithms.Plan, error) {
 			return nil, asInput(err)
 		}
 	}
-	return o.PlanStream(s, a, algorithms.StreamOptions{Batch: f.Every, Buffer: f.Buffer, Reservoir: f.Reservoir, PerClass: f.PerClass, BurnIn: f.BurnIn})
+	return o.PlanStream(s, a, algorithms.StreamOptions{Batch: f.Every, Buffer: f.Buffer, Reservoir: f.Reservoir,
+		PerClass: f.PerClass, BurnIn: f.BurnIn})
 }
 
 // streams prints the plan of an online algorithm if it is requested.
 func (c *planTrainCmd) streams(a *app, shape lib.Shape) (asked bool, err error) {
 	if _, err := algorithms.StreamByName(c.Algorithm); err != nil {
 		if c.streamFlags != (streamFlags{Every: 1, Buffer: defaultBuffer}) {
-			return true, badInput("--every, --buffer, --reservoir, --per-class, --burn-in and --secret-state are for online algorithms; name one with --algorithm (\"dyad lab algorithms\")")
+			return true, badInput("--every, --buffer, --reservoir, --per-class, --burn-in and --secret-state are for online " +
+				"algorithms; name one with --algorithm (\"dyad lab algorithms\")")
 		}
 		return false, nil
 	}
 	if c.Workers != 0 || c.Device != "auto" || c.Precision != "auto" || len(c.Groups) > 0 {
-		return true, badInput("%s is an online algorithm and does not take --workers, --device, --precision or --group-sizes", c.Algorithm)
+		return true, badInput("%s is an online algorithm and does not take --workers, --device, --precision or --group-sizes",
+			c.Algorithm)
 	}
 	switch options, err := c.algorithmOptions(); {
 	case err != nil:

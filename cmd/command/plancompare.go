@@ -23,7 +23,8 @@ func (planCompareCmd) Help() string {
 
 // Run prints a ranking of all algorithms. All of them give the requested guarantee.
 func (c *planCompareCmd) Run(a *app) error {
-	f := planFlags{methodFlags: methodFlags{Mode: algorithms.Certified.String()}, budgetFlags: c.budgetFlags, problemFlags: c.problemFlags, noiseFlags: c.noiseFlags}
+	f := planFlags{methodFlags: methodFlags{Mode: algorithms.Certified.String()}, budgetFlags: c.budgetFlags,
+		problemFlags: c.problemFlags, noiseFlags: c.noiseFlags}
 	_, shape, err := c.shape(a, &f, &plannedHoldout{})
 	if err != nil {
 		return err
@@ -63,7 +64,8 @@ func (c *planCompareCmd) Run(a *app) error {
 	for _, s := range algorithms.StreamCatalog() {
 		comparison.Excluded = append(comparison.Excluded, algorithms.Excluded{
 			Algorithm: s.Info().Name,
-			Reason:    "a stream is charged for a model after every batch of records (dyad online), but these figures are for one model at the end",
+			Reason: "a stream is charged for a model after every batch of records (dyad online), but these figures are for " +
+				"one model at the end",
 		})
 	}
 	if len(comparison.Rows) == 0 {
@@ -87,18 +89,23 @@ func reason(e algorithms.Excluded) string {
 
 func comparisonText(c *algorithms.Comparison) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "n = %d records, d = %d features, %s loss, ||w|| <= r = %.6g\n", c.Records, c.Features, c.Loss, c.Radius)
-	fmt.Fprintf(&b, "every row is certified (%.6g, %.3g)-DP for replacing one record; G = %.6g, L = %.6g, Dg = %.6g (%s)\n\n", c.Epsilon, c.Delta, c.Lipschitz, c.Smooth, c.Diameter, c.Origin)
+	fmt.Fprintf(&b, "n = %d records, d = %d features, %s loss, ||w|| <= r = %.6g\n", c.Records, c.Features,
+		c.Loss, c.Radius)
+	fmt.Fprintf(&b, "every row is certified (%.6g, %.3g)-DP for replacing one record; G = %.6g, L = %.6g, Dg = "+
+		"%.6g (%s)\n\n", c.Epsilon, c.Delta, c.Lipschitz, c.Smooth, c.Diameter, c.Origin)
 	rows := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(rows, "rank\talgorithm\talpha\tnoise\tnoise\tnoise\ttotal step\tgradient\tpair\tvisits\tseconds\tutility bound")
-	fmt.Fprintln(rows, "\t\t\t(length)\t(radii)\t(reach)\t(sum of steps)\tsums\tgradients\t(estimated)\t(estimated)\t(objective)")
+	fmt.Fprintln(rows, "rank\talgorithm\talpha\tnoise\tnoise\tnoise\ttotal "+
+		"step\tgradient\tpair\tvisits\tseconds\tutility bound")
+	fmt.Fprintln(rows, "\t\t\t(length)\t(radii)\t(reach)\t(sum of "+
+		"steps)\tsums\tgradients\t(estimated)\t(estimated)\t(objective)")
 	for i, r := range c.Rows {
 		utility := "none"
 		if r.UtilitySource != "" {
 			utility = fmt.Sprintf("%.3g", r.Utility)
 		}
 		fmt.Fprintf(rows, "%d\t%s\t%g\t%.3g\t%.3g\t%.3g\t%.3g\t%d\t%.3g\t%.3g\t%.2g\t%s\n",
-			i+1, r.Algorithm, r.L2, r.Noise, r.NoiseToRadius, r.NoiseToReach, r.TotalStep, r.Sums, r.Pairs, r.Visits, r.Seconds, utility)
+			i+1, r.Algorithm, r.L2, r.Noise, r.NoiseToRadius, r.NoiseToReach, r.TotalStep, r.Sums, r.Pairs, r.Visits,
+			r.Seconds, utility)
 	}
 	rows.Flush()
 	fmt.Fprintf(&b, `
@@ -122,11 +129,13 @@ utility     proved bound of the expected objective above its minimum, where a th
 		}
 		fmt.Fprintf(&b, "%-11s %s: %s\n", label, e.Algorithm, reason(e))
 	}
-	fmt.Fprintf(&b, "recommended %s: least noise for its reach, and of those within 5 %% the fewest visits\n", c.Recommended)
+	fmt.Fprintf(&b, "recommended %s: least noise for its reach, and of those within 5 %% the fewest visits\n",
+		c.Recommended)
 	if c.BestBound != "" && c.BestBound != c.Recommended {
 		fmt.Fprintf(&b, "            %s has the smallest utility bound\n", c.BestBound)
 	}
-	b.WriteString("            Noise is not accuracy: on data of your kind that are public, compare models by dyad train --public-data\n")
+	b.WriteString("            Noise is not accuracy: on data of your kind that are public, compare models by dyad train " +
+		"--public-data\n")
 	b.WriteString("plan only   no data were read and no budget was charged\n")
 	return b.String()
 }

@@ -92,7 +92,8 @@ func (f planFlags) assertedPlan(s lib.Shape, asserted engine.Assertion) (*lib.Tr
 
 // decided returns the options set by the flags. Options of the algorithm are not included yet.
 func (f planFlags) decided(asserted engine.Assertion) (o lib.Options, err error) {
-	o = lib.Options{Task: f.Task, Epsilon: f.Epsilon, Delta: f.Delta, L2: f.L2, Radius: f.Radius, Assert: asserted, PaperUnsound: f.PaperUnsound, On: f.device}
+	o = lib.Options{Task: f.Task, Epsilon: f.Epsilon, Delta: f.Delta, L2: f.L2, Radius: f.Radius, Assert: asserted,
+		PaperUnsound: f.PaperUnsound, On: f.device}
 	if o.Mode, err = algorithms.ParseMode(f.Mode); err != nil {
 		return o, asInput(err)
 	}
@@ -122,7 +123,8 @@ func (f planFlags) algorithmOptions() (set []algorithms.Option, err error) {
 	case f.Steps != 0 && f.StepSize != 0:
 		return nil, badInput("--total-step is --steps times --step-size; leave one of the three out")
 	case f.Mode == algorithms.Paper.String() && f.Algorithm != "dpgdc":
-		return nil, badInput("paper mode does not take --total-step: the paper gives the schedule, and only dpgdc has one of its own")
+		return nil, badInput("paper mode does not take --total-step: the paper gives the schedule, and only dpgdc has " +
+			"one of its own")
 	}
 	for _, o := range f.options() {
 		if !reflect.ValueOf(o.Value).IsZero() {
@@ -136,12 +138,16 @@ func (f planFlags) algorithmOptions() (set []algorithms.Option, err error) {
 func (f planFlags) options() []algorithms.Option {
 	return append(f.optimizerOptions(f.Algorithm), []algorithms.Option{
 		{Name: "--steps", Field: "Steps", Value: f.Steps}, {Name: "--step-size", Field: "StepSize", Value: f.StepSize},
-		{Name: "--total-step", Field: "TotalStep", Value: f.TotalStep}, {Name: "--batch-records", Field: "BatchRecords", Value: f.Batch},
+		{Name: "--total-step", Field: "TotalStep", Value: f.TotalStep},
+		{Name: "--batch-records", Field: "BatchRecords", Value: f.Batch},
 		{Name: "--second-moments", Field: "Second", Value: strings.TrimPrefix(f.SecondMoments, "auto")},
 		{Name: "--clip-radius", Field: "ClipRadius", Value: f.ClipRadius}, {Name: "--ridge", Field: "Ridge", Value: f.Ridge},
-		{Name: "--count-share", Field: "CountShare", Value: f.CountShare}, {Name: "--centre-share", Field: "CentreShare", Value: f.CentreShare},
-		{Name: "--second-share", Field: "SecondShare", Value: f.SecondShare}, {Name: "--step-share", Field: "StepShare", Value: f.StepShare},
-		{Name: "--public-centre", Field: "Centre", Value: f.PublicCentre}, {Name: "--class-balance", Field: "Balance", Value: f.ClassBalance},
+		{Name: "--count-share", Field: "CountShare", Value: f.CountShare},
+		{Name: "--centre-share", Field: "CentreShare", Value: f.CentreShare},
+		{Name: "--second-share", Field: "SecondShare", Value: f.SecondShare},
+		{Name: "--step-share", Field: "StepShare", Value: f.StepShare},
+		{Name: "--public-centre", Field: "Centre", Value: f.PublicCentre},
+		{Name: "--class-balance", Field: "Balance", Value: f.ClassBalance},
 		{Name: "--intervals", Field: "Intervals", Value: f.Intervals},
 		{Name: "--gradient-share", Field: "GradientShare", Value: f.GradientShare},
 	}...)

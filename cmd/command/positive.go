@@ -63,15 +63,20 @@ func checkTags(command *kong.Context) error {
 				return false
 			}
 			is := fmt.Sprint(reflect.Indirect(flags[other].Target))
-			return is == value || value == "FILE" && is != "" && is != "mlp" && is != flags[other].Default // the name of a network from a file
+			// the name of a network from a file
+			return is == value || value == "FILE" && is != "" && is != "mlp" && is != flags[other].Default
 		}
 		return given(flags[other])
 	}
 	for _, f := range command.Flags() {
-		if f.Set && f.Required && (blank(f.Target) || fmt.Sprint(f.Target) == "[]") { // an empty value, which the parser counts as given
-			return badInput("--%s is %s, which is as if it were left out", f.Name, map[bool]string{true: "false", false: "empty"}[f.IsBool()])
+		// an empty value, which the parser counts as given
+		if f.Set && f.Required && (blank(f.Target) || fmt.Sprint(f.Target) == "[]") {
+			return badInput("--%s is %s, which is as if it were left out", f.Name,
+				map[bool]string{true: "false", false: "empty"}[f.IsBool()])
 		}
-		if f.Set && f.Name != "set" && !f.IsBool() && f.Tag.Get("default") == "" && f.Enum == "" && (blank(f.Target) || fmt.Sprint(f.Target) == "[]") { // otherwise an unset variable of a script would select synthetic data, another ledger or a second run
+		// otherwise an unset variable of a script would select synthetic data, another ledger or a second run
+		if f.Set && f.Name != "set" && !f.IsBool() && f.Tag.Get("default") == "" && f.Enum == "" &&
+			(blank(f.Target) || fmt.Sprint(f.Target) == "[]") {
 			return badInput("--%s is empty; give it a value, or leave it out", f.Name)
 		}
 		if !given(f) {

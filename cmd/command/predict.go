@@ -61,7 +61,8 @@ func (c *predictCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := needs(m, input.Needs{Scores: c.Model + " is a metric: it gives distances, not scores. \"dyad transform\" maps records by it. A nearest neighbour classifier would publish raw training records, which the guarantee does not cover, so this program does not write one"}); err != nil {
+	if err := needs(m, input.Needs{Scores: c.Model +
+		" is a metric: it gives distances, not scores. \"dyad transform\" maps records by it. A nearest neighbour classifier would publish raw training records, which the guarantee does not cover, so this program does not write one"}); err != nil {
 		return err
 	}
 	out, err := files.NewOutput(c.Out, c.Force, c.Data.and(c.Model)...)
@@ -73,7 +74,8 @@ func (c *predictCmd) Run(a *app) error {
 		return err
 	}
 	if decide != nil && filepath.Ext(c.Out) == ".npy" {
-		return badInput("--threshold adds a column of names, and %s is to be a file of numbers; name one that ends in .csv", c.Out)
+		return badInput("--threshold adds a column of names, and %s is to be a file of numbers; name one that ends in .csv",
+			c.Out)
 	}
 	what := "score"
 	if c.Probabilities {
@@ -112,8 +114,10 @@ func (c *predictCmd) Run(a *app) error {
 			return err
 		}
 		var b strings.Builder
-		line(&b, "scores", "%d scores written to %s%s", len(s), c.Out, strings.TrimSuffix("; "+direction(m.Encoder.Schema()), "; "))
-		line(&b, "guarantee", "of the model: %s; the scores tell about the records that they are of, and nothing protects those", m.Guarantee.Words())
+		line(&b, "scores", "%d scores written to %s%s", len(s), c.Out,
+			strings.TrimSuffix("; "+direction(m.Encoder.Schema()), "; "))
+		line(&b, "guarantee", "of the model: %s; the scores tell about the records that they are of, and nothing "+
+			"protects those", m.Guarantee.Words())
 		line(&b, "next", "dyad evaluate %s --data FILE --epsilon E measures the model on records with labels", c.Model)
 		return a.emit(r, b.String())
 	}
@@ -173,7 +177,8 @@ func (c *predictCmd) assign(a *app) error {
 	}
 	var b strings.Builder
 	line(&b, "clusters", "of %d records written to %s", len(places), c.Out)
-	line(&b, "guarantee", "of the centres: %s; the clusters tell about the records, and nothing protects those", found.Guarantee.Words())
+	line(&b, "guarantee", "of the centres: %s; the clusters tell about the records, and nothing protects those",
+		found.Guarantee.Words())
 	return a.emit(r, b.String())
 }
 

@@ -97,10 +97,12 @@ func (a *app) rowProgress(what string) (progress func(rows int) error, done func
 // error is context.Canceled.
 func (a *app) readData(from dataFiles, s *dataset.Schema, o dataset.Options) (*dataset.Dataset, error) {
 	if slices.Contains(from.names, standardInput) && !exists(standardInput) {
-		return nil, badInput("this command reads its data from files, and more than once: save what comes on standard input to a file (predict, transform and online take --data %s)", standardInput)
+		return nil, badInput("this command reads its data from files, and more than once: save what comes on standard input "+
+			"to a file (predict, transform and online take --data %s)", standardInput)
 	}
 	progress, done := a.rowProgress("reading")
-	if o.Progress = progress; s.ByPerson() { // the number of rows is not public, and neither is the time, which grows with the rows
+	// the number of rows is not public, and neither is the time, which grows with the rows
+	if o.Progress = progress; s.ByPerson() {
 		o.Progress, a.percentOnly = func(int) error { return a.ctx.Err() }, true
 	}
 	o.Also = from.names[1:]
@@ -124,8 +126,11 @@ func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema, unknown unknownF
 	} else {
 		d, err = a.readData(from, s, o)
 	}
-	if rule := (*dataset.ParseError)(nil); errors.As(err, &rule) { // do not advise a change of the schema, because the schema of a model is fixed
-		rule.Rule = strings.Replace(rule.Rule, "correct the value, add it to categories (which are public), or say `unknown: other`", "--set unknown=other counts it as a value outside of the list", 1)
+	// do not advise a change of the schema, because the schema of a model is fixed
+	if rule := (*dataset.ParseError)(nil); errors.As(err, &rule) {
+		rule.Rule = strings.Replace(rule.Rule,
+			"correct the value, add it to categories (which are public), or say `unknown: other`",
+			"--set unknown=other counts it as a value outside of the list", 1)
 	}
 	if err == nil && d.Others {
 		a.note("dyad: columns of %s that the model does not know were ignored", from)
@@ -164,7 +169,8 @@ const standardInput = "-"
 // readInput reads, from standard input, the records to which a model is applied.
 func (a *app) readInput(from dataFiles, s *dataset.Schema, o dataset.Options) (*dataset.Dataset, error) {
 	if len(from.names) > 1 {
-		return nil, badInput("--data %s is standard input, and stands alone; name files instead to read several", standardInput)
+		return nil, badInput("--data %s is standard input, and stands alone; name files instead to read several",
+			standardInput)
 	}
 	d, err := dataset.LoadReader("standard input", &liveReader{ctx: a.ctx, r: a.stdin}, s, o)
 	if a.ctx.Err() != nil {
@@ -176,7 +182,8 @@ func (a *app) readInput(from dataFiles, s *dataset.Schema, o dataset.Options) (*
 // readTraining is like readData, for training. Public records with nothing to compare are a bad input error.
 // Private records are accepted in any case. Whether they have only one class is a joint property of well-formed
 // records, which must not end a run or be revealed without a charge.
-func (a *app) readTraining(from dataFiles, s *dataset.Schema, o dataset.Options, public bool) (*dataset.Dataset, error) {
+func (a *app) readTraining(from dataFiles, s *dataset.Schema, o dataset.Options,
+	public bool) (*dataset.Dataset, error) {
 	d, err := a.readData(from, s, o)
 	if err == nil && o.Labels == dataset.LabelsRequired && (public || s.Public) {
 		err = asInput(d.CheckPairs())

@@ -15,7 +15,8 @@ import (
 )
 
 // recipeCommands lists the commands that can share a recipe.
-var recipeCommands = []string{"plan train", "plan compare", "train", "baseline", "search", "lab audit records", "lab curve", "pairs plan", "pairs train", "lab audit pairs"}
+var recipeCommands = []string{"plan train", "plan compare", "train", "baseline", "search", "lab audit records",
+	"lab curve", "pairs plan", "pairs train", "lab audit pairs"}
 
 // recipeParts maps the keys of a file of --config under which the options of a part can be grouped.
 var recipeParts = map[string]string{"guarantee": guaranteed, "compute": computed}
@@ -32,7 +33,8 @@ func option(name string) *kong.Flag {
 		return nil
 	}
 	for _, o := range whole.options {
-		if o.flag.Name == name && slices.ContainsFunc(o.commands, func(c string) bool { return slices.Contains(recipeCommands, c) }) {
+		if o.flag.Name == name && slices.ContainsFunc(o.commands,
+			func(c string) bool { return slices.Contains(recipeCommands, c) }) {
 			return o.flag
 		}
 	}
@@ -55,13 +57,16 @@ func leavesOut(command string, s setting) bool {
 	case part == guaranteed:
 		return slices.Equal(s.values, []string{o.Default})
 	}
-	return slices.Contains(words(placeFlags), s.flag) || s.flag == "yes" || s.flag == "force" || strings.HasPrefix(command, "lab audit")
+	return slices.Contains(words(placeFlags), s.flag) || s.flag == "yes" || s.flag == "force" ||
+		strings.HasPrefix(command, "lab audit")
 }
 
 // unknown returns the error for a setting without a flag of the command.
 func (c *config) unknown(command string, s setting, flags map[string]*kong.Flag) error {
-	if o := option(s.flag); o != nil && partOf(s.flag) == guaranteed && slices.ContainsFunc(recipeCommands, func(c string) bool { return shortName(c) == command }) {
-		return badInput("%s: dyad %s has no flag --%s, and it changes what is guaranteed: the run would not be the one of this recipe", c.place(s), command, s.flag)
+	if o := option(s.flag); o != nil && partOf(s.flag) == guaranteed &&
+		slices.ContainsFunc(recipeCommands, func(c string) bool { return shortName(c) == command }) {
+		return badInput("%s: dyad %s has no flag --%s, and it changes what is guaranteed: the run would not be the one of "+
+			"this recipe", c.place(s), command, s.flag)
 	}
 	near := ""
 	if why := absence(command, s.flag); why != "" {
@@ -69,7 +74,8 @@ func (c *config) unknown(command string, s setting, flags map[string]*kong.Flag)
 	} else if hint := strictyaml.Near(s.flag, slices.Sorted(maps.Keys(flags))); hint != "" && flags[s.flag] == nil {
 		near = "; " + hint
 	}
-	return badInput("%s: dyad %s has no flag --%s%s; \"dyad %s --help all\" shows all", c.place(s), command, s.flag, near, command)
+	return badInput("%s: dyad %s has no flag --%s%s; \"dyad %s --help all\" shows all", c.place(s), command,
+		s.flag, near, command)
 }
 
 // recipeOf returns epsilon and the options of a command that determine the guarantee and differ from their defaults.

@@ -21,8 +21,10 @@ type oldName struct {
 }
 
 var renamed = []oldName{
-	{command: "audit", now: "lab audit"}, {command: "curve", now: "lab curve"}, {command: "bench", now: "lab bench"}, {command: "reproduce", now: "lab reproduce"},
-	{command: "algorithms", now: "lab algorithms"}, {command: "losses", now: "lab losses"}, {command: "influence", now: "lab influence"},
+	{command: "audit", now: "lab audit"}, {command: "curve", now: "lab curve"}, {command: "bench", now: "lab bench"},
+	{command: "reproduce", now: "lab reproduce"},
+	{command: "algorithms", now: "lab algorithms"}, {command: "losses", now: "lab losses"},
+	{command: "influence", now: "lab influence"},
 	{command: "evaluate", flags: "--compare", now: "evaluate compare"},
 	{command: "evaluate", flags: "--public-data --exact-figures", unless: "--epsilon", now: "evaluate exact"},
 	{command: "plan", flags: "--compare", drop: true, now: "plan compare"},
@@ -44,7 +46,8 @@ func currentNames(args []string) (current []string, note string) {
 		return args, ""
 	}
 	var given map[string]int
-	named := at+1 < len(args) && slices.ContainsFunc(renamed, func(old oldName) bool { return old.now == args[at]+" "+args[at+1] })
+	named := at+1 < len(args) && slices.ContainsFunc(renamed,
+		func(old oldName) bool { return old.now == args[at]+" "+args[at+1] })
 	for _, old := range renamed {
 		if old.command != args[at] || named {
 			continue
@@ -79,7 +82,8 @@ func currentNames(args []string) (current []string, note string) {
 	return args, ""
 }
 
-// typedKeys returns a note about keys that the command line gives as flags, and about old names of flags, as in older versions.
+// typedKeys returns a note about keys that the command line gives as flags, and about old names of flags, as in
+// older versions.
 func typedKeys(command *kong.Context, args []string) string {
 	var now []string
 	for _, p := range command.Path {

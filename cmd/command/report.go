@@ -82,7 +82,8 @@ func chargesOf(l *ledger.Ledger, id string, delta float64) (*charges, error) {
 	if capped {
 		c.left = fmt.Sprintf("nothing; the cap is epsilon = %g at delta = %g", limit.Epsilon, limit.Delta)
 		if more > 0 {
-			c.left = fmt.Sprintf("one more run may have epsilon = %g; the cap is epsilon = %g at delta = %g", more, limit.Epsilon, limit.Delta)
+			c.left = fmt.Sprintf("one more run may have epsilon = %g; the cap is epsilon = %g at delta = %g", more,
+				limit.Epsilon, limit.Delta)
 		}
 	}
 	entries, away, err := l.History()
@@ -129,7 +130,8 @@ func (d document) text() (_ []byte, err error) {
 	if d.figures != nil && d.model != nil {
 		d.title = "A model, its guarantee and figures"
 	}
-	r := page.Report{Title: d.title, About: fmt.Sprintf("Written by dyad %s. This file loads nothing from elsewhere.", version), Words: glossary()}
+	r := page.Report{Title: d.title, About: fmt.Sprintf("Written by dyad %s. This file loads nothing from elsewhere.",
+		version), Words: glossary()}
 	if r.Facts, err = d.facts(); err != nil {
 		return nil, err
 	}
@@ -198,10 +200,12 @@ func (d document) promise() page.Section {
 		}
 	}
 	if c := g.Claim; c != nil && !c.Holds {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("%s claims epsilon = %.6g, but its noise does not give this guarantee.", c.Source, c.Epsilon))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%s claims epsilon = %.6g, but its noise does not give this guarantee.",
+			c.Source, c.Epsilon))
 	}
 	if d.judged != nil {
-		s.Text = append(s.Text, "The independent checker (dyad verify) says: "+d.judged.Verdict.Verdict+". "+manyDigits.ReplaceAllStringFunc(sentence(d.judged.Statement+d.judged.Why), shortNumber)+".")
+		s.Text = append(s.Text, "The independent checker (dyad verify) says: "+d.judged.Verdict.Verdict+". "+
+			manyDigits.ReplaceAllStringFunc(sentence(d.judged.Statement+d.judged.Why), shortNumber)+".")
 	}
 	if d.judged != nil && !d.recomputed() && g.Kind != privacy.Public {
 		s.Warnings = append(s.Warnings, "The numbers on this page are as the model file states them, and were not recomputed.")
@@ -244,20 +248,26 @@ func (c *charges) add(s *page.Section) {
 	if c.spent.Epsilon != nil {
 		total = fmt.Sprintf("epsilon %s at delta = %.4g", privacy.FormatUp(*c.spent.Epsilon), c.spent.Delta)
 	}
-	s.Text = append(s.Text, fmt.Sprintf("Runs charged on the data id %q: %d. Together: %s. Left: %s.", c.spent.DataID, c.spent.Runs, total, c.left))
+	s.Text = append(s.Text, fmt.Sprintf("Runs charged on the data id %q: %d. Together: %s. Left: %s.", c.spent.DataID,
+		c.spent.Runs, total, c.left))
 	if c.spent.Runs > 1 && !c.spent.Mixed {
 		looking := "no finite epsilon"
 		if c.spent.Looking != nil {
 			looking = "epsilon " + privacy.FormatUp(*c.spent.Looking)
 		}
-		s.Text = append(s.Text, fmt.Sprintf("That total, and the room under a cap on it, hold if the budgets were fixed before the first run. If budgets were chosen by looking at earlier results: %s at delta = %.4g.", looking, c.spent.Delta))
+		s.Text = append(s.Text, fmt.Sprintf("That total, and the room under a cap on it, hold if the budgets were fixed "+
+			"before the first run. If budgets were chosen by looking at earlier results: %s at delta = %.4g.", looking,
+			c.spent.Delta))
 	}
-	holds := c.away == "" && !slices.ContainsFunc(c.runs, func(r chargedRun) bool { return r.FromData || r.DraftAway || r.Seeded })
+	holds := c.away == "" && !slices.ContainsFunc(c.runs,
+		func(r chargedRun) bool { return r.FromData || r.DraftAway || r.Seeded })
 	if c.spent.Epsilon != nil && !c.spent.Mixed && c.spent.Unit != "" && c.spent.Runs > 1 && holds {
 		all := algorithms.Stated(c.spent.Unit, *c.spent.Epsilon, c.spent.Delta, c.spent.Mu)
-		s.Text = append(s.Text, "With budgets that were fixed before the first run: "+all.Sentences("everything that was released from them")[0])
+		s.Text = append(s.Text, "With budgets that were fixed before the first run: "+
+			all.Sentences("everything that was released from them")[0])
 	}
-	t := page.Table{Caption: "Charges on " + c.spent.DataID, Head: []string{"run", "charged", "algorithm", "guarantee", "state"}}
+	t := page.Table{Caption: "Charges on " + c.spent.DataID,
+		Head: []string{"run", "charged", "algorithm", "guarantee", "state"}}
 	for _, r := range c.runs {
 		state := "holds"
 		switch {
@@ -266,7 +276,8 @@ func (c *charges) add(s *page.Section) {
 		case r.DraftAway:
 			state = "not known"
 		}
-		t.Rows = append(t.Rows, []page.Cell{{Text: r.Run, Head: true}, {Text: r.Charged.Format(time.DateOnly)}, {Text: r.Algorithm}, {Text: r.Guarantee}, {Text: state}})
+		t.Rows = append(t.Rows, []page.Cell{{Text: r.Run, Head: true}, {Text: r.Charged.Format(time.DateOnly)},
+			{Text: r.Algorithm}, {Text: r.Guarantee}, {Text: state}})
 	}
 	s.Tables = append(s.Tables, t)
 }
@@ -277,21 +288,25 @@ func (d document) again() page.Section {
 	rows := [][2]string{{"version", "dyad " + version}}
 	if m := d.model; m != nil {
 		rows[0][1] = "dyad " + m.Version
-		rows = append(rows, [2]string{"model", d.file}, [2]string{"created", m.Created.Format(time.RFC3339)}, [2]string{"data id", m.DataID})
+		rows = append(rows, [2]string{"model", d.file}, [2]string{"created", m.Created.Format(time.RFC3339)},
+			[2]string{"data id", m.DataID})
 		if m.Run != "" {
 			rows = append(rows, [2]string{"run", m.Run})
 		}
 		if m.Plan != nil {
 			rows = append(rows, [2]string{"plan", algorithms.RecordHash(m.Plan)})
 		}
-		s.Text = append(s.Text, "Anybody who has the model can compute its guarantee again, by code that shares nothing with the program that planned it:")
+		s.Text = append(s.Text,
+			"Anybody who has the model can compute its guarantee again, by code that shares nothing with the program that "+
+				"planned it:")
 		s.Code = append(s.Code, "dyad verify "+shell(d.file))
 	}
 	if d.command != nil {
 		s.Code = append(s.Code, shell(d.command...))
 	}
 	if d.charges != nil {
-		s.Text = append(s.Text, "Noise is drawn from secret randomness: the same command gives another release, and another charge.")
+		s.Text = append(s.Text,
+			"Noise is drawn from secret randomness: the same command gives another release, and another charge.")
 	}
 	s.Tables = append(s.Tables, table("Versions", rows...))
 	return s

@@ -125,7 +125,8 @@ func (c *reportCmd) charges(m *model) (*charges, error) {
 		}
 	}
 	if c.Ledger != "" && all.away != "" {
-		return nil, badInput("the ledger %s has no charge of run %q, and its archive %s, which may have it, is not next to it; put it there", path, m.Run, all.away)
+		return nil, badInput("the ledger %s has no charge of run %q, and its archive %s, which may have it, is not next to "+
+			"it; put it there", path, m.Run, all.away)
 	}
 	if c.Ledger != "" {
 		return nil, badInput("the ledger %s has no charge of run %q; name that of the training", path, m.Run)
@@ -164,7 +165,8 @@ func readFigures(path string, m *model) (*privateResult, error) {
 // modelDocument returns the document of a model file.
 func modelDocument(m *model, file string) document {
 	d := document{
-		title: "A model and its guarantee", seen: "this model", guarantee: m.Guarantee, report: reportOf(m), model: m, file: file, buy: buy(m, file),
+		title: "A model and its guarantee", seen: "this model", guarantee: m.Guarantee, report: reportOf(m), model: m,
+		file: file, buy: buy(m, file),
 	}
 	if text, err := m.Text(); err == nil {
 		d.judged = &judgement{Verdict: checker.Check(text)}
@@ -173,7 +175,8 @@ func modelDocument(m *model, file string) document {
 }
 
 // trainedPage writes the page of a trained model.
-func (a *app) trainedPage(out *files.Output, r *runOutcome, m *model, l *ledger.Ledger, planned privacy.Guarantee) (err error) {
+func (a *app) trainedPage(out *files.Output, r *runOutcome, m *model, l *ledger.Ledger,
+	planned privacy.Guarantee) (err error) {
 	d := modelDocument(m, r.Model)
 	d.planned = planned
 	if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {
@@ -199,16 +202,21 @@ func (a *app) savedPage(out *files.Output, r *runOutcome) error {
 }
 
 // writePage writes the page of a search.
-func (r *searchResult) writePage(a *app, out *files.Output, m *model, l *ledger.Ledger, planned privacy.Guarantee) (err error) {
-	d := document{title: "A private choice", guarantee: r.Guarantee, planned: planned, seen: "the choice", report: &r.Report}
+func (r *searchResult) writePage(a *app, out *files.Output, m *model, l *ledger.Ledger,
+	planned privacy.Guarantee) (err error) {
+	d := document{title: "A private choice", guarantee: r.Guarantee, planned: planned, seen: "the choice",
+		report: &r.Report}
 	if m != nil {
 		d.model, d.file, d.seen = m, cmp.Or(r.Model, r.Winner), "the choice and its model"
 	}
-	rows := [][2]string{{"winner", r.Winner}, {"road", r.Road}, {"chosen on", fmt.Sprintf("%d training records or persons", r.Records)}}
+	rows := [][2]string{{"winner", r.Winner}, {"road", r.Road},
+		{"chosen on", fmt.Sprintf("%d training records or persons", r.Records)}}
 	if r.AUC != nil {
-		rows = append(rows, [2]string{"released AUC on the training records, the best of several", fmt.Sprintf("%.4f", *r.AUC)})
+		rows = append(rows, [2]string{"released AUC on the training records, the best of several",
+			fmt.Sprintf("%.4f", *r.AUC)})
 	}
-	d.sections = []page.Section{{ID: "winner", Title: "Chosen candidate", Tables: []page.Table{table("The choice", rows...)}}}
+	d.sections = []page.Section{{ID: "winner", Title: "Chosen candidate",
+		Tables: []page.Table{table("The choice", rows...)}}}
 	if d.buy = r.Command; r.Command == "" && m != nil {
 		d.buy = buy(m, d.file)
 	}

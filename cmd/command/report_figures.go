@@ -29,7 +29,9 @@ func (d document) quality() ([]page.Section, error) {
 	}
 	return []page.Section{{
 		ID: "quality", Title: "How well it does",
-		Text: []string{"A ROC curve, distributions of scores and an AUC are computed from records, so that they are charged like a training. This draws them here (E is their epsilon; with --plan and -n instead of --data it says before what they cost):"},
+		Text: []string{"A ROC curve, distributions of scores and an AUC are computed from records, so that they are charged " +
+			"like a training. This draws them here (E is their epsilon; with --plan and -n instead of --data it says before " +
+			"what they cost):"},
 		Code: []string{d.buy},
 	}}, nil
 }
@@ -43,7 +45,8 @@ func buy(m *model, file string) string {
 	if m.Task == taskMetric {
 		reference = " --reference PUBLIC_FILE"
 	}
-	return fmt.Sprintf("dyad evaluate %s --data FILE%s --epsilon E --out figures.json --report page.html", shell(file), reference)
+	return fmt.Sprintf("dyad evaluate %s --data FILE%s --epsilon E --out figures.json --report page.html",
+		shell(file), reference)
 }
 
 // privateQuality returns the section with the figures of a private evaluation. All contents are functions of
@@ -51,24 +54,28 @@ func buy(m *model, file string) string {
 func privateQuality(r *privateResult) (s page.Section, err error) {
 	f := r.Figures
 	s = page.Section{ID: "quality", Title: "How well it does"}
-	s.Text = append(s.Text, fmt.Sprintf("Released with noise and charged; %g %% intervals cover the sampling of the records and the noise.", 100*f.Confidence))
+	s.Text = append(s.Text, fmt.Sprintf("Released with noise and charged; %g %% intervals cover the sampling of the "+
+		"records and the noise.", 100*f.Confidence))
 	if q := r.Guarantee.Sentences("these figures"); q != nil {
 		s.Text = append(s.Text, "Of the figures by themselves: "+q[0])
 	}
 	if f.Wide {
-		s.Text = append(s.Text, "There are few records or a rare class, so the intervals are wider than they would be with more.")
+		s.Text = append(s.Text,
+			"There are few records or a rare class, so the intervals are wider than they would be with more.")
 	}
 	if says := vague(f); says != "" {
 		s.Warnings = append(s.Warnings, says)
 	}
 	t := page.Table{Caption: fmt.Sprintf("Figures of %s", r.units()), Head: []string{"figure", "value", "low", "high"}}
 	add := func(name string, x evaluate.Figure) {
-		t.Rows = append(t.Rows, []page.Cell{{Text: name, Head: true}, {Text: value(x)}, {Text: fmt.Sprintf("%.4f", x.Low)}, {Text: fmt.Sprintf("%.4f", x.High)}})
+		t.Rows = append(t.Rows, []page.Cell{{Text: name, Head: true}, {Text: value(x)}, {Text: fmt.Sprintf("%.4f", x.Low)},
+			{Text: fmt.Sprintf("%.4f", x.High)}})
 	}
 	if f.AUC != nil {
 		add("AUC", *f.AUC)
 		add("share of positives, noise alone", evaluate.Figure{
-			Value: f.Positives / float64(f.Records), Low: (f.Positives - 1.96*f.PositivesNoise) / float64(f.Records), High: (f.Positives + 1.96*f.PositivesNoise) / float64(f.Records),
+			Value: f.Positives / float64(f.Records), Low: (f.Positives - 1.96*f.PositivesNoise) / float64(f.Records),
+			High: (f.Positives + 1.96*f.PositivesNoise) / float64(f.Records),
 		})
 	}
 	if f.Difference != nil {
@@ -76,7 +83,8 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 	}
 	if f.MeanLoss != nil {
 		l := *f.MeanLoss // the mean loss has its own unit
-		t.Rows = append(t.Rows, []page.Cell{{Text: "mean loss, " + f.LossOf, Head: true}, {Text: fmt.Sprintf("%.4f", l.Value)}, {Text: fmt.Sprintf("%.4f", l.Low)}, {Text: fmt.Sprintf("%.4f", l.High)}})
+		t.Rows = append(t.Rows, []page.Cell{{Text: "mean loss, " + f.LossOf, Head: true},
+			{Text: fmt.Sprintf("%.4f", l.Value)}, {Text: fmt.Sprintf("%.4f", l.Low)}, {Text: fmt.Sprintf("%.4f", l.High)}})
 	}
 	for _, right := range f.Right {
 		add("accuracy, "+right.Classifier, right.Figure)
@@ -85,21 +93,28 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 	if f.Points == nil {
 		return s, nil
 	}
-	if err := drawn(&s, rocFigure(releasedCurve(f)), "The band is the interval of the sensitivity at each threshold; that of the specificity is in the table."); err != nil {
+	if err := drawn(&s, rocFigure(releasedCurve(f)),
+		"The band is the interval of the sensitivity at each threshold; that of the specificity is in the table."); err != nil {
 		return s, err
 	}
 	above := [2]experiment.Curve{{Name: "positives", Bare: f.Vague()}, {Name: "negatives", Bare: f.Vague()}}
-	table := page.Table{Caption: "Operating points of the ROC curve", Head: []string{"score at least", "sensitivity", "specificity", "accuracy"}}
+	table := page.Table{Caption: "Operating points of the ROC curve",
+		Head: []string{"score at least", "sensitivity", "specificity", "accuracy"}}
 	for _, p := range f.Points {
-		for k, x := range []evaluate.Figure{p.Sensitivity, {Value: 1 - p.Specificity.Value, Low: 1 - p.Specificity.High, High: 1 - p.Specificity.Low}} {
+		for k, x := range []evaluate.Figure{p.Sensitivity,
+			{Value: 1 - p.Specificity.Value, Low: 1 - p.Specificity.High, High: 1 - p.Specificity.Low}} {
 			c := &above[k]
-			c.X, c.Y, c.Low, c.High = append(c.X, p.Threshold), append(c.Y, x.Value), append(c.Low, x.Low), append(c.High, x.High)
+			c.X, c.Y, c.Low, c.High = append(c.X, p.Threshold), append(c.Y, x.Value), append(c.Low, x.Low),
+				append(c.High, x.High)
 		}
-		table.Rows = append(table.Rows, []page.Cell{{Text: fmt.Sprintf("%.4g", p.Threshold), Head: true}, {Text: between(p.Sensitivity)}, {Text: between(p.Specificity)}, {Text: between(p.Accuracy)}})
+		table.Rows = append(table.Rows, []page.Cell{{Text: fmt.Sprintf("%.4g", p.Threshold), Head: true},
+			{Text: between(p.Sensitivity)}, {Text: between(p.Specificity)}, {Text: between(p.Accuracy)}})
 	}
 	s.Tables = append(s.Tables, table)
-	return s, drawn(&s, experiment.Figure{Title: "Distributions of scores", X: "score", Y: "share with at least this score", Curves: above[:]},
-		"For each class the share of records whose score is at least that of the axis, at the thresholds of the table, with intervals.")
+	return s, drawn(&s, experiment.Figure{Title: "Distributions of scores", X: "score",
+		Y: "share with at least this score", Curves: above[:]},
+		"For each class the share of records whose score is at least that of the axis, at the thresholds of the table, "+
+			"with intervals.")
 }
 
 // releasedCurve returns the ROC curve of released figures with its band. If the figures are too uncertain, it
@@ -159,7 +174,8 @@ func opened(public bool, m *model, e *evaluation, d *lib.Data, on string) (*open
 }
 
 func (o *openFigures) sections() ([]page.Section, error) {
-	s := page.Section{ID: "quality", Title: "How well it does", Text: []string{"Exact figures of " + o.on + ", which are public. They carry no guarantee and need none."}}
+	s := page.Section{ID: "quality", Title: "How well it does",
+		Text: []string{"Exact figures of " + o.on + ", which are public. They carry no guarantee and need none."}}
 	if o.evaluation != nil {
 		t := page.Table{Caption: "Figures"}
 		for _, m := range exactValues(o.evaluation) {
@@ -169,10 +185,12 @@ func (o *openFigures) sections() ([]page.Section, error) {
 	}
 	if len(o.scores[0]) > 0 && len(o.scores[1]) > 0 {
 		alarms, hits := rates(o.scores)
-		if err := drawn(&s, rocFigure(experiment.Curve{Name: "model", X: thin(alarms), Y: thin(hits), Smooth: true}), "The AUC in the table is the area below the curve."); err != nil {
+		if err := drawn(&s, rocFigure(experiment.Curve{Name: "model", X: thin(alarms), Y: thin(hits), Smooth: true}),
+			"The AUC in the table is the area below the curve."); err != nil {
 			return nil, err
 		}
-		if err := drawn(&s, histograms(o.scores), "For each class the share of its records in each of 30 equal parts of the range of scores."); err != nil {
+		if err := drawn(&s, histograms(o.scores),
+			"For each class the share of its records in each of 30 equal parts of the range of scores."); err != nil {
 			return nil, err
 		}
 	}
@@ -180,7 +198,8 @@ func (o *openFigures) sections() ([]page.Section, error) {
 		return []page.Section{s}, nil
 	}
 	space := page.Section{ID: "space", Title: "The space before and after", Text: []string{
-		"Public records, seen along the two directions in which they vary most: with the features as they are, and as the metric sees them. Records of one class should be close to each other.",
+		"Public records, seen along the two directions in which they vary most: with the features as they are, and as the " +
+			"metric sees them. Records of one class should be close to each other.",
 	}}
 	for _, p := range []*plane{o.before, o.after} {
 		if err := drawn(&space, p.figure(), "A point for each record; its shape says the class."); err != nil {
@@ -196,7 +215,8 @@ func exactValues(e *evaluation) (all [][2]string) {
 		all = append(all, [2]string{name, fmt.Sprintf(format, values...)})
 	}
 	for _, k := range e.KNN {
-		add(fmt.Sprintf("accuracy of %d nearest neighbours", k.K), "%.4f with the metric, %.4f with the identity", k.Learned, k.Identity)
+		add(fmt.Sprintf("accuracy of %d nearest neighbours", k.K), "%.4f with the metric, %.4f with the identity",
+			k.Learned, k.Identity)
 	}
 	if e.AUC != nil {
 		add("AUC", "%.4f", *e.AUC)

@@ -67,17 +67,23 @@ func weightsSection(m *model) []page.Section {
 	each := addedNoise(m)
 	switch {
 	case m.Network != nil:
-		s.Text = append(s.Text, fmt.Sprintf("The model is a network of %d weights, which have no meaning one by one.", len(m.Weights)))
+		s.Text = append(s.Text, fmt.Sprintf("The model is a network of %d weights, which have no meaning one by one.",
+			len(m.Weights)))
 	case m.Task == taskMetric:
-		s.Text = append(s.Text, "The model is a metric, a matrix. Its diagonal tells how much a difference in a feature counts, after the features are scaled by the schema.")
+		s.Text = append(s.Text,
+			"The model is a metric, a matrix. Its diagonal tells how much a difference in a feature counts, after the features "+
+				"are scaled by the schema.")
 	default:
-		s.Text = append(s.Text, "A score is the sum of weights times features, features being scaled as the schema says. A larger weight moves scores further.")
+		s.Text = append(s.Text,
+			"A score is the sum of weights times features, features being scaled as the schema says. A larger weight moves "+
+				"scores further.")
 		if high := direction(m.Encoder.Schema()); high != "" && m.Pairs == nil {
 			s.Text = append(s.Text, "In scores, "+high+".")
 		}
 	}
 	if noise > 0 && length > 0 {
-		s.Text = append(s.Text, fmt.Sprintf("Signal and noise: all weights together have length %.4g. The noise in them has a root mean square of about %.4g, which is public, and %.3g %% of that.", length, noise, 100*noise/length))
+		s.Text = append(s.Text, fmt.Sprintf("Signal and noise: all weights together have length %.4g. The noise in them has "+
+			"a root mean square of about %.4g, which is public, and %.3g %% of that.", length, noise, 100*noise/length))
 		top := max(length, noise)
 		s.Tables = append(s.Tables, page.Table{Caption: "Signal and noise", Head: []string{"", "length", ""}, Rows: [][]page.Cell{
 			{{Text: "released weights", Head: true}, {Text: fmt.Sprintf("%.4g", length)}, {Bar: &page.Bar{Value: length / top}}},
@@ -95,11 +101,15 @@ func weightsSection(m *model) []page.Section {
 func intervalWords(m *model, each float64) string {
 	switch {
 	case m.WeightErrors != nil:
-		return "The 95 % intervals, each for itself, are of the weights that minimise the released objective in the population: they cover noise and sampling of the signed sum."
+		return "The 95 % intervals, each for itself, are of the weights that minimise the released objective in the " +
+			"population: they cover noise and sampling of the signed sum."
 	case each > 0:
-		return "Each 95 % interval covers the noise that was added to its weight. The sampling of the records is not covered: \"dyad train --algorithm moments --set intervals\" releases intervals that do."
+		return "Each 95 % interval covers the noise that was added to its weight. The sampling of the records is not " +
+			"covered: \"dyad train --algorithm moments --set intervals\" releases intervals that do."
 	}
-	return "There are no intervals: this algorithm adds noise to what the weights are computed from (below), and not to the weights. \"dyad train --algorithm moments --set intervals\" releases intervals; without them do not take a single weight, or its sign, for a finding."
+	return "There are no intervals: this algorithm adds noise to what the weights are computed from (below), and not to " +
+		"the weights. \"dyad train --algorithm moments --set intervals\" releases intervals; without them do not take a " +
+		"single weight, or its sign, for a finding."
 }
 
 // weightTable returns a table of the largest weights. The 95 % intervals come from standard errors, or from
@@ -141,7 +151,8 @@ func weightTable(m *model, noise float64) page.Table {
 				b.Low, b.High = (w-e)*scale, (w+e)*scale
 			}
 		}
-		t.Rows = append(t.Rows, []page.Cell{{Text: names[k], Head: true}, {Text: fmt.Sprintf("%+.4f", w)}, {Text: interval}, {Bar: &b}})
+		t.Rows = append(t.Rows, []page.Cell{{Text: names[k], Head: true}, {Text: fmt.Sprintf("%+.4f", w)},
+			{Text: interval}, {Bar: &b}})
 	}
 	return t
 }
@@ -192,12 +203,14 @@ func (d document) verdict() (says, class string) {
 		return "No figures are on this page: it does not tell how well the model does.", ""
 	}
 	x := *d.figures.Figures.AUC
-	says = fmt.Sprintf("The AUC is between %.2f and %.2f at %g %%, and 0.5 is a coin. ", x.Low, x.High, 100*d.figures.Figures.Confidence)
+	says = fmt.Sprintf("The AUC is between %.2f and %.2f at %g %%, and 0.5 is a coin. ", x.Low, x.High,
+		100*d.figures.Figures.Confidence)
 	switch {
 	case x.Low <= 0.5:
 		return says + "These figures cannot tell the model from a coin.", "short"
 	case x.High-x.Low > usefulWidth:
-		return says + "The scores order better than a coin. How much better is not known well: evaluate more records, or spend a larger epsilon on it.", "short"
+		return says + "The scores order better than a coin. How much better is not known well: evaluate more records, or " +
+			"spend a larger epsilon on it.", "short"
 	}
 	return says + "The scores order better than a coin.", "enough"
 }
@@ -211,12 +224,15 @@ func columnsSection(m *model) (s page.Section) {
 	if err != nil || len(m.Encoder.Schema().Columns) == 0 {
 		return s
 	}
-	return page.Section{ID: "columns", Title: t.Of("columns"), Text: []string{t.Of("columns_why")}, Tables: []page.Table{columnsTable(t, m.Encoder.Schema())}}
+	return page.Section{ID: "columns", Title: t.Of("columns"), Text: []string{t.Of("columns_why")},
+		Tables: []page.Table{columnsTable(t, m.Encoder.Schema())}}
 }
 
 // schedule returns the section with all contents of the plan, which are public.
 func (d document) schedule() page.Section {
-	s := page.Section{ID: "plan", Title: "Schedule and noise", Text: []string{"All numbers here follow from public ones: the number of records, the schema and the options."}, List: shortened(d.report.Events)}
+	s := page.Section{ID: "plan", Title: "Schedule and noise",
+		Text: []string{"All numbers here follow from public ones: the number of records, the schema and the options."},
+		List: shortened(d.report.Events)}
 	if d.report.Events != nil {
 		s.Text = append(s.Text, "The accountant counted these releases:")
 	}
@@ -227,7 +243,8 @@ func (d document) schedule() page.Section {
 		return s
 	}
 	if d.recomputed() { // the report also has numbers that were not verified
-		s.List, s.Text = nil, []string{"All numbers here are of the plan, and the checker has recomputed what follows from others; they are public."}
+		s.List, s.Text = nil, []string{"All numbers here are of the plan, and the checker has recomputed what follows from " +
+			"others; they are public."}
 		var plan bytes.Buffer
 		if json.Compact(&plan, d.model.Plan) == nil { // the plan may span several lines in a file
 			text = plan.Bytes()
@@ -273,18 +290,26 @@ func flatten(t *page.Table, prefix string, text []byte) (more []page.Table) {
 
 // planWords maps the keys of a recorded plan to readable names.
 var planWords = map[string]string{
-	"format": "format of the plan", "mode": "mode: certified has a proof", "budget: epsilon": "epsilon", "budget: delta": "delta", "bounds from data": "ranges were taken from the data",
-	"problem: records": "records or persons", "problem: max rows per person": "rows of a person that count, at most", "problem: features": "features, encoded", "problem: norm bound": "longest record",
-	"problem: label bound": "largest label", "problem: radius": "radius of the model", "problem: l2": "regularisation", "problem: loss: form": "model", "problem: loss: name": "loss",
-	"problem: loss: formula": "formula of the loss", "problem: loss: params: m": "its parameter m", "problem: loss: definition": "the loss in full", "problem: constants: lipschitz": "largest slope of a pair (G)",
-	"problem: constants: smoothness": "largest curvature of a pair (L)", "problem: constants: pair diameter": "most that one record changes the slope of a pair (Dg)", "problem: constants: convex": "the loss is convex",
-	"problem: constants: origin": "these constants were", "problem: method": "how pairs are summed", "problem: mean error": "rounding of a mean", "schedule: steps": "steps", "schedule: step size": "length of a step",
+	"format": "format of the plan", "mode": "mode: certified has a proof", "budget: epsilon": "epsilon",
+	"budget: delta": "delta", "bounds from data": "ranges were taken from the data",
+	"problem: records": "records or persons", "problem: max rows per person": "rows of a person that count, at most",
+	"problem: features": "features, encoded", "problem: norm bound": "longest record",
+	"problem: label bound": "largest label", "problem: radius": "radius of the model", "problem: l2": "regularisation",
+	"problem: loss: form": "model", "problem: loss: name": "loss",
+	"problem: loss: formula": "formula of the loss", "problem: loss: params: m": "its parameter m",
+	"problem: loss: definition": "the loss in full", "problem: constants: lipschitz": "largest slope of a pair (G)",
+	"problem: constants: smoothness":    "largest curvature of a pair (L)",
+	"problem: constants: pair diameter": "most that one record changes the slope of a pair (Dg)",
+	"problem: constants: convex":        "the loss is convex",
+	"problem: constants: origin":        "these constants were", "problem: method": "how pairs are summed",
+	"problem: mean error": "rounding of a mean", "schedule: steps": "steps", "schedule: step size": "length of a step",
 	"schedule: average": "the steps are averaged", "clip radius": "records are clipped to length",
 }
 
 // releasedRows returns the table of the releases of a recorded plan.
 func releasedRows(objects []json.RawMessage) (page.Table, bool) {
-	t := page.Table{Caption: "Releases", Head: []string{"release", "theorem", "one unit moves it by at most", "noise", "times"}}
+	t := page.Table{Caption: "Releases", Head: []string{"release", "theorem", "one unit moves it by at most",
+		"noise", "times"}}
 	for _, o := range objects {
 		var r struct {
 			Name        string
@@ -298,10 +323,12 @@ func releasedRows(objects []json.RawMessage) (page.Table, bool) {
 			}
 			Event struct{ Count int }
 		}
-		if err := json.Unmarshal(o, &r); err != nil || r.Name == "" || r.Certificate.Theorem == "" || r.Certificate.Sensitivity == nil || r.Noise.Scale == nil {
+		if err := json.Unmarshal(o, &r); err != nil || r.Name == "" || r.Certificate.Theorem == "" ||
+			r.Certificate.Sensitivity == nil || r.Noise.Scale == nil {
 			return t, false
 		}
-		t.Rows = append(t.Rows, []page.Cell{{Text: r.Name, Head: true}, {Text: "docs/theory.md#" + r.Certificate.Theorem}, {Text: fmt.Sprintf("%.4g", *r.Certificate.Sensitivity)},
+		t.Rows = append(t.Rows, []page.Cell{{Text: r.Name, Head: true}, {Text: "docs/theory.md#" + r.Certificate.Theorem},
+			{Text: fmt.Sprintf("%.4g", *r.Certificate.Sensitivity)},
 			{Text: fmt.Sprintf("%s, scale %.4g", r.Noise.Law, *r.Noise.Scale)}, {Text: fmt.Sprint(max(r.Event.Count, 1))}})
 	}
 	return t, true

@@ -18,8 +18,10 @@ func (a *app) auditPage(out *files.Output, r *audit.Report) error {
 	claim := algorithms.Stated(r.Unit, r.Epsilon, r.Delta, r.Mu)
 	s := page.Section{ID: "claim", Title: "The claim, and the attack on it", Text: []string{
 		"The claim: " + claim.Sentences("the release")[0],
-		fmt.Sprintf("The attack proves that epsilon is at least %.6g, with confidence %g; the claim is %.6g at delta = %.6g. Verdict: %s.", r.LowerBound, r.Confidence, r.Epsilon, r.Delta, auditVerdict(r)),
-		"Two data sets are made that differ in " + r.Unit + ", and the attack guesses from what is released which one was used. No data file is read.",
+		fmt.Sprintf("The attack proves that epsilon is at least %.6g, with confidence %g; the claim is %.6g at delta = "+
+			"%.6g. Verdict: %s.", r.LowerBound, r.Confidence, r.Epsilon, r.Delta, auditVerdict(r)),
+		"Two data sets are made that differ in " + r.Unit +
+			", and the attack guesses from what is released which one was used. No data file is read.",
 	}}
 	if len(r.Scores[0]) > 0 && len(r.Scores[1]) > 0 {
 		f := auditFigure(r)
@@ -30,9 +32,11 @@ func (a *app) auditPage(out *files.Output, r *audit.Report) error {
 			return err
 		}
 	}
-	bounds := page.Table{Caption: "Lower bounds of epsilon", Head: []string{"method", "epsilon at least", "confidence", "assumes", "attack"}}
+	bounds := page.Table{Caption: "Lower bounds of epsilon",
+		Head: []string{"method", "epsilon at least", "confidence", "assumes", "attack"}}
 	for _, b := range r.Bounds {
-		bounds.Rows = append(bounds.Rows, []page.Cell{{Text: b.Method, Head: true}, {Text: fmt.Sprintf("%.6g", b.Epsilon)}, {Text: fmt.Sprintf("%.6g", b.Confidence)}, {Text: b.Assumes}, {Text: b.Attack}})
+		bounds.Rows = append(bounds.Rows, []page.Cell{{Text: b.Method, Head: true}, {Text: fmt.Sprintf("%.6g", b.Epsilon)},
+			{Text: fmt.Sprintf("%.6g", b.Confidence)}, {Text: b.Assumes}, {Text: b.Attack}})
 	}
 	facts := page.Table{Caption: "The audit"}
 	for line := range strings.Lines(auditText(r, "")) {
@@ -49,7 +53,9 @@ func (a *app) auditPage(out *files.Output, r *audit.Report) error {
 
 // curvePage writes the page of a curve on public data.
 func (a *app) curvePage(out *files.Output, r curveResult, figures []experiment.Figure) error {
-	s := page.Section{ID: "curve", Title: "Utility against epsilon", Text: []string{"Means over splits of public data; the noise is seeded. Do not choose options for private data of the same people by this."}}
+	s := page.Section{ID: "curve", Title: "Utility against epsilon",
+		Text: []string{"Means over splits of public data; the noise is seeded. Do not choose options for private data of " +
+			"the same people by this."}}
 	for _, f := range figures {
 		if err := drawn(&s, f, "The numbers are in the table."); err != nil {
 			return err
@@ -61,22 +67,30 @@ func (a *app) curvePage(out *files.Output, r curveResult, figures []experiment.F
 		if m.Splits > 0 {
 			mean, deviation = fmt.Sprintf("%.4f", m.Mean), fmt.Sprintf("%.4f", m.SE)
 		}
-		t.Rows = append(t.Rows, []page.Cell{{Text: m.Data, Head: true}, {Text: strconv.Itoa(m.N)}, {Text: fmt.Sprintf("%g", m.Epsilon)}, {Text: strings.TrimSpace(m.Algorithm + " " + m.Options)}, {Text: mean}, {Text: deviation}, {Text: strconv.Itoa(m.Splits)}})
+		t.Rows = append(t.Rows, []page.Cell{{Text: m.Data, Head: true}, {Text: strconv.Itoa(m.N)},
+			{Text: fmt.Sprintf("%g", m.Epsilon)}, {Text: strings.TrimSpace(m.Algorithm + " " + m.Options)}, {Text: mean},
+			{Text: deviation}, {Text: strconv.Itoa(m.Splits)}})
 	}
 	s.Tables = []page.Table{t}
-	return a.writePage(out, document{title: "A curve of " + r.Data, guarantee: algorithms.PublicData(""), sections: []page.Section{s}})
+	return a.writePage(out, document{title: "A curve of " + r.Data, guarantee: algorithms.PublicData(""),
+		sections: []page.Section{s}})
 }
 
 // writePage writes the page of a charged and released curve on private data.
 func (r *privateCurveResult) writePage(a *app, out *files.Output, f experiment.Figure, l *ledger.Ledger) (err error) {
-	d := document{title: "A curve on private data", guarantee: r.Guarantee, report: &r.Report, seen: "all of these figures and models"}
-	s := page.Section{ID: "curve", Title: "AUC against epsilon", Text: []string{"Each point is a training and private figures of held-out records; all are charged together and released with noise."}}
+	d := document{title: "A curve on private data", guarantee: r.Guarantee, report: &r.Report,
+		seen: "all of these figures and models"}
+	s := page.Section{ID: "curve", Title: "AUC against epsilon",
+		Text: []string{"Each point is a training and private figures of held-out records; all are charged together and " +
+			"released with noise."}}
 	if err := drawn(&s, f, "The numbers are in the table."); err != nil {
 		return err
 	}
-	t := page.Table{Caption: "Released figures", Head: []string{"epsilon of the training", "algorithm", "AUC", "low", "high"}}
+	t := page.Table{Caption: "Released figures",
+		Head: []string{"epsilon of the training", "algorithm", "AUC", "low", "high"}}
 	for _, x := range r.Rows {
-		t.Rows = append(t.Rows, []page.Cell{{Text: fmt.Sprintf("%g", x.Epsilon), Head: true}, {Text: x.Algorithm}, {Text: fmt.Sprintf("%.4f", x.AUC)}, {Text: fmt.Sprintf("%.4f", x.Low)}, {Text: fmt.Sprintf("%.4f", x.High)}})
+		t.Rows = append(t.Rows, []page.Cell{{Text: fmt.Sprintf("%g", x.Epsilon), Head: true}, {Text: x.Algorithm},
+			{Text: fmt.Sprintf("%.4f", x.AUC)}, {Text: fmt.Sprintf("%.4f", x.Low)}, {Text: fmt.Sprintf("%.4f", x.High)}})
 	}
 	s.Tables, d.sections = []page.Table{t}, []page.Section{s}
 	if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {

@@ -114,7 +114,8 @@ func (r reproduceResult) idle() error {
 	if n := len(r.Parts) - 1; n > 0 {
 		rest = fmt.Sprintf(" (and %d other parts, which the report lists)", n)
 	}
-	return fmt.Errorf("dyad: no item was run: %s: %s%s", r.Parts[first].Part, strings.ReplaceAll(missing(r.Parts[first]), "\n    ", " "), rest)
+	return fmt.Errorf("dyad: no item was run: %s: %s%s", r.Parts[first].Part,
+		strings.ReplaceAll(missing(r.Parts[first]), "\n    ", " "), rest)
 }
 
 // missing returns the reason why a part has no figures.
@@ -129,7 +130,8 @@ func missing(p reproduce.Outcome) string {
 func (c *reproduceCmd) work(a *app, all, items []reproduce.Item, folder string) (r reproduceResult, err error) {
 	bar := a.describedTracker("")
 	defer bar.Step(1, 1)
-	o := reproduce.Options{Out: c.Out, Committed: committedResults, Folders: []string{folder}, Machine: "dyad " + version, Parallel: c.Parallel, Splits: c.Splits, Quick: c.Quick}
+	o := reproduce.Options{Out: c.Out, Committed: committedResults, Folders: []string{folder}, Machine: "dyad " + version,
+		Parallel: c.Parallel, Splits: c.Splits, Quick: c.Quick}
 	o.Progress = func(part string, p experiment.Progress) {
 		bar.describe(part)
 		bar.Step(p.Done, p.Total)

@@ -132,14 +132,19 @@ func (c *searchCmd) search(a *app) error {
 	var data []*lib.Data
 	var found *lib.Chosen
 	return charging{
-		runFlags: c.runFlags, as: as, inputs: c.Data.and(append(c.Models, c.Schema, c.Labels, c.Candidates)...), doing: "training", page: c.pageFlag, outcome: &r.runOutcome,
+		runFlags: c.runFlags, as: as, inputs: c.Data.and(append(c.Models, c.Schema, c.Labels, c.Candidates)...),
+		doing: "training", page: c.pageFlag, outcome: &r.runOutcome,
 		plan: func() (p planned, err error) {
-			if s, data, err = c.planned(func(of *dataset.Schema) (*lib.Data, lib.Shape, error) { return c.read(a, of, &r.Heldout) }); err != nil {
+			if s, data, err = c.planned(func(of *dataset.Schema) (*lib.Data, lib.Shape,
+				error) {
+				return c.read(a, of, &r.Heldout)
+			}); err != nil {
 				return p, err
 			}
 			schema := data[0].Schema()
 			r.Records, r.DataID, r.Public = data[0].Records.Units(), schema.DataID, c.PublicData || schema.Public
-			return planned{plan: &s.Plan.Plan, delta: s.Options.Budget.Delta, n: r.Records, models: c.Models, free: as.spare && r.Public}, nil
+			return planned{plan: &s.Plan.Plan, delta: s.Options.Budget.Delta, n: r.Records, models: c.Models,
+				free: as.spare && r.Public}, nil
 		},
 		run: func(o lib.Run) (bool, error) {
 			var away error
@@ -195,7 +200,8 @@ func (c *searchCmd) read(a *app, s *dataset.Schema, heldout *int) (*lib.Data, li
 
 // trained returns the training of a winner.
 func (c *searchCmd) trained() *trainCmd {
-	return &trainCmd{trainedFlags: trainedFlags{Data: c.Data, Holdout: c.Holdout, SplitSeed: c.SplitSeed, labelsFlag: c.labelsFlag, runFlags: c.runFlags}}
+	return &trainCmd{trainedFlags: trainedFlags{Data: c.Data, Holdout: c.Holdout, SplitSeed: c.SplitSeed,
+		labelsFlag: c.labelsFlag, runFlags: c.runFlags}}
 }
 
 // split holds out the same records as a training. held is nil without --holdout.
@@ -223,14 +229,16 @@ func chargedThere(l *lib.Ledger, id string, models ...string) error {
 			return err
 		}
 		if m.DataID == id && !known[m.Run] {
-			return badInput("%s was trained on data id %q by run %s, which the ledger %s does not have: what it tells of these records would not be counted; use the ledger of that run (--ledger)", name, id, m.Run, l.Path())
+			return badInput("%s was trained on data id %q by run %s, which the ledger %s does not have: what it tells of these "+
+				"records would not be counted; use the ledger of that run (--ledger)", name, id, m.Run, l.Path())
 		}
 	}
 	return nil
 }
 
 // planned returns the plan of the search. Function read provides the data, or only their shape, for a schema.
-func (c *searchCmd) planned(read func(*dataset.Schema) (*lib.Data, lib.Shape, error)) (*lib.Search, []*lib.Data, error) {
+func (c *searchCmd) planned(read func(*dataset.Schema) (*lib.Data, lib.Shape,
+	error)) (*lib.Search, []*lib.Data, error) {
 	schema, err := dataset.LoadSchema(c.Schema)
 	if err != nil {
 		return nil, nil, asInput(err)
@@ -276,7 +284,8 @@ func (c *searchCmd) planned(read func(*dataset.Schema) (*lib.Data, lib.Shape, er
 }
 
 // plannedModels plans a choice among released models.
-func (c *searchCmd) plannedModels(o lib.SearchOptions, schema *dataset.Schema, read func(*dataset.Schema) (*lib.Data, lib.Shape, error)) (*lib.Search, []*lib.Data, error) {
+func (c *searchCmd) plannedModels(o lib.SearchOptions, schema *dataset.Schema,
+	read func(*dataset.Schema) (*lib.Data, lib.Shape, error)) (*lib.Search, []*lib.Data, error) {
 	var data []*lib.Data
 	var shape lib.Shape
 	for i, name := range c.Models {
@@ -289,7 +298,8 @@ func (c *searchCmd) plannedModels(o lib.SearchOptions, schema *dataset.Schema, r
 			return nil, nil, err
 		}
 		if i > 0 && !m.SameClasses(o.Models[0]) {
-			return nil, nil, badInput("%s and %s take other labels for the two classes: one AUC cannot compare them", c.Models[0], name)
+			return nil, nil, badInput("%s and %s take other labels for the two classes: one AUC cannot compare them",
+				c.Models[0], name)
 		}
 		d, same, err := read(of)
 		if err != nil {
@@ -320,9 +330,13 @@ func schemaOf(name string, m, schema *dataset.Schema) (*dataset.Schema, error) {
 		if c.Role != dataset.RolePerson {
 			continue
 		}
-		at := slices.IndexFunc(of.Columns, func(o dataset.Column) bool { return o.Name == c.Name && o.Role == dataset.RoleIgnore })
+		at := slices.IndexFunc(of.Columns, func(o dataset.Column) bool {
+			return o.Name == c.Name &&
+				o.Role == dataset.RoleIgnore
+		})
 		if at < 0 {
-			return nil, badInput("the schema's persons are named by column %q, which %s does not leave to them; choose among models whose schema has the role person or ignore there", c.Name, name)
+			return nil, badInput("the schema's persons are named by column %q, which %s does not leave to them; choose among "+
+				"models whose schema has the role person or ignore there", c.Name, name)
 		}
 		of.Columns[at].Role = dataset.RolePerson
 	}
@@ -333,7 +347,8 @@ func schemaOf(name string, m, schema *dataset.Schema) (*dataset.Schema, error) {
 func (r *searchResult) writeWinner(b *strings.Builder, how string) {
 	line(b, "winner", "%s%s", r.Winner, how)
 	if r.AUC != nil {
-		line(b, "", "AUC %.4f on the records that the settings were trained on, with noise: the best of several, so expect less on others", *r.AUC)
+		line(b, "", "AUC %.4f on the records that the settings were trained on, with noise: the best of several, so expect "+
+			"less on others", *r.AUC)
 	}
 }
 

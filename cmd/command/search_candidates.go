@@ -48,7 +48,8 @@ func readCandidates(path string) ([]candidate, error) {
 		err = strictyaml.Decode(body, &all)
 	}
 	if err != nil {
-		return nil, badInput("%s: %s; want a list \"candidates:\" of settings such as \"- {name: strong, algorithm: moments, ridge: 4}\"", path, strictyaml.Describe(err))
+		return nil, badInput("%s: %s; want a list \"candidates:\" of settings such as \"- {name: strong, algorithm: "+
+			"moments, ridge: 4}\"", path, strictyaml.Describe(err))
 	}
 	if n := len(all.Candidates); n < 2 || n > search.MaxCandidates {
 		return nil, badInput("%s: %d candidates, want 2 to %d", path, n, search.MaxCandidates)
@@ -74,7 +75,8 @@ func (c candidate) setting() (s lib.Setting, err error) {
 	}
 	for _, o := range []algorithms.Option{
 		{Name: "steps", Field: "Steps", Value: c.Steps}, {Name: "step_size", Field: "StepSize", Value: c.StepSize},
-		{Name: "total_step", Field: "TotalStep", Value: c.TotalStep}, {Name: "batch_records", Field: "BatchRecords", Value: c.BatchRecords},
+		{Name: "total_step", Field: "TotalStep", Value: c.TotalStep},
+		{Name: "batch_records", Field: "BatchRecords", Value: c.BatchRecords},
 		{Name: "ridge", Field: "Ridge", Value: c.Ridge}, {Name: "clip_radius", Field: "ClipRadius", Value: c.ClipRadius},
 		{Name: "second_moments", Field: "Second", Value: c.SecondMoments},
 	} {

@@ -66,7 +66,8 @@ func (c *startCmd) Run(a *app) error {
 	}
 	ask := a.atTerminal()
 	if !ask {
-		a.note("dyad: no questions are asked, since standard input and standard error are not both a terminal; --answers FILE gives what is known")
+		a.note("dyad: no questions are asked, since standard input and standard error are not both a terminal; --answers " +
+			"FILE gives what is known")
 	}
 	d, err := c.draft(a, ask)
 	if err != nil {
@@ -75,7 +76,8 @@ func (c *startCmd) Run(a *app) error {
 	if err := out.write(d.Schema, d.Memory); err != nil {
 		return err
 	}
-	r := startResult{schemaResult: schemaResult{Out: c.Out, Label: d.Label, LabelCandidates: d.Candidates, Ignored: d.Ignored, FromData: d.FromData}}
+	r := startResult{schemaResult: schemaResult{Out: c.Out, Label: d.Label, LabelCandidates: d.Candidates,
+		Ignored: d.Ignored, FromData: d.FromData}}
 	text := fmt.Sprintf("schema      %s; %s\n", c.Out, left(d))
 	if d.Candidates != nil { // ask for the label, because training needs one
 		return a.emit(r, text+"next        name the outcome: dyad start "+c.File+" --label COLUMN --force\n")

@@ -60,7 +60,9 @@ func (f teamFlags) openTeam(a *app) error {
 // charge the budget.
 func (f teamFlags) checkAlone() error {
 	if n := mpi.Started(); f.Team == "" && n > 1 {
-		return badInput("the launcher started %d processes, and each would charge the ledger and train by itself; add --team mpi to train one model together, or start one process. For a run apart from its job, unset OMPI_COMM_WORLD_SIZE, PMI_SIZE and SLURM_STEP_NUM_TASKS", n)
+		return badInput("the launcher started %d processes, and each would charge the ledger and train by itself; add "+
+			"--team mpi to train one model together, or start one process. For a run apart from its job, unset "+
+			"OMPI_COMM_WORLD_SIZE, PMI_SIZE and SLURM_STEP_NUM_TASKS", n)
 	}
 	return nil
 }
@@ -112,7 +114,8 @@ func (c *crew) settle(ctx context.Context, err error) error {
 	case first < 0:
 		return nil
 	case err == nil:
-		if err = fmt.Errorf("%w: rank %d could not prepare the run; no budget was charged", errTold, first); codes[first] == exitInput {
+		if err = fmt.Errorf("%w: rank %d could not prepare the run; no budget was charged", errTold,
+			first); codes[first] == exitInput {
 			err = asInput(err)
 		}
 		return err

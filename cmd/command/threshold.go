@@ -58,16 +58,19 @@ func (c *thresholdCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := needs(m, input.Needs{Scores: c.Model + " is a metric: it gives distances, not scores, so it has no threshold"}); err != nil {
+	if err := needs(m, input.Needs{Scores: c.Model +
+		" is a metric: it gives distances, not scores, so it has no threshold"}); err != nil {
 		return err
 	}
 	if c.Figures != "" {
 		return c.fromFigures(a, m, aim)
 	}
 	e := evaluatePrivateCmd{
-		evaluatedFlags: evaluatedFlags{Model: c.Model, PublicData: c.PublicData, Holdout: c.Holdout, SplitSeed: c.SplitSeed, Confidence: c.Confidence, labelsFlag: c.labelsFlag},
-		releaseFlags:   releaseFlags{Data: c.Data, N: c.N, Epsilon: c.Epsilon, Delta: c.Delta, Out: c.Out, runFlags: c.runFlags},
-		figureFlags:    figureFlags{Thresholds: c.Thresholds}, aim: &aim,
+		evaluatedFlags: evaluatedFlags{Model: c.Model, PublicData: c.PublicData, Holdout: c.Holdout, SplitSeed: c.SplitSeed,
+			Confidence: c.Confidence, labelsFlag: c.labelsFlag},
+		releaseFlags: releaseFlags{Data: c.Data, N: c.N, Epsilon: c.Epsilon, Delta: c.Delta, Out: c.Out,
+			runFlags: c.runFlags},
+		figureFlags: figureFlags{Thresholds: c.Thresholds}, aim: &aim,
 	}
 	return e.private(a, m, nil, c.PublicData)
 }
@@ -102,18 +105,22 @@ func (r *privateResult) writeChosen(b *strings.Builder) {
 	if c == nil {
 		return
 	}
-	line(b, "threshold", "%.6g (aim: %s): sensitivity %s, specificity %s, accuracy %s", c.Threshold, c.Name, between(c.Sensitivity), between(c.Specificity), between(c.Accuracy))
+	line(b, "threshold", "%.6g (aim: %s): sensitivity %s, specificity %s, accuracy %s", c.Threshold, c.Name,
+		between(c.Sensitivity), between(c.Specificity), between(c.Accuracy))
 	if !c.Reached {
-		line(b, "warning", "no operating point has a %s that is at least %g with its whole interval; this one comes nearest. More records or epsilon narrow the intervals, and --roc-thresholds places the points", c.Name, c.AtLeast)
+		line(b, "warning", "no operating point has a %s that is at least %g with its whole interval; this one comes "+
+			"nearest. More records or epsilon narrow the intervals, and --roc-thresholds places the points", c.Name, c.AtLeast)
 	}
 	if c.Never > c.Accuracy.Value {
-		line(b, "warning", "taking every record as negative is right for %.4f of them, more often than this threshold", c.Never)
+		line(b, "warning", "taking every record as negative is right for %.4f of them, more often than this threshold",
+			c.Never)
 	}
 }
 
 // writeNextOf describes the use of the threshold.
 func (r *privateResult) writeNextOf(b *strings.Builder) {
-	line(b, "next", "dyad predict %s --data FILE --threshold %s prints classes; all figures are in %[2]s", cmp.Or(r.Evaluated, "MODEL"), cmp.Or(r.Out, "T"))
+	line(b, "next", "dyad predict %s --data FILE --threshold %s prints classes; all figures are in %[2]s",
+		cmp.Or(r.Evaluated, "MODEL"), cmp.Or(r.Out, "T"))
 }
 
 // decision is a threshold with the names of the classes on both sides.
@@ -137,13 +144,15 @@ func (f decisionFlag) decision(m *model) (*decision, error) {
 	if d.threshold, err = strconv.ParseFloat(f.Threshold, 64); err != nil {
 		r, err := readFigures(f.Threshold, m)
 		if !exists(f.Threshold) {
-			return nil, badInput("--threshold is %q, want a score such as 0.25, or a file of \"dyad threshold\", and there is no such file; scores are not percentages", f.Threshold)
+			return nil, badInput("--threshold is %q, want a score such as 0.25, or a file of \"dyad threshold\", and there is "+
+				"no such file; scores are not percentages", f.Threshold)
 		}
 		if err != nil {
 			return nil, badInput("--threshold is neither a number nor a file of \"dyad threshold\" for this model: %v", err)
 		}
 		if r.Chosen == nil {
-			return nil, badInput("%s has figures and no threshold; \"dyad threshold MODEL --figures %[1]s\" chooses one at no cost", f.Threshold)
+			return nil, badInput("%s has figures and no threshold; \"dyad threshold MODEL --figures %[1]s\" chooses "+
+				"one at no cost", f.Threshold)
 		}
 		d.threshold = r.Chosen.Threshold
 	}

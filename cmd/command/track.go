@@ -120,8 +120,10 @@ func (r trackedRun) save(root string) (string, error) {
 	}
 	at := r.model.Created.UnixMilli()
 	out := map[string][]byte{
-		"meta.yaml": yamlLines([][2]string{{"artifact_uri", fileURI(filepath.Join(dir, "artifacts"))}, {"end_time", strconv.FormatInt(at, 10)}, {"entry_point_name", ""}, {"experiment_id", experiment},
-			{"lifecycle_stage", "active"}, {"run_id", run}, {"run_name", r.name()}, {"run_uuid", run}, {"source_name", ""}, {"source_type", "4"}, {"source_version", ""},
+		"meta.yaml": yamlLines([][2]string{{"artifact_uri", fileURI(filepath.Join(dir, "artifacts"))},
+			{"end_time", strconv.FormatInt(at, 10)}, {"entry_point_name", ""}, {"experiment_id", experiment},
+			{"lifecycle_stage", "active"}, {"run_id", run}, {"run_name", r.name()}, {"run_uuid", run}, {"source_name", ""},
+			{"source_type", "4"}, {"source_version", ""},
 			{"start_time", strconv.FormatInt(at, 10)}, {"status", "3"}, {"tags", "[]"}, {"user_id", ""}}),
 		"artifacts/guarantee.txt": []byte(r.model.Guarantee.Report()),
 	}
@@ -132,7 +134,8 @@ func (r trackedRun) save(root string) (string, error) {
 	for name, v := range metrics {
 		out["metrics/"+name] = fmt.Appendf(nil, "%d %v 0\n", at, v)
 	}
-	for name, v := range map[string]string{"mlflow.runName": r.name(), "mlflow.source.name": "dyad " + version, "mlflow.source.type": "LOCAL", "dyad.data_id": r.model.DataID, "dyad.run": r.model.Run, "dyad.guarantee": r.model.Guarantee.Words()} {
+	for name, v := range map[string]string{"mlflow.runName": r.name(), "mlflow.source.name": "dyad " + version,
+		"mlflow.source.type": "LOCAL", "dyad.data_id": r.model.DataID, "dyad.run": r.model.Run, "dyad.guarantee": r.model.Guarantee.Words()} {
 		out["tags/"+name] = []byte(v)
 	}
 	if len(r.text) <= mostTracked {
@@ -153,7 +156,8 @@ func (r trackedRun) save(root string) (string, error) {
 	}
 	about := filepath.Join(whole, experiment, "meta.yaml")
 	if _, err := os.Stat(about); errors.Is(err, fs.ErrNotExist) {
-		text := yamlLines([][2]string{{"artifact_location", fileURI(filepath.Join(whole, experiment))}, {"creation_time", strconv.FormatInt(at, 10)}, {"experiment_id", experiment},
+		text := yamlLines([][2]string{{"artifact_location", fileURI(filepath.Join(whole, experiment))},
+			{"creation_time", strconv.FormatInt(at, 10)}, {"experiment_id", experiment},
 			{"last_update_time", strconv.FormatInt(at, 10)}, {"lifecycle_stage", "active"}, {"name", "dyad " + r.model.DataID}})
 		if err := files.Replace(about, text); err != nil {
 			return "", err
@@ -189,7 +193,8 @@ func trackKey(name string) string { return notInKey.ReplaceAllString(name, "_") 
 
 // params returns the public numbers of the run, as in its report, and its options.
 func (r trackedRun) params() map[string]string {
-	out := map[string]string{"task": r.model.Task, "guarantee_kind": string(r.model.Guarantee.Kind), "unit": r.model.Guarantee.Unit, "features": strconv.Itoa(len(r.model.Features))}
+	out := map[string]string{"task": r.model.Task, "guarantee_kind": string(r.model.Guarantee.Kind),
+		"unit": r.model.Guarantee.Unit, "features": strconv.Itoa(len(r.model.Features))}
 	add := func(prefix string, text []byte) {
 		var all map[string]json.RawMessage
 		if json.Unmarshal(text, &all) != nil {
@@ -238,7 +243,8 @@ func (r trackedRun) metrics() map[string]float64 {
 		}
 	}
 	if e := r.open; e != nil {
-		for name, v := range map[string]*float64{"auc": e.AUC, "auc_low": e.AUCLow, "auc_high": e.AUCHigh, "accuracy": e.Accuracy, "objective": e.Objective, "ndcg": e.NDCG, "precision": e.Precision, "ranking_accuracy": e.Ranking} {
+		for name, v := range map[string]*float64{"auc": e.AUC, "auc_low": e.AUCLow, "auc_high": e.AUCHigh,
+			"accuracy": e.Accuracy, "objective": e.Objective, "ndcg": e.NDCG, "precision": e.Precision, "ranking_accuracy": e.Ranking} {
 			if v != nil {
 				out[name] = *v
 			}

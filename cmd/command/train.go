@@ -112,8 +112,9 @@ func (c *trainCmd) Run(a *app) error {
 		run        *lib.Trained
 	)
 	k := charging{
-		runFlags: c.runFlags, as: target{name: name}, inputs: c.Data.and(c.Schema, c.Labels), every: c.Checkpoint, doing: "training",
-		page: c.pageFlag, track: c.trackFlag, outcome: &r.runOutcome,
+		runFlags: c.runFlags, as: target{name: name}, inputs: c.Data.and(c.Schema, c.Labels), every: c.Checkpoint,
+		doing: "training",
+		page:  c.pageFlag, track: c.trackFlag, outcome: &r.runOutcome,
 	}
 	if c.HoldoutEpsilon != nil {
 		k.after = func() error { return c.resumeHeld(a, r.Model) }
@@ -141,7 +142,8 @@ func (c *trainCmd) Run(a *app) error {
 		plan, problem := ready.plan, ready.plan.Spec.Kernel.Problem()
 		schema := ready.train.Schema()
 		r.Basis, r.persons, r.schema = ready.basis, schema.ByPerson(), schema
-		r.Records, r.runOutcome = problem.N, runOutcome{Data: ready.source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
+		r.Records, r.runOutcome = problem.N, runOutcome{Data: ready.source, DataID: schema.DataID,
+			Public: c.PublicData || schema.Public}
 		p.plan, p.delta, p.n = plan.Plan, plan.Spec.Budget.Delta, r.Records
 		if !r.Public && c.Resume == "" {
 			err = c.checkAlone()
@@ -151,7 +153,8 @@ func (c *trainCmd) Run(a *app) error {
 		}
 		c.noteDevice(a, &problem)
 		if p.delta*float64(problem.N) > 1 && !r.Public {
-			p.ask = append(p.ask, fmt.Sprintf("delta is %g, above 1/n: a mechanism that publishes a whole record now and then has such a delta, and it is charged", p.delta))
+			p.ask = append(p.ask, fmt.Sprintf("delta is %g, above 1/n: a mechanism that publishes a whole record now and then "+
+				"has such a delta, and it is charged", p.delta))
 		}
 		if s := plan.Seconds(); s > longSeconds {
 			p.ask = append(p.ask, fmt.Sprintf("training takes %s of one core", algorithms.Duration(s)))
@@ -174,7 +177,8 @@ func (c *trainCmd) Run(a *app) error {
 			return false, away
 		}
 		if run.Restored > 0 {
-			a.note("dyad: run %s continued after step %d of %d, at its last checkpoint", run.Run, run.Restored, ready.plan.Schedule.Steps)
+			a.note("dyad: run %s continued after step %d of %d, at its last checkpoint", run.Run, run.Restored,
+				ready.plan.Schedule.Steps)
 		}
 		r.Report, r.Weights = run.Report, weightIntervals(run.Model)
 		if s := ready.train.Schema(); s.ChooseInteractions > 0 {
@@ -220,10 +224,13 @@ func (c *trainCmd) heldPlan(r *trainResult, ready preparedRun) (*lib.FigurePlan,
 }
 
 // errNoExact is the error for a page, or a run folder, with exact private figures.
-var errNoExact = badInput("a page is a release, as is a run folder, and exact figures of private records are not put on one: leave --exact-figures or --report and --track out; private figures are drawn with --epsilon, or --holdout-epsilon")
+var errNoExact = badInput("a page is a release, as is a run folder, and exact figures of private records are not put " +
+	"on one: leave --exact-figures or --report and --track out; private figures are drawn with --epsilon, or " +
+	"--holdout-epsilon")
 
 // writePage writes the page of a training.
-func (c *trainCmd) writePage(a *app, out *files.Output, r *trainResult, m *model, held *lib.Data, l *lib.Ledger, planned privacy.Guarantee) error {
+func (c *trainCmd) writePage(a *app, out *files.Output, r *trainResult, m *model, held *lib.Data, l *lib.Ledger,
+	planned privacy.Guarantee) error {
 	file := r.Model
 	if file == "" {
 		file = "model.json" // name that the model would have if it were saved
@@ -250,7 +257,8 @@ func (c *trainCmd) writePage(a *app, out *files.Output, r *trainResult, m *model
 
 // baseline returns the figures of a model trained on the same records without privacy.
 func (c *trainCmd) baseline(a *app, train, held *lib.Data) (*evaluation, error) {
-	plan, err := planFlags{methodFlags: methodFlags{Mode: algorithms.NonPrivate.String()}, problemFlags: problemFlags{Task: c.Task, deviceFlag: c.deviceFlag}}.plan(train.Shape())
+	plan, err := planFlags{methodFlags: methodFlags{Mode: algorithms.NonPrivate.String()},
+		problemFlags: problemFlags{Task: c.Task, deviceFlag: c.deviceFlag}}.plan(train.Shape())
 	if err != nil {
 		return nil, err
 	}
@@ -265,11 +273,14 @@ func (c *trainCmd) baseline(a *app, train, held *lib.Data) (*evaluation, error) 
 func (a *app) charged(err error) error {
 	var c *algorithms.ChargedError
 	if errors.As(err, &c) && c.Resumable {
-		fail(a.stderr, "dyad: run %s is charged and released nothing; the same command with --resume %s continues it at no further cost", c.Run, c.Run)
+		fail(a.stderr, "dyad: run %s is charged and released nothing; the same command with --resume %s continues it at no "+
+			"further cost", c.Run, c.Run)
 	} else if c != nil && c.Kept.Digest != "" {
-		fail(a.stderr, "dyad: run %s is charged and released, and its result is kept as %s; when the ledger is in order, the same command with --resume %s saves it at no further cost", c.Run, c.Kept.Place, c.Run)
+		fail(a.stderr, "dyad: run %s is charged and released, and its result is kept as %s; when the ledger is in order, "+
+			"the same command with --resume %s saves it at no further cost", c.Run, c.Kept.Place, c.Run)
 	} else if c != nil {
-		fail(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; what was trained here was dropped", c.Run)
+		fail(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; what was trained here was dropped",
+			c.Run)
 	}
 	if errors.Is(err, ledger.ErrResume) || errors.Is(err, algorithms.ErrCheckpoint) {
 		return asInput(err)
@@ -309,7 +320,8 @@ const syntheticRecords = 10_000
 
 // loadOr reads the data or generates n synthetic records. If chosen is not nil, it reads data whose schema
 // leaves the basis to training.
-func (c *trainedFlags) loadOr(a *app, n int, persons dataset.PersonMode, chosen func(*dataset.Schema, readBy) (*dataset.Dataset, error)) (*dataset.Dataset, string, error) {
+func (c *trainedFlags) loadOr(a *app, n int, persons dataset.PersonMode,
+	chosen func(*dataset.Schema, readBy) (*dataset.Dataset, error)) (*dataset.Dataset, string, error) {
 	if !c.Data.given() {
 		d, err := dataset.SyntheticClinical(n, 1)
 		return d, "synthetic clinical records, generated by this program", err

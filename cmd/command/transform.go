@@ -38,7 +38,8 @@ func (c *transformCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := needs(m, input.Needs{Metric: fmt.Sprintf("%s is a model of task %s; dyad predict scores records with it, and dyad transform needs a metric", c.Model, m.Task)}); err != nil {
+	if err := needs(m, input.Needs{Metric: fmt.Sprintf("%s is a model of task %s; dyad predict scores records with it, "+
+		"and dyad transform needs a metric", c.Model, m.Task)}); err != nil {
 		return err
 	}
 	out, err := files.NewOutput(c.Out, c.Force, c.Data.and(c.Model)...)

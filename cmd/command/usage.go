@@ -16,7 +16,9 @@ import (
 // otherNames maps names in other programs to the commands of this program.
 var otherNames = map[string]string{
 	"fit": "train", "learn": "train", "run": "train", "score": "predict", "transform": "predict", "infer": "predict",
-	"test": "evaluate", "eval": "evaluate", "budget": "ledger", "schema": "data schema", "inspect": "data inspect", "convert": "data convert", "epsilon": "account", "compare": "evaluate compare MODEL --with OTHER", "config": "train --config FILE", "settings": "train --config FILE",
+	"test": "evaluate", "eval": "evaluate", "budget": "ledger", "schema": "data schema", "inspect": "data inspect",
+	"convert": "data convert", "epsilon": "account", "compare": "evaluate compare MODEL --with OTHER",
+	"config": "train --config FILE", "settings": "train --config FILE",
 }
 
 var (
@@ -67,7 +69,8 @@ func inPlainNumbers(text string, whole bool) string {
 		}
 		switch {
 		case thousands.MatchString(text):
-			return " without signs between thousands: " + strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' }), "")
+			return " without signs between thousands: " +
+				strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' }), "")
 		case err == nil && v == math.Trunc(v) && math.Abs(v) < 1e15:
 			return fmt.Sprintf(" written out: %.0f", v)
 		}
@@ -108,11 +111,14 @@ func valueOfFlag(args []string, argument string) string {
 
 // notFlags maps flags of other programs to the way in which Dyad provides their function.
 var notFlags = map[string]string{
-	"--person": "persons are named by the schema, as a column with role: person (docs/data.md), so that all of their rows are protected together",
-	"--unit":   "the schema sets the unit: a column with role: person protects persons, without one a record is protected",
-	"--label":  "the outcome is named by the schema, as the column with role: label; dyad data schema FILE --label COLUMN drafts it",
-	"--target": "the outcome is named by the schema, as the column with role: label; dyad data schema --label COLUMN drafts it",
-	"--range":  "what a column can be is in the schema (range, categories); dyad start FILE asks for it",
+	"--person": "persons are named by the schema, as a column with role: person (docs/data.md), so that all of their " +
+		"rows are protected together",
+	"--unit": "the schema sets the unit: a column with role: person protects persons, without one a record is protected",
+	"--label": "the outcome is named by the schema, as the column with role: label; dyad data schema FILE --label " +
+		"COLUMN drafts it",
+	"--target": "the outcome is named by the schema, as the column with role: label; dyad data schema --label " +
+		"COLUMN drafts it",
+	"--range": "what a column can be is in the schema (range, categories); dyad start FILE asks for it",
 }
 
 // elsewhere returns, for a flag that a command lacks, a hint where the command provides the flag's function.
@@ -126,7 +132,8 @@ func elsewhere(command, flag string) string {
 		return "it prints the AUC, ROC, accuracies and precisions together"
 	}
 	switch command {
-	case "dyad predict", "dyad evaluate", "dyad evaluate exact", "dyad evaluate compare", "dyad report", "dyad verify", "dyad export", "dyad transform", "dyad threshold", "dyad lab influence":
+	case "dyad predict", "dyad evaluate", "dyad evaluate exact", "dyad evaluate compare", "dyad report", "dyad verify",
+		"dyad export", "dyad transform", "dyad threshold", "dyad lab influence":
 		if flag == "--model" {
 			return "the model stands first: " + command + " MODEL"
 		}
@@ -139,7 +146,8 @@ func elsewhere(command, flag string) string {
 		group, _, _ := strings.Cut(strings.TrimPrefix(command, "dyad "), " ")
 		for _, o := range whole.options {
 			for _, other := range o.commands {
-				if in, _, sub := strings.Cut(other, " "); ("--"+o.flag.Name == flag || "-"+string(o.flag.Short) == flag) && sub && in == group && (group == "evaluate" || group == "plan") {
+				if in, _, sub := strings.Cut(other, " "); ("--"+o.flag.Name == flag || "-"+string(o.flag.Short) == flag) && sub &&
+					in == group && (group == "evaluate" || group == "plan") {
 					return "dyad " + other + " has it"
 				}
 			}
@@ -154,13 +162,15 @@ func arguments(command, argument string) string {
 	case "dyad data schema", "dyad start":
 		return fmt.Sprintf("unexpected argument %s; is it the outcome? Then %s FILE --label %s", argument, command, argument)
 	case "dyad export":
-		return fmt.Sprintf("unexpected argument %s; name the file to write by -o %s, and its format by a flag such as --onnx", argument, argument)
+		return fmt.Sprintf("unexpected argument %s; name the file to write by -o %s, and its format by a flag such as --onnx",
+			argument, argument)
 	case "dyad ledger":
 		switch argument {
 		case "list", "ls", "print":
 			return "there is no dyad ledger " + argument + "; dyad ledger show lists what was spent"
 		case "reset", "delete", "clear", "remove":
-			return "what was released stays spent: no command takes a charge out of a ledger (docs/ledger.md); other people's data have a data id of their own (--data-id)"
+			return "what was released stays spent: no command takes a charge out of a ledger (docs/ledger.md); other people's " +
+				"data have a data id of their own (--data-id)"
 		}
 	case "dyad data":
 		if info, err := os.Stat(argument); err == nil && !info.IsDir() {
@@ -191,7 +201,8 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 		if m[3] == "EOL" { // name that kong uses for the end of the line
 			return m[1] + " needs a value"
 		}
-		what := map[string]string{"float": "a number", "int": "a whole number", "uint": "a whole number that is not negative"}[m[2]]
+		what := map[string]string{"float": "a number", "int": "a whole number",
+			"uint": "a whole number that is not negative"}[m[2]]
 		if strings.HasPrefix(m[3], "-") {
 			if f := flagOf(parse, m[1]); f != nil && (f.Tag.Has("positive") || strings.Contains(f.Name, "epsilon")) {
 				name := m[1]
@@ -200,7 +211,8 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 				}
 				return fmt.Sprintf("%s is %s, want %s above 0", name, m[3], what)
 			}
-			return fmt.Sprintf("%s is %s, want %s that is not negative (a negative one is written %s=%s)", m[1], m[3], strings.TrimSuffix(what, " that is not negative"), m[1], m[3])
+			return fmt.Sprintf("%s is %s, want %s that is not negative (a negative one is written %s=%s)", m[1], m[3],
+				strings.TrimSuffix(what, " that is not negative"), m[1], m[3])
 		}
 		return fmt.Sprintf("%s is %q, want %s%s", m[1], m[3], what, inPlainNumbers(m[3], m[2] != "float"))
 	case unexpected.MatchString(text):
@@ -209,12 +221,14 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 		first := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
 		switch info, err := os.Stat(m[1]); {
 		case slices.Contains(args, "--help"): // the same as "dyad help NAME"
-			return fmt.Sprintf("there is no help on %s; \"dyad --help\" lists the commands, and \"dyad help words\" and \"dyad help choosing\" explain", m[1])
+			return fmt.Sprintf("there is no help on %s; \"dyad --help\" lists the commands, and \"dyad help words\" and \"dyad "+
+				"help choosing\" explain", m[1])
 		case m[2] != "":
 		case known && first >= 0 && args[first] == m[1]:
 			return fmt.Sprintf("there is no command %s; dyad %s does that", m[1], name)
 		case err == nil && !info.IsDir() && slices.Contains(args, "--data"):
-			return fmt.Sprintf("%s is a second file after --data; write a pattern in quotes, such as --data 'part-*.csv', so that the shell leaves it alone, or --data before each file", m[1])
+			return fmt.Sprintf("%s is a second file after --data; write a pattern in quotes, such as --data 'part-*.csv', so "+
+				"that the shell leaves it alone, or --data before each file", m[1])
 		case arguments(command, m[1]) != "":
 			return arguments(command, m[1])
 		case err == nil && !info.IsDir() && command != "dyad" && (parse == nil || flagOf(parse, "--data") == nil):

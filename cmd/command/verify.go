@@ -63,7 +63,8 @@ func (c *verifyCmd) Run(a *app) error {
 		}
 	}
 	if err != nil && signature != "" && c.Ledger == "" { // the file may hold figures or a curve
-		r := judgement{Verdict: checker.Verdict{Verdict: checker.NotCovered, Why: "it is not a model: its signature is checked, and nothing else"}, Signature: signature}
+		r := judgement{Verdict: checker.Verdict{Verdict: checker.NotCovered,
+			Why: "it is not a model: its signature is checked, and nothing else"}, Signature: signature}
 		return a.emit(r, fmt.Sprintf("signature  %s\nnot known  %s\n", signature, r.Why))
 	}
 	unplanned := false
@@ -75,7 +76,8 @@ func (c *verifyCmd) Run(a *app) error {
 	}
 	r := judgement{Verdict: checker.Check(text), Signature: signature}
 	if unplanned && c.Ledger != "" {
-		r.Ledger = "not compared: the file has no plan, as it follows from the release of another, needed no charge, or is of an earlier version"
+		r.Ledger = "not compared: the file has no plan, as it follows from the release of another, needed no charge, or is " +
+			"of an earlier version"
 	} else if c.Ledger != "" && r.Verdict.Verdict != checker.Refused {
 		if r, err = r.compared(m, text, head, c.Ledger, false); err != nil {
 			return err
@@ -126,7 +128,8 @@ func (c *verifyCmd) signed(text []byte, unread error) (statement, head string, e
 	name := cmp.Or(c.Signature, files.SignatureOf(c.Model))
 	sig, err := files.ReadSmall(name, ledger.MaxSignature)
 	if err != nil {
-		return "", "", badInput("the signature of %s cannot be read: %v; ask its owner for it, or name it with --signature", c.Model, err)
+		return "", "", badInput("the signature of %s cannot be read: %v; ask its owner for it, or name it with --signature",
+			c.Model, err)
 	}
 	if unread != nil {
 		return "", "", unread
@@ -151,7 +154,8 @@ func (c *verifyCmd) signed(text []byte, unread error) (statement, head string, e
 	if s.ReleasedBy != "" {
 		again = fmt.Sprintf("; released again by run %s, whose own cost is not in these numbers", s.ReleasedBy)
 	}
-	return fmt.Sprintf("the owner of key %s signed this file: run %s on %s, %s%s; head %s", key, s.Run, s.DataID, cmp.Or(s.Guarantee, "no guarantee"), again, s.Head), s.Head, nil
+	return fmt.Sprintf("the owner of key %s signed this file: run %s on %s, %s%s; head %s", key, s.Run, s.DataID,
+		cmp.Or(s.Guarantee, "no guarantee"), again, s.Head), s.Head, nil
 }
 
 // said returns the statements of a file about its run, for any kind of run. It returns nil if the file is not JSON.
@@ -176,7 +180,8 @@ func releaseIn(text []byte) *model {
 		Weights, Centres json.RawMessage
 	}
 	m := said(text)
-	if m == nil || json.Unmarshal(text, &x) != nil || x.Format != "" && x.Format != kindFormat || x.Weights != nil || x.Centres != nil || m.Guarantee.Validate() != nil {
+	if m == nil || json.Unmarshal(text, &x) != nil || x.Format != "" && x.Format != kindFormat || x.Weights != nil ||
+		x.Centres != nil || m.Guarantee.Validate() != nil {
 		return nil
 	}
 	return m
@@ -218,12 +223,14 @@ const approvedPage = "hash of the approved page"
 func recorded(m *model, text []byte, head string, entries []ledger.Entry) error {
 	var charges, ends []ledger.Entry
 	if head != "" && !slices.ContainsFunc(entries, func(e ledger.Entry) bool { return e.Hash == head }) {
-		return errors.New("the ledger has no line with the head that the owner signed: it is another ledger, or was put back to an older copy")
+		return errors.New("the ledger has no line with the head that the owner signed: it is another ledger, or was put " +
+			"back to an older copy")
 	}
 	for _, e := range entries {
 		switch {
 		case !e.Known:
-			return fmt.Errorf("line %d of the ledger (%q) was written by a later version, and may be about this run: use that version", e.Seq+1, e.Type)
+			return fmt.Errorf("line %d of the ledger (%q) was written by a later version, and may be about this run: use "+
+				"that version", e.Seq+1, e.Type)
 		case e.Run != m.Run:
 		case e.Charge != nil:
 			charges = append(charges, e)
@@ -236,7 +243,8 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 		ends = append(ends, ledger.Entry{Status: ledger.StatusReleased}) // a stream that continues
 	}
 	if len(charges) != 1 || len(ends) != 1 || ends[0].Status != ledger.StatusReleased {
-		return fmt.Errorf("the ledger has %d charges and %d ends of run %q, and a model has one charge and one release", len(charges), len(ends), m.Run)
+		return fmt.Errorf("the ledger has %d charges and %d ends of run %q, and a model has one charge and one release",
+			len(charges), len(ends), m.Run)
 	}
 	c, g, sum := charges[0].Charge, m.Guarantee, sha256.Sum256(text)
 	plan, hash := algorithms.RecordHash(m.Plan), "sha256:"+hex.EncodeToString(sum[:])
@@ -246,7 +254,8 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 	if c.Algorithm == "search" && !planned { // charged by an earlier version, which left it out
 		plan = c.Plan
 	}
-	if strings.HasPrefix(c.Algorithm, "local-") && g.Unit == algorithms.OneUser && c.Unit == algorithms.OneRecord { // of an earlier version, in the words of the protocol
+	// of an earlier version, in the words of the protocol
+	if strings.HasPrefix(c.Algorithm, "local-") && g.Unit == algorithms.OneUser && c.Unit == algorithms.OneRecord {
 		g.Unit, g.Relation, g.Released = c.Unit, c.Relation, c.Released
 	}
 	earlier := planned && c.Plan == "" // the run was charged by an earlier version, and resumed by this one
@@ -270,7 +279,8 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 	switch err := sameEvents(m.Plan, c.Events); {
 	case err != nil:
 		return err
-	case c.SeededNoise && !slices.ContainsFunc(g.Warnings, func(w string) bool { return strings.Contains(w, "noise is not secret") }):
+	case c.SeededNoise && !slices.ContainsFunc(g.Warnings,
+		func(w string) bool { return strings.Contains(w, "noise is not secret") }):
 		return errors.New("the ledger has that its noise came from a seed, and the model does not state it")
 	case earlier:
 		return errUnplanned
@@ -286,7 +296,8 @@ func printedNumbers(guarantee string) string {
 
 // errUnplanned is the error for a charge by an earlier version, which stored no hash of a plan. All other
 // properties equal those of the model.
-var errUnplanned = errors.New("the ledger has the hash of this file and every release of its plan, and no hash of the plan: an earlier version charged the run")
+var errUnplanned = errors.New("the ledger has the hash of this file and every release of its plan, and no hash of the " +
+	"plan: an earlier version charged the run")
 
 // sameEvents compares the events that a plan states with those that were charged.
 func sameEvents(plan json.RawMessage, charged []account.Event) error {

@@ -82,7 +82,8 @@ func optionsFrom[T described](all []T, known []algorithms.Option) (f ownFlags, e
 			case !field.IsExported() || twice && have == nil || field.Tag.Get("flag") == "-": // an option that only Go programs can set
 				continue
 			case twice && have != field.Type:
-				return f, fmt.Errorf("dyad: option %s of %s is a %v, and that of another algorithm a %v", field.Name, a.Info().Name, field.Type, have)
+				return f, fmt.Errorf("dyad: option %s of %s is a %v, and that of another algorithm a %v", field.Name, a.Info().Name,
+					field.Type, have)
 			case twice:
 				continue
 			}
@@ -140,7 +141,8 @@ func (f ownFlags) ownLoss(flags lossFlags) (lib.Loss, error) {
 // add adds With to a command line, together with options of the catalogue for which planFlags has no flag.
 func (c *cli) add(w With) error {
 	known, all := planFlags{}.options(), slices.Concat(algorithms.Catalog(), w.Algorithms)
-	for _, to := range []*problemFlags{&c.Train.problemFlags, &c.Plan.Train.problemFlags, &c.Plan.Compare.problemFlags, &c.Baseline.problemFlags} {
+	for _, to := range []*problemFlags{&c.Train.problemFlags, &c.Plan.Train.problemFlags, &c.Plan.Compare.problemFlags,
+		&c.Baseline.problemFlags} {
 		var err error
 		if to.ownFlags, err = optionsFrom(all, known); err != nil {
 			return err

@@ -71,7 +71,10 @@ func (n node) list(path string) (all []node) {
 // num returns the number at a path. It refuses a negative number, and a count that is not an integer.
 func (n node) num(path string) float64 {
 	x, ok := n.get(path).(float64)
-	refuse(!ok || x < 0 || x != math.Trunc(x) && strings.Contains(" records max_rows_per_person features dim rows cols size number steps schedule.steps levels group batch batches epochs classifiers horizon burn_in buffer ", " "+path+" "), "%s is missing, or not a number of at least 0, or has a fraction where things are counted", path)
+	refuse(!ok || x < 0 || x != math.Trunc(x) &&
+		strings.Contains(" records max_rows_per_person features dim rows cols size number steps schedule.steps levels group "+
+			"batch batches epochs classifiers horizon burn_in buffer ", " "+path+" "),
+		"%s is missing, or not a number of at least 0, or has a fraction where things are counted", path)
 	return x
 }
 
@@ -86,7 +89,8 @@ func once(d *json.Decoder, object, ours bool) {
 			as := fmt.Sprintf("%q", token)
 			key := strings.ToUpper(strings.ToLower(as))
 			refuse(strings.Contains(keys, key), "it has the key %s twice, so that it says two things", key)
-			refuse(ours && strings.ToLower(key) != as, "the key %s is not in small letters, so that some programs read it and others do not", as)
+			refuse(ours && strings.ToLower(key) != as,
+				"the key %s is not in small letters, so that some programs read it and others do not", as)
 			keys, inner = keys+key, ours && key != `"OPTIONS"` && key != `"ENCODER"`
 			token, _ = d.Token()
 		}
@@ -116,9 +120,11 @@ func Check(file []byte) (v Verdict) {
 	refuse(err != nil, "it is not a model file: %v", err)
 	const sum = ",\n  \"checksum\": \"sha256:"
 	end := max(0, bytes.LastIndex(file, []byte(sum)))
-	pass(end == 0 && m.get("plan") == nil && m.get("checksum") == nil, "it has no checksum and no plan: an earlier version wrote it")
+	pass(end == 0 && m.get("plan") == nil && m.get("checksum") == nil,
+		"it has no checksum and no plan: an earlier version wrote it")
 	hash := sha256.Sum256(append(bytes.Clone(file[:end]), "\n}\n"...))
-	refuse(string(file[end:]) != sum+hex.EncodeToString(hash[:])+"\"\n}\n", "it was changed after it was written: its checksum does not match")
+	refuse(string(file[end:]) != sum+hex.EncodeToString(hash[:])+"\"\n}\n",
+		"it was changed after it was written: its checksum does not match")
 	p, pr := m.at("plan"), m.at("plan.problem")
 	releases := covered(m, p)
 	agree(m, p, pr, releases)
@@ -134,8 +140,10 @@ func Check(file []byte) (v Verdict) {
 
 // theorems holds the certificates of each covered algorithm.
 var theorems = map[string]string{
-	"dpgdsc": "recursion", "dpgdc": "average", "convergent-descent": "hidden-iterates", "gradient-perturbation": "mean-gradient", "dpgdc2": "mean-gradient", "moment-metric": "signed-sums class-moments",
-	"moments": "class-sums signed-sums second-moments joint-moments group-moments pair-choice", "moments-descent": "class-sums signed-sums second-moments joint-moments mean-gradient",
+	"dpgdsc": "recursion", "dpgdc": "average", "convergent-descent": "hidden-iterates",
+	"gradient-perturbation": "mean-gradient", "dpgdc2": "mean-gradient", "moment-metric": "signed-sums class-moments",
+	"moments":         "class-sums signed-sums second-moments joint-moments group-moments pair-choice",
+	"moments-descent": "class-sums signed-sums second-moments joint-moments mean-gradient",
 }
 
 func moments(p node) bool { return strings.HasPrefix(p.text("algorithm"), "moment") }
@@ -154,18 +162,32 @@ func covered(m, p node) []node {
 	} else if network {
 		formats = map[bool]string{true: "dyad-model/2"}[theorems[p.text("algorithm")] == "mean-gradient"]
 	}
-	pass(p.value == nil, "it states no plan: no budget was charged when it was trained, or a stream or users made its releases")
-	pass(p.text("format") != "dyad-plan/1" && p.text("format") != "dyad-plan/2" || !slices.Contains(strings.Fields(formats), m.text("format")), "the formats of model and plan are others, or it is a network of another kind of run")
+	pass(p.value == nil, "it states no plan: no budget was charged when it was trained, or a stream or users made "+
+		"its releases")
+	pass(p.text("format") != "dyad-plan/1" && p.text("format") != "dyad-plan/2" ||
+		!slices.Contains(strings.Fields(formats), m.text("format")),
+		"the formats of model and plan are others, or it is a network of another kind of run")
 	pass(len(allowed) == 0, "the theorem of its algorithm is not recomputed")
-	pass(p.get("bounds_from_data") != false || p.get("draft_away") != nil, map[bool]string{true: "ranges were taken from the data, so the guarantee does not hold", false: "the schema was made from the data and its draft was not there, so it is not known whether its ranges are of the data"}[p.get("draft_away") == nil])
+	pass(p.get("bounds_from_data") != false || p.get("draft_away") != nil,
+		map[bool]string{true: "ranges were taken from the data, so the guarantee does not hold",
+			false: "the schema was made from the data and its draft was not there, so it is not known whether its ranges are " +
+				"of the data"}[p.get("draft_away") == nil])
 	pass(strings.Contains(m.text("guarantee.warnings"), "noise is not secret"), "its noise came from a seed")
 	pass(alone(p) && p.get("mode") != "certified", "the noise follows a paper")
 	pass(p.get("budget.epsilon") == 0., "an earlier version did not record its budget")
-	pass(usesLoss(p) && network != (origin == clippedTerms) || usesLoss(p) && !network && origin != "proved" && origin != "derived by interval arithmetic", "the constants of its loss are neither proved nor derived")
-	pass(moments(p) && p.get("problem.label_bound") != 1., "its labels go beyond those of docs/theory.md section 11, -1 to 1")
-	pass(len(releases) == 0 || !alone(p) && !(steps >= 1 && steps <= 1e7) || !alone(p) && (!moments(p) && p.get("schedule.step_size") == 0. || p.get("schedule.burn_in") != nil || p.get("schedule.update") != nil && !network), "its schedule is not one of 1 to 10^7 equal steps, all of them averaged or none")
+	pass(usesLoss(p) && network != (origin == clippedTerms) ||
+		usesLoss(p) && !network && origin != "proved" && origin != "derived by interval arithmetic",
+		"the constants of its loss are neither proved nor derived")
+	pass(moments(p) && p.get("problem.label_bound") != 1.,
+		"its labels go beyond those of docs/theory.md section 11, -1 to 1")
+	pass(len(releases) == 0 || !alone(p) && !(steps >= 1 && steps <= 1e7) ||
+		!alone(p) && (!moments(p) && p.get("schedule.step_size") == 0. || p.get("schedule.burn_in") != nil ||
+			p.get("schedule.update") != nil && !network),
+		"its schedule is not one of 1 to 10^7 equal steps, all of them averaged or none")
 	for _, r := range releases {
-		pass(!slices.Contains(allowed, r.text("certificate.theorem")) || (r.get("noise") == nil) != (r.text("certificate.theorem") == "pair-choice"), "a release rests on a certificate that is not recomputed")
+		pass(!slices.Contains(allowed, r.text("certificate.theorem")) ||
+			(r.get("noise") == nil) != (r.text("certificate.theorem") == "pair-choice"),
+			"a release rests on a certificate that is not recomputed")
 	}
 	return releases
 }
@@ -175,7 +197,8 @@ func chosen(releases []node) (pairs float64) {
 	for i, r := range releases {
 		if r.text("certificate.theorem") == "pair-choice" {
 			count := r.num("event.count")
-			refuse(pairs > 0 || i == 0 || i == len(releases)-1 || count < 1 || count > 8 || count != math.Trunc(count), "pairs are chosen once, 1 to 8 of them, between two releases with noise")
+			refuse(pairs > 0 || i == 0 || i == len(releases)-1 || count < 1 || count > 8 || count != math.Trunc(count),
+				"pairs are chosen once, 1 to 8 of them, between two releases with noise")
 			pairs = count
 		}
 	}
@@ -192,32 +215,45 @@ func agree(m, p, pr node, releases []node) {
 	}
 	unit, relation := "one record", "same n, one record replaced, features and label"
 	if pr.num("max_rows_per_person") > 0 {
-		unit, relation = "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels"
+		unit, relation = "one person",
+			"same number n of persons, all rows of one person replaced: how many they are, features and labels"
 	}
 	network := ofNetwork(m, p).value != nil
-	form := map[string]any{"auc": "score", "metric": "metric", "network": "other"}[map[bool]string{true: "network", false: m.text("task")}[network]]
-	same("form of the loss and mode", []any{pr.get("loss.form"), p.get("mode")}, []any{form, map[bool]string{true: "certified", false: "paper"}[g.get("paper_claim") == nil]})
-	same("unit, relation and what is released", []any{g.get("unit"), g.get("relation"), g.get("released")}, []any{unit, relation, released(p, releases)})
+	form := map[string]any{"auc": "score", "metric": "metric",
+		"network": "other"}[map[bool]string{true: "network", false: m.text("task")}[network]]
+	same("form of the loss and mode", []any{pr.get("loss.form"), p.get("mode")},
+		[]any{form, map[bool]string{true: "certified", false: "paper"}[g.get("paper_claim") == nil]})
+	same("unit, relation and what is released", []any{g.get("unit"), g.get("relation"), g.get("released")},
+		[]any{unit, relation, released(p, releases)})
 	weights := float64(len(m.list("weights")))
 	if chosen(releases) > 0 && weights <= 512 { // the weights of products come after the others
 		weights = min(weights, coordinates(pr))
 	}
-	same("an average, and the number of weights", []any{p.get("schedule.average"), network || weights == coordinates(pr)}, []any{strings.HasPrefix(p.text("algorithm"), "dpgdc"), true})
+	same("an average, and the number of weights", []any{p.get("schedule.average"), network || weights == coordinates(pr)},
+		[]any{strings.HasPrefix(p.text("algorithm"), "dpgdc"), true})
 	if p.text("algorithm") != "moments" && !network { // the plan of moments is about least squares
-		same("the loss", []any{m.get("loss.formula"), m.get("loss.params"), m.get("loss.clip")}, []any{pr.get("loss.formula"), pr.get("loss.params"), pr.get("loss.clip")})
+		same("the loss", []any{m.get("loss.formula"), m.get("loss.params"), m.get("loss.clip")},
+			[]any{pr.get("loss.formula"), pr.get("loss.params"), pr.get("loss.clip")})
 	}
 	for key, planned := range map[string]any{ // figures that a report may have
-		"algorithm": p.get("algorithm"), "mode": p.get("mode"), "records": pr.get("records"), "persons": pr.get("records"), "features": pr.get("features"), "norm_bound": pr.get("norm_bound"), "radius": pr.get("radius"), "constants_origin": pr.get("constants.origin"),
-		"l2": pr.get("l2"), "lipschitz": pr.get("constants.lipschitz"), "smoothness": pr.get("constants.smoothness"), "pair_diameter": pr.get("constants.pair_diameter"), "noise": last.get("noise.law"),
-		"sensitivity": last.get("certificate.sensitivity"), "sigma": last.get("noise.scale"), "scale": last.get("noise.scale"), "steps": p.get("schedule.steps"), "step_size": p.get("schedule.step_size"),
-		"grid": last.get("noise.grid"), "noise_multiplier": last.num("noise.scale") / last.num("certificate.sensitivity"), "bounds_from_data": p.get("bounds_from_data"),
+		"algorithm": p.get("algorithm"), "mode": p.get("mode"), "records": pr.get("records"), "persons": pr.get("records"),
+		"features": pr.get("features"), "norm_bound": pr.get("norm_bound"), "radius": pr.get("radius"),
+		"constants_origin": pr.get("constants.origin"),
+		"l2":               pr.get("l2"), "lipschitz": pr.get("constants.lipschitz"),
+		"smoothness":    pr.get("constants.smoothness"),
+		"pair_diameter": pr.get("constants.pair_diameter"), "noise": last.get("noise.law"),
+		"sensitivity": last.get("certificate.sensitivity"), "sigma": last.get("noise.scale"),
+		"scale": last.get("noise.scale"), "steps": p.get("schedule.steps"), "step_size": p.get("schedule.step_size"),
+		"grid": last.get("noise.grid"), "noise_multiplier": last.num("noise.scale") / last.num("certificate.sensitivity"),
+		"bounds_from_data": p.get("bounds_from_data"),
 	} {
 		if stated := m.get("report." + key); stated != nil {
 			same("the report's "+key, stated, planned)
 		}
 	}
 	if g.get("paper_claim") != nil {
-		same("the claim", []any{g.get("paper_claim.epsilon"), g.get("paper_claim.delta"), g.get("paper_claim.holds")}, []any{p.get("budget.epsilon"), p.get("budget.delta"), g.num("epsilon") <= p.num("budget.epsilon")})
+		same("the claim", []any{g.get("paper_claim.epsilon"), g.get("paper_claim.delta"), g.get("paper_claim.holds")},
+			[]any{p.get("budget.epsilon"), p.get("budget.delta"), g.num("epsilon") <= p.num("budget.epsilon")})
 	}
 }
 
@@ -225,8 +261,10 @@ func agree(m, p, pr node, releases []node) {
 // to 5.3).
 func spent(p, pr, r node, squares, pure *big.Float) (*big.Float, *big.Float) {
 	e, sensitivity := r.at("event"), r.num("certificate.sensitivity")
-	if r.text("certificate.theorem") == "pair-choice" { // sections 6.3 and 11.22: a choice is mu-GDP for the mu of half of its epsilon
-		same("the sensitivity of scores, and the event of a choice", []any{sensitivity, e.get("kind")}, []any{2 * max(1, r.num("certificate.numbers.levels")), "bounded-range"})
+	// sections 6.3 and 11.22: a choice is mu-GDP for the mu of half of its epsilon
+	if r.text("certificate.theorem") == "pair-choice" {
+		same("the sensitivity of scores, and the event of a choice", []any{sensitivity, e.get("kind")},
+			[]any{2 * max(1, r.num("certificate.numbers.levels")), "bounded-range"})
 		mu := pureMu(e.num("epsilon") / 2)
 		return add(squares, mul(mul(mu, mu), real(e.num("count")))), pure
 	}
@@ -261,13 +299,16 @@ func compose(g, budget node, certified bool, squares, pure *big.Float) {
 		above("the budget", budget.num("epsilon"), real(epsilon), searched)
 	}
 	if delta == 0 {
-		same("the pure guarantee", []any{g.text("kind"), g.get("delta"), g.get("mu"), squares.Sign()}, []any{"epsilon-DP", nil, nil, 0})
+		same("the pure guarantee", []any{g.text("kind"), g.get("delta"), g.get("mu"), squares.Sign()},
+			[]any{"epsilon-DP", nil, nil, 0})
 		above("epsilon", epsilon, pure, searched)
 		return
 	}
 	mu := root(squares)
-	same("the guarantee of Gaussian noise", []any{g.text("kind"), g.get("delta"), pure.Sign()}, []any{"(epsilon, delta)-DP", delta, 0})
+	same("the guarantee of Gaussian noise", []any{g.text("kind"), g.get("delta"), pure.Sign()},
+		[]any{"(epsilon, delta)-DP", delta, 0})
 	above("mu", g.num("mu"), mu, searched)
 	given := gaussianDelta(real(epsilon), mu)
-	refuse(given.Cmp(real(delta)) > 0 || gaussianDelta(real(epsilon, 1-searched), mu).Cmp(real(delta)) <= 0, "at epsilon %v the noise gives delta = %.9g; it states %v", epsilon, given, delta)
+	refuse(given.Cmp(real(delta)) > 0 || gaussianDelta(real(epsilon, 1-searched), mu).Cmp(real(delta)) <= 0,
+		"at epsilon %v the noise gives delta = %.9g; it states %v", epsilon, given, delta)
 }

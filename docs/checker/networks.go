@@ -44,7 +44,9 @@ type part struct{ size, radius float64 }
 // "A by intervals").
 func parts(n node, norm float64) (all []part, reach float64) {
 	kind, _ := n.get("kind").(string)
-	same("the kind of a network and what it has,", []any{kind > "", strings.EqualFold(kind, "mlp"), n.get("hidden") != nil, n.get("parts") == nil, n.get("layers") != nil}, []any{true, kind == "mlp", kind == "mlp", kind == "mlp", kind == "layers"})
+	same("the kind of a network and what it has,",
+		[]any{kind > "", strings.EqualFold(kind, "mlp"), n.get("hidden") != nil, n.get("parts") == nil,
+			n.get("layers") != nil}, []any{true, kind == "mlp", kind == "mlp", kind == "mlp", kind == "layers"})
 	if kind != "mlp" {
 		for _, l := range n.list("parts") {
 			all = append(all, part{l.num("rows") * l.num("cols"), l.num("radius")})
@@ -77,19 +79,24 @@ func networkConstants(m, n, pr node) {
 	C, b, dim := n.num("clip"), pr.num("label_bound"), n.num("dim")
 	_, reach := parts(n, pr.num("norm_bound"))
 	F, how, q := real(reach), n.text("compare"), real(b, b)
-	of, known := map[string]string{"<nil>": "u = (y - y')(f - f')", "cosine": "u = y y' f.f'", "distance": "u = y y' (1 - ||f - f'||^2)", "contrastive": "||f - f'||^2/2 for equal labels, else max(0, 1 - ||f - f'||)^2/2"}[how]
+	of, known := map[string]string{"<nil>": "u = (y - y')(f - f')", "cosine": "u = y y' f.f'",
+		"distance": "u = y y' (1 - ||f - f'||^2)", "contrastive": "||f - f'||^2/2 for equal labels, else max(0, 1 - ||f " +
+			"- f'||)^2/2"}[how]
 	refuse(!known || dim < 1 || how == "<nil>" && dim != 1, "outputs of %v numbers are compared by %q", dim, how)
 	same("the task of the network", m.text("task"), map[bool]string{true: "auc", false: "metric"}[how == "<nil>"])
 	params, _ := m.get("loss.params").(map[string]any)
 	margin, stated := params["m"].(float64)
-	kind := map[string]string{"log1p(exp(-u))": "logistic", "(m - u)^2": "square", "max(0, m - u)": "hinge"}[m.text("loss.formula")]
-	pass(how != "contrastive" && (kind == "" || m.get("loss.clip") != nil || margin < 0), "the loss %q of a network is not logistic, square, hinge or contrastive", m.text("loss.formula"))
+	kind := map[string]string{"log1p(exp(-u))": "logistic", "(m - u)^2": "square",
+		"max(0, m - u)": "hinge"}[m.text("loss.formula")]
+	pass(how != "contrastive" && (kind == "" || m.get("loss.clip") != nil || margin < 0),
+		"the loss %q of a network is not logistic, square, hinge or contrastive", m.text("loss.formula"))
 	if how != "contrastive" {
 		of = m.text("loss.formula") + map[bool]string{true: fmt.Sprintf(", m = %v", margin)}[stated] + ", " + of
 	}
 	words := strings.Replace(pr.text("loss.definition"), "log(1 + exp(-u))", "log1p(exp(-u))", 1)
 	same("the loss of a network and its parameters, how outputs are compared, and the norm to which Jacobians are clipped,",
-		[]any{strings.HasPrefix(words, of+", f = "), strings.HasSuffix(words, ", Jacobians clipped to "+n.text("clip")), m.get("loss") == nil, stated, len(params)},
+		[]any{strings.HasPrefix(words, of+", f = "), strings.HasSuffix(words, ", Jacobians clipped to "+n.text("clip")),
+			m.get("loss") == nil, stated, len(params)},
 		[]any{true, true, how == "contrastive", kind == "square" || kind == "hinge", map[bool]int{true: 1}[stated]})
 	slopes := func(V *big.Float) (fall, rise *big.Float) { // the largest -phi' and phi' for |u| <= V
 		switch kind {
@@ -103,7 +110,8 @@ func networkConstants(m, n, pr node) {
 	if how == "<nil>" { // l = 2 b, |u| <= 2 l F
 		fall, rise := slopes(mul(real(4, b), F))
 		above("the slope of a clipped score", pr.num("constants.lipschitz"), mul(real(4, C, b), larger(fall, rise)), slack)
-		above("what a record moves of a clipped score", pr.num("constants.pair_diameter"), mul(real(4, C, b), add(fall, rise)), slack)
+		above("what a record moves of a clipped score", pr.num("constants.pair_diameter"),
+			mul(real(4, C, b), add(fall, rise)), slack)
 		return
 	}
 	if F.Cmp(real(1)) > 0 { // distances are between embeddings in the unit ball
@@ -139,5 +147,6 @@ func networkWeights(m, n, pr node) {
 	}
 	same("the number of weights beyond those of the network", len(weights), 0)
 	above("the radius of all balls", pr.num("radius"), real(math.Sqrt(sum)*(1-1e-12)), slack)
-	same("the features of network and problem, and whether it is smooth or convex", []any{n.get("features"), nil, false}, []any{pr.get("features"), pr.get("constants.smoothness"), pr.get("constants.convex")})
+	same("the features of network and problem, and whether it is smooth or convex", []any{n.get("features"), nil, false},
+		[]any{pr.get("features"), pr.get("constants.smoothness"), pr.get("constants.convex")})
 }

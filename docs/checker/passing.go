@@ -65,12 +65,15 @@ func quick(plan json.RawMessage) bool {
 	}
 	var squares float64
 	for _, r := range p.Releases {
-		if t := r.Certificate.Theorem; r.Certificate.Numbers.Horizon > quickSteps || p.Schedule.Steps > quickSteps && (t == "recursion" || t == "average" || t == "hidden-iterates") {
+		if t := r.Certificate.Theorem; r.Certificate.Numbers.Horizon > quickSteps ||
+			p.Schedule.Steps > quickSteps && (t == "recursion" || t == "average" || t == "hidden-iterates") {
 			return false
 		}
 		ratio := r.Certificate.Sensitivity / r.Noise.Scale
 		squares += ratio * ratio
 	}
-	cover := p.Problem.Loss.Form == "metric" && p.Problem.Loss.Formula == "log1p(exp(-u))" // the check covers the cube of docs/theory.md#metric-diameter
-	return !cover && (p.Budget.Delta == 0 || p.Budget.Epsilon*p.Budget.Epsilon < quickShift*quickShift*squares) && len(p.Releases) <= quickSteps
+	// the check covers the cube of docs/theory.md#metric-diameter
+	cover := p.Problem.Loss.Form == "metric" && p.Problem.Loss.Formula == "log1p(exp(-u))"
+	return !cover && (p.Budget.Delta == 0 || p.Budget.Epsilon*p.Budget.Epsilon < quickShift*quickShift*squares) &&
+		len(p.Releases) <= quickSteps
 }

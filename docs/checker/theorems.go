@@ -13,20 +13,24 @@ const rounding, searched, slack = 1e-7, 1e-6, 1e-4
 
 // above refuses a stated number that is below the true number, or exceeds it by more than the relative amount part.
 func above(what string, stated float64, truth *big.Float, part float64) {
-	refuse(real(stated).Cmp(truth) < 0 || real(stated).Cmp(mul(truth, real(1+part))) > 0, "%s is stated as %.9g, and the theorem gives %.9g", what, stated, truth)
+	refuse(real(stated).Cmp(truth) < 0 || real(stated).Cmp(mul(truth, real(1+part))) > 0,
+		"%s is stated as %.9g, and the theorem gives %.9g", what, stated, truth)
 }
 
 // constants proves G, L and Dg of the loss (docs/theory.md sections 2.2 to 2.4), or passes.
 func constants(p node) {
 	R, b, r := p.num("norm_bound"), p.num("label_bound"), p.num("radius")
 	enough("a mean gradient", p.num("mean_error"), p.num("constants.lipschitz")/8) // by its theorem at least a fourth of G
-	kind := map[string]string{"log1p(exp(-u))": "logistic", "(m - u)^2": "square", "max(0, m - u)": "hinge"}[p.text("loss.formula")]
+	kind := map[string]string{"log1p(exp(-u))": "logistic", "(m - u)^2": "square",
+		"max(0, m - u)": "hinge"}[p.text("loss.formula")]
 	params, _ := p.get("loss.params").(map[string]any)
 	m, margin := params["m"].(float64)
-	pass(kind == "" || p.get("loss.clip") != nil || margin != (kind != "logistic") || margin != (len(params) == 1) || m < 0, "the loss %q is not logistic, square or hinge", p.text("loss.formula"))
+	pass(kind == "" || p.get("loss.clip") != nil || margin != (kind != "logistic") || margin != (len(params) == 1) ||
+		m < 0, "the loss %q is not logistic, square or hinge", p.text("loss.formula"))
 	full, q, zero := real(4, R, b), real(b, b), real(0)                             // 2 R l
 	reach, fall, rise, bend, part := mul(full, real(r)), real(1), zero, zero, slack // reach is a bound of |u|
-	if p.text("loss.form") == "score" {                                             // |u| <= V = 2 R r l; largest -phi', phi' and phi''
+	// |u| <= V = 2 R r l; largest -phi', phi' and phi''
+	if p.text("loss.form") == "score" {
 		switch V := reach; kind {
 		case "logistic":
 			fall, bend = sigmoid(V), real(0.25)
@@ -40,7 +44,8 @@ func constants(p node) {
 		switch kind {
 		case "logistic":
 			near := larger(zero, neg(past)) // the least |1 - M|
-			fall, rise, bend = mul(q, sigmoid(mul(q, past))), mul(q, sigmoid(q)), mul(real(b, b, b, b), mul(sigmoid(mul(q, near)), sigmoid(neg(mul(q, near)))))
+			fall, rise, bend = mul(q, sigmoid(mul(q, past))), mul(q, sigmoid(q)),
+				mul(real(b, b, b, b), mul(sigmoid(mul(q, near)), sigmoid(neg(mul(q, near)))))
 			if mul(q, near).Cmp(real(1.278)) > 0 {
 				fall = quo(real(0.278465), near)
 			}
@@ -52,7 +57,8 @@ func constants(p node) {
 			if t0 := quo(real(m), mul(real(-2), past)); past.Sign() < 0 && t0.Cmp(q) < 0 {
 				t, part = t0, 0.05 // the program bounds it on cells of t
 			}
-			fall, rise, bend = mul(mul(real(2), t), add(real(m), mul(t, past))), mul(mul(real(2), q), add(real(m), q)), real(2, b, b, b, b)
+			fall, rise, bend = mul(mul(real(2), t), add(real(m), mul(t, past))), mul(mul(real(2), q), add(real(m), q)),
+				real(2, b, b, b, b)
 		}
 	}
 	above("G", p.num("constants.lipschitz"), mul(full, larger(fall, rise)), part)
@@ -65,7 +71,8 @@ func constants(p node) {
 			}
 			return b * b / (1 + math.Exp(-b*b*x)) * (1 + 1e-14)
 		}
-		refuse(!spreadAtMost(limit*(1-1e-15), 4*R*R*r*(1+1e-15), h, [3]float64{0, 0, math.Pi / 4}, [3]float64{1.5708, 1.5708, 0.7854}, 0), "Dg = %v is not proved by docs/theory.md section 2.4", dg)
+		refuse(!spreadAtMost(limit*(1-1e-15), 4*R*R*r*(1+1e-15), h, [3]float64{0, 0, math.Pi / 4},
+			[3]float64{1.5708, 1.5708, 0.7854}, 0), "Dg = %v is not proved by docs/theory.md section 2.4", dg)
 	} else {
 		above("Dg", dg, spread, part)
 	}
@@ -73,7 +80,8 @@ func constants(p node) {
 		above("L", p.num("constants.smoothness"), mul(mul(full, full), bend), slack)
 	}
 	L := p.get("constants.smoothness") // 0 if no margin reaches the kink
-	refuse(bend.Sign() == 0 && L != nil && (L != 0. || reach.Cmp(real(m)) >= 0), "the hinge loss is not smooth, and L = %v is stated", L)
+	refuse(bend.Sign() == 0 && L != nil && (L != 0. || reach.Cmp(real(m)) >= 0),
+		"the hinge loss is not smooth, and L = %v is stated", L)
 	same("convexity", p.get("constants.convex"), true)
 }
 
@@ -104,7 +112,8 @@ func certificate(p, pr, r node) *big.Float {
 	// norm, or only the parameter.
 	several := theorem == "hidden-iterates" || theorem == "pairwise-stream" || theorem == "mean-gradient" && !moments(p)
 	coordinatewise := strings.Contains("recursion average pair-batches class-pairs score-sums cell-counts", theorem)
-	refuse(several && law != "Gaussian" || law == "Laplace" && !coordinatewise, "the sensitivity of the theorem %s is not in the norm of %s noise", theorem, law)
+	refuse(several && law != "Gaussian" || law == "Laplace" && !coordinatewise,
+		"the sensitivity of the theorem %s is not in the norm of %s noise", theorem, law)
 	if alone(p) {
 		return ofNumbers(theorem, law, x, pr)
 	}
@@ -123,14 +132,17 @@ func certificate(p, pr, r node) *big.Float {
 	exact, least := real(1), n // class-sums: the number of positives, section 11.2
 	switch theorem {
 	case "recursion", "average", "hidden-iterates": // sections 3.3 to 3.5: delta_t = min(c delta_(t-1) + p Dg eta + 2 rho, diam C)
-		eta, rho, alpha, L := real(s.num("step_size")), x.num("update_error"), real(pr.num("l2")), real(pr.num("constants.smoothness"))
+		eta, rho, alpha, L := real(s.num("step_size")), x.num("update_error"), real(pr.num("l2")),
+			real(pr.num("constants.smoothness"))
 		// The error of an update is the error of a gradient plus six roundings of its sums (section 4.1).
 		length := add(real(radius), mul(eta, add(real(pr.num("constants.lipschitz")), mul(alpha, real(radius)))))
 		least := add(mul(eta, real(pr.num("mean_error"))), mul(real(6*0x1p-53), length))
-		refuse(real(rho).Cmp(least) < 0, "the rounding error %v of an update is less than that of its gradient and its sums", rho)
+		refuse(real(rho).Cmp(least) < 0, "the rounding error %v of an update is less than that of its gradient and its sums",
+			rho)
 		shrink, stretch := sub(real(1), mul(eta, alpha)), sub(mul(eta, add(L, alpha)), real(1))
 		c := larger(larger(shrink, neg(shrink)), larger(stretch, neg(stretch)))
-		move, delta, sum, diameter := add(mul(mul(grouped(pr)[0], real(pr.num("constants.pair_diameter"))), eta), real(2, rho)), real(0), real(0), real(2, radius)
+		move, delta, sum, diameter := add(mul(mul(grouped(pr)[0], real(pr.num("constants.pair_diameter"))), eta),
+			real(2, rho)), real(0), real(0), real(2, radius)
 		if pr.text("loss.form") == "metric" { // semidefinite matrices
 			diameter = mul(root(real(min(2, pr.num("features")))), real(radius))
 		}
@@ -150,8 +162,9 @@ func certificate(p, pr, r node) *big.Float {
 		}
 		return delta
 	case "mean-gradient": // section 3.7; in float32 (except for networks) and in query groups, neighbours share the error of their kernel (section 4.2)
-		exact, least = mul(grouped(pr)[0], real(pr.num("constants.pair_diameter"))), max(2*(pr.num("constants.lipschitz")+pr.num("mean_error")),
-			map[bool]float64{true: 0x1p53 * pr.num("mean_error")}[(pr.num("mean_error") < 0x1p-36*pr.num("constants.lipschitz") || pr.text("constants.origin") == clippedTerms) && len(pr.list("groups")) == 0])
+		exact, least = mul(grouped(pr)[0], real(pr.num("constants.pair_diameter"))),
+			max(2*(pr.num("constants.lipschitz")+pr.num("mean_error")),
+				map[bool]float64{true: 0x1p53 * pr.num("mean_error")}[(pr.num("mean_error") < 0x1p-36*pr.num("constants.lipschitz") || pr.text("constants.origin") == clippedTerms) && len(pr.list("groups")) == 0])
 	case "signed-sums": // section 11.3, with weights of at most 1
 		bound := map[bool]float64{true: pr.num("norm_bound"), false: clip}[x.text("name") == "sum of records"]
 		exact, least = real(2, bound), n*bound
@@ -160,7 +173,8 @@ func certificate(p, pr, r node) *big.Float {
 	case "joint-moments": // section 11.5
 		exact, least = joint(real(clip), mul(real(x.num("scale")), square)), n*clip
 	case "group-moments": // section 11.20
-		refuse(grouped(pr)[1].Cmp(real(x.num("group"))) != 0, "the largest part of a query group is stated as %v records, and the groups give %v", x.num("group"), grouped(pr)[1])
+		refuse(grouped(pr)[1].Cmp(real(x.num("group"))) != 0,
+			"the largest part of a query group is stated as %v records, and the groups give %v", x.num("group"), grouped(pr)[1])
 		exact = mul(sub(real(1), quo(real(1), real(x.num("group")))), joint(real(clip), mul(real(x.num("scale")), square)))
 		least, _ = mul(grouped(pr)[2], real(clip)).Float64()
 	case "class-moments": // section 11.6
@@ -180,14 +194,16 @@ func enough(what string, stated, size float64) {
 // weights refuses weights that a run gives with a probability below 1e-12 (section 12.7). It also refuses a share of
 // noise in the weights that differs from the plan's.
 func weights(m, p, pr, r node) {
-	d, T, eta, radius, length := coordinates(pr), p.num("schedule.steps"), p.num("schedule.step_size"), pr.num("radius"), 0.
+	d, T, eta, radius, length := coordinates(pr), p.num("schedule.steps"), p.num("schedule.step_size"),
+		pr.num("radius"), 0.
 	for _, w := range m.list("weights") {
 		v, _ := w.value.(float64)
 		length = math.Hypot(length, v)
 	}
 	x := 27.7 + math.Log(T) // e^-27.7 < 1e-12
 	most, gamma := radius, d+math.Sqrt(2*d*x)+x
-	tail := map[string][2]float64{"Gaussian": {math.Sqrt(d) + math.Sqrt(2*x), math.Sqrt(d)}, "K-norm": {gamma, math.Sqrt(d * (d + 1))}, "Laplace": {gamma, math.Sqrt(2 * d)}}[r.text("noise.law")]
+	tail := map[string][2]float64{"Gaussian": {math.Sqrt(d) + math.Sqrt(2*x), math.Sqrt(d)},
+		"K-norm": {gamma, math.Sqrt(d * (d + 1))}, "Laplace": {gamma, math.Sqrt(2 * d)}}[r.text("noise.law")]
 	far, usual := r.num("noise.scale")*tail[0], r.num("noise.scale")*tail[1]
 	if r.text("certificate.theorem") == "mean-gradient" {
 		walk := map[bool]float64{false: T, true: T * (2*T + 1) / (6 * (T + 1))}[p.get("schedule.average") == true]
@@ -202,7 +218,8 @@ func weights(m, p, pr, r node) {
 	if m.get("report.noise_to_radius") != nil && !moments(p) {
 		above("the noise in the weights", m.num("report.noise_to_radius")*(1+1e-9), real(usual/radius), rounding)
 	}
-	above("the norm that weights of such a run have, but for a probability below 1e-12,", most*(1+1e-6), real(min(length, 1e300)), math.MaxFloat64)
+	above("the norm that weights of such a run have, but for a probability below 1e-12,", most*(1+1e-6),
+		real(min(length, 1e300)), math.MaxFloat64)
 }
 
 // coordinates returns the length of the parameter: d, or d (d + 1)/2 for symmetric matrices (section 2.5). Without a

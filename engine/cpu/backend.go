@@ -93,7 +93,8 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 		return nil, fmt.Errorf("%w: query groups in one kernel; wrap the backend in engine.Grouped", engine.ErrUnsupported)
 	}
 	if p.N >= math.MaxInt32 {
-		return nil, fmt.Errorf("%w: %d records, the cpu backend takes fewer than %d", engine.ErrUnsupported, p.N, math.MaxInt32)
+		return nil, fmt.Errorf("%w: %d records, the cpu backend takes fewer than %d", engine.ErrUnsupported,
+			p.N, math.MaxInt32)
 	}
 	if err := b.refuseForPersons(p); err != nil {
 		return nil, err
@@ -126,7 +127,8 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 	}
 	form, scalar := k.loss.(engine.ScalarLoss)
 	if !k.scores.Smooth() && !scalar {
-		return nil, fmt.Errorf("%w: loss %q is neither smooth nor an engine.ScalarLoss, the cpu backend cannot bound its rounding error", engine.ErrUnsupported, k.loss.Name())
+		return nil, fmt.Errorf("%w: loss %q is neither smooth nor an engine.ScalarLoss, the cpu backend cannot bound its "+
+			"rounding error", engine.ErrUnsupported, k.loss.Name())
 	}
 	_, k.logistic = k.loss.(engine.Logistic)
 	k.dphi = k.loss.DPhi
@@ -153,24 +155,29 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 	case b.Method == Direct:
 		k.method = Direct
 	case b.Method == Sorted && !pieces:
-		return nil, fmt.Errorf("%w: the slope of loss %q is not piecewise linear over margins up to %.3g, use Direct", engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
+		return nil, fmt.Errorf("%w: the slope of loss %q is not piecewise linear over margins up to %.3g, use Direct",
+			engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
 	case b.Method == Sorted:
 		k.method = Sorted
 	case b.Method == NearLinear && !k.fewLabels():
-		return nil, fmt.Errorf("%w: up to %d different labels, the near-linear method takes %d; set Problem.LabelValues or use Direct", engine.ErrUnsupported, p.LabelLimit(), maxClasses)
+		return nil, fmt.Errorf("%w: up to %d different labels, the near-linear method takes %d; set Problem.LabelValues "+
+			"or use Direct", engine.ErrUnsupported, p.LabelLimit(), maxClasses)
 	case b.Method == NearLinear && !expansion:
-		return nil, fmt.Errorf("%w: loss %q has no convergent expansion over margins up to %.3g, use Direct", engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
+		return nil, fmt.Errorf("%w: loss %q has no convergent expansion over margins up to %.3g, use Direct",
+			engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
 	case b.Method == NearLinear:
 		k.method = NearLinear
 	default:
 		k.method = k.cheapest(expansion && k.fewLabels(), pieces && k.sortedError() < k.smallError())
 	}
 	if k.method == Sorted && k.team != nil {
-		return nil, fmt.Errorf("%w: loss %q is summed in the order of all scores, which one process holds; in a team take a loss that is analytic, such as logistic or square, or train in one process", engine.ErrUnsupported, k.loss.Name())
+		return nil, fmt.Errorf("%w: loss %q is summed in the order of all scores, which one process holds; in a team take a "+
+			"loss that is analytic, such as logistic or square, or train in one process", engine.ErrUnsupported, k.loss.Name())
 	}
 	k.planGrid()
 	if !k.usable() {
-		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
+		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported,
+			k.loss.Name(), k.scores.Margin)
 	}
 	return k, nil
 }

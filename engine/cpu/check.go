@@ -27,7 +27,8 @@ func fitsShard(p engine.Problem, r *engine.Records) error {
 	case r.Bounds() != p.Bounds:
 		return fmt.Errorf("cpu: Bind: records have bounds %+v, the problem %+v", r.Bounds(), p.Bounds)
 	case p.NonZerosPerRow > 0 && r.MaxRow() > p.NonZerosPerRow:
-		return fmt.Errorf("cpu: Bind: a row stores more than Problem.NonZerosPerRow = %d features; use compressed rows or declare more", p.NonZerosPerRow)
+		return fmt.Errorf("cpu: Bind: a row stores more than Problem.NonZerosPerRow = %d features; use compressed rows or "+
+			"declare more", p.NonZerosPerRow)
 	}
 	return p.FitsShard(r)
 }

@@ -52,7 +52,8 @@ func (k *kernel) planExpansion() bool {
 	}
 	tol := size * 0x1p-49
 	best, labels := kernel{}, min(k.problem.LabelLimit(), maxClasses)
-	for _, b := range []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096} {
+	for _, b := range []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536,
+		2048, 3072, 4096} {
 		e, ok := engine.Expand(loss, k.scores.Margin, k.scores.LabelSpan*k.scores.Score/float64(b), tol, maxTerms, termStep)
 		if !ok || labels*(labels-1)*b*e.Terms*e.Terms > maxTable || labels*b > maxGroups {
 			continue
@@ -168,7 +169,8 @@ func (k *metricKernel) Bounds(q engine.Query) engine.QueryBounds {
 		return engine.Unanswered()
 	}
 	seconds := 1e-9 * float64(q.Pairs.Len()) * (nsPair/2 + nsProduct*float64(k.problem.D))
-	return engine.QueryBounds{Sum: k.roundoff(q.Pairs), Neighbour: k.neighbourRoundoff(q.Pairs), Seconds: seconds, Bytes: k.bytes()}
+	return engine.QueryBounds{Sum: k.roundoff(q.Pairs), Neighbour: k.neighbourRoundoff(q.Pairs), Seconds: seconds,
+		Bytes: k.bytes()}
 }
 
 func (k *kernel) seconds(p engine.Pairs) float64 {

@@ -218,7 +218,8 @@ func (e *evaluator) chunk(i int) (from, to int) {
 }
 
 // errTeamPrefix is the error for PrefixPairs in a team.
-var errTeamPrefix = fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without a team", engine.ErrUnsupported)
+var errTeamPrefix = fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train "+
+	"without a team", engine.ErrUnsupported)
 
 // newMethod returns the implementation of the planned method.
 func (e *evaluator) newMethod() coefficients {

@@ -68,7 +68,8 @@ func (e *metricEvaluator) scratch(workers int, tiles bool) {
 		s.col = make([]float64, metricCols)
 		switch {
 		case e.persons != nil:
-			s.persons = kernels.NewMetricPersonBlock(m, d, kernels.MetricPersons{Weight: e.persons.weight, Next: e.persons.next}, e.slopes)
+			s.persons = kernels.NewMetricPersonBlock(m, d,
+				kernels.MetricPersons{Weight: e.persons.weight, Next: e.persons.next}, e.slopes)
 			s.block, s.right = s.persons, make([]float64, metricCols*d)
 		case e.single:
 			s.block32 = e.set.NewMetricBlock32(m, d)
@@ -176,7 +177,8 @@ func (e *metricEvaluator) allPairs(ctx context.Context) error {
 // partialCol. reduce adds the slots to sum and to the columns in the order of the jobs, so the
 // result does not depend on the number of slots. In a team, a rank runs the jobs of its share of
 // the stripes.
-func (e *metricEvaluator) reduce(ctx context.Context, sum []float64, jobs, slots int, run func(worker, job, slot int), panel int, columns []float64) error {
+func (e *metricEvaluator) reduce(ctx context.Context, sum []float64, jobs, slots int, run func(worker, job, slot int),
+	panel int, columns []float64) error {
 	size := len(sum)
 	mine, end := engine.OwnShare(e.team, max(jobs, e.stripes()))
 	for first := 0; first < jobs; first += slots {
@@ -322,7 +324,8 @@ const triangleBand = 24
 
 // addWeighted adds sum_i c_i x_i x_i^T to the upper triangle of sum. The columns of xt
 // are the x_i. The numbers that it writes below the diagonal have no meaning.
-func (s *metricScratch) addWeighted(add func(dst []float64, stride int, a, b []float64, m, n, k int), sum, c []float64, d int) {
+func (s *metricScratch) addWeighted(add func(dst []float64, stride int, a, b []float64, m, n, k int), sum,
+	c []float64, d int) {
 	m := len(c)
 	xt, weighted := s.xt[:d*m], s.weighted[:d*m]
 	kernels.ScaleColumns(weighted, c, xt, d)

@@ -42,9 +42,11 @@ type metricKernel struct {
 // planMetric returns the kernel for a valid problem with a MetricLoss.
 func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kernels.Set) (engine.Kernel, error) {
 	if b.Method == NearLinear {
-		return nil, fmt.Errorf("%w: loss %q is not a function of scores and has no near-linear method, use Auto or Direct", engine.ErrUnsupported, loss.Name())
+		return nil, fmt.Errorf("%w: loss %q is not a function of scores and has no near-linear method, use Auto or Direct",
+			engine.ErrUnsupported, loss.Name())
 	}
-	k := &metricKernel{problem: p, rows: p.MaxRows(), set: set, loss: loss, workers: b.Workers, single: b.Float32, team: b.Team,
+	k := &metricKernel{problem: p, rows: p.MaxRows(), set: set, loss: loss, workers: b.Workers,
+		single: b.Float32, team: b.Team,
 		partialFloats: 16 << 20, productFloats: 4 << 20}
 	if k.workers <= 0 {
 		k.workers = runtime.GOMAXPROCS(0)
@@ -80,7 +82,8 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kerne
 	}
 	k.planGrid()
 	if !k.usable() {
-		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported, loss.Name(), k.limits.Margin)
+		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported,
+			loss.Name(), k.limits.Margin)
 	}
 	if k.single {
 		return k, k.planSingle(logistic)

@@ -36,7 +36,8 @@ func (e *metricEvaluator) prefixPairs(ctx context.Context, q engine.PrefixPairs)
 	return ctx.Err()
 }
 
-func (e *metricEvaluator) prefixJobs(ctx context.Context, q engine.PrefixPairs, current int32, jobs, workers int) error {
+func (e *metricEvaluator) prefixJobs(ctx context.Context, q engine.PrefixPairs, current int32, jobs,
+	workers int) error {
 	const jobRows = metricJob * metricRows
 	size, slots := e.x.d*e.x.d, 1
 	if workers > 1 {
@@ -46,13 +47,15 @@ func (e *metricEvaluator) prefixJobs(ctx context.Context, q engine.PrefixPairs, 
 		e.partial = make([]float64, slots*size)
 	}
 	return e.reduce(ctx, e.total, jobs, slots, func(worker, job, slot int) {
-		e.prefixRun(ctx, &e.work[worker], e.partial[slot*size:][:size], q.Order, job*jobRows, min((job+1)*jobRows, q.T), current)
+		e.prefixRun(ctx, &e.work[worker], e.partial[slot*size:][:size], q.Order, job*jobRows,
+			min((job+1)*jobRows, q.T), current)
 	}, 0, nil)
 }
 
 // prefixRun adds sum c_i v_i v_i^T to the upper triangle of sum, where i runs over the
 // places [from, to) of order. It returns early when ctx is done.
-func (e *metricEvaluator) prefixRun(ctx context.Context, s *metricScratch, sum []float64, order []int32, from, to int, current int32) {
+func (e *metricEvaluator) prefixRun(ctx context.Context, s *metricScratch, sum []float64, order []int32, from, to int,
+	current int32) {
 	n, d, label := uint32(len(e.y)), e.x.d, e.y[current]
 	for ; from < to && ctx.Err() == nil; from += metricRows {
 		m := min(metricRows, to-from)

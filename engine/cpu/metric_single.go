@@ -18,15 +18,18 @@ const (
 func (k *metricKernel) planSingle(logistic bool) error {
 	b, m := k.problem.Bounds, k.limits
 	if !logistic {
-		return fmt.Errorf("%w: loss %q in float32 on the CPU: leave out --precision, which is float64", engine.ErrUnsupported, k.loss.Name())
+		return fmt.Errorf("%w: loss %q in float32 on the CPU: leave out --precision, which is float64",
+			engine.ErrUnsupported, k.loss.Name())
 	}
 	for _, v := range []float64{b.FeatureNorm, b.LabelAbs} {
 		if !(v >= 1/spread32 && v <= spread32) {
-			return fmt.Errorf("%w: features or labels of size %.3g in float32; rescale them or take float64", engine.ErrUnsupported, v)
+			return fmt.Errorf("%w: features or labels of size %.3g in float32; rescale them or take float64",
+				engine.ErrUnsupported, v)
 		}
 	}
 	if m.Margin*(1+0x1p-10) > kernels.MaxLogisticMargin32 || !(k.relativeError() < 0x1p-8) {
-		return fmt.Errorf("%w: margins up to %.3g of %d features in float32; take a smaller radius or float64", engine.ErrUnsupported, m.Margin, k.problem.D)
+		return fmt.Errorf("%w: margins up to %.3g of %d features in float32; take a smaller radius or float64",
+			engine.ErrUnsupported, m.Margin, k.problem.D)
 	}
 	return nil
 }

@@ -112,8 +112,10 @@ func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 	if second != engine.NoSecond {
 		e.Second = ((gamma+2*engine.SymmetricError)*n*radius*radius + lost*d*d) * up
 	}
-	if w := k.wideError(); k.sumsWide(radius, second) { // the storage of the records decides which sums are used, so Bounds covers sums over all and over stored features
-		e = engine.QueryBounds{Positives: max(e.Positives, w.Positives), Sum: max(e.Sum, w.Sum), Second: max(e.Second, w.Second)}
+	// the storage of the records decides which sums are used, so Bounds covers sums over all and over stored features
+	if w := k.wideError(); k.sumsWide(radius, second) {
+		e = engine.QueryBounds{Positives: max(e.Positives, w.Positives), Sum: max(e.Sum, w.Sum),
+			Second: max(e.Second, w.Second)}
 	}
 	return e
 }
@@ -123,7 +125,8 @@ func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if err := fitsShard(k.problem, r); err != nil {
 		return nil, err
 	}
-	e := &momentsEvaluator{momentsKernel: k, records: r, x: newMatrix(r, k.set), y: r.Labels(), persons: newRowsOfPersons(r)}
+	e := &momentsEvaluator{momentsKernel: k, records: r, x: newMatrix(r, k.set), y: r.Labels(),
+		persons: newRowsOfPersons(r)}
 	e.first, e.last = engine.OwnShare(k.team, k.chunks())
 	_, _, err := r.Within(k.units(e.first, e.last))
 	return e, err

@@ -135,7 +135,8 @@ func (e *momentsEvaluator) sumWide(ctx context.Context, dst engine.Moments, m en
 				return
 			}
 			for i := worker; n > wideChunk && i < d; i += workers {
-				for _, v := range [][2][]float64{{total.sum[i : i+1], chunk.sum[i : i+1]}, {total.first[i : i+1], chunk.first[i : i+1]}, {total.row(full, i), chunk.row(full, i)}} {
+				for _, v := range [][2][]float64{{total.sum[i : i+1], chunk.sum[i : i+1]},
+					{total.first[i : i+1], chunk.first[i : i+1]}, {total.row(full, i), chunk.row(full, i)}} {
 					addTo(v[0], v[1])
 					clear(v[1])
 				}
@@ -173,7 +174,8 @@ func (t wideTotals) row(s engine.Symmetric, i int) []float64 {
 
 // addWide adds the records in [from, to) to the rows of the matrix that belong to a worker. It returns false when
 // ctx is done.
-func (e *momentsEvaluator) addWide(ctx context.Context, t wideTotals, all wideRecords, from, to, worker, workers int) bool {
+func (e *momentsEvaluator) addWide(ctx context.Context, t wideTotals, all wideRecords, from, to, worker,
+	workers int) bool {
 	full := engine.Symmetric{Dim: e.problem.D}
 	for i := from; i < to; i++ {
 		if i%4096 == 0 && ctx.Err() != nil {

@@ -40,10 +40,12 @@ const (
 // planOwn returns the kernel for a valid problem with any loss.
 func (b Backend) planOwn(p engine.Problem) (engine.Kernel, error) {
 	if b.Method == NearLinear || b.Method == Sorted {
-		return nil, fmt.Errorf("%w: loss %q is not a function of scores: its pairs are summed one by one, use Auto or Direct", engine.ErrUnsupported, p.Loss.Name())
+		return nil, fmt.Errorf("%w: loss %q is not a function of scores: its pairs are summed one by one, use Auto or Direct",
+			engine.ErrUnsupported, p.Loss.Name())
 	}
 	if p.ByPerson() {
-		return nil, fmt.Errorf("%w: loss %q is not a function of scores or of a metric, and its pairs are not summed over the rows of persons", engine.ErrUnsupported, p.Loss.Name())
+		return nil, fmt.Errorf("%w: loss %q is not a function of scores or of a metric, and its pairs are not summed over "+
+			"the rows of persons", engine.ErrUnsupported, p.Loss.Name())
 	}
 	if b.Float32 {
 		return nil, fmt.Errorf("%w: loss %q has no pairs in float32", engine.ErrUnsupported, p.Loss.Name())
@@ -55,11 +57,15 @@ func (b Backend) planOwn(p engine.Problem) (engine.Kernel, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if enforced := c.Origin == engine.Clipped || c.Origin == engine.ClippedTerms; enforced && c.PairDiameter < 2*c.Lipschitz*(1-0x1p-40) {
-		return nil, fmt.Errorf("cpu: loss %q has constants enforced by clipping, and states Dg = %g: clipping terms to norm G = %g gives Dg = 2 G and not less; state 2 G, or Proved or Asserted", p.Loss.Name(), c.PairDiameter, c.Lipschitz)
+	if enforced := c.Origin == engine.Clipped ||
+		c.Origin == engine.ClippedTerms; enforced && c.PairDiameter < 2*c.Lipschitz*(1-0x1p-40) {
+		return nil, fmt.Errorf("cpu: loss %q has constants enforced by clipping, and states Dg = %g: clipping terms to norm "+
+			"G = %g gives Dg = 2 G and not less; state 2 G, or Proved or Asserted", p.Loss.Name(), c.PairDiameter, c.Lipschitz)
 	}
 	if !math.IsInf(c.Smoothness, 1) {
-		return nil, fmt.Errorf("%w: loss %q states the smoothness constant L = %g, and the rounding of its gradient is not known, so that no certificate of a descent could rest on it; return L = +Inf, which algorithms that add noise to every gradient take", engine.ErrUnsupported, p.Loss.Name(), c.Smoothness)
+		return nil, fmt.Errorf("%w: loss %q states the smoothness constant L = %g, and the rounding of its gradient is not "+
+			"known, so that no certificate of a descent could rest on it; return L = +Inf, which algorithms that add noise to "+
+			"every gradient take", engine.ErrUnsupported, p.Loss.Name(), c.Smoothness)
 	}
 	length := p.Loss.ParamDim(p.D)
 	if length < 1 {
@@ -117,7 +123,8 @@ func (k *ownKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	length, d := k.problem.Loss.ParamDim(k.problem.D), k.problem.D
 	for i := range e.scratch {
 		f := make([]float64, 3*length+2*d)
-		e.scratch[i] = ownScratch{term: f[:length], block: f[length : 2*length], row: f[2*length : 3*length], x: f[3*length : 3*length+d], xp: f[3*length+d:]}
+		e.scratch[i] = ownScratch{term: f[:length], block: f[length : 2*length], row: f[2*length : 3*length],
+			x: f[3*length : 3*length+d], xp: f[3*length+d:]}
 	}
 	return e, nil
 }
@@ -191,7 +198,8 @@ func (e *ownEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query) e
 
 // addRow adds the terms of the pairs of record i with the records at(0), ...,
 // at(records-1), except with record i itself.
-func (e *ownEvaluator) addRow(ctx context.Context, dst, w []float64, s ownScratch, i, records int, at func(int) int) error {
+func (e *ownEvaluator) addRow(ctx context.Context, dst, w []float64, s ownScratch, i, records int,
+	at func(int) int) error {
 	z := e.record(i, s.x)
 	clear(s.row)
 	for from := 0; from < records; from += ownBlock {

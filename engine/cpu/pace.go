@@ -26,13 +26,15 @@ const (
 func (b Backend) Pace(p engine.Problem) float64 {
 	k, e, seconds := b.paced(p)
 	if e == nil {
-		k, e, seconds = b.paced(engine.Problem{N: max(p.N, 4096), D: p.D, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2})
+		k, e, seconds = b.paced(engine.Problem{N: max(p.N, 4096), D: p.D, Bounds: engine.UnitBounds(),
+			Loss: engine.Logistic{}, Radius: 1, LabelValues: 2})
 	}
 	if e == nil {
 		return 1
 	}
 	defer e.Close()
-	least, sum, w := math.Inf(1), make([]float64, k.Problem().Loss.ParamDim(k.Problem().D)), make([]float64, k.Problem().Loss.ParamDim(k.Problem().D))
+	least, sum, w := math.Inf(1), make([]float64, k.Problem().Loss.ParamDim(k.Problem().D)),
+		make([]float64, k.Problem().Loss.ParamDim(k.Problem().D))
 	all := k.Problem().Pairs()
 	for start, runs := time.Now(), 0; runs < 2 || time.Since(start) < paceTime/2 && runs < 50; runs++ {
 		at := time.Now()

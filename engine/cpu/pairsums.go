@@ -17,7 +17,8 @@ type PairForm int
 const (
 	Inner           PairForm = iota // phi(y y' f.f')
 	SquaredDistance                 // phi(y y' (1 - ||f - f'||^2))
-	Differences                     // the slope is c (f - f'), where c depends on the squared distance and on whether the labels are equal
+	// the slope is c (f - f'), where c depends on the squared distance and on whether the labels are equal
+	Differences
 )
 
 // EmbeddedPairs holds the public numbers that define sums over all pairs of embeddings.
@@ -52,7 +53,8 @@ const panelFloats = 1 << 18
 // no bound of the change of this error by one record is proved.
 func (b Backend) PlanEmbedded(p EmbeddedPairs) (*EmbeddedKernel, error) {
 	if b.Float32 {
-		return nil, fmt.Errorf("%w: pairs of embeddings in float32: their error would grow with the number of records; leave out --precision, which is float64", engine.ErrUnsupported)
+		return nil, fmt.Errorf("%w: pairs of embeddings in float32: their error would grow with the number of records; "+
+			"leave out --precision, which is float64", engine.ErrUnsupported)
 	}
 	set, err := kernels.Select(b.Variant)
 	if err != nil {
@@ -87,7 +89,8 @@ func (b Backend) PlanEmbedded(p EmbeddedPairs) (*EmbeddedKernel, error) {
 		k.slopes = set.LogisticSlopes
 	}
 	if !(k.coefficientError() < 0x1p-20*k.bounds.Slope()) {
-		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported, p.Of.Name(), k.margin())
+		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported,
+			p.Of.Name(), k.margin())
 	}
 	return k, nil
 }
@@ -193,12 +196,14 @@ type pairScratch struct {
 
 // BindEmbedded returns the sums for the labels and persons of r.
 func (k *EmbeddedKernel) BindEmbedded(r *engine.Records) (*EmbeddedSums, error) {
-	if r.Units() != k.N || r.ByPerson() != (k.PersonRows > 0) || r.Len() > k.rows || r.Bounds().LabelAbs != k.Bounds.LabelAbs {
+	if r.Units() != k.N || r.ByPerson() != (k.PersonRows > 0) || r.Len() > k.rows ||
+		r.Bounds().LabelAbs != k.Bounds.LabelAbs {
 		return nil, fmt.Errorf("cpu: BindEmbedded: records do not fit sums that were planned for %d records", k.N)
 	}
 	n := r.Len()
 	blocks := (n + metricRows - 1) / metricRows
-	e := &EmbeddedSums{EmbeddedKernel: k, rows: n, stripe: (blocks + metricStripes - 1) / metricStripes * metricRows, width: min(k.panel, n), y: r.Labels(), zeros: make([]float64, metricCols), persons: newRowsOfPersons(r)}
+	e := &EmbeddedSums{EmbeddedKernel: k, rows: n, stripe: (blocks + metricStripes - 1) / metricStripes * metricRows,
+		width: min(k.panel, n), y: r.Labels(), zeros: make([]float64, metricCols), persons: newRowsOfPersons(r)}
 	return e, nil
 }
 
@@ -212,17 +217,20 @@ func (e *EmbeddedSums) slots() int {
 // start allocates the scratch space.
 func (e *EmbeddedSums) start() {
 	n, m, stride := e.rows, e.Dim, kernels.GramStride(e.Dim)
-	e.own, e.rowSum, e.colSum, e.colx = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n*stride)
+	e.own, e.rowSum, e.colSum, e.colx = make([]float64, n), make([]float64, n), make([]float64, n),
+		make([]float64, n*stride)
 	e.partial, e.partialCol = make([]float64, e.slots()*e.width*stride), make([]float64, e.slots()*e.width)
 	if e.Form == Inner {
 		e.half = make([]float64, n*m)
 	}
 	for range min(e.workers, e.stripes()) {
-		s := pairScratch{cx: make([]float64, metricRows*m), row: make([]float64, metricRows), col: make([]float64, metricCols), sum: make([]float64, metricCols*stride)}
+		s := pairScratch{cx: make([]float64, metricRows*m), row: make([]float64, metricRows),
+			col: make([]float64, metricCols), sum: make([]float64, metricCols*stride)}
 		switch {
 		case e.Form == Differences:
 		case e.persons != nil:
-			s.persons = kernels.NewMetricPersonBlock(metricRows, m, kernels.MetricPersons{Weight: e.persons.weight, Next: e.persons.next}, e.slopes)
+			s.persons = kernels.NewMetricPersonBlock(metricRows, m,
+				kernels.MetricPersons{Weight: e.persons.weight, Next: e.persons.next}, e.slopes)
 			s.block = s.persons
 		default:
 			s.block = e.set.NewMetricBlock(metricRows, m, e.slopes).(kernels.PairBlock)
@@ -233,7 +241,8 @@ func (e *EmbeddedSums) start() {
 
 // Close drops the scratch space.
 func (e *EmbeddedSums) Close() {
-	e.own, e.rowSum, e.colSum, e.f, e.half, e.colx, e.partial, e.partialCol, e.work = nil, nil, nil, nil, nil, nil, nil, nil, nil
+	e.own, e.rowSum, e.colSum, e.f, e.half, e.colx, e.partial, e.partialCol, e.work = nil, nil, nil, nil, nil,
+		nil, nil, nil, nil
 }
 
 // Sum sets the rows of v (rows x m) to

@@ -21,8 +21,10 @@ type ScoreSums struct{ e *evaluator }
 // labels and persons.
 func BindScores(planned engine.Kernel, r *engine.Records) (*ScoreSums, error) {
 	k, ok := planned.(*kernel)
-	if !ok || k.problem.D != 1 || k.problem.Radius != 1 || k.problem.N != r.Units() || k.problem.Bounds.LabelAbs != r.Bounds().LabelAbs {
-		return nil, fmt.Errorf("cpu: BindScores: want a kernel planned for a score loss of one feature and %d records, with Radius 1", r.Units())
+	if !ok || k.problem.D != 1 || k.problem.Radius != 1 || k.problem.N != r.Units() ||
+		k.problem.Bounds.LabelAbs != r.Bounds().LabelAbs {
+		return nil, fmt.Errorf("cpu: BindScores: want a kernel planned for a score loss of one feature and %d records, "+
+			"with Radius 1", r.Units())
 	}
 	if k.team != nil {
 		return nil, fmt.Errorf("%w: scores of a network in a team; train in one process", engine.ErrUnsupported)

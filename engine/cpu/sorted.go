@@ -101,7 +101,8 @@ const (
 
 func newSorted(e *evaluator) *sorted {
 	n := len(e.y)
-	m := &sorted{e: e, group: pages.Make[int32](n), from: pages.Make[int32](n), score: pages.Make[float64](n), work: pages.Make[float64](n)}
+	m := &sorted{e: e, group: pages.Make[int32](n), from: pages.Make[int32](n), score: pages.Make[float64](n),
+		work: pages.Make[float64](n)}
 	labels := slices.Clone(e.y)
 	for i := range labels {
 		labels[i] += 0 // -0 becomes 0

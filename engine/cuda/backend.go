@@ -119,7 +119,8 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 		return nil, err
 	}
 	if !k.usable() {
-		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small on a GPU", engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
+		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small on a GPU",
+			engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
 	}
 	return k, nil
 }
@@ -153,7 +154,8 @@ func (k *kernel) planMethod(m Method) error {
 	}
 	k.direct = true
 	_, logistic := k.loss.(engine.Logistic)
-	k.factored = logistic && len(groups) == 1 && !k.problem.ByPerson() && k.problem.LabelLimit() <= 2 && k.scores.Margin <= maxFactoredMargin
+	k.factored = logistic && len(groups) == 1 && !k.problem.ByPerson() && k.problem.LabelLimit() <= 2 &&
+		k.scores.Margin <= maxFactoredMargin
 	if k.factored {
 		return nil
 	}
@@ -180,7 +182,8 @@ func (b Backend) memory() uint64 {
 // fits returns an error unless a plan may use need bytes of GPU memory.
 func (b Backend) fits(p engine.Problem, need uint64) error {
 	if have := b.memory(); need > have {
-		return fmt.Errorf("%w: %d records of %d features need %.1f GiB, %s has %.1f", engine.ErrUnsupported, p.N, p.D, gib(need), b.Name(), gib(have))
+		return fmt.Errorf("%w: %d records of %d features need %.1f GiB, %s has %.1f", engine.ErrUnsupported, p.N, p.D,
+			gib(need), b.Name(), gib(have))
 	}
 	return nil
 }
@@ -195,7 +198,8 @@ func (k *kernel) planPairs() error {
 	exponent := math.Ceil(math.Log2(s.Slope * s.LabelSpan * (1 + 0x1p-20)))
 	for _, v := range []float64{s.Score, s.LabelSpan, math.Exp2(exponent)} {
 		if !(v > math.Exp2(-spread) && v < math.Exp2(spread)) {
-			return fmt.Errorf("%w: scores, labels or gradients of size %.3g on a GPU, which computes pairs in float32; rescale the features or labels", engine.ErrUnsupported, v)
+			return fmt.Errorf("%w: scores, labels or gradients of size %.3g on a GPU, which computes pairs in float32; rescale "+
+				"the features or labels", engine.ErrUnsupported, v)
 		}
 	}
 	k.unit, k.slopeError, k.instructions = math.Exp2(exponent), code.absError, len(code.lines)

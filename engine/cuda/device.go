@@ -55,7 +55,8 @@ func Usable(g driver.Device) error {
 	if g.Major >= 8 {
 		return nil
 	}
-	return fmt.Errorf("cuda: %w: GPU %d (%s) has compute capability %d.%d, and the kernels need 8.0 or more", driver.ErrUnavailable, g.Index, g.Name, g.Major, g.Minor)
+	return fmt.Errorf("cuda: %w: GPU %d (%s) has compute capability %d.%d, and the kernels need 8.0 or more",
+		driver.ErrUnavailable, g.Index, g.Name, g.Major, g.Minor)
 }
 
 // Open attaches to GPU number index. If the GPU cannot be used, the error wraps driver.ErrUnavailable.
@@ -67,7 +68,8 @@ func Open(d driver.Driver, index int) (*Device, error) {
 	if err := Usable(gpu.Device()); err != nil {
 		return nil, errors.Join(err, gpu.Close())
 	}
-	return &Device{gpu: gpu, name: fmt.Sprintf("cuda:%d", index), info: gpu.Device(), modules: map[[sha256.Size]byte]*module{}}, nil
+	return &Device{gpu: gpu, name: fmt.Sprintf("cuda:%d", index), info: gpu.Device(),
+		modules: map[[sha256.Size]byte]*module{}}, nil
 }
 
 // Name returns the name of the device on the command line, such as "cuda:0".

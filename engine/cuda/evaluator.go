@@ -162,7 +162,8 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 	}
 	if e.backend.Team != nil {
 		if !e.planned.whole(q.Pairs) {
-			return fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without a team", engine.ErrUnsupported)
+			return fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without a team",
+				engine.ErrUnsupported)
 		}
 		if e.direct {
 			return e.pairSum(ctx, dst, q.W)

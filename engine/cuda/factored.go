@@ -131,7 +131,8 @@ func (m *factored) terms(ctx context.Context, c driver.Context) error {
 	}
 	limit := math.Float64bits(maxFactoredMargin / 2)
 	for _, s := range m.sides() {
-		err := m.module.launch(c, "exponentials", blocksFor(s.n), 1, at(m.numbers, 4, s.from), uint64(e.s), at(m.records, 4, s.from), uint64(s.n),
+		err := m.module.launch(c, "exponentials", blocksFor(s.n), 1, at(m.numbers, 4, s.from), uint64(e.s),
+			at(m.records, 4, s.from), uint64(s.n),
 			math.Float64bits(s.scale), limit, math.Float64bits(s.factor), uint64(math.Float32bits(padding)))
 		if err != nil {
 			return err
@@ -140,7 +141,8 @@ func (m *factored) terms(ctx context.Context, c driver.Context) error {
 	slices := slicesOf(m.rows, m.cols, factoredRows, factoredCols, m.pairsPerLaunch(factoredWork))
 	return inTurn(ctx, c, ownTurns(e.backend, slices), func(s slice) error {
 		return m.module.launch(c, "logistic_tiles", chunksOf(s.rows, factoredRows), chunksOf(s.cols, factoredCols),
-			at(m.sums, 8, first+s.row), at(m.sums, 8, s.col), at(m.numbers, 4, first+s.row), at(m.numbers, 4, s.col), uint64(s.rows), uint64(s.cols))
+			at(m.sums, 8, first+s.row), at(m.sums, 8, s.col), at(m.numbers, 4, first+s.row), at(m.numbers, 4, s.col),
+			uint64(s.rows), uint64(s.cols))
 	})
 }
 
@@ -153,7 +155,8 @@ type side struct {
 
 func (m *factored) sides() [2]side {
 	first, unit := paddedRows(m.cols), 2*m.step*0x1p-23
-	return [2]side{{0, first, -m.step, 1, unit}, {first, paddedRows(m.rows), m.step, 2, -unit}} // the sums are sums of -phi'
+	// the sums are sums of -phi'
+	return [2]side{{0, first, -m.step, 1, unit}, {first, paddedRows(m.rows), m.step, 2, -unit}}
 }
 
 func at(of driver.Pointer, bytes, place int) uint64 { return uint64(of + driver.Pointer(bytes*place)) }
@@ -164,7 +167,8 @@ func (m *factored) finish(c driver.Context) error {
 		return c.Clear(e.c, uint64(8*e.problem.N), 0)
 	}
 	for _, s := range m.sides() {
-		err := m.module.launch(c, "coefficients", blocksFor(s.n), 1, uint64(e.c), at(m.sums, 8, s.from), at(m.records, 4, s.from), uint64(s.n), math.Float64bits(s.unit))
+		err := m.module.launch(c, "coefficients", blocksFor(s.n), 1, uint64(e.c), at(m.sums, 8, s.from),
+			at(m.records, 4, s.from), uint64(s.n), math.Float64bits(s.unit))
 		if err != nil {
 			return err
 		}

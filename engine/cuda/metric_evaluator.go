@@ -67,13 +67,15 @@ func (e *metricEvaluator) load(c driver.Context) (err error) {
 func (e *metricEvaluator) pack(c driver.Context, name string, to, from driver.Pointer, as packing, unit float64) error {
 	n, d := uint64(e.n), uint64(e.problem.D)
 	if e.operand == "" {
-		return e.float64s.launch(c, "metric_floats", blocksFor(e.stride()), e.padded(), uint64(to), uint64(from), n, d, uint64(e.stride()), math.Float64bits(1/unit))
+		return e.float64s.launch(c, "metric_floats", blocksFor(e.stride()), e.padded(), uint64(to), uint64(from), n, d,
+			uint64(e.stride()), math.Float64bits(1/unit))
 	}
 	blocks, steps := e.stride()/as.records, (e.problem.D+as.features-1)/as.features
 	if as.whole {
 		steps = e.padded() / as.features
 	}
-	return e.tile.launch(c, "metric_"+name+"_"+e.operand, (blocks+7)/8, steps, uint64(to), uint64(from), n, d, uint64(blocks), math.Float64bits(1/unit))
+	return e.tile.launch(c, "metric_"+name+"_"+e.operand, (blocks+7)/8, steps, uint64(to), uint64(from), n, d,
+		uint64(blocks), math.Float64bits(1/unit))
 }
 
 // Kernel implements engine.Evaluator.
@@ -100,7 +102,8 @@ func (e *metricEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query
 	s.Unpack(e.full, q.W)
 	prefix, ok := q.Pairs.(engine.PrefixPairs)
 	if ok && e.backend.Team != nil {
-		return fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without a team", engine.ErrUnsupported)
+		return fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without a team",
+			engine.ErrUnsupported)
 	}
 	err := e.backend.Device.do(ctx, func(c driver.Context) error {
 		if err := copyIn(c, e.w, e.full); err != nil {
@@ -137,11 +140,13 @@ func (e *metricEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query
 // distances sets z to (X - o) W and q to (x_i - o)^T W (x_i - o).
 func (e *metricEvaluator) distances(c driver.Context, origin driver.Pointer) error {
 	n, d := e.n, e.problem.D
-	err := e.float64s.launch(c, "metric_project", blocksFor(n), (d+7)/8, uint64(e.z), uint64(e.x), uint64(origin), uint64(e.w), uint64(n), uint64(d))
+	err := e.float64s.launch(c, "metric_project", blocksFor(n), (d+7)/8, uint64(e.z), uint64(e.x), uint64(origin),
+		uint64(e.w), uint64(n), uint64(d))
 	if err != nil {
 		return err
 	}
-	return e.float64s.launch(c, "metric_own", blocksFor(n), 1, uint64(e.q), uint64(e.x), uint64(origin), uint64(e.z), uint64(n), uint64(d))
+	return e.float64s.launch(c, "metric_own", blocksFor(n), 1, uint64(e.q), uint64(e.x), uint64(origin), uint64(e.z),
+		uint64(n), uint64(d))
 }
 
 // terms adds up the terms of all pairs. In a team it adds up the terms of this rank's pairs only.
@@ -150,7 +155,8 @@ func (e *metricEvaluator) terms(ctx context.Context, c driver.Context) error {
 	if err := e.distances(c, e.zero); err != nil {
 		return err
 	}
-	err := e.float64s.launch(c, "metric_points", blocksFor(e.stride()), 1, uint64(e.points), uint64(e.q), uint64(e.labels), uint64(n), uint64(e.stride()))
+	err := e.float64s.launch(c, "metric_points", blocksFor(e.stride()), 1, uint64(e.points), uint64(e.q), uint64(e.labels),
+		uint64(n), uint64(e.stride()))
 	if err != nil {
 		return err
 	}
@@ -171,10 +177,12 @@ func (e *metricEvaluator) finish(c driver.Context) (err error) {
 	n, d := e.n, e.problem.D
 	zUnit := math.Float64bits(-2 * e.unit * e.features * metricFixed) // c = -phi'(u) t
 	if e.problem.ByPerson() {
-		err = e.tile.launch(c, "metric_weigh_persons", blocksFor(n), d, uint64(e.z), uint64(e.sums), uint64(e.x), uint64(e.weight), uint64(n),
+		err = e.tile.launch(c, "metric_weigh_persons", blocksFor(n), d, uint64(e.z), uint64(e.sums), uint64(e.x),
+			uint64(e.weight), uint64(n),
 			math.Float64bits(-e.unit*personFixed), zUnit)
 	} else {
-		err = e.float64s.launch(c, "metric_weigh", blocksFor(n), d, uint64(e.z), uint64(e.sums), uint64(e.x), uint64(n), math.Float64bits(-e.unit*e.grid), zUnit)
+		err = e.float64s.launch(c, "metric_weigh", blocksFor(n), d, uint64(e.z), uint64(e.sums), uint64(e.x), uint64(n),
+			math.Float64bits(-e.unit*e.grid), zUnit)
 	}
 	if err != nil {
 		return err
@@ -204,7 +212,8 @@ func (e *metricEvaluator) visitPairs(ctx context.Context, c driver.Context) erro
 		scale := float32Bits(1 / metricFixed / e.unit)
 		switch {
 		case e.problem.ByPerson():
-			args, scale = append(args, uint64(e.x), uint64(e.weight), uint64(e.next)), math.Float64bits(1/metricFixed/e.unit/e.features)
+			args, scale = append(args, uint64(e.x), uint64(e.weight), uint64(e.next)),
+				math.Float64bits(1/metricFixed/e.unit/e.features)
 		case e.tiling.factor.records > 0:
 			args = append(args, uint64(e.factor))
 		}
@@ -229,11 +238,13 @@ func float32Bits(v float64) uint64 { return uint64(math.Float32bits(float32(v)))
 func (e *metricEvaluator) gram(c driver.Context, origin driver.Pointer) error {
 	n, d, chunks := e.n, e.problem.D, e.chunks()
 	tiles := (d + metricGram - 1) / metricGram
-	err := e.float64s.launch(c, "metric_gram", chunks, tiles*tiles, uint64(e.part), uint64(e.x), uint64(origin), uint64(e.z), uint64(n), uint64(d), uint64(e.chunk))
+	err := e.float64s.launch(c, "metric_gram", chunks, tiles*tiles, uint64(e.part), uint64(e.x), uint64(origin),
+		uint64(e.z), uint64(n), uint64(d), uint64(e.chunk))
 	if err != nil {
 		return err
 	}
-	if err := e.float64s.launch(c, "metric_reduce", blocksFor(d*d), 1, uint64(e.part), uint64(d*d), uint64(chunks)); err != nil {
+	if err := e.float64s.launch(c, "metric_reduce", blocksFor(d*d), 1, uint64(e.part), uint64(d*d),
+		uint64(chunks)); err != nil {
 		return err
 	}
 	return copyOut(c, e.full, e.part)
@@ -272,7 +283,8 @@ func (e *metricEvaluator) prefix(c driver.Context, q engine.PrefixPairs) error {
 	if err := copyIn(c, e.q, coefficient); err != nil {
 		return err
 	}
-	err := e.float64s.launch(c, "metric_scale", blocksFor(n), e.problem.D, uint64(e.z), uint64(e.q), uint64(e.x), uint64(e.origin), uint64(n))
+	err := e.float64s.launch(c, "metric_scale", blocksFor(n), e.problem.D, uint64(e.z), uint64(e.q), uint64(e.x),
+		uint64(e.origin), uint64(n))
 	if err != nil {
 		return err
 	}

@@ -56,14 +56,16 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Ke
 		k.tiling = personTiling()
 	}
 	if got, want := loss.ParamDim(p.D), (engine.Symmetric{Dim: p.D}).Len(); got != want {
-		return nil, fmt.Errorf("cuda: loss %q has %d parameters for %d features, want the %d coordinates of a symmetric matrix", loss.Name(), got, p.D, want)
+		return nil, fmt.Errorf("cuda: loss %q has %d parameters for %d features, want the %d coordinates of a "+
+			"symmetric matrix", loss.Name(), got, p.D, want)
 	}
 	if k.limits, err = engine.NewMetricRange(p, loss, distanceDepth(p.D)); err != nil {
 		return nil, err
 	}
 	m := k.limits
 	if !m.Smooth() {
-		return nil, fmt.Errorf("%w: loss %q is not smooth, the GPU's rounding error has no bound", engine.ErrUnsupported, loss.Name())
+		return nil, fmt.Errorf("%w: loss %q is not smooth, the GPU's rounding error has no bound",
+			engine.ErrUnsupported, loss.Name())
 	}
 	code, err := slopeOf(loss, m.Margin, m.SlopeErr)
 	if err != nil {
@@ -75,7 +77,8 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Ke
 	k.features, k.products = powerAbove(R), powerAbove(R*r)
 	for _, v := range []float64{R, p.Bounds.LabelAbs, m.Distance, m.Slope, k.unit} {
 		if !(v > math.Exp2(-spread) && v < math.Exp2(spread)) {
-			return nil, fmt.Errorf("%w: features, labels, distances or gradients of size %.3g on a GPU, which computes pairs in float32; rescale the features or labels", engine.ErrUnsupported, v)
+			return nil, fmt.Errorf("%w: features, labels, distances or gradients of size %.3g on a GPU, which computes pairs "+
+				"in float32; rescale the features or labels", engine.ErrUnsupported, v)
 		}
 	}
 	if k.tiles, err = splice(kernels.PTX(k.file), code, m.Margin, -m.Slope, m.Slope); err != nil {
@@ -90,7 +93,8 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Ke
 		return nil, err
 	}
 	if !k.usable() {
-		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small on a GPU", engine.ErrUnsupported, loss.Name(), m.Margin)
+		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small on a GPU",
+			engine.ErrUnsupported, loss.Name(), m.Margin)
 	}
 	return k, nil
 }

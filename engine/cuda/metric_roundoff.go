@@ -207,7 +207,8 @@ func (k *metricKernel) gramDepth() int {
 // relativeError returns the largest of the relative first-order errors.
 func (k *metricKernel) relativeError() float64 {
 	m := k.limits
-	return max((k.coefficientError()+k.weightError())/(m.Labels*m.Slope), k.gramError(k.problem.D)+2*k.entry+k.dropped, k.pairError()+k.spanError(), engine.Gamma(k.gramDepth()))
+	return max((k.coefficientError()+k.weightError())/(m.Labels*m.Slope), k.gramError(k.problem.D)+2*k.entry+k.dropped,
+		k.pairError()+k.spanError(), engine.Gamma(k.gramDepth()))
 }
 
 // secondOrder returns a factor that covers products of error terms. There are fewer than 16 error terms.

@@ -41,7 +41,8 @@ func (b Backend) planMoments(p engine.Problem) (*momentsKernel, error) {
 		return nil, fmt.Errorf("%w: up to %d rows, a GPU takes fewer than %d", engine.ErrUnsupported, p.MaxRows(), maxRecords)
 	}
 	if p.D > maxMomentFeatures {
-		return nil, fmt.Errorf("%w: moments of %d features, a GPU takes at most %d", engine.ErrUnsupported, p.D, maxMomentFeatures)
+		return nil, fmt.Errorf("%w: moments of %d features, a GPU takes at most %d", engine.ErrUnsupported, p.D,
+			maxMomentFeatures)
 	}
 	k := &momentsKernel{backend: b, problem: p, grid: gridOf(rowsAre(p, p.MaxRows()), b.Team)}
 	var err error
@@ -305,7 +306,8 @@ func (e *momentsEvaluator) load(c driver.Context, r *engine.Records, y, roots []
 		return err
 	}
 	n, d, length := e.grid.n, e.problem.D, e.length(engine.FullSecond)
-	blocks := []block{{&e.y, 8 * n}, {&e.pass, 8 * (passScalars + 2*d)}, {&e.part, 8 * length * e.grid.chunks()}, {&e.sum, 8 * length}}
+	blocks := []block{{&e.y, 8 * n}, {&e.pass, 8 * (passScalars + 2*d)}, {&e.part, 8 * length * e.grid.chunks()},
+		{&e.sum, 8 * length}}
 	if !e.small() {
 		blocks = append(blocks, block{&e.scale, 8 * n}, block{&e.weight, 8 * n})
 	}
@@ -356,7 +358,8 @@ func (e *momentsEvaluator) Close() error {
 func (e *momentsEvaluator) passOf(m engine.Query) (numbers []float64, kind uint64) {
 	d := e.problem.D
 	numbers = make([]float64, passScalars+2*d)
-	copy(numbers, []float64{m.Radius * (1 - (float64(d)+24)*0x1p-51), m.Class, m.Offset, 1 + math.Abs(m.Offset), m.Intercept})
+	copy(numbers, []float64{m.Radius * (1 - (float64(d)+24)*0x1p-51), m.Class, m.Offset,
+		1 + math.Abs(m.Offset), m.Intercept})
 	copy(numbers[passScalars:], m.Centre)
 	copy(numbers[passScalars+d:], m.W)
 	switch {
@@ -406,7 +409,8 @@ func (e *momentsEvaluator) Sum(ctx context.Context, all []float64, m engine.Quer
 }
 
 // add computes the partial sums of the chunks of a panel.
-func (e *momentsEvaluator) add(c driver.Context, x driver.Pointer, tile, tiles int, kind uint64, second engine.SecondMoments) error {
+func (e *momentsEvaluator) add(c driver.Context, x driver.Pointer, tile, tiles int, kind uint64,
+	second engine.SecondMoments) error {
 	from, n, d, chunk := tile*tileRows, uint64(e.rows.rowsOf(tile, tiles)), uint64(e.problem.D), e.grid.chunkRows()
 	part := uint64(e.part + driver.Pointer(8*e.length(second)*((e.grid.first+from)/chunk)))
 	at := func(p driver.Pointer) uint64 { return uint64(p + driver.Pointer(8*from)) }
@@ -419,9 +423,11 @@ func (e *momentsEvaluator) add(c driver.Context, x driver.Pointer, tile, tiles i
 	}
 	if e.small() {
 		jobs, lanes := e.jobs()
-		return launch("clipped_small", blocks, 1, part, uint64(x), at(e.y), uint64(e.pass), n, d, uint64(chunk), kind, uint64(jobs), uint64(lanes))
+		return launch("clipped_small", blocks, 1, part, uint64(x), at(e.y), uint64(e.pass), n, d, uint64(chunk), kind,
+			uint64(jobs), uint64(lanes))
 	}
-	if err := launch("clip_rows", tiles, 1, at(e.scale), at(e.weight), uint64(x), at(e.y), uint64(e.pass), n, d, kind); err != nil {
+	if err := launch("clip_rows", tiles, 1, at(e.scale), at(e.weight), uint64(x), at(e.y), uint64(e.pass), n, d,
+		kind); err != nil {
 		return err
 	}
 	if e.problem.ByPerson() {

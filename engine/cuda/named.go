@@ -46,11 +46,13 @@ func OpenNamed(key string) (*Device, error) {
 	var known []string
 	for _, g := range all {
 		if g.Key == key {
-			return &Device{name: "cuda:" + key, info: driver.Device{Name: g.Name, TotalMemory: g.Memory, Major: g.Major, Minor: g.Minor, Multiprocessors: g.Multiprocessors}}, nil
+			return &Device{name: "cuda:" + key, info: driver.Device{Name: g.Name, TotalMemory: g.Memory, Major: g.Major,
+				Minor: g.Minor, Multiprocessors: g.Multiprocessors}}, nil
 		}
 		known = append(known, "cuda:"+g.Key)
 	}
-	return nil, fmt.Errorf("cuda: no GPU is known by the name %q; plans take %s, or cuda:N for a GPU that is here", key, strings.Join(known, ", "))
+	return nil, fmt.Errorf("cuda: no GPU is known by the name %q; plans take %s, or cuda:N for a GPU that is here", key,
+		strings.Join(known, ", "))
 }
 
 // linkShare is the fraction of the data sheet's link rate that copies from page-locked memory reach.

@@ -34,11 +34,14 @@ const (
 // depend on the record's score.
 func (k *kernel) planNearLinear() error {
 	loss, ok := k.loss.(engine.AnalyticLoss)
-	if !ok || !k.scores.Smooth() { // without smoothness a sum must be a sum of terms of pairs (engine.QueryBounds.Sum), and a sum of interpolants is not
-		return fmt.Errorf("%w: loss %q is not analytic, or the error of its slope has no bound, use Direct", engine.ErrUnsupported, k.loss.Name())
+	// without smoothness a sum must be a sum of terms of pairs (engine.QueryBounds.Sum), and a sum of interpolants is not
+	if !ok || !k.scores.Smooth() {
+		return fmt.Errorf("%w: loss %q is not analytic, or the error of its slope has no bound, use Direct",
+			engine.ErrUnsupported, k.loss.Name())
 	}
 	if k.problem.LabelLimit() > maxClasses {
-		return fmt.Errorf("%w: up to %d different labels, the near-linear method takes %d; set Problem.LabelValues or use Direct", engine.ErrUnsupported, k.problem.LabelLimit(), maxClasses)
+		return fmt.Errorf("%w: up to %d different labels, the near-linear method takes %d; set Problem.LabelValues "+
+			"or use Direct", engine.ErrUnsupported, k.problem.LabelLimit(), maxClasses)
 	}
 	size, q := loss.StripBound(k.scores.Margin, 0), k.problem.LabelLimit()
 	if size < math.MaxFloat64 {
@@ -48,7 +51,8 @@ func (k *kernel) planNearLinear() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: loss %q has no expansion of %d terms over margins up to %.3g, use Direct", engine.ErrUnsupported, k.loss.Name(), maxTerms, k.scores.Margin)
+	return fmt.Errorf("%w: loss %q has no expansion of %d terms over margins up to %.3g, use Direct",
+		engine.ErrUnsupported, k.loss.Name(), maxTerms, k.scores.Margin)
 }
 
 // logGroups returns the base-2 logarithm of the number of groups of terms, which is 1, 2, 4 or 8.
@@ -62,7 +66,8 @@ func (k *kernel) momentLen() int { return groupTerms << k.logGroups() }
 // maxChunks and at most the number of its tiles.
 func (k *kernel) momentDepth() int {
 	n := k.problem.MaxRows()
-	return chunksOf(chunkOf(n), 2*tileRows>>max(k.logGroups(), 1)) + 9 + combineDepth(min(maxChunks, chunksOf(n, tileRows)))
+	return chunksOf(chunkOf(n), 2*tileRows>>max(k.logGroups(), 1)) + 9 + combineDepth(min(maxChunks,
+		chunksOf(n, tileRows)))
 }
 
 // chunkOf returns the number of rows of a partial sum over n rows.
@@ -147,7 +152,8 @@ func bindNearLinear(c driver.Context, e *evaluator, cl classes) (*nearLinear, er
 	}
 	length, q, p := e.momentLen(), len(cl.values), e.expansion.Terms
 	matrices := m.products()
-	err = e.memory.alloc(c, []block{{&m.part, 8 * most * length}, {&m.moments, 8 * q * length}, {&m.coefs, 8 * q * maxTerms}, {&m.matrices, 8 * (1 + q*(q-1)/2) * p * p}, {&m.tables, 4 * len(table)}})
+	err = e.memory.alloc(c, []block{{&m.part, 8 * most * length}, {&m.moments, 8 * q * length},
+		{&m.coefs, 8 * q * maxTerms}, {&m.matrices, 8 * (1 + q*(q-1)/2) * p * p}, {&m.tables, 4 * len(table)}})
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +222,8 @@ func (m *nearLinear) coefficients(ctx context.Context, c driver.Context) error {
 func (m *nearLinear) fromScores(c driver.Context, g sortedGroup) error {
 	e := m.e
 	first, parts, at := m.ownParts(g)
-	name, args := "moments", []uint64{uint64(m.part + driver.Pointer(8*first*e.momentLen())), uint64(e.s), at, m.scale, uint64(e.logGroups())}
+	name, args := "moments", []uint64{uint64(m.part + driver.Pointer(8*first*e.momentLen())), uint64(e.s), at, m.scale,
+		uint64(e.logGroups())}
 	if e.persons != nil {
 		name, args = "weighted_moments", append(args, uint64(e.persons.weight))
 	}
@@ -238,10 +245,12 @@ func (m *nearLinear) ownParts(g sortedGroup) (first, parts int, at uint64) {
 func (m *nearLinear) expand(c driver.Context, g sortedGroup) error {
 	e, q := m.e, len(m.classes.values)
 	length, p := e.momentLen(), e.expansion.Terms
-	if err := m.module.launch(c, "class_moments", length/8, q, uint64(m.moments), uint64(m.part), uint64(g.first), uint64(length)); err != nil {
+	if err := m.module.launch(c, "class_moments", length/8, q, uint64(m.moments), uint64(m.part), uint64(g.first),
+		uint64(length)); err != nil {
 		return err
 	}
-	return m.module.launch(c, "expand", 1, q, uint64(m.coefs), uint64(m.moments), uint64(m.matrices), uint64(p), uint64(q), uint64(e.logGroups()))
+	return m.module.launch(c, "expand", 1, q, uint64(m.coefs), uint64(m.moments), uint64(m.matrices), uint64(p), uint64(q),
+		uint64(e.logGroups()))
 }
 
 // series sets the coefficients c of a group.
@@ -251,7 +260,8 @@ func (m *nearLinear) series(c driver.Context, g sortedGroup) error {
 	if parts == 0 {
 		return nil
 	}
-	return m.module.launch(c, "series", parts, 1, uint64(e.c), uint64(e.s), uint64(m.coefs), at, uint64(e.expansion.Terms), m.scale)
+	return m.module.launch(c, "series", parts, 1, uint64(e.c), uint64(e.s), uint64(m.coefs), at,
+		uint64(e.expansion.Terms), m.scale)
 }
 
 // sums sets rows.sum to the sum over all pairs. All records must form one group.
@@ -277,7 +287,8 @@ func (m *nearLinear) momentsOfScores(ctx context.Context, c driver.Context) erro
 		return e.rows.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
 			tile += e.grid.first / tileRows
 			from, to := g.partAt(tile*tileRows), g.partAt((tile+tiles)*tileRows)
-			return m.module.launch(c, "score_moments", to-from, 1, uint64(m.part+driver.Pointer(8*from*groupTerms)), uint64(e.s), uint64(at), uint64(e.rows.w),
+			return m.module.launch(c, "score_moments", to-from, 1, uint64(m.part+driver.Pointer(8*from*groupTerms)), uint64(e.s),
+				uint64(at), uint64(e.rows.w),
 				uint64(g.at+driver.Pointer(4*partWords*from)), uint64(e.problem.D), uint64(tile), m.scale)
 		})
 	}
@@ -304,8 +315,10 @@ func (m *nearLinear) sumOfSeries(ctx context.Context, c driver.Context) error {
 		return e.rows.weightedSums(ctx, c, e.c)
 	}
 	return e.rows.sumsOf(ctx, c, func(part, at driver.Pointer, from, n int) error {
-		return m.module.launch(c, "weighted_series", chunksOf(n, e.grid.chunkRows()), 1, uint64(part), uint64(at), uint64(e.s+driver.Pointer(8*from)), uint64(m.coefs), uint64(g.classes),
-			uint64(n), uint64(from), uint64(e.problem.D), uint64(e.grid.spans), uint64(e.grid.span), uint64(e.grid.logParts), uint64(len(m.classes.values)), uint64(e.expansion.Terms), m.scale)
+		return m.module.launch(c, "weighted_series", chunksOf(n, e.grid.chunkRows()), 1, uint64(part), uint64(at),
+			uint64(e.s+driver.Pointer(8*from)), uint64(m.coefs), uint64(g.classes),
+			uint64(n), uint64(from), uint64(e.problem.D), uint64(e.grid.spans), uint64(e.grid.span), uint64(e.grid.logParts),
+			uint64(len(m.classes.values)), uint64(e.expansion.Terms), m.scale)
 	})
 }
 

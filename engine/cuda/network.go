@@ -102,18 +102,22 @@ func (b Backend) planNetwork(p embedding.RowsProblem) (*networkKernel, error) {
 	net, ok := denseOf(p.Network)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("%w: network %s on a GPU, which computes networks of dense layers alone: of --model mlp, or of a file with dense layers and activations", engine.ErrUnsupported, p.Network.Name())
+		return nil, fmt.Errorf("%w: network %s on a GPU, which computes networks of dense layers alone: of --model mlp, or "+
+			"of a file with dense layers and activations", engine.ErrUnsupported, p.Network.Name())
 	case b.Team != nil:
-		return nil, fmt.Errorf("%w: networks on the GPUs of a team, which share moments and near-linear sums", engine.ErrUnsupported)
+		return nil, fmt.Errorf("%w: networks on the GPUs of a team, which share moments and near-linear sums",
+			engine.ErrUnsupported)
 	case p.Rows >= maxRecords:
 		return nil, fmt.Errorf("%w: up to %d rows, a GPU takes fewer than %d", engine.ErrUnsupported, p.Rows, maxRecords)
 	case !(net.largest(p.Norm) <= mostNetwork):
-		return nil, fmt.Errorf("%w: numbers of up to %.3g of network %s on a GPU, which computes them in float32", engine.ErrUnsupported, net.largest(p.Norm), net.name)
+		return nil, fmt.Errorf("%w: numbers of up to %.3g of network %s on a GPU, which computes them in float32",
+			engine.ErrUnsupported, net.largest(p.Norm), net.name)
 	}
 	k := &networkKernel{dense: net, backend: b, rows: p.Rows}
 	for _, l := range k.layers {
 		if l.Rows >= widestNetwork || l.Cols >= widestNetwork {
-			return nil, fmt.Errorf("%w: layer %s of %d x %d on a GPU, want at most %d x %d", engine.ErrUnsupported, l.Name, l.Rows, l.Cols, widestNetwork-1, widestNetwork-1)
+			return nil, fmt.Errorf("%w: layer %s of %d x %d on a GPU, want at most %d x %d", engine.ErrUnsupported, l.Name,
+				l.Rows, l.Cols, widestNetwork-1, widestNetwork-1)
 		}
 	}
 	_, e := math.Frexp(1.01 * p.Most) // at most 2^e
@@ -121,7 +125,8 @@ func (b Backend) planNetwork(p embedding.RowsProblem) (*networkKernel, error) {
 		return nil, fmt.Errorf("%w: gradients of size %.3g of a network on a GPU", engine.ErrUnsupported, p.Most)
 	}
 	if need, have := k.bytes(), b.memory(); need > have {
-		return nil, fmt.Errorf("%w: %d rows and what %s computes for them need %.1f GiB, %s has %.1f", engine.ErrUnsupported, p.Rows, net.name, gib(need), b.Name(), gib(have))
+		return nil, fmt.Errorf("%w: %d rows and what %s computes for them need %.1f GiB, %s has %.1f", engine.ErrUnsupported,
+			p.Rows, net.name, gib(need), b.Name(), gib(have))
 	}
 	return k, nil
 }
@@ -163,7 +168,8 @@ func (k *networkKernel) PullError() (embedding.PullError, float64) {
 		parameters += float64(l.Len())
 	}
 	chunks := float64(chunksOf(k.stride(), k.chunk()))
-	return embedding.PullError{Depth: k.out + k.chunk() + 2, PerNorm: 1, Tiny: float64(k.stride()) * parameters * 0x1p-900}, 1.01 * chunks * math.Sqrt(parameters) * k.unit
+	return embedding.PullError{Depth: k.out + k.chunk() + 2, PerNorm: 1,
+		Tiny: float64(k.stride()) * parameters * 0x1p-900}, 1.01 * chunks * math.Sqrt(parameters) * k.unit
 }
 
 // networkBuffers are the buffers of an evaluator on the GPU.
@@ -179,21 +185,25 @@ type networkBuffers struct {
 // hiddenBuffers are the buffers of a hidden layer. The last hidden layer has no back, and the first hidden
 // layer has no across.
 type hiddenBuffers struct {
-	h, slope, back driver.Pointer // h has units + 1 columns, slope has units columns, and back has units columns for each output in turn
+	// h has units + 1 columns, slope has units columns, and back has units columns for each output in turn
+	h, slope, back driver.Pointer
 	in, across     driver.Pointer // in: weights by inputs; across: weights by units
 }
 
 func (k *networkKernel) blocks(b *networkBuffers) []block {
 	stride, m := k.stride(), k.out
 	b.hidden, b.sums = make([]hiddenBuffers, len(k.kinds)), make([]driver.Pointer, len(k.layers))
-	list := []block{{&b.x, 4 * stride * (k.in + 1)}, {&b.own, 8 * stride}, {&b.g, 8 * stride * m}, {&b.square, 8 * stride}, {&b.v, 8 * stride * m}}
+	list := []block{{&b.x, 4 * stride * (k.in + 1)}, {&b.own, 8 * stride}, {&b.g, 8 * stride * m}, {&b.square, 8 * stride},
+		{&b.v, 8 * stride * m}}
 	widest, in := 0, k.in
 	for l, units := range k.units() {
 		h := &b.hidden[l]
 		widest = max(widest, units)
-		list = append(list, block{&h.h, 4 * stride * (units + 1)}, block{&h.slope, 4 * stride * units}, block{&h.in, 4 * roundUp(in+1, networkDepth) * roundUp(units, networkSide)})
+		list = append(list, block{&h.h, 4 * stride * (units + 1)}, block{&h.slope, 4 * stride * units},
+			block{&h.in, 4 * roundUp(in+1, networkDepth) * roundUp(units, networkSide)})
 		if l > 0 {
-			list = append(list, block{&b.hidden[l-1].back, 4 * stride * m * in}, block{&h.across, 4 * roundUp(units, networkDepth) * roundUp(in, networkSide)})
+			list = append(list, block{&b.hidden[l-1].back, 4 * stride * m * in},
+				block{&h.across, 4 * roundUp(units, networkDepth) * roundUp(in, networkSide)})
 		}
 		in = units
 	}
@@ -248,7 +258,8 @@ func (e *networkRows) load(c driver.Context, r *engine.Records) error {
 	if err := e.start(c, e.blocks(&e.networkBuffers)); err != nil {
 		return err
 	}
-	if err := errors.Join(c.Clear(e.x, uint64(4*e.stride()*(e.in+1)), 0), putOnes(c, e.x, e.in, e.stride(), e.n)); err != nil {
+	if err := errors.Join(c.Clear(e.x, uint64(4*e.stride()*(e.in+1)), 0),
+		putOnes(c, e.x, e.in, e.stride(), e.n)); err != nil {
 		return err
 	}
 	own := make([]float64, e.stride())
@@ -285,7 +296,8 @@ func putOnes(c driver.Context, at driver.Pointer, column, stride, n int) error {
 
 // upload copies the features of len(own) records by columns, in float32. It sets own to 1 + ||x||^2 of the rounded
 // features.
-func (k *networkKernel) upload(c driver.Context, to driver.Pointer, stride int, own []float64, read func(i int, row []float64)) error {
+func (k *networkKernel) upload(c driver.Context, to driver.Pointer, stride int, own []float64,
+	read func(i int, row []float64)) error {
 	d := k.in
 	row, at := make([]float64, d), max(stagingBytes/(4*d), 1)
 	some := make([]float32, d*min(at, len(own)))

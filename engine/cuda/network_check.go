@@ -32,7 +32,8 @@ func (d *Device) CompareNetworks(ctx context.Context) (text string, err error) {
 	if err != nil {
 		return "", err
 	}
-	loss := embedding.Loss{Model: embedding.Model{Network: net}, Pair: embedding.Score{Of: engine.Logistic{}}, Clip: 0.5, Seed: 1}
+	loss := embedding.Loss{Model: embedding.Model{Network: net}, Pair: embedding.Score{Of: engine.Logistic{}},
+		Clip: 0.5, Seed: 1}
 	p := engine.Problem{N: n, D: features, Bounds: engine.UnitBounds(), Loss: loss, Radius: loss.Radius()}
 	theta := net.Start(1)
 	var sums [2][]float64
@@ -55,7 +56,8 @@ func (d *Device) CompareNetworks(ctx context.Context) (text string, err error) {
 		apart, size = math.Hypot(apart, sums[1][k]-v), math.Hypot(size, v)
 	}
 	if !(apart <= most*size) {
-		return "", fmt.Errorf("cuda: sums of networks differ from the CPU's by %.2g, relatively, more than %g", apart/size, float64(most))
+		return "", fmt.Errorf("cuda: sums of networks differ from the CPU's by %.2g, relatively, more than %g",
+			apart/size, float64(most))
 	}
 	return fmt.Sprintf("sums of networks agree with the CPU's: %.1g", apart/size), nil
 }

@@ -117,7 +117,8 @@ func (e *networkRows) forward() (steps []step) {
 	layer := func(out, slope, in, w driver.Pointer, depth, units, kind int) {
 		width := roundUp(units, networkSide)
 		steps = append(steps, step{"network_layer", stride / networkSide, width / networkSide,
-			[]uint64{uint64(out), uint64(slope), uint64(in), uint64(w), uint64(depth), uint64(units), uint64(width), wide, uint64(kind)}})
+			[]uint64{uint64(out), uint64(slope), uint64(in), uint64(w), uint64(depth), uint64(units), uint64(width), wide,
+				uint64(kind)}})
 	}
 	in, depth, last := e.x, e.in, len(e.kinds)-1
 	var slope, before driver.Pointer
@@ -130,11 +131,13 @@ func (e *networkRows) forward() (steps []step) {
 		}
 		in, depth = h.h, units
 	}
-	steps = append(steps, step{"network_output", stride / blockThreads, 1, []uint64{uint64(e.g), uint64(e.square), uint64(in), uint64(slope), uint64(before), uint64(e.own),
-		uint64(e.w), uint64(e.columns), uint64(e.out), uint64(depth), uint64(beforeUnits), wide}})
+	steps = append(steps, step{"network_output", stride / blockThreads, 1,
+		[]uint64{uint64(e.g), uint64(e.square), uint64(in), uint64(slope), uint64(before), uint64(e.own),
+			uint64(e.w), uint64(e.columns), uint64(e.out), uint64(depth), uint64(beforeUnits), wide}})
 	for r := 0; r < e.out && last > 0; r++ {
 		units := e.layers[last].Rows
-		steps = append(steps, step{"network_turn", stride / blockThreads, units, []uint64{uint64(e.turned), uint64(e.hidden[last].slope), uint64(e.w) + uint64(4*r*units), wide}})
+		steps = append(steps, step{"network_turn", stride / blockThreads, units,
+			[]uint64{uint64(e.turned), uint64(e.hidden[last].slope), uint64(e.w) + uint64(4*r*units), wide}})
 		comes := e.turned
 		for l := last; l > 0; l-- {
 			from, to := e.layers[l].Rows, e.layers[l-1].Rows
@@ -144,7 +147,8 @@ func (e *networkRows) forward() (steps []step) {
 		}
 	}
 	for l := range max(last, 0) {
-		norm := []uint64{uint64(e.square), uint64(e.hidden[l].back), 0, uint64(e.own), uint64(e.out * e.layers[l].Rows), 0, wide}
+		norm := []uint64{uint64(e.square), uint64(e.hidden[l].back), 0, uint64(e.own),
+			uint64(e.out * e.layers[l].Rows), 0, wide}
 		if l > 0 {
 			norm[2], norm[5] = uint64(e.hidden[l-1].h), uint64(e.layers[l-1].Rows)
 		}
@@ -211,8 +215,9 @@ func (e *networkRows) readSums(c driver.Context, to []int64) error {
 // gram returns the step that sums products of columns of a layer over records.
 func (e *networkRows) gram(l int, left, in driver.Pointer) step {
 	stride, chunk, layer := e.stride(), e.chunk(), e.layers[l]
-	return step{"network_gram", tilesOf(layer), chunksOf(stride, chunk), []uint64{uint64(e.sums[l]), uint64(left), uint64(in), uint64(layer.Rows), uint64(layer.Cols),
-		uint64(stride), uint64(chunk), math.Float64bits(1 / e.unit)}}
+	return step{"network_gram", tilesOf(layer), chunksOf(stride, chunk),
+		[]uint64{uint64(e.sums[l]), uint64(left), uint64(in), uint64(layer.Rows), uint64(layer.Cols),
+			uint64(stride), uint64(chunk), math.Float64bits(1 / e.unit)}}
 }
 
 // tilesOf returns the number of tiles of a layer.

@@ -70,14 +70,16 @@ func (b Backend) planSums(data *embedding.Data, loss embedding.ListLoss, rows in
 		return nil, err // NewGradients checks the arguments
 	}
 	if rows > largestSide || data.Dim() > largestSide {
-		return nil, fmt.Errorf("%w: a matrix of %d x %d on a GPU, want at most %d", engine.ErrUnsupported, rows, data.Dim(), largestSide)
+		return nil, fmt.Errorf("%w: a matrix of %d x %d on a GPU, want at most %d", engine.ErrUnsupported, rows,
+			data.Dim(), largestSide)
 	}
 	s := &pairSums{device: b.Device, loss: loss, rows: rows, d: data.Dim(), pairs: len(data.Graph().Pairs())}
 	s.norm, s.bound = data.Norm()
 	switch l := loss.(type) {
 	case embedding.Contrastive:
 		if !(l.Margin > 0 && l.Margin <= largestMargin) {
-			return nil, fmt.Errorf("%w: a margin of %v on a GPU, want at most %g", engine.ErrUnsupported, l.Margin, float64(largestMargin))
+			return nil, fmt.Errorf("%w: a margin of %v on a GPU, want at most %g", engine.ErrUnsupported, l.Margin,
+				float64(largestMargin))
 		}
 		s.number, s.margin = contrastiveLoss, l.Margin
 	case embedding.BradleyTerry:
@@ -88,7 +90,8 @@ func (b Backend) planSums(data *embedding.Data, loss embedding.ListLoss, rows in
 	s.slice = min(max(1<<22/rows, 1<<8), 1<<16, max(s.pairs, 1))
 	n := data.Graph().Len()
 	if need, have := s.bytes(n), b.Device.Info().TotalMemory; need > have {
-		return nil, fmt.Errorf("%w: %d individuals of %d features, %d pairs and %d rows need %.1f GiB, %s has %.1f", engine.ErrUnsupported, n, s.d, s.pairs, rows, gib(need), b.Name(), gib(have))
+		return nil, fmt.Errorf("%w: %d individuals of %d features, %d pairs and %d rows need %.1f GiB, %s has %.1f",
+			engine.ErrUnsupported, n, s.d, s.pairs, rows, gib(need), b.Name(), gib(have))
 	}
 	s.integers = make([]int64, s.Len())
 	err := b.Device.do(context.Background(), func(c driver.Context) (err error) {
@@ -124,7 +127,8 @@ func (s *pairSums) bytes(n int) uint64 {
 func (s *pairSums) blocks(n int) []block {
 	m := max(s.pairs, 1)
 	return []block{
-		{&s.x, 8 * n * s.d}, {&s.w, 8 * s.Len()}, {&s.sums, 8 * s.Len()}, {&s.first, 4 * m}, {&s.second, 4 * m}, {&s.label, 4 * m},
+		{&s.x, 8 * n * s.d}, {&s.w, 8 * s.Len()}, {&s.sums, 8 * s.Len()}, {&s.first, 4 * m}, {&s.second, 4 * m},
+		{&s.label, 4 * m},
 		{&s.list, 4 * s.slice}, {&s.v, 8 * s.rows * s.slice}, {&s.length, 8 * s.slice},
 	}
 }

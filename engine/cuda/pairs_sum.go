@@ -131,18 +131,22 @@ func (s *pairSums) add(c driver.Context, pairs []int32, limit, scale float64, ho
 	}
 	manhattan := flag(s.norm == embedding.L1)
 	err := s.module.launch(c, "pair_products", tiles(s.rows, pairListRows), tiles(len(pairs), pairListPairs),
-		uint64(s.v), uint64(s.length), uint64(s.x), uint64(s.w), uint64(s.first), uint64(s.second), uint64(s.list), count, d, rows, manhattan)
+		uint64(s.v), uint64(s.length), uint64(s.x), uint64(s.w), uint64(s.first), uint64(s.second), uint64(s.list), count, d,
+		rows, manhattan)
 	if err != nil {
 		return err
 	}
-	err = s.module.launch(c, "pair_slopes", blocksFor(len(pairs)), 1, uint64(s.v), uint64(s.length), uint64(s.label), uint64(s.list), count, rows,
-		s.number, math.Float64bits(s.margin), manhattan, flag(how == embedding.RowByRow), math.Float64bits(limit), math.Float64bits(scale))
+	err = s.module.launch(c, "pair_slopes", blocksFor(len(pairs)), 1, uint64(s.v), uint64(s.length), uint64(s.label),
+		uint64(s.list), count, rows,
+		s.number, math.Float64bits(s.margin), manhattan, flag(how == embedding.RowByRow), math.Float64bits(limit),
+		math.Float64bits(scale))
 	if err != nil {
 		return err
 	}
 	tilesOfW := tiles(s.d, pairListStep) * tiles(s.rows, pairListRows)
 	chunk := s.chunk(len(pairs), tilesOfW)
-	return s.module.launch(c, "pair_sums", tilesOfW, tiles(len(pairs), chunk), uint64(s.sums), uint64(s.v), uint64(s.x), uint64(s.first), uint64(s.second), uint64(s.list),
+	return s.module.launch(c, "pair_sums", tilesOfW, tiles(len(pairs), chunk), uint64(s.sums), uint64(s.v), uint64(s.x),
+		uint64(s.first), uint64(s.second), uint64(s.list),
 		count, d, rows, uint64(chunk))
 }
 

@@ -37,7 +37,8 @@ const mostPersons = 1 << 22
 // planPersons returns an error for problems that the kernels for persons do not support.
 func (k *kernel) planPersons() error {
 	if k.problem.ByPerson() && k.direct && k.problem.N > mostPersons {
-		return fmt.Errorf("%w: pairs of %d persons, each visited, on a GPU, which takes up to %d", engine.ErrUnsupported, k.problem.N, mostPersons)
+		return fmt.Errorf("%w: pairs of %d persons, each visited, on a GPU, which takes up to %d", engine.ErrUnsupported,
+			k.problem.N, mostPersons)
 	}
 	return nil
 }
@@ -146,7 +147,8 @@ func (e *evaluator) weigh(ctx context.Context, c driver.Context) error {
 	if err := copyIn(c, p.own, p.sums[e.grid.first:][:rows]); err != nil {
 		return err
 	}
-	return e.near.module.launch(c, "weigh", blocksFor(rows), 1, uint64(e.c+first), uint64(p.own), uint64(p.weight+first), uint64(rows))
+	return e.near.module.launch(c, "weigh", blocksFor(rows), 1, uint64(e.c+first), uint64(p.own),
+		uint64(p.weight+first), uint64(rows))
 }
 
 // ownPairs adds up, for each row of a person, the slopes of its pairs with the person's other rows, times twice

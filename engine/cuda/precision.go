@@ -44,7 +44,8 @@ func (b Backend) precision(p engine.Problem) (Precision, error) {
 	case b.Precision == AutoPrecision:
 		return BF16x3, nil
 	case b.Precision != FP32 && p.ByPerson():
-		return 0, fmt.Errorf("%w: pairs of persons in %s; leave out --precision, which is fp32 for persons", engine.ErrUnsupported, b.Precision)
+		return 0, fmt.Errorf("%w: pairs of persons in %s; leave out --precision, which is fp32 for persons",
+			engine.ErrUnsupported, b.Precision)
 	}
 	return b.Precision, nil
 }

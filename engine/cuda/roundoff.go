@@ -156,7 +156,8 @@ func (k *kernel) termError(size int) (relative, absolute float64) {
 		margin = min(margin, 5*u32*0.2241)
 	}
 	more, absolute := k.termRounding()
-	return relative + margin + k.slopeError + 2*u32*s.Slope + more, absolute + 0x1p-43*s.LabelSpan*(s.Slope+s.Curvature*s.Margin)
+	return relative + margin + k.slopeError + 2*u32*s.Slope + more,
+		absolute + 0x1p-43*s.LabelSpan*(s.Slope+s.Curvature*s.Margin)
 }
 
 // usable reports whether all first-order error terms are so small that secondOrder covers their products.

@@ -37,7 +37,8 @@ type staging struct {
 
 // bindRows allocates memory. If the rows of the grid stay on the GPU, bindRows also copies them. r has only the
 // rows of the grid, unless order is given.
-func bindRows(ctx context.Context, c driver.Context, m *memory, g grid, module *module, r *engine.Records, order []int32) (*rows, error) {
+func bindRows(ctx context.Context, c driver.Context, m *memory, g grid, module *module, r *engine.Records,
+	order []int32) (*rows, error) {
 	x := &rows{grid: g, records: r, order: order, module: module}
 	blocks := []block{{&x.w, 8 * g.d}, {&x.part, 8 * g.d * g.chunks()}, {&x.sum, 8 * g.d}}
 	if g.resident {
@@ -122,7 +123,8 @@ func (x *rows) closeStaging(c driver.Context) error {
 
 // transfer copies all tiles to the GPU in panels, and calls use for each panel that has arrived. While the GPU
 // uses one panel, the next panel is copied and the host assembles the panel after the next.
-func (x *rows) transfer(ctx context.Context, c driver.Context, to func(buffer, tile int) driver.Pointer, use func(at driver.Pointer, tile, tiles int) error) (err error) {
+func (x *rows) transfer(ctx context.Context, c driver.Context, to func(buffer, tile int) driver.Pointer,
+	use func(at driver.Pointer, tile, tiles int) error) (err error) {
 	s := x.staging
 	defer func() { err = errors.Join(err, c.SyncStream(s.stream)) }() // before the buffers are freed
 	arrived := func(tile int) error {
@@ -210,7 +212,8 @@ func (x *rows) pass(ctx context.Context, c driver.Context, use func(at driver.Po
 func (x *rows) scores(ctx context.Context, c driver.Context, s driver.Pointer) error {
 	return x.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
 		from, n := x.first+tile*tileRows, x.rowsOf(tile, tiles)
-		return x.module.launch(c, "scores", tiles, 1, uint64(s+driver.Pointer(8*from)), uint64(at), uint64(x.w), uint64(n), uint64(x.d))
+		return x.module.launch(c, "scores", tiles, 1, uint64(s+driver.Pointer(8*from)), uint64(at), uint64(x.w),
+			uint64(n), uint64(x.d))
 	})
 }
 
@@ -221,14 +224,16 @@ func (x *rows) rowsOf(tile, tiles int) int { return min(tiles*tileRows, x.n-tile
 func (x *rows) weightedSums(ctx context.Context, c driver.Context, v driver.Pointer) error {
 	return x.sumsOf(ctx, c, func(part, at driver.Pointer, from, n int) error {
 		return x.module.launch(c, "weighted_sums", chunksOf(n, x.chunkRows()), chunksOf(x.d, x.columns()),
-			uint64(part), uint64(at), uint64(v+driver.Pointer(8*from)), uint64(n), uint64(x.d), uint64(x.spans), uint64(x.span), uint64(x.logParts))
+			uint64(part), uint64(at), uint64(v+driver.Pointer(8*from)), uint64(n), uint64(x.d), uint64(x.spans), uint64(x.span),
+			uint64(x.logParts))
 	})
 }
 
 // sumsOf sets sum from partial sums. launch computes at part the partial sums of the n rows at address at,
 // which have the numbers from on. If a team shares the rows, sumsOf computes only the partial sums of this
 // rank and does not set sum.
-func (x *rows) sumsOf(ctx context.Context, c driver.Context, launch func(part, at driver.Pointer, from, n int) error) error {
+func (x *rows) sumsOf(ctx context.Context, c driver.Context,
+	launch func(part, at driver.Pointer, from, n int) error) error {
 	err := x.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
 		from := x.first + tile*tileRows
 		return launch(x.part+driver.Pointer(8*x.d*(from/x.chunkRows())), at, from, x.rowsOf(tile, tiles))
@@ -241,7 +246,8 @@ func (x *rows) sumsOf(ctx context.Context, c driver.Context, launch func(part, a
 
 // combine sets sum to the sum of the vectors of all chunks. Each vector has length numbers.
 func (x *rows) combine(c driver.Context, sum, part driver.Pointer, length int) error {
-	return x.module.launch(c, "combine", chunksOf(length, 8), 1, uint64(sum), uint64(part), uint64(x.chunks()), uint64(length))
+	return x.module.launch(c, "combine", chunksOf(length, 8), 1, uint64(sum), uint64(part), uint64(x.chunks()),
+		uint64(length))
 }
 
 // give starts the copy of w to the GPU. take starts the copy of the sum to the host. A copy has ended when the

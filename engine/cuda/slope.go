@@ -38,13 +38,15 @@ func slopeOf(loss engine.Loss, margin, slopeErr float64) (slope, error) {
 	}
 	expression, ok := form.Scalar().(*engine.Expression)
 	if !ok {
-		return slope{}, fmt.Errorf("%w: loss %q is not an expression, so it has no code for GPUs", engine.ErrUnsupported, loss.Name())
+		return slope{}, fmt.Errorf("%w: loss %q is not an expression, so it has no code for GPUs",
+			engine.ErrUnsupported, loss.Name())
 	}
 	e := expression.SlopeExpr()
 	lines, registers, masks := e.PTX("%phi_in", "%phi_out")
 	bound := e.PTXRoundoff(autodiff.Interval{Lo: -margin, Hi: margin})
 	if math.IsInf(bound, 0) || len(lines) > maxLines {
-		return slope{}, fmt.Errorf("%w: the slope of loss %q has no code for GPUs with a proved error over margins up to %.3g; use the CPU (--device cpu)", engine.ErrUnsupported, loss.Name(), margin)
+		return slope{}, fmt.Errorf("%w: the slope of loss %q has no code for GPUs with a proved error over margins up to "+
+			"%.3g; use the CPU (--device cpu)", engine.ErrUnsupported, loss.Name(), margin)
 	}
 	return slope{lines: lines, registers: registers, masks: masks, absError: bound + slopeErr}, nil
 }
@@ -93,8 +95,10 @@ func clampsOf(margin, lo, hi float64) (clamps, error) {
 	if float64(c.reach) > margin {
 		c.reach = math.Nextafter32(c.reach, 0)
 	}
-	if !(c.reach > 0 && c.least <= c.most) || math.IsInf(float64(c.reach), 0) || math.IsInf(float64(c.least), 0) || math.IsInf(float64(c.most), 0) {
-		return c, fmt.Errorf("cuda: the bounds [%v, %v] of phi' and %v of its argument are not float32 numbers", lo, hi, margin)
+	if !(c.reach > 0 && c.least <= c.most) || math.IsInf(float64(c.reach), 0) || math.IsInf(float64(c.least), 0) ||
+		math.IsInf(float64(c.most), 0) {
+		return c, fmt.Errorf("cuda: the bounds [%v, %v] of phi' and %v of its argument are not float32 numbers",
+			lo, hi, margin)
 	}
 	return c, nil
 }
@@ -117,7 +121,8 @@ func splice(ptx string, code slope, margin, lo, hi float64) (string, error) {
 			continue
 		}
 		names := strings.Fields(strings.TrimRight(line[at+len(kernels.PhiMarker):], "; \t\n"))
-		if len(names) != 2 && len(names) != 5 || slices.ContainsFunc(names, func(n string) bool { return !register.MatchString(n) }) {
+		if len(names) != 2 && len(names) != 5 || slices.ContainsFunc(names,
+			func(n string) bool { return !register.MatchString(n) }) {
 			return "", fmt.Errorf("cuda: the marker %q does not name two registers or five", strings.TrimSpace(line))
 		}
 		found++

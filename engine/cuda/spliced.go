@@ -12,9 +12,10 @@ import (
 // rows, where end[i] is the end of the group of row i.
 type spliced struct {
 	direct
-	tiles  *module
-	end    []uint32
-	ends   driver.Pointer // end, or for rows of persons the first row of the next person; weight holds the weights of such rows
+	tiles *module
+	end   []uint32
+	// end, or for rows of persons the first row of the next person; weight holds the weights of such rows
+	ends   driver.Pointer
 	weight driver.Pointer
 }
 
@@ -63,7 +64,8 @@ func bindSpliced(c driver.Context, e *evaluator) (*spliced, error) {
 // most limit. A record has four floats, and the pair is the first two or the last two of them.
 func (m *spliced) split(c driver.Context, to driver.Pointer, limit, scale float64) error {
 	n := m.e.problem.N
-	return m.module.launch(c, "split", blocksFor(n), 1, uint64(to), uint64(m.e.s), uint64(n), math.Float64bits(limit), math.Float64bits(scale))
+	return m.module.launch(c, "split", blocksFor(n), 1, uint64(to), uint64(m.e.s), uint64(n), math.Float64bits(limit),
+		math.Float64bits(scale))
 }
 
 // coefficients implements method.
@@ -93,9 +95,11 @@ func (m *spliced) terms(ctx context.Context, c driver.Context) error {
 func (m *spliced) finish(c driver.Context) error {
 	e, n := m.e, m.e.problem.N
 	if e.persons != nil {
-		return m.tiles.launch(c, "person_coefficients", blocksFor(n), 1, uint64(e.c), uint64(m.sums), uint64(e.persons.weight), uint64(n), math.Float64bits(2*e.unit*personFixed))
+		return m.tiles.launch(c, "person_coefficients", blocksFor(n), 1, uint64(e.c), uint64(m.sums),
+			uint64(e.persons.weight), uint64(n), math.Float64bits(2*e.unit*personFixed))
 	}
-	return m.module.launch(c, "coefficients", blocksFor(n), 1, uint64(e.c), uint64(m.sums), 0, uint64(n), math.Float64bits(2*e.unit*0x1p-22))
+	return m.module.launch(c, "coefficients", blocksFor(n), 1, uint64(e.c), uint64(m.sums), 0, uint64(n),
+		math.Float64bits(2*e.unit*0x1p-22))
 }
 
 // launch adds up the terms of a band.
@@ -106,7 +110,8 @@ func (m *spliced) launch(c driver.Context, b band) error {
 	if e.persons != nil {
 		name, args = "person_tiles", append(args, uint64(m.weight))
 	}
-	args = append(args, uint64(m.ends), uint64(e.problem.N), single(e.clamps.reach), single(e.clamps.least), single(e.clamps.most), uint64(b.tile), uint64(b.strip))
+	args = append(args, uint64(m.ends), uint64(e.problem.N), single(e.clamps.reach), single(e.clamps.least),
+		single(e.clamps.most), uint64(b.tile), uint64(b.strip))
 	return m.tiles.launch(c, name, b.tiles, b.strips, args...)
 }
 

@@ -18,7 +18,8 @@ import (
 // planTeam returns an error for sums that a team cannot share: sums within query groups that are all near-linear.
 func (k *kernel) planTeam() error {
 	if k.backend.Team != nil && len(k.problem.Groups) > 0 && !k.direct {
-		return fmt.Errorf("%w: sums within query groups with loss %q on the GPUs of a team, which share moments, near-linear sums over all pairs, and pairs that are visited one by one", engine.ErrUnsupported, k.loss.Name())
+		return fmt.Errorf("%w: sums within query groups with loss %q on the GPUs of a team, which share moments, "+
+			"near-linear sums over all pairs, and pairs that are visited one by one", engine.ErrUnsupported, k.loss.Name())
 	}
 	return nil
 }

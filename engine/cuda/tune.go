@@ -42,10 +42,12 @@ func OpenAuto(ctx context.Context, times Kept) (d *Device, models Models, why st
 	}
 	if len(models) == 0 && times.Read != nil {
 		if models, err = d.tuned(ctx, times, tuneSizes); err != nil {
-			why, _, _ = strings.Cut(fmt.Sprintf("%s cannot be measured: %v", d.Info().Name, err), "\n") // without the compiler's log
+			// without the compiler's log
+			why, _, _ = strings.Cut(fmt.Sprintf("%s cannot be measured: %v", d.Info().Name, err), "\n")
 		}
 	} else if len(models) == 0 {
-		why = d.Info().Name + " is there, but its kernels have no measurement in this version; ask for it with --device cuda:0"
+		why = d.Info().Name + " is there, but its kernels have no measurement in this version; ask for it with " +
+			"--device cuda:0"
 	}
 	if why != "" {
 		_ = d.Close() // why is more informative than an error of Close
@@ -127,7 +129,8 @@ func (d *Device) tune(ctx context.Context, method Method, sizes [][2]int) (TimeM
 
 // fastest returns the time of the fastest sum in seconds. It measures at least two sums and stops after about
 // limit. The first sum, in which the driver loads the kernels, does not count.
-func fastest(ctx context.Context, k engine.Kernel, r *engine.Records, w []float64, limit time.Duration) (float64, error) {
+func fastest(ctx context.Context, k engine.Kernel, r *engine.Records, w []float64,
+	limit time.Duration) (float64, error) {
 	e, err := k.Bind(r)
 	if err != nil {
 		return 0, err

@@ -67,7 +67,8 @@ func (b Backend) planTerms(p embedding.TermsProblem) (*tupleRows, error) {
 	for ; ; room = max(room/2, least) {
 		k, err := b.planNetwork(embedding.RowsProblem{Network: p.Network, Norm: p.Norm, Rows: room * p.Size, Most: 1})
 		if err == nil {
-			e := &tupleRows{networkRows: &networkRows{networkKernel: k, n: k.stride()}, size: p.Size, room: room, total: total, theirs: make([]float64, total)}
+			e := &tupleRows{networkRows: &networkRows{networkKernel: k, n: k.stride()}, size: p.Size, room: room, total: total,
+				theirs: make([]float64, total)}
 			need, have := k.bytes(), b.memory()
 			for _, block := range e.more() {
 				need += uint64(block.bytes) + 256
@@ -75,7 +76,8 @@ func (b Backend) planTerms(p embedding.TermsProblem) (*tupleRows, error) {
 			if need <= have {
 				return e, nil
 			}
-			err = fmt.Errorf("%w: %d records in tuples of %d by %s need %.1f GiB, %s has %.1f", engine.ErrUnsupported, total, p.Size, k.name, gib(need), b.Name(), gib(have))
+			err = fmt.Errorf("%w: %d records in tuples of %d by %s need %.1f GiB, %s has %.1f", engine.ErrUnsupported, total,
+				p.Size, k.name, gib(need), b.Name(), gib(have))
 		}
 		if room == least {
 			return nil, err
@@ -125,7 +127,8 @@ func (e *tupleRows) Begin(ctx context.Context, theta []float64, clip float64) er
 	case e.memory == nil:
 		return errTuplesClosed
 	case !(clip >= smallestClip && clip <= 1/smallestClip):
-		return fmt.Errorf("cuda: the clip of tuples is %v, want %g to %g", clip, float64(smallestClip), 1/float64(smallestClip))
+		return fmt.Errorf("cuda: the clip of tuples is %v, want %g to %g", clip, float64(smallestClip),
+			1/float64(smallestClip))
 	}
 	most := 1.01 * clip
 	if e.size > 1 {
@@ -151,7 +154,8 @@ func (e *tupleRows) Embed(ctx context.Context, g, norms []float64, members []int
 		return fmt.Errorf("cuda: %d records of tuples of %d, want 1 to %d tuples", len(members), e.size, e.room)
 	}
 	if e.begun += e.tuples; e.size > 1 && e.begun > e.total/e.size {
-		return fmt.Errorf("cuda: a sum of %d tuples of %d, and %d records have %d disjoint ones", e.begun, e.size, e.total, e.total/e.size)
+		return fmt.Errorf("cuda: a sum of %d tuples of %d, and %d records have %d disjoint ones", e.begun, e.size, e.total,
+			e.total/e.size)
 	}
 	own := make([]float64, e.stride())
 	for i, at := range members {
@@ -162,7 +166,8 @@ func (e *tupleRows) Embed(ctx context.Context, g, norms []float64, members []int
 		if err := errors.Join(copyWords(c, e.list, members), copyIn(c, e.own, own)); err != nil {
 			return err
 		}
-		err := e.products.launch(c, "tuple_gather", stride/blockThreads, e.in+1, uint64(e.x), uint64(e.all), uint64(e.list), uint64(len(members)), uint64(e.total), uint64(stride))
+		err := e.products.launch(c, "tuple_gather", stride/blockThreads, e.in+1, uint64(e.x), uint64(e.all), uint64(e.list),
+			uint64(len(members)), uint64(e.total), uint64(stride))
 		if err != nil {
 			return err
 		}
@@ -198,16 +203,18 @@ func (e *tupleRows) Add(ctx context.Context, v []float64) error {
 	stride, at := uint64(e.stride()), e.part
 	pass := func(kernel string, layer embedding.Layer, first []uint64, left, in driver.Pointer) step {
 		chunk := e.chunkOf(tilesOf(layer))
-		return step{kernel, tilesOf(layer), chunksOf(e.tuples, chunk), append(first, uint64(left), uint64(in), uint64(layer.Rows), uint64(layer.Cols),
-			uint64(e.size), uint64(e.tuples), uint64(chunk), stride)}
+		return step{kernel, tilesOf(layer), chunksOf(e.tuples, chunk),
+			append(first, uint64(left), uint64(in), uint64(layer.Rows), uint64(layer.Cols),
+				uint64(e.size), uint64(e.tuples), uint64(chunk), stride)}
 	}
 	steps := e.backward(func(l int, left, in driver.Pointer) step {
 		to := at
 		at += driver.Pointer(8 * tupleLanes * tilesOf(e.layers[l]) * e.tuples)
 		return pass("tuple_squares", e.layers[l], []uint64{uint64(to)}, left, in)
 	})
-	steps = append(steps, step{"tuple_clip", blocksFor(e.tuples), 1, []uint64{uint64(e.scale), uint64(e.part), uint64(e.parts()), uint64(e.tuples),
-		math.Float64bits(e.limit), math.Float64bits(1 / e.unit)}})
+	steps = append(steps, step{"tuple_clip", blocksFor(e.tuples), 1,
+		[]uint64{uint64(e.scale), uint64(e.part), uint64(e.parts()), uint64(e.tuples),
+			math.Float64bits(e.limit), math.Float64bits(1 / e.unit)}})
 	steps = append(steps, e.backward(func(l int, left, in driver.Pointer) step {
 		return pass("tuple_sums", e.layers[l], []uint64{uint64(e.sums[l]), uint64(e.scale)}, left, in)
 	})...)

@@ -46,7 +46,8 @@ func boundsOf(k interface {
 	if !q.IsPlain() {
 		return engine.Unanswered()
 	}
-	return engine.QueryBounds{Sum: k.roundoff(q.Pairs), Neighbour: k.neighbourRoundoff(q.Pairs), Seconds: secondsOf(k, q.Pairs), Make: k.sharers()}
+	return engine.QueryBounds{Sum: k.roundoff(q.Pairs), Neighbour: k.neighbourRoundoff(q.Pairs),
+		Seconds: secondsOf(k, q.Pairs), Make: k.sharers()}
 }
 
 func (k *kernel) programs() []string {

@@ -94,7 +94,8 @@ func (m marks) fit(n int) bool {
 	return true
 }
 
-func (t *table) memberVector(in *source.Input, z *zip.Reader, name string, required bool, column string) ([]float64, error) {
+func (t *table) memberVector(in *source.Input, z *zip.Reader, name string, required bool,
+	column string) ([]float64, error) {
 	a, closer, err := array.OpenMember(in, z, name, required, column)
 	if err != nil || a == nil {
 		return nil, err
@@ -121,7 +122,8 @@ func (t *table) addArrays(x *array.Array, m marks) error {
 		return x.Refuse(0, array.RuleMatrix)
 	}
 	if x.Width != t.e.Dim() {
-		return x.Refuse(0, fmt.Sprintf("rows have %d numbers, want the %d features of the schema; correct features, or the array", x.Width, t.e.Dim()))
+		return x.Refuse(0, fmt.Sprintf("rows have %d numbers, want the %d features of the schema; correct features, "+
+			"or the array", x.Width, t.e.Dim()))
 	}
 	if !m.fit(x.Rows) {
 		return x.Refuse(0, ruleArrayRows)

@@ -59,7 +59,8 @@ func (t *table) addBatch(l *layout, r *parquet.Reader, rows, jobs int, job func(
 // nothing and returns false.
 func (t *table) encodeBatch(l *layout, r *parquet.Reader, rows, jobs int, job func(k int)) bool {
 	d := t.e.Dim()
-	piece := min(max((16<<10)/(8*d), 32), pieceRows) // columns are written one by one, and 16 KB fit into the first-level cache
+	// columns are written one by one, and 16 KB fit into the first-level cache
+	piece := min(max((16<<10)/(8*d), 32), pieceRows)
 	x, y := t.dense.grow(rows*d), t.label.grow(rows)
 	var broken atomic.Bool
 	parallel(r.Workers, jobs+(rows+pieceRows-1)/pieceRows, func(k int) {

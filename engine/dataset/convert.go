@@ -24,13 +24,15 @@ type ConvertOptions struct {
 // Convert reads the file in with schema s and writes its rows to w. format is csv or parquet. It returns the
 // number of rows. If rows are not encoded, it also returns a schema that reads the output. That schema gives
 // the same records, except that sparse LIBSVM rows become dense rows.
-func Convert(in string, s *schema.Schema, w io.Writer, format string, o ConvertOptions) (rows int, out *schema.Schema, err error) {
+func Convert(in string, s *schema.Schema, w io.Writer, format string,
+	o ConvertOptions) (rows int, out *schema.Schema, err error) {
 	e, err := schema.NewEncoder(s)
 	if err != nil {
 		return 0, nil, err
 	}
 	if format != schema.FormatCSV && format != schema.FormatParquet {
-		return 0, nil, fmt.Errorf("dataset: cannot write format %q, want csv or parquet: dyad data convert FILE FILE.parquet --schema SCHEMA", format)
+		return 0, nil, fmt.Errorf("dataset: cannot write format %q, want csv or parquet: dyad data convert FILE "+
+			"FILE.parquet --schema SCHEMA", format)
 	}
 	c := &converter{e: e, format: format, encoded: o.Encoded, groups: map[string]int{}}
 	// The first pass checks all rows and finds out whether they have labels.
@@ -129,7 +131,11 @@ func (c *converter) addColumns(labels bool) {
 		case col.RoleOf() == schema.RoleGroup:
 			add(col.Name, false, func(r *schema.Row, _ []float64) cell { return cell{text: []byte(r.Group)} })
 		case col.RoleOf() == schema.RoleID:
-			add(col.Name, false, func(r *schema.Row, _ []float64) cell { return cell{text: []byte(strings.ToValidUTF8(r.ID, "?"))} }) // the id as Load keeps it
+			// the id as Load keeps it
+			add(col.Name, false, func(r *schema.Row, _ []float64) cell {
+				return cell{text: []byte(strings.ToValidUTF8(r.ID,
+					"?"))}
+			})
 		}
 	}
 }
@@ -169,13 +175,17 @@ func (c *converter) outSchema() *schema.Schema {
 	s := c.e.Schema()
 	out := &schema.Schema{
 		DataID: s.DataID, Description: s.Description, Format: c.format, Public: s.Public,
-		BoundsFromData: s.BoundsFromData, Draft: s.Draft, Missing: s.Missing, Basis: s.Basis, Interactions: s.Interactions, ChooseInteractions: s.ChooseInteractions,
+		BoundsFromData: s.BoundsFromData, Draft: s.Draft, Missing: s.Missing, Basis: s.Basis, Interactions: s.Interactions,
+		ChooseInteractions: s.ChooseInteractions,
 	}
 	out.CSV.Header = c.format == schema.FormatCSV
 	if s.ByIndex() { // every numbered feature needs a named column
 		for k := range c.e.Width() {
 			col := schema.Column{Name: c.e.FeatureName(k), Range: s.Range}
-			if i := slices.IndexFunc(s.Columns, func(l schema.Column) bool { return l.RoleOf() == schema.RoleFeature && l.Position == k+1 }); i >= 0 {
+			if i := slices.IndexFunc(s.Columns, func(l schema.Column) bool {
+				return l.RoleOf() == schema.RoleFeature &&
+					l.Position == k+1
+			}); i >= 0 {
 				col = s.Columns[i]
 				col.Position = 0
 			}

@@ -80,13 +80,15 @@ func newParquetSink(w io.Writer, columns []outColumn) (*parquetSink, error) {
 			node = parquet.Leaf(parquet.DoubleType)
 		}
 		if _, twice := g.Group[c.name]; twice {
-			return nil, fmt.Errorf("dataset: two columns would be called %q in the Parquet file; rename one in the schema", c.name)
+			return nil, fmt.Errorf("dataset: two columns would be called %q in the Parquet file; rename one in the schema",
+				c.name)
 		}
 		g.Group[c.name] = parquet.Optional(node)
 		g.order = append(g.order, c.name)
 	}
 	schema := parquet.NewSchema("dyad", g)
-	out := parquet.NewGenericWriter[any](w, schema, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(parquetRowGroup))
+	out := parquet.NewGenericWriter[any](w, schema, parquet.Compression(&parquet.Zstd),
+		parquet.MaxRowsPerRowGroup(parquetRowGroup))
 	return &parquetSink{out: out, columns: columns, row: make(parquet.Row, len(columns))}, nil
 }
 

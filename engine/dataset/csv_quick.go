@@ -25,8 +25,9 @@ type quickField struct {
 	column *schema.Feature // the column if the field is a feature
 	number bool            // a numeric feature without a basis and without a notation
 
-	exact                                 bool    // the inverse of half is exact
-	lo, hi, center, half, inverse, factor float64 // (lo, hi): no clamping needed, empty if there is a transform; the others define the linear map
+	exact bool // the inverse of half is exact
+	// (lo, hi): no clamping needed, empty if there is a transform; the others define the linear map
+	lo, hi, center, half, inverse, factor float64
 }
 
 // plan returns the fast reader for lines of layout l. It returns nil if every line has to be read row by row.
@@ -45,7 +46,8 @@ func (t *table) plan(l *layout) *csvPlan {
 			continue
 		}
 		c := t.e.Listed(f.feature)
-		q := quickField{role: f.role, at: c.Offset, column: c, lo: c.Lo, hi: c.Hi, center: c.Center, half: c.Half, factor: c.Factor}
+		q := quickField{role: f.role, at: c.Offset, column: c, lo: c.Lo, hi: c.Hi, center: c.Center, half: c.Half,
+			factor: c.Factor}
 		q.number = c.Numeric && c.Cosines == 0 && c.Missing.Numeric && len(c.Missing.Numbers) == 0
 		q.inverse, q.exact = c.Inverse()
 		if c.Transform != "" {
@@ -149,9 +151,10 @@ func quickNumber(b []byte) (v float64, length int) {
 	}
 	sign := (uint64(b[0]^'-') - 1) >> 63 // 1 for a minus sign
 	word := binary.LittleEndian.Uint64(b[sign:])
-	digits := word ^ zeros                                          // 0 to 9 in the bytes of digits
-	others := ((digits&^tops + 0x7676767676767676) | digits) & tops // the top bit of each byte that is not a digit; no carry leaves a byte
-	whole := bits.TrailingZeros64(others) &^ 7                      // number of bits of the leading digits
+	digits := word ^ zeros // 0 to 9 in the bytes of digits
+	// the top bit of each byte that is not a digit; no carry leaves a byte
+	others := ((digits&^tops + 0x7676767676767676) | digits) & tops
+	whole := bits.TrailingZeros64(others) &^ 7 // number of bits of the leading digits
 	end, fraction := whole, 0
 	if word>>whole&0xff == '.' {
 		end = bits.TrailingZeros64(others&(others-1)) &^ 7

@@ -30,7 +30,8 @@ func (t *table) finish() (*Dataset, error) {
 		}
 	case nil:
 		if e.Schema().IsSparse() {
-			d.Records, err = engine.NewSparseRecords(t.start.join(), t.index.join(), t.value.join(), t.label.join(), e.Dim(), e.Bounds())
+			d.Records, err = engine.NewSparseRecords(t.start.join(), t.index.join(), t.value.join(), t.label.join(),
+				e.Dim(), e.Bounds())
 		} else {
 			x := t.dense.join()
 			e.MultiplyRows(x)

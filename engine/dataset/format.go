@@ -18,7 +18,9 @@ func formatOf(s *schema.Schema, name string, head []byte) (string, error) {
 	found := sniff.Binary(head)
 	named := found == "" || found == schema.FormatParquet || found == schema.FormatXLSX
 	wrong := func() error {
-		return &source.ParseError{File: name, Rule: "the file is of format " + found + ", but the schema has another format; set format: " + found + " in the schema (with the keys of that format), or give another file"}
+		return &source.ParseError{File: name, Rule: "the file is of format " + found +
+			", but the schema has another format; set format: " + found +
+			" in the schema (with the keys of that format), or give another file"}
 	}
 	switch {
 	case s.Format != "":

@@ -90,8 +90,11 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 		switch role := c.RoleOf(); {
 		case at[c.Name] != 0:
 		case role == schema.RoleLabel && t.o.Labels == LabelsRequired:
-			return nil, t.errorf(row, c.Name, 0, n.header+" lacks the label, which training and evaluation need (dyad predict needs none); add it, or correct its name in the file or in the schema")
-		case role == schema.RoleFeature, role == schema.RoleGroup, role == schema.RoleID && t.o.KeepIDs, role == schema.RolePerson && t.o.Persons == KeepPersons:
+			return nil, t.errorf(row, c.Name, 0, n.header+
+				" lacks the label, which training and evaluation need (dyad predict needs none); add it, or correct its name in "+
+				"the file or in the schema")
+		case role == schema.RoleFeature, role == schema.RoleGroup, role == schema.RoleID && t.o.KeepIDs,
+			role == schema.RolePerson && t.o.Persons == KeepPersons:
 			lacking = append(lacking, c.Name)
 		}
 	}
@@ -100,13 +103,16 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 		if len(lacking) > 1 {
 			others = " and " + strings.Trim(schema.QuoteList(lacking[1:]), "[]")
 		}
-		return nil, t.errorf(row, lacking[0], 0, n.header+" does not match the schema: it lacks this column"+others+"; correct the name in the file or in the schema")
+		return nil, t.errorf(row, lacking[0], 0, n.header+" does not match the schema: it lacks this column"+others+
+			"; correct the name in the file or in the schema")
 	}
 	if unknown != 0 && !s.CSV.IgnoreOthers && !s.IgnoreOthers {
 		if t.others = t.o.IgnoreOthers; t.others {
 			return l, nil
 		}
-		return nil, t.errorf(row, "", unknown, n.header+" does not match the schema: it has a name that the schema lacks; add the column (role: ignore drops it), or set "+n.ignore)
+		return nil, t.errorf(row, "", unknown, n.header+
+			" does not match the schema: it has a name that the schema lacks; add the column (role: ignore drops it), or set "+
+			n.ignore)
 	}
 	return l, nil
 }

@@ -31,7 +31,8 @@ func WriteNPZ(w io.Writer, r *engine.Records, labels bool) error {
 		}
 		return errors.Join(err, out.Flush())
 	}
-	err := write("X", fmt.Sprintf("(%d, %d)", r.Len(), r.Dim()), r.Len(), r.Dim(), func(i int, x []float64) { r.Row(i, x) })
+	err := write("X", fmt.Sprintf("(%d, %d)", r.Len(), r.Dim()), r.Len(), r.Dim(),
+		func(i int, x []float64) { r.Row(i, x) })
 	if err == nil && labels {
 		err = write("y", fmt.Sprintf("(%d,)", r.Len()), r.Len(), 1, func(i int, x []float64) { x[0] = r.Label(i) })
 	}

@@ -114,18 +114,24 @@ func (s packSections) hashed() []section { return []section{s.features, s.labels
 
 // Rules for packs.
 const (
-	rulePackCut      = "the pack is cut off, or the file is not a pack; make it again with \"dyad data pack\""
-	rulePackHeader   = "the pack's header does not match its contents; make it again with \"dyad data pack\""
-	rulePackChanged  = "the pack does not match its hashes: a disk or a program changed it; make it again with \"dyad data pack\""
-	rulePackOutside  = "the pack has a record outside the bounds that its schema promises, which \"dyad data pack\" never writes; make it again from the data"
-	rulePackSchema   = "the pack was made with another schema; give that schema, or make the pack again with this schema (\"dyad data pack\")"
-	rulePackStore    = "the pack stores %s, but %s was requested; leave out --store and the schema's store, or make the pack again with --store %s"
-	rulePackIDs      = "a pack has no ids and its own order of rows; give the file that the pack was made from"
-	rulePackScan     = "a pack has encoded records, not the rows of a file; give the file that the pack was made from"
-	rulePackStream   = "a pack is mapped: give it as a file, not compressed and not through a pipe"
-	rulePackVersion  = "the pack has version %d, and this program reads version %d; make it again with this program's \"dyad data pack\""
-	rulePackOfSparse = "sparse records are not packed: a pack has rows of equal length; set dense: true in the schema if their number of features is small, or read the file itself"
-	rulePackOfPack   = "the file is a pack already"
+	rulePackCut     = "the pack is cut off, or the file is not a pack; make it again with \"dyad data pack\""
+	rulePackHeader  = "the pack's header does not match its contents; make it again with \"dyad data pack\""
+	rulePackChanged = "the pack does not match its hashes: a disk or a program changed it; make it again with \"dyad " +
+		"data pack\""
+	rulePackOutside = "the pack has a record outside the bounds that its schema promises, which \"dyad data pack\" " +
+		"never writes; make it again from the data"
+	rulePackSchema = "the pack was made with another schema; give that schema, or make the pack again with this schema " +
+		"(\"dyad data pack\")"
+	rulePackStore = "the pack stores %s, but %s was requested; leave out --store and the schema's store, or make the " +
+		"pack again with --store %s"
+	rulePackIDs     = "a pack has no ids and its own order of rows; give the file that the pack was made from"
+	rulePackScan    = "a pack has encoded records, not the rows of a file; give the file that the pack was made from"
+	rulePackStream  = "a pack is mapped: give it as a file, not compressed and not through a pipe"
+	rulePackVersion = "the pack has version %d, and this program reads version %d; make it again with this program's " +
+		"\"dyad data pack\""
+	rulePackOfSparse = "sparse records are not packed: a pack has rows of equal length; set dense: true in the schema if " +
+		"their number of features is small, or read the file itself"
+	rulePackOfPack = "the file is a pack already"
 )
 
 // readPackHeader reads the header of a pack with the given size and checks every number that is a position or a
@@ -171,7 +177,8 @@ func readPackHeader(r io.ReaderAt, size int64) (h *packHeader, e *schema.Encoder
 	hash := sha256.Sum256(h.Schema)
 	byPerson, byGroup := e.Schema().ByPerson(), e.GroupColumn != nil
 	switch {
-	case h.SchemaHash != hex.EncodeToString(hash[:]), e.Schema().IsSparse(), h.Features != e.Dim(), h.Bounds != boundsOfPack(e.Bounds()),
+	case h.SchemaHash != hex.EncodeToString(hash[:]), e.Schema().IsSparse(), h.Features != e.Dim(),
+		h.Bounds != boundsOfPack(e.Bounds()),
 		h.ChunkBytes != packChunk, h.Rows < 2, h.Rows > math.MaxInt32, h.Rows > math.MaxInt64/64/int64(h.Features),
 		byPerson != (h.Persons > 0), h.Persons < 0, h.Persons > h.Rows,
 		byGroup != (h.Groups > 0), h.Groups < 0, int64(h.Groups) > h.units():
@@ -218,7 +225,8 @@ func (u *Used) Unchanged() error {
 	if u.file == nil {
 		return nil
 	}
-	changed := fmt.Errorf("%w: %s is a pack and is read for as long as a run uses it; restore the pack", source.ErrChanged, u.Name)
+	changed := fmt.Errorf("%w: %s is a pack and is read for as long as a run uses it; restore the pack",
+		source.ErrChanged, u.Name)
 	if err := u.file.Unchanged(); errors.Is(err, pages.ErrChanged) {
 		return changed
 	} else if err != nil {

@@ -135,7 +135,8 @@ func (t *table) packEncoder(made *schema.Schema) (*schema.Encoder, error) {
 }
 
 // takePack builds the data set of a pack whose sections were checked.
-func (t *table) takePack(e *schema.Encoder, r *engine.Records, used *Used, first []int64, groups []int32, h *packHeader) error {
+func (t *table) takePack(e *schema.Encoder, r *engine.Records, used *Used, first []int64, groups []int32,
+	h *packHeader) error {
 	t.e, t.hasLabels = e, true
 	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), Pack: used, name: t.name}
 	for _, y := range r.Labels() {
@@ -147,7 +148,8 @@ func (t *table) takePack(e *schema.Encoder, r *engine.Records, used *Used, first
 		}
 	}
 	for i, g := range groups { // groups must be 0, 1, ..., GroupCount-1, each with rows
-		if i == 0 && g != 0 || i > 0 && g != groups[i-1] && int(g) != int(groups[i-1])+1 || i == len(groups)-1 && int(g) != h.Groups-1 {
+		if i == 0 && g != 0 || i > 0 && g != groups[i-1] && int(g) != int(groups[i-1])+1 ||
+			i == len(groups)-1 && int(g) != h.Groups-1 {
 			return t.errorf(0, "", 0, rulePackHeader)
 		}
 	}

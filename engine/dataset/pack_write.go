@@ -100,7 +100,8 @@ type packRows struct {
 }
 
 func newPackRows(w io.Writer, e *schema.Encoder, o PackOptions) (*packRows, error) {
-	p := &packRows{e: e, ordered: e.PersonColumn != nil || e.GroupColumn != nil, out: &packSectionWriter{w: w, chunk: sha256.New()}}
+	p := &packRows{e: e, ordered: e.PersonColumn != nil || e.GroupColumn != nil,
+		out: &packSectionWriter{w: w, chunk: sha256.New()}}
 	for _, f := range []**os.File{&p.x, &p.y} {
 		var err error
 		if *f, err = create.Temporary(cmp.Or(o.Folder, os.TempDir()), o.Prefix, "", create.Private); err != nil {
@@ -163,7 +164,8 @@ func (p *packRows) finish(t *table) (*Packed, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := packHeader{Version: packVersion, Rows: int64(p.rows), Features: p.e.Dim(), Bounds: boundsOfPack(p.e.Bounds()), ChunkBytes: packChunk}
+	h := packHeader{Version: packVersion, Rows: int64(p.rows), Features: p.e.Dim(), Bounds: boundsOfPack(p.e.Bounds()),
+		ChunkBytes: packChunk}
 	var rows []int // rows in the order to write; nil for all
 	var first []int64
 	var groups []int32
@@ -244,7 +246,8 @@ func (p *packRows) header(h *packHeader) (*Packed, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &Packed{Rows: int(h.Rows), Features: h.Features, Persons: int(h.Persons), Groups: h.Groups, Store: schema.StoreFloat64, Bytes: p.out.at, Hash: hex.EncodeToString(sum)}
+	made := &Packed{Rows: int(h.Rows), Features: h.Features, Persons: int(h.Persons), Groups: h.Groups,
+		Store: schema.StoreFloat64, Bytes: p.out.at, Hash: hex.EncodeToString(sum)}
 	if p.e.Schema().IsNarrow() {
 		made.Store = schema.StoreFloat32
 	}

@@ -46,10 +46,11 @@ type LabelledPair struct {
 
 // The rules of a file of pairs.
 const (
-	rulePairNoID      = "an id is missing; give the ids of both individuals of the pair"
-	rulePairUnknown   = "the id is not in the features file; add its record to that file, or remove the pair"
-	rulePairSelf      = "the pair has the same individual twice; remove the row"
-	rulePairLabel     = "label is neither of the two values of a pair's label; correct the value, or say which values the file uses"
+	rulePairNoID    = "an id is missing; give the ids of both individuals of the pair"
+	rulePairUnknown = "the id is not in the features file; add its record to that file, or remove the pair"
+	rulePairSelf    = "the pair has the same individual twice; remove the row"
+	rulePairLabel   = "label is neither of the two values of a pair's label; correct the value, or say which values " +
+		"the file uses"
 	rulePairNoLabel   = "label is missing; every pair needs one"
 	rulePairHeader    = "lacks this column; correct the name in the file, or give the name that the file uses"
 	rulePairTwice     = "names this column twice; rename one of the two"
@@ -84,7 +85,8 @@ func LoadPairs(path string, ids []string, file, column string, o PairOptions) ([
 	}
 	r := &pairReader{
 		name: path, at: at, o: o, values: parse.NewSet([]string{o.True, o.False}), seen: map[uint64]int32{},
-		names: [3]string{cmp.Or(o.Columns.First, "first"), cmp.Or(o.Columns.Second, "second"), cmp.Or(o.Columns.Label, "label")},
+		names: [3]string{cmp.Or(o.Columns.First, "first"), cmp.Or(o.Columns.Second, "second"),
+			cmp.Or(o.Columns.Label, "label")},
 	}
 	if err := in.Close(r.read(in)); err != nil {
 		return nil, err
@@ -148,7 +150,8 @@ func (r *pairReader) readCSV(name string, u *source.Unpacked) error {
 	}
 	return source.Each(c.Next, func(row [][]byte) error {
 		if len(row) != width {
-			return r.errorf(c.Row, -1, fmt.Sprintf("row has %d fields, want %d; quote a field that contains the delimiter, or correct the row", len(row), width))
+			return r.errorf(c.Row, -1, fmt.Sprintf("row has %d fields, want %d; quote a field that contains the delimiter, or "+
+				"correct the row", len(row), width))
 		}
 		return r.add(row, c.Row)
 	})

@@ -11,7 +11,8 @@ import (
 
 // Drawn returns the graph of drawn pairs. The indices in pairs refer to individuals in the order of their ids, or in
 // the order of the file if there are no ids. A label reports whether the classes of the two individuals differ.
-func (d *Dataset) Drawn(alike schema.LookAlikes, pairs []pairgraph.Pair) (g *pairgraph.Graph, classes []int32, labels []bool, err error) {
+func (d *Dataset) Drawn(alike schema.LookAlikes,
+	pairs []pairgraph.Pair) (g *pairgraph.Graph, classes []int32, labels []bool, err error) {
 	order, err := d.Order(alike)
 	if err != nil {
 		return nil, nil, nil, err
@@ -37,9 +38,11 @@ func (d *Dataset) Drawn(alike schema.LookAlikes, pairs []pairgraph.Pair) (g *pai
 
 // Listed returns the graph of the pairs in a file. It keeps at most the first cap pairs of each individual; if cap is
 // 0, it keeps all. dropped is the number of pairs left out.
-func (d *Dataset) Listed(file string, o PairOptions, cap int) (g *pairgraph.Graph, labels []bool, dropped int, err error) {
+func (d *Dataset) Listed(file string, o PairOptions,
+	cap int) (g *pairgraph.Graph, labels []bool, dropped int, err error) {
 	if d.IDs == nil {
-		return nil, nil, 0, errors.New("dataset: no column of the schema has role id, but pairs name individuals by their id; give the id column this role")
+		return nil, nil, 0, errors.New("dataset: no column of the schema has role id, but pairs name individuals by their " +
+			"id; give the id column this role")
 	}
 	switch {
 	case o.True != "" || o.False != "":

@@ -66,7 +66,8 @@ func Summarize(path string, s *schema.Schema, o Options) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Summary{DataID: s.DataID, Features: e.Dim(), Label: e.LabelColumn.Name, Columns: make([]ColumnSummary, e.Width())}
+	m := &Summary{DataID: s.DataID, Features: e.Dim(), Label: e.LabelColumn.Name,
+		Columns: make([]ColumnSummary, e.Width())}
 	encoders := make([]*schema.Feature, e.Width())
 	for k := range m.Columns {
 		f, _ := e.Feature(k)
@@ -74,7 +75,8 @@ func Summarize(path string, s *schema.Schema, o Options) (*Summary, error) {
 		m.Columns[k] = newColumnSummary(e.FeatureName(k), f)
 	}
 	if s.IsGraded() {
-		m.Grades = &ColumnSummary{Name: e.LabelColumn.Name, Kind: schema.KindNumeric, Range: e.LabelColumn.Range, Min: math.Inf(1), Max: math.Inf(-1)}
+		m.Grades = &ColumnSummary{Name: e.LabelColumn.Name, Kind: schema.KindNumeric, Range: e.LabelColumn.Range,
+			Min: math.Inf(1), Max: math.Inf(-1)}
 	}
 	groups, labels, ids := map[string]int{}, labelSpread[string]{}, map[string]int{}
 	o.Labels, o.Persons = LabelsOptional, IgnorePersons
@@ -137,7 +139,8 @@ func Summarize(path string, s *schema.Schema, o Options) (*Summary, error) {
 
 func newColumnSummary(name string, f *schema.Feature) ColumnSummary {
 	if !f.Numeric {
-		return ColumnSummary{Name: name, Kind: schema.KindCategorical, Categories: f.CatNames, Counts: make([]int, len(f.CatNames))}
+		return ColumnSummary{Name: name, Kind: schema.KindCategorical, Categories: f.CatNames,
+			Counts: make([]int, len(f.CatNames))}
 	}
 	return ColumnSummary{
 		Name: name, Kind: schema.KindNumeric, Range: []float64{f.Lo, f.Hi}, Transform: f.Transform,

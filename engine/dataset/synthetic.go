@@ -144,7 +144,10 @@ const scoresStream = 0x5c02e5
 // that both classes occur. n is at least 2 and d at least 1. SyntheticScores allocates memory for the records
 // only.
 func SyntheticScores(n, d int, seed uint64) (*engine.Records, error) {
-	return drawn("SyntheticScores", n, d, func() func(x []float64) float64 { return newUniformRows(d, seed, math.Sqrt(3/float64(d))).next })
+	return drawn("SyntheticScores", n, d, func() func(x []float64) float64 {
+		return newUniformRows(d, seed,
+			math.Sqrt(3/float64(d))).next
+	})
 }
 
 // drawn returns n records of d features, which a function draws one after the other. The first two labels are +1

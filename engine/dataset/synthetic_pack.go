@@ -15,7 +15,8 @@ func UniformSchema(d int) (*schema.Schema, error) {
 	if d < 1 {
 		return nil, fmt.Errorf("dataset: synthetic-uniform: %d features, want at least 1", d)
 	}
-	s := &schema.Schema{DataID: "synthetic-uniform", Description: "synthetic records of uniform numbers", Public: true, Format: schema.FormatCSV, CSV: schema.CSVOptions{Header: true}}
+	s := &schema.Schema{DataID: "synthetic-uniform", Description: "synthetic records of uniform numbers", Public: true,
+		Format: schema.FormatCSV, CSV: schema.CSVOptions{Header: true}}
 	for k := range d {
 		s.Columns = append(s.Columns, schema.Column{Name: fmt.Sprintf("f%d", k+1), Range: []float64{-1, 1}})
 	}

@@ -34,9 +34,11 @@ func (v Visits) Validate() error {
 	case v.Persons < 2 || v.Persons > 9_000_000:
 		return fmt.Errorf("dataset: synthetic visits: %d persons, want 2 to 9000000", v.Persons)
 	case v.MaxRows < 1 || v.MaxRows > schema.DefaultRowsPerPerson:
-		return fmt.Errorf("dataset: synthetic visits: up to %d rows a person, want 1 to %d", v.MaxRows, schema.DefaultRowsPerPerson)
+		return fmt.Errorf("dataset: synthetic visits: up to %d rows a person, want 1 to %d", v.MaxRows,
+			schema.DefaultRowsPerPerson)
 	case v.Rows < v.Persons || v.Rows > v.Persons*v.MaxRows:
-		return fmt.Errorf("dataset: synthetic visits: %d rows, want %d to %d for %d persons with up to %d", v.Rows, v.Persons, v.Persons*v.MaxRows, v.Persons, v.MaxRows)
+		return fmt.Errorf("dataset: synthetic visits: %d rows, want %d to %d for %d persons with up to %d", v.Rows, v.Persons,
+			v.Persons*v.MaxRows, v.Persons, v.MaxRows)
 	case v.Part < 0 || v.Part > 99:
 		return fmt.Errorf("dataset: synthetic visits: part %d, want 0 to 99", v.Part)
 	}
@@ -54,7 +56,8 @@ const (
 var visitColumns = [...]struct{ name, known, comment string }{
 	{"Patient", "role: person", "the id of one patient has several spellings"},
 	{"Fall", "role: ignore", "number of the case"},
-	{"Aufnahme", "date: {format: DD.MM.YYYY, from: 2015-01-01, to: 2024-12-31}", "day of admission; the archive begins in 2015"},
+	{"Aufnahme", "date: {format: DD.MM.YYYY, from: 2015-01-01, to: 2024-12-31}",
+		"day of admission; the archive begins in 2015"},
 	{"Alter", "range: [0, 110]", "years"},
 	{"Geschlecht", "categories: [weiblich, männlich, divers]", ""},
 	{"Größe", "range: [40, 220]", "cm"},
@@ -76,7 +79,9 @@ func (v Visits) Schema() string {
 	if v.Part > 0 {
 		fmt.Fprintf(&b, "-%d", v.Part)
 	}
-	fmt.Fprintf(&b, "\ndescription: synthetic visits to a hospital; the label is a readmission within 30 days\npersons: %d\nmax_rows_per_person: %d\nformat: csv\ncsv: {header: true, delimiter: \";\", decimal: \",\", thousands: \".\"", v.Persons, v.MaxRows)
+	fmt.Fprintf(&b, "\ndescription: synthetic visits to a hospital; the label is a readmission within 30 days\npersons: "+
+		"%d\nmax_rows_per_person: %d\nformat: csv\ncsv: {header: true, delimiter: \";\", decimal: \",\", thousands: \".\"",
+		v.Persons, v.MaxRows)
 	if v.Windows1252 {
 		b.WriteString(", encoding: " + source.EncodingWindows1252)
 	}

@@ -177,7 +177,8 @@ type people struct {
 // newPeople returns an empty list of persons. It refuses as ids NaN and the values that the schema declares missing,
 // because rows of unknown persons do not belong to one person.
 func newPeople(s *schema.Schema) *people {
-	p := &people{of: newBlocks[int32](0), text: map[string]int32{}, number: map[string]int32{}, missing: map[string]bool{"": true, "nan": true}}
+	p := &people{of: newBlocks[int32](0), text: map[string]int32{}, number: map[string]int32{},
+		missing: map[string]bool{"": true, "nan": true}}
 	if s.Missing != nil {
 		for _, v := range s.Missing.Values {
 			p.missing[schema.IDKey(v)] = true

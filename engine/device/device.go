@@ -59,9 +59,11 @@ func Open(o Options) (*Device, error) {
 	}
 	number, gpu := strings.CutPrefix(o.Name, "cuda:")
 	if !gpu && o.Precision != cuda.AutoPrecision && o.Precision != cuda.FP32 {
-		return nil, input.Errorf("dyad: precision %s needs the tensor cores of a GPU: name one (--device cuda:N); the CPU, which device %s takes for metrics, computes in fp32, or in float64 without a precision", o.Precision, o.Name)
+		return nil, input.Errorf("dyad: precision %s needs the tensor cores of a GPU: name one (--device cuda:N); the CPU, "+
+			"which device %s takes for metrics, computes in fp32, or in float64 without a precision", o.Precision, o.Name)
 	}
-	d := &Device{backend: cpu.Backend{Workers: o.Workers, Float32: o.Precision == cuda.FP32, Team: o.Team}, workers: o.Workers, precise: o.Precision != cuda.AutoPrecision}
+	d := &Device{backend: cpu.Backend{Workers: o.Workers, Float32: o.Precision == cuda.FP32, Team: o.Team},
+		workers: o.Workers, precise: o.Precision != cuda.AutoPrecision}
 	if o.Team != nil {
 		if d.team = "cpu"; gpu {
 			d.team = "cuda"
@@ -85,7 +87,8 @@ func Open(o Options) (*Device, error) {
 		return d, nil
 	}
 	if !gpu || err != nil || index < 0 {
-		return nil, input.Errorf("dyad: the device is %q, want auto, cpu or cuda:N; names such as cuda:h200 are for plans alone", o.Name)
+		return nil, input.Errorf("dyad: the device is %q, want auto, cpu or cuda:N; names such as cuda:h200 are for "+
+			"plans alone", o.Name)
 	}
 	if d.gpu, err = cuda.OpenNumber(index); err != nil {
 		return nil, fmt.Errorf("dyad: device %s: %w; \"dyad doctor\" says more", o.Name, err)

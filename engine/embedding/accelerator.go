@@ -18,7 +18,8 @@ type Accelerator interface {
 	PlanRows(RowsProblem) (RowsKernel, error)
 }
 
-// Dense is a Network of dense layers, such as an MLP. An Accelerator may compute it by its Layers and Activations alone.
+// Dense is a Network of dense layers, such as an MLP. An Accelerator may compute it by its Layers and Activations
+// alone.
 type Dense interface {
 	// Activations returns the activation after each of the Layers with a bias: tanh, softplus, relu, silu, or "" for no
 	// activation. The last layer has no bias and no activation. ok is false if the network has layers of another kind.
@@ -128,7 +129,8 @@ const singleChunk = 256
 
 // planRows plans steps 1 and 3 on an accelerator. limit and total are as in roundoff.
 func (k *kernel) planRows(on Accelerator, limit, total float64) (err error) {
-	k.elsewhere, err = on.PlanRows(RowsProblem{Network: k.loss.Model.Network, Norm: k.problem.Bounds.FeatureNorm, Rows: k.rows, Most: 1.01 * limit * total})
+	k.elsewhere, err = on.PlanRows(RowsProblem{Network: k.loss.Model.Network, Norm: k.problem.Bounds.FeatureNorm,
+		Rows: k.rows, Most: 1.01 * limit * total})
 	if err == nil {
 		k.pull, k.grid = k.elsewhere.PullError()
 	}

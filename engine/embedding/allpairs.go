@@ -52,14 +52,17 @@ func NewAllPairs(data *Data, classes []int32, loss Contrastive, rows, workers in
 	case data.norm != L2:
 		return nil, fmt.Errorf("embedding: sums over all pairs are clipped in the l2 norm, not %s", data.norm)
 	case rows < 1 || rows > 1<<20 || n < 2 || len(classes) != n:
-		return nil, fmt.Errorf("embedding: a matrix of %d rows, %d individuals and %d classes: want at least 1 row, 2 individuals and as many classes", rows, n, len(classes))
+		return nil, fmt.Errorf("embedding: a matrix of %d rows, %d individuals and %d classes: want at least 1 row, 2 "+
+			"individuals and as many classes", rows, n, len(classes))
 	}
-	a := &AllPairs{data: data, classes: classes, margin: loss.Margin, rows: rows, workers: max(workers, 1), squares: make([]float64, n), z: make([]float64, n*rows)}
+	a := &AllPairs{data: data, classes: classes, margin: loss.Margin, rows: rows, workers: max(workers, 1),
+		squares: make([]float64, n), z: make([]float64, n*rows)}
 	for i := range n {
 		a.squares[i] = kernels.Dot(data.Row(i), data.Row(i))
 	}
 	for range a.workers {
-		a.scratch = append(a.scratch, allPairsScratch{make([]float64, n*rows), make([]float64, n), make([]float64, tileRows), make([]float64, rows)})
+		a.scratch = append(a.scratch, allPairsScratch{make([]float64, n*rows), make([]float64, n), make([]float64, tileRows),
+			make([]float64, rows)})
 	}
 	return a, nil
 }

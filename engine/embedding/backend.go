@@ -81,17 +81,22 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	d, m := loss.Model.Dims()
 	switch {
 	case d != p.D:
-		return nil, fmt.Errorf("embedding: network %s takes %d features, the problem has %d", loss.Model.Network.Name(), d, p.D)
+		return nil, fmt.Errorf("embedding: network %s takes %d features, the problem has %d",
+			loss.Model.Network.Name(), d, p.D)
 	case len(p.Groups) > 0:
 		return nil, fmt.Errorf("%w: query groups in one kernel; wrap the backend in engine.Grouped", engine.ErrUnsupported)
 	case b.Float32:
-		return nil, fmt.Errorf("%w: networks in float32: the rounding of n^2 pairs would grow faster than the share of one record shrinks, and no bound of what one record changes of it is proved; leave out --precision, which is float64", engine.ErrUnsupported)
+		return nil, fmt.Errorf("%w: networks in float32: the rounding of n^2 pairs would grow faster than the share of one "+
+			"record shrinks, and no bound of what one record changes of it is proved; leave out --precision, which is float64",
+			engine.ErrUnsupported)
 	case loss.PairClip > 0 && b.On != nil:
-		return nil, fmt.Errorf("%w: clipped pairs of a network on %s, which clips Jacobians; set Loss.Clip in its place, or use the CPU (--device cpu)", engine.ErrUnsupported, b.Name())
+		return nil, fmt.Errorf("%w: clipped pairs of a network on %s, which clips Jacobians; set Loss.Clip in its place, or "+
+			"use the CPU (--device cpu)", engine.ErrUnsupported, b.Name())
 	case loss.PairClip > 0 && !loss.hasFactors(p.Bounds):
 		return inner.Plan(p)
 	}
-	k := &kernel{problem: p, loss: loss, rows: p.MaxRows(), dim: m, workers: b.Workers, pull: loss.Model.Network.PullError(p.Bounds.FeatureNorm)}
+	k := &kernel{problem: p, loss: loss, rows: p.MaxRows(), dim: m, workers: b.Workers,
+		pull: loss.Model.Network.PullError(p.Bounds.FeatureNorm)}
 	if k.workers <= 0 {
 		k.workers = runtime.GOMAXPROCS(0)
 	}
@@ -112,7 +117,8 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 		}
 	}
 	if e := k.roundoff() / float64(engine.AllPairs{N: p.N}.Len()); !(e < 0x1p-10*c.Lipschitz) {
-		return nil, fmt.Errorf("%w: rounding errors of %s are not small (%.3g of a pair's term); make the layers' balls smaller", engine.ErrUnsupported, loss.Name(), e/c.Lipschitz)
+		return nil, fmt.Errorf("%w: rounding errors of %s are not small (%.3g of a pair's term); make the layers' "+
+			"balls smaller", engine.ErrUnsupported, loss.Name(), e/c.Lipschitz)
 	}
 	return k, nil
 }
@@ -125,7 +131,8 @@ func (Backend) PlanMoments(engine.Problem) (engine.Kernel, error) {
 // planPairs plans the sums over pairs.
 func (k *kernel) planPairs(b cpu.Backend) (err error) {
 	p, pair := k.problem, k.loss.Pair
-	e := cpu.EmbeddedPairs{N: p.N, PersonRows: p.PersonRows, Dim: k.dim, Bounds: engine.Bounds{FeatureNorm: k.loss.Model.Reach(p.Bounds.FeatureNorm), LabelAbs: p.Bounds.LabelAbs}}
+	e := cpu.EmbeddedPairs{N: p.N, PersonRows: p.PersonRows, Dim: k.dim,
+		Bounds: engine.Bounds{FeatureNorm: k.loss.Model.Reach(p.Bounds.FeatureNorm), LabelAbs: p.Bounds.LabelAbs}}
 	of, margin := pair.scalar(p.Bounds, e.Bounds.FeatureNorm)
 	if k.loss.PairClip > 0 {
 		if of != nil {
@@ -135,7 +142,8 @@ func (k *kernel) planPairs(b cpu.Backend) (err error) {
 	}
 	switch l := pair.(type) {
 	case Score:
-		k.scores, err = b.Plan(engine.Problem{N: p.N, D: 1, Bounds: e.Bounds, Loss: l.scoreLoss(), Radius: 1, LabelValues: p.LabelValues, PersonRows: p.PersonRows})
+		k.scores, err = b.Plan(engine.Problem{N: p.N, D: 1, Bounds: e.Bounds, Loss: l.scoreLoss(), Radius: 1,
+			LabelValues: p.LabelValues, PersonRows: p.PersonRows})
 		return err
 	case Bilinear:
 		e.Form, e.Of = cpu.Inner, of

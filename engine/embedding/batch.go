@@ -12,10 +12,10 @@ import (
 const steepest = 0x1p200
 
 // Batch computes the embeddings of batches of the records of one data set, bounds of the norms of the gradients of the
-// cosines f_i.f_j, and the sums J_1^T v_1 + ... + J_n^T v_n. Embeddings and bounds are functions of one or two records and
-// theta alone, bit for bit. This follows from the promises of Network and from the plain kernels, whose bits are the same on
-// every machine. Cosine and Length may be called from several goroutines. All other methods are used from one goroutine at a
-// time.
+// cosines f_i.f_j, and the sums J_1^T v_1 + ... + J_n^T v_n. Embeddings and bounds are functions of one or two
+// records and theta alone, bit for bit. This follows from the promises of Network and from the plain kernels, whose
+// bits are the same on every machine. Cosine and Length may be called from several goroutines. All other methods are
+// used from one goroutine at a time.
 type Batch struct {
 	pass    *modelPass
 	model   Model
@@ -41,10 +41,10 @@ type remote struct {
 	g, norms []float64 // what the device has for them
 }
 
-// NewBatch returns a Batch of the model for the records in the rows of x, which have norm at most norm. It returns an error
-// if the model cannot be trained or its outputs are not of unit length (Output.Unit). For an MLP with at most one hidden
-// layer and at most 8192 inputs and units, the norms of gradients are computed from factors. For other networks they are
-// bounded by the norms of the Jacobians.
+// NewBatch returns a Batch of the model for the records in the rows of x, which have norm at most norm. It returns
+// an error if the model cannot be trained or its outputs are not of unit length (Output.Unit). For an MLP with at
+// most one hidden layer and at most 8192 inputs and units, the norms of gradients are computed from factors. For
+// other networks they are bounded by the norms of the Jacobians.
 func (m Model) NewBatch(norm float64, x []float64) (*Batch, error) {
 	pass, err := m.plainPass()
 	if err != nil {
@@ -55,15 +55,17 @@ func (m Model) NewBatch(norm float64, x []float64) (*Batch, error) {
 
 func (m Model) newBatch(pass *modelPass, x []float64, exact bool) (*Batch, error) {
 	if !m.Output.Unit {
-		return nil, fmt.Errorf("embedding: a batch softmax compares cosines, and the outputs of network %s are not of unit length; set Output.Unit", m.Network.Name())
+		return nil, fmt.Errorf("embedding: a batch softmax compares cosines, and the outputs of network %s are not of unit "+
+			"length; set Output.Unit", m.Network.Name())
 	}
 	d, dim := m.Dims()
-	return &Batch{pass: pass, model: m, d: d, m: dim, data: x, exact: exact, again: make([]float64, BlockRows*dim), norms: make([]float64, BlockRows)}, nil
+	return &Batch{pass: pass, model: m, d: d, m: dim, data: x, exact: exact, again: make([]float64, BlockRows*dim),
+		norms: make([]float64, BlockRows)}, nil
 }
 
-// NewBatchOn is NewBatch with a device that computes the network. The norms of gradients are bounded by the norms of the
-// Jacobians for every network. It returns an error wrapping engine.ErrUnsupported if the device does not compute the model.
-// Close frees the memory of the device.
+// NewBatchOn is NewBatch with a device that computes the network. The norms of gradients are bounded by the norms of
+// the Jacobians for every network. It returns an error wrapping engine.ErrUnsupported if the device does not compute
+// the model. Close frees the memory of the device.
 func (m Model) NewBatchOn(on TermAccelerator, norm float64, x []float64) (*Batch, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
@@ -88,8 +90,8 @@ func (b *Batch) Close() error {
 	return b.there.Close()
 }
 
-// Begin begins a batch at theta, which must not change until the next Begin. The sum of ||J_i|| ||v_i|| over the rows of its
-// Pull must be at most total; a device takes the unit of its integers from it.
+// Begin begins a batch at theta, which must not change until the next Begin. The sum of ||J_i|| ||v_i|| over the
+// rows of its Pull must be at most total; a device takes the unit of its integers from it.
 func (b *Batch) Begin(ctx context.Context, theta []float64, total float64) error {
 	if b.there != nil {
 		return b.there.Begin(ctx, theta, total*1.01)
@@ -99,8 +101,8 @@ func (b *Batch) Begin(ctx context.Context, theta []float64, total float64) error
 }
 
 // Embed computes the records with the numbers in members, one of which may occur several times, and reports which are
-// usable. A record is usable if its embedding and its Jacobian are finite. Without factors, the norm of its Jacobian must
-// also be at most 2^200. Length and Pull are undefined if a record is not usable.
+// usable. A record is usable if its embedding and its Jacobian are finite. Without factors, the norm of its Jacobian
+// must also be at most 2^200. Length and Pull are undefined if a record is not usable.
 func (b *Batch) Embed(ctx context.Context, members []int32) ([]bool, error) {
 	if b.n = len(members); b.there == nil {
 		b.x = grow(b.x, b.n*b.d)
@@ -175,8 +177,8 @@ func (b *Batch) Cosine(i, j int) float64 {
 }
 
 // Length returns at least the norm of the gradient of f_i.f_j in theta, J_i^T f_j + J_j^T f_i, for the embeddings and
-// Jacobians as computed (docs/theory.md#networks). It returns the same bits if i and j are exchanged. Without factors it is
-// ||J_i|| + ||J_j||, since embeddings have norm at most 1 up to a rounding.
+// Jacobians as computed (docs/theory.md#networks). It returns the same bits if i and j are exchanged. Without
+// factors it is ||J_i|| + ||J_j||, since embeddings have norm at most 1 up to a rounding.
 func (b *Batch) Length(i, j int) float64 {
 	if !b.exact {
 		return (b.bounds[i] + b.bounds[j]) * (1 + 0x1p-40)
@@ -186,7 +188,8 @@ func (b *Batch) Length(i, j int) float64 {
 	return b.factors.length(f, g, dot(f, g), 0, i, j)
 }
 
-// Pull sets grad to the sum of J_i^T v_i over the records of the last Embed, at the theta of Begin. It overwrites v (n x m).
+// Pull sets grad to the sum of J_i^T v_i over the records of the last Embed, at the theta of Begin. It overwrites v
+// (n x m).
 func (b *Batch) Pull(ctx context.Context, grad, v []float64) error {
 	clear(grad)
 	for from := 0; from < b.n; from += BlockRows { // on a device only the stage of the output

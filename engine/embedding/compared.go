@@ -9,8 +9,8 @@ const (
 	ByContrastive = "contrastive" // ||f - f'||^2/2 for equal labels, else max(0, 1 - ||f - f'||)^2/2, ||f|| <= 1
 )
 
-// scoreRange is the radius of the ball to which the score of a network is projected if the network is not an MLP. The range
-// of an MLP is proved. A logistic loss of scores with this distance has a slope of 1e-14.
+// scoreRange is the radius of the ball to which the score of a network is projected if the network is not an MLP.
+// The range of an MLP is proved. A logistic loss of scores with this distance has a slope of 1e-14.
 const scoreRange = 16
 
 // OutputOf returns the output stage of a network whose embeddings are compared by ByCosine, ByDistance or

@@ -1,14 +1,14 @@
 // Package embedding has losses of terms of records and the gradients of these losses. A loss is a function phi of links
-// between the images of records under a map. Gradients are summed over all pairs of records, with a certificate for every
-// record (docs/theory.md#networks), or over listed pairs, tuples and batches (docs/theory.md#pairs).
+// between the images of records under a map. Gradients are summed over all pairs of records, with a certificate for
+// every record (docs/theory.md#networks), or over listed pairs, tuples and batches (docs/theory.md#pairs).
 //
 //	map     a matrix W, or a Model: a Network with an output stage: none, unit length, or a ball
 //	link    Difference of scores, Inner product or SquaredDistance
 //	phi     an engine.Scalar, Contrastive or BradleyTerry of one link; Triplet or NPair of many links; InfoNCE of a batch
 //	sums    Gradients of listed pairs, Tuples, AllPairs (for W), Softmax (for networks), Moments of differences, Loss
 //
-// A term is a function of its own records and the weights, bit for bit. Engine is the contract that every device meets for
-// listed pairs. The following sections describe Loss.
+// A term is a function of its own records and the weights, bit for bit. Engine is the contract that every device
+// meets for listed pairs. The following sections describe Loss.
 //
 // # Data flow
 //

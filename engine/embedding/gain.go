@@ -2,8 +2,8 @@ package embedding
 
 import "math"
 
-// UsualClip returns a public clipping norm for networks with these hidden layers. It is about the norm of the Jacobian in
-// the last layer if the units are in their linear range, neither small nor saturated.
+// UsualClip returns a public clipping norm for networks with these hidden layers. It is about the norm of the
+// Jacobian in the last layer if the units are in their linear range, neither small nor saturated.
 func UsualClip(hidden []int) float64 {
 	if len(hidden) == 0 {
 		return 1

@@ -58,8 +58,8 @@ func (p *graphPass) Set(theta []float64) {
 	}
 }
 
-// each calls visit for the records of x, with p.g and p.jac set unless the tape failed. Rows that are held in memory are
-// not computed again.
+// each calls visit for the records of x, with p.g and p.jac set unless the tape failed. Rows that are held in memory
+// are not computed again.
 func (p *graphPass) each(rows int, visit func(i int, failed bool)) {
 	for i := range rows {
 		if p.err == nil && (i < p.from || i >= p.to) {
@@ -105,7 +105,8 @@ type oneByOne struct {
 
 func newOneByOne(t Tape, d, m, size int) *oneByOne {
 	rows := max(1, min(BlockRows, maxPartials/size))
-	return &oneByOne{Tape: t, d: d, m: m, size: size, g: make([]float64, rows*m), jac: make([]float64, rows*size), found: make([]bool, rows)}
+	return &oneByOne{Tape: t, d: d, m: m, size: size, g: make([]float64, rows*m), jac: make([]float64, rows*size),
+		found: make([]bool, rows)}
 }
 
 var errTape = errors.New("embedding: the tape failed")

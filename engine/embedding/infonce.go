@@ -29,7 +29,8 @@ type InfoNCE struct {
 // by contrastive and triplet losses, the temperature by npair, infonce and ntxent.
 func TermLossOf(name string, margin, temperature float64) (TermLoss, error) {
 	for _, l := range []TermLoss{
-		Contrastive{margin}, BradleyTerry{}, Triplet{margin}, NPair{temperature}, InfoNCE{Temperature: temperature}, InfoNCE{Temperature: temperature, Symmetric: true},
+		Contrastive{margin}, BradleyTerry{}, Triplet{margin}, NPair{temperature}, InfoNCE{Temperature: temperature},
+		InfoNCE{Temperature: temperature, Symmetric: true},
 	} {
 		if l.Name() == name {
 			return l, nil
@@ -58,7 +59,8 @@ func (l InfoNCE) Parameter() (string, float64) { return "temperature", l.Tempera
 // Check returns an error unless the temperature is between 0.02 and 100.
 func (l InfoNCE) Check() error {
 	if !(l.Temperature >= leastTemperature && l.Temperature <= mostTemperature) {
-		return fmt.Errorf("embedding: the temperature of a batch softmax is %v, want %g to %g", l.Temperature, leastTemperature, float64(mostTemperature))
+		return fmt.Errorf("embedding: the temperature of a batch softmax is %v, want %g to %g", l.Temperature,
+			leastTemperature, float64(mostTemperature))
 	}
 	return nil
 }
@@ -76,8 +78,8 @@ func (l InfoNCE) most(pairs int) float64 {
 	return 4 * float64(pairs) / l.Temperature * (1 + 0x1p-20)
 }
 
-// Softmax computes sums of gradients of InfoNCE over batches of the similar pairs of one data set, with clipped gradients
-// of cosines. It is used from one goroutine at a time.
+// Softmax computes sums of gradients of InfoNCE over batches of the similar pairs of one data set, with clipped
+// gradients of cosines. It is used from one goroutine at a time.
 type Softmax struct {
 	data    *Data
 	loss    InfoNCE
@@ -100,7 +102,8 @@ func NewSoftmax(data *Data, loss InfoNCE, model Model, workers int) (*Softmax, e
 // computed on the CPU. Every gradient of a cosine is clipped by a bound of its length. It returns an error wrapping
 // engine.ErrUnsupported if the device does not compute the model. Close frees the memory of the device.
 func NewSoftmaxOn(on TermAccelerator, data *Data, loss InfoNCE, model Model, workers int) (*Softmax, error) {
-	return newSoftmax(data, loss, model, workers, func() (*Batch, error) { return model.NewBatchOn(on, data.bound, data.x) })
+	return newSoftmax(data, loss, model, workers,
+		func() (*Batch, error) { return model.NewBatchOn(on, data.bound, data.x) })
 }
 
 // Close frees what a device holds.
@@ -114,7 +117,8 @@ func newSoftmax(data *Data, loss InfoNCE, model Model, workers int, made func() 
 		return nil, fmt.Errorf("embedding: gradients of cosines are clipped in the l2 norm, not %s", data.norm)
 	}
 	if d, _ := model.Dims(); d != data.d {
-		return nil, fmt.Errorf("embedding: network %s takes %d features, the individuals have %d", model.Network.Name(), d, data.d)
+		return nil, fmt.Errorf("embedding: network %s takes %d features, the individuals have %d",
+			model.Network.Name(), d, data.d)
 	}
 	batch, err := made()
 	if err != nil {
@@ -131,11 +135,11 @@ func (s *Softmax) Len() int { return Parameters(s.model.Network) }
 //	sum over anchors i and candidates j of C_ij g_ij,   C_ij = w (exp(s_ij/t)/sum_k exp(s_ik/t) - [j is the positive of i]),
 //	g_ij = grad s_ij min(1, clip/||grad s_ij||),
 //
-// with w = 1/t, or 1/(2t) for NT-Xent. s_ij and the factor of g_ij are functions of the two records, theta and clip. So one
-// more pair changes the sum by at most the change that privacy.SoftmaxSample certifies (docs/theory.md#batch-softmax).
-// SoftmaxError bounds the error of the summation. A pair with a record that is not finite counts as dissimilar. theta must
-// be in the balls of the layers. When ctx is done, Sum returns ctx.Err(). It takes O(m^2 (dim + units + features))
-// operations and O(m) memory.
+// with w = 1/t, or 1/(2t) for NT-Xent. s_ij and the factor of g_ij are functions of the two records, theta and clip.
+// So one more pair changes the sum by at most the change that privacy.SoftmaxSample certifies
+// (docs/theory.md#batch-softmax). SoftmaxError bounds the error of the summation. A pair with a record that is not
+// finite counts as dissimilar. theta must be in the balls of the layers. When ctx is done, Sum returns ctx.Err(). It
+// takes O(m^2 (dim + units + features)) operations and O(m) memory.
 func (s *Softmax) Sum(ctx context.Context, dst, theta []float64, members []int32, clip float64) error {
 	clear(dst)
 	if err := s.embed(ctx, theta, members, clip); err != nil || s.pairs == 0 {
@@ -248,7 +252,8 @@ func (s *Softmax) sumTotals(ctx context.Context) error {
 	})
 }
 
-// coefficients is C_ij + C_ji. C_ij is 0 if j is not a candidate of i. The exponential is the same for both, bit for bit.
+// coefficients is C_ij + C_ji. C_ij is 0 if j is not a candidate of i. The exponential is the same for both, bit for
+// bit.
 func (s *Softmax) coefficients(i, j int) (sum float64) {
 	of, by := s.candidate(i, j), s.candidate(j, i)
 	if !of && !by {
@@ -299,15 +304,16 @@ func (s *Softmax) Objective(theta []float64, members []int32) float64 {
 	return sum / float64(s.pairs)
 }
 
-// SoftmaxError bounds the distance between the computed Sum and the sum of its terms C_ij g_ij, for at most `pairs` pairs
-// of records of norm at most norm. The bound holds for every data set and every theta in the balls. C_ij are computed from
-// the computed exponentials, and g_ij from the computed factors, embeddings and Jacobians.
+// SoftmaxError bounds the distance between the computed Sum and the sum of its terms C_ij g_ij, for at most `pairs`
+// pairs of records of norm at most norm. The bound holds for every data set and every theta in the balls. C_ij are
+// computed from the computed exponentials, and g_ij from the computed factors, embeddings and Jacobians.
 //
 // Proof. The coefficients of the anchors have absolute values of 2 m/t together, each a sum of up to 2m exponentials, a
 // quotient and fewer than 8 more roundings: they are off by gamma(2m + 12) 2 m/t, times clip, which bounds ||g_ij||.
 // The rest is the rounding of v_i = sum_j q_ij (C_ij + C_ji) f_j, of norms 2 (2 m/t) together, by at most 2m + 12
-// roundings a product, and the rounding of Pull (Model.BatchError). For a network that is no MLP q_ij <= clip/(||J_i|| +
-// ||J_j||), so that ||J_i|| ||v_i|| is at most clip times the sum over j of |C_ij + C_ji|. So it is for every network on a device. QED
+// roundings a product, and the rounding of Pull (Model.BatchError). For a network that is no MLP q_ij <=
+// clip/(||J_i|| + ||J_j||), so that ||J_i|| ||v_i|| is at most clip times the sum over j of |C_ij + C_ji|. So it is
+// for every network on a device. QED
 func SoftmaxError(model Model, loss InfoNCE, norm float64, pairs int, clip float64) float64 {
 	const up = 1 + 0x1p-20
 	most := loss.most(pairs)

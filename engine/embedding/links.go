@@ -38,9 +38,9 @@ type PairLoss interface {
 	scalar(b engine.Bounds, reach float64) (engine.Scalar, float64)
 }
 
-// ListLoss is a LinkLoss for listed pairs and a linear map W: Contrastive or BradleyTerry. The loss depends on v = W (x_a -
-// x_b) alone, so its gradient is c (x_a - x_b)^T with a vector c. A pair with the label true has y = 1 and y' = 0. A pair
-// with the label false has y = y' = 0.
+// ListLoss is a LinkLoss for listed pairs and a linear map W: Contrastive or BradleyTerry. The loss depends on v = W
+// (x_a - x_b) alone, so its gradient is c (x_a - x_b)^T with a vector c. A pair with the label true has y = 1 and y'
+// = 0. A pair with the label false has y = y' = 0.
 type ListLoss interface {
 	TermLoss
 	LinkLoss

@@ -69,7 +69,8 @@ func (l Loss) Constants(b engine.Bounds, radius float64) (engine.Constants, erro
 	if err := l.validate(b, radius); err != nil {
 		return engine.Constants{}, err
 	}
-	c := engine.Constants{Lipschitz: l.PairClip, PairDiameter: 2 * l.PairClip, Smoothness: math.Inf(1), Origin: engine.ClippedTerms}
+	c := engine.Constants{Lipschitz: l.PairClip, PairDiameter: 2 * l.PairClip, Smoothness: math.Inf(1),
+		Origin: engine.ClippedTerms}
 	if l.PairClip > 0 {
 		return c, nil
 	}
@@ -101,11 +102,13 @@ func (l Loss) validate(b engine.Bounds, radius float64) error {
 	case l.PairClip == 0 && !(l.Clip >= 0x1p-200 && l.Clip <= 0x1p200):
 		return fmt.Errorf("embedding: Loss.Clip is %v, want a clipping norm of Jacobians between 2^-200 and 2^200", l.Clip)
 	case l.PairClip == 0 && !(reach <= 0x1p200):
-		return fmt.Errorf("embedding: the range of network %s has no usable bound (%v); set Output.Unit or Output.Within", l.Model.Network.Name(), reach)
+		return fmt.Errorf("embedding: the range of network %s has no usable bound (%v); set Output.Unit or Output.Within",
+			l.Model.Network.Name(), reach)
 	case radius < l.Radius():
 		return fmt.Errorf("embedding: Problem.Radius is %v, the layers' balls need %v; use Loss.Radius", radius, l.Radius())
 	case l.Start != nil && len(l.Start) != Parameters(l.Model.Network):
-		return fmt.Errorf("embedding: Loss.Start has %d numbers, network %s has %d parameters", len(l.Start), l.Model.Network.Name(), Parameters(l.Model.Network))
+		return fmt.Errorf("embedding: Loss.Start has %d numbers, network %s has %d parameters", len(l.Start),
+			l.Model.Network.Name(), Parameters(l.Model.Network))
 	}
 	return nil
 }

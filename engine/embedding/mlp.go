@@ -66,7 +66,8 @@ const (
 func NewMLP(n MLP) (MLP, error) {
 	switch {
 	case n.In < 1 || n.In > maxInputs || n.Out < 1 || n.Out > maxDim:
-		return n, fmt.Errorf("embedding: a network from %d features to %d numbers, want 1 to %d and 1 to %d", n.In, n.Out, maxInputs, maxDim)
+		return n, fmt.Errorf("embedding: a network from %d features to %d numbers, want 1 to %d and 1 to %d", n.In, n.Out,
+			maxInputs, maxDim)
 	case len(n.Hidden) > 2:
 		return n, fmt.Errorf("embedding: %d hidden layers, want at most 2; deeper networks come as a Graph", len(n.Hidden))
 	case n.Activation < Tanh || n.Activation > Softplus:

@@ -30,7 +30,8 @@ type mlpPass struct {
 
 // NewPass implements Network.
 func (n MLP) NewPass(set *kernels.Set) Pass {
-	p := &mlpPass{net: n, set: set, layers: n.Layers(), in: make([][]float64, len(n.Hidden)+1), columns: make([]float64, n.lastInput())}
+	p := &mlpPass{net: n, set: set, layers: n.Layers(), in: make([][]float64, len(n.Hidden)+1),
+		columns: make([]float64, n.lastInput())}
 	widest := n.Out
 	for i, l := range p.layers {
 		in := l.Cols
@@ -47,7 +48,8 @@ func (n MLP) NewPass(set *kernels.Set) Pass {
 		p.between = make([]float64, n.Hidden[0]*n.Hidden[1])
 		p.left, p.product = make([]float64, n.Out*n.Hidden[1]), make([]float64, n.Out*n.Hidden[0])
 	}
-	p.delta, p.next, p.turned = make([]float64, BlockRows*widest), make([]float64, BlockRows*widest), make([]float64, BlockRows*widest)
+	p.delta, p.next, p.turned = make([]float64, BlockRows*widest), make([]float64, BlockRows*widest),
+		make([]float64, BlockRows*widest)
 	return p
 }
 
@@ -137,7 +139,8 @@ func (p *mlpPass) Embed(g, norms, x []float64, rows int) {
 			before := len(p.weights[last-1]) / in
 			square += out * (1 + sumOfSquares(p.in[last-1][i*before:][:before]))
 			if last == 2 {
-				square += p.through(d, p.slope[0][i*before:][:before], math.Sqrt(out)) * (1 + sumOfSquares(x[i*p.net.In:][:p.net.In]))
+				square += p.through(d, p.slope[0][i*before:][:before],
+					math.Sqrt(out)) * (1 + sumOfSquares(x[i*p.net.In:][:p.net.In]))
 			}
 		}
 		norms[i] = math.Sqrt(square) * roundings

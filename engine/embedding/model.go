@@ -28,7 +28,8 @@ func (m Model) newPass(set *kernels.Set) *modelPass { return m.passOf(m.Network.
 // passOf returns a modelPass that computes the model by a pass of its network.
 func (m Model) passOf(p Pass) *modelPass {
 	_, dim := m.Network.Dims()
-	return &modelPass{Pass: p, output: m.Output, m: dim, raw: make([]float64, BlockRows*dim), stage: make([]float64, BlockRows), norm: make([]float64, BlockRows)}
+	return &modelPass{Pass: p, output: m.Output, m: dim, raw: make([]float64, BlockRows*dim),
+		stage: make([]float64, BlockRows), norm: make([]float64, BlockRows)}
 }
 
 // plainPass returns a modelPass that uses the plain kernels, whose bits are the same on every machine. It
@@ -76,8 +77,8 @@ func (p *modelPass) embed(f, norms, x []float64, rows int) {
 	}
 }
 
-// pull replaces v_i by scale_i times the transpose of the stage's Jacobian times v_i. If scale is nil, scale_i is 1. Then
-// pull adds J_i^T v_i for the new v_i to grad. The rows must be the rows of the last embed.
+// pull replaces v_i by scale_i times the transpose of the stage's Jacobian times v_i. If scale is nil, scale_i is 1.
+// Then pull adds J_i^T v_i for the new v_i to grad. The rows must be the rows of the last embed.
 //
 // The exact matrix is scale/by (I - g g^T/q), with q = by^2 for Unit and q = ||g||^2 outside of the ball, for
 // the computed by, norm and g.
@@ -115,7 +116,8 @@ func (m Model) Embed(dst, theta, x []float64, rows int) error {
 	}
 	d, dim := m.Dims()
 	if len(theta) != Parameters(m.Network) || rows < 0 || len(x) < rows*d || len(dst) < rows*dim {
-		return fmt.Errorf("embedding: Embed of %d rows: lengths %d, %d and %d of dst, theta and x for network %s with %d parameters", rows, len(dst), len(theta), len(x), m.Network.Name(), Parameters(m.Network))
+		return fmt.Errorf("embedding: Embed of %d rows: lengths %d, %d and %d of dst, theta and x for network %s with "+
+			"%d parameters", rows, len(dst), len(theta), len(x), m.Network.Name(), Parameters(m.Network))
 	}
 	norms := make([]float64, BlockRows)
 	p.Set(theta)

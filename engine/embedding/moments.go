@@ -54,14 +54,16 @@ func MomentsError(pairs, dim int, bound, clip float64) (engine.QueryBounds, erro
 	e := k.Bounds(engine.Query{Radius: clip, Second: engine.FullSecond})
 	scale, m := float64(blocks), float64(pairs)
 	add := engine.Gamma(blocks) * (1 + 0x1p-20)
-	return engine.QueryBounds{Positives: (scale*e.Positives + add*m) * (1 + 0x1p-40), Second: (scale*e.Second + add*m*clip*clip) * (1 + 0x1p-40)}, nil
+	return engine.QueryBounds{Positives: (scale*e.Positives + add*m) * (1 + 0x1p-40),
+		Second: (scale*e.Second + add*m*clip*clip) * (1 + 0x1p-40)}, nil
 }
 
 // NewMoments returns a Moments over data. It returns an error if the norm of data is not L2 or data has fewer
 // than 2 pairs. workers changes the time, never the result.
 func NewMoments(data *Data, clip float64, workers int) (*Moments, error) {
 	if data.norm != L2 || len(data.graph.Pairs()) < 2 {
-		return nil, fmt.Errorf("embedding: moments are of 2 pairs or more of features of bounded l2 norm, not of %d and %s", len(data.graph.Pairs()), data.norm)
+		return nil, fmt.Errorf("embedding: moments are of 2 pairs or more of features of bounded l2 norm, not of %d and %s",
+			len(data.graph.Pairs()), data.norm)
 	}
 	return &Moments{data: data, clip: clip, workers: max(workers, 1)}, nil
 }

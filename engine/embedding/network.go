@@ -121,8 +121,8 @@ type Tape interface {
 }
 
 // Blocks is a Tape that computes several records in one run. The results of Row for a record must still be functions of
-// this record and theta alone, bit for bit. They must not depend on the place of the record or on the other records, even
-// if the other records fail.
+// this record and theta alone, bit for bit. They must not depend on the place of the record or on the other records,
+// even if the other records fail.
 type Blocks interface {
 	Tape
 	// Rows returns the largest number of records of one Block.
@@ -155,11 +155,13 @@ func (m Model) Validate() error {
 	}
 	d, dim := m.Network.Dims()
 	if d < 1 || dim < 1 || dim > maxDim {
-		return fmt.Errorf("embedding: network %s maps %d features to %d numbers, want at least 1 and 1 to %d", m.Network.Name(), d, dim, maxDim)
+		return fmt.Errorf("embedding: network %s maps %d features to %d numbers, want at least 1 and 1 to %d",
+			m.Network.Name(), d, dim, maxDim)
 	}
 	for _, l := range m.Network.Layers() {
 		if !(l.Radius > 0x1p-100 && l.Radius < 0x1p100) || l.Rows < 1 || l.Cols < 1 {
-			return fmt.Errorf("embedding: layer %s is %d x %d with radius %v, want a radius between 2^-100 and 2^100", l.Name, l.Rows, l.Cols, l.Radius)
+			return fmt.Errorf("embedding: layer %s is %d x %d with radius %v, want a radius between 2^-100 and 2^100", l.Name,
+				l.Rows, l.Cols, l.Radius)
 		}
 	}
 	switch w := m.Output.Within; { // squares of norms near w must not underflow

@@ -100,7 +100,8 @@ func (v *vectorFactors) length(fa, fb []float64, u, alpha float64, a, b int) flo
 		s, t := p0*x+p1*y, q0*y+q1*x
 		aa, bb, ab = aa+s*s, bb+t*t, ab+s*t
 	}
-	ga, gb, da, db := v.g[a*v.hidden:][:v.hidden], v.g[b*v.hidden:][:v.hidden], v.slope[a*v.hidden:][:v.hidden], v.slope[b*v.hidden:][:v.hidden]
+	ga, gb, da, db := v.g[a*v.hidden:][:v.hidden], v.g[b*v.hidden:][:v.hidden], v.slope[a*v.hidden:][:v.hidden],
+		v.slope[b*v.hidden:][:v.hidden]
 	for k, x := range ga {
 		y := gb[k]
 		s, t := (p0*x+p1*y)*da[k], (q0*y+q1*x)*db[k]

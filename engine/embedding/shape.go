@@ -20,7 +20,8 @@ func (f Shape) Validate() error {
 	size := 0
 	for _, l := range f.Parts {
 		if l.Rows < 1 || l.Cols < 1 || l.Rows > maxInputs || l.Cols > maxInputs || l.Len() > maxInputs-size {
-			return fmt.Errorf("embedding: part %q of network %s is %d x %d; all parts together have 1 to %d weights", l.Name, f.Title, l.Rows, l.Cols, maxInputs)
+			return fmt.Errorf("embedding: part %q of network %s is %d x %d; all parts together have 1 to %d weights", l.Name,
+				f.Title, l.Rows, l.Cols, maxInputs)
 		}
 		size += l.Len()
 	}

@@ -18,9 +18,9 @@ func (m Model) NewTermPass() (*TermPass, error) {
 	return &TermPass{pass: pass, norms: make([]float64, BlockRows)}, err
 }
 
-// NewGivenPass returns a TermPass for embeddings and norms that TermRows computed for records of at most norm. The caller
-// passes the embeddings and norms to Give. Then Embed applies only the output stage of the model, and Pull sets v to the
-// input of TermRows.Add.
+// NewGivenPass returns a TermPass for embeddings and norms that TermRows computed for records of at most norm. The
+// caller passes the embeddings and norms to Give. Then Embed applies only the output stage of the model, and Pull
+// sets v to the input of TermRows.Add.
 func (m Model) NewGivenPass(norm float64) *TermPass {
 	return &TermPass{pass: m.passOf(&given{reach: m.Network.Reach(norm)}), norms: make([]float64, BlockRows)}
 }

@@ -74,16 +74,18 @@ func NewNetworkTuples(data *Data, classes []int32, loss TupleLoss, model Model, 
 }
 
 // NewNetworkTuplesOn is NewNetworkTuples with a device that computes the network, clips and sums. The losses of the
-// embeddings are computed on the CPU by one worker. The error wraps engine.ErrUnsupported if the device cannot compute the
-// terms. Close frees the resources of the device.
-func NewNetworkTuplesOn(on TermAccelerator, data *Data, classes []int32, loss TupleLoss, model Model, size int) (*Tuples, error) {
+// embeddings are computed on the CPU by one worker. The error wraps engine.ErrUnsupported if the device cannot
+// compute the terms. Close frees the resources of the device.
+func NewNetworkTuplesOn(on TermAccelerator, data *Data, classes []int32, loss TupleLoss, model Model,
+	size int) (*Tuples, error) {
 	given := model.NewGivenPass(data.bound)
 	t, err := newNetworkTuples(data, classes, loss, model, size, 1, func() (*TermPass, error) { return given, nil })
 	switch {
 	case err != nil:
 		return nil, err
 	case data.norm != L2:
-		return nil, fmt.Errorf("%w: gradients of tuples in the %s norm on %s; use the CPU (--device cpu)", engine.ErrUnsupported, data.norm, on.Name())
+		return nil, fmt.Errorf("%w: gradients of tuples in the %s norm on %s; use the CPU (--device cpu)",
+			engine.ErrUnsupported, data.norm, on.Name())
 	}
 	t.elsewhere, err = on.BindTerms(TermsProblem{Network: model.Network, Norm: data.bound, X: data.x, Size: size})
 	if err != nil {
@@ -102,7 +104,8 @@ func (t *Tuples) Close() error {
 	return t.elsewhere.Close()
 }
 
-func newNetworkTuples(data *Data, classes []int32, loss TupleLoss, model Model, size, workers int, pass func() (*TermPass, error)) (*Tuples, error) {
+func newNetworkTuples(data *Data, classes []int32, loss TupleLoss, model Model, size, workers int,
+	pass func() (*TermPass, error)) (*Tuples, error) {
 	if err := model.Validate(); err != nil {
 		return nil, err
 	}
@@ -111,11 +114,13 @@ func newNetworkTuples(data *Data, classes []int32, loss TupleLoss, model Model, 
 	case loss == nil:
 		return nil, fmt.Errorf("embedding: tuples of network %s need a loss", model.Network.Name())
 	case d != data.d:
-		return nil, fmt.Errorf("embedding: network %s takes %d features, the individuals have %d", model.Network.Name(), d, data.d)
+		return nil, fmt.Errorf("embedding: network %s takes %d features, the individuals have %d",
+			model.Network.Name(), d, data.d)
 	case size > BlockRows:
 		return nil, fmt.Errorf("embedding: tuples of %d individuals, want at most %d for a network", size, BlockRows)
 	}
-	t := &Tuples{data: data, classes: classes, loss: loss, rows: m, length: Parameters(model.Network), size: size, workers: workers}
+	t := &Tuples{data: data, classes: classes, loss: loss, rows: m, length: Parameters(model.Network), size: size,
+		workers: workers}
 	return t.with(func() (termMap, error) {
 		pass, err := pass()
 		return &networkMap{data: data, pass: pass, x: make([]float64, size*d)}, err
@@ -252,8 +257,8 @@ func (t *Tuples) gradient(s *tupleScratch, tuple []int32) {
 	}
 }
 
-// slopes sets s.g to the slopes of the loss of a tuple in the images z_i. With q_ij = ||z_i - z_j||^2 and c_ij the slope of
-// the loss in q_ij, g_i = sum_j 2 c_ij (z_i - z_j). It returns false if a network is not finite for a record.
+// slopes sets s.g to the slopes of the loss of a tuple in the images z_i. With q_ij = ||z_i - z_j||^2 and c_ij the
+// slope of the loss in q_ij, g_i = sum_j 2 c_ij (z_i - z_j). It returns false if a network is not finite for a record.
 func (t *Tuples) slopes(s *tupleScratch, tuple []int32) bool {
 	k := len(tuple)
 	if !t.distances(s, tuple) {

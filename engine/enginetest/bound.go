@@ -30,7 +30,8 @@ func (s *suite) testBound(loss engine.Loss, radius, perPair float64) {
 				s.fail("%s: Roundoff per pair of %T is %.3g, want above 0 and at most %.3g", k.Method(), pairs, got, limit)
 			}
 		}
-		if !math.IsInf(k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n - 1}}).Sum, 1) || !math.IsInf(k.Bounds(engine.Query{Pairs: engine.PrefixPairs{T: n}}).Sum, 1) {
+		if !math.IsInf(k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n - 1}}).Sum, 1) ||
+			!math.IsInf(k.Bounds(engine.Query{Pairs: engine.PrefixPairs{T: n}}).Sum, 1) {
 			s.fail("Roundoff is finite for pairs of another number of records")
 		}
 	}
@@ -55,7 +56,9 @@ func (s *suite) testGroupBound(loss engine.Loss, radius, perPair float64) {
 		s.fail("Constants: %v", err)
 		return
 	}
-	if got := k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum / float64(p.Pairs().Len()); !(got > 0 && got <= perPair*c.Lipschitz) {
-		s.fail("%s: Roundoff per pair within groups is %.3g, want above 0 and at most %.3g", k.Method(), got, perPair*c.Lipschitz)
+	if got := k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum / float64(p.Pairs().Len()); !(got > 0 &&
+		got <= perPair*c.Lipschitz) {
+		s.fail("%s: Roundoff per pair within groups is %.3g, want above 0 and at most %.3g", k.Method(), got,
+			perPair*c.Lipschitz)
 	}
 }

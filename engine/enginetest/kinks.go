@@ -18,7 +18,8 @@ type answer struct {
 // is near a kink, so a backend that takes a wrong piece or drops a pair fails. single is the relative error of
 // margins and slopes, with respect to the largest of them, of a backend that computes them in less than
 // float64.
-func kinkSlack(loss engine.Loss, p engine.Problem, r *engine.Records, w []float64, pairs engine.Pairs, single float64) float64 {
+func kinkSlack(loss engine.Loss, p engine.Problem, r *engine.Records, w []float64, pairs engine.Pairs,
+	single float64) float64 {
 	form, ok := loss.(engine.ScalarLoss)
 	if !ok {
 		return 0

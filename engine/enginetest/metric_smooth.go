@@ -41,7 +41,8 @@ func (SmoothMetric) Constants(b engine.Bounds, radius float64) (engine.Constants
 		return engine.Constants{}, err
 	}
 	if !(radius > 0) || math.IsInf(radius, 0) {
-		return engine.Constants{}, fmt.Errorf("enginetest: SmoothMetric.Constants: radius is %v, must be positive and finite", radius)
+		return engine.Constants{}, fmt.Errorf("enginetest: SmoothMetric.Constants: radius is %v, must be positive and finite",
+			radius)
 	}
 	const up = 1 + 16*0x1p-52
 	full := 4 * b.FeatureNorm * b.FeatureNorm * b.LabelAbs * b.LabelAbs

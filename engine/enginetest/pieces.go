@@ -30,7 +30,8 @@ func SquaredHinge() Pieces {
 // Zigzag returns a loss whose slope is neither monotone nor of one sign. The slope has two jumps, one of them at 0.
 func Zigzag() Pieces {
 	return Pieces{"test-zigzag", []engine.Piece{
-		{From: math.Inf(-1), Slope: 0.5}, {From: -0.7, Slope: 1, Rise: 0.5}, {From: 0, Slope: -1, Rise: 0.25}, {From: 0.3, Slope: -0.925}, {From: 2.5, Slope: 0.125}},
+		{From: math.Inf(-1), Slope: 0.5}, {From: -0.7, Slope: 1, Rise: 0.5}, {From: 0, Slope: -1, Rise: 0.25},
+		{From: 0.3, Slope: -0.925}, {From: 2.5, Slope: 0.125}},
 	}
 }
 

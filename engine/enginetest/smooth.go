@@ -31,7 +31,8 @@ func (SmoothHinge) Constants(b engine.Bounds, radius float64) (engine.Constants,
 		return engine.Constants{}, err
 	}
 	if !(radius > 0) || math.IsInf(radius, 0) {
-		return engine.Constants{}, fmt.Errorf("enginetest: SmoothHinge.Constants: radius is %v, must be positive and finite", radius)
+		return engine.Constants{}, fmt.Errorf("enginetest: SmoothHinge.Constants: radius is %v, must be positive and finite",
+			radius)
 	}
 	R, l := b.FeatureNorm, 2*b.LabelAbs
 	const up = 1 + 8*0x1p-52

@@ -265,7 +265,8 @@ func (s *suite) testCase(p engine.Problem, labels labelling, number int) {
 }
 
 // testRecords checks all kinds of pairs on bound records.
-func (s *suite) testRecords(kernels map[int]engine.Kernel, r *engine.Records, w []float64, pairs []engine.Pairs, want []answer) {
+func (s *suite) testRecords(kernels map[int]engine.Kernel, r *engine.Records, w []float64, pairs []engine.Pairs,
+	want []answer) {
 	s.Helper()
 	bound := map[int]engine.Evaluator{}
 	for workers, k := range kernels {
@@ -321,7 +322,8 @@ func (s *suite) plan(p engine.Problem) map[int]engine.Kernel {
 	return kernels
 }
 
-func (s *suite) testPairs(e engine.Evaluator, workers map[int]engine.Evaluator, w []float64, pairs engine.Pairs, want answer, sparse bool) {
+func (s *suite) testPairs(e engine.Evaluator, workers map[int]engine.Evaluator, w []float64, pairs engine.Pairs,
+	want answer, sparse bool) {
 	s.Helper()
 	ctx := context.Background()
 	got := fill(len(w), func(int) float64 { return math.NaN() }) // must be overwritten
@@ -379,7 +381,8 @@ func (s *suite) testOtherPairs(e engine.Evaluator, w []float64) {
 	}
 	dst := make([]float64, len(w))
 	for _, q := range other {
-		if err := e.Sum(context.Background(), dst, engine.Gradient(w, q)); err == nil || !math.IsInf(e.Kernel().Bounds(engine.Query{Pairs: q}).Sum, 1) {
+		if err := e.Sum(context.Background(), dst, engine.Gradient(w, q)); err == nil ||
+			!math.IsInf(e.Kernel().Bounds(engine.Query{Pairs: q}).Sum, 1) {
 			s.fail("%T are not the pairs of the problem, and are summed", q)
 		}
 	}

@@ -18,7 +18,8 @@ var TeamSizes = []int{1, 2, 3, 7, 129}
 // records have different labels. of returns the backend of a member; of(nil) is the backend of one process.
 func RunTeams(t T, of func(engine.Team) engine.Backend, p engine.Problem, r *engine.Records) {
 	t.Helper()
-	name := fmt.Sprintf("%s n=%d d=%d sparse=%v persons=%v groups=%d", p.Loss.Name(), p.N, p.D, r.IsSparse(), r.ByPerson(), len(p.Groups))
+	name := fmt.Sprintf("%s n=%d d=%d sparse=%v persons=%v groups=%d", p.Loss.Name(), p.N, p.D, r.IsSparse(),
+		r.ByPerson(), len(p.Groups))
 	type way struct {
 		name string
 		plan func(engine.Backend) (engine.Kernel, error)
@@ -32,7 +33,10 @@ func RunTeams(t T, of func(engine.Team) engine.Backend, p engine.Problem, r *eng
 	gradient, X := engine.Gradient(w, p.Pairs()), p.Bounds.FeatureNorm
 	moved := gradient
 	moved.Centre, moved.Radius = centre, X/2
-	ways := []way{{"gradients", func(b engine.Backend) (engine.Kernel, error) { return (engine.Grouped{Backend: b}).Plan(p) }, gradient}}
+	ways := []way{{"gradients", func(b engine.Backend) (engine.Kernel,
+		error) {
+		return (engine.Grouped{Backend: b}).Plan(p)
+	}, gradient}}
 	_, score := p.Loss.(engine.ScoreLoss) // moments ignore the loss
 	if _, err := of(nil).PlanMoments(p); err == nil && score && len(p.Groups) > 0 {
 		ways = append(ways, way{"moments within groups",

@@ -67,7 +67,8 @@ func (k teamKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 		asked.Add(1)
 		run := func() {
 			defer asked.Done()
-			agreed[rank] = team.Agree(context.Background(), t, mine, own, []team.Statement{{Name: "the plan", Text: mine.Method()}})
+			agreed[rank] = team.Agree(context.Background(), t, mine, own,
+				[]team.Statement{{Name: "the plan", Text: mine.Method()}})
 		}
 		if rank == 0 {
 			run()

@@ -44,26 +44,38 @@ func lateral(d dialect) dialect {
 // dialects maps SQL formats to their dialects.
 var dialects = map[string]dialect{
 	SQL: lateral(dialect{
-		double: "DOUBLE PRECISION", text: "VARCHAR", real: "REAL", number: "%s", ln: "ln(%s)", days: "CAST(%s AS DATE) - DATE '1970-01-01'",
-		nan: "%[1]s = CAST('NaN' AS DOUBLE PRECISION)", infinite: "abs(%[1]s) = CAST('Infinity' AS DOUBLE PRECISION)", name: quoted(`"`), literal: sqlText, equal: equal,
+		double: "DOUBLE PRECISION", text: "VARCHAR", real: "REAL", number: "%s", ln: "ln(%s)",
+		days: "CAST(%s AS DATE) - DATE '1970-01-01'",
+		nan:  "%[1]s = CAST('NaN' AS DOUBLE PRECISION)", infinite: "abs(%[1]s) = CAST('Infinity' AS DOUBLE PRECISION)",
+		name: quoted(`"`), literal: sqlText, equal: equal,
 	}),
 	BigQuery: {
-		double: "FLOAT64", text: "STRING", number: "%s", ln: "ln(%s)", days: "DATE_DIFF(CAST(%s AS DATE), DATE '1970-01-01', DAY)",
-		nan: "IS_NAN(%[1]s)", infinite: "IS_INF(%[1]s)", open: "CROSS JOIN UNNEST([STRUCT(\n  ", between: ",\n  ", end: ")])", name: backticks, literal: escaped, equal: equal,
+		double: "FLOAT64", text: "STRING", number: "%s", ln: "ln(%s)",
+		days: "DATE_DIFF(CAST(%s AS DATE), DATE '1970-01-01', DAY)",
+		nan:  "IS_NAN(%[1]s)", infinite: "IS_INF(%[1]s)", open: "CROSS JOIN UNNEST([STRUCT(\n  ",
+		between: ",\n  ", end: ")])",
+		name: backticks, literal: escaped, equal: equal,
 	},
 	Snowflake: lateral(dialect{ // a literal with an exponent may have a decimal type
-		double: "DOUBLE", text: "VARCHAR", number: "CAST('%s' AS DOUBLE)", ln: "ln(%s)", days: "DATEDIFF(day, CAST('1970-01-01' AS DATE), CAST(%s AS DATE))",
-		nan: "%[1]s = CAST('NaN' AS DOUBLE)", infinite: "abs(%[1]s) = CAST('inf' AS DOUBLE)", name: quoted(`"`), literal: escaped, equal: equal,
+		double: "DOUBLE", text: "VARCHAR", number: "CAST('%s' AS DOUBLE)", ln: "ln(%s)",
+		days: "DATEDIFF(day, CAST('1970-01-01' AS DATE), CAST(%s AS DATE))",
+		nan:  "%[1]s = CAST('NaN' AS DOUBLE)", infinite: "abs(%[1]s) = CAST('inf' AS DOUBLE)", name: quoted(`"`),
+		literal: escaped, equal: equal,
 	}),
 	Spark: lateral(dialect{
-		double: "DOUBLE", text: "STRING", real: "FLOAT", number: "%s", ln: "ln(%s)", days: "DATEDIFF(CAST(%s AS DATE), DATE '1970-01-01')",
-		nan: "isnan(%[1]s)", infinite: "abs(%[1]s) = CAST('Infinity' AS DOUBLE)", name: quoted("`"), literal: escaped, equal: equal,
+		double: "DOUBLE", text: "STRING", real: "FLOAT", number: "%s", ln: "ln(%s)",
+		days: "DATEDIFF(CAST(%s AS DATE), DATE '1970-01-01')",
+		nan:  "isnan(%[1]s)", infinite: "abs(%[1]s) = CAST('Infinity' AS DOUBLE)", name: quoted("`"),
+		literal: escaped, equal: equal,
 	}),
 	SQLServer: { // LEAST and GREATEST need version 2022 or later; comparisons of texts ignore blanks at the end
-		double: "FLOAT", text: "NVARCHAR(4000)", real: "REAL", number: "%s", ln: "LOG(%s)", days: "DATEDIFF(day, '19700101', CAST(%s AS DATE))",
-		open: "CROSS APPLY (SELECT\n  ", between: ",\n  ", end: ")", name: quoted(`"`), literal: func(s string) string { return "N" + sqlText(s) },
+		double: "FLOAT", text: "NVARCHAR(4000)", real: "REAL", number: "%s", ln: "LOG(%s)",
+		days: "DATEDIFF(day, '19700101', CAST(%s AS DATE))",
+		open: "CROSS APPLY (SELECT\n  ", between: ",\n  ", end: ")", name: quoted(`"`),
+		literal: func(s string) string { return "N" + sqlText(s) },
 		equal: func(column, literal string) string {
-			return fmt.Sprintf("(%s = %s COLLATE Latin1_General_100_BIN2 AND DATALENGTH(%s) = DATALENGTH(%s))", column, literal, column, literal)
+			return fmt.Sprintf("(%s = %s COLLATE Latin1_General_100_BIN2 AND DATALENGTH(%s) = DATALENGTH(%s))", column, literal,
+				column, literal)
 		},
 	},
 }

@@ -42,7 +42,8 @@ func (f *Function) JavaScript() ([]byte, error) {
 		if s.Numbered {
 			column = c.Offset
 		}
-		number := object{"column": column, "low": c.Lo, "high": c.Hi, "log1p": c.Log1p, "centre": c.Center, "half": c.Half, "first": c.Shift, "missing": orNulls(c.MissingNumbers),
+		number := object{"column": column, "low": c.Lo, "high": c.Hi, "log1p": c.Log1p, "centre": c.Center, "half": c.Half,
+			"first": c.Shift, "missing": orNulls(c.MissingNumbers),
 			"line": c.Line || c.Cosines == 0, "factors": c.Factors, "instead": orNulls(c.MissingOutputs), "weights": c.Weights}
 		if c.Spike {
 			number["spike"] = true
@@ -58,12 +59,15 @@ func (f *Function) JavaScript() ([]byte, error) {
 			}
 			codes = append(codes, code)
 		}
-		categories = append(categories, object{"column": c.Field, "numeric": c.ByNumber, "codes": codes, "missing": c.MissingCode, "other": c.UnknownCode, "weights": c.Weights})
+		categories = append(categories, object{"column": c.Field, "numeric": c.ByNumber, "codes": codes,
+			"missing": c.MissingCode, "other": c.UnknownCode, "weights": c.Weights})
 	}
 	for _, p := range s.Pairs {
-		products = append(products, object{"a": p.A, "b": p.B, "width_a": p.WidthA, "width_b": p.WidthB, "scale": p.Scale, "weights": p.Weights})
+		products = append(products, object{"a": p.A, "b": p.B, "width_a": p.WidthA, "width_b": p.WidthB, "scale": p.Scale,
+			"weights": p.Weights})
 	}
-	text, err := json.Marshal(object{"numbers": numbers, "categories": categories, "products": products, "factor": s.Factor, "radius": s.Slack, "nonzeros": s.NonZeros, "narrow": s.Narrow})
+	text, err := json.Marshal(object{"numbers": numbers, "categories": categories, "products": products,
+		"factor": s.Factor, "radius": s.Slack, "nonzeros": s.NonZeros, "narrow": s.Narrow})
 	if err != nil {
 		return nil, err
 	}

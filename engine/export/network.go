@@ -16,7 +16,8 @@ func (f *Function) AddNetwork(net embedding.Model, hidden Activation, weights []
 		spec := of.Spec()
 		f.Steps, f.Spec = of.Steps(), &spec
 	default:
-		return fmt.Errorf("export: other programs compute the layers of --model mlp and of files, and not network %s; the program that trained it computes it", net.Network.Name())
+		return fmt.Errorf("export: other programs compute the layers of --model mlp and of files, and not network %s; the "+
+			"program that trained it computes it", net.Network.Name())
 	}
 	all := net.Network.Layers()
 	for i, l := range all {

@@ -31,7 +31,8 @@ func (f *Function) ONNX() ([]byte, error) {
 		seen := map[string]bool{}
 		for _, in := range inputs {
 			if seen[in.Field] {
-				return nil, fmt.Errorf("export: two columns have the name %q in the file; name the inputs of an ONNX model apart", in.Field)
+				return nil, fmt.Errorf("export: two columns have the name %q in the file; name the inputs of an ONNX model apart",
+					in.Field)
 			}
 			seen[in.Field] = true
 		}
@@ -54,7 +55,8 @@ func (f *Function) ONNX() ([]byte, error) {
 	g.node("Identity", output, []string{x})
 	text := f.file(g, output)
 	if len(text) > maxONNX {
-		return nil, fmt.Errorf("export: the model takes %d bytes, and an ONNX file at most %d; export its numbers as NPZ or safetensors", len(text), maxONNX)
+		return nil, fmt.Errorf("export: the model takes %d bytes, and an ONNX file at most %d; export its numbers as NPZ or "+
+			"safetensors", len(text), maxONNX)
 	}
 	return text, nil
 }
@@ -132,7 +134,8 @@ func (f *Function) encoded(g *graph, inputs []dataset.Input) (x string, order []
 		}
 	}
 	if f.numbered() {
-		g.inputs = append(g.inputs, valueInfo(oneMatrix, typeDouble, len(inputs), "features in the order of their numbers, NaN is missing"))
+		g.inputs = append(g.inputs, valueInfo(oneMatrix, typeDouble, len(inputs),
+			"features in the order of their numbers, NaN is missing"))
 		raw = []string{oneMatrix}
 	}
 	if len(numbers) > 0 {
@@ -165,7 +168,8 @@ func (f *Function) encoded(g *graph, inputs []dataset.Input) (x string, order []
 
 // products returns the interactions of the columns of x. Column k of x has feature order[k], column k of out feature
 // of[k].
-func (g *graph) products(x string, order []int, inputs []dataset.Input, pairs []dataset.Interaction) (out string, of []int) {
+func (g *graph) products(x string, order []int, inputs []dataset.Input,
+	pairs []dataset.Interaction) (out string, of []int) {
 	column := map[int]int64{}
 	for k, feature := range order {
 		column[feature] = int64(k)
@@ -212,7 +216,8 @@ func (g *graph) scaled(x string, columns []dataset.Input, factor float64) (parts
 		missing = g.on("Or", missing, g.on("Equal", x, counts))
 	}
 	finite := g.on("Sub", x, x) // 0 for finite numbers, NaN for infinite ones
-	u := g.on("Min", g.on("Max", x, constant(func(in dataset.Input) float64 { return in.Lo })), constant(func(in dataset.Input) float64 { return in.Hi }))
+	u := g.on("Min", g.on("Max", x, constant(func(in dataset.Input) float64 { return in.Lo })),
+		constant(func(in dataset.Input) float64 { return in.Hi }))
 	clamped := u
 	if slices.ContainsFunc(columns, func(in dataset.Input) bool { return in.Log1p }) {
 		// Exact up to a few roundings, unlike log(1 + u): log(w) u/(w - 1) for the rounded w = 1 + u, and u if
@@ -231,7 +236,8 @@ func (g *graph) scaled(x string, columns []dataset.Input, factor float64) (parts
 		log := g.on("Div", g.on("Mul", g.on("Log", w), safe), g.on("Where", none, g.scalar(1), rest))
 		u = g.on("Where", isLog, g.on("Where", none, safe, log), u)
 	}
-	u = g.on("Div", g.on("Sub", u, constant(func(in dataset.Input) float64 { return in.Center })), constant(func(in dataset.Input) float64 { return in.Half }))
+	u = g.on("Div", g.on("Sub", u, constant(func(in dataset.Input) float64 { return in.Center })),
+		constant(func(in dataset.Input) float64 { return in.Half }))
 	u = g.on("Min", g.on("Max", u, g.scalar(-1)), g.scalar(1))
 	for k, value := range g.spiked(g.features(u, columns), clamped, columns) {
 		entry := func(of []float64) float64 {
@@ -290,7 +296,8 @@ func (g *graph) spiked(features []string, clamped string, columns []dataset.Inpu
 	for k, in := range columns {
 		lowest[k] = in.Lo
 	}
-	zero := g.on("And", g.on("Equal", clamped, g.doubles(lowest, 1, len(columns))), where(func(dataset.Input) bool { return true }))
+	zero := g.on("And", g.on("Equal", clamped, g.doubles(lowest, 1, len(columns))),
+		where(func(dataset.Input) bool { return true }))
 	for k, value := range features {
 		last := where(func(in dataset.Input) bool { return k == in.Cosines })
 		features[k] = g.on("Where", last, g.cast(zero, typeDouble), g.on("Where", zero, g.scalar(0), value))
@@ -322,12 +329,14 @@ func (g *graph) category(in dataset.Input, factor float64) string {
 		code = g.on("Where", found, g.on("MatMul", is, g.doubles(codes, len(keys), 1)), g.scalar(float64(in.UnknownCode)))
 		code = g.on("Where", g.on("IsNaN", in.Field), g.scalar(float64(in.MissingCode)), code)
 	} else {
-		g.inputs = append(g.inputs, valueInfo(in.Field, typeString, 1, "category as the schema writes it, the empty text is missing"))
+		g.inputs = append(g.inputs, valueInfo(in.Field, typeString, 1,
+			"category as the schema writes it, the empty text is missing"))
 		keys, codes := []string{""}, []float32{float32(in.MissingCode)}
 		for _, c := range in.Categories {
 			keys, codes = append(keys, c.Text), append(codes, float32(c.Code))
 		}
-		code = g.cast(g.op(labelLookup, []string{in.Field}, stringsAttribute("keys_strings", keys), floatsAttribute("values_floats", codes),
+		code = g.cast(g.op(labelLookup, []string{in.Field}, stringsAttribute("keys_strings", keys),
+			floatsAttribute("values_floats", codes),
 			floatAttribute("default_float", float32(in.UnknownCode))), typeDouble)
 	}
 	refused := g.on("Where", g.on("Equal", code, g.scalar(dataset.CodeRefused)), g.scalar(math.NaN()), g.scalar(0))

@@ -28,7 +28,8 @@ func (f *Function) SQL(format, table string) ([]byte, error) {
 		return nil, err
 	}
 	if s.Narrow && d.real == "" {
-		return nil, fmt.Errorf("export: the model rounds its features to 32 bits, and %s has no such number; export it for another program, or train with store: float64", format)
+		return nil, fmt.Errorf("export: the model rounds its features to 32 bits, and %s has no such number; export it for "+
+			"another program, or train with store: float64", format)
 	}
 	var raw, values, weights, products, squares, nonZeros, stored, sum []string
 	count := 0
@@ -40,7 +41,9 @@ func (f *Function) SQL(format, table string) ([]byte, error) {
 		squares = append(squares, place+"*"+place)
 		nonZeros = append(nonZeros, fmt.Sprintf("CASE WHEN %s <> 0 THEN 1 ELSE 0 END", place))
 		if s.Narrow {
-			stored = append(stored, fmt.Sprintf("CAST(CASE WHEN abs(CAST(%[1]s AS %[2]s)) > abs(%[1]s) THEN CAST(CAST(%[1]s AS %[2]s)*%[3]s AS %[2]s) ELSE CAST(%[1]s AS %[2]s) END AS %[4]s) AS s%[5]d", y, d.real, d.sqlNumber(1-floatRadix), d.double, count))
+			stored = append(stored, fmt.Sprintf("CAST(CASE WHEN abs(CAST(%[1]s AS %[2]s)) > abs(%[1]s) THEN CAST(CAST(%[1]s AS "+
+				"%[2]s)*%[3]s AS %[2]s) ELSE CAST(%[1]s AS %[2]s) END AS %[4]s) AS s%[5]d", y, d.real, d.sqlNumber(1-floatRadix),
+				d.double, count))
 			y = fmt.Sprintf("s.s%d", count)
 		}
 		sum = append(sum, weight+"*"+y)
@@ -77,7 +80,8 @@ func (f *Function) SQL(format, table string) ([]byte, error) {
 		}
 	}
 	if count > maxSQL {
-		return nil, fmt.Errorf("export: %d numbers of a record, and at most %d fit into one SELECT; export the model as ONNX", count, maxSQL)
+		return nil, fmt.Errorf("export: %d numbers of a record, and at most %d fit into one SELECT; export the model as ONNX",
+			count, maxSQL)
 	}
 	name := f.outputName(f.Encoder.Inputs())
 	var b strings.Builder
@@ -94,7 +98,8 @@ func (f *Function) SQL(format, table string) ([]byte, error) {
 	if s.Pairs != nil {
 		row("q", products)
 	}
-	row("p", []string{fmt.Sprintf("greatest(%s, sqrt(\n    %s)) AS n", fmt.Sprintf(d.number, "1e0"), strings.Join(squares, "\n    + "))})
+	row("p", []string{fmt.Sprintf("greatest(%s, sqrt(\n    %s)) AS n", fmt.Sprintf(d.number, "1e0"),
+		strings.Join(squares, "\n    + "))})
 	if s.Narrow {
 		row("s", stored)
 	}
@@ -152,7 +157,8 @@ func (d dialect) sqlNumbers(in snippetColumn, c string) []string {
 			}
 			feature = fmt.Sprintf("CASE WHEN %s <= %s THEN %s ELSE %s END", c, d.sqlNumber(in.Lo), zero, above)
 		}
-		all[k] = fmt.Sprintf("CAST(CASE WHEN %s THEN %s WHEN %s THEN NULL ELSE %s*%s END AS %s)", missing, d.sqlNumber(in.MissingOutputs[k]), is(d.infinite, c), feature, d.sqlNumber(factor), d.double)
+		all[k] = fmt.Sprintf("CAST(CASE WHEN %s THEN %s WHEN %s THEN NULL ELSE %s*%s END AS %s)", missing,
+			d.sqlNumber(in.MissingOutputs[k]), is(d.infinite, c), feature, d.sqlNumber(factor), d.double)
 	}
 	return all
 }

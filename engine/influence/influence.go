@@ -6,7 +6,8 @@ import (
 )
 
 // ErrIndefinite is returned if F is not strictly convex at the weights. An influence function then does not exist.
-var ErrIndefinite = errors.New("influence: the objective is not strictly convex at these weights; raise the L2 coefficient")
+var ErrIndefinite = errors.New("influence: the objective is not strictly convex at these weights; raise the L2 " +
+	"coefficient")
 
 // solved is the largest relative residual of a system of equations whose solution is accepted.
 const solved = 1e-6

@@ -43,7 +43,8 @@ type Objective struct {
 func NewObjective(backend engine.Backend, loss engine.Loss, r *engine.Records, l2, radius float64) (*Objective, error) {
 	switch {
 	case r.ByPerson():
-		return nil, errors.New("influence: records of persons are not supported: what is left out is a row; load the rows as records")
+		return nil, errors.New("influence: records of persons are not supported: what is left out is a row; load the " +
+			"rows as records")
 	case r.IsShard():
 		return nil, errors.New("influence: these records are a part of them, and every pair is needed; use one process")
 	case r.Len() < 4:
@@ -61,9 +62,11 @@ func NewObjective(backend engine.Backend, loss engine.Loss, r *engine.Records, l
 		return nil, err
 	}
 	if math.IsInf(c.Smoothness, 1) && o.net == nil {
-		return nil, fmt.Errorf("influence: the loss %s is not smooth, and influence needs second derivatives; take a smooth loss or its Moreau envelope", loss.Name())
+		return nil, fmt.Errorf("influence: the loss %s is not smooth, and influence needs second derivatives; take a smooth "+
+			"loss or its Moreau envelope", loss.Name())
 	}
-	k, err := backend.Plan(engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: o.loss, Radius: o.radius, LabelValues: engine.AnyLabels})
+	k, err := backend.Plan(engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: o.loss, Radius: o.radius,
+		LabelValues: engine.AnyLabels})
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +125,8 @@ func (o *Objective) Gradient(ctx context.Context, dst, w []float64) error {
 }
 
 // ErrOutside is returned if weights are outside the objective's radius or outside the balls of a network's layers.
-var ErrOutside = errors.New("influence: the weights left the ball for which the sums over pairs are planned; raise the L2 coefficient")
+var ErrOutside = errors.New("influence: the weights left the ball for which the sums over pairs are planned; raise " +
+	"the L2 coefficient")
 
 // within checks that w is in the domain for which sums over pairs are planned.
 func (o *Objective) within(w []float64) error {

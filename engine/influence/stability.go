@@ -42,7 +42,8 @@ const measuredPairs = 1 << 22
 // Stability evaluates every pair with the weights obtained when each record is left out. without(dst, i) computes these
 // weights: it is Refit, or Change added to w. It needs n calls of without and n^3 values of the loss, on all
 // processors. The memory is n^2 numbers.
-func (o *Objective) Stability(ctx context.Context, w []float64, without func(dst []float64, i int) error, p Progress) (Stability, error) {
+func (o *Objective) Stability(ctx context.Context, w []float64, without func(dst []float64, i int) error,
+	p Progress) (Stability, error) {
 	n, workers := o.Len(), runtime.GOMAXPROCS(0)
 	s := Stability{Elastic: make([]float64, n), Mean: make([]float64, n)}
 	before, err := o.pairValues(w)
@@ -120,7 +121,8 @@ type PL struct {
 // reach. The directions depend on seed alone. The result is an upper bound on mu and proves no lower bound. For a
 // convex loss, L2 is a lower bound. It returns an error if the value at some point is below the value at w, because
 // w is then not a minimum.
-func (o *Objective) PolyakLojasiewicz(ctx context.Context, w []float64, reach float64, rays int, seed uint64) (PL, error) {
+func (o *Objective) PolyakLojasiewicz(ctx context.Context, w []float64, reach float64, rays int,
+	seed uint64) (PL, error) {
 	const halvings = 8
 	least, err := o.Value(ctx, w)
 	if err != nil {
@@ -145,7 +147,8 @@ func (o *Objective) PolyakLojasiewicz(ctx context.Context, w []float64, reach fl
 			}
 			gap, rounding := value-least, 1e-11*max(1, math.Abs(least))
 			if gap < -rounding {
-				return out, fmt.Errorf("influence: a point at distance %.3g has a smaller value than the weights, which are not a minimum", far)
+				return out, fmt.Errorf("influence: a point at distance %.3g has a smaller value than the weights, which are "+
+					"not a minimum", far)
 			}
 			if gap <= 100*rounding {
 				continue

@@ -71,7 +71,8 @@ type Checked struct {
 
 // Study fits a model with a loss to records without noise and computes the effect of each record on the model. The
 // records r must have labels. Study evaluates n^2 losses of pairs, and the same number again for every checked record.
-func Study(ctx context.Context, backend engine.Backend, loss engine.Loss, r *engine.Records, o Options) (*Influences, error) {
+func Study(ctx context.Context, backend engine.Backend, loss engine.Loss, r *engine.Records,
+	o Options) (*Influences, error) {
 	f, err := fit(ctx, backend, loss, r, o)
 	if err != nil {
 		return nil, err
@@ -97,7 +98,8 @@ func fit(ctx context.Context, backend engine.Backend, loss engine.Loss, r *engin
 		f.weights = slices.Clone(o.Start)
 		f.loss = widened(loss)
 		if o.Envelope > 0 {
-			return nil, fmt.Errorf("influence: the Moreau envelope is for linear models and metrics; networks take smooth losses as they are")
+			return nil, fmt.Errorf("influence: the Moreau envelope is for linear models and metrics; networks take smooth " +
+				"losses as they are")
 		}
 	} else {
 		f.weights = make([]float64, loss.ParamDim(r.Dim()))
@@ -152,7 +154,8 @@ func envelope(loss engine.Loss, b engine.Bounds, radius, mu float64) (engine.Los
 		of = l.Scalar()
 		lo, hi = l.MarginRange(b, radius)
 	default:
-		return nil, fmt.Errorf("influence: the loss %s has no phi to take a Moreau envelope of; name a loss by --loss when training", loss.Name())
+		return nil, fmt.Errorf("influence: the loss %s has no phi to take a Moreau envelope of; name a loss by --loss "+
+			"when training", loss.Name())
 	}
 	e, err := engine.NewEnvelope(of, mu, lo, hi)
 	if err != nil {
@@ -210,7 +213,8 @@ func (f *fitted) influences(ctx context.Context, o Options) (*Influences, error)
 
 // check leaves out count records, spread evenly over the order of their influence, and fits the model again
 // without each of them.
-func (f *fitted) check(ctx context.Context, out *Influences, on *Objective, count int, step func(done, total int)) error {
+func (f *fitted) check(ctx context.Context, out *Influences, on *Objective, count int,
+	step func(done, total int)) error {
 	order := out.Order()
 	n := len(order)
 	count = min(count, n)

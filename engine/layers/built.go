@@ -71,16 +71,19 @@ func (o Own) Network() (net embedding.Network, err error) {
 	case o.Parts != nil:
 		net, err = read, read.Validate()
 	default:
-		err = fmt.Errorf("layers: the kind of model %q is unknown; it is linear (no network), mlp, or what a program of one's own builds", o.Kind)
+		err = fmt.Errorf("layers: the kind of model %q is unknown; it is linear (no network), mlp, or what a program of "+
+			"one's own builds", o.Kind)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if _, proved := net.(embedding.MLP); proved { // a model file with another name does not prove its range, so its outputs are projected
+	// a model file with another name does not prove its range, so its outputs are projected
+	if _, proved := net.(embedding.MLP); proved {
 		net = struct{ embedding.Network }{net}
 	}
 	if d, m := net.Dims(); d != o.In || m != o.Out || o.Parts != nil && !slices.Equal(o.Parts, net.Layers()) {
-		return nil, fmt.Errorf("layers: network %q of this program maps %d features to %d numbers, by weights of other shapes or balls than asked for, or than the model has", o.Kind, d, m)
+		return nil, fmt.Errorf("layers: network %q of this program maps %d features to %d numbers, by weights of other "+
+			"shapes or balls than asked for, or than the model has", o.Kind, d, m)
 	}
 	return net, embedding.Model{Network: net, Output: embedding.Output{Unit: true}}.Validate()
 }
@@ -92,7 +95,9 @@ func (o Own) Known(jacobian bool) error {
 	case o.Kind == MLP || o.Build != nil || o.Spec != nil && !jacobian:
 		return nil
 	case o.Spec != nil:
-		return fmt.Errorf("layers: this program scores with networks of files and does not train them; set Network.Build, by autodiff/gorgonia.NewLayers")
+		return fmt.Errorf("layers: this program scores with networks of files and does not train them; set Network.Build, " +
+			"by autodiff/gorgonia.NewLayers")
 	}
-	return fmt.Errorf("layers: this program does not have the network %q of the model; use the program that trained it, or set Model.Network.Build", o.Kind)
+	return fmt.Errorf("layers: this program does not have the network %q of the model; use the program that trained it, "+
+		"or set Model.Network.Build", o.Kind)
 }

@@ -115,11 +115,13 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 		at := fmt.Sprintf("%s%d", path, i+1)
 		name := s.Kind + " " + at[len("layer "):]
 		fail := func(format string, args ...any) ([]Step, []int, error) {
-			return nil, nil, fmt.Errorf("layers: %s (%s) of an input of shape %v: %s", at, s.Kind, shape, fmt.Sprintf(format, args...))
+			return nil, nil, fmt.Errorf("layers: %s (%s) of an input of shape %v: %s", at, s.Kind, shape,
+				fmt.Sprintf(format, args...))
 		}
 		if s.Kind == "" {
 			s.Kind = "unclear"
-			return fail("want one of dense, convolution, pooling, embedding, residual, layernorm, attention and activation, each in an item \"-\" of its own")
+			return fail("want one of dense, convolution, pooling, embedding, residual, layernorm, attention and activation, " +
+				"each in an item \"-\" of its own")
 		}
 		within := func(low int, numbers ...int) bool {
 			return !slices.ContainsFunc(numbers, func(v int) bool { return v < low || v > maxWidth })
@@ -140,8 +142,10 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 			if c.Stride == 0 {
 				c.Stride = 1
 			}
-			if s.Convolution = &c; len(shape) != 3 || !within(1, c.Channels, c.Size, c.Stride) || !within(0, c.Padding) || c.Padding >= c.Size {
-				return fail("want an image (input: [channels, height, width]), channels, size and stride of 1 to %d, and a padding below the size", maxWidth)
+			if s.Convolution = &c; len(shape) != 3 || !within(1, c.Channels, c.Size, c.Stride) || !within(0, c.Padding) ||
+				c.Padding >= c.Size {
+				return fail("want an image (input: [channels, height, width]), channels, size and stride of 1 to %d, and a "+
+					"padding below the size", maxWidth)
 			}
 			height, width := windows(shape[1]+2*c.Padding, c.Size, c.Stride), windows(shape[2]+2*c.Padding, c.Size, c.Stride)
 			if s.Out = []int{c.Channels, height, width}; height < 1 || width < 1 {
@@ -175,7 +179,8 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 		case "embedding":
 			last, left := 0, Size(shape)
 			for k, c := range l.Embedding {
-				if len(shape) != 1 || len(c.Columns) != 2 || c.Columns[0] <= last || c.Columns[1] < c.Columns[0] || c.Columns[1] > shape[0] || !within(1, c.Size) {
+				if len(shape) != 1 || len(c.Columns) != 2 || c.Columns[0] <= last || c.Columns[1] < c.Columns[0] ||
+					c.Columns[1] > shape[0] || !within(1, c.Size) {
 					return fail("want a vector, and items {columns: [FIRST, LAST], size: N} in rising order without overlap")
 				}
 				count := c.Columns[1] - c.Columns[0] + 1
@@ -205,7 +210,8 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 				a.Heads = 1
 			}
 			if s.Attention = &a; len(shape) != 2 || shape[0] < 2 || !within(1, a.Size, a.Heads) || a.Heads > maxLayers {
-				return fail("want a set of two items or more (input: [items, features]), a size of 1 to %d and at most %d heads", maxWidth, maxLayers)
+				return fail("want a set of two items or more (input: [items, features]), a size of 1 to %d and at most %d heads",
+					maxWidth, maxLayers)
 			}
 			for h := range a.Heads {
 				for _, of := range []string{"queries", "keys", "values"} {

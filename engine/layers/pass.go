@@ -11,7 +11,8 @@ import (
 // Epsilon is the constant that a normalisation adds to the variance.
 const Epsilon = 1e-5
 
-var errNoGradients = errors.New("layers: a network in plain Go predicts and plans only; dyad/autodiff/gorgonia makes the one that trains")
+var errNoGradients = errors.New("layers: a network in plain Go predicts and plans only; dyad/autodiff/gorgonia makes " +
+	"the one that trains")
 
 // functions are the activations.
 var functions = map[string]func(z float64) float64{
@@ -29,8 +30,8 @@ type pass struct {
 	used  int
 }
 
-// NewPass implements embedding.Network. The pass computes no Jacobian. Its bound of a Jacobian's norm is a finite number
-// far above any norm in practice, so rows count as usable. Pull panics.
+// NewPass implements embedding.Network. The pass computes no Jacobian. Its bound of a Jacobian's norm is a finite
+// number far above any norm in practice, so rows count as usable. Pull panics.
 func (n *Network) NewPass(*kernels.Set) embedding.Pass { return &pass{Network: n} }
 
 // noNorm stands for the norm of a Jacobian that is not computed.
@@ -228,7 +229,8 @@ func (p *pass) attend(s Step, x []float64) []float64 {
 	y, weights, mixed := p.take(len(x)), p.take(count), p.take(size)
 	for h := range s.Attention.Heads {
 		first := s.First + 4*h
-		q, k, v := p.affine(first, x, count, features), p.affine(first+1, x, count, features), p.affine(first+2, x, count, features)
+		q, k, v := p.affine(first, x, count, features), p.affine(first+1, x, count, features),
+			p.affine(first+2, x, count, features)
 		for i := range count {
 			most, sum := math.Inf(-1), 0.0
 			for j := range count {

@@ -10,8 +10,8 @@
 //	  - dense: 16
 //	  - activation: tanh
 //
-// The last layer is not in the file. It maps the output of the listed layers to the score or to the embedding. It has no
-// bias, since a bias cancels in losses of differences.
+// The last layer is not in the file. It maps the output of the listed layers to the score or to the embedding. It
+// has no bias, since a bias cancels in losses of differences.
 package layers
 
 import (
@@ -105,7 +105,8 @@ const (
 func Parse(text []byte) (Spec, error) {
 	body, err := strictyaml.Parse(text)
 	if errors.Is(err, strictyaml.ErrEmpty) {
-		return Spec{}, errors.New("layers: the file of the network is empty; it needs a list \"layers:\", such as \"layers: [dense: 16, activation: tanh]\"")
+		return Spec{}, errors.New("layers: the file of the network is empty; it needs a list \"layers:\", such as \"layers: " +
+			"[dense: 16, activation: tanh]\"")
 	}
 	var s Spec
 	if err == nil {
@@ -155,7 +156,8 @@ func (s Spec) limits() error {
 		return nil
 	}
 	if len(s.Input) > 3 || len(s.Layers) == 0 {
-		return errors.New("layers: a network needs a list of layers, and an input of at most three dimensions: channels, height and width of an image, items and features of a set, or the features of a vector")
+		return errors.New("layers: a network needs a list of layers, and an input of at most three dimensions: channels, " +
+			"height and width of an image, items and features of a set, or the features of a vector")
 	}
 	if s.Gain != 0 && !(s.Gain > 0x1p-100 && s.Gain < 0x1p100) {
 		return fmt.Errorf("layers: the gain is %v, want a positive number", s.Gain)

@@ -12,7 +12,8 @@ var ErrOneRecord = errors.New("metrics: a class has one record; DeLong's varianc
 // ErrDegenerate is returned if a normal approximation has no meaning because the estimated variance is 0. The
 // variance is 0 if all records of a class are ranked equally well, for example if the scores separate the
 // classes.
-var ErrDegenerate = errors.New("metrics: DeLong's variance is 0, so it gives no interval or test; use the Hoeffding interval or more records")
+var ErrDegenerate = errors.New("metrics: DeLong's variance is 0, so it gives no interval or test; use the Hoeffding " +
+	"interval or more records")
 
 // AUCEstimate is an AUC with DeLong's estimate of its sampling variance.
 type AUCEstimate struct {
@@ -45,7 +46,8 @@ func DeLong(scores, labels []float64) (AUCEstimate, error) {
 	}
 	v := pos.variance(neg.n)
 	variance, _ := v.Add(v, neg.variance(pos.n)).Float64()
-	return AUCEstimate{AUC: quotient(pos.sum, 2*pos.n*neg.n), Variance: variance, Positives: int(pos.n), Negatives: int(neg.n)}, nil
+	return AUCEstimate{AUC: quotient(pos.sum, 2*pos.n*neg.n), Variance: variance, Positives: int(pos.n),
+		Negatives: int(neg.n)}, nil
 }
 
 // StandardError returns the square root of Variance.

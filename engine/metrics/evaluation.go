@@ -101,7 +101,8 @@ var NeighbourRanks = []int{3, 5}
 // Neighbours returns two classifications for each number of neighbours in NeighbourRanks. The first classifies the
 // records learned[0] by the metric with neighbours from learned[1]. The second does the same for raw with the identity.
 // If the two sets of records are the same, each record is left out of its own neighbours.
-func Neighbours(ctx context.Context, metric []float64, learned, raw [2]*engine.Records) (all [][2]Classification, err error) {
+func Neighbours(ctx context.Context, metric []float64, learned,
+	raw [2]*engine.Records) (all [][2]Classification, err error) {
 	for _, k := range NeighbourRanks {
 		var both [2]Classification
 		for i, by := range [2][2]*engine.Records{learned, raw} {

@@ -76,7 +76,8 @@ func FactorMetric(w []float64, d int) (MetricFactor, error) {
 	}
 	top := values[d-1]
 	if values[0] < -negativeSlack*top {
-		return MetricFactor{}, errors.New("metrics: the metric has a negative eigenvalue, so it is not positive semidefinite; project it first")
+		return MetricFactor{}, errors.New("metrics: the metric has a negative eigenvalue, so it is not positive " +
+			"semidefinite; project it first")
 	}
 	for k := d - 1; k >= 0 && values[k] > float64(d)*0x1p-52*top; k-- {
 		root := math.Sqrt(values[k])
@@ -121,7 +122,8 @@ func eigenpairs(s *mat.SymDense, diagonal bool) ([]float64, *mat.Dense, error) {
 // overflows.
 func Transform(r *engine.Records, f MetricFactor) ([]float64, error) {
 	if f.Dim != r.Dim() || f.Rank < 0 || len(f.L) != f.Rank*f.Dim {
-		return nil, fmt.Errorf("metrics: a factor of %d x %d with %d entries for records of %d features", f.Rank, f.Dim, len(f.L), r.Dim())
+		return nil, fmt.Errorf("metrics: a factor of %d x %d with %d entries for records of %d features", f.Rank, f.Dim,
+			len(f.L), r.Dim())
 	}
 	out := make([]float64, r.Len()*f.Rank)
 	x := make([]float64, r.Dim())

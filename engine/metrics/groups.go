@@ -8,7 +8,8 @@ import (
 )
 
 // ErrNothingToRank is returned if the measure is undefined for every group.
-var ErrNothingToRank = errors.New("metrics: no group has anything to rank; every group lacks records of different labels, or a relevant record")
+var ErrNothingToRank = errors.New("metrics: no group has anything to rank; every group lacks records of different " +
+	"labels, or a relevant record")
 
 // Undefined is the treatment of a group for which a measure is not defined. RankingAccuracy needs two different
 // labels, NDCG needs a record of positive relevance, and PrecisionAt needs a positive record.
@@ -119,7 +120,8 @@ func checkGraded(scores, labels []float64, what string) error {
 	}
 	for i, s := range scores {
 		if math.IsNaN(s) || math.IsNaN(labels[i]) || math.IsInf(labels[i], 0) {
-			return fmt.Errorf("metrics: a score is not a number or one of the %s is not finite; the model may have diverged", what)
+			return fmt.Errorf("metrics: a score is not a number or one of the %s is not finite; the model may have diverged",
+				what)
 		}
 	}
 	return nil

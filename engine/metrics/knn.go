@@ -92,7 +92,8 @@ func classify(ctx context.Context, train, test points, o KNNOptions, leaveOneOut
 		candidates -= train.mostRows
 	}
 	if train.d != test.d || k < 1 || k > candidates || workers < 1 {
-		return Classification{}, fmt.Errorf("metrics: %d of %d neighbours of %d features for records of %d features on %d workers: want K from 1 to the number of neighbours, as many features, and Workers at least 0",
+		return Classification{}, fmt.Errorf("metrics: %d of %d neighbours of %d features for records of %d features on %d "+
+			"workers: want K from 1 to the number of neighbours, as many features, and Workers at least 0",
 			o.K, candidates, train.d, test.d, o.Workers)
 	}
 	s, err := newSpace(o.Metric, train.d, train.norm, test.norm)
@@ -104,7 +105,8 @@ func classify(ctx context.Context, train, test points, o KNNOptions, leaveOneOut
 		return Classification{}, fmt.Errorf("metrics: %w", err)
 	}
 	q := search{
-		space: s, set: set, slack32: slack32(s, set), train: train, test: test, k: k, leaveOneOut: leaveOneOut, workers: workers,
+		space: s, set: set, slack32: slack32(s, set), train: train, test: test, k: k, leaveOneOut: leaveOneOut,
+		workers:    workers,
 		predicted:  make([]float64, test.n),
 		trainBlock: max(1, blockBytes/8/max(1, s.width)),
 		testBlock:  max(1, blockBytes/16/k),

@@ -141,7 +141,8 @@ func (s *scan) start(n int) {
 		clear(s.panels)
 		for i := range testTile {
 			to := s.column(i)
-			to[s.width*kernels.PanelCols32], to[(s.width+1)*kernels.PanelCols32] = 1, 1 // makes the sum negative if there is no row
+			// makes the sum negative if there is no row
+			to[s.width*kernels.PanelCols32], to[(s.width+1)*kernels.PanelCols32] = 1, 1
 			if i < n {
 				for l, v := range s.x[i*s.width:][:s.width] {
 					to[l*kernels.PanelCols32] = float32(v)

@@ -27,7 +27,8 @@ func NewLogOdds(numbers []float64) *LogOdds {
 	if numbers == nil {
 		return nil
 	}
-	return &LogOdds{Intercept: numbers[0], Slope: numbers[1], ClipRadius: numbers[2], Limit: numbers[3], Centre: numbers[4:]}
+	return &LogOdds{Intercept: numbers[0], Slope: numbers[1], ClipRadius: numbers[2], Limit: numbers[3],
+		Centre: numbers[4:]}
 }
 
 // Lines returns the number of lines that l occupies in a file. It is 0 if l is nil.
@@ -58,7 +59,8 @@ func (l *LogOdds) Check(d int) error {
 }
 
 // ErrNoOdds means that a model has no log odds and thus no probabilities.
-var ErrNoOdds = errors.New("metrics: the model has no probabilities: algorithm moments gives them where it releases second moments, and other algorithms learn an order alone")
+var ErrNoOdds = errors.New("metrics: the model has no probabilities: algorithm moments gives them where it releases " +
+	"second moments, and other algorithms learn an order alone")
 
 // Probabilities returns the probability of the positive class for each record. w are the weights of the score. The
 // probabilities are as accurate as a logistic model of the features; there is no guarantee for a single probability.

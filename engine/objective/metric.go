@@ -23,7 +23,8 @@ const (
 // It uses tiles of inner products. This takes n^2 (d + O(1)) operations, while loss.Value
 // takes d^2 operations for each pair. The error of a distance is at most a few d u times
 // R^2 ||W||. metricPairs allocates n numbers, and a tile of rows for each worker.
-func metricPairs(ctx context.Context, loss engine.MetricLoss, w []float64, r *engine.Records, workers int) (float64, error) {
+func metricPairs(ctx context.Context, loss engine.MetricLoss, w []float64, r *engine.Records,
+	workers int) (float64, error) {
 	set, err := kernels.Select(kernels.Best)
 	if err != nil {
 		return 0, fmt.Errorf("objective: %w", err)

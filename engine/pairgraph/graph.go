@@ -34,7 +34,8 @@ type Graph struct {
 // The error contains the number of the first invalid pair, counted from 0.
 func New(n int, pairs []Pair) (*Graph, error) {
 	if n < 1 || n > math.MaxInt32 || len(pairs) > math.MaxInt32/2 {
-		return nil, fmt.Errorf("%w: %d individuals and %d pairs, want at least 1 individual and at most 2^30 pairs", ErrPairs, n, len(pairs))
+		return nil, fmt.Errorf("%w: %d individuals and %d pairs, want at least 1 individual and at most 2^30 pairs",
+			ErrPairs, n, len(pairs))
 	}
 	g := &Graph{n: n, pairs: pairs, start: make([]int32, n+1)}
 	for i, p := range pairs {

@@ -25,8 +25,10 @@ type Statement struct{ Name, Text string }
 // fit the problem.
 func Agree(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Records, same []Statement) error {
 	p := k.Problem()
-	problem := Statement{Name: "the problem", Text: fmt.Sprint(p.N, p.D, p.Bounds, p.Loss.Name(), p.Radius, p.NonZerosPerRow, p.LabelValues, p.PersonRows, p.Groups, k.Method())}
-	maker := Statement{Name: "the make of GPUs, which must be the same where a team shares pairs", Text: k.Bounds(engine.Query{Pairs: p.Pairs()}).Make}
+	problem := Statement{Name: "the problem", Text: fmt.Sprint(p.N, p.D, p.Bounds, p.Loss.Name(), p.Radius,
+		p.NonZerosPerRow, p.LabelValues, p.PersonRows, p.Groups, k.Method())}
+	maker := Statement{Name: "the make of GPUs, which must be the same where a team shares pairs",
+		Text: k.Bounds(engine.Query{Pairs: p.Pairs()}).Make}
 	if err := agreeOn(ctx, t, append([]Statement{problem, maker}, same...)); err != nil {
 		return err
 	}
@@ -62,7 +64,8 @@ func agreeOn(ctx context.Context, t engine.Team, same []Statement) error {
 			}
 		}
 		if len(other) > 0 {
-			return fmt.Errorf("%w on %s: ranks %v differ from rank 0; start every process with the same program, flags, schema and data, on machines with the same instruction set; no budget was charged", ErrDisagree, what, other)
+			return fmt.Errorf("%w on %s: ranks %v differ from rank 0; start every process with the same program, flags, schema "+
+				"and data, on machines with the same instruction set; no budget was charged", ErrDisagree, what, other)
 		}
 	}
 	return nil
@@ -72,22 +75,26 @@ func agreeOn(ctx context.Context, t engine.Team, same []Statement) error {
 func agreeOnShares(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Records) error {
 	const facts = 5
 	from, to := engine.Share(k, t.Rank())
-	all, _, err := engine.GatherValues(ctx, t, []float64{float64(from), float64(to), float64(r.First()), float64(r.First() + r.Units()), float64(r.Total())})
+	all, _, err := engine.GatherValues(ctx, t, []float64{float64(from), float64(to), float64(r.First()),
+		float64(r.First() + r.Units()), float64(r.Total())})
 	if err != nil {
 		return err
 	}
 	covered, n := 0, k.Problem().N
 	missing := func(to int) error {
-		return fmt.Errorf("%w on the records: nobody holds numbers %d to %d; no budget was charged", ErrDisagree, covered, to-1)
+		return fmt.Errorf("%w on the records: nobody holds numbers %d to %d; no budget was charged",
+			ErrDisagree, covered, to-1)
 	}
 	for rank := range t.Size() {
 		own := all[rank*facts:]
 		from, to, first, end, total := int(own[0]), int(own[1]), int(own[2]), int(own[3]), int(own[4])
 		switch {
 		case total != n:
-			return fmt.Errorf("%w on the records: rank %d has a share of %d, the plan is for %d; no budget was charged", ErrDisagree, rank, total, n)
+			return fmt.Errorf("%w on the records: rank %d has a share of %d, the plan is for %d; no budget was charged",
+				ErrDisagree, rank, total, n)
 		case from < to && (first != from || end != to):
-			return fmt.Errorf("%w on the records: rank %d holds numbers %d to %d, but its share is %d to %d; a part is missing or held twice; no budget was charged", ErrDisagree, rank, first, end-1, from, to-1)
+			return fmt.Errorf("%w on the records: rank %d holds numbers %d to %d, but its share is %d to %d; a part is missing "+
+				"or held twice; no budget was charged", ErrDisagree, rank, first, end-1, from, to-1)
 		case from < to && from > covered:
 			return missing(from)
 		}
@@ -124,7 +131,8 @@ func agreeOnRecords(ctx context.Context, t engine.Team, p engine.Problem, r *eng
 	}
 	slices.Sort(labels)
 	if own == nil && counted && len(slices.Compact(labels)) > limit {
-		return fmt.Errorf("team: the shards have more than the %d different labels of Problem.LabelValues together; declare more, or engine.AnyLabels for graded labels; no budget was charged", limit)
+		return fmt.Errorf("team: the shards have more than the %d different labels of Problem.LabelValues together; declare "+
+			"more, or engine.AnyLabels for graded labels; no budget was charged", limit)
 	}
 	return own
 }

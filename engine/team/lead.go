@@ -48,7 +48,8 @@ func Lead(t engine.Team, k engine.Kernel, r *engine.Records) *Leader {
 // for this kernel, and the privacy budget of another run is not charged for these records.
 func (l *Leader) Leads(k engine.Kernel, r *engine.Records) error {
 	if l.records != r || !reflect.ValueOf(k).Comparable() || l.kernel != k {
-		return errors.New("team: the leader is of another plan or of other records; make one for each (Lead), after its ranks agreed")
+		return errors.New("team: the leader is of another plan or of other records; make one for each (Lead), after its " +
+			"ranks agreed")
 	}
 	return nil
 }
@@ -186,7 +187,8 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 			return err
 		}
 		if _, prefix := q.Pairs.(engine.PrefixPairs); prefix {
-			return fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without a team", engine.ErrUnsupported)
+			return fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without a team",
+				engine.ErrUnsupported)
 		}
 	}
 	if !q.IsPlain() {
@@ -197,7 +199,8 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 	if math.IsInf(e.Kernel().Bounds(q).Sum, 1) {
 		return fmt.Errorf("%w: a sum that %s does not answer", engine.ErrUnsupported, e.Kernel().Method())
 	}
-	if err := e.lead.ask(ctx, opSum, []float64{float64(kind), float64(from), float64(n), float64(len(dst))}, pack(q, order)); err != nil {
+	if err := e.lead.ask(ctx, opSum, []float64{float64(kind), float64(from), float64(n), float64(len(dst))},
+		pack(q, order)); err != nil {
 		return err
 	}
 	if order != nil {
@@ -213,7 +216,8 @@ func pack(q engine.Query, order []int32) []float64 {
 		signed = 1
 	}
 	x := make([]float64, 0, packed+len(q.Centre)+len(q.W)+len(order))
-	x = append(x, q.Radius, signed, q.Offset, q.Class, q.Intercept, float64(q.Second), float64(len(q.Centre)), float64(len(q.W)))
+	x = append(x, q.Radius, signed, q.Offset, q.Class, q.Intercept, float64(q.Second), float64(len(q.Centre)),
+		float64(len(q.W)))
 	x = append(append(x, q.Centre...), q.W...)
 	for _, i := range order {
 		x = append(x, float64(i))
@@ -225,7 +229,8 @@ const packed = 8 // numbers before the vectors
 
 // unpack decodes the result of pack. It returns the order as numbers.
 func unpack(x []float64) (q engine.Query, order []float64) {
-	q = engine.Query{Radius: x[0], Signed: x[1] != 0, Offset: x[2], Class: x[3], Intercept: x[4], Second: engine.SecondMoments(x[5])}
+	q = engine.Query{Radius: x[0], Signed: x[1] != 0, Offset: x[2], Class: x[3], Intercept: x[4],
+		Second: engine.SecondMoments(x[5])}
 	centre, w, rest := int(x[6]), int(x[7]), x[packed:]
 	if centre > 0 {
 		q.Centre = rest[:centre]

@@ -119,7 +119,8 @@ func (s Spec) run(program Program, bare func([]string)) int {
 		return 0
 	}
 	if s.Ranks != "" {
-		if err := os.WriteFile(s.rankFile(os.Getenv("OMPI_COMM_WORLD_RANK")), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+		if err := os.WriteFile(s.rankFile(os.Getenv("OMPI_COMM_WORLD_RANK")), []byte(strconv.Itoa(os.Getpid())),
+			0o600); err != nil {
 			broke(err)
 		}
 	}
@@ -175,7 +176,8 @@ func (s Spec) fault(ctx context.Context) error {
 		}
 		select {}
 	case "interrupt", "terminate":
-		err := syscall.Kill(os.Getpid(), map[string]syscall.Signal{"interrupt": syscall.SIGINT, "terminate": syscall.SIGTERM}[s.Fault])
+		err := syscall.Kill(os.Getpid(), map[string]syscall.Signal{"interrupt": syscall.SIGINT,
+			"terminate": syscall.SIGTERM}[s.Fault])
 		<-ctx.Done()
 		return err
 	case "full":

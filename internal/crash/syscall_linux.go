@@ -18,7 +18,8 @@ var calls = map[string][]uintptr{
 	"chmod":  {unix.SYS_FCHMOD},
 }
 
-var errnos = map[string]unix.Errno{"EIO": unix.EIO, "ENOSPC": unix.ENOSPC, "EROFS": unix.EROFS, "ENOLCK": unix.ENOLCK, "EDQUOT": unix.EDQUOT, "EINVAL": unix.EINVAL}
+var errnos = map[string]unix.Errno{"EIO": unix.EIO, "ENOSPC": unix.ENOSPC, "EROFS": unix.EROFS, "ENOLCK": unix.ENOLCK,
+	"EDQUOT": unix.EDQUOT, "EINVAL": unix.EINVAL}
 
 // failCalls makes a kind of system call of this process fail from now on, in all threads, as on a broken disk
 // or network folder. It uses a seccomp filter, which needs no privilege and cannot be removed again.
@@ -29,7 +30,8 @@ func failCalls(kind, errno string) error {
 	}
 	program := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}} // the number of the call
 	for i, n := range numbers {
-		program = append(program, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: uint8(len(numbers) - i), K: uint32(n)})
+		program = append(program, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K,
+			Jt: uint8(len(numbers) - i), K: uint32(n)})
 	}
 	program = append(program,
 		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
@@ -38,7 +40,8 @@ func failCalls(kind, errno string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&filter))); e != 0 {
+	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
+		uintptr(unsafe.Pointer(&filter))); e != 0 {
 		return fmt.Errorf("seccomp: %w", e)
 	}
 	return nil
@@ -48,7 +51,8 @@ func failCalls(kind, errno string) error {
 func memoryFolder() string {
 	const folder = "/dev/shm"
 	var s unix.Statfs_t
-	if unix.Statfs(folder, &s) != nil || s.Type != unix.TMPFS_MAGIC || s.Flags&unix.ST_NOEXEC != 0 || s.Bavail*uint64(s.Bsize) < 2<<30 || unix.Access(folder, unix.W_OK) != nil {
+	if unix.Statfs(folder, &s) != nil || s.Type != unix.TMPFS_MAGIC || s.Flags&unix.ST_NOEXEC != 0 ||
+		s.Bavail*uint64(s.Bsize) < 2<<30 || unix.Access(folder, unix.W_OK) != nil {
 		return ""
 	}
 	return folder

@@ -14,8 +14,8 @@ import (
 	"dyad/privacy"
 )
 
-// columns holds the columns of a file before they are scaled to norm 1, for peers that bin. A number is given as its place
-// in its public range, from 0 to 1, and a category as its place in the schema.
+// columns holds the columns of a file before they are scaled to norm 1, for peers that bin. A number is given as its
+// place in its public range, from 0 to 1, and a category as its place in the schema.
 type columns struct {
 	kinds  []int     // for each column the number of categories, or 0 for a number
 	values []float64 // rows of len(kinds)
@@ -98,7 +98,8 @@ func (w *worker) columns(one run, q *request) error {
 		test = l.testColumns
 	}
 	q.Columns = l.columns.kinds
-	q.TrainColumns, q.TestColumns = filepath.Join(w.folder, "train-columns.npy"), filepath.Join(w.folder, "test-columns.npy")
+	q.TrainColumns, q.TestColumns = filepath.Join(w.folder, "train-columns.npy"),
+		filepath.Join(w.folder, "test-columns.npy")
 	if w.wrote {
 		return nil
 	}
@@ -106,8 +107,8 @@ func (w *worker) columns(one run, q *request) error {
 	return errors.Join(l.columns.write(q.TrainColumns, keep), test.write(q.TestColumns, out))
 }
 
-// curved returns the worker with the block's records in the basis that the program uses by default for a run, if it uses a
-// basis.
+// curved returns the worker with the block's records in the basis that the program uses by default for a run, if it
+// uses a basis.
 func (w *worker) curved(ctx context.Context, one run) (*worker, error) {
 	l := w.data[w.at]
 	if !one.method.settings.curved || l.schema == nil || l.schema.Basis != "" {

@@ -44,7 +44,8 @@ func (p *Plan) load(ctx context.Context, folders []string) ([]loaded, error) {
 		}
 		for _, n := range d.N {
 			if have := out[i].records.Units(); n > have || n == have && out[i].test == nil {
-				missing = append(missing, p.at(fmt.Sprintf("data[%d].n", i), "experiment: data set %s: n is %d, and there are %d records", d.Name, n, have))
+				missing = append(missing, p.at(fmt.Sprintf("data[%d].n", i),
+					"experiment: data set %s: n is %d, and there are %d records", d.Name, n, have))
 			}
 		}
 	}
@@ -78,7 +79,8 @@ func (d *Data) read(ctx context.Context, p *Plan, folders []string) (loaded, err
 		return loaded{}, err
 	}
 	out, err := d.readBy(ctx, schema, folders)
-	if err != nil || out.records.Units() != out.records.Len() || !slices.ContainsFunc(p.Peers, func(q Peer) bool { return q.Columns }) {
+	if err != nil || out.records.Units() != out.records.Len() ||
+		!slices.ContainsFunc(p.Peers, func(q Peer) bool { return q.Columns }) {
 		return out, err
 	}
 	read := func(name string) (*columns, error) {
@@ -163,7 +165,8 @@ func find(name string, folders []string) (string, error) {
 	if e, ok := catalog.Find(set); ok {
 		remedy = fmt.Sprintf("\"dyad data fetch %s\" fetches it (%s)", e.Name, e.Page)
 	}
-	return "", fmt.Errorf("the file %s is not in %s; %s, or name another folder of data", name, strings.Join(folders, " or "), remedy)
+	return "", fmt.Errorf("the file %s is not in %s; %s, or name another folder of data", name,
+		strings.Join(folders, " or "), remedy)
 }
 
 // rows are the units of a training set and of its test records.
@@ -217,7 +220,8 @@ func (l loaded) describe(name string) string {
 		size += fmt.Sprintf(" + %d", l.test.Len())
 		add(l.test)
 	}
-	return fmt.Sprintf("data %s: %s records, %d features, encoded %s", name, size, l.records.Dim(), hex.EncodeToString(h.Sum(nil)[:6]))
+	return fmt.Sprintf("data %s: %s records, %d features, encoded %s", name, size, l.records.Dim(),
+		hex.EncodeToString(h.Sum(nil)[:6]))
 }
 
 // generator makes synthetic data from the number of records, the number of features (0 if fixed) and a seed.
@@ -240,7 +244,10 @@ func generators() map[string]generator {
 		"ar1":    {true, dataset.SyntheticAR1},
 	}
 	for _, kind := range dataset.SyntheticMetricKinds() {
-		all[kind] = generator{false, func(n, _ int, seed uint64) (*engine.Records, error) { return dataset.SyntheticMetric(kind, n, seed) }}
+		all[kind] = generator{false, func(n, _ int, seed uint64) (*engine.Records,
+			error) {
+			return dataset.SyntheticMetric(kind, n, seed)
+		}}
 	}
 	return all
 }

@@ -25,8 +25,9 @@
 // record. With task metric, weights are the d(d+1)/2 coordinates of engine.Symmetric. seconds is the time of training
 // alone. passes is the number of times that all records are read. version names the program that ran. {"error": "..."}
 // reports a failed run. A peer with columns: true also gets the columns of the file before they are scaled to norm 1.
-// columns has the number of categories of each column, or 0 for a number. train_columns and test_columns are the names of
-// two NPY files. A number is given as its place in its public range, from 0 to 1, and a category as its place in the
-// schema. epsilon and delta are for replacing one record; they are 0 for a peer that is not private. Weights must depend on
-// the request alone. Standard error is shown if the peer dies. The peer exits at the end of its input.
+// columns has the number of categories of each column, or 0 for a number. train_columns and test_columns are the
+// names of two NPY files. A number is given as its place in its public range, from 0 to 1, and a category as its
+// place in the schema. epsilon and delta are for replacing one record; they are 0 for a peer that is not private.
+// Weights must depend on the request alone. Standard error is shown if the peer dies. The peer exits at the end of
+// its input.
 package experiment

@@ -58,10 +58,12 @@ type Curve struct {
 // prints without colour.
 var (
 	palette = [...]color.RGBA{
-		{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {230, 159, 0, 255}, {86, 180, 233, 255}, {0, 0, 0, 255},
+		{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {230, 159, 0, 255},
+		{86, 180, 233, 255}, {0, 0, 0, 255},
 	}
 	marks = [...]draw.GlyphDrawer{
-		draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{},
+		draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{},
+		draw.CrossGlyph{},
 	}
 )
 
@@ -77,7 +79,8 @@ func (f Figure) Save(path string) error {
 func save(path string, draw func(w io.Writer, format string) error) error {
 	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
 	if !slices.Contains(Formats(), format) {
-		return &InputError{fmt.Errorf("experiment: a figure is written as %s, and %s ends in none of them", strings.Join(Formats(), ", "), path)}
+		return &InputError{fmt.Errorf("experiment: a figure is written as %s, and %s ends in none of them",
+			strings.Join(Formats(), ", "), path)}
 	}
 	var b bytes.Buffer
 	if err := draw(&b, format); err != nil {
@@ -120,8 +123,10 @@ func (f Figure) plot() (*plot.Plot, plot.Legend, error) {
 	}
 	left, right := math.Inf(1), math.Inf(-1)
 	for _, c := range f.Curves {
-		if len(c.X) == 0 || len(c.Y) != len(c.X) || c.Low == nil && c.SE != nil && len(c.SE) != len(c.X) || c.Low != nil && (len(c.Low) != len(c.X) || len(c.High) != len(c.X)) {
-			return nil, plot.Legend{}, fmt.Errorf("experiment: curve %s has %d, %d and %d numbers, want the same number of each", c.Name, len(c.X), len(c.Y), max(len(c.SE), len(c.Low)))
+		if len(c.X) == 0 || len(c.Y) != len(c.X) || c.Low == nil && c.SE != nil && len(c.SE) != len(c.X) ||
+			c.Low != nil && (len(c.Low) != len(c.X) || len(c.High) != len(c.X)) {
+			return nil, plot.Legend{}, fmt.Errorf("experiment: curve %s has %d, %d and %d numbers, want the same number of each",
+				c.Name, len(c.X), len(c.Y), max(len(c.SE), len(c.Low)))
 		}
 		left, right = min(left, slices.Min(c.X)), max(right, slices.Max(c.X))
 	}
@@ -129,7 +134,8 @@ func (f Figure) plot() (*plot.Plot, plot.Legend, error) {
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{225}, color.Gray{225}
 	p.Add(grid)
 	legend := plot.NewLegend()
-	legend.Top, legend.Left, legend.YOffs, legend.Padding, legend.ThumbnailWidth = true, true, -vg.Points(28), vg.Points(4), vg.Points(26)
+	legend.Top, legend.Left, legend.YOffs, legend.Padding, legend.ThumbnailWidth = true, true, -vg.Points(28),
+		vg.Points(4), vg.Points(26)
 	legend.TextStyle.Font = sans(9)
 	var lines []plot.Plotter // above all bands
 	for i, c := range f.Curves {
@@ -162,7 +168,8 @@ func roundTicks(low, high float64) (ticks []plot.Tick) {
 	}
 	digits := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
 	for k := int(math.Ceil(low/step - 1e-9)); float64(k)*step <= high+1e-9*step; k++ {
-		ticks = append(ticks, plot.Tick{Value: float64(k) * step, Label: strconv.FormatFloat(float64(k)*step, 'f', digits, 64)})
+		ticks = append(ticks, plot.Tick{Value: float64(k) * step,
+			Label: strconv.FormatFloat(float64(k)*step, 'f', digits, 64)})
 	}
 	return ticks
 }
@@ -195,7 +202,8 @@ func (f Figure) add(p *plot.Plot, c Curve, i int, left, right float64) ([]plot.T
 	case c.Level:
 		line.Dashes = []vg.Length{vg.Points(6), vg.Points(2), vg.Points(1), vg.Points(2)}
 	case c.Smooth:
-		line.Dashes = [][]vg.Length{nil, {vg.Points(6), vg.Points(3)}, {vg.Points(2), vg.Points(2)}, {vg.Points(8), vg.Points(2), vg.Points(2), vg.Points(2)}}[i%4]
+		line.Dashes = [][]vg.Length{nil, {vg.Points(6), vg.Points(3)}, {vg.Points(2), vg.Points(2)},
+			{vg.Points(8), vg.Points(2), vg.Points(2), vg.Points(2)}}[i%4]
 	case i/len(palette)%3 == 2:
 		line.Dashes = []vg.Length{vg.Points(1), vg.Points(2)}
 	case i/len(palette)%3 == 1:

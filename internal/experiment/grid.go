@@ -38,7 +38,8 @@ func (g Grid) Write(w io.Writer, format string) error {
 	}
 	last := &plots[rows-1]
 	*last = append(*last, make([]*plot.Plot, columns-len(*last))...)
-	tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: vg.Points(10), PadY: vg.Points(10), PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(6)}
+	tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: vg.Points(10), PadY: vg.Points(10), PadTop: vg.Points(6),
+		PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(6)}
 	for i, row := range plot.Align(plots, tiles, c) {
 		for j, p := range plots[i] {
 			if p != nil {

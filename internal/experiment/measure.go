@@ -74,8 +74,10 @@ func (w *worker) lossOf(m *method) engine.Loss {
 // least is the minimum of L on the test records.
 func (w *worker) least(ctx context.Context) (float64, error) {
 	r := w.test
-	problem := engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: taskLoss(w.plan.Task), Radius: measuredRadius}
-	s, err := algorithms.NewSpec(cpu.Backend{Workers: runtime.GOMAXPROCS(0)}, problem, 0, privacy.Budget{}, algorithms.NonPrivate)
+	problem := engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: taskLoss(w.plan.Task),
+		Radius: measuredRadius}
+	s, err := algorithms.NewSpec(cpu.Backend{Workers: runtime.GOMAXPROCS(0)}, problem, 0, privacy.Budget{},
+		algorithms.NonPrivate)
 	if err != nil {
 		return 0, err
 	}
@@ -100,7 +102,8 @@ func (w *worker) least(ctx context.Context) (float64, error) {
 }
 
 // planStream plans the method's online algorithm for n records.
-func (m *method) planStream(task string, backend engine.Backend, problem engine.Problem, budget privacy.Budget) (*algorithms.Plan, error) {
+func (m *method) planStream(task string, backend engine.Backend, problem engine.Problem,
+	budget privacy.Budget) (*algorithms.Plan, error) {
 	if problem.Loss = m.settings.loss; problem.Loss == nil {
 		problem.Loss = taskLoss(task)
 	}
@@ -114,7 +117,8 @@ func (m *method) planStream(task string, backend engine.Backend, problem engine.
 	case m.stream.Info().NeedsL2:
 		l2 = 1e-3 // the papers' weight
 	}
-	s, err := algorithms.NewStreamSpec(backend, problem, algorithms.StreamOptions{Horizon: problem.N}, l2, budget, m.settings.mode)
+	s, err := algorithms.NewStreamSpec(backend, problem, algorithms.StreamOptions{Horizon: problem.N}, l2, budget,
+		m.settings.mode)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +132,8 @@ func (w *worker) fitStream(ctx context.Context, one run) (outcome, error) {
 	r := w.train
 	budget := privacy.Budget{Epsilon: one.row.Epsilon, Delta: one.row.Delta}
 	backend := cpu.Backend{Workers: max(1, runtime.GOMAXPROCS(0)/max(1, w.o.Parallel))}
-	p, err := one.method.planStream(w.plan.Task, backend, engine.Problem{N: r.Units(), D: r.Dim(), Bounds: r.Bounds(), PersonRows: w.personRows}, budget)
+	p, err := one.method.planStream(w.plan.Task, backend,
+		engine.Problem{N: r.Units(), D: r.Dim(), Bounds: r.Bounds(), PersonRows: w.personRows}, budget)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -157,7 +162,8 @@ func (w *worker) fitStream(ctx context.Context, one run) (outcome, error) {
 	out := outcome{weights: stream.Average(), passes: p.Work.Gradients / (float64(r.Len()) * float64(r.Len()-1))}
 	if w.plan.Measure == measureRegret {
 		if most := MostRegretRecords(len(out.weights)); r.Len() > most {
-			return outcome{}, fmt.Errorf("the regret of %d records with %d parameters takes too long; at most %d", r.Len(), len(out.weights), most)
+			return outcome{}, fmt.Errorf("the regret of %d records with %d parameters takes too long; at most %d", r.Len(),
+				len(out.weights), most)
 		}
 		measured, err := regret.Measure(ctx, p)
 		if err != nil {

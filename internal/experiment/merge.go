@@ -41,14 +41,17 @@ func (p *Plan) Merge(path string, parts ...string) error {
 			return err
 		}
 		for _, c := range t.comments {
-			if want := fmt.Sprintf("plan %s %s;", p.name, p.digest); strings.HasPrefix(c, "plan ") && !strings.HasPrefix(c, want) {
-				return &InputError{fmt.Errorf("experiment: %s was made with another version of the plan (%s); run it again, which adds what is missing", part, c)}
+			if want := fmt.Sprintf("plan %s %s;", p.name, p.digest); strings.HasPrefix(c, "plan ") &&
+				!strings.HasPrefix(c, want) {
+				return &InputError{fmt.Errorf("experiment: %s was made with another version of the plan (%s); run it again, which "+
+					"adds what is missing", part, c)}
 			}
 		}
 		all.comments = append(all.comments, t.comments...)
 		for key, row := range t.rows {
 			if old, twice := all.rows[key]; twice && old != row {
-				return &InputError{fmt.Errorf("experiment: %s has another outcome than a file before it for %s", part, strings.TrimSpace(row.line()))}
+				return &InputError{fmt.Errorf("experiment: %s has another outcome than a file before it for %s", part,
+					strings.TrimSpace(row.line()))}
 			}
 			all.rows[key] = row
 		}
@@ -56,7 +59,8 @@ func (p *Plan) Merge(path string, parts ...string) error {
 	for _, b := range p.blocks() {
 		for _, r := range b.runs {
 			if _, ok := all.rows[r.row.key()]; !ok {
-				return &InputError{fmt.Errorf("experiment: runs are missing, %d of %d are there; the first missing one: %s split %d %s", len(all.rows), p.count(), r.group(), r.row.Split, r.method.label())}
+				return &InputError{fmt.Errorf("experiment: runs are missing, %d of %d are there; the first missing one: %s "+
+					"split %d %s", len(all.rows), p.count(), r.group(), r.row.Split, r.method.label())}
 			}
 		}
 	}

@@ -61,11 +61,14 @@ func (p *Plan) listMethods() error {
 	p.all = nil
 	for i, name := range p.Baselines {
 		place := fmt.Sprintf("baselines[%d]", i)
-		if want, ok := map[string]string{classMeans: taskAUC, identity: taskMetric, majority: taskMetric, zero: p.Task}[name]; !ok || want != p.Task {
-			return p.at(place, "baseline %q is unknown, want class-means with task auc, identity or majority with task metric, or zero", name)
+		if want, ok := map[string]string{classMeans: taskAUC, identity: taskMetric, majority: taskMetric,
+			zero: p.Task}[name]; !ok || want != p.Task {
+			return p.at(place, "baseline %q is unknown, want class-means with task auc, identity or majority with task "+
+				"metric, or zero", name)
 		}
 		if (name == zero) == (p.Measure == "") || p.Measure == measureRegret {
-			return p.at(place, "baseline %s is not for measure %q: zero is for objective and excess, the others for the score of the task", name, p.Measure)
+			return p.at(place, "baseline %s is not for measure %q: zero is for objective and excess, the others for the score "+
+				"of the task", name, p.Measure)
 		}
 		p.all = append(p.all, method{name: name, nonPrivate: true, baseline: name})
 	}
@@ -96,7 +99,8 @@ func (p *Plan) listMethods() error {
 			return p.at(place+".limit", "limit %q is not a time such as 10m", peer.Limit)
 		}
 		peer.limit = limit
-		p.all = append(p.all, method{name: peer.Name, options: optionText(peer.Options), nonPrivate: peer.NonPrivate, peer: peer})
+		p.all = append(p.all, method{name: peer.Name, options: optionText(peer.Options),
+			nonPrivate: peer.NonPrivate, peer: peer})
 	}
 	if len(p.all) == 0 {
 		return errors.New("the plan has no algorithms, baselines or peers")
@@ -236,7 +240,8 @@ func (e *optionError) Error() string { return e.text }
 
 // configure reads the options of an algorithm: its own options, by the names of its exported fields
 // (algorithms.Algorithm), and the settings. Without an algorithm there are only settings.
-func (s *settings) configure(name string, a algorithms.Planner, task string, options map[string]any) (algorithms.Planner, error) {
+func (s *settings) configure(name string, a algorithms.Planner, task string,
+	options map[string]any) (algorithms.Planner, error) {
 	var fields reflect.Value
 	own, names := map[string]reflect.Value{}, []string{}
 	if a != nil {
@@ -256,7 +261,8 @@ func (s *settings) configure(name string, a algorithms.Planner, task string, opt
 		} else if known, bad := s.set(key, options[key], task); known {
 			err = bad
 		} else {
-			err = fmt.Errorf("unknown, want one of %s", strings.Join(append(names, "mode", "l2", "radius", "loss", "basis", "paper_unsound"), ", "))
+			err = fmt.Errorf("unknown, want one of %s",
+				strings.Join(append(names, "mode", "l2", "radius", "loss", "basis", "paper_unsound"), ", "))
 		}
 		if err != nil {
 			return nil, &optionError{key, fmt.Sprintf("%s: option %s: %v", name, key, err)}
@@ -335,7 +341,8 @@ func set(f reflect.Value, value any) error {
 func snake(name string) string {
 	var b strings.Builder
 	for i, r := range name {
-		if unicode.IsUpper(r) && i > 0 && (unicode.IsLower(rune(name[i-1])) || i+1 < len(name) && unicode.IsLower(rune(name[i+1]))) {
+		if unicode.IsUpper(r) && i > 0 && (unicode.IsLower(rune(name[i-1])) ||
+			i+1 < len(name) && unicode.IsLower(rune(name[i+1]))) {
 			b.WriteByte('_')
 		}
 		b.WriteRune(unicode.ToLower(r))

@@ -124,8 +124,8 @@ func (p *Plan) Quick() *Plan {
 // Runs returns the number of runs of the plan.
 func (p *Plan) Runs() int { return p.count() }
 
-// Scales returns the factors of the encoder by data set. The encoder maps every range to [-1, 1] and multiplies it by the
-// factor before it projects a record to norm 1. Data sets without a schema have no factor.
+// Scales returns the factors of the encoder by data set. The encoder maps every range to [-1, 1] and multiplies it
+// by the factor before it projects a record to norm 1. Data sets without a schema have no factor.
 func (p *Plan) Scales() (map[string]float64, error) {
 	out := map[string]float64{}
 	for _, d := range p.Data {
@@ -213,10 +213,12 @@ func (p *Plan) Gives(d map[string]int) []Given {
 
 // WriteGives writes the results of Gives as CSV.
 func WriteGives(path string, all []Given) error {
-	text := csvLine([]string{"data", "n", "epsilon", "delta", "algorithm", "options", "radius", "steps", "total_step", "sigma", "epsilon_given", "refused"})
+	text := csvLine([]string{"data", "n", "epsilon", "delta", "algorithm", "options", "radius", "steps", "total_step",
+		"sigma", "epsilon_given", "refused"})
 	g := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 	for _, r := range all {
-		fields := []string{r.Data, strconv.Itoa(r.N), g(r.Epsilon), g(r.Delta), r.Algorithm, r.Options, "", "", "", "", "", r.Refused}
+		fields := []string{r.Data, strconv.Itoa(r.N), g(r.Epsilon), g(r.Delta), r.Algorithm, r.Options, "", "", "",
+			"", "", r.Refused}
 		if r.Refused == "" {
 			copy(fields[6:], []string{g(r.Radius), strconv.Itoa(r.Steps), g(r.TotalStep), g(r.Sigma), g(r.Gives)})
 		}
@@ -241,7 +243,8 @@ func ReadGives(path string) ([]Given, error) {
 		num := func(s string) float64 { v, _ := strconv.ParseFloat(s, 64); return v } // "" is 0
 		n, _ := strconv.Atoi(l[1])
 		steps, _ := strconv.Atoi(l[7])
-		out = append(out, Given{Data: l[0], N: n, Epsilon: num(l[2]), Delta: num(l[3]), Algorithm: l[4], Options: l[5], Radius: num(l[6]), Steps: steps, TotalStep: num(l[8]), Sigma: num(l[9]), Gives: num(l[10]), Refused: l[11]})
+		out = append(out, Given{Data: l[0], N: n, Epsilon: num(l[2]), Delta: num(l[3]), Algorithm: l[4], Options: l[5],
+			Radius: num(l[6]), Steps: steps, TotalStep: num(l[8]), Sigma: num(l[9]), Gives: num(l[10]), Refused: l[11]})
 	}
 	return out, nil
 }

@@ -144,7 +144,8 @@ func (a answer) check(d, test int) error {
 		v, want = a.Scores, test
 	}
 	if len(v) != want {
-		return fmt.Errorf("the answer has %d weights and %d scores, want %d weights or %d scores", len(a.Weights), len(a.Scores), d, max(test, 0))
+		return fmt.Errorf("the answer has %d weights and %d scores, want %d weights or %d scores", len(a.Weights),
+			len(a.Scores), d, max(test, 0))
 	}
 	for _, x := range v {
 		if math.IsNaN(x) || math.IsInf(x, 0) {

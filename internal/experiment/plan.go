@@ -297,9 +297,11 @@ func (p *Plan) check() error {
 	case p.Splits < 1:
 		return p.at("splits", "splits is %d, want at least 1", p.Splits)
 	case p.Measure != "" && !slices.Contains(measures(), p.Measure):
-		return p.at("measure", "measure %q is unknown, want one of %s, or leave it out", p.Measure, strings.Join(measures(), ", "))
+		return p.at("measure", "measure %q is unknown, want one of %s, or leave it out", p.Measure,
+			strings.Join(measures(), ", "))
 	case !(p.ObjectiveL2 >= 0) || math.IsInf(p.ObjectiveL2, 0) || p.ObjectiveL2 > 0 && p.Measure == "":
-		return p.at("objective_l2", "objective_l2 is %v, want a number of at least 0, with a measure of a loss", p.ObjectiveL2)
+		return p.at("objective_l2", "objective_l2 is %v, want a number of at least 0, with a measure of a loss",
+			p.ObjectiveL2)
 	case p.DeltaRule != "" && (p.DeltaRule != "1/n" || p.Delta != nil):
 		return p.at("delta_rule", "delta_rule is %q, want 1/n and no delta", p.DeltaRule)
 	case p.Noises < 1:
@@ -330,7 +332,8 @@ func (p *Plan) check() error {
 		return errors.New("epsilon is empty, and the plan has private methods")
 	}
 	if p.Reference != "" && p.reference() == nil {
-		return p.at("reference", "reference %q is not a method of the plan, as the CSV names it (name, or name and options)", p.Reference)
+		return p.at("reference", "reference %q is not a method of the plan, as the CSV names it (name, or name and options)",
+			p.Reference)
 	}
 	if runs := p.count(); runs > maxRuns {
 		return fmt.Errorf("the plan has %d runs, want at most %d", runs, maxRuns)
@@ -467,6 +470,7 @@ func (p *Plan) noiseSeed(data string, n int, epsilon, delta float64, split, draw
 		return uint64(split*p.Noises + draw)
 	}
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d\n%s\n%d\n%s\n%s\n%d\n%d", p.Seed, data, n, number(epsilon), number(delta), split, draw))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d\n%s\n%d\n%s\n%s\n%d\n%d", p.Seed, data, n, number(epsilon),
+		number(delta), split, draw))
 	return uint64(binary.BigEndian.Uint32(sum[:]))
 }

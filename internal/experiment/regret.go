@@ -88,7 +88,8 @@ func (r *Regret) Measure(ctx context.Context, p *algorithms.Plan) (*RegretReport
 	}
 	defer ev.Close()
 	met := float64(n - r.burnIn)
-	report := &RegretReport{Records: n - r.burnIn, Updates: updates, Note: "computed from the records without noise: not private"}
+	report := &RegretReport{Records: n - r.burnIn, Updates: updates,
+		Note: "computed from the records without noise: not private"}
 	for b, w := range r.played[:updates] {
 		for t := r.burnIn + b*r.batch; t < r.burnIn+(b+1)*r.batch; t++ {
 			report.Played += r.prefixLoss(records, w, t) / met
@@ -161,7 +162,8 @@ func squaredNorm(w []float64) (sum float64) {
 
 // minimise returns a model of C and a bound of how far the mean loss with this gradient is above its minimum.
 // For convex f, f(w) - f(v) <= <g, w - v> <= <g, w> + r ||g|| for every v of the ball.
-func minimise(problem engine.Problem, c engine.Constants, l2 float64, gradient func(dst, w []float64) error) (best []float64, gap float64, err error) {
+func minimise(problem engine.Problem, c engine.Constants, l2 float64,
+	gradient func(dst, w []float64) error) (best []float64, gap float64, err error) {
 	const steps, enough = 300, 1e-9
 	domain := problem.Domain()
 	w := domain.Start()

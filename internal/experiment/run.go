@@ -94,14 +94,16 @@ func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 	if err != nil {
 		return err
 	}
-	r := &runner{plan: p, o: o, data: data, bent: map[string]loaded{}, comments: map[string]bool{}, pending: map[string]int{}, took: map[string]time.Duration{}}
+	r := &runner{plan: p, o: o, data: data, bent: map[string]loaded{}, comments: map[string]bool{},
+		pending: map[string]int{}, took: map[string]time.Duration{}}
 	part := ""
 	if o.Parts > 0 {
 		part = fmt.Sprintf("part %d/%d", o.Part, o.Parts)
 	}
 	comments := []string{
 		fmt.Sprintf("plan %s %s; data count as public, and noise is seeded", p.name, p.digest),
-		fmt.Sprintf("%s %s/%s, %d threads, %s", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), o.Machine),
+		fmt.Sprintf("%s %s/%s, %d threads, %s", runtime.Version(), runtime.GOOS, runtime.GOARCH,
+			runtime.GOMAXPROCS(0), o.Machine),
 	}
 	for i, l := range data {
 		comments = append(comments, l.describe(p.Data[i].Name))
@@ -114,7 +116,8 @@ func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	if old := t.part(); old != part && len(t.rows) > 0 {
-		return &InputError{fmt.Errorf("experiment: %s has the runs of %s, and these are of %s; write to another file", path, cmp.Or(old, "the whole plan"), cmp.Or(part, "the whole plan"))}
+		return &InputError{fmt.Errorf("experiment: %s has the runs of %s, and these are of %s; write to another file", path,
+			cmp.Or(old, "the whole plan"), cmp.Or(part, "the whole plan"))}
 	}
 	if part != "" {
 		comments = append(comments, part)
@@ -283,7 +286,8 @@ func (r *runner) finished(one run, version string, took time.Duration) error {
 	}
 	r.progress.Left = r.left()
 	row := one.row
-	r.progress.Last = fmt.Sprintf("%s n %d epsilon %g split %d %s", row.Data, row.N, row.Epsilon, row.Split, one.method.label())
+	r.progress.Last = fmt.Sprintf("%s n %d epsilon %g split %d %s", row.Data, row.N, row.Epsilon, row.Split,
+		one.method.label())
 	if !row.ok() {
 		r.progress.Last += ": " + row.Status
 	}

@@ -54,7 +54,8 @@ func (p *Plan) Summarise(rows []Row) []Summary {
 		c := cell{r.Data, r.N, r.Epsilon, r.Delta, label(r.Algorithm, r.Options)}
 		s := cells[c]
 		if s == nil {
-			s = &sums{Summary: Summary{Data: r.Data, N: r.N, D: r.D, Epsilon: r.Epsilon, Delta: r.Delta, Algorithm: r.Algorithm, Options: r.Options}, bySplit: map[int][]float64{}}
+			s = &sums{Summary: Summary{Data: r.Data, N: r.N, D: r.D, Epsilon: r.Epsilon, Delta: r.Delta, Algorithm: r.Algorithm,
+				Options: r.Options}, bySplit: map[int][]float64{}}
 			cells[c], order = s, append(order, c)
 		}
 		if !r.ok() {
@@ -167,12 +168,15 @@ func MeanAndError(v []float64) (m, se float64) {
 // WriteSummary writes the summary as CSV.
 func (p *Plan) WriteSummary(path string, summary []Summary) error {
 	var b bytes.Buffer
-	b.WriteString(csvLine([]string{"data", "n", "d", "epsilon", "delta", "algorithm", "options", "splits", "failed", "mean", "standard_error", "difference", "difference_standard_error", "seconds", "passes"}))
+	b.WriteString(csvLine([]string{"data", "n", "d", "epsilon", "delta", "algorithm", "options", "splits", "failed",
+		"mean", "standard_error", "difference", "difference_standard_error", "seconds", "passes"}))
 	for _, s := range summary {
 		f := func(v float64, digits int) string { return strconv.FormatFloat(v, 'f', digits, 64) }
-		fields := []string{s.Data, strconv.Itoa(s.N), strconv.Itoa(s.D), fmt.Sprint(s.Epsilon), fmt.Sprint(s.Delta), s.Algorithm, s.Options, strconv.Itoa(s.Splits), strconv.Itoa(s.Failed), "", "", "", "", "", ""}
+		fields := []string{s.Data, strconv.Itoa(s.N), strconv.Itoa(s.D), fmt.Sprint(s.Epsilon), fmt.Sprint(s.Delta),
+			s.Algorithm, s.Options, strconv.Itoa(s.Splits), strconv.Itoa(s.Failed), "", "", "", "", "", ""}
 		if s.Splits > 0 {
-			fields[9], fields[10], fields[13], fields[14] = f(s.Mean, 4), f(s.SE, 4), fmt.Sprintf("%.3g", s.Seconds), fmt.Sprintf("%.3g", s.Passes)
+			fields[9], fields[10], fields[13], fields[14] = f(s.Mean, 4), f(s.SE, 4), fmt.Sprintf("%.3g", s.Seconds),
+				fmt.Sprintf("%.3g", s.Passes)
 		}
 		if s.Paired > 0 {
 			fields[11], fields[12] = f(s.Difference, 4), f(s.DifferenceSE, 4)
@@ -230,7 +234,8 @@ func (p *Plan) Compare(w io.Writer, summary []Summary) {
 	fmt.Fprintf(w, "\nahead in %d of %d comparisons, %.1f %%\n", ahead, cells, 100*float64(ahead)/float64(cells))
 	for _, name := range order {
 		for _, s := range all[name].lost {
-			fmt.Fprintf(w, "%s is ahead on %s n %d epsilon %g: %+.4f, standard error %.4f\n", name, s.Data, s.N, s.Epsilon, s.Difference, s.DifferenceSE)
+			fmt.Fprintf(w, "%s is ahead on %s n %d epsilon %g: %+.4f, standard error %.4f\n", name, s.Data, s.N, s.Epsilon,
+				s.Difference, s.DifferenceSE)
 		}
 	}
 }

@@ -55,7 +55,8 @@ func (r Row) fields() []string {
 		passes = strconv.FormatFloat(r.Passes, 'g', 4, 64)
 	}
 	return []string{
-		r.Data, strconv.Itoa(r.N), strconv.Itoa(r.D), g(r.Epsilon), g(r.Delta), r.Algorithm, r.Options, strconv.Itoa(r.Split), strconv.FormatUint(r.Seed, 10),
+		r.Data, strconv.Itoa(r.N), strconv.Itoa(r.D), g(r.Epsilon), g(r.Delta), r.Algorithm, r.Options, strconv.Itoa(r.Split),
+		strconv.FormatUint(r.Seed, 10),
 		value, seconds, passes, r.Status,
 	}
 }
@@ -67,7 +68,8 @@ func (p *Plan) columns() []string {
 		value = "accuracy"
 	}
 	value = cmp.Or(p.Measure, value)
-	return []string{"data", "n", "d", "epsilon", "delta", "algorithm", "options", "split", "noise_seed", value, "seconds", "passes", "status"}
+	return []string{"data", "n", "d", "epsilon", "delta", "algorithm", "options", "split", "noise_seed", value, "seconds",
+		"passes", "status"}
 }
 
 // line is a row as a line of the file.
@@ -103,7 +105,8 @@ func (p *Plan) readTable(path string) (t *table, whole int64, err error) {
 	seen := false
 	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
 		bad := func(why string) error {
-			return &InputError{fmt.Errorf("experiment: %s, line %d: %s; is this a file that a run of this plan wrote?", path, i+1, why)}
+			return &InputError{fmt.Errorf("experiment: %s, line %d: %s; is this a file that a run of this plan wrote?",
+				path, i+1, why)}
 		}
 		switch {
 		case len(text) == 0:
@@ -157,7 +160,8 @@ func parseRow(line string) (Row, error) {
 	}
 	seed, err := strconv.ParseUint(f[8], 10, 64)
 	r := Row{
-		Data: f[0], N: whole(f[1]), D: whole(f[2]), Epsilon: number(f[3]), Delta: number(f[4]), Algorithm: f[5], Options: f[6],
+		Data: f[0], N: whole(f[1]), D: whole(f[2]), Epsilon: number(f[3]), Delta: number(f[4]),
+		Algorithm: f[5], Options: f[6],
 		Split: whole(f[7]), Seed: seed, Value: number(f[9]), Seconds: number(f[10]), Passes: number(f[11]), Status: f[12],
 	}
 	return r, errors.Join(failed, err)
@@ -166,7 +170,8 @@ func parseRow(line string) (Row, error) {
 // head sorts the comments of a table: plan, machines, data, peers, others.
 func head(comments []string) []string {
 	rank := func(c string) int {
-		i := slices.IndexFunc([]string{"plan ", "go", "data ", "peer "}, func(prefix string) bool { return strings.HasPrefix(c, prefix) })
+		i := slices.IndexFunc([]string{"plan ", "go", "data ", "peer "},
+			func(prefix string) bool { return strings.HasPrefix(c, prefix) })
 		if i < 0 {
 			return 4
 		}
@@ -231,13 +236,15 @@ func (p *Plan) checkTable(path string, t *table, data []string) error {
 		}
 	}
 	if strange > 0 {
-		return &InputError{fmt.Errorf("experiment: %s has %d rows that the plan does not ask for; write to another file, or remove them", path, strange)}
+		return &InputError{fmt.Errorf("experiment: %s has %d rows that the plan does not ask for; write to another file, or "+
+			"remove them", path, strange)}
 	}
 	for _, c := range t.comments {
 		if name, _, ok := strings.Cut(c, ":"); ok && strings.HasPrefix(c, "data ") && data != nil {
 			for _, now := range data {
 				if strings.HasPrefix(now, name+":") && now != c {
-					return &InputError{fmt.Errorf("experiment: %s was made with other records (%s; now %s); write to another file", path, c, now)}
+					return &InputError{fmt.Errorf("experiment: %s was made with other records (%s; now %s); write to another file",
+						path, c, now)}
 				}
 			}
 		}

@@ -123,7 +123,8 @@ func (w *worker) planned(one run) (algorithms.Algorithm, *algorithms.Plan, error
 	r := w.train
 	budget := privacy.Budget{Epsilon: one.row.Epsilon, Delta: one.row.Delta}
 	backend := cpu.Backend{Workers: max(1, runtime.GOMAXPROCS(0)/max(1, w.o.Parallel))}
-	return one.method.plan(w.plan.Task, backend, engine.Problem{N: r.Units(), D: r.Dim(), Bounds: r.Bounds(), PersonRows: w.personRows}, budget)
+	return one.method.plan(w.plan.Task, backend,
+		engine.Problem{N: r.Units(), D: r.Dim(), Bounds: r.Bounds(), PersonRows: w.personRows}, budget)
 }
 
 // fit plans and trains an algorithm.
@@ -132,7 +133,8 @@ func (w *worker) fit(ctx context.Context, one run) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	res, err := algorithms.Run(ctx, w.train, shrinks(a, w.encoder), p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(one.row.Seed)})
+	res, err := algorithms.Run(ctx, w.train, shrinks(a, w.encoder), p,
+		algorithms.Options{Public: true, Source: privacy.NewSeededSource(one.row.Seed)})
 	if err != nil {
 		return outcome{}, err
 	}
@@ -141,7 +143,8 @@ func (w *worker) fit(ctx context.Context, one run) (outcome, error) {
 }
 
 // plan plans the method's algorithm for a problem, with the loss and radius of the method.
-func (m *method) plan(task string, backend engine.Backend, problem engine.Problem, budget privacy.Budget) (algorithms.Algorithm, *algorithms.Plan, error) {
+func (m *method) plan(task string, backend engine.Backend, problem engine.Problem,
+	budget privacy.Budget) (algorithms.Algorithm, *algorithms.Plan, error) {
 	if problem.Loss = m.settings.loss; problem.Loss == nil {
 		problem.Loss = taskLoss(task)
 	}
@@ -244,7 +247,8 @@ func (w *worker) ask(ctx context.Context, one run) (outcome, error) {
 	if a.Seconds == 0 {
 		a.Seconds = w.o.Now().Sub(start).Seconds()
 	}
-	out := outcome{weights: a.Weights, scores: a.Scores, seconds: a.Seconds, passes: a.Passes, version: strings.Join(strings.Fields(a.Version), " ")}
+	out := outcome{weights: a.Weights, scores: a.Scores, seconds: a.Seconds, passes: a.Passes,
+		version: strings.Join(strings.Fields(a.Version), " ")}
 	if len(a.Weights) > 0 {
 		out.scores = nil
 	}

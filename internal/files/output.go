@@ -70,7 +70,8 @@ func newOutput(o Output, inputs []string) (*Output, error) {
 		}
 	}
 	if err != nil {
-		return nil, input.Errorf("cannot write to the folder of %s: %v%s", path, err, map[bool]string{true: "; name a file in another one (--out)"}[o.Spare])
+		return nil, input.Errorf("cannot write to the folder of %s: %v%s", path, err,
+			map[bool]string{true: "; name a file in another one (--out)"}[o.Spare])
 	}
 	o.Path = name
 	return &o, nil

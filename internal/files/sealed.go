@@ -18,10 +18,11 @@ func Damaged(err error) error {
 }
 
 // ErrChanged is the error of a check whose file does not match its seal.
-var ErrChanged = errors.New("was changed after it was written: its checksum does not match; use the file as it was saved")
+var ErrChanged = errors.New("was changed after it was written: its checksum does not match; use the file as " +
+	"it was saved")
 
-// ReadChecked reads a file of this program into a value and calls check with the seal of the file. It also writes the text
-// of the file to text. Errors name the file and are marked as input.
+// ReadChecked reads a file of this program into a value and calls check with the seal of the file. It also writes
+// the text of the file to text. Errors name the file and are marked as input.
 func ReadChecked(path, what string, into any, text io.Writer, check func(*Seal) error) error {
 	var missing *fs.PathError
 	seal := NewSeal()

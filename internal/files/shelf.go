@@ -197,8 +197,8 @@ func (l Log) Save(text []byte, most int, out *Output) (name string, err error) {
 }
 
 // publish renames a kept file as Rename does. It signs the file by the key of the ledger, if the ledger has one. If the
-// file cannot be renamed, it stays unchanged for Recover. Every file of a charged run is named here, so files of every kind
-// are signed.
+// file cannot be renamed, it stays unchanged for Recover. Every file of a charged run is named here, so files of
+// every kind are signed.
 func (l Log) publish(f *durable.File, out *Output, run string, book *ledger.Ledger) (name string, err error) {
 	defer f.Close()
 	why := errors.New("its folder could not be written")
@@ -239,7 +239,8 @@ func (l Log) Rename(f *durable.File, out *Output, run string) (name string, err 
 				if out.Spare {
 					return as.Asked, nil
 				}
-				return as.Asked, &ElsewhereError{as.Asked, "", fmt.Errorf("%s was made by another program meanwhile and was not replaced", out.Asked)}
+				return as.Asked, &ElsewhereError{as.Asked, "",
+					fmt.Errorf("%s was made by another program meanwhile and was not replaced", out.Asked)}
 			}
 			return as.Asked, nil
 		case !errors.Is(err, fs.ErrExist):
@@ -275,7 +276,8 @@ func SweepKept(l *ledger.Ledger, dirs ...string) {
 				return false
 			}
 			entries, err := l.Entries() // now: the attempt may have ended since the last look
-			if err != nil || !slices.ContainsFunc(entries, func(e ledger.Entry) bool { return e.Charge != nil && e.Run == run }) {
+			if err != nil || !slices.ContainsFunc(entries,
+				func(e ledger.Entry) bool { return e.Charge != nil && e.Run == run }) {
 				return false
 			}
 			for _, e := range entries {
@@ -339,7 +341,8 @@ func (l Log) Recover(book *ledger.Ledger, run string, out *Output) (name string,
 	dir := filepath.Dir(out.Path)
 	file, err := findKept(e, dir, filepath.Dir(book.Path()), os.TempDir())
 	if err != nil {
-		return "", e, input.Errorf("run %q was released on %s, and what was kept of it cannot be saved now: %v", e.Run, e.Time.Format("2006-01-02"), err)
+		return "", e, input.Errorf("run %q was released on %s, and what was kept of it cannot be saved now: %v", e.Run,
+			e.Time.Format("2006-01-02"), err)
 	}
 	if file == nil {
 		return "", e, nil

@@ -14,8 +14,8 @@ import (
 // SignatureOf returns the name of the signature of a file.
 func SignatureOf(name string) string { return name + ".minisig" }
 
-// signed signs a file that has its final name. The release is already complete, so signing can be repeated at any time if
-// it fails (Sign).
+// signed signs a file that has its final name. The release is already complete, so signing can be repeated at any
+// time if it fails (Sign).
 func (l Log) signed(book *ledger.Ledger, name string) {
 	_, err := Sign(book, name)
 	switch {
@@ -26,8 +26,8 @@ func (l Log) signed(book *ledger.Ledger, name string) {
 	}
 }
 
-// Sign writes the signature of a file that a ledger released. The signature is next to the file; Sign returns its name. It
-// replaces an earlier signature and no other file.
+// Sign writes the signature of a file that a ledger released. The signature is next to the file; Sign returns its
+// name. It replaces an earlier signature and no other file.
 func Sign(book *ledger.Ledger, name string) (string, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -37,7 +37,8 @@ func Sign(book *ledger.Ledger, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if info, err := os.Lstat(SignatureOf(name)); err == nil && !info.Mode().IsRegular() { // a link would lead to a file that nobody named
+	// a link would lead to a file that nobody named
+	if info, err := os.Lstat(SignatureOf(name)); err == nil && !info.Mode().IsRegular() {
 		return "", fmt.Errorf("%s is a link or no file, and is not replaced; move it away", SignatureOf(name))
 	}
 	out, err := durable.Resolve(SignatureOf(name))

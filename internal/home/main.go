@@ -139,7 +139,8 @@ func sources(dir, module string) (files []string, packages map[string]bool, err 
 			other, err := readModule(path)
 			apart := err == nil && !requires(other, module)
 			base := e.Name()
-			if name != "." && (apart || base == "testdata" || base == "results" || base != ".ci" && strings.HasPrefix(base, ".")) {
+			if name != "." && (apart || base == "testdata" || base == "results" ||
+				base != ".ci" && strings.HasPrefix(base, ".")) {
 				return filepath.SkipDir
 			}
 			return nil
@@ -180,7 +181,8 @@ func (r *rewriter) user(name string, text []byte) ([]byte, error) {
 	mod.SetRequireSeparateIndirect(all) // r.from goes, and r.to is where "go mod tidy" has it
 	for _, q := range mod.Replace {
 		if q.Old.Path == r.from {
-			err = errors.Join(err, mod.AddReplace(r.to, q.Old.Version, q.New.Path, q.New.Version), mod.DropReplace(r.from, q.Old.Version))
+			err = errors.Join(err, mod.AddReplace(r.to, q.Old.Version, q.New.Path, q.New.Version),
+				mod.DropReplace(r.from, q.Old.Version))
 		}
 	}
 	if below, ok := strings.CutPrefix(mod.Module.Mod.Path, r.from+"/"); ok { // the laboratory
@@ -237,7 +239,9 @@ func cutLast(path string) (before, after string, found bool) {
 }
 
 // unhosted is what docs/library.md says while the module has no path that go get finds.
-const unhosted = "The module is called `dyad` until it is hosted. In another module:\n\n```\nrequire dyad v0.0.0\nreplace dyad => ../dyad\n```\n\n`make home MODULE=example.org/team/dyad` gives it the path that it will be fetched by.\n"
+const unhosted = "The module is called `dyad` until it is hosted. In another module:\n\n```\nrequire dyad " +
+	"v0.0.0\nreplace dyad => ../dyad\n```\n\n`make home MODULE=example.org/team/dyad` gives it the path that it will be " +
+	"fetched by.\n"
 
 // goFile rewrites the imports and the comments of a Go file, and no other string of it.
 func (r *rewriter) goFile(name string, text []byte) ([]byte, error) {

@@ -9,21 +9,28 @@ import (
 
 // Texts are strings that some language, terminal, page, path or database could interpret as more than text.
 var Texts = []string{
-	"", "x", `"""; print("PWNED"); """`, `'''; import os; '''`, "\"); os.Exit(1) //", "*/ x /*", "`", "\\", `\"`, "line\nbreak()\n", "a\r\nb", "--\nDROP TABLE r;", "'; DROP TABLE r; --",
-	"$$", "{{.}}", "%s%n", "\x00", "\x1b[2J", "\u202eabc", "\u2028", "\u0085", "<script>alert(1)</script>", `"onmouseover="x`, "</style><img onerror=x>", "../../etc/passwd",
-	"# -*- coding: utf-7 -*-", "//go:build ignore", "+AC0-", "NaN", "Infinity", "1e999", "0x1p-2000", "-0", "null", "\xff\xfe", "é", "е", "𝟏", strings.Repeat("a", 200), strings.Repeat("é", 1<<15),
+	"", "x", `"""; print("PWNED"); """`, `'''; import os; '''`, "\"); os.Exit(1) //", "*/ x /*", "`", "\\", `\"`,
+	"line\nbreak()\n", "a\r\nb", "--\nDROP TABLE r;", "'; DROP TABLE r; --",
+	"$$", "{{.}}", "%s%n", "\x00", "\x1b[2J", "\u202eabc", "\u2028", "\u0085", "<script>alert(1)</script>",
+	`"onmouseover="x`, "</style><img onerror=x>", "../../etc/passwd",
+	"# -*- coding: utf-7 -*-", "//go:build ignore", "+AC0-", "NaN", "Infinity", "1e999", "0x1p-2000", "-0", "null",
+	"\xff\xfe", "é", "е", "𝟏", strings.Repeat("a", 200), strings.Repeat("é", 1<<15),
 }
 
 // raw are what a leaf is replaced by, besides Texts: JSON.
 var raw = []string{
-	"null", "true", "false", "0", "-0.0", "1", "-1", "0.5", "2", "1e-300", "5e-324", "1e300", "1.7976931348623157e308", "-1e300", "9007199254740993", "9223372036854775807", "-9223372036854775808",
-	"18446744073709551616", "1e9", "1e19", "1000000", "2147483648", "[]", "{}", `[[[[]]]]`, `[null]`, `[1,"a",{}]`, `{"":0}`, strings.Repeat("[", 100) + strings.Repeat("]", 100),
+	"null", "true", "false", "0", "-0.0", "1", "-1", "0.5", "2", "1e-300", "5e-324", "1e300", "1.7976931348623157e308",
+	"-1e300", "9007199254740993", "9223372036854775807", "-9223372036854775808",
+	"18446744073709551616", "1e9", "1e19", "1000000", "2147483648", "[]", "{}", `[[[[]]]]`, `[null]`, `[1,"a",{}]`,
+	`{"":0}`, strings.Repeat("[", 100) + strings.Repeat("]", 100),
 }
 
 // Plain are values of YAML that JSON does not have, for Change.
 var Plain = []string{
-	" ", "~", "yes", "off", ".inf", "-.inf", ".nan", "0x1F", "0o17", "017", "1_000", "+1", "1.", ".5", "1e3", "1:30", "2026-01-01", "a b", "- x", "? x", "x: y", "{a: 1", "[1", "!!binary aGk=", "!x", "&a x", "*a",
-	"<<", "|\n  text", ">-\n  text", "'it''s'", "'", "\"\\x41\"", "\"\\q\"", "a # comment", "#", "%", "@", "\t", "---", "...",
+	" ", "~", "yes", "off", ".inf", "-.inf", ".nan", "0x1F", "0o17", "017", "1_000", "+1", "1.", ".5", "1e3", "1:30",
+	"2026-01-01", "a b", "- x", "? x", "x: y", "{a: 1", "[1", "!!binary aGk=", "!x", "&a x", "*a",
+	"<<", "|\n  text", ">-\n  text", "'it''s'", "'", "\"\\x41\"", "\"\\q\"", "a # comment", "#", "%", "@",
+	"\t", "---", "...",
 }
 
 // values are Texts and raw, as values.
@@ -70,7 +77,8 @@ func Choices(leaves int) int { return len(values) + turns + leaves }
 const mostBytes = 1 << 19
 
 // Change is a copy of a document that is changed in places: three bytes for each, two for the place and one for what
-// becomes of it, both modulo how many there are. The caller's leaves are among the choices. A copy that is too long is as it was.
+// becomes of it, both modulo how many there are. The caller's leaves are among the choices. A copy that is too long
+// is as it was.
 func (v *Value) Change(changes []byte, leaves ...string) *Value {
 	whole := List(v.clone())
 	for ; len(changes) >= 3; changes = changes[3:] {

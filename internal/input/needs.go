@@ -8,8 +8,8 @@ type Needs struct {
 }
 
 // Lacks lists properties that records and a model do not have. Records may lack labels, two classes instead of grades,
-// pairs of all records instead of query groups, or one row for each person. A model may lack scores, a metric, or a linear
-// map instead of a network.
+// pairs of all records instead of query groups, or one row for each person. A model may lack scores, a metric, or a
+// linear map instead of a network.
 type Lacks struct{ Labels, TwoClasses, Ungrouped, Rows, Scores, Metric, Linear bool }
 
 // Of returns an error if a needed property is missing. The error is for the first missing property in the order

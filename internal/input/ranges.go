@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Ranges returns an error if a number in a struct is outside of the interval of its tag, such as within:"[0,1)". The tag
-// called contains the name of the option; the default is the name of the field.
+// Ranges returns an error if a number in a struct is outside of the interval of its tag, such as within:"[0,1)". The
+// tag called contains the name of the option; the default is the name of the field.
 func Ranges(options any) error {
 	v := reflect.ValueOf(options)
 	for i := range v.NumField() {
@@ -83,7 +83,8 @@ func IntervalWords(interval string) string {
 		all = append(all, fmt.Sprintf("%s %g", map[bool]string{true: "at least", false: "above"}[interval[0] == '['], low))
 	}
 	if !math.IsInf(high, 0) {
-		all = append(all, fmt.Sprintf("%s %g", map[bool]string{true: "at most", false: "below"}[strings.HasSuffix(interval, "]")], high))
+		all = append(all, fmt.Sprintf("%s %g", map[bool]string{true: "at most",
+			false: "below"}[strings.HasSuffix(interval, "]")], high))
 	}
 	return strings.Join(append(all, "finite")[:max(len(all), 1)], " and ")
 }

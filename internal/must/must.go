@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Do ends the test if err is not nil; what tells the case. Without an error it touches no test, as the targets of fuzzing have to.
+// Do ends the test if err is not nil; what tells the case. Without an error it touches no test, as the targets of
+// fuzzing have to.
 func Do(t testing.TB, err error, what ...any) {
 	if err != nil {
 		t.Helper()
@@ -41,7 +42,8 @@ func Get2[A, B any](a A, b B, err error) func(t testing.TB, what ...any) (A, B) 
 // FailDo reports an error unless err is what want asks for: a text that it contains, or an error that it is.
 func FailDo(t testing.TB, err error, want any, what ...any) {
 	says, isText := want.(string)
-	if target, _ := want.(error); err == nil || isText && !strings.Contains(err.Error(), says) || !isText && !errors.Is(err, target) {
+	if target, _ := want.(error); err == nil || isText && !strings.Contains(err.Error(), says) ||
+		!isText && !errors.Is(err, target) {
 		t.Helper()
 		t.Errorf("%s: error %v, want %q", fmt.Sprint(what...), err, want)
 	}

@@ -114,7 +114,8 @@ func (m Mutant) run(ctx context.Context, root string) error {
 	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), text, 0o600); err != nil {
 		return err
 	}
-	out, err := exec.CommandContext(ctx, "go", "test", "-overlay", filepath.Join(dir, "overlay.json"), "-vet=off", "-count=1", "-timeout=10m", "-run", "^"+m.Test+"$", m.Package).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "go", "test", "-overlay", filepath.Join(dir, "overlay.json"), "-vet=off",
+		"-count=1", "-timeout=10m", "-run", "^"+m.Test+"$", m.Package).CombinedOutput()
 	switch {
 	case strings.Contains(string(out), "--- FAIL: "+m.Test):
 		return nil

@@ -17,9 +17,9 @@ import (
 //	Defect: what is wrong.
 //	Test: ./package TestName
 //
-// and then hunks of unified diffs. Their line numbers are not read. Instead, the lines that a hunk removes and keeps must
-// occur in the file exactly once. So a mutant still applies if code moves within its file, and it fails if the code
-// changes.
+// and then hunks of unified diffs. Their line numbers are not read. Instead, the lines that a hunk removes and keeps
+// must occur in the file exactly once. So a mutant still applies if code moves within its file, and it fails if the
+// code changes.
 type Mutant struct {
 	Name, Defect  string
 	Package, Test string
@@ -110,7 +110,8 @@ func (m Mutant) Apply(root string) (map[string]string, error) {
 			text = string(raw)
 		}
 		if n := strings.Count(text, h.before); n != 1 || h.before == h.after {
-			return nil, fmt.Errorf("%s no longer applies: the lines that a hunk looks for stand %d times in %s; write it again for the code of today, with the same defect", m.Name, n, h.file)
+			return nil, fmt.Errorf("%s no longer applies: the lines that a hunk looks for stand %d times in %s; write it again "+
+				"for the code of today, with the same defect", m.Name, n, h.file)
 		}
 		changed[h.file] = strings.Replace(text, h.before, h.after, 1)
 	}
@@ -121,6 +122,7 @@ func (m Mutant) Apply(root string) (map[string]string, error) {
 // test or the mutant.
 func (m Mutant) touched(files []string) bool {
 	return slices.ContainsFunc(files, func(f string) bool {
-		return slices.Contains(m.Files(), f) || path.Dir(f) == path.Clean(m.Package) || f == "internal/mutants/patches/"+m.Name+".patch"
+		return slices.Contains(m.Files(), f) || path.Dir(f) == path.Clean(m.Package) ||
+			f == "internal/mutants/patches/"+m.Name+".patch"
 	})
 }

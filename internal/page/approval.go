@@ -220,9 +220,9 @@ const mostApproved = 4 << 20
 
 var approvedMarks = regexp.MustCompile(`(?s)\A<!doctype html>\n<html lang="([a-z]{2})">\n.*?<meta name="dyad-plan" content="([0-9a-f]{64})">\n<meta name="dyad-record" content="([0-9a-f]{64})">\n<meta name="dyad-schema" content="([0-9a-f]{64})">\n<meta name="dyad-figures" content="([0-9a-f]{64}|)">\n(<meta name="dyad-page" content="[0-9a-f]{64}">\n)<title>`)
 
-// ReadApproved reads an unchanged approved page. It refuses a page with any changed byte, or a page that is already filled
-// in. Anyone who edits a page can make a new seal. The SHA-256 in the ledger and the model identifies the page that was
-// signed.
+// ReadApproved reads an unchanged approved page. It refuses a page with any changed byte, or a page that is already
+// filled in. Anyone who edits a page can make a new seal. The SHA-256 in the ledger and the model identifies the
+// page that was signed.
 func ReadApproved(text []byte) (*Approved, error) {
 	m := approvedMarks.FindSubmatchIndex(text[:min(len(text), 4096)])
 	if m == nil || len(text) > mostApproved || bytes.Count(text, []byte(afterBegins)) != 1 || bytes.Count(text, []byte(afterEnds)) != 1 {

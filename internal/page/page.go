@@ -100,7 +100,8 @@ func (r Report) Write(w io.Writer) error {
 		}
 		return linked
 	}
-	t, err := template.New("report").Funcs(template.FuncMap{"cite": cite, "theorems": func() []Theorem { return theorems }}).Parse(reportText)
+	t, err := template.New("report").Funcs(template.FuncMap{"cite": cite,
+		"theorems": func() []Theorem { return theorems }}).Parse(reportText)
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
@@ -128,7 +129,8 @@ func SVG(f *experiment.Figure, label, description string) (template.HTML, error)
 	text = strings.Replace(text, "<svg", `<svg role="img" aria-label="`+label+`"`, 1)
 	if description != "" {
 		k := strings.Index(text, ">") + 1
-		text = text[:k] + "\n<title>" + label + "</title><desc>" + template.HTMLEscapeString(description) + "</desc>" + text[k:]
+		text = text[:k] + "\n<title>" + label + "</title><desc>" + template.HTMLEscapeString(description) +
+			"</desc>" + text[k:]
 	}
 	return template.HTML(text), nil //nolint:gosec // drawn by us, its texts escaped
 }

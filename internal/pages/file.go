@@ -25,7 +25,9 @@ type Mapping struct {
 	// shorter, reading the missing bytes is a fault (debug.SetPanicOnFault makes it a panic).
 	Bytes []byte
 
-	file *os.File    // open as long as it is mapped, so that Unchanged does not confuse a file with the same name with it; nil if the file was read
+	// open as long as it is mapped, so that Unchanged does not confuse a file with the same name with it; nil if the
+	// file was read
+	file *os.File
 	was  os.FileInfo // the state of the file before it was mapped
 }
 
@@ -59,10 +61,10 @@ func File(f *os.File) (*Mapping, error) {
 	return &Mapping{Bytes: b}, nil
 }
 
-// Unchanged returns an error that wraps ErrChanged if the file was written to since it was mapped. It compares the size,
-// the modification time and, on Linux, the change time, which no program can set. If another file took the name of the
-// file, the change time differs for this reason and is not compared. A program that writes through its own mapping can
-// leave all times unchanged.
+// Unchanged returns an error that wraps ErrChanged if the file was written to since it was mapped. It compares the
+// size, the modification time and, on Linux, the change time, which no program can set. If another file took the
+// name of the file, the change time differs for this reason and is not compared. A program that writes through its
+// own mapping can leave all times unchanged.
 func (m *Mapping) Unchanged() error {
 	if m.file == nil {
 		return nil

@@ -78,7 +78,8 @@ func tarball(files []file) ([]byte, error) {
 				return nil, err
 			}
 		}
-		if err := add(tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: f.mode, Size: int64(len(f.text))}, f.text); err != nil {
+		if err := add(tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: f.mode, Size: int64(len(f.text))},
+			f.text); err != nil {
 			return nil, err
 		}
 	}
@@ -114,7 +115,10 @@ func debian(t target, program []byte, papers []file) (file, error) {
 		files = append(files, file{at, p.text, 0o644})
 		size += len(p.text)
 	}
-	control := fmt.Sprintf("Package: dyad\nVersion: %s\nArchitecture: %s\nMaintainer: the authors of Dyad\nInstalled-Size: %d\nDepends: libc6\nSection: science\nPriority: optional\nDescription: pairwise learning with differential privacy\n Trains ranking, metric and pairwise models with differential privacy,\n keeps a ledger of what was spent, and audits its own claims.\n",
+	control := fmt.Sprintf("Package: dyad\nVersion: %s\nArchitecture: %s\nMaintainer: the authors of "+
+		"Dyad\nInstalled-Size: %d\nDepends: libc6\nSection: science\nPriority: optional\nDescription: pairwise learning "+
+		"with differential privacy\n Trains ranking, metric and pairwise models with differential privacy,\n keeps a ledger "+
+		"of what was spent, and audits its own claims.\n",
 		dyad.Version, t.processor, (size+1023)/1024)
 	data, err := tarball(files)
 	if err != nil {
@@ -126,7 +130,8 @@ func debian(t target, program []byte, papers []file) (file, error) {
 	}
 	var b strings.Builder
 	b.WriteString("!<arch>\n")
-	for _, f := range []file{{name: "debian-binary", text: []byte("2.0\n")}, {name: "control.tar.gz", text: meta}, {name: "data.tar.gz", text: data}} {
+	for _, f := range []file{{name: "debian-binary", text: []byte("2.0\n")}, {name: "control.tar.gz", text: meta},
+		{name: "data.tar.gz", text: data}} {
 		fmt.Fprintf(&b, "%-16s%-12d%-6d%-6d%-8s%-10d`\n%s", f.name, epoch.Unix(), 0, 0, "100644", len(f.text), f.text)
 		if len(f.text)%2 == 1 {
 			b.WriteByte('\n')

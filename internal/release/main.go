@@ -27,7 +27,8 @@ type target struct{ system, processor string }
 
 func (t target) String() string { return t.system + "_" + t.processor }
 
-var targets = []target{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}}
+var targets = []target{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"},
+	{"windows", "amd64"}}
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -79,9 +80,11 @@ func root() (string, error) {
 // build compiles the program for a target to a file. The file contains no folders, times or other properties of
 // the machine.
 func build(root, file string, t target, tags string) error {
-	c := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-ldflags", "-s -w -buildid=", "-o", file, "./cmd/dyad")
+	c := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-ldflags", "-s -w -buildid=", "-o",
+		file, "./cmd/dyad")
 	c.Dir = root
-	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0", "GOOS="+t.system, "GOARCH="+t.processor)
+	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0", "GOOS="+t.system,
+		"GOARCH="+t.processor)
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("%v: %w\n%s", t, err, out)
 	}

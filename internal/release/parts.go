@@ -137,10 +137,12 @@ func (p *part) licence() (string, error) {
 	for name, text := range p.texts {
 		text = strings.Join(strings.Fields(text), " ")
 		base := strings.ToLower(filepath.Base(name))
-		known := strings.HasPrefix(base, "patents") || strings.HasPrefix(base, "notice") || strings.HasPrefix(base, "license-link") ||
+		known := strings.HasPrefix(base, "patents") || strings.HasPrefix(base, "notice") ||
+			strings.HasPrefix(base, "license-link") ||
 			strings.Contains(text, "your choice of exactly one") // FreeType's, which names both
 		for _, l := range licences {
-			if strings.Contains(text, l.words) && !(l.spdx == "MIT" && strings.Contains(text, "SIL OPEN FONT LICENSE")) { // which begins like it
+			// which begins like it
+			if strings.Contains(text, l.words) && !(l.spdx == "MIT" && strings.Contains(text, "SIL OPEN FONT LICENSE")) {
 				known = true
 				if !slices.Contains(found, l.spdx) {
 					found = append(found, l.spdx)
@@ -148,7 +150,8 @@ func (p *part) licence() (string, error) {
 			}
 		}
 		if !known {
-			return "", fmt.Errorf("%s: the licence %s is not one that is known here; read it, and add it if it is permissive", p.name, name)
+			return "", fmt.Errorf("%s: the licence %s is not one that is known here; read it, and add it if it is permissive",
+				p.name, name)
 		}
 	}
 	if slices.Contains(found, "BSD-3-Clause") {
@@ -164,7 +167,8 @@ func (p *part) licence() (string, error) {
 // notice returns the text of NOTICE: every part, then every licence text once.
 func notice(parts []part) []byte {
 	var b, texts strings.Builder
-	b.WriteString("The program dyad contains the modules below, each under its own licence; the texts follow. This file is generated:\ngo generate ./internal/release\n\n")
+	b.WriteString("The program dyad contains the modules below, each under its own licence; the texts follow. This file " +
+		"is generated:\ngo generate ./internal/release\n\n")
 	at := map[string]int{}
 	for _, p := range parts {
 		names := make([]string, 0, len(p.texts))
@@ -205,7 +209,8 @@ func sbom(parts []part) ([]byte, error) {
 		PURL     string    `json:"purl"`
 	}
 	of := func(kind, name, version, spdx string) component {
-		c := component{Type: kind, Name: name, Version: version, PURL: "pkg:golang/" + name + "@" + strings.ReplaceAll(version, "+", "%2B")}
+		c := component{Type: kind, Name: name, Version: version, PURL: "pkg:golang/" + name + "@" +
+			strings.ReplaceAll(version, "+", "%2B")}
 		c.Ref = c.PURL
 		if spdx != "" {
 			c.Licences = []licence{{spdx}}

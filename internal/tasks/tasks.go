@@ -140,8 +140,8 @@ func (p *Panic) IsFault() bool {
 
 var digits = regexp.MustCompile(`-?[0-9]+`)
 
-// String returns the text for an error report, in several lines. The text contains no value that the program worked on. For
-// errors of the runtime it has the message without its numbers, and for other panics the type.
+// String returns the text for an error report, in several lines. The text contains no value that the program worked
+// on. For errors of the runtime it has the message without its numbers, and for other panics the type.
 func (p *Panic) String() string {
 	what := fmt.Sprintf("a value of type %T", p.Value)
 	if err, ok := p.Value.(error); ok {

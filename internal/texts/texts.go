@@ -14,8 +14,8 @@ import (
 )
 
 // Texts of a file are for people and other programs, and a file may come from anybody. Each text has at most mostText
-// bytes, in UTF-8, and no control character except a tab and the end of a line. Texts that programs compare must match a
-// shape, which depends on their key. The schema has its own rules (dataset.Schema.Validate).
+// bytes, in UTF-8, and no control character except a tab and the end of a line. Texts that programs compare must
+// match a shape, which depends on their key. The schema has its own rules (dataset.Schema.Validate).
 const mostText = 1 << 16
 
 // shape is a largest number of characters, all of a class. A count in the regular expression would be compiled at

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"dyad/internal/must"
 )
@@ -61,13 +62,61 @@ func prose(files *token.FileSet, f *ast.File, each func(line int, text string)) 
 		each(files.Position(c.Pos()).Line, c.Text())
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
-		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			if text, err := strconv.Unquote(lit.Value); err == nil && strings.Contains(text, " ") {
-				each(files.Position(lit.Pos()).Line, text)
+		if text, ok := literal(n); ok {
+			if strings.Contains(text, " ") {
+				each(files.Position(n.Pos()).Line, text)
 			}
+			return false
 		}
 		return true
 	})
+}
+
+// literal returns the text of a string literal, or of a sum of them, which a message of several lines is.
+func literal(n ast.Node) (string, bool) {
+	switch n := n.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(n.Value)
+		return text, err == nil && n.Kind == token.STRING
+	case *ast.BinaryExpr:
+		left, ok := literal(n.X)
+		right, both := literal(n.Y)
+		return left + right, ok && both && n.Op == token.ADD
+	}
+	return "", false
+}
+
+// wide returns the share of source lines, without tests, with more than 120 characters.
+func wide(sources map[string]string) float64 {
+	all, long := 0, 0
+	for name, text := range sources {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		for line := range strings.Lines(text) {
+			if all++; utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 120 {
+				long++
+			}
+		}
+	}
+	return float64(long) / float64(all)
+}
+
+// TestLinesAreNotWide: at most 5 lines of 1,000 have more than 120 characters.
+func TestLinesAreNotWide(t *testing.T) {
+	t.Chdir("../..")
+	sources := map[string]string{}
+	must.Do(t, goSources(".", func(name string, _ *token.FileSet, _ *ast.File) error {
+		sources[name] = string(must.Get(os.ReadFile(name))(t))
+		return nil
+	}))
+	if got := wide(sources); got > 0.005 {
+		t.Errorf("%.4f of all lines have more than 120 characters, want at most 0.005: break them after commas", got)
+	}
+	narrow, long := strings.Repeat("x", 120)+"\n", strings.Repeat("x", 121)+"\n"
+	if got := wide(map[string]string{"a.go": narrow + long, "a_test.go": long}); got != 0.5 {
+		t.Errorf("one line of two is wide: %v", got)
+	}
 }
 
 // TestStyle: documents, comments, help and messages have no banned phrase.

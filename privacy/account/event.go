@@ -53,8 +53,9 @@ type facts struct {
 	renyi    func(alpha float64) float64 // Renyi divergence of one release, rounded up
 	noRenyi  string                      // reason if the divergence is not known
 	known    Event                       // for a release about a secret batch: the release if the batch were known
-	stopped  bool                        // the number of runs is secret, and renyi is much smaller than the divergence that follows from mu
-	barred   string                      // reason why no session can make the release, or ""
+	// the number of runs is secret, and renyi is much smaller than the divergence that follows from mu
+	stopped bool
+	barred  string // reason why no session can make the release, or ""
 }
 
 // shape determines how the cost of an event follows from its facts.

@@ -34,7 +34,8 @@ type ConvergentEvent struct {
 // String returns e.g. "last of 1000 hidden Gaussian steps(gap 0.016, sigma 0.7,
 // contraction 1, diameter 2)".
 func (e ConvergentEvent) String() string {
-	return fmt.Sprintf("last of %d hidden Gaussian steps(gap %.6g, sigma %.6g, contraction %.9g, diameter %.6g)", e.Steps, e.Gap, e.Sigma, e.Contraction, e.Diameter)
+	return fmt.Sprintf("last of %d hidden Gaussian steps(gap %.6g, sigma %.6g, contraction %.9g, diameter %.6g)", e.Steps,
+		e.Gap, e.Sigma, e.Contraction, e.Diameter)
 }
 
 func (e ConvergentEvent) validate() error {
@@ -43,13 +44,16 @@ func (e ConvergentEvent) validate() error {
 		return fmt.Errorf("account: contraction of %s is %v, must be in [0, 1]", what, e.Contraction)
 	}
 	if f, _ := math.Frexp(e.Grid); f != 0.5 {
-		return fmt.Errorf("account: grid of %s is %v, must be a power of two: without a grid its theorem does not hold", what, e.Grid)
+		return fmt.Errorf("account: grid of %s is %v, must be a power of two: without a grid its theorem does not hold", what,
+			e.Grid)
 	}
-	return cmp.Or(positive("diameter of "+what, e.Diameter), positive("gap of "+what, e.Gap), positive("sigma of "+what, e.Sigma), counted(what, e.Steps))
+	return cmp.Or(positive("diameter of "+what, e.Diameter), positive("gap of "+what, e.Gap),
+		positive("sigma of "+what, e.Sigma), counted(what, e.Steps))
 }
 
 func (e ConvergentEvent) facts() facts {
-	return facts{event: e, count: e.Steps, joint: true, mu: muOf(ConvergentSensitivity(e.Gap, e.Contraction, e.Diameter, e.Steps), e.Sigma)}
+	return facts{event: e, count: e.Steps, joint: true,
+		mu: muOf(ConvergentSensitivity(e.Gap, e.Contraction, e.Diameter, e.Steps), e.Sigma)}
 }
 
 func (recorded) Convergent() kind { return record[ConvergentEvent]("convergent") }

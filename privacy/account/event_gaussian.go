@@ -18,7 +18,8 @@ func (e GaussianEvent) String() string {
 }
 
 func (e GaussianEvent) validate() error {
-	return cmp.Or(positive("sensitivity of a Gaussian event", e.Sensitivity), positive("sigma of a Gaussian event", e.Sigma))
+	return cmp.Or(positive("sensitivity of a Gaussian event", e.Sensitivity),
+		positive("sigma of a Gaussian event", e.Sigma))
 }
 
 func (e GaussianEvent) facts() facts {

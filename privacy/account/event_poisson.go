@@ -139,11 +139,15 @@ func (e PoissonEvent) validate() error {
 	case !(e.Rate > 0 && e.Rate <= 1):
 		return fmt.Errorf("account: rate of a Poisson event is %v, must be in (0, 1]", e.Rate)
 	case e.Group < 0 || e.Group > MaxGroup:
-		return fmt.Errorf("account: a Poisson event with %d records of one owner, want at least 1 and at most %d", e.Group, MaxGroup)
+		return fmt.Errorf("account: a Poisson event with %d records of one owner, want at least 1 and at most %d",
+			e.Group, MaxGroup)
 	case e.Group > 1 && n.law != GaussianLaw:
-		return fmt.Errorf("account: a Poisson event with %d records of one owner needs Gaussian noise, not %s", e.Group, n.law)
-	case e.Replaced != 0 && (n.law != GaussianLaw || e.Relation != ReplaceOne || !(e.Replaced >= n.sensitivity && e.Replaced <= 2*n.sensitivity)):
-		return fmt.Errorf("account: a Poisson event with a move of %v for a replaced record, want Gaussian noise, replace-one neighbours, and from %v to %v", e.Replaced, n.sensitivity, 2*n.sensitivity)
+		return fmt.Errorf("account: a Poisson event with %d records of one owner needs Gaussian noise, not %s",
+			e.Group, n.law)
+	case e.Replaced != 0 && (n.law != GaussianLaw || e.Relation != ReplaceOne ||
+		!(e.Replaced >= n.sensitivity && e.Replaced <= 2*n.sensitivity)):
+		return fmt.Errorf("account: a Poisson event with a move of %v for a replaced record, want Gaussian noise, "+
+			"replace-one neighbours, and from %v to %v", e.Replaced, n.sensitivity, 2*n.sensitivity)
 	}
 	return e.Relation.Validate()
 }
@@ -155,7 +159,8 @@ func (e PoissonEvent) facts() facts {
 	if n.law == GaussianLaw && e.Relation == AddRemove && e.group() == 1 {
 		f.renyi = func(alpha float64) float64 { return poissonRenyi(alpha, n.ratio(), e.Rate) }
 	}
-	f.noRenyi = "Renyi divergences on Poisson batches are known here for Gaussian noise under add/remove and one record of an owner only"
+	f.noRenyi = "Renyi divergences on Poisson batches are known here for Gaussian noise under add/remove and one record " +
+		"of an owner only"
 	if e.Relation != ReplaceOne {
 		f.barred = "the neighbours must be replace-one"
 	}
@@ -197,6 +202,7 @@ func (recorded) Poisson() kind {
 		n := e.Event.facts().noise
 		return poissonRecord{n.sensitivity, n.scale, n.law, e.Rate, e.group(), e.Replaced}
 	}, func(r poissonRecord) Event {
-		return PoissonEvent{Event: r.Law.Event(r.Sensitivity, r.Scale), Rate: r.Rate, Relation: ReplaceOne, Group: r.Group, Replaced: r.Replaced}
+		return PoissonEvent{Event: r.Law.Event(r.Sensitivity, r.Scale), Rate: r.Rate, Relation: ReplaceOne, Group: r.Group,
+			Replaced: r.Replaced}
 	})
 }

@@ -28,7 +28,8 @@ func (e StreamEvent) String() string {
 }
 
 func (e StreamEvent) validate() error {
-	return cmp.Or(positive("sensitivity of a stream event", e.Sensitivity), positive("sigma of a stream event", e.Sigma), counted("a stream event", e.Count))
+	return cmp.Or(positive("sensitivity of a stream event", e.Sensitivity), positive("sigma of a stream event", e.Sigma),
+		counted("a stream event", e.Count))
 }
 
 func (e StreamEvent) facts() facts {
@@ -43,7 +44,8 @@ type streamRecord struct {
 }
 
 func (recorded) Stream() kind {
-	return recordAs("stream", func(e StreamEvent) streamRecord { return streamRecord(e) }, func(r streamRecord) Event { return StreamEvent(r) })
+	return recordAs("stream", func(e StreamEvent) streamRecord { return streamRecord(e) },
+		func(r streamRecord) Event { return StreamEvent(r) })
 }
 
 // counted returns an error unless a joint event covers at least one release.

@@ -134,7 +134,8 @@ func (l releaseLaw) discretise(h float64, reversed bool) lossPMF {
 	if coarse {
 		zero = slices.Index(nodes, 0)
 	}
-	out := lossPMF{nodes: nodes, p: make([]float64, len(nodes)), shift: 1e-14 * (4 + h*float64(max(-nodes[0], nodes[last])) + d.exponents())}
+	out := lossPMF{nodes: nodes, p: make([]float64, len(nodes)),
+		shift: 1e-14 * (4 + h*float64(max(-nodes[0], nodes[last])) + d.exponents())}
 	reversed = reversed && !l.symmetric()
 	if reversed {
 		out.nodes = make([]int, len(nodes))
@@ -143,7 +144,8 @@ func (l releaseLaw) discretise(h float64, reversed bool) lossPMF {
 		}
 	}
 	add := func(i int, p, q float64) { // probabilities of the cell below node i
-		s := splitter{lo: float64(out.nodes[i-1]) * h, step: -math.Expm1(-float64(out.nodes[i]-out.nodes[i-1]) * h), tau: out.shift}
+		s := splitter{lo: float64(out.nodes[i-1]) * h, step: -math.Expm1(-float64(out.nodes[i]-out.nodes[i-1]) * h),
+			tau: out.shift}
 		low, high := s.split(p, q)
 		out.p[i-1] += low
 		out.p[i] += high

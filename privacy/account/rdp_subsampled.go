@@ -50,7 +50,8 @@ func poissonRenyi(alpha, m, q float64) float64 {
 		for i := range points + 1 {
 			x := -reach + float64(i)*step
 			l := m*x - m*m/2
-			if power := alpha * logMix(l, q); power > 300 { // the omitted terms would lower the sum, by a few percent for orders near 1
+			// the omitted terms would lower the sum, by a few percent for orders near 1
+			if power := alpha * logMix(l, q); power > 300 {
 				sum += math.Exp(power - x*x/2)
 			} else {
 				sum += math.Exp(-x*x/2) * bernoulliExcess(alpha, q*math.Expm1(l))

@@ -44,7 +44,8 @@ func (e RandomStoppingEvent) profile(mu float64) (p stoppedProfile, ok bool) {
 	}
 	corners := e.polygon(run)
 	for i, c := range corners[1:] {
-		// A corner that was left out is above the hull by a relative error of at most four roundings for each of the 2^13 corners.
+		// A corner that was left out is above the hull by a relative error of at most four roundings for each of the 2^13
+		// corners.
 		if rise := (c.y - corners[i].y) * (1 + 2e-10); rise > 0 {
 			p.edges = append(p.edges, stoppedEdge{rise: rise, log: math.Log((c.x-corners[i].x)/rise) - 1e-13})
 		}

@@ -89,7 +89,8 @@ func (l *Ledger) Compact() (Compacted, error) {
 	if err != nil {
 		return Compacted{}, l.errorf("cannot read it: %w", err)
 	}
-	done := Compacted{Before: st.lines, File: filepath.Base(l.path) + fmt.Sprintf("%s%d-%s", archiveInfix, st.lines, st.last.String()[:12])}
+	done := Compacted{Before: st.lines, File: filepath.Base(l.path) + fmt.Sprintf("%s%d-%s", archiveInfix, st.lines,
+		st.last.String()[:12])}
 	text, head, err := st.compact(old, &done)
 	if err != nil {
 		return Compacted{}, l.errorf("cannot compact it: %w", err)
@@ -105,13 +106,15 @@ func (l *Ledger) Compact() (Compacted, error) {
 		return Compacted{}, l.errorf("cannot compact it: %w", err)
 	}
 	done.After = after.lines
-	if err := durable.Write(filepath.Join(filepath.Dir(l.path), done.File), true, true, nil, durable.Text(old)); err != nil {
+	if err := durable.Write(filepath.Join(filepath.Dir(l.path), done.File), true, true, nil,
+		durable.Text(old)); err != nil {
 		return Compacted{}, l.errorf("cannot write the archive %s: %w", done.File, err)
 	}
 	l.at("archive saved")
 	err = durable.Write(l.path, true, true, func() error {
 		l.at("compact written")
-		err := l.replaceHead(ledgerHead{Lines: st.lines, Hash: st.last.String(), NextLines: head.Lines, NextHash: head.Hash}, nil)
+		err := l.replaceHead(ledgerHead{Lines: st.lines, Hash: st.last.String(), NextLines: head.Lines, NextHash: head.Hash},
+			nil)
 		if err == nil {
 			l.at("both admitted")
 		}
@@ -152,7 +155,8 @@ func (st *ledgerState) compact(text []byte, done *Compacted) (out []byte, head l
 	for _, e := range st.entries {
 		switch {
 		case !e.Known:
-			return nil, head, fmt.Errorf("%w: line %d (%q) was written by a later version; use that version", account.ErrUnsupported, e.Seq+1, e.Type)
+			return nil, head, fmt.Errorf("%w: line %d (%q) was written by a later version; use that version",
+				account.ErrUnsupported, e.Seq+1, e.Type)
 		case e.Archive != nil:
 			for _, t := range e.Archive.Totals {
 				t.Events = slices.Clone(t.Events)
@@ -168,7 +172,8 @@ func (st *ledgerState) compact(text []byte, done *Compacted) (out []byte, head l
 		}
 	}
 	if !archive.few() {
-		return nil, head, fmt.Errorf("an archive would stand for more than %d charged events; go on without compacting, or begin another ledger for data of other people", maxArchived)
+		return nil, head, fmt.Errorf("an archive would stand for more than %d charged events; go on without compacting, or "+
+			"begin another ledger for data of other people", maxArchived)
 	}
 	var last lineHash
 	seq := 0
@@ -356,8 +361,10 @@ func (l *Ledger) archives(st *ledgerState, f func([]Entry)) (away string, err er
 		if err != nil {
 			return "", l.errorf("cannot read the archive %s: %w", a.File, err)
 		}
-		if st, err = parseLedger(text, &ledgerHead{Lines: a.Lines, Hash: a.Hash}); err != nil || st.headBehind || len(st.torn) > 0 {
-			return "", l.errorf("the archive %s is not the one that the ledger knows (%v); restore it from a backup, or move it away", a.File, err)
+		if st, err = parseLedger(text, &ledgerHead{Lines: a.Lines, Hash: a.Hash}); err != nil || st.headBehind ||
+			len(st.torn) > 0 {
+			return "", l.errorf("the archive %s is not the one that the ledger knows (%v); restore it from a backup, or "+
+				"move it away", a.File, err)
 		}
 		f(slices.Clone(st.entries))
 	}

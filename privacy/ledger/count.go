@@ -58,7 +58,8 @@ func (l *Ledger) LockRun(run string) (*RunLock, error) {
 	file, err := durable.Keep(l.runFile(run))
 	switch {
 	case errors.Is(err, durable.ErrBusy):
-		return nil, fmt.Errorf("%w: run %q is in use by another process, maybe by another copy of its state; wait for it to end or stop it", ErrResume, run)
+		return nil, fmt.Errorf("%w: run %q is in use by another process, maybe by another copy of its state; wait for it to "+
+			"end or stop it", ErrResume, run)
 	case err != nil:
 		return nil, l.errorf("cannot lock run %q, check space and permissions: %w", run, err)
 	}
@@ -96,7 +97,9 @@ func (r *RunLock) open() error {
 	case counted:
 		return nil
 	case charge.Counted:
-		return fmt.Errorf("%w: the count of the releases of run %q, %s, is missing or damaged, so it is unknown what was released and the run cannot go on; put that very file back if it was moved, or start a new run", ErrResume, r.run, filepath.Base(r.file.Name()))
+		return fmt.Errorf("%w: the count of the releases of run %q, %s, is missing or damaged, so it is unknown what was "+
+			"released and the run cannot go on; put that very file back if it was moved, or start a new run", ErrResume, r.run,
+			filepath.Base(r.file.Name()))
 	}
 	r.older = true
 	return r.begin()
@@ -156,7 +159,8 @@ func (r *RunLock) read() bool {
 		line, sum, _ := bytes.Cut(bytes.TrimRight(text, " \n"), []byte("} "))
 		line = append(line, '}')
 		var c countLine
-		if want := sha256.Sum256(line); string(sum) != hex.EncodeToString(want[:]) || !decodeExact(line, &c) || c.Run != r.run || c.Releases < 0 {
+		if want := sha256.Sum256(line); string(sum) != hex.EncodeToString(want[:]) || !decodeExact(line, &c) ||
+			c.Run != r.run || c.Releases < 0 {
 			continue
 		}
 		if whole++; whole == 1 || c.Releases > r.at.Releases {
@@ -176,7 +180,8 @@ func (r *RunLock) admits(at StreamPosition) error {
 	case at.Releases < r.at.Releases:
 		return oldCopy(r.run, r.at.Releases, at.Releases)
 	case at.Releases == r.at.Releases && at.Releases > 0 && !r.torn && at.Digest != r.at.Digest:
-		return fmt.Errorf("%w: release %d of run %q is another one in this state than the one that was made: the state is a copy that was not continued; use the latest state, or start a new run", ErrResume, at.Releases, r.run)
+		return fmt.Errorf("%w: release %d of run %q is another one in this state than the one that was made: the state is a "+
+			"copy that was not continued; use the latest state, or start a new run", ErrResume, at.Releases, r.run)
 	}
 	return nil
 }

@@ -58,7 +58,8 @@ func (l *Ledger) lock() (unlock func(), err error) {
 	f, err := durable.Lock(name, l.lockWait)
 	switch {
 	case errors.Is(err, durable.ErrBusy):
-		return nil, l.errorf("another process has held the lock %s for %v; wait for it to end or stop it (do not delete the lock file)", name, l.lockWait)
+		return nil, l.errorf("another process has held the lock %s for %v; wait for it to end or stop it (do not delete "+
+			"the lock file)", name, l.lockWait)
 	case err != nil:
 		return nil, l.errorf("cannot lock %s, check that its directory is writable: %w", name, err)
 	}
@@ -75,7 +76,8 @@ func (l *Ledger) createIfAbsent() error {
 		return l.errorf("%w", err)
 	}
 	if _, err := os.Lstat(l.path + headSuffix); err == nil {
-		return l.errorf("the ledger lost lines: the file is missing but %s exists; restore both from a backup", l.path+headSuffix)
+		return l.errorf("the ledger lost lines: the file is missing but %s exists; restore both from a backup",
+			l.path+headSuffix)
 	}
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
@@ -146,7 +148,8 @@ func (l *Ledger) repair(st *ledgerState) (string, error) {
 			return "", l.errorf("cannot move an unfinished last line to %s: %w", aside, err)
 		}
 		l.at("torn saved")
-		note = fmt.Sprintf("ledger %s ended in an unfinished line of %d bytes, from a program that stopped while it wrote; its run was never started; the bytes are in %s", l.path, len(st.torn), aside)
+		note = fmt.Sprintf("ledger %s ended in an unfinished line of %d bytes, from a program that stopped while it wrote; "+
+			"its run was never started; the bytes are in %s", l.path, len(st.torn), aside)
 	}
 	if len(st.torn) > 0 || st.headBehind {
 		// A line after those of the head was written but perhaps not synced: Cut syncs it before the head is

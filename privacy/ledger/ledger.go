@@ -273,7 +273,8 @@ func (l *Ledger) Fingerprint(r io.Reader) (string, error) {
 }
 
 // change appends one line if admit returns no error. It returns the line's sequence number and warnings.
-func (l *Ledger) change(kind string, at time.Time, body []byte, admit func(*ledgerState) ([]string, error)) (int, []string, error) {
+func (l *Ledger) change(kind string, at time.Time, body []byte,
+	admit func(*ledgerState) ([]string, error)) (int, []string, error) {
 	unlock, err := l.lock()
 	if err != nil {
 		return 0, nil, err

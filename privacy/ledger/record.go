@@ -179,7 +179,8 @@ func parseHeader(c lineContent) ([]byte, error) {
 		return nil, errors.New("the first line is not a ledger header")
 	}
 	if version.Format != ledgerFormat {
-		return nil, fmt.Errorf("format version %d; this program reads version %d: use the program that wrote it", version.Format, ledgerFormat)
+		return nil, fmt.Errorf("format version %d; this program reads version %d: use the program that wrote it",
+			version.Format, ledgerFormat)
 	}
 	var h headerBody
 	if !decodeExact(c.Body, &h) {
@@ -205,7 +206,8 @@ func parseEntry(c lineContent) Entry {
 		e.Charge = &Charge{
 			DataID: b.DataID, Run: b.Run, Algorithm: b.Algorithm, Events: make([]account.Event, len(b.Events)),
 			Guarantee: b.Guarantee, Unit: b.Unit, Relation: b.Relation, Released: b.Released,
-			Objective: b.Objective, Plan: b.Plan, Approved: b.Approved, Fingerprint: b.Fingerprint, SeededNoise: b.SeededNoise, Time: e.Time,
+			Objective: b.Objective, Plan: b.Plan, Approved: b.Approved, Fingerprint: b.Fingerprint,
+			SeededNoise: b.SeededNoise, Time: e.Time,
 			Resumable: b.Resumable, Counted: b.Counted,
 		}
 		for i, raw := range b.Events {
@@ -254,7 +256,8 @@ func encodeCharge(c Charge) ([]byte, error) {
 	b := chargeBody{
 		DataID: c.DataID, Run: c.Run, Algorithm: c.Algorithm, Events: make([]json.RawMessage, len(c.Events)),
 		Guarantee: c.Guarantee, Unit: c.Unit, Relation: c.Relation, Released: c.Released,
-		Objective: c.Objective, Plan: c.Plan, Approved: c.Approved, Fingerprint: c.Fingerprint, SeededNoise: c.SeededNoise, Resumable: c.Resumable, Counted: c.Counted,
+		Objective: c.Objective, Plan: c.Plan, Approved: c.Approved, Fingerprint: c.Fingerprint, SeededNoise: c.SeededNoise,
+		Resumable: c.Resumable, Counted: c.Counted,
 	}
 	for i, e := range c.Events {
 		var err error
@@ -262,7 +265,8 @@ func encodeCharge(c Charge) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return encodeBody(typeCharge, b, c.DataID, c.Run, c.Algorithm, c.Guarantee, c.Unit, c.Relation, c.Released, c.Objective, c.Plan, c.Approved, c.Fingerprint)
+	return encodeBody(typeCharge, b, c.DataID, c.Run, c.Algorithm, c.Guarantee, c.Unit, c.Relation, c.Released,
+		c.Objective, c.Plan, c.Approved, c.Fingerprint)
 }
 
 // encodeBody encodes a body. texts holds the texts of the body again, with its key first. They must be valid

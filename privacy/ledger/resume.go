@@ -59,7 +59,8 @@ func (l *Ledger) finish(run, status string, k Kept) error {
 	_, _, err = l.change(typeFinish, time.Time{}, body, func(st *ledgerState) ([]string, error) {
 		charged, err := st.unfinished(run)
 		if err == nil && status == StatusReleased && k.Digest == "" && !charged.Charge.stream() {
-			err = fmt.Errorf("ledger: run %q has one result, and its release needs the digest of what is kept of it (Release); no entry was written", run)
+			err = fmt.Errorf("ledger: run %q has one result, and its release needs the digest of what is kept of it (Release); "+
+				"no entry was written", run)
 		}
 		return nil, err
 	})
@@ -173,16 +174,20 @@ func (st *ledgerState) unfinished(run string) (charged *Entry, err error) {
 		case e.Charge != nil && e.Run == run:
 			charged = e
 		case e.Known && e.Type == typeFinish && e.Run == run && e.Status == StatusReleased:
-			return nil, fmt.Errorf("%w: run %q was released on %s (line %d of the ledger); a charge pays for one release, start a new run", ErrResume, run, e.day(), e.Seq+1)
+			return nil, fmt.Errorf("%w: run %q was released on %s (line %d of the ledger); a charge pays for one release, "+
+				"start a new run", ErrResume, run, e.day(), e.Seq+1)
 		case e.Known && e.Type == typeFinish && e.Run == run:
-			return nil, fmt.Errorf("%w: run %q ended as %q on %s (line %d of the ledger); start a new run", ErrResume, run, e.Status, e.day(), e.Seq+1)
+			return nil, fmt.Errorf("%w: run %q ended as %q on %s (line %d of the ledger); start a new run", ErrResume, run,
+				e.Status, e.day(), e.Seq+1)
 		case !e.Known && charged != nil:
-			return nil, fmt.Errorf("%w: line %d of the ledger (%q) was written by a later version and may have ended run %q; use that version", account.ErrUnsupported, e.Seq+1, e.Type, run)
+			return nil, fmt.Errorf("%w: line %d of the ledger (%q) was written by a later version and may have ended run %q; "+
+				"use that version", account.ErrUnsupported, e.Seq+1, e.Type, run)
 		}
 	}
 	if charged == nil {
 		if slices.ContainsFunc(st.entries, func(e Entry) bool { return e.Archive != nil }) {
-			return nil, fmt.Errorf("%w: the ledger has no run %q that can be resumed; finished ones are in its archives", ErrResume, run)
+			return nil, fmt.Errorf("%w: the ledger has no run %q that can be resumed; finished ones are in its archives",
+				ErrResume, run)
 		}
 		return nil, fmt.Errorf("%w: the ledger has no run %q", ErrResume, run)
 	}
@@ -198,7 +203,8 @@ func sameRun(charged, c Charge) error {
 		if was == is {
 			is += " with other digits behind these"
 		}
-		return fmt.Errorf("%w: run %q was charged for %s %s, now it is %s; use the options and the data of the first attempt", ErrResume, c.Run, what, was, is)
+		return fmt.Errorf("%w: run %q was charged for %s %s, now it is %s; use the options and the data of the first attempt",
+			ErrResume, c.Run, what, was, is)
 	}
 	for _, f := range []struct{ what, was, is string }{
 		{"data id", charged.DataID, c.DataID},
@@ -213,17 +219,21 @@ func sameRun(charged, c Charge) error {
 		}
 	}
 	if charged.Fingerprint != "" && charged.Fingerprint != c.Fingerprint {
-		return fmt.Errorf("%w: run %q was charged for other data than these; use the file of the first attempt, unchanged", ErrResume, c.Run)
+		return fmt.Errorf("%w: run %q was charged for other data than these; use the file of the first attempt, unchanged",
+			ErrResume, c.Run)
 	}
 	if !charged.Resumable {
-		return fmt.Errorf("%w: run %q was charged by a program that may have released its results already; start a new run", ErrResume, c.Run)
+		return fmt.Errorf("%w: run %q was charged by a program that may have released its results already; start a new run",
+			ErrResume, c.Run)
 	}
 	releases := func(what string, was, is any) error {
 		// the user knows epsilon and delta, from which the noise follows
 		if before, now := budgetOf(charged), budgetOf(c); before != "" && before != now {
 			return refuse("the guarantee", before, now)
 		}
-		return fmt.Errorf("%w: run %q was charged with the same epsilon and delta and other options: one differs on which the noise rests, such as --steps, --step-size, --l2 or --radius; use the options and the data of the first attempt (charged were %s %v, now it is %v)", ErrResume, c.Run, what, was, is)
+		return fmt.Errorf("%w: run %q was charged with the same epsilon and delta and other options: one differs on which "+
+			"the noise rests, such as --steps, --step-size, --l2 or --radius; use the options and the data of the first "+
+			"attempt (charged were %s %v, now it is %v)", ErrResume, c.Run, what, was, is)
 	}
 	if len(charged.Events) != len(c.Events) {
 		return releases("releases", charged.Events, c.Events)

@@ -39,7 +39,8 @@ func (l *Ledger) CreateKey() (PublicKey, error) {
 	if errors.Is(err, ErrNoKey) {
 		seed := make([]byte, ed25519.SeedSize)
 		_, _ = rand.Read(seed) // never fails
-		if err = durable.Write(l.path+keySuffix, true, false, nil, durable.Text(fmt.Appendf(nil, "%s%x\n", keyHeader, seed))); err == nil {
+		if err = durable.Write(l.path+keySuffix, true, false, nil,
+			durable.Text(fmt.Appendf(nil, "%s%x\n", keyHeader, seed))); err == nil {
 			key = ed25519.NewKeyFromSeed(seed)
 		}
 	}
@@ -52,7 +53,8 @@ func (l *Ledger) CreateKey() (PublicKey, error) {
 // signingKey reads the private key. The error wraps ErrNoKey if there is none.
 func (l *Ledger) signingKey() (ed25519.PrivateKey, error) {
 	if info, err := os.Stat(l.path + keySuffix); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s can be read or written by others, and whoever has it can sign any file: if nobody had it, chmod 600; else move it away and draw another", l.path+keySuffix)
+		return nil, fmt.Errorf("%s can be read or written by others, and whoever has it can sign any file: if nobody had "+
+			"it, chmod 600; else move it away and draw another", l.path+keySuffix)
 	}
 	text, err := durable.Read(l.path+keySuffix, maxKeyFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,7 +91,8 @@ func (l *Ledger) Sign(file []byte) ([]byte, error) {
 	_ = json.Unmarshal(file, &names) // a file that names no run belongs to the run that released it
 	by := ""
 	for _, e := range entries {
-		if e.Known && e.Type == typeFinish && e.Status == StatusReleased && e.Kept.Digest == s.Digest && (by == "" || e.Run == names.Run) {
+		if e.Known && e.Type == typeFinish && e.Status == StatusReleased && e.Kept.Digest == s.Digest &&
+			(by == "" || e.Run == names.Run) {
 			by, s.Head = e.Run, e.Hash
 		}
 	}
@@ -104,10 +107,12 @@ func (l *Ledger) Sign(file []byte) ([]byte, error) {
 		}
 	}
 	if by != "" && away == "" {
-		return nil, fmt.Errorf("%w: it released the file, but never charged run %q, which the file says it is from", ErrResume, s.Run)
+		return nil, fmt.Errorf("%w: it released the file, but never charged run %q, which the file says it is from",
+			ErrResume, s.Run)
 	}
 	if away != "" {
-		return nil, fmt.Errorf("%w: it released no file with the hash %s, unless in the archive %s, which is not next to it", ErrResume, s.Digest, away)
+		return nil, fmt.Errorf("%w: it released no file with the hash %s, unless in the archive %s, which is not next to it",
+			ErrResume, s.Digest, away)
 	}
 	return nil, fmt.Errorf("%w: it released no file with the hash %s", ErrResume, s.Digest)
 }
@@ -129,7 +134,8 @@ func (l *Ledger) Witness(file string) (lines int, err error) {
 		return 0, l.errorf("cannot read the witness %s: %w", file, err)
 	default:
 		var was witness
-		if !bytes.HasSuffix(text, []byte("\n")) || !decodeExact(text[:len(text)-1], &was) || was.Format != witnessFormat || was.Lines < 1 {
+		if !bytes.HasSuffix(text, []byte("\n")) || !decodeExact(text[:len(text)-1], &was) || was.Format != witnessFormat ||
+			was.Lines < 1 {
 			return 0, l.errorf("%s is not the witness of a ledger; name another file", file)
 		}
 		if err := l.goesOn(st, was); err != nil {
@@ -171,7 +177,10 @@ func (l *Ledger) goesOn(st *ledgerState, was witness) error {
 	case found:
 		return nil
 	case away != "":
-		return l.errorf("the archive %s is not next to it, so that nobody can tell whether the ledger goes on from the head of the witness", away)
+		return l.errorf("the archive %s is not next to it, so that nobody can tell whether the ledger goes on from the head "+
+			"of the witness", away)
 	}
-	return l.errorf("the ledger was put back to an older copy, or is another one: the witness has seen %d lines of it, the last with the hash %s, and no line has it now; restore the newest copy, and count nothing on these data until then", was.Lines, was.Hash)
+	return l.errorf("the ledger was put back to an older copy, or is another one: the witness has seen %d lines of it, "+
+		"the last with the hash %s, and no line has it now; restore the newest copy, and count nothing on these "+
+		"data until then", was.Lines, was.Hash)
 }

@@ -70,7 +70,8 @@ func ParsePublicKey(text string) (PublicKey, error) {
 	}
 	raw, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSuffix(text, "\n"))
 	if err != nil || len(raw) != 10+ed25519.PublicKeySize || string(raw[:2]) != minisignScheme {
-		return nil, errors.New("ledger: it is not a public key: want the line that \"dyad ledger key\" prints, or a file that has it")
+		return nil, errors.New("ledger: it is not a public key: want the line that \"dyad ledger key\" prints, or a file " +
+			"that has it")
 	}
 	k := PublicKey(raw[10:])
 	if !bytes.Equal(k.id(), raw[2:10]) {
@@ -112,11 +113,13 @@ func (k PublicKey) Signed(file, sig []byte) (s Statement, err error) {
 	first, err1 := base64.StdEncoding.Strict().DecodeString(strings.TrimSuffix(lines[1], "\n"))
 	second, err2 := base64.StdEncoding.Strict().DecodeString(strings.TrimSuffix(lines[3], "\n"))
 	switch {
-	case !ok || err1 != nil || err2 != nil || len(first) != 10+ed25519.SignatureSize || string(first[:2]) != minisignScheme:
+	case !ok || err1 != nil || err2 != nil || len(first) != 10+ed25519.SignatureSize ||
+		string(first[:2]) != minisignScheme:
 		return no("it is not a signature of this version")
 	case !bytes.Equal(first[2:10], k.id()):
 		return no("it is by key %x, and the key given is %x", first[2:10], k.id())
-	case len(second) != ed25519.SignatureSize || !ed25519.Verify(ed25519.PublicKey(k), append(bytes.Clone(first[10:]), statementHeader+comment...), second):
+	case len(second) != ed25519.SignatureSize ||
+		!ed25519.Verify(ed25519.PublicKey(k), append(bytes.Clone(first[10:]), statementHeader+comment...), second):
 		return no("its statement was changed, or is about another signature")
 	case !ed25519.Verify(ed25519.PublicKey(k), file, first[10:]):
 		return no("the file is not the one that was signed")

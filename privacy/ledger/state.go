@@ -62,7 +62,8 @@ func parseLedger(data []byte, head *ledgerHead) (*ledgerState, error) {
 		st.size += int64(len(line)) + 1
 		rest = after
 		if head != nil && st.lines == head.Lines && hash.String() != head.Hash {
-			return nil, fmt.Errorf("line %d is not the line that the head knows; restore the ledger and its head from the same backup", st.lines)
+			return nil, fmt.Errorf("line %d is not the line that the head knows; restore the ledger and its head from the "+
+				"same backup", st.lines)
 		}
 	}
 	st.torn = rest
@@ -71,11 +72,13 @@ func parseLedger(data []byte, head *ledgerHead) (*ledgerState, error) {
 	case st.lines < acknowledged && head == nil:
 		return nil, errors.New("it is not a ledger: it has no header line; name another file")
 	case st.lines < acknowledged:
-		return nil, fmt.Errorf("the ledger lost lines: it has %d but its head counts %d; restore both from a backup", st.lines, acknowledged)
+		return nil, fmt.Errorf("the ledger lost lines: it has %d but its head counts %d; restore both from a backup",
+			st.lines, acknowledged)
 	case head == nil && (st.lines > 1 || len(st.torn) > 0):
 		return nil, fmt.Errorf("its head file (%s) is missing, so lost lines could not be noticed; restore both from a backup", headSuffix)
 	case st.lines > acknowledged+1, st.lines > acknowledged && len(st.torn) > 0:
-		return nil, fmt.Errorf("the file goes on after the %d lines that its head counts, by more than one interrupted write can leave; restore both from a backup", acknowledged)
+		return nil, fmt.Errorf("the file goes on after the %d lines that its head counts, by more than one interrupted "+
+			"write can leave; restore both from a backup", acknowledged)
 	}
 	return st, nil
 }
@@ -152,11 +155,13 @@ func (st *ledgerState) units(dataID string, extra *Charge) (units []string) {
 func (st *ledgerState) compose(dataID string, extra *Charge) (*account.Total, error) {
 	for _, e := range st.entries {
 		if !e.Known {
-			return nil, fmt.Errorf("%w: line %d of the ledger (%q) was written by a later version; use that version", account.ErrUnsupported, e.Seq+1, e.Type)
+			return nil, fmt.Errorf("%w: line %d of the ledger (%q) was written by a later version; use that version",
+				account.ErrUnsupported, e.Seq+1, e.Type)
 		}
 	}
 	if units := st.units(dataID, extra); len(units) > 1 {
-		return nil, fmt.Errorf("%w: the runs of data id %q protect %s; declare a data id for each unit", errUnits, dataID, strings.Join(units, ", and "))
+		return nil, fmt.Errorf("%w: the runs of data id %q protect %s; declare a data id for each unit", errUnits, dataID,
+			strings.Join(units, ", and "))
 	}
 	total := new(account.Total)
 	var err error
@@ -188,7 +193,8 @@ func (st *ledgerState) compose(dataID string, extra *Charge) (*account.Total, er
 func (st *ledgerState) admit(c Charge) (warnings []string, err error) {
 	for _, e := range st.entries {
 		if e.Charge != nil && e.Run == c.Run {
-			return nil, fmt.Errorf("ledger: run %q is already charged; every run needs its own id (empty: one is generated)", c.Run)
+			return nil, fmt.Errorf("ledger: run %q is already charged; every run needs its own id (empty: one is generated)",
+				c.Run)
 		}
 	}
 	total, err := st.compose(c.DataID, &c)
@@ -202,7 +208,8 @@ func (st *ledgerState) admit(c Charge) (warnings []string, err error) {
 			if limit.by != Planned {
 				counted = " for " + limit.by.String()
 			}
-			return nil, fmt.Errorf("%w: with this run data id %q would reach %s at delta %.6g%s, its cap is %.6g; no budget was charged", ErrBudget, c.DataID, epsilonText(eps), limit.Delta, counted, limit.Epsilon)
+			return nil, fmt.Errorf("%w: with this run data id %q would reach %s at delta %.6g%s, its cap is %.6g; no budget "+
+				"was charged", ErrBudget, c.DataID, epsilonText(eps), limit.Delta, counted, limit.Epsilon)
 		}
 	}
 	return st.warnings(c, total, err), nil
@@ -242,10 +249,12 @@ func (st *ledgerState) compareFingerprint(c Charge) []string {
 	}
 	var warnings []string
 	if other != nil {
-		warnings = append(warnings, fmt.Sprintf("data id %q now points to other data than in run %s; if they are about other people, declare another id (--data-id)", c.DataID, other.Run))
+		warnings = append(warnings, fmt.Sprintf("data id %q now points to other data than in run %s; if they are about "+
+			"other people, declare another id (--data-id)", c.DataID, other.Run))
 	}
 	if alias != nil {
-		warnings = append(warnings, fmt.Sprintf("the data of id %q were charged under id %q in run %s; the totals of the two ids do not add up by themselves", c.DataID, alias.DataID, alias.Run))
+		warnings = append(warnings, fmt.Sprintf("the data of id %q were charged under id %q in run %s; the totals of the "+
+			"two ids do not add up by themselves", c.DataID, alias.DataID, alias.Run))
 	}
 	return warnings
 }
@@ -270,9 +279,10 @@ type Summary struct {
 	// Mu is a value for which the composition of all charged events is mu-GDP. It is +Inf if there is no
 	// guarantee. It is 0 if a run kept its batches, or its number of runs, secret: Epsilon is then smaller
 	// than the value that follows from any mu.
-	Mu      float64
-	Delta   float64
-	Epsilon float64        // at Delta, rounded up, for budgets that were fixed beforehand; +Inf means that no epsilon is finite
+	Mu    float64
+	Delta float64
+	// at Delta, rounded up, for budgets that were fixed beforehand; +Inf means that no epsilon is finite
+	Epsilon float64
 	Looking float64        // epsilon for budgets chosen by looking, and for a total read at a time chosen by looking
 	Pure    float64        // epsilon at delta 0; +Inf unless all noise is pure-DP
 	Cap     privacy.Budget // zero if no cap is set
@@ -329,7 +339,8 @@ func (l *Ledger) Summary(dataID string, delta float64) (Summary, error) {
 		s.Delta = s.Cap.Delta
 	}
 	if !(s.Delta > 0 && s.Delta < 1) {
-		return Summary{}, fmt.Errorf("ledger: delta of a summary is %v, must be in (0, 1), or 0 for an id with a cap", s.Delta)
+		return Summary{}, fmt.Errorf("ledger: delta of a summary is %v, must be in (0, 1), or 0 for an id with a cap",
+			s.Delta)
 	}
 	units := st.units(dataID, nil)
 	s.Unit, s.Mixed = strings.Join(units, "; "), len(units) > 1

@@ -85,7 +85,8 @@ func (r *RunLock) Resume(c Charge, at StreamPosition, session int, src *privacy.
 				}
 			}
 			if resumes != session-1 {
-				return nil, fmt.Errorf("%w: run %q was resumed %d times and the state, for resume %d, is an old copy or another process continued it; use the latest state, or start a new run", ErrResume, run, resumes, session)
+				return nil, fmt.Errorf("%w: run %q was resumed %d times and the state, for resume %d, is an old copy or another "+
+					"process continued it; use the latest state, or start a new run", ErrResume, run, resumes, session)
 			}
 			was := *charged.Charge
 			was.Resumable = true
@@ -111,5 +112,6 @@ func (r *RunLock) Resume(c Charge, at StreamPosition, session int, src *privacy.
 }
 
 func oldCopy(run string, made, known int) error {
-	return fmt.Errorf("%w: run %q made %d releases and the state knows %d of them: it is an old copy, which would draw the others a second time; use the latest state, or start a new run", ErrResume, run, made, known)
+	return fmt.Errorf("%w: run %q made %d releases and the state knows %d of them: it is an old copy, which would draw "+
+		"the others a second time; use the latest state, or start a new run", ErrResume, run, made, known)
 }

@@ -94,15 +94,18 @@ func (m Direction) Channel() (*DirectionChannel, error) {
 	case !(m.Bound >= 0x1p-500 && m.Bound <= 0x1p500):
 		return nil, fmt.Errorf("local: the bound of a private direction is %v, must be between 2^-500 and 2^500", m.Bound)
 	case m.Pairs < 1 || m.Pairs > maxDirectionPairs:
-		return nil, fmt.Errorf("local: a private direction has %d pairs of candidates, must be 1 to %d", m.Pairs, maxDirectionPairs)
+		return nil, fmt.Errorf("local: a private direction has %d pairs of candidates, must be 1 to %d", m.Pairs,
+			maxDirectionPairs)
 	case m.Favoured < 0 || m.Favoured > m.Pairs:
-		return nil, fmt.Errorf("local: a private direction favours %d candidates, must be at most its %d pairs", m.Favoured, m.Pairs)
+		return nil, fmt.Errorf("local: a private direction favours %d candidates, must be at most its %d pairs",
+			m.Favoured, m.Pairs)
 	}
 	if err := checkLocalEpsilon(m.Epsilon); err != nil {
 		return nil, err
 	}
 	c := &DirectionChannel{m: m, scale: math.Inf(1), scratch: &sync.Pool{New: func() any {
-		return &directions{normals: normals{table: constZiggurat()}, v: make([]float64, m.Dim), u: make([]float64, m.Dim), order: make([]uint64, m.Pairs)}
+		return &directions{normals: normals{table: constZiggurat()}, v: make([]float64, m.Dim), u: make([]float64, m.Dim),
+			order: make([]uint64, m.Pairs)}
 	}}}
 	from, to := m.Favoured, m.Favoured
 	if m.Favoured == 0 {
@@ -190,7 +193,8 @@ func (c *DirectionChannel) Event() account.Event {
 // estimate has mean 2g (docs/theory.md#local-direction).
 func (c *DirectionChannel) Scale() float64 { return c.scale }
 
-var errNotFiniteVector = errors.New("local: a vector to be sent is not finite or has another length than its channel; no message was drawn")
+var errNotFiniteVector = errors.New("local: a vector to be sent is not finite or has another length than its channel; " +
+	"no message was drawn")
 
 // Send draws the message for g, of length Dim. It does not change g.
 func (c *DirectionChannel) Send(g []float64, src *privacy.Source) (DirectionMessage, error) {

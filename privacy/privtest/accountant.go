@@ -134,7 +134,8 @@ func checkRejected(fresh func() account.Accountant) error {
 	}
 	before := curve(a)
 	for _, c := range cases {
-		nested := account.ComposedEvent{Events: []account.Event{base, account.ComposedEvent{Events: []account.Event{base, c.event}}}}
+		nested := account.ComposedEvent{Events: []account.Event{base,
+			account.ComposedEvent{Events: []account.Event{base, c.event}}}}
 		for _, e := range []account.Event{c.event, nested} {
 			err := a.Compose(e)
 			if err == nil {
@@ -187,7 +188,8 @@ func checkMonotone(fresh func() account.Accountant) error {
 		}
 	}
 	noisy, quiet := fresh(), fresh()
-	if err := errors.Join(compose(noisy, base), compose(quiet, account.GaussianEvent{Sensitivity: 0.5, Sigma: 1})); err != nil {
+	if err := errors.Join(compose(noisy, base), compose(quiet,
+		account.GaussianEvent{Sensitivity: 0.5, Sigma: 1})); err != nil {
 		return err
 	}
 	if !(noisy.Epsilon(1e-5) < quiet.Epsilon(1e-5)) {

@@ -44,7 +44,8 @@ func CheckPureAccountant(fresh func() account.Accountant) error {
 	for _, e := range []account.Event{
 		account.PureEvent{}, account.PureEvent{Epsilon: -1}, account.PureEvent{Epsilon: math.NaN()},
 		account.PureEvent{Epsilon: math.Inf(1)}, account.Repeat(account.PureEvent{Epsilon: 1}, 0),
-		account.LaplaceEvent{Scale: 1}, account.LaplaceEvent{Sensitivity: 1}, account.Repeat(account.LaplaceEvent{Sensitivity: 1, Scale: 1}, -1),
+		account.LaplaceEvent{Scale: 1}, account.LaplaceEvent{Sensitivity: 1},
+		account.Repeat(account.LaplaceEvent{Sensitivity: 1, Scale: 1}, -1),
 	} {
 		if err := a.Compose(e); err == nil {
 			return fmt.Errorf("privtest: accepted %#v", e)

@@ -28,7 +28,8 @@ func CheckBinomial(successes, n int, p, alpha float64) error {
 	}
 	q := float64(successes) / float64(n)
 	if stat, limit := float64(n)*relativeEntropy(q, p), math.Log(2/alpha); stat > limit {
-		return fmt.Errorf("privtest: %d successes of %d, want probability %.6g: n KL = %.4g > %.4g", successes, n, p, stat, limit)
+		return fmt.Errorf("privtest: %d successes of %d, want probability %.6g: n KL = %.4g > %.4g", successes, n,
+			p, stat, limit)
 	}
 	return nil
 }
@@ -53,7 +54,8 @@ func CheckMultinomial(counts []int, probs []float64, alpha float64) error {
 		}
 	}
 	if len(counts) != len(probs) || len(counts) < 2 || n == 0 || !(math.Abs(total-1) <= 1e-9) {
-		return fmt.Errorf("privtest: multinomial check of %d counts (sum %d), %d probabilities (sum %v): out of range", len(counts), n, len(probs), total)
+		return fmt.Errorf("privtest: multinomial check of %d counts (sum %d), %d probabilities (sum %v): out of range",
+			len(counts), n, len(probs), total)
 	}
 	a := alpha / 3
 	cum, cumP, kl := 0, 0.0, 0.0
@@ -62,7 +64,8 @@ func CheckMultinomial(counts []int, probs []float64, alpha float64) error {
 		cum += c
 		cumP += probs[i]
 		if d := math.Abs(float64(cum)/float64(n) - cumP); d > limit {
-			return fmt.Errorf("privtest: distribution function off by %.4g > %.4g after cell %d of %d (n = %d)", d, limit, i, len(counts), n)
+			return fmt.Errorf("privtest: distribution function off by %.4g > %.4g after cell %d of %d (n = %d)", d, limit, i,
+				len(counts), n)
 		}
 		q := float64(c) / float64(n)
 		kl += xlogy(q, q/probs[i])

@@ -15,7 +15,8 @@ import (
 // random record.
 func clusters(rng *rand.Rand, at Size) (string, int, int, Pair) {
 	o := cluster.Options{
-		Records: 1 + rng.IntN(40), Clusters: 1 + rng.IntN(6), Dim: 1 + rng.IntN(5), Radius: pick(rng, 0x1p-40, 1, 3, 1e9), Rounds: 1 + rng.IntN(4), Seed: rng.Uint64(), Budget: budget(rng),
+		Records: 1 + rng.IntN(40), Clusters: 1 + rng.IntN(6), Dim: 1 + rng.IntN(5), Radius: pick(rng, 0x1p-40, 1, 3, 1e9),
+		Rounds: 1 + rng.IntN(4), Seed: rng.Uint64(), Budget: budget(rng),
 	}
 	if !at.drawn() {
 		o.Records, o.Clusters, o.Dim, o.Radius, o.Rounds = at.Records, 2, min(at.Features, 1<<10), 3, 2

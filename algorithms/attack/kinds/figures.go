@@ -13,8 +13,8 @@ import (
 // mostNumbers is the largest number of thresholds of an evaluation.
 const mostNumbers = 1000
 
-// figuresOf draws neighbours for the figures of an evaluation, of a threshold or of two models. A record moves from below
-// all scores to above them, or its label is flipped. A person then has another number of rows.
+// figuresOf draws neighbours for the figures of an evaluation, of a threshold or of two models. A record moves from
+// below all scores to above them, or its label is flipped. A person then has another number of rows.
 func figuresOf(of string) Draw {
 	return func(rng *rand.Rand, at Size) (string, int, int, Pair) {
 		o := evaluate.Options{Records: 2 + rng.IntN(40), Budget: budget(rng)}
@@ -36,7 +36,8 @@ func figuresOf(of string) Draw {
 				o.Thresholds = append(o.Thresholds, o.ScoreBound*(float64(d)/float64(max(6, count))-0.5))
 			}
 			if of == "mean loss" {
-				o.Loss = &evaluate.ClampedLoss{Name: "step", Phi: func(u float64) float64 { return -1e6 * u }, Low: -1, High: pick(rng, 1.0, 3)}
+				o.Loss = &evaluate.ClampedLoss{Name: "step", Phi: func(u float64) float64 { return -1e6 * u }, Low: -1,
+					High: pick(rng, 1.0, 3)}
 			}
 		case "threshold": // cells are placed by a released centre and spread
 			o.ScoreBound, o.At = pick(rng, 1e-3, 1, 50), []float64{0}

@@ -1,7 +1,7 @@
 // Package kinds has a table with a row for every kind of run. A row draws neighbours of a drawn or given size, and the
 // releases of the kind are compared on them. Otherwise the row names the test that attacks the kind elsewhere, or the
-// reason why there is no claim to attack. The tests of this package attack every row at every size, and with defects. Every
-// command that charges has a row (TestEveryKindIsGuarded in cmd/command).
+// reason why there is no claim to attack. The tests of this package attack every row at every size, and with
+// defects. Every command that charges has a row (TestEveryKindIsGuarded in cmd/command).
 package kinds
 
 import (
@@ -14,8 +14,8 @@ import (
 	"dyad/privacy"
 )
 
-// Size is the size at which a kind of run is attacked, with the place of the replaced record. If it is zero, the size is
-// drawn.
+// Size is the size at which a kind of run is attacked, with the place of the replaced record. If it is zero, the
+// size is drawn.
 type Size struct{ Records, Features, Unit int }
 
 // drawn reports whether the size is drawn at random.
@@ -24,8 +24,8 @@ func (s Size) drawn() bool { return s.Records == 0 }
 // Pair draws jobs of one plan on two data sets that differ in one record.
 type Pair func(rng *rand.Rand) (data, neighbour algorithms.Job, err error)
 
-// Draw draws the options of a kind of run. It returns a description of the options, the number n of records, the number d
-// of values in each release, and a Pair.
+// Draw draws the options of a kind of run. It returns a description of the options, the number n of records, the
+// number d of values in each release, and a Pair.
 type Draw func(rng *rand.Rand, at Size) (text string, n, d int, pair Pair)
 
 // Row is an attack on one kind of run.
@@ -56,17 +56,22 @@ func Table() []Row {
 		{Name: "baseline", Commands: []string{"dyad baseline"}, Refused: "it promises nothing"},
 		{Name: "stream", Commands: []string{"dyad online"}, Test: "algorithms/attack:TestStreamsOfEverySize"},
 		{Name: "pairs", Commands: []string{"dyad pairs train"}, Test: "algorithms/pairs:TestPairsOfEverySize"},
-		{Name: "messages of users", Commands: []string{"dyad local simulate"}, Test: "algorithms/local/localaudit:TestAttackWithoutPowerSaysSo"},
+		{Name: "messages of users", Commands: []string{"dyad local simulate"},
+			Test: "algorithms/local/localaudit:TestAttackWithoutPowerSaysSo"},
 		{Name: "clusters", Commands: []string{"dyad cluster"}, Draw: clusters, Work: 1.5e6, Tries: 8, Reach: 0.99},
 		{Name: "choice", Commands: searches, Draw: choice, Work: 1.2e6, Tries: 4, Reach: 0.99},
 		{Name: "search of trainings", Commands: searches, Draw: trainings(search.Compose), Work: 3e5, Tries: 2, Reach: 0.99},
-		{Name: "random stopping", Commands: searches, Draw: trainings(search.RandomStopping), Work: 3e5, Tries: 2, Reach: 0.99},
+		{Name: "random stopping", Commands: searches, Draw: trainings(search.RandomStopping), Work: 3e5,
+			Tries: 2, Reach: 0.99},
 		{Name: "private curve", Commands: []string{"dyad lab curve"}, Draw: curves, Work: 3e5, Least: 20, Tries: 1},
 		{Name: "figures", Commands: figures, Draw: figuresOf("figures"), Work: 1.2e6, Tries: 10, Reach: 0.98, Loose: loose},
-		{Name: "mean loss", Commands: figures, Draw: figuresOf("mean loss"), Work: 1.2e6, Tries: 10, Reach: 0.98, Loose: loose},
-		{Name: "threshold", Commands: figures, Draw: figuresOf("threshold"), Work: 1.2e6, Tries: 10, Reach: 0.98, Loose: loose},
+		{Name: "mean loss", Commands: figures, Draw: figuresOf("mean loss"), Work: 1.2e6, Tries: 10,
+			Reach: 0.98, Loose: loose},
+		{Name: "threshold", Commands: figures, Draw: figuresOf("threshold"), Work: 1.2e6, Tries: 10,
+			Reach: 0.98, Loose: loose},
 		{Name: "classifiers", Commands: figures, Draw: figuresOf("classifiers"), Work: 1.2e6, Tries: 4, Reach: 0.98},
-		{Name: "two models", Commands: []string{"dyad evaluate compare"}, Draw: figuresOf("two models"), Work: 1.2e6, Tries: 10, Reach: 0.98, Loose: loose},
+		{Name: "two models", Commands: []string{"dyad evaluate compare"}, Draw: figuresOf("two models"), Work: 1.2e6,
+			Tries: 10, Reach: 0.98, Loose: loose},
 	}
 }
 

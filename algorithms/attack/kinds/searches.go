@@ -14,8 +14,8 @@ import (
 	"dyad/privacy"
 )
 
-// choice draws a private choice among released models by their ranks. A positive record moves from below all other records
-// to above them, for every model.
+// choice draws a private choice among released models by their ranks. A positive record moves from below all other
+// records to above them, for every model.
 func choice(rng *rand.Rand, at Size) (string, int, int, Pair) {
 	o := search.Options{Records: 3 + rng.IntN(40), Budget: privacy.Budget{Epsilon: pick(rng, 0.1, 1, 4), Delta: 1e-6}}
 	count := 2 + rng.IntN(4)
@@ -57,15 +57,17 @@ func choice(rng *rand.Rand, at Size) (string, int, int, Pair) {
 	}
 }
 
-// trainings draws a search among trainings that release the sum of a public score of the records; road selects the kind of
-// search. The attacked unit is a record or a person at any place. It is a positive below all other records, or above all of
-// them. So it moves the released sum and the ranks of every model by the whole certificate. The ranks of the other records
-// fall in steps as the released weight grows, and the steps lie within three standard deviations of its noise. So the best
-// run is the least likely run of the attacked side (docs/theory.md#stopping-profile).
+// trainings draws a search among trainings that release the sum of a public score of the records; road selects the
+// kind of search. The attacked unit is a record or a person at any place. It is a positive below all other records,
+// or above all of them. So it moves the released sum and the ranks of every model by the whole certificate. The
+// ranks of the other records fall in steps as the released weight grows, and the steps lie within three standard
+// deviations of its noise. So the best run is the least likely run of the attacked side
+// (docs/theory.md#stopping-profile).
 func trainings(road search.Road) Draw {
 	return func(rng *rand.Rand, at Size) (string, int, int, Pair) {
 		o := search.Options{
-			Records: 40 + rng.IntN(200), Budget: privacy.Budget{Epsilon: pick(rng, 0.1, 1, 4), Delta: pick(rng, 1e-6, 1e-2)}, Road: road, PersonRows: pick(rng, 0, 0, 3),
+			Records: 40 + rng.IntN(200), Budget: privacy.Budget{Epsilon: pick(rng, 0.1, 1, 4), Delta: pick(rng, 1e-6, 1e-2)},
+			Road: road, PersonRows: pick(rng, 0, 0, 3),
 		}
 		if !at.drawn() {
 			o.Records = at.Records
@@ -76,7 +78,8 @@ func trainings(road search.Road) Draw {
 		if road == search.RandomStopping {
 			o.Runs = 2 + rng.IntN(15)
 		}
-		text := fmt.Sprintf("settings=%d runs=%d eps=%g delta=%g persons=%d", len(o.Settings), o.Runs, o.Budget.Epsilon, o.Budget.Delta, o.PersonRows)
+		text := fmt.Sprintf("settings=%d runs=%d eps=%g delta=%g persons=%d", len(o.Settings), o.Runs, o.Budget.Epsilon,
+			o.Budget.Delta, o.PersonRows)
 		return text, o.Records, len(o.Settings), func(rng *rand.Rand) (data, neighbour algorithms.Job, err error) {
 			p, err := search.New(o)
 			if err != nil {
@@ -93,7 +96,8 @@ func trainings(road search.Road) Draw {
 					side = -1
 				}
 				r := search.Records{}
-				steps := make([]float64, 0, o.Records) // weights, in standard deviations, at which positives fall below the negatives
+				// weights, in standard deviations, at which positives fall below the negatives
+				steps := make([]float64, 0, o.Records)
 				for i, count := 0, 0; i < o.Records; i++ {
 					rows := 1
 					if o.PersonRows > 0 {
@@ -156,14 +160,15 @@ func planSum(b privacy.Budget) (*algorithms.Plan, error) {
 	return &algorithms.Plan{Algorithm: "sum", Releases: rows}, rows.Calibrate(b)
 }
 
-// curves draws a learning curve of private data: trainings on a part of the records, and figures of the models on the other
-// records. The replaced record, at any place, is trained on in some splits and held out in others.
+// curves draws a learning curve of private data: trainings on a part of the records, and figures of the models on
+// the other records. The replaced record, at any place, is trained on in some splits and held out in others.
 func curves(rng *rand.Rand, at Size) (string, int, int, Pair) {
 	n, d, splits := 30+rng.IntN(40), 1+rng.IntN(3), 1+rng.IntN(3)
 	if !at.drawn() {
 		n, d, splits = at.Records, at.Features, 2
 	}
-	budget, held := privacy.Budget{Epsilon: pick(rng, 0.5, 2), Delta: 1e-6}, privacy.Budget{Epsilon: pick(rng, 0.5, 2), Delta: 1e-6}
+	budget, held := privacy.Budget{Epsilon: pick(rng, 0.5, 2), Delta: 1e-6},
+		privacy.Budget{Epsilon: pick(rng, 0.5, 2), Delta: 1e-6}
 	name := pick(rng, "moments", "dpgdsc")
 	text := fmt.Sprintf("%s splits=%d eps=%g held=%g", name, splits, budget.Epsilon, held.Epsilon)
 	return text, n, d, func(rng *rand.Rand) (data, neighbour algorithms.Job, err error) {
@@ -178,7 +183,9 @@ func curves(rng *rand.Rand, at Size) (string, int, int, Pair) {
 			return data, neighbour, err
 		}
 		for split := range splits {
-			spec, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: o.Training, D: d, Bounds: one.Bounds(), Loss: engine.Logistic{}, Radius: 1}, 0, budget, algorithms.Certified)
+			spec, err := algorithms.NewSpec(cpu.Backend{},
+				engine.Problem{N: o.Training, D: d, Bounds: one.Bounds(), Loss: engine.Logistic{}, Radius: 1}, 0, budget,
+				algorithms.Certified)
 			if err != nil {
 				return data, neighbour, err
 			}

@@ -95,7 +95,8 @@ func Attack(ctx context.Context, p *local.Plan, o Options) (*Report, error) {
 // attack attacks a sender. The sender draws from its own source.
 func attack(ctx context.Context, p *local.Plan, o Options, client sender) (*Report, error) {
 	if o.Runs < 100 || o.Visits < 1 || !(o.Confidence > 0 && o.Confidence < 1) {
-		return nil, fmt.Errorf("localaudit: %d runs of %d visits at confidence %v: want at least 100 runs, 1 visit and a confidence in (0, 1)", o.Runs, o.Visits, o.Confidence)
+		return nil, fmt.Errorf("localaudit: %d runs of %d visits at confidence %v: want at least 100 runs, 1 visit and a "+
+			"confidence in (0, 1)", o.Runs, o.Visits, o.Confidence)
 	}
 	if p.Method == local.SGD || p.Method == local.Curriculum {
 		return nil, fmt.Errorf("localaudit: method %s sends exact gradients, so there is nothing to attack", p.Method)

@@ -61,7 +61,8 @@ func networkInstances(p *local.Plan) ([]*Report, error) {
 			} {
 				st := p.Start()
 				st.Epoch, st.Visits, st.W = epoch, int64(epoch-1)*int64(p.Users), model.w
-				r := &Report{plan: p, state: st, records: [2]engine.Record{c.a, c.b}, Instance: fmt.Sprintf("epoch %d, %s, %s", epoch, model.name, c.text)}
+				r := &Report{plan: p, state: st, records: [2]engine.Record{c.a, c.b},
+					Instance: fmt.Sprintf("epoch %d, %s, %s", epoch, model.name, c.text)}
 				for k, z := range r.records {
 					if r.along[k], err = gradient(st, z); err != nil {
 						return nil, err

@@ -149,7 +149,8 @@ func (c *Client) Draw(ctx context.Context, p Protocol, z engine.Record) (Answer,
 }
 
 // answer answers a state that has just arrived.
-func (c *Client) answer(ctx context.Context, protocol Protocol, st PublicState, z engine.Record, send bool) (Answer, error) {
+func (c *Client) answer(ctx context.Context, protocol Protocol, st PublicState, z engine.Record,
+	send bool) (Answer, error) {
 	arrived := time.Now()
 	p, err := c.accept(protocol, z)
 	if err != nil {
@@ -216,11 +217,14 @@ func (c *Client) accept(protocol Protocol, z engine.Record) (*local.Plan, error)
 	epochs, pairs := cmp.Or(c.Limits.Epochs, DefaultEpochs), cmp.Or(c.Limits.Pairs, DefaultPairs)
 	switch {
 	case len(z.X) != protocol.Dim:
-		return nil, inputError("the record has %d features and the protocol has %d; no message was sent", len(z.X), protocol.Dim)
+		return nil, inputError("the record has %d features and the protocol has %d; no message was sent",
+			len(z.X), protocol.Dim)
 	case protocol.Epochs > epochs:
-		return nil, inputError("the protocol has %d epochs, more than Limits.Epochs %d; no message was sent", protocol.Epochs, epochs)
+		return nil, inputError("the protocol has %d epochs, more than Limits.Epochs %d; no message was sent",
+			protocol.Epochs, epochs)
 	case protocol.Pairs > pairs:
-		return nil, inputError("the protocol has %d direction pairs, more than Limits.Pairs %d; no message was sent", protocol.Pairs, pairs)
+		return nil, inputError("the protocol has %d direction pairs, more than Limits.Pairs %d; no message was sent",
+			protocol.Pairs, pairs)
 	}
 	key := protocol.key()
 	p := c.planned.plan
@@ -234,14 +238,17 @@ func (c *Client) accept(protocol Protocol, z engine.Record) (*local.Plan, error)
 	}
 	switch {
 	case p.FeatureNorm < engine.UnitBounds().FeatureNorm:
-		return nil, inputError("the protocol wants features of norm at most %g, and records of this program have norm up to 1; no message was sent", p.FeatureNorm)
+		return nil, inputError("the protocol wants features of norm at most %g, and records of this program have norm up to "+
+			"1; no message was sent", p.FeatureNorm)
 	case p.Guarantee.Kind == privacy.LabelLDP && !c.Limits.PublicFeatures:
-		return nil, inputError("method %s sends the features in clear; if they are public, say so with Limits.PublicFeatures", p.Method)
+		return nil, inputError("method %s sends the features in clear; if they are public, say so with Limits.PublicFeatures",
+			p.Method)
 	case p.Guarantee.Kind != privacy.LocalDP && p.Guarantee.Kind != privacy.LabelLDP:
 		return nil, inputError("method %s gives no guarantee; no message was sent", p.Method)
 	}
 	if cost := c.Memory.spent(key, p.Guarantee.Epsilon); !(cost <= c.Limits.Epsilon) {
-		return nil, fmt.Errorf("%w: all messages of this protocol, and those of others in the memory file, cost epsilon %s, more than Limits.Epsilon %g; no message was sent", ledger.ErrBudget, privacy.FormatUp(cost), c.Limits.Epsilon)
+		return nil, fmt.Errorf("%w: all messages of this protocol, and those of others in the memory file, cost epsilon %s, "+
+			"more than Limits.Epsilon %g; no message was sent", ledger.ErrBudget, privacy.FormatUp(cost), c.Limits.Epsilon)
 	}
 	return p, nil
 }
@@ -308,7 +315,8 @@ func away(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &stranger):
-		return inputError("the server cannot be trusted to be the one of Remote.URL, no message was sent; if it should be, give its certificates to NewHTTPClient: %w", err)
+		return inputError("the server cannot be trusted to be the one of Remote.URL, no message was sent; if it should be, "+
+			"give its certificates to NewHTTPClient: %w", err)
 	case errors.As(err, &refused) && refused.Status < 500 && refused.Status != http.StatusTooManyRequests:
 		return err
 	case errors.Is(err, ErrAddress):

@@ -50,8 +50,8 @@ type HandlerOptions struct {
 	BodyWait time.Duration
 	// Hosts are the names under which clients reach the server, as in the header Host without a port. In *.example.org the
 	// star stands for one label. IP addresses and localhost are always accepted. Requests for other hosts are refused.
-	// Otherwise a page could give its own name the address of the server (DNS rebinding) and read all that a browser on its
-	// network may read.
+	// Otherwise a page could give its own name the address of the server (DNS rebinding) and read all that a browser on
+	// its network may read.
 	Hosts []string
 	// ErrorLog gets NewServer's reports of broken connections, and Run's report that it stops. If it is nil,
 	// standard error is used.
@@ -114,11 +114,15 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 		return false
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/plan", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, PublicPlan(s.Plan())) })
+	mux.HandleFunc("GET /v1/plan", func(w http.ResponseWriter,
+		_ *http.Request) {
+		answer(w, http.StatusOK, PublicPlan(s.Plan()))
+	})
 	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) {
 		st, err := published.read()
 		if st == nil {
-			refuseForNow(w, http.StatusServiceUnavailable, errors.Join(err, errors.New("too many requests for the state; try again in a second")))
+			refuseForNow(w, http.StatusServiceUnavailable,
+				errors.Join(err, errors.New("too many requests for the state; try again in a second")))
 			return
 		}
 		defer st.release()
@@ -169,11 +173,13 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 				refuse(w, http.StatusRequestEntityTooLarge, CodeMessage, fmt.Errorf("a message has at most %d bytes", largest))
 				return
 			}
-			refuse(w, http.StatusBadRequest, CodeMessage, errors.New("the body is not one JSON object with user, epoch, takes, seed and choice"))
+			refuse(w, http.StatusBadRequest, CodeMessage,
+				errors.New("the body is not one JSON object with user, epoch, takes, seed and choice"))
 			return
 		}
 		if user != "" && user != m.User {
-			refuse(w, http.StatusBadRequest, CodeMessage, fmt.Errorf("the message is of another user than the header %s", userHeader))
+			refuse(w, http.StatusBadRequest, CodeMessage,
+				fmt.Errorf("the message is of another user than the header %s", userHeader))
 			return
 		}
 		receipt, err := s.submit(r.Context(), m, limit.Allow)
@@ -189,7 +195,8 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 		answer(w, http.StatusOK, receipt)
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusNotFound, CodeMessage, errors.New("requests are GET /v1/plan, /v1/state and /v1/users/ID, and POST /v1/messages"))
+		refuse(w, http.StatusNotFound, CodeMessage,
+			errors.New("requests are GET /v1/plan, /v1/state and /v1/users/ID, and POST /v1/messages"))
 	})
 	return o.guarded(o.bounded(mux))
 }
@@ -206,7 +213,9 @@ func (o HandlerOptions) bounded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !o.serves(r.Host):
-			refuse(w, http.StatusMisdirectedRequest, CodeMessage, errors.New("this server has another name than the header Host; whoever runs it can add the name (dyad local server --host NAME)"))
+			refuse(w, http.StatusMisdirectedRequest, CodeMessage,
+				errors.New("this server has another name than the header Host; whoever runs it can add the name (dyad local "+
+					"server --host NAME)"))
 			return
 		case r.Header["Origin"] != nil:
 			refuse(w, http.StatusForbidden, CodeMessage, errors.New("web pages may not send requests to this server"))
@@ -214,7 +223,8 @@ func (o HandlerOptions) bounded(h http.Handler) http.Handler {
 		case len(r.TransferEncoding) > 0:
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // no more is read of it
 			w.Header().Set("Connection", "close")
-			refuse(w, http.StatusLengthRequired, CodeMessage, errors.New("a message needs Content-Length, and may not be chunked"))
+			refuse(w, http.StatusLengthRequired, CodeMessage,
+				errors.New("a message needs Content-Length, and may not be chunked"))
 			return
 		}
 		if r.ContentLength != 0 {
@@ -225,7 +235,8 @@ func (o HandlerOptions) bounded(h http.Handler) http.Handler {
 			h.ServeHTTP(w, r)
 			return
 		}
-		w.Header().Set("Connection", "close") // otherwise the server would read the body of a refused request until bodyArrived
+		// otherwise the server would read the body of a refused request until bodyArrived
+		w.Header().Set("Connection", "close")
 		h.ServeHTTP(w, r)
 		if w.Header().Get("Connection") != "" {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now())

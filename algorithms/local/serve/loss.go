@@ -28,7 +28,8 @@ func (l Loss) loss() (engine.MarginLoss, error) {
 	}
 	for _, name := range names {
 		if len(name) > maxFormula || len(l.Params) > maxParams {
-			return nil, fmt.Errorf("serve: the definition of the server's loss is longer than %d bytes, or has more than %d parameters", maxFormula, maxParams)
+			return nil, fmt.Errorf("serve: the definition of the server's loss is longer than %d bytes, or has more than "+
+				"%d parameters", maxFormula, maxParams)
 		}
 		for _, r := range name {
 			if r == utf8.RuneError || !unicode.IsPrint(r) {

@@ -79,7 +79,8 @@ func OpenMemory(name string) (*Memory, error) {
 	}
 	if err := m.read(file.Name()); err != nil {
 		m.Close()
-		return nil, inputError("%s is not the memory of a client, or is damaged (%v); no message was sent, as it is unknown what was sent before; put back the file as the client last wrote it, and no older copy", file.Name(), err)
+		return nil, inputError("%s is not the memory of a client, or is damaged (%v); no message was sent, as it is unknown "+
+			"what was sent before; put back the file as the client last wrote it, and no older copy", file.Name(), err)
 	}
 	return m, nil
 }

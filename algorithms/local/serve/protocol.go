@@ -68,8 +68,10 @@ type Protocol struct {
 // PublicPlan returns the protocol of a plan.
 func PublicPlan(p *local.Plan) Protocol {
 	q := Protocol{
-		Version: protocolVersion, Method: p.Method.String(), Loss: lossOf(p.Loss), Dim: p.Dim, FeatureNorm: p.FeatureNorm, Radius: p.Radius, Bias: p.Bias,
-		L2: p.L2, Users: p.Users, Epochs: p.Epochs, Batch: p.Batch, Epsilon: p.Epsilon, ResponseShare: p.ResponseShare, Pairs: p.Pairs,
+		Version: protocolVersion, Method: p.Method.String(), Loss: lossOf(p.Loss), Dim: p.Dim, FeatureNorm: p.FeatureNorm,
+		Radius: p.Radius, Bias: p.Bias,
+		L2: p.L2, Users: p.Users, Epochs: p.Epochs, Batch: p.Batch, Epsilon: p.Epsilon, ResponseShare: p.ResponseShare,
+		Pairs:     p.Pairs,
 		Threshold: p.Threshold, ThresholdStep: p.ThresholdStep, Guarantee: p.Guarantee,
 	}
 	if n := p.Network; n != nil {
@@ -92,7 +94,8 @@ func (p Protocol) plan() (*local.Plan, error) {
 	case p.Version == networkVersion && n != nil:
 		network = &local.Network{Hidden: n.Hidden, Clip: n.Clip, Gain: n.Gain, Seed: n.Seed, Rate: n.Rate}
 	default:
-		return nil, fmt.Errorf("serve: the server speaks version %d of the protocol, this program %d, and %d for networks", p.Version, protocolVersion, networkVersion)
+		return nil, fmt.Errorf("serve: the server speaks version %d of the protocol, this program %d, and %d for networks",
+			p.Version, protocolVersion, networkVersion)
 	}
 	method, err := local.ParseMethod(p.Method)
 	if err != nil {

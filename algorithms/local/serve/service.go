@@ -78,7 +78,8 @@ func OpenWith(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service,
 	switch plan.Method {
 	case local.Prestige, local.PrestigeParticipation, local.PrestigeLabel, local.DJW:
 	default:
-		return nil, fmt.Errorf("serve: method %s is not served: only prestige, prestige-participation, prestige-label and djw privatise every message", plan.Method)
+		return nil, fmt.Errorf("serve: method %s is not served: only prestige, prestige-participation, prestige-label and "+
+			"djw privatise every message", plan.Method)
 	}
 	public := PublicPlan(plan)
 	if public.Loss.Formula == "" {
@@ -89,7 +90,8 @@ func OpenWith(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service,
 		return nil, fmt.Errorf("serve: no client would take this protocol: %w", err)
 	}
 	if seen.Lipschitz != plan.Lipschitz || seen.EstimateNorm != plan.EstimateNorm {
-		return nil, fmt.Errorf("serve: clients would compute L = %v and B = %v for this protocol, not %v and %v", seen.Lipschitz, seen.EstimateNorm, plan.Lipschitz, plan.EstimateNorm)
+		return nil, fmt.Errorf("serve: clients would compute L = %v and B = %v for this protocol, not %v and %v",
+			seen.Lipschitz, seen.EstimateNorm, plan.Lipschitz, plan.EstimateNorm)
 	}
 	header, err := json.Marshal(public)
 	if err != nil {
@@ -291,7 +293,8 @@ func (s *Service) check(m Submission) (local.Message, error) {
 	}
 	if s.known != nil {
 		if first, ok := s.known[s.individual(m.User)]; ok && first != m.User {
-			return local.Message{}, fmt.Errorf("%w: the id of the user looks like that of another; use that one, or have the server allow ids that look alike", ErrMessage)
+			return local.Message{}, fmt.Errorf("%w: the id of the user looks like that of another; use that one, or have the "+
+				"server allow ids that look alike", ErrMessage)
 		}
 	}
 	if m.Epoch != s.state.Epoch {

@@ -54,7 +54,8 @@ func ReadTokenKey(path string) (*TokenKey, error) {
 
 // Create writes the key durably to a file that its owner alone can read. It fails if the file exists.
 func (k *TokenKey) Create(path string) error {
-	if err := durable.Write(path, true, false, nil, durable.Text(fmt.Appendf(nil, "%s%x\n", tokenKeyHeader, k.secret))); err != nil {
+	if err := durable.Write(path, true, false, nil,
+		durable.Text(fmt.Appendf(nil, "%s%x\n", tokenKeyHeader, k.secret))); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
 	return nil

@@ -112,7 +112,8 @@ func folder(t *testing.T, world int) string {
 // args returns the arguments of a private run in a folder.
 func (s suite) args(dir string, more ...string) []string {
 	in := func(name string) string { return filepath.Join(dir, name) }
-	args := append([]string{s.name, "--data", in("r.csv"), "--schema", in("s.yaml"), "--ledger", in("l.jsonl"), "--out", in("out.json")}, s.Flags...)
+	args := append([]string{s.name, "--data", in("r.csv"), "--schema", in("s.yaml"), "--ledger", in("l.jsonl"), "--out",
+		in("out.json")}, s.Flags...)
 	return append(args, more...)
 }
 
@@ -125,7 +126,8 @@ func (s suite) run(args ...string) crash.Ended {
 // plan checks that a plan reads no data, charges nothing, and prints the rows and the guarantee.
 func (s suite) plan(t *testing.T) {
 	dir := folder(t, 0)
-	args := append([]string{s.name, "--plan", "-n", "24", "--schema", filepath.Join(dir, "s.yaml"), "--ledger", filepath.Join(dir, "l.jsonl")}, s.Flags...)
+	args := append([]string{s.name, "--plan", "-n", "24", "--schema", filepath.Join(dir, "s.yaml"), "--ledger",
+		filepath.Join(dir, "l.jsonl")}, s.Flags...)
 	e := s.run(args...)
 	e.Want(t, "plan", 0, "differentially private")
 	e.Want(t, "plan", 0, "no data were read and no budget was charged")
@@ -139,7 +141,8 @@ func (s suite) plan(t *testing.T) {
 func (s suite) crash(t *testing.T) {
 	stages := map[string]int{"trained": 1, "released": 1}
 	if sizes.Full() {
-		stages = map[string]int{"admitted": 0, "line durable": 1, "training": 1, "trained": 1, "kept": 1, "released": 1, "model renamed": 1}
+		stages = map[string]int{"admitted": 0, "line durable": 1, "training": 1, "trained": 1, "kept": 1, "released": 1,
+			"model renamed": 1}
 	}
 	for stage, charged := range stages {
 		dir := folder(t, 0)
@@ -167,7 +170,8 @@ func (s suite) crash(t *testing.T) {
 		if again, charges, finished := history(t, dir); again != run || charges != 1 || finished != 1 {
 			t.Errorf("%s: after --resume %d charges, %d ends", stage, charges, finished)
 		}
-		s.run("verify", filepath.Join(dir, "out.json"), "--ledger", filepath.Join(dir, "l.jsonl")).Want(t, "verify", 1, "one charge of this plan and one release, of this file")
+		s.run("verify", filepath.Join(dir, "out.json"), "--ledger", filepath.Join(dir, "l.jsonl")).Want(t, "verify", 1,
+			"one charge of this plan and one release, of this file")
 	}
 }
 
@@ -198,7 +202,8 @@ func history(t *testing.T, dir string) (run string, charges, finished int) {
 }
 
 var unlike = []*regexp.Regexp{
-	regexp.MustCompile(`(?s)"figures": \{.*?\n  \}`), regexp.MustCompile(`[A-Z2-7]{26}`), regexp.MustCompile(`"created": "[^"]*"`), regexp.MustCompile(`"checksum": "[^"]*"`),
+	regexp.MustCompile(`(?s)"figures": \{.*?\n  \}`), regexp.MustCompile(`[A-Z2-7]{26}`),
+	regexp.MustCompile(`"created": "[^"]*"`), regexp.MustCompile(`"checksum": "[^"]*"`),
 }
 
 // silence checks that only the released figures depend on the records. For all files, a run prints the same text,
@@ -241,7 +246,8 @@ func (s suite) files(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(in("forged.json"), bytes.Replace(text, []byte(`"unit": "one `), []byte(`"unit": "half a `), 1), 0o600); err != nil {
+	if err := os.WriteFile(in("forged.json"), bytes.Replace(text, []byte(`"unit": "one `), []byte(`"unit": "half a `), 1),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	verify("forged.json").Want(t, "verify a forgery", 64, "refused")
@@ -258,10 +264,12 @@ func (s suite) files(t *testing.T) {
 
 // attacked returns a plan for the records of a cell, the records, and neighbouring data that differ in one record. The
 // replacement records are every unit vector and its opposite, zero, and random vectors.
-func (s suite) attacked(t *testing.T, n, unit int) (p *algorithms.KindPlan, data *engine.Records, others []*engine.Records) {
+func (s suite) attacked(t *testing.T, n, unit int) (p *algorithms.KindPlan, data *engine.Records,
+	others []*engine.Records) {
 	t.Helper()
 	d := s.features(t)
-	p, err := algorithms.PlanKind(s.Kind, algorithms.KindShape{Records: n, Features: d, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}})
+	p, err := algorithms.PlanKind(s.Kind, algorithms.KindShape{Records: n, Features: d,
+		Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +302,8 @@ func (s suite) attacked(t *testing.T, n, unit int) (p *algorithms.KindPlan, data
 // features returns the number of features that the kind reads.
 func (s suite) features(t *testing.T) int {
 	t.Helper()
-	e := s.run(append([]string{s.name, "--plan", "-n", "24", "--json", "--schema", filepath.Join(folder(t, 0), "s.yaml")}, s.Flags...)...)
+	e := s.run(append([]string{s.name, "--plan", "-n", "24", "--json", "--schema", filepath.Join(folder(t, 0), "s.yaml")},
+		s.Flags...)...)
 	var d int
 	if at := strings.Index(e.Stdout, `"features": `); at >= 0 {
 		fmt.Sscanf(e.Stdout[at:], `"features": %d`, &d)
@@ -344,7 +353,8 @@ func (s suite) audit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s; at least %.3f of epsilon %.3f, with a move of %.3f and %d runs; half of the claim needs %d", p.Guarantee, r.LowerBound, r.Epsilon, power.Move, o.Runs, power.RunsForHalf)
+	t.Logf("%s; at least %.3f of epsilon %.3f, with a move of %.3f and %d runs; half of the claim needs %d", p.Guarantee,
+		r.LowerBound, r.Epsilon, power.Move, o.Runs, power.RunsForHalf)
 	if !r.Holds() {
 		t.Errorf("the printed guarantee is refuted: %+v", r)
 	}

@@ -4,6 +4,6 @@
 // The loss (Cosine) is not a function of one margin, so its pairs are evaluated one by one and
 // every term is clipped to the Lipschitz constant that it states. The algorithm
 // (NormalisedDescent) releases every gradient with noise and makes steps of equal length with
-// them. The folder dyad has a program with all commands of Dyad, in which --algorithm normalised-descent and --length are known
-// (command.With).
+// them. The folder dyad has a program with all commands of Dyad, in which --algorithm normalised-descent and
+// --length are known (command.With).
 package own

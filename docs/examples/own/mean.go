@@ -26,12 +26,14 @@ func (Mean) Info() algorithms.Info {
 	return algorithms.Info{Name: "mean", Title: "Release the mean of a column", Released: "the sum of the column"}
 }
 
-// Reads implements command.Reader: that column alone. Its feature is 0 in the middle of the range and -1 and 1 at its ends: the
-// encoder's factor for one column is sqrt 3, which a range of sqrt 3 times the width undoes, and a row is shortened to norm 1.
+// Reads implements command.Reader: that column alone. Its feature is 0 in the middle of the range and -1 and 1 at
+// its ends: the encoder's factor for one column is sqrt 3, which a range of sqrt 3 times the width undoes, and a row
+// is shortened to norm 1.
 func (m Mean) Reads(s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error) {
 	at := slices.IndexFunc(s.Columns, func(c dataset.Column) bool { return c.Name == m.Column })
 	if at < 0 || len(s.Columns[at].Range) != 2 || s.Columns[at].Transform != "" {
-		return nil, nil, fmt.Errorf("own: --column %q is not a numeric column of the schema with a range and without a transform", m.Column)
+		return nil, nil, fmt.Errorf("own: --column %q is not a numeric column of the schema with a range and without "+
+			"a transform", m.Column)
 	}
 	s.BoundsFromData = s.RangesFromData() // of a column that is left out, too
 	for i := range s.Columns {
@@ -46,8 +48,8 @@ func (m Mean) Reads(s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error)
 	return m, s, s.Validate()
 }
 
-// Rows implements algorithms.Kind. A feature is in [-1, 1], so that a replaced record moves the sum by at most 2; adding n numbers in
-// float64 errs by at most n^2 2^-52.
+// Rows implements algorithms.Kind. A feature is in [-1, 1], so that a replaced record moves the sum by at most 2;
+// adding n numbers in float64 errs by at most n^2 2^-52.
 func (m Mean) Rows(s algorithms.KindShape) (algorithms.Releases, error) {
 	n := float64(s.Records)
 	c, err := privacy.RecordSum{Radius: 1, Weight: 1, Error: n * n * 0x1p-52, Name: "sum of the column"}.Certify()

@@ -57,15 +57,17 @@ func (a NormalisedDescent) Plan(s algorithms.Spec) (*algorithms.Plan, error) {
 	}
 	p := &algorithms.Plan{
 		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s,
-		Schedule: algorithms.Schedule{Name: "steps of one length", Steps: a.Steps, Constant: a.Length, TotalStep: a.Length * float64(a.Steps)},
-		Work:     algorithms.Work{}.Sum(a.Steps, s.Kernel.Problem().Pairs()),
+		Schedule: algorithms.Schedule{Name: "steps of one length", Steps: a.Steps, Constant: a.Length,
+			TotalStep: a.Length * float64(a.Steps)},
+		Work: algorithms.Work{}.Sum(a.Steps, s.Kernel.Problem().Pairs()),
 	}
 	return p, p.PromiseOneRecord(certificate, noise, a.Steps)
 }
 
 // Train implements algorithms.Algorithm. It leaves its state after every step, so that a run
 // that was killed goes on there.
-func (a NormalisedDescent) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
+func (a NormalisedDescent) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session,
+	t algorithms.Tracker) ([]float64, error) {
 	problem := ev.Kernel().Problem()
 	domain, pairs := problem.Domain(), problem.Pairs()
 	gradient := make([]float64, problem.Loss.ParamDim(problem.D))

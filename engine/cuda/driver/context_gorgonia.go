@@ -91,7 +91,8 @@ func (c *gorgoniaContext) CopyIn(dst Pointer, src []byte) error {
 	if len(src) == 0 {
 		return nil
 	}
-	return named("cuMemcpyHtoD", result(cu.MemcpyHtoD(cu.DevicePtr(dst), unsafe.Pointer(unsafe.SliceData(src)), int64(len(src)))))
+	return named("cuMemcpyHtoD", result(cu.MemcpyHtoD(cu.DevicePtr(dst), unsafe.Pointer(unsafe.SliceData(src)),
+		int64(len(src)))))
 }
 
 // CopyOut implements Context.
@@ -99,7 +100,8 @@ func (c *gorgoniaContext) CopyOut(dst []byte, src Pointer) error {
 	if len(dst) == 0 {
 		return nil
 	}
-	return named("cuMemcpyDtoH", result(cu.MemcpyDtoH(unsafe.Pointer(unsafe.SliceData(dst)), cu.DevicePtr(src), int64(len(dst)))))
+	return named("cuMemcpyDtoH", result(cu.MemcpyDtoH(unsafe.Pointer(unsafe.SliceData(dst)), cu.DevicePtr(src),
+		int64(len(dst)))))
 }
 
 // CopyInAsync implements Context.
@@ -110,7 +112,8 @@ func (c *gorgoniaContext) CopyInAsync(dst Pointer, src []byte, s Stream) error {
 	if err := c.CopyIn(dst, src); err != nil {
 		return err
 	}
-	return c.SyncStream(0) // a copy may still be in progress when cuMemcpyHtoD returns, and other streams do not wait for the copy
+	// a copy may still be in progress when cuMemcpyHtoD returns, and other streams do not wait for the copy
+	return c.SyncStream(0)
 }
 
 // CopyOutAsync implements Context.

@@ -94,7 +94,8 @@ func (c *primary) CopyIn(dst Pointer, src []byte) error {
 	if len(src) == 0 {
 		return nil
 	}
-	return named("cuMemcpyHtoD", call(c.cuMemcpyHtoD, uintptr(dst), uintptr(unsafe.Pointer(unsafe.SliceData(src))), uintptr(len(src))))
+	return named("cuMemcpyHtoD", call(c.cuMemcpyHtoD, uintptr(dst), uintptr(unsafe.Pointer(unsafe.SliceData(src))),
+		uintptr(len(src))))
 }
 
 // CopyOut implements Context.
@@ -102,7 +103,8 @@ func (c *primary) CopyOut(dst []byte, src Pointer) error {
 	if len(dst) == 0 {
 		return nil
 	}
-	return named("cuMemcpyDtoH", call(c.cuMemcpyDtoH, uintptr(unsafe.Pointer(unsafe.SliceData(dst))), uintptr(src), uintptr(len(dst))))
+	return named("cuMemcpyDtoH", call(c.cuMemcpyDtoH, uintptr(unsafe.Pointer(unsafe.SliceData(dst))), uintptr(src),
+		uintptr(len(dst))))
 }
 
 // CopyInAsync implements Context.
@@ -110,7 +112,8 @@ func (c *primary) CopyInAsync(dst Pointer, src []byte, s Stream) error {
 	if len(src) == 0 {
 		return nil
 	}
-	return named("cuMemcpyHtoDAsync", call(c.cuMemcpyHtoDAsync, uintptr(dst), uintptr(unsafe.Pointer(unsafe.SliceData(src))), uintptr(len(src)), uintptr(s)))
+	return named("cuMemcpyHtoDAsync", call(c.cuMemcpyHtoDAsync, uintptr(dst),
+		uintptr(unsafe.Pointer(unsafe.SliceData(src))), uintptr(len(src)), uintptr(s)))
 }
 
 // CopyOutAsync implements Context.
@@ -118,7 +121,8 @@ func (c *primary) CopyOutAsync(dst []byte, src Pointer, s Stream) error {
 	if len(dst) == 0 {
 		return nil
 	}
-	return named("cuMemcpyDtoHAsync", call(c.cuMemcpyDtoHAsync, uintptr(unsafe.Pointer(unsafe.SliceData(dst))), uintptr(src), uintptr(len(dst)), uintptr(s)))
+	return named("cuMemcpyDtoHAsync", call(c.cuMemcpyDtoHAsync, uintptr(unsafe.Pointer(unsafe.SliceData(dst))),
+		uintptr(src), uintptr(len(dst)), uintptr(s)))
 }
 
 // Clear implements Context.
@@ -142,7 +146,8 @@ func (c *primary) Load(ptx []byte) (Module, error) {
 	options := []uint32{jitErrorLog, jitErrorLogBytes}
 	values := []uintptr{uintptr(unsafe.Pointer(&log[0])), uintptr(len(log))}
 	var m Module
-	err := call(c.cuModuleLoadDataEx, uintptr(unsafe.Pointer(&m)), uintptr(unsafe.Pointer(&image[0])), uintptr(len(options)),
+	err := call(c.cuModuleLoadDataEx, uintptr(unsafe.Pointer(&m)), uintptr(unsafe.Pointer(&image[0])),
+		uintptr(len(options)),
 		uintptr(unsafe.Pointer(&options[0])), uintptr(unsafe.Pointer(&values[0])))
 	if err == nil {
 		return m, nil
@@ -165,7 +170,8 @@ func (c *primary) Unload(m Module) error {
 func (c *primary) Function(m Module, name string) (Function, error) {
 	var f Function
 	text := append([]byte(name), 0)
-	if err := call(c.cuModuleGetFunction, uintptr(unsafe.Pointer(&f)), uintptr(m), uintptr(unsafe.Pointer(&text[0]))); err != nil {
+	if err := call(c.cuModuleGetFunction, uintptr(unsafe.Pointer(&f)), uintptr(m),
+		uintptr(unsafe.Pointer(&text[0]))); err != nil {
 		return 0, fmt.Errorf("driver: cuModuleGetFunction %q: %w", name, err)
 	}
 	return f, nil

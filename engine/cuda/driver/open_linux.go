@@ -34,7 +34,8 @@ func openLibrary() (Driver, error) {
 type library struct {
 	closed atomic.Bool
 
-	cuInit, cuDriverGetVersion, cuDeviceGetCount, cuDeviceGet, cuDeviceGetName, cuDeviceTotalMem, cuDeviceGetAttribute uintptr
+	cuInit, cuDriverGetVersion, cuDeviceGetCount, cuDeviceGet, cuDeviceGetName, cuDeviceTotalMem,
+	cuDeviceGetAttribute uintptr
 
 	cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRelease, cuCtxSetCurrent uintptr
 
@@ -47,7 +48,8 @@ type library struct {
 	cuStreamCreate, cuStreamDestroy, cuStreamSynchronize uintptr
 
 	// These functions exist since CUDA 11.4. If the driver lacks one of them, all are 0.
-	cuStreamBeginCapture, cuStreamEndCapture, cuGraphInstantiateWithFlags, cuGraphLaunch, cuGraphDestroy, cuGraphExecDestroy uintptr
+	cuStreamBeginCapture, cuStreamEndCapture, cuGraphInstantiateWithFlags, cuGraphLaunch, cuGraphDestroy,
+	cuGraphExecDestroy uintptr
 
 	cuEventCreate, cuEventDestroy, cuEventRecord, cuEventSynchronize, cuEventElapsedTime uintptr
 }

@@ -30,7 +30,8 @@ type pinned struct{ Result }
 func (p pinned) Unwrap() error { return p.Result }
 
 func (p pinned) Error() string {
-	return fmt.Sprintf("CUDA error %d: the host has not enough memory that can be locked for the GPU; free some, or raise the container's limit of memory", int(p.Result))
+	return fmt.Sprintf("CUDA error %d: the host has not enough memory that can be locked for the GPU; free some, or "+
+		"raise the container's limit of memory", int(p.Result))
 }
 
 // outOfPinned converts an error of an allocation of host memory: out of memory becomes pinned.
@@ -79,7 +80,8 @@ var results = map[Result]struct{ name, text string }{
 	218: {"INVALID_PTX", "the PTX does not compile"},
 	219: {"INVALID_GRAPHICS_CONTEXT", "the graphics context is invalid"},
 	220: {"NVLINK_UNCORRECTABLE", "NVLink has an error that cannot be corrected; reset the GPU or use another one"},
-	221: {"JIT_COMPILER_NOT_FOUND", "the PTX compiler of the driver is missing; run the container with the compute driver capability"},
+	221: {"JIT_COMPILER_NOT_FOUND",
+		"the PTX compiler of the driver is missing; run the container with the compute driver capability"},
 	222: {"UNSUPPORTED_PTX_VERSION", "the driver is too old for this PTX; update the NVIDIA driver"},
 	223: {"JIT_COMPILATION_DISABLED", "the driver's compiler is switched off; unset CUDA_DISABLE_PTX_JIT"},
 	224: {"UNSUPPORTED_EXEC_AFFINITY", "the GPU does not have this affinity of execution"},
@@ -119,8 +121,11 @@ var results = map[Result]struct{ name, text string }{
 	800: {"NOT_PERMITTED", "the operation is not permitted"},
 	801: {"NOT_SUPPORTED", "the GPU or the system does not support the operation"},
 	802: {"SYSTEM_NOT_READY", "the system is not ready; is the NVIDIA fabric manager running?"},
-	803: {"SYSTEM_DRIVER_MISMATCH", "the driver library and the kernel module have different versions; reboot or reinstall the driver"},
-	804: {"COMPAT_NOT_SUPPORTED_ON_DEVICE", "this GPU does not run the compatibility library of CUDA; update the NVIDIA driver or remove the library from LD_LIBRARY_PATH"},
+	803: {"SYSTEM_DRIVER_MISMATCH",
+		"the driver library and the kernel module have different versions; reboot or reinstall the driver"},
+	804: {"COMPAT_NOT_SUPPORTED_ON_DEVICE",
+		"this GPU does not run the compatibility library of CUDA; update the NVIDIA driver or remove the library from " +
+			"LD_LIBRARY_PATH"},
 	805: {"MPS_CONNECTION_FAILED", "the CUDA MPS server does not answer; start it or unset CUDA_MPS_PIPE_DIRECTORY"},
 	806: {"MPS_RPC_FAILURE", "a call of the CUDA MPS server failed; start the server again"},
 	807: {"MPS_SERVER_NOT_READY", "the CUDA MPS server is not ready; try again"},

@@ -52,7 +52,8 @@ type Host struct {
 }
 
 // ErrNoCompiler means that there is no C++ compiler with sanitizers for Linux on amd64.
-var ErrNoCompiler = errors.New("ptx: no compiler of C++ with sanitizers for Linux on amd64; install clang-19 and libclang-rt-19-dev, or g++")
+var ErrNoCompiler = errors.New("ptx: no compiler of C++ with sanitizers for Linux on amd64; install clang-19 and " +
+	"libclang-rt-19-dev, or g++")
 
 // NewHost returns a Host that compiles the sources in source, the folder kernels/cuda, into dir. If edit is not
 // the zero value, it is applied to a source file. The error wraps ErrNoCompiler if there is no suitable
@@ -67,7 +68,8 @@ func NewHost(source, dir string, s Sanitizer, edit Edit) (*Host, error) {
 	if h.compiler == "" || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return nil, ErrNoCompiler
 	}
-	h.flags = []string{"-std=c++17", "-O1", "-g1", "-mfma", "-ffp-contract=off", "-w", "-fsanitize=" + string(s), "-fno-sanitize-recover=all", "-pthread"}
+	h.flags = []string{"-std=c++17", "-O1", "-g1", "-mfma", "-ffp-contract=off", "-w", "-fsanitize=" + string(s),
+		"-fno-sanitize-recover=all", "-pthread"}
 	if s == Races {
 		h.copies = 2
 		h.flags = append(h.flags, "-DREAL_THREADS", "-DPER_THREAD=thread_local")
@@ -182,7 +184,8 @@ func (h *Host) known(program string, copy int) (file string, err error) {
 // Executor compiles the kernels, without sanitizers, into a library for the simulated libcuda of bench/gpu/sim. header
 // is the folder of the header of this libcuda.
 func (h *Host) Executor(header, library string) error {
-	args := []string{"-std=c++17", "-O2", "-mfma", "-ffp-contract=off", "-w", "-fPIC", "-shared", "-pthread", "-I" + header, "-o", library, filepath.Join(h.dir, "executor.cc")}
+	args := []string{"-std=c++17", "-O2", "-mfma", "-ffp-contract=off", "-w", "-fPIC", "-shared", "-pthread", "-I" +
+		header, "-o", library, filepath.Join(h.dir, "executor.cc")}
 	for _, program := range kernels.PTXNames() {
 		file, err := h.known(program, 0)
 		if err != nil {
@@ -299,7 +302,8 @@ func (m *Machine) runOnHost(module *Module, name string, gridX, gridY int, args 
 				at++
 			}
 			at &^= 7
-			return fmt.Errorf("ptx: %s: buffer %d has % x at byte %d, on the host % x", name, id, own[at:min(at+8, len(own))], at, b[at:min(at+8, len(b))])
+			return fmt.Errorf("ptx: %s: buffer %d has % x at byte %d, on the host % x", name, id, own[at:min(at+8, len(own))],
+				at, b[at:min(at+8, len(b))])
 		}
 	}
 	return nil

@@ -162,7 +162,8 @@ var operations = build()
 
 func build() map[string]op {
 	ops := map[string]op{
-		"mov.u32": copy32, "mov.b32": copy32, "mov.f32": copy32, "mov.u64": copyOp, "mov.b64": copyOp, "mov.f64": copyOp, "mov.pred": copyOp,
+		"mov.u32": copy32, "mov.b32": copy32, "mov.f32": copy32, "mov.u64": copyOp, "mov.b64": copyOp, "mov.f64": copyOp,
+		"mov.pred":           copyOp,
 		"cvta.to.global.u64": copyOp, "cvta.global.u64": copyOp,
 		"add.s32":    u32op(func(a, b uint32) uint32 { return a + b }),
 		"sub.s32":    u32op(func(a, b uint32) uint32 { return a - b }),

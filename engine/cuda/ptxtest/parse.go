@@ -75,7 +75,8 @@ const (
 	nctaidY
 )
 
-var specials = map[string]int{"%tid.x": tidX, "%tid.y": tidY, "%ctaid.x": ctaidX, "%ctaid.y": ctaidY, "%ntid.x": ntidX, "%nctaid.y": nctaidY}
+var specials = map[string]int{"%tid.x": tidX, "%tid.y": tidY, "%ctaid.x": ctaidX, "%ctaid.y": ctaidY, "%ntid.x": ntidX,
+	"%nctaid.y": nctaidY}
 
 // parser holds the state of one kernel.
 type parser struct {
@@ -101,7 +102,8 @@ func Parse(text string) (*Module, error) {
 		case line == "" || line == ")" || line == "(":
 		case depth == 0 && strings.HasPrefix(line, ".visible .entry"):
 			name := strings.TrimRight(strings.Fields(line)[2], "()")
-			p = &parser{kernel: &kernel{name: name, params: map[string]int{}}, labels: map[string]int{}, jumps: map[int]string{}, symbols: map[string]int{}, consts: map[string]int32{}}
+			p = &parser{kernel: &kernel{name: name, params: map[string]int{}}, labels: map[string]int{}, jumps: map[int]string{},
+				symbols: map[string]int{}, consts: map[string]int32{}}
 			m.kernels[name] = p.kernel
 		case depth == 0 && strings.HasPrefix(line, ".param"):
 			f := strings.Fields(strings.TrimRight(line, ",)"))
@@ -244,7 +246,8 @@ func (p *parser) decode(i *instruction, operands []string) (err error) {
 
 // memory decodes the instructions ld, st and red.
 func (p *parser) memory(i *instruction, parts, operands []string) (err error) {
-	kinds := map[string]kind{"ld.param": loadParam, "ld.global": loadGlobal, "st.global": storeGlobal, "red.global": reduceGlobal, "ld.shared": loadShared, "st.shared": storeShared}
+	kinds := map[string]kind{"ld.param": loadParam, "ld.global": loadGlobal, "st.global": storeGlobal,
+		"red.global": reduceGlobal, "ld.shared": loadShared, "st.shared": storeShared}
 	var ok bool
 	if i.kind, ok = kinds[parts[0]+"."+parts[1]]; !ok {
 		return fmt.Errorf("unknown memory instruction")
@@ -258,7 +261,8 @@ func (p *parser) memory(i *instruction, parts, operands []string) (err error) {
 		width = int(parts[2][1] - '0')
 		parts = append(parts[:2:2], parts[3])
 	}
-	if parts[0] == "red" && i.name != "red.global.add.u64" || parts[0] != "red" && len(parts) != 3 || i.vector != (width > 1) || len(operands) != width+1 {
+	if parts[0] == "red" && i.name != "red.global.add.u64" || parts[0] != "red" && len(parts) != 3 ||
+		i.vector != (width > 1) || len(operands) != width+1 {
 		return fmt.Errorf("unknown memory instruction")
 	}
 	bits, err := strconv.Atoi(last[1:])

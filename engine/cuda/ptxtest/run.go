@@ -86,7 +86,8 @@ func (m *Machine) interpret(module *Module, name string, gridX, gridY int, args 
 	if m.Counts == nil {
 		m.Counts = map[string]int64{}
 	}
-	b := &block{Machine: m, kernel: k, args: args, gridY: gridY, counts: make([]int64, len(k.code)), code: append([]instruction(nil), k.code...)}
+	b := &block{Machine: m, kernel: k, args: args, gridY: gridY, counts: make([]int64, len(k.code)),
+		code: append([]instruction(nil), k.code...)}
 	for i := range b.code {
 		skew := m.Skew
 		if sign, ok := m.Signs[b.code[i].name]; ok {

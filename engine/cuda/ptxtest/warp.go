@@ -79,7 +79,8 @@ func (b *block) advanceWarp(w int) error {
 			return nil
 		}
 		if waiting != lanes {
-			return fmt.Errorf("%d of %d lanes of warp %d reach %s of line %d", waiting, lanes, w, b.code[at].name, b.code[at].line)
+			return fmt.Errorf("%d of %d lanes of warp %d reach %s of line %d", waiting, lanes, w, b.code[at].name,
+				b.code[at].line)
 		}
 		var err error
 		if i := &b.code[at]; i.kind == matrix {

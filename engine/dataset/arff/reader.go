@@ -215,7 +215,8 @@ func HasWord(line []byte, word string) bool {
 const (
 	RuleData      = "the header has no @data line; without it there are no rows"
 	RuleLine      = "not a line of an ARFF header; want @relation, @attribute or @data"
-	RuleAttribute = "not an attribute; want @attribute NAME TYPE, with the type numeric, real, integer, string, date or {A, B, ...}"
-	RuleSparse    = "sparse ARFF rows ({INDEX VALUE, ...}) are not supported; write the file dense, or as LIBSVM"
-	RuleOpen      = "a quoted field is never closed; close the quote in the same row"
+	RuleAttribute = "not an attribute; want @attribute NAME TYPE, with the type numeric, real, integer, string, date or " +
+		"{A, B, ...}"
+	RuleSparse = "sparse ARFF rows ({INDEX VALUE, ...}) are not supported; write the file dense, or as LIBSVM"
+	RuleOpen   = "a quoted field is never closed; close the quote in the same row"
 )

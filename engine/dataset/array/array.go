@@ -20,7 +20,8 @@ type Element struct {
 
 // decoders maps the kind and the size of an element to the function that decodes its numbers.
 var decoders = map[string]func(dst []float64, src []byte){
-	"f4": widen[float32], "f8": widen[float64], "i1": widen[int8], "i2": widen[int16], "i4": widen[int32], "i8": widen[int64],
+	"f4": widen[float32], "f8": widen[float64], "i1": widen[int8], "i2": widen[int16], "i4": widen[int32],
+	"i8": widen[int64],
 	"b1": widen[uint8], "u1": widen[uint8], "u2": widen[uint16], "u4": widen[uint32], "u8": widen[uint64],
 }
 
@@ -173,8 +174,9 @@ const (
 	RuleIDXHeader  = "not an IDX header; want two zeros, a type, the number of axes and their lengths"
 	RuleVector     = "labels and groups must be one number a row"
 	RuleMatrix     = "features must be a matrix, rows by features"
-	RuleArrayShort = "the array ends early: its header promises more values; the file is truncated, fetch or write it again"
-	RuleArrayLong  = "the file goes on after the array that its header describes; write it again"
-	RuleNPZArray   = "the archive has no such array; give the names of its arrays under arrays in the schema"
-	RuleBadZip     = "the archive is damaged, or is not an NPZ file; fetch or write it again"
+	RuleArrayShort = "the array ends early: its header promises more values; the file is truncated, fetch or " +
+		"write it again"
+	RuleArrayLong = "the file goes on after the array that its header describes; write it again"
+	RuleNPZArray  = "the archive has no such array; give the names of its arrays under arrays in the schema"
+	RuleBadZip    = "the archive is damaged, or is not an NPZ file; fetch or write it again"
 )

@@ -20,7 +20,8 @@ var idxTypes = [256]Element{
 
 // IsIDX reports whether head, the first bytes of a file, is the beginning of an IDX file.
 func IsIDX(head []byte) bool {
-	return len(head) >= 4 && head[0] == 0 && head[1] == 0 && idxTypes[head[2]].Size > 0 && head[3] > 0 && head[3] <= maxIDXAxes
+	return len(head) >= 4 && head[0] == 0 && head[1] == 0 && idxTypes[head[2]].Size > 0 && head[3] > 0 &&
+		head[3] <= maxIDXAxes
 }
 
 // readIDXHeader reads the header of an IDX file (the format of MNIST) and leaves r at the first element. size
@@ -28,7 +29,8 @@ func IsIDX(head []byte) bool {
 func readIDXHeader(name string, r io.Reader, size int64) (*Array, error) {
 	a := &Array{name: name, r: r}
 	var start [4]byte
-	if _, err := io.ReadFull(r, start[:]); err != nil || start[0] != 0 || start[1] != 0 || start[3] == 0 || start[3] > maxIDXAxes {
+	if _, err := io.ReadFull(r, start[:]); err != nil || start[0] != 0 || start[1] != 0 || start[3] == 0 ||
+		start[3] > maxIDXAxes {
 		return nil, a.Refuse(0, RuleIDXHeader)
 	}
 	if a.Element = idxTypes[start[2]]; a.Element.Size == 0 {

@@ -60,7 +60,8 @@ func unpackedSize(in *source.Input) (int64, error) {
 const maxDeflate = 1032
 
 // OpenMember opens one array of an archive. If the array is absent and not required, a is nil. Errors name the column.
-func OpenMember(in *source.Input, z *zip.Reader, name string, required bool, column string) (a *Array, closer func(), err error) {
+func OpenMember(in *source.Input, z *zip.Reader, name string, required bool,
+	column string) (a *Array, closer func(), err error) {
 	refuse := func(rule string) (*Array, func(), error) {
 		return nil, nil, &source.ParseError{File: in.Name, Column: column, Rule: rule}
 	}

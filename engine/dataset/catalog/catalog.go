@@ -23,9 +23,10 @@ type Entry struct {
 	Positive string // the positive class and its number of rows
 	Terms    string // licence terms
 	Page     string // address of the owner's description
-	Schema   string // name of the ready-made schema in package schemas (and bench/schemas), without .yaml; "" if there is no schema
-	Note     string // advice to read before use; "" if there is no advice
-	Files    []File // files to download; empty if a download needs an account
+	// name of the ready-made schema in package schemas (and bench/schemas), without .yaml; "" if there is no schema
+	Schema string
+	Note   string // advice to read before use; "" if there is no advice
+	Files  []File // files to download; empty if a download needs an account
 }
 
 // File is one file of a data set.
@@ -65,47 +66,59 @@ func Entries() []Entry {
 			Page: "https://www.openml.org/d/37", Schema: "pima-libsvm",
 			Note: "zeros stand for missing values; the CSV file (schema pima) has no address at UCI any more",
 			Files: []File{
-				{Name: "diabetes.libsvm", URL: libsvm + "diabetes", SHA256: "eb482976f632eb53b995fa6e160829aeeff1991ca42b8c303d24fb2fb4d80551", Bytes: 75502},
-				{Name: "pima-indians-diabetes.data", SHA256: "06f5b7c2cd7bca686fda4f92eab5f61e7ff6426a9acefa2e3dda04fc54293cf5", Bytes: 23279},
+				{Name: "diabetes.libsvm", URL: libsvm + "diabetes",
+					SHA256: "eb482976f632eb53b995fa6e160829aeeff1991ca42b8c303d24fb2fb4d80551", Bytes: 75502},
+				{Name: "pima-indians-diabetes.data", SHA256: "06f5b7c2cd7bca686fda4f92eab5f61e7ff6426a9acefa2e3dda04fc54293cf5",
+					Bytes: 23279},
 			},
 		},
 		{
 			Name: "debrecen", Title: "Diabetic retinopathy, Debrecen (Messidor features)", Rows: "1151", Features: "19",
-			Positive: "1 = signs of retinopathy, 611", Terms: "CC BY 4.0", Page: "https://archive.ics.uci.edu/dataset/329", Schema: "debrecen",
-			Files: []File{{Name: "messidor_features.arff", URL: uci + "00329/messidor_features.arff", SHA256: "f26adef0a94920205da4eedefbb6ccd730fd4b52a18ac7c01457cc7c1382c0c4", Bytes: 117223}},
+			Positive: "1 = signs of retinopathy, 611", Terms: "CC BY 4.0", Page: "https://archive.ics.uci.edu/dataset/329",
+			Schema: "debrecen",
+			Files: []File{{Name: "messidor_features.arff", URL: uci + "00329/messidor_features.arff",
+				SHA256: "f26adef0a94920205da4eedefbb6ccd730fd4b52a18ac7c01457cc7c1382c0c4", Bytes: 117223}},
 		},
 		{
 			Name: "hepatitis", Title: "Hepatitis", Rows: "155", Features: "19",
 			Positive: "1 = die, 32", Terms: "CC BY 4.0", Page: "https://archive.ics.uci.edu/dataset/46", Schema: "hepatitis",
-			Note:  "the label is the first column; 167 missing values in 75 rows",
-			Files: []File{{Name: "hepatitis.data", URL: uci + "hepatitis/hepatitis.data", SHA256: "9971f9d18abb4fc9dd6749eefb0f864b36fa7bdd59f54188c0b148a5c28214bc", Bytes: 7545}},
+			Note: "the label is the first column; 167 missing values in 75 rows",
+			Files: []File{{Name: "hepatitis.data", URL: uci + "hepatitis/hepatitis.data",
+				SHA256: "9971f9d18abb4fc9dd6749eefb0f864b36fa7bdd59f54188c0b148a5c28214bc", Bytes: 7545}},
 		},
 		{
 			Name: "wdbc", Title: "Breast cancer, Wisconsin (diagnostic)", Rows: "569", Features: "30",
 			Positive: "M = malignant, 212", Terms: "CC BY 4.0", Page: "https://archive.ics.uci.edu/dataset/17", Schema: "wdbc",
-			Files: []File{{Name: "wdbc.data", URL: uci + "breast-cancer-wisconsin/wdbc.data", SHA256: "d606af411f3e5be8a317a5a8b652b425aaf0ff38ca683d5327ffff94c3695f4a", Bytes: 124103}},
+			Files: []File{{Name: "wdbc.data", URL: uci + "breast-cancer-wisconsin/wdbc.data",
+				SHA256: "d606af411f3e5be8a317a5a8b652b425aaf0ff38ca683d5327ffff94c3695f4a", Bytes: 124103}},
 		},
 		{
 			Name: "a7a", Title: "a7a (Adult as binary features, LIBSVM)", Rows: "16100 and 16461", Features: "123, sparse",
-			Positive: "+1 = more than 50,000 dollars, 3918 and 3923", Terms: "from UCI Adult (CC BY 4.0)", Page: "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html", Schema: "a7a",
+			Positive: "+1 = more than 50,000 dollars, 3918 and 3923", Terms: "from UCI Adult (CC BY 4.0)",
+			Page: "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html", Schema: "a7a",
 			Files: []File{
-				{Name: "a7a", URL: libsvm + "a7a", SHA256: "d383cf150d4d9f9097b91cc88022cd0ac473c3a72da3f33b4c17801a4bfccdc6", Bytes: 1152056},
-				{Name: "a7a.t", URL: libsvm + "a7a.t", SHA256: "9be18661eb086859bb72417502116a5a5e2011427ded96337964bc8dd0577167", Bytes: 1177819},
+				{Name: "a7a", URL: libsvm + "a7a", SHA256: "d383cf150d4d9f9097b91cc88022cd0ac473c3a72da3f33b4c17801a4bfccdc6",
+					Bytes: 1152056},
+				{Name: "a7a.t", URL: libsvm + "a7a.t", SHA256: "9be18661eb086859bb72417502116a5a5e2011427ded96337964bc8dd0577167",
+					Bytes: 1177819},
 			},
 		},
 		{
 			Name: "adult", Title: "Adult (census income)", Rows: "32561 and 16281", Features: "14, mixed",
 			Positive: ">50K, 7841 and 3846", Terms: "CC BY 4.0", Page: "https://archive.ics.uci.edu/dataset/2", Schema: "adult",
 			Files: []File{
-				{Name: "adult.data", URL: uci + "adult/adult.data", SHA256: "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d", Bytes: 3974305},
-				{Name: "adult.test", URL: uci + "adult/adult.test", SHA256: "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05", Bytes: 2003153},
+				{Name: "adult.data", URL: uci + "adult/adult.data",
+					SHA256: "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d", Bytes: 3974305},
+				{Name: "adult.test", URL: uci + "adult/adult.test",
+					SHA256: "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05", Bytes: 2003153},
 			},
 		},
 		{
 			Name: "bank", Title: "Bank marketing", Rows: "45211", Features: "16, mixed",
 			Positive: "yes, 5289", Terms: "CC BY 4.0", Page: "https://archive.ics.uci.edu/dataset/222", Schema: "bank",
-			Note:  "duration leaks the label; the ready schema leaves it out",
-			Files: []File{{Name: "bank-full.csv", URL: uci + "00222/bank.zip", Member: "bank-full.csv", SHA256: "d1513ec63b385506f7cfce9f2c5caa9fe99e7ba4e8c3fa264b3aaf0f849ed32d", Bytes: 4610348}},
+			Note: "duration leaks the label; the ready schema leaves it out",
+			Files: []File{{Name: "bank-full.csv", URL: uci + "00222/bank.zip", Member: "bank-full.csv",
+				SHA256: "d1513ec63b385506f7cfce9f2c5caa9fe99e7ba4e8c3fa264b3aaf0f849ed32d", Bytes: 4610348}},
 		},
 		{
 			Name: "mnist38", Title: "MNIST digits, 8 against 3", Rows: "11982 and 1984 (of 60000 and 10000)", Features: "784",
@@ -116,10 +129,14 @@ func Entries() []Entry {
 				{Name: "train-labels-idx1-ubyte.gz", URL: mnist + "train-labels-idx1-ubyte.gz"},
 				{Name: "t10k-images-idx3-ubyte.gz", URL: mnist + "t10k-images-idx3-ubyte.gz"},
 				{Name: "t10k-labels-idx1-ubyte.gz", URL: mnist + "t10k-labels-idx1-ubyte.gz"},
-				{Name: "mnist38-train-images-idx3-ubyte.gz", SHA256: "a70aa2c68c15d5b1b0d73973195bf5f1517ad3fdbce04c1f87e21c176c76c3ab", Bytes: 9393904},
-				{Name: "mnist38-train-labels-idx1-ubyte.gz", SHA256: "1f8f4fe9b16cc04e95e4e76d72ab6cdbb159637ed3122fc5e58dd9cc1526ebc3", Bytes: 11990},
-				{Name: "mnist38-t10k-images-idx3-ubyte.gz", SHA256: "5a98d6b13b8c455fde1ab7cffe57db8647b0a94652f5dfa0721694da368cb703", Bytes: 1555472},
-				{Name: "mnist38-t10k-labels-idx1-ubyte.gz", SHA256: "a6482571a30d5871a0d74610e47121b23c75e6a9de2a707183fb5430e7b4fb4e", Bytes: 1992},
+				{Name: "mnist38-train-images-idx3-ubyte.gz",
+					SHA256: "a70aa2c68c15d5b1b0d73973195bf5f1517ad3fdbce04c1f87e21c176c76c3ab", Bytes: 9393904},
+				{Name: "mnist38-train-labels-idx1-ubyte.gz",
+					SHA256: "1f8f4fe9b16cc04e95e4e76d72ab6cdbb159637ed3122fc5e58dd9cc1526ebc3", Bytes: 11990},
+				{Name: "mnist38-t10k-images-idx3-ubyte.gz",
+					SHA256: "5a98d6b13b8c455fde1ab7cffe57db8647b0a94652f5dfa0721694da368cb703", Bytes: 1555472},
+				{Name: "mnist38-t10k-labels-idx1-ubyte.gz",
+					SHA256: "a6482571a30d5871a0d74610e47121b23c75e6a9de2a707183fb5430e7b4fb4e", Bytes: 1992},
 			},
 		},
 		{

@@ -140,7 +140,8 @@ func (f *Fetcher) download(ctx context.Context, address, part, final string) err
 		case !again:
 			return err
 		case attempt >= f.Retries:
-			return fmt.Errorf("%w; what arrived is kept, run the same command again to continue, or save %s as %s yourself", err, address, final)
+			return fmt.Errorf("%w; what arrived is kept, run the same command again to continue, or save %s as %s yourself", err,
+				address, final)
 		}
 		select {
 		case <-ctx.Done():
@@ -201,7 +202,8 @@ func (f *Fetcher) transfer(ctx context.Context, address, part string) (again boo
 		return true, fmt.Errorf("catalog: %s: the partial file does not fit", address)
 	default:
 		again := response.StatusCode >= 500 || response.StatusCode == http.StatusTooManyRequests
-		return again, fmt.Errorf("catalog: %s answers %q; the address may have moved, look at the page of the data set", address, response.Status)
+		return again, fmt.Errorf("catalog: %s answers %q; the address may have moved, look at the page of the data set",
+			address, response.Status)
 	}
 	if err := errors.Join(out.Truncate(have), saveTag(part, response.Header)); err != nil {
 		return false, fmt.Errorf("catalog: %w", err)

@@ -16,7 +16,8 @@ func (p *profile) labelAnswer() error {
 			continue
 		}
 		if p.o.Label != "" {
-			return p.errorf(0, fmt.Sprintf("the label is %q, and the answers give %q role: label; a file has one label", p.o.Label, name))
+			return p.errorf(0, fmt.Sprintf("the label is %q, and the answers give %q role: label; a file has one label",
+				p.o.Label, name))
 		}
 		p.o.Label = name
 	}
@@ -35,21 +36,26 @@ func (p *profile) checkAnswers() error {
 	for name, a := range p.o.Answers {
 		switch {
 		case !slices.Contains(p.names, name) || name == "":
-			return p.errorf(0, fmt.Sprintf("the answers name the column %q, but the file has no such column; its columns are %s", name, strings.Join(p.names, ", ")))
+			return p.errorf(0, fmt.Sprintf("the answers name the column %q, but the file has no such column; its columns are %s",
+				name, strings.Join(p.names, ", ")))
 		case a.Role == schema.RolePerson && a.Persons == 0 && a.IDs == "":
-			return p.errorf(0, fmt.Sprintf("the answer %q has role: person; add persons: N, the public number of different ids, or ids: public", name))
+			return p.errorf(0, fmt.Sprintf("the answer %q has role: person; add persons: N, the public number of different "+
+				"ids, or ids: public", name))
 		case a.Role != schema.RolePerson && len(a.PersonLines()) > 0:
-			return p.errorf(0, fmt.Sprintf("the answer %q has persons, ids or max_rows_per_person, but these keys are for role: person", name))
+			return p.errorf(0, fmt.Sprintf("the answer %q has persons, ids or max_rows_per_person, but these keys are for "+
+				"role: person", name))
 		}
 	}
 	candidates := p.labelCandidates()
 	if name := p.o.Label; name != "" {
 		i := slices.Index(p.names, name)
 		if i < 0 {
-			return p.errorf(0, fmt.Sprintf("there is no column %q for the label; the columns are %s", name, strings.Join(p.names, ", ")))
+			return p.errorf(0, fmt.Sprintf("there is no column %q for the label; the columns are %s", name,
+				strings.Join(p.names, ", ")))
 		}
 		if !slices.Contains(candidates, i) {
-			return p.errorf(0, fmt.Sprintf("the label %q is not a column with exactly two values and no gaps%s", name, p.nearLabel()))
+			return p.errorf(0, fmt.Sprintf("the label %q is not a column with exactly two values and no gaps%s", name,
+				p.nearLabel()))
 		}
 		if v := p.o.Positive; v != "" && p.stats[i].count(v) == 0 {
 			return p.errorf(0, fmt.Sprintf("the label %q has no value %q", name, v))
@@ -57,7 +63,8 @@ func (p *profile) checkAnswers() error {
 		return nil
 	}
 	if len(candidates) == 0 {
-		return fmt.Errorf("dataset: %s: no column has exactly two values and no gaps, so no column can be the label%s; correct the file, or write the schema by hand", p.path, p.nearLabel())
+		return fmt.Errorf("dataset: %s: no column has exactly two values and no gaps, so no column can be the label%s; "+
+			"correct the file, or write the schema by hand", p.path, p.nearLabel())
 	}
 	return nil
 }

@@ -168,7 +168,8 @@ func (p *profile) answer(c *draftColumn, s *columnStats, known schema.Answer) {
 	case c.Date != nil:
 		c.words(s)
 	case c.Range == nil && c.Categories == nil:
-		c.Role, c.Range, c.Date, c.Categories, c.FromData, c.comment = found.Role, found.Range, found.Date, found.Categories, found.FromData, found.comment
+		c.Role, c.Range, c.Date, c.Categories, c.FromData, c.comment = found.Role, found.Range, found.Date, found.Categories,
+			found.FromData, found.comment
 		c.Unknown, c.Transform = cmp.Or(c.Unknown, found.Unknown), cmp.Or(c.Transform, found.Transform)
 	}
 	if c.Range != nil {
@@ -190,7 +191,8 @@ func (c *draftColumn) from(note string) {
 // missing sets a policy for the missing values of a feature.
 func (c *draftColumn) missing(s *columnStats) {
 	if c.RoleOf() == schema.RoleFeature && len(s.missing) > 0 && c.Missing == nil {
-		c.Missing = &schema.Missing{Policy: schema.MissingMiddle, Values: slices.DeleteFunc(slices.Clone(s.missing), func(w string) bool { return w == "" })}
+		c.Missing = &schema.Missing{Policy: schema.MissingMiddle,
+			Values: slices.DeleteFunc(slices.Clone(s.missing), func(w string) bool { return w == "" })}
 	}
 }
 
@@ -229,7 +231,8 @@ func (c *draftColumn) line() []byte {
 		addIf(true, "range: [%s, %s]", parse.Format(c.Range[0]), parse.Format(c.Range[1]))
 	}
 	addIf(c.Transform != "", "transform: %s", c.Transform)
-	for _, key := range [][2]string{{"suffix", c.Suffix}, {"prefix", c.Prefix}, {"decimal", c.Decimal}, {"thousands", c.Thousands}} {
+	for _, key := range [][2]string{{"suffix", c.Suffix}, {"prefix", c.Prefix}, {"decimal", c.Decimal},
+		{"thousands", c.Thousands}} {
 		addIf(key[1] != "", "%s: %s", key[0], schema.QuoteYAML(key[1]))
 	}
 	if d := c.Date; d != nil {

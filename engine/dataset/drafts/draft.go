@@ -92,7 +92,8 @@ func New(path string, o Options, scan Scan) (*Drafted, error) {
 	}
 	if s.BoundsFromData = s.BoundsFromData && !p.typed; s.RangesFromData() {
 		p.draft.Memory = s.Remember()
-		text = bytes.Replace(text, []byte("\ndata_id: "), []byte("\ndraft: "+schema.QuoteYAML(s.Draft)+" # names this draft; leave the line\ndata_id: "), 1)
+		text = bytes.Replace(text, []byte("\ndata_id: "),
+			[]byte("\ndraft: "+schema.QuoteYAML(s.Draft)+" # names this draft; leave the line\ndata_id: "), 1)
 	}
 	p.draft.Schema = text
 	return &p.draft, nil
@@ -125,7 +126,9 @@ func (p *profile) head() []byte {
 # !!! from the data, with or without its mark: every report says "bounds not private".
 `, mark)
 	}
-	return fmt.Appendf(text, "data_id: %s # names the data in the privacy ledger: one name for the same people, whatever the file is called\n%s", schema.QuoteYAML(id[:min(len(id), 128)]), line)
+	return fmt.Appendf(text,
+		"data_id: %s # names the data in the privacy ledger: one name for the same people, whatever the file is called\n%s",
+		schema.QuoteYAML(id[:min(len(id), 128)]), line)
 }
 
 // Scan is a function that checks each row of a file against a schema and then calls show for it.
@@ -155,7 +158,8 @@ type profile struct {
 // read opens the file, decompresses it if needed, and calls look.
 func (p *profile) read(look func(in *source.Input, u *source.Unpacked) error) error {
 	pipe := p.errorf(0, "a draft reads the file several times, but this is a pipe; store its data in a file first")
-	if info, err := os.Stat(p.path); err == nil && info.Mode()&os.ModeNamedPipe != 0 { // opening a pipe would wait for a writer
+	// opening a pipe would wait for a writer
+	if info, err := os.Stat(p.path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
 		return pipe
 	}
 	in, err := source.OpenInput(p.path, "data")

@@ -9,19 +9,24 @@ import (
 
 // codeNames are lower-case words that occur in the names of identifiers. The last word of such a name is one of
 // these words or has one of codeEndings, or its first word is "id" or "nr".
-var codeNames = [...]string{"id", "index", "nr", "code", "number", "nummer", "numéro", "numero", "zip", "plz", "mrn", "patient", "subject", "ipp", "nip", "fallnr", "patnr"}
+var codeNames = [...]string{"id", "index", "nr", "code", "number", "nummer", "numéro", "numero", "zip", "plz", "mrn",
+	"patient", "subject", "ipp", "nip", "fallnr", "patnr"}
 
 // codeEndings are endings of words that name identifiers.
 var codeEndings = [...]string{"nummer", "nr", "kennung", "_id", "schlüssel"}
 
 func hasCodeName(name string) bool {
 	name = strings.ToLower(name)
-	words := strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == ' ' || r == '-' || r == '.' || r == '°' })
+	words := strings.FieldsFunc(name, func(r rune) bool {
+		return r == '_' || r == ' ' || r == '-' ||
+			r == '.' || r == '°'
+	})
 	if len(words) == 0 {
 		return false
 	}
 	last := words[len(words)-1]
-	return slices.Contains(codeNames[:], last) || words[0] == "id" || words[0] == "nr" || words[0] == "n" && strings.Contains(name, "n°") ||
+	return slices.Contains(codeNames[:], last) || words[0] == "id" || words[0] == "nr" ||
+		words[0] == "n" && strings.Contains(name, "n°") ||
 		slices.ContainsFunc(codeEndings[:], func(e string) bool { return strings.HasSuffix(last, e) && len(last) > len(e)+2 })
 }
 
@@ -73,7 +78,8 @@ func (s *columnStats) isCode(name string) bool {
 	if s.measured || s.values == 0 || s.numbers != s.values || s.integers != s.values || len(s.texts) <= codeValues {
 		return false
 	}
-	return hasCodeName(name) || s.hasOneLength() || len(s.texts) > draftCategories && s.repeats*10 < s.values && s.hi-s.lo > 10*float64(s.values)
+	return hasCodeName(name) || s.hasOneLength() ||
+		len(s.texts) > draftCategories && s.repeats*10 < s.values && s.hi-s.lo > 10*float64(s.values)
 }
 
 // isID reports whether every one of the n rows has a different text or whole number, and there are more

@@ -48,7 +48,8 @@ func (p *profile) named() ([]byte, error) {
 	columns := p.columns()
 	var text []byte
 	for _, a := range p.o.Answers {
-		text = append(text, a.PersonLines()...) // lines for one person column; a second one is refused when the draft is checked
+		// lines for one person column; a second one is refused when the draft is checked
+		text = append(text, a.PersonLines()...)
 	}
 	addIf := func(holds bool, format string, args ...any) {
 		if holds {
@@ -56,12 +57,15 @@ func (p *profile) named() ([]byte, error) {
 		}
 	}
 	addIf(true, "format: %s\n", p.format)
-	addIf(p.format == schema.FormatCSV, "csv:\n  header: %v\n  delimiter: %s\n", p.csv.Header, schema.QuoteYAML(p.csv.Delimiter))
+	addIf(p.format == schema.FormatCSV, "csv:\n  header: %v\n  delimiter: %s\n", p.csv.Header,
+		schema.QuoteYAML(p.csv.Delimiter))
 	addIf(p.format == schema.FormatXLSX && p.o.Sheet != "", "sheet: %s\n", schema.QuoteYAML(p.o.Sheet))
 	addIf(p.format == schema.FormatXLSX, "csv: # how the sheet is read\n  header: %v\n", p.csv.Header)
-	addIf(p.csv.Comment != nil, "  comment: %s # lines that begin so are skipped, here and in later files\n", schema.QuoteList(p.csv.Comment))
+	addIf(p.csv.Comment != nil, "  comment: %s # lines that begin so are skipped, here and in later files\n",
+		schema.QuoteList(p.csv.Comment))
 	addIf(p.csv.IgnoreOthers, "  ignore_others: true # a column has no name\n")
-	addIf(p.csv.Decimal != "", "  decimal: %s # the fraction of a number begins at the comma\n", schema.QuoteYAML(p.csv.Decimal))
+	addIf(p.csv.Decimal != "", "  decimal: %s # the fraction of a number begins at the comma\n",
+		schema.QuoteYAML(p.csv.Decimal))
 	addIf(p.csv.Thousands != "", "  thousands: %s\n", schema.QuoteYAML(p.csv.Thousands))
 	addIf(p.csv.Encoding != "", "  encoding: %s # check the letters that are not ASCII\n", p.csv.Encoding)
 	addIf(true, "columns:\n")
@@ -162,7 +166,8 @@ func (p *profile) readCSV(src *source.Lines) error {
 		case name == "":
 			p.csv.IgnoreOthers = true
 		case seen[name]:
-			return &source.ParseError{File: p.path, Row: 1, Position: i + 1, Rule: "the header has a name twice; rename one of the two columns"}
+			return &source.ParseError{File: p.path, Row: 1, Position: i + 1,
+				Rule: "the header has a name twice; rename one of the two columns"}
 		}
 		seen[name] = true
 	}
@@ -176,7 +181,8 @@ func (p *profile) hasHeader(o *oddRows) bool {
 	names := true
 	for i, t := range p.names {
 		isText := t != "" && !isNumberText(t) && !slices.Contains(missingWords[:], t)
-		if s := p.stats[i]; isText && (s.looksNumeric() || s.isNumbers() || s.isDates() || s.texted == 1 && s.values > 2 && s.words[o.at(i)] == 1) {
+		if s := p.stats[i]; isText && (s.looksNumeric() || s.isNumbers() || s.isDates() ||
+			s.texted == 1 && s.values > 2 && s.words[o.at(i)] == 1) {
 			return true
 		}
 		_, again := p.stats[i].texts[t]

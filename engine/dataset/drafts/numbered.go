@@ -16,7 +16,8 @@ import (
 // which checks the rows and finds the number of features, the range and the labels.
 func (p *profile) numbered() ([]byte, error) {
 	probe := &schema.Schema{
-		DataID: "draft", Format: p.format, Features: schema.MaxColumns, Range: []float64{-math.MaxFloat64 / 4, math.MaxFloat64 / 4},
+		DataID: "draft", Format: p.format, Features: schema.MaxColumns,
+		Range:   []float64{-math.MaxFloat64 / 4, math.MaxFloat64 / 4},
 		Columns: []schema.Column{{Name: "label", Role: schema.RoleLabel, Positive: "1"}},
 	}
 	group, arrays, constant, comment := "", "", "0", "FROM THE DATA"
@@ -79,7 +80,8 @@ func (p *profile) numbered() ([]byte, error) {
 	}
 	width := fmt.Sprintf("features: %d\n", probe.Features)
 	if p.format == schema.FormatLIBSVM {
-		width = fmt.Sprintf("features: %d # FROM THE DATA: the largest index\nnonzeros: %d # FROM THE DATA: the most features that are not 0 in a row\n", features, nonzeros)
+		width = fmt.Sprintf("features: %d # FROM THE DATA: the largest index\nnonzeros: %d # FROM THE DATA: the most "+
+			"features that are not 0 in a row\n", features, nonzeros)
 	}
 	positive, negative, _ := labels.guessClasses()
 	return fmt.Appendf(nil, `format: %s

@@ -195,12 +195,14 @@ func (s *columnStats) settle(file int, decided, told bool) {
 	form, own, mixed := s.evidence()
 	switch {
 	case mixed:
-		s.refuseNumbers("numbers in two notations, such as in row %d and in row %d: use the same notation for all", s.forms[parse.PointForm].first, s.forms[parse.CommaForm].first)
+		s.refuseNumbers("numbers in two notations, such as in row %d and in row %d: use the same notation for all",
+			s.forms[parse.PointForm].first, s.forms[parse.CommaForm].first)
 		return
 	case !own && s.ambiguous > 0 && !decided,
 		own && s.ambiguous > 0 && form != file && (decided || told):
 		s.asks = true
-		s.refuseNumbers("1.234 can be a little more than one, or a thousand: say which by an answer with decimal, {decimal: \",\"} or {decimal: \".\"}, or for the file with --decimal point or --decimal comma")
+		s.refuseNumbers("1.234 can be a little more than one, or a thousand: say which by an answer with decimal, {decimal: " +
+			"\",\"} or {decimal: \".\"}, or for the file with --decimal point or --decimal comma")
 		return
 	case !own:
 		form = file

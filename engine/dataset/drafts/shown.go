@@ -33,7 +33,8 @@ type Sample struct{ Raw, Read string }
 // shown returns the description of a column for a person.
 func (p *profile) shown(c *draftColumn, s *columnStats, label bool) DraftedColumn {
 	out := DraftedColumn{Column: c.Column, Why: c.comment, Asks: s.asks}
-	if out.MayNamePersons = s.repeats > 0 && s.values > 0 && (hasCodeName(c.Name) || s.isCode(c.Name) || s.hasOneLength()); out.MayNamePersons {
+	if out.MayNamePersons = s.repeats > 0 && s.values > 0 &&
+		(hasCodeName(c.Name) || s.isCode(c.Name) || s.hasOneLength()); out.MayNamePersons {
 		out.Persons = len(s.persons)
 	}
 	if label {

@@ -157,7 +157,8 @@ func (s *columnStats) settleDate() {
 	for i, d := range s.dates {
 		if d.count > 0 && len(s.words) <= draftWords && d.count+s.worded() == s.values {
 			formats = append(formats, parse.DateLayouts[i].Format)
-			s.date = &schema.DateFormat{Format: parse.DateLayouts[i].Format, From: parse.DayText(d.from), To: parse.DayText(max(d.to, d.from+1))}
+			s.date = &schema.DateFormat{Format: parse.DateLayouts[i].Format, From: parse.DayText(d.from),
+				To: parse.DayText(max(d.to, d.from+1))}
 		}
 	}
 	if len(formats) > 1 {
@@ -181,7 +182,8 @@ func (s *columnStats) categories() []string {
 }
 
 // positiveWords are lower-case label values that suggest the positive class.
-var positiveWords = [...]string{"1", "+1", "1.0", "yes", "ja", "oui", "sí", "si", "true", "wahr", "vrai", "positive", "positiv", "pos", "y", "j", "o", "t", "case", "m", "malignant", ">50k", ">50k."}
+var positiveWords = [...]string{"1", "+1", "1.0", "yes", "ja", "oui", "sí", "si", "true", "wahr", "vrai", "positive",
+	"positiv", "pos", "y", "j", "o", "t", "case", "m", "malignant", ">50k", ">50k."}
 
 // guessPositive returns the likely positive class of two label texts: a usual word for it, otherwise the larger
 // number, otherwise the rarer value.

@@ -39,7 +39,8 @@ func (r *Reader) Each(add func(key, value []byte, nested bool) error, end func()
 func (r *Reader) object(line []byte, add func(key, value []byte, nested bool) error) error {
 	r.text = r.text[:0]
 	if cap(r.text) < 3*len(line) {
-		r.text = make([]byte, 0, 6*len(line)) // the appends below never reallocate: an escape or an invalid byte grows to at most 3 bytes
+		// the appends below never reallocate: an escape or an invalid byte grows to at most 3 bytes
+		r.text = make([]byte, 0, 6*len(line))
 	}
 	line = skipSpace(line[1:])
 	for line[0] != '}' {

@@ -74,8 +74,9 @@ func typeOf(c *parquet.Column) valueType {
 
 // types maps the stored kinds that are supported to value types.
 var types = [...]struct{ signed, unsigned valueType }{
-	parquet.ByteArray: {texts, texts}, parquet.Boolean: {bools, bools}, parquet.Float: {floats, floats}, parquet.Double: {doubles, doubles},
-	parquet.Int32: {int32s, uint32s}, parquet.Int64: {int64s, uint64s},
+	parquet.ByteArray: {texts, texts}, parquet.Boolean: {bools, bools}, parquet.Float: {floats, floats},
+	parquet.Double: {doubles, doubles},
+	parquet.Int32:  {int32s, uint32s}, parquet.Int64: {int64s, uint64s},
 }
 
 // appendText appends the text that a CSV file would have for a value. NaN is written as missing.
@@ -237,7 +238,8 @@ func (r *Reader) Fill() (rows int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	_ = tasks.Each(context.Background(), r.Workers, len(r.Reading), func(_, k int) { r.Reading[k].Fill(want) }) // the context is never cancelled
+	// the context is never cancelled
+	_ = tasks.Each(context.Background(), r.Workers, len(r.Reading), func(_, k int) { r.Reading[k].Fill(want) })
 	return r.Finish(want)
 }
 

@@ -77,7 +77,8 @@ func (n *Notation) Plain(dst, field []byte) (out []byte, rule string) {
 	}
 	groups := n.groups(whole)
 	for i, g := range groups {
-		if len(groups) > 1 && (i > 0 && len(g) != 3 || i == 0 && (len(g) == 0 || len(g) > 3 || g[0] == '0')) || !AllDigits(g) {
+		if len(groups) > 1 && (i > 0 && len(g) != 3 || i == 0 && (len(g) == 0 || len(g) > 3 || g[0] == '0')) ||
+			!AllDigits(g) {
 			return dst, ruleNotation
 		}
 		dst = append(dst, g...)
@@ -147,10 +148,15 @@ func Format(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // The rules of a number in some notation.
 const (
-	ruleComma       = "a number with a decimal comma, and the schema has decimal points; set decimal: \",\" (of this column, or csv.decimal of all columns of a CSV file), and thousands: \".\" if points separate thousands"
-	ruleThousands   = "a number with a sign between thousands; set thousands (of this column, or csv.thousands of all columns of a CSV file) to that sign, or to space"
-	ruleTwoReadings = "a number with a comma, which begins a fraction or separates thousands; set decimal: \",\" or thousands: \",\" (of this column, or csv.decimal and csv.thousands of all columns of a CSV file)"
-	ruleUnit        = "a number with a unit or a currency; set suffix or prefix of this column to the unit or currency, and decimal if the fraction begins at a comma"
-	ruleNotation    = "not a number in the notation of the schema (csv.decimal, csv.thousands, suffix); correct the value, or the schema"
-	ruleDate        = "not a date in the format of the schema; correct the value, or date.format"
+	ruleComma = "a number with a decimal comma, and the schema has decimal points; set decimal: \",\" (of this " +
+		"column, or csv.decimal of all columns of a CSV file), and thousands: \".\" if points separate thousands"
+	ruleThousands = "a number with a sign between thousands; set thousands (of this column, or csv.thousands of all " +
+		"columns of a CSV file) to that sign, or to space"
+	ruleTwoReadings = "a number with a comma, which begins a fraction or separates thousands; set decimal: \",\" or " +
+		"thousands: \",\" (of this column, or csv.decimal and csv.thousands of all columns of a CSV file)"
+	ruleUnit = "a number with a unit or a currency; set suffix or prefix of this column to the unit or currency, " +
+		"and decimal if the fraction begins at a comma"
+	ruleNotation = "not a number in the notation of the schema (csv.decimal, csv.thousands, suffix); correct the " +
+		"value, or the schema"
+	ruleDate = "not a date in the format of the schema; correct the value, or date.format"
 )

@@ -102,7 +102,8 @@ func Number(b []byte) (f float64, rule string) {
 }
 
 // PowersOfTen holds powers of ten. They are exact, since 5^22 < 2^53.
-var PowersOfTen = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
+var PowersOfTen = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+	1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
 // ShortNumber parses decimal numbers that need only one rounding: m 10^e with a whole number m < 2^53 and |e|
 // <= 22. Both m and 10^|e| are float64 numbers. So their product or quotient is the correctly rounded number

@@ -49,7 +49,8 @@ func ParseAnswers(text []byte) (map[string]Answer, error) {
 		if key := nearKey(err, reflect.TypeFor[Answer]()); key != "" {
 			return nil, fmt.Errorf("dataset: answers: %s; %s", strictyaml.Describe(err), key)
 		}
-		return nil, fmt.Errorf("dataset: answers: %s; want lines such as \"age: {range: [18, 110]}\"", strictyaml.Describe(err))
+		return nil, fmt.Errorf("dataset: answers: %s; want lines such as \"age: {range: [18, 110]}\"",
+			strictyaml.Describe(err))
 	}
 	for name, a := range answers {
 		if err := a.Check(name); err != nil {
@@ -82,7 +83,9 @@ func (a Answer) Check(name string) error {
 
 // Column returns the column of a schema described by the answer.
 func (a Answer) Column(name string) Column {
-	return Column{Name: name, Role: a.Role, Range: a.Range, Transform: a.Transform, Suffix: a.Suffix, Prefix: a.Prefix, Decimal: a.Decimal, Thousands: a.Thousands, Date: a.Date, Categories: a.Categories, Unknown: a.Unknown, Missing: a.Missing, Positive: a.Positive}
+	return Column{Name: name, Role: a.Role, Range: a.Range, Transform: a.Transform, Suffix: a.Suffix, Prefix: a.Prefix,
+		Decimal: a.Decimal, Thousands: a.Thousands, Date: a.Date, Categories: a.Categories, Unknown: a.Unknown,
+		Missing: a.Missing, Positive: a.Positive}
 }
 
 // WritesNumbers reports whether the answer states the notation of the column's numbers. The column is then numeric.

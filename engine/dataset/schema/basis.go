@@ -14,10 +14,11 @@ import (
 const (
 	// BasisAuto leaves the choice of the basis to training (dyad.Options.ChooseBasis), which knows the number of
 	// records. An encoder never has BasisAuto.
-	BasisAuto   = "auto"
-	BasisNone   = "none"    // one feature, the number scaled to [-1, 1]; this is the default
-	basisCosine = "cosine:" // followed by K: K features cos(pi k u)/k, k = 1..K, where u in [0, 1] is the position of the number in its range
-	basisCurve  = "curve:"  // followed by K: like basisCosine with the line sqrt(1.5) (2u - 1) instead of the first cosine, so that every linear score can be represented
+	BasisAuto = "auto"
+	BasisNone = "none" // one feature, the number scaled to [-1, 1]; this is the default
+	// followed by K: K features cos(pi k u)/k, k = 1..K, where u in [0, 1] is the position of the number in its range
+	basisCosine = "cosine:"
+	basisCurve  = "curve:" // followed by K: like basisCosine with the line sqrt(1.5) (2u - 1) instead of the first cosine, so that every linear score can be represented
 	// basisSpike is like basisCosine, except for a number with log1p whose range begins at 0. There the K features are
 	// for numbers above 0, and one additional feature is for 0 itself, because most records may have the value 0.
 	basisSpike = "spike:"
@@ -78,11 +79,14 @@ func (v *validator) basis(where, basis string) {
 	switch _, _, ok := cosines(basis); {
 	case basis == BasisAuto && where == "" && !v.s.ByIndex():
 	case basis == BasisAuto && where != "":
-		v.addf("%sbasis: %s is for the whole schema; a column has %s, %sK, %sK or %sK", where, BasisAuto, BasisNone, basisCurve, basisCosine, basisSpike)
+		v.addf("%sbasis: %s is for the whole schema; a column has %s, %sK, %sK or %sK", where, BasisAuto, BasisNone,
+			basisCurve, basisCosine, basisSpike)
 	case !ok && basis != BasisAuto:
-		v.addf("%sbasis is %q, want %s, %s, %sK, %sK or %sK with K from %d to %d, such as %s6", where, basis, BasisAuto, BasisNone, basisCurve, basisCosine, basisSpike, minCosines, maxCosines, basisCurve)
+		v.addf("%sbasis is %q, want %s, %s, %sK, %sK or %sK with K from %d to %d, such as %s6", where, basis, BasisAuto,
+			BasisNone, basisCurve, basisCosine, basisSpike, minCosines, maxCosines, basisCurve)
 	case basis != "" && v.s.ByIndex():
-		v.addf("%sbasis is for columns with names; the features of this format have numbers: leave it out, or convert the file to CSV (dyad data convert)", where)
+		v.addf("%sbasis is for columns with names; the features of this format have numbers: leave it out, or convert the "+
+			"file to CSV (dyad data convert)", where)
 	}
 }
 
@@ -101,9 +105,11 @@ func (v *validator) basisDim() {
 	v.choice(columns, dim+products)
 	switch {
 	case curved && dim > maxBasisDim:
-		v.addf("the basis or the columns of interactions make %d features, but at most %d are allowed; choose a smaller K, basis: %s for some columns, or fewer categories", dim, maxBasisDim, BasisNone)
+		v.addf("the basis or the columns of interactions make %d features, but at most %d are allowed; choose a smaller K, "+
+			"basis: %s for some columns, or fewer categories", dim, maxBasisDim, BasisNone)
 	case dim+products > maxBasisDim && products > 0:
-		v.addf("the products of interactions make more than the %d features that are left of %d; name fewer pairs, columns with fewer categories, or a smaller K", maxBasisDim-dim, maxBasisDim)
+		v.addf("the products of interactions make more than the %d features that are left of %d; name fewer pairs, columns "+
+			"with fewer categories, or a smaller K", maxBasisDim-dim, maxBasisDim)
 	}
 }
 

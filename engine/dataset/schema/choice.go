@@ -22,7 +22,8 @@ func (e *Encoder) candidatePairs() (all []candidate) {
 	for b := range e.columns {
 		for a := range b {
 			wa, wb, _ := lowest(e.columns[a], e.columns[b])
-			named := slices.ContainsFunc(e.interactions, func(p interaction) bool { return p.a == a && p.b == b || p.a == b && p.b == a })
+			named := slices.ContainsFunc(e.interactions,
+				func(p interaction) bool { return p.a == a && p.b == b || p.a == b && p.b == a })
 			if wa*wb <= widestCandidate && !named {
 				all = append(all, candidate{a, b})
 			}
@@ -68,7 +69,8 @@ func (e *Encoder) Candidates() engine.Candidates {
 		return engine.Candidates{}
 	}
 	after := e.projectedFactor(e.schema.ChooseInteractions) // factor after the chosen pairs are named
-	c := engine.Candidates{Choose: e.schema.ChooseInteractions, Ratio: after / e.factor, Plain: e.projectedFactor(0) / e.factor}
+	c := engine.Candidates{Choose: e.schema.ChooseInteractions, Ratio: after / e.factor,
+		Plain: e.projectedFactor(0) / e.factor}
 	for _, p := range pairs {
 		a, b := e.columns[p.a], e.columns[p.b]
 		wa, wb, scale := lowest(a, b)
@@ -118,15 +120,18 @@ func (v *validator) choice(columns map[string]Feature, dim int) {
 	case s.ChooseInteractions < 0 || s.ChooseInteractions > mostChosen:
 		v.addf("choose_interactions is %d, want 1 to %d pairs, or leave it out", s.ChooseInteractions, mostChosen)
 	case s.ByIndex():
-		v.addf("choose_interactions is for columns with names; the features of this format have numbers: leave it out, or convert the file to CSV (dyad data convert)")
+		v.addf("choose_interactions is for columns with names; the features of this format have numbers: leave it out, or " +
+			"convert the file to CSV (dyad data convert)")
 	case left < 0:
-		v.addf("choose_interactions is %d, but fewer other pairs of columns have at most %d products", s.ChooseInteractions, widestCandidate)
+		v.addf("choose_interactions is %d, but fewer other pairs of columns have at most %d products", s.ChooseInteractions,
+			widestCandidate)
 	default:
 		for _, w := range widths[len(widths)-s.ChooseInteractions:] {
 			dim += w
 		}
 		if dim > maxBasisDim {
-			v.addf("the columns and the widest pairs of choose_interactions make %d features, and at most %d are allowed; choose fewer pairs or a smaller K", dim, maxBasisDim)
+			v.addf("the columns and the widest pairs of choose_interactions make %d features, and at most %d are allowed; "+
+				"choose fewer pairs or a smaller K", dim, maxBasisDim)
 		}
 	}
 }
@@ -137,7 +142,8 @@ const mostChosen = 8
 // Records converts records of e for a model whose encoder is the result of e.Chosen: it adds the products of the chosen
 // pairs. For other models it returns the records unchanged.
 func (e *Encoder) Records(r *engine.Records, model *Encoder) (*engine.Records, error) {
-	if e == nil || model == nil || e.schema.ChooseInteractions == 0 || model.schema.ChooseInteractions != 0 || r.Dim() != e.dim {
+	if e == nil || model == nil || e.schema.ChooseInteractions == 0 || model.schema.ChooseInteractions != 0 ||
+		r.Dim() != e.dim {
 		return r, nil
 	}
 	c, pairs := e.Candidates(), e.candidatePairs()

@@ -113,8 +113,10 @@ func parseMemory(text []byte) (*Memory, error) {
 		return nil, errors.New("the file was not written by a draft; give it another name")
 	}
 	var m Memory
-	if json.NewDecoder(bytes.NewReader(rest)).Decode(&m) != nil || m.Format != draftedFormat || !isDraftID(m.Draft) || !bytes.Equal(m.text(), text) {
-		return nil, errors.New("the file was changed or cut off after a draft wrote it, or another version of the program wrote it; restore the file, or move it away and draft the schema again")
+	if json.NewDecoder(bytes.NewReader(rest)).Decode(&m) != nil || m.Format != draftedFormat || !isDraftID(m.Draft) ||
+		!bytes.Equal(m.text(), text) {
+		return nil, errors.New("the file was changed or cut off after a draft wrote it, or another version of the program " +
+			"wrote it; restore the file, or move it away and draft the schema again")
 	}
 	return &m, nil
 }

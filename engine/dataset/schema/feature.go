@@ -21,15 +21,16 @@ type Feature struct {
 	Half      float64 // half the length of the transformed range; the largest magnitude if sparse
 	Cosines   int     // number K of the basis, 0 without a basis
 	line      bool    // the first feature of the basis is the line
-	Spike     bool    // an additional output follows the cosines; at the lower end of the range it is set and the cosines are 0
-	shrink    float64 // scales the mean square norm of K cosines to 1, or to 2 with a spike
-	Cats      *parse.Set
-	CatNames  []string
-	Missing   *parse.Set
-	Policy    string
-	value     float64 // number used by the policy MissingValue
-	Notation  *parse.Notation
-	unknown   bool // categories that are not listed become all 0
+	// an additional output follows the cosines; at the lower end of the range it is set and the cosines are 0
+	Spike    bool
+	shrink   float64 // scales the mean square norm of K cosines to 1, or to 2 with a spike
+	Cats     *parse.Set
+	CatNames []string
+	Missing  *parse.Set
+	Policy   string
+	value    float64 // number used by the policy MissingValue
+	Notation *parse.Notation
+	unknown  bool // categories that are not listed become all 0
 }
 
 // Encode writes the outputs of a field without surrounding blanks to dst, which must be zero. The rule is empty
@@ -137,6 +138,7 @@ func Transform(v float64, transform string) float64 {
 // The rules of a field.
 const (
 	RuleMissing  = "value is missing; fill it in, or give the column a missing policy other than error"
-	RuleCategory = "category is not in the schema; correct the value, add it to categories (which are public), or say `unknown: other`"
-	RuleNotUTF8  = "the file is not UTF-8; set csv.encoding: windows-1252 if it is Latin-1, or save it as UTF-8"
+	RuleCategory = "category is not in the schema; correct the value, add it to categories (which are public), or say " +
+		"`unknown: other`"
+	RuleNotUTF8 = "the file is not UTF-8; set csv.encoding: windows-1252 if it is Latin-1, or save it as UTF-8"
 )

@@ -92,5 +92,7 @@ func CheckIDs(ids []string, file, column string, alike LookAlikes) error {
 const (
 	ruleRecordNoID   = "id is missing in record %d; pairs need the id of every record"
 	ruleRecordSameID = "records %d and %d have the same id; pairs need one record for each id"
-	ruleRecordAlike  = "records %d and %d have ids that differ only in upper and lower case, white space, quotes, invisible characters or forms of the same letters; if both are the same individual, use one id; otherwise allow such ids (--look-alike-ids allow)"
+	ruleRecordAlike  = "records %d and %d have ids that differ only in upper and lower case, white space, quotes, " +
+		"invisible characters or forms of the same letters; if both are the same individual, use one id; otherwise allow " +
+		"such ids (--look-alike-ids allow)"
 )

@@ -64,7 +64,8 @@ func (e *Encoder) Inputs() []Input {
 		f, offset := e.Feature(k)
 		in := Input{Name: e.FeatureName(k), Offset: offset, Width: f.Width, Numeric: f.Numeric}
 		in.Field = in.Name
-		if i := slices.IndexFunc(e.schema.Columns, func(c Column) bool { return c.Name == f.Name && f.Name != "" }); i >= 0 && !e.schema.ByIndex() {
+		if i := slices.IndexFunc(e.schema.Columns, func(c Column) bool { return c.Name == f.Name && f.Name != "" }); i >= 0 &&
+			!e.schema.ByIndex() {
 			in.Field = e.schema.Columns[i].FieldOf()
 		}
 		if f.Numeric {
@@ -203,7 +204,8 @@ func (f *Feature) describeCategories(in *Input) {
 			if s.Numbers != nil {
 				v.Number = s.Numbers[s.Text[text]]
 			}
-			known := slices.ContainsFunc(in.Categories, func(c InputCategory) bool { return c.Text == text || in.ByNumber && c.Number == v.Number })
+			known := slices.ContainsFunc(in.Categories,
+				func(c InputCategory) bool { return c.Text == text || in.ByNumber && c.Number == v.Number })
 			if !known && (!in.ByNumber || !math.IsNaN(v.Number)) { // with ByNumber, texts that count as missing are not listed
 				in.Categories = append(in.Categories, v)
 			}

@@ -83,7 +83,8 @@ func (e *Encoder) MultiplyRows(x []float64) {
 	}
 	rows := len(x) / e.dim
 	const piece = 1 << 10
-	_ = tasks.Each(context.Background(), runtime.GOMAXPROCS(0), (rows+piece-1)/piece, func(_, k int) { // the context is never cancelled
+	// the context is never cancelled
+	_ = tasks.Each(context.Background(), runtime.GOMAXPROCS(0), (rows+piece-1)/piece, func(_, k int) {
 		for i := k * piece; i < min((k+1)*piece, rows); i++ {
 			e.Multiply(x[i*e.dim:][:e.dim])
 		}
@@ -112,7 +113,8 @@ func (e *Encoder) Interactions() []Interaction {
 func (v *validator) interactions() {
 	s := v.s
 	if len(s.Interactions) > 0 && s.ByIndex() {
-		v.addf("interactions are of columns with names; the features of this format have numbers: leave them out, or convert the file to CSV (dyad data convert)")
+		v.addf("interactions are of columns with names; the features of this format have numbers: leave them out, or " +
+			"convert the file to CSV (dyad data convert)")
 		return
 	}
 	feature := map[string]bool{}
@@ -122,7 +124,8 @@ func (v *validator) interactions() {
 	seen := map[[2]string]bool{}
 	for k, names := range s.Interactions {
 		if len(names) != 2 || names[0] == names[1] {
-			v.addf("interaction %d names %d columns, or the same column twice; want a pair of columns, such as [day, month]", k+1, len(names))
+			v.addf("interaction %d names %d columns, or the same column twice; want a pair of columns, such as [day, month]",
+				k+1, len(names))
 			continue
 		}
 		for _, name := range names {

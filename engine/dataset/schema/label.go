@@ -95,7 +95,8 @@ func (e *Encoder) TrimLabel(label string) string {
 
 // The rules of a label.
 const (
-	RuleLabel       = "label is neither the positive nor the negative class of the schema; correct the value, or the schema"
+	RuleLabel = "label is neither the positive nor the negative class of the schema; correct the value, " +
+		"or the schema"
 	RuleNoLabel     = "label is missing; training and evaluation need a label in every row"
 	RuleLabelRange  = "label is outside its range; correct the value, or the range in the schema"
 	RuleLabelNumber = "label is not a finite number; correct the value"

@@ -34,7 +34,8 @@ func (d *DateFormat) Valid() bool {
 
 // NotationOf returns the notation of a numeric column, or nil for plain numbers.
 func (s *Schema) NotationOf(c *Column) *parse.Notation {
-	n := parse.Notation{Decimal: cmp.Or(c.Decimal, s.CSV.Decimal, ".")[0], Thousands: c.Thousands, Prefix: []byte(c.Prefix), Suffix: []byte(c.Suffix)}
+	n := parse.Notation{Decimal: cmp.Or(c.Decimal, s.CSV.Decimal, ".")[0], Thousands: c.Thousands,
+		Prefix: []byte(c.Prefix), Suffix: []byte(c.Suffix)}
 	if c.Thousands == "" && (c.Decimal == "" || c.Decimal == s.CSV.Decimal) {
 		n.Thousands = s.CSV.Thousands
 	}

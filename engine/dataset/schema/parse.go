@@ -90,7 +90,8 @@ func schemaError(err error) error {
 	if key := nearKey(err, reflect.TypeFor[Schema]()); key != "" {
 		return fmt.Errorf("dataset: schema: %s; %s", strictyaml.Describe(err), key)
 	}
-	return fmt.Errorf("dataset: schema: %s; the file must be a schema in YAML, not data: \"dyad data schema FILE\" drafts one from data", strictyaml.Describe(err))
+	return fmt.Errorf("dataset: schema: %s; the file must be a schema in YAML, not data: \"dyad data schema FILE\" "+
+		"drafts one from data", strictyaml.Describe(err))
 }
 
 // textFixer restores the original text of values where the schema takes texts (`positive: +1`, `categories:
@@ -106,7 +107,9 @@ func (f *textFixer) Visit(n ast.Node) ast.Visitor {
 	}
 	key := kv.Key.GetToken().Value
 	switch {
-	case slices.Contains([]string{"name", "field", "positive", "negative", "delimiter", "data_id", "labels_file", "trim_suffix", "x", "y", "decimal", "thousands", "suffix", "prefix", "sheet", "from", "to", "draft", "known_from"}, key):
+	case slices.Contains([]string{"name", "field", "positive", "negative", "delimiter", "data_id", "labels_file",
+		"trim_suffix", "x", "y", "decimal", "thousands", "suffix", "prefix", "sheet", "from", "to", "draft", "known_from"},
+		key):
 		kv.Value = asText(kv.Value)
 	case key == "interactions":
 		if list, ok := kv.Value.(*ast.SequenceNode); ok {
@@ -116,7 +119,8 @@ func (f *textFixer) Visit(n ast.Node) ast.Visitor {
 		}
 	case slices.Contains([]string{"categories", "values", "comment"}, key):
 		textsOf(kv.Value)
-	case slices.Contains([]string{"version", "features", "nonzeros", "position", "persons", "max_rows_per_person", "rows_per_person", "choose_interactions"}, key):
+	case slices.Contains([]string{"version", "features", "nonzeros", "position", "persons", "max_rows_per_person",
+		"rows_per_person", "choose_interactions"}, key):
 		if _, ok := kv.Value.(*ast.FloatNode); ok {
 			f.err = &yaml.SyntaxError{Message: key + " must be a whole number", Token: kv.Value.GetToken()}
 		}

@@ -41,7 +41,8 @@ func (v *validator) persons(count int) {
 		v.addf("persons, ids and max_rows_per_person are only for a schema with a column of role: person")
 	case count == 0:
 	case s.RowsPerPerson != 0:
-		v.addf("rows_per_person is for a schema without role: person, where one row is protected; the maximum number of rows of a person is max_rows_per_person")
+		v.addf("rows_per_person is for a schema without role: person, where one row is protected; the maximum number of " +
+			"rows of a person is max_rows_per_person")
 	case s.Persons != 0 && s.IDs != "":
 		v.addf("persons and ids: public together; give the public number of persons, or declare the ids public")
 	case s.Persons == 0 && s.IDs == "" && !s.Public:

@@ -27,8 +27,9 @@ const (
 	RoleLabel   = "label"   // exactly one column
 	RoleID      = "id"      // kept with Options.KeepIDs, never a feature; at most one column
 	RoleGroup   = "group"   // public query of the row, for ranking; at most one column
-	RolePerson  = "person"  // person to whom the row belongs; all rows of a person are protected together; at most one column
-	RoleIgnore  = "ignore"  // read and dropped
+	// person to whom the row belongs; all rows of a person are protected together; at most one column
+	RolePerson = "person"
+	RoleIgnore = "ignore" // read and dropped
 )
 
 // Storage types of dense records.
@@ -52,8 +53,9 @@ const TransformLog1p = "log1p"
 
 // Policies for missing values.
 const (
-	MissingError    = "error"    // a missing value is a ParseError; this is the default
-	MissingMiddle   = "middle"   // 0 after scaling: the centre of the (transformed) range, or 0 in all outputs of a categorical column
+	MissingError = "error" // a missing value is a ParseError; this is the default
+	// 0 after scaling: the centre of the (transformed) range, or 0 in all outputs of a categorical column
+	MissingMiddle   = "middle"
 	MissingValue    = "value"    // the public number Missing.Value; numeric columns only
 	MissingCategory = "category" // an additional category; categorical columns only
 )

@@ -27,8 +27,10 @@ const maxText = 1 << 14
 // are allowed.
 func (v *validator) texts(what string, all ...string) {
 	for _, s := range all {
-		if len(s) > maxText || !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }) {
-			v.addf("%s: a text has more than %d bytes, or characters that are not text; give the column or the category another name in the file", what, maxText)
+		if len(s) > maxText || !utf8.ValidString(s) ||
+			strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }) {
+			v.addf("%s: a text has more than %d bytes, or characters that are not text; give the column or the category "+
+				"another name in the file", what, maxText)
 			return
 		}
 	}
@@ -39,7 +41,8 @@ func (v *validator) texts(what string, all ...string) {
 const MaxColumns = 1 << 27
 
 // formats lists all formats in the order of messages.
-var formats = [...]string{FormatCSV, FormatARFF, FormatJSONL, FormatParquet, FormatXLSX, FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX, FormatImages}
+var formats = [...]string{FormatCSV, FormatARFF, FormatJSONL, FormatParquet, FormatXLSX, FormatLIBSVM, FormatNPY,
+	FormatNPZ, FormatIDX, FormatImages}
 
 // Validate returns an error that joins all problems of the schema, or nil.
 func (s *Schema) Validate() error {
@@ -59,11 +62,13 @@ func (v *validator) addf(format string, args ...any) {
 
 func (v *validator) check() {
 	if v.s.Version != 0 && v.s.Version != schemaVersion {
-		v.addf("version %d; this program reads version %d: use the program that the schema was written for", v.s.Version, schemaVersion)
+		v.addf("version %d; this program reads version %d: use the program that the schema was written for",
+			v.s.Version, schemaVersion)
 	}
 	s := v.s
 	if !dataID.MatchString(s.DataID) {
-		v.addf("data_id must be 1 to 128 letters, digits, dots, hyphens or underscores; it names the data in the privacy ledger")
+		v.addf("data_id must be 1 to 128 letters, digits, dots, hyphens or underscores; it names the data in the " +
+			"privacy ledger")
 	}
 	if s.Draft != "" && !isDraftID(s.Draft) {
 		v.addf("only a draft writes the key draft; restore the line, or draft the schema again")
@@ -73,7 +78,8 @@ func (v *validator) check() {
 	}
 	switch {
 	case s.Store != "" && s.Store != StoreFloat64 && s.Store != StoreFloat32:
-		v.addf("store is %q, want %s or %s; how a file is read into memory is for --store", s.Store, StoreFloat64, StoreFloat32)
+		v.addf("store is %q, want %s or %s; how a file is read into memory is for --store", s.Store,
+			StoreFloat64, StoreFloat32)
 	case s.IsNarrow() && s.IsSparse():
 		v.addf("store: %s is for dense records; sparse records are float64 (or set dense: true)", StoreFloat32)
 	}
@@ -83,7 +89,9 @@ func (v *validator) check() {
 	v.missing("missing", s.Missing, "")
 	v.basis("", s.Basis)
 	v.interactions()
-	v.texts("description, labels_file, arrays and comments", append([]string{s.Description, s.LabelsFile, s.ArraysOf().X, s.ArraysOf().Y, s.ArraysOf().Group, s.ArraysOf().Person}, s.CSV.Comment...)...)
+	v.texts("description, labels_file, arrays and comments",
+		append([]string{s.Description, s.LabelsFile, s.ArraysOf().X, s.ArraysOf().Y, s.ArraysOf().Group, s.ArraysOf().Person},
+			s.CSV.Comment...)...)
 	if s.ByIndex() {
 		v.byIndex()
 	} else {
@@ -131,13 +139,16 @@ func (v *validator) roles() {
 func (v *validator) column(c *Column) {
 	where := fmt.Sprintf("column %.80q", c.Name)
 	role := c.RoleOf()
-	v.texts(where, append([]string{c.Name, c.Field, c.Suffix, c.Positive, c.Negative, c.TrimSuffix, c.KnownFrom}, c.Categories...)...)
+	v.texts(where, append([]string{c.Name, c.Field, c.Suffix, c.Positive, c.Negative, c.TrimSuffix, c.KnownFrom},
+		c.Categories...)...)
 	if !slices.Contains([]string{RoleFeature, RoleLabel, RoleID, RoleGroup, RolePerson, RoleIgnore}, role) {
 		v.addf("%s: role is %q, want feature, label, id, group, person or ignore", where, c.Role)
 		return
 	}
-	if role != RoleFeature && (c.Transform != "" || c.Basis != "" || c.Categories != nil || c.Missing != nil || c.writesNumbers() || c.Date != nil || c.Unknown != "" || c.FromData || c.KnownFrom != "") {
-		v.addf("%s: transform, basis, categories, unknown, suffix, prefix, decimal, thousands, date, missing, from_data and known_from are for features", where)
+	if role != RoleFeature && (c.Transform != "" || c.Basis != "" || c.Categories != nil || c.Missing != nil ||
+		c.writesNumbers() || c.Date != nil || c.Unknown != "" || c.FromData || c.KnownFrom != "") {
+		v.addf("%s: transform, basis, categories, unknown, suffix, prefix, decimal, thousands, date, missing, from_data and "+
+			"known_from are for features", where)
 	}
 	if role != RoleFeature && role != RoleLabel && (c.Kind != "" || c.Range != nil) {
 		v.addf("%s: kind and range are for features and graded labels", where)
@@ -160,11 +171,13 @@ func (v *validator) label(where string, c *Column) {
 		v.addf("%s: range is for a label of kind: numeric", where)
 	}
 	if c.Positive == "" {
-		v.addf("%s: positive is missing; give the value of the class that should score high (or give kind: numeric and a range for graded labels)", where)
+		v.addf("%s: positive is missing; give the value of the class that should score high (or give kind: numeric and a "+
+			"range for graded labels)", where)
 	} else if c.Negative != "" && parse.NewSet([]string{c.class(c.Positive)}).Find([]byte(c.class(c.Negative))) >= 0 {
 		v.addf("%s: positive and negative are the same value", where)
 	}
-	if v.s.ByIndex() && v.s.Format != FormatImages && (!parse.IsPlainDecimal(c.Positive) || c.Negative != "" && !parse.IsPlainDecimal(c.Negative)) {
+	if v.s.ByIndex() && v.s.Format != FormatImages &&
+		(!parse.IsPlainDecimal(c.Positive) || c.Negative != "" && !parse.IsPlainDecimal(c.Negative)) {
 		v.addf("%s: labels of a file with numbered features are numbers", where)
 	}
 	switch {
@@ -235,7 +248,8 @@ func (v *validator) feature(where string, c *Column) {
 		v.addf("%s: kind is %q, want numeric or categorical", where, c.Kind)
 	}
 	if c.FromData && c.KnownFrom != "" {
-		v.addf("%s: from_data means that the values were taken from the data, and known_from means that they are known without the data; delete one of the two", where)
+		v.addf("%s: from_data means that the values were taken from the data, and known_from means that they are known "+
+			"without the data; delete one of the two", where)
 	}
 	v.missing(where+": missing", c.Missing, c.kind())
 }
@@ -253,7 +267,8 @@ func (v *validator) date(where string, c *Column) {
 		v.addf("%s: date.from and date.to are the public range, two days YYYY-MM-DD in order", where)
 	}
 	if c.Range != nil || c.Transform != "" || c.writesNumbers() || c.Missing != nil && c.Missing.Value != nil {
-		v.addf("%s: a date has no range, transform, suffix, prefix, decimal, thousands or value for missing dates; date.from and date.to are its range", where)
+		v.addf("%s: a date has no range, transform, suffix, prefix, decimal, thousands or value for missing dates; "+
+			"date.from and date.to are its range", where)
 	}
 }
 
@@ -367,7 +382,8 @@ func (s *Schema) missingOf(c *Column) *Missing { return cmp.Or(c.Missing, s.Miss
 
 // IsZero reports whether no option is set.
 func (o *CSVOptions) IsZero() bool {
-	return o.Delimiter == "" && !o.Header && o.Comment == nil && !o.IgnoreOthers && o.Decimal == "" && o.Thousands == "" && o.Encoding == ""
+	return o.Delimiter == "" && !o.Header && o.Comment == nil && !o.IgnoreOthers && o.Decimal == "" && o.Thousands == "" &&
+		o.Encoding == ""
 }
 
 // Separator returns the delimiter as a byte. ok is false if the delimiter is not valid.

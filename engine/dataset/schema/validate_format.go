@@ -44,7 +44,8 @@ func (s *Schema) asCSV() bool { return s.Format == FormatCSV || s.Format == Form
 func (v *validator) csv() {
 	s := v.s
 	if _, ok := s.CSV.Separator(); !ok {
-		v.addf("csv.delimiter is %q, want tab or one ASCII character that is not a quote, a letter, a digit or a point", s.CSV.Delimiter)
+		v.addf("csv.delimiter is %q, want tab or one ASCII character that is not a quote, a letter, a digit or a point",
+			s.CSV.Delimiter)
 	}
 	v.notation("csv.", s.CSV.Decimal, s.CSV.Decimal, s.CSV.Thousands)
 	if e := s.CSV.Encoding; e != "" && e != source.EncodingUTF16 && e != source.EncodingWindows1252 {
@@ -75,7 +76,8 @@ func (v *validator) csv() {
 		case s.CSV.Header:
 			v.addf("column %q has a position, but the header already says where it is", c.Name)
 		case c.Position < 1 || c.Position > len(s.Columns):
-			v.addf("the position of column %q is %d, want 1 to %d; list every column of the file (role: ignore drops one)", c.Name, c.Position, len(s.Columns))
+			v.addf("the position of column %q is %d, want 1 to %d; list every column of the file (role: ignore drops one)",
+				c.Name, c.Position, len(s.Columns))
 		case positions[c.Position]:
 			v.addf("position %d is used twice", c.Position)
 		}
@@ -138,7 +140,8 @@ func (v *validator) indexColumns() (listed int) {
 		switch c.RoleOf() {
 		case RoleLabel, RoleGroup, RolePerson:
 			if c.Position != 0 {
-				v.addf("column %q: label, group and person are found by the format (the label of a LIBSVM file is its first token); remove position", c.Name)
+				v.addf("column %q: label, group and person are found by the format (the label of a LIBSVM file is its first "+
+					"token); remove position", c.Name)
 			}
 			if c.RoleOf() == RoleGroup && (s.Format == FormatNPY || s.Format == FormatIDX || s.Format == FormatImages) {
 				v.addf("column %q: %s has no query groups; use libsvm or npz", c.Name, s.Format)

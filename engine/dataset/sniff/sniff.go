@@ -18,7 +18,8 @@ func OtherSheet(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")): // a compound file (the format of .xls)
 		return RuleExcel
-	case bytes.HasPrefix(head, []byte("PK\x03\x04")) && bytes.Contains(head[:min(len(head), 128)], []byte("mimetypeapplication/vnd.oasis.opendocument")):
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")) &&
+		bytes.Contains(head[:min(len(head), 128)], []byte("mimetypeapplication/vnd.oasis.opendocument")):
 		return ruleODS
 	}
 	return ""
@@ -86,6 +87,7 @@ func Text(name string, head []byte) string {
 
 // The rules of unsupported spreadsheets.
 const (
-	RuleExcel = "the file is a workbook of Excel before 2007, or one with a password; save it as .xlsx without a password, or save the sheet as \"CSV UTF-8\""
-	ruleODS   = "the file is an OpenDocument spreadsheet; save it as .xlsx, or the sheet as CSV in UTF-8"
+	RuleExcel = "the file is a workbook of Excel before 2007, or one with a password; save it as .xlsx without a " +
+		"password, or save the sheet as \"CSV UTF-8\""
+	ruleODS = "the file is an OpenDocument spreadsheet; save it as .xlsx, or the sheet as CSV in UTF-8"
 )

@@ -97,7 +97,8 @@ const (
 // ReadAhead decompresses in a separate goroutine from now on, until Close. It is meant for files, because Close
 // waits for a pending read, and a read from a stream could take any time.
 func (u *Unpacked) ReadAhead() {
-	a := &ahead{full: make(chan aheadBlock, aheadBlocks), empty: make(chan []byte, aheadBlocks), stop: make(chan struct{}), err: io.ErrUnexpectedEOF}
+	a := &ahead{full: make(chan aheadBlock, aheadBlocks), empty: make(chan []byte, aheadBlocks), stop: make(chan struct{}),
+		err: io.ErrUnexpectedEOF}
 	for range aheadBlocks {
 		a.empty <- make([]byte, aheadBytes)
 	}

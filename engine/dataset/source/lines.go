@@ -181,7 +181,8 @@ func (u *Unpacked) guessLines(size int64, colons bool) (z Sizes) {
 	if err != nil {
 		return z // the text has ended
 	}
-	used := max(u.raw.count-u.packed.Buffered(), guessedText/64) // assume at most 64 bytes of text for each compressed byte
+	// assume at most 64 bytes of text for each compressed byte
+	used := max(u.raw.count-u.packed.Buffered(), guessedText/64)
 	times := float64(size) / float64(used) * (1 + 1./32)
 	z.Rows, z.Bytes, z.Colons = int(times*float64(z.Rows)), int64(times*float64(z.Bytes)), int(times*float64(z.Colons))
 	return z

@@ -23,7 +23,8 @@ const maxWorkbook = 1 << 30
 func Text(in *source.Input, sheet string, delim byte) (text []byte, err error) {
 	refuse := func(rule string) ([]byte, error) { return nil, &source.ParseError{File: in.Name, Rule: rule} }
 	// With a separate limit for each part, the library would write records to a folder for temporary files.
-	book, err := excelize.OpenReader(io.NewSectionReader(in.At, 0, in.Size), excelize.Options{UnzipSizeLimit: maxWorkbook, UnzipXMLSizeLimit: maxWorkbook})
+	book, err := excelize.OpenReader(io.NewSectionReader(in.At, 0, in.Size),
+		excelize.Options{UnzipSizeLimit: maxWorkbook, UnzipXMLSizeLimit: maxWorkbook})
 	if err != nil {
 		return refuse(RuleDamaged)
 	}
@@ -136,7 +137,8 @@ func (w *workbook) cell(sheet string, x, y int, raw string) (string, error) {
 	switch kind, err := w.GetCellType(sheet, name); {
 	case err != nil:
 		return "", err
-	case kind != excelize.CellTypeUnset && kind != excelize.CellTypeNumber && kind != excelize.CellTypeDate && kind != excelize.CellTypeFormula:
+	case kind != excelize.CellTypeUnset && kind != excelize.CellTypeNumber && kind != excelize.CellTypeDate &&
+		kind != excelize.CellTypeFormula:
 		return raw, nil
 	}
 	style, err := w.GetCellStyle(sheet, name)
@@ -194,8 +196,10 @@ func isDateStyle(s *excelize.Style) bool {
 
 // The rules of a workbook.
 const (
-	RuleDamaged = "the workbook is damaged, too large or not one of Office Open XML; save it as .xlsx again, or save the sheet as \"CSV UTF-8\""
+	RuleDamaged = "the workbook is damaged, too large or not one of Office Open XML; save it as .xlsx again, or save the " +
+		"sheet as \"CSV UTF-8\""
 	ruleSheets  = "the workbook has several sheets with cells; name one: sheet in the schema, --sheet for a draft"
-	RuleFormula = "a formula without a computed result; open the workbook in a spreadsheet program, save it there, and read that file"
+	RuleFormula = "a formula without a computed result; open the workbook in a spreadsheet program, save it there, and " +
+		"read that file"
 	ruleNoSheet = "the workbook has no such sheet with cells; correct sheet (--sheet for a draft)"
 )

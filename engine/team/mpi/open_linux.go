@@ -76,7 +76,8 @@ func Open(o Options) (*Team, error) {
 	t.rank, t.size = int(rank), int(size)
 	if n := started(os.Getenv); t.size == 1 && n > 1 {
 		// Each process would train and charge the privacy budget separately.
-		return nil, unavailable("the launcher started %d processes, and %s sees one: it belongs to another MPI; name the launcher's library (DYAD_LIBMPI)", n, t.library)
+		return nil, unavailable("the launcher started %d processes, and %s sees one: it belongs to another MPI; name the "+
+			"launcher's library (DYAD_LIBMPI)", n, t.library)
 	}
 	return t, nil
 }
@@ -168,7 +169,8 @@ func (t *Team) do(ctx context.Context, name string, deadline time.Duration, run 
 		return ctx.Err()
 	case <-late:
 		t.lost.Store(true)
-		return fmt.Errorf("%w: %w within %v (%s on rank %d); a machine may be down, slow or out of memory", engine.ErrTeamLost, ErrHung, deadline, name, t.rank)
+		return fmt.Errorf("%w: %w within %v (%s on rank %d); a machine may be down, slow or out of memory",
+			engine.ErrTeamLost, ErrHung, deadline, name, t.rank)
 	}
 }
 
@@ -196,7 +198,8 @@ func (t *Team) AllGather(ctx context.Context, x []float64, counts, at []int) err
 		places[r], places[t.size+r] = int32(counts[r]), int32(at[r])
 	}
 	return t.do(ctx, "MPI_Allgatherv", t.deadline, func() int32 {
-		code := invoke(t.allgatherv, t.inPlace, 0, t.double, uintptr(unsafe.Pointer(&x[0])), uintptr(unsafe.Pointer(&places[0])), uintptr(unsafe.Pointer(&places[t.size])), t.double, t.world)
+		code := invoke(t.allgatherv, t.inPlace, 0, t.double, uintptr(unsafe.Pointer(&x[0])),
+			uintptr(unsafe.Pointer(&places[0])), uintptr(unsafe.Pointer(&places[t.size])), t.double, t.world)
 		runtime.KeepAlive(x)
 		return code
 	})

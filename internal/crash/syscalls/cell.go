@@ -29,7 +29,8 @@ type cell struct {
 	command command
 	call    call
 	fault   string
-	places  []int // occurrences of the call in its thread, tried until one is hit; none if the command never makes the call
+	// occurrences of the call in its thread, tried until one is hit; none if the command never makes the call
+	places []int
 }
 
 // result is a line of the table. why names the rule that does not hold, or the reason why the cell was left out.
@@ -100,9 +101,9 @@ func digestsOf(dir string) (map[string]string, error) {
 	})
 }
 
-// paid reports whether the charged results exist: every charge has its finish line, and the result of each charge has the
-// digest of this line. The result is the named file, or any file if anywhere is true. If the line has no digest, the result
-// is the printed output.
+// paid reports whether the charged results exist: every charge has its finish line, and the result of each charge
+// has the digest of this line. The result is the named file, or any file if anywhere is true. If the line has no
+// digest, the result is the printed output.
 func (c command) paid(dir string, b *books, e ended, anywhere bool) (bool, error) {
 	all, err := digestsOf(dir)
 	if err != nil {
@@ -121,8 +122,8 @@ func (c command) paid(dir string, b *books, e ended, anywhere bool) (bool, error
 	return len(b.charges) == c.charges && (named || anywhere), nil
 }
 
-// judge checks what a run left, continues the run as the program's message says, and returns the rule that does not hold,
-// or "" if all rules hold.
+// judge checks what a run left, continues the run as the program's message says, and returns the rule that does not
+// hold, or "" if all rules hold.
 func (c command) judge(p program, t *template, e ended) (rule string, err error) {
 	if e.hung {
 		return "it hangs", nil

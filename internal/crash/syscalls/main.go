@@ -118,13 +118,16 @@ func report(o options, results []*result) (failed int, err error) {
 			count[""]++
 			continue
 		}
-		rows = append(rows, []string{r.command.row, r.call.name, r.fault, strconv.Itoa(r.nth), strconv.Itoa(r.code), string(r.verdict), r.why})
+		rows = append(rows, []string{r.command.row, r.call.name, r.fault, strconv.Itoa(r.nth), strconv.Itoa(r.code),
+			string(r.verdict), r.why})
 		if count[r.verdict]++; r.verdict == leftOut {
 			why[r.why]++
 		}
 	}
-	fmt.Printf("seed %d: %d cells hold, %d fail, %d fail as known, %d left out (%d calls that a command does not make, %d of the loader or Go's own, %d not reached), %d had no time\n",
-		o.seed, count[holds], count[fails], count[known], count[leftOut], why["the command makes no such call"], why["of the loader or Go's own"], why[notReached], count[""])
+	fmt.Printf("seed %d: %d cells hold, %d fail, %d fail as known, %d left out (%d calls that a command does not make, "+
+		"%d of the loader or Go's own, %d not reached), %d had no time\n",
+		o.seed, count[holds], count[fails], count[known], count[leftOut], why["the command makes no such call"],
+		why["of the loader or Go's own"], why[notReached], count[""])
 	if count[holds] == 0 {
 		return 0, errors.New("no cell holds")
 	}

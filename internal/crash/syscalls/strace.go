@@ -33,7 +33,8 @@ func (p program) run(under []string, args string) (ended, error) {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir = p.dir
 	// No variable of the caller, such as a folder of states, reaches the program.
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "XDG_STATE_HOME=" + p.dir, "TMPDIR=" + filepath.Join(p.dir, "tmp")}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "XDG_STATE_HOME=" + p.dir, "TMPDIR=" +
+		filepath.Join(p.dir, "tmp")}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
@@ -54,8 +55,8 @@ var (
 	resumed = regexp.MustCompile(`^(\d+) +<\.\.\. (\w+) resumed>(.*)`)
 )
 
-// traced is a call in a log of strace. It has the number of the call among the calls of the same name in its thread, and
-// the text of its arguments and result.
+// traced is a call in a log of strace. It has the number of the call among the calls of the same name in its thread,
+// and the text of its arguments and result.
 type traced struct {
 	name, text string
 	nth        int
@@ -107,7 +108,8 @@ func (p program) places(args, log string) (map[string][]int, error) {
 
 // straced returns the command line of strace, with an injection unless it is "".
 func straced(log, calls, injection string) []string {
-	words := []string{"strace", "-f", "-y", "-qq", "--seccomp-bpf", "-e", "signal=none", "-s", "0", "-o", log, "-e", "trace=" + calls}
+	words := []string{"strace", "-f", "-y", "-qq", "--seccomp-bpf", "-e", "signal=none", "-s", "0", "-o", log, "-e",
+		"trace=" + calls}
 	if injection != "" {
 		words = append(words, "-e", "inject="+calls+":"+injection)
 	}

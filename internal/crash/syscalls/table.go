@@ -41,18 +41,24 @@ const (
 // A new command that has --ledger needs a row (TestEveryLedgerCommandHasARow).
 var commands = []command{
 	{"train", "train --algorithm moments --out out" + onFile + atOne, "out", charged, 1, ""},
-	{"train with checkpoints", "train --algorithm dpgdsc --steps 40 --checkpoint-every 1ms --out out" + onFile + atOne, "out", charged, 1, ""},
-	{"train on a pack", "train --algorithm dpgdsc --data p.dyadpack --schema p.yaml --steps 40 --out out" + atOne, "out", charged, 1, ""},
-	{"train with held-out figures", "train --algorithm moments --holdout 0.3 --holdout-epsilon 0.5 --out out" + onFile + atOne, "out", charged, 2, ""},
+	{"train with checkpoints", "train --algorithm dpgdsc --steps 40 --checkpoint-every 1ms --out out" + onFile + atOne,
+		"out", charged, 1, ""},
+	{"train on a pack", "train --algorithm dpgdsc --data p.dyadpack --schema p.yaml --steps 40 --out out" + atOne, "out",
+		charged, 1, ""},
+	{"train with held-out figures", "train --algorithm moments --holdout 0.3 --holdout-epsilon 0.5 --out out" +
+		onFile + atOne, "out", charged, 2, ""},
 	{"search", "search --candidates c.yaml --out out" + onFile + atOne, "out", charged, 1, ""},
-	{"pairs train", "pairs train --density 2 --degree-cap 6 --data p.csv --schema i.yaml --out out" + atOne, "out", charged, 1, ""},
+	{"pairs train", "pairs train --density 2 --degree-cap 6 --data p.csv --schema i.yaml --out out" + atOne, "out",
+		charged, 1, ""},
 	{"cluster", "cluster -k 2 --out out" + onFile + atOne, "out", charged, 1, ""},
 	{"evaluate private", "evaluate private m.json --data p.csv --out out" + atOne, "out", charged, 1, ""},
 	{"evaluate to standard output", "evaluate m.json --data p.csv" + atOne, "", charged, 1, ""},
 	{"threshold", "threshold m.json --data p.csv --out out" + atOne, "out", charged, 1, ""},
-	{"local simulate", "local simulate --epochs 2 --data p.csv --schema u.yaml --epsilon 1 --ledger led --out out", "out", charged, 1, ""},
+	{"local simulate", "local simulate --epochs 2 --data p.csv --schema u.yaml --epsilon 1 --ledger led --out out", "out",
+		charged, 1, ""},
 	{"local simulate to standard output", "local simulate --epochs 2 --data p.csv --schema u.yaml --epsilon 1 --ledger led", "", charged, 1, ""},
-	{"online", "online --records 300 --every 100 --state " + streamState + " --out out" + onFile + atOne, "out", stream, 1, ""},
+	{"online", "online --records 300 --every 100 --state " + streamState + " --out out" + onFile + atOne, "out",
+		stream, 1, ""},
 	{"ledger init", "ledger init clinic --epsilon 100 --delta 1e-5 --ledger led", "", book, 0, ""},
 	{"ledger compact", "ledger compact --ledger led", "", book, 0, ""},
 	{"ledger verify", "ledger verify --ledger led", "", book, 0, ""},
@@ -69,7 +75,8 @@ var commands = []command{
 
 // noRow are commands with --ledger that have no row, and why.
 var noRow = map[string]string{
-	"ledger sign":      "writes the file that a run with a key writes, by the same function; TestSignatureAfterACrash stops it at every stage",
+	"ledger sign": "writes the file that a run with a key writes, by the same function; TestSignatureAfterACrash " +
+		"stops it at every stage",
 	"evaluate exact":   "reads the ledger and writes nothing to it",
 	"evaluate compare": "charges and writes by the function of evaluate private",
 	"baseline":         "trains without privacy on public data, by the function of train, and charges nothing",

@@ -13,7 +13,8 @@ import (
 // cannot be added.
 var dataIDs = []string{"clinic", "people", "users"}
 
-// template is the folder that every cell starts from a copy of: private data, a ledger with a finished run, and its model.
+// template is the folder that every cell starts from a copy of: private data, a ledger with a finished run, and its
+// model.
 type template struct {
 	dir    string
 	books  *books
@@ -21,7 +22,8 @@ type template struct {
 	places map[string]map[string][]int // of calls, by row and call
 }
 
-const candidates = "candidates:\n- {name: strong, algorithm: moments, ridge: 4}\n- {name: weak, algorithm: moments, ridge: 1}\n"
+const candidates = "candidates:\n- {name: strong, algorithm: moments, ridge: 4}\n- {name: weak, algorithm: moments, " +
+	"ridge: 1}\n"
 
 // newTemplate fills a folder, and runs every command twice on copies of it.
 func newTemplate(path, work string) (*template, error) {
@@ -43,14 +45,16 @@ func newTemplate(path, work string) (*template, error) {
 	}
 	schema = bytes.Replace(schema, []byte("public: true"), []byte("public: false"), 1)
 	for i, name := range []string{"p.yaml", "i.yaml", "u.yaml"} {
-		if err := os.WriteFile(filepath.Join(t.dir, name), bytes.ReplaceAll(schema, id, []byte(dataIDs[i])), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(t.dir, name), bytes.ReplaceAll(schema, id, []byte(dataIDs[i])),
+			0o600); err != nil {
 			return nil, err
 		}
 	}
 	if err := os.WriteFile(filepath.Join(t.dir, "c.yaml"), []byte(candidates), 0o600); err != nil {
 		return nil, err
 	}
-	for _, args := range []string{"train --algorithm moments --out m.json" + onFile + atOne, "data pack p.csv --schema p.yaml --out p.dyadpack"} {
+	for _, args := range []string{"train --algorithm moments --out m.json" + onFile + atOne,
+		"data pack p.csv --schema p.yaml --out p.dyadpack"} {
 		if err := p.must(args); err != nil {
 			return nil, err
 		}

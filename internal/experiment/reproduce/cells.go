@@ -83,7 +83,8 @@ func (r results) ours() string {
 func (r results) at(p point, k kind, algorithm string) []experiment.Summary {
 	var out []experiment.Summary
 	for _, s := range r.summary {
-		if s.Data == p.data && s.N == p.n && (s.Epsilon == p.epsilon || math.IsInf(s.Epsilon, 1)) && r.kindOf(s) == k && (algorithm == "" || s.Algorithm == algorithm) {
+		if s.Data == p.data && s.N == p.n && (s.Epsilon == p.epsilon || math.IsInf(s.Epsilon, 1)) && r.kindOf(s) == k &&
+			(algorithm == "" || s.Algorithm == algorithm) {
 			out = append(out, s)
 		}
 	}
@@ -129,7 +130,8 @@ func (r results) compare() []comparison {
 			}
 			return nil
 		}
-		c.literal, c.changed, c.certified, c.ours = first(literal, algorithm), first(changed, algorithm), first(certified, algorithm), first(ours, "")
+		c.literal, c.changed, c.certified, c.ours = first(literal, algorithm), first(changed, algorithm),
+			first(certified, algorithm), first(ours, "")
 		c.baselines = r.at(p, baseline, "")
 		c.proved, c.changedProved = r.provedBy(p, c.literal), r.provedBy(p, c.changed)
 		out = append(out, c)
@@ -229,7 +231,8 @@ func (c comparison) outcome(lower bool) (text string, won, compared bool) {
 	text = fmt.Sprintf("behind by %s", number(-gap))
 	if best, ok := c.ceiling(); ok && !lower {
 		if c.paper > best.Mean {
-			text += fmt.Sprintf("; the paper's number is above every model without privacy here (%s, %s)", short(best.Algorithm), number(best.Mean))
+			text += fmt.Sprintf("; the paper's number is above every model without privacy here (%s, %s)", short(best.Algorithm),
+				number(best.Mean))
 		} else {
 			text += fmt.Sprintf("; without privacy %s reaches %s", short(best.Algorithm), number(best.Mean))
 		}
@@ -238,7 +241,8 @@ func (c comparison) outcome(lower bool) (text string, won, compared bool) {
 	case c.literal != nil && c.literal.Splits > 0:
 		text += fmt.Sprintf("; with the printed noise the algorithm gives %s", number(c.literal.Mean))
 	case c.literal != nil && c.proved != "":
-		text += "; as printed it " + strings.TrimPrefix(map[string]string{"never takes a step": "never takes a step", "its step is too long": "has a step that is too long"}[c.proved], " ")
+		text += "; as printed it " + strings.TrimPrefix(map[string]string{"never takes a step": "never takes a step",
+			"its step is too long": "has a step that is too long"}[c.proved], " ")
 	}
 	return text, false, true
 }

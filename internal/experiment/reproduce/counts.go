@@ -95,5 +95,6 @@ func (r results) learned(all []comparison) []string {
 	if parts == nil {
 		return nil
 	}
-	return []string{"Cells that are better than " + reference + " by more than two standard errors: " + strings.Join(parts, ", ")}
+	return []string{"Cells that are better than " + reference + " by more than two standard errors: " +
+		strings.Join(parts, ", ")}
 }

@@ -69,8 +69,10 @@ func Items(files, schemas fs.FS) ([]Item, error) {
 		if p.Paper == nil {
 			continue
 		}
-		if want := strings.TrimSuffix(p.Paper.Name+"-"+p.Paper.Item+"-"+p.Paper.Part, "-"); name != want && name != p.Paper.Name+"-"+p.Paper.Item {
-			return nil, fmt.Errorf("reproduce: %s is of paper %s, item %s: call it %s.yaml", file, p.Paper.Name, p.Paper.Item, want)
+		if want := strings.TrimSuffix(p.Paper.Name+"-"+p.Paper.Item+"-"+p.Paper.Part, "-"); name != want &&
+			name != p.Paper.Name+"-"+p.Paper.Item {
+			return nil, fmt.Errorf("reproduce: %s is of paper %s, item %s: call it %s.yaml", file, p.Paper.Name,
+				p.Paper.Item, want)
 		}
 		p.UseSchemas(schemas)
 		i := slices.IndexFunc(out, func(x Item) bool { return x.Paper == p.Paper.Name && x.Name == p.Paper.Item })
@@ -112,8 +114,8 @@ func compareNames(a, b string) int {
 	return cmp.Or(cmp.Compare(at, bt), cmp.Compare(an, bn), cmp.Compare(a, b))
 }
 
-// Select returns the items of a paper and of a name, or the part of an item such as figure4-susy. An empty paper or name
-// selects all. Select returns an error if there are no such items.
+// Select returns the items of a paper and of a name, or the part of an item such as figure4-susy. An empty paper or
+// name selects all. Select returns an error if there are no such items.
 func Select(all []Item, paper, name string) ([]Item, error) {
 	var out []Item
 	var names []string

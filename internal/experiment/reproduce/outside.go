@@ -154,8 +154,8 @@ func (p Part) panels(out, committed string) ([]*experiment.Figure, error) {
 	return all, nil
 }
 
-// sameBudgets names the groups of private results whose mean is the same at every budget, to the digits of the table. The
-// records then have no influence on the result.
+// sameBudgets names the groups of private results whose mean is the same at every budget, to the digits of the
+// table. The records then have no influence on the result.
 func (p Part) sameBudgets(all []group) []string {
 	k := slices.Index(p.Paper.Table.By, "budget")
 	if k < 0 {
@@ -178,7 +178,8 @@ func (p Part) sameBudgets(all []group) []string {
 	var out []string
 	for _, name := range order {
 		if len(means[name]) == 1 && budgets[name] > 1 {
-			out = append(out, fmt.Sprintf("%s: the %d budgets of the paper give the same mean, %s", name, budgets[name], means[name][0]))
+			out = append(out, fmt.Sprintf("%s: the %d budgets of the paper give the same mean, %s", name, budgets[name],
+				means[name][0]))
 		}
 	}
 	return out

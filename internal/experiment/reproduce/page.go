@@ -52,14 +52,20 @@ type paperPage struct {
 // Glossary returns explanations of the papers' names for data sets.
 func Glossary() []page.Word {
 	return []page.Word{
-		{Name: "Diabetes", Means: "in Huai 2020 and Xue 2021 the Pima Indians set (768 records, 8 features); in Han 2019 a set from the MarketScan databases, which nobody can get without a licence"},
+		{Name: "Diabetes", Means: "in Huai 2020 and Xue 2021 the Pima Indians set (768 records, 8 features); in Han 2019 a " +
+			"set from the MarketScan databases, which nobody can get without a licence"},
 		{Name: "Diabetic Retinopathy", Means: "the Debrecen set of Messidor images (1,151 records, 19 features)"},
 		{Name: "Cancer", Means: "Breast Cancer Wisconsin (Diagnostic), WDBC (569 records, 30 features)"},
 		{Name: "Hepatitis", Means: "UCI hepatitis (155 records, 19 features)"},
-		{Name: "literal", Means: "the paper's formulas with the paper's noise (--mode paper); \"never takes a step\" and the like say why there is no value"},
-		{Name: "changed schedule", Means: "literal, but without the burn-in of OffPair* and OnPair*, or with the corrected step of DPGDC2 (--paper-unsound, public data only). No theorem of the paper covers it"},
-		{Name: "certified", Means: "the same algorithm with noise whose guarantee is proved for the epsilon that was asked for"},
-		{Name: "proved epsilon", Means: "what the printed noise provably gives at the same delta; 0 means that delta alone covers the leak; below the epsilon that was asked for, the paper added more noise than its claim needs; above it, the claim is not met"},
+		{Name: "literal", Means: "the paper's formulas with the paper's noise (--mode paper); \"never takes a step\" and " +
+			"the like say why there is no value"},
+		{Name: "changed schedule", Means: "literal, but without the burn-in of OffPair* and OnPair*, or with the corrected " +
+			"step of DPGDC2 (--paper-unsound, public data only). No theorem of the paper covers it"},
+		{Name: "certified", Means: "the same algorithm with noise whose guarantee is proved for the epsilon that " +
+			"was asked for"},
+		{Name: "proved epsilon", Means: "what the printed noise provably gives at the same delta; 0 means that delta alone " +
+			"covers the leak; below the epsilon that was asked for, the paper added more noise than its claim needs; above it, " +
+			"the claim is not met"},
 		{Name: "auto", Means: "what the program chooses by public numbers (dyad train without --algorithm)"},
 	}
 }
@@ -117,7 +123,8 @@ func (i Item) section(out, committed string) (section, error) {
 		s.State = NotRun
 	}
 	if state.Done < state.Runs {
-		s.Why = append(s.Why, fmt.Sprintf("%d of %d runs are done; all of them take about %s of one core: dyad lab reproduce %s %s", state.Done, state.Runs, Duration(state.Seconds), i.Paper, i.Name))
+		s.Why = append(s.Why, fmt.Sprintf("%d of %d runs are done; all of them take about %s of one core: dyad lab "+
+			"reproduce %s %s", state.Done, state.Runs, Duration(state.Seconds), i.Paper, i.Name))
 	}
 	return s, nil
 }
@@ -166,11 +173,13 @@ func (p Part) section(out, committed string) (partSection, error) {
 			s.Scales = append(s.Scales, fmt.Sprintf("%.3f on %s", scale, d.Name))
 		}
 	}
-	s.Source = fmt.Sprintf("%s.csv: %d runs, %s splits a cell; ± is one standard error over splits", p.Name, len(r.rows), splits)
+	s.Source = fmt.Sprintf("%s.csv: %d runs, %s splits a cell; ± is one standard error over splits", p.Name,
+		len(r.rows), splits)
 	if len(p.Paper.Rates) > 0 {
 		slopes := r.slopes()
 		s.Tables = append(s.Tables, tableOfSlopes(slopes))
-		f := &experiment.Figure{Title: "mean and one standard error", X: p.Paper.Rates[0].Against, Y: p.Plan.Measure, LogX: true, LogY: true}
+		f := &experiment.Figure{Title: "mean and one standard error", X: p.Paper.Rates[0].Against, Y: p.Plan.Measure,
+			LogX: true, LogY: true}
 		for _, c := range slopes {
 			if f.Ticks == nil {
 				f.Ticks = c.X
@@ -199,7 +208,8 @@ func (p Part) section(out, committed string) (partSection, error) {
 
 // draw adds a figure as SVG without its declaration, for a page.
 func (s *partSection) draw(f *experiment.Figure) error {
-	svg, err := page.SVG(f, strings.ReplaceAll(f.Title, "\n", "; ")+": "+f.Y+" against "+f.X+"; the numbers are in the table", "")
+	svg, err := page.SVG(f, strings.ReplaceAll(f.Title, "\n", "; ")+": "+f.Y+" against "+f.X+
+		"; the numbers are in the table", "")
 	s.Figures = append(s.Figures, svg)
 	return err
 }
@@ -213,7 +223,8 @@ func (r results) table(all []comparison) table {
 	if r.Plan.Measure != "" {
 		value = r.Plan.Measure
 	}
-	t := table{Caption: r.Title + ": " + value, Head: []string{"data", "n", "epsilon", "algorithm", "paper", "literal", "proved epsilon", "changed schedule", "its proved epsilon", "certified"}}
+	t := table{Caption: r.Title + ": " + value, Head: []string{"data", "n", "epsilon", "algorithm", "paper", "literal",
+		"proved epsilon", "changed schedule", "its proved epsilon", "certified"}}
 	if r.hasOurs() {
 		t.Head = append(t.Head, r.ours())
 	}
@@ -246,8 +257,10 @@ func (r results) table(all []comparison) table {
 		if c.literal != nil && c.literal.Splits == 0 {
 			why, literalProved = c.proved, "–"
 		}
-		row := []cell{{Text: c.data, Head: true}, {Text: strconv.Itoa(c.n)}, {Text: fmt.Sprint(c.epsilon)}, {Text: c.algorithm}, {Text: paper}, {Text: mean(c.literal, why)},
-			{Text: dash(literalProved)}, {Text: mean(c.changed, "")}, {Text: dash(c.changedProved)}, {Text: mean(c.certified, "")}}
+		row := []cell{{Text: c.data, Head: true}, {Text: strconv.Itoa(c.n)}, {Text: fmt.Sprint(c.epsilon)},
+			{Text: c.algorithm}, {Text: paper}, {Text: mean(c.literal, why)},
+			{Text: dash(literalProved)}, {Text: mean(c.changed, "")}, {Text: dash(c.changedProved)},
+			{Text: mean(c.certified, "")}}
 		if r.hasOurs() {
 			row = append(row, cell{Text: mean(c.ours, "")})
 		}
@@ -302,7 +315,8 @@ func (r results) figures() (out []*experiment.Figure) {
 			others = r.Plan.Epsilon
 		}
 		for _, other := range others {
-			f := &experiment.Figure{X: "epsilon", Y: map[bool]string{true: "accuracy", false: "AUC"}[r.Plan.Task == "metric"], Ticks: r.Plan.Epsilon}
+			f := &experiment.Figure{X: "epsilon", Y: map[bool]string{true: "accuracy", false: "AUC"}[r.Plan.Task == "metric"],
+				Ticks: r.Plan.Epsilon}
 			f.Title = fmt.Sprintf("%s, n = %g", d.Name, other)
 			if byN {
 				f.X, f.Ticks, f.Title = "n", float64s(d.N), fmt.Sprintf("%s, epsilon %g", d.Name, other)
@@ -337,7 +351,8 @@ func (r results) figures() (out []*experiment.Figure) {
 			}
 			for _, row := range r.Paper.Rows {
 				if row.Data == d.Name && len(row.Values) == len(f.Ticks) {
-					f.Curves = append(f.Curves, experiment.Curve{Name: "paper: " + row.Algorithm, X: f.Ticks, Y: row.Values, SE: make([]float64, len(row.Values))})
+					f.Curves = append(f.Curves, experiment.Curve{Name: "paper: " + row.Algorithm, X: f.Ticks, Y: row.Values,
+						SE: make([]float64, len(row.Values))})
 				}
 			}
 			if len(f.Curves) > 0 {
@@ -363,7 +378,9 @@ func (s slope) name() string {
 }
 
 func tableOfSlopes(all []slope) table {
-	t := table{Caption: "Slopes of the logarithm of the mean against that of the axis; interval: 95 %, bootstrap over splits", Head: []string{"method", "against", "measured exponent", "interval", "theorem's exponent", "theorem", "points"}}
+	t := table{Caption: "Slopes of the logarithm of the mean against that of the axis; interval: 95 %, bootstrap " +
+		"over splits", Head: []string{"method", "against", "measured exponent", "interval", "theorem's exponent",
+		"theorem", "points"}}
 	for _, s := range all {
 		measured, between := "a mean is not positive", "–"
 		if !math.IsNaN(s.Slope) {
@@ -372,14 +389,16 @@ func tableOfSlopes(all []slope) table {
 		if !math.IsNaN(s.Low) {
 			between = number(s.Low) + " to " + number(s.High)
 		}
-		t.Rows = append(t.Rows, []cell{{Text: s.name(), Head: true}, {Text: s.Against}, {Text: measured}, {Text: between}, {Text: number(s.Exponent)}, {Text: s.Of}, {Text: strconv.Itoa(s.Points)}})
+		t.Rows = append(t.Rows, []cell{{Text: s.name(), Head: true}, {Text: s.Against}, {Text: measured}, {Text: between},
+			{Text: number(s.Exponent)}, {Text: s.Of}, {Text: strconv.Itoa(s.Points)}})
 	}
 	return t
 }
 
 // tableOf returns a table with a line for each group of a command's result.
 func (p Part) tableOf(all []group) table {
-	t := table{Caption: p.Title + ": " + p.Paper.Table.Value, Head: append(slices.Clone(p.Paper.Table.By), "paper", "mean here", "runs")}
+	t := table{Caption: p.Title + ": " + p.Paper.Table.Value,
+		Head: append(slices.Clone(p.Paper.Table.By), "paper", "mean here", "runs")}
 	for _, g := range all {
 		var row []cell
 		for k, a := range g.at {
@@ -391,7 +410,8 @@ func (p Part) tableOf(all []group) table {
 		} else if len(p.Paper.Table.Cells) > 0 {
 			paper = "–"
 		}
-		t.Rows = append(t.Rows, append(row, cell{Text: paper}, cell{Text: number(g.mean) + " ± " + number(g.se)}, cell{Text: strconv.Itoa(g.runs)}))
+		t.Rows = append(t.Rows, append(row, cell{Text: paper}, cell{Text: number(g.mean) + " ± " + number(g.se)},
+			cell{Text: strconv.Itoa(g.runs)}))
 	}
 	return t
 }

@@ -39,7 +39,8 @@ func (r results) slopes() []slope {
 		name := func(row experiment.Row) string { return strings.TrimSpace(row.Algorithm + " " + row.Options) }
 		for _, row := range r.rows {
 			if name(row) == rate.Less && row.Status == "ok" {
-				less[[2]float64{lessX(rate, x(row)), float64(row.Split)}] = append(less[[2]float64{lessX(rate, x(row)), float64(row.Split)}], row.Value)
+				less[[2]float64{lessX(rate, x(row)), float64(row.Split)}] = append(less[[2]float64{lessX(rate, x(row)),
+					float64(row.Split)}], row.Value)
 			}
 		}
 		for _, row := range r.rows {

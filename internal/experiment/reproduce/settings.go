@@ -7,10 +7,12 @@ import (
 )
 
 // settingsItems are the items whose methods all have radius 1: items of scores, of metrics and of streams.
-var settingsItems = []string{"huai-figure1", "huai-figure2", "huai-figure5", "huai-figure6", "xue-table2", "xue-table3", "xue-table4-radius1"}
+var settingsItems = []string{"huai-figure1", "huai-figure2", "huai-figure5", "huai-figure6", "xue-table2", "xue-table3",
+	"xue-table4-radius1"}
 
-// writeSettings writes the comparison under the papers' own settings as Markdown. For each algorithm it lists the claim of
-// the paper, the results of the paper's formulas, the results with proved noise, and the results of the program's choice.
+// writeSettings writes the comparison under the papers' own settings as Markdown. For each algorithm it lists the
+// claim of the paper, the results of the paper's formulas, the results with proved noise, and the results of the
+// program's choice.
 func writeSettings(w io.Writer, items []Item, out string) error {
 	var b strings.Builder
 	b.WriteString(`# Under the papers' own settings
@@ -56,7 +58,8 @@ func (r results) settings(b *strings.Builder) {
 			largest[data.Name] = max(largest[data.Name], n)
 		}
 	}
-	fmt.Fprintf(b, "\n## %s\n\n| data | n | d | epsilon | delta | algorithm | claimed | literal | epsilon that its noise proves | certified | %s |\n|%s\n",
+	fmt.Fprintf(b, "\n## %s\n\n| data | n | d | epsilon | delta | algorithm | claimed | literal | epsilon that its noise "+
+		"proves | certified | %s |\n|%s\n",
 		r.Title, r.ours(), strings.Repeat("---|", 11))
 	for _, c := range r.compare() {
 		claimed := number(c.paper)
@@ -70,7 +73,8 @@ func (r results) settings(b *strings.Builder) {
 		if c.literal.Splits == 0 {
 			proved = "–"
 		}
-		fmt.Fprintf(b, "| %s | %d | %d | %g | %.3g | %s | %s | %s | %s | %s | %s |\n", c.data, c.n, d[c.data], c.epsilon, r.delta(c), c.algorithm, claimed,
+		fmt.Fprintf(b, "| %s | %d | %d | %g | %.3g | %s | %s | %s | %s | %s | %s |\n", c.data, c.n, d[c.data], c.epsilon,
+			r.delta(c), c.algorithm, claimed,
 			mean(c.literal, c.proved), dash(proved), mean(c.certified, ""), mean(c.ours, ""))
 	}
 }

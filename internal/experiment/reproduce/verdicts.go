@@ -18,7 +18,8 @@ import (
 
 // WritePages writes the pages of the papers of some items: PAPER.html with the prefix reproduce-, papers.md and
 // verdicts.md.
-func WritePages(dir string, all, items []Item, out, committed string, catalogue []algorithms.Info) (paths []string, err error) {
+func WritePages(dir string, all, items []Item, out, committed string,
+	catalogue []algorithms.Info) (paths []string, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("reproduce: %w", err)
 	}
@@ -54,7 +55,8 @@ func WritePages(dir string, all, items []Item, out, committed string, catalogue 
 		case mine == whole || mine > 1:
 			first = ""
 		}
-		if err := write("reproduce-"+paper.Name+".html", func(w io.Writer) error { return writePage(w, paper, all, first, out, committed) }); err != nil {
+		if err := write("reproduce-"+paper.Name+".html",
+			func(w io.Writer) error { return writePage(w, paper, all, first, out, committed) }); err != nil {
 			return paths, err
 		}
 	}
@@ -91,7 +93,8 @@ type measured struct {
 
 // verdictItems are the items whose results the verdicts use; the first item that has the algorithm is used. They are
 // Xue Table 4 for scores, Huai Figure 2 for streams, and Xue Table 2 for metrics.
-var verdictItems = []string{"xue-table4", "xue-table4-others", "huai-figure1", "huai-figure2", "xue-table2", "xue-table1"}
+var verdictItems = []string{"xue-table4", "xue-table4-others", "huai-figure1", "huai-figure2",
+	"xue-table2", "xue-table1"}
 
 // leastN is in the text of a refusal.
 var leastN = regexp.MustCompile(`(?:needs n >= |with the rest as it is n = )(\d+)`)
@@ -131,7 +134,8 @@ func measure(all []results, name string) measured {
 			}
 		}
 		for _, g := range r.gives {
-			if g.Algorithm != name || g.Data != p.data || g.N != p.n || g.Epsilon != p.epsilon || !strings.Contains(g.Options, "mode=paper") {
+			if g.Algorithm != name || g.Data != p.data || g.N != p.n || g.Epsilon != p.epsilon ||
+				!strings.Contains(g.Options, "mode=paper") {
 				continue
 			}
 			switch found := leastN.FindStringSubmatch(g.Refused); {
@@ -185,11 +189,15 @@ the repository.
 		if m.where == "" {
 			m.where = "not in these results"
 		}
-		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s | %s | %s | %s | %s |\n", info.Name, info.Name, m.where, m.certified, m.literal, m.proved, m.changed, m.changedProved, m.least)
+		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s | %s | %s | %s | %s |\n", info.Name, info.Name, m.where, m.certified,
+			m.literal, m.proved, m.changed, m.changedProved, m.least)
 	}
-	b.WriteString("\nMeans over splits with one standard error. Literal: the paper's formulas. Changed schedule: literal without what keeps it from stepping\n(`--paper-unsound`), which no theorem of a paper covers; an epsilon of 0 means that delta alone\ncovers the leak. Models without privacy stand in the column certified.\n")
+	b.WriteString("\nMeans over splits with one standard error. Literal: the paper's formulas. Changed schedule: literal " +
+		"without what keeps it from stepping\n(`--paper-unsound`), which no theorem of a paper covers; an epsilon of 0 " +
+		"means that delta alone\ncovers the leak. Models without privacy stand in the column certified.\n")
 	for _, info := range catalogue {
-		fmt.Fprintf(&b, "\n## %s\n\n%s. Source: %s.\n\n- Claim: %s.\n- Verdict: %s.\n%s- Released: %s.\n", info.Name, capital(info.Title), info.Paper, info.Claim, info.Verdict, evidenceLines(info.Name), info.Released)
+		fmt.Fprintf(&b, "\n## %s\n\n%s. Source: %s.\n\n- Claim: %s.\n- Verdict: %s.\n%s- Released: %s.\n", info.Name,
+			capital(info.Title), info.Paper, info.Claim, info.Verdict, evidenceLines(info.Name), info.Released)
 		if info.Unsound != "" {
 			fmt.Fprintf(&b, "- `--paper-unsound` changes %s.\n", info.Unsound)
 		}
@@ -214,7 +222,8 @@ type commandVerdict struct {
 }
 
 var commandVerdicts = []commandVerdict{
-	{"pairs: accuracy of 5 nearest neighbours at epsilon 4", "li-figure9-bank", func(at []string) bool { return at[1] == "4" }},
+	{"pairs: accuracy of 5 nearest neighbours at epsilon 4", "li-figure9-bank",
+		func(at []string) bool { return at[1] == "4" }},
 	{"Local learners: testing error, logistic loss; the budget is epsilon of a visit, or the paper's convention", "han-table3-a7a", func(at []string) bool {
 		return at[0] == "logistic" && (at[2] == "none" || at[2] == "paper" || at[2] == "1" || at[2] == "4")
 	}},
@@ -230,14 +239,16 @@ func (v commandVerdict) write(b *strings.Builder, items []Item, out, committed s
 			if err != nil || all == nil {
 				return err
 			}
-			fmt.Fprintf(b, "\n## %s\n\nFrom %s.\n\n| %s | mean | standard error | runs | paper |\n%s\n", v.title, filepath.Base(path), strings.Join(p.Paper.Table.By, " | "), strings.Repeat("|---", len(p.Paper.Table.By)+4)+"|")
+			fmt.Fprintf(b, "\n## %s\n\nFrom %s.\n\n| %s | mean | standard error | runs | paper |\n%s\n", v.title,
+				filepath.Base(path), strings.Join(p.Paper.Table.By, " | "), strings.Repeat("|---", len(p.Paper.Table.By)+4)+"|")
 			for _, g := range all {
 				if v.keep(g.at) {
 					paper := "–"
 					if !math.IsNaN(g.paper) {
 						paper = number(g.paper)
 					}
-					fmt.Fprintf(b, "| %s | %s | %s | %d | %s |\n", strings.Join(g.at, " | "), number(g.mean), number(g.se), g.runs, paper)
+					fmt.Fprintf(b, "| %s | %s | %s | %d | %s |\n", strings.Join(g.at, " | "), number(g.mean),
+						number(g.se), g.runs, paper)
 				}
 			}
 		}

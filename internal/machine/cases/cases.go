@@ -35,9 +35,11 @@ func cases(o Options) []prepare {
 	// Scores: margins lie in [-2, 2].
 	all = append(all,
 		gradient("logistic direct", engine.Logistic{}, cpu.Backend{Method: cpu.Direct}, size(8192, 4096), 1, 1, nil),
-		onCPU(gradient("logistic direct fp32", engine.Logistic{}, cpu.Backend{Method: cpu.Direct, Float32: true}, size(8192, 4096), 1, 1, nil)))
+		onCPU(gradient("logistic direct fp32", engine.Logistic{}, cpu.Backend{Method: cpu.Direct, Float32: true},
+			size(8192, 4096), 1, 1, nil)))
 	for _, radius := range []float64{1, defaultRadius} {
-		all = append(all, gradient("logistic near-linear", engine.Logistic{}, cpu.Backend{Method: cpu.NearLinear}, size(1_000_000, 200_000), 20, radius,
+		all = append(all, gradient("logistic near-linear", engine.Logistic{}, cpu.Backend{Method: cpu.NearLinear},
+			size(1_000_000, 200_000), 20, radius,
 			// X is read for the scores and for the sums.
 			func(n, d float64) float64 { return 16 * n * d }))
 	}
@@ -70,10 +72,11 @@ func onCPU(c prepare) prepare {
 	}
 }
 
-// gradient is the sum over all pairs at weights on the boundary of a ball of this radius. count is the number of operations
-// for a metric loss, and of bytes for a score loss. The unit is an unordered pair that contributes. on sets the method and
-// the precision of the CPU.
-func gradient(name string, loss engine.Loss, on cpu.Backend, n, d int, radius float64, count func(n, d float64) float64) prepare {
+// gradient is the sum over all pairs at weights on the boundary of a ball of this radius. count is the number of
+// operations for a metric loss, and of bytes for a score loss. The unit is an unordered pair that contributes. on
+// sets the method and the precision of the CPU.
+func gradient(name string, loss engine.Loss, on cpu.Backend, n, d int, radius float64,
+	count func(n, d float64) float64) prepare {
 	method := on.Method
 	return func(ctx context.Context, o Options, t target) (*prepared, error) {
 		r, err := dataset.SyntheticScores(n, d, 1)
@@ -87,7 +90,8 @@ func gradient(name string, loss engine.Loss, on cpu.Backend, n, d int, radius fl
 			backend = own
 		}
 		kernel, err := backend.Plan(engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: loss, Radius: radius})
-		if t.Backend != nil && (errors.Is(err, engine.ErrUnsupported) || err == nil && method != cpu.Auto && kernel.Method() != method.String()) {
+		if t.Backend != nil && (errors.Is(err, engine.ErrUnsupported) ||
+			err == nil && method != cpu.Auto && kernel.Method() != method.String()) {
 			return nil, nil
 		}
 		if err != nil {
@@ -146,7 +150,8 @@ func sums(n int) prepare {
 		const terms = 33
 		sums := machine.NearLinear(set, n, terms)
 		return &prepared{
-			line: Line{Method: "logistic sums only", N: n, Unit: "scores", Variant: t.variant.String(), Of: "FMA"}, work: float64(n),
+			line: Line{Method: "logistic sums only", N: n, Unit: "scores", Variant: t.variant.String(), Of: "FMA"},
+			work: float64(n),
 			// A multiplication and an addition for each term of both.
 			count: float64(n) * 4 * terms, close: func() {},
 			run: func() error { sums(); return nil },

@@ -238,7 +238,8 @@ func (p *products) step(b block, multiply func(...Op)) {
 		if r >= 4 {
 			base = p.pa4
 		}
-		from := []Mem{{Base: base}, {Base: base, Index: p.rs, Scale: 1}, {Base: base, Index: p.rs, Scale: 2}, {Base: base, Index: p.rs3, Scale: 1}}[r%4]
+		from := []Mem{{Base: base}, {Base: base, Index: p.rs, Scale: 1}, {Base: base, Index: p.rs, Scale: 2},
+			{Base: base, Index: p.rs3, Scale: 1}}[r%4]
 		p.set(from, b.broadcast(r))
 		for c := range 3 {
 			multiply(b.right(c), b.broadcast(r), b.sum(r, c))

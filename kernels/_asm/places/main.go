@@ -28,7 +28,8 @@ func load(name, doc, n string) arguments {
 	Pragma("noescape")
 	base := func(s string) Register { return Load(Param(s).Base(), GP64()) }
 	length := func(s string) Register { return Load(Param(s).Len(), GP64()) }
-	a := arguments{dst: base("dst"), x: base("x"), group: base("group"), next: base("next"), groups: length("next"), n: length(n)}
+	a := arguments{dst: base("dst"), x: base("x"), group: base("group"), next: base("next"),
+		groups: length("next"), n: length(n)}
 	if n == "x" {
 		a.dstLen = length("dst")
 	} else {
@@ -47,7 +48,8 @@ func (a arguments) groupOf(i Register, fail string) Register {
 }
 
 func scatter() {
-	a := load("scatterAhead", "scatterAhead is scatter up to the first number that is out of range, and returns how many it has moved.", "x")
+	a := load("scatterAhead",
+		"scatterAhead is scatter up to the first number that is out of range, and returns how many it has moved.", "x")
 	i := GP64()
 	XORQ(i, i)
 	Label("loop")
@@ -73,7 +75,9 @@ func scatter() {
 }
 
 func collect() {
-	a := load("collectAhead", "collectAhead is collect from the last record to the first number that is out of range, and returns how many records are left.", "dst")
+	a := load("collectAhead",
+		"collectAhead is collect from the last record to the first number that is out of range, and returns how many "+
+			"records are left.", "dst")
 	i := a.n
 	Label("loop")
 	TESTQ(i, i)

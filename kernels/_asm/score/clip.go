@@ -10,7 +10,8 @@ import (
 // clipRows is the loop of kernels.ClipRows: a row is centred and stored with its sum of
 // squares at hand, and then scaled.
 func clipRows(v vec.ISA) {
-	v.Func("clipRows", "func(dst, x, c *float64, rows, d, stride int, short float64)", "centres and scales rows, see ClipRows.")
+	v.Func("clipRows", "func(dst, x, c *float64, rows, d, stride int, short float64)",
+		"centres and scales rows, see ClipRows.")
 	dst, x, c := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("c"), GP64())
 	rows, full := Load(Param("rows"), GP64()), Load(Param("d"), GP64())
 	stride := Load(Param("stride"), GP64())

@@ -88,7 +88,8 @@ func (l eights) each(low, high Register, body func(part int, entry, low, high Me
 			SHLL(Imm(5), set.As32()) // entries of 32 bytes
 			entry = Mem{Base: l.table, Index: set, Scale: 1}
 		}
-		body(part, entry, Mem{Base: low, Index: ones, Scale: 8, Disp: part * v.Bytes}, Mem{Base: high, Index: ones, Scale: 8, Disp: -v.Bytes})
+		body(part, entry, Mem{Base: low, Index: ones, Scale: 8, Disp: part * v.Bytes},
+			Mem{Base: high, Index: ones, Scale: 8, Disp: -v.Bytes})
 		count := GP64()
 		POPCNTQ(set, count)
 		SUBQ(count, ones)
@@ -109,7 +110,8 @@ func (l eights) each(low, high Register, body func(part int, entry, low, high Me
 // split is the loop of kernels.splitByMask for a multiple of 8 numbers: one permutation of a vector,
 // written whole to both ends; the next one overwrites the excess.
 func split(v vec.ISA) {
-	v.Func("split", "func(dst, src *float64, mask *uint8, size, n int) int", "separates numbers and returns how many have the bit 0, see splitByMask. size is the length of dst.")
+	v.Func("split", "func(dst, src *float64, mask *uint8, size, n int) int",
+		"separates numbers and returns how many have the bit 0, see splitByMask. size is the length of dst.")
 	low, high := Load(Param("dst"), GP64()), Load(Param("size"), GP64())
 	LEAQ(Mem{Base: low, Index: high, Scale: 8}, high)
 	src := Load(Param("src"), GP64())
@@ -131,7 +133,8 @@ func split(v vec.ISA) {
 
 // join is the loop of kernels.join for a multiple of 8 numbers.
 func join(v vec.ISA) {
-	v.Func("join", "func(dst, src *float64, mask *uint8, size, n int) int", "is the way back of split, see join. size is the length of src.")
+	v.Func("join", "func(dst, src *float64, mask *uint8, size, n int) int",
+		"is the way back of split, see join. size is the length of src.")
 	dst := Load(Param("dst"), GP64())
 	low, high := Load(Param("src"), GP64()), Load(Param("size"), GP64())
 	LEAQ(Mem{Base: low, Index: high, Scale: 8}, high)

@@ -40,7 +40,8 @@ func Exponential(scores []int64, num, den uint64, src *Bits) int {
 // flip returns true with probability exp(-gap num/den).
 func flip(gap, num, den uint64, src *Bits) bool {
 	hi, lo := bits.Mul64(gap, num)
-	if hi >= den { // the probability is exp(-2^64) or less; without this limit the trials of the whole part would not end in a lifetime
+	// the probability is exp(-2^64) or less; without this limit the trials of the whole part would not end in a lifetime
+	if hi >= den {
 		hi, lo = den-1, ^uint64(0)
 	}
 	whole, rest := bits.Div64(hi, lo, den)

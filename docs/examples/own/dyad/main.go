@@ -1,5 +1,5 @@
-// Command dyad is the program with an algorithm, a loss and a kind of run of its own: "dyad train --algorithm normalised-descent --length 0.1",
-// "dyad mean --column age".
+// Command dyad is the program with an algorithm, a loss and a kind of run of its own: "dyad train --algorithm
+// normalised-descent --length 0.1", "dyad mean --column age".
 package main
 
 import (
