@@ -107,7 +107,7 @@ func (p Problem) Validate() error {
 // features in a row, no more rows for each person and no more different labels than the
 // problem allows.
 func (p Problem) Fits(r *Records) error {
-	if r.IsShard() {
+	if r != nil && r.IsShard() {
 		return fmt.Errorf("engine: these records are %d of %d, and a kernel without a team needs all", r.Units(), r.Total())
 	}
 	return p.FitsShard(r)
@@ -117,6 +117,9 @@ func (p Problem) Fits(r *Records) error {
 // the number of different labels of all shards together. The members of the team check
 // this number when they agree on a run.
 func (p Problem) FitsShard(r *Records) error {
+	if r == nil {
+		return errors.New("engine: no records to bind")
+	}
 	if r.Total() != p.N || r.Dim() != p.D || r.Bounds() != p.Bounds {
 		return fmt.Errorf("engine: records of shape %d x %d with bounds %+v do not fit a problem planned for %d x %d with %+v", r.Total(), r.Dim(), r.Bounds(), p.N, p.D, p.Bounds)
 	}

@@ -73,6 +73,14 @@ func Instructions() (string, error) {
 	return set.Variant().String(), nil
 }
 
+// workers returns the number of goroutines of an Evaluator.
+func (b Backend) workers() int {
+	if b.Workers <= 0 {
+		return runtime.GOMAXPROCS(0)
+	}
+	return b.Workers
+}
+
 // Name returns "cpu".
 func (Backend) Name() string { return "cpu" }
 
@@ -114,12 +122,9 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 
 // planScore returns the kernel for a valid problem with a ScoreLoss.
 func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, error) {
-	k := &kernel{problem: p, rows: p.MaxRows(), set: set, moves: set, rowLen: p.D, workers: b.Workers, team: b.Team}
+	k := &kernel{problem: p, rows: p.MaxRows(), set: set, moves: set, rowLen: p.D, workers: b.workers(), team: b.Team}
 	if p.NonZerosPerRow > 0 {
 		k.rowLen = p.NonZerosPerRow
-	}
-	if k.workers <= 0 {
-		k.workers = runtime.GOMAXPROCS(0)
 	}
 	var err error
 	if k.loss, k.scores, err = engine.NewScoreRange(p, kernels.DotDepth(k.rowLen)); err != nil {

@@ -50,7 +50,7 @@ type rowScratch struct{ c, acc []float64 }
 // differ from the problem. It also fails if a row stores more features than
 // Problem.NonZerosPerRow, because the roundoff bound would not hold.
 func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
-	if err := fitsShard(k.problem, r); err != nil {
+	if err := k.problem.FitsShard(r); err != nil {
 		return nil, err
 	}
 	from, to := 0, k.problem.N

@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"fmt"
-	"runtime"
 
 	"dyad/engine"
 	"dyad/kernels"
@@ -45,15 +44,9 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kerne
 		return nil, fmt.Errorf("%w: loss %q is not a function of scores and has no near-linear method, use Auto or Direct",
 			engine.ErrUnsupported, loss.Name())
 	}
-	k := &metricKernel{problem: p, rows: p.MaxRows(), set: set, loss: loss, workers: b.Workers,
+	k := &metricKernel{problem: p, rows: p.MaxRows(), set: set, loss: loss, workers: b.workers(),
 		single: b.Float32, team: b.Team,
 		partialFloats: 16 << 20, productFloats: 4 << 20}
-	if k.workers <= 0 {
-		k.workers = runtime.GOMAXPROCS(0)
-	}
-	if got, want := loss.ParamDim(p.D), (engine.Symmetric{Dim: p.D}).Len(); got != want {
-		return nil, fmt.Errorf("cpu: loss %q has %d parameters for %d features, want the %d coordinates of a symmetric matrix", loss.Name(), got, p.D, want)
-	}
 	var err error
 	if k.limits, err = engine.NewMetricRange(p, loss, marginDepth(p.D)); err != nil {
 		return nil, err
@@ -129,7 +122,7 @@ func (k *metricKernel) slots(jobs int) int {
 
 // Bind implements engine.Kernel.
 func (k *metricKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
-	if err := fits(k.problem, r); err != nil {
+	if err := k.problem.Fits(r); err != nil {
 		return nil, err
 	}
 	n, d := r.Len(), k.problem.D

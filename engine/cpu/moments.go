@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"sync"
 
 	"dyad/engine"
@@ -20,10 +19,7 @@ func (b Backend) PlanMoments(p engine.Problem) (engine.Kernel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: Backend.Variant: %w", engine.ErrUnsupported, err)
 	}
-	k := &momentsKernel{problem: p, set: set, workers: b.Workers, team: b.Team, stride: kernels.GramStride(p.D)}
-	if k.workers <= 0 {
-		k.workers = runtime.GOMAXPROCS(0)
-	}
+	k := &momentsKernel{problem: p, set: set, workers: b.workers(), team: b.Team, stride: kernels.GramStride(p.D)}
 	k.block = min(momentRows, max(momentFloats/k.stride, 1))
 	if p.ByPerson() {
 		k.chunk = max(momentRows, int(math.Ceil(math.Sqrt(float64(p.N)))))
@@ -122,7 +118,7 @@ func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 
 // Bind implements engine.Kernel.
 func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
-	if err := fitsShard(k.problem, r); err != nil {
+	if err := k.problem.FitsShard(r); err != nil {
 		return nil, err
 	}
 	e := &momentsEvaluator{momentsKernel: k, records: r, x: newMatrix(r, k.set), y: r.Labels(),

@@ -27,10 +27,7 @@ func (k *kernel) newPrefixScratch(rows int) prefixScratch {
 // sums blocks of blockRows rows in order, and jobs of prefixJob blocks in order.
 func (e *evaluator) prefixPairs(ctx context.Context, dst, w []float64, q engine.PrefixPairs) error {
 	T, d := q.T, e.x.d
-	current := int32(T)
-	if q.Order != nil {
-		current = q.Order[T]
-	}
+	current := q.Record(T)
 	jobRows := prefixJob * e.blockRows
 	jobs := (T + jobRows - 1) / jobRows
 	workers := min(e.kernel.workers, jobs)

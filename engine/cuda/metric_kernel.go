@@ -1,13 +1,10 @@
 package cuda
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
 
 	"dyad/engine"
-	"dyad/engine/cuda/driver"
 	"dyad/kernels"
 )
 
@@ -54,10 +51,6 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Ke
 	k := &metricKernel{backend: b, problem: p, loss: loss, n: p.MaxRows(), tiling: tilingOf(precision, p.D)}
 	if p.ByPerson() {
 		k.tiling = personTiling()
-	}
-	if got, want := loss.ParamDim(p.D), (engine.Symmetric{Dim: p.D}).Len(); got != want {
-		return nil, fmt.Errorf("cuda: loss %q has %d parameters for %d features, want the %d coordinates of a "+
-			"symmetric matrix", loss.Name(), got, p.D, want)
 	}
 	if k.limits, err = engine.NewMetricRange(p, loss, distanceDepth(p.D)); err != nil {
 		return nil, err
@@ -160,23 +153,13 @@ func (k *metricKernel) memory() uint64 {
 // Bind implements engine.Kernel. It copies the records to the GPU, sparse records as dense rows. Bind fails
 // only if Problem.Fits fails or if the GPU fails.
 func (k *metricKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
-	if r == nil {
-		return nil, errors.New("cuda: Bind: no records")
-	}
 	if err := k.problem.Fits(r); err != nil {
 		return nil, err
 	}
 	d, own := k.problem.D, *k
 	own.n = r.Len()
 	e := &metricEvaluator{metricKernel: &own, planned: k, records: r, full: make([]float64, d*d), last: make([]float64, d)}
-	err := k.backend.Device.do(context.Background(), func(c driver.Context) error {
-		err := e.load(c)
-		if err != nil {
-			err = errors.Join(err, e.memory.free(c))
-		}
-		return err
-	})
-	if err != nil {
+	if err := e.fill(k.backend.Device, e.load); err != nil {
 		return nil, err
 	}
 	return e, nil

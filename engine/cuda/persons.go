@@ -2,9 +2,7 @@ package cuda
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 
@@ -103,24 +101,21 @@ type persons struct {
 	s, sums []float64 // in the order of the rows on the GPU, or on the GPUs of a team
 }
 
-func (e *evaluator) bindPersons(c driver.Context, r *engine.Records) error {
+func (e *evaluator) bindPersons(c *job, r *engine.Records) {
 	n, rows, first := r.Len(), e.grid.n, e.grid.first
 	e.persons = &persons{records: r, weights: weightsOf(r), s: make([]float64, n), sums: make([]float64, n)}
-	if err := e.memory.alloc(c, []block{{&e.persons.weight, 8 * rows}, {&e.persons.own, 8 * rows}}); err != nil {
-		return err
-	}
+	e.alloc(c, []block{{&e.persons.weight, 8 * rows}, {&e.persons.own, 8 * rows}})
 	weight := slices.Clone(e.persons.weights)
 	for i, at := range e.slot {
 		weight[at] = e.persons.weights[i]
 	}
-	err := copyIn(c, e.persons.weight, weight[first:first+rows])
+	c.copyIn(e.persons.weight, weight[first:first+rows])
 	e.persons.weight -= driver.Pointer(8 * first) // where the weight of row 0 would be
-	return err
 }
 
 // ownScores sets s to the scores of the rows on this GPU.
-func (e *evaluator) ownScores(c driver.Context) error {
-	return copyOut(c, e.persons.s[e.grid.first:][:e.grid.n], e.s+driver.Pointer(8*e.grid.first))
+func (e *evaluator) ownScores(c *job) {
+	c.copyOut(e.persons.s[e.grid.first:][:e.grid.n], e.s+driver.Pointer(8*e.grid.first))
 }
 
 // personJob is the number of persons per job in weigh.
@@ -128,27 +123,24 @@ const personJob = 256
 
 // weigh subtracts the pairs within persons from c and multiplies c by the weights of the rows. The host must
 // have the scores of all rows.
-func (e *evaluator) weigh(ctx context.Context, c driver.Context) error {
+func (e *evaluator) weigh(ctx context.Context, c *job) {
+	if c.err != nil {
+		return
+	}
 	p, rows, first := e.persons, e.grid.n, driver.Pointer(8*e.grid.first)
 	clear(p.sums)
 	units := p.records.Units()
-	err := tasks.Each(ctx, runtime.GOMAXPROCS(0), chunksOf(units, personJob), func(_, job int) {
+	c.err = tasks.Each(ctx, runtime.GOMAXPROCS(0), chunksOf(units, personJob), func(_, job int) {
 		for k := job * personJob; k < min((job+1)*personJob, units); k++ {
 			from, to := p.records.UnitRows(k)
 			e.ownPairs(ctx, from, to)
 		}
 	})
-	if err != nil {
-		return err
+	if rows > 0 {
+		c.copyIn(p.own, p.sums[e.grid.first:][:rows])
+		c.launch(e.near.module, "weigh", blocksFor(rows), 1, uint64(e.c+first), uint64(p.own),
+			uint64(p.weight+first), uint64(rows))
 	}
-	if rows == 0 {
-		return nil
-	}
-	if err := copyIn(c, p.own, p.sums[e.grid.first:][:rows]); err != nil {
-		return err
-	}
-	return e.near.module.launch(c, "weigh", blocksFor(rows), 1, uint64(e.c+first), uint64(p.own),
-		uint64(p.weight+first), uint64(rows))
 }
 
 // ownPairs adds up, for each row of a person, the slopes of its pairs with the person's other rows, times twice
@@ -169,22 +161,22 @@ func (e *evaluator) ownPairs(ctx context.Context, from, to int) {
 	}
 }
 
-// nextOf returns, for each row, the number of the first row of the next person, as a 32-bit word.
-func nextOf(r *engine.Records) []byte {
-	next := make([]byte, 0, 4*r.Len())
+// nextOf returns, for each row, the number of the first row of the next person.
+func nextOf(r *engine.Records) []uint32 {
+	next := make([]uint32, 0, r.Len())
 	for k := range r.Units() {
 		for i, to := r.UnitRows(k); i < to; i++ {
-			next = binary.LittleEndian.AppendUint32(next, uint32(to))
+			next = append(next, uint32(to))
 		}
 	}
 	return next
 }
 
 // weightWords returns the weights of rows times 2^32, in float32.
-func weightWords(r *engine.Records) []byte {
-	words := make([]byte, 0, 4*r.Len())
+func weightWords(r *engine.Records) []float32 {
+	words := make([]float32, 0, r.Len())
 	for _, w := range weightsOf(r) {
-		words = binary.LittleEndian.AppendUint32(words, math.Float32bits(float32(w*0x1p32)))
+		words = append(words, float32(w*0x1p32))
 	}
 	return words
 }
