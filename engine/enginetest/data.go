@@ -95,11 +95,7 @@ func visit(pairs engine.Pairs, pair func(i, j int)) (orders float64) {
 		}
 	case engine.PrefixPairs:
 		for t := range q.T {
-			i, j := q.T, t
-			if q.Order != nil {
-				i, j = int(q.Order[q.T]), int(q.Order[t])
-			}
-			pair(i, j)
+			pair(int(q.Record(q.T)), int(q.Record(t)))
 		}
 		return 1
 	}

@@ -85,17 +85,7 @@ func (s *suite) metricCase(loss engine.MetricLoss, radius float64, n int, weight
 		return
 	}
 	w := weights.make(rng, d, radius)
-	pairs := pairsOf(rng, p)
-	want := make([]answer, len(pairs))
-	for i, q := range pairs {
-		want[i] = answer{metricReference(loss, dense, w, q), kinkSlack(loss, p, dense, w, q, s.opts.KinkError)}
-	}
-	name := s.name
-	for _, r := range []*engine.Records{dense, sparse} {
-		s.name = fmt.Sprintf("%s sparse=%v", name, r.IsSparse())
-		s.testRecords(kernels, r, w, pairs, want)
-	}
-	s.name = name
+	first := s.testStorages(kernels, p, dense, sparse, w, pairsOf(rng, p))
 	R, b := p.Bounds.FeatureNorm, p.Bounds.LabelAbs
-	s.testDefinition(p, dense, w, want[0].sum, b*b*(1+4*R*R*norm(w)))
+	s.testDefinition(p, dense, w, first, b*b*(1+4*R*R*norm(w)))
 }

@@ -103,20 +103,12 @@ func (s *suite) personCase(rng *rand.Rand, p engine.Problem, counts []int, label
 	if kernels == nil {
 		return
 	}
-	var w, sum []float64
-	if loss, ok := p.Loss.(engine.MetricLoss); ok {
+	var w []float64
+	if _, ok := p.Loss.(engine.MetricLoss); ok {
 		w = semidefinite(rng, p.D, p.D, p.Radius)
-		sum = metricReference(loss, dense, w, p.Pairs())
 	} else {
 		w = fill(p.D, func(int) float64 { return rng.NormFloat64() })
 		scaleTo(w, p.Radius)
-		sum = reference(p.Loss.(engine.ScoreLoss), dense, w, p.Pairs())
 	}
-	pairs := []engine.Pairs{p.Pairs()}
-	want := []answer{{sum, kinkSlack(p.Loss, p, dense, w, pairs[0], s.opts.KinkError)}}
-	name := s.name
-	for _, r := range []*engine.Records{dense, sparse} {
-		s.name = fmt.Sprintf("%s sparse=%v", name, r.IsSparse())
-		s.testRecords(kernels, r, w, pairs, want)
-	}
+	s.testStorages(kernels, p, dense, sparse, w, []engine.Pairs{p.Pairs()})
 }

@@ -231,13 +231,12 @@ func (s *suite) testCase(p engine.Problem, labels labelling, number int) {
 		p.D = 5
 	}
 	p.Bounds, p.LabelValues = boundsOf[number%3], labels.values
-	loss := p.Loss.(engine.ScoreLoss)
 	dense, sparse, err := makeRecords(rng, p, labels)
 	if err != nil {
 		s.fail("%v", err)
 		return
 	}
-	s.name = fmt.Sprintf("%s r=%g n=%d d=%d %s", loss.Name(), p.Radius, p.N, p.D, labels.name)
+	s.name = fmt.Sprintf("%s r=%g n=%d d=%d %s", p.Loss.Name(), p.Radius, p.N, p.D, labels.name)
 	if len(p.Groups) > 0 {
 		s.name += fmt.Sprintf(" groups=%d", len(p.Groups))
 	}
@@ -250,18 +249,31 @@ func (s *suite) testCase(p engine.Problem, labels labelling, number int) {
 		w[k] = rng.NormFloat64()
 	}
 	scaleTo(w, p.Radius)
-	pairs := pairsOf(rng, p)
+	first := s.testStorages(kernels, p, dense, sparse, w, pairsOf(rng, p))
+	s.testDefinition(p, dense, w, first, 4*p.Bounds.LabelAbs*p.Bounds.FeatureNorm*norm(w))
+}
+
+// testStorages checks all kinds of pairs on the same records in dense and in sparse storage. It returns the reference
+// for the first pairs.
+func (s *suite) testStorages(kernels map[int]engine.Kernel, p engine.Problem, dense, sparse *engine.Records,
+	w []float64, pairs []engine.Pairs) []float64 {
+	s.Helper()
 	want := make([]answer, len(pairs))
 	for i, q := range pairs {
-		want[i] = answer{reference(loss, dense, w, q), kinkSlack(loss, p, dense, w, q, s.opts.KinkError)}
+		want[i].slack = kinkSlack(p.Loss, p, dense, w, q, s.opts.KinkError)
+		if loss, ok := p.Loss.(engine.MetricLoss); ok {
+			want[i].sum = metricReference(loss, dense, w, q)
+		} else {
+			want[i].sum = reference(p.Loss.(engine.ScoreLoss), dense, w, q)
+		}
 	}
+	name := s.name
 	for _, r := range []*engine.Records{dense, sparse} {
-		name := s.name
 		s.name = fmt.Sprintf("%s sparse=%v", name, r.IsSparse())
 		s.testRecords(kernels, r, w, pairs, want)
-		s.name = name
 	}
-	s.testDefinition(p, dense, w, want[0].sum, 4*p.Bounds.LabelAbs*p.Bounds.FeatureNorm*norm(w))
+	s.name = name
+	return want[0].sum
 }
 
 // testRecords checks all kinds of pairs on bound records.
