@@ -146,7 +146,7 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 	}
 	if p, ok := q.Pairs.(engine.PrefixPairs); ok {
 		if e.team != nil {
-			return errTeamPrefix
+			return engine.ErrTeamPrefix
 		}
 		return e.prefixPairs(ctx, dst, q.W, p)
 	}
@@ -216,10 +216,6 @@ func (e *evaluator) eachChunk(ctx context.Context, work func(worker, chunk int))
 func (e *evaluator) chunk(i int) (from, to int) {
 	return i*e.chunkRows - e.base, min((i+1)*e.chunkRows, e.kernel.rows) - e.base
 }
-
-// errTeamPrefix is the error for PrefixPairs in a team.
-var errTeamPrefix = fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train "+
-	"without a team", engine.ErrUnsupported)
 
 // newMethod returns the implementation of the planned method.
 func (e *evaluator) newMethod() coefficients {

@@ -105,7 +105,7 @@ func (e *metricEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query
 	case engine.AllPairs:
 		err = e.allPairs(ctx)
 	case engine.PrefixPairs:
-		if err = errTeamPrefix; e.team == nil {
+		if err = engine.ErrTeamPrefix; e.team == nil {
 			err = e.prefixPairs(ctx, p)
 		}
 	}

@@ -155,7 +155,7 @@ func (e *ownEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query) e
 	n := e.problem.N
 	if p, ok := q.Pairs.(engine.PrefixPairs); ok {
 		if e.team != nil {
-			return errTeamPrefix
+			return engine.ErrTeamPrefix
 		}
 		at := func(i int) int { return int(p.Record(i)) }
 		clear(dst)

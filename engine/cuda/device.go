@@ -99,19 +99,3 @@ func (d *Device) Close() error {
 	}
 	return err
 }
-
-// load compiles ptx, or returns the module if ptx has been compiled before.
-func (d *Device) load(c *job, ptx string) (m *module) {
-	hash := sha256.Sum256([]byte(ptx))
-	if m = d.modules[hash]; m == nil {
-		c.try(func(on driver.Context) error {
-			handle, err := on.Load([]byte(ptx))
-			if err == nil {
-				m = &module{handle: handle, functions: map[string]driver.Function{}}
-				d.modules[hash] = m
-			}
-			return err
-		})
-	}
-	return m
-}

@@ -48,9 +48,6 @@ func (m *direct) bind(c *job, e *evaluator, places, bytes int, more *driver.Poin
 	e.alloc(c, []block{{&m.sums, 8 * places}, {&m.numbers, bytes * places}, {more, 4 * places}})
 }
 
-// blocksFor returns the number of blocks that have together a thread for each of n records.
-func blocksFor(n int) int { return chunksOf(n, blockThreads) }
-
 // slice is a rectangular part of a matrix of pairs.
 type slice struct{ row, rows, col, cols int }
 

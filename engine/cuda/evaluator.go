@@ -2,12 +2,9 @@ package cuda
 
 import (
 	"context"
-	"fmt"
-	"math"
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
-	"dyad/kernels"
 )
 
 // evaluator holds records on a GPU.
@@ -37,177 +34,59 @@ type pairMethod interface {
 	finish(c *job)
 }
 
-// Bind implements engine.Kernel. It copies the records to the GPU, sparse records as dense rows. Records that
-// do not fit into the memory of the GPU stay on the host, and every call copies them. Bind fails if
-// Problem.Fits fails or if the GPU fails.
-func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
-	if err := k.problem.Fits(r); err != nil {
-		return nil, err
-	}
-	e := &evaluator{kernel: k, planned: k, y: r.Labels()}
-	var err error
-	switch {
-	case r.ByPerson():
-		e.kernel, err = k.ofPersons(r)
-	case k.backend.Team != nil:
-		e.kernel, err = k.inTeam()
-	}
-	if err != nil {
-		return nil, err
-	}
-	var cl classes
-	if k.nearLinear() {
-		cl = classesOf(r, e.groups(), func(size int) bool { return size >= k.nearFrom })
-		e.slot = cl.slot
-	}
-	if err := e.fill(k.backend.Device, func(c *job) { e.bind(c, r, cl) }); err != nil {
-		return nil, err
-	}
-	return e, nil
-}
-
-func (e *evaluator) bind(c *job, r *engine.Records, cl classes) {
-	module := e.device.load(c, kernels.PTX("rows"))
-	n, first := e.grid.n, e.grid.first
-	e.alloc(c, []block{{&e.s, 8 * n}, {&e.c, 8 * n}})
-	e.s, e.c = e.s-driver.Pointer(8*first), e.c-driver.Pointer(8*first) // where the numbers of row 0 would be
-	if r.ByPerson() {
-		e.bindPersons(c, r)
-	}
-	order := cl.order
-	if order != nil {
-		order = order[first : first+n]
-	}
-	e.rows = bindRows(c, &e.held, e.grid, module, r, order)
-	switch {
-	case e.factored:
-		e.pairs = bindFactored(c, e)
-	case e.direct:
-		e.pairs = bindSpliced(c, e)
-	}
-	if e.nearLinear() {
-		e.near = bindNearLinear(c, e, cl)
-		if e.near.whole() && e.prompt() && e.persons == nil && e.backend.Team == nil {
-			e.others = append(e.others, e.replay.close)
-			e.replay.open(c)
-		}
-	}
-}
-
 // Kernel implements engine.Evaluator.
 func (e *evaluator) Kernel() engine.Kernel { return e.planned }
 
-// Sum implements engine.Evaluator. It fails if the norm of W exceeds Problem.Radius by a relative amount of
-// more than engine.RadiusSlack, because the roundoff bound would not hold. When ctx is done, Sum returns after
-// the running kernel, which takes less than 100 ms.
-func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
-	if err := e.planned.problem.CheckGradient(ctx, dst, &q); err != nil {
-		return err
-	}
-	if err := e.open("Sum"); err != nil {
-		return err
-	}
-	if e.backend.Team != nil {
-		if !e.planned.whole(q.Pairs) {
-			return fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without a team",
-				engine.ErrUnsupported)
-		}
-		if e.direct {
-			return e.pairSum(ctx, dst, q.W)
-		}
-		return e.teamSum(ctx, dst, q.W)
-	}
-	return e.device.do(ctx, func(c *job) {
-		putFloats(e.rows.vectors, q.W)
-		var stream driver.Stream
-		if p, ok := q.Pairs.(engine.PrefixPairs); ok {
-			e.rows.give(c, stream)
-			e.rows.scores(ctx, c, e.s)
-			e.prefix(c, p)
-			e.rows.weightedSums(ctx, c, e.c)
-			e.rows.take(c, stream)
-		} else {
-			stream = e.replay.stream
-			e.replay.run(ctx, c, func(c *job) {
-				e.rows.give(c, stream)
-				e.all(ctx, c)
-				e.rows.take(c, stream)
-			})
-		}
-		// Launches that still run use vectors, so Sum always waits for them.
-		c.fail(c.driver.SyncStream(stream))
-		if c.err == nil {
-			floats(dst, e.rows.vectors[8*e.problem.D:])
-		}
-	})
+// promptNumbers is a number of entries of X that both passes together read in less than a millisecond.
+const promptNumbers = 1 << 27
+
+// prompt reports whether a sum over all pairs by the near-linear method is so short that checking the context
+// in the middle is unnecessary.
+func (e *evaluator) prompt() bool { return e.grid.resident && e.problem.N*e.problem.D <= e.mostPrompt }
+
+// persons holds the weights of rows, and the contributions of the pairs within persons, which a sum over all
+// pairs includes and which must be subtracted.
+type persons struct {
+	records     *engine.Records
+	weights     []float64 // weights of the rows in the order of the records
+	weight, own driver.Pointer
+
+	s, sums []float64 // in the order of the rows on the GPU, or on the GPUs of a team
 }
 
-// all sets rows.sum to the sum over all pairs within groups.
-func (e *evaluator) all(ctx context.Context, c *job) {
-	if e.persons == nil && e.near != nil && e.near.whole() {
-		e.near.sums(ctx, c)
-		return
-	}
-	e.rows.scores(ctx, c, e.s)
-	e.coefficients(ctx, c)
-	if e.persons != nil && e.near != nil {
-		e.ownScores(c)
-		e.weigh(ctx, c)
-	}
-	e.rows.weightedSums(ctx, c, e.c)
+// nearLinear computes c of the sorted groups by Chebyshev interpolation in both scores of
+// a pair, one group after the other.
+//
+// Let M_b be the moments of the records of class b: sums of T_j at the positions of the records. Let G_ab[k] be
+// the coefficients of 2 (y_a - y_b) phi'((y_a - y_b)(x_k - t)), as a function of the position t of a record of
+// class b, at a node x_k of class a. The sum over b != a of G_ab[k] M_b is c at the node. The values at the
+// nodes have a Chebyshev series, and the method evaluates the series at every record.
+//
+// All steps run on the GPU, so that a sum waits for the host only once. If all records form one group, the
+// method needs neither the second pass over the scores nor c. The kernel that computes scores also adds up the
+// moments, and the kernel that computes X^T c also evaluates the series.
+type nearLinear struct {
+	e       *evaluator
+	module  *module
+	classes classes
+	scale   uint64
+	groups  []sortedGroup
+	covered int // number of rows in the groups
+
+	part, moments, coefs, matrices, tables driver.Pointer
 }
 
-// coefficients computes c for all pairs within groups. Records that are in no pair have coefficient 0.
-func (e *evaluator) coefficients(ctx context.Context, c *job) {
-	if e.pairs != nil {
-		e.pairs.terms(ctx, c)
-		e.pairs.finish(c)
-	} else if e.near.covered < e.problem.N {
-		c.clear(e.c, 8*e.problem.N)
-	}
-	if e.near != nil {
-		e.near.coefficients(ctx, c)
-	}
+// sortedGroup is a group whose moments are summed. It consists of parts, and each part is a run of rows of one class.
+type sortedGroup struct {
+	parts              []uint32 // partWords numbers each, see kernels/cuda/nearlinear.cu
+	at, first, classes driver.Pointer
 }
 
-// prefix computes the coefficients for prefix pairs on the host.
-func (e *evaluator) prefix(c *job, q engine.PrefixPairs) {
-	n := e.problem.N
-	s, coefficient := make([]float64, n), make([]float64, n)
-	c.copyOut(s, e.s)
-	at := func(i int32) int {
-		if e.slot == nil {
-			return int(i)
-		}
-		return int(e.slot[i])
+// rowTeam returns the team that shares the rows. It is nil if each rank has all rows, which is the case if the
+// team shares pairs.
+func (k *kernel) rowTeam() engine.Team {
+	if k.direct {
+		return nil
 	}
-	last := q.Record(q.T)
-	sLast, yLast := s[at(last)], e.y[last]
-	var sum, rest float64 // compensated sum (Neumaier)
-	for t := range q.T {
-		i := q.Record(t)
-		if i < 0 || int(i) >= n {
-			c.fail(fmt.Errorf("cuda: PrefixPairs.Order has an entry outside 0 to %d", n-1))
-			return
-		}
-		d := yLast - e.y[i]
-		if d == 0 {
-			continue
-		}
-		v := e.loss.DPhi(d * (sLast - s[at(i)]))
-		if !e.scores.Smooth() {
-			v = kernels.Clamp(v, e.scores.SlopeMin, e.scores.SlopeMax)
-		}
-		v *= d
-		coefficient[at(i)] -= v
-		next := sum + v
-		if math.Abs(sum) >= math.Abs(v) {
-			rest += (sum - next) + v
-		} else {
-			rest += (v - next) + sum
-		}
-		sum = next
-	}
-	coefficient[at(last)] += sum + rest
-	c.copyIn(e.c, coefficient)
+	return k.backend.Team
 }

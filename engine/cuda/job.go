@@ -2,9 +2,11 @@ package cuda
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"dyad/engine/cuda/driver"
 )
@@ -134,5 +136,34 @@ func inTurn[T any](ctx context.Context, c *job, all []T, launch func(T)) {
 			return
 		}
 		launch(part)
+	}
+}
+
+// load compiles ptx, or returns the module if ptx has been compiled before.
+func (d *Device) load(c *job, ptx string) (m *module) {
+	hash := sha256.Sum256([]byte(ptx))
+	if m = d.modules[hash]; m == nil {
+		c.try(func(on driver.Context) error {
+			handle, err := on.Load([]byte(ptx))
+			if err == nil {
+				m = &module{handle: handle, functions: map[string]driver.Function{}}
+				d.modules[hash] = m
+			}
+			return err
+		})
+	}
+	return m
+}
+
+// putFloats and floats convert numbers to and from the byte order of the GPU.
+func putFloats(to []byte, v []float64) {
+	for i, f := range v {
+		binary.LittleEndian.PutUint64(to[8*i:], math.Float64bits(f))
+	}
+}
+
+func floats(v []float64, from []byte) {
+	for i := range v {
+		v[i] = math.Float64frombits(binary.LittleEndian.Uint64(from[8*i:]))
 	}
 }

@@ -2,10 +2,8 @@ package cuda
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"dyad/engine/cuda/driver"
@@ -22,6 +20,15 @@ type held struct {
 type block struct {
 	at    *driver.Pointer
 	bytes int
+}
+
+// bytesOf returns the number of bytes that blocks need on a GPU, including the memory that the driver needs.
+func bytesOf(blocks []block) uint64 {
+	need := uint64(driverBytes)
+	for _, b := range blocks {
+		need += uint64(b.bytes) + 256
+	}
+	return need
 }
 
 // fill runs load as a job. If load fails, it frees everything that load has allocated.
@@ -71,17 +78,4 @@ func (m *held) open(call string) error {
 		return fmt.Errorf("cuda: %s after Close", call)
 	}
 	return nil
-}
-
-// putFloats and floats convert numbers to and from the byte order of the GPU.
-func putFloats(to []byte, v []float64) {
-	for i, f := range v {
-		binary.LittleEndian.PutUint64(to[8*i:], math.Float64bits(f))
-	}
-}
-
-func floats(v []float64, from []byte) {
-	for i := range v {
-		v[i] = math.Float64frombits(binary.LittleEndian.Uint64(from[8*i:]))
-	}
 }

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"math"
 
@@ -79,8 +80,7 @@ func (e *metricEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query
 	s.Unpack(e.full, q.W)
 	prefix, ok := q.Pairs.(engine.PrefixPairs)
 	if ok && e.backend.Team != nil {
-		return fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without a team",
-			engine.ErrUnsupported)
+		return engine.ErrTeamPrefix
 	}
 	err := e.device.do(ctx, func(c *job) {
 		c.copyIn(e.w, e.full)
@@ -218,3 +218,37 @@ func (e *metricEvaluator) prefix(c *job, q engine.PrefixPairs) {
 		uint64(e.origin), uint64(n))
 	e.gram(c, e.origin)
 }
+
+// Bind implements engine.Kernel. It copies the records to the GPU, sparse records as dense rows. Bind fails
+// only if Problem.Fits fails or if the GPU fails.
+func (k *metricKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
+	if err := k.problem.Fits(r); err != nil {
+		return nil, err
+	}
+	d, own := k.problem.D, *k
+	own.n = r.Len()
+	e := &metricEvaluator{metricKernel: &own, planned: k, records: r, full: make([]float64, d*d), last: make([]float64, d)}
+	if err := e.fill(k.backend.Device, e.load); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// blocks returns the memory blocks that an evaluator allocates.
+func (k *metricKernel) blocks(e *metricEvaluator) []block {
+	n, d, stride := k.n, k.problem.D, k.stride()
+	list := []block{
+		{&e.x, 8 * n * d}, {&e.z, 8 * n * d}, {&e.left, 4 * stride * k.padded()}, {&e.right, 4 * stride * k.padded()},
+		{&e.q, 8 * n}, {&e.labels, 8 * n}, {&e.points, 8 * stride}, {&e.sums, 8 * n},
+		{&e.w, 8 * d * d}, {&e.origin, 8 * d}, {&e.zero, 8 * d}, {&e.part, 8 * d * d * k.chunks()},
+	}
+	if k.tiling.factor.records > 0 {
+		list = append(list, block{&e.factor, 4 * stride * k.padded()})
+	}
+	if k.problem.ByPerson() {
+		list = append(list, block{&e.weight, 8 * n}, block{&e.next, 4 * n})
+	}
+	return list
+}
+
+func (k *metricKernel) bytes() uint64 { return bytesOf(k.blocks(&metricEvaluator{})) }

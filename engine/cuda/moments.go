@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
@@ -176,32 +175,6 @@ func (k *momentsKernel) positivesDepth() int {
 	return min(chunk, positivesRows) + chunksOf(chunk, positivesRows) + chunks
 }
 
-// Bounds implements engine.Kernel (docs/theory.md#computed-moments). The proof is the proof of package cpu with the
-// depth of the sums on the GPU. Each product is fused with the addition, so a sum of depth k has an error of at most
-// gamma(k) times the sum of absolute values. The host sums t: first blocks of 4096, then the blocks of a chunk, then
-// the chunks. A team adds up the same partial sums in the same order. Seconds is the time of a pass with second
-// moments. The proof of package cpu also covers persons.
-func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
-	if q.Pairs != nil {
-		return engine.Unanswered()
-	}
-	radius, second := q.Radius, q.Second
-	n, d := float64(k.problem.N), float64(k.problem.D)
-	gamma := engine.Gamma(k.depth())
-	lost := n * 0x1p-1074 // loss by underflow of a coordinate
-	const up = 1 + 0x1p-40
-	e := engine.QueryBounds{Seconds: secondsOf(k, nil), Positives: engine.Gamma(k.positivesDepth()) * n * up}
-	if k.problem.ByPerson() {
-		lost = float64(k.grid.all) * (1 + radius) * 0x1p-1072
-		e.Positives += lost * up
-	}
-	e.Sum = (gamma*n*radius + lost*d) * up
-	if second != engine.NoSecond {
-		e.Second = ((gamma+2*engine.SymmetricError)*n*radius*radius + lost*d*d) * up
-	}
-	return e
-}
-
 // Bind implements engine.Kernel. It copies the records to the GPU, or keeps records that do not fit on the host
 // and copies them in panels.
 func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
@@ -263,18 +236,6 @@ func (e *momentsEvaluator) countPositives(shares, weights []float64) error {
 		e.positives += sum
 	}
 	return err
-}
-
-// weightsOf returns the weight 1/m for each row of a person with m rows. It returns nil if each row is a record.
-func weightsOf(r *engine.Records) (weights []float64) {
-	if !r.ByPerson() {
-		return nil
-	}
-	for p := range r.Units() {
-		from, to := r.UnitRows(p)
-		weights = append(weights, slices.Repeat([]float64{1 / float64(to-from)}, to-from)...)
-	}
-	return weights
 }
 
 // momentsEvaluator holds records on a GPU.

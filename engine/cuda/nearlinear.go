@@ -2,12 +2,10 @@ package cuda
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/bits"
 	"sort"
 
-	"dyad/engine"
 	"dyad/engine/cuda/driver"
 	"dyad/kernels"
 )
@@ -24,36 +22,6 @@ const (
 	// nearError. Every further digit needs more terms for every record.
 	tolerance = 0x1p-47
 )
-
-// planNearLinear finds the expansion of phi' in the scores of one class. The error wraps engine.ErrUnsupported
-// if there is no expansion. This is the case for a loss that is not an engine.AnalyticLoss, for margins that
-// need more than 256 terms, and for many labels.
-//
-// The method uses one expansion for the whole range of scores. A record then adds to a few dozen sums that a
-// thread holds in registers. Shorter expansions on parts of the range would make the choice of these sums
-// depend on the record's score.
-func (k *kernel) planNearLinear() error {
-	loss, ok := k.loss.(engine.AnalyticLoss)
-	// without smoothness a sum must be a sum of terms of pairs (engine.QueryBounds.Sum), and a sum of interpolants is not
-	if !ok || !k.scores.Smooth() {
-		return fmt.Errorf("%w: loss %q is not analytic, or the error of its slope has no bound, use Direct",
-			engine.ErrUnsupported, k.loss.Name())
-	}
-	if k.problem.LabelLimit() > maxClasses {
-		return fmt.Errorf("%w: up to %d different labels, the near-linear method takes %d; set Problem.LabelValues "+
-			"or use Direct", engine.ErrUnsupported, k.problem.LabelLimit(), maxClasses)
-	}
-	size, q := loss.StripBound(k.scores.Margin, 0), k.problem.LabelLimit()
-	if size < math.MaxFloat64 {
-		e, ok := engine.Expand(loss, k.scores.Margin, k.scores.LabelSpan*k.scores.Score, size*tolerance, maxTerms, 1)
-		if ok && q*(q-1)*e.Terms*e.Terms <= maxTable {
-			k.expansion = e
-			return nil
-		}
-	}
-	return fmt.Errorf("%w: loss %q has no expansion of %d terms over margins up to %.3g, use Direct",
-		engine.ErrUnsupported, k.loss.Name(), maxTerms, k.scores.Margin)
-}
 
 // logGroups returns the base-2 logarithm of the number of groups of terms, which is 1, 2, 4 or 8.
 func (k *kernel) logGroups() uint { return uint(bits.Len(uint(k.expansion.Terms-1) / groupTerms)) }
@@ -80,34 +48,6 @@ func chunkOf(n int) int {
 func (k *kernel) expandDepth() (values, coefficients int) {
 	eighth := chunksOf(k.expansion.Terms, 8)
 	return (k.problem.LabelLimit()-1)*eighth + 8, eighth + 8
-}
-
-// nearLinear computes c of the sorted groups by Chebyshev interpolation in both scores of
-// a pair, one group after the other.
-//
-// Let M_b be the moments of the records of class b: sums of T_j at the positions of the records. Let G_ab[k] be
-// the coefficients of 2 (y_a - y_b) phi'((y_a - y_b)(x_k - t)), as a function of the position t of a record of
-// class b, at a node x_k of class a. The sum over b != a of G_ab[k] M_b is c at the node. The values at the
-// nodes have a Chebyshev series, and the method evaluates the series at every record.
-//
-// All steps run on the GPU, so that a sum waits for the host only once. If all records form one group, the
-// method needs neither the second pass over the scores nor c. The kernel that computes scores also adds up the
-// moments, and the kernel that computes X^T c also evaluates the series.
-type nearLinear struct {
-	e       *evaluator
-	module  *module
-	classes classes
-	scale   uint64
-	groups  []sortedGroup
-	covered int // number of rows in the groups
-
-	part, moments, coefs, matrices, tables driver.Pointer
-}
-
-// sortedGroup is a group whose moments are summed. It consists of parts, and each part is a run of rows of one class.
-type sortedGroup struct {
-	parts              []uint32 // partWords numbers each, see kernels/cuda/nearlinear.cu
-	at, first, classes driver.Pointer
 }
 
 // partsOf cuts the rows of classes into parts. start holds the first row of every class. Parts end at multiples

@@ -134,11 +134,6 @@ func (k *networkKernel) Method() string {
 	return "one backward pass per record on a GPU: Jacobians in float32, their sums in float64"
 }
 
-// Seconds implements embedding.RowsKernel.
-func (k *networkKernel) Seconds() float64 {
-	return k.work().seconds(k.backend.Device.Info().Name, float64(k.rows), 1)
-}
-
 func (k *networkKernel) stride() int { return roundUp(max(k.rows, 1), networkStride) }
 
 // chunk returns the number of records of a partial sum. It is a function of public sizes.
@@ -215,13 +210,7 @@ func (k *networkKernel) blocks(b *networkBuffers) []block {
 	return list
 }
 
-func (k *networkKernel) bytes() uint64 {
-	need := uint64(driverBytes)
-	for _, b := range k.blocks(&networkBuffers{}) {
-		need += uint64(b.bytes) + 256
-	}
-	return need
-}
+func (k *networkKernel) bytes() uint64 { return bytesOf(k.blocks(&networkBuffers{})) }
 
 // networkRows holds records on a GPU and the values that a network computes for the records.
 type networkRows struct {

@@ -85,7 +85,7 @@ func (b Backend) planSums(data *embedding.Data, loss embedding.ListLoss, rows in
 	}
 	s.slice = min(max(1<<22/rows, 1<<8), 1<<16, max(s.pairs, 1))
 	n := data.Graph().Len()
-	if need, have := s.bytes(n), b.Device.Info().TotalMemory; need > have {
+	if need, have := bytesOf(s.blocks(n)), b.Device.Info().TotalMemory; need > have {
 		return nil, fmt.Errorf("%w: %d individuals of %d features, %d pairs and %d rows need %.1f GiB, %s has %.1f",
 			engine.ErrUnsupported, n, s.d, s.pairs, rows, gib(need), b.Name(), gib(have))
 	}
@@ -103,15 +103,6 @@ func (b Backend) planSums(data *embedding.Data, loss embedding.ListLoss, rows in
 
 // Len implements embedding.Sums.
 func (s *pairSums) Len() int { return s.rows * s.d }
-
-// bytes returns the number of bytes that are allocated, including memory for the driver.
-func (s *pairSums) bytes(n int) uint64 {
-	var total uint64 = 512 << 20
-	for _, b := range s.blocks(n) {
-		total += uint64(b.bytes)
-	}
-	return total
-}
 
 func (s *pairSums) blocks(n int) []block {
 	m := max(s.pairs, 1)

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"slices"
 
@@ -28,34 +27,12 @@ func personRoom(p engine.Problem) uint64 {
 	return uint64(8 * p.D * maxChunks)
 }
 
-// mostPersons is the largest number of persons for methods that visit pairs. It keeps weighted sums over all
-// persons below 2^53.
-const mostPersons = 1 << 22
-
-// planPersons returns an error for problems that the kernels for persons do not support.
-func (k *kernel) planPersons() error {
-	if k.problem.ByPerson() && k.direct && k.problem.N > mostPersons {
-		return fmt.Errorf("%w: pairs of %d persons, each visited, on a GPU, which takes up to %d", engine.ErrUnsupported,
-			k.problem.N, mostPersons)
-	}
-	return nil
-}
-
 // splicedName returns the name of the program that visits every pair of rows.
 func (k *kernel) splicedName() string {
 	if k.problem.ByPerson() {
 		return "spliced_persons"
 	}
 	return "spliced"
-}
-
-// termRounding returns the relative and the absolute rounding error of a term. For persons the terms are
-// weighted (docs/theory.md#person-terms).
-func (k *kernel) termRounding() (relative, absolute float64) {
-	if k.problem.ByPerson() {
-		return 3 * u32 * k.scores.Slope, float64(k.problem.PersonRows) * k.unit * (personFixed/2 + 0x1p-100)
-	}
-	return 0, k.unit * (0x1p-23 + 0x1p-100)
 }
 
 // ofPersons returns the kernel for the rows of r.
@@ -66,39 +43,6 @@ func (k *kernel) ofPersons(r *engine.Records) (*kernel, error) {
 	var err error
 	own.grid, err = own.grid.placed(k.columnBytes(), k.backend.memory())
 	return &own, err
-}
-
-// personError returns 8 u Q + E'/P of docs/theory.md#person-sums for persons, and 0 for records. The host
-// computes the slopes of the pairs within persons from scores of the GPU, as for prefix pairs.
-func (k *kernel) personError() float64 {
-	p, s := k.problem, k.scores
-	if !p.ByPerson() {
-		return 0
-	}
-	if k.direct {
-		return 8 * u64 * s.Slope
-	}
-	own := s.Curvature*(2*s.LabelSpan*s.ScoreErr+4*u64*s.Margin) + s.SlopeErr + 3*u64*s.Slope
-	return 8*u64*s.Slope + (own+engine.Gamma(p.PersonRows+8)*s.Slope)/float64(p.N)
-}
-
-// sumDepth returns the depth of X^T c. For persons it is at least the depth for any smaller number of rows,
-// whose chunks do not have more tiles.
-func (k *kernel) sumDepth() int {
-	if k.problem.ByPerson() {
-		return 8*maxSpan + k.grid.spans + 32*maxSpan + combineDepth(maxChunks)
-	}
-	return k.grid.depth()
-}
-
-// persons holds the weights of rows, and the contributions of the pairs within persons, which a sum over all
-// pairs includes and which must be subtracted.
-type persons struct {
-	records     *engine.Records
-	weights     []float64 // weights of the rows in the order of the records
-	weight, own driver.Pointer
-
-	s, sums []float64 // in the order of the rows on the GPU, or on the GPUs of a team
 }
 
 func (e *evaluator) bindPersons(c *job, r *engine.Records) {
@@ -179,4 +123,16 @@ func weightWords(r *engine.Records) []float32 {
 		words = append(words, float32(w*0x1p32))
 	}
 	return words
+}
+
+// weightsOf returns the weight 1/m for each row of a person with m rows. It returns nil if each row is a record.
+func weightsOf(r *engine.Records) (weights []float64) {
+	if !r.ByPerson() {
+		return nil
+	}
+	for p := range r.Units() {
+		from, to := r.UnitRows(p)
+		weights = append(weights, slices.Repeat([]float64{1 / float64(to-from)}, to-from)...)
+	}
+	return weights
 }

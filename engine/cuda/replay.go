@@ -7,13 +7,6 @@ import (
 	"dyad/engine/cuda/driver"
 )
 
-// promptNumbers is a number of entries of X that both passes together read in less than a millisecond.
-const promptNumbers = 1 << 27
-
-// prompt reports whether a sum over all pairs by the near-linear method is so short that checking the context
-// in the middle is unnecessary.
-func (e *evaluator) prompt() bool { return e.grid.resident && e.problem.N*e.problem.D <= e.mostPrompt }
-
 // replay runs the launches and copies of a sum over all pairs as one graph, for which the host calls the driver
 // only once. Launches and copies are the same in every call; only the numbers in memory differ. The first sum
 // is launched step by step, so that the driver loads the kernels. The second sum is captured as a graph. If

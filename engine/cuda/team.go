@@ -14,24 +14,6 @@ import (
 // kernels that add up all sums in the order of a single GPU. So a sum has the bits of a single GPU, and the proved
 // bound for a single GPU applies.
 
-// planTeam returns an error for sums that a team cannot share: sums within query groups that are all near-linear.
-func (k *kernel) planTeam() error {
-	if k.backend.Team != nil && len(k.problem.Groups) > 0 && !k.direct {
-		return fmt.Errorf("%w: sums within query groups with loss %q on the GPUs of a team, which share moments, "+
-			"near-linear sums over all pairs, and pairs that are visited one by one", engine.ErrUnsupported, k.loss.Name())
-	}
-	return nil
-}
-
-// rowTeam returns the team that shares the rows. It is nil if each rank has all rows, which is the case if the
-// team shares pairs.
-func (k *kernel) rowTeam() engine.Team {
-	if k.direct {
-		return nil
-	}
-	return k.backend.Team
-}
-
 // sharers returns engine.QueryBounds.Make for a team that shares pairs, and "" without a team. Approximate
 // instructions and the sizes of launches depend on the make of a GPU.
 func (b Backend) sharers() string {

@@ -61,10 +61,7 @@ func (b Backend) planTerms(p embedding.TermsProblem) (*tupleRows, error) {
 		if err == nil {
 			e := &tupleRows{networkRows: &networkRows{networkKernel: k, n: k.stride()}, size: p.Size, room: room, total: total,
 				theirs: make([]float64, total)}
-			need, have := k.bytes(), b.memory()
-			for _, block := range e.more() {
-				need += uint64(block.bytes) + 256
-			}
+			need, have := bytesOf(append(k.blocks(&networkBuffers{}), e.more()...)), b.memory()
 			if need <= have {
 				return e, nil
 			}
