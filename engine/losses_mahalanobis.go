@@ -149,10 +149,6 @@ func metricCurvature(q, A float64) float64 {
 	return mulUp(q, q) * min(0.25, s*(1-s)*(1+0x1p-45))
 }
 
-// sigmoidUp returns an upper bound of sigm(v) that is at most 1. The error of math.Exp is
-// below 1 ulp, so four units in the last place cover the error of sigmoid.
-func sigmoidUp(v float64) float64 { return min(1, sigmoid(v)*(1+4*0x1p-52)) }
-
 // MetricPhi returns log(1 + exp(-u)) without overflow.
 func (MahalanobisLogistic) MetricPhi(u float64) float64 { return Logistic{}.Phi(u) }
 
