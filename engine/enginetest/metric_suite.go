@@ -30,22 +30,6 @@ var weightings = []weighting{
 	}},
 }
 
-// semidefinite returns a random matrix of this rank and of Frobenius norm r.
-func semidefinite(rng *rand.Rand, d, rank int, r float64) []float64 {
-	m := make([]float64, d*d)
-	for range rank {
-		v := fill(d, func(int) float64 { return rng.NormFloat64() })
-		for k := range m {
-			m[k] += v[k/d] * v[k%d]
-		}
-	}
-	s := engine.Symmetric{Dim: d}
-	w := make([]float64, s.Len())
-	s.Pack(w, m)
-	scaleTo(w, r)
-	return w
-}
-
 // largestMetricSize bounds the time of the reference, which takes n^2 d^2 operations.
 const largestMetricSize = 400
 
