@@ -191,17 +191,22 @@ func (j *jet) value(in instr, on Interval) Interval {
 	case opPow:
 		return a.pow(in.c)
 	case opWhere:
-		switch m := j.v[in.m]; {
-		case m.undefined():
-			return undef
-		case !m.Contains(0):
-			return a
-		case m == zero:
-			return j.v[in.b]
-		}
-		return hull(a, j.v[in.b])
+		return j.either(in, a, j.v[in.b])
 	}
 	return undef
+}
+
+// either returns the operand that opWhere chooses, or the hull of both if the choice is not decided.
+func (j *jet) either(in instr, a, b Interval) Interval {
+	switch m := j.v[in.m]; {
+	case m.undefined():
+		return undef
+	case !m.Contains(0):
+		return a
+	case m == zero:
+		return b
+	}
+	return hull(a, b)
 }
 
 func (j *jet) binary(in instr, a, b Interval) Interval {
@@ -329,15 +334,7 @@ func (j *jet) binarySlope(i int, in instr, a, da, b, db Interval) Interval {
 		}
 		return db
 	case opWhere:
-		switch m := j.v[in.m]; {
-		case m.undefined():
-			return undef
-		case !m.Contains(0):
-			return da
-		case m == zero:
-			return db
-		}
-		return hull(da, db)
+		return j.either(in, da, db)
 	}
 	return undef
 }

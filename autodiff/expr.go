@@ -253,52 +253,24 @@ func (in instr) eval(u float64, v []float64) float64 {
 }
 
 func evalUnary(o op, a, c float64) float64 {
-	switch o {
-	case opNeg:
-		return -a
-	case opExp:
-		return math.Exp(a)
-	case opLog:
-		return math.Log(a)
-	case opLog1p:
-		return math.Log1p(a)
-	case opExpm1:
-		return math.Expm1(a)
-	case opTanh:
-		return math.Tanh(a)
-	case opSigmoid:
-		if a >= 0 {
-			return 1 / (1 + math.Exp(-a))
-		}
-		e := math.Exp(a)
-		return e / (1 + e)
-	case opSoftplus:
-		return math.Max(a, 0) + math.Log1p(math.Exp(-math.Abs(a)))
-	case opSqrt:
-		return math.Sqrt(a)
-	case opSquare:
-		return a * a
-	case opAbs:
-		return math.Abs(a)
-	case opSin:
-		return math.Sin(a)
-	case opCos:
-		return math.Cos(a)
-	case opAtan:
-		return math.Atan(a)
-	case opErf:
-		return math.Erf(a)
-	case opNormCDF:
-		return normCDF(a)
-	case opLogNormCDF:
-		return logNormCDF(a)
-	case opHazard:
-		return hazard(a)
-	case opPow:
+	if o == opPow {
 		return math.Pow(a, c)
+	}
+	if f := elementary[o].value; f != nil {
+		return f(a)
 	}
 	return math.NaN()
 }
+
+func sigmoid(a float64) float64 {
+	if a >= 0 {
+		return 1 / (1 + math.Exp(-a))
+	}
+	e := math.Exp(a)
+	return e / (1 + e)
+}
+
+func softplus(a float64) float64 { return math.Max(a, 0) + math.Log1p(math.Exp(-math.Abs(a))) }
 
 func evalBinary(o op, a, b float64) float64 {
 	switch o {

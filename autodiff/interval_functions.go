@@ -110,28 +110,13 @@ func (a Interval) softplus() Interval {
 
 // cos returns an interval with the values at both ends, and with 1 or -1 if an even or odd multiple
 // of pi may lie between them. margin covers the rounding of that decision.
-func (a Interval) cos() Interval {
-	if a.undefined() {
-		return undef
-	}
-	if a.Abs() > trigRange || a.Hi-a.Lo >= 6.2 {
-		return Interval{-1, 1}
-	}
-	const margin = 1e-9
-	c, d := math.Cos(a.Lo), math.Cos(a.Hi)
-	r := Interval{math.Max(-1, math.Min(c, d)-2*trigError), math.Min(1, math.Max(c, d)+2*trigError)}
-	for k := math.Ceil(a.Lo/math.Pi - margin); k <= a.Hi/math.Pi+margin; k++ {
-		if math.Mod(k, 2) == 0 {
-			r.Hi = 1
-		} else {
-			r.Lo = -1
-		}
-	}
-	return r
-}
+func (a Interval) cos() Interval { return a.wave(math.Cos, 0) }
 
 // sin treats sin x = cos(x - pi/2) in the same way as cos.
-func (a Interval) sin() Interval {
+func (a Interval) sin() Interval { return a.wave(math.Sin, 0.5) }
+
+// wave returns the range of f(x) = cos(x - shift pi).
+func (a Interval) wave(f func(float64) float64, shift float64) Interval {
 	if a.undefined() {
 		return undef
 	}
@@ -139,9 +124,9 @@ func (a Interval) sin() Interval {
 		return Interval{-1, 1}
 	}
 	const margin = 1e-9
-	c, d := math.Sin(a.Lo), math.Sin(a.Hi)
+	c, d := f(a.Lo), f(a.Hi)
 	r := Interval{math.Max(-1, math.Min(c, d)-2*trigError), math.Min(1, math.Max(c, d)+2*trigError)}
-	for k := math.Ceil(a.Lo/math.Pi - 0.5 - margin); k <= a.Hi/math.Pi-0.5+margin; k++ {
+	for k := math.Ceil(a.Lo/math.Pi - shift - margin); k <= a.Hi/math.Pi-shift+margin; k++ {
 		if math.Mod(k, 2) == 0 {
 			r.Hi = 1
 		} else {

@@ -23,7 +23,11 @@ func (p *Program) Roundoff(on Interval) float64 {
 	if !validRange(on) {
 		return inf
 	}
-	r := newRounding(p.expr)
+	return newRounding(p.expr).largest(on)
+}
+
+// largest returns an upper bound of bound over all parts of an interval.
+func (r *rounding) largest(on Interval) float64 {
 	bound, _ := maximise([]Interval{on}, func(c Interval) (float64, float64) {
 		return r.bound(c), r.bound(Point(c.middle()))
 	}, func(best float64) float64 { return math.Max(best, 0) }, roundoffWork)

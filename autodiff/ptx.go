@@ -62,6 +62,36 @@ func (p *ptxEmitter) sigmoid(c float64, x string) string {
 	return p.op("rcp.approx.ftz.f32", p.op("add.rn.f32", p.power2(-c*math.Log2E, x), single(1)))
 }
 
+// singles holds the code of the operations with one operand and the bounds of its error, on an interval that
+// contains the computed operand. Operations without code have the zero value. opPow needs more than the operand.
+var singles = [opWhere + 1]struct {
+	code  func(p *ptxEmitter, x string) string
+	error func(a Interval) (relative, absolute float64)
+}{
+	opNeg:      {func(p *ptxEmitter, x string) string { return p.op("neg.f32", p.op("mov.f32", x)) }, always(0, 0)},
+	opAbs:      {func(p *ptxEmitter, x string) string { return p.op("abs.f32", p.op("mov.f32", x)) }, always(0, 0)},
+	opExp:      {(*ptxEmitter).exp, expError},
+	opExpm1:    {(*ptxEmitter).expm1, expm1Error},
+	opLog:      {(*ptxEmitter).log, logError},
+	opLog1p:    {(*ptxEmitter).log1p, log1pError},
+	opSigmoid:  {func(p *ptxEmitter, x string) string { return p.sigmoid(1, x) }, always(0, kernels.SigmoidError)},
+	opTanh:     {(*ptxEmitter).tanh, always(0, 2*kernels.SigmoidError+singleRoundoff)},
+	opSoftplus: {(*ptxEmitter).softplus, always(1.1*singleRoundoff, softplusSingle*singleRoundoff)},
+	opSquare:   {func(p *ptxEmitter, x string) string { return p.op("mul.rn.f32", x, x) }, always(singleRoundoff, singleTiny)},
+	opSqrt:     {func(p *ptxEmitter, x string) string { return p.op("sqrt.rn.f32", x) }, always(singleRoundoff, singleTiny)},
+	opSin:      {func(p *ptxEmitter, x string) string { return p.trig(false, x) }, trigErrorSingle},
+	opCos:      {func(p *ptxEmitter, x string) string { return p.trig(true, x) }, trigErrorSingle},
+}
+
+func always(relative, absolute float64) func(Interval) (float64, float64) {
+	return func(Interval) (float64, float64) { return relative, absolute }
+}
+
+// tanh emits 2 sigm(2x) - 1. The constant of twice the size has the same relative error.
+func (p *ptxEmitter) tanh(x string) string {
+	return p.op("fma.rn.f32", p.sigmoid(2, x), single(2), single(-1))
+}
+
 // emit returns the name of the value of an instruction.
 func (p *ptxEmitter) emit(i instr) string {
 	if i.op == opConst {
@@ -74,38 +104,15 @@ func (p *ptxEmitter) emit(i instr) string {
 	if i.op.binary() {
 		return p.binary(i.op, a, p.names[i.b])
 	}
-	switch i.op {
-	case opNeg:
-		return p.op("neg.f32", p.op("mov.f32", a))
-	case opAbs:
-		return p.op("abs.f32", p.op("mov.f32", a))
-	case opExp:
-		return p.exp(a)
-	case opExpm1:
-		return p.expm1(a)
-	case opLog:
-		return p.log(a)
-	case opLog1p:
-		return p.log1p(a)
-	case opSigmoid:
-		return p.sigmoid(1, a)
-	case opTanh: // 2 sigm(2x) - 1
-		return p.op("fma.rn.f32", p.sigmoid(2, a), single(2), single(-1))
-	case opSoftplus:
-		return p.softplus(a)
-	case opSquare:
-		return p.op("mul.rn.f32", a, a)
-	case opSqrt:
-		return p.op("sqrt.rn.f32", a)
-	case opSin, opCos:
-		return p.trig(i.op == opCos, a)
-	case opPow:
+	switch code := singles[i.op].code; {
+	case i.op == opPow:
 		return p.power(i.c, a)
-	case opAtan, opErf, opNormCDF, opLogNormCDF, opHazard:
-		return single(nan)
+	case i.op == opWhere:
+		return p.op("selp.f32", a, p.names[i.b], p.mask("ne", p.names[i.m], single(0)))
+	case code != nil:
+		return code(p, a)
 	}
-	// opWhere
-	return p.op("selp.f32", a, p.names[i.b], p.mask("ne", p.names[i.m], single(0)))
+	return single(nan) // without code; its error is infinite
 }
 
 func (p *ptxEmitter) binary(o op, a, b string) string {
@@ -140,10 +147,7 @@ func (e Expr) PTXRoundoff(on Interval) float64 {
 	}
 	r := newRounding(e)
 	r.single = true
-	bound, _ := maximise([]Interval{on}, func(c Interval) (float64, float64) {
-		return r.bound(c), r.bound(Point(c.middle()))
-	}, func(best float64) float64 { return math.Max(best, 0) }, roundoffWork)
-	return bound
+	return r.largest(on)
 }
 
 // leafSingle returns the error of a constant, which is rounded to float32.
@@ -160,29 +164,16 @@ func (r *rounding) ownSingle(in instr) (relative, absolute float64) {
 	if a.undefined() || !(a.Abs() < singleLargest) {
 		return 0, inf
 	}
+	if of := singles[in.op].error; of != nil {
+		return of(a)
+	}
 	switch in.op {
-	case opNeg, opAbs, opMax, opMin, opWhere, opGe, opGt, opEq:
+	case opMax, opMin, opWhere, opGe, opGt, opEq:
 		return 0, 0
-	case opSigmoid:
-		return 0, kernels.SigmoidError
-	case opTanh: // 2 sigm(2x) - 1: the constant of twice the size has the same relative error
-		return 0, 2*kernels.SigmoidError + singleRoundoff
-	case opSoftplus:
-		return 1.1 * singleRoundoff, softplusSingle * singleRoundoff
-	case opExp:
-		return expError(a)
-	case opExpm1:
-		return expm1Error(a)
-	case opLog:
-		return logError(a)
-	case opLog1p:
-		return log1pError(a)
-	case opSin, opCos:
-		return trigErrorSingle(a)
+	case opAdd, opSub, opMul, opDiv:
+		return singleRoundoff, singleTiny
 	case opPow:
 		return powerError(in.c, a)
-	case opAtan, opErf, opNormCDF, opLogNormCDF, opHazard:
-		return 0, inf
 	}
-	return singleRoundoff, singleTiny
+	return 0, inf
 }

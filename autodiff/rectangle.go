@@ -12,30 +12,32 @@ func onAxis(x Interval) rectangle { return rectangle{x, zero} }
 
 func (a rectangle) undefined() bool { return a.re.undefined() || a.im.undefined() }
 
-// elementary holds functions that compute the ranges of the operations with one operand, on an
-// interval of real numbers and on a rectangle of complex numbers. opAbs and opPow are not among
-// them: they need more than the operand.
+// elementary holds the functions of the operations with one operand: value, and functions that compute
+// its range on an interval of real numbers and on a rectangle of complex numbers. The ranges of opAbs and
+// all functions of opPow are not among them, because they need more than the operand.
 var elementary = [opWhere + 1]struct {
+	value   func(float64) float64
 	real    func(Interval) Interval
 	complex func(rectangle) rectangle
 }{
-	opNeg:        {Interval.neg, rectangle.neg},
-	opExp:        {Interval.exp, rectangle.exp},
-	opLog:        {Interval.log, rectangle.log},
-	opLog1p:      {Interval.log1p, func(a rectangle) rectangle { return onAxis(Point(1)).add(a).log() }},
-	opExpm1:      {Interval.expm1, func(a rectangle) rectangle { return a.exp().sub(onAxis(Point(1))) }},
-	opTanh:       {Interval.tanh, rectangle.tanh},
-	opSigmoid:    {Interval.sigmoid, rectangle.sigmoid},
-	opSoftplus:   {Interval.softplus, rectangle.softplus},
-	opSqrt:       {Interval.sqrt, rectangle.sqrt},
-	opSquare:     {Interval.square, rectangle.square},
-	opSin:        {Interval.sin, rectangle.sin},
-	opCos:        {Interval.cos, rectangle.cos},
-	opAtan:       {Interval.atan, rectangle.atan},
-	opErf:        {Interval.erf, rectangle.erf},
-	opNormCDF:    {Interval.normCDF, rectangle.normCDF},
-	opLogNormCDF: {Interval.logNormCDF, func(a rectangle) rectangle { return a.normCDF().log() }},
-	opHazard:     {Interval.hazard, rectangle.hazard},
+	opNeg:        {func(a float64) float64 { return -a }, Interval.neg, rectangle.neg},
+	opExp:        {math.Exp, Interval.exp, rectangle.exp},
+	opLog:        {math.Log, Interval.log, rectangle.log},
+	opLog1p:      {math.Log1p, Interval.log1p, func(a rectangle) rectangle { return onAxis(Point(1)).add(a).log() }},
+	opExpm1:      {math.Expm1, Interval.expm1, func(a rectangle) rectangle { return a.exp().sub(onAxis(Point(1))) }},
+	opTanh:       {math.Tanh, Interval.tanh, rectangle.tanh},
+	opSigmoid:    {sigmoid, Interval.sigmoid, rectangle.sigmoid},
+	opSoftplus:   {softplus, Interval.softplus, rectangle.softplus},
+	opSqrt:       {math.Sqrt, Interval.sqrt, rectangle.sqrt},
+	opSquare:     {func(a float64) float64 { return a * a }, Interval.square, rectangle.square},
+	opSin:        {math.Sin, Interval.sin, rectangle.sin},
+	opCos:        {math.Cos, Interval.cos, rectangle.cos},
+	opAtan:       {math.Atan, Interval.atan, rectangle.atan},
+	opErf:        {math.Erf, Interval.erf, rectangle.erf},
+	opNormCDF:    {normCDF, Interval.normCDF, rectangle.normCDF},
+	opLogNormCDF: {logNormCDF, Interval.logNormCDF, func(a rectangle) rectangle { return a.normCDF().log() }},
+	opHazard:     {hazard, Interval.hazard, rectangle.hazard},
+	opAbs:        {value: math.Abs},
 }
 
 // modulus returns an upper bound of |a|.

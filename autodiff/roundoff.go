@@ -62,7 +62,7 @@ func (in instr) slopes(v float64, vals []float64) (da, db float64) {
 	case opSigmoid:
 		return v * (1 - v), 0
 	case opSoftplus:
-		return evalUnary(opSigmoid, a, 0), 0
+		return sigmoid(a), 0
 	case opSqrt:
 		return 0.5 / v, 0
 	case opSquare:

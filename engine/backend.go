@@ -62,13 +62,6 @@ const (
 	maxParams   = 1 << 32 // parameters of a model
 )
 
-// Radii and norms stay within a range in which squares and roundings neither overflow nor
-// underflow, so the relative error bounds of the proofs hold.
-const (
-	smallestScale = 0x1p-500
-	largestScale  = 0x1p+500
-)
-
 // Validate returns an error that names the first field out of range.
 func (p Problem) Validate() error {
 	switch {
@@ -107,7 +100,7 @@ func (p Problem) Validate() error {
 // features in a row, no more rows for each person and no more different labels than the
 // problem allows.
 func (p Problem) Fits(r *Records) error {
-	if r.IsShard() {
+	if r != nil && r.IsShard() {
 		return fmt.Errorf("engine: these records are %d of %d, and a kernel without a team needs all", r.Units(), r.Total())
 	}
 	return p.FitsShard(r)
@@ -117,6 +110,9 @@ func (p Problem) Fits(r *Records) error {
 // the number of different labels of all shards together. The members of the team check
 // this number when they agree on a run.
 func (p Problem) FitsShard(r *Records) error {
+	if r == nil {
+		return errors.New("engine: no records to bind")
+	}
 	if r.Total() != p.N || r.Dim() != p.D || r.Bounds() != p.Bounds {
 		return fmt.Errorf("engine: records of shape %d x %d with bounds %+v do not fit a problem planned for %d x %d with %+v", r.Total(), r.Dim(), r.Bounds(), p.N, p.D, p.Bounds)
 	}
@@ -238,4 +234,56 @@ type Evaluator interface {
 	Sum(ctx context.Context, dst []float64, q Query) error
 	// Close releases the workers and the device memory of the evaluator.
 	Close() error
+}
+
+// ByPerson reports whether a record is a person with one or more rows.
+func (p Problem) ByPerson() bool { return p.PersonRows > 0 }
+
+// MaxRows returns the largest number of rows that the records may have: N, or N PersonRows if records are persons.
+func (p Problem) MaxRows() int { return p.N * max(p.PersonRows, 1) }
+
+func (p Problem) validatePersons() error {
+	switch {
+	case p.PersonRows < 0:
+		return fmt.Errorf("engine: Problem.PersonRows is %d, want the largest number of rows of a person, or 0 if each row "+
+			"is a record", p.PersonRows)
+	case p.PersonRows > 0 && p.N > math.MaxInt32/p.PersonRows:
+		return fmt.Errorf("%w: %d persons with up to %d rows each, want fewer than 2^31 rows; declare a smaller cap "+
+			"(max_rows_per_person)", ErrUnsupported, p.N, p.PersonRows)
+	}
+	return nil
+}
+
+// fitsPersons returns an error unless r has persons if and only if the problem has
+// persons. If there are persons, their number must be N, and no person may have more than
+// PersonRows rows.
+func (p Problem) fitsPersons(r *Records) error {
+	switch {
+	case p.ByPerson() != r.ByPerson():
+		return fmt.Errorf("engine: persons on one side only: the problem was planned with up to %d rows a person (0: none), "+
+			"and records of persons is %t", p.PersonRows, r.ByPerson())
+	case r.mostRows() > p.PersonRows:
+		return fmt.Errorf("engine: a person has more than the %d rows of Problem.PersonRows", p.PersonRows)
+	}
+	return nil
+}
+
+func (p Problem) validateGroups() error {
+	if len(p.Groups) == 0 {
+		return nil
+	}
+	total, largest := 0, 0
+	for _, s := range p.Groups {
+		if s < 1 {
+			return fmt.Errorf("engine: Problem.Groups has a group of %d records, want at least 1", s)
+		}
+		total, largest = total+s, max(largest, s)
+	}
+	if total != p.N {
+		return fmt.Errorf("engine: the query groups have %d records together, but there are %d", total, p.N)
+	}
+	if largest < 2 {
+		return errors.New("engine: Problem.Groups has no group of 2 records or more, so there is no pair")
+	}
+	return nil
 }

@@ -30,3 +30,27 @@ func (b Bounds) Validate() error {
 	}
 	return nil
 }
+
+// Radii and norms stay within a range in which squares and roundings neither overflow nor
+// underflow, so the relative error bounds of the proofs hold.
+const (
+	smallestScale = 0x1p-500
+	largestScale  = 0x1p+500
+)
+
+// unitRoundoff is the relative rounding error of one float64 operation that rounds to nearest.
+const unitRoundoff = 0x1p-53
+
+// Gamma returns k u / (1 - k u) with u = 2^-53, rounded up. This is the relative error of
+// k consecutive roundings (Higham 2002, Lemma 3.1). Gamma returns +Inf if k u >= 1/2.
+func Gamma(k int) float64 {
+	ku := float64(k) * unitRoundoff
+	if ku >= 0.5 {
+		return math.Inf(1)
+	}
+	return ku / (1 - ku) * (1 + 4*unitRoundoff)
+}
+
+// RadiusSlack is the relative amount by which ||w|| may exceed Problem.Radius because of
+// rounding. Every bound of ScoreRange covers this slack.
+const RadiusSlack = 0x1p-30

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -61,22 +60,4 @@ func (p *Problem) CheckGradient(ctx context.Context, dst []float64, q *Query) er
 		return fmt.Errorf("%w: pairs of type %T", ErrUnsupported, q)
 	}
 	return ctx.Err()
-}
-
-// inBall reports whether ||w|| <= r (1 + RadiusSlack/2), up to rounding. It adds partial
-// sums of 4096 squares. So the depth of the sum stays below 2^20 for up to 2^32
-// parameters, and the exact norm is at most r (1 + RadiusSlack).
-func inBall(w []float64, r float64) bool {
-	var sum float64
-	for len(w) > 0 {
-		var part float64
-		m := min(len(w), 4096)
-		for _, v := range w[:m] {
-			v /= r
-			part += v * v
-		}
-		sum += part
-		w = w[m:]
-	}
-	return math.Sqrt(sum) <= 1+RadiusSlack/2
 }

@@ -37,26 +37,6 @@ func (p Problem) Pairs() Pairs {
 	return AllPairs{N: p.N}
 }
 
-func (p Problem) validateGroups() error {
-	if len(p.Groups) == 0 {
-		return nil
-	}
-	total, largest := 0, 0
-	for _, s := range p.Groups {
-		if s < 1 {
-			return fmt.Errorf("engine: Problem.Groups has a group of %d records, want at least 1", s)
-		}
-		total, largest = total+s, max(largest, s)
-	}
-	if total != p.N {
-		return fmt.Errorf("engine: the query groups have %d records together, but there are %d", total, p.N)
-	}
-	if largest < 2 {
-		return errors.New("engine: Problem.Groups has no group of 2 records or more, so there is no pair")
-	}
-	return nil
-}
-
 // Grouped adds query groups to a Backend. If the backend has no method for a problem with
 // groups, Grouped plans each group separately, and the gradient sum is the sum of the
 // groups' gradient sums, added in order.
@@ -195,4 +175,16 @@ func (e *groupedEvaluator) Close() error {
 		err = errors.Join(err, g.Close())
 	}
 	return err
+}
+
+// ChoosePairs returns the problem with the products of any two different features as
+// candidates. Candidates.Choose of the result is choose.
+func (p Problem) ChoosePairs(choose int) Problem {
+	p.Candidates = Candidates{Choose: choose, Ratio: 1, Plain: 1}
+	for b := range p.D {
+		for a := range b {
+			p.Candidates.Products = append(p.Candidates.Products, Product{A: a, WidthA: 1, B: b, WidthB: 1, Scale: 1})
+		}
+	}
+	return p
 }

@@ -243,3 +243,9 @@ func (e *groupMomentsEvaluator) sum(ctx context.Context, dst []float64, q Query,
 	}
 	return errors.Join(ev.Sum(ctx, dst, q), ev.Close())
 }
+
+// Holder is an Evaluator in a single process that holds all records. Held returns these records.
+type Holder interface {
+	Evaluator
+	Held() *Records
+}

@@ -160,3 +160,7 @@ func addScoreGrad(dst, w []float64, z, zp Record, dphi func(float64) float64) {
 		dst[k] += c * (z.X[k] - zp.X[k])
 	}
 }
+
+// sigmoidUp returns an upper bound of sigm(v) that is at most 1. The error of math.Exp is
+// below 1 ulp, so four units in the last place cover the error of sigmoid.
+func sigmoidUp(v float64) float64 { return min(1, sigmoid(v)*(1+4*0x1p-52)) }

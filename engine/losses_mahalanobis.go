@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
+
+	"dyad/internal/memo"
 )
 
 // MetricLoss is a Loss of the form
@@ -94,7 +95,13 @@ func (MahalanobisLogistic) Constants(b Bounds, radius float64) (Constants, error
 	near := metricSlope(q, largest-1)
 	far := sigmoidUp(q*(1+s)*(1+0x1p-50)) * q * (1 + 0x1p-52)
 	up := 1 + 0x1p-50
-	spread := min(near+far, mahalanobisDiameters.value(q, largest, s))
+	diameter, err := mahalanobisDiameters.Get([3]float64{q, largest, s}, func() (float64, error) {
+		return metricDiameter(func(x float64) float64 { return metricSlope(q, x) }, largest, s), nil
+	})
+	if err != nil {
+		return Constants{}, err
+	}
+	spread := min(near+far, diameter)
 	c := Constants{
 		Lipschitz:    full * max(near, far) * up,
 		Smoothness:   mulUp(mulUp(full, full), metricCurvature(q, largest)),
@@ -142,10 +149,6 @@ func metricCurvature(q, A float64) float64 {
 	return mulUp(q, q) * min(0.25, s*(1-s)*(1+0x1p-45))
 }
 
-// sigmoidUp returns an upper bound of sigm(v) that is at most 1. The error of math.Exp is
-// below 1 ulp, so four units in the last place cover the error of sigmoid.
-func sigmoidUp(v float64) float64 { return min(1, sigmoid(v)*(1+4*0x1p-52)) }
-
 // MetricPhi returns log(1 + exp(-u)) without overflow.
 func (MahalanobisLogistic) MetricPhi(u float64) float64 { return Logistic{}.Phi(u) }
 
@@ -192,31 +195,6 @@ func addMetricGrad(dst, w []float64, z, zp Record, dphi func(float64) float64) {
 	}
 }
 
-// mahalanobisDiameters caches values of metricDiameter. One value takes about 0.1 s, and planning asks for the same
-// values many times.
-var mahalanobisDiameters diameterCache
-
-type diameterCache struct {
-	sync.Mutex
-	known map[[3]float64]float64 // values by q, A and s; at most diameterCacheSize values
-}
-
-const diameterCacheSize = 256
-
-func (c *diameterCache) value(q, A, s float64) float64 {
-	key := [3]float64{q, A, s}
-	c.Lock()
-	v, ok := c.known[key]
-	c.Unlock()
-	if ok {
-		return v
-	}
-	v = metricDiameter(func(x float64) float64 { return metricSlope(q, x) }, A, s)
-	c.Lock()
-	defer c.Unlock()
-	if c.known == nil || len(c.known) >= diameterCacheSize {
-		c.known = map[[3]float64]float64{}
-	}
-	c.known[key] = v
-	return v
-}
+// mahalanobisDiameters keeps values of metricDiameter by q, A and s. One value takes about 0.1 s, and planning asks for
+// the same value several times.
+var mahalanobisDiameters = memo.Answers[[3]float64, float64]{Most: 256}

@@ -56,6 +56,10 @@ func (m MetricRange) Smooth() bool { return !math.IsInf(m.Curvature, 0) }
 // for indefinite W, for which the constants themselves do not hold. For a ScalarLoss, its
 // own bounds on [-V, V] are used. QED
 func NewMetricRange(p Problem, loss MetricLoss, depth int) (MetricRange, error) {
+	if got, want := loss.ParamDim(p.D), (Symmetric{Dim: p.D}).Len(); got != want {
+		return MetricRange{}, fmt.Errorf("engine: loss %q has %d parameters for %d features, want the %d coordinates of a "+
+			"symmetric matrix", loss.Name(), got, p.D, want)
+	}
 	up := 1 + 16*unitRoundoff
 	R, r, b := p.Bounds.FeatureNorm, p.Radius, p.Bounds.LabelAbs
 	outside := errors.New("engine: FeatureNorm, LabelAbs or Radius is outside the range of float64 products; rescale the " +

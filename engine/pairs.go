@@ -34,6 +34,14 @@ type PrefixPairs struct {
 // Len returns T.
 func (p PrefixPairs) Len() int64 { return int64(p.T) }
 
+// Record returns the number of the record at place t.
+func (p PrefixPairs) Record(t int) int32 {
+	if p.Order == nil {
+		return int32(t)
+	}
+	return p.Order[t]
+}
+
 // MaxPerRecord returns T, because record z_t is in every pair.
 func (p PrefixPairs) MaxPerRecord() int64 { return int64(p.T) }
 

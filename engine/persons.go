@@ -2,14 +2,8 @@ package engine
 
 import (
 	"fmt"
-	"math"
 	"slices"
 )
-
-// persons assigns consecutive rows to persons. Person k has the rows first[k] to
-// first[k+1]-1. Every person has at least one row. docs/theory.md#persons defines the
-// guarantee for persons.
-type persons struct{ first []int }
 
 // GroupPersons returns the rows of r ordered by person. The rows of one person are in the
 // order of r. of[i], from 0 to count-1, is the person of row i. Every person has at least
@@ -171,36 +165,4 @@ func (r *Records) mostRows() (most int) {
 		most = max(most, r.persons.first[k+1]-from)
 	}
 	return most
-}
-
-// ByPerson reports whether a record is a person with one or more rows.
-func (p Problem) ByPerson() bool { return p.PersonRows > 0 }
-
-// MaxRows returns the largest number of rows that the records may have: N, or N PersonRows if records are persons.
-func (p Problem) MaxRows() int { return p.N * max(p.PersonRows, 1) }
-
-func (p Problem) validatePersons() error {
-	switch {
-	case p.PersonRows < 0:
-		return fmt.Errorf("engine: Problem.PersonRows is %d, want the largest number of rows of a person, or 0 if each row "+
-			"is a record", p.PersonRows)
-	case p.PersonRows > 0 && p.N > math.MaxInt32/p.PersonRows:
-		return fmt.Errorf("%w: %d persons with up to %d rows each, want fewer than 2^31 rows; declare a smaller cap "+
-			"(max_rows_per_person)", ErrUnsupported, p.N, p.PersonRows)
-	}
-	return nil
-}
-
-// fitsPersons returns an error unless r has persons if and only if the problem has
-// persons. If there are persons, their number must be N, and no person may have more than
-// PersonRows rows.
-func (p Problem) fitsPersons(r *Records) error {
-	switch {
-	case p.ByPerson() != r.ByPerson():
-		return fmt.Errorf("engine: persons on one side only: the problem was planned with up to %d rows a person (0: none), "+
-			"and records of persons is %t", p.PersonRows, r.ByPerson())
-	case r.mostRows() > p.PersonRows:
-		return fmt.Errorf("engine: a person has more than the %d rows of Problem.PersonRows", p.PersonRows)
-	}
-	return nil
 }

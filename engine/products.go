@@ -41,18 +41,6 @@ type Candidates struct {
 	Products []Product // at least Choose products
 }
 
-// ChoosePairs returns the problem with the products of any two different features as
-// candidates. Candidates.Choose of the result is choose.
-func (p Problem) ChoosePairs(choose int) Problem {
-	p.Candidates = Candidates{Choose: choose, Ratio: 1, Plain: 1}
-	for b := range p.D {
-		for a := range b {
-			p.Candidates.Products = append(p.Candidates.Products, Product{A: a, WidthA: 1, B: b, WidthB: 1, Scale: 1})
-		}
-	}
-	return p
-}
-
 // Dim returns the largest number of features after a choice, for d features before the choice.
 func (c Candidates) Dim(d int) int {
 	var widths []int
@@ -64,12 +52,6 @@ func (c Candidates) Dim(d int) int {
 		d += w
 	}
 	return d
-}
-
-// Holder is an Evaluator in a single process that holds all records. Held returns these records.
-type Holder interface {
-	Evaluator
-	Held() *Records
 }
 
 // WithProducts returns the records with the blocks of products appended to their features. The features are multiplied

@@ -76,3 +76,21 @@ func squares(x []float64) float64 {
 func ProjectBallError(m int, R float64) float64 {
 	return (6*float64(m) + 64) * 0x1p-53 * R * (1 + 0x1p-50)
 }
+
+// inBall reports whether ||w|| <= r (1 + RadiusSlack/2), up to rounding. It adds partial
+// sums of 4096 squares. So the depth of the sum stays below 2^20 for up to 2^32
+// parameters, and the exact norm is at most r (1 + RadiusSlack).
+func inBall(w []float64, r float64) bool {
+	var sum float64
+	for len(w) > 0 {
+		var part float64
+		m := min(len(w), 4096)
+		for _, v := range w[:m] {
+			v /= r
+			part += v * v
+		}
+		sum += part
+		w = w[m:]
+	}
+	return math.Sqrt(sum) <= 1+RadiusSlack/2
+}

@@ -340,3 +340,12 @@ func clampLabels(y []float64, bound float64) {
 		y[i] = min(max(v, -bound), bound)
 	}
 }
+
+// persons assigns consecutive rows to persons. Person k has the rows first[k] to
+// first[k+1]-1. Every person has at least one row. docs/theory.md#persons defines the
+// guarantee for persons.
+type persons struct{ first []int }
+
+// shard marks records that are a part of a data set. The part begins with unit first of
+// the data set, which has total units.
+type shard struct{ first, total int }

@@ -112,3 +112,33 @@ func checkRange(name string, lo, hi float64) error {
 	}
 	return nil
 }
+
+// Origin is the source of a constant. Every report prints it.
+type Origin int
+
+// The origins are ordered from the strongest to the weakest. The zero value is not an
+// origin, and a loss that does not state the origin of its constants is refused.
+const (
+	Proved       Origin = iota + 1 // proved by hand, next to the code
+	Derived                        // proved by interval arithmetic
+	Clipped                        // enforced by clipping the slope phi' of every pair
+	ClippedTerms                   // enforced by clipping the Jacobian of every record, or the gradient of every pair
+	Asserted                       // stated by the user, not checked
+)
+
+// String returns the word for the origin in reports.
+func (o Origin) String() string {
+	switch o {
+	case Proved:
+		return "proved"
+	case Derived:
+		return "derived by interval arithmetic"
+	case Clipped:
+		return "enforced by clipping the slope"
+	case ClippedTerms:
+		return "enforced by clipping Jacobians of records or gradients of pairs"
+	case Asserted:
+		return "asserted by the user"
+	}
+	return "unknown"
+}

@@ -6,23 +6,6 @@ import (
 	"math"
 )
 
-// unitRoundoff is the relative rounding error of one float64 operation that rounds to nearest.
-const unitRoundoff = 0x1p-53
-
-// Gamma returns k u / (1 - k u) with u = 2^-53, rounded up. This is the relative error of
-// k consecutive roundings (Higham 2002, Lemma 3.1). Gamma returns +Inf if k u >= 1/2.
-func Gamma(k int) float64 {
-	ku := float64(k) * unitRoundoff
-	if ku >= 0.5 {
-		return math.Inf(1)
-	}
-	return ku / (1 - ku) * (1 + 4*unitRoundoff)
-}
-
-// RadiusSlack is the relative amount by which ||w|| may exceed Problem.Radius because of
-// rounding. Every bound of ScoreRange covers this slack.
-const RadiusSlack = 0x1p-30
-
 // ScoreRange holds the public limits of a score problem. Methods are chosen and roundoff
 // bounds are computed from these limits. All limits are rounded up.
 type ScoreRange struct {

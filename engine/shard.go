@@ -7,10 +7,6 @@ import (
 	"math"
 )
 
-// shard marks records that are a part of a data set. The part begins with unit first of
-// the data set, which has total units.
-type shard struct{ first, total int }
-
 // Shard returns a copy of the units of r in [from, to). Units are rows, or persons with all their rows.
 // The shard stores its place in r, and only kernels of a Team bind it. If the shard would have all
 // units, Shard returns r. Features in a mapped file are not copied.

@@ -3,12 +3,17 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // ErrTeamLost is wrapped by errors of a Team that cannot continue because a process or the
 // network failed. Such an error reports a crash of a part of the computation. It contains no
 // information about records or noise.
 var ErrTeamLost = errors.New("engine: the team is lost")
+
+// ErrTeamPrefix is the error for PrefixPairs by a kernel of a Team.
+var ErrTeamPrefix = fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without "+
+	"a team", ErrUnsupported)
 
 // Team is a fixed set of processes that compute sums together. Each process computes sums over
 // some of the records. The Team only transfers numbers and does not add them. Every process adds

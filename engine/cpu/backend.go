@@ -1,8 +1,6 @@
 package cpu
 
 import (
-	"fmt"
-	"math"
 	"runtime"
 
 	"dyad/engine"
@@ -73,114 +71,16 @@ func Instructions() (string, error) {
 	return set.Variant().String(), nil
 }
 
+// workers returns the number of goroutines of an Evaluator.
+func (b Backend) workers() int {
+	if b.Workers <= 0 {
+		return runtime.GOMAXPROCS(0)
+	}
+	return b.Workers
+}
+
 // Name returns "cpu".
 func (Backend) Name() string { return "cpu" }
-
-// Plan returns the kernel for a problem. The loss may be an engine.ScoreLoss or an engine.MetricLoss if it is smooth
-// or is an engine.ScalarLoss. Any other loss must have Constants with Smoothness +Inf, and it is computed pair by
-// pair. For other losses and for query groups (see engine.Grouped), Plan returns an error wrapping
-// engine.ErrUnsupported. It also returns such an error for Method NearLinear if the loss is not an
-// engine.AnalyticLoss, or if its expansion does not converge over the public range. For Method Sorted it returns such
-// an error if the slope is not piecewise linear on the public range.
-func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
-	if b.Method < Auto || b.Method > Sorted {
-		return nil, fmt.Errorf("cpu: Backend.Method is %d, want Auto, Direct, NearLinear or Sorted", b.Method)
-	}
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	if len(p.Groups) > 0 {
-		return nil, fmt.Errorf("%w: query groups in one kernel; wrap the backend in engine.Grouped", engine.ErrUnsupported)
-	}
-	if p.N >= math.MaxInt32 {
-		return nil, fmt.Errorf("%w: %d records, the cpu backend takes fewer than %d", engine.ErrUnsupported,
-			p.N, math.MaxInt32)
-	}
-	if err := b.refuseForPersons(p); err != nil {
-		return nil, err
-	}
-	set, err := kernels.Select(b.Variant)
-	if err != nil {
-		return nil, fmt.Errorf("%w: Backend.Variant: %w", engine.ErrUnsupported, err)
-	}
-	if loss, ok := p.Loss.(engine.MetricLoss); ok {
-		return b.planMetric(p, loss, set)
-	}
-	if _, ok := p.Loss.(engine.ScoreLoss); !ok {
-		return b.planOwn(p)
-	}
-	return b.planScore(p, set)
-}
-
-// planScore returns the kernel for a valid problem with a ScoreLoss.
-func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, error) {
-	k := &kernel{problem: p, rows: p.MaxRows(), set: set, moves: set, rowLen: p.D, workers: b.Workers, team: b.Team}
-	if p.NonZerosPerRow > 0 {
-		k.rowLen = p.NonZerosPerRow
-	}
-	if k.workers <= 0 {
-		k.workers = runtime.GOMAXPROCS(0)
-	}
-	var err error
-	if k.loss, k.scores, err = engine.NewScoreRange(p, kernels.DotDepth(k.rowLen)); err != nil {
-		return nil, err
-	}
-	form, scalar := k.loss.(engine.ScalarLoss)
-	if !k.scores.Smooth() && !scalar {
-		return nil, fmt.Errorf("%w: loss %q is neither smooth nor an engine.ScalarLoss, the cpu backend cannot bound its "+
-			"rounding error", engine.ErrUnsupported, k.loss.Name())
-	}
-	_, k.logistic = k.loss.(engine.Logistic)
-	k.dphi = k.loss.DPhi
-	switch {
-	case k.logistic:
-		k.dphi = kernels.LogisticSlope
-	case !k.scores.Smooth():
-		// Scores must not depend on the other rows of a block (engine.QueryBounds.Sum).
-		// The plain kernels sum every row in the same way, but the vector kernels need
-		// not.
-		if k.set, err = kernels.Select(kernels.Generic); err != nil {
-			return nil, err
-		}
-		lo, hi := k.scores.SlopeMin, k.scores.SlopeMax
-		k.dphi = func(u float64) float64 { return kernels.Clamp(form.Scalar().DPhi(u), lo, hi) }
-		k.block = kernels.ClampedSlopes(form.Scalar().Slopes, lo, hi)
-	case scalar:
-		k.block = form.Scalar().Slopes
-	}
-	k.factored = k.logistic && k.scores.Margin <= kernels.MaxLogisticMargin
-	expansion := (b.Method == Auto || b.Method == NearLinear) && k.planExpansion()
-	pieces := (b.Method == Auto || b.Method == Sorted) && k.planPieces()
-	switch {
-	case b.Method == Direct:
-		k.method = Direct
-	case b.Method == Sorted && !pieces:
-		return nil, fmt.Errorf("%w: the slope of loss %q is not piecewise linear over margins up to %.3g, use Direct",
-			engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
-	case b.Method == Sorted:
-		k.method = Sorted
-	case b.Method == NearLinear && !k.fewLabels():
-		return nil, fmt.Errorf("%w: up to %d different labels, the near-linear method takes %d; set Problem.LabelValues "+
-			"or use Direct", engine.ErrUnsupported, p.LabelLimit(), maxClasses)
-	case b.Method == NearLinear && !expansion:
-		return nil, fmt.Errorf("%w: loss %q has no convergent expansion over margins up to %.3g, use Direct",
-			engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
-	case b.Method == NearLinear:
-		k.method = NearLinear
-	default:
-		k.method = k.cheapest(expansion && k.fewLabels(), pieces && k.sortedError() < k.smallError())
-	}
-	if k.method == Sorted && k.team != nil {
-		return nil, fmt.Errorf("%w: loss %q is summed in the order of all scores, which one process holds; in a team take a "+
-			"loss that is analytic, such as logistic or square, or train in one process", engine.ErrUnsupported, k.loss.Name())
-	}
-	k.planGrid()
-	if !k.usable() {
-		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported,
-			k.loss.Name(), k.scores.Margin)
-	}
-	return k, nil
-}
 
 // kernel is a planned problem. It is immutable.
 type kernel struct {
@@ -274,3 +174,7 @@ func (k *kernel) slopes(u []float64) {
 
 // sumsLen returns the number of sums of powers for q labels.
 func (k *kernel) sumsLen(q int) int { return q * k.bins * k.terms() }
+
+// maxClasses is the largest number of different labels by which an evaluator sorts
+// records.
+const maxClasses = 16

@@ -203,3 +203,10 @@ func (m *direct) block(_ int, c []float64, from int) {
 		}
 	}
 }
+
+// personTile is sumTile for the pairs of rows of different persons. Each side has all rows.
+func (m *direct) personTile(col, work []float64, r0, r1, c0, c1 int) {
+	p, s, y := m.e.persons, m.rows.s, m.e.y
+	kernels.WeightedTile(m.rows.sum[r0:r1], col, s[r0:r1], y[r0:r1], p.weight[r0:r1], p.next[r0:r1], s[c0:c1], y[c0:c1],
+		p.weight[c0:c1], c0, work, m.e.slopes)
+}

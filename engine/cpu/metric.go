@@ -90,32 +90,6 @@ func (e *metricEvaluator) Close() error {
 	return nil
 }
 
-// Sum implements engine.Evaluator. It fails if ||W|| exceeds Problem.Radius by a relative
-// amount above engine.RadiusSlack, because the roundoff bound would not hold. W need not
-// be positive semidefinite.
-func (e *metricEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
-	if err := e.problem.CheckGradient(ctx, dst, &q); err != nil {
-		return err
-	}
-	s := engine.Symmetric{Dim: e.x.d}
-	s.Unpack(e.w, q.W)
-	clear(e.total)
-	var err error
-	switch p := q.Pairs.(type) {
-	case engine.AllPairs:
-		err = e.allPairs(ctx)
-	case engine.PrefixPairs:
-		if err = errTeamPrefix; e.team == nil {
-			err = e.prefixPairs(ctx, p)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	s.Pack(dst, e.total)
-	return nil
-}
-
 // allPairs sets the upper triangle of total to 2 [X^T diag(C1) X - (M + M^T)].
 func (e *metricEvaluator) allPairs(ctx context.Context) error {
 	d, n := e.x.d, e.rows

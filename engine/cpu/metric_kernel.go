@@ -1,9 +1,6 @@
 package cpu
 
 import (
-	"fmt"
-	"runtime"
-
 	"dyad/engine"
 	"dyad/kernels"
 )
@@ -39,72 +36,11 @@ type metricKernel struct {
 	productFloats int // floats in X W; a larger X W is computed again for each panel
 }
 
-// planMetric returns the kernel for a valid problem with a MetricLoss.
-func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kernels.Set) (engine.Kernel, error) {
-	if b.Method == NearLinear {
-		return nil, fmt.Errorf("%w: loss %q is not a function of scores and has no near-linear method, use Auto or Direct",
-			engine.ErrUnsupported, loss.Name())
-	}
-	k := &metricKernel{problem: p, rows: p.MaxRows(), set: set, loss: loss, workers: b.Workers,
-		single: b.Float32, team: b.Team,
-		partialFloats: 16 << 20, productFloats: 4 << 20}
-	if k.workers <= 0 {
-		k.workers = runtime.GOMAXPROCS(0)
-	}
-	if got, want := loss.ParamDim(p.D), (engine.Symmetric{Dim: p.D}).Len(); got != want {
-		return nil, fmt.Errorf("cpu: loss %q has %d parameters for %d features, want the %d coordinates of a symmetric matrix", loss.Name(), got, p.D, want)
-	}
-	var err error
-	if k.limits, err = engine.NewMetricRange(p, loss, marginDepth(p.D)); err != nil {
-		return nil, err
-	}
-	form, scalar := loss.(engine.ScalarLoss)
-	_, logistic := loss.(engine.MahalanobisLogistic)
-	switch {
-	case logistic && k.limits.Margin <= kernels.MaxLogisticMargin:
-		k.slopes = set.LogisticSlopes
-	case logistic:
-		k.slopes = each(kernels.LogisticSlope)
-		k.tiles = k.slopes
-	case scalar && k.limits.Smooth():
-		k.slopes = form.Scalar().Slopes
-		k.tiles = k.slopes
-	case scalar:
-		// Margins must not depend on the other rows of a block, for the same reason as scores.
-		if k.set, err = kernels.Select(kernels.Generic); err != nil {
-			return nil, err
-		}
-		k.slopes = kernels.ClampedSlopes(form.Scalar().Slopes, k.limits.SlopeMin, k.limits.SlopeMax)
-		k.tiles = k.slopes
-	default:
-		k.slopes = each(loss.MetricDPhi)
-		k.tiles = k.slopes
-	}
-	k.planGrid()
-	if !k.usable() {
-		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported,
-			loss.Name(), k.limits.Margin)
-	}
-	if k.single {
-		return k, k.planSingle(logistic)
-	}
-	return k, nil
-}
-
 // planGrid determines how rows are cut into jobs. If there are fewer rows, neither stripes nor panels become longer.
 func (k *metricKernel) planGrid() {
 	blocks := (k.rows + metricRows - 1) / metricRows
 	k.stripe = (blocks + metricStripes - 1) / metricStripes * metricRows
 	k.panel = min(metricPanel, k.rows)
-}
-
-// each applies f to every number of a slice.
-func each(f func(float64) float64) func([]float64) {
-	return func(x []float64) {
-		for i, v := range x {
-			x[i] = f(v)
-		}
-	}
 }
 
 // Problem returns the planned problem.
@@ -127,22 +63,40 @@ func (k *metricKernel) slots(jobs int) int {
 	return min(jobs, max(k.partialFloats/d/d, 1))
 }
 
-// Bind implements engine.Kernel.
-func (k *metricKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
-	if err := fits(k.problem, r); err != nil {
-		return nil, err
-	}
-	n, d := r.Len(), k.problem.D
-	grid := *k
-	grid.rows = n
-	grid.planGrid()
-	e := &metricEvaluator{
-		metricKernel: &grid, planned: k, x: newMatrix(r, k.set), y: r.Labels(), persons: newRowsOfPersons(r),
-		w: make([]float64, d*d), total: make([]float64, d*d),
-		rowSum: make([]float64, n), colSum: make([]float64, n),
-	}
-	if k.single {
-		e.narrow = newNarrow(e.x, e.y)
-	}
-	return e, nil
+// finish is the depth of the last steps, which are two sums of entries and Pack.
+const finish = 2 + 3
+
+// allDepth returns the largest depth of the two kinds of products. Products of M take part in sums
+// over a tile and over the tiles of a panel, and in the product with X. They also take part in sums
+// over the rows of a tile, the tiles of a stripe, the stripes and the panels. Products of the
+// diagonal term take part in row sums over a tile, a panel and the panels, or in column sums over a
+// tile, a stripe and the stripes. Then they take part in the sum of row and column sums, in the
+// multiplication, and in the same sums over rows as products of M.
+func (k *metricKernel) allDepth() int {
+	n := k.rows
+	panels := (n + k.panel - 1) / k.panel
+	panelTiles := k.panel/metricCols + 1
+	blocks := k.stripe/metricRows + 1
+	reduce := blocks + metricStripes + panels
+	block := metricCols + panelTiles + 3 // depth of kernels.MetricBlock
+	product := block + 1
+	row := block + panels
+	col := metricRows + 1 + reduce
+	return max(product, max(row, col)+2) + kernels.AddProductsDepth(metricRows) + reduce + finish
+}
+
+// prefixDepth returns the depth of a sum over T prefix pairs. It counts two differences,
+// the multiplication, a block, the blocks of a job, and the jobs.
+func (k *metricKernel) prefixDepth(T int) int {
+	return 3 + kernels.AddProductsDepth(metricRows) + metricJob + T/(metricJob*metricRows) + 1 + finish
+}
+
+// marginDepth returns the larger depth of the two ways to compute a margin. Margins of all
+// pairs are computed as p (1 - (s_i + s_j - 2 x_i^T W x_j)) with p = y_i y_j, in at most 3
+// (Unpack) + AddProductsDepth(d) (X W) + DotDepth(d) (s_i) + MetricMarginDepth(d)
+// roundings. Margins of prefix pairs are computed from v^T W v, where v is x - x' rounded,
+// in 3 (Unpack) + 2 (v, twice) + AddProductsDepth(d) + DotDepth(d) + 3 (p, difference and
+// product) roundings.
+func marginDepth(d int) int {
+	return 3 + kernels.AddProductsDepth(d) + kernels.DotDepth(d) + kernels.MetricMarginDepth(d)
 }

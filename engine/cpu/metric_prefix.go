@@ -12,10 +12,7 @@ import (
 // It sums blocks of metricRows rows in order, and jobs of metricJob blocks in order. It
 // costs 3 d^2 multiplications per pair.
 func (e *metricEvaluator) prefixPairs(ctx context.Context, q engine.PrefixPairs) error {
-	current := int32(q.T)
-	if q.Order != nil {
-		current = q.Order[q.T]
-	}
+	current := q.Record(q.T)
 	const jobRows = metricJob * metricRows
 	jobs := (q.T + jobRows - 1) / jobRows
 	workers := min(e.workers, jobs)

@@ -104,34 +104,6 @@ func (k *metricKernel) coefficientError() float64 {
 	return m.Curvature*m.MarginErr + m.SlopeErr + 2*u*m.Slope
 }
 
-// finish is the depth of the last steps, which are two sums of entries and Pack.
-const finish = 2 + 3
-
-// allDepth returns the largest depth of the two kinds of products. Products of M take part in sums
-// over a tile and over the tiles of a panel, and in the product with X. They also take part in sums
-// over the rows of a tile, the tiles of a stripe, the stripes and the panels. Products of the
-// diagonal term take part in row sums over a tile, a panel and the panels, or in column sums over a
-// tile, a stripe and the stripes. Then they take part in the sum of row and column sums, in the
-// multiplication, and in the same sums over rows as products of M.
-func (k *metricKernel) allDepth() int {
-	n := k.rows
-	panels := (n + k.panel - 1) / k.panel
-	panelTiles := k.panel/metricCols + 1
-	blocks := k.stripe/metricRows + 1
-	reduce := blocks + metricStripes + panels
-	block := metricCols + panelTiles + 3 // depth of kernels.MetricBlock
-	product := block + 1
-	row := block + panels
-	col := metricRows + 1 + reduce
-	return max(product, max(row, col)+2) + kernels.AddProductsDepth(metricRows) + reduce + finish
-}
-
-// prefixDepth returns the depth of a sum over T prefix pairs. It counts two differences,
-// the multiplication, a block, the blocks of a job, and the jobs.
-func (k *metricKernel) prefixDepth(T int) int {
-	return 3 + kernels.AddProductsDepth(metricRows) + metricJob + T/(metricJob*metricRows) + 1 + finish
-}
-
 // usable reports whether all first-order error terms are so small that secondOrder covers
 // their products.
 func (k *metricKernel) usable() bool {
@@ -139,12 +111,43 @@ func (k *metricKernel) usable() bool {
 	return most < 0x1p-20*k.limits.Slope
 }
 
-// marginDepth returns the larger depth of the two ways to compute a margin. Margins of all
-// pairs are computed as p (1 - (s_i + s_j - 2 x_i^T W x_j)) with p = y_i y_j, in at most 3
-// (Unpack) + AddProductsDepth(d) (X W) + DotDepth(d) (s_i) + MetricMarginDepth(d)
-// roundings. Margins of prefix pairs are computed from v^T W v, where v is x - x' rounded,
-// in 3 (Unpack) + 2 (v, twice) + AddProductsDepth(d) + DotDepth(d) + 3 (p, difference and
-// product) roundings.
-func marginDepth(d int) int {
-	return 3 + kernels.AddProductsDepth(d) + kernels.DotDepth(d) + kernels.MetricMarginDepth(d)
+// neighbourRoundoff returns engine.QueryBounds.Neighbour. It is smaller than roundoff
+// only for all pairs in float32, and otherwise equal to roundoff. The notation is as at
+// singleRoundoff.
+//
+// Claim. If record k changes, the error over all pairs changes by at most twice
+//
+//	(n-1) R^2 (8 E + qQ w (2 T (F_T + 1) + 4 Z (F_Z + 1) + 4)) + 4 n (n-1) R^2 qQ g(allDepth)
+//
+// where F_Z = kernels.MetricSpan32 and F_T = singleTerms are the numbers of terms of sums.
+//
+// Proof. The computed margin and coefficient of a pair are functions of its two records,
+// their order and W. The reasons are as follows. kernels.MetricBlock32 computes margins
+// and coefficients by the same operations whatever the other rows and columns are. x_i^T W
+// and x_i^T W x_i depend on one row only. A number rounded to float32 depends on this
+// number only. The same holds for x^_j. So for pairs without k, the errors of coefficients
+// and of x^_j are the same for the two data sets, and cancel. For each of the n-1
+// unordered pairs with k these errors are at most 8 R^2 E + 4 R^2 qQ w, for each of the
+// two data sets.
+//
+// The pairs of a sum in float32 depend on n alone. A sum without k has the same terms in the same order
+// for the two data sets, hence the same bits and the same error. Every other record i has one sum of C1
+// that contains k, with at most F_T terms. It is a sum of the row of i if i < k, and of the column of i if
+// i > k. Its error is at most T w F_T qQ for each data set. The sums of record k itself have n-1 terms, so
+// their error is at most (n-1) T w qQ. Errors of C1 are multiplied by 2 R^2. Likewise, if i < k, the sum
+// of c_ij x_j over the span that contains k has an error of at most Z w F_Z qQ R. The sums of record k
+// together have an error of at most (n-1) Z w qQ R. These errors are multiplied by 4 R. For each data set,
+// the last summand bounds the roundings of float64. QED
+//
+// Relative to the sensitivity 2 (n-1) Dg, only the last summand grows with n.
+func (k *metricKernel) neighbourRoundoff(pairs engine.Pairs) float64 {
+	all := k.roundoff(pairs)
+	if q, ok := pairs.(engine.AllPairs); !ok || q.N != k.problem.N || !k.single {
+		return all
+	}
+	R, n := k.problem.Bounds.FeatureNorm, float64(k.problem.N)
+	e := 8*k.singleCoefficientError() +
+		k.largest()*u32*(2*singleDepth*(singleTerms+1)+4*singleSpanDepth*(kernels.MetricSpan32+1)+4) +
+		4*n*k.largest()*engine.Gamma(k.allDepth())
+	return min(all, (n-1)*R*R*e*k.singleSecondOrder()+2*k.singleUnderflow())
 }

@@ -1,8 +1,6 @@
 package cpu
 
 import (
-	"fmt"
-
 	"dyad/engine"
 	"dyad/kernels"
 )
@@ -13,26 +11,6 @@ const (
 	// numbers.
 	spread32 = 0x1p10
 )
-
-// planSingle checks that the problem is within the range of the proof for pairs in float32.
-func (k *metricKernel) planSingle(logistic bool) error {
-	b, m := k.problem.Bounds, k.limits
-	if !logistic {
-		return fmt.Errorf("%w: loss %q in float32 on the CPU: leave out --precision, which is float64",
-			engine.ErrUnsupported, k.loss.Name())
-	}
-	for _, v := range []float64{b.FeatureNorm, b.LabelAbs} {
-		if !(v >= 1/spread32 && v <= spread32) {
-			return fmt.Errorf("%w: features or labels of size %.3g in float32; rescale them or take float64",
-				engine.ErrUnsupported, v)
-		}
-	}
-	if m.Margin*(1+0x1p-10) > kernels.MaxLogisticMargin32 || !(k.relativeError() < 0x1p-8) {
-		return fmt.Errorf("%w: margins up to %.3g of %d features in float32; take a smaller radius or float64",
-			engine.ErrUnsupported, m.Margin, k.problem.D)
-	}
-	return nil
-}
 
 // singleRoundoff returns roundoff for all pairs in float32, without the last summand for
 // float64.
@@ -73,47 +51,6 @@ func (k *metricKernel) singleRoundoff() float64 {
 		2*k.largest()*u32*(singleDepth+singleSpanDepth+1) +
 		4*k.largest()*engine.Gamma(k.allDepth())
 	return n*(n-1)*R*R*e*k.singleSecondOrder() + k.singleUnderflow()
-}
-
-// neighbourRoundoff returns engine.QueryBounds.Neighbour. It is smaller than roundoff
-// only for all pairs in float32, and otherwise equal to roundoff. The notation is as at
-// singleRoundoff.
-//
-// Claim. If record k changes, the error over all pairs changes by at most twice
-//
-//	(n-1) R^2 (8 E + qQ w (2 T (F_T + 1) + 4 Z (F_Z + 1) + 4)) + 4 n (n-1) R^2 qQ g(allDepth)
-//
-// where F_Z = kernels.MetricSpan32 and F_T = singleTerms are the numbers of terms of sums.
-//
-// Proof. The computed margin and coefficient of a pair are functions of its two records,
-// their order and W. The reasons are as follows. kernels.MetricBlock32 computes margins
-// and coefficients by the same operations whatever the other rows and columns are. x_i^T W
-// and x_i^T W x_i depend on one row only. A number rounded to float32 depends on this
-// number only. The same holds for x^_j. So for pairs without k, the errors of coefficients
-// and of x^_j are the same for the two data sets, and cancel. For each of the n-1
-// unordered pairs with k these errors are at most 8 R^2 E + 4 R^2 qQ w, for each of the
-// two data sets.
-//
-// The pairs of a sum in float32 depend on n alone. A sum without k has the same terms in the same order
-// for the two data sets, hence the same bits and the same error. Every other record i has one sum of C1
-// that contains k, with at most F_T terms. It is a sum of the row of i if i < k, and of the column of i if
-// i > k. Its error is at most T w F_T qQ for each data set. The sums of record k itself have n-1 terms, so
-// their error is at most (n-1) T w qQ. Errors of C1 are multiplied by 2 R^2. Likewise, if i < k, the sum
-// of c_ij x_j over the span that contains k has an error of at most Z w F_Z qQ R. The sums of record k
-// together have an error of at most (n-1) Z w qQ R. These errors are multiplied by 4 R. For each data set,
-// the last summand bounds the roundings of float64. QED
-//
-// Relative to the sensitivity 2 (n-1) Dg, only the last summand grows with n.
-func (k *metricKernel) neighbourRoundoff(pairs engine.Pairs) float64 {
-	all := k.roundoff(pairs)
-	if q, ok := pairs.(engine.AllPairs); !ok || q.N != k.problem.N || !k.single {
-		return all
-	}
-	R, n := k.problem.Bounds.FeatureNorm, float64(k.problem.N)
-	e := 8*k.singleCoefficientError() +
-		k.largest()*u32*(2*singleDepth*(singleTerms+1)+4*singleSpanDepth*(kernels.MetricSpan32+1)+4) +
-		4*n*k.largest()*engine.Gamma(k.allDepth())
-	return min(all, (n-1)*R*R*e*k.singleSecondOrder()+2*k.singleUnderflow())
 }
 
 // These constants describe sums of pairs in float32 (kernels.MetricBlock32). singleDepth is

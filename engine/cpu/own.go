@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"runtime"
 	"slices"
 
 	"dyad/engine"
@@ -71,10 +70,7 @@ func (b Backend) planOwn(p engine.Problem) (engine.Kernel, error) {
 	if length < 1 {
 		return nil, fmt.Errorf("cpu: loss %q has %d parameters for %d features, want at least 1", p.Loss.Name(), length, p.D)
 	}
-	k := &ownKernel{problem: p, limit: c.Lipschitz, workers: b.Workers, team: b.Team}
-	if k.workers <= 0 {
-		k.workers = runtime.GOMAXPROCS(0)
-	}
+	k := &ownKernel{problem: p, limit: c.Lipschitz, workers: b.workers(), team: b.Team}
 	stripes := min(ownStripes, max(1, ownFloats/length), p.N)
 	k.stripe = (p.N + stripes - 1) / stripes
 	return k, nil
@@ -116,7 +112,7 @@ func (k *ownKernel) stripes() int { return (k.problem.N + k.stripe - 1) / k.stri
 
 // Bind implements engine.Kernel.
 func (k *ownKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
-	if err := fits(k.problem, r); err != nil {
+	if err := k.problem.Fits(r); err != nil {
 		return nil, err
 	}
 	e := &ownEvaluator{ownKernel: k, records: r, scratch: make([]ownScratch, min(k.workers, k.stripes()))}
@@ -159,14 +155,9 @@ func (e *ownEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query) e
 	n := e.problem.N
 	if p, ok := q.Pairs.(engine.PrefixPairs); ok {
 		if e.team != nil {
-			return errTeamPrefix
+			return engine.ErrTeamPrefix
 		}
-		at := func(i int) int {
-			if p.Order == nil {
-				return i
-			}
-			return int(p.Order[i])
-		}
+		at := func(i int) int { return int(p.Record(i)) }
 		clear(dst)
 		return e.addRow(ctx, dst, q.W, e.scratch[0], at(p.T), p.T, at)
 	}

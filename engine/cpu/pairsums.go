@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/bits"
-	"runtime"
 
 	"dyad/engine"
 	"dyad/kernels"
@@ -60,10 +59,7 @@ func (b Backend) PlanEmbedded(p EmbeddedPairs) (*EmbeddedKernel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: Backend.Variant: %w", engine.ErrUnsupported, err)
 	}
-	k := &EmbeddedKernel{EmbeddedPairs: p, rows: p.N * max(p.PersonRows, 1), set: set, workers: b.Workers}
-	if k.workers <= 0 {
-		k.workers = runtime.GOMAXPROCS(0)
-	}
+	k := &EmbeddedKernel{EmbeddedPairs: p, rows: p.N * max(p.PersonRows, 1), set: set, workers: b.workers()}
 	k.panel = max(metricCols, min(metricPanel, panelFloats/kernels.GramStride(p.Dim)/metricCols*metricCols))
 	if p.Form == Differences {
 		return k, nil

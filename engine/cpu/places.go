@@ -136,3 +136,72 @@ func (p *places) set(group []int32) {
 	}
 	p.start[len(p.count)] = at
 }
+
+// nearLinear computes c by Chebyshev interpolation in each of the two scores of a pair.
+//
+// The score range [-S, S] has B bins of half-width S/B. Each bin has p nodes. A record
+// has a position y in [-1, 1] in its bin. The interpolant of phi' between a node and a
+// bin is a polynomial in y. So the sum over all records of a label in the bin depends
+// only on the sums of their y^i. For each label and bin, the sums of phi' at the p nodes
+// of the bin are interpolated in turn, and the interpolant is evaluated at all records.
+//
+// Records are processed in blocks of coefRows. The label and the bin of a record determine
+// its group. The positions of a block are ordered by group, so sums and polynomials run
+// over contiguous numbers. If there is only one bin, the group of a record is its label,
+// and its place in the block never changes. If there are only two labels, vector kernels
+// need one bit for each record.
+type nearLinear struct {
+	e      *evaluator
+	q      int       // labels
+	scaled []float64 // w / S, whose products with records are in [-1, 1]
+	scores []float64 // n such products, nil if they are computed twice or not needed again
+	second []uint8   // bit i%8 of number i/8 is 1 if record i has the second of two labels
+	places []places  // places of all blocks, unless bits determine them or there are too many groups
+	kept   []float64 // positions by place of all blocks, if places depend on w
+	sums   []float64 // chunks * sumsLen(q): of powers 0 to p - 1 for each group
+	work   []nearScratch
+
+	toCoefs  []float64 // p * p: Chebyshev coefficient, node
+	toPowers []float64 // p * p: exponent, Chebyshev coefficient
+	// between[a*q+b], for a > b, holds polynomials of phi' for every node m of a bin. The
+	// argument of phi' is (y_a - y_b) times the score difference between the node and the
+	// bins at distance B-1-t, t = 0 ... 2B-2. Coefficient i is float m*(2B-1)*p + t*p +
+	// i. So the polynomials for one bin and all other bins are a contiguous run of B p
+	// floats.
+	between [][]float64
+
+	reversed []float64 // sums for negated scores, of each label
+	coefs    []float64 // sumsLen(q): the polynomials of all groups
+}
+
+// nearScratch is the scratch space of one worker.
+type nearScratch struct {
+	score, pos []float64 // numbers of a block, in the order of records
+	x          []float64 // positions, then values, by place
+	weight     []float64 // weights of positions, for persons only
+	places     places
+	key        []int32
+	lanes      []float64 // partial sums of each group
+	pending    []int     // positions in lanes, and 8 for each run of them
+	g, cheb    []float64 // p
+}
+
+// positions returns w.x / S for the records of a block. If the positions are not kept, the result is in score.
+func (m *nearLinear) positions(score []float64, from int, again bool) []float64 {
+	if m.scores != nil {
+		if score = m.scores[from:][:len(score)]; again {
+			return score
+		}
+	}
+	m.e.x.dots(score, m.scaled, from)
+	return score
+}
+
+// weights puts the weights of the rows of a block in their places. It returns nil without persons.
+func (m *nearLinear) weights(s *nearScratch, at *places, from, count int) []float64 {
+	if m.e.persons == nil {
+		return nil
+	}
+	at.put(s.weight, m.e.persons.weight[from:][:count])
+	return s.weight
+}

@@ -7,30 +7,11 @@ import (
 	"dyad/engine"
 )
 
-// prefixScratch is the scratch space of one worker for PrefixPairs.
-type prefixScratch struct {
-	rows   []int32   // rows of a block whose label differs
-	diff   []float64 // y_T - y_i
-	v      []float64 // score, then phi'(u) (y_T - y_i)
-	acc    []float64 // d: sum of v_i x_i over a block
-	failed bool      // Order has an entry out of range
-}
-
-func (k *kernel) newPrefixScratch(rows int) prefixScratch {
-	return prefixScratch{
-		rows: make([]int32, rows), diff: make([]float64, rows), v: make([]float64, rows),
-		acc: make([]float64, k.problem.D),
-	}
-}
-
 // prefixPairs computes x_T sum_i v_i - sum_i v_i x_i with v_i = phi'(u_i) (y_T - y_i). It
 // sums blocks of blockRows rows in order, and jobs of prefixJob blocks in order.
 func (e *evaluator) prefixPairs(ctx context.Context, dst, w []float64, q engine.PrefixPairs) error {
 	T, d := q.T, e.x.d
-	current := int32(T)
-	if q.Order != nil {
-		current = q.Order[T]
-	}
+	current := q.Record(T)
 	jobRows := prefixJob * e.blockRows
 	jobs := (T + jobRows - 1) / jobRows
 	workers := min(e.kernel.workers, jobs)

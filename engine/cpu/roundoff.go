@@ -260,3 +260,41 @@ func (k *kernel) usable() bool {
 
 // smallError returns the largest E whose square is negligible.
 func (k *kernel) smallError() float64 { return 0x1p-20 * k.scores.Slope }
+
+// ownError returns E' of docs/theory.md#person-sums. It is the error of a sum of up to
+// PersonRows single slopes, which are added one after the other. For the sorted method, a
+// slope is a sum over the steps. Each step adds one rounding to the roundings of
+// sortedError.
+func (k *kernel) ownError() float64 {
+	depth := engine.Gamma(k.problem.PersonRows+8) * k.scores.Slope
+	switch k.method {
+	case NearLinear:
+		return k.directError() + depth
+	case Sorted:
+		var size float64
+		for _, p := range k.steps {
+			size += math.Abs(p.Slope) + math.Abs(p.Rise)*k.scores.Margin
+		}
+		return k.sortedError() + engine.Gamma(len(k.steps)+8)*size + depth
+	}
+	return 0
+}
+
+// sortedError returns E of the sorted method (see roundoff).
+func (k *kernel) sortedError() float64 {
+	s := k.scores
+	var size, rise float64
+	for _, p := range k.steps {
+		size += math.Abs(p.Slope) + math.Abs(p.Rise)*s.Margin
+		rise += math.Abs(p.Rise)
+	}
+	sums := 17 * u
+	if rows := float64(k.rows) * u; k.problem.ByPerson() {
+		sums = 21*u + 4*rows*rows // kernels.Merge.AddSteps with weights
+	}
+	e := sums*size + (4*s.Slope+8*rise*s.Margin)*u
+	if s.Smooth() {
+		e += s.Curvature*(2*s.LabelSpan*s.ScoreErr+2*u*s.Margin) + s.SlopeErr
+	}
+	return e
+}

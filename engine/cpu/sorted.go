@@ -39,25 +39,6 @@ func (k *kernel) planPieces() bool {
 	return true
 }
 
-// sortedError returns E of the sorted method (see roundoff).
-func (k *kernel) sortedError() float64 {
-	s := k.scores
-	var size, rise float64
-	for _, p := range k.steps {
-		size += math.Abs(p.Slope) + math.Abs(p.Rise)*s.Margin
-		rise += math.Abs(p.Rise)
-	}
-	sums := 17 * u
-	if rows := float64(k.rows) * u; k.problem.ByPerson() {
-		sums = 21*u + 4*rows*rows // kernels.Merge.AddSteps with weights
-	}
-	e := sums*size + (4*s.Slope+8*rise*s.Margin)*u
-	if s.Smooth() {
-		e += s.Curvature*(2*s.LabelSpan*s.ScoreErr+2*u*s.Margin) + s.SlopeErr
-	}
-	return e
-}
-
 // sorted computes c for a piecewise linear slope from the sorted scores of each label.
 //
 // Let records i and j have y_i > y_j, and let D = y_i - y_j. A step applies to the pair
@@ -319,4 +300,23 @@ func extremes(x []float64) (lo, hi float64) {
 		}
 	}
 	return lo, hi
+}
+
+// sortWeights puts the weights of all rows in the order of the sorted scores. next holds
+// the places of the rows of each stripe, from before the scores were put there.
+func (m *sorted) sortWeights(ctx context.Context, next []int32) error {
+	groups := len(m.labels)
+	err := forEach(ctx, m.e.kernel.workers, m.stripes, func(_, i int) {
+		from, to, _ := m.stripe(i)
+		m.e.moves.Scatter(m.work, m.e.persons.weight[from:to], m.group[from:to], next[i*groups:(i+1)*groups])
+	})
+	if err != nil {
+		return err
+	}
+	return m.eachGroup(ctx, func(_, g int) {
+		i, j := m.start[g], m.start[g+1]
+		for k, at := range m.from[i:j] {
+			m.weight[int(i)+k] = m.work[i+at]
+		}
+	})
 }

@@ -1,22 +1,11 @@
 package cuda
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"math"
 
 	"dyad/engine"
-	"dyad/kernels"
 )
-
-// embeddedPTX returns the hashes of the embedded programs by name.
-func embeddedPTX() map[string]string {
-	hashes := map[string]string{}
-	for _, name := range kernels.PTXNames() {
-		hashes[name] = fmt.Sprintf("%x", sha256.Sum256([]byte(kernels.PTX(name))))
-	}
-	return hashes
-}
 
 // Auto is a backend that plans a problem on the GPU if a measured time model predicts that the GPU is faster,
 // and on the CPU otherwise. The choice is a function of public numbers and of the machine. The predicted time

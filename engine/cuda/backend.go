@@ -1,13 +1,11 @@
 package cuda
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 
 	"dyad/engine"
-	"dyad/kernels"
 )
 
 // Method is a way to compute gradient sums over all pairs.
@@ -45,9 +43,6 @@ var _ engine.Backend = Backend{}
 // Name returns "cuda:" and the number of the GPU.
 func (b Backend) Name() string { return b.Device.Name() }
 
-// blockThreads is the number of threads per block. All kernels use the same number.
-const blockThreads = 256
-
 const (
 	// maxFactoredMargin is the largest public margin V for the factored form. Up to the factor 2, both 2 a and
 	// b are within e^(+-V/2). The product that two pairs share, also with padding, then does not lose the
@@ -60,106 +55,12 @@ const (
 	spread = 40
 )
 
-// Plan returns the kernel for a problem with a smooth engine.ScoreLoss that has a near-linear method (see
-// planNearLinear). Plan also supports the logistic loss and every Expression with code for GPUs, both as an
-// engine.ScoreLoss, smooth or not, and as a smooth engine.MetricLoss. For score losses, pairs may be formed
-// within query groups.
-//
-// The error wraps engine.ErrUnsupported for other losses and for records that do not fit into the memory of the
-// GPU. For a score loss, it is enough that two panels of records fit. If the method visits every pair, the
-// error also wraps engine.ErrUnsupported for bounds outside the range of float32.
-func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
-	k, err := b.plan(p)
-	return k, orCPU(err)
-}
-
 // orCPU adds the advice to use the CPU to an error that wraps engine.ErrUnsupported.
 func orCPU(err error) error {
 	if errors.Is(err, engine.ErrUnsupported) {
 		return fmt.Errorf("%w; use the CPU (--device cpu)", err)
 	}
 	return err
-}
-
-func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
-	if b.Method < AnyMethod || b.Method > NearLinear {
-		return nil, fmt.Errorf("cuda: Backend.Method is %d, want AnyMethod, Direct or NearLinear", b.Method)
-	}
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	if p.MaxRows() >= maxRecords {
-		return nil, fmt.Errorf("%w: up to %d rows, a GPU takes fewer than %d", engine.ErrUnsupported, p.MaxRows(), maxRecords)
-	}
-	if loss, ok := p.Loss.(engine.MetricLoss); ok {
-		if len(p.Groups) > 0 {
-			return nil, fmt.Errorf("%w: query groups with loss %q in one kernel on a GPU", engine.ErrUnsupported, loss.Name())
-		}
-		return b.planMetric(p, loss)
-	}
-	if len(p.Groups) > 0 && p.ByPerson() {
-		return nil, fmt.Errorf("%w: persons within query groups in one kernel on a GPU", engine.ErrUnsupported)
-	}
-	k := &kernel{backend: b, problem: p, mostPrompt: promptNumbers}
-	var err error
-	if k.loss, k.scores, err = engine.NewScoreRange(p, p.D); err != nil {
-		return nil, err
-	}
-	if err := k.planMethod(b.Method); err != nil {
-		return nil, err
-	}
-	if err := k.planPersons(); err != nil {
-		return nil, err
-	}
-	if err := k.planTeam(); err != nil {
-		return nil, err
-	}
-	k.grid = gridOf(rowsAre(p, p.MaxRows()), k.rowTeam())
-	if k.grid, err = k.grid.placed(k.columnBytes()+personRoom(p), b.memory()); err != nil {
-		return nil, err
-	}
-	if !k.usable() {
-		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small on a GPU",
-			engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
-	}
-	return k, nil
-}
-
-// nearGroup is the smallest size of query groups for which the near-linear method is preferred. For one group,
-// the launches of the near-linear method and a wait take about 30 us. In this time a GPU visits the pairs of
-// about nearGroup records (an estimate).
-const nearGroup = 1 << 13
-
-// planMethod chooses the methods. The near-linear method is preferred for all pairs and for large groups
-// wherever it exists. It needs only a few launches, and its rounding error is a millionth of the direct
-// method's error. The choice follows from the sizes of groups, which are public.
-func (k *kernel) planMethod(m Method) error {
-	groups := k.groups()
-	k.nearFrom = 2
-	if len(k.problem.Groups) > 0 && m == AnyMethod {
-		k.nearFrom = nearGroup
-	}
-	if m == Direct {
-		k.nearFrom = math.MaxInt
-	} else if slices.Max(groups) >= k.nearFrom {
-		if err := k.planNearLinear(); err != nil {
-			if m == NearLinear {
-				return err
-			}
-			k.nearFrom = math.MaxInt
-		}
-	}
-	if !slices.ContainsFunc(groups, func(size int) bool { return size > 1 && size < k.nearFrom }) {
-		return nil
-	}
-	k.direct = true
-	_, logistic := k.loss.(engine.Logistic)
-	k.factored = logistic && len(groups) == 1 && !k.problem.ByPerson() && k.problem.LabelLimit() <= 2 &&
-		k.scores.Margin <= maxFactoredMargin
-	if k.factored {
-		return nil
-	}
-	return k.planPairs()
 }
 
 // groups returns the sizes of the groups in which pairs are formed. Without query groups, all records form one group.
@@ -186,32 +87,6 @@ func (b Backend) fits(p engine.Problem, need uint64) error {
 			gib(need), b.Name(), gib(have))
 	}
 	return nil
-}
-
-// planPairs inserts the code of phi' into the kernel.
-func (k *kernel) planPairs() error {
-	s := k.scores
-	code, err := slopeOf(k.loss, s.Margin, s.SlopeErr)
-	if err != nil {
-		return err
-	}
-	exponent := math.Ceil(math.Log2(s.Slope * s.LabelSpan * (1 + 0x1p-20)))
-	for _, v := range []float64{s.Score, s.LabelSpan, math.Exp2(exponent)} {
-		if !(v > math.Exp2(-spread) && v < math.Exp2(spread)) {
-			return fmt.Errorf("%w: scores, labels or gradients of size %.3g on a GPU, which computes pairs in float32; rescale "+
-				"the features or labels", engine.ErrUnsupported, v)
-		}
-	}
-	k.unit, k.slopeError, k.instructions = math.Exp2(exponent), code.absError, len(code.lines)
-	lo, hi := k.slopeRange()
-	if k.clamps, err = clampsOf(s.Margin, lo, hi); err != nil {
-		return err
-	}
-	if !(max(-lo, hi)*s.LabelSpan*(1+0x1p-21) <= k.unit) { // pair_tiles relies on it
-		return fmt.Errorf("cuda: phi' reaches [%g, %g], more than the bound %g of loss %q", lo, hi, s.Slope, k.loss.Name())
-	}
-	k.ptx, err = splice(kernels.PTX(k.splicedName()), code, s.Margin, lo, hi)
-	return err
 }
 
 // kernel is a planned problem. It is immutable.
@@ -287,3 +162,5 @@ func (k *kernel) columnBytes() uint64 {
 	}
 	return bytes
 }
+
+func (k *kernel) on() Backend { return k.backend }

@@ -49,19 +49,18 @@ func (d *Device) Ceilings(ctx context.Context) (m Ceilings, err error) {
 }
 
 func (d *Device) ceilingsOf(ctx context.Context, bytes, many int) (m Ceilings, err error) {
-	err = d.do(ctx, func(c driver.Context) error { return d.ceilings(ctx, c, &m, bytes, many) })
+	err = d.do(ctx, func(c *job) {
+		module := d.load(c, kernels.PTX("rows"))
+		c.try(func(on driver.Context) error { return m.measure(ctx, on, module, bytes, many) })
+	})
 	if err == nil {
 		m.NoGraph, err = d.noGraph(ctx)
 	}
 	return m, err
 }
 
-func (d *Device) ceilings(ctx context.Context, c driver.Context, m *Ceilings, bytes, many int) (err error) {
+func (m *Ceilings) measure(ctx context.Context, c driver.Context, module *module, bytes, many int) (err error) {
 	keep := func(f error) { err = errors.Join(err, f) }
-	module, err := d.load(c, kernels.PTX("rows"))
-	if err != nil {
-		return err
-	}
 	host, err := c.AllocHost(bytes)
 	if err != nil {
 		return err
@@ -79,12 +78,11 @@ func (d *Device) ceilings(ctx context.Context, c driver.Context, m *Ceilings, by
 	defer func() { keep(errors.Join(c.SyncStream(stream), c.CloseStream(stream))) }() // before the buffers are freed
 	launches := func(count int) func() error {
 		return func() error {
+			own := job{driver: inStream{c, stream}}
 			for range count { // sums of no vectors
-				if err := module.launch(inStream{c, stream}, "combine", 1, 1, uint64(at), uint64(at), 0, 1); err != nil {
-					return err
-				}
+				own.launch(module, "combine", 1, 1, uint64(at), uint64(at), 0, 1)
 			}
-			return nil
+			return own.err
 		}
 	}
 	for _, step := range []struct {

@@ -31,14 +31,16 @@ func (d *Device) Compile() ([]Compiled, error) {
 }
 
 func (d *Device) compile(name string) (done Compiled, err error) {
-	err = d.do(context.Background(), func(c driver.Context) error {
-		start := time.Now()
-		m, err := c.Load([]byte(kernels.PTX(name)))
-		if err != nil {
-			return fmt.Errorf("cuda: %s.ptx: %w", name, err)
-		}
-		done = Compiled{Name: name, Seconds: time.Since(start).Seconds()}
-		return c.Unload(m)
+	err = d.do(context.Background(), func(c *job) {
+		c.try(func(on driver.Context) error {
+			start := time.Now()
+			m, err := on.Load([]byte(kernels.PTX(name)))
+			if err != nil {
+				return fmt.Errorf("cuda: %s.ptx: %w", name, err)
+			}
+			done = Compiled{Name: name, Seconds: time.Since(start).Seconds()}
+			return on.Unload(m)
+		})
 	})
 	return done, err
 }

@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -78,14 +77,6 @@ func (d *Device) Name() string { return d.name }
 // Info returns the driver's facts about the GPU.
 func (d *Device) Info() driver.Device { return d.info }
 
-// do runs a job on the GPU's thread.
-func (d *Device) do(ctx context.Context, job func(c driver.Context) error) error {
-	if d.gpu == nil {
-		return fmt.Errorf("%w (%s)", ErrNamed, d.name)
-	}
-	return d.gpu.Do(ctx, job)
-}
-
 // release runs a job that frees memory and other resources on the GPU.
 func (d *Device) release(job func(c driver.Context) error) error { return d.gpu.Release(job) }
 
@@ -107,36 +98,4 @@ func (d *Device) Close() error {
 		err = closed
 	}
 	return err
-}
-
-// load compiles ptx, or returns the module if ptx has been compiled before. It is called in a job.
-func (d *Device) load(c driver.Context, ptx string) (*module, error) {
-	hash := sha256.Sum256([]byte(ptx))
-	if m := d.modules[hash]; m != nil {
-		return m, nil
-	}
-	handle, err := c.Load([]byte(ptx))
-	if err != nil {
-		return nil, err
-	}
-	m := &module{handle: handle, functions: map[string]driver.Function{}}
-	d.modules[hash] = m
-	return m, nil
-}
-
-// launch starts a kernel with blockThreads threads per block in the default stream.
-func (m *module) launch(c driver.Context, name string, x, y int, args ...uint64) error {
-	f, ok := m.functions[name]
-	if !ok {
-		var err error
-		if f, err = c.Function(m.handle, name); err != nil {
-			return err
-		}
-		m.functions[name] = f
-	}
-	err := c.Launch(driver.Launch{Function: f, Grid: [3]int{x, y}, Block: [3]int{blockThreads}, Args: args})
-	if err != nil {
-		return fmt.Errorf("cuda: kernel %s: %w", name, err)
-	}
-	return nil
 }

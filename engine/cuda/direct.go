@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"context"
 	"math"
 
 	"dyad/engine/cuda/driver"
@@ -44,16 +43,10 @@ type direct struct {
 
 // bind allocates memory for the given number of places: 8 bytes each for sums, the given number of bytes each
 // for numbers, and a 4-byte word each at more.
-func (m *direct) bind(c driver.Context, e *evaluator, places, bytes int, more *driver.Pointer) (err error) {
-	m.e = e
-	if m.module, err = e.backend.Device.load(c, kernels.PTX("score")); err != nil {
-		return err
-	}
-	return e.memory.alloc(c, []block{{&m.sums, 8 * places}, {&m.numbers, bytes * places}, {more, 4 * places}})
+func (m *direct) bind(c *job, e *evaluator, places, bytes int, more *driver.Pointer) {
+	m.e, m.module = e, e.backend.Device.load(c, kernels.PTX("score"))
+	e.alloc(c, []block{{&m.sums, 8 * places}, {&m.numbers, bytes * places}, {more, 4 * places}})
 }
-
-// blocksFor returns the number of blocks that have together a thread for each of n records.
-func blocksFor(n int) int { return chunksOf(n, blockThreads) }
 
 // slice is a rectangular part of a matrix of pairs.
 type slice struct{ row, rows, col, cols int }
@@ -70,24 +63,6 @@ func slicesOf(rows, cols, blockRows, blockCols, pairs int) (all []slice) {
 		}
 	}
 	return all
-}
-
-// inTurn launches parts one after the other, until the context is done.
-func inTurn[T any](ctx context.Context, c driver.Context, all []T, launch func(T) error) error {
-	for i, part := range all {
-		if i > 0 {
-			if err := c.SyncStream(0); err != nil {
-				return err
-			}
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := launch(part); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // pairsPerLaunch returns the number of pairs that the GPU visits in one launch if each pair takes the given

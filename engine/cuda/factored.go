@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"context"
-	"encoding/binary"
 	"math"
 	"math/bits"
 
@@ -18,25 +17,24 @@ type factored struct {
 	rows, cols int
 }
 
-func bindFactored(c driver.Context, e *evaluator) (*factored, error) {
+func bindFactored(c *job, e *evaluator) *factored {
 	cols, rows, step := sides(e.y)
 	m := &factored{step: step, rows: len(rows), cols: len(cols)}
 	// Each side is padded to tiles, and one row may have no partner. The sum of the padded sizes is public.
 	places := e.problem.N + 2*factoredRows
-	if err := m.bind(c, e, places, 4, &m.records); err != nil {
-		return nil, err
-	}
-	at := make([]byte, 0, 4*places)
+	m.bind(c, e, places, 4, &m.records)
+	at := make([]uint32, 0, places)
 	for _, side := range [][]uint32{cols, rows} {
 		for i := range paddedRows(len(side)) {
 			record := uint32(none)
 			if i < len(side) {
 				record = side[i]
 			}
-			at = binary.LittleEndian.AppendUint32(at, record)
+			at = append(at, record)
 		}
 	}
-	return m, c.CopyIn(m.records, at)
+	c.copyWords(m.records, at)
+	return m
 }
 
 // sides returns the records of the smaller label, in order, as cols, and the records of the larger label as
@@ -104,14 +102,6 @@ func partnersMoved(n int) int { return bits.Len(uint(n - 1)) }
 // paddedRows returns n rounded up to whole tiles.
 func paddedRows(n int) int { return chunksOf(n, factoredRows) * factoredRows }
 
-// coefficients implements method.
-func (m *factored) coefficients(ctx context.Context, c driver.Context) error {
-	if err := m.terms(ctx, c); err != nil {
-		return err
-	}
-	return m.finish(c)
-}
-
 func (m *factored) places() (driver.Pointer, int) {
 	if m.rows == 0 {
 		return 0, 0
@@ -119,28 +109,23 @@ func (m *factored) places() (driver.Pointer, int) {
 	return m.sums, paddedRows(m.cols) + paddedRows(m.rows)
 }
 
-func (m *factored) terms(ctx context.Context, c driver.Context) error {
+func (m *factored) terms(ctx context.Context, c *job) {
 	e := m.e
 	if m.rows == 0 {
-		return nil
+		return
 	}
 	first := paddedRows(m.cols) // place of the first row
 	places := first + paddedRows(m.rows)
-	if err := c.Clear(m.sums, uint64(8*places), 0); err != nil {
-		return err
-	}
+	c.clear(m.sums, 8*places)
 	limit := math.Float64bits(maxFactoredMargin / 2)
 	for _, s := range m.sides() {
-		err := m.module.launch(c, "exponentials", blocksFor(s.n), 1, at(m.numbers, 4, s.from), uint64(e.s),
+		c.launch(m.module, "exponentials", blocksFor(s.n), 1, at(m.numbers, 4, s.from), uint64(e.s),
 			at(m.records, 4, s.from), uint64(s.n),
 			math.Float64bits(s.scale), limit, math.Float64bits(s.factor), uint64(math.Float32bits(padding)))
-		if err != nil {
-			return err
-		}
 	}
 	slices := slicesOf(m.rows, m.cols, factoredRows, factoredCols, m.pairsPerLaunch(factoredWork))
-	return inTurn(ctx, c, ownTurns(e.backend, slices), func(s slice) error {
-		return m.module.launch(c, "logistic_tiles", chunksOf(s.rows, factoredRows), chunksOf(s.cols, factoredCols),
+	inTurn(ctx, c, ownTurns(e.backend, slices), func(s slice) {
+		c.launch(m.module, "logistic_tiles", chunksOf(s.rows, factoredRows), chunksOf(s.cols, factoredCols),
 			at(m.sums, 8, first+s.row), at(m.sums, 8, s.col), at(m.numbers, 4, first+s.row), at(m.numbers, 4, s.col),
 			uint64(s.rows), uint64(s.cols))
 	})
@@ -161,17 +146,14 @@ func (m *factored) sides() [2]side {
 
 func at(of driver.Pointer, bytes, place int) uint64 { return uint64(of + driver.Pointer(bytes*place)) }
 
-func (m *factored) finish(c driver.Context) error {
+func (m *factored) finish(c *job) {
 	e := m.e
 	if m.rows == 0 {
-		return c.Clear(e.c, uint64(8*e.problem.N), 0)
+		c.clear(e.c, 8*e.problem.N)
+		return
 	}
 	for _, s := range m.sides() {
-		err := m.module.launch(c, "coefficients", blocksFor(s.n), 1, uint64(e.c), at(m.sums, 8, s.from),
+		c.launch(m.module, "coefficients", blocksFor(s.n), 1, uint64(e.c), at(m.sums, 8, s.from),
 			at(m.records, 4, s.from), uint64(s.n), math.Float64bits(s.unit))
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }

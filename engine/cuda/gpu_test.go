@@ -270,13 +270,11 @@ func sumInLaunches(b Backend, p engine.Problem, r *engine.Records, w []float64, 
 		return nil, err
 	}
 	if e, ok := e.(*evaluator); ok {
-		for _, m := range e.methods {
-			switch m := m.(type) {
-			case *factored:
-				m.limit = pairs
-			case *spliced:
-				m.limit = pairs
-			}
+		switch m := e.pairs.(type) {
+		case *factored:
+			m.limit = pairs
+		case *spliced:
+			m.limit = pairs
 		}
 	}
 	sum := make([]float64, len(w))

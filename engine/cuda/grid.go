@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	_ "embed"
 	"fmt"
 
 	"dyad/engine"
@@ -131,3 +132,9 @@ func (g grid) depth() int {
 func combineDepth(count int) int { return (count+31)/32 + 6 }
 
 func chunksOf(n, chunk int) int { return (n + chunk - 1) / chunk }
+
+// blocksFor returns the number of blocks that have together a thread for each of n records.
+func blocksFor(n int) int { return chunksOf(n, blockThreads) }
+
+// blockThreads is the number of threads per block. All kernels use the same number.
+const blockThreads = 256

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"context"
-	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"regexp"
@@ -12,7 +11,6 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
-	"dyad/engine/cuda/driver"
 	"dyad/engine/enginetest"
 	"dyad/internal/must"
 )
@@ -172,7 +170,7 @@ func coefficientsOver(t *testing.T, e *evaluator, w []float64, pairs engine.Pair
 	t.Helper()
 	must.Do(t, e.Sum(context.Background(), make([]float64, len(w)), engine.Gradient(w, pairs)))
 	c, rows := make([]float64, e.problem.N), make([]float64, e.problem.N)
-	must.Do(t, e.backend.Device.do(context.Background(), func(d driver.Context) error { return copyOut(d, rows, e.c) }))
+	must.Do(t, e.backend.Device.do(context.Background(), func(c *job) { c.copyOut(rows, e.c) }))
 	for i := range c {
 		at := i
 		if e.slot != nil {
@@ -279,25 +277,14 @@ func recordStaysInItsTiles(t *testing.T, b Backend) {
 	sums := func(x []float64) (all [][]int64) {
 		e := bound(t, b, p, x, y)
 		coefficientsOf(t, e, []float64{0.9})
-		m := e.methods[0].(*spliced)
+		m := e.pairs.(*spliced)
 		for tile := range chunksOf(n, pairRows) {
-			must.Do(t, b.Device.do(context.Background(), func(c driver.Context) error {
-				if err := c.Clear(m.sums, 8*n, 0); err != nil {
-					return err
-				}
-				if err := m.launch(c, band{tile: tile, tiles: 1, strips: 1}); err != nil {
-					return err
-				}
-				out := make([]byte, 8*n)
-				if err := c.CopyOut(out, m.sums); err != nil {
-					return err
-				}
+			must.Do(t, b.Device.do(context.Background(), func(c *job) {
+				c.clear(m.sums, 8*n)
+				m.launch(c, band{tile: tile, tiles: 1, strips: 1})
 				part := make([]int64, n)
-				for i := range part {
-					part[i] = int64(binary.LittleEndian.Uint64(out[8*i:]))
-				}
+				c.copyBack(part, m.sums)
 				all = append(all, part)
-				return nil
 			}))
 		}
 		return all

@@ -1,15 +1,20 @@
 package cuda
 
 import (
-	"encoding/binary"
+	"context"
 	"errors"
-	"math"
+	"fmt"
+	"slices"
 
 	"dyad/engine/cuda/driver"
 )
 
-// memory holds the allocations on a GPU.
-type memory []driver.Pointer
+// held is what an evaluator has allocated on a GPU and in page-locked memory of the host.
+type held struct {
+	device   *Device
+	pointers []driver.Pointer
+	others   []func(driver.Context) error // they free other things, and run first, in reverse order
+}
 
 // block is memory to be allocated.
 type block struct {
@@ -17,63 +22,60 @@ type block struct {
 	bytes int
 }
 
-func (m *memory) alloc(c driver.Context, blocks []block) error {
+// bytesOf returns the number of bytes that blocks need on a GPU, including the memory that the driver needs.
+func bytesOf(blocks []block) uint64 {
+	need := uint64(driverBytes)
 	for _, b := range blocks {
-		p, err := c.Alloc(uint64(max(b.bytes, 1)))
-		if err != nil {
-			return err
-		}
-		*b.at = p
-		*m = append(*m, p)
+		need += uint64(b.bytes) + 256
 	}
-	return nil
+	return need
 }
 
-func (m *memory) free(c driver.Context) error {
+// fill runs load as a job. If load fails, it frees everything that load has allocated.
+func (m *held) fill(d *Device, load func(c *job)) error {
+	m.device = d
+	return d.do(context.Background(), func(c *job) {
+		if load(c); c.err != nil {
+			c.fail(m.free(c.driver))
+		}
+	})
+}
+
+func (m *held) alloc(c *job, blocks []block) {
+	for _, b := range blocks {
+		c.try(func(d driver.Context) (err error) {
+			if *b.at, err = d.Alloc(uint64(max(b.bytes, 1))); err == nil {
+				m.pointers = append(m.pointers, *b.at)
+			}
+			return err
+		})
+	}
+}
+
+func (m *held) free(c driver.Context) error {
 	var errs []error
-	for _, p := range *m {
+	for _, free := range slices.Backward(m.others) {
+		errs = append(errs, free(c))
+	}
+	for _, p := range m.pointers {
 		errs = append(errs, c.Free(p))
 	}
-	*m = nil
+	m.pointers, m.others = nil, nil
 	return errors.Join(errs...)
 }
 
-// putFloats and floats convert numbers to and from the byte order of the GPU.
-func putFloats(to []byte, v []float64) {
-	for i, f := range v {
-		binary.LittleEndian.PutUint64(to[8*i:], math.Float64bits(f))
+// Close implements engine.Evaluator and the evaluators of package embedding. It frees the memory of the GPU.
+func (m *held) Close() error {
+	if m.pointers == nil {
+		return nil
 	}
+	return m.device.release(m.free)
 }
 
-func floats(v []float64, from []byte) {
-	for i := range v {
-		v[i] = math.Float64frombits(binary.LittleEndian.Uint64(from[8*i:]))
-	}
-}
-
-// copyFloats is the number of float64 per copy.
-const copyFloats = 1 << 16
-
-func copyIn(c driver.Context, to driver.Pointer, v []float64) error {
-	host := make([]byte, 8*min(len(v), copyFloats))
-	for from := 0; from < len(v); from += copyFloats {
-		part := v[from:min(from+copyFloats, len(v))]
-		putFloats(host, part)
-		if err := c.CopyIn(to+driver.Pointer(8*from), host[:8*len(part)]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func copyOut(c driver.Context, v []float64, from driver.Pointer) error {
-	host := make([]byte, 8*min(len(v), copyFloats))
-	for at := 0; at < len(v); at += copyFloats {
-		part := v[at:min(at+copyFloats, len(v))]
-		if err := c.CopyOut(host[:8*len(part)], from+driver.Pointer(8*at)); err != nil {
-			return err
-		}
-		floats(part, host)
+// open returns an error after Close.
+func (m *held) open(call string) error {
+	if m.pointers == nil {
+		return fmt.Errorf("cuda: %s after Close", call)
 	}
 	return nil
 }

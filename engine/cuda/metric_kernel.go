@@ -1,20 +1,12 @@
 package cuda
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"math"
-
 	"dyad/engine"
-	"dyad/engine/cuda/driver"
-	"dyad/kernels"
 )
 
 // Sizes of the grid, as in kernels/cuda/metric*.cu.
 const (
 	metricGram  = 64      // features of a tile of the d x d result
-	metricSpan  = 1024    // number of columns whose products are summed in float32
 	metricFixed = 0x1p-32 // fixed-point unit of the sums of products, relative to the units of a coefficient and a feature
 )
 
@@ -44,67 +36,6 @@ type metricKernel struct {
 	pairsPerLaunch int // limits the time until a cancelled context is noticed
 }
 
-// planMetric returns the kernel for a valid problem without groups. Rows of persons use the tiling personTiling,
-// which is based on FP32.
-func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Kernel, error) {
-	precision, err := b.precision(p)
-	if err != nil {
-		return nil, err
-	}
-	k := &metricKernel{backend: b, problem: p, loss: loss, n: p.MaxRows(), tiling: tilingOf(precision, p.D)}
-	if p.ByPerson() {
-		k.tiling = personTiling()
-	}
-	if got, want := loss.ParamDim(p.D), (engine.Symmetric{Dim: p.D}).Len(); got != want {
-		return nil, fmt.Errorf("cuda: loss %q has %d parameters for %d features, want the %d coordinates of a "+
-			"symmetric matrix", loss.Name(), got, p.D, want)
-	}
-	if k.limits, err = engine.NewMetricRange(p, loss, distanceDepth(p.D)); err != nil {
-		return nil, err
-	}
-	m := k.limits
-	if !m.Smooth() {
-		return nil, fmt.Errorf("%w: loss %q is not smooth, the GPU's rounding error has no bound",
-			engine.ErrUnsupported, loss.Name())
-	}
-	code, err := slopeOf(loss, m.Margin, m.SlopeErr)
-	if err != nil {
-		return nil, err
-	}
-	R, r := p.Bounds.FeatureNorm, p.Radius
-	k.slopeError = code.absError
-	k.unit = powerAbove(m.Slope * m.Labels)
-	k.features, k.products = powerAbove(R), powerAbove(R*r)
-	for _, v := range []float64{R, p.Bounds.LabelAbs, m.Distance, m.Slope, k.unit} {
-		if !(v > math.Exp2(-spread) && v < math.Exp2(spread)) {
-			return nil, fmt.Errorf("%w: features, labels, distances or gradients of size %.3g on a GPU, which computes pairs "+
-				"in float32; rescale the features or labels", engine.ErrUnsupported, v)
-		}
-	}
-	if k.tiles, err = splice(kernels.PTX(k.file), code, m.Margin, -m.Slope, m.Slope); err != nil {
-		return nil, err
-	}
-	k.pairsPerLaunch = metricPairsPerLaunch / roundUp(p.D, 64)
-	k.chunk = max(2048, chunksOf(k.n, maxChunks))
-	if most := metricGramFloats/p.D/p.D + 1; k.chunks() > most {
-		k.chunk = chunksOf(k.n, most)
-	}
-	if err := b.fits(p, k.memory()); err != nil {
-		return nil, err
-	}
-	if !k.usable() {
-		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small on a GPU",
-			engine.ErrUnsupported, loss.Name(), m.Margin)
-	}
-	return k, nil
-}
-
-// powerAbove returns a power of two that is at least v (1 + 2^-20).
-func powerAbove(v float64) float64 {
-	_, e := math.Frexp(v * (1 + 0x1p-19))
-	return math.Ldexp(1, e)
-}
-
 // Problem returns the planned problem.
 func (k *metricKernel) Problem() engine.Problem { return k.problem }
 
@@ -130,54 +61,3 @@ func roundUp(n, to int) int { return (n + to - 1) / to * to }
 func (k *metricKernel) pieces() int { return k.padded() / k.piece }
 
 func (k *metricKernel) spans() int { return chunksOf(k.n, metricSpan) }
-
-// blocks returns the memory blocks that an evaluator allocates.
-func (k *metricKernel) blocks(e *metricEvaluator) []block {
-	n, d, stride := k.n, k.problem.D, k.stride()
-	list := []block{
-		{&e.x, 8 * n * d}, {&e.z, 8 * n * d}, {&e.left, 4 * stride * k.padded()}, {&e.right, 4 * stride * k.padded()},
-		{&e.q, 8 * n}, {&e.labels, 8 * n}, {&e.points, 8 * stride}, {&e.sums, 8 * n},
-		{&e.w, 8 * d * d}, {&e.origin, 8 * d}, {&e.zero, 8 * d}, {&e.part, 8 * d * d * k.chunks()},
-	}
-	if k.tiling.factor.records > 0 {
-		list = append(list, block{&e.factor, 4 * stride * k.padded()})
-	}
-	if k.problem.ByPerson() {
-		list = append(list, block{&e.weight, 8 * n}, block{&e.next, 4 * n})
-	}
-	return list
-}
-
-// memory returns the number of bytes that an evaluator allocates, including the memory that the driver needs.
-func (k *metricKernel) memory() uint64 {
-	need := uint64(512 << 20)
-	for _, b := range k.blocks(&metricEvaluator{}) {
-		need += uint64(b.bytes) + 256
-	}
-	return need
-}
-
-// Bind implements engine.Kernel. It copies the records to the GPU, sparse records as dense rows. Bind fails
-// only if Problem.Fits fails or if the GPU fails.
-func (k *metricKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
-	if r == nil {
-		return nil, errors.New("cuda: Bind: no records")
-	}
-	if err := k.problem.Fits(r); err != nil {
-		return nil, err
-	}
-	d, own := k.problem.D, *k
-	own.n = r.Len()
-	e := &metricEvaluator{metricKernel: &own, planned: k, records: r, full: make([]float64, d*d), last: make([]float64, d)}
-	err := k.backend.Device.do(context.Background(), func(c driver.Context) error {
-		err := e.load(c)
-		if err != nil {
-			err = errors.Join(err, e.memory.free(c))
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
-}

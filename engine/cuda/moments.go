@@ -2,10 +2,8 @@ package cuda
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
@@ -177,39 +175,14 @@ func (k *momentsKernel) positivesDepth() int {
 	return min(chunk, positivesRows) + chunksOf(chunk, positivesRows) + chunks
 }
 
-// Bounds implements engine.Kernel (docs/theory.md#computed-moments). The proof is the proof of package cpu with the
-// depth of the sums on the GPU. Each product is fused with the addition, so a sum of depth k has an error of at most
-// gamma(k) times the sum of absolute values. The host sums t: first blocks of 4096, then the blocks of a chunk, then
-// the chunks. A team adds up the same partial sums in the same order. Seconds is the time of a pass with second
-// moments. The proof of package cpu also covers persons.
-func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
-	if q.Pairs != nil {
-		return engine.Unanswered()
-	}
-	radius, second := q.Radius, q.Second
-	n, d := float64(k.problem.N), float64(k.problem.D)
-	gamma := engine.Gamma(k.depth())
-	lost := n * 0x1p-1074 // loss by underflow of a coordinate
-	const up = 1 + 0x1p-40
-	e := engine.QueryBounds{Seconds: secondsOf(k, nil), Positives: engine.Gamma(k.positivesDepth()) * n * up}
-	if k.problem.ByPerson() {
-		lost = float64(k.grid.all) * (1 + radius) * 0x1p-1072
-		e.Positives += lost * up
-	}
-	e.Sum = (gamma*n*radius + lost*d) * up
-	if second != engine.NoSecond {
-		e.Second = ((gamma+2*engine.SymmetricError)*n*radius*radius + lost*d*d) * up
-	}
-	return e
-}
-
 // Bind implements engine.Kernel. It copies the records to the GPU, or keeps records that do not fit on the host
 // and copies them in panels.
 func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
-	if r == nil {
-		return nil, errors.New("cuda: Bind: no records")
+	fits := k.problem.Fits
+	if k.backend.Team != nil {
+		fits = k.problem.FitsShard
 	}
-	if err := k.backend.fitsRecords(k.problem, r); err != nil {
+	if err := fits(r); err != nil {
 		return nil, err
 	}
 	rows := k.problem.N
@@ -235,14 +208,7 @@ func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	for i, w := range roots {
 		roots[i] = math.Sqrt(w)
 	}
-	err = k.backend.Device.do(context.Background(), func(c driver.Context) error {
-		err := e.load(c, r, shares, roots)
-		if err != nil {
-			err = errors.Join(err, e.free(c))
-		}
-		return err
-	})
-	if err != nil {
+	if err := e.fill(k.backend.Device, func(c *job) { e.load(c, r, shares, roots) }); err != nil {
 		return nil, err
 	}
 	return e, nil
@@ -272,24 +238,12 @@ func (e *momentsEvaluator) countPositives(shares, weights []float64) error {
 	return err
 }
 
-// weightsOf returns the weight 1/m for each row of a person with m rows. It returns nil if each row is a record.
-func weightsOf(r *engine.Records) (weights []float64) {
-	if !r.ByPerson() {
-		return nil
-	}
-	for p := range r.Units() {
-		from, to := r.UnitRows(p)
-		weights = append(weights, slices.Repeat([]float64{1 / float64(to-from)}, to-from)...)
-	}
-	return weights
-}
-
 // momentsEvaluator holds records on a GPU.
 type momentsEvaluator struct {
 	*momentsKernel
+	held
 	plan      *momentsKernel
 	positives float64 // sum of t
-	memory    memory
 	rows      *rows
 	module    *module
 	// y holds the labels divided by their bound. scale and weight hold s and a of every record, unless small is
@@ -297,14 +251,9 @@ type momentsEvaluator struct {
 	y, scale, weight, root, pass, part, sum driver.Pointer
 }
 
-func (e *momentsEvaluator) load(c driver.Context, r *engine.Records, y, roots []float64) error {
-	module, err := e.backend.Device.load(c, kernels.PTX("rows"))
-	if err != nil {
-		return err
-	}
-	if e.module, err = e.backend.Device.load(c, kernels.PTX("clipped")); err != nil {
-		return err
-	}
+func (e *momentsEvaluator) load(c *job, r *engine.Records, y, roots []float64) {
+	module := e.device.load(c, kernels.PTX("rows"))
+	e.module = e.device.load(c, kernels.PTX("clipped"))
 	n, d, length := e.grid.n, e.problem.D, e.length(engine.FullSecond)
 	blocks := []block{{&e.y, 8 * n}, {&e.pass, 8 * (passScalars + 2*d)}, {&e.part, 8 * length * e.grid.chunks()},
 		{&e.sum, 8 * length}}
@@ -314,39 +263,14 @@ func (e *momentsEvaluator) load(c driver.Context, r *engine.Records, y, roots []
 	if roots != nil {
 		blocks = append(blocks, block{&e.root, 8 * n})
 	}
-	if err := e.memory.alloc(c, blocks); err != nil {
-		return err
-	}
-	if err := copyIn(c, e.y, y); err != nil {
-		return err
-	}
-	if roots != nil {
-		if err := copyIn(c, e.root, roots); err != nil {
-			return err
-		}
-	}
-	e.rows, err = bindRows(context.Background(), c, &e.memory, e.grid, module, r, nil)
-	return err
-}
-
-func (e *momentsEvaluator) free(c driver.Context) error {
-	var err error
-	if e.rows != nil {
-		err = e.rows.close(c)
-	}
-	return errors.Join(err, e.memory.free(c))
+	e.alloc(c, blocks)
+	c.copyIn(e.y, y)
+	c.copyIn(e.root, roots)
+	e.rows = bindRows(c, &e.held, e.grid, module, r, nil)
 }
 
 // Kernel implements engine.Evaluator.
 func (e *momentsEvaluator) Kernel() engine.Kernel { return e.plan }
-
-// Close implements engine.Evaluator. It frees the memory of the GPU.
-func (e *momentsEvaluator) Close() error {
-	if e.memory == nil {
-		return nil
-	}
-	return e.backend.Device.release(e.free)
-}
 
 // passOf returns the numbers of a pass in the layout of kernels/cuda/clipped.cu, and the kind of a.
 //
@@ -377,27 +301,22 @@ func (e *momentsEvaluator) Sum(ctx context.Context, all []float64, m engine.Quer
 	if err != nil {
 		return err
 	}
-	if e.memory == nil {
-		return errors.New("cuda: Sum after Close")
+	if err := e.open("Sum"); err != nil {
+		return err
 	}
 	numbers, kind := e.passOf(m)
 	sums := make([]float64, e.length(m.Second))
-	own := func(c driver.Context) error {
-		if err := copyIn(c, e.pass, numbers); err != nil {
-			return err
-		}
-		return e.rows.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
-			if err := ctx.Err(); err != nil {
-				return err
+	own := func(c *job) {
+		c.copyIn(e.pass, numbers)
+		e.rows.pass(ctx, c, func(at driver.Pointer, tile, tiles int) {
+			if c.goesOn(ctx) {
+				e.add(c, at, tile, tiles, kind, m.Second)
 			}
-			return e.add(c, at, tile, tiles, kind, m.Second)
 		})
 	}
-	total := func(c driver.Context) error {
-		if err := e.rows.combine(c, e.sum, e.part, len(sums)); err != nil {
-			return err
-		}
-		return copyOut(c, sums, e.sum)
+	total := func(c *job) {
+		e.rows.combine(c, e.sum, e.part, len(sums))
+		c.copyOut(sums, e.sum)
 	}
 	err = e.backend.halves(ctx, own, total, gather{e.part, len(sums), e.grid.shares(e.backend.Team)})
 	if err != nil {
@@ -409,38 +328,33 @@ func (e *momentsEvaluator) Sum(ctx context.Context, all []float64, m engine.Quer
 }
 
 // add computes the partial sums of the chunks of a panel.
-func (e *momentsEvaluator) add(c driver.Context, x driver.Pointer, tile, tiles int, kind uint64,
-	second engine.SecondMoments) error {
+func (e *momentsEvaluator) add(c *job, x driver.Pointer, tile, tiles int, kind uint64, second engine.SecondMoments) {
 	from, n, d, chunk := tile*tileRows, uint64(e.rows.rowsOf(tile, tiles)), uint64(e.problem.D), e.grid.chunkRows()
 	part := uint64(e.part + driver.Pointer(8*e.length(second)*((e.grid.first+from)/chunk)))
 	at := func(p driver.Pointer) uint64 { return uint64(p + driver.Pointer(8*from)) }
 	blocks := chunksOf(int(n), chunk)
-	launch := func(name string, x, y int, args ...uint64) error {
+	launch := func(name string, x, y int, args ...uint64) {
 		if e.grid.narrow {
 			name += "_narrow"
 		}
-		return e.module.launch(c, name, x, y, args...)
+		c.launch(e.module, name, x, y, args...)
 	}
 	if e.small() {
 		jobs, lanes := e.jobs()
-		return launch("clipped_small", blocks, 1, part, uint64(x), at(e.y), uint64(e.pass), n, d, uint64(chunk), kind,
+		launch("clipped_small", blocks, 1, part, uint64(x), at(e.y), uint64(e.pass), n, d, uint64(chunk), kind,
 			uint64(jobs), uint64(lanes))
+		return
 	}
-	if err := launch("clip_rows", tiles, 1, at(e.scale), at(e.weight), uint64(x), at(e.y), uint64(e.pass), n, d,
-		kind); err != nil {
-		return err
-	}
+	launch("clip_rows", tiles, 1, at(e.scale), at(e.weight), uint64(x), at(e.y), uint64(e.pass), n, d, kind)
 	if e.problem.ByPerson() {
-		if err := e.module.launch(c, "weigh_rows", tiles, 1, at(e.scale), at(e.weight), at(e.root), n); err != nil {
-			return err
-		}
+		c.launch(e.module, "weigh_rows", tiles, 1, at(e.scale), at(e.weight), at(e.root), n)
 	}
 	name, height := "clipped_sums", chunksOf(int(d), weighColumns)
 	if second == engine.FullSecond {
 		side := chunksOf(int(d)+1, gramFeatures)
 		name, height = "clipped_gram", side*(side+1)/2
 	}
-	return launch(name, blocks, height, part, uint64(x), at(e.scale), at(e.weight), uint64(e.pass), n, d, uint64(chunk))
+	launch(name, blocks, height, part, uint64(x), at(e.scale), at(e.weight), uint64(e.pass), n, d, uint64(chunk))
 }
 
 // unpack extracts the sums of x~ and of x~ x~^T from the sums of a pass.

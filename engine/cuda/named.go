@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"dyad/engine/cuda/driver"
@@ -31,6 +32,15 @@ func readNamed() ([]named, error) {
 		return nil, fmt.Errorf("cuda: gpus.json: %w", err)
 	}
 	return all, nil
+}
+
+// dataSheet returns the numbers of the GPU with a product name. ok is false if there are none.
+func dataSheet(gpu string) (g named, ok bool) {
+	all, err := readNamed()
+	if i := slices.IndexFunc(all, func(g named) bool { return g.Name == gpu }); err == nil && i >= 0 {
+		return all[i], true
+	}
+	return named{}, false
 }
 
 // ErrNamed is the error of computations on a GPU that was opened by OpenNamed, which is for plans only.

@@ -2,12 +2,10 @@ package cuda
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/bits"
 	"sort"
 
-	"dyad/engine"
 	"dyad/engine/cuda/driver"
 	"dyad/kernels"
 )
@@ -24,36 +22,6 @@ const (
 	// nearError. Every further digit needs more terms for every record.
 	tolerance = 0x1p-47
 )
-
-// planNearLinear finds the expansion of phi' in the scores of one class. The error wraps engine.ErrUnsupported
-// if there is no expansion. This is the case for a loss that is not an engine.AnalyticLoss, for margins that
-// need more than 256 terms, and for many labels.
-//
-// The method uses one expansion for the whole range of scores. A record then adds to a few dozen sums that a
-// thread holds in registers. Shorter expansions on parts of the range would make the choice of these sums
-// depend on the record's score.
-func (k *kernel) planNearLinear() error {
-	loss, ok := k.loss.(engine.AnalyticLoss)
-	// without smoothness a sum must be a sum of terms of pairs (engine.QueryBounds.Sum), and a sum of interpolants is not
-	if !ok || !k.scores.Smooth() {
-		return fmt.Errorf("%w: loss %q is not analytic, or the error of its slope has no bound, use Direct",
-			engine.ErrUnsupported, k.loss.Name())
-	}
-	if k.problem.LabelLimit() > maxClasses {
-		return fmt.Errorf("%w: up to %d different labels, the near-linear method takes %d; set Problem.LabelValues "+
-			"or use Direct", engine.ErrUnsupported, k.problem.LabelLimit(), maxClasses)
-	}
-	size, q := loss.StripBound(k.scores.Margin, 0), k.problem.LabelLimit()
-	if size < math.MaxFloat64 {
-		e, ok := engine.Expand(loss, k.scores.Margin, k.scores.LabelSpan*k.scores.Score, size*tolerance, maxTerms, 1)
-		if ok && q*(q-1)*e.Terms*e.Terms <= maxTable {
-			k.expansion = e
-			return nil
-		}
-	}
-	return fmt.Errorf("%w: loss %q has no expansion of %d terms over margins up to %.3g, use Direct",
-		engine.ErrUnsupported, k.loss.Name(), maxTerms, k.scores.Margin)
-}
 
 // logGroups returns the base-2 logarithm of the number of groups of terms, which is 1, 2, 4 or 8.
 func (k *kernel) logGroups() uint { return uint(bits.Len(uint(k.expansion.Terms-1) / groupTerms)) }
@@ -82,34 +50,6 @@ func (k *kernel) expandDepth() (values, coefficients int) {
 	return (k.problem.LabelLimit()-1)*eighth + 8, eighth + 8
 }
 
-// nearLinear computes c of the sorted groups by Chebyshev interpolation in both scores of
-// a pair, one group after the other.
-//
-// Let M_b be the moments of the records of class b: sums of T_j at the positions of the records. Let G_ab[k] be
-// the coefficients of 2 (y_a - y_b) phi'((y_a - y_b)(x_k - t)), as a function of the position t of a record of
-// class b, at a node x_k of class a. The sum over b != a of G_ab[k] M_b is c at the node. The values at the
-// nodes have a Chebyshev series, and the method evaluates the series at every record.
-//
-// All steps run on the GPU, so that a sum waits for the host only once. If all records form one group, the
-// method needs neither the second pass over the scores nor c. The kernel that computes scores also adds up the
-// moments, and the kernel that computes X^T c also evaluates the series.
-type nearLinear struct {
-	e       *evaluator
-	module  *module
-	classes classes
-	scale   uint64
-	groups  []sortedGroup
-	covered int // number of rows in the groups
-
-	part, moments, coefs, matrices, tables driver.Pointer
-}
-
-// sortedGroup is a group whose moments are summed. It consists of parts, and each part is a run of rows of one class.
-type sortedGroup struct {
-	parts              []uint32 // partWords numbers each, see kernels/cuda/nearlinear.cu
-	at, first, classes driver.Pointer
-}
-
 // partsOf cuts the rows of classes into parts. start holds the first row of every class. Parts end at multiples
 // of chunk, counted from the first row. partsOf returns the parts and the number of the first part of every
 // class.
@@ -125,12 +65,9 @@ func partsOf(start []int, chunk int) (parts, first []uint32) {
 	return parts, append(first, uint32(len(parts)/partWords))
 }
 
-func bindNearLinear(c driver.Context, e *evaluator, cl classes) (*nearLinear, error) {
-	m := &nearLinear{e: e, classes: cl, scale: math.Float64bits(1 / e.scores.Score)}
-	var err error
-	if m.module, err = e.backend.Device.load(c, kernels.PTX("nearlinear")); err != nil {
-		return nil, err
-	}
+func bindNearLinear(c *job, e *evaluator, cl classes) *nearLinear {
+	m := &nearLinear{e: e, classes: cl, scale: math.Float64bits(1 / e.scores.Score),
+		module: e.device.load(c, kernels.PTX("nearlinear"))}
 	var table []uint32 // holds offsets until the address of the table is known
 	most := 0
 	for _, start := range cl.groups {
@@ -152,19 +89,15 @@ func bindNearLinear(c driver.Context, e *evaluator, cl classes) (*nearLinear, er
 	}
 	length, q, p := e.momentLen(), len(cl.values), e.expansion.Terms
 	matrices := m.products()
-	err = e.memory.alloc(c, []block{{&m.part, 8 * most * length}, {&m.moments, 8 * q * length},
+	e.alloc(c, []block{{&m.part, 8 * most * length}, {&m.moments, 8 * q * length},
 		{&m.coefs, 8 * q * maxTerms}, {&m.matrices, 8 * (1 + q*(q-1)/2) * p * p}, {&m.tables, 4 * len(table)}})
-	if err != nil {
-		return nil, err
-	}
 	for i := range m.groups {
 		g := &m.groups[i]
 		g.at, g.first, g.classes = m.tables+g.at, m.tables+g.first, m.tables+g.classes
 	}
-	if err := copyWords(c, m.tables, table); err != nil {
-		return nil, err
-	}
-	return m, copyIn(c, m.matrices, matrices)
+	c.copyWords(m.tables, table)
+	c.copyIn(m.matrices, matrices)
+	return m
 }
 
 // products returns the matrices of the kernel expand by columns. The first matrix converts values at the nodes
@@ -205,21 +138,17 @@ func (m *nearLinear) products() []float64 {
 // whole reports whether all records form one group. The sum then does not need c of every record.
 func (m *nearLinear) whole() bool { return len(m.groups) == 1 && m.covered == m.e.problem.N }
 
-// coefficients implements method.
-func (m *nearLinear) coefficients(ctx context.Context, c driver.Context) error {
-	return inTurn(ctx, c, m.groups, func(g sortedGroup) error {
-		if err := m.fromScores(c, g); err != nil {
-			return err
-		}
-		if err := m.expand(c, g); err != nil {
-			return err
-		}
-		return m.series(c, g)
+// coefficients sets the coefficients c of all groups.
+func (m *nearLinear) coefficients(ctx context.Context, c *job) {
+	inTurn(ctx, c, m.groups, func(g sortedGroup) {
+		m.fromScores(c, g)
+		m.expand(c, g)
+		m.series(c, g)
 	})
 }
 
 // fromScores computes the partial sums of the moments of a group from the group's scores.
-func (m *nearLinear) fromScores(c driver.Context, g sortedGroup) error {
+func (m *nearLinear) fromScores(c *job, g sortedGroup) {
 	e := m.e
 	first, parts, at := m.ownParts(g)
 	name, args := "moments", []uint64{uint64(m.part + driver.Pointer(8*first*e.momentLen())), uint64(e.s), at, m.scale,
@@ -227,10 +156,9 @@ func (m *nearLinear) fromScores(c driver.Context, g sortedGroup) error {
 	if e.persons != nil {
 		name, args = "weighted_moments", append(args, uint64(e.persons.weight))
 	}
-	if parts == 0 {
-		return nil
+	if parts > 0 {
+		c.launch(m.module, name, parts, 1, args...)
 	}
-	return m.module.launch(c, name, parts, 1, args...)
 }
 
 // ownParts returns the parts of a group in the rows of this GPU: the number of the first part, the number of parts, and
@@ -242,60 +170,50 @@ func (m *nearLinear) ownParts(g sortedGroup) (first, parts int, at uint64) {
 
 // expand computes the series of a group from the partial sums of the group's moments. The series depends only
 // on the records of the group.
-func (m *nearLinear) expand(c driver.Context, g sortedGroup) error {
+func (m *nearLinear) expand(c *job, g sortedGroup) {
 	e, q := m.e, len(m.classes.values)
 	length, p := e.momentLen(), e.expansion.Terms
-	if err := m.module.launch(c, "class_moments", length/8, q, uint64(m.moments), uint64(m.part), uint64(g.first),
-		uint64(length)); err != nil {
-		return err
-	}
-	return m.module.launch(c, "expand", 1, q, uint64(m.coefs), uint64(m.moments), uint64(m.matrices), uint64(p), uint64(q),
+	c.launch(m.module, "class_moments", length/8, q, uint64(m.moments), uint64(m.part), uint64(g.first), uint64(length))
+	c.launch(m.module, "expand", 1, q, uint64(m.coefs), uint64(m.moments), uint64(m.matrices), uint64(p), uint64(q),
 		uint64(e.logGroups()))
 }
 
 // series sets the coefficients c of a group.
-func (m *nearLinear) series(c driver.Context, g sortedGroup) error {
+func (m *nearLinear) series(c *job, g sortedGroup) {
 	e := m.e
-	_, parts, at := m.ownParts(g)
-	if parts == 0 {
-		return nil
+	if _, parts, at := m.ownParts(g); parts > 0 {
+		c.launch(m.module, "series", parts, 1, uint64(e.c), uint64(e.s), uint64(m.coefs), at,
+			uint64(e.expansion.Terms), m.scale)
 	}
-	return m.module.launch(c, "series", parts, 1, uint64(e.c), uint64(e.s), uint64(m.coefs), at,
-		uint64(e.expansion.Terms), m.scale)
 }
 
 // sums sets rows.sum to the sum over all pairs. All records must form one group.
-func (m *nearLinear) sums(ctx context.Context, c driver.Context) error {
-	if err := m.momentsOfScores(ctx, c); err != nil {
-		return err
-	}
+func (m *nearLinear) sums(ctx context.Context, c *job) {
+	m.momentsOfScores(ctx, c)
 	if !m.e.prompt() { // the context is checked again after the first half
-		if err := c.SyncStream(0); err != nil {
-			return err
-		}
+		c.sync(0)
 	}
-	return m.sumOfSeries(ctx, c)
+	m.sumOfSeries(ctx, c)
 }
 
 // momentsOfScores computes the scores, and the partial sums of moments from the scores.
 //
 // One kernel computes the scores and adds up their moments while the scores are in registers. If there are more
 // than 32 moments or the weights do not fit into shared memory, two kernels are used.
-func (m *nearLinear) momentsOfScores(ctx context.Context, c driver.Context) error {
+func (m *nearLinear) momentsOfScores(ctx context.Context, c *job) {
 	e, g := m.e, m.groups[0]
 	if e.logGroups() == 0 && e.problem.D <= maxMomentDim {
-		return e.rows.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
+		e.rows.pass(ctx, c, func(at driver.Pointer, tile, tiles int) {
 			tile += e.grid.first / tileRows
 			from, to := g.partAt(tile*tileRows), g.partAt((tile+tiles)*tileRows)
-			return m.module.launch(c, "score_moments", to-from, 1, uint64(m.part+driver.Pointer(8*from*groupTerms)), uint64(e.s),
+			c.launch(m.module, "score_moments", to-from, 1, uint64(m.part+driver.Pointer(8*from*groupTerms)), uint64(e.s),
 				uint64(at), uint64(e.rows.w),
 				uint64(g.at+driver.Pointer(4*partWords*from)), uint64(e.problem.D), uint64(tile), m.scale)
 		})
+		return
 	}
-	if err := e.rows.scores(ctx, c, e.s); err != nil {
-		return err
-	}
-	return m.fromScores(c, g)
+	e.rows.scores(ctx, c, e.s)
+	m.fromScores(c, g)
 }
 
 // sumOfSeries sets rows.sum from the partial sums of moments. If one block has all columns, the kernel that
@@ -303,19 +221,16 @@ func (m *nearLinear) momentsOfScores(ctx context.Context, c driver.Context) erro
 // would compute the p = 31 terms of c again. For each record such a block reads 512 bytes of X, which takes 25
 // cycles of a multiprocessor of an H200. The terms would take another cycle of the float64 units, whereas
 // writing and reading c takes one cycle for all blocks together.
-func (m *nearLinear) sumOfSeries(ctx context.Context, c driver.Context) error {
+func (m *nearLinear) sumOfSeries(ctx context.Context, c *job) {
 	e, g := m.e, m.groups[0]
-	if err := m.expand(c, g); err != nil {
-		return err
-	}
+	m.expand(c, g)
 	if e.problem.D > e.grid.columns() {
-		if err := m.series(c, g); err != nil {
-			return err
-		}
-		return e.rows.weightedSums(ctx, c, e.c)
+		m.series(c, g)
+		e.rows.weightedSums(ctx, c, e.c)
+		return
 	}
-	return e.rows.sumsOf(ctx, c, func(part, at driver.Pointer, from, n int) error {
-		return m.module.launch(c, "weighted_series", chunksOf(n, e.grid.chunkRows()), 1, uint64(part), uint64(at),
+	e.rows.sumsOf(ctx, c, func(part, at driver.Pointer, from, n int) {
+		c.launch(m.module, "weighted_series", chunksOf(n, e.grid.chunkRows()), 1, uint64(part), uint64(at),
 			uint64(e.s+driver.Pointer(8*from)), uint64(m.coefs), uint64(g.classes),
 			uint64(n), uint64(from), uint64(e.problem.D), uint64(e.grid.spans), uint64(e.grid.span), uint64(e.grid.logParts),
 			uint64(len(m.classes.values)), uint64(e.expansion.Terms), m.scale)

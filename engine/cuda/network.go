@@ -1,8 +1,6 @@
 package cuda
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -136,11 +134,6 @@ func (k *networkKernel) Method() string {
 	return "one backward pass per record on a GPU: Jacobians in float32, their sums in float64"
 }
 
-// Seconds implements embedding.RowsKernel.
-func (k *networkKernel) Seconds() float64 {
-	return k.work().seconds(k.backend.Device.Info().Name, float64(k.rows), 1)
-}
-
 func (k *networkKernel) stride() int { return roundUp(max(k.rows, 1), networkStride) }
 
 // chunk returns the number of records of a partial sum. It is a function of public sizes.
@@ -217,21 +210,15 @@ func (k *networkKernel) blocks(b *networkBuffers) []block {
 	return list
 }
 
-func (k *networkKernel) bytes() uint64 {
-	need := uint64(driverBytes)
-	for _, b := range k.blocks(&networkBuffers{}) {
-		need += uint64(b.bytes) + 256
-	}
-	return need
-}
+func (k *networkKernel) bytes() uint64 { return bytesOf(k.blocks(&networkBuffers{})) }
 
 // networkRows holds records on a GPU and the values that a network computes for the records.
 type networkRows struct {
 	*networkKernel
 	networkBuffers
+	held
 	n      int
 	module *module
-	memory memory
 	host   []float64 // m x stride
 }
 
@@ -241,67 +228,46 @@ func (k *networkKernel) Bind(r *engine.Records) (embedding.Rows, error) {
 		return nil, fmt.Errorf("cuda: Bind: records that network %s was not planned for", k.name)
 	}
 	e := &networkRows{networkKernel: k, n: r.Len(), host: make([]float64, k.stride()*k.out)}
-	err := k.backend.Device.do(context.Background(), func(c driver.Context) error {
-		err := e.load(c, r)
-		if err != nil {
-			err = errors.Join(err, e.memory.free(c))
-		}
-		return err
-	})
-	if err != nil {
+	if err := e.fill(k.backend.Device, func(c *job) { e.load(c, r) }); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
-func (e *networkRows) load(c driver.Context, r *engine.Records) error {
-	if err := e.start(c, e.blocks(&e.networkBuffers)); err != nil {
-		return err
-	}
-	if err := errors.Join(c.Clear(e.x, uint64(4*e.stride()*(e.in+1)), 0),
-		putOnes(c, e.x, e.in, e.stride(), e.n)); err != nil {
-		return err
-	}
+func (e *networkRows) load(c *job, r *engine.Records) {
+	e.start(c, e.blocks(&e.networkBuffers))
+	c.clear(e.x, 4*e.stride()*(e.in+1))
+	putOnes(c, e.x, e.in, e.stride(), e.n)
 	own := make([]float64, e.stride())
-	if err := e.upload(c, e.x, e.stride(), own[:e.n], func(i int, row []float64) { r.Row(i, row) }); err != nil {
-		return err
-	}
-	return copyIn(c, e.own, own)
+	e.upload(c, e.x, e.stride(), own[:e.n], func(i int, row []float64) { r.Row(i, row) })
+	c.copyIn(e.own, own)
 }
 
 // start allocates memory and sets the values that do not depend on the records.
-func (e *networkRows) start(c driver.Context, blocks []block) (err error) {
-	if e.module, err = e.backend.Device.load(c, kernels.PTX("network")); err != nil {
-		return err
-	}
-	if err := e.memory.alloc(c, blocks); err != nil {
-		return err
-	}
+func (e *networkRows) start(c *job, blocks []block) {
+	e.module = e.device.load(c, kernels.PTX("network"))
+	e.alloc(c, blocks)
 	for l, units := range e.units() { // the 1 of a bias, for existing records
-		if err := putOnes(c, e.hidden[l].h, units, e.stride(), e.n); err != nil {
-			return err
-		}
+		putOnes(c, e.hidden[l].h, units, e.stride(), e.n)
 	}
-	return nil
 }
 
 // putOnes sets the first n entries of a column of a matrix of floats to one and the other entries to zero.
-func putOnes(c driver.Context, at driver.Pointer, column, stride, n int) error {
+func putOnes(c *job, at driver.Pointer, column, stride, n int) {
 	ones := make([]float32, stride)
 	for i := range n {
 		ones[i] = 1
 	}
-	return copyWords(c, at+driver.Pointer(4*column*stride), ones)
+	c.copyWords(at+driver.Pointer(4*column*stride), ones)
 }
 
 // upload copies the features of len(own) records by columns, in float32. It sets own to 1 + ||x||^2 of the rounded
 // features.
-func (k *networkKernel) upload(c driver.Context, to driver.Pointer, stride int, own []float64,
-	read func(i int, row []float64)) error {
+func (k *networkKernel) upload(c *job, to driver.Pointer, stride int, own []float64, read func(i int, row []float64)) {
 	d := k.in
 	row, at := make([]float64, d), max(stagingBytes/(4*d), 1)
 	some := make([]float32, d*min(at, len(own)))
-	for from := 0; from < len(own); from += at {
+	for from := 0; from < len(own) && c.err == nil; from += at {
 		count := min(at, len(own)-from)
 		for i := range count {
 			read(from+i, row)
@@ -313,18 +279,7 @@ func (k *networkKernel) upload(c driver.Context, to driver.Pointer, stride int, 
 			}
 		}
 		for j := range d {
-			if err := copyWords(c, to+driver.Pointer(4*(j*stride+from)), some[j*count:][:count]); err != nil {
-				return err
-			}
+			c.copyWords(to+driver.Pointer(4*(j*stride+from)), some[j*count:][:count])
 		}
 	}
-	return nil
-}
-
-// Close implements embedding.Rows. It frees the memory of the GPU.
-func (e *networkRows) Close() error {
-	if e.memory == nil {
-		return nil
-	}
-	return e.backend.Device.release(e.memory.free)
 }

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"context"
-	"errors"
 	"math"
 
 	"dyad/engine/cuda/driver"
@@ -11,42 +10,37 @@ import (
 
 // step is a kernel to launch.
 type step struct {
+	of     *module
 	kernel string
 	x, y   int
 	args   []uint64
 }
 
 // launchAll runs steps one after the other, until the context is done.
-func (e *networkRows) launchAll(ctx context.Context, c driver.Context, steps []step) error {
-	return inTurn(ctx, c, steps, func(s step) error { return e.module.launch(c, s.kernel, s.x, s.y, s.args...) })
+func (e *networkRows) launchAll(ctx context.Context, c *job, steps []step) {
+	inTurn(ctx, c, steps, func(s step) { c.launch(s.of, s.kernel, s.x, s.y, s.args...) })
 }
 
 // Embed implements embedding.Rows.
 func (e *networkRows) Embed(ctx context.Context, g, norms, theta []float64) error {
-	if e.memory == nil {
-		return errors.New("cuda: Embed after Close")
+	if err := e.open("Embed"); err != nil {
+		return err
 	}
-	return e.backend.Device.do(ctx, func(c driver.Context) error {
-		if err := e.setWeights(c, theta); err != nil {
-			return err
-		}
-		return e.compute(ctx, c, g, norms)
+	return e.device.do(ctx, func(c *job) {
+		e.setWeights(c, theta)
+		e.compute(ctx, c, g, norms)
 	})
 }
 
 // compute sets g and norms for the first len(norms) records.
-func (e *networkRows) compute(ctx context.Context, c driver.Context, g, norms []float64) error {
-	if err := e.launchAll(ctx, c, e.forward()); err != nil {
-		return err
-	}
+func (e *networkRows) compute(ctx context.Context, c *job, g, norms []float64) {
+	e.launchAll(ctx, c, e.forward())
 	stride, n, m := e.stride(), len(norms), e.out
 	for r := range m {
-		if err := copyOut(c, e.host[r*stride:][:n], e.g+driver.Pointer(8*r*stride)); err != nil {
-			return err
-		}
+		c.copyOut(e.host[r*stride:][:n], e.g+driver.Pointer(8*r*stride))
 	}
-	if err := copyOut(c, norms, e.square); err != nil {
-		return err
+	if c.copyOut(norms, e.square); c.err != nil {
+		return
 	}
 	for i, s := range norms {
 		norms[i] = math.Sqrt(s) * networkRoundings
@@ -54,7 +48,6 @@ func (e *networkRows) compute(ctx context.Context, c driver.Context, g, norms []
 			g[i*m+r] = e.host[r*stride+i]
 		}
 	}
-	return nil
 }
 
 // networkRoundings is a factor that covers the relative errors of sums of fewer than 2^30 squares in float64, as on the
@@ -62,12 +55,13 @@ func (e *networkRows) compute(ctx context.Context, c driver.Context, g, norms []
 const networkRoundings = 1 + 0x1p-20
 
 // setWeights copies theta in float32, in the layouts of the kernels.
-func (e *networkRows) setWeights(c driver.Context, theta []float64) error {
+func (e *networkRows) setWeights(c *job, theta []float64) {
 	for l, layer := range e.layers {
 		w, cols := theta[:layer.Len()], layer.Cols
 		theta = theta[layer.Len():]
 		if !layer.Bias {
-			return e.setLast(c, w, cols)
+			e.setLast(c, w, cols)
+			return
 		}
 		width := roundUp(layer.Rows, networkSide)
 		turned := make([]float32, roundUp(cols, networkDepth)*width)
@@ -76,9 +70,7 @@ func (e *networkRows) setWeights(c driver.Context, theta []float64) error {
 				turned[j*width+k] = float32(v)
 			}
 		}
-		if err := copyWords(c, e.hidden[l].in, turned); err != nil {
-			return err
-		}
+		c.copyWords(e.hidden[l].in, turned)
 		if l == 0 {
 			continue
 		}
@@ -90,24 +82,19 @@ func (e *networkRows) setWeights(c driver.Context, theta []float64) error {
 				across[k*width+j] = float32(v)
 			}
 		}
-		if err := copyWords(c, e.hidden[l].across, across); err != nil {
-			return err
-		}
+		c.copyWords(e.hidden[l].across, across)
 	}
-	return nil
 }
 
 // setLast copies the weights of the last layer and the squared norms of its columns.
-func (e *networkRows) setLast(c driver.Context, w []float64, cols int) error {
+func (e *networkRows) setLast(c *job, w []float64, cols int) {
 	last, columns := make([]float32, len(w)), make([]float64, cols)
 	for i, v := range w {
 		last[i] = float32(v)
 		columns[i%cols] += float64(last[i]) * float64(last[i])
 	}
-	if err := copyWords(c, e.w, last); err != nil {
-		return err
-	}
-	return copyIn(c, e.columns, columns)
+	c.copyWords(e.w, last)
+	c.copyIn(e.columns, columns)
 }
 
 // forward returns the steps that compute g and the squared norms of Jacobians.
@@ -116,7 +103,7 @@ func (e *networkRows) forward() (steps []step) {
 	wide := uint64(stride)
 	layer := func(out, slope, in, w driver.Pointer, depth, units, kind int) {
 		width := roundUp(units, networkSide)
-		steps = append(steps, step{"network_layer", stride / networkSide, width / networkSide,
+		steps = append(steps, step{e.module, "network_layer", stride / networkSide, width / networkSide,
 			[]uint64{uint64(out), uint64(slope), uint64(in), uint64(w), uint64(depth), uint64(units), uint64(width), wide,
 				uint64(kind)}})
 	}
@@ -131,12 +118,12 @@ func (e *networkRows) forward() (steps []step) {
 		}
 		in, depth = h.h, units
 	}
-	steps = append(steps, step{"network_output", stride / blockThreads, 1,
+	steps = append(steps, step{e.module, "network_output", stride / blockThreads, 1,
 		[]uint64{uint64(e.g), uint64(e.square), uint64(in), uint64(slope), uint64(before), uint64(e.own),
 			uint64(e.w), uint64(e.columns), uint64(e.out), uint64(depth), uint64(beforeUnits), wide}})
 	for r := 0; r < e.out && last > 0; r++ {
 		units := e.layers[last].Rows
-		steps = append(steps, step{"network_turn", stride / blockThreads, units,
+		steps = append(steps, step{e.module, "network_turn", stride / blockThreads, units,
 			[]uint64{uint64(e.turned), uint64(e.hidden[last].slope), uint64(e.w) + uint64(4*r*units), wide}})
 		comes := e.turned
 		for l := last; l > 0; l-- {
@@ -152,37 +139,26 @@ func (e *networkRows) forward() (steps []step) {
 		if l > 0 {
 			norm[2], norm[5] = uint64(e.hidden[l-1].h), uint64(e.layers[l-1].Rows)
 		}
-		steps = append(steps, step{"network_norm", stride / blockThreads, 1, norm})
+		steps = append(steps, step{e.module, "network_norm", stride / blockThreads, 1, norm})
 	}
 	return steps
 }
 
 // Pull implements embedding.Rows.
 func (e *networkRows) Pull(ctx context.Context, grad, v []float64) error {
-	if e.memory == nil {
-		return errors.New("cuda: Pull after Close")
-	}
-	integers := make([]int64, len(grad))
-	err := e.backend.Device.do(ctx, func(c driver.Context) error {
-		if err := errors.Join(e.setV(c, v), e.clearSums(c)); err != nil {
-			return err
-		}
-		if err := e.launchAll(ctx, c, e.backward(e.gram)); err != nil {
-			return err
-		}
-		return e.readSums(c, integers)
-	})
-	if err != nil {
+	if err := e.open("Pull"); err != nil {
 		return err
 	}
-	for k, s := range integers {
-		grad[k] = float64(s) * e.unit
-	}
-	return nil
+	return e.device.do(ctx, func(c *job) {
+		e.setV(c, v)
+		e.clearSums(c)
+		e.launchAll(ctx, c, e.backward(e.gram))
+		e.readSums(c, grad)
+	})
 }
 
 // setV copies the rows of v to the GPU, and zeros for records without a row of v.
-func (e *networkRows) setV(c driver.Context, v []float64) error {
+func (e *networkRows) setV(c *job, v []float64) {
 	stride, m := e.stride(), e.out
 	clear(e.host)
 	for i := range len(v) / m {
@@ -190,32 +166,31 @@ func (e *networkRows) setV(c driver.Context, v []float64) error {
 			e.host[r*stride+i] = v[i*m+r]
 		}
 	}
-	return copyIn(c, e.v, e.host)
+	c.copyIn(e.v, e.host)
 }
 
-func (e *networkRows) clearSums(c driver.Context) error {
+func (e *networkRows) clearSums(c *job) {
 	for l, layer := range e.layers {
-		if err := c.Clear(e.sums[l], uint64(8*layer.Len()), 0); err != nil {
-			return err
-		}
+		c.clear(e.sums[l], 8*layer.Len())
 	}
-	return nil
 }
 
-func (e *networkRows) readSums(c driver.Context, to []int64) error {
+// readSums sets grad to the sums.
+func (e *networkRows) readSums(c *job, grad []float64) {
 	for l, layer := range e.layers {
-		if err := copyBack(c, to[:layer.Len()], e.sums[l]); err != nil {
-			return err
+		integers := make([]int64, layer.Len())
+		c.copyBack(integers, e.sums[l])
+		for k, s := range integers {
+			grad[k] = float64(s) * e.unit
 		}
-		to = to[layer.Len():]
+		grad = grad[layer.Len():]
 	}
-	return nil
 }
 
 // gram returns the step that sums products of columns of a layer over records.
 func (e *networkRows) gram(l int, left, in driver.Pointer) step {
 	stride, chunk, layer := e.stride(), e.chunk(), e.layers[l]
-	return step{"network_gram", tilesOf(layer), chunksOf(stride, chunk),
+	return step{e.module, "network_gram", tilesOf(layer), chunksOf(stride, chunk),
 		[]uint64{uint64(e.sums[l]), uint64(left), uint64(in), uint64(layer.Rows), uint64(layer.Cols),
 			uint64(stride), uint64(chunk), math.Float64bits(1 / e.unit)}}
 }
@@ -239,10 +214,10 @@ func (e *networkRows) backward(product func(l int, left, in driver.Pointer) step
 		case l == last:
 			left = e.v
 		case l == last-1:
-			steps = append(steps, step{"network_weigh", stride / blockThreads, layer.Rows,
+			steps = append(steps, step{e.module, "network_weigh", stride / blockThreads, layer.Rows,
 				[]uint64{uint64(left), uint64(e.v), uint64(e.w), uint64(e.hidden[l].slope), m, uint64(layer.Rows), wide}})
 		default:
-			steps = append(steps, step{"network_collect", stride / blockThreads, layer.Rows,
+			steps = append(steps, step{e.module, "network_collect", stride / blockThreads, layer.Rows,
 				[]uint64{uint64(left), uint64(e.v), uint64(e.hidden[l].back), m, uint64(layer.Rows), wide}})
 		}
 		steps = append(steps, product(l, left, in))

@@ -1,9 +1,5 @@
 package cuda
 
-import (
-	"dyad/engine"
-)
-
 // networkWork is the work for one record. single and double are the numbers of fused operations in float32 and
 // float64. bytes is the number of bytes that are read and written. copied is the number of bytes that are copied to
 // the host and back for all outputs.
@@ -54,24 +50,14 @@ const networkMethod = "networks"
 // seconds returns the time of the work for rows records on a GPU with a known data sheet, and 0 on other GPUs.
 // Operations in float32 are faster than in the kernels by the factor faster.
 func (w networkWork) seconds(gpu string, rows, faster float64) float64 {
-	gpus, err := readNamed()
-	if err != nil {
-		return 0
-	}
-	for _, g := range gpus {
-		if m, ok := g.predicted(networkMethod); ok && g.Name == gpu {
-			return m.Fixed + rows*(w.single*m.PerRecord/faster+w.double*m.PerPair+w.bytes*m.PerNumber+w.copied/(linkShare*g.Link))
-		}
+	g, _ := dataSheet(gpu)
+	if m, ok := g.predicted(networkMethod); ok {
+		return m.Fixed + rows*(w.single*m.PerRecord/faster+w.double*m.PerPair+w.bytes*m.PerNumber+w.copied/(linkShare*g.Link))
 	}
 	return 0
 }
 
-// forecast returns the forecast for the kernel of a loss with this network. The CPU computes the sums over pairs.
-func (k *networkKernel) forecast(whole engine.Kernel) Forecast {
-	b, p := k.backend, whole.Problem()
-	f := Forecast{Device: b.Name(), GPU: b.Device.Info().Name, Memory: k.bytes(), Have: b.memory()}
-	if k.Seconds() > 0 {
-		f.Seconds = whole.Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Seconds
-	}
-	return f
+// Seconds implements embedding.RowsKernel.
+func (k *networkKernel) Seconds() float64 {
+	return k.work().seconds(k.backend.Device.Info().Name, float64(k.rows), 1)
 }

@@ -1,9 +1,6 @@
 package cuda
 
 import (
-	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"dyad/engine"
@@ -40,7 +37,7 @@ const (
 
 // pairSums holds labelled pairs in the memory of a GPU.
 type pairSums struct {
-	device  *Device
+	held
 	loss    embedding.ListLoss
 	number  uint64 // number of the loss in pairs.cu
 	margin  float64
@@ -51,7 +48,6 @@ type pairSums struct {
 	bound   float64
 
 	module *module
-	memory memory
 	// x holds the features, n x d by rows. first, second and label describe the pairs. list is a slice of a
 	// batch, and v and length hold the coefficients and lengths of its pairs. w and sums are rows x d.
 	x, w, first, second, label, list, v, length, sums driver.Pointer
@@ -73,7 +69,7 @@ func (b Backend) planSums(data *embedding.Data, loss embedding.ListLoss, rows in
 		return nil, fmt.Errorf("%w: a matrix of %d x %d on a GPU, want at most %d", engine.ErrUnsupported, rows,
 			data.Dim(), largestSide)
 	}
-	s := &pairSums{device: b.Device, loss: loss, rows: rows, d: data.Dim(), pairs: len(data.Graph().Pairs())}
+	s := &pairSums{loss: loss, rows: rows, d: data.Dim(), pairs: len(data.Graph().Pairs())}
 	s.norm, s.bound = data.Norm()
 	switch l := loss.(type) {
 	case embedding.Contrastive:
@@ -89,22 +85,15 @@ func (b Backend) planSums(data *embedding.Data, loss embedding.ListLoss, rows in
 	}
 	s.slice = min(max(1<<22/rows, 1<<8), 1<<16, max(s.pairs, 1))
 	n := data.Graph().Len()
-	if need, have := s.bytes(n), b.Device.Info().TotalMemory; need > have {
+	if need, have := bytesOf(s.blocks(n)), b.Device.Info().TotalMemory; need > have {
 		return nil, fmt.Errorf("%w: %d individuals of %d features, %d pairs and %d rows need %.1f GiB, %s has %.1f",
 			engine.ErrUnsupported, n, s.d, s.pairs, rows, gib(need), b.Name(), gib(have))
 	}
 	s.integers = make([]int64, s.Len())
-	err := b.Device.do(context.Background(), func(c driver.Context) (err error) {
-		if s.module, err = b.Device.load(c, kernels.PTX("pairs")); err != nil {
-			return err
-		}
-		if err = s.allocate(c, n); err == nil {
-			err = s.upload(c, data)
-		}
-		if err != nil {
-			err = errors.Join(err, s.memory.free(c))
-		}
-		return err
+	err := s.fill(b.Device, func(c *job) {
+		s.module = b.Device.load(c, kernels.PTX("pairs"))
+		s.alloc(c, s.blocks(n))
+		s.upload(c, data)
 	})
 	if err != nil {
 		return nil, err
@@ -115,15 +104,6 @@ func (b Backend) planSums(data *embedding.Data, loss embedding.ListLoss, rows in
 // Len implements embedding.Sums.
 func (s *pairSums) Len() int { return s.rows * s.d }
 
-// bytes returns the number of bytes that are allocated, including memory for the driver.
-func (s *pairSums) bytes(n int) uint64 {
-	var total uint64 = 512 << 20
-	for _, b := range s.blocks(n) {
-		total += uint64(b.bytes)
-	}
-	return total
-}
-
 func (s *pairSums) blocks(n int) []block {
 	m := max(s.pairs, 1)
 	return []block{
@@ -133,19 +113,13 @@ func (s *pairSums) blocks(n int) []block {
 	}
 }
 
-func (s *pairSums) allocate(c driver.Context, n int) error {
-	return s.memory.alloc(c, s.blocks(n))
-}
-
-func (s *pairSums) upload(c driver.Context, data *embedding.Data) error {
+func (s *pairSums) upload(c *job, data *embedding.Data) {
 	rows := max(stagingBytes/(8*s.d), 1)
 	var some []float64
 	for v, at := 0, 0; v < data.Graph().Len(); v++ {
 		some = append(some, data.Row(v)...)
 		if v+1 == data.Graph().Len() || v+1-at == rows {
-			if err := copyWords(c, s.x+driver.Pointer(8*at*s.d), some); err != nil {
-				return err
-			}
+			c.copyIn(s.x+driver.Pointer(8*at*s.d), some)
 			some, at = some[:0], v+1
 		}
 	}
@@ -159,32 +133,7 @@ func (s *pairSums) upload(c driver.Context, data *embedding.Data) error {
 			ends[k] = append(ends[k], v)
 		}
 	}
-	return errors.Join(copyWords(c, s.first, ends[0]), copyWords(c, s.second, ends[1]), copyWords(c, s.label, ends[2]))
-}
-
-// copyWords copies a slice of numbers to the GPU.
-func copyWords(c driver.Context, to driver.Pointer, v any) error {
-	words, err := binary.Append(nil, binary.LittleEndian, v)
-	if err != nil {
-		return err
+	for k, to := range []driver.Pointer{s.first, s.second, s.label} {
+		c.copyWords(to, ends[k])
 	}
-	return c.CopyIn(to, words)
-}
-
-// copyBack copies a slice of numbers from the GPU.
-func copyBack(c driver.Context, v any, from driver.Pointer) error {
-	words := make([]byte, binary.Size(v))
-	if err := c.CopyOut(words, from); err != nil {
-		return err
-	}
-	_, err := binary.Decode(words, binary.LittleEndian, v)
-	return err
-}
-
-// Close implements embedding.Sums. It frees the memory of the GPU.
-func (s *pairSums) Close() error {
-	if s.memory == nil {
-		return nil
-	}
-	return s.device.release(s.memory.free)
 }

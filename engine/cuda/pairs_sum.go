@@ -2,11 +2,9 @@ package cuda
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
-	"dyad/engine/cuda/driver"
 	"dyad/engine/embedding"
 )
 
@@ -52,8 +50,8 @@ func (s *pairSums) Sum(ctx context.Context, dst, w []float64, pairs []int32, cli
 	if len(dst) != s.Len() || len(w) != s.Len() {
 		return fmt.Errorf("cuda: Sum: %d and %d entries, want %d", len(dst), len(w), s.Len())
 	}
-	if s.memory == nil {
-		return errors.New("cuda: Sum after Close")
+	if err := s.open("Sum"); err != nil {
+		return err
 	}
 	if !(clip >= smallestClip && clip <= 1/smallestClip) {
 		return fmt.Errorf("cuda: Sum: the clip is %v, want %g to %g", clip, float64(smallestClip), 1/float64(smallestClip))
@@ -74,22 +72,13 @@ func (s *pairSums) Sum(ctx context.Context, dst, w []float64, pairs []int32, cli
 	}
 	h, unit := s.scale(w, len(pairs), clip)
 	limit := h * (1 - s.slack())
-	err := s.device.do(ctx, func(c driver.Context) error {
-		if err := copyWords(c, s.w, w); err != nil {
-			return err
+	err := s.device.do(ctx, func(c *job) {
+		c.copyIn(s.w, w)
+		c.clear(s.sums, 8*s.Len())
+		for from := 0; from < len(pairs) && c.goesOn(ctx); from += s.slice {
+			s.add(c, pairs[from:min(from+s.slice, len(pairs))], limit, 1/unit, how)
 		}
-		if err := c.Clear(s.sums, uint64(8*s.Len()), 0); err != nil {
-			return err
-		}
-		for from := 0; from < len(pairs); from += s.slice {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := s.add(c, pairs[from:min(from+s.slice, len(pairs))], limit, 1/unit, how); err != nil {
-				return err
-			}
-		}
-		return copyBack(c, s.integers, s.sums)
+		c.copyBack(s.integers, s.sums)
 	})
 	if err != nil {
 		return err
@@ -117,11 +106,8 @@ func (s *pairSums) scale(w []float64, pairs int, clip float64) (h, unit float64)
 }
 
 // add adds the terms of at most slice pairs to the integers.
-func (s *pairSums) add(c driver.Context, pairs []int32, limit, scale float64, how embedding.Clip) error {
-	if err := copyWords(c, s.list, pairs); err != nil {
-		return err
-	}
-	tiles := func(n, size int) int { return (n + size - 1) / size }
+func (s *pairSums) add(c *job, pairs []int32, limit, scale float64, how embedding.Clip) {
+	c.copyWords(s.list, pairs)
 	count, d, rows := uint64(len(pairs)), uint64(s.d), uint64(s.rows)
 	flag := func(b bool) uint64 {
 		if b {
@@ -130,22 +116,16 @@ func (s *pairSums) add(c driver.Context, pairs []int32, limit, scale float64, ho
 		return 0
 	}
 	manhattan := flag(s.norm == embedding.L1)
-	err := s.module.launch(c, "pair_products", tiles(s.rows, pairListRows), tiles(len(pairs), pairListPairs),
+	c.launch(s.module, "pair_products", chunksOf(s.rows, pairListRows), chunksOf(len(pairs), pairListPairs),
 		uint64(s.v), uint64(s.length), uint64(s.x), uint64(s.w), uint64(s.first), uint64(s.second), uint64(s.list), count, d,
 		rows, manhattan)
-	if err != nil {
-		return err
-	}
-	err = s.module.launch(c, "pair_slopes", blocksFor(len(pairs)), 1, uint64(s.v), uint64(s.length), uint64(s.label),
+	c.launch(s.module, "pair_slopes", blocksFor(len(pairs)), 1, uint64(s.v), uint64(s.length), uint64(s.label),
 		uint64(s.list), count, rows,
 		s.number, math.Float64bits(s.margin), manhattan, flag(how == embedding.RowByRow), math.Float64bits(limit),
 		math.Float64bits(scale))
-	if err != nil {
-		return err
-	}
-	tilesOfW := tiles(s.d, pairListStep) * tiles(s.rows, pairListRows)
+	tilesOfW := chunksOf(s.d, pairListStep) * chunksOf(s.rows, pairListRows)
 	chunk := s.chunk(len(pairs), tilesOfW)
-	return s.module.launch(c, "pair_sums", tilesOfW, tiles(len(pairs), chunk), uint64(s.sums), uint64(s.v), uint64(s.x),
+	c.launch(s.module, "pair_sums", tilesOfW, chunksOf(len(pairs), chunk), uint64(s.sums), uint64(s.v), uint64(s.x),
 		uint64(s.first), uint64(s.second), uint64(s.list),
 		count, d, rows, uint64(chunk))
 }
@@ -154,5 +134,5 @@ func (s *pairSums) add(c driver.Context, pairs []int32, limit, scale float64, ho
 // multiprocessors work.
 func (s *pairSums) chunk(pairs, tilesOfW int) int {
 	blocks := max(8*s.device.Info().Multiprocessors/tilesOfW, 1)
-	return max((pairs/blocks+pairListPairs-1)/pairListPairs, 1) * pairListPairs
+	return max(chunksOf(pairs/blocks, pairListPairs), 1) * pairListPairs
 }

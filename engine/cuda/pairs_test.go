@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -12,7 +11,6 @@ import (
 	"testing"
 
 	"dyad/engine"
-	"dyad/engine/cuda/driver"
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
 	"dyad/internal/must"
@@ -218,11 +216,11 @@ func violates(t *testing.T, b Backend, slack float64, scale float64, loss embedd
 	}
 	for i := range int32(pairs) {
 		// The steps of Sum, with that limit.
-		must.Do(t, s.device.do(context.Background(), func(c driver.Context) error {
-			if err := errors.Join(copyWords(c, s.w, w), c.Clear(s.sums, uint64(8*s.Len()), 0), s.add(c, []int32{i}, limit, 1/unit, embedding.WholeMatrix)); err != nil {
-				return err
-			}
-			return copyBack(c, s.integers, s.sums)
+		must.Do(t, s.device.do(context.Background(), func(c *job) {
+			c.copyIn(s.w, w)
+			c.clear(s.sums, 8*s.Len())
+			s.add(c, []int32{i}, limit, 1/unit, embedding.WholeMatrix)
+			c.copyBack(s.integers, s.sums)
 		}))
 		found = exceeds(norm, s.integers, h, unit)
 		values := make([]float64, s.Len())
@@ -319,8 +317,11 @@ func TestPairsRecordChangesItsTermsOnly(t *testing.T) {
 		s := openPairs(t, openFake(t, newFake()), data, loss, rows)
 		integers := func(pairs []int32) []int64 {
 			h, unit := s.scale(w, len(pairs), 0.2)
-			must.Do(t, s.device.do(context.Background(), func(c driver.Context) error {
-				return errors.Join(copyWords(c, s.w, w), c.Clear(s.sums, uint64(8*s.Len()), 0), s.add(c, pairs, h*(1-s.slack()), 1/unit, embedding.WholeMatrix), copyBack(c, s.integers, s.sums))
+			must.Do(t, s.device.do(context.Background(), func(c *job) {
+				c.copyIn(s.w, w)
+				c.clear(s.sums, 8*s.Len())
+				s.add(c, pairs, h*(1-s.slack()), 1/unit, embedding.WholeMatrix)
+				c.copyBack(s.integers, s.sums)
 			}))
 			return slices.Clone(s.integers)
 		}

@@ -2,8 +2,6 @@ package cuda
 
 import (
 	"context"
-	"encoding/binary"
-	"math"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -90,52 +88,33 @@ func TestPartners(t *testing.T) {
 func pairTerms(t *testing.T, b Backend, p engine.Problem, x, y []float64, pairing func(int, func(int) bool) []uint32) map[[2]uint32]int64 {
 	t.Helper()
 	e := bound(t, b, p, x, y)
-	m := e.methods[0].(*factored)
+	m := e.pairs.(*factored)
 	cols, _, _ := sides(y)
 	rows := pairing(len(y), func(i int) bool { return !slices.Contains(cols, uint32(i)) })
 	first := paddedRows(m.cols)
 	terms := map[[2]uint32]int64{}
-	at := make([]byte, 0, 4*len(rows))
-	for _, i := range rows {
-		at = binary.LittleEndian.AppendUint32(at, i)
-	}
-	must.Do(t, b.Device.do(context.Background(), func(c driver.Context) error {
-		return c.CopyIn(m.records+driver.Pointer(4*first), at)
+	must.Do(t, b.Device.do(context.Background(), func(c *job) {
+		c.copyWords(m.records+driver.Pointer(4*first), rows)
 	}))
 	coefficientsOf(t, e, []float64{0.9}) // the exponentials
-	must.Do(t, b.Device.do(context.Background(), func(c driver.Context) error {
-		all := make([]byte, 4*first)
-		if err := c.CopyOut(all, m.numbers); err != nil {
-			return err
-		}
-		alone := slices.Clone(all[:4*factoredRows])
+	must.Do(t, b.Device.do(context.Background(), func(c *job) {
+		all := make([]float32, first)
+		c.copyBack(all, m.numbers)
+		alone := slices.Repeat([]float32{padding}, factoredRows)
 		for j := range cols {
-			for at := 4; at < len(alone); at += 4 {
-				binary.LittleEndian.PutUint32(alone[at:], math.Float32bits(padding))
-			}
-			copy(alone, all[4*j:4*j+4])
-			if err := c.CopyIn(m.numbers, alone); err != nil {
-				return err
-			}
-			if err := c.Clear(m.sums, uint64(8*(first+factoredRows)), 0); err != nil {
-				return err
-			}
-			err := m.module.launch(c, "logistic_tiles", 1, 1, uint64(m.sums+driver.Pointer(8*first)), uint64(m.sums),
+			alone[0] = all[j]
+			c.copyWords(m.numbers, alone)
+			c.clear(m.sums, 8*(first+factoredRows))
+			c.launch(m.module, "logistic_tiles", 1, 1, uint64(m.sums+driver.Pointer(8*first)), uint64(m.sums),
 				uint64(m.numbers+driver.Pointer(4*first)), uint64(m.numbers), uint64(len(rows)), 1)
-			if err != nil {
-				return err
-			}
-			out := make([]byte, 8*len(rows))
-			if err := c.CopyOut(out, m.sums+driver.Pointer(8*first)); err != nil {
-				return err
-			}
+			out := make([]int64, len(rows))
+			c.copyBack(out, m.sums+driver.Pointer(8*first))
 			for r, i := range rows {
 				if i != none {
-					terms[[2]uint32{i, cols[j]}] = int64(binary.LittleEndian.Uint64(out[8*r:]))
+					terms[[2]uint32{i, cols[j]}] = out[r]
 				}
 			}
 		}
-		return nil
 	}))
 	return terms
 }

@@ -2,9 +2,6 @@ package cuda
 
 import (
 	"context"
-	"encoding/binary"
-	"fmt"
-	"math"
 	"runtime"
 	"slices"
 
@@ -30,34 +27,12 @@ func personRoom(p engine.Problem) uint64 {
 	return uint64(8 * p.D * maxChunks)
 }
 
-// mostPersons is the largest number of persons for methods that visit pairs. It keeps weighted sums over all
-// persons below 2^53.
-const mostPersons = 1 << 22
-
-// planPersons returns an error for problems that the kernels for persons do not support.
-func (k *kernel) planPersons() error {
-	if k.problem.ByPerson() && k.direct && k.problem.N > mostPersons {
-		return fmt.Errorf("%w: pairs of %d persons, each visited, on a GPU, which takes up to %d", engine.ErrUnsupported,
-			k.problem.N, mostPersons)
-	}
-	return nil
-}
-
 // splicedName returns the name of the program that visits every pair of rows.
 func (k *kernel) splicedName() string {
 	if k.problem.ByPerson() {
 		return "spliced_persons"
 	}
 	return "spliced"
-}
-
-// termRounding returns the relative and the absolute rounding error of a term. For persons the terms are
-// weighted (docs/theory.md#person-terms).
-func (k *kernel) termRounding() (relative, absolute float64) {
-	if k.problem.ByPerson() {
-		return 3 * u32 * k.scores.Slope, float64(k.problem.PersonRows) * k.unit * (personFixed/2 + 0x1p-100)
-	}
-	return 0, k.unit * (0x1p-23 + 0x1p-100)
 }
 
 // ofPersons returns the kernel for the rows of r.
@@ -70,57 +45,21 @@ func (k *kernel) ofPersons(r *engine.Records) (*kernel, error) {
 	return &own, err
 }
 
-// personError returns 8 u Q + E'/P of docs/theory.md#person-sums for persons, and 0 for records. The host
-// computes the slopes of the pairs within persons from scores of the GPU, as for prefix pairs.
-func (k *kernel) personError() float64 {
-	p, s := k.problem, k.scores
-	if !p.ByPerson() {
-		return 0
-	}
-	if k.direct {
-		return 8 * u64 * s.Slope
-	}
-	own := s.Curvature*(2*s.LabelSpan*s.ScoreErr+4*u64*s.Margin) + s.SlopeErr + 3*u64*s.Slope
-	return 8*u64*s.Slope + (own+engine.Gamma(p.PersonRows+8)*s.Slope)/float64(p.N)
-}
-
-// sumDepth returns the depth of X^T c. For persons it is at least the depth for any smaller number of rows,
-// whose chunks do not have more tiles.
-func (k *kernel) sumDepth() int {
-	if k.problem.ByPerson() {
-		return 8*maxSpan + k.grid.spans + 32*maxSpan + combineDepth(maxChunks)
-	}
-	return k.grid.depth()
-}
-
-// persons holds the weights of rows, and the contributions of the pairs within persons, which a sum over all
-// pairs includes and which must be subtracted.
-type persons struct {
-	records     *engine.Records
-	weights     []float64 // weights of the rows in the order of the records
-	weight, own driver.Pointer
-
-	s, sums []float64 // in the order of the rows on the GPU, or on the GPUs of a team
-}
-
-func (e *evaluator) bindPersons(c driver.Context, r *engine.Records) error {
+func (e *evaluator) bindPersons(c *job, r *engine.Records) {
 	n, rows, first := r.Len(), e.grid.n, e.grid.first
 	e.persons = &persons{records: r, weights: weightsOf(r), s: make([]float64, n), sums: make([]float64, n)}
-	if err := e.memory.alloc(c, []block{{&e.persons.weight, 8 * rows}, {&e.persons.own, 8 * rows}}); err != nil {
-		return err
-	}
+	e.alloc(c, []block{{&e.persons.weight, 8 * rows}, {&e.persons.own, 8 * rows}})
 	weight := slices.Clone(e.persons.weights)
 	for i, at := range e.slot {
 		weight[at] = e.persons.weights[i]
 	}
-	err := copyIn(c, e.persons.weight, weight[first:first+rows])
+	c.copyIn(e.persons.weight, weight[first:first+rows])
 	e.persons.weight -= driver.Pointer(8 * first) // where the weight of row 0 would be
-	return err
 }
 
 // ownScores sets s to the scores of the rows on this GPU.
-func (e *evaluator) ownScores(c driver.Context) error {
-	return copyOut(c, e.persons.s[e.grid.first:][:e.grid.n], e.s+driver.Pointer(8*e.grid.first))
+func (e *evaluator) ownScores(c *job) {
+	c.copyOut(e.persons.s[e.grid.first:][:e.grid.n], e.s+driver.Pointer(8*e.grid.first))
 }
 
 // personJob is the number of persons per job in weigh.
@@ -128,27 +67,24 @@ const personJob = 256
 
 // weigh subtracts the pairs within persons from c and multiplies c by the weights of the rows. The host must
 // have the scores of all rows.
-func (e *evaluator) weigh(ctx context.Context, c driver.Context) error {
+func (e *evaluator) weigh(ctx context.Context, c *job) {
+	if c.err != nil {
+		return
+	}
 	p, rows, first := e.persons, e.grid.n, driver.Pointer(8*e.grid.first)
 	clear(p.sums)
 	units := p.records.Units()
-	err := tasks.Each(ctx, runtime.GOMAXPROCS(0), chunksOf(units, personJob), func(_, job int) {
+	c.err = tasks.Each(ctx, runtime.GOMAXPROCS(0), chunksOf(units, personJob), func(_, job int) {
 		for k := job * personJob; k < min((job+1)*personJob, units); k++ {
 			from, to := p.records.UnitRows(k)
 			e.ownPairs(ctx, from, to)
 		}
 	})
-	if err != nil {
-		return err
+	if rows > 0 {
+		c.copyIn(p.own, p.sums[e.grid.first:][:rows])
+		c.launch(e.near.module, "weigh", blocksFor(rows), 1, uint64(e.c+first), uint64(p.own),
+			uint64(p.weight+first), uint64(rows))
 	}
-	if rows == 0 {
-		return nil
-	}
-	if err := copyIn(c, p.own, p.sums[e.grid.first:][:rows]); err != nil {
-		return err
-	}
-	return e.near.module.launch(c, "weigh", blocksFor(rows), 1, uint64(e.c+first), uint64(p.own),
-		uint64(p.weight+first), uint64(rows))
 }
 
 // ownPairs adds up, for each row of a person, the slopes of its pairs with the person's other rows, times twice
@@ -169,22 +105,34 @@ func (e *evaluator) ownPairs(ctx context.Context, from, to int) {
 	}
 }
 
-// nextOf returns, for each row, the number of the first row of the next person, as a 32-bit word.
-func nextOf(r *engine.Records) []byte {
-	next := make([]byte, 0, 4*r.Len())
+// nextOf returns, for each row, the number of the first row of the next person.
+func nextOf(r *engine.Records) []uint32 {
+	next := make([]uint32, 0, r.Len())
 	for k := range r.Units() {
 		for i, to := r.UnitRows(k); i < to; i++ {
-			next = binary.LittleEndian.AppendUint32(next, uint32(to))
+			next = append(next, uint32(to))
 		}
 	}
 	return next
 }
 
 // weightWords returns the weights of rows times 2^32, in float32.
-func weightWords(r *engine.Records) []byte {
-	words := make([]byte, 0, 4*r.Len())
+func weightWords(r *engine.Records) []float32 {
+	words := make([]float32, 0, r.Len())
 	for _, w := range weightsOf(r) {
-		words = binary.LittleEndian.AppendUint32(words, math.Float32bits(float32(w*0x1p32)))
+		words = append(words, float32(w*0x1p32))
 	}
 	return words
+}
+
+// weightsOf returns the weight 1/m for each row of a person with m rows. It returns nil if each row is a record.
+func weightsOf(r *engine.Records) (weights []float64) {
+	if !r.ByPerson() {
+		return nil
+	}
+	for p := range r.Units() {
+		from, to := r.UnitRows(p)
+		weights = append(weights, slices.Repeat([]float64{1 / float64(to-from)}, to-from)...)
+	}
+	return weights
 }

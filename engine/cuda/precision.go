@@ -2,9 +2,15 @@ package cuda
 
 import (
 	"fmt"
-
-	"dyad/engine"
 )
+
+const (
+	u64 = 0x1p-53 // roundoff of float64
+	u32 = 0x1p-24 // roundoff of float32
+)
+
+// metricSpan is the number of columns whose products are summed in float32, as in kernels/cuda/metric*.cu.
+const metricSpan = 1024
 
 // Precision is the arithmetic for the pairs of Mahalanobis losses. The kernel's Method and QueryBounds.Sum
 // depend on the precision.
@@ -34,20 +40,6 @@ func ParsePrecision(name string) (Precision, error) {
 		}
 	}
 	return 0, fmt.Errorf("cuda: unknown precision %q, want one of %v", name, precisions)
-}
-
-// precision returns the precision that applies to a problem.
-func (b Backend) precision(p engine.Problem) (Precision, error) {
-	switch {
-	case b.Precision == AutoPrecision && p.ByPerson():
-		return FP32, nil
-	case b.Precision == AutoPrecision:
-		return BF16x3, nil
-	case b.Precision != FP32 && p.ByPerson():
-		return 0, fmt.Errorf("%w: pairs of persons in %s; leave out --precision, which is fp32 for persons",
-			engine.ErrUnsupported, b.Precision)
-	}
-	return b.Precision, nil
 }
 
 // tiling describes how the tiles of a precision divide their work, as in kernels/cuda/metric_fp32.cu and

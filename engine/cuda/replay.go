@@ -7,13 +7,6 @@ import (
 	"dyad/engine/cuda/driver"
 )
 
-// promptNumbers is a number of entries of X that both passes together read in less than a millisecond.
-const promptNumbers = 1 << 27
-
-// prompt reports whether a sum over all pairs by the near-linear method is so short that checking the context
-// in the middle is unnecessary.
-func (e *evaluator) prompt() bool { return e.grid.resident && e.problem.N*e.problem.D <= e.mostPrompt }
-
 // replay runs the launches and copies of a sum over all pairs as one graph, for which the host calls the driver
 // only once. Launches and copies are the same in every call; only the numbers in memory differ. The first sum
 // is launched step by step, so that the driver loads the kernels. The second sum is captured as a graph. If
@@ -37,12 +30,12 @@ func (c inStream) Launch(l driver.Launch) error {
 }
 
 // open waits for copies in the default stream and creates a new stream, which does not wait for the default stream.
-func (r *replay) open(c driver.Context) (err error) {
-	if err := c.SyncStream(0); err != nil {
+func (r *replay) open(c *job) {
+	c.sync(0)
+	c.try(func(d driver.Context) (err error) {
+		r.stream, err = d.NewStream()
 		return err
-	}
-	r.stream, err = c.NewStream()
-	return err
+	})
 }
 
 func (r *replay) close(c driver.Context) error {
@@ -58,40 +51,42 @@ func (r *replay) close(c driver.Context) error {
 }
 
 // run launches the steps and does not wait for their end. The steps must be the same in every call.
-func (r *replay) run(ctx context.Context, c driver.Context, steps func(c driver.Context) error) error {
+func (r *replay) run(ctx context.Context, c *job, steps func(c *job)) {
 	if r.stream == 0 {
-		return steps(c)
+		steps(c)
+		return
 	}
+	own := &job{driver: inStream{c.driver, r.stream}}
 	if r.graph == 0 && r.started && r.none == nil {
-		if err := r.capture(ctx, c, steps); err != nil {
-			return err
-		}
+		c.err = r.capture(ctx, own, steps)
 	}
-	if r.graph != 0 {
-		return c.LaunchGraph(r.graph, r.stream)
+	if r.graph != 0 || c.err != nil {
+		c.try(func(d driver.Context) error { return d.LaunchGraph(r.graph, r.stream) })
+		return
 	}
-	r.started = true
-	return steps(inStream{c, r.stream})
+	r.started, own.err = true, nil
+	steps(own)
+	c.err = own.err
 }
 
 // capture sets graph, or none if capturing fails. It returns an error only if ctx is done.
-func (r *replay) capture(ctx context.Context, c driver.Context, steps func(c driver.Context) error) error {
-	if err := c.BeginCapture(r.stream); err != nil {
+func (r *replay) capture(ctx context.Context, c *job, steps func(c *job)) error {
+	if err := c.driver.BeginCapture(r.stream); err != nil {
 		r.none = err // if the GPU is lost, another call will return the error
 		return nil
 	}
-	failed := steps(inStream{c, r.stream})
-	g, err := c.EndCapture(r.stream)
+	steps(c)
+	g, err := c.driver.EndCapture(r.stream)
 	switch {
-	case failed == nil && err == nil:
+	case c.err == nil && err == nil:
 		r.graph = g
 		return nil
 	case err == nil:
-		err = c.CloseGraph(g)
+		err = c.driver.CloseGraph(g)
 	}
 	if ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)
 	}
-	r.none = errors.Join(failed, err)
+	r.none = errors.Join(c.err, err)
 	return nil
 }

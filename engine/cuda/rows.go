@@ -37,34 +37,30 @@ type staging struct {
 
 // bindRows allocates memory. If the rows of the grid stay on the GPU, bindRows also copies them. r has only the
 // rows of the grid, unless order is given.
-func bindRows(ctx context.Context, c driver.Context, m *memory, g grid, module *module, r *engine.Records,
-	order []int32) (*rows, error) {
+func bindRows(c *job, m *held, g grid, module *module, r *engine.Records, order []int32) *rows {
 	x := &rows{grid: g, records: r, order: order, module: module}
+	m.others = append(m.others, x.close)
 	blocks := []block{{&x.w, 8 * g.d}, {&x.part, 8 * g.d * g.chunks()}, {&x.sum, 8 * g.d}}
 	if g.resident {
 		blocks = append(blocks, block{&x.x, g.tileBytes() * g.tiles()})
 	} else {
 		blocks = append(blocks, block{&x.panels[0], g.tileBytes() * g.panel}, block{&x.panels[1], g.tileBytes() * g.panel})
 	}
-	if err := m.alloc(c, blocks); err != nil {
-		return nil, err
-	}
-	var err error
-	if x.vectors, err = c.AllocHost(16 * g.d); err != nil {
-		return nil, err
-	}
+	m.alloc(c, blocks)
+	c.try(func(d driver.Context) (err error) {
+		x.vectors, err = d.AllocHost(16 * g.d)
+		return err
+	})
 	if g.n == 0 {
-		return x, nil
+		return x
 	}
-	if err := x.open(c); err != nil {
-		return nil, errors.Join(err, x.close(c))
+	c.try(x.open)
+	if g.resident && c.err == nil {
+		to := func(_, tile int) driver.Pointer { return x.x + driver.Pointer(tile*g.tileBytes()) }
+		x.transfer(context.Background(), c, to, func(driver.Pointer, int, int) {})
+		c.fail(x.closeStaging(c.driver))
 	}
-	if !g.resident {
-		return x, nil
-	}
-	to := func(_, tile int) driver.Pointer { return x.x + driver.Pointer(tile*g.tileBytes()) }
-	err = x.transfer(ctx, c, to, func(driver.Pointer, int, int) error { return nil })
-	return x, errors.Join(err, x.closeStaging(c))
+	return x
 }
 
 // open creates the staging.
@@ -123,42 +119,33 @@ func (x *rows) closeStaging(c driver.Context) error {
 
 // transfer copies all tiles to the GPU in panels, and calls use for each panel that has arrived. While the GPU
 // uses one panel, the next panel is copied and the host assembles the panel after the next.
-func (x *rows) transfer(ctx context.Context, c driver.Context, to func(buffer, tile int) driver.Pointer,
-	use func(at driver.Pointer, tile, tiles int) error) (err error) {
+func (x *rows) transfer(ctx context.Context, c *job, to func(buffer, tile int) driver.Pointer,
+	use func(at driver.Pointer, tile, tiles int)) {
 	s := x.staging
-	defer func() { err = errors.Join(err, c.SyncStream(s.stream)) }() // before the buffers are freed
-	arrived := func(tile int) error {
+	defer func() { c.fail(c.driver.SyncStream(s.stream)) }() // before the buffers are freed
+	arrived := func(tile int) {
 		b := tile / x.panel % 2
-		if err := c.SyncEvent(s.copied[b]); err != nil {
-			return err
-		}
-		if err := use(to(b, tile), tile, min(x.panel, x.tiles()-tile)); err != nil {
-			return err
-		}
-		return c.Record(s.free[b], 0)
+		c.try(func(d driver.Context) error { return d.SyncEvent(s.copied[b]) })
+		use(to(b, tile), tile, min(x.panel, x.tiles()-tile))
+		c.try(func(d driver.Context) error { return d.Record(s.free[b], 0) })
 	}
-	for tile := 0; tile < x.tiles(); tile += x.panel {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+	for tile := 0; tile < x.tiles() && c.goesOn(ctx); tile += x.panel {
 		b, tiles := tile/x.panel%2, min(x.panel, x.tiles()-tile)
-		if err := c.SyncEvent(s.free[b]); err != nil {
-			return err
-		}
-		x.fill(s.host[b], tile, tiles)
-		if err := c.CopyInAsync(to(b, tile), s.host[b][:tiles*x.tileBytes()], s.stream); err != nil {
-			return err
-		}
-		if err := c.Record(s.copied[b], s.stream); err != nil {
-			return err
-		}
-		if tile > 0 {
-			if err := arrived(tile - x.panel); err != nil {
+		c.try(func(d driver.Context) error {
+			if err := d.SyncEvent(s.free[b]); err != nil {
 				return err
 			}
+			x.fill(s.host[b], tile, tiles)
+			if err := d.CopyInAsync(to(b, tile), s.host[b][:tiles*x.tileBytes()], s.stream); err != nil {
+				return err
+			}
+			return d.Record(s.copied[b], s.stream)
+		})
+		if tile > 0 {
+			arrived(tile - x.panel)
 		}
 	}
-	return arrived((x.tiles() - 1) / x.panel * x.panel)
+	arrived((x.tiles() - 1) / x.panel * x.panel)
 }
 
 // fill assembles tiles in to, on all processors.
@@ -195,24 +182,21 @@ func (x *rows) fill(to []byte, tile, tiles int) {
 }
 
 // pass calls use for every panel of X on the GPU, or once for all tiles if X is resident.
-func (x *rows) pass(ctx context.Context, c driver.Context, use func(at driver.Pointer, tile, tiles int) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
+func (x *rows) pass(ctx context.Context, c *job, use func(at driver.Pointer, tile, tiles int)) {
+	switch {
+	case !c.goesOn(ctx) || x.n == 0: // without rows the team has more ranks than chunks
+	case x.resident:
+		use(x.x, 0, x.tiles())
+	default:
+		x.transfer(ctx, c, func(b, _ int) driver.Pointer { return x.panels[b] }, use)
 	}
-	if x.n == 0 { // the team has more ranks than chunks
-		return nil
-	}
-	if x.resident {
-		return use(x.x, 0, x.tiles())
-	}
-	return x.transfer(ctx, c, func(b, _ int) driver.Pointer { return x.panels[b] }, use)
 }
 
 // scores sets s to X w, where x.w holds w. Here and below, places in vectors of rows are places in the data set.
-func (x *rows) scores(ctx context.Context, c driver.Context, s driver.Pointer) error {
-	return x.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
+func (x *rows) scores(ctx context.Context, c *job, s driver.Pointer) {
+	x.pass(ctx, c, func(at driver.Pointer, tile, tiles int) {
 		from, n := x.first+tile*tileRows, x.rowsOf(tile, tiles)
-		return x.module.launch(c, "scores", tiles, 1, uint64(s+driver.Pointer(8*from)), uint64(at), uint64(x.w),
+		c.launch(x.module, "scores", tiles, 1, uint64(s+driver.Pointer(8*from)), uint64(at), uint64(x.w),
 			uint64(n), uint64(x.d))
 	})
 }
@@ -221,9 +205,9 @@ func (x *rows) scores(ctx context.Context, c driver.Context, s driver.Pointer) e
 func (x *rows) rowsOf(tile, tiles int) int { return min(tiles*tileRows, x.n-tile*tileRows) }
 
 // weightedSums sets sum to X^T v.
-func (x *rows) weightedSums(ctx context.Context, c driver.Context, v driver.Pointer) error {
-	return x.sumsOf(ctx, c, func(part, at driver.Pointer, from, n int) error {
-		return x.module.launch(c, "weighted_sums", chunksOf(n, x.chunkRows()), chunksOf(x.d, x.columns()),
+func (x *rows) weightedSums(ctx context.Context, c *job, v driver.Pointer) {
+	x.sumsOf(ctx, c, func(part, at driver.Pointer, from, n int) {
+		c.launch(x.module, "weighted_sums", chunksOf(n, x.chunkRows()), chunksOf(x.d, x.columns()),
 			uint64(part), uint64(at), uint64(v+driver.Pointer(8*from)), uint64(n), uint64(x.d), uint64(x.spans), uint64(x.span),
 			uint64(x.logParts))
 	})
@@ -232,30 +216,28 @@ func (x *rows) weightedSums(ctx context.Context, c driver.Context, v driver.Poin
 // sumsOf sets sum from partial sums. launch computes at part the partial sums of the n rows at address at,
 // which have the numbers from on. If a team shares the rows, sumsOf computes only the partial sums of this
 // rank and does not set sum.
-func (x *rows) sumsOf(ctx context.Context, c driver.Context,
-	launch func(part, at driver.Pointer, from, n int) error) error {
-	err := x.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
+func (x *rows) sumsOf(ctx context.Context, c *job, launch func(part, at driver.Pointer, from, n int)) {
+	x.pass(ctx, c, func(at driver.Pointer, tile, tiles int) {
 		from := x.first + tile*tileRows
-		return launch(x.part+driver.Pointer(8*x.d*(from/x.chunkRows())), at, from, x.rowsOf(tile, tiles))
+		launch(x.part+driver.Pointer(8*x.d*(from/x.chunkRows())), at, from, x.rowsOf(tile, tiles))
 	})
-	if err != nil || x.n < x.all {
-		return err
+	if x.n == x.all {
+		x.combine(c, x.sum, x.part, x.d)
 	}
-	return x.combine(c, x.sum, x.part, x.d)
 }
 
 // combine sets sum to the sum of the vectors of all chunks. Each vector has length numbers.
-func (x *rows) combine(c driver.Context, sum, part driver.Pointer, length int) error {
-	return x.module.launch(c, "combine", chunksOf(length, 8), 1, uint64(sum), uint64(part), uint64(x.chunks()),
+func (x *rows) combine(c *job, sum, part driver.Pointer, length int) {
+	c.launch(x.module, "combine", chunksOf(length, 8), 1, uint64(sum), uint64(part), uint64(x.chunks()),
 		uint64(length))
 }
 
 // give starts the copy of w to the GPU. take starts the copy of the sum to the host. A copy has ended when the
 // stream has passed it.
-func (x *rows) give(c driver.Context, s driver.Stream) error {
-	return c.CopyInAsync(x.w, x.vectors[:8*x.d], s)
+func (x *rows) give(c *job, s driver.Stream) {
+	c.try(func(d driver.Context) error { return d.CopyInAsync(x.w, x.vectors[:8*x.d], s) })
 }
 
-func (x *rows) take(c driver.Context, s driver.Stream) error {
-	return c.CopyOutAsync(x.vectors[8*x.d:], x.sum, s)
+func (x *rows) take(c *job, s driver.Stream) {
+	c.try(func(d driver.Context) error { return d.CopyOutAsync(x.vectors[8*x.d:], x.sum, s) })
 }

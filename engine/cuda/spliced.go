@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"context"
-	"encoding/binary"
 	"math"
 
 	"dyad/engine/cuda/driver"
@@ -19,33 +18,17 @@ type spliced struct {
 	weight driver.Pointer
 }
 
-func bindSpliced(c driver.Context, e *evaluator) (*spliced, error) {
+func bindSpliced(c *job, e *evaluator) *spliced {
 	n := e.problem.N
-	m := &spliced{end: endsOf(e.groups(), e.nearFrom)}
-	err := m.bind(c, e, n, 16, &m.ends)
-	if err != nil {
-		return nil, err
-	}
-	if m.tiles, err = e.backend.Device.load(c, e.ptx); err != nil {
-		return nil, err
-	}
-	ends := make([]byte, 4*n)
-	for i, v := range m.end {
-		binary.LittleEndian.PutUint32(ends[4*i:], v)
-	}
+	m := &spliced{end: endsOf(e.groups(), e.nearFrom), tiles: e.backend.Device.load(c, e.ptx)}
+	m.bind(c, e, n, 16, &m.ends)
+	ends := m.end
 	if p := e.persons; p != nil {
 		ends = nextOf(p.records)
-		err := e.memory.alloc(c, []block{{&m.weight, 4 * n}})
-		if err == nil {
-			err = c.CopyIn(m.weight, weightWords(p.records))
-		}
-		if err != nil {
-			return nil, err
-		}
+		e.alloc(c, []block{{&m.weight, 4 * n}})
+		c.copyWords(m.weight, weightWords(p.records))
 	}
-	if err := c.CopyIn(m.ends, ends); err != nil {
-		return nil, err
-	}
+	c.copyWords(m.ends, ends)
 	// The labels are stored in place of the scores, so that split can process them.
 	y := e.y
 	if e.slot != nil {
@@ -54,56 +37,42 @@ func bindSpliced(c driver.Context, e *evaluator) (*spliced, error) {
 			y[at] = e.y[i]
 		}
 	}
-	if err := copyIn(c, e.s, y); err != nil {
-		return nil, err
-	}
-	return m, m.split(c, m.numbers+8, e.problem.Bounds.LabelAbs, 0.25/e.unit)
+	c.copyIn(e.s, y)
+	m.split(c, m.numbers+8, e.problem.Bounds.LabelAbs, 0.25/e.unit)
+	return m
 }
 
 // split splits scale times the numbers in s into pairs of floats. The absolute values of the numbers must be at
 // most limit. A record has four floats, and the pair is the first two or the last two of them.
-func (m *spliced) split(c driver.Context, to driver.Pointer, limit, scale float64) error {
+func (m *spliced) split(c *job, to driver.Pointer, limit, scale float64) {
 	n := m.e.problem.N
-	return m.module.launch(c, "split", blocksFor(n), 1, uint64(to), uint64(m.e.s), uint64(n), math.Float64bits(limit),
+	c.launch(m.module, "split", blocksFor(n), 1, uint64(to), uint64(m.e.s), uint64(n), math.Float64bits(limit),
 		math.Float64bits(scale))
-}
-
-// coefficients implements method.
-func (m *spliced) coefficients(ctx context.Context, c driver.Context) error {
-	if err := m.terms(ctx, c); err != nil {
-		return err
-	}
-	return m.finish(c)
 }
 
 func (m *spliced) places() (driver.Pointer, int) { return m.sums, m.e.problem.N }
 
-func (m *spliced) terms(ctx context.Context, c driver.Context) error {
-	e, n := m.e, m.e.problem.N
-	if err := c.Clear(m.sums, uint64(8*n), 0); err != nil {
-		return err
-	}
-	if err := m.split(c, m.numbers, e.scores.Score, 4*e.unit); err != nil {
-		return err
-	}
+func (m *spliced) terms(ctx context.Context, c *job) {
+	e := m.e
+	c.clear(m.sums, 8*e.problem.N)
+	m.split(c, m.numbers, e.scores.Score, 4*e.unit)
 	blocks := m.pairsPerLaunch(pairWork+slopeWork*e.instructions) / (pairRows * pairCols)
-	return inTurn(ctx, c, ownTurns(e.backend, bandsOf(m.end, blocks)), func(b band) error {
-		return m.launch(c, b)
-	})
+	inTurn(ctx, c, ownTurns(e.backend, bandsOf(m.end, blocks)), func(b band) { m.launch(c, b) })
 }
 
-func (m *spliced) finish(c driver.Context) error {
+func (m *spliced) finish(c *job) {
 	e, n := m.e, m.e.problem.N
 	if e.persons != nil {
-		return m.tiles.launch(c, "person_coefficients", blocksFor(n), 1, uint64(e.c), uint64(m.sums),
+		c.launch(m.tiles, "person_coefficients", blocksFor(n), 1, uint64(e.c), uint64(m.sums),
 			uint64(e.persons.weight), uint64(n), math.Float64bits(2*e.unit*personFixed))
+		return
 	}
-	return m.module.launch(c, "coefficients", blocksFor(n), 1, uint64(e.c), uint64(m.sums), 0, uint64(n),
+	c.launch(m.module, "coefficients", blocksFor(n), 1, uint64(e.c), uint64(m.sums), 0, uint64(n),
 		math.Float64bits(2*e.unit*0x1p-22))
 }
 
 // launch adds up the terms of a band.
-func (m *spliced) launch(c driver.Context, b band) error {
+func (m *spliced) launch(c *job, b band) {
 	single := func(v float32) uint64 { return uint64(math.Float32bits(v)) }
 	e := m.e
 	name, args := "pair_tiles", []uint64{uint64(m.sums), uint64(m.numbers)}
@@ -112,7 +81,7 @@ func (m *spliced) launch(c driver.Context, b band) error {
 	}
 	args = append(args, uint64(m.ends), uint64(e.problem.N), single(e.clamps.reach), single(e.clamps.least),
 		single(e.clamps.most), uint64(b.tile), uint64(b.strip))
-	return m.tiles.launch(c, name, b.tiles, b.strips, args...)
+	c.launch(m.tiles, name, b.tiles, b.strips, args...)
 }
 
 // endsOf returns the end of the group of every row. In groups of size alone or more, every row is a group of its own.

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"context"
-	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"testing"
 
 	"dyad/engine"
-	"dyad/engine/cuda/driver"
 	"dyad/internal/must"
 )
 
@@ -19,15 +17,9 @@ func splicedSums(t *testing.T, e *evaluator, w []float64) (sums []int64, s []flo
 	t.Helper()
 	coefficientsOf(t, e, w)
 	sums, s = make([]int64, e.problem.N), make([]float64, e.problem.N)
-	must.Do(t, e.backend.Device.do(context.Background(), func(c driver.Context) error {
-		out := make([]byte, 8*len(sums))
-		if err := c.CopyOut(out, e.methods[0].(*spliced).sums); err != nil {
-			return err
-		}
-		if _, err := binary.Decode(out, binary.LittleEndian, sums); err != nil {
-			return err
-		}
-		return copyOut(c, s, e.s)
+	must.Do(t, e.backend.Device.do(context.Background(), func(c *job) {
+		c.copyBack(sums, e.pairs.(*spliced).sums)
+		c.copyOut(s, e.s)
 	}))
 	return sums, s
 }

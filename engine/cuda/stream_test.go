@@ -223,7 +223,7 @@ func TestCancellation(t *testing.T) {
 			return nil
 		}
 		var m *direct
-		switch method := e.(*evaluator).methods[0].(type) {
+		switch method := e.(*evaluator).pairs.(type) {
 		case *factored:
 			m = &method.direct
 		case *spliced:

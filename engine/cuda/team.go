@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 
 	"dyad/engine"
@@ -14,24 +13,6 @@ import (
 // of its chunks to the same places as on a single GPU. Then the ranks exchange these sums, and every rank runs the
 // kernels that add up all sums in the order of a single GPU. So a sum has the bits of a single GPU, and the proved
 // bound for a single GPU applies.
-
-// planTeam returns an error for sums that a team cannot share: sums within query groups that are all near-linear.
-func (k *kernel) planTeam() error {
-	if k.backend.Team != nil && len(k.problem.Groups) > 0 && !k.direct {
-		return fmt.Errorf("%w: sums within query groups with loss %q on the GPUs of a team, which share moments, "+
-			"near-linear sums over all pairs, and pairs that are visited one by one", engine.ErrUnsupported, k.loss.Name())
-	}
-	return nil
-}
-
-// rowTeam returns the team that shares the rows. It is nil if each rank has all rows, which is the case if the
-// team shares pairs.
-func (k *kernel) rowTeam() engine.Team {
-	if k.direct {
-		return nil
-	}
-	return k.backend.Team
-}
 
 // sharers returns engine.QueryBounds.Make for a team that shares pairs, and "" without a team. Approximate
 // instructions and the sizes of launches depend on the make of a GPU.
@@ -89,28 +70,26 @@ func (b Backend) addUp(ctx context.Context, at driver.Pointer, n int) error {
 		return nil
 	}
 	for ; n > 0; n, at = n-addNumbers, at+8*addNumbers {
-		own := make([]byte, 8*min(n, addNumbers))
-		err := b.Device.do(ctx, func(c driver.Context) error { return c.CopyOut(own, at) })
-		if err != nil {
+		own := make([]int64, min(n, addNumbers))
+		if err := b.Device.do(ctx, func(c *job) { c.copyBack(own, at) }); err != nil {
 			return err
 		}
-		length := len(own) / 4
+		length := 2 * len(own)
 		all := make([]float64, b.Team.Size()*length)
-		for i := range len(own) / 8 {
-			v, at := int64(binary.LittleEndian.Uint64(own[8*i:])), b.Team.Rank()*length+2*i
+		for i, v := range own {
+			at := b.Team.Rank()*length + 2*i
 			all[at], all[at+1] = float64(v>>32), float64(uint32(v))
 		}
 		if err := engine.GatherJobs(ctx, b.Team, all, b.Team.Size(), length); err != nil {
 			return err
 		}
-		for i := range len(own) / 8 {
-			var sum int64
+		for i := range own {
+			own[i] = 0
 			for at := 2 * i; at < len(all); at += length {
-				sum += int64(all[at])<<32 + int64(all[at+1])
+				own[i] += int64(all[at])<<32 + int64(all[at+1])
 			}
-			binary.LittleEndian.PutUint64(own[8*i:], uint64(sum))
 		}
-		if err := b.Device.do(ctx, func(c driver.Context) error { return c.CopyIn(at, own) }); err != nil {
+		if err := b.Device.do(ctx, func(c *job) { c.copyWords(at, own) }); err != nil {
 			return err
 		}
 	}
@@ -119,36 +98,25 @@ func (b Backend) addUp(ctx context.Context, at driver.Pointer, n int) error {
 
 // pairSum sets dst to the sum over all pairs. Each rank has the scores of all rows and visits a part of the pairs.
 func (e *evaluator) pairSum(ctx context.Context, dst, w []float64) error {
-	m := e.methods[0].(pairMethod)
-	err := e.backend.Device.do(ctx, func(c driver.Context) error {
-		if err := copyIn(c, e.rows.w, w); err != nil {
-			return err
-		}
-		if err := e.rows.scores(ctx, c, e.s); err != nil {
-			return err
-		}
-		return m.terms(ctx, c)
+	err := e.device.do(ctx, func(c *job) {
+		c.copyIn(e.rows.w, w)
+		e.rows.scores(ctx, c, e.s)
+		e.pairs.terms(ctx, c)
 	})
 	if err == nil {
-		at, places := m.places()
+		at, places := e.pairs.places()
 		err = e.backend.addUp(ctx, at, places)
 	}
 	if err != nil {
 		return err
 	}
-	return e.backend.Device.do(ctx, func(c driver.Context) error {
-		if err := m.finish(c); err != nil {
-			return err
+	return e.device.do(ctx, func(c *job) {
+		e.pairs.finish(c)
+		if e.near != nil {
+			e.near.coefficients(ctx, c)
 		}
-		for _, other := range e.methods[1:] {
-			if err := other.coefficients(ctx, c); err != nil {
-				return err
-			}
-		}
-		if err := e.rows.weightedSums(ctx, c, e.c); err != nil {
-			return err
-		}
-		return copyOut(c, dst, e.rows.sum)
+		e.rows.weightedSums(ctx, c, e.c)
+		c.copyOut(dst, e.rows.sum)
 	})
 }
 
@@ -159,14 +127,6 @@ func (k *kernel) inTeam() (*kernel, error) {
 	var err error
 	own.grid, err = own.grid.placed(own.columnBytes(), k.backend.memory())
 	return &own, err
-}
-
-// fitsRecords calls Problem.Fits, or Problem.FitsShard in a team, where records may be a shard.
-func (b Backend) fitsRecords(p engine.Problem, r *engine.Records) error {
-	if b.Team == nil {
-		return p.Fits(r)
-	}
-	return p.FitsShard(r)
 }
 
 // rowsIn returns the rows of r that are in the grid, and their weights (nil if there are no weights).
@@ -194,26 +154,15 @@ func (e *evaluator) teamSum(ctx context.Context, dst, w []float64) error {
 	for i, chunk := range shares {
 		parts[i] = g.partAt(chunk * e.grid.chunkRows())
 	}
-	total := func(c driver.Context) error {
-		if err := e.rows.combine(c, e.rows.sum, e.rows.part, e.problem.D); err != nil {
-			return err
-		}
-		return copyOut(c, dst, e.rows.sum)
-	}
-	err := e.backend.Device.do(ctx, func(c driver.Context) error {
-		if err := copyIn(c, e.rows.w, w); err != nil {
-			return err
-		}
+	err := e.device.do(ctx, func(c *job) {
+		c.copyIn(e.rows.w, w)
 		if e.persons == nil {
-			return m.momentsOfScores(ctx, c)
+			m.momentsOfScores(ctx, c)
+			return
 		}
-		if err := e.rows.scores(ctx, c, e.s); err != nil {
-			return err
-		}
-		if err := e.ownScores(c); err != nil {
-			return err
-		}
-		return m.fromScores(c, g)
+		e.rows.scores(ctx, c, e.s)
+		e.ownScores(c)
+		m.fromScores(c, g)
 	})
 	if err == nil {
 		err = e.backend.exchange(ctx, gather{m.part, e.momentLen(), parts})
@@ -224,20 +173,19 @@ func (e *evaluator) teamSum(ctx context.Context, dst, w []float64) error {
 	if err != nil {
 		return err
 	}
-	own := func(c driver.Context) error {
+	own := func(c *job) {
 		if e.persons == nil {
-			return m.sumOfSeries(ctx, c)
+			m.sumOfSeries(ctx, c)
+			return
 		}
-		if err := m.expand(c, g); err != nil {
-			return err
-		}
-		if err := m.series(c, g); err != nil {
-			return err
-		}
-		if err := e.weigh(ctx, c); err != nil {
-			return err
-		}
-		return e.rows.weightedSums(ctx, c, e.c)
+		m.expand(c, g)
+		m.series(c, g)
+		e.weigh(ctx, c)
+		e.rows.weightedSums(ctx, c, e.c)
+	}
+	total := func(c *job) {
+		e.rows.combine(c, e.rows.sum, e.rows.part, e.problem.D)
+		c.copyOut(dst, e.rows.sum)
 	}
 	return e.backend.halves(ctx, own, total, gather{e.rows.part, e.problem.D, shares})
 }
@@ -273,27 +221,25 @@ func (b Backend) exchange(ctx context.Context, g gather) error {
 		at[r], counts[r] = g.starts[r]*g.length, (g.starts[r+1]-g.starts[r])*g.length
 	}
 	all := make([]float64, g.starts[size]*g.length)
-	err := b.Device.do(ctx, func(c driver.Context) error {
-		return copyOut(c, all[at[rank]:][:counts[rank]], g.at+driver.Pointer(8*at[rank]))
+	err := b.Device.do(ctx, func(c *job) {
+		c.copyOut(all[at[rank]:][:counts[rank]], g.at+driver.Pointer(8*at[rank]))
 	})
 	if err == nil {
 		err = b.Team.AllGather(ctx, all, counts, at) // not in a job, because other callers may wait for this GPU
 	}
 	if err == nil {
-		err = b.Device.do(ctx, func(c driver.Context) error { return copyIn(c, g.at, all) })
+		err = b.Device.do(ctx, func(c *job) { c.copyIn(g.at, all) })
 	}
 	return err
 }
 
 // halves runs the two parts of a sum, own and total, on the GPU. Between the two parts a team exchanges the
 // vectors of g.
-func (b Backend) halves(ctx context.Context, own, total func(c driver.Context) error, g gather) error {
+func (b Backend) halves(ctx context.Context, own, total func(c *job), g gather) error {
 	if b.Team == nil {
-		return b.Device.do(ctx, func(c driver.Context) error {
-			if err := own(c); err != nil {
-				return err
-			}
-			return total(c)
+		return b.Device.do(ctx, func(c *job) {
+			own(c)
+			total(c)
 		})
 	}
 	err := b.Device.do(ctx, own)

@@ -1,12 +1,13 @@
 package cuda
 
 import (
+	"crypto/sha256"
+
+	"dyad/kernels"
+
 	_ "embed"
 	"encoding/json"
 	"fmt"
-
-	"dyad/engine"
-	"dyad/engine/embedding"
 )
 
 // TimeModel models the time of a gradient sum over all pairs on a GPU by one method, in seconds:
@@ -80,90 +81,11 @@ func (all Models) Of(gpu, method string) (TimeModel, bool) {
 	return TimeModel{}, false
 }
 
-// models returns the time models that the backend uses.
-func (b Backend) models() (Models, error) {
-	if b.Models != nil {
-		return *b.Models, nil
+// embeddedPTX returns the hashes of the embedded programs by name.
+func embeddedPTX() map[string]string {
+	hashes := map[string]string{}
+	for _, name := range kernels.PTXNames() {
+		hashes[name] = fmt.Sprintf("%x", sha256.Sum256([]byte(kernels.PTX(name))))
 	}
-	return Measured()
-}
-
-// A Forecast is the predicted memory and time of a planned kernel on its GPU. It follows from public numbers.
-type Forecast struct {
-	Device string // such as cuda:0, or cuda:h200
-	GPU    string // product name of the GPU
-	Memory uint64 // largest number of bytes that the kernel uses on the GPU
-	Have   uint64 // number of bytes that a plan may use on the GPU
-	// Seconds is the time of a gradient sum over all pairs. If Moments is true, it is the time of a pass that
-	// sums moments. It is 0 if there is no time model. If Measured is false, Seconds is predicted from counts
-	// of instructions and the data sheet.
-	Seconds  float64
-	Measured bool
-	Moments  bool
-	// Copying is the time of copying the records to the GPU in seconds, predicted from the data sheet. It is 0
-	// if the package has no data sheet of the GPU. CopyingNarrow is the same time for records in float32, which
-	// moments copy as they are. Panels is true if the records do not fit on the GPU and are copied for every
-	// pass.
-	Copying, CopyingNarrow float64
-	Panels                 bool
-}
-
-// ForecastOf returns the forecast of a kernel that this package planned. For other kernels ok is false.
-func ForecastOf(k engine.Kernel) (f Forecast, ok bool) {
-	if r, both := k.(engine.Recentred); both {
-		if f, ok = ForecastOf(r.Moments); ok {
-			gradients, _ := ForecastOf(r.Kernel)
-			f.Memory += gradients.Memory
-		}
-		return f, ok
-	}
-	if n, network := k.(interface{ Elsewhere() embedding.RowsKernel }); network {
-		if rows, ok := n.Elsewhere().(*networkKernel); ok {
-			return rows.forecast(k), true
-		}
-	}
-	p, ok := k.(planned)
-	if !ok {
-		return Forecast{}, false
-	}
-	b := p.on()
-	f = Forecast{Device: b.Name(), GPU: b.Device.Info().Name, Memory: p.bytes(), Have: b.memory()}
-	w, method := p.work()
-	_, f.Moments = k.(*momentsKernel)
-	switch k := k.(type) {
-	case *kernel:
-		f.Panels = !k.grid.resident
-	case *momentsKernel:
-		f.Panels = !k.grid.resident
-	}
-	measured, err := b.models()
-	m, found := measured.Of(f.GPU, method)
-	if f.Measured = found && err == nil; f.Measured {
-		f.Seconds = m.Seconds(w)
-	}
-	gpus, err := readNamed()
-	if err != nil {
-		return f, true
-	}
-	for _, g := range gpus {
-		if g.Name == f.GPU {
-			problem := p.Problem()
-			f.Copying = 8 * float64(problem.N) * float64(problem.D) / (linkShare * g.Link)
-			if f.CopyingNarrow = f.Copying; f.Moments {
-				f.CopyingNarrow /= 2
-			}
-		}
-		if m, found := g.predicted(method); found && g.Name == f.GPU && !f.Measured {
-			f.Seconds = m.Seconds(w)
-		}
-	}
-	return f, true
-}
-
-func secondsOf(k engine.Kernel, p engine.Pairs) float64 {
-	if _, all := p.(engine.AllPairs); !all && p != nil {
-		return 0
-	}
-	f, _ := ForecastOf(k)
-	return f.Seconds
+	return hashes
 }

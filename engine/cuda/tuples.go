@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -41,14 +40,7 @@ func (b Backend) BindTerms(p embedding.TermsProblem) (embedding.TermRows, error)
 	if err != nil {
 		return nil, orCPU(err)
 	}
-	err = b.Device.do(context.Background(), func(c driver.Context) error {
-		err := e.load(c, p.X)
-		if err != nil {
-			err = errors.Join(err, e.memory.free(c))
-		}
-		return err
-	})
-	if err != nil {
+	if err := e.fill(b.Device, func(c *job) { e.load(c, p.X) }); err != nil {
 		return nil, err
 	}
 	return e, nil
@@ -69,10 +61,7 @@ func (b Backend) planTerms(p embedding.TermsProblem) (*tupleRows, error) {
 		if err == nil {
 			e := &tupleRows{networkRows: &networkRows{networkKernel: k, n: k.stride()}, size: p.Size, room: room, total: total,
 				theirs: make([]float64, total)}
-			need, have := k.bytes(), b.memory()
-			for _, block := range e.more() {
-				need += uint64(block.bytes) + 256
-			}
+			need, have := bytesOf(append(k.blocks(&networkBuffers{}), e.more()...)), b.memory()
 			if need <= have {
 				return e, nil
 			}
@@ -102,31 +91,23 @@ func (e *tupleRows) more() []block {
 	return all
 }
 
-func (e *tupleRows) load(c driver.Context, x []float64) (err error) {
-	if e.products, err = e.backend.Device.load(c, kernels.PTX("tuples")); err != nil {
-		return err
-	}
+func (e *tupleRows) load(c *job, x []float64) {
+	e.products = e.device.load(c, kernels.PTX("tuples"))
 	e.host = make([]float64, e.stride()*e.out)
-	if err := e.start(c, append(e.blocks(&e.networkBuffers), e.more()...)); err != nil {
-		return err
-	}
-	if err := e.upload(c, e.all, e.total, e.theirs, func(i int, row []float64) { copy(row, x[i*e.in:]) }); err != nil {
-		return err
-	}
-	return putOnes(c, e.all, e.in, e.total, e.total)
+	e.start(c, append(e.blocks(&e.networkBuffers), e.more()...))
+	e.upload(c, e.all, e.total, e.theirs, func(i int, row []float64) { copy(row, x[i*e.in:]) })
+	putOnes(c, e.all, e.in, e.total, e.total)
 }
 
 // Room implements embedding.TermRows.
 func (e *tupleRows) Room() int { return e.room }
 
-var errTuplesClosed = errors.New("cuda: tuples after Close")
-
 // Begin implements embedding.TermRows. It returns an error if clip is not between 2^-150 and 2^150.
 func (e *tupleRows) Begin(ctx context.Context, theta []float64, clip float64) error {
-	switch {
-	case e.memory == nil:
-		return errTuplesClosed
-	case !(clip >= smallestClip && clip <= 1/smallestClip):
+	if err := e.open("tuples"); err != nil {
+		return err
+	}
+	if !(clip >= smallestClip && clip <= 1/smallestClip) {
 		return fmt.Errorf("cuda: the clip of tuples is %v, want %g to %g", clip, float64(smallestClip),
 			1/float64(smallestClip))
 	}
@@ -136,19 +117,17 @@ func (e *tupleRows) Begin(ctx context.Context, theta []float64, clip float64) er
 	}
 	_, exponent := math.Frexp(most) // at most 2^exponent
 	e.limit, e.unit, e.tuples, e.begun = clip*(1-0x1p-30), math.Ldexp(1, exponent-62), 0, 0
-	return e.backend.Device.do(ctx, func(c driver.Context) error {
-		if err := e.setWeights(c, theta); err != nil {
-			return err
-		}
-		return e.clearSums(c)
+	return e.device.do(ctx, func(c *job) {
+		e.setWeights(c, theta)
+		e.clearSums(c)
 	})
 }
 
 // Embed implements embedding.TermRows. It returns an error if the sum since Begin has more tuples than disjoint tuples
 // of the data.
 func (e *tupleRows) Embed(ctx context.Context, g, norms []float64, members []int32) error {
-	if e.memory == nil {
-		return errTuplesClosed
+	if err := e.open("tuples"); err != nil {
+		return err
 	}
 	if e.tuples = len(members) / e.size; e.tuples*e.size != len(members) || e.tuples < 1 || e.tuples > e.room {
 		return fmt.Errorf("cuda: %d records of tuples of %d, want 1 to %d tuples", len(members), e.size, e.room)
@@ -162,16 +141,12 @@ func (e *tupleRows) Embed(ctx context.Context, g, norms []float64, members []int
 		own[i] = e.theirs[at] // panics if a member is outside the data, as on the CPU
 	}
 	stride := e.stride()
-	return e.backend.Device.do(ctx, func(c driver.Context) error {
-		if err := errors.Join(copyWords(c, e.list, members), copyIn(c, e.own, own)); err != nil {
-			return err
-		}
-		err := e.products.launch(c, "tuple_gather", stride/blockThreads, e.in+1, uint64(e.x), uint64(e.all), uint64(e.list),
+	return e.device.do(ctx, func(c *job) {
+		c.copyWords(e.list, members)
+		c.copyIn(e.own, own)
+		c.launch(e.products, "tuple_gather", stride/blockThreads, e.in+1, uint64(e.x), uint64(e.all), uint64(e.list),
 			uint64(len(members)), uint64(e.total), uint64(stride))
-		if err != nil {
-			return err
-		}
-		return e.compute(ctx, c, g, norms[:len(members)])
+		e.compute(ctx, c, g, norms[:len(members)])
 	})
 }
 
@@ -189,21 +164,25 @@ func (e *tupleRows) chunkOf(tiles int) int {
 // follows. The second pass truncates the entries of scale G_t, in units, to integers. J_i^T v_i of single records are
 // summed as networkRows does.
 func (e *tupleRows) Add(ctx context.Context, v []float64) error {
-	if e.memory == nil {
-		return errTuplesClosed
+	if err := e.open("tuples"); err != nil {
+		return err
 	}
-	if e.size == 1 {
-		return e.backend.Device.do(ctx, func(c driver.Context) error {
-			if err := e.setV(c, v[:e.tuples*e.out]); err != nil {
-				return err
-			}
-			return e.launchAll(ctx, c, e.backward(e.gram))
-		})
+	steps := e.backward(e.gram)
+	if e.size > 1 {
+		steps = e.clipped()
 	}
+	return e.device.do(ctx, func(c *job) {
+		e.setV(c, v[:e.tuples*e.size*e.out])
+		e.launchAll(ctx, c, steps)
+	})
+}
+
+// clipped returns the steps of the two passes of Add.
+func (e *tupleRows) clipped() []step {
 	stride, at := uint64(e.stride()), e.part
 	pass := func(kernel string, layer embedding.Layer, first []uint64, left, in driver.Pointer) step {
 		chunk := e.chunkOf(tilesOf(layer))
-		return step{kernel, tilesOf(layer), chunksOf(e.tuples, chunk),
+		return step{e.products, kernel, tilesOf(layer), chunksOf(e.tuples, chunk),
 			append(first, uint64(left), uint64(in), uint64(layer.Rows), uint64(layer.Cols),
 				uint64(e.size), uint64(e.tuples), uint64(chunk), stride)}
 	}
@@ -212,37 +191,18 @@ func (e *tupleRows) Add(ctx context.Context, v []float64) error {
 		at += driver.Pointer(8 * tupleLanes * tilesOf(e.layers[l]) * e.tuples)
 		return pass("tuple_squares", e.layers[l], []uint64{uint64(to)}, left, in)
 	})
-	steps = append(steps, step{"tuple_clip", blocksFor(e.tuples), 1,
+	steps = append(steps, step{e.products, "tuple_clip", blocksFor(e.tuples), 1,
 		[]uint64{uint64(e.scale), uint64(e.part), uint64(e.parts()), uint64(e.tuples),
 			math.Float64bits(e.limit), math.Float64bits(1 / e.unit)}})
-	steps = append(steps, e.backward(func(l int, left, in driver.Pointer) step {
+	return append(steps, e.backward(func(l int, left, in driver.Pointer) step {
 		return pass("tuple_sums", e.layers[l], []uint64{uint64(e.sums[l]), uint64(e.scale)}, left, in)
 	})...)
-	return e.backend.Device.do(ctx, func(c driver.Context) error {
-		if err := e.setV(c, v[:e.tuples*e.size*e.out]); err != nil {
-			return err
-		}
-		return inTurn(ctx, c, steps, func(s step) error {
-			m := e.module
-			if s.kernel[0] == 't' {
-				m = e.products
-			}
-			return m.launch(c, s.kernel, s.x, s.y, s.args...)
-		})
-	})
 }
 
 // Sum implements embedding.TermRows.
 func (e *tupleRows) Sum(ctx context.Context, dst []float64) error {
-	if e.memory == nil {
-		return errTuplesClosed
-	}
-	integers := make([]int64, len(dst))
-	if err := e.backend.Device.do(ctx, func(c driver.Context) error { return e.readSums(c, integers) }); err != nil {
+	if err := e.open("tuples"); err != nil {
 		return err
 	}
-	for k, s := range integers {
-		dst[k] = float64(s) * e.unit
-	}
-	return nil
+	return e.device.do(ctx, func(c *job) { e.readSums(c, dst) })
 }

@@ -9,9 +9,8 @@ import (
 )
 
 // uploadColumns copies the features to x by columns: feature k of row i is x[k n + i]. Sparse rows are copied
-// as dense rows. order is the order of the rows; if it is nil, the rows have the order of the records. While
-// the GPU reads one buffer, the host fills the other buffer.
-func uploadColumns(c driver.Context, x driver.Pointer, r *engine.Records, order []int32) (err error) {
+// as dense rows. While the GPU reads one buffer, the host fills the other buffer.
+func uploadColumns(c driver.Context, x driver.Pointer, r *engine.Records) (err error) {
 	n, d := r.Len(), r.Dim()
 	keep := func(f error) {
 		if err == nil {
@@ -44,11 +43,7 @@ func uploadColumns(c driver.Context, x driver.Pointer, r *engine.Records, order 
 			return err
 		}
 		for i := range m {
-			from := i0 + i
-			if order != nil {
-				from = int(order[from])
-			}
-			r.Row(from, row)
+			r.Row(i0+i, row)
 			for k, v := range row {
 				binary.LittleEndian.PutUint64(buffers[b][8*(k*m+i):], math.Float64bits(v))
 			}

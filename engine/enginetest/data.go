@@ -1,22 +1,11 @@
 package enginetest
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 
 	"dyad/engine"
 )
-
-// declined handles an error of Plan.
-func (s *suite) declined(p engine.Problem, err error) {
-	s.Helper()
-	if s.opts.Unsupported != nil && errors.Is(err, engine.ErrUnsupported) {
-		s.opts.Unsupported(p)
-		return
-	}
-	s.fail("Plan: %v", err)
-}
 
 // makeRecords returns the same records in dense and in sparse storage. A third of the features is zero, some
 // rows are all zero or repeat, and most norms are close to R.
@@ -95,11 +84,7 @@ func visit(pairs engine.Pairs, pair func(i, j int)) (orders float64) {
 		}
 	case engine.PrefixPairs:
 		for t := range q.T {
-			i, j := q.T, t
-			if q.Order != nil {
-				i, j = int(q.Order[q.T]), int(q.Order[t])
-			}
-			pair(i, j)
+			pair(int(q.Record(q.T)), int(q.Record(t)))
 		}
 		return 1
 	}
@@ -157,4 +142,65 @@ func snapshot(r *engine.Records, w []float64) []float64 {
 		s = append(s, float64(v))
 	}
 	return append(s, value...)
+}
+
+// A labelling makes n labels within [-b, b].
+type labelling struct {
+	name   string
+	values int // Problem.LabelValues
+	make   func(rng *rand.Rand, n int, b float64) []float64
+}
+
+var labellings = []labelling{
+	{"binary", 2, func(rng *rand.Rand, n int, b float64) []float64 {
+		return fill(n, func(i int) float64 { return math.Copysign(b, rng.Float64()-0.4) })
+	}},
+	{"one positive", 0, func(_ *rand.Rand, n int, b float64) []float64 {
+		return fill(n, func(i int) float64 {
+			if i == n-1 {
+				return b
+			}
+			return -b
+		})
+	}},
+	{"one class", 2, func(_ *rand.Rand, n int, b float64) []float64 {
+		return fill(n, func(int) float64 { return b })
+	}},
+	{"five grades", 5, func(rng *rand.Rand, n int, b float64) []float64 {
+		return fill(n, func(int) float64 { return b * (float64(rng.IntN(5))/2 - 1) })
+	}},
+	{"real", engine.AnyLabels, func(rng *rand.Rand, n int, b float64) []float64 {
+		return fill(n, func(int) float64 { return b * (2*rng.Float64() - 1) })
+	}},
+}
+
+func fill(n int, f func(i int) float64) []float64 {
+	y := make([]float64, n)
+	for i := range y {
+		y[i] = f(i)
+	}
+	return y
+}
+
+// boundsOf are the bounds of the cases, in turn.
+var boundsOf = []engine.Bounds{
+	{FeatureNorm: 1, LabelAbs: 1},
+	{FeatureNorm: 2, LabelAbs: 0.5},
+	{FeatureNorm: 0.5, LabelAbs: 2.5},
+}
+
+// semidefinite returns a random matrix of this rank and of Frobenius norm r.
+func semidefinite(rng *rand.Rand, d, rank int, r float64) []float64 {
+	m := make([]float64, d*d)
+	for range rank {
+		v := fill(d, func(int) float64 { return rng.NormFloat64() })
+		for k := range m {
+			m[k] += v[k/d] * v[k%d]
+		}
+	}
+	s := engine.Symmetric{Dim: d}
+	w := make([]float64, s.Len())
+	s.Pack(w, m)
+	scaleTo(w, r)
+	return w
 }

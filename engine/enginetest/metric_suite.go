@@ -30,22 +30,6 @@ var weightings = []weighting{
 	}},
 }
 
-// semidefinite returns a random matrix of this rank and of Frobenius norm r.
-func semidefinite(rng *rand.Rand, d, rank int, r float64) []float64 {
-	m := make([]float64, d*d)
-	for range rank {
-		v := fill(d, func(int) float64 { return rng.NormFloat64() })
-		for k := range m {
-			m[k] += v[k/d] * v[k%d]
-		}
-	}
-	s := engine.Symmetric{Dim: d}
-	w := make([]float64, s.Len())
-	s.Pack(w, m)
-	scaleTo(w, r)
-	return w
-}
-
 // largestMetricSize bounds the time of the reference, which takes n^2 d^2 operations.
 const largestMetricSize = 400
 
@@ -85,17 +69,7 @@ func (s *suite) metricCase(loss engine.MetricLoss, radius float64, n int, weight
 		return
 	}
 	w := weights.make(rng, d, radius)
-	pairs := pairsOf(rng, p)
-	want := make([]answer, len(pairs))
-	for i, q := range pairs {
-		want[i] = answer{metricReference(loss, dense, w, q), kinkSlack(loss, p, dense, w, q, s.opts.KinkError)}
-	}
-	name := s.name
-	for _, r := range []*engine.Records{dense, sparse} {
-		s.name = fmt.Sprintf("%s sparse=%v", name, r.IsSparse())
-		s.testRecords(kernels, r, w, pairs, want)
-	}
-	s.name = name
+	first := s.testStorages(kernels, p, dense, sparse, w, pairsOf(rng, p))
 	R, b := p.Bounds.FeatureNorm, p.Bounds.LabelAbs
-	s.testDefinition(p, dense, w, want[0].sum, b*b*(1+4*R*R*norm(w)))
+	s.testDefinition(p, dense, w, first, b*b*(1+4*R*R*norm(w)))
 }

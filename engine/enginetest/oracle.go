@@ -1,6 +1,10 @@
 package enginetest
 
-import "dyad/engine"
+import (
+	"math"
+
+	"dyad/engine"
+)
 
 // reference returns the gradient sum over pairs by the definition of a ScoreLoss,
 //
@@ -70,4 +74,37 @@ func definition(loss engine.Loss, r *engine.Records, w []float64, pairs engine.P
 		}
 	})
 	return g
+}
+
+// pairWeight returns the weight of a pair of rows in twice the precision. The weight is 1 if rows are records.
+// With persons it is 1/(m m') for rows of two persons with m and m' rows, and 0 within a person.
+func pairWeight(r *engine.Records) func(i, j int) wide {
+	if !r.ByPerson() {
+		return func(int, int) wide { return wide{hi: 1} }
+	}
+	person, rows := make([]int, r.Len()), make([]int, r.Units())
+	for k := range rows {
+		from, to := r.UnitRows(k)
+		rows[k] = to - from
+		for i := from; i < to; i++ {
+			person[i] = k
+		}
+	}
+	return func(i, j int) wide {
+		p, q := person[i], person[j]
+		if p == q {
+			return wide{}
+		}
+		m := float64(rows[p] * rows[q])
+		hi := 1 / m
+		return wide{hi, -math.FMA(hi, m, -1) / m}
+	}
+}
+
+// rowPairs returns pairs of persons as pairs of their rows.
+func rowPairs(r *engine.Records, pairs engine.Pairs) engine.Pairs {
+	if r.ByPerson() {
+		return engine.AllPairs{N: r.Len()}
+	}
+	return pairs
 }

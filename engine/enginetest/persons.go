@@ -2,44 +2,10 @@ package enginetest
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"dyad/engine"
 )
-
-// pairWeight returns the weight of a pair of rows in twice the precision. The weight is 1 if rows are records.
-// With persons it is 1/(m m') for rows of two persons with m and m' rows, and 0 within a person.
-func pairWeight(r *engine.Records) func(i, j int) wide {
-	if !r.ByPerson() {
-		return func(int, int) wide { return wide{hi: 1} }
-	}
-	person, rows := make([]int, r.Len()), make([]int, r.Units())
-	for k := range rows {
-		from, to := r.UnitRows(k)
-		rows[k] = to - from
-		for i := from; i < to; i++ {
-			person[i] = k
-		}
-	}
-	return func(i, j int) wide {
-		p, q := person[i], person[j]
-		if p == q {
-			return wide{}
-		}
-		m := float64(rows[p] * rows[q])
-		hi := 1 / m
-		return wide{hi, -math.FMA(hi, m, -1) / m}
-	}
-}
-
-// rowPairs returns pairs of persons as pairs of their rows.
-func rowPairs(r *engine.Records, pairs engine.Pairs) engine.Pairs {
-	if r.ByPerson() {
-		return engine.AllPairs{N: r.Len()}
-	}
-	return pairs
-}
 
 // personCounts are the cases of Options.Persons. Each has the numbers of rows of the persons; the largest
 // number is at most the cap.
@@ -103,20 +69,12 @@ func (s *suite) personCase(rng *rand.Rand, p engine.Problem, counts []int, label
 	if kernels == nil {
 		return
 	}
-	var w, sum []float64
-	if loss, ok := p.Loss.(engine.MetricLoss); ok {
+	var w []float64
+	if _, ok := p.Loss.(engine.MetricLoss); ok {
 		w = semidefinite(rng, p.D, p.D, p.Radius)
-		sum = metricReference(loss, dense, w, p.Pairs())
 	} else {
 		w = fill(p.D, func(int) float64 { return rng.NormFloat64() })
 		scaleTo(w, p.Radius)
-		sum = reference(p.Loss.(engine.ScoreLoss), dense, w, p.Pairs())
 	}
-	pairs := []engine.Pairs{p.Pairs()}
-	want := []answer{{sum, kinkSlack(p.Loss, p, dense, w, pairs[0], s.opts.KinkError)}}
-	name := s.name
-	for _, r := range []*engine.Records{dense, sparse} {
-		s.name = fmt.Sprintf("%s sparse=%v", name, r.IsSparse())
-		s.testRecords(kernels, r, w, pairs, want)
-	}
+	s.testStorages(kernels, p, dense, sparse, w, []engine.Pairs{p.Pairs()})
 }

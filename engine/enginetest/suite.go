@@ -2,9 +2,9 @@ package enginetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 
@@ -57,134 +57,6 @@ type Options struct {
 	Unsupported func(engine.Problem)
 }
 
-// A labelling makes n labels within [-b, b].
-type labelling struct {
-	name   string
-	values int // Problem.LabelValues
-	make   func(rng *rand.Rand, n int, b float64) []float64
-}
-
-var labellings = []labelling{
-	{"binary", 2, func(rng *rand.Rand, n int, b float64) []float64 {
-		return fill(n, func(i int) float64 { return math.Copysign(b, rng.Float64()-0.4) })
-	}},
-	{"one positive", 0, func(_ *rand.Rand, n int, b float64) []float64 {
-		return fill(n, func(i int) float64 {
-			if i == n-1 {
-				return b
-			}
-			return -b
-		})
-	}},
-	{"one class", 2, func(_ *rand.Rand, n int, b float64) []float64 {
-		return fill(n, func(int) float64 { return b })
-	}},
-	{"five grades", 5, func(rng *rand.Rand, n int, b float64) []float64 {
-		return fill(n, func(int) float64 { return b * (float64(rng.IntN(5))/2 - 1) })
-	}},
-	{"real", engine.AnyLabels, func(rng *rand.Rand, n int, b float64) []float64 {
-		return fill(n, func(int) float64 { return b * (2*rng.Float64() - 1) })
-	}},
-}
-
-func fill(n int, f func(i int) float64) []float64 {
-	y := make([]float64, n)
-	for i := range y {
-		y[i] = f(i)
-	}
-	return y
-}
-
-// boundsOf are the bounds of the cases, in turn.
-var boundsOf = []engine.Bounds{
-	{FeatureNorm: 1, LabelAbs: 1},
-	{FeatureNorm: 2, LabelAbs: 0.5},
-	{FeatureNorm: 0.5, LabelAbs: 2.5},
-}
-
-// Run checks that a backend conforms to package engine, for every loss, radius, size, labelling and storage.
-// Gradient sums over all pairs and over prefixes must be within Roundoff of a sum in twice the precision. For
-// losses that are not smooth, pairs at a kink may differ more: see kinkSlack. The sums must overwrite dst,
-// leave their inputs unchanged and honour the context. They must have the same bits when repeated and for any
-// number of workers.
-func Run(t T, b engine.Backend, opts Options) {
-	t.Helper()
-	if opts.Losses == nil {
-		opts.Losses = []engine.ScoreLoss{engine.Logistic{}, SmoothHinge{}}
-	}
-	if opts.MetricLosses == nil {
-		opts.MetricLosses = []engine.MetricLoss{engine.MahalanobisLogistic{}, SmoothMetric{}}
-	}
-	metricSizes := opts.Sizes
-	switch {
-	case opts.Sizes == nil && opts.Short:
-		opts.Sizes, metricSizes = []int{3, 64}, []int{3, 65}
-	case opts.Sizes == nil:
-		opts.Sizes = []int{2, 3, 17, 64, 129, 500, 1500}
-		metricSizes = []int{2, 3, 17, 65, 129, 400}
-	}
-	if opts.Groups == nil {
-		opts.Groups = [][]int{{3, 1, 70, 2, 2, 1, 30}}
-	}
-	switch {
-	case opts.Radii == nil && opts.Short:
-		opts.Radii = []float64{1, 20}
-	case opts.Radii == nil:
-		opts.Radii = []float64{0.05, 1, 20, 200}
-	}
-	if opts.PerPair == 0 {
-		opts.PerPair = 6e-13
-	}
-	s := &suite{T: t, backend: b, opts: opts, worst: map[string]float64{}}
-	number := 0
-	for _, loss := range opts.Losses {
-		for k, radius := range opts.Radii {
-			for i, n := range opts.Sizes {
-				if opts.Short && n > 129 || n <= 500 && s.thinned(i, k) {
-					continue
-				}
-				for _, labels := range s.labellings(len(opts.Sizes) * len(opts.Radii)) {
-					if n > 500 && (radius != 1 || labels.name == "one class") {
-						continue // the reference is slow, and the smaller sizes cover these cases
-					}
-					s.testCase(engine.Problem{N: n, Loss: loss, Radius: radius}, labels, number)
-					number++
-				}
-			}
-			for i, sizes := range opts.Groups {
-				n := 0
-				for _, size := range sizes {
-					n += size
-				}
-				for k, labels := range s.labellings(len(opts.Groups) * len(opts.Radii)) {
-					s.testCase(engine.Problem{N: n, Loss: loss, Radius: radius, Groups: sizes}, labels, i+k)
-				}
-			}
-			if opts.Persons {
-				s.persons(loss, radius)
-			}
-			s.testBound(loss, radius, opts.PerPair*max(1, radius/2))
-			if len(opts.Groups) > 0 {
-				s.testGroupBound(loss, radius, opts.PerPair*max(1, radius/2))
-			}
-		}
-	}
-	number, s.opts.Sizes = 0, metricSizes
-	for _, loss := range opts.MetricLosses {
-		for k, radius := range opts.Radii {
-			s.metricLoss(loss, radius, k, &number)
-		}
-	}
-	methods := make([]string, 0, len(s.worst))
-	for m := range s.worst {
-		methods = append(methods, m)
-	}
-	slices.Sort(methods)
-	for _, m := range methods {
-		t.Logf("%s, %s: largest |error| / Roundoff = %.2g", b.Name(), m, s.worst[m])
-	}
-}
-
 // thinned reports whether size i is skipped for radius k.
 func (s *suite) thinned(i, k int) bool {
 	return !sizes.Full() && i%len(s.opts.Radii) != k && k%len(s.opts.Sizes) != i
@@ -222,46 +94,27 @@ func (s *suite) fail(format string, args ...any) {
 	s.Errorf("%s: %s", s.name, fmt.Sprintf(format, args...))
 }
 
-// testCase sets the remaining fields of a problem and checks one data set, dense and sparse.
-func (s *suite) testCase(p engine.Problem, labels labelling, number int) {
+// testStorages checks all kinds of pairs on the same records in dense and in sparse storage. It returns the reference
+// for the first pairs.
+func (s *suite) testStorages(kernels map[int]engine.Kernel, p engine.Problem, dense, sparse *engine.Records,
+	w []float64, pairs []engine.Pairs) []float64 {
 	s.Helper()
-	rng := rand.New(rand.NewPCG(uint64(number), 17))
-	p.D = []int{1, 3, 8, 21, 300}[number%5]
-	if p.N > 129 || len(p.Groups) > 0 {
-		p.D = 5
-	}
-	p.Bounds, p.LabelValues = boundsOf[number%3], labels.values
-	loss := p.Loss.(engine.ScoreLoss)
-	dense, sparse, err := makeRecords(rng, p, labels)
-	if err != nil {
-		s.fail("%v", err)
-		return
-	}
-	s.name = fmt.Sprintf("%s r=%g n=%d d=%d %s", loss.Name(), p.Radius, p.N, p.D, labels.name)
-	if len(p.Groups) > 0 {
-		s.name += fmt.Sprintf(" groups=%d", len(p.Groups))
-	}
-	kernels := s.plan(p)
-	if kernels == nil {
-		return
-	}
-	w := make([]float64, p.D)
-	for k := range w {
-		w[k] = rng.NormFloat64()
-	}
-	scaleTo(w, p.Radius)
-	pairs := pairsOf(rng, p)
 	want := make([]answer, len(pairs))
 	for i, q := range pairs {
-		want[i] = answer{reference(loss, dense, w, q), kinkSlack(loss, p, dense, w, q, s.opts.KinkError)}
+		want[i].slack = kinkSlack(p.Loss, p, dense, w, q, s.opts.KinkError)
+		if loss, ok := p.Loss.(engine.MetricLoss); ok {
+			want[i].sum = metricReference(loss, dense, w, q)
+		} else {
+			want[i].sum = reference(p.Loss.(engine.ScoreLoss), dense, w, q)
+		}
 	}
+	name := s.name
 	for _, r := range []*engine.Records{dense, sparse} {
-		name := s.name
 		s.name = fmt.Sprintf("%s sparse=%v", name, r.IsSparse())
 		s.testRecords(kernels, r, w, pairs, want)
-		s.name = name
 	}
-	s.testDefinition(p, dense, w, want[0].sum, 4*p.Bounds.LabelAbs*p.Bounds.FeatureNorm*norm(w))
+	s.name = name
+	return want[0].sum
 }
 
 // testRecords checks all kinds of pairs on bound records.
@@ -407,4 +260,14 @@ func (s *suite) testDefinition(p engine.Problem, r *engine.Records, w, want []fl
 	if diff := distance(definition(loss, r, w, p.Pairs()), want); !(diff <= tol) {
 		s.fail("AddGrad and DPhi of the loss disagree: sums differ by %.3g", diff)
 	}
+}
+
+// declined handles an error of Plan.
+func (s *suite) declined(p engine.Problem, err error) {
+	s.Helper()
+	if s.opts.Unsupported != nil && errors.Is(err, engine.ErrUnsupported) {
+		s.opts.Unsupported(p)
+		return
+	}
+	s.fail("Plan: %v", err)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dyad/engine"
+	"dyad/internal/tasks"
 )
 
 // classes holds the scores of two classes, multiplied by the difference of their labels.
@@ -45,21 +46,6 @@ func (c classes) ends() (lo, hi float64) {
 		}
 	}
 	return lo, hi
-}
-
-// sum returns the sum over unordered pairs. Up to exact records are summed pair by pair.
-// Up to tiledTimes as many records are summed in tiles, if the loss supports tiles.
-func (c classes) sum(ctx context.Context, loss engine.ScoreLoss, workers, exact int) (float64, error) {
-	n := len(c.high) + len(c.low)
-	if _, ok := loss.(engine.Logistic); ok && n <= tiledTimes*exact {
-		if sum, ok, err := c.logistic(ctx, workers); ok || err != nil {
-			return sum, err
-		}
-	}
-	if n <= exact {
-		return c.direct(ctx, loss, workers)
-	}
-	return c.binned(ctx, loss, workers)
 }
 
 // direct returns the sum over unordered pairs, computed pair by pair.
@@ -269,4 +255,38 @@ func (k *kernel) product(p, q [nodes]float64) float64 {
 		sum += p[i] * row
 	}
 	return sum
+}
+
+// accumulator adds numbers with a correction term (Neumaier 1974).
+type accumulator struct{ sum, low float64 }
+
+func (a *accumulator) add(v float64) {
+	t := a.sum + v
+	if math.Abs(a.sum) >= math.Abs(v) {
+		a.low += (a.sum - t) + v
+	} else {
+		a.low += (v - t) + a.sum
+	}
+	a.sum = t
+}
+
+func (a *accumulator) value() float64 {
+	if math.IsInf(a.sum, 0) {
+		return a.sum // the correction is NaN in this case
+	}
+	return a.sum + a.low
+}
+
+// sumParts adds part(i) for i in [0, n) in a fixed order. The given number of workers
+// compute the parts.
+func sumParts(ctx context.Context, n, workers int, part func(i int) float64) (float64, error) {
+	parts := make([]float64, n)
+	if err := tasks.Each(ctx, max(1, workers), n, func(_, i int) { parts[i] = part(i) }); err != nil {
+		return 0, err
+	}
+	var a accumulator
+	for _, v := range parts {
+		a.add(v)
+	}
+	return a.value(), nil
 }

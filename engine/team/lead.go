@@ -6,25 +6,10 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 
 	"dyad/engine"
 )
-
-// op is an operation that the leader requests from the other ranks.
-type op float64
-
-const (
-	opStop op = iota
-	opBind
-	opSum
-	opClose
-	opDigests
-	opInputs
-)
-
-// header is the length of the first message of an op. The message contains the number of the
-// op, followed by numbers that describe the second message.
-const header = 8
 
 // Leader controls the team from rank 0. It is used from one goroutine at a time.
 type Leader struct {
@@ -110,9 +95,6 @@ func (l *Leader) Digest(ctx context.Context) (string, error) {
 	return text, l.did(err)
 }
 
-// ErrInputs is wrapped by an error about input files that have changed since a rank read them.
-var ErrInputs = errors.New("team: input files changed")
-
 // Inputs returns an error unless the input files of all ranks are unchanged. It calls own for this rank. Every
 // other rank calls the function that was passed to its Serve. Its error names the files.
 func (l *Leader) Inputs(ctx context.Context, own func() error) error {
@@ -150,14 +132,6 @@ type evaluator struct {
 	part []int32 // the Order of the last SubsetPairs
 }
 
-// The kinds of pairs that are sent.
-const (
-	noPairs = iota
-	allPairs
-	subsetPairs
-	samePairs // a subset with the same order as in the previous query
-)
-
 // Sum implements engine.Evaluator.
 func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
 	// A query that a rank would refuse must be refused before it is sent to the other ranks. The
@@ -175,7 +149,7 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 			if kind, from, n = subsetPairs, p.From, p.N; p.Order == nil || len(p.Order) != problem.N {
 				return fmt.Errorf("%w: pairs of a part without an order of all records, in a team", engine.ErrUnsupported)
 			}
-			if len(e.part) == len(p.Order) && same(e.part, p.Order) {
+			if slices.Equal(e.part, p.Order) {
 				kind = samePairs
 			} else {
 				order = p.Order
@@ -187,8 +161,7 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 			return err
 		}
 		if _, prefix := q.Pairs.(engine.PrefixPairs); prefix {
-			return fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without a team",
-				engine.ErrUnsupported)
+			return engine.ErrTeamPrefix
 		}
 	}
 	if !q.IsPlain() {
@@ -207,47 +180,6 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 		e.part = append(e.part[:0], order...)
 	}
 	return e.lead.did(e.Evaluator.Sum(ctx, dst, q))
-}
-
-// pack encodes q without its pairs, and the order of a part, as numbers.
-func pack(q engine.Query, order []int32) []float64 {
-	signed := 0.0
-	if q.Signed {
-		signed = 1
-	}
-	x := make([]float64, 0, packed+len(q.Centre)+len(q.W)+len(order))
-	x = append(x, q.Radius, signed, q.Offset, q.Class, q.Intercept, float64(q.Second), float64(len(q.Centre)),
-		float64(len(q.W)))
-	x = append(append(x, q.Centre...), q.W...)
-	for _, i := range order {
-		x = append(x, float64(i))
-	}
-	return x
-}
-
-const packed = 8 // numbers before the vectors
-
-// unpack decodes the result of pack. It returns the order as numbers.
-func unpack(x []float64) (q engine.Query, order []float64) {
-	q = engine.Query{Radius: x[0], Signed: x[1] != 0, Offset: x[2], Class: x[3], Intercept: x[4],
-		Second: engine.SecondMoments(x[5])}
-	centre, w, rest := int(x[6]), int(x[7]), x[packed:]
-	if centre > 0 {
-		q.Centre = rest[:centre]
-	}
-	if w > 0 {
-		q.W = rest[centre:][:w]
-	}
-	return q, rest[centre+w:]
-}
-
-func same(a, b []int32) bool {
-	for i, v := range a {
-		if v != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // Close implements engine.Evaluator.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	"dyad/engine"
@@ -151,4 +152,63 @@ func digest(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Recor
 func DigestOf(digests []byte) string {
 	sum := sha256.Sum256(digests)
 	return hex.EncodeToString(sum[:])
+}
+
+// op is an operation that the leader requests from the other ranks.
+type op float64
+
+const (
+	opStop op = iota
+	opBind
+	opSum
+	opClose
+	opDigests
+	opInputs
+)
+
+// header is the length of the first message of an op. The message contains the number of the
+// op, followed by numbers that describe the second message.
+const header = 8
+
+// ErrInputs is wrapped by an error about input files that have changed since a rank read them.
+var ErrInputs = errors.New("team: input files changed")
+
+// The kinds of pairs that are sent.
+const (
+	noPairs = iota
+	allPairs
+	subsetPairs
+	samePairs // a subset with the same order as in the previous query
+)
+
+// pack encodes q without its pairs, and the order of a part, as numbers.
+func pack(q engine.Query, order []int32) []float64 {
+	signed := 0.0
+	if q.Signed {
+		signed = 1
+	}
+	x := make([]float64, 0, packed+len(q.Centre)+len(q.W)+len(order))
+	x = append(x, q.Radius, signed, q.Offset, q.Class, q.Intercept, float64(q.Second), float64(len(q.Centre)),
+		float64(len(q.W)))
+	x = append(append(x, q.Centre...), q.W...)
+	for _, i := range order {
+		x = append(x, float64(i))
+	}
+	return x
+}
+
+const packed = 8 // numbers before the vectors
+
+// unpack decodes the result of pack. It returns the order as numbers.
+func unpack(x []float64) (q engine.Query, order []float64) {
+	q = engine.Query{Radius: x[0], Signed: x[1] != 0, Offset: x[2], Class: x[3], Intercept: x[4],
+		Second: engine.SecondMoments(x[5])}
+	centre, w, rest := int(x[6]), int(x[7]), x[packed:]
+	if centre > 0 {
+		q.Centre = rest[:centre]
+	}
+	if w > 0 {
+		q.W = rest[centre:][:w]
+	}
+	return q, rest[centre+w:]
 }
