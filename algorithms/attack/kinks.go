@@ -3,6 +3,7 @@ package attack
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/engine"
 )
@@ -55,10 +56,8 @@ func KinkNeighbours(n, d int, b engine.Bounds) []Instance {
 				}
 			}
 			for _, k := range []int{0, few - 1, few, n - 1} {
-				data := mustRecords(append([]float64(nil), x...), append([]float64(nil), y...), d, b)
-				flipped := append([]float64(nil), y...)
-				flipped[k] = -flipped[k]
-				neighbour := mustRecords(append([]float64(nil), x...), flipped, d, b)
+				data := mustRecords(slices.Clone(x), slices.Clone(y), d, b)
+				neighbour := Flipped(data, k)
 				name := fmt.Sprintf("%d %s records first, label of record %d flipped", few, class, k)
 				all = append(all, Instance{data, neighbour, name}, Instance{neighbour, data, name + " back"})
 			}

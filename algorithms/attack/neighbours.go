@@ -56,6 +56,13 @@ func Neighbours(r *engine.Records, count int, seed uint64) []*engine.Records {
 	return out
 }
 
+// Flipped returns r with the label of record k flipped.
+func Flipped(r *engine.Records, k int) *engine.Records {
+	x, y := copies(r)
+	y[k] = -y[k]
+	return mustRecords(x, y, r.Dim(), r.Bounds())
+}
+
 // WorstCase returns the structured instance of docs/theory.md#audit-worst-cases. Every record is (-R u, -b) for
 // a unit vector u, and the neighbour's record k is (R u, b). On this instance the change of the AUC gradient
 // nearly attains its bound.

@@ -1,13 +1,11 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
-
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
@@ -180,9 +178,8 @@ func (r *Report) look(c *campaign, alpha float64) {
 				"Gaussian noise",
 		})
 		r.RunsForHalf = 0
-		if half := account.GDPMu(r.Epsilon/2, r.Delta); !r.HalfRefuted && s.Mu-half > 2*s.StandardError {
-			z := distuv.UnitNormal.Quantile(1 - alpha/4)
-			r.RunsForHalf = int(math.Ceil(2 * z * z / ((s.Mu - half) * (s.Mu - half))))
+		if over := s.Mu - account.GDPMu(r.Epsilon/2, r.Delta); !r.HalfRefuted && over > 2*s.StandardError {
+			r.RunsForHalf = runsForShift(over, alpha)
 		}
 	case white && claimed.Noise != nil:
 		epsilon, standardError, lower := scaleModel(c.trials, alpha)
@@ -217,20 +214,21 @@ func (o *Options) defaults() error {
 			o.Runs = 40_000
 		}
 	}
-	if o.Confidence == 0 {
-		o.Confidence = 0.999
-	}
-	if o.Runs < fewestRuns {
+	switch {
+	case o.Runs < fewestRuns:
 		return fmt.Errorf("audit: %d runs on each data set, want at least %d", o.Runs, fewestRuns)
-	}
-	if !(o.Confidence >= 0.5 && o.Confidence < 1) {
-		return fmt.Errorf("audit: the confidence is %v, want at least 0.5 and below 1", o.Confidence)
-	}
-	if o.Time < 0 {
+	case o.Time < 0:
 		return fmt.Errorf("audit: a time of %v, must not be negative", o.Time)
-	}
-	if o.Access != WhiteBox && o.Access != BlackBox {
+	case o.Access != WhiteBox && o.Access != BlackBox:
 		return errors.New("audit: unknown access, want WhiteBox or BlackBox")
+	}
+	return fillConfidence(&o.Confidence)
+}
+
+// fillConfidence sets the default of a confidence and checks it.
+func fillConfidence(c *float64) error {
+	if *c = cmp.Or(*c, 0.999); !(*c >= 0.5 && *c < 1) {
+		return fmt.Errorf("audit: the confidence is %v, want at least 0.5 and below 1", *c)
 	}
 	return nil
 }

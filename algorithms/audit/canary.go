@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -35,21 +36,14 @@ type CanaryOptions struct {
 func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o CanaryOptions) (*Report, error) {
 	problem := p.Spec.Kernel.Problem()
 	most := min(problem.D, problem.N/2)
-	if o.Canaries == 0 {
-		o.Canaries = most
-	}
-	if o.Guesses == 0 {
-		o.Guesses = max(1, o.Canaries/4)
-	}
-	if o.Confidence == 0 {
-		o.Confidence = 0.999
-	}
+	o.Canaries = cmp.Or(o.Canaries, most)
+	o.Guesses = cmp.Or(o.Guesses, max(1, o.Canaries/4))
 	if o.Canaries < 1 || o.Canaries > most || o.Guesses < 1 || o.Guesses > o.Canaries {
 		return nil, fmt.Errorf("audit: %d canaries and %d guesses; want 1 to min(d, n/2) = %d canaries and no more guesses "+
 			"than canaries", o.Canaries, o.Guesses, most)
 	}
-	if !(o.Confidence >= 0.5 && o.Confidence < 1) {
-		return nil, fmt.Errorf("audit: the confidence is %v, want at least 0.5 and below 1", o.Confidence)
+	if err := fillConfidence(&o.Confidence); err != nil {
+		return nil, err
 	}
 	if _, ok := problem.Loss.(engine.ScoreLoss); !ok {
 		return nil, fmt.Errorf("audit: canaries need a loss of score differences, %s is not one", problem.Loss.Name())
@@ -128,15 +122,7 @@ func guessSigns(signs []float64, seen Observation, guesses int) Guesses {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch x, y := math.Abs(score[a]), math.Abs(score[b]); {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(score[b]), math.Abs(score[a])) })
 	g := Guesses{Canaries: len(signs), Made: guesses}
 	for _, i := range order[:guesses] {
 		if score[i]*signs[i] > 0 {

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -31,17 +30,22 @@ func (Linear) ParamDim(d int) int { return d }
 // label interval. The proof of engine.Logistic.Constants holds with s = 1. G and Dg are attained by (R u, b)
 // against (-R u, -b).
 func (Linear) Constants(b engine.Bounds, radius float64) (engine.Constants, error) {
+	g := 4 * b.FeatureNorm * b.LabelAbs * (1 + 0x1p-50)
+	return constantsOf("Linear", b, radius, g, g)
+}
+
+// constantsOf returns the constants G and Dg of a loss without curvature.
+func constantsOf(loss string, b engine.Bounds, radius, g, dg float64) (engine.Constants, error) {
 	if err := b.Validate(); err != nil {
 		return engine.Constants{}, err
 	}
 	if !(radius > 0) || math.IsInf(radius, 0) {
-		return engine.Constants{}, fmt.Errorf("audit: Linear.Constants: radius is %v, must be positive and finite", radius)
+		return engine.Constants{}, fmt.Errorf("audit: %s.Constants: radius is %v, must be positive and finite", loss, radius)
 	}
-	g := 4 * b.FeatureNorm * b.LabelAbs * (1 + 0x1p-50)
-	if math.IsInf(g, 0) {
-		return engine.Constants{}, errors.New("audit: Linear.Constants: bounds too large, the constants overflow")
+	if math.IsInf(dg, 0) {
+		return engine.Constants{}, fmt.Errorf("audit: %s.Constants: bounds too large, the constants overflow", loss)
 	}
-	return engine.Constants{Lipschitz: g, PairDiameter: g, Convex: true, Origin: engine.Proved}, nil
+	return engine.Constants{Lipschitz: g, PairDiameter: dg, Convex: true, Origin: engine.Proved}, nil
 }
 
 // Phi returns -u.

@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"errors"
-	"fmt"
 	"math"
 
 	"dyad/engine"
@@ -35,18 +33,8 @@ func (LinearMetric) Domain(d int, radius float64) engine.Domain {
 // engine.MahalanobisLogistic.Constants holds with |c| = |y y'| <= q for both signs. Dg is attained by (R u, b)
 // against (R u, -b) next to (-R u, -b).
 func (LinearMetric) Constants(b engine.Bounds, radius float64) (engine.Constants, error) {
-	if err := b.Validate(); err != nil {
-		return engine.Constants{}, err
-	}
-	if !(radius > 0) || math.IsInf(radius, 0) {
-		return engine.Constants{}, fmt.Errorf("audit: LinearMetric.Constants: radius is %v, must be positive and finite",
-			radius)
-	}
 	g := 4 * b.FeatureNorm * b.FeatureNorm * b.LabelAbs * b.LabelAbs * (1 + 0x1p-49)
-	if math.IsInf(2*g, 0) {
-		return engine.Constants{}, errors.New("audit: LinearMetric.Constants: bounds too large, the constants overflow")
-	}
-	return engine.Constants{Lipschitz: g, PairDiameter: 2 * g, Convex: true, Origin: engine.Proved}, nil
+	return constantsOf("LinearMetric", b, radius, g, 2*g)
 }
 
 // MetricPhi returns -u.

@@ -148,14 +148,7 @@ func (m *metricMove) measure(l engine.MetricLoss) {
 
 // in returns the same place among records of d features.
 func (m metricMove) in(d int) metricMove {
-	from, to := engine.Symmetric{Dim: len(m.other.X)}, engine.Symmetric{Dim: d}
-	w := make([]float64, to.Len())
-	for i := range from.Dim {
-		for j := i; j < from.Dim; j++ {
-			w[to.Index(i, j)] = m.w[from.Index(i, j)]
-		}
-	}
-	m.w = w
+	m.w = resized(m.w, len(m.other.X), d)
 	wide := func(x []float64) []float64 { return append(slices.Clone(x), make([]float64, d-len(x))...) }
 	m.other.X = wide(m.other.X)
 	for side := range m.records {
@@ -164,13 +157,14 @@ func (m metricMove) in(d int) metricMove {
 	return m
 }
 
-// inPlane returns the part of a matrix of d features that acts on the first two features.
-func inPlane(w []float64, d int) []float64 {
-	from, to := engine.Symmetric{Dim: d}, engine.Symmetric{Dim: min(2, d)}
-	part := make([]float64, to.Len())
-	for i := range to.Dim {
-		for j := i; j < to.Dim; j++ {
-			part[to.Index(i, j)] = w[from.Index(i, j)]
+// resized returns the part of a matrix of `from` features that acts on the first `to` features, or a larger matrix
+// that maps all other features to 0.
+func resized(w []float64, from, to int) []float64 {
+	was, is := engine.Symmetric{Dim: from}, engine.Symmetric{Dim: to}
+	part := make([]float64, is.Len())
+	for i := range min(from, to) {
+		for j := i; j < min(from, to); j++ {
+			part[is.Index(i, j)] = w[was.Index(i, j)]
 		}
 	}
 	return part
@@ -180,15 +174,11 @@ func inPlane(w []float64, d int) []float64 {
 func (m metricMove) targets(n int, b engine.Bounds) ([]Target, error) {
 	d := len(m.other.X)
 	var sides [2]*engine.Records
-	for side, replaced := range m.records {
+	for side, z := range m.records {
 		x, y := make([]float64, n*d), make([]float64, n)
 		for i := range y {
-			z := m.other
-			if i == 0 {
-				z = replaced
-			}
 			copy(x[i*d:], z.X)
-			y[i] = z.Y
+			y[i], z = z.Y, m.other
 		}
 		var err error
 		if sides[side], err = engine.AdoptRecords(x, y, d, b); err != nil {

@@ -56,8 +56,7 @@ func (t Target) Power(ctx context.Context, o Options) (p Power, err error) {
 	}
 	if _, gaussian := c.Noise.(privacy.Gaussian); gaussian && g.Delta > 0 && g.Mu > 0 {
 		if over := p.Move*g.Mu - account.GDPMu(g.Epsilon/2, g.Delta); over > 0 {
-			z := distuv.UnitNormal.Quantile(1 - alpha/4)
-			p.RunsForHalf = int(min(mostRuns, math.Ceil(2*z*z/(over*over))))
+			p.RunsForHalf = runsForShift(over, alpha)
 		}
 		return p, nil
 	}
@@ -91,6 +90,12 @@ func Strongest(ctx context.Context, targets []Target, o Options) (best Target, p
 		}
 	}
 	return best, power, nil
+}
+
+// runsForShift returns the number of runs on each side that tells a shift by `over` standard deviations from none.
+func runsForShift(over, alpha float64) int {
+	z := distuv.UnitNormal.Quantile(1 - alpha/4)
+	return int(min(mostRuns, math.Ceil(2*z*z/(over*over))))
 }
 
 // runsForTails returns the number of runs on each side that refutes epsilon at delta by the best threshold between

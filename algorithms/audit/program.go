@@ -12,14 +12,11 @@ import (
 // Program is an algorithm together with the two data sets on which it is attacked. It is for algorithms that do
 // not train on engine.Records, and for seeded bugs.
 type Program struct {
-	Algorithm, Mode, Loss string
-	// Variant names other conditions of the claim.
-	Variant           string
-	Records, Features int
-	Guarantee         privacy.Guarantee
-	Noise             privacy.Mechanism
-	Certificate       privacy.Certificate
-	Events            []account.Event
+	Subject
+	Guarantee   privacy.Guarantee
+	Noise       privacy.Mechanism
+	Certificate privacy.Certificate
+	Events      []account.Event
 	// Train trains on the data, or on the neighbour if neighbour is true, and releases through the session. It
 	// is called from several goroutines at once.
 	Train func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error)

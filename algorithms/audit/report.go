@@ -30,15 +30,20 @@ func (t Tightness) Share() (share, standardError float64) {
 	return t.Estimate / t.Claim, t.StandardError / t.Claim
 }
 
-// Report is the outcome of an audit.
-type Report struct {
+// Subject describes the run whose claim is attacked.
+type Subject struct {
 	Algorithm string `json:"algorithm"`
 	Mode      string `json:"mode"`
-	// Variant describes a stream: reading, batches, buffer.
+	// Variant has other conditions of the claim, such as the reading, batches and buffer of a stream.
 	Variant  string `json:"variant,omitempty"`
 	Loss     string `json:"loss"`
 	Records  int    `json:"records"`
 	Features int    `json:"features"`
+}
+
+// Report is the outcome of an audit.
+type Report struct {
+	Subject
 	Access   string `json:"access"`
 	Instance string `json:"instance"`
 	Unit     string `json:"unit"`
@@ -96,10 +101,8 @@ func (r *Report) Holds() bool {
 
 func newReport(c Program, confidence float64) *Report {
 	r := &Report{
-		Algorithm: c.Algorithm, Mode: c.Mode, Variant: c.Variant, Loss: c.Loss,
-		Records: c.Records, Features: c.Features, Unit: c.Guarantee.Unit,
-		Epsilon: c.Guarantee.Epsilon, Delta: c.Guarantee.Delta, Mu: c.Guarantee.Mu,
-		Confidence: confidence,
+		Subject: c.Subject, Unit: c.Guarantee.Unit, Epsilon: c.Guarantee.Epsilon, Delta: c.Guarantee.Delta,
+		Mu: c.Guarantee.Mu, Confidence: confidence,
 	}
 	if c.Guarantee.Claim != nil {
 		r.PaperEpsilon = c.Guarantee.Claim.Epsilon

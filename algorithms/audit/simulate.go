@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -233,57 +234,32 @@ func (c *campaign) extend(ctx context.Context, runs int, step func(done int)) er
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
+	own := make([]*worker, workers)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	var mu sync.Mutex
-	next, done := 0, 0
-	total := 2 * (runs - from)
-	var failed error
-	take := func(finished int, err error) (int, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		if done += finished; finished > 0 && (done%64 == 0 || done == total) {
-			step(2*from + done)
-		}
-		if failed == nil {
-			failed = err
-		}
-		if failed == nil {
-			failed = ctx.Err()
-		}
-		i := next
-		next++
-		return i, failed == nil && i < total
-	}
-	var wait tasks.Group
-	for range workers {
-		wait.Go(func() {
-			w, err := newWorker(c.t)
+	done, total := 0, 2*(runs-from)
+	_ = tasks.Each(ctx, workers, total, func(k, i int) { // the cause of ctx says more
+		if c.parts == 0 || (from+i/2)%c.parts == c.part-1 {
+			trial, err := c.trial(ctx, &own[k], 2*from+i)
 			if err != nil {
-				take(0, err)
+				stop(err)
 				return
 			}
-			for i, ok := take(0, nil); ok; {
-				if c.parts > 0 && (from+i/2)%c.parts != c.part-1 {
-					i, ok = take(1, nil)
-					continue
-				}
-				side := i % 2
-				var o Observation
-				if c.access == BlackBox {
-					o, err = w.whole(ctx, side == 1, runSeed(c.seed, 2*from+i))
-				} else {
-					o, err = w.pair(ctx, side == 1, runSeed(c.seed, 2*from+i))
-				}
-				if err == nil {
-					more[side][i/2] = newTrial(o, c.scores, 2*from+i)
-				}
-				i, ok = take(1, err)
-			}
-			if err := w.close(); err != nil {
-				take(0, err)
-			}
-		})
+			more[i%2][i/2] = trial
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if done++; done%64 == 0 || done == total {
+			step(2*from + done)
+		}
+	})
+	failed := context.Cause(ctx)
+	for _, w := range own {
+		if w != nil {
+			failed = cmp.Or(failed, w.close())
+		}
 	}
-	wait.Wait()
 	if failed != nil {
 		return fmt.Errorf("audit: %s: %w", c.t.claim().Algorithm, failed)
 	}
@@ -291,6 +267,25 @@ func (c *campaign) extend(ctx context.Context, runs int, step func(done int)) er
 		c.trials[side] = append(c.trials[side], more[side]...)
 	}
 	return nil
+}
+
+// trial makes run i. Odd runs are on the neighbour. w is made for the first run of a goroutine.
+func (c *campaign) trial(ctx context.Context, w **worker, i int) (keptTrial, error) {
+	if *w == nil {
+		var err error
+		if *w, err = newWorker(c.t); err != nil {
+			return keptTrial{}, err
+		}
+	}
+	run := (*w).pair
+	if c.access == BlackBox {
+		run = (*w).whole
+	}
+	o, err := run(ctx, i%2 == 1, runSeed(c.seed, i))
+	if err != nil {
+		return keptTrial{}, err
+	}
+	return newTrial(o, c.scores, i), nil
 }
 
 // runSeed mixes a seed with a run number.

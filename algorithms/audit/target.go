@@ -64,8 +64,8 @@ func (t Target) claim() Program {
 
 // claimOf returns the claim of a plan. The problem is the problem of the training, with all records of a stream.
 func claimOf(p *algorithms.Plan, of engine.Problem) Program {
-	c := Program{Algorithm: p.Algorithm, Mode: p.Mode.String(), Guarantee: p.Guarantee, Noise: p.Noise(),
-		Certificate: p.Certificate(), Events: p.Events()}
+	c := Program{Subject: Subject{Algorithm: p.Algorithm, Mode: p.Mode.String()}, Guarantee: p.Guarantee,
+		Noise: p.Noise(), Certificate: p.Certificate(), Events: p.Events()}
 	if of.Loss != nil {
 		c.Loss, c.Records, c.Features = of.Loss.Name(), of.N, of.D
 	}

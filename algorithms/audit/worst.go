@@ -47,13 +47,7 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 			continue
 		}
 		// The label decides on which side a pair pulls.
-		flipped := slices.Clone(neighbour.Labels())
-		flipped[k] = -flipped[k]
-		data, err := relabelled(neighbour, flipped)
-		if err != nil {
-			return Target{}, err
-		}
-		targets = append(targets, Target{Data: data, Neighbour: neighbour,
+		targets = append(targets, Target{Data: attack.Flipped(neighbour, k), Neighbour: neighbour,
 			Instance: fmt.Sprintf("structured, label of record %d flipped", k)})
 	}
 	data := attack.RandomRecords(n, d, b, seed)
@@ -62,7 +56,7 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 	}
 	if l, ok := problem.Loss.(engine.MetricLoss); ok {
 		domain := problem.Domain()
-		more, err := searchMetric(l, b, domain, inPlane(domain.Start(), d)).in(d).targets(n, b)
+		more, err := searchMetric(l, b, domain, resized(domain.Start(), d, min(2, d))).in(d).targets(n, b)
 		if err != nil {
 			return Target{}, err
 		}
@@ -78,10 +72,7 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 	groups := [][]Target{targets}
 	if k := t.constants(); math.IsInf(k.Smoothness, 0) {
 		// If a slope jumps, one bit of a computed margin decides the whole jump.
-		groups = append(groups, nil)
-		for _, u := range attack.KinkNeighbours(n, d, b) {
-			groups[1] = append(groups[1], Target{Data: u.Data, Neighbour: u.Neighbour, Instance: u.Name})
-		}
+		groups = append(groups, targetsOf(attack.KinkNeighbours(n, d, b)))
 	}
 	most := []int{searchReleases, searchReleases, 0}
 	if c := problem.Candidates; c.Choose > len(c.Products) {
@@ -91,10 +82,8 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 			return Target{}, fmt.Errorf("audit: the plan chooses no pairs: %s; more records (-n) or a larger epsilon "+
 				"allow a choice", m.NoPairs)
 		}
-		groups = [][]Target{targets, nil, nil} // the choice comes after other releases
-		for _, u := range attack.PairNeighbours(n, d, b) {
-			groups[2] = append(groups[2], Target{Data: u.Data, Neighbour: u.Neighbour, Instance: u.Name})
-		}
+		// the choice comes after other releases
+		groups = [][]Target{targets, nil, targetsOf(attack.PairNeighbours(n, d, b))}
 	}
 	if problem.ByPerson() {
 		ofPersons(groups, problem, seed)
@@ -124,6 +113,14 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 		coins = append(coins, worst)
 	}
 	return furthest(ctx, coins, searchReleases)
+}
+
+// targetsOf returns the instances as data sets to attack.
+func targetsOf(all []attack.Instance) (targets []Target) {
+	for _, u := range all {
+		targets = append(targets, Target{Data: u.Data, Neighbour: u.Neighbour, Instance: u.Name})
+	}
+	return targets
 }
 
 // ofPersons turns the records of targets into persons with 1 to PersonRows rows, all copies of the person's
@@ -223,13 +220,4 @@ func (t Target) constants() engine.Constants {
 		return t.Stream.Spec.Constants
 	}
 	return t.Plan.Spec.Constants
-}
-
-// relabelled returns r with other labels.
-func relabelled(r *engine.Records, y []float64) (*engine.Records, error) {
-	x := make([]float64, r.Len()*r.Dim())
-	for i := range y {
-		r.Row(i, x[i*r.Dim():(i+1)*r.Dim()])
-	}
-	return engine.AdoptRecords(x, y, r.Dim(), r.Bounds())
 }

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -17,25 +18,18 @@ import (
 // p parameters. Fields that are zero get public defaults, which are filled in for the network of a Plan.
 type Network struct {
 	// Hidden is the number of units, 1 to 2^16. If it is 0, 8 applies.
-	Hidden int
+	Hidden int `json:"hidden"`
 	// Clip is the clipping norm C of gradients. If it is 0, the default is the bound of the loss's slope times
 	// sqrt(Hidden/8). This is about half of the norm of the Jacobian if units are neither small nor saturated.
-	Clip float64
+	Clip float64 `json:"clip"`
 	// Gain is the standard deviation of the weights of the hidden layer at the start. If it is 0, 2 applies.
-	Gain float64
+	Gain float64 `json:"gain"`
 	// Seed is the seed of the start, which is public.
-	Seed uint64
+	Seed uint64 `json:"seed"`
 	// Rate is a: update t has the step a sqrt(Batch)/(B sqrt t), so its noise has a norm of about a/sqrt t. If
 	// it is 0, 2 applies.
-	Rate float64
+	Rate float64 `json:"rate"`
 }
-
-// The defaults of Network.
-const (
-	defaultHidden = 8
-	defaultGain   = 2
-	defaultRate   = 2
-)
 
 // maxParameters is the largest number of parameters of a network. It bounds the work of a user for a protocol
 // that comes from a server, and the size of a published state.
@@ -47,17 +41,7 @@ var errPrintedNetwork = errors.New("it is [Han19] Algorithm 1 to the letter, for
 // fillNetwork sets defaults and validates.
 func (p *Protocol) fillNetwork() error {
 	n := *p.Network
-	for _, d := range []struct {
-		value    *float64
-		fallback float64
-	}{{&n.Gain, defaultGain}, {&n.Rate, defaultRate}} {
-		if *d.value == 0 {
-			*d.value = d.fallback
-		}
-	}
-	if n.Hidden == 0 {
-		n.Hidden = defaultHidden
-	}
+	n.Hidden, n.Gain, n.Rate = cmp.Or(n.Hidden, 8), cmp.Or(n.Gain, 2), cmp.Or(n.Rate, 2)
 	switch {
 	case p.Method == PrestigePrinted:
 		return errPrintedNetwork
@@ -69,44 +53,29 @@ func (p *Protocol) fillNetwork() error {
 		return fmt.Errorf("a network of %d hidden units for %d features, want at least 1 of each and at most %d parameters; "+
 			"choose fewer hidden units", n.Hidden, p.Dim, maxParameters)
 	}
-	for _, c := range []struct {
-		name  string
-		value float64
-	}{{"the gain", n.Gain}, {"the rate", n.Rate}, {"the clipping norm", n.Clip}} {
-		if c.value == 0 && c.name == "the clipping norm" {
-			continue
-		}
-		if !(c.value >= 0x1p-40 && c.value <= 0x1p40) {
-			return fmt.Errorf("%s of a network is %v, must be between 2^-40 and 2^40", c.name, c.value)
-		}
-	}
 	p.Network = &n
-	return nil
-}
-
-// model returns the network for d features. The balls of its layers allow twice the norms of the start, like
-// the balls of networks that are trained centrally (dyad.Network).
-func (n Network) model(d int) (embedding.Model, error) {
-	hidden := math.Sqrt(float64(n.Hidden)) * (n.Gain * math.Sqrt(float64(d)))
-	mlp, err := embedding.NewMLP(embedding.MLP{In: d, Hidden: []int{n.Hidden}, Out: 1, Radii: []float64{2 * hidden, 2}})
-	return embedding.Model{Network: mlp}, err
+	return inRanges([]ranged{
+		{"the gain of a network", n.Gain, 0x1p-40, 0x1p40}, {"the rate of a network", n.Rate, 0x1p-40, 0x1p40},
+		{"the clipping norm of a network", cmp.Or(n.Clip, 1), 0x1p-40, 0x1p40},
+	})
 }
 
 // start returns the public start of a model, with hidden weights of standard deviation Gain.
 func (n Network) start(m embedding.Model) []float64 {
-	theta, d := m.Network.Start(n.Seed), m.Network.Layers()[0].Cols-1
-	scale := n.Gain * math.Sqrt(float64(d)) // the weights were drawn with variance 1/d
-	for k := range theta[:m.Network.Layers()[0].Len()] {
-		theta[k] *= scale
-	}
+	theta := m.StartWith(n.Gain, n.Seed)
 	m.Project(theta)
 	return theta
 }
 
 // planNetwork sets the fields of a plan that depend on its network: the function, its parameters, the bound C
 // of gradients and the range of margins.
+//
+// The balls of the layers allow twice the norms of the start, like the balls of networks that are trained centrally
+// (dyad.Network).
 func (p *Plan) planNetwork() (margin float64, err error) {
-	if p.model, err = p.Network.model(p.Dim); err != nil {
+	n := p.Network
+	p.model.Network, err = embedding.NewMLPWith(p.Dim, []int{n.Hidden}, 1, embedding.Tanh.String(), n.Gain)
+	if err != nil {
 		return 0, err
 	}
 	p.layers = p.model.Network.Layers()

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/embedding"
+	"dyad/internal/words"
 	"dyad/privacy"
 	"dyad/privacy/local"
 )
@@ -52,19 +52,11 @@ func Methods() []Method {
 }
 
 // String returns the name on the command line.
-func (m Method) String() string {
-	if m < 0 || int(m) >= len(methodNames) {
-		return "unknown"
-	}
-	return methodNames[m]
-}
+func (m Method) String() string { return words.Of(methodNames, m) }
 
 // ParseMethod parses a name that String returns.
 func ParseMethod(s string) (Method, error) {
-	if m := Method(slices.Index(methodNames, s)); m >= 0 {
-		return m, nil
-	}
-	return 0, fmt.Errorf("local: method %q is unknown, want one of %v", s, methodNames)
+	return words.Parse[Method]("local: method", methodNames, s)
 }
 
 // private reports whether messages are privatised.
@@ -206,26 +198,11 @@ func (p Protocol) Plan() (*Plan, error) {
 
 // fill sets defaults and validates.
 func (p *Protocol) fill() error {
-	for _, d := range []struct {
-		value    *float64
-		fallback float64
-	}{{&p.Threshold, 1.5}, {&p.ThresholdStep, 1}} {
-		if *d.value == 0 {
-			*d.value = d.fallback
-		}
-	}
-	share := 0.2 // the share of the paper
-	if p.ResponseShare != 0 {
-		share = p.ResponseShare
-	}
+	p.Threshold, p.ThresholdStep = cmp.Or(p.Threshold, 1.5), cmp.Or(p.ThresholdStep, 1)
+	p.Epochs, p.Batch = cmp.Or(p.Epochs, 10), cmp.Or(p.Batch, 1)
+	share := cmp.Or(p.ResponseShare, 0.2) // the share of the paper
 	if p.Method != PrestigeParticipation {
 		p.ResponseShare = share
-	}
-	if p.Epochs == 0 {
-		p.Epochs = 10
-	}
-	if p.Batch == 0 {
-		p.Batch = 1
 	}
 	if p.Method < 0 || int(p.Method) >= len(methodNames) {
 		return errors.New("the method is unknown")
@@ -240,20 +217,14 @@ func (p *Protocol) fill() error {
 		}
 		radius, l2 = 1, 1
 	}
-	for _, c := range []struct {
-		name      string
-		value     float64
-		low, high float64
-	}{
+	if err := inRanges([]ranged{
 		{"the feature norm", p.FeatureNorm, 1e-100, 1e100}, {"the radius", radius, 1e-100, 1e100},
 		{"the L2 weight", l2, 1e-100, 1e100},
 		{"the bias", p.Bias, -1e100, 1e100}, {"the threshold", p.Threshold, -1e100, 1e100},
 		{"the threshold's step", p.ThresholdStep, 0, 1e100},
 		{"the share of the response", share, 0x1p-20, 1 - 0x1p-20},
-	} {
-		if !(c.value >= c.low && c.value <= c.high) {
-			return fmt.Errorf("%s is %v, must be between %g and %g", c.name, c.value, c.low, c.high)
-		}
+	}); err != nil {
+		return err
 	}
 	switch {
 	case p.Dim < 1:
@@ -264,6 +235,21 @@ func (p *Protocol) fill() error {
 		return fmt.Errorf("%d users and %d epochs, must be at most %d and %d", p.Users, p.Epochs, maxUsers, MaxEpochs)
 	case p.Method.private() && !(p.Epsilon >= local.MinEpsilon && p.Epsilon <= local.MaxEpsilon):
 		return fmt.Errorf("epsilon is %v, must be between %.3g and %d", p.Epsilon, local.MinEpsilon, local.MaxEpsilon)
+	}
+	return nil
+}
+
+// ranged is a number with its range.
+type ranged struct {
+	name             string
+	value, low, high float64
+}
+
+func inRanges(all []ranged) error {
+	for _, c := range all {
+		if !(c.value >= c.low && c.value <= c.high) {
+			return fmt.Errorf("%s is %v, must be between %g and %g", c.name, c.value, c.low, c.high)
+		}
 	}
 	return nil
 }

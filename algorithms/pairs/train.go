@@ -37,10 +37,9 @@ func Train(ctx context.Context, data *embedding.Data, classes []int32, p *Plan, 
 	return p.descend(ctx, sum, session, progress)
 }
 
-// batchSum sets dst to the sum of the clipped gradients at w of the terms of a batch. The batch is number step
-// of the run, counted from 0. members are the indices of its pairs, or the individuals of its tuples, one tuple
-// after another. They are nil for all pairs.
-type batchSum func(ctx context.Context, dst, w []float64, step int, members []int32, clip float64) error
+// batchSum sets dst to the sum of the clipped gradients at w of the terms of a batch. members are the indices of its
+// pairs, or the individuals of its tuples, one tuple after another. They are nil for all pairs.
+type batchSum func(ctx context.Context, dst, w []float64, members []int32, clip float64) error
 
 // sums returns the sums of the plan over data, and a function that frees their resources. By the contract of
 // pairgraph, the sum of a batch has the sensitivity of the certificate, so plans do not depend on the device.
@@ -60,17 +59,12 @@ func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batch
 		if s.AllPairs {
 			contrastive, _ := loss.(embedding.Contrastive)
 			all, err := embedding.NewAllPairs(data, classes, contrastive, s.Rows, o.Workers)
-			return func(ctx context.Context, dst, w []float64, _ int, _ []int32, clip float64) error {
+			return func(ctx context.Context, dst, w []float64, _ []int32, clip float64) error {
 				return all.Sum(ctx, dst, w, clip)
 			}, done, err
 		}
 		tuples, err := s.tuples(data, classes, loss, o)
-		if err != nil {
-			return nil, nil, err
-		}
-		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
-			return tuples.Sum(ctx, dst, w, members, clip)
-		}, tuples.Close, nil
+		return tuples.Sum, tuples.Close, err
 	}
 	switch loss := s.Loss.(type) {
 	case embedding.ListLoss:
@@ -86,17 +80,12 @@ func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batch
 		if s.Mode == algorithms.Paper {
 			how = embedding.RowByRow
 		}
-		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
+		return func(ctx context.Context, dst, w []float64, members []int32, clip float64) error {
 			return gradients.Sum(ctx, dst, w, members, clip, how)
 		}, gradients.Close, nil
 	case embedding.InfoNCE:
 		softmax, err := s.batches(data, loss, o)
-		if err != nil {
-			return nil, nil, err
-		}
-		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
-			return softmax.Sum(ctx, dst, w, members, clip)
-		}, softmax.Close, nil
+		return softmax.Sum, softmax.Close, err
 	}
 	return nil, nil, fmt.Errorf("%w: loss %s is neither of pairs nor of tuples", ErrPlan, s.Loss.Name())
 }
@@ -199,7 +188,7 @@ func (p *Plan) descend(ctx context.Context, sum batchSum, session privacy.Sessio
 		} else {
 			unit = clip
 		}
-		if err := sum(ctx, q, w, i, members, clip); err != nil {
+		if err := sum(ctx, q, w, members, clip); err != nil {
 			return nil, err
 		}
 		for k, v := range q {

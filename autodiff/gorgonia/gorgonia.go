@@ -42,11 +42,7 @@ func fromGraph(build func(*gorgonia.ExprGraph, *gorgonia.Node) *gorgonia.Node,
 	}
 	graphs.Lock()
 	defer graphs.Unlock()
-	defer func() {
-		if r := recover(); r != nil {
-			f, err = nil, fmt.Errorf("gorgonia: building the Gorgonia graph panicked: %v", r)
-		}
-	}()
+	defer recovered(&err, "building the Gorgonia graph")
 
 	g := gorgonia.NewGraph()
 	u := gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithName("u"))
@@ -138,20 +134,13 @@ func (w *walker) translate(n *gorgonia.Node) (e autodiff.Expr, err error) {
 			"phi may depend on u and constants only; use gorgonia.NewConstant for a number"}
 	}
 	name := n.Op().String()
-	var nodes []*gorgonia.Node
-	var args []autodiff.Expr
-	if it := w.g.From(n.ID()); it != nil {
-		for it.Next() {
-			child, ok := it.Node().(*gorgonia.Node)
-			if !ok {
-				return e, &UnsupportedError{name, "its operands are not Gorgonia nodes"}
-			}
-			x, err := w.node(child)
-			if err != nil {
-				return e, err
-			}
-			nodes, args = append(nodes, child), append(args, x)
+	nodes, args := operands(w.g, n), []autodiff.Expr(nil)
+	for _, child := range nodes {
+		x, err := w.node(child)
+		if err != nil {
+			return e, err
 		}
+		args = append(args, x)
 	}
 	switch len(args) {
 	case 0:
@@ -197,12 +186,10 @@ func (w *walker) unary(name string, x autodiff.Expr) (autodiff.Expr, error) {
 		return x, &UnsupportedError{"Sign", "it jumps, so phi would have no Lipschitz constant"}
 	case name == "invSqrt" && w.trustAll:
 		return autodiff.Div(autodiff.Const(1), autodiff.Sqrt(x)), nil
-	case name == "invSqrt":
-		return x, &UnsupportedError{"InverseSqrt", "Gorgonia's derivative of it is wrong; write Inverse(Sqrt(x))"}
 	case name == "log2" && w.trustAll:
 		return autodiff.Div(autodiff.Log(x), autodiff.Const(math.Ln2)), nil
-	case name == "log2":
-		return x, &UnsupportedError{"Log2", "Gorgonia's derivative of it is wrong; write Log(x) divided by the constant log 2"}
+	case wrongDerivatives[name] != nil:
+		return x, wrongDerivatives[name]
 	}
 	return x, &UnsupportedError{name, "use the operations listed at FromGraph"}
 }

@@ -109,7 +109,7 @@ var _ embedding.Blocks = (*layersTape)(nil)
 func (g layersGraph) NewTape() (made embedding.Tape, err error) {
 	graphs.Lock()
 	defer graphs.Unlock()
-	defer recovered(&err, g.Name())
+	defer recovered(&err, "network "+g.Name())
 	t := &layersTape{layersGraph: g, failed: make([]bool, g.batch)}
 	t.d, t.m = g.Dims()
 	t.x, t.picked, t.f = make([]float64, g.batch*t.d), make([]float64, g.batch*t.m), make([]float64, g.batch*t.m)
@@ -182,7 +182,7 @@ func (t *layersTape) Block(x []float64, rows int) {
 
 // compute runs the graph for rows records and stores the results as those of the records from index to on.
 func (t *layersTape) compute(x []float64, rows, to int) (err error) {
-	defer recovered(&err, t.Name())
+	defer recovered(&err, "network "+t.Name())
 	clear(t.x[copy(t.x, x):])
 	for k := range t.m {
 		clear(t.picked)

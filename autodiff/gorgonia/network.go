@@ -102,14 +102,14 @@ type userTape struct {
 func (g userGraph) NewTape() (made embedding.Tape, err error) {
 	graphs.Lock()
 	defer graphs.Unlock()
-	defer recovered(&err, g.n.Name)
+	defer recovered(&err, "network "+g.n.Name)
 	return g.tape()
 }
 
 // recovered turns a panic of Gorgonia or of the user's graph into an error.
-func recovered(err *error, name string) {
+func recovered(err *error, what string) {
 	if r := recover(); r != nil {
-		*err = fmt.Errorf("gorgonia: network %s panicked: %v", name, r)
+		*err = fmt.Errorf("gorgonia: %s panicked: %v", what, r)
 	}
 }
 
@@ -175,7 +175,7 @@ func (t *userTape) Set(theta []float64) error {
 // record and theta, and writes all values of the graph again, in the order of one program
 // (TestGraphIsAFunctionOfItsRecord).
 func (t *userTape) Jacobian(f, jac, x []float64) (err error) {
-	defer recovered(&err, t.n.Name)
+	defer recovered(&err, "network "+t.n.Name)
 	copy(t.x, x)
 	for k := range t.n.Out {
 		clear(t.picked)

@@ -6,6 +6,12 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
+// wrongDerivatives has the operations whose derivatives are wrong, by Gorgonia's names.
+var wrongDerivatives = map[string]*UnsupportedError{
+	"invSqrt": {"InverseSqrt", "Gorgonia's derivative of it is wrong; write Inverse(Sqrt(x))"},
+	"log2":    {"Log2", "Gorgonia's derivative of it is wrong; write Log(x) divided by the constant log 2"},
+}
+
 // wrongOperation returns an *UnsupportedError if a graph has an operation whose values or derivatives are
 // wrong in this version of Gorgonia without an error. Difference quotients find a wrong derivative only at
 // the points where they are computed, and they do not find a wrong value.
@@ -15,10 +21,8 @@ func wrongOperation(g *gorgonia.ExprGraph) error {
 		case n.Deriv() != nil:
 			return &UnsupportedError{"Grad",
 				"a gradient inside a network would be differentiated twice, which Gorgonia does wrongly; write the derivative out"}
-		case name == "invSqrt":
-			return &UnsupportedError{"InverseSqrt", "Gorgonia's derivative of it is wrong; write Inverse(Sqrt(x))"}
-		case name == "log2":
-			return &UnsupportedError{"Log2", "Gorgonia's derivative of it is wrong; write Log(x) divided by the constant log 2"}
+		case wrongDerivatives[name] != nil:
+			return wrongDerivatives[name]
 		case strings.HasPrefix(name, "MaxPool"):
 			return &UnsupportedError{"MaxPool2D",
 				"at a record without numbers it panics in a goroutine of its own, which stops the program; layers of a file have " +
@@ -64,7 +68,7 @@ func nameOf(n *gorgonia.Node) string {
 
 // operands returns the operands of a node.
 func operands(g *gorgonia.ExprGraph, n *gorgonia.Node) (nodes []*gorgonia.Node) {
-	for it := g.From(n.ID()); it.Next(); {
+	for it := g.From(n.ID()); it != nil && it.Next(); {
 		if child, ok := it.Node().(*gorgonia.Node); ok {
 			nodes = append(nodes, child)
 		}

@@ -17,11 +17,14 @@ type accounted struct {
 	count int
 }
 
-// events draw settings of every kind of event for which worst pairs are known.
-func events() []struct {
+// event is a kind of event.
+type event struct {
 	name string
 	draw func(rng *rand.Rand) accounted
-} {
+}
+
+// events draw settings of every kind of event for which worst pairs are known.
+func events() []event {
 	at := func(law account.NoiseLaw, weights []float64, centres ...float64) mixture {
 		return mixture{weights: weights, centres: centres, laplace: law == account.LaplaceLaw}
 	}
@@ -34,10 +37,7 @@ func events() []struct {
 	move := func(rng *rand.Rand, count int) float64 {
 		return math.Exp(rng.NormFloat64()) / math.Sqrt(float64(count))
 	}
-	return []struct {
-		name string
-		draw func(rng *rand.Rand) accounted
-	}{
+	return []event{
 		{"Gaussian", func(rng *rand.Rand) accounted {
 			n := count(rng)
 			m := move(rng, n)
@@ -147,27 +147,15 @@ func accountantJobs(_ []candidate, round int) []job {
 	return jobs
 }
 
-// account compares an accountant with lower bounds for random settings.
+// accountant compares an accountant with lower bounds for random settings.
 func accountant(draw func(rng *rand.Rand) accounted, fresh func() account.Accountant) hunt {
-	return func(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
-		var found finding
-		var refused error
-		for range tries {
-			if ctx.Err() != nil {
-				return found, ctx.Err()
-			}
-			setting, a := draw(rng), fresh()
-			if err := a.Compose(setting.event); err != nil {
-				refused = err // it does not know the event
-				continue
-			}
-			found.add(attempt{ratio: setting.closest(a)})
+	return each(1, func(_ context.Context, rng *rand.Rand) (attempt, error) {
+		setting, a := draw(rng), fresh()
+		if err := a.Compose(setting.event); err != nil { // it does not know the event
+			return attempt{}, fmt.Errorf("%w: %w", errRefused, err)
 		}
-		if found.neighbours == 0 {
-			return found, fmt.Errorf("%w: %w", errRefused, refused)
-		}
-		return found, nil
-	}
+		return attempt{ratio: setting.closest(a)}, nil
+	})
 }
 
 // closest is the largest ratio of a lower bound of delta over what an accountant says.

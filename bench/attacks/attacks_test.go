@@ -170,10 +170,9 @@ func TestSlopesThatDependOnThePlaceAreFound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found, err := climb(context.Background(), 60, rng,
-				func(i int) query { return work.query(i, hinge.kinks, rng) },
+			found, err := climb(func(i int, rng *rand.Rand) query { return work.query(i, hinge.kinks, rng) },
 				func(q query, rng *rand.Rand) query { q.instance = work.change(q.instance, rng); return q },
-				func(q query) (attempt, error) { return work.moved(context.Background(), p, q) })
+				func(ctx context.Context, q query) (attempt, error) { return work.moved(ctx, p, q) })(context.Background(), 60, rng)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -236,7 +235,7 @@ func TestHalvedTheoremsAreFound(t *testing.T) {
 				naive, certified, err := r.draw(rng)
 				return naive, factor * certified, err
 			}}
-			found, err := short.attack(context.Background(), 3, rand.New(rand.NewPCG(1, 1)))
+			found, err := short.attack()(context.Background(), 3, rand.New(rand.NewPCG(1, 1)))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -45,40 +45,31 @@ func trainedWith(a algorithms.Algorithm, c candidate, t task, mode algorithms.Mo
 		area: "batch", algorithm: a.Info().Name, loss: c.name, options: fmt.Sprintf("%s %s %s", mode, options, t.text),
 		n: t.n, d: t.d, cost: float64(t.n*t.n) / 2000,
 		plan: func() (hunt, error) {
-			spec, err := algorithms.NewSpec(t.engine(), t.problem, t.l2, t.budget, mode)
-			if err != nil {
-				return nil, planError(err)
-			}
-			p, err := a.Plan(spec)
-			if err != nil {
-				return nil, planError(err)
-			}
-			return t.replays(func(data, neighbour *engine.Records) (attempt, error) {
-				return verdict(attack.Replay(a, p, data, []*engine.Records{neighbour}, coins))
-			}), nil
+			p, err := t.plan(a, mode)
+			return t.replays(a, p, coins, t.propose), err
 		},
 	}
 }
 
-// replays searches the instances of a task.
-func (t task) replays(replay func(data, neighbour *engine.Records) (attempt, error)) hunt {
-	return t.searches(t.propose, replay)
+// plan plans an algorithm for a task.
+func (t task) plan(a algorithms.Algorithm, mode algorithms.Mode) (p *algorithms.Plan, err error) {
+	spec, err := algorithms.NewSpec(t.engine(), t.problem, t.l2, t.budget, mode)
+	if err == nil {
+		p, err = a.Plan(spec)
+	}
+	return p, planError(err)
 }
 
-// searches is replays from instances of another kind.
-func (t task) searches(propose func(i int, rng *rand.Rand) instance,
-	replay func(data, neighbour *engine.Records) (attempt, error)) hunt {
-	return func(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
-		return climb(ctx, tries, rng,
-			func(i int) instance { return propose(i, rng) }, t.change,
-			func(i instance) (attempt, error) {
-				data, neighbour, err := t.records(i)
-				if err != nil {
-					return attempt{}, err
-				}
-				return replay(data, neighbour)
-			})
-	}
+// replays searches the instances of a task by whole runs.
+func (t task) replays(a algorithms.Algorithm, p *algorithms.Plan, coins uint64,
+	propose func(i int, rng *rand.Rand) instance) hunt {
+	return climb(propose, t.change, func(_ context.Context, i instance) (attempt, error) {
+		data, neighbour, err := t.records(i)
+		if err != nil {
+			return attempt{}, err
+		}
+		return verdict(attack.Replay(a, p, data, []*engine.Records{neighbour}, coins))
+	})
 }
 
 // batchJobs are one job for every private algorithm of the catalogue and every loss.
@@ -92,9 +83,8 @@ func batchJobs(all []candidate, round int) []job {
 			if c.kinked && a.Info().NeedsSmooth {
 				continue
 			}
-			jobs = append(jobs, job{fmt.Sprintf("batch|%s|%s|%d", a.Info().Name, c.name, round), func(rng *rand.Rand) configuration {
-				return planned(func() configuration { return trained(a, c, draw(c, true, rng), rng) })
-			}})
+			jobs = append(jobs, planned(func(rng *rand.Rand) configuration { return trained(a, c, draw(c, true, rng), rng) },
+				"batch|%s|%s|%d", a.Info().Name, c.name, round))
 		}
 	}
 	return jobs

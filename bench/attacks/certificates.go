@@ -17,8 +17,9 @@ type recomputed struct {
 	draw func(rng *rand.Rand) (naive exact, certified float64, err error)
 }
 
-// sensitivity is that of a certificate.
-func sensitivity(naive exact, c privacy.Certificate, err error) (exact, float64, error) {
+// certified compares with the sensitivity of a certificate.
+func certified(naive exact, certify func() (privacy.Certificate, error)) (exact, float64, error) {
+	c, err := certify()
 	return naive, c.Sensitivity(), err
 }
 
@@ -49,27 +50,23 @@ func certificates() []recomputed {
 		{"GradientDescent", func(rng *rand.Rand) (exact, float64, error) {
 			g := descent(rng)
 			last, _ := descents(g)
-			c, err := g.Certify()
-			return sensitivity(last, c, err)
+			return certified(last, g.Certify)
 		}},
 		{"AverageDescent", func(rng *rand.Rand) (exact, float64, error) {
 			g := privacy.AverageDescent{GradientDescent: descent(rng)}
 			g.OutputError = nothing(rng, g.StepSize*g.PairDiameter)
 			_, mean := descents(g.GradientDescent)
-			c, err := g.Certify()
-			return sensitivity(mean.plus(num(2*g.OutputError)), c, err)
+			return certified(mean.plus(num(2*g.OutputError)), g.Certify)
 		}},
 		{"PairwiseRecursion", func(rng *rand.Rand) (exact, float64, error) {
 			r := privacy.PairwiseRecursion{Curvature: curvature(rng), Average: rng.IntN(2) == 0}
 			r.Eta, r.UpdateError = steps(r.Curvature, true, rng)
 			r.OutputError = nothing(rng, r.PairDiameter)
-			c, err := r.Certify()
-			return sensitivity(recursion(r), c, err)
+			return certified(recursion(r), r.Certify)
 		}},
 		{"PairwiseStream", func(rng *rand.Rand) (exact, float64, error) {
 			s := drawStream(rng)
-			c, err := s.Certify()
-			return sensitivity(streamTheorem(s), c, err)
+			return certified(streamTheorem(s), s.Certify)
 		}},
 		{"PairwiseStream with a Toeplitz factor", func(rng *rand.Rand) (exact, float64, error) {
 			s := drawStream(rng)
@@ -79,8 +76,7 @@ func certificates() []recomputed {
 			if s.Factor, err = privacy.SquareRootToeplitz(max(2, s.Updates())); err != nil {
 				return exact{}, 0, err
 			}
-			c, err := s.Certify()
-			return sensitivity(streamTheorem(s), c, err)
+			return certified(streamTheorem(s), s.Certify)
 		}},
 		{"StreamOutputs", func(rng *rand.Rand) (exact, float64, error) {
 			r := privacy.StreamOutputs{Curvature: curvature(rng), Radius: scale(rng)}
@@ -89,13 +85,12 @@ func certificates() []recomputed {
 			if err != nil {
 				return exact{}, 0, err
 			}
-			return sensitivity(outputs(r, scales), c, err)
+			return outputs(r, scales), c.Sensitivity(), nil
 		}},
 		{"MeanGradient", func(rng *rand.Rand) (exact, float64, error) {
 			g := privacy.MeanGradient{PairDiameter: scale(rng), PairFraction: rng.Float64()}
 			g.Error = nothing(rng, g.PairDiameter)
-			c, err := g.Certify()
-			return sensitivity(num(g.PairDiameter).times(num(g.PairFraction)).plus(num(2*g.Error)), c, err)
+			return certified(num(g.PairDiameter).times(num(g.PairFraction)).plus(num(2*g.Error)), g.Certify)
 		}},
 		{"LastIterate", func(rng *rand.Rand) (exact, float64, error) {
 			l := privacy.LastIterate{Curvature: curvature(rng), PairFraction: pick(rng, 1, rng.Float64()),
@@ -108,8 +103,7 @@ func certificates() []recomputed {
 			gap := num(l.PairFraction).times(num(l.PairDiameter)).times(num(l.StepSize)).plus(num(2 * l.UpdateError)).plus(num(2 * l.Grid).times(num(float64(l.Coordinates)).root()))
 			g, _ := gap.v.Float64()
 			f, _ := num(1).minus(num(l.StepSize).times(num(l.StrongConvexity))).v.Float64()
-			c, err := l.Certify()
-			return sensitivity(convergent(g, max(f, 0), l.Diameter, l.Steps), c, err)
+			return certified(convergent(g, max(f, 0), l.Diameter, l.Steps), l.Certify)
 		}},
 		{"ConvergentMu", func(rng *rand.Rand) (exact, float64, error) {
 			gap, c, diameter, count := scale(rng), pick(rng, 0, 1, rng.Float64(), 1-1e-9*rng.Float64(), 1-0x1p-53),
@@ -123,36 +117,30 @@ func certificates() []recomputed {
 				Epochs: 1 + rng.IntN(40), TermNorm: scale(rng), Roundoff: pick(rng, 0, 1e-15, 1e-4)}
 			epoch := num(2 * g.TermNorm).times(num(float64(g.Group))).over(num(float64(g.Batch))).plus(num(2 * g.Roundoff * float64(min(g.Group, g.Batches))))
 			if rng.IntN(2) == 0 {
-				c, err := g.CertifyPure()
-				return sensitivity(epoch.times(num(float64(g.Epochs))), c, err)
+				return certified(epoch.times(num(float64(g.Epochs))), g.CertifyPure)
 			}
-			c, err := g.Certify()
-			return sensitivity(epoch.times(num(float64(g.Epochs)).root()), c, err)
+			return certified(epoch.times(num(float64(g.Epochs)).root()), g.Certify)
 		}},
 		{"PairMoments", func(rng *rand.Rand) (exact, float64, error) {
 			g := privacy.PairMoments{Group: 1 + rng.IntN(50), Radius: scale(rng), Count: rng.Float64()}
 			g.Error = nothing(rng, g.Radius*g.Radius)
-			c, err := g.Certify()
 			square := num(g.Radius).times(num(g.Radius))
 			term := num(2).times(square).times(square).plus(num(g.Count).times(num(g.Count))).root()
-			return sensitivity(num(float64(g.Group)).times(term).plus(num(2*g.Error)), c, err)
+			return certified(num(float64(g.Group)).times(term).plus(num(2*g.Error)), g.Certify)
 		}},
 		{"PairSample", func(rng *rand.Rand) (exact, float64, error) {
 			g := privacy.PairSample{Group: 1 + rng.IntN(8), Pairs: 1 + rng.IntN(999), Rate: 1 - rng.Float64(),
 				Expected: 1 + 99*rng.Float64(), TermNorm: scale(rng), Roundoff: pick(rng, 0, 1e-15, 1e-4)}
-			c, err := g.Certify()
-			return sensitivity(num(g.TermNorm).over(num(g.Expected)).plus(num(2*g.Roundoff)), c, err)
+			return certified(num(g.TermNorm).over(num(g.Expected)).plus(num(2*g.Roundoff)), g.Certify)
 		}},
 		{"TupleBatches", func(rng *rand.Rand) (exact, float64, error) {
 			b := privacy.TupleBatches{Batch: 1 + rng.IntN(999), Batches: 1 + rng.IntN(60), Epochs: 1 + rng.IntN(40),
 				Roundoff: pick(rng, 0, 1e-15, 1e-4)}
 			epoch := num(2).over(num(float64(b.Batch))).plus(num(2 * b.Roundoff))
 			if rng.IntN(2) == 0 {
-				c, err := b.CertifyPure()
-				return sensitivity(epoch.times(num(float64(b.Epochs))), c, err)
+				return certified(epoch.times(num(float64(b.Epochs))), b.CertifyPure)
 			}
-			c, err := b.Certify()
-			return sensitivity(epoch.times(num(float64(b.Epochs)).root()), c, err)
+			return certified(epoch.times(num(float64(b.Epochs)).root()), b.Certify)
 		}},
 	}
 }
@@ -186,31 +174,21 @@ func certificateJobs(_ []candidate, round int) []job {
 		jobs = append(jobs, job{fmt.Sprintf("certificate|%s|%d", r.name, round), func(*rand.Rand) configuration {
 			return configuration{
 				area: "certificate", algorithm: r.name, options: "theorem evaluated in 300 bits over the certificate",
-				plan: func() (hunt, error) { return r.attack, nil },
+				plan: func() (hunt, error) { return r.attack(), nil },
 			}
 		}})
 	}
 	return jobs
 }
 
-// attack compares with random settings; there is nothing to climb. Settings that are
-// refused, such as those of a sensitivity that overflows, certify nothing.
-func (r recomputed) attack(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
-	var found finding
-	var refused error
-	for range 20 * tries {
-		if ctx.Err() != nil {
-			return found, ctx.Err()
-		}
+// attack compares with random settings. Settings that are refused, such as those of a sensitivity that overflows,
+// certify nothing.
+func (r recomputed) attack() hunt {
+	return each(20, func(_ context.Context, rng *rand.Rand) (attempt, error) {
 		naive, certified, err := r.draw(rng)
 		if err != nil {
-			refused = err
-			continue
+			return attempt{}, fmt.Errorf("%w: %w", errRefused, err)
 		}
-		found.add(attempt{ratio: naive.of(certified)})
-	}
-	if found.neighbours == 0 {
-		return found, fmt.Errorf("%w: %w", errRefused, refused)
-	}
-	return found, nil
+		return attempt{ratio: naive.of(certified)}, nil
+	})
 }

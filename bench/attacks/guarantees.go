@@ -104,12 +104,9 @@ func guaranteed(c configuration, run func(s privacy.Session) (privacy.Guarantee,
 		if err != nil {
 			return nil, err
 		}
-		return func(context.Context, int, *rand.Rand) (finding, error) {
-			var found finding
-			ratio, err := printed(g, watch.Made(attack.Release, attack.Hidden), parallel)
-			found.add(attempt{ratio: ratio})
-			return found, err
-		}, nil
+		return once(func(context.Context, int, *rand.Rand) (float64, error) {
+			return printed(g, watch.Made(attack.Release, attack.Hidden), parallel)
+		}), nil
 	}
 	return c
 }
@@ -120,9 +117,7 @@ func guaranteeJobs(_ []candidate, round int) []job {
 	var jobs []job
 	add := func(name string, make func(rng *rand.Rand) configuration) {
 		for again := range 6 {
-			jobs = append(jobs, job{fmt.Sprintf("guarantee|%s|%d|%d", name, again, round), func(rng *rand.Rand) configuration {
-				return planned(func() configuration { return make(rng) })
-			}})
+			jobs = append(jobs, planned(make, "guarantee|%s|%d|%d", name, again, round))
 		}
 	}
 	budget := func(rng *rand.Rand, pure bool) privacy.Budget {
@@ -151,13 +146,9 @@ func guaranteeJobs(_ []candidate, round int) []job {
 			t.describe()
 			c := configuration{algorithm: i.Name, options: text + " " + t.text, n: t.n, d: t.d}
 			return guaranteed(c, func(s privacy.Session) (privacy.Guarantee, bool, error) {
-				spec, err := algorithms.NewSpec(t.backend, t.problem, t.l2, t.budget, algorithms.Certified)
+				p, err := t.plan(a, algorithms.Certified)
 				if err != nil {
-					return privacy.Guarantee{}, false, planError(err)
-				}
-				p, err := a.Plan(spec)
-				if err != nil {
-					return privacy.Guarantee{}, false, planError(err)
+					return privacy.Guarantee{}, false, err
 				}
 				data, _, err := t.records(t.propose(0, rng))
 				if err != nil {
@@ -184,13 +175,9 @@ func guaranteeJobs(_ []candidate, round int) []job {
 			o.describe(&t)
 			c := configuration{algorithm: a.Info().Name, options: o.options + " " + t.text, n: t.n, d: t.d}
 			return guaranteed(c, func(s privacy.Session) (privacy.Guarantee, bool, error) {
-				spec, err := algorithms.NewStreamSpec(t.backend, t.problem, o.StreamOptions, t.l2, t.budget, o.mode)
+				p, err := o.planFor(t)
 				if err != nil {
-					return privacy.Guarantee{}, false, planError(err)
-				}
-				p, err := o.Plan(spec)
-				if err != nil {
-					return privacy.Guarantee{}, false, planError(err)
+					return privacy.Guarantee{}, false, err
 				}
 				i := t.propose(0, rng)
 				stream, err := algorithms.NewStream(p, s)

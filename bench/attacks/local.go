@@ -30,18 +30,14 @@ func messages(c configuration, p local.Protocol) configuration {
 	c.n, c.d = p.Users, p.Dim
 	c.plan = func() (hunt, error) {
 		plan, err := p.Plan()
-		if err != nil {
-			return nil, refusal(err)
-		}
-		return func(ctx context.Context, tries int, rng *rand.Rand) (found finding, err error) {
+		return once(func(ctx context.Context, tries int, rng *rand.Rand) (float64, error) {
 			r, err := localaudit.Attack(ctx, plan, localaudit.Options{Runs: 300 * tries, Visits: 1, Confidence: 0.999999,
 				Seed: rng.Uint64()})
 			if err != nil {
-				return found, err
+				return 0, err
 			}
-			found.add(attempt{ratio: r.LowerBound / r.Claim})
-			return found, nil
-		}, nil
+			return r.LowerBound / r.Claim, nil
+		}), refusal(err)
 	}
 	return c
 }
@@ -51,7 +47,7 @@ func localNetwork(rng *rand.Rand) configuration {
 	method := pick(rng, local.Prestige, local.PrestigeParticipation, local.DJW)
 	linear, err := engine.NewExpression("linear", "-u", engine.ExpressionOptions{})
 	if err != nil {
-		return configuration{plan: func() (hunt, error) { return nil, err }}
+		return failed(err)
 	}
 	p := local.Protocol{
 		Method: method, Loss: linear, Users: 1 << 20, Dim: 2, FeatureNorm: 1, Epochs: 3, Epsilon: pick(rng, 0.5, 1, 2),
@@ -64,15 +60,14 @@ func localNetwork(rng *rand.Rand) configuration {
 	}, p)
 }
 
-// exactLaws are mechanisms whose log-ratio follows from what they say of themselves.
-func exactLaws() []struct {
+// exactLaw is a mechanism whose log-ratio follows from what it says of itself.
+type exactLaw struct {
 	name  string
 	ratio func(epsilon float64, rng *rand.Rand) (float64, error)
-} {
-	return []struct {
-		name  string
-		ratio func(epsilon float64, rng *rand.Rand) (float64, error)
-	}{
+}
+
+func exactLaws() []exactLaw {
+	return []exactLaw{
 		{"randomised response", func(epsilon float64, rng *rand.Rand) (float64, error) {
 			m := randomiser.RandomizedResponse{Epsilon: epsilon, Categories: 2 + rng.IntN(9)}
 			p := m.Truth()
@@ -150,37 +145,28 @@ func localJobs(_ []candidate, round int) []job {
 		}
 		for _, epsilon := range []float64{0.5, 1, 2, 4} {
 			for again := range 4 {
-				jobs = append(jobs, job{fmt.Sprintf("local|%s|%g|%d|%d", method, epsilon, again, round), func(rng *rand.Rand) configuration {
-					return planned(func() configuration {
-						p, text, err := protocol(method, epsilon, rng)
-						if err != nil {
-							return configuration{plan: func() (hunt, error) { return nil, err }}
-						}
-						return messages(configuration{
-							area: "local", algorithm: method.String(), loss: text,
-							options: fmt.Sprintf("eps=%g share=%g pairs=%d threshold=%g bias=%g", p.Epsilon, p.ResponseShare, p.Pairs,
-								p.Threshold, p.Bias),
-						}, p)
-					})
-				}})
+				jobs = append(jobs, planned(func(rng *rand.Rand) configuration {
+					p, text, err := protocol(method, epsilon, rng)
+					if err != nil {
+						return failed(err)
+					}
+					return messages(configuration{
+						area: "local", algorithm: method.String(), loss: text,
+						options: fmt.Sprintf("eps=%g share=%g pairs=%d threshold=%g bias=%g", p.Epsilon, p.ResponseShare, p.Pairs,
+							p.Threshold, p.Bias),
+					}, p)
+				}, "local|%s|%g|%d|%d", method, epsilon, again, round))
 			}
 		}
 	}
 	for _, law := range exactLaws() {
 		jobs = append(jobs, job{fmt.Sprintf("local|%s|%d", law.name, round), func(*rand.Rand) configuration {
 			return configuration{area: "local", algorithm: law.name, options: "exact law", plan: func() (hunt, error) {
-				return func(_ context.Context, tries int, rng *rand.Rand) (finding, error) {
-					var found finding
-					for range tries {
-						epsilon := 0.01 + 6*rng.Float64()
-						ratio, err := law.ratio(epsilon, rng)
-						if err != nil {
-							return found, err
-						}
-						found.add(attempt{ratio: ratio / epsilon})
-					}
-					return found, nil
-				}, nil
+				return each(1, func(_ context.Context, rng *rand.Rand) (attempt, error) {
+					epsilon := 0.01 + 6*rng.Float64()
+					ratio, err := law.ratio(epsilon, rng)
+					return attempt{ratio: ratio / epsilon}, err
+				}), nil
 			}}
 		}})
 	}

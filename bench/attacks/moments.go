@@ -135,18 +135,10 @@ func momentsAttack(name string, a algorithms.Algorithm, t task, coins uint64) co
 	return configuration{
 		area: area, algorithm: a.Info().Name, loss: name, n: t.n, d: t.d, options: options,
 		plan: func() (hunt, error) {
-			spec, err := algorithms.NewSpec(t.backend, t.problem, 0, t.budget, algorithms.Certified)
-			if err != nil {
-				return nil, planError(err)
-			}
-			p, err := a.Plan(spec)
-			if err != nil {
-				return nil, planError(err)
-			}
-			return t.searches(func(i int, rng *rand.Rand) instance { return t.proposeMoments(p.Moments(), i, rng) },
-				func(data, neighbour *engine.Records) (attempt, error) {
-					return verdict(attack.Replay(a, p, data, []*engine.Records{neighbour}, coins))
-				}), nil
+			p, err := t.plan(a, algorithms.Certified)
+			return t.replays(a, p, coins, func(i int, rng *rand.Rand) instance {
+				return t.proposeMoments(p.Moments(), i, rng)
+			}), err
 		},
 	}
 }
@@ -204,65 +196,58 @@ func momentCertificates() []recomputed {
 	return []recomputed{
 		{"PositiveCount", func(rng *rand.Rand) (exact, float64, error) {
 			c := privacy.PositiveCount{Error: nothing(rng, 1)}
-			certificate, err := c.Certify()
-			return sensitivity(num(1).plus(num(2*c.Error)), certificate, err)
+			return certified(num(1).plus(num(2*c.Error)), c.Certify)
 		}},
 		{"RecordSum", func(rng *rand.Rand) (exact, float64, error) {
 			s := privacy.RecordSum{Radius: scale(rng), Weight: 1 + rng.Float64(), Name: "sum"}
 			s.Error = nothing(rng, s.Radius)
-			c, err := s.Certify()
-			return sensitivity(num(2).times(num(s.Weight)).times(num(s.Radius)).plus(num(2*s.Error)), c, err)
+			return certified(num(2).times(num(s.Weight)).times(num(s.Radius)).plus(num(2*s.Error)), s.Certify)
 		}},
 		{"ClassSums", func(rng *rand.Rand) (exact, float64, error) {
 			s := privacy.ClassSums{Radius: scale(rng)}
 			s.Error = nothing(rng, s.Radius)
-			c, err := s.Certify()
 			square := num(s.Radius).times(num(s.Radius))
-			return sensitivity(square.plus(square).plus(num(2).times(square)).root().plus(num(2*s.Error)), c, err)
+			return certified(square.plus(square).plus(num(2).times(square)).root().plus(num(2*s.Error)), s.Certify)
 		}},
 		{"SecondMomentSum", func(rng *rand.Rand) (exact, float64, error) {
 			s := privacy.SecondMomentSum{Radius: scale(rng), Dim: 1 + rng.IntN(3), ClassWise: rng.IntN(2) == 0}
 			s.Error = nothing(rng, s.Radius*s.Radius)
-			c, err := s.Certify()
 			square := num(s.Radius).times(num(s.Radius))
 			if s.Dim > 1 || s.ClassWise {
 				square = square.times(num(2).root())
 			}
-			return sensitivity(square.plus(num(2*s.Error)), c, err)
+			return certified(square.plus(num(2*s.Error)), s.Certify)
 		}},
 		{"JointMoments", func(rng *rand.Rand) (exact, float64, error) {
 			m := privacy.JointMoments{Radius: scale(rng), Weight: 1 + rng.Float64()}
 			m.Scale = m.Weight / m.Radius * pick(rng, scale(rng), math.Sqrt2/2, rng.Float64(), 2*rng.Float64())
 			m.Error = nothing(rng, m.Radius)
-			c, err := m.Certify()
 			first := num(m.Weight).times(num(m.Radius))
 			second := num(m.Scale).times(num(m.Radius)).times(num(m.Radius))
 			alpha, beta := first.times(first), second.times(second)
-			return sensitivity(jointMoments(alpha, beta).plus(num(2*m.Error)), c, err)
+			return certified(jointMoments(alpha, beta).plus(num(2*m.Error)), m.Certify)
 		}},
 		{"GroupMoments", func(rng *rand.Rand) (exact, float64, error) {
 			m := privacy.GroupMoments{Radius: scale(rng), Group: 2 + rng.IntN(63)}
 			m.Scale = pick(rng, 0, math.Sqrt2/2, rng.Float64(), 2*rng.Float64()) / m.Radius
 			m.Error = nothing(rng, m.Radius)
-			c, err := m.Certify()
 			first := num(m.Radius)
 			second := num(m.Scale).times(first).times(first)
 			joint := num(2).times(first)
 			if m.Scale > 0 {
 				joint = jointMoments(first.times(first), second.times(second))
 			}
-			return sensitivity(joint.times(num(float64(m.Group-1))).over(num(float64(m.Group))).plus(num(2*m.Error)), c, err)
+			return certified(joint.times(num(float64(m.Group-1))).over(num(float64(m.Group))).plus(num(2*m.Error)), m.Certify)
 		}},
 		{"ClassMoments", func(rng *rand.Rand) (exact, float64, error) {
 			m := privacy.ClassMoments{Radius: scale(rng)}
 			m.Scale = pick(rng, scale(rng), math.Sqrt2/2, rng.Float64(), 2*rng.Float64()) / m.Radius
 			m.Count = nothing(rng, 2*m.Radius)
 			m.Error = nothing(rng, m.Radius)
-			c, err := m.Certify()
 			first, second := num(m.Radius), num(m.Scale).times(num(m.Radius)).times(num(m.Radius))
 			alpha, beta := first.times(first), second.times(second)
 			change := num(2).times(alpha).plus(num(2).times(beta)).plus(num(m.Count).times(num(m.Count))).root()
-			return sensitivity(change.atLeast(jointMoments(alpha, beta)).plus(num(2*m.Error)), c, err)
+			return certified(change.atLeast(jointMoments(alpha, beta)).plus(num(2*m.Error)), m.Certify)
 		}},
 	}
 }

@@ -75,30 +75,25 @@ func drawNetwork(rng *rand.Rand) (candidate, task, error) {
 // networkJobs replace records and persons under single gradients of networks, and under runs of the
 // algorithms that add noise to every gradient.
 func networkJobs(_ []candidate, round int) []job {
-	add := func(name string, make func(c candidate, t task, rng *rand.Rand) configuration) job {
-		return job{fmt.Sprintf("networks|%s|%d", name, round), func(rng *rand.Rand) configuration {
-			return planned(func() configuration {
-				c, t, err := drawNetwork(rng)
-				if err != nil {
-					return configuration{plan: func() (hunt, error) { return nil, err }}
-				}
-				made := make(c, t, rng)
-				made.area, made.cost = "networks", 4*made.cost
-				return made
-			})
-		}}
-	}
 	var jobs []job
+	add := func(name string, make func(c candidate, t task, rng *rand.Rand) configuration) {
+		jobs = append(jobs, planned(func(rng *rand.Rand) configuration {
+			c, t, err := drawNetwork(rng)
+			if err != nil {
+				return failed(err)
+			}
+			made := make(c, t, rng)
+			made.area, made.cost = "networks", 4*made.cost
+			return made
+		}, "networks|%s|%d", name, round))
+	}
 	for i := range 30 {
-		jobs = append(jobs, add(fmt.Sprintf("gradient %d", i),
-			func(c candidate, t task, _ *rand.Rand) configuration { return gradient(c, t) }))
+		add(fmt.Sprintf("gradient %d", i),
+			func(c candidate, t task, _ *rand.Rand) configuration { return gradient(c, t) })
 	}
 	for _, a := range []algorithms.Algorithm{algorithms.GradientPerturbation{}, algorithms.DPGDC2{},
 		algorithms.SubsampledDescent{}} {
-		jobs = append(jobs, add(a.Info().Name, func(c candidate, t task,
-			rng *rand.Rand) configuration {
-			return trained(a, c, t, rng)
-		}))
+		add(a.Info().Name, func(c candidate, t task, rng *rand.Rand) configuration { return trained(a, c, t, rng) })
 	}
 	return jobs
 }

@@ -16,32 +16,16 @@ const closestHead = "commit,seed,area,mechanism,configurations,neighbours,closes
 
 // closestOf are the lines of a run.
 func closestOf(commit string, seed uint64, results []result) (lines [][]string) {
-	type sum struct {
-		configurations, neighbours, refuted int
-		ratio                               float64
-	}
-	sums := map[[2]string]*sum{}
-	var order [][2]string
-	for _, r := range results {
-		if !r.done || r.refused != "" {
-			continue
+	all, _ := tallies(results)
+	slices.SortFunc(all, func(a, b tally) int {
+		return cmp.Or(cmp.Compare(a.area, b.area), cmp.Compare(a.algorithm, b.algorithm))
+	})
+	for _, s := range all {
+		if s.configurations > 0 {
+			lines = append(lines, []string{commit, strconv.FormatUint(seed, 10), s.area, s.algorithm,
+				strconv.Itoa(s.configurations), strconv.Itoa(s.neighbours), strconv.FormatFloat(s.closest, 'f', 6, 64),
+				strconv.Itoa(s.refuted)})
 		}
-		key := [2]string{r.area, r.algorithm}
-		s := sums[key]
-		if s == nil {
-			s = &sum{}
-			sums[key], order = s, append(order, key)
-		}
-		s.configurations, s.neighbours, s.ratio = s.configurations+1, s.neighbours+r.neighbours, max(s.ratio, r.ratio)
-		if r.refutes() {
-			s.refuted++
-		}
-	}
-	slices.SortFunc(order, func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
-	for _, key := range order {
-		s := sums[key]
-		lines = append(lines, []string{commit, strconv.FormatUint(seed, 10), key[0], key[1], strconv.Itoa(s.configurations),
-			strconv.Itoa(s.neighbours), strconv.FormatFloat(s.ratio, 'f', 6, 64), strconv.Itoa(s.refuted)})
 	}
 	return lines
 }

@@ -139,12 +139,7 @@ func pairConfiguration(s pairs.Spec, list []pairgraph.Pair, coins uint64) config
 
 // attack searches neighbours of a unit: those of at most kappa pairs.
 func (a paired) attack(unit pairs.Unit, kappa int) hunt {
-	return func(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
-		return climb(ctx, tries, rng,
-			func(int) pairInstance { return a.propose(unit, kappa, rng) },
-			func(i pairInstance, rng *rand.Rand) pairInstance { return a.change(i, rng) },
-			func(i pairInstance) (attempt, error) { return a.try(ctx, i) })
-	}
+	return climb(func(_ int, rng *rand.Rand) pairInstance { return a.propose(unit, kappa, rng) }, a.change, a.try)
 }
 
 // of are the pairs of an individual.
@@ -298,24 +293,20 @@ func pairJobs(_ []candidate, round int) []job {
 			for _, loss := range []embedding.ListLoss{embedding.Contrastive{Margin: 1}, embedding.Contrastive{Margin: 1e6},
 				embedding.BradleyTerry{}} {
 				for again := range 4 {
-					jobs = append(jobs, job{fmt.Sprintf("pairs|%s|%s|%+v|%d|%d", unit, sampling, loss, again, round), func(rng *rand.Rand) configuration {
-						return planned(func() configuration {
-							s, list := drawPairs(unit, sampling, loss, rng)
-							return pairConfiguration(s, list, rng.Uint64())
-						})
-					}})
+					jobs = append(jobs, planned(func(rng *rand.Rand) configuration {
+						s, list := drawPairs(unit, sampling, loss, rng)
+						return pairConfiguration(s, list, rng.Uint64())
+					}, "pairs|%s|%s|%+v|%d|%d", unit, sampling, loss, again, round))
 				}
 			}
 		}
 	}
 	for _, unit := range []pairs.Unit{pairs.Individual, pairs.Group, pairs.OnePair} {
 		for again := range 6 {
-			jobs = append(jobs, job{fmt.Sprintf("pairs|%s|moments|%d|%d", unit, again, round), func(rng *rand.Rand) configuration {
-				return planned(func() configuration {
-					s, list := drawPairs(unit, pairs.Fixed, embedding.Contrastive{Margin: 1}, rng)
-					return pairConfiguration(ofPairMoments(s, rng), list, rng.Uint64())
-				})
-			}})
+			jobs = append(jobs, planned(func(rng *rand.Rand) configuration {
+				s, list := drawPairs(unit, pairs.Fixed, embedding.Contrastive{Margin: 1}, rng)
+				return pairConfiguration(ofPairMoments(s, rng), list, rng.Uint64())
+			}, "pairs|%s|moments|%d|%d", unit, again, round))
 		}
 	}
 	return jobs

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"math/rand/v2"
 
 	"dyad/algorithms"
@@ -46,14 +45,7 @@ func (s shape) personRecords(i instance) (data, neighbour *engine.Records, err e
 	return data, neighbour, nil
 }
 
-// drawPersons is draw for persons with a public cap of rows.
-func drawPersons(c candidate, rng *rand.Rand) task {
-	t := draw(c, false, rng)
-	t.ofPersons(rng)
-	return t
-}
-
-// ofPersons makes the records of a task those of persons.
+// ofPersons makes the records of a task those of persons with a public cap of rows.
 func (t *task) ofPersons(rng *rand.Rand) {
 	t.persons = pick(rng, 1, 2, 5, 12)
 	t.problem.PersonRows = t.persons
@@ -72,13 +64,13 @@ func personJobs(all []candidate, round int) []job {
 	}
 	jobs := momentsJobs(all, round, true)
 	add := func(name string, c candidate, make func(t task, rng *rand.Rand) configuration) {
-		jobs = append(jobs, job{fmt.Sprintf("persons|%s|%s|%d", name, c.name, round), func(rng *rand.Rand) configuration {
-			return planned(func() configuration {
-				made := make(drawPersons(c, rng), rng)
-				made.area, made.cost = "persons", 2*made.cost
-				return made
-			})
-		}})
+		jobs = append(jobs, planned(func(rng *rand.Rand) configuration {
+			t := draw(c, false, rng)
+			t.ofPersons(rng)
+			made := make(t, rng)
+			made.area, made.cost = "persons", 2*made.cost
+			return made
+		}, "persons|%s|%s|%d", name, c.name, round))
 	}
 	for k, c := range all {
 		add("gradient", c, func(t task, _ *rand.Rand) configuration { return gradient(c, t) })

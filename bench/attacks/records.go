@@ -100,6 +100,14 @@ func (s shape) randomLabel(rng *rand.Rand) float64 {
 	return b
 }
 
+// norm is the length of a vector.
+func norm(v []float64) (length float64) {
+	for _, x := range v {
+		length = math.Hypot(length, x)
+	}
+	return length
+}
+
 // axis is a vector of length R, along the first coordinate or in a random direction.
 func (s shape) axis(rng *rand.Rand) []float64 {
 	u := make([]float64, s.d)
@@ -107,12 +115,9 @@ func (s shape) axis(rng *rand.Rand) []float64 {
 		return u
 	}
 	u = s.randomRow(rng)
-	norm := 0.0
-	for _, v := range u {
-		norm = math.Hypot(norm, v)
-	}
+	by := s.bounds.FeatureNorm / norm(u)
 	for j := range u {
-		u[j] *= s.bounds.FeatureNorm / norm
+		u[j] *= by
 	}
 	return u
 }
@@ -248,13 +253,9 @@ func (s shape) change(best instance, rng *rand.Rand) instance {
 			row[j] = -row[j]
 		}
 	case 2: // to the end of its direction
-		norm := 0.0
-		for _, v := range row {
-			norm = math.Hypot(norm, v)
-		}
-		for j := range row {
-			if norm > 0 {
-				row[j] *= s.bounds.FeatureNorm / norm
+		if length := norm(row); length > 0 {
+			for j := range row {
+				row[j] *= s.bounds.FeatureNorm / length
 			}
 		}
 	case 3: // a small step

@@ -22,8 +22,7 @@ func regressions([]candidate, int) []job {
 		jobs = append(jobs, job{fmt.Sprintf("regression|%s|%s|%d", name, f.text, n), func(*rand.Rand) configuration {
 			c, err := f.candidate(false)
 			if err != nil {
-				return configuration{area: "regression", algorithm: name, loss: f.text, n: n,
-					plan: func() (hunt, error) { return nil, err }}
+				return failed(err)
 			}
 			radius := 0.1
 			if f.kinks[0] != 0 {

@@ -47,18 +47,24 @@ type configuration struct {
 	plan func() (hunt, error)
 }
 
-// planned draws until the library plans a configuration, at most a few times.
-func planned(draw func() configuration) configuration {
-	var c configuration
-	for range 4 {
-		c = draw()
-		ready, err := c.plan()
-		c.plan = func() (hunt, error) { return ready, err }
-		if !errors.Is(err, errRefused) {
-			break
+// planned is a job that draws until the library plans a configuration, at most a few times.
+func planned(draw func(rng *rand.Rand) configuration, key string, of ...any) job {
+	return job{fmt.Sprintf(key, of...), func(rng *rand.Rand) (c configuration) {
+		for range 4 {
+			c = draw(rng)
+			ready, err := c.plan()
+			c.plan = func() (hunt, error) { return ready, err }
+			if !errors.Is(err, errRefused) {
+				break
+			}
 		}
-	}
-	return c
+		return c
+	}}
+}
+
+// failed is a configuration that ends the run.
+func failed(err error) configuration {
+	return configuration{plan: func() (hunt, error) { return nil, err }}
 }
 
 // finding is what an attack found.
@@ -133,31 +139,65 @@ func verdict(ratio float64, err error) (attempt, error) {
 
 // climb searches: the first half of the tries are fresh proposals, the others changes of
 // the best one so far; the better ones stay.
-func climb[T any](ctx context.Context, tries int, rng *rand.Rand, propose func(i int) T, change func(T, *rand.Rand) T,
-	try func(T) (attempt, error)) (finding, error) {
-	var found finding
-	var best T
-	highest := math.Inf(-1)
-	for i := range tries {
-		if ctx.Err() != nil {
-			return found, ctx.Err()
+func climb[T any](propose func(i int, rng *rand.Rand) T, change func(T, *rand.Rand) T,
+	try func(context.Context, T) (attempt, error)) hunt {
+	return func(ctx context.Context, tries int, rng *rand.Rand) (found finding, err error) {
+		var best T
+		highest := math.Inf(-1)
+		for i := range tries {
+			if ctx.Err() != nil {
+				return found, ctx.Err()
+			}
+			var at T
+			if i <= tries/2 {
+				at = propose(i, rng)
+			} else {
+				at = change(best, rng)
+			}
+			a, err := try(ctx, at)
+			if err != nil {
+				return found, err
+			}
+			found.add(a)
+			if a.ratio >= highest {
+				highest, best = a.ratio, at
+			}
 		}
-		var at T
-		if i <= tries/2 {
-			at = propose(i)
-		} else {
-			at = change(best, rng)
-		}
-		a, err := try(at)
-		if err != nil {
-			return found, err
-		}
-		found.add(a)
-		if a.ratio >= highest {
-			highest, best = a.ratio, at
-		}
+		return found, nil
 	}
-	return found, nil
+}
+
+// each draws so many settings for each try, where there is nothing to climb. Settings that are refused are passed
+// over, unless all are.
+func each(times int, try func(ctx context.Context, rng *rand.Rand) (attempt, error)) hunt {
+	return func(ctx context.Context, tries int, rng *rand.Rand) (found finding, refused error) {
+		for range times * tries {
+			if ctx.Err() != nil {
+				return found, ctx.Err()
+			}
+			switch a, err := try(ctx, rng); {
+			case errors.Is(err, errRefused):
+				refused = err
+			case err != nil:
+				return found, err
+			default:
+				found.add(a)
+			}
+		}
+		if found.neighbours > 0 {
+			refused = nil
+		}
+		return found, refused
+	}
+}
+
+// once tries one thing, with an effort of so many tries.
+func once(try func(ctx context.Context, tries int, rng *rand.Rand) (ratio float64, err error)) hunt {
+	return func(ctx context.Context, tries int, rng *rand.Rand) (found finding, err error) {
+		ratio, err := try(ctx, tries, rng)
+		found.add(attempt{ratio: ratio})
+		return found, err
+	}
 }
 
 // result is a finished configuration.

@@ -75,32 +75,29 @@ func streamed(o online, c candidate, t task, coins uint64) configuration {
 		area: "stream", algorithm: o.Info().Name, loss: c.name, options: o.options + " " + t.text, n: t.n, d: t.d,
 		cost: float64(t.n*t.n) / 1000,
 		plan: func() (hunt, error) {
-			spec, err := algorithms.NewStreamSpec(t.backend, t.problem, o.StreamOptions, t.l2, t.budget, o.mode)
-			if err != nil {
-				return nil, planError(err)
-			}
-			p, err := o.Plan(spec)
-			if err != nil {
-				return nil, planError(err)
-			}
+			p, err := o.planFor(t)
 			s := stream{task: t, plan: p, coins: coins, kinks: c.kinks}
-			return func(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
-				return climb(ctx, tries, rng,
-					func(i int) adaptive { return s.propose(i, rng) },
-					func(a adaptive, rng *rand.Rand) adaptive {
-						if a.kink != nil {
-							if a.bits += rng.IntN(9) - 4; rng.IntN(3) == 0 {
-								a.instance.k = rng.IntN(t.n)
-							}
-							return a
-						}
-						a.instance = t.change(a.instance, rng)
-						return a
-					},
-					func(a adaptive) (attempt, error) { return s.try(ctx, a) })
-			}, nil
+			return climb(s.propose, func(a adaptive, rng *rand.Rand) adaptive {
+				if a.kink != nil {
+					if a.bits += rng.IntN(9) - 4; rng.IntN(3) == 0 {
+						a.instance.k = rng.IntN(t.n)
+					}
+					return a
+				}
+				a.instance = t.change(a.instance, rng)
+				return a
+			}, s.try), err
 		},
 	}
+}
+
+// planFor plans the algorithm for a task.
+func (o online) planFor(t task) (p *algorithms.Plan, err error) {
+	spec, err := algorithms.NewStreamSpec(t.backend, t.problem, o.StreamOptions, t.l2, t.budget, o.mode)
+	if err == nil {
+		p, err = o.Plan(spec)
+	}
+	return p, planError(err)
 }
 
 // adaptive is an instance whose records follow the published iterates if there is
@@ -181,22 +178,19 @@ func (s stream) follow(ctx context.Context, i *instance, kink float64) error {
 	w := make([]float64, s.d)
 	for r := range s.n {
 		row := i.x[r*s.d : (r+1)*s.d]
-		norm := 0.0
-		for _, v := range w {
-			norm = math.Hypot(norm, v)
-		}
+		size := norm(w)
 		side := math.Copysign(1, i.y[r])
 		clear(row)
 		switch {
-		case norm > 0 && kink == 0:
+		case size > 0 && kink == 0:
 			row[0], row[1] = -side*s.bounds.FeatureNorm*w[1], side*s.bounds.FeatureNorm*w[0]
 			if length := math.Hypot(w[0], w[1]); length > 0 {
 				row[0], row[1] = row[0]/length, row[1]/length
 			}
-		case norm > 0:
-			c := min(s.bounds.FeatureNorm, max(-s.bounds.FeatureNorm, kink/(4*s.bounds.LabelAbs*norm)))
+		case size > 0:
+			c := min(s.bounds.FeatureNorm, max(-s.bounds.FeatureNorm, kink/(4*s.bounds.LabelAbs*size)))
 			for j, v := range w {
-				row[j] = side * c * v / norm
+				row[j] = side * c * v / size
 			}
 		default:
 			row[0] = side * s.bounds.FeatureNorm
@@ -223,13 +217,11 @@ func streamJobs(all []candidate, round int) []job {
 			continue
 		}
 		for _, c := range all {
-			jobs = append(jobs, job{fmt.Sprintf("stream|%s|%s|%d", a.Info().Name, c.name, round), func(rng *rand.Rand) configuration {
-				return planned(func() configuration {
-					t := draw(c, false, rng)
-					o := drawOnline(a, &t, rng)
-					return streamed(o, c, t, rng.Uint64())
-				})
-			}})
+			jobs = append(jobs, planned(func(rng *rand.Rand) configuration {
+				t := draw(c, false, rng)
+				o := drawOnline(a, &t, rng)
+				return streamed(o, c, t, rng.Uint64())
+			}, "stream|%s|%s|%d", a.Info().Name, c.name, round))
 		}
 	}
 	return jobs

@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,10 +20,8 @@ func write(w io.Writer, args []string, results []result) error {
 	t := csv.NewWriter(w)
 	rows := [][]string{{"area", "algorithm", "loss", "options", "n", "d", "neighbours", "closest_ratio",
 		"verdict", "seed"}}
-	refused := map[string]int{}
 	for _, r := range results {
 		if r.refused != "" {
-			refused[r.area+", "+r.algorithm]++
 			continue
 		}
 		ratio := strconv.FormatFloat(r.ratio, 'g', 12, 64)
@@ -32,8 +29,12 @@ func write(w io.Writer, args []string, results []result) error {
 			strconv.Itoa(r.n), strconv.Itoa(r.d), strconv.Itoa(r.neighbours), ratio, r.verdict(),
 			strconv.FormatUint(r.seed, 10)})
 	}
-	for _, name := range slices.Sorted(maps.Keys(refused)) {
-		fmt.Fprintf(w, "# %s: %d configurations that the library does not plan are left out\n", name, refused[name])
+	lines, _ := tallies(results)
+	slices.SortFunc(lines, func(a, b tally) int { return cmp.Compare(a.name(), b.name()) })
+	for _, l := range lines {
+		if l.refused > 0 {
+			fmt.Fprintf(w, "# %s: %d configurations that the library does not plan are left out\n", l.name(), l.refused)
+		}
 	}
 	return t.WriteAll(rows)
 }
@@ -49,46 +50,54 @@ func (r result) verdict() string {
 	return "holds"
 }
 
+// tally is what was tried of a mechanism.
+type tally struct {
+	area, algorithm                              string
+	configurations, refused, refuted, neighbours int
+	closest                                      float64
+}
+
+func (l tally) name() string { return l.area + ", " + l.algorithm }
+
+func (l *tally) add(r result) {
+	switch {
+	case r.refused != "":
+		l.refused++
+		return
+	case r.refutes():
+		l.refuted++
+	}
+	l.configurations++
+	l.neighbours += r.neighbours
+	l.closest = max(l.closest, r.ratio)
+}
+
+// tallies are those of all mechanisms, in the order of the results, and of all together.
+func tallies(results []result) (lines []tally, all tally) {
+	for _, r := range results {
+		at := slices.IndexFunc(lines, func(l tally) bool { return l.area == r.area && l.algorithm == r.algorithm })
+		if at < 0 {
+			at = len(lines)
+			lines = append(lines, tally{area: r.area, algorithm: r.algorithm})
+		}
+		lines[at].add(r)
+		all.add(r)
+	}
+	return lines, all
+}
+
 // summarise prints the closest ratio by algorithm and returns the number of results that
 // refute a guarantee.
 func summarise(w io.Writer, results []result, jobs int) int {
-	type line struct {
-		name                                         string
-		configurations, refused, refuted, neighbours int
-		closest                                      result
-	}
-	var lines []line
-	var all line
-	for _, r := range results {
-		name := r.area + ", " + r.algorithm
-		at := slices.IndexFunc(lines, func(l line) bool { return l.name == name })
-		if at < 0 {
-			at = len(lines)
-			lines = append(lines, line{name: name})
-		}
-		for _, l := range []*line{&lines[at], &all} {
-			switch {
-			case r.refused != "":
-				l.refused++
-				continue
-			case r.refutes():
-				l.refuted++
-			}
-			l.configurations++
-			l.neighbours += r.neighbours
-			if l.closest.area == "" || !(r.ratio <= l.closest.ratio) {
-				l.closest = r
-			}
-		}
-	}
+	lines, all := tallies(results)
 	fmt.Fprintf(w, "%-34s %14s %8s %11s %16s %8s\n", "area, algorithm", "configurations", "refused", "neighbours",
 		"closest ratio", "refuted")
 	for _, l := range lines {
-		fmt.Fprintf(w, "%-34s %14d %8d %11d %16.12f %8d\n", l.name, l.configurations, l.refused, l.neighbours,
-			l.closest.ratio, l.refuted)
+		fmt.Fprintf(w, "%-34s %14d %8d %11d %16.12f %8d\n", l.name(), l.configurations, l.refused,
+			l.neighbours, l.closest, l.refuted)
 	}
 	fmt.Fprintf(w, "%d of %d configurations, %d neighbours, %d refused, closest ratio %.12f, %d refuted\n",
-		all.configurations+all.refused, jobs, all.neighbours, all.refused, all.closest.ratio, all.refuted)
+		all.configurations+all.refused, jobs, all.neighbours, all.refused, all.closest, all.refuted)
 	worst := slices.Clone(results)
 	worst = slices.DeleteFunc(worst, func(r result) bool { return !r.refutes() })
 	slices.SortStableFunc(worst, func(a, b result) int { return cmp.Compare(b.ratio, a.ratio) })

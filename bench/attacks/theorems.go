@@ -60,6 +60,14 @@ func descents(g privacy.GradientDescent) (last, mean exact) {
 	return delta, sum.over(num(float64(g.Steps)))
 }
 
+// twice is 2 rho_t, or 0 without errors.
+func twice(errors []float64, t int) exact {
+	if errors == nil {
+		return num(0)
+	}
+	return num(2 * errors[t])
+}
+
 // recursion is max_k of S(k) of PairwiseRecursion, by the recursion for every record.
 func recursion(r privacy.PairwiseRecursion) exact {
 	n := len(r.Eta) - 1
@@ -71,10 +79,7 @@ func recursion(r privacy.PairwiseRecursion) exact {
 				delta = num(0)
 				continue
 			}
-			rho := num(0)
-			if r.UpdateError != nil {
-				rho = num(2 * r.UpdateError[t])
-			}
+			rho := twice(r.UpdateError, t)
 			step := num(r.PairDiameter).times(num(r.Eta[t]))
 			switch {
 			case t == k:
@@ -164,10 +169,7 @@ func outputs(r privacy.StreamOutputs, scale []float64) exact {
 	for k := 1; k <= n; k++ {
 		delta, sum := num(0), num(0)
 		for t := 2; t <= n; t++ {
-			rho := num(0)
-			if r.UpdateError != nil {
-				rho = num(2 * r.UpdateError[t])
-			}
+			rho := twice(r.UpdateError, t)
 			step := num(r.PairDiameter).times(num(r.Eta[t]))
 			switch {
 			case t == k:

@@ -73,21 +73,18 @@ func tupleConfiguration(s pairs.Spec, coins uint64) configuration {
 // certified.
 func attackTuples(p *pairs.Plan, coins uint64, certified float64) hunt {
 	s := p.Spec
-	return func(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
-		return climb(ctx, tries, rng,
-			func(int) people { return proposePeople(s, rng) },
-			func(best people, rng *rand.Rand) people { return best.change(s, rng) },
-			func(who people) (attempt, error) {
-				_, moved, violation, err := replayed(coins, func(side int, session privacy.Session) ([]float64, error) {
-					data, classes, err := who.data(s, side == 1)
-					if err != nil {
-						return nil, err
-					}
-					return pairs.Train(ctx, data, classes, p, session, 1+side, algorithms.Tracker{})
-				})
-				return attempt{ratio: attack.Joint(moved) / certified, violation: violation}, err
+	return climb(func(_ int, rng *rand.Rand) people { return proposePeople(s, rng) },
+		func(best people, rng *rand.Rand) people { return best.change(s, rng) },
+		func(ctx context.Context, who people) (attempt, error) {
+			_, moved, violation, err := replayed(coins, func(side int, session privacy.Session) ([]float64, error) {
+				data, classes, err := who.data(s, side == 1)
+				if err != nil {
+					return nil, err
+				}
+				return pairs.Train(ctx, data, classes, p, session, 1+side, algorithms.Tracker{})
 			})
-	}
+			return attempt{ratio: attack.Joint(moved) / certified, violation: violation}, err
+		})
 }
 
 // proposePeople draws records: at random, or all at one place and one opposite, whose
@@ -156,9 +153,9 @@ func tupleJobs(_ []candidate, round int) []job {
 	var jobs []job
 	add := func(loss embedding.TupleLoss, allPairs bool) {
 		for again := range 6 {
-			jobs = append(jobs, job{fmt.Sprintf("tuples|%s|%+v|%t|%d|%d", loss.Name(), loss, allPairs, again, round), func(rng *rand.Rand) configuration {
-				return planned(func() configuration { return tupleConfiguration(drawTuples(loss, allPairs, rng), rng.Uint64()) })
-			}})
+			jobs = append(jobs, planned(func(rng *rand.Rand) configuration {
+				return tupleConfiguration(drawTuples(loss, allPairs, rng), rng.Uint64())
+			}, "tuples|%s|%+v|%t|%d|%d", loss.Name(), loss, allPairs, again, round))
 		}
 	}
 	for _, loss := range []embedding.TupleLoss{

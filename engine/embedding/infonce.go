@@ -25,20 +25,6 @@ type InfoNCE struct {
 	Symmetric   bool
 }
 
-// TermLossOf returns the loss of terms with this name, or an error if the name is unknown. The margin is used
-// by contrastive and triplet losses, the temperature by npair, infonce and ntxent.
-func TermLossOf(name string, margin, temperature float64) (TermLoss, error) {
-	for _, l := range []TermLoss{
-		Contrastive{margin}, BradleyTerry{}, Triplet{margin}, NPair{temperature}, InfoNCE{Temperature: temperature},
-		InfoNCE{Temperature: temperature, Symmetric: true},
-	} {
-		if l.Name() == name {
-			return l, nil
-		}
-	}
-	return nil, fmt.Errorf("embedding: loss %q of pairs or tuples is unknown", name)
-}
-
 // Temperatures in this range keep logarithms and exponentials far from overflow.
 const (
 	leastTemperature = 0.02
@@ -110,15 +96,11 @@ func NewSoftmaxOn(on TermAccelerator, data *Data, loss InfoNCE, model Model, wor
 func (s *Softmax) Close() error { return s.batch.Close() }
 
 func newSoftmax(data *Data, loss InfoNCE, model Model, workers int, made func() (*Batch, error)) (*Softmax, error) {
-	if err := errors.Join(loss.Check(), model.Validate()); err != nil {
+	if err := errors.Join(loss.Check(), model.maps(data)); err != nil {
 		return nil, err
 	}
 	if data.norm != L2 {
 		return nil, fmt.Errorf("embedding: gradients of cosines are clipped in the l2 norm, not %s", data.norm)
-	}
-	if d, _ := model.Dims(); d != data.d {
-		return nil, fmt.Errorf("embedding: network %s takes %d features, the individuals have %d",
-			model.Network.Name(), d, data.d)
 	}
 	batch, err := made()
 	if err != nil {

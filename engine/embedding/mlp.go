@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"dyad/internal/words"
 	"dyad/kernels"
 )
 
@@ -35,25 +36,14 @@ const (
 	Softplus            // log(1 + e^z)
 )
 
+var activationNames = []string{"tanh", "softplus"}
+
 // String returns "tanh" or "softplus".
-func (a Activation) String() string {
-	switch a {
-	case Tanh:
-		return "tanh"
-	case Softplus:
-		return "softplus"
-	}
-	return "unknown"
-}
+func (a Activation) String() string { return words.Of(activationNames, a) }
 
 // ParseActivation parses a name that String returns, "tanh" or "softplus".
 func ParseActivation(s string) (Activation, error) {
-	for a := Tanh; a <= Softplus; a++ {
-		if a.String() == s {
-			return a, nil
-		}
-	}
-	return 0, fmt.Errorf("embedding: activation %q is unknown, want tanh or softplus", s)
+	return words.Parse[Activation]("embedding: activation", activationNames, s)
 }
 
 // The largest number of units of a layer, and of features.

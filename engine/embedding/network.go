@@ -173,5 +173,16 @@ func (m Model) Validate() error {
 	return nil
 }
 
+// maps returns an error unless the model can be trained on data.
+func (m Model) maps(data *Data) error {
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	if d, _ := m.Dims(); d != data.d {
+		return fmt.Errorf("embedding: network %s takes %d features, the individuals have %d", m.Network.Name(), d, data.d)
+	}
+	return nil
+}
+
 // maxDim is the largest dimension of embeddings.
 const maxDim = 4096

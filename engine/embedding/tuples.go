@@ -106,16 +106,13 @@ func (t *Tuples) Close() error {
 
 func newNetworkTuples(data *Data, classes []int32, loss TupleLoss, model Model, size, workers int,
 	pass func() (*TermPass, error)) (*Tuples, error) {
-	if err := model.Validate(); err != nil {
+	if err := model.maps(data); err != nil {
 		return nil, err
 	}
 	d, m := model.Dims()
 	switch {
 	case loss == nil:
 		return nil, fmt.Errorf("embedding: tuples of network %s need a loss", model.Network.Name())
-	case d != data.d:
-		return nil, fmt.Errorf("embedding: network %s takes %d features, the individuals have %d",
-			model.Network.Name(), d, data.d)
 	case size > BlockRows:
 		return nil, fmt.Errorf("embedding: tuples of %d individuals, want at most %d for a network", size, BlockRows)
 	}

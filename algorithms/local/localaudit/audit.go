@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/algorithms/audit"
 	"dyad/algorithms/local"
@@ -175,30 +176,27 @@ func linearInstances(p *local.Plan) []*Report {
 		r.Instance = fmt.Sprintf("epoch %d, w = (%g, 0, ...), %s", epoch, w, text)
 		all = append(all, r)
 	}
-	across := engine.Record{X: make([]float64, p.Dim), Y: 1}
-	across.X[p.Dim-1] = p.FeatureNorm
-	at := func(x, y float64) engine.Record {
-		z := engine.Record{X: make([]float64, p.Dim), Y: y}
-		z.X[0] = x * p.FeatureNorm
-		return z
-	}
-	epochs := []int{1, p.Epochs}
-	if p.Epochs == 1 {
-		epochs = epochs[:1]
-	}
-	for _, epoch := range epochs {
+	for _, epoch := range slices.Compact([]int{1, p.Epochs}) {
 		for _, w := range []float64{0, p.Radius} {
-			add(epoch, w, "x of norm R_x with label 1 against label -1", at(1, 1), at(1, -1))
+			add(epoch, w, "x of norm R_x with label 1 against label -1", along(p, 0, 1, 1), along(p, 0, 1, -1))
 			if p.Gradual() && p.Method != local.PrestigeLabel { // x is public for that method
-				add(epoch, w, "x of norm R_x against R_x/100, label 1", at(1, 1), at(0.01, 1))
+				add(epoch, w, "x of norm R_x against R_x/100, label 1", along(p, 0, 1, 1), along(p, 0, 0.01, 1))
 				if p.Dim > 1 {
-					add(epoch, w, "x of norm R_x along the last axis against the opposite of the first, label 1", across, at(-1, 1))
+					add(epoch, w, "x of norm R_x along the last axis against the opposite of the first, label 1",
+						along(p, p.Dim-1, 1, 1), along(p, 0, -1, 1))
 					all[len(all)-1].along = [2][]float64{axis(p.Dim, p.Dim-1), axis(p.Dim, 0)}
 				}
 			}
 		}
 	}
 	return all
+}
+
+// along returns a record along axis k, with its norm in units of the bound.
+func along(p *local.Plan, k int, x, y float64) engine.Record {
+	z := engine.Record{X: axis(p.Dim, k), Y: y}
+	z.X[k] = x * p.FeatureNorm
+	return z
 }
 
 // axis returns a unit vector.

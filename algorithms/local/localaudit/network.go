@@ -2,6 +2,7 @@ package localaudit
 
 import (
 	"fmt"
+	"slices"
 
 	"dyad/algorithms/local"
 	"dyad/engine"
@@ -28,13 +29,8 @@ func networkInstances(p *local.Plan) ([]*Report, error) {
 		m, err := client.Message(st, z)
 		return m.Gradient, err
 	}
-	at := func(k int, x, y float64) engine.Record {
-		z := engine.Record{X: make([]float64, p.Dim), Y: y}
-		z.X[k] = x * p.FeatureNorm
-		return z
-	}
 	steep := p.Start()
-	g, err := gradient(steep, at(0, 1, -1))
+	g, err := gradient(steep, along(p, 0, 1, -1))
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +43,7 @@ func networkInstances(p *local.Plan) ([]*Report, error) {
 	clear(flat.W[output:])
 
 	var all []*Report
-	for _, epoch := range []int{1, p.Epochs} {
+	for _, epoch := range slices.Compact([]int{1, p.Epochs}) {
 		for _, model := range []struct {
 			name string
 			w    []float64
@@ -56,8 +52,8 @@ func networkInstances(p *local.Plan) ([]*Report, error) {
 				text string
 				a, b engine.Record
 			}{
-				{"x of norm R_x with label 1 against label -1", at(0, 1, 1), at(0, 1, -1)},
-				{"x of norm R_x along the last axis against the opposite of the first, label 1", at(p.Dim-1, 1, 1), at(0, -1, 1)},
+				{"x of norm R_x with label 1 against label -1", along(p, 0, 1, 1), along(p, 0, 1, -1)},
+				{"x of norm R_x along the last axis against the opposite of the first, label 1", along(p, p.Dim-1, 1, 1), along(p, 0, -1, 1)},
 			} {
 				st := p.Start()
 				st.Epoch, st.Visits, st.W = epoch, int64(epoch-1)*int64(p.Users), model.w
@@ -73,9 +69,6 @@ func networkInstances(p *local.Plan) ([]*Report, error) {
 					break // no pair is farther apart than the first pair, and x is public for prestige-label
 				}
 			}
-		}
-		if p.Epochs == 1 {
-			break
 		}
 	}
 	return all, nil

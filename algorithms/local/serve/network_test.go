@@ -79,14 +79,14 @@ func TestNetworkOnTheWire(t *testing.T) {
 	if p, err := good.Plan(); err != nil || p.Parameters != plan.Parameters || p.EstimateNorm != plan.EstimateNorm || !slices.Equal(p.Start().W, plan.Start().W) {
 		t.Errorf("the user's plan is another one: %+v, %v", p, err)
 	}
-	for name, change := range map[string]func(*serve.Protocol, *serve.Network){
-		"a network in the version of linear models": func(p *serve.Protocol, _ *serve.Network) { p.Version, p.Radius, p.L2 = 3, 5, 0.1 },
-		"no network in its version":                 func(p *serve.Protocol, _ *serve.Network) { p.Network = nil },
-		"a later version":                           func(p *serve.Protocol, _ *serve.Network) { p.Version = 5 },
-		"a network of gigabytes":                    func(_ *serve.Protocol, n *serve.Network) { n.Hidden = 1 << 30 },
-		"a product that overflows":                  func(p *serve.Protocol, n *serve.Network) { n.Hidden, p.Dim = 1<<32, 1<<32 },
-		"too few users":                             func(p *serve.Protocol, _ *serve.Network) { p.Users = 1 },
-		"a clipping norm of 0 and none left":        func(_ *serve.Protocol, n *serve.Network) { n.Clip = -1 },
+	for name, change := range map[string]func(*serve.Protocol, *local.Network){
+		"a network in the version of linear models": func(p *serve.Protocol, _ *local.Network) { p.Version, p.Radius, p.L2 = 3, 5, 0.1 },
+		"no network in its version":                 func(p *serve.Protocol, _ *local.Network) { p.Network = nil },
+		"a later version":                           func(p *serve.Protocol, _ *local.Network) { p.Version = 5 },
+		"a network of gigabytes":                    func(_ *serve.Protocol, n *local.Network) { n.Hidden = 1 << 30 },
+		"a product that overflows":                  func(p *serve.Protocol, n *local.Network) { n.Hidden, p.Dim = 1<<32, 1<<32 },
+		"too few users":                             func(p *serve.Protocol, _ *local.Network) { p.Users = 1 },
+		"a clipping norm of 0 and none left":        func(_ *serve.Protocol, n *local.Network) { n.Clip = -1 },
 	} {
 		p, n := good, *good.Network
 		p.Network = &n

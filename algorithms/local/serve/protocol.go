@@ -32,15 +32,6 @@ const protocolVersion = 3
 // linear. Messages are the same.
 const networkVersion = 4
 
-// Network is local.Network in the JSON of a protocol.
-type Network struct {
-	Hidden int     `json:"hidden"` // the number of units of the one hidden layer, tanh
-	Clip   float64 `json:"clip"`
-	Gain   float64 `json:"gain"`
-	Seed   uint64  `json:"seed"`
-	Rate   float64 `json:"rate"`
-}
-
 // Protocol is the body of GET /v1/plan. It holds everything public about a learning task.
 type Protocol struct {
 	Version       int     `json:"version"` // protocolVersion, or networkVersion
@@ -60,7 +51,7 @@ type Protocol struct {
 	Threshold     float64 `json:"threshold"`
 	ThresholdStep float64 `json:"threshold_step"`
 	// Network makes the model a network. It is nil for a linear model.
-	Network *Network `json:"network,omitempty"`
+	Network *local.Network `json:"network,omitempty"`
 
 	Guarantee privacy.Guarantee `json:"guarantee"`
 }
@@ -74,8 +65,9 @@ func PublicPlan(p *local.Plan) Protocol {
 		Pairs:     p.Pairs,
 		Threshold: p.Threshold, ThresholdStep: p.ThresholdStep, Guarantee: p.Guarantee,
 	}
-	if n := p.Network; n != nil {
-		q.Version, q.Network = networkVersion, &Network{n.Hidden, n.Clip, n.Gain, n.Seed, n.Rate}
+	if p.Network != nil {
+		n := *p.Network
+		q.Version, q.Network = networkVersion, &n
 	}
 	return q
 }
@@ -88,12 +80,11 @@ func (p Protocol) Plan() (*local.Plan, error) {
 }
 
 func (p Protocol) plan() (*local.Plan, error) {
-	var network *local.Network
-	switch n := p.Network; {
-	case p.Version == protocolVersion && n == nil:
-	case p.Version == networkVersion && n != nil:
-		network = &local.Network{Hidden: n.Hidden, Clip: n.Clip, Gain: n.Gain, Seed: n.Seed, Rate: n.Rate}
-	default:
+	version := protocolVersion
+	if p.Network != nil {
+		version = networkVersion
+	}
+	if p.Version != version {
 		return nil, fmt.Errorf("serve: the server speaks version %d of the protocol, this program %d, and %d for networks",
 			p.Version, protocolVersion, networkVersion)
 	}
@@ -108,6 +99,6 @@ func (p Protocol) plan() (*local.Plan, error) {
 	return local.Protocol{
 		Method: method, Loss: l, Dim: p.Dim, FeatureNorm: p.FeatureNorm, Radius: p.Radius, Bias: p.Bias, L2: p.L2,
 		Users: p.Users, Epochs: p.Epochs, Batch: p.Batch, Epsilon: p.Epsilon, ResponseShare: p.ResponseShare, Pairs: p.Pairs,
-		Threshold: p.Threshold, ThresholdStep: p.ThresholdStep, Network: network,
+		Threshold: p.Threshold, ThresholdStep: p.ThresholdStep, Network: p.Network,
 	}.Plan()
 }
