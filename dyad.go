@@ -203,18 +203,15 @@ func (d *Data) sizes() []int {
 // Split holds out a fraction of the records, chosen by a public seed. It holds out a person with all rows. If there are
 // query groups, it holds out whole groups, and fraction is the fraction of the groups.
 func (d *Data) Split(fraction float64, seed uint64) (train, held *Data, err error) {
+	units, part := len(d.sizes()), d.ofGroups
 	if d.groups == nil {
-		keep, out, err := dataset.Split(d.Records.Units(), 1-fraction, seed)
-		if err != nil {
-			return nil, nil, input.As(err)
-		}
-		return d.with(d.Records.UnitSubset(keep)), d.with(d.Records.UnitSubset(out)), nil
+		units, part = d.Records.Units(), func(rows []int) *Data { return d.with(d.Records.UnitSubset(rows)) }
 	}
-	keep, out, err := dataset.Split(len(d.sizes()), 1-fraction, seed)
+	keep, out, err := dataset.Split(units, 1-fraction, seed)
 	if err != nil {
 		return nil, nil, input.As(err)
 	}
-	return d.ofGroups(keep), d.ofGroups(out), nil
+	return part(keep), part(out), nil
 }
 
 // Balanced returns equally many records of both classes. The seed chooses which records are left out. The choice of

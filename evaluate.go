@@ -57,17 +57,13 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*metr
 			return nil, input.Errorf("dyad: a metric is evaluated by nearest neighbours: give the records of the neighbours " +
 				"(EvaluateOptions.Among)")
 		}
-		if m.Network == nil {
-			return e, input.As(e.Neighbours(ctx, metricMatrix(m.Weights, r.Dim()), [2]*engine.Records{r, o.Among},
-				[2]*engine.Records{r, o.Among}))
-		}
 		among := seen
 		if o.Among != r {
 			if among, _, err = m.embedded(o.Among); err != nil {
 				return nil, err
 			}
 		}
-		return e, input.As(e.Neighbours(ctx, nil, [2]*engine.Records{seen, among}, [2]*engine.Records{r, o.Among}))
+		return e, input.As(e.Neighbours(ctx, m.Matrix(), [2]*engine.Records{seen, among}, [2]*engine.Records{r, o.Among}))
 	}
 	scores, err := metrics.Scores(seen, linear.Weights)
 	if err != nil {
@@ -156,8 +152,8 @@ type Influences = influence.Influences
 // does not undo their noise. The result is a function of the records and has no guarantee. It takes n^2 losses of
 // pairs, and n^2 more for every record that is checked.
 func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*Influences, error) {
-	o.L2, o.Rays = cmp.Or(o.L2, 0.01), cmp.Or(o.Rays, 20)
-	for _, d := range []*Data{d, cmp.Or(o.On, d)} {
+	o.L2, o.Rays, o.On = cmp.Or(o.L2, 0.01), cmp.Or(o.Rays, 20), cmp.Or(o.On, d)
+	for _, d := range []*Data{d, o.On} {
 		if err := (input.Needs{Labels: "influence needs labels; read the data with Open",
 			Ungrouped: "influence is for pairs of all records, but these data have query groups"}).Of(d.lacks()); err != nil {
 			return nil, err
@@ -172,9 +168,6 @@ func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*In
 	}
 	if err != nil {
 		return nil, err
-	}
-	if o.On == nil {
-		o.On = d
 	}
 	var backend engine.Backend = cpu.Backend{}
 	with := influence.Options{

@@ -154,8 +154,7 @@ func PlanFigures(s Shape, o FigureOptions) (*FigurePlan, error) {
 // Check refuses a model that has no private figures, and gives the reason, before data are read.
 func (o FigureOptions) Check() error {
 	s := o.Model.Encoder.Schema()
-	groups := slices.ContainsFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleGroup })
-	return o.check(groups, s.IsGraded())
+	return o.check(s.ColumnOf(dataset.RoleGroup) != nil, s.IsGraded())
 }
 
 func (o FigureOptions) check(groups, graded bool) error {
@@ -217,15 +216,13 @@ func (m *Model) lacks() input.Lacks {
 
 // SameClasses reports whether two models use the same labels for the same class, and leave out the same rows.
 func (m *Model) SameClasses(other *Model) bool {
-	classes := func(s *dataset.Schema) (of [5]string) {
-		for _, c := range s.Columns {
-			if c.Role == dataset.RoleLabel {
-				of = [5]string{c.Name, c.Positive, c.Negative, c.TrimSuffix, c.Others}
-			}
+	classes := func(m *Model) (of [5]string) {
+		if c := m.Encoder.Schema().ColumnOf(dataset.RoleLabel); c != nil {
+			of = [5]string{c.Name, c.Positive, c.Negative, c.TrimSuffix, c.Others}
 		}
 		return of
 	}
-	return classes(m.Encoder.Schema()) == classes(other.Encoder.Schema())
+	return classes(m) == classes(other)
 }
 
 // meanLoss returns the loss whose mean is released; nil for none.

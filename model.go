@@ -135,10 +135,7 @@ type origin struct {
 
 // loss returns the pair loss that the model was trained with.
 func (m *Model) loss() (engine.Loss, error) {
-	of := Loss{}
-	if m.Loss != nil {
-		of = *m.Loss
-	}
+	of := *cmp.Or(m.Loss, &Loss{})
 	if m.Network == nil {
 		return of.Of(m.Task)
 	}

@@ -240,10 +240,8 @@ func (n *Network) checkPublic() error {
 
 // origin states the origin of the initial weights of a network, for the guarantee and for checkpoints.
 func (n Network) origin() string {
-	if n.Init == nil {
-		return algorithms.StartOf(n.Seed, nil, "", privacy.Guarantee{})
-	}
-	return algorithms.StartOf(n.Seed, n.Init.Weights, n.Init.DataID, n.Init.Guarantee)
+	from := cmp.Or(n.Init, &Model{})
+	return algorithms.StartOf(n.Seed, from.Weights, from.DataID, from.Guarantee)
 }
 
 // fillNetwork checks and completes the network of the options for an algorithm.

@@ -101,8 +101,7 @@ func (o Options) ChooseBasis(s *dataset.Schema, n int) (chosen *dataset.Schema, 
 	if err != nil {
 		return nil, "", err
 	}
-	grouped := slices.ContainsFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleGroup })
-	if _, moments := c.Algorithm.(algorithms.Moments); !moments || grouped {
+	if _, moments := c.Algorithm.(algorithms.Moments); !moments || s.ColumnOf(dataset.RoleGroup) != nil {
 		return none, "the rule for bases is for scores from moments without query groups", nil
 	}
 	basis, reason := algorithms.ChooseBasis(n, n*max(1, shape.PersonRows), o.Budget(n), s.DimWith)
@@ -238,13 +237,11 @@ func (o Options) PlanStream(s Shape, a algorithms.Stream, with algorithms.Stream
 	if err != nil {
 		return nil, err
 	}
-	l2, problem := 0.0, engine.Problem{N: 2, D: s.Features, Bounds: engine.UnitBounds(), Loss: loss,
+	problem := engine.Problem{N: 2, D: s.Features, Bounds: engine.UnitBounds(), Loss: loss,
 		Radius: cmp.Or(o.Radius, 1), PersonRows: s.PersonRows}
-	if o.L2 != nil {
-		l2 = *o.L2
-	}
 	with.Horizon = s.Records
-	spec, err := algorithms.NewStreamSpec(o.On.Backend(), problem, with, l2, o.Budget(s.Records), o.Mode)
+	spec, err := algorithms.NewStreamSpec(o.On.Backend(), problem, with, *cmp.Or(o.L2, new(float64)),
+		o.Budget(s.Records), o.Mode)
 	if err != nil {
 		return nil, input.As(err)
 	}

@@ -269,11 +269,7 @@ func (o Run) Recover() (*Outcome, error) {
 
 // output returns the file that the run will write, nil for none.
 func (o Run) output(inputs ...string) (*files.Output, error) {
-	if o.Spare {
-		out, err := files.NewSpare(o.Out, o.Replace, inputs...)
-		return out, prefixed(err)
-	}
-	out, err := files.NewOutput(o.Out, o.Replace, inputs...)
+	out, err := files.Output{Asked: o.Out, Force: o.Replace, Spare: o.Spare}.Checked(inputs...)
 	return out, prefixed(err)
 }
 

@@ -1,9 +1,6 @@
 package command
 
 import (
-	"io"
-	"sync"
-
 	"github.com/alecthomas/kong"
 
 	"dyad/internal/tasks"
@@ -44,33 +41,4 @@ func (a *app) perform(command *kong.Context) error {
 		return interrupted
 	}
 	return err
-}
-
-// door passes on all writes until it is closed.
-type door struct {
-	mu     sync.Mutex
-	closed bool
-}
-
-func (d *door) close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.closed = true
-}
-
-func (d *door) writer(w io.Writer) io.Writer { return &doorWriter{d, w} }
-
-type doorWriter struct {
-	door *door
-	to   io.Writer
-}
-
-// Write implements io.Writer.
-func (w *doorWriter) Write(b []byte) (int, error) {
-	w.door.mu.Lock()
-	defer w.door.mu.Unlock()
-	if w.door.closed {
-		return 0, io.ErrClosedPipe
-	}
-	return w.to.Write(b)
 }

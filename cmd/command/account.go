@@ -111,8 +111,8 @@ func (c *accountCmd) Run(a *app) error {
 	if err := r.account(event); err != nil {
 		return asInput(err)
 	}
-	if err := c.convert(&r, event); err != nil {
-		return err
+	if r.Epsilon != nil {
+		c.convert(&r, event)
 	}
 	return a.emit(r, c.text(&r, mechanism))
 }
@@ -163,20 +163,12 @@ func (c *accountCmd) event(amount float64) (account.Event, privacy.Mechanism) {
 	return e, m
 }
 
-// accountants returns all accountants, the most exact first.
-func accountants() []struct {
-	name string
-	a    account.Accountant
-} {
-	return []struct {
+// account sets the bounds, the most exact first, and the smallest bound.
+func (r *accountResult) account(e account.Event) error {
+	for _, k := range []struct {
 		name string
 		a    account.Accountant
-	}{{"GDP", new(account.GDP)}, {"PLD", new(account.PLD)}, {"RDP", new(account.RDP)}, {"zCDP", new(account.ZCDP)}}
-}
-
-// account sets the bounds and the smallest bound.
-func (r *accountResult) account(e account.Event) error {
-	for _, k := range accountants() {
+	}{{"GDP", new(account.GDP)}, {"PLD", new(account.PLD)}, {"RDP", new(account.RDP)}, {"zCDP", new(account.ZCDP)}} {
 		b := accountBound{Accountant: k.name}
 		err := k.a.Compose(e)
 		switch {
@@ -233,10 +225,7 @@ func (c *accountCmd) calibrate() (float64, error) {
 }
 
 // convert adds the guarantees for a group and for the other relation.
-func (c *accountCmd) convert(r *accountResult, event account.Event) error {
-	if r.Epsilon == nil {
-		return nil
-	}
+func (c *accountCmd) convert(r *accountResult, event account.Event) {
 	b := privacy.Budget{Epsilon: *r.Epsilon, Delta: c.Delta}
 	add := func(what string, budget privacy.Budget, mu float64, err error) {
 		out := accountConversion{For: what}
@@ -276,7 +265,6 @@ func (c *accountCmd) convert(r *accountResult, event account.Event) error {
 		}
 	}
 	add(fmt.Sprintf("%s neighbours", to), budget, mu, err)
-	return nil
 }
 
 // sampledGroup returns the guarantee, at the same delta, for all records of one person on Poisson batches. It
@@ -321,18 +309,12 @@ func (c *accountCmd) text(r *accountResult, m privacy.Mechanism) string {
 		b.WriteString("guarantee   none: no accountant gives a finite epsilon\n")
 		return b.String()
 	}
-	curve := ""
-	if r.Mu > 0 {
-		curve = ", " + privacy.FormatUp(r.Mu) + "-GDP"
-	}
+	curve := pick(r.Mu > 0, ", "+privacy.FormatUp(r.Mu)+"-GDP", "")
 	fmt.Fprintf(&b, "guarantee   (%s, %s)-DP%s for %s neighbours\n", privacy.FormatUp(*r.Epsilon),
 		privacy.FormatUp(r.Delta), curve, r.Relation)
 	for _, k := range r.Converted {
 		if k.Refused != "" {
-			hint := ""
-			if k.Padded {
-				hint = " (see --padded)"
-			}
+			hint := pick(k.Padded, " (see --padded)", "")
 			fmt.Fprintf(&b, "            for %s: nothing follows%s\n", k.For, hint)
 			continue
 		}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,11 +70,15 @@ func badInput(format string, args ...any) error { return input.Errorf(format, ar
 // needs returns an error if a model does not have the properties that a command needs.
 func needs(m *model, n input.Needs) error {
 	s := m.Encoder.Schema()
-	return n.Of(input.Lacks{Scores: m.Task != taskAUC, Metric: m.Task != taskMetric, Linear: m.Network != nil, TwoClasses: s.IsGraded(), Rows: s.ByPerson()})
+	return n.Of(input.Lacks{Scores: m.Task != taskAUC, Metric: m.Task != taskMetric, Linear: m.Network != nil,
+		TwoClasses: s.IsGraded(), Rows: s.ByPerson()})
 }
 
 // asInput gives err the exit code exitInput. It returns nil if err is nil.
 func asInput(err error) error { return input.As(err) }
+
+// asInput is asInput for work that an interrupt ends. After an interrupt, the error is context.Canceled.
+func (a *app) asInput(err error) error { return cmp.Or(a.ctx.Err(), asInput(err)) }
 
 // errCheckFailed is the error of a failed check; its exit code is exitFailure.
 var errCheckFailed = errors.New("dyad: a check did not hold")
@@ -87,7 +92,8 @@ var errUnavailable = errors.New("dyad: not available")
 func message(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, l := range lines {
-		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "online: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "serve: ", "pairs: ", "cluster: ", "pairgraph: ", "terms: ", "team: ", "mpi: ", "export: ", "experiment: ", "influence: ", "layers: ", "gorgonia: ", "autodiff: ", "embedding: ", "dyad: "} {
+		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "online: ",
+			"dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "serve: ", "pairs: ", "cluster: ", "pairgraph: ", "terms: ", "team: ", "mpi: ", "export: ", "experiment: ", "influence: ", "layers: ", "gorgonia: ", "autodiff: ", "embedding: ", "dyad: "} {
 			l = strings.ReplaceAll(strings.TrimPrefix(l, p), ": "+p, ": ")
 		}
 		lines[i] = "dyad: " + l
@@ -95,8 +101,8 @@ func message(err error) string {
 	return forced(strings.Join(lines, "\n"))
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
@@ -122,6 +128,23 @@ func (a *app) emit(v any, text string) error {
 	}
 	_, err := io.WriteString(a.stdout, text)
 	return unwritten(v, err)
+}
+
+// print is like emit, for a text that was asked for: --quiet does not leave it out.
+func (a *app) print(v any, text string) error {
+	if a.json {
+		return a.emit(v, "")
+	}
+	_, err := io.WriteString(a.stdout, text)
+	return err
+}
+
+// emitCheck is like emit, for the result of a check. If the check failed, the error is errCheckFailed.
+func (a *app) emitCheck(v any, text string, ok bool) error {
+	if err := a.emit(v, text); err != nil || ok {
+		return err
+	}
+	return errCheckFailed
 }
 
 // note writes a remark for the user to standard error.

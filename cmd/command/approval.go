@@ -127,8 +127,7 @@ func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
 	}
 	if m.Approved != digest {
 		return nil, badInput("--approved %s: the model %s; its SHA-256 is %s", f.Approved,
-			map[bool]string{true: "was trained without an approved page", false: "was trained with the page " +
-				m.Approved}[m.Approved == ""], digest)
+			pick(m.Approved == "", "was trained without an approved page", "was trained with the page "+m.Approved), digest)
 	}
 	columns, err := schemaDigest(m.Encoder.Schema())
 	if err != nil {
@@ -289,10 +288,7 @@ func columnsTable(t page.Texts, s *dataset.Schema) page.Table {
 	table := page.Table{Caption: t.Of("columns"),
 		Head: []string{t.Of("column"), t.Of("role"), t.Of("values"), t.Of("known")}}
 	for _, c := range s.Columns {
-		role := c.Role
-		if role == "" {
-			role = dataset.RoleFeature
-		}
+		role := cmp.Or(c.Role, dataset.RoleFeature)
 		values := strings.Join(c.Categories, ", ")
 		switch {
 		case role == dataset.RoleLabel && c.Positive != "":

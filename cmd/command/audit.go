@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,10 +149,7 @@ func (f auditFlags) report(a *app, attack func(*app) (*audit.Report, error)) err
 	}
 	r, stopped := attack(a)
 	if r == nil || stopped != nil && !errors.Is(stopped, context.Canceled) {
-		if a.ctx.Err() != nil {
-			return a.ctx.Err()
-		}
-		return asInput(stopped)
+		return a.asInput(stopped)
 	}
 	if f.Plot != "" && r.Runs > 0 {
 		if err := auditFigure(r).Save(f.Plot); err != nil {
@@ -261,16 +259,11 @@ func (c *auditRecordsCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b pr
 	if mode, err = algorithms.ParseMode(c.Mode); err != nil {
 		return p, l2, b, mode, asInput(err)
 	}
-	b = privacy.Budget{Epsilon: c.Epsilon, Delta: privacy.DefaultDelta(c.N)}
-	if c.Delta != nil {
-		b.Delta = *c.Delta
-	}
+	b = lib.Options{Epsilon: c.Epsilon, Delta: c.Delta}.Budget(c.N)
 	if needsL2 {
 		l2 = 0.001
 	}
-	if c.L2 != nil {
-		l2 = *c.L2
-	}
+	l2 = *cmp.Or(c.L2, &l2)
 	p = engine.Problem{N: c.N, D: c.D, Bounds: engine.UnitBounds(), Loss: audit.Linear{}, Radius: 1,
 		PersonRows: c.PersonRows}
 	switch linear := c.Loss == "linear"; {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -63,34 +64,25 @@ func (c *auditPairsCmd) target(ctx context.Context, command *kong.Context) (audi
 	if shape.Classes, err = c.fromClasses(command); err != nil {
 		return audit.Target{}, err
 	}
-	if shape.Classes {
-		if c.PairCount != 0 {
-			return audit.Target{}, badInput("--pairs is for listed pairs; leave it out with --tuple and --all-pairs")
-		}
-		plan, err := c.planOf(shape)
-		if err != nil {
-			return audit.Target{}, err
-		}
-		return audit.WorstTuples(ctx, plan)
-	}
-	if c.Density != 0 {
+	switch {
+	case shape.Classes && c.PairCount != 0:
+		return audit.Target{}, badInput("--pairs is for listed pairs; leave it out with --tuple and --all-pairs")
+	case !shape.Classes && c.Density != 0:
 		return audit.Target{}, badInput("--density draws pairs, but an audit chooses its pairs: give their number " +
 			"with --pairs")
-	}
-	if c.Kappa == 0 {
-		if c.Kappa = c.DegreeCap; c.Kappa == 0 {
-			c.Kappa = 1
+	case !shape.Classes:
+		c.Kappa = cmp.Or(c.Kappa, c.DegreeCap, 1)
+		shape.Pairs = cmp.Or(shape.Pairs, c.Kappa)
+		if c.Batch == 0 && c.sampling() == pairs.Fixed.String() && !moments {
+			c.Batch = shape.Pairs
 		}
 	}
-	if shape.Pairs == 0 {
-		shape.Pairs = c.Kappa
-	}
-	if c.Batch == 0 && c.sampling() == pairs.Fixed.String() && !moments {
-		c.Batch = shape.Pairs
-	}
 	plan, err := c.planOf(shape)
-	if err != nil {
+	switch {
+	case err != nil:
 		return audit.Target{}, err
+	case shape.Classes:
+		return audit.WorstTuples(ctx, plan)
 	}
 	return audit.WorstPairs(ctx, plan, 0)
 }

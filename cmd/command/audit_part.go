@@ -20,11 +20,8 @@ func (f auditFlags) writePart(a *app, target audit.Target, part, parts int) erro
 	}
 	bar := a.describedTracker("auditing")
 	p, err := audit.RunPart(a.ctx, target, f.options(bar), part, parts)
-	if a.ctx.Err() != nil {
-		return a.ctx.Err()
-	}
-	if err != nil {
-		return asInput(err)
+	if err := a.asInput(err); err != nil {
+		return err
 	}
 	var text bytes.Buffer
 	if err := p.Write(&text); err != nil {

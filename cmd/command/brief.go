@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,14 +25,7 @@ const clamped = "values outside of the schema's ranges count as the nearest end 
 
 // writeMade writes the lines about a model: its file, its training data, and the meaning of its numbers.
 func (o *runOutcome) writeMade(b *strings.Builder, task, from string, s *dataset.Schema) {
-	name, visibility := o.Model, "private"
-	if name == "" {
-		name = "not saved (--out FILE saves it)"
-	}
-	if o.Public {
-		visibility = "public"
-	}
-	made := fmt.Sprintf("%s, from %s (%s)", name, from, visibility)
+	made := fmt.Sprintf("%s, from %s (%s)", cmp.Or(o.Model, "not saved (--out FILE saves it)"), from, o.visibility())
 	if high := direction(s); high != "" && task == taskAUC {
 		made += "; " + high
 	}
@@ -72,6 +66,16 @@ func (a *app) writeWords(b *strings.Builder, g, planned privacy.Guarantee, spent
 	}
 }
 
+// both returns the guarantee of the model and its private figures together, or of the model if there are none.
+func (r *trainResult) both() (g privacy.Guarantee, figures bool) {
+	if r.InAll == nil || r.HeldPrivate == nil {
+		return r.Guarantee, false
+	}
+	g = *r.InAll
+	g.Warnings, g.Assumptions = r.Guarantee.Warnings, r.Guarantee.Assumptions
+	return g, true
+}
+
 // brief returns a report of a training in a few lines.
 func (r *trainResult) brief(a *app, synthetic bool, planned privacy.Guarantee) string {
 	var b strings.Builder
@@ -83,12 +87,7 @@ func (r *trainResult) brief(a *app, synthetic bool, planned privacy.Guarantee) s
 	r.writeBasis(&b)
 	r.writeSummary(&b, r.Heldout, r.unit(), r.Public)
 	writeWeights(&b, r.Weights) // requested by --intervals
-	g := r.Guarantee
-	if r.InAll != nil && r.HeldPrivate != nil {
-		warnings, assumptions := g.Warnings, g.Assumptions
-		g = *r.InAll
-		g.Warnings, g.Assumptions = warnings, assumptions
-	}
+	g, _ := r.both()
 	a.writeWords(&b, g, planned, r.Spent)
 	switch {
 	case r.Model == "" && synthetic:
@@ -170,7 +169,8 @@ func (r *privateResult) brief(a *app) string {
 	}
 	a.writeWords(&b, r.Guarantee, r.Guarantee, r.spent)
 	if r.Chosen != nil {
-		r.writeNextOf(&b)
+		line(&b, "next", "dyad predict %s --data FILE --threshold %s prints classes; all figures are in %[2]s",
+			cmp.Or(r.Evaluated, "MODEL"), cmp.Or(r.Out, "T"))
 	} else if r.Out != "" {
 		line(&b, "next", "all figures and the derivation are in %s", r.Out)
 	} else { // the data are public

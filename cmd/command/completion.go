@@ -2,7 +2,6 @@ package command
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -35,11 +34,7 @@ func (c *completionCmd) Run(a *app) error {
 	}
 	text := map[string]func([]place) string{"bash": bashCompletion, "zsh": zshCompletion,
 		"fish": fishCompletion}[c.Shell](places)
-	if a.json {
-		return a.emit(map[string]string{"shell": c.Shell, "script": text}, "")
-	}
-	_, err = io.WriteString(a.stdout, text)
-	return err
+	return a.print(map[string]string{"shell": c.Shell, "script": text}, text)
 }
 
 // place is a command line up to the word that is to be completed.
@@ -67,13 +62,12 @@ func completions() ([]place, error) {
 		return nil, err
 	}
 	var out []place
-	var walk func(n *kong.Node, at string)
-	walk = func(n *kong.Node, at string) {
-		p := place{at: at}
+	for _, n := range tree(parser.Model.Node) {
+		p := place{at: strings.TrimPrefix(n.FullPath(), "dyad")}
 		var keys []string
 		for _, level := range n.AllFlags(true) {
 			for _, f := range level {
-				if isKey(strings.TrimSpace(at), f.Name) {
+				if isKey(n.Path(), f.Name) {
 					keys = append(keys, f.Name+"=")
 					continue
 				}
@@ -84,22 +78,14 @@ func completions() ([]place, error) {
 		if i := slices.IndexFunc(p.flags, func(f taken) bool { return f.name == "set" }); i >= 0 {
 			p.flags[i].values = keys
 		}
-		for _, child := range n.Children {
-			if child.Type == kong.CommandNode && !child.Hidden {
-				p.next = append(p.next, named{child.Name, firstSentence(child.Help)})
-			}
+		for _, child := range commandsOf(n) {
+			p.next = append(p.next, named{child.Name, firstSentence(child.Help)})
 		}
 		if len(n.Positional) > 0 {
 			p.first = valuesOf(n.Positional[0])
 		}
 		out = append(out, p)
-		for _, child := range n.Children {
-			if child.Type == kong.CommandNode && !child.Hidden {
-				walk(child, at+" "+child.Name)
-			}
-		}
 	}
-	walk(parser.Model.Node, "")
 	return out, nil
 }
 
@@ -147,11 +133,11 @@ func (p place) flagWords() string {
 }
 
 func (p place) nextWords() string {
-	var names []string
+	names := slices.Clone(p.first)
 	for _, n := range p.next {
 		names = append(names, n.name)
 	}
-	return strings.Join(append(names, p.first...), " ")
+	return strings.Join(names, " ")
 }
 
 // follow returns the patterns of a case statement that moves on by one command.
@@ -241,19 +227,18 @@ _dyad() {
 	valueCases(&b, places, "  '%s') values=(%s) ;;\n")
 	b.WriteString("  esac\n  case \"$at\" in\n")
 	for _, p := range places {
-		fmt.Fprintf(&b, "  '%s')\n    next=(", p.at)
-		for i, n := range p.next {
-			b.WriteString(strings.Repeat(" ", min(i, 1)) + zshQuoted(n))
+		next, flags := p.first, []string{}
+		for _, n := range p.next {
+			next = append(next, zshQuoted(n))
 		}
-		b.WriteString(strings.Join(p.first, " ") + ")\n    flags=(")
-		for i, f := range p.flags {
+		for _, f := range p.flags {
 			if f.short != 0 {
-				b.WriteString(strings.Repeat(" ", min(i, 1)) + zshQuoted(named{"-" + string(f.short), f.help}))
-				i++
+				flags = append(flags, zshQuoted(named{"-" + string(f.short), f.help}))
 			}
-			b.WriteString(strings.Repeat(" ", min(i, 1)) + zshQuoted(named{"--" + f.name, f.help}))
+			flags = append(flags, zshQuoted(named{"--" + f.name, f.help}))
 		}
-		b.WriteString(") ;;\n")
+		fmt.Fprintf(&b, "  '%s')\n    next=(%s)\n    flags=(%s) ;;\n", p.at, strings.Join(next, " "),
+			strings.Join(flags, " "))
 	}
 	b.WriteString(`  esac
   if (( $#values )); then

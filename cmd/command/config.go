@@ -2,9 +2,7 @@ package command
 
 import (
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -15,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"dyad/engine/dataset/strictyaml"
+	"dyad/internal/files"
 )
 
 // setting is a line of a file of --config, or a --set, which has no line number.
@@ -59,10 +58,8 @@ func (c *config) place(s setting) string {
 
 // twice returns the error for a setting with several values that takes only one.
 func (c *config) twice(s setting) error {
-	why := " is given twice, or also as a flag; it takes one value"
-	if s.line > 0 {
-		why = ": --" + s.flag + " takes one value, not a list"
-	}
+	why := pick(s.line > 0, ": --"+s.flag+" takes one value, not a list",
+		" is given twice, or also as a flag; it takes one value")
 	return badInput("%s%s", c.place(s), why)
 }
 
@@ -77,16 +74,19 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 		return nil, nil, err
 	}
 	given, flags := map[string]bool{}, map[string]*kong.Flag{}
+	give := func(f *kong.Flag) {
+		given[f.Name] = true
+		for _, x := range f.Xor {
+			given["xor "+x] = true
+		}
+	}
 	c := &config{}
 	for _, p := range trace.Path {
 		if p.Flag == nil {
 			given["argument"] = given["argument"] || p.Positional != nil
 			continue
 		}
-		given[p.Flag.Name] = true
-		for _, x := range p.Flag.Xor {
-			given["xor "+x] = true
-		}
+		give(p.Flag)
 		if p.Flag.Name == "config" {
 			c.path, _ = trace.FlagValue(p.Flag).(string)
 		}
@@ -144,10 +144,7 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 		}
 		lines[s.flag] = s.line
 		if s.line == 0 {
-			given[s.flag] = true
-			for _, x := range f.Xor {
-				given["xor "+x] = true
-			}
+			give(f)
 		}
 		for _, v := range s.values {
 			more = append(more, "--"+s.flag+"="+v)
@@ -170,14 +167,9 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 
 // read reads the file: a mapping from the names of flags to values or lists of values.
 func (c *config) read() error {
-	f, err := os.Open(c.path)
+	text, err := files.ReadStart(c.path, strictyaml.MaxBytes+1)
 	if err != nil {
-		return asInput(err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
-	if err != nil {
-		return asInput(err)
+		return err
 	}
 	body, err := strictyaml.Parse(text)
 	if err != nil {

@@ -3,10 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
-
-	"golang.org/x/term"
 
 	"dyad/algorithms"
 	"dyad/engine/dataset"
@@ -23,7 +20,7 @@ func (f confirmFlag) confirm(a *app, what string) error {
 	if f.Yes {
 		return nil
 	}
-	if in, ok := a.stdin.(*os.File); !ok || !term.IsTerminal(int(in.Fd())) {
+	if !isTerminal(a.stdin) {
 		return badInput("%s. To go on, repeat the command with --yes. No budget was charged", what)
 	}
 	answer, err := a.asker().ask("dyad: %s. Go on? [y/N] ", what)
@@ -60,8 +57,8 @@ type unsoundFlag struct {
 }
 
 // checkUnsound returns an error if the flag could affect private data. No data have been read at this point.
-func (unsoundFlag) checkUnsound(public bool) error {
-	if !public {
+func (f unsoundFlag) checkUnsound(public bool) error {
+	if f.PaperUnsound && !public {
 		return badInput("--paper-unsound is for public data: add --public-data, which it needs even with a public schema. " +
 			"The paper proves nothing about this schedule")
 	}

@@ -31,7 +31,7 @@ func TestThereIsLessToRead(t *testing.T) {
 	}
 	for _, leaf := range parser.Model.Leaves(true) {
 		counts["commands"]++
-		command := strings.TrimPrefix(leaf.FullPath(), "dyad ")
+		command := leaf.Path()
 		for _, f := range leaf.Flags {
 			section, _ := sectionOf(f.Name)
 			title := sections[section].title

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -123,7 +124,9 @@ func (c *dataFetchCmd) Run(a *app) error {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 		r.Files = append(r.Files, got)
-		b.WriteString(fetchedText(got))
+		fmt.Fprintf(&b, "file    %s (%s, %d bytes uncompressed)\n        %s: %s\n", got.Path,
+			pick(got.Cached, "in the cache", "fetched"), got.Bytes,
+			pick(got.Checked, "SHA-256 checked", "NOT CHECKED: the catalogue does not know its SHA-256"), got.SHA256)
 	}
 	if len(r.Files) == 0 {
 		return badInput("%s cannot be fetched: %s (%s)", e.Name, e.Note, e.Page)
@@ -152,18 +155,6 @@ func (c *dataFetchCmd) fetch(a *app, f catalog.File, dir string) (catalog.Result
 		err = a.ctx.Err()
 	}
 	return r, err
-}
-
-func fetchedText(r catalog.Result) string {
-	from := "fetched"
-	if r.Cached {
-		from = "in the cache"
-	}
-	check := "SHA-256 checked"
-	if !r.Checked {
-		check = "NOT CHECKED: the catalogue does not know its SHA-256"
-	}
-	return fmt.Sprintf("file    %s (%s, %d bytes uncompressed)\n        %s: %s\n", r.Path, from, r.Bytes, check, r.SHA256)
 }
 
 type dataVerifyCmd struct {
@@ -223,24 +214,14 @@ func (c *dataVerifyCmd) Run(a *app) error {
 	bad := false
 	var b strings.Builder
 	for _, v := range r.Files {
-		is := v.Is
-		if is == "" {
-			is = "in no entry of the catalogue"
-		}
 		fmt.Fprintf(&b, "%-10s  %s\n            SHA-256 %s, %d bytes uncompressed (%s)\n", v.Status, v.Path,
-			v.SHA256, v.Bytes, is)
+			v.SHA256, v.Bytes, cmp.Or(v.Is, "in no entry of the catalogue"))
 		bad = bad || v.Status == "differs" || v.Status == "unreadable" || v.Status == "unknown" && c.What != "" && !isName
 	}
 	if len(r.Files) == 0 {
 		b.WriteString("the cache is empty; \"dyad data list\" shows what can be fetched\n")
 	}
-	if err := a.emit(r, b.String()); err != nil {
-		return err
-	}
-	if bad {
-		return errCheckFailed
-	}
-	return nil
+	return a.emitCheck(r, b.String(), !bad)
 }
 
 // verifyEntry verifies the files of one data set that are in the cache.

@@ -43,10 +43,8 @@ func (c *dataCheckCmd) Run(a *app) error {
 	if err != nil {
 		return asInput(err)
 	}
-	r := checkResult{DataID: s.DataID, Public: s.Public, Features: e.FeatureNames(), Unit: algorithms.OneRecord, Schema: s}
-	if s.ByPerson() {
-		r.Unit = algorithms.OnePerson
-	}
+	r := checkResult{DataID: s.DataID, Public: s.Public, Features: e.FeatureNames(),
+		Unit: pick(s.ByPerson(), algorithms.OnePerson, algorithms.OneRecord), Schema: s}
 	var b strings.Builder
 	line(&b, "schema", "%s is valid: %d encoded features from %d columns; protected is %s", c.Schema, e.Dim(),
 		len(e.Columns()), r.Unit)

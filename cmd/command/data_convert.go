@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -95,15 +94,8 @@ func (c *dataConvertCmd) Run(a *app) error {
 	}
 	err = out.Fill(files.Private, fill)
 	done()
-	var full *os.PathError
-	var link *os.LinkError
-	switch {
-	case a.ctx.Err() != nil:
-		return a.ctx.Err()
-	case errors.As(err, &full), errors.As(err, &link): // an error of the disk and not of the content
+	if err := a.filled(err); err != nil {
 		return err
-	case err != nil:
-		return asInput(err)
 	}
 	if c.OutSchema != "" {
 		memory := schema.Remember() // memory of the values marked as taken from the data

@@ -58,11 +58,8 @@ func (c *dataInspectCmd) Run(a *app) error {
 		repeats, _ = dataset.MayNamePersons(c.File[0], progress) // only a hint; Summarize has already read the file
 	}
 	done()
-	if a.ctx.Err() != nil {
-		return a.ctx.Err()
-	}
-	if err != nil {
-		return asInput(err)
+	if err := a.asInput(err); err != nil {
+		return err
 	}
 	r := inspectResult{File: strings.Join(c.File, ", "), Public: c.PublicData || s.Public, Summary: m,
 		MayNamePersons: repeats}
@@ -123,10 +120,7 @@ func (r *inspectResult) text() string {
 			fmt.Fprintf(w, "%s\t%s\t\t\t\t%d\n", c.Name, categoryCounts(c), c.Missing)
 			continue
 		}
-		scale := ""
-		if c.Transform != "" {
-			scale = " " + c.Transform
-		}
+		scale := pick(c.Transform != "", " "+c.Transform, "")
 		fmt.Fprintf(w, "%s\t[%g, %g]%s\t%.6g to %.6g\t%.0f%%\t%d\t%d\n", c.Name, c.Range[0], c.Range[1], scale, c.Min, c.Max,
 			100*c.Used, c.Clamped, c.Missing)
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -70,11 +71,8 @@ type packResult struct {
 }
 
 func newPackResult(name string, p *dataset.Packed) packResult {
-	r := packResult{Out: name, Records: p.Rows, Unit: "records", Features: p.Features, Groups: p.Groups, Store: p.Store}
-	if p.Persons > 0 {
-		r.Records, r.Unit = p.Persons, "persons"
-	}
-	return r
+	return packResult{Out: name, Records: cmp.Or(p.Persons, p.Rows), Unit: pick(p.Persons > 0, "persons", "records"),
+		Features: p.Features, Groups: p.Groups, Store: p.Store}
 }
 
 func (r packResult) text() string {
@@ -118,13 +116,15 @@ func writePack(a *app, out *files.Output, pack func(io.Writer, dataset.PackOptio
 		made, err = pack(w, dataset.PackOptions{Folder: filepath.Dir(out.Path), Prefix: durable.TempPrefix})
 		return err
 	})
+	return made, a.filled(err)
+}
+
+// filled is asInput for the error of a file that was filled. An error of the disk does not concern the content.
+func (a *app) filled(err error) error {
 	var full *os.PathError
 	var link *os.LinkError
-	switch {
-	case a.ctx.Err() != nil:
-		return nil, a.ctx.Err()
-	case errors.As(err, &full), errors.As(err, &link):
-		return nil, err
+	if a.ctx.Err() == nil && (errors.As(err, &full) || errors.As(err, &link)) {
+		return err
 	}
-	return made, asInput(err)
+	return a.asInput(err)
 }

@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -38,10 +37,8 @@ func (f draftFlags) draft(a *app, ask bool) (*dataset.Drafted, error) {
 		progress, done := a.rowProgress("reading")
 		o.Progress = progress
 		d, err := dataset.Draft(f.File, o)
-		if done(); a.ctx.Err() != nil {
-			return nil, a.ctx.Err()
-		}
-		return d, asInput(err)
+		done()
+		return d, a.asInput(err)
 	}
 	d, err := draft()
 	if ask && d != nil && a.ctx.Err() == nil {
@@ -157,12 +154,7 @@ func left(d *dataset.Drafted) string {
 }
 
 func readAnswers(path string) (map[string]dataset.Answer, error) {
-	f, err := os.Open(path)
-	var text []byte
-	if err == nil {
-		defer f.Close()
-		text, err = io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
-	}
+	text, err := files.ReadStart(path, strictyaml.MaxBytes+1)
 	if err != nil {
 		return nil, badInput("cannot read the answers: %s", err)
 	}

@@ -77,10 +77,7 @@ type synthFile struct {
 func (c *dataSynthCmd) Run(a *app) error {
 	isPack := strings.HasSuffix(c.File, ".dyadpack")
 	for i, path := range []string{c.File, c.HeldOut, c.Schema, c.Answers, c.HeldOutSchema} {
-		content := files.Content("table")
-		if i > 1 {
-			content = "schema"
-		}
+		content := files.Content(pick(i > 1, "schema", "table"))
 		if err := checkOut(path, c.Force); err != nil {
 			return err
 		}

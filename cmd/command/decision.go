@@ -1,12 +1,8 @@
 package command
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/csv"
-	"io"
 	"math"
-	"slices"
 	"strconv"
 
 	"dyad/engine/dataset"
@@ -49,17 +45,12 @@ func (f decisionFlag) decision(m *model) (*decision, error) {
 	if math.IsNaN(d.threshold) || math.IsInf(d.threshold, 0) {
 		return nil, badInput("--threshold is %v, want a finite number", d.threshold)
 	}
-	s := m.Encoder.Schema()
-	i := slices.IndexFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleLabel })
 	if err := needs(m, input.Needs{TwoClasses: "--threshold is for two classes, and the labels of the model are grades"}); err != nil {
 		return nil, err
 	}
-	switch {
-	case i < 0 || s.Columns[i].Positive == "":
-		d.positive, d.negative = "positive", "negative"
-	default:
-		d.positive = s.Columns[i].Positive
-		d.negative = cmp.Or(s.Columns[i].Negative, "not "+d.positive)
+	d.positive, d.negative = "positive", "negative"
+	if c := m.Encoder.Schema().ColumnOf(dataset.RoleLabel); c != nil && c.Positive != "" {
+		d.positive, d.negative = c.Positive, cmp.Or(c.Negative, "not "+c.Positive)
 	}
 	return d, nil
 }
@@ -76,27 +67,4 @@ func (d *decision) classes(scores []float64) []string {
 		}
 	}
 	return out
-}
-
-// withClasses adds a column of classes to a table in CSV.
-func withClasses(w io.Writer, ids []string, scores []float64, classes []string) error {
-	if classes == nil {
-		return writeScores(w, ids, scores)
-	}
-	var text bytes.Buffer
-	if err := writeScores(&text, ids, scores); err != nil {
-		return err
-	}
-	rows, err := csv.NewReader(&text).ReadAll()
-	if err != nil {
-		return err
-	}
-	for i, class := range append([]string{"class"}, classes...) {
-		rows[i] = append(rows[i], class)
-	}
-	return csv.NewWriter(w).WriteAll(rows)
-}
-
-func writeScores(w io.Writer, ids []string, s []float64) error {
-	return writeTable(w, ids, s, []string{"score"})
 }

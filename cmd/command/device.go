@@ -65,10 +65,8 @@ func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan,
 	if !ok {
 		return false
 	}
-	from := "predicted from instruction counts and the data sheet: no run on this GPU was measured"
-	if f.Measured {
-		from = "by times that were measured on such a GPU"
-	}
+	from := pick(f.Measured, "by times that were measured on such a GPU",
+		"predicted from instruction counts and the data sheet: no run on this GPU was measured")
 	z := p.Needs(narrow)
 	r.Add("estimated_memory_bytes", z.Memory(1))
 	r.Add("estimated_passes", z.Passes)
@@ -133,10 +131,8 @@ func (devicesCmd) Run(a *app) error {
 		return missing
 	}
 	for _, d := range devices {
-		paths := "near-linear, direct; metric; pairs; networks"
-		if cuda.Usable(d) != nil {
-			paths = "none: compute capability below 8.0"
-		}
+		paths := pick(cuda.Usable(d) != nil, "none: compute capability below 8.0",
+			"near-linear, direct; metric; pairs; networks")
 		lines = append(lines, deviceLine{Name: fmt.Sprintf("cuda:%d", d.Index), Kind: d.Name,
 			Memory: d.TotalMemory, Paths: paths})
 	}
@@ -145,15 +141,9 @@ func (devicesCmd) Run(a *app) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-8s %-24s %-9s %-46s %s\n", "NAME", "KIND", "MEMORY", "PATHS", "DEFAULT")
 	for _, l := range lines {
-		memory, mark := "", ""
-		if l.Memory > 0 {
-			memory = fmt.Sprintf("%.0f GiB", float64(l.Memory)/(1<<30))
-		}
-		if l.Default {
-			mark = "*"
-		}
-		b.WriteString(strings.TrimRight(fmt.Sprintf("%-8s %-24s %-9s %-46s %s", l.Name, l.Kind, memory, l.Paths, mark), " ") +
-			"\n")
+		memory := pick(l.Memory > 0, fmt.Sprintf("%.0f GiB", float64(l.Memory)/(1<<30)), "")
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%-8s %-24s %-9s %-46s %s", l.Name, l.Kind, memory, l.Paths,
+			pick(l.Default, "*", "")), " ") + "\n")
 	}
 	b.WriteString("A GPU pays for metrics, custom losses and many gradients. Moments gain little: reading is most of " +
 		"such a run.\n" +

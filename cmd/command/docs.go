@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
 	"dyad/internal/files"
 )
 
@@ -25,11 +23,7 @@ func commandPaths() ([][]string, error) {
 	}
 	var paths [][]string
 	for _, leaf := range parser.Model.Leaves(true) {
-		var words []string
-		for n := leaf; n != nil && n.Type == kong.CommandNode; n = n.Parent {
-			words = append([]string{n.Name}, words...)
-		}
-		paths = append(paths, words)
+		paths = append(paths, words(leaf.Path()))
 	}
 	return paths, nil
 }

@@ -55,12 +55,7 @@ func (c *doctorCmd) Run(a *app) error {
 	r.Noise, r.NoiseOK = noiseState()
 
 	var b strings.Builder
-	mark := func(ok bool) string {
-		if ok {
-			return "ok"
-		}
-		return "FAIL"
-	}
+	mark := func(ok bool) string { return pick(ok, "ok", "FAIL") }
 	fmt.Fprintf(&b, "platform    %s, %s, %d cores, %s\n", r.Platform, r.Go, r.Cores, strings.Join(r.CPU, " "))
 	fmt.Fprintf(&b, "gpu         %s\n", r.CUDA)
 	if r.Kernels != "" {
@@ -71,13 +66,7 @@ func (c *doctorCmd) Run(a *app) error {
 	if r.LedgerErr != "" {
 		fmt.Fprintf(&b, "            %s\n", r.LedgerErr)
 	}
-	if err := a.emit(r, b.String()); err != nil {
-		return err
-	}
-	if !r.LedgerOK || !r.NoiseOK || len(r.Devices) > 0 && !r.KernelsOK {
-		return errCheckFailed
-	}
-	return nil
+	return a.emitCheck(r, b.String(), r.LedgerOK && r.NoiseOK && (len(r.Devices) == 0 || r.KernelsOK))
 }
 
 func cpuFeatures() []string {

@@ -7,7 +7,6 @@ import (
 	"math"
 
 	lib "dyad"
-	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/internal/input"
 )
@@ -80,38 +79,30 @@ func (c *evaluateExactCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	var among *engine.Records
+	why := input.Needs{Scores: "a metric is evaluated by nearest neighbours: name the file of the neighbours with " +
+		"--neighbours FILE"}
 	if c.Neighbours.given() {
-		err = needs(m, input.Needs{Metric: fmt.Sprintf("--neighbours is for a metric, and %s is a model of task %s",
-			c.Model, m.Task)})
-	} else {
-		err = needs(m, input.Needs{Scores: "a metric is evaluated by nearest neighbours: name the file of the neighbours " +
-			"with --neighbours FILE"})
+		why = input.Needs{Metric: fmt.Sprintf("--neighbours is for a metric, and %s is a model of task %s", c.Model, m.Task)}
 	}
-	if err != nil {
+	if err := needs(m, why); err != nil {
 		return err
 	}
-	if m.Task == taskMetric {
-		if c.Data.shared(c.Neighbours) > 0 {
-			among = held.Records
-		} else {
-			neighbours, err := a.readTraining(c.Neighbours, m.Encoder.Schema(),
-				dataset.Options{Persons: dataset.IgnorePersons}, true)
-			if err != nil {
-				return err
-			}
-			among = neighbours.Records
+	among := held.Records
+	if m.Task == taskMetric && c.Data.shared(c.Neighbours) == 0 {
+		neighbours, err := a.readTraining(c.Neighbours, m.Encoder.Schema(),
+			dataset.Options{Persons: dataset.IgnorePersons}, true)
+		if err != nil {
+			return err
 		}
+		among = neighbours.Records
 	}
 	e, err := m.Evaluate(a.ctx, held, lib.EvaluateOptions{Threshold: c.Threshold, Confidence: c.Confidence,
 		Top: c.Top, Among: among})
 	if err != nil {
 		return err
 	}
-	unit, on := "records", fmt.Sprintf("%d records", e.Records)
-	if held.Records.ByPerson() {
-		unit, on = "persons", fmt.Sprintf("%d persons, by their rows", e.Records)
-	}
+	unit := pick(held.Records.ByPerson(), "persons", "records")
+	on := fmt.Sprintf("%d %s%s", e.Records, unit, pick(held.Records.ByPerson(), ", by their rows", ""))
 	text := fmt.Sprintf("%-10s %d\n%s", unit, e.Records, figures(e, "%-10s %s\n"))
 	if e.Objective != nil {
 		text += fmt.Sprintf("objective  %.6g (%s)\n", *e.Objective, e.ObjectiveOf)

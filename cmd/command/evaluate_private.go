@@ -3,7 +3,6 @@ package command
 import (
 	"dyad/engine/dataset"
 	"dyad/internal/files"
-	"dyad/privacy/ledger"
 
 	lib "dyad"
 	"dyad/algorithms/evaluate"
@@ -125,7 +124,7 @@ func (c *evaluatePrivateCmd) private(a *app, m, other *model, public bool) error
 		}
 		return a.emitBrief(r, r.text(), r.brief(a))
 	}
-	k.draw = func(out *files.Output, _ *lib.Ledger) error { return c.writePage(a, out, m, r) }
+	k.draw = func(out *files.Output, l *lib.Ledger) error { return c.writePage(a, out, m, r, l) }
 	k.tracked = func() (string, trackedRun) { return c.Model, trackedRun{model: m, figures: r} }
 	return k.perform(a)
 }
@@ -150,14 +149,11 @@ func (c *evaluatePrivateCmd) figureData(a *app, m, other *model, public bool) (d
 }
 
 // writePage writes the page of released figures.
-func (c *evaluatePrivateCmd) writePage(a *app, out *files.Output, m *model, r *privateResult) error {
+func (c *evaluatePrivateCmd) writePage(a *app, out *files.Output, m *model, r *privateResult,
+	l *lib.Ledger) (err error) {
 	d := modelDocument(m, c.Model)
 	d.figures = r
-	if r.Ledger != "" {
-		l, err := ledger.Open(r.Ledger)
-		if err != nil {
-			return err
-		}
+	if l != nil {
 		if d.charges, err = chargesOf(l, m.DataID, r.Guarantee.Delta); err != nil {
 			return err
 		}

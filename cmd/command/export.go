@@ -73,11 +73,7 @@ func (c *exportCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	kind := format
-	if c.SQL != "" {
-		kind = "sql"
-	}
-	if err := files.CheckEnding(c.Out, files.Content(kind)); err != nil {
+	if err := files.CheckEnding(c.Out, files.Content(pick(c.SQL != "", "sql", format))); err != nil {
 		return err
 	}
 	out, err := files.NewOutput(c.Out, c.Force, c.Model)
@@ -90,12 +86,8 @@ func (c *exportCmd) Run(a *app) error {
 	}
 	r := exportResult{Format: string(format), Out: c.Out, Guarantee: m.Guarantee.Words()}
 	if out == nil {
-		if a.json {
-			r.Text = string(text)
-			return a.emit(r, "")
-		}
-		_, err := a.stdout.Write(text)
-		return err
+		r.Text = string(text)
+		return a.print(r, r.Text)
 	}
 	if err := out.Write(files.Shared, text); err != nil {
 		return err

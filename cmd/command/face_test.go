@@ -79,11 +79,11 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 			for i := range names {
 				names[i] = fmt.Sprintf("z%d", i+1)
 			}
-			must.Do(t, writeTable(&table, more.IDs, rows, names))
+			must.Do(t, numbers{ids: more.IDs, values: rows, names: names}.write(&table))
 			run("transform", "cmd.json", "--data", "patients.csv", "--out", "cmd.csv", "--force")
 		} else {
 			scores := must.Get(m.Score(more.Records))(t)
-			must.Do(t, writeScores(&table, more.IDs, scores))
+			must.Do(t, numbers{ids: more.IDs, values: scores, names: []string{"score"}}.write(&table))
 			run("predict", "cmd.json", "--data", "patients.csv", "--out", "cmd.csv", "--force")
 		}
 		if text, err := os.ReadFile("cmd.csv"); err != nil || string(text) != table.String() {

@@ -20,12 +20,8 @@ type figureFlags struct {
 
 // of returns the options of package dyad for the figures of a model.
 func (f figureFlags) of(m *model, epsilon, delta *float64) lib.FigureOptions {
-	o := lib.FigureOptions{Model: m, Delta: delta, Thresholds: f.Thresholds, MeanLoss: f.MeanLoss, LossRange: f.LossRange,
-		Reference: f.Reference.String()}
-	if epsilon != nil {
-		o.Epsilon = *epsilon
-	}
-	return o
+	return lib.FigureOptions{Model: m, Epsilon: *cmp.Or(epsilon, new(float64)), Delta: delta, Thresholds: f.Thresholds,
+		MeanLoss: f.MeanLoss, LossRange: f.LossRange, Reference: f.Reference.String()}
 }
 
 // privateResult is the JSON output of a private evaluation: the content of its file and the total spending.
@@ -67,26 +63,18 @@ func (a *app) release(p *lib.FigurePlan, d lib.FigureData, o lib.Run) (*privateR
 
 // between returns a figure with its interval. If the figure is too uncertain, it returns the interval alone.
 func between(x evaluate.Figure) string {
-	if x.Vague() {
-		return fmt.Sprintf("%.4f to %.4f", x.Low, x.High)
-	}
-	return fmt.Sprintf("%.4f (%.4f to %.4f)", x.Value, x.Low, x.High)
+	interval := fmt.Sprintf("%.4f to %.4f", x.Low, x.High)
+	return pick(x.Vague(), interval, fmt.Sprintf("%.4f (%s)", x.Value, interval))
 }
 
 // value returns a figure without its interval.
 func value(x evaluate.Figure) string {
-	if x.Vague() {
-		return "not known"
-	}
-	return fmt.Sprintf("%.4f", x.Value)
+	return pick(x.Vague(), "not known", fmt.Sprintf("%.4f", x.Value))
 }
 
 // tooWide returns the end of the line of an AUC whose interval is too wide.
 func tooWide(auc evaluate.Figure) string {
-	if auc.Vague() {
-		return "; this cannot tell a model with an AUC of 0.5 from a model with an AUC of 0.9"
-	}
-	return ""
+	return pick(auc.Vague(), "; this cannot tell a model with an AUC of 0.5 from a model with an AUC of 0.9", "")
 }
 
 // vague returns a sentence about figures that are too uncertain to be useful, or "" for other figures.
@@ -107,10 +95,7 @@ func vague(f *evaluate.Figures) string {
 func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 	if f.AUC != nil {
 		line(b, "AUC", "%s; the noise alone has standard deviation %.2g%s", between(*f.AUC), f.AUCNoise, tooWide(*f.AUC))
-		of := "records"
-		if f.Unit != "" {
-			of = f.Unit + "s, by the shares of their rows"
-		}
+		of := pick(f.Unit != "", f.Unit+"s, by the shares of their rows", "records")
 		line(b, "positives", "about %.0f of %d %s, noise %.2g", f.Positives, f.Records, of, f.PositivesNoise)
 	}
 	if f.Difference != nil {
@@ -119,10 +104,7 @@ func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 		line(b, "order", "they disagree on %.3g of the pairs of a positive and a negative", f.Disagreement)
 	}
 	for i, p := range f.Points {
-		label := ""
-		if i == 0 {
-			label = "ROC"
-		}
+		label := pick(i == 0, "ROC", "")
 		line(b, label, "score >= %-10.4g sensitivity %s, specificity %s, accuracy %s", p.Threshold, between(p.Sensitivity),
 			between(p.Specificity), between(p.Accuracy))
 	}
@@ -170,12 +152,11 @@ func (r *privateResult) text() string {
 // figures returns the figures of the task. Each line has the given format for label and text.
 func figures(e *evaluation, format string) string {
 	var b strings.Builder
-	for _, k := range e.KNN {
-		fmt.Fprintf(&b, format, fmt.Sprintf("%d-NN", k.K),
-			fmt.Sprintf("accuracy %.4f with the metric, %.4f with the identity", k.Learned, k.Identity))
-	}
 	line := func(label, text string, args ...any) {
 		fmt.Fprintf(&b, format, label, fmt.Sprintf(text, args...))
+	}
+	for _, k := range e.KNN {
+		line(fmt.Sprintf("%d-NN", k.K), "accuracy %.4f with the metric, %.4f with the identity", k.Learned, k.Identity)
 	}
 	if e.AUC != nil {
 		interval := ""
@@ -211,10 +192,4 @@ func (r *privateResult) writeChosen(b *strings.Builder) {
 		line(b, "warning", "taking every record as negative is right for %.4f of them, more often than this threshold",
 			c.Never)
 	}
-}
-
-// writeNextOf describes the use of the threshold.
-func (r *privateResult) writeNextOf(b *strings.Builder) {
-	line(b, "next", "dyad predict %s --data FILE --threshold %s prints classes; all figures are in %[2]s",
-		cmp.Or(r.Evaluated, "MODEL"), cmp.Or(r.Out, "T"))
 }

@@ -8,14 +8,11 @@ func setGroupColumn(s *dataset.Schema, name string) error {
 		return nil
 	}
 	found := false
-	for i := range s.Columns {
-		c := &s.Columns[i]
-		switch {
-		case c.Name == name:
-			*c = dataset.Column{Name: c.Name, Position: c.Position, Role: dataset.RoleGroup}
-			found = true
-		case c.Role == dataset.RoleGroup:
-			c.Role = dataset.RoleIgnore
+	for i, c := range s.Columns {
+		if c.Name == name {
+			s.Columns[i], found = dataset.Column{Name: c.Name, Position: c.Position, Role: dataset.RoleGroup}, true
+		} else if c.Role == dataset.RoleGroup {
+			s.Columns[i].Role = dataset.RoleIgnore
 		}
 	}
 	if !found {

@@ -73,7 +73,7 @@ func printHelp(all view) kong.HelpPrinter {
 		slices.SortStableFunc(command.Flags, bySection)
 		var named, keys []*kong.Flag
 		count, hidden := 0, 0
-		path := strings.TrimPrefix(command.FullPath(), "dyad ")
+		path := command.Path()
 		flags := slices.DeleteFunc(slices.Clone(command.Flags),
 			func(f *kong.Flag) bool { return f.Hidden || isKey(path, f.Name) })
 		many := len(flags) > mostFlags
@@ -170,16 +170,13 @@ func writeReference(w io.Writer, command *kong.Node, named, keys []*kong.Flag) e
 func alsoTakes(command *kong.Node, named []*kong.Flag, keys bool) string {
 	of := func(c *kong.Node) (names []string) {
 		for _, f := range c.Flags {
-			if isKey(strings.TrimPrefix(c.FullPath(), "dyad "), f.Name) == keys {
+			if isKey(c.Path(), f.Name) == keys {
 				names = append(names, f.Name)
 			}
 		}
 		return names
 	}
-	what, dashes := "flags", " --"
-	if keys {
-		what, dashes = "keys", " "
-	}
+	what, dashes := pick(keys, "keys", "flags"), pick(keys, " ", " --")
 	list := func(names, but []string) (text string) {
 		for _, n := range names {
 			if !slices.Contains(but, n) && n != "help" {

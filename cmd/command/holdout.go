@@ -237,18 +237,10 @@ func (c *trainCmd) heldAgain(model string, err error) string {
 
 // heldCommand returns a command that evaluates the held-out records privately.
 func (c *trainCmd) heldCommand(model string) string {
-	command := fmt.Sprintf("dyad evaluate %s %s --holdout %g --set split-seed=%d --epsilon E", model, c.Data.flags(),
-		*c.Holdout, c.SplitSeed)
-	if c.Labels != "" {
-		command += " --labels " + c.Labels
-	}
-	if c.Ledger != "" { // both charges go to one ledger
-		command += " --ledger " + c.Ledger
-	}
-	if c.Task == taskMetric {
-		command += " --reference PUBLIC_FILE"
-	}
-	return command
+	return fmt.Sprintf("dyad evaluate %s %s --holdout %g --set split-seed=%d --epsilon E", model, c.Data.flags(),
+		*c.Holdout, c.SplitSeed) + pick(c.Labels != "", " --labels "+c.Labels, "") +
+		pick(c.Ledger != "", " --ledger "+c.Ledger, "") + // both charges go to one ledger
+		pick(c.Task == taskMetric, " --reference PUBLIC_FILE", "")
 }
 
 // writeHeld writes the results for n held-out records or persons.

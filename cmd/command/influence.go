@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
@@ -105,7 +104,7 @@ func (c *influenceCmd) Run(a *app) error {
 	}
 	r := influenceResult{i, data.IDs, c.Out, c.Plot}
 	if c.Out != "" {
-		if err := r.write(out, c.Out); err != nil {
+		if err := r.table().save(out); err != nil {
 			return err
 		}
 	}
@@ -117,23 +116,18 @@ func (c *influenceCmd) Run(a *app) error {
 	return a.emit(r, r.text(c.Top))
 }
 
-// write writes the table of all records.
-func (r *influenceResult) write(out *files.Output, path string) error {
-	names, columns := []string{"influence"}, [][]float64{r.Changes}
+// table returns the table of all records.
+func (r *influenceResult) table() numbers {
+	n, columns := numbers{ids: r.IDs, names: []string{"influence"}, matrix: true}, [][]float64{r.Changes}
 	if r.Elastic != nil {
-		names, columns = append(names, "elastic_stability"), append(columns, r.Elastic)
+		n.names, columns = append(n.names, "elastic_stability"), append(columns, r.Elastic)
 	}
-	var rows []float64
 	for i := range r.Changes {
 		for _, c := range columns {
-			rows = append(rows, c[i])
+			n.values = append(n.values, c[i])
 		}
 	}
-	var text bytes.Buffer
-	if err := writeNumbers(&text, path, r.IDs, rows, names, true); err != nil {
-		return err
-	}
-	return out.Write(files.Private, text.Bytes())
+	return n
 }
 
 // name returns the name of a record: its id, or the number of its row.

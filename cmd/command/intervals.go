@@ -28,14 +28,8 @@ func weightIntervals(m *model) (out []weightInterval) {
 
 func writeWeights(b *strings.Builder, of []weightInterval) {
 	for i, w := range of {
-		label, mark := "", ""
-		if i == 0 {
-			label = "weights"
-		}
-		if w.Low > 0 || w.High < 0 {
-			mark = "  *"
-		}
-		line(b, label, "%-24s %+.4f (%+.4f to %+.4f)%s", w.Feature, w.Weight, w.Low, w.High, mark)
+		line(b, pick(i == 0, "weights", ""), "%-24s %+.4f (%+.4f to %+.4f)%s", w.Feature, w.Weight, w.Low, w.High,
+			pick(w.Low > 0 || w.High < 0, "  *", ""))
 	}
 	if of != nil {
 		line(b, "", "%s", fmt.Sprintf("%g %% intervals, each for itself, of the weights that minimise the released "+

@@ -4,14 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode"
-
-	"golang.org/x/term"
 
 	"dyad/engine/dataset"
 )
@@ -19,8 +16,7 @@ import (
 // atTerminal reports whether input and questions are both at a terminal. Values of records are shown only
 // there.
 func (a *app) atTerminal() bool {
-	in, ok := a.stdin.(*os.File)
-	return ok && term.IsTerminal(int(in.Fd())) && a.screen != nil && !a.quiet
+	return isTerminal(a.stdin) && a.screen != nil && !a.quiet
 }
 
 // interview asks a person for facts that a draft needs and the file does not determine.
@@ -206,10 +202,7 @@ func (i *interview) persons() error {
 		if !c.MayNamePersons || c.Name == i.o.Label || i.o.Answers[c.Name].Role != "" || i.o.Answers[c.Name].Range != nil {
 			continue
 		}
-		count := ""
-		if c.Persons > 0 {
-			count = fmt.Sprintf(" (the file has %d)", c.Persons)
-		}
+		count := pick(c.Persons > 0, fmt.Sprintf(" (the file has %d)", c.Persons), "")
 		for {
 			answer, err := i.read("Values of %s occur more than once. If the column names the person of a row, all rows of a "+
 				"person are protected together.\nHow many persons are there, a number that becomes public%s? [a number; "+

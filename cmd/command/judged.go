@@ -2,13 +2,9 @@ package command
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -44,23 +40,8 @@ func (a *app) load(path string) (*model, error) {
 // are not verified. If the command names a ledger that knows the run, the model is compared with the record of the run.
 // Every command reads models of others through this function (TestEveryCommandJudges).
 func (a *app) openModel(path, ledgerPath string) (*model, error) {
-	m, err := a.load(path)
-	if err != nil {
-		return nil, err
-	}
-	r := judgement{Verdict: m.Verdict()}
-	if ledgerPath != "" && exists(ledgerPath) && m.Guarantee.Kind != privacy.Public &&
-		r.Verdict.Verdict != checker.Refused {
-		text, err := modelText(path)
-		if err != nil {
-			return nil, err
-		}
-		if r, err = r.compared(m, text, "", ledgerPath, true); err != nil {
-			return nil, err
-		}
-	}
-	a.say(m.Guarantee.Kind, path, r.Verdict)
-	return m, nil
+	m, _, err := a.judged(path, ledgerPath, false)
+	return m, err
 }
 
 // openClusters is like openModel, for a file of clusters.
@@ -104,37 +85,36 @@ func (a *app) judgeStarts(command *kong.Context) error {
 // trustedModel is like openModel, for a command whose output others take as a statement about the model. The check has
 // no time limit, and a refused file is an error.
 func (a *app) trustedModel(path, ledgerPath string) (*model, judgement, error) {
-	m, err := a.load(path)
+	return a.judged(path, ledgerPath, true)
+}
+
+// judged is openModel, or trustedModel if trusted is set.
+func (a *app) judged(path, ledgerPath string, trusted bool) (m *model, r judgement, err error) {
+	if m, err = a.load(path); err != nil {
+		return nil, r, err
+	}
+	var text []byte
+	listed := ledgerPath != "" && exists(ledgerPath) && (trusted || m.Guarantee.Kind != privacy.Public)
+	if trusted || listed {
+		text, err = files.ReadStart(path, files.MaxModelBytes)
+	}
+	if trusted {
+		r.Verdict = checker.Check(text)
+	} else {
+		r.Verdict = m.Verdict()
+	}
+	if err == nil && listed && r.Verdict.Verdict != checker.Refused {
+		r, err = r.compared(m, text, "", ledgerPath, true)
+	}
+	if err == nil && trusted && r.Verdict.Verdict == checker.Refused {
+		err = badInput("%s is refused: %s. No page is written about this file; \"dyad verify %s\" prints the whole verdict",
+			path, r.Why, path)
+	}
 	if err != nil {
-		return nil, judgement{}, err
-	}
-	text, err := modelText(path)
-	if err != nil {
-		return nil, judgement{}, err
-	}
-	r := judgement{Verdict: checker.Check(text)}
-	if ledgerPath != "" && exists(ledgerPath) && r.Verdict.Verdict != checker.Refused {
-		if r, err = r.compared(m, text, "", ledgerPath, true); err != nil {
-			return nil, r, err
-		}
-	}
-	if r.Verdict.Verdict == checker.Refused {
-		return nil, r, badInput("%s is refused: %s. No page is written about this file; \"dyad verify %s\" prints the "+
-			"whole verdict", path, r.Why, path)
+		return nil, r, err
 	}
 	a.say(m.Guarantee.Kind, path, r.Verdict)
 	return m, r, nil
-}
-
-// modelText returns the content of a model file.
-func modelText(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, asInput(err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, files.MaxModelBytes))
-	return text, asInput(err)
 }
 
 // say writes a verdict other than "verified". A model of public data has no claim to verify.
@@ -233,8 +213,8 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 		return fmt.Errorf("the ledger has %d charges and %d ends of run %q, and a model has one charge and one release",
 			len(charges), len(ends), m.Run)
 	}
-	c, g, sum := charges[0].Charge, m.Guarantee, sha256.Sum256(text)
-	plan, hash := algorithms.RecordHash(m.Plan), "sha256:"+hex.EncodeToString(sum[:])
+	c, g := charges[0].Charge, m.Guarantee
+	plan, hash := algorithms.RecordHash(m.Plan), files.Digest(text)
 	if stream { // models of a stream are functions of many releases and have no hash in the ledger
 		hash, g.Released = "", strings.TrimSuffix(g.Released, ofAverage)
 	}

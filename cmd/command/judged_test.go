@@ -3,6 +3,7 @@ package command
 import (
 	"encoding/json"
 	"maps"
+	"os"
 	"strings"
 	"testing"
 
@@ -101,7 +102,7 @@ func TestReportComparesTheLedger(t *testing.T) {
 		t.Fatal("the model cannot be read")
 	}
 	mustRun(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "other.json", "--ledger", "other.jsonl", "--epsilon", "0.5", "--algorithm", "dpgdsc")
-	other, err := modelText("other.json")
+	other, err := os.ReadFile("other.json")
 	if err != nil || json.Unmarshal(other, &its) != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func optionsOf(app *kong.Application) (all []key, texts map[string]string) {
 				continue
 			}
 			f.Help = cmp.Or(f.Help, texts[f.Name])
-			command := strings.TrimPrefix(leaf.FullPath(), "dyad ")
+			command := leaf.Path()
 			id := fmt.Sprintln(f.Name, f.Help, isKey(command, f.Name))
 			if _, ok := at[id]; !ok {
 				at[id] = len(all)

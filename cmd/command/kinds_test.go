@@ -46,7 +46,7 @@ func TestEveryKindIsGuarded(t *testing.T) {
 		for _, level := range leaf.AllFlags(false) {
 			for _, f := range level {
 				if f.Name == "resume" {
-					charging[commandLine(leaf)] = true
+					charging[leaf.FullPath()] = true
 				}
 			}
 		}

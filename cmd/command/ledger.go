@@ -67,11 +67,10 @@ func (c *ledgerInitCmd) Run(a *app) error {
 	if c.Looking {
 		set = l.SetCapByLooking
 	}
-	if err := set(c.DataID, b); err != nil {
-		if !errors.Is(err, ledger.ErrUnavailable) {
-			return asInput(err)
-		}
+	if err := set(c.DataID, b); errors.Is(err, ledger.ErrUnavailable) {
 		return err
+	} else if err != nil {
+		return asInput(err)
 	}
 	text := fmt.Sprintf("runs on %q may spend at most epsilon = %g at delta = %g in all; recorded in %s\n", c.DataID,
 		b.Epsilon, b.Delta, path)
@@ -202,17 +201,10 @@ func chargedRuns(entries []ledger.Entry, id string) (runs []chargedRun) {
 }
 
 func (r chargedRun) text() string {
-	text := fmt.Sprintf("    %s  %s: %s", r.Charged.Format(time.DateTime), r.Algorithm, r.Guarantee)
-	if r.FromData {
-		text += "; RANGES FROM THE DATA: this guarantee does not hold"
-	}
-	if r.DraftAway {
-		text += "; RANGES NOT COMPARED with those of the draft: it is not known whether this guarantee holds"
-	}
-	if r.Seeded {
-		text += "; SEEDED NOISE: this guarantee does not hold"
-	}
-	return text + "\n"
+	return fmt.Sprintf("    %s  %s: %s", r.Charged.Format(time.DateTime), r.Algorithm, r.Guarantee) +
+		pick(r.FromData, "; RANGES FROM THE DATA: this guarantee does not hold", "") +
+		pick(r.DraftAway, "; RANGES NOT COMPARED with those of the draft: it is not known whether this guarantee holds", "") +
+		pick(r.Seeded, "; SEEDED NOISE: this guarantee does not hold", "") + "\n"
 }
 
 // unfinishedRun is a charged run without a line in the ledger that ends it.
@@ -263,19 +255,11 @@ type keptRun struct {
 	Released bool   `json:"released"`
 }
 
-// keptRuns searches the places named in the ledger, the folder of the ledger, and the temporary files.
-func keptRuns(l *ledger.Ledger, id string) (kept []keptRun, err error) {
-	entries, err := l.Entries()
-	if err != nil {
-		return nil, err
-	}
-	folders := []string{filepath.Dir(l.Path()), os.TempDir()}
+// keptRuns searches the places named in the lines of a ledger, the folder of the ledger, and the temporary files.
+func keptRuns(entries []ledger.Entry, path, id string) (kept []keptRun) {
 	found, charges := map[string][]string{}, map[string]string{} // maps from the id of a run
-	for _, dir := range folders {
-		list, err := os.ReadDir(dir)
-		if err != nil {
-			continue
-		}
+	for _, dir := range []string{filepath.Dir(path), os.TempDir()} {
+		list, _ := os.ReadDir(dir)
 		for _, file := range list {
 			if run, ok := files.RunOfKept(file.Name()); ok {
 				found[run] = append(found[run], filepath.Join(dir, file.Name()))
@@ -301,7 +285,7 @@ func keptRuns(l *ledger.Ledger, id string) (kept []keptRun, err error) {
 			}
 		}
 	}
-	return kept, nil
+	return kept
 }
 
 func (r keptRun) text() string {
@@ -314,12 +298,7 @@ func (r keptRun) text() string {
 }
 
 // dataIDs returns the data ids in the ledger in the order of their first appearance.
-func dataIDs(l *ledger.Ledger) ([]string, error) {
-	entries, err := l.Entries()
-	if err != nil {
-		return nil, err
-	}
-	var ids []string
+func dataIDs(entries []ledger.Entry) (ids []string) {
 	for _, e := range entries {
 		named := []string{e.DataID}
 		if e.Archive != nil {
@@ -333,7 +312,7 @@ func dataIDs(l *ledger.Ledger) ([]string, error) {
 			}
 		}
 	}
-	return ids, nil
+	return ids
 }
 
 // Run shows the spending.
@@ -342,10 +321,11 @@ func (c *ledgerShowCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	ids, err := dataIDs(l)
+	entries, err := l.Entries()
 	if err != nil {
 		return err
 	}
+	ids := dataIDs(entries)
 	if c.DataID != "" {
 		if !slices.Contains(ids, c.DataID) {
 			return badInput("no budget was charged to %q; the data ids of %s are %q", c.DataID, path, ids)
@@ -355,10 +335,6 @@ func (c *ledgerShowCmd) Run(a *app) error {
 	all := []*spending{}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", path)
-	entries, err := l.Entries()
-	if err != nil {
-		return err
-	}
 	for _, id := range ids {
 		s, err := spendingOf(l, id, c.Delta)
 		if err != nil {
@@ -368,10 +344,7 @@ func (c *ledgerShowCmd) Run(a *app) error {
 		if s.Unfinished, err = unfinishedRuns(l, id); err != nil {
 			return err
 		}
-		if s.Kept, err = keptRuns(l, id); err != nil {
-			return err
-		}
-		s.Archived = s.Runs - len(s.Charges)
+		s.Kept, s.Archived = keptRuns(entries, l.Path(), id), s.Runs-len(s.Charges)
 		all = append(all, s)
 		fmt.Fprintf(&b, "  %s\n", s.text)
 		if s.Archived > 0 {
@@ -429,11 +402,14 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 			"the archive\n", v.Away)
 		answer["archive_away"] = v.Away
 	}
-	more, err := witnessed(l, c.Witness, answer)
-	if err != nil {
-		return err
+	if c.Witness != "" { // the second keeper compares the last head that it knows, and then gets the new head
+		line, err := l.Witness(c.Witness)
+		if err != nil {
+			return err
+		}
+		answer["witness"] = c.Witness
+		text += fmt.Sprintf("it continues from the head that %s had; the file now has line %d\n", c.Witness, line)
 	}
-	text += more
 	return a.emit(answer, text)
 }
 
@@ -467,18 +443,4 @@ func (c *ledgerCompactCmd) Run(a *app) error {
 	}
 	return a.emit(map[string]any{"ledger": path, "runs": done.Runs, "archive": done.File, "lines_before": done.Before,
 		"lines": done.After}, text)
-}
-
-// witnessed compares the last head known to the second keeper with the ledger and then passes the new head to
-// the keeper.
-func witnessed(l *ledger.Ledger, file string, answer map[string]any) (string, error) {
-	if file == "" {
-		return "", nil
-	}
-	lines, err := l.Witness(file)
-	if err != nil {
-		return "", err
-	}
-	answer["witness"] = file
-	return fmt.Sprintf("it continues from the head that %s had; the file now has line %d\n", file, lines), nil
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"math"
 	"strings"
 
@@ -41,10 +42,7 @@ func (f localFlags) study() (o lib.StudyOptions, err error) {
 	p := &o.Protocol
 	p.Radius, p.L2, p.Epochs, p.Batch, p.Epsilon, p.ResponseShare, p.Pairs = f.Radius, f.L2, f.Epochs, f.Batch, f.Epsilon,
 		f.ResponseShare, f.Pairs
-	p.Threshold, p.ThresholdStep = given(f.Curriculum), given(f.ThresholdStep)
-	if f.Bias != nil {
-		p.Bias = *f.Bias
-	}
+	p.Threshold, p.ThresholdStep, p.Bias = given(f.Curriculum), given(f.ThresholdStep), *cmp.Or(f.Bias, new(float64))
 	o.Network, err = f.network()
 	return o, err
 }

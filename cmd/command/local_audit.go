@@ -65,26 +65,14 @@ func (c *localAuditCmd) Run(a *app) error {
 	r, err := localaudit.Attack(a.ctx, p.Plan, localaudit.Options{Runs: c.Runs, Visits: c.Epochs,
 		Confidence: c.Confidence, Seed: c.Seed})
 	if err != nil {
-		if a.ctx.Err() != nil {
-			return a.ctx.Err()
-		}
-		return asInput(err)
+		return a.asInput(err)
 	}
-	if err := a.emit(localAuditResult{r, r.Holds()}, localAuditText(r)); err != nil {
-		return err
-	}
-	if !r.Holds() {
-		return errCheckFailed
-	}
-	return nil
+	return a.emitCheck(localAuditResult{r, r.Holds()}, localAuditText(r), r.Holds())
 }
 
 func localAuditText(r *localaudit.Report) string {
 	var b strings.Builder
-	network := ""
-	if r.Network != "" {
-		network = fmt.Sprintf(", network %s, %d parameters", r.Network, r.Parameters)
-	}
+	network := pick(r.Network != "", fmt.Sprintf(", network %s, %d parameters", r.Network, r.Parameters), "")
 	line(&b, "method", "%s, %s loss, d = %d%s", r.Method, r.Loss, r.Features, network)
 	line(&b, "attack", "%s", r.Instance)
 	line(&b, "", "%d visits in each of %d runs of both records, half of them to choose the event; seed %d", r.Visits,
@@ -106,10 +94,7 @@ func localAuditText(r *localaudit.Report) string {
 		line(&b, "control", "a claim of half as much is NOT refuted: this attack has too little power; try more --runs, "+
 			"fewer epochs or a smaller --epsilon")
 	}
-	verdict := "the claim is not refuted (which does not prove it)"
-	if !r.Holds() {
-		verdict = "THE CLAIM IS REFUTED"
-	}
+	verdict := pick(r.Holds(), "the claim is not refuted (which does not prove it)", "THE CLAIM IS REFUTED")
 	line(&b, "verdict", "%s", verdict)
 	return b.String()
 }

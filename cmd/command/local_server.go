@@ -12,7 +12,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 
 	"dyad/algorithms/local/serve"
 	"dyad/engine/dataset"
@@ -72,10 +71,10 @@ func (c *localServerCmd) Run(a *app) (err error) {
 			return badInput("the certificate of --cert and --key cannot be used: %v", err)
 		}
 	}
-	notes := &remarks{app: a}
+	var notes door // a connection can outlive the command
 	defer notes.close()
 	options := serve.HandlerOptions{Hosts: c.hosts(pair.Leaf), MessagesPerSecond: c.Rate, Connections: c.MaxConnections,
-		ErrorLog: log.New(notes, "", 0)}
+		ErrorLog: log.New(notes.writer(remarks{a}), "", 0)}
 	if c.Tokens != "" {
 		if options.Tokens, err = serve.ReadTokenKey(c.Tokens); err != nil {
 			return asInput(err)
@@ -134,33 +133,13 @@ func (c *localServerCmd) hosts(certificate *x509.Certificate) []string {
 	return hosts
 }
 
-// remarks writes the lines of a log as notes until it is closed. Clients can influence these lines. The
-// goroutines of the server write at the same time as the command, and a connection can outlive the command.
-type remarks struct {
-	app    *app
-	mu     sync.Mutex
-	closed bool
-}
+// remarks writes the lines of a log, which clients can influence, as notes.
+type remarks struct{ *app }
 
 // Write implements io.Writer.
-func (r *remarks) Write(line []byte) (int, error) {
-	r.note("dyad: " + serve.Printable(strings.TrimSpace(string(line))))
+func (r remarks) Write(line []byte) (int, error) {
+	r.note("dyad: %s", serve.Printable(strings.TrimSpace(string(line))))
 	return len(line), nil
-}
-
-func (r *remarks) note(text string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.closed {
-		r.app.note("%s", text)
-	}
-}
-
-// close stops the notes.
-func (r *remarks) close() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.closed = true
 }
 
 // writeProtocol writes the response of GET /v1/plan to a file.

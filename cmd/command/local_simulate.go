@@ -85,15 +85,22 @@ func (c *localSimulateCmd) Run(a *app) error {
 	k := charging{runFlags: c.runFlags, as: as, inputs: c.Data.and(c.Schema, c.Labels), doing: "visiting users",
 		outcome: &r.runOutcome}
 	k.plan = func() (p planned, err error) {
-		data, source, err := (&trainedFlags{Data: c.Data, Schema: c.Schema, PublicData: c.PublicData,
-			labelsFlag: c.labelsFlag}).loadOr(a, c.Users, dataset.RefusePersons, nil)
+		from := trainedFlags{Data: c.Data, Schema: c.Schema, PublicData: c.PublicData, Holdout: c.Holdout,
+			SplitSeed: c.SplitSeed, labelsFlag: c.labelsFlag}
+		data, source, err := from.loadOr(a, c.Users, dataset.RefusePersons, nil)
 		if err != nil {
 			return p, err
 		}
 		schema := data.Schema()
 		r.runOutcome = runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
-		if train, held, err = c.split(lib.NewData(data), r.Public); err != nil {
+		if usual := 0.3; r.Public && from.Holdout == nil {
+			from.Holdout = &usual
+		}
+		if train, held, err = from.split(lib.NewData(data)); err != nil {
 			return p, err
+		}
+		if c.Balance {
+			train = train.Balanced(c.SplitSeed)
 		}
 		o, err := c.study()
 		if err != nil {
@@ -144,50 +151,21 @@ func (c *localSimulateCmd) Run(a *app) error {
 	return k.perform(a)
 }
 
-// split holds out records and balances the training records.
-func (c *localSimulateCmd) split(all *lib.Data, public bool) (train, held *lib.Data, err error) {
-	fraction := 0.0
-	switch {
-	case c.Holdout != nil:
-		fraction = *c.Holdout
-	case public:
-		fraction = 0.3
-	}
-	if train = all; fraction > 0 {
-		if train, held, err = all.Split(fraction, c.SplitSeed); err != nil {
-			return nil, nil, err
-		}
-	}
-	if c.Balance {
-		train = train.Balanced(c.SplitSeed)
-	}
-	return train, held, nil
-}
-
 // evaluate computes the figures of both iterates on held-out records.
 func (r *localResult) evaluate(last, average []float64, held *engine.Records) error {
-	accuracy := func(w []float64) (float64, []float64, error) {
-		s, err := (&model{Task: taskAUC, Network: r.plan.Network(), Weights: w}).Score(held)
-		if err != nil {
-			return 0, nil, err
-		}
-		a, err := metrics.Accuracy(s, held.Labels(), -r.plan.Bias)
-		return a, s, err
-	}
-	var f localFigures
+	var accuracies [3]float64
+	var scores []float64
 	var err error
-	if f.Last, _, err = accuracy(last); err != nil {
-		return err
+	for i, w := range [][]float64{last, average, r.Weights} {
+		if scores, err = (&model{Task: taskAUC, Network: r.plan.Network(), Weights: w}).Score(held); err == nil {
+			accuracies[i], err = metrics.Accuracy(scores, held.Labels(), -r.plan.Bias)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if f.Average, _, err = accuracy(average); err != nil {
-		return err
-	}
-	_, scores, err := accuracy(r.Weights)
-	if err != nil {
-		return err
-	}
-	r.Heldout, r.Held = held.Len(), &f
-	if f.AUC, err = metrics.AUC(scores, held.Labels()); err != nil {
+	r.Heldout, r.Held = held.Len(), &localFigures{Last: accuracies[0], Average: accuracies[1]}
+	if r.Held.AUC, err = metrics.AUC(scores, held.Labels()); err != nil {
 		r.Held = nil // the records have only one class
 	}
 	return nil

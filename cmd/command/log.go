@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"dyad/algorithms"
 	"dyad/engine/dataset"
 )
 
@@ -120,9 +119,4 @@ func (l *jsonLog) tenths(what func() string) func(done, total int) {
 		// an error of the log does not stop a run
 		_ = l.log(logEntry{Level: levelInfo, Message: what(), Done: done, Total: total})
 	}
-}
-
-// logged returns a tracker that logs progress.
-func (l *jsonLog) logged(what string) algorithms.Tracker {
-	return algorithms.Tracker{OnStep: l.tenths(func() string { return what })}
 }

@@ -2,7 +2,6 @@ package command
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,11 +47,7 @@ func (c *manCmd) Run(a *app) error {
 			node = node.Children[next]
 		}
 		text := manPage(node)
-		if a.json {
-			return a.emit(map[string]string{"page": manName(node) + ".1", "text": text}, "")
-		}
-		_, err = io.WriteString(a.stdout, text)
-		return err
+		return a.print(map[string]string{"page": manName(node) + ".1", "text": text}, text)
 	}
 	if len(c.Command) > 0 {
 		return badInput("--dir writes the pages of all commands, so leave %s out", strings.Join(c.Command, " "))
@@ -61,39 +56,33 @@ func (c *manCmd) Run(a *app) error {
 		return asInput(err)
 	}
 	var pages []string
-	var walk func(n *kong.Node) error
-	walk = func(n *kong.Node) error {
-		name := manName(n) + ".1"
-		if err := files.Replace(filepath.Join(c.Dir, name), []byte(manPage(n))); err != nil {
+	for _, n := range tree(parser.Model.Node) {
+		pages = append(pages, manName(n)+".1")
+		if err := files.Replace(filepath.Join(c.Dir, manName(n)+".1"), []byte(manPage(n))); err != nil {
 			return asInput(err)
 		}
-		pages = append(pages, name)
-		for _, child := range n.Children {
-			if child.Type == kong.CommandNode && !child.Hidden {
-				if err := walk(child); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	if err := walk(parser.Model.Node); err != nil {
-		return err
 	}
 	return a.emit(map[string]any{"dir": c.Dir, "pages": pages}, fmt.Sprintf("%d pages are in %s\n", len(pages), c.Dir))
 }
 
 // manName returns the name of the manual page of a command.
 func manName(n *kong.Node) string {
-	return strings.ReplaceAll(commandLine(n), " ", "-")
+	return strings.ReplaceAll(n.FullPath(), " ", "-")
 }
 
-// commandLine returns the words that call a command.
-func commandLine(n *kong.Node) string {
-	if n.Parent == nil {
-		return "dyad"
+// commandsOf returns the commands of a command that users see.
+func commandsOf(n *kong.Node) []*kong.Node {
+	return slices.DeleteFunc(slices.Clone(n.Children),
+		func(child *kong.Node) bool { return child.Type != kong.CommandNode || child.Hidden })
+}
+
+// tree returns a command and all commands below it.
+func tree(n *kong.Node) []*kong.Node {
+	all := []*kong.Node{n}
+	for _, child := range commandsOf(n) {
+		all = append(all, tree(child)...)
 	}
-	return commandLine(n.Parent) + " " + n.Name
+	return all
 }
 
 // roff escapes a text for roff: backslashes, the hyphens of flags, and lines that begin like a request.
@@ -118,7 +107,7 @@ func manPage(n *kong.Node) string {
 	if n.Parent == nil {
 		short = "pairwise learning with differential privacy"
 	}
-	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n.SH SYNOPSIS\n.B %s\n", roff(manName(n)), roff(short), roff(commandLine(n)))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n.SH SYNOPSIS\n.B %s\n", roff(manName(n)), roff(short), roff(n.FullPath()))
 	if !n.Leaf() {
 		b.WriteString(".I COMMAND\n")
 	}
@@ -149,32 +138,20 @@ func manPage(n *kong.Node) string {
 	var also []string
 	if !n.Leaf() {
 		b.WriteString(".SH COMMANDS\n")
-		for _, child := range n.Children {
-			if child.Type == kong.CommandNode && !child.Hidden {
-				fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(commandLine(child)), roff(child.Help))
-				also = append(also, manName(child))
-			}
+		for _, child := range commandsOf(n) {
+			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(child.FullPath()), roff(child.Help))
+			also = append(also, manName(child))
 		}
 	}
 	for i, level := range slices.Backward(n.AllFlags(true)) {
-		heading := "OPTIONS"
-		if i == 0 && n.Parent != nil {
-			heading = "OPTIONS OF ALL COMMANDS"
-		}
+		heading := pick(i == 0 && n.Parent != nil, "OPTIONS OF ALL COMMANDS", "OPTIONS")
 		fmt.Fprintf(&b, ".SH %s\n", heading)
 		for _, f := range level {
-			name := "--" + f.Name
-			if isKey(strings.TrimPrefix(commandLine(n), "dyad "), f.Name) {
-				name = "--set " + f.Name
+			head := flagHead(f)
+			if isKey(n.Path(), f.Name) {
+				head = strings.Replace(head, "--", "--set ", 1)
 			}
-			if f.Short != 0 {
-				name = fmt.Sprintf("-%c, %s", f.Short, name)
-			}
-			fmt.Fprintf(&b, ".TP\n.B %s", roff(name))
-			if !f.IsBool() {
-				fmt.Fprintf(&b, "=%s", roff(f.FormatPlaceHolder()))
-			}
-			fmt.Fprintf(&b, "\n%s\n", roff(f.Help))
+			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(head), roff(f.Help))
 		}
 	}
 	if examples != "" {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -218,10 +219,8 @@ func (o *onlineRun) prepare() (err error) {
 		return asInput(err)
 	}
 	o.public = o.PublicData || o.schema.Public
-	if o.PaperUnsound {
-		if err := o.checkUnsound(o.PublicData); err != nil {
-			return err
-		}
+	if err := o.checkUnsound(o.PublicData); err != nil {
+		return err
 	}
 	if err := o.unprotected(o.a, o.Mode, o.Schema, o.public, o.Resume); err != nil {
 		return err
@@ -298,14 +297,10 @@ func (o *onlineRun) read() error {
 	o.a.hold()
 	options := dataset.Options{Labels: dataset.LabelsOptional}
 	err := dataset.ScanReader(o.source(), &liveReader{ctx: o.a.ctx, r: r, follow: o.Follow}, o.schema, options, o.take)
-	var parse *dataset.ParseError
-	switch {
-	case o.a.ctx.Err() != nil:
-		return o.a.ctx.Err()
-	case errors.As(err, &parse):
-		return asInput(err)
+	if parse := (*dataset.ParseError)(nil); errors.As(err, &parse) {
+		err = asInput(err)
 	}
-	return err
+	return cmp.Or(o.a.ctx.Err(), err)
 }
 
 // source returns the name of the records for errors.

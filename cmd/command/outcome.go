@@ -2,7 +2,6 @@ package command
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -156,11 +155,8 @@ func targetOf(flag, name string, public bool) target {
 
 // check makes sure, like checkOut, that the file can be written.
 func (t target) check(force bool, inputs ...string) (err error) {
-	if t.spare {
-		_, err = files.NewSpare(t.name, force, inputs...)
-		return err
-	}
-	return checkOut(t.name, force, inputs...)
+	_, err = files.Output{Asked: t.name, Force: force, Spare: t.spare}.Checked(inputs...)
+	return err
 }
 
 // of returns the run r with this target.
@@ -169,18 +165,13 @@ func (t target) of(r lib.Run) lib.Run {
 	return r
 }
 
-// line writes a line of a report.
-func line(b *strings.Builder, label, format string, args ...any) {
-	fmt.Fprintf(b, "%-11s %s\n", label, fmt.Sprintf(format, args...))
-}
-
 // writeData writes the first line of a report.
 func (o *runOutcome) writeData(b *strings.Builder, what string) {
-	visibility := "private"
-	if o.Public {
-		visibility = "public"
-	}
-	line(b, "data", "%s (%s, data id %s)%s", o.Data, visibility, o.DataID, what)
+	line(b, "data", "%s (%s, data id %s)%s", o.Data, o.visibility(), o.DataID, what)
+}
+
+func (o *runOutcome) visibility() string {
+	return pick(o.Public, "public", "private")
 }
 
 // writeLedger reports the charge.
@@ -196,10 +187,8 @@ func (o *runOutcome) writeLedger(b *strings.Builder) {
 // writeModel describes the use of the model of a task.
 func (o *runOutcome) writeModel(b *strings.Builder, task string) {
 	if o.Model != "" {
-		use := "score new records: dyad predict %s --data FILE"
-		if task == taskMetric {
-			use = "map records by the metric: dyad transform %s --data FILE --out FILE"
-		}
+		use := pick(task == taskMetric, "map records by the metric: dyad transform %s --data FILE --out FILE",
+			"score new records: dyad predict %s --data FILE")
 		line(b, "model", "%s ("+use+")", o.Model, o.Model)
 	}
 }

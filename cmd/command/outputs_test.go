@@ -22,7 +22,7 @@ func TestOutputsSayWhatTheyHold(t *testing.T) {
 		for _, level := range leaf.AllFlags(false) {
 			for _, f := range level {
 				writes := f.Tag.Has("writes")
-				switch command := strings.TrimPrefix(commandLine(leaf), "dyad "); {
+				switch command := leaf.Path(); {
 				case writes && !files.Content(f.Tag.Get("writes")).Known():
 					t.Errorf("%s --%s writes %q, which is no content", command, f.Name, f.Tag.Get("writes"))
 				case writes:

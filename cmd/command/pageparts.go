@@ -3,7 +3,6 @@ package command
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"dyad/algorithms"
@@ -37,14 +36,27 @@ func drawn(s *page.Section, f experiment.Figure, description string) error {
 
 // direction states which records score high according to the label of a schema. It is "" if the schema has no label.
 func direction(s *dataset.Schema) string {
-	i := slices.IndexFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleLabel })
+	c := s.ColumnOf(dataset.RoleLabel)
 	switch {
-	case i < 0 || s.Unlabelled():
+	case c == nil || s.Unlabelled():
 		return ""
 	case s.IsGraded():
-		return "a high score means a high " + s.Columns[i].Name
+		return "a high score means a high " + c.Name
 	}
-	return fmt.Sprintf("a high score means %s = %s", s.Columns[i].Name, s.Columns[i].Positive)
+	return fmt.Sprintf("a high score means %s = %s", c.Name, c.Positive)
 }
 
 var plainArgument = regexp.MustCompile(`^[\w./=,:@%+-]+$`)
+
+// pick returns the first text if the condition holds, otherwise the second text.
+func pick(condition bool, text, otherwise string) string {
+	if condition {
+		return text
+	}
+	return otherwise
+}
+
+// line writes a line of a report.
+func line(b *strings.Builder, label, format string, args ...any) {
+	fmt.Fprintf(b, "%-11s %s\n", label, fmt.Sprintf(format, args...))
+}

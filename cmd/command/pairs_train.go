@@ -113,7 +113,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 			if !done {
 				return false, away
 			}
-			a.noteRestored(m.Run, m.Restored, plan.Batches*plan.Spec.Epochs)
+			a.noteRestored(m, "batch", plan.Batches*plan.Spec.Epochs)
 			if r.Report = plan.Report(); m.Pairs != nil {
 				r.Report = *m.Pairs
 			} else if m.Tuples != nil {
@@ -129,12 +129,6 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 		},
 		tracked: func() (string, trackedRun) { return r.Model, trackedRun{model: m.Model} },
 	}.perform(a)
-}
-
-func (a *app) noteRestored(run string, batches, of int) {
-	if batches > 0 {
-		a.note("dyad: run %s continued after batch %d of %d, at its last checkpoint", run, batches, of)
-	}
 }
 
 // terms describes the pairs or tuples that the training compared.

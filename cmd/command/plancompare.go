@@ -99,10 +99,7 @@ func comparisonText(c *algorithms.Comparison) string {
 	fmt.Fprintln(rows, "\t\t\t(length)\t(radii)\t(reach)\t(sum of "+
 		"steps)\tsums\tgradients\t(estimated)\t(estimated)\t(objective)")
 	for i, r := range c.Rows {
-		utility := "none"
-		if r.UtilitySource != "" {
-			utility = fmt.Sprintf("%.3g", r.Utility)
-		}
+		utility := pick(r.UtilitySource != "", fmt.Sprintf("%.3g", r.Utility), "none")
 		fmt.Fprintf(rows, "%d\t%s\t%g\t%.3g\t%.3g\t%.3g\t%.3g\t%d\t%.3g\t%.3g\t%.2g\t%s\n",
 			i+1, r.Algorithm, r.L2, r.Noise, r.NoiseToRadius, r.NoiseToReach, r.TotalStep, r.Sums, r.Pairs, r.Visits,
 			r.Seconds, utility)
@@ -123,10 +120,7 @@ utility     proved bound of the expected objective above its minimum, where a th
 		}
 	}
 	for i, e := range c.Excluded {
-		label := ""
-		if i == 0 {
-			label = "not ranked"
-		}
+		label := pick(i == 0, "not ranked", "")
 		fmt.Fprintf(&b, "%-11s %s: %s\n", label, e.Algorithm, reason(e))
 	}
 	fmt.Fprintf(&b, "recommended %s: least noise for its reach, and of those within 5 %% the fewest visits\n",

@@ -224,10 +224,8 @@ func (a *app) emitPlan(p *algorithms.Plan) error {
 			recipe["delta"] = p.Spec.Budget.Delta
 		}
 		r.Add("recipe", recipe)
-		title := "recipe"
-		for _, text := range recipeText(recipe) {
-			line(&end, title, "%s", text)
-			title = ""
+		for i, text := range recipeText(recipe) {
+			line(&end, pick(i == 0, "recipe", ""), "%s", text)
 		}
 	}
 	line(&end, "plan only", "no data were read and no budget was charged")

@@ -20,23 +20,11 @@ func checkPositive(command *kong.Context) error {
 		if !f.Set || !f.Tag.Has("positive") {
 			continue
 		}
-		v := f.Target
-		for v.Kind() == reflect.Pointer && !v.IsNil() {
-			v = v.Elem()
-		}
-		ok := true
-		switch {
-		case v.CanInt():
-			ok = v.Int() > 0
-		case v.CanFloat():
-			ok = v.Float() > 0 && !math.IsInf(v.Float(), 0)
-		}
-		if !ok {
-			remedy := ""
-			if !f.Required {
-				remedy = ", or left out"
+		for v := range input.Numbers(f.Target) {
+			if !(v > 0) || math.IsInf(v, 0) {
+				return badInput("--%s is %v, must be positive and finite%s", f.Name, reflect.Indirect(f.Target),
+					pick(f.Required, "", ", or left out"))
 			}
-			return badInput("--%s is %v, must be positive and finite%s", f.Name, v.Interface(), remedy)
 		}
 	}
 	return nil
@@ -72,7 +60,7 @@ func checkTags(command *kong.Context) error {
 		// an empty value, which the parser counts as given
 		if f.Set && f.Required && (blank(f.Target) || fmt.Sprint(f.Target) == "[]") {
 			return badInput("--%s is %s, which is as if it were left out", f.Name,
-				map[bool]string{true: "false", false: "empty"}[f.IsBool()])
+				pick(f.IsBool(), "false", "empty"))
 		}
 		// otherwise an unset variable of a script would select synthetic data, another ledger or a second run
 		if f.Set && f.Name != "set" && !f.IsBool() && f.Tag.Get("default") == "" && f.Enum == "" &&

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -76,62 +75,49 @@ func (c *predictCmd) Run(a *app) error {
 		return badInput("--threshold adds a column of names, and %s is to be a file of numbers; name one that ends in .csv",
 			c.Out)
 	}
-	what := "score"
-	if c.Probabilities {
-		what = "probability"
-		if m.LogOdds == nil { // check before the data are read
-			return asInput(metrics.ErrNoOdds)
-		}
+	if c.Probabilities && m.LogOdds == nil { // check before the data are read
+		return asInput(metrics.ErrNoOdds)
 	}
 	data, err := a.readUnlabelled(c.Data, m.Encoder.Schema(), c.unknownFlag)
 	if err != nil {
 		return err
 	}
 	s, err := m.Score(data.Records)
+	r := predictResult{Scores: s}
 	if c.Probabilities {
 		s, err = m.LogOdds.Probabilities(data.Records, m.Weights)
+		r = predictResult{Probabilities: s}
 	}
 	if err != nil {
 		return err
 	}
-	r := predictResult{Records: len(s), Out: c.Out}
-	classes := decide.classes(s)
+	r.Classes = decide.classes(s)
 	if decide != nil {
 		r.Threshold = &decide.threshold
 	}
-	if c.Out != "" {
-		var text bytes.Buffer
-		if classes != nil {
-			err = withClasses(&text, data.IDs, s, classes)
-		} else {
-			err = writeNumbers(&text, c.Out, data.IDs, s, []string{what}, false)
-		}
-		if err != nil {
+	var b strings.Builder
+	line(&b, "scores", "%d scores written to %s%s", len(s), c.Out,
+		strings.TrimSuffix("; "+direction(m.Encoder.Schema()), "; "))
+	line(&b, "guarantee", "of the model: %s; the scores tell about the records that they are of, and nothing "+
+		"protects those", m.Guarantee.Words())
+	line(&b, "next", "dyad evaluate %s --data FILE --epsilon E measures the model on records with labels", c.Model)
+	return r.emit(a, out, numbers{ids: data.IDs, values: s, names: []string{pick(c.Probabilities, "probability", "score")},
+		classes: r.Classes}, b.String())
+}
+
+// emit writes a column of numbers to the file of --out, or to standard output. text is about the file.
+func (r predictResult) emit(a *app, out *files.Output, n numbers, text string) error {
+	switch {
+	case out != nil:
+		if err := n.save(out); err != nil {
 			return err
 		}
-		if err := out.Write(files.Private, text.Bytes()); err != nil {
-			return err
-		}
-		var b strings.Builder
-		line(&b, "scores", "%d scores written to %s%s", len(s), c.Out,
-			strings.TrimSuffix("; "+direction(m.Encoder.Schema()), "; "))
-		line(&b, "guarantee", "of the model: %s; the scores tell about the records that they are of, and nothing "+
-			"protects those", m.Guarantee.Words())
-		line(&b, "next", "dyad evaluate %s --data FILE --epsilon E measures the model on records with labels", c.Model)
-		return a.emit(r, b.String())
-	}
-	if a.json {
-		if r.IDs, r.Classes = data.IDs, classes; c.Probabilities {
-			r.Probabilities = s
-		} else {
-			r.Scores = s
-		}
+		return a.emit(predictResult{Records: len(n.values), Out: out.Asked, Threshold: r.Threshold}, text)
+	case a.json:
+		r.Records, r.IDs = len(n.values), n.ids
 		return a.emit(r, "")
 	}
-	if classes == nil {
-		return writeTable(a.stdout, data.IDs, s, []string{what})
-	}
-	return withClasses(a.stdout, data.IDs, s, classes)
+	return n.write(a.stdout)
 }
 
 // assign writes the cluster of each record.
@@ -155,28 +141,13 @@ func (c *predictCmd) assign(a *app) error {
 	if err != nil {
 		return err
 	}
-	numbers := make([]float64, len(places))
-	for i, p := range places {
-		numbers[i] = float64(p)
-	}
-	r := predictResult{Records: len(places), Out: c.Out}
-	if c.Out == "" {
-		if a.json {
-			r.IDs, r.Clusters = data.IDs, places
-			return a.emit(r, "")
-		}
-		return writeTable(a.stdout, data.IDs, numbers, []string{"cluster"})
-	}
-	var text bytes.Buffer
-	if err := writeNumbers(&text, c.Out, data.IDs, numbers, []string{"cluster"}, false); err != nil {
-		return err
-	}
-	if err := out.Write(files.Private, text.Bytes()); err != nil {
-		return err
+	n := numbers{ids: data.IDs, names: []string{"cluster"}}
+	for _, p := range places {
+		n.values = append(n.values, float64(p))
 	}
 	var b strings.Builder
 	line(&b, "clusters", "of %d records written to %s", len(places), c.Out)
 	line(&b, "guarantee", "of the centres: %s; the clusters tell about the records, and nothing protects those",
 		found.Guarantee.Words())
-	return a.emit(r, b.String())
+	return predictResult{Clusters: places}.emit(a, out, n, b.String())
 }

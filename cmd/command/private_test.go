@@ -29,7 +29,7 @@ func TestPrivateFilesAreTagged(t *testing.T) {
 					tagged++
 				}
 				if f.Tag.Has("private") != (slices.Contains(privateNames, f.Name) && !(leaf.Name == "verify" && f.Name == "key")) { // which is public
-					t.Errorf("%s --%s: tagged private is %v", commandLine(leaf), f.Name, f.Tag.Has("private"))
+					t.Errorf("%s --%s: tagged private is %v", leaf.FullPath(), f.Name, f.Tag.Has("private"))
 				}
 			}
 		}

@@ -15,13 +15,12 @@ import (
 
 // tracker returns a tracker that shows a progress bar on an interactive terminal or logs progress.
 func (a *app) tracker(what string) algorithms.Tracker {
-	if a.logs != nil && !a.quiet {
-		return a.logs.logged(what)
-	}
-	if !a.interactive {
+	if !a.interactive && (a.logs == nil || a.quiet) {
 		return algorithms.Tracker{}
 	}
-	return algorithms.Tracker{OnStep: (&barTracker{a: a, what: what, plain: a.percentOnly}).Step}
+	b := a.describedTracker(what)
+	b.plain = a.percentOnly
+	return algorithms.Tracker{OnStep: b.Step}
 }
 
 // describedTracker returns a tracker whose text can change.
@@ -108,10 +107,7 @@ func (a *app) readData(from dataFiles, s *dataset.Schema, o dataset.Options) (*d
 	o.Also = from.names[1:]
 	d, err := dataset.Load(from.names[0], s, o)
 	done()
-	if a.ctx.Err() != nil {
-		return nil, a.ctx.Err()
-	}
-	return d, asInput(err)
+	return d, a.asInput(err)
 }
 
 // readUnlabelled is like readData, for records to which a model is applied. They can have columns that the
@@ -121,10 +117,15 @@ func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema, unknown unknownF
 	o := dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true, Persons: dataset.IgnorePersons, IgnoreOthers: true}
 	var d *dataset.Dataset
 	var err error
-	if slices.Contains(from.names, standardInput) {
-		d, err = a.readInput(from, s, o)
-	} else {
+	switch piped := slices.Contains(from.names, standardInput); {
+	case !piped:
 		d, err = a.readData(from, s, o)
+	case len(from.names) > 1:
+		return nil, badInput("--data %s is standard input, and stands alone; name files instead to read several",
+			standardInput)
+	default:
+		d, err = dataset.LoadReader("standard input", &liveReader{ctx: a.ctx, r: a.stdin}, s, o)
+		err = a.asInput(err)
 	}
 	// do not advise a change of the schema, because the schema of a model is fixed
 	if rule := (*dataset.ParseError)(nil); errors.As(err, &rule) {
@@ -165,19 +166,6 @@ func (f unknownFlag) apply(s *dataset.Schema) *dataset.Schema {
 
 // standardInput is the name that stands for data on standard input.
 const standardInput = "-"
-
-// readInput reads, from standard input, the records to which a model is applied.
-func (a *app) readInput(from dataFiles, s *dataset.Schema, o dataset.Options) (*dataset.Dataset, error) {
-	if len(from.names) > 1 {
-		return nil, badInput("--data %s is standard input, and stands alone; name files instead to read several",
-			standardInput)
-	}
-	d, err := dataset.LoadReader("standard input", &liveReader{ctx: a.ctx, r: a.stdin}, s, o)
-	if a.ctx.Err() != nil {
-		return nil, a.ctx.Err()
-	}
-	return d, asInput(err)
-}
 
 // readTraining is like readData, for training. Public records with nothing to compare are a bad input error.
 // Private records are accepted in any case. Whether they have only one class is a joint property of well-formed

@@ -122,7 +122,7 @@ func TestKeysAreSet(t *testing.T) {
 func TestARunHasItsFlags(t *testing.T) {
 	parser := must.Get(wholeGrammar())(t)
 	for _, leaf := range parser.Model.Leaves(true) {
-		command, has := strings.TrimPrefix(leaf.FullPath(), "dyad "), map[string]bool{}
+		command, has := leaf.Path(), map[string]bool{}
 		for _, f := range leaf.Flags {
 			has[f.Name] = true
 		}

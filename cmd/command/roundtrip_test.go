@@ -121,7 +121,7 @@ func TestGenuineFilesAreNeverRefused(t *testing.T) {
 	}
 	slices.SortStableFunc(order, func(x, y *kong.Node) int { // file0 and others are models of train that rows of other commands name
 		first := map[bool]int{true: -1}
-		return first[commandLine(x) == "dyad train"] - first[commandLine(y) == "dyad train"]
+		return first[x.FullPath() == "dyad train"] - first[y.FullPath() == "dyad train"]
 	})
 	made := map[string]written{}
 	for _, leaf := range order {

@@ -28,12 +28,8 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	var c cli
 	// A model records the start time of its command. The end time would reveal the duration of the training.
 	began := time.Now().UTC().Truncate(time.Second)
-	a := &app{ctx: ctx, began: began, stdin: stdin, stdout: stdout, hooks: h, state: &atomic.Int32{}}
-	if asksForJSON(args) {
-		a.logs = &jsonLog{to: stderr, began: began}
-		stderr = a.logs
-	}
-	a.stderr = stderr
+	a := &app{ctx: ctx, began: began, stdin: stdin, stdout: stdout, stderr: stderr, hooks: h, state: &atomic.Int32{}}
+	a.logIfAsked(args)
 	defer func() { a.team.leave(code) }() // runs after everything is written
 	defer func() {
 		p := tasks.Caught(recover())
@@ -45,12 +41,12 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 			code = end.code
 		default:
 			if p.IsFault() {
-				fail(stderr, "dyad: a mapped file, such as a pack, was cut short while it was in use, or its disk failed; restore the file")
+				fail(a.stderr, "dyad: a mapped file, such as a pack, was cut short while it was in use, or its disk failed; restore the file")
 			} else {
-				fail(stderr, "dyad: internal error, please report it: %v", p)
+				fail(a.stderr, "dyad: internal error, please report it: %v", p)
 			}
 			if a.run != "" {
-				fail(stderr, "dyad: run %s is charged; the same command with --resume %s continues it, or saves its model, at no further cost", a.run, a.run)
+				fail(a.stderr, "dyad: run %s is charged; the same command with --resume %s continues it, or saves its model, at no further cost", a.run, a.run)
 			}
 			code = exitFailure
 		}
@@ -58,19 +54,15 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	args, all := allHelp(args)
 	args, note := currentNames(args)
 	a.args = args
-	if err := c.add(h.with); err != nil {
-		fail(stderr, "%v", err)
+	kinds, err := h.with.commands()
+	if err = cmp.Or(c.add(h.with), err); err != nil {
+		fail(a.stderr, "%v", err)
 		return exitFailure
 	}
 	into, settle := grammar(&c, args)
-	kinds, err := h.with.commands()
+	parser, err := newParser(into, stdout, a.stderr, append(kinds, kong.Help(printHelp(all)))...)
 	if err != nil {
-		fail(stderr, "%v", err)
-		return exitFailure
-	}
-	parser, err := newParser(into, stdout, stderr, append(kinds, kong.Help(printHelp(all)))...)
-	if err != nil {
-		fail(stderr, "dyad: %v", err)
+		fail(a.stderr, "dyad: %v", err)
 		return exitFailure
 	}
 	switch {
@@ -87,27 +79,23 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	typed := args
 	err, cancelled := tasks.Await(ctx, func() (err error) { args, config, err = withConfig(parser, minusFormula(args)); return err }) // reading a pipe waits for its writer
 	if cancelled != nil {
-		fail(stderr, "dyad: cancelled")
+		fail(a.stderr, "dyad: cancelled")
 		return exitCancelled
 	}
 	if err != nil {
-		fail(stderr, "%s", message(err))
+		fail(a.stderr, "%s", message(err))
 		return exitInput
 	}
-	if a.logs == nil && asksForJSON(args) { // requested in the file of --config
-		a.logs = &jsonLog{to: stderr, began: began}
-		stderr = a.logs
-		a.stderr = stderr
-	}
+	a.logIfAsked(args) // in the file of --config
 	command, err := parser.Parse(args)
 	if err != nil {
 		text, help := usage(err, args)
 		text = config.explain(text)
-		fail(stderr, "dyad: %s\nRun \"%s\" for usage and examples.", text, help)
+		fail(a.stderr, "dyad: %s\nRun \"%s\" for usage and examples.", text, help)
 		return exitInput
 	}
 	if err := cmp.Or(checkPositive(command), checkTags(command), checkEndings(command)); err != nil {
-		fail(stderr, "%s", config.explain(message(err)))
+		fail(a.stderr, "%s", config.explain(message(err)))
 		return exitInput
 	}
 	if config != nil && config.path != "" {
@@ -115,11 +103,10 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	}
 	a.recipe = recipeOf(command)
 	settle()
-	a.json, a.quiet, a.verbose, a.interactive = c.JSON, c.Quiet, c.Verbose, !c.Quiet && isTerminal(stderr)
-	if a.logs == nil && isTerminal(stderr) {
-		a.screen = &screen{Writer: stderr}
-		stderr = a.screen
-		a.stderr = stderr
+	a.json, a.quiet, a.verbose, a.interactive = c.JSON, c.Quiet, c.Verbose, !c.Quiet && isTerminal(a.stderr)
+	if isTerminal(a.stderr) {
+		a.screen = &screen{Writer: a.stderr}
+		a.stderr = a.screen
 	}
 	for _, note := range []string{note, typedKeys(command, typed)} {
 		if note != "" {
@@ -130,14 +117,22 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	err = a.perform(command)
 	if err != nil {
 		if errors.Is(err, context.Canceled) && a.saved != "" {
-			fail(stderr, "dyad: cancelled; the result is complete as %s", a.saved)
+			fail(a.stderr, "dyad: cancelled; the result is complete as %s", a.saved)
 		} else if errors.Is(err, context.Canceled) {
-			fail(stderr, "dyad: cancelled")
+			fail(a.stderr, "dyad: cancelled")
 		} else if !errors.Is(err, errCheckFailed) && !errors.Is(err, errTold) {
-			failAt(stderr, err, "%s", a.team.prefix()+config.spelled(message(err), false))
+			failAt(a.stderr, err, "%s", a.team.prefix()+config.spelled(message(err), false))
 		}
 	}
 	return exitCode(err)
+}
+
+// logIfAsked makes standard error a log if a command line asks for it.
+func (a *app) logIfAsked(args []string) {
+	if a.logs == nil && asksForJSON(args) {
+		a.logs = &jsonLog{to: a.stderr, began: a.began}
+		a.stderr = a.logs
+	}
 }
 
 // newParser returns a parser of the command line into c, which is a *cli or a part of it (grammar).

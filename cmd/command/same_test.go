@@ -149,7 +149,7 @@ func TestOneNameOneOption(t *testing.T) {
 	}
 	all, compared := map[string][]*group{}, 0
 	for _, leaf := range parser.Model.Leaves(false) {
-		command := strings.TrimPrefix(leaf.FullPath(), "dyad ")
+		command := leaf.Path()
 		for _, f := range leaf.Flags {
 			if slices.ContainsFunc(parser.Model.Flags, func(g *kong.Flag) bool { return g.Name == f.Name }) {
 				t.Errorf("dyad %s --%s is a flag of every command", command, f.Name)
@@ -209,7 +209,7 @@ func TestRunsShareTheirOptions(t *testing.T) {
 	}
 	dir, cells := t.TempDir(), 0
 	for _, leaf := range parser.Model.Leaves(false) {
-		command := strings.TrimPrefix(leaf.FullPath(), "dyad ")
+		command := leaf.Path()
 		resumes := slices.ContainsFunc(leaf.Flags, func(f *kong.Flag) bool { return f.Name == "resume" })
 		if !slices.Contains(runs, command) {
 			if resumes || slices.Contains(recipeCommands, command) {

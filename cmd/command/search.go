@@ -83,7 +83,7 @@ func (c *searchCmd) Run(a *app) error {
 				return nil, lib.Shape{}, asInput(err)
 			}
 			shape := lib.ShapeOf(e, c.N)
-			if dimensions := groupColumns(s); dimensions > 0 {
+			if s.ColumnOf(dataset.RoleGroup) != nil {
 				shape.Groups = []int{c.N}
 			}
 			return nil, shape, nil
@@ -94,16 +94,6 @@ func (c *searchCmd) Run(a *app) error {
 		return a.emitPlan(&s.Plan.Plan)
 	}
 	return c.search(a)
-}
-
-// groupColumns returns the number of columns of query groups.
-func groupColumns(s *dataset.Schema) (n int) {
-	for _, column := range s.Columns {
-		if column.Role == dataset.RoleGroup {
-			n++
-		}
-	}
-	return n
 }
 
 // search carries out the search.
@@ -173,7 +163,7 @@ func (c *searchCmd) read(a *app, s *dataset.Schema, heldout *int) (*lib.Data, li
 	if err != nil {
 		return nil, lib.Shape{}, err
 	}
-	all, held, err := c.split(lib.NewData(d))
+	all, held, err := c.trained().split(lib.NewData(d)) // the same records as a training holds out
 	if err != nil {
 		return nil, lib.Shape{}, err
 	}
@@ -187,11 +177,6 @@ func (c *searchCmd) read(a *app, s *dataset.Schema, heldout *int) (*lib.Data, li
 func (c *searchCmd) trained() *trainCmd {
 	return &trainCmd{trainedFlags: trainedFlags{Data: c.Data, Holdout: c.Holdout, SplitSeed: c.SplitSeed,
 		labelsFlag: c.labelsFlag, runFlags: c.runFlags}}
-}
-
-// split holds out the same records as a training. held is nil without --holdout.
-func (c *searchCmd) split(all *lib.Data) (rest, held *lib.Data, err error) {
-	return c.trained().split(all)
 }
 
 // planned returns the plan of the search. Function read provides the data, or only their shape, for a schema.
@@ -317,10 +302,7 @@ func (r *searchResult) brief(a *app, planned privacy.Guarantee) string {
 	if r.Model != "" {
 		how, use = ", whose model is "+r.Model, r.Model
 	}
-	unit := "records"
-	if r.Guarantee.Unit == algorithms.OnePerson {
-		unit = "persons"
-	}
+	unit := pick(r.Guarantee.Unit == algorithms.OnePerson, "persons", "records")
 	r.writeWinner(&b, fmt.Sprintf("%s, chosen by the AUC on %d %s (%s)", how, r.Records, unit, r.Road))
 	a.writeWords(&b, r.Guarantee, planned, r.Spent)
 	if r.Command != "" {

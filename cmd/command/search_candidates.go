@@ -2,14 +2,13 @@ package command
 
 import (
 	"errors"
-	"io"
-	"os"
 	"reflect"
 
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/search"
 	"dyad/engine/dataset/strictyaml"
+	"dyad/internal/files"
 )
 
 // candidate is a setting of a file of candidates.
@@ -31,14 +30,9 @@ type candidate struct {
 
 // readCandidates reads a file of candidates.
 func readCandidates(path string) ([]candidate, error) {
-	f, err := os.Open(path)
+	text, err := files.ReadStart(path, strictyaml.MaxBytes+1)
 	if err != nil {
-		return nil, asInput(err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
-	if err != nil {
-		return nil, asInput(err)
+		return nil, err
 	}
 	var all struct {
 		Candidates []candidate `yaml:"candidates"`

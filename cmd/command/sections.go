@@ -8,10 +8,12 @@ import (
 	"github.com/alecthomas/kong"
 )
 
+type section struct{ part, title, flags, keys string }
+
 // sections lists, in order, the sections of the help of commands with many flags. The keys of a section are options
 // that most runs leave at their defaults. A command line sets a key by --set KEY=VALUE, and a file of --config sets
 // it like any other option. Its name as a flag is still accepted as an old name.
-var sections = []struct{ part, title, flags, keys string }{
+var sections = []section{
 	{ofRun, "Data:", "data schema n d records labels user pairs public-data group-column dataset follow visits",
 		"row visit-rows pair-columns label-values pair-seed group-sizes look-alike-ids balance public-features " +
 			"synthetic features"},
@@ -69,12 +71,7 @@ var keyBut = map[string]string{"noise": "account", "steps": "account", "batch": 
 // isKey reports whether an option of a command is set by --set.
 func isKey(command, name string) bool {
 	return !slices.Contains(strings.Split(keyBut[name], ", "), command) &&
-		slices.ContainsFunc(sections, func(s struct {
-			part, title, flags,
-			keys string
-		}) bool {
-			return slices.Contains(words(s.keys), name)
-		})
+		slices.ContainsFunc(sections, func(s section) bool { return slices.Contains(words(s.keys), name) })
 }
 
 // bySection compares flags by their positions in the sections.

@@ -220,7 +220,7 @@ func TestSignedFileIsReadStrictly(t *testing.T) {
 	verify := []string{"verify", "m.json", "--key", key, "--ledger", "state/dyad/ledger.jsonl"}
 	mustRun(t, dir, verify...)
 	m := must.Get(lib.Load(filepath.Join(dir, "m.json")))(t)
-	text := must.Get(modelText(filepath.Join(dir, "m.json")))(t)
+	text := must.Get(os.ReadFile(filepath.Join(dir, "m.json")))(t)
 	r, err := judgement{}.compared(m, text, strings.Repeat("0", 64), filepath.Join(dir, "state/dyad/ledger.jsonl"), false)
 	if err != nil || r.Verdict.Verdict != checker.Refused || !strings.Contains(r.Why, "no line with the head") {
 		t.Errorf("another head: %+v, %v", r, err)

@@ -55,7 +55,7 @@ func TestEveryCommandIsAttackedAtEverySize(t *testing.T) {
 		}
 	}
 	for _, leaf := range parser.Model.Leaves(false) {
-		command := commandLine(leaf)
+		command := leaf.FullPath()
 		releases, ok := rows[command]
 		if !ok {
 			t.Errorf("%s has no row: name the packages with tests of every size of what it releases, or the reason why it releases nothing", command)

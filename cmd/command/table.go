@@ -1,56 +1,64 @@
 package command
 
 import (
-	"bufio"
 	"encoding/csv"
 	"io"
 	"path/filepath"
 	"strconv"
 
 	"dyad/engine/dataset"
+	"dyad/internal/files"
 )
 
-// writeNumbers writes a table in the format given by the name of the file: NPY if there are no ids, otherwise
-// CSV. names has one name for scores, and one name for each column of a matrix.
-func writeNumbers(w io.Writer, path string, ids []string, values []float64, names []string, matrix bool) error {
-	if filepath.Ext(path) != ".npy" {
-		return writeTable(w, ids, values, names)
-	}
-	columns := 0
-	if matrix {
-		columns = len(names)
-	}
-	return dataset.WriteNPY(w, values, columns)
+// numbers is a table of numbers about records, with one column for each name.
+type numbers struct {
+	ids     []string // ids of the records, nil to count the rows
+	values  []float64
+	names   []string
+	matrix  bool     // an array in a file has two dimensions
+	classes []string // text column after the numbers, nil for none
 }
 
-// writeTable writes a CSV table of row-major numbers with one column for each name. The first column has the
-// ids, or the row numbers if ids is nil.
-func writeTable(w io.Writer, ids []string, values []float64, names []string) error {
-	b := bufio.NewWriter(w)
-	out := csv.NewWriter(b)
-	first := "row"
-	if ids != nil {
-		first = "id"
-	}
-	if err := out.Write(append([]string{first}, names...)); err != nil {
-		return err
-	}
-	line := make([]string, 1+len(names))
-	for i := 0; i < len(values)/len(names); i++ {
-		line[0] = strconv.Itoa(i + 1)
-		if ids != nil {
-			line[0] = ids[i]
+// save writes the table in the format given by the name of the file: an array without ids in NPY, or CSV.
+func (n numbers) save(out *files.Output) error {
+	return out.Fill(files.Private, func(w io.Writer) error {
+		switch {
+		case filepath.Ext(out.Asked) != ".npy":
+			return n.write(w)
+		case n.matrix:
+			return dataset.WriteNPY(w, n.values, len(n.names))
 		}
-		for k := range names {
-			line[1+k] = strconv.FormatFloat(values[i*len(names)+k], 'g', -1, 64)
-		}
+		return dataset.WriteNPY(w, n.values, 0)
+	})
+}
+
+// write writes the table in CSV. The first column has the ids, or the numbers of the rows.
+func (n numbers) write(w io.Writer) error {
+	out := csv.NewWriter(w)
+	line := append([]string{"row"}, n.names...)
+	if n.ids != nil {
+		line[0] = "id"
+	}
+	if n.classes != nil {
+		line = append(line, "class")
+	}
+	for i := 0; ; i++ {
 		if err := out.Write(line); err != nil {
 			return err
 		}
+		if i == len(n.values)/len(n.names) {
+			break
+		}
+		if line[0] = strconv.Itoa(i + 1); n.ids != nil {
+			line[0] = n.ids[i]
+		}
+		for k := range n.names {
+			line[1+k] = strconv.FormatFloat(n.values[i*len(n.names)+k], 'g', -1, 64)
+		}
+		if n.classes != nil {
+			line[len(line)-1] = n.classes[i]
+		}
 	}
 	out.Flush()
-	if err := out.Error(); err != nil {
-		return err
-	}
-	return b.Flush()
+	return out.Error()
 }

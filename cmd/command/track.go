@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -72,10 +71,7 @@ func (f trackFlag) write(a *app, file string, r trackedRun) error {
 		at, err = r.save(f.Track)
 	}
 	if err != nil {
-		again := ""
-		if file != "" {
-			again = fmt.Sprintf("; \"dyad report %s --track DIR\" writes it at no cost", file)
-		}
+		again := pick(file != "", fmt.Sprintf("; \"dyad report %s --track DIR\" writes it at no cost", file), "")
 		return fmt.Errorf("the run folder is not written: %w%s", err, again)
 	}
 	a.note("dyad: the run folder is %s", at)
@@ -120,11 +116,11 @@ func (r trackedRun) save(root string) (string, error) {
 	}
 	at := r.model.Created.UnixMilli()
 	out := map[string][]byte{
-		"meta.yaml": yamlLines([][2]string{{"artifact_uri", fileURI(filepath.Join(dir, "artifacts"))},
-			{"end_time", strconv.FormatInt(at, 10)}, {"entry_point_name", ""}, {"experiment_id", experiment},
-			{"lifecycle_stage", "active"}, {"run_id", run}, {"run_name", r.name()}, {"run_uuid", run}, {"source_name", ""},
-			{"source_type", "4"}, {"source_version", ""},
-			{"start_time", strconv.FormatInt(at, 10)}, {"status", "3"}, {"tags", "[]"}, {"user_id", ""}}),
+		// quoted as in JSON, which is valid YAML
+		"meta.yaml": fmt.Appendf(nil, "artifact_uri: %q\nend_time: %d\nentry_point_name: \"\"\nexperiment_id: %q\n"+
+			"lifecycle_stage: \"active\"\nrun_id: %q\nrun_name: %q\nrun_uuid: %[4]q\nsource_name: \"\"\nsource_type: 4\n"+
+			"source_version: \"\"\nstart_time: %[2]d\nstatus: 3\ntags: []\nuser_id: \"\"\n",
+			fileURI(filepath.Join(dir, "artifacts")), at, experiment, run, r.name()),
 		"artifacts/guarantee.txt": []byte(r.model.Guarantee.Report()),
 	}
 	params, metrics := r.params(), r.metrics()
@@ -156,9 +152,9 @@ func (r trackedRun) save(root string) (string, error) {
 	}
 	about := filepath.Join(whole, experiment, "meta.yaml")
 	if _, err := os.Stat(about); errors.Is(err, fs.ErrNotExist) {
-		text := yamlLines([][2]string{{"artifact_location", fileURI(filepath.Join(whole, experiment))},
-			{"creation_time", strconv.FormatInt(at, 10)}, {"experiment_id", experiment},
-			{"last_update_time", strconv.FormatInt(at, 10)}, {"lifecycle_stage", "active"}, {"name", "dyad " + r.model.DataID}})
+		text := fmt.Appendf(nil, "artifact_location: %q\ncreation_time: %d\nexperiment_id: %q\nlast_update_time: %[2]d\n"+
+			"lifecycle_stage: \"active\"\nname: %[4]q\n", fileURI(filepath.Join(whole, experiment)), at, experiment,
+			"dyad "+r.model.DataID)
 		if err := files.Replace(about, text); err != nil {
 			return "", err
 		}
@@ -259,21 +255,6 @@ func (r trackedRun) metrics() map[string]float64 {
 
 func fileURI(path string) string {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
-}
-
-// yamlLines returns the lines of a mapping. Values that are not plain are quoted as in JSON, which is valid YAML.
-func yamlLines(pairs [][2]string) []byte {
-	var b bytes.Buffer
-	for _, p := range pairs {
-		v := p[1]
-		switch p[0] {
-		case "end_time", "start_time", "creation_time", "last_update_time", "source_type", "status", "tags":
-		default:
-			v = strconv.Quote(v)
-		}
-		fmt.Fprintf(&b, "%s: %s\n", p[0], v)
-	}
-	return b.Bytes()
 }
 
 func indented(v any) ([]byte, error) {

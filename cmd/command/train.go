@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -84,10 +85,8 @@ func (c *trainCmd) Run(a *app) error {
 		k.after = func() error { return c.resumeHeld(a, r.Model) }
 	}
 	k.plan = func() (p planned, err error) {
-		if c.PaperUnsound {
-			if err := c.checkUnsound(c.PublicData); err != nil {
-				return p, err
-			}
+		if err := c.checkUnsound(c.PublicData); err != nil {
+			return p, err
 		}
 		if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
 			return p, err
@@ -140,10 +139,7 @@ func (c *trainCmd) Run(a *app) error {
 		if !done {
 			return false, away
 		}
-		if run.Restored > 0 {
-			a.note("dyad: run %s continued after step %d of %d, at its last checkpoint", run.Run, run.Restored,
-				ready.plan.Schedule.Steps)
-		}
+		a.noteRestored(run, "step", ready.plan.Schedule.Steps)
 		r.Report, r.Weights = run.Report, weightIntervals(run.Model)
 		if s := ready.train.Schema(); s.ChooseInteractions > 0 {
 			r.Pairs = run.Encoder.Schema().Interactions[len(s.Interactions):]
@@ -195,19 +191,13 @@ var errNoExact = badInput("a page is a release, as is a run folder, and exact fi
 // writePage writes the page of a training.
 func (c *trainCmd) writePage(a *app, out *files.Output, r *trainResult, m *model, held *lib.Data, l *lib.Ledger,
 	planned privacy.Guarantee) error {
-	file := r.Model
-	if file == "" {
-		file = "model.json" // name that the model would have if it were saved
-	}
-	d := modelDocument(m, file)
+	d := modelDocument(m, cmp.Or(r.Model, "model.json")) // name that the model would have if it were saved
 	d.planned, d.figures = planned, r.HeldPrivate
 	if r.HeldCommand != "" {
 		d.buy = r.HeldCommand + " --report page.html"
 	}
-	if r.HeldPrivate != nil && r.InAll != nil {
-		in := *r.InAll
-		in.Warnings, in.Assumptions = r.Guarantee.Warnings, r.Guarantee.Assumptions
-		d.guarantee, d.seen = in, "this model and its figures"
+	if g, figures := r.both(); figures {
+		d.guarantee, d.seen = g, "this model and its figures"
 	}
 	var err error
 	if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {

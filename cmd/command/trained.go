@@ -94,10 +94,7 @@ type trainResult struct {
 }
 
 func (r *trainResult) unit() string {
-	if r.persons {
-		return "persons"
-	}
-	return "records"
+	return pick(r.persons, "persons", "records")
 }
 
 // writeBasis reports the basis chosen by auto.
@@ -107,5 +104,12 @@ func (r *trainResult) writeBasis(b *strings.Builder) {
 	}
 	for _, p := range r.Pairs {
 		line(b, "pair", "%s, chosen in private", strings.Join(p, " * "))
+	}
+}
+
+// noteRestored reports the number of steps, described by what, that a continued run did not repeat.
+func (a *app) noteRestored(m *lib.Trained, what string, of int) {
+	if m.Restored > 0 {
+		a.note("dyad: run %s continued after %s %d of %d, at its last checkpoint", m.Run, what, m.Restored, of)
 	}
 }

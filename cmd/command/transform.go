@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"fmt"
 
 	"dyad/internal/files"
@@ -57,15 +56,11 @@ func (c *transformCmd) Run(a *app) error {
 	if dim == 0 {
 		return badInput("the metric of %s is zero: all distances are 0", c.Model)
 	}
-	names := make([]string, dim)
-	for k := range names {
-		names[k] = fmt.Sprintf("z%d", k+1)
+	n := numbers{ids: data.IDs, values: rows, matrix: true}
+	for k := range dim {
+		n.names = append(n.names, fmt.Sprintf("z%d", k+1))
 	}
-	var text bytes.Buffer
-	if err := writeNumbers(&text, c.Out, data.IDs, rows, names, true); err != nil {
-		return err
-	}
-	if err := out.Write(files.Private, text.Bytes()); err != nil {
+	if err := n.save(out); err != nil {
 		return err
 	}
 	r := transformResult{data.Records.Len(), dim, c.Out}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -109,7 +110,7 @@ func valueOfFlag(args []string, argument string) string {
 	return ""
 }
 
-// notFlags maps flags of other programs to the way in which Dyad provides their function.
+// notFlags maps flags of other programs, of any command or of one, to the way in which Dyad provides their function.
 var notFlags = map[string]string{
 	"--person": "persons are named by the schema, as a column with role: person (docs/data.md), so that all of their " +
 		"rows are protected together",
@@ -119,18 +120,16 @@ var notFlags = map[string]string{
 	"--target": "the outcome is named by the schema, as the column with role: label; dyad data schema --label " +
 		"COLUMN drafts it",
 	"--range": "what a column can be is in the schema (range, categories); dyad start FILE asks for it",
+
+	"dyad plan --data":     "a plan reads no records; it takes the schema, and the number of records by -n",
+	"dyad export --format": "each format is a flag of its own: --onnx, --sql duckdb, --python, --go, --npz, --safetensors",
+
+	"dyad evaluate --metric":       "it prints the AUC, ROC, accuracies and precisions together",
+	"dyad evaluate exact --metric": "it prints the AUC, ROC, accuracies and precisions together",
 }
 
 // elsewhere returns, for a flag that a command lacks, a hint where the command provides the flag's function.
 func elsewhere(command, flag string) string {
-	switch command + " " + flag {
-	case "dyad plan --data":
-		return "a plan reads no records; it takes the schema, and the number of records by -n"
-	case "dyad export --format":
-		return "each format is a flag of its own: --onnx, --sql duckdb, --python, --go, --npz, --safetensors"
-	case "dyad evaluate --metric", "dyad evaluate exact --metric":
-		return "it prints the AUC, ROC, accuracies and precisions together"
-	}
 	switch command {
 	case "dyad predict", "dyad evaluate", "dyad evaluate exact", "dyad evaluate compare", "dyad report", "dyad verify",
 		"dyad export", "dyad transform", "dyad threshold", "dyad lab influence":
@@ -138,7 +137,8 @@ func elsewhere(command, flag string) string {
 			return "the model stands first: " + command + " MODEL"
 		}
 	}
-	if why := absence(strings.TrimPrefix(command, "dyad "), strings.TrimPrefix(flag, "--")); why != "" {
+	if why := cmp.Or(notFlags[command+" "+flag],
+		absence(strings.TrimPrefix(command, "dyad "), strings.TrimPrefix(flag, "--"))); why != "" {
 		return why
 	}
 	// A mode that excludes other modes is a command of its own.
@@ -153,7 +153,7 @@ func elsewhere(command, flag string) string {
 			}
 		}
 	}
-	return ""
+	return notFlags[flag]
 }
 
 // arguments suggests what to write for a missing argument.
@@ -193,11 +193,12 @@ func modelFirst(parse *kong.ParseError) bool {
 
 // slip suggests a correction for errors for which the parser suggests none.
 func slip(text, command string, parse *kong.ParseError, args []string) string {
+	var m []string
+	is := func(kind *regexp.Regexp) bool { m = kind.FindStringSubmatch(text); return m != nil }
 	switch {
 	case strings.HasPrefix(text, "missing flags: "):
 		return missingShort.ReplaceAllString(text, "-$1 ")
-	case notNumber.MatchString(text):
-		m := notNumber.FindStringSubmatch(text)
+	case is(notNumber):
 		if m[3] == "EOL" { // name that kong uses for the end of the line
 			return m[1] + " needs a value"
 		}
@@ -215,8 +216,7 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 				strings.TrimSuffix(what, " that is not negative"), m[1], m[3])
 		}
 		return fmt.Sprintf("%s is %q, want %s%s", m[1], m[3], what, inPlainNumbers(m[3], m[2] != "float"))
-	case unexpected.MatchString(text):
-		m := unexpected.FindStringSubmatch(text)
+	case is(unexpected):
 		name, known := otherNames[strings.ToLower(m[1])]
 		first := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
 		switch info, err := os.Stat(m[1]); {
@@ -246,28 +246,21 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 		default:
 			return fmt.Sprintf("%s does not take the argument %s", command, m[1])
 		}
-	case together.MatchString(text):
-		m := together.FindStringSubmatch(text)
+	case is(together):
 		return fmt.Sprintf("%s and %s exclude each other; leave one out", m[1], m[2])
-	case noValue.MatchString(text):
-		return noValue.FindStringSubmatch(text)[1] + " needs a value"
-	case noFlag.MatchString(text) && elsewhere(command, noFlag.FindStringSubmatch(text)[1]) != "":
-		name := noFlag.FindStringSubmatch(text)[1]
-		return fmt.Sprintf("%s has no flag %s: %s", command, name, elsewhere(command, name))
-	case noFlag.MatchString(text) && notFlags[noFlag.FindStringSubmatch(text)[1]] != "":
-		name := noFlag.FindStringSubmatch(text)[1]
-		return fmt.Sprintf("%s has no flag %s: %s", command, name, notFlags[name])
-	case manyNear.MatchString(text):
+	case is(noValue):
+		return m[1] + " needs a value"
+	case is(noFlag) && elsewhere(command, m[1]) != "":
+		return fmt.Sprintf("%s has no flag %s: %s", command, m[1], elsewhere(command, m[1]))
+	case is(manyNear):
 		// The parser suggests every flag that differs by a few letters. A flag with the same beginning is preferred.
-		m := manyNear.FindStringSubmatch(text)
 		for near := range strings.SplitSeq(m[2], ", ") {
 			if strings.HasPrefix(strings.Trim(near, `"`), m[1]) {
 				return fmt.Sprintf("unknown flag %s, did you mean %s?", m[1], near)
 			}
 		}
-	case wanted.MatchString(text):
-		what := wanted.FindStringSubmatch(text)[1]
-		return fmt.Sprintf("%s needs %s: write it after the command, %s %s", command, what, command, strings.ToUpper(what))
+	case is(wanted):
+		return fmt.Sprintf("%s needs %s: write it after the command, %s %s", command, m[1], command, strings.ToUpper(m[1]))
 	}
 	return text
 }

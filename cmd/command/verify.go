@@ -43,7 +43,7 @@ Examples:
 // Run verifies a file and prints the verdict.
 func (c *verifyCmd) Run(a *app) error {
 	signature, head := "", ""
-	text, unread := modelText(c.Model)
+	text, unread := files.ReadStart(c.Model, files.MaxModelBytes)
 	if c.Key != "" {
 		var err error
 		if signature, head, err = c.signed(text, unread); err != nil {
@@ -145,10 +145,8 @@ func (c *verifyCmd) signed(text []byte, unread error) (statement, head string, e
 	if err != nil {
 		return "", "", refusedFile(c.Model, err)
 	}
-	again := ""
-	if s.ReleasedBy != "" {
-		again = fmt.Sprintf("; released again by run %s, whose own cost is not in these numbers", s.ReleasedBy)
-	}
+	again := pick(s.ReleasedBy != "", fmt.Sprintf("; released again by run %s, whose own cost is not in these numbers",
+		s.ReleasedBy), "")
 	return fmt.Sprintf("the owner of key %s signed this file: run %s on %s, %s%s; head %s", key, s.Run, s.DataID,
 		cmp.Or(s.Guarantee, "no guarantee"), again, s.Head), s.Head, nil
 }

@@ -31,15 +31,11 @@ var ErrTaken = errors.New("choose another name")
 // NewOutput checks, before anything is charged, that a file can be written. The file must not be one of the
 // inputs, even with force. If path is "", NewOutput returns nil.
 func NewOutput(path string, force bool, inputs ...string) (*Output, error) {
-	return newOutput(Output{Asked: path, Force: force}, inputs)
+	return Output{Asked: path, Force: force}.Checked(inputs...)
 }
 
-// NewSpare is NewOutput for a default name (Output.Spare). An existing file is replaced only with force.
-func NewSpare(path string, force bool, inputs ...string) (*Output, error) {
-	return newOutput(Output{Asked: path, Force: force, Spare: true}, inputs)
-}
-
-func newOutput(o Output, inputs []string) (*Output, error) {
+// Checked is NewOutput for an Output whose Path is not known yet.
+func (o Output) Checked(inputs ...string) (*Output, error) {
 	path, kept := o.Asked, !o.Force
 	if path == "" {
 		return nil, nil
@@ -120,6 +116,17 @@ func ReadSmall(path string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return durable.Read(name, limit)
+}
+
+// ReadStart returns the first bytes of a file, which can be a pipe. An error is marked as input.
+func ReadStart(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, input.As(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most))
+	return text, input.As(err)
 }
 
 // The readers of a file.

@@ -358,12 +358,11 @@ func (l Log) Recover(book *ledger.Ledger, run string, out *Output) (name string,
 
 // move copies a kept file to another folder, where a rename publishes it.
 func (l Log) move(from *durable.File, dir, run string) (*durable.File, error) {
+	var to *durable.File
 	text, err := os.ReadFile(from.Name())
-	if err != nil {
-		_ = from.Close()
-		return nil, err
+	if err == nil {
+		to, err = l.Keep(run, text, len(text), dir)
 	}
-	to, err := l.Keep(run, text, len(text), dir)
 	if err != nil {
 		_ = from.Close()
 		return nil, err
