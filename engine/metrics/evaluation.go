@@ -44,7 +44,7 @@ const relevanceScale = 4
 // there is no precision.
 func (e *Evaluation) Rank(scores, labels []float64, g Grouping, graded bool, top int) error {
 	e.Top = top
-	accuracy, err := RankingAccuracy(scores, labels, Equal, g)
+	accuracy, err := RankingAccuracy(scores, labels, g)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (e *Evaluation) Rank(scores, labels []float64, g Grouping, graded bool, top
 	if err != nil {
 		return err
 	}
-	ndcg, err := NDCG(scores, relevance, top, Exponential, g)
+	ndcg, err := NDCG(scores, relevance, top, g)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (e *Evaluation) Classes(scores, labels []float64, threshold, confidence flo
 	if err != nil {
 		return err
 	}
-	low, high, err := estimate.Interval(confidence, Logit)
+	low, high, err := estimate.Interval(confidence)
 	if errors.Is(err, ErrDegenerate) {
 		return nil
 	}
