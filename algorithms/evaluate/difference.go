@@ -72,36 +72,25 @@ func (p *Plan) differenceFact(f *algorithms.Facts) {
 // over samples is at most (E h^2 - difference^2)/min(n+, n-) [Hoeffding 1948: the variances of its two
 // projections and of the remainder add up to the variance of h]. E h^2 is released, and two standard deviations
 // of its noise are added.
-func (p *Plan) difference(f *Figures, released []float64) {
-	n, r := float64(p.Options.Records), p.Releases.Find(differenceName)
-	s := &statistics{n: n, laplace: p.Options.Budget.Delta == 0}
-	s.rank, s.rankNoise = released[0]/2, r.Deviation()/2
-	s.positives, s.positivesNoise = released[1]/p.rank.CountWeight(), r.Deviation()/p.rank.CountWeight()
-	s.count()
+func (p *Plan) difference(f *Figures, s *statistics, disagreement float64) {
 	positives, negatives := s.sizes()
 	few := min(positives, negatives)
 	// The sum of t^2 - 2 plus twice the number of pairs is the sum of t^2 = 4 h^2.
 	noise := math.Hypot(p.Releases.Find(disagreeName).Deviation(), 2*s.pairsNoise) / 4
-	square := (released[2] + 2*s.pairs) / 4
+	square := (disagreement + 2*s.pairs) / 4
 	most := 1.0
 	if s.pairs > 0 {
 		f.Disagreement = min(max(square/s.pairs, 0), 1)
 		most = min(max((square+2*noise)/s.pairs, 1/(few*few)), 1)
 	}
-	q := ratio{
-		numerator: s.rank, denominator: s.pairs, low: -1, high: 1,
-		numeratorNoise: s.rankNoise * s.rankNoise, denominatorNoise: s.pairsNoise * s.pairsNoise, laplace: s.laplace,
-		sampling: func(theta float64) float64 {
-			more := 0.0
-			if s.wide {
-				more = 1 / (few * few) // few records that agree are weak evidence
-			}
-			return s.pairs * s.pairs * (max(most-theta*theta, 0)/few + more)
-		},
-	}
-	figure := q.interval(f.Confidence)
+	figure := s.overPairs(s.rank, s.rankNoise*s.rankNoise, 1, func(theta float64) float64 {
+		more := 0.0
+		if s.wide {
+			more = 1 / (few * few) // few records that agree are weak evidence
+		}
+		return max(most-theta*theta, 0)/few + more
+	}).interval(f.Confidence)
 	f.Difference = &figure
-	f.Positives, f.PositivesNoise, f.Wide = s.positives, s.positivesNoise, s.wide
 	f.DifferenceNoise = math.Hypot(s.rankNoise, figure.Value*s.pairsNoise) / max(s.pairs, 1)
 }
 
