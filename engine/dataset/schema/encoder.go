@@ -28,7 +28,7 @@ type Encoder struct {
 	Grades       *parse.Notation // notation of graded labels
 	// Notations reports whether a numeric column has a notation.
 	Notations    bool
-	interactions []interaction
+	interactions []Interaction
 }
 
 // NewEncoder validates a copy of s and returns its encoder.
@@ -175,7 +175,7 @@ func (e *Encoder) setFactor() {
 	}
 	e.common.Factor = e.factor
 	for i := range e.interactions {
-		e.interactions[i].scale /= e.factor
+		e.interactions[i].Scale /= e.factor
 	}
 }
 
@@ -275,8 +275,8 @@ func (e *Encoder) FeatureNames() []string {
 		}
 	}
 	for _, p := range e.interactions {
-		for _, a := range names[e.columns[p.a].Offset:][:p.wa] {
-			for _, b := range names[e.columns[p.b].Offset:][:p.wb] {
+		for _, a := range names[e.columns[p.A].Offset:][:p.WidthA] {
+			for _, b := range names[e.columns[p.B].Offset:][:p.WidthB] {
 				names = append(names, a+" * "+b)
 			}
 		}
