@@ -118,18 +118,7 @@ func differenceSums(first, second []float64, positive []bool) (difference, disag
 
 // ties returns the number of pairs of both classes with equal scores.
 func ties(scores []float64, positive []bool) (count int64) {
-	var of [2]map[float64]int64
-	of[0], of[1] = map[float64]int64{}, map[float64]int64{}
-	for i, s := range scores {
-		class := 0
-		if positive[i] {
-			class = 1
-		}
-		of[class][total(s)]++
-	}
-	for s, k := range of[1] {
-		count += k * of[0][s]
-	}
+	eachTie(scores, positive, nil, func(here [2]int64) { count += here[0] * here[1] })
 	return count
 }
 

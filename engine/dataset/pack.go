@@ -217,9 +217,6 @@ type Used struct {
 	hashes  []byte // hashes of the chunks at the time the pack was opened
 }
 
-// Content returns the content that OpenContent gave when the pack was opened.
-func (u *Used) Content() []byte { return u.content }
-
 // Unchanged checks that the records in use are still the records that Load checked. It returns an error wrapping
 // ErrChanged if the file was written to (pages.Mapping.Unchanged) or a chunk has another hash. It reads the whole pack
 // on all processors. If the records were copied to memory, it reads nothing.

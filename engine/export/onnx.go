@@ -82,38 +82,27 @@ func (f *Function) mapped(g *graph, x string, order []int) string {
 
 // file returns the ModelProto.
 func (f *Function) file(g *graph, output string) message {
-	var body, m message
+	var body message
 	for _, n := range g.nodes {
-		body.bytes(1, n)
+		body = body.bytes(1, n)
 	}
-	body.text(2, "dyad")
+	body = body.text(2, "dyad")
 	for _, c := range g.constants {
-		body.bytes(5, c)
+		body = body.bytes(5, c)
 	}
 	for _, in := range g.inputs {
-		body.bytes(11, in)
+		body = body.bytes(11, in)
 	}
-	body.bytes(12, valueInfo(output, typeDouble, f.Outputs(), "one row for each record"))
-	m.number(1, onnxIR)
-	m.text(2, "dyad")
-	m.bytes(7, body)
-	m.bytes(8, operatorSet("", opset))
-	m.bytes(8, operatorSet(mlDomain, mlOpset))
+	body = body.bytes(12, valueInfo(output, typeDouble, f.Outputs(), "one row for each record"))
+	m := message{}.number(1, onnxIR).text(2, "dyad").bytes(7, body).
+		bytes(8, operatorSet("", opset)).bytes(8, operatorSet(mlDomain, mlOpset))
 	for _, a := range f.About {
-		var entry message
-		entry.text(1, a.Name)
-		entry.text(2, a.Text)
-		m.bytes(14, entry)
+		m = m.bytes(14, named(a.Name).text(2, a.Text))
 	}
 	return m
 }
 
-func operatorSet(domain string, version int64) message {
-	var m message
-	m.text(1, domain)
-	m.number(2, version)
-	return m
-}
+func operatorSet(domain string, version int64) message { return named(domain).number(2, version) }
 
 // encoded returns the record before its projection, numbers first. order[k] is the feature in column k, or noFeature.
 func (f *Function) encoded(g *graph, inputs []dataset.Input) (x string, order []int) {

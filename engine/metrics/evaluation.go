@@ -36,10 +36,6 @@ type Evaluation struct {
 	Guarantee string `json:"guarantee"`
 }
 
-// relevanceScale is the largest relevance. Labels in [-1, 1] are mapped to relevances in [0, 4], the usual
-// range of graded judgements.
-const relevanceScale = 4
-
 // Rank adds the ranking measures within groups. Without groups, all records form one group. For graded labels,
 // there is no precision.
 func (e *Evaluation) Rank(scores, labels []float64, g Grouping, graded bool, top int) error {
@@ -49,7 +45,7 @@ func (e *Evaluation) Rank(scores, labels []float64, g Grouping, graded bool, top
 		return err
 	}
 	e.Ranking = &accuracy.Mean
-	relevance, err := Relevance(labels, relevanceScale)
+	relevance, err := Relevance(labels)
 	if err != nil {
 		return err
 	}

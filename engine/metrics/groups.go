@@ -34,25 +34,24 @@ type GroupMean struct {
 // of a group in ascending order; measure may reorder them. measure returns false if it is not defined for the
 // group.
 func (g Grouping) mean(n int, measure func(rows []int) (value float64, defined bool)) (GroupMean, error) {
-	if g.IDs != nil && len(g.IDs) != n {
-		return GroupMean{}, fmt.Errorf("metrics: %d group ids for %d records", len(g.IDs), n)
+	ids := g.IDs
+	if ids == nil {
+		ids = make([]int, n)
+	}
+	if len(ids) != n {
+		return GroupMean{}, fmt.Errorf("metrics: %d group ids for %d records", len(ids), n)
 	}
 	rows := make([]int, n)
 	for i := range rows {
 		rows[i] = i
 	}
-	if g.IDs != nil {
-		slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(g.IDs[a], g.IDs[b]) })
-	}
+	slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(ids[a], ids[b]) })
 	var sum compensated
 	var m GroupMean
 	for len(rows) > 0 {
-		end := len(rows)
-		if g.IDs != nil {
-			id := g.IDs[rows[0]]
-			for end = 1; end < len(rows) && g.IDs[rows[end]] == id; {
-				end++
-			}
+		end := 1
+		for end < len(rows) && ids[rows[end]] == ids[rows[0]] {
+			end++
 		}
 		value, defined := measure(rows[:end:end])
 		rows = rows[end:]

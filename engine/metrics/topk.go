@@ -8,18 +8,15 @@ import (
 	"slices"
 )
 
-// Relevance maps labels y in [-1, 1] to relevances scale (y + 1)/2 in [0, scale]. scale must be positive and
-// finite. With scale 4, the labels -1, -1/2, 0, 1/2, 1 become 0 to 4.
-func Relevance(labels []float64, scale float64) ([]float64, error) {
-	if !(scale > 0) || math.IsInf(scale, 0) {
-		return nil, fmt.Errorf("metrics: relevance scale %v, want a positive finite number", scale)
-	}
+// Relevance maps labels y in [-1, 1] to relevances in [0, 4], the usual range of graded judgements: the labels -1, -1/2,
+// 0, 1/2, 1 become 0 to 4.
+func Relevance(labels []float64) ([]float64, error) {
 	out := make([]float64, len(labels))
 	for i, y := range labels {
 		if !(y >= -1 && y <= 1) {
 			return nil, fmt.Errorf("metrics: a label is not in [-1, 1]; give relevances of your own")
 		}
-		out[i] = scale * ((y + 1) / 2)
+		out[i] = 4 * ((y + 1) / 2)
 	}
 	return out, nil
 }

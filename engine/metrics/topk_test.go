@@ -117,7 +117,7 @@ func TestTopKByHand(t *testing.T) {
 	if p, err := PrecisionAt([]float64{2, 1, 2, 1}, y, 1, Grouping{ids}); err != nil || p != (GroupMean{1, 1, 1}) {
 		t.Errorf("%+v, %v, want 1 in one group", p, err)
 	}
-	rel, err := Relevance([]float64{-1, -0.5, 0, 0.5, 1}, 4)
+	rel, err := Relevance([]float64{-1, -0.5, 0, 0.5, 1})
 	if err != nil || !slices.Equal(rel, []float64{0, 1, 2, 3, 4}) {
 		t.Errorf("%v, %v", rel, err)
 	}

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -43,11 +42,6 @@ func cosines(basis string) (kind string, k int, ok bool) {
 	k, err := strconv.Atoi(text)
 	known := kind == basisCosine || kind == basisCurve || kind == basisSpike
 	return kind, k, known && err == nil && strconv.Itoa(k) == text && minCosines <= k && k <= maxCosines
-}
-
-// basisOf returns the basis of a numeric column.
-func (s *Schema) basisOf(c *Column) string {
-	return cmp.Or(c.Basis, s.Basis)
 }
 
 // WithBasis returns a copy of s with another basis for the numeric features that have no basis of their own.

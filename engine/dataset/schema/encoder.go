@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -133,7 +134,7 @@ func (s *Schema) featureEncoder(c *Column, sets map[*Missing]*parse.Set) Feature
 		f.Notation = s.NotationOf(c)
 		f.Lo, f.Hi = c.Bounds()
 		f.Center, f.Half = centerAndHalf(f.Lo, f.Hi, f.Transform, s.IsSparse())
-		if kind, k, _ := cosines(s.basisOf(c)); k > 0 {
+		if kind, k, _ := cosines(cmp.Or(c.Basis, s.Basis)); k > 0 {
 			f.setCosines(k, kind)
 		}
 		return f
