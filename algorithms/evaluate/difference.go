@@ -29,9 +29,7 @@ const mostCompared = maxRecords / 2
 // differenceReleases adds the releases about two models. Let s and r be the scores of the two models, and t =
 // sign(s - s') - sign(r - r') for a pair of a positive and a negative record. The releases are the sums over
 // these pairs of t and of t^2 - 2. Both are integers from -2 to 2 (docs/theory.md#two-models).
-func (p *Plan) differenceReleases(add func(name string, coordinates int, share float64, certify interface {
-	Certify() (privacy.Certificate, error)
-})) {
+func (p *Plan) differenceReleases(add func(name string, coordinates int, share float64, q query)) {
 	pure := p.Options.Budget.Delta == 0
 	p.rank = privacy.ClassPairSum{Records: p.Options.Records, Levels: differenceLevels, Counted: true, Manhattan: pure,
 		Name: differenceName}

@@ -84,6 +84,11 @@ const (
 	mostCells   = 24
 )
 
+// query is a query whose certificate bounds its sensitivity.
+type query interface {
+	Certify() (privacy.Certificate, error)
+}
+
 // New plans an evaluation.
 func New(o Options) (*Plan, error) {
 	o.Thresholds, o.At = slices.Clone(o.Thresholds), slices.Clone(o.At)
@@ -94,10 +99,8 @@ func New(o Options) (*Plan, error) {
 	var err error
 	var rows algorithms.Releases
 	pure := o.Budget.Delta == 0
-	add := func(name string, coordinates int, share float64, certify interface {
-		Certify() (privacy.Certificate, error)
-	}) {
-		c, e := certify.Certify()
+	add := func(name string, coordinates int, share float64, q query) {
+		c, e := q.Certify()
 		err = errors.Join(err, e)
 		rows = append(rows, algorithms.Release{Name: name, Coordinates: coordinates, Share: share, Certificate: c})
 	}

@@ -120,7 +120,7 @@ func (f *Function) Python() ([]byte, error) {
 	}, "")
 }
 
-// numberOr returns a function that writes a number, or nan if it is none.
+// numberOr returns a function that writes a number, and the text nan for NaN.
 func numberOr(nan string) func(v float64) string {
 	return func(v float64) string {
 		if math.IsNaN(v) {

@@ -124,16 +124,8 @@ func (e *Encoder) Features(k int, v float64) []float64 {
 func (e *Encoder) Blocks() (widths []int) {
 	for k := range e.Width() {
 		f, _ := e.Feature(k)
-		if f.Numeric {
-			widths = append(widths, max(1, f.Cosines))
-			if f.Spike {
-				widths = append(widths, 1)
-			}
-			continue
-		}
-		for range f.Width {
-			widths = append(widths, 1)
-		}
+		first := max(1, f.Cosines) // a category has no cosines
+		widths = append(append(widths, first), slices.Repeat([]int{1}, f.Width-first)...)
 	}
 	for _, p := range e.interactions {
 		widths = append(widths, slices.Repeat([]int{1}, p.WidthA*p.WidthB)...)
