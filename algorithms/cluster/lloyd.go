@@ -191,7 +191,7 @@ func (p *Plan) update(centres [][]float64, released []float64, averaged int) (co
 		for j, v := range released[k+c*r:][:r] {
 			centres[c][j] = v / levels / n
 		}
-		within(centres[c], 1)
+		within(centres[c])
 	}
 	return counts, held
 }

@@ -67,8 +67,8 @@ func restart(rng *rand.Rand, centres [][]float64, counts []float64, held []int) 
 			centres[c][j] = from[j] + reach/4*v
 			from[j] -= reach / 4 * v
 		}
-		within(centres[c], 1)
-		within(from, 1)
+		within(centres[c])
+		within(from)
 	}
 }
 
@@ -181,15 +181,15 @@ func distance(a, b []float64) (d float64) {
 	return math.Sqrt(d)
 }
 
-// within shortens x to a norm of at most most.
-func within(x []float64, most float64) {
+// within shortens x to a norm of at most 1.
+func within(x []float64) {
 	norm := 0.0
 	for _, v := range x {
 		norm = math.Hypot(norm, v)
 	}
-	if norm > most {
+	if norm > 1 {
 		for j := range x {
-			x[j] *= most / norm
+			x[j] *= 1 / norm
 		}
 	}
 }

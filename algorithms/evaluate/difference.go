@@ -29,9 +29,7 @@ const mostCompared = maxRecords / 2
 // differenceReleases adds the releases about two models. Let s and r be the scores of the two models, and t =
 // sign(s - s') - sign(r - r') for a pair of a positive and a negative record. The releases are the sums over
 // these pairs of t and of t^2 - 2. Both are integers from -2 to 2 (docs/theory.md#two-models).
-func (p *Plan) differenceReleases(add func(name string, coordinates int, share float64, certify interface {
-	Certify() (privacy.Certificate, error)
-})) {
+func (p *Plan) differenceReleases(add func(name string, coordinates int, share float64, q query)) {
 	pure := p.Options.Budget.Delta == 0
 	p.rank = privacy.ClassPairSum{Records: p.Options.Records, Levels: differenceLevels, Counted: true, Manhattan: pure,
 		Name: differenceName}
@@ -72,36 +70,25 @@ func (p *Plan) differenceFact(f *algorithms.Facts) {
 // over samples is at most (E h^2 - difference^2)/min(n+, n-) [Hoeffding 1948: the variances of its two
 // projections and of the remainder add up to the variance of h]. E h^2 is released, and two standard deviations
 // of its noise are added.
-func (p *Plan) difference(f *Figures, released []float64) {
-	n, r := float64(p.Options.Records), p.Releases.Find(differenceName)
-	s := &statistics{n: n, laplace: p.Options.Budget.Delta == 0}
-	s.rank, s.rankNoise = released[0]/2, r.Deviation()/2
-	s.positives, s.positivesNoise = released[1]/p.rank.CountWeight(), r.Deviation()/p.rank.CountWeight()
-	s.count()
+func (p *Plan) difference(f *Figures, s *statistics, disagreement float64) {
 	positives, negatives := s.sizes()
 	few := min(positives, negatives)
 	// The sum of t^2 - 2 plus twice the number of pairs is the sum of t^2 = 4 h^2.
 	noise := math.Hypot(p.Releases.Find(disagreeName).Deviation(), 2*s.pairsNoise) / 4
-	square := (released[2] + 2*s.pairs) / 4
+	square := (disagreement + 2*s.pairs) / 4
 	most := 1.0
 	if s.pairs > 0 {
 		f.Disagreement = min(max(square/s.pairs, 0), 1)
 		most = min(max((square+2*noise)/s.pairs, 1/(few*few)), 1)
 	}
-	q := ratio{
-		numerator: s.rank, denominator: s.pairs, low: -1, high: 1,
-		numeratorNoise: s.rankNoise * s.rankNoise, denominatorNoise: s.pairsNoise * s.pairsNoise, laplace: s.laplace,
-		sampling: func(theta float64) float64 {
-			more := 0.0
-			if s.wide {
-				more = 1 / (few * few) // few records that agree are weak evidence
-			}
-			return s.pairs * s.pairs * (max(most-theta*theta, 0)/few + more)
-		},
-	}
-	figure := q.interval(f.Confidence)
+	figure := s.overPairs(s.rank, s.rankNoise*s.rankNoise, 1, func(theta float64) float64 {
+		more := 0.0
+		if s.wide {
+			more = 1 / (few * few) // few records that agree are weak evidence
+		}
+		return max(most-theta*theta, 0)/few + more
+	}).interval(f.Confidence)
 	f.Difference = &figure
-	f.Positives, f.PositivesNoise, f.Wide = s.positives, s.positivesNoise, s.wide
 	f.DifferenceNoise = math.Hypot(s.rankNoise, figure.Value*s.pairsNoise) / max(s.pairs, 1)
 }
 
@@ -129,18 +116,7 @@ func differenceSums(first, second []float64, positive []bool) (difference, disag
 
 // ties returns the number of pairs of both classes with equal scores.
 func ties(scores []float64, positive []bool) (count int64) {
-	var of [2]map[float64]int64
-	of[0], of[1] = map[float64]int64{}, map[float64]int64{}
-	for i, s := range scores {
-		class := 0
-		if positive[i] {
-			class = 1
-		}
-		of[class][total(s)]++
-	}
-	for s, k := range of[1] {
-		count += k * of[0][s]
-	}
+	eachTie(scores, positive, nil, func(here [2]int64) { count += here[0] * here[1] })
 	return count
 }
 

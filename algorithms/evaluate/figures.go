@@ -89,12 +89,12 @@ func (p *Plan) Figures(released []float64, confidence float64) (*Figures, error)
 		p.classifiers(f, released)
 		return f, nil
 	}
-	if p.Options.Compared != "" {
-		p.difference(f, released)
-		return f, nil
-	}
 	s := p.read(released)
 	f.Positives, f.PositivesNoise, f.Wide = s.positives, s.positivesNoise, s.wide
+	if p.Options.Compared != "" {
+		p.difference(f, s, released[2])
+		return f, nil
+	}
 	f.auc(s)
 	f.points(s)
 	f.agree(s)
@@ -144,7 +144,7 @@ func (p *Plan) read(released []float64) *statistics {
 		v := released[:r.Coordinates]
 		released = released[r.Coordinates:]
 		switch r.Name {
-		case rankName:
+		case rankName, differenceName:
 			s.rank, s.rankNoise = v[0]/2, r.Deviation()/2
 			s.positives, s.positivesNoise = v[1]/p.rank.CountWeight(), r.Deviation()/p.rank.CountWeight()
 		case cellsName:
@@ -232,21 +232,25 @@ func (f *Figures) auc(s *statistics) {
 	if mean, a, b, ok := s.projections(order, true); ok && !s.wide && mean > 0 && mean < 1 {
 		share += s.known() * (min(share, coarse*(a/positives+b/negatives)/(mean*(1-mean))) - share)
 	}
-	r := ratio{
-		numerator: s.rank, denominator: s.pairs, low: -0.5, high: 0.5,
-		numeratorNoise: s.rankNoise * s.rankNoise, denominatorNoise: s.pairsNoise * s.pairsNoise, laplace: s.laplace,
-		sampling: func(theta float64) float64 {
-			more := 0.0
-			if s.wide {
-				more = 0.25 / (few * few) // a perfect order of few records is weak evidence
-			}
-			return s.pairs * s.pairs * ((0.25-theta*theta)*share + more)
-		},
-	}
+	r := s.overPairs(s.rank, s.rankNoise*s.rankNoise, 0.5, func(theta float64) float64 {
+		more := 0.0
+		if s.wide {
+			more = 0.25 / (few * few) // a perfect order of few records is weak evidence
+		}
+		return (0.25-theta*theta)*share + more
+	})
 	figure := f.acrossPersons(r.interval(f.Confidence), r)
 	figure = Figure{figure.Value + 0.5, figure.Low + 0.5, figure.High + 0.5}
 	f.AUC = &figure
 	f.AUCNoise = math.Hypot(s.rankNoise, (figure.Value-0.5)*s.pairsNoise) / s.pairs
+}
+
+// overPairs returns the share of a numerator in the number of pairs of both classes, from -most to most. sampling is
+// the variance of the sampling of this share.
+func (s *statistics) overPairs(numerator, noise, most float64, sampling func(theta float64) float64) ratio {
+	return ratio{numerator: numerator, denominator: s.pairs, low: -most, high: most, numeratorNoise: noise,
+		denominatorNoise: s.pairsNoise * s.pairsNoise, laplace: s.laplace,
+		sampling: func(theta float64) float64 { return s.pairs * s.pairs * sampling(theta) }}
 }
 
 // personUnit is the value of Figures.Unit for persons.
@@ -323,15 +327,11 @@ func (f *Figures) loss(s *statistics, l *ClampedLoss) {
 	}, false); ok && !s.wide {
 		spread = coarse * (a/positives + b/negatives)
 	}
-	r := ratio{ // in units of half the range
-		numerator: s.losses / lossLevels, denominator: s.pairs, low: -1, high: 1,
-		numeratorNoise:   s.lossNoise * s.lossNoise / lossLevels / lossLevels,
-		denominatorNoise: s.pairsNoise * s.pairsNoise, laplace: s.laplace,
-		sampling: func(theta float64) float64 {
-			most := (1 - theta*theta) / min(positives, negatives)
-			return s.pairs * s.pairs * (most + s.known()*(min(spread, most)-most))
-		},
-	}
+	// in units of half the range
+	r := s.overPairs(s.losses/lossLevels, s.lossNoise*s.lossNoise/lossLevels/lossLevels, 1, func(theta float64) float64 {
+		most := (1 - theta*theta) / min(positives, negatives)
+		return most + s.known()*(min(spread, most)-most)
+	})
 	figure := f.acrossPersons(r.interval(f.Confidence), r)
 	f.MeanLoss = &Figure{middle + half*figure.Value, middle + half*figure.Low, middle + half*figure.High}
 	f.LossOf, f.LossLow, f.LossHigh = l.Name, l.Low, l.High

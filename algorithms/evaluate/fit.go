@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -114,15 +115,7 @@ func (f fitted) slope(class int) []float64 {
 // simplex returns the nearest vector of shares. Shares are not negative and have the sum 1.
 func simplex(v []float64) []float64 {
 	down := slices.Clone(v)
-	slices.SortFunc(down, func(a, b float64) int {
-		switch {
-		case a > b:
-			return -1
-		case a < b:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(down, func(a, b float64) int { return cmp.Compare(b, a) })
 	sum, less := 0.0, 0.0
 	for k, x := range down {
 		sum += x

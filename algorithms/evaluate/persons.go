@@ -52,7 +52,7 @@ func (d Data) count(o Options) (rows int, err error) {
 // checkScores returns an error unless each row has a score and a class.
 func (d Data) checkScores(o Options) (rows int, err error) {
 	if rows, err = d.count(o); err == nil && (len(d.Scores) != rows || len(d.Positive) != rows) {
-		err = fmt.Errorf("evaluate: scores and classes that do not fit a plan of %d %s", o.Records, o.unit())
+		err = fmt.Errorf("evaluate: scores and classes that do not fit a plan of %d %s", o.Records, o.size().Unit())
 	}
 	return rows, err
 }
@@ -82,19 +82,21 @@ func (w wide) int() *big.Int {
 	return v.Or(v.Lsh(v, 64), new(big.Int).SetUint64(w.lo))
 }
 
-// rank returns the rank sum and the number of positives, of rows or persons.
-func (d Data) rank() (sum, positives float64) {
-	r := d.ranks()
-	return r.Sum, r.Positives
-}
-
+// ranks returns the ranks of the rows. With persons, the sum is over pairs of rows of different persons. A pair of a
+// positive row with score s and share a and a negative row with score s' and share a' adds a a' sign(s - s').
 func (d Data) ranks() Ranks {
 	if d.weight == nil {
 		s, p := rankSum(d.Scores, d.Positive)
 		return Ranks{Sum: float64(s), Positives: float64(p), Floor: s}
 	}
-	sum, positives := d.personRank()
-	return Ranks{Sum: overUnit(sum, 2), Positives: float64(positives) / shareUnit, Floor: floorUnit(sum)}
+	sum, positives := d.rankOf(0, len(d.Scores))
+	for p, from := range d.First[:len(d.First)-1] {
+		if to := d.First[p+1]; to-from > 1 {
+			own, _ := d.rankOf(from, to)
+			sum.Sub(sum, own)
+		}
+	}
+	return Ranks{Sum: overUnit(sum), Positives: float64(positives) / shareUnit, Floor: floorUnit(sum)}
 }
 
 // floorUnit returns the largest integer that is at most v/shareUnit^2. The floor of the nearest float64 can be larger.
@@ -102,29 +104,14 @@ func floorUnit(v *big.Int) int64 {
 	return new(big.Int).Div(v, big.NewInt(shareUnit*shareUnit)).Int64()
 }
 
-// personRank returns a sum over pairs of rows of different persons and the sum of the shares of the positives. A
-// pair of a positive row with score s and share a and a negative row with score s' and share a' adds a a' sign(s -
-// s'). The first sum is in units of 1/shareUnit^2, the second in units of 1/shareUnit.
-func (d Data) personRank() (sum *big.Int, positives int64) {
-	all, above := d.rankOf(0, len(d.Scores))
-	for p, from := range d.First[:len(d.First)-1] {
-		if to := d.First[p+1]; to-from > 1 {
-			own, _ := d.rankOf(from, to)
-			all.Sub(all, own)
-		}
-	}
-	return all, above
-}
-
-// overUnit returns the float64 nearest to v/shareUnit^power.
-func overUnit(v *big.Int, power int64) float64 {
-	unit := new(big.Int).Exp(big.NewInt(shareUnit), big.NewInt(power), nil)
-	f, _ := new(big.Rat).SetFrac(v, unit).Float64()
+// overUnit returns the float64 nearest to v/shareUnit^2.
+func overUnit(v *big.Int) float64 {
+	f, _ := new(big.Rat).SetFrac(v, big.NewInt(shareUnit*shareUnit)).Float64()
 	return f
 }
 
-// rankOf returns the rank sum of the rows from to to-1 with their shares. Its magnitude is at most (n
-// shareUnit)^2/4 < 2^90.
+// rankOf returns the rank sum of the rows from to to-1 with their shares, in units of 1/shareUnit^2, and the sum of the
+// shares of the positives, in units of 1/shareUnit. The magnitude of the first is at most (n shareUnit)^2/4 < 2^90.
 func (d Data) rankOf(from, to int) (*big.Int, int64) {
 	var plus, minus wide
 	var below [2]int64

@@ -46,8 +46,8 @@ func personQueries(k float64) map[string]func(Data) []float64 {
 	steep := &ClampedLoss{Phi: func(u float64) float64 { return -1e6 * u }, Low: -1, High: 3}
 	return map[string]func(Data) []float64{
 		rankName: func(d Data) []float64 {
-			sum, positives := d.rank()
-			return []float64{sum, k * positives}
+			r := d.ranks()
+			return []float64{r.Sum, k * r.Positives}
 		},
 		cellsName: func(d Data) []float64 {
 			v := make([]float64, 8)
@@ -158,7 +158,7 @@ func TestPersonSumsAreExact(t *testing.T) {
 		}
 		want, _ := rank.Float64()
 		wantLoss, _ := losses.Float64()
-		if got, _ := d.rank(); got != want {
+		if got := d.ranks().Sum; got != want {
 			t.Errorf("trial %d: rank sum %v, want %v", trial, got, want)
 		}
 		ranks, err := d.Ranks(len(all), 20)
@@ -223,7 +223,7 @@ func TestFloorsMoveByIntegers(t *testing.T) {
 			if a, b := floorUnit(v), floorUnit(less); a-b != s {
 				t.Errorf("%d and %d parts: %d and %d", whole, part, a, b)
 			}
-			wide = wide || math.Floor(overUnit(v, 2))-math.Floor(overUnit(less, 2)) > s
+			wide = wide || math.Floor(overUnit(v))-math.Floor(overUnit(less)) > s
 		}
 	}
 	if !wide {

@@ -12,9 +12,6 @@ import (
 	"dyad/privacy/account"
 )
 
-// maxRecords bounds n, so that all counts and rank sums are integers below 2^53.
-const maxRecords = 1 << 26
-
 // Options are the public inputs of an evaluation.
 type Options struct {
 	Records int // the number n, 2 to 2^26, of records, or of persons if a record is a person with rows
@@ -87,6 +84,11 @@ const (
 	mostCells   = 24
 )
 
+// query is a query whose certificate bounds its sensitivity.
+type query interface {
+	Certify() (privacy.Certificate, error)
+}
+
 // New plans an evaluation.
 func New(o Options) (*Plan, error) {
 	o.Thresholds, o.At = slices.Clone(o.Thresholds), slices.Clone(o.At)
@@ -97,10 +99,8 @@ func New(o Options) (*Plan, error) {
 	var err error
 	var rows algorithms.Releases
 	pure := o.Budget.Delta == 0
-	add := func(name string, coordinates int, share float64, certify interface {
-		Certify() (privacy.Certificate, error)
-	}) {
-		c, e := certify.Certify()
+	add := func(name string, coordinates int, share float64, q query) {
+		c, e := q.Certify()
 		err = errors.Join(err, e)
 		rows = append(rows, algorithms.Release{Name: name, Coordinates: coordinates, Share: share, Certificate: c})
 	}
@@ -167,12 +167,8 @@ func (o Options) validate() error {
 	if err := o.Budget.Validate(); err != nil {
 		return err
 	}
-	if o.Records < 2 || o.Records > maxRecords {
-		return bad("%d %s, want from 2 to 2^26", o.Records, o.unit())
-	}
-	if o.PersonRows < 0 || o.PersonRows > math.MaxInt32/o.Records {
-		return bad("%d persons with up to %d rows each, want fewer than 2^31 rows; declare a smaller cap "+
-			"(max_rows_per_person)", o.Records, o.PersonRows)
+	if problem := o.size().Problem(); problem != "" {
+		return bad("%s", problem)
 	}
 	if o.Compared != "" {
 		return o.validateCompared()
@@ -210,13 +206,7 @@ func (o Options) validate() error {
 	return nil
 }
 
-// unit names the unit that n counts.
-func (o Options) unit() string {
-	if o.PersonRows > 0 {
-		return "persons"
-	}
-	return "records"
-}
+func (o Options) size() Size { return Size{o.Records, o.PersonRows} }
 
 const maxThresholds = 1000
 
@@ -262,11 +252,8 @@ func (o Options) objective() string {
 }
 
 func (p *Plan) facts() (f algorithms.Facts) {
-	f.Line("evaluation", "of a released model on n = %d %s", f.Add("records", p.Options.Records), p.Options.unit())
-	if rows := f.AddSome("max_rows_per_person", p.Options.PersonRows); rows != 0 {
-		f.Line("persons", "up to %d rows each, which share the weight of one record; pairs of rows of one person "+
-			"count in no pair", rows)
-	}
+	f.Line("evaluation", "of a released model on n = %d %s", f.Add("records", p.Options.Records), p.Options.size().Unit())
+	p.Options.size().Tell(&f)
 	if bound := f.AddSome("score_bound", p.Options.ScoreBound); bound != 0.0 {
 		f.Line("scores", "at most %.6g in magnitude, in %d cells", bound, f.Add("cells", p.Cells))
 	}

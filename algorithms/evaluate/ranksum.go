@@ -1,6 +1,46 @@
 package evaluate
 
-import "dyad/privacy"
+import (
+	"fmt"
+	"math"
+
+	"dyad/algorithms"
+	"dyad/privacy"
+)
+
+// maxRecords bounds n, so that all counts and rank sums are integers below 2^53.
+const maxRecords = 1 << 26
+
+// Size is the public size of records: n records, or n persons with at most PersonRows > 0 rows each.
+type Size struct{ Records, PersonRows int }
+
+// Unit names the unit that n counts.
+func (z Size) Unit() string {
+	if z.PersonRows > 0 {
+		return "persons"
+	}
+	return "records"
+}
+
+// Problem returns the reason why there are no ranks of this size, or "".
+func (z Size) Problem() string {
+	switch {
+	case z.Records < 2 || z.Records > maxRecords:
+		return fmt.Sprintf("%d %s, want from 2 to 2^26", z.Records, z.Unit())
+	case z.PersonRows < 0 || z.PersonRows > math.MaxInt32/z.Records:
+		return fmt.Sprintf("%d persons with up to %d rows each, want fewer than 2^31 rows; declare a smaller cap "+
+			"(max_rows_per_person)", z.Records, z.PersonRows)
+	}
+	return ""
+}
+
+// Tell adds the fact about the rows of persons.
+func (z Size) Tell(f *algorithms.Facts) {
+	if rows := f.AddSome("max_rows_per_person", z.PersonRows); rows != 0 {
+		f.Line("persons", "up to %d rows each, which share the weight of one record; pairs of rows of one person "+
+			"count in no pair", rows)
+	}
+}
 
 // Ranks holds the rank sum T of scores and the number of positives. T is the sum of sign(s - s') over all pairs
 // of a positive record with score s and a negative record with score s'. It equals (2 AUC - 1) n+ n-. For

@@ -43,7 +43,7 @@ func (d Data) fits(p *Plan) error {
 	for _, of := range d.Correct {
 		if len(of) != rows {
 			return fmt.Errorf("evaluate: a classifier judges other rows than those of a plan of %d %s", p.Options.Records,
-				p.Options.unit())
+				p.Options.size().Unit())
 		}
 	}
 	return nil
@@ -84,9 +84,8 @@ func (p *Plan) run(ctx context.Context, d Data, s privacy.Session, t algorithms.
 		case spreadName:
 			v[0] = d.spreadSum(p.Options.ScoreBound, p.centre(out))
 		case rankName:
-			var positives float64
-			v[0], positives = d.rank()
-			v[1] = p.rank.CountWeight() * positives
+			ranks := d.ranks()
+			v[0], v[1] = ranks.Sum, p.rank.CountWeight()*ranks.Positives
 		case cellsName:
 			thresholds = p.thresholds(out)
 			d.cellCounts(v, thresholds)

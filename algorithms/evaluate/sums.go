@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"math"
 	"math/big"
 	"slices"
@@ -63,15 +64,7 @@ func eachTie(scores []float64, positive []bool, weight []int64, visit func(here 
 			all[i].weight = weight[i]
 		}
 	}
-	slices.SortFunc(all, func(a, b ranked) int {
-		switch {
-		case a.score < b.score:
-			return -1
-		case a.score > b.score:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(all, func(a, b ranked) int { return cmp.Compare(a.score, b.score) })
 	for i := 0; i < len(all); {
 		var here [2]int64
 		for first := all[i].score; i < len(all) && all[i].score == first; i++ {
@@ -175,7 +168,7 @@ func (d Data) lossSum(l *ClampedLoss, bound float64) float64 {
 			sum.Sub(sum, own.of(d, from, to, bound, terms))
 		}
 	}
-	return overUnit(sum, 2)
+	return overUnit(sum)
 }
 
 // levelCounts holds the weights of negatives and positives at each level.

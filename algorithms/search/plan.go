@@ -55,9 +55,6 @@ type Options struct {
 	Runs int
 }
 
-// maxRecords bounds n, so that rank sums are integers below 2^53.
-const maxRecords = 1 << 26
-
 // MaxCandidates bounds the number of candidates.
 const MaxCandidates = 64
 
@@ -128,12 +125,9 @@ func (o Options) validate() error {
 		}
 		seen[s.Name] = true
 	}
-	switch {
-	case o.Records < 2 || o.Records > maxRecords:
-		return bad("%d %s, want from 2 to 2^26", o.Records, o.unit())
-	case o.PersonRows < 0 || o.PersonRows > math.MaxInt32/o.Records:
-		return bad("%d persons with up to %d rows each, want fewer than 2^31 rows; declare a smaller cap "+
-			"(max_rows_per_person)", o.Records, o.PersonRows)
+	switch problem := o.size().Problem(); {
+	case problem != "":
+		return bad("%s", problem)
 	case len(o.Settings) > 0 && len(o.Models) > 0:
 		return bad("settings that are trained and models that are released are chosen in two searches; leave one kind out")
 	case count < 2 || count > MaxCandidates:
@@ -156,12 +150,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// unit names the unit that n counts.
-func (o Options) unit() string {
-	if o.PersonRows > 0 {
-		return "persons"
-	}
-	return "records"
+func (o Options) size() evaluate.Size {
+	return evaluate.Size{Records: o.Records, PersonRows: o.PersonRows}
 }
 
 // These are the constants of the public rules for shares and runs.

@@ -109,11 +109,8 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	o := p.Options
 	n := float64(o.Records)
 	f.Line("search", "among %d candidates by the AUC on n = %d %s: %s", f.Add("candidates", len(p.names())),
-		f.Add("records", o.Records), o.unit(), f.Add("road", string(o.Road)))
-	if rows := f.AddSome("max_rows_per_person", o.PersonRows); rows != 0 {
-		f.Line("persons", "up to %d rows each, which share the weight of one record; pairs of rows of one person "+
-			"count in no pair", rows)
-	}
+		f.Add("records", o.Records), o.size().Unit(), f.Add("road", string(o.Road)))
+	o.size().Tell(&f)
 	f.Line("", "%s", f.Add("reason", p.Reason))
 	if advice := p.advice(); f.AddSome("advice", advice) != "" {
 		f.Line("", "%s", advice)

@@ -147,11 +147,11 @@ func measure(train, test set, method string, epsilon float64, seed uint64) (ndcg
 		relevance[i] = 1.5 * (1 + relevance[i])
 	}
 	g := metrics.Grouping{IDs: test.groups}
-	top, err := metrics.NDCG(scores, relevance, 10, metrics.Exponential, g)
+	top, err := metrics.NDCG(scores, relevance, 10, g)
 	if err != nil {
 		return 0, 0, err
 	}
-	right, err := metrics.RankingAccuracy(scores, relevance, metrics.Equal, g)
+	right, err := metrics.RankingAccuracy(scores, relevance, g)
 	return top.Mean, right.Mean, err
 }
 

@@ -13,14 +13,14 @@ import (
 // csrRows reads the rows of a sparse matrix into a table.
 type csrRows struct {
 	sparse.CSR
-	t     *table
-	start []float64 // the array indptr: the index of the first pair of each row, followed by the number of pairs
-	row   int
+	t   *table
+	row int
 }
 
 // readCSR reads a matrix written by scipy.sparse.save_npz. The archive can have the additional arrays y, group
 // and person.
 func (t *table) readCSR(in *source.Input, z *zip.Reader, m marks) error {
+	// the index of the first pair of each row, followed by the number of pairs
 	start, err := t.memberVector(in, z, "indptr", true, "")
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (t *table) readCSR(in *source.Input, z *zip.Reader, m marks) error {
 	if !m.fit(rows) {
 		return t.errorf(0, "", 0, ruleArrayRows)
 	}
-	r := &csrRows{t: t, start: start}
+	r := &csrRows{t: t}
 	for _, a := range []struct {
 		name string
 		to   **array.Array
@@ -68,19 +68,10 @@ func (t *table) readCSR(in *source.Input, z *zip.Reader, m marks) error {
 		if err := t.addArrayRow(r.row, m, func() error { return r.addRow(int(n)) }); err != nil {
 			return err
 		}
-		if want := int(start[r.row+1]); r.At < want { // the row was skipped because of its label
-			if err := r.skip(want - r.At); err != nil {
-				return err
+		for r.At < int(start[r.row+1]) { // the row was skipped because of its label
+			if _, _, ok := r.Pair(); !ok {
+				return t.errorf(r.row+1, "", 0, array.RuleArrayShort)
 			}
-		}
-	}
-	return nil
-}
-
-func (r *csrRows) skip(n int) error {
-	for range n {
-		if _, _, ok := r.Pair(); !ok {
-			return r.t.errorf(r.row+1, "", 0, array.RuleArrayShort)
 		}
 	}
 	return nil

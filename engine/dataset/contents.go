@@ -11,12 +11,12 @@ import (
 
 // CopyContents writes the bytes from which the fingerprint of a list of files is computed. If at most one file has
 // rows (parts), it writes the contents of all files. If several files have rows, it writes the SHA-256 of each file.
-// For an open pack, it writes Used.Content.
+// For an open pack, it writes the content at the time it was opened.
 func CopyContents(to io.Writer, files []string, parts int, packs []*Used) error {
 	for _, name := range files {
 		// the name may refer to another file by now
 		if i := slices.IndexFunc(packs, func(p *Used) bool { return p.Name == name }); i >= 0 {
-			if _, err := to.Write(packs[i].Content()); err != nil {
+			if _, err := to.Write(packs[i].content); err != nil {
 				return err
 			}
 			continue

@@ -47,7 +47,11 @@ func Convert(in string, s *schema.Schema, w io.Writer, format string,
 		return 0, nil, err
 	}
 	c.addColumns(labels)
-	to, err := newSink(w, format, c.columns)
+	open := csvSink
+	if format == schema.FormatParquet {
+		open = parquetSink
+	}
+	to, err := open(w, c.columns)
 	if err != nil {
 		return 0, nil, err
 	}

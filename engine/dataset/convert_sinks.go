@@ -13,38 +13,34 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// csvSink writes delimited text with a header.
-type csvSink struct {
-	out     *csv.Writer
-	columns []outColumn
-	fields  []string
+// sink writes rows in one format.
+type sink struct {
+	write func(row []cell) error
+	close func() error
 }
 
-func newCSVSink(w io.Writer, columns []outColumn) (*csvSink, error) {
-	s := &csvSink{out: csv.NewWriter(w), columns: columns, fields: make([]string, len(columns))}
+// csvSink returns a sink of delimited text with a header.
+func csvSink(w io.Writer, columns []outColumn) (sink, error) {
+	out, fields := csv.NewWriter(w), make([]string, len(columns))
 	for i, c := range columns {
-		s.fields[i] = c.name
+		fields[i] = c.name
 	}
-	return s, s.out.Write(s.fields)
-}
-
-func (s *csvSink) write(row []cell) error {
-	for i, v := range row {
-		switch {
-		case v.text != nil || !s.columns[i].number:
-			s.fields[i] = string(v.text)
-		case math.IsNaN(v.number):
-			s.fields[i] = ""
-		default:
-			s.fields[i] = strconv.FormatFloat(v.number, 'g', -1, 64)
+	return sink{func(row []cell) error {
+		for i, v := range row {
+			switch {
+			case v.text != nil || !columns[i].number:
+				fields[i] = string(v.text)
+			case math.IsNaN(v.number):
+				fields[i] = ""
+			default:
+				fields[i] = strconv.FormatFloat(v.number, 'g', -1, 64)
+			}
 		}
-	}
-	return s.out.Write(s.fields)
-}
-
-func (s *csvSink) close() error {
-	s.out.Flush()
-	return s.out.Error()
+		return out.Write(fields)
+	}, func() error {
+		out.Flush()
+		return out.Error()
+	}}, out.Write(fields)
 }
 
 // orderedGroup is a Parquet group that keeps the order of its columns.
@@ -65,14 +61,8 @@ func (g orderedGroup) Fields() []parquet.Field {
 // parquetRowGroup is the number of rows in a row group.
 const parquetRowGroup = 1 << 17
 
-// parquetSink writes optional columns of doubles and texts, compressed with zstd.
-type parquetSink struct {
-	out     *parquet.GenericWriter[any]
-	columns []outColumn
-	row     parquet.Row
-}
-
-func newParquetSink(w io.Writer, columns []outColumn) (*parquetSink, error) {
+// parquetSink returns a sink of optional columns of doubles and texts, compressed with zstd.
+func parquetSink(w io.Writer, columns []outColumn) (sink, error) {
 	g := orderedGroup{Group: parquet.Group{}}
 	for _, c := range columns {
 		node := parquet.String()
@@ -80,7 +70,7 @@ func newParquetSink(w io.Writer, columns []outColumn) (*parquetSink, error) {
 			node = parquet.Leaf(parquet.DoubleType)
 		}
 		if _, twice := g.Group[c.name]; twice {
-			return nil, fmt.Errorf("dataset: two columns would be called %q in the Parquet file; rename one in the schema",
+			return sink{}, fmt.Errorf("dataset: two columns would be called %q in the Parquet file; rename one in the schema",
 				c.name)
 		}
 		g.Group[c.name] = parquet.Optional(node)
@@ -89,25 +79,22 @@ func newParquetSink(w io.Writer, columns []outColumn) (*parquetSink, error) {
 	schema := parquet.NewSchema("dyad", g)
 	out := parquet.NewGenericWriter[any](w, schema, parquet.Compression(&parquet.Zstd),
 		parquet.MaxRowsPerRowGroup(parquetRowGroup))
-	return &parquetSink{out: out, columns: columns, row: make(parquet.Row, len(columns))}, nil
-}
-
-func (s *parquetSink) write(row []cell) error {
-	for i, v := range row {
-		switch number := s.columns[i].number; {
-		case number && math.IsNaN(v.number), !number && len(v.text) == 0:
-			s.row[i] = parquet.NullValue().Level(0, 0, i)
-		case number:
-			s.row[i] = parquet.DoubleValue(v.number).Level(0, 1, i)
-		default:
-			s.row[i] = parquet.ByteArrayValue(v.text).Level(0, 1, i)
+	values := make(parquet.Row, len(columns))
+	return sink{func(row []cell) error {
+		for i, v := range row {
+			switch number := columns[i].number; {
+			case number && math.IsNaN(v.number), !number && len(v.text) == 0:
+				values[i] = parquet.NullValue().Level(0, 0, i)
+			case number:
+				values[i] = parquet.DoubleValue(v.number).Level(0, 1, i)
+			default:
+				values[i] = parquet.ByteArrayValue(v.text).Level(0, 1, i)
+			}
 		}
-	}
-	_, err := s.out.WriteRows([]parquet.Row{s.row})
-	return err
+		_, err := out.WriteRows([]parquet.Row{values})
+		return err
+	}, out.Close}, nil
 }
-
-func (s *parquetSink) close() error { return s.out.Close() }
 
 // outColumn is a column of an output file. Its function computes the column's value for a row with features x,
 // where x is nil if the features are texts.
@@ -122,17 +109,4 @@ type outColumn struct {
 type cell struct {
 	text   []byte
 	number float64
-}
-
-// sink writes rows in one format.
-type sink interface {
-	write(row []cell) error
-	close() error
-}
-
-func newSink(w io.Writer, format string, columns []outColumn) (sink, error) {
-	if format == schema.FormatParquet {
-		return newParquetSink(w, columns)
-	}
-	return newCSVSink(w, columns)
 }

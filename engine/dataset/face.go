@@ -47,7 +47,6 @@ const (
 	StoreFloat32         = schema.StoreFloat32
 	StoreFloat64         = schema.StoreFloat64
 	UnknownOther         = schema.UnknownOther
-	EncodingUTF16        = source.EncodingUTF16
 	EncodingWindows1252  = source.EncodingWindows1252
 )
 

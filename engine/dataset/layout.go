@@ -176,8 +176,10 @@ func identity(role string) bool {
 func (t *table) addIdentity(role string, text []byte, number, position int) error {
 	switch role {
 	case schema.RoleID:
-		if t.scan == nil || t.e.PersonColumn == nil {
-			t.addID(text)
+		if t.scan != nil && t.e.PersonColumn == nil {
+			t.scan.row.ID = string(text)
+		} else if t.scan == nil && t.o.KeepIDs {
+			t.ids = append(t.ids, strings.ToValidUTF8(string(text), "?"))
 		}
 		return nil
 	case schema.RoleGroup:

@@ -62,7 +62,13 @@ func (r *libsvmReader) addLine(line []byte, absent *absentRow) error {
 	if absent != nil {
 		err = r.addDense(rest, absent)
 	} else {
-		err = r.addSparse(rest)
+		stored := 0
+		err = r.pairs(rest, func(k int, v float64) error {
+			added, err := t.addPair(r.src.Line, k, v, stored)
+			stored += added
+			return err
+		})
+		t.endPairs(stored)
 	}
 	if err != nil {
 		return err
@@ -118,20 +124,6 @@ func (r *libsvmReader) pairs(rest []byte, add func(k int, v float64) error) erro
 		return t.errorf(r.src.Line, "", k, rule)
 	}
 	return t.errorf(r.src.Line, t.e.FeatureName(k-1), k, rule)
-}
-
-func (r *libsvmReader) addSparse(rest []byte) error {
-	stored := 0
-	err := r.pairs(rest, func(k int, v float64) error {
-		added, err := r.t.addPair(r.src.Line, k, v, stored)
-		stored += added
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	r.t.endPairs(stored)
-	return nil
 }
 
 // addPair encodes value v of feature k of a sparse row that has stored others so far. It returns the number of

@@ -18,7 +18,7 @@ import (
 // lines are counted before they are read. In a compressed file, the number of lines is estimated from the first
 // lines. (A Fortran-ordered array inside a compressed file is held in memory in addition.)
 func Load(name string, s *schema.Schema, o Options) (*Dataset, error) {
-	t, err := loadTable(name, s, o, nil)
+	t, err := loadTable(name, nil, s, o, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -34,31 +34,28 @@ func Load(name string, s *schema.Schema, o Options) (*Dataset, error) {
 // labels file. The peak memory is about twice that of the records. Formats that are not read sequentially
 // (Parquet, NPY, NPZ, IDX) are held in memory in addition.
 func LoadReader(name string, r io.Reader, s *schema.Schema, o Options) (*Dataset, error) {
-	e, err := encoderFor(s, o)
+	t, err := loadTable(name, r, s, o, nil)
 	if err != nil {
-		return nil, err
-	}
-	t := newTable(name, e, o, nil)
-	t.sink = sinkOf(e)
-	if err := t.read(&source.Input{Name: name, R: r}); err != nil {
 		return nil, err
 	}
 	return t.finish()
 }
 
-func loadTable(name string, s *schema.Schema, o Options, scan *scanner) (*table, error) {
+// loadTable reads data from r, or from the files that name stands for if r is nil.
+func loadTable(name string, r io.Reader, s *schema.Schema, o Options, scan *scanner) (*table, error) {
 	e, err := encoderFor(s, o)
 	if err != nil {
 		return nil, err
 	}
-	files, err := Expand(append([]string{name}, o.Also...)...)
-	if err != nil {
-		return nil, err
-	}
-	t := newTable(listName(files), e, o, scan)
-	t.files = files
+	t := newTable(name, e, o, scan)
 	if scan == nil {
 		t.sink = sinkOf(e)
+	}
+	if r != nil {
+		return t, t.read(&source.Input{Name: name, R: r})
+	}
+	if t.files, err = Expand(append([]string{name}, o.Also...)...); err != nil {
+		return nil, err
 	}
 	return t, t.readFiles()
 }
@@ -74,7 +71,11 @@ func Draft(path string, o drafts.Options) (*drafts.Drafted, error) {
 // Scan stops and returns the error. The memory needed does not grow with the file, except for query groups and
 // for Fortran-ordered arrays in compressed files (see Load).
 func Scan(path string, s *schema.Schema, o Options, show func(*schema.Row) error) error {
-	t, err := loadTable(path, s, o, &scanner{show: show})
+	return scan(path, nil, s, o, show)
+}
+
+func scan(name string, r io.Reader, s *schema.Schema, o Options, show func(*schema.Row) error) error {
+	t, err := loadTable(name, r, s, o, &scanner{show: show})
 	if err != nil {
 		return err
 	}
@@ -85,13 +86,5 @@ func Scan(path string, s *schema.Schema, o Options, show func(*schema.Row) error
 // to grow. name stands for the file in errors. The format is detected from the first 4096 bytes, so the first
 // row is shown once these bytes have arrived or r ends.
 func ScanReader(name string, r io.Reader, s *schema.Schema, o Options, show func(*schema.Row) error) error {
-	e, err := encoderFor(s, o)
-	if err != nil {
-		return err
-	}
-	t := newTable(name, e, o, &scanner{show: show})
-	if err := t.read(&source.Input{Name: name, R: r}); err != nil {
-		return err
-	}
-	return t.check()
+	return scan(name, r, s, o, show)
 }

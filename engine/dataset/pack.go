@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -18,6 +19,7 @@ import (
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 	"dyad/internal/pages"
+	"dyad/internal/tasks"
 )
 
 // A pack is a file of encoded records. It is memory-mapped instead of parsed (docs/data.md#packs). All numbers
@@ -215,9 +217,6 @@ type Used struct {
 	hashes  []byte // hashes of the chunks at the time the pack was opened
 }
 
-// Content returns the content that OpenContent gave when the pack was opened.
-func (u *Used) Content() []byte { return u.content }
-
 // Unchanged checks that the records in use are still the records that Load checked. It returns an error wrapping
 // ErrChanged if the file was written to (pages.Mapping.Unchanged) or a chunk has another hash. It reads the whole pack
 // on all processors. If the records were copied to memory, it reads nothing.
@@ -273,20 +272,18 @@ func inFile(name string, err error) error {
 // at a time. If tell returns an error, checkChunks stops and returns the error.
 func checkChunks(chunks [][]byte, hashes []byte, tell func(same bool) error) error {
 	var mu sync.Mutex
-	var stop error
-	parallel(runtime.GOMAXPROCS(0), len(chunks), func(i int) {
-		mu.Lock()
-		stopped := stop != nil
-		mu.Unlock()
-		if stopped {
-			return
-		}
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	_ = tasks.Each(ctx, runtime.GOMAXPROCS(0), len(chunks), func(_, i int) { // its error is the cause below
 		sum := sha256.Sum256(chunks[i])
 		mu.Lock()
 		defer mu.Unlock()
-		if stop == nil {
-			stop = tell(bytes.Equal(sum[:], hashes[i*sha256.Size:][:sha256.Size]))
+		if ctx.Err() != nil {
+			return
+		}
+		if err := tell(bytes.Equal(sum[:], hashes[i*sha256.Size:][:sha256.Size])); err != nil {
+			stop(err)
 		}
 	})
-	return stop
+	return context.Cause(ctx)
 }

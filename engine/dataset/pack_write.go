@@ -49,44 +49,38 @@ func Pack(w io.Writer, path string, s *schema.Schema, o PackOptions) (*Packed, e
 	if err != nil {
 		return nil, err
 	}
-	p, t, err := newPack(w, listName(files), s, o)
-	if err != nil {
-		return nil, err
-	}
-	defer p.close()
-	t.files = files
-	if err := t.readFiles(); err != nil {
-		return nil, err
-	}
-	return p.finish(t)
+	return pack(w, listName(files), s, o, func(t *table) error {
+		t.files = files
+		return t.readFiles()
+	})
 }
 
 // PackReader writes the records read from r as a pack, like Pack. name stands for the file in errors.
 func PackReader(w io.Writer, name string, r io.Reader, s *schema.Schema, o PackOptions) (*Packed, error) {
-	p, t, err := newPack(w, name, s, o)
+	return pack(w, name, s, o, func(t *table) error { return t.read(&source.Input{Name: name, R: r}) })
+}
+
+// pack writes the rows that read adds to a table.
+func pack(w io.Writer, name string, s *schema.Schema, o PackOptions, read func(t *table) error) (*Packed, error) {
+	options := Options{Persons: KeepPersons, LabelsFile: o.LabelsFile, Progress: o.Progress}
+	e, err := encoderFor(s, options)
 	if err != nil {
 		return nil, err
 	}
+	if e.Schema().IsSparse() {
+		return nil, &source.ParseError{File: name, Rule: rulePackOfSparse}
+	}
+	t := newTable(name, e, options, nil)
+	p, err := newPackRows(w, e, o)
 	defer p.close()
-	if err := t.read(&source.Input{Name: name, R: r}); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	t.sink = p
+	if err := read(t); err != nil {
 		return nil, err
 	}
 	return p.finish(t)
-}
-
-func newPack(w io.Writer, name string, s *schema.Schema, o PackOptions) (*packRows, *table, error) {
-	read := Options{Persons: KeepPersons, LabelsFile: o.LabelsFile, Progress: o.Progress}
-	e, err := encoderFor(s, read)
-	if err != nil {
-		return nil, nil, err
-	}
-	if e.Schema().IsSparse() {
-		return nil, nil, &source.ParseError{File: name, Rule: rulePackOfSparse}
-	}
-	t := newTable(name, e, read, nil)
-	p, err := newPackRows(w, e, o)
-	t.sink = p
-	return p, t, err
 }
 
 // packRows writes the rows of a pack while the file is read.
@@ -99,22 +93,21 @@ type packRows struct {
 	rows    int
 }
 
+// newPackRows creates the temporary files and begins the pack. The result must be closed even after an error.
 func newPackRows(w io.Writer, e *schema.Encoder, o PackOptions) (*packRows, error) {
 	p := &packRows{e: e, ordered: e.PersonColumn != nil || e.GroupColumn != nil,
 		out: &packSectionWriter{w: w, chunk: sha256.New()}}
 	for _, f := range []**os.File{&p.x, &p.y} {
 		var err error
 		if *f, err = create.Temporary(cmp.Or(o.Folder, os.TempDir()), o.Prefix, "", create.Private); err != nil {
-			p.close()
-			return nil, err
+			return p, err
 		}
 		_ = os.Remove((*f).Name()) // a crash leaves no file; Windows removes the file in close
 	}
 	first := append([]byte(packMagic), 0, 0, 0, 0)
 	binary.LittleEndian.PutUint32(first[len(packMagic):], packVersion)
 	if err := p.out.plain(first); err != nil {
-		p.close()
-		return nil, err
+		return p, err
 	}
 	return p, p.out.pad()
 }
@@ -222,11 +215,10 @@ func (p *packRows) finish(t *table) (*Packed, error) {
 	if err == nil {
 		err = errors.Join(p.copy(p.y, rows, 8), p.out.end())
 	}
-	if err == nil && first != nil {
-		err = errors.Join(p.out.write(pages.Bytes(first)), p.out.end())
-	}
-	if err == nil && groups != nil {
-		err = errors.Join(p.out.write(pages.Bytes(groups)), p.out.end())
+	for _, section := range [][]byte{pages.Bytes(first), pages.Bytes(groups)} {
+		if err == nil && section != nil {
+			err = errors.Join(p.out.write(section), p.out.end())
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"dyad/engine/dataset/schema"
@@ -81,13 +82,8 @@ func (t *table) persons() (of []int32, count int, err error) {
 		return nil, 0, t.errorf(0, t.e.PersonColumn.Name, 0, ruleOnePerson)
 	}
 	if s.Persons == 0 {
-		keys := make([]string, 0, count)
-		for key := range p.number {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
 		place := make([]int32, count)
-		for i, key := range keys {
+		for i, key := range slices.Sorted(maps.Keys(p.number)) {
 			place[p.number[key]] = int32(i)
 		}
 		for i, k := range of {

@@ -100,6 +100,7 @@ func (t *table) readWorkbook(in *source.Input) error {
 // readFiles reads files one after the other, as if they were one.
 func (t *table) readFiles() error {
 	files := t.files
+	t.name = listName(files)
 	if len(files) > 1 && (t.o.LabelsFile != "" || t.e.Schema().LabelsFile != "") {
 		return t.errorf(0, "", 0, ruleListLabels)
 	}

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -101,14 +100,12 @@ func WriteSyntheticClinical(w io.Writer, n int, seed uint64) error {
 	out := bufio.NewWriter(w)
 	line := []byte("age,sex,bmi,systolic,glucose,hba1c,cholesterol,hdl,creatinine,smoker,outcome")
 	c := newCoins(seed, clinicalStream)
-	for range n {
-		if _, err := out.Write(append(line, '\n')); err != nil {
-			return fmt.Errorf("dataset: synthetic-clinical: %w", err)
-		}
+	var err error
+	for i := 0; i <= n && err == nil; i++ {
+		_, err = out.Write(append(line, '\n'))
 		line, _ = clinicalRow(line[:0], c)
 	}
-	_, err := out.Write(append(line, '\n'))
-	if err = errors.Join(err, out.Flush()); err != nil {
+	if err := out.Flush(); err != nil { // also the error of Write
 		return fmt.Errorf("dataset: synthetic-clinical: %w", err)
 	}
 	return nil

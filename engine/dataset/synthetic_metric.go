@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -85,13 +86,7 @@ func normal(label func(c coins, x []float64) (y float64)) func(c coins) func(x [
 }
 
 // SyntheticMetricKinds returns the kinds of SyntheticMetric in sorted order.
-func SyntheticMetricKinds() (kinds []string) {
-	for kind := range metricKinds {
-		kinds = append(kinds, kind)
-	}
-	slices.Sort(kinds)
-	return kinds
-}
+func SyntheticMetricKinds() []string { return slices.Sorted(maps.Keys(metricKinds)) }
 
 // SyntheticMetric returns n >= 2 records on which a learned metric can differ from the identity. Each feature
 // is encoded with a public range. Features are standard normal unless stated otherwise. The number in the name

@@ -30,19 +30,16 @@ func PackUniform(w io.Writer, n int, s *schema.Schema, seed uint64, o PackOption
 	if n < 2 || n > math.MaxInt32 {
 		return nil, fmt.Errorf("dataset: synthetic-uniform: %d records, want 2 to %d", n, math.MaxInt32)
 	}
-	p, t, err := newPack(w, s.DataID, s, o)
-	if err != nil {
-		return nil, err
-	}
-	defer p.close()
-	t.allocate(source.Sizes{}, 1)
-	rows := newUniformRows(t.e.Dim(), seed, t.e.Factor())
-	for i := range n {
-		if err := t.endRow(i+1, rows.next(t.dense.grow(t.e.Dim()))); err != nil {
-			return nil, err
+	return pack(w, s.DataID, s, o, func(t *table) error {
+		t.allocate(source.Sizes{}, 1)
+		rows := newUniformRows(t.e.Dim(), seed, t.e.Factor())
+		for i := range n {
+			if err := t.endRow(i+1, rows.next(t.dense.grow(t.e.Dim()))); err != nil {
+				return err
+			}
 		}
-	}
-	return p.finish(t)
+		return nil
+	})
 }
 
 // uniformRows generates the rows of SyntheticScores.

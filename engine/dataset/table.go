@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"bytes"
 	"math"
 
 	"dyad/engine/dataset/parquet"
@@ -125,15 +124,6 @@ func (t *table) addGroup(field []byte, row, position int) error {
 		t.scan.row.Group = string(field)
 	}
 	return nil
-}
-
-func (t *table) addID(field []byte) {
-	if t.o.KeepIDs && t.scan == nil {
-		t.ids = append(t.ids, string(bytes.ToValidUTF8(field, []byte("?"))))
-	}
-	if t.scan != nil {
-		t.scan.row.ID = string(field)
-	}
 }
 
 // count counts rows that were read, whether they are used or left out.

@@ -31,20 +31,18 @@ func (g *graph) op(kind string, inputs []string, attributes ...attribute) string
 func (g *graph) node(kind, out string, inputs []string, attributes ...attribute) {
 	var m message
 	for _, in := range inputs {
-		m.text(1, in)
+		m = m.text(1, in)
 	}
-	m.text(2, out)
-	m.text(3, out+"/"+kind)
+	m = m.text(2, out).text(3, out+"/"+kind)
 	domain, kind, found := strings.Cut(kind, ":")
 	if !found {
 		domain, kind = "", domain
 	}
-	m.text(4, kind)
+	m = m.text(4, kind)
 	for _, a := range attributes {
-		m.bytes(5, a)
+		m = m.bytes(5, a)
 	}
-	m.text(7, domain)
-	g.nodes = append(g.nodes, m)
+	g.nodes = append(g.nodes, m.text(7, domain))
 }
 
 // on is like op, for operators without attributes.

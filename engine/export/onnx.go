@@ -82,38 +82,27 @@ func (f *Function) mapped(g *graph, x string, order []int) string {
 
 // file returns the ModelProto.
 func (f *Function) file(g *graph, output string) message {
-	var body, m message
+	var body message
 	for _, n := range g.nodes {
-		body.bytes(1, n)
+		body = body.bytes(1, n)
 	}
-	body.text(2, "dyad")
+	body = body.text(2, "dyad")
 	for _, c := range g.constants {
-		body.bytes(5, c)
+		body = body.bytes(5, c)
 	}
 	for _, in := range g.inputs {
-		body.bytes(11, in)
+		body = body.bytes(11, in)
 	}
-	body.bytes(12, valueInfo(output, typeDouble, f.Outputs(), "one row for each record"))
-	m.number(1, onnxIR)
-	m.text(2, "dyad")
-	m.bytes(7, body)
-	m.bytes(8, operatorSet("", opset))
-	m.bytes(8, operatorSet(mlDomain, mlOpset))
+	body = body.bytes(12, valueInfo(output, typeDouble, f.Outputs(), "one row for each record"))
+	m := message{}.number(1, onnxIR).text(2, "dyad").bytes(7, body).
+		bytes(8, operatorSet("", opset)).bytes(8, operatorSet(mlDomain, mlOpset))
 	for _, a := range f.About {
-		var entry message
-		entry.text(1, a.Name)
-		entry.text(2, a.Text)
-		m.bytes(14, entry)
+		m = m.bytes(14, named(a.Name).text(2, a.Text))
 	}
 	return m
 }
 
-func operatorSet(domain string, version int64) message {
-	var m message
-	m.text(1, domain)
-	m.number(2, version)
-	return m
-}
+func operatorSet(domain string, version int64) message { return named(domain).number(2, version) }
 
 // encoded returns the record before its projection, numbers first. order[k] is the feature in column k, or noFeature.
 func (f *Function) encoded(g *graph, inputs []dataset.Input) (x string, order []int) {
@@ -193,14 +182,7 @@ const noFeature = -1
 
 // scaled maps the numeric columns x. parts[k] has the k-th feature of every column.
 func (g *graph) scaled(x string, columns []dataset.Input, factor float64) (parts []string) {
-	row := func(of func(in dataset.Input) float64) []float64 {
-		v := make([]float64, len(columns))
-		for k, in := range columns {
-			v[k] = of(in)
-		}
-		return v
-	}
-	constant := func(of func(in dataset.Input) float64) string { return g.doubles(row(of), 1, len(columns)) }
+	constant := func(of func(in dataset.Input) float64) string { return g.constant(columns, of) }
 	if slices.ContainsFunc(columns, func(in dataset.Input) bool { return in.Shift != 0 }) {
 		x = g.on("Sub", x, constant(func(in dataset.Input) float64 { return in.Shift }))
 	}
@@ -253,6 +235,15 @@ func (g *graph) scaled(x string, columns []dataset.Input, factor float64) (parts
 	return parts
 }
 
+// constant adds a number for each column.
+func (g *graph) constant(columns []dataset.Input, of func(in dataset.Input) float64) string {
+	v := make([]float64, len(columns))
+	for k, in := range columns {
+		v[k] = of(in)
+	}
+	return g.doubles(v, 1, len(columns))
+}
+
 // features returns, for k = 1 to the largest K, the numbers that Coefficients multiply: s, or cos(pi k (1 + s)/2). It
 // computes the cosines with the same formulas as the encoder. It uses a sine, which runtimes support in float64.
 func (g *graph) features(s string, columns []dataset.Input) []string {
@@ -292,12 +283,8 @@ func (g *graph) spiked(features []string, clamped string, columns []dataset.Inpu
 	if !slices.ContainsFunc(columns, func(in dataset.Input) bool { return in.Spike }) {
 		return features
 	}
-	lowest := make([]float64, len(columns))
-	for k, in := range columns {
-		lowest[k] = in.Lo
-	}
-	zero := g.on("And", g.on("Equal", clamped, g.doubles(lowest, 1, len(columns))),
-		where(func(dataset.Input) bool { return true }))
+	lowest := g.constant(columns, func(in dataset.Input) float64 { return in.Lo })
+	zero := g.on("And", g.on("Equal", clamped, lowest), where(func(dataset.Input) bool { return true }))
 	for k, value := range features {
 		last := where(func(in dataset.Input) bool { return k == in.Cosines })
 		features[k] = g.on("Where", last, g.cast(zero, typeDouble), g.on("Where", zero, g.scalar(0), value))

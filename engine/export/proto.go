@@ -27,101 +27,75 @@ const (
 	attributeStrings = 8
 )
 
-// message is an encoded message.
+// message is an encoded message. Its methods return it with one more field.
 type message []byte
 
-func (m *message) text(field protowire.Number, s string) {
-	*m = protowire.AppendString(protowire.AppendTag(*m, field, protowire.BytesType), s)
+func (m message) text(field protowire.Number, s string) message {
+	return protowire.AppendString(protowire.AppendTag(m, field, protowire.BytesType), s)
 }
 
-func (m *message) bytes(field protowire.Number, b []byte) {
-	*m = protowire.AppendBytes(protowire.AppendTag(*m, field, protowire.BytesType), b)
+func (m message) bytes(field protowire.Number, b []byte) message {
+	return protowire.AppendBytes(protowire.AppendTag(m, field, protowire.BytesType), b)
 }
 
-func (m *message) number(field protowire.Number, v int64) {
-	*m = protowire.AppendVarint(protowire.AppendTag(*m, field, protowire.VarintType), uint64(v))
+func (m message) number(field protowire.Number, v int64) message {
+	return protowire.AppendVarint(protowire.AppendTag(m, field, protowire.VarintType), uint64(v))
 }
 
-func (m *message) float(field protowire.Number, v float32) {
-	*m = protowire.AppendFixed32(protowire.AppendTag(*m, field, protowire.Fixed32Type), math.Float32bits(v))
+func (m message) float(field protowire.Number, v float32) message {
+	return protowire.AppendFixed32(protowire.AppendTag(m, field, protowire.Fixed32Type), math.Float32bits(v))
 }
 
 // tensor returns a TensorProto.
-func tensor(name string, kind int64, dims []int, raw []byte) message {
-	var m message
+func tensor(name string, kind int64, dims []int, raw []byte) (m message) {
 	for _, d := range dims {
-		m.number(1, int64(d))
+		m = m.number(1, int64(d))
 	}
-	m.number(2, kind)
-	m.text(8, name)
-	m.bytes(9, raw)
-	return m
+	return m.number(2, kind).text(8, name).bytes(9, raw)
 }
 
 // attribute is an encoded AttributeProto.
-type attribute message
+type attribute = message
+
+func named(name string) attribute { return message{}.text(1, name) }
 
 func floatAttribute(name string, v float32) attribute {
-	var m message
-	m.text(1, name)
-	m.float(2, v)
-	m.number(20, attributeFloat)
-	return attribute(m)
+	return named(name).float(2, v).number(20, attributeFloat)
 }
 
 func intAttribute(name string, v int64) attribute {
-	var m message
-	m.text(1, name)
-	m.number(3, v)
-	m.number(20, attributeInt)
-	return attribute(m)
+	return named(name).number(3, v).number(20, attributeInt)
 }
 
 func floatsAttribute(name string, v []float32) attribute {
-	var m, packed message
-	m.text(1, name)
+	var packed message
 	for _, x := range v {
 		packed = protowire.AppendFixed32(packed, math.Float32bits(x))
 	}
-	m.bytes(7, packed)
-	m.number(20, attributeFloats)
-	return attribute(m)
+	return named(name).bytes(7, packed).number(20, attributeFloats)
 }
 
 func intsAttribute(name string, v ...int64) attribute {
-	var m message
-	m.text(1, name)
+	m := named(name)
 	for _, x := range v {
-		m.number(8, x)
+		m = m.number(8, x)
 	}
-	m.number(20, attributeInts)
-	return attribute(m)
+	return m.number(20, attributeInts)
 }
 
 func stringsAttribute(name string, v []string) attribute {
-	var m message
-	m.text(1, name)
+	m := named(name)
 	for _, s := range v {
-		m.text(9, s)
+		m = m.text(9, s)
 	}
-	m.number(20, attributeStrings)
-	return attribute(m)
+	return m.number(20, attributeStrings)
 }
 
 // valueInfo returns a ValueInfoProto of a tensor with a batch of rows.
 func valueInfo(name string, kind int64, columns int, doc string) message {
-	var batch, width, shape, tensorType, typed, m message
-	batch.text(2, "batch")
-	width.number(1, int64(columns))
-	shape.bytes(1, batch)
-	shape.bytes(1, width)
-	tensorType.number(1, kind)
-	tensorType.bytes(2, shape)
-	typed.bytes(1, tensorType)
-	m.text(1, name)
-	m.bytes(2, typed)
-	m.text(3, doc)
-	return m
+	batch, width := message{}.text(2, "batch"), message{}.number(1, int64(columns))
+	tensorType := message{}.number(1, kind).bytes(2, message{}.bytes(1, batch).bytes(1, width))
+	return named(name).bytes(2, message{}.bytes(1, tensorType)).text(3, doc)
 }
 
 // floats64 returns the little-endian bytes of numbers.

@@ -115,19 +115,19 @@ func comments(facts []Fact) []string {
 // Python returns the source of a function of NumPy columns.
 func (f *Function) Python() ([]byte, error) {
 	return f.fill(pythonTemplate, words{pythonText, pythonText}, template.FuncMap{
-		"number": func(v float64) string {
-			if math.IsNaN(v) {
-				return "np.nan"
-			}
-			return number(v)
-		},
-		"bool": func(b bool) string {
-			if b {
-				return "True"
-			}
-			return "False"
-		},
+		"number": numberOr("np.nan"),
+		"bool":   func(b bool) string { return map[bool]string{true: "True", false: "False"}[b] },
 	}, "")
+}
+
+// numberOr returns a function that writes a number, and the text nan for NaN.
+func numberOr(nan string) func(v float64) string {
+	return func(v float64) string {
+		if math.IsNaN(v) {
+			return nan
+		}
+		return number(v)
+	}
 }
 
 // pythonText returns a string literal of ASCII characters.
@@ -151,13 +151,7 @@ func pythonText(s string) string {
 // Go returns a source file that imports only the standard library.
 func (f *Function) Go() ([]byte, error) {
 	text, err := f.fill(goTemplate, words{strconv.Quote, strconv.Quote}, template.FuncMap{
-		"number": func(v float64) string {
-			if math.IsNaN(v) {
-				return "nan"
-			}
-			return number(v)
-		},
-		"bool": strconv.FormatBool,
+		"number": numberOr("nan"), "bool": strconv.FormatBool,
 	}, "")
 	if err != nil {
 		return nil, err

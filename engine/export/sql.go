@@ -61,7 +61,8 @@ func (f *Function) SQL(format, table string) ([]byte, error) {
 			}
 		case len(in.Weights) > 1:
 			weight = fmt.Sprintf("e.w%d", k+1)
-			weights = append(weights, fmt.Sprintf("%s AS w%d", d.sqlWeight(in, c), k+1))
+			of := d.sqlCase(in.Input, c, func(code int) string { return d.sqlNumber(in.Weights[code]) })
+			weights = append(weights, fmt.Sprintf("%s AS w%d", of, k+1))
 			fallthrough
 		default:
 			out.places = []string{add(&values, "e", d.sqlCategory(in.Input, c, s.Factor), weight)}
@@ -167,11 +168,6 @@ func (d dialect) sqlNumbers(in snippetColumn, c string) []string {
 func (d dialect) sqlCosine(k int, u string) string {
 	shape := [...]string{"cos(%s*%s)", "-sin(%s*%s)", "-cos(%s*%s)", "sin(%s*%s)"}[k%4]
 	return fmt.Sprintf(shape, u, d.sqlNumber(float64(k)*math.Pi/2))
-}
-
-// sqlWeight returns the expression of the weight of a row's category.
-func (d dialect) sqlWeight(col snippetColumn, c string) string {
-	return d.sqlCase(col.Input, c, func(code int) string { return d.sqlNumber(col.Weights[code]) })
 }
 
 // sqlOutputs holds the outputs of a column: one entry for each output, or a single entry if only the output of the

@@ -12,18 +12,14 @@ var ErrOneRecord = errors.New("metrics: a class has one record; DeLong's varianc
 // ErrDegenerate is returned if a normal approximation has no meaning because the estimated variance is 0. The
 // variance is 0 if all records of a class are ranked equally well, for example if the scores separate the
 // classes.
-var ErrDegenerate = errors.New("metrics: DeLong's variance is 0, so it gives no interval or test; use the Hoeffding " +
-	"interval or more records")
+var ErrDegenerate = errors.New("metrics: DeLong's variance is 0, so it gives no interval or test; use more records")
 
 // AUCEstimate is an AUC with DeLong's estimate of its sampling variance.
 type AUCEstimate struct {
 	// AUC is the result of the function AUC, in [0, 1].
 	AUC float64
-	// Variance estimates the variance of AUC over samples with Positives positive and Negatives negative
-	// records. It is at least 0.
+	// Variance estimates the variance of AUC over samples with as many records of each class. It is at least 0.
 	Variance float64
-	// Positives and Negatives are the numbers P and N of records of each class. Each is at least 2.
-	Positives, Negatives int
 }
 
 // DeLong returns the AUC and the variance estimate of DeLong, DeLong & Clarke-Pearson 1988. Let k(p, q) = 1,
@@ -46,60 +42,24 @@ func DeLong(scores, labels []float64) (AUCEstimate, error) {
 	}
 	v := pos.variance(neg.n)
 	variance, _ := v.Add(v, neg.variance(pos.n)).Float64()
-	return AUCEstimate{AUC: quotient(pos.sum, 2*pos.n*neg.n), Variance: variance, Positives: int(pos.n),
-		Negatives: int(neg.n)}, nil
+	return AUCEstimate{AUC: quotient(pos.sum, 2*pos.n*neg.n), Variance: variance}, nil
 }
 
-// StandardError returns the square root of Variance.
-func (e AUCEstimate) StandardError() float64 { return math.Sqrt(e.Variance) }
-
-// IntervalMethod is a method to compute a confidence interval of an AUC.
-type IntervalMethod int
-
-// The methods of AUCEstimate.Interval. Here z is the normal quantile of (1 + level)/2, and s is the standard
-// error.
-const (
-	// Logit is the interval log(A/(1-A)) -+ z s/(A(1-A)) with A = AUC, transformed back to (0, 1). Its coverage
-	// is asymptotic. It is better than Wald near 0 and 1 (Pepe 2003, 5.2.4).
-	Logit IntervalMethod = iota
-	// Wald is the interval AUC -+ z s, cut to [0, 1]. Its coverage is asymptotic.
-	Wald
-	// Hoeffding is the interval AUC -+ sqrt(log(2/(1-level)) / (2 min(P, N))), cut to [0, 1]. If records are
-	// independent, it covers the true AUC with at least the given level for every sample size and distribution
-	// (Hoeffding 1963, 5.7). It is wide.
-	Hoeffding
-)
-
-// Interval returns a two-sided confidence interval for the AUC of the distribution of the records. The level is
-// in (0, 1), such as 0.95. Logit and Wald return ErrDegenerate if Variance is 0.
-func (e AUCEstimate) Interval(level float64, method IntervalMethod) (low, high float64, err error) {
+// Interval returns the two-sided interval log(A/(1-A)) -+ z s/(A(1-A)), transformed back to (0, 1), for the AUC of the
+// distribution of the records. A is AUC, s the square root of Variance, and z the normal quantile of (1 + level)/2. The
+// level is in (0, 1), such as 0.95. The coverage is asymptotic; near 0 and 1 it is better than that of A -+ z s (Pepe
+// 2003, 5.2.4). Interval returns ErrDegenerate if Variance is 0.
+func (e AUCEstimate) Interval(level float64) (low, high float64, err error) {
 	z, err := normalQuantile(level)
 	if err != nil {
 		return 0, 0, err
 	}
-	if method != Hoeffding && !(e.Variance > 0) {
+	if !(e.Variance > 0 && e.AUC > 0 && e.AUC < 1) {
 		return 0, 0, ErrDegenerate
 	}
-	switch method {
-	case Logit:
-		if !(e.AUC > 0 && e.AUC < 1) {
-			return 0, 0, ErrDegenerate
-		}
-		g := math.Log(e.AUC) - math.Log1p(-e.AUC)
-		h := z * e.StandardError() / (e.AUC * (1 - e.AUC))
-		return 1 / (1 + math.Exp(h-g)), 1 / (1 + math.Exp(-h-g)), nil
-	case Wald:
-		h := z * e.StandardError()
-		return max(0, e.AUC-h), min(1, e.AUC+h), nil
-	case Hoeffding:
-		k := min(e.Positives, e.Negatives)
-		if k < 1 {
-			return 0, 0, ErrOneClass
-		}
-		h := math.Sqrt(math.Log(2/(1-level)) / (2 * float64(k)))
-		return max(0, e.AUC-h), min(1, e.AUC+h), nil
-	}
-	return 0, 0, fmt.Errorf("metrics: interval method %d, want Logit, Wald or Hoeffding", method)
+	g := math.Log(e.AUC) - math.Log1p(-e.AUC)
+	h := z * math.Sqrt(e.Variance) / (e.AUC * (1 - e.AUC))
+	return 1 / (1 + math.Exp(h-g)), 1 / (1 + math.Exp(-h-g)), nil
 }
 
 // normalQuantile returns z with P(|Z| <= z) = level for a standard normal Z.

@@ -36,24 +36,20 @@ type Evaluation struct {
 	Guarantee string `json:"guarantee"`
 }
 
-// relevanceScale is the largest relevance. Labels in [-1, 1] are mapped to relevances in [0, 4], the usual
-// range of graded judgements.
-const relevanceScale = 4
-
 // Rank adds the ranking measures within groups. Without groups, all records form one group. For graded labels,
 // there is no precision.
 func (e *Evaluation) Rank(scores, labels []float64, g Grouping, graded bool, top int) error {
 	e.Top = top
-	accuracy, err := RankingAccuracy(scores, labels, Equal, g)
+	accuracy, err := RankingAccuracy(scores, labels, g)
 	if err != nil {
 		return err
 	}
 	e.Ranking = &accuracy.Mean
-	relevance, err := Relevance(labels, relevanceScale)
+	relevance, err := Relevance(labels)
 	if err != nil {
 		return err
 	}
-	ndcg, err := NDCG(scores, relevance, top, Exponential, g)
+	ndcg, err := NDCG(scores, relevance, top, g)
 	if err != nil {
 		return err
 	}
@@ -87,7 +83,7 @@ func (e *Evaluation) Classes(scores, labels []float64, threshold, confidence flo
 	if err != nil {
 		return err
 	}
-	low, high, err := estimate.Interval(confidence, Logit)
+	low, high, err := estimate.Interval(confidence)
 	if errors.Is(err, ErrDegenerate) {
 		return nil
 	}

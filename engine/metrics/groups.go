@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -11,36 +12,21 @@ import (
 var ErrNothingToRank = errors.New("metrics: no group has anything to rank; every group lacks records of different " +
 	"labels, or a relevant record")
 
-// Undefined is the treatment of a group for which a measure is not defined. RankingAccuracy needs two different
-// labels, NDCG needs a record of positive relevance, and PrecisionAt needs a positive record.
-type Undefined int
-
-const (
-	// Skip leaves the group out of the mean.
-	Skip Undefined = iota
-	// AsZero counts the group as 0.
-	AsZero
-	// AsOne counts the group as 1.
-	AsOne
-)
-
 // Grouping divides records into query groups. Records are compared only within their group. The zero value is
 // one group of all records.
 type Grouping struct {
 	// IDs holds the group of each record. If it is nil, all records are in one group.
 	IDs []int
-	// Undefined is the policy for groups for which the measure is not defined.
-	Undefined Undefined
 }
 
-// GroupMean is the unweighted mean of a measure over groups.
+// GroupMean is the unweighted mean of a measure over the groups for which it is defined. RankingAccuracy needs two
+// different labels, NDCG needs a record of positive relevance, and PrecisionAt needs a positive record.
 type GroupMean struct {
 	// Mean is the mean, in [0, 1].
 	Mean float64
 	// Groups is the number of groups in Mean.
 	Groups int
-	// Undefined is the number of groups for which the measure is not defined. Under Skip, these groups are not
-	// counted in Groups; otherwise they are.
+	// Undefined is the number of groups for which the measure is not defined. They are not counted in Groups.
 	Undefined int
 }
 
@@ -48,45 +34,30 @@ type GroupMean struct {
 // of a group in ascending order; measure may reorder them. measure returns false if it is not defined for the
 // group.
 func (g Grouping) mean(n int, measure func(rows []int) (value float64, defined bool)) (GroupMean, error) {
-	if g.IDs != nil && len(g.IDs) != n {
-		return GroupMean{}, fmt.Errorf("metrics: %d group ids for %d records", len(g.IDs), n)
+	ids := g.IDs
+	if ids == nil {
+		ids = make([]int, n)
 	}
-	if g.Undefined < Skip || g.Undefined > AsOne {
-		return GroupMean{}, fmt.Errorf("metrics: Undefined is %d, want Skip, AsZero or AsOne", g.Undefined)
+	if len(ids) != n {
+		return GroupMean{}, fmt.Errorf("metrics: %d group ids for %d records", len(ids), n)
 	}
 	rows := make([]int, n)
 	for i := range rows {
 		rows[i] = i
 	}
-	if g.IDs != nil {
-		slices.SortStableFunc(rows, func(a, b int) int {
-			if g.IDs[a] < g.IDs[b] {
-				return -1
-			}
-			if g.IDs[a] > g.IDs[b] {
-				return 1
-			}
-			return 0
-		})
-	}
+	slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(ids[a], ids[b]) })
 	var sum compensated
 	var m GroupMean
 	for len(rows) > 0 {
-		end := len(rows)
-		if g.IDs != nil {
-			id := g.IDs[rows[0]]
-			for end = 1; end < len(rows) && g.IDs[rows[end]] == id; {
-				end++
-			}
+		end := 1
+		for end < len(rows) && ids[rows[end]] == ids[rows[0]] {
+			end++
 		}
 		value, defined := measure(rows[:end:end])
 		rows = rows[end:]
 		if !defined {
 			m.Undefined++
-			if g.Undefined == Skip {
-				continue
-			}
-			value = float64(g.Undefined - AsZero)
+			continue
 		}
 		sum.add(value)
 		m.Groups++

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"sync/atomic"
 
 	"dyad/engine"
 	"dyad/internal/tasks"
@@ -218,23 +217,13 @@ func vote(neighbours []neighbour, labels []float64) float64 {
 // forEach runs the jobs on the workers and returns ctx.Err(). Each worker calls start to obtain its own job
 // function.
 func (q *search) forEach(ctx context.Context, jobs int, start func() func(job int)) error {
-	var next atomic.Int64
-	var group tasks.Group
-	run := func() {
-		work := start()
-		for ctx.Err() == nil && !group.Panicked() {
-			job := int(next.Add(1)) - 1
-			if job >= jobs {
-				return
-			}
-			work(job)
+	work := make([]func(job int), q.workers)
+	return tasks.Each(ctx, q.workers, jobs, func(worker, job int) {
+		if work[worker] == nil {
+			work[worker] = start()
 		}
-	}
-	for range min(q.workers, jobs) {
-		group.Go(run)
-	}
-	group.Wait()
-	return ctx.Err()
+		work[worker](job)
+	})
 }
 
 // KNNAccuracy compares the accuracy of k nearest neighbours under a metric with the accuracy under the identity.

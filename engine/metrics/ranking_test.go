@@ -8,21 +8,17 @@ import (
 )
 
 // slowConcordance is the definition on the rows of one group.
-func slowConcordance(s, y []float64, rows []int, w PairWeight) (right, total float64) {
+func slowConcordance(s, y []float64, rows []int) (right, total float64) {
 	for _, i := range rows {
 		for _, j := range rows {
 			if y[i] <= y[j] {
 				continue
 			}
-			weight := 1.0
-			if w == LabelGap {
-				weight = y[i] - y[j]
-			}
-			total += weight
+			total++
 			if s[i] > s[j] {
-				right += weight
+				right++
 			} else if s[i] == s[j] {
-				right += weight / 2
+				right += 0.5
 			}
 		}
 	}
@@ -60,43 +56,32 @@ func TestRankingAccuracyEqualsDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	for range 300 {
 		s, y, ids := gradedData(r, 1+r.IntN(50))
-		for _, w := range []PairWeight{Equal, LabelGap} {
-			for _, u := range []Undefined{Skip, AsZero, AsOne} {
-				var sum float64
-				var want GroupMean
-				for _, rows := range rowsOf(ids) {
-					right, total := slowConcordance(s, y, rows, w)
-					if total > 0 {
-						sum += right / total
-					} else {
-						want.Undefined++
-						if u == Skip {
-							continue
-						}
-						if u == AsOne {
-							sum++
-						}
-					}
-					want.Groups++
-				}
-				got, err := RankingAccuracy(s, y, w, Grouping{IDs: ids, Undefined: u})
-				if want.Groups == 0 {
-					if !errors.Is(err, ErrNothingToRank) {
-						t.Fatalf("no defined group: %v, %v", got, err)
-					}
-					continue
-				}
-				want.Mean = sum / float64(want.Groups)
-				if err != nil || got.Groups != want.Groups || got.Undefined != want.Undefined || math.Abs(got.Mean-want.Mean) > 1e-14 {
-					t.Fatalf("weight %v, policy %v: got %+v, %v, want %+v", w, u, got, err, want)
-				}
+		var sum float64
+		var want GroupMean
+		for _, rows := range rowsOf(ids) {
+			if right, total := slowConcordance(s, y, rows); total > 0 {
+				sum += right / total
+				want.Groups++
+			} else {
+				want.Undefined++
 			}
+		}
+		got, err := RankingAccuracy(s, y, Grouping{IDs: ids})
+		if want.Groups == 0 {
+			if !errors.Is(err, ErrNothingToRank) {
+				t.Fatalf("no defined group: %v, %v", got, err)
+			}
+			continue
+		}
+		want.Mean = sum / float64(want.Groups)
+		if err != nil || got.Groups != want.Groups || got.Undefined != want.Undefined || math.Abs(got.Mean-want.Mean) > 1e-14 {
+			t.Fatalf("got %+v, %v, want %+v", got, err, want)
 		}
 	}
 }
 
 // With binary labels it is the AUC, to the last bit; order preserving maps of
-// scores and of labels (for Equal), and the order of records, change nothing;
+// scores and of labels, and the order of records, change nothing;
 // reversing the scores gives the complement.
 func TestRankingAccuracyProperties(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 7))
@@ -104,7 +89,7 @@ func TestRankingAccuracyProperties(t *testing.T) {
 		n := 4 + r.IntN(200)
 		s, y := binaryData(r, n)
 		auc, err := AUC(s, y)
-		got, err2 := RankingAccuracy(s, y, Equal, Grouping{})
+		got, err2 := RankingAccuracy(s, y, Grouping{})
 		if err != nil || err2 != nil || got != (GroupMean{Mean: auc, Groups: 1}) {
 			t.Fatalf("%+v, %v, want %v, %v", got, err2, auc, err)
 		}
@@ -114,66 +99,14 @@ func TestRankingAccuracyProperties(t *testing.T) {
 		for i, p := range r.Perm(n) {
 			mapped[i], reversed[i], cubed[i] = math.Exp(s[p]), -s[i], y[p]*y[p]*y[p]
 		}
-		a, err := RankingAccuracy(s, y, Equal, Grouping{})
-		b, err2 := RankingAccuracy(mapped, cubed, Equal, Grouping{})
+		a, err := RankingAccuracy(s, y, Grouping{})
+		b, err2 := RankingAccuracy(mapped, cubed, Grouping{})
 		if err != nil || err2 != nil || a != b {
 			t.Fatalf("%v %v: %v and %v", err, err2, a, b)
 		}
-		for _, w := range []PairWeight{Equal, LabelGap} {
-			a, _ := RankingAccuracy(s, y, w, Grouping{})
-			b, _ := RankingAccuracy(reversed, y, w, Grouping{})
-			if math.Abs(a.Mean+b.Mean-1) > 1e-15 {
-				t.Fatalf("%v and reversed %v", a, b)
-			}
+		if b, _ := RankingAccuracy(reversed, y, Grouping{}); math.Abs(a.Mean+b.Mean-1) > 1e-15 {
+			t.Fatalf("%v and reversed %v", a, b)
 		}
-	}
-}
-
-// One outlier beside labels 2^-40 apart: plain sums of labels lose the gaps.
-func TestLabelGapDoesNotCancel(t *testing.T) {
-	const n = 2001
-	s, y := make([]float64, n), make([]float64, n)
-	for i := range s {
-		s[i], y[i] = float64(i%7), 1+float64(i)*0x1p-51
-	}
-	var naive float64 // sum_i y_i (2 i - (n-1)) is the sum of all gaps
-	for i := range y {
-		naive += y[i] * float64(2*i-(n-1))
-	}
-	right, total := slowConcordance(s, y, rowsOf(make([]int, n))[0], LabelGap) // gaps are exact
-	got, err := RankingAccuracy(s, y, LabelGap, Grouping{})
-	if err != nil || math.Abs(got.Mean-right/total) > 0x1p-49 {
-		t.Errorf("got %v, %v, want %v", got.Mean, err, right/total)
-	}
-	if math.Abs(naive/total-1) < 1e-9 {
-		t.Errorf("the control did not cancel: %v against %v", naive, total)
-	}
-}
-
-// An outlier in label and score must not swamp the other gaps of its half: with
-// m = 1 in place of the lowest label of the half, each delta - m would round to
-// -1 and delta would be lost.
-func TestLabelGapOutlier(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 14))
-	const half, delta = 1000, 0.8 * 0x1p-54
-	s, y := make([]float64, 2*half+1), make([]float64, 2*half+1)
-	for i := range half {
-		s[i], s[half+i], y[half+i] = r.Float64(), r.Float64(), delta
-	}
-	s[2*half], y[2*half] = 2, 1
-	concordant := 0
-	for _, a := range s[:half] {
-		for _, b := range s[half : 2*half] {
-			if b > a {
-				concordant++
-			}
-		}
-	}
-	outlier := half + half*(1-delta)
-	want := (outlier + float64(concordant)*delta) / (outlier + half*half*delta)
-	got, err := RankingAccuracy(s, y, LabelGap, Grouping{})
-	if err != nil || math.Abs(got.Mean/want-1) > 0x1p-50 {
-		t.Errorf("got %v, %v, want %v: off by %v", got.Mean, err, want, got.Mean/want-1)
 	}
 }
 
@@ -181,13 +114,8 @@ func TestRankingAccuracyByHand(t *testing.T) {
 	s := []float64{3, 1, 2, 2}
 	y := []float64{1, 0, 0.5, -1}
 	// Pairs (y > y'): (0,1) +, (0,2) +, (0,3) +, (1,3) wrong, (2,1) +, (2,3) tie.
-	got, err := RankingAccuracy(s, y, Equal, Grouping{})
+	got, err := RankingAccuracy(s, y, Grouping{})
 	if err != nil || got.Mean != 4.5/6 {
-		t.Errorf("%+v, %v", got, err)
-	}
-	// Gaps 1, 0.5, 2, 1, 0.5, 1.5: right 4 + 0.75 of 6.5.
-	got, err = RankingAccuracy(s, y, LabelGap, Grouping{})
-	if err != nil || math.Abs(got.Mean-4.75/6.5) > 1e-15 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -195,25 +123,17 @@ func TestRankingAccuracyByHand(t *testing.T) {
 func TestRankingErrors(t *testing.T) {
 	one := []float64{1}
 	for name, f := range map[string]func() error{
-		"lengths":   func() error { _, err := RankingAccuracy(one, nil, Equal, Grouping{}); return err },
-		"empty":     func() error { _, err := RankingAccuracy(nil, nil, Equal, Grouping{}); return err },
-		"NaN score": func() error { _, err := NDCG([]float64{math.NaN()}, one, 1, Linear, Grouping{}); return err },
+		"lengths":   func() error { _, err := RankingAccuracy(one, nil, Grouping{}); return err },
+		"empty":     func() error { _, err := RankingAccuracy(nil, nil, Grouping{}); return err },
+		"NaN score": func() error { _, err := NDCG([]float64{math.NaN()}, one, 1, Grouping{}); return err },
 		"Inf label": func() error { _, err := PrecisionAt(one, []float64{math.Inf(1)}, 1, Grouping{}); return err },
-		"weight":    func() error { _, err := RankingAccuracy(one, one, 2, Grouping{}); return err },
-		"ids":       func() error { _, err := RankingAccuracy(one, one, Equal, Grouping{IDs: []int{1, 2}}); return err },
-		"policy":    func() error { _, err := PrecisionAt(one, one, 1, Grouping{Undefined: 3}); return err },
-		"gain":      func() error { _, err := NDCG(one, one, 1, 2, Grouping{}); return err },
-		"k":         func() error { _, err := NDCG(one, one, -1, Linear, Grouping{}); return err },
+		"ids":       func() error { _, err := RankingAccuracy(one, one, Grouping{IDs: []int{1, 2}}); return err },
+		"k":         func() error { _, err := NDCG(one, one, -1, Grouping{}); return err },
 		"k 0":       func() error { _, err := PrecisionAt(one, one, 0, Grouping{}); return err },
-		"negative":  func() error { _, err := NDCG(one, []float64{-1}, 1, Linear, Grouping{}); return err },
-		"large":     func() error { _, err := NDCG(one, []float64{513}, 1, Exponential, Grouping{}); return err },
-		"far labels": func() error {
-			_, err := RankingAccuracy([]float64{1, 2}, []float64{-0x1p899, 0x1.8p899}, LabelGap, Grouping{})
-			return err
-		},
-		"scale": func() error { _, err := Relevance(one, 0); return err },
-		"range": func() error { _, err := Relevance([]float64{1.5}, 1); return err },
-		"NaN":   func() error { _, err := Relevance([]float64{math.NaN()}, 1); return err },
+		"negative":  func() error { _, err := NDCG(one, []float64{-1}, 1, Grouping{}); return err },
+		"large":     func() error { _, err := NDCG(one, []float64{513}, 1, Grouping{}); return err },
+		"range":     func() error { _, err := Relevance([]float64{1.5}); return err },
+		"NaN":       func() error { _, err := Relevance([]float64{math.NaN()}); return err },
 	} {
 		if err := f(); err == nil || errors.Is(err, ErrNothingToRank) {
 			t.Errorf("%s: %v", name, err)

@@ -2,43 +2,21 @@ package metrics
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 )
 
-// Gain maps the relevance of a record to its gain in NDCG.
-type Gain int
-
-const (
-	// Exponential is the gain 2^rel - 1 (Burges et al. 2005) for rel in [0, 512].
-	Exponential Gain = iota
-	// Linear is the gain rel (Jarvelin & Kekalainen 2002) for rel in [0, 2^900].
-	Linear
-)
-
-func (g Gain) of(relevance float64) float64 {
-	if g == Linear {
-		return relevance
-	}
-	if relevance < 1 { // Expm1 avoids cancellation, and the error of relevance*Ln2 is not magnified
-		return math.Expm1(relevance * math.Ln2)
-	}
-	return math.Exp2(relevance) - 1
-}
-
-// Relevance maps labels y in [-1, 1] to relevances scale (y + 1)/2 in [0, scale]. scale must be positive and
-// finite. With scale 4, the labels -1, -1/2, 0, 1/2, 1 become 0 to 4.
-func Relevance(labels []float64, scale float64) ([]float64, error) {
-	if !(scale > 0) || math.IsInf(scale, 0) {
-		return nil, fmt.Errorf("metrics: relevance scale %v, want a positive finite number", scale)
-	}
+// Relevance maps labels y in [-1, 1] to relevances in [0, 4], the usual range of graded judgements: the labels -1, -1/2,
+// 0, 1/2, 1 become 0 to 4.
+func Relevance(labels []float64) ([]float64, error) {
 	out := make([]float64, len(labels))
 	for i, y := range labels {
 		if !(y >= -1 && y <= 1) {
 			return nil, fmt.Errorf("metrics: a label is not in [-1, 1]; give relevances of your own")
 		}
-		out[i] = scale * ((y + 1) / 2)
+		out[i] = 4 * ((y + 1) / 2)
 	}
 	return out, nil
 }
@@ -50,30 +28,27 @@ func Relevance(labels []float64, scale float64) ([]float64, error) {
 //
 // If k is 0 or above the size of the group, the whole group counts. Records of equal score count as the exact
 // average of DCG over all their orders, so each has the mean gain of its tie (McSherry & Najork 2008). A group
-// in which every relevance is 0 has no NDCG; see Undefined. A group of m records takes O(m log m) time, and its
+// in which every relevance is 0 has no NDCG. A group of m records takes O(m log m) time, and its
 // relative error is below (2m + 4k + 100) 2^-53. The reason is that both DCGs are plain sums of non-negative
-// terms: at most m gains of a tie, k discounts and k ties. Scores can be infinite but not NaN. See Gain for the
-// range of relevances.
-func NDCG(scores, relevance []float64, k int, gain Gain, g Grouping) (GroupMean, error) {
+// terms: at most m gains of a tie, k discounts and k ties. Scores can be infinite but not NaN. The gain is 2^rel - 1
+// (Burges et al. 2005) for rel in [0, 512].
+func NDCG(scores, relevance []float64, k int, g Grouping) (GroupMean, error) {
 	if err := checkGraded(scores, relevance, "relevances"); err != nil {
 		return GroupMean{}, err
-	}
-	if gain != Exponential && gain != Linear {
-		return GroupMean{}, fmt.Errorf("metrics: gain %d, want Exponential or Linear", gain)
 	}
 	if k < 0 {
 		return GroupMean{}, fmt.Errorf("metrics: NDCG at %d, want at least 1, or 0 for the whole group", k)
 	}
-	most := 512.0
-	if gain == Linear {
-		most = 0x1p900
-	}
 	gains := make([]float64, len(relevance))
 	for i, r := range relevance {
-		if r < 0 || r > most {
-			return GroupMean{}, fmt.Errorf("metrics: a relevance is not in [0, %v]", most)
+		switch {
+		case r < 0 || r > 512:
+			return GroupMean{}, errors.New("metrics: a relevance is not in [0, 512]")
+		case r < 1: // Expm1 avoids cancellation, and the error of r*Ln2 is not magnified
+			gains[i] = math.Expm1(r * math.Ln2)
+		default:
+			gains[i] = math.Exp2(r) - 1
 		}
-		gains[i] = gain.of(r)
 	}
 	return g.mean(len(scores), func(rows []int) (float64, bool) {
 		top := len(rows)
@@ -127,8 +102,7 @@ func eachTie(scores []float64, rows []int, top int, visit func(tied []int, first
 // the groups. k is at least 1. For a group with fewer than k records, the count is still divided by k, as if
 // the group were padded with negatives. A tie in score can cross rank k. In this case, the expected number of
 // positives over all orders counts: the share of positives in the tie times the number of remaining ranks. A
-// group without positives has no precision; see Undefined, where AsZero is the usual choice besides Skip. The
-// error of a group is below 2^-51.
+// group without positives has no precision. The error of a group is below 2^-51.
 func PrecisionAt(scores, labels []float64, k int, g Grouping) (GroupMean, error) {
 	if err := checkGraded(scores, labels, "labels"); err != nil {
 		return GroupMean{}, err

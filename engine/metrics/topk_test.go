@@ -55,54 +55,50 @@ func TestTopKEqualsAverageOverOrders(t *testing.T) {
 			relevance[i] = max(0, 3*y[i]) // 0, 1, 2 ... : half of the labels
 		}
 		k := 1 + r.IntN(7)
-		for gain, f := range map[Gain]func(float64) float64{
-			Exponential: func(v float64) float64 { return math.Pow(2, v) - 1 },
-			Linear:      func(v float64) float64 { return v },
-		} {
-			var ndcg, precision float64
-			groups, undefined := 0, 0
-			for _, rows := range rowsOf(ids) {
-				ideal, _ := slowTop(relevance, relevance, rows, k, f)
-				if ideal == 0 {
-					undefined++
-					continue
-				}
-				d, p := slowTop(s, relevance, rows, k, f)
-				ndcg += d / ideal
-				precision += p
-				groups++
-			}
-			a, err := NDCG(s, relevance, k, gain, Grouping{IDs: ids})
-			b, err2 := PrecisionAt(s, relevance, k, Grouping{IDs: ids})
-			if groups == 0 {
-				if !errors.Is(err, ErrNothingToRank) || !errors.Is(err2, ErrNothingToRank) {
-					t.Fatalf("no relevant record: %v, %v", err, err2)
-				}
+		f := func(v float64) float64 { return math.Pow(2, v) - 1 }
+		var ndcg, precision float64
+		groups, undefined := 0, 0
+		for _, rows := range rowsOf(ids) {
+			ideal, _ := slowTop(relevance, relevance, rows, k, f)
+			if ideal == 0 {
+				undefined++
 				continue
 			}
-			if err != nil || math.Abs(a.Mean-ndcg/float64(groups)) > 1e-13 || a.Groups != groups || a.Undefined != undefined {
-				t.Fatalf("NDCG %+v, %v, want %v", a, err, ndcg/float64(groups))
+			d, p := slowTop(s, relevance, rows, k, f)
+			ndcg += d / ideal
+			precision += p
+			groups++
+		}
+		a, err := NDCG(s, relevance, k, Grouping{IDs: ids})
+		b, err2 := PrecisionAt(s, relevance, k, Grouping{IDs: ids})
+		if groups == 0 {
+			if !errors.Is(err, ErrNothingToRank) || !errors.Is(err2, ErrNothingToRank) {
+				t.Fatalf("no relevant record: %v, %v", err, err2)
 			}
-			if err2 != nil || math.Abs(b.Mean-precision/float64(groups)) > 1e-14 || b.Groups != groups {
-				t.Fatalf("precision %+v, %v, want %v", b, err2, precision/float64(groups))
-			}
+			continue
+		}
+		if err != nil || math.Abs(a.Mean-ndcg/float64(groups)) > 1e-13 || a.Groups != groups || a.Undefined != undefined {
+			t.Fatalf("NDCG %+v, %v, want %v", a, err, ndcg/float64(groups))
+		}
+		if err2 != nil || math.Abs(b.Mean-precision/float64(groups)) > 1e-14 || b.Groups != groups {
+			t.Fatalf("precision %+v, %v, want %v", b, err2, precision/float64(groups))
 		}
 	}
 }
 
 func TestTopKByHand(t *testing.T) {
-	// Relevances in the order of the scores: 3, 2, 3, 0, 1, 2 (a common textbook
-	// example): linear DCG 6.861127, ideal order 3, 3, 2, 2, 1, 0: 7.140995.
+	// Gains in the order of the scores: 3, 2, 3, 0, 1, 2 (a common textbook
+	// example): DCG 6.861127, ideal order 3, 3, 2, 2, 1, 0: 7.140995.
 	l := math.Log2
 	s := []float64{6, 5, 4, 3, 2, 1}
-	relevance := []float64{3, 2, 3, 0, 1, 2}
-	got, err := NDCG(s, relevance, 0, Linear, Grouping{})
+	got, err := NDCG(s, []float64{2, l(3), 2, 0, 1, l(3)}, 0, Grouping{})
 	dcg, ideal := 3+2/l(3)+3/l(4)+1/l(6)+2/l(7), 3+3/l(3)+2/l(4)+2/l(5)+1/l(6)
 	if err != nil || math.Abs(got.Mean-dcg/ideal) > 1e-14 || math.Abs(dcg-6.861127) > 1e-6 || math.Abs(ideal-7.140995) > 1e-6 {
 		t.Errorf("%v, %v, want %v over %v", got, err, dcg, ideal)
 	}
+	relevance := []float64{3, 2, 3, 0, 1, 2}
 	// Top 2, exponential: (7 + 3/log2 3) / (7 + 7/log2 3).
-	got, err = NDCG(s, relevance, 2, Exponential, Grouping{})
+	got, err = NDCG(s, relevance, 2, Grouping{})
 	if want := (7 + 3/l(3)) / (7 + 7/l(3)); err != nil || math.Abs(got.Mean-want) > 1e-15 {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
@@ -116,14 +112,12 @@ func TestTopKByHand(t *testing.T) {
 	if err != nil || p.Mean != 0.2 {
 		t.Errorf("a short group: %v, %v, want 0.2", p, err)
 	}
-	// One group without positives, under the three policies.
+	// One group without positives.
 	ids, y := []int{1, 1, 2, 2}, []float64{1, -1, -1, -1}
-	for u, want := range map[Undefined]GroupMean{Skip: {1, 1, 1}, AsZero: {0.5, 2, 1}, AsOne: {1, 2, 1}} {
-		if p, err := PrecisionAt([]float64{2, 1, 2, 1}, y, 1, Grouping{ids, u}); err != nil || p != want {
-			t.Errorf("policy %v: %+v, %v, want %+v", u, p, err, want)
-		}
+	if p, err := PrecisionAt([]float64{2, 1, 2, 1}, y, 1, Grouping{ids}); err != nil || p != (GroupMean{1, 1, 1}) {
+		t.Errorf("%+v, %v, want 1 in one group", p, err)
 	}
-	rel, err := Relevance([]float64{-1, -0.5, 0, 0.5, 1}, 4)
+	rel, err := Relevance([]float64{-1, -0.5, 0, 0.5, 1})
 	if err != nil || !slices.Equal(rel, []float64{0, 1, 2, 3, 4}) {
 		t.Errorf("%v, %v", rel, err)
 	}
@@ -145,12 +139,12 @@ func TestTopKProperties(t *testing.T) {
 		for i, p := range r.Perm(n) {
 			mapped[i], permuted[i] = math.Exp(s[p]), relevance[p]
 		}
-		a, err := NDCG(s, relevance, 10, Exponential, Grouping{})
-		b, err2 := NDCG(mapped, permuted, 10, Exponential, Grouping{})
+		a, err := NDCG(s, relevance, 10, Grouping{})
+		b, err2 := NDCG(mapped, permuted, 10, Grouping{})
 		if err != nil || err2 != nil || math.Abs(a.Mean-b.Mean) > 1e-13 {
 			t.Fatalf("%v %v: %v and %v", err, err2, a, b)
 		}
-		best, err := NDCG(relevance, relevance, 10, Exponential, Grouping{})
+		best, err := NDCG(relevance, relevance, 10, Grouping{})
 		if err != nil || best.Mean != 1 || a.Mean > 1 || a.Mean < 0 {
 			t.Fatalf("%v: best %v, got %v", err, best, a)
 		}

@@ -23,6 +23,9 @@ var merged = map[string]string{
 	"TestFiguresOfEverySize":             "TestKindsOfEverySize",
 	"TestThresholdsOfEverySize":          "TestKindsOfEverySize",
 	"TestRandomStoppingOfEverySize":      "TestKindsOfEverySize",
+	"TestHoeffdingCoverage":              "TestIntervalValues",                  // there is one method of intervals
+	"TestLabelGapDoesNotCancel":          "TestRankingAccuracyEqualsDefinition", // pairs have one weight
+	"TestLabelGapOutlier":                "TestRankingAccuracyEqualsDefinition",
 	"TestKilledCurvesAreResumed":         "TestKilledRunsAreResumed",
 	"TestFullBatchRecursions":            "TestRecursions", // of passes and baselines, too
 	"TestOffGIGAIsTheRecursion":          "TestRecursions",

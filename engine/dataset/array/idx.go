@@ -29,13 +29,10 @@ func IsIDX(head []byte) bool {
 func readIDXHeader(name string, r io.Reader, size int64) (*Array, error) {
 	a := &Array{name: name, r: r}
 	var start [4]byte
-	if _, err := io.ReadFull(r, start[:]); err != nil || start[0] != 0 || start[1] != 0 || start[3] == 0 ||
-		start[3] > maxIDXAxes {
+	if _, err := io.ReadFull(r, start[:]); err != nil || !IsIDX(start[:]) {
 		return nil, a.Refuse(0, RuleIDXHeader)
 	}
-	if a.Element = idxTypes[start[2]]; a.Element.Size == 0 {
-		return nil, a.Refuse(0, RuleIDXHeader)
-	}
+	a.Element = idxTypes[start[2]]
 	for range start[3] {
 		var b [4]byte
 		if _, err := io.ReadFull(r, b[:]); err != nil {

@@ -66,7 +66,7 @@ func (r *Reader) cut(text []byte) (end int, long bool) {
 			return end, len(text)-at > source.MaxRowBytes || length > source.MaxRowBytes
 		}
 		line := bytes.TrimSuffix(text[at:at+k], []byte{'\r'})
-		if open == quoted || bytes.IndexByte(line, '"') >= 0 && !r.isComment(line) {
+		if open == quoted || bytes.IndexByte(line, '"') >= 0 && r.commentOf(line) == nil {
 			open = r.scan(open, line)
 		}
 		at, length = at+k+1, length+len(line)+1

@@ -89,8 +89,6 @@ func (r *Reader) isEmpty(line []byte) bool {
 	return k == len(line)
 }
 
-func (r *Reader) isComment(line []byte) bool { return r.commentOf(line) != nil }
-
 // commentOf returns the comment prefix that a line begins with, or nil if the line is not a comment.
 func (r *Reader) commentOf(line []byte) []byte {
 	for _, c := range r.comment {

@@ -172,14 +172,7 @@ func (s *columnStats) isNumeric() bool { return s.numbers > 0 }
 func (s *columnStats) isCategorical() bool { return len(s.texts) <= draftCategories }
 
 // categories returns the texts in a fixed order.
-func (s *columnStats) categories() []string {
-	out := make([]string, 0, len(s.texts))
-	for t := range s.texts {
-		out = append(out, t)
-	}
-	slices.Sort(out)
-	return out
-}
+func (s *columnStats) categories() []string { return slices.Sorted(maps.Keys(s.texts)) }
 
 // positiveWords are lower-case label values that suggest the positive class.
 var positiveWords = [...]string{"1", "+1", "1.0", "yes", "ja", "oui", "sí", "si", "true", "wahr", "vrai", "positive",

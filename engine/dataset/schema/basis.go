@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -43,11 +42,6 @@ func cosines(basis string) (kind string, k int, ok bool) {
 	k, err := strconv.Atoi(text)
 	known := kind == basisCosine || kind == basisCurve || kind == basisSpike
 	return kind, k, known && err == nil && strconv.Itoa(k) == text && minCosines <= k && k <= maxCosines
-}
-
-// basisOf returns the basis of a numeric column.
-func (s *Schema) basisOf(c *Column) string {
-	return cmp.Or(c.Basis, s.Basis)
 }
 
 // WithBasis returns a copy of s with another basis for the numeric features that have no basis of their own.
@@ -118,10 +112,10 @@ func (v *validator) basisDim() {
 // spike, the mean square norm is 2, equal to the square of the spike. The reason is that numbers above 0 are rare, and
 // shorter blocks would be lost in the noise.
 func (f *Feature) setCosines(k int, kind string) {
-	f.Cosines, f.Width, f.line = k, k, kind == basisCurve
-	f.shrink = math.Sqrt(2 / squares(k))
+	f.Cosines, f.Width, f.Line = k, k, kind == basisCurve
+	f.Shrink = math.Sqrt(2 / squares(k))
 	if f.Spike = kind == basisSpike && f.Transform == TransformLog1p && f.Lo == 0; f.Spike {
-		f.Width, f.shrink = k+1, math.Sqrt2*f.shrink
+		f.Width, f.Shrink = k+1, math.Sqrt2*f.Shrink
 	}
 }
 
@@ -152,11 +146,11 @@ func (f *Feature) encodeScaled(v float64, dst []float64) {
 	c := -math.Sin(math.Pi / 2 * s)
 	before, now := 1.0, c
 	for k := range f.Cosines {
-		dst[k] = now * (f.shrink * f.Factor / float64(k+1))
+		dst[k] = now * (f.Shrink * f.Factor / float64(k+1))
 		before, now = now, min(max(2*c*now-before, -1), 1)
 	}
-	if f.line {
-		dst[0] = s * (math.Sqrt(1.5) * f.shrink * f.Factor)
+	if f.Line {
+		dst[0] = s * (math.Sqrt(1.5) * f.Shrink * f.Factor)
 	}
 }
 

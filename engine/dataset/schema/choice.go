@@ -23,7 +23,7 @@ func (e *Encoder) candidatePairs() (all []candidate) {
 		for a := range b {
 			wa, wb, _ := lowest(e.columns[a], e.columns[b])
 			named := slices.ContainsFunc(e.interactions,
-				func(p interaction) bool { return p.a == a && p.b == b || p.a == b && p.b == a })
+				func(p Interaction) bool { return p.A == a && p.B == b || p.A == b && p.B == a })
 			if wa*wb <= widestCandidate && !named {
 				all = append(all, candidate{a, b})
 			}
@@ -39,13 +39,13 @@ func (f *Feature) largest(width int) float64 {
 		return 1
 	}
 	sum := 1.0
-	if f.line {
+	if f.Line {
 		sum = 1.5
 	}
 	for k := 2; k <= min(width, f.Cosines); k++ { // a spike has the square 2, less than the cosines near it
 		sum += 1 / float64(k*k)
 	}
-	return f.shrink * f.shrink * sum
+	return f.Shrink * f.Shrink * sum
 }
 
 // unprojected returns the factor for which every row has norm at most 1. The projection then changes no row, so
@@ -56,7 +56,7 @@ func (e *Encoder) unprojected() float64 {
 		sum += e.columns[i].largest(e.columns[i].Width)
 	}
 	for _, p := range e.interactions {
-		sum += p.scale * p.scale * e.columns[p.a].largest(p.wa) * e.columns[p.b].largest(p.wb)
+		sum += p.Scale * p.Scale * e.columns[p.A].largest(p.WidthA) * e.columns[p.B].largest(p.WidthB)
 	}
 	return 1 / math.Sqrt(sum*(1+0x1p-40))
 }
@@ -149,7 +149,7 @@ func (e *Encoder) Records(r *engine.Records, model *Encoder) (*engine.Records, e
 	c, pairs := e.Candidates(), e.candidatePairs()
 	var chosen []engine.Product
 	for _, p := range model.interactions[min(len(e.interactions), len(model.interactions)):] {
-		if k := slices.Index(pairs, candidate{p.a, p.b}); k >= 0 {
+		if k := slices.Index(pairs, candidate{p.A, p.B}); k >= 0 {
 			chosen = append(chosen, c.Products[k])
 		}
 	}

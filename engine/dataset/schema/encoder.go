@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -28,7 +29,7 @@ type Encoder struct {
 	Grades       *parse.Notation // notation of graded labels
 	// Notations reports whether a numeric column has a notation.
 	Notations    bool
-	interactions []interaction
+	interactions []Interaction
 }
 
 // NewEncoder validates a copy of s and returns its encoder.
@@ -133,7 +134,7 @@ func (s *Schema) featureEncoder(c *Column, sets map[*Missing]*parse.Set) Feature
 		f.Notation = s.NotationOf(c)
 		f.Lo, f.Hi = c.Bounds()
 		f.Center, f.Half = centerAndHalf(f.Lo, f.Hi, f.Transform, s.IsSparse())
-		if kind, k, _ := cosines(s.basisOf(c)); k > 0 {
+		if kind, k, _ := cosines(cmp.Or(c.Basis, s.Basis)); k > 0 {
 			f.setCosines(k, kind)
 		}
 		return f
@@ -175,7 +176,7 @@ func (e *Encoder) setFactor() {
 	}
 	e.common.Factor = e.factor
 	for i := range e.interactions {
-		e.interactions[i].scale /= e.factor
+		e.interactions[i].Scale /= e.factor
 	}
 }
 
@@ -275,8 +276,8 @@ func (e *Encoder) FeatureNames() []string {
 		}
 	}
 	for _, p := range e.interactions {
-		for _, a := range names[e.columns[p.a].Offset:][:p.wa] {
-			for _, b := range names[e.columns[p.b].Offset:][:p.wb] {
+		for _, a := range names[e.columns[p.A].Offset:][:p.WidthA] {
+			for _, b := range names[e.columns[p.B].Offset:][:p.WidthB] {
 				names = append(names, a+" * "+b)
 			}
 		}

@@ -16,14 +16,7 @@ type Feature struct {
 	Factor    float64
 	Numeric   bool
 	Transform string
-	Lo, Hi    float64 // range before the transform
-	Center    float64 // centre of the transformed range; 0 if sparse
-	Half      float64 // half the length of the transformed range; the largest magnitude if sparse
-	Cosines   int     // number K of the basis, 0 without a basis
-	line      bool    // the first feature of the basis is the line
-	// an additional output follows the cosines; at the lower end of the range it is set and the cosines are 0
-	Spike    bool
-	shrink   float64 // scales the mean square norm of K cosines to 1, or to 2 with a spike
+	Scaling
 	Cats     *parse.Set
 	CatNames []string
 	Missing  *parse.Set
@@ -31,6 +24,18 @@ type Feature struct {
 	value    float64 // number used by the policy MissingValue
 	Notation *parse.Notation
 	unknown  bool // categories that are not listed become all 0
+}
+
+// Scaling is the map of a numeric column to its outputs.
+type Scaling struct {
+	Lo, Hi  float64 // range before the transform
+	Center  float64 // centre of the transformed range; 0 if sparse
+	Half    float64 // half the length of the transformed range; the largest magnitude if sparse
+	Cosines int     // number K of the basis, 0 without a basis
+	Line    bool    // the first feature of the basis is the line
+	// an additional output follows the cosines; at the lower end of the range it is set and the cosines are 0
+	Spike  bool
+	Shrink float64 // scales the mean square norm of K cosines to 1, or to 2 with a spike
 }
 
 // Encode writes the outputs of a field without surrounding blanks to dst, which must be zero. The rule is empty

@@ -63,27 +63,24 @@ func CheckIDs(ids []string, file, column string, alike LookAlikes) error {
 	if alike != "" && alike != RefuseLookAlikes && alike != AllowLookAlikes {
 		return fmt.Errorf("dataset: look-alike ids are %q, want %s or %s", string(alike), RefuseLookAlikes, AllowLookAlikes)
 	}
-	exact := make(map[string]int, len(ids))
-	for i, id := range ids {
-		before, twice := exact[id]
-		switch {
-		case id == "":
-			return refuse(ruleRecordNoID, i+1)
-		case twice:
-			return refuse(ruleRecordSameID, before+1, i+1)
+	at := make(map[string]int, len(ids))
+	for _, rule := range []string{ruleRecordSameID, ruleRecordAlike} {
+		for i, key := range ids {
+			if key == "" {
+				return refuse(ruleRecordNoID, i+1)
+			}
+			if rule == ruleRecordAlike {
+				key = IDKey(key)
+			}
+			if before, twice := at[key]; twice {
+				return refuse(rule, before+1, i+1)
+			}
+			at[key] = i
 		}
-		exact[id] = i
-	}
-	if alike == AllowLookAlikes {
-		return nil
-	}
-	clear(exact)
-	for i, id := range ids {
-		key := IDKey(id)
-		if before, twice := exact[key]; twice {
-			return refuse(ruleRecordAlike, before+1, i+1)
+		if alike == AllowLookAlikes {
+			return nil
 		}
-		exact[key] = i
+		clear(at)
 	}
 	return nil
 }

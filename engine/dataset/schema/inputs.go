@@ -27,16 +27,11 @@ type Input struct {
 	Offset int    // index of the first output
 	Width  int    // number of outputs
 
-	Numeric      bool
-	Date         bool    // v is the number of days from January 1, 1970
-	Shift        float64 // for a date, the days from January 1, 1970 to the first day of its range; otherwise 0
-	Lo, Hi       float64
-	Log1p        bool
-	Center, Half float64
-	Cosines      int     // number of cosines of the basis, 0 without a basis
-	Line         bool    // with Cosines
-	Spike        bool    // with Cosines
-	Shrink       float64 // with Cosines
+	Numeric bool
+	Date    bool    // v is the number of days from January 1, 1970
+	Shift   float64 // for a date, the days from January 1, 1970 to the first day of its range; otherwise 0
+	Log1p   bool
+	Scaling
 	// MissingNumbers lists the numbers v - Shift that count as missing. NaN and empty fields always count as missing.
 	MissingNumbers []float64
 	// MissingOutputs holds the outputs of a missing number. They are NaN if Encode refuses missing numbers.
@@ -79,7 +74,7 @@ func (e *Encoder) Inputs() []Input {
 }
 
 func (f *Feature) describeNumber(in *Input) {
-	in.Lo, in.Hi, in.Log1p, in.Center, in.Half = f.Lo, f.Hi, f.Transform == TransformLog1p, f.Center, f.Half
+	in.Scaling, in.Log1p = f.Scaling, f.Transform == TransformLog1p
 	if f.Notation != nil && f.Notation.Layout != "" {
 		in.Date, in.Shift = true, float64(f.Notation.From)
 	}
@@ -88,7 +83,6 @@ func (f *Feature) describeNumber(in *Input) {
 			in.MissingNumbers = append(in.MissingNumbers, v)
 		}
 	}
-	in.Cosines, in.Line, in.Spike, in.Shrink = f.Cosines, f.line, f.Spike, f.shrink
 	in.MissingOutputs = make([]float64, f.Width)
 	if f.EncodeMissing(in.MissingOutputs) != "" {
 		for k := range in.MissingOutputs {
@@ -130,19 +124,11 @@ func (e *Encoder) Features(k int, v float64) []float64 {
 func (e *Encoder) Blocks() (widths []int) {
 	for k := range e.Width() {
 		f, _ := e.Feature(k)
-		if f.Numeric {
-			widths = append(widths, max(1, f.Cosines))
-			if f.Spike {
-				widths = append(widths, 1)
-			}
-			continue
-		}
-		for range f.Width {
-			widths = append(widths, 1)
-		}
+		first := max(1, f.Cosines) // a category has no cosines
+		widths = append(append(widths, first), slices.Repeat([]int{1}, f.Width-first)...)
 	}
 	for _, p := range e.interactions {
-		widths = append(widths, slices.Repeat([]int{1}, p.wa*p.wb)...)
+		widths = append(widths, slices.Repeat([]int{1}, p.WidthA*p.WidthB)...)
 	}
 	return widths
 }
@@ -156,7 +142,7 @@ func (e *Encoder) Lines() (all []float64) {
 		for j := range f.Width {
 			v := 1.0
 			switch {
-			case f.Cosines > 0 && f.line && j > 0, f.Cosines > j && j%2 == 1:
+			case f.Cosines > 0 && f.Line && j > 0, f.Cosines > j && j%2 == 1:
 				v = 0
 			case f.Cosines > j:
 				v = 1 / float64(j+1)
@@ -165,7 +151,7 @@ func (e *Encoder) Lines() (all []float64) {
 		}
 	}
 	for _, p := range e.interactions {
-		all = append(all, slices.Repeat([]float64{1}, p.wa*p.wb)...)
+		all = append(all, slices.Repeat([]float64{1}, p.WidthA*p.WidthB)...)
 	}
 	return all
 }

@@ -13,14 +13,14 @@ import (
 // features with the lowest frequencies.
 const lowFrequencies = 3
 
-// interaction is the block of products of two columns that Schema.Interactions names (docs/theory.md#interactions). It
-// is the outer product of the outputs of the two columns. For a number with a basis, only the first lowFrequencies
-// outputs are used.
-type interaction struct {
-	a, b   int // indices in Encoder.columns
-	offset int // index of the first output
-	wa, wb int // numbers of outputs of a and b that are multiplied
-	scale  float64
+// Interaction is the block of products of two columns that Schema.Interactions names (docs/theory.md#interactions). It
+// is the outer product of the outputs of the two columns before the projection: output Offset + i*WidthB + j is Scale
+// times output i of A times output j of B. For a number with a basis, only the first lowFrequencies outputs are used.
+type Interaction struct {
+	A, B           int // indices in Inputs
+	Offset         int // index of the first output
+	WidthA, WidthB int // the first WidthA outputs of A and the first WidthB outputs of B are multiplied
+	Scale          float64
 }
 
 // low returns the number of outputs of f that an interaction multiplies, and the scale that makes their mean square
@@ -55,9 +55,9 @@ func (e *Encoder) addInteractions() {
 		return slices.IndexFunc(e.columns, func(f Feature) bool { return f.Name == name })
 	}
 	for _, names := range e.schema.Interactions {
-		p := interaction{a: place(names[0]), b: place(names[1]), offset: e.dim}
-		p.wa, p.wb, p.scale = lowest(e.columns[p.a], e.columns[p.b])
-		e.dim += p.wa * p.wb
+		p := Interaction{A: place(names[0]), B: place(names[1]), Offset: e.dim}
+		p.WidthA, p.WidthB, p.Scale = lowest(e.columns[p.A], e.columns[p.B])
+		e.dim += p.WidthA * p.WidthB
 		e.interactions = append(e.interactions, p)
 	}
 }
@@ -65,12 +65,12 @@ func (e *Encoder) addInteractions() {
 // Multiply writes the blocks of a row whose columns are encoded and not yet projected.
 func (e *Encoder) Multiply(x []float64) {
 	for _, p := range e.interactions {
-		a, b := x[e.columns[p.a].Offset:][:p.wa], x[e.columns[p.b].Offset:][:p.wb]
-		block := x[p.offset:][:p.wa*p.wb]
+		a, b := x[e.columns[p.A].Offset:][:p.WidthA], x[e.columns[p.B].Offset:][:p.WidthB]
+		block := x[p.Offset:][:p.WidthA*p.WidthB]
 		for i, u := range a {
-			u *= p.scale
+			u *= p.Scale
 			for j, v := range b {
-				block[i*p.wb+j] = u * v
+				block[i*p.WidthB+j] = u * v
 			}
 		}
 	}
@@ -91,23 +91,8 @@ func (e *Encoder) MultiplyRows(x []float64) {
 	})
 }
 
-// Interaction is the block of products of two columns of Inputs. Output Offset + i*WidthB + j is Scale times output i
-// of A times output j of B. The outputs are those before the projection.
-type Interaction struct {
-	A, B           int // indices in Inputs
-	Offset         int // index of the first output
-	WidthA, WidthB int // the first WidthA outputs of A and the first WidthB outputs of B are multiplied
-	Scale          float64
-}
-
 // Interactions returns the blocks of products in the order of the schema. They come after the outputs of all columns.
-func (e *Encoder) Interactions() []Interaction {
-	all := make([]Interaction, len(e.interactions))
-	for k, p := range e.interactions {
-		all[k] = Interaction{A: p.a, B: p.b, Offset: p.offset, WidthA: p.wa, WidthB: p.wb, Scale: p.scale}
-	}
-	return all
-}
+func (e *Encoder) Interactions() []Interaction { return slices.Clone(e.interactions) }
 
 // interactions checks the interactions of a schema.
 func (v *validator) interactions() {

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"strings"
 
 	"dyad/engine/dataset/parse"
 )
@@ -87,10 +88,7 @@ func (e *Encoder) encodeGrade(field []byte) (l Label, rule string) {
 
 // TrimLabel removes the suffix declared by the schema.
 func (e *Encoder) TrimLabel(label string) string {
-	if n := len(label) - len(e.LabelColumn.TrimSuffix); n >= 0 && label[n:] == e.LabelColumn.TrimSuffix {
-		return label[:n]
-	}
-	return label
+	return strings.TrimSuffix(label, e.LabelColumn.TrimSuffix)
 }
 
 // The rules of a label.
