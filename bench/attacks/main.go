@@ -26,6 +26,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"dyad/bench"
 )
 
 func main() {
@@ -114,7 +116,7 @@ func (o options) attack(ctx context.Context, out io.Writer, args []string) error
 	results = slices.DeleteFunc(results, func(r result) bool { return !r.done })
 	err = errors.Join(err, write(out, args, results))
 	if o.closest != "" && err == nil {
-		err = appendClosest(o.closest, closestOf(o.commit, o.seed, results))
+		err = bench.AppendRows(o.closest, closestHead, closestOf(o.commit, o.seed, results)...)
 	}
 	if o.page != "" && err == nil {
 		err = o.writePage()

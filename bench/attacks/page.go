@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,20 +43,6 @@ func closestOf(commit string, seed uint64, results []result) (lines [][]string) 
 			strconv.Itoa(s.neighbours), strconv.FormatFloat(s.ratio, 'f', 6, 64), strconv.Itoa(s.refuted)})
 	}
 	return lines
-}
-
-// appendClosest adds the lines of a run to a file, which it makes if it is not there.
-func appendClosest(name string, lines [][]string) (err error) {
-	_, missing := os.Stat(name)
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
-	if err != nil {
-		return err
-	}
-	defer func() { err = cmp.Or(err, f.Close()) }()
-	if missing != nil {
-		lines = append([][]string{strings.Split(closestHead, ",")}, lines...)
-	}
-	return csv.NewWriter(f).WriteAll(lines)
 }
 
 // page is the Markdown of the closest ratios: the last run with the one before it, by mechanism.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/algorithms/attack/kinds"
+	"dyad/bench"
 )
 
 // The page of attacks is that of its raw file, and has a mechanism that is refuted, and what it was before, where the file has it.
@@ -33,7 +34,7 @@ func TestPageOfAttacks(t *testing.T) {
 	for i, ratio := range []float64{0.5, 1.5} {
 		r := result{done: true, finding: finding{neighbours: 3, ratio: ratio}}
 		r.area, r.algorithm = "kinds", "toy"
-		if err := appendClosest(name, closestOf("abc", uint64(i), []result{r})); err != nil {
+		if err := bench.AppendRows(name, closestHead, closestOf("abc", uint64(i), []result{r})...); err != nil {
 			t.Fatal(err)
 		}
 	}
