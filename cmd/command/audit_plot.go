@@ -12,8 +12,11 @@ import (
 	"dyad/privacy/account"
 )
 
-// checkPlot returns an error if the name of a plot file does not end in a format of figures.
+// checkPlot returns an error if the name of a plot file does not end in a format of figures. It accepts the name "".
 func checkPlot(path string) error {
+	if path == "" {
+		return nil
+	}
 	return cmp.Or(checkPicture("plot", path), checkOut(path, true))
 }
 
@@ -40,15 +43,7 @@ func rates(scores [2][]float64) (alarms, hits []float64) {
 			all = append(all, scored{v, side == 1})
 		}
 	}
-	slices.SortFunc(all, func(a, b scored) int {
-		switch {
-		case a.value > b.value:
-			return -1
-		case a.value < b.value:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(all, func(a, b scored) int { return cmp.Compare(b.value, a.value) })
 	alarms, hits = []float64{0}, []float64{0}
 	alarm, hit := 0.0, 0.0
 	for i, s := range all {

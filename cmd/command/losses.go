@@ -139,10 +139,8 @@ func (c lossConstants) smooth() string {
 
 // Run lists the library.
 func (c *lossesListCmd) Run(a *app) error {
-	if c.Plot != "" {
-		if err := checkPlot(c.Plot); err != nil {
-			return err
-		}
+	if err := checkPlot(c.Plot); err != nil {
+		return err
 	}
 	var all []lossConstants
 	var curves []plotted
@@ -175,10 +173,8 @@ func (c *lossesListCmd) Run(a *app) error {
 
 // Run analyses one loss.
 func (c *lossesCheckCmd) Run(a *app) error {
-	if c.Plot != "" {
-		if err := checkPlot(c.Plot); err != nil {
-			return err
-		}
+	if err := checkPlot(c.Plot); err != nil {
+		return err
 	}
 	f := lossFlags{c.Loss, c.LossParam, c.LossClip}
 	loss, err := f.scalarLoss(c.Task)
@@ -251,15 +247,7 @@ func (c lossConstants) text(s engine.Scalar, n, d int) string {
 func applicable(p engine.Problem) []lossAlgorithm {
 	var all []lossAlgorithm
 	budget := privacy.Budget{Epsilon: 1, Delta: privacy.DefaultDelta(p.N)}
-	add := func(name string, err error) {
-		l := lossAlgorithm{Name: name, Applies: err == nil}
-		if err != nil {
-			l.Reason = strings.TrimPrefix(message(unwrapInput(err)), "dyad: ")
-		}
-		all = append(all, l)
-	}
-	for _, a := range algorithms.Catalog() {
-		info := a.Info()
+	ask := func(info algorithms.Info, plan func(mode algorithms.Mode, l2 float64) (*algorithms.Plan, error)) {
 		mode, l2 := algorithms.Certified, 0.0
 		if !info.Supports(mode) {
 			mode = algorithms.NonPrivate
@@ -267,33 +255,37 @@ func applicable(p engine.Problem) []lossAlgorithm {
 		if info.NeedsL2 {
 			l2 = 0.01
 		}
-		spec, err := algorithms.NewSpec(cpu.Backend{}, p, l2, budget, mode)
-		var plan *algorithms.Plan
-		if err == nil {
-			plan, err = a.Plan(spec)
-		}
+		made, err := plan(mode, l2)
 		switch {
-		case err != nil || plan.Aim.Loss == "" || plan.Aim.Loss == p.Loss.Name():
-		case plan.Aim.Loss == "no loss":
+		case err != nil || made.Aim.Loss == "" || made.Aim.Loss == p.Loss.Name():
+		case made.Aim.Loss == "no loss":
 			err = fmt.Errorf("%s minimises no loss", info.Name)
 		default:
-			err = fmt.Errorf("%s minimises the %s loss only", info.Name, plan.Aim.Loss)
+			err = fmt.Errorf("%s minimises the %s loss only", info.Name, made.Aim.Loss)
 		}
-		add(info.Name, err)
+		l := lossAlgorithm{Name: info.Name, Applies: err == nil}
+		if err != nil {
+			l.Reason = strings.TrimPrefix(message(unwrapInput(err)), "dyad: ")
+		}
+		all = append(all, l)
+	}
+	for _, a := range algorithms.Catalog() {
+		ask(a.Info(), func(mode algorithms.Mode, l2 float64) (*algorithms.Plan, error) {
+			spec, err := algorithms.NewSpec(cpu.Backend{}, p, l2, budget, mode)
+			if err != nil {
+				return nil, err
+			}
+			return a.Plan(spec)
+		})
 	}
 	for _, s := range algorithms.StreamCatalog() {
-		mode, l2 := algorithms.Certified, 0.0
-		if !s.Info().Supports(mode) {
-			mode = algorithms.NonPrivate
-		}
-		if s.Info().NeedsL2 {
-			l2 = 0.01
-		}
-		spec, err := algorithms.NewStreamSpec(cpu.Backend{}, p, algorithms.StreamOptions{Horizon: p.N}, l2, budget, mode)
-		if err == nil {
-			_, err = s.Plan(spec)
-		}
-		add(s.Info().Name, err)
+		ask(s.Info(), func(mode algorithms.Mode, l2 float64) (*algorithms.Plan, error) {
+			spec, err := algorithms.NewStreamSpec(cpu.Backend{}, p, algorithms.StreamOptions{Horizon: p.N}, l2, budget, mode)
+			if err != nil {
+				return nil, err
+			}
+			return s.Plan(spec)
+		})
 	}
 	return all
 }
