@@ -8,7 +8,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"flag"
 	"fmt"
 	"math"
@@ -22,9 +21,7 @@ import (
 	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/dataset"
-	"dyad/engine/device"
 	"dyad/engine/metrics"
-	"dyad/privacy"
 	"dyad/privacy/account"
 )
 
@@ -69,10 +66,7 @@ func main() {
 		s := study{shared: *shared, bases: strings.Split(*bases, ","), least: *least, most: *most, noises: *noises, t: *t}
 		err = s.run(strings.Split(*names, ","), *from, *splits, *out)
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	bench.Exit("curves", err)
 }
 
 // study is what is measured of every cell.
@@ -171,32 +165,22 @@ func measure(train, test *engine.Records, epsilon, radius float64, bends *datase
 	seed uint64) (float64, error) {
 	limit := delta
 	shape := lib.Shape{Records: train.Len(), Features: train.Dim(), LabelValues: 2}
-	on, err := device.Open(device.Options{Name: "cpu", Workers: 1})
+	w, err := bench.Train(train, shape, lib.Options{Epsilon: epsilon, Delta: &limit}, seed,
+		func(chosen algorithms.Algorithm) algorithms.Algorithm {
+			a, ok := chosen.(algorithms.Moments)
+			if !ok {
+				return chosen
+			}
+			a.ClipRadius = radius
+			if bends != nil {
+				a.Blocks, a.Lines = bends.Blocks(), bends.Lines()
+			}
+			return a
+		})
 	if err != nil {
 		return 0, err
 	}
-	o := lib.Options{Epsilon: epsilon, Delta: &limit, On: on}
-	choice, err := o.Choose(shape)
-	if err != nil {
-		return 0, err
-	}
-	if a, ok := choice.Algorithm.(algorithms.Moments); ok {
-		a.ClipRadius = radius
-		if bends != nil {
-			a.Blocks, a.Lines = bends.Blocks(), bends.Lines()
-		}
-		choice.Algorithm = a
-	}
-	t, err := o.Plan(choice, shape)
-	if err != nil {
-		return 0, err
-	}
-	r, err := algorithms.Run(context.Background(), train, choice.Algorithm, t.Plan,
-		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
-	if err != nil {
-		return 0, err
-	}
-	scores, err := metrics.Scores(test, r.Weights[:train.Dim()])
+	scores, err := metrics.Scores(test, w[:train.Dim()])
 	if err != nil {
 		return 0, err
 	}

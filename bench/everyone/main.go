@@ -8,7 +8,6 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -24,10 +23,7 @@ const planFile = "plans/everyone.yaml"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "everyone:", err)
-		os.Exit(1)
-	}
+	bench.Exit("everyone", run(ctx))
 }
 
 func run(ctx context.Context) error {

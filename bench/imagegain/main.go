@@ -59,10 +59,7 @@ var sets = []set{
 var methods = []string{"convolution", "head", "linear", "curves", "mlp"}
 
 func main() {
-	if err := run(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, "imagegain:", err)
-		os.Exit(1)
-	}
+	bench.Exit("imagegain", run(context.Background()))
 }
 
 func run(ctx context.Context) error {

@@ -100,10 +100,7 @@ const heldOut = 10000
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "networkgain:", err)
-		os.Exit(1)
-	}
+	bench.Exit("networkgain", run(ctx))
 }
 
 func run(ctx context.Context) error {

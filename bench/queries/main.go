@@ -6,7 +6,6 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -17,10 +16,8 @@ import (
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/bench"
-	"dyad/engine/device"
 	"dyad/engine/metrics"
 	"dyad/internal/experiment"
-	"dyad/privacy"
 )
 
 const delta = 1e-5
@@ -43,10 +40,7 @@ func main() {
 	} else {
 		err = run(*shared, strings.Split(*names, ","), strings.Split(*methods, ","), *splits, *noises, *out)
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	bench.Exit("queries", err)
 }
 
 func run(shared string, names, methods []string, splits, noises int, out string) error {
@@ -108,24 +102,11 @@ func measure(train, test set, method string, epsilon float64, seed uint64) (ndcg
 	}
 	shape := lib.Shape{Records: train.records.Len(), Features: train.records.Dim(), LabelValues: train.labels,
 		Groups: train.sizes()}
-	o.On, err = device.Open(device.Options{Name: "cpu", Workers: 1})
+	w, err := bench.Train(train.records, shape, o, seed, nil)
 	if err != nil {
 		return 0, 0, err
 	}
-	t, err := lib.Plan(shape, o)
-	if err != nil {
-		return 0, 0, err
-	}
-	choice, err := o.Choose(shape)
-	if err != nil {
-		return 0, 0, err
-	}
-	r, err := algorithms.Run(context.Background(), train.records, choice.Algorithm, t.Plan,
-		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
-	if err != nil {
-		return 0, 0, err
-	}
-	scores, err := metrics.Scores(test.records, r.Weights)
+	scores, err := metrics.Scores(test.records, w)
 	if err != nil {
 		return 0, 0, err
 	}

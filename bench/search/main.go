@@ -32,10 +32,7 @@ func main() {
 	summary := flag.String("summary", "results/search-summary.csv", "file of means and standard errors")
 	splits := flag.Int("splits", 10, "random splits")
 	flag.Parse()
-	if err := run(*shared, *out, *summary, *splits); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	bench.Exit("search", run(*shared, *out, *summary, *splits))
 }
 
 // problem is a data set with its candidates.
