@@ -131,9 +131,7 @@ func (t task) moved(ctx context.Context, p *algorithms.Plan, q query) (attempt, 
 func gradientJobs(all []candidate, round int) []job {
 	var jobs []job
 	for _, c := range all {
-		jobs = append(jobs, job{fmt.Sprintf("gradient|%s|%d", c.name, round), func(rng *rand.Rand) configuration {
-			return planned(func() configuration { return gradient(c, draw(c, true, rng)) })
-		}})
+		jobs = append(jobs, job{fmt.Sprintf("gradient|%s|%d", c.name, round), planned(func(rng *rand.Rand) configuration { return gradient(c, draw(c, true, rng)) })})
 	}
 	return jobs
 }

@@ -120,9 +120,7 @@ func guaranteeJobs(_ []candidate, round int) []job {
 	var jobs []job
 	add := func(name string, make func(rng *rand.Rand) configuration) {
 		for again := range 6 {
-			jobs = append(jobs, job{fmt.Sprintf("guarantee|%s|%d|%d", name, again, round), func(rng *rand.Rand) configuration {
-				return planned(func() configuration { return make(rng) })
-			}})
+			jobs = append(jobs, job{fmt.Sprintf("guarantee|%s|%d|%d", name, again, round), planned(make)})
 		}
 	}
 	budget := func(rng *rand.Rand, pure bool) privacy.Budget {

@@ -150,19 +150,17 @@ func localJobs(_ []candidate, round int) []job {
 		}
 		for _, epsilon := range []float64{0.5, 1, 2, 4} {
 			for again := range 4 {
-				jobs = append(jobs, job{fmt.Sprintf("local|%s|%g|%d|%d", method, epsilon, again, round), func(rng *rand.Rand) configuration {
-					return planned(func() configuration {
-						p, text, err := protocol(method, epsilon, rng)
-						if err != nil {
-							return configuration{plan: func() (hunt, error) { return nil, err }}
-						}
-						return messages(configuration{
-							area: "local", algorithm: method.String(), loss: text,
-							options: fmt.Sprintf("eps=%g share=%g pairs=%d threshold=%g bias=%g", p.Epsilon, p.ResponseShare, p.Pairs,
-								p.Threshold, p.Bias),
-						}, p)
-					})
-				}})
+				jobs = append(jobs, job{fmt.Sprintf("local|%s|%g|%d|%d", method, epsilon, again, round), planned(func(rng *rand.Rand) configuration {
+					p, text, err := protocol(method, epsilon, rng)
+					if err != nil {
+						return configuration{plan: func() (hunt, error) { return nil, err }}
+					}
+					return messages(configuration{
+						area: "local", algorithm: method.String(), loss: text,
+						options: fmt.Sprintf("eps=%g share=%g pairs=%d threshold=%g bias=%g", p.Epsilon, p.ResponseShare, p.Pairs,
+							p.Threshold, p.Bias),
+					}, p)
+				})})
 			}
 		}
 	}

@@ -76,17 +76,15 @@ func drawNetwork(rng *rand.Rand) (candidate, task, error) {
 // algorithms that add noise to every gradient.
 func networkJobs(_ []candidate, round int) []job {
 	add := func(name string, make func(c candidate, t task, rng *rand.Rand) configuration) job {
-		return job{fmt.Sprintf("networks|%s|%d", name, round), func(rng *rand.Rand) configuration {
-			return planned(func() configuration {
-				c, t, err := drawNetwork(rng)
-				if err != nil {
-					return configuration{plan: func() (hunt, error) { return nil, err }}
-				}
-				made := make(c, t, rng)
-				made.area, made.cost = "networks", 4*made.cost
-				return made
-			})
-		}}
+		return job{fmt.Sprintf("networks|%s|%d", name, round), planned(func(rng *rand.Rand) configuration {
+			c, t, err := drawNetwork(rng)
+			if err != nil {
+				return configuration{plan: func() (hunt, error) { return nil, err }}
+			}
+			made := make(c, t, rng)
+			made.area, made.cost = "networks", 4*made.cost
+			return made
+		})}
 	}
 	var jobs []job
 	for i := range 30 {

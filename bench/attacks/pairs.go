@@ -298,24 +298,20 @@ func pairJobs(_ []candidate, round int) []job {
 			for _, loss := range []embedding.ListLoss{embedding.Contrastive{Margin: 1}, embedding.Contrastive{Margin: 1e6},
 				embedding.BradleyTerry{}} {
 				for again := range 4 {
-					jobs = append(jobs, job{fmt.Sprintf("pairs|%s|%s|%+v|%d|%d", unit, sampling, loss, again, round), func(rng *rand.Rand) configuration {
-						return planned(func() configuration {
-							s, list := drawPairs(unit, sampling, loss, rng)
-							return pairConfiguration(s, list, rng.Uint64())
-						})
-					}})
+					jobs = append(jobs, job{fmt.Sprintf("pairs|%s|%s|%+v|%d|%d", unit, sampling, loss, again, round), planned(func(rng *rand.Rand) configuration {
+						s, list := drawPairs(unit, sampling, loss, rng)
+						return pairConfiguration(s, list, rng.Uint64())
+					})})
 				}
 			}
 		}
 	}
 	for _, unit := range []pairs.Unit{pairs.Individual, pairs.Group, pairs.OnePair} {
 		for again := range 6 {
-			jobs = append(jobs, job{fmt.Sprintf("pairs|%s|moments|%d|%d", unit, again, round), func(rng *rand.Rand) configuration {
-				return planned(func() configuration {
-					s, list := drawPairs(unit, pairs.Fixed, embedding.Contrastive{Margin: 1}, rng)
-					return pairConfiguration(ofPairMoments(s, rng), list, rng.Uint64())
-				})
-			}})
+			jobs = append(jobs, job{fmt.Sprintf("pairs|%s|moments|%d|%d", unit, again, round), planned(func(rng *rand.Rand) configuration {
+				s, list := drawPairs(unit, pairs.Fixed, embedding.Contrastive{Margin: 1}, rng)
+				return pairConfiguration(ofPairMoments(s, rng), list, rng.Uint64())
+			})})
 		}
 	}
 	return jobs

@@ -72,13 +72,11 @@ func personJobs(all []candidate, round int) []job {
 	}
 	jobs := momentsJobs(all, round, true)
 	add := func(name string, c candidate, make func(t task, rng *rand.Rand) configuration) {
-		jobs = append(jobs, job{fmt.Sprintf("persons|%s|%s|%d", name, c.name, round), func(rng *rand.Rand) configuration {
-			return planned(func() configuration {
-				made := make(drawPersons(c, rng), rng)
-				made.area, made.cost = "persons", 2*made.cost
-				return made
-			})
-		}})
+		jobs = append(jobs, job{fmt.Sprintf("persons|%s|%s|%d", name, c.name, round), planned(func(rng *rand.Rand) configuration {
+			made := make(drawPersons(c, rng), rng)
+			made.area, made.cost = "persons", 2*made.cost
+			return made
+		})})
 	}
 	for k, c := range all {
 		add("gradient", c, func(t task, _ *rand.Rand) configuration { return gradient(c, t) })

@@ -47,18 +47,19 @@ type configuration struct {
 	plan func() (hunt, error)
 }
 
-// planned draws until the library plans a configuration, at most a few times.
-func planned(draw func() configuration) configuration {
-	var c configuration
-	for range 4 {
-		c = draw()
-		ready, err := c.plan()
-		c.plan = func() (hunt, error) { return ready, err }
-		if !errors.Is(err, errRefused) {
-			break
+// planned returns a function that draws until the library plans a configuration, at most a few times.
+func planned(draw func(rng *rand.Rand) configuration) func(rng *rand.Rand) configuration {
+	return func(rng *rand.Rand) (c configuration) {
+		for range 4 {
+			c = draw(rng)
+			ready, err := c.plan()
+			c.plan = func() (hunt, error) { return ready, err }
+			if !errors.Is(err, errRefused) {
+				break
+			}
 		}
+		return c
 	}
-	return c
 }
 
 // finding is what an attack found.

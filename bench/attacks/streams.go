@@ -223,13 +223,11 @@ func streamJobs(all []candidate, round int) []job {
 			continue
 		}
 		for _, c := range all {
-			jobs = append(jobs, job{fmt.Sprintf("stream|%s|%s|%d", a.Info().Name, c.name, round), func(rng *rand.Rand) configuration {
-				return planned(func() configuration {
-					t := draw(c, false, rng)
-					o := drawOnline(a, &t, rng)
-					return streamed(o, c, t, rng.Uint64())
-				})
-			}})
+			jobs = append(jobs, job{fmt.Sprintf("stream|%s|%s|%d", a.Info().Name, c.name, round), planned(func(rng *rand.Rand) configuration {
+				t := draw(c, false, rng)
+				o := drawOnline(a, &t, rng)
+				return streamed(o, c, t, rng.Uint64())
+			})})
 		}
 	}
 	return jobs

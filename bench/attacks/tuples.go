@@ -156,9 +156,9 @@ func tupleJobs(_ []candidate, round int) []job {
 	var jobs []job
 	add := func(loss embedding.TupleLoss, allPairs bool) {
 		for again := range 6 {
-			jobs = append(jobs, job{fmt.Sprintf("tuples|%s|%+v|%t|%d|%d", loss.Name(), loss, allPairs, again, round), func(rng *rand.Rand) configuration {
-				return planned(func() configuration { return tupleConfiguration(drawTuples(loss, allPairs, rng), rng.Uint64()) })
-			}})
+			jobs = append(jobs, job{fmt.Sprintf("tuples|%s|%+v|%t|%d|%d", loss.Name(), loss, allPairs, again, round), planned(func(rng *rand.Rand) configuration {
+				return tupleConfiguration(drawTuples(loss, allPairs, rng), rng.Uint64())
+			})})
 		}
 	}
 	for _, loss := range []embedding.TupleLoss{
