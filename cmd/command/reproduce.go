@@ -130,8 +130,8 @@ func missing(p reproduce.Outcome) string {
 func (c *reproduceCmd) work(a *app, all, items []reproduce.Item, folder string) (r reproduceResult, err error) {
 	bar := a.describedTracker("")
 	defer bar.Step(1, 1)
-	o := reproduce.Options{Out: c.Out, Committed: committedResults, Folders: []string{folder}, Machine: "dyad " + version,
-		Parallel: c.Parallel, Splits: c.Splits, Quick: c.Quick}
+	o := reproduce.Options{Out: c.Out, Committed: committedResults, Quick: c.Quick, Options: experiment.Options{
+		Folders: []string{folder}, Machine: "dyad " + version, Parallel: c.Parallel, Splits: c.Splits}}
 	o.Progress = func(part string, p experiment.Progress) {
 		bar.describe(part)
 		bar.Step(p.Done, p.Total)

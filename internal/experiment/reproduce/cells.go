@@ -153,14 +153,12 @@ func (r results) axisOf(data string) (out []point) {
 		if d.Name != data {
 			continue
 		}
-		if r.Paper.Axis == "n" {
-			for _, n := range d.N {
-				out = append(out, point{data, n, r.Plan.Epsilon[0]})
+		for i, n := range d.N {
+			for k, e := range r.Plan.Epsilon {
+				if r.Paper.Axis == "n" && k == 0 || r.Paper.Axis != "n" && i == 0 {
+					out = append(out, point{data, n, e})
+				}
 			}
-			return out
-		}
-		for _, e := range r.Plan.Epsilon {
-			out = append(out, point{data, d.N[0], e})
 		}
 	}
 	return out
