@@ -1,8 +1,14 @@
 package bench
 
 import (
+	"context"
+
+	"dyad"
+	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/dataset"
+	"dyad/engine/device"
+	"dyad/privacy"
 )
 
 // Load reads a data file for a benchmark that treats it as public.
@@ -25,4 +31,32 @@ func Split(r *engine.Records, n int, seed uint64) (train, test *engine.Records, 
 		return nil, nil, err
 	}
 	return r.Subset(keep), r.Subset(out), nil
+}
+
+// Train returns the weights of a training on public records, on one core. Its noise is seeded. set, if not nil, sets
+// options of the algorithm that the rule chose.
+func Train(r *engine.Records, shape dyad.Shape, o dyad.Options, seed uint64,
+	set func(algorithms.Algorithm) algorithms.Algorithm) ([]float64, error) {
+	on, err := device.Open(device.Options{Name: "cpu", Workers: 1})
+	if err != nil {
+		return nil, err
+	}
+	o.On = on
+	choice, err := o.Choose(shape)
+	if err != nil {
+		return nil, err
+	}
+	if set != nil {
+		choice.Algorithm = set(choice.Algorithm)
+	}
+	t, err := o.Plan(choice, shape)
+	if err != nil {
+		return nil, err
+	}
+	result, err := algorithms.Run(context.Background(), r, choice.Algorithm, t.Plan,
+		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
+	if err != nil {
+		return nil, err
+	}
+	return result.Weights, nil
 }

@@ -12,11 +12,20 @@ package bench
 import (
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"strings"
 
 	"dyad/internal/machine/cases"
 )
+
+// Exit ends a program with an error, if there is one.
+func Exit(program string, err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, program+":", err)
+		os.Exit(1)
+	}
+}
 
 // Header writes comment lines that say which program ran on which machine. args
 // are the program's arguments with file paths shortened to names.

@@ -8,8 +8,6 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"encoding/csv"
 	"flag"
 	"fmt"
 	"math"
@@ -23,9 +21,7 @@ import (
 	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/dataset"
-	"dyad/engine/device"
 	"dyad/engine/metrics"
-	"dyad/privacy"
 	"dyad/privacy/account"
 )
 
@@ -37,7 +33,7 @@ const (
 
 var (
 	epsilons = []float64{0.5, 1, 2, 4}
-	header   = []string{"data", "n", "epsilon", "mu", "basis", "d", "split", "noise", "auc"}
+	header   = "data,n,epsilon,mu,basis,d,split,noise,auc"
 )
 
 func main() {
@@ -70,10 +66,7 @@ func main() {
 		s := study{shared: *shared, bases: strings.Split(*bases, ","), least: *least, most: *most, noises: *noises, t: *t}
 		err = s.run(strings.Split(*names, ","), *from, *splits, *out)
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	bench.Exit("curves", err)
 }
 
 // study is what is measured of every cell.
@@ -98,19 +91,9 @@ func (s study) measures(encoded []*engine.Records, i, n int, mu float64) bool {
 
 // run goes through the splits outermost, so that an early end leaves all cells with as many.
 func (s study) run(names []string, from, splits int, out string) error {
-	f, err := os.OpenFile(out, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	w := csv.NewWriter(f)
-	if at, err := f.Seek(0, 2); err != nil || at == 0 {
-		if err := w.Write(header); err != nil {
-			return err
-		}
-	}
 	encoded := map[string][]*engine.Records{}
 	for _, name := range names {
+		var err error
 		if encoded[name], err = load(s.shared, name, s.bases); err != nil {
 			return err
 		}
@@ -121,25 +104,23 @@ func (s study) run(names []string, from, splits int, out string) error {
 				if n < s.least || n > s.most {
 					continue
 				}
-				if err := s.cell(w, name, encoded[name], n, split); err != nil {
+				rows, err := s.cell(name, encoded[name], n, split)
+				if err = cmp.Or(bench.AppendRows(out, header, rows...), err); err != nil {
 					return fmt.Errorf("%s, n = %d, split %d: %w", name, n, split, err)
-				}
-				if w.Flush(); w.Error() != nil {
-					return w.Error()
 				}
 			}
 		}
 		fmt.Fprintln(os.Stderr, "split", split)
 	}
-	return f.Close()
+	return nil
 }
 
 // cell measures all bases, budgets and noises of one split.
-func (s study) cell(w *csv.Writer, name string, encoded []*engine.Records, n, split int) error {
+func (s study) cell(name string, encoded []*engine.Records, n, split int) (rows [][]string, err error) {
 	for i, basis := range s.bases {
 		train, test, err := bench.Split(encoded[i], n, uint64(split))
 		if err != nil {
-			return err
+			return rows, err
 		}
 		if test.Len() > mostTest {
 			// positions are independent of the records: the order of the file is the same for all bases
@@ -160,18 +141,15 @@ func (s study) cell(w *csv.Writer, name string, encoded []*engine.Records, n, sp
 				}
 				auc, err := measure(train, test, epsilon, radius(basis), bends, uint64(1000*split+noise))
 				if err != nil {
-					return err
+					return rows, err
 				}
-				err = w.Write([]string{name, strconv.Itoa(n), fmt.Sprint(epsilon),
+				rows = append(rows, []string{name, strconv.Itoa(n), fmt.Sprint(epsilon),
 					fmt.Sprintf("%.5f", account.GDPMu(epsilon, delta)), basis, strconv.Itoa(train.Dim()),
 					strconv.Itoa(split), strconv.Itoa(noise + 1), fmt.Sprintf("%.6f", auc)})
-				if err != nil {
-					return err
-				}
 			}
 		}
 	}
-	return nil
+	return rows, nil
 }
 
 // radius is the clip radius R/X of a basis, such as none@0.8; 0 means that of the rule.
@@ -187,32 +165,22 @@ func measure(train, test *engine.Records, epsilon, radius float64, bends *datase
 	seed uint64) (float64, error) {
 	limit := delta
 	shape := lib.Shape{Records: train.Len(), Features: train.Dim(), LabelValues: 2}
-	on, err := device.Open(device.Options{Name: "cpu", Workers: 1})
+	w, err := bench.Train(train, shape, lib.Options{Epsilon: epsilon, Delta: &limit}, seed,
+		func(chosen algorithms.Algorithm) algorithms.Algorithm {
+			a, ok := chosen.(algorithms.Moments)
+			if !ok {
+				return chosen
+			}
+			a.ClipRadius = radius
+			if bends != nil {
+				a.Blocks, a.Lines = bends.Blocks(), bends.Lines()
+			}
+			return a
+		})
 	if err != nil {
 		return 0, err
 	}
-	o := lib.Options{Epsilon: epsilon, Delta: &limit, On: on}
-	choice, err := o.Choose(shape)
-	if err != nil {
-		return 0, err
-	}
-	if a, ok := choice.Algorithm.(algorithms.Moments); ok {
-		a.ClipRadius = radius
-		if bends != nil {
-			a.Blocks, a.Lines = bends.Blocks(), bends.Lines()
-		}
-		choice.Algorithm = a
-	}
-	t, err := o.Plan(choice, shape)
-	if err != nil {
-		return 0, err
-	}
-	r, err := algorithms.Run(context.Background(), train, choice.Algorithm, t.Plan,
-		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
-	if err != nil {
-		return 0, err
-	}
-	scores, err := metrics.Scores(test, r.Weights[:train.Dim()])
+	scores, err := metrics.Scores(test, w[:train.Dim()])
 	if err != nil {
 		return 0, err
 	}

@@ -1,17 +1,17 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
+
+	"dyad/bench"
 )
 
 // spreads writes what a release of the spread would say without noise: the root mean square of the distance of records to their mean, in units of
 // the norm bound, next to the coefficient of variation of the squared distance and the same root for each class, which it would not say.
 func spreads(shared string, names []string, out string) error {
-	rows := [][]string{{"data", "d", "rms", "variation", "rms_negative", "rms_positive"}}
+	var rows [][]string
 	for _, name := range names {
 		all, err := load(shared, name, []string{"none"})
 		if err != nil {
@@ -50,10 +50,5 @@ func spreads(shared string, names []string, out string) error {
 		}
 		rows = append(rows, line)
 	}
-	f, err := os.OpenFile(out, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return csv.NewWriter(f).WriteAll(rows)
+	return bench.AppendRows(out, "data,d,rms,variation,rms_negative,rms_positive", rows...)
 }

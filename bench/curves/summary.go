@@ -2,15 +2,15 @@ package main
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"dyad/bench"
 	"dyad/engine/dataset"
+	"dyad/internal/experiment"
 )
 
 // cell is what is paired: one data set, size, budget and basis.
@@ -31,19 +31,12 @@ type measured struct {
 // summarize writes for each cell the mean AUC, its gain over none, or over the same basis without interactions, and the standard error of that: splits are the units, as their noises
 // share the records. t is n mu/sqrt d of the basis.
 func summarize(in, out string, interactions bool) error {
-	f, err := os.Open(in)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	r := csv.NewReader(f)
-	r.Comment = '#' // the command
-	lines, err := r.ReadAll()
+	lines, err := bench.ReadRows(in)
 	if err != nil {
 		return err
 	}
 	cells := map[cell]*measured{}
-	for _, l := range lines[1:] {
+	for _, l := range lines {
 		var v [len(columns)]float64
 		for k, at := range columns {
 			if v[k], err = strconv.ParseFloat(l[at], 64); err != nil {
@@ -85,15 +78,7 @@ func summarize(in, out string, interactions bool) error {
 			strconv.Itoa(splits), strconv.Itoa(len(m.auc)), fmt.Sprintf("%.4f", mean), fmt.Sprintf("%.4f", gain),
 			fmt.Sprintf("%.4f", se)})
 	}
-	o, err := os.Create(out)
-	if err != nil {
-		return err
-	}
-	defer o.Close()
-	if err := csv.NewWriter(o).WriteAll(rows); err != nil {
-		return err
-	}
-	return o.Close()
+	return bench.WriteRows(out, rows)
 }
 
 // columns are the numbers of a raw row: n, epsilon, mu, d, split, noise, auc.
@@ -117,11 +102,6 @@ func paired(a, b map[[2]int]float64) (gain, se float64, splits int) {
 		means = append(means, sum/float64(len(d)))
 	}
 	slices.Sort(means)
-	for _, v := range means {
-		gain += v / float64(len(means))
-	}
-	for _, v := range means {
-		se += (v - gain) * (v - gain)
-	}
-	return gain, math.Sqrt(se / float64(max(len(means)-1, 1)) / float64(len(means))), len(means)
+	gain, se = experiment.MeanAndError(means)
+	return gain, se, len(means)
 }

@@ -126,23 +126,3 @@ func load() string {
 	}
 	return "not known"
 }
-
-// missing lists the data files of a plan that are not in the folder.
-func missing(p *experiment.Plan, folder string) []string {
-	var out []string
-	for _, d := range p.Data {
-		for _, name := range []string{d.File, d.Test} {
-			if name == "" {
-				continue
-			}
-			if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
-				continue
-			}
-			if _, err := os.Stat(filepath.Join(folder, name+".gz")); err != nil {
-				out = append(out, fmt.Sprintf("%s is not in the folder of data; dyad data fetch %s gets it", name,
-					filepath.Dir(name)))
-			}
-		}
-	}
-	return out
-}

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"syscall"
 
+	"dyad/bench"
 	"dyad/engine/dataset/catalog"
 	"dyad/internal/experiment"
 	"dyad/internal/machine/cases"
@@ -52,14 +53,7 @@ func run(ctx context.Context) error {
 	attack := flag.Bool("attack", false, "run the attacks, too")
 	work := flag.String("work", "", "folder of the runs of a cell; for this program's own use")
 	which := flag.String("cell", "", "DATA,METHOD: run one cell; for this program's own use")
-	flag.Func("program", "NAME=PATH: where a program of the peers is; may be repeated", func(s string) error {
-		name, path, ok := strings.Cut(s, "=")
-		if !ok {
-			return errors.New("want NAME=PATH")
-		}
-		programs[name] = path
-		return nil
-	})
+	bench.ProgramFlag(programs)
 	flag.Parse()
 	if *pages {
 		return writePages(*results, *docs)
@@ -89,7 +83,7 @@ func run(ctx context.Context) error {
 		return part.Run(ctx, c.path(*work), experiment.Options{Folders: []string{*data}, Programs: programs,
 			Machine: cases.CPUModel()})
 	}
-	if gone := missing(p, *data); len(gone) > 0 {
+	if gone := p.MissingFiles([]string{*data}); len(gone) > 0 {
 		return errors.New(strings.Join(gone, "\n"))
 	}
 	if *attack {

@@ -169,7 +169,7 @@ func TestMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if gone := missing(p, dir); !strings.Contains(strings.Join(gone, "\n"), "dyad data fetch adult") {
+	if gone := p.MissingFiles([]string{dir}); !strings.Contains(strings.Join(gone, "\n"), "dyad data fetch adult") {
 		t.Error(gone)
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "adult"), 0o700); err != nil {
@@ -180,7 +180,7 @@ func TestMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if gone := missing(p, dir); strings.Contains(strings.Join(gone, "\n"), "adult") {
+	if gone := p.MissingFiles([]string{dir}); strings.Contains(strings.Join(gone, "\n"), "adult") {
 		t.Error(gone)
 	}
 }

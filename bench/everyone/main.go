@@ -8,13 +8,12 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"time"
 
+	"dyad/bench"
 	"dyad/internal/experiment"
 	"dyad/internal/machine/cases"
 )
@@ -24,10 +23,7 @@ const planFile = "plans/everyone.yaml"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "everyone:", err)
-		os.Exit(1)
-	}
+	bench.Exit("everyone", run(ctx))
 }
 
 func run(ctx context.Context) error {
@@ -50,7 +46,7 @@ func run(ctx context.Context) error {
 	}
 	if !*pages {
 		o := experiment.Options{Machine: cases.CPUModel(), Folders: []string{*data}, Programs: map[string]string{},
-			Retry: *retry, Splits: *splits, Progress: progress()}
+			Retry: *retry, Splits: *splits, Progress: bench.Progress()}
 		for program, name := range map[string]string{"python3": "boosting", "python-opacus": "opacus", "python-jax": "jax",
 			"python-mst": "mst"} {
 			o.Programs[program] = filepath.Join(*environments, name, "bin", "python")
@@ -70,15 +66,4 @@ func run(ctx context.Context) error {
 		return err
 	}
 	return t.write(*docs)
-}
-
-// progress tells every half minute how far the runs are.
-func progress() func(experiment.Progress) {
-	last := time.Now()
-	return func(p experiment.Progress) {
-		if time.Since(last) > 30*time.Second || p.Done == p.Total {
-			last = time.Now()
-			fmt.Fprintf(os.Stderr, "%d of %d runs, %s left, %s\n", p.Done, p.Total, p.Left.Round(time.Second), p.Last)
-		}
-	}
 }

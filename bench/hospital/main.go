@@ -56,10 +56,7 @@ func main() {
 		}
 		return out.Flush()
 	}()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "hospital:", err)
-		os.Exit(1)
-	}
+	bench.Exit("hospital", err)
 }
 
 // mostRows of a person.

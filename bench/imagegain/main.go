@@ -16,7 +16,6 @@ import (
 	"encoding/csv"
 	"flag"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,8 +25,10 @@ import (
 	"dyad"
 	"dyad/algorithms"
 	graphs "dyad/autodiff/gorgonia"
+	"dyad/bench"
 	"dyad/engine/dataset"
 	"dyad/engine/embedding"
+	"dyad/internal/experiment"
 	"dyad/privacy"
 )
 
@@ -58,10 +59,7 @@ var sets = []set{
 var methods = []string{"convolution", "head", "linear", "curves", "mlp"}
 
 func main() {
-	if err := run(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, "imagegain:", err)
-		os.Exit(1)
-	}
+	bench.Exit("imagegain", run(context.Background()))
 }
 
 func run(ctx context.Context) error {
@@ -164,17 +162,12 @@ func (s set) train(ctx context.Context, data, method string, epsilon float64, se
 
 // summarise prints the mean AUC of each method with its standard error, and how much more the network of the file has, paired by split.
 func summarise(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
+	rows, err := bench.ReadRows(path)
 	if err != nil {
 		return err
 	}
 	auc, cells := map[string][]float64{}, []string{}
-	for _, r := range rows[1:] {
+	for _, r := range rows {
 		v, err := strconv.ParseFloat(r[8], 64)
 		if err != nil {
 			return err
@@ -187,26 +180,18 @@ func summarise(path string) error {
 	}
 	fmt.Println("set,n,epsilon,method,splits,auc,standard_error,file_less_this,standard_error_of_it")
 	for _, cell := range cells {
-		mean, se := meanOf(auc[cell], make([]float64, len(auc[cell])))
+		mean, se := experiment.MeanAndError(auc[cell])
 		of := cell[:strings.LastIndex(cell, ",")]
 		file := auc[of+",convolution"]
 		if file == nil {
 			file = auc[of+",head"]
 		}
-		more, its := meanOf(file, auc[cell])
-		fmt.Printf("%s,%d,%.4f,%.4f,%.4f,%.4f\n", cell, len(auc[cell]), mean, se, more, its)
+		more := make([]float64, len(file))
+		for k := range file {
+			more[k] = file[k] - auc[cell][k]
+		}
+		gain, its := experiment.MeanAndError(more)
+		fmt.Printf("%s,%d,%.4f,%.4f,%.4f,%.4f\n", cell, len(auc[cell]), mean, se, gain, its)
 	}
 	return nil
-}
-
-// meanOf is the mean of a - b and its standard error.
-func meanOf(a, b []float64) (mean, se float64) {
-	n := float64(len(a))
-	for k := range a {
-		mean += (a[k] - b[k]) / n
-	}
-	for k := range a {
-		se += (a[k] - b[k] - mean) * (a[k] - b[k] - mean)
-	}
-	return mean, math.Sqrt(se / (n - 1) / n)
 }

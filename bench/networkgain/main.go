@@ -11,6 +11,7 @@ import (
 	"encoding/csv"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -23,7 +24,9 @@ import (
 
 	"dyad"
 	"dyad/algorithms"
+	"dyad/bench"
 	"dyad/engine/dataset"
+	"dyad/internal/experiment"
 	"dyad/privacy"
 )
 
@@ -97,10 +100,7 @@ const heldOut = 10000
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "networkgain:", err)
-		os.Exit(1)
-	}
+	bench.Exit("networkgain", run(ctx))
 }
 
 func run(ctx context.Context) error {
@@ -284,18 +284,13 @@ func (m method) train(ctx context.Context, train, test *dyad.Data, epsilon float
 
 // summarise prints means, and the paired difference of the network and the best private linear model.
 func summarise(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
+	rows, err := bench.ReadRows(path)
 	if err != nil {
 		return err
 	}
 	var cells []string
 	auc := map[string]map[string]map[string]float64{} // cell, method, split
-	for _, r := range rows[1:] {
+	for _, r := range rows {
 		cell := r[0] + "," + r[1]
 		if auc[cell] == nil {
 			auc[cell] = map[string]map[string]float64{}
@@ -329,12 +324,9 @@ func summarise(path string) error {
 
 // meanOf is the mean of a over the splits, less that of b, and its standard error.
 func meanOf(a, b map[string]float64) (mean, se float64) {
-	n := float64(len(a))
-	for k, v := range a {
-		mean += (v - b[k]) / n
+	var v []float64
+	for _, k := range slices.Sorted(maps.Keys(a)) {
+		v = append(v, a[k]-b[k])
 	}
-	for k, v := range a {
-		se += (v - b[k] - mean) * (v - b[k] - mean)
-	}
-	return mean, math.Sqrt(se / (n - 1) / n)
+	return experiment.MeanAndError(v)
 }

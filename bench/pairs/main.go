@@ -17,13 +17,14 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"log"
 	"os"
-	"sync"
 
 	"dyad/bench"
+	"dyad/internal/tasks"
 )
 
 type settings struct {
@@ -107,20 +108,11 @@ func print(rows []row, a axes) {
 func (s settings) each(jobs []func() ([]row, error)) ([]row, error) {
 	out := make([][]row, len(jobs))
 	errs := make([]error, len(jobs))
-	next := make(chan int)
-	var wait sync.WaitGroup
-	for range max(1, s.parallel) {
-		wait.Go(func() {
-			for i := range next {
-				out[i], errs[i] = jobs[i]()
-			}
-		})
+	if err := tasks.Each(context.Background(), max(1, s.parallel), len(jobs), func(_, i int) {
+		out[i], errs[i] = jobs[i]()
+	}); err != nil {
+		return nil, err
 	}
-	for i := range jobs {
-		next <- i
-	}
-	close(next)
-	wait.Wait()
 	var rows []row
 	for i := range jobs {
 		if errs[i] != nil {

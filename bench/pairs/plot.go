@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -20,16 +21,9 @@ func curves(rows []row) []experiment.Curve {
 	}
 	var out []experiment.Curve
 	for _, m := range order {
-		c := experiment.Curve{Name: m}
-		for x := range values[m] {
-			c.X = append(c.X, x)
-		}
-		slices.Sort(c.X)
+		c := experiment.Curve{Name: m, X: slices.Sorted(maps.Keys(values[m]))}
 		for _, x := range c.X {
-			mean, se := values[m][x][0], 0.0
-			if len(values[m][x]) > 1 {
-				mean, se = experiment.MeanAndError(values[m][x])
-			}
+			mean, se := experiment.MeanAndError(values[m][x])
 			c.Y, c.SE = append(c.Y, mean), append(c.SE, se)
 		}
 		out = append(out, c)

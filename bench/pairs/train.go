@@ -190,13 +190,7 @@ func (t *task) trainPlan(p *pairs.Plan, seed int, replace noiser, points int) (*
 	out := &trained{guarantee: p.Guarantee}
 	source := privacy.NewSeededSource(uint64(seed) + 1)
 	if s.Method != pairs.Gradients {
-		classes := make([]int32, len(t.classes))
-		for v, class := range t.classes {
-			if class {
-				classes[v] = 1
-			}
-		}
-		r, err := pairs.Run(context.Background(), data, classes, p,
+		r, err := pairs.Run(context.Background(), data, t.numbers(), p,
 			pairs.Options{Options: algorithms.Options{Public: true, Source: source}})
 		if err != nil {
 			return nil, err
@@ -220,6 +214,17 @@ func (t *task) trainPlan(p *pairs.Plan, seed int, replace noiser, points int) (*
 	return out, err
 }
 
+// numbers are the classes as 0 and 1.
+func (t *task) numbers() []int32 {
+	numbers := make([]int32, len(t.classes))
+	for v, class := range t.classes {
+		if class {
+			numbers[v] = 1
+		}
+	}
+	return numbers
+}
+
 // objective is the mean loss of w over all pairs of the task.
 func (t *task) objective(s pairs.Spec, w []float64) (float64, error) {
 	data, err := embedding.NewData(slices.Clone(t.x), t.d, embedding.L2, 1, t.graph, slices.Clone(t.labels))
@@ -238,14 +243,7 @@ func (t *task) objective(s pairs.Spec, w []float64) (float64, error) {
 func (t *task) accuracy(w []float64) (float64, error) {
 	var metric []float64
 	if w != nil {
-		metric = make([]float64, t.d*t.d)
-		for from := 0; from < len(w); from += t.d {
-			for i, a := range w[from : from+t.d] {
-				for j, b := range w[from : from+t.d] {
-					metric[i*t.d+j] += a * b
-				}
-			}
-		}
+		metric = square(w, len(w)/t.d, t.d)
 	}
 	c, err := metrics.KNN(context.Background(), t.byRecord, t.test, metrics.KNNOptions{K: 5, Metric: metric, Workers: 1})
 	return c.Accuracy(), err

@@ -109,12 +109,7 @@ func (s settings) tuples() ([]row, axes, error) {
 	epsilons := []float64{0.5, 1, 2, 4}
 	var jobs []func() ([]row, error)
 	for i, t := range tasks {
-		c := &classed{t, make([]int32, len(t.classes))}
-		for v, positive := range t.classes {
-			if positive {
-				c.classes[v] = 1
-			}
-		}
+		c := &classed{t, t.numbers()}
 		flat := func(name string, value func() (float64, error)) {
 			jobs = append(jobs, func() ([]row, error) {
 				v, err := value()

@@ -20,10 +20,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
-	"golang.org/x/term"
-
+	"dyad/bench"
 	"dyad/engine/dataset/catalog"
 	"dyad/internal/experiment"
 	"dyad/internal/machine/cases"
@@ -60,14 +58,7 @@ func run(ctx context.Context) error {
 	flag.BoolVar(&o.Retry, "retry", false, "repeat runs that failed")
 	flag.IntVar(&o.Parallel, "parallel", 1,
 		"training sets that are worked on at a time; times are then those of a shared machine")
-	flag.Func("program", "NAME=PATH: where a program of the peers is; may be repeated", func(s string) error {
-		name, path, ok := strings.Cut(s, "=")
-		if !ok {
-			return errors.New("want NAME=PATH")
-		}
-		o.Programs[name] = path
-		return nil
-	})
+	bench.ProgramFlag(o.Programs)
 	flag.Parse()
 	if flag.NArg() == 0 || flag.NArg() > 1 && !*check {
 		return &experiment.InputError{Err: errors.New("want one plan file; see -help")}
@@ -108,7 +99,7 @@ func run(ctx context.Context) error {
 			}
 			folder = cache
 		}
-		o.Folders, o.Progress = []string{folder}, progress()
+		o.Folders, o.Progress = []string{folder}, bench.Progress()
 		if err := p.Run(ctx, *out, o); err != nil {
 			return err
 		}
@@ -129,27 +120,9 @@ func report(p *experiment.Plan, path string) error {
 	if err := p.WriteSummary(name+"-summary.csv", summary); err != nil {
 		return err
 	}
-	if _, err := p.Draw(name, summary); err != nil {
+	if _, err := p.Draw(name, summary, "svg"); err != nil {
 		return err
 	}
 	p.Compare(os.Stdout, summary)
 	return nil
-}
-
-// progress tells how far the runs are: on a terminal in one line, else every half minute.
-func progress() func(experiment.Progress) {
-	terminal, last := term.IsTerminal(int(os.Stderr.Fd())), time.Now()
-	return func(p experiment.Progress) {
-		left := p.Left.Round(time.Second)
-		switch {
-		case terminal:
-			fmt.Fprintf(os.Stderr, "\r\x1b[K%d of %d runs, %s left, %.100s", p.Done, p.Total, left, p.Last)
-			if p.Done == p.Total {
-				fmt.Fprintln(os.Stderr)
-			}
-		case time.Since(last) > 30*time.Second || p.Done == p.Total:
-			last = time.Now()
-			fmt.Fprintf(os.Stderr, "%d of %d runs, %s left, %s\n", p.Done, p.Total, left, p.Last)
-		}
-	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/bench"
 )
 
 // The summaries are those of the raw rows, and docs/moments.md quotes them: it has rows of the method moments, and no other ones.
@@ -24,11 +26,11 @@ func TestDocsQueries(t *testing.T) {
 		if err != nil || string(got) != string(want) {
 			t.Errorf("%s-summary.csv is not that of its raw rows: %v", name, err)
 		}
-		rows, err := read(summary)
+		rows, err := bench.ReadRows(summary)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range rows[1:] {
+		for _, r := range rows {
 			if r[3] == "moments" {
 				known[strings.Join(slices.Concat(r[:3], r[6:]), " | ")] = true
 			}

@@ -6,11 +6,8 @@
 package main
 
 import (
-	"context"
-	"encoding/csv"
 	"flag"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -18,14 +15,14 @@ import (
 
 	lib "dyad"
 	"dyad/algorithms"
-	"dyad/engine/device"
+	"dyad/bench"
 	"dyad/engine/metrics"
-	"dyad/privacy"
+	"dyad/internal/experiment"
 )
 
 const delta = 1e-5
 
-var header = []string{"data", "queries", "n", "epsilon", "method", "split", "noise", "ndcg_at_10", "pair_accuracy"}
+const header = "data,queries,n,epsilon,method,split,noise,ndcg_at_10,pair_accuracy"
 
 func main() {
 	shared := flag.String("shared", "../../shared/data", "folder of the data sets")
@@ -43,27 +40,14 @@ func main() {
 	} else {
 		err = run(*shared, strings.Split(*names, ","), strings.Split(*methods, ","), *splits, *noises, *out)
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	bench.Exit("queries", err)
 }
 
 func run(shared string, names, methods []string, splits, noises int, out string) error {
-	f, err := os.OpenFile(out, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	w := csv.NewWriter(f)
-	if at, err := f.Seek(0, 2); err != nil || at == 0 {
-		if err := w.Write(header); err != nil {
-			return err
-		}
-	}
 	for split := 1; split <= splits; split++ {
 		for _, name := range names {
 			for _, size := range sources[name].queries {
+				var rows [][]string
 				train, test, err := sources[name].load(shared, size, uint64(split))
 				if err != nil {
 					return fmt.Errorf("%s: %w", name, err)
@@ -78,22 +62,19 @@ func run(shared string, names, methods []string, splits, noises int, out string)
 							if err != nil {
 								return fmt.Errorf("%s, %s: %w", name, method, err)
 							}
-							err = w.Write([]string{name, strconv.Itoa(size), strconv.Itoa(train.records.Len()), fmt.Sprint(epsilon), method,
-								strconv.Itoa(split), strconv.Itoa(noise + 1), fmt.Sprintf("%.6f", ndcg), fmt.Sprintf("%.6f", pairs)})
-							if err != nil {
-								return err
-							}
+							rows = append(rows, []string{name, strconv.Itoa(size), strconv.Itoa(train.records.Len()), fmt.Sprint(epsilon),
+								method, strconv.Itoa(split), strconv.Itoa(noise + 1), fmt.Sprintf("%.6f", ndcg), fmt.Sprintf("%.6f", pairs)})
 						}
 					}
 				}
-				if w.Flush(); w.Error() != nil {
-					return w.Error()
+				if err := bench.AppendRows(out, header, rows...); err != nil {
+					return err
 				}
 			}
 		}
 		fmt.Fprintln(os.Stderr, "split", split)
 	}
-	return f.Close()
+	return nil
 }
 
 // measure returns NDCG@10 and the share of right pairs within the queries of test.
@@ -121,24 +102,11 @@ func measure(train, test set, method string, epsilon float64, seed uint64) (ndcg
 	}
 	shape := lib.Shape{Records: train.records.Len(), Features: train.records.Dim(), LabelValues: train.labels,
 		Groups: train.sizes()}
-	o.On, err = device.Open(device.Options{Name: "cpu", Workers: 1})
+	w, err := bench.Train(train.records, shape, o, seed, nil)
 	if err != nil {
 		return 0, 0, err
 	}
-	t, err := lib.Plan(shape, o)
-	if err != nil {
-		return 0, 0, err
-	}
-	choice, err := o.Choose(shape)
-	if err != nil {
-		return 0, 0, err
-	}
-	r, err := algorithms.Run(context.Background(), train.records, choice.Algorithm, t.Plan,
-		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
-	if err != nil {
-		return 0, 0, err
-	}
-	scores, err := metrics.Scores(test.records, r.Weights)
+	scores, err := metrics.Scores(test.records, w)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -157,14 +125,14 @@ func measure(train, test set, method string, epsilon float64, seed uint64) (ndcg
 
 // summarize pairs methods with descent by split: means over the noises of a split, the difference, and its standard error over splits.
 func summarize(in, out string) error {
-	rows, err := read(in)
+	rows, err := bench.ReadRows(in)
 	if err != nil {
 		return err
 	}
 	type cell [4]string // data, queries, epsilon, method: synthetic queries have other numbers of records in each split
 	ndcg, pairs := map[cell]map[string][]float64{}, map[cell]map[string][]float64{}
 	var order []cell
-	for _, r := range rows[1:] {
+	for _, r := range rows {
 		c := cell{r[0], r[1], r[3], r[4]}
 		if ndcg[c] == nil {
 			order, ndcg[c], pairs[c] = append(order, c), map[string][]float64{}, map[string][]float64{}
@@ -195,43 +163,15 @@ func summarize(in, out string) error {
 				}
 			}
 			line[5] = strconv.Itoa(runs)
-			line = append(line, fmt.Sprintf("%.4f", mean(values)), fmt.Sprintf("%+.4f", mean(gains)),
-				fmt.Sprintf("%.4f", standardError(gains)))
+			gain, se := experiment.MeanAndError(gains)
+			line = append(line, fmt.Sprintf("%.4f", mean(values)), fmt.Sprintf("%+.4f", gain), fmt.Sprintf("%.4f", se))
 		}
 		lines = append(lines, line)
 	}
-	f, err := os.Create(out)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return csv.NewWriter(f).WriteAll(lines)
+	return bench.WriteRows(out, lines)
 }
 
-// read returns the rows of a file, without lines that begin with #.
-func read(name string) ([][]string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r := csv.NewReader(f)
-	r.Comment = '#'
-	return r.ReadAll()
-}
-
-func mean(x []float64) (m float64) {
-	for _, v := range x {
-		m += v / float64(len(x))
-	}
+func mean(x []float64) float64 {
+	m, _ := experiment.MeanAndError(x)
 	return m
-}
-
-func standardError(x []float64) float64 {
-	var square float64
-	m := mean(x)
-	for _, v := range x {
-		square += (v - m) * (v - m)
-	}
-	return math.Sqrt(square / max(float64(len(x)-1), 1) / max(float64(len(x)), 1))
 }

@@ -8,7 +8,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"flag"
 	"fmt"
 	"math"
@@ -22,6 +21,7 @@ import (
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/search"
+	"dyad/bench"
 	"dyad/engine/dataset"
 	"dyad/privacy"
 )
@@ -32,10 +32,7 @@ func main() {
 	summary := flag.String("summary", "results/search-summary.csv", "file of means and standard errors")
 	splits := flag.Int("splits", 10, "random splits")
 	flag.Parse()
-	if err := run(*shared, *out, *summary, *splits); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	bench.Exit("search", run(*shared, *out, *summary, *splits))
 }
 
 // problem is a data set with its candidates.
@@ -273,14 +270,12 @@ func planOne(s lib.Setting) (*lib.Training, error) {
 }
 
 func write(path string, rows []row) error {
-	return save(path, func(w *csv.Writer) error {
-		lines := [][]string{{"data", "training_records", "epsilon", "split", "method", "winner", "test_auc"}}
-		for _, r := range rows {
-			lines = append(lines, []string{r.data, strconv.Itoa(r.records), fmt.Sprint(r.epsilon), strconv.Itoa(r.split),
-				r.method, r.winner, fmt.Sprintf("%.5f", r.auc)})
-		}
-		return w.WriteAll(lines)
-	})
+	lines := [][]string{{"data", "training_records", "epsilon", "split", "method", "winner", "test_auc"}}
+	for _, r := range rows {
+		lines = append(lines, []string{r.data, strconv.Itoa(r.records), fmt.Sprint(r.epsilon), strconv.Itoa(r.split),
+			r.method, r.winner, fmt.Sprintf("%.5f", r.auc)})
+	}
+	return bench.WriteRows(path, lines)
 }
 
 // writeSummary writes means over splits, with the best setting in hindsight as the oracle.
@@ -309,25 +304,25 @@ func writeSummary(path string, rows []row) error {
 	slices.SortStableFunc(order, func(a, b key) int {
 		return strings.Compare(a.data, b.data)*2 + int(math.Copysign(1, a.epsilon-b.epsilon))
 	})
-	return save(path, func(w *csv.Writer) error {
-		lines := [][]string{{"data", "epsilon", "method", "oracle", "splits", "mean_auc", "standard_error", "above_default",
-			"standard_error_of_difference"}}
-		for _, k := range order {
-			oracle := ""
-			if best[key{k.data, k.epsilon, ""}] == k {
-				oracle = "oracle"
-			}
-			base := values[key{k.data, k.epsilon, "setting: default"}]
-			var gain []float64
-			for i, v := range values[k] {
-				gain = append(gain, v-base[i])
-			}
-			lines = append(lines, []string{k.data, fmt.Sprint(k.epsilon), k.method, oracle, strconv.Itoa(len(gain)),
-				fmt.Sprintf("%.4f", mean(values[k])), fmt.Sprintf("%.4f", deviation(values[k])),
-				fmt.Sprintf("%.4f", mean(gain)), fmt.Sprintf("%.4f", deviation(gain))})
+	lines := [][]string{{"data", "epsilon", "method", "oracle", "splits", "mean_auc", "standard_error", "above_default",
+		"standard_error_of_difference"}}
+	for _, k := range order {
+		oracle := ""
+		if best[key{k.data, k.epsilon, ""}] == k {
+			oracle = "oracle"
 		}
-		return w.WriteAll(lines)
-	})
+		base := values[key{k.data, k.epsilon, "setting: default"}]
+		var gain []float64
+		for i, v := range values[k] {
+			gain = append(gain, v-base[i])
+		}
+		line := []string{k.data, fmt.Sprint(k.epsilon), k.method, oracle, strconv.Itoa(len(gain))}
+		for _, v := range [][]float64{values[k], gain} {
+			line = append(line, fmt.Sprintf("%.4f", mean(v)), fmt.Sprintf("%.4f", deviation(v)))
+		}
+		lines = append(lines, line)
+	}
+	return bench.WriteRows(path, lines)
 }
 
 func mean(v []float64) (m float64) {
@@ -344,13 +339,4 @@ func deviation(v []float64) float64 {
 		sum += (x - m) * (x - m)
 	}
 	return math.Sqrt(sum / float64(len(v)-1) / float64(len(v)))
-}
-
-func save(path string, fill func(*csv.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return fill(csv.NewWriter(f))
 }

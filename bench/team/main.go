@@ -13,10 +13,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"time"
 
+	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/team/mpi"
@@ -27,10 +27,7 @@ func main() {
 	d := flag.Int("d", 20, "features")
 	steps := flag.Int("steps", 21, "gradients, each at another point")
 	flag.Parse()
-	if err := run(*n, *d, *steps); err != nil {
-		fmt.Fprintln(os.Stderr, "team:", err)
-		os.Exit(1)
-	}
+	bench.Exit("team", run(*n, *d, *steps))
 }
 
 func run(n, d, steps int) error {

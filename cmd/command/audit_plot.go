@@ -7,13 +7,18 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"dyad/algorithms/audit"
 	"dyad/internal/experiment"
 	"dyad/privacy/account"
 )
 
-// checkPlot returns an error if the name of a plot file does not end in a format of figures.
+// checkPlot returns an error if the name of a plot file does not end in a format of figures. It accepts the name "".
 func checkPlot(path string) error {
+	if path == "" {
+		return nil
+	}
 	return cmp.Or(checkPicture("plot", path), checkOut(path, true))
 }
 
@@ -30,39 +35,13 @@ func checkPicture(flag, path string, others ...string) error {
 // rates returns the points (false alarms, hits) of the attack that guesses the neighbour if the score reaches a
 // threshold. It uses all thresholds, beginning with the highest.
 func rates(scores [2][]float64) (alarms, hits []float64) {
-	type scored struct {
-		value     float64
-		neighbour bool
+	values := slices.Concat(scores[0], scores[1])
+	neighbour := make([]bool, len(values))
+	for i := range scores[1] {
+		neighbour[len(scores[0])+i] = true
 	}
-	var all []scored
-	for side, values := range scores {
-		for _, v := range values {
-			all = append(all, scored{v, side == 1})
-		}
-	}
-	slices.SortFunc(all, func(a, b scored) int {
-		switch {
-		case a.value > b.value:
-			return -1
-		case a.value < b.value:
-			return 1
-		}
-		return 0
-	})
-	alarms, hits = []float64{0}, []float64{0}
-	alarm, hit := 0.0, 0.0
-	for i, s := range all {
-		if s.neighbour {
-			hit++
-		} else {
-			alarm++
-		}
-		if i+1 < len(all) && all[i+1].value == s.value {
-			continue
-		}
-		alarms = append(alarms, alarm/float64(len(scores[0])))
-		hits = append(hits, hit/float64(len(scores[1])))
-	}
+	stat.SortWeightedLabeled(values, neighbour, nil)
+	hits, alarms, _ = stat.ROC(nil, values, neighbour, nil)
 	return alarms, hits
 }
 

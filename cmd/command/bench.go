@@ -104,13 +104,8 @@ func (c *benchCmd) readPeers(p *cases.Peers) error {
 }
 
 // open opens the devices. The caller must call the returned function.
-func (c *benchCmd) open(o *cases.Options) (func(), error) {
-	var open []func()
-	done := func() {
-		for _, f := range open {
-			f()
-		}
-	}
+func (c *benchCmd) open(o *cases.Options) (done func(), err error) {
+	done = func() {}
 	for _, name := range c.Devices {
 		if name == "auto" || slices.ContainsFunc(o.Devices, func(d cases.Device) bool { return d.Name == name }) {
 			done()
@@ -122,7 +117,8 @@ func (c *benchCmd) open(o *cases.Options) (func(), error) {
 			done()
 			return nil, err
 		}
-		open = append(open, close)
+		others := done
+		done = func() { close(); others() }
 		d := cases.Device{Name: name}
 		if name != "cpu" {
 			d.Backend = f.device.Backend()

@@ -9,14 +9,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"dyad/algorithms"
 	"dyad/engine/dataset"
 	"dyad/engine/dataset/catalog"
 	"dyad/internal/experiment"
 	"dyad/internal/input"
+	"dyad/internal/page"
 )
 
 type curveCmd struct {
@@ -320,19 +321,22 @@ func (c *curveCmd) plan(d experiment.Data) (*experiment.Plan, error) {
 	return experiment.New("curve", p)
 }
 
+// means returns the table of the means. none stands for a mean without a value.
+func (r curveResult) means(none string) page.Table {
+	t := page.Table{Caption: "Means", Head: []string{"data", "n", "epsilon", "method", "mean", "standard error", "splits"}}
+	for _, m := range r.Means {
+		mean, deviation := none, none
+		if m.Splits > 0 {
+			mean, deviation = fmt.Sprintf("%.4f", m.Mean), fmt.Sprintf("%.4f", m.SE)
+		}
+		t.Add(m.Data, strconv.Itoa(m.N), fmt.Sprintf("%g", m.Epsilon), m.Label(), mean, deviation, strconv.Itoa(m.Splits))
+	}
+	return t
+}
+
 func (r curveResult) text() string {
 	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "data\tn\tepsilon\tmethod\tmean\tstandard error\tsplits")
-	for _, s := range r.Means {
-		value, deviation := "-", "-"
-		if s.Splits > 0 {
-			value, deviation = fmt.Sprintf("%.4f", s.Mean), fmt.Sprintf("%.4f", s.SE)
-		}
-		fmt.Fprintf(w, "%s\t%d\t%g\t%s\t%s\t%s\t%d\n", s.Data, s.N, s.Epsilon, strings.TrimSpace(s.Algorithm+" "+s.Options),
-			value, deviation, s.Splits)
-	}
-	_ = w.Flush() // cannot fail: it writes to memory
+	b.WriteString(r.means("-").Text())
 	if r.Failures > 0 {
 		fmt.Fprintf(&b, "%d runs gave no value; the column status of %s says why\n", r.Failures, r.CSV)
 	}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -118,11 +119,11 @@ func curvesSection(m *model) (s page.Section, err error) {
 	}
 	all = slices.DeleteFunc(all, func(c curves.Curve) bool { return c.X == nil })
 	span := func(c curves.Curve) float64 { return slices.Max(c.Y) - slices.Min(c.Y) }
-	slices.SortStableFunc(all, func(a, b curves.Curve) int { return compareDown(span(a), span(b)) })
+	slices.SortStableFunc(all, func(a, b curves.Curve) int { return cmp.Compare(span(b), span(a)) })
 	t := page.Table{Caption: "Columns of numbers, in the order of how far they move scores",
 		Head: []string{"column", "from lowest to highest", "shape"}}
 	for k, c := range all {
-		t.Rows = append(t.Rows, []page.Cell{{Text: c.Name, Head: true}, {Text: fmt.Sprintf("%.4g", span(c))}, {Text: c.Bend}})
+		t.Add(c.Name, fmt.Sprintf("%.4g", span(c)), c.Bend)
 		if k < mostCurves {
 			if err := drawn(&s, curveFigure(c), "What the column adds to the score, over its range in the schema."); err != nil {
 				return s, err
@@ -139,8 +140,7 @@ func curvesSection(m *model) (s page.Section, err error) {
 			Head: []string{"columns", "from lowest to highest"}}
 		for _, p := range pairs {
 			values := slices.Concat(p.Z...)
-			t.Rows = append(t.Rows, []page.Cell{{Text: p.A.Name + " and " + p.B.Name, Head: true},
-				{Text: fmt.Sprintf("%.4g", slices.Max(values)-slices.Min(values))}})
+			t.Add(p.A.Name+" and "+p.B.Name, fmt.Sprintf("%.4g", slices.Max(values)-slices.Min(values)))
 		}
 		s.Tables = append(s.Tables, t)
 		s.Text = append(s.Text,

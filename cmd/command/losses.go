@@ -58,29 +58,6 @@ Examples:
   dyad lab losses check '-log(normcdf(u))'`
 }
 
-// lossConstants holds the constants of a loss as plain values.
-type lossConstants struct {
-	Name       string   `json:"name"`
-	Definition string   `json:"definition"`
-	Task       string   `json:"task"`
-	Radius     float64  `json:"radius"`
-	MarginLow  float64  `json:"margin_low"`
-	MarginHigh float64  `json:"margin_high"`
-	SlopeMin   float64  `json:"slope_min"`
-	SlopeMax   float64  `json:"slope_max"`
-	Gap        float64  `json:"gap"` // bound on the relative excess of the slope bound over the true value
-	Lipschitz  float64  `json:"lipschitz"`
-	Diameter   float64  `json:"pair_diameter"`
-	Smoothness *float64 `json:"smoothness"` // smoothness constant, null if the loss is not smooth
-	Convex     bool     `json:"convex"`
-	Origin     string   `json:"constants_origin"`
-	SlopeError *float64 `json:"slope_error"` // bound on the rounding error of a computed slope, null if there is none
-	Plot       string   `json:"plot,omitempty"`
-
-	Method     string          `json:"method,omitempty"`
-	Algorithms []lossAlgorithm `json:"algorithms,omitempty"`
-}
-
 // lossAlgorithm states whether an algorithm accepts a loss.
 type lossAlgorithm struct {
 	Name    string `json:"name"`
@@ -88,30 +65,38 @@ type lossAlgorithm struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// constantsOf returns the lossConstants of a loss without method and algorithms.
-func constantsOf(loss engine.ScalarLoss, task string, radius float64) (lossConstants, error) {
-	b := engine.UnitBounds()
-	c, err := loss.Constants(b, radius)
+// lossFacts returns the proved constants of a loss: as facts, and by themselves.
+func lossFacts(loss engine.ScalarLoss, task string, radius float64) (f algorithms.Facts, c engine.Constants, err error) {
+	b, s := engine.UnitBounds(), loss.Scalar()
+	if c, err = loss.Constants(b, radius); err != nil {
+		return f, c, asInput(err)
+	}
+	low, high := loss.MarginRange(b, radius)
+	k, err := s.Bounds(low, high)
 	if err != nil {
-		return lossConstants{}, asInput(err)
+		return f, c, asInput(err)
 	}
-	lo, hi := loss.MarginRange(b, radius)
-	k, err := loss.Scalar().Bounds(lo, hi)
-	if err != nil {
-		return lossConstants{}, asInput(err)
+	f.Line("loss", "%s: phi(u) = %s, %s", f.Add("name", loss.Name()), s.Text(), marginText(task))
+	f.Line("", "%s  u from %g to %g", sparkline(s.Phi), -plotReach, plotReach)
+	f.Add("definition", loss.Definition())
+	f.Add("task", task)
+	f.Add("radius", radius)
+	f.Line("margins", "u in [%.6g, %.6g] for r = %g, ||x|| <= 1, labels in [-1, 1], with a slack of 2^-18",
+		f.Add("margin_low", low), f.Add("margin_high", high), radius)
+	f.Line("slope", "phi' in [%.6g, %.6g], at most %.2g %% above the truth", f.Add("slope_min", k.SlopeMin),
+		f.Add("slope_max", k.SlopeMax), 100*f.Add("gap", k.Gap).(float64))
+	f.Add("lipschitz", c.Lipschitz)
+	f.Add("pair_diameter", c.PairDiameter)
+	f.Add("smoothness", algorithms.Number(c.Smoothness))
+	f.Add("convex", c.Convex)
+	f.Line("constants", "G = %.6g, L = %s, Dg = %.6g (%s)", c.Lipschitz, smoothness(c), c.PairDiameter,
+		f.Add("constants_origin", c.Origin.String()))
+	f.Line("shape", "%s, %s", either(c.Convex, "convex", "not proved to be convex"), either(!math.IsInf(c.Smoothness, 1),
+		"smooth", "not smooth: only for algorithms that add noise to every gradient"))
+	if e := f.Add("slope_error", algorithms.Number(k.SlopeError)); !math.IsInf(k.SlopeError, 1) {
+		f.Line("roundoff", "a computed phi' is within %.2g of the exact one", e)
 	}
-	out := lossConstants{
-		Name: loss.Name(), Definition: loss.Definition(), Task: task, Radius: radius,
-		MarginLow: lo, MarginHigh: hi, SlopeMin: k.SlopeMin, SlopeMax: k.SlopeMax, Gap: k.Gap,
-		Lipschitz: c.Lipschitz, Diameter: c.PairDiameter, Convex: c.Convex, Origin: c.Origin.String(),
-	}
-	if !math.IsInf(c.Smoothness, 0) {
-		out.Smoothness = &c.Smoothness
-	}
-	if !math.IsInf(k.SlopeError, 0) {
-		out.SlopeError = &k.SlopeError
-	}
-	return out, nil
+	return f, c, nil
 }
 
 // scalarLoss returns the loss of the flags in a form that can be analysed. This includes the logistic loss.
@@ -130,21 +115,17 @@ func (f lossFlags) scalarLoss(task string) (engine.ScalarLoss, error) {
 	return engine.Score{Of: e}, nil
 }
 
-func (c lossConstants) smooth() string {
-	if c.Smoothness == nil {
-		return "inf"
-	}
-	return fmt.Sprintf("%.6g", *c.Smoothness)
+// smoothness returns the smoothness constant as text, "inf" for a loss that is not smooth.
+func smoothness(c engine.Constants) string {
+	return strings.TrimPrefix(strings.ToLower(fmt.Sprintf("%.6g", c.Smoothness)), "+")
 }
 
 // Run lists the library.
 func (c *lossesListCmd) Run(a *app) error {
-	if c.Plot != "" {
-		if err := checkPlot(c.Plot); err != nil {
-			return err
-		}
+	if err := checkPlot(c.Plot); err != nil {
+		return err
 	}
-	var all []lossConstants
+	var all []algorithms.Facts
 	var curves []plotted
 	var text strings.Builder
 	for _, l := range engine.Library() {
@@ -152,15 +133,15 @@ func (c *lossesListCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		k, err := constantsOf(loss, c.Task, c.Radius)
+		facts, k, err := lossFacts(loss, c.Task, c.Radius)
 		if err != nil {
 			return err
 		}
-		all, curves = append(all, k), append(curves, plotted{l.Name, loss.Scalar().Phi})
+		all, curves = append(all, facts), append(curves, plotted{l.Name, loss.Scalar().Phi})
 		fmt.Fprintf(&text, "%-16s %s  phi(u) = %s\n%16s %s\n%16s G = %.6g, L = %s, Dg = %.6g, %s, %s\n", l.Name,
 			sparkline(loss.Scalar().Phi), loss.Scalar().Text(),
-			"", l.Title, "", k.Lipschitz, k.smooth(), k.Diameter, either(k.Convex, "convex", "not convex"),
-			either(k.Smoothness != nil, "smooth", "not smooth"))
+			"", l.Title, "", k.Lipschitz, smoothness(k), k.PairDiameter, either(k.Convex, "convex", "not convex"),
+			either(!math.IsInf(k.Smoothness, 1), "smooth", "not smooth"))
 	}
 	fmt.Fprintf(&text, "\nconstants for --task %s, radius %g, ||x|| <= 1 and labels in [-1, 1]; curves for u from %g to "+
 		"%g\n\"dyad lab losses check NAME|EXPR\" proves the constants of any loss, \"dyad train --loss NAME|EXPR\" uses it.\n", c.Task, c.Radius, -plotReach, plotReach)
@@ -175,17 +156,15 @@ func (c *lossesListCmd) Run(a *app) error {
 
 // Run analyses one loss.
 func (c *lossesCheckCmd) Run(a *app) error {
-	if c.Plot != "" {
-		if err := checkPlot(c.Plot); err != nil {
-			return err
-		}
+	if err := checkPlot(c.Plot); err != nil {
+		return err
 	}
 	f := lossFlags{c.Loss, c.LossParam, c.LossClip}
 	loss, err := f.scalarLoss(c.Task)
 	if err != nil {
 		return err
 	}
-	k, err := constantsOf(loss, c.Task, c.Radius)
+	facts, _, err := lossFacts(loss, c.Task, c.Radius)
 	if err != nil {
 		return err
 	}
@@ -194,43 +173,23 @@ func (c *lossesCheckCmd) Run(a *app) error {
 		return err
 	}
 	problem := engine.Problem{N: c.N, D: c.D, Bounds: engine.UnitBounds(), Loss: trained, Radius: c.Radius}
+	var method string
 	if kernel, err := (cpu.Backend{}).Plan(problem); err != nil {
-		k.Method = strings.TrimPrefix(message(err), "dyad: ")
+		method = strings.TrimPrefix(message(err), "dyad: ")
 	} else {
-		k.Method = kernel.Method()
+		method = kernel.Method()
 	}
-	k.Algorithms = applicable(problem)
-	if c.Plot != "" {
-		k.Plot = c.Plot
+	if facts.AddSome("plot", c.Plot) != "" {
 		s := loss.Scalar()
-		if err := writeLossPlot(c.Plot, loss.Name()+": "+s.Text(), k.MarginLow, k.MarginHigh,
+		low, high := loss.MarginRange(engine.UnitBounds(), c.Radius)
+		if err := writeLossPlot(c.Plot, loss.Name()+": "+s.Text(), low, high,
 			[]plotted{{"phi", s.Phi}, {"phi'", s.DPhi}}); err != nil {
 			return err
 		}
 	}
-	return a.emit(k, k.text(loss.Scalar(), c.N, c.D))
-}
-
-// text returns the analysis as aligned lines.
-func (c lossConstants) text(s engine.Scalar, n, d int) string {
-	var b strings.Builder
-	line(&b, "loss", "%s: phi(u) = %s, %s", c.Name, s.Text(), marginText(c.Task))
-	line(&b, "", "%s  u from %g to %g", sparkline(s.Phi), -plotReach, plotReach)
-	line(&b, "margins", "u in [%.6g, %.6g] for r = %g, ||x|| <= 1, labels in [-1, 1], with a slack of 2^-18", c.MarginLow,
-		c.MarginHigh, c.Radius)
-	line(&b, "slope", "phi' in [%.6g, %.6g], at most %.2g %% above the truth", c.SlopeMin, c.SlopeMax, 100*c.Gap)
-	line(&b, "constants", "G = %.6g, L = %s, Dg = %.6g (%s)", c.Lipschitz, c.smooth(), c.Diameter, c.Origin)
-	smooth := "smooth"
-	if c.Smoothness == nil {
-		smooth = "not smooth: only for algorithms that add noise to every gradient"
-	}
-	line(&b, "shape", "%s, %s", either(c.Convex, "convex", "not proved to be convex"), smooth)
-	if c.SlopeError != nil {
-		line(&b, "roundoff", "a computed phi' is within %.2g of the exact one", *c.SlopeError)
-	}
-	line(&b, "engine", "%s at n = %d, d = %d", c.Method, n, d)
+	facts.Line("engine", "%s at n = %d, d = %d", facts.Add("method", method), c.N, c.D)
 	label, first := "algorithms", map[string]string{}
-	for _, a := range c.Algorithms {
+	for _, a := range facts.Add("algorithms", applicable(problem)).([]lossAlgorithm) {
 		verdict := "applies"
 		if !a.Applies {
 			reason := strings.Replace(a.Reason, a.Name, "", 1)
@@ -238,28 +197,20 @@ func (c lossConstants) text(s engine.Scalar, n, d int) string {
 				verdict, first[reason] = "refuses: "+a.Reason, a.Name
 			}
 		}
-		line(&b, label, "%-22s %s", a.Name, verdict)
+		facts.Line(label, "%-22s %s", a.Name, verdict)
 		label = ""
 	}
 	if c.Plot != "" {
-		line(&b, "plot", "%s", c.Plot)
+		facts.Line("plot", "%s", c.Plot)
 	}
-	return b.String()
+	return a.emit(facts, facts.Text())
 }
 
 // applicable asks every algorithm for a plan of the problem and returns the results.
 func applicable(p engine.Problem) []lossAlgorithm {
 	var all []lossAlgorithm
 	budget := privacy.Budget{Epsilon: 1, Delta: privacy.DefaultDelta(p.N)}
-	add := func(name string, err error) {
-		l := lossAlgorithm{Name: name, Applies: err == nil}
-		if err != nil {
-			l.Reason = strings.TrimPrefix(message(unwrapInput(err)), "dyad: ")
-		}
-		all = append(all, l)
-	}
-	for _, a := range algorithms.Catalog() {
-		info := a.Info()
+	ask := func(info algorithms.Info, plan func(mode algorithms.Mode, l2 float64) (*algorithms.Plan, error)) {
 		mode, l2 := algorithms.Certified, 0.0
 		if !info.Supports(mode) {
 			mode = algorithms.NonPrivate
@@ -267,33 +218,37 @@ func applicable(p engine.Problem) []lossAlgorithm {
 		if info.NeedsL2 {
 			l2 = 0.01
 		}
-		spec, err := algorithms.NewSpec(cpu.Backend{}, p, l2, budget, mode)
-		var plan *algorithms.Plan
-		if err == nil {
-			plan, err = a.Plan(spec)
-		}
+		made, err := plan(mode, l2)
 		switch {
-		case err != nil || plan.Aim.Loss == "" || plan.Aim.Loss == p.Loss.Name():
-		case plan.Aim.Loss == "no loss":
+		case err != nil || made.Aim.Loss == "" || made.Aim.Loss == p.Loss.Name():
+		case made.Aim.Loss == "no loss":
 			err = fmt.Errorf("%s minimises no loss", info.Name)
 		default:
-			err = fmt.Errorf("%s minimises the %s loss only", info.Name, plan.Aim.Loss)
+			err = fmt.Errorf("%s minimises the %s loss only", info.Name, made.Aim.Loss)
 		}
-		add(info.Name, err)
+		l := lossAlgorithm{Name: info.Name, Applies: err == nil}
+		if err != nil {
+			l.Reason = strings.TrimPrefix(message(unwrapInput(err)), "dyad: ")
+		}
+		all = append(all, l)
+	}
+	for _, a := range algorithms.Catalog() {
+		ask(a.Info(), func(mode algorithms.Mode, l2 float64) (*algorithms.Plan, error) {
+			spec, err := algorithms.NewSpec(cpu.Backend{}, p, l2, budget, mode)
+			if err != nil {
+				return nil, err
+			}
+			return a.Plan(spec)
+		})
 	}
 	for _, s := range algorithms.StreamCatalog() {
-		mode, l2 := algorithms.Certified, 0.0
-		if !s.Info().Supports(mode) {
-			mode = algorithms.NonPrivate
-		}
-		if s.Info().NeedsL2 {
-			l2 = 0.01
-		}
-		spec, err := algorithms.NewStreamSpec(cpu.Backend{}, p, algorithms.StreamOptions{Horizon: p.N}, l2, budget, mode)
-		if err == nil {
-			_, err = s.Plan(spec)
-		}
-		add(s.Info().Name, err)
+		ask(s.Info(), func(mode algorithms.Mode, l2 float64) (*algorithms.Plan, error) {
+			spec, err := algorithms.NewStreamSpec(cpu.Backend{}, p, algorithms.StreamOptions{Horizon: p.N}, l2, budget, mode)
+			if err != nil {
+				return nil, err
+			}
+			return s.Plan(spec)
+		})
 	}
 	return all
 }

@@ -250,8 +250,7 @@ func (c *charges) add(s *page.Section) {
 		case r.DraftAway:
 			state = "not known"
 		}
-		t.Rows = append(t.Rows, []page.Cell{{Text: r.Run, Head: true}, {Text: r.Charged.Format(time.DateOnly)},
-			{Text: r.Algorithm}, {Text: r.Guarantee}, {Text: state}})
+		t.Add(r.Run, r.Charged.Format(time.DateOnly), r.Algorithm, r.Guarantee, state)
 	}
 	s.Tables = append(s.Tables, t)
 }
@@ -298,7 +297,7 @@ func sentence(text string) string {
 func table(caption string, rows ...[2]string) page.Table {
 	t := page.Table{Caption: caption}
 	for _, r := range rows {
-		t.Rows = append(t.Rows, []page.Cell{{Text: r[0], Head: true}, {Text: r[1]}})
+		t.Add(r[:]...)
 	}
 	return t
 }

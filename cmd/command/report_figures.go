@@ -68,8 +68,7 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 	}
 	t := page.Table{Caption: fmt.Sprintf("Figures of %s", r.units()), Head: []string{"figure", "value", "low", "high"}}
 	add := func(name string, x evaluate.Figure) {
-		t.Rows = append(t.Rows, []page.Cell{{Text: name, Head: true}, {Text: value(x)}, {Text: fmt.Sprintf("%.4f", x.Low)},
-			{Text: fmt.Sprintf("%.4f", x.High)}})
+		t.Add(name, value(x), fmt.Sprintf("%.4f", x.Low), fmt.Sprintf("%.4f", x.High))
 	}
 	if f.AUC != nil {
 		add("AUC", *f.AUC)
@@ -83,8 +82,7 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 	}
 	if f.MeanLoss != nil {
 		l := *f.MeanLoss // the mean loss has its own unit
-		t.Rows = append(t.Rows, []page.Cell{{Text: "mean loss, " + f.LossOf, Head: true},
-			{Text: fmt.Sprintf("%.4f", l.Value)}, {Text: fmt.Sprintf("%.4f", l.Low)}, {Text: fmt.Sprintf("%.4f", l.High)}})
+		t.Add("mean loss, "+f.LossOf, fmt.Sprintf("%.4f", l.Value), fmt.Sprintf("%.4f", l.Low), fmt.Sprintf("%.4f", l.High))
 	}
 	for _, right := range f.Right {
 		add("accuracy, "+right.Classifier, right.Figure)
@@ -107,8 +105,7 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 			c.X, c.Y, c.Low, c.High = append(c.X, p.Threshold), append(c.Y, x.Value), append(c.Low, x.Low),
 				append(c.High, x.High)
 		}
-		table.Rows = append(table.Rows, []page.Cell{{Text: fmt.Sprintf("%.4g", p.Threshold), Head: true},
-			{Text: between(p.Sensitivity)}, {Text: between(p.Specificity)}, {Text: between(p.Accuracy)}})
+		table.Add(fmt.Sprintf("%.4g", p.Threshold), between(p.Sensitivity), between(p.Specificity), between(p.Accuracy))
 	}
 	s.Tables = append(s.Tables, table)
 	return s, drawn(&s, experiment.Figure{Title: "Distributions of scores", X: "score",
@@ -145,7 +142,7 @@ type openFigures struct {
 	evaluation    *evaluation // nil if there is no evaluation
 	on            string      // description of the evaluated records
 	scores        [2][]float64
-	before, after *plane
+	before, after *experiment.Figure
 }
 
 // opened returns the exact figures of a model on records. It returns nil if the records are not public, because
@@ -177,11 +174,7 @@ func (o *openFigures) sections() ([]page.Section, error) {
 	s := page.Section{ID: "quality", Title: "How well it does",
 		Text: []string{"Exact figures of " + o.on + ", which are public. They carry no guarantee and need none."}}
 	if o.evaluation != nil {
-		t := page.Table{Caption: "Figures"}
-		for _, m := range exactValues(o.evaluation) {
-			t.Rows = append(t.Rows, []page.Cell{{Text: m[0], Head: true}, {Text: m[1]}})
-		}
-		s.Tables = append(s.Tables, t)
+		s.Tables = append(s.Tables, table("Figures", exactValues(o.evaluation)...))
 	}
 	if len(o.scores[0]) > 0 && len(o.scores[1]) > 0 {
 		alarms, hits := rates(o.scores)
@@ -201,8 +194,8 @@ func (o *openFigures) sections() ([]page.Section, error) {
 		"Public records, seen along the two directions in which they vary most: with the features as they are, and as the " +
 			"metric sees them. Records of one class should be close to each other.",
 	}}
-	for _, p := range []*plane{o.before, o.after} {
-		if err := drawn(&space, p.figure(), "A point for each record; its shape says the class."); err != nil {
+	for _, p := range []*experiment.Figure{o.before, o.after} {
+		if err := drawn(&space, *p, "A point for each record; its shape says the class."); err != nil {
 			return nil, err
 		}
 	}
@@ -282,12 +275,6 @@ func histograms(scores [2][]float64) experiment.Figure {
 	return f
 }
 
-// plane holds records projected to their two principal directions.
-type plane struct {
-	title  string
-	points [2][][2]float64 // points of each class
-}
-
 // mostDrawn is the largest number of records in a plane.
 const mostDrawn = 400
 
@@ -306,8 +293,9 @@ func (o *openFigures) planes(m *model, r *engine.Records) error {
 	return nil
 }
 
-// projected returns the rows along their two principal directions, or nil if these directions cannot be computed.
-func projected(title string, rows []float64, dim int, labels []float64) *plane {
+// projected returns a figure of the rows along their two principal directions, or nil if these directions cannot be
+// computed.
+func projected(title string, rows []float64, dim int, labels []float64) *experiment.Figure {
 	n := len(labels)
 	x := mat.NewDense(n, dim, slices.Clone(rows))
 	var pc stat.PC
@@ -317,26 +305,18 @@ func projected(title string, rows []float64, dim int, labels []float64) *plane {
 	var directions, seen mat.Dense
 	pc.VectorsTo(&directions)
 	seen.Mul(x, &directions)
-	p := &plane{title: title}
-	for i, y := range labels {
-		at, class := [2]float64{seen.At(i, 0), 0}, 0
-		if _, columns := seen.Dims(); columns > 1 {
-			at[1] = seen.At(i, 1)
-		}
-		if y > 0 {
-			class = 1
-		}
-		p.points[class] = append(p.points[class], at)
-	}
-	return p
-}
-
-func (p *plane) figure() experiment.Figure {
-	f := experiment.Figure{Title: p.title, X: "first direction", Y: "second direction"}
+	f := &experiment.Figure{Title: title, X: "first direction", Y: "second direction"}
 	for class, name := range []string{"negatives", "positives"} {
 		c := experiment.Curve{Name: name, Points: true}
-		for _, at := range p.points[class] {
-			c.X, c.Y = append(c.X, at[0]), append(c.Y, at[1])
+		for i, y := range labels {
+			if (y > 0) != (class == 1) {
+				continue
+			}
+			second := 0.0
+			if _, columns := seen.Dims(); columns > 1 {
+				second = seen.At(i, 1)
+			}
+			c.X, c.Y = append(c.X, seen.At(i, 0)), append(c.Y, second)
 		}
 		if c.X != nil {
 			f.Curves = append(f.Curves, c)

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -130,7 +131,7 @@ func weightTable(m *model, noise float64) page.Table {
 		order[k] = k
 		top = max(top, math.Abs(w))
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return compareDown(math.Abs(weights[a]), math.Abs(weights[b])) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(weights[b]), math.Abs(weights[a])) })
 	t := page.Table{Caption: "Weights, the largest first", Head: []string{"feature", "weight", "95 % interval", ""}}
 	if len(order) > mostWeights {
 		t.Caption += fmt.Sprintf(" (%d of %d; the model file has all)", mostWeights, len(order))
@@ -155,17 +156,6 @@ func weightTable(m *model, noise float64) page.Table {
 			{Text: interval}, {Bar: &b}})
 	}
 	return t
-}
-
-// compareDown orders larger numbers first.
-func compareDown(a, b float64) int {
-	switch {
-	case a > b:
-		return -1
-	case a < b:
-		return 1
-	}
-	return 0
 }
 
 // facts returns the rows at the top of the page of a model.
@@ -282,7 +272,7 @@ func flatten(t *page.Table, prefix string, text []byte) (more []page.Table) {
 			}
 			fallthrough
 		default:
-			t.Rows = append(t.Rows, []page.Cell{{Text: name, Head: true}, {Text: jsonScalar(m.value)}})
+			t.Add(name, jsonScalar(m.value))
 		}
 	}
 	return more
@@ -327,9 +317,8 @@ func releasedRows(objects []json.RawMessage) (page.Table, bool) {
 			r.Certificate.Sensitivity == nil || r.Noise.Scale == nil {
 			return t, false
 		}
-		t.Rows = append(t.Rows, []page.Cell{{Text: r.Name, Head: true}, {Text: "docs/theory.md#" + r.Certificate.Theorem},
-			{Text: fmt.Sprintf("%.4g", *r.Certificate.Sensitivity)},
-			{Text: fmt.Sprintf("%s, scale %.4g", r.Noise.Law, *r.Noise.Scale)}, {Text: fmt.Sprint(max(r.Event.Count, 1))}})
+		t.Add(r.Name, "docs/theory.md#"+r.Certificate.Theorem, fmt.Sprintf("%.4g", *r.Certificate.Sensitivity),
+			fmt.Sprintf("%s, scale %.4g", r.Noise.Law, *r.Noise.Scale), fmt.Sprint(max(r.Event.Count, 1)))
 	}
 	return t, true
 }
@@ -345,11 +334,11 @@ func listed(name string, objects []json.RawMessage) page.Table {
 		for _, m := range members(o) {
 			values[strings.ReplaceAll(m.key, "_", " ")] = jsonScalar(m.value)
 		}
-		var row []page.Cell
-		for k, h := range t.Head {
-			row = append(row, page.Cell{Text: values[h], Head: k == 0})
+		var row []string
+		for _, h := range t.Head {
+			row = append(row, values[h])
 		}
-		t.Rows = append(t.Rows, row)
+		t.Add(row...)
 	}
 	return t
 }

@@ -2,7 +2,6 @@ package command
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"dyad/algorithms"
@@ -35,14 +34,13 @@ func (a *app) auditPage(out *files.Output, r *audit.Report) error {
 	bounds := page.Table{Caption: "Lower bounds of epsilon",
 		Head: []string{"method", "epsilon at least", "confidence", "assumes", "attack"}}
 	for _, b := range r.Bounds {
-		bounds.Rows = append(bounds.Rows, []page.Cell{{Text: b.Method, Head: true}, {Text: fmt.Sprintf("%.6g", b.Epsilon)},
-			{Text: fmt.Sprintf("%.6g", b.Confidence)}, {Text: b.Assumes}, {Text: b.Attack}})
+		bounds.Add(b.Method, fmt.Sprintf("%.6g", b.Epsilon), fmt.Sprintf("%.6g", b.Confidence), b.Assumes, b.Attack)
 	}
 	facts := page.Table{Caption: "The audit"}
 	for line := range strings.Lines(auditText(r, "")) {
 		label, text := strings.TrimSpace(line[:min(len(line), 11)]), strings.TrimSpace(line[min(len(line), 11):])
 		if label != "" || len(facts.Rows) == 0 {
-			facts.Rows = append(facts.Rows, []page.Cell{{Text: label, Head: true}, {Text: text}})
+			facts.Add(label, text)
 		} else {
 			facts.Rows[len(facts.Rows)-1][1].Text += "; " + text
 		}
@@ -61,17 +59,7 @@ func (a *app) curvePage(out *files.Output, r curveResult, figures []experiment.F
 			return err
 		}
 	}
-	t := page.Table{Caption: "Means", Head: []string{"data", "n", "epsilon", "method", "mean", "standard error", "splits"}}
-	for _, m := range r.Means {
-		mean, deviation := "–", "–"
-		if m.Splits > 0 {
-			mean, deviation = fmt.Sprintf("%.4f", m.Mean), fmt.Sprintf("%.4f", m.SE)
-		}
-		t.Rows = append(t.Rows, []page.Cell{{Text: m.Data, Head: true}, {Text: strconv.Itoa(m.N)},
-			{Text: fmt.Sprintf("%g", m.Epsilon)}, {Text: strings.TrimSpace(m.Algorithm + " " + m.Options)}, {Text: mean},
-			{Text: deviation}, {Text: strconv.Itoa(m.Splits)}})
-	}
-	s.Tables = []page.Table{t}
+	s.Tables = []page.Table{r.means("–")}
 	return a.writePage(out, document{title: "A curve of " + r.Data, guarantee: algorithms.PublicData(""),
 		sections: []page.Section{s}})
 }
@@ -89,8 +77,8 @@ func (r *privateCurveResult) writePage(a *app, out *files.Output, f experiment.F
 	t := page.Table{Caption: "Released figures",
 		Head: []string{"epsilon of the training", "algorithm", "AUC", "low", "high"}}
 	for _, x := range r.Rows {
-		t.Rows = append(t.Rows, []page.Cell{{Text: fmt.Sprintf("%g", x.Epsilon), Head: true}, {Text: x.Algorithm},
-			{Text: fmt.Sprintf("%.4f", x.AUC)}, {Text: fmt.Sprintf("%.4f", x.Low)}, {Text: fmt.Sprintf("%.4f", x.High)}})
+		t.Add(fmt.Sprintf("%g", x.Epsilon), x.Algorithm, fmt.Sprintf("%.4f", x.AUC), fmt.Sprintf("%.4f", x.Low),
+			fmt.Sprintf("%.4f", x.High))
 	}
 	s.Tables, d.sections = []page.Table{t}, []page.Section{s}
 	if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"dyad/engine/dataset/catalog"
 	"dyad/internal/experiment"
 	"dyad/internal/experiment/reproduce"
+	"dyad/internal/page"
 )
 
 type reproduceCmd struct {
@@ -130,8 +130,8 @@ func missing(p reproduce.Outcome) string {
 func (c *reproduceCmd) work(a *app, all, items []reproduce.Item, folder string) (r reproduceResult, err error) {
 	bar := a.describedTracker("")
 	defer bar.Step(1, 1)
-	o := reproduce.Options{Out: c.Out, Committed: committedResults, Folders: []string{folder}, Machine: "dyad " + version,
-		Parallel: c.Parallel, Splits: c.Splits, Quick: c.Quick}
+	o := reproduce.Options{Out: c.Out, Committed: committedResults, Quick: c.Quick, Options: experiment.Options{
+		Folders: []string{folder}, Machine: "dyad " + version, Parallel: c.Parallel, Splits: c.Splits}}
 	o.Progress = func(part string, p experiment.Progress) {
 		bar.describe(part)
 		bar.Step(p.Done, p.Total)
@@ -158,8 +158,7 @@ func (c *reproduceCmd) work(a *app, all, items []reproduce.Item, folder string) 
 func (r reproduceResult) text(list bool) string {
 	var b strings.Builder
 	if list {
-		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "paper\titem\tstate\truns\ttime of all\ttitle")
+		t := page.Table{Head: []string{"paper", "item", "state", "runs", "time of all", "title"}}
 		for _, s := range r.Items {
 			runs, time := fmt.Sprintf("%d of %d", s.Done, s.Runs), reproduce.Duration(s.Seconds)
 			if s.Repeatable != "" {
@@ -168,9 +167,9 @@ func (r reproduceResult) text(list bool) string {
 			if s.State == reproduce.Impossible {
 				runs, time = "-", "-"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Paper, s.Item, s.State, runs, time, s.Title)
+			t.Add(s.Paper, s.Item, s.State, runs, time, s.Title)
 		}
-		_ = w.Flush() // cannot fail: it writes to memory
+		b.WriteString(t.Text())
 		for _, s := range r.Items {
 			for _, why := range s.Why {
 				fmt.Fprintf(&b, "%s %s: %s\n", s.Paper, s.Item, why)

@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"dyad/internal/must"
 )
 
 // env is the variable that makes a test binary run the program as a child with a fault. Only Main reads it.
@@ -81,55 +83,45 @@ type Program func(ctx context.Context, args []string, stage func(name string)) (
 func Main(m *testing.M, program Program, bare func(args []string)) {
 	if raw := os.Getenv(env); raw != "" {
 		var spec Spec
-		if err := json.Unmarshal([]byte(raw), &spec); err != nil {
-			broke(err)
-		}
+		check(json.Unmarshal([]byte(raw), &spec))
 		os.Exit(spec.run(program, bare))
 	}
 	if folder := memoryFolder(); folder != "" && os.Getenv("TMPDIR") == "" {
-		if err := os.Setenv("TMPDIR", folder); err != nil {
-			broke(err)
-		}
+		check(os.Setenv("TMPDIR", folder))
 	}
 	os.Exit(m.Run())
 }
 
-// broke reports a failure of the harness by an exit code that no program uses.
-func broke(err error) {
-	fmt.Fprintln(os.Stderr, "crash child:", err)
-	os.Exit(99)
+// check ends a process whose harness fails, with an exit code that no program uses.
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "crash child:", err)
+		os.Exit(99)
+	}
 }
 
 func (s Spec) run(program Program, bare func([]string)) int {
 	if s.Nobody && os.Getuid() == 0 {
-		if err := syscall.Setuid(65534); err != nil {
-			broke(err)
-		}
+		check(syscall.Setuid(65534))
 	}
 	if s.Umask != nil {
 		syscall.Umask(*s.Umask)
 	}
 	if s.Memory > 0 {
-		if err := syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: s.Memory, Max: s.Memory}); err != nil {
-			broke(err)
-		}
+		check(syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: s.Memory, Max: s.Memory}))
 	}
 	if s.Bare {
 		bare(s.Args)
 		return 0
 	}
 	if s.Ranks != "" {
-		if err := os.WriteFile(s.rankFile(os.Getenv("OMPI_COMM_WORLD_RANK")), []byte(strconv.Itoa(os.Getpid())),
-			0o600); err != nil {
-			broke(err)
-		}
+		rank := s.rankFile(os.Getenv("OMPI_COMM_WORLD_RANK"))
+		check(os.WriteFile(rank, []byte(strconv.Itoa(os.Getpid())), 0o600))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if s.Stage == "start" && s.Fault != "" {
-		if err := s.fault(ctx); err != nil {
-			broke(err)
-		}
+		check(s.fault(ctx))
 	}
 	seen := map[string]int{}
 	return program(ctx, s.Args, func(name string) {
@@ -137,15 +129,11 @@ func (s Spec) run(program Program, bare func([]string)) int {
 		reached := func(stage string) bool {
 			return stage == fmt.Sprint(name, "#", seen[name]) || stage == name && seen[name] == 1
 		}
-		var err error
 		if reached(s.Stage) {
-			err = s.fault(ctx)
+			check(s.fault(ctx))
 		}
-		if reached(s.Then) && err == nil {
-			err = Spec{Fault: "kill"}.fault(ctx)
-		}
-		if err != nil {
-			broke(err)
+		if reached(s.Then) {
+			check(Spec{Fault: "kill"}.fault(ctx))
 		}
 	})
 }
@@ -228,22 +216,9 @@ type Child struct {
 // Start starts a child, which must end within a minute. tmp is its folder for temporary files.
 func Start(t testing.TB, tmp string, s Spec) *Child {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	told, childTells, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	childWaits, on, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe, raw := must.Get(os.Executable())(t), must.Get(json.Marshal(s))(t)
+	told, childTells := must.Get2(os.Pipe())(t)
+	childWaits, on := must.Get2(os.Pipe())(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	command := append(slices.Clone(s.Launch), exe)
@@ -255,9 +230,7 @@ func Start(t testing.TB, tmp string, s Spec) *Child {
 		c.Cmd.Stdin, c.Cmd.Stderr = s.Terminal, s.Terminal
 	}
 	c.ExtraFiles = []*os.File{childTells, childWaits}
-	if err := c.Cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Cmd.Start())
 	childTells.Close()
 	childWaits.Close()
 	return c

@@ -1,16 +1,15 @@
 package experiment
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 
 	"dyad/algorithms"
 	"dyad/engine/dataset"
-	"dyad/internal/create"
 	"dyad/privacy"
 )
 
@@ -75,12 +74,7 @@ func (c *columns) write(path string, rows []int) error {
 	for _, i := range rows {
 		values = append(values, c.values[i*len(c.kinds):][:len(c.kinds)]...)
 	}
-	f, err := create.New(path, create.Private)
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriterSize(f, 1<<20)
-	return errors.Join(dataset.WriteNPY(out, values, len(c.kinds)), out.Flush(), f.Close())
+	return writeNew(path, func(to io.Writer) error { return dataset.WriteNPY(to, values, len(c.kinds)) })
 }
 
 // columns adds the columns of this block to a request. The files are written when the first peer asks for them.

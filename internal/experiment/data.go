@@ -84,7 +84,7 @@ func (d *Data) read(ctx context.Context, p *Plan, folders []string) (loaded, err
 		return out, err
 	}
 	read := func(name string) (*columns, error) {
-		path, err := find(name, folders)
+		path, err := FindData(name, folders)
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +100,7 @@ func (d *Data) read(ctx context.Context, p *Plan, folders []string) (loaded, err
 func (d *Data) readBy(ctx context.Context, schema *dataset.Schema, folders []string) (out loaded, err error) {
 	out.schema = schema
 	read := func(name string) (*engine.Records, error) {
-		path, err := find(name, folders)
+		path, err := FindData(name, folders)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +139,7 @@ func (p *Plan) MissingFiles(folders []string) (out []string) {
 			if name == "" {
 				continue
 			}
-			if _, err := find(name, folders); err != nil {
+			if _, err := FindData(name, folders); err != nil {
 				out = append(out, err.Error())
 			}
 		}
@@ -147,12 +147,9 @@ func (p *Plan) MissingFiles(folders []string) (out []string) {
 	return out
 }
 
-// FindData returns the path of the file DATASET/NAME in the first folder that has it. The error states where to
-// get the file.
-func FindData(name string, folders []string) (string, error) { return find(name, folders) }
-
-// find returns the file DATASET/NAME in the first folder that has it, or its gzip.
-func find(name string, folders []string) (string, error) {
+// FindData returns the path of the file DATASET/NAME, or of its gzip, in the first folder that has it. The error
+// states where to get the file.
+func FindData(name string, folders []string) (string, error) {
 	for _, folder := range folders {
 		for _, path := range []string{filepath.Join(folder, name), filepath.Join(folder, name+".gz")} {
 			if _, err := os.Stat(path); err == nil {

@@ -7,12 +7,9 @@ import (
 
 // Draw draws the score against epsilon for each data set and n. A private method has a line with a band of one
 // standard error up and down, and a method that is not private has a horizontal line. The files are
-// prefix-DATA-N.FORMAT in the named Formats, or in SVG if no format is named. Draw returns their names. Cells
-// with fewer than two epsilons have no picture.
+// prefix-DATA-N.FORMAT in the given Formats. Draw returns their names. Cells with fewer than two epsilons have no
+// picture.
 func (p *Plan) Draw(prefix string, summary []Summary, formats ...string) ([]string, error) {
-	if len(formats) == 0 {
-		formats = []string{"svg"}
-	}
 	var files []string
 	for _, f := range p.Figures(summary) {
 		for _, format := range formats {
@@ -32,13 +29,10 @@ func (p *Plan) Figures(summary []Summary) (figures []Figure) {
 		for _, n := range d.N {
 			f := Figure{
 				Title: fmt.Sprintf("%s, n = %d, delta = %.3g", d.Name, n, p.delta(n)),
-				X:     "epsilon", Y: "AUC", LogX: true, Ticks: slices.Sorted(slices.Values(p.Epsilon)),
+				X:     "epsilon", Y: p.Unit(), LogX: true, Ticks: slices.Sorted(slices.Values(p.Epsilon)),
 			}
-			if p.Task == taskMetric {
+			if p.Task == taskMetric && p.Measure == "" {
 				f.Y = fmt.Sprintf("accuracy of %d nearest neighbours", p.Neighbours)
-			}
-			if p.Measure != "" {
-				f.Y = p.Measure
 			}
 			if d.Splits > 1 {
 				f.Title += fmt.Sprintf("\nmean of %d splits; band: one standard error", d.Splits)
@@ -50,7 +44,7 @@ func (p *Plan) Figures(summary []Summary) (figures []Figure) {
 					c.Name = "without privacy (" + c.Name + ")"
 				}
 				for _, s := range summary {
-					if s.Data == d.Name && s.N == n && s.Splits > 0 && s.label() == m.label() {
+					if s.Data == d.Name && s.N == n && s.Splits > 0 && s.Label() == m.label() {
 						c.X, c.Y, c.SE = append(c.X, s.Epsilon), append(c.Y, s.Mean), append(c.SE, s.SE)
 					}
 				}

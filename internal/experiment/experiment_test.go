@@ -131,8 +131,8 @@ func whole(t *testing.T, p *Plan, o Options) string {
 func TestInterruptedRunsGiveTheSameFile(t *testing.T) {
 	p, o := load(t, small), options(t)
 	want := whole(t, p, o)
-	if got := strings.Count(want, ",ok\n"); got != p.count() || p.count() != 9*(1+3*4) {
-		t.Fatalf("%d runs have values, want %d:\n%s", got, p.count(), want)
+	if got := strings.Count(want, ",ok\n"); got != p.Runs() || p.Runs() != 9*(1+3*4) {
+		t.Fatalf("%d runs have values, want %d:\n%s", got, p.Runs(), want)
 	}
 	for _, parallel := range []int{1, 3} {
 		path := filepath.Join(t.TempDir(), "resumed.csv")
@@ -175,8 +175,8 @@ func TestPartsMergeToTheSameFile(t *testing.T) {
 		o.Part, o.Parts = i+1, 4
 		parts = append(parts, filepath.Join(dir, fmt.Sprint(i, ".csv")))
 		must.Do(t, p.Run(context.Background(), parts[i], o))
-		if n := strings.Count(read(t, parts[i]), ",ok\n"); n == 0 || n > p.count()/2 {
-			t.Errorf("part %d has %d of %d runs", i+1, n, p.count())
+		if n := strings.Count(read(t, parts[i]), ",ok\n"); n == 0 || n > p.Runs()/2 {
+			t.Errorf("part %d has %d of %d runs", i+1, n, p.Runs())
 		}
 	}
 	out := filepath.Join(dir, "out.csv")

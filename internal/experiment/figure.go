@@ -72,30 +72,16 @@ func Formats() []string { return []string{"svg", "pdf", "png"} }
 
 // Save writes the figure in the format of the file's ending, one of Formats. The file is written whole or not at all.
 func (f Figure) Save(path string) error {
-	return save(path, f.Write)
-}
-
-// save writes a file in the format of its ending.
-func save(path string, draw func(w io.Writer, format string) error) error {
 	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
 	if !slices.Contains(Formats(), format) {
 		return &InputError{fmt.Errorf("experiment: a figure is written as %s, and %s ends in none of them",
 			strings.Join(Formats(), ", "), path)}
 	}
 	var b bytes.Buffer
-	if err := draw(&b, format); err != nil {
+	if err := f.Write(&b, format); err != nil {
 		return err
 	}
 	return replace(path, b.Bytes())
-}
-
-// Write writes the figure in one of Formats.
-func (f Figure) Write(w io.Writer, format string) error {
-	p, legend, err := f.plot()
-	if err != nil {
-		return err
-	}
-	return write(w, format, p, legend)
 }
 
 // plot is the figure without its legend, and the legend.
@@ -155,6 +141,15 @@ func (f Figure) plot() (*plot.Plot, plot.Legend, error) {
 		p.Y.Max = min(p.Y.Max, f.Top)
 	}
 	return p, legend, nil
+}
+
+// Curve returns the curve with a name, which is added if the figure has none.
+func (f *Figure) Curve(name string) *Curve {
+	k := slices.IndexFunc(f.Curves, func(c Curve) bool { return c.Name == name })
+	if k < 0 {
+		k, f.Curves = len(f.Curves), append(f.Curves, Curve{Name: name})
+	}
+	return &f.Curves[k]
 }
 
 // roundTicks are about six round numbers.
@@ -276,9 +271,13 @@ func points(x, y []float64) plotter.XYs {
 	return out
 }
 
-// write draws the plot with its legend on its right. Programs that show an SVG may use another font, so the
-// legend has room for a wider font.
-func write(w io.Writer, format string, p *plot.Plot, legend plot.Legend) error {
+// Write writes the figure in one of Formats, with its legend on its right. Programs that show an SVG may use another
+// font, so the legend has room for a wider font.
+func (f Figure) Write(w io.Writer, format string) error {
+	p, legend, err := f.plot()
+	if err != nil {
+		return err
+	}
 	const width, height = 12.5 * vg.Centimeter, 9.5 * vg.Centimeter
 	scratch, err := draw.NewFormattedCanvas(vg.Centimeter, vg.Centimeter, format)
 	if err != nil {
@@ -286,16 +285,23 @@ func write(w io.Writer, format string, p *plot.Plot, legend plot.Legend) error {
 	}
 	wide := legend.Rectangle(draw.New(scratch)).Size().X*1.2 + vg.Points(24)
 	tall := max(height, legend.Rectangle(draw.New(scratch)).Size().Y+vg.Points(44))
-	canvas, err := draw.NewFormattedCanvas(width+wide, tall, format)
-	if err != nil {
-		return fmt.Errorf("experiment: %w", err)
+	return onWhite(w, width+wide, tall, format, func(c draw.Canvas) {
+		p.Draw(draw.Crop(c, vg.Points(6), -wide, vg.Points(6), -vg.Points(8)))
+		legend.Draw(draw.Crop(c, width+vg.Points(10), 0, 0, 0))
+	})
+}
+
+// onWhite writes a white picture that paint draws on.
+func onWhite(w io.Writer, width, height vg.Length, format string, paint func(draw.Canvas)) error {
+	canvas, err := draw.NewFormattedCanvas(width, height, format)
+	if err == nil {
+		c := draw.New(canvas)
+		c.SetColor(color.White)
+		c.Fill(c.Rectangle.Path())
+		paint(c)
+		_, err = canvas.WriteTo(w)
 	}
-	c := draw.New(canvas)
-	c.SetColor(color.White)
-	c.Fill(c.Rectangle.Path())
-	p.Draw(draw.Crop(c, vg.Points(6), -wide, vg.Points(6), -vg.Points(8)))
-	legend.Draw(draw.Crop(c, width+vg.Points(10), 0, 0, 0))
-	if _, err := canvas.WriteTo(w); err != nil {
+	if err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	return nil

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"image/color"
 	"io"
 
 	"gonum.org/v1/plot"
@@ -21,13 +20,6 @@ func (g Grid) Write(w io.Writer, format string) error {
 	}
 	rows := (len(g) + columns - 1) / columns
 	const width, height = 7.5 * vg.Centimeter, 6 * vg.Centimeter
-	canvas, err := draw.NewFormattedCanvas(vg.Length(columns)*width, vg.Length(rows)*height, format)
-	if err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	c := draw.New(canvas)
-	c.SetColor(color.White)
-	c.Fill(c.Rectangle.Path())
 	plots := make([][]*plot.Plot, rows)
 	for k, f := range g {
 		p, _, err := f.plot()
@@ -40,15 +32,13 @@ func (g Grid) Write(w io.Writer, format string) error {
 	*last = append(*last, make([]*plot.Plot, columns-len(*last))...)
 	tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: vg.Points(10), PadY: vg.Points(10), PadTop: vg.Points(6),
 		PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(6)}
-	for i, row := range plot.Align(plots, tiles, c) {
-		for j, p := range plots[i] {
-			if p != nil {
-				p.Draw(row[j])
+	return onWhite(w, vg.Length(columns)*width, vg.Length(rows)*height, format, func(c draw.Canvas) {
+		for i, row := range plot.Align(plots, tiles, c) {
+			for j, p := range plots[i] {
+				if p != nil {
+					p.Draw(row[j])
+				}
 			}
 		}
-	}
-	if _, err := canvas.WriteTo(w); err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	return nil
+	})
 }

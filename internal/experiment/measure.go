@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -60,15 +61,13 @@ func (w *worker) objective(ctx context.Context, m *method, weights []float64, r 
 	if weights == nil {
 		return 0, fmt.Errorf("%s gives scores and no weights, so it has no objective", m.name)
 	}
-	v, err := objective.Mean(ctx, w.lossOf(m), weights, r)
-	return v + w.plan.ObjectiveL2/2*squaredNorm(weights), err
+	return meanLoss(ctx, m.loss(w.plan.Task), weights, w.plan.ObjectiveL2, r)
 }
 
-func (w *worker) lossOf(m *method) engine.Loss {
-	if m.settings.loss != nil {
-		return m.settings.loss
-	}
-	return taskLoss(w.plan.Task)
+// meanLoss is the mean loss of all pairs plus l2/2 ||w||^2.
+func meanLoss(ctx context.Context, loss engine.Loss, w []float64, l2 float64, r *engine.Records) (float64, error) {
+	v, err := objective.Mean(ctx, loss, w, r)
+	return v + l2/2*squaredNorm(w), err
 }
 
 // least is the minimum of L on the test records.
@@ -86,30 +85,14 @@ func (w *worker) least(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	defer ev.Close()
-	n := float64(r.Len())
-	best, _, err := minimise(problem, s.Constants, w.plan.ObjectiveL2, func(dst, at []float64) error {
-		err := ev.Sum(ctx, dst, engine.Gradient(at, engine.AllPairs{N: r.Len()}))
-		for k := range dst {
-			dst[k] /= n * (n - 1)
-		}
-		return err
-	})
-	if err != nil {
-		return 0, err
-	}
-	v, err := objective.Mean(ctx, problem.Loss, best, r)
-	return v + w.plan.ObjectiveL2/2*squaredNorm(best), err
+	v, _, err := leastLoss(ctx, ev, problem, s.Constants, w.plan.ObjectiveL2, r)
+	return v, err
 }
 
-// planStream plans the method's online algorithm for n records.
-func (m *method) planStream(task string, backend engine.Backend, problem engine.Problem,
+// planStream plans the method's online algorithm for n records, for a problem with its loss.
+func (m *method) planStream(backend engine.Backend, problem engine.Problem,
 	budget privacy.Budget) (*algorithms.Plan, error) {
-	if problem.Loss = m.settings.loss; problem.Loss == nil {
-		problem.Loss = taskLoss(task)
-	}
-	if problem.Radius = m.settings.radius; problem.Radius == 0 {
-		problem.Radius = measuredRadius
-	}
+	problem.Radius = cmp.Or(m.settings.radius, measuredRadius)
 	l2 := 0.0
 	switch {
 	case m.settings.l2 != nil:
@@ -130,10 +113,7 @@ func (m *method) planStream(task string, backend engine.Backend, problem engine.
 // model is the average of the iterates ([Huai20] equation 6).
 func (w *worker) fitStream(ctx context.Context, one run) (outcome, error) {
 	r := w.train
-	budget := privacy.Budget{Epsilon: one.row.Epsilon, Delta: one.row.Delta}
-	backend := cpu.Backend{Workers: max(1, runtime.GOMAXPROCS(0)/max(1, w.o.Parallel))}
-	p, err := one.method.planStream(w.plan.Task, backend,
-		engine.Problem{N: r.Units(), D: r.Dim(), Bounds: r.Bounds(), PersonRows: w.personRows}, budget)
+	_, p, err := w.planned(one)
 	if err != nil {
 		return outcome{}, err
 	}

@@ -60,7 +60,7 @@ func (p *Plan) Merge(path string, parts ...string) error {
 		for _, r := range b.runs {
 			if _, ok := all.rows[r.row.key()]; !ok {
 				return &InputError{fmt.Errorf("experiment: runs are missing, %d of %d are there; the first missing one: %s "+
-					"split %d %s", len(all.rows), p.count(), r.group(), r.row.Split, r.method.label())}
+					"split %d %s", len(all.rows), p.Runs(), r.group(), r.row.Split, r.method.label())}
 			}
 		}
 	}

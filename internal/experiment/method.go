@@ -34,6 +34,7 @@ func (m *method) runs(s int) bool { return m.peer == nil || m.peer.Splits <= 0 |
 // label names the method in summaries and plots.
 func (m *method) label() string { return label(m.name, m.options) }
 
+// label is the name of a method with its options, as summaries and plots have it.
 func label(name, options string) string { return strings.TrimSpace(name + " " + options) }
 
 // settings are the options that all algorithms have.
@@ -348,6 +349,14 @@ func snake(name string) string {
 		b.WriteRune(unicode.ToLower(r))
 	}
 	return b.String()
+}
+
+// loss returns the loss of the method: that of its options, or the task's.
+func (m *method) loss(task string) engine.Loss {
+	if m.settings.loss != nil {
+		return m.settings.loss
+	}
+	return taskLoss(task)
 }
 
 func taskLoss(task string) engine.Loss {

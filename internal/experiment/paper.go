@@ -1,14 +1,13 @@
 package experiment
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 
-	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/dataset"
@@ -121,9 +120,6 @@ func (p *Plan) Quick() *Plan {
 	return &q
 }
 
-// Runs returns the number of runs of the plan.
-func (p *Plan) Runs() int { return p.count() }
-
 // Scales returns the factors of the encoder by data set. The encoder maps every range to [-1, 1] and multiplies it
 // by the factor before it projects a record to norm 1. Data sets without a schema have no factor.
 func (p *Plan) Scales() (map[string]float64, error) {
@@ -156,21 +152,23 @@ func (p *Plan) Done(path string) (int, error) {
 
 // Given holds the proved guarantee of a method's noise in a cell, next to the requested guarantee.
 type Given struct {
-	Data               string
-	N                  int
-	Epsilon, Delta     float64
-	Algorithm, Options string
+	Data      string  `csv:"data"`
+	N         int     `csv:"n"`
+	Epsilon   float64 `csv:"epsilon %.6g"`
+	Delta     float64 `csv:"delta %.6g"`
+	Algorithm string  `csv:"algorithm"`
+	Options   string  `csv:"options"`
 	// Radius is the radius of the ball. Steps is the number of updates, and TotalStep is the sum of their step sizes.
-	Radius    float64
-	Steps     int
-	TotalStep float64
+	Radius    float64 `csv:"radius %.6g"`
+	Steps     int     `csv:"steps"`
+	TotalStep float64 `csv:"total_step %.6g"`
 	// Sigma is the standard deviation of the noise of one release, per coordinate. If releases differ, it is the
 	// sigma of the release with the highest cost. For a stream it is the sigma of release t times alpha t/2.
-	Sigma float64
+	Sigma float64 `csv:"sigma %.6g"`
 	// Gives is the proved epsilon at delta. It is +Inf if no epsilon is proved.
-	Gives float64
+	Gives float64 `csv:"epsilon_given %.6g"`
 	// Refused is the reason why there is no plan.
-	Refused string
+	Refused string `csv:"refused"`
 }
 
 // Gives plans every private algorithm on every cell, from public numbers. d has the dimensions of the data sets.
@@ -187,13 +185,7 @@ func (p *Plan) Gives(d map[string]int) []Given {
 					g := Given{Data: data.Name, N: n, Epsilon: e, Delta: p.delta(n), Algorithm: m.name, Options: m.options}
 					budget := privacy.Budget{Epsilon: e, Delta: g.Delta}
 					problem := engine.Problem{N: n, D: d[data.Name], Bounds: engine.UnitBounds()}
-					var plan *algorithms.Plan
-					var err error
-					if m.stream != nil {
-						plan, err = m.planStream(p.Task, cpu.Backend{}, problem, budget)
-					} else {
-						_, plan, err = m.plan(p.Task, cpu.Backend{}, problem, budget)
-					}
+					_, plan, err := m.plan(p.Task, cpu.Backend{}, problem, budget)
 					if err != nil {
 						g.Refused = status(err)
 					} else {
@@ -213,16 +205,14 @@ func (p *Plan) Gives(d map[string]int) []Given {
 
 // WriteGives writes the results of Gives as CSV.
 func WriteGives(path string, all []Given) error {
-	text := csvLine([]string{"data", "n", "epsilon", "delta", "algorithm", "options", "radius", "steps", "total_step",
-		"sigma", "epsilon_given", "refused"})
-	g := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+	names, _ := csvOf(Given{})
+	text := csvLine(names)
 	for _, r := range all {
-		fields := []string{r.Data, strconv.Itoa(r.N), g(r.Epsilon), g(r.Delta), r.Algorithm, r.Options, "", "", "",
-			"", "", r.Refused}
-		if r.Refused == "" {
-			copy(fields[6:], []string{g(r.Radius), strconv.Itoa(r.Steps), g(r.TotalStep), g(r.Sigma), g(r.Gives)})
+		_, f := csvOf(r)
+		if r.Refused != "" {
+			clear(f[6:11])
 		}
-		text += csvLine(fields)
+		text += csvLine(f)
 	}
 	return replace(path, []byte(text))
 }
@@ -235,23 +225,14 @@ func ReadGives(path string) ([]Given, error) {
 	}
 	defer f.Close()
 	lines, err := csv.NewReader(f).ReadAll()
-	if err != nil || len(lines) == 0 || len(lines[0]) != 12 {
+	all := make([]Given, max(1, len(lines))-1)
+	for i := range all {
+		err = cmp.Or(err, parseCSV(&all[i], lines[i+1]))
+	}
+	if err != nil || len(lines) == 0 {
 		return nil, &InputError{fmt.Errorf("experiment: %s is not a table of what noise gives", path)}
 	}
-	var out []Given
-	for _, l := range lines[1:] {
-		num := func(s string) float64 { v, _ := strconv.ParseFloat(s, 64); return v } // "" is 0
-		n, _ := strconv.Atoi(l[1])
-		steps, _ := strconv.Atoi(l[7])
-		out = append(out, Given{Data: l[0], N: n, Epsilon: num(l[2]), Delta: num(l[3]), Algorithm: l[4], Options: l[5],
-			Radius: num(l[6]), Steps: steps, TotalStep: num(l[8]), Sigma: num(l[9]), Gives: num(l[10]), Refused: l[11]})
-	}
-	return out, nil
-}
-
-// NonPrivate reports whether a method of the plan is not private.
-func (p *Plan) NonPrivate(algorithm, options string) bool {
-	return p.isNonPrivate(label(algorithm, options))
+	return all, nil
 }
 
 // PrivateAlgorithms returns the names of the plan's private algorithms, each once.

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -265,15 +266,7 @@ var planName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // check validates the plan, fills in defaults and lists its methods.
 func (p *Plan) check() error {
-	if p.Task == "" {
-		p.Task = taskAUC
-	}
-	if p.Noises == 0 {
-		p.Noises = 1
-	}
-	if p.Neighbours == 0 {
-		p.Neighbours = 3
-	}
+	p.Task, p.Noises, p.Neighbours = cmp.Or(p.Task, taskAUC), cmp.Or(p.Noises, 1), cmp.Or(p.Neighbours, 3)
 	delta := 0.0
 	if p.Delta != nil {
 		delta = *p.Delta
@@ -335,7 +328,7 @@ func (p *Plan) check() error {
 		return p.at("reference", "reference %q is not a method of the plan, as the CSV names it (name, or name and options)",
 			p.Reference)
 	}
-	if runs := p.count(); runs > maxRuns {
+	if runs := p.Runs(); runs > maxRuns {
 		return fmt.Errorf("the plan has %d runs, want at most %d", runs, maxRuns)
 	}
 	return nil
@@ -384,10 +377,7 @@ func (p *Plan) checkData(i int, names map[string]bool) error {
 			return p.at(where, "data set %s: n = %d is there twice", d.Name, n)
 		}
 	}
-	if d.Splits == 0 {
-		d.Splits = p.Splits
-	}
-	if d.Splits < 1 {
+	if d.Splits = cmp.Or(d.Splits, p.Splits); d.Splits < 1 {
 		return p.at(place+".splits", "data set %s: splits is %d, want at least 1", d.Name, d.Splits)
 	}
 	return nil
@@ -412,18 +402,19 @@ func (p *Plan) blocks() []block {
 		for _, n := range d.N {
 			for s := range d.Splits {
 				b := block{data: i, n: n, split: s}
-				for k := range p.all {
-					if m := &p.all[k]; m.nonPrivate && m.runs(s) {
-						b.runs = append(b.runs, p.run(m, d.Name, n, math.Inf(1), 0, s, 0))
+				add := func(nonPrivate bool, epsilon, delta float64, draw int) {
+					for k := range p.all {
+						if m := &p.all[k]; m.nonPrivate == nonPrivate && m.runs(s) {
+							b.runs = append(b.runs, run{method: m, row: Row{Data: d.Name, N: n, Epsilon: epsilon, Delta: delta,
+								Algorithm: m.name, Options: m.options, Split: s,
+								Seed: p.noiseSeed(d.Name, n, epsilon, delta, s, draw)}})
+						}
 					}
 				}
+				add(true, math.Inf(1), 0, 0)
 				for _, e := range p.Epsilon {
 					for draw := range p.Noises {
-						for k := range p.all {
-							if m := &p.all[k]; !m.nonPrivate && m.runs(s) {
-								b.runs = append(b.runs, p.run(m, d.Name, n, e, p.delta(n), s, draw))
-							}
-						}
+						add(false, e, p.delta(n), draw)
 					}
 				}
 				out = append(out, b)
@@ -433,7 +424,8 @@ func (p *Plan) blocks() []block {
 	return out
 }
 
-func (p *Plan) count() int {
+// Runs returns the number of runs of the plan.
+func (p *Plan) Runs() int {
 	private := 0
 	for _, m := range p.all {
 		if !m.nonPrivate {
@@ -455,13 +447,6 @@ func (p *Plan) delta(n int) float64 {
 		return 1 / float64(n)
 	}
 	return privacy.DefaultDelta(n)
-}
-
-func (p *Plan) run(m *method, data string, n int, epsilon, delta float64, split, draw int) run {
-	return run{method: m, row: Row{
-		Data: data, N: n, Epsilon: epsilon, Delta: delta, Algorithm: m.name, Options: m.options, Split: split,
-		Seed: p.noiseSeed(data, n, epsilon, delta, split, draw),
-	}}
 }
 
 // noiseSeed returns a seed below 2^32, the range of seeds of many programs.

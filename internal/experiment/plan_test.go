@@ -155,7 +155,7 @@ algorithms: [{name: dpgdsc}, {name: dpegd}]
 		t.Error(text)
 	}
 	dir := t.TempDir()
-	files, err := p.Draw(filepath.Join(dir, "x"), got)
+	files, err := p.Draw(filepath.Join(dir, "x"), got, "svg")
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v, %v", files, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
-	"dyad/engine/objective"
 )
 
 // Regret records a public stream and measures the regret of the released models against the best fixed model.
@@ -94,11 +93,11 @@ func (r *Regret) Measure(ctx context.Context, p *algorithms.Plan) (*RegretReport
 		for t := r.burnIn + b*r.batch; t < r.burnIn+(b+1)*r.batch; t++ {
 			report.Played += r.prefixLoss(records, w, t) / met
 		}
-		mean, err := objective.Mean(ctx, r.loss, w, records)
+		mean, err := meanLoss(ctx, r.loss, w, r.l2, records)
 		if err != nil {
 			return nil, err
 		}
-		report.Generalised += float64(r.batch) * (mean + r.l2/2*squaredNorm(w))
+		report.Generalised += float64(r.batch) * mean
 	}
 	sum := make([]float64, len(r.played[0]))
 	prefix := func(dst, w []float64) error {
@@ -121,21 +120,11 @@ func (r *Regret) Measure(ctx context.Context, p *algorithms.Plan) (*RegretReport
 		report.Best += r.prefixLoss(records, best, t) / met
 	}
 	report.Regret, report.Gap = met*(report.Played-report.Best), met*gap
-	all := func(dst, w []float64) error {
-		err := ev.Sum(ctx, dst, engine.Gradient(w, engine.AllPairs{N: n}))
-		for k := range dst {
-			dst[k] /= float64(n) * float64(n-1)
-		}
-		return err
-	}
-	if best, gap, err = minimise(problem, p.Spec.Constants, r.l2, all); err != nil {
-		return nil, err
-	}
-	mean, err := objective.Mean(ctx, r.loss, best, records)
+	least, gap, err := leastLoss(ctx, ev, problem, p.Spec.Constants, r.l2, records)
 	if err != nil {
 		return nil, err
 	}
-	report.Generalised -= met * (mean + r.l2/2*squaredNorm(best))
+	report.Generalised -= met * least
 	report.GeneralisedGap = met * gap
 	return report, nil
 }
@@ -158,6 +147,24 @@ func squaredNorm(w []float64) (sum float64) {
 		sum += v * v
 	}
 	return sum
+}
+
+// leastLoss returns the least meanLoss in the domain of the problem, and a bound of how far it is above the minimum.
+func leastLoss(ctx context.Context, ev engine.Evaluator, problem engine.Problem, c engine.Constants, l2 float64,
+	records *engine.Records) (least, gap float64, err error) {
+	n := float64(problem.N)
+	best, gap, err := minimise(problem, c, l2, func(dst, w []float64) error {
+		err := ev.Sum(ctx, dst, engine.Gradient(w, engine.AllPairs{N: problem.N}))
+		for k := range dst {
+			dst[k] /= n * (n - 1)
+		}
+		return err
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	least, err = meanLoss(ctx, problem.Loss, best, l2, records)
+	return least, gap, err
 }
 
 // minimise returns a model of C and a bound of how far the mean loss with this gradient is above its minimum.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -165,19 +166,10 @@ func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 	if t, _, err = p.readTable(path); err != nil {
 		return err
 	}
-	t.comments = append(p.planComments(t.comments), comments[0])
+	// Lines of earlier versions of the plan are left out.
+	earlier := func(c string) bool { return strings.HasPrefix(c, "plan ") }
+	t.comments = append(slices.DeleteFunc(t.comments, earlier), comments[0])
 	return p.write(path, t)
-}
-
-// planComments leaves out the lines of earlier versions of the plan.
-func (p *Plan) planComments(comments []string) []string {
-	var out []string
-	for _, c := range comments {
-		if !strings.HasPrefix(c, "plan ") {
-			out = append(out, c)
-		}
-	}
-	return out
 }
 
 // group returns a key that is equal for runs that take about the same time.

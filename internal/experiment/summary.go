@@ -1,36 +1,43 @@
 package experiment
 
 import (
-	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"text/tabwriter"
 )
 
 // Summary summarises a method over the splits of a cell.
 type Summary struct {
-	Data           string
-	N, D           int
-	Epsilon, Delta float64
+	Data    string  `csv:"data"`
+	N       int     `csv:"n"`
+	D       int     `csv:"d"`
+	Epsilon float64 `csv:"epsilon"`
+	Delta   float64 `csv:"delta"`
 	// Algorithm and Options are the columns of a row.
-	Algorithm, Options string
+	Algorithm string `csv:"algorithm"`
+	Options   string `csv:"options"`
 	// Splits is the number of splits with a value. Failed is the number of runs without a value.
-	Splits, Failed int
+	Splits int `csv:"splits"`
+	Failed int `csv:"failed"`
 	// Mean is the mean over splits, where the value of a split is the mean of its draws of noise. SE is the
 	// standard error of Mean, and 0 for one split.
-	Mean, SE float64
+	Mean float64 `csv:"mean %.4f"`
+	SE   float64 `csv:"standard_error %.4f"`
 	// Paired is the number of splits that the reference has, too. Difference is the mean of the value minus the
 	// value of the reference on the same split. DifferenceSE is the standard error of Difference.
-	Paired                   int
-	Difference, DifferenceSE float64
+	Paired       int
+	Difference   float64 `csv:"difference %.4f"`
+	DifferenceSE float64 `csv:"difference_standard_error %.4f"`
 	// Seconds and Passes are means over runs.
-	Seconds, Passes float64
+	Seconds float64 `csv:"seconds %.3g"`
+	Passes  float64 `csv:"passes %.3g"`
 }
 
-func (s Summary) label() string { return label(s.Algorithm, s.Options) }
+// Label names the method.
+func (s Summary) Label() string { return label(s.Algorithm, s.Options) }
 
 // Behind reports whether the mean of the reference is lower by more than two paired standard errors.
 func (s Summary) Behind() bool { return s.Paired > 1 && s.Difference > 2*s.DifferenceSE }
@@ -51,7 +58,7 @@ func (p *Plan) Summarise(rows []Row) []Summary {
 	var order []cell
 	cells := map[cell]*sums{}
 	for _, r := range rows {
-		c := cell{r.Data, r.N, r.Epsilon, r.Delta, label(r.Algorithm, r.Options)}
+		c := cell{r.Data, r.N, r.Epsilon, r.Delta, r.Label()}
 		s := cells[c]
 		if s == nil {
 			s = &sums{Summary: Summary{Data: r.Data, N: r.N, D: r.D, Epsilon: r.Epsilon, Delta: r.Delta, Algorithm: r.Algorithm,
@@ -76,11 +83,7 @@ func (p *Plan) Summarise(rows []Row) []Summary {
 			runs += len(v)
 		}
 		s.Seconds, s.Passes = s.Seconds/float64(max(1, runs)), s.Passes/float64(max(1, runs))
-		splits := make([]int, 0, len(s.bySplit))
-		for k := range s.bySplit {
-			splits = append(splits, k)
-		}
-		slices.Sort(splits)
+		splits := slices.Sorted(maps.Keys(s.bySplit))
 		for _, k := range splits {
 			values = append(values, mean(s.bySplit[k]))
 		}
@@ -126,7 +129,7 @@ func (p *Plan) Best(summary []Summary) []Summary {
 	}
 	best := map[cell]Summary{}
 	at := func(s Summary) (cell, bool) {
-		i := slices.IndexFunc(p.all, func(m method) bool { return m.label() == s.label() })
+		i := slices.IndexFunc(p.all, func(m method) bool { return m.label() == s.Label() })
 		return cell{s.Data, s.Algorithm, s.N, s.Epsilon}, i >= 0 && p.all[i].nonPrivate && p.all[i].choose != nil
 	}
 	for _, s := range summary {
@@ -138,7 +141,7 @@ func (p *Plan) Best(summary []Summary) []Summary {
 	}
 	return slices.DeleteFunc(slices.Clone(summary), func(s Summary) bool {
 		c, ok := at(s)
-		return ok && best[c].label() != s.label()
+		return ok && best[c].Label() != s.Label()
 	})
 }
 
@@ -167,23 +170,19 @@ func MeanAndError(v []float64) (m, se float64) {
 
 // WriteSummary writes the summary as CSV.
 func (p *Plan) WriteSummary(path string, summary []Summary) error {
-	var b bytes.Buffer
-	b.WriteString(csvLine([]string{"data", "n", "d", "epsilon", "delta", "algorithm", "options", "splits", "failed",
-		"mean", "standard_error", "difference", "difference_standard_error", "seconds", "passes"}))
+	names, _ := csvOf(Summary{})
+	text := csvLine(names)
 	for _, s := range summary {
-		f := func(v float64, digits int) string { return strconv.FormatFloat(v, 'f', digits, 64) }
-		fields := []string{s.Data, strconv.Itoa(s.N), strconv.Itoa(s.D), fmt.Sprint(s.Epsilon), fmt.Sprint(s.Delta),
-			s.Algorithm, s.Options, strconv.Itoa(s.Splits), strconv.Itoa(s.Failed), "", "", "", "", "", ""}
-		if s.Splits > 0 {
-			fields[9], fields[10], fields[13], fields[14] = f(s.Mean, 4), f(s.SE, 4), fmt.Sprintf("%.3g", s.Seconds),
-				fmt.Sprintf("%.3g", s.Passes)
+		_, f := csvOf(s)
+		if s.Splits == 0 {
+			clear(f[9:])
 		}
-		if s.Paired > 0 {
-			fields[11], fields[12] = f(s.Difference, 4), f(s.DifferenceSE, 4)
+		if s.Paired == 0 {
+			clear(f[11:13])
 		}
-		b.WriteString(csvLine(fields))
+		text += csvLine(f)
 	}
-	return replace(path, b.Bytes())
+	return replace(path, []byte(text))
 }
 
 // Compare writes how each private method compares with the reference. It writes the mean difference over cells,
@@ -201,13 +200,13 @@ func (p *Plan) Compare(w io.Writer, summary []Summary) {
 	all := map[string]*against{}
 	var order []string
 	for _, s := range summary {
-		if s.Paired < 2 || p.isNonPrivate(s.label()) {
+		if s.Paired < 2 || p.NonPrivate(s.Label()) {
 			continue
 		}
-		a := all[s.label()]
+		a := all[s.Label()]
 		if a == nil {
 			a = &against{}
-			all[s.label()], order = a, append(order, s.label())
+			all[s.Label()], order = a, append(order, s.Label())
 		}
 		a.cells++
 		a.sum += s.Difference
@@ -240,7 +239,7 @@ func (p *Plan) Compare(w io.Writer, summary []Summary) {
 	}
 }
 
-// isNonPrivate reports whether the method of that label is not private.
-func (p *Plan) isNonPrivate(label string) bool {
+// NonPrivate reports whether the method of that label is not private.
+func (p *Plan) NonPrivate(label string) bool {
 	return slices.ContainsFunc(p.all, func(m method) bool { return m.nonPrivate && m.label() == label })
 }

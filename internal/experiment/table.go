@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,28 +16,33 @@ import (
 	"dyad/privacy/durable"
 )
 
-// Row is the outcome of a run.
+// Row is the outcome of a run. The tag csv of a field is the name of its column and the format of its numbers.
 type Row struct {
-	Data    string
-	N, D    int
-	Epsilon float64 // infinite for methods that are not private
-	Delta   float64
+	Data    string  `csv:"data"`
+	N       int     `csv:"n"`
+	D       int     `csv:"d"`
+	Epsilon float64 `csv:"epsilon"` // infinite for methods that are not private
+	Delta   float64 `csv:"delta"`
 	// Algorithm is the name of an algorithm, a baseline or a peer. Options are its options.
-	Algorithm, Options string
-	Split              int
-	Seed               uint64  // the seed of the noise
-	Value              float64 // AUC, or accuracy with task metric
-	Seconds            float64 // the time of planning and training
-	Passes             float64 // gradients over all pairs, or the count of a peer; 0 if unknown
+	Algorithm string  `csv:"algorithm"`
+	Options   string  `csv:"options"`
+	Split     int     `csv:"split"`
+	Seed      uint64  `csv:"noise_seed"`   // the seed of the noise
+	Value     float64 `csv:"value %.6f"`   // AUC, or accuracy with task metric
+	Seconds   float64 `csv:"seconds %.4g"` // the time of planning and training
+	Passes    float64 `csv:"passes %.4g"`  // gradients over all pairs, or the count of a peer; 0 if unknown
 	// Status is "ok", or the reason why there is no value. It is "refused: ..." if an assumption of the
 	// algorithm does not hold, and "failed: ..." otherwise.
-	Status string
+	Status string `csv:"status"`
 }
 
 // ok reports whether the row has a value.
 func (r Row) ok() bool { return r.Status == statusOK }
 
 const statusOK = "ok"
+
+// Label names the method.
+func (r Row) Label() string { return label(r.Algorithm, r.Options) }
 
 // key identifies a run. It has all columns before the outcome except d, which the data determine.
 func (r Row) key() string {
@@ -46,30 +52,65 @@ func (r Row) key() string {
 
 // fields are the columns of a row.
 func (r Row) fields() []string {
-	g := func(v float64) string {
-		return strings.TrimPrefix(strings.ToLower(strconv.FormatFloat(v, 'g', -1, 64)), "+")
+	_, f := csvOf(r)
+	if f[3] == "+Inf" {
+		f[3] = "inf"
 	}
-	value, seconds, passes := "", "", ""
-	if r.ok() {
-		value, seconds = strconv.FormatFloat(r.Value, 'f', 6, 64), strconv.FormatFloat(r.Seconds, 'g', 4, 64)
-		passes = strconv.FormatFloat(r.Passes, 'g', 4, 64)
+	if !r.ok() {
+		clear(f[9:12])
 	}
-	return []string{
-		r.Data, strconv.Itoa(r.N), strconv.Itoa(r.D), g(r.Epsilon), g(r.Delta), r.Algorithm, r.Options, strconv.Itoa(r.Split),
-		strconv.FormatUint(r.Seed, 10),
-		value, seconds, passes, r.Status,
-	}
+	return f
 }
 
 // columns returns the columns of the file.
 func (p *Plan) columns() []string {
-	value := "auc"
-	if p.Task == taskMetric {
-		value = "accuracy"
+	names, _ := csvOf(Row{})
+	names[9] = strings.ToLower(p.Unit())
+	return names
+}
+
+// Unit is the name of the value of a run: the measure of the plan, AUC or accuracy.
+func (p *Plan) Unit() string {
+	if p.Measure == "" && p.Task == taskMetric {
+		return "accuracy"
 	}
-	value = cmp.Or(p.Measure, value)
-	return []string{"data", "n", "d", "epsilon", "delta", "algorithm", "options", "split", "noise_seed", value, "seconds",
-		"passes", "status"}
+	return cmp.Or(p.Measure, "AUC")
+}
+
+// csvOf returns the columns of a row, a struct whose fields have tags such as Row's, and their texts.
+func csvOf(row any) (names, texts []string) {
+	v := reflect.ValueOf(row)
+	for i := range v.NumField() {
+		name, format, _ := strings.Cut(v.Type().Field(i).Tag.Get("csv"), " ")
+		if name != "" {
+			names, texts = append(names, name), append(texts, fmt.Sprintf(cmp.Or(format, "%v"), v.Field(i)))
+		}
+	}
+	return names, texts
+}
+
+// parseCSV sets the fields of a row, all of which have tags, to the texts of csvOf. The text "" is 0.
+func parseCSV(row any, texts []string) error {
+	v := reflect.ValueOf(row).Elem()
+	if len(texts) != v.NumField() {
+		return errors.New("not a row of this table")
+	}
+	var failed error
+	for i, text := range texts {
+		var err error
+		switch f := v.Field(i).Addr().Interface().(type) {
+		case *string:
+			*f = text
+		case *int:
+			*f, err = strconv.Atoi(cmp.Or(text, "0"))
+		case *uint64:
+			*f, err = strconv.ParseUint(text, 10, 64)
+		case *float64:
+			*f, err = strconv.ParseFloat(cmp.Or(text, "0"), 64)
+		}
+		failed = cmp.Or(failed, err)
+	}
+	return failed
 }
 
 // line is a row as a line of the file.
@@ -142,29 +183,9 @@ func (t *table) part() string {
 	return ""
 }
 
-func parseRow(line string) (Row, error) {
-	f, err := csv.NewReader(strings.NewReader(line)).Read()
-	if err != nil || len(f) != 13 {
-		return Row{}, errors.New("not a row of this table")
-	}
-	var failed error
-	number := func(s string) float64 {
-		v, err := strconv.ParseFloat(cmp.Or(s, "0"), 64)
-		failed = cmp.Or(failed, err)
-		return v
-	}
-	whole := func(s string) int {
-		v, err := strconv.Atoi(s)
-		failed = cmp.Or(failed, err)
-		return v
-	}
-	seed, err := strconv.ParseUint(f[8], 10, 64)
-	r := Row{
-		Data: f[0], N: whole(f[1]), D: whole(f[2]), Epsilon: number(f[3]), Delta: number(f[4]),
-		Algorithm: f[5], Options: f[6],
-		Split: whole(f[7]), Seed: seed, Value: number(f[9]), Seconds: number(f[10]), Passes: number(f[11]), Status: f[12],
-	}
-	return r, errors.Join(failed, err)
+func parseRow(line string) (r Row, err error) {
+	f, _ := csv.NewReader(strings.NewReader(line)).Read()
+	return r, parseCSV(&r, f)
 }
 
 // head sorts the comments of a table: plan, machines, data, peers, others.
@@ -223,19 +244,7 @@ func (p *Plan) rows(t *table) []Row {
 
 // checkTable returns an error for a table of another plan or of other data.
 func (p *Plan) checkTable(path string, t *table, data []string) error {
-	known := map[string]bool{}
-	for _, b := range p.blocks() {
-		for _, r := range b.runs {
-			known[r.row.key()] = true
-		}
-	}
-	strange := 0
-	for key := range t.rows {
-		if !known[key] {
-			strange++
-		}
-	}
-	if strange > 0 {
+	if strange := len(t.rows) - len(p.rows(t)); strange > 0 {
 		return &InputError{fmt.Errorf("experiment: %s has %d rows that the plan does not ask for; write to another file, or "+
 			"remove them", path, strange)}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -142,11 +143,14 @@ func (w *worker) fit(ctx context.Context, one run) (outcome, error) {
 	return outcome{weights: res.Weights, passes: passes}, nil
 }
 
-// plan plans the method's algorithm for a problem, with the loss and radius of the method.
+// plan plans the method's algorithm for a problem, with the loss and radius of the method. The algorithm is nil for
+// an online one.
 func (m *method) plan(task string, backend engine.Backend, problem engine.Problem,
 	budget privacy.Budget) (algorithms.Algorithm, *algorithms.Plan, error) {
-	if problem.Loss = m.settings.loss; problem.Loss == nil {
-		problem.Loss = taskLoss(task)
+	problem.Loss = m.loss(task)
+	if m.stream != nil {
+		p, err := m.planStream(backend, problem, budget)
+		return nil, p, err
 	}
 	specOf := func(algorithm string) (algorithms.Spec, error) {
 		p := problem
@@ -203,7 +207,10 @@ func (w *worker) ask(ctx context.Context, one run) (outcome, error) {
 			return outcome{}, err
 		}
 		w.folder = folder
-		if err := errors.Join(writeNPZ(w.path("train"), w.train, true), writeNPZ(w.path("test"), w.test, false)); err != nil {
+		if err := errors.Join(
+			writeNew(w.path("train"), func(to io.Writer) error { return dataset.WriteNPZ(to, w.train, true) }),
+			writeNew(w.path("test"), func(to io.Writer) error { return dataset.WriteNPZ(to, w.test, false) }),
+		); err != nil {
 			return outcome{}, err
 		}
 	}
@@ -263,13 +270,14 @@ func (w *worker) close() {
 	}
 }
 
-func writeNPZ(path string, r *engine.Records, labels bool) error {
+// writeNew writes a new file that its owner alone may read.
+func writeNew(path string, write func(w io.Writer) error) error {
 	f, err := create.New(path, create.Private)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriterSize(f, 1<<20)
-	return errors.Join(dataset.WriteNPZ(out, r, labels), out.Flush(), f.Close())
+	return errors.Join(write(out), out.Flush(), f.Close())
 }
 
 // meanDifference is the difference of the class means.

@@ -22,6 +22,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -220,22 +221,13 @@ func (r *rewriter) text(s string) string {
 	s = r.root.ReplaceAllString(s, `${1}"`+r.to+`"`)
 	return r.path.ReplaceAllStringFunc(s, func(match string) string {
 		m := r.path.FindStringSubmatch(match)
-		for p := m[2]; p != ""; p, _, _ = cutLast(p) {
+		for p := m[2]; p != "."; p = path.Dir(p) {
 			if p == "..." || r.packages[p] {
 				return m[1] + r.to + "/" + m[2]
 			}
 		}
 		return match
 	})
-}
-
-// cutLast cuts path around its last slash.
-func cutLast(path string) (before, after string, found bool) {
-	i := strings.LastIndex(path, "/")
-	if i < 0 {
-		return "", path, false
-	}
-	return path[:i], path[i+1:], true
 }
 
 // unhosted is what docs/library.md says while the module has no path that go get finds.

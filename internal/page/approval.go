@@ -120,13 +120,9 @@ func (Approval) Style() template.CSS { return template.CSS(style + reportStyle +
 
 // Bytes returns the page.
 func (a Approval) Bytes() ([]byte, error) {
-	t, err := template.New("approval").Parse(approvalText)
-	if err != nil {
-		return nil, fmt.Errorf("page: %w", err)
-	}
 	var b bytes.Buffer
-	if err := t.Execute(&b, a); err != nil {
-		return nil, fmt.Errorf("page: %w", err)
+	if err := Execute(&b, approvalText, nil, a); err != nil {
+		return nil, err
 	}
 	// A template drops comments; these comments mark the part that Filled replaces.
 	open := a.Texts.afterOpen()
@@ -145,9 +141,7 @@ const sealMeta = "<meta name=\"dyad-page\" content=\"%x\">\n"
 
 // sealOf returns the SHA-256 of a page without its seal, which is not in text, and without the part for after the run.
 func sealOf(text []byte) [sha256.Size]byte {
-	before, rest, _ := bytes.Cut(text, []byte(afterBegins))
-	_, after, _ := bytes.Cut(rest, []byte(afterEnds))
-	return sha256.Sum256(slices.Concat(before, []byte(afterBegins+afterEnds), after))
+	return sha256.Sum256(withAfter(text, nil))
 }
 
 const (
@@ -247,12 +241,17 @@ func ReadApproved(text []byte) (*Approved, error) {
 // unchanged.
 func (a *Approved) Filled(rows [][2]string) []byte {
 	var b bytes.Buffer
-	b.WriteString(afterBegins + `<dl class="facts">`)
+	b.WriteString(`<dl class="facts">`)
 	for _, r := range rows {
 		fmt.Fprintf(&b, "<div><dt>%s</dt><dd>%s</dd></div>\n", template.HTMLEscapeString(r[0]), template.HTMLEscapeString(r[1]))
 	}
-	b.WriteString("</dl>" + afterEnds)
-	before, rest, _ := bytes.Cut(a.text, []byte(afterBegins))
+	b.WriteString("</dl>")
+	return withAfter(a.text, b.Bytes())
+}
+
+// withAfter returns a page with another part for after the run.
+func withAfter(text, part []byte) []byte {
+	before, rest, _ := bytes.Cut(text, []byte(afterBegins))
 	_, after, _ := bytes.Cut(rest, []byte(afterEnds))
-	return slices.Concat(before, b.Bytes(), after)
+	return slices.Concat(before, []byte(afterBegins), part, []byte(afterEnds), after)
 }

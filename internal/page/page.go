@@ -11,6 +11,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"dyad/internal/experiment"
 )
@@ -60,6 +61,31 @@ type Table struct {
 	Rows    [][]Cell
 }
 
+// Add adds a row of texts, whose first is its head.
+func (t *Table) Add(texts ...string) {
+	var row []Cell
+	for k, text := range texts {
+		row = append(row, Cell{Text: text, Head: k == 0})
+	}
+	t.Rows = append(t.Rows, row)
+}
+
+// Text returns the table as aligned columns, without its caption.
+func (t Table) Text() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.Join(t.Head, "\t"))
+	for _, row := range t.Rows {
+		var texts []string
+		for _, c := range row {
+			texts = append(texts, c.Text)
+		}
+		fmt.Fprintln(w, strings.Join(texts, "\t"))
+	}
+	_ = w.Flush() // cannot fail: it writes to memory
+	return b.String()
+}
+
 // Cell is a cell of a table. Class is won, lost or "". Head is set for the first cell of a row.
 type Cell struct {
 	Text, Class string
@@ -100,15 +126,18 @@ func (r Report) Write(w io.Writer) error {
 		}
 		return linked
 	}
-	t, err := template.New("report").Funcs(template.FuncMap{"cite": cite,
-		"theorems": func() []Theorem { return theorems }}).Parse(reportText)
-	if err != nil {
-		return fmt.Errorf("page: %w", err)
-	}
-	err = t.Execute(w, struct {
+	return Execute(w, reportText, template.FuncMap{"cite": cite, "theorems": func() []Theorem { return theorems }}, struct {
 		Report
 		Style template.CSS
 	}{r, template.CSS(style + reportStyle)}) //nolint:gosec // our own
+}
+
+// Execute writes a page: a template with functions and data.
+func Execute(w io.Writer, text string, functions template.FuncMap, data any) error {
+	t, err := template.New("page").Funcs(functions).Parse(text)
+	if err == nil {
+		err = t.Execute(w, data)
+	}
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}

@@ -55,10 +55,11 @@ func run(args []string) error {
 			_, err = os.Stdout.Write(text)
 		}
 		return err
-	case len(args) == 2 && args[0] == "dist":
-		return dist(root, args[1], targets, parts)
-	case len(args) > 2 && args[0] == "dist":
-		var some []target
+	case len(args) > 1 && args[0] == "dist":
+		some := targets
+		if len(args) > 2 {
+			some = nil
+		}
 		for _, name := range args[2:] {
 			i := slices.IndexFunc(targets, func(t target) bool { return t.String() == name })
 			if i < 0 {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,10 +74,7 @@ func partsOf(root string) ([]part, error) {
 	if err := library.read(strings.TrimSpace(string(goroot)), strings.TrimSpace(string(goroot))); err != nil {
 		return nil, err
 	}
-	parts := []part{library}
-	for _, p := range all {
-		parts = append(parts, p)
-	}
+	parts := append(slices.Collect(maps.Values(all)), library)
 	slices.SortFunc(parts, func(a, b part) int { return strings.Compare(a.name, b.name) })
 	for i := range parts {
 		if parts[i].spdx, err = parts[i].licence(); err != nil {
@@ -96,23 +94,21 @@ func (p *part) read(module, dir string) error {
 			return err
 		}
 		for _, f := range files {
-			names := []string{f.Name()}
-			if p.name == "github.com/golang/freetype" && f.Name() == "licenses" {
-				names = []string{"licenses/ftl.txt"} // of the two that it offers
-			} else if !licenceFile.MatchString(f.Name()) || f.IsDir() || strings.HasSuffix(f.Name(), ".go") {
+			name := f.Name()
+			if p.name == "github.com/golang/freetype" && name == "licenses" {
+				name = "licenses/ftl.txt" // of the two that it offers
+			} else if !licenceFile.MatchString(name) || f.IsDir() || strings.HasSuffix(name, ".go") {
 				continue
 			}
-			for _, name := range names {
-				text, err := os.ReadFile(filepath.Join(at, filepath.FromSlash(name)))
-				if err != nil {
-					return err
-				}
-				below, err := filepath.Rel(module, filepath.Join(at, name))
-				if err != nil {
-					return err
-				}
-				p.texts[filepath.ToSlash(below)] = strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n"))
+			text, err := os.ReadFile(filepath.Join(at, filepath.FromSlash(name)))
+			if err != nil {
+				return err
 			}
+			below, err := filepath.Rel(module, filepath.Join(at, name))
+			if err != nil {
+				return err
+			}
+			p.texts[filepath.ToSlash(below)] = strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n"))
 		}
 	}
 	return nil
@@ -171,13 +167,8 @@ func notice(parts []part) []byte {
 		"is generated:\ngo generate ./internal/release\n\n")
 	at := map[string]int{}
 	for _, p := range parts {
-		names := make([]string, 0, len(p.texts))
-		for name := range p.texts {
-			names = append(names, name)
-		}
-		slices.Sort(names)
 		var numbers []string
-		for _, name := range names {
+		for _, name := range slices.Sorted(maps.Keys(p.texts)) {
 			text := p.texts[name]
 			if at[text] == 0 {
 				at[text] = len(at) + 1

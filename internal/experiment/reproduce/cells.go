@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -65,7 +66,7 @@ func (r results) kindOf(s experiment.Summary) kind {
 		return changed
 	case strings.Contains(s.Options, "mode=paper"):
 		return literal
-	case r.NonPrivate(s.Algorithm, s.Options):
+	case r.NonPrivate(s.Label()):
 		return baseline
 	}
 	return certified
@@ -73,10 +74,7 @@ func (r results) kindOf(s experiment.Summary) kind {
 
 // ours returns the method that represents the program.
 func (r results) ours() string {
-	if r.Paper.Ours == "" {
-		return "auto"
-	}
-	return r.Paper.Ours
+	return cmp.Or(r.Paper.Ours, "auto")
 }
 
 // at returns the means at a point of the methods of a kind. If algorithm is not "", only this algorithm is used.
@@ -89,17 +87,6 @@ func (r results) at(p point, k kind, algorithm string) []experiment.Summary {
 		}
 	}
 	return out
-}
-
-// given returns the guarantee that the noise of a method proves at a point.
-func (r results) given(p point, algorithm, options string) (experiment.Given, bool) {
-	i := slices.IndexFunc(r.gives, func(g experiment.Given) bool {
-		return g.Data == p.data && g.N == p.n && g.Epsilon == p.epsilon && g.Algorithm == algorithm && g.Options == options
-	})
-	if i < 0 {
-		return experiment.Given{}, false
-	}
-	return r.gives[i], true
 }
 
 // comparison is a line of a table. It compares the paper's number for an algorithm at a point with the results here.
@@ -166,14 +153,12 @@ func (r results) axisOf(data string) (out []point) {
 		if d.Name != data {
 			continue
 		}
-		if r.Paper.Axis == "n" {
-			for _, n := range d.N {
-				out = append(out, point{data, n, r.Plan.Epsilon[0]})
+		for i, n := range d.N {
+			for k, e := range r.Plan.Epsilon {
+				if r.Paper.Axis == "n" && k == 0 || r.Paper.Axis != "n" && i == 0 {
+					out = append(out, point{data, n, e})
+				}
 			}
-			return out
-		}
-		for _, e := range r.Plan.Epsilon {
-			out = append(out, point{data, d.N[0], e})
 		}
 	}
 	return out
@@ -184,14 +169,16 @@ func (r results) provedBy(p point, s *experiment.Summary) string {
 	if s == nil {
 		return ""
 	}
-	g, ok := r.given(p, s.Algorithm, s.Options)
+	i := slices.IndexFunc(r.gives, func(g experiment.Given) bool {
+		return point{g.Data, g.N, g.Epsilon} == p && g.Algorithm == s.Algorithm && g.Options == s.Options
+	})
 	switch {
-	case !ok:
+	case i < 0:
 		return ""
-	case g.Refused != "":
-		return refusal(g.Refused)
+	case r.gives[i].Refused != "":
+		return refusal(r.gives[i].Refused)
 	}
-	return strconv.FormatFloat(g.Gives, 'g', 3, 64)
+	return strconv.FormatFloat(r.gives[i].Gives, 'g', 3, 64)
 }
 
 // refusal returns the reason of a refusal in a few words.
@@ -241,13 +228,17 @@ func (c comparison) outcome(lower bool) (text string, won, compared bool) {
 	case c.literal != nil && c.literal.Splits > 0:
 		text += fmt.Sprintf("; with the printed noise the algorithm gives %s", number(c.literal.Mean))
 	case c.literal != nil && c.proved != "":
-		text += "; as printed it " + strings.TrimPrefix(map[string]string{"never takes a step": "never takes a step",
-			"its step is too long": "has a step that is too long"}[c.proved], " ")
+		text += "; as printed it " + map[string]string{"never takes a step": "never takes a step",
+			"its step is too long": "has a step that is too long"}[c.proved]
 	}
 	return text, false, true
 }
 
+// number returns a number, or – for one that is not known.
 func number(v float64) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
 	if v != 0 && math.Abs(v) < 1e-3 {
 		return strconv.FormatFloat(v, 'g', 2, 64)
 	}
@@ -271,11 +262,8 @@ func mean(s *experiment.Summary, why string) string {
 
 // short is a name for a heading.
 func short(algorithm string) string {
-	if name, ok := map[string]string{
+	return cmp.Or(map[string]string{
 		"projected-gradient": "non-private optimum", "offgiga": "GIGA without noise", "ongiga": "online GIGA without noise",
 		"class-means": "class means", "zero": "no step (the model 0)",
-	}[algorithm]; ok {
-		return name
-	}
-	return algorithm
+	}[algorithm], algorithm)
 }

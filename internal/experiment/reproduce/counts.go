@@ -52,9 +52,8 @@ func (r results) nothing(c comparison) (value float64, name string, ok bool) {
 // learned returns sentences with the number of cells in which each kind of method is better, by more than two
 // standard errors, than a model that learned nothing.
 func (r results) learned(all []comparison) []string {
-	type count struct{ better, cells int }
-	counts := map[string]*count{}
-	order := []string{"literal", "changed schedule", "certified", r.ours()}
+	names := []string{"literal", "changed schedule", "certified", r.ours()}
+	var better, cells [4]int
 	seen := map[string]bool{}
 	reference := ""
 	for _, c := range all {
@@ -67,29 +66,24 @@ func (r results) learned(all []comparison) []string {
 			if s == nil || s.Splits < 2 {
 				continue
 			}
-			cell := fmt.Sprint(c.point, order[k], s.Algorithm, s.Options)
+			cell := fmt.Sprint(c.point, names[k], s.Algorithm, s.Options)
 			if seen[cell] { // ours stands in every line of a point
 				continue
 			}
 			seen[cell] = true
-			n := counts[order[k]]
-			if n == nil {
-				n = &count{}
-				counts[order[k]] = n
-			}
 			gain := s.Mean - value
 			if r.lower() {
 				gain = -gain
 			}
-			if n.cells++; gain > 2*s.SE {
-				n.better++
+			if cells[k]++; gain > 2*s.SE {
+				better[k]++
 			}
 		}
 	}
 	var parts []string
-	for _, name := range order {
-		if n := counts[name]; n != nil {
-			parts = append(parts, fmt.Sprintf("%s %d of %d", name, n.better, n.cells))
+	for k, name := range names {
+		if cells[k] > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d of %d", name, better[k], cells[k]))
 		}
 	}
 	if parts == nil {

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -88,30 +89,30 @@ func Items(files, schemas fs.FS) ([]Item, error) {
 		return slices.IndexFunc(Papers(), func(p Paper) bool { return p.Name == paper })
 	}
 	slices.SortStableFunc(out, func(a, b Item) int {
-		return cmp.Or(cmp.Compare(order(a.Paper), order(b.Paper)), compareNames(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(order(a.Paper), order(b.Paper)), cmp.Compare(ordered(a.Name), ordered(b.Name)))
 	})
 	return out, nil
 }
 
-// compareNames has figure2 before figure10.
-func compareNames(a, b string) int {
-	split := func(s string) (string, int) {
-		k := strings.IndexAny(s, "0123456789")
-		if k < 0 {
-			return s, 0
-		}
-		n := 0
-		for _, c := range s[k:] {
-			if c < '0' || c > '9' {
-				break
+var digits = regexp.MustCompile("[0-9]+")
+
+// ordered returns a name that is before those of later items: figure2 before figure10.
+func ordered(name string) string {
+	return digits.ReplaceAllStringFunc(name, func(n string) string { return fmt.Sprintf("%4s", n) })
+}
+
+// parts returns the parts with names, in the order of the names.
+func parts(items []Item, names ...string) (all []Part) {
+	for _, name := range names {
+		for _, i := range items {
+			for _, p := range i.Parts {
+				if p.Name == name {
+					all = append(all, p)
+				}
 			}
-			n = 10*n + int(c-'0')
 		}
-		return s[:k], n
 	}
-	at, an := split(a)
-	bt, bn := split(b)
-	return cmp.Or(cmp.Compare(at, bt), cmp.Compare(an, bn), cmp.Compare(a, b))
+	return all
 }
 
 // Select returns the items of a paper and of a name, or the part of an item such as figure4-susy. An empty paper or

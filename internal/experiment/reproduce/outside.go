@@ -92,7 +92,6 @@ func (p Part) figureOf(all []group) *experiment.Figure {
 		return nil
 	}
 	f := &experiment.Figure{Title: "mean and one standard error", X: p.Paper.Table.X, Y: p.Paper.Table.Value}
-	curves := map[string]int{}
 	points := map[float64]bool{}
 	for _, g := range all {
 		v, err := strconv.ParseFloat(g.at[x], 64)
@@ -101,12 +100,7 @@ func (p Part) figureOf(all []group) *experiment.Figure {
 		}
 		points[v] = true
 		name := strings.Join(slices.Delete(slices.Clone(g.at), x, x+1), " ")
-		k, ok := curves[name]
-		if !ok {
-			k = len(f.Curves)
-			curves[name], f.Curves = k, append(f.Curves, experiment.Curve{Name: name})
-		}
-		c := &f.Curves[k]
+		c := f.Curve(name)
 		c.X, c.Y, c.SE = append(c.X, v), append(c.Y, g.mean), append(c.SE, g.se)
 	}
 	if len(points) < 2 || len(f.Curves) == 0 {
@@ -138,18 +132,13 @@ func (p Part) panels(out, committed string) ([]*experiment.Figure, error) {
 		if k < 0 {
 			k, all = len(all), append(all, &experiment.Figure{Title: title, X: t.X, Y: t.Value})
 		}
-		f := all[k]
-		c := slices.IndexFunc(f.Curves, func(c experiment.Curve) bool { return c.Name == name })
-		if c < 0 {
-			c, f.Curves = len(f.Curves), append(f.Curves, experiment.Curve{Name: name, Points: true})
-		}
 		px, errX := strconv.ParseFloat(l[x], 64)
 		py, errY := strconv.ParseFloat(l[y], 64)
 		if errX != nil || errY != nil {
 			return nil, fmt.Errorf("reproduce: %s: %s and %s are not numbers", t.File, l[x], l[y])
 		}
-		curve := &f.Curves[c]
-		curve.X, curve.Y, curve.SE = append(curve.X, px), append(curve.Y, py), append(curve.SE, 0)
+		c := all[k].Curve(name)
+		c.X, c.Y, c.SE, c.Points = append(c.X, px), append(c.Y, py), append(c.SE, 0), true
 	}
 	return all, nil
 }

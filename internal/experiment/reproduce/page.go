@@ -35,10 +35,7 @@ type partSection struct {
 	Figures                         []template.HTML
 }
 
-type (
-	table = page.Table
-	cell  = page.Cell
-)
+type table = page.Table
 
 type paperPage struct {
 	Paper    Paper
@@ -73,10 +70,6 @@ func Glossary() []page.Word {
 // writePage writes the page of a paper from results alone. The page has the paper's items, with the paper's numbers and
 // the results here. It begins with the item first, unless first is "".
 func writePage(w io.Writer, paper Paper, items []Item, first, out, committed string) error {
-	t, err := template.New("page").Parse(pageText)
-	if err != nil {
-		return fmt.Errorf("reproduce: %w", err)
-	}
 	p := paperPage{Paper: paper, Style: page.Style(), Glossary: Glossary(), First: first}
 	for _, other := range Papers() {
 		if other.Name != paper.Name {
@@ -96,10 +89,7 @@ func writePage(w io.Writer, paper Paper, items []Item, first, out, committed str
 	slices.SortStableFunc(p.Sections, func(a, b section) int {
 		return cmp.Compare(map[bool]int{true: 1}[a.ID != first], map[bool]int{true: 1}[b.ID != first])
 	})
-	if err := t.Execute(w, p); err != nil {
-		return fmt.Errorf("reproduce: %w", err)
-	}
-	return nil
+	return page.Execute(w, pageText, nil, p)
 }
 
 func (i Item) section(out, committed string) (section, error) {
@@ -219,12 +209,8 @@ func (r results) lower() bool { return r.Plan.Measure != "" }
 
 // table has a line for each comparison.
 func (r results) table(all []comparison) table {
-	value := map[bool]string{true: "accuracy", false: "AUC"}[r.Plan.Task == "metric"]
-	if r.Plan.Measure != "" {
-		value = r.Plan.Measure
-	}
-	t := table{Caption: r.Title + ": " + value, Head: []string{"data", "n", "epsilon", "algorithm", "paper", "literal",
-		"proved epsilon", "changed schedule", "its proved epsilon", "certified"}}
+	t := table{Caption: r.Title + ": " + r.Plan.Unit(), Head: []string{"data", "n", "epsilon", "algorithm", "paper",
+		"literal", "proved epsilon", "changed schedule", "its proved epsilon", "certified"}}
 	if r.hasOurs() {
 		t.Head = append(t.Head, r.ours())
 	}
@@ -242,12 +228,9 @@ func (r results) table(all []comparison) table {
 		t.Head = append(t.Head, r.ours()+" against the paper")
 	}
 	for _, c := range all {
-		paper := "figure, not readable"
-		switch {
-		case r.Paper.NotPrinted:
+		paper := printed(c.paper)
+		if r.Paper.NotPrinted {
 			paper = "not in the paper"
-		case !math.IsNaN(c.paper):
-			paper = number(c.paper)
 		}
 		if c.note != "" {
 			paper += " *"
@@ -257,12 +240,10 @@ func (r results) table(all []comparison) table {
 		if c.literal != nil && c.literal.Splits == 0 {
 			why, literalProved = c.proved, "–"
 		}
-		row := []cell{{Text: c.data, Head: true}, {Text: strconv.Itoa(c.n)}, {Text: fmt.Sprint(c.epsilon)},
-			{Text: c.algorithm}, {Text: paper}, {Text: mean(c.literal, why)},
-			{Text: dash(literalProved)}, {Text: mean(c.changed, "")}, {Text: dash(c.changedProved)},
-			{Text: mean(c.certified, "")}}
+		row := []string{c.data, strconv.Itoa(c.n), fmt.Sprint(c.epsilon), c.algorithm, paper, mean(c.literal, why),
+			cmp.Or(literalProved, "–"), mean(c.changed, ""), cmp.Or(c.changedProved, "–"), mean(c.certified, "")}
 		if r.hasOurs() {
-			row = append(row, cell{Text: mean(c.ours, "")})
+			row = append(row, mean(c.ours, ""))
 		}
 		for _, name := range names {
 			text := "–"
@@ -271,17 +252,17 @@ func (r results) table(all []comparison) table {
 					text = mean(&b, "")
 				}
 			}
-			row = append(row, cell{Text: text})
+			row = append(row, text)
 		}
-		if numbered {
+		if t.Add(row...); numbered {
 			text, won, compared := c.outcome(r.lower())
 			class := ""
 			if compared {
 				class = map[bool]string{true: "won", false: "lost"}[won]
 			}
-			row = append(row, cell{Text: text, Class: class})
+			last := &t.Rows[len(t.Rows)-1]
+			*last = append(*last, page.Cell{Text: text, Class: class})
 		}
-		t.Rows = append(t.Rows, row)
 	}
 	var notes []string
 	for _, row := range r.Paper.Rows {
@@ -295,11 +276,12 @@ func (r results) table(all []comparison) table {
 	return t
 }
 
-func dash(s string) string {
-	if s == "" {
-		return "–"
+// printed returns a number of a paper.
+func printed(v float64) string {
+	if math.IsNaN(v) {
+		return "figure, not readable"
 	}
-	return s
+	return number(v)
 }
 
 func (r results) hasOurs() bool {
@@ -315,20 +297,15 @@ func (r results) figures() (out []*experiment.Figure) {
 			others = r.Plan.Epsilon
 		}
 		for _, other := range others {
-			f := &experiment.Figure{X: "epsilon", Y: map[bool]string{true: "accuracy", false: "AUC"}[r.Plan.Task == "metric"],
-				Ticks: r.Plan.Epsilon}
+			f := &experiment.Figure{X: "epsilon", Y: r.Plan.Unit(), Ticks: r.Plan.Epsilon}
 			f.Title = fmt.Sprintf("%s, n = %g", d.Name, other)
 			if byN {
 				f.X, f.Ticks, f.Title = "n", float64s(d.N), fmt.Sprintf("%s, epsilon %g", d.Name, other)
-			}
-			if r.Plan.Measure != "" {
-				f.Y = r.Plan.Measure
 			}
 			if len(f.Ticks) < 2 {
 				continue
 			}
 			f.Title += fmt.Sprintf("\nmean of %d splits; band: one standard error", d.Splits)
-			index := map[string]int{}
 			for _, s := range r.summary {
 				x := s.Epsilon
 				if byN {
@@ -337,16 +314,11 @@ func (r results) figures() (out []*experiment.Figure) {
 				if s.Data != d.Name || s.Splits == 0 || byN && s.Epsilon != other || !byN && float64(s.N) != other {
 					continue
 				}
-				name := strings.TrimSpace(s.Algorithm + " " + s.Options)
+				name := s.Label()
 				if r.kindOf(s) == baseline {
 					name = short(s.Algorithm)
 				}
-				k, ok := index[name]
-				if !ok {
-					k = len(f.Curves)
-					index[name], f.Curves = k, append(f.Curves, experiment.Curve{Name: name})
-				}
-				c := &f.Curves[k]
+				c := f.Curve(name)
 				c.X, c.Y, c.SE = append(c.X, x), append(c.Y, s.Mean), append(c.SE, s.SE)
 			}
 			for _, row := range r.Paper.Rows {
@@ -389,8 +361,7 @@ func tableOfSlopes(all []slope) table {
 		if !math.IsNaN(s.Low) {
 			between = number(s.Low) + " to " + number(s.High)
 		}
-		t.Rows = append(t.Rows, []cell{{Text: s.name(), Head: true}, {Text: s.Against}, {Text: measured}, {Text: between},
-			{Text: number(s.Exponent)}, {Text: s.Of}, {Text: strconv.Itoa(s.Points)}})
+		t.Add(s.name(), s.Against, measured, between, number(s.Exponent), s.Of, strconv.Itoa(s.Points))
 	}
 	return t
 }
@@ -400,18 +371,11 @@ func (p Part) tableOf(all []group) table {
 	t := table{Caption: p.Title + ": " + p.Paper.Table.Value,
 		Head: append(slices.Clone(p.Paper.Table.By), "paper", "mean here", "runs")}
 	for _, g := range all {
-		var row []cell
-		for k, a := range g.at {
-			row = append(row, cell{Text: a, Head: k == 0})
-		}
-		paper := "figure, not readable"
-		if !math.IsNaN(g.paper) {
+		paper := printed(g.paper)
+		if len(p.Paper.Table.Cells) > 0 {
 			paper = number(g.paper)
-		} else if len(p.Paper.Table.Cells) > 0 {
-			paper = "–"
 		}
-		t.Rows = append(t.Rows, append(row, cell{Text: paper}, cell{Text: number(g.mean) + " ± " + number(g.se)},
-			cell{Text: strconv.Itoa(g.runs)}))
+		t.Add(append(slices.Clone(g.at), paper, number(g.mean)+" ± "+number(g.se), strconv.Itoa(g.runs))...)
 	}
 	return t
 }

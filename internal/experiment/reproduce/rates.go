@@ -1,10 +1,10 @@
 package reproduce
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"dyad/internal/experiment"
 )
@@ -26,7 +26,6 @@ func (r results) slopes() []slope {
 	var out []slope
 	for _, rate := range r.Paper.Rates {
 		bySplit := map[float64]map[int][]float64{} // by x
-		less := map[[2]float64][]float64{}         // by x and split
 		x := func(row experiment.Row) float64 {
 			switch rate.Against {
 			case "d":
@@ -36,42 +35,36 @@ func (r results) slopes() []slope {
 			}
 			return float64(row.N)
 		}
-		name := func(row experiment.Row) string { return strings.TrimSpace(row.Algorithm + " " + row.Options) }
+		base := func(row experiment.Row) [2]float64 { // a row that is not private has no epsilon
+			if rate.Against == "epsilon" {
+				return [2]float64{0, float64(row.Split)}
+			}
+			return [2]float64{x(row), float64(row.Split)}
+		}
+		less := map[[2]float64]float64{} // the first value of the method that is subtracted
 		for _, row := range r.rows {
-			if name(row) == rate.Less && row.Status == "ok" {
-				less[[2]float64{lessX(rate, x(row)), float64(row.Split)}] = append(less[[2]float64{lessX(rate, x(row)),
-					float64(row.Split)}], row.Value)
+			if _, there := less[base(row)]; !there && row.Label() == rate.Less && row.Status == "ok" {
+				less[base(row)] = row.Value
 			}
 		}
 		for _, row := range r.rows {
-			if name(row) != rate.Method || row.Status != "ok" {
+			v, there := less[base(row)]
+			if row.Label() != rate.Method || row.Status != "ok" || rate.Less != "" && !there {
 				continue
-			}
-			v := row.Value
-			if rate.Less != "" {
-				base := less[[2]float64{lessX(rate, x(row)), float64(row.Split)}]
-				if len(base) == 0 {
-					continue
-				}
-				v -= base[0]
 			}
 			at := bySplit[x(row)]
 			if at == nil {
 				at = map[int][]float64{}
 				bySplit[x(row)] = at
 			}
-			at[row.Split] = append(at[row.Split], v)
+			at[row.Split] = append(at[row.Split], row.Value-v)
 		}
 		s := slope{PaperRate: rate, Slope: math.NaN(), Low: math.NaN(), High: math.NaN()}
 		var values [][]float64 // by x and split
-		for at, splits := range bySplit {
-			s.X = append(s.X, at)
-			_ = splits
-		}
-		slices.Sort(s.X)
+		s.X = slices.Sorted(maps.Keys(bySplit))
 		for _, at := range s.X {
 			var v []float64
-			for _, split := range sortedKeys(bySplit[at]) {
+			for _, split := range slices.Sorted(maps.Keys(bySplit[at])) {
 				m, _ := experiment.MeanAndError(bySplit[at][split])
 				v = append(v, m)
 			}
@@ -85,23 +78,6 @@ func (r results) slopes() []slope {
 		out = append(out, s)
 	}
 	return out
-}
-
-// lessX returns x of the row that is subtracted. A row that is not private has no epsilon.
-func lessX(rate experiment.PaperRate, x float64) float64 {
-	if rate.Against == "epsilon" {
-		return 0
-	}
-	return x
-}
-
-func sortedKeys[V any](m map[int]V) []int {
-	var keys []int
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // fit returns the slope of log y against log x by least squares, or NaN if a y is not positive.

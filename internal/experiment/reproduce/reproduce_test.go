@@ -148,7 +148,7 @@ func TestRunResumesAndPages(t *testing.T) {
 func TestMissingDataSaysHow(t *testing.T) {
 	i := must.Get(Select(items(t), "xue", "table4"))(t)
 	dir := t.TempDir()
-	parts, err := i[0].Run(context.Background(), Options{Out: dir, Folders: []string{dir}})
+	parts, err := i[0].Run(context.Background(), Options{Out: dir, Options: experiment.Options{Folders: []string{dir}}})
 	if err != nil || len(parts) != 4 || !strings.Contains(parts[0].Skipped, "dyad data fetch pima") {
 		t.Fatalf("%+v, %v", parts, err)
 	}
@@ -176,7 +176,7 @@ func TestLaboratory(t *testing.T) {
 	}
 	result := filepath.Join(dir, "li-figure9-bank.csv")
 	want := "go -C bench run ./pairs -figure 9 -repeats 20 -data '" + data + "' -schema schemas/bank.yaml > '" + result + "'"
-	o := Options{Out: dir, Folders: []string{dir}}
+	o := Options{Out: dir, Options: experiment.Options{Folders: []string{dir}}}
 	if got := run("figure9-bank", o); got.Laboratory != want || got.CSV != "" || got.Skipped != "" {
 		t.Errorf("%+v, want %s", got, want)
 	}

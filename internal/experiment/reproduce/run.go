@@ -19,11 +19,8 @@ import (
 type Options struct {
 	// Out is the folder of results. Committed is the folder of results in the repository (bench/results).
 	Out, Committed string
-	// Folders and Machine are as in experiment.Options.
-	Folders  []string
-	Machine  string
-	Parallel int
-	Splits   int
+	// Options are for every plan, which has a Progress of its own.
+	experiment.Options
 	// Quick runs only the first data set, size and epsilon of every plan, once. Commands are given in a short form.
 	Quick bool
 	// Progress is informed of the progress of a part.
@@ -74,7 +71,7 @@ func (p Part) run(ctx context.Context, o Options) (Outcome, error) {
 	if err := os.MkdirAll(o.Out, 0o777); err != nil {
 		return out, err
 	}
-	run := experiment.Options{Folders: o.Folders, Machine: o.Machine, Parallel: o.Parallel, Splits: o.Splits}
+	run := o.Options
 	if o.Progress != nil {
 		run.Progress = func(at experiment.Progress) { o.Progress(p.Name, at) }
 	}

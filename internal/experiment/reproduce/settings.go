@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -27,20 +28,13 @@ Han 2019 and Li 2020 are run by commands of their own ([Han](reproduce-han.html)
 Assumption 1 of Huai 2020 allows Y(y, y') = y y' in the place of y - y'. For scores the objective is then the same for all labels, and least at the model 0
 ([theory](theory.md#product-of-labels); ` + "`go test ./engine -run TestProductOfLabelsLearnsNothing`" + `). So all tables of scores have y - y', those of metrics y y'.
 `)
-	for _, name := range settingsItems {
-		for _, i := range items {
-			for _, p := range i.Parts {
-				if p.Name != name {
-					continue
-				}
-				r, err := p.read(out)
-				if err != nil {
-					return err
-				}
-				if r.rows != nil {
-					r.settings(&b)
-				}
-			}
+	for _, p := range parts(items, settingsItems...) {
+		r, err := p.read(out)
+		if err != nil {
+			return err
+		}
+		if r.rows != nil {
+			r.settings(&b)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -75,7 +69,7 @@ func (r results) settings(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, "| %s | %d | %d | %g | %.3g | %s | %s | %s | %s | %s | %s |\n", c.data, c.n, d[c.data], c.epsilon,
 			r.delta(c), c.algorithm, claimed,
-			mean(c.literal, c.proved), dash(proved), mean(c.certified, ""), mean(c.ours, ""))
+			mean(c.literal, c.proved), cmp.Or(proved, "–"), mean(c.certified, ""), mean(c.ours, ""))
 	}
 }
 

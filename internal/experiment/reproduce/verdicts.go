@@ -36,24 +36,15 @@ func WritePages(dir string, all, items []Item, out, committed string,
 		return nil
 	}
 	for _, paper := range Papers() {
-		mine, whole := 0, 0
-		first := ""
-		for _, i := range items {
-			if i.Paper == paper.Name {
-				mine++
-				first = i.Name
-			}
+		of := func(items []Item) []Item {
+			return slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return i.Paper != paper.Name })
 		}
-		for _, i := range all {
-			if i.Paper == paper.Name {
-				whole++
-			}
-		}
+		mine, first := of(items), ""
 		switch {
-		case mine == 0:
+		case len(mine) == 0:
 			continue
-		case mine == whole || mine > 1:
-			first = ""
+		case len(mine) == 1 && len(of(all)) > 1:
+			first = mine[0].Name
 		}
 		if err := write("reproduce-"+paper.Name+".html",
 			func(w io.Writer) error { return writePage(w, paper, all, first, out, committed) }); err != nil {
@@ -111,11 +102,7 @@ func measure(all []results, name string) measured {
 		}
 		s := r.summary[i]
 		p := point{s.Data, s.N, s.Epsilon}
-		unit := map[bool]string{true: "accuracy", false: "AUC"}[r.Plan.Task == "metric"]
-		if r.Plan.Measure != "" {
-			unit = r.Plan.Measure
-		}
-		m.where = fmt.Sprintf("%s on %s, n = %d, epsilon %g", unit, s.Data, s.N, s.Epsilon)
+		m.where = fmt.Sprintf("%s on %s, n = %d, epsilon %g", r.Plan.Unit(), s.Data, s.N, s.Epsilon)
 		for _, b := range r.at(p, baseline, "") {
 			if b.Algorithm == "zero" || b.Algorithm == "projected-gradient" && r.Plan.Measure == "" {
 				m.where += fmt.Sprintf(" (%s: %s)", short(b.Algorithm), number(b.Mean))
@@ -157,19 +144,12 @@ func measure(all []results, name string) measured {
 // WriteVerdicts writes the verdict on every algorithm of a catalogue as Markdown.
 func WriteVerdicts(w io.Writer, items []Item, out, committed string, catalogue []algorithms.Info) error {
 	var all []results
-	for _, name := range verdictItems {
-		for _, i := range items {
-			for _, p := range i.Parts {
-				if p.Name != name {
-					continue
-				}
-				r, err := p.read(out)
-				if err != nil {
-					return err
-				}
-				all = append(all, r)
-			}
+	for _, p := range parts(items, verdictItems...) {
+		r, err := p.read(out)
+		if err != nil {
+			return err
 		}
+		all = append(all, r)
 	}
 	var b strings.Builder
 	b.WriteString(`# Verdicts
@@ -197,7 +177,8 @@ the repository.
 		"means that delta alone\ncovers the leak. Models without privacy stand in the column certified.\n")
 	for _, info := range catalogue {
 		fmt.Fprintf(&b, "\n## %s\n\n%s. Source: %s.\n\n- Claim: %s.\n- Verdict: %s.\n%s- Released: %s.\n", info.Name,
-			capital(info.Title), info.Paper, info.Claim, info.Verdict, evidenceLines(info.Name), info.Released)
+			strings.ToUpper(info.Title[:1])+info.Title[1:], info.Paper, info.Claim, info.Verdict,
+			evidenceLines(info.Name), info.Released)
 		if info.Unsound != "" {
 			fmt.Fprintf(&b, "- `--paper-unsound` changes %s.\n", info.Unsound)
 		}
@@ -230,35 +211,19 @@ var commandVerdicts = []commandVerdict{
 }
 
 func (v commandVerdict) write(b *strings.Builder, items []Item, out, committed string) error {
-	for _, i := range items {
-		for _, p := range i.Parts {
-			if p.Name != v.part {
-				continue
-			}
-			all, path, err := p.groups(out, committed)
-			if err != nil || all == nil {
-				return err
-			}
-			fmt.Fprintf(b, "\n## %s\n\nFrom %s.\n\n| %s | mean | standard error | runs | paper |\n%s\n", v.title,
-				filepath.Base(path), strings.Join(p.Paper.Table.By, " | "), strings.Repeat("|---", len(p.Paper.Table.By)+4)+"|")
-			for _, g := range all {
-				if v.keep(g.at) {
-					paper := "–"
-					if !math.IsNaN(g.paper) {
-						paper = number(g.paper)
-					}
-					fmt.Fprintf(b, "| %s | %s | %s | %d | %s |\n", strings.Join(g.at, " | "), number(g.mean),
-						number(g.se), g.runs, paper)
-				}
+	for _, p := range parts(items, v.part) {
+		all, path, err := p.groups(out, committed)
+		if err != nil || all == nil {
+			return err
+		}
+		fmt.Fprintf(b, "\n## %s\n\nFrom %s.\n\n| %s | mean | standard error | runs | paper |\n%s\n", v.title,
+			filepath.Base(path), strings.Join(p.Paper.Table.By, " | "), strings.Repeat("|---", len(p.Paper.Table.By)+4)+"|")
+		for _, g := range all {
+			if v.keep(g.at) {
+				fmt.Fprintf(b, "| %s | %s | %s | %d | %s |\n", strings.Join(g.at, " | "), number(g.mean), number(g.se), g.runs,
+					number(g.paper))
 			}
 		}
 	}
 	return nil
-}
-
-func capital(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }
