@@ -355,7 +355,7 @@ func (c *auditRecordsCmd) streamPlan(s algorithms.Stream) (*algorithms.Plan, err
 // auditNetworkFlags are the flags for a network as the audited model.
 type auditNetworkFlags struct {
 	ModelKind string  `name:"model" default:"linear" placeholder:"KIND" not:"radius worst-start" why:"its layers have balls of their own, and its start is drawn" help:"As for train; gradient-perturbation, dpgdc2 and subsampled-descent train networks."`
-	Hidden    []int   `needs:"model=mlp" placeholder:"N,..."`
+	Hidden    []int   `needs:"model=mlp" placeholder:"N"`
 	Dim       int     `needs:"model=mlp|model=FILE" positive:"" placeholder:"M"`
 	Clip      float64 `needs:"model=mlp|model=FILE" name:"jacobian-clip" positive:"" placeholder:"C"`
 
