@@ -29,7 +29,7 @@ type studyFlags struct {
 	Purpose     string  `needs:"report" placeholder:"TEXT" help:"Purpose of the analysis, for --report."`
 	Responsible string  `needs:"report" placeholder:"TEXT" help:"Responsible person, for --report."`
 	Language    string  `default:"en" enum:"en,de,fr" help:"Language of --report: en, de or fr."`
-	Needs       float64 `default:"0.2" positive:"" placeholder:"W" help:"Width of the 95 % interval of the AUC that the purpose needs; the page of --report states whether the plan reaches it."`
+	Needs       float64 `default:"0.2" positive:"" placeholder:"W" help:"Width of the 95 % interval of the AUC that the purpose needs; plan and page state whether it is reached."`
 	Force       bool    `help:"Replace an existing file."`
 }
 

@@ -14,7 +14,7 @@ type baselineCmd struct {
 // Help returns a text with examples.
 func (baselineCmd) Help() string {
 	return `A model without noise, to compare a private one with. On private data it is charged: the total of the data id has no
-finite epsilon from then on, and the command asks before. A recipe of dyad train is taken without what it spends.
+finite epsilon from then on, and the command asks before. A recipe of dyad train is taken without what it spends. Networks have none: train them at a large --epsilon.
 
 Examples:
   dyad baseline --data patients.csv --schema patients.yaml --public-data --holdout 0.3 --out baseline.json`
