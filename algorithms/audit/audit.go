@@ -7,8 +7,6 @@ import (
 	"math"
 	"time"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
 	"dyad/privacy"
@@ -179,10 +177,14 @@ func (r *Report) look(c *campaign, alpha float64) {
 			Runs:       r.Runs, Assumes: "scores are normal with one standard deviation, as they are for one release with " +
 				"Gaussian noise",
 		})
-		r.RunsForHalf = 0
-		if half := account.GDPMu(r.Epsilon/2, r.Delta); !r.HalfRefuted && s.Mu-half > 2*s.StandardError {
-			z := distuv.UnitNormal.Quantile(1 - alpha/4)
-			r.RunsForHalf = int(math.Ceil(2 * z * z / ((s.Mu - half) * (s.Mu - half))))
+		r.RunsForHalf, r.RunsAtLeast = 0, 0
+		half, each := account.GDPMu(r.Epsilon/2, r.Delta), s.StandardError*math.Sqrt(float64(r.Runs))
+		switch {
+		case r.HalfRefuted:
+		case s.Mu-half > 2*s.StandardError:
+			r.RunsForHalf = runsForGap(s.Mu, half, each, alpha)
+		default:
+			r.RunsAtLeast = runsForGap(s.Mu+s.StandardError, half, each, alpha)
 		}
 	case white && claimed.Noise != nil:
 		epsilon, standardError, lower := scaleModel(c.trials, alpha)
