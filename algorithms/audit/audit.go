@@ -177,9 +177,14 @@ func (r *Report) look(c *campaign, alpha float64) {
 			Runs:       r.Runs, Assumes: "scores are normal with one standard deviation, as they are for one release with " +
 				"Gaussian noise",
 		})
-		r.RunsForHalf = 0
-		if over := s.Mu - account.GDPMu(r.Epsilon/2, r.Delta); !r.HalfRefuted && over > 2*s.StandardError {
-			r.RunsForHalf = runsForShift(over, alpha)
+		r.RunsForHalf, r.RunsAtLeast = 0, 0
+		half, each := account.GDPMu(r.Epsilon/2, r.Delta), s.StandardError*math.Sqrt(float64(r.Runs))
+		switch {
+		case r.HalfRefuted:
+		case s.Mu-half > 2*s.StandardError:
+			r.RunsForHalf = runsForGap(s.Mu, half, each, alpha)
+		default:
+			r.RunsAtLeast = runsForGap(s.Mu+s.StandardError, half, each, alpha)
 		}
 	case white && claimed.Noise != nil:
 		epsilon, standardError, lower := scaleModel(c.trials, alpha)

@@ -31,8 +31,8 @@ func (p Power) String() string {
 		return fmt.Sprintf("power: the exact vectors move %.3g of what the certificate allows; how many runs refute half of "+
 			"the claim is not known, or none do", p.Move)
 	}
-	return fmt.Sprintf("power: the exact vectors move %.3g of what the certificate allows; half of the claim needs about "+
-		"%d runs on each data set, and %d are made", p.Move, p.RunsForHalf, p.Runs)
+	return fmt.Sprintf("power: the exact vectors move %.3g of what the certificate allows; half of the claim needs at "+
+		"least about %d runs on each data set, and %d are made", p.Move, p.RunsForHalf, p.Runs)
 }
 
 // mostRuns is larger than the number of runs of any audit.
@@ -55,9 +55,8 @@ func (t Target) Power(ctx context.Context, o Options) (p Power, err error) {
 		return p, nil
 	}
 	if _, gaussian := c.Noise.(privacy.Gaussian); gaussian && g.Delta > 0 && g.Mu > 0 {
-		if over := p.Move*g.Mu - account.GDPMu(g.Epsilon/2, g.Delta); over > 0 {
-			p.RunsForHalf = runsForShift(over, alpha)
-		}
+		mu := p.Move * g.Mu
+		p.RunsForHalf = runsForGap(mu, account.GDPMu(g.Epsilon/2, g.Delta), math.Sqrt(2+mu*mu/4), alpha)
 		return p, nil
 	}
 	// For pure noise the likeliest event has half of the runs of one side, and e^-epsilon times this share of the
@@ -71,6 +70,16 @@ func (t Target) Power(ctx context.Context, o Options) (p Power, err error) {
 		}
 	}
 	return p, nil
+}
+
+// runsForGap returns about the number of runs on each side that shows that mu is above half. deviation is the standard
+// error of an estimate of mu times the root of the number of runs. It returns 0 if no number does.
+func runsForGap(mu, half, deviation, alpha float64) int {
+	if mu <= half {
+		return 0
+	}
+	need := distuv.UnitNormal.Quantile(1-alpha/4) * deviation / (mu - half)
+	return int(max(fewestRuns, min(mostRuns, math.Ceil(need*need))))
 }
 
 // Strongest returns the target for which half of the claim needs the fewest runs. If this number is unknown, it
@@ -92,11 +101,6 @@ func Strongest(ctx context.Context, targets []Target, o Options) (best Target, p
 	return best, power, nil
 }
 
-// runsForShift returns the number of runs on each side that tells a shift by `over` standard deviations from none.
-func runsForShift(over, alpha float64) int {
-	z := distuv.UnitNormal.Quantile(1 - alpha/4)
-	return int(min(mostRuns, math.Ceil(2*z*z/(over*over))))
-}
 
 // runsForTails returns the number of runs on each side that refutes epsilon at delta by the best threshold between
 // N(0, 1) and N(mu, 1). Each of the two tail probabilities is bounded at level alpha. It returns 0 if no number

@@ -68,6 +68,9 @@ type Report struct {
 	HalfRefuted bool `json:"half_claim_refuted"`
 	// RunsForHalf is about the number of runs that the control needs. It is 0 if this number is unknown.
 	RunsForHalf int `json:"runs_for_half_claim,omitempty"`
+	// RunsAtLeast is about the number of runs that the control needs if Shift.Mu is one standard error above its estimate.
+	// It is 0 if RunsForHalf is known, if no number of runs is enough then, or without a Shift.
+	RunsAtLeast int `json:"runs_for_half_claim_at_least,omitempty"`
 	// Tightness is nil if the worst case has no such number.
 	Tightness *Tightness `json:"tightness,omitempty"`
 	// Move is the distance that the exact vectors move divided by the distance that the certificate allows.

@@ -31,8 +31,8 @@ var absent = []struct{ options, commands, why string }{
 	{"paper-unsound", "plan compare, baseline, search, evaluate private, evaluate exact, evaluate compare, threshold, " +
 		"cluster, pairs plan, pairs train, lab curve, local plan, local simulate, local server",
 		"it is for a training on public data in mode paper: dyad train, dyad online, and dyad plan"},
-	{"model hidden", "baseline",
-		"networks are trained with noise only; dyad train --model at a large --epsilon shows how much the noise costs"},
+	{"model hidden dim activation similarity jacobian-clip gain init-seed init", "baseline",
+		"networks are trained with noise only, so they have no baseline; dyad train --model at a large --epsilon shows how much the noise costs"},
 	{"seed resume", "evaluate exact", "no random number is drawn and no budget is charged"},
 	{"report", "threshold", "dyad report MODEL --figures FILE has a page with the file of the threshold"},
 	{"report", "cluster", "a page is about a model of scores or distances"},
@@ -45,6 +45,7 @@ var absent = []struct{ options, commands, why string }{
 	{"holdout yes store team paper-unsound ledger data-id resume track", "lab audit records, lab audit pairs, local audit",
 		"an attack makes its own records, and no budget is charged"},
 	{"force report", "local audit", "it writes no file"},
+	{"guesses", "lab audit records", "the number of guesses is the second number of canaries: --set canaries=M/K"},
 }
 
 // absence returns the reason why a command lacks an option that other runs have. It returns "" if the command

@@ -29,7 +29,7 @@ type studyFlags struct {
 	Purpose     string  `needs:"report" placeholder:"TEXT" help:"Purpose of the analysis, for --report."`
 	Responsible string  `needs:"report" placeholder:"TEXT" help:"Responsible person, for --report."`
 	Language    string  `default:"en" enum:"en,de,fr" help:"Language of --report: en, de or fr."`
-	Needs       float64 `default:"0.2" positive:"" placeholder:"W" help:"Width of the 95 % interval of the AUC that the purpose needs; the page of --report states whether the plan reaches it."`
+	Needs       float64 `default:"0.2" positive:"" placeholder:"W" help:"Width of the 95 % interval of the AUC that the purpose needs; plan and page state whether it is reached."`
 	Force       bool    `help:"Replace an existing file."`
 }
 
@@ -97,6 +97,10 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 	if err != nil {
 		return "", err
 	}
+	problem, grouped, sizes := p.Spec.Kernel.Problem(), "", ""
+	if problem.Groups != nil {
+		grouped, sizes = "no or other query groups, ", ", with their sizes as --set group-sizes=S,..."
+	}
 	for _, part := range []struct {
 		differs            bool
 		name, with, remedy string
@@ -108,8 +112,9 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 			"restore the schema"},
 		{figures != "" && figures != a.Figures, "evaluation of held-out records",
 			"another number of held-out records, or another epsilon", "repeat --holdout and --holdout-epsilon of \"dyad plan\""},
-		{plan != a.Plan, fmt.Sprintf("plan of this run (n = %d)", p.Spec.Kernel.Problem().N),
-			"another number of records, epsilon, delta or option", "repeat the flags of \"dyad plan\""},
+		{plan != a.Plan, fmt.Sprintf("plan of this run (n = %d)", problem.N),
+			grouped + "another number of records, epsilon, delta or option",
+			"repeat the flags of \"dyad plan\"" + sizes},
 	} {
 		if part.differs {
 			return "", badInput("--approved %s: the page has another %s: %s; %s, or make a new page and have it approved",
@@ -160,13 +165,14 @@ func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
 	return a.Filled(rows), nil
 }
 
-// write writes the page of a plan. held is the plan of the figures, or nil if there are none.
-func (f studyFlags) write(a *app, p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Schema) error {
+// write writes the page of a plan if it is requested. held is the plan of the figures of heldOut records or persons, or
+// nil if there are none.
+func (f studyFlags) write(a *app, p *algorithms.Plan, held *lib.FigurePlan, heldOut int, s *dataset.Schema) error {
 	out, err := files.NewOutput(f.Report, f.Force)
 	if err != nil || out == nil {
 		return err
 	}
-	d, err := f.page(p, held, s)
+	d, err := f.page(p, held, heldOut, s)
 	if err != nil {
 		return err
 	}
@@ -180,8 +186,10 @@ func (f studyFlags) write(a *app, p *algorithms.Plan, held *lib.FigurePlan, s *d
 	return err
 }
 
-// page returns the page of a plan. It contains public numbers only.
-func (f studyFlags) page(p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Schema) (d page.Approval, err error) {
+// page returns the page of a plan, of whose data heldOut records or persons do not train. It contains public numbers
+// only.
+func (f studyFlags) page(p *algorithms.Plan, held *lib.FigurePlan, heldOut int,
+	s *dataset.Schema) (d page.Approval, err error) {
 	if d.Texts, err = page.TextsOf(f.Language); err != nil {
 		return d, err
 	}
@@ -193,9 +201,13 @@ func (f studyFlags) page(p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Sc
 	if both != nil {
 		both.Warnings, g = append(both.Warnings, g.Warnings...), *both
 	}
-	unit, risk := t.Of("unit_record", fmt.Sprint(problem.N)), "risk_record"
+	all := fmt.Sprint(problem.N + heldOut)
+	unit, risk := t.Of("unit_record", all), "risk_record"
 	if problem.PersonRows > 0 {
-		unit, risk = t.Of("unit_person", fmt.Sprint(problem.PersonRows), fmt.Sprint(problem.N)), "risk_person"
+		unit, risk = t.Of("unit_person", fmt.Sprint(problem.PersonRows), all), "risk_person"
+	}
+	if heldOut > 0 {
+		unit += t.Of("parts", fmt.Sprint(problem.N), fmt.Sprint(heldOut))
 	}
 	about := s.DataID
 	if s.Description != "" {
@@ -206,6 +218,7 @@ func (f studyFlags) page(p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Sc
 		{t.Of("responsible"), f.Responsible},
 		{t.Of("date"), time.Now().Format(time.DateOnly)}, {t.Of("data"), about}, {t.Of("unit"), unit},
 	}
+	d.Facts = append(d.Facts, basisFact(t, s)...)
 	if s.Public {
 		d.Broken = append(d.Broken, "the schema declares the data public: a run would charge nothing and give no guarantee")
 	}
@@ -341,8 +354,7 @@ func releasesTable(t page.Texts, p *algorithms.Plan, held *lib.FigurePlan) page.
 // expected adds the expected interval of the AUC and the verdict for the purpose.
 func (f studyFlags) expected(d *page.Approval, held *lib.FigurePlan) {
 	t := d.Texts
-	if held == nil {
-		d.Verdict = t.Of("no_figures")
+	if d.Verdict, d.Class = f.verdict(t, held); held == nil {
 		return
 	}
 	epsilon, n := t.Number(held.Guarantee.Epsilon), fmt.Sprint(held.Options.Records)
@@ -356,13 +368,35 @@ func (f studyFlags) expected(d *page.Approval, held *lib.FigurePlan) {
 		}
 		d.Expected.Rows = append(d.Expected.Rows, row)
 	}
+}
+
+// verdict returns the sentence whether the figures will be accurate enough for the purpose, and its class on a page.
+func (f studyFlags) verdict(t page.Texts, held *lib.FigurePlan) (says, class string) {
+	if held == nil {
+		return t.Of("no_figures"), ""
+	}
 	x := held.Expect(0.75, 0.5, defaultConfidence)
 	width, key := x.High-x.Low, "enough"
-	if d.Class = "enough"; width > f.Needs {
-		d.Class, key = "short", "not_enough"
+	if class = "enough"; width > f.Needs {
+		class, key = "short", "not_enough"
 	}
-	d.Verdict = t.Of(key, t.Number(width), t.Number(f.Needs))
+	says = t.Of(key, t.Number(width), t.Number(f.Needs))
 	if x.Vague() {
-		d.Verdict += " " + t.Of("vague", epsilon, n)
+		says += " " + t.Of("vague", t.Number(held.Guarantee.Epsilon), fmt.Sprint(held.Options.Records))
 	}
+	return says, class
+}
+
+// basisFact returns the row with the basis of a schema. There is none if every number is one feature.
+func basisFact(t page.Texts, s *dataset.Schema) [][2]string {
+	var all []string
+	for _, c := range append([]dataset.Column{{Basis: s.Basis}}, s.Columns...) {
+		if c.Basis != "" && c.Basis != dataset.BasisNone && !slices.Contains(all, c.Basis) {
+			all = append(all, c.Basis)
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return [][2]string{{t.Of("basis"), t.Of("curves", strings.Join(all, ", "))}}
 }

@@ -24,10 +24,13 @@ func TestApprovedRoad(t *testing.T) {
 	write(t, dir, "other.yaml", strings.Replace(private, "[18, 95]", "[18, 96]", 1))
 	plan := []string{"plan", "-n", "400", "--schema", "clinic.yaml", "--epsilon", "1", "--holdout", "0.25", "--holdout-epsilon", "0.5", "--study", "A <b>", "--report"}
 	for _, language := range []string{"en", "de", "fr"} {
-		mustRun(t, dir, append(plan, language+".html", "--language", language)...)
+		out := mustRun(t, dir, append(plan, language+".html", "--language", language)...)
+		if !strings.Contains(out, "\npurpose     Not enough: the 95 % interval of the AUC will be about ") {
+			t.Errorf("the terminal lacks the verdict of the page: %s", out)
+		}
 	}
 	page := text(t, dir, "de.html")
-	for _, has := range []string{`<html lang="de">`, "A &lt;b&gt;", "18 bis 95", "never, former, current", "% Erfolg erraten", "kann eine AUC von 0,5 nicht", "Unterschrift", `<h3 id="class-pairs">`} {
+	for _, has := range []string{`<html lang="de">`, "von insgesamt 400; jede Person hat einen; 300 zum Trainieren, 100 zurückgehalten", "A &lt;b&gt;", "18 bis 95", "never, former, current", "% Erfolg erraten", "kann eine AUC von 0,5 nicht", "Unterschrift", `<h3 id="class-pairs">`} {
 		if !strings.Contains(page, has) {
 			t.Errorf("the page has no %q", has)
 		}
@@ -56,6 +59,10 @@ func TestApprovedRoad(t *testing.T) {
 	run := slices.Concat([]string{"train", "--data", "clinic.csv", "--schema", "clinic.yaml", "--approved", "options.html", "--out", "o.json"}, options)
 	write(t, dir, "middle.yaml", strings.Replace(private, "columns:", "missing: {policy: middle}\ncolumns:", 1))
 	write(t, dir, "basis.yaml", strings.Replace(private, "columns:", "basis: curve:2\ncolumns:", 1))
+	mustRun(t, dir, "plan", "-n", "400", "--schema", "basis.yaml", "--report", "basis.html")
+	if !strings.Contains(text(t, dir, "basis.html"), "curve:2: each column of numbers adds a curve to the score") {
+		t.Error("the page does not name the basis")
+	}
 	write(t, dir, "named.yaml", strings.Replace(private, "data_id: ", "data_id: another-", 1))
 	for _, change := range []string{
 		"--second-moments full", "--class-balance 0.4", "--public-centre 0.1,0,0,0,0,0,0,0,0,0,0", "--ridge 0.6", "--clip-radius 0.9", "--radius 2", "--second-share 0.2", "--epsilon 0.9", "--delta 1e-6",
@@ -107,4 +114,18 @@ func text(t *testing.T, dir, file string) string {
 	t.Helper()
 	b := must.Get(os.ReadFile(filepath.Join(dir, file)))(t)
 	return string(b)
+}
+
+// TestApprovedPageOfGroups: a page without the query groups of the training names them as the cause, and how to give them.
+func TestApprovedPageOfGroups(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "g.yaml", "data_id: g\ncsv: {header: true}\ncolumns:\n  - {name: q, role: group}\n  - {name: a, range: [0, 1]}\n  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n")
+	write(t, dir, "g.csv", "q,a,y\n"+strings.Repeat("A,0.5,0\nA,0.7,1\n", 5)+strings.Repeat("B,0.4,0\nB,0.9,1\n", 5))
+	plan := []string{"plan", "-n", "20", "--schema", "g.yaml", "--report"}
+	train := []string{"train", "--data", "g.csv", "--schema", "g.yaml", "--out", "m.json", "--approved"}
+	mustRun(t, dir, append(plan, "without.html")...)
+	ends(t, dir, exitInput, "no or other query groups", append(train, "without.html")...)
+	ends(t, dir, exitInput, "--set group-sizes=S,...", append(train, "without.html")...)
+	mustRun(t, dir, append(plan, "with.html", "--set", "group-sizes=10,10")...)
+	mustRun(t, dir, append(train, "with.html")...)
 }

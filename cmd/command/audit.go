@@ -77,9 +77,7 @@ and no budget is charged.
 
 Examples:
   dyad lab audit dpgdsc --epsilon 4 --runs 1000
-  dyad lab audit dpgdsc --epsilon 2 --delta 0 -d 3 --runs 1000 --json
   dyad lab audit dpgdsc --mode paper --set l2=0.1 --loss logistic --runs 500
-  dyad lab audit gradient-perturbation --set steps=3 --loss hinge --epsilon 4 --runs 500
   dyad lab audit moments -n 30 --set person-rows=8 --epsilon 4 --runs 500
   dyad lab audit gradient-perturbation --model mlp --set hidden=4 -n 20 --set steps=3 --set step-size=0.1 --epsilon 4 --runs 500
   dyad lab audit moments -n 400 -d 4 --set choose-interactions=1 --epsilon 200 --runs 100
@@ -91,7 +89,6 @@ Examples:
   dyad lab audit subsampled-descent -n 20 --epsilon 4 --set steps=4 --time 2s
   dyad lab audit dpgdsc --task metric --epsilon 4 --runs 500
   dyad lab audit gradient-perturbation --task metric --loss logistic --set worst-start --set steps=3 --epsilon 4 --runs 500
-  dyad lab audit onpairc -n 16 --epsilon 4 --runs 500
   dyad lab audit onpairstrc -n 12 --set secret-state --set radius=1000 --epsilon 4 --runs 300
   dyad lab audit dpgdsc --method canaries -n 256 -d 64`
 }
@@ -348,7 +345,7 @@ func (c *auditRecordsCmd) streamPlan(s algorithms.Stream) (*algorithms.Plan, err
 // auditNetworkFlags are the flags for a network as the audited model.
 type auditNetworkFlags struct {
 	ModelKind string  `name:"model" default:"linear" placeholder:"KIND" not:"radius worst-start" why:"its layers have balls of their own, and its start is drawn" help:"As for train; gradient-perturbation, dpgdc2 and subsampled-descent train networks."`
-	Hidden    []int   `needs:"model=mlp" placeholder:"N,..."`
+	Hidden    []int   `needs:"model=mlp" placeholder:"N"`
 	Dim       int     `needs:"model=mlp|model=FILE" positive:"" placeholder:"M"`
 	Clip      float64 `needs:"model=mlp|model=FILE" name:"jacobian-clip" positive:"" placeholder:"C"`
 

@@ -77,6 +77,10 @@ func writeTightness(b *strings.Builder, r *audit.Report) {
 			control += fmt.Sprintf("; about %d would do", r.RunsForHalf)
 		case r.Planned == 0:
 			control += "; try more --canaries, or --method runs"
+		case r.RunsAtLeast > 0:
+			control += fmt.Sprintf("; at least about %d are needed, or a larger --epsilon", max(r.RunsAtLeast, r.Runs+1))
+		case r.Shift != nil:
+			control += "; more --runs will not do, because gap/sd is too small: try a larger --epsilon"
 		default:
 			control += "; try more --runs, or a larger --epsilon"
 		}

@@ -8,13 +8,13 @@ type baselineCmd struct {
 	Algorithm string `placeholder:"NAME" help:"projected-gradient, offgiga, or one of yours. Default: projected-gradient."`
 	holdoutFlags
 	Delta   *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	Epsilon float64  `default:"1" hidden:""` // accepted so that a command line of dyad train can be reused
+	Epsilon *float64 `hidden:""` // accepted so that a command line of dyad train can be reused
 }
 
 // Help returns a text with examples.
 func (baselineCmd) Help() string {
 	return `A model without noise, to compare a private one with. On private data it is charged: the total of the data id has no
-finite epsilon from then on, and the command asks before. A recipe of dyad train is taken without what it spends.
+finite epsilon from then on, and the command asks before. A recipe of dyad train is taken without what it spends. Networks have none: train them at a large --epsilon.
 
 Examples:
   dyad baseline --data patients.csv --schema patients.yaml --public-data --holdout 0.3 --out baseline.json`
@@ -22,6 +22,9 @@ Examples:
 
 // Run trains without privacy.
 func (c *baselineCmd) Run(a *app) error {
+	if c.Epsilon != nil {
+		a.note("dyad: epsilon %g is not used: a baseline has no noise", *c.Epsilon)
+	}
 	return (&trainCmd{
 		trainedFlags: c.trainedFlags, holdoutFlags: c.holdoutFlags,
 		planFlags: planFlags{methodFlags: methodFlags{Algorithm: c.Algorithm, Mode: algorithms.NonPrivate.String()},

@@ -22,6 +22,7 @@ type setting struct {
 	line   int
 	values []string
 	list   bool
+	bare   bool // a --set without "="
 }
 
 // config holds the settings of --set and of the file of --config. It is nil without them.
@@ -44,7 +45,7 @@ func (c *config) set(all []string) {
 			c.settings[i].values, c.settings[i].list = append(c.settings[i].values, value), true
 			continue
 		}
-		c.settings = append(c.settings, setting{flag: name, values: []string{value}})
+		c.settings = append(c.settings, setting{flag: name, bare: !valued, values: []string{value}})
 	}
 }
 
@@ -61,6 +62,19 @@ func (c *config) twice(s setting) error {
 	why := pick(s.line > 0, ": --"+s.flag+" takes one value, not a list",
 		" is given twice, or also as a flag; it takes one value")
 	return badInput("%s%s", c.place(s), why)
+}
+
+// notSet returns the error for a --set that is not KEY=VALUE, with an example.
+func notSet(text, example string) error {
+	return badInput("--set is %q, want KEY=VALUE, such as --set %s", text, shell(example))
+}
+
+// valueAfter returns the argument after the one that is key, or else if there is none or it is a flag.
+func valueAfter(args []string, key, or string) string {
+	if i := slices.Index(args, key) + 1; i > 0 && i < len(args) && !strings.HasPrefix(args[i], "-") {
+		return args[i]
+	}
+	return or
 }
 
 // withConfig appends flags to the arguments: first the settings of --set, then those of the file of --config. Flags
@@ -120,7 +134,9 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 		}
 		switch {
 		case s.flag == "" && s.line == 0:
-			return nil, nil, badInput("--set is %q, want KEY=VALUE", "="+s.values[0])
+			return nil, nil, notSet("="+s.values[0], "steps=5")
+		case s.bare && f != nil && !f.IsBool():
+			return nil, nil, notSet(s.flag, s.flag+"="+valueAfter(args, s.flag, f.FormatPlaceHolder()))
 		case strings.HasPrefix(command.Path(), "plan ") && s.flag == "report" && s.line > 0: // flags of the training
 			continue
 		case f == nil && s.flag == "algorithm" && len(command.Positional) > 0 && command.Positional[0].Name == s.flag:

@@ -29,18 +29,18 @@ type curveCmd struct {
 	Synthetic  string    `xor:"data" placeholder:"KIND" help:"Synthetic data: ar1, clinical, scores, or a kind for --task metric. Default, without other data: clinical."`
 	Records    int       `positive:"" default:"5000" help:"Number of synthetic records."`
 	Features   int       `positive:"" default:"20" help:"Features of synthetic ar1 and scores."`
-	N          []int     `short:"n" placeholder:"N,..." help:"Numbers of training records; all other records are test records. Default: what --holdout leaves."`
+	N          []int     `short:"n" placeholder:"N" help:"Numbers of training records; all other records are test records. Default: what --holdout leaves."`
 	Holdout    float64   `within:"(0,1)" positive:"" default:"0.3" placeholder:"F" help:"Fraction of test records."`
-	Epsilons   []float64 `name:"epsilon" within:"(0,)" aliases:"epsilons" placeholder:"E,..." help:"Epsilons. Default: 0.1,0.3,1,3,10."`
+	Epsilons   []float64 `name:"epsilon" within:"(0,)" aliases:"epsilons" placeholder:"E" help:"Epsilons. Default: 0.1,0.3,1,3,10."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	Algorithms []string  `name:"algorithm" aliases:"algorithms" placeholder:"NAME,..." help:"Algorithms with their defaults, see \"dyad lab algorithms\", or auto. Default: auto."`
+	Algorithms []string  `name:"algorithm" aliases:"algorithms" placeholder:"NAME" help:"Algorithms with their defaults, see \"dyad lab algorithms\", or auto. Default: auto."`
 	NoCeiling  bool      `help:"Leave out the models without privacy. Curves of private data never have them."`
 	Task       string    `default:"auc" enum:"auc,metric" help:"As for train; metrics are judged by nearest neighbours."`
 	Splits     int       `positive:"" help:"Random splits into training and test records. Default: 10, or 1 on private data, where each is charged."`
 	Noises     int       `positive:"" default:"1" help:"Draws of noise for each split."`
 	PublicSeed uint64    `aliases:"split-seed" default:"1" help:"Seed of synthetic data and of the noise on public data."`
 	Out        string    `short:"o" default:"curve" placeholder:"PREFIX" help:"Prefix of the files: PREFIX.csv, PREFIX-summary.csv and the pictures."`
-	Format     []string  `enum:"svg,pdf,png" default:"svg,pdf" placeholder:"FORMAT,..." help:"Formats of the pictures: svg, pdf, png."`
+	Format     []string  `enum:"svg,pdf,png" default:"svg,pdf" placeholder:"FORMAT" help:"Formats of the pictures: svg, pdf, png."`
 	Parallel   int       `positive:"" default:"1" help:"Number of training sets processed at a time."`
 	Retry      bool      `help:"Repeat runs that failed."`
 	partFlag

@@ -52,15 +52,17 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 	if err != nil || len(got.Surfaces) != 2 || !slices.Equal(got.Surfaces[1].Z[0], surfaces[1].Z[0]) || len(surfaces[1].Z) != len(got.Surfaces[1].A.Categories) {
 		t.Errorf("%v, want the surfaces %v: %v", got.Surfaces, surfaces, err)
 	}
+	must.Err(os.Stat(filepath.Join(dir, "model.html")))(t, "a page that nobody asked for")
+	mustRun(t, dir, "report", "model.json")
 	page := must.Get(os.ReadFile(filepath.Join(dir, "model.html")))(t)
-	for _, words := range []string{"not for the noise of the number of positives", "adds to the score", want[0].Bend, "age and sex"} {
+	for _, words := range []string{"curve:3: each column of numbers adds a curve to the score", "not for the noise of the number of positives", "adds to the score", want[0].Bend, "age and sex"} {
 		if !strings.Contains(string(page), words) {
 			t.Errorf("the page does not have %q", words)
 		}
 	}
 
 	// Without a basis there are lines without bands, and no section.
-	if code, _, errs := dyad(t, dir, "report", "plain.json", "--curves", "p.json"); code != exitOK {
+	if code, _, errs := dyad(t, dir, "report", "plain.json", "--curves", "p.json", "--out", "plain.html"); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	if page, err = os.ReadFile(filepath.Join(dir, "plain.html")); err != nil || strings.Contains(string(page), "adds to the score") {

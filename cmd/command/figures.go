@@ -12,7 +12,7 @@ import (
 
 // figureFlags are the flags that select the figures of a private evaluation.
 type figureFlags struct {
-	Thresholds []float64 `name:"roc-thresholds" placeholder:"T,..." help:"Public thresholds of the ROC curve. Default: placed by a released mean and deviation of the scores."`
+	Thresholds []float64 `name:"roc-thresholds" placeholder:"T" help:"Public thresholds of the ROC curve. Default: placed by a released mean and deviation of the scores."`
 	MeanLoss   bool      `name:"mean-loss" help:"Also release the mean loss over pairs of classes, for a fifth of the budget."`
 	LossRange  []float64 `name:"loss-range" placeholder:"LOW,HIGH" help:"Public range to which the loss of every pair is clipped. Default: 0 to twice the loss of equal scores."`
 	Reference  dataFiles `placeholder:"FILE" help:"For a metric: public file of labelled records to search for nearest neighbours."`

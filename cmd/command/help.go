@@ -56,7 +56,7 @@ func printHelp(all view) kong.HelpPrinter {
 	return func(o kong.HelpOptions, ctx *kong.Context) error {
 		command := ctx.Selected()
 		if command == nil && all == reference {
-			return writeReference(ctx.Stdout, ctx.Model.Node, nil, nil)
+			return writeReference(ctx.Stdout, "", ctx.Model.Node, nil, nil)
 		}
 		if command == nil {
 			return printCommands(all == allFlags, o, ctx)
@@ -71,6 +71,7 @@ func printHelp(all view) kong.HelpPrinter {
 			n.Group = nil // the group is used only in "dyad --help"
 		}
 		slices.SortStableFunc(command.Flags, bySection)
+		usage := usageOf(command)
 		var named, keys []*kong.Flag
 		count, hidden := 0, 0
 		path := command.Path()
@@ -100,8 +101,10 @@ func printHelp(all view) kong.HelpPrinter {
 			}
 		}
 		if all == reference {
-			return writeReference(ctx.Stdout, command, named, keys)
+			return writeReference(ctx.Stdout, usage, command, named, keys)
 		}
+		fmt.Fprintf(ctx.Stdout, "Usage: dyad %s\n", usage)
+		o.NoAppSummary = true // the line above
 		if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
 			return err
 		}
@@ -126,12 +129,37 @@ func printHelp(all view) kong.HelpPrinter {
 	}
 }
 
+// usageOf returns the usage of a command. Of flags that must be given and exclude each other, one is given.
+func usageOf(command *kong.Node) string {
+	var needed []string
+	told := map[string]bool{}
+	for _, f := range command.Flags {
+		if !f.Required || f.Hidden || told[f.Name] {
+			continue
+		}
+		var either []string
+		for _, g := range command.Flags {
+			excludes := func(x string) bool { return slices.Contains(f.Xor, x) }
+			if g == f || g.Required && !g.Hidden && slices.ContainsFunc(g.Xor, excludes) {
+				told[g.Name] = true
+				either = append(either, g.Summary())
+			}
+		}
+		text := strings.Join(either, " | ")
+		if len(either) > 1 {
+			text = "(" + text + ")"
+		}
+		needed = append(needed, text)
+	}
+	return strings.Replace(command.Summary(), command.FlagSummary(true), strings.Join(needed, " "), 1)
+}
+
 // writeReference writes the help of a command for the page of all commands. That page contains the texts of the
 // flags in named only once.
-func writeReference(w io.Writer, command *kong.Node, named, keys []*kong.Flag) error {
+func writeReference(w io.Writer, usage string, command *kong.Node, named, keys []*kong.Flag) error {
 	var b strings.Builder
 	// otherwise the usage repeats the title
-	if usage := strings.TrimSuffix(command.Summary(), " [flags]"); usage != command.Path() && command.Parent != nil {
+	if usage = strings.TrimSuffix(usage, " [flags]"); usage != command.Path() && command.Parent != nil {
 		fmt.Fprintf(&b, "Usage: dyad %s\n\n", usage)
 	}
 	for text := range strings.SplitSeq(command.Help, "\n\n") {

@@ -306,6 +306,7 @@ func (f *plannedHoldout) split(n int) int {
 type heldPlan struct {
 	Training algorithms.Report  `json:"training"`
 	HeldOut  algorithms.Report  `json:"held_out"`
+	Purpose  string             `json:"for_the_purpose"` // whether the figures will be accurate enough
 	InAll    *privacy.Guarantee `json:"in_all,omitempty"`
 }
 
@@ -315,25 +316,4 @@ func (f plannedHoldout) heldFigures(p *algorithms.Plan, task string, delta *floa
 	s := lib.Shape{Records: f.held, PersonRows: problem.PersonRows, Provenance: p.Spec.Provenance}
 	return holdoutFlags{HoldoutEpsilon: f.HoldoutEpsilon}.planned(&model{Task: task, Weights: []float64{problem.Radius}},
 		s, false, delta)
-}
-
-// emit prints the plan of a training, and the plan of its held-out figures if it is requested.
-func (f plannedHoldout) emit(a *app, p *algorithms.Plan, task string, delta *float64) error {
-	if f.HoldoutEpsilon == nil {
-		return a.emitPlan(p)
-	}
-	held, err := f.heldFigures(p, task, delta)
-	if err != nil {
-		return err
-	}
-	r := heldPlan{Training: p.Report(), HeldOut: held.Report()}
-	if r.InAll, err = inAll(p, held); err != nil {
-		return err
-	}
-	var b strings.Builder
-	b.WriteString(r.Training.Text() + r.HeldOut.Text())
-	if r.InAll != nil {
-		line(&b, "in all", "%s", r.InAll.String())
-	}
-	return a.emit(r, b.String()+"plan only   no data were read and no budget was charged\n")
 }

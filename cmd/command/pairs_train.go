@@ -43,10 +43,8 @@ Examples:
   dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --epsilon 2 --out drawn.json
   dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --set sampling=poisson --set batch=60 --out poisson.json
   dyad pairs train --data people.csv --schema people.yaml --pairs pairs.csv --kappa 3 --epsilon 2 --out metric-pairs.json
-  dyad pairs train --data people.csv --schema people.yaml --pairs pairs.csv --kappa 3 --epsilon 2 --method moments --out moments-pairs.json
   dyad pairs train --data people.csv --schema people.yaml --pairs preferences.csv --loss bradley-terry --kappa 3 --out scores-pairs.json
   dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --loss infonce --rows 4 --out infonce.json
-  dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --method input --out input.json
   dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --mode nonprivate --public-data --out baseline-pairs.json
   dyad pairs train --data patients.csv --schema patients.yaml --tuple 4 --loss triplet --epsilon 2 --out triplet.json
   dyad pairs train --data patients.csv --schema patients.yaml --tuple 4 --loss npair --model mlp --set hidden=8 --rows 4 --epsilon 2 --out npair.json

@@ -165,7 +165,7 @@ type plannedFlags struct {
 	Schema string `xor:"features" required:"" placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
 	N      int    `positive:"" short:"n" help:"Number of records, or of persons if the schema has a column with role person. Default: as the schema declares."`
 	D      int    `positive:"" xor:"features" required:"" short:"d" help:"Number of features, if there is no schema."`
-	Groups []int  `name:"group-sizes" xor:"held" placeholder:"S,..." help:"Sizes of the public query groups that train, if pairs are formed within groups."`
+	Groups []int  `name:"group-sizes" xor:"held" placeholder:"S" help:"Sizes of the public query groups that train, if pairs are formed within groups."`
 	constantFlags
 	storeFlag
 	teamFlags

@@ -106,14 +106,15 @@ func TestKeysAreSet(t *testing.T) {
 		"--set total-step=1 --path 2":           "--set total-step is given twice",
 		"--set l2=0.1 --alpha 2 --config x":     "--set l2 is given twice",
 		"--set epsilon=two":                     "--set epsilon is \"two\", want a number",
-		"--model mlp --set hidden=8 --set dim":  "--set dim is \"true\", want a whole number",
+		"--model mlp --set hidden=8 --set dim":  "--set is \"dim\", want KEY=VALUE, such as --set dim=M\n",
+		"--set steps 5":                         "--set is \"steps\", want KEY=VALUE, such as --set steps=5\n",
 		"--set momentum=2 --model mlp":          "the momentum is 2",
 		"--set mode=paper --set public-data=no": "public-data",
 	} {
 		write(t, dir, "x", "epsilon: 1\n")
 		ends(t, dir, exitInput, want, append(plan, words(args)...)...)
 	}
-	if code, out, errs := dyad(t, dir, words("train --set mode=nonprivate --set out=m.json --set workers=1")...); code != exitOK || !strings.Contains(errs, "now dyad baseline") {
+	if code, out, errs := dyad(t, dir, words("train --set mode=nonprivate --set out=m.json --set workers=1 --epsilon 2")...); code != exitOK || !strings.Contains(errs, "now dyad baseline") || !strings.Contains(errs, "epsilon 2 is not used: a baseline has no noise") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 }

@@ -36,6 +36,7 @@ type charges struct {
 	spent *spending
 	left  string
 	runs  []chargedRun
+	at    string // which delta the total is stated at
 	away  string // name of an archive that is missing next to the ledger and may contain more charges
 }
 
@@ -44,10 +45,11 @@ func chargesOf(l *ledger.Ledger, id string, delta float64) (*charges, error) {
 	if l == nil {
 		return nil, nil
 	}
+	at := "the delta of this release"
 	if delta == 0 {
-		delta = 1e-5
+		delta, at = 1e-5, "as this release has none"
 	}
-	c := &charges{left: "no cap is set, so that the ledger refuses nothing (dyad ledger init)"}
+	c := &charges{at: at, left: "no cap is set, so that the ledger refuses nothing (dyad ledger init)"}
 	var err error
 	if c.spent, err = spendingOf(l, id, delta); err != nil {
 		return nil, err
@@ -219,8 +221,11 @@ func (d document) charged() (s page.Section) {
 // add adds the charges of a data id to a section.
 func (c *charges) add(s *page.Section) {
 	total := "no finite epsilon"
-	if c.spent.Epsilon != nil {
-		total = fmt.Sprintf("epsilon %s at delta = %.4g", privacy.FormatUp(*c.spent.Epsilon), c.spent.Delta)
+	switch {
+	case c.spent.Mixed:
+		total = "no total, because they protect different units (" + c.spent.Unit + "), whose costs do not add up"
+	case c.spent.Epsilon != nil:
+		total = fmt.Sprintf("epsilon %s at delta = %.4g, %s", privacy.FormatUp(*c.spent.Epsilon), c.spent.Delta, c.at)
 	}
 	s.Text = append(s.Text, fmt.Sprintf("Runs charged on the data id %q: %d. Together: %s. Left: %s.", c.spent.DataID,
 		c.spent.Runs, total, c.left))

@@ -55,7 +55,7 @@ func TestPageHasChargesOfFigures(t *testing.T) {
 	}
 	for _, page := range []string{"evaluated.html", "both.html"} {
 		text := must.Get(os.ReadFile(filepath.Join(dir, page)))(t)
-		for _, want := range []string{"Charges on next-year", "Charges on synthetic-clinical", "evaluation"} {
+		for _, want := range []string{"Charges on next-year", "Charges on synthetic-clinical", "evaluation", ", the delta of this release. Left"} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("%s lacks %q", page, want)
 			}
@@ -70,4 +70,25 @@ func TestUnfinishedRunsAreNamed(t *testing.T) {
 	f.start(t, crash.Spec{Args: f.train(), Stage: "training", Fault: "kill"}).End()
 	e := f.dyad(f.train("--out", f.in("out/second.json"))...)
 	e.Want(t, "the same run again", exitOK, "is charged and not finished")
+}
+
+// TestPageOfMixedUnits: a page of runs that protect different units has no total and says why, in words of its reader.
+func TestPageOfMixedUnits(t *testing.T) {
+	dir := clinic(t, 64)
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--report", "m.html")
+	mustRun(t, dir, "pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--density", "2", "--degree-cap", "6", "--loss", "infonce", "--epochs", "1", "--out", "p.json", "--report", "p.html")
+	page := text(t, dir, "p.html")
+	for _, want := range []string{"protect different units (one record; one individual)", "costs of different units do not add up: the runs of data id", "<dd>one individual of the 64 that train</dd>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, never := range []string{"accountant does not support", "account:"} {
+		if strings.Contains(page, never) {
+			t.Errorf("the page has %q", never)
+		}
+	}
+	if page := text(t, dir, "m.html"); strings.Contains(page, "rows of a person that count") || !strings.Contains(page, "<dd>one record of the 64 that train</dd>") {
+		t.Error("the page of records has a row about persons, or not the unit")
+	}
 }

@@ -18,7 +18,7 @@ import (
 type reportCmd struct {
 	Model   string `arg:"" help:"Model file."`
 	Figures string `placeholder:"FILE" help:"Report of a private evaluation of the model (dyad evaluate --out): its ROC curve and scores are drawn."`
-	Out     string `writes:"page" short:"o" placeholder:"FILE.html" help:"File of the page. Default: that of the model, ending in .html."`
+	Out     string `writes:"page" short:"o" placeholder:"FILE.html" help:"File of the page. Default: that of the model, ending in .html; no page with --curves alone."`
 	Force   bool
 	approvedFlag
 	curvesFlag
@@ -49,7 +49,7 @@ func (c *reportCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if c.Out == "" {
+	if c.Out == "" && (c.Curves == "" || c.Figures != "" || c.Approved != "") {
 		c.Out = strings.TrimSuffix(c.Model, filepath.Ext(c.Model)) + ".html"
 	}
 	out, err := files.NewOutput(c.Out, c.Force, c.Model, c.Figures, c.Ledger, c.Approved)
@@ -96,7 +96,11 @@ func (c *reportCmd) Run(a *app) error {
 	if err := c.trackFlag.write(a, c.Model, trackedRun{model: m, figures: d.figures}); err != nil {
 		return err
 	}
-	return a.emit(map[string]string{"model": c.Model, "page": c.Out}, "")
+	made := map[string]string{"model": c.Model}
+	if c.Out != "" {
+		made["page"] = c.Out
+	}
+	return a.emit(made, "")
 }
 
 // charges returns the charges of the named ledger, or of the default one if it knows the run.

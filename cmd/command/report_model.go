@@ -169,11 +169,13 @@ func (d document) facts() ([][2]string, error) {
 		return nil, err
 	}
 	facts := [][2]string{{t.Of("data"), m.DataID}, {t.Of("made"), m.Created.Format(time.DateOnly)}}
-	if n := reportOf(m).Number("persons"); n > 0 {
-		facts = append(facts, [2]string{t.Of("unit"), fmt.Sprintf("one of %.0f persons, with all rows", n)})
-	} else if n := reportOf(m).Number("records"); n > 0 {
-		facts = append(facts, [2]string{t.Of("unit"), fmt.Sprintf("one of %.0f records", n)})
+	if unit := d.guarantee.Unit; unit != "" {
+		if n := reportOf(m).Number(strings.TrimPrefix(unit, "one ") + "s"); n > 0 {
+			unit += fmt.Sprintf(" of the %.0f that train", n)
+		}
+		facts = append(facts, [2]string{t.Of("unit"), unit})
 	}
+	facts = append(facts, basisFact(t, m.Encoder.Schema())...)
 	if m.Run != "" {
 		facts = append(facts, [2]string{t.Of("run"), m.Run})
 	}
@@ -253,6 +255,9 @@ func (d document) recomputed() bool {
 // flatten adds the members of a JSON object to t. For each list of objects in it, it returns a table.
 func flatten(t *page.Table, prefix string, text []byte) (more []page.Table) {
 	for _, m := range members(text) {
+		if m.key == "max_rows_per_person" && string(m.value) == "0" { // there are no persons
+			continue
+		}
 		name := prefix + strings.ReplaceAll(m.key, "_", " ")
 		if word := planWords[name]; word != "" {
 			name = word

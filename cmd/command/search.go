@@ -15,8 +15,8 @@ import (
 )
 
 type searchCmd struct {
-	Candidates string    `required:"" xor:"settings" placeholder:"FILE" help:"Settings to try (YAML), see below."`
-	Models     []string  `required:"" xor:"settings" placeholder:"FILE,..." help:"Instead of settings: model files, public or released, to choose one of them."`
+	Candidates string    `required:"" xor:"settings" placeholder:"FILE" help:"Settings to try (YAML), as in \"dyad search --help\"."`
+	Models     []string  `required:"" xor:"settings" placeholder:"FILE" help:"Instead of settings: model files, public or released, to choose one of them."`
 	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As for train: a data file, or several."`
 	Schema     string    `required:"" placeholder:"FILE"`
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json, or with --models winner.json, a copy of the chosen model."`

@@ -65,7 +65,7 @@ func (c *startCmd) Run(a *app) error {
 		return err
 	}
 	ask := a.atTerminal()
-	if !ask {
+	if !ask && c.Answers == "" {
 		a.note("dyad: no questions are asked, since standard input and standard error are not both a terminal; --answers " +
 			"FILE gives what is known")
 	}

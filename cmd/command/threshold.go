@@ -14,7 +14,7 @@ type thresholdCmd struct {
 	AtLeast    float64   `positive:"" name:"at-least" placeholder:"F" help:"With --aim sensitivity or specificity: minimum of the lower end of its interval."`
 	Epsilon    *float64  `placeholder:"EPSILON" help:"Release the operating points with this epsilon, charged to the ledger."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	Thresholds []float64 `name:"roc-thresholds" placeholder:"T,..." help:"Public thresholds to choose among. Default: placed by a released mean and deviation of the scores, and 0."`
+	Thresholds []float64 `name:"roc-thresholds" placeholder:"T" help:"Public thresholds to choose among. Default: placed by a released mean and deviation of the scores, and 0."`
 	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
 	Holdout    *float64  `within:"(0,1)" placeholder:"F" help:"Use only the records that \"dyad train\" held out with the same --holdout and --split-seed."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`

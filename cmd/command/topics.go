@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -38,10 +39,20 @@ func helpTopic(w io.Writer, name string) bool {
 	if i >= 0 {
 		text = all[i].text()
 	} else {
-		text = keyTopic(name)
+		text = cmp.Or(keyTopic(name), wordTopic(name))
 	}
 	fmt.Fprint(w, text)
 	return text != ""
+}
+
+// wordTopic returns the entry of "dyad help words" with a name, or "".
+func wordTopic(name string) string {
+	for _, w := range glossary() {
+		if w.Name == name {
+			return w.Name + "\n" + folded("  ", w.Means)
+		}
+	}
+	return ""
 }
 
 // topicList returns a text with one line for each page.

@@ -20,9 +20,22 @@ func TestSlipsOfTheCommandLine(t *testing.T) {
 		{"train --dat patients.csv", "dyad: unknown flag --dat, did you mean \"--data\"?\nRun \"dyad train --help\" for usage"},
 		{"ledger init x --cap 3", "dyad: unknown flag --cap\nRun \"dyad ledger init --help\" for usage"},
 		{"predict", "Run \"dyad predict --help\" for usage"},
+		{"lab audit moments --set guesses=3", "--set canaries=M/K"},
+		{"baseline --dim 3", "networks are trained with noise only, so they have no baseline"},
 		{"train --data patients.csv --schema patients.yaml --out nowhere/m.json", "create it first"},
 	} {
 		ends(t, dir, exitInput, c.want, strings.Fields(c.args)...)
 	}
 	ends(t, dir, exitInput, "psilon", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon=-1")
+	for args, want := range map[string]string{
+		"search --help":    "Usage: dyad search (--data=FILE | --plan) --schema=FILE (--candidates=FILE | --models=FILE,...) [flags]\n",
+		"threshold --help": "Usage: dyad threshold (--data=FILE | --figures=FILE) <model> [flags]\n",
+		"plan --help":      "Usage: dyad plan train (--schema=FILE | --d=INT) [flags]\n",
+		"help share":       "share\n  Part of a run's mu^2",
+		"help basis":       "basis\n  Functions by which a column",
+	} {
+		if out := mustRun(t, dir, strings.Fields(args)...); !strings.Contains(out, want) {
+			t.Errorf("dyad %s lacks %q:\n%s", args, want, out)
+		}
+	}
 }

@@ -84,9 +84,11 @@ func TestNetworksOfFiles(t *testing.T) {
 	says(t, 0, "audited", "lab audit gradient-perturbation --model net.yaml -d 12 -n 8 --steps 2 --step-size 0.1 --runs 60")
 	charges := says(t, 0, "", "ledger show --ledger l.jsonl")
 	write(t, "wrong.yaml", "layers:\n  - dence: 3\n")
+	write(t, "tan.yaml", "layers:\n  - activation: tan\n")
 	for line, want := range map[string]string{
 		"export m.json --python": "export it as ONNX",
-		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model wrong.yaml":         "did you mean dense?",
+		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model wrong.yaml":         "dyad: wrong.yaml: line 2, position 5: unknown field \"dence\"; did you mean dense?",
+		"plan -n 60 -d 12 --model tan.yaml":                                                           "dyad: tan.yaml: layer 1 (activation) of an input of shape [12]: \"tan\" is unknown",
 		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model away.yaml":          "cannot read the network",
 		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model perceptron":         "want linear, mlp, or FILE.yaml",
 		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model linear --dim 2":     "--dim is for --model mlp or --model FILE",

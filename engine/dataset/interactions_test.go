@@ -203,7 +203,7 @@ func TestInteractionsRefused(t *testing.T) {
 		with("[[age, year]]"):              `interaction 1: "year" is not a feature`,
 		with("[[y, age]]"):                 `"y" is not a feature`,
 		with("[[age, area], [area, age]]"): "are named twice",
-		with("[age, area]"):                "sequence is expected",
+		with("[age, area]"):                "interactions: want a list, not a text",
 		wide:                               "name fewer pairs",
 		"data_id: t\nfeatures: 3\nrange: [0, 1]\ninteractions: [[a, b]]\ncolumns:\n  - {name: y, role: label, positive: 1}\n": "columns with names",
 	} {

@@ -11,13 +11,13 @@ import (
 // Syntax errors and unknown keys carry the line.
 func TestParseSchemaSyntax(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"data_id: a\ncolumms: []\n", `[2:1] unknown field "columms"`},
-		{"data_id: a\ncolumns:\n  - {name: x, rang: [0, 1]}\n", `[3:15] unknown field "rang"`},
-		{"data_id: a\ndata_id: b\n", "[2:1]"},
-		{"data_id: [\n", "1:10]"},
-		{"- a\n", "[1:1]"},
-		{"data_id: a\nfeatures: 1.5\n", "[2:11] features must be a whole number"},
-		{"data_id: a\npublic: maybe\n", "[2:9]"},
+		{"data_id: a\ncolumms: []\n", `line 2, position 1: unknown field "columms"`},
+		{"data_id: a\ncolumns:\n  - {name: x, rang: [0, 1]}\n", `line 3, position 15: unknown field "rang"`},
+		{"data_id: a\ndata_id: b\n", "line 2, position 1: "},
+		{"data_id: [\n", "line 1, position 10: "},
+		{"- a\n", "line 1, position 1: "},
+		{"data_id: a\nfeatures: 1.5\n", "line 2, position 11: features must be a whole number"},
+		{"data_id: a\npublic: maybe\n", "line 2, position 9: "},
 		{"data_id: a\n---\ndata_id: b\n", "want one YAML document"},
 		{"", "schema is empty"},
 		{"# only a comment\n", "schema is empty"},

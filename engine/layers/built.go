@@ -39,7 +39,8 @@ func Read(file string) (*Spec, error) {
 		return nil, fmt.Errorf("layers: cannot read the network of %s, which may have %d bytes: %v", file, maxFile, err)
 	}
 	s, err := Parse(text)
-	return &s, err
+	s.file = file
+	return &s, s.named(err)
 }
 
 // Own is a network without built-in formulas. It comes from a Spec or from the Build function of a user's program.

@@ -24,7 +24,8 @@ func parsed(t testing.TB, text string) layers.Spec {
 func TestWrongFilesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                    "empty",
-		"layers:\n  - dence: 3\n":             "[2:5]",
+		"layers:\n  - dence: 3\n":             "layers: line 2, position 5: unknown field \"dence\"; did you mean dense?",
+		"layers: 5":                           "layers: line 1, position 9: layers: want a list, not a whole number; want a list such as",
 		"layers: [dence: 3]":                  "did you mean dense?",
 		"layers: [convolution: {chanels: 3}":  "",
 		"layers: [convolution: {chanels: 3}]": "did you mean channels?",

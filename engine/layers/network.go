@@ -43,8 +43,21 @@ func Size(shape []int) int {
 	return n
 }
 
-// Network checks the layers for records of d features and returns the Network. Its errors name the layer.
+// Network checks the layers for records of d features and returns the Network. Its errors name the file and the layer.
 func (s Spec) Network(d, m int) (*Network, error) {
+	n, err := s.network(d, m)
+	return n, s.named(err)
+}
+
+// named adds the file to an error.
+func (s Spec) named(err error) error {
+	if err == nil || s.file == "" {
+		return err
+	}
+	return fmt.Errorf("layers: %s: %w", s.file, err)
+}
+
+func (s Spec) network(d, m int) (*Network, error) {
 	if err := s.limits(); err != nil {
 		return nil, err
 	}

@@ -37,6 +37,8 @@ type Spec struct {
 	// records of norm at most 1. If it is 0, 2 applies.
 	Gain   float64 `json:"gain,omitempty" yaml:"gain"`
 	Layers []Layer `json:"layers" yaml:"layers"`
+
+	file string // that was read; errors name it
 }
 
 // Layer is one layer. Exactly one of its fields is set.
@@ -105,24 +107,26 @@ const (
 func Parse(text []byte) (Spec, error) {
 	body, err := strictyaml.Parse(text)
 	if errors.Is(err, strictyaml.ErrEmpty) {
-		return Spec{}, errors.New("layers: the file of the network is empty; it needs a list \"layers:\", such as \"layers: " +
-			"[dense: 16, activation: tanh]\"")
+		return Spec{}, errors.New("layers: the file is empty" + remedy)
 	}
 	var s Spec
 	if err == nil {
 		err = strictyaml.Decode(body, &s)
 	}
 	if err != nil {
-		said := strictyaml.Describe(err)
+		said, then := strictyaml.Describe(err), remedy
 		if m := unknownKey.FindStringSubmatch(said); m != nil {
 			if near := strictyaml.Near(m[1], keys(reflect.TypeFor[Spec](), nil)); near != "" {
-				said += "; " + near
+				then = "; " + near
 			}
 		}
-		return Spec{}, fmt.Errorf("layers: the file of the network: %s", said)
+		return Spec{}, fmt.Errorf("layers: %s%s", said, then)
 	}
 	return s, s.limits()
 }
+
+// remedy ends the message about a file that is not a description of a network.
+const remedy = "; want a list such as \"layers: [{dense: 16}, {activation: tanh}]\" (docs/networks.md)"
 
 var unknownKey = regexp.MustCompile(`unknown field "([^"]*)"`)
 

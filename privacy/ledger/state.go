@@ -115,8 +115,15 @@ func (st *ledgerState) cap(dataID string) (c limit, ok bool) {
 	return c, ok
 }
 
-// errUnits is wrapped by compose for charges about different units.
-var errUnits = fmt.Errorf("%w: costs of different units do not add up", account.ErrUnsupported)
+// errUnits is wrapped by compose for charges about different units. It is an ErrUnsupported without the words of
+// accountants, as models and pages show it.
+var errUnits error = unitsError{}
+
+type unitsError struct{}
+
+func (unitsError) Error() string { return "costs of different units do not add up" }
+
+func (unitsError) Unwrap() error { return account.ErrUnsupported }
 
 // protects returns the unit for the composition with other charges. A run that protects labels alone does not
 // protect the records that its unit names.

@@ -166,6 +166,10 @@ func (p *profile) answer(c *draftColumn, s *columnStats, known schema.Answer) {
 		found.writes(s)
 		c.words(s)
 	case c.Date != nil:
+		if c.Date.Format == "" && found.Date != nil {
+			d := *c.Date
+			c.Date, d.Format = &d, found.Date.Format
+		}
 		c.words(s)
 	case c.Range == nil && c.Categories == nil:
 		c.Role, c.Range, c.Date, c.Categories, c.FromData, c.comment = found.Role, found.Range, found.Date, found.Categories,

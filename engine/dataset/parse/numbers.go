@@ -157,6 +157,7 @@ const (
 	ruleUnit = "a number with a unit or a currency; set suffix or prefix of this column to the unit or currency, " +
 		"and decimal if the fraction begins at a comma"
 	ruleNotation = "not a number in the notation of the schema (csv.decimal, csv.thousands, suffix); correct the " +
-		"value, or the schema"
-	ruleDate = "not a date in the format of the schema; correct the value, or date.format"
+		"value or the schema, or list the value under missing.values"
+	ruleDate = "not a date in the format of the schema; correct the value or date.format, or list the value under " +
+		"missing.values"
 )

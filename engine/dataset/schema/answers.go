@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 
 	"dyad/engine/dataset/strictyaml"
 
@@ -46,11 +47,16 @@ func ParseAnswers(text []byte) (map[string]Answer, error) {
 		err = strictyaml.Decode(body, &answers)
 	}
 	if err != nil {
+		said := strictyaml.Describe(err)
 		if key := nearKey(err, reflect.TypeFor[Answer]()); key != "" {
-			return nil, fmt.Errorf("dataset: answers: %s; %s", strictyaml.Describe(err), key)
+			return nil, fmt.Errorf("dataset: answers: %s; %s", said, key)
+		}
+		if ofPersons.MatchString(said) {
+			return nil, fmt.Errorf("dataset: answers: %s; it belongs to a column, as in \"id: {role: person, persons: 900}\"",
+				said)
 		}
 		return nil, fmt.Errorf("dataset: answers: %s; want lines such as \"age: {range: [18, 110]}\"",
-			strictyaml.Describe(err))
+			said)
 	}
 	for name, a := range answers {
 		if err := a.Check(name); err != nil {
@@ -60,12 +66,19 @@ func ParseAnswers(text []byte) (map[string]Answer, error) {
 	return answers, nil
 }
 
+// ofPersons matches an error about a line of a schema on persons that is the name of a column among answers.
+var ofPersons = regexp.MustCompile(`: (persons|ids|max_rows_per_person): want keys with values`)
+
 // Check checks an answer against the rules for a column of a schema.
 func (a Answer) Check(name string) error {
 	v := &validator{s: &Schema{}}
 	c := a.Column(name)
 	if c.RoleOf() == RoleFeature && c.Range == nil && c.Date == nil && c.Categories == nil {
 		c.Range = []float64{0, 1} // placeholder; the draft uses the range of the data
+	}
+	if c.Date != nil && c.Date.Format == "" {
+		d := *c.Date
+		c.Date, d.Format = &d, "YYYY-MM-DD" // placeholder; the draft finds the format
 	}
 	if c.Role == RoleLabel {
 		c.Positive = cmp.Or(c.Positive, "1") // placeholder; the draft guesses the class

@@ -7,6 +7,8 @@ package strictyaml
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"regexp"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -71,10 +73,87 @@ func Decode(n ast.Node, v any) error {
 	return guarded(func() error { return yaml.NodeToValue(n, v, yaml.Strict()) })
 }
 
-// Describe returns the message of an error of this package or of the YAML library, with line and column. The
-// message has no excerpt of the text, so that it contains no records if the file is a data file by mistake.
+// Describe returns the message of an error of this package or of the YAML library, with the line, the position in it
+// and, for a value of the wrong kind, its key. The message has no excerpt of the text, so that it contains no records
+// if the file is a data file by mistake.
 func Describe(err error) string {
-	return strings.TrimSpace(yaml.FormatError(err, false, false))
+	var located yaml.Error
+	if !errors.As(err, &located) || located.GetToken() == nil {
+		return strings.TrimSpace(yaml.FormatError(err, false, false))
+	}
+	said, tk := located.GetMessage(), located.GetToken()
+	var kind *yaml.TypeError
+	var node *yaml.UnexpectedNodeTypeError
+	var large *yaml.OverflowError
+	switch {
+	case errors.As(err, &kind):
+		said = fmt.Sprintf("%swant %s, not %s", keyOf(tk), kindOf(kind.DstType), kindOf(kind.SrcType))
+	case errors.As(err, &node):
+		said = fmt.Sprintf("%swant %s, not %s", keyOf(tk), nodeKinds[node.Expected], nodeKinds[node.Actual])
+	case errors.As(err, &large):
+		said = fmt.Sprintf("%sthe number does not fit %s", keyOf(tk), kindOf(large.DstType))
+	}
+	said = givenTwice.ReplaceAllString(said, "key $1 is in line $2 already")
+	return fmt.Sprintf("line %d, position %d: %s", tk.Position.Line, tk.Position.Column, said)
+}
+
+var givenTwice = regexp.MustCompile(`mapping key (".*") already defined at \[(\d+):\d+\]`)
+
+// kindOf names the values of a type as a file has them.
+func kindOf(t reflect.Type) string {
+	switch k := t.Kind(); {
+	case k == reflect.Pointer:
+		return kindOf(t.Elem())
+	case k == reflect.Bool:
+		return "true or false"
+	case reflect.Int <= k && k <= reflect.Uintptr:
+		return "a whole number"
+	case k == reflect.Float32 || k == reflect.Float64:
+		return "a number"
+	case k == reflect.Slice || k == reflect.Array:
+		return "a list"
+	case k == reflect.Map || k == reflect.Struct:
+		return "keys with values"
+	}
+	return "a text"
+}
+
+// nodeKinds names the values that stand in a file.
+var nodeKinds = map[ast.NodeType]string{
+	ast.NullType: "nothing", ast.BoolType: "true or false", ast.IntegerType: "a whole number", ast.FloatType: "a number",
+	ast.InfinityType: "a number", ast.NanType: "a number", ast.StringType: "a text", ast.LiteralType: "a text",
+	ast.MappingType: "keys with values", ast.MappingValueType: "keys with values", ast.SequenceType: "a list",
+}
+
+// keyOf returns the key whose value begins at a token, or contains it in a list, with a colon. It returns "" if there
+// is none.
+func keyOf(tk *token.Token) string {
+	if tk.Type == token.MappingValueType && tk.Prev != nil { // the token of a mapping is the colon of its first key
+		tk = tk.Prev
+	}
+	first := tk
+	for first.Prev != nil && first.Prev.Position.Line == tk.Position.Line {
+		first = first.Prev
+	}
+	left := first.Position.Column // keys above begin to the left of it
+	if first.Type == token.SequenceEntryType {
+		left++
+	}
+	closed := 0
+	for at := tk.Prev; at != nil; at = at.Prev {
+		switch at.Type {
+		case token.SequenceEndType, token.MappingEndType:
+			closed++
+		case token.SequenceStartType, token.MappingStartType:
+			closed = max(closed-1, 0)
+		case token.MappingValueType:
+			key := at.Prev
+			if closed == 0 && key != nil && (key.Position.Line == tk.Position.Line || key.Position.Column < left) {
+				return key.Value + ": "
+			}
+		}
+	}
+	return ""
 }
 
 // guarded converts a panic of the library to an error, because an invalid input is not a fault of the program.

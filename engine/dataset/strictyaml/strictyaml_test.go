@@ -33,10 +33,42 @@ func TestParseDecodes(t *testing.T) {
 	}
 }
 
+// A value of the wrong kind is named by its place, its key and what is wanted, and not shown.
+func TestWrongKindsAreNamed(t *testing.T) {
+	type item struct {
+		Size    int
+		Columns []int
+		Name    string
+		On      bool
+		Weight  float32
+	}
+	for text, want := range map[string]string{
+		"items: 5":                             "line 1, position 8: items: want a list, not a whole number",
+		"items: {a: 1}":                        "line 1, position 8: items: want a list, not keys with values",
+		"items:\n  - {size: [1], name: x}\n":   "line 2, position 12: size: want a whole number, not a list",
+		"items:\n- columns: [1, 2]\n- 5\n":     "line 3, position 3: items: want keys with values, not a whole number",
+		"items:\n- columns: [1, two]\n":        "line 2, position 16: columns: want a whole number, not a text",
+		"items:\n- name: x\n  on: maybe\n":     "line 3, position 7: on: want true or false, not a text",
+		"items:\n- name: x\n  weight: heavy\n": "line 3, position 11: weight: want a number, not a text",
+		"items:\n- size: 99999999999999999999": "line 2, position 9: size: the number does not fit a whole number",
+		"items: []\nitems: []":                 "line 2, position 1: key \"items\" is in line 1 already",
+		"items: [":                             "line 1, position 8: sequence end token ']' not found",
+	} {
+		var v struct{ Items []item }
+		body, err := strictyaml.Parse([]byte(text))
+		if err == nil {
+			err = strictyaml.Decode(body, &v)
+		}
+		if err == nil || strictyaml.Describe(err) != want {
+			t.Errorf("%q: %s, want %s", text, strictyaml.Describe(err), want)
+		}
+	}
+}
+
 // The first two made the parser dereference nil; 200,000 brackets made it allocate 23 GB.
 func TestParseRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"tag":           {"columns:\n  ! 00000000000000000000000000000000000000000000000000000000", "[2:3] tags"},
+		"tag":           {"columns:\n  ! 00000000000000000000000000000000000000000000000000000000", "line 2, position 3: tags"},
 		"tag of a list": {"range: !![0, 1]", "tags"},
 		"anchor":        {"a: &a [*a]\n", "anchors"},
 		"merge key":     {"columns: [{<<: x}]\n", "anchors"},
