@@ -49,10 +49,10 @@ func (p Problem) validateGroups() error {
 		total, largest = total+s, max(largest, s)
 	}
 	if total != p.N {
-		return fmt.Errorf("engine: the query groups have %d records together, but there are %d", total, p.N)
+		return fmt.Errorf("engine: the query groups have %d records in total, but Problem.N is %d", total, p.N)
 	}
 	if largest < 2 {
-		return errors.New("engine: Problem.Groups has no group of 2 records or more, so there is no pair")
+		return errors.New("engine: Problem.Groups has no group of 2 or more records, so there is no pair")
 	}
 	return nil
 }

@@ -45,9 +45,9 @@ func OwnShare(t Team, jobs int) (from, to int) {
 	return ShareOf(t, t.Rank(), jobs)
 }
 
-// GatherJobs fills m, which has a row of length numbers for each job. Each process has set the
-// rows of its own share, and GatherJobs sets the rows of the other processes. The last row may
-// be shorter.
+// GatherJobs fills m, which has one row of length numbers for each job. Each process has set
+// the rows of its own share, and GatherJobs sets the rows of the other processes. The last row
+// may be shorter.
 func GatherJobs(ctx context.Context, t Team, m []float64, jobs, length int) error {
 	if t == nil {
 		return nil
