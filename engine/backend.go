@@ -108,7 +108,8 @@ func (p Problem) Validate() error {
 // problem allows.
 func (p Problem) Fits(r *Records) error {
 	if r.IsShard() {
-		return fmt.Errorf("engine: these are %d of %d records, and a kernel without a team needs them all", r.Units(), r.Total())
+		return fmt.Errorf("engine: these are %d of %d records, and a kernel without a team needs them all", r.Units(),
+			r.Total())
 	}
 	return p.FitsShard(r)
 }

@@ -31,7 +31,8 @@ func (p *Problem) CheckGradient(ctx context.Context, dst []float64, q *Query) er
 	case q.Radius != 0 || q.Centre != nil:
 		return fmt.Errorf("%w: this kernel does not compute gradients over moved records", ErrUnsupported)
 	case len(dst) != p.Loss.ParamDim(p.D) || len(w) != len(dst):
-		return fmt.Errorf("engine: gradient: dst and w have lengths %d and %d, want %d", len(dst), len(w), p.Loss.ParamDim(p.D))
+		return fmt.Errorf("engine: gradient: dst and w have lengths %d and %d, want %d", len(dst), len(w),
+			p.Loss.ParamDim(p.D))
 	case !inBall(w, p.Radius):
 		return fmt.Errorf("engine: gradient: ||w|| is not within Problem.Radius = %v; project w first", p.Radius)
 	}

@@ -34,7 +34,8 @@ func (r *Records) GroupPersons(of []int32, count, most int) (*Records, error) {
 // of the first row of each person in this order, with the number of rows appended.
 func GroupRows(of []int32, count, most int) (rows, first []int, err error) {
 	if count < 1 || most < 1 {
-		return nil, nil, fmt.Errorf("engine: GroupPersons: %d persons with at most %d rows each, want at least 1 of both", count, most)
+		return nil, nil, fmt.Errorf("engine: GroupPersons: %d persons with at most %d rows each, want at least 1 of both",
+			count, most)
 	}
 	first = make([]int, count+1)
 	for _, p := range of {
@@ -64,7 +65,7 @@ func GroupRows(of []int32, count, most int) (rows, first []int, err error) {
 // from 1 to most rows.
 func (r *Records) WithPersons(first []int, most int) (*Records, error) {
 	if len(first) < 2 || first[0] != 0 || first[len(first)-1] != r.n {
-		return nil, fmt.Errorf("engine: WithPersons: the row ranges of %d persons do not cover the %d rows", len(first)-1, r.n)
+		return nil, fmt.Errorf("engine: WithPersons: the row ranges of %d persons do not cover %d rows", len(first)-1, r.n)
 	}
 	for k, from := range first[:len(first)-1] {
 		if rows := first[k+1] - from; rows < 1 || rows > most {
