@@ -13,8 +13,8 @@ func onAxis(x Interval) rectangle { return rectangle{x, zero} }
 func (a rectangle) undefined() bool { return a.re.undefined() || a.im.undefined() }
 
 // elementary holds functions that compute the ranges of the operations with one operand, on an
-// interval of real numbers and on a rectangle of complex numbers. opAbs and opPow are not among
-// them: they need more than the operand.
+// interval of real numbers and on a rectangle of complex numbers. opAbs and opPow are missing,
+// because their ranges depend on more than the operand.
 var elementary = [opWhere + 1]struct {
 	real    func(Interval) Interval
 	complex func(rectangle) rectangle

@@ -196,7 +196,7 @@ func TestNewNetworkRefuses(t *testing.T) {
 	}
 	for want, change := range map[string]func(*graphs.Network){
 		"Build is nil":           func(n *graphs.Network) { n.Build = nil },
-		"no vector of 5 numbers": func(n *graphs.Network) { n.Out = 5 },
+		"not return a vector of 5 numbers": func(n *graphs.Network) { n.Out = 5 },
 		"needs a Name":           func(n *graphs.Network) { n.Name = "" },
 		"panicked": func(n *graphs.Network) {
 			n.Build = func(*gorgonia.ExprGraph, *gorgonia.Node, []*gorgonia.Node) (*gorgonia.Node, error) { panic("here") }
