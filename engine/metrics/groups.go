@@ -8,7 +8,7 @@ import (
 )
 
 // ErrNothingToRank is returned if the measure is undefined for every group.
-var ErrNothingToRank = errors.New("metrics: no group has anything to rank; every group lacks records of different " +
+var ErrNothingToRank = errors.New("metrics: no group has records to rank; every group lacks records of different " +
 	"labels, or a relevant record")
 
 // Undefined is the treatment of a group for which a measure is not defined. RankingAccuracy needs two different
@@ -49,7 +49,7 @@ type GroupMean struct {
 // group.
 func (g Grouping) mean(n int, measure func(rows []int) (value float64, defined bool)) (GroupMean, error) {
 	if g.IDs != nil && len(g.IDs) != n {
-		return GroupMean{}, fmt.Errorf("metrics: %d group ids for %d records", len(g.IDs), n)
+		return GroupMean{}, fmt.Errorf("metrics: there are %d group ids for %d records, want equal numbers", len(g.IDs), n)
 	}
 	if g.Undefined < Skip || g.Undefined > AsOne {
 		return GroupMean{}, fmt.Errorf("metrics: Undefined is %d, want Skip, AsZero or AsOne", g.Undefined)
@@ -116,7 +116,8 @@ func (c *compensated) value() float64 { return c.sum + c.low }
 
 func checkGraded(scores, labels []float64, what string) error {
 	if len(scores) != len(labels) || int64(len(scores)) > 1<<31 || len(scores) == 0 {
-		return fmt.Errorf("metrics: %d scores and %d %s, want as many, from 1 to 2^31", len(scores), len(labels), what)
+		return fmt.Errorf("metrics: there are %d scores and %d %s, want equal numbers from 1 to 2^31", len(scores),
+			len(labels), what)
 	}
 	for i, s := range scores {
 		if math.IsNaN(s) || math.IsNaN(labels[i]) || math.IsInf(labels[i], 0) {

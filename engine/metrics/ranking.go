@@ -36,7 +36,7 @@ func RankingAccuracy(scores, labels []float64, weight PairWeight, g Grouping) (G
 		return GroupMean{}, err
 	}
 	if weight != Equal && weight != LabelGap {
-		return GroupMean{}, fmt.Errorf("metrics: pair weight %d, want Equal or LabelGap", weight)
+		return GroupMean{}, fmt.Errorf("metrics: the pair weight is %d, want Equal or LabelGap", weight)
 	}
 	if weight == LabelGap {
 		if gap := slices.Max(labels) - slices.Min(labels); gap > 0x1p900 {

@@ -31,12 +31,12 @@ func (g Gain) of(relevance float64) float64 {
 // finite. With scale 4, the labels -1, -1/2, 0, 1/2, 1 become 0 to 4.
 func Relevance(labels []float64, scale float64) ([]float64, error) {
 	if !(scale > 0) || math.IsInf(scale, 0) {
-		return nil, fmt.Errorf("metrics: relevance scale %v, want a positive finite number", scale)
+		return nil, fmt.Errorf("metrics: the relevance scale is %v, want a positive finite number", scale)
 	}
 	out := make([]float64, len(labels))
 	for i, y := range labels {
 		if !(y >= -1 && y <= 1) {
-			return nil, fmt.Errorf("metrics: a label is not in [-1, 1]; give relevances of your own")
+			return nil, fmt.Errorf("metrics: a label is not in [-1, 1]; pass your own relevances")
 		}
 		out[i] = scale * ((y + 1) / 2)
 	}
@@ -59,10 +59,10 @@ func NDCG(scores, relevance []float64, k int, gain Gain, g Grouping) (GroupMean,
 		return GroupMean{}, err
 	}
 	if gain != Exponential && gain != Linear {
-		return GroupMean{}, fmt.Errorf("metrics: gain %d, want Exponential or Linear", gain)
+		return GroupMean{}, fmt.Errorf("metrics: the gain is %d, want Exponential or Linear", gain)
 	}
 	if k < 0 {
-		return GroupMean{}, fmt.Errorf("metrics: NDCG at %d, want at least 1, or 0 for the whole group", k)
+		return GroupMean{}, fmt.Errorf("metrics: the k of NDCG is %d, want at least 1, or 0 for the whole group", k)
 	}
 	most := 512.0
 	if gain == Linear {
@@ -134,7 +134,7 @@ func PrecisionAt(scores, labels []float64, k int, g Grouping) (GroupMean, error)
 		return GroupMean{}, err
 	}
 	if k < 1 {
-		return GroupMean{}, fmt.Errorf("metrics: precision at %d, want at least 1", k)
+		return GroupMean{}, fmt.Errorf("metrics: the k of precision is %d, want at least 1", k)
 	}
 	return g.mean(len(scores), func(rows []int) (float64, bool) {
 		if !slices.ContainsFunc(rows, func(i int) bool { return labels[i] > 0 }) {

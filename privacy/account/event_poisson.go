@@ -146,8 +146,8 @@ func (e PoissonEvent) validate() error {
 			e.Group, n.law)
 	case e.Replaced != 0 && (n.law != GaussianLaw || e.Relation != ReplaceOne ||
 		!(e.Replaced >= n.sensitivity && e.Replaced <= 2*n.sensitivity)):
-		return fmt.Errorf("account: a Poisson event with a move of %v for a replaced record, want Gaussian noise, "+
-			"replace-one neighbours, and from %v to %v", e.Replaced, n.sensitivity, 2*n.sensitivity)
+		return fmt.Errorf("account: Replaced of a Poisson event is %v; want Gaussian noise, replace-one neighbours, and a "+
+			"value from %v to %v", e.Replaced, n.sensitivity, 2*n.sensitivity)
 	}
 	return e.Relation.Validate()
 }
@@ -159,8 +159,8 @@ func (e PoissonEvent) facts() facts {
 	if n.law == GaussianLaw && e.Relation == AddRemove && e.group() == 1 {
 		f.renyi = func(alpha float64) float64 { return poissonRenyi(alpha, n.ratio(), e.Rate) }
 	}
-	f.noRenyi = "Renyi divergences on Poisson batches are known here for Gaussian noise under add/remove and one record " +
-		"of an owner only"
+	f.noRenyi = "Renyi divergences on Poisson batches are known only for Gaussian noise under add/remove with one " +
+		"record of each owner"
 	if e.Relation != ReplaceOne {
 		f.barred = "the neighbours must be replace-one"
 	}

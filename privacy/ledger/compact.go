@@ -172,8 +172,8 @@ func (st *ledgerState) compact(text []byte, done *Compacted) (out []byte, head l
 		}
 	}
 	if !archive.few() {
-		return nil, head, fmt.Errorf("an archive would stand for more than %d charged events; go on without compacting, or "+
-			"begin another ledger for data of other people", maxArchived)
+		return nil, head, fmt.Errorf("an archive would replace more than %d charged events; continue without compacting, or "+
+			"use another ledger for data of other people", maxArchived)
 	}
 	var last lineHash
 	seq := 0
@@ -302,7 +302,7 @@ func (st *ledgerState) archived(dataID string, f func(*ArchivedTotal)) {
 // number of their charges, the runs, and the caps.
 func (st *ledgerState) sameTotals(other *ledgerState) error {
 	if !maps.Equal(st.tally(), other.tally()) {
-		return errors.New("the totals would not be the same; this is an error of the program")
+		return errors.New("the totals would change, which is a fault of the program")
 	}
 	return nil
 }
@@ -363,8 +363,8 @@ func (l *Ledger) archives(st *ledgerState, f func([]Entry)) (away string, err er
 		}
 		if st, err = parseLedger(text, &ledgerHead{Lines: a.Lines, Hash: a.Hash}); err != nil || st.headBehind ||
 			len(st.torn) > 0 {
-			return "", l.errorf("the archive %s is not the one that the ledger knows (%v); restore it from a backup, or "+
-				"move it away", a.File, err)
+			return "", l.errorf("the archive %s differs from the archive that the ledger recorded (%v); restore it from a "+
+				"backup, or move it away", a.File, err)
 		}
 		f(slices.Clone(st.entries))
 	}
