@@ -160,8 +160,7 @@ func (st *ledgerState) compose(dataID string, extra *Charge) (*account.Total, er
 		}
 	}
 	if units := st.units(dataID, extra); len(units) > 1 {
-		return nil, fmt.Errorf("%w: the runs of data id %q protect %s; declare a data id for each unit",
-			errUnits, dataID,
+		return nil, fmt.Errorf("%w: the runs of data id %q protect %s; declare a data id for each unit", errUnits, dataID,
 			strings.Join(units, ", and "))
 	}
 	total := new(account.Total)
