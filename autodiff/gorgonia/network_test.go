@@ -201,7 +201,7 @@ func TestNewNetworkRefuses(t *testing.T) {
 		"panicked": func(n *graphs.Network) {
 			n.Build = func(*gorgonia.ExprGraph, *gorgonia.Node, []*gorgonia.Node) (*gorgonia.Node, error) { panic("here") }
 		},
-		"start has 1 numbers": func(n *graphs.Network) { n.StartAt = func(uint64) []float64 { return []float64{1} } },
+		"StartAt returned 1 numbers": func(n *graphs.Network) { n.StartAt = func(uint64) []float64 { return []float64{1} } },
 	} {
 		n := perceptron(3, 4, 2, false)
 		change(&n)

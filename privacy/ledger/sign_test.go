@@ -108,7 +108,7 @@ func TestForgedSignatures(t *testing.T) {
 		"no signature":               {key, file, nil, "does not have four lines"},
 		"more lines":                 {key, file, append(sig[:len(sig):len(sig)], "x\n"...), "does not have four lines"},
 		"signed about another file":  {key, file, wrong, "its statement is about a file with the hash"},
-		"a version that is not ours": {key, file, []byte(strings.Replace(string(sig), statementHeader, "dyad-signature/2 ", 1)), "not a signature of this version"},
+		"a version that is not ours": {key, file, []byte(strings.Replace(string(sig), statementHeader, "dyad-signature/2 ", 1)), "not a signature that this version can read"},
 	} {
 		if _, err := c.key.Signed(c.file, c.sig); !errors.Is(err, ErrSignature) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
@@ -161,7 +161,7 @@ func TestLedgerThatWasPutBackIsTold(t *testing.T) {
 		kept := must.Get(os.ReadFile(now))(t)
 		putBack(old)
 		must.Get(l.Verify())(t, "the older copy is whole")
-		if _, err := l.Witness(file); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "put back") {
+		if _, err := l.Witness(file); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "older copy") {
 			t.Errorf("step %d: a ledger that was put back: %v", step, err)
 		}
 		if after, err := os.ReadFile(file); err != nil || string(after) != string(kept) {
