@@ -171,7 +171,7 @@ type forgery struct {
 
 var forgeries = []forgery{
 	{why: "the key \"WEIGHTS\" twice", flags: "--algorithm dpgdsc", from: `"weights": \[`, to: `"weights": [1], "weights": [`},
-	{why: "is not in small letters", flags: "--algorithm dpgdsc", from: `"derivation"`, to: `"Paper_Claim": {"source": "x", "epsilon": 0.01, "delta": 0, "holds": true}, "derivation"`},
+	{why: "has capital letters", flags: "--algorithm dpgdsc", from: `"derivation"`, to: `"Paper_Claim": {"source": "x", "epsilon": 0.01, "delta": 0, "holds": true}, "derivation"`},
 	{why: "not a model file", flags: "--algorithm dpgdsc", from: `^\{`, to: `{{`, raw: true},
 	{why: "changed after it was written", flags: "--algorithm dpgdsc", from: `"bmi"`, to: `"bmj"`, raw: true},
 	{why: "the pure guarantee", flags: "--algorithm dpgdsc --delta 0", from: `"epsilon-DP"`, to: `"epsilon-XP"`},
@@ -192,7 +192,7 @@ var forgeries = []forgery{
 	{why: "the words of the guarantee", flags: "cluster -k 2", from: `of 2 clusters, 5 times`, to: `of 2 clusters, 4 times`},
 	{why: "the theorem and the levels of rank sum and number of positives", flags: "evaluate descent.json", from: `"theorem": "class-pairs"`, to: `"theorem": "score-sums"`},
 	{why: "the theorem and the levels of difference", flags: "evaluate descent.json --compare moments.json", from: `"levels": 2`, to: `"levels": 1`},
-	{why: "the figure auc is stated", flags: "evaluate descent.json --compare moments.json", from: `"auc_difference"`, to: `"auc"`},
+	{why: "the file states the figure auc", flags: "evaluate descent.json --compare moments.json", from: `"auc_difference"`, to: `"auc"`},
 	{why: "a problem, and a single row", flags: "cluster -k 2", from: `"bounds_from_data"`, to: `"problem": {"constants": {"origin": "proved"}}, "bounds_from_data"`},
 	{why: "has no theorem for", flags: "cluster -k 2", from: `"one record"`, to: `"one person"`, also: "same n, one record replaced"},
 	{why: "the number of records, and of those in query groups", flags: "--algorithm dpgdsc", from: `"unit": "one record",(\s*)"relation": "[^"]*"`, to: `"unit": "one person",$1"relation": "same number n of persons, all rows of one person replaced: how many they are, features and labels"`,

@@ -189,7 +189,7 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 			g := m["guarantee"].(map[string]any)
 			g["unit"], g["relation"] = "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels"
 		}},
-		{"the figure mean_loss is stated", evaluation, func(m map[string]any) {
+		{"the file states the figure mean_loss", evaluation, func(m map[string]any) {
 			p, g := m["plan"].(map[string]any), m["guarantee"].(map[string]any)
 			p["releases"] = p["releases"].([]any)[:4]
 			g["released"] = strings.Replace(g["released"].(string), "sum of losses over pairs of classes, ", "", 1)

@@ -301,7 +301,7 @@ func TestVerifyRefusesContradictions(t *testing.T) {
 	}
 	var m any
 	must.Do(t, json.Unmarshal(half, &m))
-	if v := checker.Check(sealed(t, m)); !strings.Contains(v.Why, "counted") {
+	if v := checker.Check(sealed(t, m)); !strings.Contains(v.Why, "a count with a fraction") {
 		t.Errorf("part of a step: %+v", v)
 	}
 }
