@@ -68,9 +68,9 @@ func (f *facts) sampledBounds(law NoiseLaw, pair func() dominatingPair) {
 //	AddRemove, records added:    (f(x), mix(x))
 //	ReplaceOne:                  (mix(x), mix(-x))
 //
-// No smaller pair dominates them: terms of norm equal to the sensitivity, in one direction and opposite in
-// the two data sets, attain the bound. The two cases of AddRemove compose separately, because the case does
-// not change from release to release.
+// No smaller pair dominates them. The bound is attained if every term has a norm equal to the sensitivity,
+// all terms of a data set have the same direction, and the directions in the two data sets are opposite.
+// The two cases of AddRemove compose separately, because the case does not change from release to release.
 //
 // A smaller bound holds if a query moves by at most Replaced when one record of the batch is replaced. Let r
 // = Replaced/scale. For ReplaceOne and k = 1, the hockey-stick divergence of every order exp(epsilon) >= 1 is

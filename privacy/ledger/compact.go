@@ -36,8 +36,8 @@ type ArchivedTotal struct {
 	Unit       string `json:"unit,omitempty"`
 	Runs       int    `json:"runs"`
 	SeededRuns int    `json:"seeded_runs,omitempty"`
-	// Fingerprint is the fingerprint of the last archived run that has one. It still serves to warn of other
-	// data.
+	// Fingerprint is the fingerprint of the last archived run that has one. It is still used to warn if the
+	// data id points to other data.
 	Fingerprint string          `json:"fingerprint,omitempty"`
 	LastRun     string          `json:"last_run"`
 	Events      []ArchivedEvent `json:"events"`
@@ -53,7 +53,7 @@ type ArchivedEvent struct {
 type Compacted struct {
 	Runs          int    // number of runs that were archived
 	Before, After int    // numbers of lines before and after
-	File          string // file with all lines of before; "" if there was nothing to archive
+	File          string // file with all lines from before the compaction; "" if there was nothing to archive
 }
 
 // Compact moves finished runs out of the ledger. It copies the whole file to PATH.archive-*. The new ledger

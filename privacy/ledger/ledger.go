@@ -222,8 +222,9 @@ func (l *Ledger) Admits(c Charge) error {
 }
 
 // SetCap records the largest budget that may ever be spent on a data id. Charges made before the call are
-// included. A later cap of the same id replaces it. Delta must be positive: Gaussian noise has no finite
-// epsilon at delta 0. The cap is compared with the total for budgets that were fixed beforehand.
+// included. A later cap replaces an earlier cap of the same id. Delta must be positive: Gaussian noise
+// has no finite epsilon at delta 0. The cap is compared with the total for budgets that were fixed
+// beforehand.
 func (l *Ledger) SetCap(dataID string, b privacy.Budget) error { return l.setCap(dataID, b, Planned) }
 
 // SetCapByLooking is SetCap for budgets that are chosen by looking at earlier releases. A cap that is set

@@ -28,16 +28,17 @@ const StatusReleased = "released"
 // Release. Finish changes no total.
 //
 // A run can be finished only once, with any status and by any caller: the check and the line are one change
-// under the lock. So of all processes that carry out one run, resumed or not, at most one gets nil. The
-// others get an error wrapping ErrResume and must withhold what they computed. After an error wrapping
-// ErrUnacknowledged the line may still count: withhold the results until Released confirms the line.
+// under the lock. So if several processes carry out one run, resumed or not, at most one of them gets a nil
+// error. The other processes get an error wrapping ErrResume and must withhold their results. After an
+// error wrapping ErrUnacknowledged the line may still count: withhold the results until Released confirms
+// the line.
 //
 // Finish fails with ErrUnsupported if a line after the charge is unknown to this version: that line might have
 // ended the run.
 func (l *Ledger) Finish(run, status string) error { return l.finish(run, status, Kept{}) }
 
-// Kept identifies what a run released, for a program that stored it before the ledger permitted its release.
-// Both fields are opaque texts to the ledger.
+// Kept identifies the result of a run. The program stores the result before the ledger permits its release.
+// The ledger does not interpret the two fields.
 type Kept struct {
 	Digest string // hash of the result
 	Place  string // where the result was stored

@@ -47,7 +47,7 @@ const (
 	MaxSignature = 1 << 14
 )
 
-// id returns the first 8 bytes of the key's SHA-256, which minisign's format has as the key number.
+// id returns the first 8 bytes of the key's SHA-256, which are the key number in minisign's format.
 func (k PublicKey) id() []byte {
 	sum := sha256.Sum256(k)
 	return sum[:8]

@@ -281,9 +281,10 @@ type Summary struct {
 	// than the value that follows from any mu.
 	Mu    float64
 	Delta float64
-	// at Delta, rounded up, for budgets that were fixed beforehand; +Inf means that no epsilon is finite
+	// Epsilon is the total at Delta, rounded up, for budgets that were fixed beforehand. +Inf means that
+	// no epsilon is finite.
 	Epsilon float64
-	Looking float64        // epsilon for budgets chosen by looking, and for a total read at a time chosen by looking
+	Looking float64        // epsilon for budgets, or for a time of reading the total, that were chosen by looking at releases
 	Pure    float64        // epsilon at delta 0; +Inf unless all noise is pure-DP
 	Cap     privacy.Budget // zero if no cap is set
 	CapBy   Counted        // the total that the cap is compared with
