@@ -67,9 +67,9 @@ func (j *jet) side(x int) Interval {
 }
 
 // decided returns the value of in's condition, as in uses it, if it is known. If the sides are
-// equal, Max, Min and Abs may take either branch, and both give the value. So if one side only
-// touches the other, the comparison is decided up to a tie. If both sides are the same point,
-// neither branch is decided.
+// equal, Max, Min and Abs may take either branch, and both give the value. So the comparison
+// also counts as decided if the ranges of the two sides have only an end point in common. If
+// both sides are the same point, neither branch is decided.
 func (j *jet) decided(in instr) (value, known bool) {
 	c, negated, _ := in.condition()
 	x, y := j.side(c.x), j.side(c.y)

@@ -10,8 +10,8 @@ import (
 type builder struct {
 	code []instr
 	ids  map[key]int
-	// aligned and ties belong to derivative: aligned tells whether ties are aligned, and ties holds
-	// the u at which a tie of Where was aligned.
+	// derivative uses aligned and ties. If aligned is true, ties are aligned. ties holds the u at
+	// which a tie of a Where was aligned.
 	aligned bool
 	ties    []float64
 }

@@ -10,9 +10,9 @@ var (
 	// ErrNotFinite means that phi or phi' is NaN or infinite.
 	ErrNotFinite = errors.New("phi or its derivative is not finite")
 	// ErrGradientsDisagree means that DPhi differs from Phi.Derivative().
-	ErrGradientsDisagree = errors.New("the derivative that comes with phi differs from our own differentiation")
+	ErrGradientsDisagree = errors.New("the given derivative differs from the derivative that Dyad computes")
 	// ErrDifferenceDisagrees means that phi' differs from difference quotients of phi.
-	ErrDifferenceDisagrees = errors.New("the derivative differs from differences of phi")
+	ErrDifferenceDisagrees = errors.New("the derivative differs from difference quotients of phi")
 	// ErrDiscontinuous means that phi jumps, so that it has no Lipschitz constant.
 	ErrDiscontinuous = errors.New("phi jumps")
 	// ErrUnresolved means that difference quotients of phi do not converge, so that phi' cannot be

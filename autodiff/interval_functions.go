@@ -2,10 +2,11 @@ package autodiff
 
 import "math"
 
-// The assumptions about the elementary functions of package math. They are within libraryError
-// relatively (4 units in the last place) and libraryTiny absolutely of the exact value. sin and cos
-// are within trigError absolutely for arguments up to trigRange. Their documentation states 1 unit
-// for most functions and 2 for tanh. TestLibraryAllowance compares them with 160-bit arithmetic.
+// The assumed errors of the elementary functions of package math. A result differs from the exact
+// value by at most libraryError relatively (4 units in the last place) plus libraryTiny absolutely.
+// For arguments up to trigRange, sin and cos have an absolute error of at most trigError. The
+// documentation of package math states 1 unit for most functions and 2 units for tanh.
+// TestLibraryAllowance compares them with 160-bit arithmetic.
 const (
 	libraryError = 0x1p-50
 	libraryTiny  = 0x1p-1070

@@ -46,10 +46,11 @@ func (a Interval) normCDF() Interval {
 // 26.2.14). Every term is positive, and every division damps the error of the terms after it. So
 // two roundings for each term add up to less than 8 u. The value lies between the values of two
 // consecutive lengths. TestNormalTail shows that these agree within u at t = 3, and they agree
-// better for larger t. Otherwise hazard is a quotient with three errors. The first is of
-// e^(-x^2/2): the error of e^ and x^2 u of its argument, where x^2 <= 9 if x < 0, and x^2 phi(x) <
-// 0.3 if not. The second is of a constant. The third is of normCDF, from ownNormCDF: (x^2 + 1) 2.2
-// u <= 22 u if x < 0, and 2.2 u x^2 times a value below 0.8 phi(x) if not.
+// better for larger t. Otherwise hazard is a quotient with three errors. The first is the error of
+// e^(-x^2/2). It consists of the error of the exponential function and of x^2 u from the argument,
+// where x^2 <= 9 if x < 0, and x^2 phi(x) < 0.3 otherwise. The second is the error of a constant.
+// The third is the error of normCDF that ownNormCDF states: (x^2 + 1) 2.2 u <= 22 u if x < 0, and
+// 2.2 u x^2 times a value below 0.8 phi(x) otherwise.
 func hazard(x float64) float64 {
 	if x > -tailStart {
 		return math.Exp(-0.5*x*x) * (1 / (math.Sqrt2 * sqrtPi)) / normCDF(x)
@@ -69,9 +70,9 @@ const (
 	logNormCDFTiny  = 64 * unitRoundoff
 )
 
-// logNormCDF returns log Phi(x). For x > 0 it uses the complement, whose error (x^2 + 1) 2.2 u
-// times itself is below 2 u. For x <= -3 it uses Phi = phi/hazard, which gives three terms of one
-// sign.
+// logNormCDF returns log Phi(x). For x > 0 it uses the complement 1 - Phi(x). The relative error
+// (x^2 + 1) 2.2 u of the complement, times the complement, is below 2 u. For x <= -3 it uses Phi
+// = phi/hazard, which gives three terms of one sign.
 func logNormCDF(x float64) float64 {
 	switch {
 	case x > 0:

@@ -50,8 +50,9 @@ func (e *ParseError) Caret() string {
 //   - Definitions "name = formula;" may precede the result.
 //
 // The Expr is the definition of the loss: constants are folded in float64 when Parse builds it. An
-// error in the text is a *ParseError. Other errors are about a parameter: its value is not finite,
-// or its name is the name of a function, a constant or u, or is not a name.
+// error in the text is a *ParseError. All other errors concern a parameter. Its value is not
+// finite, its name is already the name of a function, a constant or u, or its name is not a valid
+// name.
 func Parse(text string, params map[string]float64) (Expr, error) {
 	p := &parser{text: text, b: newBuilder(), names: make(map[string]int)}
 	for _, name := range slices.Sorted(maps.Keys(params)) {
@@ -59,7 +60,7 @@ func Parse(text string, params map[string]float64) (Expr, error) {
 		case !isName(name):
 			return Expr{}, fmt.Errorf("autodiff: parameter %q: a name is a letter followed by letters, digits and _", name)
 		case p.reserved(name):
-			return Expr{}, fmt.Errorf("autodiff: parameter %q: the name has a meaning of its own in formulas; choose another",
+			return Expr{}, fmt.Errorf("autodiff: parameter %q: the name already has a meaning in formulas; choose another name",
 				name)
 		case !finite(params[name]):
 			return Expr{}, fmt.Errorf("autodiff: parameter %q is %v, must be finite", name, params[name])
@@ -67,7 +68,7 @@ func Parse(text string, params map[string]float64) (Expr, error) {
 		p.names[name] = p.b.constant(params[name])
 	}
 	if len(text) > maxText {
-		return Expr{}, fmt.Errorf("autodiff: the formula has %d bytes, at most %d are supported", len(text), maxText)
+		return Expr{}, fmt.Errorf("autodiff: the formula has %d bytes, want at most %d", len(text), maxText)
 	}
 	root, err := p.program()
 	if err != nil {
@@ -75,7 +76,7 @@ func Parse(text string, params map[string]float64) (Expr, error) {
 	}
 	e := p.b.expr(root)
 	if e.Size() > MaxSize {
-		return Expr{}, fmt.Errorf("autodiff: the formula has %d operations, at most %d are supported", e.Size(), MaxSize)
+		return Expr{}, fmt.Errorf("autodiff: the formula has %d operations, want at most %d", e.Size(), MaxSize)
 	}
 	return e, nil
 }
@@ -168,7 +169,7 @@ func (p *parser) unexpected() error {
 	case c == '=':
 		return p.fail(p.pos, "equality is not supported, because phi would jump; use <, <=, > or >=")
 	case c == ')':
-		return p.fail(p.pos, "this ) closes nothing")
+		return p.fail(p.pos, "this ) has no matching (")
 	case c == '(' || isLetter(c) || isDigit(c):
 		return p.fail(p.pos, "expected an operator before %s; a product is written with *", p.found())
 	}
@@ -193,7 +194,7 @@ func (p *parser) comparison() (int, error) {
 			return 0, err
 		}
 		if next := p.peek(); next == '<' || next == '>' {
-			return 0, p.fail(p.pos, "comparisons do not chain; multiply two of them in parentheses")
+			return 0, p.fail(p.pos, "comparisons cannot be chained; multiply two comparisons in parentheses")
 		}
 		if c.swapped {
 			x, y = y, x
@@ -301,7 +302,7 @@ func (p *parser) atom() (int, error) {
 			if next := p.peek(); next != 0 && next != ',' {
 				return 0, p.unexpected()
 			}
-			return 0, p.fail(p.pos, "expected the ) of the ( in column %d, found %s", len([]rune(p.text[:at]))+1, p.found())
+			return 0, p.fail(p.pos, "expected a ) for the ( in column %d, found %s", len([]rune(p.text[:at]))+1, p.found())
 		}
 		return x, nil
 	case isLetter(c):

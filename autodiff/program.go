@@ -21,17 +21,17 @@ type Program struct {
 	fills []fill
 }
 
-// step computes slot dst from the slots a, b and m. Slot 0 is the input u, and no step writes it.
-// An operand that is constant is in k: then b is -1 if k is the second operand, and a is -1 if k is
-// the first. in and out are factors 1 or -1 of the operand and the result of opSigmoid, which cost
-// nothing there.
+// step computes slot dst from the slots a, b and m. Slot 0 is the input u, and no step writes it. k
+// is the constant operand, if there is one. If it is the second operand, b is -1, and if it is the
+// first operand, a is -1. in and out are factors 1 or -1: opSigmoid multiplies its operand by in
+// and its result by out at no cost.
 type step struct {
 	op           op
 	dst, a, b, m int
 	k, in, out   float64
 }
 
-// fill is a slot that holds a constant through the whole evaluation.
+// fill is a slot that holds a constant during the whole evaluation.
 type fill struct {
 	slot int
 	c    float64

@@ -81,7 +81,7 @@ func (r *rounding) bound(on Interval) float64 {
 	return math.Min(whole, addUp(own, values.Width())*inflate)
 }
 
-// plain is bound without following the results of comparisons.
+// plain is like bound, but does not follow the results of comparisons.
 func (r *rounding) plain(on Interval) float64 {
 	last := len(r.err) - 1
 	for i, in := range r.exact.code {
@@ -204,9 +204,10 @@ func (r *rounding) own(in instr) (relative, absolute float64) {
 	return libraryError, libraryTiny
 }
 
-// ownPower returns bounds of the error of power. The error is from n products. Otherwise it is from
-// the logarithm and the product, amplified by |c log a|, and from the exponential. A reciprocal
-// adds one rounding. Its error is not bounded if the power may be subnormal.
+// ownPower returns bounds of the error of power. If power uses products, the products cause the
+// error. Otherwise the logarithm and the product with c, amplified by |c log a|, and the
+// exponential cause it. A reciprocal adds one rounding. The error of a reciprocal is not bounded if
+// the power may be subnormal.
 func (r *rounding) ownPower(in instr) (relative, absolute float64) {
 	c, a := math.Abs(in.c), r.float.v[in.a]
 	if in.c < 0 && (a.undefined() || !(r.exact.v[in.a].pow(c).least() > 0x1p-1000) || !(a.pow(c).least() > 0x1p-1000)) {

@@ -137,9 +137,10 @@ func (e Expr) prove(on Interval, work effort) Properties {
 	return p
 }
 
-// tolerance returns the largest part of Slack that convexity may take, and that Smoothness may
-// take: rounding errors of phi', and of the constants that place its kinks, do not count as kinks.
-// A larger tolerance would also be sound, since it is part of Slack.
+// tolerance returns the largest part of Slack that the proof of Convex may use. The proof of
+// Smoothness may use an equal part. With this tolerance, rounding errors of phi', and of the
+// constants that determine the places of its kinks, do not count as kinks. A larger tolerance
+// would also be sound, since it is part of Slack.
 func (a *analysis) tolerance(slope, curvature float64) float64 {
 	t := slackTolerance * slope
 	if finite(curvature) {

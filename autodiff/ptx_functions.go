@@ -52,8 +52,9 @@ func expm1Error(a Interval) (relative, absolute float64) {
 	return 1.1 * singleRoundoff, relative*a.exp().Hi + absolute
 }
 
-// expError returns bounds of the error of exp: 2 |x| units of the argument, since e^t - 1 <= 1.001
-// t, and 8 units of ex2. Below -64 both the exact and the computed value are under 1.1 e^-64.
+// expError returns bounds of the error of exp. The argument causes 2 |x| units, since e^t - 1 <=
+// 1.001 t, and ex2 causes 8 units. Below -64 both the exact and the computed value are under 1.1
+// e^-64.
 func expError(a Interval) (relative, absolute float64) {
 	if !(a.Hi <= largestExponent) {
 		return 0, inf

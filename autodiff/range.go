@@ -1,6 +1,7 @@
 package autodiff
 
-// rangeEnds is a quarter of the work of Prove for the same ends. Few formulas need more.
+// rangeEnds limits the work of Range for each end of the range. Prove allows four times
+// as much. Few formulas need more than rangeEnds.
 const rangeEnds = 1000
 
 // Range returns an interval that contains e(u) for all u in on. It equals Prove(on).Slope unless

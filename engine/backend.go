@@ -72,7 +72,7 @@ func (p Problem) Validate() error {
 	case p.D > maxFeatures:
 		return fmt.Errorf("engine: Problem.D is %d, want at most %d features", p.D, maxFeatures)
 	case p.Loss == nil:
-		return errors.New("engine: Problem.Loss is nil, choose a loss such as Logistic{}")
+		return errors.New("engine: Problem.Loss is nil; choose a loss such as Logistic{}")
 	case p.Loss.ParamDim(p.D) > maxParams:
 		return fmt.Errorf("engine: a model of %d features has %d parameters, want at most %d; choose fewer features or a "+
 			"loss of scores", p.D, p.Loss.ParamDim(p.D), maxParams)
@@ -101,7 +101,8 @@ func (p Problem) Validate() error {
 // problem allows.
 func (p Problem) Fits(r *Records) error {
 	if r != nil && r.IsShard() {
-		return fmt.Errorf("engine: these records are %d of %d, and a kernel without a team needs all", r.Units(), r.Total())
+		return fmt.Errorf("engine: these are %d of %d records, and a kernel without a team needs them all", r.Units(),
+			r.Total())
 	}
 	return p.FitsShard(r)
 }
@@ -120,11 +121,11 @@ func (p Problem) FitsShard(r *Records) error {
 		return err
 	}
 	if p.NonZerosPerRow > 0 && r.MaxRow() > p.NonZerosPerRow {
-		return fmt.Errorf("engine: a row stores more than the %d features of Problem.NonZerosPerRow", p.NonZerosPerRow)
+		return fmt.Errorf("engine: a row stores more features than Problem.NonZerosPerRow = %d allows", p.NonZerosPerRow)
 	}
 	if limit := p.LabelLimit(); limit < p.MaxRows() && r.MoreLabelsThan(limit) {
-		return fmt.Errorf("engine: the records have more than the %d different labels of Problem.LabelValues; declare more, "+
-			"or engine.AnyLabels for graded labels", limit)
+		return fmt.Errorf("engine: the records have more than %d different labels, the limit of Problem.LabelValues; "+
+			"raise LabelValues, or set it to engine.AnyLabels for graded labels", limit)
 	}
 	return nil
 }
@@ -135,7 +136,7 @@ type Backend interface {
 	Name() string
 	// Plan chooses the cheapest exact method from public numbers alone. It returns an
 	// error wrapping ErrUnsupported if the backend has no method for the problem. A
-	// backend need not know query groups: see Grouped.
+	// backend does not have to support query groups; Grouped adds them.
 	Plan(Problem) (Kernel, error)
 	// PlanMoments returns a kernel for moments of the records of a problem. It ignores the loss of
 	// the problem. It returns an error wrapping ErrUnsupported if the backend has no such kernel.
@@ -175,8 +176,8 @@ type QueryBounds struct {
 	// the terms of one record. They do not suffice for a certificate of a recursion, which compares gradients at
 	// different w and needs a finite Smoothness. Certificates of recursions refuse +Inf.
 	Sum float64
-	// Neighbour bounds how much one record changes the error of a gradient. It is 0 if no bound
-	// besides Sum is known (see OneRecord). The sensitivity of one gradient needs this bound only.
+	// Neighbour bounds how much one record changes the error of a gradient. It is 0 if Sum is the
+	// only known bound (see OneRecord). The sensitivity of one gradient needs this bound only.
 	// Neighbour can be far smaller than Sum, because the errors of pairs without the record cancel
 	// if they do not depend on the record (docs/theory.md#neighbour-roundoff). It does not suffice
 	// for a recursion, because certificates of recursions compare with exact steps.
@@ -203,8 +204,8 @@ type QueryBounds struct {
 	Make string
 }
 
-// OneRecord returns Neighbour. It returns Sum if Sum is less than Neighbour, if Sum is
-// infinite, or if Neighbour is not known.
+// OneRecord returns Neighbour, or Sum if Sum is less than Neighbour, if Sum is infinite,
+// or if Neighbour is not known.
 func (b QueryBounds) OneRecord() float64 {
 	if b.Neighbour > 0 && b.Neighbour < b.Sum && !math.IsInf(b.Sum, 1) {
 		return b.Neighbour
@@ -280,7 +281,7 @@ func (p Problem) validateGroups() error {
 		total, largest = total+s, max(largest, s)
 	}
 	if total != p.N {
-		return fmt.Errorf("engine: the query groups have %d records together, but there are %d", total, p.N)
+		return fmt.Errorf("engine: the query groups have %d records in total, but Problem.N is %d", total, p.N)
 	}
 	if largest < 2 {
 		return errors.New("engine: Problem.Groups has no group of 2 records or more, so there is no pair")

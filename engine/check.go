@@ -10,13 +10,13 @@ import (
 // parts of Moments, or an error if q cannot be answered.
 func (p *Problem) CheckMoments(ctx context.Context, dst []float64, q Query) (Moments, error) {
 	if q.Pairs != nil {
-		return Moments{}, fmt.Errorf("%w: gradients by a kernel of moments", ErrUnsupported)
+		return Moments{}, fmt.Errorf("%w: this kernel computes moments, not gradients", ErrUnsupported)
 	}
 	if err := q.Validate(p.D, p.Bounds); err != nil {
 		return Moments{}, err
 	}
 	if want := 1 + p.D + q.Second.Len(p.D); len(dst) != want {
-		return Moments{}, fmt.Errorf("engine: moments: length %d of dst, want %d", len(dst), want)
+		return Moments{}, fmt.Errorf("engine: moments: dst has length %d, want %d", len(dst), want)
 	}
 	return momentsIn(dst, p.D), ctx.Err()
 }
@@ -26,31 +26,32 @@ func (p *Problem) CheckMoments(ctx context.Context, dst []float64, q Query) (Mom
 func (p *Problem) CheckGradient(ctx context.Context, dst []float64, q *Query) error {
 	switch w := q.W; {
 	case q.Pairs == nil:
-		return fmt.Errorf("%w: moments by a kernel of gradients", ErrUnsupported)
+		return fmt.Errorf("%w: this kernel computes gradients, not moments", ErrUnsupported)
 	case q.Radius != 0 || q.Centre != nil:
-		return fmt.Errorf("%w: gradients over moved records by a kernel of the records as they are", ErrUnsupported)
+		return fmt.Errorf("%w: this kernel does not compute gradients over moved records", ErrUnsupported)
 	case len(dst) != p.Loss.ParamDim(p.D) || len(w) != len(dst):
-		return fmt.Errorf("engine: gradient: lengths %d and %d of dst and w, want %d", len(dst), len(w), p.Loss.ParamDim(p.D))
+		return fmt.Errorf("engine: gradient: dst and w have lengths %d and %d, want %d", len(dst), len(w),
+			p.Loss.ParamDim(p.D))
 	case !inBall(w, p.Radius):
 		return fmt.Errorf("engine: gradient: ||w|| is not within Problem.Radius = %v; project w first", p.Radius)
 	}
 	switch q := q.Pairs.(type) {
 	case AllPairs:
 		if q.N != p.N || len(p.Groups) > 0 {
-			return fmt.Errorf("engine: gradient: AllPairs.N is %d, the problem has %d records in %d query groups", q.N,
+			return fmt.Errorf("engine: gradient: AllPairs.N is %d, but the problem has %d records in %d query groups", q.N,
 				p.N, len(p.Groups))
 		}
 	case GroupPairs:
 		if len(p.Groups) == 0 || !slices.Equal(q.Sizes, p.Groups) {
-			return fmt.Errorf("engine: gradient: GroupPairs of %d groups, which are not the %d query groups of the problem",
+			return fmt.Errorf("engine: gradient: the %d groups of GroupPairs differ from the %d query groups of the problem",
 				len(q.Sizes), len(p.Groups))
 		}
 	case PrefixPairs:
 		if len(p.Groups) > 0 || p.ByPerson() {
-			return fmt.Errorf("%w: prefix pairs of records in query groups or of persons", ErrUnsupported)
+			return fmt.Errorf("%w: PrefixPairs for a problem with query groups or persons", ErrUnsupported)
 		}
 		if q.T < 1 || q.T >= p.N || q.Order != nil && len(q.Order) <= q.T {
-			return fmt.Errorf("engine: gradient: PrefixPairs with T = %d and %d entries of Order for %d records", q.T,
+			return fmt.Errorf("engine: gradient: PrefixPairs with T = %d and %d entries in Order does not fit %d records", q.T,
 				len(q.Order), p.N)
 		}
 		if q.Order != nil && (q.Order[q.T] < 0 || int(q.Order[q.T]) >= p.N) {

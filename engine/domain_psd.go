@@ -17,8 +17,8 @@ type PSDBall struct {
 var _ Domain = PSDBall{}
 
 // errEigen is the error of Project if no solver is accurate enough.
-var errEigen = errors.New("engine: PSDBall.Project: the matrix is longer than its stated norm, so no eigensolver can " +
-	"be accurate enough for it")
+var errEigen = errors.New("engine: PSDBall.Project: the norm of the matrix exceeds its stated bound, so no " +
+	"eigensolver can be accurate enough for it")
 
 // Text returns "w = W positive semidefinite, ||W||_F <= r".
 func (c PSDBall) Text() string { return "w = W positive semidefinite, ||W||_F <= r" }
@@ -43,7 +43,7 @@ func (c PSDBall) Start() []float64 {
 	return w
 }
 
-// StartNorm returns B with room for the roundings of Start. ProjectBall keeps the norm of Start below it.
+// StartNorm returns B with room for the roundings of Start. ProjectBall keeps the norm of Start below this bound.
 func (c PSDBall) StartNorm() float64 { return mulUp(1+RadiusSlack, c.B) }
 
 // ProjectError bounds the distance between the result of Project and the exact

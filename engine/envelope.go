@@ -76,8 +76,8 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 			"and its slope changes faster than 1/(2 mu); choose a smaller mu or a convex loss", of.Name(), mu, lo, hi)
 	}
 	if math.IsInf(b.SlopeError, 1) {
-		return nil, fmt.Errorf("engine: the error of computing the slope of %s is not proved, so that of its Moreau "+
-			"envelope is not either; choose another formula", of.Name())
+		return nil, fmt.Errorf("engine: no bound is proved for the error of computing the slope of %s, and its Moreau "+
+			"envelope needs such a bound; choose another formula", of.Name())
 	}
 	e := &Envelope{of: of, mu: mu, lo: lo, hi: hi, from: lo - reach, to: hi + reach, within: b}
 	size := max(math.Abs(lo), math.Abs(hi)) + reach
@@ -148,7 +148,7 @@ func (e *Envelope) Slopes(u []float64) {
 			u[i] = v
 			low[i], high[i] = max(v-e.mu*e.within.SlopeMax, e.from), min(v-e.mu*e.within.SlopeMin, e.to)
 		}
-		for range 64 { // then the interval is one number, or two
+		for range 64 { // after 64 steps the interval contains one or two numbers
 			for i := range n {
 				mid[i] = low[i]/2 + high[i]/2
 			}

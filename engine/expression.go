@@ -250,8 +250,8 @@ func (e *Expression) Bounds(lo, hi float64) (ScalarBounds, error) {
 		return ScalarBounds{}, fmt.Errorf("engine: loss %s: no bound of its slope is proved for margins of %.6g to %.6g; "+
 			"clip the slope (Clip, --loss-clip), or use a smaller radius", e.name, lo, hi)
 	case !(p.Jump <= largestJump*(1+b.Slope()*(hi-lo))):
-		return ScalarBounds{}, fmt.Errorf("engine: loss %s may jump between margins of %.6g and %.6g, and then descent "+
-			"along its slope does not minimise it", e.name, lo, hi)
+		return ScalarBounds{}, fmt.Errorf("engine: loss %s may jump between margins of %.6g and %.6g, and descent "+
+			"along the slope does not minimise a loss that jumps", e.name, lo, hi)
 	}
 	e.proved.Store(on, b)
 	return b, nil

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// mostTogether bounds the number of rows in the parts of query groups within which records are compared, except that a
-// part may always have 2 records. A group of s records has ceil(s/most) parts, where most is mostTogether divided by
-// the cap on the rows of a person, but at least 2. Part i has the places i, i + parts, i + 2 parts and so on of its
-// group. So the parts depend only on public sizes, on places and on the cap on rows.
+// mostTogether bounds the number of rows of a part. Each query group is cut into parts, and a record is compared only
+// with the records of its part. A group of s records has ceil(s/most) parts, where most is mostTogether divided by the
+// cap on the rows of a person, but at least 2. Part i has the places i, i + parts, i + 2 parts and so on of its group.
+// So the parts depend only on public sizes, on places and on the cap on rows.
 const mostTogether = 64
 
 // groupPart is a part with size records, at the places first, first + step, first + 2 step and so on.
@@ -167,7 +167,8 @@ func (e *groupMomentsEvaluator) Sum(ctx context.Context, dst []float64, q Query)
 		return err
 	}
 	if !q.Signed || q.Offset != 0 || q.Centre != nil || q.Class != 0 || q.W != nil {
-		return errors.New("engine: moments of query groups are Signed, without Offset, Centre, Class and W")
+		return errors.New("engine: a query for moments of query groups must set Signed, and must not set Offset, " +
+			"Centre, Class or W")
 	}
 	clear(dst)
 	part := make([]float64, len(dst))

@@ -64,10 +64,10 @@ const metricCells = 128
 //
 // The code takes the suprema over an interval of M that contains [-s, A + s] with s =
 // 2^-18 A. This covers rounded margins, and W that are positive semidefinite up to 2^-30.
-// The suprema are computed for cells of t. For t in [t0, t1], for example, a c >= 0 is at
-// most t1 times the largest -phi' on the hull of t [1 - A - s, 1 + s]. For a loss that is
-// not smooth, P = N = q sup |phi'|, so P and N hold for any computed slope within the
-// bounds of phi'.
+// The suprema are computed separately for the cells of a partition of the range of t. For
+// t in [t0, t1], for example, a c >= 0 is at most t1 times the largest -phi' on the hull
+// of t [1 - A - s, 1 + s]. For a loss that is not smooth, P = N = q sup |phi'|, so P and
+// N hold for any computed slope within the bounds of phi'.
 func (m Metric) Constants(b Bounds, radius float64) (Constants, error) {
 	if err := checkScalarBounds(m.Of, b, radius); err != nil {
 		return Constants{}, err

@@ -80,7 +80,7 @@ func scalarConstants(of Scalar, k ScalarBounds, full, hessian, slope, spread flo
 		Origin:       k.Origin,
 	}
 	if c.Lipschitz == 0 {
-		return Constants{}, fmt.Errorf("engine: loss %s is constant on the range of margins, there is nothing to learn",
+		return Constants{}, fmt.Errorf("engine: loss %s is constant on the range of margins, so nothing can be learned",
 			of.Name())
 	}
 	if k.Smooth() {
@@ -99,7 +99,7 @@ func scalarConstants(of Scalar, k ScalarBounds, full, hessian, slope, spread flo
 // checkScalarBounds checks the arguments of Constants.
 func checkScalarBounds(of Scalar, b Bounds, radius float64) error {
 	if of == nil {
-		return errors.New("engine: the scalar function of the loss is nil, choose one such as Logistic{}")
+		return errors.New("engine: the scalar function of the loss is nil; choose a function such as Logistic{}")
 	}
 	if err := b.Validate(); err != nil {
 		return err

@@ -141,8 +141,8 @@ type slopeReach struct {
 
 const slopeCells = 256
 
-// newSlopeReach bounds h for x in [-top, top]. Margins are in [-reach, reach]. Larger
-// values of t |x| belong to no pair, and phi need not be convex there.
+// newSlopeReach bounds h for x in [-top, top]. Margins are in [-reach, reach]. No pair
+// has a larger value of t |x|, and phi need not be convex for larger values.
 //
 // For x < 0 let u = -t x. Then h(x) is the supremum of u (-phi'(u)) over u <= q |x|,
 // divided by |x|. For x >= 0, -phi'(-t x) increases with t. If phi' is only within slack of

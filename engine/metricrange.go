@@ -116,7 +116,7 @@ func (m *MetricRange) slopes(p Problem, loss MetricLoss, reach, full, up float64
 		return none, err
 	}
 	if math.IsInf(c.Smoothness, 0) {
-		return none, fmt.Errorf("%w: loss %q is neither smooth nor an ScalarLoss, so its rounding error has no bound",
+		return none, fmt.Errorf("%w: loss %q is neither smooth nor a ScalarLoss, so its rounding error has no proved bound",
 			ErrUnsupported, loss.Name())
 	}
 	m.Slope = c.Lipschitz / full * up

@@ -101,9 +101,9 @@ func (q Query) Validate(d int, b Bounds) error {
 	case !(q.Offset >= -1 && q.Offset <= 1):
 		return fmt.Errorf("engine: Query.Offset is %v, want between -1 and 1", q.Offset)
 	case q.Class != 0 && q.Class != 1 && q.Class != -1, q.Class != 0 && (q.Signed || q.W != nil):
-		return fmt.Errorf("engine: Query.Class is %v, want 0, 1 or -1, and 0 if Signed or with W", q.Class)
+		return fmt.Errorf("engine: Query.Class is %v, want 0, 1 or -1; if Signed or W is set, Class must be 0", q.Class)
 	case q.Signed && q.W != nil:
-		return errors.New("engine: moments have W and are Signed: leave one out")
+		return errors.New("engine: Query has both W and Signed; set only one of the two")
 	case q.W != nil && len(q.W) != d:
 		return fmt.Errorf("engine: Query.W has %d numbers for %d features", len(q.W), d)
 	case !inBall(q.W, largestScale/q.Radius) || !(math.Abs(q.Intercept) <= largestScale):

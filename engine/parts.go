@@ -37,7 +37,7 @@ func (b Parts) Plan(p Problem) (Kernel, error) {
 		return nil, err
 	}
 	if len(p.Groups) > 0 {
-		return nil, fmt.Errorf("%w: parts of records and query groups together", ErrUnsupported)
+		return nil, fmt.Errorf("%w: a problem with both parts and query groups", ErrUnsupported)
 	}
 	if len(b.Sizes) == 0 {
 		return nil, errors.New("engine: Parts.Sizes is empty")
@@ -124,7 +124,7 @@ func (e *partsEvaluator) Kernel() Kernel { return e.kernel }
 func (e *partsEvaluator) Sum(ctx context.Context, dst []float64, q Query) error {
 	s, ok := q.Pairs.(SubsetPairs)
 	if !ok {
-		return fmt.Errorf("%w: pairs of type %T by a kernel for parts, which sums over SubsetPairs", ErrUnsupported, q.Pairs)
+		return fmt.Errorf("%w: a kernel for parts sums over SubsetPairs, not over pairs of type %T", ErrUnsupported, q.Pairs)
 	}
 	if err := e.bind(s); err != nil {
 		return err
@@ -138,8 +138,8 @@ func (e *partsEvaluator) bind(s SubsetPairs) error {
 	n := e.records.Units()
 	inner := e.kernel.inner[s.N]
 	if inner == nil || s.From < 0 || s.From > n-s.N || s.Order != nil && len(s.Order) != n {
-		return fmt.Errorf("engine: SubsetPairs of records %d to %d of an order of %d do not fit a kernel for %d records, or "+
-			"the size was not planned", s.From, s.From+s.N-1, len(s.Order), n)
+		return fmt.Errorf("engine: SubsetPairs has the places %d to %d and an Order of length %d; this does not fit "+
+			"%d records, or Parts.Sizes lacks its number of records", s.From, s.From+s.N-1, len(s.Order), n)
 	}
 	row := func(i int) int {
 		if s.Order == nil {
@@ -160,7 +160,7 @@ func (e *partsEvaluator) bind(s SubsetPairs) error {
 	for i := range rows {
 		rows[i] = row(i)
 		if rows[i] < 0 || rows[i] >= n || seen[rows[i]] {
-			return fmt.Errorf("engine: SubsetPairs.Order has an entry outside 0 to %d or twice", n-1)
+			return fmt.Errorf("engine: SubsetPairs.Order has an entry that is outside 0 to %d or occurs twice", n-1)
 		}
 		seen[rows[i]] = true
 	}

@@ -13,7 +13,7 @@ import (
 // 1, or if most < 1.
 func (r *Records) GroupPersons(of []int32, count, most int) (*Records, error) {
 	if len(of) != r.n {
-		return nil, fmt.Errorf("engine: GroupPersons: %d persons of rows, for %d rows", len(of), r.n)
+		return nil, fmt.Errorf("engine: GroupPersons: persons are given for %d rows, but there are %d rows", len(of), r.n)
 	}
 	rows, first, err := GroupRows(of, count, most)
 	if err != nil {
@@ -28,12 +28,13 @@ func (r *Records) GroupPersons(of []int32, count, most int) (*Records, error) {
 // of the first row of each person in this order, with the number of rows appended.
 func GroupRows(of []int32, count, most int) (rows, first []int, err error) {
 	if count < 1 || most < 1 {
-		return nil, nil, fmt.Errorf("engine: GroupPersons: %d persons, with at most %d rows each", count, most)
+		return nil, nil, fmt.Errorf("engine: GroupPersons: %d persons with at most %d rows each, want at least 1 of both",
+			count, most)
 	}
 	first = make([]int, count+1)
 	for _, p := range of {
 		if p < 0 || int(p) >= count {
-			return nil, nil, fmt.Errorf("engine: GroupPersons: a row has a person outside 0 to %d", count-1)
+			return nil, nil, fmt.Errorf("engine: GroupPersons: the person of a row is outside 0 to %d", count-1)
 		}
 		first[p+1] = min(first[p+1]+1, most)
 	}
@@ -58,11 +59,11 @@ func GroupRows(of []int32, count, most int) (rows, first []int, err error) {
 // from 1 to most rows.
 func (r *Records) WithPersons(first []int, most int) (*Records, error) {
 	if len(first) < 2 || first[0] != 0 || first[len(first)-1] != r.n {
-		return nil, fmt.Errorf("engine: WithPersons: the rows of %d persons are not the %d rows", len(first)-1, r.n)
+		return nil, fmt.Errorf("engine: WithPersons: the row ranges of %d persons do not cover %d rows", len(first)-1, r.n)
 	}
 	for k, from := range first[:len(first)-1] {
 		if rows := first[k+1] - from; rows < 1 || rows > most {
-			return nil, fmt.Errorf("engine: WithPersons: a person has no row, or more than %d", most)
+			return nil, fmt.Errorf("engine: WithPersons: a person has no row or more than %d rows", most)
 		}
 	}
 	out := *r
@@ -74,7 +75,7 @@ func (r *Records) WithPersons(first []int, most int) (*Records, error) {
 // like. If like has no persons, each row of the result is a record. It fails if the numbers of rows differ.
 func (r *Records) PersonsOf(like *Records) (*Records, error) {
 	if r.n != like.n {
-		return nil, fmt.Errorf("engine: PersonsOf: %d rows for the persons of %d", r.n, like.n)
+		return nil, fmt.Errorf("engine: PersonsOf: there are %d rows, but persons are given for %d rows", r.n, like.n)
 	}
 	out := *r
 	out.persons = like.persons

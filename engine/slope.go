@@ -22,7 +22,7 @@ type Slope struct {
 // takes (autodiff.Expr.Range).
 func NewSlope(name, text string, o ExpressionOptions, operations int) (*Slope, error) {
 	if !(o.Clip >= 0) || math.IsInf(o.Clip, 0) {
-		return nil, fmt.Errorf("engine: loss %s is clipped at %v", name, o.Clip)
+		return nil, fmt.Errorf("engine: loss %s: Clip is %v, want a finite bound of the slope, or 0 for none", name, o.Clip)
 	}
 	phi, err := autodiff.Parse(text, o.Params)
 	if err != nil {

@@ -75,7 +75,8 @@ func (f *Frame) Sum(a []float64) []float64 {
 
 const (
 	topSteps = 512 // largest number of steps of Lanczos' method
-	// parts of a product with the matrix, summed in order, so that the bits do not depend on the processor
+	// topParts is the number of parts of a product with the matrix. The parts are summed in order, so the
+	// bits do not depend on the processor.
 	topParts  = 8
 	topSettle = 0.02 // largest residual of an accepted vector, relative to the limit
 )

@@ -12,7 +12,7 @@ import (
 var ErrTeamLost = errors.New("engine: the team is lost")
 
 // ErrTeamPrefix is the error for PrefixPairs by a kernel of a Team.
-var ErrTeamPrefix = fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without "+
+var ErrTeamPrefix = fmt.Errorf("%w: a team cannot sum the pairs of one record with the earlier records; train without "+
 	"a team", ErrUnsupported)
 
 // Team is a fixed set of processes that compute sums together. Each process computes sums over
@@ -50,9 +50,9 @@ func OwnShare(t Team, jobs int) (from, to int) {
 	return ShareOf(t, t.Rank(), jobs)
 }
 
-// GatherJobs fills m, which has a row of length numbers for each job. Each process has set the
-// rows of its own share, and GatherJobs sets the rows of the other processes. The last row may
-// be shorter.
+// GatherJobs fills m, which has one row of length numbers for each job. Each process has set
+// the rows of its own share, and GatherJobs sets the rows of the other processes. The last row
+// may be shorter.
 func GatherJobs(ctx context.Context, t Team, m []float64, jobs, length int) error {
 	if t == nil {
 		return nil

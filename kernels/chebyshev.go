@@ -21,7 +21,7 @@ func ChebyshevNodes(n int) (nodes, table []float64) {
 	return nodes, table
 }
 
-// cosQuarter returns cos(pi num/den) for den even, antisymmetric about pi/2.
+// cosQuarter returns cos(pi num/den) for an even den. The results are exactly antisymmetric about pi/2.
 func cosQuarter(num, den int) float64 {
 	num %= 2 * den
 	if num > den {

@@ -29,10 +29,10 @@ const MetricTileCols = 48
 // the argument of newMetricBlock.
 //
 // A margin is the sum of p, -p s_i, -p t_j and the products 2 p xw_ia x_ja, each with at most
-// MetricMarginDepth(d) roundings. Multiplying -f(u) by its labels gives v with at most 2 roundings. If Add was
-// called with T tiles of at most MetricTileCols columns, v takes part in at most MetricTileCols + T + 3
-// roundings of a row and of cx, including the roundings of its products. v takes part in at most len(s) + 1
-// roundings of a column.
+// MetricMarginDepth(d) roundings. Multiplying -f(u) by the labels of its pair gives v with at most 2
+// roundings. If Add was called with T tiles of at most MetricTileCols columns, v takes part in at most
+// MetricTileCols + T + 3 roundings of a row and of cx, including the roundings of its products. v takes part
+// in at most len(s) + 1 roundings of a column.
 type MetricBlock interface {
 	// Start begins a block of len(s) rows, where len(s) is at most the number of rows that the block was
 	// created for. xw is row-major, len(s) x d. The slices must not change before Sums.
@@ -67,7 +67,8 @@ type plainBlock struct {
 	cx, row  []float64
 	tile, xt []float64
 
-	// for PairBlock: features by row, the transposed tile, the sums of columns; nil otherwise
+	// PairBlock uses right for features by row, turned for the transposed tile and colx for
+	// the sums of columns. Otherwise they are nil.
 	right, turned, colx []float64
 
 	persons MetricPersons // for a MetricPersonBlock

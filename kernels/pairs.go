@@ -17,9 +17,9 @@ import "math"
 //
 // For the given a and b, each sigma_ij has a relative error below 9 u. There is one rounding each in a b, 1 + a
 // b, the product of two and the product of four. The reciprocal (1.2 u by steps of Newton) and two products
-// back have the other roundings. A variant may add q p2 p3 (p0 + p1) to a column for two terms. The sums add
-// len(b) + 1 roundings to a row and len(a)/2 + 6 roundings to a column. len(row) must be at least len(a), and
-// len(col) at least len(b).
+// back cause the other roundings. With p_i = 1 + a_i b_j and q = 1/(p0 p1 p2 p3), a variant may add q p2 p3 (p0
+// + p1) to a column instead of the two terms 1/p0 and 1/p1. The sums add len(b) + 1 roundings to a row and
+// len(a)/2 + 6 roundings to a column. len(row) must be at least len(a), and len(col) at least len(b).
 func logisticTile(row, col, a, b []float64) {
 	row, col = row[:len(a)], col[:len(b)]
 	i := 0

@@ -104,7 +104,7 @@ type Sorter struct {
 	spare []int32
 }
 
-// Sort sorts the numbers x of a group with the given first bit into key:
+// Sort writes the numbers x of a group to key in increasing order:
 //
 //	slices.Sort(x)
 //	copy(key, x)
@@ -112,9 +112,9 @@ type Sorter struct {
 // for x without NaNs and infinities. Sort also sets from[k] to the index in x of key[k]. The order of -0 and 0
 // is not specified. Sort overwrites x.
 //
-// The bits of a place that follow the group number are the number of a bucket. A bucket has less than one
-// number on average. After the numbers are distributed to buckets, an insertion sort completes the order. If
-// the insertion sort needs too many moves, because the numbers are in few buckets, a radix sort with six passes
+// The bits of a place below bit shift begin with the number of a bucket. A bucket has less than one number on
+// average. After the numbers are distributed to buckets, an insertion sort completes the order. If the
+// insertion sort needs too many moves, because the numbers are in few buckets, a radix sort with six passes
 // follows.
 func (s *Sorter) Sort(key []float64, from []int32, x []float64, p Places, shift uint8) {
 	n := len(x)

@@ -12,8 +12,9 @@ const (
 	ExponentUlps   = 2
 )
 
-// ReciprocalError and ExponentError are the same errors as relative errors of results that are not flushed to
-// zero. The error of k units and half a unit for the rounding add up. A unit is at most 2^-23 of the result.
+// ReciprocalError and ExponentError bound the relative errors of the same instructions for results that are
+// not flushed to zero. Each is the error of k units plus half a unit for the rounding, where a unit is at
+// most 2^-23 of the result.
 const (
 	ReciprocalError = (ReciprocalUlps + 0.5) * 0x1p-23
 	ExponentError   = (ExponentUlps + 0.5) * 0x1p-23

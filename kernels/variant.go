@@ -100,7 +100,7 @@ func Select(v Variant) (*Set, error) {
 		v = all[len(all)-1]
 	}
 	if v != Generic && !supported(v) {
-		return nil, fmt.Errorf("kernels: no %v kernels on this machine: use %v or %v", v, Best, Variants())
+		return nil, fmt.Errorf("kernels: this machine has no %v kernels; use %v or one of %v", v, Best, Variants())
 	}
 	s := &Set{
 		variant:             v,

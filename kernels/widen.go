@@ -91,7 +91,8 @@ func narrowAddRows(acc, c []float64, x []float32, rows []int32) {
 	}
 }
 
-// narrowDot is the dot product of c with rows of one number. Its blocks have the length of the blocks of dot.
+// narrowDot returns the dot product of c and rows with one number each. It calls dot for blocks of the length
+// for which dot itself begins a new partial sum.
 func narrowDot(dot func(x, y []float64) float64, block int, x []float32, c []float64, rows []int32) float64 {
 	var room [widenFloats]float64
 	var sum float64

@@ -28,15 +28,15 @@ func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) 
 		return Gaussian{}, errors.New("privacy: calibrating noise: the certificate is empty, build it with a constructor")
 	}
 	if c.joint() && releases != 1 {
-		return Gaussian{}, fmt.Errorf("privacy: calibrating noise: the certificate is the joint one of all releases; ask "+
-			"for 1, not %d", releases)
+		return Gaussian{}, fmt.Errorf("privacy: calibrating noise: the certificate covers all releases together; ask for "+
+			"noise of 1 release, not of %d", releases)
 	}
 	if err := b.Validate(); err != nil {
 		return Gaussian{}, err
 	}
 	if b.Delta == 0 {
-		return Gaussian{}, errors.New("privacy: calibrating noise: delta is 0, but Gaussian noise never gives pure epsilon: " +
-			"choose delta > 0, for example DefaultDelta(n), or CalibratePure")
+		return Gaussian{}, errors.New("privacy: calibrating noise: delta is 0, but Gaussian noise never gives pure " +
+			"epsilon; choose delta > 0, for example DefaultDelta(n), or call CalibratePure")
 	}
 	if releases < 1 {
 		return Gaussian{}, fmt.Errorf("privacy: calibrating noise: %d releases, must be at least 1", releases)
@@ -107,11 +107,11 @@ func CalibratePure(c Certificate, epsilon float64, coordinates int, kind PureNoi
 		return nil, errors.New("privacy: calibrating noise: the certificate is empty, build it with a constructor")
 	}
 	if rate, _ := c.Poisson(); rate > 0 {
-		return nil, errors.New("privacy: calibrating noise: Poisson batches are for Gaussian noise: choose delta > 0")
+		return nil, errors.New("privacy: calibrating noise: Poisson batches need Gaussian noise; choose delta > 0")
 	}
 	if c.joint() {
 		return nil, errors.New("privacy: calibrating noise: a joint certificate of several releases bounds their L2 norm, " +
-			"which gives no pure epsilon: choose delta > 0")
+			"which gives no pure epsilon; choose delta > 0")
 	}
 	if err := (Budget{Epsilon: epsilon}).Validate(); err != nil {
 		return nil, err

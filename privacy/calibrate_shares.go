@@ -19,8 +19,8 @@ import (
 // until the GDP accountant computes a cost within the budget.
 //
 // The shares are fixed before the first release. The sensitivity of a release may depend on earlier releases
-// only if its noise changes in proportion. A plan of fixed events excludes such noise, so scale the query
-// instead.
+// only if its noise changes in proportion. A plan with fixed events cannot contain noise that changes, so
+// scale the query instead.
 //
 // CalibrateShares returns an error if there are no releases, if the shares are out of range or add up to more
 // than 1, or if b is out of range. A certificate of another kind is an error, too.
@@ -29,7 +29,7 @@ func CalibrateShares(certificates []Certificate, shares []float64, b Budget) ([]
 		return nil, err
 	}
 	if len(certificates) == 0 || len(certificates) != len(shares) {
-		return nil, errors.New("privacy: calibrating noise: releases without shares of the budget")
+		return nil, errors.New("privacy: calibrating noise: want at least one release, and a share of the budget for each")
 	}
 	var sum float64
 	for i, c := range certificates {
@@ -37,7 +37,8 @@ func CalibrateShares(certificates []Certificate, shares []float64, b Budget) ([]
 			return nil, fmt.Errorf("privacy: calibrating noise: the share of release %d is %v, must be positive", i+1, shares[i])
 		}
 		if c.IsZero() || c.form != nil {
-			return nil, fmt.Errorf("privacy: calibrating noise: release %d needs a certificate of one release of its own", i+1)
+			return nil, fmt.Errorf("privacy: calibrating noise: release %d needs a certificate of a single release on all "+
+				"records", i+1)
 		}
 		sum += shares[i]
 	}

@@ -23,8 +23,8 @@ type ClusterSums struct {
 // Checked by Coq: Classes.cluster_sums.
 func (s ClusterSums) Certify() (Certificate, error) {
 	if s.Clusters < 1 || s.Dim < 1 || s.Levels < 1 || s.Levels > 1<<26 {
-		return Certificate{}, fmt.Errorf("%w: sums of %d clusters of %d coordinates in %d levels, want at least 1 of each "+
-			"and at most 2^26 levels", errCertificate, s.Clusters, s.Dim, s.Levels)
+		return Certificate{}, fmt.Errorf("%w: %d clusters, %d coordinates and %d levels; want at least 1 of each and at "+
+			"most 2^26 levels", errCertificate, s.Clusters, s.Dim, s.Levels)
 	}
 	exact := 2 * float64(s.Levels)
 	c, err := newCertificate(exact, exact, "numbers and sums of records by cluster",

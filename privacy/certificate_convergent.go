@@ -40,19 +40,19 @@ type LastIterate struct {
 func (l LastIterate) Certify() (Certificate, error) {
 	err := errors.Join(l.validate(), positive("step size", l.StepSize), nonNegative("update error", l.UpdateError))
 	if !(l.PairFraction > 0 && l.PairFraction <= 1) || l.Steps < 1 || l.Coordinates < 1 {
-		err = errors.Join(err, fmt.Errorf("%w: fraction %v of the pairs, %d steps and %d coordinates, want a fraction in "+
-			"(0, 1] and at least 1 of each", errCertificate, l.PairFraction, l.Steps, l.Coordinates))
+		err = errors.Join(err, fmt.Errorf("%w: fraction %v of the pairs, %d steps and %d coordinates; want a fraction in "+
+			"(0, 1], and at least 1 step and 1 coordinate", errCertificate, l.PairFraction, l.Steps, l.Coordinates))
 	}
 	if math.IsInf(l.Diameter, 1) {
 		err = errors.Join(err, fmt.Errorf("%w: the diameter must be finite", errCertificate))
 	}
 	if f, _ := math.Frexp(l.Grid); f != 0.5 {
-		err = errors.Join(err, fmt.Errorf("%w: the state's grid is %v, must be a power of two: only a state on a grid is "+
-			"known to hide its past", errCertificate, l.Grid))
+		err = errors.Join(err, fmt.Errorf("%w: the state's grid is %v, must be a power of two, because only a state on a "+
+			"grid is known to hide its past", errCertificate, l.Grid))
 	}
 	if limit := l.StepSize * (l.Smoothness + 2*l.StrongConvexity) * (1 + 0x1p-50); !(limit <= 2) {
-		err = errors.Join(err, fmt.Errorf("%w: step size %v exceeds 2/(L + 2 alpha) = %v: a longer step can expand",
-			errCertificate, l.StepSize, 2/(l.Smoothness+2*l.StrongConvexity)))
+		err = errors.Join(err, fmt.Errorf("%w: step size %v exceeds 2/(L + 2 alpha) = %v, and a longer step can expand "+
+			"distances", errCertificate, l.StepSize, 2/(l.Smoothness+2*l.StrongConvexity)))
 	}
 	if err != nil {
 		return Certificate{}, err

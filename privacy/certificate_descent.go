@@ -84,7 +84,7 @@ type GradientDescent struct {
 func (g GradientDescent) Certify() (Certificate, error) {
 	err := errors.Join(g.validate(), positive("step size", g.StepSize), nonNegative("update error", g.UpdateError))
 	if !(g.PairFraction > 0 && g.PairFraction <= 1) || g.Steps < 1 {
-		err = errors.Join(err, fmt.Errorf("%w: fraction %v of the pairs and %d steps, want a fraction in (0, 1] and at "+
+		err = errors.Join(err, fmt.Errorf("%w: fraction %v of the pairs and %d steps; want a fraction in (0, 1] and at "+
 			"least 1 step", errCertificate, g.PairFraction, g.Steps))
 	}
 	if err != nil {

@@ -24,8 +24,8 @@ type MeanGradient struct {
 	// and PairFraction is the fraction of the pairs within the batch. If Batch is 0, P is not restricted to a
 	// batch.
 	Batch, Records int `json:"-"`
-	// Error bounds ||computed - exact|| of g(w) for every data set and every w of the domain. Alternatively,
-	// it bounds half of the change of computed - exact when one record is replaced. It is >= 0.
+	// Error is >= 0. It bounds either ||computed - exact|| of g(w) for every data set and every w of the
+	// domain, or half of the change of computed - exact when one record is replaced.
 	Error float64 `json:"error"`
 }
 
@@ -46,10 +46,11 @@ type MeanGradient struct {
 func (g MeanGradient) Certify() (Certificate, error) {
 	err := errors.Join(positive("pair diameter Dg", g.PairDiameter), nonNegative("error of a mean gradient", g.Error))
 	if !(g.PairFraction > 0 && g.PairFraction <= 1) {
-		err = errors.Join(err, fmt.Errorf("%w: fraction %v of the pairs, want one in (0, 1]", errCertificate, g.PairFraction))
+		err = errors.Join(err, fmt.Errorf("%w: the fraction of the pairs is %v, want a fraction in (0, 1]", errCertificate,
+			g.PairFraction))
 	}
 	if g.Batch < 0 || g.Batch > 0 && (g.Batch < 2 || g.Batch > g.Records) {
-		err = errors.Join(err, fmt.Errorf("%w: batches of %d of %d records, want 2 or more and at most all", errCertificate,
+		err = errors.Join(err, fmt.Errorf("%w: a batch has %d of %d records, want at least 2 and at most all", errCertificate,
 			g.Batch, g.Records))
 	}
 	if err != nil {

@@ -58,8 +58,8 @@ func (r PairwiseRecursion) Certify() (Certificate, error) {
 	var largest, path float64
 	for t := 2; t <= n; t++ {
 		if r.Eta[t] == 0 && path > 0 {
-			err = errors.Join(err, fmt.Errorf("%w: step size %d is 0 after a positive one; only a burn-in may have no updates",
-				errCertificate, t))
+			err = errors.Join(err, fmt.Errorf("%w: step size %d is 0 after a positive step size; only a burn-in may have no "+
+				"updates", errCertificate, t))
 		}
 		err = errors.Join(err, nonNegative(fmt.Sprintf("step size %d", t), r.Eta[t]))
 		if r.UpdateError != nil {
@@ -68,7 +68,7 @@ func (r PairwiseRecursion) Certify() (Certificate, error) {
 		largest, path = max(largest, r.Eta[t]), path+r.Eta[t]
 	}
 	if path == 0 {
-		err = errors.Join(err, fmt.Errorf("%w: there is no step that uses the records", errCertificate))
+		err = errors.Join(err, fmt.Errorf("%w: all step sizes are 0, so no step uses the records", errCertificate))
 	}
 	if err != nil {
 		return Certificate{}, err

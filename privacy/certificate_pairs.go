@@ -68,8 +68,8 @@ func (g PairGroup) certify(epochs float64, total string, added bool) (Certificat
 	err := nonNegative("roundoff of a batch", g.Roundoff)
 	for _, v := range []int{g.Group, g.Batch, g.Batches, g.Epochs} {
 		if v < 1 || v > math.MaxInt32 {
-			err = errors.Join(err, fmt.Errorf("%w: a group of %d pairs in %d batches of %d pairs and %d epochs, all must "+
-				"be at least 1", errCertificate, g.Group, g.Batches, g.Batch, g.Epochs))
+			err = errors.Join(err, fmt.Errorf("%w: Group is %d, Batches is %d, Batch is %d and Epochs is %d; each must be at "+
+				"least 1", errCertificate, g.Group, g.Batches, g.Batch, g.Epochs))
 			break
 		}
 	}
@@ -172,7 +172,8 @@ func (g PairSample) Certify() (Certificate, error) {
 			"group of at most %d", errCertificate, g.Group, g.Pairs, account.MaxGroup))
 	}
 	if !(g.Rate > 0 && g.Rate <= 1) {
-		err = errors.Join(err, fmt.Errorf("%w: rate %v of a Poisson batch, want one in (0, 1]", errCertificate, g.Rate))
+		err = errors.Join(err, fmt.Errorf("%w: the rate of a Poisson batch is %v, want a rate in (0, 1]",
+			errCertificate, g.Rate))
 	}
 	term := g.TermNorm
 	if term == 0 {

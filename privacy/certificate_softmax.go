@@ -87,10 +87,11 @@ func (g SoftmaxSample) Certify() (Certificate, error) {
 			"pairs and a group of 1 to %d", errCertificate, g.Group, g.Pairs, account.MaxGroup))
 	}
 	if !(g.Rate > 0 && g.Rate <= 1) {
-		err = errors.Join(err, fmt.Errorf("%w: rate %v of a Poisson batch, want one in (0, 1]", errCertificate, g.Rate))
+		err = errors.Join(err, fmt.Errorf("%w: the rate of a Poisson batch is %v, want a rate in (0, 1]",
+			errCertificate, g.Rate))
 	}
 	if !(g.Temperature >= 0x1p-6 && g.Temperature <= 0x1p10) {
-		err = errors.Join(err, fmt.Errorf("%w: temperature %v of a softmax, want 2^-6 to 2^10", errCertificate,
+		err = errors.Join(err, fmt.Errorf("%w: the temperature of a softmax is %v, want 2^-6 to 2^10", errCertificate,
 			g.Temperature))
 	}
 	if err != nil {

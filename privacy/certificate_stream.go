@@ -174,7 +174,7 @@ func (s PairwiseStream) validate() error {
 			"least 1 and no negative number", errCertificate, s.Batch, s.BurnIn, s.Buffer, s.Horizon))
 	case s.Horizon == 0 && (s.Roundoff > 0 || s.Weights != nil || s.Reservoir || s.PerClass):
 		err = errors.Join(err, fmt.Errorf("%w: with roundoff, weights, a reservoir or buffers per class the bound grows "+
-			"with the number of records; declare a public maximum of it", errCertificate))
+			"with the number of records; declare a public maximum of this number", errCertificate))
 	case s.Horizon > 0 && s.Updates() < 1:
 		err = errors.Join(err, fmt.Errorf("%w: %d records after a burn-in of %d make no update of %d records", errCertificate,
 			s.Horizon, s.BurnIn, s.Batch))
@@ -182,14 +182,14 @@ func (s PairwiseStream) validate() error {
 		err = errors.Join(err, fmt.Errorf("%w: %d updates, batch %d, buffer %d; want at most %d of each", errCertificate,
 			s.Updates(), s.Batch, s.Buffer, maxStreamUpdates))
 	case s.Reservoir && s.Buffer == 0:
-		err = errors.Join(err, fmt.Errorf("%w: a reservoir needs a size", errCertificate))
+		err = errors.Join(err, fmt.Errorf("%w: a reservoir needs a positive Buffer", errCertificate))
 	case s.PerClass && (s.Buffer < 2 || s.Buffer%2 != 0 || s.Reservoir || !(s.Lipschitz > 0) ||
 		math.IsInf(s.Lipschitz, 0)):
-		err = errors.Join(err, fmt.Errorf("%w: buffers per class share an even number of records equally, without a "+
-			"reservoir, and need the Lipschitz constant; have %d records and G = %v", errCertificate, s.Buffer, s.Lipschitz))
+		err = errors.Join(err, fmt.Errorf("%w: buffers per class need an even Buffer of at least 2 records, no reservoir, "+
+			"and the Lipschitz constant G; Buffer is %d and G is %v", errCertificate, s.Buffer, s.Lipschitz))
 	case s.Factor != nil && (s.Horizon == 0 || s.Weights != nil):
-		err = errors.Join(err, fmt.Errorf("%w: a Toeplitz factor needs a public maximum of the number of records and "+
-			"takes no weights", errCertificate))
+		err = errors.Join(err, fmt.Errorf("%w: a Toeplitz factor needs a public maximum of the number of records, and takes "+
+			"no weights", errCertificate))
 	case s.Weights != nil && len(s.Weights) != s.Updates():
 		err = errors.Join(err, fmt.Errorf("%w: %d weights for %d updates", errCertificate, len(s.Weights), s.Updates()))
 	}

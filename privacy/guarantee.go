@@ -30,8 +30,8 @@ const (
 )
 
 // Guarantee holds everything that may be printed about the privacy of a run (docs/theory.md#guarantee).
-// Without a Guarantee, the only true sentence is "no privacy guarantee". All fields contain only public
-// information.
+// If a run has no Guarantee, a report may state only "no privacy guarantee". All fields contain only
+// public information.
 type Guarantee struct {
 	Kind    Kind    `json:"kind"`
 	Epsilon float64 `json:"epsilon,omitempty"`
@@ -68,9 +68,9 @@ func (g Guarantee) Validate() error {
 	known := []Kind{None, Public, ApproxDP, PureDP, LocalDP, LabelLDP}
 	switch finite := func(x float64) bool { return x >= 0 && x <= math.MaxFloat64 }; {
 	case !slices.Contains(known, g.Kind):
-		return fmt.Errorf("privacy: a guarantee is one of %q, not %.80q", known, g.Kind)
+		return fmt.Errorf("privacy: the kind of a guarantee is one of %q, not %.80q", known, g.Kind)
 	case !finite(g.Epsilon) || !finite(g.Mu) || !(g.Delta >= 0 && g.Delta < 1) || g.Kind != ApproxDP && g.Delta != 0:
-		return fmt.Errorf("privacy: a guarantee of kind %q has epsilon %v, mu %v and delta %v", g.Kind,
+		return fmt.Errorf("privacy: a guarantee of kind %q cannot have epsilon %v, mu %v and delta %v", g.Kind,
 			g.Epsilon, g.Mu, g.Delta)
 	case g.Claim != nil && (!finite(g.Claim.Epsilon) || !(g.Claim.Delta >= 0 && g.Claim.Delta < 1) ||
 		!finite(g.Claim.Sigma) || !finite(g.Claim.Scale)):

@@ -70,7 +70,7 @@ func (m Laplace) String() string {
 func (m Laplace) add(x []float64, src *Source) error {
 	err := checkRelease(m, x, src)
 	if err == nil && len(x) != m.Coordinates {
-		err = fmt.Errorf("privacy: Laplace noise for %d coordinates cannot be added to a vector of %d: its scale "+
+		err = fmt.Errorf("privacy: Laplace noise for %d coordinates cannot be added to a vector of %d, because the scale "+
 			"would be wrong", m.Coordinates, len(x))
 	}
 	if err != nil {

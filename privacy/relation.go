@@ -74,8 +74,8 @@ func conversionFactor(from, to account.Relation, padded bool) (int, error) {
 // resulting delta is 1 or more, because such a guarantee promises nothing.
 func GroupBudget(b Budget, k int) (Budget, error) {
 	if !(b.Epsilon >= 0) || math.IsInf(b.Epsilon, 1) || !(b.Delta >= 0 && b.Delta < 1) {
-		return Budget{}, fmt.Errorf("privacy: epsilon %v and delta %v are not a guarantee: want epsilon >= 0 and "+
-			"delta in [0, 1)", b.Epsilon, b.Delta)
+		return Budget{}, fmt.Errorf("privacy: epsilon %v and delta %v are not a guarantee; want epsilon >= 0 and delta in "+
+			"[0, 1)", b.Epsilon, b.Delta)
 	}
 	if k < 1 {
 		return Budget{}, fmt.Errorf("privacy: a group of %d records, must be at least 1", k)

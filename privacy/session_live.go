@@ -22,7 +22,7 @@ type releasePlan struct {
 func newReleasePlan(events []account.Event) (releasePlan, error) {
 	p := releasePlan{left: map[account.Event]int{}, planned: map[account.Event]int{}}
 	if len(events) == 0 {
-		return p, errors.New("privacy: the plan has no events: nothing could be released")
+		return p, errors.New("privacy: the plan has no events, so nothing could be released")
 	}
 	for _, e := range events {
 		if err := account.Releases(e, p.add); err != nil {
@@ -57,7 +57,7 @@ func (p *releasePlan) add(r account.Release) error {
 // all its numbers. The last hidden step counts as a release.
 func (p *releasePlan) take(m Mechanism, c Certificate, hidden bool) error {
 	if !known(m) {
-		return fmt.Errorf("%w: noise of type %T, want Gaussian, Laplace or KNorm", ErrUnplanned, m)
+		return fmt.Errorf("%w: the noise has type %T, want Gaussian, Laplace or KNorm", ErrUnplanned, m)
 	}
 	e := m.Event(c)
 	switch left, planned := p.left[e]; {
@@ -80,7 +80,7 @@ func (p *releasePlan) take(m Mechanism, c Certificate, hidden bool) error {
 // use uses up one planned release that is not made by a mechanism.
 func (p *releasePlan) use(e account.Event) error {
 	if p.left[e] == 0 {
-		return fmt.Errorf("%w: %v is not in the plan, or is used", ErrUnplanned, e)
+		return fmt.Errorf("%w: %v is not in the plan or was released already", ErrUnplanned, e)
 	}
 	p.left[e]--
 	return nil
@@ -210,8 +210,8 @@ func (s *LiveSession) HiddenStep(x []float64, c Certificate, m Mechanism) error 
 func (s *LiveSession) add(x []float64, c Certificate, m Mechanism, hidden bool) error {
 	err := s.open()
 	if b, sampled := c.sampled(); err == nil && sampled && s.drawn != b {
-		err = fmt.Errorf("%w: a release about a batch of %d records needs a Sample or SamplePoisson as planned, a new "+
-			"one for each", ErrUnplanned, b.records)
+		err = fmt.Errorf("%w: a release about a batch of %d records must follow the planned call of Sample or "+
+			"SamplePoisson, a new call for each release", ErrUnplanned, b.records)
 	}
 	s.drawn = batch{}
 	if err == nil {

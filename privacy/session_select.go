@@ -26,11 +26,11 @@ func (s *LiveSession) Choose(scores []int64, c Certificate, epsilon float64) (in
 	sensitivity := math.Ceil(c.Sensitivity())
 	switch {
 	case len(scores) == 0:
-		return 0, errors.New("privacy: a choice among no candidates")
+		return 0, errors.New("privacy: a choice has no candidates")
 	case !(epsilon > 0) || ChoiceEpsilon(epsilon) != epsilon:
-		return 0, fmt.Errorf("privacy: a choice with epsilon %v, want one of ChoiceEpsilon", epsilon)
+		return 0, fmt.Errorf("privacy: the epsilon of a choice is %v, want a value of ChoiceEpsilon", epsilon)
 	case !(sensitivity >= 1 && sensitivity < 1<<40):
-		return 0, fmt.Errorf("privacy: a choice by scores of sensitivity %v, want one of 1 to 2^40", sensitivity)
+		return 0, fmt.Errorf("privacy: the scores of a choice have sensitivity %v, want 1 to 2^40", sensitivity)
 	}
 	for _, q := range scores {
 		if q > 1<<61 || q < -1<<61 {
@@ -60,7 +60,7 @@ type Selection struct {
 // validate returns an error unless every candidate is mu-GDP for the mu of the event.
 func (x Selection) validate() error {
 	if len(x.Candidates) == 0 {
-		return errors.New("privacy: a selection without candidates")
+		return errors.New("privacy: a selection has no candidates")
 	}
 	for i, events := range x.Candidates {
 		var total account.Total
@@ -70,7 +70,8 @@ func (x Selection) validate() error {
 			}
 		}
 		if mu := total.Mu(); !(mu <= x.Event.Mu) {
-			return fmt.Errorf("%w: candidate %d of a selection is %v-GDP, and its runs were planned for %v", ErrUnplanned, i+1,
+			return fmt.Errorf("%w: candidate %d of a selection is %v-GDP, but its runs were planned as %v-GDP",
+				ErrUnplanned, i+1,
 				mu, x.Event.Mu)
 		}
 	}
@@ -93,7 +94,7 @@ func (s *LiveSession) Best(x Selection, run func(candidate int, s Session) ([]fl
 		return 0, nil, err
 	}
 	count := 1 + int(s.src.Uint64n(uint64(x.Event.Runs)))
-	best := outcome{err: errors.New("privacy: a selection without runs")}
+	best := outcome{err: errors.New("privacy: a selection has no runs")}
 	for i := range x.Event.Runs {
 		candidate := int(s.src.Uint64n(uint64(len(x.Candidates))))
 		one, err := s.run(x.Candidates[candidate], candidate, run)
@@ -124,7 +125,7 @@ func (o outcome) above(p outcome) bool {
 	return o.released[0] > p.released[0]
 }
 
-// run makes one run. Its error does not depend on the records. It is about the plan, or an interrupt.
+// run makes one run. Its error concerns the plan or an interrupt and does not depend on the records.
 func (s *LiveSession) run(events []account.Event, candidate int,
 	run func(int, Session) ([]float64, error)) (outcome, error) {
 	plan, err := newReleasePlan(events)
@@ -146,4 +147,4 @@ func (s *LiveSession) run(events []account.Event, candidate int,
 // ErrFailedRun is wrapped by the error of a run of a selection that failed because of its releases, for
 // example because a model left the range of float64. Such a run ranks below all other runs and does not end
 // the selection: the end of a selection must not depend on runs that do not count.
-var ErrFailedRun = errors.New("privacy: the run failed by what it released")
+var ErrFailedRun = errors.New("privacy: the run failed because of its own releases")

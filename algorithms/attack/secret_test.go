@@ -130,8 +130,8 @@ func TestReplayCatchesLostSecrets(t *testing.T) {
 		{"half the noise", hiddenBug{half: true}, hidden, "not in the plan"},
 		{"batches", batchBug{}, batches, ""},
 		{"leaked batch", batchBug{leak: true}, batches, "must stay secret"},
-		{"batch used twice", batchBug{reuse: true}, batches, "needs a Sample"},
-		{"batch of another size", batchBug{smaller: true}, batches, "needs a Sample"},
+		{"batch used twice", batchBug{reuse: true}, batches, "must follow the planned call"},
+		{"batch of another size", batchBug{smaller: true}, batches, "must follow the planned call"},
 		{"wrong divisor", batchBug{divisor: true}, batches, "certified"},
 	} {
 		caught, message := 0, ""

@@ -101,7 +101,6 @@ func Strongest(ctx context.Context, targets []Target, o Options) (best Target, p
 	return best, power, nil
 }
 
-
 // runsForTails returns the number of runs on each side that refutes epsilon at delta by the best threshold between
 // N(0, 1) and N(mu, 1). Each of the two tail probabilities is bounded at level alpha. It returns 0 if no number
 // refutes epsilon.

@@ -53,7 +53,7 @@ func (f *fixture) attackCount(t *testing.T, c cell) crash.Ended {
 	whole := f.get(t, name)
 	half := len(whole) / 2
 	const (
-		old     = "it is an old copy, which would draw the others a second time"
+		old     = "it is an old copy, which would draw the missing releases a second time"
 		unknown = "is missing or damaged, so it is unknown what was released"
 	)
 	back := func(count, state, says string) {
@@ -83,7 +83,7 @@ func (f *fixture) attackCount(t *testing.T, c cell) crash.Ended {
 		second := f.start(t, crash.Spec{Args: f.stream("resume"), Stage: "released", Fault: "kill"}).End()
 		next := f.get(t, stateName)
 		f.put(t, map[string]string{stateName: latest})
-		f.refusedState(t, c.fault, "is another one in this state than the one that was made")
+		f.refusedState(t, c.fault, "in this state differs from the release that was made")
 		f.put(t, map[string]string{stateName: next})
 		sameReleases(t, releasesOf(t, e), releasesOf(t, second))
 		e.Stdout += second.Stdout[strings.Index(second.Stdout, "\n")+1:]

@@ -13,7 +13,7 @@ import (
 	"dyad/engine/layers"
 )
 
-// ownOp has the methods that the operations of this file share: their results have memory of their own.
+// ownOp has the methods that the operations of this file share. The result of each operation has its own memory.
 type ownOp struct{}
 
 // ReturnsPtr implements gorgonia.Op.
@@ -36,8 +36,8 @@ func hashOf(op gorgonia.Op) uint32 {
 func tensorOf(dims int) hm.Type { return gorgonia.TensorType{Dims: dims, Of: tensor.Float64} }
 
 // gather is the operation y_k = x_of(k), with y_k = 0 where of(k) is negative. It implements reshaping,
-// transposition, the windows of an image, and repetition. Its derivative adds y_k to the element of(k), which
-// is gather with back.
+// transposition, the windows of an image, and repetition. Its derivative adds y_k to the element of(k). The
+// derivative is a gather whose back is true.
 //
 // Gorgonia's own operations for these purposes are not used. The result of its Reshape shares memory with the
 // operand, and the tape machine lets later operations overwrite the memory of operands that are no longer
@@ -46,7 +46,7 @@ func tensorOf(dims int) hm.Type { return gorgonia.TensorType{Dims: dims, Of: ten
 type gather struct {
 	ownOp
 	from, to []int
-	of       []int // for each element of to, or with back of from, its index in the other shape, or a negative number
+	of       []int // for each element of to (of from, if back is true), its index in the other shape, or a negative number
 	back     bool
 }
 
@@ -126,9 +126,9 @@ func (g gather) SymDiff(_ gorgonia.Nodes, _, gradient *gorgonia.Node) (gorgonia.
 }
 
 // highest is the operation that returns the maximum of each of rows rows of long numbers, and NaN for a row
-// with a NaN. With back it is the derivative, which belongs to the first element that attains the maximum.
-// Gorgonia's MaxPool2D is not used: at a window without numbers it panics in a goroutine of its own, which
-// stops the program.
+// with a NaN. If back is true, it is the derivative, which passes the gradient to the first element that
+// attains the maximum. Gorgonia's MaxPool2D is not used, because at a window of NaNs it panics in its own
+// goroutine, which stops the program.
 type highest struct {
 	ownOp
 	rows, long int

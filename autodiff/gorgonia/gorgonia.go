@@ -51,15 +51,16 @@ func fromGraph(build func(*gorgonia.ExprGraph, *gorgonia.Node) *gorgonia.Node,
 	case root == nil:
 		return nil, errors.New("gorgonia: FromGraph: build returned no node")
 	case root.Graph() != g:
-		return nil, errors.New("gorgonia: FromGraph: build returned a node that is not in the graph it was given (a " +
-			"constant phi is not a loss)")
+		return nil, errors.New("gorgonia: FromGraph: the node that build returned is not in the graph g; phi must be a " +
+			"node of g and must depend on u")
 	case !root.IsScalar() || root.Dtype() != tensor.Float64:
 		return nil, fmt.Errorf("gorgonia: FromGraph: phi has type %v, must be a float64 scalar", root.Type())
 	}
 	for _, n := range g.AllNodes() {
 		if n.Deriv() != nil {
 			return nil, &UnsupportedError{"Grad",
-				"a gradient inside a loss would be differentiated twice, which Gorgonia does wrongly; write the derivative out"}
+				"Gorgonia differentiates a gradient wrongly, and a gradient inside a loss is differentiated again; write it " +
+					"as a formula"}
 		}
 	}
 
@@ -79,17 +80,17 @@ func fromGraph(build func(*gorgonia.ExprGraph, *gorgonia.Node) *gorgonia.Node,
 }
 
 // UnsupportedError is the error for a Gorgonia graph with an operation that cannot be
-// used in a loss.
+// used in a loss or in a network.
 type UnsupportedError struct {
-	// Op is Gorgonia's name of the operation.
+	// Op is the name of the operation in Gorgonia.
 	Op string
-	// Reason explains why, and names a replacement.
+	// Reason explains why the operation cannot be used and, if there is a replacement, names it.
 	Reason string
 }
 
 // Error returns a text with the operation and the remedy.
 func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("gorgonia: %s is not supported in a loss: %s", e.Op, e.Reason)
+	return fmt.Sprintf("gorgonia: %s is not supported: %s", e.Op, e.Reason)
 }
 
 type walkOptions struct {
@@ -159,11 +160,11 @@ func (w *walker) translate(n *gorgonia.Node) (e autodiff.Expr, err error) {
 		if strings.HasPrefix(name, "- ") && nodes[0] == nodes[1] && !constant && !w.gradient {
 			// LogSumExp of a scalar builds log(a + exp(a-a)) instead of a.
 			return e, &UnsupportedError{"x - x",
-				"it is 0, and comes from LogSumExp, which Gorgonia builds wrongly; write Log(Add(Exp(a), Exp(b)))"}
+				"this difference is 0; Gorgonia's LogSumExp builds it by mistake, so write Log(Add(Exp(a), Exp(b)))"}
 		}
 		return w.binary(name, args[0], args[1])
 	}
-	return e, &UnsupportedError{name, "it has more than two operands"}
+	return e, &UnsupportedError{name, "the operation has more than two operands"}
 }
 
 // unaryOps has the supported operations on one number, by Gorgonia's names.
@@ -183,7 +184,7 @@ func (w *walker) unary(name string, x autodiff.Expr) (autodiff.Expr, error) {
 	case name == "sign" && w.gradient: // derivative of Abs: 2 [x >= 0] - 1
 		return autodiff.Sub(autodiff.Mul(autodiff.Const(2), autodiff.Ge(x, autodiff.Const(0))), autodiff.Const(1)), nil
 	case name == "sign":
-		return x, &UnsupportedError{"Sign", "it jumps, so phi would have no Lipschitz constant"}
+		return x, &UnsupportedError{"Sign", "the function jumps, so phi would have no Lipschitz constant"}
 	case name == "invSqrt" && w.trustAll:
 		return autodiff.Div(autodiff.Const(1), autodiff.Sqrt(x)), nil
 	case name == "log2" && w.trustAll:

@@ -14,9 +14,9 @@ import (
 	"dyad/engine/layers"
 )
 
-// NewLayers returns the network of a file for records of d features and an output of m numbers. The network
-// is a Gorgonia graph of a batch of records, on values of gorgonia.org/tensor, and gorgonia.Grad
-// differentiates it.
+// NewLayers returns the network that spec describes, for records with d features and an output of m
+// numbers. The network is a Gorgonia graph of a batch of records, on values of gorgonia.org/tensor, and
+// gorgonia.Grad differentiates it.
 //
 // Grad with respect to theta would return the sum over the batch, and there would be no Jacobian of a record
 // to clip. So Grad differentiates with respect to the output z = W x + b of each matrix for each row. Records
@@ -24,9 +24,9 @@ import (
 // belongs to this record. The record's Jacobian is the sum over its rows of the products of dz and (x, 1).
 //
 // NewLayers makes three comparisons. It compares values with those of layers.Network, which is plain Go. It
-// compares Jacobians with difference quotients of these values. It compares the bits of a record alone with its
-// bits among other records. After a failed comparison the error wraps autodiff.ErrGradientsDisagree or
-// ErrNotAFunction.
+// compares Jacobians with difference quotients of these values. It compares the bits that a record gets alone
+// with the bits that it gets together with other records. After a failed comparison the error wraps
+// autodiff.ErrGradientsDisagree or ErrNotAFunction.
 func NewLayers(spec layers.Spec, d, m int) (embedding.Network, error) {
 	net, err := spec.Network(d, m)
 	if err != nil {
@@ -51,7 +51,7 @@ type layersGraph struct {
 	batch  int
 }
 
-// Name returns the name of the network as Gorgonia computes it.
+// Name returns "gorgonia" and the name of the network.
 func (g layersGraph) Name() string { return "gorgonia " + g.Network.Name() }
 
 // rowsOf returns the number of rows of a record that each matrix of the steps maps.
@@ -314,7 +314,8 @@ func (g layersGraph) check() error {
 		at(value)
 		for k, v := range f {
 			if !(math.Abs(v-value[k]) <= layersTolerance*(1+math.Abs(v))) {
-				return fmt.Errorf("%w: network %s: the graph has the value %v, and plain Go %v", autodiff.ErrGradientsDisagree,
+				return fmt.Errorf("%w: network %s: the graph computes the value %v, but plain Go computes %v",
+					autodiff.ErrGradientsDisagree,
 					g.Name(), v, value[k])
 			}
 		}
@@ -336,7 +337,8 @@ func (g layersGraph) check() error {
 				return err
 			}
 			if !slices.EqualFunc(f, value, sameBits) || !slices.EqualFunc(jac, jacobian, sameBits) {
-				return fmt.Errorf("%w: network %s gives other numbers for a record among others", ErrNotAFunction, g.Name())
+				return fmt.Errorf("%w: network %s gives different numbers for a record when it is computed with other records",
+					ErrNotAFunction, g.Name())
 			}
 		}
 	}
@@ -372,7 +374,8 @@ func difference(f func(dst []float64), block, jac []float64, size, m int, r *ran
 		off = max(off, math.Abs(slope-(above[k]-below[k])/(2*gateStep)))
 	}
 	if norm = math.Sqrt(norm); !(off <= gateTolerance*max(norm, 0x1p-10)) {
-		return fmt.Errorf("a derivative differs from differences of f by %.3g, and the Jacobian has the norm %.3g", off, norm)
+		return fmt.Errorf("a derivative differs from a difference quotient of f by %.3g; the norm of the Jacobian is %.3g",
+			off, norm)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func NewNetwork(n Network) (embedding.Network, error) {
 	case n.Build == nil:
 		return nil, errors.New("gorgonia: Network.Build is nil; it adds f_theta(x) to a graph")
 	case n.Name == "" || len(n.Layers) == 0:
-		return nil, errors.New("gorgonia: a Network needs a Name and at least one of Layers")
+		return nil, errors.New("gorgonia: a Network needs a Name and at least one layer in Layers")
 	}
 	g := userGraph{n, new(uint64)}
 	net := embedding.NewGraph(g)
@@ -135,7 +135,7 @@ func (g userGraph) tape() (*userTape, error) {
 		return nil, fmt.Errorf("gorgonia: network %s: %w", n.Name, err)
 	}
 	if t.f == nil || !t.f.Shape().Eq(tensor.Shape{n.Out}) {
-		return nil, fmt.Errorf("gorgonia: network %s gives no vector of %d numbers", n.Name, n.Out)
+		return nil, fmt.Errorf("gorgonia: network %s does not return a vector of %d numbers", n.Name, n.Out)
 	}
 	if err := wrongOperation(made); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (g userGraph) tape() (*userTape, error) {
 	if now := structure(made, append(theta, x)); *g.made == 0 {
 		*g.made = now
 	} else if now != *g.made {
-		return nil, fmt.Errorf("%w: network %s: Build made another graph than the first time", ErrNotAFunction, n.Name)
+		return nil, fmt.Errorf("%w: network %s: Build did not make the same graph as the first time", ErrNotAFunction, n.Name)
 	}
 	product, err := gorgonia.HadamardProd(t.f, vector("picked", t.picked))
 	if err != nil {
@@ -219,7 +219,7 @@ func numbers(of gorgonia.Value, count int) ([]float64, error) {
 			return []float64{v}, nil
 		}
 	}
-	return nil, fmt.Errorf("gorgonia: a value of shape %v where %d numbers are due", of.Shape(), count)
+	return nil, fmt.Errorf("gorgonia: a value has shape %v, want %d numbers", of.Shape(), count)
 }
 
 // The parameters of check: the number of points, the step of difference quotients, and the largest difference
@@ -252,7 +252,7 @@ func (g userGraph) check() error {
 		}
 		theta := g.Start(uint64(point))
 		if len(theta) != size {
-			return fmt.Errorf("gorgonia: network %s: the start has %d numbers for %d parameters", n.Name, len(theta), size)
+			return fmt.Errorf("gorgonia: network %s: StartAt returned %d numbers for %d parameters", n.Name, len(theta), size)
 		}
 		at := func(dst, jac []float64) error { return errors.Join(made.Set(theta), made.Jacobian(dst, jac, x)) }
 		if err := at(f, jac); err != nil {
@@ -275,7 +275,8 @@ func (g userGraph) check() error {
 			}
 		}
 		if norm = math.Sqrt(norm); !(off <= gateTolerance*max(norm, 1)) {
-			return fmt.Errorf("%w: network %s: an entry of the Jacobian differs from differences of f by %.3g of its norm %.3g",
+			return fmt.Errorf("%w: network %s: an entry of the Jacobian differs from a difference quotient of f by %.3g; the "+
+				"norm of the Jacobian is %.3g",
 				autodiff.ErrGradientsDisagree, n.Name, off, norm)
 		}
 		for _, again := range []embedding.Tape{made, other} {
@@ -283,8 +284,8 @@ func (g userGraph) check() error {
 				return err
 			}
 			if !slices.EqualFunc(f, above, sameBits) || !slices.EqualFunc(jac, scratch, sameBits) {
-				return fmt.Errorf("%w: network %s gives other numbers the next time; it must not draw nodes of its own, drop "+
-					"units out, normalise over records or keep a state: what is drawn belongs outside of Build, or into theta",
+				return fmt.Errorf("%w: network %s gives different numbers when it runs again; it must not draw random nodes, drop "+
+					"units out, normalise over records or keep state; draw random numbers outside of Build, or put them into theta",
 					ErrNotAFunction, n.Name)
 			}
 		}

@@ -196,12 +196,12 @@ func TestNewNetworkRefuses(t *testing.T) {
 	}
 	for want, change := range map[string]func(*graphs.Network){
 		"Build is nil":           func(n *graphs.Network) { n.Build = nil },
-		"no vector of 5 numbers": func(n *graphs.Network) { n.Out = 5 },
+		"not return a vector of 5 numbers": func(n *graphs.Network) { n.Out = 5 },
 		"needs a Name":           func(n *graphs.Network) { n.Name = "" },
 		"panicked": func(n *graphs.Network) {
 			n.Build = func(*gorgonia.ExprGraph, *gorgonia.Node, []*gorgonia.Node) (*gorgonia.Node, error) { panic("here") }
 		},
-		"start has 1 numbers": func(n *graphs.Network) { n.StartAt = func(uint64) []float64 { return []float64{1} } },
+		"StartAt returned 1 numbers": func(n *graphs.Network) { n.StartAt = func(uint64) []float64 { return []float64{1} } },
 	} {
 		n := perceptron(3, 4, 2, false)
 		change(&n)

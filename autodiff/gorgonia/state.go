@@ -11,7 +11,7 @@ import (
 // stateful has the operations of Gorgonia that can give different numbers for the same operands, or pass
 // numbers of one record to other records.
 var stateful = map[string]string{
-	"randomOp": "draws numbers", "dropoutOp": "draws numbers", "BatchNormOp": "keeps means of the records before",
+	"randomOp": "draws numbers", "dropoutOp": "draws numbers", "BatchNormOp": "keeps means of earlier records",
 	"letOp": "sets a node", "readOp": "copies numbers of records to a variable",
 }
 

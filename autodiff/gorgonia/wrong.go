@@ -8,8 +8,8 @@ import (
 
 // wrongDerivatives has the operations whose derivatives are wrong, by Gorgonia's names.
 var wrongDerivatives = map[string]*UnsupportedError{
-	"invSqrt": {"InverseSqrt", "Gorgonia's derivative of it is wrong; write Inverse(Sqrt(x))"},
-	"log2":    {"Log2", "Gorgonia's derivative of it is wrong; write Log(x) divided by the constant log 2"},
+	"invSqrt": {"InverseSqrt", "Gorgonia's derivative of this function is wrong; write Inverse(Sqrt(x))"},
+	"log2":    {"Log2", "Gorgonia's derivative of this function is wrong; write Log(x) divided by the constant log 2"},
 }
 
 // wrongOperation returns an *UnsupportedError if a graph has an operation whose values or derivatives are
@@ -20,13 +20,14 @@ func wrongOperation(g *gorgonia.ExprGraph) error {
 		switch name := nameOf(n); {
 		case n.Deriv() != nil:
 			return &UnsupportedError{"Grad",
-				"a gradient inside a network would be differentiated twice, which Gorgonia does wrongly; write the derivative out"}
+				"Gorgonia differentiates a gradient wrongly, and a gradient inside a network is differentiated again; write it " +
+					"as a formula"}
 		case wrongDerivatives[name] != nil:
 			return wrongDerivatives[name]
 		case strings.HasPrefix(name, "MaxPool"):
 			return &UnsupportedError{"MaxPool2D",
-				"at a record without numbers it panics in a goroutine of its own, which stops the program; layers of a file have " +
-					"a maximum that does not"}
+				"at a window of NaNs it panics in its own goroutine, which stops the program; use NewLayers, whose maximum " +
+					"does not panic"}
 		case isLogSumExp(g, n):
 			return &UnsupportedError{"LogSumExp",
 				"Gorgonia adds the maximum before the logarithm and not after it; write Log(Sum(Exp(x)))"}

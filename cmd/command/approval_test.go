@@ -72,7 +72,7 @@ func TestApprovedRoad(t *testing.T) {
 	}
 	// One visible number, and a page that is filled in already.
 	write(t, dir, "edited.html", strings.Replace(page, "18 bis 95", "18 bis 96", 1))
-	ends(t, dir, exitInput, "was changed since it was written", append(train("clinic.yaml", "1", "0.5"), "--approved", "edited.html")...)
+	ends(t, dir, exitInput, "was changed after it was written", append(train("clinic.yaml", "1", "0.5"), "--approved", "edited.html")...)
 	must.Err(os.Stat(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t, "a refused run has made a ledger")
 	mustRun(t, dir, run...)
 	mustRun(t, dir, "report", "o.json", "--approved", "options.html", "--out", "options-after.html")

@@ -93,8 +93,8 @@ func TestExportFiles(t *testing.T) {
 		{nil, "--onnx"},
 		{[]string{"--onnx", "--sql", "duckdb", "-o", "x"}, "exclude each other"},
 		{[]string{"--sql", "oracle"}, "duckdb"},
-		{[]string{"--go", "-o", "model.json", "--force"}, "its name says JSON"},
-		{[]string{"--go", "-o", "patients.csv"}, "its name says CSV"},
+		{[]string{"--go", "-o", "model.json", "--force"}, "its ending stands for JSON"},
+		{[]string{"--go", "-o", "patients.csv"}, "its ending stands for CSV"},
 	} {
 		ends(t, dir, exitInput, c.want, append([]string{"export", "model.json"}, c.args...)...)
 	}

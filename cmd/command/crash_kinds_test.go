@@ -96,7 +96,7 @@ func TestKilledRunsAreResumed(t *testing.T) {
 				case "pending":
 					for _, other := range k.others {
 						name := words(other)[0] + " "
-						f.dyad(f.line(strings.ReplaceAll(k.command, name+"1 ", ""), other+" --resume "+run)...).Want(t, other, exitInput, "the run cannot go on")
+						f.dyad(f.line(strings.ReplaceAll(k.command, name+"1 ", ""), other+" --resume "+run)...).Want(t, other, exitInput, "the run cannot continue")
 					}
 				}
 				if want != "done" {

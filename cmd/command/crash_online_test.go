@@ -38,7 +38,7 @@ var onlineMatrix = []onlineCell{
 	{"kill -9", "state saved#5", crash.Killed, 1, 4, "", true},
 	{"interrupt", "released#5", exitCancelled, 1, 5, "the state is in", true},
 	{"disk full", "charged#1", exitFailure, 1, 0, "nothing more was released", false},
-	{"disk full", "state saved#5", exitResource, 1, 4, "nothing more is released", true},
+	{"disk full", "state saved#5", exitResource, 1, 4, "no further release is made", true},
 	{"state folder read-only", "start", exitInput, 0, 0, "cannot be locked", false},
 	{"ledger folder read-only", "charged#1", exitResource, 1, 9, "check space and permissions", false},
 	{"same state", "state saved#5", exitOK, 1, 9, "", true},
@@ -64,7 +64,8 @@ func TestOnlineCrashMatrix(t *testing.T) {
 
 // online is the command line of the stream that is attacked.
 func (f *fixture) online(more ...string) []string {
-	return append([]string{"online", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "--records", "100", "--every", "10",
+	return append([]string{"online", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "--records",
+		"100", "--every", "10",
 		"--buffer", "20", "--delta", "1e-5", "--state", f.in(stateName), "--ledger", f.in("ledger/ledger.jsonl")}, more...)
 }
 
@@ -101,7 +102,8 @@ func (f *fixture) loseState(t *testing.T, e ended) ended {
 	t.Helper()
 	must.Do(t, os.Rename(f.in(stateName), f.in("tmp/away")))
 	f.dyad(f.online("--resume")...).Want(t, "state lost", exitInput, "cannot read the state")
-	f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "show", exitOK, "its state file continues it")
+	f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "show", exitOK,
+		"its state file continues it")
 	must.Do(t, os.Rename(f.in("tmp/away"), f.in(stateName)))
 	return e
 }
@@ -212,7 +214,8 @@ func (f *fixture) checkOnline(t testing.TB, c onlineCell, e ended) {
 	}
 	again, charges, finished := f.attacked(t)
 	if charges != 1 || run != "" && again != run || !slices.Equal(finished, []string{ledger.StatusReleased}) {
-		t.Errorf("afterwards: %d charges of run %q (before %q), finish lines %q; want one of each", charges, again, run, finished)
+		t.Errorf("afterwards: %d charges of run %q (before %q), finish lines %q; want one of each", charges,
+			again, run, finished)
 	}
 	if len(seen) == onlineReleases && next.Code == exitInput {
 		next.Want(t, "resume after the end", exitInput, "was released on")
@@ -271,7 +274,8 @@ func TestOnlineCrashCheckNotices(t *testing.T) {
 	noticed(f, e, "the state has other records than without the fault")
 
 	f, e = attack() // a ledger from before the charge, and a state that says so
-	f.put(t, map[string]string{"ledger/ledger.jsonl": f.ledger, "ledger/ledger.jsonl.head": mustTemplate(t).files["ledger/ledger.jsonl.head"]})
+	f.put(t, map[string]string{"ledger/ledger.jsonl": f.ledger,
+		"ledger/ledger.jsonl.head": mustTemplate(t).files["ledger/ledger.jsonl.head"]})
 	noticed(f, e, "5 releases without a charge")
 }
 

@@ -89,10 +89,10 @@ func TestResumeFlagRefusals(t *testing.T) {
 		says string
 	}{
 		"another epsilon":   {resume("--epsilon", "2"), "was charged for the guarantee (1, 1e-05)-differentially private"},
-		"other steps":       {resume("--steps", "17"), "one differs on which the noise rests, such as --steps"}, // 55 of the old list
+		"other steps":       {resume("--steps", "17"), "an option that the noise depends on differs, such as --steps"}, // 55 of the old list
 		"another id":        {resume("--data-id", "other"), `charged for data id "`},
-		"another algorithm": {resume("--algorithm", "offpairc"), `charged for algorithm "dpgdsc", now it is "offpairc"`},
-		"a seed":            {resume("--seed", "3"), `charged for noise "from the operating system", now it is "from a seed"`},
+		"another algorithm": {resume("--algorithm", "offpairc"), `charged for algorithm "dpgdsc", but now it is "offpairc"`},
+		"a seed":            {resume("--seed", "3"), `charged for noise "from the operating system", but now it is "from a seed"`},
 		"public data":       {resume("--public-data"), "leave --resume out"},
 		"synthetic data":    {f.dyad("train", "--resume", run), "leave --resume out"},
 		"an unknown run":    {f.dyad(f.train("--resume", "NOBODY")...), `the ledger has no run "NOBODY"`},
@@ -104,7 +104,7 @@ func TestResumeFlagRefusals(t *testing.T) {
 	lines := strings.SplitAfter(data, "\n")
 	lines[1], lines[2] = lines[2], lines[1] // as many records, in another order
 	f.put(t, map[string]string{"in/patients.csv": strings.Join(lines, "")})
-	resume().Want(t, "another file", exitInput, "was charged for other data than these")
+	resume().Want(t, "another file", exitInput, "was charged for other data")
 	f.put(t, map[string]string{"in/patients.csv": data})
 	if f.get(t, "ledger/ledger.jsonl") != before {
 		t.Error("a refused resume wrote to the ledger")

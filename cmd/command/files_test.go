@@ -190,7 +190,7 @@ func TestFilesAreNotReplacedWithoutForce(t *testing.T) {
 	out := must.Get(files.NewOutput(f.in("out/x.csv"), false))(t)
 	f.put(t, map[string]string{"out/x.csv": "PRECIOUS"})
 	err := out.Write(files.Private, []byte("other"))
-	if exitCode(err) != exitInput || !strings.Contains(err.Error(), "was made by another program meanwhile") || f.get(t, "out/x.csv") != "PRECIOUS" {
+	if exitCode(err) != exitInput || !strings.Contains(err.Error(), "in the meantime, so it was not replaced") || f.get(t, "out/x.csv") != "PRECIOUS" {
 		t.Errorf("%v, %q", err, f.get(t, "out/x.csv"))
 	}
 	if forced, err := files.NewOutput(f.in("out/x.csv"), true); err != nil || forced.Write(files.Shared, []byte("other")) != nil || f.get(t, "out/x.csv") != "other" {
@@ -247,7 +247,7 @@ func TestSaveKeptModel(t *testing.T) {
 	}
 	for what, text := range map[string]string{"cut": whole[:100], "edited": strings.Replace(whole, "weights", "weightz", 1), "empty": ""} {
 		f.put(t, map[string]string{"out/" + filepath.Base(names[0]): text})
-		resume(f.in("out/saved.json")).Want(t, what, exitInput, "is not what the ledger says was released")
+		resume(f.in("out/saved.json")).Want(t, what, exitInput, "is not the file that the ledger records as released")
 	}
 	if exists(f.in("out/saved.json")) {
 		t.Fatal("an edited model was saved")

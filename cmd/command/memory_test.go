@@ -22,7 +22,7 @@ func TestMemoryIsRefusedBeforeTheCharge(t *testing.T) {
 	f.put(t, map[string]string{"in/wide.svm": data.String(), "in/wide.yaml": fmt.Sprintf("data_id: clinic\nformat: libsvm\nfeatures: %d\nrange: [0, 1]\ncolumns: [{name: y, role: label, positive: 1, negative: -1}]\n", d)})
 	args := []string{"train", "--data", f.in("in/wide.svm"), "--schema", f.in("in/wide.yaml"), "--task", "metric", "--algorithm", "gradient-perturbation", "--steps", "1", "--out", f.in("out/wide.json"), "--ledger", f.in("ledger/ledger.jsonl")}
 	e := f.start(t, crash.Spec{Args: args, Stage: "start", Memory: 2500 << 20}).End()
-	if _, charges, _ := f.attacked(t); e.Code == exitInput && charges == 0 && strings.Contains(e.Stderr, "of memory, and") {
+	if _, charges, _ := f.attacked(t); e.Code == exitInput && charges == 0 && strings.Contains(e.Stderr, "of memory, but only") {
 		return
 	}
 	t.Errorf("exit %d: %s", e.Code, e.Stderr)

@@ -107,7 +107,7 @@ func TestNewcomersMistakes(t *testing.T) {
 		{51, "which class scores high, of scores", "predict 51.json --data patients.csv --out 51.csv", exitOK, "a high score means outcome = 1"},
 		{52, "a name twice", "train --data twice.csv --schema patients.yaml", exitInput, "the header names this column twice; rename one"},
 		{55, "resume with another epsilon", train + "--data-id stopped --out stopped.json --epsilon 2 --resume " + run, exitInput,
-			"was charged for the guarantee (1, 1e-05)-differentially private (0.268052-GDP), now it is (2, 1e-05)-differentially private"},
+			"was charged for the guarantee (1, 1e-05)-differentially private (0.268052-GDP), but now it is (2, 1e-05)-differentially private"},
 		{61, "evaluate without labels", "evaluate 51.json --data unlabelled.csv --public-data", exitInput, `column "` + names[label] + `": the header lacks the label, which training and evaluation need (dyad predict needs none)`},
 		{0, "no value", "train --epsilon", exitInput, "--epsilon needs a value\n"},
 		{0, "a label that is not there", "data schema patients.csv --label died", exitInput, "there is no column \"died\" for the label; the columns are " + names[0] + ", "},

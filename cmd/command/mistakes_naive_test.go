@@ -40,8 +40,8 @@ func naive(train, plan string) []mistake {
 		row("a model to audit", "audit model.json", "report model.json --out r2.html", "model.json is a file", "dyad verify"),
 		row("a table without a command", "data patients.csv", "data schema patients.csv --label outcome", "dyad data schema patients.csv"),
 		row("another case of a name", "data inspect Patients.csv --schema patients.yaml", "data inspect patients.csv --schema patients.yaml", "Patients.csv", "no such file"),
-		row("synthetic data as a workbook", "data synth out.xlsx", "data synth out.csv", "out.xlsx would hold a table in CSV", "write CSV"),
-		row("a schema as a table", "data synth o2.csv --schema o2.csv.json", "data synth o2.csv --schema o2.yaml", "would hold a schema in YAML"),
+		row("synthetic data as a workbook", "data synth out.xlsx", "data synth out.csv", "out.xlsx would contain a table in CSV", "write CSV"),
+		row("a schema as a table", "data synth o2.csv --schema o2.csv.json", "data synth o2.csv --schema o2.yaml", "would contain a schema in YAML"),
 		// Flags and words of other programs.
 		row("the outcome by a flag", train+"--label outcome", "data schema patients.csv --label outcome", "role: label", "dyad data schema FILE --label COLUMN"),
 		row("the outcome by its place", "data schema patients.csv outcome", "data schema patients.csv --label outcome", "--label outcome"),

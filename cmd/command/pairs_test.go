@@ -288,7 +288,7 @@ func TestBadPairsAreRefusedAndNothingCharged(t *testing.T) {
 		{pairsTrain("pairs.csv", "--kappa", "2", "--density", "2"), []string{"exactly one source"}},
 		{pairsTrain("pairs.csv", "--kappa", "2", "--label-values", "a"), []string{"want 2"}},
 		{pairsTrain("pairs.csv", "--kappa", "2", "--pair-columns", "a,b"), []string{"want 3"}},
-		{pairsTrain("pairs.csv", "--kappa", "2", "--out", "pairs.csv"), []string{"its name says CSV"}},
+		{pairsTrain("pairs.csv", "--kappa", "2", "--out", "pairs.csv"), []string{"its ending stands for CSV"}},
 		{noID, []string{"role id"}},
 	} {
 		code, out, errs := dyad(t, dir, c.args...)

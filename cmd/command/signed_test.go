@@ -85,7 +85,7 @@ func TestEveryReleasedFileIsSigned(t *testing.T) {
 		}
 	}
 	write(t, dir, "own.json", "{}")
-	ends(t, dir, exitInput, "released no file with the hash", "ledger", "sign", "own.json")
+	ends(t, dir, exitInput, "has no release of a file with the hash", "ledger", "sign", "own.json")
 }
 
 // TestForgeriesAreRefusedByKey: files that make other true statements, and those that the checker does not look at, are refused for a
@@ -148,7 +148,7 @@ func TestForgeriesAreRefusedByKey(t *testing.T) {
 	}
 	write(t, dir, "m.json", string(genuine))
 	stranger := owner(t, t.TempDir())
-	if code, text := bySignature(t, dir, "m.json", stranger); code != exitInput || !strings.Contains(text, "it is by key") {
+	if code, text := bySignature(t, dir, "m.json", stranger); code != exitInput || !strings.Contains(text, "it was made with key") {
 		t.Errorf("the key of a stranger: exit %d: %s", code, text)
 	}
 	sig := must.Get(os.ReadFile(filepath.Join(dir, "other.json.minisig")))(t)
@@ -248,5 +248,5 @@ func TestWitnessOfTheLedger(t *testing.T) {
 		write(t, dir, name, string(text))
 	}
 	mustRun(t, dir, "ledger", "verify", "--ledger", "l.jsonl")
-	ends(t, dir, exitResource, "put back to an older copy", verify...)
+	ends(t, dir, exitResource, "replaced by an older copy", verify...)
 }

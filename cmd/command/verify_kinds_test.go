@@ -170,7 +170,7 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 			numbers(m, 0)["radius"] = 0.
 			resized(m, 0, 3./9*(1+1e-8))
 		}},
-		{"no theorem of a run of", "cluster -k 2", func(m map[string]any) {
+		{"has no theorem for", "cluster -k 2", func(m map[string]any) {
 			g := m["guarantee"].(map[string]any)
 			g["unit"], g["relation"] = "one person", ""
 		}},
@@ -189,7 +189,7 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 			g := m["guarantee"].(map[string]any)
 			g["unit"], g["relation"] = "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels"
 		}},
-		{"the figure mean_loss is stated", evaluation, func(m map[string]any) {
+		{"the file states the figure mean_loss", evaluation, func(m map[string]any) {
 			p, g := m["plan"].(map[string]any), m["guarantee"].(map[string]any)
 			p["releases"] = p["releases"].([]any)[:4]
 			g["released"] = strings.Replace(g["released"].(string), "sum of losses over pairs of classes, ", "", 1)
@@ -216,7 +216,7 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		{"the rounding error of mean-gradient", scores, network("seed", 1., 4, 4, func(m map[string]any) { // neighbours share no errors of networks
 			m["plan"].(map[string]any)["problem"].(map[string]any)["mean_error"] = 0x1p-20
 		})},
-		{"has a fraction where things are counted", scores, network("dim", 1.4, 4, 4)},
+		{"or is a count with a fraction", scores, network("dim", 1.4, 4, 4)},
 		{kindOf, scores, network("kind", "MLP", 4, 4, parts)},
 		{kindOf, scores, network("kind", nil, 4, 4, parts)},
 		{kindOf, scores, network("hidden", nil, 4/(1+math.Exp(-8)), 4/(1+math.Exp(-8)), linear)}, // 32 units to a reader

@@ -301,7 +301,7 @@ func TestVerifyRefusesContradictions(t *testing.T) {
 	}
 	var m any
 	must.Do(t, json.Unmarshal(half, &m))
-	if v := checker.Check(sealed(t, m)); !strings.Contains(v.Why, "counted") {
+	if v := checker.Check(sealed(t, m)); !strings.Contains(v.Why, "a count with a fraction") {
 		t.Errorf("part of a step: %+v", v)
 	}
 }
@@ -313,7 +313,7 @@ func TestVerifyArchivedRun(t *testing.T) {
 	verifiable(t, dir, "streamed", "--algorithm moments")
 	for range 2 { // archives of archives
 		mustRun(t, dir, "ledger", "compact", "--ledger", "l.jsonl")
-		ends(t, dir, exitInput, "finished ones are in its archives", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl", "--out", "x.json", "--resume", "NOBODY")
+		ends(t, dir, exitInput, "finished runs may be in its archives", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl", "--out", "x.json", "--resume", "NOBODY")
 		verifiable(t, dir, "later", "--algorithm dpgdsc")
 		must.Do(t, os.Remove(filepath.Join(dir, "later.json")))
 	}

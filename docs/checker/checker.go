@@ -74,7 +74,7 @@ func (n node) num(path string) float64 {
 	refuse(!ok || x < 0 || x != math.Trunc(x) &&
 		strings.Contains(" records max_rows_per_person features dim rows cols size number steps schedule.steps levels group "+
 			"batch batches epochs classifiers horizon burn_in buffer ", " "+path+" "),
-		"%s is missing, or not a number of at least 0, or has a fraction where things are counted", path)
+		"%s is missing, is not a number of at least 0, or is a count with a fraction", path)
 	return x
 }
 
@@ -88,9 +88,9 @@ func once(d *json.Decoder, object, ours bool) {
 		if object {
 			as := fmt.Sprintf("%q", token)
 			key := strings.ToUpper(strings.ToLower(as))
-			refuse(strings.Contains(keys, key), "it has the key %s twice, so that it says two things", key)
+			refuse(strings.Contains(keys, key), "it has the key %s twice, so programs may read different values", key)
 			refuse(ours && strings.ToLower(key) != as,
-				"the key %s is not in small letters, so that some programs read it and others do not", as)
+				"the key %s has capital letters, so some programs read it and others do not", as)
 			keys, inner = keys+key, ours && key != `"OPTIONS"` && key != `"ENCODER"`
 			token, _ = d.Token()
 		}
@@ -110,7 +110,7 @@ func same(what string, a, b any) {
 func Check(file []byte) (v Verdict) {
 	defer func() {
 		if r := recover(); r != nil {
-			if v, _ = r.(Verdict); v.Verdict == "" { // a panic of math/big, on 0/0
+			if v, _ = r.(Verdict); v.Verdict == "" { // math/big panics on 0/0
 				v = Verdict{Verdict: Refused, Why: fmt.Sprint("a number is out of range: ", r)}
 			}
 		}
@@ -121,7 +121,7 @@ func Check(file []byte) (v Verdict) {
 	const sum = ",\n  \"checksum\": \"sha256:"
 	end := max(0, bytes.LastIndex(file, []byte(sum)))
 	pass(end == 0 && m.get("plan") == nil && m.get("checksum") == nil,
-		"it has no checksum and no plan: an earlier version wrote it")
+		"it has no checksum and no plan, because an earlier version wrote it")
 	hash := sha256.Sum256(append(bytes.Clone(file[:end]), "\n}\n"...))
 	refuse(string(file[end:]) != sum+hex.EncodeToString(hash[:])+"\"\n}\n",
 		"it was changed after it was written: its checksum does not match")
@@ -162,16 +162,16 @@ func covered(m, p node) []node {
 	} else if network {
 		formats = map[bool]string{true: "dyad-model/2"}[theorems[p.text("algorithm")] == "mean-gradient"]
 	}
-	pass(p.value == nil, "it states no plan: no budget was charged when it was trained, or a stream or users made "+
-		"its releases")
+	pass(p.value == nil, "it states no plan, because no budget was charged when it was trained, or because a stream or "+
+		"users made its releases")
 	pass(p.text("format") != "dyad-plan/1" && p.text("format") != "dyad-plan/2" ||
 		!slices.Contains(strings.Fields(formats), m.text("format")),
-		"the formats of model and plan are others, or it is a network of another kind of run")
+		"the format of the model or of the plan is not covered, or it is a network of another kind of run")
 	pass(len(allowed) == 0, "the theorem of its algorithm is not recomputed")
 	pass(p.get("bounds_from_data") != false || p.get("draft_away") != nil,
 		map[bool]string{true: "ranges were taken from the data, so the guarantee does not hold",
-			false: "the schema was made from the data and its draft was not there, so it is not known whether its ranges are " +
-				"of the data"}[p.get("draft_away") == nil])
+			false: "the schema was made from the data, and its draft was missing, so it is unknown whether its ranges come " +
+				"from the data"}[p.get("draft_away") == nil])
 	pass(strings.Contains(m.text("guarantee.warnings"), "noise is not secret"), "its noise came from a seed")
 	pass(alone(p) && p.get("mode") != "certified", "the noise follows a paper")
 	pass(p.get("budget.epsilon") == 0., "an earlier version did not record its budget")
@@ -179,11 +179,11 @@ func covered(m, p node) []node {
 		usesLoss(p) && !network && origin != "proved" && origin != "derived by interval arithmetic",
 		"the constants of its loss are neither proved nor derived")
 	pass(moments(p) && p.get("problem.label_bound") != 1.,
-		"its labels go beyond those of docs/theory.md section 11, -1 to 1")
+		"its labels may be outside of -1 to 1, the range in section 11 of docs/theory.md")
 	pass(len(releases) == 0 || !alone(p) && !(steps >= 1 && steps <= 1e7) ||
 		!alone(p) && (!moments(p) && p.get("schedule.step_size") == 0. || p.get("schedule.burn_in") != nil ||
 			p.get("schedule.update") != nil && !network),
-		"its schedule is not one of 1 to 10^7 equal steps, all of them averaged or none")
+		"its schedule does not have 1 to 10^7 equal steps with all iterates averaged or none")
 	for _, r := range releases {
 		pass(!slices.Contains(allowed, r.text("certificate.theorem")) ||
 			(r.get("noise") == nil) != (r.text("certificate.theorem") == "pair-choice"),
@@ -198,7 +198,7 @@ func chosen(releases []node) (pairs float64) {
 		if r.text("certificate.theorem") == "pair-choice" {
 			count := r.num("event.count")
 			refuse(pairs > 0 || i == 0 || i == len(releases)-1 || count < 1 || count > 8 || count != math.Trunc(count),
-				"pairs are chosen once, 1 to 8 of them, between two releases with noise")
+				"1 to 8 pairs must be chosen, once, between two releases with noise")
 			pairs = count
 		}
 	}
@@ -310,5 +310,5 @@ func compose(g, budget node, certified bool, squares, pure *big.Float) {
 	above("mu", g.num("mu"), mu, searched)
 	given := gaussianDelta(real(epsilon), mu)
 	refuse(given.Cmp(real(delta)) > 0 || gaussianDelta(real(epsilon, 1-searched), mu).Cmp(real(delta)) <= 0,
-		"at epsilon %v the noise gives delta = %.9g; it states %v", epsilon, given, delta)
+		"at epsilon %v the noise gives delta = %.9g, but the file states %v", epsilon, given, delta)
 }

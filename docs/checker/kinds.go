@@ -215,7 +215,7 @@ func claims(m, p node, releases []node) {
 			right := float64(len(m.list("figures.right")))
 			refuse((row[2] == "right") != (r.get("certificate.numbers.classifiers") != nil) ||
 				row[2] == "right" && (right < 1 || r.num("certificate.numbers.classifiers") != right),
-				"the classifiers of %q are not counted", r.text("name"))
+				"the release %q and the figures do not have the same number of classifiers", r.text("name"))
 		}
 		if n := r.get("certificate.numbers.records"); n != nil {
 			same("how many records or persons are evaluated, and whether they are public,",
@@ -227,7 +227,7 @@ func claims(m, p node, releases []node) {
 	}
 	for name, row := range measured {
 		refuse(m.get("figures."+fmt.Sprint(row[2])) != nil && !slices.Contains(names, name),
-			"the figure %v is stated, and no release is its %s", row[2], name)
+			"the file states the figure %v, but lacks its release, the %s", row[2], name)
 	}
 	what := map[string]string{
 		"k-means": fmt.Sprintf("numbers and sums of the records of %v clusters, %d times", x.get("clusters"),
@@ -246,14 +246,14 @@ func claims(m, p node, releases []node) {
 		what = fmt.Sprintf("%s after each of %v batches in %v epochs", trained, releases[0].get("event.count"),
 			x.get("epochs"))
 	}
-	refuse(relation == "", "no theorem of a run of %s is about %v", algorithm, g.get("unit"))
+	refuse(relation == "", "a run of %s has no theorem for %v", algorithm, g.get("unit"))
 	same("a problem, and a single row, of such a run,",
 		[]any{p.get("problem") != nil, len(releases) == 1 || algorithm == "k-means" || algorithm == "evaluation"},
 		[]any{strings.HasPrefix(algorithm, "on"), true})
 	same("the words of the guarantee and those of its rows,",
 		[]any{g.get("relation"), strings.TrimSuffix(g.text("released"), "; this model is the average of the iterates"),
 			g.get("paper_claim")}, []any{relation, what + ", with " + law + " noise", nil})
-	refuse(algorithm == "tuples" && kappa != "1", "a record is in one tuple of an epoch, and not in %v", kappa)
+	refuse(algorithm == "tuples" && kappa != "1", "a record is in one tuple of an epoch, not in %v", kappa)
 	figures := map[string]any{
 		"algorithm": algorithm, "mode": p.get("mode"), "clusters": x.get("clusters"), "dimensions": x.get("dim"),
 		"rounds": float64(len(releases)), "kappa": x.get("group"), "batch": x.get("batch"),

@@ -33,7 +33,7 @@ func (p *Passing) Empty() bool { return p.text == nil && p.said == nil }
 // Verdict returns the verdict of Check, or NotChecked. It calls Check at most once.
 func (p *Passing) Verdict() Verdict {
 	if p.said == nil {
-		p.said = &Verdict{Verdict: NotChecked, Why: "that takes longer than this command may"}
+		p.said = &Verdict{Verdict: NotChecked, Why: "the check takes longer than this command allows"}
 		if len(p.text) <= quickBytes && quick(p.Plan) {
 			*p.said = Check(p.text)
 		}

@@ -14,7 +14,7 @@ const rounding, searched, slack = 1e-7, 1e-6, 1e-4
 // above refuses a stated number that is below the true number, or exceeds it by more than the relative amount part.
 func above(what string, stated float64, truth *big.Float, part float64) {
 	refuse(real(stated).Cmp(truth) < 0 || real(stated).Cmp(mul(truth, real(1+part))) > 0,
-		"%s is stated as %.9g, and the theorem gives %.9g", what, stated, truth)
+		"%s is stated as %.9g, but the theorem gives %.9g", what, stated, truth)
 }
 
 // constants proves G, L and Dg of the loss (docs/theory.md sections 2.2 to 2.4), or passes.
@@ -81,7 +81,7 @@ func constants(p node) {
 	}
 	L := p.get("constants.smoothness") // 0 if no margin reaches the kink
 	refuse(bend.Sign() == 0 && L != nil && (L != 0. || reach.Cmp(real(m)) >= 0),
-		"the hinge loss is not smooth, and L = %v is stated", L)
+		"the hinge loss is not smooth, but the file states L = %v", L)
 	same("convexity", p.get("constants.convex"), true)
 }
 
@@ -174,7 +174,7 @@ func certificate(p, pr, r node) *big.Float {
 		exact, least = joint(real(clip), mul(real(x.num("scale")), square)), n*clip
 	case "group-moments": // section 11.20
 		refuse(grouped(pr)[1].Cmp(real(x.num("group"))) != 0,
-			"the largest part of a query group is stated as %v records, and the groups give %v", x.num("group"), grouped(pr)[1])
+			"the largest part of a query group is stated as %v records, but the groups give %v", x.num("group"), grouped(pr)[1])
 		exact = mul(sub(real(1), quo(real(1), real(x.num("group")))), joint(real(clip), mul(real(x.num("scale")), square)))
 		least, _ = mul(grouped(pr)[2], real(clip)).Float64()
 	case "class-moments": // section 11.6
@@ -188,11 +188,11 @@ func certificate(p, pr, r node) *big.Float {
 
 // enough refuses a rounding error that is less than one rounding of a number as large as size (section 4.1).
 func enough(what string, stated, size float64) {
-	refuse(stated < 0x1p-53*size*(1-1e-9), "the rounding error of %s, %v, is less than one rounding of it", what, stated)
+	refuse(stated < 0x1p-53*size*(1-1e-9), "the rounding error of %s, %v, is below one rounding", what, stated)
 }
 
-// weights refuses weights that a run gives with a probability below 1e-12 (section 12.7). It also refuses a share of
-// noise in the weights that differs from the plan's.
+// weights refuses weights that a run gives with a probability below 1e-12 (section 12.7). It also refuses weights in
+// which the share of noise differs from the share that the plan states.
 func weights(m, p, pr, r node) {
 	d, T, eta, radius, length := coordinates(pr), p.num("schedule.steps"), p.num("schedule.step_size"),
 		pr.num("radius"), 0.

@@ -135,7 +135,7 @@ func TestGradSumChecksArguments(t *testing.T) {
 		"other N":          {dst, w, engine.AllPairs{N: n + 1}, "AllPairs.N"},
 		"T zero":           {dst, w, engine.PrefixPairs{}, "T = 0"},
 		"T too large":      {dst, w, engine.PrefixPairs{T: n}, "T = 20"},
-		"short order":      {dst, w, engine.PrefixPairs{T: 3, Order: []int32{1, 2, 3}}, "entries of Order"},
+		"short order":      {dst, w, engine.PrefixPairs{T: 3, Order: []int32{1, 2, 3}}, "entries in Order"},
 		"bad current":      {dst, w, engine.PrefixPairs{T: 3, Order: order(3, n)}, "Order"},
 		"bad entry":        {dst, w, engine.PrefixPairs{T: 3, Order: order(1, -1)}, "Order"},
 		"other pairs":      {dst, w, otherPairs{engine.AllPairs{N: n}}, "not supported"},

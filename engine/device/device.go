@@ -23,7 +23,7 @@ type Device struct {
 	chosen  bool   // the device was chosen by auto
 	reason  string // the reason why auto always uses the CPU
 	precise bool   // the caller chose a precision
-	team    string // the kind of device of the team's members
+	team    string // kind of device that all members of the team have
 	gpu     *cuda.Device
 }
 
@@ -59,8 +59,9 @@ func Open(o Options) (*Device, error) {
 	}
 	number, gpu := strings.CutPrefix(o.Name, "cuda:")
 	if !gpu && o.Precision != cuda.AutoPrecision && o.Precision != cuda.FP32 {
-		return nil, input.Errorf("dyad: precision %s needs the tensor cores of a GPU: name one (--device cuda:N); the CPU, "+
-			"which device %s takes for metrics, computes in fp32, or in float64 without a precision", o.Precision, o.Name)
+		return nil, input.Errorf("dyad: precision %s needs the tensor cores of a GPU; name a GPU (--device cuda:N). The "+
+			"CPU, which --device %s uses for metrics, computes in fp32, or in float64 if no precision is set",
+			o.Precision, o.Name)
 	}
 	d := &Device{backend: cpu.Backend{Workers: o.Workers, Float32: o.Precision == cuda.FP32, Team: o.Team},
 		workers: o.Workers, precise: o.Precision != cuda.AutoPrecision}
@@ -91,7 +92,7 @@ func Open(o Options) (*Device, error) {
 			"plans alone", o.Name)
 	}
 	if d.gpu, err = cuda.OpenNumber(index); err != nil {
-		return nil, fmt.Errorf("dyad: device %s: %w; \"dyad doctor\" says more", o.Name, err)
+		return nil, fmt.Errorf("dyad: device %s: %w; run \"dyad doctor\" for details", o.Name, err)
 	}
 	d.backend = cuda.Backend{Device: d.gpu, Precision: o.Precision, Team: o.Team}
 	return d, nil

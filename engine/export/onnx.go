@@ -31,7 +31,8 @@ func (f *Function) ONNX() ([]byte, error) {
 		seen := map[string]bool{}
 		for _, in := range inputs {
 			if seen[in.Field] {
-				return nil, fmt.Errorf("export: two columns have the name %q in the file; name the inputs of an ONNX model apart",
+				return nil, fmt.Errorf("export: two columns have the name %q in the file, but the inputs of an ONNX model need "+
+					"different names",
 					in.Field)
 			}
 			seen[in.Field] = true
@@ -55,8 +56,8 @@ func (f *Function) ONNX() ([]byte, error) {
 	g.node("Identity", output, []string{x})
 	text := f.file(g, output)
 	if len(text) > maxONNX {
-		return nil, fmt.Errorf("export: the model takes %d bytes, and an ONNX file at most %d; export its numbers as NPZ or "+
-			"safetensors", len(text), maxONNX)
+		return nil, fmt.Errorf("export: the model takes %d bytes, but an ONNX file has at most %d; export its numbers as "+
+			"NPZ or safetensors", len(text), maxONNX)
 	}
 	return text, nil
 }

@@ -23,8 +23,8 @@ var pythonTemplate string
 //go:embed templates/score.go.tmpl
 var goTemplate string
 
-// snippet holds the data of the templates. It contains no text of a model unchanged: every text was converted
-// by the words of the target language.
+// snippet holds the data of the templates. Every text of the model that it contains was converted to the
+// target language (see words).
 type snippet struct {
 	About      []string // lines of the comment at the top
 	Numbered   bool
@@ -64,7 +64,7 @@ func (f *Function) snippet(write words) (*snippet, error) {
 		return nil, err
 	}
 	if len(w) > maxSnippet {
-		return nil, fmt.Errorf("export: a snippet would have %d features, and at most %d are written as source text; export "+
+		return nil, fmt.Errorf("export: a snippet would have %d features, but at most %d are written as source text; export "+
 			"the model as ONNX", len(w), maxSnippet)
 	}
 	s := &snippet{About: comments(f.About), Numbered: f.numbered(), Narrow: f.narrow(), NonZeros: f.nonZeros(),

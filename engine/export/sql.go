@@ -21,15 +21,15 @@ var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 func (f *Function) SQL(format, table string) ([]byte, error) {
 	d, ok := dialects[format]
 	if !ok {
-		return nil, fmt.Errorf("export: %q is not a format of SQL", format)
+		return nil, fmt.Errorf("export: %q is not an SQL format", format)
 	}
 	s, err := f.snippet(words{d.name, d.literal})
 	if err != nil {
 		return nil, err
 	}
 	if s.Narrow && d.real == "" {
-		return nil, fmt.Errorf("export: the model rounds its features to 32 bits, and %s has no such number; export it for "+
-			"another program, or train with store: float64", format)
+		return nil, fmt.Errorf("export: the model rounds its features to 32 bits, but %s has no 32-bit numbers; export it "+
+			"for another program, or train with store: float64", format)
 	}
 	var raw, values, weights, products, squares, nonZeros, stored, sum []string
 	count := 0
@@ -81,7 +81,7 @@ func (f *Function) SQL(format, table string) ([]byte, error) {
 		}
 	}
 	if count > maxSQL {
-		return nil, fmt.Errorf("export: %d numbers of a record, and at most %d fit into one SELECT; export the model as ONNX",
+		return nil, fmt.Errorf("export: a record has %d numbers, but at most %d fit into one SELECT; export the model as ONNX",
 			count, maxSQL)
 	}
 	name := f.outputName(f.Encoder.Inputs())
@@ -164,7 +164,7 @@ func (d dialect) sqlNumbers(in snippetColumn, c string) []string {
 	return all
 }
 
-// sqlCosine returns cos(k t + k pi/2) for t = u pi/2, which is plus or minus a sine or a cosine of k t.
+// sqlCosine returns cos(k t + k pi/2) for t = u pi/2. This is a sine or a cosine of k t, with a sign.
 func (d dialect) sqlCosine(k int, u string) string {
 	shape := [...]string{"cos(%s*%s)", "-sin(%s*%s)", "-cos(%s*%s)", "sin(%s*%s)"}[k%4]
 	return fmt.Sprintf(shape, u, d.sqlNumber(float64(k)*math.Pi/2))

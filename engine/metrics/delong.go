@@ -7,7 +7,8 @@ import (
 )
 
 // ErrOneRecord is returned if a class has only one record, because the variance needs two records of each class.
-var ErrOneRecord = errors.New("metrics: a class has one record; DeLong's variance needs at least two of each")
+var ErrOneRecord = errors.New("metrics: a class has one record, and DeLong's variance needs at least two records of " +
+	"each class")
 
 // ErrDegenerate is returned if a normal approximation has no meaning because the estimated variance is 0. The
 // variance is 0 if all records of a class are ranked equally well, for example if the scores separate the
@@ -65,7 +66,7 @@ func (e AUCEstimate) Interval(level float64) (low, high float64, err error) {
 // normalQuantile returns z with P(|Z| <= z) = level for a standard normal Z.
 func normalQuantile(level float64) (float64, error) {
 	if !(level > 0 && level < 1) {
-		return 0, fmt.Errorf("metrics: confidence level %v, want one in (0, 1) such as 0.95", level)
+		return 0, fmt.Errorf("metrics: the confidence level is %v, want a level in (0, 1) such as 0.95", level)
 	}
 	return math.Sqrt2 * math.Erfcinv(1-level), nil
 }

@@ -42,7 +42,7 @@ const (
 // largest.
 func FactorMetric(w []float64, d int) (MetricFactor, error) {
 	if d < 1 || len(w) != d*d {
-		return MetricFactor{}, fmt.Errorf("metrics: a metric of %d entries for %d features, want %d x %d", len(w), d, d, d)
+		return MetricFactor{}, fmt.Errorf("metrics: a metric has %d entries for %d features, want %d x %d", len(w), d, d, d)
 	}
 	var largest float64
 	for _, v := range w {
@@ -122,7 +122,8 @@ func eigenpairs(s *mat.SymDense, diagonal bool) ([]float64, *mat.Dense, error) {
 // overflows.
 func Transform(r *engine.Records, f MetricFactor) ([]float64, error) {
 	if f.Dim != r.Dim() || f.Rank < 0 || len(f.L) != f.Rank*f.Dim {
-		return nil, fmt.Errorf("metrics: a factor of %d x %d with %d entries for records of %d features", f.Rank, f.Dim,
+		return nil, fmt.Errorf("metrics: a factor of %d x %d with %d entries does not fit records of %d features", f.Rank,
+			f.Dim,
 			len(f.L), r.Dim())
 	}
 	out := make([]float64, r.Len()*f.Rank)

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrNothingToRank is returned if the measure is undefined for every group.
-var ErrNothingToRank = errors.New("metrics: no group has anything to rank; every group lacks records of different " +
+var ErrNothingToRank = errors.New("metrics: no group has records to rank; every group lacks records of different " +
 	"labels, or a relevant record")
 
 // Grouping divides records into query groups. Records are compared only within their group. The zero value is
@@ -39,7 +39,7 @@ func (g Grouping) mean(n int, measure func(rows []int) (value float64, defined b
 		ids = make([]int, n)
 	}
 	if len(ids) != n {
-		return GroupMean{}, fmt.Errorf("metrics: %d group ids for %d records", len(ids), n)
+		return GroupMean{}, fmt.Errorf("metrics: there are %d group ids for %d records, want equal numbers", len(ids), n)
 	}
 	rows := make([]int, n)
 	for i := range rows {
@@ -87,7 +87,8 @@ func (c *compensated) value() float64 { return c.sum + c.low }
 
 func checkGraded(scores, labels []float64, what string) error {
 	if len(scores) != len(labels) || int64(len(scores)) > 1<<31 || len(scores) == 0 {
-		return fmt.Errorf("metrics: %d scores and %d %s, want as many, from 1 to 2^31", len(scores), len(labels), what)
+		return fmt.Errorf("metrics: there are %d scores and %d %s, want equal numbers from 1 to 2^31", len(scores),
+			len(labels), what)
 	}
 	for i, s := range scores {
 		if math.IsNaN(s) || math.IsNaN(labels[i]) || math.IsInf(labels[i], 0) {

@@ -91,8 +91,9 @@ func classify(ctx context.Context, train, test points, o KNNOptions, leaveOneOut
 		candidates -= train.mostRows
 	}
 	if train.d != test.d || k < 1 || k > candidates || workers < 1 {
-		return Classification{}, fmt.Errorf("metrics: %d of %d neighbours of %d features for records of %d features on %d "+
-			"workers: want K from 1 to the number of neighbours, as many features, and Workers at least 0",
+		return Classification{}, fmt.Errorf("metrics: K is %d of %d neighbours with %d features, for records with %d "+
+			"features on %d workers; want K from 1 to the number of neighbours, equal numbers of features, and Workers of at "+
+			"least 0",
 			o.K, candidates, train.d, test.d, o.Workers)
 	}
 	s, err := newSpace(o.Metric, train.d, train.norm, test.norm)

@@ -59,8 +59,8 @@ func (l *LogOdds) Check(d int) error {
 }
 
 // ErrNoOdds means that a model has no log odds and thus no probabilities.
-var ErrNoOdds = errors.New("metrics: the model has no probabilities: algorithm moments gives them where it releases " +
-	"second moments, and other algorithms learn an order alone")
+var ErrNoOdds = errors.New("metrics: the model has no probabilities; algorithm moments gives probabilities if it " +
+	"releases second moments, and other algorithms learn only an order")
 
 // Probabilities returns the probability of the positive class for each record. w are the weights of the score. The
 // probabilities are as accurate as a logistic model of the features; there is no guarantee for a single probability.

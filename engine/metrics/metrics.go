@@ -19,13 +19,13 @@ import (
 )
 
 // ErrOneClass is returned if a measure needs both classes and one class is empty.
-var ErrOneClass = errors.New("metrics: every label is of one class; a measure of ranking needs both")
+var ErrOneClass = errors.New("metrics: all labels are of one class, and a measure of ranking needs both classes")
 
 // Scores returns the n linear scores w.x_i of the records r. It returns an error if the length of w is not
 // r.Dim().
 func Scores(r *engine.Records, w []float64) ([]float64, error) {
 	if len(w) != r.Dim() {
-		return nil, fmt.Errorf("metrics: %d weights for %d features", len(w), r.Dim())
+		return nil, fmt.Errorf("metrics: there are %d weights for %d features, want equal numbers", len(w), r.Dim())
 	}
 	out := pages.Make[float64](r.Len())
 	if !r.IsSparse() {
@@ -99,7 +99,8 @@ func Accuracy(scores, labels []float64, threshold float64) (float64, error) {
 
 func check(scores, labels []float64) error {
 	if len(scores) != len(labels) || int64(len(scores)) > 1<<31 {
-		return fmt.Errorf("metrics: %d scores and %d labels, want as many, at most 2^31", len(scores), len(labels))
+		return fmt.Errorf("metrics: there are %d scores and %d labels, want equal numbers of at most 2^31",
+			len(scores), len(labels))
 	}
 	positives := 0
 	for i, s := range scores {

@@ -14,7 +14,7 @@ func Relevance(labels []float64) ([]float64, error) {
 	out := make([]float64, len(labels))
 	for i, y := range labels {
 		if !(y >= -1 && y <= 1) {
-			return nil, fmt.Errorf("metrics: a label is not in [-1, 1]; give relevances of your own")
+			return nil, fmt.Errorf("metrics: a label is not in [-1, 1]; pass your own relevances")
 		}
 		out[i] = 4 * ((y + 1) / 2)
 	}
@@ -37,7 +37,7 @@ func NDCG(scores, relevance []float64, k int, g Grouping) (GroupMean, error) {
 		return GroupMean{}, err
 	}
 	if k < 0 {
-		return GroupMean{}, fmt.Errorf("metrics: NDCG at %d, want at least 1, or 0 for the whole group", k)
+		return GroupMean{}, fmt.Errorf("metrics: the k of NDCG is %d, want at least 1, or 0 for the whole group", k)
 	}
 	gains := make([]float64, len(relevance))
 	for i, r := range relevance {
@@ -108,7 +108,7 @@ func PrecisionAt(scores, labels []float64, k int, g Grouping) (GroupMean, error)
 		return GroupMean{}, err
 	}
 	if k < 1 {
-		return GroupMean{}, fmt.Errorf("metrics: precision at %d, want at least 1", k)
+		return GroupMean{}, fmt.Errorf("metrics: the k of precision is %d, want at least 1", k)
 	}
 	return g.mean(len(scores), func(rows []int) (float64, bool) {
 		if !slices.ContainsFunc(rows, func(i int) bool { return labels[i] > 0 }) {

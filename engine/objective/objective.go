@@ -52,7 +52,8 @@ func mean(ctx context.Context, loss engine.Loss, w []float64, r *engine.Records,
 		return 0, errors.New("objective: a pair loss needs at least 2 records")
 	}
 	if want := loss.ParamDim(r.Dim()); len(w) != want {
-		return 0, fmt.Errorf("objective: %d parameters, loss %s of %d features wants %d", len(w), loss.Name(), r.Dim(), want)
+		return 0, fmt.Errorf("objective: there are %d parameters, but loss %s with %d features has %d", len(w),
+			loss.Name(), r.Dim(), want)
 	}
 	for _, v := range w {
 		if math.IsNaN(v) || math.IsInf(v, 0) {

@@ -11,7 +11,7 @@ import (
 	"dyad/engine"
 )
 
-// ErrDisagree is wrapped by the error of Agree if the ranks do not have the parts of one and the same run.
+// ErrDisagree is wrapped by the error of Agree if the ranks do not take part in the same run.
 var ErrDisagree = errors.New("team: the processes do not agree")
 
 // A Statement has a text that must be the same on every rank. Its name, such as "the plan", is
@@ -27,7 +27,7 @@ func Agree(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Record
 	p := k.Problem()
 	problem := Statement{Name: "the problem", Text: fmt.Sprint(p.N, p.D, p.Bounds, p.Loss.Name(), p.Radius,
 		p.NonZerosPerRow, p.LabelValues, p.PersonRows, p.Groups, k.Method())}
-	maker := Statement{Name: "the make of GPUs, which must be the same where a team shares pairs",
+	maker := Statement{Name: "the make of GPUs, which must be the same if a team shares pairs",
 		Text: k.Bounds(engine.Query{Pairs: p.Pairs()}).Make}
 	if err := agreeOn(ctx, t, append([]Statement{problem, maker}, same...)); err != nil {
 		return err
@@ -82,7 +82,7 @@ func agreeOnShares(ctx context.Context, t engine.Team, k engine.Kernel, r *engin
 	}
 	covered, n := 0, k.Problem().N
 	missing := func(to int) error {
-		return fmt.Errorf("%w on the records: nobody holds numbers %d to %d; no budget was charged",
+		return fmt.Errorf("%w on the records: no rank holds records %d to %d; no budget was charged",
 			ErrDisagree, covered, to-1)
 	}
 	for rank := range t.Size() {
@@ -90,10 +90,11 @@ func agreeOnShares(ctx context.Context, t engine.Team, k engine.Kernel, r *engin
 		from, to, first, end, total := int(own[0]), int(own[1]), int(own[2]), int(own[3]), int(own[4])
 		switch {
 		case total != n:
-			return fmt.Errorf("%w on the records: rank %d has a share of %d, the plan is for %d; no budget was charged",
+			return fmt.Errorf("%w on the records: rank %d has a share of %d records, but the plan is for %d; no budget was "+
+				"charged",
 				ErrDisagree, rank, total, n)
 		case from < to && (first != from || end != to):
-			return fmt.Errorf("%w on the records: rank %d holds numbers %d to %d, but its share is %d to %d; a part is missing "+
+			return fmt.Errorf("%w on the records: rank %d holds records %d to %d, but its share is %d to %d; a part is missing "+
 				"or held twice; no budget was charged", ErrDisagree, rank, first, end-1, from, to-1)
 		case from < to && from > covered:
 			return missing(from)
@@ -125,14 +126,15 @@ func agreeOnRecords(ctx context.Context, t engine.Team, p engine.Problem, r *eng
 	for rank := range t.Size() {
 		part := all[starts[rank]:starts[rank+1]]
 		if part[0] != 0 && own == nil {
-			return fmt.Errorf("team: the records of rank %d do not fit the plan; its own message says why; no budget was charged", rank)
+			return fmt.Errorf("team: the records of rank %d do not fit the plan; the message of this rank has the reason; no "+
+				"budget was charged", rank)
 		}
 		labels = append(labels, part[1:]...)
 	}
 	slices.Sort(labels)
 	if own == nil && counted && len(slices.Compact(labels)) > limit {
-		return fmt.Errorf("team: the shards have more than the %d different labels of Problem.LabelValues together; declare "+
-			"more, or engine.AnyLabels for graded labels; no budget was charged", limit)
+		return fmt.Errorf("team: all shards together have more than %d different labels, the limit of Problem.LabelValues; "+
+			"raise LabelValues, or set it to engine.AnyLabels for graded labels; no budget was charged", limit)
 	}
 	return own
 }

@@ -33,8 +33,8 @@ func Lead(t engine.Team, k engine.Kernel, r *engine.Records) *Leader {
 // for this kernel, and the privacy budget of another run is not charged for these records.
 func (l *Leader) Leads(k engine.Kernel, r *engine.Records) error {
 	if l.records != r || !reflect.ValueOf(k).Comparable() || l.kernel != k {
-		return errors.New("team: the leader is of another plan or of other records; make one for each (Lead), after its " +
-			"ranks agreed")
+		return errors.New("team: the leader was made for another plan or for other records; call Lead for each plan, after " +
+			"the ranks agreed")
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func (l *Leader) Leads(k engine.Kernel, r *engine.Records) error {
 // ended returns the reason why the team cannot continue, or nil if it can.
 func (l *Leader) ended() error {
 	if l.asked && l.lost == nil {
-		l.lost = errors.New("a sum was left half done")
+		l.lost = errors.New("a sum was not completed")
 	}
 	return l.lost
 }
@@ -108,7 +108,7 @@ func (l *Leader) Inputs(ctx context.Context, own func() error) error {
 	case changed != nil:
 		return changed
 	case len(ranks) > 0:
-		return fmt.Errorf("%w on ranks %v, which name them", ErrInputs, ranks)
+		return fmt.Errorf("%w on ranks %v; the messages of these ranks name the files", ErrInputs, ranks)
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 		checked := engine.Gradient(q.W, q.Pairs)
 		if p, ok := q.Pairs.(engine.SubsetPairs); ok {
 			if kind, from, n = subsetPairs, p.From, p.N; p.Order == nil || len(p.Order) != problem.N {
-				return fmt.Errorf("%w: pairs of a part without an order of all records, in a team", engine.ErrUnsupported)
+				return fmt.Errorf("%w: in a team, SubsetPairs need an Order of all records", engine.ErrUnsupported)
 			}
 			if slices.Equal(e.part, p.Order) {
 				kind = samePairs
@@ -170,7 +170,7 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 		}
 	}
 	if math.IsInf(e.Kernel().Bounds(q).Sum, 1) {
-		return fmt.Errorf("%w: a sum that %s does not answer", engine.ErrUnsupported, e.Kernel().Method())
+		return fmt.Errorf("%w: method %s does not compute this sum", engine.ErrUnsupported, e.Kernel().Method())
 	}
 	if err := e.lead.ask(ctx, opSum, []float64{float64(kind), float64(from), float64(n), float64(len(dst))},
 		pack(q, order)); err != nil {

@@ -40,7 +40,7 @@ var contents = map[Content]struct {
 // formats are the endings that name a format. Each has the name of the format and a remedy: the command that
 // writes the format, or advice on what to write instead.
 var formats = map[string]struct{ name, remedy string }{
-	".json": {"JSON", "name a file that ends as what it holds"},
+	".json": {"JSON", "name a file with the ending of its format"},
 	".html": {"an HTML page", `"dyad report MODEL --out FILE.html" writes the page of a model`},
 	".htm":  {"an HTML page", `"dyad report MODEL --out FILE.html" writes the page of a model`},
 	".onnx": {"ONNX", `save a model as JSON, and "dyad export MODEL --onnx -o FILE.onnx" writes it`},
@@ -87,7 +87,7 @@ func CheckEnding(path string, content Content) error {
 	if !known || slices.Contains(is.endings, ending) {
 		return nil
 	}
-	return input.Errorf("%s would hold %s, and its name says %s; %s", path, is.words, format.name, format.remedy)
+	return input.Errorf("%s would contain %s, but its ending stands for %s; %s", path, is.words, format.name, format.remedy)
 }
 
 // Known reports whether this content exists.

@@ -55,7 +55,7 @@ func (o Output) Checked(inputs ...string) (*Output, error) {
 	case err == nil && kept:
 		return nil, input.Errorf("%s exists; %w", path, ErrTaken)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil, input.Errorf("cannot look at %s: %w", path, err)
+		return nil, input.Errorf("cannot read the properties of %s: %w", path, err)
 	}
 	name, err := durable.Resolve(path)
 	if err == nil {
@@ -67,7 +67,7 @@ func (o Output) Checked(inputs ...string) (*Output, error) {
 	}
 	if err != nil {
 		return nil, input.Errorf("cannot write to the folder of %s: %v%s", path, err,
-			map[bool]string{true: "; name a file in another one (--out)"}[o.Spare])
+			map[bool]string{true: "; name a file in another folder (--out)"}[o.Spare])
 	}
 	o.Path = name
 	return &o, nil
@@ -140,7 +140,7 @@ const (
 func (o *Output) Fill(secret bool, fill func(io.Writer) error) error {
 	err := durable.Write(o.Path, secret, o.Force, nil, fill)
 	if errors.Is(err, fs.ErrExist) {
-		return input.Errorf("%s was made by another program meanwhile and was not replaced; %w", o.Asked, ErrTaken)
+		return input.Errorf("another program made %s in the meantime, so it was not replaced; %w", o.Asked, ErrTaken)
 	}
 	return err
 }

@@ -29,7 +29,7 @@ import (
 // under way. A file whose hash is in the ledger is never removed. It is only published, by this program or by a
 // program that resumes the run.
 type Shelf struct {
-	Out *Output // nil means that the result is kept until the caller has it, and is not saved
+	Out *Output // nil means that the result is kept until the caller has it and is not saved as a file
 	// Text returns the model file of a result. most is a length that is at least the length of the text and
 	// does not depend on the weights.
 	Text func(*algorithms.Result) (text []byte, most int, err error)
@@ -47,7 +47,7 @@ type Shelf struct {
 // Log is informed of the handling of files. Its functions may be nil.
 type Log struct {
 	Trace func(stage string) // see algorithms.Options.Trace
-	Note  func(text string)  // gets a remark for people
+	Note  func(text string)  // receives a remark for the user
 }
 
 func (l Log) at(stage string) {
@@ -100,7 +100,7 @@ func (s *Shelf) Keep(o *algorithms.Result) (k ledger.Kept, err error) {
 		return k, fmt.Errorf("the result was not released: %w", err)
 	}
 	if s.file, err = s.Log.Keep(s.run, text, most, s.folders()...); err != nil {
-		return k, fmt.Errorf("%w: the result can be kept nowhere, so it was not released: %w", ErrNowhere, err)
+		return k, fmt.Errorf("%w: the result cannot be stored in any folder, so it was not released: %w", ErrNowhere, err)
 	}
 	return ledger.Kept{Digest: Digest(text), Place: s.file.Name()}, nil
 }
@@ -240,7 +240,7 @@ func (l Log) Rename(f *durable.File, out *Output, run string) (name string, err 
 					return as.Asked, nil
 				}
 				return as.Asked, &ElsewhereError{as.Asked, "",
-					fmt.Errorf("%s was made by another program meanwhile and was not replaced", out.Asked)}
+					fmt.Errorf("another program made %s in the meantime, so it was not replaced", out.Asked)}
 			}
 			return as.Asked, nil
 		case !errors.Is(err, fs.ErrExist):
@@ -321,7 +321,7 @@ func findKept(e ledger.Entry, folders ...string) (*durable.File, error) {
 			return f, nil
 		}
 		if other = err; err == nil {
-			other = fmt.Errorf("%s is not what the ledger says was released", name)
+			other = fmt.Errorf("%s is not the file that the ledger records as released", name)
 		}
 		_ = f.Close()
 	}
@@ -341,7 +341,7 @@ func (l Log) Recover(book *ledger.Ledger, run string, out *Output) (name string,
 	dir := filepath.Dir(out.Path)
 	file, err := findKept(e, dir, filepath.Dir(book.Path()), os.TempDir())
 	if err != nil {
-		return "", e, input.Errorf("run %q was released on %s, and what was kept of it cannot be saved now: %v", e.Run,
+		return "", e, input.Errorf("run %q was released on %s, but its stored result cannot be saved now: %v", e.Run,
 			e.Time.Format("2006-01-02"), err)
 	}
 	if file == nil {

@@ -161,12 +161,12 @@ func sources(dir, module string) (files []string, packages map[string]bool, err 
 	return files, packages, err
 }
 
-// requires reports whether a module uses another one.
+// requires reports whether a module uses another module.
 func requires(mod *modfile.File, other string) bool {
 	return slices.ContainsFunc(mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == other })
 }
 
-// user is the go.mod of a module that uses the module, with its new path.
+// user returns the go.mod of a module that uses the moved module, with the new path.
 func (r *rewriter) user(name string, text []byte) ([]byte, error) {
 	mod, err := modfile.Parse(name, text, nil)
 	if err != nil || !requires(mod, r.from) {
@@ -230,7 +230,7 @@ func (r *rewriter) text(s string) string {
 	})
 }
 
-// unhosted is what docs/library.md says while the module has no path that go get finds.
+// unhosted is the text in docs/library.md as long as the module has no path that go get finds.
 const unhosted = "The module is called `dyad` until it is hosted. In another module:\n\n```\nrequire dyad " +
 	"v0.0.0\nreplace dyad => ../dyad\n```\n\n`make home MODULE=example.org/team/dyad` gives it the path that it will be " +
 	"fetched by.\n"

@@ -82,7 +82,7 @@ func (t Texts) Number(x float64) string {
 	return text
 }
 
-// Approval is a page that people approve before any data are read. It states the facts of a plan in one language.
+// Approval is a page for people to approve before any data are read. It states the facts of a plan in one language.
 type Approval struct {
 	Texts       Texts
 	Facts       [][2]string // names and values; a value "" leaves space for handwriting
@@ -220,7 +220,7 @@ var approvedMarks = regexp.MustCompile(`(?s)\A<!doctype html>\n<html lang="([a-z
 func ReadApproved(text []byte) (*Approved, error) {
 	m := approvedMarks.FindSubmatchIndex(text[:min(len(text), 4096)])
 	if m == nil || len(text) > mostApproved || bytes.Count(text, []byte(afterBegins)) != 1 || bytes.Count(text, []byte(afterEnds)) != 1 {
-		return nil, errors.New("page: this is not a page that \"dyad plan --report\" of this version wrote, or it is changed")
+		return nil, errors.New("page: this is not a page that \"dyad plan --report\" of this version wrote, or it was changed")
 	}
 	of := func(i int) string { return string(text[m[2*i]:m[2*i+1]]) }
 	a := &Approved{Language: of(1), Plan: of(2), Record: of(3), Schema: of(4), Figures: of(5), text: text}
@@ -229,10 +229,10 @@ func ReadApproved(text []byte) (*Approved, error) {
 		return nil, err
 	}
 	if of(6) != fmt.Sprintf(sealMeta, sealOf(slices.Concat(text[:m[12]], text[m[13]:]))) {
-		return nil, errors.New("page: the page was changed since it was written; take the file that was approved, or make a new page and have it approved")
+		return nil, errors.New("page: the page was changed after it was written; use the file that was approved, or make a new page and have it approved")
 	}
 	if !bytes.Contains(text, slices.Concat([]byte(afterBegins), t.afterOpen(), []byte(afterEnds))) {
-		return nil, errors.New("page: the page is filled in already; take the file that was approved")
+		return nil, errors.New("page: the page is already filled in; use the file that was approved")
 	}
 	return a, nil
 }

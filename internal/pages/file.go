@@ -25,8 +25,8 @@ type Mapping struct {
 	// shorter, reading the missing bytes is a fault (debug.SetPanicOnFault makes it a panic).
 	Bytes []byte
 
-	// open as long as it is mapped, so that Unchanged does not confuse a file with the same name with it; nil if the
-	// file was read
+	// file is open as long as it is mapped, so that Unchanged does not confuse it with another file of the same
+	// name. file is nil if the file was read.
 	file *os.File
 	was  os.FileInfo // the state of the file before it was mapped
 }

@@ -134,7 +134,8 @@ func Caught(recovered any) *Panic {
 // IsFault reports whether the panic is a fault of memory that cannot be read: memory of a mapped file that was
 // cut short, or whose disk failed.
 func (p *Panic) IsFault() bool {
-	_, ok := p.Value.(interface{ Addr() uintptr }) // of the runtime's errors those have one (debug.SetPanicOnFault)
+	// among errors of the runtime, only faults have an address (debug.SetPanicOnFault)
+	_, ok := p.Value.(interface{ Addr() uintptr })
 	return ok
 }
 

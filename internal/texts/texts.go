@@ -18,8 +18,8 @@ import (
 // match a shape, which depends on their key. The schema has its own rules (dataset.Schema.Validate).
 const mostText = 1 << 16
 
-// shape is a largest number of characters, all of a class. A count in the regular expression would be compiled at
-// each start.
+// shape is a limit on the number of characters of a text and a class that all of them must belong to. A count in
+// the regular expression would be compiled at each start.
 type shape struct {
 	most int
 	of   *regexp.Regexp
@@ -82,16 +82,16 @@ func textsOf(d *json.Decoder, path, key string) error {
 	return err
 }
 
-// checkText checks one text. It is not repeated: a terminal may obey it.
+// checkText checks one text. Its error does not repeat the text, because a terminal might interpret it.
 func checkText(path, key, text string) error {
 	switch shape := shapes[key]; {
 	case len(text) > mostText || !utf8.ValidString(text) || strings.ContainsFunc(text, isControl):
 		return fmt.Errorf("%.80q has more than %d bytes, or characters that are not text", path, mostText)
 	case strings.HasPrefix(path, "options."): // of the command, which nothing reads
 	case key == "data_id" && text != "" && !dataset.IsDataID(text):
-		return fmt.Errorf("%.80q is not 1 to 128 letters, digits, dots, hyphens or underscores", path)
+		return fmt.Errorf("%.80q does not consist of 1 to 128 letters, digits, dots, hyphens or underscores", path)
 	case shape.of != nil && (utf8.RuneCountInString(text) > shape.most || !shape.of.MatchString(text)):
-		return fmt.Errorf("%.80q has other characters than it may have, or too many", path)
+		return fmt.Errorf("%.80q has characters that are not allowed here, or too many characters", path)
 	}
 	return nil
 }

@@ -53,7 +53,8 @@ type facts struct {
 	renyi    func(alpha float64) float64 // Renyi divergence of one release, rounded up
 	noRenyi  string                      // reason if the divergence is not known
 	known    Event                       // for a release about a secret batch: the release if the batch were known
-	// the number of runs is secret, and renyi is much smaller than the divergence that follows from mu
+	// stopped is true if the number of runs is secret. renyi is then much smaller than the divergence
+	// that follows from mu.
 	stopped bool
 	barred  string // reason why no session can make the release, or ""
 }
@@ -152,7 +153,7 @@ func (f facts) joinRelation(r Relation) (Relation, error) {
 	case r == "":
 		return other, nil
 	default:
-		return r, fmt.Errorf("%w: it is %s, what was composed before is %s", ErrUnsupported, other, r)
+		return r, fmt.Errorf("%w: its relation is %s, but the relation of the earlier events is %s", ErrUnsupported, other, r)
 	}
 }
 
@@ -267,7 +268,7 @@ func (e RepeatedEvent) validate() error {
 	}
 	f, err := describe(e.Event)
 	if _, nested := e.Event.(RepeatedEvent); err == nil && (nested || !f.repeatable()) {
-		return fmt.Errorf("account: %v is not one release that can be repeated; list it in a ComposedEvent", e.Event)
+		return fmt.Errorf("account: %v is not a single release that can be repeated; list it in a ComposedEvent", e.Event)
 	}
 	return err
 }

@@ -44,8 +44,8 @@ func (e ConvergentEvent) validate() error {
 		return fmt.Errorf("account: contraction of %s is %v, must be in [0, 1]", what, e.Contraction)
 	}
 	if f, _ := math.Frexp(e.Grid); f != 0.5 {
-		return fmt.Errorf("account: grid of %s is %v, must be a power of two: without a grid its theorem does not hold", what,
-			e.Grid)
+		return fmt.Errorf("account: grid of %s is %v, must be a power of two, because the theorem does not hold without a "+
+			"grid", what, e.Grid)
 	}
 	return cmp.Or(positive("diameter of "+what, e.Diameter), positive("gap of "+what, e.Gap),
 		positive("sigma of "+what, e.Sigma), counted(what, e.Steps))

@@ -68,9 +68,9 @@ func (f *facts) sampledBounds(law NoiseLaw, pair func() dominatingPair) {
 //	AddRemove, records added:    (f(x), mix(x))
 //	ReplaceOne:                  (mix(x), mix(-x))
 //
-// No smaller pair dominates them: terms of norm equal to the sensitivity, in one direction and opposite in
-// the two data sets, attain the bound. The two cases of AddRemove compose separately, because the case does
-// not change from release to release.
+// No smaller pair dominates them. The bound is attained if every term has a norm equal to the sensitivity,
+// all terms of a data set have the same direction, and the directions in the two data sets are opposite.
+// The two cases of AddRemove compose separately, because the case does not change from release to release.
 //
 // A smaller bound holds if a query moves by at most Replaced when one record of the batch is replaced. Let r
 // = Replaced/scale. For ReplaceOne and k = 1, the hockey-stick divergence of every order exp(epsilon) >= 1 is
@@ -146,8 +146,8 @@ func (e PoissonEvent) validate() error {
 			e.Group, n.law)
 	case e.Replaced != 0 && (n.law != GaussianLaw || e.Relation != ReplaceOne ||
 		!(e.Replaced >= n.sensitivity && e.Replaced <= 2*n.sensitivity)):
-		return fmt.Errorf("account: a Poisson event with a move of %v for a replaced record, want Gaussian noise, "+
-			"replace-one neighbours, and from %v to %v", e.Replaced, n.sensitivity, 2*n.sensitivity)
+		return fmt.Errorf("account: Replaced of a Poisson event is %v; want Gaussian noise, replace-one neighbours, and a "+
+			"value from %v to %v", e.Replaced, n.sensitivity, 2*n.sensitivity)
 	}
 	return e.Relation.Validate()
 }
@@ -159,8 +159,8 @@ func (e PoissonEvent) facts() facts {
 	if n.law == GaussianLaw && e.Relation == AddRemove && e.group() == 1 {
 		f.renyi = func(alpha float64) float64 { return poissonRenyi(alpha, n.ratio(), e.Rate) }
 	}
-	f.noRenyi = "Renyi divergences on Poisson batches are known here for Gaussian noise under add/remove and one record " +
-		"of an owner only"
+	f.noRenyi = "Renyi divergences on Poisson batches are known only for Gaussian noise under add/remove with one " +
+		"record of each owner"
 	if e.Relation != ReplaceOne {
 		f.barred = "the neighbours must be replace-one"
 	}

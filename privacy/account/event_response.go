@@ -43,6 +43,6 @@ func (e RandomizedResponseEvent) facts() facts {
 		renyi: func(alpha float64) float64 {
 			return finiteRenyi(alpha, []float64{same, other, rest}, []float64{other, same, rest})
 		},
-		barred: "no mechanism of a session answers so",
+		barred: "no mechanism of a session gives randomised answers",
 	}
 }

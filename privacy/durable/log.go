@@ -25,7 +25,7 @@ type Log struct {
 func NewLog(f *os.File, size int64) *Log { return &Log{File: f, size: size} }
 
 // ErrUncertain is wrapped by the error if a text that was not acknowledged may be in a log.
-var ErrUncertain = errors.New("it may be written all the same")
+var ErrUncertain = errors.New("it may have been written nevertheless")
 
 // Append adds a text and syncs the file. If the sync fails, Append removes the text, because the kernel may
 // have dropped its pages: a later read would return the text, and a power cut would remove it. If the text
@@ -37,7 +37,7 @@ func (l *Log) Append(text []byte, written func()) error {
 	}
 	info, err := l.Stat()
 	if err == nil && info.Size() != l.size {
-		err = errors.New("the file changed although it is locked; stop programs that edit it")
+		err = errors.New("another program changed the file although it is locked; stop this program")
 	}
 	if err != nil {
 		return err

@@ -36,8 +36,8 @@ type ArchivedTotal struct {
 	Unit       string `json:"unit,omitempty"`
 	Runs       int    `json:"runs"`
 	SeededRuns int    `json:"seeded_runs,omitempty"`
-	// Fingerprint is the fingerprint of the last archived run that has one. It still serves to warn of other
-	// data.
+	// Fingerprint is the fingerprint of the last archived run that has one. It is still used to warn if the
+	// data id points to other data.
 	Fingerprint string          `json:"fingerprint,omitempty"`
 	LastRun     string          `json:"last_run"`
 	Events      []ArchivedEvent `json:"events"`
@@ -53,7 +53,7 @@ type ArchivedEvent struct {
 type Compacted struct {
 	Runs          int    // number of runs that were archived
 	Before, After int    // numbers of lines before and after
-	File          string // file with all lines of before; "" if there was nothing to archive
+	File          string // file with all lines from before the compaction; "" if there was nothing to archive
 }
 
 // Compact moves finished runs out of the ledger. It copies the whole file to PATH.archive-*. The new ledger
@@ -172,8 +172,8 @@ func (st *ledgerState) compact(text []byte, done *Compacted) (out []byte, head l
 		}
 	}
 	if !archive.few() {
-		return nil, head, fmt.Errorf("an archive would stand for more than %d charged events; go on without compacting, or "+
-			"begin another ledger for data of other people", maxArchived)
+		return nil, head, fmt.Errorf("an archive would replace more than %d charged events; continue without compacting, or "+
+			"use another ledger for data of other people", maxArchived)
 	}
 	var last lineHash
 	seq := 0
@@ -302,7 +302,7 @@ func (st *ledgerState) archived(dataID string, f func(*ArchivedTotal)) {
 // number of their charges, the runs, and the caps.
 func (st *ledgerState) sameTotals(other *ledgerState) error {
 	if !maps.Equal(st.tally(), other.tally()) {
-		return errors.New("the totals would not be the same; this is an error of the program")
+		return errors.New("the totals would change, which is a fault of the program")
 	}
 	return nil
 }
@@ -363,8 +363,8 @@ func (l *Ledger) archives(st *ledgerState, f func([]Entry)) (away string, err er
 		}
 		if st, err = parseLedger(text, &ledgerHead{Lines: a.Lines, Hash: a.Hash}); err != nil || st.headBehind ||
 			len(st.torn) > 0 {
-			return "", l.errorf("the archive %s is not the one that the ledger knows (%v); restore it from a backup, or "+
-				"move it away", a.File, err)
+			return "", l.errorf("the archive %s differs from the archive that the ledger recorded (%v); restore it from a "+
+				"backup, or move it away", a.File, err)
 		}
 		f(slices.Clone(st.entries))
 	}

@@ -58,10 +58,10 @@ func (l *Ledger) LockRun(run string) (*RunLock, error) {
 	file, err := durable.Keep(l.runFile(run))
 	switch {
 	case errors.Is(err, durable.ErrBusy):
-		return nil, fmt.Errorf("%w: run %q is in use by another process, maybe by another copy of its state; wait for it to "+
-			"end or stop it", ErrResume, run)
+		return nil, fmt.Errorf("%w: another process uses run %q, maybe with a copy of its state; wait until the process "+
+			"ends, or stop it", ErrResume, run)
 	case err != nil:
-		return nil, l.errorf("cannot lock run %q, check space and permissions: %w", run, err)
+		return nil, l.errorf("cannot lock run %q; check space and permissions: %w", run, err)
 	}
 	r := &RunLock{ledger: l, run: run, file: file}
 	if err := r.open(); err != nil {
@@ -97,8 +97,8 @@ func (r *RunLock) open() error {
 	case counted:
 		return nil
 	case charge.Counted:
-		return fmt.Errorf("%w: the count of the releases of run %q, %s, is missing or damaged, so it is unknown what was "+
-			"released and the run cannot go on; put that very file back if it was moved, or start a new run", ErrResume, r.run,
+		return fmt.Errorf("%w: the file with the count of the releases of run %q, %s, is missing or damaged, so it is "+
+			"unknown what was released; if the file was moved, put it back, otherwise start a new run", ErrResume, r.run,
 			filepath.Base(r.file.Name()))
 	}
 	r.older = true
@@ -128,7 +128,7 @@ func (r *RunLock) begin() error {
 		err = durable.SyncDir(filepath.Dir(r.file.Name()))
 	}
 	if err != nil {
-		return r.ledger.errorf("cannot write the count of run %q, check space and permissions: %w", r.run, err)
+		return r.ledger.errorf("cannot write the count of run %q; check space and permissions: %w", r.run, err)
 	}
 	r.ledger.at("count created")
 	return nil
@@ -180,7 +180,7 @@ func (r *RunLock) admits(at StreamPosition) error {
 	case at.Releases < r.at.Releases:
 		return oldCopy(r.run, r.at.Releases, at.Releases)
 	case at.Releases == r.at.Releases && at.Releases > 0 && !r.torn && at.Digest != r.at.Digest:
-		return fmt.Errorf("%w: release %d of run %q is another one in this state than the one that was made: the state is a "+
+		return fmt.Errorf("%w: release %d of run %q in this state differs from the release that was made, so the state is a "+
 			"copy that was not continued; use the latest state, or start a new run", ErrResume, at.Releases, r.run)
 	}
 	return nil
@@ -206,7 +206,7 @@ func (r *RunLock) Count(at StreamPosition) error {
 		err = r.file.Sync()
 	}
 	if err != nil {
-		return r.ledger.errorf("cannot count the releases of run %q, so nothing more is released: %w", r.run, err)
+		return r.ledger.errorf("cannot count the releases of run %q, so no further release is made: %w", r.run, err)
 	}
 	r.slot, r.at, r.torn, r.older, r.synced = slot, at, false, false, true
 	r.ledger.at("count durable")

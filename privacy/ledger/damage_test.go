@@ -69,7 +69,7 @@ func TestForgedLastLine(t *testing.T) {
 	st := must.Get(parseLedger(bytes.Join(lines[:4], nil), &ledgerHead{Lines: 4, Hash: hashOf(t, lines[:4])}))(t)
 	body := must.Get(encodeCharge(testCharge("forged")))(t)
 	forged, _ := must.Get2(formatLine(st.last, 4, typeCharge, time.Now(), body))(t)
-	wantDamaged(t, l, "not the line that the head knows", lines[0], lines[1], lines[2], lines[3], forged)
+	wantDamaged(t, l, "not the line that the head records", lines[0], lines[1], lines[2], lines[3], forged)
 }
 
 func hashOf(t *testing.T, lines [][]byte) string {
@@ -86,7 +86,7 @@ func TestReorderedLines(t *testing.T) {
 
 func TestTruncatedLines(t *testing.T) {
 	l, lines := fiveLines(t)
-	wantDamaged(t, l, "the ledger lost lines: it has 4 but its head counts 5", lines[:4]...)
+	wantDamaged(t, l, "the ledger lost lines: it has 4 lines, but its head counts 5", lines[:4]...)
 }
 
 func TestTruncatedWithinALine(t *testing.T) {
@@ -107,7 +107,7 @@ func TestDuplicatedLine(t *testing.T) {
 func TestOtherHeader(t *testing.T) {
 	l, lines := fiveLines(t)
 	_, others := fiveLines(t)
-	wantDamaged(t, l, "line 5 is not the line that the head knows", others[0], others[1], others[2], others[3], others[4])
+	wantDamaged(t, l, "line 5 is not the line that the head records", others[0], others[1], others[2], others[3], others[4])
 	wantDamaged(t, l, "line 2 is not valid", others[0], lines[1], lines[2], lines[3], lines[4])
 }
 
@@ -261,7 +261,7 @@ func TestLaterFormatIsRefused(t *testing.T) {
 	line, hash := must.Get2(formatLine(lineHash{}, 0, typeHeader, time.Now(), []byte(`{"format":2,"extra":true}`)))(t)
 	must.Do(t, os.WriteFile(path, line, 0o600))
 	must.Do(t, (&Ledger{path: path}).writeHead(ledgerHead{Lines: 1, Hash: hash.String()}))
-	if _, err := Open(path); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "version 2") {
+	if _, err := Open(path); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "version is 2") {
 		t.Errorf("%v, want ErrUnavailable that names version 2", err)
 	}
 }

@@ -58,10 +58,10 @@ func (l *Ledger) lock() (unlock func(), err error) {
 	f, err := durable.Lock(name, l.lockWait)
 	switch {
 	case errors.Is(err, durable.ErrBusy):
-		return nil, l.errorf("another process has held the lock %s for %v; wait for it to end or stop it (do not delete "+
-			"the lock file)", name, l.lockWait)
+		return nil, l.errorf("another process has held the lock %s for %v; wait until the process ends, or stop it (do not "+
+			"delete the lock file)", name, l.lockWait)
 	case err != nil:
-		return nil, l.errorf("cannot lock %s, check that its directory is writable: %w", name, err)
+		return nil, l.errorf("cannot lock %s; check that its directory is writable: %w", name, err)
 	}
 	return func() { _ = f.Close() }, nil
 }
@@ -132,7 +132,7 @@ func (l *Ledger) read() (*ledgerState, error) {
 func readLines(name string) ([]byte, error) {
 	text, err := durable.Read(name, maxLedger)
 	if errors.Is(err, durable.ErrTooLong) {
-		err = fmt.Errorf("%w: is it a ledger? A ledger is made shorter by \"dyad ledger compact\"", err)
+		err = fmt.Errorf("%w; if it is a ledger, \"dyad ledger compact\" makes it shorter", err)
 	}
 	return text, err
 }
@@ -148,8 +148,8 @@ func (l *Ledger) repair(st *ledgerState) (string, error) {
 			return "", l.errorf("cannot move an unfinished last line to %s: %w", aside, err)
 		}
 		l.at("torn saved")
-		note = fmt.Sprintf("ledger %s ended in an unfinished line of %d bytes, from a program that stopped while it wrote; "+
-			"its run was never started; the bytes are in %s", l.path, len(st.torn), aside)
+		note = fmt.Sprintf("ledger %s ended in an unfinished line of %d bytes, because a program stopped while it wrote the "+
+			"line; the run of this line was never started; the bytes are now in %s", l.path, len(st.torn), aside)
 	}
 	if len(st.torn) > 0 || st.headBehind {
 		// A line after those of the head was written but perhaps not synced: Cut syncs it before the head is
@@ -198,7 +198,7 @@ func (l *Ledger) append(st *ledgerState, kind string, at time.Time, body []byte)
 	case err != nil && counts:
 		return l.errorf("%w: %w", ErrUnacknowledged, err)
 	case err != nil:
-		return l.errorf("cannot write (is the disk full?), check space and permissions: %w", err)
+		return l.errorf("cannot write (is the disk full?); check space and permissions: %w", err)
 	}
 	l.at("head renamed")
 	l.at("acknowledged")
@@ -223,7 +223,7 @@ func (l *Ledger) replaceHead(h ledgerHead, prepared func() error) error {
 
 func (l *Ledger) writeHead(h ledgerHead) error {
 	if err := l.replaceHead(h, nil); err != nil {
-		return l.errorf("cannot write its head, check space and permissions: %w", err)
+		return l.errorf("cannot write its head; check space and permissions: %w", err)
 	}
 	return nil
 }

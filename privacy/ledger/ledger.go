@@ -1,5 +1,5 @@
-// Package ledger durably records what was spent on private data. It opens the sessions that may spend it: a
-// run is charged in full before it reads a record.
+// Package ledger durably records what was spent on private data. It also opens the sessions that may
+// release something. A run is charged in full before it reads a record.
 package ledger
 
 import (
@@ -174,18 +174,18 @@ type Charge struct {
 // Begin charges the whole plan. It returns a session that may make the releases of the plan, and no others.
 // The charge is durable when Begin returns.
 //
-// Begin charges nothing if it refuses. The error wraps ErrBudget if the data id has a cap, and the
+// If Begin refuses, it charges nothing. The error wraps ErrBudget if the data id has a cap, and the
 // composition of all its charges and this plan exceeds the cap. It wraps ErrUnsupported if the data id has a
 // cap and that composition cannot be computed. It wraps ErrUnavailable if the ledger is not available. In the
-// last case the charge may still count; nothing can have been released.
+// last case the charge may still count, but nothing was released.
 //
-// Events have their own neighbouring relation, so they compose whatever the other text fields of their
-// charges contain. But only charges with one Unit have a total. A PublicEvent in the plan is recorded but
-// allows no release: the session cannot know which vectors come from public data. For data that are public as
-// a whole, use NewPublicSession.
+// Each event has its own neighbouring relation, so events compose whatever the text fields of their charges
+// contain. But only charges with one Unit have a total. A PublicEvent in the plan is recorded but allows no
+// release: the session cannot know which vectors come from public data. For data that are public as a whole,
+// use NewPublicSession.
 func (l *Ledger) Begin(c Charge, src *privacy.Source) (*privacy.LiveSession, error) {
 	if src == nil {
-		return nil, errors.New("ledger: Begin needs a source of randomness: call privacy.NewSource")
+		return nil, errors.New("ledger: Begin needs a source of randomness; call privacy.NewSource")
 	}
 	c.SeededNoise = c.SeededNoise || !src.Secret()
 	if c.Run == "" {
@@ -193,7 +193,7 @@ func (l *Ledger) Begin(c Charge, src *privacy.Source) (*privacy.LiveSession, err
 	}
 	if c.Counted {
 		if _, err := os.Lstat(l.runFile(c.Run)); err != nil {
-			return nil, fmt.Errorf("ledger: the releases of run %q are to be counted; call LockRun before Begin: %w", c.Run, err)
+			return nil, fmt.Errorf("ledger: the releases of run %q must be counted; call LockRun before Begin: %w", c.Run, err)
 		}
 	}
 	return privacy.NewSession(src, c.Events, func() (privacy.Receipt, error) {
@@ -222,8 +222,9 @@ func (l *Ledger) Admits(c Charge) error {
 }
 
 // SetCap records the largest budget that may ever be spent on a data id. Charges made before the call are
-// included. A later cap of the same id replaces it. Delta must be positive: Gaussian noise has no finite
-// epsilon at delta 0. The cap is compared with the total for budgets that were fixed beforehand.
+// included. A later cap replaces an earlier cap of the same id. Delta must be positive: Gaussian noise
+// has no finite epsilon at delta 0. The cap is compared with the total for budgets that were fixed
+// beforehand.
 func (l *Ledger) SetCap(dataID string, b privacy.Budget) error { return l.setCap(dataID, b, Planned) }
 
 // SetCapByLooking is SetCap for budgets that are chosen by looking at earlier releases. A cap that is set
@@ -246,7 +247,7 @@ func (l *Ledger) setCap(dataID string, b privacy.Budget, by Counted) error {
 		return err
 	}
 	if b.Delta == 0 {
-		return errors.New("ledger: a cap needs delta > 0: Gaussian noise has no finite epsilon at delta 0")
+		return errors.New("ledger: a cap needs delta > 0, because Gaussian noise has no finite epsilon at delta 0")
 	}
 	body, err := encodeBody(typeCap, capBody{DataID: dataID, Epsilon: b.Epsilon, Delta: b.Delta, By: by}, dataID)
 	if err != nil {

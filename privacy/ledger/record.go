@@ -135,7 +135,7 @@ func chained(prev lineHash, content []byte) ([]byte, lineHash) {
 
 func hashSuffix(h lineHash) string { return `,"hash":"` + h.String() + `"}` }
 
-var errChain = errors.New("its hash does not match: the line or one before it was edited, removed or moved")
+var errChain = errors.New("its hash does not match, because this line or an earlier line was edited, removed or moved")
 
 // parseLine verifies a line without its newline. It accepts only the exact bytes that formatLine wrote.
 func parseLine(prev lineHash, seq int, line []byte) (lineContent, lineHash, error) {
@@ -153,7 +153,7 @@ func parseLine(prev lineHash, seq int, line []byte) (lineContent, lineHash, erro
 		return c, hash, errors.New("it is not a ledger line")
 	}
 	if again, err := json.Marshal(c); err != nil || !bytes.Equal(again, content) {
-		return c, hash, errors.New("it is not a ledger line of this format")
+		return c, hash, errors.New("it is not a ledger line in this format")
 	}
 	if c.Seq != seq {
 		return c, hash, fmt.Errorf("its sequence number is %d, want %d", c.Seq, seq)
@@ -179,7 +179,7 @@ func parseHeader(c lineContent) ([]byte, error) {
 		return nil, errors.New("the first line is not a ledger header")
 	}
 	if version.Format != ledgerFormat {
-		return nil, fmt.Errorf("format version %d; this program reads version %d: use the program that wrote it",
+		return nil, fmt.Errorf("its format version is %d, but this program reads version %d; use the program that wrote it",
 			version.Format, ledgerFormat)
 	}
 	var h headerBody
@@ -273,7 +273,7 @@ func encodeCharge(c Charge) ([]byte, error) {
 // UTF-8, so that they survive the round trip through JSON.
 func encodeBody(kind string, body any, texts ...string) ([]byte, error) {
 	if texts[0] == "" {
-		return nil, fmt.Errorf("ledger: a %s needs the id that it is about", kind)
+		return nil, fmt.Errorf("ledger: a %s needs an id", kind)
 	}
 	for _, t := range texts {
 		if !utf8.ValidString(t) {

@@ -14,7 +14,7 @@ import (
 
 // ErrResume is wrapped if a run cannot be resumed or finished: it was never charged, is finished already, or
 // differs from its charge.
-var ErrResume = errors.New("ledger: the run cannot go on")
+var ErrResume = errors.New("ledger: the run cannot continue")
 
 // ErrUnacknowledged is wrapped, besides ErrUnavailable, if a line was written and may count, but its
 // acknowledgement failed. After any other error the line does not count.
@@ -28,16 +28,17 @@ const StatusReleased = "released"
 // Release. Finish changes no total.
 //
 // A run can be finished only once, with any status and by any caller: the check and the line are one change
-// under the lock. So of all processes that carry out one run, resumed or not, at most one gets nil. The
-// others get an error wrapping ErrResume and must withhold what they computed. After an error wrapping
-// ErrUnacknowledged the line may still count: withhold the results until Released confirms the line.
+// under the lock. So if several processes carry out one run, resumed or not, at most one of them gets a nil
+// error. The other processes get an error wrapping ErrResume and must withhold their results. After an
+// error wrapping ErrUnacknowledged the line may still count: withhold the results until Released confirms
+// the line.
 //
 // Finish fails with ErrUnsupported if a line after the charge is unknown to this version: that line might have
 // ended the run.
 func (l *Ledger) Finish(run, status string) error { return l.finish(run, status, Kept{}) }
 
-// Kept identifies what a run released, for a program that stored it before the ledger permitted its release.
-// Both fields are opaque texts to the ledger.
+// Kept identifies the result of a run. The program stores the result before the ledger permits its release.
+// The ledger does not interpret the two fields.
 type Kept struct {
 	Digest string // hash of the result
 	Place  string // where the result was stored
@@ -59,8 +60,8 @@ func (l *Ledger) finish(run, status string, k Kept) error {
 	_, _, err = l.change(typeFinish, time.Time{}, body, func(st *ledgerState) ([]string, error) {
 		charged, err := st.unfinished(run)
 		if err == nil && status == StatusReleased && k.Digest == "" && !charged.Charge.stream() {
-			err = fmt.Errorf("ledger: run %q has one result, and its release needs the digest of what is kept of it (Release); "+
-				"no entry was written", run)
+			err = fmt.Errorf("ledger: run %q has one result, so its release needs the digest of the stored result; call "+
+				"Release; no entry was written", run)
 		}
 		return nil, err
 	})
@@ -99,7 +100,7 @@ func (c *Charge) stream() bool {
 // run: see algorithms.Run.)
 func (l *Ledger) Resume(run string, c Charge, src *privacy.Source) (*privacy.LiveSession, error) {
 	if src == nil {
-		return nil, errors.New("ledger: Resume needs a source of randomness: call privacy.NewSource")
+		return nil, errors.New("ledger: Resume needs a source of randomness; call privacy.NewSource")
 	}
 	c.Run, c.SeededNoise, c.Resumable = run, c.SeededNoise || !src.Secret(), true
 	return privacy.NewSession(src, c.Events, func() (privacy.Receipt, error) {
@@ -174,7 +175,7 @@ func (st *ledgerState) unfinished(run string) (charged *Entry, err error) {
 		case e.Charge != nil && e.Run == run:
 			charged = e
 		case e.Known && e.Type == typeFinish && e.Run == run && e.Status == StatusReleased:
-			return nil, fmt.Errorf("%w: run %q was released on %s (line %d of the ledger); a charge pays for one release, "+
+			return nil, fmt.Errorf("%w: run %q was released on %s (line %d of the ledger), and a charge pays for one release; "+
 				"start a new run", ErrResume, run, e.day(), e.Seq+1)
 		case e.Known && e.Type == typeFinish && e.Run == run:
 			return nil, fmt.Errorf("%w: run %q ended as %q on %s (line %d of the ledger); start a new run", ErrResume, run,
@@ -186,7 +187,7 @@ func (st *ledgerState) unfinished(run string) (charged *Entry, err error) {
 	}
 	if charged == nil {
 		if slices.ContainsFunc(st.entries, func(e Entry) bool { return e.Archive != nil }) {
-			return nil, fmt.Errorf("%w: the ledger has no run %q that can be resumed; finished ones are in its archives",
+			return nil, fmt.Errorf("%w: the ledger has no run %q that can be resumed; finished runs may be in its archives",
 				ErrResume, run)
 		}
 		return nil, fmt.Errorf("%w: the ledger has no run %q", ErrResume, run)
@@ -201,10 +202,10 @@ func (e *Entry) day() string { return e.Time.Format(time.DateOnly) }
 func sameRun(charged, c Charge) error {
 	refuse := func(what, was, is string) error {
 		if was == is {
-			is += " with other digits behind these"
+			is += ", which differs in later digits"
 		}
-		return fmt.Errorf("%w: run %q was charged for %s %s, now it is %s; use the options and the data of the first attempt",
-			ErrResume, c.Run, what, was, is)
+		return fmt.Errorf("%w: run %q was charged for %s %s, but now it is %s; use the options and the data of the first "+
+			"attempt", ErrResume, c.Run, what, was, is)
 	}
 	for _, f := range []struct{ what, was, is string }{
 		{"data id", charged.DataID, c.DataID},
@@ -219,7 +220,7 @@ func sameRun(charged, c Charge) error {
 		}
 	}
 	if charged.Fingerprint != "" && charged.Fingerprint != c.Fingerprint {
-		return fmt.Errorf("%w: run %q was charged for other data than these; use the file of the first attempt, unchanged",
+		return fmt.Errorf("%w: run %q was charged for other data; use the unchanged file of the first attempt",
 			ErrResume, c.Run)
 	}
 	if !charged.Resumable {
@@ -231,9 +232,9 @@ func sameRun(charged, c Charge) error {
 		if before, now := budgetOf(charged), budgetOf(c); before != "" && before != now {
 			return refuse("the guarantee", before, now)
 		}
-		return fmt.Errorf("%w: run %q was charged with the same epsilon and delta and other options: one differs on which "+
-			"the noise rests, such as --steps, --step-size, --l2 or --radius; use the options and the data of the first "+
-			"attempt (charged were %s %v, now it is %v)", ErrResume, c.Run, what, was, is)
+		return fmt.Errorf("%w: run %q was charged with the same epsilon and delta, but an option that the noise depends on "+
+			"differs, such as --steps, --step-size, --l2 or --radius; use the options and the data of the first attempt "+
+			"(%s: %v when charged, %v now)", ErrResume, c.Run, what, was, is)
 	}
 	if len(charged.Events) != len(c.Events) {
 		return releases("releases", charged.Events, c.Events)

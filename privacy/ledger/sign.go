@@ -27,8 +27,8 @@ const (
 var ErrNoKey = errors.New("ledger: it has no key; \"dyad ledger key\" makes one")
 
 // CreateKey returns the public key of the ledger, and draws a key pair if there is none. The private key is
-// in PATH.key, mode 0600, next to the ledger and never in it. Anyone who has the private key can sign any
-// file.
+// in the file PATH.key, mode 0600, next to the ledger. It is never in the ledger file. Anyone who has the
+// private key can sign any file.
 func (l *Ledger) CreateKey() (PublicKey, error) {
 	unlock, err := l.lock()
 	if err != nil {
@@ -53,8 +53,8 @@ func (l *Ledger) CreateKey() (PublicKey, error) {
 // signingKey reads the private key. The error wraps ErrNoKey if there is none.
 func (l *Ledger) signingKey() (ed25519.PrivateKey, error) {
 	if info, err := os.Stat(l.path + keySuffix); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s can be read or written by others, and whoever has it can sign any file: if nobody had "+
-			"it, chmod 600; else move it away and draw another", l.path+keySuffix)
+		return nil, fmt.Errorf("other users can read or write %s, and anyone who has this key can sign any file; if nobody "+
+			"else had it, chmod 600; otherwise move it away and draw another key", l.path+keySuffix)
 	}
 	text, err := durable.Read(l.path+keySuffix, maxKeyFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -107,14 +107,14 @@ func (l *Ledger) Sign(file []byte) ([]byte, error) {
 		}
 	}
 	if by != "" && away == "" {
-		return nil, fmt.Errorf("%w: it released the file, but never charged run %q, which the file says it is from",
+		return nil, fmt.Errorf("%w: the ledger released the file, but never charged run %q, which the file names as its run",
 			ErrResume, s.Run)
 	}
 	if away != "" {
-		return nil, fmt.Errorf("%w: it released no file with the hash %s, unless in the archive %s, which is not next to it",
-			ErrResume, s.Digest, away)
+		return nil, fmt.Errorf("%w: the ledger has no release of a file with the hash %s; the archive %s may have one, but is "+
+			"not next to the ledger", ErrResume, s.Digest, away)
 	}
-	return nil, fmt.Errorf("%w: it released no file with the hash %s", ErrResume, s.Digest)
+	return nil, fmt.Errorf("%w: the ledger has no release of a file with the hash %s", ErrResume, s.Digest)
 }
 
 // Witness compares the ledger with its last head that another person keeps in a file elsewhere, and then
@@ -177,10 +177,10 @@ func (l *Ledger) goesOn(st *ledgerState, was witness) error {
 	case found:
 		return nil
 	case away != "":
-		return l.errorf("the archive %s is not next to it, so that nobody can tell whether the ledger goes on from the head "+
-			"of the witness", away)
+		return l.errorf("the archive %s is not next to it, so it is unknown whether the ledger continues from the head of "+
+			"the witness; put the archive back", away)
 	}
-	return l.errorf("the ledger was put back to an older copy, or is another one: the witness has seen %d lines of it, "+
-		"the last with the hash %s, and no line has it now; restore the newest copy, and count nothing on these "+
-		"data until then", was.Lines, was.Hash)
+	return l.errorf("the ledger was replaced by an older copy or by another ledger: the witness recorded %d lines, the "+
+		"last with the hash %s, and no line has this hash now; restore the newest copy, and spend nothing on these data "+
+		"until then", was.Lines, was.Hash)
 }

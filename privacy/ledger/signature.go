@@ -14,13 +14,13 @@ import (
 )
 
 // ErrSignature is wrapped by every error about a signature that is not valid for its file and key.
-var ErrSignature = errors.New("ledger: the signature does not hold")
+var ErrSignature = errors.New("ledger: the signature is not valid")
 
 // Statement holds the facts about a released file that the owner of a ledger signs. All of them were in the
 // ledger when the release was recorded.
 type Statement struct {
 	Digest     string `json:"digest"`         // digest of the file: "sha256:" and hex
-	Plan       string `json:"plan,omitempty"` // equals Charge.Plan
+	Plan       string `json:"plan,omitempty"` // equal to Charge.Plan
 	DataID     string `json:"data_id"`
 	Run        string `json:"run"`
 	ReleasedBy string `json:"released_by,omitempty"` // the run that released the file, if the file is a copy of a file of Run
@@ -47,7 +47,7 @@ const (
 	MaxSignature = 1 << 14
 )
 
-// id returns the first 8 bytes of the key's SHA-256, which minisign's format has as the key number.
+// id returns the first 8 bytes of the key's SHA-256, which are the key number in minisign's format.
 func (k PublicKey) id() []byte {
 	sum := sha256.Sum256(k)
 	return sum[:8]
@@ -70,12 +70,12 @@ func ParsePublicKey(text string) (PublicKey, error) {
 	}
 	raw, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSuffix(text, "\n"))
 	if err != nil || len(raw) != 10+ed25519.PublicKeySize || string(raw[:2]) != minisignScheme {
-		return nil, errors.New("ledger: it is not a public key: want the line that \"dyad ledger key\" prints, or a file " +
+		return nil, errors.New("ledger: it is not a public key; want the line that \"dyad ledger key\" prints, or a file " +
 			"that has it")
 	}
 	k := PublicKey(raw[10:])
 	if !bytes.Equal(k.id(), raw[2:10]) {
-		return nil, errors.New("ledger: the public key was changed: its number does not fit")
+		return nil, errors.New("ledger: the public key was changed: its number does not match the key")
 	}
 	return k, nil
 }
@@ -107,7 +107,7 @@ func (k PublicKey) Signed(file, sig []byte) (s Statement, err error) {
 	}
 	lines := strings.SplitAfter(string(sig), "\n")
 	if len(sig) > MaxSignature || len(lines) != 5 || lines[4] != "" {
-		return no("it is not a file of four lines")
+		return no("the signature file does not have four lines")
 	}
 	comment, ok := strings.CutPrefix(strings.TrimSuffix(lines[2], "\n"), trustedHeader+statementHeader)
 	first, err1 := base64.StdEncoding.Strict().DecodeString(strings.TrimSuffix(lines[1], "\n"))
@@ -115,16 +115,16 @@ func (k PublicKey) Signed(file, sig []byte) (s Statement, err error) {
 	switch {
 	case !ok || err1 != nil || err2 != nil || len(first) != 10+ed25519.SignatureSize ||
 		string(first[:2]) != minisignScheme:
-		return no("it is not a signature of this version")
+		return no("it is not a signature that this version can read")
 	case !bytes.Equal(first[2:10], k.id()):
-		return no("it is by key %x, and the key given is %x", first[2:10], k.id())
+		return no("it was made with key %x, but the given key is %x", first[2:10], k.id())
 	case len(second) != ed25519.SignatureSize ||
 		!ed25519.Verify(ed25519.PublicKey(k), append(bytes.Clone(first[10:]), statementHeader+comment...), second):
-		return no("its statement was changed, or is about another signature")
+		return no("its statement was changed or belongs to another signature")
 	case !ed25519.Verify(ed25519.PublicKey(k), file, first[10:]):
 		return no("the file is not the one that was signed")
 	case !decodeExact([]byte(comment), &s):
-		return no("its statement has fields of another version")
+		return no("its statement has fields that this version does not know")
 	case s.Digest != digestOf(file):
 		return no("its statement is about a file with the hash %s", s.Digest)
 	}
@@ -164,7 +164,7 @@ func (s Statement) About(run, dataID, unit, guarantee, plan string) error {
 		{"epsilon", s.Epsilon, epsilon}, {"delta", s.Delta, delta}, {"plan", s.Plan, plan},
 	} {
 		if f.signed != f.file && (f.what != "plan" || f.file != "") { // files of figures state no plan
-			return fmt.Errorf("%w: the %s is %q in the signature and %q in the file", ErrSignature, f.what, f.signed, f.file)
+			return fmt.Errorf("%w: the %s is %q in the signature, but %q in the file", ErrSignature, f.what, f.signed, f.file)
 		}
 	}
 	return nil

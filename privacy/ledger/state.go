@@ -62,7 +62,7 @@ func parseLedger(data []byte, head *ledgerHead) (*ledgerState, error) {
 		st.size += int64(len(line)) + 1
 		rest = after
 		if head != nil && st.lines == head.Lines && hash.String() != head.Hash {
-			return nil, fmt.Errorf("line %d is not the line that the head knows; restore the ledger and its head from the "+
+			return nil, fmt.Errorf("line %d is not the line that the head records; restore the ledger and its head from the "+
 				"same backup", st.lines)
 		}
 	}
@@ -70,15 +70,15 @@ func parseLedger(data []byte, head *ledgerHead) (*ledgerState, error) {
 	st.headBehind = head == nil || st.lines > acknowledged
 	switch {
 	case st.lines < acknowledged && head == nil:
-		return nil, errors.New("it is not a ledger: it has no header line; name another file")
+		return nil, errors.New("it is not a ledger, because it has no header line; name another file")
 	case st.lines < acknowledged:
-		return nil, fmt.Errorf("the ledger lost lines: it has %d but its head counts %d; restore both from a backup",
+		return nil, fmt.Errorf("the ledger lost lines: it has %d lines, but its head counts %d; restore both from a backup",
 			st.lines, acknowledged)
 	case head == nil && (st.lines > 1 || len(st.torn) > 0):
-		return nil, fmt.Errorf("its head file (%s) is missing, so lost lines could not be noticed; restore both from a backup", headSuffix)
+		return nil, fmt.Errorf("its head file (%s) is missing, so lost lines would not be noticed; restore both from a backup", headSuffix)
 	case st.lines > acknowledged+1, st.lines > acknowledged && len(st.torn) > 0:
-		return nil, fmt.Errorf("the file goes on after the %d lines that its head counts, by more than one interrupted "+
-			"write can leave; restore both from a backup", acknowledged)
+		return nil, fmt.Errorf("after the %d lines that its head counts, the file contains more than one interrupted write "+
+			"can leave; restore both from a backup", acknowledged)
 	}
 	return st, nil
 }
@@ -200,7 +200,7 @@ func (st *ledgerState) compose(dataID string, extra *Charge) (*account.Total, er
 func (st *ledgerState) admit(c Charge) (warnings []string, err error) {
 	for _, e := range st.entries {
 		if e.Charge != nil && e.Run == c.Run {
-			return nil, fmt.Errorf("ledger: run %q is already charged; every run needs its own id (empty: one is generated)",
+			return nil, fmt.Errorf("ledger: run %q is already charged; give every run its own id, or no id to have one generated",
 				c.Run)
 		}
 	}
@@ -215,8 +215,8 @@ func (st *ledgerState) admit(c Charge) (warnings []string, err error) {
 			if limit.by != Planned {
 				counted = " for " + limit.by.String()
 			}
-			return nil, fmt.Errorf("%w: with this run data id %q would reach %s at delta %.6g%s, its cap is %.6g; no budget "+
-				"was charged", ErrBudget, c.DataID, epsilonText(eps), limit.Delta, counted, limit.Epsilon)
+			return nil, fmt.Errorf("%w: with this run data id %q would reach %s at delta %.6g%s, but its cap is %.6g; no "+
+				"budget was charged", ErrBudget, c.DataID, epsilonText(eps), limit.Delta, counted, limit.Epsilon)
 		}
 	}
 	return st.warnings(c, total, err), nil
@@ -261,7 +261,7 @@ func (st *ledgerState) compareFingerprint(c Charge) []string {
 	}
 	if alias != nil {
 		warnings = append(warnings, fmt.Sprintf("the data of id %q were charged under id %q in run %s; the totals of the "+
-			"two ids do not add up by themselves", c.DataID, alias.DataID, alias.Run))
+			"two ids are not added up", c.DataID, alias.DataID, alias.Run))
 	}
 	return warnings
 }
@@ -288,9 +288,10 @@ type Summary struct {
 	// than the value that follows from any mu.
 	Mu    float64
 	Delta float64
-	// at Delta, rounded up, for budgets that were fixed beforehand; +Inf means that no epsilon is finite
+	// Epsilon is the total at Delta, rounded up, for budgets that were fixed beforehand. +Inf means that
+	// no epsilon is finite.
 	Epsilon float64
-	Looking float64        // epsilon for budgets chosen by looking, and for a total read at a time chosen by looking
+	Looking float64        // epsilon for budgets, or for a time of reading the total, that were chosen by looking at releases
 	Pure    float64        // epsilon at delta 0; +Inf unless all noise is pure-DP
 	Cap     privacy.Budget // zero if no cap is set
 	CapBy   Counted        // the total that the cap is compared with

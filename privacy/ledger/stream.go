@@ -34,8 +34,9 @@ type StreamPosition struct {
 //     copy counts the same number first, the state is refused from then on.
 //
 // So everything that is seen is one path from the start, in which every release is drawn once, by the
-// argument of Ledger.Resume. The argument fails if somebody restores an old count together with the ledger's
-// folder. A run that an older program charged (Charge.Counted is false) is counted from its first Resume on.
+// argument of Ledger.Resume. This argument does not hold if somebody restores the ledger's folder with an
+// old count. A run that an older program charged (Charge.Counted is false) is counted from its first Resume
+// on.
 //
 // session is the number of this resume, starting at 1. The caller stores session in the state and makes the
 // state durable before this call. Resume refuses the call unless the ledger has session - 1 resumes of the
@@ -47,7 +48,7 @@ type StreamPosition struct {
 func (r *RunLock) Resume(c Charge, at StreamPosition, session int, src *privacy.Source) (*privacy.LiveSession, error) {
 	run := r.run
 	if src == nil {
-		return nil, errors.New("ledger: RunLock.Resume needs a source of randomness: call privacy.NewSource")
+		return nil, errors.New("ledger: RunLock.Resume needs a source of randomness; call privacy.NewSource")
 	}
 	if len(c.Events) != 1 {
 		return nil, fmt.Errorf("%w: a stream has one event, not %d", ErrResume, len(c.Events))
@@ -55,7 +56,7 @@ func (r *RunLock) Resume(c Charge, at StreamPosition, session int, src *privacy.
 	e, stream := c.Events[0].(account.StreamEvent)
 	_, exact := c.Events[0].(account.NonPrivateEvent)
 	if !stream && !exact || at.Releases < 0 || stream && at.Releases > e.Count {
-		return nil, fmt.Errorf("%w: %d releases were made of %v", ErrResume, at.Releases, c.Events[0])
+		return nil, fmt.Errorf("%w: %d releases do not fit the plan %v", ErrResume, at.Releases, c.Events[0])
 	}
 	if err := r.admits(at); err != nil {
 		return nil, err
@@ -85,8 +86,8 @@ func (r *RunLock) Resume(c Charge, at StreamPosition, session int, src *privacy.
 				}
 			}
 			if resumes != session-1 {
-				return nil, fmt.Errorf("%w: run %q was resumed %d times and the state, for resume %d, is an old copy or another "+
-					"process continued it; use the latest state, or start a new run", ErrResume, run, resumes, session)
+				return nil, fmt.Errorf("%w: run %q was resumed %d times, and the state is for resume %d: it is an old copy, or "+
+					"another process continued the run; use the latest state, or start a new run", ErrResume, run, resumes, session)
 			}
 			was := *charged.Charge
 			was.Resumable = true
@@ -112,6 +113,6 @@ func (r *RunLock) Resume(c Charge, at StreamPosition, session int, src *privacy.
 }
 
 func oldCopy(run string, made, known int) error {
-	return fmt.Errorf("%w: run %q made %d releases and the state knows %d of them: it is an old copy, which would draw "+
-		"the others a second time; use the latest state, or start a new run", ErrResume, run, made, known)
+	return fmt.Errorf("%w: run %q made %d releases, and the state knows only %d of them: it is an old copy, which would "+
+		"draw the missing releases a second time; use the latest state, or start a new run", ErrResume, run, made, known)
 }

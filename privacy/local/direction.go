@@ -38,9 +38,9 @@ import (
 // The law of g = 0, given the seed: all 2m candidates are equally likely, exactly, for every k.
 // Proof: the pair of the drawn candidate is shifted by a uniform number of pairs. The opposite
 // candidate of the pair is drawn if g~ has the other sign. For an unfavoured pair it is drawn if
-// the place is the neighbouring place. Each event has probability 1/2. QED The bound of a message
-// from g against a message from 0 is therefore smaller than Epsilon:
-// DirectionChannel.EpsilonAgainstZero.
+// the place is the neighbouring place. Each event has probability 1/2. QED So the bound for a
+// message from g against a message from 0 is smaller than Epsilon.
+// DirectionChannel.EpsilonAgainstZero returns this bound.
 //
 // Work: all vectors take the same steps. The draws do not depend on g. Scaling g and setting its
 // small entries to 0 use integer operations, so that no subnormal number is computed with.
@@ -97,7 +97,7 @@ func (m Direction) Channel() (*DirectionChannel, error) {
 		return nil, fmt.Errorf("local: a private direction has %d pairs of candidates, must be 1 to %d", m.Pairs,
 			maxDirectionPairs)
 	case m.Favoured < 0 || m.Favoured > m.Pairs:
-		return nil, fmt.Errorf("local: a private direction favours %d candidates, must be at most its %d pairs",
+		return nil, fmt.Errorf("local: a private direction favours %d candidates, must be at most its %d pairs of candidates",
 			m.Favoured, m.Pairs)
 	}
 	if err := checkLocalEpsilon(m.Epsilon); err != nil {
@@ -220,9 +220,9 @@ func (c *DirectionChannel) Send(g []float64, src *privacy.Source) (DirectionMess
 }
 
 // arrange sorts the pairs by the absolute value of their inner product with d.u, largest first. Of
-// two equal values the later pair comes first. An entry of d.order ends with the number of the
-// candidate of the pair that has a positive inner product with +-d.u. If all pairs are favoured,
-// the order does not matter and arrange does not change it.
+// two equal values the later pair comes first. Each entry of d.order ends with the number of one
+// of the two candidates of its pair: the candidate that has a positive inner product with +-d.u.
+// If all pairs are favoured, the order does not matter and arrange does not change it.
 func (c *DirectionChannel) arrange(d *directions, positive uint64) {
 	for i := range d.order {
 		d.fill(d.v)
@@ -305,8 +305,8 @@ type directions struct {
 	order []uint64  // order of the pairs, see arrange
 }
 
-// tiny is a number of powers of two. An entry that is smaller than 2^-tiny times the largest entry
-// counts as zero, and so does a vector relative to the bound.
+// tiny sets a relative limit of 2^-tiny. An entry below this fraction of the largest entry counts
+// as zero, and so does a vector whose largest entry is below this fraction of the bound.
 const tiny = 80
 
 // point sets d.u to g times a power of two, with entries below 2 in absolute value. Entries below

@@ -18,12 +18,12 @@ func (c *DirectionChannel) EpsilonAgainstZero() float64 {
 	return round.Up(-math.Log1p((1-few)*math.Expm1(-c.m.Epsilon)), 1<<12) // 1 + (...) loses up to 11 bits
 }
 
-// ParticipationEpsilon returns the epsilon of a visit, rounded up. By a randomised response of
-// epsilon e_p, a user answers whether the record takes part. If the answer is yes, true or not, the
-// user sends the private direction of the record's vector. The vector of a record that does not
-// take part is 0. The epsilon is max(e_s, e_p + EpsilonAgainstZero), where e_s is the epsilon of c.
-// It is exact if two records that take part can have opposite vectors of norm Bound, and a record
-// that does not take part can replace one of them.
+// ParticipationEpsilon returns the epsilon of a visit, rounded up. A user first answers, by a
+// randomised response of epsilon e_p, whether the record takes part. If this randomised answer is
+// yes, the user also sends the private direction of the record's vector. The vector of a record
+// that does not take part is 0. The epsilon is max(e_s, e_p + EpsilonAgainstZero), where e_s is the
+// epsilon of c. It is exact if two records that take part can have opposite vectors of norm Bound,
+// and a record that does not take part can replace one of them.
 //
 // Proof. Let t = 1/(1 + e^-e_p). A record that takes part answers yes with probability t, another
 // record with probability 1 - t. Let p(x|g) be the probability of direction x. First case: both
@@ -44,10 +44,11 @@ func (c *DirectionChannel) ParticipationEpsilon(response float64) float64 {
 // Participation splits epsilon between a randomised response, which tells whether a record takes
 // part, and the direction m. It sets the Epsilon of both. ParticipationEpsilon of the two is at
 // most epsilon. share is the response's part of epsilon, in (0, 1), and the direction gets
-// everything that remains. At share 0 the direction gets all of epsilon, and the response gets what
-// this leaves: ln(1 + k/2m (e^epsilon - 1)). For k = m that is ln((1 + e^epsilon)/2), more than
-// half. EpsilonAgainstZero grows with the direction's epsilon. So for the same k no split gives one
-// of the two more without giving the other less.
+// everything that remains. At share 0 the direction gets all of epsilon, and the response gets the
+// largest epsilon that this leaves, ln(1 + k/2m (e^epsilon - 1)). For k = m that is ln((1 +
+// e^epsilon)/2), more than half. EpsilonAgainstZero grows with the direction's epsilon. So for the
+// same k, every split that gives one of the two a larger epsilon gives the other a smaller
+// epsilon.
 func (m Direction) Participation(epsilon, share float64) (RandomizedResponse, *DirectionChannel, error) {
 	m.Epsilon = epsilon
 	c, err := m.Channel()
@@ -73,7 +74,8 @@ func (m Direction) Participation(epsilon, share float64) (RandomizedResponse, *D
 		return r, nil, err
 	}
 	if spent := c.ParticipationEpsilon(r.Epsilon); !(spent <= epsilon) {
-		return r, nil, fmt.Errorf("local: a response of epsilon %v and a direction of epsilon %v spend %v, more than %v",
+		return r, nil, fmt.Errorf("local: a response of epsilon %v and a direction of epsilon %v together spend epsilon %v, "+
+			"which is more than %v",
 			r.Epsilon, m.Epsilon, spent, epsilon)
 	}
 	return r, c, nil

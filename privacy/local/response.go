@@ -52,7 +52,8 @@ func (m RandomizedResponse) Answer(truth int, src *privacy.Source) (int, error) 
 		return 0, err
 	}
 	if truth < 0 || truth >= m.categories() {
-		return 0, fmt.Errorf("local: an answer is outside of the %d categories of its randomised response", m.categories())
+		return 0, fmt.Errorf("local: the true answer is outside of the %d categories of the randomised response",
+			m.categories())
 	}
 	law := newPlaceLaw(m.categories(), 1, m.Epsilon)
 	answer := uint64(truth) + law.draw(src) // the truth stands at place 0

@@ -26,8 +26,8 @@ func ShuffleEpsilon(epsilon0 float64, n int, delta float64) (float64, error) {
 		return 0, err
 	}
 	if !(delta > 0 && delta < 1) || n < 1 {
-		return 0, fmt.Errorf("local: shuffle amplification of %d messages at delta %v: want at least 1 message and "+
-			"delta in (0, 1)", n, delta)
+		return 0, fmt.Errorf("local: shuffle amplification of %d messages at delta %v; want at least 1 message and delta in "+
+			"(0, 1)", n, delta)
 	}
 	limit := math.Log(float64(n) / (16 * math.Log(2/delta)))
 	if !(epsilon0 < limit*(1-0x1p-40)) {

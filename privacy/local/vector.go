@@ -54,12 +54,12 @@ func (m Vector) Perturb(x []float64, src *privacy.Source) error {
 	}
 	if len(x) != m.Dim {
 		clear(x)
-		return fmt.Errorf("local: a private vector has %d coordinates, not %d", m.Dim, len(x))
+		return fmt.Errorf("local: a private vector has %d coordinates, but its randomiser has dimension %d", m.Dim, len(x))
 	}
 	clipManhattan(x, m.Bound)
 	if src == nil {
 		clear(x)
-		return errors.New("local: a private vector needs a source of randomness: call privacy.NewSource")
+		return errors.New("local: a private vector needs a source of randomness; call privacy.NewSource")
 	}
 	noise := m.Laplace()
 	sampler.Laplace(x, noise.Scale, noise.GridSize(), src.Bits)

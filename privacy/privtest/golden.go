@@ -24,7 +24,8 @@ func GoldenTable(root string) ([][]string, error) {
 		if named {
 			return nil, fmt.Errorf("privtest: DYAD_GOLDEN: %v", err)
 		}
-		return nil, fmt.Errorf("privtest: no table of reference values, DYAD_GOLDEN can name one: %w", fs.ErrNotExist)
+		return nil, fmt.Errorf("privtest: there is no table of reference values; name a file in DYAD_GOLDEN: %w",
+			fs.ErrNotExist)
 	}
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()

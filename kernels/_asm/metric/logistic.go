@@ -11,14 +11,14 @@ import (
 	"asm/vec"
 )
 
-// The element-wise step of a tile of n rows.
+// The signature and description of the element-wise step of a tile of n rows.
 const (
 	signature = "func(c *float64, n int, y, z, row, col *float64)"
 	doc       = "turns margins into coefficients, see panelLogistic."
 	shift     = 0x1.8p52
 )
 
-// roots are 2^(j/16), correctly rounded, for vectors of 512 bits.
+// roots holds 2^(j/16), correctly rounded. Vectors of 512 bits use it.
 var roots = [1 << tableBits]float64{0x1.0000000000000p+0, 0x1.0b5586cf9890fp+0, 0x1.172b83c7d517bp+0,
 	0x1.2387a6e756238p+0,
 	0x1.306fe0a31b715p+0, 0x1.3dea64c123422p+0, 0x1.4bfdad5362a27p+0, 0x1.5ab07dd485429p+0,
@@ -48,9 +48,9 @@ func exp2Coefficients(per float64, terms int) []float64 {
 }
 
 // tile emits the loop over the rows of a tile for columns of a few vectors. The division
-// of a row takes as long as all else, so it runs beside the exponentials of the next
-// row: prepare sets the numerators num and the denominator den of a row from its
-// margins, with middle emitted somewhere within, and finish divides.
+// of a row takes as long as all its other operations, so it runs while the exponentials
+// of the next row are computed. prepare sets the numerators num and the denominator den
+// of a row from its margins and emits middle somewhere in between. finish divides.
 type tile struct {
 	isa     vec.ISA
 	size    int // of a number, in bytes
@@ -97,13 +97,13 @@ func (k *tile) emit(prepare func(middle func()), divide, finish func()) {
 	vec.End()
 }
 
-// divide starts the division of the row before c: its label over the denominator.
+// divide starts the division of the label of the row before c by the denominator.
 func (k *tile) divide() {
 	VBROADCASTSD(Mem{Base: k.z, Disp: -8}, k.scratch[0])
 	VDIVPD(k.den, k.scratch[0], k.den)
 }
 
-// finish sets the coefficients of the row before c and adds them.
+// finish computes the coefficients of the row before c and adds them to the sums.
 func (k *tile) finish() {
 	v := k.scratch
 	for i, w := range k.num {
@@ -131,7 +131,7 @@ func (k *tile) finish() {
 	ADDQ(Imm(64), k.col)
 }
 
-// at is the i-th vector from base on.
+// at returns the address of the i-th vector from base on.
 func (k *tile) at(base GPPhysical, i int) Mem { return Mem{Base: base, Disp: i * k.isa.Bytes} }
 
 // margins sets u to the margins of a row and overwrites t.

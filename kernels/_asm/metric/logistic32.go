@@ -10,7 +10,7 @@ import (
 	"asm/vec"
 )
 
-// The element-wise step of a tile of n rows of float32.
+// The signature and description of the element-wise step of a tile of n rows of float32.
 const (
 	signature32 = "func(c *float32, n int, y, z, row, col *float32)"
 	doc32       = "turns margins into coefficients, see panelLogistic32."
@@ -18,9 +18,9 @@ const (
 	table32Bits = 5
 )
 
-// tile32 is a tile whose rows have a denominator in each lane, 1 + e^v. A reciprocal is not
-// shared between lanes, unlike the division of tile: a coefficient must not depend on
-// other pairs.
+// tile32 is a tile whose rows have a denominator 1 + e^v in each lane. Pairs do not share a
+// reciprocal, whereas those of tile share a division, because a coefficient must not depend
+// on other pairs.
 type tile32 struct {
 	tile
 	den, reciprocal []VecPhysical
@@ -28,7 +28,7 @@ type tile32 struct {
 	y               []VecPhysical // nil if there are no registers for them
 }
 
-// divide takes reciprocals for the row before c.
+// divide computes the reciprocals for the row before c.
 func (k *tile32) divide() {
 	for v, r := range k.reciprocal {
 		if k.isa.Wide() {
@@ -42,7 +42,7 @@ func (k *tile32) divide() {
 	}
 }
 
-// finish sets the coefficients of the row before c and adds them.
+// finish computes the coefficients of the row before c and adds them to the sums.
 func (k *tile32) finish() {
 	VBROADCASTSS(Mem{Base: k.z, Disp: -k.size}, k.label)
 	for _, r := range k.reciprocal {

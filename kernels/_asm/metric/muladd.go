@@ -10,8 +10,9 @@ import (
 	"asm/vec"
 )
 
-// physical are the vector registers of an instruction set. Accumulators are named, not
-// allocated, so that a block of sums takes all registers but those of one step.
+// physical returns the vector registers of an instruction set. The generators name the
+// registers of accumulators themselves, so a block of sums can use every register that a
+// step does not need.
 func physical(v vec.ISA) []VecPhysical {
 	if v.Wide() {
 		return zmm
@@ -29,7 +30,7 @@ var (
 // are 24 float64 or 48 float32.
 const panelBytes = 3 * 64
 
-// element is a type of numbers, with the instructions that differ.
+// element describes a type of numbers and the instructions that depend on the type.
 type element struct {
 	suffix, name        string // of functions and in Go
 	shift               uint64 // log2 of the size in bytes
@@ -152,8 +153,9 @@ func metricProducts(v vec.ISA, e element) {
 	vec.End()
 }
 
-// products holds the registers of a multiplication by a panel b: of rows of a, which
-// start every rs bytes, with numbers every ls bytes, to rows of dst, every ldd bytes.
+// products holds the registers of a multiplication of rows of a by a panel b. Rows of a
+// are rs bytes apart, the numbers of a row are ls bytes apart, and rows of dst are ldd
+// bytes apart.
 type products struct {
 	isa vec.ISA
 	element
@@ -170,8 +172,8 @@ func newProducts(v vec.ISA, e element) *products {
 	}
 }
 
-// block is a block of rows of sums in registers: three vectors of each row, then three of
-// the panel, then those for numbers of a.
+// block is a block of rows of sums in registers. Its registers are three vectors for each
+// row, three vectors for the panel, and the vectors for numbers of a, in this order.
 type block struct {
 	*products
 	rows int
@@ -187,7 +189,7 @@ func (b block) broadcast(r int) VecPhysical {
 	return b.z[3*b.rows+3]
 }
 
-// blocks emits body for blocks of rows of falling height.
+// blocks emits body for blocks of rows, from the highest block to the lowest.
 func (p *products) blocks(rows GPPhysical, body func(b block)) {
 	heights := []int{4, 2, 1}
 	if p.isa.Wide() {
@@ -208,7 +210,7 @@ func (p *products) blocks(rows GPPhysical, body func(b block)) {
 	}
 }
 
-// start points to the first numbers of a block.
+// start sets the pointers to the first numbers of a block.
 func (p *products) start(b block) {
 	MOVQ(p.a, p.pa)
 	if b.rows > 4 {
@@ -217,7 +219,7 @@ func (p *products) start(b block) {
 	MOVQ(p.b, p.pb)
 }
 
-// steps adds the products that are left, one less than the register says.
+// steps adds the remaining products. Their number is one less than the number in the register.
 func (p *products) steps(b block) {
 	DECQ(p.left)
 	JZ(LabelRef(b.name("sums")))
@@ -228,7 +230,7 @@ func (p *products) steps(b block) {
 	Label(b.name("sums"))
 }
 
-// step adds the products with one row of the panel, or sets them.
+// step adds the products with one row of the panel to the sums, or sets the sums to these products.
 func (p *products) step(b block, multiply func(...Op)) {
 	for c := range 3 {
 		VMOVUPD(Mem{Base: p.pb, Disp: c * p.isa.Bytes}, b.right(c))

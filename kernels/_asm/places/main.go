@@ -1,5 +1,5 @@
-// Command places writes the kernels that move numbers to groups and back. They are scalar: what
-// Go lacks is an instruction that asks for memory without waiting for it.
+// Command places writes the kernels that move numbers to groups and back. The kernels use
+// scalar instructions. They are in assembly because Go has no prefetch instruction.
 package main
 
 import (
@@ -19,7 +19,7 @@ func main() {
 	Generate()
 }
 
-// arguments are the slices of both kernels and the number of their records.
+// arguments holds the slices of a kernel and the number of its records.
 type arguments struct{ dst, x, group, next, dstLen, xLen, groups, n Register }
 
 func load(name, doc, n string) arguments {
@@ -38,7 +38,7 @@ func load(name, doc, n string) arguments {
 	return a
 }
 
-// groupOf loads the group of record i, and jumps if there is none of this number.
+// groupOf loads the group of record i, and jumps to fail if the number of the group is out of range.
 func (a arguments) groupOf(i Register, fail string) Register {
 	g := GP64()
 	MOVL(Mem{Base: a.group, Index: i, Scale: 4}, g.As32())

@@ -15,7 +15,7 @@ const panel = 8
 
 // addRows is the loop of kernels.AddRows, GatherAddRows, NarrowAddRows or GatherNarrowAddRows. The
 // sums of up to panel vectors of columns are held in registers. Longer rows are added four at a
-// time, because memory delivers them best from the first column to the last.
+// time, from the first column to the last, because memory is read fastest in this order.
 func addRows(v vec.ISA, kd kind) {
 	params := "func(acc, c, x *float64, rows, d, stride int)"
 	switch {
@@ -42,9 +42,9 @@ func addRows(v vec.ISA, kd kind) {
 	}
 }
 
-// addShortRows adds rows of the given number of vectors, where the last one may be cut
-// off: up to four rows at a time, each to sums of its own, because one row after the other
-// waits for the sum.
+// addShortRows adds rows of the given number of vectors, where the last vector may be
+// incomplete. It adds up to four rows at a time, each to its own sums, because consecutive
+// additions to the same sums would have to wait for each other.
 func addShortRows(v vec.ISA, vectors int, acc, c, rows, d Register, r rowsOf) {
 	label := func(s string, at int) string { return fmt.Sprintf("%s%d_short%d", s, at, vectors) }
 	rest := GP64()

@@ -7,8 +7,8 @@ import (
 	"asm/vec"
 )
 
-// clipRows is the loop of kernels.ClipRows: a row is centred and stored with its sum of
-// squares at hand, and then scaled.
+// clipRows is the loop of kernels.ClipRows. It centres a row, stores it and adds up its
+// squares, and then scales it.
 func clipRows(v vec.ISA) {
 	v.Func("clipRows", "func(dst, x, c *float64, rows, d, stride int, short float64)",
 		"centres and scales rows, see ClipRows.")

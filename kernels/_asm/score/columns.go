@@ -10,7 +10,7 @@ import (
 	"asm/vec"
 )
 
-// columns runs over the columns of one or more rows of a tile, from the given one on.
+// columns is a loop over the columns of one or more rows of a tile, beginning with the column from.
 type columns struct {
 	v    vec.ISA
 	name string     // of labels
@@ -20,9 +20,9 @@ type columns struct {
 	n    Register
 }
 
-// each emits body for unroll vectors of columns, for one, and for the last lanes:
-// in[i][k] is the k-th vector of the i-th input, add adds x to the k-th vector of col, keep
-// clears the lanes of x beyond the last column.
+// each emits body three times: for unroll vectors of columns, for one vector, and for the
+// last lanes. in[i][k] is the k-th vector of the i-th input. add adds x to the k-th vector
+// of col, and keep clears the lanes of x beyond the last column.
 func (c columns) each(unroll int, body func(in [][]VecVirtual, add func(k int, x VecVirtual),
 	keep func(x VecVirtual))) {
 	v, lanes := c.v, c.v.Lanes()

@@ -10,7 +10,7 @@ import (
 	"asm/vec"
 )
 
-// logisticTile is the loop of kernels.logisticTile, or with the loss that of
+// logisticTile is the loop of kernels.logisticTile or, if loss is true, of
 // kernels.LogisticLossTile. Four rows are held in registers and share one division.
 func logisticTile(v vec.ISA, loss bool) {
 	if loss {
@@ -97,12 +97,13 @@ func logisticTile(v vec.ISA, loss bool) {
 	vec.End()
 }
 
-// tile is what the rows of logisticTile share.
+// tile holds the state that the rows of logisticTile share.
 type tile struct {
 	isa vec.ISA
 	one VecVirtual
-	// The product in each lane is product, in [1, 2), times 2 to the exponents, which were taken
-	// out so often and are biased. nil without the loss.
+	// The running product of a lane is product times 2 to the exponents that were taken out.
+	// product is in [1, 2) after an exponent is taken out. exponents is the sum of the biased
+	// exponents, and taken is their number. Without the loss, product is nil.
 	product, exponents VecVirtual
 	taken              GPVirtual
 }
@@ -114,7 +115,7 @@ func (t tile) multiply(p VecVirtual) {
 	}
 }
 
-// takeExponents takes the exponents out of the product, which is below 2^1024.
+// takeExponents takes the exponents out of the product. The product must be below 2^1024.
 func (t tile) takeExponents() {
 	if t.product == nil {
 		return
@@ -148,9 +149,9 @@ func (t tile) registers(a Register) plusOne {
 	}
 }
 
-// rows4 are the pairs of four rows and a vector of columns. With p_i = 1 + a_i b and
-// q = 1/(p0 p1 p2 p3), the terms are q p2 p3 p1, ...; the last product and the addition are
-// fused, and the column sums of two rows are (q p2 p3)(p0 + p1).
+// rows4 holds the pairs of four rows with a vector of columns. Let p_i = 1 + a_i b and q =
+// 1/(p0 p1 p2 p3). The terms are q p2 p3 p1, ..., and the last product of a term is fused
+// with the addition. The column sum of two rows is (q p2 p3)(p0 + p1).
 type rows4 struct {
 	tile
 	p           []VecVirtual
@@ -161,7 +162,7 @@ func (t tile) rows4() rows4 {
 	return rows4{t, t.isa.Regs(4), t.isa.Reg(), t.isa.Reg(), t.isa.Reg()}
 }
 
-// begin computes p, p01 = p0 p1, p23 = p2 p3 and q, by reciprocal from all four.
+// begin computes p, p01 = p0 p1, p23 = p2 p3 and q. It calls reciprocal to compute q from the product of all four.
 func (k rows4) begin(plusOne plusOne, b VecVirtual, reciprocal func(all VecVirtual)) {
 	for i, p := range k.p {
 		plusOne(i, b, p)
@@ -177,7 +178,7 @@ func (k rows4) begin(plusOne plusOne, b VecVirtual, reciprocal func(all VecVirtu
 func (k rows4) divide(all VecVirtual) { VDIVPD(all, k.one, k.q) }
 func (k rows4) newton(all VecVirtual) { k.isa.Reciprocal(k.one, all, k.q) }
 
-// end adds the terms to the rows and returns those of the columns.
+// end adds the terms to the row sums r and returns the terms of the columns.
 func (k rows4) end(r []VecVirtual) VecVirtual {
 	p := k.p
 	VMULPD(k.q, k.p23, k.p23)
@@ -193,10 +194,10 @@ func (k rows4) end(r []VecVirtual) VecVirtual {
 	return p[1]
 }
 
-// pipeline adds the pairs of four rows and of as many columns as it returns: two
-// overlapping vectors at a time, so that few instructions wait for a reciprocal. A division
-// leaves most of the other units idle, so every second reciprocal is one of Newton's.
-// Exponents are taken out once for both.
+// pipeline adds the pairs of four rows with some columns and returns the number of these
+// columns. It overlaps the work on two vectors, so that few instructions wait for a
+// reciprocal. A division leaves most of the other units idle, so every second reciprocal is
+// computed by Newton's method. Exponents are taken out once for both vectors.
 func (t tile) pipeline(plusOne plusOne, b, col, n Register, r []VecVirtual) Register {
 	lanes, k := t.isa.Lanes(), []rows4{t.rows4(), t.rows4()}
 	j, last, x := GP64(), GP64(), t.isa.Reg()
@@ -280,7 +281,7 @@ func logisticSlopes(v vec.ISA) {
 	vec.End()
 }
 
-// logisticPairTile is the loop of kernels.logisticPairTile, a row at a time.
+// logisticPairTile is the loop of kernels.logisticPairTile. It processes one row at a time.
 func logisticPairTile(v vec.ISA) {
 	v.Func("logisticPairTile", "func(row, col, s, y, t, z *float64, m, n, skip int)",
 		"adds the sums of pairs with any labels, see logisticPairTile.")
@@ -325,8 +326,8 @@ func logisticPairTile(v vec.ISA) {
 	vec.End()
 }
 
-// pairTerms returns D sigma(-D (s - t)), D = y - z, for sigma(x) = 1/(1 + exp(-x)), and 0
-// where D = 0. t and z are overwritten.
+// pairTerms returns D sigma(-D (s - t)) with D = y - z and sigma(x) = 1/(1 + exp(-x)).
+// The result is 0 where D = 0. pairTerms overwrites t and z.
 func pairTerms(v vec.ISA, one, s, y VecVirtual, t, z []VecVirtual) []VecVirtual {
 	const largest = 707 // of Exp; e^-707 is below the error of 1 + e
 	e, p, q := v.Regs(len(t)), v.Regs(len(t)), v.Regs(len(t))
@@ -336,7 +337,7 @@ func pairTerms(v vec.ISA, one, s, y VecVirtual, t, z []VecVirtual) []VecVirtual 
 		VSUBPD(t[k], s, t[k])
 		VMULPD(z[k], t[k], t[k])
 		VORPD(sign, t[k], e[k])
-		VMAXPD(e[k], least, e[k]) // of two operands with a NaN, the first
+		VMAXPD(e[k], least, e[k]) // if an operand is NaN, the result is the first operand
 	}
 	v.Exp(e)
 	for k := range t {

@@ -45,7 +45,7 @@ func locate(v vec.ISA) {
 	z, p, b := v.Reg(), v.Reg(), v.Reg()
 	VADDPD(Mem{Base: x}, one, z)
 	VMULPD(half, z, z)
-	// Of two operands with a NaN these return the first.
+	// If an operand is NaN, these instructions return the first operand.
 	VMAXPD(z, minus, z)
 	VMINPD(z, limit, z)
 	if v.Wide() {
@@ -82,8 +82,9 @@ func locate(v vec.ISA) {
 }
 
 // powerSums is the loop of kernels.PowerSums for a multiple of 8 numbers. With t = x^(4g),
-// a group g of four exponents takes t x, t x^2, t x^3 and t x^4, the next t: 5 operations.
-// Vectors of half the lanes add to the first and the last four sums in turn.
+// a group g of four exponents needs t x, t x^2, t x^3 and t x^4. The last of these is the
+// next t, so a group takes 5 operations. Vectors with 4 lanes add to the first and the
+// last four sums in turn.
 func powerSums(v vec.ISA) {
 	v.Func("powerSums", "func(sum, x *float64, groups, n int)", "adds powers to partial sums, see PowerSums.")
 	sum, x := Load(Param("sum"), GP64()), Load(Param("x"), GP64())
@@ -204,7 +205,7 @@ func polynomial(v vec.ISA) {
 	vec.End()
 }
 
-// sumLanes is the loop of kernels.sumLanes, one vector of sums at a time, for count sums.
+// sumLanes is the loop of kernels.sumLanes for count sums. It computes one vector of sums at a time.
 func sumLanes(v vec.ISA) {
 	v.Func("sumLanes", "func(sum, lanes *float64, count int)", "adds up lanes for vectors of sums, see sumLanes.")
 	sum, lanes := Load(Param("sum"), GP64()), Load(Param("lanes"), GP64())
@@ -241,8 +242,8 @@ func sumLanes(v vec.ISA) {
 	vec.End()
 }
 
-// sumVectors returns the sums of the lanes of 8 vectors of 512 bits as 8 lanes: of pairs of
-// lanes, then twice of pairs of 128 bits.
+// sumVectors returns the sums of the lanes of 8 vectors of 512 bits as 8 lanes. It adds
+// pairs of lanes, and then twice pairs of 128-bit blocks.
 func sumVectors(v vec.ISA, r []VecVirtual) VecVirtual {
 	pairs := func(low, high func(a, b, to VecVirtual)) {
 		half := r[:0]

@@ -11,11 +11,12 @@ import (
 	"asm/vec"
 )
 
-// kind is what the rows of a matrix are: one after the other, or selected by 32-bit numbers; of
-// float64, or of float32 that is converted as it is read.
+// kind describes the rows of a matrix. If gather is true, 32-bit numbers select the rows;
+// otherwise the rows follow each other. If narrow is true, the rows are float32 and are
+// converted when they are read; otherwise they are float64.
 type kind struct{ gather, narrow bool }
 
-// kinds are those that there are kernels for.
+// kinds lists the kinds of rows for which there are kernels.
 var kinds = []kind{{}, {gather: true}, {narrow: true}, {gather: true, narrow: true}}
 
 // name returns the name of a kernel for these rows.
@@ -32,7 +33,7 @@ func (k kind) name(name string) string {
 	return name
 }
 
-// see is what documents it.
+// see returns the names of the documented functions that a kernel implements.
 func (k kind) see(name string) string {
 	if k.narrow {
 		return "Narrow" + name + " and GatherNarrow" + name
@@ -45,10 +46,10 @@ type rowsOf struct {
 	kind
 	v         vec.ISA
 	x, stride Register
-	index     Register // nil for one after the other
+	index     Register // nil if the rows follow each other
 }
 
-// bytes is the size of a number.
+// bytes returns the size of a number.
 func (r rowsOf) bytes() int {
 	if r.narrow {
 		return 4
@@ -56,21 +57,22 @@ func (r rowsOf) bytes() int {
 	return 8
 }
 
-// at is the address of number k of a row, and disp that of the vector i.
+// at returns the address of number k of a row, and disp returns the address of vector i.
 func (r rowsOf) at(base, k Register) Mem { return Mem{Base: base, Index: k, Scale: uint8(r.bytes())} }
 func (r rowsOf) disp(base Register, i int) Mem {
 	return Mem{Base: base, Disp: i * r.v.Lanes() * r.bytes()}
 }
 
 // Rows of float32 may lie in a large file, on pages of 4 KB. Hardware prefetching stops at the end of a
-// page, so rows are prefetched explicitly. Of rows one after the other this is memory at a distance, and an
-// address beyond the last is no fault. Of selected ones it is later ones of the list.
+// page, so rows are prefetched explicitly. If rows follow each other, the kernels prefetch memory
+// aheadBytes ahead; a prefetch beyond the last row is not a fault. If rows are selected, the kernels
+// prefetch rows that come aheadRows later in the list.
 const (
 	aheadBytes = 3 << 10
 	aheadRows  = 32
 )
 
-// ask asks for later ones of the selected rows, count of them; those that are left are in rows.
+// ask prefetches count rows that come later in the list of selected rows. rows holds the number of remaining rows.
 func (r rowsOf) ask(rows Register, count int, label string) {
 	if !r.narrow || !r.gather {
 		return
@@ -87,7 +89,7 @@ func (r rowsOf) ask(rows Register, count int, label string) {
 	Label(label)
 }
 
-// mulAdd is s += c times the vector at m.
+// mulAdd adds c times the vector at m to s.
 func (r rowsOf) mulAdd(m Mem, c, s VecVirtual) {
 	if !r.narrow {
 		VFMADD231PD(m, c, s)
@@ -121,7 +123,7 @@ func (r rowsOf) tail(n Register) vec.Tail {
 	return t
 }
 
-// next sets p[0], p[1], ... to the next rows. They may be no more than 4.
+// next sets p[0], p[1], ... to the next rows. There may be at most 4.
 func (r rowsOf) next(p []GPVirtual) {
 	for i := range p {
 		if r.index == nil {
@@ -190,8 +192,9 @@ func dot(v vec.ISA) {
 }
 
 // dots is the loop of kernels.Dots, GatherDots, NarrowDots or GatherNarrowDots for up to
-// vec.ISA.Lanes()*64 columns, added to dst, or to zero if add is 0: four rows at a time, then one. The
-// first columns of rows need no cleared dst so, and -0 becomes 0 as if there were one.
+// vec.ISA.Lanes()*64 columns. It adds the products to dst, or to zero if add is 0. So dst need not be
+// cleared before the first columns, and -0 becomes 0 as it would in a cleared dst. The loop processes
+// four rows at a time, and then single rows.
 func dots(v vec.ISA, kd kind) {
 	params := "func(dst, x, w *float64, rows, d, stride, add int)"
 	switch {
@@ -247,7 +250,7 @@ func dots(v vec.ISA, kd kind) {
 		return s
 	}
 
-	// add4 and the like are where dst is added to.
+	// finish emits the addition to dst, with a label such as add4.
 	finish := func(name string, sum func(first bool)) {
 		add := GP64()
 		Load(Param("add"), add)

@@ -8,8 +8,9 @@ import (
 	"asm/vec"
 )
 
-// laneTable is a table by a bit for each lane of a vector, of lane numbers: of 8 lanes a byte
-// each, of 4 lanes two 32-bit ones each.
+// laneTable returns a table of lane numbers. Its index has one bit for each lane of a vector.
+// With 8 lanes an entry has one byte for each lane, and with 4 lanes it has two 32-bit
+// numbers for each lane.
 func laneTable(v vec.ISA, name string, entry func(set uint64, lanes int) []uint64) Mem {
 	n := v.Lanes()
 	var words []uint64
@@ -30,7 +31,7 @@ func laneTable(v vec.ISA, name string, entry func(set uint64, lanes int) []uint6
 	return vec.Table(name+v.Name, words...)
 }
 
-// apart lists the lanes whose bit is 0, then those whose bit is 1 from the last on.
+// apart lists the lanes whose bit is 0 in increasing order, and then the lanes whose bit is 1 in decreasing order.
 func apart(set uint64, lanes int) []uint64 {
 	at := make([]uint64, lanes)
 	low, high := 0, lanes-1
@@ -46,7 +47,7 @@ func apart(set uint64, lanes int) []uint64 {
 	return at
 }
 
-// together is the inverse of apart, with lanes of the second of two vectors for the bits 1.
+// together is the inverse of apart. Lanes whose bit is 1 come from the second of two vectors.
 func together(set uint64, lanes int) []uint64 {
 	at := make([]uint64, lanes)
 	for place, l := range apart(set, lanes) {
@@ -55,20 +56,21 @@ func together(set uint64, lanes int) []uint64 {
 	return at
 }
 
-// eights is the loop of split and join: for each byte of mask, body handles the lanes of a part
-// of 8 numbers, whose bits times the size of an entry of the table are in set.
+// eights is the loop of split and join. For each byte of mask, it calls body for every vector
+// of the 8 numbers, with the table entry for the bits of this vector.
 type eights struct {
 	v           vec.ISA
 	table, mask Register
 	n           Register
 }
 
-// each calls body with the addresses of the next numbers of both kinds: the low ones go up from
-// low, the high ones down from high. It returns how many are low.
+// each calls body with the addresses of the next low and high numbers. Addresses of low numbers
+// increase from low on, and addresses of high numbers decrease from high on. each returns how
+// many numbers are low.
 func (l eights) each(low, high Register, body func(part int, entry, low, high Mem), next func()) {
 	v, start, ones := l.v, GP64(), GP64()
 	MOVQ(low, start)
-	XORQ(ones, ones) // less than 0: a low number stays behind by one place for each
+	XORQ(ones, ones) // minus the number of bits 1: the next low place is behind by this number
 	SHRQ(Imm(3), l.n)
 	JZ(LabelRef("done"))
 	Label("loop")
@@ -107,8 +109,8 @@ func (l eights) each(low, high Register, body func(part int, entry, low, high Me
 	vec.End()
 }
 
-// split is the loop of kernels.splitByMask for a multiple of 8 numbers: one permutation of a vector,
-// written whole to both ends; the next one overwrites the excess.
+// split is the loop of kernels.splitByMask for a multiple of 8 numbers. It permutes a vector once
+// and writes the whole vector to both ends. The next vector overwrites the excess.
 func split(v vec.ISA) {
 	v.Func("split", "func(dst, src *float64, mask *uint8, size, n int) int",
 		"separates numbers and returns how many have the bit 0, see splitByMask. size is the length of dst.")

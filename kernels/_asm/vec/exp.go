@@ -28,8 +28,8 @@ func expCoefficients() []float64 {
 }
 
 // Interpolate returns the coefficients of the polynomial of the given number of terms that
-// equals g at the Chebyshev nodes of [-h, h], rounded: divided differences, then expanded
-// in powers of r, with 300 bits.
+// equals g at the Chebyshev nodes of [-h, h], rounded. It computes divided differences and
+// expands them in powers of r, both with 300 bits.
 func Interpolate(g func(x float64) *big.Float, h float64, terms int) []float64 {
 	num := func(x float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(x) }
 	x, c := make([]float64, terms), make([]*big.Float, terms)
@@ -58,13 +58,14 @@ func Interpolate(g func(x float64) *big.Float, h float64, terms int) []float64 {
 // Exp replaces every x by exp(x), for x in [-707, 707] or NaN, with a relative error
 // below 2.5 u, u = 2^-53.
 //
-// With n the integer nearest to x / ln2, r = x - n ln2 and |r| < h = 0.3467, it is
-// 2^n (1 + r (1 + r g(r))). The first part of ln2 has 42 bits, so that x - n hi, a
-// multiple of 2^-54 below 1/2 unless n = 0, is exact; r is within u/4 + n 2^-102.
-// Interpolation of degree 9 leaves g within 1.4 h^10 / (12! 2^9), which moves the result
-// by less than 0.22 u of it. The roundings of g and of its coefficients are below 2 u
-// |g|, |g| < 0.57, and count r^2 times: 0.2 u. That of 1 + r g counts r times: 0.25 u. The
-// last is 1 u, and 2^n is exact.
+// Let n be the integer nearest to x / ln2 and r = x - n ln2, |r| < h = 0.3467. The result
+// is 2^n (1 + r (1 + r g(r))). The first part hi of ln2 has 42 bits, so x - n hi is exact:
+// unless n = 0, it is a multiple of 2^-54 below 1/2. The error of r is at most u/4 + n
+// 2^-102. Interpolation of degree 9 leaves g within 1.4 h^10 / (12! 2^9), which moves the
+// result by less than 0.22 u of it. The roundings of g and of its coefficients are below 2
+// u |g|, |g| < 0.57. They are multiplied by r^2, so they contribute 0.2 u. The rounding of
+// 1 + r g is multiplied by r and contributes 0.25 u. The last rounding contributes 1 u,
+// and 2^n is exact.
 func (v ISA) Exp(x []VecVirtual) {
 	const (
 		hi    = 0x1.62e42fefa38p-1
@@ -84,7 +85,7 @@ func (v ISA) Exp(x []VecVirtual) {
 	each(func(k int) { v.constant(VFNMADD231PD, VFNMADD231PD_BCST, hi, n[k], x[k]) })
 	each(func(k int) { v.constant(VFNMADD231PD, VFNMADD231PD_BCST, lo, n[k], x[k]) })
 	if !v.Wide() {
-		// 2^n from the low bits of t. A NaN stays one in the last product.
+		// The low bits of t give 2^n. If x is NaN, the last product is NaN, too.
 		each(func(k int) { VPSLLQ(Imm(52), t[k], t[k]) })
 		each(func(k int) { VPADDQ(v.vector(1023<<52), t[k], t[k]) })
 	}

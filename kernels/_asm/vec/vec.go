@@ -1,5 +1,6 @@
-// Package vec holds what the generators share: one way to write a kernel for
-// vectors of 256 bits (AVX2, FMA, BMI2) and of 512 bits (AVX-512 F, BW, DQ, VL).
+// Package vec holds code that the generators share. With it, one generator emits a kernel
+// for vectors of 256 bits (AVX2, FMA, BMI2) and for vectors of 512 bits (AVX-512 F, BW,
+// DQ, VL).
 package vec
 
 import (
@@ -14,7 +15,7 @@ import (
 // ISA is a vector extension.
 type ISA struct {
 	Name  string // suffix of function names
-	Bytes int    // of a vector
+	Bytes int    // length of a vector
 }
 
 // The two extensions.
@@ -26,28 +27,28 @@ var (
 // File sets the build constraint of the output. Call it once, first.
 func File() { ConstraintExpr("amd64,!purego") }
 
-// Func starts the function name+ISA with the given signature, which is also that
-// of its stub.
+// Func starts the function name+ISA. Its stub has the given signature, too.
 func (v ISA) Func(name, signature, doc string) {
 	TEXT(name+v.Name, NOSPLIT, signature)
 	Pragma("noescape")
 	Doc(name + v.Name + " " + doc)
 }
 
-// End returns from a function. The upper halves of vectors are cleared, because SSE code,
-// which Go compiles floats to, is several times slower while they are in use.
+// End returns from a function. It clears the upper halves of vectors, because SSE
+// instructions run several times slower while the upper halves are in use, and Go
+// compiles floating-point code to SSE.
 func End() {
 	VZEROUPPER()
 	RET()
 }
 
-// Lanes is the number of float64 in a vector.
+// Lanes returns the number of float64 in a vector.
 func (v ISA) Lanes() int { return v.Bytes / 8 }
 
-// Wide reports 512 bits.
+// Wide reports whether vectors have 512 bits.
 func (v ISA) Wide() bool { return v.Bytes == 64 }
 
-// Reg is a new vector register.
+// Reg returns a new vector register.
 func (v ISA) Reg() VecVirtual {
 	if v.Wide() {
 		return ZMM()
@@ -55,7 +56,7 @@ func (v ISA) Reg() VecVirtual {
 	return YMM()
 }
 
-// Regs are n new vector registers.
+// Regs returns n new vector registers.
 func (v ISA) Regs(n int) []VecVirtual {
 	r := make([]VecVirtual, n)
 	for i := range r {
@@ -64,7 +65,7 @@ func (v ISA) Regs(n int) []VecVirtual {
 	return r
 }
 
-// Words is the part of r that holds a 32-bit integer for each lane.
+// Words returns the part of r that holds a 32-bit integer for each lane.
 func (v ISA) Words(r VecVirtual) Register {
 	if v.Wide() {
 		return r.AsY()
@@ -83,13 +84,13 @@ func (v ISA) Zero(regs ...VecVirtual) {
 	}
 }
 
-// Number is a float64 in read-only memory.
+// Number returns the address of a float64 in read-only memory.
 func Number(x float64) Mem { return Word(math.Float64bits(x)) }
 
-// Word is a uint64 in read-only memory.
+// Word returns the address of a uint64 in read-only memory.
 func Word(x uint64) Mem { return Table(fmt.Sprintf("word%016x", x), x) }
 
-// Number32 is a float32 in read-only memory.
+// Number32 returns the address of a float32 in read-only memory.
 func Number32(x float32) Mem {
 	name := fmt.Sprintf("single%08x", math.Float32bits(x))
 	m, ok := tables[name]
@@ -101,10 +102,10 @@ func Number32(x float32) Mem {
 	return m
 }
 
-// tables are the tables of the output, by name.
+// tables holds the tables of the output by name.
 var tables = map[string]Mem{}
 
-// Table is read-only memory.
+// Table returns the address of a table of words in read-only memory.
 func Table(name string, words ...uint64) Mem {
 	m, ok := tables[name]
 	if !ok {
@@ -127,7 +128,7 @@ func (v ISA) Broadcast(m Mem) VecVirtual {
 // Set sets all lanes of r to c.
 func (v ISA) Set(c float64, r VecVirtual) { VBROADCASTSD(Number(c), r) }
 
-// vector is a vector in read-only memory with all lanes equal.
+// vector returns the address of a vector in read-only memory whose lanes are all equal.
 func (v ISA) vector(x uint64) Mem {
 	if v.Wide() {
 		panic("vec: use an embedded broadcast")
@@ -135,8 +136,8 @@ func (v ISA) vector(x uint64) Mem {
 	return Table(fmt.Sprintf("vector%016x", x), x, x, x, x)
 }
 
-// constant emits an instruction whose first operand is a vector with all lanes c:
-// in the form plain from a vector in memory, in the form bcst from one number.
+// constant emits an instruction whose first operand is a vector with c in all lanes. The
+// form plain reads the vector from memory, and the form bcst broadcasts one number.
 func (v ISA) constant(plain, bcst func(...Op), c float64, ops ...Op) {
 	if v.Wide() {
 		bcst(append([]Op{Number(c)}, ops...)...)
@@ -145,11 +146,11 @@ func (v ISA) constant(plain, bcst func(...Op), c float64, ops ...Op) {
 	}
 }
 
-// HSum returns the sum of the lanes of r in the lowest one, in 2 or 3 roundings. r is
-// overwritten.
+// HSum returns the sum of the lanes of r in the lowest lane, with 2 or 3 roundings. It
+// overwrites r.
 func (v ISA) HSum(r VecVirtual) VecVirtual { return v.Fold(r, VADDPD) }
 
-// Fold returns the lanes of r, folded by op, in the lowest lane. r is overwritten.
+// Fold combines the lanes of r with op and returns the result in the lowest lane. It overwrites r.
 func (v ISA) Fold(r VecVirtual, op func(...Op)) VecVirtual {
 	t := YMM()
 	if v.Wide() {
@@ -176,7 +177,7 @@ func (v ISA) AndOr(mask uint64, or, r VecVirtual) {
 }
 
 // Integers returns the sum of the 32-bit integers in r as a float64 in the lowest lane,
-// without rounding. r is overwritten.
+// without rounding. It overwrites r.
 func (v ISA) Integers(r VecVirtual) VecVirtual {
 	low, high := v.Reg(), v.Reg()
 	VCVTDQ2PD(v.Words(r), low)
@@ -191,8 +192,9 @@ func (v ISA) Integers(r VecVirtual) VecVirtual {
 }
 
 // Reciprocal sets q to 1/x for x from 1 to 2^1000, with 512 bits and without a division. Its
-// relative error is below 1.2 u, u = 2^-53: two steps of Newton after an approximation within
-// 2^-14 leave 2^-56, the rounding of the last step and less of the others.
+// relative error is below 1.2 u, u = 2^-53. Two steps of Newton after an approximation within
+// 2^-14 leave an error of 2^-56, the rounding of the last step and smaller contributions of
+// the other roundings.
 func (v ISA) Reciprocal(one, x, q VecVirtual) {
 	VRCP14PD(x, q)
 	for range 2 {
@@ -203,8 +205,8 @@ func (v ISA) Reciprocal(one, x, q VecVirtual) {
 	}
 }
 
-// HSum4 returns the sums of the lanes of r[0] to r[3] as 4 lanes, in 2 or 3 roundings.
-// The r, in registers 0 to 15, are overwritten.
+// HSum4 returns the sums of the lanes of r[0] to r[3] as 4 lanes, with 2 or 3 roundings.
+// r must be in registers 0 to 15, and HSum4 overwrites it.
 func (v ISA) HSum4(r []VecVirtual) VecVirtual {
 	h := make([]Register, 4)
 	for i := range h {
@@ -224,7 +226,7 @@ func (v ISA) HSum4(r []VecVirtual) VecVirtual {
 	return s
 }
 
-// XMMOf is the low 128 bits of r.
+// XMMOf returns the low 128 bits of r.
 func XMMOf(r VecVirtual) VecVirtual { return r.AsX().(VecVirtual) }
 
 // Tail selects the first lanes of a vector.
@@ -235,7 +237,7 @@ type Tail struct {
 	half VecVirtual // for float32, after Narrow
 }
 
-// Tail selects the first n lanes, 0 <= n <= Lanes. n is kept.
+// Tail selects the first n lanes, 0 <= n <= Lanes. It does not change n.
 func (v ISA) Tail(n Register) Tail {
 	t := Tail{isa: v}
 	if v.Wide() {
@@ -255,7 +257,7 @@ func (v ISA) Tail(n Register) Tail {
 	return t
 }
 
-// Narrow returns t for use by Widen as well; n is the register given to Tail.
+// Narrow returns t prepared for Widen. n is the register that was given to Tail.
 func (t Tail) Narrow(n Register) Tail {
 	if !t.isa.Wide() {
 		at, base := GP64(), GP64()
@@ -269,7 +271,7 @@ func (t Tail) Narrow(n Register) Tail {
 	return t
 }
 
-// Widen is Load of numbers of float32, after Narrow.
+// Widen is Load for float32 numbers. Narrow must have prepared t.
 func (t Tail) Widen(m Mem, dst VecVirtual) {
 	if t.isa.Wide() {
 		VCVTPS2PD_Z(m, t.k, dst)
@@ -280,13 +282,13 @@ func (t Tail) Widen(m Mem, dst VecVirtual) {
 	VCVTPS2PD(x, dst)
 }
 
-// laneMasks is four full lanes and four empty ones.
+// laneMasks returns the address of a table of four full lanes followed by four empty lanes.
 func laneMasks() Mem {
 	const full = math.MaxUint64
 	return Table("laneMasks", full, full, full, full, 0, 0, 0, 0)
 }
 
-// Load reads the selected lanes and clears the others. It reads no memory outside.
+// Load reads the selected lanes and clears the other lanes. It reads no memory beyond the selected lanes.
 func (t Tail) Load(m Mem, dst VecVirtual) {
 	if t.isa.Wide() {
 		VMOVUPD_Z(m, t.k, dst)
@@ -295,7 +297,7 @@ func (t Tail) Load(m Mem, dst VecVirtual) {
 	}
 }
 
-// Store writes the selected lanes and no other memory.
+// Store writes the selected lanes and writes no other memory.
 func (t Tail) Store(src VecVirtual, m Mem) {
 	if t.isa.Wide() {
 		VMOVUPD(src, t.k, m)
@@ -304,7 +306,7 @@ func (t Tail) Store(src VecVirtual, m Mem) {
 	}
 }
 
-// Keep clears the other lanes of r.
+// Keep clears the lanes of r that are not selected.
 func (t Tail) Keep(r VecVirtual) {
 	if t.isa.Wide() {
 		VMOVAPD_Z(r, t.k, r)
