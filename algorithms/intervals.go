@@ -12,11 +12,11 @@ import (
 // (docs/theory.md#weight-intervals).
 //
 // The weights are w = scale (Xi + lambda I)^-1 v, where v is the released signed sum. The matrix and the scale
-// are taken as released. Then w estimates the minimiser of the released objective in the population, which has
-// the expectation of v, given the centre and the offset, in place of v. The noise of v has standard deviation
-// s1 in each coordinate. The covariance of v over samples of n records is at most n E[a^2 x~ x~^T] with a = (y
-// - b)/(1 + |b|). The code uses E[a^2] times the released second moments, and adds back the part that the
-// cleaning of the spectrum may have removed.
+// are taken as released. Then w estimates the minimiser of a population objective. This objective is the
+// released objective with v replaced by its expectation, given the centre and the offset. The noise of v has
+// standard deviation s1 in each coordinate. The covariance of v over samples of n records is at most n E[a^2
+// x~ x~^T] with a = (y - b)/(1 + |b|). The code uses E[a^2] times the released second moments, and adds back
+// the part that the cleaning of the spectrum may have removed.
 func (m *MomentsPlan) weightErrors(f momentsFit, share, offset, scale float64) []float64 {
 	square := m.ClipRadius * m.ClipRadius
 	weight := func(y float64) float64 { return (y - offset) / (1 + math.Abs(offset)) }

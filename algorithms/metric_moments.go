@@ -59,8 +59,8 @@ func (a MomentMetric) Plan(s Spec) (*Plan, error) {
 		return bad("the moments need two classes, and the labels have up to %d values; use dpgdsc, which takes graded "+
 			"labels, or name two classes in the schema", problem.LabelLimit())
 	case problem.D > maxMetricMoments:
-		return bad("%d features are more than the %d whose moments this version decomposes; use gradient-perturbation, or "+
-			"fewer features", problem.D, maxMetricMoments)
+		return bad("%d features are more than the limit of %d for moments; use gradient-perturbation, or fewer "+
+			"features", problem.D, maxMetricMoments)
 	case s.L2 > 0:
 		return bad("it minimises no objective, so that an L2 term has no effect; leave it out, or use dpgdsc")
 	case !(a.CentreShare >= 0 && a.CentreShare < 1):

@@ -44,9 +44,9 @@ func (o onePass) plan(s Spec) (*Plan, error) {
 	errors := make([]float64, n+1)
 	mean := worstMeanRoundoff(s.Kernel, n)
 	if math.IsInf(mean, 1) {
-		return nil, fmt.Errorf("%w: %s sums the pairs of one record with those before it, which %s does not do in this "+
-			"problem: a team of processes, for one, has no such order; use gradient-perturbation or dpgdsc, or train in "+
-			"one process", ErrAssumption, o.info.Name, s.Kernel.Method())
+		return nil, fmt.Errorf("%w: %s sums the pairs of each record with the records before it, and %s does not "+
+			"support such sums in this problem, for example in a team of processes; use gradient-perturbation or "+
+			"dpgdsc, or train in one process", ErrAssumption, o.info.Name, s.Kernel.Method())
 	}
 	u := s.newUpdate(mean)
 	for t := max(2, schedule.BurnIn+1); t <= n; t++ {

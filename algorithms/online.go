@@ -105,7 +105,7 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 type streamRule struct {
 	reading Reading
 	says    string // the reading, for reports; "" if the algorithm has only one
-	// whether a saved state holds noiseless functions of all records, not only of those in the buffer
+	// secret is true if a saved state holds noiseless functions of all records, not only of the records in the buffer
 	secret bool
 	eta    func(b int) float64 // step size of update b = 1, 2, ...
 	// norm of the noise in the last iterate divided by the norm in a release; 0: the noise of all steps is a random walk

@@ -82,7 +82,7 @@ func CheckTried(a Algorithm, p *Plan) error {
 			"a search or a curve takes weights alone; leave Intervals, LogOdds and Blocks out")
 	}
 	if i := a.Info(); !i.Withholds || embedsAlgorithm(a) {
-		return fmt.Errorf("algorithms: %s may tell of a release before it ends, so neither a search nor a curve can try it",
+		return fmt.Errorf("algorithms: %s may reveal a release before its end, so a search or a curve cannot use it",
 			i.Name)
 	}
 	return nil
