@@ -28,7 +28,7 @@ type FigureOptions struct {
 	// scores place them. The operating point at Threshold is always released.
 	Thresholds []float64
 	Threshold  float64
-	// aim of a threshold that is chosen among the operating points, without further charge; nil chooses none
+	// Aim is the aim by which a threshold is chosen among the operating points, at no further charge; nil chooses none.
 	Aim        *evaluate.Aim
 	Confidence float64 // level of the confidence intervals; 0 means 0.95
 	// MeanLoss also releases the mean loss over pairs of a positive and a negative record. Each loss is clipped to
@@ -199,8 +199,8 @@ func (o FigureOptions) Comparable() error {
 	}
 	switch {
 	case !o.Model.SameClasses(o.Compare):
-		return input.Errorf("dyad: %s and %s take other labels for the two classes: one AUC cannot compare them",
-			o.Names.Model, o.Names.Compare)
+		return input.Errorf("dyad: %s and %s use different labels for the two classes, so their AUCs cannot be "+
+			"compared", o.Names.Model, o.Names.Compare)
 	case o.Threshold != 0 || o.Thresholds != nil || o.MeanLoss || o.LossRange != nil || o.Reference != "":
 		return input.Errorf("dyad: a comparison gives the difference of two AUCs alone; leave out threshold, thresholds, " +
 			"loss and reference")
@@ -264,11 +264,10 @@ func (p *FigurePlan) Fits(d FigureData) error {
 	switch got := d.Shape(); {
 	case got.Records != p.Options.Records || got.PersonRows != p.Options.PersonRows ||
 		got.Provenance != p.Options.Provenance:
-		return input.Errorf("dyad: the plan is for %d records, of persons with up to %d rows (0: of rows), of another "+
-			"schema or number; plan with Data.Shape", p.Options.Records, p.Options.PersonRows)
+		return input.Errorf("dyad: the plan is for %d records with up to %d rows each (0 means one row), and these "+
+			"data have another number or schema; plan with Data.Shape", p.Options.Records, p.Options.PersonRows)
 	case (o.Compare != nil) != (d.Compared != nil):
-		return input.Errorf("dyad: records for a second model (FigureData.Compared) come with a plan that compares it " +
-			"(FigureOptions.Compare)")
+		return input.Errorf("dyad: FigureData.Compared and FigureOptions.Compare belong together; set both or neither")
 	case d.Compared != nil && d.Compared.Records.Len() != d.Records.Len():
 		return input.Errorf("dyad: the schemas of %s and %s take different rows of %s", o.Names.Model,
 			o.Names.Compare, o.Names.Data)
@@ -473,7 +472,7 @@ func LoadFigures(path string, m *Model) (*PrivateFigures, error) {
 		return nil, err
 	}
 	if f.Digest != of.identity() {
-		return nil, input.Errorf("dyad: the figures in %s are of another model", path)
+		return nil, input.Errorf("dyad: the figures in %s belong to another model", path)
 	}
 	return f, nil
 }

@@ -87,8 +87,7 @@ func (s Spec) checkMoments(name, instead string, grouped bool) error {
 		return fmt.Errorf("%w: %s plans a kernel of its own and needs Spec.Backend; use NewSpec", ErrAssumption, name)
 	case len(s.Kernel.Problem().Groups) > 0 && !grouped:
 		return fmt.Errorf("%w: %s compares all records, but pairs within query groups need the moments of each "+
-			"group; use %s",
-			ErrAssumption, name, instead)
+			"group; use %s", ErrAssumption, name, instead)
 	}
 	return nil
 }

@@ -34,8 +34,7 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 			"gradient-perturbation for more", ErrAssumption, name, MaxMomentsSteps, a.Steps)
 	case a.Moments.Steps != 0 || a.Moments.StepShare != 0:
 		return nil, fmt.Errorf("%w: %s has gradients of its own loss instead of the steps of moments; leave the "+
-			"steps of moments out",
-			ErrAssumption, name)
+			"steps of moments out", ErrAssumption, name)
 	}
 	if err := ranged(name, a); err != nil {
 		return nil, err

@@ -49,8 +49,7 @@ func FromWorstStart(l engine.MetricLoss, b engine.Bounds, d int, radius float64)
 	if c, err := l.Constants(b, radius); err != nil || math.IsInf(c.Smoothness, 0) {
 		if err == nil {
 			err = fmt.Errorf("audit: loss %s is not smooth, and a worst start is found for smooth losses only; leave "+
-				"the worst start out",
-				l.Name())
+				"the worst start out", l.Name())
 		}
 		return nil, err
 	}

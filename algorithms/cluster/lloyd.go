@@ -46,8 +46,7 @@ func (p *Plan) Read(weights []float64) (Clusters, error) {
 	k, r := p.Options.Clusters, p.Options.Dim
 	if len(weights) != k*(1+r)+1 || !(weights[0] >= 1) {
 		return Clusters{}, fmt.Errorf("cluster: these %d numbers are not the result of a plan of %d clusters with %d "+
-			"coordinates each",
-			len(weights), k, r)
+			"coordinates each", len(weights), k, r)
 	}
 	c := Clusters{CountNoise: p.CountNoise / math.Sqrt(weights[0]), Counts: slices.Clone(weights[1:][:k])}
 	for j := range k {

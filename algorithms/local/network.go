@@ -194,8 +194,7 @@ func (p *Plan) checkUsers() error {
 		return fmt.Errorf("%d users are too few for %d parameters at epsilon %g in %d epochs: the noise of the mean "+
 			"of all messages would exceed the largest possible gradient; want at least %.0f users (%.0f users for "+
 			"noise of %g of the largest gradient), fewer hidden units or features, a larger epsilon, more epochs, or "+
-			"a linear model",
-			p.Users, p.Parameters, p.Epsilon, p.Epochs, least, p.EnoughUsers(), enoughShare)
+			"a linear model", p.Users, p.Parameters, p.Epsilon, p.Epochs, least, p.EnoughUsers(), enoughShare)
 	}
 	return nil
 }

@@ -356,8 +356,7 @@ func (s *Spec) ofClasses() error {
 func (s *Spec) fillTuples() error {
 	if s.Tuple < 2 || s.Individuals < s.Tuple || s.Individuals > math.MaxInt32 {
 		return fmt.Errorf("the size of a tuple is %d and there are %d individuals; want a size from 2 to the number "+
-			"of individuals",
-			s.Tuple, s.Individuals)
+			"of individuals", s.Tuple, s.Individuals)
 	}
 	tuples := s.Individuals / s.Tuple
 	if s.Batch = min(cmp.Or(s.Batch, tuples), tuples); s.Batch < 1 {

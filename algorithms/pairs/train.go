@@ -55,8 +55,7 @@ func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batch
 	_, softmax := s.softmax()
 	if o.Engine != nil && (softmax || !s.listed()) {
 		return nil, nil, fmt.Errorf("%w: an engine for pairs cannot sum loss %s of tuples or batches; leave "+
-			"Options.Engine out",
-			ErrPlan, s.Loss.Name())
+			"Options.Engine out", ErrPlan, s.Loss.Name())
 	}
 	if loss, ok := s.Loss.(embedding.TupleLoss); ok && !s.listed() {
 		if s.AllPairs {

@@ -153,8 +153,7 @@ func (o Options) validate() error {
 		return bad("a number of runs applies to %s only; leave it out", RandomStopping)
 	case o.Budget.Delta == 0 && o.Road == RandomStopping:
 		return bad("the guarantee of %s is proved for a positive delta only, and delta is 0; give a positive delta, "+
-			"or take %s",
-			RandomStopping, Compose)
+			"or take %s", RandomStopping, Compose)
 	}
 	return nil
 }

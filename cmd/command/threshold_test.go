@@ -87,7 +87,7 @@ func TestPredictPrintsClasses(t *testing.T) {
 	before := must.Get(os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)
 	for want, args := range map[string][]string{
 		"ends in .csv":             {"predict", "m.json", "--data", "patients.csv", "--threshold", "0", "--out", "s.npy"},
-		"are of another model":     {"predict", "other.json", "--data", "patients.csv", "--threshold", "t.json"},
+		"belong to another model":  {"predict", "other.json", "--data", "patients.csv", "--threshold", "t.json"},
 		"no threshold":             {"predict", "m.json", "--data", "patients.csv", "--threshold", "f.json"},
 		"want a score such as":     {"predict", "m.json", "--data", "patients.csv", "--threshold", "much"},
 		"finite":                   {"predict", "m.json", "--data", "patients.csv", "--threshold", "inf"},

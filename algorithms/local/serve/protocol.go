@@ -96,8 +96,7 @@ func (p Protocol) plan() (*local.Plan, error) {
 		network = &local.Network{Hidden: n.Hidden, Clip: n.Clip, Gain: n.Gain, Seed: n.Seed, Rate: n.Rate}
 	default:
 		return nil, fmt.Errorf("serve: the server uses version %d of the protocol, but this program uses version %d, "+
-			"and version %d for networks",
-			p.Version, protocolVersion, networkVersion)
+			"and version %d for networks", p.Version, protocolVersion, networkVersion)
 	}
 	method, err := local.ParseMethod(p.Method)
 	if err != nil {
