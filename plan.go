@@ -289,7 +289,7 @@ func (p Shape) same(d *Data) error {
 	case !slices.Equal(s.Groups, p.Groups):
 		other = "other query groups than those of the data"
 	default:
-		if s.Groups = p.Groups; reflect.DeepEqual(s, p) { // compares all other fields
+		if s.Groups = p.Groups; reflect.DeepEqual(s, p) { // whatever fields there are
 			return nil
 		}
 		other = "data of another schema"
