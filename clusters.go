@@ -250,7 +250,7 @@ func LoadClusters(path string) (*Clusters, error) {
 	err := files.ReadChecked(path, "file of clusters", c, &c.read, func(seal *files.Seal) error {
 		switch {
 		case c.Format != clustersFormat:
-			return fmt.Errorf("has format %q, and this program reads clusters of %q", c.Format, clustersFormat)
+			return fmt.Errorf("has format %q, but this program reads clusters of format %q", c.Format, clustersFormat)
 		case !seal.Present() || !seal.Intact(c.Plan != nil):
 			return files.ErrChanged
 		}

@@ -176,7 +176,7 @@ func (o FigureOptions) check(groups, graded bool) error {
 		needs.Scores = "--roc-thresholds, --mean-loss and --loss-range are for scores; a metric has no scores"
 		fallthrough
 	default:
-		needs.Metric = fmt.Sprintf("--reference is for a metric, and the model has task %s", o.Model.Task)
+		needs.Metric = fmt.Sprintf("--reference is for a metric, but the model has task %s", o.Model.Task)
 	}
 	if err := needs.Of(lacks); err != nil || o.Compare == nil {
 		return err
@@ -190,8 +190,8 @@ func (o FigureOptions) Comparable() error {
 		Scores: "only models of scores are compared, and a metric has no scores",
 		Linear: "this version compares only linear models of scores; evaluate each network alone: both evaluations " +
 			"are charged",
-		Rows: "the private difference of two models compares rows, and the schema has persons with several; evaluate " +
-			"each model alone: both are charged",
+		Rows: "the private difference of two models compares rows, but the schema has persons with several rows; " +
+			"evaluate each model alone: both are charged",
 		TwoClasses: "only models of two classes are compared, but the labels are grades",
 	}
 	if err := cmp.Or(needs.Of(o.Model.lacks()), needs.Of(o.Compare.lacks())); err != nil {
@@ -406,7 +406,7 @@ func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
 			trained, unit, d.Rest)
 	case !same && d.Rest > 0 && m.Encoder.Schema().Persons > 0:
 		return input.Errorf("dyad: the ids of the persons are private, so --holdout splits them by their order in the file, "+
-			"and this is not the file of run %s, which trained the model: persons of the training could be held out here; name "+
+			"but this is not the file of run %s, which trained the model: persons of the training could be held out here; name "+
 			"that file, unchanged, or train with ids: public, whose split depends on the ids alone", m.Run)
 	case !same && d.Rest > 0:
 		note("this is not the file of run %s, which trained the model: --holdout gives what that training held out only if "+

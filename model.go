@@ -286,7 +286,7 @@ func (m *Model) Matrix() []float64 {
 func (m *Model) factor() (metrics.MetricFactor, error) {
 	f, err := metrics.FactorMetric(m.Matrix(), m.Encoder.Dim())
 	if err != nil {
-		err = input.Errorf("dyad: the weights of the model are not those of a metric; use the file as it was saved: %w", err)
+		err = input.Errorf("dyad: the weights of the model are not a metric; use the file as it was saved: %w", err)
 	}
 	return f, err
 }

@@ -287,7 +287,7 @@ func (p Shape) same(d *Data) error {
 		other = fmt.Sprintf("%d records of %d features, but the data have %d of %d", p.Records, p.Features,
 			s.Records, s.Features)
 	case !slices.Equal(s.Groups, p.Groups):
-		other = "other query groups than those of the data"
+		other = "other query groups than the data have"
 	default:
 		if s.Groups = p.Groups; reflect.DeepEqual(s, p) { // whatever fields there are
 			return nil

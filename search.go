@@ -126,7 +126,7 @@ func (s Shape) lacks() input.Lacks {
 func scoring(task string, n *Network) error {
 	return input.Needs{
 		Scores: "a search compares settings by the AUC of their scores, but a metric has no scores",
-		Linear: "a search compares linear models of scores in this version; evaluate a network alone: both are charged",
+		Linear: "a search compares only linear models of scores; evaluate each network alone: each is charged",
 	}.Of(input.Lacks{Scores: task == Metric, Linear: n != nil})
 }
 

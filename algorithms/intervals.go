@@ -55,11 +55,11 @@ func (a Moments) checkIntervals(second engine.SecondMoments, steps int) error {
 	case !a.Intervals:
 		return nil
 	case steps > 0:
-		return fmt.Errorf("intervals are for models without logistic steps: a step moves the model by a gradient at the " +
-			"model before it, and this version has no covariance of both; name moments without steps (--algorithm moments)")
+		return fmt.Errorf("intervals are not available with logistic steps, because this version has no covariance " +
+			"of a step and the model before the step; name moments without steps (--algorithm moments)")
 	case second == engine.NoSecond:
-		return fmt.Errorf("intervals need released second moments, which measure how far samples move the signed sum; more " +
-			"records, a larger epsilon or --second-moments=diagonal would release them")
+		return fmt.Errorf("intervals need released second moments; give more records, a larger epsilon or " +
+			"--second-moments=diagonal")
 	}
 	return nil
 }

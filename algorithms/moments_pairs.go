@@ -83,7 +83,7 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 	case problem.LabelLimit() > 2:
 		return refuse("residuals need two classes, and the labels are graded")
 	case m.Second == engine.NoSecond:
-		return refuse("residuals need second moments, and none are released here")
+		return refuse("residuals need second moments, but none are released")
 	case s.L2 > 0 || a.Centre != nil:
 		return refuse("a choice of pairs supports neither an L2 term nor a declared centre")
 	case float64(problem.MaxRows())*float64(c.Features) > mostCurved:

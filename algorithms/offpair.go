@@ -115,7 +115,7 @@ func (a OffPairStrC) Plan(s Spec) (*Plan, error) {
 	o.remedy = func(n int, burnIn float64) string {
 		text := fmt.Sprintf("it needs n >= %.0f at this alpha", burnIn+1)
 		if n > 7 {
-			text += fmt.Sprintf("; an alpha above %.6g would do at this n", 4*s.Constants.Smoothness/math.Sqrt(float64(n-1)))
+			text += fmt.Sprintf("; at this n, an alpha above %.6g is enough", 4*s.Constants.Smoothness/math.Sqrt(float64(n-1)))
 		}
 		return text
 	}
@@ -170,7 +170,7 @@ func (a OffPairC) remedy(smoothness float64, n int, burnIn float64) string {
 		text = fmt.Sprintf("it needs n >= %.0f at this alpha", burnIn+1)
 	}
 	if root := math.Sqrt(float64(n - 1)); root > 4 {
-		text += fmt.Sprintf("; an alpha above %.6g would do at this n", 4*smoothness/(root-4))
+		text += fmt.Sprintf("; at this n, an alpha above %.6g is enough", 4*smoothness/(root-4))
 	}
 	return text
 }

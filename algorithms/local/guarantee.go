@@ -105,8 +105,8 @@ func timesUp(n int, epsilon float64) float64 { return privacy.DecimalTimes(n, ep
 // epochs together. The error wraps ErrProtocol if the theorem does not apply.
 func (p *Plan) Shuffled(delta float64) (privacy.Guarantee, error) {
 	if p.Method != Prestige && p.Method != DJW || p.Batch != 1 {
-		return privacy.Guarantee{}, fmt.Errorf("%w: shuffle amplification is stated for one message of every user an epoch "+
-			"(methods prestige and djw, batch 1)", ErrProtocol)
+		return privacy.Guarantee{}, fmt.Errorf("%w: shuffle amplification needs one message of every user in each "+
+			"epoch (methods prestige and djw, batch 1)", ErrProtocol)
 	}
 	share := delta / float64(p.Epochs)
 	epsilon, err := local.ShuffleEpsilon(p.Epsilon, p.Users, share*(1-0x1p-50))

@@ -327,8 +327,9 @@ func (s *Spec) fillPairs() error {
 	case s.Budget.Delta > 0:
 		return errors.New("paper mode uses Laplace noise (Algorithm 1); choose delta 0")
 	case s.Shrink:
-		return errors.New("the printed DPP-S scales its noise by the largest gradient of the private batch, which gives no " +
-			"guarantee for any epsilon (docs/theory.md#pair-bounds); certified mode has the sound form")
+		return errors.New("the printed DPP-S scales its noise by the largest gradient of the private batch, which " +
+			"gives no guarantee for any epsilon (docs/theory.md#pair-bounds); choose certified mode, which has the " +
+			"sound form")
 	case s.Noise != privacy.LaplaceNoise:
 		return errors.New("paper mode uses Laplace noise (Algorithm 1); leave K-norm noise out")
 	}
