@@ -57,8 +57,9 @@ type Clustering struct {
 // PlanClusters plans private k-means of records of a shape. It reads no data and makes no charge. It refuses persons
 // with several rows: in this version a record is a row.
 func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
-	if err := (input.Needs{Rows: "clusters protect a row, and the schema has persons with several rows: this version has " +
-		"no certificate for sums over their rows; make a table of one row for each person, and give the column of the persons the role ignore"}).Of(s.lacks()); err != nil {
+	if err := (input.Needs{Rows: "clusters protect a row, but the schema has persons with several rows, and this " +
+		"version has no certificate for sums over the rows of a person; make a table of one row for each person, and " +
+		"give the column of the persons the role ignore"}).Of(s.lacks()); err != nil {
 		return nil, err
 	}
 	radius, dim, err := mappedShape(o.Metric, s.Features)
@@ -129,8 +130,8 @@ func mappedShape(m *Model, features int) (radius float64, dim int, err error) {
 		return 0, 0, input.Errorf("dyad: a model of task %q gives scores, but clusters need a metric (dyad pairs train, "+
 			"dyad train --task metric)", m.Task)
 	case m.Encoder.Dim() != features:
-		return 0, 0, input.Errorf("dyad: the metric is for %d features, but the records have %d: read the records by the "+
-			"encoder of the metric", m.Encoder.Dim(), features)
+		return 0, 0, input.Errorf("dyad: the metric is for %d features, but the records have %d; read the records "+
+			"with the encoder of the metric", m.Encoder.Dim(), features)
 	case m.Network != nil:
 		radius, err = m.reach()
 		return radius, m.Network.Dim, err
@@ -189,8 +190,8 @@ type Clustered struct {
 func (c *Clustering) Run(ctx context.Context, d *Data, o Run) (*Clustered, error) {
 	switch {
 	case d.Records.ByPerson() || d.Records.Units() != c.Plan.Options.Records || d.Records.Dim() != c.features:
-		return nil, input.Errorf("dyad: the plan is for %d records of %d features, of one row each; plan with Data.Shape",
-			c.Plan.Options.Records, c.features)
+		return nil, input.Errorf("dyad: the plan is for %d records of %d features, and each record is one row; plan "+
+			"with Data.Shape", c.Plan.Options.Records, c.features)
 	case o.Team != nil:
 		return nil, input.Errorf("dyad: clusters are computed by one process in this version; leave the team out")
 	}
@@ -249,7 +250,7 @@ func LoadClusters(path string) (*Clusters, error) {
 	err := files.ReadChecked(path, "file of clusters", c, &c.read, func(seal *files.Seal) error {
 		switch {
 		case c.Format != clustersFormat:
-			return fmt.Errorf("has format %q, and this program reads clusters of %q", c.Format, clustersFormat)
+			return fmt.Errorf("has format %q, but this program reads clusters of format %q", c.Format, clustersFormat)
 		case !seal.Present() || !seal.Intact(c.Plan != nil):
 			return files.ErrChanged
 		}
@@ -291,8 +292,8 @@ func (c *Clusters) complete() error {
 // be encoded by Encoder. The result is information about the records and has no guarantee.
 func (c *Clusters) Assign(r *engine.Records) ([]int, error) {
 	if r.Dim() != c.Encoder.Dim() {
-		return nil, input.Errorf("dyad: the clusters are for records with %d features, not %d; read the records by the "+
-			"encoder of the clusters", c.Encoder.Dim(), r.Dim())
+		return nil, input.Errorf("dyad: the clusters are for records with %d features, not %d; read the records with "+
+			"the encoder of the clusters", c.Encoder.Dim(), r.Dim())
 	}
 	rows, err := mapped(c.Metric, r)
 	if err != nil {

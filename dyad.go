@@ -62,8 +62,8 @@ func prefixed(err error) error {
 	return fmt.Errorf("dyad: %w", err)
 }
 
-// Data holds the records of a file, encoded by its schema. Of private data, only Shape may be printed; see "What a
-// caller must not print" in the comment of the package.
+// Data holds the records of a file, encoded by its schema. If the data are private, only Shape may be printed; see
+// "What a caller must not print" in the comment of the package.
 type Data struct {
 	// Records holds the encoded records; do not change them. Query groups are contiguous, except after Model.Open.
 	Records *engine.Records

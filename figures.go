@@ -28,7 +28,7 @@ type FigureOptions struct {
 	// scores place them. The operating point at Threshold is always released.
 	Thresholds []float64
 	Threshold  float64
-	// aim of a threshold that is chosen among the operating points, without further charge; nil chooses none
+	// Aim is the aim by which a threshold is chosen among the operating points, at no further charge; nil chooses none.
 	Aim        *evaluate.Aim
 	Confidence float64 // level of the confidence intervals; 0 means 0.95
 	// MeanLoss also releases the mean loss over pairs of a positive and a negative record. Each loss is clipped to
@@ -175,7 +175,7 @@ func (o FigureOptions) check(groups, graded bool) error {
 		needs.Scores = "--roc-thresholds, --mean-loss and --loss-range are for scores; a metric has no scores"
 		fallthrough
 	default:
-		needs.Metric = fmt.Sprintf("--reference is for a metric, and the model has task %s", o.Model.Task)
+		needs.Metric = fmt.Sprintf("--reference is for a metric, but the model has task %s", o.Model.Task)
 	}
 	if err := needs.Of(lacks); err != nil || o.Compare == nil {
 		return err
@@ -189,8 +189,8 @@ func (o FigureOptions) Comparable() error {
 		Scores: "only models of scores are compared, and a metric has no scores",
 		Linear: "this version compares only linear models of scores; evaluate each network alone: both evaluations " +
 			"are charged",
-		Rows: "the private difference of two models compares rows, and the schema has persons with several; evaluate " +
-			"each model alone: both are charged",
+		Rows: "the private difference of two models compares rows, but the schema has persons with several rows; " +
+			"evaluate each model alone: both are charged",
 		TwoClasses: "only models of two classes are compared, but the labels are grades",
 	}
 	if err := cmp.Or(needs.Of(o.Model.lacks()), needs.Of(o.Compare.lacks())); err != nil {
@@ -198,8 +198,8 @@ func (o FigureOptions) Comparable() error {
 	}
 	switch {
 	case !o.Model.SameClasses(o.Compare):
-		return input.Errorf("dyad: %s and %s take other labels for the two classes: one AUC cannot compare them",
-			o.Names.Model, o.Names.Compare)
+		return input.Errorf("dyad: %s and %s use different labels for the two classes, so their AUCs cannot be "+
+			"compared", o.Names.Model, o.Names.Compare)
 	case o.Threshold != 0 || o.Thresholds != nil || o.MeanLoss || o.LossRange != nil || o.Reference != "":
 		return input.Errorf("dyad: a comparison gives the difference of two AUCs alone; leave out threshold, thresholds, " +
 			"loss and reference")
@@ -261,11 +261,10 @@ func (p *FigurePlan) Fits(d FigureData) error {
 	switch got := d.Shape(); {
 	case got.Records != p.Options.Records || got.PersonRows != p.Options.PersonRows ||
 		got.Provenance != p.Options.Provenance:
-		return input.Errorf("dyad: the plan is for %d records, of persons with up to %d rows (0: of rows), of another "+
-			"schema or number; plan with Data.Shape", p.Options.Records, p.Options.PersonRows)
+		return input.Errorf("dyad: the plan is for %d records with up to %d rows each (0 means one row), and these "+
+			"data have another number or schema; plan with Data.Shape", p.Options.Records, p.Options.PersonRows)
 	case (o.Compare != nil) != (d.Compared != nil):
-		return input.Errorf("dyad: records for a second model (FigureData.Compared) come with a plan that compares it " +
-			"(FigureOptions.Compare)")
+		return input.Errorf("dyad: FigureData.Compared and FigureOptions.Compare belong together; set both or neither")
 	case d.Compared != nil && d.Compared.Records.Len() != d.Records.Len():
 		return input.Errorf("dyad: the schemas of %s and %s take different rows of %s", o.Names.Model,
 			o.Names.Compare, o.Names.Data)
@@ -404,7 +403,7 @@ func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
 			trained, unit, d.Rest)
 	case !same && d.Rest > 0 && m.Encoder.Schema().Persons > 0:
 		return input.Errorf("dyad: the ids of the persons are private, so --holdout splits them by their order in the file, "+
-			"and this is not the file of run %s, which trained the model: persons of the training could be held out here; name "+
+			"but this is not the file of run %s, which trained the model: persons of the training could be held out here; name "+
 			"that file, unchanged, or train with ids: public, whose split depends on the ids alone", m.Run)
 	case !same && d.Rest > 0:
 		note("this is not the file of run %s, which trained the model: --holdout gives what that training held out only if "+
@@ -470,7 +469,7 @@ func LoadFigures(path string, m *Model) (*PrivateFigures, error) {
 		return nil, err
 	}
 	if f.Digest != of.identity() {
-		return nil, input.Errorf("dyad: the figures in %s are of another model", path)
+		return nil, input.Errorf("dyad: the figures in %s belong to another model", path)
 	}
 	return f, nil
 }

@@ -190,7 +190,7 @@ func (m *Model) complete() error {
 	}
 	if m.Encoder == nil || len(m.Weights) != loss.ParamDim(m.Encoder.Dim()) ||
 		m.Network != nil && m.Network.Features != m.Encoder.Dim() {
-		return errors.New("it needs an encoder and as many weights as its features ask for")
+		return errors.New("it needs an encoder and the number of weights that its features require")
 	}
 	if len(m.WeightErrors) > 0 && len(m.WeightErrors) != len(m.Weights) {
 		return fmt.Errorf("it has standard errors for %d weights, but %d weights", len(m.WeightErrors), len(m.Weights))
@@ -212,7 +212,7 @@ func (m *Model) complete() error {
 // curves have bands of their noise. The curves follow from the model alone, so its guarantee covers them.
 func (m *Model) Curves() ([]curves.Curve, error) {
 	if m.Task != AUC || m.Network != nil || m.Encoder.Schema().Features > 0 {
-		return nil, input.Errorf("dyad: curves are of linear scores of columns with names, and this model has task %q, a "+
+		return nil, input.Errorf("dyad: curves need a linear score of named columns, but this model has task %q, a "+
 			"network, or numbered features", m.Task)
 	}
 	return curves.Of(m.Encoder, m.Weights, m.CurveNoise), nil
@@ -283,7 +283,7 @@ func (m *Model) Matrix() []float64 {
 func (m *Model) factor() (metrics.MetricFactor, error) {
 	f, err := metrics.FactorMetric(m.Matrix(), m.Encoder.Dim())
 	if err != nil {
-		err = input.Errorf("dyad: the weights of the model are not those of a metric; use the file as it was saved: %w", err)
+		err = input.Errorf("dyad: the weights of the model are not a metric; use the file as it was saved: %w", err)
 	}
 	return f, err
 }

@@ -110,7 +110,7 @@ func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape
 // draw returns the graph of pairs drawn among n individuals.
 func (s PairSource) draw(n int) (*pairgraph.Graph, error) {
 	if s.DegreeCap == 0 {
-		return nil, input.Errorf("dyad: drawn pairs need a cap on how many of them an individual may be in (--degree-cap)")
+		return nil, input.Errorf("dyad: drawn pairs need a maximum number of pairs of an individual (--degree-cap)")
 	}
 	drawn, err := pairgraph.Draw(n, s.Density, s.DegreeCap, s.Seed)
 	if err != nil {
@@ -212,8 +212,8 @@ func PlanPairs(s PairShape, spec pairs.Spec) (*PairTraining, error) {
 	_, softmax := spec.Loss.(embedding.InfoNCE)
 	switch {
 	case preferences && (spec.Rows > 1 || s.Drawn != nil || s.Classes):
-		return nil, input.Errorf("dyad: bradley-terry learns one row of weights from preferences: give them with --pairs, " +
-			"without --rows and --density")
+		return nil, input.Errorf("dyad: bradley-terry learns one row of weights from preferences; give the " +
+			"preferences with --pairs, and leave --rows and --density out")
 	case preferences:
 		spec.Rows = 1
 	case s.Network != nil && !s.Classes && !softmax:

@@ -22,7 +22,7 @@ type Options struct {
 	Algorithm algorithms.Algorithm
 	Mode      algorithms.Mode // the zero value is Certified
 	Epsilon   float64         // to spend; required, except with NonPrivate
-	Delta     *float64        // to spend; nil is privacy.DefaultDelta, and 0 asks for pure epsilon
+	Delta     *float64        // delta to spend; nil means privacy.DefaultDelta, 0 means pure epsilon
 	Loss      Loss            // the zero value is the logistic loss, except for algorithms with a loss of their own
 	L2        *float64        // weight of alpha/2 ||w||^2; nil is the algorithm's default
 	// Radius is the radius of the ball that contains w. If it is 0, a rule of n, d, the loss and the budget sets it;
@@ -284,7 +284,7 @@ func (p Shape) same(d *Data) error {
 		other = fmt.Sprintf("%d records of %d features, but the data have %d of %d", p.Records, p.Features,
 			s.Records, s.Features)
 	case !slices.Equal(s.Groups, p.Groups):
-		other = "other query groups than those of the data"
+		other = "other query groups than the data have"
 	default:
 		if s.Groups = p.Groups; reflect.DeepEqual(s, p) { // whatever fields there are
 			return nil

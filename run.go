@@ -48,13 +48,13 @@ type Run struct {
 	Replace bool
 	// Spare is true if Out is a default name. If Out exists, the run adds its id to the name instead of failing.
 	Spare bool
-	// ID is the id of a new run in the ledger; "" generates one. A ledger accepts each id once.
+	// ID is the id of a new run in the ledger. If it is "", an id is generated. A ledger accepts each id once.
 	ID string
-	// SHA-256, in hex, of the page that was approved before the run, for ledger and model; "" without approval
+	// Approved is the SHA-256, in hex, of the page that was approved before the run, for ledger and model, or "".
 	Approved string
 
 	// Checkpoint is the interval between checkpoints of a private run, which Resume uses. They are stored next to the
-	// ledger and are as private as the records. 0 is a minute; a negative interval makes no checkpoints.
+	// ledger and are as private as the records. 0 means one minute; a negative interval makes no checkpoints.
 	Checkpoint time.Duration
 	// On is the device that sums over lists of pairs and over tuples; nil is the CPU. The guarantee of these sums is
 	// the same on every device. Pairs of all records are summed on the device of their plan (Options.On), because its
@@ -66,7 +66,7 @@ type Run struct {
 	// only: its noise is not secret, and the guarantee states this.
 	Source *privacy.Source
 
-	// Created is the creation time in the model; zero is now. It must not reveal how long the training took.
+	// Created is the creation time in the model; the zero value means now. It must not reveal how long the training took.
 	Created time.Time
 	// Options is written into the model's file, which may be published; nil for no options.
 	Options map[string]any

@@ -24,7 +24,7 @@ type Setting struct {
 	Name    string
 	Options Options             // without Epsilon and Delta, which the search sets
 	With    []algorithms.Option // options of the algorithm
-	// shape of the records as this setting encodes them; the zero value is the shape of the search
+	// Shape is the shape of the records as this setting encodes them. The zero value means the shape of the search.
 	Shape Shape
 	// Features are the names of the columns that the setting uses; nil for all. Only the advice of the plan depends on
 	// them: Shape and data must come from the schema with these features (dataset.Schema.Restrict).
@@ -101,8 +101,8 @@ func searchable(s Setting, first Shape) error {
 	case s.Options.Mode != algorithms.Certified:
 		return input.Errorf("dyad: setting %s has mode %s; a search trains in certified mode only", s.Name, s.Options.Mode)
 	case s.Shape.Records != first.Records || s.Shape.PersonRows != first.PersonRows:
-		return input.Errorf("dyad: setting %s is for %d records, of persons with up to %d rows (0: of rows), the search for "+
-			"%d and %d; all settings are compared on the same records", s.Name, s.Shape.Records, s.Shape.PersonRows,
+		return input.Errorf("dyad: setting %s is for %d records with up to %d rows each (0 means one row), but the "+
+			"search is for %d and %d; all settings need the same records", s.Name, s.Shape.Records, s.Shape.PersonRows,
 			first.Records, first.PersonRows)
 	}
 	return wholeRecords("a search", s.Shape)
@@ -126,7 +126,7 @@ func (s Shape) lacks() input.Lacks {
 func scoring(task string, n *Network) error {
 	return input.Needs{
 		Scores: "a search compares settings by the AUC of their scores, but a metric has no scores",
-		Linear: "a search compares linear models of scores in this version; evaluate a network alone: both are charged",
+		Linear: "a search compares only linear models of scores; evaluate each network alone: each is charged",
 	}.Of(input.Lacks{Scores: task == Metric, Linear: n != nil})
 }
 
@@ -220,8 +220,8 @@ func (s *Search) fits(data []*Data) error {
 	for i, d := range data {
 		if len(s.options.Models) > 0 {
 			if got, want := d.Shape(), s.shape; got.Records != want.Records || got.PersonRows != want.PersonRows || !d.labelled {
-				return input.Errorf("dyad: the plan is for %d labelled records, of persons with up to %d rows (0: of rows)",
-					want.Records, want.PersonRows)
+				return input.Errorf("dyad: the plan is for %d labelled records with up to %d rows each (0 means one "+
+					"row)", want.Records, want.PersonRows)
 			}
 			continue
 		}
@@ -280,8 +280,8 @@ func (s *Search) model(data []*Data, f search.Found, r *algorithms.Result, o Run
 	return m
 }
 
-// size returns the content of the model's file, and an upper bound of the lengths for all candidates: whether there is
-// room must not depend on the chosen candidate.
+// size returns the content of the model's file, and an upper bound of the lengths for all candidates: whether the file
+// can be stored must not depend on the chosen candidate.
 func (s *Search) size(data []*Data, found search.Found, r *algorithms.Result,
 	o Run) (text []byte, most int, err error) {
 	if text, most, err = s.model(data, found, r, o).Size(); err != nil {
@@ -306,7 +306,7 @@ func (s *Search) size(data []*Data, found search.Found, r *algorithms.Result,
 type CurveOptions struct {
 	Settings []Setting // without Shape and Features, which are not used
 	Epsilons []float64 // epsilons of the trainings
-	// delta of each training and of its figures; nil is privacy.DefaultDelta of their numbers of records
+	// Delta is the delta of each training and of its figures; nil means privacy.DefaultDelta of their numbers of records.
 	Delta         *float64
 	Training      int // number of records that each run trains on
 	Splits, Draws int // numbers of splits of the records, and of noise draws for each split; 0 means 1

@@ -315,7 +315,7 @@ func (t *Study) Run(ctx context.Context, d *Data, o Run) (*Trained, *local.Found
 		}
 		if t.options.Balanced {
 			g.Warnings = append(slices.Clone(g.Warnings),
-				"NOT PRIVATE: users were left out by their labels; a deployment that did so would tell labels")
+				"NOT PRIVATE: users were left out by their labels; a deployment that did so would reveal labels")
 		}
 		of := *t
 		of.Plan = found.Plan

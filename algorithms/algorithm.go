@@ -125,15 +125,15 @@ type Info struct {
 	// NoPersons is the reason why the algorithm does not learn from records that are persons with several rows.
 	// It is "" if the algorithm does.
 	NoPersons string
-	// NoGroups is the reason why the algorithm takes no query groups, NoPaper the reason why it has no paper mode. NoL2
-	// names an alternative if the algorithm takes no L2 term; it is "certified mode" if only paper mode takes none.
-	// Each field is "" if the algorithm has no such limit.
+	// NoGroups is the reason why the algorithm takes no query groups. NoPaper is the reason why it has no paper mode.
+	// NoL2 names an alternative if the algorithm takes no L2 term. It is "certified mode" if only paper mode takes no
+	// L2 term. Each field is "" if the algorithm has no such limit.
 	NoGroups, NoPaper, NoL2 string
 	// ScoresOnly is true if the algorithm learns linear scores only. MetricsOnly is true if it learns metrics only.
 	ScoresOnly, MetricsOnly bool
 	// Withholds promises that released values leave Train only in the weights that Train returns
-	// (Algorithm.Train). Only then can a charged run be resumed; a run of another algorithm ends with its first
-	// attempt. A type that embeds an algorithm does not inherit the promise.
+	// (Algorithm.Train). A charged run can be resumed only with this promise. Without the promise, a run ends
+	// with its first attempt. A type that embeds an algorithm does not inherit the promise.
 	Withholds bool
 }
 

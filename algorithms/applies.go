@@ -86,7 +86,7 @@ func checkSmooth(name string, s Spec) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: %s releases the result of a descent, which is stable for convex smooth losses only, and loss "+
-		"%s is %s; use gradient-perturbation or dpgdc2, which add noise to every gradient, or a smoothed convex loss",
-		ErrAssumption, name, s.Kernel.Problem().Loss.Name(), lacks)
+	return fmt.Errorf("%w: %s releases the result of a descent, which is stable for convex smooth losses only, but "+
+		"loss %s is %s; use gradient-perturbation or dpgdc2, which add noise to every gradient, or a smoothed convex "+
+		"loss", ErrAssumption, name, s.Kernel.Problem().Loss.Name(), lacks)
 }

@@ -9,7 +9,7 @@ import (
 
 // Question holds all values that an automatic choice of the algorithm depends on. They are public.
 type Question struct {
-	// Spec is the problem, the backend, the budget and the mode. Its field L2 is ignored.
+	// Spec holds the problem, the backend, the budget and the mode. Its field L2 is ignored.
 	Spec Spec
 	// LossNamed is true if the user asked for the loss of Spec. Otherwise the loss is the default of the task,
 	// and the chosen algorithm may minimise another loss.

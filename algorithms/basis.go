@@ -8,15 +8,15 @@ import (
 )
 
 // curvedBasis is the basis (engine/dataset) that ChooseBasis takes if n mu/sqrt d' is at least leastCurved, where d' is
-// the number of features with the basis. The bends that noise makes are shrunk (straighten). Below the threshold the
-// linear part itself loses accuracy. Of the 48 measured cells from 300 to 400 none loses more than 0.002 of AUC, and of
-// the cells among them from 350 on none loses more than 0.001. docs/curves.md has the measurements.
+// the number of features with the basis. Bends that noise causes are shrunk (straighten). Below the threshold even the
+// linear part loses accuracy. In the measurements, 48 cells have values from 300 to 400. None of them loses more than
+// 0.002 of AUC, and none with a value from 350 on loses more than 0.001. docs/curves.md has the measurements.
 const (
 	noBasis     = "none"
 	curvedBasis = "spike:6"
 	leastCurved = 350
-	// mostCurved bounds the number of values of the records with the basis, 1 GiB. The reason is that a default must
-	// not need several times the memory of the file. The program counts all records of the file, including the held-out
+	// mostCurved bounds the number of values of the records with the basis: 2^27 values need 1 GiB. A default must not
+	// need several times the memory of the file. The program counts all records of the file, including the held-out
 	// ones.
 	mostCurved = 1 << 27
 )
@@ -26,7 +26,7 @@ const (
 // their rows. dim returns the number of features d' with a basis; ok is false if there are too many features.
 func ChooseBasis(n, rows int, b privacy.Budget, dim func(basis string) (d int, ok bool)) (basis, reason string) {
 	if b.Delta == 0 {
-		return noBasis, "the rule for bases was measured with delta > 0"
+		return noBasis, "the rule for bases was measured for delta > 0 only"
 	}
 	d, ok := dim(curvedBasis)
 	if !ok {
@@ -36,8 +36,8 @@ func ChooseBasis(n, rows int, b privacy.Budget, dim func(basis string) (d int, o
 		return noBasis, "no column has numbers that a basis could bend"
 	}
 	if numbers := float64(rows) * float64(d); numbers > mostCurved {
-		return noBasis, fmt.Sprintf("%s makes %.3g numbers of %d rows, and by default it makes at most %d (1 GiB); name "+
-			"it to have it", curvedBasis, numbers, rows, mostCurved)
+		return noBasis, fmt.Sprintf("%s would make %.3g numbers of %d rows, but a basis that no schema names may "+
+			"make at most %d (1 GiB); name the basis to use it anyway", curvedBasis, numbers, rows, mostCurved)
 	}
 	t := float64(n) * noiseMu(b, d) / math.Sqrt(float64(d))
 	if t >= leastCurved {

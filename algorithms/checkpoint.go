@@ -43,8 +43,8 @@ import (
 // and locks (even if an older checkpoint, or none, is put back), not on records or noise. Given the path, an
 // observer sees the law of one undisturbed run. An attempt that fails by itself could break this argument. Its
 // run is therefore closed if its iterate contains noise, drawn by the attempt itself or before its checkpoint.
-// Somebody who reads checkpoints and chooses among them reads the records as well, and is outside the attack
-// model.
+// A person who reads checkpoints and chooses among them can read the records as well, so this person is outside
+// the attack model.
 type Checkpoints struct {
 	// Prefix is the beginning of the file names, e.g. the ledger's name and a dot. If it is "" there are no
 	// checkpoints. The file of run R is Prefix + R + ".checkpoint".
@@ -61,7 +61,7 @@ var ErrCheckpoint = errors.New("algorithms: the checkpoint cannot be used")
 
 const (
 	checkpointFormat = "dyad-checkpoint/3"
-	oldCheckpoint    = "dyad-checkpoint/2" // this format has another hash of the records
+	oldCheckpoint    = "dyad-checkpoint/2" // this format hashes the records in another way
 	checkpointSuffix = ".checkpoint"
 )
 

@@ -30,8 +30,8 @@ type Comparison struct {
 	Rows     []Compared `json:"ranking"`    // the algorithms by increasing noise
 	Excluded []Excluded `json:"not_ranked"` // the other algorithms in the order of the catalogue
 
-	// Recommended is the algorithm with the smallest NoiseToReach, or the one with the fewest visits among
-	// those whose NoiseToReach is within the factor recommendSlack of the smallest.
+	// Recommended is the algorithm with the fewest visits among the algorithms whose NoiseToReach is at
+	// most recommendSlack times the smallest NoiseToReach.
 	Recommended string `json:"recommended,omitempty"`
 	// BestBound is the algorithm with the smallest utility bound. It is "" if no bound is below Variation.
 	BestBound string `json:"best_utility_bound,omitempty"`

@@ -12,11 +12,11 @@ import (
 // (docs/theory.md#weight-intervals).
 //
 // The weights are w = scale (Xi + lambda I)^-1 v, where v is the released signed sum. The matrix and the scale
-// are taken as released. Then w estimates the minimiser of the released objective in the population, which has
-// the expectation of v, given the centre and the offset, in place of v. The noise of v has standard deviation
-// s1 in each coordinate. The covariance of v over samples of n records is at most n E[a^2 x~ x~^T] with a = (y
-// - b)/(1 + |b|). The code uses E[a^2] times the released second moments, and adds back the part that the
-// cleaning of the spectrum may have removed.
+// are taken as released. Then w estimates the minimiser of a population objective. This objective is the
+// released objective with v replaced by its expectation, given the centre and the offset. The noise of v has
+// standard deviation s1 in each coordinate. The covariance of v over samples of n records is at most n E[a^2
+// x~ x~^T] with a = (y - b)/(1 + |b|). The code uses E[a^2] times the released second moments, and adds back
+// the part that the cleaning of the spectrum may have removed.
 func (m *MomentsPlan) weightErrors(f momentsFit, share, offset, scale float64) []float64 {
 	square := m.ClipRadius * m.ClipRadius
 	weight := func(y float64) float64 { return (y - offset) / (1 + math.Abs(offset)) }
@@ -55,11 +55,11 @@ func (a Moments) checkIntervals(second engine.SecondMoments, steps int) error {
 	case !a.Intervals:
 		return nil
 	case steps > 0:
-		return fmt.Errorf("intervals are for models without logistic steps: a step moves the model by a gradient at the " +
-			"model before it, and this version has no covariance of both; name moments without steps (--algorithm moments)")
+		return fmt.Errorf("intervals are not available with logistic steps, because this version has no covariance " +
+			"of a step and the model before the step; name moments without steps (--algorithm moments)")
 	case second == engine.NoSecond:
-		return fmt.Errorf("intervals need released second moments, which measure how far samples move the signed sum; more " +
-			"records, a larger epsilon or --second-moments=diagonal would release them")
+		return fmt.Errorf("intervals need released second moments; give more records, a larger epsilon or " +
+			"--second-moments=diagonal")
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func Execute(ctx context.Context, j Job, o Options) (*Result, error) {
 	}
 	if err == nil && o.Shelf != nil && slices.ContainsFunc(out.Weights,
 		func(w float64) bool { return math.IsNaN(w) || math.IsInf(w, 0) }) {
-		err = errors.New("algorithms: the training left the range of numbers; choose smaller steps")
+		err = errors.New("algorithms: the training produced weights that are not finite; choose smaller steps")
 	}
 	session.Close()
 	if out.Run == "" {

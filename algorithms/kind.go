@@ -65,7 +65,8 @@ func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 		return nil, fmt.Errorf("%w: %s protects rows, but the schema has persons with several rows; make a table of one row "+
 			"for each person", ErrAssumption, name)
 	case s.Records < 1 || s.Features < 1:
-		return nil, fmt.Errorf("%w: %s of %d records with %d features", ErrAssumption, name, s.Records, s.Features)
+		return nil, fmt.Errorf("%w: %s has %d records with %d features, want at least one of each", ErrAssumption, name,
+			s.Records, s.Features)
 	}
 	if err := s.Budget.Validate(); err != nil {
 		return nil, err
@@ -79,7 +80,8 @@ func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 	}
 	for i := range rows {
 		if rows[i].Times > 1 || rows[i].Cost != nil || rows[i].Part != 0 {
-			return nil, fmt.Errorf("algorithms: row %d of %s is released once, for its certificate", i+1, name)
+			return nil, fmt.Errorf("algorithms: row %d of %s must be released once, with the cost of its "+
+				"certificate; leave Times, Cost and Part out", i+1, name)
 		}
 		if rows[i].Share == 0 {
 			rows[i].Share = 1 / float64(len(rows))
@@ -173,7 +175,8 @@ func (p *KindPlan) Job(r *engine.Records) Job {
 // Fits returns an error if the records do not have the shape of the plan.
 func (p *KindPlan) Fits(r *engine.Records) error {
 	if r.ByPerson() || r.Len() != p.Shape.Records || r.Dim() != p.Shape.Features {
-		return fmt.Errorf("algorithms: the plan of %s is for %d records of %d features, a row each", p.Algorithm,
+		return fmt.Errorf("algorithms: the plan of %s is for %d records of %d features, and each record is one row",
+			p.Algorithm,
 			p.Shape.Records, p.Shape.Features)
 	}
 	return nil
@@ -189,7 +192,7 @@ func (p *KindPlan) Figures(flat []float64) (Facts, error) {
 		released, flat = append(released, flat[:row.Coordinates]), flat[row.Coordinates:]
 	}
 	if len(released) != len(p.Releases) || len(flat) != 0 {
-		return Facts{}, fmt.Errorf("algorithms: that is not a result of the plan of %s", p.Algorithm)
+		return Facts{}, fmt.Errorf("algorithms: these numbers are not a result of the plan of %s", p.Algorithm)
 	}
 	return p.kind.Figures(p.Shape, p.Releases, released), nil
 }

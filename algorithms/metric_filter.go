@@ -9,16 +9,16 @@ import (
 )
 
 // classMoments holds the released moments of both classes in units of R, with the standard deviations of their
-// noise. s1 belongs to an entry of a sum, s2 to an isometric coordinate, and sn to the number of positives.
-// Matrices are in isometric coordinates.
+// noise. s1 is the standard deviation for an entry of a sum, s2 for an isometric coordinate, and sn for the
+// number of positives. Matrices are in isometric coordinates.
 type classMoments struct {
 	n, d                           int
 	positives, s1, s2, sn          float64
 	sumPlus, sumMinus, plus, minus []float64
 }
 
-// These are constants of momentMetric. In measurements, identity shares from 0.1 to 0.3 and thresholds from 1
-// to 2 deviations gave about equal results (bench/results/metric-moments-study.csv).
+// These are constants of momentMetric. In measurements, the results were about equal for identity shares from
+// 0.1 to 0.3 and for thresholds from 1 to 2 deviations (bench/results/metric-moments-study.csv).
 const (
 	identityShare = 0.2 // the share of the identity in the mean squared distance
 	jointShare    = 0.2 // the share of the full matrix G in the remainder; the root of its diagonal has the rest

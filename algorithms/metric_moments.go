@@ -59,10 +59,10 @@ func (a MomentMetric) Plan(s Spec) (*Plan, error) {
 		return bad("the moments need two classes, and the labels have up to %d values; use dpgdsc, which takes graded "+
 			"labels, or name two classes in the schema", problem.LabelLimit())
 	case problem.D > maxMetricMoments:
-		return bad("%d features are more than the %d whose moments this version decomposes; use gradient-perturbation, or "+
-			"fewer features", problem.D, maxMetricMoments)
+		return bad("%d features are more than the limit of %d for moments; use gradient-perturbation, or fewer "+
+			"features", problem.D, maxMetricMoments)
 	case s.L2 > 0:
-		return bad("it minimises no objective, so that an L2 term has no effect; leave it out, or use dpgdsc")
+		return bad("it minimises no objective, so an L2 term has no effect; leave the L2 term out, or use dpgdsc")
 	case !(a.CentreShare >= 0 && a.CentreShare < 1):
 		return bad("the share of the centre is %v, want at least 0 and below 1", a.CentreShare)
 	case !(a.ClipRadius >= 0 && a.ClipRadius <= 2*bound):

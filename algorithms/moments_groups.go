@@ -25,7 +25,7 @@ func (a Moments) withinGroups(s Spec) (Moments, error) {
 	case a.Intervals:
 		return bad("have no intervals in this version; leave them out")
 	case s.Budget.Delta == 0 && a.Second != "" && a.Second != engine.NoSecond.String():
-		return bad("have second moments with delta > 0 only; say none")
+		return bad("have second moments with delta > 0 only; set the second moments to none")
 	}
 	rule := momentsRule(p.N, p.D, s.Budget, 0.5)
 	switch {

@@ -31,8 +31,8 @@ const (
 	pairWorth                       = 0.005
 	leastPairsShare, mostPairsShare = 0.15, 0.3
 	// firstPairsShare is the share of the releases before the choice in the budget that the choice leaves. pairsSteps
-	// is the number of their steps. The steps matter because an error of the model in single columns looks like an
-	// interaction of columns that depend on each other.
+	// is the number of their steps. The steps are needed because an error of the model in single columns can look
+	// like an interaction of dependent columns.
 	firstPairsShare, pairsSteps = 0.2, 6
 	// pairLevels is N. The terms of scores are rounded to multiples of 1/N.
 	pairLevels = 1 << 20
@@ -54,7 +54,8 @@ func choosePairs(n int, c engine.Candidates, b privacy.Budget) (epsilon float64,
 	}
 	epsilon = 12 / (pairWorth * float64(n)) * math.Log(max(2, float64(len(c.Products))))
 	if need := share(epsilon); need > mostPairsShare {
-		return 0, fmt.Sprintf("it would take %.2g of mu^2 to find them among %d candidates, and at most %g may be spent on it", need, len(c.Products), mostPairsShare)
+		return 0, fmt.Sprintf("finding pairs would take the share %.2g of mu^2 with %d candidates, but at most %g "+
+			"may be spent", need, len(c.Products), mostPairsShare)
 	}
 	for share(epsilon) < leastPairsShare {
 		epsilon *= 1.001
@@ -82,9 +83,9 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 	case problem.LabelLimit() > 2:
 		return refuse("residuals need two classes, and the labels are graded")
 	case m.Second == engine.NoSecond:
-		return refuse("residuals need second moments, and none are released here")
+		return refuse("residuals need second moments, but none are released")
 	case s.L2 > 0 || a.Centre != nil:
-		return refuse("an L2 term and a declared centre have no place in it")
+		return refuse("a choice of pairs supports neither an L2 term nor a declared centre")
 	case float64(problem.MaxRows())*float64(c.Features) > mostCurved:
 		return refuse(fmt.Sprintf("the records with the chosen products would be more than %d numbers (1 GiB)", mostCurved))
 	}
@@ -164,7 +165,8 @@ func (c *PairsPlan) covers(s Spec, m *MomentsPlan) error {
 		}
 		for i, b := range before {
 			if e := errs[i]; e.Positives > b.Positives || e.Sum > b.Sum || e.Second > b.Second {
-				return fmt.Errorf("algorithms: moments of %d features are computed less exactly than those of more", problem.D)
+				return fmt.Errorf("algorithms: moments of %d features are computed less exactly than moments of more "+
+					"features", problem.D)
 			}
 		}
 		before = errs
@@ -201,7 +203,7 @@ func (m *MomentsPlan) passes() int {
 
 // trainPairs releases moments, chooses pairs by the residuals, and trains on the records with the products of the
 // pairs. It returns the places of the pairs, followed by the weights. A choice is drawn only once, because every
-// checkpoint contains it.
+// later checkpoint contains the choice.
 func (a Moments) trainPairs(ctx context.Context, holder engine.Holder, p *Plan, s privacy.Session,
 	t Tracker) ([]float64, error) {
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()
@@ -347,7 +349,7 @@ func (m *MomentsPlan) pairWeights(products []engine.Product, second []float64, n
 		}
 	}
 	most := n * m.ClipRadius * m.ClipRadius // the largest possible trace
-	// noise alone could make a deviation arbitrarily small, so each mean square is at least a tenth of the average
+	// noise could make a deviation arbitrarily small, so each mean square is raised to at least a tenth of the average
 	deviation := make([]float64, d)
 	for i := range deviation {
 		deviation[i] = math.Sqrt(min(max(at(i, i), most/float64(10*d)), most) / n)

@@ -86,8 +86,8 @@ func (s Spec) checkMoments(name, instead string, grouped bool) error {
 	case s.Backend == nil:
 		return fmt.Errorf("%w: %s plans a kernel of its own and needs Spec.Backend; use NewSpec", ErrAssumption, name)
 	case len(s.Kernel.Problem().Groups) > 0 && !grouped:
-		return fmt.Errorf("%w: %s compares all records, and pairs within query groups need the moments of each group; use %s",
-			ErrAssumption, name, instead)
+		return fmt.Errorf("%w: %s compares all records, but pairs within query groups need the moments of each "+
+			"group; use %s", ErrAssumption, name, instead)
 	}
 	return nil
 }
@@ -184,8 +184,7 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	}
 	for _, share := range []float64{a.CountShare, a.CentreShare, a.SecondShare, a.StepShare, a.Balance} {
 		if !(share == 0 || share >= 0x1p-40 && share < 1) { // the noise of a smaller share may overflow
-			return bad("shares and the share of positives are at least 0 and below 1, and not below 2^-40 unless they are "+
-				"left out: %v", share)
+			return bad("a share is %v, want 0 or a number from 2^-40 to below 1", share)
 		}
 	}
 	if !(a.Ridge >= 0) || math.IsInf(a.Ridge, 0) {
@@ -235,14 +234,15 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	}
 	switch {
 	case a.CountShare > 0 && a.Balance > 0:
-		return bad("a share for the number of positives, and a declared share of positives: leave one out")
+		return bad("the number of positives has a share, but the share of positives is declared; leave one of the " +
+			"two out")
 	case a.CentreShare > 0 && a.Centre != nil:
-		return bad("a share for the centre, and a public centre: leave one out")
+		return bad("the centre has a share, but it is public; leave one of the two out")
 	case a.SecondShare > 0 && c.Kind == engine.NoSecond:
-		return bad("a share for second moments, and none are released: say diagonal or full")
+		return bad("second moments have a share, but none are released; choose diagonal or full")
 	case (a.Ridge > 0 || s.L2 > 0) && c.Kind == engine.NoSecond:
-		return bad("a ridge or an L2 term, and no second moments are released, so that neither has an effect: say diagonal " +
-			"or full, or leave it out")
+		return bad("without released second moments, a ridge or an L2 term has no effect; choose diagonal or full, " +
+			"or leave it out")
 	}
 	if err := a.checkIntervals(c.Kind, a.Steps); err != nil {
 		return bad("%w", err)
@@ -258,10 +258,11 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	}
 	// The share of an omitted release goes to the signed sum.
 	if !(c.Count+c.Centre+c.Second+c.Steps < 1) || c.Second < 0 {
-		return bad("the shares of count, centre, second moments and steps are %v, %v, %v and %v: the signed sum gets no share", c.Count, c.Centre, c.Second, c.Steps)
+		return bad("the shares of count, centre, second moments and steps are %v, %v, %v and %v, which leaves no "+
+			"share for the signed sum; choose smaller shares", c.Count, c.Centre, c.Second, c.Steps)
 	}
 	if c.Kind == engine.FullSecond && problem.D > maxFullMoments {
-		return bad("full second moments of %d features are more than this version decomposes (%d); choose diagonal or none",
+		return bad("full second moments of %d features are above the limit of %d features; choose diagonal or none",
 			problem.D, maxFullMoments)
 	}
 	return c, nil

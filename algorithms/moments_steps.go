@@ -20,11 +20,11 @@ func (a Moments) checkSteps(s Spec, second engine.SecondMoments) error {
 		return errors.New("steps need delta > 0: pure epsilon adds up over releases and leaves too little for each; leave " +
 			"the steps out")
 	case s.L2 > 0:
-		return errors.New("an L2 term has no place in the steps, whose loss is not that of the start; leave it or " +
-			"the steps out")
+		return errors.New("the steps support no L2 term, because their loss is not the loss of the start; leave the " +
+			"L2 term or the steps out")
 	case second == engine.NoSecond:
-		return errors.New("steps need second moments, and none are released here; say diagonal or full, or leave " +
-			"the steps out")
+		return errors.New("steps need second moments, but none are released; choose diagonal or full, or leave the " +
+			"steps out")
 	}
 	return nil
 }
@@ -48,9 +48,10 @@ type momentsLogit struct {
 //
 // The factor h = sqrt(p q (1 - pq delta.u)/4) is the geometric mean of two weights: the weight p(1-p) of
 // Newton's matrix at the start, in the least-squares approximation, and its bound 1/4. Steps with the first
-// weight oscillate for rare classes. Steps with the second are monotone (Boehning and Lindsay 1988) and slow.
+// weight oscillate for rare classes. Steps with the second weight are monotone (Boehning and Lindsay 1988)
+// but slow.
 //
-// v has noise s in each coordinate. Steps correct this noise, and a model without steps does not. The noise increases
+// v has noise s in each coordinate. Steps correct this noise; a model without steps contains it. The noise increases
 // delta.u by trace((Xi + lambda I)^-1) s^2 in the units of v, and this part is subtracted.
 func (f momentsFit) logit(n, p, b, s float64) momentsLogit {
 	q := 1 - p

@@ -125,10 +125,10 @@ type MomentsPlan struct {
 	Scale float64
 	// Ridge is the part of lambda that is a public number. It includes the part of an L2 term.
 	Ridge float64
-	// These fields are standard deviations of noise, 0 for a number that is not released. SumNoise is for an
-	// entry of v (or of a class sum), SecondNoise for an isometric coordinate of M, CountNoise for the number
-	// of positives. CentreNoise is for an entry of the sum of records, and StepNoise for an entry of the
-	// gradient of a step.
+	// These fields are standard deviations of noise, 0 for a number that is not released. SumNoise is the
+	// noise of an entry of v (or of a class sum). SecondNoise is the noise of an isometric coordinate of M,
+	// and CountNoise the noise of the number of positives. CentreNoise is the noise of an entry of the sum of
+	// records, and StepNoise the noise of an entry of the gradient of a step.
 	SumNoise, SecondNoise, CountNoise, CentreNoise, StepNoise float64
 
 	// Group is the number of records of the largest part in which query groups are compared (engine.Together). All sums

@@ -9,8 +9,8 @@ import (
 
 const (
 	// From leastTopVectors features on, only the eigenvectors that exceed the noise are computed, and all others share
-	// one eigenvalue. With fewer features all eigenvectors are computed. Up to mostAllVectors features this is also
-	// done if too many exceed the noise.
+	// one eigenvalue. With fewer features all eigenvectors are computed. All eigenvectors are also computed if too
+	// many exceed the noise, provided that there are at most mostAllVectors features.
 	leastTopVectors = maxRuleMoments + 1
 	mostAllVectors  = 2048
 	// beyondEdge is the factor by which an eigenvalue must exceed the edge of the noise. At the edge an eigenvector has

@@ -249,8 +249,8 @@ func (m *marginModel) step(w, errors, gradient []float64, noise float64) {
 }
 
 // curvature returns E phi” of a normal margin at the w with coordinates a. It uses Stein's identity E phi'(u)
-// (u - E u) = Var u E phi”, so phi may have kinks. The result is at least a small share of the steepest slope,
-// at 0 or where margins are, divided by the range of margins.
+// (u - E u) = Var u E phi”, so phi may have kinks. The result has a lower bound: a small share of the steepest
+// slope, at 0 or where margins are, divided by the range of margins.
 func (m *marginModel) curvature(a []float64) float64 {
 	mean, deviation := m.margin(a)
 	deviation = max(deviation, m.reach/1000)

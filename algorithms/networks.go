@@ -37,8 +37,8 @@ func TakesNetworks(a Algorithm) error {
 	case GradientPerturbation, SubsampledDescent, DPGDC2:
 		return nil
 	}
-	return fmt.Errorf("%s does not train networks: they are trained by noisy gradients, with gradient-perturbation, "+
-		"dpgdc2 or, on secret batches of records, subsampled-descent", a.Info().Name)
+	return fmt.Errorf("%s does not train networks; use gradient-perturbation, dpgdc2 or, for secret batches of "+
+		"records, subsampled-descent", a.Info().Name)
 }
 
 // StartOf describes the origin of the start of a network, for the guarantee and for checkpoints. The start is drawn

@@ -44,9 +44,9 @@ func (o onePass) plan(s Spec) (*Plan, error) {
 	errors := make([]float64, n+1)
 	mean := worstMeanRoundoff(s.Kernel, n)
 	if math.IsInf(mean, 1) {
-		return nil, fmt.Errorf("%w: %s sums the pairs of one record with those before it, which %s does not do in this "+
-			"problem: a team of processes, for one, has no such order; use gradient-perturbation or dpgdsc, or train in "+
-			"one process", ErrAssumption, o.info.Name, s.Kernel.Method())
+		return nil, fmt.Errorf("%w: %s sums the pairs of each record with the records before it, and %s does not "+
+			"support such sums in this problem, for example in a team of processes; use gradient-perturbation or "+
+			"dpgdsc, or train in one process", ErrAssumption, o.info.Name, s.Kernel.Method())
 	}
 	u := s.newUpdate(mean)
 	for t := max(2, schedule.BurnIn+1); t <= n; t++ {
@@ -115,7 +115,7 @@ func (a OffPairStrC) Plan(s Spec) (*Plan, error) {
 	o.remedy = func(n int, burnIn float64) string {
 		text := fmt.Sprintf("it needs n >= %.0f at this alpha", burnIn+1)
 		if n > 7 {
-			text += fmt.Sprintf("; an alpha above %.6g would do at this n", 4*s.Constants.Smoothness/math.Sqrt(float64(n-1)))
+			text += fmt.Sprintf("; at this n, an alpha above %.6g is enough", 4*s.Constants.Smoothness/math.Sqrt(float64(n-1)))
 		}
 		return text
 	}
@@ -170,7 +170,7 @@ func (a OffPairC) remedy(smoothness float64, n int, burnIn float64) string {
 		text = fmt.Sprintf("it needs n >= %.0f at this alpha", burnIn+1)
 	}
 	if root := math.Sqrt(float64(n - 1)); root > 4 {
-		text += fmt.Sprintf("; an alpha above %.6g would do at this n", 4*smoothness/(root-4))
+		text += fmt.Sprintf("; at this n, an alpha above %.6g is enough", 4*smoothness/(root-4))
 	}
 	return text
 }

@@ -87,8 +87,8 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 		o.BurnIn = max(1, min(o.Batch, o.Horizon-o.Batch))
 	}
 	if p.ByPerson() {
-		return Spec{}, fmt.Errorf("%w: a stream takes rows one by one, and a person who comes several times takes part "+
-			"several times; online algorithms protect one row", ErrAssumption)
+		return Spec{}, fmt.Errorf("%w: online algorithms protect one row, but a person can have several rows in a "+
+			"stream; give the column of the persons the role ignore", ErrAssumption)
 	}
 	p.Groups = nil
 	p.LabelValues = engine.AnyLabels // because free slots of the buffer have label 0
@@ -105,7 +105,7 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 type streamRule struct {
 	reading Reading
 	says    string // the reading, for reports; "" if the algorithm has only one
-	// whether a saved state holds noiseless functions of all records, not only of those in the buffer
+	// secret is true if a saved state holds noiseless functions of all records, not only of the records in the buffer
 	secret bool
 	eta    func(b int) float64 // step size of update b = 1, 2, ...
 	// norm of the noise in the last iterate divided by the norm in a release; 0: the noise of all steps is a random walk
@@ -160,8 +160,8 @@ func checkStream(i Info, s Spec, r Reading) error {
 	whole := s.Batch == 1 && s.Buffer == 0
 	switch {
 	case s.Mode == Paper && (!whole || r != NoiseFedBack):
-		return fmt.Errorf("%w: %s as printed pairs every record with all earlier ones and overwrites the iterate; paper "+
-			"mode needs batch 1, buffer 0 (all earlier records) and no other reading", ErrAssumption, i.Name)
+		return fmt.Errorf("%w: %s as printed pairs every record with all earlier records and overwrites the iterate; "+
+			"paper mode needs batch 1, buffer 0 (all earlier records) and the default reading", ErrAssumption, i.Name)
 	case r == SecretState && (!whole || s.BurnIn > 1):
 		return fmt.Errorf("%w: %s with a secret state needs batch 1, burn-in 1 and no buffer; its certificate is the "+
 			"recursion over all earlier records", ErrAssumption, i.Name)

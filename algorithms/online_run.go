@@ -46,7 +46,7 @@ type Online struct {
 // Events), or s is a session on public data.
 func NewStream(p *Plan, s privacy.Session) (*Online, error) {
 	if p.stream() == nil {
-		return nil, fmt.Errorf("algorithms: the plan of %s is for records that are all there; plan one of StreamCatalog",
+		return nil, fmt.Errorf("algorithms: the plan of %s is not for a stream; plan an algorithm of StreamCatalog",
 			p.Algorithm)
 	}
 	o := newOnline(p, s)
@@ -137,7 +137,8 @@ func (o *Online) Step(ctx context.Context, x []float64, y float64) ([]float64, e
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case len(x) != pr.D:
-		return nil, fmt.Errorf("algorithms: a record of %d features in a stream of %d", len(x), pr.D)
+		return nil, fmt.Errorf("algorithms: the record has %d features, but records of the stream have %d", len(x),
+			pr.D)
 	case o.count >= o.plan.Spec.Horizon:
 		return nil, fmt.Errorf("%w of %d records", ErrStreamEnd, o.plan.Spec.Horizon)
 	}
@@ -200,7 +201,7 @@ func (o *Online) hold(row int32, t int) {
 		copy(o.held, o.held[1:])
 		o.held[len(o.held)-1] = row
 	default:
-		// By algorithm R the record enters with probability cap/t, decided by a coin that does not depend on
+		// By algorithm R the record enters the buffer with probability cap/t. The coin does not depend on
 		// data.
 		var coin [1]float64
 		o.session.UniformBall(coin[:], 1)

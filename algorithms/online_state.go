@@ -120,7 +120,7 @@ func ReadStreamState(r io.Reader) (*StreamState, error) {
 		return nil, fmt.Errorf("algorithms: the state of the stream cannot be read: %w", err)
 	}
 	if s.Format != streamFormat {
-		return nil, fmt.Errorf("algorithms: the state of the stream has format %q, this program reads %q",
+		return nil, fmt.Errorf("algorithms: the state of the stream has format %q, but this program reads %q",
 			s.Format, streamFormat)
 	}
 	return s, nil
@@ -176,7 +176,7 @@ func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, erro
 		!spec.PerClass && len(state.Held) != min(state.Count-fresh, o.cap) ||
 		len(state.Held) > min(state.Count-fresh, o.cap) ||
 		len(state.Held) == 0 && state.Count > fresh || len(state.X) != len(rows)*d || len(state.Y) != len(rows) {
-		return nil, errors.New("algorithms: the saved state is damaged: its sizes do not fit its own numbers")
+		return nil, errors.New("algorithms: the saved state is damaged: its sizes contradict its numbers")
 	}
 	used := make([]bool, o.rows)
 	for i, r := range rows {
@@ -186,7 +186,7 @@ func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, erro
 			place = (state.Count - len(rows) + i) % o.rows
 		}
 		if r < 0 || int(r) >= o.rows || used[r] || int(r) != place {
-			return nil, errors.New("algorithms: the saved state is damaged: its rows are not those of a buffer")
+			return nil, errors.New("algorithms: the saved state is damaged: its rows are not the rows of a buffer")
 		}
 		used[r] = true
 		copy(o.x[int(r)*d:], state.X[i*d:(i+1)*d])

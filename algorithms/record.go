@@ -40,7 +40,7 @@ func (p *Plan) record(format string, releases []Releases) (json.RawMessage, erro
 		Budget:    recordedBudget{p.Spec.Budget.Epsilon, p.Spec.Budget.Delta},
 		DraftAway: slices.Contains(p.Guarantee.Warnings, DraftAway),
 	}
-	// so that a checker without the field DraftAway refuses the record, too
+	// Voided is set, too, so that a checker without the field DraftAway refuses the record
 	r.Voided = r.DraftAway || slices.Contains(p.Guarantee.Warnings, BoundsFromData)
 	old := format == oldPlanFormat
 	if p.Spec.Kernel != nil {

@@ -16,7 +16,7 @@ import (
 // TestRefusalsNameWhatWouldWork: whatever an algorithm of the catalogue refuses at one n and epsilon
 // and accepts at another, its message names an n or an epsilon that works with the rest as it is.
 func TestRefusalsNameWhatWouldWork(t *testing.T) {
-	named := map[string]*regexp.Regexp{"n": regexp.MustCompile(`\bn (?:=|>=) ([0-9.e+]+)( or| would|,|;| at)`), "epsilon": regexp.MustCompile(`epsilon = ([0-9.e+-]+)( would|,|;)`)}
+	named := map[string]*regexp.Regexp{"n": regexp.MustCompile(`\bn (?:=|>=) ([0-9.e+]+)( or| would|,|;| at)`), "epsilon": regexp.MustCompile(`epsilon = ([0-9.e+-]+)( would| is|,|;)`)}
 	asked := 0
 	for _, a := range algorithms.Catalog() {
 		for _, mode := range a.Info().Modes {

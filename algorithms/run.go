@@ -24,8 +24,8 @@ func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o O
 		bind = o.Team.Bind
 		digest = func(ctx context.Context, format string) (string, error) {
 			if format == oldCheckpoint && records.IsShard() {
-				return "", fmt.Errorf("%w: an earlier version wrote it, which a team cannot compare with its records; resume the "+
-					"run in one process", ErrCheckpoint)
+				return "", fmt.Errorf("%w: an earlier version wrote it, and a team cannot compare such a checkpoint "+
+					"with its records; resume the run in one process", ErrCheckpoint)
 			}
 			if format == oldCheckpoint {
 				return hashRecords(records, format), nil
@@ -82,7 +82,7 @@ func CheckTried(a Algorithm, p *Plan) error {
 			"a search or a curve takes weights alone; leave Intervals, LogOdds and Blocks out")
 	}
 	if i := a.Info(); !i.Withholds || embedsAlgorithm(a) {
-		return fmt.Errorf("algorithms: %s may tell of a release before it ends, so neither a search nor a curve can try it",
+		return fmt.Errorf("algorithms: %s may reveal a release before its end, so a search or a curve cannot use it",
 			i.Name)
 	}
 	return nil

@@ -68,7 +68,7 @@ func (p Provenance) StreamUnit() Unit {
 }
 
 // IdentifiedUnit returns the unit of labelled records that all have ids, which are compared.
-func IdentifiedUnit() Unit { // it has the name that other runs on the same records use
+func IdentifiedUnit() Unit { // the unit has the same name as in other runs on the same records
 	return Unit{Name: OneRecord, Relation: "same n and ids, one record replaced" + withLabel, Assumption: secretBits}
 }
 

@@ -6,8 +6,8 @@ import (
 )
 
 // ErrUnsound is the error of running a plan with Spec.PaperUnsound on data that are not declared public.
-var ErrUnsound = errors.New("algorithms: a paper-unsound plan (--paper-unsound) is for data declared public: the " +
-	"paper proves nothing about its schedule")
+var ErrUnsound = errors.New("algorithms: a paper-unsound plan (--paper-unsound) needs data declared public, because " +
+	"the paper proves nothing about its schedule")
 
 // PaperUnsound is the warning of a plan with Spec.PaperUnsound. The guarantee that the plan states next to the
 // claim is still proved, because certificates hold for every schedule; only their sensitivity grows.

@@ -56,7 +56,7 @@ func scoresOf(trials []keptTrial, of func(keptTrial) float64) []float64 {
 }
 
 // Guess is a rule for guessing which of two data sets was used (0 data, 1 neighbour). It compares a score with
-// a threshold and guesses one data set on one side of it.
+// a threshold and guesses one data set if the score is on one side of the threshold.
 type Guess struct {
 	// name is the name of the score.
 	name      string
@@ -94,8 +94,9 @@ func (a Guess) Count(data, neighbour []float64) Event {
 	return Event{hits(likely), len(likely), hits(rare), len(rare)}
 }
 
-// BestGuess returns the threshold with the largest expected bound on held held-out runs. The expectation uses
-// normal approximations and allows for the selection effect in the pilot runs. It only steers the choice.
+// BestGuess returns the threshold with the largest expected bound on held runs that are not used for the
+// choice. The expectation uses normal approximations and allows for the selection effect in the pilot runs.
+// It influences only the choice of the threshold.
 func BestGuess(data, neighbour []float64, held int, delta, alpha float64) Guess {
 	data, neighbour = slices.Clone(data), slices.Clone(neighbour)
 	slices.Sort(data)

@@ -97,7 +97,7 @@ func (r *Report) campaign(ctx context.Context, t Target, o Options) (c *campaign
 	if r.Move, err = t.Move(ctx); err != nil {
 		return nil, err
 	}
-	if t.stopping() != nil { // the runs that do not count are secret, so only releases are attacked
+	if t.stopping() != nil { // which runs count is secret, so only the releases are attacked
 		return &campaign{t: t, access: o.Access, seed: o.Seed, workers: o.Workers, scores: []score{lowBitScore}}, nil
 	}
 	c = &campaign{t: t, access: o.Access, seed: o.Seed, workers: o.Workers}
@@ -175,8 +175,8 @@ func (r *Report) look(c *campaign, alpha float64) {
 		r.add(Bound{
 			Method: "Gaussian model", Attack: c.scores[0].name, Epsilon: gdpEpsilonLower(s.Lower, r.Delta),
 			Confidence: 1 - alpha,
-			Runs:       r.Runs, Assumes: "scores are normal with one standard deviation, as they are for one release with " +
-				"Gaussian noise",
+			Runs:       r.Runs, Assumes: "scores are normal with equal standard deviations, which holds for one " +
+				"release with Gaussian noise",
 		})
 		r.RunsForHalf, r.RunsAtLeast = 0, 0
 		half, each := account.GDPMu(r.Epsilon/2, r.Delta), s.StandardError*math.Sqrt(float64(r.Runs))
@@ -192,7 +192,7 @@ func (r *Report) look(c *campaign, alpha float64) {
 		r.Tightness = &Tightness{"gap/scale", epsilon, standardError, r.Epsilon}
 		r.add(Bound{
 			Method: "scale model", Attack: "sizes of the noise", Epsilon: lower, Confidence: 1 - alpha,
-			Runs: r.Runs, Assumes: "the noise has the claimed law but for one factor of its scale",
+			Runs: r.Runs, Assumes: "the noise has the claimed law except for one common factor of its scale",
 		})
 	}
 	r.Values, r.OffGrid = 0, 0
@@ -224,7 +224,7 @@ func (o *Options) defaults() error {
 	case o.Runs < fewestRuns:
 		return fmt.Errorf("audit: %d runs on each data set, want at least %d", o.Runs, fewestRuns)
 	case o.Time < 0:
-		return fmt.Errorf("audit: a time of %v, must not be negative", o.Time)
+		return fmt.Errorf("audit: the time limit is %v, must not be negative", o.Time)
 	case o.Access != WhiteBox && o.Access != BlackBox:
 		return errors.New("audit: unknown access, want WhiteBox or BlackBox")
 	}

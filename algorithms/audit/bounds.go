@@ -36,8 +36,8 @@ func binomialAtLeast(k, n int, p float64) float64 {
 }
 
 // proportionUpper returns the Clopper-Pearson upper bound of a probability from k successes in n independent
-// trials. The bound is below the true probability with probability at most alpha, exactly, for every n.
-// Arguments must have 0 <= k <= n, n >= 1 and alpha in (0, 1).
+// trials. For every n, the bound is below the true probability with probability at most alpha. This holds
+// exactly. Arguments must have 0 <= k <= n, n >= 1 and alpha in (0, 1).
 func proportionUpper(k, n int, alpha float64) float64 {
 	lo, hi := float64(k)/float64(n), 1.0
 	for range 60 { // binomialAtMost falls with p
@@ -68,8 +68,8 @@ type Event struct {
 // at most alpha, whatever the mechanism. It is 0 if the counts show no difference.
 //
 // Proof. (epsilon, delta)-DP gives p <= e^epsilon q + delta for the probabilities p, q of every event. Let p >=
-// p- and q <= q+, each wrong with probability at most alpha/2. Then epsilon >= ln((p- - delta)/q+). QED. The
-// event must not have been chosen by looking at these runs.
+// p- and q <= q+, where each inequality is wrong with probability at most alpha/2. Then epsilon >= ln((p- -
+// delta)/q+). QED. The event must not have been chosen by looking at these runs.
 func ClopperPearson(e Event, delta, alpha float64) float64 {
 	p := proportionLower(e.Likely, e.LikelyRuns, alpha/2)
 	q := proportionUpper(e.Rare, e.RareRuns, alpha/2)

@@ -31,8 +31,8 @@ type startDomain struct {
 // Start returns the other start.
 func (d startDomain) Start() []float64 { return slices.Clone(d.start) }
 
-// metricMove is a place where one record moves the gradient of a pair most. The place is a matrix, the other
-// record of the pair, and the record before and after its replacement.
+// metricMove is a candidate for the largest move of the gradient of a pair by one replaced record. It holds
+// a matrix, the other record of the pair, and the record before and after its replacement.
 type metricMove struct {
 	w       []float64
 	other   engine.Record
@@ -43,13 +43,13 @@ type metricMove struct {
 // FromWorstStart returns the loss on a domain with another start: the matrix at which one record moves the
 // gradient of a pair most, as found by a search. Guarantees hold for every start that does not depend on the
 // data. The default start, a multiple of the identity, is harmless. The found start is moved slightly towards
-// the default start, so that projections onto the domain do not remove part of the move. FromWorstStart is for
-// smooth losses, because losses with kinks lose the form that backends need.
+// the default start, so that projections onto the domain do not remove part of the move. FromWorstStart
+// supports only smooth losses. A loss with kinks would lose the form that backends need.
 func FromWorstStart(l engine.MetricLoss, b engine.Bounds, d int, radius float64) (engine.Loss, error) {
 	if c, err := l.Constants(b, radius); err != nil || math.IsInf(c.Smoothness, 0) {
 		if err == nil {
-			err = fmt.Errorf("audit: loss %s is not smooth, and a worst start is searched for smooth ones; leave it out",
-				l.Name())
+			err = fmt.Errorf("audit: loss %s is not smooth, and a worst start is found for smooth losses only; leave "+
+				"the worst start out", l.Name())
 		}
 		return nil, err
 	}

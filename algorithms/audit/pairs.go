@@ -15,7 +15,7 @@ import (
 	"dyad/privacy/account"
 )
 
-// PairSide is one data set of labelled pairs. It has row-major features and the labels.
+// PairSide is one data set of labelled pairs. It holds row-major features and the labels.
 type PairSide struct {
 	X      []float64
 	Labels []bool
@@ -34,7 +34,7 @@ type PairInstance struct {
 
 // WorstPairs searches the pair of neighbours and the start on which the exact vectors of p move most. The
 // neighbours differ in the records of `changed` pairs of one individual. If changed is 0, kappa pairs change.
-// All changed pairs are in one batch if they fit and the coins of the target order the pairs.
+// If the coins of the target order the pairs, all changed pairs are in one batch, provided that they fit.
 func WorstPairs(ctx context.Context, p *pairs.Plan, changed int) (Target, error) {
 	if changed == 0 {
 		changed = p.Spec.Kappa
@@ -57,7 +57,7 @@ func WorstPairs(ctx context.Context, p *pairs.Plan, changed int) (Target, error)
 		}
 		targets = append(targets, t)
 		for t.Coins = 1; p.Spec.Sampling == pairs.Poisson && t.Coins < 64; t.Coins++ {
-			targets = append(targets, t) // some draw all changed pairs
+			targets = append(targets, t) // for some coins a batch has all changed pairs
 		}
 	}
 	return furthest(ctx, targets, 0)
@@ -211,8 +211,8 @@ func starGraph(s pairs.Spec, degree int) (*pairgraph.Graph, error) {
 		others(1)
 	}
 	if len(rest) < count-degree {
-		return nil, fmt.Errorf("audit: this search finds %d pairs of %d individuals, each in at most %d, and not %d; take "+
-			"fewer pairs or more individuals", degree+len(rest), n, degree, count)
+		return nil, fmt.Errorf("audit: this search finds only %d pairs of %d individuals, each in at most %d pairs, "+
+			"but the plan has %d pairs; take fewer pairs or more individuals", degree+len(rest), n, degree, count)
 	}
 	order := privacy.NewSeededSource(0).Permutation(count)
 	list := make([]pairgraph.Pair, count)
@@ -229,13 +229,13 @@ func starGraph(s pairs.Spec, degree int) (*pairgraph.Graph, error) {
 // pairInstances returns the data sets that WorstPairs tries. All individuals except 0 are at one place, so
 // pairs between them have no gradient.
 //
-// labels: individual 0 is opposite of the others, and the labels of its pairs are flipped. The flip reverses
-// the gradients if both are as large as the clip.
+// labels: individual 0 is opposite to the other individuals, and the labels of its pairs are flipped. The
+// flip reverses the gradients if both are as large as the clip.
 //
 // tilted: all pairs are dissimilar, and individual 0 turns slightly to the other side of the line that W maps
 // to 0. The slope W v changes its sign while v hardly changes, so the gradient is reversed where it is largest.
-// This instance is for gradients that should be as large as Spec.Shrink assumes, which flipped labels cannot
-// reverse.
+// This instance is for gradients that are as large as Spec.Shrink assumes. Flipped labels cannot reverse such
+// gradients.
 func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInstance) {
 	side := func(victim, other []float64, turned bool) PairSide {
 		return starSide(s, g, degree, victim, other, turned)

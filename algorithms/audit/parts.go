@@ -18,13 +18,13 @@ const PartFormat = "dyad-audit-part/1"
 // ErrParts is wrapped by errors about parts that do not make up one audit.
 var ErrParts = errors.New("audit: the parts do not make up one audit")
 
-// Part is a share of the runs of an audit. It has the runs on each data set whose number, counted from 0, is
+// Part is a share of the runs of an audit. On each data set, it has the runs whose number, counted from 0, is
 // Part-1 modulo Parts. A Part is a function of the target, the options and the numbers Part and Parts alone. So
 // parts can be made on any machines and in any order.
 type Part struct {
 	// Plan is a hash of the attack: of the claim, the data sets, the options, and all bits of the first run on
-	// each data set. Parts of other plans have other hashes. So do parts from processors whose vector
-	// instructions give other bits.
+	// each data set. Parts of other plans have other hashes. Parts from processors whose vector instructions
+	// give other bits have other hashes, too.
 	Plan              [sha256.Size]byte
 	Part, Parts, Runs int
 	Trials            [2][]keptTrial
@@ -63,7 +63,7 @@ func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, er
 		return nil, err
 	}
 	if len(parts) == 0 {
-		return nil, fmt.Errorf("%w: there are none", ErrParts)
+		return nil, fmt.Errorf("%w: no part is given", ErrParts)
 	}
 	count := parts[0].Parts
 	for side := range c.trials {
@@ -73,17 +73,17 @@ func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, er
 	for _, p := range parts {
 		switch {
 		case p.Plan != hash:
-			return nil, fmt.Errorf("%w: part %d of %d is of another audit: other options, another version, or a processor "+
-				"whose instructions give other bits", ErrParts, p.Part, p.Parts)
+			return nil, fmt.Errorf("%w: part %d of %d belongs to another audit: it was made with other options, by "+
+				"another version, or on a processor whose instructions give other bits", ErrParts, p.Part, p.Parts)
 		case p.Parts != count || p.Runs != o.Runs || p.Part < 1 || p.Part > count:
-			return nil, fmt.Errorf("%w: part %d of %d next to parts of %d", ErrParts, p.Part, p.Parts, count)
+			return nil, fmt.Errorf("%w: part %d of %d does not fit parts of %d", ErrParts, p.Part, p.Parts, count)
 		case seen[p.Part]:
-			return nil, fmt.Errorf("%w: part %d of %d is there twice", ErrParts, p.Part, count)
+			return nil, fmt.Errorf("%w: part %d of %d is given twice", ErrParts, p.Part, count)
 		}
 		seen[p.Part] = true
 		for side, trials := range p.Trials {
 			if len(trials) != (o.Runs-p.Part+count)/count {
-				return nil, fmt.Errorf("%w: part %d of %d has %d runs of %d", ErrParts, p.Part, count, len(trials),
+				return nil, fmt.Errorf("%w: part %d of %d has %d runs, want %d", ErrParts, p.Part, count, len(trials),
 					(o.Runs-p.Part+count)/count)
 			}
 			for i, k := range trials {
@@ -110,7 +110,7 @@ func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, er
 func (t Target) divided(ctx context.Context, o *Options) (*campaign, [sha256.Size]byte, *Report, error) {
 	var hash [sha256.Size]byte
 	if o.Time != 0 {
-		return nil, hash, nil, errors.New("audit: an audit in parts makes all its runs, so it takes no time limit")
+		return nil, hash, nil, errors.New("audit: an audit in parts makes all its runs; leave the time limit out")
 	}
 	r, err := t.prepared(o)
 	if err != nil {
@@ -149,11 +149,11 @@ func (p *Part) Write(w io.Writer) error {
 func ReadPart(r io.Reader) (*Part, error) {
 	line := make([]byte, len(PartFormat)+1)
 	if _, err := io.ReadFull(r, line); err != nil || string(line) != PartFormat+"\n" {
-		return nil, fmt.Errorf("%w: not a file of format %s", ErrParts, PartFormat)
+		return nil, fmt.Errorf("%w: the file does not have format %s", ErrParts, PartFormat)
 	}
 	p := new(Part)
 	if err := gob.NewDecoder(r).Decode(p); err != nil {
-		return nil, fmt.Errorf("%w: a damaged file: %w", ErrParts, err)
+		return nil, fmt.Errorf("%w: the file is damaged: %w", ErrParts, err)
 	}
 	return p, nil
 }

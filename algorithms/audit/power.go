@@ -13,12 +13,14 @@ import (
 
 // Power describes what an audit can show. It is computed before the runs, from the two data sets alone.
 type Power struct {
-	// Move is the distance that the exact vectors move divided by the distance that the certificate allows. No number of
-	// runs can show more than this share of the claim. The share refers to mu for Gaussian noise and to epsilon otherwise.
+	// Move is the distance that the exact vectors move, divided by the distance that the certificate allows. No number
+	// of runs can show more than this share of the claim. The share refers to mu for Gaussian noise and to epsilon
+	// otherwise.
 	Move float64
 	// Runs is the number of runs in the options. RunsForHalf is about the number of runs that refutes half of the
-	// claim. It is 0 if no number refutes it or if the number is unknown, as for secret batches. If the result is the
-	// best of a secret number of runs, RunsForHalf is the number for a single run.
+	// claim. It is 0 if no number of runs refutes half of the claim, or if the number is unknown, for example because
+	// batches are secret. If the result is the best of a secret number of runs, RunsForHalf is the number for a
+	// single run.
 	Runs, RunsForHalf int
 }
 
@@ -26,13 +28,13 @@ type Power struct {
 func (p Power) String() string {
 	switch {
 	case p.Move == 0:
-		return fmt.Sprintf("power: not known before the %d runs on each data set", p.Runs)
+		return fmt.Sprintf("power: unknown before the %d runs on each data set are made", p.Runs)
 	case p.RunsForHalf == 0:
-		return fmt.Sprintf("power: the exact vectors move %.3g of what the certificate allows; how many runs refute half of "+
-			"the claim is not known, or none do", p.Move)
+		return fmt.Sprintf("power: the exact vectors move %.3g of what the certificate allows; the number of runs "+
+			"that refutes half of the claim is unknown, or there is none", p.Move)
 	}
-	return fmt.Sprintf("power: the exact vectors move %.3g of what the certificate allows; half of the claim needs at "+
-		"least about %d runs on each data set, and %d are made", p.Move, p.RunsForHalf, p.Runs)
+	return fmt.Sprintf("power: the exact vectors move %.3g of what the certificate allows; refuting half of the "+
+		"claim needs at least about %d runs on each data set, and this audit makes %d", p.Move, p.RunsForHalf, p.Runs)
 }
 
 // mostRuns is larger than the number of runs of any audit.
@@ -59,8 +61,8 @@ func (t Target) Power(ctx context.Context, o Options) (p Power, err error) {
 		p.RunsForHalf = runsForGap(mu, account.GDPMu(g.Epsilon/2, g.Delta), math.Sqrt(2+mu*mu/4), alpha)
 		return p, nil
 	}
-	// For pure noise the likeliest event has half of the runs of one side, and e^-epsilon times this share of the
-	// runs of the other side.
+	// For pure noise, the likeliest event happens in half of the runs of one side, and in e^-epsilon times this
+	// share of the runs of the other side.
 	for runs := fewestRuns; (g.Delta == 0 || c.Noise == nil) && runs < mostRuns; runs *= 2 {
 		held := runs / 2 // the runs that did not choose the attack
 		rare := int(math.Ceil(float64(held) / 2 * math.Exp(-p.Move*g.Epsilon)))

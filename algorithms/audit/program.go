@@ -20,8 +20,8 @@ type Program struct {
 	// Train trains on the data, or on the neighbour if neighbour is true, and releases through the session. It
 	// is called from several goroutines at once.
 	Train func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error)
-	// Draw replaces Train, Noise and Certificate for local noise, which makes data private before any release.
-	// It draws all released values at once, with the noise of the seed.
+	// Draw is for local noise, which makes data private before any release. It replaces Train, Noise and
+	// Certificate. It draws all released values at once, with noise from the seed.
 	Draw func(neighbour bool, seed uint64) ([]float64, error)
 	// Ratio scores the values that Draw returns. A high score points to the neighbour.
 	Ratio func(drawn []float64) float64
@@ -29,13 +29,14 @@ type Program struct {
 	// all releases.
 	Rows algorithms.Releases
 	// EachMoves bounds the L2 distance that the exact vector of every release moves. If it is 0, the
-	// certificate bounds all releases together, in the norm and sum that belong to the noise.
+	// certificate bounds the move of all releases together. The noise determines the norm of the
+	// move and how the moves of the releases add up.
 	EachMoves float64
 }
 
-// OnPlan returns an attack on the guarantee of a plan, as the plan prints it, by runs on two neighbouring data sets. It
-// uses no other property of the plan, so every kind of run is attacked by the same call. train must release the rows
-// of the plan through the session, in their order and each once.
+// OnPlan returns an attack on the guarantee that a plan prints, by runs on two neighbouring data sets. It uses no other
+// property of the plan, so the same call attacks every kind of run. train must release the rows of the plan through the
+// session, in their order and each once.
 func OnPlan(p *algorithms.Plan, instance string,
 	train func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error)) Target {
 	c := claimOf(p, engine.Problem{})

@@ -8,10 +8,10 @@ import (
 	"dyad/privacy"
 )
 
-// gammaParts returns, for noise of pure epsilon, the distance of two exact vectors and the size of the noise.
-// Both are in the norm of the mechanism, divided by its claimed scale. For other noise it returns 0. The size
-// of d coordinates of K-norm noise in the L2 norm, or of Laplace noise in the L1 norm, has the law Gamma(d, 1)
-// times the true scale over the claimed scale.
+// gammaParts returns the distance of two exact vectors and the size of the noise, if the noise is for pure
+// epsilon. Both results are in the norm of the mechanism, divided by its claimed scale. For other noise
+// gammaParts returns 0. The size of d coordinates of K-norm noise in the L2 norm, or of Laplace noise in the
+// L1 norm, has the law Gamma(d, 1) times the true scale over the claimed scale.
 func gammaParts(m privacy.Mechanism, value, exact, other []float64) (gap, noise float64) {
 	switch m := m.(type) {
 	case privacy.KNorm:
@@ -35,7 +35,7 @@ func gammaParts(m privacy.Mechanism, value, exact, other []float64) (gap, noise 
 // Proof (docs/theory.md#audit-bounds). The sizes of n noise coordinates add up to S with S/theta ~ Gamma(n, 1). So 2
 // S/theta is chi-square with 2n degrees of freedom, and theta <= 2 S/q with q its alpha-quantile. QED
 //
-// If gaps depended on releases, another argument would be needed. The smallest gap is used for all runs.
+// The proof assumes that gaps do not depend on releases. The smallest gap is used for all runs.
 func scaleModel(trials [2][]keptTrial, alpha float64) (epsilon, standardError, lower float64) {
 	gap, sum, n := math.Inf(1), 0.0, 0.0
 	for _, side := range trials {

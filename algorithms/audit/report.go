@@ -63,8 +63,8 @@ type Report struct {
 	Confidence float64 `json:"confidence"`      // the confidence of all bounds together
 	Bounds     []Bound `json:"bounds"`          // the largest bound of each method
 	LowerBound float64 `json:"audited_epsilon"` // the largest Epsilon of Bounds
-	// HalfRefuted reports the control: whether the same runs refute a claim of half the size. If it is false, a
-	// leak of twice the claim might be missed, so an unrefuted claim is weak evidence.
+	// HalfRefuted reports the control: whether the same runs refute a claim of half the size. If it is false,
+	// the audit might miss a leak of twice the claim, so a claim that was not refuted is weak evidence.
 	HalfRefuted bool `json:"half_claim_refuted"`
 	// RunsForHalf is about the number of runs that the control needs. It is 0 if this number is unknown.
 	RunsForHalf int `json:"runs_for_half_claim,omitempty"`
@@ -78,8 +78,8 @@ type Report struct {
 	// Shift is the observed gap/sd of the scores under Gaussian noise. The score is the log-likelihood ratio in
 	// white-box runs and the projection on the known direction in black-box runs.
 	Shift *Shift `json:"shift,omitempty"`
-	// Values is the number of released values. The next fields count values off the noise grid and noise
-	// vectors that repeat.
+	// Values is the number of released values. OffGrid counts values that are not on the noise grid, and
+	// Repeated counts noise vectors that repeat.
 	Values   int `json:"released_values"`
 	OffGrid  int `json:"off_grid"`
 	Repeated int `json:"repeated_noise"`
@@ -96,8 +96,8 @@ func (r *Report) Refuted() bool { return r.LowerBound > r.Epsilon }
 // rounding error of Move.
 func (r *Report) Exceeds() bool { return r.Move > 1+1e-9 }
 
-// Holds reports whether the audit found no evidence against the claim: no bound above it, no move above the
-// certificate, and no noise that is off its grid or repeats.
+// Holds reports whether the audit found no evidence against the claim: no bound exceeds the claim, the
+// exact vectors do not move by more than the certificate allows, and no noise is off its grid or repeats.
 func (r *Report) Holds() bool {
 	return !r.Refuted() && !r.Exceeds() && r.OffGrid == 0 && r.Repeated == 0
 }

@@ -50,9 +50,10 @@ func (s spy) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan,
 	return s.Algorithm.Train(ctx, ev, p, s.seen, t)
 }
 
-// lookup is an evaluator that remembers the gradients of the last run. With equal coins an algorithm asks for
-// the same gradients again until its next release. Sum has the same bits for the same records and query, so a
-// run through a lookup has the bits of a run without it. Moments are fast to compute and are computed anew.
+// lookup is an evaluator that remembers the gradients of the last run. With equal coins, an algorithm asks
+// for the same gradients in every run until the first release that differs. Sum has the same bits for the
+// same records and query, so a run with a lookup has the same bits as a run without a lookup. Moments are
+// fast to compute and are computed anew.
 type lookup struct {
 	engine.Evaluator
 	known []gradient

@@ -46,7 +46,7 @@ type worker struct {
 func newWorker(t Target) (*worker, error) {
 	w := &worker{t: t}
 	if t.Stream != nil || t.Program != nil {
-		return w, nil // they bind their data themselves
+		return w, nil // streams and programs bind their data themselves
 	}
 	for side, r := range []*engine.Records{t.Data, t.Neighbour} {
 		ev, err := t.Plan.Spec.Kernel.Bind(r)
@@ -75,8 +75,8 @@ func index(neighbour bool) int {
 	return 0
 }
 
-// pair runs the plan on one data set, through a real session with the given noise, and replays its releases on
-// the other data set. It returns the run, including how far the exact vectors moved in the replay.
+// pair runs the plan on one data set, through a real session with the given noise. Then it replays the
+// releases on the other data set. It returns the run, including how far the exact vectors moved in the replay.
 func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observation, error) {
 	if p := w.t.Program; p != nil && p.Draw != nil {
 		return p.draw(neighbour, noise)

@@ -38,7 +38,7 @@ func worstSoftmax(ctx context.Context, p *pairs.Plan, changed int) (Target, erro
 	r := rand.New(rand.NewPCG(1, 2))
 	for place := range softmaxPlaces {
 		u, v := randomPlace(r, s), randomPlace(r, s)
-		var past, other []float64 // where anchors and positives reverse the gradients
+		var past, other []float64 // places of anchors and of positives that reverse the gradients
 		if linear := newLinearPlaces(r, s); place < softmaxPlaces/2 && linear != nil {
 			const angle = 0.01
 			u, v = linear.at(0, 1, 0), linear.at(angle, 0.3, 0.9)
@@ -136,12 +136,12 @@ func randomPlace(r *rand.Rand, s pairs.Spec) []float64 {
 	return v
 }
 
-// linearPlaces finds records that a linear map takes to a plane of two coordinates. The records also have a part
-// that the map takes to 0.
+// linearPlaces finds records that a linear map takes to directions in the plane of two coordinates. A part of
+// each record can be a vector that the map takes to 0.
 type linearPlaces struct {
 	s       pairs.Spec
 	q       [][]float64 // the rows of the map, orthonormal
-	l       [][]float64 // its rows in terms of q
+	l       [][]float64 // the coefficients of the rows of the map in terms of q
 	outside []float64   // a vector of length 1 that the map takes to 0
 }
 

@@ -9,8 +9,9 @@ import (
 	"dyad/privacy/account"
 )
 
-// selectionMove returns how far the exact vectors of a replayed run of a selection move. The distance is in standard
-// deviations of their noise, divided by the mu that a run was planned for. The result is the largest of all runs.
+// selectionMove returns how far the exact vectors of the replayed runs of a selection move. The distance of a run is
+// in standard deviations of the noise, divided by the mu of a planned run. The result is the largest distance of all
+// runs.
 func selectionMove(c attack.Call) (most float64, err error) {
 	for _, run := range c.Runs {
 		square := 0.0

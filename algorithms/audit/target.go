@@ -16,13 +16,13 @@ import (
 
 var errMoreReleases = errors.New("audit: the algorithm releases more on one data set than on its neighbour")
 
-// errMoreTold is the error for a run with equal releases but a different result on the neighbour.
-var errMoreTold = errors.New("audit: the result depends on the records by more than what is released")
+// errMoreTold is the error for a replayed run whose releases are equal but whose result differs on the neighbour.
+var errMoreTold = errors.New("audit: the result depends on the records in other ways than through the releases")
 
-// errJoint is the error for a plan whose releases share a sensitivity. Each of them may move by all of it, and together
-// they move by at most all of it.
-var errJoint = errors.New("audit: OnPlan compares each release with a certificate of its own, and a row of this plan " +
-	"has one for several together; set Program.Certificate and no Rows")
+// errJoint is the error for a plan whose releases share one sensitivity. Each release may move by the whole
+// sensitivity, and all releases together move by at most the sensitivity.
+var errJoint = errors.New("audit: OnPlan compares each release with its own certificate, but a row of this plan has " +
+	"one certificate for several releases; set Program.Certificate and leave Program.Rows empty")
 
 // Target is the object of an attack: a plan and two data sets of its shape that differ in one record.
 type Target struct {
@@ -94,8 +94,8 @@ func (t Target) problem() engine.Problem {
 func (t Target) check() error {
 	if t.Program == nil && (t.Stream == nil && (t.Plan == nil || t.Algorithm == nil) || t.Data == nil ||
 		t.Neighbour == nil) {
-		return errors.New("audit: the target needs an algorithm and its plan, or the plan of a stream, and two data sets, " +
-			"or a program")
+		return errors.New("audit: the target needs a program, or two data sets with either an algorithm and its plan " +
+			"or the plan of a stream")
 	}
 	c := t.claim()
 	local := t.Program != nil && (t.Program.Draw != nil || t.Program.Rows != nil) // which need no noise
@@ -155,8 +155,8 @@ func (t Target) apart() bool {
 	return row.Part == 0 && row.Certificate.Releases() == 0
 }
 
-// released returns how far releases move, divided by the distance that is allowed. If coupled is positive, it
-// is the distance allowed for a coupled state.
+// released returns how far releases move, divided by the distance that the certificates allow. If coupled is
+// positive, coupled is the allowed distance, for a coupled state.
 func (t Target) released(moves []attack.Move, coupled float64) float64 {
 	var rows algorithms.Releases
 	if t.Program == nil {
@@ -164,7 +164,7 @@ func (t Target) released(moves []attack.Move, coupled float64) float64 {
 	} else {
 		rows = t.Program.Rows
 	}
-	// a choice has none
+	// a choice has no noise
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r algorithms.Release) bool { return r.Noise == nil })
 	sum, squares, largest, weights, i := 0.0, 0.0, 0.0, 0.0, 0
 	for _, m := range moves {
@@ -186,7 +186,7 @@ func (t Target) released(moves []attack.Move, coupled float64) float64 {
 		return math.Sqrt(squares / weights)
 	case p == nil:
 		return math.Sqrt(squares)
-	case p.Rows != nil && (largest > 1 || weights == 0): // one row may not spend what another leaves
+	case p.Rows != nil && (largest > 1 || weights == 0): // a row must not use budget that another row leaves unused
 		return largest
 	case p.Rows != nil && c.Guarantee.Delta > 0:
 		return math.Sqrt(squares / weights)
@@ -212,13 +212,13 @@ func (t Target) coupled() (float64, error) {
 	}
 	e, ok := t.Plan.Noise().Event(t.Plan.Certificate()).(account.ConvergentEvent)
 	if !ok {
-		return 0, fmt.Errorf("audit: %s has hidden steps without their event", t.Plan.Algorithm)
+		return 0, fmt.Errorf("audit: %s has hidden steps, but its noise has no event for them", t.Plan.Algorithm)
 	}
 	return min(e.Gap*float64(e.Steps), e.Contraction*e.Diameter+e.Gap), nil
 }
 
 // secret reports whether the guarantee of a plan rests on coins or states that stay secret, in addition to the
-// noise of its releases. The guarantee does not cover a white-box adversary then.
+// noise of its releases. Then the guarantee does not cover a white-box adversary.
 func (t Target) secret() bool {
 	return t.stopping() != nil || t.sampled() || t.claim().Certificate.HiddenSteps() > 0
 }

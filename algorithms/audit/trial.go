@@ -10,7 +10,8 @@ import (
 type keptTrial struct {
 	// Scores are the scores of the campaign.
 	Scores []float64
-	// Released are the released coordinates and Result the returned weights. They are nil if there are too many.
+	// Released holds the released coordinates, and Result the returned weights. Each is nil if it has more than
+	// mostFeatures numbers.
 	Released, Result []float64
 	// Gap and Noise are as in Observation.
 	Gap, Noise  float64
@@ -46,8 +47,8 @@ func newTrial(o Observation, scores []score, i int) keptTrial {
 
 // OffGrid counts the released coordinates that are not multiples of the grid of their noise. With exact noise
 // the count is 0, because the set of values that can be released is the grid whatever the data
-// (docs/theory.md#noise-grid). Coordinates for which float64 itself is coarser than the grid count as being on
-// the grid.
+// (docs/theory.md#noise-grid). A coordinate counts as on the grid if float64 is coarser than the grid at this
+// coordinate.
 func OffGrid(runs []Observation) (values, off int) {
 	for _, o := range runs {
 		for _, r := range o.Releases {
@@ -95,7 +96,7 @@ func fingerprints(o Observation) []uint64 {
 		if len(r.After) < 2 {
 			continue
 		}
-		// Value - Exact is rounded; the grid is far coarser than the rounding error.
+		// The difference is rounded, but the grid is far coarser than the rounding error.
 		grid := r.Noise.GridSize()
 		h := fnv.New64a()
 		var b [8]byte

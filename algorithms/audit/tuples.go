@@ -38,8 +38,8 @@ func Reversing(s pairs.Spec, victim int, classes ...int32) (data, neighbour Tupl
 	return data, neighbour
 }
 
-// alone returns a neighbour whose victim has a class of its own. In losses that need a positive (triplet, n-pair) this
-// victim only pushes the other records away, while a victim of one of their classes pulls.
+// alone returns a neighbour whose victim is the only record of its class. In losses that need a positive (triplet,
+// n-pair) this victim only pushes other records away, while a victim of another record's class pulls.
 func (s TupleSide) alone(victim int) TupleSide {
 	s = s.Clone()
 	s.Classes[victim] = 1 + slices.Max(s.Classes)
@@ -113,8 +113,8 @@ type turnedSides struct {
 	data, neighbour TupleSide
 }
 
-// tupleStarts returns norms of W at which both classes pull: norms with distances below the margin, and the
-// largest norm at the start.
+// tupleStarts returns two norms of W at which both classes of the victim pull: a norm with distances below
+// the margin, and the largest norm of a start.
 func tupleStarts(s pairs.Spec) []float64 {
 	w := 1.0
 	switch l := s.Loss.(type) {

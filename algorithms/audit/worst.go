@@ -123,9 +123,9 @@ func targetsOf(all []attack.Instance) (targets []Target) {
 	return targets
 }
 
-// ofPersons turns the records of targets into persons with 1 to PersonRows rows, all copies of the person's
-// record. The replaced person has PersonRows rows in the data and one row in the neighbour. Targets with random
-// persons whose rows differ are added.
+// ofPersons turns each record of the targets into a person with 1 to PersonRows rows. All rows of the person
+// are copies of the record. The replaced person has PersonRows rows in the data and one row in the neighbour.
+// Targets with random persons whose rows differ are added.
 func ofPersons(groups [][]Target, p engine.Problem, seed uint64) {
 	for _, group := range groups {
 		for i, u := range group {

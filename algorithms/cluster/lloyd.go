@@ -11,10 +11,10 @@ import (
 	"dyad/privacy"
 )
 
-// Job returns the job of the clustering for algorithms.Execute. rows returns the mapped records, row-major,
-// Records x Dim. Row i must be a function of record i and of public or released numbers alone, bit for bit.
-// rows is called after the charge, and its errors must not depend on joint properties of the records. Read
-// decodes Result.Weights.
+// Job returns the job of the clustering for algorithms.Execute. rows returns the mapped records as a
+// row-major matrix, Records x Dim. Row i must be a function of record i and of public or released numbers
+// alone, bit for bit. rows is called after the charge, and its errors must not depend on joint properties
+// of the records. Read decodes Result.Weights.
 func (p *Plan) Job(rows func(context.Context) ([]float64, error)) algorithms.Job {
 	return algorithms.Job{
 		Plan:      &p.Plan,
@@ -25,7 +25,8 @@ func (p *Plan) Job(rows func(context.Context) ([]float64, error)) algorithms.Job
 				return nil, err
 			}
 			if len(mapped) != p.Options.Records*p.Options.Dim {
-				return nil, fmt.Errorf("cluster: %d coordinates for a plan of %d records of %d", len(mapped),
+				return nil, fmt.Errorf("cluster: the records have %d coordinates together, but the plan has %d "+
+					"records of %d coordinates", len(mapped),
 					p.Options.Records, p.Options.Dim)
 			}
 			return p.run(ctx, p.whole(mapped), s, t)
@@ -44,8 +45,8 @@ type Clusters struct {
 func (p *Plan) Read(weights []float64) (Clusters, error) {
 	k, r := p.Options.Clusters, p.Options.Dim
 	if len(weights) != k*(1+r)+1 || !(weights[0] >= 1) {
-		return Clusters{}, fmt.Errorf("cluster: %d numbers that are not a result of a plan of %d clusters of %d coordinates",
-			len(weights), k, r)
+		return Clusters{}, fmt.Errorf("cluster: these %d numbers are not the result of a plan of %d clusters with %d "+
+			"coordinates each", len(weights), k, r)
 	}
 	c := Clusters{CountNoise: p.CountNoise / math.Sqrt(weights[0]), Counts: slices.Clone(weights[1:][:k])}
 	for j := range k {
@@ -55,9 +56,9 @@ func (p *Plan) Read(weights []float64) (Clusters, error) {
 }
 
 // run makes the rounds. The first half of the rounds has more centres than were asked for, if noise allows
-// (Plan.Seeds). The centres are computed from the mean of the releases of the second half, without releases made
-// before a centre was started again. The result holds the number of releases in this mean, the numbers of records, and
-// the centres.
+// (Plan.Seeds). The centres are computed from the mean of the releases of the second half. The mean begins anew after
+// a round in which a centre was started again. The result holds the number of releases in this mean, the numbers of
+// records, and the centres.
 func (p *Plan) run(ctx context.Context, q []int32, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
 	o := p.Options
 	rng := rand.New(rand.NewPCG(o.Seed, 27))
@@ -172,8 +173,8 @@ func nearest(centres [][]float64, x []float64) (place int) {
 	return place
 }
 
-// heldCounts is a number of standard deviations of noise. A centre is moved to the mean of its cluster only if
-// the released number of records is at least this large.
+// heldCounts is a number of standard deviations of the noise of a count. A centre is moved to the mean of its
+// cluster only if the released count is at least heldCounts standard deviations.
 const heldCounts = 3
 
 // update moves the centres, in units of the radius, to the means computed from one release, or from the mean of

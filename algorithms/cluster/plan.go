@@ -32,9 +32,9 @@ type Options struct {
 	// Map identifies the map of the records to the last digit, for example by a hash, so that a run is resumed
 	// only with the map of its first attempt.
 	Map string
-	// Individuals is the reason why every record is a different individual, as a metric of labelled pairs assumes. The
-	// unit of the guarantee is then one individual, as for the metric, so that a ledger adds up the run of the metric
-	// and this run. If Individuals is "", the unit is one record.
+	// Individuals states why every record is a different individual. A metric of labelled pairs assumes the same. The
+	// unit of the guarantee is then one individual, as in the run of the metric, so that a ledger can add up both
+	// runs. If Individuals is "", the unit is one record.
 	Individuals string
 	Budget      privacy.Budget
 	algorithms.Provenance
@@ -125,7 +125,8 @@ func (o Options) validate() error {
 	case o.Clusters < 1 || o.Clusters > maxClusters:
 		return bad("%d clusters, want 1 to %d", o.Clusters, maxClusters)
 	case o.Dim < 1 || o.Dim > maxDim:
-		return bad("records of %d dimensions, want 1 to %d: map the records by a metric with fewer rows", o.Dim, maxDim)
+		return bad("mapped records have %d dimensions, want 1 to %d; map the records by a metric with fewer rows",
+			o.Dim, maxDim)
 	case o.Rounds < 1 || o.Rounds > maxRounds:
 		return bad("%d rounds, want 1 to %d", o.Rounds, maxRounds)
 	case !(o.Radius >= 0x1p-500 && o.Radius <= 0x1p500):

@@ -16,8 +16,8 @@ const (
 	firstDraws  = 16
 )
 
-// first returns m points of a ball that are far from each other. Each point is the one of several uniform draws
-// that is farthest from the earlier points. The points do not depend on records.
+// first returns m points of a ball that are far from each other. For each point, first draws several uniform
+// points and keeps the draw that is farthest from the earlier points. The points do not depend on records.
 func first(rng *rand.Rand, m, r int) [][]float64 {
 	centres := make([][]float64, 0, m)
 	for range m {
@@ -42,8 +42,8 @@ func first(rng *rand.Rand, m, r int) [][]float64 {
 	return centres
 }
 
-// restart puts each centre without records next to one of the centres with the most records, which moves by the
-// same distance in the opposite direction.
+// restart puts each centre without records next to one of the centres with the most records. The centre with
+// records moves by the same distance in the opposite direction.
 func restart(rng *rand.Rand, centres [][]float64, counts []float64, held []int) {
 	large := slices.Clone(held)
 	slices.SortStableFunc(large, func(a, b int) int { return cmp.Compare(counts[b], counts[a]) })
@@ -72,7 +72,7 @@ func restart(rng *rand.Rand, centres [][]float64, counts []float64, held []int) 
 	}
 }
 
-// reductions is the number of starts of reduce, and the number of rounds after each start.
+// reductions is the number of starts that reduce tries. It is also the number of rounds after each start.
 const reductions = 10
 
 // reduce returns k centres computed from released centres, with the released numbers of records as weights. It

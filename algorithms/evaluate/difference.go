@@ -27,8 +27,9 @@ const differenceLevels = 2
 const mostCompared = maxRecords / 2
 
 // differenceReleases adds the releases about two models. Let s and r be the scores of the two models, and t =
-// sign(s - s') - sign(r - r') for a pair of a positive and a negative record. The releases are the sums over
-// these pairs of t and of t^2 - 2. Both are integers from -2 to 2 (docs/theory.md#two-models).
+// sign(s - s') - sign(r - r') for a pair of a positive and a negative record. One release is the sum of t
+// over these pairs, the other the sum of t^2 - 2. Both terms are integers from -2 to 2
+// (docs/theory.md#two-models).
 func (p *Plan) differenceReleases(add func(name string, coordinates int, share float64, q query)) {
 	pure := p.Options.Budget.Delta == 0
 	p.rank = privacy.ClassPairSum{Records: p.Options.Records, Levels: differenceLevels, Counted: true, Manhattan: pure,
@@ -103,8 +104,9 @@ func (p *Plan) Numbers() (n int) {
 // differenceSums returns the sums of t and t^2 - 2 over all pairs of a positive and a negative record, and n+.
 // The sums are exact for n <= 2^31. The time is O(n log n).
 //
-// t^2 is sign^2 of each model less twice the product of the signs. The sum of products is counted in rising
-// order of the first score, with a tree of the negatives by their second score.
+// t^2 is the sum of the squared signs of both models minus twice the product of the signs. The sum of
+// products is counted in rising order of the first score, with a tree of the negatives by their second
+// score.
 func differenceSums(first, second []float64, positive []bool) (difference, disagreement int64, positives int) {
 	a, n := rankSum(first, positive)
 	b, _ := rankSum(second, positive)

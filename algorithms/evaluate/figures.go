@@ -36,7 +36,7 @@ type Figures struct {
 	AUC        *Figure `json:"auc,omitempty"`
 	// AUCNoise is the standard deviation of the AUC that the noise alone causes.
 	AUCNoise float64 `json:"auc_noise,omitempty"`
-	// Positives is the released number of positives. The next field is the standard deviation of its noise.
+	// Positives is the released number of positives. PositivesNoise is the standard deviation of its noise.
 	Positives      float64 `json:"positives,omitempty"`
 	PositivesNoise float64 `json:"positives_noise,omitempty"`
 	Points         []Point `json:"operating_points,omitempty"`
@@ -51,9 +51,10 @@ type Figures struct {
 	LossLow  float64 `json:"loss_low,omitempty"`
 	LossHigh float64 `json:"loss_high,omitempty"`
 	Right    []Right `json:"right,omitempty"`
-	// Difference is the AUC of the model minus the AUC of the other model. Disagreement is the mean, over pairs
-	// of a positive and a negative record, of the square of half the difference of the two models' orders of
-	// the pair. Without ties it is the share of pairs that the models order differently.
+	// Difference is the AUC of the model minus the AUC of the other model. Disagreement is a mean over pairs of
+	// a positive and a negative record. The term of a pair is the square of half the difference of the signs by
+	// which the two models order the pair. Without ties Disagreement is the share of pairs that the models
+	// order differently.
 	Difference      *Figure `json:"auc_difference,omitempty"`
 	DifferenceNoise float64 `json:"auc_difference_noise,omitempty"`
 	Disagreement    float64 `json:"disagreement,omitempty"`
@@ -62,8 +63,9 @@ type Figures struct {
 	Wide bool `json:"wide,omitempty"`
 }
 
-// enoughRecords and enoughOfClass are the sizes from which on intervals have about the stated confidence and
-// not a larger one. From these sizes on, the variance of the sampling is estimated.
+// enoughRecords and enoughOfClass are the smallest sizes for which the sampling variance is estimated. The
+// intervals then have about the stated confidence. With fewer records they are wider and have a larger
+// confidence.
 const (
 	enoughRecords = 1000
 	enoughOfClass = 50
@@ -256,9 +258,9 @@ func (s *statistics) overPairs(numerator, noise, most float64, sampling func(the
 // personUnit is the value of Figures.Unit for persons.
 const personUnit = "person"
 
-// acrossPersons widens the interval of a ratio over pairs of persons. The pairs of rows of one person count in n+ n-
-// but not in the numerator. They are at most n+ n-/n of n+ n-. So the ratio without these pairs is larger by a factor
-// between 1 and 1/(1 - 1/n) (docs/theory.md#person-figures).
+// acrossPersons widens the interval of a ratio over pairs of persons. Pairs of two rows of one person count in the
+// denominator n+ n- but not in the numerator. These pairs are at most the share 1/n of n+ n-. So the ratio without
+// these pairs is larger by a factor between 1 and 1/(1 - 1/n) (docs/theory.md#person-figures).
 func (f *Figures) acrossPersons(x Figure, r ratio) Figure {
 	if f.Unit == personUnit {
 		factor := 1 / (1 - 1/float64(f.Records))
@@ -267,9 +269,9 @@ func (f *Figures) acrossPersons(x Figure, r ratio) Figure {
 	return x
 }
 
-// known returns the weight of the sampling variance that is estimated from the cells; its bound gets the
-// remaining weight. It is 1 less the fourth power of the relative noise of the cells of the smaller class, and
-// at least 0.
+// known returns the weight of the sampling variance that is estimated from the cells. The bound of the
+// sampling variance gets the remaining weight. known is 1 minus the fourth power of the relative noise of the
+// cells of the smaller class, and at least 0.
 func (s *statistics) known() float64 {
 	few := max(min(s.positives, s.n-s.positives), 1)
 	square := float64(len(s.cells[0])) * s.cellNoise * s.cellNoise / (few * few)

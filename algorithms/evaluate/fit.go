@@ -7,8 +7,8 @@ import (
 )
 
 // fitted holds the laws of the scores of both classes that fit the released numbers best. So the AUC, the ROC
-// curve and the accuracies are figures of the same laws (docs/theory.md#evaluation-fit). It is a function of
-// released numbers, so it needs no privacy budget.
+// curve and the accuracies are figures of the same laws (docs/theory.md#evaluation-fit). The fit is a
+// function of released numbers, so it needs no privacy budget.
 type fitted struct {
 	share [2][]float64 // for negatives and positives, the share in each cell; shares are not negative and have the sum 1
 	bend  float64      // see Figures.Bend
@@ -112,7 +112,7 @@ func (f fitted) slope(class int) []float64 {
 	return d
 }
 
-// simplex returns the nearest vector of shares. Shares are not negative and have the sum 1.
+// simplex returns the vector of shares that is nearest to v. Shares are not negative and have the sum 1.
 func simplex(v []float64) []float64 {
 	down := slices.Clone(v)
 	slices.SortFunc(down, func(a, b float64) int { return cmp.Compare(b, a) })
@@ -171,8 +171,8 @@ func (f *Figures) ROC() (x, y []float64) {
 	return x, y
 }
 
-// VagueWidth is the width from which on the interval of a share makes its figure useless. An interval of this width
-// does not distinguish 0.5 from 0.9.
+// VagueWidth is the smallest width of the interval of a share that makes the figure useless. An interval of this
+// width does not distinguish 0.5 from 0.9.
 const VagueWidth = 0.4
 
 // Vague reports whether the interval of a share is too wide for the figure to be shown.

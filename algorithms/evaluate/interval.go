@@ -10,7 +10,7 @@ import (
 type ratio struct {
 	numerator, denominator float64
 	low, high              float64
-	// The variances of the noise of the numerator and of the denominator. The next field is the variance of the
+	// numeratorNoise and denominatorNoise are the variances of the noise. sampling returns the variance of the
 	// numerator without noise, given theta.
 	numeratorNoise, denominatorNoise float64
 	sampling                         func(theta float64) float64

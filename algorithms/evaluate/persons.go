@@ -29,21 +29,21 @@ func shares(first []int) []int64 {
 	return weight
 }
 
-// count returns the number of rows of the records or persons of a plan, or an error if First does not fit the plan.
+// count returns the number of rows of d. It returns an error if First does not fit a plan with options o.
 func (d Data) count(o Options) (rows int, err error) {
 	n := o.Records
 	if o.PersonRows == 0 {
 		if d.First != nil {
-			return 0, errors.New("evaluate: records of persons for a plan of rows")
+			return 0, errors.New("evaluate: the data have persons (Data.First), but the plan counts rows")
 		}
 		return n, nil
 	}
 	if len(d.First) != n+1 || d.First[0] != 0 {
-		return 0, fmt.Errorf("evaluate: rows of persons that do not fit a plan of %d persons", n)
+		return 0, fmt.Errorf("evaluate: Data.First does not fit a plan of %d persons", n)
 	}
 	for k, from := range d.First[:n] {
 		if m := d.First[k+1] - from; m < 1 || m > o.PersonRows {
-			return 0, errors.New("evaluate: a person without rows, or with more than Options.PersonRows")
+			return 0, errors.New("evaluate: a person has no rows, or more rows than Options.PersonRows")
 		}
 	}
 	return d.First[n], nil
@@ -52,14 +52,14 @@ func (d Data) count(o Options) (rows int, err error) {
 // checkScores returns an error unless each row has a score and a class.
 func (d Data) checkScores(o Options) (rows int, err error) {
 	if rows, err = d.count(o); err == nil && (len(d.Scores) != rows || len(d.Positive) != rows) {
-		err = fmt.Errorf("evaluate: scores and classes that do not fit a plan of %d %s", o.Records, o.size().Unit())
+		err = fmt.Errorf("evaluate: the numbers of scores and classes do not fit a plan of %d %s", o.Records, o.size().Unit())
 	}
 	return rows, err
 }
 
-// rounding bounds the error of numbers of persons that add up to at most size n. An exact sum is converted to
-// float64, and divided or multiplied at most twice. The error is 0 if each row is a record, since rows are
-// counted.
+// rounding bounds the rounding error of released numbers of n persons whose magnitudes add up to at most size
+// n. Each exact sum is converted to float64, and divided or multiplied at most twice. The error is 0 if each
+// row is a record, since rows are counted.
 func (o Options) rounding(size float64) float64 {
 	if o.PersonRows == 0 {
 		return 0
@@ -110,8 +110,8 @@ func overUnit(v *big.Int) float64 {
 	return f
 }
 
-// rankOf returns the rank sum of the rows from to to-1 with their shares, in units of 1/shareUnit^2, and the sum of the
-// shares of the positives, in units of 1/shareUnit. The magnitude of the first is at most (n shareUnit)^2/4 < 2^90.
+// rankOf returns the rank sum of the rows with indices from, ..., to-1, weighted by their shares, in units of
+// 1/shareUnit^2. It also returns the sum of the shares of the positives, in units of 1/shareUnit. The magnitude of the first is at most (n shareUnit)^2/4 < 2^90.
 func (d Data) rankOf(from, to int) (*big.Int, int64) {
 	var plus, minus wide
 	var below [2]int64

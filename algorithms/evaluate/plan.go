@@ -14,7 +14,7 @@ import (
 
 // Options are the public inputs of an evaluation.
 type Options struct {
-	Records int // the number n, 2 to 2^26, of records, or of persons if a record is a person with rows
+	Records int // the number n of records, or of persons if PersonRows > 0; 2 to 2^26
 	// PersonRows is the public maximum number of rows of a person. It is 0 if each row is a record.
 	PersonRows int
 	Budget     privacy.Budget
@@ -180,10 +180,10 @@ func (o Options) validate() error {
 		return nil
 	}
 	if !(o.ScoreBound > 0 && o.ScoreBound <= largestScore) {
-		return bad("the bound of scores is %v, want positive and at most 2^1000", o.ScoreBound)
+		return bad("the bound of scores is %v, want a positive number of at most 2^1000", o.ScoreBound)
 	}
 	if len(o.Thresholds)+len(o.At) > maxThresholds {
-		return bad("%d thresholds, want at most %d: the noise of a figure grows with them",
+		return bad("%d thresholds, want at most %d: the noise of a figure grows with their number",
 			len(o.Thresholds)+len(o.At), maxThresholds)
 	}
 	for _, list := range [][]float64{o.Thresholds, o.At} {
@@ -200,7 +200,8 @@ func (o Options) validate() error {
 	}
 	if l := o.Loss; l != nil {
 		if !(l.Low < l.High) || math.IsInf(l.High-l.Low, 0) || l.Phi == nil {
-			return bad("the loss needs a public range of finite numbers that increase, not %v to %v", l.Low, l.High)
+			return bad("the range of the loss is %v to %v, want finite numbers that increase, and a function Phi",
+				l.Low, l.High)
 		}
 	}
 	return nil

@@ -29,7 +29,8 @@ func (d Data) fits(p *Plan) error {
 	if len(p.Options.Classifiers) == 0 {
 		rows, err := d.checkScores(p.Options)
 		if err == nil && p.Options.Compared != "" && len(d.Other) != rows {
-			err = fmt.Errorf("evaluate: scores of the other model that do not fit a plan of %d records", p.Options.Records)
+			err = fmt.Errorf("evaluate: the number of scores of the other model does not fit a plan of %d records",
+				p.Options.Records)
 		}
 		return err
 	}
@@ -38,11 +39,12 @@ func (d Data) fits(p *Plan) error {
 		return err
 	}
 	if len(d.Correct) != len(p.Options.Classifiers) {
-		return fmt.Errorf("evaluate: %d classifiers for a plan of %d", len(d.Correct), len(p.Options.Classifiers))
+		return fmt.Errorf("evaluate: the data have %d classifiers, but the plan has %d", len(d.Correct),
+			len(p.Options.Classifiers))
 	}
 	for _, of := range d.Correct {
 		if len(of) != rows {
-			return fmt.Errorf("evaluate: a classifier judges other rows than those of a plan of %d %s", p.Options.Records,
+			return fmt.Errorf("evaluate: the number of rows of a classifier does not fit a plan of %d %s", p.Options.Records,
 				p.Options.size().Unit())
 		}
 	}

@@ -177,8 +177,8 @@ type levelCounts struct {
 	seen   [2][]int // levels whose weight is not 0
 }
 
-// of returns the sum of the terms over the pairs of the rows from to to-1. The counts are empty before and
-// after the call.
+// of returns the sum of the terms over the pairs of rows with indices from, ..., to-1. The counts are
+// empty before and after the call.
 func (c *levelCounts) of(d Data, from, to int, bound float64, terms []int64) *big.Int {
 	for i := from; i < to; i++ {
 		if d.weigh(i) == 0 {

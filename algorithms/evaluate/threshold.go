@@ -24,7 +24,8 @@ func (a Aim) Validate() error {
 	switch a.Name {
 	case Balanced, Accuracy:
 		if a.AtLeast != 0 {
-			return fmt.Errorf("evaluate: the aim %s takes no limit; it is for %s and %s", a.Name, Sensitivity, Specificity)
+			return fmt.Errorf("evaluate: the aim %s takes no lower limit; only %s and %s take one", a.Name, Sensitivity,
+				Specificity)
 		}
 	case Sensitivity, Specificity:
 		if !(a.AtLeast > 0 && a.AtLeast < 1) {
@@ -56,7 +57,8 @@ func (f *Figures) Threshold(a Aim) (*Chosen, error) {
 		return nil, err
 	}
 	if len(f.Points) == 0 || f.Records < 1 {
-		return nil, fmt.Errorf("evaluate: these figures have no operating points: they are not those of scores of two classes")
+		return nil, fmt.Errorf("evaluate: these figures have no operating points; only an evaluation of scores of " +
+			"two classes has them")
 	}
 	c := &Chosen{Aim: a, Reached: a.AtLeast == 0, Never: min(max(1-f.Positives/float64(f.Records), 0), 1)}
 	best, first := 0.0, true

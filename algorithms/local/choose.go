@@ -113,9 +113,10 @@ func (p *Plan) correct(src *privacy.Source) func(bool) (int, error) {
 	return func(right bool) (int, error) { return r.Answer(bit(right), src) }
 }
 
-// Messages returns the number of Epsilon-private messages of a user in one training, and in a cross-validation
-// of candidates before it (0: no cross-validation). A training has Epochs messages, or 1 for the memoised label
-// of PrestigeLabel. A cross-validation adds folds - 1 trainings and one answer for each candidate.
+// Messages returns the number of messages of a user. Each message is Epsilon-private. Messages counts one
+// training and, if candidates is not 0, a cross-validation of the candidates before the training. A training
+// has Epochs messages, or 1 for the memoised label of PrestigeLabel. A cross-validation adds folds - 1
+// trainings and one answer for each candidate.
 func (p *Plan) Messages(candidates, folds int) int {
 	each := p.Epochs
 	if p.Method == PrestigeLabel {
@@ -127,8 +128,8 @@ func (p *Plan) Messages(candidates, folds int) int {
 	return (candidates*(folds-1)+1)*each + candidates
 }
 
-// Choosing returns the guarantee of a training whose lambda is c. It composes the trainings and answers of the
-// cross-validation by basic composition. A choice without privacy has no guarantee.
+// Choosing returns the guarantee of a training whose lambda was chosen as c. It composes the trainings and
+// answers of the cross-validation by basic composition. A choice without privacy has no guarantee.
 func (p *Plan) Choosing(c Choice) privacy.Guarantee {
 	g := p.Guarantee
 	switch g.Kind {

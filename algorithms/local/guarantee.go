@@ -19,9 +19,9 @@ import (
 // most Epsilon if the gradient 0 is sent whenever the answer should be no. PrestigeLabel: with public x, the
 // only message that depends on y is one response. For another label the response to a fair coin is a mixture of
 // the responses to both labels. PrestigePrinted: a record with |w.x + b| below the threshold never sends, and a
-// record above it sends with positive probability, so no finite epsilon holds. For public x, whether and what
-// the record sends is post-processing of one response of y an epoch. The private sampling of a function of this
-// response adds no cost. QED
+// record above it sends with positive probability, so no finite epsilon holds. If x is public, the message of
+// an epoch, and whether it is sent, are post-processing of one response of y. The private sampling of a
+// function of this response adds no cost. QED
 func (p *Plan) guarantee() privacy.Guarantee {
 	g := algorithms.UserUnit(p.Method == PrestigeLabel).Guarantee(fmt.Sprintf("the user's messages of %d epochs, and "+
 		"with them every published model", p.Epochs), "",
@@ -99,14 +99,14 @@ func (p *Plan) shape() string {
 // which cover the roundings.
 func timesUp(n int, epsilon float64) float64 { return privacy.DecimalTimes(n, epsilon) }
 
-// Shuffled returns the guarantee towards an analyst who sees only the messages, in a hidden and fresh random
-// order in every epoch, without knowing the senders. It uses local.ShuffleEpsilon of package privacy/local,
-// composed over the epochs by addition. delta is for all epochs together. The error wraps ErrProtocol if the
-// theorem does not apply.
+// Shuffled returns the guarantee towards an analyst who sees only the messages. In every epoch the messages
+// arrive in a new, secret random order, and the analyst does not know the senders. It uses
+// local.ShuffleEpsilon of package privacy/local, composed over the epochs by addition. delta is for all
+// epochs together. The error wraps ErrProtocol if the theorem does not apply.
 func (p *Plan) Shuffled(delta float64) (privacy.Guarantee, error) {
 	if p.Method != Prestige && p.Method != DJW || p.Batch != 1 {
-		return privacy.Guarantee{}, fmt.Errorf("%w: shuffle amplification is stated for one message of every user an epoch "+
-			"(methods prestige and djw, batch 1)", ErrProtocol)
+		return privacy.Guarantee{}, fmt.Errorf("%w: shuffle amplification needs one message of every user in each "+
+			"epoch (methods prestige and djw, batch 1)", ErrProtocol)
 	}
 	share := delta / float64(p.Epochs)
 	epsilon, err := local.ShuffleEpsilon(p.Epsilon, p.Users, share*(1-0x1p-50))

@@ -20,7 +20,8 @@ type Network struct {
 	// Hidden is the number of units, 1 to 2^16. If it is 0, 8 applies.
 	Hidden int `json:"hidden"`
 	// Clip is the clipping norm C of gradients. If it is 0, the default is the bound of the loss's slope times
-	// sqrt(Hidden/8). This is about half of the norm of the Jacobian if units are neither small nor saturated.
+	// sqrt(Hidden/8). The factor sqrt(Hidden/8) is about half of the norm of the Jacobian if units are neither
+	// small nor saturated.
 	Clip float64 `json:"clip"`
 	// Gain is the standard deviation of the weights of the hidden layer at the start. If it is 0, 2 applies.
 	Gain float64 `json:"gain"`
@@ -35,8 +36,8 @@ type Network struct {
 // that comes from a server, and the size of a published state.
 const maxParameters = 1 << 20
 
-var errPrintedNetwork = errors.New("it is [Han19] Algorithm 1 to the letter, for linear models; networks need " +
-	"prestige, prestige-participation, prestige-label, djw, curriculum or sgd")
+var errPrintedNetwork = errors.New("it is [Han19] Algorithm 1 to the letter, which has linear models only; for a " +
+	"network choose prestige, prestige-participation, prestige-label, djw, curriculum or sgd")
 
 // fillNetwork sets defaults and validates.
 func (p *Protocol) fillNetwork() error {
@@ -46,8 +47,9 @@ func (p *Protocol) fillNetwork() error {
 	case p.Method == PrestigePrinted:
 		return errPrintedNetwork
 	case p.Radius != 0 || p.L2 != 0:
-		return fmt.Errorf("a network has neither a radius nor an L2 weight (%v and %v are given): every layer has a public "+
-			"ball of its own, set by its size and the gain, and steps are set by the rate", p.Radius, p.L2)
+		return fmt.Errorf("a network takes neither a radius nor an L2 weight, but %v and %v are given; leave them "+
+			"out, because the sizes and the gain set the ball of every layer, and the rate sets the steps", p.Radius,
+			p.L2)
 	case n.Hidden < 1 || n.Hidden > maxParameters || p.Dim < 1 || p.Dim > maxParameters ||
 		n.Hidden*(p.Dim+2) > maxParameters:
 		return fmt.Errorf("a network of %d hidden units for %d features, want at least 1 of each and at most %d parameters; "+
@@ -134,11 +136,11 @@ func within(w []float64, radius float64) bool {
 // possible gradient. A plan for fewer users has a warning.
 const enoughShare = 0.1
 
-// usersFor returns the number of users for which the mean of all messages of all epochs, decoded at one model,
-// has noise of norm at most share times the largest gradient. It returns 0 for linear models and for methods
-// that send no private direction. Decoded messages have norm B and are independent. So the mean of M messages
-// is off by at most B/sqrt M in root mean square. Gradients have norm at most C, so M = (B/(share C))^2
-// (docs/theory.md#local-networks).
+// usersFor returns a number of users. With this number, the mean of all messages of all epochs, decoded at one
+// model, has noise of norm at most share times the largest gradient. It returns 0 for linear models and for
+// methods that send no private direction. Decoded messages have norm B and are independent. So the mean of M
+// messages is off by at most B/sqrt M in root mean square. Gradients have norm at most C, so M = (B/(share
+// C))^2 (docs/theory.md#local-networks).
 func (p *Plan) usersFor(share float64) float64 {
 	if p.Network == nil || p.channel == nil {
 		return 0
@@ -158,10 +160,10 @@ func (p *Plan) EnoughUsers() float64 { return p.usersFor(enoughShare) }
 // checkUsers returns an error for a network with too few users, whose messages would be mostly noise.
 func (p *Plan) checkUsers() error {
 	if least := p.SmallestUsers(); float64(p.Users) < least {
-		return fmt.Errorf("%d users are too few for %d parameters at epsilon %g in %d epochs: the noise of the mean of all "+
-			"messages would exceed the largest possible gradient; at least %.0f users are needed (%.0f for noise of %g of it): "+
-			"choose fewer hidden units or features, a larger epsilon or more epochs, or a linear model",
-			p.Users, p.Parameters, p.Epsilon, p.Epochs, least, p.EnoughUsers(), enoughShare)
+		return fmt.Errorf("%d users are too few for %d parameters at epsilon %g in %d epochs: the noise of the mean "+
+			"of all messages would exceed the largest possible gradient; want at least %.0f users (%.0f users for "+
+			"noise of %g of the largest gradient), fewer hidden units or features, a larger epsilon, more epochs, or "+
+			"a linear model", p.Users, p.Parameters, p.Epsilon, p.Epochs, least, p.EnoughUsers(), enoughShare)
 	}
 	return nil
 }
@@ -185,8 +187,8 @@ func (p *Plan) newPass() *pass {
 }
 
 // at sets slope for the record s.x and the model w, and returns w.x + b or f(x) + b. Weights below 2^-80 of the
-// radius count as 0. Features have the same rule, so no subnormal number occurs, since a gradient has products
-// of at most five such factors. A network is computed here by the same steps for every record. An
+// radius count as 0. The same rule applies to features. So no subnormal number occurs, since a gradient has
+// products of at most five such factors. A network is computed here by the same steps for every record. An
 // embedding.Pass cannot be used, because the steps of its tanh depend on the record.
 func (s *pass) at(w []float64) float64 {
 	score, least := s.plan.Bias, math.Float64bits(s.plan.least)

@@ -277,8 +277,8 @@ func TestProtocolsOfNetworksRefuse(t *testing.T) {
 		says   string
 	}{
 		"printed":      {func(p *local.Protocol) { p.Method = local.PrestigePrinted }, "to the letter"},
-		"radius":       {func(p *local.Protocol) { p.Radius = 5 }, "ball of its own"},
-		"lambda":       {func(p *local.Protocol) { p.L2 = 0.1 }, "ball of its own"},
+		"radius":       {func(p *local.Protocol) { p.Radius = 5 }, "the ball of every layer"},
+		"lambda":       {func(p *local.Protocol) { p.L2 = 0.1 }, "the ball of every layer"},
 		"many units":   {func(p *local.Protocol) { p.Network.Hidden = 1 << 40 }, "parameters"},
 		"no units":     {func(p *local.Protocol) { p.Network.Hidden = -1 }, "at least 1"},
 		"NaN rate":     {func(p *local.Protocol) { p.Network.Rate = math.NaN() }, "the rate"},

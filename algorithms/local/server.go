@@ -7,14 +7,14 @@ import (
 )
 
 var (
-	errPersons = errors.New("local: records of persons with several rows; a user has one record, so give one row a " +
-		"person (Records.Subset)")
+	errPersons = errors.New("local: the records are persons with several rows, but a user has one record; give one " +
+		"row for each person (Records.Subset)")
 	errShape     = errors.New("local: a record or model has another number of features than the plan")
 	errLabel     = errors.New("local: a label is neither -1 nor 1")
 	errLabelOnly = errors.New("local: method prestige-label sends labels, not gradients; use Client.Label and Plan.Learn")
 	errState     = errors.New("local: the server published a state that does not fit the plan: a model beyond the " +
 		"radius, or an epoch out of range; no message is sent")
-	errMessage = errors.New("local: a message has no private sample, or one that nobody can have sent")
+	errMessage = errors.New("local: a message has no private sample, or has a sample that no user can have sent")
 )
 
 // State is the state that the server publishes. It is a function of messages.
@@ -75,8 +75,8 @@ func (p *Plan) Apply(st *State, batch []Message) error {
 	}
 	inEpoch := st.Visits - int64(st.Epoch-1)*int64(p.Users)
 	if len(batch) == 0 || len(batch) > p.Batch || inEpoch+int64(len(batch)) > int64(p.Users) {
-		return fmt.Errorf("local: %d messages at visit %d of %d, want 1 to %d and no more than the epoch has left",
-			len(batch), inEpoch, p.Users, p.Batch)
+		return fmt.Errorf("local: %d messages at visit %d of %d, want 1 to %d messages and at most one for each "+
+			"visit left in the epoch", len(batch), inEpoch, p.Users, p.Batch)
 	}
 	g := st.scratch(p.Parameters)
 	taken, err := p.sum(g, batch)

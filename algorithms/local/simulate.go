@@ -8,11 +8,11 @@ import (
 	"dyad/privacy"
 )
 
-// Simulate runs a protocol over records of one user each. The users of an epoch are visited in a fresh random
-// order. Labels must be -1 or 1. progress, if not nil, gets the number of finished visits and the number of all
+// Simulate runs a protocol over records of one user each. The users are visited in a new random order in each
+// epoch. Labels must be -1 or 1. progress, if not nil, gets the number of finished visits and the number of all
 // visits.
 //
-// src draws the randomness of the users and the shuffler. With a seeded source the run is an experiment. Its
+// src draws the randomness of the users and the shuffler. A run with a seeded source is an experiment: the
 // guarantee holds only if the noise is secret.
 func Simulate(ctx context.Context, p *Plan, records *engine.Records, src *privacy.Source,
 	progress func(done, total int64)) (*State, error) {
@@ -98,8 +98,9 @@ func (s *simulation) visit(users []int32) error {
 }
 
 // Job returns the training of a plan by one program that sees the records of all users. It releases one model
-// and its lambda. train draws all noise at the users, by Simulate, after ChooseL2 among the candidates (0: no
-// choice) over folds. objective describes the minimised function. The charge is for the messages of one user.
+// and its lambda. train draws all noise at the users. It calls ChooseL2 with this number of candidates and
+// folds, unless candidates is 0, and then Simulate. objective describes the minimised function. The charge is
+// for the messages of one user.
 func (p *Plan) Job(objective string, candidates, folds int,
 	train func(ctx context.Context, t algorithms.Tracker) ([]float64, error)) algorithms.Job {
 	q := p.Plan

@@ -85,14 +85,14 @@ type Stream struct {
 
 // Open opens the stream of a plan (algorithms.Stream) and locks its state against other processes. There is no
 // charge before Begin. An error about the state file is a *StateError, which wraps fs.ErrExist if a new
-// stream's file exists. An error of the ledger wraps ledger.ErrResume if the ledger does not have the run of
-// the state.
+// stream's file exists. The error wraps ledger.ErrResume if the state's run is not in the ledger.
 func Open(plan *algorithms.Plan, o Options) (*Stream, error) {
 	if !o.Public && plan.Spec.PaperUnsound {
 		return nil, algorithms.ErrUnsound
 	}
 	if !o.Public && o.Ledger == nil {
-		return nil, errors.New("online: a stream of private records needs Options.Ledger, or Public for public ones")
+		return nil, errors.New("online: a stream of private records needs Options.Ledger; if the records are public, " +
+			"set Options.Public")
 	}
 	state, err := durable.Own(o.State)
 	if err != nil {
@@ -334,7 +334,7 @@ func (s *Stream) resume() error {
 		return stateError("%s: %w", s.state.Name(), err)
 	}
 	if s.o.Public != (state.Run == "") {
-		return stateError("the state %s is of a run on %s data", s.state.Name(),
+		return stateError("the state %s belongs to a run on %s data", s.state.Name(),
 			map[bool]string{true: "public", false: "private"}[state.Run == ""])
 	}
 	source, err := privacy.NewSource()

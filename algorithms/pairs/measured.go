@@ -55,7 +55,7 @@ func (l Stated) Mean(matrix []float64, r *engine.Records) (float64, string, erro
 	named, err := embedding.TermLossOf(l.Name, l.Margin, l.Temperature)
 	loss, ok := named.(embedding.TupleLoss)
 	if err != nil || !ok {
-		return 0, "", fmt.Errorf("pairs: the model has loss %q, which is unknown to this program", l.Name)
+		return 0, "", fmt.Errorf("pairs: this program does not know the loss %q of the model", l.Name)
 	}
 	parameter, value := loss.Parameter()
 	members, err := embedding.DrawTuples(r.Len(), l.Tuple, evaluationSeed, 0)
@@ -98,8 +98,9 @@ func DataOf(r *engine.Records, order []int32, norm embedding.Norm, bound float64
 	return data, nil
 }
 
-// PublicBound returns the norm bound of encoded records. They have Euclidean norm at most 1 and so L1 norm at
-// most sqrt(d). With these bounds no record is scaled, and a model applies to encoded records without scaling.
+// PublicBound returns the norm bound of encoded records. Encoded records have Euclidean norm at most 1, so
+// their L1 norm is at most sqrt(d). With these bounds no record is scaled, and a model applies to encoded
+// records without scaling.
 func PublicBound(norm embedding.Norm, features int) float64 {
 	if norm == embedding.L1 {
 		return math.Ceil(1e4*math.Sqrt(float64(features))+1) / 1e4

@@ -78,8 +78,9 @@ func (p *Plan) Mechanisms() ([]MechanismNoise, error) {
 }
 
 // shares returns the mechanisms for a coordinate of one batch, with their part of epsilon. The stairs are as wide as
-// the move of the mean gradient by one pair. So all pairs of a unit cost Kappa shares in an epoch, whether they are
-// in one batch or in several. The mechanism of Duchi costs its share in each batch.
+// the move of the mean gradient by one pair. So all pairs of a unit together cost Kappa shares in an epoch, whether
+// the pairs are in one batch or in several. The mechanism of Duchi costs its share in each batch that has a pair of
+// the unit.
 func (s Spec) shares() (Staircase, Duchi) {
 	_, batches, _ := s.epoch()
 	each := s.Budget.Epsilon / float64(s.weights()*s.Epochs)

@@ -12,8 +12,8 @@ import (
 	"dyad/privacy"
 )
 
-// countWeight is c over h^2, the weight of the number of similar pairs in the release. It costs 6 % more noise,
-// and the number gets noise of 3 kappa/mu pairs.
+// countWeight is c over h^2, the weight of the number of similar pairs in the release. It makes the noise 6 %
+// larger. The noise of the number has a standard deviation of 3 kappa/mu pairs.
 const countWeight = 0.5
 
 // second returns the number of coordinates of one sum of second moments.
@@ -90,9 +90,10 @@ func (p *Plan) trainMoments(ctx context.Context, data *embedding.Data, workers i
 	return w, err
 }
 
-// factor returns the matrix with Rows rows whose distances equal the distances of a metric in its Rows longest
-// directions. The rows are the largest eigenvalues' eigenvectors times the roots of the eigenvalues. The metric
-// has mean squared distance 1 in units of h; the matrix has the squared margin.
+// factor returns a matrix with Rows rows. Its distances equal the distances of a metric in the Rows longest
+// directions of the metric. The rows are the eigenvectors of the largest eigenvalues times the roots of these
+// eigenvalues. The mean squared distance of the metric is 1 in units of h^2; the mean squared distance of the
+// matrix is the squared margin.
 func (s Spec) factor(metric []float64) []float64 {
 	values, vectors := engine.Symmetric{Dim: s.Dim}.Eigen(metric)
 	_, margin := s.Loss.Parameter()

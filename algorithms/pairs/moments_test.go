@@ -130,18 +130,18 @@ func TestMomentsOfPairsLearn(t *testing.T) {
 
 func TestMomentsOfPairsRefuse(t *testing.T) {
 	for says, change := range map[string]func(*pairs.Spec){
-		"batches":          func(s *pairs.Spec) { s.Batch = 5 },
-		"epochs":           func(s *pairs.Spec) { s.Epochs = 2 },
-		"steps":            func(s *pairs.Spec) { s.StepSize = 1 },
-		"sampling":         func(s *pairs.Spec) { s.Sampling = pairs.Poisson },
-		"no paper":         func(s *pairs.Spec) { s.Mode = algorithms.Paper },
-		"contrastive":      func(s *pairs.Spec) { s.Loss = embedding.BradleyTerry{} },
-		"at most 4 rows":   func(s *pairs.Spec) { s.Rows = 5 },
-		"512 features":     func(s *pairs.Spec) { s.Dim = 513 },
-		"K-norm noise":     func(s *pairs.Spec) { s.Noise = privacy.LaplaceNoise },
-		"at least 2 pairs": func(s *pairs.Spec) { s.Pairs = 1 },
-		"kappa":            func(s *pairs.Spec) { s.Kappa = 0 },
-		"label share":      func(s *pairs.Spec) { s.LabelShare = 0.5 },
+		"batches":                     func(s *pairs.Spec) { s.Batch = 5 },
+		"epochs":                      func(s *pairs.Spec) { s.Epochs = 2 },
+		"steps":                       func(s *pairs.Spec) { s.StepSize = 1 },
+		"sampling":                    func(s *pairs.Spec) { s.Sampling = pairs.Poisson },
+		"no noise for method moments": func(s *pairs.Spec) { s.Mode = algorithms.Paper },
+		"contrastive":                 func(s *pairs.Spec) { s.Loss = embedding.BradleyTerry{} },
+		"at most 4 rows":              func(s *pairs.Spec) { s.Rows = 5 },
+		"512 features":                func(s *pairs.Spec) { s.Dim = 513 },
+		"K-norm noise":                func(s *pairs.Spec) { s.Noise = privacy.LaplaceNoise },
+		"at least 2 pairs":            func(s *pairs.Spec) { s.Pairs = 1 },
+		"kappa":                       func(s *pairs.Spec) { s.Kappa = 0 },
+		"label share":                 func(s *pairs.Spec) { s.LabelShare = 0.5 },
 	} {
 		s := moments(certified())
 		change(&s)

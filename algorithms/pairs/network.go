@@ -40,8 +40,8 @@ func (s *Spec) fillNetwork() error {
 	_, softmax := s.softmax()
 	if n == nil {
 		if softmax {
-			return fmt.Errorf("loss %s compares embeddings of unit length: give a network (Spec.Network); one without hidden "+
-				"layers is a linear map", s.Loss.Name())
+			return fmt.Errorf("loss %s compares embeddings of unit length; give a network (Spec.Network), for "+
+				"example a network without hidden layers, which is a linear map", s.Loss.Name())
 		}
 		return nil
 	}
@@ -51,14 +51,14 @@ func (s *Spec) fillNetwork() error {
 	d, m := n.Model.Dims()
 	switch {
 	case s.Tuple == 0 && !softmax:
-		return errors.New("a network learns from tuples: give their size (--tuple), or from similar pairs by a batch " +
-			"softmax (--loss infonce); all pairs of records are for dyad train --task metric --model mlp")
+		return errors.New("a network learns from tuples (--tuple), or from similar pairs with a batch softmax " +
+			"(--loss infonce); to learn from all pairs of records, run dyad train --task metric --model mlp")
 	case s.Tuple > embedding.BlockRows:
-		return fmt.Errorf("tuples of %d, want at most %d for a network", s.Tuple, embedding.BlockRows)
+		return fmt.Errorf("a tuple has %d individuals, want at most %d for a network", s.Tuple, embedding.BlockRows)
 	case d != s.Dim || s.Rows != 0 && s.Rows != m:
-		return fmt.Errorf("network %s for %d features and %d rows", n.Model.Network.Name(), s.Dim, s.Rows)
+		return fmt.Errorf("network %s does not fit %d features and %d rows", n.Model.Network.Name(), s.Dim, s.Rows)
 	case len(n.Start) != s.weights():
-		return fmt.Errorf("a start of %d numbers for network %s of %d parameters", len(n.Start),
+		return fmt.Errorf("the start has %d numbers, but network %s has %d parameters", len(n.Start),
 			n.Model.Network.Name(), s.weights())
 	}
 	s.Rows, s.StepSize = m, cmp.Or(s.StepSize, 0.1)
@@ -73,14 +73,16 @@ func (s *Spec) checkSoftmax() error {
 	l, _ := s.softmax()
 	switch {
 	case s.Sampling != Poisson:
-		return fmt.Errorf("loss %s couples all pairs of a batch, and its certificate is for secret batches: choose Poisson "+
-			"sampling (--sampling=poisson)", l.Name())
+		return fmt.Errorf("the certificate of loss %s is for secret batches; choose Poisson sampling "+
+			"(--sampling=poisson)", l.Name())
 	case s.Method != Gradients || s.Shrink || s.PrintedSteps:
-		return fmt.Errorf("loss %s is for method gradients with a fixed clip and the steps of a network: leave the others out", l.Name())
+		return fmt.Errorf("loss %s needs method gradients with a fixed clip and the steps of a network; leave out "+
+			"another method, the shrinking clip and printed steps", l.Name())
 	case s.Mode == algorithms.Paper:
-		return fmt.Errorf("no formula of a paper is offered for loss %s: choose certified mode", l.Name())
+		return fmt.Errorf("paper mode has no formula for loss %s; choose certified mode", l.Name())
 	case s.Pairs < 2:
-		return fmt.Errorf("loss %s compares pairs with each other, and there are %d: give at least 2", l.Name(), s.Pairs)
+		return fmt.Errorf("loss %s compares the pairs of a batch with each other, but there are only %d pairs; give "+
+			"at least 2", l.Name(), s.Pairs)
 	}
 	if err := l.Check(); err != nil {
 		return err

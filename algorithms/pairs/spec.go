@@ -104,14 +104,15 @@ type Spec struct {
 	Loss embedding.TermLoss
 
 	algorithms.Provenance
-	// Identity states for the guarantee when two ids are different individuals. If it is empty, different ids
-	// are different individuals. A person with two ids is protected as two individuals, each alone.
+	// Identity is the assumption of the guarantee about which ids are different individuals. If it is empty,
+	// all different ids are different individuals. A person with two ids is protected as two individuals,
+	// each separately.
 	Identity string
 
 	Mode   algorithms.Mode
 	Budget privacy.Budget
 	// Noise is the mechanism of a pure budget (Delta 0). LaplaceNoise clips and bounds in the L1 norm, as the
-	// paper does, and KNormNoise in the L2 norm. With Delta > 0 noise is Gaussian and norms are L2.
+	// paper does, and KNormNoise in the L2 norm. If Delta > 0, the noise is Gaussian and norms are L2.
 	Noise privacy.PureNoise
 
 	// Batch is the number of terms of a batch, or the expected number. If it is 0, a batch has 50 pairs, or all
@@ -126,8 +127,7 @@ type Spec struct {
 	StepSize float64
 
 	// Tuple is the number of individuals of a tuple, at least 2. Every epoch draws new disjoint tuples from the
-	// individuals' numbers and Seed, which is public. Individuals mod Tuple individuals are in no tuple of an
-	// epoch.
+	// individuals' numbers and Seed, which is public. Each epoch leaves out Individuals mod Tuple individuals.
 	Tuple int
 	Seed  uint64
 	// Network replaces the matrix for tuples of at most embedding.BlockRows individuals. embedding.InfoNCE
@@ -154,8 +154,8 @@ type Spec struct {
 	// Sampling is the rule that forms batches. With Poisson the noise is Gaussian, so Delta must be positive.
 	// An epoch is then Pairs/Batch batches, rounded up.
 	Sampling Sampling
-	// Shrink clips to min(h, g''(W)), where g'' bounds gradients at the public matrix W. This lowers the noise
-	// if W is small. It is the sound form of DPP-S (docs/theory.md#pair-bounds).
+	// Shrink clips to min(h, g''(W)), where g'' is a bound of gradients at the public matrix W. The noise is
+	// smaller if W is small. Shrink is the sound form of DPP-S (docs/theory.md#pair-bounds).
 	Shrink bool
 	// PrintedSteps divides the step size by sqrt(tau) at every step, as [Li20] Algorithm 1 is printed. This
 	// gives eta_0/sqrt(tau!), about nine useful steps (docs/theory.md#pair-steps).
@@ -165,13 +165,13 @@ type Spec struct {
 // mostMoments is the largest Dim for Moments, whose matrices are decomposed.
 const mostMoments = 512
 
-// Local reports whether the messages of individuals or pairs get noise instead of a sum.
+// Local reports whether noise is added to the data of individuals or pairs instead of to sums of gradients or moments.
 func (s Spec) Local() bool { return s.Method == Input || s.Method == Labels }
 
 // listed reports whether terms are labelled pairs.
 func (s Spec) listed() bool { return s.Tuple == 0 && !s.AllPairs }
 
-// softmax returns the loss if it is a loss of whole batches.
+// softmax returns the loss and true if the loss is a batch softmax.
 func (s Spec) softmax() (embedding.InfoNCE, bool) {
 	l, ok := s.Loss.(embedding.InfoNCE)
 	return l, ok
@@ -208,7 +208,7 @@ func (s *Spec) fill() error {
 			return s.checkSoftmax()
 		}
 		if s.Batch != 0 || s.Epochs != 0 || s.StepSize != 0 || s.Shrink || s.PrintedSteps || s.Sampling != Fixed {
-			return errors.New("method moments is one release without batches, epochs, sampling or steps: leave them out")
+			return errors.New("method moments makes one release; leave out batches, epochs, sampling and steps")
 		}
 		s.Rows, s.Clip, s.Epochs, s.Batch = cmp.Or(s.Rows, s.Dim), cmp.Or(s.Clip, 0.3*s.Bound), 1, s.Pairs
 	}
@@ -250,7 +250,7 @@ func (s *Spec) fill() error {
 	return s.Budget.Validate()
 }
 
-// fillPairs is fill for labelled pairs.
+// fillPairs sets defaults and validates for labelled pairs.
 func (s *Spec) fillPairs() error {
 	s.Batch = min(cmp.Or(s.Batch, 50), s.Pairs)
 	if s.Unit == OnePair {
@@ -265,7 +265,7 @@ func (s *Spec) fillPairs() error {
 	}
 	switch {
 	case !ofPairs:
-		return fmt.Errorf("loss %s is of tuples: give their size, or choose a loss of pairs", s.Loss.Name())
+		return fmt.Errorf("loss %s needs tuples; give the size of a tuple, or choose a loss of pairs", s.Loss.Name())
 	case s.Individuals < 2 || s.Pairs < 1 || s.Batch < 1:
 		return fmt.Errorf("%d individuals and %d pairs in batches of %d, want at least 2, 1 and 1", s.Individuals,
 			s.Pairs, s.Batch)
@@ -276,33 +276,35 @@ func (s *Spec) fillPairs() error {
 	case s.Sampling < Fixed || s.Sampling > Poisson:
 		return errors.New("the sampling is unknown")
 	case s.Sampling == Poisson && (s.Method != Gradients || s.Mode == algorithms.Paper):
-		return errors.New("batches by Poisson sampling are for method gradients in certified mode")
+		return errors.New("Poisson sampling works with method gradients only, and not in paper mode; choose fixed " +
+			"batches")
 	case s.Sampling == Poisson && s.Mode == algorithms.Certified && !(s.Budget.Delta > 0):
-		return errors.New("batches by Poisson sampling are accounted for Gaussian noise: choose delta > 0, or fixed batches " +
-			"if the loss takes them")
+		return errors.New("Poisson sampling needs Gaussian noise; choose delta > 0, or fixed batches if the loss " +
+			"supports them")
 	case s.Sampling == Poisson && s.Kappa > account.MaxGroup:
-		return fmt.Errorf("kappa is %d, and Poisson batches are accounted for at most %d; cap the pairs, or choose "+
-			"fixed batches", s.Kappa, account.MaxGroup)
+		return fmt.Errorf("kappa is %d, but Poisson sampling supports at most %d; cap the pairs, or choose fixed "+
+			"batches", s.Kappa, account.MaxGroup)
 	case s.Method == Moments && s.Mode == algorithms.Paper:
-		return errors.New("no paper gives noise for moments: choose certified mode")
+		return errors.New("paper mode has no noise for method moments; choose certified mode")
 	case s.Method == Moments && s.Pairs < 2:
-		return errors.New("moments need at least 2 pairs")
+		return errors.New("method moments needs at least 2 pairs")
 	case s.Method == Moments && (s.Loss.Name() != embedding.Contrastive{}.Name() || s.Rows > s.Dim):
-		return fmt.Errorf("method moments learns a metric of at most %d rows from similar and dissimilar pairs: choose the "+
-			"contrastive loss, whose margin is then the root mean square distance", s.Dim)
+		return fmt.Errorf("method moments learns a metric of at most %d rows and needs the contrastive loss; the "+
+			"margin of the loss is then the root mean square distance", s.Dim)
 	case s.Method == Moments && s.Dim > mostMoments:
-		return fmt.Errorf("method moments decomposes matrices of at most %d features, not %d; choose method gradients",
+		return fmt.Errorf("method moments supports at most %d features, but there are %d; choose method gradients",
 			mostMoments, s.Dim)
 	case s.Method == Moments && s.Norm() != embedding.L2:
-		return errors.New("moments get K-norm noise, or Gaussian with delta > 0")
+		return errors.New("method moments needs K-norm noise, or delta > 0 for Gaussian noise")
 	case s.Local() && s.Mode != algorithms.Certified:
-		return fmt.Errorf("method %s is for certified mode", s.Method)
+		return fmt.Errorf("method %s is available in certified mode only", s.Method)
 	case s.Local() && s.Budget.Delta > 0:
-		return fmt.Errorf("method %s is private with pure epsilon: choose delta 0", s.Method)
+		return fmt.Errorf("method %s has a pure epsilon guarantee; choose delta 0", s.Method)
 	case s.Method == Input && s.Unit != Individual:
 		return errors.New("method input protects individuals: choose unit individual")
 	case s.Method != Input && s.LabelShare != 0, !(s.LabelShare >= 0 && s.LabelShare < 1):
-		return fmt.Errorf("the label share is %v, want a number between 0 and 1, and only for method input", s.LabelShare)
+		return fmt.Errorf("the label share is %v, want a number between 0 and 1; leave it out unless the method is "+
+			"input", s.LabelShare)
 	case s.Kappa < 1 && s.Mode != algorithms.NonPrivate:
 		return errors.New("kappa is missing: give the largest number of pairs of an individual, fixed before the pairs are " +
 			"seen, or draw pairs with a degree cap")
@@ -311,12 +313,13 @@ func (s *Spec) fillPairs() error {
 	case s.Mode != algorithms.Paper:
 		return nil
 	case s.Budget.Delta > 0:
-		return errors.New("paper mode is Algorithm 1 with Laplace noise: choose delta 0")
+		return errors.New("paper mode uses Laplace noise (Algorithm 1); choose delta 0")
 	case s.Shrink:
-		return errors.New("the printed DPP-S scales its noise by the largest gradient of the private batch, which gives no " +
-			"guarantee for any epsilon (docs/theory.md#pair-bounds); certified mode has the sound form")
+		return errors.New("the printed DPP-S scales its noise by the largest gradient of the private batch, which " +
+			"gives no guarantee for any epsilon (docs/theory.md#pair-bounds); choose certified mode, which has the " +
+			"sound form")
 	case s.Noise != privacy.LaplaceNoise:
-		return errors.New("paper mode is Algorithm 1 with Laplace noise")
+		return errors.New("paper mode uses Laplace noise (Algorithm 1); leave K-norm noise out")
 	}
 	return nil
 }
@@ -326,23 +329,23 @@ func (s *Spec) ofClasses() error {
 	_, ofTuples := s.Loss.(embedding.TupleLoss)
 	switch {
 	case s.Mode == algorithms.Paper:
-		return errors.New("no paper gives a formula for tuples: choose certified mode")
+		return errors.New("paper mode has no formula for tuples; choose certified mode")
 	case !ofTuples:
-		return fmt.Errorf("loss %s is of labelled pairs, and tuples have classes: choose contrastive, triplet or npair",
+		return fmt.Errorf("loss %s needs labelled pairs, but tuples have classes; choose contrastive, triplet or npair",
 			s.Loss.Name())
 	case s.Pairs != 0 || s.Unit != Individual || s.Kappa != 0 || s.Method != Gradients || s.LabelShare != 0 || s.ByClass ||
 		s.Sampling != Fixed || s.Shrink || s.PrintedSteps:
-		return errors.New("the unit, kappa, the method, the sampling, shrinking clips and printed steps are of labelled " +
-			"pairs: leave them out")
+		return errors.New("the unit, kappa, the method, the sampling, shrinking clips and printed steps apply to " +
+			"labelled pairs only; leave them out")
 	}
 	return nil
 }
 
-// fillTuples is fill for tuples.
+// fillTuples sets defaults and validates for tuples.
 func (s *Spec) fillTuples() error {
 	if s.Tuple < 2 || s.Individuals < s.Tuple || s.Individuals > math.MaxInt32 {
-		return fmt.Errorf("tuples of %d of %d individuals, want at least 2 and no more than there are",
-			s.Tuple, s.Individuals)
+		return fmt.Errorf("the size of a tuple is %d and there are %d individuals; want a size from 2 to the number "+
+			"of individuals", s.Tuple, s.Individuals)
 	}
 	tuples := s.Individuals / s.Tuple
 	if s.Batch = min(cmp.Or(s.Batch, tuples), tuples); s.Batch < 1 {
@@ -354,18 +357,19 @@ func (s *Spec) fillTuples() error {
 // mostAllPairs is the largest number of individuals whose pairs can be counted in 31 bits.
 const mostAllPairs = 1 << 16
 
-// fillAllPairs is fill for all pairs.
+// fillAllPairs sets defaults and validates for all pairs.
 func (s *Spec) fillAllPairs() error {
 	_, contrastive := s.Loss.(embedding.Contrastive)
 	switch {
 	case !contrastive:
-		return fmt.Errorf("all pairs go with the contrastive loss, and %s needs tuples", s.Loss.Name())
+		return fmt.Errorf("all pairs need the contrastive loss; loss %s needs tuples", s.Loss.Name())
 	case s.Tuple != 0 || s.Batch != 0 || s.Seed != 0:
 		return errors.New("all pairs are one batch: leave out the sizes of tuples and batches and the seed")
 	case s.Norm() != embedding.L2:
 		return errors.New("all pairs are clipped in the l2 norm: choose K-norm noise, or delta > 0")
 	case s.Individuals < 2 || s.Individuals > mostAllPairs:
-		return fmt.Errorf("all pairs of %d individuals, want 2 to %d; take tuples of more", s.Individuals, mostAllPairs)
+		return fmt.Errorf("all pairs of %d individuals, want 2 to %d individuals; for more individuals, use tuples",
+			s.Individuals, mostAllPairs)
 	}
 	return s.ofClasses()
 }

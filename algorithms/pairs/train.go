@@ -47,13 +47,14 @@ func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batch
 	s := p.Spec
 	done = func() error { return nil }
 	if s.Network != nil && o.Networks != nil && s.Mode == algorithms.NonPrivate {
-		return nil, nil, fmt.Errorf("%w: gradients of networks without clipping on %s, which sums integers in units of the "+
-			"clipping norm; use the CPU (--device cpu)", engine.ErrUnsupported, o.Networks.Name())
+		return nil, nil, fmt.Errorf("%w: %s sums integers in units of the clipping norm, so it cannot compute "+
+			"gradients of networks without clipping; use the CPU (--device cpu)", engine.ErrUnsupported,
+			o.Networks.Name())
 	}
 	_, softmax := s.softmax()
 	if o.Engine != nil && (softmax || !s.listed()) {
-		return nil, nil, fmt.Errorf("%w: no engine of pairs sums loss %s of tuples or batches; leave Options.Engine out",
-			ErrPlan, s.Loss.Name())
+		return nil, nil, fmt.Errorf("%w: an engine for pairs cannot sum loss %s of tuples or batches; leave "+
+			"Options.Engine out", ErrPlan, s.Loss.Name())
 	}
 	if loss, ok := s.Loss.(embedding.TupleLoss); ok && !s.listed() {
 		if s.AllPairs {
@@ -110,7 +111,7 @@ func (s Spec) tuples(data *embedding.Data, classes []int32, loss embedding.Tuple
 	return embedding.NewTuples(data, classes, loss, s.Rows, s.Tuple, o.Workers)
 }
 
-// batches form the batches of a run.
+// batches forms the batches of a run.
 type batches struct {
 	*Plan
 	session privacy.Session
@@ -121,7 +122,8 @@ type batches struct {
 	sample  []int32
 }
 
-// next returns the members of a batch of the run, and the number by which their sum is divided.
+// next returns the members of batch step of the run, counted from 0, and the number by which
+// the sum over the batch is divided.
 func (b *batches) next(step int) (members []int32, count int, err error) {
 	s := b.Spec
 	_, _, count = s.epoch()
@@ -242,8 +244,8 @@ func (p *Plan) fits(data *embedding.Data, classes []int32) error {
 	norm, bound := data.Norm()
 	if g.Len() != s.Individuals || s.listed() && len(g.Pairs()) != s.Pairs || data.Dim() != s.Dim || norm != s.Norm() ||
 		bound != s.Bound {
-		return fmt.Errorf("%w: the data are %d individuals, %d pairs and %d features of %s norm %g, the plan is for %d, %d "+
-			"and %d of %s norm %g", ErrPlan,
+		return fmt.Errorf("%w: the data have %d individuals, %d pairs and %d features of %s norm %g, but the plan "+
+			"has %d, %d and %d of %s norm %g", ErrPlan,
 			g.Len(), len(g.Pairs()), data.Dim(), norm, bound, s.Individuals, s.Pairs, s.Dim, s.Norm(), s.Bound)
 	}
 	if len(classes) != s.Individuals && (classes != nil || !s.listed()) {

@@ -167,8 +167,8 @@ func TestTuplePlansRefuse(t *testing.T) {
 		says   string
 	}{
 		"no loss":               {func(s *pairs.Spec) { s.Loss = nil }, "loss"},
-		"tuples of one":         {func(s *pairs.Spec) { s.Tuple = 1 }, "tuples of 1"},
-		"too few individuals":   {func(s *pairs.Spec) { s.Individuals = 4 }, "tuples of 5"},
+		"tuples of one":         {func(s *pairs.Spec) { s.Tuple = 1 }, "size of a tuple is 1"},
+		"too few individuals":   {func(s *pairs.Spec) { s.Individuals = 4 }, "size of a tuple is 5"},
 		"printed":               {func(s *pairs.Spec) { s.Mode = algorithms.Paper }, "certified"},
 		"no epsilon":            {func(s *pairs.Spec) { s.Budget = privacy.Budget{} }, "psilon"},
 		"no margin":             {func(s *pairs.Spec) { s.Loss = embedding.Triplet{} }, "margin"},

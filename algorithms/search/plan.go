@@ -40,7 +40,7 @@ type Model struct {
 
 // Options holds all public values that a search depends on.
 type Options struct {
-	Records int // number n of records, 2 to 2^26; number of persons if a record is a person with rows
+	Records int // number n of records, or of persons if PersonRows > 0; 2 to 2^26
 	// PersonRows is the public cap on the number of rows of a person. It is 0 if each row is a record.
 	PersonRows int
 	Budget     privacy.Budget
@@ -63,7 +63,7 @@ type Plan struct {
 	algorithms.Plan
 	Options Options // the options; Road and Runs are set to the chosen values
 	Reason  string  // the reason why the road was chosen
-	// Trainings are the plans of the settings. It is nil for Models.
+	// Trainings holds the plans of the settings. It is nil for Models.
 	Trainings []*algorithms.Plan
 	// Alone is the budget that the training of one setting with the same noise spends. The difference to the
 	// guarantee of the search is the cost of choosing.
@@ -121,7 +121,8 @@ func (o Options) validate() error {
 	count, seen := len(o.Settings)+len(o.Models), map[string]bool{}
 	for _, s := range o.Settings {
 		if seen[s.Name] || s.Name == "" {
-			return bad("two settings have the name %q, or one has none; give each its own", s.Name)
+			return bad("two settings have the name %q, or a setting has no name; give each setting its own name",
+				s.Name)
 		}
 		seen[s.Name] = true
 	}
@@ -129,23 +130,24 @@ func (o Options) validate() error {
 	case problem != "":
 		return bad("%s", problem)
 	case len(o.Settings) > 0 && len(o.Models) > 0:
-		return bad("settings that are trained and models that are released are chosen in two searches; leave one kind out")
+		return bad("one search chooses either among settings or among released models; leave one of the two lists out")
 	case count < 2 || count > MaxCandidates:
 		return bad("%d candidates, want 2 to %d", count, MaxCandidates)
 	case o.Runs != 0 && (o.Runs < 2 || o.Runs > account.MaxRuns):
-		return bad("at most %d runs, want 2 to %d", o.Runs, account.MaxRuns)
+		return bad("the number of runs is %d, want 2 to %d", o.Runs, account.MaxRuns)
 	case len(o.Models) > 0 && o.Road != Auto && o.Road != NoisyMax:
-		return bad("models are chosen by %s, not by %s: they are not trained again", NoisyMax, o.Road)
+		return bad("models are chosen by %s, not by %s, because a search does not train them again", NoisyMax, o.Road)
 	case len(o.Settings) > 0 && o.Road == NoisyMax:
-		return bad("%s chooses among models that are public or released; settings have to be trained, by %s or %s", NoisyMax,
+		return bad("%s chooses among models that are public or released; to choose among settings, take %s or %s",
+			NoisyMax,
 			Compose, RandomStopping)
 	case o.Road != Auto && o.Road != Compose && o.Road != RandomStopping && o.Road != NoisyMax:
 		return bad("road %q is unknown, want %s, %s or %s", o.Road, Compose, RandomStopping, NoisyMax)
 	case o.Runs != 0 && (o.Road == Compose || o.Road == NoisyMax):
-		return bad("a number of runs is for %s", RandomStopping)
+		return bad("a number of runs applies to %s only; leave it out", RandomStopping)
 	case o.Budget.Delta == 0 && o.Road == RandomStopping:
-		return bad("%s has no guarantee with delta = 0: it is proved for a positive one; give that, or take %s",
-			RandomStopping, Compose)
+		return bad("the guarantee of %s is proved for a positive delta only, and delta is 0; give a positive delta, "+
+			"or take %s", RandomStopping, Compose)
 	}
 	return nil
 }
@@ -165,8 +167,8 @@ const (
 	runsPerSetting, fewestRuns, mostRuns = 4, 8, 64
 )
 
-// clampShare returns the mu (or epsilon) of scores: wanted, but with a share of the whole between leastShare
-// and mostShare.
+// clampShare returns the mu (or epsilon) for scores: wanted, clamped to between leastShare and mostShare of
+// whole. If root is true, the shares are shares of mu^2.
 func clampShare(wanted, whole float64, root bool) float64 {
 	least, most := leastShare, mostShare
 	if root {

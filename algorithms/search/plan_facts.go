@@ -64,7 +64,8 @@ func (p *Plan) promise() error {
 		return err
 	}
 	if p.Guarantee.Epsilon > o.Budget.Epsilon {
-		return fmt.Errorf("search: the plan costs epsilon %v, more than %v", p.Guarantee.Epsilon, o.Budget.Epsilon)
+		return fmt.Errorf("search: the plan costs epsilon %v, which is more than the budget of %v", p.Guarantee.Epsilon,
+			o.Budget.Epsilon)
 	}
 	p.Facts = p.facts()
 	return nil

@@ -12,8 +12,9 @@ import (
 	"dyad/privacy/account"
 )
 
-// cheapest returns the plan of the road with the larger product of two numbers: the mu of a training, and the
-// probability that a given setting is tried. The probability is below 1 for random stopping.
+// cheapest plans both roads and returns the plan with the larger product of two numbers: the mu of a
+// training, and the probability that a given setting is tried. The probability is 1 for Compose and smaller
+// for RandomStopping.
 func (p *Plan) cheapest() (*Plan, error) {
 	compose, stopping := *p, *p
 	compose.Options.Road, stopping.Options.Road = Compose, RandomStopping
@@ -103,7 +104,8 @@ func (p *Plan) trainings(b privacy.Budget) error {
 // planChoice plans an epsilon-DP choice.
 func (p *Plan) planChoice(epsilon float64) error {
 	if p.choice = privacy.ChoiceEpsilon(epsilon); !(p.choice > 0) {
-		return fmt.Errorf("%w: search: epsilon %v of the choice is below 2^-20", algorithms.ErrAssumption, epsilon)
+		return fmt.Errorf("%w: search: epsilon %v of the choice is below 2^-20; give a larger epsilon",
+			algorithms.ErrAssumption, epsilon)
 	}
 	p.Releases = algorithms.Releases{{Name: "choice", Coordinates: 1, Certificate: p.rank,
 		Cost: account.PureEvent{Epsilon: p.choice}}}
@@ -150,8 +152,8 @@ func (p *Plan) planCompose() error {
 }
 
 // errJoint is the error of composing trainings with releases that a session cannot distinguish.
-var errJoint = errors.New("two settings have hidden steps of the same noise, which one plan cannot list twice; " +
-	"composing needs other options for one of them")
+var errJoint = errors.New("two settings have hidden steps with the same noise, and one plan cannot list such steps " +
+	"twice; to compose the settings, change the options of one of them")
 
 // distinct returns an error for events that one session cannot carry out together.
 func (p *Plan) distinct() error {
@@ -191,7 +193,8 @@ func pureOf(mu float64) float64 {
 }
 
 // errHidden is the error of random stopping with an algorithm that draws batches in secret.
-var errHidden = errors.New("a setting has no mu of its own, as one with secret batches; random stopping needs one")
+var errHidden = errors.New("a setting has no mu of its own, for example because its batches are secret; random " +
+	"stopping needs a mu of every setting")
 
 type stoppingQuestion struct {
 	b    privacy.Budget

@@ -12,11 +12,11 @@ import (
 
 // Records holds the private inputs of a search.
 type Records struct {
-	// Positive has an element for each row, in order, which is true if the row is positive. A row is a record,
-	// or belongs to a person.
+	// Positive holds, for each row in order, whether the row is positive. A row is a record or belongs to a
+	// person.
 	Positive []bool
-	// First has the index of the first row of each person, followed by the number of rows. It is nil if each
-	// row is a record.
+	// First holds the index of the first row of each person and, at the end, the number of rows. It is nil
+	// if each row is a record.
 	First []int
 	// Train trains setting i by its plan.
 	Train func(ctx context.Context, i int, p *algorithms.Plan, s privacy.Session) ([]float64, error)
@@ -28,8 +28,9 @@ type Records struct {
 // Found holds the releases of a search.
 type Found struct {
 	Winner int // index in Options.Settings or Models
-	// AUC is the AUC of the winner as RandomStopping released it. It is 0 on other roads. It is larger than the
-	// AUC on new records, because the winner is the best of several models on the records of their training.
+	// AUC is the AUC of the winner as RandomStopping released it. It is 0 on other roads. On average it is
+	// larger than the AUC on new records, because the winner is the best of several models on the records of
+	// their training.
 	AUC     float64
 	Weights []float64 // weights of the winner; nil for Models
 }

@@ -201,7 +201,7 @@ func TestLocalClientMemory(t *testing.T) {
 		t.Errorf("a server that understates its epsilon: exit %d", code)
 	}
 	must.Err(os.Stat(filepath.Join(dir, "m.json")))(t, "a refused protocol left something in the memory")
-	if code, _, errs := client("p1.json", "2", "--row", "61"); code != exitInput || !strings.Contains(errs, "there are 60 rows") {
+	if code, _, errs := client("p1.json", "2", "--row", "61"); code != exitInput || !strings.Contains(errs, "there are only 60 rows") {
 		t.Errorf("row 61 of 60: exit %d: %s", code, errs)
 	}
 }

@@ -65,7 +65,7 @@ func TestSoftmaxFlagsAreRefused(t *testing.T) {
 		{append(drawn, "--temperature", "0.001"), "0.02 to 100"},
 		{append(drawn, "--similarity", "distance"), "compare cosines"},
 		{append(drawn, "--hidden", "4"), "--model mlp"},
-		{append(drawn, "--method", "moments"), "loss infonce is for method gradients"},
+		{append(drawn, "--method", "moments"), "loss infonce needs method gradients"},
 		{append(drawn, "--method", "labels"), "method gradients"},
 		{append(drawn, "--shrink"), "fixed clip"},
 		{append(drawn, "--device", "gpu"), "auto, cpu or cuda:N"},

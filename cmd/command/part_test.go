@@ -62,7 +62,7 @@ func TestMergedPartsPrintWhatOneRunPrints(t *testing.T) {
 			t.Errorf("%v: merged %s\nwant %s", attack, got, want)
 		}
 		refused("is missing", append(attack, "--merge", "audit-[12]-of-3.part")...)
-		refused("of another audit", append(attack, "--seed", "9", "--merge", "audit-?-of-3.part")...)
+		refused("belongs to another audit", append(attack, "--seed", "9", "--merge", "audit-?-of-3.part")...)
 		refused("exists", append(attack, "--part", "1/3")...)
 	}
 	refused("one run", "lab", "audit", "dpgdsc", "--method", "canaries", "--part", "1/2")

@@ -90,7 +90,7 @@ func TestSearchRefusals(t *testing.T) {
 		"-n is for --plan":      {"--candidates", "settings.yaml", "--data", "patients.csv", "-n", "60"},
 		"--models":              {"--plan", "-n", "60"},
 		"--data=FILE or --plan": {"--candidates", "settings.yaml"},
-		"delta = 0":             {"--candidates", "settings.yaml", "--plan", "-n", "60", "--delta", "0", "--road", "random-stopping"},
+		"delta is 0":            {"--candidates", "settings.yaml", "--plan", "-n", "60", "--delta", "0", "--road", "random-stopping"},
 	} {
 		if !slices.Contains(args, "--schema") {
 			args = append(args, "--schema", "patients.yaml")
@@ -114,8 +114,8 @@ func TestSearchRefusals(t *testing.T) {
 	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "turned.yaml", strings.Replace(string(schema), `positive: "1", negative: "0"`, `positive: "0", negative: "1"`, 1))
 	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "turned.yaml", "--out", "turned.json")
-	ends(t, dir, exitInput, "other labels", "search", "--models", "a.json,turned.json", "--data", "patients.csv", "--schema", "patients.yaml")
-	ends(t, dir, exitInput, "other labels", "evaluate", "a.json", "--compare", "turned.json", "--data", "patients.csv", "--epsilon", "1")
+	ends(t, dir, exitInput, "labels for the two classes", "search", "--models", "a.json,turned.json", "--data", "patients.csv", "--schema", "patients.yaml")
+	ends(t, dir, exitInput, "labels for the two classes", "evaluate", "a.json", "--compare", "turned.json", "--data", "patients.csv", "--epsilon", "1")
 	ends(t, dir, exitInput, "which the ledger", "search", "--models", "a.json,a.json", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "other.jsonl")
 }
 

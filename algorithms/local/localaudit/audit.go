@@ -3,8 +3,8 @@
 // (Clopper-Pearson, see algorithms/audit).
 //
 // The adversary is the server. It publishes any state, knows both records and sees whether a user sends a
-// message, and the message. A state, two records and an event are chosen on messages that the bound does not
-// use.
+// message, and the message. The attack chooses a state, two records and an event. It chooses them by
+// messages that the bound does not use.
 package localaudit
 
 import (
@@ -45,14 +45,14 @@ type Report struct {
 	Visits     int    `json:"visits"`
 	Seed       uint64 `json:"seed"`
 	// Claim is the attacked epsilon. It is the epsilon that a plan with this number of visits prints, or the
-	// epsilon of the paper if there is no guarantee.
+	// paper's epsilon if the plan has no guarantee.
 	Claim      float64 `json:"claimed_epsilon"`
 	Source     string  `json:"claimed_by"`
 	Confidence float64 `json:"confidence"`
 	LowerBound float64 `json:"audited_epsilon"`
 	// Estimate is the logarithm of the ratio of the event's two frequencies, and StandardError its standard
-	// error. It shows how near the attack comes to the claim, without the margin of a bound. It is 0 if the
-	// event never happened for one of the records.
+	// error. Estimate is 0 if the event never happened for one of the records. Unlike a bound, it has no
+	// safety margin, so it shows how near the attack comes to the claim.
 	Estimate      float64      `json:"estimated_epsilon"`
 	StandardError float64      `json:"standard_error"`
 	Sends         [2]float64   `json:"sends"` // the frequency with which each record sends a gradient
@@ -65,7 +65,7 @@ type Report struct {
 	state       *local.State // the published state
 	records     [2]engine.Record
 	// along holds the directions by which candidates are ranked. If the second direction is nil, the second
-	// rank is by the order in the message.
+	// rank is the position of the pair in the message.
 	along [2][]float64
 }
 

@@ -13,9 +13,9 @@ import (
 // one record with both labels. For prestige-participation, another pair has a record along the last axis and the
 // opposite of the first record. The states are the public start with two other output layers. One output layer is
 // as large as possible along the hidden values of the first record. Then the score of this record is large, and
-// one of its labels is in the curriculum. The other output layer is zero. Then scores are 0, and either both
-// labels are in the curriculum or neither is. Candidates are ranked along the gradients of the two records, which
-// the adversary computes.
+// one of its labels is in the curriculum. The other output layer is zero. Then scores are 0, and the curriculum
+// contains both labels or neither. Candidates are ranked along the gradients of the two records, which the
+// adversary computes.
 func networkInstances(p *local.Plan) ([]*Report, error) {
 	exact := p.Protocol
 	exact.Method, exact.Network = local.SGD, &local.Network{}
@@ -66,7 +66,7 @@ func networkInstances(p *local.Plan) ([]*Report, error) {
 				}
 				all = append(all, r)
 				if p.Method != local.PrestigeParticipation {
-					break // no pair is farther apart than the first pair, and x is public for prestige-label
+					break // the records of no other pair are farther apart, and x is public for prestige-label
 				}
 			}
 		}

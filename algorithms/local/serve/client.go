@@ -36,8 +36,8 @@ const (
 	DefaultBeat   = 100 * time.Millisecond
 )
 
-// Client answers a server for one user and one record. It works durably: a message is in the memory before it
-// is sent, and no message is drawn twice. It is used from one goroutine at a time.
+// Client answers a server for one user and one record. A message is on disk, in the memory, before it is
+// sent, and no message is drawn twice. A Client must be used from one goroutine at a time.
 type Client struct {
 	Remote Remote
 	User   string // the id of the user, 1 to 128 bytes
@@ -126,8 +126,9 @@ func (c *Client) Follow(ctx context.Context, z engine.Record, poll time.Duration
 	}
 }
 
-// Answer makes and sends the message of the present epoch unless the memory has one. Its errors wrap ErrInput,
-// ErrAway, or ledger.ErrBudget if the protocol costs more than Limits.Epsilon, or are a *RefusedError.
+// Answer makes and sends the message of the present epoch unless the memory has one. An error of Answer wraps
+// ErrInput, ErrAway or ledger.ErrBudget, or it is a *RefusedError. It wraps ledger.ErrBudget if the protocol
+// costs more than Limits.Epsilon.
 func (c *Client) Answer(ctx context.Context, z engine.Record) (Answer, error) {
 	protocol, st, err := c.Remote.Published(ctx)
 	if err != nil {
@@ -238,17 +239,18 @@ func (c *Client) accept(protocol Protocol, z engine.Record) (*local.Plan, error)
 	}
 	switch {
 	case p.FeatureNorm < engine.UnitBounds().FeatureNorm:
-		return nil, inputError("the protocol wants features of norm at most %g, and records of this program have norm up to "+
-			"1; no message was sent", p.FeatureNorm)
+		return nil, inputError("the protocol needs features of norm at most %g, but records of this program have "+
+			"norms up to 1; no message was sent", p.FeatureNorm)
 	case p.Guarantee.Kind == privacy.LabelLDP && !c.Limits.PublicFeatures:
-		return nil, inputError("method %s sends the features in clear; if they are public, say so with Limits.PublicFeatures",
+		return nil, inputError("method %s sends the features in clear; if they are public, set Limits.PublicFeatures",
 			p.Method)
 	case p.Guarantee.Kind != privacy.LocalDP && p.Guarantee.Kind != privacy.LabelLDP:
 		return nil, inputError("method %s gives no guarantee; no message was sent", p.Method)
 	}
 	if cost := c.Memory.spent(key, p.Guarantee.Epsilon); !(cost <= c.Limits.Epsilon) {
-		return nil, fmt.Errorf("%w: all messages of this protocol, and those of others in the memory file, cost epsilon %s, "+
-			"more than Limits.Epsilon %g; no message was sent", ledger.ErrBudget, privacy.FormatUp(cost), c.Limits.Epsilon)
+		return nil, fmt.Errorf("%w: the messages of this protocol, together with the messages of other protocols in "+
+			"the memory file, cost epsilon %s, more than Limits.Epsilon %g; no message was sent", ledger.ErrBudget,
+			privacy.FormatUp(cost), c.Limits.Epsilon)
 	}
 	return p, nil
 }
@@ -315,8 +317,8 @@ func away(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &stranger):
-		return inputError("the server cannot be trusted to be the one of Remote.URL, no message was sent; if it should be, "+
-			"give its certificates to NewHTTPClient: %w", err)
+		return inputError("no message was sent, because the server's certificate is not trusted for Remote.URL; if "+
+			"you trust the server, give its certificates to NewHTTPClient: %w", err)
 	case errors.As(err, &refused) && refused.Status < 500 && refused.Status != http.StatusTooManyRequests:
 		return err
 	case errors.Is(err, ErrAddress):

@@ -48,10 +48,10 @@ type HandlerOptions struct {
 	Connections int
 	// BodyWait is the longest time for the body of a request to arrive. If it is 0, DefaultBodyWait applies.
 	BodyWait time.Duration
-	// Hosts are the names under which clients reach the server, as in the header Host without a port. In *.example.org the
-	// star stands for one label. IP addresses and localhost are always accepted. Requests for other hosts are refused.
-	// Otherwise a page could give its own name the address of the server (DNS rebinding) and read all that a browser on
-	// its network may read.
+	// Hosts are the names under which clients reach the server, as they stand in the header Host, without a port. In
+	// *.example.org the star stands for one label of a domain name. IP addresses and localhost are always accepted.
+	// Requests for other hosts are refused. Otherwise a page could give its own name the address of the server (DNS
+	// rebinding) and read all that a browser on its network may read.
 	Hosts []string
 	// ErrorLog gets NewServer's reports of broken connections, and Run's report that it stops. If it is nil,
 	// standard error is used.
@@ -140,7 +140,7 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 	mux.HandleFunc("POST /v1/messages", func(w http.ResponseWriter, r *http.Request) {
 		var m Submission
 		if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-			refuse(w, http.StatusUnsupportedMediaType, CodeMessage, errors.New("a message is application/json"))
+			refuse(w, http.StatusUnsupportedMediaType, CodeMessage, errors.New("a message must be application/json"))
 			return
 		}
 		if r.ContentLength > largest {
@@ -152,7 +152,8 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 			err = checkUser(user)
 		}
 		if err != nil {
-			refuse(w, http.StatusBadRequest, CodeMessage, fmt.Errorf("the header %s names no user: %w", userHeader, err))
+			refuse(w, http.StatusBadRequest, CodeMessage, fmt.Errorf("the header %s does not name a user: %w",
+				userHeader, err))
 			return
 		}
 		if o.Tokens != nil && !allowed(w, r, user) {
@@ -166,7 +167,8 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 		}
 		if err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) {
-				refuse(w, http.StatusRequestTimeout, CodeBusy, fmt.Errorf("the body of a message has %v to arrive", o.bodyWait()))
+				refuse(w, http.StatusRequestTimeout, CodeBusy, fmt.Errorf("the body of the message did not arrive "+
+					"within %v", o.bodyWait()))
 				return
 			}
 			if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
@@ -179,7 +181,7 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 		}
 		if user != "" && user != m.User {
 			refuse(w, http.StatusBadRequest, CodeMessage,
-				fmt.Errorf("the message is of another user than the header %s", userHeader))
+				fmt.Errorf("the message names another user than the header %s", userHeader))
 			return
 		}
 		receipt, err := s.submit(r.Context(), m, limit.Allow)
@@ -196,7 +198,7 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, http.StatusNotFound, CodeMessage,
-			errors.New("requests are GET /v1/plan, /v1/state and /v1/users/ID, and POST /v1/messages"))
+			errors.New("unknown request; requests are GET /v1/plan, /v1/state and /v1/users/ID, and POST /v1/messages"))
 	})
 	return o.guarded(o.bounded(mux))
 }
@@ -214,8 +216,8 @@ func (o HandlerOptions) bounded(h http.Handler) http.Handler {
 		switch {
 		case !o.serves(r.Host):
 			refuse(w, http.StatusMisdirectedRequest, CodeMessage,
-				errors.New("this server has another name than the header Host; whoever runs it can add the name (dyad local "+
-					"server --host NAME)"))
+				errors.New("the header Host is not a name of this server; whoever runs the server can add the name "+
+					"(dyad local server --host NAME)"))
 			return
 		case r.Header["Origin"] != nil:
 			refuse(w, http.StatusForbidden, CodeMessage, errors.New("web pages may not send requests to this server"))
@@ -291,8 +293,9 @@ func (o HandlerOptions) logger() *log.Logger {
 }
 
 var (
-	errToken    = errors.New("this server wants the user's token for this study; ask whoever runs the server")
-	errOldToken = errors.New(`this token is of an earlier version of Dyad and belongs to no study; ask whoever runs the server for a new one, which "dyad local token --protocol" makes`)
+	errToken = errors.New("this server needs the user's token for this study; ask whoever runs the server for the " +
+		"token")
+	errOldToken = errors.New(`this token was made by an earlier version of Dyad and belongs to no study; ask whoever runs the server for a new token, which "dyad local token --protocol" makes`)
 )
 
 // shown returns nil if a request shows the token of a user.
@@ -497,7 +500,7 @@ func (r Remote) do(ctx context.Context, method, path string, body, into any, use
 		return &RefusedError{Status: response.StatusCode, Code: problem.Code, Message: problem.Error}
 	}
 	if err := json.NewDecoder(limited).Decode(into); err != nil {
-		return fmt.Errorf("serve: the server's answer to %s is not understood: %w", path, asForeign(err))
+		return fmt.Errorf("serve: cannot decode the server's answer to %s: %w", path, asForeign(err))
 	}
 	return nil
 }

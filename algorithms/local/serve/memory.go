@@ -21,8 +21,8 @@ const (
 )
 
 // Memory is the file in which a user keeps every message that was drawn from a record. A message is durably in
-// the file before it is sent. So after any crash the same message is sent again, and no second message of an
-// epoch is ever drawn.
+// the file before it is sent. So after any crash the same message is sent again, and a second message of an
+// epoch is never drawn.
 //
 // This property holds for one file, whatever name it is opened by. Symbolic links are resolved once, before the
 // lock. A file with two hard links is refused, because the rename that replaces one name would leave an older
@@ -79,8 +79,9 @@ func OpenMemory(name string) (*Memory, error) {
 	}
 	if err := m.read(file.Name()); err != nil {
 		m.Close()
-		return nil, inputError("%s is not the memory of a client, or is damaged (%v); no message was sent, as it is unknown "+
-			"what was sent before; put back the file as the client last wrote it, and no older copy", file.Name(), err)
+		return nil, inputError("%s is not the memory of a client, or is damaged (%v); no message was sent, because "+
+			"the earlier messages are unknown; restore the file that the client wrote last, not an older copy",
+			file.Name(), err)
 	}
 	return m, nil
 }
@@ -97,11 +98,12 @@ func (m *Memory) read(path string) error {
 	}
 	plain := m.kept.Format == plainMemoryFormat
 	if m.kept.Format != memoryFormat && !plain {
-		return fmt.Errorf("it has format %q, this program reads %q and %q", m.kept.Format, memoryFormat, plainMemoryFormat)
+		return fmt.Errorf("it has format %q, but this program reads %q and %q", m.kept.Format, memoryFormat,
+			plainMemoryFormat)
 	}
 	for _, a := range m.kept.Answers {
 		if !(a.Epsilon > 0 && a.Epsilon <= local.MaxEpsilon) {
-			return errors.New("an answer in it has no epsilon")
+			return errors.New("an answer in the file has no valid epsilon")
 		}
 	}
 	if plain {

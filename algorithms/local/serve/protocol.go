@@ -24,8 +24,9 @@ func lossOf(l engine.MarginLoss) Loss {
 	return Loss{Name: l.Name()}
 }
 
-// protocolVersion changes with everything that client and server must agree on. This includes the directions of
-// a seed (DirectionMessage of package privacy/local), which a server decodes from its log.
+// protocolVersion changes whenever something changes that client and server must agree on. An example is how a
+// seed determines directions (DirectionMessage of package privacy/local): a server decodes old messages from
+// its log.
 const protocolVersion = 3
 
 // networkVersion is the version of protocols for networks. Programs of version 3 would read such protocols as
@@ -85,8 +86,8 @@ func (p Protocol) plan() (*local.Plan, error) {
 		version = networkVersion
 	}
 	if p.Version != version {
-		return nil, fmt.Errorf("serve: the server speaks version %d of the protocol, this program %d, and %d for networks",
-			p.Version, protocolVersion, networkVersion)
+		return nil, fmt.Errorf("serve: the server uses version %d of the protocol, but this program uses version %d, "+
+			"and version %d for networks", p.Version, protocolVersion, networkVersion)
 	}
 	method, err := local.ParseMethod(p.Method)
 	if err != nil {

@@ -21,12 +21,13 @@ type RecordFile struct {
 	Options dataset.Options // all options except Labels
 }
 
-// Read reads the one record. unusable is the reason why the record cannot be used, or "" if it can be used. An
-// unusable record has no label, and its features or zeros. local.Client makes a message of it that contributes
-// nothing. Errors must not depend on the record, because an error while the server waits for a message would
-// reveal the record. So only these cases are errors: a file that cannot be opened, is not in the schema's
-// format or lacks the schema's columns in its header, or too few rows. These errors wrap ErrInput, and an error
-// of ctx is returned unchanged. In all doubtful cases Read makes a record.
+// Read reads the one record. unusable is the reason why the record cannot be used, or "" if it can be used. For
+// an unusable record, Read returns the label NaN, and the features if they are readable or else zeros.
+// local.Client makes a message of such a record that contributes nothing. Errors must not depend on the record,
+// because an error while the server waits for a message would reveal the record. So only these cases are
+// errors: the file cannot be opened, has another format than the schema, lacks a column of the schema in its
+// header, or has too few rows. These errors wrap ErrInput, and an error of ctx is returned unchanged. In all
+// other cases Read returns a record.
 func (f RecordFile) Read(ctx context.Context) (z engine.Record, unusable string, err error) {
 	schema := f.Encoder.Schema()
 	if schema.IsGraded() {
@@ -36,8 +37,8 @@ func (f RecordFile) Read(ctx context.Context) (z engine.Record, unusable string,
 	if z, unusable, err = scan.read(ctx, dataset.LabelsRequired); unusable == "" {
 		return z, "", err
 	}
-	// The features may still be readable; prestige-label sends them in clear. Rows that a schema leaves out by
-	// their label count again here, so another row could be selected.
+	// The features may still be readable, and prestige-label sends them in clear. Without labels, rows that
+	// the schema leaves out by their label are counted too, so another row could be selected.
 	if z.X == nil && (f.Row == 1 || !schema.SelectsByLabel()) {
 		again, _, err := scan.read(ctx, dataset.LabelsIgnored)
 		if ctx.Err() != nil {
@@ -91,11 +92,11 @@ func (r *recordScan) read(ctx context.Context, labels dataset.LabelMode) (z engi
 	case errors.As(err, &parse) && parse.Row > 0 && !parse.Header:
 		return z, err.Error(), nil
 	case count < r.Row && s.SelectsByLabel() && (err == nil || parse != nil && parse.Row == 0):
-		return z, "the schema leaves its label out", nil
+		return z, "the schema leaves out records with its label", nil
 	case err != nil && (parse == nil || count == 0):
 		return z, "", input.As(err)
 	}
-	return z, "", inputError("row %d was asked for, and there are %d rows", r.Row, count)
+	return z, "", inputError("row %d was requested, but there are only %d rows", r.Row, count)
 }
 
 // rowError is an error of Encoder.EncodeRow with its row.

@@ -18,14 +18,14 @@ var (
 	ErrMessage = errors.New("message refused")
 	// ErrEpoch means that the message was made for another epoch. Fetch the state, and make a new message only
 	// if the user has not sent in the present epoch.
-	ErrEpoch = errors.New("message is for another epoch")
+	ErrEpoch = errors.New("the message is for another epoch")
 	// ErrTwice means that this user's message of this epoch was already accepted.
-	ErrTwice = errors.New("user has sent a message in this epoch")
+	ErrTwice = errors.New("the user has already sent a message in this epoch")
 	// ErrFull means that all users of the epoch have been visited, or that all epochs are over.
-	ErrFull = errors.New("no more messages are taken")
+	ErrFull = errors.New("no more messages are accepted")
 	// ErrUnavailable means that the log cannot be written, or that the service is closing.
 	ErrUnavailable = errors.New("service unavailable")
-	// errRate means that the message is acceptable, but that too many messages arrive.
+	// errRate means that the message is acceptable but too many messages arrive.
 	errRate = errors.New("too many messages; try again in a second")
 )
 
@@ -83,11 +83,11 @@ func OpenWith(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service,
 	}
 	public := PublicPlan(plan)
 	if public.Loss.Formula == "" {
-		return nil, fmt.Errorf("serve: loss %s has no formula that clients could be told", public.Loss.Name)
+		return nil, fmt.Errorf("serve: loss %s has no formula that can be sent to clients", public.Loss.Name)
 	}
 	seen, err := public.Plan()
 	if err != nil {
-		return nil, fmt.Errorf("serve: no client would take this protocol: %w", err)
+		return nil, fmt.Errorf("serve: clients would refuse this protocol: %w", err)
 	}
 	if seen.Lipschitz != plan.Lipschitz || seen.EstimateNorm != plan.EstimateNorm {
 		return nil, fmt.Errorf("serve: clients would compute L = %v and B = %v for this protocol, not %v and %v",
@@ -261,7 +261,7 @@ func (s *Service) commitGroup(group []*pending) {
 	}
 }
 
-// settle applies messages that were written, unless the write failed with err.
+// settle applies the messages after a write to disk. If the write failed with err, settle applies no message.
 func (s *Service) settle(accepted []*pending, messages []local.Message, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -293,12 +293,13 @@ func (s *Service) check(m Submission) (local.Message, error) {
 	}
 	if s.known != nil {
 		if first, ok := s.known[s.individual(m.User)]; ok && first != m.User {
-			return local.Message{}, fmt.Errorf("%w: the id of the user looks like that of another; use that one, or have the "+
-				"server allow ids that look alike", ErrMessage)
+			return local.Message{}, fmt.Errorf("%w: the user's id looks like the id of another user; use the other "+
+				"id, or let the server allow ids that look alike", ErrMessage)
 		}
 	}
 	if m.Epoch != s.state.Epoch {
-		return local.Message{}, fmt.Errorf("%w: it is for epoch %d, the present one is %d", ErrEpoch, m.Epoch, s.state.Epoch)
+		return local.Message{}, fmt.Errorf("%w: it is for epoch %d, but the present epoch is %d", ErrEpoch, m.Epoch,
+			s.state.Epoch)
 	}
 	if s.last[m.User] == m.Epoch {
 		return local.Message{}, ErrTwice

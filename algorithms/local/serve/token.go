@@ -40,7 +40,7 @@ func NewTokenKey() (*TokenKey, error) {
 func ReadTokenKey(path string) (*TokenKey, error) {
 	text, err := files.ReadSmall(path, maxTokenFile)
 	if err != nil {
-		return nil, fmt.Errorf("serve: the key of tokens: %w", err)
+		return nil, fmt.Errorf("serve: cannot read the key of tokens: %w", err)
 	}
 	digits, ok := strings.CutPrefix(strings.TrimSpace(string(text)), tokenKeyHeader)
 	secret, err := hex.DecodeString(digits)
@@ -107,7 +107,7 @@ const maxTokenFile = 4096
 func ReadToken(path string) (string, error) {
 	text, err := files.ReadSmall(path, maxTokenFile)
 	if err != nil {
-		return "", fmt.Errorf("serve: the token: %w", err)
+		return "", fmt.Errorf("serve: cannot read the token: %w", err)
 	}
 	words := strings.Fields(string(text))
 	if len(words) != 1 || len(words[0]) != base64.RawURLEncoding.EncodedLen(sha256.Size) {

@@ -42,7 +42,7 @@ func NewLabelSubmission(user string, features []float64, label float64) (Submiss
 func (s Submission) labelled(p *local.Plan) ([]float64, float64, error) {
 	switch {
 	case s.Takes || s.Seed != "" || s.Choice != 0:
-		return nil, 0, errors.New("a message of prestige-label has features and a label only")
+		return nil, 0, errors.New("a message of prestige-label must have features and a label only")
 	case s.Label != 1 && s.Label != -1:
 		return nil, 0, errors.New("label must be -1 or 1")
 	case len(s.Features) != p.Dim:
@@ -62,7 +62,7 @@ func (s Submission) labelled(p *local.Plan) ([]float64, float64, error) {
 func NewSubmission(user string, epoch int, m local.Message) (Submission, error) {
 	s := Submission{User: user, Epoch: epoch, Takes: m.Takes}
 	if m.Gradient != nil {
-		return Submission{}, errors.New("serve: the message is an exact gradient; it is not sent")
+		return Submission{}, errors.New("serve: the message is an exact gradient, so it is not sent")
 	}
 	if m.Takes {
 		s.Seed, s.Choice = base64.StdEncoding.EncodeToString(m.Direction.Seed[:]), m.Direction.Choice
@@ -92,7 +92,7 @@ func (s Submission) validate() error {
 	case s.Epoch < 1:
 		return errors.New("epoch must be at least 1")
 	case !s.Takes && (s.Seed != "" || s.Choice != 0):
-		return errors.New("a message that does not take part has no seed and no choice")
+		return errors.New("a message with takes = false must have no seed and no choice")
 	}
 	return nil
 }
