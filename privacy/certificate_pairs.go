@@ -94,8 +94,9 @@ func (g PairGroup) certify(epochs float64, total string, added bool) (Certificat
 	}
 	c, err := newCertificate(round.Up(epochs*exact, 2), round.Up(epochs*(exact+2*touched*g.Roundoff), 4),
 		"mean clipped pair gradient of every batch",
-		fmt.Sprintf("%s of the %s sensitivities of all batches, %d epochs: 2 h kappa/|B| + 2 rho min(kappa, batches) an "+
-			"epoch; kappa = %d replaced pairs, |B| = %d, terms of norm h = %.6g, rho = %.3g (docs/theory.md#pair-batches)",
+		fmt.Sprintf("the %s of the %s sensitivities of all batches in %d epochs; in one epoch they add up to at most "+
+			"2 h kappa/|B| + 2 rho min(kappa, batches); kappa = %d pairs are replaced, |B| = %d is the size of a batch, "+
+			"h = %.6g is the norm of a term, rho = %.3g is the roundoff (docs/theory.md#pair-batches)",
 			total, norm, g.Epochs, g.Group, g.Batch, term, g.Roundoff))
 	c.form, c.manhattan = stream{releases: g.Batches * g.Epochs, added: added}, added && g.Manhattan
 	g.TermNorm = term
@@ -135,8 +136,8 @@ func (m PairMoments) Certify() (Certificate, error) {
 	exact := round.Up(float64(m.Group)*math.Sqrt(2*square*square+m.Count*m.Count), 8)
 	return momentCertificate(m, exact, 2*m.Error,
 		"second moments of similar and of dissimilar pairs, number of similar pairs",
-		fmt.Sprintf("kappa sqrt(2 h^4 + c^2): a pair moves one sum by sqrt(2) h^2, or both if its label changes; kappa = %d "+
-			"replaced pairs, h = %.6g, c = %.6g", m.Group, m.Radius, m.Count), "pair-moments")
+		fmt.Sprintf("kappa sqrt(2 h^4 + c^2): a pair moves one sum by sqrt(2) h^2, or both sums if its label changes; "+
+			"kappa = %d pairs are replaced, h = %.6g, c = %.6g", m.Group, m.Radius, m.Count), "pair-moments")
 }
 
 // PairSample holds the public numbers of training on labelled pairs in Poisson batches. Every release is the
@@ -185,10 +186,11 @@ func (g PairSample) Certify() (Certificate, error) {
 	exact := round.Up(term/g.Expected, 1)
 	c, err := newCertificate(exact, round.Up(exact+2*g.Roundoff, 2),
 		"sum of clipped pair gradients of a Poisson batch over its expected size",
-		fmt.Sprintf("given the releases before, one pair in the batch moves the sum by h/E|B| + 2 rho; each of %d pairs is "+
-			"in it with probability %.6g by a secret coin, and an owner has at most kappa = %d, all replaced: the sum moves by "+
-			"twice as much for each of those drawn, a mixture of Gaussians (docs/theory.md#pair-poisson); E|B| = %.6g, h = "+
-			"%.6g, rho = %.3g", g.Pairs, g.Rate, g.Group, g.Expected, term, g.Roundoff))
+		fmt.Sprintf("given the earlier releases, one pair in the batch moves the sum by at most h/E|B| + 2 rho; each of %d "+
+			"pairs enters the batch with probability %.6g, by a secret coin; an owner has at most kappa = %d pairs, which are "+
+			"all replaced; each drawn pair of the owner moves the sum by twice as much, so the release is a mixture of "+
+			"Gaussians (docs/theory.md#pair-poisson); E|B| = %.6g, h = %.6g, rho = %.3g", g.Pairs, g.Rate, g.Group, g.Expected,
+			term, g.Roundoff))
 	c.form = poissonOf{batch: batch{records: g.Pairs, rate: g.Rate}, group: g.Group}
 	g.TermNorm = term
 	return stated("pair-poisson", g, c, err)
