@@ -100,8 +100,6 @@ func (r *pairsInspectResult) text() string {
 	}
 	line(&b, "kappa", "%s; kappa' = %d, for intransitive relationships kappa = %d", kappa, r.KappaBound,
 		r.KappaIntransitive)
-	if r.KappaWarning != "" {
-		line(&b, "warning", "%s", r.KappaWarning)
-	}
+	some(&b, "warning", r.KappaWarning)
 	return b.String()
 }
