@@ -87,18 +87,20 @@ func Open(path, schema string) (*Data, error) {
 	if err != nil {
 		return nil, input.As(err)
 	}
-	return open(path, s)
-}
-
-func open(path string, s *dataset.Schema) (*Data, error) {
-	d, err := dataset.Load(path, s, dataset.Options{Persons: dataset.KeepPersons})
-	if err == nil && s.Public {
-		err = d.CheckPairs()
-	}
+	d, err := load(path, s, dataset.Options{Persons: dataset.KeepPersons})
 	if err != nil {
-		return nil, input.As(err)
+		return nil, err
 	}
 	return NewData(d), nil
+}
+
+// load reads records. Public records whose labels are read must have something to compare.
+func load(path string, s *dataset.Schema, o dataset.Options) (*dataset.Dataset, error) {
+	d, err := dataset.Load(path, s, o)
+	if err == nil && s.Public && o.Labels == dataset.LabelsRequired {
+		err = d.CheckPairs()
+	}
+	return d, input.As(err)
 }
 
 // NewData returns the labelled records of a data set. The ledger compares the files of the data set with the files of

@@ -128,12 +128,9 @@ func OpenPairs(path, schema string, s PairSource) (*Pairs, error) {
 	if err != nil {
 		return nil, input.As(err)
 	}
-	d, err := dataset.Load(path, read, s.LoadOptions())
-	if err == nil && read.Public && s.labelled() {
-		err = d.CheckPairs()
-	}
+	d, err := load(path, read, s.LoadOptions())
 	if err != nil {
-		return nil, input.As(err)
+		return nil, err
 	}
 	return s.Of(d)
 }

@@ -157,10 +157,7 @@ func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
 	if figures != nil && figures.Figures.AUC != nil {
 		x := *figures.Figures.AUC
 		text := t.Of("to", t.Number(x.Low), t.Number(x.High))
-		if !x.Vague() {
-			text = t.Number(x.Value) + " (" + text + ")"
-		}
-		rows = append(rows, [2]string{t.Of("auc"), text})
+		rows = append(rows, [2]string{t.Of("auc"), pick(x.Vague(), text, t.Number(x.Value)+" ("+text+")")})
 	}
 	return a.Filled(rows), nil
 }
@@ -209,10 +206,7 @@ func (f studyFlags) page(p *algorithms.Plan, held *lib.FigurePlan, heldOut int,
 	if heldOut > 0 {
 		unit += t.Of("parts", fmt.Sprint(problem.N), fmt.Sprint(heldOut))
 	}
-	about := s.DataID
-	if s.Description != "" {
-		about += ": " + s.Description
-	}
+	about := s.DataID + pick(s.Description != "", ": "+s.Description, "")
 	d.Facts = [][2]string{
 		{t.Of("study"), f.Study}, {t.Of("institution"), f.Institution}, {t.Of("purpose"), f.Purpose},
 		{t.Of("responsible"), f.Responsible},
@@ -336,10 +330,7 @@ func releasesTable(t page.Texts, p *algorithms.Plan, held *lib.FigurePlan) page.
 				moves, noise = t.Number(r.Certificate.Sensitivity()), t.Number(r.Deviation())
 			}
 			name, language := t.Release(r.Name)
-			numbers := fmt.Sprint(r.Coordinates)
-			if r.Times > 1 {
-				numbers = fmt.Sprintf("%d × %d", r.Times, r.Coordinates)
-			}
+			numbers := pick(r.Times > 1, fmt.Sprintf("%d × ", r.Times), "") + fmt.Sprint(r.Coordinates)
 			table.Rows = append(table.Rows, []page.Cell{{Text: of, Head: true}, {Text: name, Class: language}, {Text: numbers},
 				{Text: moves}, {Text: noise}})
 		}

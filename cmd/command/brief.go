@@ -127,13 +127,9 @@ func (r *heldResult) writeSummary(b *strings.Builder, n int, unit string, public
 		if r.Baseline != nil && r.Baseline.AUC != nil {
 			text += fmt.Sprintf("; without privacy %.4f", *r.Baseline.AUC)
 		}
-		if unit == "persons" {
-			text += "; it counts rows, so that a person with many rows weighs more"
-		}
-		if !public {
-			text += "; an exact figure, not covered by the guarantee"
-		}
-		line(b, "held out", "%s", text)
+		line(b, "held out", "%s%s%s", text,
+			pick(unit == "persons", "; it counts rows, so that a person with many rows weighs more", ""),
+			pick(public, "", "; an exact figure, not covered by the guarantee"))
 	}
 	if p := r.HeldPrivate; p != nil {
 		line(b, "held out", "%d %s, evaluated privately and charged as well (run %s), saved as %s", n, unit, p.Run, p.Out)

@@ -2,7 +2,6 @@ package command
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -191,12 +190,19 @@ func (c *dataVerifyCmd) Run(a *app) error {
 	_, statErr := os.Stat(c.What)
 	switch {
 	case c.What == "" || isName && statErr != nil:
-		for _, entry := range catalog.Entries() {
-			if c.What != "" && entry.Name != e.Name {
-				continue
-			}
-			if err := c.verifyEntry(&r, entry); err != nil {
+		entries := catalog.Entries()
+		if c.What != "" {
+			entries = []catalog.Entry{e}
+		}
+		for _, e := range entries {
+			dir, err := c.folder(e.Name)
+			if err != nil {
 				return err
+			}
+			for _, f := range e.Files {
+				if path := filepath.Join(dir, f.Name); exists(path) {
+					r.Files = append(r.Files, verify(path, f))
+				}
 			}
 		}
 		if len(r.Files) == 0 && c.What != "" {
@@ -222,22 +228,6 @@ func (c *dataVerifyCmd) Run(a *app) error {
 		b.WriteString("the cache is empty; \"dyad data list\" shows what can be fetched\n")
 	}
 	return a.emitCheck(r, b.String(), !bad)
-}
-
-// verifyEntry verifies the files of one data set that are in the cache.
-func (c *dataVerifyCmd) verifyEntry(r *verifyResult, e catalog.Entry) error {
-	dir, err := c.folder(e.Name)
-	if err != nil {
-		return err
-	}
-	for _, f := range e.Files {
-		path := filepath.Join(dir, f.Name)
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		r.Files = append(r.Files, verify(path, f))
-	}
-	return nil
 }
 
 // verify compares a file with f. If f is empty, it compares the file with the whole catalogue.

@@ -63,9 +63,7 @@ func (c *dataInspectCmd) Run(a *app) error {
 	}
 	r := inspectResult{File: strings.Join(c.File, ", "), Public: c.PublicData || s.Public, Summary: m,
 		MayNamePersons: repeats}
-	if !r.Public {
-		r.Warning = strings.ReplaceAll(strings.TrimSpace(privateFigures), "\n", " ")
-	}
+	r.Warning = pick(r.Public, "", strings.ReplaceAll(strings.TrimSpace(privateFigures), "\n", " "))
 	if err := a.emit(r, r.text()); err != nil {
 		return err
 	}
@@ -77,9 +75,7 @@ const maxInspected = 60
 
 func (r *inspectResult) text() string {
 	var b strings.Builder
-	if !r.Public {
-		b.WriteString(privateFigures)
-	}
+	b.WriteString(pick(r.Public, "", privateFigures))
 	fmt.Fprintf(&b, "data    %s (data id %s): %d rows, %d columns, %d features\n", r.File, r.DataID, r.Rows,
 		len(r.Columns), r.Features)
 	switch {

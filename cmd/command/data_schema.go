@@ -28,9 +28,12 @@ func (f draftFlags) draft(a *app, ask bool) (*dataset.Drafted, error) {
 	o := dataset.DraftOptions{Label: f.Label, Positive: f.Positive, Sheet: f.Sheet, Answers: map[string]dataset.Answer{}}
 	o.Decimal = map[string]string{"point": ".", "comma": ","}[f.Decimal]
 	if f.Answers != "" {
-		var err error
-		if o.Answers, err = readAnswers(f.Answers); err != nil {
-			return nil, err
+		text, err := files.ReadStart(f.Answers, strictyaml.MaxBytes+1)
+		if err != nil {
+			return nil, badInput("cannot read the answers: %s", err)
+		}
+		if o.Answers, err = dataset.ParseAnswers(text); err != nil {
+			return nil, asInput(err)
 		}
 	}
 	draft := func() (*dataset.Drafted, error) {
@@ -151,15 +154,6 @@ func left(d *dataset.Drafted) string {
 	}
 	return "replace its ranges by public ones, then delete their marks (from_data); a file next to the schema keeps what " +
 		"the draft took from the data; its name ends in " + dataset.DraftedEnding
-}
-
-func readAnswers(path string) (map[string]dataset.Answer, error) {
-	text, err := files.ReadStart(path, strictyaml.MaxBytes+1)
-	if err != nil {
-		return nil, badInput("cannot read the answers: %s", err)
-	}
-	answers, err := dataset.ParseAnswers(text)
-	return answers, asInput(err)
 }
 
 // guesses lists the uncertain decisions of the draft and its open questions.

@@ -230,10 +230,7 @@ func pairAgreement(a, b embedding.Engine) (string, bool) {
 			return plain(err), false
 		}
 	}
-	var diff, size float64
-	for k := range w {
-		diff, size = math.Hypot(diff, sums[0][k]-sums[1][k]), math.Hypot(size, sums[0][k])
-	}
+	diff, size := apart(sums)
 	if !(diff <= 1e-10*size) {
 		return fmt.Sprintf("sums over pairs differ from the CPU's by %.2g, relatively", diff/size), false
 	}
@@ -286,10 +283,7 @@ func agreement(a, b engine.Backend) (string, bool) {
 				return plain(err), false
 			}
 		}
-		var diff, size float64
-		for k := range w {
-			diff, size = math.Hypot(diff, sums[0][k]-sums[1][k]), math.Hypot(size, sums[0][k])
-		}
+		diff, size := apart(sums)
 		if !(diff <= bound) {
 			return fmt.Sprintf("%s: the gradient differs from the CPU's by %.2g, relatively, more than the proved %.2g", method,
 				diff/size, bound/size), false
@@ -297,6 +291,14 @@ func agreement(a, b engine.Backend) (string, bool) {
 		report = append(report, fmt.Sprintf("%s %.1g (bound %.1g)", method, diff/size, bound/size))
 	}
 	return "gradients agree with the CPU's: " + strings.Join(report, "; "), true
+}
+
+// apart returns the distance of two vectors, and the length of the first.
+func apart(of [2][]float64) (distance, length float64) {
+	for k, v := range of[0] {
+		distance, length = math.Hypot(distance, v-of[1][k]), math.Hypot(length, v)
+	}
+	return distance, length
 }
 
 func gradSum(k engine.Kernel, r *engine.Records, w []float64) ([]float64, error) {

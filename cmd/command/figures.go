@@ -143,9 +143,7 @@ func (r *privateResult) text() string {
 	r.outcome().writeLedger(&b)
 	writeFigures(&b, r.Figures)
 	r.writeChosen(&b)
-	if r.Out != "" {
-		line(&b, "report", "%s", r.Out)
-	}
+	some(&b, "report", r.Out)
 	return b.String()
 }
 

@@ -174,9 +174,7 @@ func (r *influenceResult) text(top int) string {
 	if r.PL != nil {
 		line(&b, "PL ratio", "smallest seen %.4g at %d points; the constant mu is not larger", *r.PL, r.PLPoints)
 	}
-	if r.Out != "" {
-		line(&b, "table", "%s", r.Out)
-	}
+	some(&b, "table", r.Out)
 	line(&b, "guarantee", "%s", r.Guarantee)
 	return b.String()
 }

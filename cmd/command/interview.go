@@ -232,19 +232,17 @@ func parsePersons(text string) (known dataset.Answer, ok bool) {
 		return known, false
 	}
 	known = dataset.Answer{Role: dataset.RolePerson}
-	if words[0] == dataset.IDsPublic {
-		known.IDs = dataset.IDsPublic
-	} else if n, err := strconv.Atoi(words[0]); err != nil || n < 2 {
-		return known, false
-	} else {
-		known.Persons = n
-	}
-	if len(words) == 2 {
-		n, err := strconv.Atoi(words[1])
-		if err != nil || n < 1 {
+	for i, word := range words {
+		switch n, err := strconv.Atoi(word); {
+		case i == 0 && word == dataset.IDsPublic:
+			known.IDs = word
+		case err != nil || n < 2-i:
 			return known, false
+		case i == 0:
+			known.Persons = n
+		default:
+			known.MaxRowsPerPerson = n
 		}
-		known.MaxRowsPerPerson = n
 	}
 	return known, true
 }

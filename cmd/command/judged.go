@@ -138,11 +138,8 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 		return r, err
 	}
 	if known {
-		there := false
-		for _, e := range entries {
-			there = there || m.Run != "" && e.Run == m.Run && e.Charge != nil
-		}
-		if !there {
+		if m.Run == "" || !slices.ContainsFunc(entries,
+			func(e ledger.Entry) bool { return e.Run == m.Run && e.Charge != nil }) {
 			return r, nil
 		}
 	}
@@ -174,10 +171,7 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 // readLedger verifies an existing ledger and its archives. It returns their lines, and the name of an archive that
 // is missing.
 func readLedger(path string) (entries []ledger.Entry, away string, err error) {
-	if !exists(path) {
-		return nil, "", noLedger(path)
-	}
-	l, err := ledger.Open(path)
+	l, _, err := ledgerFlag{path}.openExisting(ledger.Options{})
 	if err != nil {
 		return nil, "", err
 	}

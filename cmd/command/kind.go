@@ -234,22 +234,16 @@ func (r *kindResult) text() string {
 	b.WriteString(r.Report.Text())
 	r.writeLedger(&b)
 	b.WriteString(r.Figures.Text())
-	r.writeFile(&b)
+	some(&b, "file", r.Model)
 	return b.String()
 }
 
 func (r *kindResult) brief(a *app, planned privacy.Guarantee) string {
 	var b strings.Builder
 	b.WriteString(r.Figures.Text())
-	r.writeFile(&b)
+	some(&b, "file", r.Model)
 	a.writeWords(&b, r.Guarantee, planned, r.Spent)
 	return b.String()
-}
-
-func (r *kindResult) writeFile(b *strings.Builder) {
-	if r.Model != "" {
-		line(b, "file", "%s", r.Model)
-	}
 }
 
 // writePage writes the page of a release.

@@ -232,19 +232,16 @@ func unfinishedRuns(l *ledger.Ledger, id string) (runs []unfinishedRun, err erro
 }
 
 func (r unfinishedRun) text() string {
-	text := fmt.Sprintf("    unfinished run %s: %s, charged %s\n", r.Run, r.Algorithm, r.Charged.Format(time.DateTime))
-	if r.Guarantee != "" {
-		text += "      charged for " + r.Guarantee + "\n"
-	}
-	if r.Stream && !r.Resumable {
+	text := fmt.Sprintf("    unfinished run %s: %s, charged %s\n", r.Run, r.Algorithm, r.Charged.Format(time.DateTime)) +
+		pick(r.Guarantee != "", "      charged for "+r.Guarantee+"\n", "")
+	switch {
+	case r.Resumable:
+		return text + "      released nothing; continue it at no further cost: its own command with --resume " + r.Run + "\n"
+	case r.Stream:
 		return text + "      it releases during the stream; its online command with --resume continues it from its state " +
 			"file at no further cost\n"
 	}
-	if !r.Resumable {
-		return text + "      it may have released its results; it cannot be resumed\n"
-	}
-	return text + fmt.Sprintf("      released nothing; continue it at no further cost: its own command with --resume %s\n",
-		r.Run)
+	return text + "      it may have released its results; it cannot be resumed\n"
 }
 
 // keptRun is a file stored by an attempt at a run: the released model, which does not have its name yet, or a

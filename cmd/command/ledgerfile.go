@@ -17,7 +17,8 @@ func stateDir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("%w: there is no home folder for the ledger; name a file with --ledger FILE or set XDG_STATE_HOME: %v", ledger.ErrUnavailable, err)
+		return "", fmt.Errorf("%w: there is no home folder for the ledger; name a file with --ledger FILE or set "+
+			"XDG_STATE_HOME: %v", ledger.ErrUnavailable, err)
 	}
 	return filepath.Join(home, ".local", "state", "dyad"), nil
 }
@@ -75,15 +76,10 @@ func exists(path string) bool {
 
 // openExisting opens a ledger and does not create one.
 func (f ledgerFlag) openExisting(o ledger.Options) (*ledger.Ledger, string, error) {
-	path, err := f.path()
-	if err != nil {
-		return nil, "", err
-	}
-	if !exists(path) {
+	if path, err := f.path(); err == nil && !exists(path) {
 		return nil, "", noLedger(path)
 	}
-	l, err := ledger.OpenWith(path, o)
-	return l, path, err
+	return f.open(o)
 }
 
 // noLedger returns an error if there is no ledger at path.

@@ -43,8 +43,8 @@ func (f localFlags) study() (o lib.StudyOptions, err error) {
 	p.Radius, p.L2, p.Epochs, p.Batch, p.Epsilon, p.ResponseShare, p.Pairs = f.Radius, f.L2, f.Epochs, f.Batch, f.Epsilon,
 		f.ResponseShare, f.Pairs
 	p.Threshold, p.ThresholdStep, p.Bias = given(f.Curriculum), given(f.ThresholdStep), *cmp.Or(f.Bias, new(float64))
-	o.Network, err = f.network()
-	return o, err
+	o.Network = f.network()
+	return o, nil
 }
 
 // given returns the value of a flag for a field in which 0 means the default.

@@ -13,9 +13,9 @@ type localNetworkFlags struct {
 }
 
 // network returns the network described by the flags, or nil for a linear model.
-func (f localNetworkFlags) network() (*lib.Network, error) {
+func (f localNetworkFlags) network() *lib.Network {
 	if f.ModelKind == "mlp" {
-		return &lib.Network{Hidden: []int{f.Hidden}, Clip: f.Clip, Gain: f.Gain, Seed: f.InitSeed}, nil
+		return &lib.Network{Hidden: []int{f.Hidden}, Clip: f.Clip, Gain: f.Gain, Seed: f.InitSeed}
 	}
-	return nil, nil
+	return nil
 }

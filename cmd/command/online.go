@@ -250,7 +250,12 @@ func (o *onlineRun) prepare() (err error) {
 	if o.out, err = files.NewOutput(o.Out, o.Force || o.Resume, o.Data, o.Schema, o.State, o.Ledger); err != nil {
 		return err
 	}
-	return o.checkPage()
+	if o.Report != "" && o.Out == "" {
+		return badInput("--report writes the page of the model of the last release: name the file of this model with --out")
+	}
+	// A continued stream replaces a page only with --force, because the page may belong to another run.
+	o.page, err = o.output(o.Force, o.Data, o.Schema, o.State, o.Ledger, o.Out)
+	return err
 }
 
 // release returns the output of a release.

@@ -53,16 +53,6 @@ func (o *onlineRun) writeModel() error {
 	return errors.Join(err, o.writePage(&m, name))
 }
 
-// checkPage makes sure, before anything is charged, that the page can be written. A continued stream replaces a page
-// only with --force, because the page may belong to another run.
-func (o *onlineRun) checkPage() (err error) {
-	if o.Report != "" && o.Out == "" {
-		return badInput("--report writes the page of the model of the last release: name the file of this model with --out")
-	}
-	o.page, err = o.output(o.Force, o.Data, o.Schema, o.State, o.Ledger, o.Out)
-	return err
-}
-
 // writePage writes the page of the model if it is requested.
 func (o *onlineRun) writePage(m *model, file string) (err error) {
 	if o.page == nil {

@@ -60,3 +60,10 @@ func pick(condition bool, text, otherwise string) string {
 func line(b *strings.Builder, label, format string, args ...any) {
 	fmt.Fprintf(b, "%-11s %s\n", label, fmt.Sprintf(format, args...))
 }
+
+// some writes a line unless its text is empty.
+func some(b *strings.Builder, label, text string) {
+	if text != "" {
+		line(b, label, "%s", text)
+	}
+}

@@ -76,9 +76,7 @@ func (c *pairsInspectCmd) Run(a *app) error {
 	case !errors.Is(err, pairgraph.ErrTooLarge):
 		return err
 	}
-	if !r.Public {
-		r.Warning = strings.ReplaceAll(strings.TrimSpace(privateFigures), "\n", " ")
-	}
+	r.Warning = pick(r.Public, "", strings.ReplaceAll(strings.TrimSpace(privateFigures), "\n", " "))
 	if c.Density == 0 {
 		r.KappaWarning = "kappa and the degrees are computed from these pairs: unless it is public who is paired with whom, " +
 			"they must not determine the noise (give --kappa a number fixed in advance, or draw pairs with --density)"
@@ -88,9 +86,7 @@ func (c *pairsInspectCmd) Run(a *app) error {
 
 func (r *pairsInspectResult) text() string {
 	var b strings.Builder
-	if !r.Public {
-		b.WriteString(privateFigures)
-	}
+	b.WriteString(pick(r.Public, "", privateFigures))
 	line(&b, "pairs", "%d pairs of %d individuals, %d of them in none", r.Pairs, r.Individuals, r.Unpaired)
 	if r.Dropped > 0 {
 		line(&b, "", "%d more pairs were dropped by the degree cap", r.Dropped)
@@ -104,8 +100,6 @@ func (r *pairsInspectResult) text() string {
 	}
 	line(&b, "kappa", "%s; kappa' = %d, for intransitive relationships kappa = %d", kappa, r.KappaBound,
 		r.KappaIntransitive)
-	if r.KappaWarning != "" {
-		line(&b, "warning", "%s", r.KappaWarning)
-	}
+	some(&b, "warning", r.KappaWarning)
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"math"
 
 	"dyad/engine"
@@ -24,14 +25,10 @@ func (f constantFlags) assertion() engine.Assertion {
 
 // resolve translates --radius-diameter and --H to the flags for which they are other names. d is the number of
 // features.
-func (f constantFlags) resolve(p *planFlags, d int) error {
-	if f.Length != 0 {
-		p.TotalStep = f.Length
-	}
-	if f.Diameter == 0 {
-		return nil
-	}
+func (f constantFlags) resolve(p *planFlags, d int) {
+	p.TotalStep = cmp.Or(f.Length, p.TotalStep)
 	switch {
+	case f.Diameter == 0:
 	case p.Task == taskAUC:
 		p.Radius = f.Diameter / 2
 	case d > 1: // engine.PSDBall
@@ -39,5 +36,4 @@ func (f constantFlags) resolve(p *planFlags, d int) error {
 	default:
 		p.Radius = f.Diameter
 	}
-	return nil
 }

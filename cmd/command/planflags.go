@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 
 	"dyad/engine/cpu"
@@ -133,13 +134,11 @@ func (f planFlags) algorithmOptions() (set []algorithms.Option, err error) {
 		return nil, badInput("paper mode does not take --total-step: the paper gives the schedule, and only dpgdc has " +
 			"one of its own")
 	}
-	for _, o := range f.options() {
-		if !reflect.ValueOf(o.Value).IsZero() {
-			set = append(set, o)
-		}
-	}
-	return append(set, f.ownOptions()...), nil
+	return append(slices.DeleteFunc(f.options(), unset), f.ownOptions()...), nil
 }
+
+// unset reports whether an option was not given.
+func unset(o algorithms.Option) bool { return reflect.ValueOf(o.Value).IsZero() }
 
 // options returns the options of the catalogue's algorithms, with the values of the flags.
 func (f planFlags) options() []algorithms.Option {
@@ -206,7 +205,8 @@ func (c *plannedFlags) shape(a *app, f *planFlags,
 		}
 		shape, a.narrow = lib.ShapeOf(e, shape.Records), s.IsNarrow()
 	}
-	return s, shape, c.resolve(f, shape.Features)
+	c.resolve(f, shape.Features)
+	return s, shape, nil
 }
 
 // emitPlan prints the report of a plan.

@@ -2,7 +2,7 @@ package command
 
 import (
 	"errors"
-	"reflect"
+	"slices"
 
 	lib "dyad"
 	"dyad/algorithms"
@@ -67,16 +67,12 @@ func (c candidate) setting() (s lib.Setting, err error) {
 			return s, asInput(err)
 		}
 	}
-	for _, o := range []algorithms.Option{
+	s.With = slices.DeleteFunc([]algorithms.Option{
 		{Name: "steps", Field: "Steps", Value: c.Steps}, {Name: "step_size", Field: "StepSize", Value: c.StepSize},
 		{Name: "total_step", Field: "TotalStep", Value: c.TotalStep},
 		{Name: "batch_records", Field: "BatchRecords", Value: c.BatchRecords},
 		{Name: "ridge", Field: "Ridge", Value: c.Ridge}, {Name: "clip_radius", Field: "ClipRadius", Value: c.ClipRadius},
 		{Name: "second_moments", Field: "Second", Value: c.SecondMoments},
-	} {
-		if !reflect.ValueOf(o.Value).IsZero() {
-			s.With = append(s.With, o)
-		}
-	}
+	}, unset)
 	return s, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"dyad/engine"
@@ -104,12 +105,7 @@ func (c *crew) settle(ctx context.Context, err error) error {
 	if lost != nil {
 		return errors.Join(err, lost)
 	}
-	first := -1
-	for rank, code := range codes {
-		if code != exitOK && first < 0 {
-			first = rank
-		}
-	}
+	first := slices.IndexFunc(codes, func(code float64) bool { return code != exitOK })
 	switch c.orderly = first >= 0; {
 	case first < 0:
 		return nil

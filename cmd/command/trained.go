@@ -99,9 +99,7 @@ func (r *trainResult) unit() string {
 
 // writeBasis reports the basis chosen by auto.
 func (r *trainResult) writeBasis(b *strings.Builder) {
-	if r.Basis != "" {
-		line(b, "basis", "%s", r.Basis)
-	}
+	some(b, "basis", r.Basis)
 	for _, p := range r.Pairs {
 		line(b, "pair", "%s, chosen in private", strings.Join(p, " * "))
 	}

@@ -80,16 +80,10 @@ func (c *verifyCmd) Run(a *app) error {
 	}
 	r.Signature = signature
 	var b strings.Builder
-	if signature != "" {
-		line(&b, "signature", "%s", signature)
-	}
+	some(&b, "signature", signature)
 	line(&b, "verdict", "%s", r.Verdict.Verdict)
-	if r.Why != "" {
-		line(&b, "why", "%s", r.Why)
-	}
-	if r.Statement != "" {
-		line(&b, "proved", "%s", r.Statement)
-	}
+	some(&b, "why", r.Why)
+	some(&b, "proved", r.Statement)
 	for _, u := range r.Unknown {
 		line(&b, "not known", "%s", u)
 	}
