@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"dyad/engine"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 // ErrAssumption is wrapped by Plan if an assumption of the algorithm does not hold for a Spec or, in paper
@@ -60,93 +58,6 @@ type Spec struct {
 	Provenance
 	StreamOptions // the options of online algorithms; zero for other algorithms
 }
-
-// Provenance holds public facts about the origin of records that weaken a guarantee.
-type Provenance struct {
-	// BoundsFromData is true if the bounds were taken from the data. The guarantee then carries a warning that
-	// voids the guarantee.
-	BoundsFromData bool
-	// DraftAway is true if the schema was drafted from the data and the draft is missing, so that the ranges of schema
-	// and draft cannot be compared. The guarantee then carries the warning DraftAway.
-	DraftAway bool
-	// SelectedByLabel is true if the records are the rows of a file that have one of two labels. The guarantee
-	// then states that it does not hide whose rows were selected.
-	SelectedByLabel bool
-	// RowsPerPerson is the largest number of rows that a person may have, if a record is a row. A guarantee for
-	// one record then also states its value for a person. 0 means that the number is not known.
-	RowsPerPerson int
-}
-
-// Qualify adds to a guarantee its assumptions about the existing records, and the warnings that void the guarantee.
-func (p Provenance) Qualify(g *privacy.Guarantee) {
-	g.Assumptions = append(g.Assumptions, wellFormed)
-	if p.SelectedByLabel {
-		g.Assumptions = append(g.Assumptions, SelectedByLabel)
-	}
-	g.Warnings = append(g.Warnings, p.Ranges()...)
-}
-
-// Ranges returns the warning about the origin of the bounds, or nil if there is none.
-func (p Provenance) Ranges() []string {
-	switch {
-	case p.BoundsFromData:
-		return []string{BoundsFromData}
-	case p.DraftAway:
-		return []string{DraftAway}
-	}
-	return nil
-}
-
-// Contribution returns the assumption of a per-record guarantee about the number of records of a person.
-func (p Provenance) Contribution() string {
-	if p.RowsPerPerson > 1 {
-		return fmt.Sprintf("a person contributes up to %d records", p.RowsPerPerson)
-	}
-	return "each person contributes one record"
-}
-
-// oneRow is the beginning of the warning that Persons adds.
-const oneRow = "one row is protected, and a person may have up to "
-
-// Persons adds to the guarantee of one record a warning that states the guarantee for all rows of one person
-// (docs/theory.md#groups). The warning replaces an earlier one of this kind, which was for another epsilon.
-func (p Provenance) Persons(g *privacy.Guarantee) {
-	g.Warnings = slices.DeleteFunc(slices.Clone(g.Warnings), func(w string) bool { return strings.HasPrefix(w, oneRow) })
-	if p.RowsPerPerson < 2 || g.Unit != OneRecord || g.Kind != privacy.ApproxDP && g.Kind != privacy.PureDP {
-		return
-	}
-	group, err := privacy.GroupBudget(privacy.Budget{Epsilon: g.Epsilon, Delta: g.Delta}, p.RowsPerPerson)
-	if mu, e := privacy.GroupMu(g.Mu, p.RowsPerPerson); e == nil && mu > 0 {
-		group, err = privacy.Budget{Epsilon: account.GDPEpsilon(mu, g.Delta), Delta: g.Delta}, nil
-	}
-	gives := fmt.Sprintf("it is (%s, %s)-differentially private", privacy.FormatUp(group.Epsilon),
-		privacy.FormatUp(group.Delta))
-	if err != nil {
-		gives = "it promises nothing"
-	}
-	g.Warnings = append(g.Warnings, fmt.Sprintf(oneRow+
-		"%d rows: for all rows of one person %s; role: person in the schema protects persons", p.RowsPerPerson, gives))
-}
-
-// wellFormed is an assumption of every guarantee. The neighbour relation is between data sets without records
-// that the schema refuses. A run never ends because of what well-formed records have in common
-// (docs/theory.md#silence).
-const wellFormed = "every record is one that the schema accepts, and so is a record that replaces it: a run ends with " +
-	"an error at a record that the schema refuses, which others can see"
-
-// SelectedByLabel is an assumption of the guarantee if the records are the rows of a file that have one of two
-// labels.
-const SelectedByLabel = "public: which rows of the data have a label of one of the two classes; the others were left " +
-	"out, so a record is replaced by one of these classes, and whether somebody's label is among them is not protected"
-
-// BoundsFromData is the warning of a guarantee if its bounds were taken from the data.
-const BoundsFromData = "BOUNDS NOT PRIVATE: ranges were taken from the data, so this guarantee does not hold; declare " +
-	"public ranges in the schema"
-
-// DraftAway is the warning of a guarantee if its bounds may have been taken from the data.
-const DraftAway = "RANGES NOT COMPARED: the schema was made from the data and its draft is not here, so it is not " +
-	"known whether its ranges were replaced, nor whether this guarantee holds; put the file of the draft (.drafted) next " +
-	"to the schema, or draft it again"
 
 // NewSpec plans the kernel on the backend, within the problem's query groups if it has any, and fills in the
 // constants of the loss.
@@ -287,4 +198,78 @@ func (t Tracker) Keep(done int, order []int32, vectors ...[]float64) {
 	if t.OnKeep != nil {
 		t.OnKeep(done, order, vectors...)
 	}
+}
+
+// Plan describes a run and its guarantee. It is computed from public numbers, so it can be printed and charged
+// before any data is read. Every kind of run has a Plan; packages with their own specifications embed it
+// (pairs, local).
+type Plan struct {
+	Algorithm string
+	Choice    string // why auto chose the algorithm; "" if the user named it
+	Mode      Mode
+	Releases  Releases // all releases of the run; the guarantee follows from them
+	Guarantee privacy.Guarantee
+	// Facts holds further lines of the report. It is empty for plans whose report is made from Spec and
+	// Schedule.
+	Facts Facts
+	// Objective describes the minimised function in the ledger, so that a run is resumed only with the plan of
+	// its first attempt. If it is "", the objective of Spec applies.
+	Objective string
+	// Cautions are warnings of a package with its own specification, such as noise that drowns the signal. They
+	// are about public numbers. Warnings returns them before its own.
+	Cautions []string
+
+	// Spec and the fields after it are used by batch and online algorithms.
+	Spec     Spec
+	Schedule Schedule
+	Work     Work
+	Aim      Aim
+	// ModelNoise is the root mean square norm of the noise that reaches the model, without projections. If it
+	// is 0, the norm of Noise applies.
+	ModelNoise float64
+
+	// Utility is the proved utility bound. It is the zero value if no theorem gives a bound.
+	Utility Utility
+
+	// Regret bounds the regret for convex losses, in expectation over the noise. The regret is the sum over the
+	// updates of the losses at the iterates, minus the sum at any fixed w of C. The loss of an update is the
+	// mean over its pairs plus alpha/2 ||w||^2. Regret is 0 if no bound is known.
+	Regret float64
+	// own holds data that the algorithm needs for its training: a *MomentsPlan or a *streamRule.
+	own any
+}
+
+// Epoch is a part of a run. The epochs of a run read disjoint records.
+type Epoch struct {
+	Records  int
+	Steps    int
+	StepSize float64
+}
+
+// Aim is the goal of a run if it differs from the loss of its Spec.
+type Aim struct {
+	Loss  string  // "" for the loss of Spec, the name of another loss that is minimised instead, or "no loss"
+	apart string  // why the noise cannot be compared with the noise of other algorithms; "" if it can
+	least float64 // smallest n mu/sqrt d for linear scores that are better than chance; 0 if not known
+}
+
+// Schedule describes the steps of a run.
+type Schedule struct {
+	Name string // name of the rule, for reports
+	// Steps is the number of updates.
+	Steps int
+	// Eta[t] is the step size of update t. If all step sizes are equal, Constant is used instead.
+	Eta      []float64 `json:"-"`
+	Constant float64   // step size of every update, 0 if they differ
+	// BurnIn is the number of leading iterates drawn at random (paper mode).
+	BurnIn int
+	// TotalStep is the sum of the step sizes.
+	TotalStep float64 `json:"Path"` // the name in checkpoints
+	// Epochs has one entry for each disjoint set of records that has its own release. It is nil for other runs.
+	Epochs []Epoch `json:"-"`
+	// Average is true if the average iterate is released instead of the last iterate.
+	Average bool
+	// Update is the rule by which gradients become steps (Optimizer). If it is "", the rule is plain descent
+	// with equal steps. With a decay, Constant is the first step size.
+	Update string `json:",omitempty"`
 }

@@ -2,11 +2,7 @@ package algorithms
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
-
-	"dyad/docs"
 )
 
 // Catalog returns every algorithm with its default options, private algorithms first. Tests that must hold for
@@ -51,6 +47,29 @@ func ByName(name string) (Algorithm, error) {
 		name, strings.Join(names, ", "), strings.Join(online, ", "))
 }
 
+// StreamCatalog returns every online algorithm with its default options.
+func StreamCatalog() []Stream { return []Stream{OnPairStrC{}, OnPairC{}, DPFTRL{}, OnGIGA{}} }
+
+// DefaultStream returns the online algorithm of a mode if the user names none.
+func DefaultStream(m Mode) Stream {
+	if m == NonPrivate {
+		return OnGIGA{}
+	}
+	return OnPairC{}
+}
+
+// StreamByName returns the online algorithm with the given name.
+func StreamByName(name string) (Stream, error) {
+	var names []string
+	for _, s := range StreamCatalog() {
+		if s.Info().Name == name {
+			return s, nil
+		}
+		names = append(names, s.Info().Name)
+	}
+	return nil, fmt.Errorf("algorithms: %q is not an online algorithm; choose one of %s", name, strings.Join(names, ", "))
+}
+
 // paperOf returns Info.Paper of an algorithm of either catalogue, or "" for any other name.
 func paperOf(name string) string {
 	if a, err := ByName(name); err == nil {
@@ -60,41 +79,4 @@ func paperOf(name string) string {
 		return s.Info().Paper
 	}
 	return ""
-}
-
-// described returns the sections of docs/catalogue.md by algorithm name. A section has a line "- Label: text" for each
-// text field of Info, and a block with the mathematics.
-var described = sync.OnceValue(func() map[string]Info {
-	all := map[string]Info{}
-	for _, section := range strings.Split(docs.Catalogue, "\n## ")[1:] {
-		words, maths, _ := strings.Cut(section, "\n```\n")
-		i := Info{Maths: strings.TrimSuffix(strings.TrimSpace(maths), "\n```")}
-		var rest string
-		i.Name, rest, _ = strings.Cut(words, "\n")
-		fields := map[string]*string{
-			"Title": &i.Title, "Paper": &i.Paper, "Released": &i.Released, "Claim": &i.Claim, "Verdict": &i.Verdict,
-			"Unsound": &i.Unsound, "Persons": &i.NoPersons,
-			"Groups": &i.NoGroups, "Paper mode": &i.NoPaper, "L2 term": &i.NoL2,
-		}
-		for line := range strings.Lines(rest) {
-			label, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
-			if label = strings.TrimPrefix(label, "- "); label == "Assumes" {
-				i.Assumptions = append(i.Assumptions, text)
-			} else if field := fields[label]; field != nil {
-				*field = text
-			}
-		}
-		i.Assumptions = slices.Clip(i.Assumptions) // several callers may append
-		all[i.Name] = i
-	}
-	return all
-})
-
-// Described returns i with the text fields filled in from the section of docs/catalogue.md about the named algorithm.
-func Described(name string, i Info) Info {
-	d := described()[name]
-	d.Modes, d.PureModes, d.NeedsL2, d.DefaultL2, d.NeedsSmooth = i.Modes, i.PureModes, i.NeedsL2,
-		i.DefaultL2, i.NeedsSmooth
-	d.ScoresOnly, d.MetricsOnly, d.Withholds = i.ScoresOnly, i.MetricsOnly, i.Withholds
-	return d
 }

@@ -10,74 +10,6 @@ import (
 	"dyad/privacy"
 )
 
-// Moments is a private linear discriminant: class moments are released once, and the model is computed from
-// them. Let x~ = clip(x - c, R) for a released or public centre c. Let b = 2 p - 1 for the released or declared
-// share p of positives. Then
-//
-//	v = sum (y - b) x~,   M = sum x~ x~^T,   w = (Xi + lambda I)^-1 v, scaled to norm r
-//
-// where Xi is M with eigenvalues that were cleaned of noise. b may be shrunk towards 0 if its noise is large
-// (moments_filter.go, momentsOffset). Without noise w minimises the least-squares loss (w.(x - x') - (y -
-// y')/2)^2 over all pairs of clipped records, with a ridge (docs/theory.md#least-squares-auc). Scores w.x
-// order records as the scores of other algorithms do. Labels may be grades. The loss is then the least-squares
-// loss of the differences of grades.
-//
-// If Steps > 0, this model is the start. Each step then releases one gradient of the pointwise logistic loss of
-// the clipped records:
-//
-//	g = sum (sigmoid(w.x~ + c) - t) x~,   w -= (h Xi + (l + h ridge) I)^-1 g,
-//
-// where t is the share of a positive (1, 0, or a value between them for a grade), and l is the damping computed
-// from the noise of g. c and h are fixed at the start. The steps are close to Newton's steps
-// (docs/theory.md#damped-steps).
-//
-// In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record, by the exact composition of
-// Gaussian releases. If delta is 0 it is epsilon-DP, by K-norm noise (docs/theory.md#released-centre). The
-// guarantee covers all released moments, which leave Train only through w.
-type Moments struct {
-	// Second selects the second moments that are released: "none", "diagonal" or "full". If it is "", the
-	// public rule applies.
-	Second string
-	// CountShare, CentreShare and SecondShare are the shares of mu^2 (of epsilon for delta = 0) of the number
-	// of positives, the centre and the second moments. Each share is in (0, 1), and the signed sum gets the
-	// remaining share. If a share is 0, the public rule applies.
-	CountShare, CentreShare, SecondShare float64
-	// ClipRadius is R, at most twice the norm bound of records. If it is 0, the public rule applies.
-	ClipRadius float64
-	// Ridge is the factor m in the ridge lambda. The part of lambda with this factor is m s sqrt(d) for full
-	// and m s for diagonal second moments, where s is the standard deviation of the noise of one diagonal
-	// entry. If Ridge is 0, the public rule applies. An L2 term alpha/2 ||w||^2 of the objective adds n alpha/4
-	// to lambda.
-	Ridge float64
-	// Centre is a public centre: d numbers within the norm bound, or a single 0 for the origin. It must not
-	// come from the data. If it is nil, the public rule decides between a released centre and the origin.
-	Centre []float64
-	// Balance is a public share of positives in (0, 1). If it is 0, the number of positives is released.
-	Balance float64
-	// Steps is the number of steps, at most 20. If it is 0 there are no steps. Steps need second moments, delta
-	// > 0 and no L2 term.
-	Steps int
-	// StepShare is the share of mu^2 of all steps together; each step gets an equal part. If it is 0, the
-	// public rule applies.
-	StepShare float64
-	// Intervals appends the standard errors of the weights to the weights: d more numbers, computed from the
-	// released values. It cannot be combined with Steps, and it needs second moments.
-	Intervals bool
-	// LogOdds appends 4 + d numbers to the weights (and errors), in the order of the fields of metrics.LogOdds. The
-	// numbers describe the log odds of the positive class and are computed from the released values. It appends
-	// nothing without second moments. See docs/theory.md#log-odds.
-	LogOdds bool `flag:"-"`
-	// Blocks holds the sizes of blocks of neighbouring features, d features together, such as the features of one
-	// curve. The covariance of the noise of the weights in each block is appended to the weights (and errors). A block
-	// of k features has k(k+1)/2 numbers, the lower triangle by rows, computed from the released values. A nil Blocks
-	// appends nothing. See docs/theory.md#curve-bands.
-	Blocks []int
-	// Lines holds d numbers: for each block, the weights of its features that make a straight line, not all of them
-	// 0. The part of the model that no line explains is then shrunk according to its size relative to its noise.
-	// Lines needs full second moments of up to 512 features. A nil Lines shrinks nothing. See docs/theory.md#bends.
-	Lines []float64
-}
-
 // Info describes the algorithm.
 func (Moments) Info() Info {
 	return Described("moments", Info{Modes: []Mode{Certified}, PureModes: []Mode{Certified}, ScoresOnly: true,
@@ -198,22 +130,6 @@ func (m *MomentsPlan) logit(fit momentsFit, r *releasedMoments, n float64) momen
 	return fit.logit(n, p, r.offset, s)
 }
 
-// releasedMoments holds the released values, and the values computed from them for the next pass.
-type releasedMoments struct {
-	first []float64 // number of positives and sum of records, zero if they are not released
-	last  []float64 // the part of sums with the signed sum over 1 + |b| and the second moments of clipped records
-	sums  engine.Moments
-
-	centre []float64 // nil: the origin
-	offset float64   // b
-	share  float64   // share of positives
-	// balance is 2 p - 1, shrunk according to its noise, for the share p.
-	balance float64
-}
-
-func (r *releasedMoments) sum() []float64    { return r.sums.Sum }
-func (r *releasedMoments) second() []float64 { return r.sums.Second }
-
 // released returns storage for the releases of m.
 func (m *MomentsPlan) released(d int) *releasedMoments {
 	sums := engine.NewMoments(d, m.Second)
@@ -298,13 +214,6 @@ func (m *MomentsPlan) collect(ctx context.Context, ev engine.Evaluator, s privac
 	return nil
 }
 
-// momentsFit is the model computed from released moments, of any length, in units of R.
-type momentsFit struct {
-	spectrum
-	signed, w []float64 // the signed sum and the model along the vectors
-	lambda    float64
-}
-
 // fit computes the model. It returns when ctx is done, even during a decomposition.
 func (m *MomentsPlan) fit(ctx context.Context, v, second []float64, n float64) (momentsFit, error) {
 	R, square := m.ClipRadius, m.ClipRadius*m.ClipRadius
@@ -320,15 +229,6 @@ func (m *MomentsPlan) fit(ctx context.Context, v, second []float64, n float64) (
 	f.lambda = momentsRidge(f.signed, f.values, m.SumNoise/R, n, m.Ridge/square)
 	f.w = momentsSolution(f.signed, f.values, f.lambda)
 	return f, ctx.Err()
-}
-
-// over returns x/by.
-func over(x []float64, by float64) []float64 {
-	y := make([]float64, len(x))
-	for k := range x {
-		y[k] = x[k] / by
-	}
-	return y
 }
 
 // maxUnits bounds releases in units of R and R^2 before a value is computed from them, so that products of several

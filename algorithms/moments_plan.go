@@ -11,47 +11,6 @@ import (
 	"dyad/privacy"
 )
 
-// MomentsPlan holds the fields of a plan that only Moments, MomentMetric and MomentsDescent use.
-type MomentsPlan struct {
-	Passes int // number of passes over the records
-	Steps  int // number of passes that are steps
-	// Classes is true if one release has the sums, the second moments and the number of positives of both
-	// classes, as for MomentMetric.
-	Classes bool
-	// CentreReleased is true if the centre is released. Otherwise Centre is public, and nil stands for the
-	// origin. Balance is a public share of positives.
-	CentreReleased bool
-	Centre         []float64
-	Balance        float64 // 0 if the number of positives is released
-
-	ClipRadius float64
-	Second     engine.SecondMoments
-	// Scale is h of the joint release (v, h M). It is 0 if v and M are released separately or M is not
-	// released.
-	Scale float64
-	// Ridge is the part of lambda that is a public number. It includes the part of an L2 term.
-	Ridge float64
-	// These fields are standard deviations of noise, 0 for a number that is not released. SumNoise is for an
-	// entry of v (or of a class sum), SecondNoise for an isometric coordinate of M, CountNoise for the number
-	// of positives. CentreNoise is for an entry of the sum of records, and StepNoise for an entry of the
-	// gradient of a step.
-	SumNoise, SecondNoise, CountNoise, CentreNoise, StepNoise float64
-
-	// Group is the number of records of the largest part in which query groups are compared (engine.Together). All sums
-	// are then over pairs within parts, and one pass makes the only release. Group is 0 without query groups.
-	Group int
-
-	// Pairs is the private choice of interactions that precedes these releases. It is nil if there is none.
-	Pairs *PairsPlan
-	// NoPairs is the reason why the rule makes no choice although the schema asks for one.
-	NoPairs string
-
-	// Gradients is the number of mean gradients of the loss that are released after the moments. GradientNoise
-	// is the standard deviation of the noise of an entry of each gradient. Both are 0 for Moments.
-	Gradients     int
-	GradientNoise float64
-}
-
 // These are the names of releases.
 const (
 	countName  = "number of positives"

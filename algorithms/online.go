@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"dyad/engine"
 	"dyad/privacy"
@@ -15,29 +14,6 @@ import (
 // (NewStream). Its exported fields are its options. It plans a Spec of NewStreamSpec.
 type Stream interface {
 	Planner
-}
-
-// StreamCatalog returns every online algorithm with its default options.
-func StreamCatalog() []Stream { return []Stream{OnPairStrC{}, OnPairC{}, DPFTRL{}, OnGIGA{}} }
-
-// DefaultStream returns the online algorithm of a mode if the user names none.
-func DefaultStream(m Mode) Stream {
-	if m == NonPrivate {
-		return OnGIGA{}
-	}
-	return OnPairC{}
-}
-
-// StreamByName returns the online algorithm with the given name.
-func StreamByName(name string) (Stream, error) {
-	var names []string
-	for _, s := range StreamCatalog() {
-		if s.Info().Name == name {
-			return s, nil
-		}
-		names = append(names, s.Info().Name)
-	}
-	return nil, fmt.Errorf("algorithms: %q is not an online algorithm; choose one of %s", name, strings.Join(names, ", "))
 }
 
 // Reading selects a reading of [Huai20] Algorithm 1 (docs/theory.md#readings).

@@ -10,86 +10,12 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Plan describes a run and its guarantee. It is computed from public numbers, so it can be printed and charged
-// before any data is read. Every kind of run has a Plan; packages with their own specifications embed it
-// (pairs, local).
-type Plan struct {
-	Algorithm string
-	Choice    string // why auto chose the algorithm; "" if the user named it
-	Mode      Mode
-	Releases  Releases // all releases of the run; the guarantee follows from them
-	Guarantee privacy.Guarantee
-	// Facts holds further lines of the report. It is empty for plans whose report is made from Spec and
-	// Schedule.
-	Facts Facts
-	// Objective describes the minimised function in the ledger, so that a run is resumed only with the plan of
-	// its first attempt. If it is "", the objective of Spec applies.
-	Objective string
-	// Cautions are warnings of a package with its own specification, such as noise that drowns the signal. They
-	// are about public numbers. Warnings returns them before its own.
-	Cautions []string
-
-	// Spec and the fields after it are used by batch and online algorithms.
-	Spec     Spec
-	Schedule Schedule
-	Work     Work
-	Aim      Aim
-	// ModelNoise is the root mean square norm of the noise that reaches the model, without projections. If it
-	// is 0, the norm of Noise applies.
-	ModelNoise float64
-
-	// Utility is the proved utility bound. It is the zero value if no theorem gives a bound.
-	Utility Utility
-
-	// Regret bounds the regret for convex losses, in expectation over the noise. The regret is the sum over the
-	// updates of the losses at the iterates, minus the sum at any fixed w of C. The loss of an update is the
-	// mean over its pairs plus alpha/2 ||w||^2. Regret is 0 if no bound is known.
-	Regret float64
-	// own holds data that the algorithm needs for its training: a *MomentsPlan or a *streamRule.
-	own any
-}
-
 // modelNoise returns the root mean square norm of the noise in the model.
 func (p *Plan) modelNoise() float64 {
 	if p.ModelNoise != 0 {
 		return p.ModelNoise
 	}
 	return p.Noise().NoiseNorm(p.Spec.coordinates())
-}
-
-// Epoch is a part of a run. The epochs of a run read disjoint records.
-type Epoch struct {
-	Records  int
-	Steps    int
-	StepSize float64
-}
-
-// Aim is the goal of a run if it differs from the loss of its Spec.
-type Aim struct {
-	Loss  string  // "" for the loss of Spec, the name of another loss that is minimised instead, or "no loss"
-	apart string  // why the noise cannot be compared with the noise of other algorithms; "" if it can
-	least float64 // smallest n mu/sqrt d for linear scores that are better than chance; 0 if not known
-}
-
-// Schedule describes the steps of a run.
-type Schedule struct {
-	Name string // name of the rule, for reports
-	// Steps is the number of updates.
-	Steps int
-	// Eta[t] is the step size of update t. If all step sizes are equal, Constant is used instead.
-	Eta      []float64 `json:"-"`
-	Constant float64   // step size of every update, 0 if they differ
-	// BurnIn is the number of leading iterates drawn at random (paper mode).
-	BurnIn int
-	// TotalStep is the sum of the step sizes.
-	TotalStep float64 `json:"Path"` // the name in checkpoints
-	// Epochs has one entry for each disjoint set of records that has its own release. It is nil for other runs.
-	Epochs []Epoch `json:"-"`
-	// Average is true if the average iterate is released instead of the last iterate.
-	Average bool
-	// Update is the rule by which gradients become steps (Optimizer). If it is "", the rule is plain descent
-	// with equal steps. With a decay, Constant is the first step size.
-	Update string `json:",omitempty"`
 }
 
 // publicTotalStep returns the total step H of docs/theory.md#step-length, a function of public numbers: H =
@@ -110,17 +36,6 @@ func totalStepRule(s Spec) string {
 		rule += ", mu = epsilon/sqrt(d+1)"
 	}
 	return rule
-}
-
-// curvature returns the constants of the objective for a certificate.
-func (s Spec) curvature() privacy.Curvature {
-	return privacy.Curvature{
-		PairDiameter:    s.Constants.PairDiameter,
-		Smoothness:      s.Constants.Smoothness,
-		StrongConvexity: s.L2,
-		Convex:          s.Constants.Convex,
-		Diameter:        s.Kernel.Problem().Domain().Diameter(),
-	}
 }
 
 // largestStep returns 2/(L~ + alpha) with L~ = L + alpha, rounded down. This is the longest step whose update
@@ -244,12 +159,6 @@ func (s Spec) calibrated(c privacy.Certificate) (Releases, error) {
 
 // units returns the number of records or persons, or the largest number of records for a stream.
 func (s Spec) units() int { return cmp.Or(s.Horizon, s.Kernel.Problem().N) }
-
-// coordinates returns the number of released coordinates.
-func (s Spec) coordinates() int {
-	p := s.Kernel.Problem()
-	return p.Loss.ParamDim(p.D)
-}
 
 // revealsRecords is the warning about a model without noise.
 const revealsRecords = "the model may reveal its training records"

@@ -1,9 +1,12 @@
 package algorithms
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -175,4 +178,71 @@ func (p *Plan) identity() (any, error) {
 		Parts     [][]float64
 		Objective string
 	}{p.Algorithm, p.Mode.String(), kernel, events, schedule, p.Schedule.Eta, parts, p.objective()}, nil
+}
+
+// Report describes a plan as values and as text. It does not depend on whether data have been read.
+type Report struct {
+	Facts
+	Events    []string
+	Guarantee privacy.Guarantee
+}
+
+// Report returns the facts of p, its releases as events, and its guarantee.
+func (p *Plan) Report() Report {
+	r := Report{Facts: p.Facts, Guarantee: p.Guarantee}
+	if len(p.Facts.values) == 0 && p.Spec.Kernel != nil {
+		r.Facts = p.trainingFacts()
+	}
+	r.Facts = r.Facts.chosen(p.Choice)
+	p.Releases.table(&r.Facts)
+	for _, text := range r.AddSome("warnings", p.Warnings()).([]string) {
+		r.Line("warning", "%s", text)
+	}
+	for _, e := range p.Events() {
+		r.Events = append(r.Events, e.String())
+	}
+	return r
+}
+
+// Text returns the report as aligned lines.
+func (r Report) Text() string {
+	guarantee := strings.TrimRight(strings.ReplaceAll(r.Guarantee.Report(), "\n  ", "\n"+strings.Repeat(" ", 12)), "\n")
+	return r.Facts.Text() + fmt.Sprintf("%-11s %s\n", "guarantee", guarantee)
+}
+
+// MarshalJSON returns a JSON object with the facts, the events and the guarantee.
+func (r Report) MarshalJSON() ([]byte, error) {
+	f := r.Values()
+	f.Add("events", r.Events)
+	f.Add("guarantee", r.Guarantee)
+	return f.MarshalJSON()
+}
+
+// UnmarshalJSON reads the output of MarshalJSON. The resulting report has no lines.
+func (r *Report) UnmarshalJSON(text []byte) error {
+	*r = Report{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return errors.New("algorithms: a report is a JSON object")
+	}
+	for d.More() {
+		key, err := d.Token()
+		var value json.RawMessage
+		if err == nil {
+			err = d.Decode(&value)
+		}
+		switch {
+		case err != nil:
+		case key == "events":
+			err = json.Unmarshal(value, &r.Events)
+		case key == "guarantee":
+			err = json.Unmarshal(value, &r.Guarantee)
+		default:
+			r.Add(key.(string), value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -7,82 +7,8 @@ import (
 	"reflect"
 
 	"dyad/engine"
-	"dyad/engine/team"
 	"dyad/privacy"
-	"dyad/privacy/ledger"
 )
-
-// Options configures the run of a plan. The options do not affect the guarantee. A run on public data needs no
-// options but Public.
-type Options struct {
-	// Ledger is the ledger that is charged with the whole plan before any record is evaluated. It is required
-	// unless Public is set.
-	Ledger *ledger.Ledger
-	// DataID names the data in the ledger, e.g. the schema's data id.
-	DataID string
-	// Fingerprint is a keyed hash of the data file (Ledger.Fingerprint), or "" if there is none. It is used
-	// only to warn if a data id points to other data.
-	Fingerprint string
-	// Public declares the data public. Then there is no charge, and the guarantee of the result states that the
-	// data were declared public.
-	Public bool
-	// Source draws all randomness. If it is nil, a new source keyed by the operating system is used. A seeded
-	// source marks the guarantee as reproducible.
-	Source *privacy.Source
-	// Run is the id of a new run in the ledger, e.g. a name that tells what the run belongs to. If it is "", an
-	// id is generated. A ledger charges each id only once.
-	Run string
-	// Approved is the SHA-256, in hex, of the page that was approved before the run. It is stored in the ledger. It is
-	// "" if there is no such page.
-	Approved string
-	// Resume is the id of a charged run that released nothing. The run is continued without a new charge. If it
-	// is "", the run is new. The plan, DataID and Fingerprint must equal those of the charge (Ledger.Resume).
-	Resume string
-	// Checkpoints configures saving the state of a long private training for Resume.
-	Checkpoints Checkpoints
-	// Shelf stores the result while it is released. If it is nil, a crash between the ledger's line and the
-	// caller's use of the weights loses the weights; the line has the digest of their bits. Shelf is not used
-	// on public data.
-	Shelf Shelf
-	// Team is the team that computes the sums of Run. This process is its rank 0. If Team is nil, this process
-	// computes the sums alone. With a team, records are the share of rank 0, and the caller is responsible for
-	// Agree and Serve.
-	Team *team.Leader
-	// Charged, if not nil, is called with the id of the run when its charge is durable.
-	Charged func(run string)
-	// Tracker receives the progress.
-	Tracker Tracker
-	// Trace, if not nil, is called with the name of each stage when the stage is done: "charged", "bound",
-	// "trained", "kept" and "released". In between it is called with "checkpoint written" (the file is not yet
-	// under its final name) and "checkpoint saved". Tests use Trace to stop or disturb a run at a stage.
-	Trace func(stage string)
-}
-
-func (o Options) at(stage string) {
-	if o.Trace != nil {
-		o.Trace(stage)
-	}
-}
-
-// ChargedError is the error of a run whose weights were withheld, and that was charged or whose charge may
-// count.
-type ChargedError struct {
-	Run string
-	// Resumable is true if Options.Resume can continue the run without a new charge. It is false if the run is
-	// finished in the ledger.
-	Resumable bool
-	// Kept is the entry of the result if the ledger has the run as released although an error occurred. The
-	// result that Options.Shelf stored then is the released result, and may be used when the ledger is in order
-	// (ledger.Ledger.Released). Otherwise Kept is the zero value.
-	Kept ledger.Kept
-	Err  error
-}
-
-// Error returns the message of Err.
-func (e *ChargedError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *ChargedError) Unwrap() error { return e.Err }
 
 // Run runs plan p of algorithm a on records, by Execute.
 func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o Options) (*Result, error) {

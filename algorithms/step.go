@@ -131,3 +131,20 @@ func worstMeanRoundoff(k engine.Kernel, n int) float64 {
 	}
 	return worst
 }
+
+// curvature returns the constants of the objective for a certificate.
+func (s Spec) curvature() privacy.Curvature {
+	return privacy.Curvature{
+		PairDiameter:    s.Constants.PairDiameter,
+		Smoothness:      s.Constants.Smoothness,
+		StrongConvexity: s.L2,
+		Convex:          s.Constants.Convex,
+		Diameter:        s.Kernel.Problem().Domain().Diameter(),
+	}
+}
+
+// coordinates returns the number of released coordinates.
+func (s Spec) coordinates() int {
+	p := s.Kernel.Problem()
+	return p.Loss.ParamDim(p.D)
+}

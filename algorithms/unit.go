@@ -2,8 +2,11 @@ package algorithms
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // Unit is the unit of privacy of a guarantee. Every kind of run takes its unit from the functions below, so that a
@@ -156,3 +159,90 @@ func Stated(unit string, epsilon, delta, mu float64) privacy.Guarantee {
 	}
 	return g
 }
+
+// Provenance holds public facts about the origin of records that weaken a guarantee.
+type Provenance struct {
+	// BoundsFromData is true if the bounds were taken from the data. The guarantee then carries a warning that
+	// voids the guarantee.
+	BoundsFromData bool
+	// DraftAway is true if the schema was drafted from the data and the draft is missing, so that the ranges of schema
+	// and draft cannot be compared. The guarantee then carries the warning DraftAway.
+	DraftAway bool
+	// SelectedByLabel is true if the records are the rows of a file that have one of two labels. The guarantee
+	// then states that it does not hide whose rows were selected.
+	SelectedByLabel bool
+	// RowsPerPerson is the largest number of rows that a person may have, if a record is a row. A guarantee for
+	// one record then also states its value for a person. 0 means that the number is not known.
+	RowsPerPerson int
+}
+
+// Qualify adds to a guarantee its assumptions about the existing records, and the warnings that void the guarantee.
+func (p Provenance) Qualify(g *privacy.Guarantee) {
+	g.Assumptions = append(g.Assumptions, wellFormed)
+	if p.SelectedByLabel {
+		g.Assumptions = append(g.Assumptions, SelectedByLabel)
+	}
+	g.Warnings = append(g.Warnings, p.Ranges()...)
+}
+
+// Ranges returns the warning about the origin of the bounds, or nil if there is none.
+func (p Provenance) Ranges() []string {
+	switch {
+	case p.BoundsFromData:
+		return []string{BoundsFromData}
+	case p.DraftAway:
+		return []string{DraftAway}
+	}
+	return nil
+}
+
+// Contribution returns the assumption of a per-record guarantee about the number of records of a person.
+func (p Provenance) Contribution() string {
+	if p.RowsPerPerson > 1 {
+		return fmt.Sprintf("a person contributes up to %d records", p.RowsPerPerson)
+	}
+	return "each person contributes one record"
+}
+
+// Persons adds to the guarantee of one record a warning that states the guarantee for all rows of one person
+// (docs/theory.md#groups). The warning replaces an earlier one of this kind, which was for another epsilon.
+func (p Provenance) Persons(g *privacy.Guarantee) {
+	g.Warnings = slices.DeleteFunc(slices.Clone(g.Warnings), func(w string) bool { return strings.HasPrefix(w, oneRow) })
+	if p.RowsPerPerson < 2 || g.Unit != OneRecord || g.Kind != privacy.ApproxDP && g.Kind != privacy.PureDP {
+		return
+	}
+	group, err := privacy.GroupBudget(privacy.Budget{Epsilon: g.Epsilon, Delta: g.Delta}, p.RowsPerPerson)
+	if mu, e := privacy.GroupMu(g.Mu, p.RowsPerPerson); e == nil && mu > 0 {
+		group, err = privacy.Budget{Epsilon: account.GDPEpsilon(mu, g.Delta), Delta: g.Delta}, nil
+	}
+	gives := fmt.Sprintf("it is (%s, %s)-differentially private", privacy.FormatUp(group.Epsilon),
+		privacy.FormatUp(group.Delta))
+	if err != nil {
+		gives = "it promises nothing"
+	}
+	g.Warnings = append(g.Warnings, fmt.Sprintf(oneRow+
+		"%d rows: for all rows of one person %s; role: person in the schema protects persons", p.RowsPerPerson, gives))
+}
+
+// oneRow is the beginning of the warning that Persons adds.
+const oneRow = "one row is protected, and a person may have up to "
+
+// wellFormed is an assumption of every guarantee. The neighbour relation is between data sets without records
+// that the schema refuses. A run never ends because of what well-formed records have in common
+// (docs/theory.md#silence).
+const wellFormed = "every record is one that the schema accepts, and so is a record that replaces it: a run ends with " +
+	"an error at a record that the schema refuses, which others can see"
+
+// SelectedByLabel is an assumption of the guarantee if the records are the rows of a file that have one of two
+// labels.
+const SelectedByLabel = "public: which rows of the data have a label of one of the two classes; the others were left " +
+	"out, so a record is replaced by one of these classes, and whether somebody's label is among them is not protected"
+
+// BoundsFromData is the warning of a guarantee if its bounds were taken from the data.
+const BoundsFromData = "BOUNDS NOT PRIVATE: ranges were taken from the data, so this guarantee does not hold; declare " +
+	"public ranges in the schema"
+
+// DraftAway is the warning of a guarantee if its bounds may have been taken from the data.
+const DraftAway = "RANGES NOT COMPARED: the schema was made from the data and its draft is not here, so it is not " +
+	"known whether its ranges were replaced, nor whether this guarantee holds; put the file of the draft (.drafted) next " +
+	"to the schema, or draft it again"

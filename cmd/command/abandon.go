@@ -1,10 +1,8 @@
 package command
 
 import (
-	"context"
 	"io"
 	"sync"
-	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -22,41 +20,6 @@ func (lossesCheckCmd) computes()  {}
 func (pairsPlanCmd) computes()    {}
 func (pairsInspectCmd) computes() {}
 func (localPlanCmd) computes()    {}
-
-// The states of a command that the program may stop waiting for after an interrupt.
-const (
-	free     int32 = iota // the command can be left without losing a result
-	holding               // the program waits for the command
-	leftBack              // the program ends without waiting
-)
-
-// grace is the time that the program waits after an interrupt for a command in state free.
-const grace = 600 * time.Millisecond
-
-// hold marks the command as one that must end in order by itself, because it changes a ledger or runs a stream, a
-// server or a team. If the program has already stopped waiting for the command, hold blocks.
-func (a *app) hold() {
-	if a.state == nil { // the app was not started by run
-		return
-	}
-	if !a.state.CompareAndSwap(free, holding) && a.state.Load() == leftBack {
-		select {}
-	}
-}
-
-// waited returns a context that ends when the program stops waiting for an interrupted command. It is for code that
-// waits for a pipe, a prompt or a network folder and does not notice that a.ctx is done.
-func (a *app) waited() (context.Context, func()) {
-	late, cancel := context.WithCancel(context.WithoutCancel(a.ctx))
-	stop := context.AfterFunc(a.ctx, func() {
-		time.AfterFunc(grace, func() {
-			if a.state.CompareAndSwap(free, leftBack) {
-				cancel()
-			}
-		})
-	})
-	return late, func() { stop(); cancel() }
-}
 
 // perform runs a command.
 func (a *app) perform(command *kong.Context) error {

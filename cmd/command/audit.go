@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
+	lib "dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/audit"
 	"dyad/engine"
@@ -15,26 +15,6 @@ import (
 	"dyad/engine/device"
 	"dyad/privacy"
 )
-
-type auditCmd struct {
-	Records auditRecordsCmd `cmd:"" default:"withargs" help:"Attack an algorithm on records; \"dyad lab audit ALGORITHM\" is short for it."`
-	Pairs   auditPairsCmd   `cmd:"" help:"Attack training on labelled pairs, tuples or all pairs."`
-}
-
-// auditFlags are the flags of an attack.
-type auditFlags struct {
-	BlackBox   bool          `help:"The adversary does not know the random draws; every run is a complete run. Slower and weaker. Always on if the guarantee rests on secret batches or steps."`
-	Runs       int           `positive:"" help:"Runs on each of the two data sets; half of them choose the attack. Default: 40000, or 10000 with --black-box, or up to 200000 with --time."`
-	Time       time.Duration `positive:"" placeholder:"30s" help:"Stop after this time with the bound so far, which holds with the same confidence."`
-	Confidence float64       `positive:"" default:"0.999" help:"Confidence of the bound."`
-	Seed       uint64        `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`
-	Workers    int           `positive:""`
-	Plot       string        `placeholder:"FILE" help:"File for a picture of the result: SVG, PDF or PNG, by its ending."`
-	pageFlag
-	PartOut string `default:"audit" placeholder:"PREFIX" help:"With --part: prefix of the file, PREFIX-I-of-N.part."`
-	Force   bool
-	partFlag
-}
 
 type auditRecordsCmd struct {
 	Algorithm  string   `arg:"" help:"Algorithm to attack, see \"dyad lab algorithms\"."`
@@ -209,16 +189,6 @@ func (f auditFlags) run(a *app, target audit.Target) (*audit.Report, error) {
 	return audit.Run(a.ctx, target, o)
 }
 
-// options returns the options of an audit.
-func (f auditFlags) options(bar *barTracker) audit.Options {
-	o := audit.Options{Runs: f.Runs, Time: f.Time, Confidence: f.Confidence, Seed: f.Seed, Workers: f.Workers,
-		Tracker: algorithms.Tracker{OnStep: bar.Step}}
-	if f.BlackBox {
-		o.Access = audit.BlackBox
-	}
-	return o
-}
-
 // canaries carries out an audit by a single run with canaries.
 func (c *auditRecordsCmd) canaries(a *app) (*audit.Report, error) {
 	if stream, err := c.stream(); err != nil || stream != nil {
@@ -380,4 +350,33 @@ func (c *auditRecordsCmd) streamPlan(s algorithms.Stream) (*algorithms.Plan, err
 	}
 	p, err := s.Plan(spec)
 	return p, asInput(err)
+}
+
+// auditNetworkFlags are the flags for a network as the audited model.
+type auditNetworkFlags struct {
+	ModelKind string  `name:"model" default:"linear" placeholder:"KIND" not:"radius worst-start" why:"its layers have balls of their own, and its start is drawn" help:"As for train; gradient-perturbation, dpgdc2 and subsampled-descent train networks."`
+	Hidden    []int   `needs:"model=mlp" placeholder:"N,..."`
+	Dim       int     `needs:"model=mlp|model=FILE" positive:"" placeholder:"M"`
+	Clip      float64 `needs:"model=mlp|model=FILE" name:"jacobian-clip" positive:"" placeholder:"C"`
+
+	with With
+}
+
+// network sets the loss of a network in the problem of an audit. Linear losses become logistic in this case.
+func (f auditNetworkFlags) network(c *auditRecordsCmd, p *engine.Problem) error {
+	n, err := networkFlags{ModelKind: f.ModelKind, Hidden: f.Hidden, Dim: f.Dim, Clip: f.Clip}.network(f.with)
+	if n == nil || err != nil {
+		return err
+	}
+	var of lib.Loss
+	if c.Loss != "linear" {
+		if of, err = (lossFlags{c.Loss, c.LossParam, c.LossClip}).definition(); err != nil {
+			return err
+		}
+	}
+	loss, err := n.PairLoss(c.Task, p.D, of)
+	if err == nil {
+		p.Loss, p.Radius = loss, loss.Radius()
+	}
+	return err
 }

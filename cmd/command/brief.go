@@ -22,18 +22,6 @@ func (a *app) emitBrief(v any, full, brief string) error {
 // facts about records.
 const clamped = "values outside of the schema's ranges count as the nearest end (\"dyad data inspect\" counts them)"
 
-// direction states which records score high according to the label of a schema. It is "" if the schema has no label.
-func direction(s *dataset.Schema) string {
-	i := slices.IndexFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleLabel })
-	switch {
-	case i < 0 || s.Unlabelled():
-		return ""
-	case s.IsGraded():
-		return "a high score means a high " + s.Columns[i].Name
-	}
-	return fmt.Sprintf("a high score means %s = %s", s.Columns[i].Name, s.Columns[i].Positive)
-}
-
 // writeMade writes the lines about a model: its file, its training data, and the meaning of its numbers.
 func (o *runOutcome) writeMade(b *strings.Builder, task, from string, s *dataset.Schema) {
 	name, visibility := o.Model, "private"

@@ -143,10 +143,6 @@ func (k charging) model(a *app, saved *lib.Outcome, l *lib.Ledger) error {
 	return a.emit(r, b.String())
 }
 
-// settled returns the results of a run that has set its outcome. There is a result if there is no error, or if the
-// error only states that the result was saved elsewhere than requested.
-func settled(away error) (done bool, err error) { return away == nil || isElsewhere(away), away }
-
 // writeReleased reports that a run was released before.
 func (o *runOutcome) writeReleased(b *strings.Builder, saved *lib.Outcome) {
 	line(b, "ledger", "run %s was released on %s; nothing more was charged", o.Run, saved.Released.Format("2006-01-02"))
@@ -156,5 +152,46 @@ func (o *runOutcome) writeReleased(b *strings.Builder, saved *lib.Outcome) {
 func (k charging) noteReleased(a *app, saved *lib.Outcome, what string) error {
 	a.note("dyad: run %s was released on %s, and its %s saved as %s; nothing more was charged", k.Resume,
 		saved.Released.Format("2006-01-02"), what, saved.File)
+	return nil
+}
+
+// noteWarnings shows the warnings of a plan before anything is charged.
+func (a *app) noteWarnings(p *algorithms.Plan, public bool, more ...string) {
+	a.told = more
+	if p != nil {
+		a.told = append(a.told, p.Warnings()...)
+	}
+	if p != nil && !public {
+		a.told = append(a.told, p.Guarantee.Warnings...)
+	}
+	for _, text := range a.told {
+		a.note("dyad: warning: %s", text)
+	}
+}
+
+// chargedThere returns an error if the ledger has no charge of a run that released one of the models from the
+// data id, because that release would not be counted.
+func chargedThere(l *lib.Ledger, id string, models ...string) error {
+	if l == nil || len(models) == 0 {
+		return nil
+	}
+	entries, _, err := l.History()
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, e := range entries {
+		known[e.Run] = true
+	}
+	for _, name := range models {
+		m, err := readModel(name)
+		if err != nil {
+			return err
+		}
+		if m.DataID == id && !known[m.Run] {
+			return badInput("%s was trained on data id %q by run %s, which the ledger %s does not have: what it tells of these "+
+				"records would not be counted; use the ledger of that run (--ledger)", name, id, m.Run, l.Path())
+		}
+	}
 	return nil
 }

@@ -1,9 +1,9 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -16,13 +16,6 @@ import (
 
 	"dyad/engine/dataset/strictyaml"
 )
-
-// placeFlags lists flags that name files and machines of a run, or its seed. A model can be published, so its
-// file contains none of them.
-const placeFlags = "config with track report log-format data labels schema out ledger resume seed dir state plot " +
-	"server listen cert key ca token tokens memory plan models candidates recipe users records pairs reference " +
-	"neighbours part-out merge init metric protocol compare figures on pages answers out-schema held-out held-out-schema " +
-	"peers curves witness signature approved"
 
 // setting is a line of a file of --config, or a --set, which has no line number.
 type setting struct {
@@ -307,15 +300,39 @@ func used(command *kong.Context) map[string]any {
 	return all
 }
 
-// withOptions adds the options in use to a report in JSON.
-func withOptions(report []byte, options map[string]any) ([]byte, error) {
-	body, isObject := strings.CutSuffix(strings.TrimSpace(string(report)), "\n}")
-	if options == nil || !isObject {
-		return report, nil
+// leavesOut reports whether a command ignores a setting of a recipe. Such a setting names data or results of another
+// run, states how results are computed, or equals the default.
+func leavesOut(command string, s setting) bool {
+	o := option(s.flag)
+	if command == "plan compare" && s.flag == "compare" { // the command itself implies the option
+		return true
 	}
-	text, err := json.MarshalIndent(options, "  ", "  ")
-	if err != nil {
-		return nil, err
+	if o == nil || !slices.Contains(recipeCommands, command) {
+		return false
 	}
-	return fmt.Appendf(nil, "%s,\n  \"options\": %s\n}\n", body, text), nil
+	switch part := partOf(s.flag); {
+	case part == computed, part == guaranteed && command == "baseline": // baseline has no guarantee
+		return true
+	case part == guaranteed:
+		return slices.Equal(s.values, []string{o.Default})
+	}
+	return slices.Contains(words(placeFlags), s.flag) || s.flag == "yes" || s.flag == "force" ||
+		strings.HasPrefix(command, "lab audit")
+}
+
+// unknown returns the error for a setting without a flag of the command.
+func (c *config) unknown(command string, s setting, flags map[string]*kong.Flag) error {
+	if o := option(s.flag); o != nil && partOf(s.flag) == guaranteed &&
+		slices.ContainsFunc(recipeCommands, func(c string) bool { return shortName(c) == command }) {
+		return badInput("%s: dyad %s has no flag --%s, and it changes what is guaranteed: the run would not be the one of "+
+			"this recipe", c.place(s), command, s.flag)
+	}
+	near := ""
+	if why := absence(command, s.flag); why != "" {
+		near = " (" + why + ")"
+	} else if hint := strictyaml.Near(s.flag, slices.Sorted(maps.Keys(flags))); hint != "" && flags[s.flag] == nil {
+		near = "; " + hint
+	}
+	return badInput("%s: dyad %s has no flag --%s%s; \"dyad %s --help all\" shows all", c.place(s), command,
+		s.flag, near, command)
 }

@@ -72,16 +72,6 @@ Examples:
   dyad lab curve --data patients.csv --schema patients.yaml --epsilon 0.5,1 --holdout-epsilon 0.5 --yes --out private`
 }
 
-// curveResult is the JSON output of curve.
-type curveResult struct {
-	Data     string               `json:"data"`
-	CSV      string               `json:"csv"`
-	Summary  string               `json:"summary_csv"`
-	Figures  []string             `json:"figures"`
-	Means    []experiment.Summary `json:"means"`
-	Failures int                  `json:"runs_without_value"`
-}
-
 // Run computes and draws a curve.
 func (c *curveCmd) Run(a *app) error {
 	page, err := c.output(c.Force, c.Data.and(c.Plan, c.Schema, c.Labels, c.Ledger)...)

@@ -33,17 +33,6 @@ func (c *curveCmd) checkPrivate() error {
 	return nil
 }
 
-// privateCurveResult is the JSON output of a curve of private data: the content of its file, the total spending, and
-// the files drawn from it.
-type privateCurveResult struct {
-	runOutcome
-	Report  algorithms.Report `json:"report"`
-	Rows    []curve.Row       `json:"rows"`
-	Out     string            `json:"out"`
-	CSV     string            `json:"csv"`
-	Figures []string          `json:"figures"`
-}
-
 func (r privateCurveResult) saved() (run, file string) { return r.Run, r.Out }
 
 // points returns the options of a curve of private data with n training records.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strings"
 
@@ -10,18 +11,6 @@ import (
 	"dyad/engine/dataset"
 	"dyad/internal/files"
 )
-
-type dataCmd struct {
-	Schema  dataSchemaCmd  `cmd:"" help:"Draft a schema for a data file."`
-	Check   dataCheckCmd   `cmd:"" help:"Check a schema without reading any data."`
-	Inspect dataInspectCmd `cmd:"" help:"Describe a data file as its schema reads it. The figures are private."`
-	Convert dataConvertCmd `cmd:"" help:"Write the rows of a data file in another format."`
-	Pack    dataPackCmd    `cmd:"" help:"Encode a data file once, into a file that is mapped instead of read."`
-	Synth   dataSynthCmd   `cmd:"" help:"Write synthetic clinical records, or visits of persons to a hospital, and their schema."`
-	List    dataListCmd    `cmd:"" help:"List the public data sets that can be fetched."`
-	Fetch   dataFetchCmd   `cmd:"" help:"Fetch a public data set into the cache."`
-	Verify  dataVerifyCmd  `cmd:"" help:"Check files against the catalogue of public data sets."`
-}
 
 // dataFiles holds the files of --data. Each is a file, a folder or a pattern. Several are read as one data set,
 // in this order.
@@ -87,4 +76,15 @@ type labelsFlag struct {
 func (f labelsFlag) options(o dataset.Options) dataset.Options {
 	o.LabelsFile = f.Labels
 	return o
+}
+
+// readBy reads the data of a training with a schema.
+type readBy func(*dataset.Schema) (*dataset.Dataset, error)
+
+// again reports whether the files can be read twice and are not already encoded.
+func (f dataFiles) again() bool {
+	return !slices.ContainsFunc(f.names, func(name string) bool {
+		i, err := os.Stat(name)
+		return err == nil && !i.IsDir() && (!i.Mode().IsRegular() || dataset.IsPack(name))
+	})
 }

@@ -1,139 +1,172 @@
 package command
 
 import (
-	"cmp"
-	"encoding/json"
-	"fmt"
-	"strings"
+	"dyad/engine/dataset"
+	"dyad/internal/files"
+	"dyad/privacy/ledger"
 
 	lib "dyad"
 	"dyad/algorithms/evaluate"
 )
 
-// figureFlags are the flags that select the figures of a private evaluation.
-type figureFlags struct {
-	Thresholds []float64 `name:"roc-thresholds" placeholder:"T,..." help:"Public thresholds of the ROC curve. Default: placed by a released mean and deviation of the scores."`
-	MeanLoss   bool      `name:"mean-loss" help:"Also release the mean loss over pairs of classes, for a fifth of the budget."`
-	LossRange  []float64 `name:"loss-range" placeholder:"LOW,HIGH" help:"Public range to which the loss of every pair is clipped. Default: 0 to twice the loss of equal scores."`
-	Reference  dataFiles `placeholder:"FILE" help:"For a metric: public file of labelled records to search for nearest neighbours."`
+type evaluatePrivateCmd struct {
+	evaluatedFlags
+	releaseFlags
+	figureFlags
+	Threshold float64 `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
+
+	aim  *evaluate.Aim // aim of dyad threshold; nil if no threshold is chosen
+	held target        // target for the figures of held-out records of a training; zero if --out applies
+	with string        // file of the second model, if two models are compared
 }
 
-// of returns the options of package dyad for the figures of a model.
-func (f figureFlags) of(m *model, epsilon, delta *float64) lib.FigureOptions {
-	o := lib.FigureOptions{Model: m, Delta: delta, Thresholds: f.Thresholds, MeanLoss: f.MeanLoss, LossRange: f.LossRange,
-		Reference: f.Reference.String()}
-	if epsilon != nil {
-		o.Epsilon = *epsilon
+// Help returns a text with examples.
+func (evaluatePrivateCmd) Help() string {
+	return `AUC, operating points of the ROC curve, accuracies and, if asked for, the mean loss are released with noise, with
+intervals that cover the sampling of the records and the noise, and charged to the ledger like a training. --plan
+prints the charge before. "dyad evaluate exact" prints exact figures, "dyad evaluate compare" the difference of two models.
+
+Examples:
+  dyad evaluate model.json --plan -n 2000 --epsilon 1
+  dyad evaluate model.json --data patients.csv --epsilon 1
+  dyad evaluate model.json --data patients.csv --epsilon 1 --threshold 0.01 --out figures.json
+  dyad evaluate metric.json --data patients.csv --epsilon 1 --reference public.csv`
+}
+
+// errCountsAsPrivate is the error of an evaluation without a budget on data that were not declared public.
+var errCountsAsPrivate = badInput("the data count as private, whatever the model was trained on: --epsilon EPSILON " +
+	"releases private figures, and --plan with -n shows their cost first. \"dyad evaluate exact\" with --exact-figures " +
+	"prints exact figures, which no guarantee covers, and with --public-data it declares the data public")
+
+// Run releases private figures.
+func (c *evaluatePrivateCmd) Run(a *app) error {
+	m, err := a.openModel(c.Model, c.Ledger)
+	if err == nil && c.Epsilon == nil {
+		err = errCountsAsPrivate
 	}
+	if err != nil {
+		return err
+	}
+	return c.private(a, m, nil, c.PublicData)
+}
+
+// readAs reads the records for private figures with the encoding of a model.
+func (c *evaluatePrivateCmd) readAs(a *app, m *model, public bool) (*lib.Data, int, error) {
+	return c.read(a, m, c.Data, reading{persons: dataset.KeepPersons, n: c.N, public: public})
+}
+
+// asks returns the options of package dyad for the figures of a model, or for its difference from another model.
+func (c *evaluatePrivateCmd) asks(m, other *model) lib.FigureOptions {
+	o := c.of(m, c.Epsilon, c.Delta)
+	o.Threshold, o.Aim, o.Confidence, o.Compare = c.Threshold, c.aim, c.Confidence, other
+	o.Names.Data, o.Names.Model, o.Names.Compare = c.Data.String(), c.Model, c.with
 	return o
 }
 
-// privateResult is the JSON output of a private evaluation: the content of its file and the total spending.
-type privateResult struct {
-	lib.PrivateFigures
-
-	spent *spending
-	plan  string // hash of the plan in the file, "" for public data
-	whole bool   // print all figures even without --verbose
-}
-
-func (r privateResult) saved() (run, file string) { return r.Run, r.Out }
-
-// outcome returns the part of the output that all runs have.
-func (r *privateResult) outcome() *runOutcome {
-	return &runOutcome{Data: r.Name, DataID: r.DataID, Public: r.Public, Guarantee: r.Guarantee, Run: r.Run,
-		Ledger: r.Ledger, Spent: r.spent}
-}
-
-// told adds the total spending.
-func (r *privateResult) told(s *spending) (err error) {
-	if r.spent = s; s != nil {
-		r.Spent, err = json.Marshal(s)
-	}
-	return err
-}
-
-// release carries out a plan: the plan is charged, and the result is stored, released and named.
-func (a *app) release(p *lib.FigurePlan, d lib.FigureData, o lib.Run) (*privateResult, error) {
-	found, away := p.Run(a.ctx, d, o)
-	if found == nil {
-		return nil, away
-	}
-	a.saved = cmp.Or(a.saved, found.Out)
-	r := &privateResult{PrivateFigures: *found}
-	r.Plan = nil // the plan is in the file
-	return r, away
-}
-
-// between returns a figure with its interval. If the figure is too uncertain, it returns the interval alone.
-func between(x evaluate.Figure) string {
-	if x.Vague() {
-		return fmt.Sprintf("%.4f to %.4f", x.Low, x.High)
-	}
-	return fmt.Sprintf("%.4f (%.4f to %.4f)", x.Value, x.Low, x.High)
-}
-
-// value returns a figure without its interval.
-func value(x evaluate.Figure) string {
-	if x.Vague() {
-		return "not known"
-	}
-	return fmt.Sprintf("%.4f", x.Value)
-}
-
-// tooWide returns the end of the line of an AUC whose interval is too wide.
-func tooWide(auc evaluate.Figure) string {
-	if auc.Vague() {
-		return "; this cannot tell a model with an AUC of 0.5 from a model with an AUC of 0.9"
-	}
-	return ""
-}
-
-// vague returns a sentence about figures that are too uncertain to be useful, or "" for other figures.
-func vague(f *evaluate.Figures) string {
-	switch {
-	case f.AUC != nil && f.AUC.Vague():
-		return fmt.Sprintf("The %g %% interval of the AUC is %.2f to %.2f: with this epsilon %d records cannot tell a model "+
-			"with an AUC of 0.5 from a model with an AUC of 0.9. The figures are shown as intervals only.", 100*f.Confidence,
-			f.AUC.Low, f.AUC.High, f.Records)
-	case f.Vague():
-		return fmt.Sprintf("Most sensitivities have an interval of %.1f or more: with this epsilon there are too few "+
-			"positive records for a ROC curve, and only its band is drawn.", evaluate.VagueWidth)
-	}
-	return ""
-}
-
-// writeFigures writes the figures of a private evaluation.
-func writeFigures(b *strings.Builder, f *evaluate.Figures) {
-	if f.AUC != nil {
-		line(b, "AUC", "%s; the noise alone has standard deviation %.2g%s", between(*f.AUC), f.AUCNoise, tooWide(*f.AUC))
-		of := "records"
-		if f.Unit != "" {
-			of = f.Unit + "s, by the shares of their rows"
+// private releases private figures, or prints their plan.
+func (c *evaluatePrivateCmd) private(a *app, m, other *model, public bool) error {
+	o := c.asks(m, other)
+	if c.Plan {
+		p, err := lib.PlanFigures(lib.ShapeOf(m.Encoder, c.N), o)
+		if err != nil {
+			return err
 		}
-		line(b, "positives", "about %.0f of %d %s, noise %.2g", f.Positives, f.Records, of, f.PositivesNoise)
+		return a.emitPlan(&p.Plan.Plan)
 	}
-	if f.Difference != nil {
-		line(b, "AUC", "minus the AUC of the other model: %s; the noise alone has standard deviation %.2g",
-			between(*f.Difference), f.DifferenceNoise)
-		line(b, "order", "they disagree on %.3g of the pairs of a positive and a negative", f.Disagreement)
+	as := targetOf(c.Out, "evaluation.json", public)
+	if c.held != (target{}) {
+		as = c.held
 	}
-	for i, p := range f.Points {
-		label := ""
-		if i == 0 {
-			label = "ROC"
+	of := runOutcome{DataID: m.DataID, Public: public}
+	if !public {
+		o.Names.Ledger, _ = c.path() // opening it reports the error
+	}
+	var p *lib.FigurePlan
+	var r *privateResult
+	d := lib.FigureData{}
+	k := charging{runFlags: c.runFlags, as: as, inputs: c.Data.and(c.Reference.and(c.Labels, c.Model)...),
+		doing: "evaluating", page: c.pageFlag, track: c.trackFlag, outcome: &of}
+	k.recovered = func(saved *lib.Outcome, _ *lib.Ledger) error {
+		if err := k.noteReleased(a, saved, "report is"); c.Report != "" && err == nil {
+			a.note("dyad: \"dyad report %s --figures %s\" makes the page of these figures", c.Model, saved.File)
 		}
-		line(b, label, "score >= %-10.4g sensitivity %s, specificity %s, accuracy %s", p.Threshold, between(p.Sensitivity),
-			between(p.Specificity), between(p.Accuracy))
+		return nil
 	}
-	if f.MeanLoss != nil {
-		line(b, "mean loss", "%.4f (%.4f to %.4f) of %s over pairs of a positive and a negative, each clipped to %.4g to %.4g", f.MeanLoss.Value, f.MeanLoss.Low, f.MeanLoss.High, f.LossOf, f.LossLow, f.LossHigh)
+	k.plan = func() (planned, error) {
+		if m.Task == taskMetric && c.Reference.given() && c.Data.shared(c.Reference) > 0 {
+			return planned{}, badInput("%s is given both as the data and as the public reference", c.Reference)
+		}
+		err := o.Check()
+		if err == nil {
+			d, err = c.figureData(a, m, other, public)
+		}
+		if err == nil {
+			p, err = lib.PlanFigures(d.Shape(), o)
+		}
+		if err == nil {
+			err = p.Fits(d)
+		}
+		if err != nil {
+			return planned{}, err
+		}
+		return planned{plan: &p.Plan.Plan, delta: p.Options.Budget.Delta, n: p.Options.Records}, nil
 	}
-	for _, r := range f.Right {
-		line(b, "accuracy", "%s, %s", between(r.Figure), r.Classifier)
+	k.run = func(o lib.Run) (done bool, away error) {
+		r, away = a.release(p, d, o)
+		if done, away = settled(asResult(away)); !done {
+			return false, a.charged(away)
+		}
+		of.Run, r.whole = r.Run, c.Out == ""
+		return true, away
 	}
-	line(b, "intervals", "%g %%, covering the sampling of the records and the noise", 100*f.Confidence)
-	if f.Wide {
-		line(b, "", "few records or a rare class make the intervals wide")
+	k.tell = func() error {
+		if err := r.told(of.Spent); err != nil {
+			return err
+		}
+		return a.emitBrief(r, r.text(), r.brief(a))
 	}
+	k.draw = func(out *files.Output, _ *lib.Ledger) error { return c.writePage(a, out, m, r) }
+	k.tracked = func() (string, trackedRun) { return c.Model, trackedRun{model: m, figures: r} }
+	return k.perform(a)
+}
+
+// figureData reads the records of private figures.
+func (c *evaluatePrivateCmd) figureData(a *app, m, other *model, public bool) (d lib.FigureData, err error) {
+	if d.Data, d.Rest, err = c.readAs(a, m, public); err != nil {
+		return d, err
+	}
+	if other != nil { // the same records, with the encoding of the other model
+		d.Compared, _, err = c.readAs(a, other, public)
+	}
+	if err != nil || m.Task != taskMetric {
+		return d, err
+	}
+	reference, err := a.readTraining(c.Reference, m.Encoder.Schema(),
+		dataset.Options{Persons: dataset.IgnorePersons}, true)
+	if err == nil {
+		d.Reference = lib.NewData(reference)
+	}
+	return d, err
+}
+
+// writePage writes the page of released figures.
+func (c *evaluatePrivateCmd) writePage(a *app, out *files.Output, m *model, r *privateResult) error {
+	d := modelDocument(m, c.Model)
+	d.figures = r
+	if r.Ledger != "" {
+		l, err := ledger.Open(r.Ledger)
+		if err != nil {
+			return err
+		}
+		if d.charges, err = chargesOf(l, m.DataID, r.Guarantee.Delta); err != nil {
+			return err
+		}
+		if err := d.alsoCharged(l, r); err != nil {
+			return err
+		}
+		if len(d.charges.runs) == 0 { // the model was charged to another ledger
+			d.charges, d.otherCharges = d.otherCharges, nil
+		}
+	}
+	return a.writePage(out, d)
 }

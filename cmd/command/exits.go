@@ -1,8 +1,20 @@
 package command
 
 import (
+	"context"
+	"errors"
+	"io/fs"
+
 	"fmt"
 	"strings"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/algorithms/local/serve"
+	"dyad/engine/cuda"
+	"dyad/engine/team/mpi"
+	"dyad/internal/files"
+	"dyad/privacy/ledger"
 )
 
 // The exit codes of every command. The Go runtime ends a dying program with exitDied, so no error of this
@@ -43,4 +55,22 @@ func exitList(before, between, after string) string {
 		fmt.Fprintf(&b, "%s%d%s%s%s", before, e.code, between, e.meaning, after)
 	}
 	return b.String()
+}
+
+// exitCode returns the exit code for an error.
+func exitCode(err error) int {
+	var elsewhere *lib.ElsewhereError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &elsewhere):
+		return exitElsewhere
+	case errors.Is(err, context.Canceled):
+		return exitCancelled
+	case errors.Is(err, ledger.ErrBudget), errors.Is(err, ledger.ErrUnavailable), errors.Is(err, cuda.ErrUnavailable), errors.Is(err, mpi.ErrUnavailable), errors.Is(err, errUnavailable), errors.Is(err, files.ErrNowhere), errors.Is(err, serve.ErrAway):
+		return exitResource
+	case errors.Is(err, lib.ErrInput), errors.Is(err, algorithms.ErrAssumption), errors.Is(err, fs.ErrNotExist):
+		return exitInput
+	}
+	return exitFailure
 }

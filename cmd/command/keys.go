@@ -195,3 +195,6 @@ func writeNames(w io.Writer, head, dashes string, flags []*kong.Flag) {
 		fmt.Fprint(w, folded("  ", line))
 	}
 }
+
+// behind returns a text with its heading in front.
+func behind(head, text string) string { return "  " + foldedAt(120, "    ", head+": "+text)[4:] }

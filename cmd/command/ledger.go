@@ -3,7 +3,6 @@ package command
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,22 +16,6 @@ import (
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
 )
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist)
-}
-
-type ledgerCmd struct {
-	Init   ledgerInitCmd   `cmd:"" help:"Set the most that may be spent on a data set."`
-	Show   ledgerShowCmd   `cmd:"" help:"Show what has been spent."`
-	Verify ledgerVerifyCmd `cmd:"" help:"Check that no line was changed or lost."`
-
-	Key  ledgerKeyCmd  `cmd:"" help:"Make or show the key that signs releases."`
-	Sign ledgerSignCmd `cmd:"" help:"Sign a file that a run released."`
-
-	Compact ledgerCompactCmd `cmd:"" help:"Move finished runs to an archive; totals stay."`
-}
 
 type ledgerInitCmd struct {
 	DataID  string  `arg:"" help:"Data id, as in the schema."`
@@ -486,20 +469,16 @@ func (c *ledgerCompactCmd) Run(a *app) error {
 		"lines": done.After}, text)
 }
 
-// noLedger returns an error if there is no ledger at path.
-func noLedger(path string) error {
-	return badInput("there is no ledger at %s; the first private run makes one", path)
-}
-
-// openExisting opens a ledger and does not create one.
-func (f ledgerFlag) openExisting(o ledger.Options) (*ledger.Ledger, string, error) {
-	path, err := f.path()
+// witnessed compares the last head known to the second keeper with the ledger and then passes the new head to
+// the keeper.
+func witnessed(l *ledger.Ledger, file string, answer map[string]any) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	lines, err := l.Witness(file)
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
-	if !exists(path) {
-		return nil, "", noLedger(path)
-	}
-	l, err := ledger.OpenWith(path, o)
-	return l, path, err
+	answer["witness"] = file
+	return fmt.Sprintf("it continues from the head that %s had; the file now has line %d\n", file, lines), nil
 }

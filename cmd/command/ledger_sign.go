@@ -65,17 +65,3 @@ func (c *ledgerSignCmd) Run(a *app) error {
 	return a.emit(map[string]any{"ledger": path, "signature": name},
 		fmt.Sprintf("%s is the signature of %s\n", name, c.File))
 }
-
-// witnessed compares the last head known to the second keeper with the ledger and then passes the new head to
-// the keeper.
-func witnessed(l *ledger.Ledger, file string, answer map[string]any) (string, error) {
-	if file == "" {
-		return "", nil
-	}
-	lines, err := l.Witness(file)
-	if err != nil {
-		return "", err
-	}
-	answer["witness"] = file
-	return fmt.Sprintf("it continues from the head that %s had; the file now has line %d\n", file, lines), nil
-}

@@ -1,26 +1,14 @@
 package command
 
 import (
-	"fmt"
 	"math"
 	"strings"
 
 	lib "dyad"
-	"dyad/algorithms/local/serve"
 	"dyad/engine/dataset"
 	"dyad/internal/input"
 	"dyad/privacy"
 )
-
-type localCmd struct {
-	Plan     localPlanCmd     `cmd:"" help:"Print the protocol and its guarantee without reading any data."`
-	Simulate localSimulateCmd `cmd:"" help:"Run users and server over a data file, or over synthetic records."`
-	Server   localServerCmd   `cmd:"" help:"Serve a protocol over HTTP: publish the model, take one message of every user an epoch."`
-	Client   localClientCmd   `cmd:"" help:"Answer a server with one privatised message; the record stays here."`
-	Model    localModelCmd    `cmd:"" help:"Save the model that a server publishes, for predict."`
-	Token    localTokenCmd    `cmd:"" help:"Make the tokens with which users prove their ids to a server."`
-	Audit    localAuditCmd    `cmd:"" help:"Attack the messages of a method and bound their epsilon from below."`
-}
 
 // localFlags are the public parameters of a learning task, except n and d.
 type localFlags struct {
@@ -93,6 +81,21 @@ func (f localFlags) shuffled(p *lib.Study) (*privacy.Guarantee, error) {
 	return &g, nil
 }
 
+// schemaEncoder returns the encoder of a schema file.
+func schemaEncoder(path string) (*dataset.Encoder, error) {
+	s, err := dataset.LoadSchema(path)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	why := input.Needs{Rows: s.DataID + ": its schema has a column with role: person, but the local model protects users " +
+		"with one record each; give the column role: ignore"}
+	if err := why.Of(input.Lacks{Rows: s.ByPerson()}); err != nil { // the same error as when reading its data
+		return nil, err
+	}
+	e, err := dataset.NewEncoder(s)
+	return e, asInput(err)
+}
+
 // taskFlags are the flags of a protocol without data.
 type taskFlags struct {
 	Schema string `xor:"features" required:"" placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
@@ -117,77 +120,6 @@ func (f taskFlags) plans(n int) (p *lib.Study, shuffled *privacy.Guarantee, err 
 	p.Guarantee = shape.OfUsers(p.Guarantee)
 	shuffled, err = f.shuffled(p)
 	return p, shuffled, err
-}
-
-// schemaEncoder returns the encoder of a schema file.
-func schemaEncoder(path string) (*dataset.Encoder, error) {
-	s, err := dataset.LoadSchema(path)
-	if err != nil {
-		return nil, asInput(err)
-	}
-	why := input.Needs{Rows: s.DataID + ": its schema has a column with role: person, but the local model protects users " +
-		"with one record each; give the column role: ignore"}
-	if err := why.Of(input.Lacks{Rows: s.ByPerson()}); err != nil { // the same error as when reading its data
-		return nil, err
-	}
-	e, err := dataset.NewEncoder(s)
-	return e, asInput(err)
-}
-
-type localPlanCmd struct {
-	Users int    `name:"n" aliases:"users" positive:"" short:"n" required:"" help:"Number of users."`
-	Out   string `writes:"protocol" short:"o" placeholder:"FILE" help:"Write the public protocol, as the server sends it, to a file."`
-	Force bool
-	taskFlags
-}
-
-// Help returns a text with examples.
-func (localPlanCmd) Help() string {
-	return `Examples:
-  dyad local plan -n 10000 -d 20 --epsilon 1
-  dyad local plan -n 10000 -d 20 --method djw --epsilon 4 --set direction-pairs=16 --set epochs=3
-  dyad local plan -n 100000 -d 20 --epsilon 0.5 --set shuffle-delta=1e-6
-  dyad local plan -n 10000 -d 20 --method prestige-label --loss gompertz --set loss-param=c=2
-  dyad local plan -n 100000 -d 4 --model mlp --method djw --epsilon 2 --set epochs=1 --set batch=500
-  dyad local plan -n 300 --schema patients.yaml --set epochs=2 --out protocol.json`
-}
-
-// localPlan is the JSON output of local plan.
-type localPlan struct {
-	serve.Protocol
-	Lipschitz    float64 `json:"lipschitz"`
-	EstimateNorm float64 `json:"estimate_norm"`
-	// The fields below are for a network: the number of its parameters, and the numbers of users below which a
-	// plan is refused or has a warning.
-	Parameters    int                `json:"parameters,omitempty"`
-	SmallestUsers float64            `json:"smallest_users,omitempty"`
-	EnoughUsers   float64            `json:"enough_users,omitempty"`
-	Shuffled      *privacy.Guarantee `json:"shuffled,omitempty"`
-	Out           string             `json:"out,omitempty"`
-}
-
-// Run prints the protocol.
-func (c *localPlanCmd) Run(a *app) error {
-	if err := checkOut(c.Out, c.Force, c.Schema); err != nil {
-		return err
-	}
-	p, shuffled, err := c.plans(c.Users)
-	if err != nil {
-		return err
-	}
-	r := localPlan{Protocol: serve.PublicPlan(p.Plan), Lipschitz: p.Lipschitz, EstimateNorm: p.EstimateNorm,
-		Shuffled: shuffled, Out: c.Out}
-	if p.Network() != nil {
-		r.Parameters, r.SmallestUsers, r.EnoughUsers = p.Parameters, p.SmallestUsers(), p.EnoughUsers()
-	}
-	text := localText(p, shuffled)
-	if c.Out != "" {
-		if err := writeProtocol(c.Out, r.Protocol); err != nil {
-			return err
-		}
-		text += fmt.Sprintf("%-11s written to %s\n", "protocol", c.Out)
-	}
-	return a.emit(r, text+"plan only   no data were read and no message was sent\n")
 }
 
 // hanging returns a text whose later lines are indented by 2 columns.

@@ -13,11 +13,6 @@ import (
 	"dyad/privacy"
 )
 
-type lossesCmd struct {
-	List  lossesListCmd  `cmd:"" default:"withargs" help:"List the built-in losses (the default)."`
-	Check lossesCheckCmd `cmd:"" help:"Print the proved constants of a loss, and which algorithms take it."`
-}
-
 type lossesListCmd struct {
 	Task   string  `default:"auc" enum:"auc,metric"`
 	Radius float64 `positive:"" default:"1" placeholder:"R"`

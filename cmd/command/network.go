@@ -6,7 +6,6 @@ import (
 
 	lib "dyad"
 	"dyad/algorithms"
-	"dyad/engine"
 )
 
 // networkFlags are the flags that choose a nonlinear model and the rule by which noisy gradients become steps.
@@ -72,35 +71,6 @@ func (f networkFlags) optimizerOptions(algorithm string) []algorithms.Option {
 		{Name: "--update", Field: "Update", Value: f.Update}, {Name: "--momentum", Field: "Momentum", Value: f.Momentum},
 		{Name: "--decay", Field: "Decay", Value: f.Decay}, {Name: "--tail-average", Field: "Tail", Value: f.Tail},
 	}
-}
-
-// auditNetworkFlags are the flags for a network as the audited model.
-type auditNetworkFlags struct {
-	ModelKind string  `name:"model" default:"linear" placeholder:"KIND" not:"radius worst-start" why:"its layers have balls of their own, and its start is drawn" help:"As for train; gradient-perturbation, dpgdc2 and subsampled-descent train networks."`
-	Hidden    []int   `needs:"model=mlp" placeholder:"N,..."`
-	Dim       int     `needs:"model=mlp|model=FILE" positive:"" placeholder:"M"`
-	Clip      float64 `needs:"model=mlp|model=FILE" name:"jacobian-clip" positive:"" placeholder:"C"`
-
-	with With
-}
-
-// network sets the loss of a network in the problem of an audit. Linear losses become logistic in this case.
-func (f auditNetworkFlags) network(c *auditRecordsCmd, p *engine.Problem) error {
-	n, err := networkFlags{ModelKind: f.ModelKind, Hidden: f.Hidden, Dim: f.Dim, Clip: f.Clip}.network(f.with)
-	if n == nil || err != nil {
-		return err
-	}
-	var of lib.Loss
-	if c.Loss != "linear" {
-		if of, err = (lossFlags{c.Loss, c.LossParam, c.LossClip}).definition(); err != nil {
-			return err
-		}
-	}
-	loss, err := n.PairLoss(c.Task, p.D, of)
-	if err == nil {
-		p.Loss, p.Radius = loss, loss.Radius()
-	}
-	return err
 }
 
 // builds sets the function that builds a network of the kind and reports whether With has this kind.

@@ -11,9 +11,6 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// ofAverage is appended to the description of the release in the guarantee of a model that is not the last release.
-const ofAverage = "; this model is the average of the iterates"
-
 // writeModel writes the model file if it is requested and something was released. The weights were released
 // before and stay in the state until the run ends, so a crash loses nothing.
 func (o *onlineRun) writeModel() error {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"dyad/algorithms"
+
 	lib "dyad"
 	"dyad/internal/files"
 	"dyad/privacy"
@@ -134,21 +136,7 @@ func (o *runOutcome) spent(a *app, l *ledger.Ledger, delta float64, n int) {
 	}
 }
 
-// released is a charged result that is saved in files. Standard output is only a second copy of it.
-type released interface{ saved() (run, file string) }
-
 func (o runOutcome) saved() (run, file string) { return o.Run, o.Model }
-
-// unwritten returns the error for a result that could not be written to standard output.
-func unwritten(v any, err error) error {
-	if r, ok := v.(released); ok && err != nil {
-		if run, file := r.saved(); run != "" && file != "" {
-			return fmt.Errorf("standard output cannot be written: %w; run %s is complete, and its whole result is in %s",
-				err, run, file)
-		}
-	}
-	return err
-}
 
 // target describes where the result of a run is stored.
 type target struct {
@@ -220,5 +208,38 @@ func (o *runOutcome) writeModel(b *strings.Builder, task string) {
 func (o *runOutcome) writeTime(b *strings.Builder) {
 	if o.Public {
 		line(b, "time", "%.2f s of training", o.Seconds)
+	}
+}
+
+// settled returns the results of a run that has set its outcome. There is a result if there is no error, or if the
+// error only states that the result was saved elsewhere than requested.
+func settled(away error) (done bool, err error) { return away == nil || isElsewhere(away), away }
+
+// chargedRun records the id of the run that was charged.
+func (a *app) chargedRun(run string) { a.run = run }
+
+// charged reports on standard error the charge of a failed run, if there is one, and returns the error.
+func (a *app) charged(err error) error {
+	var c *algorithms.ChargedError
+	if errors.As(err, &c) && c.Resumable {
+		fail(a.stderr, "dyad: run %s is charged and released nothing; the same command with --resume %s continues it at no "+
+			"further cost", c.Run, c.Run)
+	} else if c != nil && c.Kept.Digest != "" {
+		fail(a.stderr, "dyad: run %s is charged and released, and its result is kept as %s; when the ledger is in order, "+
+			"the same command with --resume %s saves it at no further cost", c.Run, c.Kept.Place, c.Run)
+	} else if c != nil {
+		fail(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; what was trained here was dropped",
+			c.Run)
+	}
+	if errors.Is(err, ledger.ErrResume) || errors.Is(err, algorithms.ErrCheckpoint) {
+		return asInput(err)
+	}
+	return err
+}
+
+// halfway reports the middle of the training to the hooks as a stage.
+func (a *app) halfway(done, total int) {
+	if done == (total+1)/2 {
+		a.at("training")
 	}
 }

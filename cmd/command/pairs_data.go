@@ -47,3 +47,54 @@ func (s pairSource) load(a *app, f pairFlags, classes bool) (*lib.Pairs, error) 
 	}
 	return from.Of(d)
 }
+
+// pairFlags are the flags that determine a run on pairs and its guarantee.
+type pairFlags struct {
+	Loss         string   `default:"contrastive" enum:"contrastive,bradley-terry,triplet,npair,infonce,ntxent" help:"contrastive: a metric from similar and dissimilar pairs; infonce, ntxent: an embedding from similar pairs, by a softmax over secret batches; bradley-terry: scores from preferences; triplet, npair: a metric from classes, with --tuple."`
+	Margin       float64  `positive:"" default:"1" help:"Distance that dissimilar pairs should keep, or margin of squared distances of triplet; public. Features have norm at most 1."`
+	Rows         int      `positive:"" placeholder:"D'" help:"Dimensions that the metric maps to. Default: 16, or the number of features if that is smaller or with --method moments."`
+	Unit         string   `default:"individual" enum:"individual,group,pair" help:"Who is protected: one individual in at most --kappa pairs; any group of --kappa pairs; one pair."`
+	Kappa        int      `positive:"" placeholder:"K" help:"Public number of pairs that may change together, fixed before the pairs are seen. Default: --degree-cap, or for drawn pairs with --unit group the kappa' of their public graph."`
+	DegreeCap    int      `positive:"" placeholder:"D" help:"Draw at most this many pairs of an individual, or keep as many, the first ones, of a file."`
+	Density      float64  `positive:"" placeholder:"F" help:"Draw this many pairs per individual, by ids only, and label them by whether the labels of the records differ."`
+	PairSeed     uint64   `default:"1" help:"Seed of drawn pairs and tuples; public."`
+	Method       string   `default:"gradients" enum:"gradients,input,labels,moments" help:"What gets noise. gradients: all gradients; moments: once, the second moments of similar and of dissimilar pairs, which give the metric; input: once, the features and labels; labels: each label, by a coin flip, with public features."`
+	Mode         string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
+	Epsilon      float64  `default:"1" help:"Epsilon to spend."`
+	Delta        *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5), or 0 with --noise, --mode paper or --method input or labels."`
+	Noise        string   `default:"" enum:",laplace,knorm" help:"Noise of pure epsilon: laplace or knorm (less of it). Default: knorm, or laplace with --mode paper."`
+	LabelShare   float64  `positive:"" placeholder:"F" help:"Part of epsilon that --method input spends on labels. Default: 0.5."`
+	Sampling     string   `default:"" enum:",fixed,poisson" placeholder:"HOW" help:"How batches are formed. fixed: disjoint batches, the same in every epoch; poisson: a secret coin for every pair, whose secrecy the accounting uses (Gaussian noise). Default: fixed, or poisson with --loss infonce or ntxent, which need it."`
+	Batch        int      `positive:"" placeholder:"B" help:"Pairs in a batch, or their expected number. Default: a twentieth of the pairs, but at least 50; 50 with --mode paper. With --tuple: tuples in a batch, by default all of an epoch."`
+	Epochs       int      `positive:"" placeholder:"T" help:"How often every pair is used, or tuples are drawn. Default: 5, or 100 with --tuple and a network."`
+	Clip         float64  `positive:"" placeholder:"H" help:"Norm to which gradients of pairs or tuples are clipped; with --loss infonce or ntxent: gradients of cosines; with --method moments: differences of pairs. Default: 0.5, or 0.3 with --method moments."`
+	Shrink       bool     `help:"Clip to the bound of gradients at the public matrix if this bound is smaller; it lowers the noise."`
+	StepSize     float64  `positive:"" placeholder:"ETA0" help:"First step size: of eta0/sqrt(tau), or of Adam with a network, infonce or ntxent, where step sizes fall linearly. Default: 1, or 0.1 for Adam."`
+	PrintedSteps bool     `help:"Step sizes as printed in the paper, eta0/sqrt(tau!): about nine steps are useful."`
+	tupleFlags
+}
+
+// oneSource returns an error unless the pairs come from exactly one source.
+func (f pairFlags) oneSource(listed, classes bool) error {
+	if !classes && listed == (f.Density != 0) {
+		return badInput("give exactly one source of pairs: name them with --pairs, draw them with --density and " +
+			"--degree-cap, or learn from classes with --tuple or --all-pairs")
+	}
+	return nil
+}
+
+// source returns the source of the pairs described by the flags, without a file.
+func (f pairFlags) source(ids identityFlag, classes bool) (lib.PairSource, error) {
+	flags := f.tupleNetworkFlags
+	if f.softmax() {
+		var err error
+		if flags, err = flags.ofBatches(); err != nil {
+			return lib.PairSource{}, err
+		}
+	}
+	network, err := flags.network(f.Rows)
+	return lib.PairSource{
+		Options: dataset.PairOptions{Oriented: f.Loss == lossBradleyTerry, LookAlikes: dataset.LookAlikes(ids.LookAlikeIDs)},
+		Density: f.Density, DegreeCap: f.DegreeCap, Seed: f.PairSeed, Classes: classes, Network: network,
+	}, err
+}

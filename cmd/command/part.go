@@ -1,16 +1,12 @@
 package command
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 
-	"dyad/algorithms/audit"
 	"dyad/engine/dataset"
-	"dyad/internal/files"
 )
 
 // partFlag is the flag for carrying out a part of many runs, for job arrays.
@@ -87,55 +83,4 @@ type partResult struct {
 
 func (r partResult) text() string {
 	return fmt.Sprintf("part %d of %d is in %s; --merge joins all %d\n", r.Part, r.Parts, r.Out, r.Parts)
-}
-
-// writePart carries out one part of the runs of an audit and writes its file.
-func (f auditFlags) writePart(a *app, target audit.Target, part, parts int) error {
-	out, err := files.NewOutput(partName(f.PartOut, part, parts, ".part"), f.Force)
-	if err != nil {
-		return err
-	}
-	bar := a.describedTracker("auditing")
-	p, err := audit.RunPart(a.ctx, target, f.options(bar), part, parts)
-	if a.ctx.Err() != nil {
-		return a.ctx.Err()
-	}
-	if err != nil {
-		return asInput(err)
-	}
-	var text bytes.Buffer
-	if err := p.Write(&text); err != nil {
-		return err
-	}
-	if err := out.Write(!files.Private, text.Bytes()); err != nil {
-		return err
-	}
-	r := partResult{part, parts, len(p.Trials[0]), out.Path}
-	return a.emit(r, r.text())
-}
-
-// join returns the report for the parts named by --merge.
-func (f auditFlags) join(a *app, target audit.Target) (*audit.Report, error) {
-	names, err := f.merged()
-	if err != nil {
-		return nil, err
-	}
-	var parts []*audit.Part
-	for _, name := range names {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		p, err := audit.ReadPart(file)
-		file.Close()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		parts = append(parts, p)
-	}
-	r, err := audit.Join(a.ctx, target, f.options(a.describedTracker("auditing")), parts...)
-	if errors.Is(err, audit.ErrParts) {
-		err = asInput(err)
-	}
-	return r, err
 }

@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"errors"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -180,8 +179,4 @@ func (c *predictCmd) assign(a *app) error {
 	line(&b, "guarantee", "of the centres: %s; the clusters tell about the records, and nothing protects those",
 		found.Guarantee.Words())
 	return a.emit(r, b.String())
-}
-
-func writeScores(w io.Writer, ids []string, s []float64) error {
-	return writeTable(w, ids, s, []string{"score"})
 }

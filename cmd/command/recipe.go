@@ -11,72 +11,11 @@ import (
 	"github.com/alecthomas/kong"
 
 	"dyad/algorithms"
-	"dyad/engine/dataset/strictyaml"
 )
 
 // recipeCommands lists the commands that can share a recipe.
 var recipeCommands = []string{"plan train", "plan compare", "train", "baseline", "search", "lab audit records",
 	"lab curve", "pairs plan", "pairs train", "lab audit pairs"}
-
-// recipeParts maps the keys of a file of --config under which the options of a part can be grouped.
-var recipeParts = map[string]string{"guarantee": guaranteed, "compute": computed}
-
-// partOf returns the part of a recipe to which an option belongs.
-func partOf(name string) string {
-	s, _ := sectionOf(name)
-	return sections[s].part
-}
-
-// option returns the option of a recipe with the given name, or nil if none of recipeCommands has it.
-func option(name string) *kong.Flag {
-	if _, err := wholeGrammar(); err != nil {
-		return nil
-	}
-	for _, o := range whole.options {
-		if o.flag.Name == name && slices.ContainsFunc(o.commands,
-			func(c string) bool { return slices.Contains(recipeCommands, c) }) {
-			return o.flag
-		}
-	}
-	return nil
-}
-
-// leavesOut reports whether a command ignores a setting of a recipe. Such a setting names data or results of another
-// run, states how results are computed, or equals the default.
-func leavesOut(command string, s setting) bool {
-	o := option(s.flag)
-	if command == "plan compare" && s.flag == "compare" { // the command itself implies the option
-		return true
-	}
-	if o == nil || !slices.Contains(recipeCommands, command) {
-		return false
-	}
-	switch part := partOf(s.flag); {
-	case part == computed, part == guaranteed && command == "baseline": // baseline has no guarantee
-		return true
-	case part == guaranteed:
-		return slices.Equal(s.values, []string{o.Default})
-	}
-	return slices.Contains(words(placeFlags), s.flag) || s.flag == "yes" || s.flag == "force" ||
-		strings.HasPrefix(command, "lab audit")
-}
-
-// unknown returns the error for a setting without a flag of the command.
-func (c *config) unknown(command string, s setting, flags map[string]*kong.Flag) error {
-	if o := option(s.flag); o != nil && partOf(s.flag) == guaranteed &&
-		slices.ContainsFunc(recipeCommands, func(c string) bool { return shortName(c) == command }) {
-		return badInput("%s: dyad %s has no flag --%s, and it changes what is guaranteed: the run would not be the one of "+
-			"this recipe", c.place(s), command, s.flag)
-	}
-	near := ""
-	if why := absence(command, s.flag); why != "" {
-		near = " (" + why + ")"
-	} else if hint := strictyaml.Near(s.flag, slices.Sorted(maps.Keys(flags))); hint != "" && flags[s.flag] == nil {
-		near = "; " + hint
-	}
-	return badInput("%s: dyad %s has no flag --%s%s; \"dyad %s --help all\" shows all", c.place(s), command,
-		s.flag, near, command)
-}
 
 // recipeOf returns epsilon and the options of a command that determine the guarantee and differ from their defaults.
 // None of them names a file.
@@ -123,4 +62,34 @@ func recipeText(options map[string]any) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s: [%s]", name, strings.Join(items, ", ")))
 	}
 	return lines
+}
+
+// placeFlags lists flags that name files and machines of a run, or its seed. A model can be published, so its
+// file contains none of them.
+const placeFlags = "config with track report log-format data labels schema out ledger resume seed dir state plot " +
+	"server listen cert key ca token tokens memory plan models candidates recipe users records pairs reference " +
+	"neighbours part-out merge init metric protocol compare figures on pages answers out-schema held-out held-out-schema " +
+	"peers curves witness signature approved"
+
+// recipeParts maps the keys of a file of --config under which the options of a part can be grouped.
+var recipeParts = map[string]string{"guarantee": guaranteed, "compute": computed}
+
+// partOf returns the part of a recipe to which an option belongs.
+func partOf(name string) string {
+	s, _ := sectionOf(name)
+	return sections[s].part
+}
+
+// option returns the option of a recipe with the given name, or nil if none of recipeCommands has it.
+func option(name string) *kong.Flag {
+	if _, err := wholeGrammar(); err != nil {
+		return nil
+	}
+	for _, o := range whole.options {
+		if o.flag.Name == name && slices.ContainsFunc(o.commands,
+			func(c string) bool { return slices.Contains(recipeCommands, c) }) {
+			return o.flag
+		}
+	}
+	return nil
 }

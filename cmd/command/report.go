@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"dyad/algorithms"
-	"dyad/internal/experiment"
 	"dyad/internal/files"
 	"dyad/internal/page"
 	"dyad/privacy"
@@ -31,27 +29,6 @@ func (f pageFlag) output(force bool, others ...string) (*files.Output, error) {
 		}
 	}
 	return files.NewOutput(f.Report, force, others...)
-}
-
-// document holds the contents of a page: released files, the ledger and public numbers. Field open is set for
-// public data only. No other field is computed from records, except by a release.
-type document struct {
-	title     string
-	command   []string
-	seen      string // name of the release within a sentence
-	guarantee privacy.Guarantee
-	planned   privacy.Guarantee // for public data, the guarantee that the run would have on private data
-	report    *algorithms.Report
-	sections  []page.Section // sections of the command, after the guarantee
-	figures   *privateResult // charged figures
-	buy       string         // command that releases figures for a charge
-	open      *openFigures
-	charges   *charges
-	model     *model
-	file      string     // file of the model
-	judged    *judgement // verdict on a file that others may have written
-
-	otherCharges *charges // charges of the figures, if they have another data id
 }
 
 // charges holds all charges of a data id.
@@ -162,9 +139,6 @@ func (d document) text() (_ []byte, err error) {
 	err = r.Write(&b)
 	return b.Bytes(), err
 }
-
-// void lists the warnings that mean that a guarantee does not hold.
-var void = []string{algorithms.BoundsFromData, privacy.SeededWarning}
 
 // promise returns the section with the guarantee in two sentences and with all its assumptions.
 func (d document) promise() page.Section {
@@ -329,20 +303,6 @@ func table(caption string, rows ...[2]string) page.Table {
 	return t
 }
 
-var plainArgument = regexp.MustCompile(`^[\w./=,:@%+-]+$`)
-
-// shell returns a command line.
-func shell(args ...string) string {
-	var quoted []string
-	for _, arg := range args {
-		if !plainArgument.MatchString(arg) {
-			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-		quoted = append(quoted, arg)
-	}
-	return strings.Join(quoted, " ")
-}
-
 // glossary returns the entries of "dyad help words".
 func glossary() (all []page.Word) {
 	for line := range strings.Lines(wordsTopic) {
@@ -358,9 +318,23 @@ func glossary() (all []page.Word) {
 	return all
 }
 
-// drawn adds a figure to a section. Its numbers must also be in a table or in the description.
-func drawn(s *page.Section, f experiment.Figure, description string) error {
-	svg, err := page.SVG(&f, strings.ReplaceAll(f.Title, "\n", "; "), description)
-	s.Figures = append(s.Figures, svg)
-	return err
+// document holds the contents of a page: released files, the ledger and public numbers. Field open is set for
+// public data only. No other field is computed from records, except by a release.
+type document struct {
+	title     string
+	command   []string
+	seen      string // name of the release within a sentence
+	guarantee privacy.Guarantee
+	planned   privacy.Guarantee // for public data, the guarantee that the run would have on private data
+	report    *algorithms.Report
+	sections  []page.Section // sections of the command, after the guarantee
+	figures   *privateResult // charged figures
+	buy       string         // command that releases figures for a charge
+	open      *openFigures
+	charges   *charges
+	model     *model
+	file      string     // file of the model
+	judged    *judgement // verdict on a file that others may have written
+
+	otherCharges *charges // charges of the figures, if they have another data id
 }

@@ -22,25 +22,3 @@ func (s *screen) end() {
 		_, _ = s.Writer.Write([]byte{'\n'}) // the following write reports an error
 	}
 }
-
-// endLine ends an unfinished line of standard error, before standard output is written to.
-func (a *app) endLine() {
-	if a.screen != nil {
-		a.screen.end()
-	}
-}
-
-// bar returns the writer for progress bars. Field unfinished is true while a progress bar or a prompt occupies
-// the current line.
-func (a *app) bar() io.Writer {
-	if a.screen != nil {
-		return a.screen.Writer
-	}
-	return a.stderr
-}
-
-func (a *app) unfinished(yes bool) {
-	if a.screen != nil {
-		a.screen.unfinished.Store(yes)
-	}
-}

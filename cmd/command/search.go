@@ -69,21 +69,6 @@ Examples:
   dyad search --models model.json,second.json --data patients.csv --schema patients.yaml --epsilon 0.2`
 }
 
-// searchResult is the JSON output of a search.
-type searchResult struct {
-	Task string `json:"task"`
-	runOutcome
-	Records int               `json:"records"`
-	Heldout int               `json:"held_out_records,omitempty"`
-	Command string            `json:"held_out_command,omitempty"` // command that evaluates the winner on held-out records
-	Winner  string            `json:"winner"`
-	Road    string            `json:"road"`
-	AUC     *float64          `json:"released_auc,omitempty"` // released AUC on the training records
-	Alone   float64           `json:"epsilon_of_training,omitempty"`
-	Choice  float64           `json:"epsilon_of_choosing,omitempty"`
-	Report  algorithms.Report `json:"report"`
-}
-
 // Run prints the plan or carries out the search.
 func (c *searchCmd) Run(a *app) error {
 	closeDevice, err := c.openDevice(c.Workers, cuda.AutoPrecision)
@@ -207,33 +192,6 @@ func (c *searchCmd) trained() *trainCmd {
 // split holds out the same records as a training. held is nil without --holdout.
 func (c *searchCmd) split(all *lib.Data) (rest, held *lib.Data, err error) {
 	return c.trained().split(all)
-}
-
-// chargedThere returns an error if the ledger has no charge of a run that released one of the models from the
-// data id, because that release would not be counted.
-func chargedThere(l *lib.Ledger, id string, models ...string) error {
-	if l == nil || len(models) == 0 {
-		return nil
-	}
-	entries, _, err := l.History()
-	if err != nil {
-		return err
-	}
-	known := map[string]bool{}
-	for _, e := range entries {
-		known[e.Run] = true
-	}
-	for _, name := range models {
-		m, err := readModel(name)
-		if err != nil {
-			return err
-		}
-		if m.DataID == id && !known[m.Run] {
-			return badInput("%s was trained on data id %q by run %s, which the ledger %s does not have: what it tells of these "+
-				"records would not be counted; use the ledger of that run (--ledger)", name, id, m.Run, l.Path())
-		}
-	}
-	return nil
 }
 
 // planned returns the plan of the search. Function read provides the data, or only their shape, for a schema.

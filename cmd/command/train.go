@@ -5,32 +5,13 @@ import (
 	"fmt"
 	"strings"
 
+	"dyad/engine/dataset"
+
 	lib "dyad"
 	"dyad/algorithms"
-	"dyad/engine/dataset"
 	"dyad/internal/files"
 	"dyad/privacy"
-	"dyad/privacy/ledger"
 )
-
-// trainedFlags are the flags for the records of a training and for the name of its model.
-type trainedFlags struct {
-	Data       dataFiles `needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX, text also compressed; or several, read as one: a folder, a pattern in quotes ('part-*.parquet'), or --data again. Without it: synthetic clinical records made by this program, public."`
-	Schema     string    `needs:"data" placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
-	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
-	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"Fraction of the records held out. Exact figures of public records are printed; private records are scored only with --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
-	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
-	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
-	Group      string    `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
-	labelsFlag
-	storeFlag
-	runFlags
-	pageFlag
-	approvedFlag
-	trackFlag
-	checkpointFlag
-	teamFlags
-}
 
 type trainCmd struct {
 	trainedFlags
@@ -54,23 +35,6 @@ Examples:
   dyad train --data patients.csv --schema patients.yaml --epsilon 1 --delta 0 --out pure.json
   dyad train --data patients.csv --schema patients.yaml --algorithm moments --set intervals --out intervals.json
   dyad train --data patients.csv --schema patients.yaml --task metric --epsilon 2 --out metric.json`
-}
-
-// trainResult is the JSON output of train.
-type trainResult struct {
-	Task string `json:"task"`
-	runOutcome
-	Records int               `json:"training_records"`
-	Heldout int               `json:"held_out_records"`
-	Basis   string            `json:"basis,omitempty"`               // basis chosen by auto, and the reason
-	Pairs   [][]string        `json:"chosen_interactions,omitempty"` // pairs chosen for choose_interactions
-	Report  algorithms.Report `json:"report"`
-	Weights []weightInterval  `json:"weight_intervals,omitempty"`
-	heldResult
-
-	persons  bool            // Records and Heldout are numbers of persons
-	schema   *dataset.Schema // schema of the data
-	approved string          // digest of the approved page
 }
 
 func (r trainResult) saved() (run, file string) {
@@ -269,109 +233,11 @@ func (c *trainCmd) baseline(a *app, train, held *lib.Data) (*evaluation, error) 
 	return run.Evaluate(a.ctx, held, lib.EvaluateOptions{Among: train.Records})
 }
 
-// charged reports on standard error the charge of a failed run, if there is one, and returns the error.
-func (a *app) charged(err error) error {
-	var c *algorithms.ChargedError
-	if errors.As(err, &c) && c.Resumable {
-		fail(a.stderr, "dyad: run %s is charged and released nothing; the same command with --resume %s continues it at no "+
-			"further cost", c.Run, c.Run)
-	} else if c != nil && c.Kept.Digest != "" {
-		fail(a.stderr, "dyad: run %s is charged and released, and its result is kept as %s; when the ledger is in order, "+
-			"the same command with --resume %s saves it at no further cost", c.Run, c.Kept.Place, c.Run)
-	} else if c != nil {
-		fail(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; what was trained here was dropped",
-			c.Run)
-	}
-	if errors.Is(err, ledger.ErrResume) || errors.Is(err, algorithms.ErrCheckpoint) {
-		return asInput(err)
-	}
-	return err
-}
-
 // longSeconds is the estimated time from which on a training asks for confirmation before it is charged.
 const longSeconds = 600
 
-// noteWarnings shows the warnings of a plan before anything is charged.
-func (a *app) noteWarnings(p *algorithms.Plan, public bool, more ...string) {
-	a.told = more
-	if p != nil {
-		a.told = append(a.told, p.Warnings()...)
-	}
-	if p != nil && !public {
-		a.told = append(a.told, p.Guarantee.Warnings...)
-	}
-	for _, text := range a.told {
-		a.note("dyad: warning: %s", text)
-	}
-}
-
-// chargedRun records the id of the run that was charged.
-func (a *app) chargedRun(run string) { a.run = run }
-
-// halfway reports the middle of the training to the hooks as a stage.
-func (a *app) halfway(done, total int) {
-	if done == (total+1)/2 {
-		a.at("training")
-	}
-}
-
 // syntheticRecords is the number of records of the built-in synthetic data.
 const syntheticRecords = 10_000
-
-// loadOr reads the data or generates n synthetic records. If chosen is not nil, it reads data whose schema
-// leaves the basis to training.
-func (c *trainedFlags) loadOr(a *app, n int, persons dataset.PersonMode,
-	chosen func(*dataset.Schema, readBy) (*dataset.Dataset, error)) (*dataset.Dataset, string, error) {
-	if !c.Data.given() {
-		d, err := dataset.SyntheticClinical(n, 1)
-		return d, "synthetic clinical records, generated by this program", err
-	}
-	s, err := dataset.LoadSchema(c.Schema)
-	if err != nil {
-		return nil, "", asInput(err)
-	}
-	if err := setGroupColumn(s, c.Group); err != nil {
-		return nil, "", err
-	}
-	o, err := c.storeFlag.options(s, c.Data, c.labelsFlag.options(dataset.Options{Persons: persons}))
-	if err != nil {
-		return nil, "", err
-	}
-	read := func(s *dataset.Schema) (*dataset.Dataset, error) { return a.readTraining(c.Data, s, o, c.PublicData) }
-	if chosen != nil && (s.Basis == "" || s.Basis == dataset.BasisAuto) {
-		d, err := chosen(s, read)
-		return d, c.Data.String(), err
-	}
-	d, err := read(s)
-	return d, c.Data.String(), err
-}
-
-// split holds out a fraction of the records, or of the groups. held is nil if the fraction is 0.
-func (c *trainedFlags) split(all *lib.Data) (train, held *lib.Data, err error) {
-	fraction := c.fraction()
-	if fraction == 0 {
-		return all, nil, nil
-	}
-	return all.Split(fraction, c.SplitSeed)
-}
-
-// fraction returns the fraction of the records that are held out.
-func (c *trainedFlags) fraction() float64 {
-	switch {
-	case c.Holdout != nil:
-		return *c.Holdout
-	case !c.Data.given():
-		return 0.3
-	}
-	return 0
-}
-
-func (r *trainResult) unit() string {
-	if r.persons {
-		return "persons"
-	}
-	return "records"
-}
 
 func (r *trainResult) text(synthetic bool) string {
 	var b strings.Builder
@@ -392,4 +258,29 @@ func (r *trainResult) text(synthetic bool) string {
 	r.writeModel(&b, r.Task)
 	r.writeTime(&b)
 	return b.String()
+}
+
+// readChosen reads data whose schema leaves the basis to training. It first reads the data without a basis to find the
+// number of training records. If a basis is then chosen, it reads the data again. line names the choice and the reason.
+// It is "" if the schema does not have the key and no basis is chosen.
+func (c *trainCmd) readChosen(s *dataset.Schema, read readBy) (d *dataset.Dataset, line string, err error) {
+	narrow := s.Decided()
+	if d, err = read(narrow); err != nil || s.Basis == "" && !c.Data.again() {
+		return d, "", err
+	}
+	n := d.Records.Units()
+	if fraction := c.fraction(); fraction > 0 {
+		keep, _, err := dataset.Split(n, 1-fraction, c.SplitSeed)
+		if err != nil {
+			return nil, "", asInput(err)
+		}
+		n = len(keep)
+	}
+	chosen, line, err := c.basisFor(s, n, d.Records.Units())
+	if err != nil || chosen.Basis == narrow.Basis {
+		return d, line, err
+	}
+	d = nil // frees memory for the second reading
+	d, err = read(chosen)
+	return d, line, err
 }

@@ -1,14 +1,10 @@
 package command
 
 import (
-	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	lib "dyad"
@@ -16,7 +12,6 @@ import (
 	"dyad/docs/checker"
 	"dyad/internal/files"
 	"dyad/privacy"
-	"dyad/privacy/account"
 	"dyad/privacy/ledger"
 )
 
@@ -200,141 +195,4 @@ func publicKey(text string) (ledger.PublicKey, error) {
 		}
 	}
 	return nil, badInput("--key %s: %v", text, err)
-}
-
-// readLedger verifies an existing ledger and its archives. It returns their lines, and the name of an archive that
-// is missing.
-func readLedger(path string) (entries []ledger.Entry, away string, err error) {
-	if !exists(path) {
-		return nil, "", noLedger(path)
-	}
-	l, err := ledger.Open(path)
-	if err != nil {
-		return nil, "", err
-	}
-	return l.History()
-}
-
-const approvedPage = "hash of the approved page"
-
-// recorded returns an error if the ledger does not belong to the model, or if it has no line with the hash head, unless
-// head is "". For a model without a plan, it compares only the properties that a ledger of this kind and version
-// contains.
-func recorded(m *model, text []byte, head string, entries []ledger.Entry) error {
-	var charges, ends []ledger.Entry
-	if head != "" && !slices.ContainsFunc(entries, func(e ledger.Entry) bool { return e.Hash == head }) {
-		return errors.New("the ledger has no line with the head that the owner signed: it is another ledger, or was put " +
-			"back to an older copy")
-	}
-	for _, e := range entries {
-		switch {
-		case !e.Known:
-			return fmt.Errorf("line %d of the ledger (%q) was written by a later version, and may be about this run: use "+
-				"that version", e.Seq+1, e.Type)
-		case e.Run != m.Run:
-		case e.Charge != nil:
-			charges = append(charges, e)
-		case e.Status != "":
-			ends = append(ends, e)
-		}
-	}
-	planned, stream := m.Plan != nil, len(charges) == 1 && charges[0].Charge.Counted
-	if len(ends) == 0 && (stream || !planned) {
-		ends = append(ends, ledger.Entry{Status: ledger.StatusReleased}) // a stream that continues
-	}
-	if len(charges) != 1 || len(ends) != 1 || ends[0].Status != ledger.StatusReleased {
-		return fmt.Errorf("the ledger has %d charges and %d ends of run %q, and a model has one charge and one release",
-			len(charges), len(ends), m.Run)
-	}
-	c, g, sum := charges[0].Charge, m.Guarantee, sha256.Sum256(text)
-	plan, hash := algorithms.RecordHash(m.Plan), "sha256:"+hex.EncodeToString(sum[:])
-	if stream { // models of a stream are functions of many releases and have no hash in the ledger
-		hash, g.Released = "", strings.TrimSuffix(g.Released, ofAverage)
-	}
-	if c.Algorithm == "search" && !planned { // charged by an earlier version, which left it out
-		plan = c.Plan
-	}
-	// of an earlier version, in the words of the protocol
-	if strings.HasPrefix(c.Algorithm, "local-") && g.Unit == algorithms.OneUser && c.Unit == algorithms.OneRecord {
-		g.Unit, g.Relation, g.Released = c.Unit, c.Relation, c.Released
-	}
-	earlier := planned && c.Plan == "" // the run was charged by an earlier version, and resumed by this one
-	if earlier {
-		plan = ""
-	}
-	for _, f := range []struct{ what, ledger, model string }{
-		{"hash of the file", ends[0].Kept.Digest, hash},
-		{"hash of the plan", c.Plan, plan},
-		{"data id", c.DataID, m.DataID},
-		{"guarantee", printedNumbers(c.Guarantee), printedNumbers(g.String())},
-		{"unit", c.Unit, g.Unit},
-		{"relation", c.Relation, g.Relation},
-		{"release", c.Released, g.Released},
-		{approvedPage, c.Approved, m.Approved}, // both are "" for earlier versions
-	} {
-		if f.ledger != f.model && (planned || f.ledger != "" || f.what == approvedPage) {
-			return fmt.Errorf("the %s is %q in the ledger and %q in the model", f.what, f.ledger, f.model)
-		}
-	}
-	switch err := sameEvents(m.Plan, c.Events); {
-	case err != nil:
-		return err
-	case c.SeededNoise && !slices.ContainsFunc(g.Warnings,
-		func(w string) bool { return strings.Contains(w, "noise is not secret") }):
-		return errors.New("the ledger has that its noise came from a seed, and the model does not state it")
-	case earlier:
-		return errUnplanned
-	}
-	return nil
-}
-
-// printedNumbers returns epsilon, delta and mu as written in the words of a guarantee.
-func printedNumbers(guarantee string) string {
-	numbers, _, _ := strings.Cut(guarantee, " for ")
-	return numbers
-}
-
-// errUnplanned is the error for a charge by an earlier version, which stored no hash of a plan. All other
-// properties equal those of the model.
-var errUnplanned = errors.New("the ledger has the hash of this file and every release of its plan, and no hash of the " +
-	"plan: an earlier version charged the run")
-
-// sameEvents compares the events that a plan states with those that were charged.
-func sameEvents(plan json.RawMessage, charged []account.Event) error {
-	var p struct {
-		Releases []struct {
-			Part  int
-			Event json.RawMessage
-		}
-	}
-	if len(plan) > 0 && json.Unmarshal(plan, &p) != nil {
-		return errors.New("the plan of the model cannot be read")
-	}
-	var events []json.RawMessage
-	for i := 0; i < len(p.Releases); {
-		r := p.Releases[i]
-		var parts []account.Event
-		for ; r.Part > 0 && i < len(p.Releases) && p.Releases[i].Part == r.Part+len(parts); i++ {
-			var text bytes.Buffer
-			_ = json.Compact(&text, p.Releases[i].Event) // cannot fail for a document that was parsed
-			parts = append(parts, account.Decode(text.Bytes()))
-		}
-		if len(parts) == 0 {
-			i++
-		} else if r.Event, _ = account.Encode(account.ParallelEvent{Parts: parts}); r.Event == nil {
-			return fmt.Errorf("release %d of the plan has parts that no run can charge together", i)
-		}
-		events = append(events, r.Event)
-	}
-	if len(plan) > 0 && len(events) != len(charged) {
-		return fmt.Errorf("the plan of the model has %d releases, and the ledger charges %d", len(events), len(charged))
-	}
-	for i, stated := range events {
-		var text bytes.Buffer
-		event, err := account.Encode(charged[i])
-		if err != nil || json.Compact(&text, stated) != nil || !bytes.Equal(text.Bytes(), event) {
-			return fmt.Errorf("release %d of the plan is not the one that was charged, %s", i+1, charged[i])
-		}
-	}
-	return nil
 }

@@ -1,12 +1,9 @@
 package command
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -14,32 +11,6 @@ import (
 	lib "dyad"
 	"dyad/algorithms"
 )
-
-// With holds additions to the program dyad by another Go program. Kinds add commands; the other fields extend
-// the commands train and plan. The zero value adds nothing.
-type With struct {
-	// Algorithms are additional algorithms that can be chosen by --algorithm, like those listed by "dyad lab
-	// algorithms". Every exported field of the struct that is a number, a string or a bool is an option. A field
-	// Length, for example, has the flag --length and the key length of --config. If the name of a field, such as Steps,
-	// is an option of the catalogue, the existing flag sets the field.
-	Algorithms []algorithms.Algorithm
-	// Losses are additional losses that can be chosen by --loss. A Loss needs a name and a formula in u.
-	Losses []lib.Loss
-	// Kinds are additional kinds of run. Each is a command named by Info().Name, and its options are flags in the same
-	// way as for algorithms. A kind that is also a Reader selects the part of a schema that it reads; other kinds read
-	// all features.
-	Kinds []algorithms.Kind
-	// Networks are additional networks that can be chosen by --model. Each has a Kind, which is its name, and Build.
-	// The Kind layers applies to all network files.
-	Networks []lib.Network
-	// Trace, if not nil, is called at every stage of a run, so that a test can stop the program at a stage.
-	Trace func(stage string)
-}
-
-// Run runs the program with the additions of w on the command line args and returns the exit code.
-func (w With) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return runHooked(ctx, args, stdin, stdout, stderr, hooks{with: w, stage: w.Trace})
-}
 
 // ownFlags are the flags that With adds to a command.
 type ownFlags struct {
@@ -136,19 +107,4 @@ func (f ownFlags) ownLoss(flags lossFlags) (lib.Loss, error) {
 		return made, err
 	}
 	return flags.definition()
-}
-
-// add adds With to a command line, together with options of the catalogue for which planFlags has no flag.
-func (c *cli) add(w With) error {
-	known, all := planFlags{}.options(), slices.Concat(algorithms.Catalog(), w.Algorithms)
-	for _, to := range []*problemFlags{&c.Train.problemFlags, &c.Plan.Train.problemFlags, &c.Plan.Compare.problemFlags,
-		&c.Baseline.problemFlags} {
-		var err error
-		if to.ownFlags, err = optionsFrom(all, known); err != nil {
-			return err
-		}
-		to.ownFlags.with = w
-	}
-	c.Lab.Audit.Records.with, c.Lab.Audit.Pairs.with, c.Pairs.Train.with, c.Pairs.Plan.with = w, w, w, w
-	return nil
 }

@@ -36,7 +36,7 @@ func goSources(dir string, each func(name string, files *token.FileSet, f *ast.F
 			return nil
 		}
 		files := token.NewFileSet()
-		f, err := parser.ParseFile(files, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		f, err := parser.ParseFile(files, name, nil, parser.ParseComments)
 		if err != nil {
 			return err
 		}

@@ -52,6 +52,7 @@ func decodes(f *ast.File) (found []string) {
 var parsers = map[string]string{
 	"cmd/command/approval.go":                 "internal/page:FuzzApproved",
 	"internal/page/approval.go":               "reads texts.json, which is embedded",
+	"algorithms/report.go":                    "algorithms:FuzzReport",
 	"algorithms/facts.go":                     "algorithms:FuzzReport",
 	"algorithms/checkpoint.go":                "algorithms:FuzzCheckpoint",
 	"algorithms/online_state.go":              "algorithms:FuzzStreamState",
@@ -78,7 +79,7 @@ var parsers = map[string]string{
 	"cmd/command/config.go":                   "cmd/command:FuzzConfig",
 	"figures.go":                              "internal/face:FuzzReadJSON",
 	"cmd/command/track.go":                    "it copies the model file that this run wrote or read, and decodes a report that it encoded itself",
-	"cmd/command/threshold.go":                "it reads back a table that it wrote itself",
+	"cmd/command/decision.go":                 "it reads back a table that it wrote itself",
 	"cmd/command/report_model.go":             "cmd/command:FuzzReportTables",
 	"cmd/command/local_server.go":             "algorithms/local/serve:FuzzProtocol",
 	"engine/cuda/slope.go":                    "engine/cuda:FuzzSplice",
@@ -111,7 +112,7 @@ var parsers = map[string]string{
 	"internal/experiment/plan.go":             "internal/experiment:FuzzPlan",
 	"internal/files/output.go":                "internal/face:FuzzReadJSON",
 
-	"cmd/command/app.go":                       "the arguments of the command line, by kong",
+	"cmd/command/run.go":                       "the arguments of the command line, by kong",
 	"cmd/command/ask.go":                       "lines that a person types",
 	"cmd/command/data_schema.go":               "hands answers to dataset.ParseAnswers, and takes words of a person",
 	"cmd/command/holdout.go":                   "compares the hash of a model",

@@ -1,0 +1,121 @@
+package command
+
+// cli is the command line. Flags of all commands come first.
+type cli struct {
+	JSON  bool `name:"json" help:"Write the result as JSON on standard output."`
+	Quiet bool `short:"q" help:"Write nothing but errors (and the result with --json)."`
+
+	Config string `name:"config" placeholder:"FILE" help:"YAML file of flags, such as \"epsilon: 1\"; the command line overrides it. It is written into reports and models."`
+
+	Verbose bool `name:"verbose" short:"v" help:"Write the whole report, with the proof."`
+
+	Set       []string `sep:"none" placeholder:"KEY=VALUE" help:"A key of the recipe, an option that most runs leave as it is; \"dyad help keys\" explains all. May repeat."`
+	LogFormat string   `name:"log-format" enum:"text,json" default:"text" placeholder:"text|json" help:"Format of standard error: text, or JSON with one object per line: time (when the command began), level and message."`
+
+	Start startCmd `cmd:"" group:"Prepare data:" help:"Begin with your own file: answer questions to get a schema and a recipe for a training."`
+	Data  dataCmd  `cmd:"" group:"Prepare data:" help:"Work with data files."`
+
+	Plan   planCmd   `cmd:"" group:"Decide:" help:"Print the whole privacy report of a training run without reading any data."`
+	Ledger ledgerCmd `cmd:"" group:"Decide:" help:"Show, check or cap what has been spent on each data set."`
+
+	Train  trainCmd  `cmd:"" group:"Train:" help:"Train a model. Without --data: on an embedded synthetic clinical data set."`
+	Search searchCmd `cmd:"" group:"Train:" help:"Choose among settings or released models privately: training, scoring and choosing in one charge."`
+
+	Evaluate evaluateCmd `cmd:"" group:"Judge and use:" help:"Evaluate a model on a data file."`
+	Predict  predictCmd  `cmd:"" group:"Judge and use:" help:"Score records with a model."`
+	Report   reportCmd   `cmd:"" group:"Judge and use:" help:"Write the page of a model: guarantee, charges, weights and noise, assumptions."`
+	Export   exportCmd   `cmd:"" group:"Judge and use:" help:"Write a model for other programs: ONNX, NumPy, safetensors, SQL, Go, Python."`
+	Verify   verifyCmd   `cmd:"" group:"Judge and use:" help:"Recompute the guarantee of a model from its file, independently of the program that planned it."`
+
+	Doctor doctorCmd `cmd:"" group:"This machine:" help:"Check this machine: CPU, GPU, ledger, randomness."`
+
+	Lab   labCmd   `cmd:"" group:"More:" help:"Examine algorithms and losses: attacks, curves, speed, the tables of the papers."`
+	Local localCmd `cmd:"" group:"More:" help:"Learn from users who do not trust the server: local differential privacy."`
+
+	// The commands below are listed at the end of "dyad --help".
+	Baseline   baselineCmd   `cmd:"" help:"Train without privacy, to compare with."`
+	Online     onlineCmd     `cmd:"" help:"Train on a stream of records and release a model after every batch."`
+	Pairs      pairsCmd      `cmd:"" help:"Train on labelled pairs: similar or dissimilar, or preferred."`
+	Cluster    clusterCmd    `cmd:"" help:"Find cluster centres of records privately, by a metric from pairs if you have one."`
+	Threshold  thresholdCmd  `cmd:"" help:"Choose a decision threshold with budget, so that predict prints classes."`
+	Transform  transformCmd  `cmd:"" help:"Map records by a learned metric."`
+	Account    accountCmd    `cmd:"" help:"Convert between noise and epsilon."`
+	Devices    devicesCmd    `cmd:"" help:"List the values of --device."`
+	Completion completionCmd `cmd:"" help:"Print a completion script for bash, zsh or fish."`
+	Man        manCmd        `cmd:"" help:"Print a manual page, or write all of them."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
+	Docs       docsCmd       `cmd:"" hidden:"" help:"Write the help of all commands as Markdown."`
+}
+
+type auditCmd struct {
+	Records auditRecordsCmd `cmd:"" default:"withargs" help:"Attack an algorithm on records; \"dyad lab audit ALGORITHM\" is short for it."`
+	Pairs   auditPairsCmd   `cmd:"" help:"Attack training on labelled pairs, tuples or all pairs."`
+}
+
+type dataCmd struct {
+	Schema  dataSchemaCmd  `cmd:"" help:"Draft a schema for a data file."`
+	Check   dataCheckCmd   `cmd:"" help:"Check a schema without reading any data."`
+	Inspect dataInspectCmd `cmd:"" help:"Describe a data file as its schema reads it. The figures are private."`
+	Convert dataConvertCmd `cmd:"" help:"Write the rows of a data file in another format."`
+	Pack    dataPackCmd    `cmd:"" help:"Encode a data file once, into a file that is mapped instead of read."`
+	Synth   dataSynthCmd   `cmd:"" help:"Write synthetic clinical records, or visits of persons to a hospital, and their schema."`
+	List    dataListCmd    `cmd:"" help:"List the public data sets that can be fetched."`
+	Fetch   dataFetchCmd   `cmd:"" help:"Fetch a public data set into the cache."`
+	Verify  dataVerifyCmd  `cmd:"" help:"Check files against the catalogue of public data sets."`
+}
+
+// evaluateCmd has a command for each kind of performance figures.
+type evaluateCmd struct {
+	Private evaluatePrivateCmd `cmd:"" help:"Release private figures; \"dyad evaluate MODEL --epsilon EPSILON\" is short for it."`
+	Exact   evaluateExactCmd   `cmd:"" help:"Print exact figures of public records, or of private ones without a guarantee."`
+	Compare evaluateCompareCmd `cmd:"" help:"Evaluate the difference of the AUCs of two models on the same records."`
+}
+
+type ledgerCmd struct {
+	Init   ledgerInitCmd   `cmd:"" help:"Set the most that may be spent on a data set."`
+	Show   ledgerShowCmd   `cmd:"" help:"Show what has been spent."`
+	Verify ledgerVerifyCmd `cmd:"" help:"Check that no line was changed or lost."`
+
+	Key  ledgerKeyCmd  `cmd:"" help:"Make or show the key that signs releases."`
+	Sign ledgerSignCmd `cmd:"" help:"Sign a file that a run released."`
+
+	Compact ledgerCompactCmd `cmd:"" help:"Move finished runs to an archive; totals stay."`
+}
+
+type localCmd struct {
+	Plan     localPlanCmd     `cmd:"" help:"Print the protocol and its guarantee without reading any data."`
+	Simulate localSimulateCmd `cmd:"" help:"Run users and server over a data file, or over synthetic records."`
+	Server   localServerCmd   `cmd:"" help:"Serve a protocol over HTTP: publish the model, take one message of every user an epoch."`
+	Client   localClientCmd   `cmd:"" help:"Answer a server with one privatised message; the record stays here."`
+	Model    localModelCmd    `cmd:"" help:"Save the model that a server publishes, for predict."`
+	Token    localTokenCmd    `cmd:"" help:"Make the tokens with which users prove their ids to a server."`
+	Audit    localAuditCmd    `cmd:"" help:"Attack the messages of a method and bound their epsilon from below."`
+}
+
+type lossesCmd struct {
+	List  lossesListCmd  `cmd:"" default:"withargs" help:"List the built-in losses (the default)."`
+	Check lossesCheckCmd `cmd:"" help:"Print the proved constants of a loss, and which algorithms take it."`
+}
+
+type pairsCmd struct {
+	Train   pairsTrainCmd   `cmd:"" help:"Train on labelled pairs of individuals: a metric, or scores from preferences."`
+	Plan    pairsPlanCmd    `cmd:"" help:"Print the whole privacy report of such a run without reading any data."`
+	Inspect pairsInspectCmd `cmd:"" help:"Describe pairs and the graph behind them. The figures are private."`
+}
+
+// planCmd has one command for the plan of an algorithm and one for the ranking of all algorithms.
+type planCmd struct {
+	Train   planTrainCmd   `cmd:"" help:"Print the whole privacy report of a training; \"dyad plan -n N\" is short for it."`
+	Compare planCompareCmd `cmd:"" help:"Rank all algorithms that apply, by the noise that reaches the model."`
+}
+
+// labCmd groups the commands that examine algorithms and losses and do not use a user's data.
+type labCmd struct {
+	Audit      auditCmd      `cmd:"" help:"Attack an algorithm and bound its epsilon from below."`
+	Curve      curveCmd      `cmd:"" help:"Draw the AUC against epsilon: algorithms x epsilons x splits."`
+	Bench      benchCmd      `cmd:"" help:"Measure this machine: time, pairs per second, share of its peak."`
+	Reproduce  reproduceCmd  `cmd:"" help:"Repeat the tables and figures of the papers."`
+	Algorithms algorithmsCmd `cmd:"" help:"List the algorithms, or explain one."`
+	Losses     lossesCmd     `cmd:"" help:"List the built-in losses, or prove the constants of your own."`
+	Influence  influenceCmd  `cmd:"" help:"Rank records by what they do to a fit without noise: influence functions, stability."`
+}

@@ -1,0 +1,220 @@
+package command
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	lib "dyad"
+	"dyad/algorithms/evaluate"
+)
+
+// figureFlags are the flags that select the figures of a private evaluation.
+type figureFlags struct {
+	Thresholds []float64 `name:"roc-thresholds" placeholder:"T,..." help:"Public thresholds of the ROC curve. Default: placed by a released mean and deviation of the scores."`
+	MeanLoss   bool      `name:"mean-loss" help:"Also release the mean loss over pairs of classes, for a fifth of the budget."`
+	LossRange  []float64 `name:"loss-range" placeholder:"LOW,HIGH" help:"Public range to which the loss of every pair is clipped. Default: 0 to twice the loss of equal scores."`
+	Reference  dataFiles `placeholder:"FILE" help:"For a metric: public file of labelled records to search for nearest neighbours."`
+}
+
+// of returns the options of package dyad for the figures of a model.
+func (f figureFlags) of(m *model, epsilon, delta *float64) lib.FigureOptions {
+	o := lib.FigureOptions{Model: m, Delta: delta, Thresholds: f.Thresholds, MeanLoss: f.MeanLoss, LossRange: f.LossRange,
+		Reference: f.Reference.String()}
+	if epsilon != nil {
+		o.Epsilon = *epsilon
+	}
+	return o
+}
+
+// privateResult is the JSON output of a private evaluation: the content of its file and the total spending.
+type privateResult struct {
+	lib.PrivateFigures
+
+	spent *spending
+	plan  string // hash of the plan in the file, "" for public data
+	whole bool   // print all figures even without --verbose
+}
+
+func (r privateResult) saved() (run, file string) { return r.Run, r.Out }
+
+// outcome returns the part of the output that all runs have.
+func (r *privateResult) outcome() *runOutcome {
+	return &runOutcome{Data: r.Name, DataID: r.DataID, Public: r.Public, Guarantee: r.Guarantee, Run: r.Run,
+		Ledger: r.Ledger, Spent: r.spent}
+}
+
+// told adds the total spending.
+func (r *privateResult) told(s *spending) (err error) {
+	if r.spent = s; s != nil {
+		r.Spent, err = json.Marshal(s)
+	}
+	return err
+}
+
+// release carries out a plan: the plan is charged, and the result is stored, released and named.
+func (a *app) release(p *lib.FigurePlan, d lib.FigureData, o lib.Run) (*privateResult, error) {
+	found, away := p.Run(a.ctx, d, o)
+	if found == nil {
+		return nil, away
+	}
+	a.saved = cmp.Or(a.saved, found.Out)
+	r := &privateResult{PrivateFigures: *found}
+	r.Plan = nil // the plan is in the file
+	return r, away
+}
+
+// between returns a figure with its interval. If the figure is too uncertain, it returns the interval alone.
+func between(x evaluate.Figure) string {
+	if x.Vague() {
+		return fmt.Sprintf("%.4f to %.4f", x.Low, x.High)
+	}
+	return fmt.Sprintf("%.4f (%.4f to %.4f)", x.Value, x.Low, x.High)
+}
+
+// value returns a figure without its interval.
+func value(x evaluate.Figure) string {
+	if x.Vague() {
+		return "not known"
+	}
+	return fmt.Sprintf("%.4f", x.Value)
+}
+
+// tooWide returns the end of the line of an AUC whose interval is too wide.
+func tooWide(auc evaluate.Figure) string {
+	if auc.Vague() {
+		return "; this cannot tell a model with an AUC of 0.5 from a model with an AUC of 0.9"
+	}
+	return ""
+}
+
+// vague returns a sentence about figures that are too uncertain to be useful, or "" for other figures.
+func vague(f *evaluate.Figures) string {
+	switch {
+	case f.AUC != nil && f.AUC.Vague():
+		return fmt.Sprintf("The %g %% interval of the AUC is %.2f to %.2f: with this epsilon %d records cannot tell a model "+
+			"with an AUC of 0.5 from a model with an AUC of 0.9. The figures are shown as intervals only.", 100*f.Confidence,
+			f.AUC.Low, f.AUC.High, f.Records)
+	case f.Vague():
+		return fmt.Sprintf("Most sensitivities have an interval of %.1f or more: with this epsilon there are too few "+
+			"positive records for a ROC curve, and only its band is drawn.", evaluate.VagueWidth)
+	}
+	return ""
+}
+
+// writeFigures writes the figures of a private evaluation.
+func writeFigures(b *strings.Builder, f *evaluate.Figures) {
+	if f.AUC != nil {
+		line(b, "AUC", "%s; the noise alone has standard deviation %.2g%s", between(*f.AUC), f.AUCNoise, tooWide(*f.AUC))
+		of := "records"
+		if f.Unit != "" {
+			of = f.Unit + "s, by the shares of their rows"
+		}
+		line(b, "positives", "about %.0f of %d %s, noise %.2g", f.Positives, f.Records, of, f.PositivesNoise)
+	}
+	if f.Difference != nil {
+		line(b, "AUC", "minus the AUC of the other model: %s; the noise alone has standard deviation %.2g",
+			between(*f.Difference), f.DifferenceNoise)
+		line(b, "order", "they disagree on %.3g of the pairs of a positive and a negative", f.Disagreement)
+	}
+	for i, p := range f.Points {
+		label := ""
+		if i == 0 {
+			label = "ROC"
+		}
+		line(b, label, "score >= %-10.4g sensitivity %s, specificity %s, accuracy %s", p.Threshold, between(p.Sensitivity),
+			between(p.Specificity), between(p.Accuracy))
+	}
+	if f.MeanLoss != nil {
+		line(b, "mean loss", "%.4f (%.4f to %.4f) of %s over pairs of a positive and a negative, each clipped to %.4g to %.4g", f.MeanLoss.Value, f.MeanLoss.Low, f.MeanLoss.High, f.LossOf, f.LossLow, f.LossHigh)
+	}
+	for _, r := range f.Right {
+		line(b, "accuracy", "%s, %s", between(r.Figure), r.Classifier)
+	}
+	line(b, "intervals", "%g %%, covering the sampling of the records and the noise", 100*f.Confidence)
+	if f.Wide {
+		line(b, "", "few records or a rare class make the intervals wide")
+	}
+}
+
+// releaseFlags are the flags of figures that are released or planned.
+type releaseFlags struct {
+	Data    dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As for train, in the format of the training data, with labels."`
+	Plan    bool      `required:"" xor:"records" needs:"n" not:"report track" help:"Print what a run on -n records would release and cost. No data are read."`
+	N       int       `positive:"" needs:"epsilon" short:"n" help:"As for plan, with --plan. Or the number of persons in the file, if the schema has another number."`
+	Epsilon *float64  `placeholder:"EPSILON" help:"Release private figures with this epsilon, charged to the ledger."`
+	Delta   *float64  `needs:"epsilon" placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+	Out     string    `writes:"figures" needs:"epsilon" short:"o" placeholder:"FILE" help:"File of the report of a private evaluation (JSON). After its release the report survives any crash. Default: evaluation.json on private data, or evaluation.RUN.json if that exists."`
+	runFlags
+}
+
+// units describes the number of evaluated records or persons.
+func (r *privateResult) units() string {
+	return fmt.Sprintf("%d %ss", r.Figures.Records, cmp.Or(r.Figures.Unit, "record"))
+}
+
+func (r *privateResult) text() string {
+	var b strings.Builder
+	r.outcome().writeData(&b, ": "+r.units())
+	b.WriteString(r.Report.Text())
+	r.outcome().writeLedger(&b)
+	writeFigures(&b, r.Figures)
+	r.writeChosen(&b)
+	if r.Out != "" {
+		line(&b, "report", "%s", r.Out)
+	}
+	return b.String()
+}
+
+// figures returns the figures of the task. Each line has the given format for label and text.
+func figures(e *evaluation, format string) string {
+	var b strings.Builder
+	for _, k := range e.KNN {
+		fmt.Fprintf(&b, format, fmt.Sprintf("%d-NN", k.K),
+			fmt.Sprintf("accuracy %.4f with the metric, %.4f with the identity", k.Learned, k.Identity))
+	}
+	line := func(label, text string, args ...any) {
+		fmt.Fprintf(&b, format, label, fmt.Sprintf(text, args...))
+	}
+	if e.AUC != nil {
+		interval := ""
+		if e.AUCLow != nil {
+			interval = fmt.Sprintf(" (%g %% interval %.4f to %.4f, DeLong)", 100*e.Confidence, *e.AUCLow, *e.AUCHigh)
+		}
+		line("AUC", "%.4f%s", *e.AUC, interval)
+		line("accuracy", "%.4f (score >= %g counts as positive)", *e.Accuracy, e.Threshold)
+	}
+	if e.Ranking != nil {
+		line("ranking", "%.4f of the pairs with different labels in the right order, mean over groups", *e.Ranking)
+		line("NDCG", "%.4f at %d", *e.NDCG, e.Top)
+	}
+	if e.Precision != nil {
+		line("precision", "%.4f at %d", *e.Precision, e.Top)
+	}
+	return b.String()
+}
+
+// writeChosen writes the chosen threshold of a report.
+func (r *privateResult) writeChosen(b *strings.Builder) {
+	c := r.Chosen
+	if c == nil {
+		return
+	}
+	line(b, "threshold", "%.6g (aim: %s): sensitivity %s, specificity %s, accuracy %s", c.Threshold, c.Name,
+		between(c.Sensitivity), between(c.Specificity), between(c.Accuracy))
+	if !c.Reached {
+		line(b, "warning", "no operating point has a %s that is at least %g with its whole interval; this one comes "+
+			"nearest. More records or epsilon narrow the intervals, and --roc-thresholds places the points", c.Name, c.AtLeast)
+	}
+	if c.Never > c.Accuracy.Value {
+		line(b, "warning", "taking every record as negative is right for %.4f of them, more often than this threshold",
+			c.Never)
+	}
+}
+
+// writeNextOf describes the use of the threshold.
+func (r *privateResult) writeNextOf(b *strings.Builder) {
+	line(b, "next", "dyad predict %s --data FILE --threshold %s prints classes; all figures are in %[2]s",
+		cmp.Or(r.Evaluated, "MODEL"), cmp.Or(r.Out, "T"))
+}
