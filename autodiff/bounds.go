@@ -338,3 +338,6 @@ func (j *jet) binarySlope(i int, in instr, a, da, b, db Interval) Interval {
 	}
 	return undef
 }
+
+// maxConditions limits the comparisons that change in one kink.
+const maxConditions = 4

@@ -5,84 +5,6 @@ import (
 	"slices"
 )
 
-// builder appends instructions, each at most once, and simplifies them. Every rule holds for all
-// real u at which the replaced form is defined.
-type builder struct {
-	code []instr
-	ids  map[key]int
-	// derivative uses aligned and ties. If aligned is true, ties are aligned. ties holds the u at
-	// which a tie of a Where was aligned.
-	aligned bool
-	ties    []float64
-}
-
-type key struct {
-	op      op
-	a, b, m int
-	bits    uint64 // bits of c, so that NaN equals itself and -0 differs from 0
-}
-
-func newBuilder() *builder { return &builder{ids: make(map[key]int)} }
-
-func (b *builder) put(in instr) int {
-	k := key{in.op, in.a, in.b, in.m, math.Float64bits(in.c)}
-	if id, ok := b.ids[k]; ok {
-		return id
-	}
-	b.code = append(b.code, in)
-	b.ids[k] = len(b.code) - 1
-	return len(b.code) - 1
-}
-
-// load copies e and returns the index of its result.
-func (b *builder) load(e Expr) int {
-	code := e.instrs()
-	ids := make([]int, len(code))
-	for i, in := range code {
-		ids[i] = b.put(in.rename(func(k int) int { return ids[k] }))
-	}
-	return ids[len(ids)-1]
-}
-
-// expr returns the expression of instruction root without unused instructions.
-func (b *builder) expr(root int) Expr {
-	used := make([]bool, root+1)
-	used[root] = true
-	for i := root; i >= 0; i-- {
-		if used[i] {
-			b.code[i].rename(func(k int) int { used[k] = true; return k })
-		}
-	}
-	ids := make([]int, root+1)
-	var code []instr
-	for i, in := range b.code[:root+1] {
-		if !used[i] {
-			continue
-		}
-		ids[i] = len(code)
-		code = append(code, in.rename(func(k int) int { return ids[k] }))
-	}
-	return Expr{code: code}
-}
-
-func (b *builder) constant(c float64) int { return b.put(instr{op: opConst, c: c}) }
-
-// isConst returns the value of x if it is a constant.
-func (b *builder) isConst(x int) (float64, bool) {
-	return b.code[x].c, b.code[x].op == opConst
-}
-
-func (b *builder) is(x int, o op) bool { return b.code[x].op == o }
-
-func (b *builder) isValue(x int, c float64) bool {
-	v, ok := b.isConst(x)
-	return ok && v == c
-}
-
-func (b *builder) arg(x int) int { return b.code[x].a }
-
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-
 func (b *builder) unary(o op, x int) int {
 	if c, ok := b.isConst(x); ok {
 		if v := evalUnary(o, c, 0); finite(v) {
@@ -129,12 +51,6 @@ func (b *builder) unary(o op, x int) int {
 		}
 	}
 	return b.put(instr{op: o, a: x})
-}
-
-// sumOfExps reports whether x is e^y + e^z.
-func (b *builder) sumOfExps(x int) bool {
-	in := b.code[x]
-	return in.op == opAdd && b.is(in.a, opExp) && b.is(in.b, opExp)
 }
 
 // neg moves the sign into a constant, a constant factor or a difference, which is exact.
@@ -249,36 +165,6 @@ func (b *builder) sub(x, y int) int {
 	return b.put(instr{op: opSub, a: x, b: y})
 }
 
-// scale returns c times a product without a constant factor.
-func (b *builder) scale(c float64, x int) int {
-	switch {
-	case c == 0:
-		return b.constant(0)
-	case c == 1:
-		return x
-	case c == -1:
-		return b.put(instr{op: opNeg, a: x})
-	}
-	return b.put(instr{op: opMul, a: b.constant(c), b: x})
-}
-
-// split writes x as c times a product of factors.
-func (b *builder) split(x int) (c float64, factors []int) {
-	in := b.code[x]
-	switch in.op {
-	case opConst:
-		return in.c, nil
-	case opNeg:
-		c, factors = b.split(in.a)
-		return -c, factors
-	case opMul:
-		c, factors = b.split(in.a)
-		d, more := b.split(in.b)
-		return c * d, append(factors, more...)
-	}
-	return 1, []int{x}
-}
-
 func (b *builder) mul(x, y int) int {
 	c, factors := b.split(x)
 	d, more := b.split(y)
@@ -364,4 +250,143 @@ func (b *builder) div(x, y int) int {
 		return b.put(instr{op: opDiv, a: x, b: y})
 	}
 	return b.scale(c, b.put(instr{op: opDiv, a: b.product(1, factors), b: y}))
+}
+
+// U returns the variable u.
+func U() Expr { return Expr{code: []instr{{op: opVar}}} }
+
+// Const returns the constant c. It accepts a NaN or an infinity, and Check then rejects the
+// expression.
+func Const(c float64) Expr { return Expr{code: []instr{{op: opConst, c: c}}} }
+
+// Neg returns -a.
+func Neg(a Expr) Expr { return unary(opNeg, a) }
+
+// Exp returns e^a.
+func Exp(a Expr) Expr { return unary(opExp, a) }
+
+// Log returns the natural logarithm of a.
+func Log(a Expr) Expr { return unary(opLog, a) }
+
+// Log1p returns log(1 + a).
+func Log1p(a Expr) Expr { return unary(opLog1p, a) }
+
+// Expm1 returns e^a - 1.
+func Expm1(a Expr) Expr { return unary(opExpm1, a) }
+
+// Tanh returns the hyperbolic tangent of a.
+func Tanh(a Expr) Expr { return unary(opTanh, a) }
+
+// Sigmoid returns 1/(1 + e^-a), without overflow.
+func Sigmoid(a Expr) Expr { return unary(opSigmoid, a) }
+
+// Softplus returns log(1 + e^a), without overflow.
+func Softplus(a Expr) Expr { return unary(opSoftplus, a) }
+
+// Sqrt returns the square root of a.
+func Sqrt(a Expr) Expr { return unary(opSqrt, a) }
+
+// Square returns a*a.
+func Square(a Expr) Expr { return unary(opSquare, a) }
+
+// Abs returns |a|. See Derivative for its slope at a = 0.
+func Abs(a Expr) Expr { return unary(opAbs, a) }
+
+// Sin returns the sine of a, in radians.
+func Sin(a Expr) Expr { return unary(opSin, a) }
+
+// Cos returns the cosine of a, in radians.
+func Cos(a Expr) Expr { return unary(opCos, a) }
+
+// Atan returns the arc tangent of a, in radians.
+func Atan(a Expr) Expr { return unary(opAtan, a) }
+
+// Erf returns the error function of a, 2/sqrt(pi) times the integral of e^(-t^2) from
+// 0 to a.
+func Erf(a Expr) Expr { return unary(opErf, a) }
+
+// NormCDF returns the probability that a standard normal number is at most a, (1 +
+// erf(a/sqrt(2)))/2. It has full relative accuracy even where it is small.
+func NormCDF(a Expr) Expr { return unary(opNormCDF, a) }
+
+// LogNormCDF returns log(NormCDF(a)), even where NormCDF(a) underflows.
+func LogNormCDF(a Expr) Expr { return unary(opLogNormCDF, a) }
+
+// Hazard returns the derivative of LogNormCDF at a: the standard normal density divided by NormCDF.
+// It is the inverse of Mills' ratio at -a.
+func Hazard(a Expr) Expr { return unary(opHazard, a) }
+
+// Pow returns a^c with math.Pow's conventions.
+func Pow(a Expr, c float64) Expr {
+	b := newBuilder()
+	return b.expr(b.pow(b.load(a), c))
+}
+
+// Add returns a + b.
+func Add(a, b Expr) Expr { return combine(opAdd, a, b) }
+
+// Sub returns a - b.
+func Sub(a, b Expr) Expr { return combine(opSub, a, b) }
+
+// Mul returns a * b.
+func Mul(a, b Expr) Expr { return combine(opMul, a, b) }
+
+// Div returns a / b.
+func Div(a, b Expr) Expr { return combine(opDiv, a, b) }
+
+// Max returns the larger of a and b. Where they are equal, its derivative is the derivative of one
+// of them; see Derivative.
+func Max(a, b Expr) Expr { return combine(opMax, a, b) }
+
+// Min returns the smaller of a and b. Where they are equal, its derivative is the derivative of one
+// of them; see Derivative.
+func Min(a, b Expr) Expr { return combine(opMin, a, b) }
+
+// Ge returns the mask 1 if a >= b, else 0. Its derivative is 0. Check rejects a phi that jumps.
+func Ge(a, b Expr) Expr { return combine(opGe, a, b) }
+
+// Gt returns the mask 1 if a > b, else 0. Its derivative is 0, as for Ge.
+func Gt(a, b Expr) Expr { return combine(opGt, a, b) }
+
+// Eq returns the mask 1 if a = b, else 0. Its derivative is 0, as for Ge.
+func Eq(a, b Expr) Expr { return combine(opEq, a, b) }
+
+// Where returns a where the mask m is not 0, and b elsewhere. The branch that is not chosen may be
+// undefined. Its derivative is the derivative of the chosen branch, or of the other branch at a
+// point where a mask changes (Derivative). Check rejects a phi that jumps.
+func Where(m, a, b Expr) Expr {
+	w := newBuilder()
+	return w.expr(w.where(w.load(m), w.load(a), w.load(b)))
+}
+
+func unary(o op, a Expr) Expr {
+	b := newBuilder()
+	return b.expr(b.unary(o, b.load(a)))
+}
+
+func combine(o op, x, y Expr) Expr {
+	b := newBuilder()
+	return b.expr(b.binary(o, b.load(x), b.load(y)))
+}
+
+// compare returns x >= y or x > y. It moves sums, differences and products of constants to the
+// other side if that is exact: 0 >= 1 - u becomes u >= 1, whose mask has no rounding error.
+func (b *builder) compare(o op, x, y int) int {
+	for _, swapped := range []bool{false, true} {
+		side, other := x, y
+		if swapped {
+			side, other = y, x
+		}
+		d, ok := b.isConst(other)
+		if !ok {
+			continue
+		}
+		if p, c, flip, ok := b.isolate(side, d); ok {
+			if flip != swapped {
+				p, c = c, p
+			}
+			return b.binary(o, p, c)
+		}
+	}
+	return b.put(instr{op: o, a: x, b: y})
 }

@@ -2,28 +2,6 @@ package autodiff
 
 import "math"
 
-// compare returns x >= y or x > y. It moves sums, differences and products of constants to the
-// other side if that is exact: 0 >= 1 - u becomes u >= 1, whose mask has no rounding error.
-func (b *builder) compare(o op, x, y int) int {
-	if d, ok := b.isConst(y); ok {
-		if p, c, flip, ok := b.isolate(x, d); ok {
-			if flip {
-				return b.binary(o, c, p)
-			}
-			return b.binary(o, p, c)
-		}
-	}
-	if d, ok := b.isConst(x); ok {
-		if p, c, flip, ok := b.isolate(y, d); ok {
-			if flip {
-				return b.binary(o, p, c)
-			}
-			return b.binary(o, c, p)
-		}
-	}
-	return b.put(instr{op: o, a: x, b: y})
-}
-
 // isolate rewrites the comparison of x with the constant d as a comparison of p with c, in the same
 // direction or flipped. c is never -0, so that equal comparisons are one instruction.
 func (b *builder) isolate(x int, d float64) (p, c int, flip, ok bool) {

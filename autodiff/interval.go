@@ -208,3 +208,8 @@ func (a Interval) sqrt() Interval {
 	}
 	return Interval{math.Max(0, end(a.Lo, 0)), end(a.Hi, inf)}
 }
+
+const (
+	unitRoundoff = 0x1p-53
+	smallest     = 0x1p-1074
+)

@@ -122,3 +122,13 @@ func (a Interval) hazardSlope() Interval {
 	}
 	return Interval{math.Max(-1, at(a.Lo).Lo), math.Min(0, at(a.Hi).Hi)}
 }
+
+func sigmoid(a float64) float64 {
+	if a >= 0 {
+		return 1 / (1 + math.Exp(-a))
+	}
+	e := math.Exp(a)
+	return e / (1 + e)
+}
+
+func softplus(a float64) float64 { return math.Max(a, 0) + math.Log1p(math.Exp(-math.Abs(a))) }

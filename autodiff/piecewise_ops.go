@@ -189,3 +189,24 @@ func (p pieces) inside(i int) *big.Rat {
 	m := new(big.Rat).Add(p.knot[i-1], p.knot[i])
 	return m.Mul(m, big.NewRat(1, 2))
 }
+
+// Piecewise returns e as a piecewise polynomial on the whole real line. It returns false if it
+// finds no such form. e must consist of constants, u, sums, products, natural powers, quotients by
+// constants, Abs, Max, Min, comparisons and Where. It may have at most 63 knots, which must be
+// rational and must not round to the same float64. Its degree must be at most 16. At a knot its
+// value must equal the value of the piece on one side.
+func (e Expr) Piecewise() (PiecewisePolynomial, bool) {
+	code := e.instrs()
+	v := make([]pieces, len(code))
+	for i, in := range code {
+		p, ok := in.pieces(v)
+		if !ok {
+			return PiecewisePolynomial{}, false
+		}
+		v[i] = p.simplified()
+		if !v[i].small() {
+			return PiecewisePolynomial{}, false
+		}
+	}
+	return v[len(v)-1].rounded()
+}

@@ -1,13 +1,8 @@
 package autodiff
 
 import (
-	"math"
 	"slices"
 )
-
-// programBlock is the number of values that a Program computes at a time. A slot has 2 KiB, so that
-// about ten slots fit in the first-level cache.
-const programBlock = 256
 
 // Program evaluates an Expr on blocks of values. It is immutable. It is safe for concurrent use if
 // each call has its own scratch.
@@ -21,17 +16,7 @@ type Program struct {
 	fills []fill
 }
 
-// step computes slot dst from the slots a, b and m. Slot 0 is the input u, and no step writes it. k
-// is the constant operand, if there is one. If it is the second operand, b is -1, and if it is the
-// first operand, a is -1. in and out are factors 1 or -1: opSigmoid multiplies its operand by in
-// and its result by out at no cost.
-type step struct {
-	op           op
-	dst, a, b, m int
-	k, in, out   float64
-}
-
-// fill is a slot that holds a constant during the whole evaluation.
+// fill is a slot that holds a constant through the whole evaluation.
 type fill struct {
 	slot int
 	c    float64
@@ -212,36 +197,4 @@ func (p *Program) Eval(dst, u, scratch []float64) {
 		p.steps[last].run(dst[:n], &frame)
 		dst, u = dst[n:], u[n:]
 	}
-}
-
-// frame holds the slots of one block.
-type frame struct{ u, scratch []float64 }
-
-func (f *frame) slot(s int) []float64 {
-	switch {
-	case s < 0:
-		return nil
-	case s == 0:
-		return f.u
-	}
-	return f.scratch[(s-1)*programBlock:][:len(f.u)]
-}
-
-// power returns a^c in the way that Roundoff assumes: products for integers up to maxRepeated,
-// otherwise e^(c log a).
-func power(a, c float64) float64 {
-	if c < 0 {
-		return 1 / power(a, -c)
-	}
-	if c == math.Trunc(c) && c <= maxRepeated {
-		r := 1.0
-		for range int(c) {
-			r *= a
-		}
-		return r
-	}
-	if a == 0 && c > 0 {
-		return 0
-	}
-	return math.Exp(c * math.Log(a))
 }

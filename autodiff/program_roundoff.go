@@ -172,7 +172,7 @@ func (r *rounding) mayBeNaN(in instr) bool {
 // result, and one absolute. The error is at most their sum.
 func (r *rounding) own(in instr) (relative, absolute float64) {
 	if r.single {
-		return r.ownSingle(in)
+		return in.ownSingle(r.float.v[in.a])
 	}
 	switch in.op {
 	case opNeg, opAbs, opMax, opMin, opWhere, opGe, opGt, opEq:

@@ -169,3 +169,49 @@ func bit(b bool) float64 {
 	}
 	return math.Float64frombits(m)
 }
+
+// step computes slot dst from the slots a, b and m. Slot 0 is the input u, and no step writes it.
+// An operand that is constant is in k: then b is -1 if k is the second operand, and a is -1 if k is
+// the first. in and out are factors 1 or -1 of the operand and the result of opSigmoid, which cost
+// nothing there.
+type step struct {
+	op           op
+	dst, a, b, m int
+	k, in, out   float64
+}
+
+// frame holds the slots of one block.
+type frame struct{ u, scratch []float64 }
+
+func (f *frame) slot(s int) []float64 {
+	switch {
+	case s < 0:
+		return nil
+	case s == 0:
+		return f.u
+	}
+	return f.scratch[(s-1)*programBlock:][:len(f.u)]
+}
+
+// power returns a^c in the way that Roundoff assumes: products for integers up to maxRepeated,
+// otherwise e^(c log a).
+func power(a, c float64) float64 {
+	if c < 0 {
+		return 1 / power(a, -c)
+	}
+	if c == math.Trunc(c) && c <= maxRepeated {
+		r := 1.0
+		for range int(c) {
+			r *= a
+		}
+		return r
+	}
+	if a == 0 && c > 0 {
+		return 0
+	}
+	return math.Exp(c * math.Log(a))
+}
+
+// programBlock is the number of values that a Program computes at a time. A slot has 2 KiB, so that
+// about ten slots fit in the first-level cache.
+const programBlock = 256

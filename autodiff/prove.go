@@ -1,31 +1,8 @@
 package autodiff
 
 import (
-	"cmp"
 	"container/heap"
 	"math"
-	"slices"
-)
-
-// effort limits the work of Prove. Its fields are numbers of interval evaluations of phi'.
-type effort struct {
-	ends  int // for each end of the range of phi' and of phi"
-	kinks int // for locating kinks
-	sign  int // for the sign of phi"
-}
-
-var fullEffort = effort{ends: 4000, kinks: 20000, sign: 20000}
-
-// The tolerances of Prove.
-const (
-	slopeTolerance = 0x1p-16 // gap, relative to the largest value
-	curveTolerance = 0x1p-11
-	slackTolerance = 0x1p-44 // Slack, relative to the largest |phi'|
-	// constantTolerance is the tolerance of Slack relative to the largest |phi"| times |u|: a kink
-	// at a rounded constant moves by an ulp of the constant.
-	constantTolerance = 0x1p-48
-	kinkWidth         = 0x1p-70 // width of a located kink, relative to the range
-	noiseWidth        = 0x1p-40 // largest width of a kink that roundings hide, relative to the range
 )
 
 // Properties holds facts about a derivative phi' on a bounded interval, proved by interval
@@ -153,81 +130,6 @@ func (a *analysis) tolerance(slope, curvature float64) float64 {
 		}
 	}
 	return t + roundoffFactor*noise
-}
-
-// analysis is one run of Prove.
-type analysis struct {
-	jet, point *jet
-	on         Interval
-	work       effort
-	regions    []Interval // the parts without undecided masks
-	kinks      []Interval // the other parts
-}
-
-func newAnalysis(e Expr, on Interval, work effort) *analysis {
-	a := &analysis{jet: newJet(e), point: newJet(e), on: on, work: work}
-	a.locate()
-	return a
-}
-
-// undecidedMask reports whether a mask, or another number by which a Where chooses, may be both 0
-// and not 0 in the last evaluation.
-func (j *jet) undecidedMask() bool {
-	for i, in := range j.code {
-		if in.op.mask() && (j.v[i] == unit || j.v[i].undefined()) {
-			return true
-		}
-		if m := j.v[in.m]; in.op == opWhere && (m.undefined() || m.Contains(0) && m != zero) {
-			return true
-		}
-	}
-	return false
-}
-
-// locate splits the interval into regions and kinks. It splits the widest parts first, so that the
-// parts that remain when the work ends are narrow at every kink.
-//
-// Near a kink, rounding errors may hide the result of a comparison in a whole range of float64
-// numbers. An example is abs(1 - u) <= 1 in |u| < 2^-52; this range has more numbers than the work
-// allows. No part of such a range is split.
-func (a *analysis) locate() {
-	least, noise := kinkWidth*a.on.Abs(), noiseWidth*a.on.Abs()
-	work := a.work.kinks
-	undecided := func(c Interval) bool {
-		a.jet.values(c)
-		work--
-		return a.jet.undecidedMask()
-	}
-	for queue := []Interval{a.on}; len(queue) > 0; queue = queue[1:] {
-		c := queue[0]
-		if !undecided(c) {
-			a.regions = append(a.regions, c)
-			continue
-		}
-		l, r, ok := c.halves()
-		width := c.Hi - c.Lo
-		if !ok || width <= least || work <= 0 ||
-			width <= noise && undecided(Point(c.Lo)) && undecided(Point(l.Hi)) && undecided(Point(c.Hi)) {
-			a.kinks = append(a.kinks, c)
-			continue
-		}
-		queue = append(queue, l, r)
-	}
-	a.regions, a.kinks = merged(a.regions), merged(a.kinks)
-}
-
-// merged sorts intervals that do not overlap, and joins neighbours.
-func merged(list []Interval) []Interval {
-	slices.SortFunc(list, func(x, y Interval) int { return cmp.Compare(x.Lo, y.Lo) })
-	out := list[:0]
-	for _, c := range list {
-		if n := len(out); n > 0 && out[n-1].Hi == c.Lo {
-			out[n-1].Hi = c.Hi
-		} else {
-			out = append(out, c)
-		}
-	}
-	return out
 }
 
 // slopeRange returns bounds of the range of phi'.

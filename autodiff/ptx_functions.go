@@ -1,6 +1,11 @@
 package autodiff
 
-import "math"
+import (
+	"fmt"
+	"math"
+
+	"dyad/kernels"
+)
 
 // This file has the code of functions that GPUs lack or only approximate. Errors are in units of w
 // = singleRoundoff: a relative error is relative to the result, other errors are absolute.
@@ -192,4 +197,116 @@ func (p *ptxEmitter) maskBits(compare, a, b string) string {
 	m := p.nextMask()
 	p.line("setp.%s.b32 %s, %s, %s;", compare, m, a, b)
 	return m
+}
+
+const (
+	singleRoundoff = 0x1p-24
+	singleTiny     = 0x1p-126 // results below it may become 0
+	// singleLargest bounds values, so that nothing overflows.
+	singleLargest = 0x1p100
+)
+
+type ptxEmitter struct {
+	in               string
+	lines, names     []string // names of the values of all instructions
+	registers, masks int
+}
+
+func (p *ptxEmitter) line(format string, args ...any) {
+	p.lines = append(p.lines, fmt.Sprintf(format, args...))
+}
+
+// op emits one instruction and returns its result register.
+func (p *ptxEmitter) op(name string, operands ...string) string {
+	r := fmt.Sprintf("%%phi%d", p.registers)
+	p.registers++
+	text := r
+	for _, o := range operands {
+		text += ", " + o
+	}
+	p.line("%s %s;", name, text)
+	return r
+}
+
+func single(c float64) string { return fmt.Sprintf("0f%08X", math.Float32bits(float32(c))) }
+
+// power2 emits 2^(c x).
+func (p *ptxEmitter) power2(c float64, x string) string {
+	return p.op("ex2.approx.ftz.f32", p.op("mul.rn.f32", x, single(c)))
+}
+
+func (p *ptxEmitter) sigmoid(c float64, x string) string {
+	return p.op("rcp.approx.ftz.f32", p.op("add.rn.f32", p.power2(-c*math.Log2E, x), single(1)))
+}
+
+// singles holds the code of the operations with one operand and the bounds of its error, on an interval that
+// contains the computed operand. Operations without code have the zero value. opPow needs more than the operand.
+var singles = [opWhere + 1]struct {
+	code  func(p *ptxEmitter, x string) string
+	error func(a Interval) (relative, absolute float64)
+}{
+	opNeg:      {func(p *ptxEmitter, x string) string { return p.op("neg.f32", p.op("mov.f32", x)) }, always(0, 0)},
+	opAbs:      {func(p *ptxEmitter, x string) string { return p.op("abs.f32", p.op("mov.f32", x)) }, always(0, 0)},
+	opExp:      {(*ptxEmitter).exp, expError},
+	opExpm1:    {(*ptxEmitter).expm1, expm1Error},
+	opLog:      {(*ptxEmitter).log, logError},
+	opLog1p:    {(*ptxEmitter).log1p, log1pError},
+	opSigmoid:  {func(p *ptxEmitter, x string) string { return p.sigmoid(1, x) }, always(0, kernels.SigmoidError)},
+	opTanh:     {(*ptxEmitter).tanh, always(0, 2*kernels.SigmoidError+singleRoundoff)},
+	opSoftplus: {(*ptxEmitter).softplus, always(1.1*singleRoundoff, softplusSingle*singleRoundoff)},
+	opSquare:   {func(p *ptxEmitter, x string) string { return p.op("mul.rn.f32", x, x) }, always(singleRoundoff, singleTiny)},
+	opSqrt:     {func(p *ptxEmitter, x string) string { return p.op("sqrt.rn.f32", x) }, always(singleRoundoff, singleTiny)},
+	opSin:      {func(p *ptxEmitter, x string) string { return p.trig(false, x) }, trigErrorSingle},
+	opCos:      {func(p *ptxEmitter, x string) string { return p.trig(true, x) }, trigErrorSingle},
+}
+
+func always(relative, absolute float64) func(Interval) (float64, float64) {
+	return func(Interval) (float64, float64) { return relative, absolute }
+}
+
+// tanh emits 2 sigm(2x) - 1. The constant of twice the size has the same relative error.
+func (p *ptxEmitter) tanh(x string) string {
+	return p.op("fma.rn.f32", p.sigmoid(2, x), single(2), single(-1))
+}
+
+func (p *ptxEmitter) nextMask() string {
+	m := fmt.Sprintf("%%mask%d", p.masks)
+	p.masks++
+	return m
+}
+
+func (p *ptxEmitter) mask(compare, a, b string) string {
+	m := p.nextMask()
+	p.line("setp.%s.f32 %s, %s, %s;", compare, m, a, b)
+	return m
+}
+
+// largestSinglePower is the largest exponent of a power that is computed by products.
+const largestSinglePower = 16
+
+// leafSingle returns the error of a constant, which is rounded to float32.
+func leafSingle(in instr) float64 {
+	if in.op != opConst || float64(float32(in.c)) == in.c {
+		return 0
+	}
+	return math.Abs(in.c)*singleRoundoff + singleTiny
+}
+
+// ownSingle is own for the code of PTX.
+func (in instr) ownSingle(a Interval) (relative, absolute float64) {
+	if a.undefined() || !(a.Abs() < singleLargest) {
+		return 0, inf
+	}
+	if of := singles[in.op].error; of != nil {
+		return of(a)
+	}
+	switch in.op {
+	case opMax, opMin, opWhere, opGe, opGt, opEq:
+		return 0, 0
+	case opAdd, opSub, opMul, opDiv:
+		return singleRoundoff, singleTiny
+	case opPow:
+		return powerError(in.c, a)
+	}
+	return 0, inf
 }

@@ -2,11 +2,6 @@ package autodiff
 
 import "math"
 
-const (
-	unitRoundoff = 0x1p-53
-	smallest     = 0x1p-1074
-)
-
 // evalErr returns Eval(u) and an estimate of its rounding error. Each operation adds its own error
 // (two units in the last place for elementary functions), and multiplies the errors of its operands
 // by its derivative. This is a first-order estimate and not a bound.

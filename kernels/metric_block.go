@@ -121,3 +121,43 @@ func (b *plainBlock) Sums(cx, row []float64) {
 		cx[k] += v
 	}
 }
+
+// couple adds the tile of n columns, which begin at column from, to colx.
+func (b *plainBlock) couple(tile []float64, from, n int) {
+	m, stride := len(b.s), GramStride(b.d)
+	Transpose(b.turned[:m*n], tile, m, n)
+	AddProducts(b.colx[from*stride:], stride, b.turned, b.right, n, b.d, m)
+}
+
+// MetricPersons holds the weights of all rows and, for each row, the first row of the next person. All rows
+// from Next[i] on belong to other persons than row i.
+type MetricPersons struct {
+	Weight []float64
+	Next   []int32
+
+	row, column int // first row of the block and first of its columns
+}
+
+// weigh is metricTile for the pairs and the weights of persons. column is the number of the row that is the
+// first column.
+func (b *plainBlock) weigh(c, col, t, z []float64, column int) {
+	p, n := b.persons, len(t)
+	for i, si := range b.s {
+		first := min(max(int(p.Next[p.row+i])-column, 0), n)
+		clear(c[i*n:][:first])
+		ci, yi, wi := c[i*n+first:][:n-first], b.y[i], p.Weight[p.row+i]
+		ti, zi, sums, wj := t[first:], z[first:], col[first:], p.Weight[column+first:]
+		for j, v := range ci {
+			ci[j] = yi * zi[j] * (1 - ((si + ti[j]) - 2*v))
+		}
+		b.f(ci)
+		var r float64
+		for j, v := range ci {
+			v *= -(yi * zi[j]) * (wi * wj[j])
+			ci[j] = v
+			r += v
+			sums[j] += v
+		}
+		b.row[i] += r
+	}
+}

@@ -43,10 +43,3 @@ func (b *plainBlock) AddPairs(col, colx, x, t, z []float64, skip int) {
 	b.Add(col, x, t, z, skip)
 	b.colx = nil
 }
-
-// couple adds the tile of n columns, which begin at column from, to colx.
-func (b *plainBlock) couple(tile []float64, from, n int) {
-	m, stride := len(b.s), GramStride(b.d)
-	Transpose(b.turned[:m*n], tile, m, n)
-	AddProducts(b.colx[from*stride:], stride, b.turned, b.right, n, b.d, m)
-}

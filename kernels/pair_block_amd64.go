@@ -26,12 +26,3 @@ func (b *panelBlock) AddPairs(col, colx, x, t, z []float64, skip int) {
 	b.Add(col, x, t, z, skip)
 	b.colx = nil
 }
-
-// couple adds the tile of panel p and of n columns, which begin at column from, to colx.
-func (b *panelBlock) couple(p, from, n int) {
-	wide := GramStride(b.d)
-	for q := 0; q < wide; q += panelCols {
-		panelMulAdd(b.wide, b.colx[from*wide+q:], wide, b.tile, panelCols, 1, b.right[(p*wide+q)*panelCols:], n,
-			panelCols, true)
-	}
-}

@@ -1,14 +1,5 @@
 package kernels
 
-// Peak runs the given number of rounds of independent multiply-adds of the widest kind that the kernels of s
-// use. The multiply-adds use registers only. Peak returns the number of floating-point operations, two for each
-// multiply-add. This number divided by the time is the peak rate of one core, and benchmarks report rates
-// relative to the peak. rounds must be at least 1.
-func (s *Set) Peak(rounds int) float64 { return 2 * float64(rounds) * float64(s.peak(rounds)) }
-
-// Peak32 is Peak for operations in float32.
-func (s *Set) Peak32(rounds int) float64 { return 2 * float64(rounds) * float64(s.peak32(rounds)) }
-
 // scalarPeak is the loop of Peak in plain Go, without fused operations on amd64. It returns the number of
 // multiply-adds of a round. The twelve chains hide the latency of the multiplication and the addition.
 func scalarPeak[T float32 | float64](rounds int) int {

@@ -137,3 +137,12 @@ func Select(v Variant) (*Set, error) {
 	s.accelerate()
 	return s, nil
 }
+
+// Peak runs the given number of rounds of independent multiply-adds of the widest kind that the kernels of s
+// use. The multiply-adds use registers only. Peak returns the number of floating-point operations, two for each
+// multiply-add. This number divided by the time is the peak rate of one core, and benchmarks report rates
+// relative to the peak. rounds must be at least 1.
+func (s *Set) Peak(rounds int) float64 { return 2 * float64(rounds) * float64(s.peak(rounds)) }
+
+// Peak32 is Peak for operations in float32.
+func (s *Set) Peak32(rounds int) float64 { return 2 * float64(rounds) * float64(s.peak32(rounds)) }

@@ -77,15 +77,6 @@ func WeightedPowerSums(sum, x, w []float64) (total float64) {
 	return (w0 + w1) + (w2 + w3)
 }
 
-// MetricPersons holds the weights of all rows and, for each row, the first row of the next person. All rows
-// from Next[i] on belong to other persons than row i.
-type MetricPersons struct {
-	Weight []float64
-	Next   []int32
-
-	row, column int // first row of the block and first of its columns
-}
-
 // MetricPersonBlock is a MetricBlock that pairs row i with the columns from Next[i] on, and multiplies each
 // pair by both weights. The method At sets the first rows of the block and of the columns.
 type MetricPersonBlock struct{ plainBlock }
@@ -100,27 +91,3 @@ func NewMetricPersonBlock(rows, d int, p MetricPersons, f func([]float64)) *Metr
 
 // At sets the first row of the block and the row of the first column for the next calls of Start and Add.
 func (b *MetricPersonBlock) At(row, column int) { b.persons.row, b.persons.column = row, column }
-
-// weigh is metricTile for the pairs and the weights of persons. column is the number of the row that is the
-// first column.
-func (b *plainBlock) weigh(c, col, t, z []float64, column int) {
-	p, n := b.persons, len(t)
-	for i, si := range b.s {
-		first := min(max(int(p.Next[p.row+i])-column, 0), n)
-		clear(c[i*n:][:first])
-		ci, yi, wi := c[i*n+first:][:n-first], b.y[i], p.Weight[p.row+i]
-		ti, zi, sums, wj := t[first:], z[first:], col[first:], p.Weight[column+first:]
-		for j, v := range ci {
-			ci[j] = yi * zi[j] * (1 - ((si + ti[j]) - 2*v))
-		}
-		b.f(ci)
-		var r float64
-		for j, v := range ci {
-			v *= -(yi * zi[j]) * (wi * wj[j])
-			ci[j] = v
-			r += v
-			sums[j] += v
-		}
-		b.row[i] += r
-	}
-}
