@@ -28,7 +28,7 @@ func (p *Plan) Job(rows func(context.Context) ([]float64, error)) algorithms.Job
 				return nil, fmt.Errorf("cluster: %d coordinates for a plan of %d records of %d", len(mapped),
 					p.Options.Records, p.Options.Dim)
 			}
-			return p.run(ctx, p.whole(mapped), s, t)
+			return p.run(ctx, mapped, s, t)
 		},
 	}
 }
@@ -58,8 +58,11 @@ func (p *Plan) Read(weights []float64) (Clusters, error) {
 // (Plan.Seeds). The centres are computed from the mean of the releases of the second half, without releases made
 // before a centre was started again. The result holds the number of releases in this mean, the numbers of records, and
 // the centres.
-func (p *Plan) run(ctx context.Context, q []int32, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
-	o := p.Options
+func (p *Plan) run(ctx context.Context, rows []float64, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	o, q := p.Options, make([]int32, len(rows))
+	for i := 0; i < len(rows); i += o.Dim {
+		wholeRow(q[i:i+o.Dim], rows[i:i+o.Dim], o.Radius)
+	}
 	rng := rand.New(rand.NewPCG(o.Seed, 27))
 	centres := first(rng, max(p.Seeds, o.Clusters), o.Dim)
 	var mean, counts []float64
@@ -97,18 +100,9 @@ func (p *Plan) run(ctx context.Context, q []int32, s privacy.Session, t algorith
 	return result, nil
 }
 
-// whole rounds mapped records to integer vectors of norm at most levels, in units of Radius/levels
-// (docs/theory.md#cluster-sums). Each result is a function of its row alone, is defined for all inputs, and is
-// checked without rounding errors.
-func (p *Plan) whole(rows []float64) []int32 {
-	r := p.Options.Dim
-	q := make([]int32, len(rows))
-	for i := 0; i < len(rows); i += r {
-		wholeRow(q[i:i+r], rows[i:i+r], p.Options.Radius)
-	}
-	return q
-}
-
+// wholeRow rounds a mapped record x to an integer vector q of norm at most levels, in units of radius/levels
+// (docs/theory.md#cluster-sums). The result is a function of x alone, is defined for all inputs, and is checked
+// without rounding errors.
 func wholeRow(q []int32, x []float64, radius float64) {
 	norm := 0.0
 	for _, v := range x {
