@@ -20,7 +20,7 @@ func TestPythonHasASentenceForEveryRule(t *testing.T) {
 		text := must(os.ReadFile(name))(t)
 		source = append(source, text...)
 	}
-	source = regexp.MustCompile(`" \+\n\t+"`).ReplaceAll(source, nil) // a text on several lines
+	source = regexp.MustCompile(`" \+\n\t*"`).ReplaceAll(source, nil) // texts of several lines
 	python := must(os.ReadFile("../../clients/python/dyad_dp/_sentences.py"))(t)
 	table, rest, _ := strings.Cut(string(python), "\nELSEWHERE = (")
 	elsewhere, _, _ := strings.Cut(rest, "\n)")
