@@ -150,22 +150,6 @@ func sums(ctx context.Context, q []int32, centres [][]float64, r int) ([]float64
 	return out, nil
 }
 
-// nearest returns the index of the centre with the smallest distance to x, and the first index if several are
-// nearest. It is a function of x and the centres alone.
-func nearest(centres [][]float64, x []float64) (place int) {
-	least := math.Inf(1)
-	for c, of := range centres {
-		var d float64
-		for j, v := range of {
-			d += (x[j] - v) * (x[j] - v)
-		}
-		if d < least {
-			least, place = d, c
-		}
-	}
-	return place
-}
-
 // heldCounts is a number of standard deviations of noise. A centre is moved to the mean of its cluster only if
 // the released number of records is at least this large.
 const heldCounts = 3
