@@ -29,7 +29,7 @@ func (p *Plan) Job(rows func(context.Context) ([]float64, error)) algorithms.Job
 					"records of %d coordinates", len(mapped),
 					p.Options.Records, p.Options.Dim)
 			}
-			return p.run(ctx, p.whole(mapped), s, t)
+			return p.run(ctx, mapped, s, t)
 		},
 	}
 }
@@ -56,11 +56,14 @@ func (p *Plan) Read(weights []float64) (Clusters, error) {
 }
 
 // run makes the rounds. The first half of the rounds has more centres than were asked for, if noise allows
-// (Plan.Seeds). The centres are computed from the mean of the releases of the second half. The mean begins anew after
-// a round in which a centre was started again. The result holds the number of releases in this mean, the numbers of
-// records, and the centres.
-func (p *Plan) run(ctx context.Context, q []int32, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
-	o := p.Options
+// (Plan.Seeds). The centres are computed from the mean of the releases of the second half, without releases made
+// before a centre was started again. The result holds the number of releases in this mean, the numbers of records, and
+// the centres.
+func (p *Plan) run(ctx context.Context, rows []float64, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	o, q := p.Options, make([]int32, len(rows))
+	for i := 0; i < len(rows); i += o.Dim {
+		wholeRow(q[i:i+o.Dim], rows[i:i+o.Dim], o.Radius)
+	}
 	rng := rand.New(rand.NewPCG(o.Seed, 27))
 	centres := first(rng, max(p.Seeds, o.Clusters), o.Dim)
 	var mean, counts []float64
@@ -98,18 +101,9 @@ func (p *Plan) run(ctx context.Context, q []int32, s privacy.Session, t algorith
 	return result, nil
 }
 
-// whole rounds mapped records to integer vectors of norm at most levels, in units of Radius/levels
-// (docs/theory.md#cluster-sums). Each result is a function of its row alone, is defined for all inputs, and is
-// checked without rounding errors.
-func (p *Plan) whole(rows []float64) []int32 {
-	r := p.Options.Dim
-	q := make([]int32, len(rows))
-	for i := 0; i < len(rows); i += r {
-		wholeRow(q[i:i+r], rows[i:i+r], p.Options.Radius)
-	}
-	return q
-}
-
+// wholeRow rounds a mapped record x to an integer vector q of norm at most levels, in units of radius/levels
+// (docs/theory.md#cluster-sums). The result is a function of x alone, is defined for all inputs, and is checked
+// without rounding errors.
 func wholeRow(q []int32, x []float64, radius float64) {
 	norm := 0.0
 	for _, v := range x {
@@ -157,24 +151,8 @@ func sums(ctx context.Context, q []int32, centres [][]float64, r int) ([]float64
 	return out, nil
 }
 
-// nearest returns the index of the centre with the smallest distance to x, and the first index if several are
-// nearest. It is a function of x and the centres alone.
-func nearest(centres [][]float64, x []float64) (place int) {
-	least := math.Inf(1)
-	for c, of := range centres {
-		var d float64
-		for j, v := range of {
-			d += (x[j] - v) * (x[j] - v)
-		}
-		if d < least {
-			least, place = d, c
-		}
-	}
-	return place
-}
-
-// heldCounts is a number of standard deviations of the noise of a count. A centre is moved to the mean of its
-// cluster only if the released count is at least heldCounts standard deviations.
+// heldCounts is a number of standard deviations of noise. A centre is moved to the mean of its cluster only if
+// the released number of records is at least this large.
 const heldCounts = 3
 
 // update moves the centres, in units of the radius, to the means computed from one release, or from the mean of

@@ -193,3 +193,19 @@ func within(x []float64) {
 		}
 	}
 }
+
+// nearest returns the index of the centre with the smallest distance to x, and the first index if several are
+// nearest. It is a function of x and the centres alone.
+func nearest(centres [][]float64, x []float64) (place int) {
+	least := math.Inf(1)
+	for c, of := range centres {
+		var d float64
+		for j, v := range of {
+			d += (x[j] - v) * (x[j] - v)
+		}
+		if d < least {
+			least, place = d, c
+		}
+	}
+	return place
+}

@@ -132,9 +132,6 @@ func SyntheticClinical(n int, seed uint64) (*Dataset, error) {
 	return d, err
 }
 
-// scoresStream selects the stream of random bits for SyntheticScores.
-const scoresStream = 0x5c02e5
-
 // SyntheticScores returns n records of d features for benchmarks. Features are uniform in [-a, a] with a =
 // sqrt(3/d), so that the mean square norm is 1; records are then projected to norm 1. Labels are +1 with
 // probability sigm(4 v.x), where v is a fixed direction of norm sqrt(d). The first two labels are +1 and -1, so

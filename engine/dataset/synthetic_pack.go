@@ -71,3 +71,6 @@ func (r *uniformRows) next(row []float64) float64 {
 	}
 	return y
 }
+
+// scoresStream selects the stream of random bits for SyntheticScores.
+const scoresStream = 0x5c02e5

@@ -87,3 +87,6 @@ func is(condition, c string) string {
 	}
 	return fmt.Sprintf(condition, c)
 }
+
+// sqlText returns a text literal.
+func sqlText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

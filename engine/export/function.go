@@ -94,3 +94,18 @@ func (f *Function) outputName(inputs []dataset.Input) string {
 	}
 	return name
 }
+
+// The formats of Function.Write.
+const (
+	ONNX        = "onnx"        // with the encoder: maps raw columns to scores or to outputs of a map
+	NPZ         = "npz"         // the numbers only, for encoded records
+	Safetensors = "safetensors" // the numbers only, as in NPZ
+	Python      = "python"      // a NumPy function for linear scores
+	JavaScript  = "javascript"  // a module with the model as plain JSON, for linear scores
+	GoSource    = "go"          // a function that needs only the standard library, for linear scores
+	SQL         = "sql"         // a SELECT for DuckDB and PostgreSQL, for linear scores
+	BigQuery    = "bigquery"    // a SELECT for BigQuery; the formats below are for other engines
+	Snowflake   = "snowflake"
+	Spark       = "spark"
+	SQLServer   = "sqlserver"
+)

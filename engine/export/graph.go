@@ -102,3 +102,29 @@ func (g *graph) concat(parts []string) string {
 	}
 	return g.op("Concat", parts, intAttribute("axis", 1))
 }
+
+// noFeature marks a column of zeros instead of the k-th feature of a number with a smaller basis than another
+// number.
+const noFeature = -1
+
+func (g *graph) activated(x string, a Activation) string {
+	switch a {
+	case Tanh:
+		return g.on("Tanh", x)
+	case Softplus: // max(z, 0) + log(1 + exp(-|z|))
+		small := g.on("Log", g.on("Add", g.on("Exp", g.on("Neg", g.on("Abs", x))), g.scalar(1)))
+		return g.on("Add", g.on("Max", x, g.scalar(0)), small)
+	}
+	return x
+}
+
+// transposed returns W^T, a Cols x Rows matrix.
+func transposed(l Layer) []float64 {
+	t := make([]float64, len(l.W))
+	for i := range l.Rows {
+		for j := range l.Cols {
+			t[j*l.Rows+i] = l.W[i*l.Cols+j]
+		}
+	}
+	return t
+}

@@ -177,10 +177,6 @@ func (g *graph) products(x string, order []int, inputs []dataset.Input,
 	return g.on("Mul", g.on("Mul", g.pick(x, left), g.doubles(scales, 1, len(scales))), g.pick(x, right)), of
 }
 
-// noFeature marks a column of zeros instead of the k-th feature of a number with a smaller basis than another
-// number.
-const noFeature = -1
-
 // scaled maps the numeric columns x. parts[k] has the k-th feature of every column.
 func (g *graph) scaled(x string, columns []dataset.Input, factor float64) (parts []string) {
 	constant := func(of func(in dataset.Input) float64) string { return g.constant(columns, of) }
@@ -360,28 +356,6 @@ func (f *Function) projected(g *graph, x string) string {
 	nearest := g.cast(g.cast(x, typeFloat), typeDouble)
 	below := g.cast(g.cast(g.on("Mul", nearest, g.scalar(1-floatRadix)), typeFloat), typeDouble)
 	return g.on("Where", g.on("Greater", g.on("Abs", nearest), g.on("Abs", x)), below, nearest)
-}
-
-func (g *graph) activated(x string, a Activation) string {
-	switch a {
-	case Tanh:
-		return g.on("Tanh", x)
-	case Softplus: // max(z, 0) + log(1 + exp(-|z|))
-		small := g.on("Log", g.on("Add", g.on("Exp", g.on("Neg", g.on("Abs", x))), g.scalar(1)))
-		return g.on("Add", g.on("Max", x, g.scalar(0)), small)
-	}
-	return x
-}
-
-// transposed returns W^T, a Cols x Rows matrix.
-func transposed(l Layer) []float64 {
-	t := make([]float64, len(l.W))
-	for i := range l.Rows {
-		for j := range l.Cols {
-			t[j*l.Rows+i] = l.W[i*l.Cols+j]
-		}
-	}
-	return t
 }
 
 // permuted returns the matrix with row order[k] of t in row k, and zeros for noFeature. Rows have the given width.

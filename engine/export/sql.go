@@ -226,9 +226,6 @@ func (d dialect) sqlNumber(v float64) string {
 	return fmt.Sprintf(d.number, strconv.FormatFloat(v, 'e', -1, 64))
 }
 
-// sqlText returns a text literal.
-func sqlText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
-
 // sqlTable returns the quoted name of a table, including the names of its schema and catalogue.
 func (d dialect) sqlTable(name string) string {
 	parts := strings.Split(name, ".")

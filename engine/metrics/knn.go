@@ -7,7 +7,6 @@ import (
 	"runtime"
 
 	"dyad/engine"
-	"dyad/internal/tasks"
 	"dyad/kernels"
 )
 
@@ -66,18 +65,6 @@ func KNNLeaveOneOut(ctx context.Context, r *engine.Records, o KNNOptions) (Class
 	return classify(ctx, p, p, o, true)
 }
 
-const (
-	blockBytes = 1 << 26                 // bytes of a block of training rows, and of the neighbour lists
-	tileRows   = 256                     // number of training rows in a tile of inner products
-	testTile   = 6 * kernels.PanelCols32 // number of test rows of a job
-)
-
-// neighbour is a training record and its squared distance.
-type neighbour struct {
-	distance float64
-	index    int
-}
-
 func classify(ctx context.Context, train, test points, o KNNOptions, leaveOneOut bool) (Classification, error) {
 	k, workers := o.K, o.Workers
 	if k == 0 {
@@ -123,23 +110,6 @@ func classify(ctx context.Context, train, test points, o KNNOptions, leaveOneOut
 	return c, nil
 }
 
-// search is one classification. Test rows are split into blocks whose lists of neighbours fit into blockBytes,
-// and training rows into blocks that fit into blockBytes. A job compares a tile of test rows with one training
-// block. Each test row meets the training rows in ascending order for any division into jobs, so results do not
-// depend on the jobs.
-type search struct {
-	space
-	set         *kernels.Set
-	slack32     float64 // number e32 of scan; 0 if there are no scans in float32
-	train, test points
-	k           int
-	leaveOneOut bool
-	workers     int
-	predicted   []float64
-
-	trainBlock, testBlock int // number of rows of a block
-}
-
 func (q *search) run(ctx context.Context) error {
 	block := make([]float64, q.bufferLen(q.train, min(q.train.n, q.trainBlock)))
 	best := make([]neighbour, min(q.test.n, q.testBlock)*q.k)
@@ -171,14 +141,6 @@ func (q *search) run(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// bufferLen returns the length of the buffer that load needs.
-func (s space) bufferLen(p points, rows int) int {
-	if s.factor == nil && p.dense != nil {
-		return 0
-	}
-	return rows * s.width
 }
 
 func (q *search) loadParallel(ctx context.Context, from, to int, block []float64) ([]float64, error) {
@@ -213,18 +175,6 @@ func vote(neighbours []neighbour, labels []float64) float64 {
 		}
 	}
 	return winner
-}
-
-// forEach runs the jobs on the workers and returns ctx.Err(). Each worker calls start to obtain its own job
-// function.
-func (q *search) forEach(ctx context.Context, jobs int, start func() func(job int)) error {
-	work := make([]func(job int), q.workers)
-	return tasks.Each(ctx, q.workers, jobs, func(worker, job int) {
-		if work[worker] == nil {
-			work[worker] = start()
-		}
-		work[worker](job)
-	})
 }
 
 // KNNAccuracy compares the accuracy of k nearest neighbours under a metric with the accuracy under the identity.

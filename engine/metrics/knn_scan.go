@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"dyad/internal/tasks"
 	"dyad/kernels"
 )
 
@@ -255,4 +256,53 @@ func insert(best []neighbour, n neighbour) {
 		at--
 	}
 	best[at] = n
+}
+
+const (
+	blockBytes = 1 << 26                 // bytes of a block of training rows, and of the neighbour lists
+	tileRows   = 256                     // number of training rows in a tile of inner products
+	testTile   = 6 * kernels.PanelCols32 // number of test rows of a job
+)
+
+// neighbour is a training record and its squared distance.
+type neighbour struct {
+	distance float64
+	index    int
+}
+
+// search is one classification. Test rows are split into blocks whose lists of neighbours fit into blockBytes,
+// and training rows into blocks that fit into blockBytes. A job compares a tile of test rows with one training
+// block. Each test row meets the training rows in ascending order for any division into jobs, so results do not
+// depend on the jobs.
+type search struct {
+	space
+	set         *kernels.Set
+	slack32     float64 // number e32 of scan; 0 if there are no scans in float32
+	train, test points
+	k           int
+	leaveOneOut bool
+	workers     int
+	predicted   []float64
+
+	trainBlock, testBlock int // number of rows of a block
+}
+
+// bufferLen returns the length of the buffer that load needs.
+func (s space) bufferLen(p points, rows int) int {
+	if s.factor == nil && p.dense != nil {
+		return 0
+	}
+	return rows * s.width
+}
+
+// forEach runs the jobs on the workers and returns ctx.Err(). Each worker calls start to obtain its own job
+// function.
+func (q *search) forEach(ctx context.Context, jobs int, start func() func(job int)) error {
+	work := make([]func(job int), q.workers)
+	return tasks.Each(ctx, q.workers, jobs, func(worker, job int) {
+		if work[worker] == nil {
+			work[worker] = start()
+		}
+		work[worker](job)
+	})
 }

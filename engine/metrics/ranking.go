@@ -22,82 +22,57 @@ func RankingAccuracy(scores, labels []float64, g Grouping) (GroupMean, error) {
 		return GroupMean{}, err
 	}
 	return g.mean(len(scores), func(rows []int) (float64, bool) {
-		c := newConcordance(scores, labels, rows)
-		c.split(0, len(c.level)-1)
-		if c.pairs == 0 {
+		all := make([]ranked, len(rows))
+		for k, i := range rows {
+			all[k] = ranked{labels[i], orderKey(scores[i])}
+		}
+		slices.SortFunc(all, func(a, b ranked) int {
+			if a.label != b.label {
+				return cmp.Compare(a.label, b.label)
+			}
+			return cmp.Compare(a.key, b.key)
+		})
+		var levels [][]uint64 // the keys of each label, smallest label first
+		keys, from := make([]uint64, len(all)), 0
+		for k, r := range all {
+			if keys[k] = r.key; k+1 == len(all) || all[k+1].label != r.label {
+				levels, from = append(levels, keys[from:k+1]), k+1
+			}
+		}
+		_, pairs, right2 := concordance(levels)
+		if pairs == 0 {
 			return 0, false
 		}
-		return quotient(c.right2, 2*c.pairs), true
+		return quotient(right2, 2*pairs), true
 	})
 }
 
-// ranked is a record with a score key and a label.
+// ranked is a record with a label and the key of its score.
 type ranked struct {
-	key   uint64
 	label float64
+	key   uint64
 }
 
-// concordance counts the ordered pairs of one group.
-type concordance struct {
-	records, merged []ranked
-	level           []int // level[l] is the index of the first record with the l-th smallest label
-
-	pairs, right2 uint64 // at most m^2, m <= 2^31
-}
-
-func newConcordance(scores, labels []float64, rows []int) *concordance {
-	c := &concordance{records: make([]ranked, len(rows)), merged: make([]ranked, len(rows))}
-	for k, i := range rows {
-		c.records[k] = ranked{orderKey(scores[i]), labels[i]}
+// concordance returns the keys of all levels, which are sorted, in ascending order. pairs is the number of pairs of keys
+// of different levels, and right2 is twice the number of such pairs whose higher level has the larger key, with equal
+// keys counting one half. Both are at most m^2 for m <= 2^31 keys. Each pair is counted once, at the step that separates
+// its levels.
+func concordance(levels [][]uint64) (keys []uint64, pairs, right2 uint64) {
+	if len(levels) == 1 {
+		return levels[0], 0, 0
 	}
-	slices.SortFunc(c.records, func(a, b ranked) int {
-		if a.label != b.label {
-			return cmp.Compare(a.label, b.label)
+	mid := len(levels) / 2
+	lower, pairs, right2 := concordance(levels[:mid])
+	upper, others, othersRight2 := concordance(levels[mid:])
+	pairs, right2 = pairs+others+uint64(len(lower))*uint64(len(upper)), right2+othersRight2
+	eachPlacement(upper, lower, func(a uint64) { right2 += a })
+	keys = make([]uint64, 0, len(lower)+len(upper))
+	at := 0
+	for _, key := range upper {
+		for ; at < len(lower) && lower[at] <= key; at++ {
+			keys = append(keys, lower[at])
 		}
-		return cmp.Compare(a.key, b.key)
-	})
-	for k, r := range c.records {
-		if k == 0 || r.label != c.records[k-1].label {
-			c.level = append(c.level, k)
-		}
+		keys = append(keys, key)
 	}
-	c.level = append(c.level, len(c.records))
-	return c
-}
-
-// split counts the pairs of different labels among the levels [from, to) and leaves their records in the order
-// of the scores. Each pair is counted once, at the step that separates its levels.
-func (c *concordance) split(from, to int) {
-	if to-from < 2 {
-		return
-	}
-	mid := (from + to) / 2
-	c.split(from, mid)
-	c.split(mid, to)
-	lower := c.records[c.level[from]:c.level[mid]]
-	upper := c.records[c.level[mid]:c.level[to]]
-	c.pairs += uint64(len(lower)) * uint64(len(upper))
-	below, upTo := 0, 0
-	for _, r := range upper {
-		for below < len(lower) && lower[below].key < r.key {
-			below++
-		}
-		for upTo < len(lower) && lower[upTo].key <= r.key {
-			upTo++
-		}
-		c.right2 += uint64(below) + uint64(upTo)
-	}
-	merge(c.merged[c.level[from]:c.level[to]], lower, upper)
-	copy(c.records[c.level[from]:c.level[to]], c.merged[c.level[from]:c.level[to]])
-}
-
-// merge merges a and b, sorted by key, into dst.
-func merge(dst, a, b []ranked) {
-	for k := range dst {
-		if len(b) == 0 || len(a) > 0 && a[0].key <= b[0].key {
-			dst[k], a = a[0], a[1:]
-		} else {
-			dst[k], b = b[0], b[1:]
-		}
-	}
+	return append(keys, lower[at:]...), pairs, right2
 }

@@ -16,12 +16,6 @@ import (
 // after its numbers, otherwise from the mean of its values. So a suggestion reveals the unit of the data, and a person
 // has to confirm it.
 
-// Suggestion holds facts of the code book about a column.
-type Suggestion struct {
-	Quantity, Unit string
-	Answer         schema.Answer
-}
-
 // quantity is an entry of the code book.
 type quantity struct {
 	name  string

@@ -13,12 +13,6 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// draftColumn is a column of a draft together with the reasons for its kind.
-type draftColumn struct {
-	schema.Column
-	comment string
-}
-
 // columns decides on the kind of every column that has a name.
 func (p *profile) columns() []draftColumn {
 	p.decideNumbers()

@@ -3,8 +3,6 @@ package drafts
 import (
 	"slices"
 	"strings"
-
-	"dyad/engine/dataset/schema"
 )
 
 // codeNames are lower-case words that occur in the names of identifiers. The last word of such a name is one of
@@ -36,28 +34,6 @@ func (s *columnStats) mayNamePersons(name string) string {
 		return "; its values come again: if it names persons, give it role: person, so that persons are protected, not rows"
 	}
 	return ""
-}
-
-// MayNamePersons returns the names of columns that may identify persons: the column has the name of an
-// identifier, and some of its values repeat. The result is private like the records. For formats without column
-// names it is empty. progress may be nil; it is called like Options.Progress.
-func MayNamePersons(path string, progress func(rows int) error) (names []string, err error) {
-	p := &profile{path: path, o: Options{Progress: progress}}
-	if err := p.read(p.sniff); err != nil {
-		return nil, err
-	}
-	if schema.IsNumbered(p.format) {
-		return nil, nil
-	}
-	if err := p.read(p.readColumns); err != nil {
-		return nil, err
-	}
-	for i, s := range p.stats {
-		if s.repeats > 0 && hasCodeName(p.names[i]) {
-			names = append(names, p.names[i])
-		}
-	}
-	return names, nil
 }
 
 // A column counts as identifiers only if it has more than codeValues distinct whole numbers.

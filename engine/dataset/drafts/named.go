@@ -272,12 +272,3 @@ func (p *profile) readParquet(in *source.Input) error {
 		return row, err
 	}, &r.Row, "")
 }
-
-func validTexts(texts map[string]int) bool {
-	for t := range texts {
-		if !utf8.ValidString(t) {
-			return false
-		}
-	}
-	return true
-}

@@ -1,7 +1,6 @@
 package drafts
 
 import (
-	"math"
 	"slices"
 
 	"dyad/engine/dataset/parse"
@@ -13,87 +12,6 @@ import (
 // are not numbers with either separator. A value that is a number with only one separator is evidence for that
 // separator. If a column has values with two readings, the evidence of the column or of the whole file has to
 // decide. Otherwise the draft leaves the column out and asks.
-
-// numberForm counts the values of a column that are numbers if one decimal separator is assumed.
-type numberForm struct {
-	count, only, integers int    // numbers with this separator; numbers with this separator only; whole numbers
-	styles                [3]int // values with groups of three digits, for each style in parse.ThousandsStyles
-	first                 int    // row of the first value that is a number with this separator only
-	lo, hi, sum           float64
-}
-
-// addNumber updates the counts by a value and reports whether the value is a number.
-func (s *columnStats) addNumber(field []byte) bool {
-	core, prefix, suffix := field, "", ""
-	isNumber := func(text []byte) bool {
-		_, _, point := parse.Reading(parse.PointForm, text)
-		_, _, comma := parse.Reading(parse.CommaForm, text)
-		return point || comma
-	}
-	if !isNumber(core) {
-		if core, prefix, suffix = parse.CutUnits(field); prefix+suffix == "" || !isNumber(core) {
-			return false
-		}
-	}
-	s.units.add(prefix, suffix)
-	s.plainDigits(core)
-	var values [2]float64
-	var reads [2]bool
-	for i := range s.forms {
-		f := &s.forms[i]
-		v, style, ok := parse.Reading(i, core)
-		if values[i], reads[i] = v, ok; !ok {
-			continue
-		}
-		f.count++
-		f.lo, f.hi, f.sum = min(f.lo, v), max(f.hi, v), f.sum+v
-		if style >= 0 {
-			f.styles[style]++
-		}
-		if v == math.Trunc(v) {
-			f.integers++
-		}
-	}
-	for i := range s.forms {
-		if f := &s.forms[i]; reads[i] && !reads[1-i] {
-			if f.only++; f.only == 1 {
-				f.first = s.row
-			}
-		}
-	}
-	if reads[0] && reads[1] && values[0] != values[1] {
-		s.ambiguous++
-	}
-	return true
-}
-
-// plainDigits records the number of digits of whole numbers without a sign, because identifiers often have a
-// common length.
-func (s *columnStats) plainDigits(core []byte) {
-	length := len(core)
-	if !parse.AllDigits(core) {
-		length = -1
-	}
-	if s.digits == 0 {
-		s.digits = length
-	} else if s.digits != length {
-		s.digits = -1
-	}
-}
-
-// units records the texts before and after numbers.
-type units struct {
-	prefix, suffix string // texts before and after the first number
-	others         bool   // another number has different texts
-	any            bool
-}
-
-func (u *units) add(prefix, suffix string) {
-	if !u.any {
-		*u = units{prefix: prefix, suffix: suffix, any: true}
-	}
-	u.others = u.others || u.prefix != prefix || u.suffix != suffix
-}
 
 // isNumberText reports whether a text is a number in any notation, with or without a unit.
 func isNumberText(text string) bool {

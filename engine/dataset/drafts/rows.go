@@ -81,11 +81,6 @@ type oddRows struct {
 	most   int // number of records before the first total
 }
 
-type oddRow struct {
-	row    int    // number of the row in the file
-	prefix string // beginning of the row's line
-}
-
 // look records a row that may not be a record. number is the position of the row below the header, from 1.
 func (o *oddRows) look(number, row int, fields [][]byte, line []byte) {
 	if number == 1 {
@@ -150,4 +145,31 @@ func (o *oddRows) at(i int) string {
 // isDates reports whether most values are dates.
 func (s *columnStats) isDates() bool {
 	return slices.ContainsFunc(s.dates[:], func(d dateForm) bool { return 2*d.count > s.values })
+}
+
+// countDelimiters counts the delimiters outside quotes.
+func countDelimiters(line string, delim byte) (n int) {
+	quoted := false
+	for i := range len(line) {
+		if line[i] == '"' {
+			quoted = !quoted
+		} else if line[i] == delim && !quoted {
+			n++
+		}
+	}
+	return n
+}
+
+// usualDelimiters returns the most frequent number of delimiters in a line and the share of lines with this number.
+func usualDelimiters(lines []string, delim byte) (n int, share float64) {
+	counts := map[int]int{}
+	for _, line := range lines {
+		counts[countDelimiters(line, delim)]++
+	}
+	for k, lines := range counts {
+		if lines > counts[n] || lines == counts[n] && k > n {
+			n = k
+		}
+	}
+	return n, float64(counts[n]) / float64(len(lines))
 }

@@ -9,27 +9,6 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// DraftedColumn describes the decision of a draft about a column and shows texts of the file.
-type DraftedColumn struct {
-	schema.Column
-	Why     string   // reason why the draft leaves the column out, or advice on what to check
-	Samples []Sample // up to draftSamples different values from the top of the file, and the longest value
-	Classes []string // if the column can be the label: the likely positive class, then the negative class
-	// Asks reports whether the file leaves open if the decimal separator of the column is the point or the comma.
-	// An answer with decimal decides this.
-	Asks bool
-	// MayNamePersons reports whether the values look like identifiers and some of them repeat. Persons is the number of
-	// distinct values by IDKey, or 0 if they were not counted.
-	MayNamePersons bool
-	Persons        int
-	// Suggested is the suggestion of the built-in code book for the column, or nil. The draft uses it only if the
-	// caller returns it as an Answer.
-	Suggested *Suggestion
-}
-
-// Sample holds a value of the file. Raw is the text in the file, and Read is the value that the schema reads.
-type Sample struct{ Raw, Read string }
-
 // shown returns the description of a column for a person.
 func (p *profile) shown(c *draftColumn, s *columnStats, label bool) DraftedColumn {
 	out := DraftedColumn{Column: c.Column, Why: c.comment, Asks: s.asks}

@@ -313,3 +313,57 @@ func appendNumbers[D float64 | int64, T float32 | int32 | uint32 | int64 | uint6
 	}
 	return dst
 }
+
+// valueType is the way in which the values of a Parquet column are read.
+type valueType int
+
+const (
+	refused valueType = iota // dates, decimals, lists, ...
+	texts
+	bools
+	int32s
+	uint32s
+	int64s
+	uint64s
+	floats
+	doubles
+)
+
+// appendText appends the text that a CSV file would have for a value. NaN is written as missing.
+func (c *Column) appendText(b []byte, v parquet.Value) []byte {
+	switch c.kind {
+	case texts:
+		return append(b, v.ByteArray()...)
+	case bools:
+		return strconv.AppendBool(b, v.Boolean())
+	case floats:
+		bits := 32
+		if c.numeric { // a scan has to show the number that a load reads
+			bits = 64
+		}
+		return AppendFloat(b, float64(v.Float()), bits)
+	case doubles:
+		return AppendFloat(b, v.Double(), 64)
+	case uint32s:
+		return strconv.AppendUint(b, uint64(v.Uint32()), 10)
+	case uint64s:
+		return strconv.AppendUint(b, v.Uint64(), 10)
+	case int32s:
+		return strconv.AppendInt(b, int64(v.Int32()), 10)
+	}
+	return strconv.AppendInt(b, v.Int64(), 10)
+}
+
+// AppendFloat appends a number in a form that lets whole numbers match categories such as "2". NaN becomes the
+// empty text. -0 is written as 0; otherwise one person would count as two.
+func AppendFloat(b []byte, v float64, bits int) []byte {
+	switch {
+	case math.IsNaN(v):
+		return b
+	case v == 0:
+		return append(b, '0')
+	case math.Abs(v) >= 1e21 || v != 0 && math.Abs(v) < 1e-6:
+		return strconv.AppendFloat(b, v, 'g', -1, bits)
+	}
+	return strconv.AppendFloat(b, v, 'f', -1, bits)
+}

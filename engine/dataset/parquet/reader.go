@@ -8,7 +8,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"strconv"
 
 	"dyad/engine/dataset/source"
 	"dyad/internal/tasks"
@@ -16,21 +15,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
-)
-
-// valueType is the way in which the values of a Parquet column are read.
-type valueType int
-
-const (
-	refused valueType = iota // dates, decimals, lists, ...
-	texts
-	bools
-	int32s
-	uint32s
-	int64s
-	uint64s
-	floats
-	doubles
 )
 
 // typeOf returns the type of a column. It returns refused if the stored number or bytes are not the value
@@ -77,45 +61,6 @@ var types = [...]struct{ signed, unsigned valueType }{
 	parquet.ByteArray: {texts, texts}, parquet.Boolean: {bools, bools}, parquet.Float: {floats, floats},
 	parquet.Double: {doubles, doubles},
 	parquet.Int32:  {int32s, uint32s}, parquet.Int64: {int64s, uint64s},
-}
-
-// appendText appends the text that a CSV file would have for a value. NaN is written as missing.
-func (c *Column) appendText(b []byte, v parquet.Value) []byte {
-	switch c.kind {
-	case texts:
-		return append(b, v.ByteArray()...)
-	case bools:
-		return strconv.AppendBool(b, v.Boolean())
-	case floats:
-		bits := 32
-		if c.numeric { // a scan has to show the number that a load reads
-			bits = 64
-		}
-		return AppendFloat(b, float64(v.Float()), bits)
-	case doubles:
-		return AppendFloat(b, v.Double(), 64)
-	case uint32s:
-		return strconv.AppendUint(b, uint64(v.Uint32()), 10)
-	case uint64s:
-		return strconv.AppendUint(b, v.Uint64(), 10)
-	case int32s:
-		return strconv.AppendInt(b, int64(v.Int32()), 10)
-	}
-	return strconv.AppendInt(b, v.Int64(), 10)
-}
-
-// AppendFloat appends a number in a form that lets whole numbers match categories such as "2". NaN becomes the
-// empty text. -0 is written as 0; otherwise one person would count as two.
-func AppendFloat(b []byte, v float64, bits int) []byte {
-	switch {
-	case math.IsNaN(v):
-		return b
-	case v == 0:
-		return append(b, '0')
-	case math.Abs(v) >= 1e21 || v != 0 && math.Abs(v) < 1e-6:
-		return strconv.AppendFloat(b, v, 'g', -1, bits)
-	}
-	return strconv.AppendFloat(b, v, 'f', -1, bits)
 }
 
 // Reader reads the columns of a file together, in batches of rows.

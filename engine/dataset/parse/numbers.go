@@ -92,30 +92,6 @@ func (n *Notation) Plain(dst, field []byte) (out []byte, rule string) {
 	return append(dst, rest...), ""
 }
 
-// OtherNotation returns the rule that a text breaks in a column with plain numbers. If the text is a number in
-// another notation, the rule names the keys that declare this notation, because listing the number as a missing value
-// would lose it.
-func OtherNotation(field []byte) string {
-	v, style, point := Reading(PointForm, field)
-	w, _, comma := Reading(CommaForm, field)
-	switch {
-	case point && comma && v != w:
-		return ruleTwoReadings
-	case comma && !point:
-		return ruleComma
-	case point && style >= 0:
-		return ruleThousands
-	}
-	if core, prefix, suffix := CutUnits(field); prefix+suffix != "" {
-		_, _, point = Reading(PointForm, core)
-		_, _, comma = Reading(CommaForm, core)
-		if point || comma {
-			return ruleUnit
-		}
-	}
-	return RuleNotNumber
-}
-
 // Blanks are the blank characters that can occur within numbers and before units.
 const Blanks = " \u00a0\u202f\u2009"
 

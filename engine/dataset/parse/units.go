@@ -98,3 +98,27 @@ func Native[T string | []byte](text T) T {
 	}
 	return text
 }
+
+// OtherNotation returns the rule that a text breaks in a column with plain numbers. If the text is a number in
+// another notation, the rule names the keys that declare this notation, because listing the number as a missing value
+// would lose it.
+func OtherNotation(field []byte) string {
+	v, style, point := Reading(PointForm, field)
+	w, _, comma := Reading(CommaForm, field)
+	switch {
+	case point && comma && v != w:
+		return ruleTwoReadings
+	case comma && !point:
+		return ruleComma
+	case point && style >= 0:
+		return ruleThousands
+	}
+	if core, prefix, suffix := CutUnits(field); prefix+suffix != "" {
+		_, _, point = Reading(PointForm, core)
+		_, _, comma = Reading(CommaForm, core)
+		if point || comma {
+			return ruleUnit
+		}
+	}
+	return RuleNotNumber
+}

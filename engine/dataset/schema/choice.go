@@ -1,15 +1,10 @@
 package schema
 
 import (
-	"math"
 	"slices"
 
 	"dyad/engine"
 )
-
-// widestCandidate is the largest number of products of a pair that training may choose. A release with more coordinates
-// has more noise.
-const widestCandidate = 64
 
 // candidate is a pair of columns, given by their indices in the encoder, that interactions do not name.
 type candidate struct{ a, b int }
@@ -30,35 +25,6 @@ func (e *Encoder) candidatePairs() (all []candidate) {
 		}
 	}
 	return all
-}
-
-// largest returns the largest square norm of the first width outputs of f over all values, in units of the
-// squared factor.
-func (f *Feature) largest(width int) float64 {
-	if !f.Numeric || f.Cosines == 0 {
-		return 1
-	}
-	sum := 1.0
-	if f.Line {
-		sum = 1.5
-	}
-	for k := 2; k <= min(width, f.Cosines); k++ { // a spike has the square 2, less than the cosines near it
-		sum += 1 / float64(k*k)
-	}
-	return f.Shrink * f.Shrink * sum
-}
-
-// unprojected returns the factor for which every row has norm at most 1. The projection then changes no row, so
-// products of a chosen pair are products of the original row.
-func (e *Encoder) unprojected() float64 {
-	sum := 0.0
-	for i := range e.columns {
-		sum += e.columns[i].largest(e.columns[i].Width)
-	}
-	for _, p := range e.interactions {
-		sum += p.Scale * p.Scale * e.columns[p.A].largest(p.WidthA) * e.columns[p.B].largest(p.WidthB)
-	}
-	return 1 / math.Sqrt(sum*(1+0x1p-40))
 }
 
 // Candidates returns the products among which training with ChooseInteractions chooses. Without
@@ -94,50 +60,6 @@ func (e *Encoder) Chosen(places []int) *Encoder {
 	}
 	return newEncoder(&s) // valid, because choice checked that the widest pairs fit
 }
-
-// choice checks ChooseInteractions. dim is the number of features of the schema's columns. The check covers the schema
-// with and without the products of its named interactions.
-func (v *validator) choice(columns map[string]Feature, dim int) {
-	s, widths, listed := v.s, []int{}, []Feature{}
-	if s.ChooseInteractions == 0 {
-		return
-	}
-	for i := range s.Columns {
-		if f, ok := columns[s.Columns[i].Name]; ok {
-			listed = append(listed, f)
-		}
-	}
-	for b := range listed {
-		for a := range b {
-			if wa, wb, _ := lowest(listed[a], listed[b]); wa*wb <= widestCandidate {
-				widths = append(widths, wa*wb)
-			}
-		}
-	}
-	slices.Sort(widths)
-	left := len(widths) - s.ChooseInteractions - len(s.Interactions)
-	switch {
-	case s.ChooseInteractions < 0 || s.ChooseInteractions > mostChosen:
-		v.addf("choose_interactions is %d, want 1 to %d pairs, or leave it out", s.ChooseInteractions, mostChosen)
-	case s.ByIndex():
-		v.addf("choose_interactions is for columns with names; the features of this format have numbers: leave it out, or " +
-			"convert the file to CSV (dyad data convert)")
-	case left < 0:
-		v.addf("choose_interactions is %d, but fewer other pairs of columns have at most %d products", s.ChooseInteractions,
-			widestCandidate)
-	default:
-		for _, w := range widths[len(widths)-s.ChooseInteractions:] {
-			dim += w
-		}
-		if dim > maxBasisDim {
-			v.addf("the columns and the widest pairs of choose_interactions make %d features, and at most %d are allowed; "+
-				"choose fewer pairs or a smaller K", dim, maxBasisDim)
-		}
-	}
-}
-
-// mostChosen is the largest number of chosen pairs.
-const mostChosen = 8
 
 // Records converts records of e for a model whose encoder is the result of e.Chosen: it adds the products of the chosen
 // pairs. For other models it returns the records unchanged.

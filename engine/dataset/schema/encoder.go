@@ -1,14 +1,13 @@
 package schema
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/engine"
 	"dyad/engine/dataset/parse"
-	"dyad/engine/dataset/source"
 )
 
 // Encoder maps a row of a file to the features of a record, using only the public numbers of a Schema. See
@@ -110,54 +109,6 @@ func (e *Encoder) addFeatures() {
 		}
 	}
 	e.addInteractions()
-}
-
-// featureEncoder builds the encoder of c without offset and factor. sets caches the set of missing values of
-// each policy.
-func (s *Schema) featureEncoder(c *Column, sets map[*Missing]*parse.Set) Feature {
-	m := s.missingOf(c)
-	f := Feature{Name: c.Name, Width: 1, Policy: m.PolicyOf()}
-	if f.Missing = sets[m]; f.Missing == nil {
-		var values []string
-		if m != nil {
-			values = m.Values
-		}
-		f.Missing = parse.NewSet(values)
-		sets[m] = f.Missing
-	}
-	if m != nil && m.Value != nil {
-		f.value = *m.Value
-	}
-	if c.kind() == KindNumeric {
-		f.Numeric = true
-		f.Transform = c.Transform
-		f.Notation = s.NotationOf(c)
-		f.Lo, f.Hi = c.Bounds()
-		f.Center, f.Half = centerAndHalf(f.Lo, f.Hi, f.Transform, s.IsSparse())
-		if kind, k, _ := cosines(cmp.Or(c.Basis, s.Basis)); k > 0 {
-			f.setCosines(k, kind)
-		}
-		return f
-	}
-	f.unknown = c.Unknown == UnknownOther
-	f.Cats = parse.NewSet(c.Categories)
-	f.CatNames = append([]string(nil), c.Categories...)
-	if f.Policy == MissingCategory {
-		f.CatNames = append(f.CatNames, "(missing)")
-	}
-	if len(f.CatNames) > 2 {
-		f.Width = len(f.CatNames)
-	}
-	return f
-}
-
-// centerAndHalf returns the shift and the divisor of a numeric column.
-func centerAndHalf(lo, hi float64, transform string, sparse bool) (center, half float64) {
-	a, b := Transform(lo, transform), Transform(hi, transform)
-	if sparse {
-		return 0, max(math.Abs(a), math.Abs(b))
-	}
-	return a/2 + b/2, b/2 - a/2
 }
 
 func (e *Encoder) setFactor() {
@@ -294,69 +245,6 @@ func (e *Encoder) Columns() []string {
 	return names
 }
 
-// Encode returns the record of one row, with norm at most 1. It has the same bits as the record that Load
-// returns. fields are the texts of the columns given by Columns, in that order and in the schema's notation.
-// For a LIBSVM schema, an index that is absent from the row has the text "0". An error is a *ParseError without
-// file and row.
-func (e *Encoder) Encode(fields []string) ([]float64, error) {
-	if len(fields) != e.Width() {
-		return nil, &source.ParseError{Rule: fmt.Sprintf("row has %d feature fields, want %d", len(fields), e.Width())}
-	}
-	texts := make([][]byte, len(fields))
-	for k, field := range fields {
-		texts[k] = []byte(field)
-		if f, _ := e.Feature(k); f.Writes(texts[k]) {
-			var rule string
-			if texts[k], rule = f.Notation.Plain(nil, texts[k]); rule != "" {
-				return nil, e.refuse(k, rule)
-			}
-		}
-	}
-	return e.EncodeRow(&Row{Fields: texts})
-}
-
-// project projects one encoded row in place, in the same way as Load.
-func (e *Encoder) project(x []float64) error {
-	if !e.schema.IsSparse() {
-		e.ProjectDense(x)
-		return nil
-	}
-	var index []int32
-	var value []float64
-	for k, v := range x {
-		if v != 0 {
-			index, value = append(index, int32(k)), append(value, v)
-		}
-	}
-	if bound := e.NonZerosPerRow(); len(value) > bound {
-		return &source.ParseError{Rule: TooManyNonZeros(bound)}
-	}
-	r, err := engine.NewSparseRecords([]int64{0, int64(len(value))}, index, value, make([]float64, 1), e.dim, e.Bounds())
-	if err != nil {
-		return err
-	}
-	r.Row(0, x)
-	return nil
-}
-
-// ProjectDense completes a dense row whose columns are encoded. It writes the products of interactions, projects the
-// row to norm at most 1, and rounds it toward zero if records are stored in float32 (docs/theory.md#stored-records).
-// The result depends on this row alone.
-func (e *Encoder) ProjectDense(x []float64) {
-	e.Multiply(x)
-	engine.ProjectBall(x, e.Bounds().FeatureNorm)
-	if e.schema.IsNarrow() {
-		for k, v := range x {
-			x[k] = float64(engine.TowardZero(v))
-		}
-	}
-}
-
-// TooManyNonZeros returns the rule broken by a row with more stored features than the schema allows.
-func TooManyNonZeros(bound int) string {
-	return fmt.Sprintf("row has more than %d features that are not 0; raise nonzeros in the schema", bound)
-}
-
 // MarshalJSON returns the schema as JSON.
 func (e *Encoder) MarshalJSON() ([]byte, error) { return json.Marshal(e.schema) }
 
@@ -376,3 +264,42 @@ func (e *Encoder) UnmarshalJSON(text []byte) error {
 
 // Listed returns the encoder of feature column k of the columns that the schema lists, counted from 0.
 func (e *Encoder) Listed(k int) *Feature { return &e.columns[k] }
+
+// addInteractions adds the blocks after the features of the columns. The scales do not include the factor of the
+// encoder.
+func (e *Encoder) addInteractions() {
+	place := func(name string) int {
+		return slices.IndexFunc(e.columns, func(f Feature) bool { return f.Name == name })
+	}
+	for _, names := range e.schema.Interactions {
+		p := Interaction{A: place(names[0]), B: place(names[1]), Offset: e.dim}
+		p.WidthA, p.WidthB, p.Scale = lowest(e.columns[p.A], e.columns[p.B])
+		e.dim += p.WidthA * p.WidthB
+		e.interactions = append(e.interactions, p)
+	}
+}
+
+// Interactions returns the blocks of products in the order of the schema. They come after the outputs of all columns.
+func (e *Encoder) Interactions() []Interaction { return slices.Clone(e.interactions) }
+
+// unprojected returns the factor for which every row has norm at most 1. The projection then changes no row, so
+// products of a chosen pair are products of the original row.
+func (e *Encoder) unprojected() float64 {
+	sum := 0.0
+	for i := range e.columns {
+		sum += e.columns[i].largest(e.columns[i].Width)
+	}
+	for _, p := range e.interactions {
+		sum += p.Scale * p.Scale * e.columns[p.A].largest(p.WidthA) * e.columns[p.B].largest(p.WidthB)
+	}
+	return 1 / math.Sqrt(sum*(1+0x1p-40))
+}
+
+// DimWith returns the number of features with another basis. ok is false if there is no encoder with this basis.
+func (s *Schema) DimWith(basis string) (d int, ok bool) {
+	e, err := NewEncoder(s.WithBasis(basis))
+	if err != nil {
+		return 0, false
+	}
+	return e.Dim(), true
+}

@@ -2,6 +2,8 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"math"
 	"unicode/utf8"
 
@@ -147,3 +149,168 @@ const (
 		"`unknown: other`"
 	RuleNotUTF8 = "the file is not UTF-8; set csv.encoding: windows-1252 if it is Latin-1, or save it as UTF-8"
 )
+
+// Writes reports whether a field has to be read in the column's notation. Fields that the schema declares
+// missing are recognised by their text first, because 9.999 may stand for 9999.
+func (f *Feature) Writes(field []byte) bool {
+	if f.Notation == nil || len(field) == 0 {
+		return false
+	}
+	_, missing := f.Missing.Text[string(field)]
+	return !missing
+}
+
+// featureEncoder builds the encoder of c without offset and factor. sets caches the set of missing values of
+// each policy.
+func (s *Schema) featureEncoder(c *Column, sets map[*Missing]*parse.Set) Feature {
+	m := s.missingOf(c)
+	f := Feature{Name: c.Name, Width: 1, Policy: m.PolicyOf()}
+	if f.Missing = sets[m]; f.Missing == nil {
+		var values []string
+		if m != nil {
+			values = m.Values
+		}
+		f.Missing = parse.NewSet(values)
+		sets[m] = f.Missing
+	}
+	if m != nil && m.Value != nil {
+		f.value = *m.Value
+	}
+	if c.kind() == KindNumeric {
+		f.Numeric = true
+		f.Transform = c.Transform
+		f.Notation = s.NotationOf(c)
+		f.Lo, f.Hi = c.Bounds()
+		f.Center, f.Half = centerAndHalf(f.Lo, f.Hi, f.Transform, s.IsSparse())
+		if kind, k, _ := cosines(cmp.Or(c.Basis, s.Basis)); k > 0 {
+			f.setCosines(k, kind)
+		}
+		return f
+	}
+	f.unknown = c.Unknown == UnknownOther
+	f.Cats = parse.NewSet(c.Categories)
+	f.CatNames = append([]string(nil), c.Categories...)
+	if f.Policy == MissingCategory {
+		f.CatNames = append(f.CatNames, "(missing)")
+	}
+	if len(f.CatNames) > 2 {
+		f.Width = len(f.CatNames)
+	}
+	return f
+}
+
+// centerAndHalf returns the shift and the divisor of a numeric column.
+func centerAndHalf(lo, hi float64, transform string, sparse bool) (center, half float64) {
+	a, b := Transform(lo, transform), Transform(hi, transform)
+	if sparse {
+		return 0, max(math.Abs(a), math.Abs(b))
+	}
+	return a/2 + b/2, b/2 - a/2
+}
+
+// setCosines sets the basis of a numeric column. The mean square norm of the block over u in [0, 1] is 1, as large as
+// for a category. In the sum, each cos^2(pi k u) has the mean 1/2, and the square of the line has the same mean. With a
+// spike, the mean square norm is 2, equal to the square of the spike. The reason is that numbers above 0 are rare, and
+// shorter blocks would be lost in the noise.
+func (f *Feature) setCosines(k int, kind string) {
+	f.Cosines, f.Width, f.Line = k, k, kind == basisCurve
+	f.Shrink = math.Sqrt(2 / squares(k))
+	if f.Spike = kind == basisSpike && f.Transform == TransformLog1p && f.Lo == 0; f.Spike {
+		f.Width, f.Shrink = k+1, math.Sqrt2*f.Shrink
+	}
+}
+
+// squares returns the sum of 1/j^2 for j = 1 to k.
+func squares(k int) (sum float64) {
+	for j := k; j >= 1; j-- {
+		sum += 1 / float64(j*j)
+	}
+	return sum
+}
+
+// encodeScaled writes the outputs of the finite number v.
+func (f *Feature) encodeScaled(v float64, dst []float64) {
+	if f.Cosines == 0 {
+		dst[0] = f.Scale(v)
+		return
+	}
+	// u = (1 + s)/2, so cos(pi u) = -sin(pi s/2), which is 0 in the middle of the range. The other cosines are
+	// Chebyshev polynomials of this number: cos(pi (k+1) u) = 2 cos(pi u) cos(pi k u) - cos(pi (k-1) u).
+	s := f.place(v)
+	if f.Spike {
+		clear(dst[:f.Width])
+		if v <= f.Lo {
+			dst[f.Cosines] = math.Sqrt2 * f.Factor
+			return
+		}
+	}
+	c := -math.Sin(math.Pi / 2 * s)
+	before, now := 1.0, c
+	for k := range f.Cosines {
+		dst[k] = now * (f.Shrink * f.Factor / float64(k+1))
+		before, now = now, min(max(2*c*now-before, -1), 1)
+	}
+	if f.Line {
+		dst[0] = s * (math.Sqrt(1.5) * f.Shrink * f.Factor)
+	}
+}
+
+// names returns the names of the outputs of a numeric column.
+func (f *Feature) names(column string) []string {
+	if f.Cosines == 0 {
+		return []string{column}
+	}
+	all := make([]string, f.Cosines, f.Width)
+	for k := range all {
+		all[k] = fmt.Sprintf("%s~%d", column, k+1)
+	}
+	if f.Spike {
+		all = append(all, column+"=0")
+	}
+	return all
+}
+
+// lowFrequencies is the number of features of a number with a basis that an interaction multiplies. They are the
+// features with the lowest frequencies.
+const lowFrequencies = 3
+
+// low returns the number of outputs of f that an interaction multiplies, and the scale that makes their mean square
+// norm equal to that of a block, factor^2. A category has this norm already. A number without a basis has a third of
+// it. With K cosines, the first outputs alone have less than all K.
+func (f *Feature) low() (width int, scale float64) {
+	switch {
+	case !f.Numeric:
+		return f.Width, 1
+	case f.Cosines == 0:
+		return 1, math.Sqrt(3)
+	}
+	width = min(f.Cosines, lowFrequencies)
+	some := squares(width)
+	if f.Spike {
+		some *= 2
+	}
+	return width, math.Sqrt(squares(f.Cosines) / some)
+}
+
+// lowest returns the results of low for the columns of a pair, and the product of the scales.
+func lowest(a, b Feature) (wa, wb int, scale float64) {
+	wa, sa := a.low()
+	wb, sb := b.low()
+	return wa, wb, sa * sb
+}
+
+// largest returns the largest square norm of the first width outputs of f over all values, in units of the
+// squared factor.
+func (f *Feature) largest(width int) float64 {
+	if !f.Numeric || f.Cosines == 0 {
+		return 1
+	}
+	sum := 1.0
+	if f.Line {
+		sum = 1.5
+	}
+	for k := 2; k <= min(width, f.Cosines); k++ { // a spike has the square 2, less than the cosines near it
+		sum += 1 / float64(k*k)
+	}
+	return f.Shrink * f.Shrink * sum
+}

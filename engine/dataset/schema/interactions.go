@@ -1,17 +1,8 @@
 package schema
 
 import (
-	"context"
-	"math"
-	"runtime"
 	"slices"
-
-	"dyad/internal/tasks"
 )
-
-// lowFrequencies is the number of features of a number with a basis that an interaction multiplies. They are the
-// features with the lowest frequencies.
-const lowFrequencies = 3
 
 // Interaction is the block of products of two columns that Schema.Interactions names (docs/theory.md#interactions). It
 // is the outer product of the outputs of the two columns before the projection: output Offset + i*WidthB + j is Scale
@@ -22,77 +13,6 @@ type Interaction struct {
 	WidthA, WidthB int // the first WidthA outputs of A and the first WidthB outputs of B are multiplied
 	Scale          float64
 }
-
-// low returns the number of outputs of f that an interaction multiplies, and the scale that makes their mean square
-// norm equal to that of a block, factor^2. A category has this norm already. A number without a basis has a third of
-// it. With K cosines, the first outputs alone have less than all K.
-func (f *Feature) low() (width int, scale float64) {
-	switch {
-	case !f.Numeric:
-		return f.Width, 1
-	case f.Cosines == 0:
-		return 1, math.Sqrt(3)
-	}
-	width = min(f.Cosines, lowFrequencies)
-	some := squares(width)
-	if f.Spike {
-		some *= 2
-	}
-	return width, math.Sqrt(squares(f.Cosines) / some)
-}
-
-// lowest returns the results of low for the columns of a pair, and the product of the scales.
-func lowest(a, b Feature) (wa, wb int, scale float64) {
-	wa, sa := a.low()
-	wb, sb := b.low()
-	return wa, wb, sa * sb
-}
-
-// addInteractions adds the blocks after the features of the columns. The scales do not include the factor of the
-// encoder.
-func (e *Encoder) addInteractions() {
-	place := func(name string) int {
-		return slices.IndexFunc(e.columns, func(f Feature) bool { return f.Name == name })
-	}
-	for _, names := range e.schema.Interactions {
-		p := Interaction{A: place(names[0]), B: place(names[1]), Offset: e.dim}
-		p.WidthA, p.WidthB, p.Scale = lowest(e.columns[p.A], e.columns[p.B])
-		e.dim += p.WidthA * p.WidthB
-		e.interactions = append(e.interactions, p)
-	}
-}
-
-// Multiply writes the blocks of a row whose columns are encoded and not yet projected.
-func (e *Encoder) Multiply(x []float64) {
-	for _, p := range e.interactions {
-		a, b := x[e.columns[p.A].Offset:][:p.WidthA], x[e.columns[p.B].Offset:][:p.WidthB]
-		block := x[p.Offset:][:p.WidthA*p.WidthB]
-		for i, u := range a {
-			u *= p.Scale
-			for j, v := range b {
-				block[i*p.WidthB+j] = u * v
-			}
-		}
-	}
-}
-
-// MultiplyRows applies Multiply to all rows of x.
-func (e *Encoder) MultiplyRows(x []float64) {
-	if e.interactions == nil {
-		return
-	}
-	rows := len(x) / e.dim
-	const piece = 1 << 10
-	// the context is never cancelled
-	_ = tasks.Each(context.Background(), runtime.GOMAXPROCS(0), (rows+piece-1)/piece, func(_, k int) {
-		for i := k * piece; i < min((k+1)*piece, rows); i++ {
-			e.Multiply(x[i*e.dim:][:e.dim])
-		}
-	})
-}
-
-// Interactions returns the blocks of products in the order of the schema. They come after the outputs of all columns.
-func (e *Encoder) Interactions() []Interaction { return slices.Clone(e.interactions) }
 
 // interactions checks the interactions of a schema.
 func (v *validator) interactions() {
@@ -136,4 +56,52 @@ func (s *Schema) products(columns map[string]Feature) (dim int) {
 		}
 	}
 	return dim
+}
+
+// widestCandidate is the largest number of products of a pair that training may choose. A release with more coordinates
+// has more noise.
+const widestCandidate = 64
+
+// mostChosen is the largest number of chosen pairs.
+const mostChosen = 8
+
+// choice checks ChooseInteractions. dim is the number of features of the schema's columns. The check covers the schema
+// with and without the products of its named interactions.
+func (v *validator) choice(columns map[string]Feature, dim int) {
+	s, widths, listed := v.s, []int{}, []Feature{}
+	if s.ChooseInteractions == 0 {
+		return
+	}
+	for i := range s.Columns {
+		if f, ok := columns[s.Columns[i].Name]; ok {
+			listed = append(listed, f)
+		}
+	}
+	for b := range listed {
+		for a := range b {
+			if wa, wb, _ := lowest(listed[a], listed[b]); wa*wb <= widestCandidate {
+				widths = append(widths, wa*wb)
+			}
+		}
+	}
+	slices.Sort(widths)
+	left := len(widths) - s.ChooseInteractions - len(s.Interactions)
+	switch {
+	case s.ChooseInteractions < 0 || s.ChooseInteractions > mostChosen:
+		v.addf("choose_interactions is %d, want 1 to %d pairs, or leave it out", s.ChooseInteractions, mostChosen)
+	case s.ByIndex():
+		v.addf("choose_interactions is for columns with names; the features of this format have numbers: leave it out, or " +
+			"convert the file to CSV (dyad data convert)")
+	case left < 0:
+		v.addf("choose_interactions is %d, but fewer other pairs of columns have at most %d products", s.ChooseInteractions,
+			widestCandidate)
+	default:
+		for _, w := range widths[len(widths)-s.ChooseInteractions:] {
+			dim += w
+		}
+		if dim > maxBasisDim {
+			v.addf("the columns and the widest pairs of choose_interactions make %d features, and at most %d are allowed; "+
+				"choose fewer pairs or a smaller K", dim, maxBasisDim)
+		}
+	}
 }

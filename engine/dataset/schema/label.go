@@ -37,19 +37,6 @@ func (e *Encoder) EncodeLabel(field []byte) (l Label, rule string) {
 	return l, RuleLabel
 }
 
-// Fold maps texts that differ only in case and in surrounding blanks to the same text.
-func Fold[T string | []byte](text T) []byte {
-	return bytes.ToLower(bytes.TrimSpace([]byte(text)))
-}
-
-// class returns the text with which a value of the label is compared.
-func (c *Column) class(value string) string {
-	if c.Fold {
-		return string(Fold(value))
-	}
-	return value
-}
-
 // LabelMemo caches the labels of some texts. Each of two classes has a slot of its own, so that no branch
 // depends on the label.
 type LabelMemo [8]struct {

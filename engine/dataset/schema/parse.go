@@ -18,9 +18,6 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// noLabel is the name of the added label column of a schema without a label.
-const noLabel = "no label"
-
 // LoadSchema reads and validates a schema file. Ranges and categories that are still equal to those of its draft are
 // marked as taken from the data (Schema.Draft).
 func LoadSchema(path string) (*Schema, error) { return loadSchema(path, false) }

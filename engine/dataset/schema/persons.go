@@ -6,9 +6,6 @@ const IDsPublic = "public"
 // DefaultRowsPerPerson is the cap on the rows of a person if a schema with persons does not declare a cap.
 const DefaultRowsPerPerson = 1000
 
-// ByPerson reports whether a column has role person.
-func (s *Schema) ByPerson() bool { return s.ColumnOf(RolePerson) != nil }
-
 // PersonCap returns the public cap on the rows of a person, or 0 if there are no persons.
 func (s *Schema) PersonCap() int {
 	switch {

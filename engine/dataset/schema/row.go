@@ -1,7 +1,13 @@
 package schema
 
 import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"dyad/engine"
 	"dyad/engine/dataset/source"
+	"dyad/internal/tasks"
 )
 
 // Row is one row of a file before encoding. Its slices are valid until the function that received the row
@@ -61,4 +67,96 @@ func (e *Encoder) EncodeRow(r *Row) ([]float64, error) {
 // refuse returns an error about feature field k.
 func (e *Encoder) refuse(k int, rule string) error {
 	return &source.ParseError{Column: e.FeatureName(k), Position: k + 1, Rule: rule}
+}
+
+// Multiply writes the blocks of a row whose columns are encoded and not yet projected.
+func (e *Encoder) Multiply(x []float64) {
+	for _, p := range e.interactions {
+		a, b := x[e.columns[p.A].Offset:][:p.WidthA], x[e.columns[p.B].Offset:][:p.WidthB]
+		block := x[p.Offset:][:p.WidthA*p.WidthB]
+		for i, u := range a {
+			u *= p.Scale
+			for j, v := range b {
+				block[i*p.WidthB+j] = u * v
+			}
+		}
+	}
+}
+
+// MultiplyRows applies Multiply to all rows of x.
+func (e *Encoder) MultiplyRows(x []float64) {
+	if e.interactions == nil {
+		return
+	}
+	rows := len(x) / e.dim
+	const piece = 1 << 10
+	// the context is never cancelled
+	_ = tasks.Each(context.Background(), runtime.GOMAXPROCS(0), (rows+piece-1)/piece, func(_, k int) {
+		for i := k * piece; i < min((k+1)*piece, rows); i++ {
+			e.Multiply(x[i*e.dim:][:e.dim])
+		}
+	})
+}
+
+// Encode returns the record of one row, with norm at most 1. It has the same bits as the record that Load
+// returns. fields are the texts of the columns given by Columns, in that order and in the schema's notation.
+// For a LIBSVM schema, an index that is absent from the row has the text "0". An error is a *ParseError without
+// file and row.
+func (e *Encoder) Encode(fields []string) ([]float64, error) {
+	if len(fields) != e.Width() {
+		return nil, &source.ParseError{Rule: fmt.Sprintf("row has %d feature fields, want %d", len(fields), e.Width())}
+	}
+	texts := make([][]byte, len(fields))
+	for k, field := range fields {
+		texts[k] = []byte(field)
+		if f, _ := e.Feature(k); f.Writes(texts[k]) {
+			var rule string
+			if texts[k], rule = f.Notation.Plain(nil, texts[k]); rule != "" {
+				return nil, e.refuse(k, rule)
+			}
+		}
+	}
+	return e.EncodeRow(&Row{Fields: texts})
+}
+
+// project projects one encoded row in place, in the same way as Load.
+func (e *Encoder) project(x []float64) error {
+	if !e.schema.IsSparse() {
+		e.ProjectDense(x)
+		return nil
+	}
+	var index []int32
+	var value []float64
+	for k, v := range x {
+		if v != 0 {
+			index, value = append(index, int32(k)), append(value, v)
+		}
+	}
+	if bound := e.NonZerosPerRow(); len(value) > bound {
+		return &source.ParseError{Rule: TooManyNonZeros(bound)}
+	}
+	r, err := engine.NewSparseRecords([]int64{0, int64(len(value))}, index, value, make([]float64, 1), e.dim, e.Bounds())
+	if err != nil {
+		return err
+	}
+	r.Row(0, x)
+	return nil
+}
+
+// ProjectDense completes a dense row whose columns are encoded. It writes the products of interactions, projects the
+// row to norm at most 1, and rounds it toward zero if records are stored in float32 (docs/theory.md#stored-records).
+// The result depends on this row alone.
+func (e *Encoder) ProjectDense(x []float64) {
+	e.Multiply(x)
+	engine.ProjectBall(x, e.Bounds().FeatureNorm)
+	if e.schema.IsNarrow() {
+		for k, v := range x {
+			x[k] = float64(engine.TowardZero(v))
+		}
+	}
+}
+
+// TooManyNonZeros returns the rule broken by a row with more stored features than the schema allows.
+func TooManyNonZeros(bound int) string {
+	return fmt.Sprintf("row has more than %d features that are not 0; raise nonzeros in the schema", bound)
 }

@@ -21,43 +21,10 @@ const (
 	FormatImages  = "images"  // a file for each image, in folders that are named after the labels
 )
 
-// Roles of a column.
-const (
-	RoleFeature = "feature" // the default
-	RoleLabel   = "label"   // exactly one column
-	RoleID      = "id"      // kept with Options.KeepIDs, never a feature; at most one column
-	RoleGroup   = "group"   // public query of the row, for ranking; at most one column
-	// person to whom the row belongs; all rows of a person are protected together; at most one column
-	RolePerson = "person"
-	RoleIgnore = "ignore" // read and dropped
-)
-
 // Storage types of dense records.
 const (
 	StoreFloat64 = "float64" // the default
 	StoreFloat32 = "float32" // features are rounded toward zero after the projection and need half the memory
-)
-
-// OthersDrop leaves out rows whose label is neither of the two classes.
-const OthersDrop = "drop"
-
-// Kinds of a feature. A label of KindNumeric is graded.
-const (
-	KindNumeric     = "numeric"     // needs Range; the default for columns without Categories
-	KindCategorical = "categorical" // needs Categories; the default for columns with Categories
-)
-
-// TransformLog1p replaces x by log(1 + x) before scaling. The range must begin at 0 or above. The transform
-// suits counts, areas and concentrations.
-const TransformLog1p = "log1p"
-
-// Policies for missing values.
-const (
-	MissingError = "error" // a missing value is a ParseError; this is the default
-	// 0 after scaling: the centre of the (transformed) range, or 0 in all outputs of a categorical column
-	MissingMiddle   = "middle"
-	MissingValue    = "value"    // the public number Missing.Value; numeric columns only
-	MissingCategory = "category" // an additional category; categorical columns only
 )
 
 // schemaVersion is the version of the set of schema fields (docs/formats.md).
@@ -181,79 +148,6 @@ type ArrayNames struct {
 	Person string `yaml:"person,omitempty" json:"person,omitempty"`
 }
 
-// Column describes one column.
-type Column struct {
-	// Name is the unique name of the column. If the file has column names and Field is empty, Name is also the
-	// name in the file.
-	Name string `yaml:"name" json:"name"`
-	// Field is the name in the file (header, attribute, key). If it is empty, the name in the file is Name.
-	Field string `yaml:"field,omitempty" json:"field,omitempty"`
-	// Position is the number of the field (CSV without a header) or of the feature, from 1. If all positions of
-	// a CSV schema are 0, the columns are in the order of the list.
-	Position int `yaml:"position,omitempty" json:"position,omitempty"`
-	// Role is RoleFeature (default), RoleLabel, RoleID, RoleGroup, RolePerson or RoleIgnore.
-	Role string `yaml:"role,omitempty" json:"role,omitempty"`
-	// Kind is KindNumeric or KindCategorical for a feature; the constants describe the defaults. A label with
-	// KindNumeric is graded; other labels have two classes.
-	Kind string `yaml:"kind,omitempty" json:"kind,omitempty"`
-	// Range is the public range [lo, hi] of a numeric feature or label. Both ends are finite, and lo < hi. A
-	// feature outside the range is clamped. A label outside the range is an error.
-	Range []float64 `yaml:"range,omitempty" json:"range,omitempty"`
-	// Transform is the transform of a numeric feature: empty or TransformLog1p.
-	Transform string `yaml:"transform,omitempty" json:"transform,omitempty"`
-	// Basis overrides Schema.Basis for this numeric feature.
-	Basis string `yaml:"basis,omitempty" json:"basis,omitempty"`
-	// Categories lists the public values of a categorical feature. There are at least two, including the
-	// category added by MissingCategory. Values match as text, or as plain decimal numbers ("2" and "2.0").
-	Categories []string `yaml:"categories,omitempty" json:"categories,omitempty"`
-	// Unknown is UnknownOther or empty. If it is empty, a category that is not listed is an error.
-	Unknown string `yaml:"unknown,omitempty" json:"unknown,omitempty"`
-	// Suffix is a text that is removed from the end of a number together with blanks before it, e.g. "%" or "mg/l".
-	Suffix string `yaml:"suffix,omitempty" json:"suffix,omitempty"`
-	// Prefix is a text that is removed from the beginning of a number together with blanks after it, e.g. "€".
-	Prefix string `yaml:"prefix,omitempty" json:"prefix,omitempty"`
-	// Decimal and Thousands override the fields of CSVOptions for this numeric feature, in every format with
-	// named columns. In a JSON or Parquet file they apply to texts.
-	Decimal   string `yaml:"decimal,omitempty" json:"decimal,omitempty"`
-	Thousands string `yaml:"thousands,omitempty" json:"thousands,omitempty"`
-	// Date declares the column as dates, which are encoded in days. It replaces Range.
-	Date *DateFormat `yaml:"date,omitempty" json:"date,omitempty"`
-	// FromData marks the range or the categories of this column as taken from the data. Schema.BoundsFromData
-	// marks all columns.
-	FromData bool `yaml:"from_data,omitempty" json:"from_data,omitempty"`
-	// KnownFrom states in words from which source, other than the data, the range or the categories of a feature are
-	// known, such as "code book of 2019". With KnownFrom, the values may be equal to those that a draft found in the
-	// data.
-	KnownFrom string `yaml:"known_from,omitempty" json:"known_from,omitempty"`
-	// Missing overrides Schema.Missing for this feature.
-	Missing *Missing `yaml:"missing,omitempty" json:"missing,omitempty"`
-	// Positive is the value of the label that is encoded as +1.
-	Positive string `yaml:"positive,omitempty" json:"positive,omitempty"`
-	// Negative is the value of the label that is encoded as -1. If Negative is empty, every value other than
-	// Positive is negative. If it is set, every other value is an error.
-	Negative string `yaml:"negative,omitempty" json:"negative,omitempty"`
-	// TrimSuffix is a text that is removed from the end of the label before the label is compared, e.g. "." if
-	// one of two files ends its labels with a dot.
-	TrimSuffix string `yaml:"trim_suffix,omitempty" json:"trim_suffix,omitempty"`
-	// Fold compares labels of two classes without regard to case and surrounding blanks, so that "Ja" and "ja "
-	// are one class.
-	Fold bool `yaml:"fold,omitempty" json:"fold,omitempty"`
-	// Others is OthersDrop or empty. With OthersDrop, rows whose label is neither Positive nor Negative are
-	// left out, so the data set consists of the rows of two classes.
-	Others string `yaml:"others,omitempty" json:"others,omitempty"`
-}
-
-// Missing declares which values mean "not known" and how they are encoded. An empty field is always missing.
-type Missing struct {
-	// Values lists further texts that mean missing. They are matched like categories: "0" also matches 0.0.
-	Values []string `yaml:"values,omitempty" json:"values,omitempty"`
-	// Policy is MissingError (default), MissingMiddle, MissingValue or
-	// MissingCategory.
-	Policy string `yaml:"policy,omitempty" json:"policy,omitempty"`
-	// Value is the number used by MissingValue. It is clamped to the range.
-	Value *float64 `yaml:"value,omitempty" json:"value,omitempty"`
-}
-
 // format returns the format as far as the schema alone determines it. If Format is empty, FormatCSV stands for
 // all formats with column names.
 func (s *Schema) format() string {
@@ -337,5 +231,40 @@ func (s *Schema) ArraysOf() ArrayNames {
 	return a
 }
 
-// FieldOf returns the name of the column in the file.
-func (c *Column) FieldOf() string { return cmp.Or(c.Field, c.Name) }
+// missingOf returns the policy that applies to c, which can be nil.
+func (s *Schema) missingOf(c *Column) *Missing { return cmp.Or(c.Missing, s.Missing) }
+
+// IsZero reports whether no option is set.
+func (o *CSVOptions) IsZero() bool {
+	return o.Delimiter == "" && !o.Header && o.Comment == nil && !o.IgnoreOthers && o.Decimal == "" && o.Thousands == "" &&
+		o.Encoding == ""
+}
+
+// Separator returns the delimiter as a byte. ok is false if the delimiter is not valid.
+func (o *CSVOptions) Separator() (b byte, ok bool) {
+	switch {
+	case o.Delimiter == "":
+		return ',', true
+	case o.Delimiter == "tab":
+		return '\t', true
+	case len(o.Delimiter) != 1:
+		return 0, false
+	}
+	b = o.Delimiter[0]
+	switch {
+	case b == '"', b == '.', b == '+', b == '-', b == '\n', b == '\r', b >= 0x80, b == 0,
+		b >= '0' && b <= '9', b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z':
+		return 0, false
+	}
+	return b, true
+}
+
+// MaxColumns is the maximum of d and of the number of columns of a schema, so that a mistyped number cannot
+// lead to unbounded memory use.
+const MaxColumns = 1 << 27
+
+// ByPerson reports whether a column has role person.
+func (s *Schema) ByPerson() bool { return s.ColumnOf(RolePerson) != nil }
+
+// noLabel is the name of the added label column of a schema without a label.
+const noLabel = "no label"

@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"dyad/engine/dataset/parse"
 )
@@ -20,26 +18,6 @@ var dataID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 // underscores.
 func IsDataID(id string) bool { return dataID.MatchString(id) }
 
-// maxText is the maximum length of a text in a schema, in bytes.
-const maxText = 1 << 14
-
-// texts refuses names, categories and other texts that are too long or contain control characters. Tabs and line ends
-// are allowed.
-func (v *validator) texts(what string, all ...string) {
-	for _, s := range all {
-		if len(s) > maxText || !utf8.ValidString(s) ||
-			strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }) {
-			v.addf("%s: a text has more than %d bytes, or characters that are not text; give the column or the category "+
-				"another name in the file", what, maxText)
-			return
-		}
-	}
-}
-
-// MaxColumns is the maximum of d and of the number of columns of a schema, so that a mistyped number cannot
-// lead to unbounded memory use.
-const MaxColumns = 1 << 27
-
 // formats lists all formats in the order of messages.
 var formats = [...]string{FormatCSV, FormatARFF, FormatJSONL, FormatParquet, FormatXLSX, FormatLIBSVM, FormatNPY,
 	FormatNPZ, FormatIDX, FormatImages}
@@ -49,15 +27,6 @@ func (s *Schema) Validate() error {
 	v := &validator{s: s}
 	v.check()
 	return errors.Join(v.problems...)
-}
-
-type validator struct {
-	s        *Schema
-	problems []error
-}
-
-func (v *validator) addf(format string, args ...any) {
-	v.problems = append(v.problems, fmt.Errorf("dataset: schema: "+format, args...))
 }
 
 func (v *validator) check() {
@@ -272,45 +241,6 @@ func (v *validator) date(where string, c *Column) {
 	}
 }
 
-// Bounds returns the range of a numeric column. For dates, it is in days from the first day.
-func (c *Column) Bounds() (lo, hi float64) {
-	if c.Date != nil {
-		from, to, _ := c.Date.bounds()
-		return 0, float64(to - from)
-	}
-	return c.Range[0], c.Range[1]
-}
-
-// ordered checks the two ends of a range.
-func (v *validator) ordered(where string, r []float64) {
-	if lo, hi := r[0], r[1]; !(lo < hi) || math.IsInf(hi-lo, 0) {
-		v.addf("%s: range is [%v, %v], want finite lo < hi", where, lo, hi)
-	}
-}
-
-func (v *validator) numericRange(where string, r []float64, transform string) {
-	if len(r) != 2 {
-		v.addf("%s: range has %d numbers, want [lo, hi]", where, len(r))
-		return
-	}
-	v.ordered(where, r)
-	lo, hi := r[0], r[1]
-	switch {
-	case transform != "" && transform != TransformLog1p:
-		v.addf("%s: transform is %q, want log1p or none", where, transform)
-	case transform == TransformLog1p && lo < 0:
-		v.addf("%s: transform log1p needs a range from 0 or above", where)
-	}
-	if lo < hi && !(lo < 0 && transform != "") {
-		if _, half := centerAndHalf(lo, hi, transform, v.s.IsSparse()); !(half > 0) {
-			v.addf("%s: range is too narrow to divide by", where)
-		}
-	}
-	if v.s.IsSparse() && (lo > 0 || hi < 0) {
-		v.addf("%s: a sparse range must contain 0, because omitted features are 0; otherwise use dense: true", where)
-	}
-}
-
 // missing checks one policy. kind is the kind of the column. It is empty for the default policy of the schema,
 // which must suit the columns that use it.
 func (v *validator) missing(where string, m *Missing, kind string) {
@@ -339,68 +269,41 @@ func (v *validator) missing(where string, m *Missing, kind string) {
 	}
 }
 
-// writesNumbers reports whether the column declares the notation of its numbers.
-func (c *Column) writesNumbers() bool {
-	return c.Suffix != "" || c.Prefix != "" || c.Decimal != "" || c.Thousands != ""
+// basis checks the value of one basis key.
+func (v *validator) basis(where, basis string) {
+	switch _, _, ok := cosines(basis); {
+	case basis == BasisAuto && where == "" && !v.s.ByIndex():
+	case basis == BasisAuto && where != "":
+		v.addf("%sbasis: %s is for the whole schema; a column has %s, %sK, %sK or %sK", where, BasisAuto, BasisNone,
+			basisCurve, basisCosine, basisSpike)
+	case !ok && basis != BasisAuto:
+		v.addf("%sbasis is %q, want %s, %s, %sK, %sK or %sK with K from %d to %d, such as %s6", where, basis, BasisAuto,
+			BasisNone, basisCurve, basisCosine, basisSpike, minCosines, maxCosines, basisCurve)
+	case basis != "" && v.s.ByIndex():
+		v.addf("%sbasis is for columns with names; the features of this format have numbers: leave it out, or convert the "+
+			"file to CSV (dyad data convert)", where)
+	}
 }
 
-// notation checks the separators of numbers. decimal is the decimal separator in effect.
-func (v *validator) notation(where, decimal, ownDecimal, thousands string) {
-	if d := ownDecimal; d != "" && d != "." && d != "," {
-		v.addf("%sdecimal is %q, want a point or a comma", where, d)
+// basisDim refuses a basis that leads to more than maxBasisDim features. The schema must be valid otherwise.
+func (v *validator) basisDim() {
+	dim, curved := 0, len(v.s.Interactions) > 0 || v.s.ChooseInteractions != 0
+	columns := map[string]Feature{}
+	for i := range v.s.Columns {
+		if c := &v.s.Columns[i]; c.RoleOf() == RoleFeature {
+			f := v.s.featureEncoder(c, map[*Missing]*parse.Set{})
+			dim, curved = dim+f.Width, curved || f.Cosines > 0
+			columns[c.Name] = f
+		}
 	}
-	if !slices.Contains([]string{"", ".", ",", "'", parse.ThousandsSpace}, thousands) {
-		v.addf("%sthousands is %q, want a point, a comma, an apostrophe or space", where, thousands)
-	} else if thousands != "" && thousands == cmp.Or(decimal, ".") {
-		v.addf("%sthousands and decimal are the same sign; set decimal: \",\" for numbers such as 1.234,5", where)
-	}
-}
-
-// RoleOf returns the role, by default RoleFeature.
-func (c *Column) RoleOf() string { return cmp.Or(c.Role, RoleFeature) }
-
-func (c *Column) kind() string {
+	products := v.s.products(columns)
+	v.choice(columns, dim+products)
 	switch {
-	case c.Kind != "":
-		return c.Kind
-	case c.Categories != nil:
-		return KindCategorical
+	case curved && dim > maxBasisDim:
+		v.addf("the basis or the columns of interactions make %d features, but at most %d are allowed; choose a smaller K, "+
+			"basis: %s for some columns, or fewer categories", dim, maxBasisDim, BasisNone)
+	case dim+products > maxBasisDim && products > 0:
+		v.addf("the products of interactions make more than the %d features that are left of %d; name fewer pairs, columns "+
+			"with fewer categories, or a smaller K", maxBasisDim-dim, maxBasisDim)
 	}
-	return KindNumeric
-}
-
-// PolicyOf returns the policy, by default MissingError.
-func (m *Missing) PolicyOf() string {
-	if m == nil || m.Policy == "" {
-		return MissingError
-	}
-	return m.Policy
-}
-
-// missingOf returns the policy that applies to c, which can be nil.
-func (s *Schema) missingOf(c *Column) *Missing { return cmp.Or(c.Missing, s.Missing) }
-
-// IsZero reports whether no option is set.
-func (o *CSVOptions) IsZero() bool {
-	return o.Delimiter == "" && !o.Header && o.Comment == nil && !o.IgnoreOthers && o.Decimal == "" && o.Thousands == "" &&
-		o.Encoding == ""
-}
-
-// Separator returns the delimiter as a byte. ok is false if the delimiter is not valid.
-func (o *CSVOptions) Separator() (b byte, ok bool) {
-	switch {
-	case o.Delimiter == "":
-		return ',', true
-	case o.Delimiter == "tab":
-		return '\t', true
-	case len(o.Delimiter) != 1:
-		return 0, false
-	}
-	b = o.Delimiter[0]
-	switch {
-	case b == '"', b == '.', b == '+', b == '-', b == '\n', b == '\r', b >= 0x80, b == 0,
-		b >= '0' && b <= '9', b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z':
-		return 0, false
-	}
-	return b, true
 }

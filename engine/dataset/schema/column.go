@@ -1,0 +1,191 @@
+package schema
+
+import (
+	"bytes"
+	"cmp"
+
+	"dyad/engine/dataset/parse"
+)
+
+// Roles of a column.
+const (
+	RoleFeature = "feature" // the default
+	RoleLabel   = "label"   // exactly one column
+	RoleID      = "id"      // kept with Options.KeepIDs, never a feature; at most one column
+	RoleGroup   = "group"   // public query of the row, for ranking; at most one column
+	// person to whom the row belongs; all rows of a person are protected together; at most one column
+	RolePerson = "person"
+	RoleIgnore = "ignore" // read and dropped
+)
+
+// OthersDrop leaves out rows whose label is neither of the two classes.
+const OthersDrop = "drop"
+
+// Kinds of a feature. A label of KindNumeric is graded.
+const (
+	KindNumeric     = "numeric"     // needs Range; the default for columns without Categories
+	KindCategorical = "categorical" // needs Categories; the default for columns with Categories
+)
+
+// TransformLog1p replaces x by log(1 + x) before scaling. The range must begin at 0 or above. The transform
+// suits counts, areas and concentrations.
+const TransformLog1p = "log1p"
+
+// Policies for missing values.
+const (
+	MissingError = "error" // a missing value is a ParseError; this is the default
+	// 0 after scaling: the centre of the (transformed) range, or 0 in all outputs of a categorical column
+	MissingMiddle   = "middle"
+	MissingValue    = "value"    // the public number Missing.Value; numeric columns only
+	MissingCategory = "category" // an additional category; categorical columns only
+)
+
+// UnknownOther encodes a category that the schema does not list by 0 in every output of the column.
+const UnknownOther = "other"
+
+// Column describes one column.
+type Column struct {
+	// Name is the unique name of the column. If the file has column names and Field is empty, Name is also the
+	// name in the file.
+	Name string `yaml:"name" json:"name"`
+	// Field is the name in the file (header, attribute, key). If it is empty, the name in the file is Name.
+	Field string `yaml:"field,omitempty" json:"field,omitempty"`
+	// Position is the number of the field (CSV without a header) or of the feature, from 1. If all positions of
+	// a CSV schema are 0, the columns are in the order of the list.
+	Position int `yaml:"position,omitempty" json:"position,omitempty"`
+	// Role is RoleFeature (default), RoleLabel, RoleID, RoleGroup, RolePerson or RoleIgnore.
+	Role string `yaml:"role,omitempty" json:"role,omitempty"`
+	// Kind is KindNumeric or KindCategorical for a feature; the constants describe the defaults. A label with
+	// KindNumeric is graded; other labels have two classes.
+	Kind string `yaml:"kind,omitempty" json:"kind,omitempty"`
+	// Range is the public range [lo, hi] of a numeric feature or label. Both ends are finite, and lo < hi. A
+	// feature outside the range is clamped. A label outside the range is an error.
+	Range []float64 `yaml:"range,omitempty" json:"range,omitempty"`
+	// Transform is the transform of a numeric feature: empty or TransformLog1p.
+	Transform string `yaml:"transform,omitempty" json:"transform,omitempty"`
+	// Basis overrides Schema.Basis for this numeric feature.
+	Basis string `yaml:"basis,omitempty" json:"basis,omitempty"`
+	// Categories lists the public values of a categorical feature. There are at least two, including the
+	// category added by MissingCategory. Values match as text, or as plain decimal numbers ("2" and "2.0").
+	Categories []string `yaml:"categories,omitempty" json:"categories,omitempty"`
+	// Unknown is UnknownOther or empty. If it is empty, a category that is not listed is an error.
+	Unknown string `yaml:"unknown,omitempty" json:"unknown,omitempty"`
+	// Suffix is a text that is removed from the end of a number together with blanks before it, e.g. "%" or "mg/l".
+	Suffix string `yaml:"suffix,omitempty" json:"suffix,omitempty"`
+	// Prefix is a text that is removed from the beginning of a number together with blanks after it, e.g. "€".
+	Prefix string `yaml:"prefix,omitempty" json:"prefix,omitempty"`
+	// Decimal and Thousands override the fields of CSVOptions for this numeric feature, in every format with
+	// named columns. In a JSON or Parquet file they apply to texts.
+	Decimal   string `yaml:"decimal,omitempty" json:"decimal,omitempty"`
+	Thousands string `yaml:"thousands,omitempty" json:"thousands,omitempty"`
+	// Date declares the column as dates, which are encoded in days. It replaces Range.
+	Date *DateFormat `yaml:"date,omitempty" json:"date,omitempty"`
+	// FromData marks the range or the categories of this column as taken from the data. Schema.BoundsFromData
+	// marks all columns.
+	FromData bool `yaml:"from_data,omitempty" json:"from_data,omitempty"`
+	// KnownFrom states in words from which source, other than the data, the range or the categories of a feature are
+	// known, such as "code book of 2019". With KnownFrom, the values may be equal to those that a draft found in the
+	// data.
+	KnownFrom string `yaml:"known_from,omitempty" json:"known_from,omitempty"`
+	// Missing overrides Schema.Missing for this feature.
+	Missing *Missing `yaml:"missing,omitempty" json:"missing,omitempty"`
+	// Positive is the value of the label that is encoded as +1.
+	Positive string `yaml:"positive,omitempty" json:"positive,omitempty"`
+	// Negative is the value of the label that is encoded as -1. If Negative is empty, every value other than
+	// Positive is negative. If it is set, every other value is an error.
+	Negative string `yaml:"negative,omitempty" json:"negative,omitempty"`
+	// TrimSuffix is a text that is removed from the end of the label before the label is compared, e.g. "." if
+	// one of two files ends its labels with a dot.
+	TrimSuffix string `yaml:"trim_suffix,omitempty" json:"trim_suffix,omitempty"`
+	// Fold compares labels of two classes without regard to case and surrounding blanks, so that "Ja" and "ja "
+	// are one class.
+	Fold bool `yaml:"fold,omitempty" json:"fold,omitempty"`
+	// Others is OthersDrop or empty. With OthersDrop, rows whose label is neither Positive nor Negative are
+	// left out, so the data set consists of the rows of two classes.
+	Others string `yaml:"others,omitempty" json:"others,omitempty"`
+}
+
+// Missing declares which values mean "not known" and how they are encoded. An empty field is always missing.
+type Missing struct {
+	// Values lists further texts that mean missing. They are matched like categories: "0" also matches 0.0.
+	Values []string `yaml:"values,omitempty" json:"values,omitempty"`
+	// Policy is MissingError (default), MissingMiddle, MissingValue or
+	// MissingCategory.
+	Policy string `yaml:"policy,omitempty" json:"policy,omitempty"`
+	// Value is the number used by MissingValue. It is clamped to the range.
+	Value *float64 `yaml:"value,omitempty" json:"value,omitempty"`
+}
+
+// FieldOf returns the name of the column in the file.
+func (c *Column) FieldOf() string { return cmp.Or(c.Field, c.Name) }
+
+// RoleOf returns the role, by default RoleFeature.
+func (c *Column) RoleOf() string { return cmp.Or(c.Role, RoleFeature) }
+
+func (c *Column) kind() string {
+	switch {
+	case c.Kind != "":
+		return c.Kind
+	case c.Categories != nil:
+		return KindCategorical
+	}
+	return KindNumeric
+}
+
+// writesNumbers reports whether the column declares the notation of its numbers.
+func (c *Column) writesNumbers() bool {
+	return c.Suffix != "" || c.Prefix != "" || c.Decimal != "" || c.Thousands != ""
+}
+
+// Bounds returns the range of a numeric column. For dates, it is in days from the first day.
+func (c *Column) Bounds() (lo, hi float64) {
+	if c.Date != nil {
+		from, to, _ := c.Date.bounds()
+		return 0, float64(to - from)
+	}
+	return c.Range[0], c.Range[1]
+}
+
+// PolicyOf returns the policy, by default MissingError.
+func (m *Missing) PolicyOf() string {
+	if m == nil || m.Policy == "" {
+		return MissingError
+	}
+	return m.Policy
+}
+
+// DateFormat describes the dates of a column. A date is encoded as the number of days since From.
+type DateFormat struct {
+	// Format is one of YYYY-MM-DD, YYYY/MM/DD, DD.MM.YYYY, DD/MM/YYYY, DD-MM-YYYY and MM/DD/YYYY. Dates may
+	// lack leading zeros. A time of day after the date is ignored.
+	Format string `yaml:"format" json:"format"`
+	// From and To are the public range, as YYYY-MM-DD. Dates outside the range are clamped.
+	From string `yaml:"from" json:"from"`
+	To   string `yaml:"to" json:"to"`
+}
+
+// bounds returns the first and the last day. ok is false unless both are dates and the first is not after the last.
+func (d *DateFormat) bounds() (from, to int, ok bool) {
+	from, a := parse.Date("2006-1-2", []byte(d.From))
+	to, b := parse.Date("2006-1-2", []byte(d.To))
+	return from, to, a && b && from < to
+}
+
+// Valid reports whether From and To are valid dates in order.
+func (d *DateFormat) Valid() bool {
+	_, _, ok := d.bounds()
+	return ok
+}
+
+// class returns the text with which a value of the label is compared.
+func (c *Column) class(value string) string {
+	if c.Fold {
+		return string(Fold(value))
+	}
+	return value
+}
+
+// Fold maps texts that differ only in case and in surrounding blanks to the same text.
+func Fold[T string | []byte](text T) []byte {
+	return bytes.ToLower(bytes.TrimSpace([]byte(text)))
+}
