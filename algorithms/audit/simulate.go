@@ -147,10 +147,7 @@ func (w *worker) train(ctx context.Context, neighbour bool, s privacy.Session) (
 }
 
 func (w *worker) records(neighbour bool) *engine.Records {
-	if neighbour {
-		return w.t.Neighbour
-	}
-	return w.t.Data
+	return [2]*engine.Records{w.t.Data, w.t.Neighbour}[index(neighbour)]
 }
 
 // stream feeds the records of one side to a stream and returns its last release.
