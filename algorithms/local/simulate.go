@@ -23,8 +23,8 @@ func Simulate(ctx context.Context, p *Plan, records *engine.Records, src *privac
 		return nil, errShape
 	}
 	for i := range p.Users {
-		if _, err := label(records.Label(i)); err != nil {
-			return nil, err
+		if y := records.Label(i); y != 1 && y != -1 {
+			return nil, errLabel
 		}
 	}
 	s := &simulation{plan: p, records: records, client: NewClient(p, src), x: make([]float64, p.Dim), state: p.Start()}

@@ -278,15 +278,10 @@ func (k *kernel) seconds() float64 {
 	case of == nil:
 		pair = nsFormula + nsPlain*m
 	default:
-		pair = nsPair + nsDimension*m + slopeTime(of)
+		pair = nsPair + nsDimension*m
+		if _, logistic := of.(engine.Logistic); !logistic {
+			pair += nsFormula
+		}
 	}
 	return records + n*n/2*pair*1e-9
-}
-
-// slopeTime is nsFormula, except for the logistic loss, where it is 0.
-func slopeTime(of engine.Scalar) float64 {
-	if _, ok := of.(engine.Logistic); ok {
-		return 0
-	}
-	return nsFormula
 }
