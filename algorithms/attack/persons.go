@@ -2,6 +2,7 @@ package attack
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"dyad/engine"
 )
@@ -67,10 +68,7 @@ func PersonNeighbours(r *engine.Records, count, most int, seed uint64) []*engine
 // WorstPersons is WorstCase for persons. All rows of all persons are (-R u, -b). Person k of the neighbour has
 // one row (R u, b), whatever its number of rows in the data.
 func WorstPersons(counts []int, d, k int, b engine.Bounds) (data, neighbour *engine.Records) {
-	most := 1
-	for _, m := range counts {
-		most = max(most, m)
-	}
+	most := slices.Max(counts)
 	row := func(sign float64) func(int, []float64) float64 {
 		return func(p int, row []float64) float64 {
 			s := -1.0
@@ -82,7 +80,7 @@ func WorstPersons(counts []int, d, k int, b engine.Bounds) (data, neighbour *eng
 		}
 	}
 	data = PersonRecords(counts, most, d, b, row(-1))
-	counts = append([]int(nil), counts...)
+	counts = slices.Clone(counts)
 	counts[k] = 1
 	return data, PersonRecords(counts, most, d, b, row(1))
 }

@@ -24,10 +24,6 @@ import (
 	"dyad/privacy/account"
 )
 
-func violation(format string, args ...any) error {
-	return Violation{Reason: fmt.Sprintf(format, args...)}
-}
-
 // moves holds the distances between the releases of a run and of its replay.
 type moves struct {
 	run     *Recorder // the replay, which records violations
@@ -171,7 +167,7 @@ func replayAll(p *algorithms.Plan, stream bool, data *engine.Records, neighbours
 		return 0, err
 	}
 	if len(record.Calls) == 0 {
-		return 0, violation("the run asked for nothing")
+		return 0, Violation{"the run asked for nothing"}
 	}
 	again := func(data *engine.Records, r *Recorder, what, depends string) error {
 		got, err := run(data, r)
@@ -183,7 +179,7 @@ func replayAll(p *algorithms.Plan, stream bool, data *engine.Records, neighbours
 			largest = max(largest, moved.largest)
 		}
 		if err = r.Outcome(err); err == nil && !SameBits(got, want) {
-			err = violation("the result depends on %s", depends)
+			err = Violation{"the result depends on " + depends}
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", what, err)

@@ -97,10 +97,10 @@ func (r *Report) campaign(ctx context.Context, t Target, o Options) (c *campaign
 	if r.Move, err = t.Move(ctx); err != nil {
 		return nil, err
 	}
-	if t.stopping() != nil { // which runs count is secret, so only the releases are attacked
-		return &campaign{t: t, access: o.Access, seed: o.Seed, workers: o.Workers, scores: []score{lowBitScore}}, nil
+	c = &campaign{t: t, access: o.Access, seed: o.Seed, workers: o.Workers, scores: []score{lowBitScore}}
+	if t.stopping() != nil { // the runs that do not count are secret, so only releases are attacked
+		return c, nil
 	}
-	c = &campaign{t: t, access: o.Access, seed: o.Seed, workers: o.Workers}
 	best := likelihoodScore
 	if o.Access == BlackBox {
 		if best, err = t.directionScore(ctx, o.Seed); err != nil {
@@ -114,7 +114,7 @@ func (r *Report) campaign(ctx context.Context, t Target, o Options) (c *campaign
 			c.scores = append(c.scores, mixture)
 		}
 	}
-	c.scores = append([]score{best, lowBitScore}, c.scores...)
+	c.scores = append([]score{best}, c.scores...)
 	return c, nil
 }
 
@@ -173,10 +173,10 @@ func (r *Report) look(c *campaign, alpha float64) {
 			break
 		}
 		r.add(Bound{
-			Method: "Gaussian model", Attack: c.scores[0].name, Epsilon: gdpEpsilonLower(s.Lower, r.Delta),
-			Confidence: 1 - alpha,
-			Runs:       r.Runs, Assumes: "scores are normal with equal standard deviations, which holds for one " +
-				"release with Gaussian noise",
+			Method: "Gaussian model", Attack: c.scores[0].name, Confidence: 1 - alpha, Runs: r.Runs,
+			// GDPEpsilon is rounded up by a few units in the last place.
+			Epsilon: min(unlimited, account.GDPEpsilon(s.Lower, r.Delta)*(1-1e-9)),
+			Assumes: "scores are normal with one standard deviation, as they are for one release with Gaussian noise",
 		})
 		r.RunsForHalf, r.RunsAtLeast = 0, 0
 		half, each := account.GDPMu(r.Epsilon/2, r.Delta), s.StandardError*math.Sqrt(float64(r.Runs))

@@ -5,8 +5,6 @@ import (
 
 	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat/distuv"
-
-	"dyad/privacy/account"
 )
 
 // binomialAtMost is P(X <= k) for X ~ Bin(n, p): I_(1-p)(n-k, k+1).
@@ -132,12 +130,6 @@ func meanSquares(v []float64) (mean, squares float64) {
 		squares += (x - mean) * (x - mean)
 	}
 	return mean, squares
-}
-
-// gdpEpsilonLower returns the smallest epsilon at delta of mu-GDP, rounded down. GDPEpsilon is rounded up by a
-// few units in the last place; the factor 1-1e-9 covers this rounding.
-func gdpEpsilonLower(mu, delta float64) float64 {
-	return min(unlimited, account.GDPEpsilon(mu, delta)*(1-1e-9))
 }
 
 // unlimited stands for every larger number. A lower bound may be lowered, and JSON has no infinity.

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -36,9 +37,7 @@ type PairInstance struct {
 // neighbours differ in the records of `changed` pairs of one individual. If changed is 0, kappa pairs change.
 // If the coins of the target order the pairs, all changed pairs are in one batch, provided that they fit.
 func WorstPairs(ctx context.Context, p *pairs.Plan, changed int) (Target, error) {
-	if changed == 0 {
-		changed = p.Spec.Kappa
-	}
+	changed = cmp.Or(changed, p.Spec.Kappa)
 	if _, softmax := p.Spec.Loss.(embedding.InfoNCE); softmax {
 		return worstSoftmax(ctx, p, changed)
 	}

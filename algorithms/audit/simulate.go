@@ -147,10 +147,7 @@ func (w *worker) train(ctx context.Context, neighbour bool, s privacy.Session) (
 }
 
 func (w *worker) records(neighbour bool) *engine.Records {
-	if neighbour {
-		return w.t.Neighbour
-	}
-	return w.t.Data
+	return [2]*engine.Records{w.t.Data, w.t.Neighbour}[index(neighbour)]
 }
 
 // stream feeds the records of one side to a stream and returns its last release.
@@ -176,30 +173,23 @@ func (w *worker) stream(ctx context.Context, neighbour bool, s privacy.Session) 
 
 // whole runs everything through algorithms.Run, from binding the records to the returned weights. For a stream
 // or a program it runs all of the stream or program.
-func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (Observation, error) {
+func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (o Observation, err error) {
 	if p := w.t.Program; p != nil && p.Draw != nil {
 		return p.draw(neighbour, seed)
 	}
-	var o Observation
 	var seen attack.Recorder
 	if w.t.Stream != nil || w.t.Program != nil {
-		session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), w.t.claim().Events)
-		if err != nil {
-			return Observation{}, err
+		if seen.Session, err = privacy.NewPublicSession(privacy.NewSeededSource(seed), w.t.claim().Events); err == nil {
+			o.Weights, err = w.train(ctx, neighbour, &seen)
 		}
-		seen.Session = session
-		o.Weights, err = w.train(ctx, neighbour, &seen)
-		o.Releases = seen.Made(attack.Release)
-		return o, err
+	} else if r, failed := algorithms.Run(ctx, w.records(neighbour), spy{w.t.Algorithm, &seen}, w.t.Plan,
+		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)}); failed != nil {
+		err = failed
+	} else {
+		o.Weights = r.Weights
 	}
-	records := w.records(neighbour)
-	r, err := algorithms.Run(ctx, records, spy{w.t.Algorithm, &seen}, w.t.Plan,
-		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
-	if err != nil {
-		return Observation{}, err
-	}
-	o.Weights, o.Releases = r.Weights, seen.Made(attack.Release)
-	return o, nil
+	o.Releases = seen.Made(attack.Release)
+	return o, err
 }
 
 // campaign holds runs of one target on both data sets. More runs can be added.

@@ -82,11 +82,10 @@ func (t Target) plan() *algorithms.Plan {
 
 // problem returns the problem of a plan or stream, with N the number of all records.
 func (t Target) problem() engine.Problem {
-	if t.Stream == nil {
-		return t.Plan.Spec.Kernel.Problem()
+	p := t.plan().Spec.Kernel.Problem()
+	if t.Stream != nil {
+		p.N = t.Stream.Spec.Horizon
 	}
-	p := t.Stream.Spec.Kernel.Problem()
-	p.N = t.Stream.Spec.Horizon
 	return p
 }
 

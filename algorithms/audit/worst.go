@@ -70,7 +70,7 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 		targets = append(targets, u)
 	}
 	groups := [][]Target{targets}
-	if k := t.constants(); math.IsInf(k.Smoothness, 0) {
+	if math.IsInf(t.plan().Spec.Constants.Smoothness, 0) {
 		// If a slope jumps, one bit of a computed margin decides the whole jump.
 		groups = append(groups, targetsOf(attack.KinkNeighbours(n, d, b)))
 	}
@@ -212,12 +212,4 @@ func furthest(ctx context.Context, targets []Target, most int) (worst Target, er
 		}
 	}
 	return worst, nil
-}
-
-// constants returns the constants of the loss.
-func (t Target) constants() engine.Constants {
-	if t.Stream != nil {
-		return t.Stream.Spec.Constants
-	}
-	return t.Plan.Spec.Constants
 }

@@ -136,7 +136,7 @@ func (p *Plan) Choosing(c Choice) privacy.Guarantee {
 	case privacy.LocalDP, privacy.LabelLDP:
 		candidates := len(c.Accuracies)
 		n := p.Messages(candidates, c.Folds)
-		g.Epsilon = timesUp(n, p.Epsilon)
+		g.Epsilon = privacy.DecimalTimes(n, p.Epsilon)
 		g.Released = fmt.Sprintf("the user's %d messages, those of the cross-validation included, and with them lambda and "+
 			"every published model", n)
 		if g.Kind == privacy.LabelLDP {

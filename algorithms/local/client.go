@@ -188,13 +188,6 @@ func (s *pass) loss(w []float64, y float64) (f, margin float64) {
 	return cut(f, math.Float64bits(most*leastShare)), y * score
 }
 
-func label(y float64) (float64, error) {
-	if y != 1 && y != -1 {
-		return 0, errLabel
-	}
-	return y, nil
-}
-
 func bit(b bool) int {
 	if b {
 		return 1

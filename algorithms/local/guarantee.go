@@ -34,7 +34,8 @@ func (p *Plan) guarantee() privacy.Guarantee {
 				"missing value, an unknown category, another label) sends one, too, which contributes nothing; what the user's "+
 				"own computer shows is the user's")
 	}
-	all := timesUp(p.Epochs, p.Epsilon)
+	// As decimals, 5 visits of 0.2 are 1. The randomisers have slightly smaller epsilons, which cover the roundings.
+	all := privacy.DecimalTimes(p.Epochs, p.Epsilon)
 	switch p.Method {
 	case Prestige, DJW:
 		g.Epsilon = all
@@ -60,7 +61,7 @@ func (p *Plan) guarantee() privacy.Guarantee {
 			"NO GUARANTEE: whether a user sends at all is decided by the raw features, so no finite epsilon holds for them " +
 				"(docs/theory.md#local-participation)",
 			fmt.Sprintf("if all features were public, the labels would have %g-LDP: one fresh response of epsilon %g in each "+
-				"of %d epochs", timesUp(p.Epochs, p.response.Epsilon), p.response.Epsilon, p.Epochs),
+				"of %d epochs", privacy.DecimalTimes(p.Epochs, p.response.Epsilon), p.response.Epsilon, p.Epochs),
 		}
 	case Curriculum, SGD:
 		return algorithms.NoGuarantee("exact gradients", "the server sees every gradient")
@@ -95,14 +96,10 @@ func (p *Plan) shape() string {
 	return fmt.Sprintf("radius %g, lambda = %g", p.Radius, p.L2)
 }
 
-// timesUp returns n epsilon as decimals: 5 visits of 0.2 are 1. The randomisers have slightly smaller epsilons,
-// which cover the roundings.
-func timesUp(n int, epsilon float64) float64 { return privacy.DecimalTimes(n, epsilon) }
-
-// Shuffled returns the guarantee towards an analyst who sees only the messages. In every epoch the messages
-// arrive in a new, secret random order, and the analyst does not know the senders. It uses
-// local.ShuffleEpsilon of package privacy/local, composed over the epochs by addition. delta is for all
-// epochs together. The error wraps ErrProtocol if the theorem does not apply.
+// Shuffled returns the guarantee towards an analyst who sees only the messages, in a hidden and fresh random
+// order in every epoch, without knowing the senders. It uses local.ShuffleEpsilon of package privacy/local,
+// composed over the epochs by addition. delta is for all epochs together. The error wraps ErrProtocol if the
+// theorem does not apply.
 func (p *Plan) Shuffled(delta float64) (privacy.Guarantee, error) {
 	if p.Method != Prestige && p.Method != DJW || p.Batch != 1 {
 		return privacy.Guarantee{}, fmt.Errorf("%w: shuffle amplification needs one message of every user in each "+

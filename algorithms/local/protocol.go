@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/embedding"
-	"dyad/internal/words"
 	"dyad/privacy"
 	"dyad/privacy/local"
 )
@@ -52,11 +52,19 @@ func Methods() []Method {
 }
 
 // String returns the name on the command line.
-func (m Method) String() string { return words.Of(methodNames, m) }
+func (m Method) String() string {
+	if m < 0 || int(m) >= len(methodNames) {
+		return "unknown"
+	}
+	return methodNames[m]
+}
 
 // ParseMethod parses a name that String returns.
 func ParseMethod(s string) (Method, error) {
-	return words.Parse[Method]("local: method", methodNames, s)
+	if m := Method(slices.Index(methodNames, s)); m >= 0 {
+		return m, nil
+	}
+	return 0, fmt.Errorf("local: method %q is unknown, want one of %v", s, methodNames)
 }
 
 // private reports whether messages are privatised.

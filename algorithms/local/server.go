@@ -186,8 +186,8 @@ func (p *Plan) Learn(st *State, x []float64, y float64) error {
 	if len(x) != p.Dim {
 		return errShape
 	}
-	if _, err := label(y); err != nil {
-		return err
+	if y != 1 && y != -1 {
+		return errLabel
 	}
 	g := st.scratch(p.Parameters)
 	if st.pass == nil || st.pass.plan != p {

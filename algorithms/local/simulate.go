@@ -23,14 +23,18 @@ func Simulate(ctx context.Context, p *Plan, records *engine.Records, src *privac
 		return nil, errShape
 	}
 	for i := range p.Users {
-		if _, err := label(records.Label(i)); err != nil {
-			return nil, err
+		if y := records.Label(i); y != 1 && y != -1 {
+			return nil, errLabel
 		}
 	}
 	s := &simulation{plan: p, records: records, client: NewClient(p, src), x: make([]float64, p.Dim), state: p.Start()}
 	if p.Method == PrestigeLabel {
-		if err := s.askLabels(); err != nil {
-			return nil, err
+		s.labels = make([]float64, p.Users)
+		for i := range s.labels {
+			var err error
+			if s.labels[i], err = s.client.Label(records.Label(i)); err != nil {
+				return nil, err
+			}
 		}
 	}
 	total := int64(p.Users) * int64(p.Epochs)
@@ -61,17 +65,6 @@ type simulation struct {
 	x       []float64
 	labels  []float64 // randomised, for PrestigeLabel only
 	batch   []Message
-}
-
-func (s *simulation) askLabels() error {
-	s.labels = make([]float64, s.plan.Users)
-	for i := range s.labels {
-		var err error
-		if s.labels[i], err = s.client.Label(s.records.Label(i)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // visit visits the users of one batch.

@@ -1,6 +1,7 @@
 package pairs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -73,11 +74,7 @@ func (p *Plan) labelEpsilon() float64 {
 	if s.Method == Labels {
 		return s.Budget.Epsilon
 	}
-	share := s.LabelShare
-	if share == 0 {
-		share = 0.5
-	}
-	return s.Budget.Epsilon * share
+	return s.Budget.Epsilon * cmp.Or(s.LabelShare, 0.5)
 }
 
 // flip returns the mechanism for one label. Its epsilon is rounded down, so that Kappa labels stay within the budget.

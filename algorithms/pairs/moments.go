@@ -2,7 +2,6 @@ package pairs
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"dyad/algorithms"
@@ -122,9 +121,4 @@ func (p *Plan) momentFacts(f *algorithms.Facts) {
 			f.NoiseMultiplier(p.Noise(), p.Certificate()),
 			f.Add("second_moments_noise", norm/math.Sqrt(float64(1+2*s.second()))), s.Pairs)
 	}
-}
-
-// momentObjective is Spec.objective for method Moments.
-func (s Spec) momentObjective() string {
-	return fmt.Sprintf("%s%+v, %d rows, moments of %d pairs, clip %v", s.Loss.Name(), s.Loss, s.Rows, s.Pairs, s.Clip)
 }

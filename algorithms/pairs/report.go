@@ -141,7 +141,7 @@ func (s Spec) StepRule() string {
 // run do not contain.
 func (s Spec) objective(batches int) string {
 	if s.Method == Moments {
-		return s.momentObjective()
+		return fmt.Sprintf("%s%+v, %d rows, moments of %d pairs, clip %v", s.Loss.Name(), s.Loss, s.Rows, s.Pairs, s.Clip)
 	}
 	what := fmt.Sprintf("%s%+v, %d rows, ", s.Loss.Name(), s.Loss, s.Rows)
 	switch {

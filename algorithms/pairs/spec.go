@@ -10,7 +10,6 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine/embedding"
-	"dyad/internal/words"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -36,10 +35,10 @@ const (
 var unitNames = []string{"individual", "group", "pair"}
 
 // String returns the name on the command line.
-func (u Unit) String() string { return words.Of(unitNames, u) }
+func (u Unit) String() string { return wordOf(unitNames, u) }
 
 // ParseUnit parses a name that String returns.
-func ParseUnit(s string) (Unit, error) { return words.Parse[Unit]("pairs: unit", unitNames, s) }
+func ParseUnit(s string) (Unit, error) { return parseWord[Unit]("unit", unitNames, s) }
 
 // Method selects the quantity that gets noise.
 type Method int
@@ -62,12 +61,10 @@ const (
 var methodNames = []string{"gradients", "input", "labels", "moments"}
 
 // String returns the name on the command line.
-func (m Method) String() string { return words.Of(methodNames, m) }
+func (m Method) String() string { return wordOf(methodNames, m) }
 
 // ParseMethod parses a name that String returns.
-func ParseMethod(s string) (Method, error) {
-	return words.Parse[Method]("pairs: method", methodNames, s)
-}
+func ParseMethod(s string) (Method, error) { return parseWord[Method]("method", methodNames, s) }
 
 // Sampling selects the rule that forms batches.
 type Sampling int
@@ -85,11 +82,26 @@ const (
 var samplingNames = []string{"fixed", "poisson"}
 
 // String returns the name on the command line.
-func (s Sampling) String() string { return words.Of(samplingNames, s) }
+func (s Sampling) String() string { return wordOf(samplingNames, s) }
 
 // ParseSampling parses a name that String returns.
 func ParseSampling(s string) (Sampling, error) {
-	return words.Parse[Sampling]("pairs: sampling", samplingNames, s)
+	return parseWord[Sampling]("sampling", samplingNames, s)
+}
+
+func wordOf[T ~int](words []string, v T) string {
+	if v < 0 || int(v) >= len(words) {
+		return "unknown"
+	}
+	return words[v]
+}
+
+func parseWord[T ~int](what string, words []string, s string) (T, error) {
+	i := slices.Index(words, s)
+	if i < 0 {
+		return 0, fmt.Errorf("pairs: %s %q is unknown, want one of %v", what, s, words)
+	}
+	return T(i), nil
 }
 
 // Spec holds all public inputs of a training. The gradients of terms are clipped and summed over a batch. The

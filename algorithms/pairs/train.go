@@ -45,7 +45,9 @@ type batchSum func(ctx context.Context, dst, w []float64, members []int32, clip 
 // pairgraph, the sum of a batch has the sensitivity of the certificate, so plans do not depend on the device.
 func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batchSum, done func() error, err error) {
 	s := p.Spec
-	done = func() error { return nil }
+	if done = func() error { return nil }; s.Method == Moments { // one release without batches
+		return nil, done, nil
+	}
 	if s.Network != nil && o.Networks != nil && s.Mode == algorithms.NonPrivate {
 		return nil, nil, fmt.Errorf("%w: %s sums integers in units of the clipping norm, so it cannot compute "+
 			"gradients of networks without clipping; use the CPU (--device cpu)", engine.ErrUnsupported,
@@ -297,13 +299,9 @@ func Run(ctx context.Context, data *embedding.Data, classes []int32, p *Plan, o 
 	}
 	// Operations that the device does not support are found before the charge. Perturbed data have the same
 	// size as data.
-	var sum batchSum
-	done := func() error { return nil }
-	if p.Spec.Method != Moments {
-		var err error
-		if sum, done, err = p.sums(data, classes, o); err != nil {
-			return nil, err
-		}
+	sum, done, err := p.sums(data, classes, o)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = done() }() // the result is complete by then
 	return algorithms.Execute(ctx, algorithms.Job{

@@ -26,6 +26,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
 func main() {
@@ -107,7 +108,7 @@ func (o options) attack(ctx context.Context, out io.Writer, args []string) error
 	if o.workers < 1 || neighbours < 1 {
 		return fmt.Errorf("%w: -workers and -neighbours must be at least 1", errUsage)
 	}
-	p := newProgress(o.log, len(jobs))
+	p := &progress{w: o.log, total: len(jobs), start: time.Now()}
 	results, err := run(ctx, jobs, neighbours, o.workers, o.seed, p.report)
 	p.end()
 	// What was found before an error or an interrupt is written all the same.

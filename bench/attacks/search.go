@@ -14,6 +14,7 @@ import (
 	"dyad/algorithms/local"
 	"dyad/algorithms/pairs"
 	"dyad/engine"
+	"dyad/internal/tasks"
 )
 
 // job is a cell of the table to fill: an area, an algorithm and a loss. Its options are
@@ -221,51 +222,37 @@ func run(ctx context.Context, all []job, neighbours, workers int, seed uint64,
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	results := make([]result, len(all))
-	next := make(chan int)
-	var wait sync.WaitGroup
 	var lock sync.Mutex // of progress
-	for range workers {
-		wait.Go(func() {
-			for i := range next {
-				r := result{seed: all[i].seedOf(seed)}
-				rng := rand.New(rand.NewPCG(r.seed, 1))
-				r.configuration = all[i].make(rng)
-				try, err := r.plan()
-				if err == nil {
-					tries := max(4, int(float64(neighbours)/max(1, r.cost)))
-					if r.area == "regression" {
-						tries = max(tries, 30)
-					}
-					r.finding, err = try(ctx, tries, rng)
-				}
-				switch {
-				case errors.Is(err, errRefused):
-					r.refused = err.Error()
-				case ctx.Err() != nil:
-					continue // unfinished, unless another ended the run
-				case err != nil:
-					cancel(fmt.Errorf("%s, %s, loss %s, %s, n = %d, d = %d: %w", r.area, r.algorithm, r.loss, r.options,
-						r.n, r.d, err))
-					continue
-				}
-				r.done = true
-				lock.Lock()
-				results[i] = r
-				progress(r)
-				lock.Unlock()
+
+	// the cause of ctx says more than the error
+	_ = tasks.Each(ctx, workers, len(all), func(_, i int) {
+		r := result{seed: all[i].seedOf(seed)}
+		rng := rand.New(rand.NewPCG(r.seed, 1))
+		r.configuration = all[i].make(rng)
+		try, err := r.plan()
+		if err == nil {
+			tries := max(4, int(float64(neighbours)/max(1, r.cost)))
+			if r.area == "regression" {
+				tries = max(tries, 30)
 			}
-		})
-	}
-	for i := range all {
-		select {
-		case next <- i:
-			continue
-		case <-ctx.Done():
+			r.finding, err = try(ctx, tries, rng)
 		}
-		break
-	}
-	close(next)
-	wait.Wait()
+		switch {
+		case errors.Is(err, errRefused):
+			r.refused = err.Error()
+		case ctx.Err() != nil:
+			return // unfinished, unless another ended the run
+		case err != nil:
+			cancel(fmt.Errorf("%s, %s, loss %s, %s, n = %d, d = %d: %w", r.area, r.algorithm, r.loss, r.options, r.n, r.d,
+				err))
+			return
+		}
+		r.done = true
+		lock.Lock()
+		defer lock.Unlock()
+		results[i] = r
+		progress(r)
+	})
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return results, cause
 	}

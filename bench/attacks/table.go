@@ -117,10 +117,6 @@ type progress struct {
 	start, last time.Time
 }
 
-func newProgress(w io.Writer, total int) *progress {
-	return &progress{w: w, total: total, start: time.Now()}
-}
-
 // report counts a result and prints a line every two seconds.
 func (p *progress) report(r result) {
 	p.done++

@@ -127,16 +127,6 @@ func SinglesError(net Network, n int) float64 {
 // singleChunk is the largest number of records that TermRows sum in floating point, one after the other.
 const singleChunk = 256
 
-// planRows plans steps 1 and 3 on an accelerator. limit and total are as in roundoff.
-func (k *kernel) planRows(on Accelerator, limit, total float64) (err error) {
-	k.elsewhere, err = on.PlanRows(RowsProblem{Network: k.loss.Model.Network, Norm: k.problem.Bounds.FeatureNorm,
-		Rows: k.rows, Most: 1.01 * limit * total})
-	if err == nil {
-		k.pull, k.grid = k.elsewhere.PullError()
-	}
-	return err
-}
-
 // Elsewhere returns the kernel that computes the network on an accelerator, or nil if the CPU computes the network.
 func (k *kernel) Elsewhere() RowsKernel { return k.elsewhere }
 

@@ -110,11 +110,14 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if err := k.planPairs(inner); err != nil {
 		return nil, err
 	}
-	if b.On != nil {
+	if b.On != nil { // steps 1 and 3 are there
 		limit, _, total := k.sizes()
-		if err := k.planRows(b.On, limit, total); err != nil {
+		k.elsewhere, err = b.On.PlanRows(RowsProblem{Network: loss.Model.Network, Norm: p.Bounds.FeatureNorm, Rows: k.rows,
+			Most: 1.01 * limit * total})
+		if err != nil {
 			return nil, err
 		}
+		k.pull, k.grid = k.elsewhere.PullError()
 	}
 	if e := k.roundoff() / float64(engine.AllPairs{N: p.N}.Len()); !(e < 0x1p-10*c.Lipschitz) {
 		return nil, fmt.Errorf("%w: rounding errors of %s are not small (%.3g of a pair's term); make the layers' "+
@@ -275,15 +278,10 @@ func (k *kernel) seconds() float64 {
 	case of == nil:
 		pair = nsFormula + nsPlain*m
 	default:
-		pair = nsPair + nsDimension*m + slopeTime(of)
+		pair = nsPair + nsDimension*m
+		if _, logistic := of.(engine.Logistic); !logistic {
+			pair += nsFormula
+		}
 	}
 	return records + n*n/2*pair*1e-9
-}
-
-// slopeTime is nsFormula, except for the logistic loss, where it is 0.
-func slopeTime(of engine.Scalar) float64 {
-	if _, ok := of.(engine.Logistic); ok {
-		return 0
-	}
-	return nsFormula
 }

@@ -1,6 +1,10 @@
 package embedding
 
-import "dyad/engine"
+import (
+	"fmt"
+
+	"dyad/engine"
+)
 
 // The ways to compare the embeddings of two records.
 const (
@@ -41,4 +45,18 @@ func PairLossOf(how string, phi engine.Scalar) PairLoss {
 		return Contrastive{Margin: 1}
 	}
 	return Score{Of: phi}
+}
+
+// TermLossOf returns the loss of terms with this name, or an error if the name is unknown. The margin is used
+// by contrastive and triplet losses, the temperature by npair, infonce and ntxent.
+func TermLossOf(name string, margin, temperature float64) (TermLoss, error) {
+	for _, l := range []TermLoss{
+		Contrastive{margin}, BradleyTerry{}, Triplet{margin}, NPair{temperature}, InfoNCE{Temperature: temperature},
+		InfoNCE{Temperature: temperature, Symmetric: true},
+	} {
+		if l.Name() == name {
+			return l, nil
+		}
+	}
+	return nil, fmt.Errorf("embedding: loss %q of pairs or tuples is unknown", name)
 }

@@ -199,16 +199,11 @@ func (e *evaluator) pullBlock(w *worker, chunk, from, count int) {
 
 // eachBlock runs step for every block. One worker runs the blocks of a chunk, in their order.
 func (e *evaluator) eachBlock(ctx context.Context, step func(w *worker, chunk, from, count int)) error {
-	return e.jobs(ctx, e.chunks, func(worker, chunk int) {
+	return tasks.Each(ctx, len(e.work), e.chunks, func(worker, chunk int) {
 		for from, to := e.chunk(chunk); from < to && ctx.Err() == nil; from += BlockRows {
 			step(&e.work[worker], chunk, from, min(BlockRows, to-from))
 		}
 	})
-}
-
-// jobs runs work for every job, on as many goroutines as there are workers.
-func (e *evaluator) jobs(ctx context.Context, count int, work func(worker, job int)) error {
-	return tasks.Each(ctx, len(e.work), count, work)
 }
 
 // add is dst += x.

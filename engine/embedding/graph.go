@@ -37,7 +37,9 @@ func (g graphNetwork) NewPass(*kernels.Set) Pass {
 	case ok:
 		p.blocks = blocks
 	default:
-		p.blocks = newOneByOne(tape, d, m, len(p.jac))
+		rows, size := max(1, min(BlockRows, maxPartials/len(p.jac))), len(p.jac)
+		p.blocks = &oneByOne{Tape: tape, d: d, m: m, size: size, g: make([]float64, rows*m),
+			jac: make([]float64, rows*size), found: make([]bool, rows)}
 	}
 	return p
 }
@@ -101,12 +103,6 @@ type oneByOne struct {
 	d, m, size int
 	g, jac     []float64 // of rows records
 	found      []bool    // that the tape did not fail
-}
-
-func newOneByOne(t Tape, d, m, size int) *oneByOne {
-	rows := max(1, min(BlockRows, maxPartials/size))
-	return &oneByOne{Tape: t, d: d, m: m, size: size, g: make([]float64, rows*m), jac: make([]float64, rows*size),
-		found: make([]bool, rows)}
 }
 
 var errTape = errors.New("embedding: the tape failed")

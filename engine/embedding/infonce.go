@@ -127,7 +127,7 @@ func (s *Softmax) Sum(ctx context.Context, dst, theta []float64, members []int32
 	if err := s.embed(ctx, theta, members, clip); err != nil || s.pairs == 0 {
 		return errors.Join(err, ctx.Err())
 	}
-	n, m := 2*s.pairs, s.rows()
+	n, m := 2*s.pairs, s.batch.m
 	if len(s.v) < n*m {
 		s.v = make([]float64, n*m)
 	}
@@ -155,12 +155,6 @@ func (s *Softmax) Sum(ctx context.Context, dst, theta []float64, members []int32
 		return err
 	}
 	return s.batch.Pull(ctx, dst, s.v[:n*m])
-}
-
-// rows is the dimension of embeddings.
-func (s *Softmax) rows() int {
-	_, m := s.model.Dims()
-	return m
 }
 
 // embed takes the similar pairs among members.

@@ -1,10 +1,6 @@
 package embedding
 
-import (
-	"fmt"
-
-	"dyad/engine"
-)
+import "dyad/engine"
 
 // TermLoss is a loss of terms. A term is a pair, tuple or batch of records, and the loss depends on links
 // between the embeddings of these records.
@@ -14,20 +10,6 @@ type TermLoss interface {
 	// Parameter returns the name and value of the public parameter of the loss, which must be positive. The
 	// name is "" if the loss has no parameter.
 	Parameter() (name string, value float64)
-}
-
-// TermLossOf returns the loss of terms with this name, or an error if the name is unknown. The margin is used
-// by contrastive and triplet losses, the temperature by npair, infonce and ntxent.
-func TermLossOf(name string, margin, temperature float64) (TermLoss, error) {
-	for _, l := range []TermLoss{
-		Contrastive{margin}, BradleyTerry{}, Triplet{margin}, NPair{temperature}, InfoNCE{Temperature: temperature},
-		InfoNCE{Temperature: temperature, Symmetric: true},
-	} {
-		if l.Name() == name {
-			return l, nil
-		}
-	}
-	return nil, fmt.Errorf("embedding: loss %q of pairs or tuples is unknown", name)
 }
 
 // LinkLoss is a function phi of the link u of two embeddings and of the labels of their records.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
-	"dyad/internal/words"
 	"dyad/kernels"
 )
 
@@ -39,11 +39,19 @@ const (
 var activationNames = []string{"tanh", "softplus"}
 
 // String returns "tanh" or "softplus".
-func (a Activation) String() string { return words.Of(activationNames, a) }
+func (a Activation) String() string {
+	if a < Tanh || a > Softplus {
+		return "unknown"
+	}
+	return activationNames[a]
+}
 
 // ParseActivation parses a name that String returns, "tanh" or "softplus".
 func ParseActivation(s string) (Activation, error) {
-	return words.Parse[Activation]("embedding: activation", activationNames, s)
+	if a := Activation(slices.Index(activationNames, s)); a >= 0 {
+		return a, nil
+	}
+	return 0, fmt.Errorf("embedding: activation %q is unknown, want tanh or softplus", s)
 }
 
 // The largest number of units of a layer, and of features.

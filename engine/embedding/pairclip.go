@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"dyad/engine"
+	"dyad/internal/tasks"
 	"dyad/kernels"
 )
 
@@ -196,7 +197,7 @@ func (c *clippedPairs) sum(ctx context.Context, v []float64) error {
 	}
 	clear(c.partial)
 	stripe := c.stripe()
-	if err := c.jobs(ctx, (n+stripe-1)/stripe, func(worker, job int) {
+	if err := tasks.Each(ctx, len(c.evaluator.work), (n+stripe-1)/stripe, func(worker, job int) {
 		part := c.partial[job*length:][:length]
 		for i0 := job * stripe; i0 < min((job+1)*stripe, n); i0 += clipTile {
 			for j0 := i0; j0 < n && ctx.Err() == nil; j0 += clipTile {

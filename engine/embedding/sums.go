@@ -39,11 +39,7 @@ func (CPU) Name() string { return "cpu" }
 
 // Sums returns NewGradients with Workers goroutines.
 func (c CPU) Sums(data *Data, loss ListLoss, rows int) (Sums, error) {
-	g, err := NewGradients(data, loss, rows, c.Workers)
-	if err != nil {
-		return nil, err
-	}
-	return g, nil
+	return NewGradients(data, loss, rows, c.Workers)
 }
 
 // Close implements Sums. There is nothing to free.

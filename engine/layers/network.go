@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -69,7 +70,7 @@ func (s Spec) network(d, m int) (*Network, error) {
 	if d < 1 || d > maxValues || Size(shape) != d {
 		return nil, fmt.Errorf("layers: the input %v takes %d features, and the records have %d (dyad data check counts them)", shape, Size(shape), d)
 	}
-	scale := math.Sqrt(float64(d)) * s.gain()
+	scale := math.Sqrt(float64(d)) * cmp.Or(s.Gain, 2)
 	var err error
 	if n.steps, shape, err = n.compile(s.Layers, shape, &scale, "layer "); err != nil {
 		return nil, err
@@ -88,13 +89,6 @@ func (s Spec) network(d, m int) (*Network, error) {
 		return nil, err
 	}
 	return n, nil
-}
-
-func (s Spec) gain() float64 {
-	if s.Gain == 0 {
-		return 2
-	}
-	return s.Gain
 }
 
 // text returns the name of a step for Name.
@@ -152,9 +146,7 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 			n.matrix(name, l.Dense, in, true, by)
 		case "convolution":
 			c := *l.Convolution
-			if c.Stride == 0 {
-				c.Stride = 1
-			}
+			c.Stride = cmp.Or(c.Stride, 1)
 			if s.Convolution = &c; len(shape) != 3 || !within(1, c.Channels, c.Size, c.Stride) || !within(0, c.Padding) ||
 				c.Padding >= c.Size {
 				return fail("want an image (input: [channels, height, width]), channels, size and stride of 1 to %d, and a "+
@@ -178,12 +170,8 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 			case p.Size == 0 && shape[1] != shape[2]:
 				return fail("the size is left out, and the image is not square")
 			default:
-				if p.Size == 0 {
-					p.Size = shape[1]
-				}
-				if p.Stride == 0 {
-					p.Stride = p.Size
-				}
+				p.Size = cmp.Or(p.Size, shape[1])
+				p.Stride = cmp.Or(p.Stride, p.Size)
 				height, width := windows(shape[1], p.Size, p.Stride), windows(shape[2], p.Size, p.Stride)
 				if s.Out = []int{shape[0], height, width}; height < 1 || width < 1 {
 					return fail("the squares of %d x %d are larger than the image", p.Size, p.Size)
@@ -219,9 +207,7 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 			n.matrix(name, 2, features, false, math.Sqrt(float64(features)/2))
 		case "attention":
 			a := *l.Attention
-			if a.Heads == 0 {
-				a.Heads = 1
-			}
+			a.Heads = cmp.Or(a.Heads, 1)
 			if s.Attention = &a; len(shape) != 2 || shape[0] < 2 || !within(1, a.Size, a.Heads) || a.Heads > maxLayers {
 				return fail("want a set of two items or more (input: [items, features]), a size of 1 to %d and at most %d heads",
 					maxWidth, maxLayers)

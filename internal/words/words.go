@@ -1,27 +1,5 @@
-// Package words compares words that people type, and has the words for the values of an enumeration.
+// Package words compares words that people type.
 package words
-
-import (
-	"fmt"
-	"slices"
-)
-
-// Of returns the word for v = 0, 1, ..., or "unknown".
-func Of[T ~int](words []string, v T) string {
-	if v < 0 || int(v) >= len(words) {
-		return "unknown"
-	}
-	return words[v]
-}
-
-// Parse returns the value of a word that Of returns. what names the enumeration in the error.
-func Parse[T ~int](what string, words []string, s string) (T, error) {
-	i := slices.Index(words, s)
-	if i < 0 {
-		return 0, fmt.Errorf("%s %q is unknown, want one of %v", what, s, words)
-	}
-	return T(i), nil
-}
 
 // Distance returns the smallest number of bytes that must be inserted, deleted or replaced to turn a into b
 // (Levenshtein 1966).

@@ -106,7 +106,10 @@ func attack(ctx context.Context, p *local.Plan, o Options, client sender) (*Repo
 		return nil, errors.New("localaudit: a user of prestige-label answers once; attack one visit")
 	}
 	var best *Report
-	tried, err := instances(p)
+	tried, err := linearInstances(p), error(nil)
+	if p.Network != nil {
+		tried, err = networkInstances(p)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -152,14 +155,6 @@ func printed(p *local.Plan, visits int) (epsilon float64, source string, err err
 		return privacy.DecimalTimes(visits, p.Guarantee.Claim.Epsilon), "the paper", nil
 	}
 	return p.Guarantee.Epsilon, "the guarantee", nil
-}
-
-// instances returns the instances for the plan's kind of model.
-func instances(p *local.Plan) ([]*Report, error) {
-	if p.Network != nil {
-		return networkInstances(p)
-	}
-	return linearInstances(p), nil
 }
 
 // linearInstances returns the states and pairs of records that the adversary tries. One pair has opposite

@@ -78,23 +78,19 @@ func (c *connections) watch(conn net.Conn, state http.ConnState) {
 }
 
 // gives returns the connection that makes room for a connection of an address, or nil if there is no such connection.
-func (c *connections) gives(to string) (conn net.Conn) {
-	most := 0
-	for e := c.quiet.Front(); e != nil; e = e.Next() {
-		if n := c.of[address(e.Value.(net.Conn))]; n > most {
-			conn, most = e.Value.(net.Conn), n
+func (c *connections) gives(to string) net.Conn {
+	first := func(l *list.List, above int) (conn net.Conn) { // of the address with the most connections
+		for e := l.Front(); e != nil; e = e.Next() {
+			if n := c.of[address(e.Value.(net.Conn))]; n > above {
+				conn, above = e.Value.(net.Conn), n
+			}
 		}
-	}
-	if conn != nil {
 		return conn
 	}
-	most = c.of[to] + 1
-	for e := c.busy.Front(); e != nil; e = e.Next() {
-		if n := c.of[address(e.Value.(net.Conn))]; n > most {
-			conn, most = e.Value.(net.Conn), n
-		}
+	if conn := first(&c.quiet, 0); conn != nil {
+		return conn
 	}
-	return conn
+	return first(&c.busy, c.of[to]+1)
 }
 
 // move puts a connection into one of the lists.

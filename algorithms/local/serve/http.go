@@ -353,10 +353,7 @@ func refuseForNow(w http.ResponseWriter, status int, err error) {
 // NewServer returns an HTTP server for s with a bounded number of connections. A slow or hostile client cannot
 // extend its timeouts.
 func NewServer(s *Service, o HandlerOptions) *http.Server {
-	if o.Connections == 0 {
-		o.Connections = DefaultConnections
-	}
-	table := newConnections(o.Connections)
+	table := newConnections(cmp.Or(o.Connections, DefaultConnections))
 	return &http.Server{
 		ConnState:         table.watch,
 		ConnContext:       table.context,
@@ -484,11 +481,7 @@ func (r Remote) do(ctx context.Context, method, path string, body, into any, use
 	if r.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+r.Token)
 	}
-	client := r.Client
-	if client == nil {
-		client = NewHTTPClient(nil)
-	}
-	response, err := client.Do(request)
+	response, err := cmp.Or(r.Client, NewHTTPClient(nil)).Do(request)
 	if err != nil {
 		return fmt.Errorf("serve: %w", asForeign(err))
 	}

@@ -16,17 +16,8 @@ type Loss struct {
 	Clip    float64            `json:"clip,omitempty"`
 }
 
-// lossOf returns the definition of a plan's loss.
-func lossOf(l engine.MarginLoss) Loss {
-	if e, ok := l.(*engine.Expression); ok {
-		return Loss{Name: e.Name(), Formula: e.Formula(), Params: e.Params(), Clip: e.Clip()}
-	}
-	return Loss{Name: l.Name()}
-}
-
-// protocolVersion changes whenever something changes that client and server must agree on. An example is how a
-// seed determines directions (DirectionMessage of package privacy/local): a server decodes old messages from
-// its log.
+// protocolVersion changes with everything that client and server must agree on. This includes the directions of
+// a seed (DirectionMessage of package privacy/local), which a server decodes from its log.
 const protocolVersion = 3
 
 // networkVersion is the version of protocols for networks. Programs of version 3 would read such protocols as
@@ -59,8 +50,12 @@ type Protocol struct {
 
 // PublicPlan returns the protocol of a plan.
 func PublicPlan(p *local.Plan) Protocol {
+	l := Loss{Name: p.Loss.Name()}
+	if e, ok := p.Loss.(*engine.Expression); ok {
+		l.Formula, l.Params, l.Clip = e.Formula(), e.Params(), e.Clip()
+	}
 	q := Protocol{
-		Version: protocolVersion, Method: p.Method.String(), Loss: lossOf(p.Loss), Dim: p.Dim, FeatureNorm: p.FeatureNorm,
+		Version: protocolVersion, Method: p.Method.String(), Loss: l, Dim: p.Dim, FeatureNorm: p.FeatureNorm,
 		Radius: p.Radius, Bias: p.Bias,
 		L2: p.L2, Users: p.Users, Epochs: p.Epochs, Batch: p.Batch, Epsilon: p.Epsilon, ResponseShare: p.ResponseShare,
 		Pairs:     p.Pairs,

@@ -64,13 +64,17 @@ var errRecordFound = errors.New("record found")
 // read reads the record with its label, or without it for LabelsIgnored.
 func (r *recordScan) read(ctx context.Context, labels dataset.LabelMode) (z engine.Record, unusable string, err error) {
 	s, count := r.Encoder.Schema(), 0
+	var parse *dataset.ParseError
 	show := func(row *dataset.Row) error {
 		if count++; count != r.Row {
 			return ctx.Err()
 		}
 		x, err := r.Encoder.EncodeRow(row)
+		if errors.As(err, &parse) {
+			parse.Row = row.Number
+		}
 		if err != nil {
-			return rowError(err, row.Number)
+			return err
 		}
 		z = engine.Record{X: x, Y: row.Y}
 		return errRecordFound // the following rows are other records
@@ -83,7 +87,6 @@ func (r *recordScan) read(ctx context.Context, labels dataset.LabelMode) (z engi
 	} else {
 		err = dataset.Scan(r.Path, s, o, show)
 	}
-	var parse *dataset.ParseError
 	switch {
 	case errors.Is(err, errRecordFound):
 		return z, "", nil
@@ -97,13 +100,4 @@ func (r *recordScan) read(ctx context.Context, labels dataset.LabelMode) (z engi
 		return z, "", input.As(err)
 	}
 	return z, "", inputError("row %d was requested, but there are only %d rows", r.Row, count)
-}
-
-// rowError is an error of Encoder.EncodeRow with its row.
-func rowError(err error, row int) error {
-	var parse *dataset.ParseError
-	if errors.As(err, &parse) {
-		parse.Row = row
-	}
-	return err
 }
