@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -155,10 +156,6 @@ func benchLine(l cases.Line) string {
 	if l.Peer != "" {
 		share += fmt.Sprintf("; %.3gx %s", l.PeerRatio, l.Peer)
 	}
-	variant := l.Variant
-	if variant == "" {
-		variant = l.Device
-	}
-	return strings.TrimRight(fmt.Sprintf("%-21s %-8s %9d %4s %8.4g s %7.3g %s/s  %s", l.Method, variant, l.N, d, l.Seconds,
-		l.Rate, l.Unit, share), " ")
+	return strings.TrimRight(fmt.Sprintf("%-21s %-8s %9d %4s %8.4g s %7.3g %s/s  %s", l.Method,
+		cmp.Or(l.Variant, l.Device), l.N, d, l.Seconds, l.Rate, l.Unit, share), " ")
 }

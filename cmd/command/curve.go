@@ -200,11 +200,8 @@ func (c *curveCmd) source(a *app) (experiment.Data, *dataset.Dataset, error) {
 	case c.Dataset != "":
 		return c.fromCatalog(a)
 	}
-	d := experiment.Data{Name: c.Synthetic, Synthetic: c.Synthetic, Records: c.Records, Features: c.Features,
-		Seed: c.PublicSeed}
-	if d.Synthetic == "" {
-		d.Synthetic, d.Name = "clinical", "clinical"
-	}
+	kind := cmp.Or(c.Synthetic, "clinical")
+	d := experiment.Data{Name: kind, Synthetic: kind, Records: c.Records, Features: c.Features, Seed: c.PublicSeed}
 	if d.Synthetic != "ar1" && d.Synthetic != "scores" {
 		d.Features = 0 // the generator defines the number of features
 	}

@@ -65,16 +65,17 @@ type lossAlgorithm struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// lossFacts returns the proved constants of a loss: as facts, and by themselves.
-func lossFacts(loss engine.ScalarLoss, task string, radius float64) (f algorithms.Facts, c engine.Constants, err error) {
+// lossFacts returns the proved constants of a loss.
+func lossFacts(loss engine.ScalarLoss, task string, radius float64) (f algorithms.Facts, err error) {
 	b, s := engine.UnitBounds(), loss.Scalar()
-	if c, err = loss.Constants(b, radius); err != nil {
-		return f, c, asInput(err)
+	c, err := loss.Constants(b, radius)
+	if err != nil {
+		return f, asInput(err)
 	}
 	low, high := loss.MarginRange(b, radius)
 	k, err := s.Bounds(low, high)
 	if err != nil {
-		return f, c, asInput(err)
+		return f, asInput(err)
 	}
 	f.Line("loss", "%s: phi(u) = %s, %s", f.Add("name", loss.Name()), s.Text(), marginText(task))
 	f.Line("", "%s  u from %g to %g", sparkline(s.Phi), -plotReach, plotReach)
@@ -89,14 +90,14 @@ func lossFacts(loss engine.ScalarLoss, task string, radius float64) (f algorithm
 	f.Add("pair_diameter", c.PairDiameter)
 	f.Add("smoothness", algorithms.Number(c.Smoothness))
 	f.Add("convex", c.Convex)
-	f.Line("constants", "G = %.6g, L = %s, Dg = %.6g (%s)", c.Lipschitz, smoothness(c), c.PairDiameter,
+	f.Line("constants", "G = %.6g, L = %s, Dg = %.6g (%s)", c.Lipschitz, smoothness(f), c.PairDiameter,
 		f.Add("constants_origin", c.Origin.String()))
-	f.Line("shape", "%s, %s", either(c.Convex, "convex", "not proved to be convex"), either(!math.IsInf(c.Smoothness, 1),
+	f.Line("shape", "%s, %s", either(c.Convex, "convex", "not proved to be convex"), either(smoothness(f) != "inf",
 		"smooth", "not smooth: only for algorithms that add noise to every gradient"))
 	if e := f.Add("slope_error", algorithms.Number(k.SlopeError)); !math.IsInf(k.SlopeError, 1) {
 		f.Line("roundoff", "a computed phi' is within %.2g of the exact one", e)
 	}
-	return f, c, nil
+	return f, nil
 }
 
 // scalarLoss returns the loss of the flags in a form that can be analysed. This includes the logistic loss.
@@ -115,9 +116,9 @@ func (f lossFlags) scalarLoss(task string) (engine.ScalarLoss, error) {
 	return engine.Score{Of: e}, nil
 }
 
-// smoothness returns the smoothness constant as text, "inf" for a loss that is not smooth.
-func smoothness(c engine.Constants) string {
-	return strings.TrimPrefix(strings.ToLower(fmt.Sprintf("%.6g", c.Smoothness)), "+")
+// smoothness returns the smoothness constant of lossFacts as text, "inf" for a loss that is not smooth.
+func smoothness(f algorithms.Facts) string {
+	return strings.TrimPrefix(strings.ToLower(fmt.Sprintf("%.6g", f.Value("smoothness"))), "+")
 }
 
 // Run lists the library.
@@ -133,15 +134,16 @@ func (c *lossesListCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		facts, k, err := lossFacts(loss, c.Task, c.Radius)
+		facts, err := lossFacts(loss, c.Task, c.Radius)
 		if err != nil {
 			return err
 		}
 		all, curves = append(all, facts), append(curves, plotted{l.Name, loss.Scalar().Phi})
 		fmt.Fprintf(&text, "%-16s %s  phi(u) = %s\n%16s %s\n%16s G = %.6g, L = %s, Dg = %.6g, %s, %s\n", l.Name,
 			sparkline(loss.Scalar().Phi), loss.Scalar().Text(),
-			"", l.Title, "", k.Lipschitz, smoothness(k), k.PairDiameter, either(k.Convex, "convex", "not convex"),
-			either(!math.IsInf(k.Smoothness, 1), "smooth", "not smooth"))
+			"", l.Title, "", facts.Value("lipschitz"), smoothness(facts), facts.Value("pair_diameter"),
+			either(facts.Value("convex") == true, "convex", "not convex"),
+			either(smoothness(facts) != "inf", "smooth", "not smooth"))
 	}
 	fmt.Fprintf(&text, "\nconstants for --task %s, radius %g, ||x|| <= 1 and labels in [-1, 1]; curves for u from %g to "+
 		"%g\n\"dyad lab losses check NAME|EXPR\" proves the constants of any loss, \"dyad train --loss NAME|EXPR\" uses it.\n", c.Task, c.Radius, -plotReach, plotReach)
@@ -164,7 +166,7 @@ func (c *lossesCheckCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	facts, _, err := lossFacts(loss, c.Task, c.Radius)
+	facts, err := lossFacts(loss, c.Task, c.Radius)
 	if err != nil {
 		return err
 	}

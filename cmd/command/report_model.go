@@ -12,7 +12,6 @@ import (
 
 	"dyad/algorithms"
 	"dyad/docs/checker"
-	"dyad/engine"
 	"dyad/internal/page"
 	"dyad/privacy"
 )
@@ -118,9 +117,7 @@ func intervalWords(m *model, each float64) string {
 func weightTable(m *model, noise float64) page.Table {
 	weights, errs := m.Weights, m.WeightErrors
 	if m.Task == taskMetric {
-		d := m.Encoder.Dim()
-		square := make([]float64, d*d)
-		engine.Symmetric{Dim: d}.Unpack(square, m.Weights)
+		d, square := m.Encoder.Dim(), m.Matrix()
 		weights, errs = nil, nil
 		for k := range d {
 			weights = append(weights, square[k*d+k])
