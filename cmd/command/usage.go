@@ -109,6 +109,10 @@ func valueOfFlag(args []string, argument string) string {
 	return ""
 }
 
+// otherRows tells how a model is measured on records that did not train it.
+const otherRows = "--holdout F keeps a share of the records for figures; dyad evaluate MODEL --data FILE measures a model " +
+	"on those of another file"
+
 // notFlags maps flags of other programs to the way in which Dyad provides their function.
 var notFlags = map[string]string{
 	"--person": "persons are named by the schema, as a column with role: person (docs/data.md), so that all of their " +
@@ -118,6 +122,7 @@ var notFlags = map[string]string{
 		"COLUMN drafts it",
 	"--target": "the outcome is named by the schema, as the column with role: label; dyad data schema --label " +
 		"COLUMN drafts it",
+	"--test": otherRows, "--test-data": otherRows, "--valid": otherRows, "--validation": otherRows, "--split": otherRows,
 	"--range": "what a column can be is in the schema (range, categories); dyad start FILE asks for it",
 }
 
