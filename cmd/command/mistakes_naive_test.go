@@ -48,6 +48,7 @@ func naive(train, plan string) []mistake {
 		row("the outcome behind start", "start patients.csv outcome", "start patients.csv --label outcome --out a5.yaml", "--label outcome"),
 		row("the outcome in capitals", "data schema patients.csv --label Outcome", "data schema patients.csv --label outcome", `no column "Outcome"`, "the columns are"),
 		row("data for a plan", "plan --data patients.csv --schema patients.yaml", "plan -n 200 --schema patients.yaml", "a plan reads no records", "-n"),
+		row("a file to test by a flag", train+"--test patients.csv", train+"--data-id n19 --holdout 0.2", "--holdout F", "dyad evaluate MODEL --data FILE"),
 		row("a plan of no size", "plan --schema patients.yaml", "plan -n 200 --schema patients.yaml", "records with -n"),
 		row("a short flag", train+"--eps 1", train+"--data-id n10 --epsilon 1", `did you mean "--epsilon"?`),
 		row("an optimiser", train+"--algorithm SGD", train+"--data-id n11 --algorithm moments", "choose one of", "moments"),

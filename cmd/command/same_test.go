@@ -23,7 +23,7 @@ const (
 // otherwise are the options that some commands have in another way. The commands of a row have the option alike; from that of the commands in
 // no row it differs in exactly what the row lists, and the row has its default. The last column is the reason.
 var otherwise = []struct{ options, commands, differ, why string }{
-	{"algorithm", "lab curve", "type placeholder help", "a list of them"},
+	{"algorithm", "lab curve", "type help", "a list of them"},
 	{"algorithm", "baseline", "help", "those without privacy"},
 	{"algorithm", "online", "help", "those of streams"},
 	{"answers", "data synth", "help", "it is written, to be read by the others"},
@@ -51,14 +51,15 @@ var otherwise = []struct{ options, commands, differ, why string }{
 	{"epsilon", "evaluate private, evaluate compare", "type default= placeholder help", "nothing is released unless it is given"},
 	{"epsilon", "threshold", "type default= placeholder help", "nothing is released unless it is given"},
 	{"epsilon", "lab curve", "type default= placeholder help", "a list of them"},
+	{"epsilon", "baseline", "type default=", "taken with the flags of a training, and not used; a note tells so if it is given"},
 	{"epsilon", "ledger init", "default= placeholder help", "an owner must choose the total"},
 	{"epsilon", ofLocal, "help", "of one visit, at the user"},
 	{"epsilon", "local audit", "help", "of one visit, and the attack says of how many"},
 	{"features", "data synth", "default= placeholder help", "it asks for a pack of other records"},
 	{"follow", "online", "help", "more of a file; a client waits for more of an epoch"},
 	{"force", "train, search, evaluate private, evaluate compare, lab curve, local simulate, baseline, pairs train, cluster, threshold", "help", "what was charged is kept in another file, if its name was taken"},
-	{"format", "lab curve", "type default=svg,pdf placeholder help", "several pictures"},
-	{"hidden", ofLocal + ", local audit", "type placeholder help", "one layer"},
+	{"format", "lab curve", "type default=svg,pdf help", "several pictures"},
+	{"hidden", ofLocal + ", local audit", "type help", "one layer"},
 	{"holdout", "lab curve", "type default=0.3 help", "a curve is of records that test"},
 	{"holdout", "evaluate private, evaluate exact, evaluate compare, threshold", "help", "the part that a training held out is taken"},
 	{"init-seed", "cluster", "default=1 placeholder help", "of centres; files of clusters have this default"},

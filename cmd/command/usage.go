@@ -110,7 +110,11 @@ func valueOfFlag(args []string, argument string) string {
 	return ""
 }
 
-// notFlags maps flags of other programs, of any command or of one, to the way in which Dyad provides their function.
+// otherRows tells how a model is measured on records that did not train it.
+const otherRows = "--holdout F keeps a share of the records for figures; dyad evaluate MODEL --data FILE measures a model " +
+	"on those of another file"
+
+// notFlags maps flags of other programs to the way in which Dyad provides their function.
 var notFlags = map[string]string{
 	"--person": "persons are named by the schema, as a column with role: person (docs/data.md), so that all of their " +
 		"rows are protected together",
@@ -119,6 +123,7 @@ var notFlags = map[string]string{
 		"COLUMN drafts it",
 	"--target": "the outcome is named by the schema, as the column with role: label; dyad data schema --label " +
 		"COLUMN drafts it",
+	"--test": otherRows, "--test-data": otherRows, "--valid": otherRows, "--validation": otherRows, "--split": otherRows,
 	"--range": "what a column can be is in the schema (range, categories); dyad start FILE asks for it",
 
 	"dyad plan --data":     "a plan reads no records; it takes the schema, and the number of records by -n",

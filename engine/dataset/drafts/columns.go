@@ -56,7 +56,9 @@ func (p *profile) columns() []draftColumn {
 		case schema.RoleLabel:
 			p.draft.Label = c.Name
 		case schema.RoleIgnore:
-			p.draft.Ignored = append(p.draft.Ignored, c.Name)
+			if c.comment != "" { // otherwise an answer ignores it
+				p.draft.Ignored = append(p.draft.Ignored, c.Name)
+			}
 		}
 		if c.FromData {
 			p.draft.FromData = append(p.draft.FromData, c.Name)
@@ -114,6 +116,8 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 		}
 	case !validTexts(s.texts):
 		ignore("not UTF-8; set csv.encoding and draft again")
+	case namesParts(s.categories()):
+		ignore("names the parts of a split: train on a file of the training rows alone")
 	default:
 		c.Categories = s.categories()
 		c.from("")
@@ -122,6 +126,14 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 	if c.RoleOf() == schema.RoleFeature {
 		c.missing(s)
 	}
+}
+
+// namesParts reports whether categories are names of the parts into which somebody has split the rows.
+func namesParts(categories []string) bool {
+	return len(categories) > 1 && !slices.ContainsFunc(categories, func(name string) bool {
+		return !slices.Contains([]string{"train", "training", "test", "testing", "valid", "validation", "val", "dev", "holdout"},
+			strings.ToLower(name))
+	})
 }
 
 // writes adds the notation of a column's numbers to the draft if the file alone does not determine it.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -84,12 +85,19 @@ func ParseText(text []byte, unlabelled bool) (*Schema, error) {
 
 // schemaError adds the prefix to the message of an error. The message contains no excerpt of the text.
 func schemaError(err error) error {
-	if key := nearKey(err, reflect.TypeFor[Schema]()); key != "" {
-		return fmt.Errorf("dataset: schema: %s; %s", strictyaml.Describe(err), key)
+	said := strictyaml.Describe(err)
+	switch key := nearKey(err, reflect.TypeFor[Schema]()); {
+	case key != "":
+		return fmt.Errorf("dataset: schema: %s; %s", said, key)
+	case atKey.MatchString(said): // it is a schema
+		return fmt.Errorf("dataset: schema: %s", said)
 	}
 	return fmt.Errorf("dataset: schema: %s; the file must be a schema in YAML, not data: \"dyad data schema FILE\" "+
-		"drafts one from data", strictyaml.Describe(err))
+		"drafts one from data", said)
 }
+
+// atKey matches a message about the value of a key.
+var atKey = regexp.MustCompile(`^line \d+, position \d+: \w+: `)
 
 // textFixer restores the original text of values where the schema takes texts (`positive: +1`, `categories:
 // [007, no]`), because YAML would convert them. It refuses fractions where the schema takes a whole number,
