@@ -195,9 +195,9 @@ func TestNewNetworkRefuses(t *testing.T) {
 		must.Fail(graphs.NewNetwork(n))(t, graphs.ErrNotAFunction, fmt.Sprintf("numbers %s", name))
 	}
 	for want, change := range map[string]func(*graphs.Network){
-		"Build is nil":           func(n *graphs.Network) { n.Build = nil },
+		"Build is nil":                     func(n *graphs.Network) { n.Build = nil },
 		"not return a vector of 5 numbers": func(n *graphs.Network) { n.Out = 5 },
-		"needs a Name":           func(n *graphs.Network) { n.Name = "" },
+		"needs a Name":                     func(n *graphs.Network) { n.Name = "" },
 		"panicked": func(n *graphs.Network) {
 			n.Build = func(*gorgonia.ExprGraph, *gorgonia.Node, []*gorgonia.Node) (*gorgonia.Node, error) { panic("here") }
 		},
