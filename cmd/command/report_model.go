@@ -170,6 +170,9 @@ func (d document) facts() ([][2]string, error) {
 		if n := reportOf(m).Number(strings.TrimPrefix(unit, "one ") + "s"); n > 0 {
 			unit += fmt.Sprintf(" of the %.0f that train", n)
 		}
+		if d.guarantee.Unit == algorithms.OnePerson {
+			unit += ", with all rows"
+		}
 		facts = append(facts, [2]string{t.Of("unit"), unit})
 	}
 	facts = append(facts, basisFact(t, m.Encoder.Schema())...)

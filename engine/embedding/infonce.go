@@ -264,22 +264,6 @@ func (s *Softmax) eachView(ctx context.Context, n int, do func(i int)) error {
 	})
 }
 
-// Objective returns the loss of the similar pairs among members divided by their number, without clipping. It is a
-// diagnostic for public data and is not private. It returns 0 if there are no similar pairs.
-func (s *Softmax) Objective(theta []float64, members []int32) float64 {
-	ctx := context.Background()
-	if s.embed(ctx, theta, members, 1) != nil || s.pairs == 0 || s.sumTotals(ctx) != nil {
-		return 0
-	}
-	sum := 0.0
-	for i := range 2 * s.pairs {
-		if p := s.positive(i); s.candidate(i, p) {
-			sum += (math.Log(s.totals[i]) - s.batch.Cosine(i, p)/s.loss.Temperature) * s.loss.weight() * s.loss.Temperature
-		}
-	}
-	return sum / float64(s.pairs)
-}
-
 // SoftmaxError bounds the distance between the computed Sum and the sum of its terms C_ij g_ij, for at most `pairs`
 // pairs of records of norm at most norm. The bound holds for every data set and every theta in the balls. C_ij are
 // computed from the computed exponentials, and g_ij from the computed factors, embeddings and Jacobians.
