@@ -144,3 +144,20 @@ func SumError(rows, dim, batch int, clip float64) float64 {
 	k := chunkPairs + 2 + bits.Len(uint(chunks))
 	return engine.Gamma(k)*float64(batch)*clip*(1+0x1p-40) + float64(batch)*float64(rows)*float64(dim)*0x1p-1020
 }
+
+// Objective returns the mean loss over all pairs. It is a diagnostic for public data and is not private.
+func (g *Gradients) Objective(w []float64) float64 {
+	d, sum := g.data.d, 0.0
+	v := make([]float64, g.rows)
+	for i, p := range g.data.graph.Pairs() {
+		a, b := g.data.Row(int(p.A)), g.data.Row(int(p.B))
+		for r := range v {
+			v[r] = 0
+			for k, x := range w[r*d : (r+1)*d] {
+				v[r] += x * (a[k] - b[k])
+			}
+		}
+		sum += g.loss.Phi(g.loss.Link().Of(v, g.origin), g.data.label(int32(i)), 0)
+	}
+	return sum / float64(len(g.data.graph.Pairs()))
+}
