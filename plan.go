@@ -174,10 +174,8 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 
 // l2 returns the weight of the L2 term.
 func (o Options) l2(a algorithms.Algorithm, s Shape) float64 {
-	if o.L2 != nil {
-		return *o.L2
-	}
-	return algorithms.DefaultL2(a, s.Records, cmp.Or(o.Task, AUC) == Metric)
+	usual := algorithms.DefaultL2(a, s.Records, cmp.Or(o.Task, AUC) == Metric)
+	return *cmp.Or(o.L2, &usual)
 }
 
 func (o Options) asserts() bool { return o.Assert != (engine.Assertion{}) }

@@ -273,10 +273,7 @@ func (s *Search) model(data []*Data, f search.Found, r *algorithms.Result, o Run
 	m := d.model(AUC, &algorithms.Result{Weights: f.Weights, Guarantee: r.Guarantee})
 	m.Loss, m.Report, m.Plan = &s.training(i).Loss, report, r.Record
 	m.Format, m.Version, m.Created, m.DataID, m.Run = modelFormat, Version, o.Created.UTC().Truncate(time.Second),
-		o.DataID, r.Run
-	if m.DataID == "" {
-		m.DataID = d.Source().DataID
-	}
+		cmp.Or(o.DataID, d.Source().DataID), r.Run
 	return m
 }
 

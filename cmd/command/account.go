@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -84,12 +85,7 @@ type accountConversion struct {
 
 // Run computes the guarantee from the noise or the noise from the guarantee.
 func (c *accountCmd) Run(a *app) error {
-	if c.Noise == "" {
-		c.Noise = "gaussian"
-		if c.Delta == 0 {
-			c.Noise = "knorm"
-		}
-	}
+	c.Noise = cmp.Or(c.Noise, pick(c.Delta == 0, "knorm", "gaussian"))
 	if err := c.check(); err != nil {
 		return err
 	}

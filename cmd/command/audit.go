@@ -274,9 +274,7 @@ func (c *auditRecordsCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b pr
 			p.Radius = algorithms.DefaultRadius(c.Algorithm, c.N, c.D, b, mode, p.Loss)
 		}
 	}
-	if c.Radius != 0 {
-		p.Radius = c.Radius
-	}
+	p.Radius = cmp.Or(c.Radius, p.Radius)
 	if c.Choose > 0 {
 		p = p.ChoosePairs(c.Choose)
 	}

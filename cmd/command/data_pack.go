@@ -85,9 +85,7 @@ func (c *dataPackCmd) Run(a *app) error {
 	if err != nil {
 		return asInput(err)
 	}
-	if c.Store != "" {
-		s.Store = c.Store
-	}
+	s.Store = cmp.Or(c.Store, s.Store)
 	out, err := files.NewOutput(c.Out, c.Force, c.File, c.Schema, c.Labels)
 	if err != nil {
 		return err

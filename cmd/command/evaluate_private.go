@@ -1,6 +1,8 @@
 package command
 
 import (
+	"cmp"
+
 	"dyad/engine/dataset"
 	"dyad/internal/files"
 
@@ -72,10 +74,7 @@ func (c *evaluatePrivateCmd) private(a *app, m, other *model, public bool) error
 		}
 		return a.emitPlan(&p.Plan.Plan)
 	}
-	as := targetOf(c.Out, "evaluation.json", public)
-	if c.held != (target{}) {
-		as = c.held
-	}
+	as := cmp.Or(c.held, targetOf(c.Out, "evaluation.json", public))
 	of := runOutcome{DataID: m.DataID, Public: public}
 	if !public {
 		o.Names.Ledger, _ = c.path() // opening it reports the error

@@ -86,14 +86,8 @@ func (k key) head() string {
 
 // flagHead returns the spelling of a flag.
 func flagHead(f *kong.Flag) string {
-	head := "--" + f.Name
-	if f.Short != 0 {
-		head = fmt.Sprintf("-%c, %s", f.Short, head)
-	}
-	if !f.IsBool() {
-		head += "=" + f.FormatPlaceHolder()
-	}
-	return head
+	return pick(f.Short != 0, fmt.Sprintf("-%c, ", f.Short), "") + "--" + f.Name +
+		pick(f.IsBool(), "", "="+f.FormatPlaceHolder())
 }
 
 // folded returns a text in lines that fit a page, each after an indent.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -103,10 +104,7 @@ func manPage(n *kong.Node) string {
 	var b strings.Builder
 	title := strings.ToUpper(manName(n))
 	fmt.Fprintf(&b, ".\\\" written by \"dyad man\"\n.TH %q 1 \"\" %q \"User Commands\"\n", roff(title), "dyad "+version)
-	short := strings.TrimSuffix(n.Help, ".")
-	if n.Parent == nil {
-		short = "pairwise learning with differential privacy"
-	}
+	short := pick(n.Parent == nil, "pairwise learning with differential privacy", strings.TrimSuffix(n.Help, "."))
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n.SH SYNOPSIS\n.B %s\n", roff(manName(n)), roff(short), roff(n.FullPath()))
 	if !n.Leaf() {
 		b.WriteString(".I COMMAND\n")
@@ -115,15 +113,9 @@ func manPage(n *kong.Node) string {
 		fmt.Fprintf(&b, ".I %s\n", roff(p.Summary()))
 	}
 	b.WriteString("[flags]\n.SH DESCRIPTION\n")
-	detail := n.Detail
-	if n.Parent == nil {
-		detail = n.Help
-	}
-	description, examples, _ := strings.Cut(detail, "Examples:\n")
-	if strings.TrimSpace(description) == "" {
-		description = n.Help
-	}
-	for i, paragraph := range strings.Split(strings.TrimSpace(description), "\n\n") {
+	description, examples, _ := strings.Cut(pick(n.Parent == nil, n.Help, n.Detail), "Examples:\n")
+	description = cmp.Or(strings.TrimSpace(description), strings.TrimSpace(n.Help))
+	for i, paragraph := range strings.Split(description, "\n\n") {
 		if i > 0 {
 			b.WriteString(".PP\n")
 		}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"time"
@@ -32,11 +33,10 @@ type checkpointFlag struct {
 // target, with a checkpoint after each period every (0 for none). doing is the text of the progress bar. It charges no
 // budget.
 func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Duration, doing string) (lib.Run, error) {
-	if f.DataID != "" {
-		out.DataID = f.DataID
-	}
+	out.DataID = cmp.Or(f.DataID, out.DataID)
 	r := as.of(lib.Run{
-		Public: out.Public, DataID: out.DataID, Resume: f.Resume, Replace: f.Force, Checkpoint: every, Created: a.began,
+		Public: out.Public, DataID: out.DataID, Resume: f.Resume, Replace: f.Force, Checkpoint: cmp.Or(every, -1),
+		Created: a.began,
 		Options: a.recipe,
 		Watch:   lib.Watch{Progress: a.tracker(doing).OnStep, Trace: a.at, Charged: a.chargedRun, Note: a.remark},
 	})
@@ -48,9 +48,6 @@ func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Durat
 		if every > 0 && !out.Public {
 			a.note("dyad: --seed keeps no checkpoints: a run that is interrupted starts again from its first step with --resume")
 		}
-	}
-	if every == 0 {
-		r.Checkpoint = -1
 	}
 	var err error
 	switch {

@@ -51,7 +51,7 @@ func (c *planTrainCmd) Run(a *app) error {
 		return err
 	}
 	defer closeDevice()
-	p, err := c.assertedPlan(shape, c.assertion())
+	p, err := c.planFlags.plan(shape)
 	if err != nil {
 		return err
 	}

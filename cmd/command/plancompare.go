@@ -35,7 +35,7 @@ func (c *planCompareCmd) Run(a *app) error {
 		return err
 	}
 	defer closeDevice()
-	o, err := f.decided(c.assertion())
+	o, err := f.decided()
 	if err != nil {
 		return err
 	}

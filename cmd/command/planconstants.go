@@ -18,14 +18,10 @@ type constantFlags struct {
 	Length       float64  `name:"H" xor:"length" positive:"" placeholder:"H" help:"The same as --total-step."`
 }
 
-// assertion returns the assertions of the flags about the loss.
-func (f constantFlags) assertion() engine.Assertion {
-	return engine.Assertion{Lipschitz: f.Lipschitz, Smoothness: f.Smoothness, PairDiameter: f.PairDiameter}
-}
-
-// resolve translates --radius-diameter and --H to the flags for which they are other names. d is the number of
-// features.
+// resolve adds the assertions to the flags of a plan, and translates --radius-diameter and --H to the flags for which
+// they are other names. d is the number of features.
 func (f constantFlags) resolve(p *planFlags, d int) {
+	p.asserted = engine.Assertion{Lipschitz: f.Lipschitz, Smoothness: f.Smoothness, PairDiameter: f.PairDiameter}
 	p.TotalStep = cmp.Or(f.Length, p.TotalStep)
 	switch {
 	case f.Diameter == 0:

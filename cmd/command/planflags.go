@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -25,6 +26,8 @@ type planFlags struct {
 	budgetFlags
 	problemFlags
 	noiseFlags
+
+	asserted engine.Assertion // constants of the loss that the user asserts; for plans only
 }
 
 // methodFlags are the flags that choose an algorithm and the distribution of its noise.
@@ -75,12 +78,7 @@ func (f *planFlags) open(plan bool) (func(), error) {
 
 // plan returns the plan, computed from public numbers.
 func (f planFlags) plan(s lib.Shape) (*lib.Training, error) {
-	return f.assertedPlan(s, engine.Assertion{})
-}
-
-// assertedPlan is like plan, with constants of the loss that the user asserts.
-func (f planFlags) assertedPlan(s lib.Shape, asserted engine.Assertion) (*lib.Training, error) {
-	o, err := f.decided(asserted)
+	o, err := f.decided()
 	if err != nil {
 		return nil, err
 	}
@@ -99,8 +97,8 @@ func (f planFlags) assertedPlan(s lib.Shape, asserted engine.Assertion) (*lib.Tr
 }
 
 // decided returns the options set by the flags. Options of the algorithm are not included yet.
-func (f planFlags) decided(asserted engine.Assertion) (o lib.Options, err error) {
-	o = lib.Options{Task: f.Task, Epsilon: f.Epsilon, Delta: f.Delta, L2: f.L2, Radius: f.Radius, Assert: asserted,
+func (f planFlags) decided() (o lib.Options, err error) {
+	o = lib.Options{Task: f.Task, Epsilon: f.Epsilon, Delta: f.Delta, L2: f.L2, Radius: f.Radius, Assert: f.asserted,
 		PaperUnsound: f.PaperUnsound, On: f.device}
 	if o.Mode, err = algorithms.ParseMode(f.Mode); err != nil {
 		return o, asInput(err)
@@ -118,10 +116,8 @@ func (f planFlags) decided(asserted engine.Assertion) (o lib.Options, err error)
 
 // l2 returns the coefficient of the L2 term: the value of the flag, or the default of an algorithm.
 func (f planFlags) l2(a algorithms.Algorithm, n int) float64 {
-	if f.L2 != nil {
-		return *f.L2
-	}
-	return algorithms.DefaultL2(a, n, f.Task == taskMetric)
+	usual := algorithms.DefaultL2(a, n, f.Task == taskMetric)
+	return *cmp.Or(f.L2, &usual)
 }
 
 // algorithmOptions returns the options of algorithms that are set by flags.
@@ -253,11 +249,9 @@ func writeNeeds(b *strings.Builder, r *algorithms.Report, z algorithms.Needs, p 
 		ranks := z.Processes(free)
 		r.Add("processes_that_hold_it", ranks)
 		if ranks != 1 {
-			many := fmt.Sprintf("%d processes with %s each hold the records", ranks, algorithms.Size(free))
-			if ranks == 0 {
-				many = fmt.Sprintf("no number of processes with %s each holds the records", algorithms.Size(free))
-			}
-			line(b, "here", "%s", many)
+			each := " with " + algorithms.Size(free) + " each "
+			line(b, "here", "%s", pick(ranks == 0, "no number of processes"+each+"holds the records",
+				fmt.Sprint(ranks, " processes", each, "hold the records")))
 		}
 	}
 }
@@ -266,7 +260,7 @@ func writeNeeds(b *strings.Builder, r *algorithms.Report, z algorithms.Needs, p 
 // describes the choice; it is "" if the schema does not have the key and no basis is chosen.
 func (f *planFlags) basisFor(s *dataset.Schema, n, all int) (chosen *dataset.Schema, line string, err error) {
 	var reason string
-	o, err := f.decided(engine.Assertion{})
+	o, err := f.decided()
 	if err == nil {
 		chosen, reason, err = o.ChooseBasis(s, n)
 	}

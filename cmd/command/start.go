@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -47,12 +48,8 @@ func (c *startCmd) Run(a *app) error {
 	for range 2 { // for names such as x.csv.gz
 		stem = strings.TrimSuffix(stem, filepath.Ext(stem))
 	}
-	if c.Out == "" {
-		c.Out = stem + ".yaml"
-	}
-	if c.Recipe == "" {
-		c.Recipe = strings.TrimSuffix(c.Out, filepath.Ext(c.Out)) + "-train.yaml"
-	}
+	c.Out = cmp.Or(c.Out, stem+".yaml")
+	c.Recipe = cmp.Or(c.Recipe, strings.TrimSuffix(c.Out, filepath.Ext(c.Out))+"-train.yaml")
 	if files.Same(c.Out, c.Recipe) || filepath.Clean(c.Out) == filepath.Clean(c.Recipe) {
 		return badInput("--out and --recipe are one file; name two")
 	}

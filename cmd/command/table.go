@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding/csv"
 	"io"
 	"path/filepath"
@@ -42,13 +43,8 @@ func (n numbers) write(w io.Writer) error {
 	if n.classes != nil {
 		line = append(line, "class")
 	}
-	for i := 0; ; i++ {
-		if err := out.Write(line); err != nil {
-			return err
-		}
-		if i == len(n.values)/len(n.names) {
-			break
-		}
+	err := out.Write(line)
+	for i := 0; i < len(n.values)/len(n.names) && err == nil; i++ {
 		if line[0] = strconv.Itoa(i + 1); n.ids != nil {
 			line[0] = n.ids[i]
 		}
@@ -58,7 +54,8 @@ func (n numbers) write(w io.Writer) error {
 		if n.classes != nil {
 			line[len(line)-1] = n.classes[i]
 		}
+		err = out.Write(line)
 	}
 	out.Flush()
-	return out.Error()
+	return cmp.Or(err, out.Error())
 }

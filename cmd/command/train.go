@@ -54,10 +54,7 @@ func (c *trainCmd) Run(a *app) error {
 	if a.team.follows() {
 		return c.serve(a)
 	}
-	name := c.Out
-	if name == "" && c.Data.given() {
-		name = "model.json"
-	}
+	name := cmp.Or(c.Out, pick(c.Data.given(), "model.json", ""))
 	if c.HoldoutEpsilon != nil { // this command carries out both runs
 		c.Resume = strings.TrimSuffix(c.Resume, heldSuffix)
 	}

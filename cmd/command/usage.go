@@ -211,11 +211,7 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 			"uint": "a whole number that is not negative"}[m[2]]
 		if strings.HasPrefix(m[3], "-") {
 			if f := flagOf(parse, m[1]); f != nil && (f.Tag.Has("positive") || strings.Contains(f.Name, "epsilon")) {
-				name := m[1]
-				if f.Short != 0 {
-					name = "-" + string(f.Short)
-				}
-				return fmt.Sprintf("%s is %s, want %s above 0", name, m[3], what)
+				return fmt.Sprintf("%s is %s, want %s above 0", pick(f.Short != 0, "-"+string(f.Short), m[1]), m[3], what)
 			}
 			return fmt.Sprintf("%s is %s, want %s that is not negative (a negative one is written %s=%s)", m[1], m[3],
 				strings.TrimSuffix(what, " that is not negative"), m[1], m[3])

@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -217,9 +218,7 @@ func (l Log) publish(f *durable.File, out *Output, run string, book *ledger.Ledg
 // name with the name of the run, and the error is an *ElsewhereError. If the returned name is "", the file
 // still has its private name.
 func (l Log) Rename(f *durable.File, out *Output, run string) (name string, err error) {
-	if run == "" {
-		run = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(f.Name()), durable.TempPrefix), keptSuffix)
-	}
+	run = cmp.Or(run, strings.TrimSuffix(strings.TrimPrefix(filepath.Base(f.Name()), durable.TempPrefix), keptSuffix))
 	mode, err := durable.SharedMode(filepath.Dir(out.Path))
 	if err != nil {
 		mode = 0o600 // better than a model without a name
