@@ -73,8 +73,8 @@ func (c *predictCmd) Run(a *app) error {
 		return err
 	}
 	if decide != nil && filepath.Ext(c.Out) == ".npy" {
-		return badInput("--threshold adds a column of names, and %s is to be a file of numbers; name one that ends in .csv",
-			c.Out)
+		return badInput("--threshold adds a column of names, but %s is a file of numbers; give a name that ends in "+
+			".csv", c.Out)
 	}
 	what := "score"
 	if c.Probabilities {
@@ -115,8 +115,8 @@ func (c *predictCmd) Run(a *app) error {
 		var b strings.Builder
 		line(&b, "scores", "%d scores written to %s%s", len(s), c.Out,
 			strings.TrimSuffix("; "+direction(m.Encoder.Schema()), "; "))
-		line(&b, "guarantee", "of the model: %s; the scores tell about the records that they are of, and nothing "+
-			"protects those", m.Guarantee.Words())
+		line(&b, "guarantee", "of the model: %s; scores reveal something about their records, and nothing protects "+
+			"these records", m.Guarantee.Words())
 		line(&b, "next", "dyad evaluate %s --data FILE --epsilon E measures the model on records with labels", c.Model)
 		return a.emit(r, b.String())
 	}
@@ -176,7 +176,7 @@ func (c *predictCmd) assign(a *app) error {
 	}
 	var b strings.Builder
 	line(&b, "clusters", "of %d records written to %s", len(places), c.Out)
-	line(&b, "guarantee", "of the centres: %s; the clusters tell about the records, and nothing protects those",
-		found.Guarantee.Words())
+	line(&b, "guarantee", "of the centres: %s; clusters reveal something about their records, and nothing protects "+
+		"these records", found.Guarantee.Words())
 	return a.emit(r, b.String())
 }
