@@ -248,5 +248,5 @@ func TestWitnessOfTheLedger(t *testing.T) {
 		write(t, dir, name, string(text))
 	}
 	mustRun(t, dir, "ledger", "verify", "--ledger", "l.jsonl")
-	ends(t, dir, exitResource, "an older copy of the ledger was restored", verify...)
+	ends(t, dir, exitResource, "put back to an older copy", verify...)
 }
