@@ -14,7 +14,7 @@ var absent = []struct{ options, commands, why string }{
 		"it writes no file; dyad plan --report writes the page that is approved before a training"},
 	{"report", "local plan",
 		"the file of --out is what is published; dyad plan --report writes the page that is approved before a training"},
-	{"holdout", "plan compare, pairs plan, local plan", "-n is the number of records that train"},
+	{"holdout", "plan compare, pairs plan, local plan", "-n is the number of training records"},
 	{"holdout", "pairs train",
 		"individuals in one part would lack their pairs with individuals in the other; dyad transform maps other individuals"},
 	{"holdout", "cluster", "clusters cannot be evaluated on other records"},

@@ -39,7 +39,7 @@ type auditRecordsCmd struct {
 	WorstStart bool               `needs:"task=metric" why:"scores start at 0" help:"With --task metric: start at the matrix where one record moves the gradient most, not at a multiple of the identity. The guarantee holds for every public start."`
 	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that w lives in. Default: 1, or the public rule for other losses than linear."`
 	Every      int                `positive:"" default:"1" placeholder:"K"`
-	Buffer     int                `help:"As for online; 0, all of few records."`
+	Buffer     int                `help:"As for online; 0: all earlier records."`
 	Reservoir  bool
 	Secret     bool          `name:"secret-state"`
 	Method     string        `not:"plot person-rows part merge" why:"canaries are one run, which inserts rows one by one" default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`

@@ -24,7 +24,7 @@ func auditText(r *audit.Report, plot string) string {
 			"the same confidence", r.Planned, r.Stopped)
 	}
 	if r.Move > 0 {
-		line(&b, "", "the exact vectors move %.4g of what the certificate allows", r.Move)
+		line(&b, "", "the exact vectors move %.4g of the distance that the certificate allows", r.Move)
 	}
 	claim := fmt.Sprintf("epsilon %.6g at delta %.6g", r.Epsilon, r.Delta)
 	switch {

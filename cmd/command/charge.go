@@ -189,8 +189,9 @@ func chargedThere(l *lib.Ledger, id string, models ...string) error {
 			return err
 		}
 		if m.DataID == id && !known[m.Run] {
-			return badInput("%s was trained on data id %q by run %s, which the ledger %s does not have: what it tells of these "+
-				"records would not be counted; use the ledger of that run (--ledger)", name, id, m.Run, l.Path())
+			return badInput("%s was trained on data id %q by run %s, but the ledger %s does not have this run, so "+
+				"the cost of the model would not be counted; use the ledger of that run (--ledger)", name, id, m.Run,
+				l.Path())
 		}
 	}
 	return nil

@@ -136,7 +136,7 @@ func TestClustersThatAreRefused(t *testing.T) {
 		"clusters need a metric":               {"-k", "2", "--data", "patients.csv", "--schema", "patients.yaml", "--metric", "scores.json"},
 		"257 clusters":                         append([]string{"-k", "257"}, people...),
 		"1001 rounds":                          append([]string{"-k", "2", "--rounds", "1001"}, people...),
-		"which the ledger":                     append([]string{"-k", "2", "--metric", "links.json", "--ledger", "other.jsonl"}, people...),
+		"does not have this run":               append([]string{"-k", "2", "--metric", "links.json", "--ledger", "other.jsonl"}, people...),
 		"want a number above 0":                append([]string{"-k", "2", "--clip", "-1"}, people...),
 		"unknown flag --device":                append([]string{"-k", "2", "--device", "cuda:0"}, people...),
 		"--look-alike-ids allow":               {"-k", "2", "--metric", "links.json", "--ledger", "l.jsonl", "--data", "alike.csv", "--schema", "people.yaml"},

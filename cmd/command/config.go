@@ -156,7 +156,7 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 			continue
 		}
 		if s.line > 0 && lines[s.flag] > 0 {
-			return nil, nil, badInput("%s: %s is in line %d already", c.place(s), s.flag, lines[s.flag])
+			return nil, nil, badInput("%s: %s is already in line %d", c.place(s), s.flag, lines[s.flag])
 		}
 		lines[s.flag] = s.line
 		if s.line == 0 {
@@ -332,8 +332,8 @@ func leavesOut(command string, s setting) bool {
 func (c *config) unknown(command string, s setting, flags map[string]*kong.Flag) error {
 	if o := option(s.flag); o != nil && partOf(s.flag) == guaranteed &&
 		slices.ContainsFunc(recipeCommands, func(c string) bool { return shortName(c) == command }) {
-		return badInput("%s: dyad %s has no flag --%s, and it changes what is guaranteed: the run would not be the one of "+
-			"this recipe", c.place(s), command, s.flag)
+		return badInput("%s: dyad %s has no flag --%s; this flag changes the guarantee, so the run would not be the "+
+			"run of this recipe", c.place(s), command, s.flag)
 	}
 	near := ""
 	if why := absence(command, s.flag); why != "" {

@@ -47,8 +47,8 @@ func (f confirmFlag) unprotected(a *app, mode, schema string, public, resumed bo
 	if err != nil || s.Public {
 		return asInput(err)
 	}
-	return f.confirm(a, fmt.Sprintf("a training without privacy on the private data %q protects nobody: the model may "+
-		"reveal records, and the total of this data id has no finite epsilon from then on", s.DataID))
+	return f.confirm(a, fmt.Sprintf("a training without privacy on the private data %q protects nobody: the model "+
+		"may reveal records, and from then on the total of this data id has no finite epsilon", s.DataID))
 }
 
 // unsoundFlag is the --paper-unsound flag.

@@ -26,7 +26,7 @@ func (c *curveCmd) checkPrivate() error {
 			"and private figures of the held-out records; give the epsilon of the figures with --holdout-epsilon, or add "+
 			"--public-data if the data are public", c.Data)
 	case len(c.N) > 1:
-		return badInput("a curve of private data has one number of training records, and -n gives %d", len(c.N))
+		return badInput("a curve of private data has one number of training records, but -n gives %d numbers", len(c.N))
 	case c.Retry || c.Parallel != 1:
 		return badInput("--retry and --parallel are for public data")
 	}

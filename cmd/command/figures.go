@@ -187,7 +187,7 @@ func (r *privateResult) writeChosen(b *strings.Builder) {
 			"nearest. More records or epsilon narrow the intervals, and --roc-thresholds places the points", c.Name, c.AtLeast)
 	}
 	if c.Never > c.Accuracy.Value {
-		line(b, "warning", "taking every record as negative is right for %.4f of them, more often than this threshold",
-			c.Never)
+		line(b, "warning", "classifying every record as negative is right for %.4f of the records, more often than "+
+			"this threshold", c.Never)
 	}
 }

@@ -287,7 +287,7 @@ type plannedHoldout struct {
 	HoldoutEpsilon *float64 `not:"task" why:"a metric is evaluated against a public file when it is saved: dyad evaluate MODEL --reference FILE" placeholder:"E" help:"As for train; also print the plan of the figures and the sum of both charges."`
 
 	// HoldoutRecords is an old flag that --holdout replaced. With it, -n is the number of training records.
-	HoldoutRecords int `hidden:"" positive:"" needs:"holdout-epsilon" not:"holdout" placeholder:"M" help:"Records held out besides the n to train."`
+	HoldoutRecords int `hidden:"" positive:"" needs:"holdout-epsilon" not:"holdout" placeholder:"M" help:"Records held out besides the n training records."`
 
 	held int // number of held-out records
 }

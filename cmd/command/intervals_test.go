@@ -45,7 +45,7 @@ func TestTrainIntervals(t *testing.T) {
 	text = must.Get(json.Marshal(raw))(t)
 	write(t, dir, "damaged.json", string(text))
 	ends(t, dir, exitInput, "standard errors", "predict", "damaged.json", "--data", "patients.csv")
-	for want, more := range map[string][]string{"does not take --intervals": {"--algorithm", "dpgdsc"}, "without logistic steps": {"--algorithm", "moments", "--steps", "2"}, "second moments": {"--algorithm", "moments", "--second-moments", "none"}} {
+	for want, more := range map[string][]string{"does not take --intervals": {"--algorithm", "dpgdsc"}, "not available with logistic steps": {"--algorithm", "moments", "--steps", "2"}, "second moments": {"--algorithm", "moments", "--second-moments", "none"}} {
 		refused := append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--intervals", "--out", "no.json"}, more...)
 		ends(t, dir, exitInput, want, refused...)
 	}

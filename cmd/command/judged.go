@@ -122,7 +122,8 @@ func (a *app) say(kind privacy.Kind, path string, v checker.Verdict) {
 	switch {
 	case v.Verdict == checker.Verified || kind == privacy.Public && v.Verdict != checker.Refused:
 	case v.Verdict == checker.Refused: // written even with --quiet
-		fmt.Fprintf(a.stderr, "dyad: warning: %s is refused: %s; its statements on privacy are true of no run\n", path, v.Why)
+		fmt.Fprintf(a.stderr, "dyad: warning: %s is refused: %s; its statements on privacy hold for no run\n", path,
+			v.Why)
 	case v.Verdict == checker.NotChecked:
 		a.note("dyad: %s is not checked: dyad verify %s", path, path)
 	default:
@@ -184,8 +185,8 @@ func readLedger(path string) (entries []ledger.Entry, away string, err error) {
 func recorded(m *model, text []byte, head string, entries []ledger.Entry) error {
 	var charges, ends []ledger.Entry
 	if head != "" && !slices.ContainsFunc(entries, func(e ledger.Entry) bool { return e.Hash == head }) {
-		return errors.New("the ledger has no line with the head that the owner signed: it is another ledger, or was put " +
-			"back to an older copy")
+		return errors.New("the ledger has no line with the head that the owner signed: it is another ledger, or an " +
+			"older copy of the ledger was restored")
 	}
 	for _, e := range entries {
 		switch {
@@ -204,7 +205,7 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 		ends = append(ends, ledger.Entry{Status: ledger.StatusReleased}) // a stream that continues
 	}
 	if len(charges) != 1 || len(ends) != 1 || ends[0].Status != ledger.StatusReleased {
-		return fmt.Errorf("the ledger has %d charges and %d ends of run %q, and a model has one charge and one release",
+		return fmt.Errorf("the ledger has %d charges and %d ends of run %q, but a model has one charge and one release",
 			len(charges), len(ends), m.Run)
 	}
 	c, g := charges[0].Charge, m.Guarantee
@@ -242,7 +243,7 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 		return err
 	case c.SeededNoise && !slices.ContainsFunc(g.Warnings,
 		func(w string) bool { return strings.Contains(w, "noise is not secret") }):
-		return errors.New("the ledger has that its noise came from a seed, and the model does not state it")
+		return errors.New("the ledger states that the noise came from a seed, but the model does not state this")
 	case earlier:
 		return errUnplanned
 	}

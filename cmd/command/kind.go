@@ -125,8 +125,8 @@ func reads(k Reader, s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error
 	}
 	for i, f := range protection(read) {
 		if f != before[i] {
-			return nil, nil, badInput("%s: its Reads changed %s of the schema from %s to %s, and a kind does not decide who is "+
-				"protected, and has to leave these keys unchanged", name, f[0], before[i][1], f[1])
+			return nil, nil, badInput("%s: its Reads changed %s of the schema from %s to %s; a kind does not decide "+
+				"who is protected, so it must leave these keys unchanged", name, f[0], before[i][1], f[1])
 		}
 	}
 	e, err := dataset.NewEncoder(read) // validates a copy

@@ -20,8 +20,8 @@ type localFlags struct {
 	Epsilon       float64            `positive:"" default:"1" help:"Local epsilon of one visit; a user pays it in every epoch (prestige-label: once)."`
 	Epochs        int                `positive:"" default:"10" help:"Epochs; every user is visited once in each."`
 	Batch         int                `positive:"" default:"1" help:"Messages averaged in one update."`
-	Pairs         int                `positive:"" name:"direction-pairs" default:"1" help:"Random directions of a message; more of them give less noise from epsilon 2 on, for as much more work at the user."`
-	ResponseShare float64            `positive:"" name:"response-share" placeholder:"F" help:"Part of epsilon for the randomised response, if there is one. Default: for prestige-participation all of the proven total that the sample leaves; for prestige-printed 0.2."`
+	Pairs         int                `positive:"" name:"direction-pairs" default:"1" help:"Random directions of a message. From epsilon 2 on, more directions give less noise; the user's work grows with them."`
+	ResponseShare float64            `positive:"" name:"response-share" placeholder:"F" help:"Share of epsilon for the randomised response. Default: for prestige-participation, what the sample leaves of the proven total; for prestige-printed, 0.2."`
 	Curriculum    *float64           `aliases:"threshold" placeholder:"D" help:"Margin that a record needs to be in the curriculum of the first epoch. Default: 1.5."`
 	ThresholdStep *float64           `name:"threshold-step" placeholder:"MU" help:"After epoch t that margin falls by MU sqrt t. Default: 1."`
 	Bias          *float64           `placeholder:"B" help:"Public bias b. Default: 0."`

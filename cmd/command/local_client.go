@@ -24,7 +24,7 @@ type localClientCmd struct {
 	Row      int           `positive:"" default:"1" help:"Row of the record in the file."`
 	User     string        `required:"" placeholder:"ID" help:"Name of the user for the server, 1 to 128 bytes."`
 	Memory   string        `private:"memory" required:"" placeholder:"FILE" help:"File that remembers the answers; one for each record. Keep it: without it a user could answer twice."`
-	Most     float64       `positive:"" name:"max-epsilon" required:"" placeholder:"EPSILON" help:"Refuse protocols whose messages and the remembered ones together cost more."`
+	Most     float64       `positive:"" name:"max-epsilon" required:"" placeholder:"EPSILON" help:"Refuse a protocol if its messages and the remembered ones together cost more."`
 	Public   bool          `name:"public-features" help:"Allow the features to be sent in clear, for method prestige-label."`
 	Follow   bool          `needs:"server" help:"Answer in every epoch until all are over; wait while the server is away."`
 	Poll     time.Duration `default:"1s" positive:"" placeholder:"DURATION" help:"With --follow: time between two requests to the server."`
@@ -91,8 +91,8 @@ func (c *localClientCmd) Run(a *app) error {
 		return flagError{err}
 	}
 	if unusable != "" {
-		a.note("dyad: the record cannot be used: %s\nThe server does not learn this: it gets a message all the same, of a "+
-			"record that contributes nothing, at the usual cost.", unusable)
+		a.note("dyad: the record cannot be used: %s\nThe server does not learn this: it still gets a message, which "+
+			"contributes nothing, at the usual cost.", unusable)
 	}
 	client := serve.Client{
 		User: c.User, Beat: c.Beat, Trace: a.at,

@@ -30,7 +30,7 @@ type localServerCmd struct {
 	Hosts        []string `name:"host" placeholder:"NAME" help:"Names under which clients reach the server, for example through a proxy that passes the header Host on. IP addresses, localhost, the name of this machine, and those of --listen and --cert are served without it; other requests get status 421."`
 	Check        bool     `help:"Open the directory, print protocol and state, and stop."`
 	taskFlags
-	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Open connections at a time. Those without a whole request make room for new ones, and addresses with more than their share for others."`
+	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Open connections at a time. A connection without a whole request, or of an address with more than its share, makes room for new ones."`
 }
 
 // Help returns a text with examples.

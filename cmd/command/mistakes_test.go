@@ -105,7 +105,7 @@ func TestMistakesHaveCures(t *testing.T) {
 		draft("a label in several spellings", strings.ReplaceAll(strings.ReplaceAll(many("#"), ";0\n", ";Nein\n"), ";1\n", ";ja\n")+"Zz;5;nein\n", "fold: true", `positive: "ja"`),
 		{what: "two readings", typed: "start raw.csv --label y --out two.yaml", files: map[string]string{"raw.csv": "x;y\n1.234;0\n2.345;1\n3.456;0\n4.567;1\n"}, says: []string{"1.234 can be", "--decimal comma"}, cure: "start raw.csv --label y --decimal comma --out two.yaml"},
 		{what: "questions without a terminal", typed: "data schema patients.csv --ask", says: []string{"needs a terminal", "--answers FILE"}, cure: "data schema patients.csv --label outcome"},
-		{what: "one file for both results", typed: "start patients.csv --out a.yaml --recipe a.yaml", says: []string{"one file; name two"}, cure: "start patients.csv --label outcome --out a.yaml --recipe b.yaml"},
+		{what: "one file for both results", typed: "start patients.csv --out a.yaml --recipe a.yaml", says: []string{"name two files"}, cure: "start patients.csv --label outcome --out a.yaml --recipe b.yaml"},
 		{what: "a schema that ends as a table", typed: "start patients.csv --out a.csv", says: []string{"a.csv"}, cure: "start patients.csv --label outcome --out a2.yaml"},
 		{what: "a label that is not there", typed: "start patients.csv --label died --out a3.yaml", says: []string{`no column "died"`, "the columns are"}, cure: "start patients.csv --label outcome --out a3.yaml"},
 	}...) {

@@ -371,8 +371,8 @@ func (o *onlineRun) newRegret() (*experiment.Regret, error) {
 		return nil, badInput("--regret compares with the best model for these records; this figure has no noise, and no " +
 			"guarantee covers it, so --regret is for records declared public (--public-data)")
 	case o.Records > most:
-		return nil, badInput("--regret sums over all pairs of the stream several hundred times; with %d parameters at most "+
-			"%d --records, not %d", parameters, most, o.Records)
+		return nil, badInput("--regret sums over all pairs of the stream several hundred times; with %d parameters "+
+			"--records may be at most %d, not %d", parameters, most, o.Records)
 	}
 	return experiment.NewRegret(o.plan), nil
 }

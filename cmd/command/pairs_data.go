@@ -55,14 +55,14 @@ type pairFlags struct {
 	Rows         int      `positive:"" placeholder:"D'" help:"Dimensions that the metric maps to. Default: 16, or the number of features if that is smaller or with --method moments."`
 	Unit         string   `default:"individual" enum:"individual,group,pair" help:"Who is protected: one individual in at most --kappa pairs; any group of --kappa pairs; one pair."`
 	Kappa        int      `positive:"" placeholder:"K" help:"Public number of pairs that may change together, fixed before the pairs are seen. Default: --degree-cap, or for drawn pairs with --unit group the kappa' of their public graph."`
-	DegreeCap    int      `positive:"" placeholder:"D" help:"Draw at most this many pairs of an individual, or keep as many, the first ones, of a file."`
+	DegreeCap    int      `positive:"" placeholder:"D" help:"Maximum number of pairs of an individual; of the pairs of a file, the first ones are kept."`
 	Density      float64  `positive:"" placeholder:"F" help:"Draw this many pairs per individual, by ids only, and label them by whether the labels of the records differ."`
 	PairSeed     uint64   `default:"1" help:"Seed of drawn pairs and tuples; public."`
 	Method       string   `default:"gradients" enum:"gradients,input,labels,moments" help:"What gets noise. gradients: all gradients; moments: once, the second moments of similar and of dissimilar pairs, which give the metric; input: once, the features and labels; labels: each label, by a coin flip, with public features."`
 	Mode         string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Epsilon      float64  `default:"1" help:"Epsilon to spend."`
 	Delta        *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5), or 0 with --noise, --mode paper or --method input or labels."`
-	Noise        string   `default:"" enum:",laplace,knorm" help:"Noise of pure epsilon: laplace or knorm (less of it). Default: knorm, or laplace with --mode paper."`
+	Noise        string   `default:"" enum:",laplace,knorm" help:"Noise of pure epsilon: laplace, or knorm (less noise). Default: knorm, or laplace with --mode paper."`
 	LabelShare   float64  `positive:"" placeholder:"F" help:"Part of epsilon that --method input spends on labels. Default: 0.5."`
 	Sampling     string   `default:"" enum:",fixed,poisson" placeholder:"HOW" help:"How batches are formed. fixed: disjoint batches, the same in every epoch; poisson: a secret coin for every pair, whose secrecy the accounting uses (Gaussian noise). Default: fixed, or poisson with --loss infonce or ntxent, which need it."`
 	Batch        int      `positive:"" placeholder:"B" help:"Pairs in a batch, or their expected number. Default: a twentieth of the pairs, but at least 50; 50 with --mode paper. With --tuple: tuples in a batch, by default all of an epoch."`

@@ -123,8 +123,8 @@ utility     proved bound of the expected objective above its minimum, where a th
 		label := pick(i == 0, "not ranked", "")
 		fmt.Fprintf(&b, "%-11s %s: %s\n", label, e.Algorithm, reason(e))
 	}
-	fmt.Fprintf(&b, "recommended %s: least noise for its reach, and of those within 5 %% the fewest visits\n",
-		c.Recommended)
+	fmt.Fprintf(&b, "recommended %s: the fewest visits among the algorithms within 5 %% of the least noise for their "+
+		"reach\n", c.Recommended)
 	if c.BestBound != "" && c.BestBound != c.Recommended {
 		fmt.Fprintf(&b, "            %s has the smallest utility bound\n", c.BestBound)
 	}

@@ -72,8 +72,8 @@ func (c *predictCmd) Run(a *app) error {
 		return err
 	}
 	if decide != nil && filepath.Ext(c.Out) == ".npy" {
-		return badInput("--threshold adds a column of names, and %s is to be a file of numbers; name one that ends in .csv",
-			c.Out)
+		return badInput("--threshold adds a column of names, but %s is a file of numbers; give a name that ends in "+
+			".csv", c.Out)
 	}
 	if c.Probabilities && m.LogOdds == nil { // check before the data are read
 		return asInput(metrics.ErrNoOdds)

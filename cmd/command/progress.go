@@ -96,8 +96,8 @@ func (a *app) rowProgress(what string) (progress func(rows int) error, done func
 // error is context.Canceled.
 func (a *app) readData(from dataFiles, s *dataset.Schema, o dataset.Options) (*dataset.Dataset, error) {
 	if slices.Contains(from.names, standardInput) && !exists(standardInput) {
-		return nil, badInput("this command reads its data from files, and more than once: save what comes on standard input "+
-			"to a file (predict, transform and online take --data %s)", standardInput)
+		return nil, badInput("this command reads its data more than once, so it needs files; save standard input to "+
+			"a file (predict, transform and online take --data %s)", standardInput)
 	}
 	progress, done := a.rowProgress("reading")
 	// the number of rows is not public, and neither is the time, which grows with the rows
@@ -141,7 +141,7 @@ func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema, unknown unknownF
 
 // unknownFlag is the --unknown flag of the commands that apply a model.
 type unknownFlag struct {
-	Unknown string `enum:"schema,other,error" default:"schema" placeholder:"other|error" help:"What to do about a category that the model does not know: other counts it as none of them, error stops. Default: what the schema of the training data says (unknown: other), else error."`
+	Unknown string `enum:"schema,other,error" default:"schema" placeholder:"other|error" help:"What to do about a category that the model does not know: other encodes it as no category, error stops. Default: what the schema of the training data says (unknown: other), else error."`
 }
 
 // apply returns the schema with the policy of the flag for every categorical column. The encoding of known

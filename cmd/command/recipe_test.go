@@ -61,11 +61,11 @@ func TestWrongKeysOfARecipe(t *testing.T) {
 		{"plan -n 100 -d 5", "guarantee:\n  epsilon: 1\n  step: 2\n", "run.yaml:3: dyad plan has no flag --step; did you mean steps?"},
 		{"plan -n 100 -d 5", "guarantee:\n  epsilon: 1\n  workers: 2\n", "run.yaml:3: workers is under \"what is guaranteed\", but belongs to \"how it is computed\""},
 		{"plan -n 100 -d 5", "compute: {epsilon: 1}\n", "run.yaml:1: epsilon is under \"how it is computed\", but belongs to \"what is guaranteed\""},
-		{"lab curve", "epsilon: 1\nradius: 2\n", "run.yaml:2: dyad lab curve has no flag --radius, and it changes what is guaranteed"},
-		{"search --candidates c.yaml", "mode: paper\n", "run.yaml:1: dyad search has no flag --mode, and it changes what is guaranteed"},
+		{"lab curve", "epsilon: 1\nradius: 2\n", "run.yaml:2: dyad lab curve has no flag --radius; this flag changes the guarantee"},
+		{"search --candidates c.yaml", "mode: paper\n", "run.yaml:1: dyad search has no flag --mode; this flag changes the guarantee"},
 		{"plan -n 100 -d 5", "guarantee: epsilon=2\n", "run.yaml:1: guarantee: want options below this line"},
-		{"plan -n 100 -d 5", "guarantee: {epsilon: 1}\nepsilon: 3\n", "run.yaml:2: epsilon is in line 1 already"},
-		{"plan -n 100 -d 5", "l2: 1\nalpha: 3\n", "run.yaml:2: l2 is in line 1 already"},
+		{"plan -n 100 -d 5", "guarantee: {epsilon: 1}\nepsilon: 3\n", "run.yaml:2: epsilon is already in line 1"},
+		{"plan -n 100 -d 5", "l2: 1\nalpha: 3\n", "run.yaml:2: l2 is already in line 1"},
 		{"predict m.json", "workers: 2\n", "run.yaml:1: dyad predict has no flag --workers"},
 	} {
 		write(t, dir, "run.yaml", c.text)

@@ -129,11 +129,11 @@ func (c *reportCmd) charges(m *model) (*charges, error) {
 		}
 	}
 	if c.Ledger != "" && all.away != "" {
-		return nil, badInput("the ledger %s has no charge of run %q, and its archive %s, which may have it, is not next to "+
-			"it; put it there", path, m.Run, all.away)
+		return nil, badInput("the ledger %s has no charge of run %q, and the archive %s, which may have it, is "+
+			"missing; put the archive next to the ledger", path, m.Run, all.away)
 	}
 	if c.Ledger != "" {
-		return nil, badInput("the ledger %s has no charge of run %q; name that of the training", path, m.Run)
+		return nil, badInput("the ledger %s has no charge of run %q; name the ledger of the training", path, m.Run)
 	}
 	return nil, nil
 }

@@ -29,9 +29,9 @@ func (d document) quality() ([]page.Section, error) {
 	}
 	return []page.Section{{
 		ID: "quality", Title: "How well it does",
-		Text: []string{"A ROC curve, distributions of scores and an AUC are computed from records, so that they are charged " +
-			"like a training. This draws them here (E is their epsilon; with --plan and -n instead of --data it says before " +
-			"what they cost):"},
+		Text: []string{"A ROC curve, distributions of scores and an AUC are computed from records, so they are " +
+			"charged like a training. This command draws them here (E is their epsilon; with --plan and -n instead " +
+			"of --data it prints their cost first):"},
 		Code: []string{d.buy},
 	}}, nil
 }
@@ -78,7 +78,7 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 		})
 	}
 	if f.Difference != nil {
-		add("AUC less that of the other model", *f.Difference)
+		add("AUC minus the AUC of the other model", *f.Difference)
 	}
 	if f.MeanLoss != nil {
 		l := *f.MeanLoss // the mean loss has its own unit
@@ -92,7 +92,8 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 		return s, nil
 	}
 	if err := drawn(&s, rocFigure(releasedCurve(f)),
-		"The band is the interval of the sensitivity at each threshold; that of the specificity is in the table."); err != nil {
+		"The band is the interval of the sensitivity at each threshold; the interval of the specificity is in the "+
+			"table."); err != nil {
 		return s, err
 	}
 	above := [2]experiment.Curve{{Name: "positives", Bare: f.Vague()}, {Name: "negatives", Bare: f.Vague()}}
@@ -110,8 +111,8 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 	s.Tables = append(s.Tables, table)
 	return s, drawn(&s, experiment.Figure{Title: "Distributions of scores", X: "score",
 		Y: "share with at least this score", Curves: above[:]},
-		"For each class the share of records whose score is at least that of the axis, at the thresholds of the table, "+
-			"with intervals.")
+		"For each class, the share of records whose score is at least the value on the axis, at the thresholds of "+
+			"the table, with intervals.")
 }
 
 // releasedCurve returns the ROC curve of released figures with its band. If the figures are too uncertain, it

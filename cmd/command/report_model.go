@@ -107,9 +107,9 @@ func intervalWords(m *model, each float64) string {
 		return "Each 95 % interval covers the noise that was added to its weight. The sampling of the records is not " +
 			"covered: \"dyad train --algorithm moments --set intervals\" releases intervals that do."
 	}
-	return "There are no intervals: this algorithm adds noise to what the weights are computed from (below), and not to " +
-		"the weights. \"dyad train --algorithm moments --set intervals\" releases intervals; without them do not take a " +
-		"single weight, or its sign, for a finding."
+	return "There are no intervals: this algorithm adds noise to the numbers that the weights are computed from " +
+		"(below), and not to the weights. \"dyad train --algorithm moments --set intervals\" releases intervals; " +
+		"without them do not take a single weight, or its sign, for a finding."
 }
 
 // weightTable returns a table of the largest weights. The 95 % intervals come from standard errors, or from
@@ -235,8 +235,8 @@ func (d document) schedule() page.Section {
 		return s
 	}
 	if d.recomputed() { // the report also has numbers that were not verified
-		s.List, s.Text = nil, []string{"All numbers here are of the plan, and the checker has recomputed what follows from " +
-			"others; they are public."}
+		s.List, s.Text = nil, []string{"All numbers here come from the plan and are public. The checker has " +
+			"recomputed the numbers that follow from other numbers."}
 		var plan bytes.Buffer
 		if json.Compact(&plan, d.model.Plan) == nil { // the plan may span several lines in a file
 			text = plan.Bytes()

@@ -52,8 +52,8 @@ func (a *app) auditPage(out *files.Output, r *audit.Report) error {
 // curvePage writes the page of a curve on public data.
 func (a *app) curvePage(out *files.Output, r curveResult, figures []experiment.Figure) error {
 	s := page.Section{ID: "curve", Title: "Utility against epsilon",
-		Text: []string{"Means over splits of public data; the noise is seeded. Do not choose options for private data of " +
-			"the same people by this."}}
+		Text: []string{"Means over splits of public data; the noise is seeded. Do not use these figures to choose " +
+			"options for private data of the same people."}}
 	for _, f := range figures {
 		if err := drawn(&s, f, "The numbers are in the table."); err != nil {
 			return err

@@ -18,7 +18,7 @@ import (
 type reproduceCmd struct {
 	Paper     string `arg:"" optional:"" help:"Paper: huai, kang, xue, han or li. Default: all."`
 	Item      string `arg:"" optional:"" help:"Table or figure, such as table4, or a part of one, such as table4-pure. Default: all of the paper."`
-	List      bool   `help:"Say of each item whether it is reproduced, which data are missing, and how long it takes."`
+	List      bool   `help:"Print for each item whether it is reproduced, which data are missing, and how long it takes."`
 	PagesOnly bool   `help:"Write the pages of existing results; run nothing."`
 	Quick     bool   `help:"Run the first data set, size and epsilon of each plan once, in seconds, to see that it works. Give it a folder of its own."`
 	Out       string `short:"o" placeholder:"DIR" help:"Folder of the results. Default: bench/results/reproduce in a clone of the repository, else reproduce; reproduce-quick with --quick."`

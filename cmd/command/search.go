@@ -241,8 +241,8 @@ func (c *searchCmd) plannedModels(o lib.SearchOptions, schema *dataset.Schema,
 			return nil, nil, err
 		}
 		if i > 0 && !m.SameClasses(o.Models[0]) {
-			return nil, nil, badInput("%s and %s take other labels for the two classes: one AUC cannot compare them",
-				c.Models[0], name)
+			return nil, nil, badInput("%s and %s use different labels for the two classes, so their AUCs cannot be "+
+				"compared", c.Models[0], name)
 		}
 		d, same, err := read(of)
 		if err != nil {
@@ -290,8 +290,8 @@ func schemaOf(name string, m, schema *dataset.Schema) (*dataset.Schema, error) {
 func (r *searchResult) writeWinner(b *strings.Builder, how string) {
 	line(b, "winner", "%s%s", r.Winner, how)
 	if r.AUC != nil {
-		line(b, "", "AUC %.4f on the records that the settings were trained on, with noise: the best of several, so expect "+
-			"less on others", *r.AUC)
+		line(b, "", "AUC %.4f on the records that the settings were trained on, with noise; it is the best of "+
+			"several, so expect a lower AUC on other records", *r.AUC)
 	}
 }
 

@@ -54,7 +54,7 @@ func readCandidates(path string) ([]candidate, error) {
 // setting returns the candidate as a setting of the library, without its shape.
 func (c candidate) setting() (s lib.Setting, err error) {
 	if c.Name == "" {
-		return s, asInput(errors.New("it has no name; give each its own"))
+		return s, asInput(errors.New("it has no name; give each candidate its own name"))
 	}
 	s = lib.Setting{Name: c.Name, Features: c.Features, Options: lib.Options{Task: taskAUC, L2: c.L2, Radius: c.Radius}}
 	if c.Algorithm != "" && c.Algorithm != algorithms.AutoName {

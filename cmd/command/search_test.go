@@ -116,7 +116,7 @@ func TestSearchRefusals(t *testing.T) {
 	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "turned.yaml", "--out", "turned.json")
 	ends(t, dir, exitInput, "labels for the two classes", "search", "--models", "a.json,turned.json", "--data", "patients.csv", "--schema", "patients.yaml")
 	ends(t, dir, exitInput, "labels for the two classes", "evaluate", "a.json", "--compare", "turned.json", "--data", "patients.csv", "--epsilon", "1")
-	ends(t, dir, exitInput, "which the ledger", "search", "--models", "a.json,a.json", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "other.jsonl")
+	ends(t, dir, exitInput, "does not have this run", "search", "--models", "a.json,a.json", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "other.jsonl")
 }
 
 // A released AUC of 0 is printed as one that was released.

@@ -51,7 +51,7 @@ func (c *startCmd) Run(a *app) error {
 	c.Out = cmp.Or(c.Out, stem+".yaml")
 	c.Recipe = cmp.Or(c.Recipe, strings.TrimSuffix(c.Out, filepath.Ext(c.Out))+"-train.yaml")
 	if files.Same(c.Out, c.Recipe) || filepath.Clean(c.Out) == filepath.Clean(c.Recipe) {
-		return badInput("--out and --recipe are one file; name two")
+		return badInput("--out and --recipe name the same file; name two files")
 	}
 	out, err := newSchemaOutput(c.Out, c.Force, c.File, c.Answers)
 	if err != nil {

@@ -42,7 +42,7 @@ Examples:
 func (c *thresholdCmd) Run(a *app) error {
 	aim := evaluate.Aim{Name: c.Aim, AtLeast: c.AtLeast}
 	if err := aim.Validate(); err != nil {
-		return badInput("%v; --aim and --at-least say it", err)
+		return badInput("%v; set it with --aim and --at-least", err)
 	}
 	m, err := a.openModel(c.Model, c.Ledger)
 	if err != nil {

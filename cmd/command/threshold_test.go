@@ -92,7 +92,7 @@ func TestPredictPrintsClasses(t *testing.T) {
 		"want a score such as":     {"predict", "m.json", "--data", "patients.csv", "--threshold", "much"},
 		"finite":                   {"predict", "m.json", "--data", "patients.csv", "--threshold", "inf"},
 		"it has no threshold":      {"threshold", "metric.json", "--data", "patients.csv", "--epsilon", "1", "--out", "x.json"},
-		"--at-least say it":        {"threshold", "m.json", "--data", "patients.csv", "--epsilon", "1", "--aim", "sensitivity", "--out", "x.json"},
+		"set it with --aim":        {"threshold", "m.json", "--data", "patients.csv", "--epsilon", "1", "--aim", "sensitivity", "--out", "x.json"},
 		"takes no lower limit":     {"threshold", "m.json", "--figures", "f.json", "--at-least", "0.5", "--out", "x.json"},
 		"--data is for --epsilon":  {"threshold", "m.json", "--data", "patients.csv", "--out", "x.json"},
 		"--data and --figures":     {"threshold", "m.json", "--data", "patients.csv", "--figures", "f.json", "--out", "x.json"},

@@ -113,8 +113,8 @@ func (c *trainCmd) Run(a *app) error {
 		}
 		c.noteDevice(a, &problem)
 		if p.delta*float64(problem.N) > 1 && !r.Public {
-			p.ask = append(p.ask, fmt.Sprintf("delta is %g, above 1/n: a mechanism that publishes a whole record now and then "+
-				"has such a delta, and it is charged", p.delta))
+			p.ask = append(p.ask, fmt.Sprintf("delta is %g, above 1/n: such a delta allows a mechanism that "+
+				"sometimes publishes a whole record, and it is charged", p.delta))
 		}
 		if s := plan.Seconds(); s > longSeconds {
 			p.ask = append(p.ask, fmt.Sprintf("training takes %s of one core", algorithms.Duration(s)))
@@ -181,8 +181,8 @@ func (c *trainCmd) heldPlan(r *trainResult, ready preparedRun) (*lib.FigurePlan,
 }
 
 // errNoExact is the error for a page, or a run folder, with exact private figures.
-var errNoExact = badInput("a page is a release, as is a run folder, and exact figures of private records are not put " +
-	"on one: leave --exact-figures or --report and --track out; private figures are drawn with --epsilon, or " +
+var errNoExact = badInput("a page and a run folder are releases, and exact figures of private records must not be " +
+	"released; leave --exact-figures or --report and --track out; private figures are drawn with --epsilon, or " +
 	"--holdout-epsilon")
 
 // writePage writes the page of a training.

@@ -19,7 +19,7 @@ type verifyCmd struct {
 	Model     string `arg:"" help:"Model file, or another release of a charged run: clusters, figures, a curve."`
 	Key       string `placeholder:"KEY" help:"Public key of the run's ledger, or a file with the key: MODEL must be the file that the owner signed."`
 	Signature string `needs:"key" why:"it is checked with the public key of its owner" placeholder:"FILE" help:"Signature of the file (default: MODEL.minisig)."`
-	Ledger    string `private:"ledger" placeholder:"FILE" help:"Ledger of the run: also compare its chain, the charge of the plan, and the one release of this file."`
+	Ledger    string `private:"ledger" placeholder:"FILE" help:"Ledger of the run: also check its chain, the charge of the plan and the one release of this file."`
 }
 
 // Help returns a text that explains the verdicts.
@@ -71,8 +71,8 @@ func (c *verifyCmd) Run(a *app) error {
 	}
 	r := judgement{Verdict: checker.Check(text), Signature: signature}
 	if unplanned && c.Ledger != "" {
-		r.Ledger = "not compared: the file has no plan, as it follows from the release of another, needed no charge, or is " +
-			"of an earlier version"
+		r.Ledger = "not compared: the file has no plan, because it follows from another release, needed no charge, " +
+			"or was written by an earlier version"
 	} else if c.Ledger != "" && r.Verdict.Verdict != checker.Refused {
 		if r, err = r.compared(m, text, head, c.Ledger, false); err != nil {
 			return err

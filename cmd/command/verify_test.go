@@ -400,7 +400,7 @@ func TestVerifyLedger(t *testing.T) {
 			put(all)
 		}, exitFailure, "an earlier version charged the run"},
 		{"another unit", edit(`"unit":"one record"`, `"unit":"one person"`), exitInput, "unit"},
-		{"noise from a seed", edit(`,"resumable":true`, `,"seeded_noise":true,"resumable":true`), exitInput, "its noise came from a seed"},
+		{"noise from a seed", edit(`,"resumable":true`, `,"seeded_noise":true,"resumable":true`), exitInput, "the noise came from a seed"},
 		{"another epsilon", edit(`"guarantee":"(`, `"guarantee":"(9`), exitInput, "guarantee"},
 		{"an approved page", edit(`"fingerprint":"`, `"approved":"aa","fingerprint":"`), exitInput, "approved page"},
 		{"another data id", edit(`"data_id":"`, `"data_id":"other-`), exitInput, "data id"},

@@ -39,7 +39,7 @@ func optionsFrom[T described](all []T, known []algorithms.Option) (f ownFlags, e
 	for _, a := range all {
 		t := reflect.TypeOf(a)
 		if t.Kind() != reflect.Struct {
-			return f, fmt.Errorf("dyad: what With has is a struct, and %s is a %v", a.Info().Name, t)
+			return f, fmt.Errorf("dyad: With takes structs only, but %s is a %v", a.Info().Name, t)
 		}
 		for i := range t.NumField() {
 			field := t.Field(i)
@@ -53,7 +53,8 @@ func optionsFrom[T described](all []T, known []algorithms.Option) (f ownFlags, e
 			case !field.IsExported() || twice && have == nil || field.Tag.Get("flag") == "-": // an option that only Go programs can set
 				continue
 			case twice && have != field.Type:
-				return f, fmt.Errorf("dyad: option %s of %s is a %v, and that of another algorithm a %v", field.Name, a.Info().Name,
+				return f, fmt.Errorf("dyad: option %s of %s is a %v, but the option of this name of another "+
+					"algorithm is a %v", field.Name, a.Info().Name,
 					field.Type, have)
 			case twice:
 				continue

@@ -70,5 +70,5 @@ func TestWith(t *testing.T) {
 	if err != nil || m.Loss.Name != "softer" || m.Loss.Formula != "log1p(exp(-2*u))/2" || m.Report.Word("algorithm") != "own-steps" {
 		t.Errorf("%v: %+v", err, m)
 	}
-	try(With{Algorithms: []algorithms.Algorithm{&algorithms.DPGDSC{}}}, exitFailure, "is a struct", "version")
+	try(With{Algorithms: []algorithms.Algorithm{&algorithms.DPGDSC{}}}, exitFailure, "takes structs only", "version")
 }
