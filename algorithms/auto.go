@@ -83,13 +83,14 @@ func Choose(q Question) Choice {
 		return q.choice(Moments{},
 			"the square loss was asked for, and moments minimise it over all pairs, those of one class included")
 	case t <= mostSignal:
-		return q.choice(Moments{}, fmt.Sprintf("no loss was asked for, and %s is at most %d", ratio, mostSignal))
+		return q.choice(Moments{}, fmt.Sprintf("no loss was given, and %s is at most %d, where moments without steps "+
+			"are best", ratio, mostSignal))
 	case s.Budget.Delta == 0 || p.D > maxRuleMoments || q.L2 != nil && *q.L2 > 0:
 		return q.choice(Moments{}, fmt.Sprintf("no loss was asked for; logistic steps need delta > 0, at most %d features "+
 			"and no L2 term", maxRuleMoments))
 	}
-	return q.choice(Moments{Steps: 2}, fmt.Sprintf("no loss was asked for, and %s is above %d, which pays for two "+
-		"logistic steps", ratio, mostSignal))
+	return q.choice(Moments{Steps: 2}, fmt.Sprintf("no loss was given, and %s is above %d, where two logistic steps "+
+		"are worth their share of the budget", ratio, mostSignal))
 }
 
 // choice returns the Choice of an algorithm, with its L2 weight.

@@ -39,7 +39,7 @@ func (p *Plan) Warnings() []string {
 		out = append(out, text)
 	}
 	if e := p.Guarantee.Epsilon; p.Mode == Certified && e > mostEpsilon && p.Guarantee.Kind != privacy.None {
-		text := fmt.Sprintf("epsilon = %.4g protects little: with another record in the place of one, a model may be e^%.4g "+
+		text := fmt.Sprintf("epsilon = %.4g protects little: if one record is replaced, a model may become e^%.4g "+
 			"times as likely", e, e)
 		if least := p.leastEpsilon(); least > 0 && least < e {
 			text += fmt.Sprintf("; with this n, epsilon = %.2g is enough for a model that is better than chance", least)
@@ -110,7 +110,7 @@ func (p *Plan) drowned() string {
 		enough += fmt.Sprintf(", or epsilon = %.2g", e)
 	}
 	return fmt.Sprintf("noise drowns the signal: n mu/sqrt d = %.2g, and %s needs %g for a model that is better than "+
-		"chance; with the rest as it is, %s would do", t, p.Algorithm, least, enough)
+		"chance; with all other options unchanged, %s is enough", t, p.Algorithm, least, enough)
 }
 
 // leastEpsilon returns the smallest epsilon, up to two digits, for which t is leastSignal with the n, d and

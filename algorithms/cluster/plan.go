@@ -152,9 +152,9 @@ func (p *Plan) remedy() string {
 	if epsilon <= 10 {
 		enough += fmt.Sprintf(", or epsilon = %.2g", epsilon)
 	}
-	return fmt.Sprintf("noise swamps the centres: that of a centre of n/k = %.3g records is %.2g of the radius; with the "+
-		"rest as it is, %s gives %g of it; fewer clusters or rounds, a smaller radius that records fit in, or a metric of "+
-		"fewer dimensions help, too",
+	return fmt.Sprintf("noise swamps the centres: the noise of a centre of n/k = %.3g records is %.2g of the radius; "+
+		"with all other options unchanged, %s gives %g of the radius; fewer clusters or rounds, a smaller radius "+
+		"that records fit in, or a metric of fewer dimensions help, too",
 		float64(o.Records)/float64(o.Clusters), p.CentreNoise, enough, swamped)
 }
 
@@ -162,11 +162,12 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	o := p.Options
 	f.Line("clusters", "k = %d, of n = %d records mapped to %d dimensions, within the radius %.6g",
 		f.Add("clusters", o.Clusters), f.Add("records", o.Records), f.Add("dimensions", o.Dim), f.Add("radius", o.Radius))
-	f.Line("rounds", "%d, each releases the number and the sum of the records of every cluster, %d numbers at the end; "+
-		"first centres by public seed %d",
+	f.Line("rounds", "%d; each round releases the number and the sum of the records of every cluster, %d numbers in "+
+		"the last round; the first centres are drawn from public seed %d",
 		f.Add("rounds", o.Rounds), f.Add("coordinates", o.Clusters*(1+o.Dim)), f.Add("start_seed", o.Seed))
 	if p.Seeds > 0 {
-		f.Line("", "the first %d rounds with %d centres, which k-means of the released ones makes %d", o.Rounds/2,
+		f.Line("", "the first %d rounds use %d centres; then k-means of the released centres reduces them to %d",
+			o.Rounds/2,
 			f.Add("seeds", p.Seeds), o.Clusters)
 	}
 	f.Line("noise", "%s in units of 2^-26 of the radius, exact; sensitivity %.6g%s", f.Add("noise", p.Noise().String()),

@@ -264,8 +264,8 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	case p.Cells > 0:
 		// V/(n+ n-) at n+ = n/2, where V is half of the rank sum.
 		noise := 2 * p.Releases.Find(rankName).Deviation() / (n * n)
-		f.Line("", "noise of the AUC: standard deviation %.3g with classes of the same size, more with others; its 95 "+
-			"%% interval is the AUC +- %.2g or more", f.Add("auc_noise_balanced", noise), 1.96*noise)
+		f.Line("", "noise of the AUC: standard deviation %.3g if both classes have the same size, and more "+
+			"otherwise; the 95 %% interval is the AUC +- %.2g or wider", f.Add("auc_noise_balanced", noise), 1.96*noise)
 	default:
 		f.Line("", "noise of an accuracy: standard deviation %.3g", f.Add("accuracy_noise", p.Releases[0].Deviation()/n))
 	}

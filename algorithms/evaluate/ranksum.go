@@ -37,8 +37,8 @@ func (z Size) Problem() string {
 // Tell adds the fact about the rows of persons.
 func (z Size) Tell(f *algorithms.Facts) {
 	if rows := f.AddSome("max_rows_per_person", z.PersonRows); rows != 0 {
-		f.Line("persons", "up to %d rows each, which share the weight of one record; pairs of rows of one person "+
-			"count in no pair", rows)
+		f.Line("persons", "up to %d rows each; the rows of a person share the weight of one record, and pairs of two "+
+			"rows of one person are left out", rows)
 	}
 }
 

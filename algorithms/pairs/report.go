@@ -109,7 +109,7 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	f.Line("noise", "%s on the mean gradient of every batch, in units of the clip, exact; %s sensitivity %.6g%s",
 		f.Add("noise", p.Noise().String()), joint, sensitivity, f.NoiseMultiplier(p.Noise(), p.Certificate()))
 	if s.Sampling == Poisson {
-		f.Line("", "the guarantee rests on the secrecy of the batches: full batches with this noise would have epsilon %s",
+		f.Line("", "the guarantee rests on secret batches; with full batches, this noise would have epsilon %s",
 			privacy.FormatUp(known.(float64)))
 	}
 	if ratio := f.AddSome("noise_to_signal", p.NoiseToSignal()).(float64); ratio > 1 {

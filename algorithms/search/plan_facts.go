@@ -136,17 +136,18 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	}
 	f.Add("settings", settings)
 	if o.Road == RandomStopping {
-		f.Line("runs", "%d are made, and the best of the first K is released; K is uniform on 1 to %[1]d and secret; a "+
-			"setting is tried with probability %.2[2]g", f.Add("runs", o.Runs), f.Add("tried", p.tried()))
+		f.Line("runs", "%d runs are made, and the best of the first K runs is released; K is secret and uniform on 1 "+
+			"to %[1]d; each setting is tried with probability %.2[2]g", f.Add("runs", o.Runs), f.Add("tried",
+			p.tried()))
 		f.Line("score", "rank sum and number of positives with %s: standard deviation %.3g of an AUC with classes of "+
 			"the same size", f.Add("score_noise", p.score.String()), f.Add("auc_noise_balanced", 2*p.score.Sigma/(n*n)))
 	} else {
-		f.Line("choice", "epsilon %.6g: a candidate is passed over with probability 1 - exp(-gap/%.3g), gap its distance in "+
-			"AUC from the best with classes of the same size", f.Add("choice_epsilon", p.choice),
+		f.Line("choice", "epsilon %.6g; a candidate is passed over with probability 1 - exp(-gap/%.3g), where gap is "+
+			"how far its AUC is below the best AUC, for classes of the same size", f.Add("choice_epsilon", p.choice),
 			f.Add("choice_gap", 4*p.rank.Sensitivity()/p.choice/(n*n)))
 	}
 	if len(p.Trainings) > 0 {
-		f.Line("paid", "for choosing: one setting alone with this noise has epsilon %.6g at delta %s",
+		f.Line("paid", "for choosing; one setting alone would have epsilon %.6g at delta %s with this noise",
 			f.Add("alone_epsilon", p.Alone.Epsilon), privacy.FormatUp(p.Alone.Delta))
 	}
 	return f

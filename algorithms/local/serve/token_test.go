@@ -111,7 +111,7 @@ func TestTokenFilesHaveLimits(t *testing.T) {
 	long, good := filepath.Join(dir, "long"), filepath.Join(dir, "good")
 	token := strings.Repeat("A", 43)
 	must.Do(t, errors.Join(os.WriteFile(long, []byte(token+strings.Repeat(" ", 4096)), 0o600), os.WriteFile(good, []byte(token+"\n"), 0o600)))
-	for path, says := range map[string]string{os.DevNull: "not a regular file", dir: "not a regular file", long: "at most 4096 are read"} {
+	for path, says := range map[string]string{os.DevNull: "not a regular file", dir: "not a regular file", long: "at most 4096"} {
 		if _, err := serve.ReadToken(path); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("token %s: %v, want %q", path, err, says)
 		}
