@@ -45,13 +45,9 @@ func trainedWith(a algorithms.Algorithm, c candidate, t task, mode algorithms.Mo
 		area: "batch", algorithm: a.Info().Name, loss: c.name, options: fmt.Sprintf("%s %s %s", mode, options, t.text),
 		n: t.n, d: t.d, cost: float64(t.n*t.n) / 2000,
 		plan: func() (hunt, error) {
-			spec, err := algorithms.NewSpec(t.engine(), t.problem, t.l2, t.budget, mode)
+			p, err := planOf(a.Plan)(algorithms.NewSpec(t.engine(), t.problem, t.l2, t.budget, mode))
 			if err != nil {
-				return nil, planError(err)
-			}
-			p, err := a.Plan(spec)
-			if err != nil {
-				return nil, planError(err)
+				return nil, err
 			}
 			return t.replays(func(data, neighbour *engine.Records) (attempt, error) {
 				return verdict(attack.Replay(a, p, data, []*engine.Records{neighbour}, coins))

@@ -27,13 +27,9 @@ func gradient(c candidate, t task) configuration {
 		area: "gradient", algorithm: "mean gradient", loss: c.name, options: t.text, n: t.n, d: t.d,
 		cost: float64(t.n*t.n) / 4000,
 		plan: func() (hunt, error) {
-			spec, err := algorithms.NewSpec(t.engine(), t.problem, t.l2, t.budget, algorithms.Certified)
+			p, err := planOf(algorithms.GradientPerturbation{Steps: 1}.Plan)(algorithms.NewSpec(t.engine(), t.problem, t.l2, t.budget, algorithms.Certified))
 			if err != nil {
-				return nil, planError(err)
-			}
-			p, err := algorithms.GradientPerturbation{Steps: 1}.Plan(spec)
-			if err != nil {
-				return nil, planError(err)
+				return nil, err
 			}
 			return func(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
 				return climb(ctx, tries, rng,
@@ -51,13 +47,18 @@ func gradient(c candidate, t task) configuration {
 	}
 }
 
-// planError sorts errors of NewSpec and Plan. A loss without constants is refused by an
-// error of its own.
-func planError(err error) error {
-	if err = refusal(err); errors.Is(err, errRefused) {
-		return err
+// planOf returns plan for what NewSpec returns, with sorted errors. A loss without constants is refused by an error of
+// its own.
+func planOf[S any](plan func(S) (*algorithms.Plan, error)) func(S, error) (*algorithms.Plan, error) {
+	return func(spec S, err error) (p *algorithms.Plan, _ error) {
+		if err == nil {
+			p, err = plan(spec)
+		}
+		if err = refusal(err); err != nil && !errors.Is(err, errRefused) {
+			err = fmt.Errorf("%w: %w", errRefused, err)
+		}
+		return p, err
 	}
-	return fmt.Errorf("%w: %w", errRefused, err)
 }
 
 // query draws an instance and a point: w = 0, where all descents of scores start, a random

@@ -149,13 +149,9 @@ func guaranteeJobs(_ []candidate, round int) []job {
 			t.describe()
 			c := configuration{algorithm: i.Name, options: text + " " + t.text, n: t.n, d: t.d}
 			return guaranteed(c, func(s privacy.Session) (privacy.Guarantee, bool, error) {
-				spec, err := algorithms.NewSpec(t.backend, t.problem, t.l2, t.budget, algorithms.Certified)
+				p, err := planOf(a.Plan)(algorithms.NewSpec(t.backend, t.problem, t.l2, t.budget, algorithms.Certified))
 				if err != nil {
-					return privacy.Guarantee{}, false, planError(err)
-				}
-				p, err := a.Plan(spec)
-				if err != nil {
-					return privacy.Guarantee{}, false, planError(err)
+					return privacy.Guarantee{}, false, err
 				}
 				data, _, err := t.records(t.propose(0, rng))
 				if err != nil {
@@ -182,13 +178,9 @@ func guaranteeJobs(_ []candidate, round int) []job {
 			o.describe(&t)
 			c := configuration{algorithm: a.Info().Name, options: o.options + " " + t.text, n: t.n, d: t.d}
 			return guaranteed(c, func(s privacy.Session) (privacy.Guarantee, bool, error) {
-				spec, err := algorithms.NewStreamSpec(t.backend, t.problem, o.StreamOptions, t.l2, t.budget, o.mode)
+				p, err := planOf(o.Plan)(algorithms.NewStreamSpec(t.backend, t.problem, o.StreamOptions, t.l2, t.budget, o.mode))
 				if err != nil {
-					return privacy.Guarantee{}, false, planError(err)
-				}
-				p, err := o.Plan(spec)
-				if err != nil {
-					return privacy.Guarantee{}, false, planError(err)
+					return privacy.Guarantee{}, false, err
 				}
 				i := t.propose(0, rng)
 				stream, err := algorithms.NewStream(p, s)

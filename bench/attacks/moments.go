@@ -135,13 +135,9 @@ func momentsAttack(name string, a algorithms.Algorithm, t task, coins uint64) co
 	return configuration{
 		area: area, algorithm: a.Info().Name, loss: name, n: t.n, d: t.d, options: options,
 		plan: func() (hunt, error) {
-			spec, err := algorithms.NewSpec(t.backend, t.problem, 0, t.budget, algorithms.Certified)
+			p, err := planOf(a.Plan)(algorithms.NewSpec(t.backend, t.problem, 0, t.budget, algorithms.Certified))
 			if err != nil {
-				return nil, planError(err)
-			}
-			p, err := a.Plan(spec)
-			if err != nil {
-				return nil, planError(err)
+				return nil, err
 			}
 			return t.searches(func(i int, rng *rand.Rand) instance { return t.proposeMoments(p.Moments(), i, rng) },
 				func(data, neighbour *engine.Records) (attempt, error) {

@@ -75,13 +75,9 @@ func streamed(o online, c candidate, t task, coins uint64) configuration {
 		area: "stream", algorithm: o.Info().Name, loss: c.name, options: o.options + " " + t.text, n: t.n, d: t.d,
 		cost: float64(t.n*t.n) / 1000,
 		plan: func() (hunt, error) {
-			spec, err := algorithms.NewStreamSpec(t.backend, t.problem, o.StreamOptions, t.l2, t.budget, o.mode)
+			p, err := planOf(o.Plan)(algorithms.NewStreamSpec(t.backend, t.problem, o.StreamOptions, t.l2, t.budget, o.mode))
 			if err != nil {
-				return nil, planError(err)
-			}
-			p, err := o.Plan(spec)
-			if err != nil {
-				return nil, planError(err)
+				return nil, err
 			}
 			s := stream{task: t, plan: p, coins: coins, kinks: c.kinks}
 			return func(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
