@@ -88,7 +88,8 @@ func batchJobs(all []candidate, round int) []job {
 			if c.kinked && a.Info().NeedsSmooth {
 				continue
 			}
-			jobs = append(jobs, job{fmt.Sprintf("batch|%s|%s|%d", a.Info().Name, c.name, round), planned(func(rng *rand.Rand) configuration { return trained(a, c, draw(c, true, rng), rng) })})
+			jobs = append(jobs, job{fmt.Sprintf("batch|%s|%s|%d", a.Info().Name, c.name, round),
+				planned(func(rng *rand.Rand) configuration { return trained(a, c, draw(c, true, rng), rng) })})
 		}
 	}
 	return jobs

@@ -27,7 +27,8 @@ func gradient(c candidate, t task) configuration {
 		area: "gradient", algorithm: "mean gradient", loss: c.name, options: t.text, n: t.n, d: t.d,
 		cost: float64(t.n*t.n) / 4000,
 		plan: func() (hunt, error) {
-			p, err := planOf(algorithms.GradientPerturbation{Steps: 1}.Plan)(algorithms.NewSpec(t.engine(), t.problem, t.l2, t.budget, algorithms.Certified))
+			p, err := planOf(algorithms.GradientPerturbation{Steps: 1}.Plan)(algorithms.NewSpec(t.engine(), t.problem, t.l2,
+				t.budget, algorithms.Certified))
 			if err != nil {
 				return nil, err
 			}
@@ -132,7 +133,8 @@ func (t task) moved(ctx context.Context, p *algorithms.Plan, q query) (attempt, 
 func gradientJobs(all []candidate, round int) []job {
 	var jobs []job
 	for _, c := range all {
-		jobs = append(jobs, job{fmt.Sprintf("gradient|%s|%d", c.name, round), planned(func(rng *rand.Rand) configuration { return gradient(c, draw(c, true, rng)) })})
+		jobs = append(jobs, job{fmt.Sprintf("gradient|%s|%d", c.name, round),
+			planned(func(rng *rand.Rand) configuration { return gradient(c, draw(c, true, rng)) })})
 	}
 	return jobs
 }
