@@ -7,6 +7,7 @@ package crash
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -52,19 +53,15 @@ type Spec struct {
 // With is the spec with a fault of a table, which may be told in words, on the folders out and ledger of dir.
 func (s Spec) With(fault, dir string) Spec {
 	folders, readOnly := strings.CutSuffix(fault, " folder read-only")
-	switch out, book := filepath.Join(dir, "out"), filepath.Join(dir, "ledger"); {
-	case readOnly && folders == "model and ledger":
-		s.Fault, s.Folder, s.Also, s.Nobody = "read-only", out, book, true
-	case readOnly && folders == "ledger":
-		s.Fault, s.Folder, s.Nobody = "read-only", book, true
-	case readOnly: // of the model or of the state
-		s.Fault, s.Folder, s.Nobody = "read-only", out, true
-	case fault == "kill -9":
-		s.Fault = "kill"
-	case fault == "disk full":
-		s.Fault = "full"
-	default:
-		s.Fault = fault
+	s.Fault = cmp.Or(map[string]string{"kill -9": "kill", "disk full": "full"}[fault], fault)
+	if readOnly {
+		s.Fault, s.Folder, s.Nobody = "read-only", filepath.Join(dir, "out"), true // of the model or of the state
+		switch book := filepath.Join(dir, "ledger"); folders {
+		case "model and ledger":
+			s.Also = book
+		case "ledger":
+			s.Folder = book
+		}
 	}
 	return s
 }

@@ -10,7 +10,7 @@ import (
 // have written, except for the times. Merge returns an error if runs are missing, if files disagree about the
 // plan, the data or a run, or if two files have the same part.
 func (p *Plan) Merge(path string, parts ...string) error {
-	all := &table{rows: map[string]Row{}}
+	all := &table{rows: map[Row]Row{}}
 	files, count := map[string]string{}, "" // of the parts that say which they are, and their number
 	for _, part := range parts {
 		t, _, err := p.readTable(part)

@@ -120,10 +120,9 @@ func (p *Plan) Quick() *Plan {
 	return &q
 }
 
-// Scales returns the factors of the encoder by data set. The encoder maps every range to [-1, 1] and multiplies it
+// Scales describes the factors of the encoder by data set. The encoder maps every range to [-1, 1] and multiplies it
 // by the factor before it projects a record to norm 1. Data sets without a schema have no factor.
-func (p *Plan) Scales() (map[string]float64, error) {
-	out := map[string]float64{}
+func (p *Plan) Scales() (texts []string, err error) {
 	for _, d := range p.Data {
 		if d.Schema == "" {
 			continue
@@ -136,9 +135,9 @@ func (p *Plan) Scales() (map[string]float64, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[d.Name] = e.Factor()
+		texts = append(texts, fmt.Sprintf("%.3f on %s", e.Factor(), d.Name))
 	}
-	return out, nil
+	return texts, nil
 }
 
 // Done returns the number of runs in a file of the plan. It is 0 if the file does not exist.

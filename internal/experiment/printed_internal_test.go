@@ -59,7 +59,7 @@ func TestPrintedObjectiveOfModels(t *testing.T) {
 		p.UseSchemas(catalogue.Files)
 		sets := must.Get(p.load(t.Context(), []string{data}))(t)
 		committed := must.Get(p.Rows(filepath.FromSlash("../../bench/results/reproduce/" + name + ".csv")))(t)
-		want := map[string]float64{}
+		want := map[Row]float64{}
 		for _, r := range committed {
 			want[r.key()] = r.Value
 		}
@@ -90,7 +90,7 @@ func TestPrintedObjectiveOfModels(t *testing.T) {
 				}
 				got := fmt.Sprintf("%.6f", printedObjective(weights, x, w.train.Labels(), metric, p.ObjectiveL2))
 				if committed := fmt.Sprintf("%.6f", want[one.row.key()]); got != committed {
-					t.Errorf("%s %s: objective %s, the print gives %s", name, strings.ReplaceAll(one.row.key(), "\x00", " "), committed, got)
+					t.Errorf("%s %s: objective %s, the print gives %s", name, strings.TrimSpace(one.row.line()), committed, got)
 				}
 				cells++
 			}

@@ -154,14 +154,8 @@ func (p Part) section(out, committed string) (partSection, error) {
 	if least < most {
 		splits = fmt.Sprintf("%d to %d", least, most)
 	}
-	scales, err := p.Scales()
-	if err != nil {
+	if s.Scales, err = p.Scales(); err != nil {
 		return s, err
-	}
-	for _, d := range p.Plan.Data {
-		if scale, ok := scales[d.Name]; ok {
-			s.Scales = append(s.Scales, fmt.Sprintf("%.3f on %s", scale, d.Name))
-		}
 	}
 	s.Source = fmt.Sprintf("%s.csv: %d runs, %s splits a cell; ± is one standard error over splits", p.Name,
 		len(r.rows), splits)

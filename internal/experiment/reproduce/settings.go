@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -48,9 +49,7 @@ func (r results) settings(b *strings.Builder) {
 		d[row.Data] = row.D
 	}
 	for _, data := range r.Plan.Data {
-		for _, n := range data.N {
-			largest[data.Name] = max(largest[data.Name], n)
-		}
+		largest[data.Name] = slices.Max(data.N)
 	}
 	fmt.Fprintf(b, "\n## %s\n\n| data | n | d | epsilon | delta | algorithm | claimed | literal | epsilon that its noise "+
 		"proves | certified | %s |\n|%s\n",
