@@ -51,11 +51,7 @@ func (s *ScoreSums) Sum(ctx context.Context, c, scores []float64) error {
 	return forEach(ctx, e.kernel.workers, e.chunks(), func(worker, chunk int) {
 		from, to := e.chunk(chunk)
 		for ; from < to; from += coefRows {
-			part := c[from:min(from+coefRows, to)]
-			e.all.block(worker, part, from)
-			if e.persons != nil {
-				e.persons.weigh(part, from)
-			}
+			e.weights(worker, c[from:min(from+coefRows, to)], from)
 		}
 	})
 }

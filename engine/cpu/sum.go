@@ -121,6 +121,14 @@ func (e *evaluator) prepare(ctx context.Context, w []float64) error {
 	return nil
 }
 
+// weights sets c to the weights of the rows from the given one on, after prepare.
+func (e *evaluator) weights(worker int, c []float64, from int) {
+	e.all.block(worker, c, from)
+	if e.persons != nil {
+		e.persons.weigh(c, from)
+	}
+}
+
 // allPairs computes X^T c.
 func (e *evaluator) allPairs(ctx context.Context, dst, w []float64) error {
 	if err := e.prepare(ctx, w); err != nil {
@@ -134,10 +142,7 @@ func (e *evaluator) allPairs(ctx context.Context, dst, w []float64) error {
 		from, to := e.chunk(chunk)
 		for ; from < to; from += coefRows {
 			c := s.c[:min(coefRows, to-from)]
-			e.all.block(worker, c, from)
-			if e.persons != nil {
-				e.persons.weigh(c, from)
-			}
+			e.weights(worker, c, from)
 			for i := 0; i < len(c); i += e.blockRows {
 				clear(s.acc)
 				e.x.add(s.acc, c[i:min(i+e.blockRows, len(c))], from+i)

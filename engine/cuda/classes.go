@@ -19,13 +19,7 @@ type classes struct {
 // their order. sizes holds the sizes of the groups.
 func classesOf(r *engine.Records, sizes []int, sorted func(size int) bool) classes {
 	y := r.Labels()
-	var c classes
-	for _, v := range y {
-		if at, ok := slices.BinarySearch(c.values, v); !ok {
-			c.values = slices.Insert(c.values, at, v)
-		}
-	}
-	c.order, c.slot = make([]int32, len(y)), make([]int32, len(y))
+	c := classes{values: r.DifferentLabels(len(y)), order: make([]int32, len(y)), slot: make([]int32, len(y))}
 	from := 0
 	for _, size := range sizes {
 		to := from + size

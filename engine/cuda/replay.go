@@ -60,13 +60,15 @@ func (r *replay) run(ctx context.Context, c *job, steps func(c *job)) {
 	if r.graph == 0 && r.started && r.none == nil {
 		c.err = r.capture(ctx, own, steps)
 	}
-	if r.graph != 0 || c.err != nil {
-		c.try(func(d driver.Context) error { return d.LaunchGraph(r.graph, r.stream) })
-		return
+	switch {
+	case c.err != nil:
+	case r.graph != 0:
+		c.err = c.driver.LaunchGraph(r.graph, r.stream)
+	default:
+		r.started, own.err = true, nil
+		steps(own)
+		c.err = own.err
 	}
-	r.started, own.err = true, nil
-	steps(own)
-	c.err = own.err
 }
 
 // capture sets graph, or none if capturing fails. It returns an error only if ctx is done.
