@@ -45,13 +45,8 @@ func trainedWith(a algorithms.Algorithm, c candidate, t task, mode algorithms.Mo
 		area: "batch", algorithm: a.Info().Name, loss: c.name, options: fmt.Sprintf("%s %s %s", mode, options, t.text),
 		n: t.n, d: t.d, cost: float64(t.n*t.n) / 2000,
 		plan: func() (hunt, error) {
-			p, err := planOf(a.Plan)(algorithms.NewSpec(t.engine(), t.problem, t.l2, t.budget, mode))
-			if err != nil {
-				return nil, err
-			}
-			return t.replays(func(data, neighbour *engine.Records) (attempt, error) {
-				return verdict(attack.Replay(a, p, data, []*engine.Records{neighbour}, coins))
-			}), nil
+			p, err := t.plan(a, mode)
+			return t.replays(a, p, coins, t.propose), err
 		},
 	}
 }
@@ -88,8 +83,8 @@ func batchJobs(all []candidate, round int) []job {
 			if c.kinked && a.Info().NeedsSmooth {
 				continue
 			}
-			jobs = append(jobs, job{fmt.Sprintf("batch|%s|%s|%d", a.Info().Name, c.name, round),
-				planned(func(rng *rand.Rand) configuration { return trained(a, c, draw(c, true, rng), rng) })})
+			jobs = append(jobs, planned(func(rng *rand.Rand) configuration { return trained(a, c, draw(c, true, rng), rng) },
+				"batch|%s|%s|%d", a.Info().Name, c.name, round))
 		}
 	}
 	return jobs

@@ -27,39 +27,27 @@ func gradient(c candidate, t task) configuration {
 		area: "gradient", algorithm: "mean gradient", loss: c.name, options: t.text, n: t.n, d: t.d,
 		cost: float64(t.n*t.n) / 4000,
 		plan: func() (hunt, error) {
-			p, err := planOf(algorithms.GradientPerturbation{Steps: 1}.Plan)(algorithms.NewSpec(t.engine(), t.problem, t.l2,
-				t.budget, algorithms.Certified))
-			if err != nil {
-				return nil, err
-			}
-			return func(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
-				return climb(ctx, tries, rng,
-					func(i int) query { return t.query(i, c.kinks, rng) },
-					func(q query, rng *rand.Rand) query {
-						q.instance = t.change(q.instance, rng)
-						if rng.IntN(3) == 0 {
-							q.w = t.point(rng)
-						}
-						return q
-					},
-					func(q query) (attempt, error) { return t.moved(ctx, p, q) })
-			}, nil
+			p, err := t.plan(algorithms.GradientPerturbation{Steps: 1}, algorithms.Certified)
+			return climb(func(i int, rng *rand.Rand) query { return t.query(i, c.kinks, rng) },
+				func(q query, rng *rand.Rand) query {
+					q.instance = t.change(q.instance, rng)
+					if rng.IntN(3) == 0 {
+						q.w = t.point(rng)
+					}
+					return q
+				},
+				func(ctx context.Context, q query) (attempt, error) { return t.moved(ctx, p, q) }), err
 		},
 	}
 }
 
-// planOf returns plan for what NewSpec returns, with sorted errors. A loss without constants is refused by an error of
-// its own.
-func planOf[S any](plan func(S) (*algorithms.Plan, error)) func(S, error) (*algorithms.Plan, error) {
-	return func(spec S, err error) (p *algorithms.Plan, _ error) {
-		if err == nil {
-			p, err = plan(spec)
-		}
-		if err = refusal(err); err != nil && !errors.Is(err, errRefused) {
-			err = fmt.Errorf("%w: %w", errRefused, err)
-		}
-		return p, err
+// planError sorts errors of NewSpec and Plan. A loss without constants is refused by an
+// error of its own.
+func planError(err error) error {
+	if err = refusal(err); err == nil || errors.Is(err, errRefused) {
+		return err
 	}
+	return fmt.Errorf("%w: %w", errRefused, err)
 }
 
 // query draws an instance and a point: w = 0, where all descents of scores start, a random
@@ -133,8 +121,8 @@ func (t task) moved(ctx context.Context, p *algorithms.Plan, q query) (attempt, 
 func gradientJobs(all []candidate, round int) []job {
 	var jobs []job
 	for _, c := range all {
-		jobs = append(jobs, job{fmt.Sprintf("gradient|%s|%d", c.name, round),
-			planned(func(rng *rand.Rand) configuration { return gradient(c, draw(c, true, rng)) })})
+		jobs = append(jobs, planned(func(rng *rand.Rand) configuration { return gradient(c, draw(c, true, rng)) },
+			"gradient|%s|%d", c.name, round))
 	}
 	return jobs
 }

@@ -146,7 +146,7 @@ func guaranteeJobs(_ []candidate, round int) []job {
 			t.describe()
 			c := configuration{algorithm: i.Name, options: text + " " + t.text, n: t.n, d: t.d}
 			return guaranteed(c, func(s privacy.Session) (privacy.Guarantee, bool, error) {
-				p, err := planOf(a.Plan)(algorithms.NewSpec(t.backend, t.problem, t.l2, t.budget, algorithms.Certified))
+				p, err := t.plan(a, algorithms.Certified)
 				if err != nil {
 					return privacy.Guarantee{}, false, err
 				}
@@ -175,7 +175,7 @@ func guaranteeJobs(_ []candidate, round int) []job {
 			o.describe(&t)
 			c := configuration{algorithm: a.Info().Name, options: o.options + " " + t.text, n: t.n, d: t.d}
 			return guaranteed(c, func(s privacy.Session) (privacy.Guarantee, bool, error) {
-				p, err := planOf(o.Plan)(algorithms.NewStreamSpec(t.backend, t.problem, o.StreamOptions, t.l2, t.budget, o.mode))
+				p, err := o.planFor(t)
 				if err != nil {
 					return privacy.Guarantee{}, false, err
 				}

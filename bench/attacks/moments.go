@@ -135,14 +135,10 @@ func momentsAttack(name string, a algorithms.Algorithm, t task, coins uint64) co
 	return configuration{
 		area: area, algorithm: a.Info().Name, loss: name, n: t.n, d: t.d, options: options,
 		plan: func() (hunt, error) {
-			p, err := planOf(a.Plan)(algorithms.NewSpec(t.backend, t.problem, 0, t.budget, algorithms.Certified))
-			if err != nil {
-				return nil, err
-			}
-			return t.searches(func(i int, rng *rand.Rand) instance { return t.proposeMoments(p.Moments(), i, rng) },
-				func(data, neighbour *engine.Records) (attempt, error) {
-					return verdict(attack.Replay(a, p, data, []*engine.Records{neighbour}, coins))
-				}), nil
+			p, err := t.plan(a, algorithms.Certified)
+			return t.replays(a, p, coins, func(i int, rng *rand.Rand) instance {
+				return t.proposeMoments(p.Moments(), i, rng)
+			}), err
 		},
 	}
 }

@@ -75,10 +75,7 @@ func streamed(o online, c candidate, t task, coins uint64) configuration {
 		area: "stream", algorithm: o.Info().Name, loss: c.name, options: o.options + " " + t.text, n: t.n, d: t.d,
 		cost: float64(t.n*t.n) / 1000,
 		plan: func() (hunt, error) {
-			p, err := planOf(o.Plan)(algorithms.NewStreamSpec(t.backend, t.problem, o.StreamOptions, t.l2, t.budget, o.mode))
-			if err != nil {
-				return nil, err
-			}
+			p, err := o.planFor(t)
 			s := stream{task: t, plan: p, coins: coins, kinks: c.kinks}
 			return climb(s.propose, func(a adaptive, rng *rand.Rand) adaptive {
 				if a.kink != nil {
