@@ -72,9 +72,6 @@ func (f *Function) linear() ([]float64, error) {
 // numbered reports whether the features have numbers instead of names.
 func (f *Function) numbered() bool { return f.Encoder.Schema().Features > 0 }
 
-// narrow reports whether records are rounded toward zero to float32.
-func (f *Function) narrow() bool { return f.Encoder.Schema().IsNarrow() }
-
 // nonZeros returns the bound on the number of nonzero features of a row. 0 means no bound.
 func (f *Function) nonZeros() int {
 	if n := f.Encoder.NonZerosPerRow(); n < f.Encoder.Dim() {

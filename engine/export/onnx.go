@@ -348,7 +348,7 @@ func (f *Function) projected(g *graph, x string) string {
 	slack := g.scalar(f.slack())
 	by := g.on("Where", g.on("Greater", norm, slack), g.on("Div", slack, norm), g.scalar(1))
 	x = g.on("Mul", x, by)
-	if !f.narrow() {
+	if !f.Encoder.Schema().IsNarrow() {
 		return x
 	}
 	// If the nearest float32 n has a larger magnitude than x, take the next one toward zero: n (1 - 2^-24 (1 +

@@ -41,7 +41,7 @@ func (p *profile) checkAnswers() error {
 		case a.Role == schema.RolePerson && a.Persons == 0 && a.IDs == "":
 			return p.errorf(0, fmt.Sprintf("the answer %q has role: person; add persons: N, the public number of different "+
 				"ids, or ids: public", name))
-		case a.Role != schema.RolePerson && len(a.PersonLines()) > 0:
+		case a.Role != schema.RolePerson && (a.Persons != 0 || a.IDs != "" || a.MaxRowsPerPerson != 0):
 			return p.errorf(0, fmt.Sprintf("the answer %q has persons, ids or max_rows_per_person, but these keys are for "+
 				"role: person", name))
 		}

@@ -226,39 +226,42 @@ func (p *profile) nearLabel() string {
 	return ""
 }
 
+// lines is a text of YAML.
+type lines []byte
+
+func (l *lines) addIf(holds bool, format string, args ...any) {
+	if holds {
+		*l = fmt.Appendf(*l, format, args...)
+	}
+}
+
 // line returns the column as a line of YAML.
 func (c *draftColumn) line() []byte {
-	text := fmt.Appendf(nil, "  - {name: %s", schema.QuoteYAML(c.Name))
-	addIf := func(holds bool, format string, args ...any) {
-		if holds {
-			text = fmt.Appendf(text, ", "+format, args...)
-		}
-	}
-	addIf(c.Role != "", "role: %s", c.Role)
-	addIf(c.Positive != "", "positive: %s, negative: %s", schema.QuoteYAML(c.Positive), schema.QuoteYAML(c.Negative))
-	addIf(c.Fold, "fold: true")
+	var text lines
+	text.addIf(true, "  - {name: %s", schema.QuoteYAML(c.Name))
+	text.addIf(c.Role != "", ", role: %s", c.Role)
+	text.addIf(c.Positive != "", ", positive: %s, negative: %s", schema.QuoteYAML(c.Positive), schema.QuoteYAML(c.Negative))
+	text.addIf(c.Fold, ", fold: true")
 	if c.Range != nil {
-		addIf(true, "range: [%s, %s]", parse.Format(c.Range[0]), parse.Format(c.Range[1]))
+		text.addIf(true, ", range: [%s, %s]", parse.Format(c.Range[0]), parse.Format(c.Range[1]))
 	}
-	addIf(c.Transform != "", "transform: %s", c.Transform)
+	text.addIf(c.Transform != "", ", transform: %s", c.Transform)
 	for _, key := range [][2]string{{"suffix", c.Suffix}, {"prefix", c.Prefix}, {"decimal", c.Decimal},
 		{"thousands", c.Thousands}} {
-		addIf(key[1] != "", "%s: %s", key[0], schema.QuoteYAML(key[1]))
+		text.addIf(key[1] != "", ", %s: %s", key[0], schema.QuoteYAML(key[1]))
 	}
 	if d := c.Date; d != nil {
-		addIf(true, "date: {format: %s, from: %s, to: %s}", schema.QuoteYAML(d.Format), d.From, d.To)
+		text.addIf(true, ", date: {format: %s, from: %s, to: %s}", schema.QuoteYAML(d.Format), d.From, d.To)
 	}
-	addIf(c.Categories != nil, "categories: %s", schema.QuoteList(c.Categories))
-	addIf(c.Unknown != "", "unknown: %s", c.Unknown)
+	text.addIf(c.Categories != nil, ", categories: %s", schema.QuoteList(c.Categories))
+	text.addIf(c.Unknown != "", ", unknown: %s", c.Unknown)
 	if m := c.Missing; m != nil && len(m.Values) > 0 {
-		addIf(true, "missing: {values: %s, policy: %s}", schema.QuoteList(m.Values), m.PolicyOf())
+		text.addIf(true, ", missing: {values: %s, policy: %s}", schema.QuoteList(m.Values), m.PolicyOf())
 	} else {
-		addIf(m != nil, "missing: {policy: %s}", m.PolicyOf())
+		text.addIf(m != nil, ", missing: {policy: %s}", m.PolicyOf())
 	}
-	addIf(c.FromData, "from_data: true")
-	text = append(text, '}')
-	if c.comment != "" {
-		text = append(text, " # "+c.comment...)
-	}
+	text.addIf(c.FromData, ", from_data: true")
+	text.addIf(true, "}")
+	text.addIf(c.comment != "", " # %s", c.comment)
 	return append(text, '\n')
 }

@@ -15,10 +15,7 @@ var codeEndings = [...]string{"nummer", "nr", "kennung", "_id", "schlüssel"}
 
 func hasCodeName(name string) bool {
 	name = strings.ToLower(name)
-	words := strings.FieldsFunc(name, func(r rune) bool {
-		return r == '_' || r == ' ' || r == '-' ||
-			r == '.' || r == '°'
-	})
+	words := strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("_ -.°", r) })
 	if len(words) == 0 {
 		return false
 	}

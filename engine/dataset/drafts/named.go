@@ -46,29 +46,26 @@ func (p *profile) named() ([]byte, error) {
 		return nil, err
 	}
 	columns := p.columns()
-	var text []byte
+	var text lines
 	for _, a := range p.o.Answers {
 		// lines for one person column; a second one is refused when the draft is checked
-		text = append(text, a.PersonLines()...)
+		text.addIf(a.Persons != 0, "persons: %d\n", a.Persons)
+		text.addIf(a.IDs != "", "ids: %s\n", schema.QuoteYAML(a.IDs))
+		text.addIf(a.MaxRowsPerPerson != 0, "max_rows_per_person: %d\n", a.MaxRowsPerPerson)
 	}
-	addIf := func(holds bool, format string, args ...any) {
-		if holds {
-			text = fmt.Appendf(text, format, args...)
-		}
-	}
-	addIf(true, "format: %s\n", p.format)
-	addIf(p.format == schema.FormatCSV, "csv:\n  header: %v\n  delimiter: %s\n", p.csv.Header,
+	text.addIf(true, "format: %s\n", p.format)
+	text.addIf(p.format == schema.FormatCSV, "csv:\n  header: %v\n  delimiter: %s\n", p.csv.Header,
 		schema.QuoteYAML(p.csv.Delimiter))
-	addIf(p.format == schema.FormatXLSX && p.o.Sheet != "", "sheet: %s\n", schema.QuoteYAML(p.o.Sheet))
-	addIf(p.format == schema.FormatXLSX, "csv: # how the sheet is read\n  header: %v\n", p.csv.Header)
-	addIf(p.csv.Comment != nil, "  comment: %s # lines that begin so are skipped, here and in later files\n",
+	text.addIf(p.format == schema.FormatXLSX && p.o.Sheet != "", "sheet: %s\n", schema.QuoteYAML(p.o.Sheet))
+	text.addIf(p.format == schema.FormatXLSX, "csv: # how the sheet is read\n  header: %v\n", p.csv.Header)
+	text.addIf(p.csv.Comment != nil, "  comment: %s # lines that begin so are skipped, here and in later files\n",
 		schema.QuoteList(p.csv.Comment))
-	addIf(p.csv.IgnoreOthers, "  ignore_others: true # a column has no name\n")
-	addIf(p.csv.Decimal != "", "  decimal: %s # the fraction of a number begins at the comma\n",
+	text.addIf(p.csv.IgnoreOthers, "  ignore_others: true # a column has no name\n")
+	text.addIf(p.csv.Decimal != "", "  decimal: %s # the fraction of a number begins at the comma\n",
 		schema.QuoteYAML(p.csv.Decimal))
-	addIf(p.csv.Thousands != "", "  thousands: %s\n", schema.QuoteYAML(p.csv.Thousands))
-	addIf(p.csv.Encoding != "", "  encoding: %s # check the letters that are not ASCII\n", p.csv.Encoding)
-	addIf(true, "columns:\n")
+	text.addIf(p.csv.Thousands != "", "  thousands: %s\n", schema.QuoteYAML(p.csv.Thousands))
+	text.addIf(p.csv.Encoding != "", "  encoding: %s # check the letters that are not ASCII\n", p.csv.Encoding)
+	text.addIf(true, "columns:\n")
 	for _, c := range columns {
 		text = append(text, c.line()...)
 	}

@@ -59,14 +59,7 @@ func (s *Set) Find(b []byte) int {
 }
 
 // FindNumber returns the index of the value that equals f, or -1.
-func (s *Set) FindNumber(f float64) int {
-	for i, v := range s.Numbers {
-		if v == f {
-			return i
-		}
-	}
-	return -1
-}
+func (s *Set) FindNumber(f float64) int { return slices.Index(s.Numbers, f) }
 
 // IsPlainDecimal reports whether b consists of an optional sign, digits and at most one point, with at least
 // one digit. Exponents are not accepted, because codes such as "1E2" would be taken for numbers.

@@ -106,17 +106,3 @@ func (a Answer) WritesNumbers() bool {
 	c := a.Column("")
 	return c.writesNumbers()
 }
-
-// PersonLines returns the lines of a draft about persons.
-func (a Answer) PersonLines() (text []byte) {
-	if a.Persons != 0 {
-		text = fmt.Appendf(text, "persons: %d\n", a.Persons)
-	}
-	if a.IDs != "" {
-		text = fmt.Appendf(text, "ids: %s\n", QuoteYAML(a.IDs))
-	}
-	if a.MaxRowsPerPerson != 0 {
-		text = fmt.Appendf(text, "max_rows_per_person: %d\n", a.MaxRowsPerPerson)
-	}
-	return text
-}

@@ -19,7 +19,7 @@ func (s *Schema) PersonCap() int {
 
 func (v *validator) persons(count int) {
 	s := v.s
-	if label := s.ColumnOf(RoleLabel); count == 1 && label != nil && label.Others != "" {
+	if count == 1 && s.label().Others != "" {
 		v.addf("role: person and others: drop together; labels would then determine whether a person has any row left")
 	}
 	if s.IDs != "" && s.IDs != IDsPublic {

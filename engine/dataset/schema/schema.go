@@ -184,24 +184,23 @@ func (s *Schema) RangesFromData() bool {
 
 // SelectsByLabel reports whether rows whose label is neither of the two classes are left out. Membership in the
 // records then depends on the label.
-func (s *Schema) SelectsByLabel() bool {
-	c := s.ColumnOf(RoleLabel)
-	return c != nil && c.Others == OthersDrop
-}
+func (s *Schema) SelectsByLabel() bool { return s.label().Others == OthersDrop }
 
 // IsNarrow reports whether features are stored as float32.
 func (s *Schema) IsNarrow() bool { return s.Store == StoreFloat32 }
 
 // Unlabelled reports whether the schema was loaded by LoadUnlabelledSchema and has no label column of its own.
-func (s *Schema) Unlabelled() bool {
-	c := s.ColumnOf(RoleLabel)
-	return c != nil && c.Name == noLabel
-}
+func (s *Schema) Unlabelled() bool { return s.label().Name == noLabel }
 
 // IsGraded reports whether labels are numbers in [-1, 1] instead of two classes.
-func (s *Schema) IsGraded() bool {
-	c := s.ColumnOf(RoleLabel)
-	return c != nil && c.Kind == KindNumeric
+func (s *Schema) IsGraded() bool { return s.label().Kind == KindNumeric }
+
+// label returns the column with the label, or a column without any key.
+func (s *Schema) label() *Column {
+	if c := s.ColumnOf(RoleLabel); c != nil {
+		return c
+	}
+	return &Column{}
 }
 
 // ColumnOf returns the first column with a role, or nil.
