@@ -254,10 +254,12 @@ var singles = [opWhere + 1]struct {
 	opSigmoid:  {func(p *ptxEmitter, x string) string { return p.sigmoid(1, x) }, always(0, kernels.SigmoidError)},
 	opTanh:     {(*ptxEmitter).tanh, always(0, 2*kernels.SigmoidError+singleRoundoff)},
 	opSoftplus: {(*ptxEmitter).softplus, always(1.1*singleRoundoff, softplusSingle*singleRoundoff)},
-	opSquare:   {func(p *ptxEmitter, x string) string { return p.op("mul.rn.f32", x, x) }, always(singleRoundoff, singleTiny)},
-	opSqrt:     {func(p *ptxEmitter, x string) string { return p.op("sqrt.rn.f32", x) }, always(singleRoundoff, singleTiny)},
-	opSin:      {func(p *ptxEmitter, x string) string { return p.trig(false, x) }, trigErrorSingle},
-	opCos:      {func(p *ptxEmitter, x string) string { return p.trig(true, x) }, trigErrorSingle},
+	opSquare: {func(p *ptxEmitter, x string) string { return p.op("mul.rn.f32", x, x) },
+		always(singleRoundoff, singleTiny)},
+	opSqrt: {func(p *ptxEmitter, x string) string { return p.op("sqrt.rn.f32", x) },
+		always(singleRoundoff, singleTiny)},
+	opSin: {func(p *ptxEmitter, x string) string { return p.trig(false, x) }, trigErrorSingle},
+	opCos: {func(p *ptxEmitter, x string) string { return p.trig(true, x) }, trigErrorSingle},
 }
 
 func always(relative, absolute float64) func(Interval) (float64, float64) {

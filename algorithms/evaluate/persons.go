@@ -111,7 +111,8 @@ func overUnit(v *big.Int) float64 {
 }
 
 // rankOf returns the rank sum of the rows with indices from, ..., to-1, weighted by their shares, in units of
-// 1/shareUnit^2. It also returns the sum of the shares of the positives, in units of 1/shareUnit. The magnitude of the first is at most (n shareUnit)^2/4 < 2^90.
+// 1/shareUnit^2. It also returns the sum of the shares of the positives, in units of 1/shareUnit. The magnitude of
+// the first is at most (n shareUnit)^2/4 < 2^90.
 func (d Data) rankOf(from, to int) (*big.Int, int64) {
 	var plus, minus wide
 	var below [2]int64

@@ -32,7 +32,8 @@ var absent = []struct{ options, commands, why string }{
 		"cluster, pairs plan, pairs train, lab curve, local plan, local simulate, local server",
 		"it is for a training on public data in mode paper: dyad train, dyad online, and dyad plan"},
 	{"model hidden dim activation similarity jacobian-clip gain init-seed init", "baseline",
-		"networks are trained with noise only, so they have no baseline; dyad train --model at a large --epsilon shows how much the noise costs"},
+		"networks are trained with noise only, so they have no baseline; dyad train --model at a large --epsilon shows how " +
+			"much the noise costs"},
 	{"seed resume", "evaluate exact", "no random number is drawn and no budget is charged"},
 	{"report", "threshold", "dyad report MODEL --figures FILE has a page with the file of the threshold"},
 	{"report", "cluster", "a page is about a model of scores or distances"},

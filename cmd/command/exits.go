@@ -67,7 +67,9 @@ func exitCode(err error) int {
 		return exitElsewhere
 	case errors.Is(err, context.Canceled):
 		return exitCancelled
-	case errors.Is(err, ledger.ErrBudget), errors.Is(err, ledger.ErrUnavailable), errors.Is(err, cuda.ErrUnavailable), errors.Is(err, mpi.ErrUnavailable), errors.Is(err, errUnavailable), errors.Is(err, files.ErrNowhere), errors.Is(err, serve.ErrAway):
+	case errors.Is(err, ledger.ErrBudget), errors.Is(err, ledger.ErrUnavailable), errors.Is(err, cuda.ErrUnavailable),
+		errors.Is(err, mpi.ErrUnavailable), errors.Is(err, errUnavailable), errors.Is(err, files.ErrNowhere),
+		errors.Is(err, serve.ErrAway):
 		return exitResource
 	case errors.Is(err, lib.ErrInput), errors.Is(err, algorithms.ErrAssumption), errors.Is(err, fs.ErrNotExist):
 		return exitInput

@@ -111,7 +111,8 @@ func valueOfFlag(args []string, argument string) string {
 }
 
 // otherRows tells how a model is measured on records that did not train it.
-const otherRows = "--holdout F keeps a share of the records for figures; dyad evaluate MODEL --data FILE measures a model " +
+const otherRows = "--holdout F keeps a share of the records for figures; dyad evaluate MODEL --data FILE " +
+	"measures a model " +
 	"on those of another file"
 
 // notFlags maps flags of other programs to the way in which Dyad provides their function.

@@ -15,8 +15,8 @@ import (
 //	return right / total
 //
 // averaged over the groups. With binary labels and one group it equals AUC. A group of m records takes O(m log m) time.
-// Labels can be any finite numbers. Scores can be infinite but not NaN. The counts of a group are exact and its quotient
-// is the nearest float64.
+// Labels can be any finite numbers. Scores can be infinite but not NaN. The counts of a group are exact and its
+// quotient is the nearest float64.
 func RankingAccuracy(scores, labels []float64, g Grouping) (GroupMean, error) {
 	if err := checkGraded(scores, labels, "labels"); err != nil {
 		return GroupMean{}, err
@@ -53,10 +53,10 @@ type ranked struct {
 	key   uint64
 }
 
-// concordance returns the keys of all levels, which are sorted, in ascending order. pairs is the number of pairs of keys
-// of different levels, and right2 is twice the number of such pairs whose higher level has the larger key, with equal
-// keys counting one half. Both are at most m^2 for m <= 2^31 keys. Each pair is counted once, at the step that separates
-// its levels.
+// concordance returns the keys of all levels, which are sorted, in ascending order. pairs is the number of pairs of
+// keys of different levels, and right2 is twice the number of such pairs whose higher level has the larger key, with
+// equal keys counting one half. Both are at most m^2 for m <= 2^31 keys. Each pair is counted once, at the step that
+// separates its levels.
 func concordance(levels [][]uint64) (keys []uint64, pairs, right2 uint64) {
 	if len(levels) == 1 {
 		return levels[0], 0, 0

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Relevance maps labels y in [-1, 1] to relevances in [0, 4], the usual range of graded judgements: the labels -1, -1/2,
-// 0, 1/2, 1 become 0 to 4.
+// Relevance maps labels y in [-1, 1] to relevances in [0, 4], the usual range of graded judgements: the labels -1,
+// -1/2, 0, 1/2, 1 become 0 to 4.
 func Relevance(labels []float64) ([]float64, error) {
 	out := make([]float64, len(labels))
 	for i, y := range labels {

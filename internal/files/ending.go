@@ -87,7 +87,8 @@ func CheckEnding(path string, content Content) error {
 	if !known || slices.Contains(is.endings, ending) {
 		return nil
 	}
-	return input.Errorf("%s would contain %s, but its ending stands for %s; %s", path, is.words, format.name, format.remedy)
+	return input.Errorf("%s would contain %s, but its ending stands for %s; %s", path, is.words,
+		format.name, format.remedy)
 }
 
 // Known reports whether this content exists.

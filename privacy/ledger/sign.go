@@ -111,7 +111,8 @@ func (l *Ledger) Sign(file []byte) ([]byte, error) {
 			ErrResume, s.Run)
 	}
 	if away != "" {
-		return nil, fmt.Errorf("%w: the ledger has no release of a file with the hash %s; the archive %s may have one, but is "+
+		return nil, fmt.Errorf("%w: the ledger has no release of a file with the hash %s; the archive %s may have "+
+			"one, but is "+
 			"not next to the ledger", ErrResume, s.Digest, away)
 	}
 	return nil, fmt.Errorf("%w: the ledger has no release of a file with the hash %s", ErrResume, s.Digest)

@@ -291,7 +291,8 @@ type Summary struct {
 	// Epsilon is the total at Delta, rounded up, for budgets that were fixed beforehand. +Inf means that
 	// no epsilon is finite.
 	Epsilon float64
-	Looking float64        // epsilon for budgets, or for a time of reading the total, that were chosen by looking at releases
+	// epsilon for budgets, or for a time of reading the total, that were chosen by looking at releases
+	Looking float64
 	Pure    float64        // epsilon at delta 0; +Inf unless all noise is pure-DP
 	Cap     privacy.Budget // zero if no cap is set
 	CapBy   Counted        // the total that the cap is compared with
