@@ -59,7 +59,7 @@ func TestChoose(t *testing.T) {
 		reason    string
 	}{
 		"small":           {question(t, 500, 8, nil), "moments", "at most 128"},
-		"large":           {question(t, 50000, 8, nil), "moments", "above 128, which pays for two logistic steps"},
+		"large":           {question(t, 50000, 8, nil), "moments", "above 128, where two logistic steps are worth"},
 		"large, ridge":    {with(question(t, 50000, 8, nil), func(q *algorithms.Question) { q.L2 = &ridge }), "moments", "no L2 term"},
 		"square":          {lossNamed(named(t, "square")), "moments", "over all pairs, those of one class included"},
 		"logistic, named": {lossNamed(engine.Logistic{}), "moments-descent", "logistic loss was asked for"},
@@ -155,8 +155,8 @@ func TestWarningsNameWhatIsEnough(t *testing.T) {
 			text := warned(60, 0.1)
 			var n int
 			var epsilon float64
-			from := strings.Index(text, "as it is, ")
-			must.Get(fmt.Sscanf(text[max(0, from):], "as it is, n = %d, or epsilon = %g", &n, &epsilon))(t, fmt.Sprintf("%s, delta %v: %q", name, delta, text))
+			from := strings.Index(text, "options unchanged, ")
+			must.Get(fmt.Sscanf(text[max(0, from):], "options unchanged, n = %d, or epsilon = %g", &n, &epsilon))(t, fmt.Sprintf("%s, delta %v: %q", name, delta, text))
 			if a, b := warned(n, 0.1), warned(60, epsilon); a != "" || b != "" {
 				t.Errorf("%s, delta %v: n = %d and epsilon = %v are warned about: %q, %q", name, delta, n, epsilon, a, b)
 			}
@@ -181,7 +181,7 @@ func TestWarningsWithTheDefaultDelta(t *testing.T) {
 	}
 	text := warned(5000)
 	var n int
-	if _, err := fmt.Sscanf(text[max(0, strings.Index(text, "as it is, ")):], "as it is, n = %d", &n); err != nil {
+	if _, err := fmt.Sscanf(text[max(0, strings.Index(text, "options unchanged, ")):], "options unchanged, n = %d", &n); err != nil {
 		t.Fatalf("%q: %v", text, err)
 	}
 	if text := warned(n); text != "" {

@@ -176,7 +176,7 @@ func (r *Report) look(c *campaign, alpha float64) {
 			Method: "Gaussian model", Attack: c.scores[0].name, Confidence: 1 - alpha, Runs: r.Runs,
 			// GDPEpsilon is rounded up by a few units in the last place.
 			Epsilon: min(unlimited, account.GDPEpsilon(s.Lower, r.Delta)*(1-1e-9)),
-			Assumes: "scores are normal with one standard deviation, as they are for one release with Gaussian noise",
+			Assumes: "scores are normal with equal standard deviations, which holds for one release with Gaussian noise",
 		})
 		r.RunsForHalf, r.RunsAtLeast = 0, 0
 		half, each := account.GDPMu(r.Epsilon/2, r.Delta), s.StandardError*math.Sqrt(float64(r.Runs))

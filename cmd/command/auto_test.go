@@ -18,7 +18,7 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 	var outputs [2]string
 	for i, more := range [][]string{nil, {"--algorithm", "auto"}} {
 		code, out, errs := dyad(t, dir, append([]string{"plan", "-n", "300", "--schema", "patients.yaml"}, more...)...)
-		if outputs[i] = out; code != exitOK || !strings.Contains(out, "algorithm   moments") || !strings.Contains(out, "chosen by auto: no loss was asked for") || !strings.Contains(out, "least squares") {
+		if outputs[i] = out; code != exitOK || !strings.Contains(out, "algorithm   moments") || !strings.Contains(out, "chosen by auto: no loss was given") || !strings.Contains(out, "least squares") {
 			t.Errorf("plan %v: exit %d\n%s", more, code, out+errs)
 		}
 	}
