@@ -288,10 +288,10 @@ func (s *Spec) fillPairs() error {
 	case s.Sampling < Fixed || s.Sampling > Poisson:
 		return errors.New("the sampling is unknown")
 	case s.Sampling == Poisson && (s.Method != Gradients || s.Mode == algorithms.Paper):
-		return errors.New("Poisson sampling works with method gradients only, and not in paper mode; choose fixed " +
+		return errors.New("sampling by Poisson works with method gradients only, and not in paper mode; choose fixed " +
 			"batches")
 	case s.Sampling == Poisson && s.Mode == algorithms.Certified && !(s.Budget.Delta > 0):
-		return errors.New("Poisson sampling needs Gaussian noise; choose delta > 0, or fixed batches if the loss " +
+		return errors.New("sampling by Poisson needs Gaussian noise; choose delta > 0, or fixed batches if the loss " +
 			"supports them")
 	case s.Sampling == Poisson && s.Kappa > account.MaxGroup:
 		return fmt.Errorf("kappa is %d, but Poisson sampling supports at most %d; cap the pairs, or choose fixed "+
