@@ -21,15 +21,16 @@ type Properties struct {
 	// Slope contains phi'(u) for all u in On. Its ends bound the one-sided derivatives of phi, so
 	// Slope.Abs() is a Lipschitz constant of phi if phi does not jump (Check).
 	Slope Interval
-	// SlopeFound lies within the range of phi': phi' attains its ends, up to their own rounding.
+	// SlopeFound is an interval within the range of phi'. phi' attains the two ends of
+	// SlopeFound, up to the rounding of these ends.
 	SlopeFound Interval
 	// Curvature contains phi"(u) for all u in On at which phi' is differentiable.
 	Curvature Interval
-	// CurvatureFound lies within the range of phi", as SlopeFound lies within the range of phi'.
+	// CurvatureFound is the same for phi" as SlopeFound for phi'.
 	CurvatureFound Interval
-	// Smoothness is a Lipschitz constant of g, +Inf where phi has a kink.
+	// Smoothness is a Lipschitz constant of g. It is +Inf if phi has a kink.
 	Smoothness float64
-	// Convex is true if g is proved to be non-decreasing. False means not proved.
+	// Convex is true if g is proved to be non-decreasing. If Convex is false, no proof was found.
 	Convex bool
 	// Slack bounds |phi' - g|.
 	Slack float64

@@ -19,8 +19,9 @@ type Problem struct {
 	Bounds Bounds  // the bounds of every record
 	Loss   Loss    // the pair loss
 	Radius float64 // r > 0: gradients are computed only at ||w||_2 <= r
-	// NonZerosPerRow is the largest number of stored features of a row. If it is 0, D
-	// applies. NonZerosPerRow is public, because it is part of the schema.
+	// NonZerosPerRow is the largest number of stored features of a row. If it is 0, a row
+	// may store all D features. NonZerosPerRow is public, because it is part of the
+	// schema.
 	NonZerosPerRow int
 	// LabelValues bounds the number of different labels. 0 means 2 (two classes), and
 	// AnyLabels sets no bound. LabelValues is public, because it is part of the schema.
@@ -95,10 +96,10 @@ func (p Problem) Validate() error {
 	return p.Bounds.Validate()
 }
 
-// Fits returns an error unless the records fit the problem: they have its n, d and bounds, and
-// they are persons if and only if the problem has persons. They also have no more stored
-// features in a row, no more rows for each person and no more different labels than the
-// problem allows.
+// Fits returns an error unless the records fit the problem. The records must have the n, d and
+// bounds of the problem. They must be grouped by person if and only if the problem has
+// persons. The stored features of a row, the rows of a person and the different labels must
+// not exceed the numbers that the problem allows.
 func (p Problem) Fits(r *Records) error {
 	if r != nil && r.IsShard() {
 		return fmt.Errorf("engine: these are %d of %d records, and a kernel without a team needs them all", r.Units(),

@@ -67,7 +67,7 @@ func GatherJobs(ctx context.Context, t Team, m []float64, jobs, length int) erro
 }
 
 // GatherValues returns the numbers of all ranks, one rank after the other. starts holds the
-// position of the first number of each rank, followed by the length of all.
+// position of the first number of each rank, followed by the number of all values.
 func GatherValues(ctx context.Context, t Team, own []float64) (all []float64, starts []int, err error) {
 	counts, at := make([]int, t.Size()), make([]int, t.Size())
 	sizes := make([]float64, t.Size())

@@ -123,8 +123,8 @@ func (e *tupleRows) Begin(ctx context.Context, theta []float64, clip float64) er
 	})
 }
 
-// Embed implements embedding.TermRows. It returns an error if the sum since Begin has more tuples than disjoint tuples
-// of the data.
+// Embed implements embedding.TermRows. It returns an error if the number of tuples since Begin exceeds the number of
+// disjoint tuples that the data can have.
 func (e *tupleRows) Embed(ctx context.Context, g, norms []float64, members []int32) error {
 	if err := e.open("tuples"); err != nil {
 		return err

@@ -25,8 +25,8 @@ type Dataset struct {
 	// of their first appearance. Groups is nil without such a column. Query groups are public.
 	Groups     []int32
 	GroupCount int
-	// Files lists the files that Load read: first the DataFiles files with rows in this order, then the files
-	// with labels.
+	// Files lists the files that Load read. The first DataFiles entries are the files with rows, in the order
+	// in which they were read. The other entries are the files with labels.
 	Files     []string
 	DataFiles int
 	// Pack describes the pack if the data were read from a pack; otherwise it is nil.
@@ -47,9 +47,9 @@ func (d *Dataset) Schema() *schema.Schema { return d.Encoder.Schema() }
 // with different labels, of the same query group if there are groups. Labels must have been read.
 //
 // The result is a joint property of the records: changing one label can change it. So CheckPairs must not be
-// called for private data before the budget is charged, and its result must not end a run. A private run trains
-// on records without pairs like on all others. Their gradients are 0 (or come from pairs of one class), and the
-// distribution of the noise is the same.
+// called for private data before the budget is charged, and its result must not end a run. If there is no pair
+// to compare, a private run trains as on any other records. The gradients are then 0 (or come from pairs of one
+// class), and the distribution of the noise is the same.
 func (d *Dataset) CheckPairs() error {
 	var spread labelSpread[int32]
 	for k := range d.Records.Units() {

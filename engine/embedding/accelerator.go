@@ -18,8 +18,8 @@ type Accelerator interface {
 	PlanRows(RowsProblem) (RowsKernel, error)
 }
 
-// Dense is a Network of dense layers, such as an MLP. An Accelerator may compute it by its Layers and Activations
-// alone.
+// Dense is a Network of dense layers, such as an MLP. An Accelerator needs only its Layers and Activations to
+// compute it.
 type Dense interface {
 	// Activations returns the activation after each of the Layers with a bias: tanh, softplus, relu, silu, or "" for no
 	// activation. The last layer has no bias and no activation. ok is false if the network has layers of another kind.

@@ -11,7 +11,8 @@ func UsualClip(hidden []int) float64 {
 	return math.Sqrt(float64(hidden[len(hidden)-1]) / 2)
 }
 
-// NewMLPWith returns NewMLP for an activation given by name, with radii for the gain from RadiiFor.
+// NewMLPWith returns an MLP with an activation given by name. Its radii are the radii that RadiiFor
+// returns for the gain.
 func NewMLPWith(in int, hidden []int, out int, activation string, gain float64) (n MLP, err error) {
 	n = MLP{In: in, Hidden: hidden, Out: out}
 	if n.Activation, err = ParseActivation(activation); err != nil {

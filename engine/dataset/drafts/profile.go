@@ -44,14 +44,14 @@ type Drafted struct {
 	Columns []DraftedColumn
 }
 
-// DraftedColumn describes the decision of a draft about a column and shows texts of the file.
+// DraftedColumn describes what a draft decided about a column. It contains texts of the file.
 type DraftedColumn struct {
 	schema.Column
 	Why     string   // reason why the draft leaves the column out, or advice on what to check
 	Samples []Sample // up to draftSamples different values from the top of the file, and the longest value
 	Classes []string // if the column can be the label: the likely positive class, then the negative class
-	// Asks reports whether the file leaves open if the decimal separator of the column is the point or the comma.
-	// An answer with decimal decides this.
+	// Asks reports whether the texts of the file do not show if the decimal separator of the column is the point
+	// or the comma. An Answer can state the separator.
 	Asks bool
 	// MayNamePersons reports whether the values look like identifiers and some of them repeat. Persons is the number of
 	// distinct values by IDKey, or 0 if they were not counted.
@@ -77,7 +77,7 @@ type draftColumn struct {
 	comment string
 }
 
-// Scan is a function that checks each row of a file against a schema and then calls show for it.
+// Scan is a function that checks each row of a file against a schema and then calls show with the row.
 type Scan func(path string, s *schema.Schema, show func(*schema.Row) error) error
 
 // profile collects the facts about a file from which a draft is made.

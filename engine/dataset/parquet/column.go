@@ -355,7 +355,7 @@ func (c *Column) appendText(b []byte, v parquet.Value) []byte {
 }
 
 // AppendFloat appends a number in a form that lets whole numbers match categories such as "2". NaN becomes the
-// empty text. -0 is written as 0; otherwise one person would count as two.
+// empty text. -0 is written as 0, because a person with the ids 0 and -0 would otherwise count as two persons.
 func AppendFloat(b []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):

@@ -17,7 +17,7 @@ const (
 var ThousandsStyles = [2][3]string{PointForm: {",", ThousandsSpace, "'"}, CommaForm: {".", ThousandsSpace, "'"}}
 
 // Reading parses a number with the given decimal separator and any one separator of thousands. style is the
-// index of the latter in ThousandsStyles, or -1 if the number has no groups.
+// index of the separator of thousands in ThousandsStyles, or -1 if the number has no groups.
 func Reading(form int, core []byte) (v float64, style int, ok bool) {
 	decimal := [2]byte{'.', ','}[form]
 	for style, thousands := range ThousandsStyles[form] {
@@ -100,8 +100,8 @@ func Native[T string | []byte](text T) T {
 }
 
 // OtherNotation returns the rule that a text breaks in a column with plain numbers. If the text is a number in
-// another notation, the rule names the keys that declare this notation, because listing the number as a missing value
-// would lose it.
+// another notation, the rule names the keys of the schema that declare this notation. Otherwise a user might list the
+// number as a missing value and lose it.
 func OtherNotation(field []byte) string {
 	v, style, point := Reading(PointForm, field)
 	w, _, comma := Reading(CommaForm, field)

@@ -69,7 +69,8 @@ func (e *Encoder) refuse(k int, rule string) error {
 	return &source.ParseError{Column: e.FeatureName(k), Position: k + 1, Rule: rule}
 }
 
-// Multiply writes the blocks of a row whose columns are encoded and not yet projected.
+// Multiply writes the products of interactions into a row. The columns of the row must be
+// encoded and not yet projected.
 func (e *Encoder) Multiply(x []float64) {
 	for _, p := range e.interactions {
 		a, b := x[e.columns[p.A].Offset:][:p.WidthA], x[e.columns[p.B].Offset:][:p.WidthB]
