@@ -13,8 +13,9 @@ import (
 // true, g is non-decreasing. If Smoothness is finite, g is Lipschitz continuous with this constant. If both
 // apply, they hold for the same g. Slack is at most twice the sum of three terms: 2^-44 times the bound of
 // |phi'|, 2^-48 times the bound of |phi"| times the largest |u|, and 16 times the estimated rounding error of
-// phi' at kinks. Add Slack to the rounding error of phi'. Slack is needed for kinks such as that in the
-// derivative of max(0, 1-u)^2: if the constants are not exact, the two sides meet only up to rounding.
+// phi' at kinks. Add Slack to the rounding error of phi'. Slack is needed for kinks such as the kink in the
+// derivative of max(0, 1-u)^2. If the constants are not exact, the two sides of such a kink meet only up to
+// rounding.
 type Properties struct {
 	// On is the interval on which the properties hold.
 	On Interval

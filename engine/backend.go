@@ -38,7 +38,7 @@ type Problem struct {
 	// up to N, and pairs are formed within groups only. If Groups is nil, all pairs are
 	// formed.
 	Groups []int
-	// Candidates are products of features that a training may choose among. Kernels ignore them.
+	// Candidates are products of features among which a training may choose. Kernels ignore Candidates.
 	Candidates Candidates
 }
 

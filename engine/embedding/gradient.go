@@ -88,8 +88,8 @@ func (g *Gradients) Sum(ctx context.Context, dst, w []float64, pairs []int32, cl
 //
 // Clipping: the computed product n of the computed norms has a relative error below (rows + d + 18) 2^-53.
 // Terms are scaled whenever n exceeds clip times 1 - slack, with slack (rows + d + 16) 2^-51. They are scaled
-// to the norm clip (1 - slack) with four roundings a coefficient. So the exact norm of a term is at most clip
-// whether or not it is scaled.
+// to the norm clip (1 - slack) with four roundings for each coefficient. So the exact norm of a term is at
+// most clip whether or not it is scaled.
 func (g *Gradients) add(sum, w, scratch []float64, i int32, clip float64, how Clip) {
 	d := g.data.d
 	p := g.data.graph.Pairs()[i]
@@ -138,7 +138,7 @@ func (g *Gradients) add(sum, w, scratch []float64, i int32, clip float64, how Cl
 // Proof. A product takes part in at most k = chunkPairs + 2 + ceil(log2 chunks) roundings, including its own
 // rounding and the scaling. So the error of entry e is at most gamma(k) sum_j |term_j,e|. The norm of the
 // vector of these sums is at most the sum of the norms of the terms, which is at most batch clip. Underflow
-// adds less than 2^-1020 a product. QED
+// adds less than 2^-1020 for each product. QED
 func SumError(rows, dim, batch int, clip float64) float64 {
 	chunks := (batch + chunkPairs - 1) / chunkPairs
 	k := chunkPairs + 2 + bits.Len(uint(chunks))

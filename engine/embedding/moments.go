@@ -11,7 +11,7 @@ import (
 
 // Moments sums second moments of the clipped differences of pairs,
 //
-//	x~ x~^T,   x~ = clip(x_a - x_b),   clip scales to norm clip what is longer,
+//	x~ x~^T,   x~ = clip(x_a - x_b),   where clip scales longer vectors to norm clip,
 //
 // over the similar and over the dissimilar pairs. Each pair is summed as one record: the difference of the two
 // records of the pair, labelled by whether the pair is similar. This record is a function of its two records

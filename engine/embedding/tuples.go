@@ -162,7 +162,8 @@ func (t *Tuples) Len() int { return t.length }
 //
 // Clipping: the computed norm n of the computed G has a relative error below (Len + 8) 2^-53. G is scaled
 // whenever n exceeds clip times 1 - slack, with slack (Len + 16) 2^-51. It is scaled to norm clip (1 - slack),
-// with three roundings an entry. So the exact norm of the term is at most clip whether or not G is scaled.
+// with three roundings for each entry. So the exact norm of the term is at most clip whether or not G is
+// scaled.
 func (t *Tuples) Sum(ctx context.Context, dst, w []float64, members []int32, clip float64) error {
 	if t.elsewhere != nil {
 		return t.sumElsewhere(ctx, dst, w, members, clip)

@@ -42,8 +42,9 @@ type Options struct {
 	// Short leaves out sizes above 129. If Sizes or Radii is nil, Short also uses fewer default values.
 	Short bool
 	// WithWorkers returns the backend with another number of workers. Results must have the same bits for 1, 2
-	// and 7 workers. At full power every problem is checked with each of these numbers, and otherwise with one
-	// of them in turn. If it is nil, this check is skipped.
+	// and 7 workers. At full power, every problem is checked with each of these numbers. Below full power,
+	// every problem is checked with only one of these numbers, and the numbers take turns. If WithWorkers is
+	// nil, this check is skipped.
 	WithWorkers func(workers int) engine.Backend
 	// PerPair is the limit of Roundoff / Pairs.Len in units of the Lipschitz constant, for 64 records or more.
 	// It is multiplied by max(1, V/8), where V = 4 LabelAbs FeatureNorm Radius is the largest margin. The
@@ -54,8 +55,8 @@ type Options struct {
 	// than float64. It is the error of a margin relative to the largest margin, and of a slope relative to
 	// the largest slope.
 	KinkError float64
-	// Unsupported is called for a problem that the backend declines with engine.ErrUnsupported. If it is nil,
-	// such an error is a failure.
+	// Unsupported is called for a problem for which the backend returns engine.ErrUnsupported. If Unsupported
+	// is nil, this error is a failure.
 	Unsupported func(engine.Problem)
 }
 

@@ -39,9 +39,9 @@ type Progress struct {
 // measuredPairs is the number of pairs that are timed for Estimate. They take a fraction of a second.
 const measuredPairs = 1 << 22
 
-// Stability evaluates every pair with the weights obtained when each record is left out. without(dst, i) computes these
-// weights: it is Refit, or Change added to w. It needs n calls of without and n^3 values of the loss, on all
-// processors. The memory is n^2 numbers.
+// Stability evaluates every pair with the weights obtained when each record is left out. The function without(dst, i)
+// computes these weights, either by Refit or by adding the result of Change to w. It needs n calls of without and n^3
+// values of the loss, on all processors. The memory is n^2 numbers.
 func (o *Objective) Stability(ctx context.Context, w []float64, without func(dst []float64, i int) error,
 	p Progress) (Stability, error) {
 	n, workers := o.Len(), runtime.GOMAXPROCS(0)

@@ -19,7 +19,8 @@ var ErrDegenerate = errors.New("metrics: DeLong's variance is 0, so it gives no 
 type AUCEstimate struct {
 	// AUC is the result of the function AUC, in [0, 1].
 	AUC float64
-	// Variance estimates the variance of AUC over samples with as many records of each class. It is at least 0.
+	// Variance estimates the variance of AUC over samples that have the same number of records of each class as
+	// this sample. It is at least 0.
 	Variance float64
 }
 
@@ -31,8 +32,8 @@ type AUCEstimate struct {
 //
 // The variance equals the sum of two jackknife variances, which leave out one record of a class at a time. The
 // computation takes O(n log n) time by ranks (Sun & Xu 2014). The sums are integers and exact; AUC and Variance
-// are the nearest float64. Scores must not be NaN; infinite scores are allowed. DeLong returns the errors of
-// AUC, and ErrOneRecord.
+// are the nearest float64. Scores must not be NaN; infinite scores are allowed. DeLong returns the same errors
+// as AUC, and also ErrOneRecord.
 func DeLong(scores, labels []float64) (AUCEstimate, error) {
 	if err := check(scores, labels); err != nil {
 		return AUCEstimate{}, err

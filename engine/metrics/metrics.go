@@ -80,7 +80,7 @@ func quotient(a, b uint64) float64 {
 }
 
 // Accuracy returns the share of records that are classified correctly if a record with a score of at least
-// threshold is predicted as positive. It returns the errors of AUC. threshold must not be NaN.
+// threshold is predicted as positive. It returns the same errors as AUC. threshold must not be NaN.
 func Accuracy(scores, labels []float64, threshold float64) (float64, error) {
 	if err := check(scores, labels); err != nil {
 		return 0, err

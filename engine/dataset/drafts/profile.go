@@ -17,7 +17,7 @@ type Options struct {
 	// Sheet is the name of the sheet of a workbook to read. If it is empty, the workbook must have only one
 	// sheet with cells.
 	Sheet string
-	// Decimal is the decimal separator, "." or ",". It is used where the file does not determine it.
+	// Decimal is the decimal separator, "." or ",". It is used if the file does not determine the separator.
 	Decimal string
 	// Answers maps the name of a column to facts about the column that are known without the data.
 	Answers map[string]schema.Answer
@@ -33,8 +33,9 @@ type Drafted struct {
 	// belongs into the folder of the schema, under the schema's name and DraftedEnding. Memory is private like the
 	// data. It is nil if the draft took no value from the data.
 	Memory []byte
-	// Label is the column that was given as label or is the only one with two values. It is "" if several
-	// columns have two values (then see Candidates) or the columns have no names.
+	// Label is the column that was given as the label. If none was given, Label is the only column with
+	// two values. It is "" if several columns have two values (then see Candidates) or the columns have
+	// no names.
 	Label      string
 	Candidates []string
 	Ignored    []string // columns that are left out; the draft states the reasons

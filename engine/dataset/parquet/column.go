@@ -73,8 +73,8 @@ func (c *Column) release() {
 	c.page, c.left, c.decoded, c.index, c.whole, c.reader = nil, 0, nil, nil, nil, nil
 }
 
-// Fill reads the next batch of rows, which becomes current by Reader.Finish. If the file is damaged, the batch
-// has fewer rows than requested.
+// Fill reads the next batch of rows. Reader.Finish then makes this batch the current batch. If the file is
+// damaged, the batch has fewer rows than requested.
 func (c *Column) Fill(rows int) {
 	b := &c.ahead
 	b.n, b.arena, b.spans, c.known = 0, b.arena[:0], b.spans[:0], [4]knownText{}

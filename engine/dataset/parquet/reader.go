@@ -147,8 +147,8 @@ func (r *Reader) Use(i int, numeric bool) bool {
 func (r *Reader) IsText(i int) bool { return typeOf(r.columns[i]) == texts }
 
 // Begin prepares the next batch and returns the maximum number of its rows. The caller then calls Column.Fill
-// with this number for each column in Reading. The error concerns the row after the previous batches, or is
-// io.EOF.
+// with this number for each column in Reading. If there are no more rows, the error is io.EOF. Any other
+// error concerns the row after the previous batches.
 func (r *Reader) Begin() (rows int, err error) {
 	defer r.caught(&err)
 	for r.left == 0 {

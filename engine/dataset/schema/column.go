@@ -84,8 +84,8 @@ type Column struct {
 	// marks all columns.
 	FromData bool `yaml:"from_data,omitempty" json:"from_data,omitempty"`
 	// KnownFrom states in words from which source, other than the data, the range or the categories of a feature are
-	// known, such as "code book of 2019". With KnownFrom, the values may be equal to those that a draft found in the
-	// data.
+	// known, such as "code book of 2019". If KnownFrom is set, the values may be equal to the values that a draft
+	// found in the data.
 	KnownFrom string `yaml:"known_from,omitempty" json:"known_from,omitempty"`
 	// Missing overrides Schema.Missing for this feature.
 	Missing *Missing `yaml:"missing,omitempty" json:"missing,omitempty"`

@@ -52,8 +52,8 @@ type Schema struct {
 	// not private".
 	BoundsFromData bool `yaml:"bounds_from_data,omitempty" json:"bounds_from_data,omitempty"`
 	// Draft is the name of the draft from which the schema was made, if the draft took values from the data. LoadSchema
-	// marks the values that are still equal to those of the draft, and then empties Draft. If the memory of the draft
-	// (DraftedEnding) is missing, Draft stays, because it is unknown whether the values were replaced.
+	// marks the values that are still equal to the values of the draft, and then empties Draft. If the memory of the
+	// draft (DraftedEnding) is missing, Draft stays, because it is unknown whether the values were replaced.
 	Draft string `yaml:"draft,omitempty" json:"draft,omitempty"`
 	// Persons is the public number of persons, which is the number of distinct ids in the column with role
 	// person. If it is set, the ids are private.
