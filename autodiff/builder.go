@@ -334,12 +334,12 @@ func Mul(a, b Expr) Expr { return combine(opMul, a, b) }
 // Div returns a / b.
 func Div(a, b Expr) Expr { return combine(opDiv, a, b) }
 
-// Max returns the larger of a and b. Where they are equal, its derivative is the derivative of one
-// of them; see Derivative.
+// Max returns the larger of a and b. If a and b are equal, the derivative of Max is the derivative
+// of a or of b (see Derivative).
 func Max(a, b Expr) Expr { return combine(opMax, a, b) }
 
-// Min returns the smaller of a and b. Where they are equal, its derivative is the derivative of one
-// of them; see Derivative.
+// Min returns the smaller of a and b. If a and b are equal, the derivative of Min is the derivative
+// of a or of b (see Derivative).
 func Min(a, b Expr) Expr { return combine(opMin, a, b) }
 
 // Ge returns the mask that is 1 if a >= b and 0 otherwise. The derivative of a mask is 0. Check

@@ -196,9 +196,9 @@ type QueryBounds struct {
 	// Positives and Second bound the errors of Moments.Positives and Moments.Second, as
 	// Sum bounds the error of Moments.Sum.
 	Positives, Second float64
-	// Seconds and Bytes are estimates; no result depends on them. Seconds is the time that one core at
-	// about 2.5 GHz takes to answer. Bytes is the memory of the Evaluator besides the records. Either
-	// is 0 if the kernel has no estimate.
+	// Seconds and Bytes are estimates. No result depends on these estimates. Seconds is the time that
+	// one core at about 2.5 GHz takes to answer. Bytes is the memory of the Evaluator besides the
+	// records. Either is 0 if the kernel has no estimate.
 	Seconds, Bytes float64
 	// Make names the implementation that computes the terms, if the last bits of a term depend on the
 	// implementation. All members of a Team must have the same Make.

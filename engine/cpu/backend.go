@@ -39,7 +39,7 @@ type Backend struct {
 	// Workers is the number of goroutines of an Evaluator. If it is 0 or less, GOMAXPROCS
 	// applies. Workers changes the running time but not the result.
 	Workers int
-	// Method is the method for AllPairs; the zero value is Auto.
+	// Method is the method for AllPairs. The zero value is Auto.
 	Method Method
 	// Float32 makes the backend compute all pairs of an engine.MahalanobisLogistic in float32. This
 	// is about twice as fast as float64. The roundoff for each pair grows to between about 10^-6 and

@@ -61,7 +61,7 @@ func loadTable(name string, r io.Reader, s *schema.Schema, o Options, scan *scan
 	return t, t.readFiles()
 }
 
-// Draft guesses a schema for the file at path; see drafts.New.
+// Draft guesses a schema for the file at path (see drafts.New).
 func Draft(path string, o drafts.Options) (*drafts.Drafted, error) {
 	return drafts.New(path, o, func(path string, s *schema.Schema, show func(*schema.Row) error) error {
 		return Scan(path, s, Options{}, show)

@@ -14,8 +14,8 @@ type Dataset struct {
 	// HasLabels reports whether the file has labels and they were read.
 	HasLabels bool
 	// Positives and Negatives are the numbers of records of the two classes. Both are 0 if labels are graded or
-	// records are grouped by person. They are private like the records; a report may show them only if the data
-	// are public.
+	// records are grouped by person. These numbers are private like the records. A report may show them only if
+	// the data are public.
 	Positives, Negatives int
 	// IDs holds the n texts of the id column. It is nil without Options.KeepIDs, without an id column, and if
 	// records are grouped by person.
@@ -29,7 +29,7 @@ type Dataset struct {
 	// in which they were read. The other entries are the files with labels.
 	Files     []string
 	DataFiles int
-	// Pack describes the pack if the data were read from a pack; otherwise it is nil.
+	// Pack describes the pack if the data were read from a pack. Otherwise Pack is nil.
 	Pack *Used
 	// Others reports whether columns were dropped because of Options.IgnoreOthers.
 	Others bool

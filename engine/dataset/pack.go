@@ -240,8 +240,8 @@ func (u *Used) Unchanged() error {
 }
 
 // OpenContent opens the bytes that identify the content of a data file. For most files these are the bytes of
-// the file. For a pack they are its header, which contains the hash of everything else; the hashes are checked
-// when the pack is loaded.
+// the file. For a pack these are the bytes of its header, which contains the hashes of all other bytes. The
+// hashes are checked when the pack is loaded.
 func OpenContent(name string) (io.ReadCloser, error) {
 	f, err := os.Open(name)
 	if err != nil || !IsPack(name) {

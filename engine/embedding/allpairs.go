@@ -44,8 +44,8 @@ type allPairsScratch struct {
 }
 
 // NewAllPairs returns an AllPairs over all pairs of individuals of data for a matrix of rows x Dim. The listed
-// pairs of data are not used. The norm of data must be L2. If workers is below 1, one worker is used; workers
-// changes the time, never the result.
+// pairs of data are not used. The norm of data must be L2. If workers is below 1, one worker is used. The
+// number of workers changes the running time but not the result.
 func NewAllPairs(data *Data, classes []int32, loss Contrastive, rows, workers int) (*AllPairs, error) {
 	n := data.graph.Len()
 	switch {

@@ -91,7 +91,7 @@ func (b *Batch) Close() error {
 }
 
 // Begin begins a batch at theta, which must not change until the next Begin. The sum of ||J_i|| ||v_i|| over the
-// rows of its Pull must be at most total; a device takes the unit of its integers from it.
+// rows of the next Pull must be at most total. A device derives the unit of its integers from total.
 func (b *Batch) Begin(ctx context.Context, theta []float64, total float64) error {
 	if b.there != nil {
 		return b.there.Begin(ctx, theta, total*1.01)

@@ -79,7 +79,7 @@ type Softmax struct {
 
 // NewSoftmax returns a Softmax over data for a model with outputs of unit length. It returns an error if the
 // temperature is out of range, if the norm of data is not L2, or if Model.NewBatch refuses the model. If workers is
-// below 1, one worker is used; workers changes the time, never the result.
+// below 1, one worker is used. The number of workers changes the running time but not the result.
 func NewSoftmax(data *Data, loss InfoNCE, model Model, workers int) (*Softmax, error) {
 	return newSoftmax(data, loss, model, workers, func() (*Batch, error) { return model.NewBatch(data.bound, data.x) })
 }

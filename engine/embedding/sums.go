@@ -29,8 +29,8 @@ type Sums interface {
 
 // CPU is the Engine of this package.
 type CPU struct {
-	// Workers is the number of goroutines. If it is below 1, one goroutine is used. It changes the time, never the
-	// result.
+	// Workers is the number of goroutines. If it is below 1, one goroutine is used. Workers changes the running
+	// time but not the result.
 	Workers int
 }
 

@@ -55,8 +55,9 @@ type tupleScratch struct {
 }
 
 // NewTuples returns a Tuples over tuples of size individuals of data, for a matrix of rows x Dim. The listed
-// pairs of data are not used. classes holds the class of each individual; losses only test classes for
-// equality. If workers is below 1, one worker is used; workers changes the time, never the result.
+// pairs of data are not used. classes holds the class of each individual. Losses only test whether classes
+// are equal. If workers is below 1, one worker is used. The number of workers changes the running time but
+// not the result.
 func NewTuples(data *Data, classes []int32, loss TupleLoss, rows, size, workers int) (*Tuples, error) {
 	if loss == nil || rows < 1 || rows > 1<<20 {
 		return nil, fmt.Errorf("embedding: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)

@@ -48,9 +48,9 @@ func DeLong(scores, labels []float64) (AUCEstimate, error) {
 }
 
 // Interval returns the two-sided interval log(A/(1-A)) -+ z s/(A(1-A)), transformed back to (0, 1), for the AUC of the
-// distribution of the records. A is AUC, s the square root of Variance, and z the normal quantile of (1 + level)/2. The
-// level is in (0, 1), such as 0.95. The coverage is asymptotic; near 0 and 1 it is better than that of A -+ z s (Pepe
-// 2003, 5.2.4). Interval returns ErrDegenerate if Variance is 0.
+// distribution of the records. A is AUC, s is the square root of Variance, and z is the normal quantile of (1 +
+// level)/2. The level is in (0, 1), such as 0.95. The coverage is asymptotic. Near 0 and 1, the coverage is better than
+// the coverage of A -+ z s (Pepe 2003, 5.2.4). Interval returns ErrDegenerate if Variance is 0.
 func (e AUCEstimate) Interval(level float64) (low, high float64, err error) {
 	z, err := normalQuantile(level)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // valueBatch is the number of non-numeric values read at a time.
 const valueBatch = 1024
 
-// Column reads one column of one row group in batches. Numbers are taken from the slices of a page; other
-// values are converted to texts.
+// Column reads one column of one row group in batches. Numbers are taken from the slices of a page. All
+// other values are converted to texts.
 type Column struct {
 	kind    valueType
 	numeric bool // the column is a numeric feature

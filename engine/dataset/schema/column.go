@@ -55,8 +55,8 @@ type Column struct {
 	Position int `yaml:"position,omitempty" json:"position,omitempty"`
 	// Role is RoleFeature (default), RoleLabel, RoleID, RoleGroup, RolePerson or RoleIgnore.
 	Role string `yaml:"role,omitempty" json:"role,omitempty"`
-	// Kind is KindNumeric or KindCategorical for a feature; the constants describe the defaults. A label with
-	// KindNumeric is graded; other labels have two classes.
+	// Kind is KindNumeric or KindCategorical for a feature. The comments of these constants describe the
+	// defaults. A label with KindNumeric is graded. All other labels have two classes.
 	Kind string `yaml:"kind,omitempty" json:"kind,omitempty"`
 	// Range is the public range [lo, hi] of a numeric feature or label. Both ends are finite, and lo < hi. A
 	// feature outside the range is clamped. A label outside the range is an error.

@@ -18,7 +18,8 @@ type Row struct {
 	// Fields is nil if features are numbered.
 	Fields [][]byte
 	// Index and Value hold the features stored in the row if features are numbered. Indices count from 0. Index
-	// is nil for arrays, which store all features; a value can then be NaN, which means missing.
+	// is nil for arrays, because arrays store all features. A value of an array can be NaN, which means
+	// missing.
 	Index []int32
 	Value []float64
 	// Label is the text of the label, or empty if there are no labels. Y is the label of the record.
