@@ -166,16 +166,17 @@ type QueryBounds struct {
 	// the sums in real arithmetic of t, a and x~ as computed. Sum is +Inf if the kernel does not
 	// answer the query. Certificates use Sum as docs/theory.md#roundoff describes.
 	//
-	// For a loss with Constants.Smoothness = +Inf, the distance to the exact gradient is not small: near a kink, a
-	// rounded margin gives another slope. "Exact" then means a sum in real arithmetic of terms g(w; z, z') with two
-	// properties. First, a term depends only on the two records, their places in the data set and w. Second, a term
-	// obeys Constants: ||g|| <= Lipschitz, and replacing one record of a pair moves g by at most PairDiameter. To
-	// give the terms these properties, a backend clamps each slope to the bounds of phi'. It computes the slope of
-	// a pair from this pair alone, bit for bit. The other pairs in the same block, list, vector or chunk do not
-	// influence the slope (Scalar.Slopes, docs/theory.md#kinks). These properties suffice for a certificate of one
-	// gradient (privacy.MeanGradient), because the sums of two neighbouring data sets at the same w differ only in
-	// the terms of one record. They do not suffice for a certificate of a recursion, which compares gradients at
-	// different w and needs a finite Smoothness. Certificates of recursions refuse +Inf.
+	// For a loss with Constants.Smoothness = +Inf, the distance to the exact gradient is not small, because a
+	// rounded margin near a kink can give another slope. "Exact" then means a sum in real arithmetic of terms g(w;
+	// z, z') with two properties. First, a term depends only on the two records, their places in the data set and
+	// w. Second, a term obeys Constants: ||g|| <= Lipschitz, and replacing one record of a pair moves g by at most
+	// PairDiameter. To give the terms these properties, a backend clamps each slope to the bounds of phi'. It
+	// computes the slope of a pair from this pair alone, bit for bit. The other pairs in the same block, list,
+	// vector or chunk do not influence the slope (Scalar.Slopes, docs/theory.md#kinks). These properties suffice
+	// for a certificate of one gradient (privacy.MeanGradient), because the sums of two neighbouring data sets at
+	// the same w differ only in the terms of one record. They do not suffice for a certificate of a recursion,
+	// which compares gradients at different w and needs a finite Smoothness. Certificates of recursions refuse
+	// +Inf.
 	Sum float64
 	// Neighbour bounds how much one record changes the error of a gradient. It is 0 if Sum is the
 	// only known bound (see OneRecord). The sensitivity of one gradient needs this bound only.

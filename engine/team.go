@@ -17,8 +17,8 @@ var ErrTeamPrefix = fmt.Errorf("%w: a team cannot sum the pairs of one record wi
 
 // Team is a fixed set of processes that compute sums together. Each process computes sums over
 // some of the records. The Team only transfers numbers and does not add them. Every process adds
-// the partial sums of all processes in the fixed order of the method, so a sum has the same bits
-// for every number of processes.
+// the partial sums of all processes. The order of these additions is fixed by the method, so a
+// sum has the same bits for every number of processes.
 //
 // All members make the same calls in the same order, one at a time. After an error of a call,
 // the team and all evaluators that were bound with it can no longer be used.

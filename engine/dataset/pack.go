@@ -217,7 +217,7 @@ type Used struct {
 	hashes  []byte // hashes of the chunks at the time the pack was opened
 }
 
-// Unchanged checks that the records in use are still the records that Load checked. It returns an error wrapping
+// Unchanged checks that the records in use have not changed since Load checked them. It returns an error wrapping
 // ErrChanged if the file was written to (pages.Mapping.Unchanged) or a chunk has another hash. It reads the whole pack
 // on all processors. If the records were copied to memory, it reads nothing.
 func (u *Used) Unchanged() error {

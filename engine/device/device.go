@@ -157,7 +157,8 @@ func (d *Device) Networks() embedding.Backend {
 	return b
 }
 
-// Terms returns the accelerator that computes networks for tuples on the GPU that was named. nil means the CPU.
+// Terms returns the accelerator that computes networks for tuples on the named GPU. If no GPU was named, it
+// returns nil, and the CPU computes the networks.
 func (d *Device) Terms() embedding.TermAccelerator {
 	if d == nil {
 		return nil

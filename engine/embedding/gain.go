@@ -31,7 +31,7 @@ func (n MLP) scaling(gain float64) float64 {
 	return gain * math.Sqrt(float64(n.In))
 }
 
-// RadiiFor returns radii that are twice the average norms of the layers that StartWith draws.
+// RadiiFor returns twice the average norm of each layer that StartWith draws.
 func (n MLP) RadiiFor(gain float64) (radii []float64) {
 	for _, l := range n.Layers() {
 		radii = append(radii, 2*math.Sqrt(float64(l.Rows)))

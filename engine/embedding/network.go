@@ -11,8 +11,8 @@ import (
 // A guarantee rests on two promises. First, the results of a Pass for a record are functions of this record and
 // theta alone, bit for bit. They do not depend on the other records of the block, on the place of the record in
 // the block, or on which pass of the same kernels.Set computes them. So there is no normalisation over a batch,
-// no dropout and no kernel that is chosen by the data. Second, the norms that Embed computes are at least the
-// Frobenius norms of the matrices that Pull multiplies by.
+// no dropout and no kernel that is chosen by the data. Second, each norm that Embed computes is at least the
+// Frobenius norm of the matrix by which Pull multiplies.
 type Network interface {
 	// Name returns the name of the architecture for reports, e.g. "mlp 64-32-16 tanh".
 	Name() string

@@ -22,8 +22,8 @@ type Stability struct {
 	Elastic, Mean []float64
 	// Uniform is the largest value in Elastic.
 	Uniform float64
-	// Expected is the largest value, over the pairs (z, z'), of the mean of beta(z, z', .) over the records. [Kang21]
-	// Theorem 3 uses this quantity where earlier theorems use Uniform. It is at most Uniform.
+	// Expected is the maximum over the pairs (z, z') of the mean of beta(z, z', .) over the records. [Kang21] Theorem
+	// 3 uses Expected where earlier theorems use Uniform. Expected is at most Uniform.
 	Expected float64
 }
 
@@ -110,8 +110,8 @@ type PL struct {
 	// Smallest is the smallest ||grad F||^2/(2 (F - F*)) over the points that were evaluated. mu is at most
 	// Smallest. It is +Inf if every point was at the minimum.
 	Smallest float64
-	// Points is the number of points that were counted: the points at which F exceeds F* by more than its
-	// rounding error.
+	// Points is the number of points at which F exceeds F* by more than its rounding error. Only these
+	// points count.
 	Points int
 	// Distance is the distance from the minimum at which Smallest was found.
 	Distance float64

@@ -77,8 +77,8 @@ func CutUnits(field []byte) (core []byte, prefix, suffix string) {
 	return number, prefix, string(unit)
 }
 
-// Native rewrites a number that is stored as a number in its file, so that it has only one reading, with a
-// decimal point.
+// Native rewrites a number that its file stores as a number and not as a text. The result has only one
+// reading, in which the decimal separator is the point.
 func Native[T string | []byte](text T) T {
 	point, digits := -1, 0
 	for i := range len(text) {

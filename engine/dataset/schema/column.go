@@ -83,9 +83,9 @@ type Column struct {
 	// FromData marks the range or the categories of this column as taken from the data. Schema.BoundsFromData
 	// marks all columns.
 	FromData bool `yaml:"from_data,omitempty" json:"from_data,omitempty"`
-	// KnownFrom states in words from which source, other than the data, the range or the categories of a feature are
-	// known, such as "code book of 2019". If KnownFrom is set, the values may be equal to the values that a draft
-	// found in the data.
+	// KnownFrom names the source of the range or the categories of a feature in words, such as "code book of 2019".
+	// This source is not the data. If KnownFrom is set, the values may be equal to the values that a draft found in
+	// the data.
 	KnownFrom string `yaml:"known_from,omitempty" json:"known_from,omitempty"`
 	// Missing overrides Schema.Missing for this feature.
 	Missing *Missing `yaml:"missing,omitempty" json:"missing,omitempty"`
