@@ -137,7 +137,7 @@ type Backend interface {
 	Name() string
 	// Plan chooses the cheapest exact method from public numbers alone. It returns an
 	// error wrapping ErrUnsupported if the backend has no method for the problem. A
-	// backend does not have to support query groups; Grouped adds them.
+	// backend does not have to support query groups, because Grouped adds this support.
 	Plan(Problem) (Kernel, error)
 	// PlanMoments returns a kernel for moments of the records of a problem. It ignores the loss of
 	// the problem. It returns an error wrapping ErrUnsupported if the backend has no such kernel.
@@ -146,7 +146,7 @@ type Backend interface {
 
 // Kernel is the method that was chosen for a Problem. It is not bound to data yet.
 type Kernel interface {
-	// Problem returns the problem that the kernel was planned for.
+	// Problem returns the problem for which the kernel was planned.
 	Problem() Problem
 	// Method returns the name of the method for reports, e.g. "near-linear".
 	Method() string
@@ -230,10 +230,10 @@ func Unanswered() QueryBounds {
 type Evaluator interface {
 	// Kernel returns the kernel whose Bind returned the evaluator.
 	Kernel() Kernel
-	// Sum sets dst to the sum that q asks for: a sum of gradients of length ParamDim, or
-	// moments laid out as Moments.All. The bits of the result depend only on the records and
-	// q, and not on the number of workers. Sum fails if the kernel does not answer q. When ctx
-	// is done, Sum returns ctx.Err() and dst is unspecified.
+	// Sum sets dst to the sum requested by q. This is a sum of gradients of length ParamDim,
+	// or moments in the layout of Moments.All. The bits of the result depend only on the
+	// records and q, and not on the number of workers. Sum fails if the kernel does not answer
+	// q. When ctx is done, Sum returns ctx.Err() and dst is unspecified.
 	Sum(ctx context.Context, dst []float64, q Query) error
 	// Close releases the workers and the device memory of the evaluator.
 	Close() error

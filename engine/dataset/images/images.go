@@ -1,5 +1,5 @@
-// Package images reads a file as one image of a public size. It supports PNG, and PGM and PPM with one byte for
-// each number.
+// Package images reads a file as one image of a public size. It supports PNG files, and PGM and PPM files with
+// one byte for each number.
 package images
 
 import (
