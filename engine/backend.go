@@ -206,8 +206,8 @@ type QueryBounds struct {
 	Make string
 }
 
-// OneRecord returns Neighbour, or Sum if Sum is less than Neighbour, if Sum is infinite,
-// or if Neighbour is not known.
+// OneRecord returns Sum if Sum is less than Neighbour, if Sum is infinite, or if
+// Neighbour is not known. Otherwise it returns Neighbour.
 func (b QueryBounds) OneRecord() float64 {
 	if b.Neighbour > 0 && b.Neighbour < b.Sum && !math.IsInf(b.Sum, 1) {
 		return b.Neighbour

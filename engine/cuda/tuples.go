@@ -160,9 +160,9 @@ func (e *tupleRows) chunkOf(tiles int) int {
 // Add implements embedding.TermRows.
 //
 // The gradient G_t of tuple t is the vector of the numbers that the kernels compute from the tuple's columns alone, by
-// the same operations in both passes. The first pass gives a norm N that is at least ||G_t||, and from N the scale
-// follows. The second pass truncates the entries of scale G_t, in units, to integers. J_i^T v_i of single records are
-// summed as networkRows does.
+// the same operations in both passes. The first pass gives a norm N that is at least ||G_t||, and the scale follows
+// from N. The second pass truncates the entries of scale G_t, in units, to integers. J_i^T v_i of single records are
+// summed in the same way as in networkRows.
 func (e *tupleRows) Add(ctx context.Context, v []float64) error {
 	if err := e.open("tuples"); err != nil {
 		return err

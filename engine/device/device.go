@@ -119,8 +119,8 @@ func (d *Device) Workers() int {
 // Precise reports whether the options set a precision.
 func (d *Device) Precise() bool { return d != nil && d.precise }
 
-// Shared returns the kind of device of every member of a team, "cpu" or "cuda", and "" without a team. All members must
-// have the same kind of device, because the grids of CPUs and GPUs differ.
+// Shared returns "cpu" or "cuda", the kind of device of every member of a team. Without a team it returns "". All
+// members must have the same kind of device, because the grids of CPUs and GPUs differ.
 func (d *Device) Shared() string {
 	if d == nil {
 		return ""
