@@ -2,10 +2,11 @@ package autodiff
 
 import "slices"
 
-// Bounds returns an interval that contains e(u) for every real u in on, by interval arithmetic with
-// outward rounding (Moore, Kearfott and Cloud, Introduction to Interval Analysis, SIAM 2009,
-// Theorem 5.1). It returns [-Inf, Inf] if e may be undefined somewhere in on. If the ranges of its
-// sides do not decide a comparison, its value is [0, 1], and Where is the union of both branches.
+// Bounds returns an interval that contains e(u) for every real u in the interval on. It uses
+// interval arithmetic with outward rounding (Moore, Kearfott and Cloud, Introduction to Interval
+// Analysis, SIAM 2009, Theorem 5.1). It returns [-Inf, Inf] if e may be undefined somewhere in this
+// interval. If the ranges of the two sides of a comparison do not decide the comparison, the mask
+// is [0, 1], and a Where with this mask is the union of both branches.
 //
 // The result can be wider than the range of e if u occurs several times in e. Prove makes it
 // narrower by splitting.

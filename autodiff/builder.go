@@ -334,26 +334,28 @@ func Mul(a, b Expr) Expr { return combine(opMul, a, b) }
 // Div returns a / b.
 func Div(a, b Expr) Expr { return combine(opDiv, a, b) }
 
-// Max returns the larger of a and b. Where they are equal, its derivative is the derivative of one
-// of them; see Derivative.
+// Max returns the larger of a and b. If a and b are equal, the derivative of Max is the derivative
+// of a or of b (see Derivative).
 func Max(a, b Expr) Expr { return combine(opMax, a, b) }
 
-// Min returns the smaller of a and b. Where they are equal, its derivative is the derivative of one
-// of them; see Derivative.
+// Min returns the smaller of a and b. If a and b are equal, the derivative of Min is the derivative
+// of a or of b (see Derivative).
 func Min(a, b Expr) Expr { return combine(opMin, a, b) }
 
-// Ge returns the mask 1 if a >= b, else 0. Its derivative is 0. Check rejects a phi that jumps.
+// Ge returns the mask that is 1 if a >= b and 0 otherwise. The derivative of a mask is 0. Check
+// rejects a phi that jumps.
 func Ge(a, b Expr) Expr { return combine(opGe, a, b) }
 
-// Gt returns the mask 1 if a > b, else 0. Its derivative is 0, as for Ge.
+// Gt returns the mask that is 1 if a > b and 0 otherwise. The derivative of a mask is 0.
 func Gt(a, b Expr) Expr { return combine(opGt, a, b) }
 
-// Eq returns the mask 1 if a = b, else 0. Its derivative is 0, as for Ge.
+// Eq returns the mask that is 1 if a = b and 0 otherwise. The derivative of a mask is 0.
 func Eq(a, b Expr) Expr { return combine(opEq, a, b) }
 
 // Where returns a where the mask m is not 0, and b elsewhere. The branch that is not chosen may be
-// undefined. Its derivative is the derivative of the chosen branch, or of the other branch at a
-// point where a mask changes (Derivative). Check rejects a phi that jumps.
+// undefined. The derivative of Where is the derivative of the chosen branch. At a point where the
+// mask changes, it can be the derivative of the other branch (see Derivative). Check rejects a phi
+// that jumps.
 func Where(m, a, b Expr) Expr {
 	w := newBuilder()
 	return w.expr(w.where(w.load(m), w.load(a), w.load(b)))

@@ -15,6 +15,6 @@ type Function struct {
 // NewFunction returns phi with its own derivative.
 func NewFunction(phi Expr) *Function { return &Function{Phi: phi, DPhi: phi.Derivative()} }
 
-// DDPhi returns the second derivative of phi, by this package's own differentiation. (gorgonia.Grad
-// of a gradient is wrong without an error.)
+// DDPhi returns the second derivative of phi, which this package computes itself. (If
+// gorgonia.Grad is applied to a gradient, its result is wrong, and it returns no error.)
 func (f *Function) DDPhi() Expr { return f.Phi.Derivative().Derivative() }

@@ -167,11 +167,11 @@ func (p *Program) ScratchLen() int { return (p.slots - 1) * programBlock }
 //		dst[i] = e.Eval(u[i])
 //	}
 //
-// up to rounding, which Roundoff bounds. dst[i] is a function of u[i] alone, bit for bit, whatever
-// its index and the other numbers of u are: every step computes every value separately, in one
-// loop. dst must have the length of u and may be u. scratch must have at least ScratchLen elements,
-// which no other call uses at the same time. Its content does not matter. If it is nil, Eval
-// allocates it. Eval panics on wrong lengths.
+// up to rounding, which Roundoff bounds. dst[i] is a function of u[i] alone, bit for bit. It
+// depends neither on the index i nor on the other numbers of u, because every step computes every
+// value separately, in one loop. dst must have the length of u and may be u. scratch must have at
+// least ScratchLen elements, which no other call uses at the same time. Its content does not
+// matter. If it is nil, Eval allocates it. Eval panics on wrong lengths.
 func (p *Program) Eval(dst, u, scratch []float64) {
 	if len(dst) != len(u) {
 		panic("autodiff: Program.Eval: dst and u differ in length")

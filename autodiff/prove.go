@@ -13,23 +13,25 @@ import (
 // true, g is non-decreasing. If Smoothness is finite, g is Lipschitz continuous with this constant. If both
 // apply, they hold for the same g. Slack is at most twice the sum of three terms: 2^-44 times the bound of
 // |phi'|, 2^-48 times the bound of |phi"| times the largest |u|, and 16 times the estimated rounding error of
-// phi' at kinks. Add Slack to the rounding error of phi'. Slack is needed for kinks such as that in the
-// derivative of max(0, 1-u)^2: if the constants are not exact, the two sides meet only up to rounding.
+// phi' at kinks. Add Slack to the rounding error of phi'. Slack is needed for kinks such as the kink in the
+// derivative of max(0, 1-u)^2. If the constants are not exact, the two sides of such a kink meet only up to
+// rounding.
 type Properties struct {
 	// On is the interval on which the properties hold.
 	On Interval
 	// Slope contains phi'(u) for all u in On. Its ends bound the one-sided derivatives of phi, so
 	// Slope.Abs() is a Lipschitz constant of phi if phi does not jump (Check).
 	Slope Interval
-	// SlopeFound lies within the range of phi': phi' attains its ends, up to their own rounding.
+	// SlopeFound is an interval within the range of phi'. phi' attains the two ends of
+	// SlopeFound, up to the rounding of these ends.
 	SlopeFound Interval
 	// Curvature contains phi"(u) for all u in On at which phi' is differentiable.
 	Curvature Interval
-	// CurvatureFound lies within the range of phi", as SlopeFound lies within the range of phi'.
+	// CurvatureFound is the same for phi" as SlopeFound for phi'.
 	CurvatureFound Interval
-	// Smoothness is a Lipschitz constant of g, +Inf where phi has a kink.
+	// Smoothness is a Lipschitz constant of g. It is +Inf if phi has a kink.
 	Smoothness float64
-	// Convex is true if g is proved to be non-decreasing. False means not proved.
+	// Convex is true if g is proved to be non-decreasing. If Convex is false, no proof was found.
 	Convex bool
 	// Slack bounds |phi' - g|.
 	Slack float64

@@ -19,8 +19,9 @@ type Problem struct {
 	Bounds Bounds  // the bounds of every record
 	Loss   Loss    // the pair loss
 	Radius float64 // r > 0: gradients are computed only at ||w||_2 <= r
-	// NonZerosPerRow is the largest number of stored features of a row. If it is 0, D
-	// applies. NonZerosPerRow is public, because it is part of the schema.
+	// NonZerosPerRow is the largest number of stored features of a row. If it is 0, a row
+	// may store all D features. NonZerosPerRow is public, because it is part of the
+	// schema.
 	NonZerosPerRow int
 	// LabelValues bounds the number of different labels. 0 means 2 (two classes), and
 	// AnyLabels sets no bound. LabelValues is public, because it is part of the schema.
@@ -37,7 +38,7 @@ type Problem struct {
 	// up to N, and pairs are formed within groups only. If Groups is nil, all pairs are
 	// formed.
 	Groups []int
-	// Candidates are products of features that a training may choose among. Kernels ignore them.
+	// Candidates are products of features among which a training may choose. Kernels ignore Candidates.
 	Candidates Candidates
 }
 
@@ -95,10 +96,10 @@ func (p Problem) Validate() error {
 	return p.Bounds.Validate()
 }
 
-// Fits returns an error unless the records fit the problem: they have its n, d and bounds, and
-// they are persons if and only if the problem has persons. They also have no more stored
-// features in a row, no more rows for each person and no more different labels than the
-// problem allows.
+// Fits returns an error unless the records fit the problem. The records must have the n, d and
+// bounds of the problem. They must be grouped by person if and only if the problem has
+// persons. The stored features of a row, the rows of a person and the different labels must
+// not exceed the numbers that the problem allows.
 func (p Problem) Fits(r *Records) error {
 	if r != nil && r.IsShard() {
 		return fmt.Errorf("engine: these are %d of %d records, and a kernel without a team needs them all", r.Units(),
@@ -136,7 +137,7 @@ type Backend interface {
 	Name() string
 	// Plan chooses the cheapest exact method from public numbers alone. It returns an
 	// error wrapping ErrUnsupported if the backend has no method for the problem. A
-	// backend does not have to support query groups; Grouped adds them.
+	// backend does not have to support query groups, because Grouped adds this support.
 	Plan(Problem) (Kernel, error)
 	// PlanMoments returns a kernel for moments of the records of a problem. It ignores the loss of
 	// the problem. It returns an error wrapping ErrUnsupported if the backend has no such kernel.
@@ -145,7 +146,7 @@ type Backend interface {
 
 // Kernel is the method that was chosen for a Problem. It is not bound to data yet.
 type Kernel interface {
-	// Problem returns the problem that the kernel was planned for.
+	// Problem returns the problem for which the kernel was planned.
 	Problem() Problem
 	// Method returns the name of the method for reports, e.g. "near-linear".
 	Method() string
@@ -165,16 +166,17 @@ type QueryBounds struct {
 	// the sums in real arithmetic of t, a and x~ as computed. Sum is +Inf if the kernel does not
 	// answer the query. Certificates use Sum as docs/theory.md#roundoff describes.
 	//
-	// For a loss with Constants.Smoothness = +Inf, the distance to the exact gradient is not small: near a kink, a
-	// rounded margin gives another slope. "Exact" then means a sum in real arithmetic of terms g(w; z, z') with two
-	// properties. First, a term depends only on the two records, their places in the data set and w. Second, a term
-	// obeys Constants: ||g|| <= Lipschitz, and replacing one record of a pair moves g by at most PairDiameter. To
-	// give the terms these properties, a backend clamps each slope to the bounds of phi'. It computes the slope of
-	// a pair from this pair alone, bit for bit. The other pairs in the same block, list, vector or chunk do not
-	// influence the slope (Scalar.Slopes, docs/theory.md#kinks). These properties suffice for a certificate of one
-	// gradient (privacy.MeanGradient), because the sums of two neighbouring data sets at the same w differ only in
-	// the terms of one record. They do not suffice for a certificate of a recursion, which compares gradients at
-	// different w and needs a finite Smoothness. Certificates of recursions refuse +Inf.
+	// For a loss with Constants.Smoothness = +Inf, the distance to the exact gradient is not small, because a
+	// rounded margin near a kink can give another slope. "Exact" then means a sum in real arithmetic of terms g(w;
+	// z, z') with two properties. First, a term depends only on the two records, their places in the data set and
+	// w. Second, a term obeys Constants: ||g|| <= Lipschitz, and replacing one record of a pair moves g by at most
+	// PairDiameter. To give the terms these properties, a backend clamps each slope to the bounds of phi'. It
+	// computes the slope of a pair from this pair alone, bit for bit. The other pairs in the same block, list,
+	// vector or chunk do not influence the slope (Scalar.Slopes, docs/theory.md#kinks). These properties suffice
+	// for a certificate of one gradient (privacy.MeanGradient), because the sums of two neighbouring data sets at
+	// the same w differ only in the terms of one record. They do not suffice for a certificate of a recursion,
+	// which compares gradients at different w and needs a finite Smoothness. Certificates of recursions refuse
+	// +Inf.
 	Sum float64
 	// Neighbour bounds how much one record changes the error of a gradient. It is 0 if Sum is the
 	// only known bound (see OneRecord). The sensitivity of one gradient needs this bound only.
@@ -195,17 +197,17 @@ type QueryBounds struct {
 	// Positives and Second bound the errors of Moments.Positives and Moments.Second, as
 	// Sum bounds the error of Moments.Sum.
 	Positives, Second float64
-	// Seconds and Bytes are estimates; no result depends on them. Seconds is the time that one core at
-	// about 2.5 GHz takes to answer. Bytes is the memory of the Evaluator besides the records. Either
-	// is 0 if the kernel has no estimate.
+	// Seconds and Bytes are estimates. No result depends on these estimates. Seconds is the time that
+	// one core at about 2.5 GHz takes to answer. Bytes is the memory of the Evaluator besides the
+	// records. Either is 0 if the kernel has no estimate.
 	Seconds, Bytes float64
 	// Make names the implementation that computes the terms, if the last bits of a term depend on the
 	// implementation. All members of a Team must have the same Make.
 	Make string
 }
 
-// OneRecord returns Neighbour, or Sum if Sum is less than Neighbour, if Sum is infinite,
-// or if Neighbour is not known.
+// OneRecord returns Sum if Sum is less than Neighbour, if Sum is infinite, or if
+// Neighbour is not known. Otherwise it returns Neighbour.
 func (b QueryBounds) OneRecord() float64 {
 	if b.Neighbour > 0 && b.Neighbour < b.Sum && !math.IsInf(b.Sum, 1) {
 		return b.Neighbour
@@ -228,10 +230,10 @@ func Unanswered() QueryBounds {
 type Evaluator interface {
 	// Kernel returns the kernel whose Bind returned the evaluator.
 	Kernel() Kernel
-	// Sum sets dst to the sum that q asks for: a sum of gradients of length ParamDim, or
-	// moments laid out as Moments.All. The bits of the result depend only on the records and
-	// q, and not on the number of workers. Sum fails if the kernel does not answer q. When ctx
-	// is done, Sum returns ctx.Err() and dst is unspecified.
+	// Sum sets dst to the sum requested by q. This is a sum of gradients of length ParamDim,
+	// or moments in the layout of Moments.All. The bits of the result depend only on the
+	// records and q, and not on the number of workers. Sum fails if the kernel does not answer
+	// q. When ctx is done, Sum returns ctx.Err() and dst is unspecified.
 	Sum(ctx context.Context, dst []float64, q Query) error
 	// Close releases the workers and the device memory of the evaluator.
 	Close() error

@@ -21,8 +21,9 @@ func (p *Problem) CheckMoments(ctx context.Context, dst []float64, q Query) (Mom
 	return momentsIn(dst, p.D), ctx.Err()
 }
 
-// CheckGradient checks a query of a gradient before an Evaluator answers it. It returns an error unless q can be
-// answered. It checks the lengths of dst and W, ||W||, Pairs and ctx, but not the entries of an Order below T.
+// CheckGradient checks a query of a gradient before an Evaluator answers it. It returns an error if q cannot be
+// answered. It checks ctx, Pairs, the norm of W, and the lengths of dst and W. It does not check the first T
+// entries of an Order.
 func (p *Problem) CheckGradient(ctx context.Context, dst []float64, q *Query) error {
 	switch w := q.W; {
 	case q.Pairs == nil:

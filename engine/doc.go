@@ -1,8 +1,8 @@
 // Package engine computes exact sums of pair gradients over records.
 //
 // Dyad has two halves. Package engine sees records and has no randomness. Package privacy
-// has all randomness and never sees a record. Neither package imports the other; they
-// meet in package algorithms.
+// has all randomness and never sees a record. Neither package imports the other. Package
+// algorithms connects them.
 //
 // The data flow inside the engine is
 //

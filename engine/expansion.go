@@ -12,8 +12,8 @@ type Expansion struct {
 	Terms      int     // p: interpolation in the p zeros of T_p, degree p - 1
 	Truncation float64 // sup |f - interpolant|
 	Lebesgue   float64 // bounds the Lebesgue constant of the p nodes
-	// CoefNorm bounds sum_a |c_a| and CoefGrowth sum_a |c_a| (a+1)(a+2)/2 over
-	// the Chebyshev coefficients c_a of the interpolant.
+	// CoefNorm bounds sum_a |c_a|, and CoefGrowth bounds sum_a |c_a| (a+1)(a+2)/2. The
+	// c_a are the Chebyshev coefficients of the interpolant.
 	CoefNorm, CoefGrowth float64
 	// PowerNorm bounds sum_i |m_i| for the interpolant sum_i m_i y^i. PowerGrowth bounds
 	// sum_a |c_a| |T_a(sqrt(-1))|, which is the sum of the absolute values of all terms
@@ -22,8 +22,8 @@ type Expansion struct {
 }
 
 // Expand returns the shortest expansion for |u0| <= margin with Truncation <= tol. Its
-// number of terms is 1 + step k for some k >= 1. Expand returns false if the expansion
-// would need more than most terms.
+// number of terms is 1 + step k for some k >= 1. If the expansion would need more terms
+// than the limit `most`, Expand returns false.
 //
 // Proof. Let E_rho be the Bernstein ellipse with semi-axis sum rho > 1. Its points have
 // |Re y| <= (rho + 1/rho)/2 and |Im y| <= (rho - 1/rho)/2, so |phi'| <= M there with M =

@@ -38,8 +38,8 @@ func (p Problem) Pairs() Pairs {
 }
 
 // Grouped adds query groups to a Backend. If the backend has no method for a problem with
-// groups, Grouped plans each group separately, and the gradient sum is the sum of the
-// groups' gradient sums, added in order.
+// groups, Grouped plans each group separately. The gradient sum is then the sum of the
+// gradient sums of the groups, which are added in order.
 type Grouped struct{ Backend }
 
 // Plan returns the kernel of the inner backend. If the problem has groups and the inner

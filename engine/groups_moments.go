@@ -49,9 +49,9 @@ func Together(of Problem) (largest int, weight float64) {
 // where m is the number of records of the part and B = Bounds.LabelAbs. Queries are Signed and have no Offset, Centre,
 // Class or W. Positives is 0. The backend b sums each pair as one record that is the difference of the two records. As
 // computed, |a| <= 1 and ||x~|| <= Radius, and a and x~ are functions of the two records, bit for bit
-// (docs/theory.md#group-moments). If records are persons, the backend b sums each pair as one person, whose rows are
-// the differences between every row of the first person and every row of the second person. The term of the pair is the
-// mean of the terms of these rows.
+// (docs/theory.md#group-moments). If records are persons, the backend b sums each pair as one person. The rows of this
+// person are the differences between every row of the first person and every row of the second person. The term of the
+// pair is the mean of the terms of these rows.
 func PlanGroupMoments(b Backend, p Problem) (Kernel, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

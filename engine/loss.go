@@ -92,8 +92,9 @@ type Constants struct {
 }
 
 // Validate returns an error for constants that no loss can have. G and Dg must be
-// positive and finite. L must not be negative; it is +Inf for a loss that is not smooth.
-// Dg must be at most 2 G, because two gradients of norm at most G are at most 2 G apart.
+// positive and finite. L must not be negative. It may be +Inf, for a loss that is not
+// smooth. Dg must be at most 2 G, because two gradients of norm at most G are at most 2 G
+// apart.
 func (c Constants) Validate() error {
 	finite := func(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 	switch {
@@ -116,10 +117,11 @@ type Assertion struct {
 }
 
 // Assert returns c with the constants that a states and Origin Asserted. If a states no
-// constants, Assert returns c unchanged. If a states G but not Dg, Dg becomes 2 G, which
-// holds for every loss; the Dg of c may not fit the stated G. Assert fails if Validate
-// fails or if the stated L is not finite. It also fails if a states L and the L of c is
-// +Inf, because QueryBounds.Sum is then not a distance to the exact gradient.
+// constants, Assert returns c unchanged. If a states G but not Dg, Dg becomes 2 G,
+// because the Dg of c may not fit the stated G. A Dg of 2 G holds for every loss. Assert
+// fails if Validate fails or if the stated L is not finite. It also fails if a states L
+// and the L of c is +Inf, because QueryBounds.Sum is then not a distance to the exact
+// gradient.
 func (c Constants) Assert(a Assertion) (Constants, error) {
 	if a == (Assertion{}) {
 		return c, nil

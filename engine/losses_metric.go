@@ -33,7 +33,7 @@ func (m Metric) Scalar() Scalar { return m.Of }
 
 // MarginRange returns the interval of u for records within b and members of Domain(d,
 // radius), widened to cover the rounding of margins. The interval is [-V, V] with V just
-// above q max(1, A - 1), where q = b.LabelAbs^2, A = 4 R^2 radius and R = b.FeatureNorm.
+// above q max(1, A - 1). Here q = b.LabelAbs^2, A = 4 R^2 radius and R = b.FeatureNorm.
 func (Metric) MarginRange(b Bounds, radius float64) (lo, hi float64) {
 	q, largest, _ := metricReach(b, radius)
 	v := mulUp(q, max(1, largest-1)) + mulUp(q, largest)*3*scalarMarginSlack

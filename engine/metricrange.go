@@ -21,9 +21,9 @@ type MetricRange struct {
 	// Computed slopes of a loss that is not smooth are clamped to them.
 	SlopeMin, SlopeMax float64
 	// WithinErr is the error of a slope at a computed margin of a member of the loss's
-	// domain. It is set if phi' is smooth on MarginRange, the smaller range of these margins,
-	// but not up to V; the loss then has the Constants of a smooth loss. Otherwise WithinErr
-	// is 0.
+	// domain. It is set if phi' is smooth on MarginRange, which is the smaller range of these
+	// margins, but not up to V. The loss then has the Constants of a smooth loss. Otherwise
+	// WithinErr is 0.
 	WithinErr float64
 }
 

@@ -122,8 +122,8 @@ func (q Query) Validate(d int, b Bounds) error {
 type Moments struct {
 	All []float64 // dst of Evaluator.Sum: the sum of t, then Sum, then Second
 	Sum []float64 // the sum of a x~, d numbers
-	// Second is the sum of x~ x~^T. It is empty, or the diagonal of the sum, or its
-	// isometric coordinates (Symmetric).
+	// Second is the sum of x~ x~^T. It is empty, the diagonal of the sum, or the
+	// isometric coordinates of the sum (Symmetric).
 	Second []float64
 }
 

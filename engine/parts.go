@@ -9,7 +9,8 @@ import (
 
 // SubsetPairs are all ordered pairs of different records of a subset. The subset consists
 // of the records Order[From], ..., Order[From+N-1]. Order is a permutation of all
-// records; if it is nil, it is the identity. Order must not depend on the data.
+// records. If Order is nil, the permutation is the identity. Order must not depend on the
+// data.
 type SubsetPairs struct {
 	Order   []int32
 	From, N int // N >= 2

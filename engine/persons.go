@@ -8,9 +8,9 @@ import (
 // GroupPersons returns the rows of r ordered by person. The rows of one person are in the
 // order of r. of[i], from 0 to count-1, is the person of row i. Every person has at least
 // one row. The position of a person must not depend on the rows of other persons
-// (docs/theory.md#persons). GroupPersons keeps only the first most rows of each person.
-// GroupPersons fails if of does not fit r and count, if a person has no row, if count <
-// 1, or if most < 1.
+// (docs/theory.md#persons). If a person has more rows than the limit `most`, GroupPersons
+// keeps only the first `most` rows of this person. GroupPersons fails if of does not fit
+// r and count, if a person has no row, if count < 1, or if most < 1.
 func (r *Records) GroupPersons(of []int32, count, most int) (*Records, error) {
 	if len(of) != r.n {
 		return nil, fmt.Errorf("engine: GroupPersons: persons are given for %d rows, but there are %d rows", len(of), r.n)
@@ -56,7 +56,7 @@ func GroupRows(of []int32, count, most int) (rows, first []int, err error) {
 
 // WithPersons returns the rows of r as rows of persons. Person k has the rows first[k] to
 // first[k+1]-1. WithPersons fails unless every row belongs to a person and every person has
-// from 1 to most rows.
+// at least 1 and at most `most` rows.
 func (r *Records) WithPersons(first []int, most int) (*Records, error) {
 	if len(first) < 2 || first[0] != 0 || first[len(first)-1] != r.n {
 		return nil, fmt.Errorf("engine: WithPersons: the row ranges of %d persons do not cover %d rows", len(first)-1, r.n)

@@ -18,8 +18,8 @@ type Piece struct {
 type PiecewiseScalar interface {
 	Scalar
 	// Pieces returns the pieces of phi' on [lo, hi] by increasing From, with knots and
-	// coefficients rounded to nearest. The first piece begins at lo or below. It is not
-	// specified which piece a knot belongs to. Pieces returns false if the slope is not
+	// coefficients rounded to nearest. The first piece begins at lo or below. A knot may
+	// belong to either of its two pieces. Pieces returns false if the slope is not
 	// piecewise linear on [lo, hi] or has more than maxPieces pieces.
 	Pieces(lo, hi float64) ([]Piece, bool)
 }

@@ -215,7 +215,7 @@ func (r *Records) Row(i int, dst []float64) {
 }
 
 // Rows returns the row-major features of count records, beginning with record from. The result
-// is a part of Dense, or a copy in dst. dst has at least count*d numbers; if it is nil, Rows
+// is a part of Dense, or a copy in dst. dst has at least count*d numbers. If dst is nil, Rows
 // allocates it. The caller must not change the result.
 func (r *Records) Rows(dst []float64, from, count int) []float64 {
 	if dense := r.Dense(); dense != nil {

@@ -10,8 +10,8 @@ import (
 type MarginLoss interface {
 	// Name is the identifier of phi on the command line and in models.
 	Name() string
-	// DPhi is phi'(u), after clipping if the slope is clipped. At a kink it is a value
-	// between the one-sided slopes, and always the same value.
+	// DPhi returns phi'(u), after clipping if the slope is clipped. At a kink, it always
+	// returns the same value between the one-sided slopes.
 	DPhi(u float64) float64
 	// Bounds returns bounds that hold for every u in [lo, hi]. It fails if lo or hi is
 	// not finite, if lo > hi, or if phi' cannot be bounded on [lo, hi].
@@ -28,10 +28,10 @@ type Scalar interface {
 	// Phi is phi(u).
 	Phi(u float64) float64
 	// Slopes replaces every number of u by its DPhi. The bits of each result depend on this
-	// number alone, and not on its place in u or on the other numbers of u. Where phi'
-	// jumps, an error of one bit in an operand can change the slope by the whole jump, and
-	// other records determine the other numbers of u. So the certificate of a loss that is
-	// not smooth depends on this property (QueryBounds.Sum, docs/theory.md#kinks).
+	// number alone, and not on its place in u or on the other numbers of u. At a jump of
+	// phi', an error of one bit in an operand can change the slope by the whole jump. The
+	// other numbers of u depend on other records. So the certificate of a loss that is not
+	// smooth depends on this property (QueryBounds.Sum, docs/theory.md#kinks).
 	Slopes(u []float64)
 }
 

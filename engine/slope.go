@@ -7,10 +7,10 @@ import (
 	"dyad/autodiff"
 )
 
-// Slope is the derivative of a formula that was received from another party. It proves only
-// the bound of the slope, which is all that a local learner needs. Expression proves more
-// bounds and checks the derivative by difference quotients. The additional bounds and the
-// check matter only for the quality of a model. A Slope is immutable.
+// Slope is the derivative of a formula that was received from another party. Only the bound
+// of the slope is proved, because a local learner needs no other bound. Expression proves
+// more bounds and checks the derivative by difference quotients. The additional bounds and
+// the check matter only for the quality of a model. A Slope is immutable.
 type Slope struct {
 	name string
 	dphi autodiff.Expr

@@ -17,8 +17,8 @@ var ErrTeamPrefix = fmt.Errorf("%w: a team cannot sum the pairs of one record wi
 
 // Team is a fixed set of processes that compute sums together. Each process computes sums over
 // some of the records. The Team only transfers numbers and does not add them. Every process adds
-// the partial sums of all processes in the fixed order of the method, so a sum has the same bits
-// for every number of processes.
+// the partial sums of all processes. The order of these additions is fixed by the method, so a
+// sum has the same bits for every number of processes.
 //
 // All members make the same calls in the same order, one at a time. After an error of a call,
 // the team and all evaluators that were bound with it can no longer be used.
@@ -67,7 +67,7 @@ func GatherJobs(ctx context.Context, t Team, m []float64, jobs, length int) erro
 }
 
 // GatherValues returns the numbers of all ranks, one rank after the other. starts holds the
-// position of the first number of each rank, followed by the length of all.
+// position of the first number of each rank, followed by the number of all values.
 func GatherValues(ctx context.Context, t Team, own []float64) (all []float64, starts []int, err error) {
 	counts, at := make([]int, t.Size()), make([]int, t.Size())
 	sizes := make([]float64, t.Size())

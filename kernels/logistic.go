@@ -44,9 +44,9 @@ func expUpTo(v float64) float64 {
 //	}
 //
 // for |v| <= MaxLogisticMargin or NaN. LogisticSlopes is faster than LogisticSlope and has a relative error
-// below 12 u. The error consists of 3 u of the exponential and one rounding each in 1 + e^v, the product of
-// two, the product of four, the reciprocal and two products back. Four values share one division, so (1 +
-// e^v)^4 must not overflow.
+// below 12 u. The error consists of 3 u of the exponential and six roundings. One rounding each is in 1 +
+// e^v, in the product of two factors, in the product of four factors, in the reciprocal and in the two
+// products that follow the reciprocal. Four values share one division, so (1 + e^v)^4 must not overflow.
 func LogisticSlopes(v []float64) {
 	for len(v) >= 4 {
 		p0 := 1 + expUpTo(v[0])

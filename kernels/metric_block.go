@@ -34,8 +34,8 @@ const MetricTileCols = 48
 // MetricTileCols + T + 3 roundings of a row and of cx, including the roundings of its products. v takes part
 // in at most len(s) + 1 roundings of a column.
 type MetricBlock interface {
-	// Start begins a block of len(s) rows, where len(s) is at most the number of rows that the block was
-	// created for. xw is row-major, len(s) x d. The slices must not change before Sums.
+	// Start begins a block of len(s) rows, where len(s) is at most the number of rows for which the
+	// block was created. xw is row-major, len(s) x d. The slices must not change before Sums.
 	Start(xw, s, y []float64)
 	// Add adds the pairs with len(t) columns. x is row-major, len(t) x d. If skip is -len(s) or less, Add takes
 	// all pairs. On the diagonal of a symmetric matrix, skip = 1 takes the strict upper triangle.

@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// Places maps the numbers of a range to integers of placeBits bits, called places. The place of a number is the
-// index of the part of the range that contains the number, where the range is cut into 2^placeBits - 1 equal
-// parts. Places do not decrease if the number increases.
+// Places maps the numbers of a range to integers of placeBits bits, called places. The range is cut into
+// 2^placeBits - 1 equal parts, and the place of a number is the index of the part that contains the number.
+// Places do not decrease if the number increases.
 type Places struct{ lo, scale float64 }
 
 const (

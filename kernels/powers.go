@@ -11,9 +11,9 @@ package kernels
 // except that a variant may add a power to any of the eight partial sums. Only the total of the eight is
 // defined. len(sum) must be a multiple of 32, and |x| <= 1. Zeros do not change the sums.
 //
-// The relative error of a computed x^i is at most i roundings: x^i is a product of i factors x, in any order,
-// and the last product may be rounded or not. Each partial sum has at most len(x)/8 + 4 additions, and no term
-// takes part in more.
+// The relative error of a computed x^i is at most i roundings, because x^i is a product of i factors x. The
+// order of the factors can vary, and the last product may be rounded or not. Each partial sum has at most
+// len(x)/8 + 4 additions, and no term takes part in more.
 func PowerSums(sum, x []float64) {
 	lane := 0
 	for ; len(x) >= 4; x = x[4:] {

@@ -1,7 +1,7 @@
 package kernels
 
-// Step is a function of pairs of numbers s, t. For pairs with t <= s - Shift it is d (Slope + Rise d (s - t)),
-// where d is a factor that all steps share. For other pairs it is 0.
+// Step is a function of pairs of numbers s, t. For pairs with t <= s - Shift its value is d (Slope + Rise d (s
+// - t)). The factor d is the same for all steps. For other pairs it is 0.
 type Step struct{ Shift, Slope, Rise float64 }
 
 // Ordered holds numbers in increasing order.

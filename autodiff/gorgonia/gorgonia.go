@@ -18,10 +18,10 @@ import (
 var graphs sync.Mutex
 
 // FromGraph reads phi from a Gorgonia graph. build gets an empty graph g and the scalar float64 input u, and
-// returns the node of phi(u). It must use no other input, and must not call gorgonia.Grad. Supported are + -
-// * / and Pow with a constant exponent, Neg, Exp, Log, Log1p, Expm1, Sqrt, Square, Cube, Inverse, Abs, Sin,
-// Cos, Tanh, Sigmoid, Softplus, MaxBetween, MinBetween, the comparisons < <= > >=, and compositions of these
-// (Rectify, LeakyRelu, Mish).
+// returns the node of phi(u). It must use no other input, and must not call gorgonia.Grad. The supported
+// operations are + - * / and Pow with a constant exponent, Neg, Exp, Log, Log1p, Expm1, Sqrt, Square, Cube,
+// Inverse, Abs, Sin, Cos, Tanh, Sigmoid, Softplus, MaxBetween, MinBetween, the comparisons < <= > >=, and
+// compositions of these (Rectify, LeakyRelu, Mish).
 //
 // The result is not checked: call Function.Check before using it.
 //

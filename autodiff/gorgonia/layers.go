@@ -24,9 +24,9 @@ import (
 // belongs to this record. The record's Jacobian is the sum over its rows of the products of dz and (x, 1).
 //
 // NewLayers makes three comparisons. It compares values with those of layers.Network, which is plain Go. It
-// compares Jacobians with difference quotients of these values. It compares the bits that a record gets alone
-// with the bits that it gets together with other records. After a failed comparison the error wraps
-// autodiff.ErrGradientsDisagree or ErrNotAFunction.
+// compares Jacobians with difference quotients of these values. It compares the bits of the results of a
+// record alone with the bits of its results in a batch with other records. After a failed comparison the
+// error wraps autodiff.ErrGradientsDisagree or ErrNotAFunction.
 func NewLayers(spec layers.Spec, d, m int) (embedding.Network, error) {
 	net, err := spec.Network(d, m)
 	if err != nil {

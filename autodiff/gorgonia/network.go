@@ -34,7 +34,7 @@ type Network struct {
 }
 
 // NewNetwork builds the graph twice and compares its Jacobian with difference quotients of f at random points
-// of the balls, because some derivatives of Gorgonia are wrong without an error. Its error wraps
+// of the balls, because Gorgonia computes some derivatives wrongly and returns no error. Its error wraps
 // autodiff.ErrGradientsDisagree if they differ. Its error wraps ErrNotAFunction in two cases. In the first,
 // the graph's numbers at these points depend on more than the record and theta, for example because the graph
 // draws random numbers. In the second, the graph has an operation that can remember a record: an operation of

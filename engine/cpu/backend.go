@@ -39,12 +39,13 @@ type Backend struct {
 	// Workers is the number of goroutines of an Evaluator. If it is 0 or less, GOMAXPROCS
 	// applies. Workers changes the running time but not the result.
 	Workers int
-	// Method is the method for AllPairs; the zero value is Auto.
+	// Method is the method for AllPairs. The zero value is Auto.
 	Method Method
 	// Float32 makes the backend compute all pairs of an engine.MahalanobisLogistic in float32. This
-	// is about twice as fast. The roundoff grows to about 10^-5 to 10^-6 of a gradient per pair, but
-	// the change of the roundoff by one record does not grow with n (engine.QueryBounds.Neighbour).
-	// Plan fails for other metric losses. Score losses are still computed in float64.
+	// is about twice as fast as float64. The roundoff for each pair grows to between about 10^-6 and
+	// 10^-5 of a gradient. The amount by which one record changes the roundoff does not grow with n
+	// (engine.QueryBounds.Neighbour). Plan fails for other metric losses. Score losses are still
+	// computed in float64.
 	Float32 bool
 	// Variant selects the implementation of the inner loops. The zero value selects the
 	// fastest variant of this processor. Plan fails for a variant that this processor
@@ -54,8 +55,8 @@ type Backend struct {
 	// Team shares the work of each sum among processes. The bits of results are the same for any
 	// number of processes. If Team is nil, this process computes alone. Every member plans the
 	// same problems, binds its engine.Share of the same records and calls the same sums. A team
-	// has no PrefixPairs and no sorted method, because PrefixPairs and the sorted method process
-	// all records in one order.
+	// can neither compute PrefixPairs nor use the sorted method, because both process all
+	// records in one order.
 	Team engine.Team
 }
 

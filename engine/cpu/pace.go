@@ -17,12 +17,12 @@ const (
 )
 
 // Pace measures the speed of this machine, with the workers of b, in about 20 ms. It returns the
-// number of seconds that the machine takes for one second of the estimates in
-// engine.QueryBounds, which are for one core at about 2.5 GHz. Pace computes gradients of a
-// smaller problem like p by the same method, on synthetic records. If gradients of p cannot be
-// computed in this way (query groups, moments), Pace uses the logistic loss. The result is an
-// estimate: a busy machine is slower, and reading records that do not fit into its caches is
-// slower. The result is 1 if nothing can be measured.
+// ratio of the measured time to the time that engine.QueryBounds estimates for one core at about
+// 2.5 GHz. Pace uses the same method to compute gradients of a smaller problem of the same kind
+// as p on synthetic records. If gradients of p cannot be computed in this way (query groups,
+// moments), Pace uses the logistic loss. The result is only an estimate. Computations take
+// longer if the machine is busy or if the records do not fit into its caches. The result is 1 if
+// nothing can be measured.
 func (b Backend) Pace(p engine.Problem) float64 {
 	k, e, seconds := b.paced(p)
 	if e == nil {

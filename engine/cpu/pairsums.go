@@ -48,8 +48,9 @@ type EmbeddedKernel struct {
 const panelFloats = 1 << 18
 
 // PlanEmbedded returns the kernel for p. It returns an error wrapping engine.ErrUnsupported if b.Float32 is
-// set. An error of 2^-24 of a term for every pair would not be small relative to the share of one record, and
-// no bound of the change of this error by one record is proved.
+// set. In float32, the term of every pair would have a relative error of 2^-24. The sum of these errors would
+// not be small relative to the share of one record, and no bound is proved for how much one record changes
+// this sum.
 func (b Backend) PlanEmbedded(p EmbeddedPairs) (*EmbeddedKernel, error) {
 	if b.Float32 {
 		return nil, fmt.Errorf("%w: pairs of embeddings in float32: their error would grow with the number of records; "+

@@ -8,12 +8,13 @@ import (
 	"dyad/kernels"
 )
 
-// Plan returns the kernel for a problem. The loss may be an engine.ScoreLoss or an engine.MetricLoss if it is smooth
-// or is an engine.ScalarLoss. Any other loss must have Constants with Smoothness +Inf, and it is computed pair by
-// pair. For other losses and for query groups (see engine.Grouped), Plan returns an error wrapping
-// engine.ErrUnsupported. It also returns such an error for Method NearLinear if the loss is not an
-// engine.AnalyticLoss, or if its expansion does not converge over the public range. For Method Sorted it returns such
-// an error if the slope is not piecewise linear on the public range.
+// Plan returns the kernel for a problem. There are two kinds of supported losses. The first kind is an
+// engine.ScoreLoss or engine.MetricLoss that is smooth or is an engine.ScalarLoss. The second kind is a loss that is
+// neither an engine.ScoreLoss nor an engine.MetricLoss. Its Constants must have Smoothness +Inf, and the kernel
+// computes it pair by pair. Plan returns an error wrapping engine.ErrUnsupported for all other losses and for query
+// groups (see engine.Grouped). Method NearLinear requires an engine.AnalyticLoss whose expansion converges over the
+// public range. Method Sorted requires a slope that is piecewise linear on the public range. If these conditions do
+// not hold, Plan returns the same kind of error.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if b.Method < Auto || b.Method > Sorted {
 		return nil, fmt.Errorf("cpu: Backend.Method is %d, want Auto, Direct, NearLinear or Sorted", b.Method)

@@ -7,10 +7,11 @@ import (
 	"dyad/engine"
 )
 
-// Auto is a backend that plans a problem on the GPU if a measured time model predicts that the GPU is faster,
-// and on the CPU otherwise. The choice is a function of public numbers and of the machine. The predicted time
-// of the CPU is the estimate of the CPU's kernel. If the CPU backend has a method Pace, the estimate is
-// multiplied by the result of Pace: the measured number of seconds per estimated second.
+// Auto is a backend that chooses between the GPU and the CPU for each problem. It plans a problem on the GPU
+// if a measured time model predicts that the GPU is faster, and otherwise on the CPU. The choice is a
+// function of public numbers and of the machine. The predicted time of the CPU is the estimate of the CPU's
+// kernel. If the CPU backend has a method Pace, the estimate is multiplied by the result of Pace: the
+// measured number of seconds per estimated second.
 type Auto struct {
 	CPU    engine.Backend
 	GPU    Backend

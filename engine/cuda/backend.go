@@ -122,7 +122,8 @@ var _ engine.Kernel = (*kernel)(nil)
 func (k *kernel) Problem() engine.Problem { return k.problem }
 
 // Method returns "near-linear", "direct, factored" or "direct". For groups of different sizes it can return a
-// combination of "near-linear" and "direct". With query groups the number of groups follows.
+// combination of "near-linear" and "direct". If there are query groups, the number of groups follows the
+// name.
 func (k *kernel) Method() string {
 	name := "direct"
 	switch {

@@ -40,18 +40,17 @@
 // partial sums that contain the record change. The only remaining error is the error of single terms, which
 // engine.QueryBounds.Sum bounds for every data set. If a record changes, the errors of the pairs without the record
 // do not change (QueryBounds.Neighbour). In the factored method, the last bits of a term also depend on a third
-// record, which shares the reciprocal of the term. A record that changes then alters the last bits of the terms of
-// at most ceil(log2 n) other records (partners).
+// record, which shares the reciprocal of the term. If a record changes, the last bits of the terms of at most
+// ceil(log2 n) other records (partners) then change.
 //
 // The products U X are sums in float32 over 1024 columns. These sums are rounded to fixed point and added as
-// integers. A record that changes alters the roundings of its own row and of the sums over the 1024 columns that
-// contain it, and no other roundings. For rows of persons the products are in float64
-// (docs/theory.md#person-metrics-gpu).
+// integers. If a record changes, only the roundings of its own row and of the sums over the 1024 columns with
+// this record change. For rows of persons the products are in float64 (docs/theory.md#person-metrics-gpu).
 //
 // Near-linear sums and both passes over X are in float64. Their order follows from the public sizes and from the
-// number of records of each label. Fixed point would not help here: a term has 53 bits and there are up to 2^30
-// terms, which is more than an integer of 64 bits holds. QueryBounds.Sum bounds the distance to the exact gradient
-// for every data set, as on the CPU.
+// number of records of each label. Fixed point would not help here, because a sum of up to 2^30 terms of 53 bits
+// does not fit into an integer of 64 bits. QueryBounds.Sum bounds the distance to the exact gradient for every
+// data set, as on the CPU.
 //
 // # Networks
 //

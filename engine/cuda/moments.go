@@ -175,8 +175,8 @@ func (k *momentsKernel) positivesDepth() int {
 	return min(chunk, positivesRows) + chunksOf(chunk, positivesRows) + chunks
 }
 
-// Bind implements engine.Kernel. It copies the records to the GPU, or keeps records that do not fit on the host
-// and copies them in panels.
+// Bind implements engine.Kernel. It copies the records to the GPU. If the records do not fit into the memory of
+// the GPU, they stay on the host and are copied in panels.
 func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	fits := k.problem.Fits
 	if k.backend.Team != nil {

@@ -123,8 +123,8 @@ func (e *tupleRows) Begin(ctx context.Context, theta []float64, clip float64) er
 	})
 }
 
-// Embed implements embedding.TermRows. It returns an error if the sum since Begin has more tuples than disjoint tuples
-// of the data.
+// Embed implements embedding.TermRows. It returns an error if the number of tuples since Begin exceeds the number of
+// disjoint tuples that the data can have.
 func (e *tupleRows) Embed(ctx context.Context, g, norms []float64, members []int32) error {
 	if err := e.open("tuples"); err != nil {
 		return err
@@ -160,9 +160,9 @@ func (e *tupleRows) chunkOf(tiles int) int {
 // Add implements embedding.TermRows.
 //
 // The gradient G_t of tuple t is the vector of the numbers that the kernels compute from the tuple's columns alone, by
-// the same operations in both passes. The first pass gives a norm N that is at least ||G_t||, and from N the scale
-// follows. The second pass truncates the entries of scale G_t, in units, to integers. J_i^T v_i of single records are
-// summed as networkRows does.
+// the same operations in both passes. The first pass gives a norm N that is at least ||G_t||, and the scale follows
+// from N. The second pass truncates the entries of scale G_t, in units, to integers. J_i^T v_i of single records are
+// summed in the same way as in networkRows.
 func (e *tupleRows) Add(ctx context.Context, v []float64) error {
 	if err := e.open("tuples"); err != nil {
 		return err

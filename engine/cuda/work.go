@@ -158,8 +158,8 @@ type Forecast struct {
 	Moments  bool
 	// Copying is the time of copying the records to the GPU in seconds, predicted from the data sheet. It is 0
 	// if the package has no data sheet of the GPU. CopyingNarrow is the same time for records in float32, which
-	// moments copy as they are. Panels is true if the records do not fit on the GPU and are copied for every
-	// pass.
+	// are copied without conversion for moments. Panels is true if the records do not fit on the GPU and are
+	// copied for every pass.
 	Copying, CopyingNarrow float64
 	Panels                 bool
 }

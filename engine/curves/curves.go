@@ -40,8 +40,9 @@ type Axis struct {
 }
 
 // Curve is the contribution of a column to the score of a record with norm at most 1. For longer records, the
-// projection divides the score by the norm. Adding a constant to a curve does not change the order of records, so the
-// curve of a numeric column is shifted to have mean 0 over numbers that are uniform in the (transformed) range.
+// projection divides the score by the norm. Adding a constant to a curve does not change the order of records. So the
+// curve of a numeric column is shifted to have mean 0 for numbers that are uniformly distributed in the (transformed)
+// range.
 type Curve struct {
 	Axis
 	Y []float64 `json:"y"`

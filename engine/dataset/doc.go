@@ -2,9 +2,9 @@
 // generates synthetic data. docs/data.md is the manual of the formats.
 //
 // The sub-packages have narrower tasks. The packages csv, parquet, array, sparse, workbook, jsonl and arff each
-// read one format; they return fields or numbers and do not know schemas. Package source opens and decompresses
+// read one format. They return fields or numbers and do not know schemas. Package source opens and decompresses
 // files and cuts them into lines. Package parse parses the text of a field. Package sniff detects the format of
-// a file. Package schema holds the user's declarations and the only encoder; it reads no data. Package drafts
+// a file. Package schema holds the user's declarations and the only encoder. It reads no data. Package drafts
 // guesses a schema from a profile of each column.
 //
 // Reading data is the only step of Dyad that may fail because of the content of a file. It runs before a
@@ -14,9 +14,9 @@
 // # Data-free scaling
 //
 // A feature is scaled by numbers of the Schema alone. These numbers are public: the user declares them, and
-// they are never computed from the records. (A schema written by Draft is the exception, which the schema
-// states; see Schema.BoundsFromData.) So the map from a row of the file to a record involves no other row, and
-// a change of one row changes one record.
+// they are never computed from the records. (The only exception is a schema written by Draft. Such a schema
+// states that its numbers were computed from the records, see Schema.BoundsFromData.) So the map from a row of
+// the file to a record involves no other row, and a change of one row changes one record.
 //
 // A dense row is encoded as follows.
 //
@@ -41,7 +41,7 @@
 // # Labels and groups
 //
 // A label with two classes becomes -1 or +1. A graded label (kind: numeric) is mapped linearly from its public
-// range [lo, hi] to [-1, 1]; a label outside the range is an error. A column with role group assigns rows to
+// range [lo, hi] to [-1, 1]. A label outside the range is an error. A column with role group assigns rows to
 // public query groups, which are numbered in the order of their first appearance. A ranking compares rows only
 // within a query group.
 package dataset

@@ -33,13 +33,13 @@ const (
 	ruleListMixed = "only some files have labels; label all files or none"
 )
 
-// Expand returns the files that names stand for, in the order in which their rows are read. A name is the name
-// of a file, the name of a folder, which stands for the files in the folder, or a pattern
-// (path/filepath.Match). Files of one folder or pattern are sorted by name, byte by byte, so part-10 comes
-// before part-2; this order does not depend on the machine. File names that begin with a dot or an underscore,
-// such as _SUCCESS, are skipped unless the pattern begins in the same way. The name of a missing file is
-// returned unchanged. Expand returns a *ParseError for a folder inside of a folder, and for names that stand
-// for no file or for one file twice.
+// Expand replaces names by the names of the files to read, in the order in which their rows are read. An
+// element of names is the name of a file, the name of a folder or a pattern (path/filepath.Match). The name of
+// a folder stands for the files in the folder. Files of one folder or pattern are sorted by name, byte by
+// byte, so part-10 comes before part-2. This order does not depend on the machine. File names that begin with
+// a dot or an underscore, such as _SUCCESS, are skipped unless the pattern begins in the same way. The name of
+// a missing file is returned unchanged. Expand returns a *ParseError for a folder inside of a folder, and for
+// names that stand for no file or for one file twice.
 func Expand(names ...string) ([]string, error) {
 	var files []string
 	for _, name := range names {

@@ -11,12 +11,13 @@ import (
 // Load reads a data file, which may be compressed with gzip or zstd. name is expanded by Expand and can stand
 // for several files, which are read as if their rows were in one file. Each file has the columns of the schema,
 // a header if the schema requires one, and any supported format. If the content breaks a rule, Load returns a
-// *ParseError. Two rules concern persons: their number, which is public, must be the declared one, and all rows
-// of a person must be in one public query group. Every other rule concerns either the number of rows, or one
-// row and its position. No other rule compares the contents of rows. So whether Load succeeds is the same for
-// all files of n rows that the schema accepts. The memory needed is about the memory of the records, because
-// lines are counted before they are read. In a compressed file, the number of lines is estimated from the first
-// lines. (A Fortran-ordered array inside a compressed file is held in memory in addition.)
+// *ParseError. Two rules concern persons. The number of persons, which is public, must equal the declared
+// number. All rows of a person must be in the same public query group. Every other rule concerns either the
+// number of rows, or one row and its position. No other rule compares the contents of rows. So whether Load
+// succeeds is the same for all files of n rows that the schema accepts. The memory needed is about the memory
+// of the records, because lines are counted before they are read. In a compressed file, the number of lines is
+// estimated from the first lines. (A Fortran-ordered array inside a compressed file is held in memory in
+// addition.)
 func Load(name string, s *schema.Schema, o Options) (*Dataset, error) {
 	t, err := loadTable(name, nil, s, o, nil)
 	if err != nil {
@@ -31,8 +32,8 @@ func Load(name string, s *schema.Schema, o Options) (*Dataset, error) {
 }
 
 // LoadReader reads data from r like Load. name stands for the file in errors, and its folder is the folder of a
-// labels file. The peak memory is about twice that of the records. Formats that are not read sequentially
-// (Parquet, NPY, NPZ, IDX) are held in memory in addition.
+// labels file. The peak memory is about twice that of the records. Data in formats that are not read
+// sequentially (Parquet, NPY, NPZ, IDX) are also held in memory.
 func LoadReader(name string, r io.Reader, s *schema.Schema, o Options) (*Dataset, error) {
 	t, err := loadTable(name, r, s, o, nil)
 	if err != nil {
@@ -60,7 +61,7 @@ func loadTable(name string, r io.Reader, s *schema.Schema, o Options, scan *scan
 	return t, t.readFiles()
 }
 
-// Draft guesses a schema for the file at path; see drafts.New.
+// Draft guesses a schema for the file at path (see drafts.New).
 func Draft(path string, o drafts.Options) (*drafts.Drafted, error) {
 	return drafts.New(path, o, func(path string, s *schema.Schema, show func(*schema.Row) error) error {
 		return Scan(path, s, Options{}, show)

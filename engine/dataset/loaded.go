@@ -14,8 +14,8 @@ type Dataset struct {
 	// HasLabels reports whether the file has labels and they were read.
 	HasLabels bool
 	// Positives and Negatives are the numbers of records of the two classes. Both are 0 if labels are graded or
-	// records are grouped by person. They are private like the records; a report may show them only if the data
-	// are public.
+	// records are grouped by person. These numbers are private like the records. A report may show them only if
+	// the data are public.
 	Positives, Negatives int
 	// IDs holds the n texts of the id column. It is nil without Options.KeepIDs, without an id column, and if
 	// records are grouped by person.
@@ -25,11 +25,11 @@ type Dataset struct {
 	// of their first appearance. Groups is nil without such a column. Query groups are public.
 	Groups     []int32
 	GroupCount int
-	// Files lists the files that Load read: first the DataFiles files with rows in this order, then the files
-	// with labels.
+	// Files lists the files that Load read. The first DataFiles entries are the files with rows, in the order
+	// in which they were read. The other entries are the files with labels.
 	Files     []string
 	DataFiles int
-	// Pack describes the pack if the data were read from a pack; otherwise it is nil.
+	// Pack describes the pack if the data were read from a pack. Otherwise Pack is nil.
 	Pack *Used
 	// Others reports whether columns were dropped because of Options.IgnoreOthers.
 	Others bool
@@ -47,9 +47,9 @@ func (d *Dataset) Schema() *schema.Schema { return d.Encoder.Schema() }
 // with different labels, of the same query group if there are groups. Labels must have been read.
 //
 // The result is a joint property of the records: changing one label can change it. So CheckPairs must not be
-// called for private data before the budget is charged, and its result must not end a run. A private run trains
-// on records without pairs like on all others. Their gradients are 0 (or come from pairs of one class), and the
-// distribution of the noise is the same.
+// called for private data before the budget is charged, and its result must not end a run. If there is no pair
+// to compare, a private run trains as on any other records. The gradients are then 0 (or come from pairs of one
+// class), and the distribution of the noise is the same.
 func (d *Dataset) CheckPairs() error {
 	var spread labelSpread[int32]
 	for k := range d.Records.Units() {

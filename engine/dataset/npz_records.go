@@ -40,7 +40,7 @@ func WriteNPZ(w io.Writer, r *engine.Records, labels bool) error {
 }
 
 // WriteNPY writes numbers as an NPY file of float64, from which a program can read scores without parsing text.
-// If columns is 0, the array is a vector; otherwise it is a row-major matrix.
+// If columns is 0, the array is a vector. Otherwise the array is a row-major matrix.
 func WriteNPY(w io.Writer, values []float64, columns int) error {
 	shape := fmt.Sprintf("(%d,)", len(values))
 	if columns > 0 {

@@ -65,8 +65,8 @@ type PersonMode int
 
 // The person modes.
 const (
-	// RefusePersons is the default and refuses files with a person column. Rows read one by one would be
-	// protected as single rows, while the schema protects persons.
+	// RefusePersons is the default and refuses files with a person column. If the rows of such a file
+	// were read one by one, only single rows would be protected, but the schema protects persons.
 	RefusePersons PersonMode = iota
 	// KeepPersons groups the records by person (engine.Records.GroupPersons).
 	KeepPersons

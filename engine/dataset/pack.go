@@ -217,7 +217,7 @@ type Used struct {
 	hashes  []byte // hashes of the chunks at the time the pack was opened
 }
 
-// Unchanged checks that the records in use are still the records that Load checked. It returns an error wrapping
+// Unchanged checks that the records in use have not changed since Load checked them. It returns an error wrapping
 // ErrChanged if the file was written to (pages.Mapping.Unchanged) or a chunk has another hash. It reads the whole pack
 // on all processors. If the records were copied to memory, it reads nothing.
 func (u *Used) Unchanged() error {
@@ -240,8 +240,8 @@ func (u *Used) Unchanged() error {
 }
 
 // OpenContent opens the bytes that identify the content of a data file. For most files these are the bytes of
-// the file. For a pack they are its header, which contains the hash of everything else; the hashes are checked
-// when the pack is loaded.
+// the file. For a pack these are the bytes of its header, which contains the hashes of all other bytes. The
+// hashes are checked when the pack is loaded.
 func OpenContent(name string) (io.ReadCloser, error) {
 	f, err := os.Open(name)
 	if err != nil || !IsPack(name) {

@@ -61,11 +61,11 @@ const (
 )
 
 // LoadPairs reads labelled pairs of the individuals ids from a CSV or Parquet file, which may be compressed
-// with gzip or zstd. If the content breaks a rule, LoadPairs returns a *ParseError with the row. Rules about
-// ids: each id must be present and in ids, and no two records may have ids that look alike (IDKey). Rules about
-// pairs: a pair must have two different individuals, must not be repeated, and must have one of the two labels.
-// A pair counts as repeated in either order and with any labels. file and column are the name of the records'
-// file and the name of its id column in errors about ids.
+// with gzip or zstd. If the content breaks a rule, LoadPairs returns a *ParseError with the row. No id may be
+// missing, every id must be in ids, and no two records may have ids that look alike (IDKey). A pair must have
+// two different individuals and one of the two labels. No pair may occur twice, not even in the other order or
+// with another label. file and column are the name of the records' file and the name of its id column in errors
+// about ids.
 //
 // The memory needed is O(ids + pairs): a map entry for each id and each pair, and 16 bytes for each pair.
 func LoadPairs(path string, ids []string, file, column string, o PairOptions) ([]LabelledPair, error) {

@@ -36,8 +36,8 @@ func (d *Dataset) Drawn(alike schema.LookAlikes,
 	return g, classes, labels, nil
 }
 
-// Listed returns the graph of the pairs in a file. It keeps at most the first cap pairs of each individual; if cap is
-// 0, it keeps all. dropped is the number of pairs left out.
+// Listed returns the graph of the pairs in a file. It keeps at most the first `cap` pairs of each individual. If cap
+// is 0, it keeps all pairs. dropped is the number of pairs left out.
 func (d *Dataset) Listed(file string, o PairOptions,
 	cap int) (g *pairgraph.Graph, labels []bool, dropped int, err error) {
 	if d.IDs == nil {

@@ -13,8 +13,8 @@ type Summary struct {
 	DataID   string `json:"data_id"`
 	Rows     int    `json:"rows"`
 	Features int    `json:"features"` // number d of features of a record
-	// Label is the name of the label. For two classes, the counts below are set; for graded labels, Grades is
-	// set. Labels is false for a file without labels.
+	// Label is the name of the label. If there are two classes, the counts below are set. If labels are
+	// graded, Grades is set. Labels is false for a file without labels.
 	Label     string         `json:"label"`
 	Labels    bool           `json:"has_labels"`
 	Positives int            `json:"positives"`

@@ -164,7 +164,7 @@ const ar1Stream = 0xa21
 // SyntheticAR1 returns n records of d correlated features: x_0 is normal, and x_k = 0.9 x_(k-1) + sqrt(1 -
 // 0.81) normal. They are encoded with the public ranges [-4, 4]. Labels are +1 with probability sigm(s), where
 // s is the alternating sum x_0 - x_1 + ... scaled to standard deviation 2. Gradient methods that do not use
-// curvature learn this slowly. The first two labels are +1 and -1. n is at least 2 and d at least 1.
+// curvature learn these labels slowly. The first two labels are +1 and -1. n is at least 2 and d at least 1.
 // SyntheticAR1 allocates memory for the records only.
 func SyntheticAR1(n, d int, seed uint64) (*engine.Records, error) {
 	return drawn("SyntheticAR1", n, d, func() func(row []float64) float64 {

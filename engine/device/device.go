@@ -119,8 +119,8 @@ func (d *Device) Workers() int {
 // Precise reports whether the options set a precision.
 func (d *Device) Precise() bool { return d != nil && d.precise }
 
-// Shared returns the kind of device of every member of a team, "cpu" or "cuda", and "" without a team. All members must
-// have the same kind of device, because the grids of CPUs and GPUs differ.
+// Shared returns "cpu" or "cuda", the kind of device of every member of a team. Without a team it returns "". All
+// members must have the same kind of device, because the grids of CPUs and GPUs differ.
 func (d *Device) Shared() string {
 	if d == nil {
 		return ""
@@ -157,7 +157,8 @@ func (d *Device) Networks() embedding.Backend {
 	return b
 }
 
-// Terms returns the accelerator that computes networks for tuples on the GPU that was named. nil means the CPU.
+// Terms returns the accelerator that computes networks for tuples on the named GPU. If no GPU was named, it
+// returns nil, and the CPU computes the networks.
 func (d *Device) Terms() embedding.TermAccelerator {
 	if d == nil {
 		return nil

@@ -18,8 +18,8 @@ type Accelerator interface {
 	PlanRows(RowsProblem) (RowsKernel, error)
 }
 
-// Dense is a Network of dense layers, such as an MLP. An Accelerator may compute it by its Layers and Activations
-// alone.
+// Dense is a Network of dense layers, such as an MLP. An Accelerator needs only its Layers and Activations to
+// compute it.
 type Dense interface {
 	// Activations returns the activation after each of the Layers with a bias: tanh, softplus, relu, silu, or "" for no
 	// activation. The last layer has no bias and no activation. ok is false if the network has layers of another kind.
@@ -116,9 +116,9 @@ type TermRows interface {
 // SinglesError bounds the error of TermRows.Sum for n terms of one record, relative to the bound that Begin takes.
 //
 // Proof (docs/theory.md#networks-on-a-gpu). An entry of J_i^T v_i is a sum of m fused operations, with a product or
-// without, to which chunks of up to 256 records add one operation for each record; the sum of integers is converted at
-// the end. Truncation changes an entry of a chunk by less than 2^-60 of the bound. Chunks whose v are zeros add
-// nothing. All slices but the last have room for at least 256 records, so there are at most n/128 + 2 other chunks. QED
+// without. Chunks of up to 256 records add one operation for each record. At the end, the sum of integers is converted.
+// Truncation changes an entry of a chunk by less than 2^-60 of the bound. Chunks whose v are zeros add nothing. All
+// slices but the last have room for at least 256 records, so there are at most n/128 + 2 other chunks. QED
 func SinglesError(net Network, n int) float64 {
 	_, m := net.Dims()
 	return engine.Gamma(m+singleChunk+4) + math.Sqrt(float64(Parameters(net)))*(float64(n)/(singleChunk/2)+2)*0x1p-60

@@ -44,8 +44,8 @@ type allPairsScratch struct {
 }
 
 // NewAllPairs returns an AllPairs over all pairs of individuals of data for a matrix of rows x Dim. The listed
-// pairs of data are not used. The norm of data must be L2. If workers is below 1, one worker is used; workers
-// changes the time, never the result.
+// pairs of data are not used. The norm of data must be L2. If workers is below 1, one worker is used. The
+// number of workers changes the running time but not the result.
 func NewAllPairs(data *Data, classes []int32, loss Contrastive, rows, workers int) (*AllPairs, error) {
 	n := data.graph.Len()
 	switch {
@@ -86,8 +86,8 @@ func (a *AllPairs) Len() int { return a.rows * a.data.d }
 //
 // Clipping: ||x_i - x_j||^2 is computed as s_i + s_j - 2 x_i.x_j and raised by (depth + 8) 2^-50 R^2. This is
 // more than the errors of the three products, each below gamma(depth) R^2, and of the sums. Besides the
-// roundings of a norm of rows numbers, scaling has fewer than 8 roundings a coefficient. The slack (rows + 32)
-// 2^-51 covers all these roundings.
+// roundings of a norm of rows numbers, scaling has fewer than 8 roundings for each coefficient. The slack
+// (rows + 32) 2^-51 covers all these roundings.
 func (a *AllPairs) Sum(ctx context.Context, dst, w []float64, clip float64) error {
 	n, d := a.data.graph.Len(), a.data.d
 	chunks := (n + blockRows - 1) / blockRows
@@ -173,7 +173,7 @@ func (a *AllPairs) block(s *allPairsScratch, g []float64, from, to int, limit fl
 // Proof. ||c_ij|| <= 8 clip/R and ||x_i|| <= R. A product takes part in at most k roundings: n additions of its
 // row of g, the additions of AddRows over n rows, and the additions of the tree. So entry (r, e) is off by at
 // most gamma(k) times the sum over all pairs of |c_ij,r| (|x_i,e| + |x_j,e|). The norm of these sums is at most
-// gamma(k) n (n-1) 8 clip. Underflow adds less than 2^-1020 a product. QED
+// gamma(k) n (n-1) 8 clip. Underflow adds less than 2^-1020 for each product. QED
 func AllPairsError(n, rows, dim int, clip float64) float64 {
 	pairs := float64(n) * float64(n-1)
 	k := n + kernels.AddRowsDepth(n) + bits.Len(uint(n/blockRows+1)) + 1

@@ -12,15 +12,15 @@ import (
 
 // Backend computes gradients of a Loss on the CPU. The zero value uses all processors.
 type Backend struct {
-	// Workers is the number of goroutines of an Evaluator. If it is 0 or less, GOMAXPROCS applies. It changes
-	// the time, never the result.
+	// Workers is the number of goroutines of an Evaluator. If it is 0 or less, GOMAXPROCS applies. Workers
+	// changes the running time but not the result.
 	Workers int
-	// Method is the method for sums over pairs of scores; it is used for Score losses. The zero value is cpu.Auto.
+	// Method is the method for sums over pairs of scores, which are used for Score losses. The zero value is cpu.Auto.
 	Method cpu.Method
 	// Variant selects the implementation of the inner loops. The zero value selects the fastest implementation.
 	// The bits of results depend on Variant.
 	Variant kernels.Variant
-	// Float32 must be false: Plan returns an error otherwise, and the error states the reason.
+	// Float32 must be false. If Float32 is true, Plan returns an error that states the reason.
 	Float32 bool
 	// On computes networks on another device, e.g. on a GPU. If it is nil, networks are computed on the CPU.
 	// Sums over pairs are always computed on the CPU.

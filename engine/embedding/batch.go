@@ -91,7 +91,7 @@ func (b *Batch) Close() error {
 }
 
 // Begin begins a batch at theta, which must not change until the next Begin. The sum of ||J_i|| ||v_i|| over the
-// rows of its Pull must be at most total; a device takes the unit of its integers from it.
+// rows of the next Pull must be at most total. A device derives the unit of its integers from total.
 func (b *Batch) Begin(ctx context.Context, theta []float64, total float64) error {
 	if b.there != nil {
 		return b.there.Begin(ctx, theta, total*1.01)
@@ -100,9 +100,9 @@ func (b *Batch) Begin(ctx context.Context, theta []float64, total float64) error
 	return nil
 }
 
-// Embed computes the records with the numbers in members, one of which may occur several times, and reports which are
-// usable. A record is usable if its embedding and its Jacobian are finite. Without factors, the norm of its Jacobian
-// must also be at most 2^200. Length and Pull are undefined if a record is not usable.
+// Embed computes the embeddings of the records whose numbers are in members, and reports which records are usable. A
+// number may occur several times. A record is usable if its embedding and its Jacobian are finite. Without factors,
+// the norm of its Jacobian must also be at most 2^200. Length and Pull are undefined if a record is not usable.
 func (b *Batch) Embed(ctx context.Context, members []int32) ([]bool, error) {
 	if b.n = len(members); b.there == nil {
 		b.x = grow(b.x, b.n*b.d)

@@ -38,10 +38,10 @@
 //	3  sum of s_i J_i^T V_i, s_i = min(1, Clip/||J_i||_F)   one backward pass for each record
 //
 // with a = dl/df and b = dl/df'. The term of a pair is s_i J_i^T a_ij + s_j J_j^T b_ij. It depends on its two
-// records and theta. It has norm at most 2 A Clip if ||a||, ||b|| <= A; interval bounds of phi' over the range
-// of the margins prove this A. Clipping J_i is private because J_i depends on no other record. Clipping J_i^T
-// V_i would not be private, since V_i depends on all records. Loss.PairClip clips whole terms of pairs instead,
-// which needs less noise and more work.
+// records and theta. It has norm at most 2 A Clip if ||a|| and ||b|| are at most A. Interval bounds of phi'
+// over the range of the margins prove this A. Clipping J_i is private because J_i depends on no other record.
+// Clipping J_i^T V_i would not be private, since V_i depends on all records. Loss.PairClip clips whole terms of
+// pairs instead, which needs less noise and more work.
 //
 // The memory needed is O(n (d + m)) and the parameters, because step 3 computes hidden values again. Sums run
 // in a fixed order that depends on public numbers. Only the public start is random.

@@ -11,7 +11,8 @@ func UsualClip(hidden []int) float64 {
 	return math.Sqrt(float64(hidden[len(hidden)-1]) / 2)
 }
 
-// NewMLPWith returns NewMLP for an activation given by name, with radii for the gain from RadiiFor.
+// NewMLPWith returns an MLP with an activation given by name. Its radii are the radii that RadiiFor
+// returns for the gain.
 func NewMLPWith(in int, hidden []int, out int, activation string, gain float64) (n MLP, err error) {
 	n = MLP{In: in, Hidden: hidden, Out: out}
 	if n.Activation, err = ParseActivation(activation); err != nil {
@@ -30,7 +31,7 @@ func (n MLP) scaling(gain float64) float64 {
 	return gain * math.Sqrt(float64(n.In))
 }
 
-// RadiiFor returns radii that are twice the average norms of the layers that StartWith draws.
+// RadiiFor returns twice the average norm of each layer that StartWith draws.
 func (n MLP) RadiiFor(gain float64) (radii []float64) {
 	for _, l := range n.Layers() {
 		radii = append(radii, 2*math.Sqrt(float64(l.Rows)))
@@ -48,7 +49,8 @@ func (n MLP) StartWith(gain float64, seed uint64) []float64 {
 	return theta
 }
 
-// StartWith returns the start of the network. If the network is an MLP, the gain applies; other networks ignore it.
+// StartWith returns the start of the network. If the network is an MLP, the gain applies. Other networks ignore the
+// gain.
 func (m Model) StartWith(gain float64, seed uint64) []float64 {
 	if n, ok := m.Network.(MLP); ok {
 		return n.StartWith(gain, seed)

@@ -27,7 +27,7 @@ type Gradients struct {
 }
 
 // NewGradients returns a Gradients over data for a matrix of rows x Dim. If workers is below 1, one worker is
-// used; workers changes the time, never the result.
+// used. The number of workers changes the running time but not the result.
 func NewGradients(data *Data, loss ListLoss, rows, workers int) (*Gradients, error) {
 	if loss == nil || rows < 1 || rows > 1<<20 {
 		return nil, fmt.Errorf("embedding: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
@@ -88,8 +88,8 @@ func (g *Gradients) Sum(ctx context.Context, dst, w []float64, pairs []int32, cl
 //
 // Clipping: the computed product n of the computed norms has a relative error below (rows + d + 18) 2^-53.
 // Terms are scaled whenever n exceeds clip times 1 - slack, with slack (rows + d + 16) 2^-51. They are scaled
-// to the norm clip (1 - slack) with four roundings a coefficient. So the exact norm of a term is at most clip
-// whether or not it is scaled.
+// to the norm clip (1 - slack) with four roundings for each coefficient. So the exact norm of a term is at
+// most clip whether or not it is scaled.
 func (g *Gradients) add(sum, w, scratch []float64, i int32, clip float64, how Clip) {
 	d := g.data.d
 	p := g.data.graph.Pairs()[i]
@@ -132,13 +132,13 @@ func (g *Gradients) add(sum, w, scratch []float64, i int32, clip float64, how Cl
 }
 
 // SumError bounds, in the norm of the data, the distance between the computed Sum of a batch of pairs and the
-// sum of its exact terms. The norms of the terms are at most clip; for RowByRow pass rows times the clip. The
-// bound holds for every data set and every w.
+// sum of its exact terms. The norms of the terms must be at most clip. For RowByRow, the caller passes rows
+// times the clipping norm as clip. The bound holds for every data set and every w.
 //
 // Proof. A product takes part in at most k = chunkPairs + 2 + ceil(log2 chunks) roundings, including its own
 // rounding and the scaling. So the error of entry e is at most gamma(k) sum_j |term_j,e|. The norm of the
 // vector of these sums is at most the sum of the norms of the terms, which is at most batch clip. Underflow
-// adds less than 2^-1020 a product. QED
+// adds less than 2^-1020 for each product. QED
 func SumError(rows, dim, batch int, clip float64) float64 {
 	chunks := (batch + chunkPairs - 1) / chunkPairs
 	k := chunkPairs + 2 + bits.Len(uint(chunks))

@@ -12,8 +12,8 @@ import (
 type graphNetwork struct{ Graph }
 
 // NewGraph returns the Network of a graph. The range of a graph is unknown, so the Model needs Output.Unit or
-// Output.Within. A gradient computes two Jacobians of every record, or three if the Jacobians of a block of records
-// do not fit into the memory that is kept.
+// Output.Within. A gradient computes two Jacobians of every record. If the Jacobians of a block of records do not
+// fit into the reserved memory, it computes three.
 func NewGraph(g Graph) Network { return graphNetwork{g} }
 
 // Reach returns +Inf because no bound is proved.

@@ -79,7 +79,7 @@ type Softmax struct {
 
 // NewSoftmax returns a Softmax over data for a model with outputs of unit length. It returns an error if the
 // temperature is out of range, if the norm of data is not L2, or if Model.NewBatch refuses the model. If workers is
-// below 1, one worker is used; workers changes the time, never the result.
+// below 1, one worker is used. The number of workers changes the running time but not the result.
 func NewSoftmax(data *Data, loss InfoNCE, model Model, workers int) (*Softmax, error) {
 	return newSoftmax(data, loss, model, workers, func() (*Batch, error) { return model.NewBatch(data.bound, data.x) })
 }
@@ -268,12 +268,13 @@ func (s *Softmax) eachView(ctx context.Context, n int, do func(i int)) error {
 // pairs of records of norm at most norm. The bound holds for every data set and every theta in the balls. C_ij are
 // computed from the computed exponentials, and g_ij from the computed factors, embeddings and Jacobians.
 //
-// Proof. The coefficients of the anchors have absolute values of 2 m/t together, each a sum of up to 2m exponentials, a
-// quotient and fewer than 8 more roundings: they are off by gamma(2m + 12) 2 m/t, times clip, which bounds ||g_ij||.
-// The rest is the rounding of v_i = sum_j q_ij (C_ij + C_ji) f_j, of norms 2 (2 m/t) together, by at most 2m + 12
-// roundings a product, and the rounding of Pull (Model.BatchError). For a network that is no MLP q_ij <=
-// clip/(||J_i|| + ||J_j||), so that ||J_i|| ||v_i|| is at most clip times the sum over j of |C_ij + C_ji|. So it is
-// for every network on a device. QED
+// Proof. The absolute values of the coefficients of the anchors add up to 2 m/t. The computation of a coefficient has a
+// sum of up to 2m exponentials, a quotient and fewer than 8 more roundings. So the errors of the coefficients add up to
+// at most gamma(2m + 12) 2 m/t. This number is multiplied by clip, which bounds ||g_ij||. Two further errors are the
+// rounding of v_i = sum_j q_ij (C_ij + C_ji) f_j and the rounding of Pull (Model.BatchError). The norms of the v_i add
+// up to 2 (2 m/t), and each product has at most 2m + 12 roundings. For a network that is no MLP q_ij <= clip/(||J_i|| +
+// ||J_j||), so that ||J_i|| ||v_i|| is at most clip times the sum over j of |C_ij + C_ji|. The same holds for every
+// network on a device. QED
 func SoftmaxError(model Model, loss InfoNCE, norm float64, pairs int, clip float64) float64 {
 	const up = 1 + 0x1p-20
 	most := loss.most(pairs)

@@ -46,8 +46,8 @@ type ListLoss interface {
 	LinkLoss
 	// GradientBound bounds the entrywise norm of the gradient over all pairs of individuals within the norm
 	// bound, at a W given by rows of length d. The bound is a function of public numbers only, so clipping may
-	// use it where it is tighter than a fixed clipping norm. Guarantees rest on the clipping, not on this
-	// bound.
+	// use the bound if it is tighter than a fixed clipping norm. Guarantees depend on the clipping and not on
+	// this bound.
 	GradientBound(w []float64, d int, norm Norm, bound float64) float64
 }
 

@@ -131,7 +131,7 @@ func (l Loss) pair(theta []float64, z, zp engine.Record) (f, fp []float64, err e
 }
 
 // AddGrad adds the term of a pair with clipped Jacobians. With PairClip it adds the gradient of the pair
-// without clipping; the backend clips the gradient.
+// without clipping, because the backend clips this gradient.
 func (l Loss) AddGrad(dst, theta []float64, z, zp engine.Record) {
 	p, err := l.Model.plainPass()
 	if err != nil {

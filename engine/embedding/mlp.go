@@ -20,7 +20,7 @@ type MLP struct {
 	In     int   // the number d of features
 	Hidden []int // the numbers of units of the hidden layers, at most two
 	Out    int   // the dimension m of the output
-	// Activation is the activation of hidden layers; the zero value is Tanh.
+	// Activation is the activation of hidden layers. The zero value is Tanh.
 	Activation Activation
 	// Radii are the radii of the layers' balls, with the hidden layers first. If it is nil, the radius of each
 	// layer is 2 sqrt(rows).

@@ -11,7 +11,7 @@ import (
 
 // Moments sums second moments of the clipped differences of pairs,
 //
-//	x~ x~^T,   x~ = clip(x_a - x_b),   clip scales to norm clip what is longer,
+//	x~ x~^T,   x~ = clip(x_a - x_b),   where clip scales longer vectors to norm clip,
 //
 // over the similar and over the dissimilar pairs. Each pair is summed as one record: the difference of the two
 // records of the pair, labelled by whether the pair is similar. This record is a function of its two records
@@ -59,7 +59,7 @@ func MomentsError(pairs, dim int, bound, clip float64) (engine.QueryBounds, erro
 }
 
 // NewMoments returns a Moments over data. It returns an error if the norm of data is not L2 or data has fewer
-// than 2 pairs. workers changes the time, never the result.
+// than 2 pairs. The number of workers changes the running time but not the result.
 func NewMoments(data *Data, clip float64, workers int) (*Moments, error) {
 	if data.norm != L2 || len(data.graph.Pairs()) < 2 {
 		return nil, fmt.Errorf("embedding: moments are of 2 pairs or more of features of bounded l2 norm, not of %d and %s",

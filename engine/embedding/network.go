@@ -11,8 +11,8 @@ import (
 // A guarantee rests on two promises. First, the results of a Pass for a record are functions of this record and
 // theta alone, bit for bit. They do not depend on the other records of the block, on the place of the record in
 // the block, or on which pass of the same kernels.Set computes them. So there is no normalisation over a batch,
-// no dropout and no kernel that is chosen by the data. Second, the norms that Embed computes are at least the
-// Frobenius norms of the matrices that Pull multiplies by.
+// no dropout and no kernel that is chosen by the data. Second, each norm that Embed computes is at least the
+// Frobenius norm of the matrix by which Pull multiplies.
 type Network interface {
 	// Name returns the name of the architecture for reports, e.g. "mlp 64-32-16 tanh".
 	Name() string
@@ -39,12 +39,12 @@ type Pass interface {
 	// Set takes theta, which must not change until the next Set.
 	Set(theta []float64)
 	// Embed sets the rows of g (rows x m) to g_theta(x_i) for the rows of x (rows x d), and sets norms[i], i <
-	// rows, to at least ||J_i||_F. Values that are not finite are allowed; a record with such values has no
-	// terms.
+	// rows, to at least ||J_i||_F. Values that are not finite are allowed, and a record with such values has
+	// no terms.
 	Embed(g, norms, x []float64, rows int)
 	// Pull adds the sum of J_i^T v_i over the rows of the last Embed to grad, which is as long as theta. The x
-	// of this Embed must not have changed. Pull may overwrite v (rows x m). J_i is one matrix for a record and
-	// theta, the same for every v. It is the Jacobian of g_theta at x_i up to roundings that depend on the
+	// of this Embed must not have changed. Pull may overwrite v (rows x m). For a given record and theta, J_i
+	// is the same matrix for every v. It is the Jacobian of g_theta at x_i up to roundings that depend on the
 	// record and theta alone.
 	Pull(grad, v []float64, rows int)
 }

@@ -7,8 +7,8 @@ import "context"
 type Engine interface {
 	// Name returns the name of the device as on the command line, "cpu" or "cuda:0".
 	Name() string
-	// Sums returns a Sums over data for a matrix of rows x Dim. Its error wraps engine.ErrUnsupported if the
-	// device cannot compute the sums; this error comes before any sum is computed.
+	// Sums returns a Sums over data for a matrix of rows x Dim. If the device cannot compute the sums, the
+	// error wraps engine.ErrUnsupported and comes before any sum is computed.
 	Sums(data *Data, loss ListLoss, rows int) (Sums, error)
 }
 
@@ -29,8 +29,8 @@ type Sums interface {
 
 // CPU is the Engine of this package.
 type CPU struct {
-	// Workers is the number of goroutines. If it is below 1, one goroutine is used. It changes the time, never the
-	// result.
+	// Workers is the number of goroutines. If it is below 1, one goroutine is used. Workers changes the running
+	// time but not the result.
 	Workers int
 }
 

@@ -31,7 +31,7 @@ func (l Triplet) Value(q []float64, classes []int32) float64 {
 }
 
 // Slopes adds 1/t to the entry of (a, p) and -1/t to the entry of (a, n) for every triplet with a positive
-// loss, t being the number of triplets.
+// loss, where t is the number of triplets.
 func (l Triplet) Slopes(c, q []float64, classes []int32) {
 	count := 0
 	l.each(classes, func(_, _ int) { count++ })

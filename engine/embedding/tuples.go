@@ -55,8 +55,9 @@ type tupleScratch struct {
 }
 
 // NewTuples returns a Tuples over tuples of size individuals of data, for a matrix of rows x Dim. The listed
-// pairs of data are not used. classes holds the class of each individual; losses only test classes for
-// equality. If workers is below 1, one worker is used; workers changes the time, never the result.
+// pairs of data are not used. classes holds the class of each individual. Losses only test whether classes
+// are equal. If workers is below 1, one worker is used. The number of workers changes the running time but
+// not the result.
 func NewTuples(data *Data, classes []int32, loss TupleLoss, rows, size, workers int) (*Tuples, error) {
 	if loss == nil || rows < 1 || rows > 1<<20 {
 		return nil, fmt.Errorf("embedding: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
@@ -162,7 +163,8 @@ func (t *Tuples) Len() int { return t.length }
 //
 // Clipping: the computed norm n of the computed G has a relative error below (Len + 8) 2^-53. G is scaled
 // whenever n exceeds clip times 1 - slack, with slack (Len + 16) 2^-51. It is scaled to norm clip (1 - slack),
-// with three roundings an entry. So the exact norm of the term is at most clip whether or not G is scaled.
+// with three roundings for each entry. So the exact norm of the term is at most clip whether or not G is
+// scaled.
 func (t *Tuples) Sum(ctx context.Context, dst, w []float64, members []int32, clip float64) error {
 	if t.elsewhere != nil {
 		return t.sumElsewhere(ctx, dst, w, members, clip)

@@ -10,8 +10,8 @@ import (
 	"dyad/engine"
 )
 
-// Members returns the members of a team in this process, each for a separate goroutine. A member whose context
-// is done, or that makes another call than the other members, ends the team.
+// Members returns the members of a team in this process, each for a separate goroutine. If the context of a
+// member is done, or if a member makes another call than the other members, the team ends.
 func Members(size int) []engine.Team {
 	r := &room{size: size, over: make(chan struct{})}
 	members := make([]engine.Team, size)

@@ -55,7 +55,8 @@ func (SmoothHinge) DPhi(u float64) float64 {
 	return u/math.Sqrt(1+u*u) - 1
 }
 
-// StripBound returns 1 + max(1, h/sqrt(1 - h^2)) for h < 1. For h >= 1, from the branch points +-i on, it returns +Inf.
+// StripBound returns 1 + max(1, h/sqrt(1 - h^2)) for h < 1. For h >= 1, it returns +Inf, because the strip then
+// contains the branch points +-i.
 //
 // Proof. Let u = a + ih and x = a^2. Then |u^2| / |1 + u^2| is (x + h^2) divided by sqrt((x + (1-h)^2)(x +
 // (1+h)^2)) >= x + 1 - h^2. So it is at most max(1, h^2/(1 - h^2)).

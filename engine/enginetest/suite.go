@@ -19,8 +19,9 @@ type T interface {
 	Logf(format string, args ...any)
 }
 
-// Options selects the cases of Run. The zero value covers all cases at full power (sizes.Full). Otherwise each size is
-// combined with only one of the radii, in turn, and with every second labelling, in turn.
+// Options selects the cases of Run. With the zero value, Run covers all cases if the tests run at full power
+// (sizes.Full). Below full power, Run combines each size with only one of the radii, and each case with only every
+// second labelling. The radii and the labellings take turns.
 type Options struct {
 	// Losses are the score losses. If it is nil, engine.Logistic{} and SmoothHinge{} are used. An empty list
 	// that is not nil means no losses.
@@ -38,22 +39,24 @@ type Options struct {
 	Groups [][]int
 	// Persons adds data sets whose records are persons with several rows.
 	Persons bool
-	// Short keeps sizes up to 129. Where sizes and radii have their defaults, it also uses fewer of them.
+	// Short leaves out sizes above 129. If Sizes or Radii is nil, Short also uses fewer default values.
 	Short bool
 	// WithWorkers returns the backend with another number of workers. Results must have the same bits for 1, 2
-	// and 7 workers. At full power every problem is checked with each of these numbers, and otherwise with one
-	// of them in turn. If it is nil, this check is skipped.
+	// and 7 workers. At full power, every problem is checked with each of these numbers. Below full power,
+	// every problem is checked with only one of these numbers, and the numbers take turns. If WithWorkers is
+	// nil, this check is skipped.
 	WithWorkers func(workers int) engine.Backend
 	// PerPair is the limit of Roundoff / Pairs.Len in units of the Lipschitz constant, for 64 records or more.
 	// It is multiplied by max(1, V/8), where V = 4 LabelAbs FeatureNorm Radius is the largest margin. The
 	// default is 6e-13. Metric losses have a third of the limit, times max(1, Radius/8), which is below 1e-12
 	// at Radius 1. Without this limit a backend could pass with a bound too large to be useful.
 	PerPair float64
-	// KinkError is for a backend that does not compute the margins and slopes of a loss that is not smooth in
-	// float64. It is their error relative to the largest of them.
+	// KinkError is for losses that are not smooth, if the backend computes their margins and slopes in less
+	// than float64. It is the error of a margin relative to the largest margin, and of a slope relative to
+	// the largest slope.
 	KinkError float64
-	// Unsupported is called for a problem that the backend declines with engine.ErrUnsupported. If it is nil,
-	// such an error is a failure.
+	// Unsupported is called for a problem for which the backend returns engine.ErrUnsupported. If Unsupported
+	// is nil, this error is a failure.
 	Unsupported func(engine.Problem)
 }
 

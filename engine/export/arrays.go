@@ -78,9 +78,9 @@ func (f *Function) metadata() (map[string]string, error) {
 	return m, nil
 }
 
-// NPZ returns the numbers of the layers as a NumPy archive with a member metadata.json. Of the encoder, the
-// archive contains only the schema: the arrays apply to records that are already encoded and projected (dyad
-// data convert --encoded).
+// NPZ returns the numbers of the layers as a NumPy archive with a member metadata.json. The archive contains
+// the schema but no other part of the encoder. So the arrays apply to records that are already encoded and
+// projected (dyad data convert --encoded).
 func (f *Function) NPZ() ([]byte, error) {
 	metadata, err := f.metadata()
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 // formats lists the formats of Function.Write.
 var formats = []string{ONNX, NPZ, Safetensors, Python, GoSource, JavaScript, SQL, BigQuery, Snowflake, Spark, SQLServer}
 
-// Write returns the function in a format. table is the table that SQL selects from; if it is "", the table is records.
+// Write returns the function in a format. table is the name of the table from which SQL selects. If it is "", the name
+// is "records".
 func (f *Function) Write(format, table string) ([]byte, error) {
 	switch format {
 	case ONNX:

@@ -1,6 +1,6 @@
 // Package export converts fitted functions of raw columns to forms for other programs: ONNX, arrays, and source
-// text of linear functions. In every format, the result equals that of Encoder.Encode and the layers after it,
-// up to rounding.
+// text of linear functions. In every format, the result equals the result of Encoder.Encode and the layers
+// after it, up to rounding.
 //
 // Exported functions take numbers as numbers and dates as days. The caller must convert the notation of a text
 // file (decimal commas, suffixes, layouts of dates). If Encode refuses a value, the result is not a number

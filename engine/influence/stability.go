@@ -22,8 +22,8 @@ type Stability struct {
 	Elastic, Mean []float64
 	// Uniform is the largest value in Elastic.
 	Uniform float64
-	// Expected is the largest value, over the pairs (z, z'), of the mean of beta(z, z', .) over the records. [Kang21]
-	// Theorem 3 uses this quantity where earlier theorems use Uniform. It is at most Uniform.
+	// Expected is the maximum over the pairs (z, z') of the mean of beta(z, z', .) over the records. [Kang21] Theorem
+	// 3 uses Expected where earlier theorems use Uniform. Expected is at most Uniform.
 	Expected float64
 }
 
@@ -39,9 +39,9 @@ type Progress struct {
 // measuredPairs is the number of pairs that are timed for Estimate. They take a fraction of a second.
 const measuredPairs = 1 << 22
 
-// Stability evaluates every pair with the weights obtained when each record is left out. without(dst, i) computes these
-// weights: it is Refit, or Change added to w. It needs n calls of without and n^3 values of the loss, on all
-// processors. The memory is n^2 numbers.
+// Stability evaluates every pair with the weights obtained when each record is left out. The function without(dst, i)
+// computes these weights, either by Refit or by adding the result of Change to w. It needs n calls of without and n^3
+// values of the loss, on all processors. The memory is n^2 numbers.
 func (o *Objective) Stability(ctx context.Context, w []float64, without func(dst []float64, i int) error,
 	p Progress) (Stability, error) {
 	n, workers := o.Len(), runtime.GOMAXPROCS(0)
@@ -110,8 +110,8 @@ type PL struct {
 	// Smallest is the smallest ||grad F||^2/(2 (F - F*)) over the points that were evaluated. mu is at most
 	// Smallest. It is +Inf if every point was at the minimum.
 	Smallest float64
-	// Points is the number of points that were counted: the points at which F exceeds F* by more than its
-	// rounding error.
+	// Points is the number of points at which F exceeds F* by more than its rounding error. Only these
+	// points count.
 	Points int
 	// Distance is the distance from the minimum at which Smallest was found.
 	Distance float64

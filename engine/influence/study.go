@@ -55,8 +55,8 @@ type Influences struct {
 	// order. Uniform is the largest value in Elastic. UniformBound is the theoretical bound for convex losses.
 	Elastic []float64 `json:"elastic_stability,omitempty"`
 	Uniform *float64  `json:"uniform_stability,omitempty"`
-	// Expected is the mean, over the records, of the change of a pair's loss, for the pair with the largest mean. It is
-	// the coefficient of [Kang21] Theorem 3 and at most Uniform.
+	// Expected is the largest mean change of a pair's loss, where the mean of each pair is over the records that are
+	// left out. It is the coefficient of [Kang21] Theorem 3 and at most Uniform.
 	Expected     *float64 `json:"expected_elastic_stability,omitempty"`
 	UniformBound *float64 `json:"uniform_stability_bound,omitempty"`
 	Guarantee    string   `json:"guarantee"`

@@ -47,9 +47,9 @@ type Layer struct {
 	Dense int `json:"dense,omitempty" yaml:"dense"`
 	// Convolution maps an image to an image.
 	Convolution *Convolution `json:"convolution,omitempty" yaml:"convolution"`
-	// Pooling makes an image smaller, or makes a vector of a set.
+	// Pooling makes an image smaller, or turns a set into a vector.
 	Pooling *Pooling `json:"pooling,omitempty" yaml:"pooling"`
-	// Embedding maps columns that tell categories apart to vectors. A category has one column of the record.
+	// Embedding replaces columns that encode categories by vectors. Each category has one column of the record.
 	Embedding []Categories `json:"embedding,omitempty" yaml:"embedding"`
 	// Residual is a list of layers. The layer adds its input to the output of this list.
 	Residual []Layer `json:"residual,omitempty" yaml:"residual"`
@@ -70,9 +70,9 @@ type Convolution struct {
 	Padding  int `json:"padding,omitempty" yaml:"padding"`
 }
 
-// Pooling takes means or maxima, as Kind "mean" or "max" says. For an image it pools squares of Size x Size. If Size
-// is 0, it pools the whole image. If Stride is 0, the stride is Size. For a set it pools over the items, feature by
-// feature.
+// Pooling takes means if Kind is "mean", and maxima if Kind is "max". For an image it pools squares of Size x Size.
+// If Size is 0, it pools the whole image. If Stride is 0, the stride is Size. For a set it pools over the items,
+// feature by feature.
 type Pooling struct {
 	Kind   string `json:"kind" yaml:"kind"`
 	Size   int    `json:"size,omitempty" yaml:"size"`

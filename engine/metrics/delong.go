@@ -19,7 +19,8 @@ var ErrDegenerate = errors.New("metrics: DeLong's variance is 0, so it gives no 
 type AUCEstimate struct {
 	// AUC is the result of the function AUC, in [0, 1].
 	AUC float64
-	// Variance estimates the variance of AUC over samples with as many records of each class. It is at least 0.
+	// Variance estimates the variance of AUC over samples that have the same number of records of each class as
+	// this sample. It is at least 0.
 	Variance float64
 }
 
@@ -31,8 +32,8 @@ type AUCEstimate struct {
 //
 // The variance equals the sum of two jackknife variances, which leave out one record of a class at a time. The
 // computation takes O(n log n) time by ranks (Sun & Xu 2014). The sums are integers and exact; AUC and Variance
-// are the nearest float64. Scores must not be NaN; infinite scores are allowed. DeLong returns the errors of
-// AUC, and ErrOneRecord.
+// are the nearest float64. Scores must not be NaN; infinite scores are allowed. DeLong returns the same errors
+// as AUC, and also ErrOneRecord.
 func DeLong(scores, labels []float64) (AUCEstimate, error) {
 	if err := check(scores, labels); err != nil {
 		return AUCEstimate{}, err
@@ -47,9 +48,9 @@ func DeLong(scores, labels []float64) (AUCEstimate, error) {
 }
 
 // Interval returns the two-sided interval log(A/(1-A)) -+ z s/(A(1-A)), transformed back to (0, 1), for the AUC of the
-// distribution of the records. A is AUC, s the square root of Variance, and z the normal quantile of (1 + level)/2. The
-// level is in (0, 1), such as 0.95. The coverage is asymptotic; near 0 and 1 it is better than that of A -+ z s (Pepe
-// 2003, 5.2.4). Interval returns ErrDegenerate if Variance is 0.
+// distribution of the records. A is AUC, s is the square root of Variance, and z is the normal quantile of (1 +
+// level)/2. The level is in (0, 1), such as 0.95. The coverage is asymptotic. Near 0 and 1, the coverage is better than
+// the coverage of A -+ z s (Pepe 2003, 5.2.4). Interval returns ErrDegenerate if Variance is 0.
 func (e AUCEstimate) Interval(level float64) (low, high float64, err error) {
 	z, err := normalQuantile(level)
 	if err != nil {

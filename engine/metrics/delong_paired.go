@@ -13,10 +13,10 @@ type AUCDifference struct {
 	Variance   float64
 }
 
-// DeLongDifference compares two scores on the same records (DeLong, DeLong & Clarke-Pearson 1988). DeLong
-// defines V10_i and V01_j for one score; here they are the differences of these numbers between the two scores.
-// The variance is again the sample variance of V10 over P plus the sample variance of V01 over N. The
-// computation takes O(n log n) time. The errors are the errors of DeLong.
+// DeLongDifference compares two scores on the same records (DeLong, DeLong & Clarke-Pearson 1988). The comment
+// of DeLong defines V10_i and V01_j for one score. Here V10_i and V01_j are the differences of these numbers
+// between the two scores. The variance is again the sample variance of V10 over P plus the sample variance of
+// V01 over N. The computation takes O(n log n) time. DeLongDifference returns the same errors as DeLong.
 func DeLongDifference(first, second, labels []float64) (AUCDifference, error) {
 	if len(first) != len(second) {
 		return AUCDifference{}, errors.New("metrics: two models gave different numbers of scores")

@@ -63,7 +63,7 @@ var ErrNoOdds = errors.New("metrics: the model has no probabilities; algorithm m
 	"releases second moments, and other algorithms learn only an order")
 
 // Probabilities returns the probability of the positive class for each record. w are the weights of the score. The
-// probabilities are as accurate as a logistic model of the features; there is no guarantee for a single probability.
+// probabilities are as accurate as a logistic model of the features. There is no guarantee for a single probability.
 // If l is nil, Probabilities returns ErrNoOdds.
 func (l *LogOdds) Probabilities(r *engine.Records, w []float64) ([]float64, error) {
 	if l == nil {

@@ -50,9 +50,9 @@ func Scores(r *engine.Records, w []float64) ([]float64, error) {
 	return out, nil
 }
 
-// AUC returns the area under the ROC curve. This is the share of pairs (positive, negative) in which the
-// positive record scores higher, with ties counting one half (the Mann-Whitney statistic over the number of
-// pairs). It equals
+// AUC returns the area under the ROC curve. The area is the share of pairs of a positive and a negative
+// record in which the positive record scores higher. A tie counts as one half. The share equals the
+// Mann-Whitney statistic divided by the number of pairs. It equals
 //
 //	var u2 int
 //	for p in positives { for q in negatives {
@@ -80,7 +80,7 @@ func quotient(a, b uint64) float64 {
 }
 
 // Accuracy returns the share of records that are classified correctly if a record with a score of at least
-// threshold is predicted as positive. It returns the errors of AUC. threshold must not be NaN.
+// threshold is predicted as positive. It returns the same errors as AUC. threshold must not be NaN.
 func Accuracy(scores, labels []float64, threshold float64) (float64, error) {
 	if err := check(scores, labels); err != nil {
 		return 0, err

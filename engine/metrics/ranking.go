@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// RankingAccuracy returns the share of pairs with different labels that the scores order like the labels, with ties in
-// score counting one half:
+// RankingAccuracy returns the share of pairs with different labels that the scores order in the same way as the
+// labels. A tie in score counts as one half:
 //
 //	for i, j with y_i > y_j in the same group {
 //		total++

@@ -1,6 +1,6 @@
 // Package pairgraph holds pairs of individuals and the graph that they form. It computes
-// the number of pairs that one individual is in, and the correlation number kappa of
-// [Li20], a parameter of differential pairwise privacy.
+// the number of pairs of an individual. It also computes the correlation number kappa of
+// [Li20], which is a parameter of differential pairwise privacy.
 //
 // The scale of noise must not depend on a number that is computed from private pairs, because
 // one more pair can change this number (docs/theory.md#pair-groups). Privacy code receives

@@ -20,9 +20,9 @@ const (
 
 // KappaBound returns kappa' of [Li20] Proposition 1 for transitive relationships. This is
 // the maximum over s of De(s) - Co_+(s), where De is the degree and Co_+ >= 0 is the
-// number of components that removing s adds. kappa' is at least Kappa. For intransitive
-// relationships, KappaBound returns kappa itself. The result is at most MaxDegree. It
-// takes O(V + E) operations.
+// number of additional components after s is removed. kappa' is at least Kappa. For
+// intransitive relationships, KappaBound returns kappa itself. The result is at most
+// MaxDegree. It takes O(V + E) operations.
 //
 // Proof of kappa <= kappa'. Let removing s split its component into k parts, Co_+ = k -
 // 1. Paths from s to t that visit s once stay in the part of t. The pairs from s to the

@@ -95,8 +95,8 @@ func (l *Leader) Digest(ctx context.Context) (string, error) {
 	return text, l.did(err)
 }
 
-// Inputs returns an error unless the input files of all ranks are unchanged. It calls own for this rank. Every
-// other rank calls the function that was passed to its Serve. Its error names the files.
+// Inputs returns an error unless the input files of all ranks are unchanged. It calls the function own for
+// this rank. Every other rank calls the function that was passed to its Serve. Its error names the files.
 func (l *Leader) Inputs(ctx context.Context, own func() error) error {
 	if err := l.ask(ctx, opInputs, nil, nil); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 )
 
 // Serve computes this rank's part of every sum that rank 0 requests, until rank 0 stops it. r is the share of this
-// rank. unchanged returns an error if the input files that this rank read have changed. The function unchanged is nil
-// if this rank read no files. Serve returns an error wrapping ErrInputs only after rank 0 has stopped it. Any other
+// rank. The function unchanged returns an error if the input files that this rank read have changed. It is nil if
+// this rank read no files. Serve returns an error wrapping ErrInputs only after rank 0 has stopped it. Any other
 // error means that the team is lost, and the process must end.
 func Serve(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Records, unchanged func() error) error {
 	s := &server{team: t, kernel: k, records: r, unchanged: unchanged}

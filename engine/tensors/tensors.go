@@ -1,5 +1,6 @@
-// Package tensors is the front door for data in gorgonia.org/tensor: ToRecords takes
-// a matrix of features and a vector of labels, FromRecords returns both. Both copy.
+// Package tensors converts between records and tensors of gorgonia.org/tensor. ToRecords
+// takes a matrix of features and a vector of labels, and FromRecords returns a matrix and
+// a vector. Both functions copy the data.
 //
 // A tensor that is a view, transposed or column-major is read by its indices, so it
 // means the same matrix as its contiguous copy. Rows and labels that exceed the

@@ -9,9 +9,9 @@
 //
 //	go build -tags gorgoniacu
 //
-// and cgo. It is a second, independent binding, for comparison with the first. It is not in the default build,
-// because gorgonia.org/cu ends the process at start if there is no GPU, links against libcuda, and needs
-// NVIDIA's headers:
+// and cgo. It is a second, independent binding, which can be compared with the first binding. It is not in the
+// default build, because gorgonia.org/cu ends the process at start if there is no GPU, links against libcuda,
+// and needs NVIDIA's headers:
 //
 //   - cuda.h of CUDA 11 or 12, for example from the PyPI package nvidia-cuda-runtime-cu12. Its include directory is
 //     set by CGO_CFLAGS=-I<directory>. With cuda.h of CUDA 13, CGO_CFLAGS must name another directory first, which

@@ -12,8 +12,8 @@
 // or registers that these instructions read or write is an error. It is also an error if wgmma follows a write
 // to its registers or memory without a fence, or if the warps of a group do not begin the same products.
 //
-// Arithmetic follows the PTX manual bit for bit. The exception are approximate instructions, which are computed
-// in float64. The interpreter does not model time.
+// Arithmetic follows the PTX manual bit for bit. Only approximate instructions are an exception, because they
+// are computed in float64. The interpreter does not model time.
 //
 // The race detector does not check the code of a launch (//go:norace), because a launch would take ten times as
 // long. A launch runs in one goroutine, and the caller copies its inputs and outputs.

@@ -12,11 +12,11 @@ type Machine struct {
 	// Skew is the error of approximate instructions as a multiple of their documented error. If it is positive,
 	// the error is upwards.
 	Skew float64
-	// Signs holds factors of Skew for single instructions, by name. Errors that cancel with equal signs can add
-	// up with different signs.
+	// Signs maps the name of an instruction to a factor by which its Skew is multiplied. Errors that cancel
+	// with equal signs can add up with different signs.
 	Signs map[string]float64
-	// Ulps is the number of units in the last place by which the result of every instruction that rounds
-	// float64 is moved, up or down. It tests claims that do not depend on correct rounding.
+	// Ulps moves the result of every instruction that rounds float64 up or down by this number of units
+	// in the last place. It is for tests of claims that do not depend on correct rounding.
 	Ulps int
 	// If Host is not nil and Skew and Ulps are 0, Host runs the same kernels as the interpreter, and the
 	// results must have the same bits. If HostOnly is true, the interpreter does not run.

@@ -1,4 +1,4 @@
-// Package catalog lists public data sets. For each one it gives the addresses and the licence terms, and it
+// Package catalog lists public data sets, with the addresses and the licence terms of each data set. It
 // downloads and checks the files. The package contains no data.
 //
 // A file is checked by the SHA-256 of its uncompressed bytes, so the compression at the address does not

@@ -13,10 +13,11 @@ import (
 )
 
 // New guesses a schema for the file at path. Comments in the schema list what to check and why a column is left out.
-// The draft loads without changes, unless several columns can be the label; then the draft has no label. Ranges and
-// categories without an answer are taken from the data and marked from_data. They reveal values of the data, so
-// treat the draft like the file until they are replaced by public values. If the remaining columns do not make a
-// valid schema, New returns an error and a draft without a schema, so that the caller can ask about Columns.
+// The draft can be loaded without changes, unless several columns can be the label. In that case, the draft has no
+// label. Ranges and categories without an answer are taken from the data and marked from_data. They reveal values of
+// the data, so treat the draft like the file until they are replaced by public values. If the remaining columns do
+// not make a valid schema, New returns an error and a draft without a schema, so that the caller can ask about
+// Columns.
 //
 // scan reads the rows of a file with numbered features.
 func New(path string, o Options, scan Scan) (*Drafted, error) {
@@ -84,9 +85,9 @@ func (p *profile) head() []byte {
 		schema.QuoteYAML(id[:min(len(id), 128)]), line)
 }
 
-// MayNamePersons returns the names of columns that may identify persons: the column has the name of an
-// identifier, and some of its values repeat. The result is private like the records. For formats without column
-// names it is empty. progress may be nil; it is called like Options.Progress.
+// MayNamePersons returns the names of columns that may identify persons. Such a column has a name that is
+// common for identifiers, and some of its values repeat. The result is private like the records. It is empty
+// for formats without column names. progress is called like Options.Progress and may be nil.
 func MayNamePersons(path string, progress func(rows int) error) (names []string, err error) {
 	p := &profile{path: path, o: Options{Progress: progress}}
 	if err := p.read(p.sniff); err != nil {

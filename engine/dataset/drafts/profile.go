@@ -17,7 +17,7 @@ type Options struct {
 	// Sheet is the name of the sheet of a workbook to read. If it is empty, the workbook must have only one
 	// sheet with cells.
 	Sheet string
-	// Decimal is the decimal separator, "." or ",". It is used where the file does not determine it.
+	// Decimal is the decimal separator, "." or ",". It is used if the file does not determine the separator.
 	Decimal string
 	// Answers maps the name of a column to facts about the column that are known without the data.
 	Answers map[string]schema.Answer
@@ -33,8 +33,9 @@ type Drafted struct {
 	// belongs into the folder of the schema, under the schema's name and DraftedEnding. Memory is private like the
 	// data. It is nil if the draft took no value from the data.
 	Memory []byte
-	// Label is the column that was given as label or is the only one with two values. It is "" if several
-	// columns have two values (then see Candidates) or the columns have no names.
+	// Label is the column that was given as the label. If none was given, Label is the only column with
+	// two values. It is "" if several columns have two values (then see Candidates) or the columns have
+	// no names.
 	Label      string
 	Candidates []string
 	Ignored    []string // columns that are left out; the draft states the reasons
@@ -44,14 +45,14 @@ type Drafted struct {
 	Columns []DraftedColumn
 }
 
-// DraftedColumn describes the decision of a draft about a column and shows texts of the file.
+// DraftedColumn describes what a draft decided about a column. It contains texts of the file.
 type DraftedColumn struct {
 	schema.Column
 	Why     string   // reason why the draft leaves the column out, or advice on what to check
 	Samples []Sample // up to draftSamples different values from the top of the file, and the longest value
 	Classes []string // if the column can be the label: the likely positive class, then the negative class
-	// Asks reports whether the file leaves open if the decimal separator of the column is the point or the comma.
-	// An answer with decimal decides this.
+	// Asks reports whether the texts of the file do not show if the decimal separator of the column is the point
+	// or the comma. An Answer can state the separator.
 	Asks bool
 	// MayNamePersons reports whether the values look like identifiers and some of them repeat. Persons is the number of
 	// distinct values by IDKey, or 0 if they were not counted.
@@ -77,7 +78,7 @@ type draftColumn struct {
 	comment string
 }
 
-// Scan is a function that checks each row of a file against a schema and then calls show for it.
+// Scan is a function that checks each row of a file against a schema and then calls show with the row.
 type Scan func(path string, s *schema.Schema, show func(*schema.Row) error) error
 
 // profile collects the facts about a file from which a draft is made.

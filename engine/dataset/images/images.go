@@ -1,5 +1,5 @@
-// Package images reads a file as one image of a public size. It supports PNG, and PGM and PPM with one byte for
-// each number.
+// Package images reads a file as one image of a public size. It supports PNG files, and PGM and PPM files with
+// one byte for each number.
 package images
 
 import (
@@ -15,7 +15,7 @@ import (
 )
 
 // Shape returns the shape of square images with the given number of features. Grey images have 1 channel. Colour images
-// have 3 channels: red, green and blue. No number of features fits both kinds.
+// have 3 channels: red, green and blue. No number of features fits both kinds of images.
 func Shape(features int) (channels, side int, ok bool) {
 	for _, channels := range []int{1, 3} {
 		if side := int(math.Round(math.Sqrt(float64(features / channels)))); side > 0 && channels*side*side == features {

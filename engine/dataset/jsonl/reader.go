@@ -18,8 +18,8 @@ type Reader struct {
 // NewReader returns a reader of the lines of a source.
 func NewReader(src *source.Lines) *Reader { return &Reader{src: src} }
 
-// Each processes each line that is not empty: it calls add for each key in order, and then end. nested reports
-// whether the value is an object or a list.
+// Each processes every line that is not empty. For a line, it calls add for each key in order, and then it
+// calls end. nested reports whether the value is an object or a list.
 func (r *Reader) Each(add func(key, value []byte, nested bool) error, end func() error) error {
 	return source.Each(r.src.Next, func(line []byte) error {
 		if line = bytes.TrimSpace(line); len(line) == 0 {

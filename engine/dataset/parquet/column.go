@@ -14,8 +14,8 @@ import (
 // valueBatch is the number of non-numeric values read at a time.
 const valueBatch = 1024
 
-// Column reads one column of one row group in batches. Numbers are taken from the slices of a page; other
-// values are converted to texts.
+// Column reads one column of one row group in batches. Numbers are taken from the slices of a page. All
+// other values are converted to texts.
 type Column struct {
 	kind    valueType
 	numeric bool // the column is a numeric feature
@@ -73,8 +73,8 @@ func (c *Column) release() {
 	c.page, c.left, c.decoded, c.index, c.whole, c.reader = nil, 0, nil, nil, nil, nil
 }
 
-// Fill reads the next batch of rows, which becomes current by Reader.Finish. If the file is damaged, the batch
-// has fewer rows than requested.
+// Fill reads the next batch of rows. Reader.Finish then makes this batch the current batch. If the file is
+// damaged, the batch has fewer rows than requested.
 func (c *Column) Fill(rows int) {
 	b := &c.ahead
 	b.n, b.arena, b.spans, c.known = 0, b.arena[:0], b.spans[:0], [4]knownText{}
@@ -355,7 +355,7 @@ func (c *Column) appendText(b []byte, v parquet.Value) []byte {
 }
 
 // AppendFloat appends a number in a form that lets whole numbers match categories such as "2". NaN becomes the
-// empty text. -0 is written as 0; otherwise one person would count as two.
+// empty text. -0 is written as 0, because a person with the ids 0 and -0 would otherwise count as two persons.
 func AppendFloat(b []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):

@@ -147,8 +147,8 @@ func (r *Reader) Use(i int, numeric bool) bool {
 func (r *Reader) IsText(i int) bool { return typeOf(r.columns[i]) == texts }
 
 // Begin prepares the next batch and returns the maximum number of its rows. The caller then calls Column.Fill
-// with this number for each column in Reading. The error concerns the row after the previous batches, or is
-// io.EOF.
+// with this number for each column in Reading. If there are no more rows, the error is io.EOF. Any other
+// error concerns the row after the previous batches.
 func (r *Reader) Begin() (rows int, err error) {
 	defer r.caught(&err)
 	for r.left == 0 {
@@ -267,7 +267,8 @@ func (r *Reader) errorf(row int, rule string) error {
 }
 
 // Sizes returns the sizes given in the footer. Equal values need almost no bytes in a page, so the length of
-// the file does not bound the number of rows. Memory that is allocated for rows that never come is not touched.
+// the file does not bound the number of rows. If the file has fewer rows than the footer states, the memory
+// allocated for the missing rows is not touched.
 func (r *Reader) Sizes(in *source.Input) source.Sizes {
 	return source.Sizes{Rows: int(min(max(r.file.NumRows(), 0), in.Size*64)), Bytes: in.Size * 64}
 }

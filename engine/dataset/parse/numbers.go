@@ -51,9 +51,9 @@ type Notation struct {
 	From      int    // first day of a date's range
 }
 
-// Plain appends the number of a field, in a form that strconv accepts, to dst. The rule is empty on success. A
-// separator in a place where the notation does not allow it breaks a rule, so that a number is never read as a
-// different number.
+// Plain appends the number of a field, in a form that strconv accepts, to dst. rule is the rule that the field
+// breaks, or "" on success. A separator in a place where the notation does not allow it breaks a rule, so that
+// a number is never read as a different number.
 func (n *Notation) Plain(dst, field []byte) (out []byte, rule string) {
 	if n.Layout != "" {
 		days, ok := Date(n.Layout, field)

@@ -17,7 +17,7 @@ const (
 var ThousandsStyles = [2][3]string{PointForm: {",", ThousandsSpace, "'"}, CommaForm: {".", ThousandsSpace, "'"}}
 
 // Reading parses a number with the given decimal separator and any one separator of thousands. style is the
-// index of the latter in ThousandsStyles, or -1 if the number has no groups.
+// index of the separator of thousands in ThousandsStyles, or -1 if the number has no groups.
 func Reading(form int, core []byte) (v float64, style int, ok bool) {
 	decimal := [2]byte{'.', ','}[form]
 	for style, thousands := range ThousandsStyles[form] {
@@ -77,8 +77,8 @@ func CutUnits(field []byte) (core []byte, prefix, suffix string) {
 	return number, prefix, string(unit)
 }
 
-// Native rewrites a number that is stored as a number in its file, so that it has only one reading, with a
-// decimal point.
+// Native rewrites a number that its file stores as a number and not as a text. The result has only one
+// reading, in which the decimal separator is the point.
 func Native[T string | []byte](text T) T {
 	point, digits := -1, 0
 	for i := range len(text) {
@@ -100,8 +100,8 @@ func Native[T string | []byte](text T) T {
 }
 
 // OtherNotation returns the rule that a text breaks in a column with plain numbers. If the text is a number in
-// another notation, the rule names the keys that declare this notation, because listing the number as a missing value
-// would lose it.
+// another notation, the rule names the keys of the schema that declare this notation. Otherwise a user might list the
+// number as a missing value and lose it.
 func OtherNotation(field []byte) string {
 	v, style, point := Reading(PointForm, field)
 	w, _, comma := Reading(CommaForm, field)

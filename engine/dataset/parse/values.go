@@ -79,7 +79,7 @@ func IsPlainDecimal[T string | []byte](b T) bool {
 	return digits > 0
 }
 
-// Number parses a finite number. The rule is empty on success.
+// Number parses a finite number. rule is the rule that the text breaks, or "" on success.
 func Number(b []byte) (f float64, rule string) {
 	if f, ok := ShortNumber(b); ok {
 		return f, ""

@@ -12,9 +12,10 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Answer holds facts about a column that are known without the data: one of Range, Date and Categories for a
-// feature, or another Role. With role label, Positive is the class that should score high; if it is empty, the
-// class is guessed. With role person, Persons, IDs and MaxRowsPerPerson have the same meaning as in Schema.
+// Answer holds facts about a column that are known without the data. For a feature, it states one of Range,
+// Date and Categories. For any other column, it states the Role. With role label, Positive is the class that
+// should score high. If Positive is empty, the class is guessed. With role person, Persons, IDs and
+// MaxRowsPerPerson have the same meaning as in Schema.
 type Answer struct {
 	Role       string      `yaml:"role,omitempty"`
 	Range      []float64   `yaml:"range,omitempty"`

@@ -47,8 +47,8 @@ func (e *Encoder) Candidates() engine.Candidates {
 	return c
 }
 
-// Chosen returns the encoder of a model: it has the same columns, its schema names the candidates with the given
-// indices as interactions, and ChooseInteractions is 0. If places is nil, Chosen returns e.
+// Chosen returns the encoder of a model. This encoder has the same columns. Its schema names the candidates with
+// the given indices as interactions, and ChooseInteractions is 0. If places is nil, Chosen returns e.
 func (e *Encoder) Chosen(places []int) *Encoder {
 	if places == nil {
 		return e

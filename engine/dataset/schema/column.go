@@ -55,8 +55,8 @@ type Column struct {
 	Position int `yaml:"position,omitempty" json:"position,omitempty"`
 	// Role is RoleFeature (default), RoleLabel, RoleID, RoleGroup, RolePerson or RoleIgnore.
 	Role string `yaml:"role,omitempty" json:"role,omitempty"`
-	// Kind is KindNumeric or KindCategorical for a feature; the constants describe the defaults. A label with
-	// KindNumeric is graded; other labels have two classes.
+	// Kind is KindNumeric or KindCategorical for a feature. The comments of these constants describe the
+	// defaults. A label with KindNumeric is graded. All other labels have two classes.
 	Kind string `yaml:"kind,omitempty" json:"kind,omitempty"`
 	// Range is the public range [lo, hi] of a numeric feature or label. Both ends are finite, and lo < hi. A
 	// feature outside the range is clamped. A label outside the range is an error.
@@ -83,9 +83,9 @@ type Column struct {
 	// FromData marks the range or the categories of this column as taken from the data. Schema.BoundsFromData
 	// marks all columns.
 	FromData bool `yaml:"from_data,omitempty" json:"from_data,omitempty"`
-	// KnownFrom states in words from which source, other than the data, the range or the categories of a feature are
-	// known, such as "code book of 2019". With KnownFrom, the values may be equal to those that a draft found in the
-	// data.
+	// KnownFrom names the source of the range or the categories of a feature in words, such as "code book of 2019".
+	// This source is not the data. If KnownFrom is set, the values may be equal to the values that a draft found in
+	// the data.
 	KnownFrom string `yaml:"known_from,omitempty" json:"known_from,omitempty"`
 	// Missing overrides Schema.Missing for this feature.
 	Missing *Missing `yaml:"missing,omitempty" json:"missing,omitempty"`

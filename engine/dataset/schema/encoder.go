@@ -11,8 +11,8 @@ import (
 )
 
 // Encoder maps a row of a file to the features of a record, using only the public numbers of a Schema. See
-// package dataset for the map. Its JSON form, which model files contain, is the schema, from which everything
-// else follows.
+// package dataset for the map. Its JSON form is the schema, because everything else follows from the schema.
+// Model files contain this JSON form.
 type Encoder struct {
 	schema       *Schema
 	columns      []Feature   // feature columns listed in the schema, in its order
@@ -262,7 +262,7 @@ func (e *Encoder) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Listed returns the encoder of feature column k of the columns that the schema lists, counted from 0.
+// Listed returns the encoder of the k-th feature column that the schema lists, counted from 0.
 func (e *Encoder) Listed(k int) *Feature { return &e.columns[k] }
 
 // addInteractions adds the blocks after the features of the columns. The scales do not include the factor of the

@@ -40,8 +40,8 @@ type Scaling struct {
 	Shrink float64 // scales the mean square norm of K cosines to 1, or to 2 with a spike
 }
 
-// Encode writes the outputs of a field without surrounding blanks to dst, which must be zero. The rule is empty
-// on success.
+// Encode writes the outputs of a field without surrounding blanks to dst, which must be zero. rule is the rule
+// that the field breaks, or "" on success.
 func (f *Feature) Encode(field []byte, dst []float64) (rule string) {
 	if f.Numeric && f.Missing.Numeric {
 		if v, ok := parse.ShortNumber(field); ok {
@@ -126,9 +126,9 @@ func (f *Feature) place(v float64) float64 {
 	return min(max(u, -1), 1)
 }
 
-// Inverse returns 1/half. exact is true if half is a power of two, as for the ranges [-1, 1] and [0, 1].
-// Multiplying by the inverse then gives the same bits as dividing by half, because both operations round the
-// same number, and takes a quarter of the time.
+// Inverse returns 1/half. exact is true if half is a power of two, as for the ranges [-1, 1] and [0, 1]. In
+// that case, multiplying by the inverse gives the same bits as dividing by half, because both operations
+// round the same number. The multiplication takes a quarter of the time.
 func (f *Feature) Inverse() (inverse float64, exact bool) {
 	mantissa, exponent := math.Frexp(f.Half)
 	return 1 / f.Half, mantissa == 0.5 && -1000 < exponent && exponent < 1000

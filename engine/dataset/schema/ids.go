@@ -15,9 +15,9 @@ import (
 type LookAlikes string
 
 const (
-	// RefuseLookAlikes is the default; the empty text has the same meaning. Two different ids with the same
-	// IDKey are an error, because they probably belong to one person. A guarantee for each id would then
-	// protect this person only half.
+	// RefuseLookAlikes is the default, and the empty text has the same meaning. Two different ids with the
+	// same IDKey are an error, because they probably belong to one person. A guarantee for each id would
+	// then protect this person only half as well.
 	RefuseLookAlikes LookAlikes = "refuse"
 	// AllowLookAlikes treats ids as different individuals if their bytes differ.
 	AllowLookAlikes LookAlikes = "allow"

@@ -92,8 +92,8 @@ func (f *Feature) describeNumber(in *Input) {
 }
 
 // Coefficients returns the factors of the outputs of a number, including the given factor of the encoder. Without a
-// basis, there is one factor, for s. With a basis, there are factors for cos(pi k (1 + s)/2), k = 1 to Cosines, the
-// first for s if Line is set, and then the factor of the spike.
+// basis, there is one factor, for s. With a basis, there is a factor for each cos(pi k (1 + s)/2), k = 1 to
+// Cosines. If Line is set, the first factor is for s. The factor of the spike follows.
 func (in *Input) Coefficients(factor float64) []float64 {
 	if in.Cosines == 0 {
 		return []float64{factor}

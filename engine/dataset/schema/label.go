@@ -14,7 +14,7 @@ type Label struct {
 }
 
 // EncodeLabel returns -1 or +1 for a label with two classes. For a graded label it returns the position in the
-// range, scaled to [-1, 1]. The rule is empty on success.
+// range, scaled to [-1, 1]. rule is the rule that the field breaks, or "" on success.
 func (e *Encoder) EncodeLabel(field []byte) (l Label, rule string) {
 	if suffix := e.LabelColumn.TrimSuffix; suffix != "" {
 		field = bytes.TrimSuffix(field, []byte(suffix))

@@ -19,13 +19,13 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// LoadSchema reads and validates a schema file. Ranges and categories that are still equal to those of its draft are
-// marked as taken from the data (Schema.Draft).
+// LoadSchema reads and validates a schema file. If the schema names a draft, ranges and categories that are still
+// equal to the ranges and categories of the draft are marked as taken from the data (Schema.Draft).
 func LoadSchema(path string) (*Schema, error) { return loadSchema(path, false) }
 
-// LoadUnlabelledSchema is like LoadSchema, for records whose labels are elsewhere and which are read with
-// LabelsIgnored. The schema may lack a label column. LoadUnlabelledSchema then adds one, under a name that the
-// file must not have.
+// LoadUnlabelledSchema is like LoadSchema, but the labels of the records may be elsewhere. The records are
+// read with LabelsIgnored. The schema may lack a label column. LoadUnlabelledSchema then adds one, under a
+// name that the file must not have.
 func LoadUnlabelledSchema(path string) (*Schema, error) { return loadSchema(path, true) }
 
 func loadSchema(path string, unlabelled bool) (*Schema, error) {

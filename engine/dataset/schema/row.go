@@ -18,7 +18,8 @@ type Row struct {
 	// Fields is nil if features are numbered.
 	Fields [][]byte
 	// Index and Value hold the features stored in the row if features are numbered. Indices count from 0. Index
-	// is nil for arrays, which store all features; a value can then be NaN, which means missing.
+	// is nil for arrays, because arrays store all features. A value of an array can be NaN, which means
+	// missing.
 	Index []int32
 	Value []float64
 	// Label is the text of the label, or empty if there are no labels. Y is the label of the record.
@@ -69,7 +70,8 @@ func (e *Encoder) refuse(k int, rule string) error {
 	return &source.ParseError{Column: e.FeatureName(k), Position: k + 1, Rule: rule}
 }
 
-// Multiply writes the blocks of a row whose columns are encoded and not yet projected.
+// Multiply writes the products of interactions into a row. The columns of the row must be
+// encoded and not yet projected.
 func (e *Encoder) Multiply(x []float64) {
 	for _, p := range e.interactions {
 		a, b := x[e.columns[p.A].Offset:][:p.WidthA], x[e.columns[p.B].Offset:][:p.WidthB]

@@ -30,9 +30,9 @@ const (
 // schemaVersion is the version of the set of schema fields (docs/formats.md).
 const schemaVersion = 1
 
-// Schema is the public description of a data set. Its YAML form is documented by the field tags; unknown keys
-// are errors. Text fields keep the text of the file, so `positive: 1` and `positive: "1"` both match a file
-// with "1.0".
+// Schema is the public description of a data set. The field tags are the keys of its YAML form. An unknown
+// key is an error. Text fields keep the text of the file, so `positive: 1` and `positive: "1"` both match a
+// file with "1.0".
 type Schema struct {
 	// Version is the version of the set of schema fields. 0 means 1. A program that does not know the version
 	// refuses the schema.
@@ -52,8 +52,8 @@ type Schema struct {
 	// not private".
 	BoundsFromData bool `yaml:"bounds_from_data,omitempty" json:"bounds_from_data,omitempty"`
 	// Draft is the name of the draft from which the schema was made, if the draft took values from the data. LoadSchema
-	// marks the values that are still equal to those of the draft, and then empties Draft. If the memory of the draft
-	// (DraftedEnding) is missing, Draft stays, because it is unknown whether the values were replaced.
+	// marks the values that are still equal to the values of the draft, and then empties Draft. If the memory of the
+	// draft (DraftedEnding) is missing, Draft stays, because it is unknown whether the values were replaced.
 	Draft string `yaml:"draft,omitempty" json:"draft,omitempty"`
 	// Persons is the public number of persons, which is the number of distinct ids in the column with role
 	// person. If it is set, the ids are private.
@@ -144,7 +144,7 @@ type ArrayNames struct {
 	X     string `yaml:"x,omitempty" json:"x,omitempty"`         // array of n x d features; default "X"
 	Y     string `yaml:"y,omitempty" json:"y,omitempty"`         // array of n labels; default "y"
 	Group string `yaml:"group,omitempty" json:"group,omitempty"` // array of n whole numbers; default "group"
-	// Person is the name of the array of n whole numbers that are the ids of persons; default "person".
+	// Person is the name of the array with the ids of persons, which are n whole numbers. The default is "person".
 	Person string `yaml:"person,omitempty" json:"person,omitempty"`
 }
 

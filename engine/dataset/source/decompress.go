@@ -158,7 +158,7 @@ func (u *Unpacked) decode(e encoding.Encoding) {
 }
 
 // ReadError converts a failure of the decompressor after some rows to a ParseError. An error of the file itself
-// is returned as such.
+// is returned unchanged.
 func (u *Unpacked) ReadError(name string, rows int, err error) error {
 	rule := RuleBadPacked
 	switch {

@@ -39,7 +39,7 @@ func OpenInput(path, what string) (*Input, error) {
 }
 
 // Close closes the file and returns err, the result of reading it. If the file was modified meanwhile, it
-// returns ErrChanged, because the data may be half of the old and half of the new content.
+// returns ErrChanged, because the data may then be a mixture of the old and the new content.
 func (in *Input) Close(err error) error {
 	defer in.File.Close()
 	if in.Opened == nil {

@@ -30,8 +30,8 @@ type Lines struct {
 	end     error  // error after the block
 }
 
-// Part returns a source of lines for a text that comes after the given number of lines in the file. err is the
-// error after the text.
+// Part returns a source of lines for a text that comes after the given number of lines in the file. The source
+// returns err after the last line of the text.
 func (s *Lines) Part(text []byte, lines int, err error) *Lines {
 	return &Lines{Name: s.Name, r: s.r, Line: lines, block: text, end: err, blocked: true}
 }
@@ -127,10 +127,10 @@ func (z *Sizes) Count(text []byte, colons bool) {
 	}
 }
 
-// CountLines returns upper bounds of the sizes of a regular file. It counts line ends in parallel, and colons
-// if colons is set. In an encoding other than UTF-8 it counts at least as many. For a compressed file it uses
-// an estimate (guessLines), so that the file is not decompressed twice. Errors are left to the second pass,
-// except for errors of progress, which is called from time to time.
+// CountLines returns upper bounds of the sizes of a regular file. It counts line ends in parallel, and also
+// colons if colons is set. In an encoding other than UTF-8 the counts are still upper bounds. For a
+// compressed file it uses an estimate (guessLines), so that the file is not decompressed twice. CountLines
+// calls progress from time to time and returns its error. It leaves all other errors to the second pass.
 func CountLines(path string, colons bool, progress func() error) (z Sizes, err error) {
 	f, err := os.Open(path)
 	if err != nil {

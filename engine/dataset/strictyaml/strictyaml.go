@@ -73,9 +73,9 @@ func Decode(n ast.Node, v any) error {
 	return guarded(func() error { return yaml.NodeToValue(n, v, yaml.Strict()) })
 }
 
-// Describe returns the message of an error of this package or of the YAML library, with the line, the position in it
-// and, for a value of the wrong kind, its key. The message has no excerpt of the text, so that it contains no records
-// if the file is a data file by mistake.
+// Describe returns the message of an error of this package or of the YAML library, with the line and the position in
+// the line. If a value has the wrong kind, the message also has the key of the value. It has no excerpt of the text,
+// so that it contains no records if the file is a data file by mistake.
 func Describe(err error) string {
 	var located yaml.Error
 	if !errors.As(err, &located) || located.GetToken() == nil {
@@ -209,7 +209,8 @@ func at(tk *token.Token, message string) error {
 	return &yaml.SyntaxError{Message: message, Token: tk}
 }
 
-// Near returns a question whether the key most similar to the wrong one was meant, or "" if no key is similar.
+// Near returns the question "did you mean KEY?" for the key that is most similar to the wrong key, or "" if no
+// key is similar.
 func Near(wrong string, keys []string) string {
 	best, least := "", min(3, len(wrong)/2+1)
 	for _, key := range keys {
