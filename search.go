@@ -163,9 +163,9 @@ type Chosen struct {
 	size func() ([]byte, int, error) // content of the model's file, and an upper bound of its length
 }
 
-// Run carries out a planned search. data has one element for each candidate: the same records as this candidate encodes
-// them. Charge, release, files and errors are as in Training.Run, except that a resumed run starts again: a checkpoint
-// would hold numbers that must stay secret even from its owner.
+// Run carries out a planned search. data has one element for each candidate. All elements hold the same records, each
+// in the encoding of its candidate. Charge, release, files and errors are as in Training.Run, except that a resumed run
+// starts again: a checkpoint would hold numbers that must stay secret even from its owner.
 func (s *Search) Run(ctx context.Context, data []*Data, o Run) (*Chosen, error) {
 	if err := s.fits(data); err != nil {
 		return nil, err

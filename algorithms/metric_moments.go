@@ -26,8 +26,9 @@ import (
 // the exact composition of two Gaussian releases (docs/theory.md#released-centre). It covers the released
 // moments, which leave Train only through W.
 type MomentMetric struct {
-	// CentreShare is the share of mu^2 of the centre, in (0, 1); the moments get the remaining share. If it is
-	// 0, 0.15 applies. Shares from 0.05 to 0.3 gave equal results (bench/results/metric-moments-study.csv).
+	// CentreShare is the share of mu^2 that is spent on the centre, in (0, 1). The remaining share is spent on
+	// the moments. If it is 0, 0.15 applies. Shares from 0.05 to 0.3 gave equal results
+	// (bench/results/metric-moments-study.csv).
 	CentreShare float64
 	// ClipRadius is R, at most twice the norm bound of records. If it is 0, 0.2 times the norm bound applies.
 	ClipRadius float64

@@ -42,8 +42,8 @@ type Online struct {
 	order      []int32
 }
 
-// NewStream starts a stream that releases through s. Either the plan was charged (ledger.Ledger.Begin with its
-// Events), or s is a session on public data.
+// NewStream starts a stream that releases through s. The caller must have charged the Events of the plan
+// (ledger.Ledger.Begin), unless s is a session on public data.
 func NewStream(p *Plan, s privacy.Session) (*Online, error) {
 	if p.stream() == nil {
 		return nil, fmt.Errorf("algorithms: the plan of %s is not for a stream; plan an algorithm of StreamCatalog",

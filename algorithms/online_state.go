@@ -91,8 +91,8 @@ func (p *Plan) Start(run string) *StreamState {
 // Save writes the state with a checksum.
 func (s *StreamState) Save(w io.Writer) error { return writeSealed(w, s) }
 
-// Save writes the state of the stream. A stream resumed from the state makes the same updates as this one, with
-// fresh noise for the later releases.
+// Save writes the state of the stream. A stream that is resumed from the state makes the same updates as this
+// stream would make, with fresh noise for the later releases.
 func (o *Online) Save(w io.Writer) error {
 	if o.failed != nil {
 		return o.failed

@@ -58,7 +58,7 @@ func (o Options) at(stage string) {
 	}
 }
 
-// ChargedError is the error of a run whose weights were withheld, and that was charged or whose charge may
+// ChargedError is the error of a run that withheld its weights although it was charged or its charge may
 // count.
 type ChargedError struct {
 	Run string

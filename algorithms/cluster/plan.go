@@ -48,9 +48,10 @@ type Plan struct {
 	// bounds the root mean square norm of the noise of a centre of n/k records, in units of the radius. Both
 	// are for one round.
 	CountNoise, CentreNoise float64
-	// Seeds is the number of centres of the first half of the rounds if noise allows more than k, and 0 otherwise.
-	// After the first half, k-means of the released centres reduces their number to k, so that a few badly placed first
-	// centres matter less. Seeds is 0 for pure epsilon, because pure noise grows with the number of centres.
+	// Seeds is the number of centres in the first half of the rounds if the noise allows more than k centres, and 0
+	// otherwise. After the first half, k-means of the released centres reduces their number to k, so that a few badly
+	// placed first centres matter less. Seeds is 0 for pure epsilon, because pure noise grows with the number of
+	// centres.
 	Seeds int
 }
 

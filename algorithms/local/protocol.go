@@ -22,8 +22,8 @@ type Method int
 
 // The methods.
 const (
-	// Prestige is [Han19] Algorithm 1 in the form "send always" and the default. Every visited user sends the
-	// private sample of the gradient, or of zero if the record is not in the curriculum
+	// Prestige is the default method. It is [Han19] Algorithm 1 in the form "send always". Every visited user
+	// sends the private sample of the gradient, or of zero if the record is not in the curriculum
 	// (docs/theory.md#local-protocols, R1).
 	Prestige Method = iota
 	// PrestigeParticipation sends a randomised response about whether the record is in the curriculum, and a

@@ -40,8 +40,8 @@ type HandlerOptions struct {
 	// MessagesPerSecond limits the accepted messages of all users together. If it is 0, there is no limit.
 	// Messages that are refused for another reason do not count.
 	MessagesPerSecond float64
-	// Tokens, if not nil, makes tokens required. A message, and a query for a user's visits, need the token of the
-	// user's id in this study (TokenKey.Study). Every user may then make userRate requests a second.
+	// Tokens, if not nil, makes tokens mandatory. A message and a query for a user's visits then need the token of
+	// the user's id in this study (TokenKey.Study). Every user may then make userRate requests a second.
 	Tokens *TokenKey
 	// Connections is the largest number of connections that NewServer keeps open at a time. If it is 0,
 	// DefaultConnections applies.
@@ -370,8 +370,9 @@ func NewServer(s *Service, o HandlerOptions) *http.Server {
 // shutdownWait is the longest time for requests in work after an interrupt.
 const shutdownWait = 10 * time.Second
 
-// Run serves s on l until ctx ends. Then requests in work are finished, and later requests find no server. The
-// caller closes s. A panic of s becomes a panic of Run. A panic of a request becomes its response 500.
+// Run serves s on l until ctx ends. Run then finishes the requests in progress and accepts no further
+// requests. The caller closes s. A panic of s becomes a panic of Run. If the handling of a request panics, the
+// response to this request has status 500.
 func Run(ctx context.Context, s *Service, l net.Listener, o HandlerOptions) error {
 	return serve(ctx, s, l, NewServer(s, o), o)
 }
