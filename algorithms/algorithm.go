@@ -156,7 +156,7 @@ type Planner interface {
 	Plan(Spec) (*Plan, error)
 }
 
-// Algorithm is a batch training algorithm. Its exported fields are its options. The options can change the
+// Algorithm is a batch training algorithm. Its exported fields are its options, which can change the
 // guarantee and are part of the plan.
 type Algorithm interface {
 	Planner
@@ -194,7 +194,7 @@ func (t Tracker) Restore(order []int32, vectors ...[]float64) (done int, err err
 	return t.OnRestore(order, vectors...)
 }
 
-// Keep may save the state after done steps. The state must include all releases made so far.
+// Keep passes the state after done steps to OnKeep, which may save it. The state must include all releases made so far.
 func (t Tracker) Keep(done int, order []int32, vectors ...[]float64) {
 	if t.OnKeep != nil {
 		t.OnKeep(done, order, vectors...)

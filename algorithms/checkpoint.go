@@ -27,9 +27,9 @@ import (
 //
 // A checkpoint holds the noiseless iterate. It is therefore as private as the records, and only its owner can
 // read the file. It is written between two steps and removed when the run is finished. It belongs to one run,
-// one plan and the same records in the same order. If any of them differs, or if the file was cut short or
-// edited, Run refuses the checkpoint with ErrCheckpoint before anything is done. Without the file a resumed run
-// starts from step 1.
+// one plan and the same records in the same order. If the run, the plan or the records differ, or if the file
+// was cut short or edited, Run refuses the checkpoint with ErrCheckpoint before anything is done. Without the
+// file a resumed run starts from step 1.
 //
 // A seeded run keeps no checkpoint. A resumed attempt would draw the noise of the first steps once more for
 // later steps, and starting again gives the same result anyway.

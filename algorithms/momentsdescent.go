@@ -25,7 +25,7 @@ import (
 // guarantee covers all releases and every iterate.
 type MomentsDescent struct {
 	// Moments holds the options of the releases at the start. These releases share the part of the budget that
-	// the gradients leave.
+	// is not spent on the gradients.
 	Moments Moments `options:"Second CountShare CentreShare SecondShare ClipRadius Ridge Centre Balance"`
 	// Steps is the number of gradients K, at most MaxMomentsSteps. If it is 0, the public rule applies.
 	Steps int

@@ -78,8 +78,8 @@ func streamPosition(releases int, released, played []float64) ledger.StreamPosit
 	return ledger.StreamPosition{Releases: releases, Digest: hex.EncodeToString(h.Sum(nil))}
 }
 
-// Start returns the state before the first record. It is saved before the charge, so that a crash between the
-// two does not lose the run.
+// Start returns the state before the first record. It is saved before the charge, so that a crash right after
+// the charge does not lose the run.
 func (p *Plan) Start(run string) *StreamState {
 	return &StreamState{
 		Format: streamFormat, Algorithm: p.Algorithm, Reading: p.Reading().String(),

@@ -6,8 +6,8 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Options configures the run of a plan. The options do not affect the guarantee. A run on public data needs no
-// options but Public.
+// Options configures the run of a plan. The options do not affect the guarantee. A run on public data needs
+// only the option Public.
 type Options struct {
 	// Ledger is the ledger that is charged with the whole plan before any record is evaluated. It is required
 	// unless Public is set.

@@ -27,7 +27,8 @@ type Options struct {
 	// before the limit (see looks). If Time is 0, all runs are made. The time for choosing the data sets is not
 	// counted.
 	Time time.Duration
-	// Confidence is the confidence with which all bounds of the report hold together. If it is 0, 0.999 applies.
+	// Confidence is the confidence with which all bounds of the report hold together. If it is 0, the default
+	// 0.999 applies.
 	Confidence float64
 	// Seed is the seed of all randomness, including the noise.
 	Seed uint64

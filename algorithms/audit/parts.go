@@ -23,8 +23,8 @@ var ErrParts = errors.New("audit: the parts do not make up one audit")
 // can be made on any machines and in any order.
 type Part struct {
 	// Plan is a hash of the attack: of the claim, the data sets, the options, and all bits of the first run on
-	// each data set. Parts of other plans have other hashes. Parts from processors whose vector instructions
-	// give other bits have other hashes, too.
+	// each data set. Parts of different attacks have different hashes. Parts also have different hashes if the
+	// vector instructions of their processors give different bits.
 	Plan              [sha256.Size]byte
 	Part, Parts, Runs int
 	Trials            [2][]keptTrial

@@ -32,9 +32,9 @@ type Options struct {
 	// Map identifies the map of the records to the last digit, for example by a hash, so that a run is resumed
 	// only with the map of its first attempt.
 	Map string
-	// Individuals states why every record is a different individual. A metric of labelled pairs assumes the same. The
-	// unit of the guarantee is then one individual, as in the run of the metric, so that a ledger can add up both
-	// runs. If Individuals is "", the unit is one record.
+	// Individuals is the assumption that every record belongs to a different individual. A metric of labelled pairs
+	// rests on this assumption, too. The unit of the guarantee is then one individual, as in the run of the metric,
+	// so that a ledger can add up both runs. If Individuals is "", the unit is one record.
 	Individuals string
 	Budget      privacy.Budget
 	algorithms.Provenance

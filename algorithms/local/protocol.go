@@ -120,8 +120,8 @@ const MaxEpochs = 1_000_000
 const maxUsers = 1 << 40
 
 // Plan is a validated protocol with its constants. It is immutable and public. Its guarantee is for one user
-// and all epochs together. Its events belong to a Job, because users draw the noise of messages and no session
-// does.
+// and all epochs together. The Job of the plan has the events of the ledger, because the noise of messages is
+// drawn by users and not by a session.
 type Plan struct {
 	algorithms.Plan
 	Protocol

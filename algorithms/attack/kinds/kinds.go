@@ -88,9 +88,10 @@ func Jobs() (all []Row) {
 // tried is the number of neighbours that are drawn for an audit.
 const tried = 40
 
-// Audited draws neighbours for an audit of the guarantee that a plan prints. It returns the strongest target; the
-// instance of the target describes the options. The Runs of the returned Power are four times the number of runs that
-// is needed to refute half of the claim, but at least 1,000. If the needed number is unknown, Runs is 10,000.
+// Audited draws neighbours for an audit of the guarantee that a plan prints. It returns the strongest target. The
+// Instance of this target describes the drawn options. The Runs of the returned Power are four times the number of
+// runs that is needed to refute half of the claim, but at least 1,000. If the needed number is unknown, Runs is
+// 10,000.
 func (r Row) Audited(ctx context.Context, seed uint64) (audit.Target, audit.Power, error) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	var targets []audit.Target

@@ -48,10 +48,10 @@ type HandlerOptions struct {
 	Connections int
 	// BodyWait is the longest time for the body of a request to arrive. If it is 0, DefaultBodyWait applies.
 	BodyWait time.Duration
-	// Hosts are the names under which clients reach the server, as they stand in the header Host, without a port. In
-	// *.example.org the star stands for one label of a domain name. IP addresses and localhost are always accepted.
-	// Requests for other hosts are refused. Otherwise a page could give its own name the address of the server (DNS
-	// rebinding) and read all that a browser on its network may read.
+	// Hosts are the names under which clients reach the server, as in the header Host, without a port. The star in
+	// *.example.org matches one label of a domain name. IP addresses and localhost are always accepted. Requests for
+	// other hosts are refused. Otherwise a web page could point its own domain name to the address of the server
+	// (DNS rebinding) and read everything that a browser on this network may read.
 	Hosts []string
 	// ErrorLog gets NewServer's reports of broken connections, and Run's report that it stops. If it is nil,
 	// standard error is used.

@@ -16,8 +16,8 @@ import (
 var (
 	// ErrMessage means that the message is malformed or that no user can have sent it.
 	ErrMessage = errors.New("message refused")
-	// ErrEpoch means that the message was made for another epoch. Fetch the state, and make a new message only
-	// if the user has not sent in the present epoch.
+	// ErrEpoch means that the message was made for another epoch. The client must fetch the state, and may
+	// make a new message only if the user has not sent one in the present epoch.
 	ErrEpoch = errors.New("the message is for another epoch")
 	// ErrTwice means that this user's message of this epoch was already accepted.
 	ErrTwice = errors.New("the user has already sent a message in this epoch")
