@@ -185,8 +185,8 @@ type Clustered struct {
 	Outcome
 }
 
-// Run carries out a planned clustering of data. Charge, release, files and errors are as in Training.Run, except that a
-// resumed run starts again from the beginning, which takes seconds.
+// Run carries out a planned clustering of data. The charge, the release, the files and the errors are as in
+// Training.Run, except that a resumed run starts again from the beginning, which takes seconds.
 func (c *Clustering) Run(ctx context.Context, d *Data, o Run) (*Clustered, error) {
 	switch {
 	case d.Records.ByPerson() || d.Records.Units() != c.Plan.Options.Records || d.Records.Dim() != c.features:

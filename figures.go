@@ -285,9 +285,10 @@ func (p *FigurePlan) Fits(d FigureData) error {
 	return input.As(err)
 }
 
-// Run releases the figures. Charge, release, files and errors are as in Training.Run, except that a resumed run starts
-// again from the beginning. Run refuses a reference that the ledger records as private. If the ledger shows that the
-// model was trained on these records, Run calls Run.Note with a warning that the figures may be too good.
+// Run releases the figures. The charge, the release, the files and the errors are as in Training.Run, except that a
+// resumed run starts again from the beginning. Run refuses a reference that the ledger records as private. If the
+// ledger shows that the model was trained on these records, Run calls Run.Note with a warning that the figures may be
+// too good.
 func (p *FigurePlan) Run(ctx context.Context, d FigureData, o Run) (*PrivateFigures, error) {
 	if err := p.Fits(d); err != nil {
 		return nil, err

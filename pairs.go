@@ -196,10 +196,11 @@ type PairTraining struct{ *pairs.Plan }
 
 // PlanPairs plans a training on pairs of a shape. The shape gives the individuals, features, pairs, bound and
 // provenance of the specification. The caller gives the loss, the budget and other non-zero fields in spec. Defaults
-// are public. Rows is 16, or the number of features if that is smaller, and 1 for preferences. A network has its own
-// dimension, Adam and 100 epochs. The default batch of pairs is a twentieth of the pairs, but at least 50, and 50 in
-// paper mode. Kappa is 1 for one pair and the degree cap for an individual. For a group of drawn pairs it is kappa' of
-// their public graph. Moments use all rows and no batch.
+// are public. The default of Rows is 16, or the number of features if this number is smaller, and 1 for preferences. A
+// network has its own dimension, Adam and 100 epochs. The default batch of pairs is a twentieth of the pairs, but at
+// least 50, and 50 in paper mode. The default of Kappa is 1 if the unit is one pair, and the degree cap if the unit is
+// an individual. If the unit is a group of drawn pairs, the default is kappa' of their public graph. Moments use all
+// rows and no batch.
 func PlanPairs(s PairShape, spec pairs.Spec) (*PairTraining, error) {
 	spec.Individuals, spec.Dim, spec.Provenance, spec.Identity = s.Individuals, s.Features, s.Provenance, s.Identity
 	if spec.Loss == nil {

@@ -69,7 +69,7 @@ type Run struct {
 
 	// Created is the creation time in the model; the zero value means now. It must not reveal how long the training took.
 	Created time.Time
-	// Options is written into the model's file, which may be published; nil for no options.
+	// Options is written into the model's file, which may be published. Nil means that there are no options.
 	Options map[string]any
 	Watch
 }

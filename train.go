@@ -31,9 +31,9 @@ type Trained struct {
 // record is used. It then trains the model, stores it privately, records it as released, and saves it as Run.Out. A
 // crash at any moment loses nothing that was paid for: Run.Resume continues the run or saves its model.
 //
-// An error after the charge is an *algorithms.ChargedError, which tells whether the run can be resumed; nothing was
-// released. After any other error there was no charge. An *ElsewhereError and an error that wraps ErrUnsaved are the
-// exceptions: they are returned together with the model. Cancel ctx to stop the run.
+// An error after the charge is an *algorithms.ChargedError, which tells whether the run can be resumed. In this case
+// nothing was released. After any other error there was no charge. An *ElsewhereError and an error that wraps
+// ErrUnsaved are the exceptions: they are returned together with the model. Cancel ctx to stop the run.
 func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 	if err := t.fits(d); err != nil {
 		return nil, err
@@ -272,9 +272,9 @@ func (t *Study) Fits(d *Data, public bool) error {
 }
 
 // Run simulates the protocol on the records: it computes the messages of all users and the server's model in one
-// process. This process sees the records, so a run on private data is charged. Charge, release, files and errors are
-// as in Training.Run, except that a resumed run starts again from the beginning. The *local.Found is nil if the
-// result was released before.
+// process. This process sees the records, so a run on private data is charged. The charge, the release, the files
+// and the errors are as in Training.Run, except that a resumed run starts again from the beginning. The *local.Found
+// is nil if the result was released before.
 func (t *Study) Run(ctx context.Context, d *Data, o Run) (*Trained, *local.Found, error) {
 	public := o.Public || d.Source().Public
 	if err := t.Fits(d, public); err != nil {

@@ -40,11 +40,11 @@ import (
 // own noise, which is independent of all other noise. Weights leave Run only after ledger.Ledger.Release, which
 // succeeds for at most one attempt. So an observer sees one path from the root to a leaf, and on this path
 // every planned release was drawn exactly once. The choice of the path depends on crashes, interrupts, clocks
-// and locks (even if an older checkpoint, or none, is put back), not on records or noise. Given the path, an
-// observer sees the law of one undisturbed run. An attempt that fails by itself could break this argument. Its
-// run is therefore closed if its iterate contains noise, drawn by the attempt itself or before its checkpoint.
-// A person who reads checkpoints and chooses among them can read the records as well, so this person is outside
-// the attack model.
+// and locks (even if an older checkpoint, or none, is put back), not on records or noise. Given the path, the
+// releases have the distribution of the releases of one undisturbed run. An attempt that fails by itself could
+// break this argument. Its run is therefore closed if its iterate contains noise, drawn by the attempt itself
+// or before its checkpoint. A person who reads checkpoints and chooses among them can read the records as well,
+// so this person is outside the attack model.
 type Checkpoints struct {
 	// Prefix is the beginning of the file names, e.g. the ledger's name and a dot. If it is "" there are no
 	// checkpoints. The file of run R is Prefix + R + ".checkpoint".

@@ -18,8 +18,8 @@ import (
 //
 // holds the sums of x~ and of x~ x~^T over each class and the number of positives. It needs no more noise than
 // the two sums of x~ alone (docs/theory.md#class-moments). The metric W is computed from the release
-// (momentMetric). W is long where means or variances of the classes differ beyond the noise, and is the
-// identity elsewhere. W is scaled to Frobenius norm r, so it does not depend on a loss
+// (momentMetric). W stretches the directions in which means or variances of the classes differ by more than
+// the noise, and is the identity elsewhere. W is scaled to Frobenius norm r, so it does not depend on a loss
 // (docs/theory.md#metric-from-moments).
 //
 // In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record. The guarantee follows from

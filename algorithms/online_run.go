@@ -128,7 +128,7 @@ func (o *Online) Average() []float64 {
 // The release may leave the program only after a state (Save) that includes the release is durable. Otherwise a
 // crash could lead to a second, different release of the same update. ErrStreamEnd means that the record was
 // not taken. If ctx is done before the call, or the record is refused, the record is not taken and the stream
-// can continue. After an error of an update the stream is over.
+// can continue. An error of an update ends the stream.
 func (o *Online) Step(ctx context.Context, x []float64, y float64) ([]float64, error) {
 	pr := o.plan.Spec.Kernel.Problem()
 	switch {

@@ -131,8 +131,8 @@ type Plan struct {
 	// Lipschitz is L. The gradient of the loss part has norm at most L = R_x sup |phi'| and is clipped to L.
 	// For a network L is the clipping norm C.
 	Lipschitz float64
-	// EstimateNorm is B, the norm of a decoded message. Without privacy it is a bound of the gradient. Steps
-	// are eta_t = R/(lambda B sqrt t).
+	// EstimateNorm is B, the norm of a decoded message. Without privacy it is a bound of the gradient. The
+	// step sizes are eta_t = R/(lambda B sqrt t).
 	EstimateNorm float64
 
 	channel  *local.DirectionChannel // nil without private sampling
